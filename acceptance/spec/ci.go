@@ -118,7 +118,7 @@ var exchanging = []Scenario{
 		long := wire.ExchangeToken{NamespaceID: namespace, Token: strings.Repeat("x", citoken.MaxToken+1)}
 		s.Refused(s.sends(exchange(long, s.someAddress())).refusal(), "VALIDATION_ERROR", "token")
 	}},
-	{Name: "exchanges are limited by client address", Play: func(s *Stage) {
+	{Name: "exchanges are limited by client address and namespace", Play: func(s *Stage) {
 		ask := wire.ExchangeToken{NamespaceID: nobodysID, Token: "x"}
 		stranger := s.someAddress()
 		answer := s.sends(exchange(ask, stranger))
@@ -129,6 +129,8 @@ var exchanging = []Scenario{
 		s.Refused(answer.refusal(), "RATE_LIMITED")
 		s.That(answer.number(s, "Retry-After") > 0, "the headers are %v", answer.Header)
 		s.That(s.sends(exchange(ask, s.someAddress())).Status == 401, "another address is turned away, too")
+		ask.NamespaceID = must(s.Operator.NewNamespace(s.Customer("pro").Account))(s)
+		s.That(s.sends(exchange(ask, stranger)).Status == 401, "another namespace is turned away, too")
 	}},
 	{Name: "a pipeline gets a key for an hour, once for a token", Needs: []Ability{HasPipelines, MovesTime}, Play: func(s *Stage) {
 		namespace := must(s.Operator.NewNamespace(s.Customer("pro").Account))(s)

@@ -24,7 +24,7 @@ func (t tokenRoutes) routes() []Route {
 func (t tokenRoutes) exchange(r *Request) (Answer, error) {
 	body := Decoded[wire.ExchangeToken](r)
 	made, err := t.use.Exchange(r.Context(), citokens.Presented{
-		NamespaceID: string(body.NamespaceID), Token: body.Token, RequestID: r.ID,
+		NamespaceID: string(body.NamespaceID), Token: body.Token, Client: r.Client, RequestID: r.ID,
 	})
 	if err != nil {
 		return Answer{}, err

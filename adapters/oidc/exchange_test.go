@@ -20,6 +20,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/citokens"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/fakes/fakebox"
 	"github.com/pgherd/pgherd/fakes/fakeclock"
@@ -46,7 +47,7 @@ func install(t *testing.T) *installation {
 	in.ControlPlane = check.Must(controlplane.New(controlplane.Ports{
 		Store: store, Admissions: store, Fleet: fakeagent.New(in.clock), Clock: in.clock, Entropy: fakeentropy.New(),
 		Secrets: fakebox.New(), Tokens: local(t, in.clock, in.issuer.CA),
-	}, controlplane.Config{}))(t)
+	}, controlplane.Config{Limits: map[ratelimit.Class]ratelimit.Limit{ratelimit.Token: {Count: 1000, Period: time.Minute}}}))(t)
 	a, _, err := in.Operator.CreateAccount(t.Context(), operator.NewAccount{Email: "a@example.org", Name: "A", Plan: account.Pro})
 	check.NoError(t, err)
 	in.namespace = check.Must(in.Operator.CreateNamespace(t.Context(), a.ID, "pipeline"))(t).ID

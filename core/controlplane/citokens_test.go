@@ -21,6 +21,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -36,6 +37,7 @@ type trusting struct {
 	namespace account.Namespace
 	trust     citoken.Trust
 	tokens    int
+	from      netip.Addr // the pipeline's address
 }
 
 func newTrusting(t *testing.T) *trusting {
@@ -67,7 +69,7 @@ func (w *trusting) token(change ...func(*citoken.Claims)) string {
 }
 
 func (w *trusting) exchange(n id.NamespaceID, token string) (citokens.Exchanged, error) {
-	return w.CITokens.Exchange(w.ctx, citokens.Presented{NamespaceID: string(n), Token: token, RequestID: "request"})
+	return w.CITokens.Exchange(w.ctx, citokens.Presented{NamespaceID: string(n), Token: token, Client: w.from, RequestID: "request"})
 }
 
 func (w *trusting) exchanged() citokens.Exchanged {
@@ -361,6 +363,27 @@ func TestTrustsAreBounded(t *testing.T) {
 	refused(t, add("0"), fault.ValidationError) // the same again
 	ok(t, add("one more"))
 }
+
+// Customers share the address of a CI system: tokens that are refused keep out nobody but pipelines of the same namespace there.
+func TestRefusedTokensBehindASharedAddress(t *testing.T) {
+	w := newTrusting(t)
+	w.from = netip.MustParseAddr("198.51.100.7")
+	theirs := must(w.Operator.CreateNamespace(w.ctx, w.account.ID, "other"))(t)
+	for _, n := range []id.NamespaceID{theirs.ID, nobodysNamespace} { // one that there is, and one that there is not
+		for range ratelimit.Defaults()[ratelimit.Token].Count {
+			sameRefusal(t, "a token in vain", errOf(w.exchange(n, "x")))
+		}
+		err := errOf(w.exchange(n, "x"))
+		refused(t, err, fault.RateLimited)
+		var refusal *fault.Error
+		equal(t, "says when", errors.As(err, &refusal) && refusal.RetryAfter > 0, true)
+	}
+	w.exchanged()
+	w.from = netip.MustParseAddr("198.51.100.8")
+	sameRefusal(t, "from elsewhere", errOf(w.exchange(theirs.ID, "x")))
+}
+
+const nobodysNamespace id.NamespaceID = "00000000-0000-4000-8000-000000000000"
 
 // Commands about one kind of keys do nothing to the other.
 func TestKindsOfKeysDoNotMix(t *testing.T) {

@@ -21,6 +21,7 @@ const (
 	Unauthorized Class = "unauthorized" // per client address, not per key
 	Accept       Class = "accept"       // acceptances of invitations, per client address
 	Exchange     Class = "exchange"     // tokens of CI systems for keys, per client address
+	Token        Class = "token"        // the same for one namespace, per client address
 	Publish      Class = "publish"      // what anybody may read, per client address
 	Invite       Class = "invite"       // addresses that an account adds to databases, or sends an invitation again
 )
@@ -41,7 +42,8 @@ func Defaults() map[Class]Limit {
 		Reservation:  {6, time.Hour},
 		Unauthorized: {30, time.Minute},
 		Accept:       {20, time.Minute},
-		Exchange:     {60, time.Minute},
+		Exchange:     {600, time.Minute},
+		Token:        {60, time.Minute},
 		Publish:      {60, time.Minute},
 		Invite:       {100, time.Hour},
 	}

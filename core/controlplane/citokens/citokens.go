@@ -5,6 +5,7 @@ package citokens
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -16,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -33,6 +35,7 @@ func New(p *plane.Plane) *Tokens {
 type Presented struct {
 	NamespaceID string
 	Token       string
+	Client      netip.Addr
 	RequestID   string
 }
 
@@ -45,14 +48,18 @@ type Exchanged struct {
 // Exchange makes a key of a namespace for a token that the namespace trusts. A token works once.
 //
 // VALIDATION_ERROR on "namespaceId" or "token". UNAUTHORIZED, the same whatever the cause, for a token that is refused, also
-// where there is no such namespace; the journal has the cause, and nothing of the token. RATE_LIMITED: the namespace has as many
-// such keys as may work at a time; the token is not spent then.
+// where there is no such namespace; the journal has the cause, and nothing of the token. RATE_LIMITED: the client's
+// address has presented too many tokens to the namespace, or that has as many such keys as may work at a time; the token is not
+// spent then.
 func (t *Tokens) Exchange(ctx context.Context, p Presented) (Exchanged, error) {
 	namespace, err := id.Parse[id.NamespaceID](p.NamespaceID)
 	if err != nil {
 		return Exchanged{}, fault.Invalid("namespaceId", "must be a lowercase UUID")
 	}
 	if err := citoken.CheckText(p.Token); err != nil {
+		return Exchanged{}, err
+	}
+	if err := t.admit(ctx, namespace, p.Client); err != nil {
 		return Exchanged{}, err
 	}
 	made, err := t.exchange(ctx, namespace, p.Token)
@@ -64,6 +71,19 @@ func (t *Tokens) Exchange(ctx context.Context, p Presented) (Exchanged, error) {
 		return Exchanged{}, citoken.ErrRefused()
 	}
 	return made, err
+}
+
+// admit counts a token by the client's address and the namespace, whether there is one of that ID or not. Pipelines of several
+// customers may share an address, such as that of a CI system: those of one that presents tokens in vain do not keep out others.
+func (t *Tokens) admit(ctx context.Context, namespace id.NamespaceID, client netip.Addr) error {
+	bucket := string(ratelimit.Token) + "/" + ratelimit.Source(client) + "/" + string(namespace)
+	d, err := t.plane.Admissions.Take(ctx, bucket, t.plane.Limits[ratelimit.Token], t.plane.Clock.Now())
+	if err == nil && !d.Allowed {
+		refusal := fault.New(fault.RateLimited, "too many tokens for this namespace from this address")
+		refusal.RetryAfter = d.RetryAfter
+		return refusal
+	}
+	return err
 }
 
 func (t *Tokens) exchange(ctx context.Context, namespace id.NamespaceID, token string) (Exchanged, error) {
