@@ -41,7 +41,7 @@ const KeyRoute = "POST /clones"
 
 // Check trims and checks what does not depend on the source: VALIDATION_ERROR names the field; INVALID_BACKUP_FILENAME.
 func (r Request) Check() (Request, error) {
-	err := database.ValidateName(r.Name)
+	err := database.ValidateChosenName(r.Name)
 	if err == nil {
 		r.DisplayName, err = database.ValidateDisplayName(r.DisplayName)
 	}

@@ -81,6 +81,7 @@ func TestRequests(t *testing.T) {
 	}{
 		{func(r *Request) { r.Name = "C" }, fault.ValidationError, "name"},
 		{func(r *Request) { r.Name = "postgres" }, fault.ValidationError, "name"},
+		{func(r *Request) { r.Name = "preview-" + strings.Repeat("a", 40) }, fault.ValidationError, "name"},
 		{func(r *Request) { r.DisplayName = " " }, fault.ValidationError, "displayName"},
 		{func(r *Request) { r.Filename = "../x" }, fault.InvalidBackupFilename, ""},
 		{func(r *Request) { r.Key = idempotency.Key(strings.Repeat("k", 201)) }, fault.ValidationError, idempotency.Header},

@@ -72,6 +72,15 @@ func TestAPreviewIsMadeOnce(t *testing.T) {
 }
 
 // The password of a replay is left out once the owner has another one.
+// Who knows a namespace and a ref knows the name of the preview to come, and cannot take it.
+func TestNobodyTakesTheNameOfAPreview(t *testing.T) {
+	w := newWorld(t)
+	ci := w.pipeline(w.account, "web")
+	name := preview.Name(ci.Key.NamespaceID, "main", 1)
+	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request(name))), fault.ValidationError)
+	equal(t, "its name", w.opened(ci, ofRef("main")).Made.Record.Name, name)
+}
+
 func TestAReplayTellsNoStalePassword(t *testing.T) {
 	w := newWorld(t)
 	ci := w.pipeline(w.account, "web")

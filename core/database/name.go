@@ -1,6 +1,7 @@
 package database
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,6 +17,23 @@ var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]{1,48}[a-z0-9]$`)
 var reservedNames = []string{
 	"all", "none", "pgbouncer", "pgherd", "postgres", "public", "replication", "samegroup", "samerole", "sameuser",
 	"template0", "template1",
+}
+
+// PreviewName is what the names of previews begin with, and PreviewDigits how many base32 digits follow. They are derived from
+// what others may know, and nobody else can take one.
+const (
+	PreviewName   = "preview-"
+	PreviewDigits = 40
+)
+
+var previewPattern = regexp.MustCompile(fmt.Sprintf("^%s[a-z2-7]{%d}$", PreviewName, PreviewDigits))
+
+// ValidateChosenName is ValidateName for a name that a customer has chosen.
+func ValidateChosenName(name string) error {
+	if previewPattern.MatchString(name) {
+		return fault.Invalid("name", "is reserved")
+	}
+	return ValidateName(name)
 }
 
 // ValidateName checks the name that becomes the PostgreSQL database and its owner login (spec, "Limits").

@@ -14,18 +14,23 @@ import (
 
 func TestNames(t *testing.T) {
 	good := []string{"abc", "a-b", "a1b", "a--b", "shop-2026", "a" + strings.Repeat("b", 49), "postgres1", "all-of-it"}
+	almost := PreviewName + strings.Repeat("a", PreviewDigits-1)
+	good = append(good, almost, almost+"a7", almost+"1", PreviewName+"of-shop")
 	for _, name := range good {
-		if err := ValidateName(name); err != nil {
+		if err := ValidateChosenName(name); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
+	}
+	if err := ValidateName(almost + "7"); err != nil {
+		t.Errorf("a preview's: %v", err)
 	}
 	bad := []string{
 		"", "a", "ab", "1ab", "-ab", "ab-", "Abc", "aBc", "a_b", "a.b", "a b", " abc", "abc ", "abc\n", "\nabc", "a\x00c",
 		"abc\u00e9", "\u0430bc", "ａｂｃ", "a\u200bbc", "abc;drop", `ab"c`, "ab'c", "../abc", "abc.transaction", "ab*",
 		"a" + strings.Repeat("b", 50), "\xffabc",
 	}
-	for _, name := range bad {
-		if err := ValidateName(name); !fault.Has(err, fault.ValidationError) {
+	for _, name := range append(bad, almost+"7") {
+		if err := ValidateChosenName(name); !fault.Has(err, fault.ValidationError) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -36,7 +41,7 @@ func TestReservedNames(t *testing.T) {
 		"postgres", "template0", "template1", "pgbouncer", "pgherd", "public", "none", "all", "sameuser", "samerole",
 		"samegroup", "replication",
 	} {
-		if err := ValidateName(name); !fault.Has(err, fault.ValidationError) || !strings.Contains(err.Error(), "reserved") {
+		if err := ValidateChosenName(name); !fault.Has(err, fault.ValidationError) || !strings.Contains(err.Error(), "reserved") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

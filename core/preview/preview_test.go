@@ -27,7 +27,7 @@ func TestRefs(t *testing.T) {
 	}
 }
 
-// A name is one of a database, and each namespace, ref and use has another one.
+// A name is one of a database that nobody can choose, and each namespace, ref and use has another one.
 func TestNamesAndLabels(t *testing.T) {
 	const one, two = id.NamespaceID("0b5c1f4e-7a52-4f0d-9d3e-1c2b3a4d5e6f"), id.NamespaceID("11111111-2222-4333-8444-555555555555")
 	seen := map[string]string{}
@@ -37,6 +37,9 @@ func TestNamesAndLabels(t *testing.T) {
 				name := Name(namespace, ref, use)
 				if err := database.ValidateName(name); err != nil {
 					t.Fatalf("%s: %v", name, err)
+				}
+				if err := database.ValidateChosenName(name); !fault.Has(err, fault.ValidationError) {
+					t.Fatalf("a customer may call a database %s: %v", name, err)
 				}
 				key := string(namespace) + ref + string(rune(use))
 				if other, twice := seen[name]; twice {

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -29,15 +30,13 @@ func CheckRef(ref string) error {
 	return nil
 }
 
-// nameDigits are 200 bits of the hash: two refs, of whatever namespaces, never have the same name.
-const nameDigits = 40
-
 var digits = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// Name is the name of the database of the n-th preview of a ref.
+// Name is the name of the database of the n-th preview of a ref. Its digits are 200 bits of a hash: two refs, of whatever
+// namespaces, never have the same name.
 func Name(namespace id.NamespaceID, ref string, n int) string {
 	sum := sha256.Sum256([]byte(string(namespace) + "\n" + strconv.Itoa(n) + "\n" + ref))
-	return "preview-" + digits.EncodeToString(sum[:])[:nameDigits]
+	return database.PreviewName + digits.EncodeToString(sum[:])[:database.PreviewDigits]
 }
 
 // mostLabel is the longest display name of a database.

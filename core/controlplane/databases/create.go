@@ -82,7 +82,7 @@ func (d *Databases) Make(ctx context.Context, c access.Caller, m drafts.Making) 
 }
 
 func (r *CreateRequest) check() (err error) {
-	if err := database.ValidateName(r.Name); err != nil {
+	if err := database.ValidateChosenName(r.Name); err != nil {
 		return err
 	}
 	r.DisplayName, err = database.ValidateDisplayName(r.DisplayName)
