@@ -28,6 +28,8 @@ var deletionCases = map[string]func(t *testing.T, s AgentStand){
 	"isolated database comes back closed":       isolatedComesBackClosed,
 	"isolated database keeps its names":         isolatedKeepsNames,
 	"isolated database keeps no role":           isolatedKeepsNoRole,
+	"isolated database with half a role":        isolatedWithHalfARole,
+	"purged database with half a role":          purgedWithHalfARole,
 	"isolated database is purged":               isolatedPurged,
 	"database in service is not purged":         inServiceNotPurged,
 	"database in service is proved to serve so": inServiceRejoined,
@@ -323,6 +325,50 @@ func isolatedKeepsNoRole(t *testing.T, s AgentStand) {
 	other.wantGone(t, other.remove(t, d.spec.DatabaseID))
 	must(ports.Do(bounded(t), s.Agent, newFence(), d.comeback(true)))(t)
 	d.wantIn(t, d.spec.Logins[0], true)
+}
+
+// halfMade is a database that can be deleted, with a role whose set-up was interrupted before or after its preparation.
+func halfMade(t *testing.T, s AgentStand, prepared bool) *deletable {
+	t.Helper()
+	d := &deletable{stage: stageOf(t, s), fence: newFence()}
+	if prepared {
+		d.prepare(t)
+	}
+	return d
+}
+
+// Its set-up goes on when the database is back, whatever of it has come meanwhile.
+func isolatedWithHalfARole(t *testing.T, s AgentStand) {
+	for _, prepared := range []bool{false, true} {
+		d := halfMade(t, s, prepared)
+		d.isolated(t)
+		if !prepared {
+			wantReason(t, ports.Tell(bounded(t), s.Agent, d.setUp, preparation(d.role)), command.ReasonNotFound)
+		}
+		wantReason(t, ports.Tell(bounded(t), s.Agent, d.setUp, d.role), command.ReasonNotFound)
+		d.wantIn(t, d.login, false)
+		must(ports.Do(bounded(t), s.Agent, newFence(), d.comeback(true)))(t)
+		d.wantIn(t, d.login, false)
+		d.prepare(t)
+		d.admit(t)
+		d.wantIn(t, d.login, true)
+	}
+}
+
+// It goes with the database, and does not come after it.
+func purgedWithHalfARole(t *testing.T, s AgentStand) {
+	for _, prepared := range []bool{false, true} {
+		d := halfMade(t, s, prepared)
+		d.isolated(t)
+		d.tell(t, d.purge())
+		d.wantListed(t, false)
+		if !prepared {
+			wantReason(t, ports.Tell(bounded(t), s.Agent, d.setUp, preparation(d.role)), command.ReasonNotFound)
+		}
+		wantReason(t, ports.Tell(bounded(t), s.Agent, d.setUp, d.role), command.ReasonNotFound)
+		d.wantListed(t, false)
+		wantNothing(t, s.Server, d.spec)
+	}
 }
 
 // Nothing is left of a database that is purged, and the names are free. Another operation's purge finds nothing more.
