@@ -46,11 +46,13 @@ func TestRecoveringWhereConnectionsAreTaken(t *testing.T) {
 // Deleted databases count against no quota, but who deletes and makes databases over and over cannot fill a server with them.
 // Nothing keeps anybody from deleting.
 func TestDeletedDatabasesOfAnAccountAreBounded(t *testing.T) {
+	const most = account.DeletedInAny + account.DeletedPerDatabase
 	for name, c := range map[string]struct {
-		more  int // deleted databases
+		more  int // deleted databases, which no purge removes
 		bytes int64
 	}{
-		"by number": {more: account.DeletedInAny + account.DeletedPerDatabase - 1},
+		"by number": {more: most - 1},
+		"beyond it": {more: most},
 		"by bytes":  {bytes: 1 << 60},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,6 +74,10 @@ func TestDeletedDatabasesOfAnAccountAreBounded(t *testing.T) {
 			w.deleted(w.source())
 			refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("one-more"))), fault.PlanLimit)
 			w.purged(w.ControlPlane)
+			if c.more == most {
+				refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("one-more"))), fault.PlanLimit)
+				return
+			}
 			w.made("one-more")
 		})
 	}
