@@ -75,7 +75,9 @@ func TestAnOperatorKeepsCIKeysApart(t *testing.T) {
 		}
 		did = append([]string{e["action"].(string)}, did...)
 	}
-	if got := strings.Join(did, " "); got != "ci_key.revoked ci_namespace.revoked ci_key.revoked" {
+	const want = "ci_namespace.created ci_namespace.created ci_key.created ci_key.created ci_key.created " +
+		"ci_key.revoked ci_namespace.revoked ci_key.revoked"
+	if got := strings.Join(did, " "); got != want {
 		t.Errorf("logged are %s", got)
 	}
 	if log := c.lists("audit", "account", "--account="+account, "--limit=1"); len(log) != 1 {
@@ -108,7 +110,8 @@ func TestAnOperatorTrustsPipelines(t *testing.T) {
 	c.does("ci-trust", "remove", "--trust="+id)
 	c.refuses("trust: does not exist", "ci-trust", "remove", "--trust="+id)
 	log := c.lists("audit", "account", "--account="+account)
-	if len(log) != 2 || log[0]["action"] != "ci_trust.removed" || log[1]["action"] != "ci_trust.added" {
+	if len(log) != 3 || log[0]["action"] != "ci_trust.removed" || log[1]["action"] != "ci_trust.added" ||
+		log[2]["action"] != "ci_namespace.created" {
 		t.Errorf("logged are %v", log)
 	}
 }

@@ -48,9 +48,8 @@ type Exchanged struct {
 // Exchange makes a key of a namespace for a token that the namespace trusts. A token works once.
 //
 // VALIDATION_ERROR on "namespaceId" or "token". UNAUTHORIZED, the same whatever the cause, for a token that is refused, also
-// where there is no such namespace; the journal has the cause, and nothing of the token. RATE_LIMITED: the client's
-// address has presented too many tokens to the namespace, or that has as many such keys as may work at a time; the token is not
-// spent then.
+// where there is no such namespace; the journal has the cause, and nothing of the token. RATE_LIMITED: the client's address has
+// presented too many tokens to the namespace, or that has as many such keys as may work at a time; the token is not spent then.
 func (t *Tokens) Exchange(ctx context.Context, p Presented) (Exchanged, error) {
 	namespace, err := id.Parse[id.NamespaceID](p.NamespaceID)
 	if err != nil {
