@@ -50,6 +50,7 @@ var rooms = []room{
 	{"adapters/webhooksender/...", wiringOrSQL},
 	{"adapters/oidc/...", wiringOrSQL},
 	{"adapters/guarded/...", wiringOrSQL},
+	{"adapters/certfile/...", wiringOrSQL},
 	{"hosts/dev/...", nil},
 	{"hosts/pgherd/...", nil}, // It holds the dev host as one of its subcommands.
 	{"hosts/...", fakes},

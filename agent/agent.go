@@ -56,10 +56,6 @@ func New(c Config, d Deps) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	certificates, err := c.certificate()
-	if err != nil {
-		return nil, err
-	}
 	if d.Log == nil {
 		d.Log = zap.NewNop()
 	}
@@ -92,7 +88,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	}
 	listed := inventory.New(a.executor.DB(), a.executor.PoolerState, a.pooler, a.files)
 	a.server, err = server.New(server.Config{
-		Certificates: certificates, Secret: c.Secret, Version: c.Version, Commands: a.executor, Refusal: refusal,
+		Certificate: c.Certificate, Secret: c.Secret, Version: c.Version, Commands: a.executor, Refusal: refusal,
 		InCharge: a.ready,
 		Questions: []server.Question{
 			server.Answering(a.executor.Size), server.Answering(a.executor.InspectLogin), server.Answering(a.executor.SetAccounts),

@@ -15,7 +15,14 @@ import (
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/hosts/cluster"
 )
+
+// childSettings are what a child reads.
+type childSettings struct {
+	Config agent.Config
+	Pair   cluster.Certificate
+}
 
 // child is an agent in a process of its own.
 type child struct {
@@ -27,7 +34,7 @@ type child struct {
 // launch starts an agent that kills itself at a point, or at none where that is empty.
 func (s *stack) launch(t testing.TB, point string) *child {
 	t.Helper()
-	config := check.Must(json.Marshal(s.config))(t)
+	config := check.Must(json.Marshal(childSettings{s.config, s.pair}))(t)
 	c := &child{cmd: exec.Command(check.Must(os.Executable())(t)), ready: make(chan struct{}), done: make(chan struct{})}
 	c.cmd.Env = append(os.Environ(), childConfig+"="+string(config), crash.Env+"="+point)
 	c.cmd.Stderr = os.Stderr

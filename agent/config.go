@@ -24,8 +24,8 @@ import (
 type Config struct {
 	// Listen is the address of the HTTPS listener; Deps.Listener takes its place.
 	Listen string
-	// TLSCertFile and TLSKeyFile are PEM files.
-	TLSCertFile, TLSKeyFile string
+	// Certificate is the listener's, as in tls.Config.GetCertificate.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error) `json:"-"`
 	// Secret is the control plane's bearer token, 16 characters or more.
 	Secret string
 	// CredentialsFile is what agent init wrote.
@@ -103,14 +103,6 @@ func (c *Config) complete() (setup.Credentials, error) {
 	p.AuthUser, p.AuthPassword = setup.PoolerLogin, secrets.PoolerPassword
 	p.AdminUser, p.AdminPassword = setup.PoolerAdmin, secrets.PoolerAdminPassword
 	return secrets, nil
-}
-
-func (c *Config) certificate() ([]tls.Certificate, error) {
-	pair, err := tls.LoadX509KeyPair(c.TLSCertFile, c.TLSKeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("the agent's certificate: %w", err)
-	}
-	return []tls.Certificate{pair}, nil
 }
 
 func (c *Config) artifacts(password string, d Deps) artifact.Config {

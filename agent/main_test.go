@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/pgherd/pgherd/adapters/certfile"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
@@ -32,12 +33,18 @@ func TestMain(m *testing.M) {
 // runChild prints a line when the agent is in charge.
 func runChild(text string) int {
 	crash.ArmFromEnv()
-	var c agent.Config
+	var c childSettings
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	a, err := agent.New(c, agent.Deps{})
+	own, err := certfile.Open("agent", c.Pair.CertFile, c.Pair.KeyFile)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	c.Config.Certificate = own.Certificate
+	a, err := agent.New(c.Config, agent.Deps{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/adapters/certfile"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/languages"
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -35,6 +36,7 @@ type stack struct {
 	pg      *cluster.Postgres
 	bouncer *cluster.Pooler
 	config  agent.Config
+	pair    cluster.Certificate // the agent's
 	ca      *cluster.CA
 	client  *http.Client
 	super   *sql.DB // maintenance database
@@ -80,9 +82,10 @@ func newStack(t testing.TB, pg *cluster.Postgres, dir string) *stack {
 	set.Dir, set.SocketDir = filepath.Join(dir, "pooler"), check.Must(cluster.SocketDir(filepath.Join(dir, "sock")))(t)
 	set.ListenPort = check.Must(cluster.FreePort("127.0.0.1"))(t)
 	set.TLSCertFile, set.TLSKeyFile = poolerPair.CertFile, poolerPair.KeyFile
+	s.pair = agentPair
 	s.config = agent.Config{
 		Listen:      "127.0.0.1:" + strconv.Itoa(check.Must(cluster.FreePort("127.0.0.1"))(t)),
-		TLSCertFile: agentPair.CertFile, TLSKeyFile: agentPair.KeyFile, Secret: secret,
+		Certificate: check.Must(certfile.Open("agent", agentPair.CertFile, agentPair.KeyFile))(t).Certificate, Secret: secret,
 		CredentialsFile: filepath.Join(dir, "credentials.json"),
 		PostgresHost:    pg.Host(), PostgresPort: pg.Port(), Pooler: set,
 		BackupDir: filepath.Join(dir, "backups"), PgDump: tools.PgDump, DataDir: dir, Version: "test",

@@ -47,6 +47,10 @@ func (a *Agent) poolerChanged(err error) {
 	}
 }
 
+// ReloadPooler has PgBouncer read its files again, such as those of a certificate that was renewed. It does not wait; a reload
+// that fails is tried again.
+func (a *Agent) ReloadPooler() { a.pooler.SyncSoon(a.executor.PoolerState) }
+
 // prune removes old operations from the ledger, now and every day.
 func (a *Agent) prune(ctx context.Context) {
 	loop.Run(ctx, a.log, nil, "the ledger could not be pruned", func(ctx context.Context) (time.Duration, error) {

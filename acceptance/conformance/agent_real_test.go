@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/conformance"
 	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/adapters/certfile"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/languages"
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -76,7 +77,7 @@ func realConfig(t *testing.T, dir string, ca *cluster.CA, pg *cluster.Postgres) 
 	settings.TLSCertFile, settings.TLSKeyFile = public.CertFile, public.KeyFile
 	settings.SocketDir = must(cluster.SocketDir(filepath.Join(dir, "sockets")))(t)
 	return agent.Config{
-		TLSCertFile: own.CertFile, TLSKeyFile: own.KeyFile, Secret: rand.Text(),
+		Certificate: must(certfile.Open("agent", own.CertFile, own.KeyFile))(t).Certificate, Secret: rand.Text(),
 		CredentialsFile: filepath.Join(dir, "credentials.json"),
 		PostgresHost:    pg.Host(), PostgresPort: pg.Port(), Pooler: settings,
 		BackupDir: filepath.Join(dir, "backups"), BackupReserve: 1, PgDump: tools.PgDump, DataDir: dir, Version: "test",

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/adapters/certfile"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -232,7 +233,7 @@ func TestSlowHeaderIsCut(t *testing.T) {
 
 func TestSlowHandshakeIsCut(t *testing.T) {
 	certFile, keyFile, _ := selfSigned(t)
-	pair := check.Must(LoadTLS(certFile, keyFile))(t)
+	pair := TLS(check.Must(certfile.Open("the API", certFile, keyFile))(t).Certificate)
 	st := open(t, func(c *Config) { c.TLS = pair })
 	l := st.dial(t)
 	l.say("\x16\x03\x01\x40\x00\x01\x00\x3f\xfc") // the beginning of a long ClientHello

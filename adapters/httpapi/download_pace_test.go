@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/adapters/certfile"
 	"github.com/pgherd/pgherd/core/download"
 )
 
@@ -182,7 +183,7 @@ func connected(t *testing.T, pair *tls.Config, secure bool) (client, server net.
 
 func TestLeavingIsSeen(t *testing.T) {
 	certFile, keyFile, _ := selfSigned(t)
-	pair := check.Must(LoadTLS(certFile, keyFile))(t)
+	pair := TLS(check.Must(certfile.Open("the API", certFile, keyFile))(t).Certificate)
 	for name, c := range map[string]struct {
 		act  func(net.Conn)
 		left bool

@@ -215,11 +215,7 @@ func (s *Server) stopAccepting() {
 	}
 }
 
-// LoadTLS reads certificate and key for the API's own TLS: 1.2 or later, HTTP/1.1.
-func LoadTLS(certFile, keyFile string) (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
-	if err != nil {
-		return nil, fmt.Errorf("the certificate and key of the API cannot be used: %w", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
+// TLS is the API's own TLS with a certificate: 1.2 or later, HTTP/1.1.
+func TLS(certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *tls.Config {
+	return &tls.Config{GetCertificate: certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 }

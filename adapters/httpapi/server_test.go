@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/adapters/certfile"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
@@ -112,7 +113,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	certFile, keyFile, roots := selfSigned(t)
-	pair := check.Must(LoadTLS(certFile, keyFile))(t)
+	pair := TLS(check.Must(certfile.Open("the API", certFile, keyFile))(t).Certificate)
 	st := open(t, func(c *Config) { c.TLS = pair })
 	st.size, st.feed = 5<<20, func(*Request) io.ReadCloser { return newSource(5<<20, nil) }
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
@@ -138,12 +139,6 @@ func TestTLS(t *testing.T) {
 	}
 	stuck := st.dial(t) // never says hello
 	stuck.ended(cutBy)
-}
-
-func TestTLSNeedsAUsablePair(t *testing.T) {
-	if _, err := LoadTLS("/nonexistent/cert.pem", "/nonexistent/key.pem"); err == nil {
-		t.Error("no error for missing files")
-	}
 }
 
 func selfSigned(t *testing.T) (certFile, keyFile string, roots *x509.CertPool) {

@@ -35,7 +35,8 @@ type Health interface {
 
 // Config is what the listener needs.
 type Config struct {
-	Certificates []tls.Certificate
+	// Certificate is as in tls.Config.GetCertificate.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Secret is the bearer token of every request but the liveness check.
 	Secret  string
 	Version string
@@ -101,7 +102,7 @@ const minSecret = 16
 // Serve answers on a listener until ctx ends, and then lets running requests finish.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	secure := tls.NewListener(l, &tls.Config{
-		Certificates: s.config.Certificates, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		GetCertificate: s.config.Certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- s.http.Serve(secure) }()

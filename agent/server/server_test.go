@@ -114,7 +114,8 @@ func start(t *testing.T, w *work) running {
 	pair := check.Must(tls.LoadX509KeyPair(files.CertFile, files.KeyFile))(t)
 	core, log := observer.New(zap.DebugLevel)
 	s, err := server.New(server.Config{
-		Certificates: []tls.Certificate{pair}, Secret: secret, Version: "v", Commands: w, Questions: w.questions(),
+		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil },
+		Secret:      secret, Version: "v", Commands: w, Questions: w.questions(),
 		Health: w, Programs: w.Programs, InCharge: w.inCharge, Refusal: w.refusal, Log: zap.New(core),
 	})
 	check.NoError(t, err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os/user"
-	"runtime/debug"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -27,8 +26,10 @@ import (
 type Settings struct {
 	Agent      agent.Config
 	PoolerUser string
-	OpsListen  string
-	LogLevel   string
+	// TLSCertFile and TLSKeyFile are PEM files.
+	TLSCertFile, TLSKeyFile string
+	OpsListen               string
+	LogLevel                string
 }
 
 // Command is "pgherd agent", with "pgherd agent init" below it.
@@ -54,8 +55,8 @@ func Command() *cobra.Command {
 func (s *Settings) flags(cmd *cobra.Command) {
 	f, a, p := cmd.Flags(), &s.Agent, &s.Agent.Pooler
 	f.StringVar(&a.Listen, "listen", "127.0.0.1:8090", "address of the agent's HTTPS listener")
-	f.StringVar(&a.TLSCertFile, "tls-cert-file", "", "certificate of the agent in PEM")
-	f.StringVar(&a.TLSKeyFile, "tls-key-file", "", "private key of the certificate")
+	f.StringVar(&s.TLSCertFile, "tls-cert-file", "", "certificate of the agent in PEM")
+	f.StringVar(&s.TLSKeyFile, "tls-key-file", "", "private key of the certificate")
 	f.StringVar(&a.Secret, "agent-secret", "",
 		"shared secret that the control plane sends; prefer PGHERD_AGENT_SECRET or PGHERD_AGENT_SECRET_FILE")
 	f.StringVar(&a.CredentialsFile, "credentials-file", "", "file that pgherd agent init wrote")
@@ -136,8 +137,9 @@ func Module(s Settings) fx.Option {
 	return fx.Module("agent",
 		fx.Provide(
 			func() (*zap.Logger, error) { return wiring.NewLog(s.LogLevel) },
-			func(log *zap.Logger) (*agent.Agent, error) {
-				s.Agent.Version = Version()
+			func() (certificates, error) { return s.openCertificates() },
+			func(log *zap.Logger, c certificates) (*agent.Agent, error) {
+				s.Agent.Version, s.Agent.Certificate = wiring.Version(), c.own.Certificate
 				return agent.New(s.Agent, agent.Deps{Log: log, Now: system.NewClock().Now})
 			},
 		),
@@ -152,6 +154,7 @@ func Module(s Settings) fx.Option {
 		),
 		fx.Invoke(
 			Attach,
+			keepCertificates,
 			func(r wiring.Registry, a *agent.Agent) error { return Measure(r, func() Measured { return a }) },
 			func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, o *wiring.Ops) {
 				wiring.Listen(lc, stop, log, "operations", s.OpsListen, o)
@@ -173,12 +176,4 @@ func ready(name, reason string, holds func() bool) wiring.Check {
 // Attach ties an agent to the life of a host.
 func Attach(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, a *agent.Agent) {
 	wiring.Attach(lc, stop, log, wiring.Part{Name: "agent", Run: func(ctx context.Context) error { return a.Run(ctx) }})
-}
-
-// Version is the version of this program, as its build recorded it.
-func Version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
 }

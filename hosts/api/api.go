@@ -13,6 +13,7 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/adapters/certfile"
 	"github.com/pgherd/pgherd/adapters/httpapi"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/controlplane"
@@ -49,11 +50,15 @@ func Command() *cobra.Command {
 			if err := errors.Join(checkConnections(s.HTTP), s.checkDownloads()); err != nil {
 				return err
 			}
-			return wiring.Run(cmd.Context(), wiring.Base(s.Settings, system.NewClock()), Module(s))
+			return wiring.Run(cmd.Context(), wiring.Base(s.Settings, system.NewClock()), Module(s), fx.Invoke(onHangup))
 		},
 	}
 	s.Flags(cmd)
 	return cmd
+}
+
+func onHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, f *certfile.Files) {
+	wiring.OnHangup(lc, stop, log, wiring.Certificate{Files: f})
 }
 
 // Flags gives a command the settings of the API host.
@@ -80,9 +85,12 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 // Module is the API host's own part: the listener.
 func Module(s Settings) fx.Option {
 	return fx.Module("api",
-		fx.Provide(func(cp *controlplane.ControlPlane, log *zap.Logger, r wiring.Registry) (*httpapi.Server, error) {
-			return newServer(s, cp, log, r)
-		}),
+		fx.Provide(
+			func() (*certfile.Files, error) { return openTLS(s) },
+			func(cp *controlplane.ControlPlane, log *zap.Logger, r wiring.Registry, f *certfile.Files) (*httpapi.Server, error) {
+				return newServer(s, cp, log, r, f)
+			},
+		),
 		fx.Invoke(func(
 			lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, server *httpapi.Server, cp *controlplane.ControlPlane,
 		) {
@@ -94,34 +102,38 @@ func Module(s Settings) fx.Option {
 			}
 			wiring.Listen(lc, stop, log, "api", s.Listen, graceful{server, s.Grace})
 		}),
+		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r wiring.Registry, f *certfile.Files) error {
+			return wiring.Certify(lc, stop, log, r, wiring.Certificate{Files: f})
+		}),
 	)
 }
 
 func newServer(
-	s Settings, cp *controlplane.ControlPlane, log *zap.Logger, r wiring.Registry,
+	s Settings, cp *controlplane.ControlPlane, log *zap.Logger, r wiring.Registry, files *certfile.Files,
 ) (*httpapi.Server, error) {
 	proxies, err := parseProxies(s.Proxies)
 	if err != nil {
 		return nil, err
 	}
-	tlsConfig, err := loadTLS(s)
-	if err != nil {
-		return nil, err
+	var secure *tls.Config
+	if files != nil {
+		secure = httpapi.TLS(files.Certificate)
 	}
 	return httpapi.New(httpapi.Config{
 		Gate: httpapi.NewGate(cp), Routes: httpapi.Routes(cp), Limits: s.HTTP, Proxies: proxies,
-		TLS: tlsConfig, Log: log, Metrics: r, RequestID: func() string { return system.Entropy{}.Base62(20) },
+		TLS: secure, Log: log, Metrics: r, RequestID: func() string { return system.Entropy{}.Base62(20) },
 	})
 }
 
-func loadTLS(s Settings) (*tls.Config, error) {
+// openTLS opens the certificate of the API; nil where a proxy before it speaks TLS.
+func openTLS(s Settings) (*certfile.Files, error) {
 	if s.TLSCertFile == "" && s.TLSKeyFile == "" {
 		return nil, nil
 	}
 	if s.TLSCertFile == "" || s.TLSKeyFile == "" {
 		return nil, errors.New("--tls-cert-file and --tls-key-file go together")
 	}
-	return httpapi.LoadTLS(s.TLSCertFile, s.TLSKeyFile)
+	return certfile.Open("api", s.TLSCertFile, s.TLSKeyFile)
 }
 
 func parseProxies(texts []string) (out []netip.Prefix, err error) {

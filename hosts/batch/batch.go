@@ -37,7 +37,7 @@ func Command() *cobra.Command {
 			if err := s.Check(cmd); err != nil {
 				return err
 			}
-			return wiring.Run(cmd.Context(), wiring.Base(s.Settings, system.NewClock()), Module(s))
+			return wiring.Run(cmd.Context(), wiring.Base(s.Settings, system.NewClock()), Module(s), fx.Invoke(onHangup))
 		},
 	}
 	s.Flags(cmd)
@@ -47,6 +47,9 @@ func Command() *cobra.Command {
 	cmd.Flags().IntVar(&s.Deliveries, "deliveries", DefaultDeliveries, "how many webhook attempts this host makes at a time")
 	return cmd
 }
+
+// onHangup has a SIGHUP do nothing: the host has no files to read again.
+func onHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger) { wiring.OnHangup(lc, stop, log) }
 
 // Module is the batch host's own part: workers, dispatcher and rounds.
 func Module(s Settings) fx.Option {

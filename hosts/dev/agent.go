@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/adapters/certfile"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -101,10 +102,14 @@ func (s Settings) newAgent(g *infrastructure, log *zap.Logger, clock *system.Clo
 	p.ListenAddresses, p.ListenPort = []string{loopback}, s.PoolerPort
 	p.TLSCertFile, p.TLSKeyFile = poolerTLS.CertFile, poolerTLS.KeyFile
 	p.LogFile = s.poolerLog()
+	own, err := certfile.Open("agent", agentTLS.CertFile, agentTLS.KeyFile)
+	if err != nil {
+		return nil, err
+	}
 	return agent.New(agent.Config{
-		Listen: address(s.AgentPort), TLSCertFile: agentTLS.CertFile, TLSKeyFile: agentTLS.KeyFile, Secret: g.agentSecret,
+		Listen: address(s.AgentPort), Certificate: own.Certificate, Secret: g.agentSecret,
 		CredentialsFile: s.credentialsFile(), PostgresHost: loopback, PostgresPort: s.PostgresPort,
 		Pooler: p, PoolerOwner: owner, BackupDir: s.path("backups"), PgDump: g.tools.PgDump, DataDir: s.StateDir,
-		Version: agentd.Version(), Versions: developmentVersions, Languages: developmentLanguages,
+		Version: wiring.Version(), Versions: developmentVersions, Languages: developmentLanguages,
 	}, agent.Deps{Log: log.Named("agent"), Now: clock.Now})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/hosts/batch"
 	"github.com/pgherd/pgherd/hosts/dev"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
+	"github.com/pgherd/pgherd/hosts/internal/wiring"
 	"github.com/pgherd/pgherd/hosts/migrate"
 )
 
@@ -33,6 +34,7 @@ func main() {
 func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:               "pgherd",
+		Version:           wiring.Build(),
 		Short:             "a self-hosted managed PostgreSQL service",
 		SilenceUsage:      true,
 		SilenceErrors:     true,

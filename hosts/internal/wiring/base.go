@@ -91,7 +91,7 @@ type Registry struct {
 // NewRegistry makes a registry with the figures of the process.
 func NewRegistry() Registry {
 	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
 	return Registry{r, r}
 }
 

@@ -1,0 +1,63 @@
+package wiring
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/adapters/certfile"
+)
+
+// Certificate is one that a host serves, or has served.
+type Certificate struct {
+	*certfile.Files
+	Changed func() // is told of each renewal; may be nil
+}
+
+// Certify keeps certificates up to date with their files, and exports when they end. One without files is passed over.
+func Certify(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r Registry, list ...Certificate) error {
+	for _, c := range list {
+		if c.Files == nil {
+			continue
+		}
+		Attach(lc, stop, log, Part{Name: "certificate of " + c.Name(), Run: func(ctx context.Context) error {
+			c.Watch(ctx, log, c.Changed)
+			return nil
+		}})
+		err := r.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "pgherd_certificate_not_after_timestamp_seconds", Help: "When a certificate ends that this host uses.",
+			ConstLabels: prometheus.Labels{"of": c.Name()},
+		}, func() float64 { return float64(c.NotAfter().Unix()) }))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OnHangup has a host look at its certificates at each SIGHUP, which ends a process that does not ask for it.
+func OnHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, list ...Certificate) {
+	Attach(lc, stop, log, Part{Name: "SIGHUP", Run: func(ctx context.Context) error {
+		hangups := make(chan os.Signal, 1)
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-hangups:
+				log.Info("SIGHUP: certificates are read again")
+			}
+			for _, c := range list {
+				if c.Files != nil && c.Look(log) && c.Changed != nil {
+					c.Changed()
+				}
+			}
+		}
+	}})
+}
