@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -39,7 +42,7 @@ type Config struct {
 	// Pooler says where PgBouncer is and how it runs. The agent fills in passwords, the names of accounts and of the maintenance
 	// database, and the address of PostgreSQL.
 	Pooler pooler.Settings
-	// PoolerOwner is the system user of PgBouncer, for an agent that runs as root.
+	// PoolerOwner is the system user of PgBouncer and of pg_dump, for an agent that runs as root.
 	PoolerOwner *pooler.Owner
 
 	// BackupDir is the folder of backup files; one agent only.
@@ -85,6 +88,11 @@ func (c *Config) complete() (setup.Credentials, error) {
 	if c.PostgresHost == "" || c.PostgresPort == 0 || c.BackupDir == "" || c.PgDump == "" || c.DataDir == "" {
 		return setup.Credentials{}, errors.New("PostgreSQL's host and port, the backup folder, pg_dump and the data folder must be set")
 	}
+	if ip, err := netip.ParseAddr(c.PostgresHost); !filepath.IsAbs(c.PostgresHost) && c.PostgresHost != "localhost" &&
+		(err != nil || !ip.IsLoopback()) {
+		return setup.Credentials{}, fmt.Errorf("PostgreSQL's host is %s; it must be a loopback address or the folder of a socket, "+
+			"since the agent and PgBouncer speak to it without TLS", c.PostgresHost)
+	}
 	if c.Jobs < 0 {
 		return setup.Credentials{}, fmt.Errorf("%d jobs at a time are too few; there must be 1 or more", c.Jobs)
 	}
@@ -106,8 +114,13 @@ func (c *Config) complete() (setup.Credentials, error) {
 }
 
 func (c *Config) artifacts(password string, d Deps) artifact.Config {
+	var dumpAs *syscall.Credential
+	if o := c.PoolerOwner; o != nil {
+		dumpAs = &syscall.Credential{Uid: uint32(o.UID), Gid: uint32(o.GID)}
+	}
 	return artifact.Config{
-		Host: c.PostgresHost, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,
+		DumpAs: dumpAs,
+		Host:   c.PostgresHost, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,
 		Maintenance: setup.MaintenanceDatabase, PgDump: c.PgDump, DataDir: c.DataDir, Limits: c.BackupLimits,
 		UploadTime: c.UploadTime, CountsOnly: c.BackupCountsOnly, Now: d.Now, Log: d.Log,
 	}

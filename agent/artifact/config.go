@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/lib/pq"
@@ -33,7 +34,9 @@ type Config struct {
 
 	Maintenance string // the database from which copies are created and dropped
 	PgDump      string // path of pg_dump 16 or later
-	DataDir     string // on the databases' disk, which must have room for the copy of a verification; empty: no check
+	// DumpAs is the system user of pg_dump, for an agent that runs as root; nil: the agent's own.
+	DumpAs  *syscall.Credential `json:"-"`
+	DataDir string              // on the databases' disk, which must have room for the copy of a verification; empty: no check
 
 	RoomWait  time.Duration // how long a backup waits for room that others have; 0 means 10 min
 	LookPause time.Duration // between two looks at the room that a backup uses; 0 means 1 s

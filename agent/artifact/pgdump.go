@@ -36,7 +36,7 @@ func (d pgDump) run(ctx context.Context, consume func(io.Reader) error, args ...
 	}
 	var complaint tail
 	cmd := exec.CommandContext(ctx, d.cfg.PgDump, append(d.args(), args...)...)
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = d.env(), in, &complaint, childAttributes()
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = d.env(), in, &complaint, childAttributes(d.cfg.DumpAs)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	ended := supervise(cmd, in)

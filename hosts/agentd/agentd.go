@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/user"
 	"strconv"
 
@@ -114,6 +115,10 @@ func acceptLanguages(f *pflag.FlagSet, into *[]string) {
 func (s *Settings) load(cmd *cobra.Command) error {
 	err := settings.Require(cmd, "tls-cert-file", "tls-key-file", "agent-secret", "credentials-file", "pooler-dir",
 		"pooler-socket-dir", "pooler-tls-cert-file", "pooler-tls-key-file", "backup-dir")
+	if err == nil && os.Geteuid() == 0 && s.PoolerUser == "" {
+		err = errors.New("--pooler-user (or PGHERD_POOLER_USER) is required where the agent runs as root: PgBouncer and pg_dump " +
+			"run as it")
+	}
 	if err != nil || s.PoolerUser == "" {
 		return err
 	}

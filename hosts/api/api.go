@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"time"
 
@@ -27,10 +28,12 @@ type Settings struct {
 	Listen      string
 	TLSCertFile string
 	TLSKeyFile  string
-	Proxies     []string
-	Grace       time.Duration
-	Limits      map[string]string
-	HTTP        httpapi.Limits
+	// InsecureListen lets the API speak clear text beyond this machine.
+	InsecureListen bool
+	Proxies        []string
+	Grace          time.Duration
+	Limits         map[string]string
+	HTTP           httpapi.Limits
 }
 
 // Command is "pgherd api".
@@ -42,6 +45,9 @@ func Command() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := s.Check(cmd); err != nil {
+				return err
+			}
+			if err := s.checkListen(); err != nil {
 				return err
 			}
 			if s.Settings.Limits, err = parseLimits(s.Limits); err != nil {
@@ -68,6 +74,8 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 	f.StringVar(&s.Listen, "listen", "127.0.0.1:8080", "address of the API")
 	f.StringVar(&s.TLSCertFile, "tls-cert-file", "", "certificate chain in PEM; with it the API speaks TLS itself")
 	f.StringVar(&s.TLSKeyFile, "tls-key-file", "", "private key of the certificate")
+	f.BoolVar(&s.InsecureListen, "insecure-listen", false,
+		"speak clear text beyond this machine: for a trusted network with a proxy that speaks TLS")
 	f.StringSliceVar(&s.Proxies, "trusted-proxies", nil, "networks whose X-Forwarded-For is believed, such as 10.0.0.0/8")
 	f.DurationVar(&s.Grace, "shutdown-grace", 30*time.Second, "how long open requests may take when the host stops")
 	f.IntVar(&s.HTTP.Connections, "max-connections", s.HTTP.Connections,
@@ -123,6 +131,25 @@ func newServer(
 		Gate: httpapi.NewGate(cp), Routes: httpapi.Routes(cp), Limits: s.HTTP, Proxies: proxies,
 		TLS: secure, Log: log, Metrics: r, RequestID: func() string { return system.Entropy{}.Base62(20) },
 	})
+}
+
+// checkListen refuses clear text that others on a network could read: it holds keys and passwords.
+func (s *Settings) checkListen() error {
+	if s.TLSCertFile != "" || s.InsecureListen || loopback(s.Listen) {
+		return nil
+	}
+	return fmt.Errorf("--listen %s would speak clear text beyond this machine: give --tls-cert-file and --tls-key-file, "+
+		"or --insecure-listen where a proxy on a trusted network speaks TLS", s.Listen)
+}
+
+// loopback reports whether an address is reached from this machine alone.
+func loopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // openTLS opens the certificate of the API; nil where a proxy before it speaks TLS.
