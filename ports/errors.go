@@ -14,3 +14,7 @@ var ErrLeaseLost = errors.New("the lease on the operation is lost")
 
 // ErrReadOnly means that a View tried to write.
 var ErrReadOnly = errors.New("a view cannot write")
+
+// ErrUnavailable means that the store does not answer at the moment. Where that was noticed during a commit, nobody knows whether
+// the transaction was committed; otherwise it was not.
+var ErrUnavailable = errors.New("the metadata database does not answer")

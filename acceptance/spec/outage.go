@@ -53,7 +53,7 @@ var losingParts = []Scenario{
 			ada, made := s.Owner()
 			s.loses(s.Outages.Metadata)
 			for _, host := range s.Hosts {
-				r := s.Refused(refusal(host(ada.Key.Text).Databases.Get(ctx, made.ID)), "INTERNAL_ERROR")
+				r := s.Refused(refusal(host(ada.Key.Text).Databases.Get(ctx, made.ID)), "SERVER_BUSY")
 				for _, inner := range []string{"pq", "sql", "connect", "127.0.0.1", "metadata", "refused"} {
 					s.That(!strings.Contains(r.Message, inner), "the error tells of the inside: %s", r.Message)
 				}
@@ -109,7 +109,7 @@ func (s *Stage) backsUpInTheEnd(c *Customer, of id.DatabaseID) (file backup.File
 // mayPass fails the story at an error that a client is not told to repeat.
 func (s *Stage) mayPass(err error) {
 	s.Helper()
-	if r := (*apiclient.Error)(nil); !errors.As(err, &r) || r.Code != "AGENT_ERROR" && r.Code != "INTERNAL_ERROR" {
-		s.Fatalf("got %v; want AGENT_ERROR or INTERNAL_ERROR", err)
+	if r := (*apiclient.Error)(nil); !errors.As(err, &r) || r.Code != "AGENT_ERROR" && r.Code != "SERVER_BUSY" {
+		s.Fatalf("got %v; want AGENT_ERROR or SERVER_BUSY", err)
 	}
 }

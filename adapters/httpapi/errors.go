@@ -11,10 +11,17 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // errInternal is all that a caller is shown of an internal error.
 var errInternal = fault.New(fault.InternalError, "internal error; retry the same request")
+
+// errUnavailable is what a caller is shown while the metadata database is away.
+var errUnavailable = &fault.Error{
+	Code: fault.ServerBusy, Message: "the service cannot reach its own data at the moment; retry the same request",
+	RetryAfter: 5 * time.Second,
+}
 
 var errNoHTTP = fault.New(fault.ValidationError, "the request is not valid HTTP")
 
@@ -22,7 +29,8 @@ var errNoHTTP = fault.New(fault.ValidationError, "the request is not valid HTTP"
 func refuse(res *fasthttp.Response, err error, bare bool) (cause error) {
 	shown := presentable(err)
 	status := shown.Code.Status()
-	if status >= 500 && shown.Code != fault.Maintenance && shown.Code != fault.ServerBusy { // those two are no failures
+	if shown == errUnavailable || status >= 500 && shown.Code != fault.Maintenance && shown.Code != fault.ServerBusy {
+		// The last two are no failures.
 		cause = err
 	}
 	res.SetStatusCode(status)
@@ -41,6 +49,9 @@ func presentable(err error) *fault.Error {
 	var e *fault.Error
 	if errors.As(err, &e) && e.Code.Known() {
 		return e
+	}
+	if errors.Is(err, ports.ErrUnavailable) {
+		return errUnavailable
 	}
 	return errInternal
 }

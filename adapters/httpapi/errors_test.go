@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
 )
 
 func statusText(status int) string {
@@ -123,5 +124,23 @@ func TestInnerErrorsAreLoggedAndNotShown(t *testing.T) {
 		if r := l.hear(cutBy); r.StatusCode != 200 {
 			t.Errorf("after %s: %d", path, r.StatusCode)
 		}
+	}
+}
+
+// The metadata database is away: that is not the request's fault, and it is worth asking again.
+func TestAnUnavailableStoreIsToldToComeBackTo(t *testing.T) {
+	away := fmt.Errorf("find the key: %w: %w", ports.ErrUnavailable, errors.New("dial tcp 10.0.0.7: connection refused"))
+	var res fasthttp.Response
+	if cause := refuse(&res, away, false); cause == nil {
+		t.Error("nothing is logged")
+	}
+	body := string(res.Body())
+	if res.StatusCode() != 503 || string(res.Header.Peek(fasthttp.HeaderRetryAfter)) != "5" || strings.Contains(body, "10.0.0.7") ||
+		!strings.Contains(body, string(fault.ServerBusy)) {
+		t.Errorf("%d %s", res.StatusCode(), body)
+	}
+	refuse(&res, fmt.Errorf("%w: %w", fault.New(fault.AgentError, "not confirmed"), away), false)
+	if res.StatusCode() != 500 {
+		t.Errorf("a use case that says more is answered %d", res.StatusCode())
 	}
 }

@@ -17,7 +17,7 @@ import (
 // refusable lists the codes that a route may answer with: those of the checks that its row asks for, and its handler's own.
 func (route *Route) refusable() []fault.Code {
 	codes := append([]fault.Code{
-		fault.ValidationError, fault.RequestTimeout, fault.HeaderTooLarge, fault.InternalError,
+		fault.ValidationError, fault.RequestTimeout, fault.HeaderTooLarge, fault.InternalError, fault.ServerBusy,
 	}, route.Refusals...)
 	if route.Key != Public {
 		codes = append(codes, fault.Unauthorized, fault.RateLimited, fault.KeyScopeDenied, fault.Maintenance, route.planRefusal())

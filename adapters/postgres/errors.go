@@ -80,6 +80,9 @@ func translate(ctx context.Context, err error) error {
 	if e := pq.As(err, pqerror.ForeignKeyViolation, pqerror.InvalidTextRepresentation); e != nil {
 		return fmt.Errorf("%w (%s %s)", ports.ErrNoRow, e.Code, e.Constraint)
 	}
+	if disconnected(err) && !errors.Is(err, ports.ErrUnavailable) {
+		return fmt.Errorf("%w: %w", ports.ErrUnavailable, err)
+	}
 	return err
 }
 

@@ -58,7 +58,7 @@ func committed(ctx context.Context, err error) error {
 	if err == nil || unsent || rolledBack(err) || !disconnected(err) && ctx.Err() == nil {
 		return translate(ctx, err)
 	}
-	return fmt.Errorf("%w: %w", ErrCommitUnknown, err)
+	return fmt.Errorf("%w: %w: %w", ErrCommitUnknown, ports.ErrUnavailable, err)
 }
 
 // View runs fn without a transaction. A statement whose connection was lost is sent again.

@@ -128,8 +128,8 @@ var Table = []Entry{
 	{AgentRouteUnavailable, 503, "backup deletion, download and certificates, query timeouts, extensions and restores are unavailable " +
 		"until the agent is updated"},
 	{ServerBusy, 503, "the database server is at its limit of concurrent downloads, uploads or requests, too many certificates are being made, " +
-		"or too many people accept invitations " +
-		"at the moment; retry later"},
+		"too many people accept invitations " +
+		"at the moment, or the service cannot reach its own data; retry later"},
 	{FeatureDisabled, 503, "additional roles are temporarily unavailable"},
 	{Maintenance, 503, "maintenance window; retry later"},
 	{BackupStorageFull, 507, "the account's quota for the backups of the database is used up, it has too many uploads, or the server has no room for " +
