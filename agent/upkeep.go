@@ -49,7 +49,19 @@ func (a *Agent) poolerChanged(err error) {
 
 // ReloadPooler has PgBouncer read its files again, such as those of a certificate that was renewed. It does not wait; a reload
 // that fails is tried again.
-func (a *Agent) ReloadPooler() { a.pooler.SyncSoon(a.executor.PoolerState) }
+func (a *Agent) ReloadPooler() {
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), reloadTime)
+		defer cancel()
+		if err := a.pooler.Sync(ctx, a.executor.PoolerState); err != nil {
+			a.log.Warn("PgBouncer could not be told of a renewed certificate yet", zap.Error(err))
+			a.pooler.SyncSoon(a.executor.PoolerState)
+		}
+	}()
+}
+
+// reloadTime bounds the wait for a reload that nobody waits for.
+const reloadTime = time.Minute
 
 // prune removes old operations from the ledger, now and every day.
 func (a *Agent) prune(ctx context.Context) {

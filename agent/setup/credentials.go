@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -44,13 +43,9 @@ func ReadCredentials(path string) (Credentials, error) {
 	return c, nil
 }
 
-// ensureCredentials reads an existing file, or writes one with new passwords.
-func ensureCredentials(path string, owner *FileOwner) (Credentials, error) {
-	c, err := ReadCredentials(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return c, err
-	}
-	c = Credentials{AgentPassword: rand.Text(), PoolerPassword: rand.Text(), PoolerAdminPassword: rand.Text()}
+// writeNew writes a file with new passwords.
+func writeNew(path string, owner *FileOwner) (Credentials, error) {
+	c := Credentials{AgentPassword: rand.Text(), PoolerPassword: rand.Text(), PoolerAdminPassword: rand.Text()}
 	return c, writeCredentials(path, c, owner)
 }
 

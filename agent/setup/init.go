@@ -6,8 +6,9 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
+	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"strings"
 
 	"github.com/lib/pq"
@@ -40,6 +41,11 @@ type Options struct {
 	DSN string
 	// CredentialsFile is where the generated passwords are written, with mode 0600. An existing file keeps its passwords.
 	CredentialsFile string
+	// Peer, if not nil, is the system user as whom Init connects to PostgreSQL's socket: for a caller that is root, where
+	// pg_hba.conf says peer. Linux only.
+	Peer *FileOwner
+	// NewPasswords makes a new file although the server's logins have passwords. Whoever uses those is cut off.
+	NewPasswords bool
 	// CredentialsOwner, if not nil, becomes the owner of a new file: the system user of the agent.
 	CredentialsOwner *FileOwner
 	// Versions says what to do about a version with known holes.
@@ -72,11 +78,11 @@ var ledgerSQL string
 // cannot be ended (a *languages.Refusal), that lets anyone in without a password (trust), or that reserves too few connections
 // for the agent; then nothing was changed.
 func Init(ctx context.Context, o Options) (Report, error) {
-	cfg, err := pq.NewConfig(o.DSN)
+	s, err := newSuperuser(o)
 	if err != nil {
-		return Report{}, fmt.Errorf("superuser connection: %w", err)
+		return Report{}, err
 	}
-	db, err := open(ctx, cfg)
+	db, err := s.open(ctx)
 	if err != nil {
 		return Report{}, err
 	}
@@ -85,7 +91,7 @@ func Init(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return report, err
 	}
-	warnings, err := inspectLanguages(ctx, db, cfg, o.Languages)
+	warnings, err := inspectLanguages(ctx, db, s, o.Languages)
 	if err != nil {
 		return report, err
 	}
@@ -98,31 +104,36 @@ func Init(ctx context.Context, o Options) (Report, error) {
 	if err := inspectTempFileLimit(ctx, db, o.TempFileLimit); err != nil {
 		return report, err
 	}
-	secrets, err := ensureCredentials(o.CredentialsFile, o.CredentialsOwner)
+	secrets, err := ReadCredentials(o.CredentialsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		secrets, err = newCredentials(ctx, db, o)
+	}
 	if err != nil {
 		return report, err
 	}
 	if err := prepareCluster(ctx, db); err != nil {
 		return report, err
 	}
-	if err := prepareMaintenance(ctx, cfg, secrets); err != nil {
+	if err := prepareMaintenance(ctx, s, secrets); err != nil {
 		return report, err
 	}
 	return report, limitTempFiles(ctx, db, o.TempFileLimit)
 }
 
-func open(ctx context.Context, cfg pq.Config) (*sql.DB, error) {
-	connector, err := pq.NewConnectorConfig(cfg)
-	if err != nil {
-		return nil, fmt.Errorf("superuser connection: %w", err)
+// newCredentials writes a file with new passwords. It refuses to where the server's logins have others: a second file would cut
+// off the agent and PgBouncer, and with them all customers.
+func newCredentials(ctx context.Context, db *sql.DB, o Options) (Credentials, error) {
+	var used bool
+	const query = "SELECT EXISTS (SELECT FROM pg_catalog.pg_authid WHERE rolname IN ($1, $2) AND rolpassword IS NOT NULL)"
+	if err := db.QueryRowContext(ctx, query, AgentLogin, PoolerLogin).Scan(&used); err != nil {
+		return Credentials{}, fmt.Errorf("find out whether the server was prepared before: %w", err)
 	}
-	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(1)
-	if err := db.PingContext(ctx); err != nil {
-		db.Close()
-		return nil, fmt.Errorf("superuser connection: %w", err)
+	if used && !o.NewPasswords {
+		return Credentials{}, fmt.Errorf("the server was prepared before, and its logins' passwords are in another file than %s, "+
+			"which does not exist: name that file with --credentials-file, or give --new-passwords, which cuts off the running agent "+
+			"and all customers until the agent and PgBouncer have started again", o.CredentialsFile)
 	}
-	return db, nil
+	return writeNew(o.CredentialsFile, o.CredentialsOwner)
 }
 
 // prepareCluster does what cannot be done in a transaction, and what every database needs.
@@ -179,11 +190,8 @@ var unlogged = map[string]string{
 }
 
 // prepareMaintenance does everything inside the maintenance database, in one transaction.
-func prepareMaintenance(ctx context.Context, cfg pq.Config, secrets Credentials) error {
-	cfg = cfg.Clone()
-	cfg.Database = MaintenanceDatabase
-	maps.Copy(cfg.Runtime, unlogged)
-	db, err := open(ctx, cfg)
+func prepareMaintenance(ctx context.Context, s superuser, secrets Credentials) error {
+	db, err := s.in(MaintenanceDatabase, unlogged).open(ctx)
 	if err != nil {
 		return err
 	}
@@ -201,8 +209,8 @@ func prepareMaintenance(ctx context.Context, cfg pq.Config, secrets Credentials)
 		"CREATE SCHEMA IF NOT EXISTS ledger AUTHORIZATION " + AgentLogin,
 		"SET LOCAL ROLE " + AgentLogin, ledgerSQL, "RESET ROLE",
 	}
-	for _, s := range statements {
-		if _, err := tx.ExecContext(ctx, s); err != nil {
+	for _, statement := range statements {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("maintenance database: %w", err)
 		}
 	}

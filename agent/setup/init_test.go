@@ -3,7 +3,10 @@ package setup_test
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -129,6 +132,82 @@ func TestRunAgainRepairsAndKeepsPasswords(t *testing.T) {
 	}
 	if got := text(t, pg.URL(setup.MaintenanceDatabase), "SELECT id FROM ledger.operation"); got != "kept" {
 		t.Error("the ledger lost its rows")
+	}
+}
+
+// A second file would cut off whoever uses the passwords of the first.
+func TestASecondFileIsRefused(t *testing.T) {
+	pg := clustertest.New(t, nil)
+	file, second := filepath.Join(t.TempDir(), "credentials"), filepath.Join(t.TempDir(), "second")
+	_, first := prepare(t, pg, file)
+	mine := pg.URLFor(setup.AgentLogin, first.AgentPassword, setup.MaintenanceDatabase)
+	options := setup.Options{DSN: pg.URL("postgres"), CredentialsFile: second, Versions: anyVersion, Languages: anyLanguage}
+	if _, err := setup.Init(t.Context(), options); err == nil || !strings.Contains(err.Error(), "--new-passwords") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(second); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the second file: %v", err)
+	}
+	text(t, mine, "SELECT 'the first password still works'")
+	options.NewPasswords = true
+	if _, err := setup.Init(t.Context(), options); err != nil {
+		t.Fatal(err)
+	}
+	c, err := setup.ReadCredentials(second)
+	if err != nil || c == first {
+		t.Errorf("the second file holds the same, or nothing: %v", err)
+	}
+	text(t, pg.URLFor(setup.AgentLogin, c.AgentPassword, setup.MaintenanceDatabase), "SELECT 'the second works'")
+}
+
+// Debian's pg_hba.conf lets the superuser in by peer authentication alone.
+func TestAPeerIsPrepared(t *testing.T) {
+	uid, _, switched, err := cluster.ChildUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !switched {
+		uid = os.Getuid()
+	}
+	who, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pg := clustertest.New(t, nil)
+	name := `"` + who.Username + `"`
+	clustertest.Exec(t, pg.URL("postgres"), "CREATE ROLE "+name+" SUPERUSER LOGIN")
+	path := text(t, pg.URL("postgres"), "SHOW hba_file")
+	rules, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append([]byte("local all "+name+" peer\n"), rules...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	clustertest.Exec(t, pg.URL("postgres"), "SELECT pg_reload_conf()")
+	if switched { // nobody else may enter the folder of root's tests
+		if err := os.Chmod(filepath.Dir(filepath.Dir(pg.SocketDir())), 0o711); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options := setup.Options{
+		DSN: "host=" + pg.SocketDir() + " port=" + strconv.Itoa(pg.Port()) + " user=" + who.Username +
+			" dbname=postgres sslmode=disable",
+		Peer: &setup.FileOwner{UID: uid}, CredentialsFile: filepath.Join(t.TempDir(), "credentials"),
+		Versions: anyVersion, Languages: anyLanguage,
+	}
+	if _, err := setup.Init(t.Context(), options); err != nil {
+		t.Fatal(err)
+	}
+	if switched {
+		options.Peer = nil
+		if _, err := setup.Init(t.Context(), options); err == nil || !strings.Contains(err.Error(), "--peer-user") {
+			t.Errorf("as root itself: %v", err)
+		}
+	}
+	options.DSN = "host=127.0.0.1 port=" + strconv.Itoa(pg.Port()) + " user=x dbname=postgres sslmode=require"
+	if _, err := setup.Init(t.Context(), options); err == nil || !strings.Contains(err.Error(), "sslmode=disable") {
+		t.Errorf("a server without TLS: %v", err)
 	}
 }
 

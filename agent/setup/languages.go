@@ -5,22 +5,18 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/lib/pq"
-
 	"github.com/pgherd/pgherd/agent/languages"
 )
 
 // inspectLanguages refuses a server on which customers can use a trusted procedural language that does not pass, and warns of
 // each that does.
-func inspectLanguages(ctx context.Context, db *sql.DB, cfg pq.Config, policy languages.Policy) (warnings []string, err error) {
+func inspectLanguages(ctx context.Context, db *sql.DB, s superuser, policy languages.Policy) (warnings []string, err error) {
 	found, err := languages.Offered(ctx, db)
 	if err != nil {
 		return nil, fmt.Errorf("looking for procedural languages: %w", err)
 	}
 	installed, err := languages.Installed(ctx, db, func(database string) (*sql.DB, error) {
-		there := cfg.Clone()
-		there.Database = database
-		return open(ctx, there)
+		return s.in(database, nil).open(ctx)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("looking for procedural languages: %w", err)

@@ -18,7 +18,8 @@ import (
 func initWith(t *testing.T, pg *cluster.Postgres, p languages.Policy) (setup.Report, error) {
 	t.Helper()
 	return setup.Init(t.Context(), setup.Options{
-		DSN: pg.URL("postgres"), CredentialsFile: filepath.Join(t.TempDir(), "credentials"), Versions: anyVersion, Languages: p,
+		DSN: pg.URL("postgres"), CredentialsFile: filepath.Join(t.TempDir(), "credentials"), NewPasswords: true,
+		Versions: anyVersion, Languages: p,
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 // initCommand is "pgherd agent init": the one step that needs a superuser of PostgreSQL.
 func initCommand() *cobra.Command {
 	var o setup.Options
-	var owner, dump, bouncer string
+	var owner, peer, dump, bouncer string
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "prepare a PostgreSQL server as a superuser; needed once, and safe to repeat",
@@ -28,6 +28,13 @@ func initCommand() *cobra.Command {
 				}
 				o.CredentialsOwner = &setup.FileOwner{UID: u.UID, GID: u.GID}
 			}
+			if peer != "" {
+				u, err := ownerOf("peer-user", peer)
+				if err != nil {
+					return err
+				}
+				o.Peer = &setup.FileOwner{UID: u.UID, GID: u.GID}
+			}
 			if err := o.Versions.Check(); err != nil {
 				return err
 			}
@@ -42,12 +49,16 @@ func initCommand() *cobra.Command {
 	f.StringVar(&o.DSN, "server-url", "",
 		"superuser's connection to the database postgres; prefer PGHERD_SERVER_URL, since it may hold a password")
 	f.StringVar(&o.CredentialsFile, "credentials-file", "", "where to write the generated passwords; the file gets mode 0600")
+	f.BoolVar(&o.NewPasswords, "new-passwords", false,
+		"write new passwords although the server has others; all customers are cut off until agent and PgBouncer have restarted")
 	acceptVersions(f, &o.Versions.Accept)
 	acceptLanguages(f, &o.Languages.Accept)
 	f.StringVar(&dump, "pg-dump", "pg_dump", "name or path of pg_dump, whose version is checked too")
 	f.StringVar(&bouncer, "pgbouncer", "pgbouncer", "name or path of PgBouncer, whose version is checked too")
 	f.StringVar(&o.TempFileLimit, "temp-file-limit", "", "most bytes of temporary files of one session, such as 10GB, or -1 for "+
 		"no limit; by default "+setup.DefaultTempFileLimit+", unless temp_file_limit is set already")
+	f.StringVar(&peer, "peer-user", "", "system user as whom to connect to PostgreSQL's socket where pg_hba.conf says peer, such "+
+		"as postgres; only root can give another user than itself")
 	f.StringVar(&owner, "credentials-owner", "", "system user that the agent runs as, if that is not the caller")
 	return cmd
 }
