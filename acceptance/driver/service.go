@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -69,7 +70,9 @@ func newService(t testing.TB) *service {
 		t.Fatal(err)
 	}
 	for range apiHosts + 1 {
-		cp, err := controlplane.New(ports, controlplane.Config{Limits: limits, InvitationPage: page})
+		cp, err := controlplane.New(ports, controlplane.Config{
+			Limits: limits, InvitationPage: page, DefaultSchedule: database.NoSchedule,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -103,7 +104,8 @@ func newWorld(t *testing.T, seed uint64, s setting) *world {
 	}
 	for range 3 {
 		cp := must(controlplane.New(all, controlplane.Config{
-			Limits: map[ratelimit.Class]ratelimit.Limit{ratelimit.Create: {Count: 1000, Period: time.Minute}},
+			DefaultSchedule: database.NoSchedule,
+			Limits:          map[ratelimit.Class]ratelimit.Limit{ratelimit.Create: {Count: 1000, Period: time.Minute}},
 		}))(t)
 		w.planes = append(w.planes, &plane{cp, p.roles(cp.Roles)})
 	}

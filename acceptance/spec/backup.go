@@ -6,7 +6,9 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -26,6 +28,18 @@ var backingUp = []Scenario{
 			done.StartedAt != nil, "it ended as %+v (%+v)", done, done.Error)
 
 		s.restores(ada, made, done.ID, notes)
+	}},
+	{Name: "daily backups are chosen and left off again", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		s.That(made.ScheduledBackup == "none", "the stage's default is %s", made.ScheduledBackup)
+		for _, policy := range []database.Schedule{"daily", "daily", "none"} {
+			chosen := must(ada.Databases.SetBackupPolicy(ctx, made.ID, wire.SetBackupPolicy{ScheduledBackup: policy}))(s)
+			s.That(chosen == wire.BackupPolicy{ID: made.ID, ScheduledBackup: policy}, "the answer is %+v", chosen)
+			s.That(ada.Sees(made.ID).ScheduledBackup == policy, "the record says %s", ada.Sees(made.ID).ScheduledBackup)
+		}
+		_, err := ada.Databases.SetBackupPolicy(ctx, made.ID, wire.SetBackupPolicy{ScheduledBackup: "hourly"})
+		s.Refused(err, "VALIDATION_ERROR", "scheduledBackup")
+		s.That(ada.Sees(made.ID).ScheduledBackup == "none", "a refused choice has changed it")
 	}},
 	{Name: "a deleted backup is gone", Play: func(s *Stage) {
 		ada, made := s.Owner()

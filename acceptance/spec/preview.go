@@ -75,7 +75,7 @@ var previewing = []Scenario{
 		for _, bad := range []int{0, -1, 73} {
 			s.Refused(refusal(ci.Previews.Extend(ctx, made.DatabaseID, wire.ExtendPreview{TTLHours: bad})), "VALIDATION_ERROR", "ttlHours")
 		}
-		changed := must(ci.Previews.SetBackupPolicy(ctx, made.DatabaseID, wire.SetPreviewBackup{ScheduledBackup: daily}))(s)
+		changed := must(ci.Previews.SetBackupPolicy(ctx, made.DatabaseID, wire.SetBackupPolicy{ScheduledBackup: daily}))(s)
 		s.That(changed.ScheduledBackup == daily && changed.LeaseGeneration == 3, "it is %+v", changed)
 		again := must(ci.Previews.Create(ctx, wire.CreatePreview{Ref: "main", TTLHours: new(48)}))(s)
 		s.That(again.Data == changed, "the same request gets %+v", again.Data)

@@ -33,6 +33,7 @@ var takes = map[string]string{
 	"DELETE /databases/{id}/network/allowlist/{entryId}":               "configure",
 	"GET /databases/{id}/backups":                                      "see",
 	"POST /databases/{id}/backups":                                     "back up",
+	"PATCH /databases/{id}/backup-policy":                              "back up",
 	"GET /databases/{id}/backups/{filename}":                           "see",
 	"GET /databases/{id}/backups/{filename}/certificate":               "see",
 	"DELETE /databases/{id}/backups/{filename}":                        "back up",

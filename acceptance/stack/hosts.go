@@ -73,7 +73,8 @@ func (s *Stack) StartAPI(ctx context.Context, crashAt string, extra ...string) (
 		return nil, err
 	}
 	const unlimited = "read=1000000/1m,write=1000000/1m,create=1000000/1m,reveal=1000000/1m,unauthorized=1000000/1m"
-	h, err := s.startHost(ctx, crashAt, "api", append([]string{"--listen", address, "--rate-limits", unlimited}, extra...)...)
+	args := append([]string{"--listen", address, "--rate-limits", unlimited, "--default-schedule", "none"}, extra...)
+	h, err := s.startHost(ctx, crashAt, "api", args...)
 	if h != nil {
 		h.URL = "http://" + address
 	}

@@ -46,6 +46,13 @@ func (d Databases) SetEnvironment(
 	return data[wire.EnvironmentChange](ctx, d.c, patch(b, "/databases/%s/environment", string(database)), opts)
 }
 
+// SetBackupPolicy chooses whether the service makes daily backups.
+func (d Databases) SetBackupPolicy(
+	ctx context.Context, database id.DatabaseID, b wire.SetBackupPolicy, opts ...Option,
+) (wire.BackupPolicy, error) {
+	return data[wire.BackupPolicy](ctx, d.c, patch(b, "/databases/%s/backup-policy", string(database)), opts)
+}
+
 // SetLifecycle starts, stops or restarts a database.
 func (d Databases) SetLifecycle(
 	ctx context.Context, database id.DatabaseID, b wire.SetLifecycle, opts ...Option,

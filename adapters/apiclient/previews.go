@@ -29,7 +29,7 @@ func (p Previews) Extend(
 
 // SetBackupPolicy chooses whether the service makes daily backups of a preview.
 func (p Previews) SetBackupPolicy(
-	ctx context.Context, database id.DatabaseID, b wire.SetPreviewBackup, opts ...Option,
+	ctx context.Context, database id.DatabaseID, b wire.SetBackupPolicy, opts ...Option,
 ) (wire.Preview, error) {
 	return data[wire.Preview](ctx, p.c, patch(b, "/previews/%s/backup-policy", string(database)), opts)
 }

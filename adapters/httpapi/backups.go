@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
@@ -47,6 +48,12 @@ func (b backupRoutes) routes() []Route {
 			Refusals: []fault.Code{fault.BackupNotFound, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy},
 		},
 		{
+			Name: "setBackupPolicy", Summary: "Choose whether the service makes daily backups of a database",
+			Method: http.MethodPatch, Path: databasesPath + "/{id}/backup-policy", Class: ratelimit.Write, Target: Database,
+			Action: account.ManageBackups, Body: JSON[wire.SetBackupPolicy](), Handle: b.setPolicy,
+			Answers: documented(http.StatusOK, wire.DataWithMessage[wire.BackupPolicy]{}),
+		},
+		{
 			Name: "deleteBackup", Summary: "Delete a backup permanently",
 			Method: http.MethodDelete, Path: one, Class: ratelimit.Write, Target: Database, Action: account.ManageBackups,
 			Handle:  b.delete,
@@ -73,6 +80,16 @@ func (b backupRoutes) download(r *Request) (Answer, error) {
 			Filename: string(filename), ContentType: gzipType, Size: d.File.Size, Content: d.File.Body,
 		}}, nil
 	})
+}
+
+func (b backupRoutes) setPolicy(r *Request) (Answer, error) {
+	schedule, err := database.ParseSchedule(string(Decoded[wire.SetBackupPolicy](r).ScheduledBackup))
+	if err != nil {
+		return Answer{}, err
+	}
+	err = b.use.SetSchedule(r.Context(), r.database(), schedule)
+	view := wire.BackupPolicy{ID: r.database().Record().ID, ScheduledBackup: schedule}
+	return OK(wire.DataWithMessage[wire.BackupPolicy]{Message: "The backup policy was changed.", Data: view}), err
 }
 
 func (b backupRoutes) delete(r *Request) (Answer, error) {

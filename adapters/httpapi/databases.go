@@ -16,7 +16,8 @@ func viewDatabase(r database.Record) wire.Database {
 		ID: r.ID, Name: r.Name, DisplayName: r.DisplayName, Host: r.Host, Port: r.Port,
 		Database: r.Name, Username: r.Name, // the owner's login has the database's name
 		Status: r.Status, SizeBytes: r.SizeBytes, CreatedAt: instant(r.CreatedAt), Environment: environmentOrNull(r.Environment),
-		Storage: wire.Storage{QuotaBytes: r.StorageQuota(), Status: r.StorageStatus},
+		Storage:         wire.Storage{QuotaBytes: r.StorageQuota(), Status: r.StorageStatus},
+		ScheduledBackup: r.Schedule,
 	}
 }
 

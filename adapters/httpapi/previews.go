@@ -54,7 +54,7 @@ func (x previewRoutes) routes() []Route {
 		{
 			Name: "setPreviewBackupPolicy", Summary: "Choose whether the service makes daily backups of a preview database",
 			Method: http.MethodPatch, Path: one + "/backup-policy", Class: ratelimit.Write, Target: Preview,
-			Body: JSON[wire.SetPreviewBackup](), Handle: x.setBackup,
+			Body: JSON[wire.SetBackupPolicy](), Handle: x.setBackup,
 			Answers:  documented(http.StatusOK, wire.Data[wire.Preview]{}),
 			Refusals: []fault.Code{fault.PreviewConflict},
 		},
@@ -110,7 +110,7 @@ func (x previewRoutes) extend(r *Request) (Answer, error) {
 }
 
 func (x previewRoutes) setBackup(r *Request) (Answer, error) {
-	schedule, err := database.ParseSchedule(string(Decoded[wire.SetPreviewBackup](r).ScheduledBackup))
+	schedule, err := database.ParseSchedule(string(Decoded[wire.SetBackupPolicy](r).ScheduledBackup))
 	if err != nil {
 		return Answer{}, err
 	}

@@ -71,6 +71,7 @@ const (
 	ExtensionFinished  Action = "extension.finished"
 	PreviewExtended    Action = "preview.extended"
 	PreviewScheduled   Action = "preview.backup_policy_changed"
+	BackupsScheduled   Action = "database.backup_policy_changed"
 	PreviewReleased    Action = "preview.released" // asked to be deleted while another operation was open
 	PreviewExpired     Action = "preview.expired"  // its lease has ended, and the service deletes it
 

@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"time"
 
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -24,6 +25,15 @@ func mix(x uint64) uint64 {
 	x ^= x >> 27
 	x *= 0x94d049bb133111eb
 	return x ^ x>>31
+}
+
+// Next is when the next backup of a schedule is due; nil: none ever is.
+func Next(db id.DatabaseID, s database.Schedule, after time.Time) *time.Time {
+	if s != database.Daily {
+		return nil
+	}
+	next := NextDaily(db, after)
+	return &next
 }
 
 // NextDaily returns the database's first slot strictly after the given time. So the first backup is due within a day of

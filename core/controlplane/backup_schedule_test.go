@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 // daily is a database with a daily backup.
@@ -124,4 +125,41 @@ func TestADeadServerStarvesNoOther(t *testing.T) {
 		w.clock.Advance(time.Minute)
 	}
 	equal(t, "expired backups on the other server", count(w.activity(alive.Record.ID), audit.BackupExpired), 1)
+}
+
+// A database that is made without a word about backups has the installation's schedule, and a repeated request is the same
+// whatever that is by then.
+func TestTheDefaultSchedule(t *testing.T) {
+	config := quick()
+	config.DefaultSchedule = ""
+	w := configured(t, config)
+	silent, none := keyed("shop"), request("blog")
+	none.Schedule = database.NoSchedule
+	made := must(w.Databases.Create(w.ctx, w.caller, silent))(t).Record
+	equal(t, "by default", made.Schedule, database.Daily)
+	equal(t, "a backup is due at a time", made.NextBackupAt != nil, true)
+	other := must(w.Databases.Create(w.ctx, w.caller, none))(t).Record
+	equal(t, "where it is asked for", other.Schedule, database.NoSchedule)
+	equal(t, "a backup is due at a time", other.NextBackupAt != nil, false)
+	config.DefaultSchedule = database.NoSchedule
+	later := w.process(config)
+	again := must(later.Databases.Create(w.ctx, w.caller, silent))(t).Record
+	equal(t, "the repeated request", again.ID, made.ID)
+	silent.Schedule = database.NoSchedule
+	refused(t, errOf(later.Databases.Create(w.ctx, w.caller, silent)), fault.DatabaseStateConflict)
+	silent.Schedule, silent.Key, silent.Name = "", "", "plain"
+	plain := must(later.Databases.Create(w.ctx, w.caller, silent))(t).Record
+	equal(t, "by the operator's default", plain.Schedule, database.NoSchedule)
+}
+
+func TestChoosingTheSchedule(t *testing.T) {
+	w := newWorld(t)
+	c := w.made("shop")
+	for _, s := range []database.Schedule{database.Daily, database.Daily, database.NoSchedule} {
+		ok(t, w.Backups.SetSchedule(w.ctx, w.reached(c.Record.ID), s))
+		r := w.reached(c.Record.ID).Record()
+		equal(t, "the schedule", r.Schedule, s)
+		equal(t, "a backup is due at a time", r.NextBackupAt != nil, s == database.Daily)
+	}
+	equal(t, "entries of the log", count(w.activity(c.Record.ID), audit.BackupsScheduled), 2)
 }

@@ -61,8 +61,8 @@ var customer = netip.MustParseAddr("203.0.113.7")
 // quick is a configuration in which nothing waits for long.
 func quick() controlplane.Config {
 	return controlplane.Config{
-		CreateWait: 10 * time.Second,
-		Limits:     map[ratelimit.Class]ratelimit.Limit{ratelimit.Create: {Count: 1000, Period: time.Minute}},
+		CreateWait: 10 * time.Second, DefaultSchedule: database.NoSchedule,
+		Limits: map[ratelimit.Class]ratelimit.Limit{ratelimit.Create: {Count: 1000, Period: time.Minute}},
 	}
 }
 

@@ -21,6 +21,8 @@ type Database struct {
 	CreatedAt   time.Time             `json:"createdAt"`
 	Environment *database.Environment `json:"environment"`
 	Storage     Storage               `json:"storage"`
+	// ScheduledBackup says whether the service makes daily backups.
+	ScheduledBackup database.Schedule `json:"scheduledBackup"`
 }
 
 // Storage says where a database stands with regard to the quota of its bytes. It is full, read-only by default for its logins,
@@ -43,7 +45,18 @@ type CreateDatabase struct {
 	DisplayName     string                `json:"displayName" description:"1-64 characters" example:"Orders"`
 	RoleModel       *database.RoleModel   `json:"roleModel,omitzero"`
 	Environment     *database.Environment `json:"environment,omitzero" nullable:"true"`
-	ScheduledBackup *database.Schedule    `json:"scheduledBackup,omitzero"`
+	ScheduledBackup *database.Schedule    `json:"scheduledBackup,omitzero" description:"the installation's default, usually daily"`
+}
+
+// SetBackupPolicy chooses whether the service makes daily backups of a database.
+type SetBackupPolicy struct {
+	ScheduledBackup database.Schedule `json:"scheduledBackup"`
+}
+
+// BackupPolicy is what was chosen.
+type BackupPolicy struct {
+	ID              id.DatabaseID     `json:"id"`
+	ScheduledBackup database.Schedule `json:"scheduledBackup"`
 }
 
 // SetEnvironment replaces the environment label; null removes it.

@@ -48,8 +48,3 @@ type CreatedPreview struct {
 type ExtendPreview struct {
 	TTLHours int `json:"ttlHours" description:"1-72, from now on" example:"24"`
 }
-
-// SetPreviewBackup chooses whether the service makes daily backups of a preview.
-type SetPreviewBackup struct {
-	ScheduledBackup database.Schedule `json:"scheduledBackup"`
-}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -21,6 +23,24 @@ func (b *Backups) registerRounds() {
 		Name: "deleted and expired backups", Every: plane.RoundEvery, Find: b.doomed, Do: b.eraseDoomed,
 		Of:  func(d ports.DoomedBackup) (id.ServerID, id.AccountID) { return d.ServerID, d.AccountID },
 		Key: func(d ports.DoomedBackup) string { return string(d.Filename) },
+	})
+}
+
+// SetSchedule chooses whether the service makes daily backups of a database. FORBIDDEN: a viewer.
+func (b *Backups) SetSchedule(ctx context.Context, r access.Reached, s database.Schedule) error {
+	if err := r.Permit(account.ManageBackups); err != nil {
+		return err
+	}
+	return r.Update(ctx, b.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		if locked.Schedule == s {
+			return nil
+		}
+		details := audit.Details{"from": string(locked.Schedule), "to": string(s)}
+		locked.Schedule, locked.NextBackupAt = s, backup.Next(locked.ID, s, b.plane.Clock.Now())
+		if err := tx.Databases().Save(ctx, locked); err != nil {
+			return err
+		}
+		return b.plane.Audit(ctx, tx, locked, r.Caller().Actor(), audit.BackupsScheduled, details)
 	})
 }
 

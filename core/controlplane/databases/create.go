@@ -1,6 +1,7 @@
 package databases
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -24,7 +25,7 @@ type CreateRequest struct {
 	DisplayName string
 	RoleModel   database.RoleModel   // empty: managed
 	Environment database.Environment // empty: none
-	Schedule    database.Schedule    // empty: none
+	Schedule    database.Schedule    // empty: the installation's default
 	Key         idempotency.Key      // empty: every request creates another database
 }
 
@@ -46,8 +47,9 @@ func (d *Databases) Create(ctx context.Context, c access.Caller, r CreateRequest
 	if err := r.check(); err != nil {
 		return Created{}, err
 	}
+	schedule := cmp.Or(r.Schedule, d.plane.DefaultSchedule)
 	made, _, err := d.Make(ctx, c, drafts.Making{Claim: r.claim(c), Record: database.Record{
-		Name: r.Name, DisplayName: r.DisplayName, RoleModel: r.RoleModel, Environment: r.Environment, Schedule: r.Schedule,
+		Name: r.Name, DisplayName: r.DisplayName, RoleModel: r.RoleModel, Environment: r.Environment, Schedule: schedule,
 	}})
 	return made, err
 }
@@ -89,15 +91,21 @@ func (r *CreateRequest) check() (err error) {
 	if r.RoleModel == "" {
 		r.RoleModel = database.Managed
 	}
-	if r.Schedule == "" {
-		r.Schedule = database.NoSchedule
-	}
 	return err
 }
 
+// fingerprint is the same whatever the default of schedules is at the time. An earlier version stored "none" for a request
+// without a schedule.
 func (r CreateRequest) fingerprint() idempotency.Fingerprint {
-	return idempotency.NewFingerprint(
-		r.Name, r.DisplayName, string(r.RoleModel), string(r.Environment), string(r.Schedule))
+	schedule := string(r.Schedule)
+	switch r.Schedule {
+	case "":
+		schedule = string(database.NoSchedule)
+	case database.NoSchedule:
+		schedule = "asked for none"
+	case database.Daily:
+	}
+	return idempotency.NewFingerprint(r.Name, r.DisplayName, string(r.RoleModel), string(r.Environment), schedule)
 }
 
 // reserve commits the intent: record, logins, key and operation in one transaction. If an earlier request has done so, it returns

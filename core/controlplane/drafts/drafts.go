@@ -46,10 +46,7 @@ func New(p *plane.Plane, owner account.Account, r database.Record) (Draft, error
 	if r.RoleModel == database.Managed {
 		r.ConnectionCap = owner.Quotas().ConnectionCap
 	}
-	if r.Schedule == database.Daily {
-		next := backup.NextDaily(r.ID, r.CreatedAt)
-		r.NextBackupAt = &next
-	}
+	r.NextBackupAt = backup.Next(r.ID, r.Schedule, r.CreatedAt)
 	d := Draft{Record: r, verified: new(sync.WaitGroup)}
 	err := d.makeLogins(p)
 	return d, err

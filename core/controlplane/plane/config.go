@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
@@ -38,6 +39,8 @@ type Config struct {
 	UnverifiedPlans []account.Plan
 	// RecoveryWindow is how long a deleted database can be recovered; by default deletion.DefaultWindow.
 	RecoveryWindow time.Duration
+	// DefaultSchedule is that of a database whose creation names none; by default daily.
+	DefaultSchedule database.Schedule
 	// InvitationPage is where invitations are accepted; by default none, and mails say how to accept by the API.
 	InvitationPage mail.Link
 	// LeaseHold is how long a worker may be silent before another takes over its work; by default
@@ -87,6 +90,9 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	c.Limits = limits
 	if c.Instance == "" {
 		c.Instance = string(id.FromBytes[id.OperationID](e.UUID()))
+	}
+	if c.DefaultSchedule == "" {
+		c.DefaultSchedule = database.Daily
 	}
 	if c.Crash == nil {
 		c.Crash = func(string) {}

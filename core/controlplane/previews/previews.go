@@ -94,11 +94,7 @@ func (p *Previews) SetSchedule(ctx context.Context, r Reached, schedule database
 		}
 		details := audit.Details{"from": string(s.record.Schedule), "to": string(schedule)}
 		s.record.Schedule, s.preview.Schedule = schedule, schedule
-		s.record.NextBackupAt = nil
-		if schedule == database.Daily {
-			next := backup.NextDaily(s.record.ID, p.plane.Clock.Now())
-			s.record.NextBackupAt = &next
-		}
+		s.record.NextBackupAt = backup.Next(s.record.ID, schedule, p.plane.Clock.Now())
 		if err := tx.Databases().Save(ctx, s.record); err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
@@ -35,6 +36,8 @@ type Settings struct {
 	LogLevel    string
 	// UnverifiedPlans are the plans whose backups are not verified.
 	UnverifiedPlans []string
+	// DefaultSchedule is that of a database whose creation names none; empty for the use cases' own default.
+	DefaultSchedule string
 	// RecoveryWindow is how long a deleted database can be recovered; 0 for the use cases' own default.
 	RecoveryWindow time.Duration
 	// Webhooks is for the development host to change; every other host sends to public addresses only. Where webhooks may go,
@@ -56,6 +59,8 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&s.UnverifiedPlans, "unverified-plans", nil, "plans whose backups are not verified")
 	cmd.Flags().DurationVar(&s.RecoveryWindow, "recovery-window", deletion.DefaultWindow,
 		"how long a deleted database can be recovered, until it is purged; the same for all hosts")
+	cmd.Flags().StringVar(&s.DefaultSchedule, "default-schedule", string(database.Daily),
+		"daily or none: whether a database gets daily backups whose creation does not say; the same for all API hosts")
 	cmd.Flags().DurationVar(&s.LeaseHold, "lease-hold", work.DefaultLeaseHold,
 		"how long a worker may be silent before another takes its work; the same for all hosts")
 	s.Mail.Flags(cmd)
@@ -69,6 +74,9 @@ const minLeaseHold = time.Second
 func (s *Settings) Check(cmd *cobra.Command) error {
 	if s.LeaseHold < minLeaseHold {
 		return fmt.Errorf("--lease-hold must be at least %s", minLeaseHold)
+	}
+	if _, err := database.ParseSchedule(s.DefaultSchedule); err != nil {
+		return fmt.Errorf("--default-schedule must be daily or none")
 	}
 	if err := deletion.CheckWindow(s.RecoveryWindow); err != nil {
 		return fmt.Errorf("--recovery-window: %w", err)
@@ -167,7 +175,8 @@ func newControlPlane(
 		Tokens: tokens,
 	}, controlplane.Config{
 		Limits: s.Limits, UnverifiedPlans: unverified, LeaseHold: s.LeaseHold, DownloadsPerAccount: s.DownloadsPerAccount,
-		RecoveryWindow: s.RecoveryWindow, InvitationPage: page, Crash: CrashHook(),
+		RecoveryWindow: s.RecoveryWindow, DefaultSchedule: database.Schedule(s.DefaultSchedule),
+		InvitationPage: page, Crash: CrashHook(),
 	})
 }
 
