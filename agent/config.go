@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -93,6 +94,9 @@ func (c *Config) complete() (setup.Credentials, error) {
 		return setup.Credentials{}, fmt.Errorf("PostgreSQL's host is %s; it must be a loopback address or the folder of a socket, "+
 			"since the agent and PgBouncer speak to it without TLS", c.PostgresHost)
 	}
+	if c.Certificate == nil {
+		return setup.Credentials{}, errors.New("the agent's certificate must be set")
+	}
 	if c.Jobs < 0 {
 		return setup.Credentials{}, fmt.Errorf("%d jobs at a time are too few; there must be 1 or more", c.Jobs)
 	}
@@ -115,7 +119,7 @@ func (c *Config) complete() (setup.Credentials, error) {
 
 func (c *Config) artifacts(password string, d Deps) artifact.Config {
 	var dumpAs *syscall.Credential
-	if o := c.PoolerOwner; o != nil {
+	if o := c.PoolerOwner; o != nil && os.Geteuid() == 0 { // nobody else can change users
 		dumpAs = &syscall.Credential{Uid: uint32(o.UID), Gid: uint32(o.GID)}
 	}
 	return artifact.Config{
