@@ -32,15 +32,7 @@ func (b *Backups) SetSchedule(ctx context.Context, r access.Reached, s database.
 		return err
 	}
 	return r.Update(ctx, b.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
-		if locked.Schedule == s {
-			return nil
-		}
-		details := audit.Details{"from": string(locked.Schedule), "to": string(s)}
-		locked.Schedule, locked.NextBackupAt = s, backup.Next(locked.ID, s, b.plane.Clock.Now())
-		if err := tx.Databases().Save(ctx, locked); err != nil {
-			return err
-		}
-		return b.plane.Audit(ctx, tx, locked, r.Caller().Actor(), audit.BackupsScheduled, details)
+		return b.plane.SetSchedule(ctx, tx, locked, s, r.Caller().Actor(), audit.BackupsScheduled)
 	})
 }
 
@@ -62,8 +54,7 @@ func (b *Backups) reschedule(ctx context.Context, tx ports.Tx, locked database.R
 	if locked.NextBackupAt == nil || now.Before(*locked.NextBackupAt) {
 		return plane.ErrSettled
 	}
-	next := backup.NextDaily(locked.ID, now)
-	locked.NextBackupAt = &next
+	locked.NextBackupAt = backup.Next(locked.ID, locked.Schedule, now)
 	return tx.Databases().Save(ctx, locked)
 }
 

@@ -168,10 +168,7 @@ func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 
 // revive gives the record its status, and a daily backup its next time.
 func (t recovering) revive(r *database.Record) (err error) {
-	if r.NextBackupAt != nil {
-		next := backup.NextDaily(r.ID, t.d.plane.Clock.Now())
-		r.NextBackupAt = &next
-	}
+	r.NextBackupAt = backup.Next(r.ID, r.Schedule, t.d.plane.Clock.Now())
 	r.Status, err = deletion.Reopen(r.Status, t.Input.Status)
 	return err
 }

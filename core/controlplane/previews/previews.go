@@ -7,7 +7,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/drafts"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
@@ -89,16 +88,11 @@ func (p *Previews) Extend(ctx context.Context, r Reached, ttlHours int) (preview
 // SetSchedule says whether the service makes daily backups of a preview. PREVIEW_CONFLICT: it is being deleted, or is deleted.
 func (p *Previews) SetSchedule(ctx context.Context, r Reached, schedule database.Schedule) (preview.Preview, error) {
 	return p.update(ctx, r, func(ctx context.Context, tx ports.Tx, s *scene) (err error) {
-		if s.preview, err = s.preview.Configure(p.plane.Clock.Now()); err != nil || s.record.Schedule == schedule {
+		if s.preview, err = s.preview.Configure(p.plane.Clock.Now()); err != nil {
 			return err
 		}
-		details := audit.Details{"from": string(s.record.Schedule), "to": string(schedule)}
-		s.record.Schedule, s.preview.Schedule = schedule, schedule
-		s.record.NextBackupAt = backup.Next(s.record.ID, schedule, p.plane.Clock.Now())
-		if err := tx.Databases().Save(ctx, s.record); err != nil {
-			return err
-		}
-		return p.plane.Audit(ctx, tx, s.record, r.Caller().Actor(), audit.PreviewScheduled, details)
+		s.preview.Schedule = schedule
+		return p.plane.SetSchedule(ctx, tx, s.record, schedule, r.Caller().Actor(), audit.PreviewScheduled)
 	})
 }
 
