@@ -3,7 +3,6 @@ package certfile
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -17,7 +16,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Every is how often files are looked at: a renewed certificate is used well within a minute.
+// Every is how often hosts look at files: a renewed certificate is used well within a minute.
 const Every = 10 * time.Second
 
 // Files is a certificate chain and its key, in two PEM files.
@@ -105,22 +104,6 @@ func (f *Files) Renew() (changed bool, err error) {
 	}
 	f.used.Store(&used{pair: pair, cert: cert, key: key})
 	return true, nil
-}
-
-// Watch looks every so often, until ctx ends. changed, which may be nil, is told of each pair that is new.
-func (f *Files) Watch(ctx context.Context, log *zap.Logger, changed func()) {
-	tick := time.NewTicker(Every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			if f.Look(log) && changed != nil {
-				changed()
-			}
-		}
-	}
 }
 
 // Look renews and reports whether the pair is a new one. It logs that, and trouble when it begins, not at each look.

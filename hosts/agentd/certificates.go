@@ -1,8 +1,6 @@
 package agentd
 
 import (
-	"errors"
-
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
@@ -15,11 +13,12 @@ import (
 type certificates struct{ own, pooler *certfile.Files }
 
 func (s *Settings) openCertificates() (c certificates, err error) {
-	var ownErr, poolerErr error
-	c.own, ownErr = certfile.Open("agent", s.TLSCertFile, s.TLSKeyFile)
+	if c.own, err = certfile.Open("agent", s.TLSCertFile, s.TLSKeyFile); err != nil {
+		return c, err
+	}
 	p := s.Agent.Pooler
-	c.pooler, poolerErr = certfile.OpenForeign("pgbouncer", p.TLSCertFile, p.TLSKeyFile)
-	return c, errors.Join(ownErr, poolerErr)
+	c.pooler, err = certfile.OpenForeign("pgbouncer", p.TLSCertFile, p.TLSKeyFile)
+	return c, err
 }
 
 // keepCertificates has renewed certificates used.

@@ -21,19 +21,12 @@ func initCommand() *cobra.Command {
 			if err := settings.Require(cmd, "server-url", "credentials-file"); err != nil {
 				return err
 			}
-			if owner != "" {
-				u, err := ownerOf("credentials-owner", owner)
-				if err != nil {
-					return err
-				}
-				o.CredentialsOwner = &setup.FileOwner{UID: u.UID, GID: u.GID}
+			var err error
+			if o.CredentialsOwner, err = fileOwner("credentials-owner", owner); err != nil {
+				return err
 			}
-			if peer != "" {
-				u, err := ownerOf("peer-user", peer)
-				if err != nil {
-					return err
-				}
-				o.Peer = &setup.FileOwner{UID: u.UID, GID: u.GID}
+			if o.Peer, err = fileOwner("peer-user", peer); err != nil {
+				return err
 			}
 			if err := o.Versions.Check(); err != nil {
 				return err
@@ -61,6 +54,18 @@ func initCommand() *cobra.Command {
 		"as postgres; only root can give another user than itself")
 	f.StringVar(&owner, "credentials-owner", "", "system user that the agent runs as, if that is not the caller")
 	return cmd
+}
+
+// fileOwner looks up the system user that a flag names; nil where it names none.
+func fileOwner(flag, name string) (*setup.FileOwner, error) {
+	if name == "" {
+		return nil, nil
+	}
+	u, err := ownerOf(flag, name)
+	if err != nil {
+		return nil, err
+	}
+	return &setup.FileOwner{UID: u.UID, GID: u.GID}, nil
 }
 
 func prepare(cmd *cobra.Command, o setup.Options) error {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
@@ -19,6 +20,12 @@ type Certificate struct {
 	Changed func() // is told of each renewal; may be nil
 }
 
+func (c Certificate) look(log *zap.Logger) {
+	if c.Files != nil && c.Look(log) && c.Changed != nil {
+		c.Changed()
+	}
+}
+
 // Certify keeps certificates up to date with their files, and exports when they end. One without files is passed over.
 func Certify(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r Registry, list ...Certificate) error {
 	for _, c := range list {
@@ -26,8 +33,16 @@ func Certify(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r Registry, l
 			continue
 		}
 		Attach(lc, stop, log, Part{Name: "certificate of " + c.Name(), Run: func(ctx context.Context) error {
-			c.Watch(ctx, log, c.Changed)
-			return nil
+			tick := time.NewTicker(certfile.Every)
+			defer tick.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return nil
+				case <-tick.C:
+					c.look(log)
+				}
+			}
 		}})
 		err := r.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "pgherd_certificate_not_after_timestamp_seconds", Help: "When a certificate ends that this host uses.",
@@ -54,9 +69,7 @@ func OnHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, list ...Cert
 				log.Info("SIGHUP: certificates are read again")
 			}
 			for _, c := range list {
-				if c.Files != nil && c.Look(log) && c.Changed != nil {
-					c.Changed()
-				}
+				c.look(log)
 			}
 		}
 	}})
