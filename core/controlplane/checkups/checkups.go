@@ -45,6 +45,13 @@ type Diagnosis struct {
 	Failed   error // why a repair was not done
 }
 
+// records are those of the databases of a server.
+func (c *Checkups) records(ctx context.Context, of server.Server) ([]database.Record, error) {
+	return ports.Read(ctx, c.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
+		return tx.Storage().Between(ctx, of.ID, "", "")
+	})
+}
+
 // Examine compares a server with the metadata. It looks again where something differs: a finding is what every look has shown,
 // so that it finds nothing on a server where work goes on as it should. The error is that of the metadata; a server that does
 // not answer is a finding.

@@ -20,9 +20,7 @@ func (c *Checkups) insideAll(ctx context.Context, s server.Server) (found []doct
 		return nil, nil //nolint:nilerr // the finding of the first look
 	}
 	l := &look{plane: c.plane, server: s, agent: agent}
-	records, err := ports.Read(ctx, c.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
-		return tx.Storage().Between(ctx, s.ID, "", "")
-	})
+	records, err := c.records(ctx, s)
 	for _, r := range records {
 		if err != nil {
 			break

@@ -143,9 +143,7 @@ var errBusy = fault.New(fault.DatabaseStateConflict, "work on the database has b
 
 // render has the agent write the pooler's files: it does that with every allowlist that it is sent.
 func (c *Checkups) render(ctx context.Context, s server.Server) error {
-	records, err := ports.Read(ctx, c.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
-		return tx.Storage().Between(ctx, s.ID, "", "")
-	})
+	records, err := c.records(ctx, s)
 	if err != nil {
 		return err
 	}

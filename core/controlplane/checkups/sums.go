@@ -22,9 +22,7 @@ func (c *Checkups) sums(ctx context.Context, s server.Server) (found []doctor.Fi
 	if err != nil {
 		return []doctor.Finding{}, nil //nolint:nilerr // that it does not answer is a finding already
 	}
-	records, err := ports.Read(ctx, c.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
-		return tx.Storage().Between(ctx, s.ID, "", "")
-	})
+	records, err := c.records(ctx, s)
 	for _, r := range records {
 		if err != nil {
 			return nil, err
