@@ -29,8 +29,9 @@ var errNoHTTP = fault.New(fault.ValidationError, "the request is not valid HTTP"
 func refuse(res *fasthttp.Response, err error, bare bool) (cause error) {
 	shown := presentable(err)
 	status := shown.Code.Status()
-	if shown == errUnavailable || status >= 500 && shown.Code != fault.Maintenance && shown.Code != fault.ServerBusy {
-		// The last two are no failures.
+	// Whoever is busy or in maintenance has not failed; who cannot reach the service's own data has.
+	failed := status >= 500 && shown.Code != fault.Maintenance && shown.Code != fault.ServerBusy
+	if failed || shown == errUnavailable {
 		cause = err
 	}
 	res.SetStatusCode(status)

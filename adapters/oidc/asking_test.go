@@ -93,13 +93,20 @@ func TestAnIssuerThatIsDownIsNotAskedForAWhile(t *testing.T) {
 	asked(t, i, 2, 1)
 }
 
-// Where the configuration is answered and the keys are not, those of before count on.
-func TestKeysOutliveAnIssuerThatKeepsThemBack(t *testing.T) {
-	i, clock := start(t), fakeclock.New()
-	v := local(t, clock, i.CA)
-	token := i.Token(map[string]any{"iss": i.URL})
+// keptBack is an issuer whose keys are known, by a token with one of them, and which answers its configuration and no keys now.
+func keptBack(t *testing.T) (i *oidcissuer.Issuer, clock *fakeclock.Clock, v *Verifier, token string) {
+	t.Helper()
+	i, clock = start(t), fakeclock.New()
+	v = local(t, clock, i.CA)
+	token = i.Token(map[string]any{"iss": i.URL})
 	accepts(t, v, token, i.URL)
 	i.Says(func(document map[string]any) { document["jwks_uri"] = i.URL + "/gone" })
+	return i, clock, v, token
+}
+
+// Where the configuration is answered and the keys are not, those of before count on.
+func TestKeysOutliveAnIssuerThatKeepsThemBack(t *testing.T) {
+	i, clock, v, token := keptBack(t)
 	for range 3 {
 		clock.Advance(keysKept)
 		accepts(t, v, token, i.URL)
@@ -113,11 +120,7 @@ func TestKeysOutliveAnIssuerThatKeepsThemBack(t *testing.T) {
 }
 
 func TestKeysDoNotOutliveForEver(t *testing.T) {
-	i, clock := start(t), fakeclock.New()
-	v := local(t, clock, i.CA)
-	token := i.Token(map[string]any{"iss": i.URL})
-	accepts(t, v, token, i.URL)
-	i.Says(func(document map[string]any) { document["jwks_uri"] = i.URL + "/gone" })
+	i, clock, v, token := keptBack(t)
 	clock.Advance(keysKept)
 	accepts(t, v, token, i.URL)
 	clock.Advance(keysKept + keysOutlive)
