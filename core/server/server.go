@@ -26,9 +26,21 @@ type Server struct {
 	Enabled      bool        `db:"enabled"`     // new databases are placed on it
 	CreatedAt    time.Time   `db:"created_at"`
 
+	// Installation tells the server from every other one, by whichever address its agent is reached; empty: the agent has not said
+	// it yet.
+	Installation string `db:"installation"`
+
 	// AvoidedUntil is until when other servers get the new databases, because this one could not be reached; nil: not avoided.
 	AvoidedUntil *time.Time `db:"avoided_until"`
+
+	// AnsweredAt is when its agent last answered a batch host, to AnswerNoted; AwaySince is since when it does not, nil while it
+	// does.
+	AnsweredAt *time.Time `db:"answered_at"`
+	AwaySince  *time.Time `db:"away_since"`
 }
+
+// AnswerNoted is how often it is stored that an agent still answers.
+const AnswerNoted = time.Minute
 
 // AvoidedFor is how long new databases go to other servers after one could not be reached.
 const AvoidedFor = 30 * time.Second

@@ -1,0 +1,93 @@
+package server
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+var now = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+func seenWell() Sight {
+	ends := now.AddDate(0, 3, 0)
+	return Sight{
+		Agent:  Reach{Address: "https://db1:8090", Ends: ends, Names: []string{"db1"}},
+		Public: Reach{Address: "db1.example.com:6432", Ends: ends}, Version: "v2", Installation: "i", Connections: 80, Postgres: true,
+		PgBouncer: true,
+	}
+}
+
+// Each trouble is one line that names the address, and says what to do; nothing else is said of the agent then.
+func TestTroublesSayWhatToDo(t *testing.T) {
+	for _, trouble := range Troubles {
+		seen := seenWell()
+		seen.Agent.Trouble, seen.Agent.Why, seen.Public.Trouble, seen.Public.Why = trouble, "because", trouble, "because"
+		found := Server{CA: "PEM"}.Judge(seen, now, "v2")
+		if len(found) != 2 || !AnyWrong(found) || FirstWrong(found) == nil {
+			t.Fatalf("%s: %+v", trouble, found)
+		}
+		f := found[0]
+		if f.Verdict != Wrong || f.Do == "" || f.Setting == "" || !strings.Contains(f.Found+f.Do, "https://db1:8090") ||
+			strings.Contains(f.Found+f.Do, "\n") {
+			t.Errorf("%s: %+v", trouble, f)
+		}
+		if p := found[1]; !strings.Contains(p.Found, "db1.example.com:6432") || trouble != UnknownCA && p.Do == "" {
+			t.Errorf("%s: %+v", trouble, p)
+		}
+	}
+}
+
+func TestJudging(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*Sight)
+		server  Server
+		check   string
+		verdict Verdict
+	}{
+		"all well":             {func(*Sight) {}, Server{}, "", OK},
+		"known installation":   {func(*Sight) {}, Server{Installation: "i"}, "", OK},
+		"another installation": {func(*Sight) {}, Server{Installation: "j"}, CheckInstallation, Wrong},
+		"not in charge":        {func(s *Sight) { s.Installation, s.Connections = "", 0 }, Server{}, CheckInstallation, Wrong},
+		"too old to say":       {func(s *Sight) { s.Installation = "" }, Server{}, CheckInstallation, Wrong},
+		"ends soon":            {func(s *Sight) { s.Agent.Ends = now.Add(RenewBefore - 1) }, Server{}, CheckCertificate, Notice},
+		"ends later":           {func(s *Sight) { s.Agent.Ends = now.Add(RenewBefore) }, Server{}, "", OK},
+		"PgBouncer's ends":     {func(s *Sight) { s.Public.Ends = now.Add(time.Hour) }, Server{}, CheckPublic, Notice},
+		"public name unknown":  {func(s *Sight) { s.Public.Trouble = NoSuchHost }, Server{}, CheckPublic, Notice},
+		"public unreachable":   {func(s *Sight) { s.Public.Trouble = Silent }, Server{}, CheckPublic, Notice},
+		"public of another":    {func(s *Sight) { s.Public.Trouble = OtherName }, Server{}, CheckPublic, Wrong},
+		"public without TLS":   {func(s *Sight) { s.Public.Trouble = NoTLS }, Server{}, CheckPublic, Wrong},
+		"clock a bit ahead":    {func(s *Sight) { s.Ahead = MostApart }, Server{}, "", OK},
+		"clock ahead":          {func(s *Sight) { s.Ahead = MostApart + time.Second }, Server{}, CheckClock, Wrong},
+		"clock behind":         {func(s *Sight) { s.Ahead = -MostApart - time.Second }, Server{}, CheckClock, Wrong},
+		"another version":      {func(s *Sight) { s.Version = "v1" }, Server{}, "", OK},
+		"too old":              {func(s *Sight) { s.Lacks = []string{"restore.load"} }, Server{}, CheckVersion, Wrong},
+		"holes":                {func(s *Sight) { s.Holes = []string{"PgBouncer 1.20"} }, Server{}, CheckPrograms, Notice},
+		"PostgreSQL down":      {func(s *Sight) { s.Postgres = false }, Server{}, CheckPostgres, Wrong},
+		"PgBouncer down":       {func(s *Sight) { s.PgBouncer = false }, Server{}, CheckPgBouncer, Wrong},
+		"oversold":             {func(*Sight) {}, Server{Connections: 81}, CheckConnections, Notice},
+		"sold out":             {func(*Sight) {}, Server{Connections: 80}, "", OK},
+	} {
+		seen := seenWell()
+		c.change(&seen)
+		for _, f := range c.server.Judge(seen, now, "v2") {
+			want := OK
+			if f.Check == c.check {
+				want = c.verdict
+			}
+			if f.Verdict != want || (f.Do != "") != (want != OK) {
+				t.Errorf("%s: %+v, want %s", name, f, want)
+			}
+		}
+	}
+}
+
+func TestWhatStandsOnAServer(t *testing.T) {
+	if err := (Standing{Sold: 5}).Removable("db1"); err != nil {
+		t.Error(err)
+	}
+	err := Standing{Databases: 2, Deleted: 1, Backups: 3, Operations: 1, Changes: 1}.Removable("db1")
+	const want = "db1 still has 2 databases, 1 deleted database, 3 backups, 1 open operation, 1 pending change of a login"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,48 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// ErrRegistered is VALIDATION_ERROR for an agent that is registered already, perhaps by another address.
+func ErrRegistered() error {
+	return fault.Invalid("agentUrl", "leads to a server that is registered already")
+}
+
+// Standing is what the metadata have of a server.
+type Standing struct {
+	Databases  int `db:"databases"`  // without those that are deleted
+	Deleted    int `db:"deleted"`    // until they are purged; they can be recovered before
+	Sold       int `db:"sold"`       // connections that its databases may have together
+	Backups    int `db:"backups"`    // with those of deleted databases
+	Operations int `db:"operations"` // that are open
+	Changes    int `db:"changes"`    // of logins, that are pending
+}
+
+// Removable refuses to forget a server on which something stands: VALIDATION_ERROR on "server", which says what.
+func (s Standing) Removable(name string) error {
+	var left []string
+	for _, k := range []struct {
+		n         int
+		one, many string
+	}{
+		{s.Databases, "1 database", "%d databases"}, {s.Deleted, "1 deleted database", "%d deleted databases"},
+		{s.Backups, "1 backup", "%d backups"}, {s.Operations, "1 open operation", "%d open operations"},
+		{s.Changes, "1 pending change of a login", "%d pending changes of logins"},
+	} {
+		switch {
+		case k.n == 1:
+			left = append(left, k.one)
+		case k.n > 1:
+			left = append(left, fmt.Sprintf(k.many, k.n))
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return fault.Invalid("server", "%s still has %s: delete the databases and wait until they are purged", name,
+		strings.Join(left, ", "))
+}
