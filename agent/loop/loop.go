@@ -8,20 +8,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// complaintPause is the minimum time between two log lines about failing rounds.
-const complaintPause = time.Minute
-
-// Run runs rounds until ctx ends. A round returns the pause after it; woken ends the pause early.
+// Run runs rounds until ctx ends. A round returns the pause after it; woken ends the pause early. Rounds that fail are complained
+// of once in a while.
 func Run(
 	ctx context.Context, log *zap.Logger, woken <-chan struct{}, complaint string,
 	round func(context.Context) (pause time.Duration, err error),
 ) {
-	var complained time.Time
+	var seldom Seldom
 	for ctx.Err() == nil {
 		pause, err := round(ctx)
-		if err != nil && ctx.Err() == nil && time.Since(complained) > complaintPause {
-			complained = time.Now()
-			log.Warn(complaint, zap.Error(err))
+		if err != nil && ctx.Err() == nil {
+			seldom.Warn(log, complaint, complaint, zap.Error(err))
 		}
 		select {
 		case <-ctx.Done():
