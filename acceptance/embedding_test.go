@@ -34,12 +34,12 @@ func newControlPlane(ctx context.Context, metadataURL, keyringFile string) (*con
 	if err != nil {
 		return nil, err
 	}
-	box, err := secretbox.Load(keyringFile) // implements ports.SecretBox
+	box, err := secretbox.Load(keyringFile) // implements ports.SecretBox and ports.KeyRing
 	if err != nil {
 		return nil, err
 	}
 	return controlplane.New(controlplane.Ports{
-		Store: store, Admissions: store, Secrets: box,
+		Store: store, Admissions: store, Secrets: box, Ring: box,
 		Fleet: agentclient.New(box, agentclient.Options{}), // reaches the agents of the registered servers
 		Clock: system.NewClock(), Entropy: system.Entropy{},
 	}, controlplane.Config{})
@@ -91,7 +91,9 @@ func TestEmbedding(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { cp.Work.Run(ctx, notifier, work.Workers{All: 2}) })
 	running.Go(func() { cp.Rounds.Run(ctx) })
-	defer func() { cancel(); running.Wait(); s.OK(notifier.Close()) }()
+	s.OK(cp.Keyring.Join(ctx, "embedder"))
+	running.Go(func() { cp.Keyring.Run(ctx) })
+	defer func() { cancel(); running.Wait(); s.OK(cp.Keyring.Leave(context.Background())); s.OK(notifier.Close()) }()
 
 	e := &embedder{s, cp, newCustomer(s, cp)}
 	made := e.creates()

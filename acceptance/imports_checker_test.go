@@ -20,6 +20,11 @@ func TestImportCheckerFindsPlantedImports(t *testing.T) {
 		{"adapters/unlisted", "time", "adapters/unlisted is in no room of the import table"},
 		{"hosts/api", module + "fakes/memstore", "hosts/api reaches fakes/memstore"},
 		{"hosts/pgherd", module + "fakes/memstore", fine},
+		{"hosts/svc/cli", module + "adapters/apiclient", fine},
+		{"hosts/svc/cli", "github.com/gofiber/fiber/v2", "hosts/svc/cli reaches github.com/gofiber/fiber/v2"},
+		{"hosts/svc/cli", "go.uber.org/fx", "hosts/svc/cli reaches go.uber.org/fx"},
+		{"hosts/svc/profile", "github.com/jmoiron/sqlx", "hosts/svc/profile reaches github.com/jmoiron/sqlx"},
+		{"hosts/svc", "github.com/lib/pq/oid", "hosts/svc reaches github.com/lib/pq/oid"},
 	} {
 		found := problems(map[string]listed{module + c.from: {Deps: []string{c.reached}}})
 		if c.want == fine && len(found) > 0 || c.want != fine && !slices.Equal(found, []string{c.want}) {

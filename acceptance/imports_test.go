@@ -29,6 +29,11 @@ var (
 	// The one adapter that talks SQL is postgres.
 	wiringOrSQL = []string{"go.uber.org/fx/...", "database/sql"}
 	fakes       = []string{"fakes/..."}
+	// The command-line client calls the API, and holds no part of the service.
+	client = []string{
+		"go.uber.org/fx/...", "go.uber.org/zap/...", "database/sql", "testing", "github.com/gofiber/fiber/v2/...",
+		"github.com/jmoiron/sqlx/...", "github.com/lib/pq/...", "fakes/...", "ports/...", "agent/...", "core/controlplane/...",
+	}
 )
 
 // rooms: the first row that matches a package holds for it. A folder that has no row fails, so that a new one gets its rules here
@@ -53,6 +58,7 @@ var rooms = []room{
 	{"adapters/certfile/...", wiringOrSQL},
 	{"hosts/dev/...", nil},
 	{"hosts/pgherd/...", nil}, // It holds the dev host as one of its subcommands.
+	{"hosts/svc/...", client},
 	{"hosts/...", fakes},
 	{"acceptance/...", nil},
 }

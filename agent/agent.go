@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/inventory"
 	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/server"
 	"github.com/pgherd/pgherd/agent/sizes"
@@ -44,9 +45,17 @@ type Agent struct {
 	languages *languageWatch
 	sizes     *sizes.Meter
 
+	health *health.Watch
+	kept   kept
+	charge charge
+	seldom loop.Seldom
+	// patience is for asking PostgreSQL whether it answers.
+	patience *loop.Patience
+
 	inCharge   atomic.Bool
 	started    chan struct{}
 	poolerDown atomic.Bool
+	poolerSeen atomic.Pointer[error] // how the last look at PgBouncer ended
 	clients    clients
 }
 
@@ -59,6 +68,9 @@ func New(c Config, d Deps) (*Agent, error) {
 	if d.Log == nil {
 		d.Log = zap.NewNop()
 	}
+	if c.Name != "" {
+		d.Log = d.Log.With(zap.String("server", c.Name))
+	}
 	instance := rand.Text()
 	a := &Agent{
 		config: c, log: d.Log, listener: d.Listener, pooler: pooler.New(c.Pooler, c.PoolerOwner),
@@ -67,6 +79,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			Connections: c.Connections,
 		},
 		files: store.New(c.BackupDir, store.Options{Reserve: c.BackupReserve, Instance: instance}), started: make(chan struct{}),
+		patience: loop.NewPatience(),
 	}
 	artifacts := c.artifacts(secrets.AgentPassword, d)
 	artifacts.InCharge = func(ctx context.Context) error { return a.executor.InCharge(ctx) }
@@ -86,12 +99,17 @@ func New(c Config, d Deps) (*Agent, error) {
 	if err := a.extensions(c); err != nil {
 		return nil, err
 	}
+	a.health = health.NewWatch(&health.Collector{
+		Machine: health.Host{DataDir: c.DataDir}, Maintenance: a.executor.DB(), Pooler: pooler.Report{Console: a.pooler.Console},
+		Answers: a.postgresAnswers,
+	}, d.Log, a.checks()...)
 	listed := inventory.New(a.executor.DB(), a.executor.PoolerState, a.pooler, a.files)
 	a.server, err = server.New(server.Config{
-		Certificate: c.Certificate, Secret: c.Secret, Version: c.Version, Commands: a.executor, Refusal: refusal,
-		InCharge: a.ready,
+		Certificate: c.Certificate, Secrets: c.Secrets, Version: c.Version, Commands: a.executor, Refusal: refusal,
+		InCharge: a.ready, Confirmed: a.confirmed, PoolerAnswers: a.PoolerAnswers,
 		Questions: []server.Question{
-			server.Answering(a.executor.Size), server.Answering(a.executor.InspectLogin), server.Answering(a.executor.SetAccounts),
+			server.Answering(a.executor.Size), server.Answering(a.executor.InspectLogin), server.Answering(a.executor.ReadOutcome),
+			server.Answering(a.executor.SetAccounts),
 			server.Answering(a.sizes.Use),
 			server.Answering(a.executor.Settings), server.Answering(a.executor.Applied),
 			server.Answering(a.room), server.Answering(a.deleteBackup), server.Opening("application/gzip", a.openBackup),
@@ -101,9 +119,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.executor.Extensions), server.Answering(a.executor.Rights),
 			server.Answering(listed.Databases), server.Answering(listed.Strays), server.Answering(listed.Files),
 		},
-		Health: &health.Collector{
-			Machine: health.Host{DataDir: c.DataDir}, Maintenance: a.executor.DB(), Pooler: pooler.Report{Console: a.pooler.Console},
-		},
+		Health: a.health, Metrics: d.Metrics,
 		Programs: a.Programs, Log: d.Log,
 	})
 	return a, err
@@ -155,6 +171,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.server.Serve(ctx, listener) })
 	group.Go(func() error { return a.lead(ctx) })
+	group.Go(func() error { a.health.Run(ctx); return nil })
 	group.Go(func() error { return a.onceInCharge(ctx, a.programs.watch) })
 	group.Go(func() error { return a.onceInCharge(ctx, a.languages.watch) })
 	err = group.Wait()

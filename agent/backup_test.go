@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/health"
 )
 
 const backupName = "20260301_120000.sql.gz"
@@ -154,12 +155,27 @@ func TestCrashWhileBackingUpThenClose(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	s, _ := databaseStack(t)
-	var report protocol.Health
+	report := s.healthOf(t)
+	check.Eventually(t, "the server is not healthy", func() bool {
+		report = s.healthOf(t)
+		return report.Status == "healthy" && report.PostgresManagedDatabases > 0
+	})
+	for _, r := range report.Reasons { // databases of other tests may take more connections than there are
+		if !health.Code(r.Code).Harmless() {
+			t.Errorf("%+v", r)
+		}
+	}
+	if !report.PostgresConnected || !report.PgBouncerRunning {
+		t.Errorf("%+v", report)
+	}
+}
+
+// healthOf asks the agent for its report.
+func (s *stack) healthOf(t testing.TB) (report protocol.Health) {
+	t.Helper()
 	status, body, err := s.request(http.MethodGet, "/health", nil)
 	if err != nil || status != http.StatusOK || json.Unmarshal(body, &report) != nil {
 		t.Fatalf("health: %d %s %v", status, body, err)
 	}
-	if report.Status != "healthy" || !report.PostgresConnected || !report.PgBouncerRunning || report.PostgresManagedDatabases == 0 {
-		t.Errorf("%+v", report)
-	}
+	return report
 }

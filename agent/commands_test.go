@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/backup"
@@ -151,6 +152,21 @@ func (s *stack) done(t testing.TB, c protocol.Command) json.RawMessage {
 		t.Fatalf("%s: %s %v", c.Kind, reason, err)
 	}
 	return result
+}
+
+// doneInTheEnd sends a command again for as long as it is unavailable: an opt-in gives others of the agent their turns, and
+// after a crash PgBouncer may not get into PostgreSQL at once.
+func (s *stack) doneInTheEnd(t testing.TB, c protocol.Command) {
+	t.Helper()
+	for began := time.Now(); ; {
+		_, reason, err := s.send(c)
+		switch {
+		case err == nil && reason == "":
+			return
+		case err != nil || !strings.HasPrefix(reason, string(command.ReasonUnavailable)) || time.Since(began) > 2*time.Minute:
+			t.Fatalf("%s: %s %v", c.Kind, reason, err)
+		}
+	}
 }
 
 // refusedFor sends a command that must be refused for a reason.

@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -26,12 +28,15 @@ import (
 
 // Config is an agent's configuration.
 type Config struct {
+	// Name is what this server is called in the log; empty leaves it out.
+	Name string
 	// Listen is the address of the HTTPS listener; Deps.Listener takes its place.
 	Listen string
 	// Certificate is the listener's, as in tls.Config.GetCertificate.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error) `json:"-"`
-	// Secret is the control plane's bearer token, 16 characters or more.
-	Secret string
+	// Secrets are the control plane's bearer tokens: while one is exchanged, the new one and the former. It is called at each
+	// request, and never has none.
+	Secrets func() []string `json:"-"`
 	// CredentialsFile is what agent init wrote.
 	CredentialsFile string
 
@@ -70,6 +75,8 @@ type Config struct {
 	// DataDir is on the databases' file system. The health report contains its figures, and a backup is verified only if it has
 	// room for a copy of the database.
 	DataDir string
+	// ChecksEvery is the longest pause between two looks at what the health report is about; 0 means the pauses of each check.
+	ChecksEvery time.Duration
 	// Version of the program, for capabilities.
 	Version string
 	// Versions says what to do about a PostgreSQL, PgBouncer or pg_dump with known holes.
@@ -80,7 +87,9 @@ type Config struct {
 
 // Deps are an agent's optional dependencies.
 type Deps struct {
-	Log      *zap.Logger
+	Log *zap.Logger
+	// Metrics answers GET /metrics of the listener, for who has the secret; nil: nobody does.
+	Metrics  http.Handler
 	Listener net.Listener
 	Now      func() time.Time
 }
@@ -91,7 +100,7 @@ func (c *Config) complete() (setup.Credentials, error) {
 	}
 	if ip, err := netip.ParseAddr(c.PostgresHost); !filepath.IsAbs(c.PostgresHost) && c.PostgresHost != "localhost" &&
 		(err != nil || !ip.IsLoopback()) {
-		return setup.Credentials{}, fmt.Errorf("PostgreSQL's host is %s; it must be a loopback address or the folder of a socket, "+
+		return setup.Credentials{}, fmt.Errorf("--postgres-host: it is %s and must be a loopback address or the folder of a socket, "+
 			"since the agent and PgBouncer speak to it without TLS", c.PostgresHost)
 	}
 	if c.Certificate == nil {
@@ -107,6 +116,9 @@ func (c *Config) complete() (setup.Credentials, error) {
 		return setup.Credentials{}, err
 	}
 	secrets, err := setup.ReadCredentials(c.CredentialsFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; pgherd agent init writes it", err)
+	}
 	if err != nil {
 		return secrets, err
 	}
@@ -117,13 +129,17 @@ func (c *Config) complete() (setup.Credentials, error) {
 	return secrets, nil
 }
 
-func (c *Config) artifacts(password string, d Deps) artifact.Config {
-	var dumpAs *syscall.Credential
+// dumpAs is the system user of pg_dump where that is not the agent's own.
+func (c *Config) dumpAs() *syscall.Credential {
 	if o := c.PoolerOwner; o != nil && os.Geteuid() == 0 { // nobody else can change users
-		dumpAs = &syscall.Credential{Uid: uint32(o.UID), Gid: uint32(o.GID)}
+		return &syscall.Credential{Uid: uint32(o.UID), Gid: uint32(o.GID)}
 	}
+	return nil
+}
+
+func (c *Config) artifacts(password string, d Deps) artifact.Config {
 	return artifact.Config{
-		DumpAs: dumpAs,
+		DumpAs: c.dumpAs(),
 		Host:   c.PostgresHost, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,
 		Maintenance: setup.MaintenanceDatabase, PgDump: c.PgDump, DataDir: c.DataDir, Limits: c.BackupLimits,
 		UploadTime: c.UploadTime, CountsOnly: c.BackupCountsOnly, Now: d.Now, Log: d.Log,

@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -25,7 +24,7 @@ func (s *stack) crashAt(t *testing.T, point string, c protocol.Command) {
 }
 
 // turn reports whether the n-th of several cases is tried at the i-th point: each is, but in "make test", where they take turns.
-func turn(i, n, several int) bool { return os.Getenv("PGHERD_CRASHES") != "sampled" || i%several == n }
+func turn(i, n, several int) bool { return !sampled() || i%several == n }
 
 // death kills an agent, and perhaps more, at a point of a command.
 type death func(t *testing.T, point string, c protocol.Command)

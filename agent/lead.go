@@ -9,6 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/setup"
 )
 
 // lead takes charge, prepares, and watches until ctx ends.
@@ -32,7 +33,7 @@ func (a *Agent) lead(ctx context.Context) error {
 	close(a.started)
 	a.log.Info("this agent is in charge of the server")
 	a.beginUpkeep(ctx)
-	return leader.Watch(ctx)
+	return leader.Watch(ctx, a.charge.note)
 }
 
 // takeCharge returns nil if ctx ended first.
@@ -51,6 +52,7 @@ func (a *Agent) prepare(ctx context.Context) error {
 	}
 	err := a.pooler.Sync(ctx, a.executor.PoolerState)
 	if errors.Is(err, pooler.ErrUnreachable) {
+		a.poolerChanged(err)
 		return nil
 	}
 	return err
@@ -64,10 +66,15 @@ func (a *Agent) untilDone(ctx context.Context, what string, fn func(context.Cont
 		limited, cancel := context.WithTimeout(ctx, time.Minute)
 		err := fn(limited)
 		cancel()
-		if err == nil || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		a.log.Warn(what, zap.Error(err))
+		err = setup.Explained(err)
+		a.charge.note(err)
+		if err == nil {
+			return nil
+		}
+		a.seldom.Warn(a.log, what+": "+err.Error(), what, zap.Error(err))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -28,9 +28,11 @@ func (s *stack) settled(t testing.TB, owner *sql.DB, l loginOf) loginOf {
 
 // What keeps a role from being removed, the owner can do away with, whatever it is: step by step, or as a whole. Nobody else
 // gets that right, and nobody can act as the role.
-func TestOwnerClearsWhatKeepsARole(t *testing.T) {
-	s, w := databaseStack(t)
-	owner := s.pooledOwner(t, w)
+func TestOwnerClearsWhatKeepsARole(t *testing.T) { overModels(t, testOwnerClearsWhatKeepsARole) }
+
+func testOwnerClearsWhatKeepsARole(t *testing.T, m database.RoleModel) {
+	s, w := modelStack(t, m)
+	owner, other := s.pooledOwner(t, w), s.another(t, w)
 	const kept = "DO $$ BEGIN ASSERT (SELECT n FROM theirs.things) = 7; END $$"
 	for i, clear := range []string{
 		`SELECT lo_unlink(oid) FROM pg_largeobject_metadata WHERE lomowner = '%[1]s'::regrole; DROP TABLE things;
@@ -46,7 +48,7 @@ func TestOwnerClearsWhatKeepsARole(t *testing.T) {
 				t.Errorf("%+v", found)
 			}
 		}
-		s.onlyCeded(t, owner, l)
+		s.onlyCeded(t, owner, l, other)
 		if _, err := owner.Exec(filled(clear, l.username)); err != nil {
 			t.Errorf("the owner: %s: %v", clear, err)
 		}
@@ -60,18 +62,17 @@ func TestOwnerClearsWhatKeepsARole(t *testing.T) {
 }
 
 // onlyCeded checks that what the owner has of a dead role is no more than the right to its things, and that the role stays dead.
-func (s *stack) onlyCeded(t testing.TB, owner *sql.DB, l loginOf) {
+func (s *stack) onlyCeded(t testing.TB, owner *sql.DB, l, other loginOf) {
 	t.Helper()
-	name, password := l.login(database.RuntimeLogin)
 	for _, statement := range []string{
 		"SET ROLE %[1]s", "SET SESSION AUTHORIZATION %[1]s", "ALTER ROLE %[1]s LOGIN", "ALTER ROLE %[1]s PASSWORD 'x'",
-		"ALTER ROLE %[1]s RENAME TO other", "DROP ROLE %[1]s", fmt.Sprintf("GRANT %%[1]s TO %q", name),
+		"ALTER ROLE %[1]s RENAME TO other", "DROP ROLE %[1]s", fmt.Sprintf("GRANT %%[1]s TO %q", other.username),
 		"ALTER SCHEMA public OWNER TO %[1]s",
 	} {
 		refused(t, "the owner", owner, filled(statement, l.username))
 	}
-	runtime := s.pooled(t, l.name, name, password)
-	defer runtime.Close()
-	refused(t, "the runtime login", runtime, "DROP OWNED BY "+l.username)
+	another := s.pooled(t, l.name, other.username, other.password)
+	defer another.Close()
+	refused(t, "another login", another, "DROP OWNED BY "+l.username)
 	s.getsInNowhere(t, "kept", l)
 }

@@ -62,10 +62,16 @@ func (s *stack) wantCondition(t testing.TB, l loginOf, want command.LoginConditi
 
 // Every login of a database rotates: its connections end, nobody else's do, and only the new password works.
 func TestRotationEndsEveryUseOfTheOldPassword(t *testing.T) {
-	s, w := databaseStack(t)
+	overModels(t, testRotationEndsEveryUseOfTheOldPassword)
+}
+
+func testRotationEndsEveryUseOfTheOldPassword(t *testing.T, m database.RoleModel) {
+	s, w := modelStack(t, m)
 	logins := []loginOf{
 		s.opened(t, w.additional(1, role.ReadOnly)), s.opened(t, w.additional(2, role.Custom)),
-		w.present(database.OwnerLogin), w.present(database.RuntimeLogin), w.present(database.ReadonlyLogin),
+	}
+	for _, login := range m.Logins() {
+		logins = append(logins, w.present(login))
 	}
 	bystander := s.connectedAs(t, w.additional(3, role.ReadWrite).openedBy(t, s))
 	for _, l := range logins {
@@ -95,7 +101,11 @@ func (l loginOf) openedBy(t testing.TB, s *stack) loginOf { t.Helper(); return s
 
 // A customer's own change of its password, left open, blocks the agent's, and would win over it if it were committed after.
 func TestOpenChangeOfTheOwnPasswordNeitherBlocksNorWins(t *testing.T) {
-	s, w, l := roleStack(t, role.ReadOnly)
+	overModels(t, testOpenChangeOfTheOwnPasswordNeitherBlocksNorWins)
+}
+
+func testOpenChangeOfTheOwnPasswordNeitherBlocksNorWins(t *testing.T, m database.RoleModel) {
+	s, w, l := roleStackOf(t, m, role.ReadOnly)
 	own, verifier := newPassword()
 	tx := check.Must(s.direct(t, w.name, l.username, l.password).BeginTx(t.Context(), nil))(t)
 	check.Must(tx.Exec("ALTER ROLE CURRENT_USER PASSWORD '" + verifier + "'"))(t)
@@ -113,7 +123,11 @@ func TestOpenChangeOfTheOwnPasswordNeitherBlocksNorWins(t *testing.T) {
 
 // Another login may be in the way: it calls a function of the role's that changes the role.
 func TestSessionOfAnotherLoginInTheWayIsEnded(t *testing.T) {
-	s, w, l := roleStack(t, role.Custom)
+	overModelsWhole(t, testSessionOfAnotherLoginInTheWayIsEnded)
+}
+
+func testSessionOfAnotherLoginInTheWayIsEnded(t *testing.T, m database.RoleModel) {
+	s, w, l := roleStackOf(t, m, role.Custom)
 	owner := s.owner(t, w)
 	check.Must(owner.Exec("CREATE SCHEMA theirs; GRANT USAGE, CREATE ON SCHEMA theirs TO " + l.username))(t)
 	check.Must(s.direct(t, w.name, l.username, l.password).Exec(`CREATE FUNCTION theirs.trap() RETURNS void
@@ -129,11 +143,13 @@ func TestSessionOfAnotherLoginInTheWayIsEnded(t *testing.T) {
 
 // Other logins can hold every server connection of the pool for as long as they like. A rotation is done all the same: PgBouncer
 // has accepted the new password, and PostgreSQL lets it in.
-func TestRotationInAFullPoolIsDone(t *testing.T) {
+func TestRotationInAFullPoolIsDone(t *testing.T) { overModelsWhole(t, testRotationInAFullPoolIsDone) }
+
+func testRotationInAFullPoolIsDone(t *testing.T, m database.RoleModel) {
 	s := realStack(t)
-	w := want(database.Managed)
+	w := want(m)
 	w.cap = 4
-	s.done(t, w.create())
+	s.createdWithRoles(t, w)
 	l := s.opened(t, w.additional(1, role.ReadOnly))
 	owner, password := w.login(database.OwnerLogin)
 	var full []*sql.DB
@@ -156,7 +172,11 @@ func TestRotationInAFullPoolIsDone(t *testing.T) {
 }
 
 func TestRotationWithoutConnectSaysSo(t *testing.T) {
-	s, w, l := roleStack(t, role.ReadOnly)
+	overModelsWhole(t, testRotationWithoutConnectSaysSo)
+}
+
+func testRotationWithoutConnectSaysSo(t *testing.T, m database.RoleModel) {
+	s, w, l := roleStackOf(t, m, role.ReadOnly)
 	check.Must(s.owner(t, w).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
 	for range 2 { // with and without a pool that has been used
 		next := l.renewed()

@@ -1,11 +1,14 @@
 package agent_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -18,39 +21,109 @@ func (s *stack) withdrawn(t testing.TB, l loginOf, back bool) {
 	if back {
 		statement = "GRANT CONNECT ON DATABASE %q TO %s"
 	}
-	check.Must(s.owner(t, l.wanted).Exec(fmt.Sprintf(statement, l.name, l.username)))(t)
+	owner := s.owner(t, l.wanted)
+	defer owner.Close()
+	check.Must(owner.Exec(fmt.Sprintf(statement, l.name, l.username)))(t)
 }
 
-// The owner may withdraw CONNECT when the agent has just seen that it is there: the log-in then shows that it is not.
+// The owner may withdraw CONNECT when the agent has just seen that it is there: the log-in then shows that it is not, and the
+// role is shut again.
 func TestConnectWithdrawnWhileARoleIsOpened(t *testing.T) {
 	s := survivalStack(t)
-	var withdraw func()
-	port := s.relayed(t, atMessage("enabled = true", func() { withdraw() })) // the transaction that opens the role
-	x := s.inProcess(t, port, asItIs)
-	w := want(database.Managed)
-	l := w.additional(1, role.ReadOnly)
-	check.Must(x.Execute(t.Context(), w.create()))(t)
-	check.Must(x.Execute(t.Context(), l.prepare(1)))(t)
-	done := false
-	withdraw = func() { s.withdrawn(t, l, false); done = true }
-	for attempt := range 2 { // the second sees it at once
-		_, err := x.Execute(t.Context(), l.open(1))
-		if no := executor.AsRefusal(err); err == nil || no.Reason != command.ReasonConnectRequired {
-			t.Errorf("attempt %d: %v, want that CONNECT is required", attempt, err)
+	for _, model := range []database.RoleModel{database.Managed, database.SingleLogin} {
+		var withdraw func()
+		port := s.relayed(t, atMessage("enabled = true", func() { withdraw() })) // the transaction that opens the role
+		x := s.inProcess(t, port, asItIs)
+		w := want(model)
+		l := w.additional(1, role.ReadOnly)
+		check.Must(x.Execute(t.Context(), w.create()))(t)
+		if model == database.SingleLogin {
+			check.Must(x.Execute(t.Context(), w.optIn()))(t)
 		}
-		s.getsInNowhereDirectly(t, l)
+		check.Must(x.Execute(t.Context(), l.prepare(1)))(t)
+		s.withdrawn(t, l, true)
+		done := false
+		withdraw = func() { s.withdrawn(t, l, false); done = true }
+		for attempt := range 2 { // the second sees it at once
+			_, err := x.Execute(t.Context(), l.open(1))
+			if no := executor.AsRefusal(err); err == nil || no.Reason != command.ReasonConnectRequired {
+				t.Errorf("attempt %d: %v, want that CONNECT is required", attempt, err)
+			}
+			s.getsInNowhereDirectly(t, l)
+			s.isShut(t, l)
+		}
+		if !done {
+			t.Fatal("nothing was withdrawn: the test shows nothing")
+		}
+		s.withdrawn(t, l, true)
+		check.Must(x.Execute(t.Context(), l.open(1)))(t)
+		s.getsIn(t, "with CONNECT", l)
 	}
-	if !done {
-		t.Fatal("nothing was withdrawn: the test shows nothing")
+}
+
+// isShut demands that nothing of a login is open.
+func (s *stack) isShut(t testing.TB, l loginOf) {
+	t.Helper()
+	const open = `SELECT concat((SELECT rolcanlogin FROM pg_roles WHERE rolname = $1),
+		(SELECT enabled FROM ledger.role WHERE name = $1), (SELECT open FROM pooler.gate WHERE login = $1))`
+	if got := s.one(t, open, l.username); got != "fff" {
+		t.Errorf("%s may log in, is enabled, has an open gate: %s", l.username, got)
 	}
+}
+
+// A role of a database with a single login is admitted by a grant to itself, and where TLS works.
+func TestAdmissionNeedsTheGrantAndTLS(t *testing.T) {
+	t.Parallel()
+	s := survivalStack(t)
+	var tls error
+	x := s.inProcess(t, s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return withoutTLS{p, &tls} })
+	w := want(database.SingleLogin)
+	l := w.additional(1, role.ReadOnly)
+	refused := func(reason command.Reason) {
+		t.Helper()
+		if _, err := x.Execute(t.Context(), l.open(1)); executor.AsRefusal(err).Reason != reason {
+			t.Errorf("got %v, want %s", err, reason)
+		}
+		s.isShut(t, l)
+	}
+	check.Must(x.Execute(t.Context(), w.create()))(t)
+	if _, err := x.Execute(t.Context(), l.prepare(1)); executor.AsRefusal(err).Reason != command.ReasonInvalid {
+		t.Errorf("before the opt-in: %v", err)
+	}
+	check.Must(x.Execute(t.Context(), w.optIn()))(t)
+	check.Must(x.Execute(t.Context(), l.prepare(1)))(t)
+	refused(command.ReasonConnectRequired)
+	owner := s.owner(t, w)
+	check.Must(owner.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO PUBLIC", w.name)))(t)
+	refused(command.ReasonConnectRequired)
+	check.Must(owner.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM PUBLIC; GRANT CONNECT ON DATABASE %[1]q TO %s", w.name,
+		w.names().ReadGroup)))(t)
+	refused(command.ReasonConnectRequired)
 	s.withdrawn(t, l, true)
+	tls = errors.New("no TLS today")
+	refused(command.ReasonUnavailable)
+	tls = nil
 	check.Must(x.Execute(t.Context(), l.open(1)))(t)
-	s.getsIn(t, "with CONNECT", l)
+	s.getsIn(t, "with everything", l)
+}
+
+// withoutTLS is a PgBouncer whose TLS fails while there is an error.
+type withoutTLS struct {
+	*pooler.Pooler
+	failing *error
+}
+
+func (w withoutTLS) EnterOutside(ctx context.Context) error {
+	return errors.Join(*w.failing, w.Pooler.EnterOutside(ctx))
 }
 
 // A role without CONNECT is shut and removed like any other.
 func TestRoleWithoutConnectIsShutAndRemoved(t *testing.T) {
-	s, w := databaseStack(t)
+	overModels(t, testRoleWithoutConnectIsShutAndRemoved)
+}
+
+func testRoleWithoutConnectIsShutAndRemoved(t *testing.T, m database.RoleModel) {
+	s, w := modelStack(t, m)
 	for i, c := range []struct {
 		want      role.Kind
 		condition command.LoginCondition

@@ -1,6 +1,10 @@
 package agent_test
 
 import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,34 +15,72 @@ import (
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// remembered is for how long PgBouncer refuses log-ins after PostgreSQL was down: its server_login_retry, and some time to act.
+// remembered is for how long PgBouncer does not try again to get into PostgreSQL that was down: its server_login_retry, and some
+// time to act.
 const remembered = 1100 * time.Millisecond
 
+// getsInAgain is getsIn after PostgreSQL was down. Where PgBouncer has failed to get in for a login, it fails the next client of
+// that login, however much later it comes, and only tries again because of it.
+func (s *stack) getsInAgain(t testing.TB, what string, l loginOf) {
+	t.Helper()
+	for way, db := range s.waysOf(t, l) {
+		var err error
+		check.Eventually(t, what+" "+way+": PgBouncer does not get in", func() bool {
+			_, err = db.ExecContext(t.Context(), "SELECT 1")
+			return err == nil || !errors.Is(err, driver.ErrBadConn) && !strings.Contains(err.Error(), "server login has been failing")
+		})
+		if err != nil {
+			t.Errorf("%s %s: %v", what, way, err)
+		}
+		_ = db.Close()
+	}
+}
+
 // eachPoint has PostgreSQL crash at every point of a flow, at which the agent stands still meanwhile; then the agent gets the
-// command again. That the agent dies there itself is in acceptance/crash.
+// command again. That the agent dies there itself is in acceptance/crash. The models take turns in "make test".
 func eachPoint(t *testing.T, flow string, run func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command))) {
+	t.Helper()
+	ready := func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
+		t.Helper()
+		for _, c := range w.rolesReady() {
+			s.doneInTheEnd(t, c)
+		}
+		run(t, s, w, crashed)
+	}
+	eachPointOf(t, models, flow, ready)
+}
+
+// eachPointOf is eachPoint over some of the models, before there is an overlay.
+func eachPointOf(
+	t *testing.T, of []database.RoleModel, flow string,
+	run func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)),
+) {
 	t.Helper()
 	s := forgetfulStack(t)
 	points := pointsOf(flow)
 	if len(points) == 0 {
 		t.Fatal("no such flow: ", flow)
 	}
-	for _, point := range points {
-		t.Run(point, func(t *testing.T) {
-			w := want(database.Managed)
-			running := s.child(t, "")
-			defer func() { running.kill() }()
-			s.done(t, w.create())
-			run(t, s, w, func(c protocol.Command) {
-				t.Helper()
-				running.kill()
-				running = s.serverCrash(t, point, c)
-				up := time.Now()
-				s.done(t, c)
-				time.Sleep(time.Until(up.Add(remembered)))
+	for i, point := range points {
+		for n, m := range of {
+			if !turn(i, n, len(of)) {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s %s", point, m), func(t *testing.T) {
+				running := s.child(t, "")
+				defer func() { running.kill() }()
+				w := s.made(t, m)
+				run(t, s, w, func(c protocol.Command) {
+					t.Helper()
+					running.kill()
+					running = s.serverCrash(t, point, c)
+					up := time.Now()
+					s.doneInTheEnd(t, c)
+					time.Sleep(time.Until(up.Add(remembered)))
+				})
+				s.noOrphans(t)
 			})
-			s.noOrphans(t)
-		})
+		}
 	}
 }
 
@@ -48,8 +90,24 @@ func TestCrashWhilePreparingARole(t *testing.T) {
 		l := w.additional(1, role.ReadOnly)
 		crashed(l.prepare(1))
 		s.getsInNowhere(t, "prepared", l)
-		s.done(t, l.open(1))
+		s.connect(t, l)
+		s.doneInTheEnd(t, l.open(1))
 		s.getsIn(t, "opened", l)
+	})
+}
+
+func TestCrashWhileOptingIn(t *testing.T) {
+	t.Parallel()
+	of := []database.RoleModel{database.SingleLogin}
+	eachPointOf(t, of, "overlay", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
+		check.Must(s.owner(t, w).Exec("CREATE SCHEMA app CREATE TABLE t (id serial)"))(t)
+		crashed(w.optIn())
+		if got := s.groups(t, w); got != "2 roles, 2 rows" {
+			t.Error(got)
+		}
+		check.Must(s.owner(t, w).Exec("CREATE TABLE app.later (id serial)"))(t)
+		s.nothingLacks(t, w)
+		s.getsIn(t, "a role", s.opened(t, w.additional(1, role.ReadOnly)))
 	})
 }
 
@@ -57,21 +115,22 @@ func TestCrashWhileOpeningARole(t *testing.T) {
 	t.Parallel()
 	eachPoint(t, "login.open", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
 		l := w.additional(1, role.ReadWrite)
-		s.done(t, l.prepare(1))
+		s.doneInTheEnd(t, l.prepare(1))
+		s.connect(t, l)
 		crashed(l.open(1))
-		s.getsIn(t, "opened", l)
+		s.getsInAgain(t, "opened", l)
 	})
 }
 
 func TestCrashWhileRotating(t *testing.T) {
 	t.Parallel()
 	eachPoint(t, "login.change", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
-		for _, l := range []loginOf{s.opened(t, w.additional(1, role.ReadOnly)), w.present(database.RuntimeLogin)} {
+		for _, l := range []loginOf{s.opened(t, w.additional(1, role.ReadOnly)), s.another(t, w)} {
 			conns, next := s.connectedAs(t, l), l.renewed()
 			crashed(l.rotate(2, next))
 			dead(t, l.username, conns)
 			s.getsInNowhere(t, "the old password", l)
-			s.getsIn(t, "the new password", next)
+			s.getsInAgain(t, "the new password", next)
 			s.wantCondition(t, next, command.LoginInForce)
 		}
 	})
@@ -87,8 +146,8 @@ func TestCrashWhileRevokingAndExpiring(t *testing.T) {
 			crashed(l.shut(kind, 2))
 			dead(t, l.username, conns)
 		}
-		s.done(t, w.access(2, false, true))
-		s.done(t, w.access(3, true, false))
+		s.doneInTheEnd(t, w.access(2, false, true))
+		s.doneInTheEnd(t, w.access(3, true, false))
 		s.getsInNowhere(t, "revoked", revoked)
 		s.getsInNowhere(t, "expired", expired)
 		s.wantCondition(t, revoked, command.LoginDrifted)
@@ -118,13 +177,17 @@ func TestCrashWhileRemovingARole(t *testing.T) {
 
 // A database that goes takes its additional roles along.
 func TestAdditionalRolesGoWithTheirDatabase(t *testing.T) {
-	s, w, l := roleStack(t, role.ReadOnly)
+	overModels(t, testAdditionalRolesGoWithTheirDatabase)
+}
+
+func testAdditionalRolesGoWithTheirDatabase(t *testing.T, m database.RoleModel) {
+	s, w, l := roleStackOf(t, m, role.ReadOnly)
 	if roles := s.one(t, "SELECT count(*) FROM ledger.role WHERE database_id = $1 AND name = $2", w.id, l.username); roles != "1" {
 		t.Fatalf("%s rows", roles)
 	}
 	// As if its create had not been told: then closing the operation undoes it.
 	check.Must(s.super.Exec("UPDATE ledger.command SET result = NULL WHERE operation_id = $1", w.operation))(t)
-	s.done(t, closing(w.operation))
+	s.doneInTheEnd(t, closing(w.operation))
 	s.gone(t, l)
 	s.noTrace(t, w)
 	s.noOrphans(t)

@@ -24,8 +24,12 @@ func (s *stack) locked(t testing.TB, database, table string) *sql.Tx {
 // Of a role with very many dependencies no more are looked into than are told: neither those of its database beyond the limit,
 // which nobody can look into here, nor those of other databases, which nobody can reach.
 func TestNoMoreIsLookedIntoThanIsTold(t *testing.T) {
+	overModelsWhole(t, testNoMoreIsLookedIntoThanIsTold)
+}
+
+func testNoMoreIsLookedIntoThanIsTold(t *testing.T, m database.RoleModel) {
 	s := realStack(t)
-	w, sibling := s.made(t, database.Managed), s.made(t, database.SingleLogin)
+	w, sibling := s.madeWithRoles(t, m), s.made(t, database.SingleLogin)
 	l := s.opened(t, w.additional(1, role.Custom))
 	owner := s.owner(t, w)
 	for i := range 21 {
@@ -77,7 +81,11 @@ func TestFewRemovalsLookAtOnce(t *testing.T) {
 
 // A large object is named by its number, as everywhere in SQL.
 func TestLargeObjectIsNamedByItsNumber(t *testing.T) {
-	s, w, l := roleStack(t, role.Custom)
+	overModelsWhole(t, testLargeObjectIsNamedByItsNumber)
+}
+
+func testLargeObjectIsNamedByItsNumber(t *testing.T, m database.RoleModel) {
+	s, w, l := roleStackOf(t, m, role.Custom)
 	check.Must(s.direct(t, w.name, l.username, l.password).Exec("SELECT lo_create(4711)"))(t)
 	want := role.Dependency{Kind: "owned_object", ObjectType: "large object", Name: "4711", Identity: "4711"}
 	if found := s.removed(t, l.remove(2)).List; len(found) != 1 || found[0] != want {

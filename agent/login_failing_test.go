@@ -36,8 +36,12 @@ func (s *stack) remembered(t testing.TB, l loginOf) {
 // A rotation is done when the new password works, at the first attempt and at each entry: not while PgBouncer remembers that it
 // did not get into PostgreSQL earlier.
 func TestRotationWaitsUntilThePoolerGetsIn(t *testing.T) {
-	s, w := databaseStack(t)
-	for _, l := range []loginOf{s.opened(t, w.additional(1, role.ReadOnly)), w.present(database.RuntimeLogin)} {
+	overModelsWhole(t, testRotationWaitsUntilThePoolerGetsIn)
+}
+
+func testRotationWaitsUntilThePoolerGetsIn(t *testing.T, m database.RoleModel) {
+	s, w := modelStack(t, m)
+	for _, l := range []loginOf{s.opened(t, w.additional(1, role.ReadOnly)), s.another(t, w)} {
 		s.remembered(t, l)
 		next := l.renewed()
 		proof := as[role.Proof](t, s.done(t, l.rotate(s.nextGeneration(), next)))
@@ -53,10 +57,14 @@ func TestRotationWaitsUntilThePoolerGetsIn(t *testing.T) {
 // Others may hold every connection of an entry, so that PgBouncer cannot even try: a rotation ends all the same.
 func TestRotationEndsWhereOthersFillAnEntryThatFails(t *testing.T) {
 	t.Parallel()
+	overModelsWhole(t, testRotationEndsWhereOthersFillAnEntryThatFails)
+}
+
+func testRotationEndsWhereOthersFillAnEntryThatFails(t *testing.T, m database.RoleModel) {
 	s := realStack(t)
-	w := want(database.Managed)
+	w := want(m)
 	w.cap = 4 // one connection at the transaction entry
-	s.done(t, w.create())
+	s.createdWithRoles(t, w)
 	l := s.opened(t, w.additional(1, role.ReadOnly))
 	s.remembered(t, l)
 	name, password := w.login(database.OwnerLogin)

@@ -30,8 +30,12 @@ func (s *stack) trapped(t testing.TB, w wanted) *sql.Tx {
 
 // Another customer may be in the way of a stop, in a database of its own.
 func TestStopEndsWhoIsInTheWayElsewhere(t *testing.T) {
+	overModelsWhole(t, testStopEndsWhoIsInTheWayElsewhere)
+}
+
+func testStopEndsWhoIsInTheWayElsewhere(t *testing.T, m database.RoleModel) {
 	s := realStack(t)
-	w, theirs := s.made(t, database.Managed), s.made(t, database.Managed)
+	w, theirs := s.madeWithRoles(t, m), s.made(t, database.Managed)
 	l := s.opened(t, w.additional(1, role.Custom))
 	s.trapIn(t, theirs, l)
 	tx := s.trapped(t, theirs)
@@ -45,8 +49,12 @@ func TestStopEndsWhoIsInTheWayElsewhere(t *testing.T) {
 
 // What a forced change ends is in its own way, not in that of another command, which waits for a customer and leaves it alone.
 func TestForcedChangeSparesWhoIsInTheWayOfOthers(t *testing.T) {
+	overModelsWhole(t, testForcedChangeSparesWhoIsInTheWayOfOthers)
+}
+
+func testForcedChangeSparesWhoIsInTheWayOfOthers(t *testing.T, m database.RoleModel) {
 	s := realStack(t)
-	w, other := s.made(t, database.Managed), s.made(t, database.Managed)
+	w, other := s.madeWithRoles(t, m), s.made(t, database.Managed)
 	l := s.opened(t, w.additional(1, role.Custom))
 	late := other.additional(1, role.ReadOnly)
 	s.trapIn(t, w, l)

@@ -20,12 +20,7 @@ import (
 // openedIn makes a managed database with an additional role that may log in, without an agent.
 func (s *stack) openedIn(t testing.TB, x *executor.Executor) loginOf {
 	t.Helper()
-	w := want(database.Managed)
-	l := w.additional(1, role.ReadOnly)
-	for _, c := range []protocol.Command{w.create(), l.prepare(1), l.open(1)} {
-		check.Must(x.Execute(t.Context(), c))(t)
-	}
-	return l
+	return s.openedAs(t, database.Managed, x)
 }
 
 // alive reports whether a session still answers.
@@ -43,11 +38,15 @@ func (s *stack) watched(t testing.TB) string {
 // Who stood in the middle of a direct log-in over a rotation gets in after all is done, sets a password of its own, gets in with
 // that, and may be gone before anybody looks. Neither session nor password is left, and a rotation repairs the login.
 func TestPasswordSetAfterTheCommandIsTakenAway(t *testing.T) {
+	overModelsWhole(t, testPasswordSetAfterTheCommandIsTakenAway)
+}
+
+func testPasswordSetAfterTheCommandIsTakenAway(t *testing.T, m database.RoleModel) {
 	s := survivalStack(t)
 	x := s.inProcess(t, s.pg.Port(), asItIs)
 	for what, stays := range map[string]bool{"leaves": false, "stays": true} {
 		t.Run(what, func(t *testing.T) {
-			l := s.openedIn(t, x)
+			l := s.openedAs(t, m, x)
 			release := make(chan struct{})
 			parked := parkedDirectly(t, s.pg.URLFor(l.username, l.password, l.name), release)
 			mine, next := l.renewed(), l.renewed()
@@ -81,11 +80,13 @@ func TestPasswordSetAfterTheCommandIsTakenAway(t *testing.T) {
 }
 
 // A password that the login sets by hand, after a change that nobody stood in the middle of a log-in over, stays.
-func TestPasswordSetByHandStays(t *testing.T) {
+func TestPasswordSetByHandStays(t *testing.T) { overModelsWhole(t, testPasswordSetByHandStays) }
+
+func testPasswordSetByHandStays(t *testing.T, m database.RoleModel) {
 	s := survivalStack(t)
 	x := s.inProcess(t, s.pg.Port(), asItIs)
 	go x.SweepChanged(t.Context())
-	l := s.openedIn(t, x)
+	l := s.openedAs(t, m, x)
 	mine, next := l.renewed(), l.renewed()
 	check.Must(x.Execute(t.Context(), l.rotate(2, next)))(t)
 	if n := s.watched(t); n != "0" {
@@ -126,6 +127,10 @@ func (s *stack) slow(t testing.TB, l loginOf) chan driver.Conn {
 // A log-in that is past all checks and not yet shown, for longer than anybody is waited for, ends when it is shown; also where
 // that is after the time that a log-in may take, and where its role is gone by then.
 func TestSessionThatIsShownLateIsEnded(t *testing.T) {
+	overModelsWhole(t, testSessionThatIsShownLateIsEnded)
+}
+
+func testSessionThatIsShownLateIsEnded(t *testing.T, m database.RoleModel) {
 	s := survivalStack(t)
 	early := replacing("interval '10 s'", "interval '-1 h'") // the time that a log-in may take is over at once
 	for what, c := range map[string]struct {
@@ -143,7 +148,7 @@ func TestSessionThatIsShownLateIsEnded(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			x := s.inProcess(t, s.relayed(t, c.edit), asItIs)
-			l := s.openedIn(t, x)
+			l := s.openedAs(t, m, x)
 			in := s.slow(t, l)
 			check.Must(x.Execute(t.Context(), c.end(l)))(t)
 			go x.SweepChanged(t.Context())
@@ -167,9 +172,13 @@ func TestSessionThatIsShownLateIsEnded(t *testing.T) {
 
 // An administrator's session is not swept, keeps no other login's from being swept, and a sweep that fails says so, once.
 func TestSweepSparesAdministratorsAndComplains(t *testing.T) {
+	overModelsWhole(t, testSweepSparesAdministratorsAndComplains)
+}
+
+func testSweepSparesAdministratorsAndComplains(t *testing.T, m database.RoleModel) {
 	s := survivalStack(t)
 	x := s.inProcess(t, s.pg.Port(), asItIs)
-	lifted, other := s.openedIn(t, x), s.openedIn(t, x)
+	lifted, other := s.openedAs(t, m, x), s.openedAs(t, m, x)
 	t.Cleanup(func() { check.Must(s.super.Exec("ALTER ROLE " + lifted.username + " NOSUPERUSER"))(t) })
 	conns := map[string]driver.Conn{}
 	for _, l := range []loginOf{lifted, other} {

@@ -7,31 +7,38 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
 
-func TestPreparedRoleHasNoAttributes(t *testing.T) {
-	s, w := databaseStack(t)
+func TestPreparedRoleHasNoAttributes(t *testing.T) { overModels(t, testPreparedRoleHasNoAttributes) }
+
+func testPreparedRoleHasNoAttributes(t *testing.T, m database.RoleModel) {
+	s, w := modelStack(t, m)
 	l := w.additional(1, role.ReadOnly)
 	s.done(t, l.prepare(1))
 	const query = `SELECT concat(rolcanlogin, rolsuper, rolcreatedb, rolcreaterole, rolbypassrls, rolreplication, rolinherit,
 		has_database_privilege(oid, $2, 'CONNECT'), has_database_privilege(oid, $2, 'CREATE'),
 		has_database_privilege(oid, $2, 'TEMPORARY')) FROM pg_roles WHERE rolname = $1`
-	if got := s.one(t, query, l.username, l.name); got != "fffffftt"+"ff" {
+	connect := map[bool]string{true: "f", false: "t"}[role.ModelOf(m).OwnerConnects]
+	if got := s.one(t, query, l.username, l.name); got != "fffffft"+connect+"ff" {
 		t.Errorf("attributes and privileges: %s", got)
 	}
 	s.noOrphans(t)
 }
 
 func TestRoleThatIsNotOursIsNeverTaken(t *testing.T) {
-	s, w := databaseStack(t)
+	overModels(t, testRoleThatIsNotOursIsNeverTaken)
+}
+
+func testRoleThatIsNotOursIsNeverTaken(t *testing.T, m database.RoleModel) {
+	s, w := modelStack(t, m)
 	l := w.additional(1, role.ReadOnly)
 	s.refusedFor(t, command.ReasonNotFound, l.open(1))
 	check.Must(s.super.Exec("CREATE ROLE " + l.username))(t)
 	s.refusedFor(t, command.ReasonNameTaken, l.prepare(1))
 	check.Must(s.super.Exec("DROP ROLE " + l.username))(t)
-	s.done(t, l.prepare(1))
-	s.done(t, l.open(1))
+	s.opened(t, l)
 	// Another role of the name, made behind the platform's back.
 	check.Must(s.owner(t, w).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
 	check.Must(s.super.Exec(fmt.Sprintf("DROP ROLE %s; CREATE ROLE %[1]s", l.username)))(t)
@@ -39,12 +46,15 @@ func TestRoleThatIsNotOursIsNeverTaken(t *testing.T) {
 	check.Must(s.super.Exec("DROP ROLE " + l.username))(t)
 	l.setup = newUUID()
 	s.done(t, l.prepare(3))
+	s.connect(t, l)
 	s.done(t, l.open(3))
 	s.getsIn(t, "made again", l)
 }
 
-func TestLimitQueuesInThePooler(t *testing.T) {
-	s, w := databaseStack(t)
+func TestLimitQueuesInThePooler(t *testing.T) { overModelsWhole(t, testLimitQueuesInThePooler) }
+
+func testLimitQueuesInThePooler(t *testing.T, m database.RoleModel) {
+	s, w := modelStack(t, m)
 	l := w.additional(1, role.ReadOnly)
 	l.limit = 2
 	s.opened(t, l)

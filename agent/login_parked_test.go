@@ -18,9 +18,13 @@ import (
 // is ended as soon as it appears, also by an agent that has started since.
 func TestSessionThatBeganBeforeTheChangeIsEnded(t *testing.T) {
 	t.Parallel()
+	overModelsWhole(t, testSessionThatBeganBeforeTheChangeIsEnded)
+}
+
+func testSessionThatBeganBeforeTheChangeIsEnded(t *testing.T, m database.RoleModel) {
 	s := crashStack(t)
 	running := s.child(t, "")
-	w := s.made(t, database.Managed)
+	w := s.madeWithRoles(t, m)
 	for i, restarted := range []bool{false, true} {
 		l := s.opened(t, w.additional(i+1, role.ReadOnly))
 		release := make(chan struct{})

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
 )
 
 // leaky lets the old password in at one entry.
@@ -26,8 +27,12 @@ func (p leaky) ProveRefused(ctx context.Context, entry, login, password string) 
 
 // The old password has to be refused at each entry.
 func TestOldPasswordIsTriedAtEachEntry(t *testing.T) {
+	overModelsWhole(t, testOldPasswordIsTriedAtEachEntry)
+}
+
+func testOldPasswordIsTriedAtEachEntry(t *testing.T, m database.RoleModel) {
 	s := survivalStack(t)
-	l := s.openedIn(t, s.inProcess(t, s.pg.Port(), asItIs))
+	l := s.openedAs(t, m, s.inProcess(t, s.pg.Port(), asItIs))
 	rotation := l.rotate(2, l.renewed())
 	for _, suffix := range []string{"", pooler.TransactionSuffix} {
 		x := s.inProcess(t, s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return leaky{p, suffix} })

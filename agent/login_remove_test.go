@@ -28,8 +28,10 @@ func (s *stack) gone(t testing.TB, l loginOf) {
 	}
 }
 
-func TestRemovedRoleLeavesNothing(t *testing.T) {
-	s, w := databaseStack(t)
+func TestRemovedRoleLeavesNothing(t *testing.T) { overModelsWhole(t, testRemovedRoleLeavesNothing) }
+
+func testRemovedRoleLeavesNothing(t *testing.T, m database.RoleModel) {
+	s, w := modelStack(t, m)
 	prepared, open, revoked := w.additional(1, role.ReadOnly), w.additional(2, role.ReadWrite),
 		w.additional(3, role.Custom)
 	s.done(t, prepared.prepare(1))
@@ -54,7 +56,11 @@ func TestRemovedRoleLeavesNothing(t *testing.T) {
 
 // What depends on a role in its own database is told in PostgreSQL's words, and stays.
 func TestDependenciesOfEveryKindKeepARole(t *testing.T) {
-	s, w := databaseStack(t)
+	overModelsWhole(t, testDependenciesOfEveryKindKeepARole)
+}
+
+func testDependenciesOfEveryKindKeepARole(t *testing.T, m database.RoleModel) {
+	s, w := modelStack(t, m)
 	owner := s.owner(t, w)
 	check.Must(owner.Exec("CREATE TABLE things (id int, name text); CREATE SCHEMA theirs"))(t)
 	for i, c := range []struct {
@@ -144,18 +150,22 @@ func filledWith(statement, role string) string {
 	return strings.ReplaceAll(statement, "%s", role)
 }
 
-// The owner lets the runtime login pass CONNECT on, and that gives it to the role: only those two can take it back.
+// The owner lets another login pass CONNECT on, and that gives it to the role: only those two can take it back.
 func TestConnectThatAnotherGaveKeepsARole(t *testing.T) {
-	s, w, l := roleStack(t, role.Custom)
-	name, password := w.login(database.RuntimeLogin)
-	runtime := s.direct(t, w.name, name, password)
-	check.Must(s.owner(t, w).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %q WITH GRANT OPTION", w.name, name)))(t)
-	check.Must(runtime.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", w.name, l.username)))(t)
+	overModels(t, testConnectThatAnotherGaveKeepsARole)
+}
+
+func testConnectThatAnotherGaveKeepsARole(t *testing.T, m database.RoleModel) {
+	s, w, l := roleStackOf(t, m, role.Custom)
+	other := s.another(t, w)
+	theirs := s.direct(t, w.name, other.username, other.password)
+	check.Must(s.owner(t, w).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %q WITH GRANT OPTION", w.name, other.username)))(t)
+	check.Must(theirs.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", w.name, l.username)))(t)
 	want := role.Dependency{Kind: "grant", ObjectType: "database", Name: quoted(w.name), Identity: quoted(w.name)}
 	if found := s.removed(t, l.remove(2)); len(found.List) != 1 || found.List[0] != want {
 		t.Errorf("%+v, want %+v", found, want)
 	}
-	check.Must(runtime.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
+	check.Must(theirs.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
 	if found := s.removed(t, l.remove(3)); len(found.List) > 0 {
 		t.Errorf("%+v", found)
 	}
@@ -164,8 +174,12 @@ func TestConnectThatAnotherGaveKeepsARole(t *testing.T) {
 
 // Databases of the account count, those of others neither count nor are told: anyone can grant to a role whose name they know.
 func TestDependenciesInOtherDatabases(t *testing.T) {
+	overModelsWhole(t, testDependenciesInOtherDatabases)
+}
+
+func testDependenciesInOtherDatabases(t *testing.T, m database.RoleModel) {
 	s := realStack(t)
-	w, sibling, stranger := s.made(t, database.Managed), s.made(t, database.SingleLogin), s.made(t, database.SingleLogin)
+	w, sibling, stranger := s.madeWithRoles(t, m), s.made(t, database.SingleLogin), s.made(t, database.SingleLogin)
 	l := s.opened(t, w.additional(1, role.ReadOnly))
 	mine, theirs, oid := s.owner(t, sibling), s.owner(t, stranger), s.oidOf(t, l)
 	check.Must(mine.Exec("CREATE TABLE bait (); GRANT SELECT ON bait TO " + l.username))(t)

@@ -13,7 +13,11 @@ import (
 // A login may have its own sessions fail at their beginning. Its password changes all the same: a change that never ends would
 // keep everybody else's from beginning.
 func TestLoginThatSpoilsItsSessionsRotates(t *testing.T) {
-	s, w := databaseStack(t)
+	overModelsWhole(t, testLoginThatSpoilsItsSessionsRotates)
+}
+
+func testLoginThatSpoilsItsSessionsRotates(t *testing.T, m database.RoleModel) {
+	s, w := modelStack(t, m)
 	for library, l := range map[string]loginOf{
 		"nothing":      s.opened(t, w.additional(1, role.ReadOnly)),
 		"../elsewhere": s.opened(t, w.additional(2, role.Custom)),
@@ -37,8 +41,12 @@ func TestLoginThatSpoilsItsSessionsRotates(t *testing.T) {
 // A login may have its transactions wait until nobody writes in a serializable one, and somebody in another database do that for
 // as long as they like.
 func TestLoginThatWaitsForASafeSnapshotRotates(t *testing.T) {
+	overModelsWhole(t, testLoginThatWaitsForASafeSnapshotRotates)
+}
+
+func testLoginThatWaitsForASafeSnapshotRotates(t *testing.T, m database.RoleModel) {
 	s := realStack(t)
-	w, elsewhere := s.made(t, database.Managed), s.made(t, database.Managed)
+	w, elsewhere := s.madeWithRoles(t, m), s.made(t, database.Managed)
 	accomplice := check.Must(s.owner(t, elsewhere).BeginTx(t.Context(), nil))(t)
 	check.Must(accomplice.Exec("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; CREATE TABLE written (); TABLE written"))(t)
 	defer func() { _ = accomplice.Rollback() }()
@@ -61,7 +69,11 @@ func TestLoginThatWaitsForASafeSnapshotRotates(t *testing.T) {
 // Whoever knew the old password may have had the login's sessions fail at their beginning, in every database or in this one. The
 // new password gets in all the same: nobody else could take such a setting back.
 func TestRotationTakesBackWhatLocksALoginOut(t *testing.T) {
-	s, w, l := roleStack(t, role.ReadOnly)
+	overModelsWhole(t, testRotationTakesBackWhatLocksALoginOut)
+}
+
+func testRotationTakesBackWhatLocksALoginOut(t *testing.T, m database.RoleModel) {
+	s, w, l := roleStackOf(t, m, role.ReadOnly)
 	for _, l := range []loginOf{l, w.present(database.OwnerLogin)} {
 		check.Must(s.direct(t, w.name, l.username, l.password).Exec(fmt.Sprintf(`
 			ALTER ROLE %[1]q SET work_mem = '5MB';
@@ -81,9 +93,13 @@ func TestRotationTakesBackWhatLocksALoginOut(t *testing.T) {
 // An administrator may have set PostgreSQL's own limit of a login. A rotation restores it: one that no log-in can prove would go
 // on for ever, and keep everybody else's from beginning.
 func TestRotationRestoresTheLimitOfALogin(t *testing.T) {
-	s, w, l := roleStack(t, role.ReadOnly)
+	overModelsWhole(t, testRotationRestoresTheLimitOfALogin)
+}
+
+func testRotationRestoresTheLimitOfALogin(t *testing.T, m database.RoleModel) {
+	s, w, l := roleStackOf(t, m, role.ReadOnly)
 	const query = "SELECT rolconnlimit::text FROM pg_roles WHERE rolname = $1"
-	for _, l := range []loginOf{l, w.present(database.RuntimeLogin)} {
+	for _, l := range []loginOf{l, s.another(t, w)} {
 		made := s.one(t, query, l.username)
 		check.Must(s.super.Exec(fmt.Sprintf("ALTER ROLE %q CONNECTION LIMIT 0", l.username)))(t)
 		next := l.renewed()

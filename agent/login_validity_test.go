@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
 
@@ -27,9 +28,13 @@ func (p belated) Prove(ctx context.Context, entry, login, password string) error
 
 // The validity may end in the middle of the proof.
 func TestPasswordThatLapsesWhileItIsProvenIsLapsed(t *testing.T) {
+	overModelsWhole(t, testPasswordThatLapsesWhileItIsProvenIsLapsed)
+}
+
+func testPasswordThatLapsesWhileItIsProvenIsLapsed(t *testing.T, m database.RoleModel) {
 	s := survivalStack(t)
 	var until time.Time
-	l := s.openedIn(t, s.inProcess(t, s.pg.Port(), asItIs))
+	l := s.openedAs(t, m, s.inProcess(t, s.pg.Port(), asItIs))
 	x := s.inProcess(t, s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return belated{p, &until} })
 	next := l.renewed()
 	until = time.Now().Add(2 * time.Second)
@@ -44,10 +49,13 @@ func TestPasswordThatLapsesWhileItIsProvenIsLapsed(t *testing.T) {
 }
 
 // A role whose validity has ended before it was ever opened stays shut.
-func TestLapsedRoleIsNotOpened(t *testing.T) {
-	s, w := databaseStack(t)
+func TestLapsedRoleIsNotOpened(t *testing.T) { overModelsWhole(t, testLapsedRoleIsNotOpened) }
+
+func testLapsedRoleIsNotOpened(t *testing.T, m database.RoleModel) {
+	s, w := modelStack(t, m)
 	l := w.additional(1, role.ReadOnly)
 	s.done(t, l.prepare(1))
+	s.connect(t, l)
 	past := time.Now().Add(-time.Second)
 	l.until = &past
 	s.refusedFor(t, command.ReasonFailed, l.open(1))

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -42,9 +41,8 @@ func newPassword() (password, verifier string) {
 
 // additional is an additional role that a test wants made.
 func (w wanted) additional(ordinal int, profile role.AccessProfile) loginOf {
-	l := loginOf{
-		wanted: w, username: fmt.Sprintf("pgh_%s_c%d", compact(w.id), ordinal), setup: newUUID(), profile: profile, limit: 3,
-	}
+	username := role.ModelOf(w.model).Username(w.databaseID(), ordinal)
+	l := loginOf{wanted: w, username: username, setup: newUUID(), profile: profile, limit: 3}
 	l.password, l.verifier = newPassword()
 	return l
 }
@@ -97,10 +95,16 @@ func (l loginOf) remove(generation int64, account ...string) protocol.Command {
 	return told(newUUID(), 0, c)
 }
 
+// optIn makes the overlay of a database with a single login.
+func (w wanted) optIn() protocol.Command {
+	return told(newUUID(), 0, command.EnsureOverlay{DatabaseID: w.databaseID()})
+}
+
 // opened makes an additional role that may log in.
 func (s *stack) opened(t testing.TB, l loginOf) loginOf {
 	t.Helper()
 	s.done(t, l.prepare(1))
+	s.connect(t, l)
 	s.done(t, l.open(1))
 	return l
 }
@@ -108,8 +112,7 @@ func (s *stack) opened(t testing.TB, l loginOf) loginOf {
 // roleStack is databaseStack with an additional role that may log in.
 func roleStack(t testing.TB, profile role.AccessProfile) (*stack, wanted, loginOf) {
 	t.Helper()
-	s, w := databaseStack(t)
-	return s, w, s.opened(t, w.additional(1, profile))
+	return roleStackOf(t, database.Managed, profile)
 }
 
 // waysOf opens a login's connections: through both entries of the pooler, and to PostgreSQL itself.

@@ -43,7 +43,7 @@ func runChild(text string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	c.Config.Certificate = own.Certificate
+	c.Config.Certificate, c.Config.Secrets = own.Certificate, secrets
 	a, err := agent.New(c.Config, agent.Deps{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -62,3 +62,6 @@ func runChild(text string) int {
 
 // supersededStatus is the exit status of a child whose Run returned an error.
 const supersededStatus = 3
+
+// secrets are what the agents of the tests take.
+func secrets() []string { return []string{secret} }

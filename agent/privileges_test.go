@@ -52,8 +52,12 @@ var forbidden = []string{
 }
 
 func TestCustomersCannotReachBeyondTheirDatabase(t *testing.T) {
+	overModelsWhole(t, testCustomersCannotReachBeyondTheirDatabase)
+}
+
+func testCustomersCannotReachBeyondTheirDatabase(t *testing.T, m database.RoleModel) {
 	s := realStack(t)
-	w, other := s.made(t, database.Managed), s.made(t, database.Managed)
+	w, other := s.madeWithRoles(t, m), s.made(t, database.Managed)
 	theirs := s.connected(t, other)
 	for _, l := range w.model.Logins() {
 		name, password := w.login(l)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -22,6 +23,7 @@ type programs struct {
 	postgres executor.Server
 	console  *pooler.Console
 	pgDump   string
+	dumpAs   *syscall.Credential // see artifact.Config
 	log      *zap.Logger
 	back     chan struct{} // wakes the watch when PgBouncer uses the desired state again
 
@@ -31,7 +33,7 @@ type programs struct {
 
 func newPrograms(c Config, s executor.Server, console *pooler.Console, log *zap.Logger) *programs {
 	return &programs{
-		policy: c.Versions, postgres: s, console: console, pgDump: c.PgDump, log: log,
+		policy: c.Versions, postgres: s, console: console, pgDump: c.PgDump, dumpAs: c.dumpAs(), log: log,
 		back: make(chan struct{}, 1), known: make(map[versions.Program]versions.Verdict),
 	}
 }
@@ -73,7 +75,7 @@ func (p *programs) askServer(ctx context.Context) (versions.Found, error) {
 }
 
 func (p *programs) askDump(ctx context.Context) (versions.Found, error) {
-	return versions.Find(ctx, p.pgDump)
+	return versions.Find(ctx, p.pgDump, p.dumpAs)
 }
 
 func (p *programs) askBouncer(ctx context.Context) (versions.Found, error) {

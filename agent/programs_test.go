@@ -2,6 +2,9 @@ package agent
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/versions"
 )
 
@@ -57,6 +61,22 @@ func TestAnAcceptedVersionIsNamedWithItsHoles(t *testing.T) {
 	}
 	if shown := p.report()[1]; !shown.BelowFloor || !shown.Accepted {
 		t.Errorf("shown %+v", shown)
+	}
+}
+
+// pg_dump says its version as the user that it dumps as, and not as root.
+func TestPgDumpIsAskedAsItDumps(t *testing.T) {
+	dir, asker := t.TempDir(), os.Geteuid()
+	check.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
+	script := filepath.Join(dir, "pg_dump")
+	check.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\necho \"pg_dump (PostgreSQL) 99.1 by $(id -u)\"\n"), 0o755))
+	if asker == 0 {
+		asker = 65534
+	}
+	c := Config{PgDump: script, PoolerOwner: &pooler.Owner{UID: 65534, GID: 65534}}
+	found, err := newPrograms(c, executor.Server{}, nil, zap.NewNop()).askDump(t.Context())
+	if want := fmt.Sprint("pg_dump (PostgreSQL) 99.1 by ", asker); found.Text != want {
+		t.Errorf("%q, want %q (%v)", found.Text, want, err)
 	}
 }
 

@@ -197,8 +197,11 @@ func TestWhatARestoreBringsBack(t *testing.T) {
 
 // What belonged to a role that was removed since the backup belongs to the owner, and the result says which policy is gone.
 func TestRestoreWithoutARoleThatIsGone(t *testing.T) {
-	s, w := databaseStack(t)
-	l := s.opened(t, w.additional(1, role.Custom))
+	overModels(t, testRestoreWithoutARoleThatIsGone)
+}
+
+func testRestoreWithoutARoleThatIsGone(t *testing.T, m database.RoleModel) {
+	s, w, l := roleStackOf(t, m, role.Custom)
 	check.Must(s.owner(t, w).Exec(fmt.Sprintf(`CREATE TABLE things (id int); GRANT SELECT ON things TO %[1]s;
 		CREATE POLICY its_own ON things TO %[1]s USING (true); GRANT CREATE ON SCHEMA public TO %[1]s`, l.username)))(t)
 	check.Must(s.direct(t, w.name, l.username, l.password).Exec("CREATE TABLE of_role (id int)"))(t)

@@ -25,12 +25,15 @@ type furnished struct {
 	blob  string // a large object of the owner's
 }
 
-func (s *stack) furnished(t testing.TB) furnished {
+func (s *stack) furnished(t testing.TB, m database.RoleModel) furnished {
 	t.Helper()
-	f := furnished{wanted: s.made(t, database.Managed)}
+	f := furnished{wanted: s.made(t, m)}
 	f.owner = s.owner(t, f.wanted)
 	check.Must(f.owner.Exec("CREATE SCHEMA before"))(t)
 	furnish(t, f.owner, earlyPlaces)
+	for _, c := range f.rolesReady() {
+		s.done(t, c)
+	}
 	for i, profile := range []role.AccessProfile{role.ReadOnly, role.ReadWrite, role.Custom} {
 		f.roles = append(f.roles, s.opened(t, f.additional(i+1, profile)))
 	}
@@ -51,18 +54,29 @@ func (f furnished) abilities() []ability {
 	return all
 }
 
+// ways are the keys of waysOf, which take turns in "make test".
+var ways = map[string]int{"session": 0, "direct": 1, "transaction": 2}
+
 // Every profile can do in SQL what it is for and nothing else, on whatever stands before it is made or comes later, in every way
 // in which it can connect.
-func TestProfilesInSQL(t *testing.T) {
+func TestProfilesInSQL(t *testing.T) { overModels(t, testProfilesInSQL) }
+
+func testProfilesInSQL(t *testing.T, m database.RoleModel) {
 	s := realStack(t)
-	f := s.furnished(t)
+	f := s.furnished(t, m)
 	before := s.fingerprint(t, f.wanted)
-	runtime, readonly := f.present(database.RuntimeLogin), f.present(database.ReadonlyLogin)
-	runtime.profile, readonly.profile = role.ReadWrite, role.ReadOnly // they have the same rights
-	for _, l := range append(f.roles, runtime, readonly) {
-		n := f.names()
-		others := []string{n.Holder, n.ReadGroup, n.WriteGroup, n.Runtime, n.Readonly, f.roles[0].username, f.roles[2].username}
+	n, logins := f.names(), f.roles
+	others := []string{n.Owner, n.Holder, n.ReadGroup, n.WriteGroup, f.roles[0].username, f.roles[2].username}
+	if m == database.Managed {
+		runtime, readonly := f.present(database.RuntimeLogin), f.present(database.ReadonlyLogin)
+		runtime.profile, readonly.profile = role.ReadWrite, role.ReadOnly // they have the same rights
+		logins, others = append(logins, runtime, readonly), append(others, n.Runtime, n.Readonly)
+	}
+	for i, l := range logins {
 		for way, db := range s.waysOf(t, l) {
+			if m == database.SingleLogin && !turn(i, ways[way], len(ways)) {
+				continue
+			}
 			what := l.username + " " + string(l.profile) + " " + way
 			for _, a := range f.abilities() {
 				a.statement = filled(a.statement, f.name, "", l.username, "", f.blob)
@@ -174,8 +188,12 @@ func (s *stack) fingerprint(t testing.TB, w wanted) string {
 // A member has the rights of its group, and may so drop what the group owns, which is nothing. PostgreSQL tries to take the
 // group's privileges with it, which only their grantor can: what stands stays as it is.
 func TestMemberTakesNothingFromItsGroup(t *testing.T) {
+	overModels(t, testMemberTakesNothingFromItsGroup)
+}
+
+func testMemberTakesNothingFromItsGroup(t *testing.T, m database.RoleModel) {
 	s := realStack(t)
-	f := s.furnished(t)
+	f := s.furnished(t, m)
 	const granted = `SELECT string_agg(concat(oid, relacl), ' ' ORDER BY oid) FROM pg_class WHERE relacl IS NOT NULL AND oid > 16383`
 	var before, after string
 	check.NoError(t, f.owner.QueryRow(granted).Scan(&before))
@@ -188,16 +206,17 @@ func TestMemberTakesNothingFromItsGroup(t *testing.T) {
 	if err := f.owner.QueryRow(granted).Scan(&after); err != nil || after != before {
 		t.Errorf("%v\n%s\n%s", err, before, after)
 	}
-	for _, login := range []database.Login{database.RuntimeLogin, database.ReadonlyLogin} {
-		name, password := f.login(login)
-		check.Must(s.pooled(t, f.name, name, password).Exec("TABLE before.early_tab"))(t)
+	for _, l := range f.roles[:2] {
+		check.Must(s.pooled(t, f.name, l.username, l.password).Exec("TABLE before.early_tab"))(t)
 	}
 }
 
 // No way leads to another database, also where its owner has let the role in: the pooler's entries are of one database each.
-func TestRolesReachNoOtherDatabase(t *testing.T) {
+func TestRolesReachNoOtherDatabase(t *testing.T) { overModelsWhole(t, testRolesReachNoOtherDatabase) }
+
+func testRolesReachNoOtherDatabase(t *testing.T, m database.RoleModel) {
 	s := realStack(t)
-	f, sibling, stranger := s.furnished(t), s.made(t, database.Managed), s.made(t, database.SingleLogin)
+	f, sibling, stranger := s.furnished(t, m), s.made(t, database.Managed), s.made(t, database.SingleLogin)
 	for _, l := range f.roles {
 		check.Must(s.owner(t, stranger).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", stranger.name, l.username)))(t)
 		for _, other := range []string{sibling.name, "postgres", "template1", "template0", "pgherd_maintenance"} {
@@ -217,7 +236,11 @@ func TestRolesReachNoOtherDatabase(t *testing.T) {
 
 // A password of its own is a drift: it is told, nothing of the platform's is lost, and a rotation repairs it.
 func TestOwnPasswordIsADriftThatRotationRepairs(t *testing.T) {
-	s, w := databaseStack(t)
+	overModelsWhole(t, testOwnPasswordIsADriftThatRotationRepairs)
+}
+
+func testOwnPasswordIsADriftThatRotationRepairs(t *testing.T, m database.RoleModel) {
+	s, w := modelStack(t, m)
 	for i, profile := range []role.AccessProfile{role.ReadOnly, role.ReadWrite, role.Custom} {
 		l := s.opened(t, w.additional(i+1, profile))
 		mine, next := l.renewed(), l.renewed()

@@ -73,7 +73,8 @@ func (a *Agent) note(load pooler.Load) {
 	for _, e := range load.Ended {
 		a.clients.idle.Add(int64(e.Idle))
 		a.clients.waiting.Add(int64(e.Waiting))
-		a.log.Warn("clients of an account that holds more than its share were ended, to make room in PgBouncer",
+		a.seldom.Warn(a.log, "shed "+e.Database,
+			"clients of an account that holds more than its share were ended, to make room in PgBouncer",
 			zap.String("account", e.Account), zap.String("database", e.Database), zap.Int("idle", e.Idle),
 			zap.Int("waiting", e.Waiting), zap.Int("clients", load.Clients), zap.Int("limit", load.Limit))
 	}

@@ -84,8 +84,9 @@ func newStack(t testing.TB, pg *cluster.Postgres, dir string) *stack {
 	set.TLSCertFile, set.TLSKeyFile = poolerPair.CertFile, poolerPair.KeyFile
 	s.pair = agentPair
 	s.config = agent.Config{
-		Listen:      "127.0.0.1:" + strconv.Itoa(check.Must(cluster.FreePort("127.0.0.1"))(t)),
-		Certificate: check.Must(certfile.Open("agent", agentPair.CertFile, agentPair.KeyFile))(t).Certificate, Secret: secret,
+		Listen:          "127.0.0.1:" + strconv.Itoa(check.Must(cluster.FreePort("127.0.0.1"))(t)),
+		Certificate:     check.Must(certfile.Open("agent", agentPair.CertFile, agentPair.KeyFile))(t).Certificate,
+		Secrets:         secrets,
 		CredentialsFile: filepath.Join(dir, "credentials.json"),
 		PostgresHost:    pg.Host(), PostgresPort: pg.Port(), Pooler: set,
 		BackupDir: filepath.Join(dir, "backups"), PgDump: tools.PgDump, DataDir: dir, Version: "test",

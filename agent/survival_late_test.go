@@ -11,6 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
 )
 
 // atMessage is an edit that changes nothing, and calls do at the first message that has the words.
@@ -27,6 +28,10 @@ func atMessage(words string, do func()) func([]byte) []byte {
 // Who stood in the middle of a direct log-in gets in after the change was proven, sets a password of its own, and leaves or
 // stays. The command does not say that it is done; sent again, it goes over all of it.
 func TestPasswordSetByALateSessionIsFound(t *testing.T) {
+	overModelsWhole(t, testPasswordSetByALateSessionIsFound)
+}
+
+func testPasswordSetByALateSessionIsFound(t *testing.T, m database.RoleModel) {
 	s := survivalStack(t)
 	for what, stays := range map[string]bool{"leaves": false, "stays": true} {
 		t.Run(what, func(t *testing.T) {
@@ -34,7 +39,7 @@ func TestPasswordSetByALateSessionIsFound(t *testing.T) {
 			// The last statement but one of the flow: it ends the sessions of before.
 			port := s.relayed(t, atMessage("a.backend_start < (", func() { intrude() }))
 			x := s.inProcess(t, port, asItIs)
-			l := s.openedIn(t, x)
+			l := s.openedAs(t, m, x)
 			release := make(chan struct{})
 			parked := parkedDirectly(t, s.pg.URLFor(l.username, l.password, l.name), release)
 			mine, next := l.renewed(), l.renewed()
@@ -69,10 +74,14 @@ func TestPasswordSetByALateSessionIsFound(t *testing.T) {
 
 // The sweep, and nothing else, ends a session that appears only after the command was done.
 func TestSweepEndsWhatComesAfterTheCommand(t *testing.T) {
+	overModelsWhole(t, testSweepEndsWhatComesAfterTheCommand)
+}
+
+func testSweepEndsWhatComesAfterTheCommand(t *testing.T, m database.RoleModel) {
 	s := survivalStack(t)
 	x := s.inProcess(t, s.pg.Port(), asItIs)
 	for _, swept := range []bool{false, true} {
-		l := s.openedIn(t, x)
+		l := s.openedAs(t, m, x)
 		release := make(chan struct{})
 		parked := parkedDirectly(t, s.pg.URLFor(l.username, l.password, l.name), release)
 		check.Must(x.Execute(t.Context(), l.rotate(2, l.renewed())))(t)

@@ -3,12 +3,14 @@ package agent_test
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/core/database"
 )
 
 // attack is one way in which an old password survives its change. It begins before the change with the password that is then in
@@ -159,8 +161,15 @@ func TestNoUseOfAnOldPasswordSurvives(t *testing.T) {
 	}
 	x := s.inProcess(t, s.pg.Port(), asItIs)
 	for name, begin := range attacks {
-		t.Run(name, func(t *testing.T) { s.try(t, x, begin, byExecutor(x), false, ampleTime) })
-		t.Run(name+", naive", func(t *testing.T) { s.try(t, x, begin, s.naive, true, patience(name)) })
+		for _, m := range models {
+			if m == database.SingleLogin && name == "stands in the login" && sampled() {
+				continue // the change waits for the log-in, for five seconds
+			}
+			t.Run(fmt.Sprintf("%s, %s", name, m), func(t *testing.T) {
+				s.try(t, s.openedAs(t, m, x), begin, byExecutor(x), false, ampleTime)
+			})
+		}
+		t.Run(name+", naive", func(t *testing.T) { s.try(t, s.openedIn(t, x), begin, s.naive, true, patience(name)) })
 	}
 	for name, missing := range map[string]struct {
 		port int
@@ -176,7 +185,7 @@ func TestNoUseOfAnOldPasswordSurvives(t *testing.T) {
 	} {
 		t.Run(name+", without its measure", func(t *testing.T) {
 			x := s.inProcess(t, missing.port, missing.wrap)
-			s.try(t, x, attacks[name], byExecutor(x), true, patience(name))
+			s.try(t, s.openedIn(t, x), attacks[name], byExecutor(x), true, patience(name))
 		})
 	}
 }
@@ -189,10 +198,9 @@ func patience(attack string) time.Duration {
 	return ampleTime
 }
 
-// try makes a login, attacks it over a change of its password, and demands that the attack works, or does not.
-func (s *stack) try(t *testing.T, x *executor.Executor, begin attack, change flow, works bool, limit time.Duration) {
+// try attacks a login over a change of its password, and demands that the attack works, or does not.
+func (s *stack) try(t *testing.T, l loginOf, begin attack, change flow, works bool, limit time.Duration) {
 	t.Helper()
-	l := s.openedIn(t, x)
 	next := l.renewed()
 	between, worked := begin(t, s, l)
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

@@ -23,7 +23,7 @@ var earlier = []string{
 		CHECK (part IN ('owner', 'runtime', 'readonly', 'holder', 'read_group', 'write_group'))`,
 	"ALTER TABLE ledger.database DROP COLUMN open, DROP COLUMN account_id, DROP COLUMN timeouts, DROP COLUMN read_only",
 	"ALTER TABLE ledger.database DROP COLUMN settings_since, DROP COLUMN reconnected, DROP COLUMN renewing",
-	"ALTER TABLE ledger.database DROP COLUMN isolated, DROP COLUMN rejoined_by",
+	"ALTER TABLE ledger.database DROP COLUMN isolated, DROP COLUMN rejoined_by, DROP COLUMN overlay_xact",
 	"DROP TABLE pooler.shut", "ALTER ROLE pgherd_agent RESET default_transaction_read_only",
 	"DROP TABLE ledger.job", "ALTER TABLE ledger.backup DROP COLUMN verify, DROP COLUMN cut_short",
 	"ALTER TABLE ledger.operation DROP COLUMN spoken_at", "DROP TABLE ledger.running", "DROP TABLE ledger.copy",
@@ -39,7 +39,7 @@ func TestInstallationOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	s := crashStack(t)
 	first := s.child(t, "")
-	open, stopped := s.made(t, database.Managed), s.made(t, database.Managed)
+	open, stopped, single := s.made(t, database.Managed), s.made(t, database.Managed), s.made(t, database.SingleLogin)
 	s.done(t, stopped.access(2, false, true))
 	begun := want(database.Managed)
 	s.refusedFor(t, command.ReasonNotFound, begun.access(2, false, true))
@@ -84,6 +84,8 @@ func TestInstallationOfAnEarlierVersion(t *testing.T) {
 		}
 		s.getsIn(t, "an additional role", s.opened(t, w.additional(1, role.ReadOnly)))
 	}
+	s.done(t, single.optIn())
+	s.getsIn(t, "a legacy role", s.opened(t, single.additional(1, role.ReadOnly)))
 }
 
 // What an agent of an earlier version has begun, and entered in its own table, goes on: a backup is resumed or closed, and

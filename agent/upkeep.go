@@ -20,7 +20,7 @@ const (
 
 // beginUpkeep begins what the agent does unasked while it is in charge, until ctx ends.
 func (a *Agent) beginUpkeep(ctx context.Context) {
-	go a.pooler.Watch(ctx, watchPause, a.executor.PoolerState, a.poolerChanged)
+	go a.watchPooler(ctx)
 	go a.shed(ctx)
 	go a.prune(ctx)
 	go a.executor.SweepChanged(ctx)
@@ -32,10 +32,39 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.sweepExtensions(ctx)
 }
 
+// watchPooler begins with a PgBouncer that did not answer when its files were written: the watch tells of changes only.
+func (a *Agent) watchPooler(ctx context.Context) {
+	said := ""
+	for follows := !a.poolerDown.Load(); !follows; {
+		if a.pingPooler(ctx) == nil {
+			err := a.pooler.Sync(ctx, a.executor.PoolerState)
+			if follows = err == nil; follows || err.Error() != said {
+				a.poolerChanged(err)
+			}
+			if err != nil {
+				said = err.Error()
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(watchPause):
+		}
+	}
+	a.pooler.Watch(ctx, watchPause, a.executor.PoolerState, a.poolerChanged)
+}
+
+func (a *Agent) pingPooler(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, versionTime)
+	defer cancel()
+	return a.pooler.Ping(ctx)
+}
+
 // poolerChanged hears from the watch over PgBouncer.
 func (a *Agent) poolerChanged(err error) {
 	down := errors.Is(err, pooler.ErrUnreachable)
 	a.poolerDown.Store(down)
+	a.poolerSeen.Store(&err)
 	switch {
 	case down:
 		a.log.Error("PgBouncer does not answer, so customers cannot connect", zap.Error(err))

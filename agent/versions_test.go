@@ -2,9 +2,7 @@ package agent_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +13,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/hosts/toolchain"
@@ -65,7 +62,7 @@ func TestAgentRefusesAPgBouncerThatComesLater(t *testing.T) {
 	defer cancel()
 	a, log, ended := s.started(t, ctx)
 	s.startBouncer(t, ctx)
-	version := check.Must(versions.Parse(check.Must(versions.Ask(ctx, check.Must(toolchain.Find())(t).PgBouncer))(t)))(t)
+	version := check.Must(versions.Parse(check.Must(versions.Ask(ctx, check.Must(toolchain.Find())(t).PgBouncer, nil))(t)))(t)
 	if (versions.Policy{}).Judge(version).Below {
 		var refusal *versions.Refusal
 		if err := ends(t, ended); !errors.As(err, &refusal) || refusal.Verdict.Text != version.Text {
@@ -92,8 +89,12 @@ func TestAProgramThatIsAwayHidesNoOther(t *testing.T) {
 	defer cancel()
 	a, _, _ := s.started(t, ctx)
 	check.NoError(t, os.Remove(s.config.PgDump))
+	if a.PoolerAnswers() {
+		t.Error("a PgBouncer that was never started answers")
+	}
 	s.startBouncer(t, ctx)
-	version := check.Must(versions.Ask(ctx, check.Must(toolchain.Find())(t).PgBouncer))(t)
+	check.Eventually(t, "PgBouncer is not seen", a.PoolerAnswers)
+	version := check.Must(versions.Ask(ctx, check.Must(toolchain.Find())(t).PgBouncer, nil))(t)
 	check.Eventually(t, "the version of PgBouncer is not seen", func() bool {
 		return slices.ContainsFunc(a.Programs(), func(p command.Program) bool { return p.Version == version })
 	})
@@ -128,6 +129,7 @@ func TestPgBouncerThatStopsAnsweringIsNoticedWithinSeconds(t *testing.T) {
 	a, log, _ := s.started(t, ctx)
 	s.startBouncer(t, ctx)
 	check.Eventually(t, "PgBouncer is not seen", a.PoolerAnswers)
+	log.TakeAll() // it did not answer before it was started
 	check.NoError(t, s.bouncer.Freeze())
 	began := time.Now()
 	check.Eventually(t, "it is not noticed that PgBouncer stopped", func() bool { return !a.PoolerAnswers() })
@@ -137,12 +139,10 @@ func TestPgBouncerThatStopsAnsweringIsNoticedWithinSeconds(t *testing.T) {
 	if log.FilterMessage("PgBouncer does not answer, so customers cannot connect").Len() == 0 {
 		t.Errorf("the log says nothing: %+v", log.All())
 	}
-	_, body, err := s.request(http.MethodGet, "/health", nil)
-	var health protocol.Health
-	check.NoError(t, errors.Join(err, json.Unmarshal(body, &health)))
-	if health.PgBouncerRunning || health.Status != "degraded" {
-		t.Errorf("health is %+v", health)
-	}
+	check.Eventually(t, "health does not say it", func() bool {
+		health := s.healthOf(t)
+		return !health.PgBouncerRunning && health.Status == "degraded"
+	})
 	check.NoError(t, s.bouncer.Thaw())
 	check.Eventually(t, "it is not noticed that PgBouncer is back", a.PoolerAnswers)
 }

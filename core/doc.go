@@ -4,10 +4,12 @@
 //	fault         the one error type and the one table of codes
 //	id            typed identifiers
 //	machine       the shape of a state machine: a table in which every cell is written out
+//	network       networks as they are written, and who is in them
 //	account       plans, quotas, keys and scopes, who may do what
 //	member        the people of a database: members and invitations
 //	ratelimit     route classes, limits, and the pure decision of a shared bucket
 //	idempotency   what a key may look like, and when a request is the same request
+//	keyring       the keys that encrypt stored secrets, by their fingerprints, and which hosts have them
 //	credential    SCRAM verifiers, generated passwords
 //	server        a registered database server
 //	querytimeout  profiles of query timeouts, and when a change of them may begin
@@ -27,6 +29,7 @@
 //	citoken       which tokens of CI systems may be exchanged for preview CI keys
 //	mail          invitation mails: their machine, lease, schedule, bounds and text
 //	audit         the activity log
+//	retention     how long what is over stays, and what stays for longer
 //	health        healthy or degraded
 //	command       what an agent can be told and asked: one type each, with its result and its JSON form
 //	doctor        what a server has compared with what the metadata say of it

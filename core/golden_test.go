@@ -70,6 +70,12 @@ var storageStates = []meaning[database.StorageStatus]{
 		"backup within the quota is restored"},
 }
 
+var overlayStates = []meaning[database.OverlayStatus]{
+	{database.NoOverlay, "has not opted in"},
+	{database.OverlayReserved, "is recorded; how much of it stands on the server is not known, and the opt-in can be repeated"},
+	{database.OverlayActive, "its group roles and their rights are proven to stand"},
+}
+
 var operationStates = []meaning[operation.Status]{
 	{operation.Queued, "waits for a worker; nothing has been done yet"},
 	{operation.Running, "a worker holds it under a lease, or it pauses before the next attempt"},
@@ -220,6 +226,10 @@ func TestGoldenStates(t *testing.T) {
 	section(t, &b, "Additional role", roleStates, role.Statuses, role.Events, role.Transitions)
 	b.WriteString("\nThe events from `rotated` on are answers of the agent; the pending change determines which can happen. For\n" +
 		"a role that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")
+	b.WriteString("\nThe roles of a database with a single login (legacy roles) have the same machine; where it says\n" +
+		"`MANAGED_ROLE_CONFLICT`, they are refused with `LEGACY_ROLE_CONFLICT`.\n")
+	section(t, &b, "Overlay of a database with a single login", overlayStates, database.OverlayStatuses, database.OverlayEvents,
+		database.OverlayTransitions)
 	section(t, &b, "Change of a login", changeStates, role.ChangeStatuses, role.ChangeEvents, role.ChangeTransitions)
 	section(t, &b, "Invitation", invitationStates, member.Statuses, member.Events, member.Transitions)
 	section(t, &b, "Webhook endpoint", endpointStates, webhook.Statuses, webhook.Events, webhook.Transitions)

@@ -34,10 +34,14 @@ type Keys interface {
 	Add(ctx context.Context, k account.Key, databases []id.DatabaseID) error
 	// Get returns a key; ErrNoRow when there is none.
 	Get(ctx context.Context, key id.KeyID) (account.Key, error)
+	// Lock is Get, and locks the key until the transaction ends. Who writes a key that it has read must hold the lock.
+	Lock(ctx context.Context, key id.KeyID) (account.Key, error)
 	// List returns the keys of an account, newest first.
 	List(ctx context.Context, account id.AccountID) ([]account.Key, error)
 	// Replace stores the new ID and hash of a key in place of the old ones; the old text stops working at once.
 	Replace(ctx context.Context, old id.KeyID, k account.Key) error
+	// Bind stores ExpiresAt and Networks.
+	Bind(ctx context.Context, k account.Key) error
 	// Revoke stores RevokedAt.
 	Revoke(ctx context.Context, k account.Key) error
 	// AddNamespace stores a namespace that CI keys are bound to. A name that the account already uses is VALIDATION_ERROR on

@@ -2,6 +2,7 @@ package ports
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -17,12 +18,11 @@ import (
 // free: 77 % with three hosts. That lasts five seconds at most: ratelimit.Hold until a lease ends, a second until it is given
 // back, and ratelimit.Hold until a host that was refused asks again. One host alone lets in all.
 type Admissions interface {
-	// Find returns ErrNoRow for an unknown key ID. It writes nothing. The caller decides with Key.Accepts.
+	// Find returns ErrNoRow for an unknown key ID. It writes nothing. The caller decides with Key.Admits.
 	Find(ctx context.Context, key id.KeyID) (Admission, error)
-	// Lease is Find, and leases from the key's bucket, in one step. The bucket is touched only where the presented hash equals the
-	// stored one and the key is neither revoked nor expired, so that nobody can drain the bucket of a key whose secret they do not
-	// know; otherwise the grant means nothing. After an error nobody knows whether the rest went back and something was leased: the
-	// caller forgets both.
+	// Lease is Find, and leases from the key's bucket, in one step. The bucket is touched only where Key.Admits says yes, so that
+	// nobody can drain the bucket of a key whose secret they do not know, or use outside its networks; otherwise the grant means
+	// nothing. After an error nobody knows whether the rest went back and something was leased: the caller forgets both.
 	Lease(ctx context.Context, r LeaseRequest) (Admission, ratelimit.Grant, error)
 	// Reserve is Find, and takes one request of an exact class out of the key's window, in one step. All hosts share the window. It
 	// is touched only as the bucket is by Lease; otherwise the decision means nothing.
@@ -41,6 +41,7 @@ type Admissions interface {
 // LeaseRequest is a presented key, the route class that it asks for, and what its host asks of the bucket.
 type LeaseRequest struct {
 	Credential account.Credential
+	Client     netip.Addr
 	Class      ratelimit.Class
 	Limit      ratelimit.Limit
 	Ask        ratelimit.Ask
@@ -50,6 +51,7 @@ type LeaseRequest struct {
 // Reservation is a presented key and the exact class that it asks for.
 type Reservation struct {
 	Credential account.Credential
+	Client     netip.Addr
 	Class      ratelimit.Class
 	Limit      ratelimit.Limit
 	Now        time.Time

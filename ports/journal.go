@@ -17,6 +17,8 @@ type JournalEvent struct {
 	What        string // "operation.claimed", "operation.succeeded", "allowlist.applied" ...
 	DatabaseID  id.DatabaseID
 	ServerID    id.ServerID
+	ServerName  string
+	Host        string         // of the agent
 	OperationID id.OperationID // for a role, its set-up or the change
 	RoleID      id.RoleID
 	WebhookID   id.WebhookID
@@ -27,8 +29,13 @@ type JournalEvent struct {
 	RequestID   string
 	Epoch       int64
 	Took        time.Duration // of a round
-	Routine     bool          // of interest only to who looks for it, unless it went wrong
-	Err         error         // nil if nothing went wrong
+	After       time.Duration // how long something was as it is no longer
+	// Repeated is how often it happened before without being told. Told says that this is counted already: the event is logged as
+	// it is, and otherwise one of many like it.
+	Repeated int
+	Told     bool
+	Routine  bool  // of interest only to who looks for it, unless it went wrong
+	Err      error // nil if nothing went wrong
 }
 
 // NoJournal drops every event.

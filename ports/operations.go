@@ -27,6 +27,10 @@ type Operations interface {
 	Refused(ctx context.Context, kind operation.Kind) (int, error)
 	// List returns the operations of a database that are of the given kinds, newest first.
 	List(ctx context.Context, db id.DatabaseID, kinds []operation.Kind, p Page) ([]operation.Operation, error)
+	// Find lists operations of all databases, newest first.
+	Find(ctx context.Context, f OperationFilter, p Page) ([]FoundOperation, error)
+	// Hasten makes an open operation due, where it would be so later; ErrNoRow for one that is final or does not exist.
+	Hasten(ctx context.Context, op id.OperationID, now time.Time) error
 	// ClaimNext takes a claimable operation, as operation.Claimed leaves it; ErrNoRow when it finds none. It is fair: of the
 	// accounts with claimable operations it takes the one that was served longest ago, of its servers and kinds the one that was
 	// served longest ago, and of those operations the one that has waited longest. Two workers never claim the same one.
@@ -38,6 +42,21 @@ type Operations interface {
 	// RequestCancel stores CancelRequested, and NotBefore where it is earlier, or the canceled status for an operation that is still
 	// queued.
 	RequestCancel(ctx context.Context, o operation.Operation) error
+}
+
+// OperationFilter says which operations are looked for: empty fields admit all.
+type OperationFilter struct {
+	DatabaseID id.DatabaseID
+	ServerID   id.ServerID
+	Kind       operation.Kind
+	Statuses   []operation.Status
+}
+
+// FoundOperation is an operation with the names of its database and its server; empty where they are no more.
+type FoundOperation struct {
+	operation.Operation
+	DatabaseName string `db:"database_name"`
+	ServerName   string `db:"server_name"`
 }
 
 // OperationClaim is a worker's request for work.
@@ -69,7 +88,7 @@ type Audit interface {
 	List(ctx context.Context, db id.DatabaseID, p Page) ([]audit.Entry, error)
 	// OfInstallation returns the entries about no account and no database, newest first.
 	OfInstallation(ctx context.Context, p Page) ([]audit.Entry, error)
-	// OfAccount returns the entries about an account and no database, newest first.
+	// OfAccount returns the entries about an account and all its databases, newest first.
 	OfAccount(ctx context.Context, a id.AccountID, p Page) ([]audit.Entry, error)
 }
 

@@ -30,8 +30,8 @@ type Roles interface {
 	Expiring(ctx context.Context, now time.Time, beside operation.Beside, limit int) ([]role.Role, error)
 }
 
-// RoleChanges keeps the changes of roles and logins for as long as their database exists, so that keys can answer repeated
-// requests. Writers must hold the database's lock, as for Roles.
+// RoleChanges keeps the changes of roles and logins, ended ones for long, so that keys can answer repeated requests. Writers must
+// hold the database's lock, as for Roles.
 type RoleChanges interface {
 	// Add stores a change. It returns MANAGED_ROLE_CONFLICT if the database has a pending change or has used the key for a change
 	// before. Here and in Save, a change that does not have exactly one target, a password exactly while it is a pending rotation,

@@ -12,7 +12,8 @@ import (
 
 // Servers keeps the registered database servers.
 type Servers interface {
-	// Add stores a server. A name that is in use is VALIDATION_ERROR on "name".
+	// Add stores a server. A name that is in use is VALIDATION_ERROR on "name", and an installation that is registered already one
+	// on "agentUrl".
 	Add(ctx context.Context, s server.Server) error
 	// Get returns a server; ErrNoRow when there is none.
 	Get(ctx context.Context, server id.ServerID) (server.Server, error)
@@ -33,8 +34,18 @@ type Servers interface {
 	Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error
 	// Avoid stores until when new databases go to other servers; nil: no longer. An unknown server is ErrNoRow.
 	Avoid(ctx context.Context, server id.ServerID, until *time.Time) error
-	// Save writes every field that can change but AvoidedUntil; ErrNoRow when there is no such server.
+	// Answered stores that the agent of a server has answered: AnsweredAt, and no AwaySince. Away stores since when it does not,
+	// unless an earlier time is stored. An unknown server is ErrNoRow.
+	Answered(ctx context.Context, server id.ServerID, at time.Time) error
+	Away(ctx context.Context, server id.ServerID, since time.Time) error
+	// Save writes every field that can change but AvoidedUntil, AnsweredAt and AwaySince; ErrNoRow when there is no such server.
+	// Errors otherwise as of Add.
 	Save(ctx context.Context, s server.Server) error
+	// Standing counts what stands on a server; zero where there is none.
+	Standing(ctx context.Context, server id.ServerID) (server.Standing, error)
+	// Remove forgets a server, with the qualifications of its extensions; ErrNoRow where there is none, ErrReferenced while there
+	// are databases on it. A Pick that waits for it then finds another one.
+	Remove(ctx context.Context, server id.ServerID) error
 	// DatabaseAccounts lists the active and stopped databases of a server with their accounts, by database ID.
 	DatabaseAccounts(ctx context.Context, server id.ServerID) ([]database.Ownership, error)
 }

@@ -24,6 +24,7 @@ func Read[T any](ctx context.Context, s Store, fn func(ctx context.Context, tx T
 // Tx hands out the repositories. Writing through a Tx of View is an error.
 type Tx interface {
 	Accounts() Accounts
+	Directory() Directory
 	Members() Members
 	Invitations() Invitations
 	Keys() Keys
@@ -49,7 +50,9 @@ type Tx interface {
 	Mails() Mails
 	Qualifications() Qualifications
 	SigningKeys() SigningKeys
+	KeyRings() KeyRings
 	Uploads() Uploads
 	Previews() Previews
 	Deletions() Deletions
+	Retention() Retention
 }

@@ -12,11 +12,13 @@ import (
 
 // WebhookSender makes single attempts. It does not decide about retries.
 type WebhookSender interface {
-	// Check applies every URL rule, the look-up of the host name included. A refusal is INVALID_WEBHOOK_ENDPOINT and says why.
+	// Check applies every URL rule, the look-up of the host name included. A refusal is INVALID_WEBHOOK_ENDPOINT and says why;
+	// webhook.ErrOwnUnknown is none.
 	Check(ctx context.Context, url string) (webhook.Target, error)
 	// Send makes one attempt: a new connection and one request, signed at r.At. The address that is actually dialled is checked
 	// again. Whatever goes wrong at the receiver, in the network or by the URL rules is an outcome, not an error. An error means
-	// that the caller's context ended first: the outcome is unknown, and the attempt must be repeated.
+	// that the caller's context ended first, so that the outcome is unknown, or that nothing may be sent yet
+	// (webhook.ErrOwnUnknown): the attempt must be repeated.
 	Send(ctx context.Context, r WebhookRequest) (webhook.Outcome, error)
 }
 

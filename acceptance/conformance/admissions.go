@@ -3,12 +3,14 @@ package conformance
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/network"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -21,6 +23,7 @@ func Admissions(t *testing.T, m Metadata) {
 		{"buckets of keys and classes are apart", bucketsAreApart},
 		{"nobody drains the bucket of a key that he does not know", bucketIsGuarded},
 		{"an expired key lets nobody in, and its bucket is not touched", expiredKeyIsShut},
+		{"a key outside its networks lets nobody in, and its bucket is not touched", foreignKeyIsShut},
 		{"50 parallel requests take exactly what is there", parallelTakesAreExact},
 		{"a clock that was moved back shuts no bucket for long", clockMovedBack},
 		{"the last use of a key only grows", lastUseGrows},
@@ -168,6 +171,42 @@ func expiredKeyIsShut(w *world) {
 	just := k.ExpiresAt.Add(-time.Microsecond)
 	w.equal("what is left just before its end", w.admit(k, just).Decision.Remaining, 5)
 	w.equal("what is left of the window", w.reserve(k, just).Decision.Remaining, 5)
+}
+
+// foreignKeyIsShut compares whose bucket is touched with account.Key.Admits.
+func foreignKeyIsShut(w *world) {
+	for _, networks := range []network.List{"", "10.0.0.0/8", "192.0.2.7/32 2001:db8::/32", "0.0.0.0/0", "::/0"} {
+		k := w.addKey(account.FullAccount, w.account)
+		k.Networks = networks
+		w.update(writing(ports.Tx.Keys, ports.Keys.Bind, k))
+		left := 6
+		for _, text := range []string{"10.1.2.3", "::ffff:10.1.2.3", "192.0.2.7", "192.0.2.8", "2001:db8::1", "2001:db9::1", ""} {
+			var from netip.Addr
+			if text != "" {
+				from = netip.MustParseAddr(text)
+			}
+			lease, reserve := request(k, ratelimit.Create, epoch), reservation(k, epoch)
+			lease.Client, reserve.Client = from, from
+			a, err := decide(w.Context(), w.Admissions, lease)
+			b, d, reserveErr := w.Admissions.Reserve(w.Context(), reserve)
+			if err != nil || reserveErr != nil {
+				w.Fatal(err, reserveErr)
+			}
+			if k.Admits([32]byte(k.Hash), from, epoch) {
+				left = max(0, left-1)
+				w.equal("what is left of the bucket", a.Decision.Remaining, left)
+				w.equal("what is left of the window", d.Remaining, left)
+			}
+			w.equal("the key", a.Key, k)
+			w.equal("the key that reserves", b.Key, k)
+		}
+		k.Networks = ""
+		w.update(writing(ports.Tx.Keys, ports.Keys.Bind, k))
+		if left > 0 {
+			w.equal("what is left at the end", w.admit(k, epoch).Decision.Remaining, left-1)
+			w.equal("what is left of the window at the end", w.reserve(k, epoch).Decision.Remaining, left-1)
+		}
+	}
 }
 
 func parallelTakesAreExact(w *world) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -14,6 +15,9 @@ import (
 type AgentStand struct {
 	Agent  ports.Agent
 	Server ServerView
+
+	// roles are the additional roles that a case is about; where they are none, managed ones.
+	roles role.Model
 }
 
 // ServerView sees the effects of an agent's work as customers and operators see them.
@@ -43,7 +47,8 @@ type CustomerSession interface {
 // Agent is the suite of ports.Agent. newStand may return the same server each time: every test makes databases of its own
 // under random names, and leaves them behind.
 func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
-	cases := maps.Clone(roleCases)
+	cases := maps.Clone(overlayCases)
+	maps.Copy(cases, roleCases)
 	maps.Copy(cases, settingsCases)
 	maps.Copy(cases, extensionCases)
 	maps.Copy(cases, inventoryCases)
@@ -91,6 +96,7 @@ func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
 		"backup deleted":                      backupDeleted,
 		"backup of another database":          backupOfAnother,
 	})
+	withLegacy(cases)
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) { test(t, newStand(t)) })
 	}

@@ -349,8 +349,7 @@ func isolatedWithHalfARole(t *testing.T, s AgentStand) {
 		d.wantIn(t, d.login, false)
 		must(ports.Do(bounded(t), s.Agent, newFence(), d.comeback(true)))(t)
 		d.wantIn(t, d.login, false)
-		d.prepare(t)
-		d.admit(t)
+		d.open(t)
 		d.wantIn(t, d.login, true)
 	}
 }

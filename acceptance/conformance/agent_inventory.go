@@ -18,6 +18,7 @@ import (
 var inventoryCases = map[string]func(t *testing.T, s AgentStand){
 	"inventory of a managed database":      inventoryManaged,
 	"inventory of a single-login database": inventorySingleLogin,
+	"inventory of an overlay":              inventoryOverlay,
 	"inventory of files":                   inventoryFiles,
 }
 
@@ -133,6 +134,39 @@ func inventorySingleLogin(t *testing.T, s AgentStand) {
 	}
 	if has := inventoryOf(t, s, newID[id.DatabaseID]()); has != nil {
 		t.Errorf("no database is listed as %+v", has)
+	}
+}
+
+// The groups of an overlay are listed, with what they have inside, and the roles that are in them; and after a purge, nothing.
+func inventoryOverlay(t *testing.T, s AgentStand) {
+	spec, _ := made(t, s)
+	want, login := listedAs(spec), newLogin("", role.LegacyRoles.Username(spec.DatabaseID, 1))
+	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), command.EnsureOverlay{DatabaseID: want.ID}))
+	want.OverlayStatus = database.OverlayActive
+	wantListedAs(t, s, want)
+	setUp := changeFence()
+	admit := command.AdmitRole{
+		DatabaseID: want.ID, Username: login.Username, Generation: 1, AccessProfile: role.ReadOnly, ConnectionLimit: 4,
+		Verifier: login.Verifier, Password: login.Password,
+	}
+	noError(t, ports.Tell(bounded(t), s.Agent, setUp, preparation(admit)))
+	want.Roles = []role.Role{{
+		Username: login.Username, AccessProfile: role.ReadOnly, ConnectionLimit: 4, Status: role.SQLReady,
+		Verifier: login.Verifier, CredentialGeneration: 1,
+	}}
+	wantListedAs(t, s, want)
+	did(t, s.Server.SetConnect(login.Username, true), "granting CONNECT")
+	noError(t, ports.Tell(bounded(t), s.Agent, setUp, admit))
+	want.Roles[0].Status = role.Ready
+	wantListedAs(t, s, want)
+	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), command.Isolate{DatabaseID: want.ID}))
+	want.Status = database.Deleted
+	wantListedAs(t, s, want)
+	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), command.Purge{DatabaseID: want.ID}))
+	for _, r := range must(ports.Ask(bounded(t), s.Agent, command.AskStrays{}))(t).Roles {
+		if r.DatabaseID == want.ID {
+			t.Errorf("%s is a stray", r.Name)
+		}
 	}
 }
 

@@ -36,7 +36,7 @@ func TestRealAgent(t *testing.T) {
 	s := startReal(t)
 	// max_connections, and of these those kept for superusers, for the agent and for questions of PgBouncer's
 	known, err := ports.Ask(t.Context(), s.Agent, command.AskCapabilities{})
-	if err != nil || known.Connections != 200-3-10-4 {
+	if err != nil || known.Connections != 250-3-10-4 {
 		t.Errorf("the server has %d connections for databases (%v)", known.Connections, err)
 	}
 	conformance.Agent(t, func(*testing.T) conformance.AgentStand { return s })
@@ -58,12 +58,15 @@ func startReal(t *testing.T) conformance.AgentStand {
 
 	box := fakebox.New()
 	record := server.Server{ID: "33333333-3333-4333-8333-333333333333", AgentURL: url, CA: read(t, ca.CertFile())}
-	record.SealedSecret = must(box.Seal([]byte(config.Secret), record.SecretContext()))(t)
+	record.SealedSecret = must(box.Seal([]byte(agentSecret), record.SecretContext()))(t)
 	fleet := agentclient.New(box, agentclient.Options{})
 	t.Cleanup(fleet.Close)
 	client := must(fleet.Agent(record))(t)
 	return conformance.AgentStand{Agent: client, Server: realServer{t: t, pg: pg, ca: ca.CertFile(), port: config.Pooler.ListenPort}}
 }
+
+// agentSecret is what the agent takes.
+var agentSecret = rand.Text()
 
 func realConfig(t *testing.T, dir string, ca *cluster.CA, pg *cluster.Postgres) agent.Config {
 	t.Helper()
@@ -77,7 +80,8 @@ func realConfig(t *testing.T, dir string, ca *cluster.CA, pg *cluster.Postgres) 
 	settings.TLSCertFile, settings.TLSKeyFile = public.CertFile, public.KeyFile
 	settings.SocketDir = must(cluster.SocketDir(filepath.Join(dir, "sockets")))(t)
 	return agent.Config{
-		Certificate: must(certfile.Open("agent", own.CertFile, own.KeyFile))(t).Certificate, Secret: rand.Text(),
+		Certificate:     must(certfile.Open("agent", own.CertFile, own.KeyFile))(t).Certificate,
+		Secrets:         func() []string { return []string{agentSecret} },
 		CredentialsFile: filepath.Join(dir, "credentials.json"),
 		PostgresHost:    pg.Host(), PostgresPort: pg.Port(), Pooler: settings,
 		BackupDir: filepath.Join(dir, "backups"), BackupReserve: 1, PgDump: tools.PgDump, DataDir: dir, Version: "test",

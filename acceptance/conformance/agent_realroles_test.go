@@ -107,7 +107,7 @@ func (s realServer) AddForeignLogin(name string) {
 func (s realServer) databaseOf(username string) string {
 	s.t.Helper()
 	found := s.names(fmt.Sprintf(`SELECT datname FROM pg_database, pg_roles WHERE rolname = %s
-		AND pg_get_userbyid(datdba) = regexp_replace(rolname, '_c[0-9]+$', '_holder')`, pq.QuoteLiteral(username)))
+		AND pg_get_userbyid(datdba) = regexp_replace(rolname, '_[cl][0-9]+$', '_holder')`, pq.QuoteLiteral(username)))
 	return strings.Join(found, "")
 }
 

@@ -1,6 +1,10 @@
 package conformance
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/pgherd/pgherd/core/role"
+)
 
 // roleCases are the cases of the commands about roles.
 var roleCases = map[string]func(t *testing.T, s AgentStand){
@@ -52,4 +56,24 @@ var roleCases = map[string]func(t *testing.T, s AgentStand){
 	"role shut in a stopped database":         roleShutWhileClosed,
 	"roles after a start":                     roleStarted,
 	"roles of databases are apart":            rolesApart,
+}
+
+// differing are the cases in which the roles of a database with a single login could do otherwise than managed ones: they differ
+// in who grants CONNECT, in when their groups were made, and in their names.
+var differing = []string{
+	"role prepared does not get in", "role admitted gets in", "role admitted without preparation", "role admitted without CONNECT",
+	"role rotated without CONNECT", "role of a foreign name", "role of no database", "role that reads", "role that writes",
+	"role without grants", "role rotated", "role rotated that is absent", "role revoked", "role expired",
+	"role of a lower generation", "role of a lower generation than removed", "role of another's name", "role removed",
+	"role removed that was never opened", "role removed that is absent", "role kept by a grant", "role kept by another database",
+	"role of a stopped database",
+	"roles after a start", "roles of databases are apart", "isolated database with half a role", "purged database with half a role",
+}
+
+// withLegacy adds the cases of differing with roles of the other model.
+func withLegacy(cases map[string]func(t *testing.T, s AgentStand)) {
+	for _, name := range differing {
+		test := cases[name]
+		cases["legacy "+name] = func(t *testing.T, s AgentStand) { s.roles = role.LegacyRoles; test(t, s) }
+	}
 }

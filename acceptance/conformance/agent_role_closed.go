@@ -13,6 +13,7 @@ func roleClosed(t *testing.T, s AgentStand) {
 	g := stageOf(t, s)
 	g.setAccess(t, 2, false)
 	g.prepare(t)
+	g.connect(t)
 	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role), command.ReasonDatabaseClosed)
 	g.wantIn(t, g.login, false)
 	g.setAccess(t, 3, true)

@@ -51,14 +51,26 @@ type stage struct {
 	next  int64         // role-set generation
 }
 
-// stageOf makes a managed database and thinks of a role in it.
+// stageOf makes a database that has roles of the stand's model, and thinks of one in it.
 func stageOf(t *testing.T, s AgentStand) *stage {
 	t.Helper()
-	spec := newSpec(database.Managed)
+	if s.roles.Of == "" {
+		s.roles = role.ManagedRoles
+	}
+	spec := newSpec(s.roles.Of)
 	spec.ConnectionCap = 40 // for all the sessions of a test
 	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), spec))
+	if spec.RoleModel == database.SingleLogin {
+		noError(t, ports.Tell(bounded(t), s.Agent, newFence(), command.EnsureOverlay{DatabaseID: spec.DatabaseID}))
+	}
+	return stageIn(s, spec, s.roles)
+}
+
+// stageIn thinks of a role in a database.
+func stageIn(s AgentStand, spec command.EnsureDatabase, m role.Model) *stage {
+	s.roles = m
 	g := &stage{AgentStand: s, spec: spec, setUp: changeFence(), next: 5}
-	g.login = newLogin("", role.Username(spec.DatabaseID, 1))
+	g.login = newLogin("", m.Username(spec.DatabaseID, 1))
 	g.role = command.AdmitRole{
 		DatabaseID: spec.DatabaseID, Username: g.login.Username, Generation: g.generation(),
 		AccessProfile: role.Custom, ConnectionLimit: 4, Verifier: g.login.Verifier, Password: g.login.Password,
@@ -79,6 +91,14 @@ func (g *stage) prepare(t *testing.T) {
 	noError(t, ports.Tell(bounded(t), g.Agent, g.setUp, preparation(g.role)))
 }
 
+// connect has the owner grant CONNECT, where that is left to the owner.
+func (g *stage) connect(t *testing.T) {
+	t.Helper()
+	if g.roles.OwnerConnects {
+		did(t, g.Server.SetConnect(g.login.Username, true), "granting CONNECT")
+	}
+}
+
 func (g *stage) admit(t *testing.T) {
 	t.Helper()
 	noError(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role))
@@ -88,9 +108,16 @@ func (g *stage) admit(t *testing.T) {
 func admitted(t *testing.T, s AgentStand) *stage {
 	t.Helper()
 	g := stageOf(t, s)
-	g.prepare(t)
-	g.admit(t)
+	g.open(t)
 	return g
+}
+
+// open sets the role up, up to where it gets in.
+func (g *stage) open(t *testing.T) {
+	t.Helper()
+	g.prepare(t)
+	g.connect(t)
+	g.admit(t)
 }
 
 // preparation is what comes before an admission.

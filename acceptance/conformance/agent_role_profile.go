@@ -22,8 +22,7 @@ func roleMay(t *testing.T, s AgentStand, profile role.AccessProfile, want ...str
 	g := stageOf(t, s)
 	g.role.AccessProfile = profile
 	did(t, g.Server.Load(g.spec.Name, "CREATE TABLE early (n bigserial);\n"), "making a table")
-	g.prepare(t)
-	g.admit(t)
+	g.open(t)
 	did(t, g.Server.Load(g.spec.Name, "CREATE TABLE late (n bigserial);\n"), "making a table")
 	for _, table := range []string{"early", "late"} {
 		for _, p := range privileges {

@@ -39,8 +39,7 @@ func roleRemoved(t *testing.T, s AgentStand) {
 		g := stageOf(t, s)
 		g.role.AccessProfile = profile
 		did(t, g.Server.Load(g.spec.Name, "CREATE TABLE early (n bigserial);\n"), "making a table")
-		g.prepare(t)
-		g.admit(t)
+		g.open(t)
 		own, bystander := g.sessions(t, g.login), g.sessions(t, g.spec.Logins[0])
 		removal, fence := g.removal(), changeFence()
 		for range 2 { // the second time it is the same command

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -24,8 +23,7 @@ func rolePrepared(t *testing.T, s AgentStand) {
 
 func roleAdmitted(t *testing.T, s AgentStand) {
 	g := stageOf(t, s)
-	g.prepare(t)
-	g.admit(t)
+	g.open(t)
 	g.wantIn(t, g.login, true)
 	g.wantCondition(t, g.login, command.LoginInForce)
 	wrong := g.login
@@ -43,8 +41,7 @@ func roleAdmittedUnprepared(t *testing.T, s AgentStand) {
 	g := stageOf(t, s)
 	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role), command.ReasonNotFound)
 	g.wantListed(t, false)
-	g.prepare(t)
-	g.admit(t)
+	g.open(t)
 	g.wantIn(t, g.login, true)
 }
 
@@ -112,7 +109,7 @@ func roleOfNothing(t *testing.T, s AgentStand) {
 	g := stageOf(t, s)
 	nothing := g.role
 	nothing.DatabaseID = newID[id.DatabaseID]()
-	nothing.Username = role.Username(nothing.DatabaseID, 1)
+	nothing.Username = g.roles.Username(nothing.DatabaseID, 1)
 	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, preparation(nothing)), command.ReasonNotFound)
 	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, nothing), command.ReasonNotFound)
 	rotation, _ := g.rotation()
@@ -126,8 +123,7 @@ const idleTime = 2 * time.Second
 func roleLimit(t *testing.T, s AgentStand) {
 	g := stageOf(t, s)
 	g.role.ConnectionLimit = 1
-	g.prepare(t)
-	g.admit(t)
+	g.open(t)
 	held := must(g.Server.LogIn(g.spec.Name, g.login.Username, g.login.Password))(t)
 	second := make(chan bool, 1)
 	go func() { second <- g.entered(g.spec.Name, g.login) }()

@@ -15,7 +15,7 @@ func Audit(t *testing.T, m Metadata) {
 		{"a list has the entries of its database, in pages", auditPages},
 		{"an entry may concern no database", auditOfNoDatabase},
 		{"the installation has a list of its own", auditOfInstallation},
-		{"an account has a list of what concerns no database", auditOfAccount},
+		{"an account has a list with that of its databases", auditOfAccount},
 		{"an entry needs its transaction", auditNeedsTransaction},
 	})
 }
@@ -78,7 +78,6 @@ func auditOfInstallation(w *world) {
 }
 
 func auditOfAccount(w *world) {
-	w.addEntryOfLog(w.entry(newID[id.DatabaseID](), 0))
 	ofOther := w.entry("", 0)
 	_, theirs := w.addAccount("bob@example.com")
 	ofOther.AccountID = theirs.ID
@@ -87,7 +86,7 @@ func auditOfAccount(w *world) {
 	w.addEntryOfLog(ofOther)
 	var want []audit.Entry
 	for i := range 4 {
-		want = append(want, w.addEntryOfLog(w.entry("", i/2)))
+		want = append(want, w.addEntryOfLog(w.entry([]id.DatabaseID{"", newID[id.DatabaseID]()}[i%2], i/2)))
 	}
 	position := func(e audit.Entry) ports.Position { return ports.Position{At: e.At, ID: string(e.ID)} }
 	pagesOf(w, want, position, -1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]audit.Entry, error) {

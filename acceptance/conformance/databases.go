@@ -43,13 +43,18 @@ func recordComesBack(w *world) {
 	w.equal("as added", lock(w, r.ID), r)
 	sized, next := minutes(5), minutes(60)
 	r.DisplayName, r.Environment, r.Schedule, r.Status = "Läden 🛒", "", database.Daily, database.Stopped
-	r.ConnectionCap, r.SizeBytes, r.SizedAt, r.NextBackupAt = 0, 1<<40, &sized, &next
+	r.ConnectionCap, r.SizeBytes, r.SizedAt, r.NextBackupAt, r.ScheduleSince = 0, 1<<40, &sized, &next, &sized
 	r.AccessGeneration, r.AllowlistGeneration, r.AllowlistApplied = 3, 5, 4
 	r.RoleGeneration, r.RoleOrdinal, r.RolesBarred = 1<<40, 7, true
 	r.Settings = database.Settings{
 		SettingsGeneration: 1 << 40, SettingsApplied: 6, TimeoutProfile: querytimeout.Short,
 		TimeoutEffective: querytimeout.Standard, TimeoutOperation: newID[id.OperationID](), StorageStatus: database.StorageClosed,
 		StorageCeiling: 1 << 50,
+	}
+	for _, status := range database.OverlayStatuses[1:] {
+		r.Overlay = database.Overlay{OverlayID: newID[id.OperationID](), OverlayStatus: status, OverlayGeneration: 1 << 40}
+		w.update(writing(ports.Tx.Databases, ports.Databases.Save, r))
+		w.equal("with an overlay that is "+string(status), lock(w, r.ID), r)
 	}
 	w.update(writing(ports.Tx.Databases, ports.Databases.Save, r))
 	w.equal("as saved", lock(w, r.ID), r)

@@ -17,6 +17,7 @@ func Keys(t *testing.T, m Metadata) {
 		{"keys are listed newest first", keysAreListed},
 		{"a replaced key keeps what it reaches", replacedKeyKeepsReach},
 		{"a revoked key stays on the list", revokedKeyStays},
+		{"a key has an end and networks, and may get others", keyIsBound},
 		{"namespaces bind CI keys", namespaceBindsKeys},
 		{"a key refers to what exists", keyRefersToWhatExists},
 	})
@@ -77,6 +78,35 @@ func revokedKeyStays(w *world) {
 	w.equal("the keys with the revoked one", read(w, ports.Tx.Keys, ports.Keys.List, w.account.ID), []account.Key{k})
 	k.ID = "00000000"
 	w.refused("revoking a key that does not exist", ports.ErrNoRow, writing(ports.Tx.Keys, ports.Keys.Revoke, k))
+}
+
+func keyIsBound(w *world) {
+	end := minutes(60)
+	_, c := account.NewKey(account.AccountKey, randomBase62())
+	k := account.Key{
+		ID: c.ID, Kind: account.AccountKey, AccountID: w.account.ID, UserID: w.user.ID, Label: "bound", Scope: account.FullAccount,
+		Hash: c.Hash[:], CreatedAt: epoch, ExpiresAt: &end, Networks: "10.0.0.0/8 2001:db8::/32",
+	}
+	w.update(writing2(ports.Tx.Keys, ports.Keys.Add, k, nil))
+	w.equal("the key", getKey(w, k.ID), k)
+
+	_, c = account.NewKey(account.AccountKey, randomBase62())
+	old := k.ID
+	k.ID, k.Hash = c.ID, c.Hash[:]
+	w.update(writing2(ports.Tx.Keys, ports.Keys.Replace, old, k))
+	w.equal("the replaced key", getKey(w, k.ID), k)
+
+	later := minutes(120)
+	k.ExpiresAt, k.Networks = &later, "192.0.2.7/32"
+	bound := k
+	bound.Label, bound.RevokedAt = "not stored", &later
+	w.update(writing(ports.Tx.Keys, ports.Keys.Bind, bound))
+	w.equal("the key with other bounds", getKey(w, k.ID), k)
+	k.ExpiresAt, k.Networks = nil, ""
+	w.update(writing(ports.Tx.Keys, ports.Keys.Bind, k))
+	w.equal("the key without bounds", getKey(w, k.ID), k)
+	k.ID = "00000000"
+	w.refused("binding a key that does not exist", ports.ErrNoRow, writing(ports.Tx.Keys, ports.Keys.Bind, k))
 }
 
 func namespaceBindsKeys(w *world) {

@@ -70,7 +70,12 @@ func newWorld(t *testing.T, m Metadata) *world {
 
 func (w *world) addAccount(email string) (account.User, account.Account) {
 	w.Helper()
-	u := account.User{ID: newID[id.UserID](), Email: email, Name: "Ada", CreatedAt: epoch}
+	return w.addAccountOf(email, "Ada")
+}
+
+func (w *world) addAccountOf(email, name string) (account.User, account.Account) {
+	w.Helper()
+	u := account.User{ID: newID[id.UserID](), Email: email, Name: name, CreatedAt: epoch}
 	a := account.Account{ID: newID[id.AccountID](), OwnerID: u.ID, Plan: account.Business, CreatedAt: epoch}
 	w.update(func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.Accounts().AddUser(ctx, u); err != nil {
@@ -97,7 +102,8 @@ func (w *world) record(name string) database.Record {
 	return database.Record{
 		ID: newID[id.DatabaseID](), AccountID: w.account.ID, ServerID: w.server.ID, Name: name, DisplayName: "Shop, " + name,
 		RoleModel: database.Managed, Environment: database.Staging, Schedule: database.NoSchedule, Status: database.Active,
-		CreatedAt: epoch, ConnectionCap: 60, Settings: database.NoSettings(), Host: w.server.PublicHost, Port: w.server.PublicPort,
+		CreatedAt: epoch, ConnectionCap: 60, Settings: database.NoSettings(),
+		Overlay: database.Overlay{OverlayStatus: database.NoOverlay}, Host: w.server.PublicHost, Port: w.server.PublicPort,
 		Plan: w.account.Plan,
 	}
 }

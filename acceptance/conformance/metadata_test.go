@@ -58,9 +58,12 @@ func TestDispatch(t *testing.T)       { eachStore(t, conformance.Dispatch) }
 func TestMails(t *testing.T)          { eachStore(t, conformance.Mails) }
 func TestQualifications(t *testing.T) { eachStore(t, conformance.Qualifications) }
 func TestSigningKeys(t *testing.T)    { eachStore(t, conformance.SigningKeys) }
+func TestKeyRings(t *testing.T)       { eachStore(t, conformance.KeyRings) }
 func TestDeletions(t *testing.T)      { eachStore(t, conformance.Deletions) }
 func TestUploads(t *testing.T)        { eachStore(t, conformance.Uploads) }
+func TestRetention(t *testing.T)      { eachStore(t, conformance.Retention) }
 func TestPreviews(t *testing.T)       { eachStore(t, conformance.Previews) }
+func TestDirectory(t *testing.T)      { eachStore(t, conformance.Directory) }
 func TestAdmissions(t *testing.T)     { eachStore(t, conformance.Admissions) }
 func TestNotifier(t *testing.T)       { eachStore(t, conformance.Notifier) }
 

@@ -19,6 +19,8 @@ func Operations(t *testing.T, m Metadata) {
 		{"one operation of a database is open", oneIsOpen},
 		{"a list has the kinds that are asked for, in pages", operationPages},
 		{"refused ones are counted by kind", refusedAreCounted},
+		{"operations of all databases are found", operationsAreFound},
+		{"a later attempt is made due", attemptIsHastened},
 		{"a cancellation is recorded", cancellationIsRecorded},
 		{"a cancellation outlives the worker's next write", cancellationOutlivesSave},
 	})
@@ -49,6 +51,67 @@ func operationComesBack(w *world) {
 	}
 	w.refused("locking an unknown operation", ports.ErrNoRow,
 		reading(ports.Tx.Operations, ports.Operations.Lock, newID[id.OperationID]()))
+}
+
+func operationsAreFound(w *world) {
+	shop, second := w.addDatabase("shop"), w.addServer("second", 9)
+	blog := w.addDatabase("blog", nameServer(second.ID))
+	first := w.addWork(shop.ID)
+	last := w.work(blog.ID)
+	last.ServerID, last.Kind, last.CreatedAt = second.ID, "create", minutes(1)
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, last))
+	lost := w.work(newID[id.DatabaseID]())
+	at := minutes(2)
+	lost.CreatedAt, lost.Status, lost.FinishedAt = minutes(2), operation.Failed, &at
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, lost))
+	all := []ports.FoundOperation{
+		{Operation: lost, ServerName: w.server.Name}, {Operation: last, DatabaseName: "blog", ServerName: "second"},
+		{Operation: first, DatabaseName: "shop", ServerName: w.server.Name},
+	}
+	open := []operation.Status{operation.Queued, operation.Running}
+	for what, c := range map[string]struct {
+		f    ports.OperationFilter
+		p    ports.Page
+		want []ports.FoundOperation
+	}{
+		"all":               {ports.OperationFilter{}, ports.Page{}, all},
+		"the first":         {ports.OperationFilter{}, ports.Page{Limit: 1}, all[:1]},
+		"what is open":      {ports.OperationFilter{Statuses: open}, ports.Page{}, all[1:]},
+		"of a database":     {ports.OperationFilter{DatabaseID: shop.ID}, ports.Page{}, all[2:]},
+		"on a server":       {ports.OperationFilter{ServerID: second.ID}, ports.Page{}, all[1:2]},
+		"of a kind":         {ports.OperationFilter{Kind: "create"}, ports.Page{}, all[1:2]},
+		"of nothing at all": {ports.OperationFilter{DatabaseID: shop.ID, Kind: "create"}, ports.Page{}, nil},
+	} {
+		w.view(func(ctx context.Context, tx ports.Tx) error {
+			got, err := tx.Operations().Find(ctx, c.f, c.p)
+			w.equal(what, got, c.want)
+			return err
+		})
+	}
+}
+
+func attemptIsHastened(w *world) {
+	o := w.work(w.addDatabase("shop").ID)
+	o.NotBefore = minutes(9)
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, o))
+	hasten := func(op id.OperationID, at time.Time) transaction {
+		return func(ctx context.Context, tx ports.Tx) error { return tx.Operations().Hasten(ctx, op, at) }
+	}
+	w.update(hasten(o.ID, minutes(5)))
+	w.equal("earlier", getWork(w, o.ID).NotBefore, minutes(5))
+	w.update(hasten(o.ID, minutes(7)))
+	w.equal("not later", getWork(w, o.ID).NotBefore, minutes(5))
+	claim := ports.OperationClaim{Owner: "worker-1", Now: minutes(5), Hold: time.Minute, Kinds: []operation.Kind{o.Kind}}
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Operations().ClaimNext(ctx, claim)
+		w.equal("claimed", got.ID, o.ID)
+		o = got
+		return err
+	})
+	end := minutes(6)
+	o.Status, o.FinishedAt = operation.Failed, &end
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, o))
+	w.refused("a final one", ports.ErrNoRow, hasten(o.ID, minutes(1)))
 }
 
 func oneIsOpen(w *world) {

@@ -32,8 +32,8 @@ func Roles(t *testing.T, m Metadata) {
 func roleOf(db id.DatabaseID, ordinal int) role.Role {
 	end := minutes(90)
 	return role.Role{
-		ID: newID[id.RoleID](), DatabaseID: db, Ordinal: ordinal, Username: role.Username(db, ordinal), DisplayName: "Läden 🛒",
-		AccessProfile: role.ReadWrite, ConnectionLimit: 5, Status: role.Ready, CreatedAt: epoch,
+		ID: newID[id.RoleID](), DatabaseID: db, Ordinal: ordinal, Username: role.ManagedRoles.Username(db, ordinal),
+		DisplayName: "Läden 🛒", AccessProfile: role.ReadWrite, ConnectionLimit: 5, Status: role.Ready, CreatedAt: epoch,
 		Key: idempotency.Key("key " + numbered(ordinal)), Fingerprint: "f00d", SetupID: newID[id.OperationID](), Generation: 3,
 		CredentialGeneration: 2, CredentialExpiresAt: &end,
 		Verifier: "SCRAM-SHA-256$4096:c2FsdA==$c3RvcmVk:c2VydmVy", Sealed: []byte{0, 255, '\\', '\'', 10},

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/keyring"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -111,4 +112,74 @@ func sealed(t *testing.T, box ports.SecretBox, plaintext []byte, context string)
 		t.Fatalf("sealing %d bytes: %v", len(plaintext), err)
 	}
 	return text
+}
+
+// KeyRing is the suite of ports.KeyRing. newRing returns a ring of two keys and one of its first key alone, which encrypts.
+func KeyRing(t *testing.T, newRing func(t *testing.T) (both, first ports.KeyRing)) {
+	SecretBox(t, func(t *testing.T) ports.SecretBox { both, _ := newRing(t); return both })
+	t.Run("seals with the key that it is told", func(t *testing.T) { ringSealsAsTold(t, newRing) })
+	t.Run("refuses a key that it does not have", func(t *testing.T) {
+		both, first := newRing(t)
+		ringRefusesAnotherKey(t, first, ringKeys(t, both))
+	})
+}
+
+func ringKeys(t *testing.T, ring ports.KeyRing) keyring.Ring {
+	t.Helper()
+	known, err := ring.Keys()
+	if err != nil || !known.Has(known.Own) {
+		t.Fatalf("the ring has %v (%v)", known, err)
+	}
+	return known
+}
+
+func ringSealsAsTold(t *testing.T, newRing func(t *testing.T) (both, first ports.KeyRing)) {
+	both, first := newRing(t)
+	known := ringKeys(t, both)
+	if len(known.Keys) != 2 || known.Keys[0] == known.Keys[1] {
+		t.Fatalf("the ring of two keys has %v", known.Keys)
+	}
+	if got := both.SealedBy(sealed(t, both, []byte("p4ssw0rd"), "login/1")); got != known.Own {
+		t.Errorf("untold it seals with %s, not with %s", got, known.Own)
+	}
+	shared := ringKeys(t, first)
+	for range 2 {
+		for _, key := range known.Keys {
+			if err := both.SealWith(key); err != nil {
+				t.Fatal(err)
+			}
+			text := sealed(t, both, []byte("p4ssw0rd"), "login/1")
+			if got := both.SealedBy(text); got != key {
+				t.Errorf("it seals with %s instead of %s", got, key)
+			}
+			if opened, err := both.Open(text, "login/1"); err != nil || string(opened) != "p4ssw0rd" {
+				t.Errorf("opened %q (%v)", opened, err)
+			}
+			_, err := first.Open(text, "login/1")
+			if has := shared.Has(key); has != (err == nil) || has != (first.SealedBy(text) == key) {
+				t.Errorf("the ring that has %v opens what %s has sealed: %v; it says %q", shared.Keys, key, err, first.SealedBy(text))
+			}
+		}
+	}
+}
+
+// ringRefusesAnotherKey has a ring refuse to seal until it is told a key that it has.
+func ringRefusesAnotherKey(t *testing.T, first ports.KeyRing, all keyring.Ring) {
+	own := ringKeys(t, first).Own
+	other := all.Keys[0]
+	if other == own {
+		other = all.Keys[1]
+	}
+	for _, key := range []keyring.Fingerprint{other, "0123"} {
+		if err := first.SealWith(key); err == nil {
+			t.Errorf("it would seal with %s", key)
+		}
+		if text, err := first.Seal([]byte("p4ssw0rd"), "login/1"); err == nil {
+			t.Errorf("it has sealed, with %q", first.SealedBy(text))
+		}
+		if err := first.SealWith(own); err != nil {
+			t.Error(err)
+		}
+		sealed(t, first, []byte("p4ssw0rd"), "login/1")
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/server"
@@ -28,8 +29,13 @@ func Servers(t *testing.T, m Metadata) {
 		{"a deleted database takes a place", deletedTakesAPlace},
 		{"the last connections go to a recovery or a new database", lastConnectionsGoToOne},
 		{"one that is avoided is picked last", avoidedIsLast},
+		{"answers of its agent are kept", answersAreKept},
 		{"the only one that may is picked or none", onlyOneIsPicked},
 		{"a database moves where its name is free", elsewhereIsAnother},
+		{"an installation is registered once", installationIsUnique},
+		{"what stands on a server is counted", standingIsCounted},
+		{"a server goes when nothing stands on it", emptyServerGoes},
+		{"a removal or a placement comes first", removalMeetsPlacement},
 	})
 }
 
@@ -51,7 +57,7 @@ func serverComesBack(w *world) {
 	read(second, w.server)
 	second.AgentURL, second.SealedSecret, second.CA = "https://moved:1", []byte{9}, ""
 	second.PublicHost, second.PublicPort, second.Capacity, second.Enabled = "moved", 1, 0, false
-	second.Connections = 7
+	second.Connections, second.Installation = 7, "i"
 	w.update(writing(ports.Tx.Servers, ports.Servers.Save, second))
 	read(second, w.server)
 	w.missing("an unknown server", reading(ports.Tx.Servers, ports.Servers.Get, newID[id.ServerID]()))
@@ -59,6 +65,86 @@ func serverComesBack(w *world) {
 	second.ID = newID[id.ServerID]()
 	w.refused("locking an unknown server", ports.ErrNoRow, writing(ports.Tx.Servers, ports.Servers.Lock, second.ID))
 	w.refused("saving an unknown server", ports.ErrNoRow, writing(ports.Tx.Servers, ports.Servers.Save, second))
+}
+
+func installationIsUnique(w *world) {
+	second := w.addServer("second", 3)
+	w.saveServer(second, func(s *server.Server) { s.Installation = "i" })
+	third := w.addServer("third", 3)
+	third.Installation = "i"
+	w.refused("another's", invalid("agentUrl"), writing(ports.Tx.Servers, ports.Servers.Save, third))
+	third.ID, third.Name = newID[id.ServerID](), "fourth"
+	w.refused("another's at once", invalid("agentUrl"), writing(ports.Tx.Servers, ports.Servers.Add, third))
+}
+
+func (w *world) standing(on id.ServerID) (n server.Standing) {
+	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
+		n, err = tx.Servers().Standing(ctx, on)
+		return err
+	})
+	return n
+}
+
+func standingIsCounted(w *world) {
+	second := w.addServer("second", 9)
+	w.equal("an empty one", w.standing(second.ID), server.Standing{})
+	w.equal("an unknown one", w.standing(newID[id.ServerID]()), server.Standing{})
+	shop := w.addDatabase("shop", nameServer(second.ID), func(r *database.Record) { r.ConnectionCap = 10 })
+	w.addDatabase("blog", func(r *database.Record) { r.ServerID, r.Status, r.ConnectionCap = second.ID, database.Deleted, 20 })
+	w.addDatabase("news", nameServer(w.server.ID))
+	o := w.work(shop.ID)
+	o.ServerID = second.ID
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, o))
+	w.equal("with databases", w.standing(second.ID), server.Standing{
+		Databases: 1, Deleted: 1, Sold: 10 + database.SpareConnections, Operations: 1,
+	})
+}
+
+func emptyServerGoes(w *world) {
+	second := w.addServer("second", 9)
+	remove := writing(ports.Tx.Servers, ports.Servers.Remove, second.ID)
+	w.update(writing(ports.Tx.Qualifications, ports.Qualifications.Put, extension.Qualification{
+		ServerID: second.ID, Extension: extension.Citext, At: epoch,
+	}))
+	w.update(remove)
+	w.refused("again", ports.ErrNoRow, remove)
+	w.missing("it is gone", reading(ports.Tx.Servers, ports.Servers.Get, second.ID))
+	w.addDatabase("shop", nameServer(w.server.ID))
+	w.refused("with a database", ports.ErrReferenced, writing(ports.Tx.Servers, ports.Servers.Remove, w.server.ID))
+}
+
+// removalMeetsPlacement has a server picked and removed at the same moment: no database is ever on one that is gone.
+func removalMeetsPlacement(w *world) {
+	w.saveServer(w.server, func(s *server.Server) { s.Enabled = false })
+	for i := range 10 {
+		s := w.addServer(numbered(i), 1)
+		placed := make(chan error, 1)
+		go func() {
+			placed <- w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+				picked, err := tx.Servers().Pick(ctx, ports.Placement{Now: epoch, Connections: 1})
+				if err != nil {
+					return err
+				}
+				r := w.record("d" + numbered(i))
+				r.ServerID = picked.ID
+				return tx.Databases().Add(ctx, r)
+			})
+		}()
+		gone := w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+			if err := tx.Servers().Lock(ctx, s.ID); err != nil {
+				return err
+			}
+			return tx.Servers().Remove(ctx, s.ID)
+		})
+		in := <-placed
+		if (in == nil) == (gone == nil) || in != nil && !sameError(in, ports.ErrNoRow) ||
+			gone != nil && !sameError(gone, ports.ErrReferenced) {
+			w.Fatalf("placed: %v, removed: %v", in, gone)
+		}
+		if gone != nil {
+			w.saveServer(s, func(s *server.Server) { s.Enabled = false })
+		}
+	}
 }
 
 func serverNameIsUnique(w *world) {
@@ -315,6 +401,29 @@ func avoidedIsLast(w *world) {
 	w.picks("when it has answered", "second")
 	w.refused("avoiding an unknown server", ports.ErrNoRow,
 		writing2(ports.Tx.Servers, ports.Servers.Avoid, newID[id.ServerID](), &until))
+}
+
+func answersAreKept(w *world) {
+	answered, since := epoch.Add(time.Minute), epoch.Add(2*time.Minute)
+	seen := func(what string, at, away *time.Time) {
+		w.Helper()
+		want := w.server
+		want.AnsweredAt, want.AwaySince = at, away
+		w.equal(what, readLocked(w, ports.Tx.Servers, ports.Servers.Get, w.server.ID), want)
+	}
+	w.update(writing2(ports.Tx.Servers, ports.Servers.Answered, w.server.ID, answered))
+	seen("an answer", &answered, nil)
+	w.update(writing2(ports.Tx.Servers, ports.Servers.Away, w.server.ID, since))
+	w.update(writing2(ports.Tx.Servers, ports.Servers.Away, w.server.ID, since.Add(time.Minute)))
+	seen("away, as two hosts find", &answered, &since)
+	w.saveServer(w.server, func(*server.Server) {})
+	seen("a server that was changed meanwhile", &answered, &since)
+	w.update(writing2(ports.Tx.Servers, ports.Servers.Answered, w.server.ID, since))
+	seen("another answer", &since, nil)
+	w.refused("an answer of an unknown server", ports.ErrNoRow,
+		writing2(ports.Tx.Servers, ports.Servers.Answered, newID[id.ServerID](), since))
+	w.refused("an unknown server that is away", ports.ErrNoRow,
+		writing2(ports.Tx.Servers, ports.Servers.Away, newID[id.ServerID](), since))
 }
 
 func elsewhereIsAnother(w *world) {

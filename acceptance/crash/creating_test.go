@@ -137,8 +137,8 @@ type movedFlow struct {
 
 func (f *movedFlow) ready(t *testing.T, w *world) {
 	f.createFlow.ready(t, w)
-	made, err := w.Admin(soon(t), "server", "add", "--name", newName("dead"), "--agent-url", "https://127.0.0.1:1",
-		"--public-host", "dead.test", "--capacity", "1000000", "--connections", "0")
+	made, err := w.Admin(soon(t), "server", "add", "--unchecked", "--name", newName("dead"),
+		"--agent-url", "https://127.0.0.1:1", "--public-host", "dead.test", "--capacity", "1000000", "--connections", "0")
 	noError(t, err)
 	f.dead = fmt.Sprint(made["serverId"])
 }

@@ -66,6 +66,7 @@ func (w *world) asRecorded(t testing.TB) {
 // databaseRow is a database as the metadata have it, with the additional roles that stand on its server.
 type databaseRow struct {
 	id, name, model, status string
+	overlay                 database.OverlayStatus
 	additional              []roleRow
 }
 
@@ -84,7 +85,7 @@ func (d databaseRow) roles() []string {
 	for _, r := range d.additional {
 		roles = append(roles, r.username)
 	}
-	if database.RoleModel(d.model) == database.Managed {
+	if database.RoleModel(d.model) == database.Managed || d.overlay == database.OverlayActive {
 		roles = append(roles, names.ReadGroup, names.WriteGroup)
 	}
 	return roles
@@ -106,10 +107,13 @@ func (w *world) databases(t testing.TB) []databaseRow {
 	t.Helper()
 	var known []databaseRow
 	additional := w.additionalRoles(t)
-	for _, row := range rows(t, w.meta, "SELECT id, name, role_model, status FROM databases") {
-		d := databaseRow{row[0], row[1], row[2], row[3], additional[row[0]]}
+	for _, row := range rows(t, w.meta, "SELECT id, name, role_model, status, overlay_status FROM databases") {
+		d := databaseRow{row[0], row[1], row[2], row[3], database.OverlayStatus(row[4]), additional[row[0]]}
 		if !d.deleted() && d.status != string(database.Active) && d.status != string(database.Stopped) {
 			t.Errorf("database %s is %s although nobody works on it", d.name, d.status)
+		}
+		if d.overlay == database.OverlayReserved {
+			t.Errorf("the opt-in of %s is unfinished although its caller has asked again", d.name)
 		}
 		known = append(known, d)
 	}

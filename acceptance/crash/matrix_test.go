@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/keyrings"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -224,18 +225,23 @@ func TestKilledWhileBackingUp(t *testing.T) {
 
 func TestKilledWhileMakingRoles(t *testing.T) {
 	t.Parallel()
-	runAll(t, makingRoles(&shared{}))
+	runAll(t, ofModels(func(m modelUnderTest) []killing {
+		h := &shared{model: m}
+		return append(makingRoles(h), optingIn(h)...)
+	}))
 }
 
 func TestKilledWhileChangingRoles(t *testing.T) {
 	t.Parallel()
-	runAll(t, changingRoles(&shared{}))
+	runAll(t, ofModels(func(m modelUnderTest) []killing { return changingRoles(&shared{model: m}) }))
 }
 
 func TestKilledWhileExpiringAndRemovingRoles(t *testing.T) {
 	t.Parallel()
-	h := &shared{validity: "1h"}
-	runAll(t, slices.Concat(expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), changingShutOutRoles(h)))
+	runAll(t, ofModels(func(m modelUnderTest) []killing {
+		h := &shared{model: m, validity: "1h"}
+		return slices.Concat(expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), changingShutOutRoles(h))
+	}))
 }
 
 func TestKilledWhileRotatingLogins(t *testing.T) {
@@ -291,6 +297,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 		creating(), openingAndClosing(), undoing(), allowing(), configuring(), exceeding(), backingUp(), failingBackups(),
 		changingExtensions(), restoring(), restoringThere(), cloning(), deleting(),
 		makingRoles(h), changingRoles(h), expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), rotatingLogins(h),
+		optingIn(&shared{model: legacyRoles}),
 	) {
 		for _, p := range k.points {
 			hit[p] = true
@@ -303,6 +310,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 	for _, p := range points {
 		elsewhere := slices.Contains(webhooks.CrashPoints, p) || // acceptance/webhooks kills there
 			slices.Contains(mails.CrashPoints, p) || // killsMailers does
+			slices.Contains(keyrings.CrashPoints, p) || // changesTheRing does
 			slices.ContainsFunc([]string{"agent.settings.", "agent.extension.", "agent.delete."}, func(flow string) bool {
 				return strings.HasPrefix(p, flow) // the agent's tests do
 			})

@@ -16,12 +16,15 @@ import (
 func TestKilledHostsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	w := startStack(t)
-	for name, play := range map[string]func(*testing.T, *world){"a key's limit": limitsAKey, "mailers": killsMailers} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			play(t, w)
-		})
-	}
+	t.Run("together", func(t *testing.T) {
+		for name, play := range map[string]func(*testing.T, *world){"a key's limit": limitsAKey, "mailers": killsMailers} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				play(t, w)
+			})
+		}
+	})
+	t.Run("the key ring", func(t *testing.T) { changesTheRing(t, w) })
 }
 
 // limitsAKey floods three hosts with one key: they let in its limit and not one request more, although each decides by leases and

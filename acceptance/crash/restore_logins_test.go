@@ -79,7 +79,7 @@ func (r *roster) isFixed(t *testing.T) {
 	refused(t, "a removal", err, fault.ManagedRoleConflict)
 	_, err = r.rotateLogin(t, r.w.api, database.OwnerLogin, newName("key"))
 	refused(t, "a rotation", err, fault.ManagedRoleConflict)
-	_, err = r.tryMake(t, r.w.api, newRole())
+	_, err = r.tryMake(t, r.w, r.w.api, newRole())
 	refused(t, "a new role", err, fault.ManagedRoleConflict)
 }
 
@@ -147,7 +147,7 @@ func TestLoginsWhileARestoreRuns(t *testing.T) {
 	d.drive(t, w, isReady)
 	r.isFixed(t)
 	r.isKept(t, "before the switch")
-	d.asOwner(t, w, r.connect("REVOKE", "FROM", r.known["kept"]))
+	d.asOwner(t, w, r.connect("REVOKE", "FROM", r.known["kept"].Username))
 	r.loses("kept")
 	uncommitted := must(w.ways(t, r.in["rotated after"])["directly"].Begin())(t)
 	must(uncommitted.Exec(alters))(t)

@@ -10,7 +10,6 @@ import (
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/agent/crash"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
 )
 
@@ -33,7 +32,7 @@ func (f *changeFlow) ready(t *testing.T, w *world) {
 		f.expire(t, w, f.role)
 	}
 	if f.withdrawn {
-		f.asOwner(t, w, f.connect("REVOKE", "FROM", f.role))
+		f.asOwner(t, w, f.connect("REVOKE", "FROM", f.role.Username))
 	}
 }
 
@@ -56,6 +55,7 @@ func (f *changeFlow) leave(t *testing.T, w *world) {
 }
 
 func (f *changeFlow) repeat(t *testing.T, w *world) {
+	f.reconcile(t, w, f.role.RoleID)
 	noError(t, persists(soon(t), func() (pending bool, err error) {
 		change, err := f.send(t, w.api)
 		return change.Status == role.Pending, err
@@ -66,7 +66,7 @@ func (f *changeFlow) check(t *testing.T, w *world, api *stack.Host) {
 	done := f.completed(t, w, api)
 	if f.kind == role.Revocation {
 		_, err := f.tryReveal(t, api, f.role.RoleID)
-		refused(t, "the password of a revoked role", err, fault.ManagedRoleConflict)
+		refused(t, "the password of a revoked role", err, f.model.conflict())
 		f.clients.shut(t, w, loginOf(f.role))
 		return
 	}
@@ -88,8 +88,8 @@ func (f *changeFlow) check(t *testing.T, w *world, api *stack.Host) {
 }
 
 // connect is what the owner of the database runs to give CONNECT to a role or to take it back.
-func (h *shared) connect(verb, preposition string, r wire.RevealedRole) string {
-	return fmt.Sprintf("%s CONNECT ON DATABASE %s %s %s", verb, pq.QuoteIdentifier(h.db.Name), preposition, r.Username)
+func (h *shared) connect(verb, preposition, username string) string {
+	return fmt.Sprintf("%s CONNECT ON DATABASE %s %s %s", verb, pq.QuoteIdentifier(h.db.Name), preposition, username)
 }
 
 // finds fails the test unless a role without CONNECT stays out until its owner gives it back.
@@ -107,7 +107,7 @@ func (h *shared) finds(t *testing.T, w *world, r wire.RevealedRole) {
 	if ways, err := out(); len(ways) != 3 {
 		t.Errorf("%s without CONNECT is refused only %v: %v", r.Username, ways, err)
 	}
-	h.asOwner(t, w, h.connect("GRANT", "TO", r))
+	h.asOwner(t, w, h.connect("GRANT", "TO", r.Username))
 	eventually(t, "it gets in", func() (bool, string) { // the pooler waits a while after a log-in that PostgreSQL refused
 		ways, err := out()
 		return len(ways) == 0, fmt.Sprint(ways, err)
@@ -125,11 +125,11 @@ func (f *changeFlow) completed(t *testing.T, w *world, api *stack.Host) wire.Rol
 	if done.Kind != f.kind || done.Status != role.Completed || done.CredentialGeneration != want {
 		t.Errorf("the change is %+v, want generation %d", done, want)
 	}
-	if listed := must(f.user.at(w.api).Roles.GetChange(soon(t), f.db.ID, f.role.RoleID, done.OperationID))(t); listed != done {
+	if listed := must(f.roles(w.api).GetChange(soon(t), f.db.ID, f.role.RoleID, done.OperationID))(t); listed != done {
 		t.Errorf("the change differs from one answer to the next: %+v, %+v", done, listed)
 	}
 	_, err := f.change(soon(t), api, f.role.RoleID, f.key, other)
-	refused(t, "another change with the same key", err, fault.ManagedRoleConflict)
+	refused(t, "another change with the same key", err, f.model.conflict())
 	return done
 }
 
@@ -142,8 +142,8 @@ var changePoints = []string{
 func changingRoles(h *shared) []killing {
 	var cases []killing
 	for _, kind := range []role.Kind{role.Rotation, role.Revocation} {
-		what := string(kind)
-		for _, p := range pointsOf("role." + what) {
+		what := h.model.name(string(kind))
+		for _, p := range pointsOf("role." + string(kind)) {
 			cases = append(cases, kill(inAPI, what, &changeFlow{kind: kind, shared: h}, p))
 			cases = append(cases, kill(inBatch, what+" in batch", &changeFlow{kind: kind, shared: h}, p))
 		}
@@ -158,10 +158,10 @@ func changingRoles(h *shared) []killing {
 func changingShutOutRoles(h *shared) []killing {
 	change := func(kind role.Kind) flow { return &changeFlow{kind: kind, withdrawn: true, shared: h} }
 	return []killing{
-		kill(inAgent, "rotate without CONNECT", change(role.Rotation), crash.ChangeSet),
-		kill(inAgent, "rotate without CONNECT", change(role.Rotation), crash.ChangeProved),
-		kill(inAgent, "revoke without CONNECT", change(role.Revocation), crash.ChangeEnded),
-		kill(inAgent, "expire without CONNECT", &expireFlow{withdrawn: true, shared: h}, crash.ChangeEnded),
+		kill(inAgent, h.model.name("rotate without CONNECT"), change(role.Rotation), crash.ChangeSet),
+		kill(inAgent, h.model.name("rotate without CONNECT"), change(role.Rotation), crash.ChangeProved),
+		kill(inAgent, h.model.name("revoke without CONNECT"), change(role.Revocation), crash.ChangeEnded),
+		kill(inAgent, h.model.name("expire without CONNECT"), &expireFlow{withdrawn: true, shared: h}, crash.ChangeEnded),
 	}
 }
 
@@ -171,7 +171,7 @@ func revokingExpiredRoles(h *shared) []killing {
 	add := func(in part, points []string) {
 		for _, p := range points {
 			f := &changeFlow{kind: role.Revocation, expired: true, shared: h}
-			cases = append(cases, kill(in, "revoke expired in "+string(in), f, p))
+			cases = append(cases, kill(in, h.model.name("revoke expired in "+string(in)), f, p))
 		}
 	}
 	add(inAPI, pointsOf("role.revoke"))
@@ -193,7 +193,7 @@ func (f *expireFlow) ready(t *testing.T, w *world) {
 	f.role = f.makeRole(t, w)
 	f.clients = w.openClients(t, loginOf(f.role))
 	if f.withdrawn {
-		f.asOwner(t, w, f.connect("REVOKE", "FROM", f.role))
+		f.asOwner(t, w, f.connect("REVOKE", "FROM", f.role.Username))
 	}
 }
 
@@ -235,9 +235,9 @@ func (f *expireFlow) check(t *testing.T, w *world, api *stack.Host) {
 		t.Errorf("the role is %+v", r)
 	}
 	_, err := f.tryReveal(t, api, f.role.RoleID)
-	refused(t, "an expired password", err, fault.ManagedRoleConflict)
+	refused(t, "an expired password", err, f.model.conflict())
 	_, err = f.change(soon(t), api, f.role.RoleID, newName("key"), role.Rotation)
-	refused(t, "its rotation", err, fault.ManagedRoleConflict)
+	refused(t, "its rotation", err, f.model.conflict())
 	f.clients.shut(t, w, loginOf(f.role))
 	f.remove(t, w, f.role.RoleID)
 }
@@ -245,10 +245,10 @@ func (f *expireFlow) check(t *testing.T, w *world, api *stack.Host) {
 func expiringRoles(h *shared) []killing {
 	var cases []killing
 	for _, p := range pointsOf("role.expire") {
-		cases = append(cases, kill(inBatch, "expire", &expireFlow{shared: h}, p))
+		cases = append(cases, kill(inBatch, h.model.name("expire"), &expireFlow{shared: h}, p))
 	}
 	for _, p := range changePoints {
-		cases = append(cases, kill(inAgent, "expire", &expireFlow{shared: h}, p))
+		cases = append(cases, kill(inAgent, h.model.name("expire"), &expireFlow{shared: h}, p))
 	}
 	return cases
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
-	"github.com/pgherd/pgherd/core/fault"
 )
 
 // login is a name with a password at a database.
@@ -149,5 +148,5 @@ func (h *shared) notYet(t *testing.T, api *stack.Host, r wire.ListedRole) {
 		return
 	}
 	_, err := h.tryReveal(t, api, r.RoleID)
-	refused(t, "the password of a role that is "+string(r.Status), err, fault.ManagedRoleConflict)
+	refused(t, "the password of a role that is "+string(r.Status), err, h.model.conflict())
 }

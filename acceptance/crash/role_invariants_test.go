@@ -195,7 +195,7 @@ func (w *world) checkChanges(t testing.TB) {
 var wrongRoleRecords = map[string]string{
 	"generation of a role set": `SELECT d.name, d.role_generation, d.role_ordinal FROM databases d
 		WHERE d.role_generation <> (SELECT count(*) FROM roles r WHERE r.database_id = d.id)
-			+ (SELECT count(*) FROM role_changes c WHERE c.database_id = d.id)
+			+ (SELECT count(*) FROM role_changes c WHERE c.database_id = d.id) + (d.overlay_generation > 0)::int
 		OR d.role_ordinal <> (SELECT count(*) FROM roles r WHERE r.database_id = d.id)`,
 	"generation of a role's password": `SELECT r.username, r.credential_generation FROM roles r WHERE r.credential_generation <> 1
 		+ (SELECT count(*) FROM role_changes c WHERE c.role_id = r.id AND c.kind = 'rotate' AND c.status = 'completed')`,
@@ -204,6 +204,10 @@ var wrongRoleRecords = map[string]string{
 	"audit of a new role": `SELECT r.username, r.status, count(a.id) FROM roles r LEFT JOIN audit_entries a
 		ON a.database_id = r.database_id AND a.details->>'roleId' = r.id::text AND a.action = 'role.created'
 		GROUP BY r.id HAVING count(a.id) <> 1 AND r.status IN ('ready', 'expired') OR count(a.id) > 1`,
+	"overlay": `SELECT d.name, d.overlay_status, d.overlay_generation, count(a.id) FROM databases d
+		LEFT JOIN audit_entries a ON a.database_id = d.id AND a.action = 'legacy_roles.opted_in'
+		AND a.details->>'overlayId' = d.overlay_id::text GROUP BY d.id
+		HAVING count(a.id) <> (d.overlay_status = 'active')::int OR (d.overlay_generation > 0) <> (d.overlay_status = 'active')`,
 	"audit of a change": `SELECT c.username, c.kind, c.id, count(a.id) FROM role_changes c LEFT JOIN audit_entries a
 		ON a.database_id = c.database_id AND a.details->>'operationId' = c.id::text
 		AND a.action = CASE WHEN c.login <> '' THEN 'login.rotated' WHEN c.kind = 'rotate' THEN 'role.rotated'

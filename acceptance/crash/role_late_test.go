@@ -2,13 +2,16 @@ package crash_test
 
 import (
 	"errors"
-	"fmt"
 	"net"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
@@ -216,7 +219,7 @@ var lateRequests = []late{
 	{"preparation, then a removal", func(_ *testing.T, s *sleeper) {
 		s.body = newRole()
 	}, func(t *testing.T, s *sleeper, host *stack.Host) error {
-		_, err := s.tryMake(t, host, s.body)
+		_, err := s.tryMake(t, s.w, host, s.body)
 		return err
 	}, func(t *testing.T, s *sleeper) {
 		r, found := s.find(t, s.w.api, s.body.DisplayName)
@@ -276,8 +279,8 @@ func (c late) run(t *testing.T, s *sleeper) {
 	if now := w.commands(t); now != heard+1 {
 		t.Errorf("the agent has heard %d commands after the sleep", now-heard)
 	}
-	if after := w.allOfLogins(t); after != before {
-		t.Errorf("the sleeper changed\n%s\nto\n%s", before, after)
+	if diff := cmp.Diff(before, w.allOfLogins(t)); diff != "" {
+		t.Errorf("the sleeper changed (- to +):\n%s", diff)
 	}
 	w.settled(t)
 	for _, l := range s.dead {
@@ -328,22 +331,23 @@ func (s *sleeper) isStale(t *testing.T) {
 	s.w.getsIn(t, s.current)
 }
 
+var aboutLogin = regexp.MustCompile(`"msg":"request","server":"[^"]*","kind":"login\.`)
+
 // commands counts those that the agent has heard.
 func (w *world) commands(t *testing.T) int {
 	t.Helper()
-	text := must(w.agent.Log())(t)
-	return strings.Count(string(text), `"msg":"request","kind":"login.`)
+	return len(aboutLogin.FindAll(must(w.agent.Log())(t), -1))
 }
 
 // allOfLogins is all that metadata, ledger and servers say of logins.
-func (w *world) allOfLogins(t *testing.T) string {
+func (w *world) allOfLogins(t *testing.T) [][]string {
 	t.Helper()
-	return fmt.Sprint(w.records(t),
+	return slices.Concat(w.records(t),
 		rows(t, w.meta, `SELECT (SELECT json_agg(r ORDER BY id) FROM roles r)::text,
 			(SELECT json_agg(c ORDER BY id) FROM role_changes c)::text,
 			(SELECT json_agg(l ORDER BY username) FROM database_logins l)::text`),
 		rows(t, w.maintenance, `SELECT (SELECT json_agg(r ORDER BY name) FROM ledger.role r)::text,
 			(SELECT json_agg(c ORDER BY operation_id, step) FROM ledger.command c WHERE result IS NOT NULL)::text,
 			(SELECT json_agg(g ORDER BY login) FROM pooler.gate g)::text`),
-		rows(t, w.server, "SELECT json_agg(a ORDER BY oid)::text FROM pg_authid a"), w.poolerLines(t))
+		rows(t, w.server, "SELECT json_agg(a ORDER BY oid)::text FROM pg_authid a"), [][]string{w.poolerLines(t)})
 }

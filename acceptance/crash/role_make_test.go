@@ -22,13 +22,15 @@ func (f *makeRoleFlow) ready(t *testing.T, w *world) {
 	f.body = newRole()
 }
 
-func (f *makeRoleFlow) act(t *testing.T, _ *world, api *stack.Host) {
-	_, err := f.tryMake(t, api, f.body)
+func (f *makeRoleFlow) act(t *testing.T, w *world, api *stack.Host) {
+	_, err := f.tryMake(t, w, api, f.body)
 	mayHaveFailed(t, err)
 }
 
 func (f *makeRoleFlow) repeat(t *testing.T, w *world) {
-	f.notYet(t, w.api, f.begun(t, w))
+	r := f.begun(t, w)
+	f.notYet(t, w.api, r)
+	f.reconcile(t, w, r.RoleID)
 	must(f.again(t, w))(t)
 }
 
@@ -45,7 +47,7 @@ func (f *makeRoleFlow) begun(t *testing.T, w *world) wire.ListedRole {
 func (f *makeRoleFlow) again(t *testing.T, w *world) (made wire.Role, err error) {
 	t.Helper()
 	err = persists(soon(t), func() (pending bool, err error) {
-		made, err = f.tryMake(t, w.api, f.body)
+		made, err = f.tryMake(t, w, w.api, f.body)
 		return false, err
 	})
 	return made, err
@@ -65,7 +67,7 @@ func (f *makeRoleFlow) check(t *testing.T, w *world, api *stack.Host) {
 	f.remove(t, w, made.RoleID)
 	w.staysOut(t, "the password after the removal", loginOf(shown))
 	_, err := f.again(t, w)
-	refused(t, "the request whose role was removed", err, fault.ManagedRoleConflict)
+	refused(t, "the request whose role was removed", err, f.model.conflict())
 }
 
 // droppedRoleFlow makes a role too, but who asked for it removes it instead of asking again.
@@ -74,12 +76,13 @@ type droppedRoleFlow struct{ makeRoleFlow }
 func (f *droppedRoleFlow) repeat(t *testing.T, w *world) {
 	r := f.begun(t, w)
 	f.notYet(t, w.api, r)
+	f.reconcile(t, w, r.RoleID)
 	f.remove(t, w, r.RoleID)
 }
 
 func (f *droppedRoleFlow) check(t *testing.T, w *world, api *stack.Host) {
 	_, err := f.again(t, w)
-	refused(t, "the request whose role was removed", err, fault.ManagedRoleConflict)
+	refused(t, "the request whose role was removed", err, f.model.conflict())
 	if r, found := f.find(t, api, f.body.DisplayName); found {
 		t.Errorf("the role is still listed as %s", r.Status)
 	}
@@ -95,13 +98,16 @@ type stepFlow struct {
 func (f *stepFlow) ready(t *testing.T, w *world) {
 	f.makeRoleFlow.ready(t, w)
 	w.away(t, func() {
-		_, err := f.tryMake(t, w.api, f.body)
+		_, err := f.tryMake(t, w, w.api, f.body)
 		refused(t, "a role without the agent", err, fault.AgentError)
 	})
 	f.role = f.begun(t, w)
 	if f.step == "admit" {
-		must(f.user.at(w.api).Roles.Prepare(soon(t), f.db.ID, f.role.RoleID))(t)
+		must(f.roles(w.api).Prepare(soon(t), f.db.ID, f.role.RoleID))(t)
 		f.role = f.begun(t, w)
+		if f.model.legacy() {
+			f.asOwner(t, w, f.connect("GRANT", "TO", f.role.Username))
+		}
 	}
 	w.unfinished[f.role.RoleID] = f.role.Status
 	w.settled(t)
@@ -109,11 +115,10 @@ func (f *stepFlow) ready(t *testing.T, w *world) {
 
 func (f *stepFlow) send(t *testing.T, api *stack.Host) (wire.RoleSetup, error) {
 	t.Helper()
-	roles := f.user.at(api).Roles
 	if f.step == "prepare" {
-		return roles.Prepare(soon(t), f.db.ID, f.role.RoleID)
+		return f.roles(api).Prepare(soon(t), f.db.ID, f.role.RoleID)
 	}
-	return roles.Admit(soon(t), f.db.ID, f.role.RoleID)
+	return f.roles(api).Admit(soon(t), f.db.ID, f.role.RoleID)
 }
 
 func (f *stepFlow) act(t *testing.T, _ *world, api *stack.Host) {
@@ -123,6 +128,7 @@ func (f *stepFlow) act(t *testing.T, _ *world, api *stack.Host) {
 
 func (f *stepFlow) repeat(t *testing.T, w *world) {
 	f.notYet(t, w.api, f.begun(t, w))
+	f.reconcile(t, w, f.role.RoleID)
 	for range 2 {
 		f.role.Status = must(f.send(t, w.api))(t).Status
 	}
@@ -140,20 +146,20 @@ func (f *stepFlow) check(t *testing.T, w *world, api *stack.Host) {
 func makingRoles(h *shared) []killing {
 	var cases []killing
 	for _, p := range pointsOf("role.prepare", "role.admit") {
-		cases = append(cases, kill(inAPI, "made", &makeRoleFlow{shared: h}, p))
-		cases = append(cases, kill(inAPI, "dropped", &droppedRoleFlow{makeRoleFlow{shared: h}}, p))
+		cases = append(cases, kill(inAPI, h.model.name("made"), &makeRoleFlow{shared: h}, p))
+		cases = append(cases, kill(inAPI, h.model.name("dropped"), &droppedRoleFlow{makeRoleFlow{shared: h}}, p))
 	}
 	for _, step := range []string{"prepare", "admit"} {
 		for _, p := range pointsOf("role." + step) {
-			cases = append(cases, kill(inAPI, "step", &stepFlow{step: step, makeRoleFlow: makeRoleFlow{shared: h}}, p))
+			cases = append(cases, kill(inAPI, h.model.name("step"), &stepFlow{step: step, makeRoleFlow: makeRoleFlow{shared: h}}, p))
 		}
 	}
 	for _, p := range []string{
 		crash.PrepareAdmitted, crash.PrepareMade, crash.PreparePooled, crash.PrepareReply,
 		crash.OpenAdmitted, crash.OpenOpened, crash.OpenProved, crash.OpenReply,
 	} {
-		cases = append(cases, kill(inAgent, "made", &makeRoleFlow{shared: h}, p))
-		cases = append(cases, kill(inAgent, "dropped", &droppedRoleFlow{makeRoleFlow{shared: h}}, p))
+		cases = append(cases, kill(inAgent, h.model.name("made"), &makeRoleFlow{shared: h}, p))
+		cases = append(cases, kill(inAgent, h.model.name("dropped"), &droppedRoleFlow{makeRoleFlow{shared: h}}, p))
 	}
 	return cases
 }

@@ -55,7 +55,7 @@ func (f *removeFlow) ready(t *testing.T, w *world) {
 func (f *removeFlow) send(t *testing.T, api *stack.Host) (wire.RoleRemoval, error) {
 	t.Helper()
 	if f.from == "revoked" {
-		return f.user.at(api).Roles.Remove(soon(t), f.db.ID, f.role.RoleID)
+		return f.roles(api).Remove(soon(t), f.db.ID, f.role.RoleID)
 	}
 	return f.tryDelete(t, api, f.role.RoleID)
 }
@@ -74,7 +74,10 @@ func (f *removeFlow) leave(t *testing.T, w *world) {
 	w.hurry(t)
 }
 
-func (f *removeFlow) repeat(t *testing.T, w *world) { f.again(t, w) }
+func (f *removeFlow) repeat(t *testing.T, w *world) {
+	f.reconcile(t, w, f.role.RoleID)
+	f.again(t, w)
+}
 
 // again repeats the request until it has its last answer, and looks whether that is right.
 func (f *removeFlow) again(t *testing.T, w *world) {
@@ -114,7 +117,7 @@ func removingRoles(h *shared) []killing {
 	var cases []killing
 	add := func(in part, from string, kept bool, points ...string) {
 		for i, p := range points {
-			f, what := &removeFlow{from: from, shared: h}, "from "+from+" in "+string(in)
+			f, what := &removeFlow{from: from, shared: h}, h.model.name("from "+from+" in "+string(in))
 			if kept {
 				f.bait = baits[i%len(baits)]
 				what += ", kept"

@@ -21,27 +21,37 @@ import (
 // shared is the database that the cases of one stack add roles to. They share it: whatever befalls one role must leave the others
 // alone, and the generations of the role set go on from one case to the next.
 type shared struct {
-	user *user
-	db   wire.CreatedDatabase
+	model modelUnderTest
+	user  *user
+	db    wire.CreatedDatabase
 	// validity is how long passwords are good, as the operator's command takes it; empty for ever.
 	validity string
 }
 
-// most is how many roles a shared database has before the next case moves to a new one. It leaves room below the limit of ten.
-const most = 7
-
 // open makes the database, or a new one where the last is full.
 func (h *shared) open(t *testing.T, w *world) {
 	t.Helper()
-	if h.user == nil {
-		h.user = w.newUser(t, 50)
-		if h.validity != "" {
-			must(w.Admin(soon(t), "account", "set", "--account", h.user.ID, "--credential-validity", h.validity))(t)
+	h.openAccount(t, w)
+	if h.db.ID == "" || len(h.list(t, w.api)) >= h.model.most() {
+		h.db = h.newDatabase(t, w)
+		h.asOwner(t, w, sharedTable)
+		if h.model.legacy() {
+			h.optIn(t, w)
 		}
 	}
-	if h.db.ID == "" || len(h.list(t, w.api)) >= most {
-		h.db = h.user.create(t, w.api, newName("shared"))
-		h.asOwner(t, w, sharedTable)
+}
+
+func (h *shared) openAccount(t *testing.T, w *world) {
+	t.Helper()
+	if h.user != nil {
+		return
+	}
+	h.user = w.newUser(t, 200)
+	if h.model.legacy() {
+		must(w.Admin(soon(t), "feature", "enable", "legacy-roles"))(t)
+	}
+	if h.validity != "" {
+		must(w.Admin(soon(t), "account", "set", "--account", h.user.ID, "--credential-validity", h.validity))(t)
 	}
 }
 
@@ -80,7 +90,7 @@ func (h *shared) works(t *testing.T, w *world, r wire.RevealedRole) {
 // list returns the roles that are not removed.
 func (h *shared) list(t *testing.T, api *stack.Host) []wire.ListedRole {
 	t.Helper()
-	return must(h.user.at(api).Roles.ListAll(soon(t), h.db.ID))(t)
+	return must(h.roles(api).ListAll(soon(t), h.db.ID))(t)
 }
 
 // find returns the role with a label, and false where there is none.
@@ -107,16 +117,20 @@ func newRole() wire.CreateRole {
 	return wire.CreateRole{DisplayName: newName("role"), AccessProfile: profile, ConnectionLimit: roleLimit}
 }
 
-// tryMake asks for a role, with a key that is its label.
-func (h *shared) tryMake(t *testing.T, api *stack.Host, body wire.CreateRole) (wire.Role, error) {
+// tryMake asks for a role, with a key that is its label, and takes it through the steps that are the caller's.
+func (h *shared) tryMake(t *testing.T, w *world, api *stack.Host, body wire.CreateRole) (wire.Role, error) {
 	t.Helper()
-	return h.user.at(api).Roles.Create(soon(t), h.db.ID, body, apiclient.IdempotencyKey(body.DisplayName))
+	made, err := h.roles(api).Create(soon(t), h.db.ID, body, apiclient.IdempotencyKey(body.DisplayName))
+	if err != nil || !h.model.legacy() {
+		return made, err
+	}
+	return h.takeFurther(t, w, api, made)
 }
 
 // makeRole makes a role that must come to be, and returns it with its password.
 func (h *shared) makeRole(t *testing.T, w *world) wire.RevealedRole {
 	t.Helper()
-	return h.reveal(t, w.api, must(h.tryMake(t, w.api, newRole()))(t).RoleID)
+	return h.reveal(t, w.api, must(h.tryMake(t, w, w.api, newRole()))(t).RoleID)
 }
 
 // reveal returns a role with its password.
@@ -127,7 +141,7 @@ func (h *shared) reveal(t *testing.T, api *stack.Host, of id.RoleID) wire.Reveal
 
 func (h *shared) tryReveal(t *testing.T, api *stack.Host, of id.RoleID) (wire.RevealedRole, error) {
 	t.Helper()
-	return h.user.at(api).Roles.Reveal(soon(t), h.db.ID, of)
+	return h.roles(api).Reveal(soon(t), h.db.ID, of)
 }
 
 // change asks for a change of a role.
@@ -135,7 +149,7 @@ func (h *shared) change(
 	ctx context.Context, api *stack.Host, of id.RoleID, key string, kind role.Kind,
 ) (wire.RoleChange, error) {
 	body := wire.ChangeRole{Kind: kind, ConfirmDisconnect: true}
-	return h.user.at(api).Roles.Change(ctx, h.db.ID, of, body, apiclient.IdempotencyKey(key))
+	return h.roles(api).Change(ctx, h.db.ID, of, body, apiclient.IdempotencyKey(key))
 }
 
 // rotateLogin asks for a new password of a login that came with the database.
@@ -170,7 +184,7 @@ func (h *shared) revoke(t *testing.T, w *world, of id.RoleID) {
 
 func (h *shared) tryDelete(t *testing.T, api *stack.Host, of id.RoleID) (wire.RoleRemoval, error) {
 	t.Helper()
-	return h.user.at(api).Roles.Delete(soon(t), h.db.ID, of, wire.DeleteRole{Confirm: true})
+	return h.roles(api).Delete(soon(t), h.db.ID, of, wire.DeleteRole{Confirm: true})
 }
 
 // remove removes a role that must go.

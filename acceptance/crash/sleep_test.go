@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/adapters/agentclient"
 	"github.com/pgherd/pgherd/core/command"
@@ -65,8 +67,8 @@ func TestSleepingWorkerWritesNothing(t *testing.T) {
 	before := w.records(t)
 	noError(t, w.batch.Thaw())
 	awaitLost(t, w.batch.Process, o.ID)
-	if after := w.records(t); after != before {
-		t.Errorf("the sleeper wrote:\n%s\nwhere there was\n%s", after, before)
+	if diff := cmp.Diff(before, w.records(t)); diff != "" {
+		t.Errorf("the sleeper changed (- to +):\n%s", diff)
 	}
 	noError(t, w.batch.Kill())
 	noError(t, next.Thaw())
@@ -125,8 +127,8 @@ func TestSleepingHostWritesNothing(t *testing.T) {
 	noError(t, host.Thaw())
 	<-told
 	awaitLost(t, host.Process, operation)
-	if after := w.records(t); after != before {
-		t.Errorf("the sleeper wrote:\n%s\nwhere there was\n%s", after, before)
+	if diff := cmp.Diff(before, w.records(t)); diff != "" {
+		t.Errorf("the sleeper changed (- to +):\n%s", diff)
 	}
 	w.isFenced(t, operation, 1)
 	w.logsIn(t, must(r.send(t, host))(t))

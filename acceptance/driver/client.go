@@ -28,7 +28,7 @@ func client(url string, transport http.RoundTripper) func(key string) spec.Clien
 		if err != nil {
 			panic(err) // no scenario has such a key
 		}
-		return spec.Client{Client: c, URL: url}
+		return spec.Client{Client: c, URL: url, Roles: c.Roles}
 	}
 }
 
@@ -118,7 +118,7 @@ func checkOf(path string) func(*http.Request, *http.Response, []byte) error {
 	switch {
 	case strings.Contains(path, "/extensions"):
 		return checkExtensions
-	case strings.Contains(path, "/custom-roles"), strings.Contains(path, "/managed-roles"):
+	case strings.Contains(path, "/custom-roles"), strings.Contains(path, "/legacy-roles"), strings.Contains(path, "/managed-roles"):
 		return checkRoles
 	}
 	return nil
@@ -150,7 +150,8 @@ func checkRoles(r *http.Request, response *http.Response, body []byte) error {
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return err
 	}
-	goesOn := r.Method != http.MethodGet && answer.Status == "pending" ||
+	optIn := strings.HasSuffix(r.URL.Path, "/opt-in") && answer.Status == "reserved"
+	goesOn := optIn || r.Method != http.MethodGet && answer.Status == "pending" ||
 		strings.HasSuffix(r.URL.Path, "/prepare") && response.StatusCode < http.StatusBadRequest
 	if accepted := response.StatusCode == http.StatusAccepted; accepted != goesOn {
 		return fmt.Errorf("status %d of what is %q", response.StatusCode, answer.Status)

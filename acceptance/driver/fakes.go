@@ -14,8 +14,9 @@ import (
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
-	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/network"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
@@ -72,9 +73,30 @@ func (o fakeOperator) NewKey(a spec.Account, databases ...id.DatabaseID) (spec.K
 	return spec.Key{ID: key.ID, Text: text}, err
 }
 
+// SetKey implements spec.Operator.
+func (o fakeOperator) SetKey(k spec.Key, expires string, networks ...string) error {
+	var bounds operator.KeyBounds
+	if expires != "" {
+		end, err := account.ParseExpiry(expires)
+		if err != nil {
+			return err
+		}
+		bounds.Expires = &end
+	}
+	if len(networks) > 0 {
+		list, err := network.ParseList("network", networks)
+		if err != nil {
+			return err
+		}
+		bounds.Networks = &list
+	}
+	_, err := o.use().BindKey(context.Background(), k.ID, bounds)
+	return err
+}
+
 // ReplaceKey implements spec.Operator.
 func (o fakeOperator) ReplaceKey(k spec.Key) (spec.Key, error) {
-	key, text, err := o.use().ReplaceKey(context.Background(), k.ID)
+	key, text, err := o.use().ReplaceKey(context.Background(), k.ID, operator.KeyBounds{})
 	return spec.Key{ID: key.ID, Text: text}, err
 }
 
@@ -101,14 +123,12 @@ func (o fakeOperator) QualifyExtensions() error {
 
 // RotateSecrets implements spec.Operator. The fake ring has one key for ever; what it encrypts is new all the same.
 func (o fakeOperator) RotateSecrets() error {
-	_, err := o.use().Reseal(context.Background())
+	_, err := o.use().Ring.Reseal(context.Background())
 	return err
 }
 
-// DropOldSecretKeys implements spec.Operator.
-func (o fakeOperator) DropOldSecretKeys() error {
-	return o.use().EachSealed(context.Background(), func([]byte) error { return nil })
-}
+// DropOldSecretKeys implements spec.Operator: there are none.
+func (o fakeOperator) DropOldSecretKeys() error { return nil }
 
 // RotateCertificateKey implements spec.Operator.
 func (o fakeOperator) RotateCertificateKey() error {
@@ -137,6 +157,14 @@ func (o fakeOperator) Enroll(of id.DatabaseID, route string) error {
 	return o.use().Enroll(context.Background(), of, route)
 }
 
+// ActivateLegacyRoles implements spec.Operator.
+func (o fakeOperator) ActivateLegacyRoles(of id.DatabaseID, on bool) error {
+	if !on {
+		return o.use().DeactivateLegacyRoles(context.Background(), of)
+	}
+	return o.use().ActivateLegacyRoles(context.Background(), of)
+}
+
 // SetCredentialValidity implements spec.Operator.
 func (o fakeOperator) SetCredentialValidity(a spec.Account, d time.Duration) error {
 	_, err := o.use().ChangeAccount(context.Background(), a.ID, func(a *account.Account) {
@@ -148,7 +176,7 @@ func (o fakeOperator) SetCredentialValidity(a spec.Account, d time.Duration) err
 // AddDeadServer implements spec.Operator.
 func (o fakeOperator) AddDeadServer() (retire func() error, err error) {
 	s, err := o.use().AddServer(context.Background(), operator.NewServer{
-		Name: "dead", AgentURL: "https://dead.test:8090", Secret: "a secret", PublicHost: "dead.test", PublicPort: 6432,
+		Name: "dead", AgentURL: "https://dead.test:8090", Secret: agentSecret, PublicHost: "dead.test", PublicPort: 6432,
 		Capacity: 1_000_000,
 	})
 	o.s.fleet.Server(s.ID).SetUnreachable(true)
@@ -161,7 +189,7 @@ func (o fakeOperator) AddDeadServer() (retire func() error, err error) {
 // EndChange implements spec.Operator.
 func (o fakeOperator) EndChange(of id.DatabaseID, change id.OperationID, reason string) (found string, err error) {
 	ended, err := o.use().EndChange(context.Background(), of, change,
-		roles.Override{By: "operator", Reason: reason})
+		operation.Order{By: "operator", Reason: reason})
 	return string(ended.Found), err
 }
 

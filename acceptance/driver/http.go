@@ -20,7 +20,18 @@ import (
 // store runs every update twice, which reveals effects outside a transaction.
 func HTTP(t testing.TB) spec.World {
 	t.Helper()
+	return onHTTP(t, newService(t))
+}
+
+// Still is as HTTP, in a world where open operations need no time: hasten makes all of them due, wherever the clock stands.
+func Still(t testing.TB) (w spec.World, hasten func() error) {
+	t.Helper()
 	s := newService(t)
+	return onHTTP(t, s), s.hasten
+}
+
+func onHTTP(t testing.TB, s *service) spec.World {
+	t.Helper()
 	w := s.world()
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	for _, cp := range s.hosts {

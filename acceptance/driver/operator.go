@@ -75,6 +75,19 @@ func (o realOperator) NewKey(a spec.Account, databases ...id.DatabaseID) (spec.K
 	return o.key(args...)
 }
 
+// SetKey implements spec.Operator.
+func (o realOperator) SetKey(k spec.Key, expires string, networks ...string) error {
+	args := []string{"key", "set", "--key", string(k.ID)}
+	if expires != "" {
+		args = append(args, "--expires", expires)
+	}
+	for _, network := range networks {
+		args = append(args, "--network", network)
+	}
+	_, err := o.admin(args...)
+	return err
+}
+
 // ReplaceKey implements spec.Operator.
 func (o realOperator) ReplaceKey(k spec.Key) (spec.Key, error) {
 	return o.key("key", "replace", "--key", string(k.ID))
@@ -113,7 +126,7 @@ func (o realOperator) RotateSecrets() error {
 
 // DropOldSecretKeys implements spec.Operator.
 func (o realOperator) DropOldSecretKeys() error {
-	_, err := o.admin("secrets", "prune")
+	_, err := o.admin("secrets", "prune", "--settle=0s")
 	return err
 }
 
@@ -149,6 +162,16 @@ func (o realOperator) Enroll(of id.DatabaseID, route string) error {
 	return err
 }
 
+// ActivateLegacyRoles implements spec.Operator.
+func (o realOperator) ActivateLegacyRoles(of id.DatabaseID, on bool) error {
+	word := "deactivate"
+	if on {
+		word = "activate"
+	}
+	_, err := o.admin("legacy-roles", word, "--database", string(of))
+	return err
+}
+
 // SetCredentialValidity implements spec.Operator.
 func (o realOperator) SetCredentialValidity(a spec.Account, d time.Duration) error {
 	_, err := o.admin("account", "set", "--account", string(a.ID), "--credential-validity", d.String())
@@ -157,8 +180,8 @@ func (o realOperator) SetCredentialValidity(a spec.Account, d time.Duration) err
 
 // AddDeadServer implements spec.Operator. Nothing listens on the port of its agent.
 func (o realOperator) AddDeadServer() (retire func() error, err error) {
-	made, err := o.admin("server", "add", "--name", rand.Text(), "--agent-url", "https://127.0.0.1:1", "--public-host", "dead.test",
-		"--capacity", "1000000", "--connections", "0")
+	made, err := o.admin("server", "add", "--unchecked", "--name", rand.Text(), "--agent-url", "https://127.0.0.1:1",
+		"--public-host", "dead.test", "--capacity", "1000000", "--connections", "0")
 	return func() error {
 		_, err := o.admin("server", "disable", "--server", fmt.Sprint(made["serverId"]))
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -26,6 +27,7 @@ import (
 	"github.com/pgherd/pgherd/fakes/inbox"
 	"github.com/pgherd/pgherd/fakes/mailbox"
 	"github.com/pgherd/pgherd/fakes/memstore"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // The limits of every world: low for changes, so that a scenario can exhaust them, and high for the rest.
@@ -79,7 +81,7 @@ func newService(t testing.TB) *service {
 		s.hosts = append(s.hosts, cp)
 	}
 	for _, feature := range []string{
-		"additional-roles", "extension-catalog", "restore", "clone", "delete", "deleted-recovery", "preview-recovery",
+		"additional-roles", "extension-catalog", "restore", "clone", "delete", "deleted-recovery", "preview-recovery", "legacy-roles",
 	} {
 		if err := s.hosts[0].Operator.SetFeature(context.Background(), feature, true); err != nil {
 			t.Fatal(err)
@@ -101,7 +103,7 @@ func newService(t testing.TB) *service {
 func (s *service) register(t testing.TB) server.Server {
 	t.Helper()
 	registered, err := s.hosts[0].Operator.AddServer(context.Background(), operator.NewServer{
-		Name: "main", AgentURL: "https://agent.test:8090", Secret: "a secret of the agent", PublicHost: "db.test",
+		Name: "main", AgentURL: "https://agent.test:8090", Secret: agentSecret, PublicHost: "db.test",
 		PublicPort: 6432, Capacity: 1000,
 	})
 	if err != nil {
@@ -127,6 +129,18 @@ func (s *service) pass(d time.Duration) {
 	s.clock.Advance(d)
 	s.batch.turn()
 	time.Sleep(time.Millisecond)
+}
+
+// hasten makes every open operation due.
+func (s *service) hasten() error {
+	open := ports.OperationFilter{Statuses: []operation.Status{operation.Queued, operation.Running}}
+	return s.store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		found, err := tx.Operations().Find(ctx, open, ports.Page{Limit: 100})
+		for _, o := range found {
+			err = errors.Join(err, tx.Operations().Hasten(ctx, o.ID, s.clock.Now()))
+		}
+		return err
+	})
 }
 
 // errHeld hides the progress of a backup from the worker, which keeps asking.
@@ -201,3 +215,6 @@ func (b *fakeBatch) turn() {
 		_ = b.host.Rounds.Once(context.Background()) // an agent that is gone shows in what the scenario looks at
 	}
 }
+
+// agentSecret is what the servers' agents would take.
+const agentSecret = "0f3c5e79a1b2d4e68f7091a3b5c7d9e2"

@@ -56,6 +56,9 @@ func StackFiles() (metadataURL, keyringFile string) {
 	return theStack.real.MetadataURL(), theStack.real.KeyringFile()
 }
 
+// StackCAFile has the authority that the pooler of Stack shows a certificate of.
+func StackCAFile() string { return theStack.real.CAFile() }
+
 // StopStack ends the world of real processes, if there is one. The error says what the doctor has found in it, what did not stop,
 // or which log holds a secret.
 func StopStack() error {

@@ -24,6 +24,11 @@ func successors(s state) []state {
 	if !s.calm() {
 		next = append(next, s.goneOn())
 	}
+	if s.overlay.status == overlayReserved {
+		after := s
+		after.overlay.status = overlayActive
+		next = append(next, after)
+	}
 	for i := int8(1); i <= s.made; i++ {
 		if after, steps := s.setUpFurther(i); steps {
 			next = append(next, after)
@@ -77,17 +82,22 @@ func (s state) committed() state {
 	return s
 }
 
-// setUpFurther takes a role that is being made one step further. It does not while it is being removed.
+// setUpFurther takes a role that is being made one step further. It does not while it is being removed. With a single login, each
+// step is begun by a request of its own, and the last waits for the owner's CONNECT.
 func (s state) setUpFurther(ordinal int8) (state, bool) {
 	r := s.role(ordinal)
 	if s.pending.ordinal == ordinal {
 		return s, false
 	}
-	switch r.status {
-	case role.Reserved:
+	switch {
+	case r.status == role.Reserved && (!s.legacy || r.preparing):
 		r.status = role.SQLReady
-	case role.SQLReady:
+	case r.status == role.SQLReady && !s.legacy:
 		r.status, r.letsIn = role.Ready, r.generation
+	case r.status == role.SQLReady && r.letsIn != 0: // what the server has done, the store learns
+		r.status = role.Ready
+	case r.status == role.SQLReady && r.admitting && !r.shutOut && s.database != stopped:
+		r.letsIn = r.generation
 	default:
 		return s, false
 	}

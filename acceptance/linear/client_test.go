@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/core/controlplane/roles"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -21,6 +22,7 @@ type crowd struct {
 
 	mu        sync.Mutex
 	roles     []id.RoleID
+	usernames map[id.RoleID]string
 	changes   []knownChange
 	passwords []knownPassword
 	sessions  []openSession
@@ -48,13 +50,22 @@ type client struct {
 // run makes a history: clients at work for some calls each, then one look at how everything has ended.
 func run(t *testing.T, seed uint64, s setting, clients, calls int) *history {
 	t.Helper()
-	c := &crowd{world: newWorld(t, seed, s), history: newHistory()}
+	c := &crowd{world: newWorld(t, seed, s), history: newHistory(s.legacy)}
 	last := &client{c, clients, rand.New(rand.NewPCG(seed, 3))}
-	last.begin()
+	if s.legacy {
+		last.beginLegacy(seed)
+	} else {
+		last.begin()
+	}
 	if !s.calm {
 		c.network.worsen()
 	}
 	stop := c.background()
+	operator, runs := &client{c, clients + 1, rand.New(rand.NewPCG(seed, 4))}, true
+	if s.legacy {
+		operator.backUp()
+		runs = seed%4 > 0 || operator.disturbs(operator.lifecycle(database.Stop))
+	}
 	var working sync.WaitGroup
 	for number := range clients {
 		one := &client{c, number, rand.New(rand.NewPCG(seed, uint64(10+number)))}
@@ -63,6 +74,9 @@ func run(t *testing.T, seed uint64, s setting, clients, calls int) *history {
 				one.act()
 			}
 		})
+	}
+	if s.legacy {
+		operator.disturb(&working, runs)
 	}
 	working.Wait()
 	stop()
@@ -101,13 +115,16 @@ func (c *client) lookBack() {
 // act makes one call.
 func (c *client) act() {
 	roll := c.dice.IntN(100)
-	of, _ := pick(c, &c.crowd.roles)
+	if c.history.legacy && c.actLegacy() {
+		return
+	}
+	of, _ := c.pickRole()
 	change, anyChange := pick(c, &c.changes)
 	password, anyPassword := pick(c, &c.passwords)
 	session, anySession := pick(c, &c.sessions)
 	switch {
 	case roll < 8:
-		key, name := c.dice.IntN(5), c.dice.IntN(6)
+		key, name := c.dice.IntN(c.createKeys()), c.dice.IntN(6)
 		c.onceOrTwice(func(p *plane) { c.createFrom(p, key, name) })
 	case roll < 24:
 		key := c.dice.IntN(changeKeys)
@@ -117,7 +134,7 @@ func (c *client) act() {
 		c.onceOrTwice(func(p *plane) { c.change(p, of, role.Revocation, key) })
 	case roll < 35:
 		c.delete(of)
-	case roll < 38:
+	case roll < 38 && !c.history.legacy:
 		c.remove(of)
 	case roll < 54:
 		c.reveal(of)
@@ -125,7 +142,7 @@ func (c *client) act() {
 		c.prepare(of)
 	case roll < 61:
 		c.admit(of)
-	case roll < 64:
+	case roll < 64 && !c.history.legacy:
 		c.rename(of)
 	case roll < 72 && anyChange:
 		c.read(change, c.dice.IntN(2) == 0)
@@ -181,6 +198,17 @@ func know[T comparable](c *crowd, list *[]T, v T) {
 	*list = append(*list, v)
 }
 
+// pickRole draws a role. With a single login most are soon removed, to make room, so it mostly is one of the last that were made.
+func (c *client) pickRole() (of id.RoleID, found bool) {
+	if !c.history.legacy || c.dice.IntN(4) == 0 {
+		return pick(c, &c.crowd.roles)
+	}
+	c.crowd.mu.Lock()
+	last := c.crowd.roles[max(0, len(c.crowd.roles)-2):]
+	c.crowd.mu.Unlock()
+	return pick(c, &last)
+}
+
 // createFrom asks for a role with one of a few keys and bodies.
 func (c *client) createFrom(p *plane, key, name int) {
 	q := role.Request{
@@ -194,7 +222,7 @@ func (c *client) createFrom(p *plane, key, name int) {
 	c.call(c.number, func() []fact {
 		state, err := p.roles.Create(c.ctx, c.reach(p), q)
 		if err == nil {
-			know(c.crowd, &c.crowd.roles, state.ID)
+			c.knowRole(state)
 		}
 		return c.createFacts(f, state, err)
 	})
@@ -209,7 +237,9 @@ func (c *client) createFacts(f fact, state roles.State, err error) []fact {
 		return []fact{begun, end}
 	case fault.Has(err, fault.AgentError):
 		return []fact{begun}
-	case fault.Has(err, fault.ManagedRoleConflict), fault.Has(err, fault.RoleNotFound):
+	case c.history.legacy && fault.Has(err, c.conflict):
+		return []fact{refused}
+	case fault.Has(err, c.conflict), fault.Has(err, fault.RoleNotFound):
 		// A set-up that a removal has overtaken is refused too, although it was begun.
 		begun.is, refused.yes = createTried, true
 		return []fact{begun, refused}
@@ -230,7 +260,7 @@ func (c *client) about(of id.RoleID, is event) fact {
 // asked tells nothing.
 func (c *client) refusal(of id.RoleID, conflict event, err error) []fact {
 	switch fault.CodeOf(err) {
-	case fault.ManagedRoleConflict:
+	case c.conflict:
 		return []fact{c.about(of, conflict)}
 	case fault.RoleNotFound:
 		return []fact{c.about(of, gone)}
@@ -244,7 +274,7 @@ func (c *client) prepare(of id.RoleID) {
 	p := c.plane()
 	c.call(c.number, func() []fact {
 		state, err := p.roles.Prepare(c.ctx, c.reach(p), of)
-		return c.setUpFacts(of, prepareBegun, prepareNo, state, err)
+		return c.setUpFacts(of, setUpEvents{prepareBegun, prepareTried, prepareNo}, state, err)
 	})
 }
 
@@ -252,15 +282,23 @@ func (c *client) admit(of id.RoleID) {
 	p := c.plane()
 	c.call(c.number, func() []fact {
 		state, err := p.roles.Admit(c.ctx, c.reach(p), of)
-		return c.setUpFacts(of, admitBegun, admitNo, state, err)
+		return c.setUpFacts(of, setUpEvents{admitBegun, admitTried, admitNo}, state, err)
 	})
 }
 
-func (c *client) setUpFacts(of id.RoleID, begun, no event, state roles.State, err error) []fact {
-	if err != nil {
-		return c.refusal(of, no, err)
+// setUpEvents are a step of a set-up that was begun, that may have been, and that was refused.
+type setUpEvents struct{ begun, tried, no event }
+
+func (c *client) setUpFacts(of id.RoleID, is setUpEvents, state roles.State, err error) []fact {
+	switch {
+	case err == nil:
+		return []fact{c.about(of, is.begun), {is: seen, shown: c.shown(state)}}
+	case fault.Has(err, fault.ConnectGrantRequired) && c.history.legacy:
+		return []fact{c.about(of, is.begun), c.about(of, grantMissing)}
+	case c.history.legacy: // somebody else may have overtaken it
+		return append([]fact{c.about(of, is.tried)}, c.refusal(of, is.no, err)...)
 	}
-	return []fact{c.about(of, begun), {is: seen, shown: c.shown(state)}}
+	return c.refusal(of, is.no, err)
 }
 
 func (c *client) rename(of id.RoleID) {
@@ -291,7 +329,7 @@ func (c *client) list(revoked bool) {
 			f.is = listedAll
 		}
 		for _, state := range states {
-			know(c.crowd, &c.crowd.roles, state.ID)
+			c.knowRole(state)
 			one := c.shown(state)
 			one.set = 0 // read before the roles
 			f.list = append(f.list, one)

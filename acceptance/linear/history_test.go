@@ -17,6 +17,7 @@ import (
 
 // history is what clients saw of one database. It is safe for concurrent use.
 type history struct {
+	legacy bool // of a database with a single login
 	moment atomic.Int64
 
 	mu         sync.Mutex
@@ -24,7 +25,9 @@ type history struct {
 	numbers    map[string]map[string]int8
 }
 
-func newHistory() *history { return &history{numbers: map[string]map[string]int8{}} }
+func newHistory(legacy bool) *history {
+	return &history{legacy: legacy, numbers: map[string]map[string]int8{}}
+}
 
 // call records what a client learns from one call.
 func (h *history) call(client int, do func() []fact) {
@@ -68,7 +71,7 @@ func (h *history) shown(r roles.State) shown {
 const patience = time.Minute
 
 func (h *history) check() porcupine.CheckResult {
-	return porcupine.CheckOperationsTimeout(model(), h.possible(), patience)
+	return porcupine.CheckOperationsTimeout(model(h.legacy), h.possible(), patience)
 }
 
 // possible leaves out what cannot have been: creates that were refused and may have been begun all the same, where nobody has
@@ -114,7 +117,7 @@ func (h *history) String() string {
 	for _, o := range sorted {
 		fmt.Fprintf(&b, "%4d-%-4d client %d: %s\n", o.Call, o.Return, o.ClientId, o.Input)
 	}
-	_, info := porcupine.CheckOperationsVerbose(model(), sorted, patience)
+	_, info := porcupine.CheckOperationsVerbose(model(h.legacy), sorted, patience)
 	for _, partial := range info.PartialLinearizationsOperations() {
 		explained := map[string]bool{}
 		longest := slices.MaxFunc(append(partial, nil), func(a, b []porcupine.Operation) int { return cmp.Compare(len(a), len(b)) })

@@ -94,6 +94,18 @@ const (
 	removeNo      event = "remove refused"
 	removeKept    event = "remove kept by dependencies"
 	depends       event = "depends"
+	optInBegun    event = "opt-in begun"
+	optInNo       event = "opt-in refused"
+	optedIn       event = "opted in"
+	prepareTried  event = "prepare perhaps begun"
+	admitTried    event = "admit perhaps begun"
+	grantMissing  event = "admit refused for want of CONNECT"
+	reconciled    event = "reconciled"
+	connects      event = "owner decides about CONNECT"
+	held          event = "session is open"
+	disturbed     event = "operation begun"
+	restored      event = "restore begun"
+	rested        event = "operation ended"
 	gone          event = "gone"
 	listed        event = "listed"
 	listedAll     event = "listed with revoked ones"
@@ -104,9 +116,9 @@ const (
 var hashSeed = maphash.MakeSeed()
 
 // model is the sequential specification, of which the background is the nondeterministic part.
-func model() porcupine.Model {
+func model(legacy bool) porcupine.Model {
 	m := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{state{}} },
+		Init: func() []any { return []any{state{legacy: legacy}} },
 		Step: func(from, input, _ any) (next []any) {
 			f := input.(fact)
 			for _, s := range reachable(from.(state)) {
@@ -123,14 +135,21 @@ func model() porcupine.Model {
 
 // step returns the states in which a fact may leave the model; none where it cannot be true.
 func step(s state, f fact) []state {
-	if f.is == createTried {
-		return append(only(s, true), steps[createBegun](s, f)...)
+	if begun, is := perhaps[f.is]; is {
+		return append(only(s, true), steps[begun](s, f)...)
 	}
-	if rule, known := steps[f.is]; known {
-		return rule(s, f)
+	rule, known := steps[f.is]
+	if !known {
+		rule, known = legacySteps[f.is]
 	}
-	return nil
+	if !known {
+		return nil
+	}
+	return rule(s, f)
 }
+
+// perhaps are the events that may have been another one, or nothing.
+var perhaps = map[event]event{createTried: createBegun, prepareTried: prepareBegun, admitTried: admitBegun}
 
 func only(s state, when bool) []state {
 	if when {

@@ -96,7 +96,7 @@ func (c *client) removalFacts(
 ) []fact {
 	f := c.about(of, ends.done)
 	switch {
-	case fault.Has(err, fault.ManagedRoleConflict):
+	case fault.Has(err, c.conflict):
 		f.is = ends.refused
 	case fault.Has(err, fault.RoleDependencies):
 		f.is = ends.kept
@@ -134,7 +134,8 @@ func (c *client) depend(p knownPassword, on bool) {
 		change := c.server.DropDependencies
 		if on {
 			change = func(username string) bool {
-				return c.server.AddDependency(username, role.Dependency{Kind: role.GrantDependency, ObjectType: "table", Name: "t"})
+				kind := []role.DependencyKind{role.GrantDependency, role.OtherDependency}[c.dice.IntN(2)] // the second: default privileges
+				return c.server.AddDependency(username, role.Dependency{Kind: kind, ObjectType: "table", Name: "t"})
 			}
 		}
 		if !change(p.username) {
@@ -147,6 +148,13 @@ func (c *client) depend(p knownPassword, on bool) {
 // look sees whether a session is still open: as long as its password gets in, no longer.
 func (c *client) look(s openSession) {
 	c.call(c.number, func() []fact {
-		return []fact{{is: knocked, password: c.history.number("password", s.with.text), yes: s.Alive()}}
+		f := fact{is: knocked, password: c.history.number("password", s.with.text), yes: s.Alive()}
+		if c.history.legacy { // an operation ends sessions, too
+			if !f.yes {
+				return nil
+			}
+			f.is, f.yes = held, false
+		}
+		return []fact{f}
 	})
 }

@@ -13,6 +13,9 @@ const (
 // the names of statuses and kinds. It is comparable. Names, keys, IDs and passwords are numbers that the history gave them; 0 is
 // none.
 type state struct {
+	legacy     bool // the database has a single login
+	overlay    overlayState
+	database   serving
 	generation int16 // of the role set: how many intents there were
 	made       int8  // roles so far; their ordinals are 1 to made
 	begun      int8  // public changes so far
@@ -28,7 +31,10 @@ type roleState struct {
 	id, key    int8
 	body, name int8 // what was asked for, and the label by now
 	generation int8 // of the credential
-	letsIn     int8 // the credential generation with which the server lets in; 0: none
+	letsIn     int8 // the credential generation with which the server lets in, if the owner lets connect; 0: none
+	shutOut    bool // the owner does not let it connect
+	preparing  bool // somebody has asked for that, and it may be under way
+	admitting  bool // the same
 	deleters   int8 // calls that are at work on its deletion
 	removers   int8 // calls that are at work on its removal only
 	eager      int8 // of both, those that have not begun a removal yet: each begins one at most
@@ -132,10 +138,11 @@ func (s *state) roleOrNil(ordinal int8) *roleState {
 	return s.role(ordinal)
 }
 
-// admitsNew: spec, rules 7-9 for create. Connection limits are small and keys few, so that the budget never matters here.
+// admitsNew: spec, rules 7-9 for create, but for the status of the database. Connection limits are small and keys few, so that
+// the budget never matters here.
 func (s *state) admitsNew(name int8) bool {
 	unfinished := s.find(func(r *roleState) bool { return r.halfMade() })
-	return s.calm() && unfinished == 0 && s.nameFree(name, 0) && s.made < maxRoles
+	return s.calm() && unfinished == 0 && s.nameFree(name, 0) && s.made < maxRoles && s.roomForRole()
 }
 
 // begin makes a change pending.

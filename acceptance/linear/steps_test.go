@@ -8,26 +8,28 @@ var steps = map[event]func(s state, f fact) []state{
 	createRefused: func(s state, f fact) []state { return only(s, s.refusesCreate(f)) },
 	created: func(s state, f fact) []state {
 		ordinal := s.byKey(f.key)
-		return only(s, ordinal != 0 && ordinal == f.shown.ordinal && s.shows(f.shown) && !s.role(ordinal).halfMade())
+		return only(s, ordinal != 0 && ordinal == f.shown.ordinal && s.shows(f.shown) && (s.legacy || !s.role(ordinal).halfMade()))
 	},
 	seen: func(s state, f fact) []state { return only(s, s.shows(f.shown)) },
 	prepareBegun: func(s state, f fact) []state {
-		r := s.roles[max(s.byID(f.shown.id), 1)-1]
-		return only(s, r.status == role.Reserved && s.calm() || r.status == role.SQLReady && !s.changing(f.shown.id))
+		r := &s.roles[max(s.byID(f.shown.id), 1)-1]
+		r.preparing = r.preparing || s.legacy
+		return only(s, r.status == role.Reserved && s.serves() || r.status == role.SQLReady && !s.changing(f.shown.id))
 	},
 	prepareNo: func(s state, f fact) []state {
 		return only(s, s.refusesSetup(f.shown.id, role.Reserved, role.SQLReady))
 	},
 	admitBegun: func(s state, f fact) []state {
-		r := s.roles[max(s.byID(f.shown.id), 1)-1]
-		return only(s, r.status == role.SQLReady && s.calm() || r.status == role.Ready)
+		r := &s.roles[max(s.byID(f.shown.id), 1)-1]
+		r.admitting = r.admitting || s.legacy
+		return only(s, r.status == role.SQLReady && s.serves() || r.status == role.Ready)
 	},
 	admitNo:  func(s state, f fact) []state { return only(s, s.refusesSetup(f.shown.id, role.SQLReady, role.Ready)) },
 	renamed:  rename,
 	renameNo: func(s state, f fact) []state { return only(s, s.refusesRename(f)) },
 	revealed: reveal,
 	revealNo: func(s state, f fact) []state {
-		return only(s, s.living(f.shown.id) && s.statusOf(f.shown.id) != role.Ready)
+		return only(s, s.living(f.shown.id) && (s.statusOf(f.shown.id) != role.Ready || s.database != serves))
 	},
 	changeBegun: beginChange,
 	changeNo:    func(s state, f fact) []state { return only(s, s.refusesChange(f)) },
@@ -67,7 +69,7 @@ var steps = map[event]func(s state, f fact) []state{
 	listedAll:     func(s state, f fact) []state { return list(s, f, true) },
 	knocked: func(s state, f fact) []state {
 		c := s.passwords[f.password]
-		return only(s, c.ordinal != 0 && (s.role(c.ordinal).letsIn == c.generation) == f.yes)
+		return only(s, c.ordinal != 0 && s.knocks(c, f.yes))
 	},
 }
 
@@ -104,21 +106,26 @@ func beginCreate(s state, f fact) []state {
 	if ordinal := s.byKey(f.key); ordinal != 0 {
 		return only(s, !s.refusesCreate(f))
 	}
-	if !s.admitsNew(f.name) {
+	if !s.admitsNew(f.name) || s.database == stopped {
 		return nil
 	}
 	s.generation++
 	s.made++
-	*s.role(s.made) = roleState{status: role.Reserved, key: f.key, body: f.body, name: f.name, generation: 1}
+	*s.role(s.made) = roleState{
+		status: role.Reserved, key: f.key, body: f.body, name: f.name, generation: 1, shutOut: s.legacy,
+	}
 	return only(s, true)
 }
 
 func (s *state) refusesCreate(f fact) bool {
 	ordinal := s.byKey(f.key)
 	if ordinal == 0 {
-		return !s.admitsNew(f.name)
+		return !s.admitsNew(f.name) || s.database != serves
 	}
 	r := s.role(ordinal)
+	if s.legacy { // each further step is a request of its own
+		return r.body != f.body || r.status == role.Removed
+	}
 	return r.body != f.body || r.status == role.Removed || r.halfMade() && !s.calm() ||
 		f.yes && (s.pending.ordinal == ordinal || r.status == role.Revoked)
 }
@@ -126,7 +133,8 @@ func (s *state) refusesCreate(f fact) bool {
 // refusesSetup: the role is neither of two statuses, or a change keeps it from going from the first to the second.
 func (s *state) refusesSetup(id int8, from, to role.Status) bool {
 	status := s.statusOf(id)
-	return s.living(id) && (status != from && status != to || status == from && !s.calm() || s.changing(id))
+	restless := !s.calm() || s.database != serves
+	return s.living(id) && (status != from && status != to || status == from && restless || s.changing(id))
 }
 
 func rename(s state, f fact) []state {
@@ -145,7 +153,7 @@ func (s *state) refusesRename(f fact) bool {
 
 // reveal: the password is that of the role's credential generation, and no other one is.
 func reveal(s state, f fact) []state {
-	if !s.shows(f.shown) || f.shown.status != role.Ready {
+	if !s.shows(f.shown) || f.shown.status != role.Ready || s.database == stopped {
 		return nil
 	}
 	is := credential{f.shown.ordinal, f.shown.generation}
@@ -163,7 +171,7 @@ func reveal(s state, f fact) []state {
 
 func beginChange(s state, f fact) []state {
 	ordinal := s.byID(f.shown.id)
-	if ordinal == 0 || s.refusesChange(f) || !s.living(f.shown.id) {
+	if ordinal == 0 || !s.admitsChange(f) || !s.living(f.shown.id) {
 		return nil
 	}
 	number := s.findChange(func(c changeState) bool { return c.key == f.key })
@@ -174,13 +182,23 @@ func beginChange(s state, f fact) []state {
 	return only(s, s.learnChange(number, f.change) && s.changes[number-1].generation == f.shown.generation)
 }
 
+// admitsChange is not refusesChange while an operation is under way: both may be.
+func (s *state) admitsChange(f fact) bool {
+	if s.database == underWay {
+		s.database = serves
+		defer func() { s.database = underWay }()
+	}
+	return !s.refusesChange(f)
+}
+
 func (s *state) refusesChange(f fact) bool {
 	if !s.living(f.shown.id) {
 		return false
 	}
 	number := s.findChange(func(c changeState) bool { return c.key == f.key })
 	if number == 0 {
-		return s.statusOf(f.shown.id) != role.Ready || !s.calm() || s.begun == maxChanges
+		return s.statusOf(f.shown.id) != role.Ready || !s.calm() || s.begun == maxChanges ||
+			s.database == underWay || s.database == stopped && f.kind == role.Rotation
 	}
 	c := s.changes[number-1]
 	return c.kind != f.kind || c.ordinal != s.byID(f.shown.id)
@@ -219,7 +237,7 @@ func endPending(s state, f fact) []state {
 
 func (s *state) refusesDelete(id int8) bool {
 	k := s.pendingOf(id)
-	return s.living(id) && !s.calm() && k != role.Revocation && k != role.Removal
+	return s.living(id) && (s.database == underWay || !s.calm() && k != role.Revocation && k != role.Removal)
 }
 
 func (s *state) refusesRemove(id int8) bool {

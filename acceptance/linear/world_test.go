@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -53,6 +54,8 @@ type setting struct {
 	// plant returns the store, the agents and the use cases that have the bug.
 	plant func(*rand.Rand, parts) parts
 	calm  bool // the network has no faults
+	// legacy: the database has a single login.
+	legacy bool
 }
 
 type parts struct {
@@ -64,27 +67,36 @@ type parts struct {
 // world is an installation with several control planes, one server and one database.
 type world struct {
 	t       *testing.T
+	seed    uint64
 	ctx     context.Context
 	clock   *fakeclock.Clock
+	store   ports.Store
 	network *network
 	server  *fakeagent.Server
 	planes  []*plane
 	rounds  *rounds.Runner
 	caller  access.Caller
 	db      databases.Created
+
+	model    role.Model
+	conflict fault.Code
 }
 
 // plane is one of the processes.
 type plane struct {
 	*controlplane.ControlPlane
-	roles useCases
+	roles useCases // of the model
 }
 
 var customer = netip.MustParseAddr("203.0.113.7")
 
 func newWorld(t *testing.T, seed uint64, s setting) *world {
 	t.Helper()
-	w := &world{t: t, ctx: t.Context(), clock: fakeclock.New()}
+	w := &world{t: t, seed: seed, ctx: t.Context(), clock: fakeclock.New(), model: role.ManagedRoles}
+	if s.legacy {
+		w.model = role.LegacyRoles
+	}
+	w.conflict = w.model.Conflict
 	dice := rand.New(rand.NewPCG(seed, 1))
 	fleet := fakeagent.New(w.clock)
 	w.network = newNetwork(fleet, seed)
@@ -97,7 +109,7 @@ func newWorld(t *testing.T, seed uint64, s setting) *world {
 	if s.plant != nil {
 		p = s.plant(dice, p)
 	}
-	w.network.Fleet = p.fleet
+	w.network.Fleet, w.store = p.fleet, p.store
 	all := controlplane.Ports{
 		Store: p.store, Admissions: admissions, Fleet: w.network, Clock: w.clock, Entropy: fakeentropy.Seeded(seed),
 		Secrets: fakebox.New(),
@@ -107,7 +119,11 @@ func newWorld(t *testing.T, seed uint64, s setting) *world {
 			DefaultSchedule: database.NoSchedule,
 			Limits:          map[ratelimit.Class]ratelimit.Limit{ratelimit.Create: {Count: 1000, Period: time.Minute}},
 		}))(t)
-		w.planes = append(w.planes, &plane{cp, p.roles(cp.Roles)})
+		one := useCases(cp.Roles)
+		if s.legacy {
+			one = cp.LegacyRoles
+		}
+		w.planes = append(w.planes, &plane{cp, p.roles(one)})
 	}
 	w.rounds = w.planes[2].Rounds
 	w.planes = w.planes[:2]
@@ -125,10 +141,13 @@ func (w *world) makeDatabase(fleet *fakeagent.Fleet) {
 	w.t.Helper()
 	first := w.planes[0]
 	machine := must(first.Operator.AddServer(w.ctx, operator.NewServer{
-		Name: "one", AgentURL: "https://agent:8090", Secret: "shared", PublicHost: "db.example.org", PublicPort: 6432, Capacity: 1000,
+		Name: "one", AgentURL: "https://agent:8090", Secret: agentSecret, PublicHost: "db.example.org",
+		PublicPort: 6432, Capacity: 1000,
 	}))(w.t)
 	w.server = fleet.Server(machine.ID)
-	ok(w.t, first.Operator.SetFeature(w.ctx, "additional-roles", true))
+	for _, feature := range []string{"additional-roles", "legacy-roles", "restore"} {
+		ok(w.t, first.Operator.SetFeature(w.ctx, feature, true))
+	}
 	owner, _, err := first.Operator.CreateAccount(w.ctx, operator.NewAccount{
 		Email: "owner@example.org", Name: "Somebody", Plan: account.Business,
 	})
@@ -139,11 +158,17 @@ func (w *world) makeDatabase(fleet *fakeagent.Fleet) {
 	ok(w.t, err)
 	attempt := access.Attempt{Key: key, Class: ratelimit.Create, Client: customer, RequestID: "request"}
 	w.caller = must(first.Access.Admit(w.ctx, attempt))(w.t).Caller
-	w.db = must(first.Databases.Create(w.ctx, w.caller, databases.CreateRequest{Name: "shop", DisplayName: "A shop"}))(w.t)
+	w.db = must(first.Databases.Create(w.ctx, w.caller, databases.CreateRequest{
+		Name: "shop", DisplayName: "A shop", RoleModel: w.model.Of,
+	}))(w.t)
+	if w.model.OwnerConnects {
+		ok(w.t, first.Operator.ActivateLegacyRoles(w.ctx, w.db.Record.ID))
+		ok(w.t, first.Operator.Enroll(w.ctx, w.db.Record.ID, rollout.All))
+	}
 }
 
 func (w *world) reach(p *plane) access.Reached {
-	return must(p.Access.Reach(w.ctx, w.caller, w.db.Record.ID, account.Configure, rollout.AdditionalRoles))(w.t)
+	return must(p.Access.Reach(w.ctx, w.caller, w.db.Record.ID, account.Configure, w.model.Gate))(w.t)
 }
 
 // background lets time pass and rounds run, until the returned function is called.
@@ -180,3 +205,6 @@ func (w *world) settle() {
 var ok = check.NoError
 
 func must[T any](v T, err error) func(testing.TB) T { return check.Must(v, err) }
+
+// agentSecret is what the servers' agents would take.
+const agentSecret = "0f3c5e79a1b2d4e68f7091a3b5c7d9e2"

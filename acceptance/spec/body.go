@@ -37,7 +37,7 @@ var badBodies = []badBody{
 var reading = []Scenario{
 	{Name: "every route with a body takes exactly what it knows", Play: func(s *Stage) {
 		ada := s.Customer("business")
-		made := ada.Creates("orders")
+		made, single := ada.Creates("orders"), ada.OptsIn(ada.CreatesSingle("single"))
 		s.OK(s.Operator.Enroll(made.ID, "all"))
 		found := 0
 		for _, route := range s.Routes {
@@ -46,13 +46,16 @@ var reading = []Scenario{
 				if route.Preview {
 					continue
 				}
-				s.refusesBadBodies(s.WithKey(ada.Account), route, string(made.ID)) // a key of its own, for the limit of each
+				of := string(route.of(made, single).ID)
+				s.refusesBadBodies(s.WithKey(ada.Account), route, of) // a key of its own, for the limit of each
 			}
 		}
 		s.That(found >= 10, "only %d routes take a body", found)
-		s.That(len(ada.SeesAll()) == 1 && ada.Sees(made.ID).Environment == nil, "a refused body had an effect")
-		roles := s.sends(Request{Method: "GET", Path: made.path("/custom-roles"), Key: ada.Key.Text})
-		s.That(string(roles.Body) == `{"roles":[]}`, "the roles are %d %s", roles.Status, roles.Body)
+		s.That(len(ada.SeesAll()) == 2 && ada.Sees(made.ID).Environment == nil, "a refused body had an effect")
+		for _, path := range []string{made.path("/custom-roles"), single.path("/legacy-roles")} {
+			roles := s.sends(Request{Method: "GET", Path: path, Key: ada.Key.Text})
+			s.That(string(roles.Body) == `{"roles":[]}`, "the roles are %d %s", roles.Status, roles.Body)
+		}
 	}},
 	{Name: "every route of previews with a body takes exactly what it knows", Play: func(s *Stage) {
 		ci := s.Pipeline(s.Customer("business"))
@@ -72,17 +75,26 @@ var reading = []Scenario{
 	}},
 	{Name: "a route without a body takes none", Play: func(s *Stage) {
 		ada, made := s.Owner()
+		single := ada.CreatesSingle("single")
 		s.OK(s.Operator.Enroll(made.ID, "all"))
 		for _, route := range s.Routes {
 			if route.Body != nil || route.Stream || route.Method == "GET" || route.Target != "database" {
 				continue
 			}
-			r := s.request(route, string(made.ID), nobodysID, ada.Key.Text)
+			r := s.request(route, string(route.of(made, single).ID), nobodysID, ada.Key.Text)
 			r.Header, r.Body = jsonHeader, []byte(`{}`)
 			s.Refused(s.sends(r).refusal(), "VALIDATION_ERROR")
 		}
 		s.That(len(ada.ListsBackups(made.ID)) == 0, "a refused body had an effect")
 	}},
+}
+
+// of is the one of two databases that the route is about.
+func (r Route) of(managed, single Created) Created {
+	if r.legacy() {
+		return single
+	}
+	return managed
 }
 
 func (s *Stage) refusesBadBodies(c *Customer, route Route, id string) {

@@ -21,6 +21,49 @@ var ctx = context.Background()
 type Client struct {
 	*apiclient.Client
 	URL string // of the host
+	// Roles are the calls about additional roles, of the model that the story is about.
+	Roles RoleCalls
+}
+
+// RoleCalls are the calls that additional roles of both models have.
+type RoleCalls interface {
+	List(ctx context.Context, database id.DatabaseID, opts ...apiclient.Option) ([]wire.ListedRole, error)
+	ListAll(ctx context.Context, database id.DatabaseID, opts ...apiclient.Option) ([]wire.ListedRole, error)
+	Create(ctx context.Context, database id.DatabaseID, b wire.CreateRole, opts ...apiclient.Option) (wire.Role, error)
+	Prepare(ctx context.Context, database id.DatabaseID, role id.RoleID, opts ...apiclient.Option) (wire.RoleSetup, error)
+	Admit(ctx context.Context, database id.DatabaseID, role id.RoleID, opts ...apiclient.Option) (wire.RoleSetup, error)
+	Reveal(ctx context.Context, database id.DatabaseID, role id.RoleID, opts ...apiclient.Option) (wire.RevealedRole, error)
+	Change(
+		ctx context.Context, database id.DatabaseID, role id.RoleID, b wire.ChangeRole, opts ...apiclient.Option,
+	) (wire.RoleChange, error)
+	GetChange(
+		ctx context.Context, database id.DatabaseID, role id.RoleID, change id.OperationID, opts ...apiclient.Option,
+	) (wire.RoleChange, error)
+	ContinueChange(
+		ctx context.Context, database id.DatabaseID, role id.RoleID, change id.OperationID, b wire.Disconnect, opts ...apiclient.Option,
+	) (wire.RoleChange, error)
+	Delete(
+		ctx context.Context, database id.DatabaseID, role id.RoleID, b wire.DeleteRole, opts ...apiclient.Option,
+	) (wire.RoleRemoval, error)
+	Remove(ctx context.Context, database id.DatabaseID, role id.RoleID, opts ...apiclient.Option) (wire.RoleRemoval, error)
+}
+
+// LegacyCalls are those about the roles of databases with a single login. Their one removal revokes, too.
+type LegacyCalls struct{ apiclient.LegacyRoles }
+
+// Prepare implements RoleCalls.
+func (l LegacyCalls) Prepare(
+	ctx context.Context, database id.DatabaseID, role id.RoleID, opts ...apiclient.Option,
+) (wire.RoleSetup, error) {
+	prepared, err := l.LegacyRoles.Prepare(ctx, database, role, opts...)
+	return prepared.RoleSetup, err
+}
+
+// Delete implements RoleCalls.
+func (l LegacyCalls) Delete(
+	ctx context.Context, database id.DatabaseID, role id.RoleID, _ wire.DeleteRole, opts ...apiclient.Option,
+) (wire.RoleRemoval, error) {
+	return l.Remove(ctx, database, role, opts...)
 }
 
 // optional is a member of a request that an empty text leaves out.
@@ -41,7 +84,10 @@ type NewDatabase struct {
 }
 
 // Created is a new database.
-type Created struct{ wire.CreatedDatabase }
+type Created struct {
+	wire.CreatedDatabase
+	Model database.RoleModel // that was asked for
+}
 
 // Login is how the owner of the database logs in.
 func (c Created) Login() Login {
@@ -57,7 +103,7 @@ func (c Client) CreateDatabase(n NewDatabase) (Created, error) {
 		Name: n.Name, DisplayName: n.DisplayName, RoleModel: optional(n.RoleModel), Environment: optional(n.Environment),
 		ScheduledBackup: optional(n.ScheduledBackup),
 	}, apiclient.IdempotencyKey(n.IdempotencyKey))
-	return Created{made}, err
+	return Created{made, n.RoleModel}, err
 }
 
 // SetEnvironment changes the environment label; nil removes it.
@@ -130,7 +176,7 @@ func (c Client) CreateRole(of id.DatabaseID, n NewRole) (wire.Role, error) {
 
 // RenameRole changes the display name of a role.
 func (c Client) RenameRole(of id.DatabaseID, one id.RoleID, name string) (wire.RoleLabel, error) {
-	return c.Roles.Rename(ctx, of, one, wire.RenameRole{DisplayName: name})
+	return c.Client.Roles.Rename(ctx, of, one, wire.RenameRole{DisplayName: name})
 }
 
 // DeleteRole revokes a role where needed, and removes it.

@@ -11,13 +11,13 @@ import (
 
 // cloning are clones that are made.
 var cloning = []Scenario{
-	{Name: "a clone holds what its source holds, for logins of its own", Needs: []Ability{Restoring}, Play: func(s *Stage) {
+	{Name: "a clone has what its source has, for logins of its own", Both: true, Needs: []Ability{Restoring}, Play: func(s *Stage) {
 		ada, made := s.Clonable()
 		session := s.Connects(made.Login())
 		s.OK(session.Write("kept"))
 		role, theirs := ada.AddsLogin(made, "Reports", "read_only")
 		asked := must(ada.Clone(made, NewClone{Name: s.Name("copy")}))(s)
-		o, copied := asked.Operation, Created{asked.Database}
+		o, copied := asked.Operation, Created{CreatedDatabase: asked.Database}
 		s.That(o.Type == "clone" && o.DatabaseID == made.ID && !o.Status.Final() && copied.Status == "creating" &&
 			copied.Password != "" && copied.Password != made.Password && copied.Environment == nil, "it began as %+v", asked)
 		done := ada.Follows(o)
@@ -32,6 +32,12 @@ var cloning = []Scenario{
 		s.Connects(ada.Reveals(made, role).Login())
 		theirs.Database = copied.Login().Database
 		s.ShutOut(theirs)
+		if s.legacy { // a clone has neither its source's overlay nor the activation
+			s.Refused(refusal(ada.LegacyRoles.OptIn(ctx, copied.ID)), "FEATURE_NOT_AVAILABLE")
+			s.activates(copied, true)
+			s.Refused(refusal(ada.CreateRole(copied.ID, asksRole("Reports", 1))), "LEGACY_ROLE_CONFLICT")
+			ada.OptsIn(copied)
+		}
 		ada.AddsLogin(copied, "Reports", "read_only")
 	}},
 	{Name: "a clone from a backup holds what that holds", Needs: []Ability{Restoring}, Play: func(s *Stage) {
@@ -79,7 +85,7 @@ var cloning = []Scenario{
 			other.Name = s.Name("other")
 			s.Refused(refusal(ada.Clone(made, other)), "DATABASE_STATE_CONFLICT")
 			ada.Follows(first.Operation)
-			copied := Created{first.Database}
+			copied := Created{CreatedDatabase: first.Database}
 			s.OK(s.OnServer.SetPassword(copied.Login(), "chosen by the owner"))
 			again = must(ada.Clone(made, ask))(s)
 			s.That(again.Database.Password == "" && again.Database.ConnectionString == "", "the replay tells the old password")
@@ -163,7 +169,7 @@ func (c *Customer) Clones(of Created, n NewClone) Created {
 	asked := must(c.Clone(of, n))(c.stage)
 	done := c.Follows(asked.Operation)
 	c.stage.That(done.Status == "succeeded", "it is %+v: %+v", done, done.Error)
-	return Created{asked.Database}
+	return Created{CreatedDatabase: asked.Database}
 }
 
 // Clonable is an owner with a database that is enrolled for clones.

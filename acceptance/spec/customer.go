@@ -38,12 +38,26 @@ func (s *Stage) Owner() (*Customer, Created) {
 func (s *Stage) WithKey(a Account, databases ...id.DatabaseID) *Customer {
 	s.Helper()
 	key := must(s.Operator.NewKey(a, databases...))(s)
-	return &Customer{Client: s.Hosts[0](key.Text), Account: a, Key: key, stage: s}
+	c := &Customer{Account: a, Key: key, stage: s}
+	c.Client = c.on(0)
+	return c
 }
 
-// Creates makes a managed database with a name of its own.
+// on is the customer's client of the nth API host.
+func (c *Customer) on(n int) Client {
+	client := c.stage.Hosts[n%len(c.stage.Hosts)](c.Key.Text)
+	if c.stage.legacy {
+		client.Roles = LegacyCalls{client.LegacyRoles}
+	}
+	return client
+}
+
+// Creates makes a database with a name of its own, of the model that the story is about.
 func (c *Customer) Creates(word string) Created {
 	c.stage.Helper()
+	if c.stage.legacy {
+		return c.OptsIn(c.CreatesSingle(word))
+	}
 	return c.CreatesAs(NewDatabase{Name: c.stage.Name(word), DisplayName: word})
 }
 

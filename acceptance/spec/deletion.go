@@ -18,7 +18,7 @@ import (
 
 // deleting is about databases that are deleted and come back.
 var deleting = []Scenario{
-	{Name: "a deleted database is gone, and comes back as it was", Needs: []Ability{Restoring}, Play: func(s *Stage) {
+	{Name: "a deleted database is gone, and comes back as it was", Both: true, Needs: []Ability{Restoring}, Play: func(s *Stage) {
 		ada, made := s.Deletable()
 		session := s.Connects(made.Login())
 		s.OK(session.Write("kept"))

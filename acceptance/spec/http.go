@@ -100,6 +100,10 @@ var talkingHTTP = []Scenario{
 			strings.HasPrefix(answer.Header.Get("Content-Disposition"), "attachment") &&
 			strings.Contains(answer.Header.Get("Content-Disposition"), string(backup)) &&
 			answer.number(s, "Content-Length") == len(answer.Body), "%d %v", answer.Status, answer.Header)
+		rest := s.sends(Request{Method: "GET", Path: path, Key: ada.Key.Text, Header: map[string]string{
+			"Range": "bytes=10-", "If-Range": answer.Header.Get("ETag"),
+		}})
+		s.That(rest.Status == 206 && string(rest.Body) == string(answer.Body[10:]), "after 10 bytes: %d %v", rest.Status, rest.Header)
 	}},
 	{Name: "what holds a password is not cached", Play: func(s *Stage) {
 		ada := s.Customer("pro")

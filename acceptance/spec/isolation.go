@@ -37,6 +37,7 @@ var isolating = []Scenario{
 				"database": string(home.ID), "{roleId}": string(mallory.AddsRole(home, "Reports", "custom").RoleID),
 				"webhook": string(mallory.Hooks(quietURL, home.ID).ID),
 			}
+			mallory.fillsSingle(mallory.OptsIn(mallory.CreatesSingle("single")), own)
 			s.OK(s.Operator.Enroll(home.ID, "all"))
 			for _, route := range s.targeted() {
 				parameters, key := route.parameters(), s.WithKey(mallory.Account).Key.Text // one a route, for the limit of each
@@ -53,8 +54,8 @@ var isolating = []Scenario{
 		ada := s.Customer("pro")
 		inside, outside := ada.Creates("inside"), ada.Creates("outside")
 		work := ada.Follows(ada.BacksUp(outside.ID))
-		selected := s.WithKey(ada.Account, inside.ID)
 		for _, route := range s.keyed() {
+			selected := s.WithKey(ada.Account, inside.ID) // one a route, for the limit of each
 			id := string(outside.ID)
 			if route.Target == "operation" {
 				id = string(work.ID)
@@ -104,8 +105,19 @@ func (r Route) parameters() (names []string) {
 			names = append(names, found)
 		}
 	}
+	if r.legacy() {
+		for i, name := range names {
+			names[i] = legacyOf(name)
+		}
+	}
 	return names
 }
+
+// legacy says that the route is about a database with a single login, and not about a managed one.
+func (r Route) legacy() bool { return strings.Contains(r.Path, "/legacy-roles") }
+
+// legacyOf names what is of a database with a single login.
+func legacyOf(parameter string) string { return "legacy " + parameter }
 
 var parameter = regexp.MustCompile(`\{\w+\}`)
 
@@ -113,7 +125,8 @@ var parameter = regexp.MustCompile(`\{\w+\}`)
 var nobodys = map[string]string{
 	"database": nobodysID, "operation": nobodysID, "webhook": nobodysID, "{entryId}": nobodysID, "{deliveryId}": nobodysID,
 	"{roleId}": nobodysID, "{operationId}": nobodysID, "{membershipId}": nobodysID, "{invitationId}": nobodysID,
-	"{uploadId}":          nobodysID,
+	"{uploadId}":         nobodysID,
+	legacyOf("database"): nobodysID, legacyOf("{roleId}"): nobodysID, legacyOf("{operationId}"): nobodysID,
 	"extension operation": nobodysID, "restore operation": nobodysID, "{filename}": "20260101_000000.sql.gz",
 }
 
@@ -127,6 +140,7 @@ func (c *Customer) makesOneOfEach() map[string]string {
 	if c.stage.Receivers != nil {
 		url = c.stage.receiver()
 	}
+	c.fillsSingle(c.OptsIn(c.CreatesSingle("single")), has)
 	hook := c.Hooks(url, made.ID).ID
 	has["webhook"] = string(hook)
 	if c.stage.Receivers != nil {
@@ -154,6 +168,19 @@ func (c *Customer) fills(made Created) map[string]string {
 	restores := c.Reserves(made, backup.Filename(has["{filename}"]), "restore-1")
 	has["restore operation"] = string(must(c.Operations.Cancel(ctx, restores.ID))(c.stage).Operation.ID)
 	return has
+}
+
+// fillsSingle makes a role of a database with a single login, and adds the IDs.
+func (c *Customer) fillsSingle(made Created, has map[string]string) {
+	c.stage.Helper()
+	s := *c.stage
+	s.legacy = true
+	owner := *c
+	owner.stage = &s
+	owner.Client = owner.on(0)
+	role := owner.AddsRole(made, "Reports", "custom")
+	has[legacyOf("database")], has[legacyOf("{roleId}")] = string(made.ID), string(role.RoleID)
+	has[legacyOf("{operationId}")] = string(owner.Rotates(made, role, "rotate-1").OperationID)
 }
 
 // named are the values of parameters.

@@ -191,7 +191,7 @@ var endingPreviews = []Scenario{
 			s.That(p.ExpiresAt.After(began.Add(23*time.Hour)), "it ends at %s", p.ExpiresAt)
 		}
 		s.Connects(loginOf(made))
-		s.hasNotes(ada, Created{wire.CreatedDatabase{Database: ada.Sees(of)}}, "kept")
+		s.hasNotes(ada, Created{CreatedDatabase: wire.CreatedDatabase{Database: ada.Sees(of)}}, "kept")
 		must(ci.Previews.Extend(ctx, of, wire.ExtendPreview{TTLHours: 72}))(s)
 	}},
 	{Name: "what is asked for while a backup runs is done afterwards", Play: func(s *Stage) {

@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"slices"
+
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/backup"
 )
@@ -41,6 +43,51 @@ var restoringPlain = []Scenario{
 		s.Refused(start(managed, none, disconnect), "BACKUP_NOT_FOUND")
 	}},
 }
+
+// restoringRoles are restores of databases that have additional roles.
+var restoringRoles = overSingleLogins([]Scenario{
+	{Name: "roles outlive a restore from a backup or a dump, and it waits until none is being made", Needs: []Ability{Restoring},
+		Play: func(s *Stage) {
+			ada, made := s.Owner()
+			s.OK(s.Operator.Enroll(made.ID, "restore"))
+			s.OK(s.Operator.Enroll(made.ID, "restore-upload"))
+			session := s.Connects(made.Login())
+			s.OK(session.Write("kept"))
+			_, login := ada.AddsLogin(made, "Reports", "read_only")
+			revoked := ada.AddsRole(made, "Old", "custom")
+			ada.Revokes(made, revoked)
+			file := ada.FinishesBackup(made.ID)
+			s.OK(session.Write("lost"))
+			u := ada.Uploads(made.ID, ada.dumpOf("brought"))
+
+			half := must(ada.CreateRole(made.ID, asksRole("half", 1)))(s)
+			for range 2 {
+				s.Refused(refusal(ada.Restores.Start(ctx, made.ID, file, disconnect)), "LEGACY_ROLE_CONFLICT")
+				s.Refused(refusal(ada.Restores.CompleteUpload(ctx, made.ID, completing(u))), "LEGACY_ROLE_CONFLICT")
+				ada.Prepares(made, half)
+			}
+			ada.Deletes(made, half)
+			before := ada.ListsRoles(made)
+			for _, restore := range []struct {
+				do   func() wire.Operation
+				note string
+			}{
+				{func() wire.Operation { return ada.RestoresPlain(made, file) }, "kept"},
+				{func() wire.Operation { return ada.Completes(made.ID, u) }, "brought"},
+			} {
+				sessions := s.bothIn(login)
+				done := restore.do()
+				s.That(done.Status == "succeeded", "it ended as %+v: %+v", done, done.Error)
+				s.Eventually("the sessions of before end", func() bool { return sessions[0].Ended() && sessions[1].Ended() })
+				s.hasNotes(ada, made, restore.note)
+				s.bothIn(login)
+				s.That(slices.Equal(usernames(ada.ListsRoles(made)), usernames(before)) &&
+					ada.FindsRole(made, revoked).Status == "revoked", "the roles are %+v", ada.ListsRoles(made))
+				s.That(must(ada.LegacyRoles.OptIn(ctx, made.ID))(s).Status == "active", "the overlay is gone")
+			}
+			ada.AddsLogin(made, "More", "read_write")
+		}},
+})
 
 // single is an owner with an enrolled database that has a single login.
 func (s *Stage) single() (*Customer, Created) {

@@ -62,6 +62,17 @@ var takes = map[string]string{
 	"POST /databases/{id}/custom-roles/{roleId}/delete":                "configure",
 	"POST /databases/{id}/custom-roles/{roleId}/prepare":               "configure",
 	"POST /databases/{id}/custom-roles/{roleId}/admit":                 "configure",
+	"POST /databases/{id}/legacy-roles/opt-in":                         "configure",
+	"GET /databases/{id}/legacy-roles":                                 "see",
+	"POST /databases/{id}/legacy-roles":                                "configure",
+	"DELETE /databases/{id}/legacy-roles/{roleId}":                     "configure",
+	"POST /databases/{id}/legacy-roles/{roleId}/prepare":               "configure",
+	"POST /databases/{id}/legacy-roles/{roleId}/admit":                 "configure",
+	"POST /databases/{id}/legacy-roles/{roleId}/reconcile":             "configure",
+	"POST /databases/{id}/legacy-roles/{roleId}/credentials":           "configure",
+	"POST /databases/{id}/legacy-roles/{roleId}/changes":               "configure",
+	"GET /databases/{id}/legacy-roles/{roleId}/changes/{operationId}":  "configure",
+	"POST /databases/{id}/legacy-roles/{roleId}/changes/{operationId}": "configure",
 	"GET /databases/{id}/query-timeouts":                               "own",
 	"POST /databases/{id}/query-timeouts":                              "own",
 	"GET /databases/{id}/members":                                      "account",
@@ -82,8 +93,10 @@ var takes = map[string]string{
 var permitting = []Scenario{
 	{Name: "on every route, everybody does with a database what their role allows, and nothing else", Play: func(s *Stage) {
 		ada, made := s.Owner()
+		single := ada.OptsIn(ada.CreatesSingle("single"))
 		has, routes := ada.fills(made), s.ofDatabases()
-		for _, who := range s.everybody(ada, made, len(routes)) {
+		ada.fillsSingle(single, has)
+		for _, who := range s.everybody(ada, []Created{made, single}, len(routes)) {
 			for i, route := range routes {
 				request := s.fill(route, who.keys[i/s.Writes], named(route.parameters(), has))
 				s.answersBy(who, route, s.sends(request))
@@ -100,31 +113,42 @@ type caller struct {
 	keys     []string         // as many as the requests need
 }
 
-// everybody is who may ask for something about a database, with keys for so many requests. Those who may least come first: the
-// owner, at the end, may do what leaves nothing for others.
-func (s *Stage) everybody(ada *Customer, made Created, requests int) (all []caller) {
+// everybody is who may ask for something about databases of one owner, with keys for so many requests. Those who may least come
+// first: the owner, at the end, may do what leaves nothing for others.
+func (s *Stage) everybody(ada *Customer, all []Created, requests int) (callers []caller) {
 	s.Helper()
+	var databases []id.DatabaseID
+	for _, db := range all {
+		databases = append(databases, db.ID)
+	}
 	add := func(name string, standing account.Standing, of Account, databases ...id.DatabaseID) {
 		c := caller{name: name, standing: standing, selected: len(databases) > 0}
 		for range (requests-1)/s.Writes + 1 {
 			c.keys = append(c.keys, s.WithKey(of, databases...).Key.Text)
 		}
-		all = append(all, c)
+		callers = append(callers, c)
 	}
 	add("a stranger", "", s.Customer("pro").Account)
 	eve := s.Customer("pro")
-	membership := ada.Admits(eve, made, "admin")
-	add("an admin until now", "", eve.Account, made.ID)
-	s.OK(ada.Members.Remove(ctx, made.ID, membership))
+	var memberships []id.MembershipID
+	for _, db := range all {
+		memberships = append(memberships, ada.Admits(eve, db, "admin"))
+	}
+	add("an admin until now", "", eve.Account, databases...)
+	for i, db := range databases {
+		s.OK(ada.Members.Remove(ctx, db, memberships[i]))
+	}
 	for _, role := range []account.Standing{"viewer", "developer", "admin"} {
 		bob := s.Customer("pro")
-		ada.Admits(bob, made, role)
+		for _, db := range all {
+			ada.Admits(bob, db, role)
+		}
 		add("the "+string(role)+" with a full-account key", "", bob.Account)
-		add("the "+string(role), role, bob.Account, made.ID)
+		add("the "+string(role), role, bob.Account, databases...)
 	}
-	add("the owner with a key for the database", "owner", ada.Account, made.ID)
+	add("the owner with a key for the databases", "owner", ada.Account, databases...)
 	add("the owner", "owner", ada.Account)
-	return all
+	return callers
 }
 
 // ofDatabases are the routes about a database, or about something that belongs to one.

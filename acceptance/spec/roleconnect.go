@@ -46,7 +46,7 @@ var grantingConnect = []Scenario{
 		s.Refused(refusal(ada.CreateRole(made.ID, ask)), "MANAGED_ROLE_CONFLICT")
 		ada.AddsRoleAs(made, other)
 	}},
-	{Name: "a rotation while CONNECT is withdrawn opens nothing until the owner grants it again", Play: func(s *Stage) {
+	{Name: "a rotation while CONNECT is withdrawn opens nothing until the owner grants it again", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
 		s.OK(s.OnServer.Withdraw(made, role.Username))
@@ -65,7 +65,7 @@ var grantingConnect = []Scenario{
 		}
 		s.bothOut(login)
 	}},
-	{Name: "a role whose CONNECT is withdrawn can be shown, revoked and deleted", Play: func(s *Stage) {
+	{Name: "a role whose CONNECT is withdrawn can be shown, revoked and deleted", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		for what, end := range map[string]func(wire.Role){
 			"revoked": func(r wire.Role) { ada.Revokes(made, r) },

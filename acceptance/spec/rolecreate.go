@@ -8,7 +8,7 @@ import (
 )
 
 var addingRoles = []Scenario{
-	{Name: "a new role is ready at once, and only its own password of this very database gets in", Play: func(s *Stage) {
+	{Name: "a new role is ready at once, and only its own password of this very database gets in", Both: true, Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made, other := ada.Creates("orders"), ada.Creates("other")
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
@@ -27,7 +27,7 @@ var addingRoles = []Scenario{
 		stolen.Username = role.Username
 		s.bothOut(stolen)
 	}},
-	{Name: "every profile gets in at once", Play: func(s *Stage) {
+	{Name: "every profile gets in at once", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		for i, profile := range []string{"read_only", "read_write", "custom"} {
 			role, login := ada.AddsLogin(made, profile, profile)
@@ -81,7 +81,7 @@ var addingRoles = []Scenario{
 		ada.Sets(made.ID, "start", "active")
 		ada.AddsRoleAs(made, ask)
 	}},
-	{Name: "a backup that is running keeps nobody from making, rotating and removing roles", Play: func(s *Stage) {
+	{Name: "a backup that is running keeps nobody from making, rotating and removing roles", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		s.OK(s.Connects(made.Login()).Write("kept"))
 		release := must(s.HoldBackup(made))(s)

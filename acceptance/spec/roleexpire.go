@@ -29,7 +29,7 @@ var expiringRoles = []Scenario{
 			}
 			s.Refused(refusal(ada.RenameRole(made.ID, role.RoleID, "Renamed")), "MANAGED_ROLE_CONFLICT")
 		}},
-	{Name: "a credential is over when its time has come, be the service behind or not", Alone: true, Needs: []Ability{MovesTime},
+	{Name: "a credential is over when its time has come, and no later", Both: true, Alone: true, Needs: []Ability{MovesTime},
 		Play: func(s *Stage) {
 			ada := s.Customer("pro")
 			s.OK(s.Operator.SetCredentialValidity(ada.Account, day))

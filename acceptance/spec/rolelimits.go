@@ -19,7 +19,7 @@ var limitingRoles = []Scenario{
 		s.That(more.Ordinal == 11 && more.Username == usernameOf(made, 11), "it is %+v", more)
 		s.Connects(ada.Reveals(made, more).Login())
 	}},
-	{Name: "a role has as many connections of its own as it was given", Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
+	{Name: "a role has as many connections as it was given", Both: true, Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		role := ada.AddsRoleAs(made, NewRole{DisplayName: "R", AccessProfile: "custom", ConnectionLimit: 3, IdempotencyKey: "k"})
 		login := ada.Reveals(made, role).Login()

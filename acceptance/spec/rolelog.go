@@ -35,7 +35,7 @@ var recordingRoles = []Scenario{
 		})
 		s.noSecretIn(log, secrets...)
 	}},
-	{Name: "what was proven of a rotation stands in the log", Play: func(s *Stage) {
+	{Name: "what was proven of a rotation stands in the log", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
 		s.bothIn(login)
@@ -48,7 +48,7 @@ var recordingRoles = []Scenario{
 		}
 		s.That(log[i].Details["credentialGeneration"] == "2", "the entry is %+v", log[i])
 	}},
-	{Name: "an expiry is the service's own doing", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
+	{Name: "an expiry is the service's own doing", Both: true, Needs: []Ability{MovesTime}, Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		s.OK(s.Operator.SetCredentialValidity(ada.Account, time.Hour))
 		made := ada.Creates("orders")

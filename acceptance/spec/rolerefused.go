@@ -1,7 +1,7 @@
 package spec
 
 var refusingRoles = []Scenario{
-	{Name: "a change that the server refuses for good blocks the database until an operator ends it", Play: func(s *Stage) {
+	{Name: "a change that the server refuses for good blocks the rest until an operator ends it", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		role, old := ada.AddsLogin(made, "Reports", "read_only")
 		s.OK(s.OnServer.Obstruct(role.Username, true))
@@ -22,7 +22,7 @@ var refusingRoles = []Scenario{
 		s.bothIn(ada.Reveals(made, role).Login())
 		ada.Sets(made.ID, "restart", "active")
 	}},
-	{Name: "a removal that the server refuses for good ends by itself, and blocks nothing", Play: func(s *Stage) {
+	{Name: "a removal that the server refuses for good ends by itself, and blocks nothing", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		role, other := ada.AddsRole(made, "Reports", "read_only"), ada.AddsRole(made, "Jobs", "read_only")
 		ada.Revokes(made, role)

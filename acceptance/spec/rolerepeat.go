@@ -6,7 +6,7 @@ import (
 )
 
 var repeatingRoles = []Scenario{
-	{Name: "a repeated request with the same key gets the same role", Play: func(s *Stage) {
+	{Name: "a repeated request with the same key gets the same role", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		ask := NewRole{DisplayName: "  Reports ", AccessProfile: "read_only", ConnectionLimit: 3, IdempotencyKey: "deploy-1"}
 		first := ada.AddsRoleAs(made, ask)
@@ -46,7 +46,7 @@ var repeatingRoles = []Scenario{
 			return NewRole{DisplayName: key, AccessProfile: "custom", ConnectionLimit: 2, IdempotencyKey: key}
 		}
 		errs := s.atOnce(8, func(i int) error {
-			_, err := s.Hosts[i%len(s.Hosts)](ada.Key.Text).CreateRole(made.ID, ask(i))
+			_, err := ada.on(i).CreateRole(made.ID, ask(i))
 			return err
 		})
 		for i, err := range errs {

@@ -9,7 +9,7 @@ import (
 )
 
 var revealingRoles = []Scenario{
-	{Name: "a password is told with all that a log-in needs, and the log says who asked", Play: func(s *Stage) {
+	{Name: "a password is told with all that a log-in needs, and the log says who asked", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		role := ada.AddsRole(made, "Reports", "read_only")
 		before := len(ada.ReadsActivity(made.ID))
@@ -40,7 +40,7 @@ var revealingRoles = []Scenario{
 			}
 		}
 	}},
-	{Name: "a password that was changed past the service is not shown; a rotation repairs that", Play: func(s *Stage) {
+	{Name: "a password that was changed past the service is not shown; a rotation repairs that", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
 		own := login
@@ -55,7 +55,7 @@ var revealingRoles = []Scenario{
 		s.bothOut(own)
 		s.bothIn(ada.Reveals(made, role).Login())
 	}},
-	{Name: "a role that is gone from the server is neither shown nor rotated, and can be deleted", Play: func(s *Stage) {
+	{Name: "a role that is gone from the server is neither shown nor rotated, and can be deleted", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		role := ada.AddsRole(made, "Reports", "custom")
 		s.OK(s.OnServer.DropLogin(made, role.Username))

@@ -1,7 +1,7 @@
 package spec
 
 var revokingRoles = []Scenario{
-	{Name: "a revoked role is shut out at once, and keeps its slot, its tables and its name", Play: func(s *Stage) {
+	{Name: "a revoked role is shut out at once, and keeps its slot, its tables and its name", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
 		_, neighbour := ada.AddsLogin(made, "Jobs", "read_only")
@@ -19,7 +19,7 @@ var revokingRoles = []Scenario{
 			s.Refused(err, "MANAGED_ROLE_CONFLICT")
 		}
 	}},
-	{Name: "a database that is stopped and started lets its roles in again, but no revoked one", Play: func(s *Stage) {
+	{Name: "a database that is stopped and started lets its roles in again, but no revoked one", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		revoked, old := ada.AddsLogin(made, "Old", "read_only")
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
@@ -36,7 +36,7 @@ var revokingRoles = []Scenario{
 		s.bothIn(login)
 		s.bothOut(old)
 	}},
-	{Name: "on a stopped database roles are revoked and deleted, and stay out when it is started", Play: func(s *Stage) {
+	{Name: "on a stopped database roles are revoked and deleted, and stay out when it is started", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		revoked, first := ada.AddsLogin(made, "First", "read_only")
 		deleted, second := ada.AddsLogin(made, "Second", "read_write")

@@ -7,7 +7,7 @@ import (
 )
 
 var rotatingRoles = []Scenario{
-	{Name: "a rotation kills the old password and all that it opened, and disturbs nobody else", Play: func(s *Stage) {
+	{Name: "a rotation kills the old password and all that it opened, and disturbs nobody else", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		role, old := ada.AddsLogin(made, "Reports", "read_only")
 		_, neighbour := ada.AddsLogin(made, "Jobs", "read_only")
@@ -27,7 +27,7 @@ var rotatingRoles = []Scenario{
 		shown := ada.FindsRole(made, role)
 		s.That(shown.Status == "ready" && shown.OperationID == nil && shown.CredentialGeneration == 2, "it is %+v", shown)
 	}},
-	{Name: "a rotation, a revocation and a deletion end transactions", Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
+	{Name: "rotation, revocation and deletion end transactions", Both: true, Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		must(s.SQL.Run(made.Login(), "CREATE TABLE note (body text)"))(s)
 		for what, change := range map[string]func(wire.Role){
@@ -46,7 +46,7 @@ var rotatingRoles = []Scenario{
 		rows := must(s.SQL.Run(made.Login(), "SELECT body FROM note"))(s)
 		s.That(len(rows) == 0, "the table has %v", rows)
 	}},
-	{Name: "a role that spoils its own log-in, or is changing its password, keeps no rotation from its end",
+	{Name: "a role that spoils its own log-in, or is changing its password, keeps no rotation from its end", Both: true,
 		Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
 			ada, made := s.Owner()
 			spoilt, login := ada.AddsLogin(made, "Jobs", "read_only")
@@ -115,12 +115,12 @@ var rotatingRoles = []Scenario{
 			s.bothOut(last)
 			s.bothIn(ada.Reveals(made, role).Login())
 		}},
-	{Name: "20 requests at once with one key rotate once", Play: func(s *Stage) {
+	{Name: "20 requests at once with one key rotate once", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		role, old := ada.AddsLogin(made, "Reports", "read_only")
 		answers := make([]wire.RoleChange, 20)
 		errs := s.atOnce(len(answers), func(i int) (err error) {
-			answers[i], err = s.Hosts[i%len(s.Hosts)](ada.Key.Text).ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1")
+			answers[i], err = ada.on(i).ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1")
 			return err
 		})
 		for i, err := range errs {
@@ -136,7 +136,7 @@ var rotatingRoles = []Scenario{
 		role := ada.AddsRole(made, "Reports", "read_only")
 		done := int64(0)
 		for _, err := range s.atOnce(8, func(i int) error {
-			_, err := s.Hosts[i%len(s.Hosts)](ada.Key.Text).ChangeRole(made.ID, role.RoleID, "rotate", nth("rotate", i))
+			_, err := ada.on(i).ChangeRole(made.ID, role.RoleID, "rotate", nth("rotate", i))
 			return err
 		}) {
 			if err == nil {

@@ -13,10 +13,17 @@ func (c *Customer) AddsRole(db Created, name, profile string) wire.Role {
 	return c.AddsRoleAs(db, NewRole{DisplayName: name, AccessProfile: profile, ConnectionLimit: 3, IdempotencyKey: "add " + name})
 }
 
-// AddsRoleAs makes an additional role as asked for.
+// AddsRoleAs makes an additional role as asked for. Where the owner lets roles connect, it takes the steps up to that, and the
+// one after it.
 func (c *Customer) AddsRoleAs(db Created, n NewRole) wire.Role {
 	c.stage.Helper()
-	return must(c.CreateRole(db.ID, n))(c.stage)
+	made := must(c.CreateRole(db.ID, n))(c.stage)
+	if !c.stage.legacy || made.Status != "reserved" && made.Status != "sql_ready" {
+		return made
+	}
+	c.stage.OK(c.stage.OnServer.Owner(db, c.Prepares(db, made).GrantSQL))
+	must(c.Roles.Admit(ctx, db.ID, made.RoleID))(c.stage)
+	return c.FindsRole(db, made).Role
 }
 
 // AddsLogin makes an additional role and learns its password.
@@ -121,5 +128,9 @@ func usernames(list []wire.ListedRole) (names []string) {
 
 // usernameOf is the login name of a role.
 func usernameOf(db Created, ordinal int) string {
-	return fmt.Sprintf("pgh_%s_c%d", compact(db.ID), ordinal)
+	kind := "c"
+	if db.Model == "single_login" {
+		kind = "l"
+	}
+	return fmt.Sprintf("pgh_%s_%s%d", compact(db.ID), kind, ordinal)
 }

@@ -9,12 +9,14 @@ type Scenario struct {
 	Needs []Ability // beyond what every driver can do
 	// Alone keeps other scenarios from the same service meanwhile: the story changes something for everybody.
 	Alone bool
-	Play  func(s *Stage)
+	// Both plays the story a second time, over databases with a single login.
+	Both bool
+	Play func(s *Stage)
 }
 
 // Scenarios lists every story, area by area.
 func Scenarios() []Scenario {
-	return slices.Concat(
+	return withBoth(
 		of("create", creating), of("names", naming), of("quota", quotas), of("idempotency", repeating),
 		of("visibility", seeing), of("environment", labelling), of("lifecycle", startingAndStopping),
 		of("allowlist", allowlisting), of("query-timeout", limitingQueries), of("activity", recording),
@@ -25,7 +27,7 @@ func Scenarios() []Scenario {
 		of("maintenance", maintaining), of("page", paging), of("wire", talkingHTTP), of("isolation", isolating),
 		of("order", checking), of("body", reading), of("owner", owning), of("secret", keepingSecrets), of("outage", losingParts),
 		of("webhook", keepingWebhooks), of("event", hearing),
-		of("restore", restoring), of("restore", reserving), of("restore", restoringPlain),
+		of("restore", restoring), of("restore", reserving), of("restore", restoringPlain), of("legacy-restore", restoringRoles),
 		of("clone", cloning), of("clone", refusingClones), of("deletion", deleting),
 		of("upload", uploading), of("preview", previewing), of("preview", endingPreviews),
 		of("ci", keepingCIKeys), of("ci-token", exchanging),
@@ -37,7 +39,26 @@ func Scenarios() []Scenario {
 		of("role-refused", refusingRoles),
 		of("role-off", switchingRolesOff), of("role-login", keepingLogins), of("role-wire", talkingRoles),
 		of("role-log", recordingRoles), of("role-outage", losingPartsOfRoles),
+		of("legacy-opt-in", optingIn), of("legacy-create", addingLegacyRoles), of("legacy-delete", deletingLegacyRoles),
+		of("legacy-agent", reconcilingRoles), of("legacy-wire", talkingLegacyRoles),
 	)
+}
+
+// withBoth adds the stories again that play over both models.
+func withBoth(areas ...[]Scenario) (all []Scenario) {
+	for _, sc := range slices.Concat(areas...) {
+		all = append(all, sc)
+		if sc.Both {
+			legacy := sc
+			legacy.Area = "legacy-" + sc.Area
+			legacy.Play = func(s *Stage) {
+				s.legacy = true
+				sc.Play(s)
+			}
+			all = append(all, legacy)
+		}
+	}
+	return all
 }
 
 func of(area string, list []Scenario) []Scenario {

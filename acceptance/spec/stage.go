@@ -17,6 +17,9 @@ import (
 type Stage struct {
 	testing.TB
 	World
+	// legacy says that the databases of the story have a single login, that its calls are those about legacy roles, and that
+	// LEGACY_ROLE_CONFLICT is meant where it says MANAGED_ROLE_CONFLICT.
+	legacy bool
 }
 
 // patience is how long a story waits for what must happen in the end.
@@ -63,6 +66,9 @@ func (s *Stage) Eventually(what string, so func() bool) {
 // Refused fails the story unless the service refused with that code and, where fields are given, because of exactly these.
 func (s *Stage) Refused(err error, code fault.Code, fields ...string) *apiclient.Error {
 	s.Helper()
+	if s.legacy && code == fault.ManagedRoleConflict {
+		code = fault.LegacyRoleConflict
+	}
 	var r *apiclient.Error
 	switch {
 	case err == nil:

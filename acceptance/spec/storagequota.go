@@ -25,7 +25,8 @@ var limitingBytes = []Scenario{
 		ada, made := s.limited(bytesQuota)
 		s.That(ada.Sees(made.ID).Storage.QuotaBytes == bytesQuota, "it is %+v", ada.Sees(made.ID).Storage)
 		s.grows(ada, made, farOverQuota, database.StorageClosed)
-		s.That(ada.Sees(made.ID).SizeBytes >= farOverQuota, "it has %d bytes", ada.Sees(made.ID).SizeBytes)
+		// It may have been measured, and closed, while it grew.
+		s.That(ada.Sees(made.ID).SizeBytes > bytesQuota/100*120, "it has %d bytes", ada.Sees(made.ID).SizeBytes)
 		s.Eventually("nobody gets in", func() bool { return !s.getsIn(made.Login()) })
 		for _, step := range []struct {
 			action database.Event

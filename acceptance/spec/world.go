@@ -113,6 +113,8 @@ type Operator interface {
 	RemoveMember(of id.DatabaseID, email string) error
 	// NewKey makes an API key: of full access, or of the given databases only.
 	NewKey(a Account, databases ...id.DatabaseID) (Key, error)
+	// SetKey changes when a key ends and where it may be used from, as the operator's command takes it; empty: as it is.
+	SetKey(k Key, expires string, networks ...string) error
 	// ReplaceKey gives a key a new text.
 	ReplaceKey(k Key) (Key, error)
 	RevokeKey(k Key) error
@@ -123,6 +125,8 @@ type Operator interface {
 	SetFeature(name string, on bool) error
 	// Enroll opens a limited-rollout route for a database.
 	Enroll(of id.DatabaseID, route string) error
+	// ActivateLegacyRoles lets a database with a single login have additional roles, or withdraws that.
+	ActivateLegacyRoles(of id.DatabaseID, on bool) error
 	// QualifyExtensions has the database server prove that backups with extensions are restorable, where it did not before.
 	QualifyExtensions() error
 	// RotateSecrets encrypts every stored secret with a new key, while the service runs; DropOldSecretKeys then forgets the old.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/user"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -61,9 +62,52 @@ func (h *Host) Relaunch(crashAt string) error {
 	return err
 }
 
+// OpsAddress is where the host's operations listener is.
+func (h *Host) OpsAddress() string { return h.opsAt }
+
 // AwaitReady waits until the host reports that it is ready.
 func (h *Host) AwaitReady(ctx context.Context) error {
-	return h.await(ctx, func() error { return get(ctx, http.DefaultClient, "http://"+h.opsAt+"/readyz", "", http.StatusOK) })
+	return h.await(ctx, func() error { return h.Ready(ctx) })
+}
+
+// Ready is an error where the host does not say that it is ready.
+func (h *Host) Ready(ctx context.Context) error {
+	return get(ctx, http.DefaultClient, "http://"+h.opsAt+"/readyz", "", http.StatusOK)
+}
+
+// Metrics scrapes the host.
+func (h *Host) Metrics(ctx context.Context) (string, error) { return scrape(ctx, h.opsAt) }
+
+// AgentMetrics scrapes an agent, which says in its log where.
+func (s *Stack) AgentMetrics(ctx context.Context, agent *Process) (string, error) {
+	text, err := agent.Log()
+	if err != nil {
+		return "", err
+	}
+	at := operationsAt.FindAllSubmatch(text, -1)
+	if len(at) == 0 {
+		return "", errors.New("the agent does not say where its operations listener is")
+	}
+	return scrape(ctx, string(at[len(at)-1][1]))
+}
+
+var operationsAt = regexp.MustCompile(`"part":"operations","address":"([^"]+)"`)
+
+func scrape(ctx context.Context, address string) (string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %d %s", address, resp.StatusCode, text)
+	}
+	return string(text), err
 }
 
 // StartAPI starts one more API host. crashAt arms a crash point; extra are more flags.
@@ -102,6 +146,11 @@ func (s *Stack) startHost(ctx context.Context, crashAt, command string, args ...
 		return nil, err
 	}
 	return h, h.AwaitReady(ctx)
+}
+
+// LaunchAdmin starts a command of the operator's that is to die at a crash point.
+func (s *Stack) LaunchAdmin(crashAt string, args ...string) (*Process, error) {
+	return s.launch("admin", crashAt, append([]string{"admin"}, args...)...)
 }
 
 func freeAddress() (string, error) {

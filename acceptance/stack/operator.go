@@ -38,6 +38,18 @@ func (s *Stack) Admin(ctx context.Context, args ...string) (map[string]any, erro
 	return fields, nil
 }
 
+// ServerID is the stack's server, as the service knows it.
+func (s *Stack) ServerID() string { return s.serverID }
+
+// CheckServer has an operator's check of the stack's server find nothing wrong.
+func (s *Stack) CheckServer(ctx context.Context) error {
+	out, err := s.command(ctx, "admin", "server", "check", "--server", s.serverID)
+	if err == nil && bytes.Contains(out, []byte(" wrong ")) {
+		err = fmt.Errorf("the check has exit status 0: %s", out)
+	}
+	return err
+}
+
 // Account is an account with a full-account key.
 type Account struct{ ID, Key string }
 

@@ -93,6 +93,9 @@ func (p *Process) Stop(ctx context.Context) error {
 	return errors.Join(p.signal(syscall.SIGTERM), p.AwaitEnd(ctx))
 }
 
+// HangUp has it read its files again.
+func (p *Process) HangUp() error { return p.signal(syscall.SIGHUP) }
+
 // Freeze halts the process with SIGSTOP: whoever waits for it hangs. Thaw lets it go on.
 func (p *Process) Freeze() error { return p.signal(syscall.SIGSTOP) }
 

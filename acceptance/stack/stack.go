@@ -109,7 +109,7 @@ func (s *Stack) prepareFiles(ctx context.Context) (err error) {
 	if s.tools, err = toolchain.Find(); err != nil {
 		return err
 	}
-	if s.accepted, err = versionsOf(ctx, s.tools); err != nil {
+	if s.accepted, err = Versions(ctx, s.tools); err != nil {
 		return err
 	}
 	if s.ca, err = cluster.OpenCA(s.path("ca")); err != nil {
@@ -125,14 +125,16 @@ func (s *Stack) prepareFiles(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.socketDir, err = cluster.SocketDir(s.path("sockets"))
-	return err
+	if s.socketDir, err = cluster.SocketDir(s.path("sockets")); err != nil {
+		return err
+	}
+	return os.WriteFile(s.AgentSecretFile(), []byte(s.agentSecret+"\n"), 0o600)
 }
 
-// versionsOf is what PostgreSQL, pg_dump and PgBouncer say of their versions.
-func versionsOf(ctx context.Context, tools toolchain.Tools) (texts []string, err error) {
+// Versions is what PostgreSQL, pg_dump and PgBouncer say of their versions.
+func Versions(ctx context.Context, tools toolchain.Tools) (texts []string, err error) {
 	for _, path := range []string{tools.Postgres, tools.PgDump, tools.PgBouncer} {
-		text, err := versions.Ask(ctx, path)
+		text, err := versions.Ask(ctx, path, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -214,7 +216,7 @@ func (s *Stack) register(ctx context.Context) error {
 
 // Register adds the server of a stack, which may be another one, under a name. It returns the server's ID.
 func (s *Stack) Register(ctx context.Context, name string, of *Stack) (id string, err error) {
-	out, err := s.commandWith(ctx, []string{"PGHERD_AGENT_SECRET=" + of.agentSecret}, "admin", "--json",
+	out, err := s.commandWith(ctx, []string{"PGHERD_AGENT_SECRET_FILE=" + of.AgentSecretFile()}, "admin", "--json",
 		"server", "add", "--name", name, "--agent-url", of.AgentURL(), "--agent-ca-file", of.ca.CertFile(),
 		"--public-host", PublicHost, "--public-port", strconv.Itoa(of.poolerPort),
 		"--connections", "0") // tests make many databases, and few connections to each
@@ -231,7 +233,7 @@ func (s *Stack) Register(ctx context.Context, name string, of *Stack) (id string
 func (s *Stack) enableFeatures(ctx context.Context) error {
 	_, err := s.Admin(ctx, "certificate-key", "create")
 	for _, name := range []string{
-		"additional-roles", "extension-catalog", "restore", "clone", "delete", "deleted-recovery", "preview-recovery",
+		"additional-roles", "extension-catalog", "restore", "clone", "delete", "deleted-recovery", "preview-recovery", "legacy-roles",
 	} {
 		_, one := s.Admin(ctx, "feature", "enable", name)
 		err = errors.Join(err, one)
@@ -307,6 +309,9 @@ func (s *Stack) ConsoleDSN() (string, error) {
 // AgentSecret is what the agent asks of the control plane.
 func (s *Stack) AgentSecret() string { return s.agentSecret }
 
+// AgentSecretFile is where the agent and the control plane read it.
+func (s *Stack) AgentSecretFile() string { return s.path("agent-secret") }
+
 // AgentURL is where the agent listens.
 func (s *Stack) AgentURL() string {
 	return "https://" + net.JoinHostPort(loopback, strconv.Itoa(s.agentPort))
@@ -328,7 +333,7 @@ func (s *Stack) environment() []string {
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "TZ=UTC",
 		"PGHERD_METADATA_URL=" + s.MetadataURL(), "PGHERD_KEYRING_FILE=" + s.KeyringFile(),
-		"PGHERD_CREDENTIALS_FILE=" + s.CredentialsFile(), "PGHERD_AGENT_SECRET=" + s.agentSecret,
+		"PGHERD_CREDENTIALS_FILE=" + s.CredentialsFile(), "PGHERD_AGENT_SECRET_FILE=" + s.AgentSecretFile(),
 		"PGHERD_ACCEPT_VERSIONS=" + strings.Join(s.accepted, ","),
 	}
 	if s.options.InvitationURL != "" {

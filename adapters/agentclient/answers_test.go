@@ -115,7 +115,7 @@ func TestAnswersThatAreNoRefusal(t *testing.T) {
 
 func TestSuccessesThatAreNoAnswer(t *testing.T) {
 	withContent := []string{
-		"EnsureDatabase", "SetAccess", "SetAllowlist", "ChangeLogin", "DatabaseSize", "InspectLogin", "Backup", "Close",
+		"EnsureDatabase", "SetAccess", "SetAllowlist", "ChangeLogin", "DatabaseSize", "InspectLogin", "ReadOutcome", "Backup", "Close",
 	}
 	for name, handler := range map[string]http.HandlerFunc{
 		"no JSON":         answer(200, "hello"),
@@ -147,7 +147,9 @@ func TestAConditionOfANewerAgentIsUnknown(t *testing.T) {
 }
 
 func TestARouteThatTheAgentDoesNotHave(t *testing.T) {
-	later := []string{"RoomForBackup", "DeleteBackup", "OpenBackup", "OpenManifest", "SetAccounts", "InspectLogin", "Chunk"}
+	later := []string{
+		"RoomForBackup", "DeleteBackup", "OpenBackup", "OpenManifest", "SetAccounts", "InspectLogin", "ReadOutcome", "Chunk",
+	}
 	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			eachCall(t, answer(status, "404 page not found"), func(t *testing.T, _ *wire, err error) {

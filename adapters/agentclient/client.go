@@ -65,9 +65,9 @@ func roundTrip(ctx context.Context, p pool, req *http.Request) (*http.Response, 
 	cancel(nil)
 	switch {
 	case d.giveUp():
-		return nil, fmt.Errorf("%w: %w", ports.ErrAgentUnreachable, err)
+		return nil, fmt.Errorf("%w: %s: %w", ports.ErrAgentUnreachable, req.URL.Host, err)
 	default:
-		return nil, unknown(err)
+		return nil, unknown(fmt.Errorf("%s: %w", req.URL.Host, err))
 	}
 }
 

@@ -129,6 +129,7 @@ var calls = map[string]func(ctx context.Context, a ports.Agent) error{
 
 	"DatabaseSize":    asking(command.DatabaseSize{DatabaseID: database}),
 	"InspectLogin":    asking(command.InspectLogin{DatabaseID: database, Username: "orders"}),
+	"ReadOutcome":     asking(command.ReadOutcome{DatabaseID: database, Username: "orders"}),
 	"SetAccounts":     asking(command.SetAccounts{Databases: []coredb.Ownership{{DatabaseID: database}}}),
 	"RoomForBackup":   asking(command.RoomForBackup{DatabaseID: database}),
 	"DeleteBackup":    asking(command.DeleteBackup{DatabaseID: database, Filename: filename}),

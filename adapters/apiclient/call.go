@@ -76,7 +76,7 @@ func ask[T any](ctx context.Context, c *Client, r call, opts []Option) (out T, e
 		return out, err
 	}
 	if err := json.Unmarshal(response.Body, &out); err != nil {
-		return out, fmt.Errorf("apiclient: %s %s: the answer is not the API's: %w", r.method, r.path, err)
+		return out, fmt.Errorf("apiclient: %s %s: %w: %w", r.method, r.path, ErrUnreadable, err)
 	}
 	return out, nil
 }

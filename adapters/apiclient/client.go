@@ -24,6 +24,11 @@ type Config struct {
 	Attempts int
 	// LongestWait is the longest Retry-After that a call waits for; 0 for 30 seconds. A longer one is the caller's to wait for.
 	LongestWait time.Duration
+	// Patience is how long a call that may be repeated is repeated for, whatever Attempts and LongestWait are, while the answer is
+	// 429 or 503 with a code of the API: too many requests, a server that is busy, maintenance. 0 for not at all.
+	Patience time.Duration
+	// Waiting is told of each wait before a call is sent again, and of the error that it follows; nil for nobody.
+	Waiting func(why error, wait time.Duration)
 	// AttemptTimeout bounds one attempt of a call, and of a download the wait for its header; 0 for 2 minutes.
 	AttemptTimeout time.Duration
 	// StallTimeout ends an attempt of a download that brings no byte for so long; 0 for 1 minute.
@@ -34,19 +39,20 @@ type Config struct {
 
 // Client calls the API with one key. Any number of goroutines may use it.
 type Client struct {
-	Databases  Databases
-	Deleted    Deleted
-	Allowlist  Allowlist
-	Backups    Backups
-	Extensions Extensions
-	Restores   Restores
-	Previews   Previews
-	Operations Operations
-	Activity   Activity
-	Webhooks   Webhooks
-	Roles      Roles
-	Logins     Logins
-	Members    Members
+	Databases   Databases
+	Deleted     Deleted
+	Allowlist   Allowlist
+	Backups     Backups
+	Extensions  Extensions
+	Restores    Restores
+	Previews    Previews
+	Operations  Operations
+	Activity    Activity
+	Webhooks    Webhooks
+	Roles       Roles
+	LegacyRoles LegacyRoles
+	Logins      Logins
+	Members     Members
 
 	QueryTimeouts QueryTimeouts
 	Certificates  Certificates
@@ -58,6 +64,7 @@ type Client struct {
 	timeout   time.Duration
 	stall     time.Duration
 	retry     retryPolicy
+	waiting   func(error, time.Duration)
 	random    io.Reader
 }
 
@@ -76,13 +83,17 @@ func New(c Config) (*Client, error) {
 	client := &Client{
 		base: base, authorize: bearer(c.Key), http: c.HTTP,
 		timeout: or(c.AttemptTimeout, 2*time.Minute), stall: or(c.StallTimeout, time.Minute), random: c.Random,
-		retry: retryPolicy{attempts: or(c.Attempts, 4), longest: or(c.LongestWait, 30*time.Second)},
+		retry:   retryPolicy{attempts: or(c.Attempts, 4), longest: or(c.LongestWait, 30*time.Second), patience: c.Patience},
+		waiting: c.Waiting,
 	}
 	if client.http == nil {
 		client.http = http.DefaultClient
 	}
 	if client.random == nil {
 		client.random = rand.Reader
+	}
+	if client.waiting == nil {
+		client.waiting = func(error, time.Duration) {}
 	}
 	client.group()
 	return client, nil
@@ -91,7 +102,8 @@ func New(c Config) (*Client, error) {
 func (c *Client) group() {
 	c.Databases, c.Allowlist, c.Backups, c.Deleted = Databases{c}, Allowlist{c}, Backups{c}, Deleted{c}
 	c.Operations, c.Activity, c.Webhooks = Operations{c}, Activity{c}, Webhooks{c}
-	c.Roles, c.Logins, c.Members, c.QueryTimeouts = Roles{c}, Logins{c}, Members{c}, QueryTimeouts{c}
+	c.Roles, c.LegacyRoles = Roles{RoleCalls{c, customRolesPath}}, LegacyRoles{RoleCalls{c, legacyRolesPath}}
+	c.Logins, c.Members, c.QueryTimeouts = Logins{c}, Members{c}, QueryTimeouts{c}
 	c.Extensions, c.Certificates, c.Restores = Extensions{c}, Certificates{c}, Restores{c}
 	c.Previews, c.CITokens = Previews{c}, CITokens{c}
 }

@@ -16,10 +16,11 @@ import (
 
 // Download is a file that is being downloaded. Where its connection breaks, or brings nothing for too long, it is asked for
 // again, and goes on where it was: from there where the server can, else from the start, whose bytes must be the same again.
+// Continue has it go on after what an earlier process has kept.
 type Download struct {
 	// Size is that of the file; -1 where the server does not say.
 	Size int64
-	// Header is that of the first answer.
+	// Header is that of the first answer; nil where Continue left nothing to ask for.
 	Header http.Header
 
 	c       *Client
@@ -27,24 +28,48 @@ type Download struct {
 	end     context.CancelFunc
 	request Request
 	tag     string // the file's strong ETag; empty where it has none
-	part    *part
+	part    *part  // nil where nothing had to be asked for
 	sum     hash.Hash
 	read    int64
 	broken  int   // times in a row without a byte between them
 	failed  error // for good
 }
 
-var errOtherFile = errors.New("apiclient: the file has changed during its download")
+// ErrOtherFile is the error of a download whose first bytes, read earlier or given to Continue, are not those of the file.
+var ErrOtherFile = errors.New("apiclient: what was read before is not the beginning of this file")
+
+// Continue has a download go on after the bytes that the caller has of the file: have is read to its end. The size and the
+// SHA-256 are those of the whole file. Read returns what comes after; SHA256 is of both. A server that can go on in the middle
+// of a file is not asked for the beginning again, so that only the checksum at the end tells whether have was of the same file.
+func Continue(have io.Reader, size int64, sha256 string) Option {
+	return func(o *options) { o.have, o.size, o.tag = have, size, `"`+sha256+`"` }
+}
 
 func (c *Client) download(ctx context.Context, r call, opts []Option) (*Download, error) {
-	request, _, err := c.request(r, opts)
+	request, o, err := c.request(r, opts)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Accept-Encoding", "identity") // sizes and offsets are those of the file
 	d := &Download{c: c, request: request, sum: sha256.New()}
+	if o.have != nil {
+		if d.read, err = io.Copy(d.sum, o.have); err != nil {
+			return nil, err
+		}
+	}
 	d.ctx, d.end = context.WithCancel(ctx)
-	if err := c.repeat(d.ctx, true, d.begin); err != nil {
+	switch {
+	case d.read == 0:
+		err = c.repeat(d.ctx, true, d.begin)
+	case d.read < o.size:
+		d.Size, d.tag = o.size, o.tag
+		err = c.repeat(d.ctx, true, d.reopen)
+	case d.read == o.size:
+		d.Size = o.size
+	default:
+		err = ErrOtherFile
+	}
+	if err != nil {
 		d.end()
 		return nil, err
 	}
@@ -65,6 +90,9 @@ func (d *Download) begin(ctx context.Context) error {
 
 // Read implements io.Reader. It returns io.EOF only where the file has come whole.
 func (d *Download) Read(p []byte) (n int, err error) {
+	if d.part == nil {
+		return 0, io.EOF
+	}
 	for d.failed == nil {
 		n, err = d.part.Read(p)
 		if n > 0 {
@@ -76,7 +104,7 @@ func (d *Download) Read(p []byte) (n int, err error) {
 		if err == nil || errors.Is(err, io.EOF) && (d.Size < 0 || d.read == d.Size) {
 			return 0, err
 		}
-		d.failed = d.resume(fmt.Errorf("apiclient: the download broke off after %d of %d bytes: %w", d.read, d.Size, err))
+		d.failed = d.resume(unanswered{fmt.Errorf("apiclient: the download broke off after %d of %d bytes: %w", d.read, d.Size, err)})
 	}
 	return 0, d.failed
 }
@@ -120,6 +148,9 @@ func (d *Download) reopen(ctx context.Context) error {
 		return errors.Join(err, p.Close())
 	}
 	d.part = p
+	if d.Header == nil {
+		d.Header = p.response.Header
+	}
 	return nil
 }
 
@@ -134,14 +165,14 @@ func (d *Download) checkRange(p *part) error {
 // skip reads the bytes again that the caller has.
 func (d *Download) skip(p *part) error {
 	if p.response.ContentLength != d.Size {
-		return permanent{errOtherFile}
+		return permanent{ErrOtherFile}
 	}
 	again := sha256.New()
 	if _, err := io.CopyN(again, p, d.read); err != nil {
-		return err
+		return unanswered{fmt.Errorf("apiclient: the download broke off again: %w", err)}
 	}
 	if !bytes.Equal(again.Sum(nil), d.sum.Sum(nil)) {
-		return permanent{errOtherFile}
+		return permanent{ErrOtherFile}
 	}
 	return nil
 }

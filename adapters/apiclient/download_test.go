@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
@@ -86,6 +87,9 @@ func TestDownloads(t *testing.T) {
 			if (err != nil) != c.err || len(s.asked) != c.asked || d.Size != int64(len(content)) || d.Close() != nil {
 				t.Fatalf("%d of %d bytes, asked for %q: %v", len(got), d.Size, s.asked, err)
 			}
+			if Unanswered(err) != (c.err && !s.change) {
+				t.Errorf("the error is %v", err)
+			}
 			if !bytes.HasPrefix(content, got) {
 				t.Error("what was read is not the file")
 			}
@@ -97,6 +101,70 @@ func TestDownloads(t *testing.T) {
 				t.Errorf("asked for %q", s.asked)
 			}
 		})
+	}
+}
+
+// A download that goes on after what an earlier one has left.
+func TestContinuedDownloads(t *testing.T) {
+	content := make([]byte, 200_000)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(content)
+	whole := sha256.Sum256(content)
+	sum := hex.EncodeToString(whole[:])
+	tag := `"` + sum + `"`
+	strange := bytes.Repeat([]byte("x"), 70_000)
+	for name, c := range map[string]struct {
+		have   []byte
+		source source
+		asked  string // the ranges
+		other  bool   // the error at the beginning
+		wrong  bool   // the checksum at the end
+	}{
+		"of nothing":       {nil, source{tag: tag}, "", false, false},
+		"with ranges":      {content[:70_000], source{tag: tag}, "bytes=70000-", false, false},
+		"of one byte less": {content[:199_999], source{tag: tag}, "bytes=199999-", false, false},
+		"broken off again": {
+			content[:70_000], source{tag: tag, cut: []int{90_000}}, "bytes=70000-,bytes=90000-", false, false,
+		},
+		"without ranges":                     {content[:70_000], source{}, "bytes=70000-", false, false},
+		"with another tag":                   {content[:70_000], source{tag: `"v2"`}, "bytes=70000-", false, false},
+		"broken off again, without ranges":   {content[:70_000], source{cut: []int{60_000}}, "bytes=70000-,bytes=70000-", false, false},
+		"of a whole file":                    {content, source{}, "", false, false},
+		"of more than the file":              {append(bytes.Clone(content), 1), source{}, "", true, false},
+		"of another file, without ranges":    {strange, source{}, "bytes=70000-", true, false},
+		"of another file, with ranges":       {strange, source{tag: tag}, "bytes=70000-", false, true},
+		"of another file of the same length": {bytes.Repeat([]byte("x"), 200_000), source{}, "", false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &c.source
+			s.content = content
+			client := hear(t, Config{Attempts: 3, Random: zeros{}}, s.ServeHTTP)
+			d, err := client.Backups.Download(t.Context(), "d", "f", Continue(bytes.NewReader(c.have), int64(len(content)), sum))
+			if strings.Join(s.asked, ",") != c.asked && len(s.cut) == 0 || errors.Is(err, ErrOtherFile) != c.other {
+				t.Fatalf("asked for %q: %v", s.asked, err)
+			}
+			if c.other {
+				return
+			}
+			defer d.Close()
+			rest := check.Must(io.ReadAll(d))(t)
+			if !bytes.Equal(rest, content[len(c.have):]) || d.Size != int64(len(content)) || (d.SHA256() != sum) != c.wrong {
+				t.Errorf("%d bytes came, size %d, checksum %s", len(rest), d.Size, d.SHA256())
+			}
+			if strings.Join(s.asked, ",") != c.asked {
+				t.Errorf("asked for %q", s.asked)
+			}
+		})
+	}
+}
+
+// What cannot be read again is no download.
+func TestContinuedDownloadOfAnUnreadableFile(t *testing.T) {
+	s := &source{content: make([]byte, 10)}
+	broken := errors.New("the disk is broken")
+	_, err := hear(t, Config{}, s.ServeHTTP).Backups.Download(t.Context(), "d", "f", Continue(iotest.ErrReader(broken), 10, ""))
+	if !errors.Is(err, broken) || len(s.asked) > 0 {
+		t.Errorf("asked for %q: %v", s.asked, err)
 	}
 }
 

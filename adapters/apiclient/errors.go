@@ -2,6 +2,7 @@ package apiclient
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
+
+// ErrUnreadable is an answer that says that all is well, in another form than the API's: that of a proxy, say.
+var ErrUnreadable = errors.New("the answer is not the API's")
 
 // Error is an answer that refuses a request. Code is empty where the answer was not the API's, but that of a proxy, say.
 type Error struct {
@@ -64,3 +68,11 @@ func errorBody(text []byte) wire.ErrorBody {
 type permanent struct{ error }
 
 func (p permanent) Unwrap() error { return p.error }
+
+// Unanswered reports whether an error says that no whole answer came: whether the request was carried out is not known.
+func Unanswered(err error) bool { return errors.As(err, new(unanswered)) }
+
+// unanswered is why no whole answer came.
+type unanswered struct{ error }
+
+func (u unanswered) Unwrap() error { return u.error }

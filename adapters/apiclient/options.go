@@ -2,6 +2,7 @@ package apiclient
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"unicode"
 )
@@ -12,6 +13,11 @@ type Option func(*options)
 type options struct {
 	key      *string
 	response *Response
+
+	// Of a download that goes on; see Continue.
+	have io.Reader
+	size int64
+	tag  string
 }
 
 const keyHeader = "Idempotency-Key"

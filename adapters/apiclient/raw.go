@@ -50,7 +50,7 @@ func (c *Client) open(ctx context.Context, r Request) (*http.Response, error) {
 	c.authorize(request.Header)
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("apiclient: no answer: %w", err)
+		return nil, unanswered{fmt.Errorf("apiclient: no answer: %w", err)}
 	}
 	return response, nil
 }
@@ -60,7 +60,7 @@ func readAll(response *http.Response) (Response, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
 	switch {
 	case err != nil:
-		return Response{}, fmt.Errorf("apiclient: the answer broke off: %w", err)
+		return Response{}, unanswered{fmt.Errorf("apiclient: the answer broke off: %w", err)}
 	case len(body) > maxBody:
 		return Response{}, permanent{fmt.Errorf("apiclient: the answer is longer than %d bytes", maxBody)}
 	}

@@ -14,6 +14,7 @@ import (
 type retryPolicy struct {
 	attempts int
 	longest  time.Duration
+	patience time.Duration
 }
 
 // The waits before a repetition where the answer names none: the first, doubled each time, up to the last.
@@ -43,32 +44,59 @@ func temporary(err error) bool {
 	return false
 }
 
-// wait is how long to wait before the next attempt, given a number of at least 0 and below 1; again is false where there is none.
-func (p retryPolicy) wait(attempt int, err error, jitter float64) (wait time.Duration, again bool) {
-	if attempt >= p.attempts || !temporary(err) {
+// passing reports whether an answer is one of those that Patience is for: the API's own, which ask to come back.
+func passing(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code != "" &&
+		(e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable)
+}
+
+// wait is how long to wait before the next attempt, given how long the call has taken and a number of at least 0 and below 1;
+// again is false where there is none.
+func (p retryPolicy) wait(attempt int, taken time.Duration, err error, jitter float64) (wait time.Duration, again bool) {
+	patient := p.patience > 0 && passing(err)
+	if !patient && (attempt >= p.attempts || !temporary(err)) {
 		return 0, false
 	}
+	wait, asked := p.pause(attempt, err, jitter)
+	if patient {
+		return wait, taken+wait <= p.patience
+	}
+	return wait, asked <= p.longest
+}
+
+// pause is the wait before the next attempt: as long as the answer asks for, which is asked too, and else longer each time.
+func (p retryPolicy) pause(attempt int, err error, jitter float64) (wait, asked time.Duration) {
 	var e *Error
 	if errors.As(err, &e) && e.RetryAfter > 0 {
 		spread := min(e.RetryAfter/4, time.Second)
-		return e.RetryAfter + time.Duration(jitter*float64(spread)), e.RetryAfter <= p.longest
+		return e.RetryAfter + time.Duration(jitter*float64(spread)), e.RetryAfter
 	}
 	usual := lastWait
 	if attempt < 6 {
 		usual = firstWait << (attempt - 1)
 	}
-	return usual/2 + time.Duration(jitter*float64(usual/2)), true
+	return usual/2 + time.Duration(jitter*float64(usual/2)), 0
 }
 
 // repeat does something once and, where it is safe to repeat, again until it succeeds or there is no point. The error is that of
-// the last attempt: a context that would end while it waits does not hide it.
+// the last attempt: a context that would end while it waits does not hide it, and one that ends during an attempt does not hide
+// what the API has said before.
 func (c *Client) repeat(ctx context.Context, safe bool, do func(context.Context) error) error {
+	began := time.Now()
+	var said error
 	for attempt := 1; ; attempt++ {
 		err := do(ctx)
+		if err != nil && ctx.Err() != nil && said != nil {
+			return errors.Join(said, err) // Whether this attempt was carried out may be unknown.
+		}
 		if err == nil || !safe || ctx.Err() != nil {
 			return err
 		}
-		again, unknown := c.pause(ctx, attempt, err)
+		if errors.As(err, new(*Error)) {
+			said = err
+		}
+		again, unknown := c.pause(ctx, attempt, time.Since(began), err)
 		if unknown != nil {
 			return errors.Join(err, unknown)
 		}
@@ -79,13 +107,17 @@ func (c *Client) repeat(ctx context.Context, safe bool, do func(context.Context)
 }
 
 // pause waits before the next attempt, and reports whether there is one.
-func (c *Client) pause(ctx context.Context, attempt int, after error) (again bool, unknown error) {
+func (c *Client) pause(ctx context.Context, attempt int, taken time.Duration, after error) (again bool, unknown error) {
 	jitter, unknown := c.jitter()
 	if unknown != nil {
 		return false, unknown
 	}
-	wait, again := c.retry.wait(attempt, after, jitter)
-	return again && sleep(ctx, wait), nil
+	wait, again := c.retry.wait(attempt, taken, after, jitter)
+	if !again {
+		return false, nil
+	}
+	c.waiting(after, wait)
+	return sleep(ctx, wait), nil
 }
 
 // sleep reports false where the context ends before; it does not wait for that.

@@ -58,13 +58,54 @@ func TestWaits(t *testing.T) {
 		{1, busy(30 * time.Second), 0.5, 30500 * time.Millisecond, true},
 		{1, &Error{Status: 404}, 0, 0, false},
 	} {
-		if wait, again := policy.wait(c.attempt, c.err, c.jitter); wait != c.want || again != c.again {
+		if wait, again := policy.wait(c.attempt, 0, c.err, c.jitter); wait != c.want || again != c.again {
 			t.Errorf("attempt %d, %v: %s %t", c.attempt, c.err, wait, again)
 		}
 	}
-	if _, again := policy.wait(1, busy(31*time.Second), 0); again {
+	if _, again := policy.wait(1, 0, busy(31*time.Second), 0); again {
 		t.Error("it waits longer than it may")
 	}
+}
+
+// Patience outlasts attempts and long waits, but only for the API's own 429 and 503.
+func TestPatience(t *testing.T) {
+	policy := retryPolicy{attempts: 2, longest: time.Second, patience: time.Minute}
+	apis := func(status int, code fault.Code, after time.Duration) error {
+		return &Error{Status: status, ErrorBody: wire.ErrorBody{Code: code}, RetryAfter: after}
+	}
+	for _, c := range []struct {
+		attempt int
+		taken   time.Duration
+		err     error
+		want    time.Duration
+		again   bool
+	}{
+		{1, 0, apis(503, fault.Maintenance, 0), 125 * time.Millisecond, true},
+		{50, 50 * time.Second, apis(429, fault.RateLimited, 10*time.Second), 10 * time.Second, true},
+		{50, 51 * time.Second, apis(429, fault.RateLimited, 10*time.Second), 10 * time.Second, false},
+		{1, 0, apis(503, fault.FeatureDisabled, time.Hour), time.Hour, false},
+		{2, 0, apis(500, fault.InternalError, 0), 0, false},
+		{2, 0, &Error{Status: 503}, 0, false},
+		{2, 0, io.EOF, 0, false},
+	} {
+		if wait, again := policy.wait(c.attempt, c.taken, c.err, 0); wait != c.want || again != c.again {
+			t.Errorf("attempt %d after %s, %v: %s %t", c.attempt, c.taken, c.err, wait, again)
+		}
+	}
+}
+
+// Each wait is told before it begins.
+func TestWaitsAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := &transport{answers: []string{"MAINTENANCE", "MAINTENANCE", "200"}}
+		client := tr.client(t)
+		var told []time.Duration
+		client.retry.patience = time.Minute
+		client.waiting = func(_ error, wait time.Duration) { told = append(told, wait) }
+		if err := tell(t.Context(), client, get("/x"), nil); err != nil || len(told) != 2 {
+			t.Errorf("%v, told of %v", err, told)
+		}
+	})
 }
 
 // transport answers one attempt after another, the last one for ever.
@@ -163,6 +204,19 @@ func TestDeadlineEndsTheWait(t *testing.T) {
 		var e *Error
 		if !errors.As(err, &e) || e.Code != fault.ServerBusy || time.Since(began) != 0 {
 			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
+// One that ends during a later attempt does not hide why there was one.
+func TestDeadlineDuringARepetition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := (&transport{answers: []string{"SERVER_BUSY", "hang"}}).client(t).Databases.Get(ctx, "d")
+		var e *Error
+		if !errors.As(err, &e) || e.Code != fault.ServerBusy {
+			t.Error(err)
 		}
 	})
 }

@@ -7,26 +7,26 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-const changePath = rolePath + "/changes/%s"
+func (r RoleCalls) change() string { return r.one() + "/changes/%s" }
 
 // Change rotates the password of a role, or revokes the role.
-func (r Roles) Change(
+func (r RoleCalls) Change(
 	ctx context.Context, database id.DatabaseID, role id.RoleID, b wire.ChangeRole, opts ...Option,
 ) (wire.RoleChange, error) {
-	return ask[wire.RoleChange](ctx, r.c, post(b, rolePath+"/changes", string(database), string(role)).withKey(), opts)
+	return ask[wire.RoleChange](ctx, r.c, post(b, r.one()+"/changes", string(database), string(role)).withKey(), opts)
 }
 
 // GetChange reads a change of a role.
-func (r Roles) GetChange(
+func (r RoleCalls) GetChange(
 	ctx context.Context, database id.DatabaseID, role id.RoleID, change id.OperationID, opts ...Option,
 ) (wire.RoleChange, error) {
-	return ask[wire.RoleChange](ctx, r.c, get(changePath, string(database), string(role), string(change)), opts)
+	return ask[wire.RoleChange](ctx, r.c, get(r.change(), string(database), string(role), string(change)), opts)
 }
 
 // ContinueChange goes on with a pending change; one that is completed stays as it is.
-func (r Roles) ContinueChange(
+func (r RoleCalls) ContinueChange(
 	ctx context.Context, database id.DatabaseID, role id.RoleID, change id.OperationID, b wire.Disconnect, opts ...Option,
 ) (wire.RoleChange, error) {
-	again := post(b, changePath, string(database), string(role), string(change)).untilDone()
+	again := post(b, r.change(), string(database), string(role), string(change)).untilDone()
 	return ask[wire.RoleChange](ctx, r.c, again, opts)
 }

@@ -56,6 +56,7 @@ type sending struct {
 }
 
 func (s *sending) all(ctx context.Context) error {
+	progress := time.Now()
 	for broken := 0; ; {
 		before := s.sent
 		err := s.rest(ctx)
@@ -69,13 +70,13 @@ func (s *sending) all(ctx context.Context) error {
 			return errors.Join(err, unknown)
 		}
 		if broken++; s.sent > before {
-			broken = 0
+			broken, progress = 0, time.Now()
 		}
 		after := err
 		if !temporary(err) {
 			after = io.ErrUnexpectedEOF // what ended a part need not end the next
 		}
-		again, unknown := s.c.pause(ctx, max(1, broken), after)
+		again, unknown := s.c.pause(ctx, max(1, broken), time.Since(progress), after)
 		if unknown != nil {
 			return errors.Join(err, unknown)
 		}

@@ -33,8 +33,11 @@ type Dialer struct {
 }
 
 // Addresses looks up the host of a checked URL, and checks everything that it resolves to. What the policy refuses is
-// INVALID_WEBHOOK_ENDPOINT; every other error is the resolver's.
+// INVALID_WEBHOOK_ENDPOINT, and webhook.ErrOwnUnknown while it cannot tell; every other error is the resolver's.
 func (d Dialer) Addresses(ctx context.Context, t webhook.Target) ([]netip.Addr, error) {
+	if err := d.Policy.Ready(); err != nil {
+		return nil, err
+	}
 	if t.Address.IsValid() {
 		return []netip.Addr{t.Address}, nil // the policy has checked it as part of the URL
 	}
@@ -93,6 +96,9 @@ func (d Dialer) dial(ctx context.Context, address string) (net.Conn, error) {
 
 // guard sees the address as it goes to the kernel, just before it connects.
 func (d Dialer) guard(_, address string, _ syscall.RawConn) error {
+	if err := d.Policy.Ready(); err != nil {
+		return err
+	}
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !d.Policy.Allows(at.Addr()) {
 		return ErrNotAllowed

@@ -44,7 +44,7 @@ func (b backupRoutes) routes() []Route {
 		{
 			Name: "downloadBackup", Summary: "Download a backup",
 			Method: http.MethodGet, Path: one, Class: ratelimit.Read, Target: Database, Action: account.See, Handle: b.download,
-			Answers:  []Documented{{Status: http.StatusOK, ContentType: gzipType}},
+			Answers:  backupFile(),
 			Refusals: []fault.Code{fault.BackupNotFound, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy},
 		},
 		{
@@ -77,9 +77,17 @@ func (b backupRoutes) download(r *Request) (Answer, error) {
 		return b.use.Open(r.Context(), r.database(), filename)
 	}, func(d backups.Download) (Answer, error) {
 		return Answer{Status: http.StatusOK, Download: &Download{
-			Filename: string(filename), ContentType: gzipType, Size: d.File.Size, Content: d.File.Body,
+			Filename: string(filename), ContentType: gzipType, Tag: d.Backup.ChecksumSHA256, Size: d.File.Size, Content: d.File.Body,
 		}}, nil
 	})
+}
+
+// backupFile are the answers with a backup.
+func backupFile() []Documented {
+	return []Documented{
+		{Status: http.StatusOK, ContentType: gzipType, Meaning: "The file; its ETag is its SHA-256"},
+		{Status: http.StatusPartialContent, ContentType: gzipType, Meaning: "The file from the byte on that Range names"},
+	}
 }
 
 func (b backupRoutes) setPolicy(r *Request) (Answer, error) {

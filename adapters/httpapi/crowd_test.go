@@ -75,7 +75,7 @@ func TestConnectionsInExcessAreClosedAtOnce(t *testing.T) {
 			for range 3 {
 				st.dial(t).ended(atOnce)
 			}
-			if n := st.excess(t); n[c.bound] != 3 || len(n) != 1 {
+			if n := st.excess(t); n[c.bound] != 3 || n[boundOfAll]+n[boundOfAddress] != 3 {
 				t.Errorf("connections in excess: %v", n)
 			}
 			said := st.logs.FilterMessage("connections are closed at once, since there are too many").All()

@@ -37,7 +37,7 @@ func (x deletionRoutes) routes() []Route {
 			Name: "downloadDeletionBackup", Summary: "Download the backup that was made when a database was deleted",
 			Method: http.MethodGet, Path: deletionBackupPath, Class: ratelimit.Read, Key: FullAccount,
 			Target: BuriedBackup, Action: account.Own, Gate: rollout.DeletedDatabases, Handle: x.download,
-			Answers:  []Documented{{Status: http.StatusOK, ContentType: gzipType}},
+			Answers:  backupFile(),
 			Refusals: []fault.Code{fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy},
 		},
 		{
@@ -87,7 +87,8 @@ func (x deletionRoutes) download(r *Request) (Answer, error) {
 		return x.use.OpenBackup(r.Context(), r.database())
 	}, func(d deletion.Download) (Answer, error) {
 		return Answer{Status: http.StatusOK, Download: &Download{
-			Filename: string(d.Backup.Filename), ContentType: gzipType, Size: d.File.Size, Content: d.File.Body,
+			Filename: string(d.Backup.Filename), ContentType: gzipType, Tag: d.Backup.ChecksumSHA256, Size: d.File.Size,
+			Content: d.File.Body,
 		}}, nil
 	})
 }

@@ -89,7 +89,7 @@ func TestASlowClientIsCutOff(t *testing.T) {
 			if said := lines()[0].ContextMap(); said["error"] != errTooSlow.Error() || said["reason"] != brokenBySlowness {
 				t.Errorf("logged %v", said)
 			}
-			if n := st.brokenOff(t, "slow client"); n != 1 {
+			if n := st.brokenOff(t, brokenBySlowness); n != 1 {
 				t.Errorf("the metric says %v", n)
 			}
 		})

@@ -11,13 +11,15 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
 
 // errInternal is all that a caller is shown of an internal error.
 var errInternal = fault.New(fault.InternalError, "internal error; retry the same request")
 
-// errUnavailable is what a caller is shown while the metadata database is away.
+// errUnavailable is what a caller is shown while the metadata database is away, the key ring cannot be used, or the hosts of the
+// installation itself are not known yet.
 var errUnavailable = &fault.Error{
 	Code: fault.ServerBusy, Message: "the service cannot reach its own data at the moment; retry the same request",
 	RetryAfter: 5 * time.Second,
@@ -51,10 +53,15 @@ func presentable(err error) *fault.Error {
 	if errors.As(err, &e) && e.Code.Known() {
 		return e
 	}
-	if errors.Is(err, ports.ErrUnavailable) {
+	if away(err) || errors.Is(err, webhook.ErrOwnUnknown) {
 		return errUnavailable
 	}
 	return errInternal
+}
+
+// away reports whether the service lacks what all of it needs: it is the host's trouble, and not the request's.
+func away(err error) bool {
+	return errors.Is(err, ports.ErrUnavailable) || errors.Is(err, ports.ErrNoRing)
 }
 
 func errorBody(e *fault.Error, bare bool) []byte {

@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -138,6 +139,16 @@ func TestAnUnavailableStoreIsToldToComeBackTo(t *testing.T) {
 	if res.StatusCode() != 503 || string(res.Header.Peek(fasthttp.HeaderRetryAfter)) != "5" || strings.Contains(body, "10.0.0.7") ||
 		!strings.Contains(body, string(fault.ServerBusy)) {
 		t.Errorf("%d %s", res.StatusCode(), body)
+	}
+	refuse(&res, webhook.ErrOwnUnknown, false)
+	if res.StatusCode() != 503 {
+		t.Errorf("while own hosts are unknown: %d", res.StatusCode())
+	}
+	res.Reset()
+	refuse(&res, fmt.Errorf("seal the password: %w: %w", ports.ErrNoRing, errors.New("open /etc/pgherd/ring.json")), false)
+	if body := string(res.Body()); res.StatusCode() != 503 || len(res.Header.Peek(fasthttp.HeaderRetryAfter)) == 0 ||
+		strings.Contains(body, "ring.json") {
+		t.Errorf("without a key ring: %d %s", res.StatusCode(), body)
 	}
 	refuse(&res, fmt.Errorf("%w: %w", fault.New(fault.AgentError, "not confirmed"), away), false)
 	if res.StatusCode() != 500 {

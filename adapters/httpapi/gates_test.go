@@ -58,7 +58,8 @@ func (w *gateWorld) wrong(t *testing.T, route *Route, target id.DatabaseID, key 
 func TestEveryGateStandsInTheOrderOfChecks(t *testing.T) {
 	w := newGateWorld(t)
 	for _, route := range Routes(w.use) {
-		if strings.Contains(route.Path, "/custom-roles") != (route.Gate == rollout.AdditionalRoles) {
+		if strings.Contains(route.Path, "/custom-roles") != (route.Gate == rollout.AdditionalRoles) ||
+			strings.Contains(route.Path, "/legacy-roles") != (route.Gate == rollout.LegacyRoles) {
 			t.Errorf("%s %s has the gate %q", route.Method, route.Path, route.Gate)
 		}
 		if route.Gate == "" {

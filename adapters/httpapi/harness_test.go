@@ -24,6 +24,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/ports"
 )
 
 func TestMain(m *testing.M) {
@@ -49,6 +50,7 @@ type doorman struct {
 	knocks      []access.Attempt
 	maintenance bool
 	crowded     bool // no address has a request left
+	away        bool // keys cannot be looked up
 	callers     map[string]access.Caller
 }
 
@@ -74,6 +76,9 @@ func (d *doorman) Admit(_ context.Context, k access.Attempt) (access.Admission, 
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.knocks = append(d.knocks, k)
+	if d.away {
+		return access.Admission{}, fmt.Errorf("%w: no route to host", ports.ErrUnavailable)
+	}
 	c, ok := d.callers[k.Key]
 	if !ok && k.Key == "flood" {
 		return access.Admission{Rate: ratelimit.Decision{Limit: 30, Reset: time.Minute}},
@@ -150,6 +155,7 @@ type stage struct {
 	handled atomic.Int64
 	feed    func(*Request) io.ReadCloser // the content of downloads
 	size    int64
+	tag     string
 	take    func(io.Reader) (int64, error) // what becomes of streams
 }
 
@@ -171,7 +177,7 @@ func (st *stage) table() []Route {
 	broken := count(func(*Request) (Answer, error) { return Answer{}, fmt.Errorf("dial tcp 10.0.0.7: secret") })
 	download := count(func(r *Request) (Answer, error) {
 		return Answer{Status: 200, Download: &Download{
-			Filename: "20260101_000000.sql.gz", ContentType: "application/gzip", Size: st.size, Content: st.feed(r),
+			Filename: "20260101_000000.sql.gz", ContentType: "application/gzip", Tag: st.tag, Size: st.size, Content: st.feed(r),
 		}}, nil
 	})
 	rows := []Route{

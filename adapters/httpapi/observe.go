@@ -32,11 +32,12 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "pgherd_http_requests_total", Help: "Requests answered, by method, route pattern and status.",
 		}, []string{"method", "route", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "pgherd_http_request_seconds", Help: "Time from a request's header to the end of its answer.",
+			Name:    "pgherd_http_request_duration_seconds",
+			Help:    "Time from a request's header to the end of its answer, by method, route pattern and class of the status (2xx).",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
-		}, []string{"method", "route"}),
+		}, []string{"method", "route", "status_class"}),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "pgherd_http_answer_bytes_total", Help: "Bytes of answers' bodies.",
+			Name: "pgherd_http_response_bytes_total", Help: "Bytes of answers' bodies.",
 		}, []string{"route"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pgherd_http_unparsed_total", Help: "Connections closed because what came was no request, by code.",
@@ -47,7 +48,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		}, []string{"bound"}),
 		broken: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pgherd_http_downloads_broken_off_total",
-			Help: "Downloads that did not come to their end, by reason: slow client, client gone, or source (the agent).",
+			Help: "Downloads that did not come to their end, by reason: slow_client, client_gone, or source (the agent).",
 		}, []string{"reason"}),
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.bytes, m.refused, m.excess, m.broken} {
@@ -56,6 +57,30 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		}
 	}
 	return m, nil
+}
+
+// begin has every counter at 0 that the routes may count: what appears for the first time with its first failure has not risen,
+// and alerts nobody.
+func (m *metrics) begin(routes []Route) {
+	for i := range routes {
+		r := &routes[i]
+		m.bytes.WithLabelValues(r.Path)
+		for _, code := range r.refusable() {
+			m.requests.WithLabelValues(r.Method, r.Path, strconv.Itoa(code.Status()))
+		}
+		for _, a := range r.Answers {
+			m.requests.WithLabelValues(r.Method, r.Path, strconv.Itoa(a.Status))
+		}
+	}
+	for _, code := range []fault.Code{fault.ValidationError, fault.RequestTimeout, fault.HeaderTooLarge} {
+		m.refused.WithLabelValues(string(code))
+	}
+	for _, bound := range []string{boundOfAll, boundOfAddress} {
+		m.excess.WithLabelValues(bound)
+	}
+	for _, reason := range []string{brokenBySlowness, brokenByClient, brokenBySource} {
+		m.broken.WithLabelValues(reason)
+	}
 }
 
 func (m *metrics) unparsed(err error) { m.refused.WithLabelValues(string(fault.CodeOf(err))).Inc() }
@@ -68,7 +93,7 @@ func (s *Server) observe(r *Request, status int, bytes int64) {
 		route = r.route.Path
 	}
 	s.metrics.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
-	s.metrics.seconds.WithLabelValues(method, route).Observe(took.Seconds())
+	s.metrics.seconds.WithLabelValues(method, route, classOf(status)).Observe(took.Seconds())
 	s.metrics.bytes.WithLabelValues(route).Add(float64(bytes))
 	fields := []zap.Field{
 		zap.String("method", method), zap.String("route", route), zap.Int("status", status), zap.Duration("took", took),
@@ -80,12 +105,26 @@ func (s *Server) observe(r *Request, status int, bytes int64) {
 	case r.cause != nil && r.stream != nil:
 		s.metrics.broken.WithLabelValues(r.stream.reason).Inc()
 		s.log.Warn("download broken off", append(fields, zap.String("reason", r.stream.reason), zap.Error(r.cause))...)
+	case away(r.cause) && !s.worthALine(&fields):
+		s.log.Info("request", fields...)
 	case r.cause != nil:
 		s.log.Error("request failed", append(fields, zap.Error(r.cause))...)
 	default:
 		s.log.Info("request", fields...)
 	}
 }
+
+// worthALine reports whether a failure is to be logged that every request has while the metadata database or the key ring is
+// away.
+func (s *Server) worthALine(fields *[]zap.Field) bool {
+	worth, held := s.outages.Failed("")
+	if held > 0 {
+		*fields = append(*fields, zap.Int("repeated", held))
+	}
+	return worth
+}
+
+func classOf(status int) string { return strconv.Itoa(status/100) + "xx" }
 
 // targetFields name what a request was about, so that the log can be read for one database.
 func targetFields(target any) (fields []zap.Field) {

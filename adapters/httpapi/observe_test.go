@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 func zapString(k, v string) zapcore.Field { return zap.String(k, v) }
@@ -104,4 +105,40 @@ func TestClientAddress(t *testing.T) {
 // discardCore is the production encoder writing nowhere.
 func discardCore() zapcore.Core {
 	return zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard), zap.InfoLevel)
+}
+
+// While the metadata are away each request is one line, as ever, and the failure is told once, not with each.
+func TestAnOutageDoesNotFillTheLog(t *testing.T) {
+	st := open(t)
+	st.gate.away = true
+	l := st.dial(t)
+	for range 20 {
+		l.say(head("GET", thing, anyKey))
+		l.hear(cutBy).expect(t, 503, fault.ServerBusy)
+	}
+	failed, plain := st.logs.FilterMessage("request failed").Len(), st.logs.FilterMessage("request").Len()
+	if failed != 1 || plain != 19 || st.logs.Len() != 20 {
+		t.Errorf("%d lines, of which %d of failures and %d of requests", st.logs.Len(), failed, plain)
+	}
+}
+
+// A counter that appears with its first failure has not risen, and alerts nobody.
+func TestCountersBeginAtZero(t *testing.T) {
+	st := open(t)
+	var text strings.Builder
+	for _, f := range check.Must(st.metrics.Gather())(t) {
+		for _, m := range f.GetMetric() {
+			fmt.Fprintln(&text, f.GetName(), m.GetLabel(), m.GetCounter().GetValue())
+		}
+	}
+	for _, want := range []string{
+		`pgherd_http_requests_total [name:"method" value:"GET" name:"route" value:"/api/v1/things/{id}" name:"status" value:"500"] 0`,
+		`pgherd_http_downloads_broken_off_total [name:"reason" value:"slow_client"] 0`,
+		`pgherd_http_unparsed_total [name:"code" value:"REQUEST_TIMEOUT"] 0`,
+		`pgherd_http_excess_connections_total [name:"bound" value:"address"] 0`,
+	} {
+		if !strings.Contains(strings.ReplaceAll(text.String(), "  ", " "), want) {
+			t.Errorf("no %s in\n%s", want, text.String())
+		}
+	}
 }

@@ -179,6 +179,17 @@ func (route *Route) parameters() (list []object) {
 			"schema": object{"type": "string"},
 		})
 	}
+	if route.sendsRests() {
+		list = append(list, object{
+			"name": fasthttp.HeaderRange, "in": "header", "example": "bytes=1048576-",
+			"description": "`bytes=N-` asks for the file without its first N bytes. Any other range is answered with the whole file.",
+			"schema":      object{"type": "string"},
+		}, object{
+			"name": fasthttp.HeaderIfRange, "in": "header",
+			"description": "The ETag of the file that the first bytes are of: where it has another one, the whole file is the answer.",
+			"schema":      object{"type": "string"},
+		})
+	}
 	if route.Idempotency != Absent {
 		list = append(list, object{
 			"name": idempotency.Header, "in": "header", "required": route.Idempotency == Required,
@@ -187,6 +198,11 @@ func (route *Route) parameters() (list []object) {
 		})
 	}
 	return list
+}
+
+// sendsRests reports whether a client may ask for the rest of a file.
+func (route *Route) sendsRests() bool {
+	return slices.ContainsFunc(route.Answers, func(a Documented) bool { return a.Status == http.StatusPartialContent })
 }
 
 func (p Parameter) schema() object {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // serveRoute runs the checks of a route in the one order that all routes share, then its handler:
@@ -115,13 +116,15 @@ func bearer(header []byte) string {
 	return strings.TrimSpace(key)
 }
 
-// limitTime gives the request its context: the server's, bounded in time where the answer is no stream.
+// limitTime gives the request its context: the server's, bounded in time where the answer is no stream. Of either, what the store
+// does is awaited.
 func (s *Server) limitTime(r *Request) {
+	base := ports.Awaited(s.base)
 	if r.route != nil && (r.route.Body.kind == streamAccepted || r.route.streams()) {
-		r.ctx, r.cancel = context.WithCancel(s.base)
+		r.ctx, r.cancel = context.WithCancel(base)
 		return
 	}
-	r.ctx, r.cancel = context.WithTimeout(s.base, s.limits.HandlerTimeout)
+	r.ctx, r.cancel = context.WithTimeout(base, s.limits.HandlerTimeout)
 }
 
 // streams reports whether a successful answer is a file.

@@ -49,6 +49,7 @@ func (x restoreRoutes) routes() []Route {
 			Answers: documented(http.StatusAccepted, wire.OperationWithMessage{}),
 			Refusals: []fault.Code{
 				fault.BackupNotFound, fault.BackupNotVerified, fault.DatabaseStateConflict, fault.ManagedRoleConflict,
+				fault.LegacyRoleConflict,
 			},
 		},
 	}

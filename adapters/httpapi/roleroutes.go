@@ -12,25 +12,11 @@ import (
 
 // Additional roles (spec, "Managed additional roles") depend on the operator's switch.
 func (c customRoles) routes() []Route {
-	const (
-		list    = databasesPath + "/{id}/custom-roles"
-		one     = list + "/{roleId}"
-		changes = one + "/changes"
-		change  = changes + "/{operationId}"
-	)
-	progress := doneOrPending(wire.RoleChange{},
-		"The change is completed.", "The change is pending, and continues in the background.")
-	removal := doneOrPending(wire.RoleRemoval{}, "The role is removed.", "The removal is not finished: repeat the request.")
-	rows := []Route{
-		{
-			Name: "listRoles", Summary: "List the additional roles of a database",
-			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Action: account.See, Handle: c.list,
-			Query:   []Parameter{{Name: "includeRevoked", Meaning: "if true, revoked roles are listed too", Enum: []string{"true"}}},
-			Answers: documented(http.StatusOK, wire.Roles[wire.ListedRole]{}),
-		},
-		{
+	const path = databasesPath + "/{id}/custom-roles"
+	rows := append(c.common(path, "Role", fault.ManagedRoleConflict),
+		Route{
 			Name: "createRole", Summary: "Create an additional role, or continue its creation",
-			Method: http.MethodPost, Path: list, Class: ratelimit.Create, Action: account.Configure,
+			Method: http.MethodPost, Path: path, Class: ratelimit.Create, Action: account.Configure,
 			Body: JSON[wire.CreateRole](), Idempotency: Required, Handle: c.create,
 			Answers: documented(http.StatusOK, wire.Role{}),
 			Refusals: []fault.Code{
@@ -38,75 +24,132 @@ func (c customRoles) routes() []Route {
 				fault.AgentError, fault.ServerBusy,
 			},
 		},
-		{
-			Name: "renameRole", Summary: "Change the display name of a role",
-			Method: http.MethodPatch, Path: one, Class: ratelimit.Write, Action: account.Configure, Body: JSON[wire.RenameRole](),
-			Handle:   c.rename,
-			Answers:  documented(http.StatusOK, wire.RoleLabel{}),
-			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict},
-		},
-		{
+		Route{
 			Name: "removeRole", Summary: "Remove a revoked role",
-			Method: http.MethodDelete, Path: one, Class: ratelimit.Write, Action: account.Configure, Handle: c.remove,
-			Answers: removal,
-			Refusals: []fault.Code{
-				fault.RoleNotFound, fault.ManagedRoleConflict, fault.RoleDependencies, fault.ServerBusy,
-			},
+			Method: http.MethodDelete, Path: path + "/{roleId}", Class: ratelimit.Write, Action: account.Configure, Handle: c.remove,
+			Answers:  roleRemoval,
+			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict, fault.RoleDependencies, fault.ServerBusy},
 		},
-		{
-			Name: "revealRole", Summary: "Reveal the password of a role",
-			Method: http.MethodPost, Path: one + "/credentials", Class: ratelimit.Reveal, Action: account.Configure, Handle: c.reveal,
-			Answers:  documented(http.StatusOK, wire.RevealedRole{}),
-			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict, fault.AgentError, fault.ServerBusy},
-		},
-		{
-			Name: "changeRole", Summary: "Rotate the password of a role, or revoke the role",
-			Method: http.MethodPost, Path: changes, Class: ratelimit.Write, Action: account.Configure,
-			Body: JSON[wire.ChangeRole](), Idempotency: Required, Handle: c.change,
-			Answers:  progress,
-			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict, fault.ServerBusy},
-		},
-		{
-			Name: "getRoleChange", Summary: "Get a change of a role",
-			Method: http.MethodGet, Path: change, Class: ratelimit.Read, Action: account.Configure, Handle: c.readChange,
-			Answers:  documented(http.StatusOK, wire.RoleChange{}),
-			Refusals: []fault.Code{fault.RoleNotFound, fault.OperationNotFound, fault.ManagedRoleConflict},
-		},
-		{
-			Name: "continueRoleChange", Summary: "Continue a pending change of a role",
-			Method: http.MethodPost, Path: change, Class: ratelimit.Write, Action: account.Configure, Body: JSON[wire.Disconnect](),
-			Handle:   c.replayChange,
-			Answers:  progress,
-			Refusals: []fault.Code{fault.RoleNotFound, fault.OperationNotFound, fault.ManagedRoleConflict, fault.ServerBusy},
-		},
-		{
-			Name: "deleteRole", Summary: "Revoke a role and remove it",
-			Method: http.MethodPost, Path: one + "/delete", Class: ratelimit.Write, Action: account.Configure,
-			Body: JSON[wire.DeleteRole](), Handle: c.delete,
-			Answers: removal,
-			Refusals: []fault.Code{
-				fault.RoleNotFound, fault.ManagedRoleConflict, fault.RoleDependencies, fault.ServerBusy,
-			},
-		},
-		{
+		Route{
 			Name: "prepareRole", Summary: "Create a reserved role on the server",
-			Method: http.MethodPost, Path: one + "/prepare", Class: ratelimit.Write, Action: account.Configure, Handle: c.prepare,
+			Method: http.MethodPost, Path: path + "/{roleId}/prepare", Class: ratelimit.Write, Action: account.Configure,
+			Handle:   c.prepare,
 			Answers:  documented(http.StatusAccepted, wire.RoleSetup{}),
 			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict, fault.AgentError, fault.ServerBusy},
 		},
+		Route{
+			Name: "renameRole", Summary: "Change the display name of a role",
+			Method: http.MethodPatch, Path: path + "/{roleId}", Class: ratelimit.Write, Action: account.Configure,
+			Body: JSON[wire.RenameRole](), Handle: c.rename,
+			Answers:  documented(http.StatusOK, wire.RoleLabel{}),
+			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict},
+		},
+		Route{
+			Name: "deleteRole", Summary: "Revoke a role and remove it",
+			Method: http.MethodPost, Path: path + "/{roleId}/delete", Class: ratelimit.Write, Action: account.Configure,
+			Body: JSON[wire.DeleteRole](), Handle: c.delete,
+			Answers: roleRemoval,
+			Refusals: []fault.Code{
+				fault.RoleNotFound, fault.ManagedRoleConflict, fault.RoleDependencies, fault.ServerBusy,
+			},
+		},
+	)
+	return aboutLogins(rollout.AdditionalRoles, rows)
+}
+
+// Those of databases with a single login (spec, "Additional roles for existing databases") depend on an activation.
+func (l legacyRoles) routes() []Route {
+	const path = databasesPath + "/{id}/legacy-roles"
+	rows := append(l.common(path, "LegacyRole", fault.LegacyRoleConflict),
+		Route{
+			Name: "createLegacyRole", Summary: "Reserve an additional role",
+			Method: http.MethodPost, Path: path, Class: ratelimit.Create, Action: account.Configure,
+			Body: JSON[wire.CreateRole](), Idempotency: Required, Handle: l.create,
+			Answers:  documented(http.StatusOK, wire.Role{}),
+			Refusals: []fault.Code{fault.LegacyRoleConflict, fault.ServerBusy},
+		},
+		Route{
+			Name: "removeLegacyRole", Summary: "Remove a role; a ready one is revoked first",
+			Method: http.MethodDelete, Path: path + "/{roleId}", Class: ratelimit.Write, Action: account.Configure, Handle: l.delete,
+			Answers:  roleRemoval,
+			Refusals: []fault.Code{fault.RoleNotFound, fault.LegacyRoleConflict, fault.RoleDependencies, fault.ServerBusy},
+		},
+		Route{
+			Name: "prepareLegacyRole", Summary: "Create a reserved role on the server",
+			Method: http.MethodPost, Path: path + "/{roleId}/prepare", Class: ratelimit.Write, Action: account.Configure,
+			Handle:   l.prepare,
+			Answers:  documented(http.StatusAccepted, wire.ConnectGrant{}),
+			Refusals: []fault.Code{fault.RoleNotFound, fault.LegacyRoleConflict, fault.AgentError, fault.ServerBusy},
+		},
+		Route{
+			Name: "optInLegacyRoles", Summary: "Opt in for additional roles, or go on with the opt-in",
+			Method: http.MethodPost, Path: path + "/opt-in", Class: ratelimit.Create, Action: account.Configure, Handle: l.optIn,
+			Answers:  doneOrPending(wire.Overlay{}, "The overlay is active.", "The overlay is reserved: repeat the request."),
+			Refusals: []fault.Code{fault.LegacyRoleConflict, fault.AgentError, fault.ServerBusy},
+		},
+		Route{
+			Name: "reconcileLegacyRole", Summary: "Find out what has become of the last step of a role",
+			Method: http.MethodPost, Path: path + "/{roleId}/reconcile", Class: ratelimit.Write, Action: account.Configure,
+			Handle:   l.reconcile,
+			Answers:  documented(http.StatusOK, wire.ListedRole{}),
+			Refusals: []fault.Code{fault.RoleNotFound, fault.AgentError, fault.ServerBusy},
+		},
+	)
+	return aboutLogins(rollout.LegacyRoles, rows)
+}
+
+var roleRemoval = doneOrPending(wire.RoleRemoval{}, "The role is removed.", "The removal is not finished: repeat the request.")
+
+// common are the routes that both kinds of additional roles have. The noun completes their names, and conflict is the code of
+// what a state forbids.
+func (c customRoles) common(list, noun string, conflict fault.Code) []Route {
+	one := list + "/{roleId}"
+	changes := one + "/changes"
+	change := changes + "/{operationId}"
+	progress := doneOrPending(wire.RoleChange{},
+		"The change is completed.", "The change is pending, and continues in the background.")
+	return []Route{
 		{
-			Name: "admitRole", Summary: "Allow a prepared role to log in",
+			Name: "list" + noun + "s", Summary: "List the additional roles of a database",
+			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Action: account.See, Handle: c.list,
+			Query:   []Parameter{{Name: "includeRevoked", Meaning: "if true, revoked roles are listed too", Enum: []string{"true"}}},
+			Answers: documented(http.StatusOK, wire.Roles[wire.ListedRole]{}),
+		},
+		{
+			Name: "reveal" + noun, Summary: "Reveal the password of a role",
+			Method: http.MethodPost, Path: one + "/credentials", Class: ratelimit.Reveal, Action: account.Configure, Handle: c.reveal,
+			Answers:  documented(http.StatusOK, wire.RevealedRole{}),
+			Refusals: []fault.Code{fault.RoleNotFound, conflict, fault.AgentError, fault.ServerBusy},
+		},
+		{
+			Name: "change" + noun, Summary: "Rotate the password of a role, or revoke the role",
+			Method: http.MethodPost, Path: changes, Class: ratelimit.Write, Action: account.Configure,
+			Body: JSON[wire.ChangeRole](), Idempotency: Required, Handle: c.change,
+			Answers:  progress,
+			Refusals: []fault.Code{fault.RoleNotFound, conflict, fault.ServerBusy},
+		},
+		{
+			Name: "get" + noun + "Change", Summary: "Get a change of a role",
+			Method: http.MethodGet, Path: change, Class: ratelimit.Read, Action: account.Configure, Handle: c.readChange,
+			Answers:  documented(http.StatusOK, wire.RoleChange{}),
+			Refusals: []fault.Code{fault.RoleNotFound, fault.OperationNotFound, conflict},
+		},
+		{
+			Name: "continue" + noun + "Change", Summary: "Continue a pending change of a role",
+			Method: http.MethodPost, Path: change, Class: ratelimit.Write, Action: account.Configure, Body: JSON[wire.Disconnect](),
+			Handle:   c.replayChange,
+			Answers:  progress,
+			Refusals: []fault.Code{fault.RoleNotFound, fault.OperationNotFound, conflict, fault.ServerBusy},
+		},
+		{
+			Name: "admit" + noun, Summary: "Allow a prepared role to log in",
 			Method: http.MethodPost, Path: one + "/admit", Class: ratelimit.Write, Action: account.Configure, Handle: c.admit,
 			Answers: documented(http.StatusOK, wire.RoleSetup{}),
 			Refusals: []fault.Code{
-				fault.RoleNotFound, fault.ManagedRoleConflict, fault.ConnectGrantRequired, fault.AgentError, fault.ServerBusy,
+				fault.RoleNotFound, conflict, fault.ConnectGrantRequired, fault.AgentError, fault.ServerBusy,
 			},
 		},
 	}
-	for i := range rows {
-		rows[i].Gate = rollout.AdditionalRoles
-	}
-	return aboutLogins(rows)
 }
 
 // The logins that came with the database.
@@ -115,7 +158,7 @@ func (m managedRoles) routes() []Route {
 		list = databasesPath + "/{id}/managed-roles"
 		one  = list + "/{" + loginParameter + "}"
 	)
-	return aboutLogins([]Route{
+	return aboutLogins("", []Route{
 		{
 			Name: "listLogins", Summary: "List the logins that were created with a database",
 			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Action: account.See, Handle: m.list,
@@ -138,10 +181,10 @@ func (m managedRoles) routes() []Route {
 	})
 }
 
-// aboutLogins completes rows whose answers may not be stored.
-func aboutLogins(rows []Route) []Route {
+// aboutLogins completes rows whose answers may not be stored. The gate is empty where there is none.
+func aboutLogins(gate rollout.Gate, rows []Route) []Route {
 	for i := range rows {
-		rows[i].Target, rows[i].NoStore = Database, true
+		rows[i].Target, rows[i].Gate, rows[i].NoStore = Database, gate, true
 	}
 	return rows
 }

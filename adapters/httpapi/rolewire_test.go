@@ -36,6 +36,7 @@ func TestWireShapesOfRoles(t *testing.T) {
 	removing.Status, removing.ChangeID = role.Revoked, knownID
 	at := time.Date(2026, 3, 1, 12, 30, 0, 0, time.FixedZone("east", 3600))
 	ending.CredentialExpiresAt = &at
+	overlay := database.Overlay{OverlayID: knownID, OverlayStatus: database.OverlayReserved, OverlayGeneration: 7}
 	change := role.Change{
 		ID: knownID, DatabaseID: knownID, RoleID: foreignID, Username: aUsername, Kind: role.Rotation, Status: role.Pending,
 		Key: "a key", Generation: 12, CredentialGeneration: 3, Verifier: "a verifier", Sealed: []byte("sealed"),
@@ -63,6 +64,10 @@ func TestWireShapesOfRoles(t *testing.T) {
 		{wire.RevealedRole{Role: viewRole(plain), Credential: viewCredential(record, "pw")}, `{` + fields + `"status":"ready",` + way},
 		{viewSetup(plain), `{` + aRole + `"username":"` + aUsername + `","displayName":"Reports","accessProfile":"read_only",` +
 			`"ordinal":3,"status":"ready"}`},
+		{viewGrant(plain, "shop"), `{` + aRole + `"username":"` + aUsername + `","displayName":"Reports",` +
+			`"accessProfile":"read_only","ordinal":3,"status":"ready","databaseName":"shop",` +
+			`"grantSql":"GRANT CONNECT ON DATABASE \"shop\" TO \"` + aUsername + `\";"}`},
+		{answerOptIn(overlay).Body, `{"overlayId":"` + knownID + `","generation":7,"status":"reserved"}`},
 		{viewChange(change), `{"operationId":"` + knownID + `",` + aRole + `"kind":"rotate","status":"pending",` +
 			`"credentialGeneration":3}`},
 		{viewLogin(login), `{"login":"runtime","username":"pgh_x_rt","connectionLimit":60,"credentialGeneration":2}`},

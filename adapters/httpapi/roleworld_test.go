@@ -36,13 +36,14 @@ type roleWorld struct {
 	entropy  *fakeentropy.Entropy
 	account  account.Account
 	database database.Record
+	list     string // of the additional roles
 	key      string
 	keys     int // Idempotency-Keys given out
 }
 
 func newRoleWorld(t *testing.T, changes ...func(*controlplane.Config)) *roleWorld {
 	t.Helper()
-	w := &roleWorld{t: t, clock: fakeclock.New(), store: memstore.New(), entropy: fakeentropy.New()}
+	w := &roleWorld{t: t, list: "custom-roles", clock: fakeclock.New(), store: memstore.New(), entropy: fakeentropy.New()}
 	fleet := fakeagent.New(w.clock)
 	config := controlplane.Config{Limits: map[ratelimit.Class]ratelimit.Limit{
 		ratelimit.Write: {Count: 1000, Period: time.Minute}, ratelimit.Create: {Count: 1000, Period: time.Minute},
@@ -55,7 +56,7 @@ func newRoleWorld(t *testing.T, changes ...func(*controlplane.Config)) *roleWorl
 	}, config))(t)
 	ctx, o := t.Context(), w.use.Operator
 	machine := check.Must(o.AddServer(ctx, operator.NewServer{
-		Name: "one", AgentURL: "https://agent:8090", Secret: "shared", PublicHost: "db.example", PublicPort: 6432, Capacity: 10,
+		Name: "one", AgentURL: "https://agent:8090", Secret: agentSecret, PublicHost: "db.example", PublicPort: 6432, Capacity: 10,
 	}))(t)
 	w.server = fleet.Server(machine.ID)
 	check.NoError(w.t, o.SetFeature(ctx, "additional-roles", true))
@@ -136,7 +137,7 @@ func (a answered) text(name string) string { s, _ := a.body[name].(string); retu
 
 // roles is the path of the additional roles, and of what is below them.
 func (w *roleWorld) roles(below ...string) string {
-	return strings.Join(append([]string{"/api/v1/databases/" + string(w.database.ID) + "/custom-roles"}, below...), "/")
+	return strings.Join(append([]string{"/api/v1/databases/" + string(w.database.ID) + "/" + w.list}, below...), "/")
 }
 
 // logins is the same for the logins that came with the database.
@@ -153,3 +154,6 @@ const (
 	rotate = `{"kind":"rotate","confirmDisconnect":true}`
 	cutOff = `{"confirmDisconnect":true}`
 )
+
+// agentSecret is what the servers' agents would take.
+const agentSecret = "0f3c5e79a1b2d4e68f7091a3b5c7d9e2"

@@ -38,6 +38,10 @@ func Routes(uc *controlplane.ControlPlane) (table []Route) {
 		{Tag{"Members", "People who may use a database beside its owner, and invitations"}, memberRoutes{uc.Members}.routes()},
 		{Tag{"Webhooks", "Endpoints that are sent signed events"}, webhookRoutes{uc.Webhooks}.routes()},
 		{Tag{"Additional roles", "Further logins of a database, each with its own password"}, customRoles{uc.Roles}.routes()},
+		{
+			Tag{"Legacy roles", "Further logins of a database with a single login, which an operator has activated"},
+			legacyRoles{customRoles{uc.LegacyRoles.Roles}, uc.LegacyRoles}.routes(),
+		},
 		{Tag{"Managed logins", "The logins that were created with a database"}, managedRoles{uc.ManagedLogins}.routes()},
 	} {
 		for _, row := range area.rows {

@@ -15,6 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/core/repeat"
 )
 
 // Config holds the parts of a Server. All are required except Proxies and TLS.
@@ -38,6 +40,7 @@ type Server struct {
 	tls       *tls.Config
 	log       *zap.Logger
 	metrics   *metrics
+	outages   *repeat.Memory
 	crowd     *crowd
 	requestID func() string
 
@@ -58,11 +61,12 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		gate: cfg.Gate, limits: cfg.Limits, proxies: cfg.Proxies, tls: cfg.TLS,
-		log: cfg.Log, metrics: m, crowd: newCrowd(cfg, m), requestID: cfg.RequestID,
+		log: cfg.Log, metrics: m, outages: repeat.New(time.Now), crowd: newCrowd(cfg, m), requestID: cfg.RequestID,
 	}
 	if s.routes, err = withDescription(cfg.Routes); err != nil {
 		return nil, err
 	}
+	m.begin(s.routes)
 	s.base, s.cutOff = context.WithCancel(context.Background())
 	s.app = newApp(cfg.Limits)
 	for i := range s.routes {

@@ -49,8 +49,8 @@ func (x uploadRoutes) routes() []Route {
 			Body: JSON[wire.CompleteUpload](), Handle: x.complete,
 			Answers: documented(http.StatusAccepted, wire.OperationWithMessage{}),
 			Refusals: []fault.Code{
-				fault.UploadNotFound, fault.BackupConflict, fault.ManagedRoleConflict, fault.DatabaseStateConflict, fault.AgentError,
-				fault.AgentRouteUnavailable, fault.ServerBusy,
+				fault.UploadNotFound, fault.BackupConflict, fault.ManagedRoleConflict, fault.LegacyRoleConflict,
+				fault.DatabaseStateConflict, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy,
 			},
 		},
 	}

@@ -57,7 +57,7 @@ func newInviting(t *testing.T, databases int) *inviting {
 	})
 	check.NoError(t, err)
 	server := check.Must(op.AddServer(t.Context(), operator.NewServer{
-		Name: "one", AgentURL: "https://agent:8090", Secret: "s", PublicHost: "db.example.org", PublicPort: 6432, Capacity: 100,
+		Name: "one", AgentURL: "https://agent:8090", Secret: agentSecret, PublicHost: "db.example.org", PublicPort: 6432, Capacity: 100,
 	}))(t)
 	_, key, err := op.CreateKey(t.Context(), operator.NewKey{AccountID: owner.ID, Label: "k", Scope: account.FullAccount})
 	check.NoError(t, err)
@@ -65,7 +65,7 @@ func newInviting(t *testing.T, databases int) *inviting {
 		r := database.Record{
 			ID: id.FromBytes[id.DatabaseID](entropy.UUID()), AccountID: owner.ID, ServerID: server.ID, Name: fmt.Sprint("db-", n),
 			DisplayName: "Shop", RoleModel: database.Managed, Schedule: database.NoSchedule, Status: database.Active,
-			Settings:  database.NoSettings(),
+			Settings: database.NoSettings(), Overlay: database.Overlay{OverlayStatus: database.NoOverlay},
 			CreatedAt: clock.Now(),
 		}
 		check.NoError(t, w.store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
@@ -213,3 +213,6 @@ func acceptanceMeets(w *inviting) {
 		}
 	}
 }
+
+// agentSecret is what the servers' agents would take.
+const agentSecret = "0f3c5e79a1b2d4e68f7091a3b5c7d9e2"

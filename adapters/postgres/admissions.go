@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -22,15 +23,18 @@ var (
 		FROM api_keys t JOIN accounts a ON a.id = t.account_id
 		WHERE t.id = `
 
-	// usableAt2 is the rest of account.Key.Accepts, at the time $2, in microseconds.
-	usableAt2 = `k.revoked_at IS NULL AND (k.expires_at IS NULL OR
-		k.expires_at > timestamptz 'epoch' + $2::bigint * interval '1 microsecond')`
+	// admitting is account.Key.Admits: for the hash, at the time $2, in microseconds, and from the address, which may be null.
+	admitting = func(hash, client string) string {
+		return `k.hash = ` + hash + ` AND k.revoked_at IS NULL
+			AND (k.expires_at IS NULL OR k.expires_at > timestamptz 'epoch' + $2::bigint * interval '1 microsecond')
+			AND (k.networks = '' OR ` + client + `::inet <<= ANY (string_to_array(k.networks, ' ')::cidr[]))`
+	}
 
 	find = written(found + `$1`)
-	// The bucket is touched only where the presented hash is the stored one and the key is neither revoked nor expired.
+	// The bucket is touched only where the key is admitted.
 	findAndLease = written(`
 		WITH k AS (` + found + `$8),
-		leased AS (` + leaseWhere(`SELECT FROM k WHERE k.hash = $9 AND `+usableAt2) + `)
+		leased AS (` + leaseWhere(`SELECT FROM k WHERE `+admitting("$9", "$10")) + `)
 		SELECT k.*, coalesce(leased.tat, 0) AS tat, coalesce(leased.lower, 0) AS lower, coalesce(leased.upper, 0) AS upper
 		FROM k LEFT JOIN leased ON true`)
 	take        = written(leaseWhere(`SELECT`))
@@ -84,15 +88,23 @@ func (s *Store) Lease(ctx context.Context, r ports.LeaseRequest) (ports.Admissio
 		admission
 		grant
 	}
-	err := session{store: s}.run(ctx, findAndLease, func(stmt *sqlx.Stmt) error {
+	err := session{store: s}.run(ctx, findAndLease, func(ctx context.Context, stmt *sqlx.Stmt) error {
 		arguments := leaseArguments(bucketOf(r.Credential.ID, r.Class), r.Limit, r.Ask, r.Now)
 		r.Ask.Rest = ratelimit.Stretch{}
-		return stmt.GetContext(ctx, &row, append(arguments, r.Credential.ID, r.Credential.Hash[:])...)
+		return stmt.GetContext(ctx, &row, append(arguments, r.Credential.ID, r.Credential.Hash[:], inet(r.Client))...)
 	})
 	if err != nil {
 		return ports.Admission{}, ratelimit.Grant{}, err
 	}
 	return row.port(), row.granted(), nil
+}
+
+// inet is an address as an argument; null where it is not known. An IPv4 address that is written as IPv6 is the IPv4 address.
+func inet(a netip.Addr) any {
+	if !a.IsValid() {
+		return nil
+	}
+	return a.Unmap().WithZone("").String()
 }
 
 // Return implements ports.Admissions. The statement is never sent again. Buckets are locked in the order of their names, so that
@@ -105,7 +117,12 @@ func (s *Store) Return(ctx context.Context, rests []ports.Rest, now time.Time) e
 		buckets, periods = append(buckets, bucketOf(r.Key, r.Class)), append(periods, r.Limit.Period.Microseconds())
 		from, to = append(from, lower), append(to, upper)
 	}
-	return translate(ctx, s.outside(ctx, returnRests, func(stmt *sqlx.Stmt) error {
+	ctx, end, err := s.bounded(ports.Awaited(ctx)) // requests of these keys wait for it
+	if err != nil {
+		return err
+	}
+	defer end()
+	return translate(ctx, s.outside(ctx, returnRests, func(ctx context.Context, stmt *sqlx.Stmt) error {
 		_, err := stmt.ExecContext(ctx, pq.Array(buckets), pq.Array(periods), pq.Array(from), pq.Array(to), now.UnixMicro())
 		return err
 	}))
@@ -140,7 +157,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 // alone runs a single statement outside a transaction, which may be repeated.
 func (s *Store) alone(ctx context.Context, st *statement, args ...any) error {
 	one := session{store: s}
-	return one.run(ctx, st, func(stmt *sqlx.Stmt) error {
+	return one.run(ctx, st, func(ctx context.Context, stmt *sqlx.Stmt) error {
 		_, err := stmt.ExecContext(ctx, args...)
 		return err
 	})

@@ -33,7 +33,7 @@ var (
 )
 
 var auditOfAccount = define(auditTable.read().
-	Where("t.account_id = ? AND t.database_id IS NULL AND (t.at, t.id) < (?, ?)").
+	Where("t.account_id = ? AND (t.at, t.id) < (?, ?)").
 	OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?"))
 
 type auditEntries struct{ session }

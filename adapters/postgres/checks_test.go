@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/keyring"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
@@ -33,6 +34,7 @@ var allowed = map[string][]string{
 	"databases.timeout_profile":   texts(querytimeout.NotConfigured.Values()...),
 	"databases.timeout_effective": texts(querytimeout.NotConfigured.Values()...),
 	"databases.storage_status":    texts(database.StorageOK.Values()...),
+	"databases.overlay_status":    texts(database.OverlayStatuses...),
 
 	"previews.scheduled_backup": texts(database.NoSchedule, database.Daily),
 	"previews.lease_status":     texts(preview.Leases...),
@@ -50,6 +52,8 @@ var allowed = map[string][]string{
 	"role_changes.login":   texts(append([]database.Login{""}, database.Managed.Logins()...)...),
 
 	"webhook_deliveries.status": texts(webhook.DeliveryStatuses...),
+
+	"keyring_keys.status": texts(keyring.Statuses...),
 
 	"mails.status": texts(mail.Statuses...),
 	"mails.role":   texts(account.Admin, account.Developer, account.Viewer),

@@ -14,9 +14,10 @@ import (
 // Config says where the metadata database is and how much of its server one process may use. The zero value of a field means
 // its default.
 type Config struct {
-	// URL is a PostgreSQL URL or key=value string. It contains a password, so no error or log of this package shows it.
+	// URL is a PostgreSQL URL or key=value string. It may name several hosts: connections are made to the one that takes writes. It
+	// contains a password, so no error or log of this package shows it.
 	URL string
-	// MaxConnections bounds the connections of this process; by default 16. The Notifier uses one more.
+	// MaxConnections bounds the connections of this process; by default 16. The Notifier uses one more, and so does Watch.
 	MaxConnections int
 	// ConnectTimeout bounds one attempt to connect; by default 5 s.
 	ConnectTimeout time.Duration
@@ -30,19 +31,19 @@ type Config struct {
 	// Brief is for a process that runs a few statements and ends: each is prepared when it runs, rather than all when the Store is
 	// opened.
 	Brief bool
+	// Patience is how long awaited work waits for a server that does not answer, for each statement or transaction; by default 7 s.
+	Patience time.Duration
 }
 
 // maxLifetime and maxIdleTime close connections, so that they move to a new primary in time.
 const maxLifetime, maxIdleTime = 30 * time.Minute, 5 * time.Minute
-
-// ErrURL says that the URL of the metadata database cannot be read. The cause is left out because it would show the password.
-var ErrURL = errors.New("the URL of the metadata database cannot be read")
 
 func (c Config) withDefaults() Config {
 	defaultTo(&c.MaxConnections, 16)
 	defaultTo(&c.ConnectTimeout, 5*time.Second)
 	defaultTo(&c.StatementTimeout, 10*time.Second)
 	defaultTo(&c.IdleInTransaction, 15*time.Second)
+	defaultTo(&c.Patience, patience)
 	return c
 }
 
@@ -67,9 +68,9 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 
 // driverConfig parses the URL; the settings override whatever the URL says about them.
 func (c Config) driverConfig() (pq.Config, error) {
-	cfg, err := pq.NewConfig(c.URL)
+	cfg, err := parse(c.URL)
 	if err != nil {
-		return pq.Config{}, ErrURL
+		return pq.Config{}, err
 	}
 	cfg.ConnectTimeout, cfg.ApplicationName = c.ConnectTimeout, "pgherd"
 	runtime := map[string]string{}
@@ -86,32 +87,43 @@ func (c Config) driverConfig() (pq.Config, error) {
 	return cfg, nil
 }
 
-// pool makes the pool; it does not connect.
-func (c Config) pool() (*sqlx.DB, error) {
+// silence is how much longer than a statement may take a server may be silent, before it is taken for dead.
+const silence = 2 * time.Second
+
+// pool makes the pool, whose server may be silent for as long as given; it does not connect.
+func (c Config) pool(silent time.Duration) (*sqlx.DB, *connector, error) {
 	cfg, err := c.driverConfig()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	connector, err := pq.NewConnectorConfig(cfg)
+	connector, err := newConnector(cfg, silent)
 	if err != nil {
-		return nil, ErrURL
+		return nil, nil, err
 	}
 	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
 	db.SetMaxOpenConns(c.MaxConnections)
 	db.SetMaxIdleConns(c.MaxConnections)
 	db.SetConnMaxLifetime(maxLifetime)
 	db.SetConnMaxIdleTime(maxIdleTime)
-	return db, nil
+	return db, connector, nil
 }
 
 // Open connects, checks that the schema is the one that this program knows, and prepares every statement unless Brief says
-// otherwise. The errors are ErrURL, ErrSchemaOlder, ErrSchemaNewer, or those of the connection.
+// otherwise. The errors are ErrURL, ErrTarget, ErrSchemaOlder, ErrSchemaNewer, or those of the connection.
 func Open(ctx context.Context, c Config) (*Store, error) {
-	db, err := c.withDefaults().pool()
+	c = c.withDefaults()
+	db, connector, err := c.pool(c.StatementTimeout + silence)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db}
+	one := c
+	one.MaxConnections = 1
+	watch, _, err := one.pool(firstLook)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	s := &Store{db: db, connector: connector, watch: watch, patience: c.Patience}
+	s.answers.Store(newAnswering())
 	err = checkSchema(ctx, db)
 	switch {
 	case err != nil:
@@ -121,7 +133,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		err = s.prepare(ctx, nil)
 	}
 	if err != nil {
-		return nil, errors.Join(translate(ctx, err), db.Close())
+		return nil, errors.Join(translate(ctx, err), s.Close())
 	}
 	return s, nil
 }

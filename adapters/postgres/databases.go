@@ -15,14 +15,15 @@ import (
 
 var (
 	databaseTable = tableOf[database.Record]("databases", "host", "port", "account_plan", "account_database_bytes", "namespace_id").
-			withOptional("timeout_operation")
+			withOptional("timeout_operation", "overlay_id")
 
 	databaseChanges = []string{
 		"display_name", "environment", "schedule", "status", "connection_cap", "size_bytes", "sized_at", "next_backup_at",
+		"schedule_since",
 		"access_generation", "allowlist_generation", "allowlist_applied",
 		"role_generation", "role_ordinal", "roles_barred",
 		"settings_generation", "settings_applied", "timeout_profile", "timeout_effective", "timeout_operation", "storage_status",
-		"storage_ceiling",
+		"storage_ceiling", "overlay_id", "overlay_status", "overlay_generation",
 	}
 )
 

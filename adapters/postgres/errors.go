@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/core/citoken"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -29,6 +30,7 @@ var broken = map[string]func() error{
 	"ci_namespaces_name_unique":      func() error { return fault.Invalid("name", "is in use") },
 	"ci_trusts_unique":               citoken.ErrTrusted,
 	"servers_name_unique":            func() error { return fault.Invalid("name", "is in use") },
+	"servers_installation_unique":    server.ErrRegistered,
 	"databases_name_unique":          database.ErrNameTaken,
 	"operations_one_open":            errOperationOpen,
 	"allowlist_entries_cidr_unique":  func() error { return fault.Invalid("cidr", "is already on the allowlist") },
@@ -60,10 +62,17 @@ func translateDelete(ctx context.Context, err error) error {
 }
 
 // translate turns an error of the driver into the one that the ports promise. A cancelled context makes the server answer with
-// SQLSTATE 57014, or breaks the connection: the caller sees the context's error.
+// SQLSTATE 57014, or breaks the connection: the caller sees the context's error. Where its time was not enough, the store is not
+// available either.
 func translate(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
+	}
+	if cause := context.Cause(ctx); errors.Is(cause, ports.ErrUnavailable) {
+		return cause
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%w in time: %w", ports.ErrUnavailable, ctx.Err())
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -91,8 +100,15 @@ func rolledBack(err error) bool {
 	return pq.As(err, pqerror.TRSerializationFailure, pqerror.TRDeadlockDetected) != nil || errors.Is(err, errContended)
 }
 
-// disconnected reports whether the connection is gone, or could not be made because the server stops or starts.
+// readOnly reports whether the server takes no writes: it is not the primary any more, or was told so.
+func readOnly(err error) bool { return pq.As(err, pqerror.ReadOnlySQLTransaction) != nil }
+
+// disconnected reports whether the connection is gone or of no use, or could not be made.
 func disconnected(err error) bool {
+	var unconnected *ConnectError
+	if errors.As(err, &unconnected) || readOnly(err) {
+		return true
+	}
 	if e := pq.As(err); e != nil {
 		class := e.Code.Class()
 		return class == "08" || e.Code == pqerror.AdminShutdown || e.Code == pqerror.CrashShutdown ||
@@ -102,6 +118,14 @@ func disconnected(err error) bool {
 	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNREFUSED) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// State is the SQLSTATE that the metadata database answered with; empty where an error has none.
+func State(err error) string {
+	if e := pq.As(err); e != nil {
+		return string(e.Code)
+	}
+	return ""
 }
 
 // stalePlan reports whether a prepared statement was made for a table that has changed since.

@@ -55,7 +55,10 @@ func manyDatabases(t testing.TB) clustertest.Database {
 		`INSERT INTO operations (id, account_id, database_id, server_id, kind, status, stage, progress, input, result, error_code,
 				error_text, actor, request_id, created_at, finished_at, cancel_requested, lease_owner, lease_epoch, attempts, not_before)
 			SELECT operation_id, d.account_id, d.id, d.server_id, 'backup', 'succeeded', 'done', 100, 'null', 'null', '', '', 'x', 'r',
-				'epoch', 'epoch', false, '', 0, 1, 'epoch' FROM backups b JOIN databases d ON d.id = b.database_id`,
+				b.created_at, b.created_at, false, '', 0, 1, 'epoch' FROM backups b JOIN databases d ON d.id = b.database_id`,
+		`INSERT INTO audit_entries (id, at, account_id, database_id, actor, action, details)
+			SELECT id, created_at, account_id, database_id, 'x', 'backup.requested', '{}' FROM operations`,
+		`INSERT INTO idempotency_keys SELECT account_id, 'POST /databases', id, 'f', id, created_at FROM operations`,
 		fmt.Sprintf(`INSERT INTO api_keys (id, kind, account_id, user_id, namespace_id, trust_id, label, scope, hash, created_at,
 				expires_at)
 			SELECT lpad(n::text, 8, '0'), 'ci', pg_temp.made('account', n %% 100), pg_temp.made('user', n %% 100),
@@ -68,11 +71,14 @@ func manyDatabases(t testing.TB) clustertest.Database {
 	return db
 }
 
-// idleRounds are the statements of rounds that look for what is due, with their arguments when nothing is.
-var idleRounds = map[string]struct {
+// idleRound is a statement with its arguments.
+type idleRound struct {
 	statement *statement
 	args      []any
-}{
+}
+
+// idleRounds are the statements of rounds that look for what is due, with their arguments when nothing is.
+var idleRounds = map[string]idleRound{
 	"leases that are over":   {leasesOver, []any{idleAt}},
 	"previews to be deleted": {duePreviews, []any{idleAt, idleAt.Add(-time.Hour)}},
 	"purges":                 {dueTombstones, []any{idleAt, 100}},
@@ -84,6 +90,21 @@ var idleRounds = map[string]struct {
 	"expired backups":        {doomedBackups, []any{idleAt, 100}},
 	"uploads":                {doomedUploads, []any{idleAt, 100}},
 	"changes of logins":      {dueRoleChanges, []any{idleAt, 100}},
+
+	"open operations":          {openOperations, nil},
+	"pending changes":          {pendingChanges, nil},
+	"leases that end":          {previewLeases, []any{idleAt, idleAt.Add(time.Minute)}},
+	"backups that are overdue": {overdueBackups, []any{idleAt, idleAt.Add(-time.Hour)}},
+	"deliveries that are due":  {dueDeliveries, []any{idleAt}},
+	"events that wait":         {waitingEvents, nil},
+	"mails that are due":       {dueMails, []any{idleAt}},
+}
+
+func init() {
+	for _, a := range agedKinds {
+		before := idleAt.Add(-a.kind.Bounds().Default)
+		idleRounds["old "+string(a.kind)] = idleRound{a.forget, []any{before, firstPosition.At, firstPosition.ID, 500}}
+	}
 }
 
 // explained is the plan of a statement that was executed.
@@ -121,5 +142,26 @@ func TestIdleRoundsLookAtLittle(t *testing.T) {
 				t.Errorf("%s looks at %d pages with %s: %s", what, pages, mode, text)
 			}
 		}
+	}
+}
+
+// mostPagesOfOne is how many pages the age of a database's last backup may take: the way down an index, a row, and where there
+// are several that do not count, these.
+const mostPagesOfOne = 10
+
+// The ages of all backups are read once a minute, for all databases. That is a look at each, and no more.
+func TestBackupAgesLookAtTheLastBackups(t *testing.T) {
+	pool := manyDatabases(t).Open(t)
+	check.Must(pool.ExecContext(t.Context(), "UPDATE backups SET verified_at = created_at"))(t)
+	check.Must(pool.ExecContext(t.Context(), "VACUUM ANALYZE backups"))(t)
+	var text string
+	query := pool.QueryRowContext(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+backupAges.text(), "{free}")
+	check.NoError(t, query.Scan(&text))
+	var plan []explained
+	check.NoError(t, json.Unmarshal([]byte(text), &plan))
+	pages := plan[0].Plan.Hit + plan[0].Plan.Read
+	t.Logf("%d pages, %.1f ms", pages, plan[0].Execution)
+	if pages > 10_000*mostPagesOfOne {
+		t.Errorf("%d pages: %s", pages, text)
 	}
 }

@@ -18,6 +18,7 @@ import (
 // The errors of Open if the schema is not the one that this program knows.
 var (
 	ErrSchemaOlder = errors.New("the metadata database is older than this program: run pgherd migrate")
+	ErrSchemaEmpty = errors.New("it is empty") // goes with ErrSchemaOlder
 	ErrSchemaNewer = errors.New("the metadata database is newer than this program: run a newer program")
 )
 
@@ -37,7 +38,8 @@ var migrationFiles embed.FS
 // Each migration is a transaction; after ErrLocked, as after any other error, Migrate goes on with the first that is not done.
 func Migrate(ctx context.Context, url string) error {
 	c := Config{URL: url, StatementTimeout: time.Hour, IdleInTransaction: time.Hour, LockTimeout: lockTimeout}
-	db, err := c.withDefaults().pool()
+	c = c.withDefaults()
+	db, _, err := c.pool(c.StatementTimeout + silence)
 	if err != nil {
 		return err
 	}
@@ -93,7 +95,7 @@ func checkSchema(ctx context.Context, db *sqlx.DB) error {
 	err = db.GetContext(ctx, &stored, "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied")
 	switch {
 	case pq.As(err, pqerror.UndefinedTable) != nil:
-		return fmt.Errorf("%w (it is empty)", ErrSchemaOlder)
+		return fmt.Errorf("%w (%w)", ErrSchemaOlder, ErrSchemaEmpty)
 	case err != nil:
 		return err
 	case stored < known:

@@ -17,7 +17,8 @@ import (
 func TestOpenRefusesAnEmptyDatabase(t *testing.T) {
 	db := clustertest.NewDatabase(t)
 	_, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL})
-	if !errors.Is(err, postgres.ErrSchemaOlder) || !strings.Contains(err.Error(), "pgherd migrate") {
+	if !errors.Is(err, postgres.ErrSchemaOlder) || !errors.Is(err, postgres.ErrSchemaEmpty) ||
+		!strings.Contains(err.Error(), "pgherd migrate") {
 		t.Errorf("opening an empty database: %v", err)
 	}
 }

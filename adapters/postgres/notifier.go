@@ -9,12 +9,15 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// The listener connects again after a pause that doubles from minReconnect to maxReconnect. It pings the server every
-// pingEvery, because a dead connection is merely silent.
+// The listener connects again after a pause that doubles from minReconnect to maxReconnect. It pings the server every pingEvery,
+// because a dead connection is merely silent, and gives up one that has been silent for longer than that and a while. One that
+// lives is made anew every listenFor: its server may have been told to take no writes, and then nobody notifies there.
 const (
 	minReconnect = 100 * time.Millisecond
 	maxReconnect = 5 * time.Second
-	pingEvery    = 20 * time.Second
+	pingEvery    = 10 * time.Second
+	silentFor    = pingEvery + 5*time.Second
+	listenFor    = 5 * time.Minute
 )
 
 // Notifier implements ports.Notifier with LISTEN, for workers and for webhook dispatchers. It uses one connection of its own
@@ -29,13 +32,14 @@ type Notifier struct {
 }
 
 // NewNotifier starts to listen in the background: it does not wait for the server, and reconnects when necessary. It returns
-// ErrURL if the URL cannot be parsed.
+// ErrURL or ErrTarget if the URL cannot be used.
 func NewNotifier(c Config) (*Notifier, error) {
-	if _, err := c.withDefaults().driverConfig(); err != nil {
+	url, err := listenURL(c.URL, c.withDefaults().ConnectTimeout)
+	if err != nil {
 		return nil, err
 	}
 	n := &Notifier{closed: make(chan struct{})}
-	n.listener = pq.NewListener(c.URL, minReconnect, maxReconnect, nil)
+	n.listener = pq.NewDialListener(dialer{limit: silentFor, lives: listenFor}, url, minReconnect, maxReconnect, nil)
 	n.running.Go(func() {
 		for _, channel := range []string{queueChannel, dispatchChannel} {
 			_ = n.listener.Listen(channel) // it fails only when the listener is closed

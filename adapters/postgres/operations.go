@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	sq "github.com/Masterminds/squirrel"
 
@@ -36,6 +37,14 @@ var (
 	saveOperation     = define(operationTable.update(operationChanges, "id = ? AND lease_epoch = ? AND "+open).
 				Set("cancel_requested", sq.Expr("cancel_requested OR ?", nil)).
 				Set("not_before", sq.Expr("CASE WHEN cancel_requested AND NOT ? THEN least(not_before, ?) ELSE ? END", nil, nil, nil)))
+	findOperations = written(`SELECT ` + operationTable.row("t") + `, coalesce(d.name, '') AS database_name,
+			coalesce(s.name, '') AS server_name
+		FROM operations t LEFT JOIN databases d ON d.id = t.database_id LEFT JOIN servers s ON s.id = t.server_id
+		WHERE ($1 = '' OR t.database_id::text = $1) AND ($2 = '' OR t.server_id::text = $2) AND ($3 = '' OR t.kind = $3)
+			AND (cardinality($4::text[]) = 0 OR t.status = ANY($4)) AND (t.created_at, t.id) < ($5, $6)
+		ORDER BY t.created_at DESC, t.id DESC LIMIT $7`)
+	hastenOperation = written(`UPDATE operations SET not_before = least(not_before, $2)
+		WHERE id = $1 AND ` + open + ` RETURNING pg_notify('` + queueChannel + `', '')`)
 	cancelOperation = written(`
 		UPDATE operations SET cancel_requested = cancel_requested OR $2,
 			status = CASE status WHEN 'queued' THEN $3 ELSE status END,
@@ -85,6 +94,19 @@ func (o operations) List(
 		list[i], _ = plain(list[i], nil)
 	}
 	return list, err
+}
+
+func (o operations) Find(ctx context.Context, f ports.OperationFilter, p ports.Page) ([]ports.FoundOperation, error) {
+	list, err := pageOf[ports.FoundOperation](ctx, o.session, findOperations, backward, p,
+		f.DatabaseID, f.ServerID, f.Kind, listed(f.Statuses))
+	for i := range list {
+		list[i].Operation, _ = plain(list[i].Operation, nil)
+	}
+	return list, err
+}
+
+func (o operations) Hasten(ctx context.Context, op id.OperationID, now time.Time) error {
+	return o.mustChange(ctx, ports.ErrNoRow, hastenOperation, op, now)
 }
 
 func (o operations) SaveLeased(ctx context.Context, op operation.Operation) error {

@@ -27,7 +27,7 @@ func TestRestartUnderLoad(t *testing.T) {
 	config := postgres.Config{URL: pg.URL("postgres"), MaxConnections: 8, ConnectTimeout: time.Second}
 	store := check.Must(postgres.Open(t.Context(), config))(t)
 	defer store.Close()
-	load := newLoad(store)
+	load := newLoad(store, 1)
 	var running sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -59,15 +59,15 @@ type load struct {
 	refused   map[id.AuditID]bool
 }
 
-func newLoad(s *postgres.Store) *load {
+func newLoad(s *postgres.Store, seed uint64) *load {
 	return &load{
-		store: s, entropy: fakeentropy.New(),
+		store: s, entropy: fakeentropy.Seeded(seed),
 		confirmed: map[id.AuditID]bool{}, unknown: map[id.AuditID]bool{}, refused: map[id.AuditID]bool{},
 	}
 }
 
 func (l *load) work(ctx context.Context) {
-	for ctx.Err() == nil {
+	for ; ctx.Err() == nil; time.Sleep(time.Millisecond) {
 		entry := id.FromBytes[id.AuditID](l.entropy.UUID())
 		err := l.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 			if _, err := tx.Switches().Grants(ctx, ""); err != nil {

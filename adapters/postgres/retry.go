@@ -15,35 +15,65 @@ const (
 	maxPause    = 250 * time.Millisecond
 )
 
+// A claim that others are in the way of is tried for maxContention, after pauses of up to 32 ms: each of the others is done
+// within milliseconds and may claim again at once, so a few rare attempts could all come at the wrong moment.
+const (
+	maxContention   = 7 * time.Second
+	contendedPauses = 4
+)
+
+const (
+	// longest bounds work whose caller has set no deadline: no round and no worker waits for a dead server for ever.
+	longest = 30 * time.Second
+	// patience is what awaited work has, for each statement or transaction with all its attempts.
+	patience = 7 * time.Second
+)
+
 // again runs work until it succeeds, or fails for a reason that another attempt would not change. Failed work must leave
 // nothing behind.
-func (s *Store) again(ctx context.Context, work func() error) error {
+func (s *Store) again(ctx context.Context, work func(ctx context.Context) error) error {
+	ctx, end, err := s.bounded(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	begun := time.Now()
 	for attempt := 1; ; attempt++ {
-		set := s.current.Load()
-		err := work()
-		if err == nil || ctx.Err() != nil || attempt == maxAttempts || !s.worthAnother(ctx, set, err, time.Since(begun)) {
+		set, generation := s.current.Load(), s.connector.generation.Load()
+		err := work(ctx)
+		if readOnly(err) {
+			s.connector.discard(generation)
+		}
+		if err == nil || ctx.Err() != nil || !s.worthAnother(ctx, set, err, attempt, time.Since(begun)) {
 			return err
 		}
+		rest := pause(attempt)
+		if errors.Is(err, errContended) {
+			rest = pause(min(attempt, contendedPauses))
+		}
 		select {
-		case <-time.After(pause(attempt)):
+		case <-time.After(rest):
 		case <-ctx.Done():
-			return ctx.Err()
+			return translate(ctx, ctx.Err())
 		}
 	}
 }
 
 // worthAnother reports whether work that failed with err may succeed when it is repeated.
-func (s *Store) worthAnother(ctx context.Context, set *prepared, err error, took time.Duration) bool {
+func (s *Store) worthAnother(ctx context.Context, set *prepared, err error, attempt int, took time.Duration) bool {
 	switch {
 	case errors.Is(err, ErrCommitUnknown):
+		return false
+	case errors.Is(err, errContended):
+		return took < maxContention
+	case attempt >= maxAttempts:
 		return false
 	case rolledBack(err):
 		return true
 	case disconnected(err):
 		return took < maxOutage
 	}
-	return stalePlan(err) && s.prepare(ctx, set) == nil
+	return stalePlan(err) && letGo(ctx, statementGrace, func() error { return s.prepare(ctx, set) }) == nil
 }
 
 // pause doubles from 4 ms to maxPause and is randomised over half of that, so that competitors do not collide again.

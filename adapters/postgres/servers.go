@@ -16,6 +16,7 @@ var (
 
 	serverChanges = []string{
 		"name", "agent_url", "sealed_secret", "ca", "public_host", "public_port", "capacity", "connections", "enabled",
+		"installation",
 	}
 )
 
@@ -27,8 +28,19 @@ var (
 	saveServer     = define(serverTable.update(serverChanges, "id = ?"))
 	serverAccounts = written(`SELECT id, account_id FROM databases
 		WHERE server_id = $1 AND status IN ('active', 'stopped') ORDER BY id`)
-	avoidServer = written("UPDATE servers SET avoided_until = $1 WHERE id = $2")
-	moveTo      = written("UPDATE databases SET server_id = $1 WHERE id = $2")
+	standingOn = written(fmt.Sprintf(`SELECT count(*) FILTER (WHERE NOT d.%[1]s) AS databases,
+			count(*) FILTER (WHERE d.%[1]s) AS deleted, %[2]s AS sold,
+			(SELECT count(*) FROM backups b JOIN databases o ON o.id = b.database_id WHERE o.server_id = $1) AS backups,
+			(SELECT count(*) FROM operations WHERE server_id = $1 AND %[3]s) AS operations,
+			(SELECT count(*) FROM role_changes c JOIN databases o ON o.id = c.database_id
+				WHERE o.server_id = $1 AND c.status = 'pending') AS changes
+		FROM databases d WHERE d.server_id = $1`, gone, soldConnections, open))
+	forgetQualifications = written("DELETE FROM extension_qualifications WHERE server_id = $1")
+	removeServer         = written("DELETE FROM servers WHERE id = $1")
+	avoidServer          = written("UPDATE servers SET avoided_until = $1 WHERE id = $2")
+	answered             = written("UPDATE servers SET answered_at = $1, away_since = NULL WHERE id = $2")
+	away                 = written("UPDATE servers SET away_since = least(away_since, $1) WHERE id = $2")
+	moveTo               = written("UPDATE databases SET server_id = $1 WHERE id = $2")
 
 	// Picks wait for each other by lockServers. pickServer is a statement of its own, after it, so that it counts what the pick
 	// before it has placed. The arguments of pickServer are the fields of ports.Placement.
@@ -94,8 +106,27 @@ func (s servers) Avoid(ctx context.Context, of id.ServerID, until *time.Time) er
 	return s.mustChange(ctx, ports.ErrNoRow, avoidServer, until, of)
 }
 
+func (s servers) Answered(ctx context.Context, of id.ServerID, at time.Time) error {
+	return s.mustChange(ctx, ports.ErrNoRow, answered, at, of)
+}
+
+func (s servers) Away(ctx context.Context, of id.ServerID, since time.Time) error {
+	return s.mustChange(ctx, ports.ErrNoRow, away, since, of)
+}
+
 func (s servers) Save(ctx context.Context, row server.Server) error {
 	return s.mustChange(ctx, ports.ErrNoRow, saveServer, append(valuesOf(row, serverChanges), row.ID)...)
+}
+
+func (s servers) Standing(ctx context.Context, of id.ServerID) (server.Standing, error) {
+	return one[server.Standing](ctx, s.session, standingOn, of)
+}
+
+func (s servers) Remove(ctx context.Context, of id.ServerID) error {
+	if err := s.write(ctx, forgetQualifications, of); err != nil {
+		return err
+	}
+	return s.mustChange(ctx, ports.ErrNoRow, removeServer, of)
 }
 
 func (s servers) DatabaseAccounts(ctx context.Context, of id.ServerID) ([]database.Ownership, error) {

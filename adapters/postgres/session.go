@@ -15,43 +15,53 @@ type session struct {
 	tx    *sqlx.Tx
 }
 
-// run calls fn with the statement, as prepared on the connection that it runs on.
-func (s session) run(ctx context.Context, st *statement, fn func(*sqlx.Stmt) error) error {
+// run calls fn with the statement, as prepared on the connection that it runs on. Nothing that fn sets may be read after an
+// error: where ctx ends and the driver overlooks it, fn goes on.
+func (s session) run(ctx context.Context, st *statement, fn func(context.Context, *sqlx.Stmt) error) error {
 	translated := translate
 	if st.deletes() {
 		translated = translateDelete
 	}
 	if s.tx != nil {
-		if stmt := s.set.of(st); stmt != nil {
-			return translated(ctx, fn(s.tx.StmtxContext(ctx, stmt)))
+		if ctx.Err() != nil {
+			return translate(ctx, ctx.Err())
 		}
-		return translated(ctx, once(ctx, s.tx, st, fn))
+		return translated(ctx, letGo(ctx, statementGrace, func() error {
+			if stmt := s.set.of(st); stmt != nil {
+				return fn(ctx, s.tx.StmtxContext(ctx, stmt))
+			}
+			return once(ctx, s.tx, st, fn)
+		}))
 	}
-	return s.store.again(ctx, func() error { return translated(ctx, s.store.outside(ctx, st, fn)) })
+	return s.store.again(ctx, func(ctx context.Context) error { return translated(ctx, s.store.outside(ctx, st, fn)) })
 }
 
 // outside calls fn with the statement, in no transaction.
-func (s *Store) outside(ctx context.Context, st *statement, fn func(*sqlx.Stmt) error) error {
-	if stmt := s.current.Load().of(st); stmt != nil {
-		return fn(stmt)
-	}
-	return once(ctx, s.db, st, fn)
+func (s *Store) outside(ctx context.Context, st *statement, fn func(context.Context, *sqlx.Stmt) error) error {
+	return letGo(ctx, statementGrace, func() error {
+		if stmt := s.current.Load().of(st); stmt != nil {
+			return fn(ctx, stmt)
+		}
+		return once(ctx, s.db, st, fn)
+	})
 }
 
 // once prepares a statement for this time only, where the Store is opened with Config.Brief.
-func once(ctx context.Context, on sqlx.PreparerContext, st *statement, fn func(*sqlx.Stmt) error) error {
+func once(
+	ctx context.Context, on sqlx.PreparerContext, st *statement, fn func(context.Context, *sqlx.Stmt) error,
+) error {
 	stmt, err := sqlx.PreparexContext(ctx, on, st.text())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = stmt.Close() }() // what it leaves ends with the connection
-	return fn(stmt)
+	return fn(ctx, stmt)
 }
 
 // one reads one row; ErrNoRow when there is none.
 func one[T any](ctx context.Context, s session, st *statement, args ...any) (T, error) {
 	var row, none T
-	err := s.run(ctx, st, func(stmt *sqlx.Stmt) error { return stmt.GetContext(ctx, &row, args...) })
+	err := s.run(ctx, st, func(ctx context.Context, stmt *sqlx.Stmt) error { return stmt.GetContext(ctx, &row, args...) })
 	if err != nil {
 		return none, err // scanning may have set its pointers
 	}
@@ -61,11 +71,14 @@ func one[T any](ctx context.Context, s session, st *statement, args ...any) (T, 
 // all reads every row.
 func all[T any](ctx context.Context, s session, st *statement, args ...any) ([]T, error) {
 	var rows []T
-	err := s.run(ctx, st, func(stmt *sqlx.Stmt) error {
+	err := s.run(ctx, st, func(ctx context.Context, stmt *sqlx.Stmt) error {
 		rows = rows[:0]
 		return stmt.SelectContext(ctx, &rows, args...)
 	})
-	return rows, err
+	if err != nil {
+		return nil, err
+	}
+	return rows, nil
 }
 
 // locked reads or changes one row and locks it until the transaction ends; a view cannot lock.
@@ -78,18 +91,22 @@ func locked[T any](ctx context.Context, s session, st *statement, args ...any) (
 }
 
 // change writes, and returns the number of changed rows.
-func (s session) change(ctx context.Context, st *statement, args ...any) (changed int64, err error) {
+func (s session) change(ctx context.Context, st *statement, args ...any) (int64, error) {
 	if s.tx == nil {
 		return 0, ports.ErrReadOnly
 	}
-	err = s.run(ctx, st, func(stmt *sqlx.Stmt) error {
+	var changed int64
+	err := s.run(ctx, st, func(ctx context.Context, stmt *sqlx.Stmt) error {
 		result, err := stmt.ExecContext(ctx, args...)
 		if err == nil {
 			changed, err = result.RowsAffected()
 		}
 		return err
 	})
-	return changed, err
+	if err != nil {
+		return 0, err
+	}
+	return changed, nil
 }
 
 // write is a change whose number of rows does not matter.

@@ -18,13 +18,15 @@ var (
 	databasesOnServer  = define(readDatabases().Where("t.server_id = ? AND t.id = ANY(?::uuid[]) AND NOT t." + gone).OrderBy("t.id"))
 	databasesBetween   = define(readDatabases().Where("t.server_id = ? AND t.id > ?::uuid AND t.id <= ?::uuid").OrderBy("t.id"))
 	databasesOfAccount = written("SELECT id FROM databases d WHERE account_id = $1 AND NOT d." + gone + " ORDER BY id")
-	backupBytes        = written(`SELECT coalesce(sum(size_bytes), 0)::bigint FROM backups
-		WHERE database_id = $1 AND deleting_at IS NULL
-		AND (trigger <> 'deletion' OR expires_at IS NOT NULL)`)
+	backupBytes        = written(`SELECT coalesce(sum(size_bytes), 0)::bigint FROM backups b
+		WHERE database_id = $1 AND ` + countedBackup)
 	storageTotals = written(`SELECT coalesce(sum(size_bytes), 0)::bigint AS bytes,
 		count(*) FILTER (WHERE storage_status = 'full') AS full,
 		count(*) FILTER (WHERE storage_status = 'closed') AS closed FROM databases d WHERE NOT d.` + gone)
 )
+
+// countedBackup is true of a backup b that counts against the quota of its database.
+const countedBackup = "b.deleting_at IS NULL AND (b.trigger <> 'deletion' OR b.expires_at IS NOT NULL)"
 
 type storage struct{ session }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -15,40 +16,80 @@ import (
 
 // Store implements ports.Store and ports.Admissions. It is safe for concurrent use.
 type Store struct {
-	db      *sqlx.DB
-	current atomic.Pointer[prepared]
+	db        *sqlx.DB
+	connector *connector
+	current   atomic.Pointer[prepared]
+	patience  time.Duration
+
+	watch   *sqlx.DB // of one connection
+	answers atomic.Pointer[answering]
 
 	mu      sync.Mutex // held while statements are prepared
 	retired []*prepared
 }
 
 // Close ends every connection.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error { return errors.Join(s.db.Close(), s.watch.Close()) }
 
-// Ping checks that the metadata database answers; a host's readiness depends on it.
-func (s *Store) Ping(ctx context.Context) error { return translate(ctx, s.db.PingContext(ctx)) }
+// Ping checks that the metadata database answers; a host's readiness depends on it. It does not outlast the context, although the
+// driver may, and fails at once while Watch finds that there is no answer.
+func (s *Store) Ping(ctx context.Context) error {
+	if s.Away() {
+		return errAway
+	}
+	return translate(ctx, letGo(ctx, 0, func() error { return s.db.PingContext(ctx) }))
+}
 
 // ErrCommitUnknown means that the connection was lost while a transaction was being committed: it may or may not have been, so
 // it is not run again.
 var ErrCommitUnknown = errors.New("the connection was lost during the commit, whose outcome is unknown")
 
 // Update runs fn in one transaction. It runs again after a serialization failure or a deadlock, and after the connection
-// was lost before the commit: all of these have left nothing behind.
+// was lost before the commit: all of these have left nothing behind. Where the context has no deadline, it gets one, and a
+// shorter one where the work is awaited.
 func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	return s.again(ctx, func() error { return s.transact(ctx, fn) })
+	return s.again(ctx, func(ctx context.Context) error { return s.transact(ctx, fn) })
 }
 
 func (s *Store) transact(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	tx, err := s.db.BeginTxx(ctx, nil)
+	tx, err := s.begin(ctx)
 	if err != nil {
 		return translate(ctx, err)
 	}
-	defer tx.Rollback() // after a commit it does nothing; its own error adds nothing to the one returned
+	defer func() { _ = letGo(ctx, statementGrace, tx.Rollback) }() // its own error adds nothing to the one returned
 	session := session{store: s, set: s.current.Load(), tx: tx}
 	if err := fn(ctx, session); err != nil {
 		return err
 	}
-	return committed(ctx, tx.Commit())
+	if ctx.Err() != nil {
+		return translate(ctx, ctx.Err())
+	}
+	return s.commit(ctx, tx)
+}
+
+// begin begins a transaction. One that begins when nobody waits for it any more is undone.
+func (s *Store) begin(ctx context.Context) (*sqlx.Tx, error) {
+	begun := make(chan *sqlx.Tx, 1)
+	err := letGo(ctx, statementGrace, func() error {
+		tx, err := s.db.BeginTxx(ctx, nil) // it is undone when ctx ends
+		if err == nil {
+			begun <- tx
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return <-begun, nil
+}
+
+// commit commits. It may be let go of, but is never cancelled.
+func (s *Store) commit(ctx context.Context, tx *sqlx.Tx) error {
+	ended := make(chan error, 1)
+	if err := letGo(ctx, commitGrace, func() error { ended <- tx.Commit(); return nil }); err != nil {
+		return fmt.Errorf("%w: %w: %w", ErrCommitUnknown, ports.ErrUnavailable, err)
+	}
+	return committed(ctx, <-ended)
 }
 
 // committed interprets the error of a commit. A commit that database/sql itself refused, because the context had ended, was
@@ -68,6 +109,7 @@ func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.
 
 // The repositories of a transaction or a view.
 func (s session) Accounts() ports.Accounts             { return accounts{s} }
+func (s session) Directory() ports.Directory           { return directory{s} }
 func (s session) Members() ports.Members               { return members{s} }
 func (s session) Invitations() ports.Invitations       { return invitations{s} }
 func (s session) Keys() ports.Keys                     { return keys{s} }
@@ -93,6 +135,8 @@ func (s session) Deliveries() ports.Deliveries         { return deliveries{s} }
 func (s session) Mails() ports.Mails                   { return mails{s} }
 func (s session) Qualifications() ports.Qualifications { return qualifications{s} }
 func (s session) SigningKeys() ports.SigningKeys       { return signingKeys{s} }
+func (s session) KeyRings() ports.KeyRings             { return keyRings{s} }
 func (s session) Uploads() ports.Uploads               { return uploads{s} }
 func (s session) Previews() ports.Previews             { return previews{s} }
 func (s session) Deletions() ports.Deletions           { return deletions{s} }
+func (s session) Retention() ports.Retention           { return ages{s} }

@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/ports"
@@ -144,5 +145,46 @@ func TestStaleBindings(t *testing.T) {
 		FROM key_databases b JOIN databases d ON d.id = b.database_id`).Scan(&left))
 	if left != "n1 n3" {
 		t.Errorf("the key is bound to %s, want n1 n3", left)
+	}
+}
+
+// TestDatabasesWithoutOverlays has databases that hosts of the version before add and change, which know nothing of overlays. An
+// overlay has an ID, and without one there is no overlay.
+func TestDatabasesWithoutOverlays(t *testing.T) {
+	db := migrated(t)
+	populate(t, db, 2)
+	store := open(t, db)
+	check.NoError(t, store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		for n, want := range []database.Overlay{
+			{OverlayStatus: database.NoOverlay},
+			{OverlayID: "00000000-0000-4000-8000-000000000009", OverlayStatus: database.OverlayReserved, OverlayGeneration: 7},
+		} {
+			r, err := tx.Databases().Lock(ctx, id.DatabaseID(fmt.Sprintf("10000000-0000-4000-8000-%012d", n+1)))
+			if err != nil {
+				return err
+			}
+			if r.Overlay != (database.Overlay{OverlayStatus: database.NoOverlay}) {
+				t.Errorf("it has the overlay %+v", r.Overlay)
+			}
+			r.Overlay = want
+			if err := tx.Databases().Save(ctx, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	const save = "UPDATE databases SET status = 'stopped', role_generation = 8 WHERE name = 'n2'"
+	clustertest.Exec(t, db.URL, save)
+	check.NoError(t, store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		r, err := tx.Databases().Lock(ctx, "10000000-0000-4000-8000-000000000002")
+		if r.OverlayGeneration != 7 || r.Status != database.Stopped {
+			t.Errorf("after a change by an older host: %+v", r.Overlay)
+		}
+		return err
+	}))
+	for _, set := range []string{"overlay_status = 'none'", "overlay_id = NULL", "overlay_generation = -1"} {
+		if _, err := db.Open(t).Exec("UPDATE databases SET " + set + " WHERE name = 'n2'"); err == nil {
+			t.Errorf("%s was stored", set)
+		}
 	}
 }

@@ -29,11 +29,11 @@ const reserving = `
 			FROM unnest(CASE WHEN l.number < $4 THEN l.live || $2 ELSE l.live END) at) n)
 	RETURNING b.used, b.taken`
 
-// The window is touched only where the presented hash is the stored one and the key is neither revoked nor expired.
+// The window is touched only where the key is admitted.
 var findAndReserve = written(`
 	WITH k AS (` + found + `$5),
 	reserved AS (` + strings.NewReplacer(
-	"ALLOWED", `SELECT FROM k WHERE k.hash = $6 AND `+usableAt2,
+	"ALLOWED", `SELECT FROM k WHERE `+admitting("$6", "$7"),
 	"SKEW", strconv.FormatInt(ratelimit.Skew.Microseconds(), 10),
 ).Replace(reserving) + `)
 	SELECT k.*, coalesce(reserved.used, '{}') AS used, coalesce(reserved.taken, false) AS taken
@@ -48,8 +48,8 @@ func (s *Store) Reserve(ctx context.Context, r ports.Reservation) (ports.Admissi
 		Taken bool          `db:"taken"`
 	}
 	got, err := one[row](ctx, session{store: s}, findAndReserve, bucketOf(r.Credential.ID, r.Class), r.Now.UnixMicro(),
-		r.Limit.Period.Microseconds(), r.Limit.Count, r.Credential.ID, r.Credential.Hash[:])
-	if err != nil || !got.Key.Accepts(r.Credential.Hash, r.Now) {
+		r.Limit.Period.Microseconds(), r.Limit.Count, r.Credential.ID, r.Credential.Hash[:], inet(r.Client))
+	if err != nil || !got.Key.Admits(r.Credential.Hash, r.Client, r.Now) {
 		return got.port(), ratelimit.Decision{}, err
 	}
 	var w ratelimit.Window

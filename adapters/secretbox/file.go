@@ -1,6 +1,7 @@
 package secretbox
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/pgherd/pgherd/core/keyring"
 )
 
 // maxKeyset bounds the file that is read as a key ring; a ring of a thousand keys is smaller.
@@ -43,27 +46,41 @@ func Load(path string) (*Box, error) {
 	return b, nil
 }
 
-// Rotate gives the ring in a file a fresh primary and returns the new ring. Older keys stay for reading.
-func Rotate(path string) (*Box, error) { return rewrite(path, RotateKeyset) }
+// Stage adds a key to the ring in a file, and returns its fingerprint; see StageKeyset.
+func Stage(path string, known []keyring.Fingerprint) (staged keyring.Fingerprint, err error) {
+	err = rewrite(path, func(ring []byte) (text []byte, err error) {
+		text, staged, err = StageKeyset(ring, known)
+		return text, err
+	})
+	return staged, err
+}
 
-// Prune drops every key but the primary from the ring in a file; see PruneKeyset for when that is right.
-func Prune(path string) (*Box, error) { return rewrite(path, PruneKeyset) }
+// Promote makes another key of the ring in a file its primary; see PromoteKeyset.
+func Promote(path string, to keyring.Fingerprint) error {
+	return rewrite(path, func(ring []byte) ([]byte, error) { return PromoteKeyset(ring, to) })
+}
 
-func rewrite(path string, change func([]byte) ([]byte, error)) (*Box, error) {
-	err := locked(path, func() error {
-		text, _, err := (&ringFile{path: path}).readChanged()
+// Drop drops keys from the ring in a file; see DropKeys.
+func Drop(path string, keys []keyring.Fingerprint) error {
+	return rewrite(path, func(ring []byte) ([]byte, error) { return DropKeys(ring, keys) })
+}
+
+// rewrite replaces the ring in a file with a changed one, if it is another.
+func rewrite(path string, change func([]byte) ([]byte, error)) error {
+	return locked(path, func() error {
+		old, _, err := (&ringFile{path: path}).readChanged()
 		if err != nil {
 			return err
 		}
-		if text, err = change(text); err != nil {
+		text, err := change(old)
+		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
+		}
+		if bytes.Equal(text, old) {
+			return nil
 		}
 		return replaceFile(path, text)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return Load(path)
 }
 
 // ringFile remembers which version of a file was read last.

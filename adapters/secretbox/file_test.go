@@ -1,16 +1,17 @@
 package secretbox_test
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/secretbox"
+	"github.com/pgherd/pgherd/core/keyring"
 )
 
 func TestCreateWritesForTheOwnerOnly(t *testing.T) {
@@ -40,8 +41,8 @@ func TestLoadRefusesAFileThatOthersCanUse(t *testing.T) {
 		if _, err := secretbox.Load(path); !errors.Is(err, secretbox.ErrTooOpen) {
 			t.Errorf("mode %o: got %v", mode, err)
 		}
-		if _, err := secretbox.Rotate(path); !errors.Is(err, secretbox.ErrTooOpen) {
-			t.Errorf("rotating with mode %o: got %v", mode, err)
+		if _, err := secretbox.Stage(path, nil); !errors.Is(err, secretbox.ErrTooOpen) {
+			t.Errorf("staging with mode %o: got %v", mode, err)
 		}
 	}
 }
@@ -57,17 +58,52 @@ func TestARunningBoxFollowsItsFile(t *testing.T) {
 	running := create(t, path)
 	old := seal(t, running, "old")
 
-	rotated := check.Must(secretbox.Rotate(path))(t)
+	first := running.Version()
+	before, after := rotates(t, path)
+	version := running.Version()
+	if version == first {
+		t.Error("the running box does not see another file")
+	}
+	rotated := load(t, path)
 	wantOpens(t, running, seal(t, rotated, "by another host"), "by another host")
-	if fresh := seal(t, running, "fresh"); rotated.NeedsReseal(fresh) {
-		t.Error("the running box still seals with the old primary")
+	if by := running.SealedBy(seal(t, running, "fresh")); by != after || running.SealedBy(old) != before {
+		t.Errorf("the running box seals with %s instead of %s", by, after)
 	}
-	if !running.NeedsReseal(old) {
-		t.Error("the running box takes an old value for a fresh one")
+	if running.Version() != version {
+		t.Error("the same file is another version")
 	}
-	check.Must(secretbox.Prune(path))(t)
+	check.NoError(t, secretbox.Drop(path, []keyring.Fingerprint{before}))
 	wantUnreadable(t, load(t, path), old)
 	wantOnlyFile(t, path)
+}
+
+// A box that was told which key seals does not follow the file in that, and refuses when the file has that key no more.
+func TestARunningBoxSealsWithWhatItWasTold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ring.json")
+	running := create(t, path)
+	before := check.Must(running.Keys())(t).Own
+	check.NoError(t, running.SealWith(before))
+	_, after := rotates(t, path)
+	if by := running.SealedBy(seal(t, running, "p4ssw0rd")); by != before {
+		t.Errorf("it seals with %s", by)
+	}
+	check.NoError(t, running.SealWith(after))
+	sealed, kept := seal(t, running, "p4ssw0rd"), check.Must(os.ReadFile(path))(t)
+	check.NoError(t, os.WriteFile(path, keyset(t), 0o600))
+	if _, err := running.Seal([]byte("lost"), context); !refuses(err, secretbox.ErrNoSuchKey) {
+		t.Errorf("with another ring: %v", err)
+	}
+	if _, err := running.Open(sealed, context); !refuses(err, secretbox.ErrUnreadable) {
+		t.Errorf("with another ring, opening gave %v", err)
+	}
+	check.NoError(t, os.WriteFile(path, kept, 0o600))
+	if by := running.SealedBy(seal(t, running, "p4ssw0rd")); by != after {
+		t.Errorf("with its ring again, it seals with %s", by)
+	}
+	running.Told(time.Now().Add(-keyring.Trust - time.Second))
+	if _, err := running.Seal([]byte("lost"), context); !refuses(err, secretbox.ErrUnconfirmed) {
+		t.Errorf("told long ago: %v", err)
+	}
 }
 
 func TestSealRefusesWhileTheFileIsGone(t *testing.T) {
@@ -75,7 +111,7 @@ func TestSealRefusesWhileTheFileIsGone(t *testing.T) {
 	box := create(t, path)
 	text := seal(t, box, "kept")
 	check.NoError(t, os.Remove(path))
-	if _, err := box.Seal([]byte("lost"), context); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := box.Seal([]byte("lost"), context); !refuses(err, fs.ErrNotExist) {
 		t.Errorf("sealing gave %v", err)
 	}
 	wantOpens(t, box, text, "kept")
@@ -86,41 +122,47 @@ func TestADamagedFileIsReportedEachTime(t *testing.T) {
 	box := create(t, path)
 	check.NoError(t, os.WriteFile(path, []byte("{}"), 0o600))
 	for range 2 {
-		if _, err := box.Seal([]byte("lost"), context); !errors.Is(err, secretbox.ErrKeyset) {
+		if _, err := box.Seal([]byte("lost"), context); !refuses(err, secretbox.ErrKeyset) {
 			t.Errorf("sealing gave %v", err)
 		}
 	}
 }
 
-// Rotations at once must all survive: each adds its key to what the one before wrote.
-func TestRotationsAtOnceLoseNoKey(t *testing.T) {
+// Changes at once must all survive: each adds its key to what the one before wrote.
+func TestChangesAtOnceLoseNoKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ring.json")
 	text := seal(t, create(t, path), "kept")
-	const rotations = 40
 	var all sync.WaitGroup
-	for range rotations {
+	made := make([]keyring.Fingerprint, 40)
+	for i := range made {
 		all.Go(func() {
-			if _, err := secretbox.Rotate(path); err != nil {
+			known, err := load(t, path).Keys()
+			if err == nil {
+				made[i], err = secretbox.Stage(path, known.Keys)
+			}
+			if err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	ring, err := os.ReadFile(path)
-	if n := bytes.Count(ring, []byte(`"keyData"`)); err != nil || n != rotations+1 {
-		t.Errorf("the ring has %d keys after %d rotations (%v)", n, rotations, err)
+	now := check.Must(load(t, path).Keys())(t)
+	for _, key := range made {
+		if !now.Has(key) {
+			t.Errorf("%s is lost", key)
+		}
 	}
 	wantOpens(t, load(t, path), text, "kept")
 	wantOnlyFile(t, path)
 }
 
-func TestRotateKeepsASymbolicLink(t *testing.T) {
+func TestAChangeKeepsASymbolicLink(t *testing.T) {
 	folder := t.TempDir()
 	path, link := filepath.Join(folder, "ring.json"), filepath.Join(folder, "link.json")
 	create(t, path)
 	check.NoError(t, os.Symlink(path, link))
-	rotated := check.Must(secretbox.Rotate(link))(t)
-	wantOpens(t, load(t, path), seal(t, rotated, "kept"), "kept")
+	rotates(t, link)
+	wantOpens(t, load(t, path), seal(t, load(t, link), "kept"), "kept")
 	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != fs.ModeSymlink {
 		t.Errorf("the link became %v (%v)", info.Mode(), err)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/secretbox"
+	"github.com/pgherd/pgherd/core/keyring"
+	"github.com/pgherd/pgherd/ports"
 )
 
 const context = "login/1"
@@ -17,9 +19,21 @@ func keyset(t *testing.T) []byte {
 	return check.Must(secretbox.NewKeyset())(t)
 }
 
-func change(t *testing.T, ring []byte, how func([]byte) ([]byte, error)) []byte {
+// staged is a ring with one more key than it had.
+func staged(t *testing.T, ring []byte) ([]byte, keyring.Fingerprint) {
 	t.Helper()
-	return check.Must(how(ring))(t)
+	text, f, err := secretbox.StageKeyset(ring, check.Must(parse(t, ring).Keys())(t).Keys)
+	check.NoError(t, err)
+	return text, f
+}
+
+// rotates gives the ring in a file a fresh primary.
+func rotates(t *testing.T, path string) (before, after keyring.Fingerprint) {
+	t.Helper()
+	known := check.Must(load(t, path).Keys())(t)
+	after = check.Must(secretbox.Stage(path, known.Keys))(t)
+	check.NoError(t, secretbox.Promote(path, after))
+	return known.Own, after
 }
 
 func parse(t *testing.T, ring []byte) *secretbox.Box {
@@ -55,10 +69,13 @@ func wantOpens(t *testing.T, box *secretbox.Box, text []byte, plaintext string) 
 
 func wantUnreadable(t *testing.T, box *secretbox.Box, text []byte) {
 	t.Helper()
-	if opened, err := box.Open(text, context); !errors.Is(err, secretbox.ErrUnreadable) {
+	if opened, err := box.Open(text, context); !errors.Is(err, secretbox.ErrUnreadable) || errors.Is(err, ports.ErrNoRing) {
 		t.Errorf("got %q (%v), want ErrUnreadable", opened, err)
 	}
 }
+
+// refuses reports whether a box refuses for want of its ring, and why.
+func refuses(err, why error) bool { return errors.Is(err, ports.ErrNoRing) && errors.Is(err, why) }
 
 // wantOnlyFile finds temporary files that were left behind.
 func wantOnlyFile(t *testing.T, path string) {

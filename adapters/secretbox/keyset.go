@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
 	"github.com/tink-crypto/tink-go/v2/keyset"
+
+	"github.com/pgherd/pgherd/core/keyring"
 )
 
 // ErrKeyset means that a text is not a usable key ring. It never quotes the text.
@@ -18,41 +21,76 @@ func NewKeyset() ([]byte, error) {
 	return withNewPrimary(keyset.NewManager())
 }
 
-// RotateKeyset returns the ring with a fresh key as its primary. Every older key stays, for reading.
-func RotateKeyset(ring []byte) ([]byte, error) {
+// StageKeyset returns the ring with a key that is none of those that are known: one that it has already, as an earlier attempt
+// may have left it, or else a fresh one. Its primary stays.
+func StageKeyset(ring []byte, known []keyring.Fingerprint) ([]byte, keyring.Fingerprint, error) {
 	handle, err := parseKeyset(ring)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return withNewPrimary(keyset.NewManagerFromHandle(handle))
+	isKnown := func(f fingerprinted) bool { return slices.Contains(known, f.of) }
+	if left := slices.DeleteFunc(fingerprints(handle), isKnown); len(left) > 0 {
+		return ring, left[0].of, nil
+	}
+	manager := keyset.NewManagerFromHandle(handle)
+	id, err := manager.Add(aead.AES256GCMKeyTemplate())
+	if err != nil {
+		return nil, "", fmt.Errorf("making a key: %w", err)
+	}
+	staged, err := manager.Handle()
+	if err != nil {
+		return nil, "", fmt.Errorf("building the key ring: %w", err)
+	}
+	list := fingerprints(staged)
+	i := slices.IndexFunc(list, func(f fingerprinted) bool { return f.id == id })
+	text, err := formatKeyset(manager)
+	return text, list[i].of, err
 }
 
-// PruneKeyset returns the ring with only its primary. Values sealed by other keys can then no longer be opened, so NeedsReseal
-// must be false for every stored value.
-func PruneKeyset(ring []byte) ([]byte, error) {
+// PromoteKeyset returns the ring with another one of its keys as its primary: ErrNoSuchKey where it does not have it.
+func PromoteKeyset(ring []byte, to keyring.Fingerprint) ([]byte, error) {
 	handle, err := parseKeyset(ring)
 	if err != nil {
 		return nil, err
 	}
-	info := handle.KeysetInfo()
-	manager := keyset.NewManagerFromHandle(handle)
-	for _, key := range info.GetKeyInfo() {
-		if key.GetKeyId() == info.GetPrimaryKeyId() {
+	for _, f := range fingerprints(handle) {
+		if f.of != to {
 			continue
 		}
-		if err := manager.Delete(key.GetKeyId()); err != nil {
-			return nil, fmt.Errorf("dropping an old key: %w", err)
+		manager := keyset.NewManagerFromHandle(handle)
+		if err := manager.SetPrimary(f.id); err != nil {
+			return nil, fmt.Errorf("making a key primary: %w", err)
+		}
+		return formatKeyset(manager)
+	}
+	return nil, ErrNoSuchKey
+}
+
+// DropKeys returns the ring without some of its keys. Values sealed by them can then no longer be opened. The primary always
+// stays.
+func DropKeys(ring []byte, keys []keyring.Fingerprint) ([]byte, error) {
+	handle, err := parseKeyset(ring)
+	if err != nil {
+		return nil, err
+	}
+	manager := keyset.NewManagerFromHandle(handle)
+	for _, f := range fingerprints(handle) {
+		if f.id == handle.KeysetInfo().GetPrimaryKeyId() || !slices.Contains(keys, f.of) {
+			continue
+		}
+		if err := manager.Delete(f.id); err != nil {
+			return nil, fmt.Errorf("dropping a key: %w", err)
 		}
 	}
 	return formatKeyset(manager)
 }
 
 func withNewPrimary(manager *keyset.Manager) ([]byte, error) {
-	key, err := manager.Add(aead.AES256GCMKeyTemplate())
+	id, err := manager.Add(aead.AES256GCMKeyTemplate())
 	if err != nil {
 		return nil, fmt.Errorf("making a key: %w", err)
 	}
-	if err := manager.SetPrimary(key); err != nil {
+	if err := manager.SetPrimary(id); err != nil {
 		return nil, fmt.Errorf("making the new key primary: %w", err)
 	}
 	return formatKeyset(manager)

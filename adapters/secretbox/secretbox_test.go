@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/conformance"
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/fakes/fakebox"
@@ -25,36 +26,70 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-func TestRotationKeepsOldValuesReadable(t *testing.T) {
+func TestKeyRingConformance(t *testing.T) {
 	first := keyset(t)
-	old := seal(t, parse(t, first), "old")
-	second := change(t, first, secretbox.RotateKeyset)
-	box := parse(t, second)
-
-	if !box.NeedsReseal(old) {
-		t.Error("a value of the old primary does not need to be sealed again")
-	}
-	fresh := seal(t, box, "fresh")
-	if box.NeedsReseal(fresh) {
-		t.Error("a value of the new primary needs to be sealed again")
-	}
-	wantOpens(t, box, old, "old")
-	wantOpens(t, box, fresh, "fresh")
-	wantUnreadable(t, parse(t, first), fresh)
+	both, _ := staged(t, first)
+	conformance.KeyRing(t, func(t *testing.T) (b, f ports.KeyRing) { return parse(t, both), parse(t, first) })
 }
 
-func TestPruneDropsAllButThePrimary(t *testing.T) {
+func TestFakeKeyRingConformance(t *testing.T) {
+	conformance.KeyRing(t, func(*testing.T) (b, f ports.KeyRing) { return fakebox.NewRing("1", "2"), fakebox.NewRing("1") })
+}
+
+// A key is staged once: what an earlier attempt has left is taken, and a fresh one is made only where all are known.
+func TestStaging(t *testing.T) {
+	first := keyset(t)
+	known := check.Must(parse(t, first).Keys())(t)
+	second, f := staged(t, first)
+	if known.Has(f) || !check.Must(parse(t, second).Keys())(t).Has(f) || check.Must(parse(t, second).Keys())(t).Own != known.Own {
+		t.Errorf("the staged key is %s", f)
+	}
+	again, same, err := secretbox.StageKeyset(second, known.Keys)
+	if err != nil || same != f || string(again) != string(second) {
+		t.Errorf("staged again: %s, then %s (%v)", f, same, err)
+	}
+	third, other, err := secretbox.StageKeyset(second, append(known.Keys, f))
+	if n := len(check.Must(parse(t, third).Keys())(t).Keys); err != nil || other == f || n != 3 {
+		t.Errorf("a further one: %s of %d (%v)", other, n, err)
+	}
+}
+
+// Fingerprints are those of the keys, whatever else stands in the ring, and show nothing of them.
+func TestFingerprints(t *testing.T) {
+	first := keyset(t)
+	before := check.Must(parse(t, first).Keys())(t)
+	second, f := staged(t, first)
+	promoted := check.Must(secretbox.PromoteKeyset(second, f))(t)
+	after := check.Must(parse(t, promoted).Keys())(t)
+	if !after.Has(before.Own) || after.Own != f || len(f) != 32 {
+		t.Errorf("%v became %v, with %s", before, after, f)
+	}
+	dropped := check.Must(parse(t, check.Must(secretbox.DropKeys(promoted, after.Keys))(t)).Keys())(t)
+	if len(dropped.Keys) != 1 || dropped.Own != f {
+		t.Errorf("without all keys it has %v", dropped)
+	}
+	if _, err := secretbox.PromoteKeyset(first, f); !errors.Is(err, secretbox.ErrNoSuchKey) {
+		t.Errorf("promoting a key of another ring: %v", err)
+	}
+	for _, text := range []string{string(first), string(promoted)} {
+		if strings.Contains(text, string(f)) || strings.Contains(text, string(before.Own)) {
+			t.Error("a fingerprint is a part of the ring")
+		}
+	}
+}
+
+func TestPromotionKeepsOldValuesReadable(t *testing.T) {
 	first := keyset(t)
 	old := seal(t, parse(t, first), "old")
-	rotated := change(t, change(t, first, secretbox.RotateKeyset), secretbox.RotateKeyset)
-	fresh := seal(t, parse(t, rotated), "fresh")
-	box := parse(t, change(t, rotated, secretbox.PruneKeyset))
-
-	wantOpens(t, box, fresh, "fresh")
-	wantUnreadable(t, box, old)
-	if box.NeedsReseal(fresh) {
-		t.Error("pruning made another primary")
-	}
+	both, f := staged(t, first)
+	promoted := check.Must(secretbox.PromoteKeyset(both, f))(t)
+	fresh := seal(t, parse(t, promoted), "fresh")
+	wantOpens(t, parse(t, promoted), old, "old")
+	wantOpens(t, parse(t, both), fresh, "fresh")
+	wantUnreadable(t, parse(t, first), fresh)
+	pruned := parse(t, check.Must(secretbox.DropKeys(promoted, check.Must(parse(t, first).Keys())(t).Keys))(t))
+	wantOpens(t, pruned, fresh, "fresh")
+	wantUnreadable(t, pruned, old)
 }
 
 func TestValuesOfAnotherRingAreUnreadable(t *testing.T) {

@@ -67,6 +67,9 @@ func (s *Sender) Check(ctx context.Context, url string) (webhook.Target, error) 
 		if ctx.Err() != nil {
 			return webhook.Target{}, ctx.Err()
 		}
+		if errors.Is(err, webhook.ErrOwnUnknown) {
+			return webhook.Target{}, webhook.ErrOwnUnknown
+		}
 		return webhook.Target{}, asFault(err)
 	}
 	return t, nil
@@ -80,6 +83,9 @@ func (s *Sender) Send(ctx context.Context, r ports.WebhookRequest) (webhook.Outc
 	status, err := s.attempt(limited, r)
 	if err != nil && ctx.Err() != nil {
 		return webhook.Outcome{}, fmt.Errorf("the attempt was broken off: %w", ctx.Err())
+	}
+	if errors.Is(err, webhook.ErrOwnUnknown) {
+		return webhook.Outcome{}, webhook.ErrOwnUnknown
 	}
 	return webhook.Outcome{StatusCode: status, Error: s.explain(status, err), Took: time.Since(began)}, nil
 }

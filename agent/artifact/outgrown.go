@@ -42,7 +42,8 @@ func (c *claim) watched(
 	go func() {
 		why := c.watch(ctx, used)
 		if why != nil {
-			c.b.cfg.Log.Warn("a backup's work was stopped", zap.String("operationId", string(c.req.OperationID)), zap.Error(why))
+			c.b.cfg.Log.Warn("a backup's work was stopped", zap.String("operationId", string(c.req.OperationID)),
+				zap.String("databaseId", string(c.req.DatabaseID)), zap.String("database", c.req.Database), zap.Error(why))
 			cancel(why)
 		}
 		ended <- why

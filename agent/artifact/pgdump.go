@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/child"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -36,7 +37,7 @@ func (d pgDump) run(ctx context.Context, consume func(io.Reader) error, args ...
 	}
 	var complaint tail
 	cmd := exec.CommandContext(ctx, d.cfg.PgDump, append(d.args(), args...)...)
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = d.env(), in, &complaint, childAttributes(d.cfg.DumpAs)
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = d.env(), in, &complaint, child.Attributes(d.cfg.DumpAs)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	ended := supervise(cmd, in)
@@ -56,7 +57,7 @@ func (d pgDump) run(ctx context.Context, consume func(io.Reader) error, args ...
 }
 
 // supervise starts the command and waits for it on a thread of its own, which must live as long as the child (see
-// childAttributes).
+// child.Attributes).
 func supervise(cmd *exec.Cmd, in io.Closer) <-chan error {
 	ended := make(chan error, 1)
 	go func() {

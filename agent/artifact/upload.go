@@ -192,7 +192,8 @@ func (b *Backuper) Receive(
 	counted, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
 	if failed := b.countUpload(counted, q.UploadID, got.ReceivedBytes); failed != nil { // it is looked at again
-		b.cfg.Log.Warn("an upload was not counted", zap.String("uploadId", string(q.UploadID)), zap.Error(failed))
+		b.cfg.Log.Warn("an upload was not counted", zap.String("uploadId", string(q.UploadID)),
+			zap.String("databaseId", string(q.DatabaseID)), zap.Error(failed))
 	}
 	return got, noRoomForUpload(err)
 }

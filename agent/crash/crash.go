@@ -59,6 +59,11 @@ var (
 	PreparePooled   = point("agent.login.prepare.pooled")   // PgBouncer has its limit, the outcome is not stored
 	PrepareReply    = point("agent.login.prepare.reply")    // the outcome is stored, not told
 
+	OverlayAdmitted = point("agent.overlay.admitted") // the command is in the ledger, nothing is made
+	OverlayGroups   = point("agent.overlay.groups")   // the group roles stand, with rights on nothing
+	OverlayGranted  = point("agent.overlay.granted")  // their rights stand, the outcome is not stored
+	OverlayReply    = point("agent.overlay.reply")    // the outcome is stored, not told
+
 	OpenAdmitted = point("agent.login.open.admitted") // the command is in the ledger, the login is shut
 	OpenOpened   = point("agent.login.open.opened")   // it has grants and password, and may log in
 	OpenProved   = point("agent.login.open.proved")   // it has logged in, the outcome is not stored

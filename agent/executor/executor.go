@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/locks"
+	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/retire"
@@ -26,6 +27,7 @@ type Pooler interface {
 	Prove(ctx context.Context, entry, login, password string) error
 	ProveRefused(ctx context.Context, entry, login, password string) error
 	Full(ctx context.Context, entry string) (bool, error)
+	EnterOutside(ctx context.Context) error
 	Reconnect(ctx context.Context, database string) error
 	Keeping(ctx context.Context, databases []string) (map[string][]string, error)
 	EndIdle(ctx context.Context, ids []string, quiet time.Duration) (left []string, err error)
@@ -40,6 +42,7 @@ type Executor struct {
 	pooler   Pooler
 	settings pooler.Settings
 	log      *zap.Logger
+	seldom   loop.Seldom // for what a customer can bring about again and again
 
 	locks locks.Locks
 	lanes
@@ -89,6 +92,7 @@ func New(s Server, p Pooler, settings pooler.Settings, log *zap.Logger) (*Execut
 	on(x, x.setAllowlist)
 	on(x, x.configure)
 	on(x, x.prepareRole)
+	on(x, x.ensureOverlay)
 	on(x, x.admitRole)
 	on(x, x.changeLogin)
 	on(x, x.removeRole)

@@ -84,7 +84,7 @@ func (x *Executor) endUnentitled(ctx context.Context, tx *sql.Tx) error {
 		var ended bool
 		var of uint32
 		err := rows.Scan(&ended, &login, &mode, &of)
-		x.log.Warn("a session was ended that waited for what it may not have, and kept others waiting",
+		x.seldom.Warn(x.log, login, "a session was ended that waited for what it may not have, and kept others waiting",
 			zap.String("login", login), zap.String("lock", mode), zap.Uint32("oid", of), zap.Bool("ended", ended))
 		return err
 	}, endUnentitled, pids)

@@ -71,7 +71,8 @@ func (x *Executor) concludeJob(ctx context.Context, e protocol.Command, w *jobs.
 // or recorded. What cannot be removed now is left to operation.close, which follows every failure.
 func (x *Executor) discardFailed(ctx context.Context, j jobs.Job) {
 	if err := x.Jobs.Discard(ctx, j); err != nil {
-		x.log.Warn("what a failed job left is not removed yet", zap.String("operationId", string(j.OperationID)), zap.Error(err))
+		x.log.Warn("what a failed job left is not removed yet", zap.String("operationId", string(j.OperationID)),
+			zap.String("databaseId", string(j.DatabaseID)), zap.String("database", j.Database), zap.Error(err))
 	}
 }
 

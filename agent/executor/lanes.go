@@ -19,26 +19,31 @@ import (
 //   - of what takes long by itself, at most maxBuilding databases are made, dropped, or measured where that takes long
 //     (building): of these one at most because somebody has asked (asking), one because it has grown, and one to be purged
 //     (purging), which nobody waits for. One more is measured quickly (sizing). The pool has one more connection than that;
-//   - of the connections to customers' databases, one at most looks at what depends on a role (looking): creates have the other.
+//   - of the connections to customers' databases, one at most looks at what depends on a role, or the like (looking): creates
+//     have the other. Overlays, which a customer can keep from their end by locks, have that one for a turn of about a second,
+//     less than half of that where others hold what they need, and never for more than three (turnBound). One of them at a time
+//     waits for it (spreading), so that a look comes after one turn, however many overlays there are.
 //
 // Commands of one database follow each other, so each database has at most one of these at a time.
 type lanes struct {
-	inside   gauge // connections to databases of customers
-	looking  gauge
-	building gauge
-	sizing   gauge
-	asking   gauge
-	purging  gauge
-	patience gauge
-	pushing  gauge
+	inside    gauge // connections to databases of customers
+	looking   gauge
+	spreading gauge
+	building  gauge
+	sizing    gauge
+	asking    gauge
+	purging   gauge
+	patience  gauge
+	pushing   gauge
 	// reconnecting tells PgBouncer of one database at a time, and holds no connection for that.
 	reconnecting gauge
 }
 
 func newLanes() lanes {
 	return lanes{
-		inside: newGauge(maxInside), looking: newGauge(maxInside - 1), building: newGauge(maxBuilding), sizing: newGauge(1),
-		asking: newGauge(1), purging: newGauge(1), patience: newGauge(1), pushing: newGauge(maxPushing), reconnecting: newGauge(1),
+		inside: newGauge(maxInside), looking: newGauge(maxInside - 1), spreading: newGauge(1), building: newGauge(maxBuilding),
+		sizing: newGauge(1), asking: newGauge(1), purging: newGauge(1), patience: newGauge(1), pushing: newGauge(maxPushing),
+		reconnecting: newGauge(1),
 	}
 }
 

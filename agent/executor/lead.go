@@ -71,7 +71,7 @@ func (l *Leader) takeOver(ctx context.Context) error {
 		return err
 	}
 	// Nobody works on these any more.
-	if err := run(ctx, l.conn, "DELETE FROM ledger.running", moveBackups); err != nil {
+	if err := run(ctx, l.conn, append([]string{"DELETE FROM ledger.running", moveBackups}, nameInstallation...)...); err != nil {
 		return err
 	}
 	crash.Point(crash.StartLocked)
@@ -98,7 +98,7 @@ var latestSetup = []string{
 	"SELECT account_id FROM ledger.database LIMIT 0",
 	"SELECT settings_since FROM ledger.database, pooler.shut LIMIT 0",
 	"SELECT kept_until FROM ledger.reservation LIMIT 0", "SELECT ready_at FROM ledger.copy LIMIT 0",
-	"SELECT isolated FROM ledger.database LIMIT 0",
+	"SELECT isolated, overlay_xact FROM ledger.database LIMIT 0",
 }
 
 // moveBackups takes over the backups of a predecessor of an earlier version, which has entered them in a table of their own.
@@ -113,7 +113,7 @@ func (l *Leader) checkPrepared(ctx context.Context) error {
 	err := run(ctx, l.conn, "SELECT FROM ledger.agent LIMIT 0")
 	switch sqlState(err) {
 	case undefinedTable, invalidSchema:
-		return fmt.Errorf("the maintenance database has no ledger; run pgherd agent init: %w", err)
+		return fmt.Errorf("%w: the maintenance database has no ledger: %w", setup.ErrUnprepared, err)
 	}
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (l *Leader) checkPrepared(ctx context.Context) error {
 	return err
 }
 
-var errPreparedEarlier = errors.New("an earlier version has prepared this server; run pgherd agent init again")
+var errPreparedEarlier = fmt.Errorf("%w again: an earlier version has prepared this server", setup.ErrUnprepared)
 
 // endPredecessors terminates every other session of the agent's login until none is left.
 func (l *Leader) endPredecessors(ctx context.Context) error {
@@ -186,8 +186,9 @@ func (l *Leader) check(ctx context.Context) error {
 // that time.
 const watchPause = time.Second
 
-// Watch returns ErrSuperseded once another agent has taken over, and nil when ctx ends. It survives a restart of PostgreSQL.
-func (l *Leader) Watch(ctx context.Context) error {
+// Watch returns ErrSuperseded once another agent has taken over, and nil when ctx ends. It survives a restart of PostgreSQL. It
+// calls looked after each check, with why the charge could not be confirmed, or nil.
+func (l *Leader) Watch(ctx context.Context, looked func(error)) error {
 	tick := time.NewTicker(watchPause)
 	defer tick.Stop()
 	for {
@@ -199,6 +200,9 @@ func (l *Leader) Watch(ctx context.Context) error {
 		err := l.look(ctx)
 		if errors.Is(err, ErrSuperseded) {
 			return err
+		}
+		if ctx.Err() == nil {
+			looked(err)
 		}
 	}
 }

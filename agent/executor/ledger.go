@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -121,6 +122,9 @@ const databaseColumns = "d.id, d.name, d.role_model, d.made_by, d.account_id, d.
 func (d *databaseRow) columns() []any {
 	return []any{&d.ID, &d.Name, &d.RoleModel, &d.MadeBy, &d.Account, &d.ConnectionCap, &d.OID, &d.Open, &d.Shut, &d.Isolated}
 }
+
+// names are those of its roles.
+func (d databaseRow) names() database.Names { return database.RoleNames(id.DatabaseID(d.ID), d.Name) }
 
 // named reports whether the database has had its final name.
 func (d databaseRow) named() bool { return d.OID != 0 }

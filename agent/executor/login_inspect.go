@@ -28,6 +28,16 @@ func (x *Executor) InspectLogin(ctx context.Context, q command.InspectLogin) (st
 	return command.LoginState{Condition: l.condition(seen, admitted)}, err
 }
 
+// ReadOutcome tells whether a step of an operation about a login is done. It changes nothing.
+func (x *Executor) ReadOutcome(ctx context.Context, q command.ReadOutcome) (outcome command.Outcome, err error) {
+	ctx, cancel := context.WithTimeout(ctx, inspectTime)
+	defer cancel()
+	const query = `SELECT EXISTS (SELECT FROM ledger.command WHERE operation_id = $1 AND step = $2 AND resource = $3
+		AND result IS NOT NULL)`
+	outcome.Done, err = pg.One[bool](ctx, x.db, query, string(q.OperationID), q.Step, q.Resource())
+	return outcome, err
+}
+
 // admitted reports whether the gate is open and the password valid.
 func (x *Executor) admitted(ctx context.Context, l loginRow) (bool, error) {
 	const query = `SELECT EXISTS (SELECT FROM pooler.gate g JOIN pg_roles r ON r.rolname = g.login

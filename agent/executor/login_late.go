@@ -93,7 +93,8 @@ func (x *Executor) release(ctx context.Context, databaseID, name string) error {
 // takeAway leaves a login without a password, where nobody knows whose it is that it has, and ends what has got in with that.
 // The login is seen as drifted, and a rotation repairs it.
 func (x *Executor) takeAway(ctx context.Context, l loginRow) error {
-	x.log.Warn("a session of an old password has set another one, which is taken away", zap.String("login", l.name))
+	x.log.Warn("a session of an old password has set another one, which is taken away", zap.String("login", l.name),
+		zap.String("database", l.db.Name))
 	gone := l.rowStatement("verifier_mark = NULL, changed_at = clock_timestamp()")
 	if err := x.forced(ctx, l, make(endedSessions), "ALTER ROLE "+ident(l.name)+" PASSWORD NULL", gone); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/pgherd/pgherd/agent/crash"
@@ -11,32 +12,48 @@ import (
 )
 
 // admitRole gives a prepared role its grants and its password, lets it log in, and proves that. In a database that is shut it may
-// log in from when that is lifted.
+// log in from when that is lifted. A role that is not proven, or lacks CONNECT, stays shut, or is again.
 func (x *Executor) admitRole(ctx context.Context, e protocol.Command, c command.AdmitRole) (none command.None, err error) {
 	l, err := x.login(ctx, string(c.DatabaseID), c.Username)
 	if err != nil {
 		return none, err
 	}
-	if err := x.mayOpen(ctx, l, c); err != nil {
+	err = x.mayOpen(ctx, l, c)
+	if err == nil {
+		crash.Point(crash.OpenAdmitted)
+		err = x.openProven(ctx, l, c)
+	} else if !command.RefusedFor(err, command.ReasonConnectRequired) {
 		return none, err
 	}
-	crash.Point(crash.OpenAdmitted)
+	if err != nil {
+		return none, cmp.Or(x.shutAgain(ctx, l), err)
+	}
+	return conclude(ctx, x, e, none, crash.OpenReply)
+}
+
+func (x *Executor) openProven(ctx context.Context, l loginRow, c command.AdmitRole) error {
 	if err := x.open(ctx, l, c); err != nil {
-		return none, err
+		return err
 	}
 	crash.Point(crash.OpenOpened)
 	if l.db.Shut {
-		return conclude(ctx, x, e, none, crash.OpenReply)
+		return nil
 	}
 	connect, err := x.proveAccepted(ctx, l, c.Password)
-	switch {
-	case err != nil:
-		return none, err
-	case !connect:
-		return none, connectRequired(l)
+	if err == nil && !connect {
+		err = connectRequired(l)
 	}
-	crash.Point(crash.OpenProved)
-	return conclude(ctx, x, e, none, crash.OpenReply)
+	if err == nil {
+		crash.Point(crash.OpenProved)
+	}
+	return err
+}
+
+// shutAgain shuts a role that is not admitted, also where the time of the command is used up.
+func (x *Executor) shutAgain(ctx context.Context, l loginRow) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTime)
+	defer cancel()
+	return x.insist(ctx, "ALTER ROLE "+ident(l.name)+" NOLOGIN", l.rowStatement("enabled = false"), l.gateStatement(false))
 }
 
 func (x *Executor) mayOpen(ctx context.Context, l loginRow, c command.AdmitRole) error {
@@ -46,10 +63,17 @@ func (x *Executor) mayOpen(ctx context.Context, l loginRow, c command.AdmitRole)
 	case !l.db.Open:
 		return errDatabaseClosed
 	}
-	if connect, err := x.mayConnect(ctx, l); err != nil {
+	has, prove := x.mayConnect, func(context.Context) error { return nil }
+	if l.model().OwnerConnects {
+		has, prove = x.isGranted, x.enterOutside
+	}
+	if connect, err := has(ctx, l); err != nil {
 		return err
 	} else if !connect {
 		return connectRequired(l)
+	}
+	if err := prove(ctx); err != nil {
+		return err
 	}
 	lapsed, err := x.lapsed(ctx, c.ValidUntil)
 	if err == nil && lapsed {
@@ -62,10 +86,28 @@ func (x *Executor) mayConnect(ctx context.Context, l loginRow) (bool, error) {
 	return pg.One[bool](ctx, x.db, "SELECT has_database_privilege($1::oid, $2::oid, 'CONNECT')", l.oid, l.db.OID)
 }
 
+// isGranted reports whether CONNECT has been granted to the login itself, which is how the owner of a database with a single
+// login lets it in. What everybody may, or another role that it is in, was granted without a thought of this one.
+func (x *Executor) isGranted(ctx context.Context, l loginRow) (bool, error) {
+	return pg.One[bool](ctx, x.db, `SELECT EXISTS (SELECT FROM pg_database d, aclexplode(d.datacl) a
+		WHERE d.oid = $2 AND a.grantee = $1 AND a.privilege_type = 'CONNECT')`, l.oid, l.db.OID)
+}
+
+// enterOutside shows that customers get as far as PostgreSQL over TLS. The login itself, whose allowlist need not have the agent,
+// is proven over the socket.
+func (x *Executor) enterOutside(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, proofTime)
+	defer cancel()
+	if err := x.pooler.EnterOutside(ctx); err != nil {
+		return unavailable("PgBouncer lets nobody in over TLS, see the agent's health; send the command again", err)
+	}
+	return nil
+}
+
 var errDatabaseClosed = command.Refuse(command.ReasonDatabaseClosed, "the database is stopped")
 
 func connectRequired(l loginRow) error {
-	return command.Refuse(command.ReasonConnectRequired, "the owner has withdrawn CONNECT from %s", l.name)
+	return command.Refuse(command.ReasonConnectRequired, "the owner has to grant CONNECT to %s", l.name)
 }
 
 // open is one transaction, the gate with it.

@@ -72,14 +72,18 @@ func (p loginPlan) statement(a role.Action) []string {
 }
 
 // createStatements make the role without log-in, its mark, and a closed gate. A row that an earlier role of the name has left,
-// one that an administrator dropped, goes. The owner itself grants CONNECT: only then can it take that back later.
+// one that an administrator dropped, goes. The owner itself grants CONNECT, here or later: only then can it take that back.
 func (p loginPlan) createStatements() []string {
-	s := p.forgetStatements()
-	return append(s,
+	s := append(p.forgetStatements(),
 		"CREATE ROLE "+ident(p.name)+" NOLOGIN"+harmless,
 		fmt.Sprintf("INSERT INTO ledger.role (name, oid, database_id, part, enabled) SELECT rolname, oid, %s, 'additional', false"+
 			" FROM pg_roles WHERE rolname = %s", quote(p.db.ID), quote(p.name)),
 		fmt.Sprintf("INSERT INTO pooler.gate (login, database, open) VALUES (%s, %s, false)", quote(p.name), quote(p.db.Name)),
+	)
+	if p.model().OwnerConnects {
+		return s
+	}
+	return append(s,
 		"SET LOCAL ROLE "+ident(p.names().Owner),
 		"GRANT CONNECT ON DATABASE "+ident(p.db.Name)+" TO "+ident(p.name),
 		"RESET ROLE",

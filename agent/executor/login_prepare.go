@@ -9,7 +9,6 @@ import (
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
 
@@ -19,8 +18,13 @@ func (x *Executor) prepareRole(ctx context.Context, e protocol.Command, c comman
 	switch {
 	case err != nil:
 		return none, err
-	case l.db.RoleModel != string(database.Managed):
-		return none, command.Refuse(command.ReasonInvalid, "the database has no managed roles")
+	case !l.model().Names(c.DatabaseID, l.name):
+		return none, command.Refuse(command.ReasonInvalid, "the database has no such roles")
+	}
+	if groups, err := x.standingGroups(ctx, l.db); err != nil {
+		return none, err
+	} else if len(groups) < 2 {
+		return none, command.Refuse(command.ReasonInvalid, "the database does not have both of its group roles")
 	}
 	if err := x.isOwn(ctx, l, e); err != nil {
 		return none, err

@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 )
 
@@ -49,9 +48,10 @@ func (x *Executor) anyLogin(ctx context.Context, databaseID, username string) (l
 }
 
 // names are those of the database's roles.
-func (l loginRow) names() database.Names {
-	return database.RoleNames(id.DatabaseID(l.db.ID), l.db.Name)
-}
+func (l loginRow) names() database.Names { return l.db.names() }
+
+// model is that of the database's additional roles.
+func (l loginRow) model() role.Model { return role.ModelOf(database.RoleModel(l.db.RoleModel)) }
 
 // group is the role whose rights an access profile inherits; empty where it inherits none.
 func (l loginRow) group(p role.AccessProfile) string {

@@ -63,7 +63,11 @@ func (p plan) groups() []part {
 	if p.model == database.SingleLogin {
 		return nil
 	}
-	return []part{{p.names.ReadGroup, "read_group"}, {p.names.WriteGroup, "write_group"}}
+	return groupsOf(p.names)
+}
+
+func groupsOf(n database.Names) []part {
+	return []part{{n.ReadGroup, "read_group"}, {n.WriteGroup, "write_group"}}
 }
 
 const harmless = " NOSUPERUSER NOCREATEDB NOCREATEROLE INHERIT NOREPLICATION NOBYPASSRLS"
@@ -151,16 +155,8 @@ func (p plan) rightsStatements() []string {
 	if p.model == database.SingleLogin {
 		return s
 	}
-	read, write := ident(p.names.ReadGroup), ident(p.names.WriteGroup)
-	later := "ALTER DEFAULT PRIVILEGES FOR ROLE " + owner + " GRANT "
-	return append(s,
-		"GRANT USAGE ON SCHEMA public TO "+read+","+write,
-		later+"USAGE ON SCHEMAS TO "+read+","+write,
-		later+"SELECT ON TABLES TO "+read,
-		later+"SELECT, INSERT, UPDATE, DELETE ON TABLES TO "+write,
-		later+"SELECT ON SEQUENCES TO "+read,
-		later+"USAGE, SELECT ON SEQUENCES TO "+write,
-	)
+	s = append(s, "GRANT USAGE ON SCHEMA public TO "+ident(p.names.ReadGroup)+","+ident(p.names.WriteGroup))
+	return append(s, laterStatements(p.names)...)
 }
 
 // renameStatements give the database its name, record it, and let its logins in unless it stays closed. CONNECT is granted to the

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
 )
 
 // switchOver puts the copy of an operation in the place of the database. Before the one transaction that does so, whatever fails
@@ -55,6 +56,9 @@ const (
 func (x *Executor) replace(ctx context.Context, d databaseRow, s copyRow) error {
 	err := x.buryIn(ctx, d, s)
 	if err == nil {
+		err = x.overlayIn(ctx, d, s)
+	}
+	if err == nil {
 		err = x.canBeReplaced(ctx, d, s)
 	}
 	if err == nil {
@@ -67,6 +71,16 @@ func (x *Executor) replace(ctx context.Context, d databaseRow, s copyRow) error 
 	}
 	crash.Point(crash.SwitchRenamed)
 	return nil
+}
+
+// overlayIn gives the group roles of a database that has opted in their rights in a copy where they were not whole: of a backup
+// from before or during the opt-in, or of a dump that was made elsewhere. From any other the owner gets back what the backup has.
+func (x *Executor) overlayIn(ctx context.Context, d databaseRow, s copyRow) error {
+	groups, err := x.standingGroups(ctx, d)
+	if err != nil || d.RoleModel != string(database.SingleLogin) || len(groups) < 2 {
+		return err
+	}
+	return x.inTurns(ctx, func(ctx context.Context) (string, error) { return x.spreadInCopy(ctx, d, s) })
 }
 
 // exchange shuts the database, and has the copy take its place in one transaction.

@@ -84,7 +84,7 @@ func (c *Changer) Run(
 		return command.ExtensionReport{}, err
 	}
 	defer release()
-	defer c.leave(ctx, j.OperationID)
+	defer c.leave(ctx, j)
 	tell(stagePreparing, 0)
 	if done, err := c.settled(ctx, j); err != nil || done {
 		return changed(change), err
@@ -101,10 +101,11 @@ func (c *Changer) Run(
 }
 
 // leave drops the login of an operation, or leaves it to a sweep.
-func (c *Changer) leave(ctx context.Context, op id.OperationID) {
-	drop := func(ctx context.Context) error { return c.dropLogin(ctx, op) }
+func (c *Changer) leave(ctx context.Context, j jobs.Job) {
+	drop := func(ctx context.Context) error { return c.dropLogin(ctx, j.OperationID) }
 	if err := persistently(ctx, drop); err != nil {
-		c.Log.Warn("the login of a change is left", zap.String("operationId", string(op)), zap.Error(err))
+		c.Log.Warn("the login of a change is left", zap.String("operationId", string(j.OperationID)),
+			zap.String("databaseId", string(j.DatabaseID)), zap.String("database", j.Database), zap.Error(err))
 	}
 }
 

@@ -34,7 +34,19 @@ type Collector struct {
 	Machine     Machine
 	Maintenance *sql.DB
 	Pooler      Pooler
+	// Answers returns an error unless PostgreSQL answers; nil: the maintenance database is asked.
+	Answers func(context.Context) error
+
+	mu   sync.Mutex
+	busy map[string]bool // parts that somebody still collects
+	data struct {        // the last sizes
+		figures dataFigures
+		until   time.Time
+	}
 }
+
+// dataTime is how long sizes are kept: to sum those of thousands of databases, PostgreSQL has to look at all their files.
+const dataTime = time.Minute
 
 // Report collects a report. It never fails: the report itself says what could not be collected. The error is for the log and
 // names the missing parts.
@@ -46,13 +58,13 @@ func (c *Collector) Report(ctx context.Context) (protocol.Health, error) {
 	var pools []protocol.PgBouncerPool
 	var clients []protocol.PgBouncerClient
 
-	diskErr := begin(ctx, "disk", &disk, c.Machine.Disk)
-	memoryErr := begin(ctx, "memory", &memory, c.Machine.Memory)
-	loadErr := begin(ctx, "load", &load, c.Machine.Load)
-	connectErr := begin(ctx, "PostgreSQL", new(struct{}), c.connected)
-	dataErr := begin(ctx, "data size", &data, c.dataFigures)
-	poolsErr := begin(ctx, "pools", &pools, c.Pooler.Pools)
-	clientsErr := begin(ctx, "clients", &clients, c.Pooler.Clients)
+	diskErr := begin(ctx, c, "disk", &disk, c.Machine.Disk)
+	memoryErr := begin(ctx, c, "memory", &memory, c.Machine.Memory)
+	loadErr := begin(ctx, c, "load", &load, c.Machine.Load)
+	connectErr := begin(ctx, c, "PostgreSQL", new(struct{}), c.connected)
+	dataErr := begin(ctx, c, "data size", &data, c.dataFigures)
+	poolsErr := begin(ctx, c, "pools", &pools, c.Pooler.Pools)
+	clientsErr := begin(ctx, c, "clients", &clients, c.Pooler.Clients)
 
 	capacity := errors.Join(diskErr(), memoryErr(), loadErr(), dataErr())
 	postgres, pooler := connectErr(), errors.Join(poolsErr(), clientsErr())
@@ -60,6 +72,7 @@ func (c *Collector) Report(ctx context.Context) (protocol.Health, error) {
 	report := protocol.Health{
 		Status:            string(health.StatusOf(observed)),
 		PostgresConnected: observed.PostgresConnected,
+		CapacityKnown:     observed.CapacityKnown,
 		PgBouncerRunning:  observed.PoolerRunning,
 
 		ServerDisk:               disk,
@@ -69,6 +82,8 @@ func (c *Collector) Report(ctx context.Context) (protocol.Health, error) {
 		PostgresManagedDatabases: data.databases,
 		Memory:                   memory,
 		Load:                     load,
+		Reasons:                  []protocol.HealthReason{},
+		Checks:                   []protocol.HealthCheck{},
 	}
 	addPooler(&report, pools, clients)
 	return report, errors.Join(postgres, pooler, capacity)
@@ -92,8 +107,13 @@ func addPooler(report *protocol.Health, pools []protocol.PgBouncerPool, clients 
 }
 
 // begin starts a part and returns a function that waits for it, at most until its deadline: a part that ignores its context is
-// left behind, and its late result is dropped.
-func begin[T any](ctx context.Context, name string, into *T, collect func(context.Context) (T, error)) (wait func() error) {
+// left behind, and its late result is dropped. It is not begun again before it has ended.
+func begin[T any](
+	ctx context.Context, c *Collector, name string, into *T, collect func(context.Context) (T, error),
+) (wait func() error) {
+	if !c.enter(name) {
+		return func() error { return missing{name, errors.New("an earlier attempt has not ended")} }
+	}
 	ctx, cancel := context.WithTimeout(ctx, partTime)
 	type outcome struct {
 		value T
@@ -101,6 +121,7 @@ func begin[T any](ctx context.Context, name string, into *T, collect func(contex
 	}
 	found := make(chan outcome, 1)
 	go func() {
+		defer c.leave(name)
 		value, err := collect(ctx)
 		found <- outcome{value, err}
 	}()
@@ -122,6 +143,25 @@ func begin[T any](ctx context.Context, name string, into *T, collect func(contex
 		*into = o.value
 		return nil
 	})
+}
+
+func (c *Collector) enter(part string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.busy == nil {
+		c.busy = map[string]bool{}
+	}
+	if c.busy[part] {
+		return false
+	}
+	c.busy[part] = true
+	return true
+}
+
+func (c *Collector) leave(part string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.busy, part)
 }
 
 // missing is a part that could not be collected.

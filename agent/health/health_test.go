@@ -123,11 +123,12 @@ func TestHostFiguresAreTheMachines(t *testing.T) {
 	}
 }
 
-// TestFieldsAreExactlyTheSpecs holds the names of the spec's table.
+// TestFieldsAreExactlyTheSpecs holds the names of the spec's table, and of what is beside them.
 func TestFieldsAreExactlyTheSpecs(t *testing.T) {
 	text, err := json.Marshal(protocol.Health{
 		Memory: &protocol.Memory{}, Load: &protocol.Load{},
 		PgBouncerPools: []protocol.PgBouncerPool{{}}, PgBouncerClients: []protocol.PgBouncerClient{{}},
+		Reasons: []protocol.HealthReason{{}}, Checks: []protocol.HealthCheck{{}},
 	})
 	check.NoError(t, err)
 	var got map[string]any
@@ -137,10 +138,13 @@ func TestFieldsAreExactlyTheSpecs(t *testing.T) {
 		"server_disk_free_bytes server_disk_free_pretty server_disk_used_percent "+
 		"postgres_data_used_bytes postgres_data_used_pretty postgres_managed_database_count memory load "+
 		"pgbouncer_pool_count pgbouncer_client_count pgbouncer_active_client_count pgbouncer_pools pgbouncer_clients "+
-		"disk_total_bytes disk_total_pretty disk_used_bytes disk_used_pretty disk_used_percent disk_free_bytes disk_free_pretty")
+		"disk_total_bytes disk_total_pretty disk_used_bytes disk_used_pretty disk_used_percent disk_free_bytes disk_free_pretty "+
+		"reasons checks")
 	sameNames(t, got["memory"], "total_bytes total_pretty used_bytes used_pretty available_bytes available_pretty used_percent")
 	sameNames(t, got["load"], "one_minute five_minutes fifteen_minutes")
 	sameNames(t, got["pgbouncer_pools"].([]any)[0], "database user client_active client_waiting server_active server_idle")
+	sameNames(t, got["reasons"].([]any)[0], "code message")
+	sameNames(t, got["checks"].([]any)[0], "name ok age_seconds")
 	sameNames(t, got["pgbouncer_clients"].([]any)[0], "database user client_addr application_name connected_at state")
 }
 

@@ -42,8 +42,8 @@ func (r *Runner) attempts(ctx context.Context, k kind, w *Running) (Result, erro
 		if err == nil || ctx.Err() != nil {
 			return result, err
 		}
-		r.log.Warn("an attempt at a job failed", zap.String("operationId", string(w.Job.OperationID)),
-			zap.String("step", w.Job.Step), zap.Bool("postgresqlStayedUp", stayedUp), zap.Int("cutShortBefore", cut), zap.Error(err))
+		r.log.Warn("an attempt at a job failed", append(w.Job.fields(), zap.String("step", w.Job.Step),
+			zap.Bool("postgresqlStayedUp", stayedUp), zap.Int("cutShortBefore", cut), zap.Error(err))...)
 		if stayedUp {
 			failed++
 		}

@@ -71,7 +71,7 @@ func (r *Runner) Begin(j Job) (*Running, error) {
 	if w := r.jobs[j.key()]; w != nil {
 		return w, nil
 	}
-	r.note("a job begins", j, zap.String("databaseId", string(j.DatabaseID)))
+	r.note("a job begins", j)
 	w := start(j, r.slotsOf(k), func(ctx context.Context, w *Running) (Result, error) { return r.attempts(ctx, k, w) })
 	r.jobs[j.key()] = w
 	return w, nil
@@ -85,7 +85,16 @@ func (r *Runner) Has(operation id.OperationID, step string) bool {
 }
 
 func (r *Runner) note(what string, j Job, fields ...zap.Field) {
-	r.log.Info(what, append(fields, zap.String("operationId", string(j.OperationID)), zap.String("step", j.Step))...)
+	r.log.Info(what, append(append(fields, j.fields()...), zap.String("step", j.Step))...)
+}
+
+// fields name a job in the log, with the database that it is about.
+func (j Job) fields() []zap.Field {
+	of := []zap.Field{zap.String("operationId", string(j.OperationID))}
+	if j.DatabaseID != "" {
+		of = append(of, zap.String("databaseId", string(j.DatabaseID)), zap.String("database", j.Database))
+	}
+	return of
 }
 
 func (r *Runner) slotsOf(k kind) *Slots { return cmp.Or(k.slots, r.Slots) }
@@ -207,7 +216,7 @@ func (r *Runner) Stop() {
 		select {
 		case <-w.done:
 		case <-late:
-			r.log.Warn("a canceled job does not end", zap.String("operationId", string(w.Job.OperationID)))
+			r.log.Warn("a canceled job does not end", w.Job.fields()...)
 			return
 		}
 	}

@@ -41,13 +41,18 @@ func TestManyLoginsOfOneDatabase(t *testing.T) {
 	}
 }
 
+// TestNobodyReachesThePlatformsDatabases but the agent, as the account that asks for verifiers and from its own address.
 func TestNobodyReachesThePlatformsDatabases(t *testing.T) {
 	s := realStack(t)
+	const right = ` password='auth "pw'`
 	for _, entry := range []string{"pgherd", "postgres", "template1", "pgbouncer", canaryDatabase} {
 		for _, login := range []string{"shop", "postgres", "pgbouncer", s.settings.AdminUser, s.settings.AuthUser} {
-			for _, password := range []string{"", `password='admin "pw'`, `password='auth "pw'`} {
-				if err := s.enter(t, entry, login, password); err == nil {
-					t.Errorf("%s may log in at %s", login, entry)
+			for _, password := range []string{"", ` password='admin "pw'`, right} {
+				for _, from := range []string{"127.0.0.1", "::1"} {
+					own := entry == "pgherd" && login == s.settings.AuthUser && password == right && from == "127.0.0.1"
+					if err := s.enter(t, entry, login, "host="+from+password); (err == nil) != own {
+						t.Errorf("%s at %s from %s: %v", login, entry, from, err)
+					}
 				}
 			}
 		}

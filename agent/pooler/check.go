@@ -128,8 +128,8 @@ func checkNumbers(s Settings) error {
 			return unwritable("setting %s: %d", field, n)
 		}
 	}
-	if s.MaxPacket < leastPacket || s.MaxPacket > mostPacket {
-		return unwritable("setting MaxPacket: %d is not from %d to %d", s.MaxPacket, leastPacket, mostPacket)
+	if s.MaxPacket < LeastPacket || s.MaxPacket > MostPacket {
+		return unwritable("setting MaxPacket: %d is not from %d to %d", s.MaxPacket, LeastPacket, MostPacket)
 	}
 	return nil
 }

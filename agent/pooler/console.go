@@ -16,12 +16,19 @@ const answerTime = 10 * time.Second
 // ErrUnreachable is wrapped by every error that says PgBouncer did not answer at all.
 var ErrUnreachable = errors.New("pooler: PgBouncer does not answer")
 
+// ErrLeaving is Watch's error for a PgBouncer that answers the agent and has shut the customers' port: it was told to end, and
+// waits for its clients or servers (SIGTERM, SIGINT). It wraps ErrUnreachable, for customers cannot connect.
+var ErrLeaving = fmt.Errorf("%w to customers: it has shut their port, as when it is told to end and waits for clients "+
+	"(SIGTERM); SIGQUIT ends it at once", ErrUnreachable)
+
 // Console is PgBouncer's admin console. It is safe for concurrent use. Broken connections, as after a restart of PgBouncer, are
 // replaced transparently.
 type Console struct {
 	settings Settings
 	idle     chan *session
 	former   atomic.Int64
+	// lettingGo: PgBouncer is to end, and waits for nobody else, so no connection is kept.
+	lettingGo atomic.Bool
 }
 
 // NewConsole makes a console; it dials when it is first used.
@@ -114,6 +121,9 @@ func (c *Console) give(s *session) {
 	case c.idle <- s:
 	default:
 		s.close()
+	}
+	if c.lettingGo.Load() {
+		c.Close()
 	}
 }
 

@@ -8,24 +8,55 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// Owner is the system user that PgBouncer runs as, for an agent that runs as root.
-type Owner struct{ UID, GID int }
+// Owner is who besides the agent reads PgBouncer's files, where PgBouncer runs as another user than the agent.
+type Owner struct {
+	// UID and GID are PgBouncer's system user, which files and folder are given to: for an agent that runs as root.
+	UID, GID int
+	// Group leaves them to the agent's user and lets the group GID read them: for an agent of that group that is not root. UID
+	// is not used.
+	Group bool
+}
+
+// modes are those of the folder and of its files: the accounts file holds passwords.
+func (o *Owner) modes() (folder, file fs.FileMode) {
+	if o != nil && o.Group {
+		return 0o750, 0o640
+	}
+	return 0o700, 0o600
+}
+
+// give makes a file or folder PgBouncer's to read. It gives it away last, as nobody but root may change what is another's.
+func (o *Owner) give(path string, mode fs.FileMode) error {
+	if o == nil {
+		return nil
+	}
+	uid := o.UID
+	if o.Group {
+		uid = -1
+	}
+	return errors.Join(os.Chmod(path, mode), os.Chown(path, uid, o.GID))
+}
+
+// has reports whether a file is PgBouncer's to read already.
+func (o *Owner) has(info fs.FileInfo, mode fs.FileMode) bool {
+	if o == nil {
+		return true
+	}
+	holder, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.Mode().Perm() == mode && int(holder.Gid) == o.GID && (o.Group || int(holder.Uid) == o.UID)
+}
 
 // writeFiles puts a rendered state in place: first the parts, then the main file, which puts them into effect. Each file is
 // written whole, synced and renamed, so that no reader ever sees half of one. All are synced concurrently, which takes as long
 // as one. The renames are durable once syncFolder has returned.
 func writeFiles(dir string, files Files, owner *Owner) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("pooler: folder: %w", err)
-	}
-	if owner != nil {
-		if err := os.Chown(dir, owner.UID, owner.GID); err != nil {
-			return fmt.Errorf("pooler: folder: %w", err)
-		}
+	if err := prepareFolder(dir, owner); err != nil {
+		return err
 	}
 	all := append(files.Parts[:len(files.Parts):len(files.Parts)], files.Main)
 	ready := make([]string, len(all)) // temporary files; empty where the file stands already
@@ -57,28 +88,44 @@ func writeFiles(dir string, files Files, owner *Owner) error {
 	return nil
 }
 
+func prepareFolder(dir string, owner *Owner) error {
+	mode, _ := owner.modes()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("pooler: folder: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err == nil && !owner.has(info, mode) {
+		err = owner.give(dir, mode)
+	}
+	if err != nil {
+		return fmt.Errorf("pooler: folder %s cannot be made PgBouncer's to read: %w", dir, err)
+	}
+	return nil
+}
+
 // writeTemp returns the temporary file that is to become f, or nothing if f already exists with that content.
 func writeTemp(dir string, f File, owner *Owner) (string, error) {
-	if old, err := os.ReadFile(filepath.Join(dir, f.Name)); err == nil && bytes.Equal(old, f.Content) {
+	if stands(filepath.Join(dir, f.Name), f.Content, owner) {
 		return "", nil
 	}
-	temp, err := os.CreateTemp(dir, ".new-*") // mode 0600: the accounts file holds passwords
+	temp, err := os.CreateTemp(dir, ".new-*") // mode 0600 until it is whole
 	if err != nil {
 		return "", err
 	}
-	return temp.Name(), errors.Join(fill(temp, f.Content, owner), temp.Close())
+	_, mode := owner.modes()
+	_, err = temp.Write(f.Content)
+	return temp.Name(), errors.Join(err, owner.give(temp.Name(), mode), temp.Sync(), temp.Close())
 }
 
-func fill(temp *os.File, content []byte, owner *Owner) error {
-	if owner != nil {
-		if err := temp.Chown(owner.UID, owner.GID); err != nil {
-			return err
-		}
+// stands reports whether a file has this content, and PgBouncer may read it: its system user may be another than it was.
+func stands(path string, content []byte, owner *Owner) bool {
+	_, mode := owner.modes()
+	info, err := os.Stat(path)
+	if err != nil || !owner.has(info, mode) {
+		return false
 	}
-	if _, err := temp.Write(content); err != nil {
-		return err
-	}
-	return temp.Sync()
+	old, err := os.ReadFile(path)
+	return err == nil && bytes.Equal(old, content)
 }
 
 func syncFolder(dir string) error {

@@ -77,7 +77,7 @@ func networkLines(s Settings) []setting {
 		{"listen_addr", strings.Join(s.ListenAddresses, ",")},
 		{"listen_port", fmt.Sprint(s.ListenPort)},
 		{"unix_socket_dir", s.SocketDir},
-		{"unix_socket_mode", "0700"},
+		{"unix_socket_mode", socketMode(s)},
 		{"client_tls_sslmode", "require"},
 		{"client_tls_protocols", "secure"},
 		{"client_tls_cert_file", s.TLSCertFile},
@@ -88,6 +88,13 @@ func networkLines(s Settings) []setting {
 		{"client_tls_ca_file", s.TLSCertFile},
 		{"server_tls_ca_file", s.TLSCertFile},
 	}
+}
+
+func socketMode(s Settings) string {
+	if s.GroupSocket {
+		return "0770"
+	}
+	return "0700"
 }
 
 func oneOrZero(b bool) string {

@@ -22,6 +22,9 @@ type Pooler struct {
 	soon    collection // of SyncSoon; the next round takes it
 	closed  bool
 	desired *applied // what PgBouncer should use, once a state has been written
+
+	reloaded error // how the last round ended
+	listened bool  // Watch has seen somebody listen on the customers' port
 }
 
 type applied struct {
@@ -105,6 +108,13 @@ func (p *Pooler) Close() {
 	p.Console.Close()
 }
 
+// LastReload is how the last reload ended; nil before the first.
+func (p *Pooler) LastReload() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reloaded
+}
+
 func wait(ctx context.Context, r *round) error {
 	select {
 	case <-r.done:
@@ -145,7 +155,11 @@ func (p *Pooler) rounds() {
 		}
 		soon := p.soon.take()
 		p.mu.Unlock()
-		if r.err = p.round(r.read); r.err != nil && soon {
+		r.err = p.round(r.read)
+		p.mu.Lock()
+		p.reloaded = r.err
+		p.mu.Unlock()
+		if r.err != nil && soon {
 			p.again(r.read)
 		}
 		close(r.done)

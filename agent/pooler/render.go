@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pgherd/pgherd/core/database"
 )
 
 // File is one rendered file, named within Settings.Dir.
@@ -47,7 +49,7 @@ func Render(s State) (Files, error) {
 	databases := part("databases", ".ini", renderDatabases(s.Settings, entries))
 	users := part("users", ".ini", renderUsers(s))
 	accounts := part("accounts", ".txt", renderAccounts(s.Settings))
-	rules := renderRules(entries)
+	rules := append(renderRules(entries), outsideRule(s.Settings)...)
 	canary := fingerprint(rules)
 	hba := File{Name: "hba-" + canary + ".conf", Content: append(rules, localRules(canary)...)}
 	parts := []File{databases, users, accounts, hba}
@@ -107,7 +109,7 @@ func renderDatabases(s Settings, entries []Entry) []byte {
 	server := fmt.Sprintf("host=%s port=%d ", quoteValue(s.ServerHost), s.ServerPort)
 	lines := make([]dbLine, 0, 2*len(entries)+1)
 	lines = append(lines, dbLine{s.MaintenanceDatabase, fmt.Sprintf("dbname=%s pool_mode=session pool_size=%d",
-		quoteValue(s.MaintenanceDatabase), AuthConnections)})
+		quoteValue(s.MaintenanceDatabase), database.VerifierConnections)})
 	for _, e := range entries {
 		secret := fmt.Sprintf("SELECT login, secret FROM pooler.login_secret($1, %s)", quoteValue(e.Database))
 		for _, x := range entriesOf(s, e) {
@@ -127,9 +129,6 @@ func renderDatabases(s Settings, entries []Entry) []byte {
 }
 
 type dbLine struct{ name, values string }
-
-// AuthConnections is how many verifiers can be queried concurrently.
-const AuthConnections = 4
 
 // renderAccounts writes the auth_file: only the two accounts of the platform, never a customer's login.
 func renderAccounts(s Settings) []byte {

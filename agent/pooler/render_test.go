@@ -59,6 +59,7 @@ func TestRenderSmallState(t *testing.T) {
 		`hostssl "shop-b","shop-b.transaction" "shop-b" ::/0 scram-sha-256`,
 		`hostssl "shop","shop.transaction" "shop","pgh_1_rt" 10.0.0.0/8 scram-sha-256`,
 		`hostssl "shop","shop.transaction" "shop","pgh_1_rt" 2001:db8::/32 scram-sha-256`,
+		`hostssl "pgherd" "pgherd_pooler" 127.0.0.1/32 scram-sha-256`,
 		`local "pgherd_canary" "` + files.Canary + `" reject`,
 		"local all all scram-sha-256", ""}, "\n"))
 }
@@ -139,8 +140,8 @@ func TestRenderRefuses(t *testing.T) {
 		"no admin password":     set(func(s *Settings) { s.AdminPassword = "" }),
 		"admin list":            set(func(s *Settings) { s.AdminUser = "a,b" }),
 		"no client limit":       set(func(s *Settings) { s.MaxClients = 0 }),
-		"no large packets":      set(func(s *Settings) { s.MaxPacket = leastPacket - 1 }),
-		"larger packets":        set(func(s *Settings) { s.MaxPacket = mostPacket + 1 }),
+		"no large packets":      set(func(s *Settings) { s.MaxPacket = LeastPacket - 1 }),
+		"larger packets":        set(func(s *Settings) { s.MaxPacket = MostPacket + 1 }),
 	}
 	for name, state := range cases {
 		if _, err := Render(state); !errors.Is(err, ErrUnwritable) {

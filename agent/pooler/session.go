@@ -24,14 +24,18 @@ type session struct {
 
 // dial logs in at an entry through the unix socket. Its error wraps errAccepted if the password was accepted nevertheless.
 func dial(ctx context.Context, s Settings, entry, login, password string) (*session, error) {
-	connector, err := pq.NewConnectorConfig(pq.Config{
+	return connect(ctx, pq.Config{
 		Host: s.SocketDir, Port: uint16(s.ListenPort), Database: entry, User: login, Password: password,
-		SSLMode: pq.SSLModeDisable, ApplicationName: "pgherd-agent", ClientEncoding: "UTF8", Datestyle: "ISO, MDY",
-	})
+	}, &timedWire{login: ctx})
+}
+
+// connect logs in over a wire.
+func connect(ctx context.Context, to pq.Config, wire *timedWire) (*session, error) {
+	to.SSLMode, to.ApplicationName, to.ClientEncoding, to.Datestyle = pq.SSLModeDisable, "pgherd-agent", "UTF8", "ISO, MDY"
+	connector, err := pq.NewConnectorConfig(to)
 	if err != nil {
 		return nil, err
 	}
-	wire := &timedWire{login: ctx}
 	connector.Dialer(wire)
 	conn, err := connector.Connect(ctx)
 	wire.unhook()
@@ -159,6 +163,8 @@ type timedWire struct {
 	conn  net.Conn
 	heard *overheard
 	stop  func() bool
+	// secure begins TLS on a new connection; nil: none.
+	secure func(context.Context, net.Conn) (net.Conn, error)
 }
 
 func (w *timedWire) Dial(network, address string) (net.Conn, error) {
@@ -176,8 +182,14 @@ func (w *timedWire) DialContext(ctx context.Context, network, address string) (n
 	if err != nil {
 		return nil, err
 	}
-	w.conn, w.heard = conn, &overheard{Conn: conn, listening: true}
+	w.conn = conn
 	w.obey(w.login)
+	if w.secure != nil {
+		if conn, err = w.secure(ctx, conn); err != nil {
+			return nil, err
+		}
+	}
+	w.heard = &overheard{Conn: conn, listening: true}
 	return w.heard, nil
 }
 

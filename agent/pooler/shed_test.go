@@ -128,6 +128,9 @@ func TestWaitingClientsMakeRoom(t *testing.T) {
 		go func() { answers <- one(conn) }()
 	}
 	awaitWaiting(t, p, len(crowd))
+	if clients, longest, err := p.Waits(t.Context()); clients != int64(len(crowd)) || longest <= 0 || err != nil {
+		t.Errorf("%d clients wait, the first for %s, %v; want %d", clients, longest, err, len(crowd))
+	}
 	s.crowded(t)
 	load := s.shedsFor(t, p, bystander)
 	if len(load.Ended) != 1 || load.Ended[0].Waiting < 60 || load.Ended[0].Idle > 0 {

@@ -47,11 +47,26 @@ func (c *Console) Pools(ctx context.Context) ([]protocol.PgBouncerPool, error) {
 	return pools, err
 }
 
-// Clients returns the clients of all entries but the console.
+// Waits is how many clients wait for a server connection, and for how long the first of them has. The maintenance database's
+// entry is left out: nobody but the agent is a client there, and no cap of a customer's database is in use.
+func (c *Console) Waits(ctx context.Context) (clients int64, longest time.Duration, err error) {
+	err = c.each(ctx, "SHOW POOLS", func(r row) error {
+		if r.text("database") == c.settings.MaintenanceDatabase {
+			return nil
+		}
+		clients += r.number("cl_waiting")
+		waited := time.Duration(r.number("maxwait"))*time.Second + time.Duration(r.number("maxwait_us"))*time.Microsecond
+		longest = max(longest, waited)
+		return nil
+	})
+	return clients, longest, err
+}
+
+// Clients returns the clients of all entries but the console, without the agent's own that look at the customers' port.
 func (c *Console) Clients(ctx context.Context) ([]Client, error) {
 	clients := []Client{}
 	err := c.each(ctx, "SHOW CLIENTS", func(r row) error {
-		if client := clientOf(r); client.Entry != adminDatabase {
+		if client := clientOf(r); client.Entry != adminDatabase && client.Login != c.settings.AuthUser {
 			clients = append(clients, client)
 		}
 		return nil
@@ -83,6 +98,9 @@ func (c *Console) PendingLogins(ctx context.Context) ([]Pending, error) {
 		}
 		if p.Entry == c.settings.MaintenanceDatabase {
 			p.Entry = ""
+		}
+		if p.Login == c.settings.AuthUser { // the agent's own: nobody waits for it
+			return nil
 		}
 		pending = append(pending, p)
 		return nil

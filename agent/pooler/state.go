@@ -46,6 +46,8 @@ type Settings struct {
 	Dir string
 	// SocketDir holds PgBouncer's unix socket. Log-ins through it bypass the allowlist, so only the agent may reach it.
 	SocketDir string
+	// GroupSocket lets PgBouncer's group connect to the socket: for an agent of that group that is another user.
+	GroupSocket bool
 	// ListenAddresses and ListenPort are where customers connect, with TLS only.
 	ListenAddresses []string
 	ListenPort      int
@@ -63,7 +65,7 @@ type Settings struct {
 	AdminPassword string
 	// MaxClients bounds all clients, MaxDatabaseClients those of one entry.
 	MaxClients, MaxDatabaseClients int
-	// MaxPacket bounds, in bytes, one message of a client and one row of a result, from 1 MiB to mostPacket. PgBouncer is one
+	// MaxPacket bounds, in bytes, one message of a client and one row of a result, from 1 MiB to MostPacket. PgBouncer is one
 	// thread: while it copies a log-in's first message, or a statement to be prepared, of 1 GiB, nobody else is served for seconds.
 	MaxPacket int
 	// UncappedPoolSize is the pool size of entries without a cap.
@@ -75,13 +77,13 @@ type Settings struct {
 	LogFile, PIDFile string
 }
 
-// mostPacket closes CVE-2026-6668 on PgBouncer before 1.26. With the default of PgBouncer, a log-in's message of almost 2 GiB
+// MostPacket closes CVE-2026-6668 on PgBouncer before 1.26. With the default of PgBouncer, a log-in's message of almost 2 GiB
 // makes it write beyond a buffer and crash, and a prepared statement of more than 1 GiB makes it hang for good. PostgreSQL itself
 // takes no message of a client beyond 1 GiB - 1. The 64 bytes are for the name that PgBouncer gives a prepared statement in place
 // of the client's: with that name, too, it must stay within 1 GiB.
 const (
-	leastPacket = 1 << 20
-	mostPacket  = 1<<30 - 64
+	LeastPacket = 1 << 20
+	MostPacket  = 1<<30 - 64
 )
 
 // DefaultSettings returns the settings that have a sensible value on every server; the caller fills in the rest.

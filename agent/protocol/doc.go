@@ -6,6 +6,7 @@
 //	GET  /v1/capabilities                               command.Capabilities
 //	POST /v1/commands                                   Command -> Reply
 //	POST /v1/logins/inspect                             command.InspectLogin -> command.LoginState
+//	POST /v1/logins/outcome                             command.ReadOutcome -> command.Outcome
 //	PUT  /v1/accounts                                   command.SetAccounts -> 204
 //	GET  /v1/applied/{after}                            command.Applied
 //	GET  /v1/databases/{id}/size                        command.Size

@@ -2,9 +2,9 @@ package protocol
 
 import "time"
 
-// Health answers GET /health with exactly the fields of the spec, section "Agent health". Each size also appears as text in a
-// field whose name ends with _pretty. A figure that could not be collected is 0 (memory and load: null), and Status is then
-// degraded.
+// Health answers GET /health with the fields of the spec, section "Agent health", and two more: Reasons and Checks. Each size
+// also appears as text in a field whose name ends with _pretty. A figure that could not be collected is 0 (memory and load:
+// null), and Status is then degraded.
 type Health struct {
 	Status            string `json:"status"` // healthy, degraded
 	PostgresConnected bool   `json:"postgres_connected"`
@@ -25,6 +25,27 @@ type Health struct {
 	PgBouncerClients           []PgBouncerClient `json:"pgbouncer_clients"`
 
 	LegacyDisk
+
+	// Reasons say why the server is not as it should be. It is healthy with harmless ones.
+	Reasons []HealthReason `json:"reasons"`
+	Checks  []HealthCheck  `json:"checks"`
+
+	// CapacityKnown: every figure of disk, memory, load and data was collected.
+	CapacityKnown bool `json:"-"`
+}
+
+// HealthReason is why a server is not as it should be: one of the codes of core/health, and a line for an operator.
+type HealthReason struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// HealthCheck is one of the things that the agent looks at all the time.
+type HealthCheck struct {
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
+	// AgeSeconds is how long ago it was last found to be well; null: never.
+	AgeSeconds *float64 `json:"age_seconds"`
 }
 
 // ServerDisk is the file system that holds the databases.

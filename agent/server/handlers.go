@@ -2,34 +2,52 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json"
+	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 )
 
 func (s *Server) health(w http.ResponseWriter, r *http.Request) error {
 	onlyAsks(r.Context())
-	report, err := s.config.Health.Report(r.Context())
-	if err != nil {
-		s.config.Log.Sugar().Warnw("degraded", "error", err)
-	}
-	write(w, http.StatusOK, report)
+	write(w, http.StatusOK, s.config.Health.Report())
 	return nil
 }
 
+func (s *Server) metrics(w http.ResponseWriter, r *http.Request) error {
+	onlyAsks(r.Context())
+	s.config.Metrics.ServeHTTP(w, r)
+	return nil
+}
+
+// postgresTime is what PostgreSQL may take to say how many connections there are. It is shorter than what who asks for
+// capabilities waits: a server whose PostgreSQL hangs still has an agent that answers.
+const postgresTime = 2 * time.Second
+
 // capabilities answers while PostgreSQL is down too, without what only PostgreSQL knows.
 func (s *Server) capabilities(ctx context.Context, _ command.AskCapabilities) (command.Capabilities, error) {
-	var connections int
-	err := s.config.InCharge()
-	if err == nil {
-		connections, err = s.config.Commands.Connections(ctx)
+	charge := s.config.InCharge()
+	asking, cancel := context.WithTimeout(ctx, postgresTime)
+	defer cancel()
+	connections, down := loop.Await(asking, s.patience, s.config.Commands.Connections)
+	installation := ""
+	if charge == nil && down == nil {
+		installation, down = loop.Await(asking, s.patience, s.config.Commands.Installation)
 	}
+	standing := command.Standing{
+		InCharge: s.config.Confirmed() == nil, Postgres: down == nil, PgBouncer: charge == nil && s.config.PoolerAnswers(),
+	}
+	err := errors.Join(charge, down)
 	if err != nil {
-		s.config.Log.Sugar().Warnw("capabilities without connections", "error", err)
+		connections = 0
+		s.seldom.Warn(s.config.Log, "capabilities", "capabilities without what PostgreSQL knows", zap.Error(err))
 	}
 	routes := []string{"GET /healthz"}
 	for _, q := range s.all() {
@@ -38,7 +56,7 @@ func (s *Server) capabilities(ctx context.Context, _ command.AskCapabilities) (c
 	slices.Sort(routes)
 	return command.Capabilities{
 		Version: s.config.Version, Routes: routes, Commands: s.config.Commands.Commands(), Programs: s.config.Programs(),
-		Connections: connections,
+		Connections: connections, Installation: installation, Standing: &standing,
 	}, nil
 }
 
@@ -49,7 +67,7 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	describe(r, c)
-	if err := s.config.InCharge(); err != nil {
+	if err := s.inCharge(r); err != nil {
 		return err
 	}
 	result, err := s.config.Commands.Execute(context.WithoutCancel(r.Context()), c)

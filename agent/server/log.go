@@ -16,6 +16,8 @@ type details struct {
 	fields []zap.Field
 	// asks: the request only asks how things are, as many do again and again.
 	asks bool
+	// idle: it was refused because the agent is not in charge, as all are.
+	idle bool
 }
 
 type detailsKey struct{}
@@ -33,6 +35,20 @@ func onlyAsks(ctx context.Context) {
 	if d, ok := ctx.Value(detailsKey{}).(*details); ok {
 		d.asks = true
 	}
+}
+
+// inCharge refuses a request while the agent is not in charge. Of many such refusals the log tells once in a while.
+func (s *Server) inCharge(r *http.Request) error {
+	err := s.config.InCharge()
+	if d, ok := r.Context().Value(detailsKey{}).(*details); ok && err != nil {
+		d.idle = true
+	}
+	return err
+}
+
+func isIdle(r *http.Request) bool {
+	d, ok := r.Context().Value(detailsKey{}).(*details)
+	return ok && d.idle
 }
 
 // described returns what a handler has told so far, for another line about the same request.
@@ -55,7 +71,7 @@ func (s *Server) logged(next http.Handler) http.Handler {
 		seen := &statusWriter{ResponseWriter: w}
 		defer func() {
 			level := zap.InfoLevel
-			if d.asks && seen.status < http.StatusBadRequest {
+			if d.idle || d.asks && seen.status < http.StatusBadRequest {
 				level = zap.DebugLevel
 			}
 			s.config.Log.Log(level, "request", append(d.fields, zap.String("method", r.Method), zap.String("path", r.URL.Path),

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 )
@@ -26,26 +27,32 @@ type Commands interface {
 	Commands() []string
 	// Connections returns how many connections the customers' databases can have together.
 	Connections(ctx context.Context) (int, error)
+	// Installation tells this server from every other one.
+	Installation(ctx context.Context) (string, error)
 }
 
-// Health makes health reports; the error is for the log.
-type Health interface {
-	Report(ctx context.Context) (protocol.Health, error)
-}
+// Health has the newest health report at hand.
+type Health interface{ Report() protocol.Health }
 
 // Config is what the listener needs.
 type Config struct {
 	// Certificate is as in tls.Config.GetCertificate.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Secret is the bearer token of every request but the liveness check.
-	Secret  string
+	// Secrets are the bearer tokens, of which every request but the liveness check has one. It is called at each of them.
+	Secrets func() []string
 	Version string
 
 	Commands  Commands
 	Questions []Question
 	Health    Health
+	// Metrics answers GET /metrics; nil: there is no such route.
+	Metrics http.Handler
 	// InCharge refuses commands and questions until the agent is in charge of its server.
 	InCharge func() error
+	// Confirmed returns an error unless the agent is in charge and has confirmed that lately, for capabilities.
+	Confirmed func() error
+	// PoolerAnswers reports whether PgBouncer answered when the agent in charge last looked.
+	PoolerAnswers func() bool
 	// Programs lists the programs that the agent works with, for capabilities.
 	Programs func() []command.Program
 	// Refusal turns every error into a refusal on the wire.
@@ -78,16 +85,18 @@ const ArrivalTime = 5 * time.Minute
 // Server answers requests.
 type Server struct {
 	config Config
-	secret [sha256.Size]byte
 	http   *http.Server
+	seldom loop.Seldom
+	// patience is for asking PostgreSQL what capabilities say.
+	patience *loop.Patience
 }
 
 // New makes a server.
 func New(c Config) (*Server, error) {
-	if len(c.Secret) < minSecret {
-		return nil, errors.New("the shared secret must have 16 characters or more")
+	if c.Secrets == nil {
+		return nil, errors.New("the agent's secrets must be set")
 	}
-	s := &Server{config: c, secret: sha256.Sum256([]byte(c.Secret))}
+	s := &Server{config: c, patience: loop.NewPatience()}
 	s.http = &http.Server{
 		Handler:           s.logged(s.routes()),
 		ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, WriteTimeout: answerTime, IdleTimeout: idleTime,
@@ -96,8 +105,6 @@ func New(c Config) (*Server, error) {
 	}
 	return s, nil
 }
-
-const minSecret = 16
 
 // Serve answers on a listener until ctx ends, and then lets running requests finish.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
@@ -134,12 +141,15 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// all are the routes that need the secret. An agent that is not in charge answers the first two only.
+// all are the routes that need the secret. An agent that is not in charge answers questions about itself only.
 func (s *Server) all() []Question {
 	all := []Question{{"GET /health", s.health}, Answering(s.capabilities), {"POST /v1/commands", s.command}}
+	if s.config.Metrics != nil {
+		all = append(all, Question{"GET /metrics", s.metrics})
+	}
 	for _, q := range s.config.Questions {
 		all = append(all, Question{q.pattern, func(w http.ResponseWriter, r *http.Request) error {
-			if err := s.config.InCharge(); err != nil {
+			if err := s.inCharge(r); err != nil {
 				return err
 			}
 			return q.handle(w, r)
@@ -150,12 +160,21 @@ func (s *Server) all() []Question {
 
 type handle = func(w http.ResponseWriter, r *http.Request) error
 
-// authenticated compares the bearer token in constant time. Without it nothing of the body is read.
+// knows compares a bearer token with each of the secrets in constant time.
+func (s *Server) knows(token string) bool {
+	sum, same := sha256.Sum256([]byte(token)), 0
+	for _, secret := range s.config.Secrets() {
+		known := sha256.Sum256([]byte(secret))
+		same |= subtle.ConstantTimeCompare(sum[:], known[:])
+	}
+	return same == 1
+}
+
+// authenticated lets nobody in without the bearer token; then nothing of the body is read.
 func (s *Server) authenticated(next handle) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		sum := sha256.Sum256([]byte(token))
-		if subtle.ConstantTimeCompare(sum[:], s.secret[:]) != 1 {
+		if !s.knows(token) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			w.Header().Set("Connection", "close")
 			w.WriteHeader(http.StatusUnauthorized)
@@ -193,7 +212,14 @@ var statuses = map[command.Reason]int{
 // refuse answers with a refusal. Its cause goes to the log only: it names things on the server, but never a secret.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	no := s.config.Refusal(err)
-	s.config.Log.Info("refused", append(described(r), zap.String("path", r.URL.Path), zap.String("reason", string(no.Reason)),
-		zap.String("message", no.Message), zap.Error(err), zap.NamedError("cause", errors.Unwrap(err)))...)
+	silent, say := 0, true
+	if isIdle(r) {
+		silent, say = s.seldom.Say("not in charge")
+	}
+	if say {
+		s.config.Log.Info("refused", append(described(r), zap.String("path", r.URL.Path), zap.String("reason", string(no.Reason)),
+			zap.String("message", no.Message), zap.Int("times", silent+1), zap.Error(err),
+			zap.NamedError("cause", errors.Unwrap(err)))...)
+	}
 	write(w, statuses[no.Reason], no)
 }

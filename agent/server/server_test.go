@@ -42,6 +42,14 @@ type work struct {
 	began    chan struct{}
 	content  string
 	claimed  int64
+	accepted atomic.Pointer[[]string] // nil: secret alone
+}
+
+func (w *work) secrets() []string {
+	if list := w.accepted.Load(); list != nil {
+		return *list
+	}
+	return []string{secret}
 }
 
 var errRefused = errors.New("refused")
@@ -75,12 +83,17 @@ func (w *work) inspect(_ context.Context, q command.InspectLogin) (command.Login
 func (w *work) Programs() []command.Program {
 	return []command.Program{{Name: "PgBouncer", Version: "PgBouncer 1.24.1", BelowFloor: true}}
 }
-func (w *work) Connections(context.Context) (int, error)        { return 83, nil }
-func (w *work) Report(context.Context) (protocol.Health, error) { return protocol.Health{}, nil }
+func (w *work) Connections(context.Context) (int, error)     { return 83, nil }
+func (w *work) Installation(context.Context) (string, error) { return "i", nil }
+func (w *work) Report() protocol.Health                      { return protocol.Health{} }
 func (w *work) open(context.Context, command.OpenBackup) (io.ReadCloser, int64, error) {
 	return io.NopCloser(strings.NewReader(w.content)), w.claimed, nil
 }
 func (w *work) inCharge() error { return w.idle }
+
+func (w *work) metrics() http.Handler {
+	return http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { _, _ = out.Write([]byte("up 1\n")) })
+}
 
 func (w *work) questions() []server.Question {
 	return []server.Question{
@@ -115,8 +128,10 @@ func start(t *testing.T, w *work) running {
 	core, log := observer.New(zap.DebugLevel)
 	s, err := server.New(server.Config{
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil },
-		Secret:      secret, Version: "v", Commands: w, Questions: w.questions(),
-		Health: w, Programs: w.Programs, InCharge: w.inCharge, Refusal: w.refusal, Log: zap.New(core),
+		Secrets:     w.secrets, Version: "v", Commands: w, Questions: w.questions(),
+		Health: w, Metrics: w.metrics(), Programs: w.Programs, InCharge: w.inCharge, Confirmed: w.inCharge,
+		PoolerAnswers: func() bool { return true },
+		Refusal:       w.refusal, Log: zap.New(core),
 	})
 	check.NoError(t, err)
 	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -161,8 +176,9 @@ func TestEveryRouteButTheLivenessCheckNeedsTheSecret(t *testing.T) {
 	}
 	_, text := r.do(t, "GET", "/v1/capabilities", "Bearer "+secret, "")
 	var known command.Capabilities
-	if err := json.Unmarshal([]byte(text), &known); err != nil || len(known.Routes) != 10 || known.Version != "v" ||
-		len(known.Programs) != 1 || !known.Programs[0].BelowFloor || known.Connections != 83 {
+	if err := json.Unmarshal([]byte(text), &known); err != nil || len(known.Routes) != 11 || known.Version != "v" ||
+		len(known.Programs) != 1 || !known.Programs[0].BelowFloor || known.Connections != 83 || known.Installation != "i" ||
+		known.Standing == nil || *known.Standing != (command.Standing{InCharge: true, Postgres: true, PgBouncer: true}) {
 		t.Fatalf("%s %v", text, err)
 	}
 	for _, route := range known.Routes {
@@ -263,7 +279,7 @@ func TestAnAgentThatIsNotInChargeRefuses(t *testing.T) {
 	w := &work{idle: command.Refuse(command.ReasonUnavailable, "not yet")}
 	r := start(t, w)
 	for route, want := range map[string]int{
-		"GET /health": 200, "GET /v1/capabilities": 200, "POST /v1/commands": 503, "PUT /v1/accounts": 503,
+		"GET /health": 200, "GET /metrics": 200, "GET /v1/capabilities": 200, "POST /v1/commands": 503, "PUT /v1/accounts": 503,
 		"GET /v1/databases/" + database + "/size": 503, "GET /v1/databases/" + database + "/backups/" + filename: 503,
 	} {
 		method, path, _ := strings.Cut(route, " ")
@@ -273,6 +289,19 @@ func TestAnAgentThatIsNotInChargeRefuses(t *testing.T) {
 	}
 	if w.got.Load() != nil {
 		t.Error("it has carried out a command")
+	}
+	for range 20 { // a control plane asks again and again
+		r.do(t, "POST", "/v1/commands", "Bearer "+secret, valid)
+	}
+	r.stop()
+	<-r.ended
+	if lines := r.log.FilterMessage("refused").Len(); lines != 1 {
+		t.Errorf("%d lines say that the agent is not in charge", lines)
+	}
+	for _, line := range r.log.FilterMessage("request").All() {
+		if line.Level > zap.DebugLevel {
+			t.Errorf("a request that was refused for that has a line of its own: %+v", line)
+		}
 	}
 }
 
@@ -404,8 +433,25 @@ func TestCommandGoesOnWithoutItsClient(t *testing.T) {
 	check.NoError(t, <-r.ended)
 }
 
-func TestShortSecretIsRefused(t *testing.T) {
-	if _, err := server.New(server.Config{Secret: "short", Log: zap.NewNop()}); err == nil {
-		t.Error("accepted")
+// While a secret is exchanged, the new one and the former are accepted; then the former is refused at once.
+func TestTwoSecrets(t *testing.T) {
+	w := &work{}
+	r := start(t, w)
+	const other = "another-secret-0123456789"
+	ask := func(secret string) int {
+		status, _ := r.do(t, "GET", "/v1/capabilities", "Bearer "+secret, "")
+		return status
+	}
+	for _, c := range []struct {
+		accepted      []string
+		first, second int
+	}{
+		{[]string{secret}, http.StatusOK, http.StatusUnauthorized}, {[]string{other, secret}, http.StatusOK, http.StatusOK},
+		{[]string{secret, other}, http.StatusOK, http.StatusOK}, {[]string{other}, http.StatusUnauthorized, http.StatusOK},
+	} {
+		w.accepted.Store(&c.accepted)
+		if first, second := ask(secret), ask(other); first != c.first || second != c.second {
+			t.Errorf("%q: %d, %d", c.accepted, first, second)
+		}
 	}
 }

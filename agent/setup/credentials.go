@@ -38,7 +38,8 @@ func ReadCredentials(path string) (Credentials, error) {
 	}
 	var c Credentials
 	if json.Unmarshal(text, &c) != nil || !c.complete() {
-		return Credentials{}, fmt.Errorf("credentials file %s: not what agent init wrote; remove it and run agent init again", path)
+		return Credentials{}, fmt.Errorf("credentials file %s: not what agent init wrote; restore it, or remove it and run "+
+			"agent init --new-passwords", path)
 	}
 	return c, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/agent/languages"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/credential"
 )
 
@@ -58,6 +59,8 @@ type Options struct {
 	// TempFileLimit becomes the server's temp_file_limit: a size such as 10GB, or -1 for no limit. Empty sets DefaultTempFileLimit
 	// where nobody has set the parameter, and otherwise leaves it as it is.
 	TempFileLimit string
+	// LargestPlan is that of the largest database that the server must have connections for; empty means Business.
+	LargestPlan account.Plan
 }
 
 // FileOwner is a system user.
@@ -75,8 +78,8 @@ var ledgerSQL string
 // Init prepares a server: the agent's login, the maintenance database with ledger and pooler schema, and the privileges that
 // PUBLIC must not have. It may be run again at any time, even while an agent is running, and then repairs what differs. It
 // refuses a server that is not PostgreSQL 16, that has known holes (a *versions.Refusal), that has languages in which a session
-// cannot be ended (a *languages.Refusal), that lets anyone in without a password (trust), or that reserves too few connections
-// for the agent; then nothing was changed.
+// cannot be ended (a *languages.Refusal), that lets anyone in without a password (trust), that reserves too few connections for
+// the agent, or that has too few for one database of the largest plan; then nothing was changed.
 func Init(ctx context.Context, o Options) (Report, error) {
 	s, err := newSuperuser(o)
 	if err != nil {
@@ -88,6 +91,10 @@ func Init(ctx context.Context, o Options) (Report, error) {
 	}
 	defer db.Close()
 	report, err := inspect(ctx, db, o.Versions)
+	if err != nil {
+		return report, err
+	}
+	connections, err := inspectConnections(ctx, db, o.LargestPlan)
 	if err != nil {
 		return report, err
 	}
@@ -117,7 +124,11 @@ func Init(ctx context.Context, o Options) (Report, error) {
 	if err := prepareMaintenance(ctx, s, secrets); err != nil {
 		return report, err
 	}
-	return report, limitTempFiles(ctx, db, o.TempFileLimit)
+	warning, err := oversold(ctx, s, connections)
+	if warning != "" {
+		report.Warnings = append(report.Warnings, warning)
+	}
+	return report, errors.Join(err, limitTempFiles(ctx, db, o.TempFileLimit))
 }
 
 // newCredentials writes a file with new passwords. It refuses to where the server's logins have others: a second file would cut

@@ -262,6 +262,11 @@ func TestServerWithKnownHolesIsRefused(t *testing.T) {
 	old := program(t, "pgbouncer", "PgBouncer 1.24.0")
 	refused(t, url, accepted, old+": PgBouncer 1.24.0 is older than", old)
 	refused(t, url, accepted, "no version", program(t, "pg_dump", "no version"))
+	asker := strconv.Itoa(os.Geteuid())
+	if asker == "0" {
+		asker = "65534"
+	}
+	refused(t, url, accepted, "1.1 by "+asker+" is older", program(t, "pg_dump", "pg_dump (PostgreSQL) 1.1 by $(id -u)"))
 	if n := text(t, url, "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'pgherd%'"); n != "0" {
 		t.Error("a refused server was changed")
 	}
@@ -287,8 +292,10 @@ func number(t *testing.T, url, query string) int {
 // program makes a program that prints a version and nothing else.
 func program(t *testing.T, name, version string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho '"+version+"'\n"), 0o755); err != nil {
+	dir := t.TempDir()
+	path := filepath.Join(dir, name)
+	err := os.WriteFile(path, []byte("#!/bin/sh\necho \""+version+"\"\n"), 0o755)
+	if err := errors.Join(err, os.Chmod(filepath.Dir(dir), 0o755)); err != nil { // for another user than root
 		t.Fatal(err)
 	}
 	return path

@@ -3,11 +3,14 @@ package setup
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/pgherd/pgherd/agent/versions"
 )
@@ -33,7 +36,7 @@ func inspect(ctx context.Context, db *sql.DB, policy versions.Policy) (Report, e
 	case refusal != nil:
 		return Report{}, refusal
 	case !super:
-		return Report{}, fmt.Errorf("agent init needs a superuser")
+		return Report{}, errors.New("--server-url: its login is no superuser, and agent init needs one, such as postgres")
 	case reserved < minReserved:
 		return Report{}, fmt.Errorf("reserved_connections is %d; set it to %d or more in postgresql.conf and restart PostgreSQL",
 			reserved, minReserved)
@@ -49,6 +52,23 @@ func inspect(ctx context.Context, db *sql.DB, policy versions.Policy) (Report, e
 	return report, nil
 }
 
+// nobody is the system user that owns nothing.
+const nobody = 65534
+
+// asks is the system user that asks programs for their versions, where the caller is root: they may be another user's, who must
+// not become root by that. It is one that runs them anyway, if the options name one; nil: the caller.
+func (o Options) asks() *syscall.Credential {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	for _, u := range []*FileOwner{o.CredentialsOwner, o.Peer} {
+		if u != nil && u.UID != 0 {
+			return &syscall.Credential{Uid: uint32(u.UID), Gid: uint32(u.GID)}
+		}
+	}
+	return &syscall.Credential{Uid: nobody, Gid: nobody}
+}
+
 // inspectPrograms checks the versions of the programs on this machine that the agent works with.
 func inspectPrograms(ctx context.Context, o Options) (warnings []string, err error) {
 	for _, name := range o.Programs {
@@ -57,7 +77,7 @@ func inspectPrograms(ctx context.Context, o Options) (warnings []string, err err
 			warnings = append(warnings, name+" was not found, so its version was not checked; the agent does that when it starts")
 			continue
 		}
-		found, err := versions.Find(ctx, path)
+		found, err := versions.Find(ctx, path, o.asks())
 		if err != nil {
 			return warnings, err
 		}

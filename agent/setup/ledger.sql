@@ -123,6 +123,9 @@ ALTER TABLE ledger.database ADD COLUMN IF NOT EXISTS timeouts bigint[], ADD COLU
     ADD COLUMN IF NOT EXISTS renewing boolean NOT NULL DEFAULT false;
 CREATE INDEX IF NOT EXISTS database_unsettled ON ledger.database (oid) WHERE settings_since IS NOT NULL;
 
+-- A transaction after the default privileges of an overlay: older ones may have made tables without them.
+ALTER TABLE ledger.database ADD COLUMN IF NOT EXISTS overlay_xact xid8;
+
 -- A database that is out of service: the name that PostgreSQL has it under meanwhile. Its row keeps the name that it had, and has
 -- again afterwards. Null: it is in service. rejoined_by is the operation that has last put it back into service, from the moment
 -- when it has its name again.

@@ -5,8 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"net"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
@@ -20,8 +24,8 @@ type superuser struct {
 
 func newSuperuser(o Options) (superuser, error) {
 	cfg, err := pq.NewConfig(o.DSN)
-	if err != nil {
-		return superuser{}, fmt.Errorf("superuser connection: %w", err)
+	if err != nil { // The cause may quote the password.
+		return superuser{}, errors.New("--server-url: it cannot be read; it is like postgresql://postgres@localhost:5432/postgres")
 	}
 	return superuser{cfg, o.Peer}, nil
 }
@@ -37,7 +41,7 @@ func (s superuser) in(database string, settings map[string]string) superuser {
 func (s superuser) open(ctx context.Context) (*sql.DB, error) {
 	connector, err := pq.NewConnectorConfig(s.config)
 	if err != nil {
-		return nil, fmt.Errorf("superuser connection: %w", err)
+		return nil, fmt.Errorf("--server-url: %w", err)
 	}
 	if s.peer != nil {
 		connector.Dialer(asUser{s.peer.UID})
@@ -46,9 +50,14 @@ func (s superuser) open(ctx context.Context) (*sql.DB, error) {
 	db.SetMaxOpenConns(1)
 	if err := db.PingContext(ctx); err != nil {
 		db.Close()
-		return nil, fmt.Errorf("superuser connection: %w%s", err, advice(err))
+		return nil, fmt.Errorf("--server-url: PostgreSQL at %s: %w%s", s.address(), err, advice(err))
 	}
 	return db, nil
+}
+
+// address is where the server is, as the URL has it.
+func (s superuser) address() string {
+	return net.JoinHostPort(s.config.Host, strconv.Itoa(int(s.config.Port)))
 }
 
 // advice is what to do about an error of a superuser's connection; empty where nothing is known.
@@ -57,6 +66,10 @@ func advice(err error) string {
 	switch {
 	case errors.Is(err, pq.ErrSSLNotSupported):
 		return "; if it is on this machine, add sslmode=disable to the URL"
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
+		return "; start PostgreSQL, or correct the URL"
+	case pq.As(err, pqerror.InsufficientPrivilege) != nil:
+		return "; init needs a superuser"
 	case e != nil && strings.Contains(strings.ToLower(e.Message), "peer authentication"):
 		return "; run init as the system user of that name, or as root with --peer-user"
 	}

@@ -36,7 +36,12 @@ func TestAReplacedDatabaseIsForgotten(t *testing.T) {
 		if bytes, known := size(); known {
 			t.Errorf("the size of before is told: %d", bytes)
 		}
-		for len(w.measured) < 2 { // it is measured anew, but also that is of before
+		measured := func() int {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return len(w.measured)
+		}
+		for measured() < 2 { // it is measured anew, but also that is of before
 			time.Sleep(100 * time.Millisecond)
 			synctest.Wait()
 		}

@@ -49,6 +49,7 @@ type Meter struct {
 	look    Look
 	measure Measure
 	log     *zap.Logger
+	seldom  loop.Seldom
 
 	mu       sync.Mutex
 	instance string // tells the numbers of this process from those of another
@@ -171,7 +172,7 @@ func (m *Meter) one(ctx context.Context, s Sighting, limit time.Duration) {
 	}
 	r.measured, r.late = err == nil, err != nil && r.took >= limit
 	if err != nil && (!r.late || limit > LightTime) {
-		m.log.Warn("a database could not be measured", zap.String("databaseId", string(s.ID)), zap.Error(err))
+		m.seldom.Warn(m.log, string(s.ID), "a database could not be measured", zap.String("databaseId", string(s.ID)), zap.Error(err))
 	}
 	m.note(s, r)
 }

@@ -20,7 +20,7 @@ type Policy struct {
 func (p Policy) Check() error {
 	for _, text := range p.Accept {
 		if _, err := Parse(text); err != nil {
-			return fmt.Errorf("accepted versions: %w", err)
+			return fmt.Errorf("--accept-versions: %w", err)
 		}
 	}
 	return nil

@@ -5,12 +5,17 @@ package versions
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/pgherd/pgherd/agent/child"
 )
 
 // Program is a program that the agent works with, by the first word of the version that it reports.
@@ -88,9 +93,9 @@ func Server(version string, number int) Found {
 	return Found{PostgreSQL, string(PostgreSQL) + " " + version, Number{number / 10000, number % 10000}}
 }
 
-// Find asks one of the Programs, by its path, for its version.
-func Find(ctx context.Context, path string) (Found, error) {
-	text, err := Ask(ctx, path)
+// Find asks one of the Programs, by its path, for its version. It runs as a system user; nil: the caller's own.
+func Find(ctx context.Context, path string, as *syscall.Credential) (Found, error) {
+	text, err := Ask(ctx, path, as)
 	if err != nil {
 		return Found{}, err
 	}
@@ -105,14 +110,22 @@ func Find(ctx context.Context, path string) (Found, error) {
 const askTime = 10 * time.Second
 
 // Ask runs a program with --version and returns the first line that it prints, without the blanks around it. What the program
-// postgres prints becomes what a server says of itself.
-func Ask(ctx context.Context, path string) (string, error) {
+// postgres prints becomes what a server says of itself. It runs as a system user, nil: the caller's own: whoever can replace the
+// program must not become root by a caller that is root, nor see secrets in the caller's environment, which it does not get.
+func Ask(ctx context.Context, path string, as *syscall.Credential) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
+	runtime.LockOSThread() // see child.Attributes
+	defer runtime.UnlockOSThread()
 	program := exec.CommandContext(ctx, path, "--version")
-	program.WaitDelay = time.Second // What a script has started may hold its output when it is killed.
+	program.Env, program.SysProcAttr = []string{"LC_ALL=C", "PATH=" + os.Getenv("PATH")}, child.Attributes(as)
+	program.Cancel = func() error { return syscall.Kill(-program.Process.Pid, syscall.SIGKILL) }
+	program.WaitDelay = time.Second // What has left the group may hold its output.
 	out, err := program.Output()
-	if err != nil {
+	switch {
+	case err != nil && as != nil:
+		return "", fmt.Errorf("%s --version, as the system user %d: %w", path, as.Uid, err)
+	case err != nil:
 		return "", fmt.Errorf("%s --version: %w", path, err)
 	}
 	line, _, _ := strings.Cut(string(out), "\n")

@@ -3,11 +3,13 @@ package versions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -139,18 +141,48 @@ func TestAProgramIsAskedForItsVersion(t *testing.T) {
 	} {
 		text := "#!/bin/sh\n[ \"$1\" = --version ] && echo '" + prints + "' && echo more\n"
 		check.NoError(t, os.WriteFile(script, []byte(text), 0o755))
-		if got, err := Ask(t.Context(), script); err != nil || got != want {
+		if got, err := Ask(t.Context(), script, nil); err != nil || got != want {
 			t.Errorf("%q, want %q (%v)", got, want, err)
 		}
 	}
-	if _, err := Ask(t.Context(), script+"-not-there"); err == nil {
+	if _, err := Ask(t.Context(), script+"-not-there", nil); err == nil {
 		t.Error("a program that is not there has a version")
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Ask(ended, script); err == nil {
+	if _, err := Ask(ended, script, nil); err == nil {
 		t.Error("the end of the context is ignored")
 	}
+}
+
+// A program is asked as the system user that the caller names, where it may, and does not see the caller's environment.
+func TestAProgramIsAskedAsAnother(t *testing.T) {
+	const secret = "PGHERD_SECRET_OF_THE_TEST"
+	t.Setenv(secret, "secret")
+	script := filepath.Join(readableDir(t), "program")
+	check.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\necho \"$(id -u) $(id -g) $(id -G) $"+secret+"\"\n"), 0o755))
+	var as *syscall.Credential // nobody but root can name one
+	want := fmt.Sprint(os.Geteuid(), " ")
+	if os.Geteuid() == 0 {
+		as, want = &syscall.Credential{Uid: 65534, Gid: 65533}, "65534 65533 65533"
+	}
+	got, err := Ask(t.Context(), script, as)
+	if err != nil || !strings.HasPrefix(got, want) || strings.Contains(got, "secret") {
+		t.Errorf("it ran as %q, want %q (%v)", got, want, err)
+	}
+	check.NoError(t, os.Chmod(script, 0o600))
+	_, err = Ask(t.Context(), script, as)
+	if err == nil || strings.Contains(err.Error(), "as the system user 65534") != (as != nil) {
+		t.Errorf("a program that the user cannot run: %v", err)
+	}
+}
+
+// readableDir is a folder that every system user can enter.
+func readableDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	check.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
+	return dir
 }
 
 func FuzzParse(f *testing.F) {
@@ -171,14 +203,14 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// A script that hangs is killed, and what it has started goes on.
+// A script that hangs is killed, with what it has started.
 func TestAProgramThatHangsIsNotWaitedFor(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "program")
 	check.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\nsleep 10\necho PgBouncer 1.26.1\n"), 0o755))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	if text, err := Ask(ctx, script); err == nil || time.Since(began) > 5*time.Second {
+	if text, err := Ask(ctx, script, nil); err == nil || time.Since(began) > 5*time.Second {
 		t.Errorf("%q and %v after %s", text, err, time.Since(began))
 	}
 }

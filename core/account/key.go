@@ -4,11 +4,13 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"hash/crc32"
+	"net/netip"
 	"strings"
 	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/network"
 )
 
 // A key reads <prefix>_<id>_<secret><checksum>: the prefix tells the two kinds apart, the ID is public, the secret is 32
@@ -59,6 +61,7 @@ type Key struct {
 	LastUsedAt  *time.Time     `db:"last_used_at"`
 	RevokedAt   *time.Time     `db:"revoked_at"`
 	ExpiresAt   *time.Time     `db:"expires_at"` // nil: never
+	Networks    network.List   `db:"networks"`   // where it may be used from
 	// CI keys that were exchanged for a token: by what trust, and whose the token was.
 	TrustID id.TrustID `db:"trust_id"`
 	Issuer  string     `db:"issuer"`
@@ -81,6 +84,11 @@ func (k Key) Prefix() string { return prefixOf(k.Kind) + "_" + string(k.ID) }
 func (k Key) Accepts(hash [32]byte, now time.Time) bool {
 	same := subtle.ConstantTimeCompare(k.Hash, hash[:]) == 1
 	return same && k.RevokedAt == nil && !k.Expired(now)
+}
+
+// Admits is Accepts for a key that is presented from an address: outside its networks it accepts nothing either.
+func (k Key) Admits(hash [32]byte, from netip.Addr, now time.Time) bool {
+	return k.Accepts(hash, now) && k.Networks.Contains(from)
 }
 
 // Expired reports whether the time of a key is over.
@@ -117,6 +125,19 @@ func (n Namespace) CIKey(c Credential, owner Account, now time.Time) Key {
 	return k
 }
 
+// ParseKeyID accepts the ID of a key, also behind its prefix. Anything else is VALIDATION_ERROR on the flag, without the text: it
+// might be a whole key.
+func ParseKeyID(flag, text string) (id.KeyID, error) {
+	name := text
+	if _, rest, ok := cutKind(text); ok {
+		name = rest
+	}
+	if len(name) != keyIDLength || !isBase62(name) {
+		return "", fault.Invalid(flag, "must be the ID or the prefix of a key, as in %s_0a1B2c3D", KeyPrefix)
+	}
+	return id.KeyID(name), nil
+}
+
 // ParseKey checks shape and checksum. Every refusal is the same UNAUTHORIZED.
 func ParseKey(text string) (Credential, error) {
 	kind, rest, ok := cutKind(text)
@@ -130,7 +151,8 @@ func ParseKey(text string) (Credential, error) {
 	return Credential{Kind: kind, ID: id.KeyID(rest[:keyIDLength]), Hash: sha256.Sum256([]byte(text))}, nil
 }
 
-// ErrUnauthorized is the one answer to a missing, malformed, unknown, replaced, revoked or expired key.
+// ErrUnauthorized is the one answer to a missing, malformed, unknown, replaced, revoked or expired key, and to one from outside
+// its networks: who has found or stolen a key does not learn whether it is good somewhere else.
 func ErrUnauthorized() error { return fault.New(fault.Unauthorized, "a valid API key is required") }
 
 // ValidateLabel checks the label of a key: 1-64 characters, no control characters.

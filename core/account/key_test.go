@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"hash/crc32"
 	"math/big"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 const sample = "ABCDEFGHabcdefghijklmnopqrstuvwxyz012345"
@@ -151,6 +153,35 @@ func TestAccepts(t *testing.T) {
 	}
 }
 
+func TestAdmits(t *testing.T) {
+	_, c := NewKey(AccountKey, sample)
+	_, other := NewKey(AccountKey, strings.Repeat("x", KeyCharacters))
+	now := time.Unix(0, 0)
+	inside, outside := netip.MustParseAddr("10.1.2.3"), netip.MustParseAddr("192.0.2.7")
+	bound := Key{Hash: c.Hash[:], Networks: "10.0.0.0/8 2001:db8::/32"}
+	expired := bound
+	expired.ExpiresAt = &now
+	for name, v := range map[string]struct {
+		key  Key
+		hash [32]byte
+		from netip.Addr
+		want bool
+	}{
+		"from a network":            {bound, c.Hash, inside, true},
+		"from one, as IPv6":         {bound, c.Hash, netip.MustParseAddr("::ffff:10.1.2.3"), true},
+		"from elsewhere":            {bound, c.Hash, outside, false},
+		"from nobody knows where":   {bound, c.Hash, netip.Addr{}, false},
+		"from anywhere":             {Key{Hash: c.Hash[:]}, c.Hash, outside, true},
+		"from anywhere, not known":  {Key{Hash: c.Hash[:]}, c.Hash, netip.Addr{}, true},
+		"another's, from a network": {bound, other.Hash, inside, false},
+		"expired, from a network":   {expired, c.Hash, inside, false},
+	} {
+		if got := v.key.Admits(v.hash, v.from, now); got != v.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 func FuzzParseKey(f *testing.F) {
 	account, _ := NewKey(AccountKey, sample)
 	ci, _ := NewKey(CIKey, sample)
@@ -164,6 +195,36 @@ func FuzzParseKey(f *testing.F) {
 		random := string(c.ID) + text[len(text)-checksumLength-keySecretLength:len(text)-checksumLength]
 		if again, same := NewKey(c.Kind, random); again != text || same != c {
 			t.Errorf("%q is accepted, but NewKey would have written %q", text, again)
+		}
+	})
+}
+
+func TestParseKeyID(t *testing.T) {
+	for text, want := range map[string]id.KeyID{
+		"0a1B2c3D": "0a1B2c3D", "pgh_0a1B2c3D": "0a1B2c3D", "pghci_0a1B2c3D": "0a1B2c3D",
+	} {
+		if got, err := ParseKeyID("key", text); err != nil || got != want {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
+	}
+	whole, _ := NewKey(AccountKey, strings.Repeat("secret00", 5))
+	for _, text := range []string{"", "0a1B2c3", "0a1B2c3D4", "0a1B2c3-", "pgh-0a1B2c3D", "PGH_0a1B2c3D", "pgh_pgh_0a1B", whole} {
+		got, err := ParseKeyID("key", text)
+		if err == nil || got != "" || strings.Contains(err.Error(), "secret00secret00") {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
+	}
+}
+
+func FuzzParseKeyID(f *testing.F) {
+	for _, text := range []string{"", "0a1B2c3D", "pgh_0a1B2c3D", "pghci_0a1B2c3D", "pgh_0a1B2c3D_"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := ParseKeyID("key", text)
+		_, again := ParseKeyID("key", string(got))
+		if (err == nil) != (again == nil) || err == nil && !strings.HasSuffix(text, string(got)) {
+			t.Errorf("%q is %q, %v", text, got, err)
 		}
 	})
 }

@@ -14,6 +14,7 @@ type Action string
 const (
 	DatabaseCreated    Action = "database.created"
 	DatabaseCreateFail Action = "database.create_failed"
+	PasswordShownAgain Action = "database.password_shown_again" // by a repeated request for its creation
 	EnvironmentChanged Action = "database.environment_changed"
 	DatabaseStarted    Action = "database.started"
 	DatabaseStopped    Action = "database.stopped"
@@ -52,10 +53,13 @@ const (
 	RoleRevoked        Action = "role.revoked"
 	RoleRemoved        Action = "role.removed"
 	RoleExpired        Action = "role.expired"
+	OverlayActive      Action = "legacy_roles.opted_in"
 	ChangeEnded        Action = "login.change_ended" // without the agent's proof
 	LoginRotated       Action = "login.rotated"
 	LoginRevealed      Action = "login.revealed"
 	OperationCanceled  Action = "operation.canceled"
+	OperationGivenUp   Action = "operation.given_up" // an operator has ordered its end
+	OperationRetried   Action = "operation.retried"  // before its time, by an operator
 	MemberAdded        Action = "member.added"
 	MemberRoleChanged  Action = "member.role_changed"
 	MemberRemoved      Action = "member.removed"
@@ -75,6 +79,27 @@ const (
 	PreviewReleased    Action = "preview.released" // asked to be deleted while another operation was open
 	PreviewExpired     Action = "preview.expired"  // its lease has ended, and the service deletes it
 
+	AccountCreated    Action = "account.created" // with its owner
+	AccountChanged    Action = "account.changed" // its plan, or an exception to it
+	AccountAutoEnroll Action = "account.auto_enrolment_changed"
+	KeyCreated        Action = "api_key.created"
+	KeyChanged        Action = "api_key.changed"
+	KeyReplaced       Action = "api_key.replaced"
+	KeyRevoked        Action = "api_key.revoked"
+	Enrolled          Action = "database.enrolled" // for limited-rollout routes
+	Unenrolled        Action = "database.unenrolled"
+	LegacyActivated   Action = "legacy_roles.activated"
+	LegacyDeactivated Action = "legacy_roles.deactivated"
+
+	FeatureEnabled   Action = "feature.enabled"
+	FeatureDisabled  Action = "feature.disabled"
+	MaintenanceBegun Action = "maintenance.begun"
+	MaintenanceEnded Action = "maintenance.ended"
+	ServerAdded      Action = "server.added"
+	ServerChanged    Action = "server.changed"
+	ServerRemoved    Action = "server.removed"
+	ExtensionTried   Action = "extension.tried" // with another outcome than before
+
 	NamespaceCreated Action = "ci_namespace.created"
 	NamespaceRevoked Action = "ci_namespace.revoked"
 	CIKeyCreated     Action = "ci_key.created"
@@ -85,6 +110,12 @@ const (
 
 	CertificateKeyCreated Action = "certificate_key.created"
 	CertificateKeyRotated Action = "certificate_key.rotated"
+
+	KeyringRegistered Action = "keyring.registered"
+	KeyringStaged     Action = "keyring.staged"
+	KeyringUnstaged   Action = "keyring.unstaged"
+	KeyringPromoted   Action = "keyring.promoted"
+	KeyringPruned     Action = "keyring.pruned"
 
 	DoctorRepaired Action = "doctor.repaired" // a difference between a server and the metadata
 )
@@ -116,8 +147,36 @@ func ByToken(prefix, issuer, subject string, person id.UserID) Actor {
 // ByUser is a person who acted without a key.
 func ByUser(person id.UserID) Actor { return Actor{"user:" + string(person), person} }
 
-// Details hold strings only, so that an entry never changes its meaning.
+// Details hold strings only, so that an entry never changes its meaning. What an operator did has the name of the operator's user
+// in OperatorDetail, where that is known.
 type Details map[string]string
+
+// OperatorDetail is the detail that names an operator.
+const OperatorDetail = "operator"
+
+// Changes are the details of a change of settings: of each that differs, what it was and what it is. A setting that only one side
+// has was, or is, nothing.
+func Changes(before, after Details) Details {
+	changes := Details{}
+	for name, is := range after {
+		if was := before[name]; was != is {
+			changes[name] = orNone(was) + " -> " + orNone(is)
+		}
+	}
+	for name, was := range before {
+		if _, kept := after[name]; !kept {
+			changes[name] = was + " -> none"
+		}
+	}
+	return changes
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}
 
 // Entry is one line of the activity log.
 type Entry struct {

@@ -108,14 +108,16 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// A database without groups has none to give to its clone.
+// Groups are given to the clones of managed databases only: that of a database with a single login has not opted in.
 func TestNames(t *testing.T) {
 	record := func(n, name string, m database.RoleModel) database.Record {
 		return database.Record{ID: "11111111-1111-4111-8111-11111111111" + id.DatabaseID(n), Name: name, RoleModel: m}
 	}
 	base := func(n, part string) string { return "pgh_1111111111114111811111111111111" + n + part }
 	single := []command.Renaming{{From: base("1", "_holder"), To: base("2", "_holder")}, {From: "shop", To: "copy"}}
-	got := Names(record("1", "shop", database.SingleLogin), record("2", "copy", database.SingleLogin))
+	overlaid := record("1", "shop", database.SingleLogin)
+	overlaid.OverlayStatus = database.OverlayActive
+	got := Names(overlaid, record("2", "copy", database.SingleLogin))
 	if diff := cmp.Diff(single, got); diff != "" {
 		t.Error(diff)
 	}

@@ -23,6 +23,18 @@ type Capabilities struct {
 	// superusers, for the agent and for PgBouncer's own questions. It is left out while PostgreSQL does not answer; an agent of
 	// an earlier version never says it.
 	Connections int `json:"connections,omitempty"`
+	// Installation tells the server that the agent is in charge of from every other one, by whichever address it is reached. It is
+	// left out as Connections is.
+	Installation string `json:"installation,omitempty"`
+	// Standing is what the agent knows of its server without looking; an agent of an earlier version does not say.
+	Standing *Standing `json:"standing,omitempty"`
+}
+
+// Standing is how a server stands.
+type Standing struct {
+	InCharge  bool `json:"inCharge"`  // the agent is in charge of the server and has confirmed that within ten seconds
+	Postgres  bool `json:"postgres"`  // PostgreSQL answers the agent
+	PgBouncer bool `json:"pgbouncer"` // PgBouncer answered when the agent last looked
 }
 
 // Program is PostgreSQL, PgBouncer or pg_dump on the agent's server.
@@ -58,6 +70,24 @@ var known = []string{
 func Needs(c Command) []string {
 	v := reflect.ValueOf(c)
 	return words(c, []string{Step(c)}, func(field int) bool { return !v.Field(field).IsZero() })
+}
+
+// latest is every command that this version sends.
+var latest = []Command{
+	EnsureDatabase{}, SetAccess{}, SetAllowlist{}, Configure{}, PrepareRole{}, AdmitRole{}, ChangeLogin{}, RemoveRole{}, Backup{},
+	ChangeExtension{}, QualifyExtension{}, Load{}, Switch{}, Discard{}, Isolate{}, Rejoin{}, Purge{}, EnsureOverlay{}, Close{},
+}
+
+// Missing lists what this version may send and an agent does not know that has named these.
+func Missing(named []string) (words []string) {
+	for _, c := range latest {
+		for _, word := range Offers(c) {
+			if !slices.Contains(named, word) && !slices.Contains(words, word) {
+				words = append(words, word)
+			}
+		}
+	}
+	return words
 }
 
 // Offers lists what an agent names that carries out the commands of c's type: what Needs may ask for.

@@ -47,3 +47,18 @@ func TestWhatACommandNeedsOfAnAgent(t *testing.T) {
 		}
 	}
 }
+
+// An agent of this version lacks nothing, and one that names nothing lacks every word that a command of this version needs.
+func TestMissing(t *testing.T) {
+	lacks := command.Missing(nil)
+	if got := command.Missing(lacks); len(got) != 0 || len(lacks) == 0 {
+		t.Errorf("%q of %q", got, lacks)
+	}
+	for _, c := range all {
+		for _, word := range command.Needs(c.command) {
+			if !slices.Contains(lacks, word) {
+				t.Errorf("%s is not known to be sent", word)
+			}
+		}
+	}
+}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"regexp"
-	"strings"
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/id"
@@ -16,7 +15,6 @@ var (
 	verifierPattern = regexp.MustCompile(
 		`^SCRAM-SHA-256\$[0-9]{1,8}:[A-Za-z0-9+/=]{4,64}\$[A-Za-z0-9+/=]{44}:[A-Za-z0-9+/=]{44}$`)
 	usernamePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
-	ordinalPattern  = regexp.MustCompile(`^[1-9][0-9]{0,8}$`)
 )
 
 func checkDatabase(db id.DatabaseID) error {
@@ -31,8 +29,7 @@ func checkRole(db id.DatabaseID, username string) error {
 	if err := checkDatabase(db); err != nil {
 		return err
 	}
-	ordinal, ok := strings.CutPrefix(username, "pgh_"+id.Compact(db)+"_c")
-	if !ok || !ordinalPattern.MatchString(ordinal) {
+	if !role.ManagedRoles.Names(db, username) && !role.LegacyRoles.Names(db, username) {
 		return Refuse(ReasonInvalid, "username is none of an additional role of the database")
 	}
 	return nil

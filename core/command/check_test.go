@@ -63,6 +63,10 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"timeout of 0":      command.Configure{DatabaseID: db, Timeouts: &command.Timeouts{StatementMs: 1, LockMs: 1}},
 		"timeout too long":  command.Configure{DatabaseID: db, Timeouts: &command.Timeouts{1 << 31, 1, 1}},
 		"no account":        command.SetAccounts{Databases: []database.Ownership{{DatabaseID: db}}},
+		"outcome of none":   command.ReadOutcome{DatabaseID: db, Username: username, Step: "open"},
+		"outcome of all":    command.ReadOutcome{DatabaseID: db, Username: username, OperationID: op},
+		"outcome of owner":  command.ReadOutcome{DatabaseID: db, Username: "orders", OperationID: op, Step: "rotate"},
+		"overlay of none":   command.EnsureOverlay{},
 		"verifier to look":  command.InspectLogin{DatabaseID: db, Username: "orders", Verifier: "plain"},
 		"other's databases": command.RemoveRole{DatabaseID: db, Username: username, AccountDatabases: []id.DatabaseID{"x"}},
 
@@ -116,7 +120,8 @@ func TestOnlyAdditionalRolesOfTheDatabaseCanBeNamed(t *testing.T) {
 	own := "pgh_" + id.Compact(db)
 	for _, name := range []string{
 		"orders", names().Runtime, names().WriteGroup, "postgres", "pgherd_agent", "pgh_" + id.Compact(other) + "_c1", own + "_c0",
-		own + "_c", own + "_c1x", `x"; DROP`, "",
+		own + "_c", own + "_c1x", own + "_l0", own + "_l", own + "_l1x", "pgh_" + id.Compact(other) + "_l1", own + "_lc1",
+		`x"; DROP`, "",
 	} {
 		for _, c := range []command.Command{
 			command.PrepareRole{DatabaseID: db, Username: name, AccessProfile: role.Custom, ConnectionLimit: 1},

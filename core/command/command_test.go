@@ -22,6 +22,7 @@ const (
 	db       = id.DatabaseID("11111111-1111-4111-8111-111111111111")
 	op       = id.OperationID("22222222-2222-4222-8222-222222222222")
 	username = "pgh_11111111111141118111111111111111_c1"
+	legacy   = "pgh_11111111111141118111111111111111_l1"
 )
 
 var (
@@ -110,6 +111,16 @@ var all = []struct {
 		"prepared", "database/" + string(db) + "/login/" + username,
 		`{"databaseId":"` + string(db) + `","username":"` + username + `","want":"prepared","accessProfile":"read_write",` +
 			`"connectionLimit":3}`, nil,
+	},
+	{
+		command.EnsureOverlay{DatabaseID: db}, "overlay.ensure", "database/" + string(db) + "/overlay",
+		`{"databaseId":"` + string(db) + `"}`, nil,
+	},
+	{
+		command.PrepareRole{DatabaseID: db, Username: legacy, Generation: 7, AccessProfile: role.ReadOnly, ConnectionLimit: 20},
+		"prepared", "database/" + string(db) + "/login/" + legacy,
+		`{"databaseId":"` + string(db) + `","username":"` + legacy + `","want":"prepared","accessProfile":"read_only",` +
+			`"connectionLimit":20}`, nil,
 	},
 	{
 		command.AdmitRole{

@@ -24,7 +24,7 @@ const (
 	ReasonInvalid     Reason = "invalid"      // the agent cannot read the command
 	ReasonFailed      Reason = "failed"       // a permanent failure; Message describes it
 
-	ReasonConnectRequired Reason = "connect_required" // the owner has withdrawn CONNECT from the role
+	ReasonConnectRequired Reason = "connect_required" // the owner has withdrawn CONNECT from the role, or not granted it
 	ReasonDatabaseClosed  Reason = "database_closed"  // the database is stopped
 	ReasonBusy            Reason = "busy"             // customers cannot be kept out of the database; nothing came of it, try again
 	ReasonCrowded         Reason = "crowded"          // too many of its sort come at this moment, of whomever; try again

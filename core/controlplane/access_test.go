@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/network"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -28,12 +29,19 @@ func TestUnauthorizedIsAlwaysTheSame(t *testing.T) {
 	_, revoked, _ := w.newAccount("revoked@example.org", account.Pro)
 	ok(t, w.Operator.RevokeKey(w.ctx, id.KeyID(revoked[4:12])))
 	_, replaced, _ := w.newAccount("replaced@example.org", account.Pro)
-	_, fresh, err := w.Operator.ReplaceKey(w.ctx, id.KeyID(replaced[4:12]))
+	_, fresh, err := w.Operator.ReplaceKey(w.ctx, id.KeyID(replaced[4:12]), operator.KeyBounds{})
 	ok(t, err)
 	w.admit(fresh)
+	_, expired, _ := w.newAccount("expired@example.org", account.Pro)
+	must(w.Operator.BindKey(w.ctx, id.KeyID(expired[4:12]), operator.KeyBounds{Expires: &account.Expiry{After: time.Hour}}))(t)
+	_, foreign, _ := w.newAccount("foreign@example.org", account.Pro)
+	office := network.List("192.0.2.0/24")
+	must(w.Operator.BindKey(w.ctx, id.KeyID(foreign[4:12]), operator.KeyBounds{Networks: &office}))(t)
+	w.clock.Advance(time.Hour)
 	for name, key := range map[string]string{
 		"none": "", "malformed": "pgh_x", "bad checksum": w.key[:len(w.key)-1] + "!", "unknown": unknown,
 		"another secret": otherSecret, "another kind": otherKind, "revoked": revoked, "replaced": replaced,
+		"expired": expired, "from elsewhere": foreign,
 	} {
 		admission, err := w.Access.Admit(w.ctx, attempt(key))
 		if err == nil || err.Error() != account.ErrUnauthorized().Error() || admission.Caller.Known() {
@@ -221,9 +229,9 @@ func TestReseal(t *testing.T) {
 	w := newWorld(t)
 	first := w.made("shop")
 	before := w.sealed()
-	changed := must(w.Operator.Reseal(w.ctx))(t)
+	changed := must(w.Keyring.Reseal(w.ctx))(t)
 	after := w.sealed()
-	equal(t, "changed", changed, 4) // three logins and a server
+	equal(t, "changed", changed.Changed, 4) // three logins and a server
 	equal(t, "values", len(after), len(before))
 	for ref, v := range after {
 		if string(v) == string(before[ref]) {
@@ -232,7 +240,7 @@ func TestReseal(t *testing.T) {
 	}
 	r := keyed("other")
 	must(w.Databases.Create(w.ctx, w.caller, r))(t)
-	must(w.Operator.Reseal(w.ctx))(t)
+	must(w.Keyring.Reseal(w.ctx))(t)
 	again := must(w.Databases.Create(w.ctx, w.caller, r))(t)
 	equal(t, "logs in after all that", w.logsIn(again) && w.logsIn(first), true)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/network"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -40,6 +41,13 @@ func (w *world) lent() lent {
 	l.key, l.viewer = key, w.admit(text)
 	return l
 }
+
+func (l lent) binds(b operator.KeyBounds) {
+	l.w.t.Helper()
+	must(l.w.Operator.BindKey(l.w.ctx, l.key.ID, b))(l.w.t)
+}
+
+func (l lent) bindsTo(networks network.List) { l.binds(operator.KeyBounds{Networks: &networks}) }
 
 func (l lent) updates(do func(context.Context, ports.Members) error) {
 	l.w.t.Helper()
@@ -70,9 +78,17 @@ func TestADownloadEndsWithTheRightToIt(t *testing.T) {
 		}, true},
 		"key revoked": {func(l lent, _ *unreachable) { ok(l.w.t, l.w.Operator.RevokeKey(l.w.ctx, l.key.ID)) }, true},
 		"key replaced": {func(l lent, _ *unreachable) {
-			_, _, err := l.w.Operator.ReplaceKey(l.w.ctx, l.key.ID)
+			_, _, err := l.w.Operator.ReplaceKey(l.w.ctx, l.key.ID, operator.KeyBounds{})
 			ok(l.w.t, err)
 		}, true},
+		"key expired": {func(l lent, _ *unreachable) {
+			l.binds(operator.KeyBounds{Expires: &account.Expiry{After: time.Second}})
+		}, true},
+		"key ends later": {func(l lent, _ *unreachable) {
+			l.binds(operator.KeyBounds{Expires: &account.Expiry{After: 2 * time.Hour}})
+		}, false},
+		"key lost the network": {func(l lent, _ *unreachable) { l.bindsTo("192.0.2.0/24") }, true},
+		"key kept the network": {func(l lent, _ *unreachable) { l.bindsTo("203.0.113.0/24") }, false},
 		"role changed": {func(l lent, _ *unreachable) {
 			l.member.Role = account.Admin
 			l.updates(func(ctx context.Context, m ports.Members) error { return m.Set(ctx, l.member) })

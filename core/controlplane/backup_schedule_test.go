@@ -155,11 +155,18 @@ func TestTheDefaultSchedule(t *testing.T) {
 func TestChoosingTheSchedule(t *testing.T) {
 	w := newWorld(t)
 	c := w.made("shop")
-	for _, s := range []database.Schedule{database.Daily, database.Daily, database.NoSchedule} {
+	for _, s := range []database.Schedule{database.Daily, database.Daily, database.NoSchedule, database.Daily} {
+		before := w.reached(c.Record.ID).Record()
+		w.clock.Advance(time.Hour)
 		ok(t, w.Backups.SetSchedule(w.ctx, w.reached(c.Record.ID), s))
 		r := w.reached(c.Record.ID).Record()
+		if since := r.ScheduleSince; s != before.Schedule && (since == nil || !since.Equal(w.clock.Now())) {
+			t.Errorf("%s since %v", s, since)
+		} else if s == before.Schedule {
+			equal(t, "since when, unchanged", since, before.ScheduleSince)
+		}
 		equal(t, "the schedule", r.Schedule, s)
 		equal(t, "a backup is due at a time", r.NextBackupAt != nil, s == database.Daily)
 	}
-	equal(t, "entries of the log", count(w.activity(c.Record.ID), audit.BackupsScheduled), 2)
+	equal(t, "entries of the log", count(w.activity(c.Record.ID), audit.BackupsScheduled), 3)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
@@ -59,7 +60,8 @@ func TestClonesThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newCloneWorld(t)
 			must(w.Operator.AddServer(w.ctx, operator.NewServer{ // which has no file of the source
-				Name: "two", AgentURL: "https://two:8090", Secret: "s", PublicHost: "two.example.org", PublicPort: 6432, Capacity: 1000,
+				Name: "two", AgentURL: "https://two:8090", Secret: agentSecret, PublicHost: "two.example.org", PublicPort: 6432,
+				Capacity: 1000,
 			}))(t)
 			if c.prepare != nil {
 				c.prepare(w)
@@ -90,7 +92,7 @@ func (w *world) resize(change func(*server.Server)) {
 func TestWhereAClonedDatabaseStands(t *testing.T) {
 	w := newCloneWorld(t)
 	must(w.Operator.AddServer(w.ctx, operator.NewServer{
-		Name: "two", AgentURL: "https://two:8090", Secret: "s", PublicHost: "two.example.org", PublicPort: 6432, Capacity: 5000,
+		Name: "two", AgentURL: "https://two:8090", Secret: agentSecret, PublicHost: "two.example.org", PublicPort: 6432, Capacity: 5000,
 	}))(t)
 	equal(t, "server", w.cloned("").Clone.Record.ServerID, w.machine.ID)
 }
@@ -130,6 +132,7 @@ func TestTheKeyOfAClone(t *testing.T) {
 	again = w.cloned("")
 	equal(t, "status", again.Operation.Status, operation.Succeeded)
 	equal(t, "password", again.Clone.Password, first.Clone.Password)
+	equal(t, "times that the log says so", w.logged(first.Clone.Record.ID, audit.PasswordShownAgain), 2)
 	must(w.ManagedLogins.Rotate(w.ctx, w.reached(first.Clone.Record.ID), database.OwnerLogin, "rotate-1"))(t)
 	again = w.cloned("")
 	equal(t, "password once it is another one", again.Clone.Password+again.Clone.ConnectionString, "")

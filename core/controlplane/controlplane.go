@@ -12,12 +12,14 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/deletion"
 	"github.com/pgherd/pgherd/core/controlplane/extensions"
+	"github.com/pgherd/pgherd/core/controlplane/keyrings"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
 	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/previews"
+	"github.com/pgherd/pgherd/core/controlplane/pruning"
 	"github.com/pgherd/pgherd/core/controlplane/querytimeouts"
 	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
@@ -25,6 +27,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/controlplane/storage"
 	"github.com/pgherd/pgherd/core/controlplane/uploads"
+	"github.com/pgherd/pgherd/core/controlplane/watch"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
@@ -44,7 +47,7 @@ type (
 // work.Engine.Points.
 var CrashPoints = slices.Concat(
 	databases.CrashPoints, backups.CrashPoints, roles.CrashPoints, settings.CrashPoints, storage.CrashPoints,
-	webhooks.CrashPoints, mails.CrashPoints,
+	webhooks.CrashPoints, mails.CrashPoints, keyrings.CrashPoints,
 )
 
 // leaseFollows is what the outcomes of deletions and recoveries are to the lease of a preview. It goes with what is purged.
@@ -61,6 +64,7 @@ type ControlPlane struct {
 	Members       *members.Members
 	QueryTimeouts *querytimeouts.QueryTimeouts
 	Roles         *roles.Roles
+	LegacyRoles   roles.LegacyRoles
 	ManagedLogins *roles.ManagedLogins
 	Backups       *backups.Backups
 	Certificates  *certificates.Certificates
@@ -78,11 +82,13 @@ type ControlPlane struct {
 	Mails         *mails.Dispatcher
 	Work          *work.Engine
 	Rounds        *rounds.Runner
+	Watch         *watch.Watch
 	Operator      *operator.Operator
+	Keyring       *keyrings.Keyring
 }
 
-// New checks the ports and builds the use cases. It starts nothing: the host must call Work.Run and Rounds.Run, with a Sender
-// Dispatcher.Run, and with a Mailer Mails.Run.
+// New checks the ports and builds the use cases. It starts nothing: the host must call Work.Run, Rounds.Run and Watch.Run, with a
+// Sender Dispatcher.Run, with a Mailer Mails.Run, and with a Ring Keyring.Join and then Keyring.Run.
 func New(p Ports, c Config) (*ControlPlane, error) {
 	shared, err := plane.New(p, c)
 	if err != nil {
@@ -92,8 +98,10 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	sets := settings.New(shared)
 	restoring := restores.New(shared, sets, sizes.Restored)
 	making := databases.New(shared)
+	ring := keyrings.New(shared)
 	copies, people := backups.New(shared), members.New(shared)
 	deleting := deletion.New(shared, copies.OpenStored, people.Withdraw)
+	pruning.Register(shared)
 	short := previews.New(shared, making.Make, deleting)
 	deleting.Register(deletion.Other{Admits: short.Admits, Gate: short.RecoveryGate, Followed: func(
 		ctx context.Context, tx ports.Tx, locked database.Record, o deletion.Outcome,
@@ -110,6 +118,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Members:       people,
 		QueryTimeouts: querytimeouts.New(shared, sets),
 		Roles:         roles.New(shared),
+		LegacyRoles:   roles.NewLegacy(shared),
 		ManagedLogins: roles.NewManagedLogins(shared),
 		Backups:       copies,
 		Certificates:  certificates.New(shared),
@@ -127,6 +136,8 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Mails:         mails.NewDispatcher(shared),
 		Work:          shared.Work,
 		Rounds:        shared.Rounds,
-		Operator:      operator.New(shared, deleting),
+		Watch:         watch.New(shared),
+		Operator:      operator.New(shared, deleting, ring),
+		Keyring:       ring,
 	}, nil
 }

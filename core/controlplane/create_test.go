@@ -8,11 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/drafts"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -83,6 +86,24 @@ func TestReplayWaitsForTheFirst(t *testing.T) {
 	ok(t, errors.Join(errs[:]...))
 	equal(t, "password", second.Password, first.Password)
 	equal(t, "ensured", w.server.Calls("EnsureDatabase"), 1)
+}
+
+// A replay is told the password for a day, and each time stands in the log; then it is told the rest.
+func TestReplayTellsThePasswordForADay(t *testing.T) {
+	w := newWorld(t)
+	r := keyed("shop")
+	first := must(w.Databases.Create(w.ctx, w.caller, r))(t)
+	shown := func() int { return w.logged(first.Record.ID, audit.PasswordShownAgain) }
+	equal(t, "entries of the first answer", shown(), 0)
+	w.clock.Advance(drafts.AgainFor)
+	again := must(w.Databases.Create(w.ctx, w.caller, r))(t)
+	equal(t, "the answer within the day", again, first)
+	equal(t, "entries", shown(), 1)
+	w.clock.Advance(time.Second)
+	again = must(w.Databases.Create(w.ctx, w.caller, r))(t)
+	equal(t, "password and connection string afterwards", again.Password+again.ConnectionString, "")
+	equal(t, "the rest of the answer", again.Record.ID+" "+id.DatabaseID(again.Username), first.Record.ID+" shop")
+	equal(t, "entries", shown(), 1)
 }
 
 // A caller who leaves does not stop the work.

@@ -85,6 +85,9 @@ func TestARecoveredDatabaseIsLikeAnyOther(t *testing.T) {
 	if next := r.Record().NextBackupAt; next == nil || !next.After(w.clock.Now()) {
 		t.Errorf("the next backup is at %v", next)
 	}
+	if since := r.Record().ScheduleSince; since == nil || w.clock.Now().Sub(*since) > 10*time.Minute {
+		t.Errorf("none is missed since %v", since)
+	}
 	b := w.backups(r)[0]
 	if days := 14; b.ExpiresAt == nil || w.clock.Now().AddDate(0, 0, days).Sub(*b.ExpiresAt) > 10*time.Minute {
 		t.Errorf("it expires at %v", b.ExpiresAt)

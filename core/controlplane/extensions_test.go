@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/ports"
 )
 
 func TestAnExtensionIsInstalledAndUpgraded(t *testing.T) {
@@ -117,8 +118,19 @@ func TestQualifyingExtensions(t *testing.T) {
 	}
 	qualified(false)
 	w.server.FailExtensions("")
-	must(w.Operator.QualifyExtensions(w.ctx, w.machine.ID))(t)
+	for range 2 { // the second finds out nothing new
+		must(w.Operator.QualifyExtensions(w.ctx, w.machine.ID))(t)
+	}
 	qualified(true)
+	outcomes := map[string]int{}
+	for _, e := range must(w.Operator.InstallationAudit(w.ctx, ports.Page{}))(t) {
+		if e.What.Action == audit.ExtensionTried {
+			outcomes[e.What.Details["qualified"]]++
+		}
+	}
+	if len(outcomes) != 2 || outcomes["none -> false"] != 3 || outcomes["false -> true"] != 3 {
+		t.Errorf("the log has %v", outcomes)
+	}
 
 	closed := w.server.Calls("Close")
 	w.refusing("QualifyExtension", command.ReasonUnavailable)

@@ -16,7 +16,7 @@ import (
 func roleAgents(t *testing.T, test func(t *testing.T, w *roleWorld)) {
 	agents(t, func(t *testing.T, w *world) {
 		shop := w.made("my-shop")
-		test(t, &roleWorld{world: w, shop: shop, db: shop.Record.ID})
+		test(t, &roleWorld{world: w, model: role.ManagedRoles, shop: shop, db: shop.Record.ID, came: 3})
 	})
 }
 

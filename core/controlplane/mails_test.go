@@ -198,7 +198,7 @@ func TestAnUnreadableTokenIsNoEndlessLoop(t *testing.T) {
 func TestTokensFollowARotationOfTheKeys(t *testing.T) {
 	w := newWorld(t)
 	m := w.invites(w.made("shop").Record, recipient)
-	must(w.Operator.Reseal(w.ctx))(t)
+	must(w.Keyring.Reseal(w.ctx))(t)
 	equal(t, "sealed anew", string(w.stored(m).SealedToken) != string(m.SealedToken), true)
 	w.mails(w.ControlPlane)
 	if got := w.mailbox.Mails(recipient); len(got) != 1 || !containsToken(got[0].Text) {

@@ -2,13 +2,11 @@ package controlplane_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
@@ -25,7 +23,7 @@ import (
 func (w *world) another(name string, connections int) (server.Server, *fakeagent.Server) {
 	w.t.Helper()
 	s := must(w.Operator.AddServer(w.ctx, operator.NewServer{
-		Name: name, AgentURL: "https://" + name + ":8090", Secret: "s", PublicHost: name + ".example.org", PublicPort: 6432,
+		Name: name, AgentURL: "https://" + name + ":8090", Secret: agentSecret, PublicHost: name + ".example.org", PublicPort: 6432,
 		Capacity: 100_000, Connections: &connections,
 	}))(w.t)
 	return s, w.fleet.Server(s.ID)
@@ -194,28 +192,16 @@ func TestConnectionsAreSoldOnce(t *testing.T) {
 	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("more"))), fault.AgentError)
 }
 
-// Of a server that does not say how many connections it has none are counted, unless the operator gives a number.
+// Of a server that is not asked how many connections it has none are counted, unless the operator gives a number.
 func TestConnectionsOfANewServer(t *testing.T) {
 	w := newWorld(t)
 	equal(t, "asked of the agent", w.machine.Connections > 0, true)
 	n := operator.NewServer{
-		Name: "two", AgentURL: "https://two:8090", Secret: "s", PublicHost: "two.example.org", PublicPort: 6432, Capacity: 1,
+		Name: "two", AgentURL: "https://two:8090", Secret: agentSecret, PublicHost: "two.example.org", PublicPort: 6432, Capacity: 1,
 	}
-	w.ports.Fleet = silentFleet{}
-	operator := w.process(quick()).Operator
-	equal(t, "counted", must(operator.AddServer(w.ctx, n))(t).Connections, 0)
+	n.Unchecked = true
+	equal(t, "counted", must(w.Operator.AddServer(w.ctx, n))(t).Connections, 0)
 	some := 500
 	n.Name, n.Connections = "three", &some
-	equal(t, "given", must(operator.AddServer(w.ctx, n))(t).Connections, 500)
-}
-
-// silentFleet has agents that say nothing of connections.
-type silentFleet struct{ ports.Fleet }
-
-func (silentFleet) Agent(server.Server) (ports.Agent, error) { return silentAgent{}, nil }
-
-type silentAgent struct{ ports.Agent }
-
-func (silentAgent) Ask(context.Context, command.Question) (json.RawMessage, error) {
-	return nil, ports.ErrAgentUnreachable
+	equal(t, "given", must(w.Operator.AddServer(w.ctx, n))(t).Connections, 500)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/drafts"
 	"github.com/pgherd/pgherd/core/controlplane/previews"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -66,8 +67,11 @@ func TestAPreviewIsMadeOnce(t *testing.T) {
 	refused(t, errOf(w.Previews.Open(w.ctx, ci, previews.Request{Ref: "refs/pull/17", Choices: preview.Choices{TTLHours: 23}})),
 		fault.PreviewConflict)
 
-	other := w.opened(w.pipeline(w.account, "app"), daily("refs/pull/17", 72))
+	app := w.pipeline(w.account, "app")
+	other := w.opened(app, daily("refs/pull/17", 72))
 	equal(t, "scheduled", w.reached(other.Preview.DatabaseID).Record().NextBackupAt != nil, true)
+	w.clock.Advance(drafts.AgainFor + time.Hour)
+	equal(t, "its password the next day", w.opened(app, daily("refs/pull/17", 72)).Made.Password, other.Made.Password)
 	equal(t, "databases", w.databases(), 2)
 }
 

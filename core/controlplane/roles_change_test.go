@@ -43,7 +43,7 @@ func TestKeyOfAChange(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
 	must(w.change(r.ID, role.Rotation, "key"))(t)
-	refused(t, errOf(w.ManagedLogins.Rotate(w.ctx, w.here(), database.RuntimeLogin, "key")), fault.ManagedRoleConflict)
+	refused(t, errOf(w.ManagedLogins.Rotate(w.ctx, w.here(), database.RuntimeLogin, "key")), w.model.Conflict)
 	refused(t, errOf(w.change(r.ID, role.Rotation, "service-internal-x")), fault.ValidationError)
 	refused(t, errOf(w.change(r.ID, role.Expiry, "kinds")), fault.ValidationError)
 }
@@ -67,7 +67,7 @@ func TestPendingChange(t *testing.T) {
 		"lost reply":  func(w *roleWorld) { w.losing("ChangeLogin", 0) },
 		"unreachable": func(w *roleWorld) { w.server.SetUnreachable(true) },
 		"unavailable": func(w *roleWorld) { w.server.SetUnavailable(true) },
-		"refused":     func(w *roleWorld) { w.server.Obstruct(role.Username(w.db, 1), true) },
+		"refused":     func(w *roleWorld) { w.server.Obstruct(w.model.Username(w.db, 1), true) },
 	}
 	for _, kind := range []role.Kind{role.Rotation, role.Revocation} {
 		for broken, breakIt := range faults {
@@ -116,17 +116,19 @@ func pendingChange(
 func (w *roleWorld) blocked(of id.RoleID) {
 	w.t.Helper()
 	for what, do := range map[string]func() error{
-		"create":  func() error { return errOf(w.Roles.Create(w.ctx, w.here(), wanted("blocked"))) },
-		"rename":  func() error { return errOf(w.Roles.Rename(w.ctx, w.here(), of, "x")) },
-		"reveal":  func() error { return errOf(w.Roles.Reveal(w.ctx, w.here(), of)) },
-		"rotate":  func() error { return errOf(w.change(of, role.Rotation, "blocked")) },
-		"revoke":  func() error { return errOf(w.change(of, role.Revocation, "blocked")) },
-		"remove":  func() error { return errOf(w.Roles.Remove(w.ctx, w.here(), of)) },
-		"a login": func() error { return errOf(w.ManagedLogins.Rotate(w.ctx, w.here(), database.RuntimeLogin, "b")) },
+		"create": func() error { return errOf(w.Roles.Create(w.ctx, w.here(), wanted("blocked"))) },
+		"rename": func() error { return errOf(w.Roles.Rename(w.ctx, w.here(), of, "x")) },
+		"reveal": func() error { return errOf(w.Roles.Reveal(w.ctx, w.here(), of)) },
+		"rotate": func() error { return errOf(w.change(of, role.Rotation, "blocked")) },
+		"revoke": func() error { return errOf(w.change(of, role.Revocation, "blocked")) },
+		"remove": func() error { return errOf(w.Roles.Remove(w.ctx, w.here(), of)) },
 	} {
-		if err := do(); !fault.Has(err, fault.ManagedRoleConflict) {
+		if err := do(); !fault.Has(err, w.model.Conflict) {
 			w.t.Errorf("%s: %v", what, err)
 		}
+	}
+	if w.model.Of == database.Managed {
+		refused(w.t, errOf(w.ManagedLogins.Rotate(w.ctx, w.here(), database.RuntimeLogin, "b")), w.model.Conflict)
 	}
 	for _, e := range []database.Event{database.Stop, database.Restart} {
 		refused(w.t, errOf(w.Databases.SetLifecycle(w.ctx, w.here(), e)), fault.DatabaseStateConflict)
@@ -197,7 +199,7 @@ func TestChangeOfAMissingLogin(t *testing.T) {
 	r := w.role("report")
 	w.server.DropLogin(r.Username)
 	for range 2 { // the request, and its replay
-		refused(t, errOf(w.change(r.ID, role.Rotation, "rotate")), fault.ManagedRoleConflict)
+		refused(t, errOf(w.change(r.ID, role.Rotation, "rotate")), w.model.Conflict)
 		w.is(r.ID, role.Ready)
 	}
 	equal(t, "commands", w.server.Calls("ChangeLogin"), 1)
@@ -214,7 +216,7 @@ func TestChangeWithoutProof(t *testing.T) {
 	r := w.role("report")
 	hooked := w.ports
 	hooked.Fleet = unproven{w.fleet}
-	gullible := must(controlplane.New(hooked, quick()))(t)
+	gullible := w.ofModel(must(controlplane.New(hooked, quick()))(t))
 	c := must(gullible.Roles.Change(w.ctx, w.here(), r.ID, role.Rotation, "key"))(t)
 	equal(t, "status", c.Status, role.Pending)
 	w.is(r.ID, role.Updating)

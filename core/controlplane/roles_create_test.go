@@ -49,7 +49,7 @@ func TestCreateWaitsForARestart(t *testing.T) {
 	w := newRoleWorld(t)
 	w.server.LoseReplies(1)
 	refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.here(), database.Restart)), fault.AgentError)
-	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.ManagedRoleConflict)
+	refused(t, errOf(w.create(w.ControlPlane, "report")), w.model.Conflict)
 	w.work(w.ControlPlane)
 	w.role("report")
 }
@@ -64,7 +64,7 @@ func TestCloneOfAnOldBackupHasNoRoles(t *testing.T) {
 		record.RolesBarred = true
 		return tx.Databases().Save(ctx, record)
 	}))
-	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.CustomRoleRequiresV3Clone)
+	refused(t, errOf(w.create(w.ControlPlane, "report")), fault.CustomRoleRequiresV3Clone)
 }
 
 // Whatever is lost on the way, the request that is repeated finds the same role and the same password.
@@ -75,7 +75,7 @@ func TestCreateGoesOnAfterLostReplies(t *testing.T) {
 		if want := map[string]role.Status{"PrepareRole": role.Reserved, "AdmitRole": role.SQLReady}[method]; left.Status != want {
 			t.Errorf("%s after a lost reply of %s", left.Status, method)
 		}
-		refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("other"))), fault.ManagedRoleConflict) // one is still being made
+		refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("other"))), w.model.Conflict) // one is still being made
 		r := w.role("report")
 		equal(t, "the same role", r.ID, left.ID)
 		equal(t, "gets in", w.getsIn(r.Username, w.password(r.ID)), true)
@@ -87,7 +87,7 @@ func TestConnectWithdrawnDuringSetup(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.halfMade("PrepareRole")
 	equal(t, "withdrawn", w.server.SetConnect(r.Username, false), true)
-	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
+	_, err := w.create(w.ControlPlane, "report")
 	refused(t, err, fault.ConnectGrantRequired)
 	var known *fault.Error
 	errors.As(err, &known)
@@ -105,7 +105,7 @@ func TestSetupRefusals(t *testing.T) {
 	} {
 		w := newRoleWorld(t)
 		w.refusing("PrepareRole", reason)
-		refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), want)
+		refused(t, errOf(w.create(w.ControlPlane, "report")), fault.CodeOf(w.model.Refusal(fault.New(want, ""))))
 		r := w.first()
 		w.is(r.ID, role.Reserved)
 		w.server.OnCall(nil)
@@ -122,7 +122,7 @@ func TestSetupFailsInside(t *testing.T) {
 	c.Crash = func(point string) { box.on = point == "role.admit.reserved" }
 	var cp *controlplane.ControlPlane
 	cp, box = w.withBrokenBox(c)
-	refusedInside(t, errOf(cp.Roles.Create(w.ctx, w.here(), wanted("report"))))
+	refusedInside(t, errOf(w.create(cp, "report")))
 	equal(t, "the server was asked", w.server.Calls("AdmitRole"), 0)
 	w.role("report")
 }
@@ -145,7 +145,7 @@ func TestSetupIsOvertaken(t *testing.T) {
 				ok(t, err)
 				continue
 			}
-			refused(t, err, fault.ManagedRoleConflict)
+			refused(t, err, w.model.Conflict)
 			if !strings.Contains(err.Error(), "revoked") {
 				t.Errorf("%s of a role that is %s: %v", event, further, err)
 			}
@@ -159,8 +159,8 @@ func TestSetupAfterARefusedRemoval(t *testing.T) {
 	r := w.halfMade("PrepareRole")
 	w.server.AddDependency(r.Username, grant)
 	w.during("AdmitRole", func() { refused(t, errOf(w.Roles.Delete(w.ctx, w.here(), r.ID)), fault.RoleDependencies) })
-	_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
-	refused(t, err, fault.ManagedRoleConflict)
+	_, err := w.create(w.ControlPlane, "report")
+	refused(t, err, w.model.Conflict)
 	if strings.Contains(err.Error(), "being removed") {
 		t.Error(err)
 	}
@@ -173,8 +173,8 @@ func TestSetupAfterRemoval(t *testing.T) {
 	w.during("PrepareRole", func() {
 		equal(t, "deleted", must(w.Roles.Delete(w.ctx, w.here(), w.first().ID))(t).Done, true)
 	})
-	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.RoleNotFound)
-	equal(t, "logins on the server", len(w.server.Logins()), 3)
+	refused(t, errOf(w.create(w.ControlPlane, "report")), fault.RoleNotFound)
+	equal(t, "logins on the server", len(w.server.Logins()), w.came)
 }
 
 func TestViewersSeeRolesAndNoMore(t *testing.T) {

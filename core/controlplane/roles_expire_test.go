@@ -43,7 +43,7 @@ func TestCredentialsExpire(t *testing.T) {
 	equal(t, "commands", w.server.Calls("ChangeLogin"), 2)
 	equal(t, "expired in the log", len(w.details(audit.RoleExpired)), 2)
 	equal(t, "proven", w.details(audit.RoleExpired)[0]["oldRefused"], "true")
-	refused(t, errOf(w.Roles.Remove(w.ctx, w.here(), r.ID)), fault.ManagedRoleConflict)
+	refused(t, errOf(w.Roles.Remove(w.ctx, w.here(), r.ID)), w.model.Conflict)
 }
 
 // The server does not answer when a validity ends: nobody is shown the password any more, and the log-in is shut when it does.
@@ -58,7 +58,7 @@ func TestExpiryWithoutAnAnswer(t *testing.T) {
 	w.is(r.ID, role.Expired)
 	equal(t, "still gets in", w.getsIn(r.Username, password), true)
 	equal(t, "expired in the log", len(w.details(audit.RoleExpired)), 0)
-	refused(t, errOf(w.Roles.Delete(w.ctx, w.here(), r.ID)), fault.ManagedRoleConflict) // the expiry is not finished
+	refused(t, errOf(w.Roles.Delete(w.ctx, w.here(), r.ID)), w.model.Conflict) // the expiry is not finished
 	w.server.SetUnreachable(false)
 	w.keep()
 	equal(t, "gets in", w.getsIn(r.Username, password), false)
@@ -212,7 +212,7 @@ func TestChangesWaitForALifecycleAction(t *testing.T) {
 		"delete": func() error { return errOf(w.Roles.Delete(w.ctx, w.here(), r.ID)) },
 		"login":  func() error { return errOf(w.ManagedLogins.Rotate(w.ctx, w.here(), database.OwnerLogin, "k")) },
 	} {
-		if err := do(); !fault.Has(err, fault.ManagedRoleConflict) {
+		if err := do(); !fault.Has(err, w.model.Conflict) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -229,7 +229,7 @@ func TestLifecycleAgainstChanges(t *testing.T) {
 		running.Go(func() {
 			key := idempotency.Key([]byte{'k', byte('A' + i)})
 			_, err := w.Roles.Change(w.ctx, here, r.ID, role.Rotation, key)
-			if err != nil && !fault.Has(err, fault.ManagedRoleConflict) {
+			if err != nil && !fault.Has(err, w.model.Conflict) {
 				t.Error(err)
 			}
 		})

@@ -28,7 +28,7 @@ func TestRotationOutlivesItsValidity(t *testing.T) {
 		w.server.SetUnreachable(false)
 		if !byRound {
 			equal(t, "status", must(w.change(r.ID, role.Rotation, "key"))(t).Status, role.Completed)
-			refused(t, errOf(w.Roles.Reveal(w.ctx, w.here(), r.ID)), fault.ManagedRoleConflict)
+			refused(t, errOf(w.Roles.Reveal(w.ctx, w.here(), r.ID)), w.model.Conflict)
 		}
 		w.keep()
 		w.is(r.ID, role.Expired)
@@ -51,17 +51,17 @@ func TestHalfMadeRoleOutlivesItsValidity(t *testing.T) {
 		w := newRoleWorld(t)
 		w.passwordsEnd(time.Hour)
 		w.losing(method, 0)
-		_, err := w.Roles.Create(w.ctx, w.here(), wanted("report"))
+		_, err := w.create(w.ControlPlane, "report")
 		refused(t, err, fault.AgentError)
 		r := w.first()
 		w.clock.Advance(time.Hour)
 		before := w.server.Calls("PrepareRole") + w.server.Calls("AdmitRole")
 		for what, do := range map[string]func() error{
-			"the same request": func() error { return errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))) },
+			"the same request": func() error { return errOf(w.create(w.ControlPlane, "report")) },
 			string(event):      func() error { return w.step(event, r) },
 		} {
 			err := do()
-			refused(t, err, fault.ManagedRoleConflict)
+			refused(t, err, w.model.Conflict)
 			if !strings.Contains(err.Error(), "delete it") {
 				t.Errorf("%s after %s: %v", what, method, err)
 			}
@@ -78,8 +78,8 @@ func TestValidityEndsDuringSetup(t *testing.T) {
 	w := newRoleWorld(t)
 	w.passwordsEnd(time.Hour)
 	w.during("AdmitRole", func() { w.clock.Advance(time.Hour) })
-	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.AgentError)
-	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.ManagedRoleConflict)
+	refused(t, errOf(w.create(w.ControlPlane, "report")), fault.AgentError)
+	refused(t, errOf(w.create(w.ControlPlane, "report")), w.model.Conflict)
 }
 
 // What cannot expire now is not looked at in every round.

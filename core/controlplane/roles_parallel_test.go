@@ -26,7 +26,7 @@ func TestManyCreates(t *testing.T) {
 				}
 				list, _ := w.Roles.List(w.ctx, r, true)
 				full = len(list) == role.MaxRoles
-				if !fault.Has(err, fault.ManagedRoleConflict) {
+				if !fault.Has(err, w.model.Conflict) {
 					t.Error(err)
 					return
 				}
@@ -48,7 +48,7 @@ func TestEverythingAtOnce(t *testing.T) {
 	w := newRoleWorld(t)
 	made := w.role("report")
 	r := w.here()
-	expected := []fault.Code{fault.ManagedRoleConflict, fault.RoleNotFound}
+	expected := []fault.Code{w.model.Conflict, fault.RoleNotFound}
 	check := func(what string, err error) {
 		if err != nil && !slices.Contains(expected, fault.CodeOf(err)) {
 			t.Errorf("%s: %v", what, err)
@@ -89,7 +89,7 @@ func TestEverythingAtOnce(t *testing.T) {
 			t.Errorf("the password of generation %d still gets in", generation)
 		}
 	}
-	equal(t, "logins on the server", len(w.server.Logins()), 3)
+	equal(t, "logins on the server", len(w.server.Logins()), w.came)
 }
 
 // Deletions by many are one deletion.

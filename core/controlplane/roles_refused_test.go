@@ -8,11 +8,11 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
@@ -22,7 +22,9 @@ import (
 func (w *roleWorld) free() {
 	w.t.Helper()
 	must(w.Databases.SetLifecycle(w.ctx, w.here(), database.Restart))(w.t)
-	must(w.ManagedLogins.Rotate(w.ctx, w.here(), database.RuntimeLogin, "freed"))(w.t)
+	if w.model.Of == database.Managed {
+		must(w.ManagedLogins.Rotate(w.ctx, w.here(), database.RuntimeLogin, "freed"))(w.t)
+	}
 }
 
 // stuck counts the changes that an operator is to look at.
@@ -43,12 +45,12 @@ func TestARefusedChangeEnds(t *testing.T) {
 			r := w.role("report")
 			password := w.password(r.ID)
 			w.refusing("ChangeLogin", reason)
-			refused(t, errOf(w.change(r.ID, kind, "key")), fault.ManagedRoleConflict)
+			refused(t, errOf(w.change(r.ID, kind, "key")), w.model.Conflict)
 			w.is(r.ID, role.Ready)
 			equal(t, "credential generation", w.state(r.ID).CredentialGeneration, 1)
 			equal(t, "the password that is shown", w.password(r.ID), password)
 			equal(t, "it gets in", w.getsIn(r.Username, password), true)
-			refused(t, errOf(w.change(r.ID, kind, "key")), fault.ManagedRoleConflict) // the same request
+			refused(t, errOf(w.change(r.ID, kind, "key")), w.model.Conflict) // the same request
 			equal(t, "attempts", w.server.Calls("ChangeLogin"), 1)
 			entry := w.details(audit.ChangeEnded)
 			if len(entry) != 1 || entry[0]["found"] != string(role.OldInForce) || entry[0]["kind"] != string(kind) {
@@ -147,11 +149,11 @@ func TestARefusedRemoval(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
 	w.refusing("ChangeLogin", command.ReasonFailed)
-	refused(t, errOf(w.Roles.Delete(w.ctx, w.here(), r.ID)), fault.ManagedRoleConflict)
+	refused(t, errOf(w.Roles.Delete(w.ctx, w.here(), r.ID)), w.model.Conflict)
 	w.is(r.ID, role.Ready)
 	equal(t, "attempts", w.server.Calls("ChangeLogin"), 1)
 	w.refusing("RemoveRole", command.ReasonFailed)
-	refused(t, errOf(w.Roles.Delete(w.ctx, w.here(), r.ID)), fault.ManagedRoleConflict)
+	refused(t, errOf(w.Roles.Delete(w.ctx, w.here(), r.ID)), w.model.Conflict)
 	w.is(r.ID, role.Revoked)
 	equal(t, "attempts", w.server.Calls("RemoveRole"), 1)
 	w.server.OnCall(nil)
@@ -180,8 +182,8 @@ func TestALookIsTakenTwice(t *testing.T) {
 	equal(t, "the password that is shown gets in", w.getsIn(r.Username, w.password(r.ID)), true)
 }
 
-func order() roles.Override {
-	return roles.Override{By: "ada", Reason: "the server is being mended"}
+func order() operation.Order {
+	return operation.Order{By: "ada", Reason: "the server is being mended"}
 }
 
 // An operator ends a change whatever is seen. The stored password is the server's, and where that lets nobody in a rotation
@@ -235,7 +237,7 @@ func TestAnOperatorEndsAChange(t *testing.T) {
 			ok(t, err)
 			equal(t, what+": the stored password gets in", w.getsIn(r.Username, revealed.Password), true)
 		} else {
-			refused(t, err, fault.ManagedRoleConflict)
+			refused(t, err, w.model.Conflict)
 		}
 		w.server.OnCall(nil)
 		w.server.Obstruct(r.Username, false)
@@ -285,13 +287,13 @@ func TestWhatAnOperatorCannotEnd(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
 	done := must(w.change(r.ID, role.Rotation, "done"))(t)
-	refused(t, errOf(w.Operator.EndChange(w.ctx, w.db, done.ID, order())), fault.ManagedRoleConflict)
+	refused(t, errOf(w.Operator.EndChange(w.ctx, w.db, done.ID, order())), w.model.Conflict)
 	unknown := id.OperationID("0189abcd-ef01-4234-8567-89abcdef0123")
 	refused(t, errOf(w.Operator.EndChange(w.ctx, w.db, unknown, order())), fault.OperationNotFound)
 	w.server.SetUnreachable(true)
 	pending := must(w.change(r.ID, role.Rotation, "key"))(t)
 	for _, reason := range []string{"", "  ", "two\nlines"} {
-		wrong := roles.Override{By: "ada", Reason: reason}
+		wrong := operation.Order{By: "ada", Reason: reason}
 		refused(t, errOf(w.Operator.EndChange(w.ctx, w.db, pending.ID, wrong)), fault.ValidationError)
 	}
 	_, err := w.Operator.EndChange(w.ctx, w.db, pending.ID, order())

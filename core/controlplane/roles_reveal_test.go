@@ -7,7 +7,6 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
 )
 
@@ -35,7 +34,7 @@ func TestRevealWhileStopped(t *testing.T) {
 	r := w.role("report")
 	must(w.Databases.SetLifecycle(w.ctx, w.here(), database.Stop))(t)
 	_, err := w.Roles.Reveal(w.ctx, w.here(), r.ID)
-	refused(t, err, fault.ManagedRoleConflict)
+	refused(t, err, w.model.Conflict)
 	if !strings.Contains(err.Error(), "stopped") {
 		t.Error(err)
 	}
@@ -48,8 +47,8 @@ func TestRevealAgainstAChange(t *testing.T) {
 		r := w.role("report")
 		hooked := w.ports
 		hooked.Fleet = afterInspection{w.fleet, func() { must(w.change(r.ID, kind, "meanwhile"))(t) }}
-		slow := must(controlplane.New(hooked, quick()))(t)
-		refused(t, errOf(slow.Roles.Reveal(w.ctx, w.here(), r.ID)), fault.ManagedRoleConflict)
+		slow := w.ofModel(must(controlplane.New(hooked, quick()))(t))
+		refused(t, errOf(slow.Roles.Reveal(w.ctx, w.here(), r.ID)), w.model.Conflict)
 		equal(t, "reveals in the log", len(w.details(audit.RoleRevealed)), 0)
 	}
 }

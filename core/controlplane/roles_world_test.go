@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -27,23 +28,62 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// roleWorld is a world with one database.
+// roleWorld is a world with one database, whose additional roles are of a model.
 type roleWorld struct {
 	*world
-	shop databases.Created
-	db   id.DatabaseID
+	model role.Model
+	shop  databases.Created
+	db    id.DatabaseID
+	came  int // logins with the database
 }
 
+// newRoleWorld has a managed database, or below TestLegacyRoles one with a single login that has opted in.
 func newRoleWorld(t *testing.T) *roleWorld {
 	t.Helper()
+	if strings.HasPrefix(t.Name(), "TestLegacyRoles/") {
+		w := newLegacyWorld(t)
+		must(w.LegacyRoles.OptIn(w.ctx, w.here()))(t)
+		return w
+	}
 	w := newWorld(t)
 	shop := w.made("my-shop")
-	return &roleWorld{world: w, shop: shop, db: shop.Record.ID}
+	return &roleWorld{world: w, model: role.ManagedRoles, shop: shop, db: shop.Record.ID, came: 3}
 }
 
-func (w *roleWorld) here() access.Reached { return w.forRoles(w.db) }
+// newLegacyWorld has a database with a single login that is activated. Roles are its use cases.
+func newLegacyWorld(t *testing.T) *roleWorld {
+	t.Helper()
+	w := newWorld(t)
+	single := request("my-shop")
+	single.RoleModel = database.SingleLogin
+	shop := must(w.Databases.Create(w.ctx, w.caller, single))(t)
+	ok(t, w.Operator.SetFeature(w.ctx, "legacy-roles", true))
+	ok(t, w.Operator.ActivateLegacyRoles(w.ctx, shop.Record.ID))
+	r := &roleWorld{world: w, model: role.LegacyRoles, shop: shop, db: shop.Record.ID, came: 1}
+	r.ControlPlane = r.ofModel(w.ControlPlane)
+	return r
+}
 
-// forRoles is a database as its owner reaches it to manage its additional roles.
+func (w *roleWorld) ofModel(cp *controlplane.ControlPlane) *controlplane.ControlPlane {
+	if w.model.OwnerConnects {
+		cp.Roles = cp.LegacyRoles.Roles
+	}
+	return cp
+}
+
+// process is one more process of the installation.
+func (w *roleWorld) process(c controlplane.Config) *controlplane.ControlPlane {
+	w.t.Helper()
+	return w.ofModel(w.world.process(c))
+}
+
+// here is the database as its owner reaches it to manage its additional roles.
+func (w *roleWorld) here() access.Reached {
+	w.t.Helper()
+	return must(w.Access.Reach(w.ctx, w.caller, w.db, account.See, w.model.Gate))(w.t)
+}
+
+// forRoles is a managed database as its owner reaches it to manage its additional roles.
 func (w *world) forRoles(db id.DatabaseID) access.Reached {
 	w.t.Helper()
 	return must(w.Access.Reach(w.ctx, w.caller, db, account.See, rollout.AdditionalRoles))(w.t)
@@ -52,7 +92,7 @@ func (w *world) forRoles(db id.DatabaseID) access.Reached {
 // asMember is the database as a member with that standing reaches it.
 func (w *roleWorld) asMember(standing account.Standing) access.Reached {
 	w.t.Helper()
-	return must(w.Access.Reach(w.ctx, w.member(standing), w.db, account.See, rollout.AdditionalRoles))(w.t)
+	return must(w.Access.Reach(w.ctx, w.member(standing), w.db, account.See, w.model.Gate))(w.t)
 }
 
 // member is somebody else with that standing on the database.
@@ -81,7 +121,20 @@ func wanted(name string) role.Request {
 
 func (w *roleWorld) role(name string) roles.State {
 	w.t.Helper()
-	return must(w.Roles.Create(w.ctx, w.here(), wanted(name)))(w.t)
+	return must(w.create(w.ControlPlane, name))(w.t)
+}
+
+// create is one request, and where the owner grants CONNECT everything that follows until the role is ready.
+func (w *roleWorld) create(cp *controlplane.ControlPlane, name string) (roles.State, error) {
+	r, err := cp.Roles.Create(w.ctx, w.here(), wanted(name))
+	if err == nil && w.model.OwnerConnects && r.Status == role.Reserved {
+		r, err = cp.Roles.Prepare(w.ctx, w.here(), r.ID)
+	}
+	if err == nil && w.model.OwnerConnects && r.Status == role.SQLReady {
+		w.server.SetConnect(r.Username, true)
+		r, err = cp.Roles.Admit(w.ctx, w.here(), r.ID)
+	}
+	return r, err
 }
 
 // first is the first role of the list.
@@ -94,7 +147,7 @@ func (w *roleWorld) first() roles.State {
 func (w *roleWorld) halfMade(method string) roles.State {
 	w.t.Helper()
 	w.losing(method, 0)
-	refused(w.t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("report"))), fault.AgentError)
+	refused(w.t, errOf(w.create(w.ControlPlane, "report")), fault.AgentError)
 	return w.first()
 }
 
@@ -249,5 +302,5 @@ func (w *roleWorld) withBrokenBox(c controlplane.Config) (*controlplane.ControlP
 	box := &broken{SecretBox: w.ports.Secrets}
 	p := w.ports
 	p.Secrets = box
-	return must(controlplane.New(p, c))(w.t), box
+	return w.ofModel(must(controlplane.New(p, c))(w.t)), box
 }

@@ -79,7 +79,8 @@ func configured(t *testing.T, c controlplane.Config) *world {
 	}
 	w.ControlPlane = w.process(c)
 	w.machine = must(w.Operator.AddServer(w.ctx, operator.NewServer{
-		Name: "one", AgentURL: "https://agent:8090", Secret: "shared", PublicHost: "db.example.org", PublicPort: 6432, Capacity: 1000,
+		Name: "one", AgentURL: "https://agent:8090", Secret: agentSecret, PublicHost: "db.example.org", PublicPort: 6432,
+		Capacity: 1000,
 	}))(t)
 	w.server = w.fleet.Server(w.machine.ID)
 	ok(t, w.Operator.SetFeature(w.ctx, "additional-roles", true))
@@ -217,6 +218,17 @@ func (w *world) activity(db id.DatabaseID) []audit.Action {
 	return actions
 }
 
+// logged counts what the log of a database says of one thing.
+func (w *world) logged(db id.DatabaseID, what audit.Action) (n int) {
+	w.t.Helper()
+	for _, e := range w.log(db) {
+		if e.Action == what {
+			n++
+		}
+	}
+	return n
+}
+
 func (w *world) events() []string {
 	var names []string
 	for _, e := range w.store.Events() {
@@ -322,3 +334,6 @@ func mortal(point string) controlplane.Config {
 	}
 	return c
 }
+
+// agentSecret is what the servers' agents would take.
+const agentSecret = "0f3c5e79a1b2d4e68f7091a3b5c7d9e2"

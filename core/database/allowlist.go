@@ -2,11 +2,11 @@ package database
 
 import (
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/network"
 )
 
 // MaxAllowlistEntries bounds the allowlist of one database.
@@ -21,31 +21,8 @@ type AllowlistEntry struct {
 	CreatedAt   time.Time           `db:"created_at"`
 }
 
-// ParseCIDR accepts an IPv4 or IPv6 network or a bare address, and returns the canonical form. Host bits, zones and
-// IPv4-mapped IPv6 addresses are refused.
-func ParseCIDR(s string) (netip.Prefix, error) {
-	prefix, err := parsePrefix(s)
-	switch {
-	case err != nil:
-		return prefix, fault.Invalid("cidr", "must be an IPv4 or IPv6 network or address")
-	case prefix.Addr().Is4In6():
-		return prefix, fault.Invalid("cidr", "must be written as IPv4")
-	case prefix.Masked() != prefix:
-		return prefix, fault.Invalid("cidr", "has host bits set; the network is %s", prefix.Masked())
-	}
-	return prefix, nil
-}
-
-func parsePrefix(s string) (netip.Prefix, error) {
-	if strings.Contains(s, "/") {
-		return netip.ParsePrefix(s)
-	}
-	addr, err := netip.ParseAddr(s)
-	if err != nil || addr.Zone() != "" {
-		return netip.Prefix{}, fault.Invalid("cidr", "zone")
-	}
-	return netip.PrefixFrom(addr, addr.BitLen()), nil
-}
+// ParseCIDR reads the network of an entry.
+func ParseCIDR(s string) (netip.Prefix, error) { return network.Parse("cidr", s) }
 
 // ValidateDescription trims and checks the note of an entry: at most 200 characters, no control characters.
 func ValidateDescription(s string) (string, error) { return fault.Label("description", s, 0, 200) }

@@ -73,6 +73,8 @@ type Record struct {
 
 	// NextBackupAt is when the next scheduled backup is due; nil without a schedule.
 	NextBackupAt *time.Time `db:"next_backup_at"`
+	// ScheduleSince is since when its schedule holds; nil: since its creation. No backup of the time before is missed.
+	ScheduleSince *time.Time `db:"schedule_since"`
 
 	// AccessGeneration grows with every lifecycle action; AllowlistGeneration with every allowlist change, and
 	// AllowlistApplied is the generation that the server is known to enforce.
@@ -85,6 +87,8 @@ type Record struct {
 	RoleGeneration int64 `db:"role_generation"`
 	RoleOrdinal    int   `db:"role_ordinal"`
 	RolesBarred    bool  `db:"roles_barred"`
+
+	Overlay
 
 	Settings
 
@@ -104,21 +108,6 @@ func (r Record) IsPreview() bool { return r.NamespaceID != "" }
 
 // StorageQuota is how many bytes the database may take.
 func (r Record) StorageQuota() int64 { return account.DatabaseBytes(r.Plan, r.DatabaseBytes) }
-
-// SpareConnections are those of a database, above its cap, that are left to the agent.
-const SpareConnections = 5
-
-// UncappedConnections is what the pooler opens at most for each login of a database that has no cap.
-const UncappedConnections = 60
-
-// ReservedConnections is how many connections of its server a database can take: its cap and the agent's spare ones. One
-// without a cap has a single login, the owner, and counts with what the pooler opens for that.
-func (r Record) ReservedConnections() int {
-	if r.ConnectionCap == 0 {
-		return UncappedConnections + SpareConnections
-	}
-	return r.ConnectionCap + SpareConnections
-}
 
 // SizeMaxAge is how old a size may be before a read of one database refreshes it.
 const SizeMaxAge = time.Minute

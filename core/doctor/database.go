@@ -104,6 +104,9 @@ func ExamineDatabase(want *Database, has *command.InventoryDatabase) []Finding {
 	default:
 		l.database(p)
 		l.roles(p)
+		if want.OverlayStatus == database.OverlayReserved && p.open {
+			l.say(OverlayReserved, want.Name, "", "")
+		}
 	}
 	return l.found
 }
@@ -216,7 +219,7 @@ func storedSettings(t *command.Timeouts, readOnly bool) map[string]string {
 type wantedRole struct {
 	name, part string
 	login      bool
-	// unsettled is of an additional role whose set-up is not over: only that it stays within its bounds can be said.
+	// unsettled is of an additional role, or a group, whose set-up is not over: only that it stays within its bounds can be said.
 	unsettled  bool
 	enabled    bool
 	limit      int    // in the pooler
@@ -233,10 +236,10 @@ func (d *Database) wanted() []wantedRole {
 	n := database.RoleNames(d.ID, d.Name)
 	all := []wantedRole{{name: n.Holder, part: command.PartHolder}}
 	groups := make(map[role.AccessProfile]string)
-	if d.RoleModel == database.Managed {
+	if reserved := d.OverlayStatus == database.OverlayReserved; reserved || d.HasGroups() {
 		groups[role.ReadOnly], groups[role.ReadWrite] = n.ReadGroup, n.WriteGroup
-		all = append(all, wantedRole{name: n.ReadGroup, part: command.PartReadGroup},
-			wantedRole{name: n.WriteGroup, part: command.PartWriteGroup})
+		all = append(all, wantedRole{name: n.ReadGroup, part: command.PartReadGroup, unsettled: reserved},
+			wantedRole{name: n.WriteGroup, part: command.PartWriteGroup, unsettled: reserved})
 	}
 	secrets := make(map[database.Login]Login)
 	for _, l := range d.Logins {

@@ -3,6 +3,7 @@ package doctor
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ var (
 func healthy() (want *Database, has *command.InventoryDatabase) {
 	role := func(ordinal int, s role.Status, p role.AccessProfile, expires *time.Time) role.Role {
 		return role.Role{
-			Ordinal: ordinal, Username: role.Username(patient, ordinal), AccessProfile: p, ConnectionLimit: 4, Status: s,
+			Ordinal: ordinal, Username: role.ManagedRoles.Username(patient, ordinal), AccessProfile: p, ConnectionLimit: 4, Status: s,
 			Verifier: "verifier of a role", CredentialGeneration: 1, CredentialExpiresAt: expires,
 		}
 	}
@@ -82,7 +83,7 @@ func standing() []command.InventoryRole {
 		return command.InventoryRole{Name: name, Part: part, Enabled: true, Gate: command.GateOpen, Standing: s}
 	}
 	additional := func(ordinal int, in string) command.InventoryRole {
-		r := login(role.Username(patient, ordinal), command.PartAdditional, "verifier of a role", in)
+		r := login(role.ManagedRoles.Username(patient, ordinal), command.PartAdditional, "verifier of a role", in)
 		r.Limit, r.Standing.ConnectionLimit = 4, 9
 		return r
 	}
@@ -104,6 +105,27 @@ func standing() []command.InventoryRole {
 	}
 }
 
+// overlaid makes it a database with a single login, whose overlay has a status and, on the server, these groups.
+func overlaid(w *Database, h *command.InventoryDatabase, s database.OverlayStatus, groups ...string) {
+	w.RoleModel, h.RoleModel, w.OverlayStatus = database.SingleLogin, database.SingleLogin, s
+	h.Roles = slices.DeleteFunc(h.Roles, func(r command.InventoryRole) bool {
+		r.Standing.Members = slices.DeleteFunc(r.Standing.Members, func(name string) bool {
+			return name == names.Runtime || name == names.Readonly
+		})
+		return r.Name == names.Runtime || r.Name == names.Readonly ||
+			strings.HasSuffix(r.Part, "_group") && !slices.Contains(groups, r.Name)
+	})
+}
+
+// unused leaves no additional roles.
+func unused(w *Database, h *command.InventoryDatabase) {
+	w.Roles = nil
+	h.Roles = slices.DeleteFunc(h.Roles, func(r command.InventoryRole) bool {
+		r.Standing.Members = nil
+		return r.Part == command.PartAdditional
+	})
+}
+
 // isolate is what a deletion leaves.
 func isolate(w *Database, h *command.InventoryDatabase) {
 	w.Status, h.Open, h.Isolated = database.Deleted, false, "deleted_1"
@@ -119,7 +141,7 @@ func isolate(w *Database, h *command.InventoryDatabase) {
 // change is damage to one side; find is a role of the agent's by its name.
 type change func(want *Database, has *command.InventoryDatabase, find func(name string) *command.InventoryRole)
 
-var ready = role.Username(patient, 1)
+var ready = role.ManagedRoles.Username(patient, 1)
 
 // damages of a database, and what is found of each: exactly that.
 var damages = []struct {
@@ -182,6 +204,43 @@ var damages = []struct {
 	{"another role model", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		h.RoleModel = database.SingleLogin
 	}, []Code{RoleModelDiffers}},
+	{"an overlay", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
+		overlaid(w, h, database.OverlayActive, names.ReadGroup, names.WriteGroup)
+	}, nil},
+	{"an overlay out of service", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
+		overlaid(w, h, database.OverlayActive, names.ReadGroup, names.WriteGroup)
+		isolate(w, h)
+	}, nil},
+	{"an overlay without a group", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
+		overlaid(w, h, database.OverlayActive, names.ReadGroup)
+	}, []Code{RoleMissing}},
+	{"an overlay whose login is in no group", func(
+		w *Database, h *command.InventoryDatabase, find func(string) *command.InventoryRole,
+	) {
+		overlaid(w, h, database.OverlayActive, names.ReadGroup, names.WriteGroup)
+		find(ready).Standing.MemberOf = nil
+	}, []Code{MembershipMissing}},
+	{"an unfinished opt-in", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
+		overlaid(w, h, database.OverlayReserved)
+		unused(w, h)
+	}, []Code{OverlayReserved}},
+	{"an opt-in that nobody knows to be finished", func(
+		w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole,
+	) {
+		overlaid(w, h, database.OverlayReserved, names.ReadGroup, names.WriteGroup)
+		unused(w, h)
+	}, []Code{OverlayReserved}},
+	{"an unfinished opt-in of what is deleted", func(
+		w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole,
+	) {
+		overlaid(w, h, database.OverlayReserved, names.ReadGroup, names.WriteGroup)
+		unused(w, h)
+		isolate(w, h)
+	}, nil},
+	{"groups of no overlay", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
+		overlaid(w, h, database.NoOverlay, names.ReadGroup, names.WriteGroup)
+		unused(w, h)
+	}, []Code{RoleUnknown}},
 	{"a role that is no more", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		h.Roles = slices.DeleteFunc(h.Roles, func(r command.InventoryRole) bool { return r.Name == ready })
 	}, []Code{RoleMissing}},
@@ -192,7 +251,7 @@ var damages = []struct {
 		find(names.Holder).Standing = nil
 	}, []Code{RoleGone}},
 	{"powers", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
-		find(role.Username(patient, 4)).Standing.Powers = []string{"superuser"}
+		find(role.ManagedRoles.Username(patient, 4)).Standing.Powers = []string{"superuser"}
 	}, []Code{RolePowers}},
 	{"a limit in the pooler", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
 		find(ready).Limit = 5
@@ -201,7 +260,7 @@ var damages = []struct {
 		find(names.Owner).Standing.ConnectionLimit = 1
 	}, []Code{LoginLimit}},
 	{"a revoked role that is let in", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
-		r := find(role.Username(patient, 2))
+		r := find(role.ManagedRoles.Username(patient, 2))
 		r.Enabled, r.Gate, r.Standing.MayLogIn = true, command.GateOpen, true
 	}, []Code{LoginEnabled, GateDiffers, LoginDiffers}},
 	{"a holder that may log in", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {

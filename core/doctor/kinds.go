@@ -74,6 +74,7 @@ const (
 	MembershipMissing    Code = "membership_missing"
 	MembershipUnexpected Code = "membership_unexpected"
 	MemberUnexpected     Code = "member_unexpected"
+	OverlayReserved      Code = "overlay_reserved"
 
 	RightsUnread Code = "rights_unread"
 	SchemaOwner  Code = "schema_owner"
@@ -102,7 +103,7 @@ const (
 
 // Notice reports whether customers may do that themselves, as far as is known: it is told, and is no difference.
 func (c Code) Notice() bool {
-	return slices.Contains([]Code{PasswordDiffers, RightsUnread, SchemaGiven, GroupRights}, c)
+	return slices.Contains([]Code{PasswordDiffers, OverlayReserved, RightsUnread, SchemaGiven, GroupRights}, c)
 }
 
 // Kinds lists every kind in the order of the docs. No other finding is made.
@@ -146,11 +147,12 @@ var Kinds = []Kind{
 	{MembershipMissing, "the role is not a member as it should be", Nothing},
 	{MembershipUnexpected, "the role is a member of a role that it should not be in", Nothing},
 	{MemberUnexpected, "the role has a member that it should not have", Nothing},
+	{OverlayReserved, "the opt-in for additional roles is unfinished: the owner is to repeat it", Nothing},
 
 	{RightsUnread, "nobody could look into the database now", Nothing},
 	{SchemaOwner, "the schema belongs to a role that no customer can give it to", Nothing},
 	{SchemaGiven, "the schema is gone, or is another login's", Nothing},
-	{GroupRights, "the group lacks what it was given when the database was made", Nothing},
+	{GroupRights, "the group lacks what it was given when it was made", Nothing},
 
 	{PoolerDown, "PgBouncer does not answer", Nothing},
 	{PoolerFiles, "PgBouncer's files say otherwise", RenderPooler},

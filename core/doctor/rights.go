@@ -8,8 +8,8 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 )
 
-// groupRights are those that the groups of a managed database are given when it is made. No table has a right of ours: the owner
-// login makes it, and PostgreSQL then gives the groups what is said here.
+// groupRights are those that groups are given when they are made. Those of an overlay are given more, on what there is, but
+// nothing on a public that is not the owner's; to what the owner login makes later, PostgreSQL gives what is said here.
 func groupRights(n database.Names) []command.GroupRight {
 	return []command.GroupRight{
 		{Role: n.ReadGroup, On: command.OnPublic, Privileges: []string{"usage"}},
@@ -41,10 +41,13 @@ func ExamineRights(want *Database, has command.Rights) []Finding {
 	default:
 		l.differ(SchemaOwner, "public in "+want.Name, n.Owner, has.PublicOwner)
 	}
-	if want.RoleModel != database.Managed {
+	if !want.HasGroups() {
 		return l.found
 	}
 	for _, right := range groupRights(n) {
+		if right.On == command.OnPublic && want.RoleModel == database.SingleLogin && has.PublicOwner != n.Owner {
+			continue // which is told, and may not have been the owner's to give
+		}
 		missing := slices.DeleteFunc(slices.Clone(right.Privileges), func(p string) bool {
 			return slices.ContainsFunc(has.Groups, func(g command.GroupRight) bool {
 				return g.Role == right.Role && g.On == right.On && slices.Contains(g.Privileges, p)

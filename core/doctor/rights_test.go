@@ -38,6 +38,22 @@ var insides = []struct {
 	{"nothing that is known", func(_ *Database, has *command.Rights) {
 		*has = command.Rights{Unread: "somebody's lock is in the way"}
 	}, []Code{RightsUnread}},
+	{"an overlay's", func(want *Database, has *command.Rights) {
+		want.RoleModel, want.OverlayStatus = database.SingleLogin, database.OverlayActive
+		has.Groups = has.Groups[:7]
+	}, []Code{GroupRights}},
+	{"an overlay's, where public is another's", func(want *Database, has *command.Rights) {
+		want.RoleModel, want.OverlayStatus = database.SingleLogin, database.OverlayActive
+		has.PublicOwner, has.Groups = "other", has.Groups[2:]
+	}, []Code{SchemaGiven}},
+	{"an overlay's, on the owner's public", func(want *Database, has *command.Rights) {
+		want.RoleModel, want.OverlayStatus = database.SingleLogin, database.OverlayActive
+		has.Groups = has.Groups[2:]
+	}, []Code{GroupRights}},
+	{"an overlay's that is unfinished", func(want *Database, has *command.Rights) {
+		want.RoleModel, want.OverlayStatus = database.SingleLogin, database.OverlayReserved
+		has.Groups = has.Groups[:7]
+	}, nil},
 	{"no groups", func(want *Database, has *command.Rights) {
 		want.RoleModel, has.Groups = database.SingleLogin, nil
 	}, nil},

@@ -60,6 +60,17 @@ func Invalid(field, issue string, args ...any) *Error {
 	return &Error{Code: ValidationError, Message: d.Field + ": " + d.Issue, Details: []Detail{d}}
 }
 
+// Recode gives the Error that err carries another code. What caused it is kept.
+func Recode(err error, code Code) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	again := *e
+	again.Code = code
+	return &again
+}
+
 // CodeOf returns the code that err carries, and InternalError for every error that carries none.
 func CodeOf(err error) Code {
 	var e *Error

@@ -15,22 +15,6 @@ const (
 	Degraded Status = "degraded"
 )
 
-// Observed is what a health check found out about a server.
-type Observed struct {
-	PostgresConnected bool
-	PoolerRunning     bool
-	// CapacityKnown is false if any figure about disk, memory, load or data size could not be collected.
-	CapacityKnown bool
-}
-
-// StatusOf returns healthy only if PostgreSQL and the pooler run and every capacity figure is known.
-func StatusOf(o Observed) Status {
-	if o.PostgresConnected && o.PoolerRunning && o.CapacityKnown {
-		return Healthy
-	}
-	return Degraded
-}
-
 var units = []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 
 // Pretty writes a byte count in the largest unit of 1,024 that leaves at least 1, with one decimal above bytes: "512 B", "1.5

@@ -14,10 +14,12 @@ func TestOneThingMissingIsDegraded(t *testing.T) {
 		observed Observed
 		want     Status
 	}{
-		{Observed{true, true, true}, Healthy},
-		{Observed{false, true, true}, Degraded},
-		{Observed{true, false, true}, Degraded},
-		{Observed{true, true, false}, Degraded},
+		{Observed{true, true, true, nil}, Healthy},
+		{Observed{false, true, true, nil}, Degraded},
+		{Observed{true, false, true, nil}, Degraded},
+		{Observed{true, true, false, nil}, Degraded},
+		{Observed{true, true, true, []Reason{{Code: Oversold}, {Code: ClientsWaiting}}}, Healthy},
+		{Observed{true, true, true, []Reason{{Code: Oversold}, {Code: LoginFailing}}}, Degraded},
 		{Observed{}, Degraded},
 	} {
 		if got := StatusOf(c.observed); got != c.want {

@@ -27,6 +27,7 @@ type (
 	CertificateKeyID string
 	UploadID         string
 	TrustID          string
+	RingHostID       string
 )
 
 // KeyID is the visible part of an API key: 8 base62 characters.

@@ -75,6 +75,10 @@ func (p Preview) At(now time.Time) Preview {
 	return p
 }
 
+// LeaseField is the field that a refusal names where a preview is no longer active. Whoever wants one deleted whose lease is
+// expired or deleting has nothing to do.
+const LeaseField = "leaseStatus"
+
 // Replay decides about a request for a ref that a preview has: PREVIEW_CONFLICT where it chooses anything else than the request
 // that made the preview, or where the preview is about to be deleted.
 func (p Preview) Replay(c Choices) error {
@@ -83,8 +87,10 @@ func (p Preview) Replay(c Choices) error {
 			p.TTLHours, p.ScheduledBackup)
 	}
 	if p.Lease != Active {
-		return fault.New(fault.PreviewConflict, "the ref has a preview that is no longer active (%s): repeat the request when "+
+		ended := fault.New(fault.PreviewConflict, "the ref has a preview that is no longer active (%s): repeat the request when "+
 			"that is deleted", p.Lease.Shown())
+		ended.Details = []fault.Detail{{Field: LeaseField, Issue: string(p.Lease.Shown())}}
+		return ended
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package preview
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,20 +63,31 @@ func TestNamesAndLabels(t *testing.T) {
 func TestReplay(t *testing.T) {
 	asked := Choices{24, database.NoSchedule}
 	p := New("d", "n", "main", 1, asked, now)
+	names := func(l Lease) []fault.Detail { return []fault.Detail{{Field: LeaseField, Issue: string(l)}} }
 	for name, c := range map[string]struct {
 		preview Preview
 		choices Choices
 		want    fault.Code
+		details []fault.Detail
 	}{
-		"the same":            {p, asked, ""},
-		"another length":      {p, Choices{25, database.NoSchedule}, fault.PreviewConflict},
-		"another schedule":    {p, Choices{24, database.Daily}, fault.PreviewConflict},
-		"after its time":      {p.At(now.Add(24 * time.Hour)), asked, fault.PreviewConflict},
-		"while it is deleted": {in(p, Deleting), asked, fault.PreviewConflict},
-		"while it comes back": {in(p, Recovering), asked, fault.PreviewConflict},
+		"the same":            {p, asked, "", nil},
+		"another length":      {p, Choices{25, database.NoSchedule}, fault.PreviewConflict, nil},
+		"another schedule":    {p, Choices{24, database.Daily}, fault.PreviewConflict, nil},
+		"after its time":      {p.At(now.Add(24 * time.Hour)), asked, fault.PreviewConflict, names(Expired)},
+		"while it is deleted": {in(p, Deleting), asked, fault.PreviewConflict, names(Deleting)},
+		"while it comes back": {in(p, Recovering), asked, fault.PreviewConflict, names(Deleted)},
 	} {
-		if err := c.preview.Replay(c.choices); fault.Has(err, c.want) != (c.want != "") || (err == nil) != (c.want == "") {
+		err := c.preview.Replay(c.choices)
+		if fault.Has(err, c.want) != (c.want != "") || (err == nil) != (c.want == "") {
 			t.Errorf("%s: %v", name, err)
+		}
+		var refused *fault.Error
+		var named []fault.Detail
+		if errors.As(err, &refused) {
+			named = refused.Details
+		}
+		if !slices.Equal(named, c.details) {
+			t.Errorf("%s: it names %v", name, named)
 		}
 	}
 	extended, err := p.Extend(72, now)

@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/rollout"
 )
 
@@ -55,14 +56,14 @@ func (s Scene) Calm() error {
 	case s.Change != "":
 		return conflictf("a change of the database's logins is unfinished: operation %s", s.Change)
 	case s.Making != "":
-		return conflictf("role %s is still being made: repeat its request, or delete it", s.Making)
+		return conflictf("role %s is still being made: repeat its request or its next step, or delete it", s.Making)
 	}
 	return nil
 }
 
 // AdmitsPlain decides about a restore of a database with a single login. BACKUP_NOT_FOUND: there is no such backup, or it is past
 // its retention. MANAGED_ROLE_CONFLICT: the database has managed SQL roles. BACKUP_NOT_VERIFIED. DATABASE_STATE_CONFLICT: the
-// status or an open operation forbids it.
+// status or an open operation forbids it. LEGACY_ROLE_CONFLICT: additional roles are being changed or made.
 func (s Scene) AdmitsPlain(b *backup.Backup, now time.Time) error {
 	switch {
 	case b == nil || b.Expired(now):
@@ -76,7 +77,7 @@ func (s Scene) AdmitsPlain(b *backup.Backup, now time.Time) error {
 }
 
 // AdmitsUpload decides about a restore from a dump of the customer's own, which is only for a database with a single login: it
-// says nothing about others. MANAGED_ROLE_CONFLICT, DATABASE_STATE_CONFLICT.
+// says nothing about others. MANAGED_ROLE_CONFLICT, DATABASE_STATE_CONFLICT, LEGACY_ROLE_CONFLICT.
 func (s Scene) AdmitsUpload() error {
 	if s.Database.RoleModel == database.Managed {
 		return conflictf("the database has managed SQL roles: a dump of your own cannot be restored")
@@ -88,8 +89,10 @@ func (s Scene) idle() error {
 	if s.Open != "" {
 		return fault.New(fault.DatabaseStateConflict, "another operation of the database is open: %s", s.Open)
 	}
-	_, err := s.Database.Status.Decide(database.Restore)
-	return err
+	if _, err := s.Database.Status.Decide(database.Restore); err != nil {
+		return err
+	}
+	return role.LegacyRoles.Refusal(s.Calm())
 }
 
 func conflictf(format string, args ...any) error {

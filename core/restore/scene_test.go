@@ -27,11 +27,11 @@ func with(change func(*backup.Backup)) *backup.Backup {
 
 func TestWhatCanBeRestored(t *testing.T) {
 	earlier := now
-	const managed, conflict = fault.ManagedRoleConflict, fault.DatabaseStateConflict // of the two routes
+	const managed, conflict, legacy = fault.ManagedRoleConflict, fault.DatabaseStateConflict, fault.LegacyRoleConflict
 	for name, c := range map[string]struct {
 		change         func(*Scene)
 		of             *backup.Backup
-		managed, plain fault.Code // of the refusals; empty: admitted
+		managed, plain fault.Code // of the two routes' refusals; empty: admitted
 	}{
 		"active":         {of: good()},
 		"stopped":        {change: func(s *Scene) { s.Database.Status = database.Stopped }, of: good()},
@@ -39,8 +39,8 @@ func TestWhatCanBeRestored(t *testing.T) {
 		"deleting":       {func(s *Scene) { s.Database.Status = database.Deleting }, good(), managed, conflict},
 		"error":          {func(s *Scene) { s.Database.Status = database.Error }, good(), managed, conflict},
 		"an operation":   {func(s *Scene) { s.Open = "o" }, good(), managed, conflict},
-		"a login change": {func(s *Scene) { s.Change = "c" }, good(), managed, ""},
-		"a new role":     {func(s *Scene) { s.Making = "r" }, good(), managed, ""},
+		"a login change": {func(s *Scene) { s.Change = "c" }, good(), managed, legacy},
+		"a new role":     {func(s *Scene) { s.Making = "r" }, good(), managed, legacy},
 		"no backup":      {nil, nil, managed, fault.BackupNotFound},
 		"not verified":   {nil, with(func(b *backup.Backup) { b.VerifiedAt = nil }), managed, fault.BackupNotVerified},
 		"no manifest":    {nil, with(func(b *backup.Backup) { b.RoleManifest = false }), managed, ""},
@@ -62,7 +62,7 @@ func TestWhatCanBeRestored(t *testing.T) {
 		s.Database.RoleModel = database.SingleLogin
 		want(t, name+", plain", s.AdmitsPlain(c.of, now), c.plain)
 		byUpload := c.plain
-		if byUpload != conflict {
+		if byUpload != conflict && byUpload != legacy {
 			byUpload = "" // the backup says nothing about it
 		}
 		want(t, name+", by an upload", s.AdmitsUpload(), byUpload)

@@ -148,3 +148,9 @@ func (s Stage) Away() time.Duration {
 	}
 	return WorkAway
 }
+
+// Driven reports whether a restore waits for its callers, and ends when none comes.
+func Driven(o operation.Operation) bool {
+	in, err := operation.Decode[Input](o.Input)
+	return err == nil && in.Managed && Of(o).Away() == CallerAway
+}

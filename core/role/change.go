@@ -47,7 +47,7 @@ var ChangeStatuses = []ChangeStatus{Pending, Completed, Refused}
 func (ChangeStatus) Values() []ChangeStatus { return ChangeStatuses }
 
 // Change is one change of one login. At most one of a database is pending. Exactly one of RoleID and Login is set. An ended
-// change is kept as long as its database, so that its key can answer repeated requests at any time.
+// change is kept for long, see package retention, so that its key can answer repeated requests.
 type Change struct {
 	ID         id.OperationID `db:"id"`
 	DatabaseID id.DatabaseID  `db:"database_id"`

@@ -8,16 +8,21 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/machine"
 	"github.com/pgherd/pgherd/core/operation"
 )
 
 // Limits of additional roles (spec, "Limits").
 const (
-	MaxRoles = 10 // of one database, including revoked ones
+	MaxRoles = 10 // of one managed database, including revoked ones
 	// MaxUncapped replaces MaxRoles for a database without a connection cap.
 	MaxUncapped = 3
 	// UncappedBudget is the role budget of a database without a connection cap.
 	UncappedBudget = 20
+	// MaxLegacyRoles bounds the roles of a database with a single login, including revoked ones, and MaxLegacyLimit the connections
+	// of each, which share no budget.
+	MaxLegacyRoles = 3
+	MaxLegacyLimit = 20
 )
 
 // Request is what a user asks for.
@@ -29,7 +34,7 @@ type Request struct {
 }
 
 // Check trims and checks everything that does not depend on the database. VALIDATION_ERROR names the field.
-func (r Request) Check() (Request, error) {
+func (r Request) Check(m Model) (Request, error) {
 	name, err := ValidateDisplayName(r.DisplayName)
 	if err != nil {
 		return r, err
@@ -38,7 +43,10 @@ func (r Request) Check() (Request, error) {
 	if _, err := ParseAccessProfile(string(r.AccessProfile)); err != nil {
 		return r, err
 	}
-	if r.ConnectionLimit < 1 {
+	switch {
+	case m.maxLimit > 0 && (r.ConnectionLimit < 1 || r.ConnectionLimit > m.maxLimit):
+		return r, fault.Invalid("connectionLimit", "must be an integer from 1 to %d", m.maxLimit)
+	case r.ConnectionLimit < 1:
 		return r, fault.Invalid("connectionLimit", "must be an integer of 1 or more")
 	}
 	return r, nil
@@ -66,9 +74,10 @@ type Scene struct {
 }
 
 // Admits decides whether a new role may be created (spec, rules 3 and 7-9 for create). VALIDATION_ERROR: the label or the
-// limit. CUSTOM_ROLE_REQUIRES_V3_CLONE. MANAGED_ROLE_CONFLICT: everything else.
+// limit. CUSTOM_ROLE_REQUIRES_V3_CLONE, but of no overlay, whose opt-in gives the groups their rights. MANAGED_ROLE_CONFLICT:
+// everything else.
 func (s Scene) Admits(r Request) error {
-	if s.Database.RolesBarred {
+	if s.Database.RolesBarred && s.model().Of == database.Managed {
 		return fault.New(fault.CustomRoleRequiresV3Clone,
 			"the database was cloned from a backup that predates additional roles")
 	}
@@ -78,12 +87,12 @@ func (s Scene) Admits(r Request) error {
 	if err := s.nameFree(r.DisplayName, Role{}); err != nil {
 		return err
 	}
-	if len(s.Roles) >= MaxRoles {
-		return conflictf("the database has %d additional roles, revoked ones counted; more are not possible", MaxRoles)
+	if most := s.model().maxRoles; len(s.Roles) >= most {
+		return conflictf("the database has %d additional roles, revoked ones counted; more are not possible", most)
 	}
 	for _, other := range s.Roles {
 		if other.Status == Reserved || other.Status == SQLReady {
-			return conflictf("role %s is still being made: repeat its request, or delete it", other.ID)
+			return conflictf("role %s is still being made: repeat its request or its next step, or delete it", other.ID)
 		}
 	}
 	return s.affords(r.ConnectionLimit)
@@ -96,9 +105,13 @@ func (s Scene) AdmitsReplay(known Role, r Request, now time.Time) error {
 	if known.Fingerprint != r.Fingerprint() {
 		return conflictf("this %s was used with a different request", idempotency.Header)
 	}
-	switch known.Status { //nolint:exhaustive // in every other status the role is made
-	case Removed:
+	if known.Status == Removed {
 		return conflictf("the role that this %s made has been removed", idempotency.Header)
+	}
+	if s.model().OwnerConnects { // each further step is a request of its own
+		return nil
+	}
+	switch known.Status { //nolint:exhaustive // in every other status the role is made
 	case Reserved:
 		_, err := s.AdmitsSetup(known, Prepare, now)
 		return err
@@ -109,8 +122,11 @@ func (s Scene) AdmitsReplay(known Role, r Request, now time.Time) error {
 	return nil
 }
 
-// affords checks a connection limit against the budget.
+// affords checks a connection limit against the budget, if the model has one.
 func (s Scene) affords(limit int) error {
+	if s.model().maxLimit > 0 {
+		return nil
+	}
 	left := Budget(s.Database.ConnectionCap)
 	for _, r := range s.Roles {
 		left -= r.ConnectionLimit
@@ -139,7 +155,34 @@ func (s Scene) nameFree(name string, own Role) error {
 	return nil
 }
 
-// calm refuses unless the database is active, has managed roles, and has no disturbing operation and no unfinished change.
+// model is that of the database.
+func (s Scene) model() Model { return ModelOf(s.Database.RoleModel) }
+
+// Serves refuses a database whose additional roles are of another model.
+func (s Scene) Serves(m Model) error {
+	switch {
+	case s.Database.RoleModel == m.Of:
+		return nil
+	case m.Of == database.Managed:
+		return conflictf("the database has no managed SQL roles")
+	}
+	return conflictf("the database has managed SQL roles, and no others")
+}
+
+// AdmitsOptIn decides about the opt-in of a database with a single login. A cell without effects means that its overlay stands.
+// LEGACY_ROLE_CONFLICT.
+func (s Scene) AdmitsOptIn() (cell machine.Cell[database.OverlayStatus], err error) {
+	if err := s.Serves(LegacyRoles); err != nil {
+		return cell, LegacyRoles.Refusal(err)
+	}
+	cell, err = s.Database.OverlayStatus.Decide(database.OptIn)
+	if err == nil && len(cell.Effects) > 0 {
+		err = LegacyRoles.Refusal(s.undisturbed(database.Active))
+	}
+	return cell, err
+}
+
+// calm refuses unless the database is active, has group roles, and has no disturbing operation and no unfinished change.
 func (s Scene) calm() error { return s.free(database.Active) }
 
 // closable is calm for what only shuts roles out. No log-in has to work for that, so the database may be stopped: whoever stopped
@@ -147,9 +190,14 @@ func (s Scene) calm() error { return s.free(database.Active) }
 func (s Scene) closable() error { return s.free(database.Active, database.Stopped) }
 
 func (s Scene) free(statuses ...database.Status) error {
+	if !s.Database.HasGroups() {
+		return conflictf("the database has not opted in for additional roles, or its opt-in is unfinished: repeat it")
+	}
+	return s.undisturbed(statuses...)
+}
+
+func (s Scene) undisturbed(statuses ...database.Status) error {
 	switch {
-	case s.Database.RoleModel != database.Managed:
-		return conflictf("the database has no managed SQL roles")
 	case !slices.Contains(statuses, s.Database.Status):
 		return conflictf("the database is not active: its status is %s", s.Database.Status)
 	case s.Blocking != "":

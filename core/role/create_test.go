@@ -17,7 +17,7 @@ var someRequest = Request{DisplayName: "Reports", AccessProfile: ReadOnly, Conne
 func TestRequests(t *testing.T) {
 	wide := someRequest
 	wide.DisplayName = "\u3000Reports\n"
-	if got, err := wide.Check(); err != nil || got != someRequest {
+	if got, err := wide.Check(ManagedRoles); err != nil || got != someRequest {
 		t.Errorf("%+v, %v", got, err)
 	}
 	bad := map[string]func(*Request){
@@ -28,13 +28,13 @@ func TestRequests(t *testing.T) {
 	for field, change := range bad {
 		r := someRequest
 		change(&r)
-		if _, err := r.Check(); !invalidField(err, field) {
+		if _, err := r.Check(ManagedRoles); !invalidField(err, field) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
 	negative := someRequest
 	negative.ConnectionLimit = -1
-	if _, err := negative.Check(); !invalidField(err, "connectionLimit") {
+	if _, err := negative.Check(ManagedRoles); !invalidField(err, "connectionLimit") {
 		t.Error(err)
 	}
 }
@@ -53,7 +53,7 @@ func TestFingerprints(t *testing.T) {
 			}
 		}
 	}
-	trimmed, err := Request{DisplayName: " Reports ", AccessProfile: ReadOnly, ConnectionLimit: 2, Key: "other"}.Check()
+	trimmed, err := Request{DisplayName: " Reports ", AccessProfile: ReadOnly, ConnectionLimit: 2, Key: "other"}.Check(ManagedRoles)
 	if err != nil || trimmed.Fingerprint() != someRequest.Fingerprint() {
 		t.Error("white space around the label, or the key, makes another request")
 	}
@@ -140,12 +140,17 @@ func TestWhatBlocksACreate(t *testing.T) {
 		}
 	}
 	barred := func(s *Scene) { s.Database.RolesBarred = true }
+	overlaid := func(s *Scene) { // the opt-in grants on what there is
+		s.Database.RolesBarred, s.Database.RoleModel = true, database.SingleLogin
+		s.Database.OverlayStatus = database.OverlayActive
+	}
 	cases := map[string]struct {
 		change func(*Scene)
 		code   fault.Code
 		says   string
 	}{
 		"barred clone":            {barred, fault.CustomRoleRequiresV3Clone, "backup"},
+		"barred, with an overlay": {overlaid, "", ""},
 		"reserved role":           {with("Exports", Reserved), fault.ManagedRoleConflict, string(otherRole)},
 		"prepared role":           {with("Exports", SQLReady), fault.ManagedRoleConflict, string(otherRole)},
 		"label of a ready role":   {with("Reports", Ready), fault.ManagedRoleConflict, "displayName"},
@@ -166,11 +171,13 @@ func TestWhatBlocksACreate(t *testing.T) {
 	}
 }
 
-// unrest is everything on a database that roles wait for.
-func unrest() map[string]func(*Scene) {
+// unrest is everything on a database of the model that roles wait for.
+func unrest(m Model) map[string]func(*Scene) {
 	list := map[string]func(*Scene){
-		"single_login":   func(s *Scene) { s.Database.RoleModel = database.SingleLogin },
 		"pending change": func(s *Scene) { s.Change = &Change{ID: someChange, Login: database.OwnerLogin, Status: Pending} },
+	}
+	if m.Of == database.Managed {
+		list["single_login"] = func(s *Scene) { s.Database.RoleModel = database.SingleLogin }
 	}
 	for _, status := range database.Statuses {
 		if status != database.Active {
@@ -194,16 +201,21 @@ var rules = map[string]func(s Scene) error{
 }
 
 func TestRolesWaitForTheDatabase(t *testing.T) {
-	for rule, decide := range rules {
-		if err := decide(calmScene()); err != nil {
-			t.Errorf("%s on a calm database: %v", rule, err)
-		}
-		for name, change := range unrest() {
-			s := calmScene()
-			change(&s)
-			closes := rule == "revoke" || rule == "delete" || rule == "remove"
-			if err := decide(s); fault.Has(err, fault.ManagedRoleConflict) == (closes && name == "stopped") {
-				t.Errorf("%s, %s: %v", rule, name, err)
+	for _, m := range models {
+		for rule, decide := range rules {
+			if m.OwnerConnects && rule == "login" {
+				continue // its single login is not changed
+			}
+			if err := decide(sceneOf(m)); err != nil {
+				t.Errorf("%s on a calm database of %s: %v", rule, m.Of, err)
+			}
+			for name, change := range unrest(m) {
+				s := sceneOf(m)
+				change(&s)
+				closes := rule == "revoke" || rule == "delete" || rule == "remove"
+				if err := decide(s); fault.Has(err, fault.ManagedRoleConflict) == (closes && name == "stopped") {
+					t.Errorf("%s, %s, %s: %v", m.Of, rule, name, err)
+				}
 			}
 		}
 	}

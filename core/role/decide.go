@@ -62,7 +62,12 @@ func (s Scene) AdmitsChange(r Role, k Kind, now time.Time) (machine.Cell[Status]
 }
 
 // AdmitsLoginChange decides about rotating the password of a login that was created with the database.
-func (s Scene) AdmitsLoginChange() error { return s.calm() }
+func (s Scene) AdmitsLoginChange() error {
+	if err := s.Serves(ManagedRoles); err != nil {
+		return err
+	}
+	return s.calm()
+}
 
 // AdmitsRemoval decides about the removal of a role: event is Delete or Remove. A cell without effects means that the role is
 // already removed.

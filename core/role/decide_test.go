@@ -176,7 +176,7 @@ func TestRemovals(t *testing.T) {
 			}
 		}
 	}
-	for name, change := range unrest() {
+	for name, change := range unrest(ManagedRoles) {
 		s := calmScene()
 		change(&s)
 		if _, err := s.AdmitsRemoval(Role{Status: Removed}, Remove); err != nil {
@@ -196,7 +196,7 @@ func TestExpiry(t *testing.T) {
 	if _, ok := calmScene(r).AdmitsExpiry(Role{Status: Ready}, noon); ok {
 		t.Error("a credential without an end has expired")
 	}
-	for name, change := range unrest() {
+	for name, change := range unrest(ManagedRoles) {
 		s := calmScene(r)
 		change(&s)
 		if _, ok := s.AdmitsExpiry(r, noon); ok && name != "single_login" { // which has no such roles

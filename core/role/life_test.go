@@ -15,6 +15,7 @@ import (
 // life is one role from its creation on, as the use cases drive it: users ask, the agent answers what is pending, time passes.
 // Beside it stands what must be true of it, kept by hand.
 type life struct {
+	model    Model
 	now      time.Time
 	blocking operation.Kind
 	role     Role
@@ -28,16 +29,16 @@ type life struct {
 	rotating bool
 }
 
-func newLife() *life {
+func newLife(m Model) *life {
 	end := noon.Add(30 * time.Minute)
-	return &life{now: noon, role: Role{
+	return &life{model: m, now: noon, role: Role{
 		ID: someRole, DatabaseID: someDatabase, Ordinal: 1, DisplayName: "Reports", ConnectionLimit: 1, Status: Reserved,
 		CredentialGeneration: 1, CredentialExpiresAt: &end, Verifier: "v1", Sealed: []byte("p1"),
 	}}
 }
 
 func (l *life) scene() Scene {
-	s := calmScene(l.role)
+	s := sceneOf(l.model, l.role)
 	s.Change, s.Blocking = l.pending, l.blocking
 	return s
 }
@@ -173,7 +174,7 @@ func TestLifeOfARole(t *testing.T) {
 	const rounds = 50 // one round of lives misses a status now and then, mostly the expired one
 	for round := 0; round < rounds && len(passed) < len(Statuses); round++ {
 		rapid.Check(t, func(t *rapid.T) {
-			l := newLife()
+			l := newLife(rapid.SampledFrom(models).Draw(t, "model"))
 			for range rapid.IntRange(20, 120).Draw(t, "steps") {
 				l.step(t)
 				l.check(t)

@@ -1,10 +1,12 @@
-// Package role holds the additional logins of a managed database: their machine, the rules of their creation, the changes of
-// their passwords, and what keeps one from being removed (spec, sections "Additional role (managed roles)", "Role change",
-// "Role dependency", "Managed additional roles").
+// Package role holds the additional logins of databases: their machine, the rules of their creation, the changes of their
+// passwords, and what keeps one from being removed (spec, sections "Additional role (managed roles)", "Role change", "Role
+// dependency", "Managed additional roles", "Additional roles for existing databases"). Managed databases and those with a single
+// login differ in a Model. A refusal here is MANAGED_ROLE_CONFLICT; Model.Refusal makes it that of the model.
 package role
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
@@ -69,11 +71,6 @@ type Role struct {
 	Sealed   []byte `db:"sealed"`
 }
 
-// Username returns the PostgreSQL name of a role. It never changes.
-func Username(db id.DatabaseID, ordinal int) string {
-	return "pgh_" + id.Compact(db) + "_c" + strconv.Itoa(ordinal)
-}
-
 // SecretContext binds an encrypted password to database, role and credential generation.
 func SecretContext(db id.DatabaseID, role id.RoleID, credentialGeneration int64) string {
 	return "database/" + string(db) + "/role/" + string(role) + "/" + strconv.FormatInt(credentialGeneration, 10)
@@ -88,6 +85,12 @@ func (r Role) SecretContext() string {
 // the role's status does not show that yet.
 func (r Role) CredentialExpired(now time.Time) bool {
 	return r.CredentialExpiresAt != nil && !now.Before(*r.CredentialExpiresAt)
+}
+
+// GrantConnect is the SQL by which the owner of its database lets the role connect.
+func (r Role) GrantConnect(databaseName string) string {
+	quoted := func(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+	return "GRANT CONNECT ON DATABASE " + quoted(databaseName) + " TO " + quoted(r.Username) + ";"
 }
 
 // Forgotten returns the role without its password.

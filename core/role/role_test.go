@@ -1,14 +1,9 @@
 package role
 
 import (
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -42,29 +37,6 @@ func TestAccessProfiles(t *testing.T) {
 func invalidField(err error, field string) bool {
 	f, ok := err.(*fault.Error)
 	return ok && f.Code == fault.ValidationError && len(f.Details) == 1 && f.Details[0].Field == field
-}
-
-var usernames = regexp.MustCompile(`^pgh_[0-9a-f]{32}_c[1-9][0-9]*$`)
-
-func TestUsernames(t *testing.T) {
-	if got := Username(someDatabase, 7); got != "pgh_0189abcdef01423485"+"6789abcdef0123_c7" {
-		t.Error(got)
-	}
-	taken := database.RoleNames(someDatabase, "shop")
-	platforms := []string{taken.Owner, taken.Runtime, taken.Readonly, taken.Holder, taken.ReadGroup, taken.WriteGroup}
-	rapid.Check(t, func(t *rapid.T) {
-		ordinal := rapid.IntRange(1, 1<<31-1).Draw(t, "ordinal")
-		name := Username(someDatabase, ordinal)
-		if !usernames.MatchString(name) || len(name) > 63 || !strings.HasSuffix(name, "_c"+strconv.Itoa(ordinal)) {
-			t.Fatalf("%s has %d bytes", name, len(name))
-		}
-		if slices.Contains(platforms, name) || database.ValidateName(name) == nil {
-			t.Fatalf("something else can be called %s", name)
-		}
-		if other := rapid.IntRange(1, 1<<31-1).Draw(t, "other"); other != ordinal && Username(someDatabase, other) == name {
-			t.Fatalf("two ordinals have the name %s", name)
-		}
-	})
 }
 
 func TestSecretContexts(t *testing.T) {

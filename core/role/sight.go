@@ -11,6 +11,8 @@ const (
 	OldShut         Sight = "old_shut"
 	NeitherPassword Sight = "neither_password" // neither of the two, or none
 	NoLogin         Sight = "no_login"
+	// Unseen is where nothing is looked at, because the server is gone.
+	Unseen Sight = "unseen"
 )
 
 // Settled tells what has become of a change that its server refuses for good. Where the sight leaves that open the change is

@@ -35,21 +35,25 @@ func TestSights(t *testing.T) {
 		{Rotation, OldShut, open, undone},
 		{Rotation, NeitherPassword, open, undone},
 		{Rotation, NoLogin, undone, undone},
+		{Rotation, Unseen, open, undone},
 
 		{Revocation, OldInForce, undone, undone},
 		{Revocation, OldShut, open, undone},
 		{Revocation, NeitherPassword, open, undone},
+		{Revocation, Unseen, open, undone},
 		{Revocation, NoLogin, ending{Confirmed, Shut}, ending{Confirmed, Shut}},
 
 		// An expiry that is declined would begin again at once: that is left to an operator.
 		{Expiry, OldInForce, open, undone},
 		{Expiry, OldShut, open, undone},
 		{Expiry, NeitherPassword, open, undone},
+		{Expiry, Unseen, open, undone},
 		{Expiry, NoLogin, ending{Confirmed, Shut}, ending{Confirmed, Shut}},
 
 		{Removal, OldInForce, undone, undone},
 		{Removal, OldShut, undone, undone},
 		{Removal, NeitherPassword, undone, undone},
+		{Removal, Unseen, undone, undone},
 		{Removal, NoLogin, ending{Confirmed, Dropped}, ending{Confirmed, Dropped}},
 	}
 	for _, c := range cases {

@@ -50,8 +50,11 @@ var Rules = []Rule{
 	{Gate: DeletedDatabases, Feature: "deleted-recovery", Previews: true},
 	{Gate: Recover, Feature: "deleted-recovery", Enrolment: "recover"},
 	{Gate: RecoverPreview, Feature: "preview-recovery", Enrolment: "recover", Previews: true},
-	{Gate: LegacyRoles, Feature: "legacy-roles", Enrolment: "legacy-roles", Activated: true, Previews: true},
+	{Gate: LegacyRoles, Feature: "legacy-roles", Enrolment: LegacyEnrolment, Activated: true, Previews: true},
 }
+
+// LegacyEnrolment is the activation of a database for additional roles.
+const LegacyEnrolment = "legacy-roles"
 
 // Grants are what an operator has opened.
 type Grants struct {

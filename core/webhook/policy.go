@@ -1,17 +1,34 @@
 package webhook
 
 import (
+	"errors"
 	"net/netip"
 
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// Policy determines where deliveries may go. All hosts but the development host use the zero value.
+// Policy determines where deliveries may go, and where issuers of CI tokens are asked. The zero value allows public addresses.
 type Policy struct {
-	// AllowPrivate allows private addresses and local host names. Development only.
+	// AllowPrivate allows private addresses, local host names and the installation's own hosts, all of which are one machine
+	// then. Development only.
 	AllowPrivate bool
 	// Refused are further networks of the operator: public addresses at which the service itself listens.
 	Refused []netip.Prefix
+	// Own reports whether an address is one of the installation's own hosts, which may change; nil: none is.
+	Own func(netip.Addr) bool
+	// OwnKnown reports whether Own knows all of them; nothing may be asked before. Nil: it does.
+	OwnKnown func() bool
+}
+
+// ErrOwnUnknown means that nothing may be asked yet: it could be one of the installation's own hosts.
+var ErrOwnUnknown = errors.New("the installation's own hosts are not known yet")
+
+// Ready returns ErrOwnUnknown while no address can be decided.
+func (p Policy) Ready() error {
+	if !p.AllowPrivate && p.OwnKnown != nil && !p.OwnKnown() {
+		return ErrOwnUnknown
+	}
+	return nil
 }
 
 // Allows reports whether a connection to the address may be opened.
@@ -31,6 +48,9 @@ func (p Policy) refusal(a netip.Addr) string {
 		if contains(network, a) || contains(network, a.Unmap()) {
 			return "refused by the operator"
 		}
+	}
+	if !p.AllowPrivate && p.Own != nil && p.Own(a) {
+		return "a host of the installation"
 	}
 	return ""
 }

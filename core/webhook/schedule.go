@@ -13,9 +13,6 @@ const (
 	maxJitter    = 0.2              // of a delay
 )
 
-// Retention is how long a delivery is kept after it became final, with its attempts, and its event.
-const Retention = 30 * 24 * time.Hour
-
 var delays = [MaxAttempts - 1]time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute}
 
 // Delay is how long to wait after the given number of failed attempts, 1 or more; ok is false when none is left. jitter, from

@@ -143,6 +143,8 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.Configured, error) { return d.configure(c), nil })
 	case command.PrepareRole:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.None, error) { return s.prepareRole(f, d, c) })
+	case command.EnsureOverlay:
+		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.None, error) { return s.ensureOverlay(d) })
 	case command.AdmitRole:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.None, error) { return s.admitRole(d, c) })
 	case command.ChangeLogin:
@@ -177,7 +179,10 @@ const manyConnections = 200_000
 func (s *Server) asked(q command.Question) (any, error) {
 	switch q := q.(type) {
 	case command.AskCapabilities:
-		return command.Capabilities{Connections: manyConnections}, nil
+		return command.Capabilities{
+			Connections: manyConnections, Installation: s.installation,
+			Standing: &command.Standing{InCharge: true, Postgres: true, PgBouncer: true},
+		}, nil
 	case command.DatabaseSize:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.Size, error) {
 			return command.Size{Bytes: d.bytes()}, nil
@@ -200,6 +205,8 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.LoginState, error) {
 			return command.LoginState{Condition: d.condition(q.Username, q.Verifier)}, nil
 		})
+	case command.ReadOutcome:
+		return s.ledger.outcome(q), nil
 	case command.SetAccounts:
 		for _, one := range q.Databases {
 			if d, found := s.databases[one.DatabaseID]; found {

@@ -55,7 +55,7 @@ func (d *databaseState) inventory() command.InventoryDatabase {
 		})
 	}
 	plain(names.Holder, command.PartHolder)
-	if d.model == database.Managed {
+	if d.hasGroups() {
 		plain(names.ReadGroup, command.PartReadGroup)
 		plain(names.WriteGroup, command.PartWriteGroup)
 	}
@@ -66,6 +66,8 @@ func (d *databaseState) inventory() command.InventoryDatabase {
 	return found
 }
 
+func (d *databaseState) hasGroups() bool { return d.model == database.Managed || d.overlay }
+
 // rightsInside are those that a database is made with: the fake has no owner who could change them.
 func (d *databaseState) rightsInside() command.Rights {
 	if d.inside != nil {
@@ -73,7 +75,7 @@ func (d *databaseState) rightsInside() command.Rights {
 	}
 	names := database.RoleNames(d.id, d.name)
 	has := command.Rights{PublicOwner: names.Owner, PublicOwnerLogin: true}
-	if d.model == database.SingleLogin {
+	if !d.hasGroups() {
 		return has
 	}
 	give := func(group string, on command.RightsOn, privileges ...string) {

@@ -115,6 +115,16 @@ func (l *ledger) conclude(c command.Command, entry *commandState, result any) {
 	g.Applied = max(g.Applied, c.About().Generation)
 }
 
+// outcome finds a step about a login, of whatever generation.
+func (l *ledger) outcome(q command.ReadOutcome) (found command.Outcome) {
+	for key, c := range l.commands {
+		if key.operation == q.OperationID && key.step == q.Step && key.resource == q.Resource() {
+			found.Done = found.Done || c.done
+		}
+	}
+	return found
+}
+
 // withGenerations adds to a refusal that is about generations what they are.
 func (s *Server) withGenerations(err error, c command.Command) error {
 	var no *command.Refusal

@@ -14,16 +14,29 @@ import (
 
 func (s *Server) prepareRole(f ports.Fence, d *databaseState, c command.PrepareRole) (none command.None, err error) {
 	l, found := d.logins[c.Username]
+	model := role.ModelOf(d.model)
 	switch {
-	case d.model != database.Managed:
-		return none, command.Refuse(command.ReasonInvalid, "the database has no managed roles")
+	case !model.Names(d.id, c.Username), !d.hasGroups():
+		return none, command.Refuse(command.ReasonInvalid, "the database has no such roles")
 	case found && (!l.additional || l.madeBy != f.OperationID), !found && s.taken(c.Username):
 		return none, command.Refuse(command.ReasonNameTaken, "the server has a role %s", c.Username)
 	case !found:
-		l = &login{additional: true, connect: true, madeBy: f.OperationID}
+		l = &login{additional: true, connect: !model.OwnerConnects, madeBy: f.OperationID}
 		d.logins[c.Username] = l
 	}
 	l.profile, l.limit = c.AccessProfile, c.ConnectionLimit
+	return none, nil
+}
+
+func (s *Server) ensureOverlay(d *databaseState) (none command.None, err error) {
+	names := database.RoleNames(d.id, d.name)
+	switch {
+	case d.model != database.SingleLogin:
+		return none, command.Refuse(command.ReasonInvalid, "the database has managed roles")
+	case !d.overlay && (s.taken(names.ReadGroup) || s.taken(names.WriteGroup)):
+		return none, command.Refuse(command.ReasonNameTaken, "the server has a role of that name that is not ours")
+	}
+	d.overlay = true
 	return none, nil
 }
 

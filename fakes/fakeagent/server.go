@@ -11,12 +11,14 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
 
 // Server is one PostgreSQL, PgBouncer and agent in memory. It is safe for concurrent use.
 type Server struct {
-	clock ports.Clock
+	clock        ports.Clock
+	installation string
 
 	mu        sync.Mutex
 	ledger    ledger
@@ -26,6 +28,7 @@ type Server struct {
 	jobs      map[id.OperationID]*job
 	faults    faults
 	lastOID   int64
+	sight     *server.Sight // as set
 	sizes     sizes
 
 	offers        map[extension.Name]Offer
@@ -41,6 +44,7 @@ type databaseState struct {
 	oid       int64
 	name      string
 	model     database.RoleModel
+	overlay   bool // its group roles stand
 	cap       int
 	madeBy    id.OperationID
 	logins    map[string]*login

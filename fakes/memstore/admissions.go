@@ -28,7 +28,7 @@ func (s *Store) Find(ctx context.Context, key id.KeyID) (ports.Admission, error)
 // Lease implements ports.Admissions.
 func (s *Store) Lease(ctx context.Context, r ports.LeaseRequest) (ports.Admission, ratelimit.Grant, error) {
 	a, err := s.Find(ctx, r.Credential.ID)
-	if err != nil || !a.Key.Accepts(r.Credential.Hash, r.Now) {
+	if err != nil || !a.Key.Admits(r.Credential.Hash, r.Client, r.Now) {
 		return a, ratelimit.Grant{}, err
 	}
 	s.mu.Lock()
@@ -39,7 +39,7 @@ func (s *Store) Lease(ctx context.Context, r ports.LeaseRequest) (ports.Admissio
 // Reserve implements ports.Admissions.
 func (s *Store) Reserve(ctx context.Context, r ports.Reservation) (ports.Admission, ratelimit.Decision, error) {
 	a, err := s.Find(ctx, r.Credential.ID)
-	if err != nil || !a.Key.Accepts(r.Credential.Hash, r.Now) {
+	if err != nil || !a.Key.Admits(r.Credential.Hash, r.Client, r.Now) {
 		return a, ratelimit.Decision{}, err
 	}
 	s.mu.Lock()

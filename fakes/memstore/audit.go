@@ -32,7 +32,7 @@ func (a auditEntries) OfInstallation(ctx context.Context, p ports.Page) ([]audit
 }
 
 func (a auditEntries) OfAccount(ctx context.Context, of id.AccountID, p ports.Page) ([]audit.Entry, error) {
-	return a.having(ctx, p, func(e audit.Entry) bool { return e.DatabaseID == "" && e.AccountID == of })
+	return a.having(ctx, p, func(e audit.Entry) bool { return e.AccountID == of })
 }
 
 func (a auditEntries) having(ctx context.Context, p ports.Page, match func(audit.Entry) bool) ([]audit.Entry, error) {

@@ -52,6 +52,9 @@ func (k keys) Get(ctx context.Context, key id.KeyID) (account.Key, error) {
 	})
 }
 
+// Lock locks nothing more: updates exclude each other.
+func (k keys) Lock(ctx context.Context, key id.KeyID) (account.Key, error) { return k.Get(ctx, key) }
+
 func (k keys) List(ctx context.Context, of id.AccountID) ([]account.Key, error) {
 	return read(ctx, k.session, func(s *state) ([]account.Key, error) {
 		list := s.keys.having(func(key account.Key) bool { return key.AccountID == of }, newestKey)
@@ -90,14 +93,22 @@ func (k keys) Replace(ctx context.Context, old id.KeyID, key account.Key) error 
 
 func byDatabase(a, b binding) int { return bytes.Compare([]byte(a.database), []byte(b.database)) }
 
+func (k keys) Bind(ctx context.Context, key account.Key) error {
+	return k.change(ctx, key.ID, func(stored *account.Key) { stored.ExpiresAt, stored.Networks = key.ExpiresAt, key.Networks })
+}
+
 func (k keys) Revoke(ctx context.Context, key account.Key) error {
+	return k.change(ctx, key.ID, func(stored *account.Key) { stored.RevokedAt = key.RevokedAt })
+}
+
+func (k keys) change(ctx context.Context, key id.KeyID, change func(*account.Key)) error {
 	return k.write(ctx, func(s *state) error {
-		stored, ok := s.keys.get(key.ID)
+		stored, ok := s.keys.get(key)
 		if !ok {
 			return ports.ErrNoRow
 		}
-		stored.RevokedAt = key.RevokedAt
-		s.keys.put(s.txid, key.ID, stored)
+		change(&stored)
+		s.keys.put(s.txid, key, stored)
 		return nil
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -92,6 +93,40 @@ func (o operations) List(
 			return ports.Position{At: op.CreatedAt, ID: string(op.ID)}
 		}
 		return pagedByID(s.operations.having(shown, nil), p, position, -1)
+	})
+}
+
+func (o operations) Find(ctx context.Context, f ports.OperationFilter, p ports.Page) ([]ports.FoundOperation, error) {
+	return read(ctx, o.session, func(s *state) ([]ports.FoundOperation, error) {
+		shown := func(op operation.Operation) bool {
+			return (f.DatabaseID == "" || op.DatabaseID == f.DatabaseID) && (f.ServerID == "" || op.ServerID == f.ServerID) &&
+				(f.Kind == "" || op.Kind == f.Kind) && (len(f.Statuses) == 0 || slices.Contains(f.Statuses, op.Status))
+		}
+		position := func(op operation.Operation) ports.Position {
+			return ports.Position{At: op.CreatedAt, ID: string(op.ID)}
+		}
+		page, err := pagedByID(s.operations.having(shown, nil), p, position, -1)
+		var list []ports.FoundOperation
+		for _, op := range page {
+			db, _ := s.databases.get(op.DatabaseID)
+			on, _ := s.servers.get(op.ServerID)
+			list = append(list, ports.FoundOperation{Operation: op, DatabaseName: db.Name, ServerName: on.Name})
+		}
+		return list, err
+	})
+}
+
+func (o operations) Hasten(ctx context.Context, op id.OperationID, now time.Time) error {
+	return o.write(ctx, func(s *state) error {
+		stored, ok := s.operations.get(op)
+		if !ok || stored.Status.Final() {
+			return ports.ErrNoRow
+		}
+		if now.Before(stored.NotBefore) {
+			stored.NotBefore = now
+		}
+		s.operations.put(s.txid, op, stored)
+		return nil
 	})
 }
 

@@ -6,9 +6,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -23,6 +27,11 @@ func (v servers) Add(ctx context.Context, row server.Server) error {
 func (v servers) put(s *state, row server.Server) error {
 	if s.servers.any(func(other server.Server) bool { return other.Name == row.Name && other.ID != row.ID }) {
 		return v.refuse(fault.Invalid("name", "is in use"))
+	}
+	if s.servers.any(func(other server.Server) bool {
+		return row.Installation != "" && other.Installation == row.Installation && other.ID != row.ID
+	}) {
+		return v.refuse(server.ErrRegistered())
 	}
 	row.SealedSecret = bytes.Clone(row.SealedSecret)
 	s.servers.put(s.txid, row.ID, row)
@@ -118,15 +127,32 @@ func (v servers) Move(ctx context.Context, db id.DatabaseID, to id.ServerID) err
 	})
 }
 
-func (v servers) Avoid(ctx context.Context, of id.ServerID, until *time.Time) error {
+// change changes the row of a server.
+func (v servers) change(ctx context.Context, of id.ServerID, change func(*server.Server)) error {
 	return v.write(ctx, func(s *state) error {
 		row, ok := s.servers.get(of)
 		if !ok {
 			return ports.ErrNoRow
 		}
-		row.AvoidedUntil = until
+		change(&row)
 		s.servers.put(s.txid, of, row)
 		return nil
+	})
+}
+
+func (v servers) Avoid(ctx context.Context, of id.ServerID, until *time.Time) error {
+	return v.change(ctx, of, func(row *server.Server) { row.AvoidedUntil = until })
+}
+
+func (v servers) Answered(ctx context.Context, of id.ServerID, at time.Time) error {
+	return v.change(ctx, of, func(row *server.Server) { row.AnsweredAt, row.AwaySince = &at, nil })
+}
+
+func (v servers) Away(ctx context.Context, of id.ServerID, since time.Time) error {
+	return v.change(ctx, of, func(row *server.Server) {
+		if row.AwaySince == nil || since.Before(*row.AwaySince) {
+			row.AwaySince = &since
+		}
 	})
 }
 
@@ -137,7 +163,44 @@ func (v servers) Save(ctx context.Context, row server.Server) error {
 			return ports.ErrNoRow
 		}
 		row.CreatedAt, row.AvoidedUntil = stored.CreatedAt, stored.AvoidedUntil
+		row.AnsweredAt, row.AwaySince = stored.AnsweredAt, stored.AwaySince
 		return v.put(s, row)
+	})
+}
+
+func (v servers) Standing(ctx context.Context, of id.ServerID) (server.Standing, error) {
+	return read(ctx, v.session, func(s *state) (n server.Standing, err error) {
+		for _, r := range s.databases.byKey {
+			switch {
+			case r.ServerID != of:
+				continue
+			case r.Status.Gone():
+				n.Deleted++
+			default:
+				n.Databases++
+			}
+			if s.inService(r) {
+				n.Sold += r.ReservedConnections()
+			}
+			n.Backups += len(s.backups.having(func(b backup.Backup) bool { return b.DatabaseID == r.ID }, nil))
+			n.Changes += len(s.roleChanges.having(func(c role.Change) bool { return c.DatabaseID == r.ID && c.Open() }, nil))
+		}
+		n.Operations = len(s.operations.having(func(o operation.Operation) bool { return o.ServerID == of && !o.Status.Final() }, nil))
+		return n, nil
+	})
+}
+
+func (v servers) Remove(ctx context.Context, of id.ServerID) error {
+	return v.write(ctx, func(s *state) error {
+		if _, ok := s.servers.get(of); !ok {
+			return v.refuse(ports.ErrNoRow)
+		}
+		if s.databases.any(func(r database.Record) bool { return r.ServerID == of }) {
+			return v.refuse(ports.ErrReferenced)
+		}
+		s.qualifications.remove(s.txid, func(k qualificationKey, _ extension.Qualification) bool { return k.server == of })
+		s.servers.delete(s.txid, of)
+		return nil
 	})
 }
 

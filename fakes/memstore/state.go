@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/keyring"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
@@ -62,6 +63,8 @@ type state struct {
 	maintenance      bool
 	qualifications   rows[qualificationKey, extension.Qualification]
 	signingKeys      rows[id.CertificateKeyID, certificate.Key]
+	ringKeys         rows[keyring.Fingerprint, keyring.Key]
+	ringHosts        rows[id.RingHostID, keyring.Host]
 	uploads          rows[id.UploadID, upload.Upload]
 	tombstones       rows[id.DatabaseID, deletion.Tombstone]
 	tombstoneMembers rows[membershipKey, membershipKey]

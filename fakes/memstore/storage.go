@@ -49,14 +49,16 @@ func (v storage) OfAccount(ctx context.Context, account id.AccountID) ([]id.Data
 }
 
 func (v storage) BackupBytes(ctx context.Context, db id.DatabaseID) (int64, error) {
-	return read(ctx, v.session, func(s *state) (sum int64, _ error) {
-		for _, b := range s.backups.byKey {
-			if b.DatabaseID == db && b.DeletingAt == nil && !b.Bound() {
-				sum += b.SizeBytes
-			}
+	return read(ctx, v.session, func(s *state) (int64, error) { return s.backupBytes(db), nil })
+}
+
+func (s *state) backupBytes(of id.DatabaseID) (sum int64) {
+	for _, b := range s.backups.byKey {
+		if b.DatabaseID == of && b.DeletingAt == nil && !b.Bound() {
+			sum += b.SizeBytes
 		}
-		return sum, nil
-	})
+	}
+	return sum
 }
 
 func (v storage) Totals(ctx context.Context) (ports.StorageTotals, error) {

@@ -175,6 +175,7 @@ func (s session) refuse(err error) error {
 
 // The repositories of a transaction or a view.
 func (s session) Accounts() ports.Accounts             { return accounts{s} }
+func (s session) Directory() ports.Directory           { return directory{s} }
 func (s session) Members() ports.Members               { return members{s} }
 func (s session) Invitations() ports.Invitations       { return invitations{s} }
 func (s session) Keys() ports.Keys                     { return keys{s} }
@@ -200,6 +201,8 @@ func (s session) Deliveries() ports.Deliveries         { return deliveries{s} }
 func (s session) Mails() ports.Mails                   { return mails{s} }
 func (s session) Qualifications() ports.Qualifications { return qualifications{s} }
 func (s session) SigningKeys() ports.SigningKeys       { return signingKeys{s} }
+func (s session) KeyRings() ports.KeyRings             { return keyRings{s} }
 func (s session) Uploads() ports.Uploads               { return uploads{s} }
 func (s session) Previews() ports.Previews             { return previews{s} }
 func (s session) Deletions() ports.Deletions           { return deletions{s} }
+func (s session) Retention() ports.Retention           { return ages{s} }

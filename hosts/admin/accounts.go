@@ -9,13 +9,15 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
 )
 
 func (m *metadata) account() *cobra.Command {
 	var plan string
 	create := m.accountCreate("make a user and an account that the user owns", &plan)
 	create.Flags().StringVar(&plan, "plan", string(account.Free), "free, pro or business")
-	return group("account", "accounts and their plans", create, m.accountSet())
+	return group("account", "accounts and their plans", m.accountList(), m.accountShow(), create,
+		m.accountSet())
 }
 
 func (m *metadata) user() *cobra.Command {
@@ -56,7 +58,7 @@ func (m *metadata) accountSet() *cobra.Command {
 		Use: "set", Short: "change an account's plan and the exceptions to it; -1 restores the plan's own number", Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
-	f.StringVar(&accountID, "account", "", "account ID")
+	f.StringVar(&accountID, "account", "", called[id.AccountID]())
 	f.StringVar(&plan, "plan", "", "free, pro or business")
 	f.IntVar(&databases, "max-databases", plansOwn, "most databases that the account may have, previews included")
 	f.IntVar(&connections, "connection-cap", plansOwn, "server connections of each new managed database")
@@ -100,18 +102,31 @@ func set[T any](given bool, exception **T, value T, keep bool) {
 }
 
 func (m *metadata) changeAccount(cmd *cobra.Command, text string, change func(*account.Account)) error {
-	accountID, err := parse[id.AccountID]("account", text)
-	if err != nil {
-		return err
-	}
 	return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
+		accountID, err := find[id.AccountID](ctx, o, "account", text)
+		if err != nil {
+			return nil, err
+		}
 		a, err := o.ChangeAccount(ctx, accountID, change)
+		if err != nil {
+			return nil, err
+		}
+		email, err := ownerOf(ctx, o, a.ID)
 		q := a.Quotas()
 		return row{
-			{"accountId", a.ID}, {"plan", a.Plan}, {"maxDatabases", q.Databases}, {"connectionCap", q.ConnectionCap},
+			{"accountId", a.ID}, {"email", email}, {"plan", a.Plan}, {"maxDatabases", q.Databases}, {"connectionCap", q.ConnectionCap},
 			{"backupDays", q.BackupDays}, {"verifyBackups", q.VerifyBackups},
-			{"databaseBytes", q.DatabaseBytes}, {"backupBytes", q.BackupBytes},
+			{"databaseBytes", bytesOf(q.DatabaseBytes)}, {"backupBytes", bytesOf(q.BackupBytes)},
 			{"credentialValidity", q.CredentialValidity.String()},
 		}, err
 	})
+}
+
+// ownerOf is the email address of an account's owner.
+func ownerOf(ctx context.Context, o *operator.Operator, a id.AccountID) (email any, err error) {
+	found, err := o.Accounts(ctx, ports.AccountFilter{ID: a}, 1)
+	if len(found) > 0 {
+		email = found[0].Email
+	}
+	return email, err
 }

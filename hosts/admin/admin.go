@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 	"github.com/pgherd/pgherd/ports"
@@ -28,8 +29,8 @@ func Command() *cobra.Command {
 	m := &metadata{}
 	cmd := group("admin", "manage accounts, keys, servers and switches in the metadata database",
 		m.account(), m.user(), m.key(), m.namespace(), m.ciKey(), m.ciTrust(), m.server(), m.feature(), m.maintenance(),
-		m.enroll(), m.unenroll(), m.database(), m.member(), m.extensions(), m.operation(), m.change(), m.audit(),
-		m.secrets(), m.certificateKey(), m.doctor())
+		m.enroll(), m.unenroll(), m.legacyRoles(), m.database(), m.backup(), m.member(), m.extensions(), m.operation(), m.change(),
+		m.audit(), m.secrets(), m.certificateKey(), m.doctor())
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		return errors.Join(settings.Apply(cmd), settings.RefuseDevelopmentOnly())
 	}
@@ -37,6 +38,7 @@ func Command() *cobra.Command {
 	f.StringVar(&m.url, "metadata-url", "", "PostgreSQL URL of the metadata database")
 	f.StringVar(&m.keyring, "keyring-file", "", "key ring that encrypts the stored secrets; only commands that use secrets need it")
 	f.BoolVar(&m.json, "json", false, "print JSON")
+	escapeErrors(cmd)
 	return cmd
 }
 
@@ -52,16 +54,22 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 
 // work runs a command on the operator's use cases, and shows its output.
 func (m *metadata) work(cmd *cobra.Command, do func(context.Context, *operator.Operator) (output, error)) error {
-	if err := settings.Require(cmd, "metadata-url"); err != nil {
-		return err
-	}
-	return wiring.Operate(cmd.Context(), m.url, m.box, system.NewClock(), func(ctx context.Context, o *operator.Operator) error {
+	return m.operate(cmd, func(ctx context.Context, o *operator.Operator) error {
 		found, err := do(ctx, o)
 		if err != nil {
 			return err
 		}
 		return m.show(cmd, found)
 	})
+}
+
+// operate runs a command on the operator's use cases, in the name of who runs it.
+func (m *metadata) operate(cmd *cobra.Command, do func(context.Context, *operator.Operator) error) error {
+	if err := settings.Require(cmd, "metadata-url"); err != nil {
+		return err
+	}
+	ctx := plane.ByOperator(cmd.Context(), person())
+	return wiring.Operate(ctx, m.url, m.box, system.NewClock(), do)
 }
 
 // box loads the key ring where one is given. Most commands touch no secret and need none.

@@ -22,7 +22,7 @@ func (m *metadata) certificateKey() *cobra.Command {
 		m.certificateKeyCommand("list", "list every key that ever signed, newest first",
 			func(ctx context.Context, o *operator.Operator) (output, error) {
 				keys, err := o.CertificateKeys(ctx)
-				return tableOf(keys, certificateKeyRow), err
+				return tableOf(keys, certificateKeyRow).only("keyId", "createdAt", "retiredAt", "publicKey"), err
 			}))
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pgherd/pgherd/core/controlplane/operator"
-	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 )
 
@@ -19,14 +19,17 @@ func (m *metadata) change() *cobra.Command {
 
 func (m *metadata) changeList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "list the changes of the logins of a database, newest first"}
-	return onID(m, cmd, "database", func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
-		found, err := o.Changes(ctx, db)
-		return tableOf(found, changeRow), err
-	})
+	return onFound(m, cmd, "database", pastDatabase,
+		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
+			found, err := o.Changes(ctx, db)
+			return tableOf(found, changeRow).only(
+				"changeId", "createdAt", "endedAt", "username", "kind", "status", "attempts", "refusal"), err
+		})
 }
 
 func (m *metadata) changeEnd() *cobra.Command {
 	var text, reason string
+	var gone bool
 	cmd := &cobra.Command{
 		Use:   "end",
 		Short: "end a pending change that its server refuses for good, after a look at the login",
@@ -36,13 +39,14 @@ func (m *metadata) changeEnd() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&text, "change", "", "change ID, as change list shows it")
 	f.StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
+	f.BoolVar(&gone, "server-gone", false, serverGoneUsage)
 	return onID(m, required(cmd, "change", "reason"), "database",
 		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
 			change, err := parse[id.OperationID]("change", text)
 			if err != nil {
 				return nil, err
 			}
-			ended, err := o.EndChange(ctx, db, change, roles.Override{By: person(), Reason: reason})
+			ended, err := o.EndChange(ctx, db, change, operation.Order{By: person(), Reason: reason, ServerGone: gone})
 			return append(changeRow(ended.Change), field{"found", ended.Found}), err
 		})
 }

@@ -5,17 +5,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/citoken"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
 )
 
 func (m *metadata) namespace() *cobra.Command {
 	var name string
 	create := &cobra.Command{Use: "create", Short: "make a namespace for the previews of one pipeline"}
 	create.Flags().StringVar(&name, "name", "", "name, unique in the account, for good")
-	list := &cobra.Command{Use: "list", Short: "list the namespaces of an account, the oldest first"}
 	revoke := &cobra.Command{
 		Use: "revoke", Short: "end all keys and trusts of a namespace, at once and for good; its previews stay as they are",
 	}
@@ -25,19 +24,36 @@ func (m *metadata) namespace() *cobra.Command {
 				n, err := o.CreateNamespace(ctx, a, name)
 				return row{{"namespaceId", n.ID}, {"name", n.Name}}, err
 			}),
-		onID(m, list, "account", func(ctx context.Context, o *operator.Operator, a id.AccountID) (output, error) {
-			found, err := o.Namespaces(ctx, a)
-			return tableOf(found, namespaceRow), err
-		}),
+		m.namespaceList(),
 		onID(m, revoke, "namespace", func(ctx context.Context, o *operator.Operator, n id.NamespaceID) (output, error) {
 			return row{{"namespaceId", n}, {"status", "revoked"}}, o.RevokeNamespace(ctx, n)
 		}))
 }
 
-func namespaceRow(n account.Namespace) row {
-	return row{
-		{"namespaceId", n.ID}, {"name", n.Name}, {"createdAt", stamp(&n.CreatedAt)}, {"revokedAt", stamp(n.RevokedAt)},
+func (m *metadata) namespaceList() *cobra.Command {
+	var of string
+	cmd := &cobra.Command{Use: "list", Short: "list the namespaces of an account or of all, the oldest first", Args: cobra.NoArgs}
+	cmd.Flags().StringVar(&of, "account", "", called[id.AccountID]()+"; by default all")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
+			a, err := findAny[id.AccountID](ctx, o, "account", of)
+			if err != nil {
+				return nil, err
+			}
+			found, err := o.AllNamespaces(ctx, ports.NamespaceFilter{AccountID: a})
+			return namespaceTable(found), err
+		})
 	}
+	return cmd
+}
+
+func namespaceTable(list []ports.NamespaceEntry, known ...string) output {
+	return tableOf(list, func(n ports.NamespaceEntry) row {
+		return row{
+			{"namespaceId", n.ID}, {"name", n.Name}, {"createdAt", stamp(&n.CreatedAt)}, {"revokedAt", stamp(n.RevokedAt)},
+			{"accountId", n.AccountID}, {"email", n.Email},
+		}
+	}).only("namespaceId", "createdAt", "name", "email", "revokedAt").without(known)
 }
 
 func (m *metadata) ciKey() *cobra.Command {
@@ -52,7 +68,7 @@ func (m *metadata) ciKey() *cobra.Command {
 		}),
 		onID(m, list, "namespace", func(ctx context.Context, o *operator.Operator, n id.NamespaceID) (output, error) {
 			keys, err := o.CIKeys(ctx, n)
-			return tableOf(keys, keyRow), err
+			return keyTable(keys), err
 		}),
 		m.onKey("revoke", "revoke a CI key, at once and for good",
 			func(ctx context.Context, o *operator.Operator, k id.KeyID) (output, error) {
@@ -67,7 +83,7 @@ func (m *metadata) ciTrust() *cobra.Command {
 		m.ciTrustAdd(),
 		onID(m, list, "namespace", func(ctx context.Context, o *operator.Operator, n id.NamespaceID) (output, error) {
 			found, err := o.Trusts(ctx, n)
-			return tableOf(found, trustRow), err
+			return tableOf(found, trustRow).only("trustId", "createdAt", "issuer", "audience", "subject"), err
 		}),
 		onID(m, remove, "trust", func(ctx context.Context, o *operator.Operator, t id.TrustID) (output, error) {
 			return row{{"trustId", t}, {"status", "removed"}}, o.RemoveTrust(ctx, t)

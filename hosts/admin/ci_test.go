@@ -63,24 +63,24 @@ func TestAnOperatorKeepsCIKeysApart(t *testing.T) {
 		t.Errorf("%v\n%s", err, table)
 	}
 	const nobody = "00000000-0000-4000-8000-000000000000"
-	c.refuses("account: does not exist", "ci-namespace", "list", "--account="+nobody)
+	c.refuses("account: no account is called", "ci-namespace", "list", "--account="+nobody)
 	c.refuses("namespace: does not exist", "ci-namespace", "revoke", "--namespace="+nobody)
 	c.refuses("namespace: does not exist", "ci-key", "list", "--namespace="+nobody)
-	c.refuses("namespace: must be a lowercase UUID", "ci-key", "list", "--namespace=main")
+	c.refuses(`namespace: no namespace is called "trunk"`, "ci-key", "list", "--namespace=trunk")
 
 	var did []string
-	for _, e := range c.lists("audit", "account", "--account="+account) {
+	for _, e := range c.lists("audit", "list", "--account="+account) {
 		if e["actor"] != "operator" {
 			t.Errorf("logged is %v", e)
 		}
 		did = append([]string{e["action"].(string)}, did...)
 	}
-	const want = "ci_namespace.created ci_namespace.created ci_key.created ci_key.created ci_key.created " +
-		"ci_key.revoked ci_namespace.revoked ci_key.revoked"
+	const want = "account.created api_key.created ci_namespace.created ci_namespace.created " +
+		"ci_key.created ci_key.created ci_key.created ci_key.revoked ci_namespace.revoked ci_key.revoked"
 	if got := strings.Join(did, " "); got != want {
 		t.Errorf("logged are %s", got)
 	}
-	if log := c.lists("audit", "account", "--account="+account, "--limit=1"); len(log) != 1 {
+	if log := c.lists("audit", "list", "--account="+account, "--limit=1"); len(log) != 1 {
 		t.Errorf("logged are %v", log)
 	}
 }
@@ -109,8 +109,8 @@ func TestAnOperatorTrustsPipelines(t *testing.T) {
 	}
 	c.does("ci-trust", "remove", "--trust="+id)
 	c.refuses("trust: does not exist", "ci-trust", "remove", "--trust="+id)
-	log := c.lists("audit", "account", "--account="+account)
-	if len(log) != 3 || log[0]["action"] != "ci_trust.removed" || log[1]["action"] != "ci_trust.added" ||
+	log := c.lists("audit", "list", "--account="+account)
+	if len(log) != 4 || log[0]["action"] != "ci_trust.removed" || log[1]["action"] != "ci_trust.added" ||
 		log[2]["action"] != "ci_namespace.created" {
 		t.Errorf("logged are %v", log)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/controlplane/checkups"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
 )
 
@@ -24,7 +25,7 @@ func (m *metadata) doctor() *cobra.Command {
 			"is ever done. The exit status is 1 where something differs that was not repaired, and is more than a notice.",
 	}
 	f := cmd.Flags()
-	f.StringVar(&only, "server", "", "server ID; by default all servers that are enabled or have databases")
+	f.StringVar(&only, "server", "", called[id.ServerID]()+"; by default all servers that are enabled or have databases")
 	f.BoolVar(&how.Repair, "repair", false, "do what each line says")
 	f.BoolVar(&how.Deep, "deep", false, "also look into every database, and compare every backup file with its checksum")
 	f.DurationVar(&how.Patience, "patience", checkups.DefaultPatience, "how long what differs is looked at again")
@@ -51,7 +52,7 @@ func (m *metadata) doctor() *cobra.Command {
 					}
 				}
 			}
-			return rows, nil
+			return rows.only("server", "code", "repair", "outcome", "databaseId", "finding"), nil
 		})
 		if err == nil && left > 0 {
 			err = errDiffers(left)

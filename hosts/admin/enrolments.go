@@ -12,8 +12,10 @@ import (
 )
 
 func (m *metadata) enroll() *cobra.Command {
-	return m.enrolment("enroll", "allow a database to use a limited-rollout route, whose feature must be enabled, too",
+	cmd := m.enrolment("enroll", "allow a database to use a limited-rollout route, whose feature must be enabled, too",
 		(*operator.Operator).Enroll)
+	cmd.AddCommand(m.enrollList())
+	return cmd
 }
 
 func (m *metadata) unenroll() *cobra.Command {
@@ -28,6 +30,10 @@ func (m *metadata) enrolment(
 	cmd.Flags().StringVar(&route, "route", "", strings.Join(rollout.Routes(), ", ")+" or "+rollout.All)
 	return onID(m, required(cmd, "route"), "database",
 		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
-			return row{{"databaseId", db}, {"route", route}, {"enrolled", use == "enroll"}}, do(o, ctx, db, route)
+			if err := do(o, ctx, db, route); err != nil {
+				return nil, err
+			}
+			named, err := databaseNamed(ctx, o, db)
+			return append(named, row{{"route", route}, {"enrolled", use == "enroll"}}...), err
 		})
 }

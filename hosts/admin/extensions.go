@@ -43,7 +43,7 @@ func (m *metadata) onServers(
 ) *cobra.Command {
 	var only string
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs}
-	cmd.Flags().StringVar(&only, "server", "", "server ID; by default all servers")
+	cmd.Flags().StringVar(&only, "server", "", called[id.ServerID]()+"; by default all servers")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var failed error
 		err := m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
@@ -56,7 +56,7 @@ func (m *metadata) onServers(
 					failed = errors.Join(failed, fmt.Errorf("server %s: %w", s.Name, err))
 				}
 			}
-			return rows, err
+			return rows.only("server", "extension", "supported", "version", "qualified", "at", "message"), err
 		})
 		return errors.Join(err, failed)
 	}
@@ -69,7 +69,7 @@ func serversOf(ctx context.Context, o *operator.Operator, only string) ([]server
 	if err != nil || only == "" {
 		return all, err
 	}
-	wanted, err := parse[id.ServerID]("server", only)
+	wanted, err := find[id.ServerID](ctx, o, "server", only)
 	if err != nil {
 		return nil, err
 	}

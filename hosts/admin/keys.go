@@ -14,35 +14,44 @@ import (
 
 func (m *metadata) key() *cobra.Command {
 	return group("key", "API keys of accounts; only create and replace print the secret",
-		m.keyCreate(), m.keyReplace(), m.keyRevoke(), m.keyList())
+		m.keyCreate(), m.keySet(), m.keyReplace(), m.keyRevoke(), m.keyList())
 }
 
 func (m *metadata) keyCreate() *cobra.Command {
 	var accountID, label, scope string
 	var databases []string
+	var bounds keyBounds
 	cmd := &cobra.Command{
 		Use: "create", Short: "make a key and print it; it cannot be shown again", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			n, err := newKey(accountID, label, scope, databases)
+			given, err := bounds.read()
 			if err != nil {
 				return err
 			}
 			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
+				n, err := newKey(ctx, o, accountID, label, scope, databases)
+				if err != nil {
+					return nil, err
+				}
+				n.KeyBounds = given
 				key, text, err := o.CreateKey(ctx, n)
-				return secretKey(key, text), err
+				return append(secretKey(key, text), boundsRow(key)...), err
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&accountID, "account", "", "account ID")
+	f.StringVar(&accountID, "account", "", called[id.AccountID]())
 	f.StringVar(&label, "label", "", "what the key is for")
 	f.StringVar(&scope, "scope", string(account.FullAccount), "full or selected")
-	f.StringArrayVar(&databases, "database", nil, "ID of a database that a key of scope selected reaches; may be repeated")
+	f.StringArrayVar(&databases, "database", nil, "ID or name of a database that a key of scope selected reaches; may be repeated")
+	bounds.flags(cmd)
 	return required(cmd, "account", "label")
 }
 
-func newKey(accountID, label, scope string, databases []string) (n operator.NewKey, err error) {
-	if n.AccountID, err = parse[id.AccountID]("account", accountID); err != nil {
+func newKey(
+	ctx context.Context, o *operator.Operator, accountID, label, scope string, databases []string,
+) (n operator.NewKey, err error) {
+	if n.AccountID, err = find[id.AccountID](ctx, o, "account", accountID); err != nil {
 		return n, err
 	}
 	n.Label, n.Scope = label, account.Scope(scope)
@@ -50,7 +59,7 @@ func newKey(accountID, label, scope string, databases []string) (n operator.NewK
 		return n, fault.Invalid("scope", "must be full or selected")
 	}
 	for _, text := range databases {
-		db, err := parse[id.DatabaseID]("database", text)
+		db, err := find[id.DatabaseID](ctx, o, "database", text)
 		if err != nil {
 			return n, err
 		}
@@ -63,12 +72,35 @@ func secretKey(k account.Key, text string) row {
 	return row{{"keyId", k.ID}, {"prefix", k.Prefix()}, {"apiKey", text}}
 }
 
-func (m *metadata) keyReplace() *cobra.Command {
-	return m.onKey("replace", "give a key a new secret and print it; the old secret stops working at once",
+func (m *metadata) keySet() *cobra.Command {
+	var bounds keyBounds
+	cmd := m.onKey("set", "change when a key ends, or where it may be used from, from the next request on",
 		func(ctx context.Context, o *operator.Operator, k id.KeyID) (output, error) {
-			key, text, err := o.ReplaceKey(ctx, k)
-			return secretKey(key, text), err
+			given, err := bounds.read()
+			if err != nil {
+				return nil, err
+			}
+			key, err := o.BindKey(ctx, k, given)
+			return append(row{{"keyId", key.ID}, {"prefix", key.Prefix()}}, boundsRow(key)...), err
 		})
+	bounds.flags(cmd)
+	cmd.MarkFlagsOneRequired("expires", "network")
+	return cmd
+}
+
+func (m *metadata) keyReplace() *cobra.Command {
+	var bounds keyBounds
+	cmd := m.onKey("replace", "give a key a new secret and print it; the old secret stops working at once",
+		func(ctx context.Context, o *operator.Operator, k id.KeyID) (output, error) {
+			given, err := bounds.read()
+			if err != nil {
+				return nil, err
+			}
+			key, text, err := o.ReplaceKey(ctx, k, given)
+			return append(secretKey(key, text), boundsRow(key)...), err
+		})
+	bounds.flags(cmd)
+	return cmd
 }
 
 func (m *metadata) keyRevoke() *cobra.Command {
@@ -78,27 +110,24 @@ func (m *metadata) keyRevoke() *cobra.Command {
 		})
 }
 
-// onKey is onID for keys, whose IDs are no UUIDs.
 func (m *metadata) onKey(
 	use, short string, do func(context.Context, *operator.Operator, id.KeyID) (output, error),
 ) *cobra.Command {
-	var key string
-	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) { return do(ctx, o, id.KeyID(key)) })
-		},
-	}
-	cmd.Flags().StringVar(&key, "key", "", "key ID")
-	return required(cmd, "key")
+	return onID(m, &cobra.Command{Use: use, Short: short}, "key", do)
 }
 
 func (m *metadata) keyList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "list the keys of an account, its CI keys too, the newest first"}
 	return onID(m, cmd, "account", func(ctx context.Context, o *operator.Operator, a id.AccountID) (output, error) {
 		keys, err := o.Keys(ctx, a)
-		return tableOf(keys, keyRow), err
+		return keyTable(keys), err
 	})
+}
+
+// keyTable shows people all but what goes without saying.
+func keyTable(keys []plane.By[account.Key], known ...string) output {
+	return tableOf(keys, keyRow).only("prefix", "kind", "scope", "createdAt", "lastUsedAt", "email", "label", "revokedAt",
+		"expiresAt", "networks", "namespaceId", "issuer", "subject").without(known)
 }
 
 func keyRow(by plane.By[account.Key]) row {
@@ -106,9 +135,9 @@ func keyRow(by plane.By[account.Key]) row {
 	shown := append(row{
 		{"keyId", k.ID}, {"prefix", k.Prefix()}, {"kind", k.Kind}, {"label", k.Label},
 	}, reachRow(k)...)
-	shown = append(shown, row{
-		{"createdAt", stamp(&k.CreatedAt)}, {"lastUsedAt", stamp(k.LastUsedAt)}, {"expiresAt", stamp(k.ExpiresAt)},
-		{"revokedAt", stamp(k.RevokedAt)}, {"issuer", some(k.Issuer)}, {"subject", some(k.Subject)},
+	shown = append(append(shown, boundsRow(k)...), row{
+		{"createdAt", stamp(&k.CreatedAt)}, {"lastUsedAt", stamp(k.LastUsedAt)}, {"revokedAt", stamp(k.RevokedAt)},
+		{"issuer", some(k.Issuer)}, {"subject", some(k.Subject)},
 	}...)
 	return append(shown, personRow(by.Person)...)
 }

@@ -19,7 +19,7 @@ func (m *metadata) memberList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "list the owner, the members and the invitations of a database"}
 	return onID(m, cmd, "database", func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
 		found, err := o.People(ctx, db)
-		return peopleTable(found), err
+		return peopleTable(found).only("kind", "email", "name", "role", "status", "id", "userId", "createdAt", "expiresAt"), err
 	})
 }
 
@@ -35,9 +35,13 @@ func (m *metadata) memberRemove() *cobra.Command {
 	return onID(m, required(cmd, "email"), "database",
 		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
 			done, err := o.RemovePerson(ctx, db, email)
-			return row{
-				{"databaseId", db}, {"email", email}, {"memberships", done.Memberships}, {"invitations", done.Invitations},
-			}, err
+			if err != nil {
+				return nil, err
+			}
+			named, err := databaseNamed(ctx, o, db)
+			return append(named, row{
+				{"email", email}, {"memberships", done.Memberships}, {"invitations", done.Invitations},
+			}...), err
 		})
 }
 

@@ -1,30 +1,28 @@
 package admin
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
-	"text/tabwriter"
-	"time"
+	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/adapters/system"
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
 )
+
+// lineWidth is how many columns of a terminal a table takes at most.
+const lineWidth = 80
 
 // field is one named value of a command's output; the name is the one in JSON.
 type field struct {
 	name  string
-	value any // nil where there is none
+	value any // nil where there is none; a table or a row is a section of its own
 }
 
-// text is what a person is shown.
-func (f field) text() any {
-	if f.value == nil {
-		return ""
-	}
-	return f.value
-}
-
-// output is what a command shows: a row, or a table of them.
-type output interface{ print(w *tabwriter.Writer) }
+// output is what a command shows: a row, or a table of them. With --json it is marshaled.
+type output interface{ print(p paper) }
 
 // row is one thing: its fields in the order in which they are shown.
 type row []field
@@ -49,19 +47,29 @@ func (r row) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// print writes a line for each field. Flush tells of a failure.
-func (r row) print(w *tabwriter.Writer) {
+// print writes a line for each field, however long it is: what somebody copies stays in one piece.
+func (r row) print(p paper) {
+	width := 0
 	for _, f := range r {
-		_, _ = fmt.Fprintf(w, "%s:\t%v\n", f.name, f.text())
+		width = max(width, terminal.Columns(f.name))
+	}
+	for _, f := range r {
+		section, is := f.value.(output)
+		if !is {
+			p.Line(terminal.Padded(f.name+":", width+3) + p.value(f.value))
+			continue
+		}
+		p.Line(f.name + ":")
+		section.print(p.indented())
 	}
 }
 
-// line writes all fields in one line.
-func (r row) line(w *tabwriter.Writer, cell func(field) any) {
-	for _, f := range r {
-		_, _ = fmt.Fprintf(w, "%v\t", cell(f))
+// named is the value of a field; nil where there is none.
+func (r row) named(name string) any {
+	if at := slices.IndexFunc(r, func(f field) bool { return f.name == name }); at >= 0 {
+		return r[at].value
 	}
-	_, _ = fmt.Fprintln(w)
+	return nil
 }
 
 // table is a list: a JSON array, or lines below the names of the first row's fields.
@@ -75,29 +83,66 @@ func tableOf[T any](entries []T, view func(T) row) table {
 	return rows
 }
 
-func (t table) print(w *tabwriter.Writer) {
-	for i, r := range t {
-		if i == 0 {
-			r.line(w, func(f field) any { return f.name })
-		}
-		r.line(w, field.text)
+func (t table) print(p paper) { t.only().print(p) }
+
+// only picks the fields that people are shown, in their order; all, where none is named. One that has no value in any row is left
+// out. JSON has all.
+func (t table) only(names ...string) listing { return listing{t, names} }
+
+// listing is a table of which people are shown some fields.
+type listing struct {
+	table
+	names []string
+}
+
+// without leaves out some of the fields.
+func (l listing) without(names []string) listing {
+	return listing{l.table, slices.DeleteFunc(l.names, func(name string) bool { return slices.Contains(names, name) })}
+}
+
+// MarshalJSON writes the table.
+func (l listing) MarshalJSON() ([]byte, error) { return json.Marshal(l.table) }
+
+func (l listing) print(p paper) {
+	if len(l.table) == 0 {
+		p.Line("none")
+		return
 	}
+	names := l.names
+	if len(names) == 0 {
+		for _, f := range l.table[0] {
+			names = append(names, f.name)
+		}
+	}
+	lines := make([][]string, 1+len(l.table))
+	for i, name := range names {
+		column, some := make([]string, len(l.table)), i == 0
+		for n, r := range l.table {
+			v := r.named(name)
+			column[n], some = p.cell(v), some || v != nil
+		}
+		if !some {
+			continue
+		}
+		lines[0] = append(lines[0], name)
+		for n, cell := range column {
+			lines[1+n] = append(lines[1+n], cell)
+		}
+	}
+	p.Table(lines)
 }
 
 // show prints a command's output: JSON, or text for people.
 func (m *metadata) show(cmd *cobra.Command, o output) error {
+	var text bytes.Buffer
 	if m.json {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(o)
+		if err := json.NewEncoder(&text).Encode(o); err != nil {
+			return err
+		}
+		_, err := io.WriteString(cmd.OutOrStdout(), terminal.VisibleJSON(text.String()))
+		return err
 	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	o.print(w)
-	return w.Flush()
-}
-
-// stamp writes a time as the API does; nil for none.
-func stamp(t *time.Time) any {
-	if t == nil {
-		return nil
-	}
-	return t.UTC().Format(time.RFC3339Nano)
+	o.print(paper{terminal.Paper{To: &text, Width: lineWidth}, system.NewClock().Now()})
+	_, err := cmd.OutOrStdout().Write(text.Bytes())
+	return err
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func (m *metadata) database() *cobra.Command {
-	return group("database", "databases", m.databaseOpen())
+	return group("database", "databases", m.databaseList(), m.databaseShow(), m.databaseOpen())
 }
 
 func (m *metadata) databaseOpen() *cobra.Command {
@@ -27,8 +27,9 @@ func (m *metadata) databaseOpen() *cobra.Command {
 		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
 			r, err := o.OpenDatabase(ctx, db, person(), reason)
 			return row{
-				{"databaseId", db}, {"storageStatus", r.StorageStatus}, {"sizeBytes", r.SizeBytes}, {"quotaBytes", r.StorageQuota()},
-				{"closesAboveBytes", r.Storage().ClosesAbove(r.StorageQuota())},
+				{"databaseId", db}, {"database", r.Name}, {"storageStatus", r.StorageStatus}, {"sizeBytes", bytesOf(r.SizeBytes)},
+				{"quotaBytes", bytesOf(r.StorageQuota())},
+				{"closesAboveBytes", bytesOf(r.Storage().ClosesAbove(r.StorageQuota()))},
 			}, err
 		})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -20,17 +21,21 @@ import (
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
+	"github.com/pgherd/pgherd/hosts/internal/version"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
 // Settings of the agent host.
 type Settings struct {
-	Agent      agent.Config
-	PoolerUser string
+	Agent       agent.Config
+	PoolerUser  string
+	PoolerGroup string
 	// TLSCertFile and TLSKeyFile are PEM files.
 	TLSCertFile, TLSKeyFile string
-	OpsListen               string
-	LogLevel                string
+	// Secret is what the control plane has to show, or SecretFile has it.
+	Secret, SecretFile string
+	OpsListen          string
+	LogLevel           string
 }
 
 // Command is "pgherd agent", with "pgherd agent init" below it.
@@ -55,11 +60,13 @@ func Command() *cobra.Command {
 
 func (s *Settings) flags(cmd *cobra.Command) {
 	f, a, p := cmd.Flags(), &s.Agent, &s.Agent.Pooler
+	f.StringVar(&a.Name, "server-name", hostName(), "what the log calls this server, such as its name in pgherd admin server list")
 	f.StringVar(&a.Listen, "listen", "127.0.0.1:8090", "address of the agent's HTTPS listener")
 	f.StringVar(&s.TLSCertFile, "tls-cert-file", "", "certificate of the agent in PEM")
 	f.StringVar(&s.TLSKeyFile, "tls-key-file", "", "private key of the certificate")
-	f.StringVar(&a.Secret, "agent-secret", "",
-		"shared secret that the control plane sends; prefer PGHERD_AGENT_SECRET or PGHERD_AGENT_SECRET_FILE")
+	f.StringVar(&s.Secret, "agent-secret", "", "shared secret that the control plane sends; prefer --agent-secret-file")
+	f.StringVar(&s.SecretFile, "agent-secret-file", "", "file with the shared secret and, while it is exchanged, the former one "+
+		"in a second line; it is read again when it changes")
 	f.StringVar(&a.CredentialsFile, "credentials-file", "", "file that pgherd agent init wrote")
 	f.StringVar(&a.PostgresHost, "postgres-host", "127.0.0.1", "loopback address or socket folder of PostgreSQL")
 	f.IntVar(&a.PostgresPort, "postgres-port", 5432, "port of PostgreSQL")
@@ -70,6 +77,8 @@ func (s *Settings) flags(cmd *cobra.Command) {
 	f.StringVar(&p.TLSCertFile, "pooler-tls-cert-file", "", "certificate of PgBouncer in PEM, for the public host name")
 	f.StringVar(&p.TLSKeyFile, "pooler-tls-key-file", "", "private key of the certificate")
 	f.StringVar(&s.PoolerUser, "pooler-user", "", "system user of PgBouncer, where the agent runs as root")
+	f.StringVar(&s.PoolerGroup, "pooler-group", "",
+		"system group of PgBouncer, where the agent is another user of that group and not root: the group may read PgBouncer's files")
 	f.IntVar(&p.MaxClients, "pooler-max-clients", p.MaxClients, "most client connections that PgBouncer accepts")
 	f.IntVar(&p.MaxPacket, "pooler-max-packet", p.MaxPacket,
 		"most bytes of one message or row that PgBouncer lets through, from 1 MiB to 1 GiB - 64; large ones hold up everybody")
@@ -100,6 +109,12 @@ func backupLimits(f *pflag.FlagSet, l *backup.Limits) {
 	f.DurationVar(&l.VerifyLeast, "verify-least", l.VerifyLeast, "how long a verification may take in any case")
 }
 
+// hostName is empty where the system does not say it.
+func hostName() string {
+	name, _ := os.Hostname()
+	return name
+}
+
 // acceptVersions is a flag of the agent and of its init.
 func acceptVersions(f *pflag.FlagSet, into *[]string) {
 	f.StringSliceVar(into, "accept-versions", nil, "versions with known holes, exactly as the refusal prints them, "+
@@ -113,17 +128,56 @@ func acceptLanguages(f *pflag.FlagSet, into *[]string) {
 }
 
 func (s *Settings) load(cmd *cobra.Command) error {
-	err := settings.Require(cmd, "tls-cert-file", "tls-key-file", "agent-secret", "credentials-file", "pooler-dir",
+	err := settings.Require(cmd, "tls-cert-file", "tls-key-file", "credentials-file", "pooler-dir",
 		"pooler-socket-dir", "pooler-tls-cert-file", "pooler-tls-key-file", "backup-dir")
-	if err == nil && os.Geteuid() == 0 && s.PoolerUser == "" {
-		err = errors.New("--pooler-user (or PGHERD_POOLER_USER) is required where the agent runs as root: PgBouncer and pg_dump " +
-			"run as it")
+	if err == nil && s.Secret == "" {
+		err = settings.Require(cmd, "agent-secret-file")
 	}
-	if err != nil || s.PoolerUser == "" {
+	if err == nil {
+		s.Agent.PoolerOwner, err = s.poolerOwner(os.Geteuid() == 0)
+	}
+	if err != nil {
 		return err
 	}
-	s.Agent.PoolerOwner, err = ownerOf("pooler-user", s.PoolerUser)
-	return err
+	s.Agent.Pooler.GroupSocket = s.PoolerGroup != ""
+	return s.check()
+}
+
+// poolerOwner is who reads PgBouncer's files; nil where that is the agent's own user.
+func (s *Settings) poolerOwner(root bool) (*pooler.Owner, error) {
+	switch {
+	case root && s.PoolerUser == "":
+		return nil, errors.New("--pooler-user (or PGHERD_POOLER_USER) is required where the agent runs as root: PgBouncer and " +
+			"pg_dump run as it")
+	case s.PoolerUser != "" && s.PoolerGroup != "":
+		return nil, errors.New("--pooler-user is for an agent that runs as root, and --pooler-group for one that does not: give one")
+	case s.PoolerUser != "":
+		return ownerOf("pooler-user", s.PoolerUser)
+	case s.PoolerGroup != "":
+		return groupOf("pooler-group", s.PoolerGroup)
+	}
+	return nil, nil
+}
+
+// groupOf looks up the system group that a flag names. The agent must be of it: else it could not let it read files.
+func groupOf(flag, name string) (*pooler.Owner, error) {
+	g, err := user.LookupGroup(name)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	gid, err := strconv.Atoi(g.Gid)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	mine, err := os.Getgroups()
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", flag, err)
+	}
+	if os.Getegid() != gid && !slices.Contains(mine, gid) {
+		return nil, fmt.Errorf("--%s: the agent is not of the group %s: add its system user to it (usermod --append --groups %s "+
+			"USER), and start the agent again", flag, name, name)
+	}
+	return &pooler.Owner{GID: gid, Group: true}, nil
 }
 
 // ownerOf looks up the system user that a flag names.
@@ -143,10 +197,8 @@ func Module(s Settings) fx.Option {
 		fx.Provide(
 			func() (*zap.Logger, error) { return wiring.NewLog(s.LogLevel) },
 			func() (certificates, error) { return s.openCertificates() },
-			func(log *zap.Logger, c certificates) (*agent.Agent, error) {
-				s.Agent.Version, s.Agent.Certificate = wiring.Version(), c.own.Certificate
-				return agent.New(s.Agent, agent.Deps{Log: log, Now: system.NewClock().Now})
-			},
+			s.openSecrets,
+			s.open,
 		),
 		fx.Provide(
 			wiring.NewRegistry,
@@ -159,13 +211,27 @@ func Module(s Settings) fx.Option {
 		),
 		fx.Invoke(
 			Attach,
-			keepCertificates,
+			keepFiles,
 			func(r wiring.Registry, a *agent.Agent) error { return Measure(r, func() Measured { return a }) },
 			func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, o *wiring.Ops) {
-				wiring.Listen(lc, stop, log, "operations", s.OpsListen, o)
+				wiring.Listen(lc, stop, log, wiring.Address{Part: "operations", Flag: "ops-listen", Address: s.OpsListen}, o)
 			},
 		),
 	)
+}
+
+// open makes the agent with its listener, so that a port in use fails the start.
+func (s *Settings) open(log *zap.Logger, c certificates, k *secrets, r wiring.Registry) (*agent.Agent, error) {
+	s.Agent.Version, s.Agent.Certificate, s.Agent.Secrets = version.Version(), c.own.Certificate, k.accepted
+	ln, err := wiring.Address{Part: "agent", Flag: "listen", Address: s.Agent.Listen}.Open(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	a, err := agent.New(s.Agent, agent.Deps{Log: log, Listener: ln, Now: system.NewClock().Now, Metrics: wiring.Scrapes(r)})
+	if err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	return a, nil
 }
 
 // ready is a check of an agent that fails with a reason until something holds.

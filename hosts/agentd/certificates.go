@@ -1,6 +1,8 @@
 package agentd
 
 import (
+	"fmt"
+
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
@@ -14,18 +16,21 @@ type certificates struct{ own, pooler *certfile.Files }
 
 func (s *Settings) openCertificates() (c certificates, err error) {
 	if c.own, err = certfile.Open("agent", s.TLSCertFile, s.TLSKeyFile); err != nil {
-		return c, err
+		return c, fmt.Errorf("--tls-cert-file, --tls-key-file: %w", err)
 	}
 	p := s.Agent.Pooler
-	c.pooler, err = certfile.OpenForeign("pgbouncer", p.TLSCertFile, p.TLSKeyFile)
-	return c, err
+	if c.pooler, err = certfile.OpenForeign("pgbouncer", p.TLSCertFile, p.TLSKeyFile); err != nil {
+		return c, fmt.Errorf("--pooler-tls-cert-file, --pooler-tls-key-file: %w", err)
+	}
+	return c, nil
 }
 
-// keepCertificates has renewed certificates used.
-func keepCertificates(
-	lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r wiring.Registry, c certificates, a *agent.Agent,
+// keepFiles has renewed certificates and exchanged secrets used.
+func keepFiles(
+	lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r wiring.Registry, c certificates, k *secrets, a *agent.Agent,
 ) error {
-	list := []wiring.Certificate{{Files: c.own}, {Files: c.pooler, Changed: a.ReloadPooler}}
-	wiring.OnHangup(lc, stop, log, list...)
-	return wiring.Certify(lc, stop, log, r, list...)
+	own, bouncer := wiring.Certificate{Files: c.own}, wiring.Certificate{Files: c.pooler, Changed: a.ReloadPooler}
+	wiring.OnHangup(lc, stop, log, own, bouncer, k)
+	wiring.Follow(lc, stop, log, "agent's secrets", k)
+	return wiring.Certify(lc, stop, log, r, own, bouncer)
 }

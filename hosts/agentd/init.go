@@ -6,13 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 )
 
 // initCommand is "pgherd agent init": the one step that needs a superuser of PostgreSQL.
 func initCommand() *cobra.Command {
 	var o setup.Options
-	var owner, peer, dump, bouncer string
+	var owner, peer, dump, bouncer, plan string
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "prepare a PostgreSQL server as a superuser; needed once, and safe to repeat",
@@ -34,6 +35,9 @@ func initCommand() *cobra.Command {
 			if err := o.Languages.Check(); err != nil {
 				return err
 			}
+			if o.LargestPlan, err = account.ParsePlan(plan); err != nil {
+				return fmt.Errorf("--largest-plan must be free, pro or business")
+			}
 			o.Programs = []string{dump, bouncer}
 			return prepare(cmd, o)
 		},
@@ -46,10 +50,13 @@ func initCommand() *cobra.Command {
 		"write new passwords although the server has others; all customers are cut off until agent and PgBouncer have restarted")
 	acceptVersions(f, &o.Versions.Accept)
 	acceptLanguages(f, &o.Languages.Accept)
-	f.StringVar(&dump, "pg-dump", "pg_dump", "name or path of pg_dump, whose version is checked too")
+	f.StringVar(&dump, "pg-dump", "pg_dump", "name or path of pg_dump, whose version is checked too; where root calls, "+
+		"both programs are asked as --credentials-owner, or --peer-user, or nobody")
 	f.StringVar(&bouncer, "pgbouncer", "pgbouncer", "name or path of PgBouncer, whose version is checked too")
 	f.StringVar(&o.TempFileLimit, "temp-file-limit", "", "most bytes of temporary files of one session, such as 10GB, or -1 for "+
 		"no limit; by default "+setup.DefaultTempFileLimit+", unless temp_file_limit is set already")
+	f.StringVar(&plan, "largest-plan", string(account.Business), "free, pro or business: the largest plan of which this server is "+
+		"to hold a database; init refuses a max_connections that is too low for one")
 	f.StringVar(&peer, "peer-user", "", "system user as whom to connect to PostgreSQL's socket where pg_hba.conf says peer, such "+
 		"as postgres; only root can give another user than itself")
 	f.StringVar(&owner, "credentials-owner", "", "system user that the agent runs as, if that is not the caller")

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
@@ -21,6 +22,9 @@ type Measured interface {
 	PoolerMemory() (resident int64, known bool)
 	JobCount() (running, waiting int)
 	Unmeasured() (databases int)
+	Healthy() bool
+	Checks() []health.State
+	Figures() agent.Figures
 }
 
 type figures struct {
@@ -35,12 +39,14 @@ type figures struct {
 	jobs     *prometheus.Desc
 	language *prometheus.Desc
 	unknown  *prometheus.Desc
+	watched  watched
 }
 
 // Measure adds the figures of the agent that current returns to the metrics of its host.
 func Measure(r wiring.Registry, current func() Measured) error {
 	return r.Register(figures{
 		current: current,
+		watched: newWatched(),
 		below: prometheus.NewDesc("pgherd_agent_program_below_floor",
 			"1 for a program that is older than the oldest version without known holes, also where the operator has accepted it.",
 			[]string{"program", "version", "floor", "accepted"}, nil),
@@ -83,6 +89,7 @@ func (f figures) Describe(out chan<- *prometheus.Desc) {
 	out <- f.memory
 	out <- f.jobs
 	out <- f.unknown
+	f.watched.describe(out)
 }
 
 // Collect implements prometheus.Collector. A program that has not answered yet has no figure.
@@ -109,6 +116,7 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(running), "running")
 	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(waiting), "waiting")
 	out <- prometheus.MustNewConstMetric(f.unknown, prometheus.GaugeValue, float64(a.Unmeasured()))
+	f.watched.collect(out, a.Checks(), a.Healthy(), a.Figures())
 	if resident, known := a.PoolerMemory(); known {
 		out <- prometheus.MustNewConstMetric(f.memory, prometheus.GaugeValue, float64(resident))
 	}

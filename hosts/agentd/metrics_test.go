@@ -1,15 +1,24 @@
 package agentd
 
 import (
+	"errors"
 	"fmt"
+	"net/http/httptest"
+	"os"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+	core "github.com/pgherd/pgherd/core/health"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
@@ -28,6 +37,25 @@ func (crowded) PoolerUsers() int64          { return 1200 }
 func (crowded) PoolerMemory() (int64, bool) { return 129 << 20, true }
 func (crowded) JobCount() (int, int)        { return 4, 96 }
 func (crowded) Unmeasured() int             { return 3 }
+func (crowded) Healthy() bool               { return false }
+
+func (crowded) Checks() []health.State {
+	return []health.State{
+		{Name: agent.CheckOfCharge, Ended: true, OK: true, Succeeded: time.Unix(1_700_000_000, 500_000_000)},
+		{Name: agent.CheckOfPostgres, Reason: &core.Reason{Code: core.CheckHangs}},
+	}
+}
+
+func (crowded) Figures() agent.Figures {
+	return agent.Figures{
+		Connections: &executor.Capacity{
+			ServerConnections: database.ServerConnections{Max: 100, SuperuserReserved: 3, Reserved: 10}, Sold: 130, InUse: 77,
+		},
+		Waits: &agent.Waits{Clients: 9, Longest: 1500 * time.Millisecond},
+		Disks: []agent.Disk{{Of: "data", Size: 1000, Free: 10, Reserve: 100}},
+		Held:  []executor.Held{{For: "upload", Count: 2, Bytes: 4096}, {For: executor.HeldReady, Count: 1}},
+	}
+}
 
 func TestAnAgentIsMeasured(t *testing.T) {
 	r := prometheus.NewRegistry()
@@ -49,9 +77,57 @@ func TestAnAgentIsMeasured(t *testing.T) {
 		"pgherd_agent_pgbouncer_former_users 1200", "pgherd_agent_pgbouncer_resident_memory_bytes 1.35266304e+08",
 		"pgherd_agent_jobs state=running 4", "pgherd_agent_jobs state=waiting 96",
 		"pgherd_agent_databases_unmeasured 3",
+		"pgherd_agent_in_charge 1", "pgherd_agent_postgres_answers 0", "pgherd_agent_healthy 0",
+		"pgherd_agent_health_reason code=check_hangs 1", "pgherd_agent_health_reason code=not_initialized 0",
+		"pgherd_agent_check_ok check=charge 1", "pgherd_agent_check_last_success_timestamp_seconds check=charge 1.7000000005e+09",
+		"pgherd_agent_check_ok check=postgres 0", "pgherd_agent_check_last_success_timestamp_seconds check=postgres 0",
+		"pgherd_agent_postgres_connections 77", "pgherd_agent_postgres_connections_limit 100",
+		"pgherd_agent_postgres_connections_sellable 83", "pgherd_agent_postgres_connections_sold 130",
+		"pgherd_agent_pgbouncer_clients_waiting 9", "pgherd_agent_pgbouncer_longest_wait_seconds 1.5",
+		"pgherd_agent_disk_size_bytes disk=data 1000", "pgherd_agent_disk_free_bytes disk=data 10",
+		"pgherd_agent_disk_reserve_bytes disk=data 100", "pgherd_agent_room_holders for=upload 2",
+		"pgherd_agent_room_held_bytes for=upload 4096", "pgherd_agent_room_holders for=ready 1",
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%q is missing in %q", want, got)
+		}
+	}
+}
+
+// broken is a collector that fails.
+type broken struct{}
+
+var brokenDesc = prometheus.NewDesc("broken", "cannot be collected", nil, nil)
+
+func (broken) Describe(out chan<- *prometheus.Desc) { out <- brokenDesc }
+func (broken) Collect(out chan<- prometheus.Metric) {
+	out <- prometheus.NewInvalidMetric(brokenDesc, errors.New("broken"))
+}
+
+func TestOneBrokenCollectorDoesNotEmptyTheScrape(t *testing.T) {
+	r := prometheus.NewRegistry()
+	registry := wiring.Registry{Registerer: r, Gatherer: r}
+	check.NoError(t, errors.Join(r.Register(broken{}), Measure(registry, func() Measured { return crowded{} })))
+	answer := httptest.NewRecorder()
+	wiring.Scrapes(registry).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	if text := answer.Body.String(); answer.Code != 200 || !strings.Contains(text, "\npgherd_agent_in_charge 1\n") {
+		t.Errorf("%d %s", answer.Code, text)
+	}
+}
+
+// The page lists every metric and every reason.
+func TestThePageIsComplete(t *testing.T) {
+	page := string(check.Must(os.ReadFile("../../docs/health.md"))(t))
+	r := prometheus.NewRegistry()
+	check.NoError(t, Measure(wiring.Registry{Registerer: r, Gatherer: r}, func() Measured { return crowded{} }))
+	for _, family := range check.Must(r.Gather())(t) {
+		if !strings.Contains(page, "`"+family.GetName()) {
+			t.Errorf("%s is missing", family.GetName())
+		}
+	}
+	for _, code := range core.Codes {
+		if !strings.Contains(page, "| `"+string(code)+"` |") {
+			t.Errorf("%s is missing", code)
 		}
 	}
 }

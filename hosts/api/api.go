@@ -44,6 +44,7 @@ func Command() *cobra.Command {
 		Short: "serve the control plane API",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			s.Kind = "api"
 			if err := s.Check(cmd); err != nil {
 				return err
 			}
@@ -63,8 +64,8 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-func onHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, f *certfile.Files) {
-	wiring.OnHangup(lc, stop, log, wiring.Certificate{Files: f})
+func onHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, f *certfile.Files, r *wiring.Ring) {
+	wiring.OnHangup(lc, stop, log, wiring.Certificate{Files: f}, r)
 }
 
 // Flags gives a command the settings of the API host.
@@ -108,7 +109,7 @@ func Module(s Settings) fx.Option {
 					return nil
 				}})
 			}
-			wiring.Listen(lc, stop, log, "api", s.Listen, graceful{server, s.Grace})
+			wiring.Listen(lc, stop, log, wiring.Address{Part: "api", Flag: "listen", Address: s.Listen}, graceful{server, s.Grace})
 		}),
 		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r wiring.Registry, f *certfile.Files) error {
 			return wiring.Certify(lc, stop, log, r, wiring.Certificate{Files: f})
@@ -119,7 +120,7 @@ func Module(s Settings) fx.Option {
 func newServer(
 	s Settings, cp *controlplane.ControlPlane, log *zap.Logger, r wiring.Registry, files *certfile.Files,
 ) (*httpapi.Server, error) {
-	proxies, err := parseProxies(s.Proxies)
+	proxies, err := wiring.Networks("trusted-proxies", s.Proxies)
 	if err != nil {
 		return nil, err
 	}
@@ -160,18 +161,11 @@ func openTLS(s Settings) (*certfile.Files, error) {
 	if s.TLSCertFile == "" || s.TLSKeyFile == "" {
 		return nil, errors.New("--tls-cert-file and --tls-key-file go together")
 	}
-	return certfile.Open("api", s.TLSCertFile, s.TLSKeyFile)
-}
-
-func parseProxies(texts []string) (out []netip.Prefix, err error) {
-	for _, text := range texts {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("--trusted-proxies: %q is no network", text)
-		}
-		out = append(out, p.Masked())
+	files, err := certfile.Open("api", s.TLSCertFile, s.TLSKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("--tls-cert-file, --tls-key-file: %w", err)
 	}
-	return out, nil
+	return files, nil
 }
 
 // graceful bounds how long a shutdown waits for open requests.

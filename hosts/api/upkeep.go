@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/repeat"
 )
 
 // chore is done every so often, and a last time when the host stops. What it cannot store is lost.
@@ -30,6 +31,7 @@ func upkeep(a *access.Access) []chore {
 const choreLimit = 5 * time.Second
 
 func (c chore) run(ctx context.Context, log *zap.Logger) {
+	failures := repeat.New(time.Now)
 	tick := time.NewTicker(c.every)
 	defer tick.Stop()
 	for last := false; !last; {
@@ -39,8 +41,10 @@ func (c chore) run(ctx context.Context, log *zap.Logger) {
 			last = true
 		}
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), choreLimit)
-		if err := c.work(bounded, last); err != nil {
-			log.Warn(c.failed, zap.Error(err))
+		if err := c.work(bounded, last); err == nil {
+			failures.Ended("")
+		} else if worth, held := failures.Failed(""); worth {
+			log.Warn(c.failed, zap.Int("repeated", held), zap.Error(err))
 		}
 		cancel()
 	}

@@ -4,6 +4,7 @@ package batch
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/fx"
@@ -34,7 +35,11 @@ func Command() *cobra.Command {
 		Short: "work on queued operations, webhooks, mails, scheduled backups and retention",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			s.Kind = "batch"
 			if err := s.Check(cmd); err != nil {
+				return err
+			}
+			if err := checkKept(s.Retention); err != nil {
 				return err
 			}
 			return wiring.Run(cmd.Context(), wiring.Base(s.Settings, system.NewClock()), Module(s), fx.Invoke(onHangup))
@@ -44,18 +49,30 @@ func Command() *cobra.Command {
 	cmd.Flags().IntVar(&s.Workers.All, "workers", 8, "how many operations this host works on at a time")
 	cmd.Flags().IntVar(&s.Workers.PerAccount, "workers-per-account", 0, "of these, for one account at most (default half)")
 	cmd.Flags().IntVar(&s.Workers.PerServer, "workers-per-server", 0, "of these, on one server at most (default half)")
+	keepFlags(cmd.Flags(), &s.Retention)
 	cmd.Flags().IntVar(&s.Deliveries, "deliveries", DefaultDeliveries, "how many webhook attempts this host makes at a time")
 	return cmd
 }
 
-// onHangup has a SIGHUP do nothing: the host has no files to read again.
-func onHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger) { wiring.OnHangup(lc, stop, log) }
+func onHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r *wiring.Ring) {
+	wiring.OnHangup(lc, stop, log, r)
+}
 
 // Module is the batch host's own part: workers, dispatcher and rounds.
 func Module(s Settings) fx.Option {
 	return fx.Module("batch",
 		fx.Provide(wiring.NewNotifier),
-		fx.Invoke(wiring.MeasureStore),
+		fx.Invoke(func(
+			r wiring.Registry, j *wiring.Journal, store *postgres.Store, clock *system.Clock, cp *controlplane.ControlPlane,
+		) error {
+			j.Begin(cp.Work.Kinds(), cp.Rounds.Tasks())
+			return errors.Join(
+				wiring.MeasureServers(r, cp.Watch.Servers),
+				wiring.MeasureStore(r, wiring.Measured{
+					Store: store, Clock: clock, Kinds: cp.Work.Kinds(), UnverifiedPlans: s.UnverifiedPlans,
+				}),
+			)
+		}),
 		fx.Invoke(func(
 			lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, cp *controlplane.ControlPlane, n *postgres.Notifier,
 		) {
@@ -77,6 +94,10 @@ func Module(s Settings) fx.Option {
 			}
 			wiring.Attach(lc, stop, log, wiring.Part{Name: "rounds", Run: func(ctx context.Context) error {
 				cp.Rounds.Run(ctx)
+				return nil
+			}})
+			wiring.Attach(lc, stop, log, wiring.Part{Name: "watch", Run: func(ctx context.Context) error {
+				cp.Watch.Run(ctx)
 				return nil
 			}})
 		}),

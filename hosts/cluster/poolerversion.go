@@ -22,7 +22,7 @@ func CheckPooler(ctx context.Context, console *sql.DB) error {
 	if chosen := os.Getenv(toolchain.PoolerVariable); chosen != "" && chosen != tools.PgBouncer {
 		return fmt.Errorf("%s is %s, and the tools name %s", toolchain.PoolerVariable, chosen, tools.PgBouncer)
 	}
-	want, err := versions.Ask(ctx, tools.PgBouncer)
+	want, err := versions.Ask(ctx, tools.PgBouncer, nil)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (p *Postgres) settings() map[string]string {
 	all := map[string]string{
 		"log_line_prefix":      "%m [%p] %q%u@%d ",
 		"log_timezone":         "UTC",
-		"max_connections":      "200",
+		"max_connections":      "250",
 		"reserved_connections": "10",
 		"timezone":             "UTC",
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/hosts/agentd"
 	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/internal/version"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
@@ -107,9 +108,9 @@ func (s Settings) newAgent(g *infrastructure, log *zap.Logger, clock *system.Clo
 		return nil, err
 	}
 	return agent.New(agent.Config{
-		Listen: address(s.AgentPort), Certificate: own.Certificate, Secret: g.agentSecret,
+		Listen: address(s.AgentPort), Certificate: own.Certificate, Secrets: func() []string { return []string{g.agentSecret} },
 		CredentialsFile: s.credentialsFile(), PostgresHost: loopback, PostgresPort: s.PostgresPort,
 		Pooler: p, PoolerOwner: owner, BackupDir: s.path("backups"), PgDump: g.tools.PgDump, DataDir: s.StateDir,
-		Version: wiring.Version(), Versions: developmentVersions, Languages: developmentLanguages,
+		Version: version.Version(), Versions: developmentVersions, Languages: developmentLanguages,
 	}, agent.Deps{Log: log.Named("agent"), Now: clock.Now})
 }

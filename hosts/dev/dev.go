@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/fx"
@@ -42,7 +44,17 @@ func Command() *cobra.Command {
 	return cmd
 }
 
+// untilHangup ends ctx when the terminal is closed, unless the process was started to outlive that, as with nohup.
+func untilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
+	if signal.Ignored(syscall.SIGHUP) {
+		return ctx, func() {}
+	}
+	return signal.NotifyContext(ctx, syscall.SIGHUP)
+}
+
 func (s Settings) run(ctx context.Context, out io.Writer) (err error) {
+	ctx, release := untilHangup(ctx)
+	defer release()
 	if s.StateDir, err = filepath.Abs(s.StateDir); err != nil {
 		return err
 	}
@@ -53,11 +65,11 @@ func (s Settings) run(ctx context.Context, out io.Writer) (err error) {
 	if err := os.MkdirAll(s.StateDir, 0o755); err != nil {
 		return err
 	}
-	release, err := lock(s.path("lock"))
+	unlock, err := lock(s.path("lock"))
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer unlock()
 	if err := s.checkPorts(); err != nil {
 		return err
 	}

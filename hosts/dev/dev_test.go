@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,11 +21,16 @@ import (
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
-// program builds pgherd once for all tests.
+// program builds pgherd.
 func program(t *testing.T, root string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "pgherd")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", file, "./hosts/pgherd")
+	return build(t, root, "pgherd", t.TempDir())
+}
+
+func build(t *testing.T, root, name, folder string) string {
+	t.Helper()
+	file := filepath.Join(folder, name)
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", file, "./hosts/"+name)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -116,14 +122,19 @@ func (d *developer) answers() bool {
 // stop presses Ctrl-C once.
 func (d *developer) stop() {
 	d.t.Helper()
-	check.NoError(d.t, d.cmd.Process.Signal(syscall.SIGINT))
+	d.endsAt(syscall.SIGINT)
+}
+
+func (d *developer) endsAt(s syscall.Signal) {
+	d.t.Helper()
+	check.NoError(d.t, d.cmd.Process.Signal(s))
 	select {
 	case err := <-d.ended:
-		if err != nil {
-			d.t.Fatalf("one Ctrl-C should end it cleanly: %v\n%s", err, d.out)
+		if err != nil || !strings.Contains(d.out.String(), "stopped;") {
+			d.t.Fatalf("one %s should end it cleanly: %v\n%s", s, err, d.out)
 		}
 	case <-time.After(check.Patience):
-		d.t.Fatalf("one Ctrl-C did not end it\n%s", d.out)
+		d.t.Fatalf("one %s did not end it\n%s", s, d.out)
 	}
 }
 
@@ -159,9 +170,12 @@ func session(t *testing.T, root string) string {
 func TestTheREADMEsSessionWorksAndARestartKeepsEverything(t *testing.T) {
 	root := check.Must(toolchain.Root())(t)
 	d := newDeveloper(t, root, program(t, root))
+	build(t, root, "svc", filepath.Join(d.dir, "bin"))
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // below nohup the program would take it for ignored
 	d.start()
 	const count = `psql "${PGHERD_SERVER_URL%/*}/copy" -Atc 'SELECT count(*) FROM item'`
-	out := d.shell(session(t, root) + "\necho restored=$(" + count + ")\n")
+	const more = "\necho restored=$(" + count + ")\necho \"$PGPASSWORD\" > password\n"
+	out := d.shell(session(t, root) + more)
 	if !strings.Contains(out, "restored=1000") {
 		t.Errorf("the backup did not come back whole:\n%s", out)
 	}
@@ -173,15 +187,14 @@ func TestTheREADMEsSessionWorksAndARestartKeepsEverything(t *testing.T) {
 	if !strings.Contains(keys, `"retiredAt":null`) {
 		t.Errorf("no key signs certificates: %s", keys)
 	}
-	d.stop()
+	d.endsAt(syscall.SIGHUP)
 	d.start()
 	defer d.stop()
 	if again := d.shell(showKeys); again != keys {
 		t.Error("a restart made other keys")
 	}
 	out = d.shell(`set -a; . .pgherd/dev/env; set +a
-		url=$(sed 's/.*"connectionString":"\([^"]*\)".*/\1/' shop.json)
-		psql "$url&sslrootcert=$PGHERD_CA_FILE" -Atc 'SELECT count(*) FROM item'`)
+		PGPASSWORD=$(cat password) bin/svc psql shop -- -Atc 'SELECT count(*) FROM item'`)
 	if strings.TrimSpace(out) != "1000" {
 		t.Errorf("the database has %q rows after a restart", out)
 	}

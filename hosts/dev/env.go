@@ -23,6 +23,10 @@ func (s Settings) facts(seed seed, secret, caFile, metadataURL, serverURL string
 		{"PGHERD_API_KEY", seed.APIKey},
 		{"PGHERD_CI_KEY", seed.CIKey},
 		{"PGHERD_MAILBOX_DIR", s.mailbox()},
+		// The same for svc.
+		{"SVC_URL", s.apiURL()},
+		{"SVC_API_KEY", seed.APIKey},
+		{"SVC_CA_FILE", caFile},
 	}
 }
 
@@ -54,8 +58,8 @@ pgherd is ready. Ctrl-C stops it; its state stays in %[1]s.
 Try, in another terminal:
 
   set -a; . %[6]s; set +a
-  curl -s -H "Authorization: Bearer $PGHERD_API_KEY" -H 'Content-Type: application/json' \
-       -d '{"name":"shop","displayName":"Shop"}' $PGHERD_BASE_URL/api/v1/databases
+  bin/svc databases create shop
+  bin/svc databases list
   curl -s -H "Authorization: Bearer $PGHERD_API_KEY" $PGHERD_BASE_URL/api/v1/databases
 
 `

@@ -35,6 +35,7 @@ func (s Settings) hosts(
 		return nil, err
 	}
 	base := wiring.Settings{
+		Kind:        "dev",
 		MetadataURL: g.metadataURL, KeyringFile: s.keyringFile(), OpsListen: address(s.OpsPort), LogLevel: s.LogLevel,
 		Limits: api.TenTimes(ratelimit.Defaults()), DownloadsPerAccount: 10 * plane.DefaultDownloadsPerAccount,
 	}
@@ -111,6 +112,7 @@ func (s Settings) register(ctx context.Context, g *infrastructure, o *operator.O
 	_, err = o.AddServer(ctx, operator.NewServer{
 		Name: serverName, AgentURL: s.agentURL(), Secret: g.agentSecret, CA: ca, PublicHost: publicHost,
 		PublicPort: s.PoolerPort, Capacity: serverCapacity, Connections: &uncounted,
+		Unchecked: true, // its agent starts later
 	})
 	return err
 }

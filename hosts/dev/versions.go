@@ -15,7 +15,7 @@ var developmentVersions = versions.Policy{Development: true}
 // sayVersions names the programs with known holes, once at a start: every other host refuses them.
 func sayVersions(ctx context.Context, out io.Writer, tools toolchain.Tools) error {
 	for _, path := range []string{tools.Postgres, tools.PgBouncer, tools.PgDump} {
-		found, err := versions.Find(ctx, path)
+		found, err := versions.Find(ctx, path, nil)
 		if err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
+	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
 // Command is "pgherd migrate". If several run at once, one migrates and the others wait.
@@ -22,7 +23,7 @@ func Command() *cobra.Command {
 				return err
 			}
 			if err := postgres.Migrate(cmd.Context(), url); err != nil {
-				return fmt.Errorf("the metadata database cannot be migrated: %w", err)
+				return wiring.NotUsed(err)
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "the metadata database is up to date")
 			return err

@@ -17,7 +17,7 @@ import (
 	"github.com/pgherd/pgherd/hosts/batch"
 	"github.com/pgherd/pgherd/hosts/dev"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
-	"github.com/pgherd/pgherd/hosts/internal/wiring"
+	"github.com/pgherd/pgherd/hosts/internal/version"
 	"github.com/pgherd/pgherd/hosts/migrate"
 )
 
@@ -34,7 +34,7 @@ func main() {
 func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:               "pgherd",
-		Version:           wiring.Build(),
+		Version:           version.Build(),
 		Short:             "a self-hosted managed PostgreSQL service",
 		SilenceUsage:      true,
 		SilenceErrors:     true,

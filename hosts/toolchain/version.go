@@ -8,7 +8,7 @@ import (
 
 // versionOf asks a program for its version. A program that does not start has none.
 func versionOf(path string) (versions.Number, bool) {
-	text, err := versions.Ask(context.Background(), path)
+	text, err := versions.Ask(context.Background(), path, nil)
 	if err != nil {
 		return versions.Number{}, false
 	}

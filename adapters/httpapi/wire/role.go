@@ -3,6 +3,7 @@ package wire
 import (
 	"time"
 
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -40,6 +41,20 @@ type RoleSetup struct {
 	Status        role.Status        `json:"status" enum:"sql_ready,ready"`
 }
 
+// Overlay is the opt-in of a database with a single login.
+type Overlay struct {
+	OverlayID  id.OperationID         `json:"overlayId"`
+	Generation int64                  `json:"generation" example:"1"`
+	Status     database.OverlayStatus `json:"status"`
+}
+
+// ConnectGrant is what the owner runs before a prepared role of a database with a single login can be admitted.
+type ConnectGrant struct {
+	RoleSetup
+	DatabaseName string `json:"databaseName" example:"orders"`
+	GrantSQL     string `json:"grantSql" example:"GRANT CONNECT ON DATABASE \"orders\" TO \"pgh_..._l1\";"`
+}
+
 // Credential is how to log in. The pooler takes connections with TLS only.
 type Credential struct {
 	Host        string `json:"host" example:"db1.example.com"`
@@ -65,7 +80,7 @@ type RoleLabel struct {
 type CreateRole struct {
 	DisplayName     string             `json:"displayName" description:"1-64 characters, unique in the database" example:"Reports"`
 	AccessProfile   role.AccessProfile `json:"accessProfile"`
-	ConnectionLimit int                `json:"connectionLimit" description:"within the database's budget" minimum:"1" example:"5"`
+	ConnectionLimit int                `json:"connectionLimit" description:"within the budget, or 20" minimum:"1" example:"5"`
 }
 
 // RenameRole replaces the label of a role.

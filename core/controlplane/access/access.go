@@ -5,6 +5,7 @@ package access
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -24,6 +25,7 @@ import (
 type Access struct {
 	plane  *plane.Plane
 	shut   *refusals
+	told   *refusals // keys outside their networks, of which the log has a line
 	recent *recentKeys
 	leases *leases
 
@@ -34,8 +36,8 @@ type Access struct {
 // New makes the use cases.
 func New(p *plane.Plane) *Access {
 	a := &Access{
-		plane: p, shut: newRefusals(maxRefusals), recent: newRecentKeys(maxRecentKeys), leases: newLeases(maxLeases, p.Clock),
-		used: map[id.KeyID]time.Time{},
+		plane: p, shut: newRefusals(maxRefusals), told: newRefusals(maxRefusals), recent: newRecentKeys(maxRecentKeys),
+		leases: newLeases(maxLeases, p.Clock), used: map[id.KeyID]time.Time{},
 	}
 	rounds.Register(p.Rounds, rounds.Task{Name: "rate buckets", Every: plane.RoundEvery, Do: func(ctx context.Context) error {
 		return p.Admissions.Sweep(ctx, p.Clock.Now())
@@ -63,6 +65,7 @@ type Admission struct {
 type Caller struct {
 	Key       account.Key // without its hash
 	Account   account.Account
+	Client    netip.Addr // where the key was presented
 	RequestID string
 }
 
@@ -113,17 +116,17 @@ func (c Caller) RequirePreviewKey() error {
 // Admit authenticates and takes one request out of the key's bucket. It returns UNAUTHORIZED, identical for every cause, or
 // RATE_LIMITED, either for the key's class or for too many unauthorised attempts from one client address. From such an address
 // only keys that this process found valid within the last hour are looked up: customers who share it with an attacker go on, and
-// the attacker cannot make the store look up keys.
+// the attacker cannot make the store look up keys. A key that is presented outside its networks is not valid there.
 func (a *Access) Admit(ctx context.Context, k Attempt) (Admission, error) {
 	credential, err := account.ParseKey(k.Key)
 	if err != nil {
 		return a.turnAway(ctx, k.Client)
 	}
 	now := a.plane.Clock.Now()
-	if d, shut := a.shutOut(byKey, k.Client, now); shut && !a.recent.has(credential.Hash, now) {
+	if d, shut := a.shutOut(byKey, k.Client, now); shut && !a.recent.has(credential.Hash, k.Client, now) {
 		return tooMany(d)
 	}
-	found, decision, err := a.find(ctx, credential, k.Class)
+	found, decision, err := a.find(ctx, credential, k.Client, k.Class)
 	unknown := errors.Is(err, ports.ErrNoRow)
 	if err != nil && !unknown {
 		return Admission{}, err
@@ -132,15 +135,34 @@ func (a *Access) Admit(ctx context.Context, k Attempt) (Admission, error) {
 		a.recent.forget(credential.Hash)
 		return a.turnAway(ctx, k.Client)
 	}
-	a.recent.note(credential.Hash, now)
+	a.recent.note(credential.Hash, found.Key.Networks, now)
+	if !found.Key.Networks.Contains(k.Client) {
+		a.tellForeign(ctx, found.Key, k, now)
+		return a.turnAway(ctx, k.Client)
+	}
 	return a.letIn(found, decision, now, k)
+}
+
+// foreignAgain is how long the log is silent about a key outside its networks, so that nobody fills it.
+const foreignAgain = 10 * time.Minute
+
+// tellForeign tells the operator that a key is used outside its networks, once in a while. Whoever uses it is told nothing.
+func (a *Access) tellForeign(ctx context.Context, key account.Key, k Attempt, now time.Time) {
+	if _, silent := a.told.until(key.Prefix(), now); silent {
+		return
+	}
+	a.told.remember(key.Prefix(), now.Add(foreignAgain), now)
+	a.plane.Journal.Log(ctx, ports.JournalEvent{
+		What: "key.outside_networks", RequestID: k.RequestID,
+		Err: fmt.Errorf("the key %s was presented from %s, which is in none of its networks", key.Prefix(), k.Client),
+	})
 }
 
 func (a *Access) letIn(found ports.Admission, d ratelimit.Decision, now time.Time, k Attempt) (Admission, error) {
 	key := found.Key
 	key.Hash = nil
 	admission := Admission{
-		Caller:      Caller{Key: key, Account: found.Account, RequestID: k.RequestID},
+		Caller:      Caller{Key: key, Account: found.Account, Client: k.Client, RequestID: k.RequestID},
 		Rate:        d,
 		Maintenance: found.Maintenance,
 	}

@@ -28,23 +28,40 @@ type entitled struct {
 // Seeing returns body as it can be read for as long as the caller may see the database: then reading it ends with
 // DATABASE_NOT_FOUND.
 func (r Reached) Seeing(ctx context.Context, p *plane.Plane, body io.Reader) io.Reader {
-	return entitling(ctx, p, body, func(ctx context.Context) error { return r.Holds(ctx, p) })
+	return r.entitling(ctx, p, body, func(ctx context.Context, tx ports.Tx) error {
+		_, err := r.again(ctx, tx, r.record.ID)
+		return plane.NotFound(err, plane.ErrDatabaseNotFound())
+	})
 }
 
 // Keeping returns body as it can be read for as long as the caller has the same standing on the database, likewise.
 func (r Reached) Keeping(ctx context.Context, p *plane.Plane, body io.Reader) io.Reader {
-	return entitling(ctx, p, body, func(ctx context.Context) error {
-		return p.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error { return r.StillHolds(ctx, tx) })
-	})
+	return r.entitling(ctx, p, body, r.StillHolds)
 }
 
-func entitling(ctx context.Context, p *plane.Plane, body io.Reader, holds func(context.Context) error) io.Reader {
+func (r Reached) entitling(
+	ctx context.Context, p *plane.Plane, body io.Reader, holds func(context.Context, ports.Tx) error,
+) io.Reader {
 	clock := p.Clock.Now
 	return &entitled{Reader: body, clock: clock, until: clock().Add(entitledFor), holds: func() error {
 		ctx, cancel := context.WithTimeout(ctx, lookTime)
 		defer cancel()
-		return holds(ctx)
+		return p.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+			if err := holds(ctx, tx); err != nil {
+				return err
+			}
+			return r.caller.keyHolds(ctx, tx, clock())
+		})
 	}}
+}
+
+// keyHolds looks whether the key has expired meanwhile, or has lost the network that it was presented from. DATABASE_NOT_FOUND.
+func (c Caller) keyHolds(ctx context.Context, tx ports.Tx, now time.Time) error {
+	key, err := tx.Keys().Get(ctx, c.Key.ID)
+	if err == nil && (key.Expired(now) || !key.Networks.Contains(c.Client)) {
+		err = ports.ErrNoRow
+	}
+	return plane.NotFound(err, plane.ErrDatabaseNotFound())
 }
 
 // Read implements io.Reader.

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -11,39 +12,48 @@ import (
 )
 
 // find looks a key up, so that a revocation is heeded at once, and decides by this host's lease of its bucket, or leases anew. A
-// decision means nothing where the key does not accept the credential.
+// decision means nothing where the key does not admit the credential from the client's address.
+//
+// Who has stolen a key and uses it outside its networks takes nothing out of the lease: what this host knows of the networks
+// decides whether it is looked at, and what the store knows decides the rest.
 func (a *Access) find(
-	ctx context.Context, c account.Credential, class ratelimit.Class,
+	ctx context.Context, c account.Credential, client netip.Addr, class ratelimit.Class,
 ) (ports.Admission, ratelimit.Decision, error) {
+	if a.recent.foreign(c.Hash, client) {
+		found, err := a.plane.Admissions.Find(ctx, c.ID)
+		if err != nil || !found.Key.Admits(c.Hash, client, a.plane.Clock.Now()) {
+			return found, ratelimit.Decision{}, err
+		}
+	}
 	if class.Exact() {
 		return a.plane.Admissions.Reserve(ctx, ports.Reservation{
-			Credential: c, Class: class, Limit: a.plane.Limits[class], Now: a.plane.Clock.Now(),
+			Credential: c, Client: client, Class: class, Limit: a.plane.Limits[class], Now: a.plane.Clock.Now(),
 		})
 	}
 	if !class.Leased() {
-		return a.lease(ctx, c, class, &turn{Ask: ratelimit.Ask{Requests: 1}})
+		return a.lease(ctx, c, client, class, &turn{Ask: ratelimit.Ask{Requests: 1}})
 	}
 	decision, t, err := a.leases.decide(ctx, c, class, a.plane.Limits[class])
 	switch {
 	case err != nil:
 		return ports.Admission{}, decision, err
 	case t != nil:
-		return a.lease(ctx, c, class, t)
+		return a.lease(ctx, c, client, class, t)
 	}
 	found, err := a.plane.Admissions.Find(ctx, c.ID)
 	return found, decision, err
 }
 
 func (a *Access) lease(
-	ctx context.Context, c account.Credential, class ratelimit.Class, t *turn,
+	ctx context.Context, c account.Credential, client netip.Addr, class ratelimit.Class, t *turn,
 ) (found ports.Admission, d ratelimit.Decision, err error) {
 	var got *ratelimit.Lease
 	defer func() { a.leases.answered(t, got) }()
 	limit, now := a.plane.Limits[class], a.plane.Clock.Now()
 	found, grant, err := a.plane.Admissions.Lease(ctx, ports.LeaseRequest{
-		Credential: c, Class: class, Limit: limit, Ask: t.Ask, Now: now,
+		Credential: c, Client: client, Class: class, Limit: limit, Ask: t.Ask, Now: now,
 	})
-	if err == nil && found.Key.Accepts(c.Hash, now) {
+	if err == nil && found.Key.Admits(c.Hash, client, now) {
 		var leased ratelimit.Lease
 		leased, d = ratelimit.Begin(limit, grant, now)
 		got = &leased
@@ -65,6 +75,9 @@ func (a *Access) ReturnLeases(ctx context.Context, all bool) (err error) {
 	}()
 	for some := range slices.Chunk(rests, returnedAtOnce) {
 		err = errors.Join(err, a.plane.Admissions.Return(ctx, some, a.plane.Clock.Now()))
+		if errors.Is(err, ports.ErrUnavailable) {
+			break // requests wait for the turns
+		}
 	}
 	return err
 }

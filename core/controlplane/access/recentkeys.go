@@ -2,8 +2,11 @@ package access
 
 import (
 	"container/list"
+	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/pgherd/pgherd/core/network"
 )
 
 // A key counts as recent for keyMemory after it was last found valid; so many are remembered, and the oldest go first.
@@ -23,34 +26,44 @@ type recentKeys struct {
 }
 
 type recentKey struct {
-	hash [32]byte
-	at   time.Time
+	hash     [32]byte
+	networks network.List // as they were then
+	at       time.Time
 }
 
 func newRecentKeys(most int) *recentKeys {
 	return &recentKeys{most: most, by: map[[32]byte]*list.Element{}, order: list.New()}
 }
 
-// note remembers a key that was found valid, and drops what has become old.
-func (r *recentKeys) note(hash [32]byte, now time.Time) {
+// note remembers a key that was found valid, in its networks at least, and drops what has become old.
+func (r *recentKeys) note(hash [32]byte, networks network.List, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e, known := r.by[hash]; known {
-		e.Value = recentKey{hash, now}
+		e.Value = recentKey{hash, networks, now}
 		r.order.MoveToFront(e)
 	} else {
-		r.by[hash] = r.order.PushFront(recentKey{hash, now})
+		r.by[hash] = r.order.PushFront(recentKey{hash, networks, now})
 	}
 	for e := r.order.Back(); r.order.Len() > r.most || old(e, now); e = r.order.Back() {
 		r.drop(e)
 	}
 }
 
-func (r *recentKeys) has(hash [32]byte, now time.Time) bool {
+// has reports whether a key is recent, and was good at an address.
+func (r *recentKeys) has(hash [32]byte, client netip.Addr, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e, known := r.by[hash]
-	return known && !old(e, now)
+	return known && !old(e, now) && e.Value.(recentKey).networks.Contains(client)
+}
+
+// foreign reports whether a key is known not to have been good at an address.
+func (r *recentKeys) foreign(hash [32]byte, client netip.Addr) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, known := r.by[hash]
+	return known && !e.Value.(recentKey).networks.Contains(client)
 }
 
 // forget is for a key that has become invalid.

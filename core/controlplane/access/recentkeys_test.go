@@ -1,6 +1,7 @@
 package access
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 )
@@ -37,11 +38,11 @@ func TestRecentKeys(t *testing.T) {
 				r.forget([32]byte{1})
 				continue
 			}
-			r.note([32]byte{e.key}, start.Add(time.Duration(e.minute)*time.Minute))
+			r.note([32]byte{e.key}, "", start.Add(time.Duration(e.minute)*time.Minute))
 		}
 		got := ""
 		for key := byte(1); key <= 4; key++ {
-			if r.has([32]byte{key}, start.Add(time.Duration(c.minute)*time.Minute)) {
+			if r.has([32]byte{key}, netip.Addr{}, start.Add(time.Duration(c.minute)*time.Minute)) {
 				got += string('0' + rune(key))
 			}
 		}
@@ -49,4 +50,25 @@ func TestRecentKeys(t *testing.T) {
 			t.Errorf("%s: %q are recent, want %q; %d and %d are remembered", name, got, c.recent, len(r.by), r.order.Len())
 		}
 	}
+}
+
+// A key is recent at the addresses where it was good when it was last found valid.
+func TestRecentKeysHaveNetworks(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	inside, outside := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("192.0.2.7")
+	r := newRecentKeys(3)
+	key := [32]byte{1}
+	check := func(when string, has, foreign bool) {
+		t.Helper()
+		if !r.has(key, inside, now) || r.has(key, outside, now) != has || r.foreign(key, inside) || r.foreign(key, outside) != foreign {
+			t.Errorf("%s: has %v, foreign %v", when, r.has(key, outside, now), r.foreign(key, outside))
+		}
+	}
+	if r.foreign(key, outside) {
+		t.Error("an unknown key is foreign")
+	}
+	r.note(key, "10.0.0.0/8", now)
+	check("in one network", false, true)
+	r.note(key, "", now)
+	check("anywhere", true, false)
 }

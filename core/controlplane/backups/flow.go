@@ -24,7 +24,7 @@ func (b *Backups) register() {
 		Spec: operation.Spec{
 			Kind: Kind, Public: true, Right: account.ManageBackups, Cancelable: operation.Always, BesideLogins: true,
 		},
-		Step:  b.step,
+		Step: b.step, GiveUp: b.giveUp,
 		Calls: []string{"backup", "close"}, Commits: []string{"succeeded", "failed", "canceled"},
 	})
 }
@@ -99,6 +99,28 @@ func (j backupJob) cancel(ctx context.Context) (work.Next, error) {
 			return j.audit(ctx, tx, audit.OperationCanceled, nil)
 		},
 	})
+}
+
+// giveUp has the agent end the work, and remove what there is of the file. A backup that is whole has to be taken as that: the
+// operation goes on.
+func (b *Backups) giveUp(ctx context.Context, job *work.Job[operation.BackupInput], by operation.Order) (work.Next, error) {
+	j := backupJob{Job: job, b: b, of: job.Operation()}
+	var err error
+	j.record, j.agent, err = b.plane.Site(ctx, j.of)
+	if !by.ServerGone || j.record.ID == "" {
+		if err == nil {
+			err = j.Close(ctx, j.agent)
+		}
+		if command.RefusedFor(err, command.ReasonCompleted) {
+			return work.Again(0), nil
+		}
+		if err != nil {
+			return work.Next{}, err
+		}
+	}
+	e := j.failed(command.BackupReport{})
+	e.Cause, e.DatabaseName = by.Cause(), j.record.Name
+	return j.Finish(ctx, e)
 }
 
 // finishUnasked ends a scheduled backup for which the quota had nothing left. The agent has not heard of it.

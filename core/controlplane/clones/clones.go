@@ -74,6 +74,9 @@ func (c *Clones) Start(ctx context.Context, reached access.Reached, q clone.Requ
 	if err == nil && known && s.Operation.Status.Final() {
 		s.Clone = drafts.WithoutStalePassword(ctx, c.plane, reached.Caller(), s.Clone, owner)
 	}
+	if err == nil && known {
+		s.Clone, err = drafts.ShownAgain(ctx, c.plane, reached.Caller(), s.Clone)
+	}
 	return s, err
 }
 

@@ -26,6 +26,7 @@ func (c *Clones) register() {
 			Kind: Kind, Public: true, Right: account.Own, Cancelable: clone.Cancelable, BesideLogins: true,
 		},
 		Step:     c.step,
+		GiveUp:   c.giveUp,
 		Withdraw: c.withdraw,
 		Calls:    []string{"ensure", "dump", "load", "switch", "discard", "prove", "close"},
 		Commits: []string{

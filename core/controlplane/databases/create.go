@@ -35,7 +35,8 @@ type Created = drafts.Made
 const createRoute = "POST /databases"
 
 // Create makes a database and returns when a log-in through the pooler has been proven. With a key, a repeated request returns
-// the same database, even if the first request is still in progress or was cut off by a crash.
+// the same database, even if the first request is still in progress or was cut off by a crash; with its password for
+// drafts.AgainFor.
 //
 // KEY_SCOPE_DENIED: not a full-account key. VALIDATION_ERROR: a field is wrong, or the name is reserved or taken. PLAN_LIMIT:
 // no more databases. DATABASE_STATE_CONFLICT: the key was used for another request. AGENT_ERROR: the server failed to create
@@ -74,6 +75,9 @@ func (d *Databases) Make(ctx context.Context, c access.Caller, m drafts.Making) 
 	if known != "" {
 		release() // what it waits for is another request's work, or a batch host's
 		made, err = d.awaitCreated(ctx, c, known)
+		if err == nil && !m.Lasting {
+			made, err = drafts.ShownAgain(ctx, d.plane, c, made)
+		}
 		return made, false, err
 	}
 	if err := d.plane.Work.RunNow(ctx, o, d.plane.CreateWait); err != nil {

@@ -20,13 +20,13 @@ const KindCreate operation.Kind = "create"
 
 func (d *Databases) register() {
 	work.Register(d.plane.Work, work.Kind[work.None]{
-		Spec:  operation.Spec{Kind: KindCreate, Right: account.Own},
-		Step:  d.stepCreate,
+		Spec: operation.Spec{Kind: KindCreate, Right: account.Own},
+		Step: d.stepCreate, GiveUp: d.giveUpCreate,
 		Calls: []string{"ensure", "close"}, Commits: []string{"moved", "clearing", "succeeded", "failed"},
 	})
 	work.Register(d.plane.Work, work.Kind[operation.LifecycleInput]{
-		Spec:  operation.Spec{Kind: KindLifecycle, Right: account.Configure},
-		Step:  d.stepLifecycle,
+		Spec: operation.Spec{Kind: KindLifecycle, Right: account.Configure},
+		Step: d.stepLifecycle, GiveUp: d.giveUpLifecycle,
 		Calls: []string{"access", "undo", "close"}, Commits: []string{"generation", "undoing", "lost", "succeeded", "failed"},
 	})
 }

@@ -23,6 +23,7 @@ func (d *Deletion) registerDelete() {
 			Kind: deletion.KindDelete, Public: true, Right: account.Own, Cancelable: deletion.Cancelable,
 		},
 		Step:     d.step,
+		GiveUp:   d.giveUp,
 		Withdraw: d.withdrawn,
 		Calls:    []string{"access", "backup", "isolate", "undo", "close"},
 		Commits: []string{

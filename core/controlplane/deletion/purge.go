@@ -19,8 +19,9 @@ import (
 
 func (d *Deletion) registerPurge() {
 	work.Register(d.plane.Work, work.Kind[work.None]{
-		Spec:     operation.Spec{Kind: deletion.KindPurge},
+		Spec:     operation.Spec{Kind: deletion.KindPurge, OnlyForward: true},
 		Step:     d.stepPurge,
+		GiveUp:   d.giveUpPurge,
 		Withdraw: purgesOn,
 		Calls:    []string{"isolate", "erase", "purge"},
 		Commits:  []string{"refused", "erased", string(deletion.Removing), "succeeded"},
@@ -204,8 +205,16 @@ func (t purging) remove(ctx context.Context) (work.Next, error) {
 	if err != nil {
 		return work.Next{}, err
 	}
-	return t.Finish(ctx, work.Ending{
+	return t.Finish(ctx, t.purged(func(context.Context, ports.Tx) error { return nil }))
+}
+
+// purged makes the operation final, and removes the record after what else goes first.
+func (t purging) purged(first func(context.Context, ports.Tx) error) work.Ending {
+	return work.Ending{
 		On: operation.Succeed, DatabaseName: t.record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
+			if err := first(ctx, tx); err != nil {
+				return err
+			}
 			if err := t.d.followed(ctx, tx, t.record, Purged); err != nil {
 				return err
 			}
@@ -214,5 +223,5 @@ func (t purging) remove(ctx context.Context) (work.Next, error) {
 			}
 			return t.d.plane.Audit(ctx, tx, t.record, audit.System, audit.DatabasePurged, audit.Details{"name": t.record.Name})
 		},
-	})
+	}
 }

@@ -20,7 +20,7 @@ import (
 func (d *Deletion) registerRecover() {
 	work.Register(d.plane.Work, work.Kind[deletion.RecoveryInput]{
 		Spec: operation.Spec{Kind: deletion.KindRecover, Public: true, Right: account.Own},
-		Step: d.stepRecover, Withdraw: d.notRecovered,
+		Step: d.stepRecover, GiveUp: d.giveUpRecovery, Withdraw: d.notRecovered,
 		Calls:   []string{"rejoin", "close"},
 		Commits: []string{string(deletion.RecoveryFailing), "succeeded", "failed"},
 	})
@@ -101,7 +101,11 @@ func (t recovering) end(ctx context.Context, cause *fault.Error) (work.Next, err
 	case err != nil:
 		return work.Next{}, err
 	}
-	return t.Finish(ctx, work.Ending{
+	return t.Finish(ctx, t.failed(cause))
+}
+
+func (t recovering) failed(cause *fault.Error) work.Ending {
+	return work.Ending{
 		On: operation.Fail, Cause: cause, DatabaseName: t.record.Name,
 		Also: func(ctx context.Context, tx ports.Tx) error {
 			if err := t.d.notRecovered(ctx, tx, t.of); err != nil {
@@ -111,7 +115,7 @@ func (t recovering) end(ctx context.Context, cause *fault.Error) (work.Next, err
 				"operationId": string(t.of.ID), "code": string(cause.Code),
 			})
 		},
-	})
+	}
 }
 
 // notRecovered tells the others of a recovery that has failed, or that was canceled before it began.
@@ -166,9 +170,10 @@ func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 	})
 }
 
-// revive gives the record its status, and a daily backup its next time.
+// revive gives the record its status, and a daily backup its next time: it missed none while it was deleted.
 func (t recovering) revive(r *database.Record) (err error) {
-	r.NextBackupAt = backup.Next(r.ID, r.Schedule, t.d.plane.Clock.Now())
+	now := t.d.plane.Clock.Now()
+	r.NextBackupAt, r.ScheduleSince = backup.Next(r.ID, r.Schedule, now), &now
 	r.Status, err = deletion.Reopen(r.Status, t.Input.Status)
 	return err
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/rollout"
@@ -41,9 +40,6 @@ func (d *Deletion) Delete(ctx context.Context, r access.Reached) (o operation.Op
 	return o, err
 }
 
-// longestReason is in characters.
-const longestReason = 300
-
 // Unverified is what the people who run the service do about a database whose backup cannot be verified. It does not
 // authenticate.
 type Unverified struct{ deletion *Deletion }
@@ -57,7 +53,7 @@ func NewUnverified(d *Deletion) *Unverified { return &Unverified{d} }
 func (u *Unverified) DeleteUnverified(
 	ctx context.Context, db id.DatabaseID, by, reason string,
 ) (o operation.Operation, err error) {
-	if _, err := fault.Label("reason", reason, 1, longestReason); err != nil {
+	if err := operation.CheckReason(reason); err != nil {
 		return o, err
 	}
 	d := u.deletion

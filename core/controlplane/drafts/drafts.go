@@ -33,6 +33,8 @@ type Making struct {
 	// Claim returns the database that an earlier request for the same has begun to make; empty where this one is the first. It runs
 	// in the transaction that stores the draft, and may name it. Nil: every request is the first.
 	Claim func(ctx context.Context, tx ports.Tx, d *Draft) (known id.DatabaseID, err error)
+	// Lasting lets a repeated request have the password for as long as it is the one of the creation; else see ShownAgain.
+	Lasting bool
 	// Also stores what needs the record; nil: nothing.
 	Also func(ctx context.Context, tx ports.Tx, r database.Record) error
 }
@@ -41,7 +43,7 @@ type Making struct {
 // passwords of its logins.
 func New(p *plane.Plane, owner account.Account, r database.Record) (Draft, error) {
 	r.ID, r.AccountID, r.CreatedAt = plane.NewID[id.DatabaseID](p.Entropy), owner.ID, p.Clock.Now()
-	r.Status, r.Settings = database.Creating, database.NoSettings()
+	r.Status, r.Settings, r.OverlayStatus = database.Creating, database.NoSettings(), database.NoOverlay
 	r.Plan, r.DatabaseBytes = owner.Plan, owner.DatabaseBytes
 	if r.RoleModel == database.Managed {
 		r.ConnectionCap = owner.Quotas().ConnectionCap

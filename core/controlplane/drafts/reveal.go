@@ -2,7 +2,9 @@ package drafts
 
 import (
 	"context"
+	"time"
 
+	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
@@ -11,7 +13,7 @@ import (
 )
 
 // Made is a new database as its owner gets it. Password and ConnectionString are empty in the answer to a repeated request once
-// the owner's password has changed.
+// the owner's password has changed, and where ShownAgain takes them out.
 type Made struct {
 	Record           database.Record
 	Username         string
@@ -59,4 +61,27 @@ func WithoutStalePassword(
 		m.Password, m.ConnectionString = "", ""
 	}
 	return m
+}
+
+// AgainFor is how long after the creation of a database a repeated request is shown its password: whoever did not get the first
+// answer asks soon, and a key of a request should not stay worth as much as the password.
+const AgainFor = 24 * time.Hour
+
+// ShownAgain is the answer to a repeated request: with the password, which stands in the activity log then, or without it when
+// AgainFor is over.
+func ShownAgain(ctx context.Context, p *plane.Plane, by access.Caller, m Made) (Made, error) {
+	if m.Password == "" {
+		return m, nil
+	}
+	if p.Clock.Now().Sub(m.Record.CreatedAt) > AgainFor {
+		m.Password, m.ConnectionString = "", ""
+		return m, nil
+	}
+	err := p.UpdateStored(ctx, m.Record.ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		return p.Audit(ctx, tx, locked, by.Actor(), audit.PasswordShownAgain, audit.Details{"username": m.Username})
+	})
+	if err != nil {
+		return Made{}, err
+	}
+	return m, nil
 }

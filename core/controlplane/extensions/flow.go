@@ -23,8 +23,8 @@ const Kind operation.Kind = "extension"
 // operation.
 func (x *Extensions) register() {
 	work.Register(x.plane.Work, work.Kind[extension.Input]{
-		Spec:  operation.Spec{Kind: Kind, Public: true, Right: account.Configure, Cancelable: operation.Always},
-		Step:  x.step,
+		Spec: operation.Spec{Kind: Kind, Public: true, Right: account.Configure, Cancelable: operation.Always},
+		Step: x.step, GiveUp: x.giveUp,
 		Calls: []string{"change", "close"}, Commits: []string{stageFailing, "succeeded", "failed", "canceled"},
 	})
 }
@@ -78,6 +78,20 @@ func (x *Extensions) step(ctx context.Context, job *work.Job[extension.Input]) (
 		return c.Finish(ctx, c.succeeded(report))
 	}
 	return c.fail(ctx, causeOf(report))
+}
+
+// giveUp has the agent close the operation. What it has changed by then stays, and the catalog shows it.
+func (x *Extensions) giveUp(ctx context.Context, job *work.Job[extension.Input], by operation.Order) (work.Next, error) {
+	c := change{Job: job, x: x, of: job.Operation()}
+	var err error
+	c.record, c.agent, err = x.plane.Site(ctx, c.of)
+	switch {
+	case by.ServerGone && c.record.ID != "":
+		return c.Finish(ctx, c.failed(by.Cause()))
+	case err != nil:
+		return work.Next{}, err
+	}
+	return c.fail(ctx, by.Cause())
 }
 
 // fail ends an operation that no other question would bring further. An agent that refuses to report on the change, and to close

@@ -6,7 +6,6 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
-	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -91,5 +90,5 @@ func (o *Operator) beginCertificateKey(
 		return err
 	}
 	details["keyId"] = string(fresh.ID)
-	return o.plane.Audit(ctx, tx, database.Record{}, audit.Operator, what, details)
+	return o.record(ctx, tx, "", what, details)
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
-	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -24,7 +23,7 @@ func (o *Operator) CreateNamespace(ctx context.Context, a id.AccountID, name str
 	}
 	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if _, err := tx.Accounts().Get(ctx, a); err != nil {
-			return plane.NotFound(err, fault.Invalid("account", "does not exist"))
+			return notFound(err, "account")
 		}
 		if err := tx.Keys().AddNamespace(ctx, n); err != nil {
 			return err
@@ -38,7 +37,7 @@ func (o *Operator) CreateNamespace(ctx context.Context, a id.AccountID, name str
 func (o *Operator) Namespaces(ctx context.Context, a id.AccountID) ([]account.Namespace, error) {
 	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]account.Namespace, error) {
 		if _, err := tx.Accounts().Get(ctx, a); err != nil {
-			return nil, plane.NotFound(err, fault.Invalid("account", "does not exist"))
+			return nil, notFound(err, "account")
 		}
 		return tx.Namespaces().List(ctx, a)
 	})
@@ -67,20 +66,18 @@ func (o *Operator) updateNamespace(
 			err = fault.Invalid("namespace", "is revoked")
 		}
 		if err != nil {
-			return plane.NotFound(err, errNoNamespace())
+			return notFound(err, "namespace")
 		}
 		return fn(ctx, tx, n)
 	})
 }
-
-func errNoNamespace() error { return fault.Invalid("namespace", "does not exist") }
 
 // auditCI adds an entry about a namespace to the log of its account.
 func (o *Operator) auditCI(
 	ctx context.Context, tx ports.Tx, n account.Namespace, what audit.Action, details audit.Details,
 ) error {
 	details["namespaceId"], details["namespace"] = string(n.ID), n.Name
-	return o.plane.Audit(ctx, tx, database.Record{AccountID: n.AccountID}, audit.Operator, what, details)
+	return o.record(ctx, tx, n.AccountID, what, details)
 }
 
 // CreateCIKey makes a CI key of a namespace and returns its text, which cannot be retrieved later. VALIDATION_ERROR on
@@ -108,7 +105,7 @@ func (o *Operator) CreateCIKey(ctx context.Context, namespace id.NamespaceID) (k
 func (o *Operator) CIKeys(ctx context.Context, namespace id.NamespaceID) ([]plane.By[account.Key], error) {
 	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]plane.By[account.Key], error) {
 		if _, err := tx.Keys().Namespace(ctx, namespace); err != nil {
-			return nil, plane.NotFound(err, errNoNamespace())
+			return nil, notFound(err, "namespace")
 		}
 		list, err := tx.Namespaces().Keys(ctx, namespace)
 		if err != nil {

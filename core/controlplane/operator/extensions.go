@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
+	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/extension"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
@@ -26,15 +27,15 @@ const (
 // shown. The error names the extensions of which nothing was found out; what was stored of them before stays. Once the context
 // has ended no other is tried. VALIDATION_ERROR on "server".
 func (o *Operator) QualifyExtensions(ctx context.Context, of id.ServerID) (list []extension.Qualification, err error) {
-	_, agent, err := o.plane.ServerOf(ctx, of)
+	on, agent, err := o.plane.ServerOf(ctx, of)
 	if err != nil {
-		return nil, plane.NotFound(err, fault.Invalid("server", "does not exist"))
+		return nil, notFound(err, "server")
 	}
 	for _, name := range extension.Names {
 		q, one := o.qualify(ctx, agent, name)
 		if one == nil {
 			q.ServerID = of
-			one = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Qualifications().Put(ctx, q) })
+			one = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return o.putTrial(ctx, tx, on, q) })
 		}
 		if one != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", name, one))
@@ -46,6 +47,31 @@ func (o *Operator) QualifyExtensions(ctx context.Context, of id.ServerID) (list 
 		list = append(list, q)
 	}
 	return list, err
+}
+
+// putTrial stores what a trial has shown, and records it where that is something else than before.
+func (o *Operator) putTrial(ctx context.Context, tx ports.Tx, on server.Server, q extension.Qualification) error {
+	stored, err := tx.Qualifications().Of(ctx, on.ID)
+	if err != nil {
+		return err
+	}
+	if err := tx.Qualifications().Put(ctx, q); err != nil {
+		return err
+	}
+	before := audit.Details{}
+	for _, s := range stored {
+		if s.Extension == q.Extension {
+			before = outcomeOf(s)
+		}
+	}
+	about := audit.Details{"serverId": string(on.ID), "server": on.Name, "extension": string(q.Extension)}
+	return o.recordChanges(ctx, tx, "", audit.ExtensionTried, about, audit.Changes(before, outcomeOf(q)))
+}
+
+func outcomeOf(q extension.Qualification) audit.Details {
+	return audit.Details{
+		"qualified": strconv.FormatBool(q.Qualified), "version": q.Version, "serverVersion": q.ServerVersion,
+	}
 }
 
 // qualify has the agent try an extension, under an operation of its own, which is closed if its end is not waited for.

@@ -2,12 +2,17 @@ package operator
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/network"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -17,11 +22,30 @@ type NewKey struct {
 	Label     string
 	Scope     account.Scope
 	Databases []id.DatabaseID
+	KeyBounds
+}
+
+// KeyBounds are when a key ends and where it may be used from. What is nil stays as it is; a new key then never ends, or may be
+// used from everywhere.
+type KeyBounds struct {
+	Expires  *account.Expiry
+	Networks *network.List
+}
+
+// apply gives a key its bounds. VALIDATION_ERROR on "expires".
+func (b KeyBounds) apply(k *account.Key, now time.Time) (err error) {
+	if b.Networks != nil {
+		k.Networks = *b.Networks
+	}
+	if b.Expires != nil {
+		k.ExpiresAt, err = b.Expires.Ends(now)
+	}
+	return err
 }
 
 // CreateKey makes a key of the account's owner and returns its text, which cannot be retrieved later. It is for databases of the
-// account, and for those of others on which the owner is a member. VALIDATION_ERROR on "label", "scope", "account" or "database",
-// with an empty text.
+// account, and for those of others on which the owner is a member. VALIDATION_ERROR on "label", "scope", "account", "database" or
+// "expires", with an empty text.
 func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, text string, err error) {
 	label, err := account.ValidateLabel(n.Label)
 	if err != nil {
@@ -37,15 +61,51 @@ func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, te
 	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		a, err := tx.Accounts().Get(ctx, n.AccountID)
 		if err != nil {
-			return plane.NotFound(err, fault.Invalid("account", "does not exist"))
+			return notFound(err, "account")
 		}
-		key = credential.Key(a, label, n.Scope, o.plane.Clock.Now())
-		return addKey(ctx, tx, key, n.Databases)
+		now := o.plane.Clock.Now()
+		key = credential.Key(a, label, n.Scope, now)
+		if err := n.apply(&key, now); err != nil {
+			return err
+		}
+		if err := addKey(ctx, tx, key, n.Databases); err != nil {
+			return err
+		}
+		details := aboutKey(key)
+		maps.Copy(details, boundsOf(key))
+		details["scope"] = string(key.Scope)
+		if len(n.Databases) > 0 {
+			details["databases"] = joined(n.Databases)
+		}
+		return o.record(ctx, tx, key.AccountID, audit.KeyCreated, details)
 	})
 	if err != nil {
 		return account.Key{}, "", err
 	}
 	return key, text, nil
+}
+
+// aboutKey is what the log says of a key.
+func aboutKey(k account.Key) audit.Details { return audit.Details{"key": k.Prefix(), "label": k.Label} }
+
+// boundsOf are what KeyBounds change, as the log has them.
+func boundsOf(k account.Key) audit.Details {
+	bounds := audit.Details{"expiresAt": "never", "networks": "any"}
+	if k.ExpiresAt != nil {
+		bounds["expiresAt"] = k.ExpiresAt.UTC().Format(time.RFC3339)
+	}
+	if k.Networks != "" {
+		bounds["networks"] = string(k.Networks)
+	}
+	return bounds
+}
+
+func joined[T ~string](list []T) string {
+	texts := make([]string, len(list))
+	for i, one := range list {
+		texts[i] = string(one)
+	}
+	return strings.Join(texts, " ")
 }
 
 // addKey stores a key and looks at its databases as it will. One that it could not reach today it might tomorrow, when its user
@@ -69,20 +129,37 @@ func addKey(ctx context.Context, tx ports.Tx, k account.Key, databases []id.Data
 	return nil
 }
 
-// ReplaceKey gives a key of an account a new text; the old one stops working at once, label and scope stay. VALIDATION_ERROR on
-// "key" where there is none, or it is revoked, or a CI key.
-func (o *Operator) ReplaceKey(ctx context.Context, old id.KeyID) (key account.Key, text string, err error) {
+// ReplaceKey gives a key of an account a new text, and other bounds where some are given; the old text stops working at once,
+// label and scope stay. VALIDATION_ERROR on "expires", or on "key" where there is none, it is revoked or a CI key, or has expired
+// and gets no other end.
+func (o *Operator) ReplaceKey(ctx context.Context, old id.KeyID, bounds KeyBounds) (key account.Key, text string, err error) {
 	random := o.plane.Entropy.Base62(account.KeyCharacters)
 	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		stored, err := o.usableKey(ctx, tx, account.AccountKey, old)
+		stored, err := unrevokedKey(ctx, tx, account.AccountKey, old)
 		if err != nil {
 			return err
 		}
+		now := o.plane.Clock.Now()
 		var c account.Credential
 		text, c = account.NewKey(stored.Kind, random)
 		key = stored
 		key.ID, key.Hash, key.LastUsedAt = c.ID, c.Hash[:], nil
-		return tx.Keys().Replace(ctx, old, key)
+		if err := bounds.apply(&key, now); err != nil {
+			return err
+		}
+		if key.Expired(now) {
+			return errExpired()
+		}
+		if err := tx.Keys().Replace(ctx, old, key); err != nil {
+			return err
+		}
+		if err := tx.Keys().Bind(ctx, key); err != nil {
+			return err
+		}
+		details := aboutKey(key)
+		maps.Copy(details, audit.Changes(boundsOf(stored), boundsOf(key)))
+		details["replaces"] = stored.Prefix()
+		return o.record(ctx, tx, key.AccountID, audit.KeyReplaced, details)
 	})
 	if err != nil {
 		return account.Key{}, "", err
@@ -90,16 +167,40 @@ func (o *Operator) ReplaceKey(ctx context.Context, old id.KeyID) (key account.Ke
 	return key, text, nil
 }
 
-// RevokeKey revokes a key of an account at once and permanently. VALIDATION_ERROR as for ReplaceKey.
+// BindKey changes the bounds of a key of an account, from the next request on. One that has expired can be given another end.
+// VALIDATION_ERROR on "expires", or on "key" where there is none, or it is revoked or a CI key.
+func (o *Operator) BindKey(ctx context.Context, of id.KeyID, bounds KeyBounds) (key account.Key, err error) {
+	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if key, err = unrevokedKey(ctx, tx, account.AccountKey, of); err != nil {
+			return err
+		}
+		before := boundsOf(key)
+		if err := bounds.apply(&key, o.plane.Clock.Now()); err != nil {
+			return err
+		}
+		if err := tx.Keys().Bind(ctx, key); err != nil {
+			return err
+		}
+		return o.recordChanges(ctx, tx, key.AccountID, audit.KeyChanged, aboutKey(key), audit.Changes(before, boundsOf(key)))
+	})
+	key.Hash = nil
+	return key, err
+}
+
+// RevokeKey revokes a key of an account at once and permanently. VALIDATION_ERROR on "key" where there is none, or it is revoked
+// or a CI key.
 func (o *Operator) RevokeKey(ctx context.Context, key id.KeyID) error {
 	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		stored, err := o.usableKey(ctx, tx, account.AccountKey, key)
+		stored, err := unrevokedKey(ctx, tx, account.AccountKey, key)
 		if err != nil {
 			return err
 		}
 		now := o.plane.Clock.Now()
 		stored.RevokedAt = &now
-		return tx.Keys().Revoke(ctx, stored)
+		if err := tx.Keys().Revoke(ctx, stored); err != nil {
+			return err
+		}
+		return o.record(ctx, tx, stored.AccountID, audit.KeyRevoked, aboutKey(stored))
 	})
 }
 
@@ -108,16 +209,25 @@ var commandOf = map[account.KeyKind]string{account.AccountKey: "key", account.CI
 
 // usableKey is a key of a kind that still works.
 func (o *Operator) usableKey(ctx context.Context, tx ports.Tx, kind account.KeyKind, key id.KeyID) (account.Key, error) {
-	stored, err := tx.Keys().Get(ctx, key)
+	stored, err := unrevokedKey(ctx, tx, kind, key)
+	if err == nil && stored.Expired(o.plane.Clock.Now()) {
+		err = errExpired()
+	}
+	return stored, err
+}
+
+func errExpired() error { return fault.Invalid("key", "has expired") }
+
+// unrevokedKey is a key of a kind, locked for who writes it.
+func unrevokedKey(ctx context.Context, tx ports.Tx, kind account.KeyKind, key id.KeyID) (account.Key, error) {
+	stored, err := tx.Keys().Lock(ctx, key)
 	switch {
 	case err != nil:
-		return stored, plane.NotFound(err, fault.Invalid("key", "does not exist"))
+		return stored, notFound(err, "key")
 	case stored.Kind != kind:
 		return stored, fault.Invalid("key", "%s is a key of pgherd admin %s", stored.Prefix(), commandOf[stored.Kind])
 	case stored.RevokedAt != nil:
 		return stored, fault.Invalid("key", "is revoked")
-	case stored.Expired(o.plane.Clock.Now()):
-		return stored, fault.Invalid("key", "has expired")
 	}
 	return stored, nil
 }

@@ -3,20 +3,20 @@ package operator
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/checkups"
 	"github.com/pgherd/pgherd/core/controlplane/deletion"
+	"github.com/pgherd/pgherd/core/controlplane/keyrings"
 	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/storage"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
-	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -24,6 +24,8 @@ import (
 // database may use it.
 type Operator struct {
 	plane *plane.Plane
+	// Ring changes the ring of keys that stored secrets are encrypted with.
+	Ring *keyrings.Keyring
 	*roles.Overrides
 	*storage.Quotas
 	*members.Roster
@@ -32,9 +34,9 @@ type Operator struct {
 }
 
 // New makes the use cases.
-func New(p *plane.Plane, d *deletion.Deletion) *Operator {
+func New(p *plane.Plane, d *deletion.Deletion, ring *keyrings.Keyring) *Operator {
 	return &Operator{
-		plane: p, Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p), Roster: members.NewRoster(p),
+		plane: p, Ring: ring, Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p), Roster: members.NewRoster(p),
 		Checkups: checkups.New(p), Unverified: deletion.NewUnverified(d),
 	}
 }
@@ -61,7 +63,10 @@ func (o *Operator) CreateAccount(ctx context.Context, n NewAccount) (account.Acc
 		if err := tx.Accounts().AddUser(ctx, u); err != nil {
 			return err
 		}
-		return tx.Accounts().Add(ctx, a)
+		if err := tx.Accounts().Add(ctx, a); err != nil {
+			return err
+		}
+		return o.record(ctx, tx, a.ID, audit.AccountCreated, audit.Details{"plan": string(a.Plan), "userId": string(u.ID)})
 	})
 	return a, u, err
 }
@@ -78,7 +83,7 @@ func (o *Operator) ChangeAccount(
 			return err
 		}
 		if a, err = tx.Accounts().LockForQuota(ctx, accountID); err != nil {
-			return plane.NotFound(err, fault.Invalid("account", "does not exist"))
+			return notFound(err, "account")
 		}
 		before := a
 		change(&a)
@@ -88,93 +93,30 @@ func (o *Operator) ChangeAccount(
 		if err := tx.Accounts().Save(ctx, a); err != nil {
 			return err
 		}
+		changes := audit.Changes(settingsOf(before), settingsOf(a))
+		if err := o.recordChanges(ctx, tx, a.ID, audit.AccountChanged, nil, changes); err != nil {
+			return err
+		}
 		return o.QuotaChanged(ctx, tx, owned, before, a)
 	})
 	return a, err
 }
 
-// SetAutoEnroll makes every new database of an account enrolled for every limited-rollout route.
-func (o *Operator) SetAutoEnroll(ctx context.Context, accountID id.AccountID, on bool) error {
-	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Switches().SetAutoEnroll(ctx, accountID, on)
-	})
-}
-
-// Enroll admits one database to one limited-rollout route, or to all of them (rollout.All). VALIDATION_ERROR on "route" or
-// "database".
-func (o *Operator) Enroll(ctx context.Context, db id.DatabaseID, route string) error {
-	return o.eachRoute(ctx, route, func(ctx context.Context, tx ports.Tx, r string) error {
-		return tx.Switches().Enroll(ctx, db, r)
-	})
-}
-
-// Unenroll withdraws what Enroll granted. Errors as for Enroll.
-func (o *Operator) Unenroll(ctx context.Context, db id.DatabaseID, route string) error {
-	return o.eachRoute(ctx, route, func(ctx context.Context, tx ports.Tx, r string) error {
-		return tx.Switches().Unenroll(ctx, db, r)
-	})
-}
-
-func (o *Operator) eachRoute(
-	ctx context.Context, route string, do func(context.Context, ports.Tx, string) error,
-) error {
-	routes, err := rollout.ParseRoute(route)
-	if err != nil {
-		return err
+// settingsOf are what ChangeAccount changes.
+func settingsOf(a account.Account) audit.Details {
+	return audit.Details{
+		"plan": string(a.Plan), "maxDatabases": exception(a.MaxDatabases), "connectionCap": exception(a.ConnectionCap),
+		"backupDays": exception(a.BackupDays), "verifyBackups": exception(a.VerifyBackups),
+		"databaseBytes": exception(a.DatabaseBytes), "backupBytes": exception(a.BackupBytes),
+		"credentialValidity": exception(a.CredentialValidity),
 	}
-	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		for _, r := range routes {
-			if err := do(ctx, tx, r); err != nil {
-				return plane.NotFound(err, fault.Invalid("database", "does not exist"))
-			}
-		}
-		return nil
-	})
 }
 
-// SetFeature turns a feature on or off for the whole installation. VALIDATION_ERROR on "feature".
-func (o *Operator) SetFeature(ctx context.Context, name string, on bool) error {
-	if err := rollout.CheckFeature(name); err != nil {
-		return err
+func exception[T any](value *T) string {
+	if value == nil {
+		return "as planned"
 	}
-	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Switches().SetFeature(ctx, name, on)
-	})
-}
-
-// SetMaintenance opens or ends the maintenance window: the API then answers MAINTENANCE to every valid key.
-func (o *Operator) SetMaintenance(ctx context.Context, on bool) error {
-	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Switches().SetMaintenance(ctx, on)
-	})
-}
-
-// Audit lists the activity of any database, newest first.
-func (o *Operator) Audit(ctx context.Context, db id.DatabaseID, p ports.Page) ([]plane.By[audit.Entry], error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]plane.By[audit.Entry], error) {
-		return operations.Log(ctx, tx, db, p)
-	})
-}
-
-// InstallationAudit lists what was done to the installation as a whole, newest first.
-func (o *Operator) InstallationAudit(ctx context.Context, p ports.Page) ([]audit.Entry, error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]audit.Entry, error) {
-		return tx.Audit().OfInstallation(ctx, p)
-	})
-}
-
-// AccountAudit lists what was done to an account and to none of its databases, newest first. VALIDATION_ERROR on "account".
-func (o *Operator) AccountAudit(ctx context.Context, a id.AccountID, p ports.Page) ([]plane.By[audit.Entry], error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]plane.By[audit.Entry], error) {
-		if _, err := tx.Accounts().Get(ctx, a); err != nil {
-			return nil, plane.NotFound(err, fault.Invalid("account", "does not exist"))
-		}
-		list, err := tx.Audit().OfAccount(ctx, a, p)
-		if err != nil {
-			return nil, err
-		}
-		return plane.WithPersons(ctx, tx, list, func(e audit.Entry) id.UserID { return e.UserID })
-	})
+	return fmt.Sprint(*value)
 }
 
 // Operations lists the operations of any database, newest first, including internal kinds.
@@ -189,17 +131,16 @@ func (o *Operator) Operation(ctx context.Context, op id.OperationID) (operation.
 	work, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
 		return tx.Operations().Get(ctx, op)
 	})
-	return work, plane.NotFound(err, fault.New(fault.OperationNotFound, "no such operation"))
+	return work, plane.NotFound(err, errNoOperation())
 }
 
 // CancelOperation requests the cancellation of an operation, as Operations.Cancel does for a caller.
 func (o *Operator) CancelOperation(ctx context.Context, op id.OperationID) (operation.Operation, error) {
 	var work operation.Operation
 	err := o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		missing := fault.New(fault.OperationNotFound, "no such operation")
 		found, err := tx.Operations().Get(ctx, op)
 		if err != nil {
-			return plane.NotFound(err, missing)
+			return plane.NotFound(err, errNoOperation())
 		}
 		record, err := tx.Databases().Lock(ctx, found.DatabaseID)
 		if err != nil {
@@ -207,7 +148,7 @@ func (o *Operator) CancelOperation(ctx context.Context, op id.OperationID) (oper
 		}
 		locked, err := tx.Operations().Lock(ctx, op)
 		if err != nil {
-			return plane.NotFound(err, missing)
+			return plane.NotFound(err, errNoOperation())
 		}
 		work, err = operations.Cancel(ctx, o.plane, tx, locked, record, audit.Operator)
 		return err

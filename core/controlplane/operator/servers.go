@@ -1,11 +1,14 @@
 package operator
 
 import (
+	"bytes"
 	"context"
-	"time"
+	"crypto/sha256"
+	"fmt"
+	"strconv"
 
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -25,9 +28,13 @@ type NewServer struct {
 	// Connections is how many connections its databases may have together: 0 for any number, nil for what its agent says that
 	// there are, or any number if it does not answer.
 	Connections *int
+	// Version is this program's. Unchecked registers the server without a look at it, as where its agent does not run yet.
+	Version   string
+	Unchecked bool
 }
 
-// AddServer registers a database server. VALIDATION_ERROR names the field.
+// AddServer registers a database server whose agent can be worked with: it is reached and takes the secret, knows what this
+// version sends, is in charge of its server, and is not registered already. VALIDATION_ERROR names the field, and what to do.
 func (o *Operator) AddServer(ctx context.Context, n NewServer) (server.Server, error) {
 	name, err := account.ValidateName(n.Name)
 	if err != nil {
@@ -43,36 +50,42 @@ func (o *Operator) AddServer(ctx context.Context, n NewServer) (server.Server, e
 	if err := s.Validate(); err != nil {
 		return server.Server{}, err
 	}
-	if n.Secret == "" {
-		return server.Server{}, fault.Invalid("secret", "must not be empty")
+	if err := server.CheckSecret(n.Secret); err != nil {
+		return server.Server{}, fault.Invalid("agentSecret", "%s", err)
 	}
 	if s.SealedSecret, err = o.plane.Secrets.Seal([]byte(n.Secret), s.SecretContext()); err != nil {
 		return server.Server{}, err
 	}
-	if n.Connections == nil {
-		s.Connections = o.connectionsOf(ctx, s)
+	if !n.Unchecked {
+		seen, err := o.meet(ctx, &s, n.Version)
+		if err != nil {
+			return server.Server{}, err
+		}
+		if n.Connections == nil {
+			s.Connections = seen.Connections
+		}
 	}
-	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Add(ctx, s) })
+	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if err := tx.Servers().Add(ctx, s); err != nil {
+			return err
+		}
+		details := serverSettings(s)
+		details["serverId"] = string(s.ID)
+		return o.record(ctx, tx, "", audit.ServerAdded, details)
+	})
 	return s, err
 }
 
-// askWait bounds the question for a new server's connections.
-const askWait = 10 * time.Second
-
-// connectionsOf asks the agent of a server that is not registered yet; 0 if it does not say. An operator may well register a
-// server before its agent runs.
-func (o *Operator) connectionsOf(ctx context.Context, s server.Server) int {
-	ctx, cancel := context.WithTimeout(ctx, askWait)
-	defer cancel()
-	agent, err := o.plane.Fleet.Agent(s)
-	if err != nil {
-		return 0
+// serverSettings are what an operator says of a server, but for the secret.
+func serverSettings(s server.Server) audit.Details {
+	settings := audit.Details{
+		"server": s.Name, "agentUrl": s.AgentURL, "publicHost": s.PublicHost, "publicPort": strconv.Itoa(s.PublicPort),
+		"capacity": strconv.Itoa(s.Capacity), "connections": strconv.Itoa(s.Connections), "enabled": strconv.FormatBool(s.Enabled),
 	}
-	known, err := ports.Ask(ctx, agent, command.AskCapabilities{})
-	if err != nil {
-		return 0
+	if s.CA != "" {
+		settings["caSha256"] = fmt.Sprintf("%x", sha256.Sum256([]byte(s.CA)))
 	}
-	return known.Connections
+	return settings
 }
 
 // Servers lists the registered servers.
@@ -82,77 +95,39 @@ func (o *Operator) Servers(ctx context.Context) ([]server.Server, error) {
 	})
 }
 
+// lockServer is a registered server, locked for who writes it. VALIDATION_ERROR on "server" where there is none.
+func lockServer(ctx context.Context, tx ports.Tx, of id.ServerID) (server.Server, error) {
+	err := tx.Servers().Lock(ctx, of)
+	if err != nil {
+		return server.Server{}, notFound(err, "server")
+	}
+	s, err := tx.Servers().Get(ctx, of)
+	return s, notFound(err, "server")
+}
+
 // ChangeServer changes address, capacity, connections, or whether the server takes new databases. Its databases stay where they
 // are.
 func (o *Operator) ChangeServer(
 	ctx context.Context, serverID id.ServerID, change func(*server.Server),
 ) (s server.Server, err error) {
 	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if s, err = tx.Servers().Get(ctx, serverID); err != nil {
-			return plane.NotFound(err, fault.Invalid("server", "does not exist"))
+		if s, err = lockServer(ctx, tx, serverID); err != nil { // or of two changes at once, one would be lost
+			return err
 		}
+		before, secret := serverSettings(s), s.SealedSecret
 		change(&s)
 		if err := s.Validate(); err != nil {
 			return err
 		}
-		return tx.Servers().Save(ctx, s)
-	})
-	return s, err
-}
-
-// EachSealed calls visit with every stored secret, still encrypted. An error of visit ends the iteration.
-func (o *Operator) EachSealed(ctx context.Context, visit func(sealed []byte) error) error {
-	for after := ""; ; {
-		batch, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]ports.SealedValue, error) {
-			return tx.SealedValues().Next(ctx, after, resealBatch)
-		})
-		if err != nil || len(batch) == 0 {
+		if err := tx.Servers().Save(ctx, s); err != nil {
 			return err
 		}
-		for _, v := range batch {
-			if err := visit(v.Sealed); err != nil {
-				return err
-			}
+		about := audit.Details{"serverId": string(s.ID), "server": s.Name}
+		changes := audit.Changes(before, serverSettings(s))
+		if !bytes.Equal(secret, s.SealedSecret) {
+			changes["agentSecret"] = "replaced"
 		}
-		after = batch[len(batch)-1].Ref
-	}
-}
-
-// resealBatch bounds one transaction of Reseal.
-const resealBatch = 100
-
-// Reseal encrypts every stored secret again with the current primary key, and returns how many it changed. It can be
-// interrupted and run again. Old keys may be removed from the ring only after it has finished.
-func (o *Operator) Reseal(ctx context.Context) (changed int, err error) {
-	for after := ""; ; {
-		var batch []ports.SealedValue
-		err := o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-			if batch, err = tx.SealedValues().Next(ctx, after, resealBatch); err != nil {
-				return err
-			}
-			for _, v := range batch {
-				if err := o.resealOne(ctx, tx, v); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil || len(batch) == 0 {
-			return changed, err
-		}
-		changed += len(batch)
-		after = batch[len(batch)-1].Ref
-	}
-}
-
-func (o *Operator) resealOne(ctx context.Context, tx ports.Tx, v ports.SealedValue) error {
-	plain, err := o.plane.Secrets.Open(v.Sealed, v.Context)
-	if err != nil {
-		return err
-	}
-	sealed, err := o.plane.Secrets.Seal(plain, v.Context)
-	if err != nil {
-		return err
-	}
-	return tx.SealedValues().Replace(ctx, v, sealed)
+		return o.recordChanges(ctx, tx, "", audit.ServerChanged, about, changes)
+	})
+	return s, err
 }

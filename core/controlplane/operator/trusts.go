@@ -7,7 +7,6 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/citoken"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -51,7 +50,7 @@ func aboutTrust(t citoken.Trust) audit.Details {
 func (o *Operator) Trusts(ctx context.Context, namespace id.NamespaceID) ([]citoken.Trust, error) {
 	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]citoken.Trust, error) {
 		if _, err := tx.Keys().Namespace(ctx, namespace); err != nil {
-			return nil, plane.NotFound(err, errNoNamespace())
+			return nil, notFound(err, "namespace")
 		}
 		return tx.Trusts().List(ctx, namespace)
 	})
@@ -59,16 +58,15 @@ func (o *Operator) Trusts(ctx context.Context, namespace id.NamespaceID) ([]cito
 
 // RemoveTrust ends a trust, and at once all keys that were made by it. VALIDATION_ERROR on "trust".
 func (o *Operator) RemoveTrust(ctx context.Context, t id.TrustID) error {
-	missing := fault.Invalid("trust", "does not exist")
 	trust, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (citoken.Trust, error) {
 		return tx.Trusts().Get(ctx, t)
 	})
 	if err != nil {
-		return plane.NotFound(err, missing)
+		return notFound(err, "trust")
 	}
 	return o.updateNamespace(ctx, trust.NamespaceID, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
 		if err := tx.Trusts().Remove(ctx, t, o.plane.Clock.Now()); err != nil {
-			return plane.NotFound(err, missing)
+			return notFound(err, "trust")
 		}
 		return o.auditCI(ctx, tx, n, audit.CITrustRemoved, aboutTrust(trust))
 	})

@@ -9,12 +9,13 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/retention"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Ports are what the use cases need. Journal, Sender, Mailer, Passwords and Tokens may be nil (without a Sender, webhooks are
-// refused; without a Mailer, invitations are; without Passwords, nobody new can accept one; without Tokens, no token of a CI
-// system is exchanged); all others are required.
+// Ports are what the use cases need. Ring, Journal, Sender, Mailer, Passwords and Tokens may be nil (without a Ring, nobody looks
+// whether processes have the same keys; without a Sender, webhooks are refused; without a Mailer, invitations are; without
+// Passwords, nobody new can accept one; without Tokens, no token of a CI system is exchanged); all others are required.
 type Ports struct {
 	Store      ports.Store
 	Admissions ports.Admissions
@@ -22,6 +23,7 @@ type Ports struct {
 	Clock      ports.Clock
 	Entropy    ports.Entropy
 	Secrets    ports.SecretBox
+	Ring       ports.KeyRing // the same as Secrets
 	Journal    ports.Journal
 	Sender     ports.WebhookSender
 	Mailer     ports.Mailer
@@ -39,6 +41,8 @@ type Config struct {
 	UnverifiedPlans []account.Plan
 	// RecoveryWindow is how long a deleted database can be recovered; by default deletion.DefaultWindow.
 	RecoveryWindow time.Duration
+	// Retention is how long what is over stays; a missing kind has its default.
+	Retention retention.Policy
 	// DefaultSchedule is that of a database whose creation names none; by default daily.
 	DefaultSchedule database.Schedule
 	// InvitationPage is where invitations are accepted; by default none, and mails say how to accept by the API.

@@ -47,7 +47,7 @@ func New(p Ports, c Config) (*Plane, error) {
 		p.Tokens = ports.NoTokens{}
 	}
 	made := &Plane{Ports: p, Config: withDefaults(c, p.Entropy)}
-	if err := deletion.CheckWindow(made.RecoveryWindow); err != nil {
+	if err := errors.Join(deletion.CheckWindow(made.RecoveryWindow), made.Retention.Check()); err != nil {
 		return nil, err
 	}
 	made.Calls = newCalls(made.Config)

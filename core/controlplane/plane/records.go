@@ -3,6 +3,7 @@ package plane
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/database"
@@ -11,10 +12,26 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Audit adds a line to the activity log of a database.
+type operatorName struct{}
+
+// ByOperator names the operator on whose behalf use cases are called with the context: what they log of audit.Operator says so.
+func ByOperator(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, operatorName{}, name)
+}
+
+// Audit adds a line to the activity log of a database; to that of an account, where the record has nothing but the account; or of
+// the installation, where it is empty.
 func (p *Plane) Audit(
 	ctx context.Context, tx ports.Tx, r database.Record, by audit.Actor, what audit.Action, details audit.Details,
 ) error {
+	name, _ := ctx.Value(operatorName{}).(string)
+	if _, named := details[audit.OperatorDetail]; by == audit.Operator && name != "" && !named {
+		details = maps.Clone(details)
+		if details == nil {
+			details = audit.Details{}
+		}
+		details[audit.OperatorDetail] = name
+	}
 	return tx.Audit().Add(ctx, audit.Entry{
 		ID: NewID[id.AuditID](p.Entropy), At: p.Clock.Now(), AccountID: r.AccountID, DatabaseID: r.ID,
 		Actor: by, Action: what, Details: details,

@@ -17,7 +17,8 @@ func (p *Plane) SetSchedule(
 		return nil
 	}
 	details := audit.Details{"from": string(locked.Schedule), "to": string(s)}
-	locked.Schedule, locked.NextBackupAt = s, backup.Next(locked.ID, s, p.Clock.Now())
+	now := p.Clock.Now()
+	locked.Schedule, locked.ScheduleSince, locked.NextBackupAt = s, &now, backup.Next(locked.ID, s, now)
 	if err := tx.Databases().Save(ctx, locked); err != nil {
 		return err
 	}

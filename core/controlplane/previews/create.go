@@ -42,6 +42,7 @@ func (p *Previews) Open(ctx context.Context, c access.Caller, r Request) (o Open
 	}
 	namespace, use := c.Key.NamespaceID, 0
 	o.Made, o.Fresh, err = p.make(ctx, c, drafts.Making{
+		Lasting: true, // a pipeline's later runs know the preview by its ref alone
 		Record: database.Record{
 			DisplayName: preview.DisplayName(r.Ref), RoleModel: database.Managed, Schedule: r.Choices.ScheduledBackup,
 			NamespaceID: namespace,

@@ -22,7 +22,7 @@ const Kind operation.Kind = "query_timeout"
 func (q *QueryTimeouts) register() {
 	work.Register(q.plane.Work, work.Kind[operation.QueryTimeoutInput]{
 		Spec: operation.Spec{Kind: Kind, Right: account.Own},
-		Step: q.step, Calls: []string{"configure"}, Commits: []string{"succeeded", "failed"},
+		Step: q.step, GiveUp: q.giveUp, Calls: []string{"configure"}, Commits: []string{"succeeded", "failed"},
 	})
 }
 
@@ -47,6 +47,17 @@ func (q *QueryTimeouts) step(ctx context.Context, j *change) (work.Next, error) 
 			"the database server refused the query timeouts; the database keeps those that it had"))
 	}
 	return work.Next{}, err
+}
+
+// giveUp makes the profile that is in effect the wanted one again, as a refusal does.
+func (q *QueryTimeouts) giveUp(ctx context.Context, j *change, by operation.Order) (work.Next, error) {
+	record, err := ports.Read(ctx, q.plane.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
+		return plane.OfOperation(ctx, tx, j.Operation())
+	})
+	if err != nil {
+		return work.Next{}, err
+	}
+	return q.fail(ctx, j, record, by.Cause())
 }
 
 func (q *QueryTimeouts) succeed(ctx context.Context, j *change, r database.Record) (work.Next, error) {

@@ -25,8 +25,9 @@ func (r *Restores) register() {
 	work.Register(r.plane.Work, work.Kind[restore.Input]{
 		Spec: operation.Spec{
 			Kind: Kind, Public: true, Right: account.Own, Cancelable: restore.Cancelable, LoginsUntilBegun: true,
+			Driven: restore.Driven,
 		},
-		Step:  r.step,
+		Step: r.step, GiveUp: r.giveUp,
 		Calls: []string{"load", "switch", "settings", "discard", "close"},
 		Commits: []string{
 			string(restore.Ready), string(restore.Switching), string(restore.Settling), string(restore.Failing),

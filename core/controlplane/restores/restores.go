@@ -75,6 +75,9 @@ func (r *Restores) FromUpload(
 		return o, err
 	}
 	s.Open = open.ID
+	if err := readLogins(ctx, tx, &s); err != nil {
+		return o, err
+	}
 	if err := s.AdmitsUpload(); err != nil {
 		return o, err
 	}
@@ -134,13 +137,20 @@ func sceneOf(
 	return s, &found, err
 }
 
-// readLogins reads what is being done to the logins of a scene's database.
+// readLogins reads what is being done to the logins of a scene's database. A legacy role whose making nobody can go on with or
+// end, as the database was deactivated, keeps nobody from a restore.
 func readLogins(ctx context.Context, tx ports.Tx, s *restore.Scene) error {
 	change, err := tx.RoleChanges().Pending(ctx, s.Database.ID)
 	if err = plane.NotFound(err, nil); err != nil {
 		return err
 	}
 	s.Change = change.ID
+	if s.Database.RoleModel == database.SingleLogin {
+		granted, err := tx.Switches().Grants(ctx, s.Database.ID)
+		if err != nil || role.LegacyRoles.Gate.Check(granted) != nil {
+			return err
+		}
+	}
 	roles, err := tx.Roles().List(ctx, s.Database.ID)
 	for _, one := range roles {
 		if one.Status == role.Reserved || one.Status == role.SQLReady {

@@ -76,13 +76,17 @@ func (t turn) settle(ctx context.Context) (work.Next, error) {
 	if err := t.unlessRefused("restore.discard_refused", err); err != nil {
 		return work.Next{}, err
 	}
+	return t.Finish(ctx, t.succeeded())
+}
+
+func (t turn) succeeded() work.Ending {
 	e := t.ending(operation.Succeed, audit.RestoreFinished, audit.Details{"status": "succeeded"})
 	result := restore.Result{Filename: t.Input.Filename, Notes: append([]string{}, t.Input.Notes...)}
 	if u := t.Input.Upload; u != nil {
 		result.UploadID = u.ID
 	}
 	e.Result = operation.Encode(result)
-	return t.Finish(ctx, e)
+	return e
 }
 
 // unlessRefused is nil for a refusal for good, of which only the journal hears.

@@ -11,7 +11,6 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
-	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -23,8 +22,9 @@ import (
 // database's state forbids it, the key was used for another change, or the server has no such login to rotate.
 func (r *Roles) Change(
 	ctx context.Context, reached access.Reached, of id.RoleID, k role.Kind, key idempotency.Key,
-) (role.Change, error) {
-	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
+) (_ role.Change, err error) {
+	defer r.ended(&err)
+	if err := reached.Permit(account.Configure, r.model.Gate); err != nil {
 		return role.Change{}, err
 	}
 	if !k.Public() {
@@ -32,7 +32,7 @@ func (r *Roles) Change(
 	}
 	var target role.Role
 	find := func(ctx context.Context, tx ports.Tx) (err error) {
-		target, err = livingRole(ctx, tx, reached.Record().ID, of)
+		target, err = r.livingRole(ctx, tx, reached.Record().ID, of)
 		return err
 	}
 
@@ -84,12 +84,13 @@ func (d *driver) request(
 // server has no such login.
 func (r *Roles) ReadChange(
 	ctx context.Context, reached access.Reached, of id.RoleID, change id.OperationID,
-) (role.Change, error) {
-	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
+) (_ role.Change, err error) {
+	defer r.ended(&err)
+	if err := reached.Permit(account.Configure, r.model.Gate); err != nil {
 		return role.Change{}, err
 	}
 	c, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) (role.Change, error) {
-		return publicChange(ctx, tx, reached.Record().ID, of, change)
+		return r.publicChange(ctx, tx, reached.Record().ID, of, change)
 	})
 	if err != nil {
 		return role.Change{}, err
@@ -100,15 +101,16 @@ func (r *Roles) ReadChange(
 // ReplayChange continues a pending change, and returns a completed one unchanged. Errors as for ReadChange.
 func (r *Roles) ReplayChange(
 	ctx context.Context, reached access.Reached, of id.RoleID, change id.OperationID,
-) (role.Change, error) {
-	release, err := reached.PermitCall(ctx, r.plane, account.Configure, rollout.AdditionalRoles)
+) (_ role.Change, err error) {
+	defer r.ended(&err)
+	release, err := reached.PermitCall(ctx, r.plane, account.Configure, r.model.Gate)
 	if err != nil {
 		return role.Change{}, err
 	}
 	defer release()
 	var job changeJob
 	err = reached.Update(ctx, r.plane, func(ctx context.Context, tx ports.Tx, record database.Record) error {
-		c, err := publicChange(ctx, tx, record.ID, of, change)
+		c, err := r.publicChange(ctx, tx, record.ID, of, change)
 		if err != nil {
 			return err
 		}
@@ -122,10 +124,10 @@ func (r *Roles) ReplayChange(
 }
 
 // publicChange returns a change of a role that users can read; ROLE_NOT_FOUND, OPERATION_NOT_FOUND.
-func publicChange(
+func (r *Roles) publicChange(
 	ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID, change id.OperationID,
 ) (role.Change, error) {
-	if _, err := livingRole(ctx, tx, db, of); err != nil {
+	if _, err := r.livingRole(ctx, tx, db, of); err != nil {
 		return role.Change{}, err
 	}
 	missing := fault.New(fault.OperationNotFound, "no such change of this role")

@@ -21,10 +21,11 @@ var (
 	deleteSteps  = stepsOf("delete")
 	removeSteps  = stepsOf("remove")
 	expireSteps  = stepsOf("expire")
+	optInSteps   = stepsOf("opt_in")
 )
 
 // CrashPoints lists the points of additional roles and other logins.
-var CrashPoints = pointsOf(prepareSteps, admitSteps, rotateSteps, revokeSteps, deleteSteps, removeSteps, expireSteps)
+var CrashPoints = pointsOf(prepareSteps, admitSteps, rotateSteps, revokeSteps, deleteSteps, removeSteps, expireSteps, optInSteps)
 
 func pointsOf(of ...steps) (points []string) {
 	for _, s := range of {

@@ -13,22 +13,23 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
-	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
 // Create makes a role and returns when a log-in with it has been proven. A repeated request returns the same role in its
-// current state, and continues a creation that was interrupted.
+// current state, and continues a creation that was interrupted. Where the owner is to grant CONNECT, the role stays reserved, for
+// Prepare.
 //
 // FORBIDDEN: a developer or viewer. VALIDATION_ERROR: a field is wrong, or the limit exceeds the role budget.
 // MANAGED_ROLE_CONFLICT: rules 6 and 7 of the spec, or the role of the key was removed, or its password expired before it was
 // ready. CUSTOM_ROLE_REQUIRES_V3_CLONE. CONNECT_GRANT_REQUIRED: the owner has revoked CONNECT; the role stays sql_ready.
 // AGENT_ERROR: the server has not confirmed it; the request can be repeated.
-func (r *Roles) Create(ctx context.Context, reached access.Reached, q role.Request) (State, error) {
-	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
+func (r *Roles) Create(ctx context.Context, reached access.Reached, q role.Request) (_ State, err error) {
+	defer r.ended(&err)
+	if err := reached.Permit(account.Configure, r.model.Gate); err != nil {
 		return State{}, err
 	}
-	q, err := q.Check()
+	q, err = q.Check(r.model)
 	if err != nil {
 		return State{}, err
 	}
@@ -44,7 +45,7 @@ func (r *Roles) Create(ctx context.Context, reached access.Reached, q role.Reque
 	switch {
 	case err != nil:
 		return State{}, err
-	case !settingUp(job.role):
+	case !settingUp(job.role), r.model.OwnerConnects:
 		return job.state(), nil
 	}
 	return r.setUp(ctx, job, role.Ready)
@@ -65,15 +66,16 @@ func (r *Roles) Admit(ctx context.Context, reached access.Reached, of id.RoleID)
 
 func (r *Roles) resume(
 	ctx context.Context, reached access.Reached, of id.RoleID, e role.Event, goal role.Status,
-) (State, error) {
-	release, err := reached.PermitCall(ctx, r.plane, account.Configure, rollout.AdditionalRoles)
+) (_ State, err error) {
+	defer r.ended(&err)
+	release, err := reached.PermitCall(ctx, r.plane, account.Configure, r.model.Gate)
 	if err != nil {
 		return State{}, err
 	}
 	defer release()
 	job, todo := r.newSetup(reached), false
 	err = r.updateReached(ctx, reached, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
-		target, err := roleOf(ctx, tx, s.Database.ID, of)
+		target, err := r.roleOf(ctx, tx, s.Database.ID, of)
 		if err != nil {
 			return err
 		}
@@ -127,6 +129,9 @@ func (r *Roles) reserve(ctx context.Context, reached access.Reached, q role.Requ
 		return setup{}, err
 	}
 	err = r.updateReached(ctx, reached, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
+		if err := s.Serves(r.model); err != nil {
+			return err
+		}
 		known, err := tx.Roles().ByKey(ctx, s.Database.ID, q.Key)
 		if err == nil {
 			made, job.record, job.role = false, s.Database, known
@@ -160,7 +165,7 @@ func (r *Roles) addRole(
 		return record, made, err
 	}
 	made.Ordinal, made.Generation, made.CreatedAt = record.RoleOrdinal, record.RoleGeneration, r.plane.Clock.Now()
-	made.Username = role.Username(record.ID, made.Ordinal)
+	made.Username = r.model.Username(record.ID, made.Ordinal)
 	var err error
 	if made.CredentialExpiresAt, err = r.validUntil(ctx, tx, record, made.CreatedAt); err != nil {
 		return record, made, err

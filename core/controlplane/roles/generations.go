@@ -106,7 +106,7 @@ func (r *Roles) sendSetup(
 // surpassSetup moves a role that is being created past the agent's generations, unless another process has done so.
 func (r *Roles) surpassSetup(ctx context.Context, j setup, refusal error) (moved role.Role, err error) {
 	err = r.plane.UpdateReached(ctx, j.record.ID, func(ctx context.Context, tx ports.Tx, record database.Record) (err error) {
-		moved, err = livingRole(ctx, tx, j.record.ID, j.role.ID)
+		moved, err = r.livingRole(ctx, tx, j.record.ID, j.role.ID)
 		switch {
 		case err != nil:
 			return err

@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -28,36 +29,39 @@ func (o *Overrides) Changes(ctx context.Context, db id.DatabaseID) ([]role.Chang
 	return list, err
 }
 
-// Override is an operator's order to end something in another way than by itself.
-type Override struct {
-	By     string // the person
-	Reason string
-}
-
-// longestReason is in characters.
-const longestReason = 300
-
-func (o Override) check() error {
-	_, err := fault.Label("reason", o.Reason, 1, longestReason)
-	return err
-}
-
 // EndedChange is a change that an operator has ended, and what was found at its login.
 type EndedChange struct {
 	role.Change
 	Found role.Sight
 }
 
+// sightOf looks at the login of a change. Where its server is gone, it looks at that.
+func (o *Overrides) sightOf(ctx context.Context, job changeJob, order operation.Order) (role.Sight, error) {
+	if order.ServerGone {
+		return role.Unseen, o.plane.CheckGone(ctx, job.record.ServerID)
+	}
+	agent, err := o.plane.AgentOf(ctx, job.record.ServerID)
+	if err != nil {
+		return "", err
+	}
+	seen, err := o.lookBeforeEnd(ctx, agent, job, func(role.Sight) bool { return true })
+	if err != nil {
+		return seen, fault.Wrap(err, fault.AgentError, "the login cannot be looked at, so the change is still pending: %s%s", err,
+			plane.OrGone)
+	}
+	return seen, o.plane.CheckThere(ctx, job.record.ServerID, plane.OrGone)
+}
+
 // EndChange ends a pending change after a look at its login, so that the database is free for others. The password that the
 // server has stored is the one that is kept: the new one of a rotation that got so far, otherwise the current one. If neither
 // lets anybody in, the login can be rotated again.
 //
-// VALIDATION_ERROR on "reason". OPERATION_NOT_FOUND. MANAGED_ROLE_CONFLICT: it has ended. AGENT_ERROR: the login could not be
-// looked at, and the change is still pending.
+// VALIDATION_ERROR on "reason" or "serverGone". OPERATION_NOT_FOUND. MANAGED_ROLE_CONFLICT, or the code that the database's
+// model has for it: the change has ended. AGENT_ERROR: the login could not be looked at, and the change is still pending.
 func (o *Overrides) EndChange(
-	ctx context.Context, db id.DatabaseID, change id.OperationID, order Override,
+	ctx context.Context, db id.DatabaseID, change id.OperationID, order operation.Order,
 ) (EndedChange, error) {
-	if err := order.check(); err != nil {
+	if err := order.Check(); err != nil {
 		return EndedChange{}, err
 	}
 	job, err := o.loadChange(ctx, role.Change{ID: change, DatabaseID: db})
@@ -65,16 +69,11 @@ func (o *Overrides) EndChange(
 		return EndedChange{}, plane.NotFound(err, fault.New(fault.OperationNotFound, "no such change of this database"))
 	}
 	if _, err := job.change.Status.Decide(role.Declined); err != nil {
-		return EndedChange{}, err
+		return EndedChange{}, role.ModelOf(job.record.RoleModel).Refusal(err)
 	}
-	agent, err := o.plane.AgentOf(ctx, job.record.ServerID)
+	seen, err := o.sightOf(ctx, job, order)
 	if err != nil {
 		return EndedChange{}, err
-	}
-	seen, err := o.lookBeforeEnd(ctx, agent, job, func(role.Sight) bool { return true })
-	if err != nil {
-		return EndedChange{}, fault.Wrap(err, fault.AgentError,
-			"the login cannot be looked at, so the change is still pending")
 	}
 	v := verdict{actor: audit.Operator, entry: endDetails(job.change, seen, order.Reason)}
 	v.change, v.role = job.change.CutShort(seen)

@@ -8,7 +8,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
-	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -33,19 +32,22 @@ const (
 // FORBIDDEN, ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the database's state or another unfinished change forbids it.
 // ROLE_DEPENDENCIES, with the list: the role is revoked and kept.
 func (r *Roles) Delete(ctx context.Context, reached access.Reached, of id.RoleID) (Removal, error) {
-	return r.remove(ctx, reached, of, role.Delete)
+	return r.remove(ctx, reached, of, role.Delete, true)
 }
 
 // Remove removes a role that is revoked. Errors as for Delete; ROLE_DEPENDENCIES comes without the list.
 func (r *Roles) Remove(ctx context.Context, reached access.Reached, of id.RoleID) (Removal, error) {
-	return r.remove(ctx, reached, of, role.Remove)
+	return r.remove(ctx, reached, of, role.Remove, false)
 }
 
 // removeRounds bounds the steps of one call: revocation, removal, and each once more if another process was first.
 const removeRounds = 4
 
-func (r *Roles) remove(ctx context.Context, reached access.Reached, of id.RoleID, e role.Event) (Removal, error) {
-	release, err := reached.PermitCall(ctx, r.plane, account.Configure, rollout.AdditionalRoles)
+func (r *Roles) remove(
+	ctx context.Context, reached access.Reached, of id.RoleID, e role.Event, listed bool,
+) (_ Removal, err error) {
+	defer r.ended(&err)
+	release, err := reached.PermitCall(ctx, r.plane, account.Configure, r.model.Gate)
 	if err != nil {
 		return Removal{}, err
 	}
@@ -69,7 +71,7 @@ func (r *Roles) remove(ctx context.Context, reached access.Reached, of id.RoleID
 		case o.change.Status == role.Refused && o.change.Refusal != "":
 			return Removal{}, errRefusedChange(o.change)
 		case o.dependencies.Any():
-			return Removal{}, o.dependencies.Refusal(e == role.Delete)
+			return Removal{}, o.dependencies.Refusal(listed)
 		case o.change.Kind == role.Removal && o.change.Status == role.Completed:
 			return Removal{RoleID: of, Done: true}, nil
 		}
@@ -94,7 +96,7 @@ func (r *Roles) nextRemoval(
 	begun := false
 	err = r.updateScene(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
 		begun = false
-		target, err := roleOf(ctx, tx, s.Database.ID, of)
+		target, err := r.roleOf(ctx, tx, s.Database.ID, of)
 		if err != nil {
 			return err
 		}

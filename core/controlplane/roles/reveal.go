@@ -11,7 +11,6 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
-	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -103,14 +102,15 @@ type Revealed struct {
 // Reveal returns the password of a role, after the server has confirmed that it is in force and an activity entry is stored.
 // FORBIDDEN, ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the role is not ready, a change of it is unfinished, its validity has
 // ended, or its password on the server is another one. AGENT_ERROR: the server could not be asked.
-func (r *Roles) Reveal(ctx context.Context, reached access.Reached, of id.RoleID) (Revealed, error) {
-	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
+func (r *Roles) Reveal(ctx context.Context, reached access.Reached, of id.RoleID) (_ Revealed, err error) {
+	defer r.ended(&err)
+	if err := reached.Permit(account.Configure, r.model.Gate); err != nil {
 		return Revealed{}, err
 	}
 	var target role.Role
 	record, password, err := r.reveal(ctx, reached, audit.RoleRevealed, func(ctx context.Context, tx ports.Tx) (secret, error) {
 		var err error
-		if target, err = livingRole(ctx, tx, reached.Record().ID, of); err == nil {
+		if target, err = r.livingRole(ctx, tx, reached.Record().ID, of); err == nil {
 			err = target.AdmitsReveal(r.plane.Clock.Now())
 		}
 		return secret{loginOfRole(target), roleDetails(target)}, err

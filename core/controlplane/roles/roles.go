@@ -14,23 +14,29 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
-	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Roles keeps the additional logins of managed databases (spec, section "Managed additional roles").
+// Roles keeps the additional logins of the databases of one model: managed ones (spec, section "Managed additional roles"), or
+// those with a single login, see LegacyRoles. Where a method's comment names MANAGED_ROLE_CONFLICT, it is the model's own code.
 //
 // Decisions are made while the database is locked, and committed before a command is sent to its server. Commands are sent
 // outside of transactions. An interrupted step is repeated by the same request, by another one, or by a round, possibly by
 // several at once: the server gives the same command the same answer, and only the first answer is stored.
-type Roles struct{ *driver }
+type Roles struct {
+	*driver
+	model role.Model
+}
 
-// New makes the use cases, and registers their periodic task.
+// New makes the use cases of managed databases, and registers the periodic task of all models.
 func New(p *plane.Plane) *Roles {
-	r := &Roles{&driver{p}}
+	r := &Roles{&driver{p}, role.ManagedRoles}
 	r.registerRounds()
 	return r
 }
+
+// ended gives a use case's refusal the model's code. It is deferred.
+func (r *Roles) ended(err *error) { *err = r.model.Refusal(*err) }
 
 // driver begins, carries out and concludes changes of logins. It is what the use cases about logins share.
 type driver struct{ plane *plane.Plane }
@@ -54,8 +60,9 @@ func roleDetails(r role.Role) audit.Details {
 
 // List returns the roles by ordinal, without removed ones. It never returns FORBIDDEN: whoever sees the database sees its
 // roles.
-func (r *Roles) List(ctx context.Context, reached access.Reached, includeRevoked bool) ([]State, error) {
-	if err := reached.Permit(account.See, rollout.AdditionalRoles); err != nil {
+func (r *Roles) List(ctx context.Context, reached access.Reached, includeRevoked bool) (_ []State, err error) {
+	defer r.ended(&err)
+	if err := reached.Permit(account.See, r.model.Gate); err != nil {
 		return nil, err
 	}
 	list, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) ([]role.Role, error) {
@@ -63,7 +70,7 @@ func (r *Roles) List(ctx context.Context, reached access.Reached, includeRevoked
 	})
 	states := make([]State, 0, len(list))
 	for _, found := range list {
-		if found.Status != role.Revoked || includeRevoked {
+		if r.has(found) && (found.Status != role.Revoked || includeRevoked) {
 			states = append(states, stateOf(found, reached.Record().RoleGeneration))
 		}
 	}
@@ -72,17 +79,18 @@ func (r *Roles) List(ctx context.Context, reached access.Reached, includeRevoked
 
 // Rename changes a role's label, and nothing else. FORBIDDEN: a developer or viewer. VALIDATION_ERROR on "displayName".
 // ROLE_NOT_FOUND. MANAGED_ROLE_CONFLICT: the role is neither ready nor revoked, or another has the label.
-func (r *Roles) Rename(ctx context.Context, reached access.Reached, of id.RoleID, name string) (State, error) {
-	if err := reached.Permit(account.Configure, rollout.AdditionalRoles); err != nil {
+func (r *Roles) Rename(ctx context.Context, reached access.Reached, of id.RoleID, name string) (_ State, err error) {
+	defer r.ended(&err)
+	if err := reached.Permit(account.Configure, r.model.Gate); err != nil {
 		return State{}, err
 	}
-	name, err := role.ValidateDisplayName(name)
+	name, err = role.ValidateDisplayName(name)
 	if err != nil {
 		return State{}, err
 	}
 	var state State
 	err = r.updateReached(ctx, reached, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
-		target, err := roleOf(ctx, tx, s.Database.ID, of)
+		target, err := r.roleOf(ctx, tx, s.Database.ID, of)
 		if err != nil {
 			return err
 		}
@@ -160,17 +168,23 @@ func pendingChange(ctx context.Context, tx ports.Tx, db id.DatabaseID) (*role.Ch
 	return &c, nil
 }
 
-// roleOf returns a role, even a removed one; ROLE_NOT_FOUND.
-func roleOf(ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID) (role.Role, error) {
-	r, err := tx.Roles().Get(ctx, db, of)
-	return r, plane.NotFound(err, role.ErrNotFound())
+// has reports whether a role is of the model.
+func (r *Roles) has(one role.Role) bool { return r.model.Names(one.DatabaseID, one.Username) }
+
+// roleOf returns a role of the model, even a removed one; ROLE_NOT_FOUND.
+func (r *Roles) roleOf(ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID) (role.Role, error) {
+	found, err := tx.Roles().Get(ctx, db, of)
+	if err == nil && !r.has(found) {
+		err = ports.ErrNoRow
+	}
+	return found, plane.NotFound(err, role.ErrNotFound())
 }
 
 // livingRole is roleOf for uses that treat a removed role as missing.
-func livingRole(ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID) (role.Role, error) {
-	r, err := roleOf(ctx, tx, db, of)
-	if err == nil && r.Status == role.Removed {
+func (r *Roles) livingRole(ctx context.Context, tx ports.Tx, db id.DatabaseID, of id.RoleID) (role.Role, error) {
+	found, err := r.roleOf(ctx, tx, db, of)
+	if err == nil && found.Status == role.Removed {
 		return role.Role{}, role.ErrNotFound()
 	}
-	return r, err
+	return found, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"strings"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
@@ -88,7 +87,7 @@ func (r *Roles) commitSetup(ctx context.Context, j setup, on role.Event) (setup,
 	defer cancel()
 	err := r.plane.UpdateReached(ctx, j.record.ID, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
 		j.record = locked
-		if j.role, err = livingRole(ctx, tx, j.record.ID, j.role.ID); err != nil {
+		if j.role, err = r.livingRole(ctx, tx, j.record.ID, j.role.ID); err != nil {
 			return err
 		}
 		if !settingUp(j.role) {
@@ -119,31 +118,39 @@ func createdDetails(r role.Role) audit.Details {
 
 // setupError is the caller's error for a step that the server has not confirmed; nil if it has.
 func (r *Roles) setupError(j setup, err error) error {
+	switch {
+	case command.RefusedFor(err, command.ReasonConnectRequired):
+		return connectGrantRequired(j)
+	case command.RefusedFor(err, command.ReasonNameTaken):
+		return errNotThisRole(err, j)
+	case command.RefusedFor(err, command.ReasonNotFound):
+		return fault.Wrap(err, fault.ManagedRoleConflict,
+			"the database server no longer has the role: delete it and make another")
+	case command.RefusedFor(err, command.ReasonStale):
+		return errChangedMeanwhile()
+	}
+	return unconfirmed(err, "the role", "the database server could not make the role")
+}
+
+// unconfirmed is the caller's error for anything that the server has not confirmed; nil if it has. cannot says that the server
+// has tried in vain.
+func unconfirmed(err error, what, cannot string) error {
 	var refusal *command.Refusal
 	switch {
 	case err == nil:
 		return nil
 	case !errors.As(err, &refusal):
-		return fault.Wrap(err, fault.AgentError, "the database server has not confirmed the role: repeat the request")
+		return fault.Wrap(err, fault.AgentError, "the database server has not confirmed %s: repeat the request", what)
 	}
 	switch refusal.Reason { //nolint:exhaustive // every other reason is a failure of the server
-	case command.ReasonConnectRequired:
-		return connectGrantRequired(j)
 	case command.ReasonDatabaseClosed:
 		return fault.Wrap(err, fault.ManagedRoleConflict, "the database is not active")
-	case command.ReasonNameTaken:
-		return errNotThisRole(err, j)
-	case command.ReasonNotFound:
-		return fault.Wrap(err, fault.ManagedRoleConflict,
-			"the database server no longer has the role: delete it and make another")
-	case command.ReasonStale:
-		return errChangedMeanwhile()
 	case command.ReasonUnavailable:
 		return fault.Wrap(err, fault.AgentError, "the database server is not available: repeat the request")
 	case command.ReasonTooOld:
 		return fault.Wrap(err, fault.AgentError, "the database server's agent is too old: repeat the request once it is upgraded")
 	}
-	return fault.Wrap(err, fault.AgentError, "the database server could not make the role")
+	return fault.Wrap(err, fault.AgentError, "%s", cannot)
 }
 
 // overtaken is the error for a role whose set-up another process has ended, or taken further; nil if none has.
@@ -151,7 +158,7 @@ func (r *Roles) overtaken(ctx context.Context, j setup) error {
 	ctx, cancel := r.plane.Settling(ctx)
 	defer cancel()
 	now, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) (role.Role, error) {
-		return livingRole(ctx, tx, j.record.ID, j.role.ID)
+		return r.livingRole(ctx, tx, j.record.ID, j.role.ID)
 	})
 	switch {
 	case err != nil:
@@ -171,16 +178,13 @@ func errBeingRemoved() error {
 // connectGrantRequired tells the owner which statement lets the set-up continue.
 func connectGrantRequired(j setup) error {
 	err := fault.New(fault.ConnectGrantRequired,
-		"CONNECT was withdrawn from the role: run grantSql as the database's owner, then repeat the request")
+		"the role has no CONNECT on the database: run grantSql as the database's owner, then repeat the request")
 	err.Extra = map[string]any{
 		"databaseName": j.record.Name, "username": j.role.Username,
-		"grantSql": "GRANT CONNECT ON DATABASE " + quoteIdentifier(j.record.Name) + " TO " + quoteIdentifier(j.role.Username) + ";",
+		"grantSql": j.role.GrantConnect(j.record.Name),
 	}
 	return err
 }
-
-// quoteIdentifier writes a name as PostgreSQL reads it: database names have hyphens.
-func quoteIdentifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // logSetup tells the operator of the progress of a role's creation.
 func (r *Roles) logSetup(ctx context.Context, what string, j setup, err error) {

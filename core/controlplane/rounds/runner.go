@@ -54,6 +54,14 @@ func Register(r *Runner, t Task) {
 	}})
 }
 
+// Tasks lists the names of the registered tasks.
+func (r *Runner) Tasks() (names []string) {
+	for _, t := range r.tasks {
+		names = append(names, t.name)
+	}
+	return names
+}
+
 // Run works until the context ends.
 func (r *Runner) Run(ctx context.Context) {
 	var running sync.WaitGroup

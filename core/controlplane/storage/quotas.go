@@ -10,8 +10,8 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -21,14 +21,11 @@ type Quotas struct{ plane *plane.Plane }
 // NewQuotas makes the use cases.
 func NewQuotas(p *plane.Plane) *Quotas { return &Quotas{p} }
 
-// longestReason is in characters.
-const longestReason = 300
-
 // OpenDatabase lets customers in again whose database was closed for its size, so that they can delete. It stays full, and is
 // closed again only once it has grown by another 20 % of its quota. VALIDATION_ERROR on "reason". DATABASE_NOT_FOUND.
 // DATABASE_STATE_CONFLICT: it is not closed.
 func (q *Quotas) OpenDatabase(ctx context.Context, db id.DatabaseID, by, reason string) (r database.Record, err error) {
-	if _, err := fault.Label("reason", reason, 1, longestReason); err != nil {
+	if err := operation.CheckReason(reason); err != nil {
 		return r, err
 	}
 	err = q.plane.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {

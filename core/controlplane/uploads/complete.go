@@ -17,8 +17,8 @@ import (
 
 // Complete queues the restore from an upload of which all has come; its size and SHA-256 are compared with the announcement
 // before anything of it is read. The same request again returns the same operation, until that has ended. UPLOAD_NOT_FOUND.
-// BACKUP_CONFLICT: a part is missing. MANAGED_ROLE_CONFLICT, DATABASE_STATE_CONFLICT: see restore.Scene.AdmitsUpload.
-// AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE; RATE_LIMITED, SERVER_BUSY: see Reached.MayCall.
+// BACKUP_CONFLICT: a part is missing. MANAGED_ROLE_CONFLICT, LEGACY_ROLE_CONFLICT, DATABASE_STATE_CONFLICT: see
+// restore.Scene.AdmitsUpload. AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE; RATE_LIMITED, SERVER_BUSY: see Reached.MayCall.
 func (u *Uploads) Complete(ctx context.Context, r access.Reached, of id.UploadID) (o operation.Operation, err error) {
 	release, err := r.PermitCall(ctx, u.plane, account.Own, rollout.RestoreUpload)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/retention"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -26,10 +27,10 @@ func NewDispatcher(p *plane.Plane) *Dispatcher {
 	return d
 }
 
-// forgetEvents deletes deliveries that became final webhook.Retention ago, and their events.
+// forgetEvents deletes deliveries that became final long enough ago, and their events.
 func (d *Dispatcher) forgetEvents(ctx context.Context) error {
 	return d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Outbox().Forget(ctx, d.plane.Clock.Now().Add(-webhook.Retention), plane.RoundBatch)
+		return tx.Outbox().Forget(ctx, d.plane.Clock.Now().Add(-d.plane.Retention.Of(retention.Deliveries)), plane.RoundBatch)
 	})
 }
 

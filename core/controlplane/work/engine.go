@@ -84,7 +84,7 @@ func (e *Engine) Reserved(k operation.Kind) { e.Crash(Reserved(k)) }
 // log tells the journal what happened to an operation.
 func (e *Engine) log(ctx context.Context, what string, o operation.Operation, err error) {
 	e.Journal.Log(context.WithoutCancel(ctx), ports.JournalEvent{
-		What: what, DatabaseID: o.DatabaseID, OperationID: o.ID, Kind: string(o.Kind), RequestID: o.RequestID,
+		What: what, DatabaseID: o.DatabaseID, ServerID: o.ServerID, OperationID: o.ID, Kind: string(o.Kind), RequestID: o.RequestID,
 		Epoch: o.Epoch, Err: err,
 	})
 }

@@ -15,6 +15,9 @@ type Kind[In any] struct {
 	// Step does one bounded piece of the work. An error means that the outcome is not known yet: the step is done again after a
 	// pause that grows with each attempt, or after that of an Again beside the error.
 	Step func(ctx context.Context, j *Job[In]) (Next, error)
+	// GiveUp ends the operation on an operator's order, as a step does: by its way of failing or, where it has come too far for
+	// that, by going on. Where the order says that the server is gone, it ends without a word of the server.
+	GiveUp func(ctx context.Context, j *Job[In], by operation.Order) (Next, error)
 	// Calls and Commits name the calls of agents and the commits of its steps. Before and after each of them is a crash point;
 	// see Points.
 	Calls, Commits []string
@@ -48,7 +51,8 @@ func Again(after time.Duration) Next { return Next{after: after} }
 type kind struct {
 	operation.Spec
 	step     func(ctx context.Context, l *Lease) (Next, error)
-	withdraw func(ctx context.Context, tx ports.Tx, o operation.Operation) error // nil: nothing to take back
+	giveUp   func(ctx context.Context, l *Lease, by operation.Order) (Next, error) // nil: none
+	withdraw func(ctx context.Context, tx ports.Tx, o operation.Operation) error   // nil: nothing to take back
 	points   []string
 }
 
@@ -57,19 +61,37 @@ func Register[In any](e *Engine, k Kind[In]) {
 	if _, twice := e.kinds[k.Kind]; twice {
 		panic("work: " + string(k.Kind) + " is registered twice")
 	}
-	step := func(ctx context.Context, l *Lease) (Next, error) {
-		j := Job[In]{Lease: l}
-		if input := l.Operation().Input; len(input) > 0 {
-			if err := json.Unmarshal(input, &j.Input); err != nil {
+	known := kind{
+		Spec: k.Spec, withdraw: k.Withdraw, points: pointsOf(k.Kind, k.Calls, k.Commits),
+		step: func(ctx context.Context, l *Lease) (Next, error) {
+			j, err := jobOf[In](l)
+			if err != nil {
 				return Next{}, err
 			}
+			return k.Step(ctx, j)
+		},
+	}
+	if k.GiveUp != nil {
+		known.giveUp = func(ctx context.Context, l *Lease, by operation.Order) (Next, error) {
+			j, err := jobOf[In](l)
+			if err != nil {
+				return Next{}, err
+			}
+			return k.GiveUp(ctx, j, by)
 		}
-		return k.Step(ctx, &j)
 	}
-	e.kinds[k.Kind] = kind{
-		Spec: k.Spec, step: step, withdraw: k.Withdraw, points: pointsOf(k.Kind, k.Calls, k.Commits),
-	}
+	e.kinds[k.Kind] = known
 	e.names = append(e.names, k.Kind)
+}
+
+func jobOf[In any](l *Lease) (*Job[In], error) {
+	j := &Job[In]{Lease: l}
+	if input := l.Operation().Input; len(input) > 0 {
+		if err := json.Unmarshal(input, &j.Input); err != nil {
+			return nil, err
+		}
+	}
+	return j, nil
 }
 
 // Kinds are the specs of all registered kinds, in the order of their registration.

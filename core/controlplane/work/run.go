@@ -76,7 +76,7 @@ func (e *Engine) RunNext(ctx context.Context) (worked bool, err error) {
 func (e *Engine) bounded(ctx context.Context, o operation.Operation) {
 	stepping, cancel := context.WithTimeout(ctx, e.StepTime)
 	defer cancel()
-	_ = e.work(e.hold(stepping, o), ctx.Err)
+	_ = e.work(e.hold(stepping, o), e.kinds[o.Kind].step, ctx.Err)
 	e.load.answered(o.ServerID, !errors.Is(stepping.Err(), context.DeadlineExceeded))
 }
 
@@ -91,13 +91,18 @@ func (e *Engine) claim(ctx context.Context) (o operation.Operation, leave func()
 
 // take claims an operation of the kinds that this process knows.
 func (e *Engine) take(ctx context.Context, wanted ports.OperationClaim) (o operation.Operation, err error) {
-	wanted.Owner, wanted.Hold, wanted.Kinds = e.Instance, e.LeaseHold, e.names
 	err = e.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		wanted.Now = e.Clock.Now()
-		o, err = tx.Operations().ClaimNext(ctx, wanted)
+		o, err = e.takeIn(ctx, tx, wanted)
 		return err
 	})
 	return o, err
+}
+
+func (e *Engine) takeIn(
+	ctx context.Context, tx ports.Tx, wanted ports.OperationClaim,
+) (operation.Operation, error) {
+	wanted.Owner, wanted.Hold, wanted.Kinds, wanted.Now = e.Instance, e.LeaseHold, e.names, e.Clock.Now()
+	return tx.Operations().ClaimNext(ctx, wanted)
 }
 
 // RunNow works on an operation that the caller has just committed as its own, for at most so long, even if the caller
@@ -106,7 +111,7 @@ func (e *Engine) RunNow(ctx context.Context, o operation.Operation, most time.Du
 	e.Reserved(o.Kind)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 	defer cancel()
-	return e.work(e.hold(ctx, o), func() error { return nil })
+	return e.work(e.hold(ctx, o), e.kinds[o.Kind].step, func() error { return nil })
 }
 
 // Advance does the next steps of an operation that its callers drive, for at most so long, even if the caller disconnects, and
@@ -121,7 +126,7 @@ func (e *Engine) Advance(ctx context.Context, op id.OperationID, most time.Durat
 	}
 	l := e.hold(ctx, o)
 	l.byCaller = true
-	err = e.work(l, func() error { return nil })
+	err = e.work(l, e.kinds[o.Kind].step, func() error { return nil })
 	if errors.Is(err, errAgain) {
 		err = nil
 	}
@@ -129,12 +134,12 @@ func (e *Engine) Advance(ctx context.Context, op id.OperationID, most time.Durat
 }
 
 // work does steps of a claimed operation until it is final or is put down. stopping reports whether the worker is to end.
-func (e *Engine) work(l *Lease, stopping func() error) error {
+func (e *Engine) work(l *Lease, step stepOf, stopping func() error) error {
 	o := l.Operation()
 	if o.Epoch == 1 || o.Attempts > 1 { // not each time that a running job is asked how far it is
 		e.log(l.ctx, "operation.claimed", o, nil)
 	}
-	next, err := l.steps(e.kinds[o.Kind].step)
+	next, err := l.steps(step)
 	l.release() // before putDown: a renewal after it would take the lease back
 	switch {
 	case err == nil && next.done:
@@ -155,11 +160,14 @@ func (e *Engine) work(l *Lease, stopping func() error) error {
 	}
 }
 
+// stepOf does a step under a lease.
+type stepOf = func(context.Context, *Lease) (Next, error)
+
 // errAgain means that an operation goes on later.
 var errAgain = errors.New("work: the operation goes on later")
 
 // steps runs one step after the other until one asks for a pause, or the time is up.
-func (l *Lease) steps(step func(context.Context, *Lease) (Next, error)) (Next, error) {
+func (l *Lease) steps(step stepOf) (Next, error) {
 	for l.ctx.Err() == nil {
 		next, err := step(l.ctx, l)
 		if err != nil || next.done || next.after > 0 {

@@ -20,6 +20,9 @@ func Variable(flag string) string {
 	return Prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
+// Flag names a setting to an operator: its flag and its variable.
+func Flag(name string) string { return fmt.Sprintf("--%s (or %s)", name, Variable(name)) }
+
 // Apply fills the flags that were not given from the environment. An error names the variable and never its value.
 func Apply(cmd *cobra.Command) error {
 	var failed error
@@ -31,10 +34,25 @@ func Apply(cmd *cobra.Command) error {
 	return failed
 }
 
+// explicit marks a flag that no variable sets.
+const explicit = "pgherd_explicit"
+
+// Explicit marks flags of a command that changes only what is given: a variable that is set for other commands is not meant.
+func Explicit(cmd *cobra.Command, flags ...string) {
+	for _, name := range flags {
+		if err := cmd.Flags().SetAnnotation(name, explicit, nil); err != nil {
+			panic(err) // the flag is not defined: a mistake of the caller
+		}
+	}
+}
+
 func applyOne(flags *pflag.FlagSet, f *pflag.Flag) error {
+	if _, marked := f.Annotations[explicit]; marked {
+		return nil
+	}
 	name := Variable(f.Name)
 	value, ok := os.LookupEnv(name)
-	if path, given := os.LookupEnv(name + "_FILE"); given && !ok && !strings.HasSuffix(f.Name, "-file") {
+	if path, given := os.LookupEnv(name + "_FILE"); given && !ok && readsHere(flags, f) {
 		name += "_FILE"
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -51,11 +69,17 @@ func applyOne(flags *pflag.FlagSet, f *pflag.Flag) error {
 	return nil
 }
 
+// readsHere reports whether the value of a flag may stand in a file that is read once. Where a command has a flag for the file,
+// it reads it itself.
+func readsHere(flags *pflag.FlagSet, f *pflag.Flag) bool {
+	return !strings.HasSuffix(f.Name, "-file") && flags.Lookup(f.Name+"-file") == nil
+}
+
 // Require returns an error that names the first of the flags that is still empty, and its variable.
 func Require(cmd *cobra.Command, flags ...string) error {
 	for _, name := range flags {
 		if f := cmd.Flags().Lookup(name); f == nil || f.Value.String() == "" {
-			return fmt.Errorf("--%s (or %s) is required", name, Variable(name))
+			return fmt.Errorf("%s is required", Flag(name))
 		}
 	}
 	return nil

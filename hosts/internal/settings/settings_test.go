@@ -70,3 +70,19 @@ func TestRequireNamesFlagAndVariable(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A command that changes what is given is changed by no variable, and one that reads a file itself is given its path.
+func TestWhatVariablesDoNotSet(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secret")
+	check.NoError(t, os.WriteFile(file, []byte("hidden"), 0o600))
+	t.Setenv("PGHERD_AGENT_SECRET_FILE", file)
+	t.Setenv("PGHERD_CAPACITY", "7")
+	cmd := &cobra.Command{Use: "x"}
+	secret, path := cmd.Flags().String("agent-secret", "", ""), cmd.Flags().String("agent-secret-file", "", "")
+	capacity := cmd.Flags().Int("capacity", 3, "")
+	settings.Explicit(cmd, "capacity")
+	check.NoError(t, settings.Apply(cmd))
+	if *secret != "" || *path != file || *capacity != 3 || cmd.Flags().Changed("capacity") {
+		t.Errorf("%q, %q, %d", *secret, *path, *capacity)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/adapters/guarded"
 	"github.com/pgherd/pgherd/adapters/oidc"
 	"github.com/pgherd/pgherd/adapters/passwords"
 	"github.com/pgherd/pgherd/adapters/postgres"
@@ -24,12 +25,14 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/retention"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/ports"
 )
 
 // Settings are what the hosts of the control plane share.
 type Settings struct {
+	Kind        string // "api", "batch": what others call the host
 	MetadataURL string
 	KeyringFile string
 	OpsListen   string
@@ -38,12 +41,16 @@ type Settings struct {
 	UnverifiedPlans []string
 	// DefaultSchedule is that of a database whose creation names none; empty for the use cases' own default.
 	DefaultSchedule string
+	// Retention is how long what is over stays; a missing kind has its default.
+	Retention retention.Policy
 	// RecoveryWindow is how long a deleted database can be recovered; 0 for the use cases' own default.
 	RecoveryWindow time.Duration
 	// Webhooks is for the development host to change; every other host sends to public addresses only. Where webhooks may go,
 	// issuers of CI tokens may be asked.
 	Webhooks webhooksender.Options
-	Mail     Mail
+	// RefusedNetworks are further networks where webhooks may not go, in CIDR notation.
+	RefusedNetworks []string
+	Mail            Mail
 	// LeaseHold is how long a worker may be silent before another takes its work; 0 for the use cases' own default.
 	LeaseHold time.Duration
 	Limits    map[ratelimit.Class]ratelimit.Limit
@@ -63,6 +70,9 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 		"daily or none: whether a database gets daily backups whose creation does not say; the same for all API hosts")
 	cmd.Flags().DurationVar(&s.LeaseHold, "lease-hold", work.DefaultLeaseHold,
 		"how long a worker may be silent before another takes its work; the same for all hosts")
+	cmd.Flags().StringSliceVar(&s.RefusedNetworks, refusedNetworks, nil,
+		"public networks of your own where webhooks may not go, such as 203.0.113.0/24; private ones, agents and the metadata "+
+			"database are refused anyway")
 	s.Mail.Flags(cmd)
 	cmd.Flags().StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
 }
@@ -85,6 +95,9 @@ func (s *Settings) Check(cmd *cobra.Command) error {
 		return err
 	}
 	if _, _, err := s.Mail.open(); err != nil {
+		return err
+	}
+	if _, err := Networks(refusedNetworks, s.RefusedNetworks); err != nil {
 		return err
 	}
 	return settings.Require(cmd, "metadata-url", "keyring-file")
@@ -110,17 +123,24 @@ func Base(s Settings, clock *system.Clock) fx.Option {
 		fx.Provide(
 			func(s Settings) (*zap.Logger, error) { return NewLog(s.LogLevel) },
 			NewRegistry,
-			func(log *zap.Logger, r Registry) (*Journal, error) { return NewJournal(log, r) },
+			func(s Settings, log *zap.Logger, r Registry) (*Journal, error) {
+				return NewJournal(log, r, postgres.Config{URL: s.MetadataURL}.Place())
+			},
 			openStore,
-			func(s Settings) (*secretbox.Box, error) { return openKeyring(s.KeyringFile) },
+			openRing,
 			func(box *secretbox.Box) ports.Fleet { return agentclient.New(box, agentclient.Options{}) },
+			newOwnHosts,
 			newControlPlane,
+			joinRing,
+			fx.Annotate(ringCheck, fx.ResultTags(`group:"checks"`)),
 			fx.Annotate(NewOps, fx.ParamTags(``, `group:"checks"`)),
 			func(r Registry) prometheus.Gatherer { return r },
 			fx.Annotate(storeCheck, fx.ResultTags(`group:"checks"`)),
 		),
+		fx.Invoke(keepRing), // first, so that it is stopped last
+		fx.Invoke(watchMetadata),
 		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, s Settings, o *Ops) {
-			Listen(lc, stop, log, "operations", s.OpsListen, o)
+			Listen(lc, stop, log, Address{"operations", "ops-listen", s.OpsListen}, o)
 		}),
 	)
 }
@@ -130,23 +150,25 @@ func openStore(lc fx.Lifecycle, s Settings) (*postgres.Store, error) {
 	defer cancel()
 	store, err := postgres.Open(ctx, postgres.Config{URL: s.MetadataURL})
 	if err != nil {
-		return nil, fmt.Errorf("the metadata database cannot be used: %w", err)
+		return nil, NotUsed(err)
 	}
 	lc.Append(fx.StopHook(store.Close))
 	return store, nil
 }
 
-func openKeyring(file string) (*secretbox.Box, error) {
-	box, err := secretbox.Load(file)
-	if err != nil {
-		return nil, fmt.Errorf("the key ring cannot be used (pgherd admin secrets init makes a new one): %w", err)
-	}
-	return box, nil
+// NotUsed names the setting of the metadata database, of which an error of the adapter says the servers.
+func NotUsed(err error) error {
+	return fmt.Errorf("%s: %w", settings.Flag("metadata-url"), err)
 }
 
 func newControlPlane(
-	s Settings, store *postgres.Store, fleet ports.Fleet, clock *system.Clock, box *secretbox.Box, j *Journal,
+	s Settings, store *postgres.Store, fleet ports.Fleet, clock *system.Clock, box *secretbox.Box, j *Journal, own *guarded.Own,
 ) (*controlplane.ControlPlane, error) {
+	networks, err := Networks(refusedNetworks, s.RefusedNetworks)
+	if err != nil {
+		return nil, err
+	}
+	s.Webhooks.Policy.Refused, s.Webhooks.Policy.Own, s.Webhooks.Policy.OwnKnown = networks, own.Has, own.Known
 	sender, err := webhooksender.New(s.Webhooks)
 	if err != nil {
 		return nil, err
@@ -170,16 +192,23 @@ func newControlPlane(
 		unverified = append(unverified, plan)
 	}
 	return controlplane.New(controlplane.Ports{
-		Store: store, Admissions: store, Fleet: fleet, Clock: clock, Entropy: system.Entropy{}, Secrets: box,
+		Store: store, Admissions: store, Fleet: fleet, Clock: clock, Entropy: system.Entropy{}, Secrets: box, Ring: box,
 		Journal: j, Sender: sender, Mailer: mails, Passwords: passwords.Hasher{},
 		Tokens: tokens,
 	}, controlplane.Config{
 		Limits: s.Limits, UnverifiedPlans: unverified, LeaseHold: s.LeaseHold, DownloadsPerAccount: s.DownloadsPerAccount,
-		RecoveryWindow: s.RecoveryWindow, DefaultSchedule: database.Schedule(s.DefaultSchedule),
+		RecoveryWindow: s.RecoveryWindow, Retention: s.Retention, DefaultSchedule: database.Schedule(s.DefaultSchedule),
 		InvitationPage: page, Crash: CrashHook(),
 	})
 }
 
+// storeCheckLimit is below that of all checks, which are then answered in time.
+const storeCheckLimit = checkLimit / 2
+
 func storeCheck(store *postgres.Store) Check {
-	return Check{Name: "metadata", Run: store.Ping}
+	return Check{Name: "metadata", Run: func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, storeCheckLimit)
+		defer cancel()
+		return store.Ping(ctx)
+	}}
 }

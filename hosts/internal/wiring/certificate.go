@@ -20,7 +20,8 @@ type Certificate struct {
 	Changed func() // is told of each renewal; may be nil
 }
 
-func (c Certificate) look(log *zap.Logger) {
+// Reread implements Followed.
+func (c Certificate) Reread(log *zap.Logger) {
 	if c.Files != nil && c.Look(log) && c.Changed != nil {
 		c.Changed()
 	}
@@ -32,18 +33,7 @@ func Certify(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r Registry, l
 		if c.Files == nil {
 			continue
 		}
-		Attach(lc, stop, log, Part{Name: "certificate of " + c.Name(), Run: func(ctx context.Context) error {
-			tick := time.NewTicker(certfile.Every)
-			defer tick.Stop()
-			for {
-				select {
-				case <-ctx.Done():
-					return nil
-				case <-tick.C:
-					c.look(log)
-				}
-			}
-		}})
+		Follow(lc, stop, log, "certificate of "+c.Name(), c)
 		err := r.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "pgherd_certificate_not_after_timestamp_seconds", Help: "When a certificate ends that this host uses.",
 			ConstLabels: prometheus.Labels{"of": c.Name()},
@@ -55,8 +45,27 @@ func Certify(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r Registry, l
 	return nil
 }
 
-// OnHangup has a host look at its certificates at each SIGHUP, which ends a process that does not ask for it.
-func OnHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, list ...Certificate) {
+// Followed is what a host reads again when its files change. What it finds, it logs.
+type Followed interface{ Reread(log *zap.Logger) }
+
+// Follow has a host look at its files again and again.
+func Follow(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, name string, f Followed) {
+	Attach(lc, stop, log, Part{Name: name, Run: func(ctx context.Context) error {
+		tick := time.NewTicker(certfile.Every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+				f.Reread(log)
+			}
+		}
+	}})
+}
+
+// OnHangup has a host look at its files at each SIGHUP, which ends a process that does not ask for it.
+func OnHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, list ...Followed) {
 	Attach(lc, stop, log, Part{Name: "SIGHUP", Run: func(ctx context.Context) error {
 		hangups := make(chan os.Signal, 1)
 		signal.Notify(hangups, syscall.SIGHUP)
@@ -66,10 +75,10 @@ func OnHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, list ...Cert
 			case <-ctx.Done():
 				return nil
 			case <-hangups:
-				log.Info("SIGHUP: certificates are read again")
+				log.Info("SIGHUP: certificates and keys are read again")
 			}
 			for _, c := range list {
-				c.look(log)
+				c.Reread(log)
 			}
 		}
 	}})

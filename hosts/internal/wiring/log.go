@@ -6,11 +6,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/repeat"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -32,34 +37,36 @@ func NewLog(level string, files ...string) (*zap.Logger, error) {
 	return cfg.Build()
 }
 
-// Journal implements ports.Journal: it logs and counts what the use cases do.
+// Journal implements ports.Journal: it logs and counts what the use cases do. Of what fails again and again, it counts all, and
+// logs as package repeat says.
 type Journal struct {
-	log    *zap.Logger
-	steps  *prometheus.CounterVec
-	rounds *prometheus.HistogramVec
+	log      *zap.Logger
+	metadata string // where they are
+	failures *repeat.Memory
+	counters counters
 }
 
-// NewJournal makes the journal of a host.
-func NewJournal(log *zap.Logger, metrics prometheus.Registerer) (*Journal, error) {
-	steps := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "pgherd_steps_total", Help: "Steps of the work on databases, by what happened and the kind of operation.",
-	}, []string{"what", "kind"})
-	rounds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "pgherd_round_seconds", Help: "How long the rounds of periodic work take, without what they start on servers.",
-		Buckets: []float64{.001, .01, .1, 1, 10, 60},
-	}, []string{"task"})
-	return &Journal{log: log, steps: steps, rounds: rounds}, errors.Join(metrics.Register(steps), metrics.Register(rounds))
+// NewJournal makes the journal of a host, whose metadata are at the named place.
+func NewJournal(log *zap.Logger, metrics prometheus.Registerer, metadata string) (*Journal, error) {
+	counters, err := newCounters(metrics)
+	return &Journal{log: log, metadata: metadata, failures: repeat.New(time.Now), counters: counters}, err
 }
 
 // Log writes one line; a step that went wrong is a warning, and a routine one is for debugging.
 func (j *Journal) Log(_ context.Context, e ports.JournalEvent) {
-	j.steps.WithLabelValues(e.What, e.Kind).Inc()
-	if e.Took > 0 {
-		j.rounds.WithLabelValues(e.Kind).Observe(e.Took.Seconds())
+	j.counters.count(e)
+	j.forget(e)
+	if e.Err != nil && !e.Told {
+		worth, held := j.failures.Failed(sameness(e))
+		if !worth {
+			return
+		}
+		e.Repeated = held
 	}
-	fields := make([]zap.Field, 0, 10)
+	fields := make([]zap.Field, 0, 14)
 	for _, f := range []struct{ name, value string }{
 		{"databaseId", string(e.DatabaseID)}, {"operationId", string(e.OperationID)}, {"serverId", string(e.ServerID)},
+		{"server", e.ServerName}, {"host", e.Host},
 		{"roleId", string(e.RoleID)}, {"kind", e.Kind},
 		{"webhookId", string(e.WebhookID)}, {"deliveryId", string(e.DeliveryID)}, {"mailId", string(e.MailID)},
 		{"namespaceId", string(e.NamespaceID)}, {"requestId", e.RequestID},
@@ -71,6 +78,15 @@ func (j *Journal) Log(_ context.Context, e ports.JournalEvent) {
 	if e.Epoch > 0 {
 		fields = append(fields, zap.Int64("epoch", e.Epoch))
 	}
+	if e.Repeated > 0 {
+		fields = append(fields, zap.Int("repeated", e.Repeated))
+	}
+	if e.After > 0 {
+		fields = append(fields, zap.Duration("after", e.After))
+	}
+	if errors.Is(e.Err, ports.ErrUnavailable) {
+		fields = append(fields, zap.String("metadata", j.metadata))
+	}
 	switch {
 	case e.Err != nil:
 		j.log.Warn(e.What, append(fields, zap.Error(e.Err))...)
@@ -79,4 +95,49 @@ func (j *Journal) Log(_ context.Context, e ports.JournalEvent) {
 	default:
 		j.log.Info(e.What, fields...)
 	}
+}
+
+// forget has what failed in a round or an operation be told at once where it fails again after the round was done, or after the
+// operation's end.
+func (j *Journal) forget(e ports.JournalEvent) {
+	switch e.What {
+	case "round.done":
+		j.failures.EndedAll(named("round.failed", e.Kind))
+	case "operation.succeeded", "operation.failed":
+		j.failures.EndedAll(named("operation", string(e.OperationID)))
+	}
+}
+
+// sameness names what a failure is a repetition of: the same thing happened for the same cause to the same operation, login or
+// whatever it is about. While the metadata or an agent is away, everything that needs it fails in one way.
+func sameness(e ports.JournalEvent) string {
+	switch {
+	case errors.Is(e.Err, ports.ErrUnavailable):
+		return named(e.What)
+	case e.What == "round.no_answer":
+		return named(e.What, string(e.ServerID))
+	case e.OperationID == "" && e.RequestID != "":
+		return named(e.What, e.RequestID) // a request is its caller's, not a repetition
+	case e.OperationID != "":
+		return named("operation", string(e.OperationID), e.What, e.Kind, string(e.RoleID), causeOf(e.Err))
+	}
+	return named(e.What, e.Kind, string(e.ServerID), string(e.DatabaseID), string(e.RoleID), string(e.WebhookID),
+		string(e.DeliveryID), string(e.MailID), string(e.NamespaceID), causeOf(e.Err))
+}
+
+// named is a key of the memory, and the beginning of the keys that have further parts.
+func named(parts ...string) string { return strings.Join(parts, "\n") + "\n" }
+
+// causeOf is the kind of an error: its text may have what differs each time.
+func causeOf(err error) string {
+	if state := postgres.State(err); state != "" {
+		return state
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "in time"
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	}
+	return string(fault.CodeOf(err))
 }

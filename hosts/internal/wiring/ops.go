@@ -26,6 +26,13 @@ type Ops struct {
 	checks []Check
 }
 
+const (
+	// scrapeTime bounds one scrape; Prometheus itself waits 10 s where nothing else is set.
+	scrapeTime = 10 * time.Second
+	// scrapesAtOnce bounds how many wait for a collector that hangs.
+	scrapesAtOnce = 8
+)
+
 // checkLimit bounds all checks of one /readyz.
 const checkLimit = 3 * time.Second
 
@@ -36,9 +43,16 @@ func NewOps(metrics prometheus.Gatherer, checks []Check) *Ops {
 		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	o.mux.HandleFunc("GET /readyz", o.ready)
-	o.mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	o.mux.Handle("GET /metrics", Scrapes(metrics))
 	o.server = http.Server{Handler: o.mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	return o
+}
+
+// Scrapes answers GET /metrics. A collector that fails takes only its own figures away.
+func Scrapes(metrics prometheus.Gatherer) http.Handler {
+	return promhttp.HandlerFor(metrics, promhttp.HandlerOpts{
+		ErrorHandling: promhttp.ContinueOnError, Timeout: scrapeTime, MaxRequestsInFlight: scrapesAtOnce,
+	})
 }
 
 // Handle adds a route; the dev host has one of its own.

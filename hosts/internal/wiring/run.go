@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 	"time"
 
 	"go.uber.org/dig"
 	"go.uber.org/fx"
 	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/hosts/internal/settings"
 )
 
 // StopLimit is how long a host may take to stop its work.
@@ -83,14 +86,30 @@ type Server interface {
 	Shutdown(ctx context.Context) error
 }
 
+// Address is where a part of a host listens, and which flag says so.
+type Address struct{ Part, Flag, Address string }
+
+// Open begins to listen. The error names the flag.
+func (a Address) Open(ctx context.Context) (net.Listener, error) {
+	var dial net.ListenConfig
+	ln, err := dial.Listen(ctx, "tcp", a.Address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("%s: another program listens on %s; stop it, or give another address", settings.Flag(a.Flag), a.Address)
+	case err != nil:
+		return nil, fmt.Errorf("%s: the host cannot listen on %s: %w", settings.Flag(a.Flag), a.Address, err)
+	}
+	return ln, nil
+}
+
 // Listen opens the address at the start of the host, so that a port in use fails the start, and serves until its end.
-func Listen(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, name, address string, s Server) {
+func Listen(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, a Address, s Server) {
+	name := a.Part
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
-			var dial net.ListenConfig
-			ln, err := dial.Listen(ctx, "tcp", address)
+			ln, err := a.Open(ctx)
 			if err != nil {
-				return fmt.Errorf("%s cannot listen on %s: %w", name, address, err)
+				return err
 			}
 			log.Info("listening", zap.String("part", name), zap.String("address", ln.Addr().String()))
 			go func() {

@@ -2,100 +2,238 @@ package wiring
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pgherd/pgherd/adapters/postgres"
-	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// stored is the metrics that one query of the metadata database gives, at each scrape.
-type stored struct {
-	store   *postgres.Store
-	metrics []*prometheus.Desc
-	read    func(ctx context.Context, tx ports.Tx) ([]float64, error) // a value for each
+// Measured says what the metadata database is measured for.
+type Measured struct {
+	Store *postgres.Store
+	Clock ports.Clock
+	// Kinds are the kinds of operations: each has figures, also where there is no operation of it.
+	Kinds []operation.Spec
+	// UnverifiedPlans are the plans whose backups are not verified.
+	UnverifiedPlans []string
 }
 
-// MeasureStore adds to the metrics of a host what webhooks have yet to deliver, which mails wait, how many changes of logins are
-// stuck and purges refused, and what databases take.
-func MeasureStore(r Registry, store *postgres.Store, clock *system.Clock) error {
-	backlog := []*prometheus.Desc{
-		prometheus.NewDesc("pgherd_webhooks_undelivered", "Events and deliveries that wait to be delivered.", nil, nil),
-		prometheus.NewDesc("pgherd_webhooks_oldest_undelivered_seconds",
-			"Age of the oldest event or delivery that waits; 0 when nothing does.", nil, nil),
-	}
-	stuck := []*prometheus.Desc{prometheus.NewDesc("pgherd_role_changes_stuck",
-		"Pending changes of logins that their server refuses for good: each blocks its database until an operator acts.", nil, nil)}
-	refused := []*prometheus.Desc{prometheus.NewDesc("pgherd_purges_refused",
-		"Deleted databases that their server refuses to purge: each keeps its bytes until an operator acts.", nil, nil)}
-	over := []*prometheus.Desc{
-		prometheus.NewDesc("pgherd_databases_bytes", "Size of all databases together, as last measured.", nil, nil),
-		prometheus.NewDesc("pgherd_databases_full", "Databases that are read-only by default, for the quota of their bytes.", nil, nil),
-		prometheus.NewDesc("pgherd_databases_closed",
-			"Databases far above the quota of their bytes: nobody can connect until an operator acts.", nil, nil),
-	}
-	mails := []*prometheus.Desc{
-		prometheus.NewDesc("pgherd_mails_waiting", "Mails that wait to be sent.", nil, nil),
-		prometheus.NewDesc("pgherd_mails_oldest_waiting_seconds", "Age of the oldest mail that waits; 0 when none does.", nil, nil),
-	}
-	age := func(oldest *time.Time) float64 {
-		if oldest == nil {
-			return 0
-		}
-		return max(0, clock.Now().Sub(*oldest).Seconds())
-	}
-	return errors.Join(
-		r.Register(stored{store, over, func(ctx context.Context, tx ports.Tx) ([]float64, error) {
-			t, err := tx.Storage().Totals(ctx)
-			return []float64{float64(t.Bytes), float64(t.Full), float64(t.Closed)}, err
-		}}),
-		r.Register(stored{store, backlog, func(ctx context.Context, tx ports.Tx) ([]float64, error) {
-			now, err := tx.Deliveries().Backlog(ctx)
-			return []float64{float64(now.Open), age(now.Oldest)}, err
-		}}),
-		r.Register(stored{store, mails, func(ctx context.Context, tx ports.Tx) ([]float64, error) {
-			now, err := tx.Mails().Backlog(ctx)
-			return []float64{float64(now.Open), age(now.Oldest)}, err
-		}}),
-		r.Register(stored{store, stuck, func(ctx context.Context, tx ports.Tx) ([]float64, error) {
-			n, err := tx.RoleChanges().Stuck(ctx)
-			return []float64{float64(n)}, err
-		}}),
-		r.Register(stored{store, refused, func(ctx context.Context, tx ports.Tx) ([]float64, error) {
-			n, err := tx.Operations().Refused(ctx, deletion.KindPurge)
-			return []float64{float64(n)}, err
-		}}),
-	)
+// MeasureStore adds what the metadata database knows to the metrics of a host. All labels are bounded: servers, kinds, states.
+func MeasureStore(r Registry, m Measured) error {
+	return r.Register(newStored(m.Clock.Now,
+		m.operations(), m.changes(), m.purges(), m.previews(), m.overdue(), m.ages(), m.databases(), m.webhooks(), m.mails(), m.kept()))
 }
 
-// Describe implements prometheus.Collector.
-func (s stored) Describe(out chan<- *prometheus.Desc) {
-	for _, metric := range s.metrics {
-		out <- metric
+// view reads by the ports.
+func (m Measured) view(ctx context.Context, read func(ctx context.Context, tx ports.Tx) error) error {
+	return m.Store.View(ctx, read)
+}
+
+// operationStates are those of an operation that is open.
+var operationStates = []operation.Status{operation.Queued, operation.Running}
+
+func (m Measured) operations() *family {
+	count := describe("pgherd_operations", "Open operations, by kind and state (queued, running).", "kind", "state")
+	oldest := describe("pgherd_operations_oldest_age_seconds",
+		"Time since the creation of the oldest open operation of a kind and state; 0 where there is none.", "kind", "state")
+	waiting := describe("pgherd_operations_longest_wait_seconds",
+		"For how long the operation of a kind that waits longest could have been worked on, and no worker took it.", "kind")
+	return &family{
+		name: "operations", all: []*prometheus.Desc{count, oldest, waiting},
+		read: func(ctx context.Context, now time.Time, set setter) error {
+			list, err := m.Store.Figures().OpenOperations(ctx)
+			if err != nil {
+				return err
+			}
+			of := map[[2]string]postgres.OpenOperations{}
+			for _, o := range list {
+				of[[2]string{o.Kind, o.Status}] = o
+			}
+			for _, kind := range m.Kinds {
+				longest := 0.0
+				for _, state := range operationStates {
+					o := of[[2]string{string(kind.Kind), string(state)}]
+					set.some(count, oldest, o.Some, now, string(kind.Kind), string(state))
+					longest = max(longest, since(now, o.Due))
+				}
+				set(waiting, longest, string(kind.Kind))
+			}
+			return nil
+		},
 	}
 }
 
-// scrapeLimit bounds the query of one scrape.
-const scrapeLimit = 2 * time.Second
-
-// Collect implements prometheus.Collector. While the metadata database does not answer, there are no figures.
-func (s stored) Collect(out chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
-	defer cancel()
-	var values []float64
-	err := s.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		values, err = s.read(ctx, tx)
-		return err
-	})
-	if err != nil {
-		out <- prometheus.NewInvalidMetric(s.metrics[0], err)
-		return
+func (m Measured) changes() *family {
+	pending := describe("pgherd_role_changes_pending", "Unfinished changes of logins: each blocks work on its database.")
+	oldest := describe("pgherd_role_changes_oldest_pending_seconds",
+		"Age of the oldest unfinished change of a login; 0 when there is none.")
+	stuck := describe("pgherd_role_changes_stuck",
+		"Pending changes of logins that their server refuses for good: each blocks its database until an operator acts.")
+	return &family{
+		name: "role_changes", all: []*prometheus.Desc{pending, oldest, stuck},
+		read: func(ctx context.Context, now time.Time, set setter) error {
+			some, err := m.Store.Figures().PendingChanges(ctx)
+			if err != nil {
+				return err
+			}
+			set.some(pending, oldest, some, now)
+			return m.view(ctx, func(ctx context.Context, tx ports.Tx) error {
+				n, err := tx.RoleChanges().Stuck(ctx)
+				set(stuck, float64(n))
+				return err
+			})
+		},
 	}
-	for i, value := range values {
-		out <- prometheus.MustNewConstMetric(s.metrics[i], prometheus.GaugeValue, value)
+}
+
+func (m Measured) purges() *family {
+	refused := describe("pgherd_purges_refused",
+		"Deleted databases that their server refuses to purge: each keeps its bytes until an operator acts.")
+	return &family{
+		name: "purges", all: []*prometheus.Desc{refused},
+		read: func(ctx context.Context, _ time.Time, set setter) error {
+			return m.view(ctx, func(ctx context.Context, tx ports.Tx) error {
+				n, err := tx.Operations().Refused(ctx, deletion.KindPurge)
+				set(refused, float64(n))
+				return err
+			})
+		},
+	}
+}
+
+// leaseEndsSoon is what counts as about to end.
+const leaseEndsSoon = time.Hour
+
+func (m Measured) previews() *family {
+	ending := describe("pgherd_preview_leases_ending", "Leases of previews that end within an hour.")
+	overdue := describe("pgherd_preview_leases_overdue", "Previews whose leases have ended, and whose deletion has not begun.")
+	oldest := describe("pgherd_preview_leases_longest_overdue_seconds",
+		"Time since the end of the lease of the preview that waits longest for its deletion; 0 when none does.")
+	return &family{
+		name: "previews", all: []*prometheus.Desc{ending, overdue, oldest},
+		read: func(ctx context.Context, now time.Time, set setter) error {
+			l, err := m.Store.Figures().PreviewLeases(ctx, now, now.Add(leaseEndsSoon))
+			set(ending, float64(l.Ending))
+			set(overdue, float64(l.Overdue))
+			set(oldest, since(now, l.Oldest))
+			return err
+		},
+	}
+}
+
+// backupLate is when a daily backup that was not begun is overdue: the batch host looks every two seconds.
+const backupLate = time.Hour
+
+func (m Measured) overdue() *family {
+	count := describe("pgherd_backups_overdue",
+		"Databases of a server whose daily backup should have begun more than an hour ago.", "server")
+	longest := describe("pgherd_backups_longest_overdue_seconds",
+		"For how long the daily backup should have begun of the database of a server that waits longest; 0 when none waits.", "server")
+	return &family{
+		name: "backup_schedules", all: []*prometheus.Desc{count, longest},
+		read: func(ctx context.Context, now time.Time, set setter) error {
+			list, err := m.Store.Figures().OverdueBackups(ctx, now, now.Add(-backupLate))
+			for _, s := range list {
+				set.some(count, longest, s.Some, now, s.Server)
+			}
+			return err
+		},
+	}
+}
+
+// agesKept is longer than for other figures: this one looks at the latest backup of every database.
+const agesKept = time.Minute
+
+func (m Measured) ages() *family {
+	age := describe("pgherd_backups_worst_age_seconds",
+		"Age of the last verified backup of the database with daily backups that is worst off, by server. Where none was verified "+
+			"since these were switched on, the time since then; where the plan has none verified, any backup counts.", "server")
+	return &family{
+		name: "backup_ages", kept: agesKept, all: []*prometheus.Desc{age},
+		read: func(ctx context.Context, now time.Time, set setter) error {
+			list, err := m.Store.Figures().BackupAges(ctx, m.UnverifiedPlans)
+			for _, s := range list {
+				set(age, since(now, s.Oldest), s.Server)
+			}
+			return err
+		},
+	}
+}
+
+func (m Measured) databases() *family {
+	bytes := describe("pgherd_databases_bytes", "Size of all databases together, as last measured.")
+	full := describe("pgherd_databases_full", "Databases that are read-only by default, for the quota of their bytes.")
+	closed := describe("pgherd_databases_closed",
+		"Databases far above the quota of their bytes: nobody can connect until an operator acts.")
+	return &family{
+		name: "databases", all: []*prometheus.Desc{bytes, full, closed},
+		read: func(ctx context.Context, _ time.Time, set setter) error {
+			return m.view(ctx, func(ctx context.Context, tx ports.Tx) error {
+				t, err := tx.Storage().Totals(ctx)
+				set(bytes, float64(t.Bytes))
+				set(full, float64(t.Full))
+				set(closed, float64(t.Closed))
+				return err
+			})
+		},
+	}
+}
+
+func (m Measured) webhooks() *family {
+	undelivered := describe("pgherd_webhooks_undelivered",
+		"Events and deliveries that wait to be delivered, also for their next attempt.")
+	oldest := describe("pgherd_webhooks_oldest_undelivered_seconds",
+		"Age of the oldest event or delivery that waits; 0 when nothing does. A receiver that fails makes it grow.")
+	due := describe("pgherd_webhooks_due", "Deliveries whose next attempt could have begun.")
+	longest := describe("pgherd_webhooks_longest_due_seconds",
+		"For how long the attempt that waits longest could have begun; 0 when none waits.")
+	events := describe("pgherd_webhooks_events_waiting", "Events of which no deliveries were made yet.")
+	eldest := describe("pgherd_webhooks_oldest_event_seconds", "Age of the oldest of these events; 0 when there is none.")
+	return &family{
+		name: "webhooks", all: []*prometheus.Desc{undelivered, oldest, due, longest, events, eldest},
+		read: func(ctx context.Context, now time.Time, set setter) error {
+			waiting, err := m.Store.Figures().WaitingEvents(ctx)
+			if err != nil {
+				return err
+			}
+			set.some(events, eldest, waiting, now)
+			ready, err := m.Store.Figures().DueDeliveries(ctx, now)
+			if err != nil {
+				return err
+			}
+			set.some(due, longest, ready, now)
+			return m.view(ctx, func(ctx context.Context, tx ports.Tx) error {
+				all, err := tx.Deliveries().Backlog(ctx)
+				set.some(undelivered, oldest, postgres.Some{Count: int64(all.Open), Oldest: all.Oldest}, now)
+				return err
+			})
+		},
+	}
+}
+
+func (m Measured) mails() *family {
+	waiting := describe("pgherd_mails_waiting", "Mails that wait to be sent, also for their next attempt.")
+	oldest := describe("pgherd_mails_oldest_waiting_seconds", "Age of the oldest mail that waits; 0 when none does.")
+	due := describe("pgherd_mails_due", "Mails whose next attempt could have begun.")
+	longest := describe("pgherd_mails_longest_due_seconds",
+		"For how long the attempt that waits longest could have begun; 0 when none waits.")
+	return &family{
+		name: "mails", all: []*prometheus.Desc{waiting, oldest, due, longest},
+		read: func(ctx context.Context, now time.Time, set setter) error {
+			ready, err := m.Store.Figures().DueMails(ctx, now)
+			if err != nil {
+				return err
+			}
+			set.some(due, longest, ready, now)
+			return m.view(ctx, func(ctx context.Context, tx ports.Tx) error {
+				all, err := tx.Mails().Backlog(ctx)
+				set.some(waiting, oldest, postgres.Some{Count: int64(all.Open), Oldest: all.Oldest}, now)
+				return err
+			})
+		},
 	}
 }

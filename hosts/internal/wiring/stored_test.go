@@ -2,11 +2,14 @@ package wiring_test
 
 import (
 	"os"
+	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/postgres"
-	"github.com/pgherd/pgherd/adapters/system"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
@@ -40,55 +43,178 @@ const twoMails = `
 
 // The statements are those of a host from before the columns of refusals and of quotas.
 func TestWhatIsStoredIsCounted(t *testing.T) {
-	db := clustertest.NewDatabase(t)
-	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
-	store := check.Must(postgres.Open(t.Context(), postgres.Config{URL: db.URL}))(t)
-	t.Cleanup(func() { _ = store.Close() })
-	r := wiring.NewRegistry()
-	check.NoError(t, wiring.MeasureStore(r, store, system.NewClock()))
-	clustertest.Exec(t, db.URL, twoChanges)
+	url, r := measured(t, nil)
+	clustertest.Exec(t, url, twoChanges)
 	counted(t, r, "pgherd_role_changes_stuck", 0)
-	clustertest.Exec(t, db.URL,
+	clustertest.Exec(t, url,
 		"UPDATE role_changes SET refusal = 'refused' FROM databases d WHERE d.id = database_id AND d.name = 'x'")
 	counted(t, r, "pgherd_role_changes_stuck", 1)
 
 	counted(t, r, "pgherd_purges_refused", 0)
-	clustertest.Exec(t, db.URL, `INSERT INTO operations (id, account_id, database_id, server_id, kind, status, stage, progress,
+	clustertest.Exec(t, url, `INSERT INTO operations (id, account_id, database_id, server_id, kind, status, stage, progress,
 		input, result, error_code, error_text, actor, request_id, created_at, cancel_requested,
 		lease_owner, lease_epoch, attempts, not_before)
 		SELECT gen_random_uuid(), account_id, id, server_id, 'purge', 'running', 'removing', 0, '{}', 'null', 'AGENT_ERROR',
 			'in service', 'system', '', 'epoch', false, '', 1, 1, 'epoch' FROM databases WHERE name = 'x'`)
 	counted(t, r, "pgherd_purges_refused", 1)
+	counted(t, r, "pgherd_operations", 1, "purge", "running")
+	counted(t, r, "pgherd_operations", 0, "purge", "queued")
+	counted(t, r, "pgherd_operations", 0, "backup", "queued")
+	for name, labels := range map[string][]string{
+		"pgherd_operations_oldest_age_seconds": {"running"}, "pgherd_operations_longest_wait_seconds": nil,
+	} {
+		if got := gauge(t, r, name, append([]string{"purge"}, labels...)...); got < 1e9 {
+			t.Errorf("%s is %v", name, got)
+		}
+		counted(t, r, name, 0, append([]string{"backup"}, labels...)...)
+	}
 
 	counted(t, r, "pgherd_databases_full", 0)
-	clustertest.Exec(t, db.URL, `UPDATE databases SET size_bytes = 1::bigint << 40,
+	clustertest.Exec(t, url, `UPDATE databases SET size_bytes = 1::bigint << 40,
 		storage_status = CASE name WHEN 'x' THEN 'full' ELSE 'closed' END`)
 	for _, name := range []string{"pgherd_databases_full", "pgherd_databases_closed"} {
 		counted(t, r, name, 1)
 	}
 	counted(t, r, "pgherd_databases_bytes", 2<<40)
 
-	clustertest.Exec(t, db.URL, twoMails)
+	clustertest.Exec(t, url, `UPDATE operations SET status = 'failed', finished_at = 'epoch'`, "ANALYZE operations")
+	for name, least := range map[string]float64{
+		"pgherd_metadata_rows": 1, "pgherd_metadata_bytes": 8192, "pgherd_metadata_oldest_seconds": 1e9,
+	} {
+		if got := gauge(t, r, name, "operations"); got < least {
+			t.Errorf("%s is %v; want %v at least", name, got, least)
+		}
+	}
+	counted(t, r, "pgherd_metadata_oldest_seconds", 0, "keys")
+
+	clustertest.Exec(t, url, twoMails)
 	counted(t, r, "pgherd_mails_waiting", 2)
 	if got := gauge(t, r, "pgherd_mails_oldest_waiting_seconds"); got < 1e9 {
 		t.Errorf("the oldest mail waits for %v s", got)
 	}
 }
 
-func counted(t *testing.T, r wiring.Registry, name string, want float64) {
+// kinds are two of all.
+var kinds = []operation.Spec{{Kind: "backup"}, {Kind: "purge"}}
+
+// Of one database the last verified backup is three days old; the other has none, and gets daily backups later.
+func TestBackupsAreMeasuredByServer(t *testing.T) {
+	url, r := measured(t, nil)
+	_, all := measured(t, []string{"pro"}, url)
+	days := func(what string, r wiring.Registry, want float64) {
+		t.Helper()
+		// The clock of the figures advances with each look.
+		if got := gauge(t, r, "pgherd_backups_worst_age_seconds", "one") / (24 * 3600); got < want || got > want+1 {
+			t.Errorf("%s: %v days, want %v", what, got, want)
+		}
+	}
+	clustertest.Exec(t, url, twoChanges,
+		`UPDATE databases SET schedule = CASE name WHEN 'x' THEN 'daily' ELSE 'none' END, next_backup_at = now() + '1 day',
+			created_at = now() - '90 days'::interval`,
+		`INSERT INTO backups (database_id, filename, operation_id, trigger, format, size_bytes, checksum_sha256, created_at,
+			verified_at, role_manifest)
+			SELECT id, 'of ' || n || ' days', gen_random_uuid(), 'scheduled', 'sql.gz', 1, 'sum', now() - n * '1 day'::interval,
+				CASE WHEN n > 2 THEN now() END, true FROM databases, generate_series(1, 5) n WHERE name = 'x'`)
+	days("the last verified one", r, 3)
+	days("the last one, where none is verified", all, 1)
+	clustertest.Exec(t, url, "UPDATE accounts SET verify_backups = false")
+	days("the last one of an account without verification", r, 1)
+	clustertest.Exec(t, url, "UPDATE accounts SET verify_backups = NULL",
+		"UPDATE backups SET deleting_at = now() WHERE filename LIKE '%3%'")
+	days("the last verified one that is not being deleted", r, 4)
+	clustertest.Exec(t, url, "UPDATE databases SET schedule_since = now() - '12 h'::interval WHERE name = 'x'")
+	days("daily backups that were just switched on", r, 0)
+	clustertest.Exec(t, url, "UPDATE databases SET schedule_since = now() - '30 days'::interval WHERE name = 'x'")
+	days("daily backups that were switched on before the last", r, 4)
+	clustertest.Exec(t, url,
+		"UPDATE databases SET schedule = 'daily', schedule_since = now() - '20 days'::interval WHERE name = 'y'")
+	days("a database that has had none since", r, 20)
+	clustertest.Exec(t, url, "UPDATE databases SET schedule_since = NULL WHERE name = 'y'")
+	days("a database that was made with them", r, 90)
+	clustertest.Exec(t, url, "UPDATE databases SET status = 'error' WHERE name = 'y'")
+	days("a database that cannot be backed up", r, 90)
+	clustertest.Exec(t, url, "UPDATE databases SET status = 'deleting' WHERE name = 'y'")
+	days("beside one that is being deleted", r, 4)
+
+	counted(t, r, "pgherd_backups_overdue", 0, "one")
+	counted(t, r, "pgherd_backups_longest_overdue_seconds", 0, "one")
+	clustertest.Exec(t, url, "UPDATE databases SET next_backup_at = now() - '10 days'::interval WHERE name = 'x'")
+	counted(t, r, "pgherd_backups_overdue", 1, "one")
+	if got := gauge(t, r, "pgherd_backups_longest_overdue_seconds", "one"); got < 10*24*3600 {
+		t.Errorf("overdue by %v s", got)
+	}
+	clustertest.Exec(t, url, "UPDATE databases SET status = 'error'")
+	counted(t, r, "pgherd_backups_overdue", 0, "one")
+}
+
+// What cannot be read is left out, and said; all the rest is there.
+func TestACollectorThatFailsTakesOnlyItsOwn(t *testing.T) {
+	url, r := measured(t, nil)
+	counted(t, r, "pgherd_scrape_collector_success", 1, "mails")
+	clustertest.Exec(t, url, "ALTER TABLE mails RENAME TO letters")
+	counted(t, r, "pgherd_scrape_collector_success", 0, "mails")
+	counted(t, r, "pgherd_scrape_collector_success", 1, "webhooks")
+	counted(t, r, "pgherd_databases_full", 0)
+	if _, there := lookUp(t, r, "pgherd_mails_waiting"); there {
+		t.Error("there are figures of mails")
+	}
+	clustertest.Exec(t, url, "ALTER TABLE letters RENAME TO mails")
+	counted(t, r, "pgherd_scrape_collector_success", 1, "mails")
+	counted(t, r, "pgherd_mails_waiting", 0)
+}
+
+// measured is a host's registry on a metadata database, by default a new one.
+func measured(t *testing.T, unverified []string, url ...string) (string, wiring.Registry) {
 	t.Helper()
-	if got := gauge(t, r, name); got != want {
-		t.Errorf("%s is %v; want %v", name, got, want)
+	if len(url) == 0 {
+		url = []string{clustertest.NewDatabase(t).URL}
+		check.NoError(t, postgres.Migrate(t.Context(), url[0]))
+	}
+	store := check.Must(postgres.Open(t.Context(), postgres.Config{URL: url[0]}))(t)
+	t.Cleanup(func() { _ = store.Close() })
+	r := wiring.NewRegistry()
+	check.NoError(t, wiring.MeasureStore(r, wiring.Measured{
+		Store: store, Clock: impatient{new(atomic.Int64)}, Kinds: kinds, UnverifiedPlans: unverified,
+	}))
+	return url[0], r
+}
+
+// impatient is a clock by which all figures are old whenever they are asked for.
+type impatient struct{ asked *atomic.Int64 }
+
+func (c impatient) Now() time.Time {
+	return time.Now().Add(time.Duration(c.asked.Add(1)) * 2 * time.Minute)
+}
+
+func counted(t *testing.T, r wiring.Registry, name string, want float64, labels ...string) {
+	t.Helper()
+	if got := gauge(t, r, name, labels...); got != want {
+		t.Errorf("%s%v is %v; want %v", name, labels, got, want)
 	}
 }
 
-func gauge(t *testing.T, r wiring.Registry, name string) float64 {
+func gauge(t *testing.T, r wiring.Registry, name string, labels ...string) float64 {
+	t.Helper()
+	value, there := lookUp(t, r, name, labels...)
+	if !there {
+		t.Fatalf("there is no %s%v", name, labels)
+	}
+	return value
+}
+
+// lookUp finds a metric with the values of labels.
+func lookUp(t *testing.T, r wiring.Registry, name string, labels ...string) (float64, bool) {
 	t.Helper()
 	for _, f := range check.Must(r.Gather())(t) {
-		if f.GetName() == name {
-			return f.GetMetric()[0].GetGauge().GetValue()
+		for _, m := range f.GetMetric() {
+			var has []string
+			for _, l := range m.GetLabel() {
+				has = append(has, l.GetValue())
+			}
+			if f.GetName() == name && slices.Equal(has, labels) {
+				return m.GetGauge().GetValue(), true
+			}
 		}
 	}
-	t.Fatal("there is no " + name)
-	return 0
+	return 0, false
 }

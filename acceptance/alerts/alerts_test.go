@@ -1,0 +1,90 @@
+package alerts
+
+import (
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+)
+
+func TestEveryAlertSaysWhyAndWhatToDo(t *testing.T) {
+	rules := check.Must(Parse(check.Must(os.ReadFile("../../docs/alerts.yml"))(t)))(t)
+	if len(rules) < 20 {
+		t.Fatalf("only %d alerts", len(rules))
+	}
+	for _, r := range rules {
+		for _, name := range []string{"summary", "reason", "first_step"} {
+			if text := r.Annotations[name]; len(text) < 15 || strings.Contains(text, "\n") {
+				t.Errorf("%s: its %s is %q", r.Alert, name, text)
+			}
+		}
+		switch r.Labels["severity"] {
+		case "critical", "warning", "info":
+		default:
+			t.Errorf("%s: severity %q", r.Alert, r.Labels["severity"])
+		}
+		if s, err := Selectors(r.Expr); err != nil || len(s) == 0 {
+			t.Errorf("%s: %v, %v", r.Alert, s, err)
+		}
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	for expr, want := range map[string][]Selector{
+		"up == 0":             nil,
+		"max(pgherd_a) > 3":   {{Metric: "pgherd_a"}},
+		`pgherd_a{} - time()`: {{Metric: "pgherd_a"}},
+		`sum by (kind) (rate(pgherd_a_total{what="x.y", kind!~"a|\"b\"}"}[5m])) / pgherd_b`: {
+			{"pgherd_a_total", []Matcher{{"what", "=", "x.y"}, {"kind", "!~", `a|\"b\"}`}}}, {Metric: "pgherd_b"},
+		},
+	} {
+		if got, err := Selectors(expr); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v", expr, got, err)
+		}
+	}
+	for _, wrong := range []string{"sum(pgherd_a", "pgherd_a)", `pgherd_a{x="1}`, "pgherd_a{x}", "pgherd_a{x=1}", "(pgherd_a]"} {
+		if got, err := Selectors(wrong); err == nil {
+			t.Errorf("%s: %+v", wrong, got)
+		}
+	}
+	some := Selector{"pgherd_a", []Matcher{{"what", "=~", "a.*|b"}, {"kind", "!=", "c"}}}
+	for _, c := range []struct {
+		labels map[string]string
+		want   bool
+	}{
+		{map[string]string{"what": "abc"}, true}, {map[string]string{"what": "b", "kind": "d"}, true},
+		{map[string]string{"what": "ab", "kind": "c"}, false}, {map[string]string{"what": "xa"}, false}, {nil, false},
+	} {
+		if some.Matches(c.labels) != c.want {
+			t.Errorf("%v: %v", c.labels, !c.want)
+		}
+	}
+}
+
+func TestFilesThatAreRefused(t *testing.T) {
+	for _, wrong := range []string{
+		"groups: [{name: a, rules: [{alert: X, expr: y, fro: 1m}]}]", "groups: [{rules: [{alert: X}]}]",
+		"groups: [{name: a, rules: [{alert: X}, {alert: X}]}]", "groups: {", "groups: [{name: a, rules: [{expr: y}]}]",
+	} {
+		if rules, err := Parse([]byte(wrong)); err == nil {
+			t.Errorf("%s: %+v", wrong, rules)
+		}
+	}
+}
+
+func FuzzSelectors(f *testing.F) {
+	for _, seed := range []string{`a{b="c"}`, `pgherd_a{b=~"c",d!="e"}[5m]`, `pgherd_a{`, `"`, `pgherd_a{x="\"}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, expr string) {
+		list, err := Selectors(expr)
+		for _, s := range list {
+			if err != nil || !strings.Contains(expr, s.Metric) {
+				t.Errorf("%q: %+v, %v", expr, list, err)
+			}
+			s.Matches(map[string]string{"b": "c"})
+		}
+	})
+}

@@ -1,0 +1,221 @@
+package agentclient
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/server"
+)
+
+// surveyTime bounds the look at each of the two addresses of a server.
+const surveyTime = 10 * time.Second
+
+// Survey implements ports.Fleet. It makes connections of its own, and ends them.
+func (f *Fleet) Survey(ctx context.Context, s server.Server) server.Sight {
+	var seen server.Sight
+	public := make(chan server.Reach, 1)
+	go func() { public <- lookAtPublic(ctx, s) }()
+	seen.Agent = f.lookAtAgent(ctx, s, &seen)
+	seen.Public = <-public
+	return seen
+}
+
+// lookAtAgent asks the agent as every other call does, and says how far it came.
+func (f *Fleet) lookAtAgent(ctx context.Context, s server.Server, seen *server.Sight) server.Reach {
+	ctx, cancel := context.WithTimeout(ctx, surveyTime)
+	defer cancel()
+	r := server.Reach{Address: s.AgentURL}
+	roots, err := parseCA(s.CA)
+	if err != nil {
+		return r.With(server.NoCA, err)
+	}
+	secret, err := f.box.Open(s.SealedSecret, s.SecretContext())
+	if err != nil {
+		return r.With(server.Sealed, err)
+	}
+	client := http.Client{
+		Transport:     &http.Transport{DialTLSContext: noted(&r, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	defer client.CloseIdleConnections()
+	var can command.Capabilities
+	header, err := ask(ctx, &client, s.AgentURL+"/v1/capabilities", string(secret), &can)
+	if err != nil {
+		return r.With(troubleOf(err), err)
+	}
+	if at, err := http.ParseTime(header.Get("Date")); err == nil {
+		seen.Ahead = at.Sub(time.Now().Truncate(time.Second))
+	}
+	seen.Version, seen.Installation, seen.Connections = can.Version, can.Installation, can.Connections
+	seen.Lacks = command.Missing(can.Commands)
+	for _, p := range can.Programs {
+		if p.BelowFloor && !p.Accepted {
+			seen.Holes = append(seen.Holes, fmt.Sprintf("%s is below %s", p.Version, p.Floor))
+		}
+	}
+	var health protocol.Health
+	if _, err := ask(ctx, &client, s.AgentURL+"/health", string(secret), &health); err != nil {
+		return r.With(troubleOf(err), err)
+	}
+	seen.Postgres, seen.PgBouncer = health.PostgresConnected, health.PgBouncerRunning
+	return r
+}
+
+// noted dials with TLS, and notes the certificate that is shown, whether it is accepted or not.
+func noted(r *server.Reach, c *tls.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&tls.Dialer{Config: c}).DialContext(ctx, network, address)
+		if secure, ok := conn.(*tls.Conn); ok && err == nil {
+			note(r, secure.ConnectionState().PeerCertificates)
+		}
+		noteRefused(r, err)
+		return conn, err
+	}
+}
+
+func note(r *server.Reach, shown []*x509.Certificate) {
+	if len(shown) == 0 {
+		return
+	}
+	r.Ends, r.Names = shown[0].NotAfter, slices.Clone(shown[0].DNSNames)
+	for _, ip := range shown[0].IPAddresses {
+		r.Names = append(r.Names, ip.String())
+	}
+}
+
+func noteRefused(r *server.Reach, err error) {
+	var no *tls.CertificateVerificationError
+	if errors.As(err, &no) {
+		note(r, no.UnverifiedCertificates)
+	}
+}
+
+// errNoAgent is an answer that no agent gives.
+type errNoAgent struct{ error }
+
+var errWrongSecret = errors.New("it does not accept the shared secret")
+
+func ask(ctx context.Context, client *http.Client, address, secret string, to any) (http.Header, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+secret)
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusUnauthorized:
+		return nil, errWrongSecret
+	default:
+		return nil, errNoAgent{fmt.Errorf("it answers with status %d", resp.StatusCode)}
+	}
+	text, err := readBounded(resp.Body, maxAnswer)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, to); err != nil {
+		return nil, errNoAgent{errors.New("its answer is not an agent's")}
+	}
+	return resp.Header, nil
+}
+
+// lookAtPublic does what a customer's program does until it would log in.
+func lookAtPublic(ctx context.Context, s server.Server) server.Reach {
+	ctx, cancel := context.WithTimeout(ctx, surveyTime)
+	defer cancel()
+	r := server.Reach{Address: net.JoinHostPort(s.PublicHost, strconv.Itoa(s.PublicPort))}
+	if err := shakeHands(ctx, s, &r); err != nil {
+		return r.With(troubleOf(err), err)
+	}
+	return r
+}
+
+// sslRequest is the first message of a PostgreSQL client that wants TLS.
+const sslRequest = "\x00\x00\x00\x08\x04\xd2\x16\x2f"
+
+var errNoTLS = errors.New("it does not offer TLS")
+
+func shakeHands(ctx context.Context, s server.Server, r *server.Reach) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.Address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if end, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(end); err != nil {
+			return err
+		}
+	}
+	answer := make([]byte, 1)
+	if _, err := io.WriteString(conn, sslRequest); err != nil {
+		return err
+	}
+	if _, err := io.ReadFull(conn, answer); err != nil {
+		return err
+	}
+	if answer[0] != 'S' {
+		return errNoTLS
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	roots.AppendCertsFromPEM([]byte(s.CA)) // it is often the customers', too
+	secure := tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: s.PublicHost, MinVersion: tls.VersionTLS12})
+	err = secure.HandshakeContext(ctx)
+	note(r, secure.ConnectionState().PeerCertificates)
+	noteRefused(r, err)
+	return err
+}
+
+// troubleOf tells the errors of a look apart.
+func troubleOf(err error) server.Trouble {
+	var (
+		name    *net.DNSError
+		network net.Error
+		record  tls.RecordHeaderError
+		ca      x509.UnknownAuthorityError
+		host    x509.HostnameError
+		invalid x509.CertificateInvalidError
+		other   errNoAgent
+	)
+	switch {
+	case errors.Is(err, errWrongSecret):
+		return server.WrongSecret
+	case errors.As(err, &other):
+		return server.NoAgent
+	case errors.Is(err, errNoTLS), errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
+		return server.NoTLS
+	case errors.As(err, &ca):
+		return server.UnknownCA
+	case errors.As(err, &host):
+		return server.OtherName
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return server.OutOfDate
+	case errors.As(err, &name) && name.IsNotFound:
+		return server.NoSuchHost
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return server.Refused
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout(),
+		errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return server.Silent
+	}
+	return server.Broken
+}

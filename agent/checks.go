@@ -1,0 +1,262 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/health"
+	"github.com/pgherd/pgherd/agent/loop"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/setup"
+	core "github.com/pgherd/pgherd/core/health"
+)
+
+// Figures are what the agent found when it last looked; a part that could not be looked at is nil.
+type Figures struct {
+	Connections *executor.Capacity
+	Waits       *Waits
+	Disks       []Disk
+	Held        []executor.Held
+}
+
+// Waits are PgBouncer's clients that wait for a server connection.
+type Waits struct {
+	Clients int64
+	Longest time.Duration
+}
+
+// Disk is the file system of a folder.
+type Disk struct {
+	Of                  string // data or backups
+	Size, Free, Reserve int64  // bytes
+}
+
+// kept holds figures.
+type kept struct {
+	connections atomic.Pointer[executor.Capacity]
+	waits       atomic.Pointer[Waits]
+	disks       atomic.Pointer[[]Disk]
+	held        atomic.Pointer[[]executor.Held]
+}
+
+// Figures returns the newest, without a look.
+func (a *Agent) Figures() Figures {
+	f := Figures{Connections: a.kept.connections.Load(), Waits: a.kept.waits.Load()}
+	if disks := a.kept.disks.Load(); disks != nil {
+		f.Disks = *disks
+	}
+	if held := a.kept.held.Load(); held != nil {
+		f.Held = *held
+	}
+	return f
+}
+
+// The names of two checks.
+const (
+	CheckOfCharge   = "charge"
+	CheckOfPostgres = "postgres"
+)
+
+// Healthy reports whether the health report says so.
+func (a *Agent) Healthy() bool { return a.health.Report().Status == string(core.Healthy) }
+
+// Checks says what is known of the things that the agent looks at.
+func (a *Agent) Checks() []health.State { return a.health.States() }
+
+// keep makes a look that keeps what it finds, and forgets what it found before where it fails.
+func keep[T any](into *atomic.Pointer[T], find func(context.Context) (T, error)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		found, err := find(ctx)
+		if err != nil {
+			into.Store(nil)
+			return err
+		}
+		into.Store(&found)
+		return nil
+	}
+}
+
+// checks are what must hold on the server, each with its pace and its bound.
+func (a *Agent) checks() []health.Check {
+	connections := keep(&a.kept.connections, a.executor.Capacity)
+	waits := keep(&a.kept.waits, func(ctx context.Context) (w Waits, err error) {
+		w.Clients, w.Longest, err = a.pooler.Waits(ctx)
+		return w, err
+	})
+	all := []health.Check{
+		{Name: CheckOfCharge, Code: core.NotInCharge, Every: time.Second, Limit: time.Second, Look: a.lookAtCharge},
+		{Name: CheckOfPostgres, Code: core.PostgresDown, Every: 3 * time.Second, Limit: 5 * time.Second, Look: a.lookAtPostgres},
+		{Name: "pgbouncer", Code: core.PoolerDown, Every: time.Second, Limit: time.Second, Look: a.lookAtPooler},
+		{Name: "login", Code: core.LoginFailing, Every: 15 * time.Second, Limit: 8 * time.Second, Look: a.enterOutside},
+		{Name: "pg_dump", Code: core.DumpUnusable, Every: time.Minute, Limit: 15 * time.Second, Look: a.lookAtDump},
+		{Name: "backups", Code: core.BackupsUnwritable, Every: 30 * time.Second, Limit: 10 * time.Second, Look: a.writeBackups},
+		{Name: "disks", Every: 15 * time.Second, Limit: 5 * time.Second, Look: keep(&a.kept.disks, a.disks)},
+		{Name: "room", Every: 30 * time.Second, Limit: 10 * time.Second, Look: keep(&a.kept.held, a.executor.Held)},
+		{Name: "connections", Every: 15 * time.Second, Limit: 10 * time.Second, Look: func(ctx context.Context) error {
+			if err := connections(ctx); err != nil {
+				return err
+			}
+			return a.lookWhetherOversold(*a.kept.connections.Load())
+		}},
+		{Name: "waiting", Every: 5 * time.Second, Limit: 5 * time.Second, Look: func(ctx context.Context) error {
+			if err := waits(ctx); err != nil {
+				return err
+			}
+			return lookAtWaits(*a.kept.waits.Load())
+		}},
+	}
+	if longest := a.config.ChecksEvery; longest > 0 {
+		for i := range all {
+			all[i].Every = min(all[i].Every, longest)
+		}
+	}
+	return all
+}
+
+// charge is what is known of this agent's charge of its server.
+type charge struct {
+	mu        sync.Mutex
+	confirmed time.Time
+	trouble   error
+}
+
+// note takes the outcome of an attempt to take charge, or to confirm it.
+func (c *charge) note(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.trouble = err; err == nil {
+		c.confirmed = time.Now()
+	}
+}
+
+func (c *charge) known() (confirmed time.Time, trouble error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.confirmed, c.trouble
+}
+
+// confirmTime is how old the last confirmation of the charge may be: the ledger is asked every second.
+const confirmTime = 10 * time.Second
+
+func (a *Agent) lookAtCharge(context.Context) error { return a.confirmed() }
+
+// confirmed returns an error unless the agent is in charge of its server and has confirmed that lately.
+func (a *Agent) confirmed() error {
+	confirmed, trouble := a.charge.known()
+	switch {
+	case a.InCharge() && time.Since(confirmed) > confirmTime:
+		since := confirmed.UTC().Format(time.RFC3339)
+		if trouble == nil { // the confirmation itself hangs
+			trouble = errors.New("PostgreSQL has not answered since then")
+		}
+		return fmt.Errorf("the agent has not been able to confirm since %s that it is in charge of its server: %w", since, trouble)
+	case a.InCharge():
+		return nil
+	case trouble == nil:
+		return errNotInCharge
+	}
+	return unprepared(fmt.Errorf("the agent is not yet in charge of its server: %w", trouble))
+}
+
+// unprepared turns the error of a server that agent init has not prepared into that reason.
+func unprepared(err error) error {
+	if errors.Is(err, setup.ErrUnprepared) {
+		return health.Find(core.NotInitialized, err.Error())
+	}
+	return err
+}
+
+// answerTime is how long ago PostgreSQL may have answered the agent in charge.
+const answerTime = 3 * time.Second
+
+// postgresAnswers asks only where the agent in charge, which has a connection for that and asks every second, got no answer: the
+// other connections may all be in use.
+func (a *Agent) postgresAnswers(ctx context.Context) error {
+	if confirmed, _ := a.charge.known(); a.InCharge() && time.Since(confirmed) < answerTime {
+		return nil
+	}
+	_, err := loop.Await(ctx, a.patience, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, health.Answers(ctx, a.executor.DB())
+	})
+	return err
+}
+
+func (a *Agent) lookAtPostgres(ctx context.Context) error {
+	if err := a.postgresAnswers(ctx); err != nil {
+		return unprepared(fmt.Errorf("PostgreSQL at %s, port %d: %w",
+			a.config.PostgresHost, a.config.PostgresPort, setup.Explained(err)))
+	}
+	return nil
+}
+
+func (a *Agent) lookAtPooler(context.Context) error {
+	if seen := a.poolerSeen.Load(); seen != nil && errors.Is(*seen, pooler.ErrLeaving) {
+		return health.Find(core.PoolerLeaving, (*seen).Error())
+	} else if seen != nil && errors.Is(*seen, pooler.ErrUnreachable) {
+		return *seen
+	}
+	// That PgBouncer was not there for a reload is no longer so.
+	if err := a.pooler.LastReload(); errors.Is(err, pooler.ErrNotTakenOver) || errors.Is(err, pooler.ErrUnwritable) {
+		return health.Find(core.ReloadRefused, err.Error())
+	}
+	return nil
+}
+
+func (a *Agent) enterOutside(ctx context.Context) error {
+	err := a.pooler.EnterOutside(ctx)
+	if errors.Is(err, pooler.ErrCertificateEnded) {
+		return health.Find(core.CertificateEnded, err.Error())
+	}
+	return err
+}
+
+func (a *Agent) lookAtDump(ctx context.Context) error {
+	found, err := a.programs.askDump(ctx)
+	if err != nil {
+		return fmt.Errorf("no backup can be made: %w", err)
+	}
+	return a.config.Versions.Judge(found).Admit()
+}
+
+// writeBackups writes as a backup would. The folder is made by the agent in charge.
+func (a *Agent) writeBackups(context.Context) error {
+	if !a.InCharge() {
+		return nil
+	}
+	return a.files.TryWriting()
+}
+
+func (a *Agent) disks(ctx context.Context) (all []Disk, err error) {
+	for _, d := range []struct{ of, folder string }{{"data", a.config.DataDir}, {"backups", a.config.BackupDir}} {
+		figures, err := health.Host{DataDir: d.folder}.Disk(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Disk{Of: d.of, Size: figures.TotalBytes, Free: figures.FreeBytes, Reserve: a.files.Reserve()})
+	}
+	return all, nil
+}
+
+func (a *Agent) lookWhetherOversold(c executor.Capacity) error {
+	if c.Oversold() == 0 {
+		return nil
+	}
+	return health.Find(core.Oversold, fmt.Sprintf("the databases can take %d connections and PostgreSQL has %d for them: set "+
+		"max_connections to %d or more", c.Sold, c.ForDatabases(), c.MaxFor(c.Sold)))
+}
+
+// longWait is how long a client may wait for a server connection before that is a reason. PgBouncer ends it after 30 s.
+const longWait = 10 * time.Second
+
+func lookAtWaits(w Waits) error {
+	if w.Longest < longWait {
+		return nil
+	}
+	return health.Find(core.ClientsWaiting, fmt.Sprintf("%d clients wait for a server connection, the first for %s: their "+
+		"databases have all connections of their caps in use", w.Clients, w.Longest.Round(time.Second)))
+}

@@ -1,0 +1,161 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/core/health"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+// reported waits until the health report has a reason, and returns what it says.
+func (s *stack) reported(t testing.TB, code health.Code, status health.Status) (message string) {
+	t.Helper()
+	report := s.healthOf(t)
+	defer func() {
+		if message == "" {
+			t.Logf("the last report: %s, %+v", report.Status, report.Reasons)
+		}
+	}()
+	check.Eventually(t, "health does not say "+string(code), func() bool {
+		report = s.healthOf(t)
+		for _, r := range report.Reasons {
+			if r.Code == string(code) && report.Status == string(status) {
+				message = r.Message
+				return true
+			}
+		}
+		return false
+	})
+	return message
+}
+
+func (s *stack) wellAgain(t testing.TB) {
+	t.Helper()
+	report := s.healthOf(t)
+	defer func() {
+		if report.Status != "healthy" {
+			t.Logf("the last report: %+v", report.Reasons)
+		}
+	}()
+	check.Eventually(t, "health does not say that all is well", func() bool {
+		report = s.healthOf(t)
+		return report.Status == "healthy" && len(report.Reasons) == 0
+	})
+}
+
+// Whatever is wrong with a server is in the health report, and no longer when it is mended.
+func TestHealthSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	s := ownStack(t)
+	s.config.ChecksEvery, s.config.Name = 200*time.Millisecond, "db7"
+	dump := filepath.Join(t.TempDir(), "pg_dump")
+	check.NoError(t, os.WriteFile(dump, []byte("#!/bin/sh\nexec '"+s.config.PgDump+"' \"$@\"\n"), 0o755))
+	s.config.PgDump = dump
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	a, log, _ := s.started(t, ctx)
+	s.reported(t, health.PoolerDown, health.Degraded)
+	s.startBouncer(t, ctx)
+	s.wellAgain(t)
+	f := a.Figures()
+	if f.Connections == nil || f.Connections.InUse == 0 || f.Waits == nil || len(f.Disks) != 2 || len(f.Held) != 4 {
+		t.Errorf("figures %+v", f)
+	}
+	aside := func(path string) func() {
+		return func() { check.NoError(t, os.Rename(path, path+".aside")) }
+	}
+	back := func(path string) func() {
+		return func() { check.NoError(t, os.Rename(path+".aside", path)) }
+	}
+	run := func(statement string) func() { return func() { check.Must(s.super.Exec(statement))(t) } }
+	const unwritable = `INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, open)
+		VALUES ('y', 'no.name', 'single_login', 1, 'o', true); INSERT INTO pooler.gate VALUES ('y', 'no.name', true)`
+	const gone = "DELETE FROM pooler.gate WHERE login = 'y'; DELETE FROM ledger.database WHERE id = 'y'"
+	for _, c := range []struct {
+		code        health.Code
+		status      health.Status
+		spoil, mend func()
+	}{
+		{health.BackupsUnwritable, health.Degraded, aside(s.config.BackupDir), back(s.config.BackupDir)},
+		{health.ReloadRefused, health.Degraded, run(unwritable), run(gone)},
+		{health.DumpUnusable, health.Degraded, aside(dump), back(dump)},
+		{health.LoginFailing, health.Degraded, run("REVOKE EXECUTE ON FUNCTION pooler.login_secret FROM pgherd_pooler"),
+			run("GRANT EXECUTE ON FUNCTION pooler.login_secret TO pgherd_pooler")},
+		{health.Oversold, health.Healthy, run(`INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, open)
+			VALUES ('x', 'x', 'single_login', 1000, 'o', true)`), run("DELETE FROM ledger.database WHERE id = 'x'")},
+	} {
+		c.spoil()
+		a.ReloadPooler()
+		s.reported(t, c.code, c.status)
+		c.mend()
+		a.ReloadPooler()
+		s.wellAgain(t)
+	}
+
+	check.NoError(t, syscall.Kill(s.bouncer.Pid(), syscall.SIGTERM))
+	select {
+	case <-s.bouncer.Done():
+	case <-time.After(5 * time.Second):
+		t.Error("PgBouncer without customers does not end on SIGTERM")
+	}
+	s.reported(t, health.PoolerDown, health.Degraded)
+	check.NoError(t, s.bouncer.Start(ctx))
+	s.wellAgain(t)
+	if n := log.FilterMessage("the server is not as it should be").Len(); n > 15 {
+		t.Errorf("%d lines about what was wrong", n)
+	}
+	for _, line := range log.All() {
+		if line.ContextMap()["server"] != "db7" {
+			t.Errorf("a line does not name the server: %+v", line)
+		}
+	}
+}
+
+// An agent of a server that was never prepared says what to do, in its report and in its log, and not again and again.
+func TestAnUnpreparedServerIsSaidToBe(t *testing.T) {
+	t.Parallel()
+	s := ownStack(t)
+	unprepared := clustertest.New(t, nil)
+	s.config.PostgresPort = unprepared.Port()
+	s.config.ChecksEvery = 200 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, log, _ := s.run(t, ctx)
+	check.Eventually(t, "the agent does not listen", func() bool {
+		_, _, err := s.request(http.MethodGet, "/healthz", nil)
+		return err == nil
+	})
+	if said := s.reported(t, health.NotInitialized, health.Degraded); !strings.Contains(said, "run pgherd agent init") {
+		t.Errorf("health says %s", said)
+	}
+	time.Sleep(2 * time.Second)
+	lines := 0
+	for _, line := range log.All() {
+		if text, err := json.Marshal(line.ContextMap()); err == nil && strings.Contains(string(text), "run pgherd agent init") {
+			lines++
+		}
+	}
+	if lines == 0 || lines > 4 {
+		t.Errorf("%d lines of the log say what to do", lines)
+	}
+}
+
+// Without the credentials file an agent ends with one line that says what to do.
+func TestAnAgentWithoutCredentialsSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	c := realStack(t).config
+	c.CredentialsFile = filepath.Join(t.TempDir(), "credentials.json")
+	if _, err := agent.New(c, agent.Deps{}); err == nil || !strings.Contains(err.Error(), "pgherd agent init") {
+		t.Errorf("%v", err)
+	}
+}

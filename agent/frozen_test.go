@@ -1,0 +1,65 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/health"
+)
+
+// A PostgreSQL that hangs, and refuses nobody, is said to be unreachable within the limit of that check; then the agent no longer
+// says that it is in charge, neither in its report nor in what it tells the control plane, which it answers all the same.
+func TestAPostgresThatHangsIsSaidTo(t *testing.T) {
+	t.Parallel()
+	s := ownStack(t)
+	s.config.ChecksEvery = 200 * time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.started(t, ctx)
+	standing := func() (known command.Capabilities) {
+		began := time.Now()
+		_, body, err := s.request(http.MethodGet, "/v1/capabilities", nil)
+		check.NoError(t, err)
+		check.NoError(t, json.Unmarshal(body, &known))
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("capabilities came after %s", took)
+		}
+		return known
+	}
+	if got := *standing().Standing; !got.InCharge || !got.Postgres {
+		t.Errorf("before: %+v", got)
+	}
+	check.NoError(t, s.pg.Freeze())
+	defer func() { check.NoError(t, s.pg.Thaw()) }()
+	began := time.Now()
+	if got := *standing().Standing; got.Postgres {
+		t.Errorf("when it hangs: %+v", got)
+	}
+	s.reported(t, health.PostgresDown, health.Degraded)
+	if took := time.Since(began); took > 11*time.Second {
+		t.Errorf("it is unreachable only after %s", took)
+	}
+	said := s.reported(t, health.NotInCharge, health.Degraded)
+	if !strings.Contains(said, "PostgreSQL has not answered since") || strings.Contains(said, "%!") {
+		t.Errorf("health says %s", said)
+	}
+	for _, r := range s.healthOf(t).Reasons {
+		if r.Code == string(health.CheckHangs) && strings.Contains(r.Message, `"postgres"`) {
+			t.Errorf("health says %s", r.Message)
+		}
+	}
+	if got := *standing().Standing; got.InCharge || got.Postgres {
+		t.Errorf("capabilities say %+v", got)
+	}
+	check.NoError(t, s.pg.Thaw())
+	check.Eventually(t, "it is not noticed that PostgreSQL is back", func() bool {
+		got := *standing().Standing
+		return got.InCharge && got.Postgres && s.healthOf(t).PostgresConnected
+	})
+}

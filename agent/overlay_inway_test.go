@@ -1,0 +1,220 @@
+package agent_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+// sampled reports whether tests are to be short.
+func sampled() bool { return os.Getenv("PGHERD_CRASHES") == "sampled" }
+
+// Open transactions keep an opt-in from its end, each in its own way. It leaves them alone, and goes on when they have ended.
+// Others get on meanwhile.
+func TestOptInLeavesOpenTransactionsAlone(t *testing.T) {
+	t.Parallel()
+	s := ownStack(t) // in which nobody else waits for them
+	s.started(t, t.Context())
+	s.startBouncer(t, t.Context())
+	elsewhere := s.made(t, database.Managed)
+	var tries sync.WaitGroup
+	for _, open := range []string{
+		"LOCK TABLE b IN ACCESS EXCLUSIVE MODE", "ALTER TABLE b ADD COLUMN more int", "CREATE TABLE late (id serial)",
+		"CREATE SCHEMA late CREATE TABLE late (id serial)", "GRANT SELECT ON b TO PUBLIC", "CREATE OR REPLACE VIEW v AS SELECT 1 AS id",
+		"CREATE TABLE IF NOT EXISTS b ()", // which has no transaction id yet
+		"ALTER SEQUENCE b_id_seq RESTART", "REFRESH MATERIALIZED VIEW m",
+	} {
+		w := s.made(t, database.SingleLogin)
+		owner := s.owner(t, w)
+		check.Must(owner.Exec(`CREATE TABLE a (); CREATE TABLE b (id serial); CREATE TABLE c (); CREATE VIEW v AS SELECT 1 AS id;
+			CREATE MATERIALIZED VIEW m AS TABLE b`))(t)
+		tx := check.Must(owner.BeginTx(t.Context(), nil))(t)
+		check.Must(tx.Exec(open))(t)
+		tries.Go(func() {
+			opted := w.optIn()
+			s.refusedFor(t, command.ReasonUnavailable, opted)
+			if _, err := tx.Exec("SELECT count(*) FROM c; ALTER TABLE c ADD COLUMN d int; TRUNCATE b RESTART IDENTITY"); err != nil {
+				t.Errorf("%s: the customer's transaction: %v", open, err)
+			}
+			check.NoError(t, tx.Commit())
+			s.doneInTheEnd(t, opted)
+			s.nothingLacks(t, w)
+		})
+	}
+	time.Sleep(time.Second) // all of them are at work
+	began := time.Now()
+	s.done(t, want(database.Managed).create())
+	l := s.opened(t, elsewhere.additional(1, role.Custom))
+	check.Must(s.owner(t, elsewhere).Exec("CREATE TABLE t (); GRANT SELECT ON t TO " + l.username))(t)
+	if has := s.rightsIn(t, elsewhere); has.Unread != "" {
+		t.Error(has.Unread)
+	}
+	if found := s.removed(t, l.remove(2)); len(found.List) != 1 {
+		t.Errorf("%+v", found)
+	}
+	if took := time.Since(began); took > 30*time.Second { // each waits for one turn, and not for the end of nine
+		t.Errorf("others' work took %s", took)
+	}
+	tries.Wait()
+}
+
+// A transaction that ends while the command is at work is waited for.
+func TestOptInWaitsForOlderWriters(t *testing.T) {
+	s, w, owner := singleStack(t)
+	tx := check.Must(owner.BeginTx(t.Context(), nil))(t)
+	check.Must(tx.Exec("CREATE TABLE late (id serial)"))(t)
+	var ending atomic.Bool
+	ended := make(chan error, 1)
+	time.AfterFunc(time.Second, func() {
+		ending.Store(true)
+		ended <- tx.Commit()
+	})
+	s.doneInTheEnd(t, w.optIn())
+	if !ending.Load() {
+		t.Error("the opt-in is done before the transaction has ended")
+	}
+	check.NoError(t, <-ended)
+	s.nothingLacks(t, w)
+}
+
+// busily is whatever an owner does with a table while it is granted on. %d is the number of the table.
+var busily = []string{
+	"ALTER TABLE t%d SET (fillfactor = 90)", "ALTER TABLE t%d ADD COLUMN more int; ALTER TABLE t%[1]d DROP COLUMN more",
+	"TRUNCATE t%d RESTART IDENTITY", "ANALYZE t%d", "VACUUM t%d", "REFRESH MATERIALIZED VIEW m%d",
+	"CREATE OR REPLACE VIEW v%d AS TABLE t%[1]d", "ALTER TABLE t%d RENAME TO other%[1]d; ALTER TABLE other%[1]d RENAME TO t%[1]d",
+	"DROP VIEW v%d; CREATE VIEW v%[1]d AS TABLE t%[1]d", "CREATE INDEX ON t%d (id)", "INSERT INTO t%d DEFAULT VALUES",
+	"ALTER VIEW v%d SET (security_barrier)", "ALTER MATERIALIZED VIEW m%d SET (fillfactor = 90)",
+}
+
+// Nothing that a customer does fails for an opt-in, or waits for it for a second.
+func TestOptInDisturbsNobody(t *testing.T) {
+	s, w, owner := singleStack(t)
+	tables, rounds := 40, 3
+	if !sampled() {
+		tables, rounds = 200, 30
+	}
+	check.Must(owner.Exec(fmt.Sprintf(`DO $$ BEGIN FOR i IN 1..%d LOOP
+		EXECUTE format('CREATE TABLE t%%s (id serial); CREATE VIEW v%%1$s AS TABLE t%%1$s;
+			CREATE MATERIALIZED VIEW m%%1$s AS TABLE t%%1$s', i); END LOOP; END $$`, tables)))(t)
+	n, over, busy := w.names(), make(chan struct{}), sync.WaitGroup{}
+	var longest time.Duration
+	var most sync.Mutex
+	for worker := range 4 {
+		db := s.owner(t, w)
+		busy.Go(func() {
+			for i := worker; ; i += 4 {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				began := time.Now()
+				_, err := db.Exec(fmt.Sprintf(busily[(i/tables+i)%len(busily)], i%tables+1))
+				if err != nil && !theirOwn(err) {
+					t.Errorf("%s: %v", busily[(i/tables+i)%len(busily)], err)
+				}
+				most.Lock()
+				longest = max(longest, time.Since(began))
+				most.Unlock()
+			}
+		})
+	}
+	super := s.superIn(t, w)
+	for range rounds {
+		for {
+			_, reason, err := s.send(w.optIn())
+			check.NoError(t, err)
+			if reason == "" {
+				break
+			}
+			if !strings.HasPrefix(reason, string(command.ReasonUnavailable)) {
+				t.Fatal(reason)
+			}
+		}
+		s.notWhole(t, w)
+		for _, group := range []string{n.ReadGroup, n.WriteGroup} { // so that the next has all to do, table by table
+			for i := range tables {
+				for again := true; again; {
+					_, err := super.Exec(fmt.Sprintf("BEGIN; LOCK TABLE t%d; REVOKE ALL ON t%[1]d, t%[1]d_id_seq FROM %s; COMMIT", i+1, group))
+					if again = err != nil; again {
+						_, _ = super.Exec("ROLLBACK")
+					}
+				}
+			}
+		}
+	}
+	close(over)
+	busy.Wait()
+	s.doneInTheEnd(t, w.optIn())
+	s.nothingLacks(t, w)
+	t.Logf("the longest statement took %s", longest)
+	if longest > 5*time.Second { // by the client's clock, on whatever machine
+		t.Errorf("a statement took %s", longest)
+	}
+}
+
+// theirOwn is what customers' statements do to each other.
+func theirOwn(err error) bool { return sqlState(err) == "42P01" || sqlState(err) == "40P01" }
+
+// With very many tables, none is locked for long.
+func TestOptInOfManyTables(t *testing.T) {
+	s, w, owner := singleStack(t)
+	tables := 200
+	if !sampled() {
+		tables = 10_000
+	}
+	for i := 0; i < tables; i += 200 {
+		check.Must(owner.Exec(fmt.Sprintf(`DO $$ BEGIN FOR i IN %d..%d LOOP EXECUTE format('CREATE TABLE t%%s (id serial, t text)', i);
+			END LOOP; END $$`, i, i+199)))(t)
+	}
+	done := make(chan int)
+	began := time.Now()
+	go func() {
+		sent := 1
+		for opted := w.optIn(); ; sent++ {
+			if _, reason, err := s.send(opted); err != nil || reason == "" {
+				break
+			}
+		}
+		done <- sent
+	}()
+	var held, longest time.Duration
+	watching, db := s.superIn(t, w), s.owner(t, w)
+	for i := 0; ; i++ {
+		select {
+		case sent := <-done:
+			t.Logf("%d tables: %s, %d commands; longest transaction %s, longest wait for a table %s", tables, time.Since(began), sent,
+				held, longest)
+			if held > time.Second || longest > 5*time.Second {
+				t.Errorf("a table was locked for %s, waited for for %s", held, longest)
+			}
+			s.nothingLacks(t, w)
+			return
+		default:
+		}
+		held = max(held, longestHeld(t, watching))
+		before := time.Now()
+		check.Must(db.Exec(fmt.Sprintf("BEGIN; LOCK TABLE t%d; COMMIT", i%tables)))(t)
+		longest = max(longest, time.Since(before))
+	}
+}
+
+// longestHeld is how old the agent's oldest transaction is that has locked a customer's table.
+func longestHeld(t testing.TB, db *sql.DB) time.Duration {
+	t.Helper()
+	var seconds float64
+	check.NoError(t, db.QueryRow(`SELECT coalesce(max(extract(epoch FROM clock_timestamp() - a.xact_start)), 0)
+		FROM pg_stat_activity a JOIN pg_locks l USING (pid) WHERE a.usename = 'pgherd_agent' AND a.datname = current_database()
+		AND l.locktype = 'relation' AND l.relation >= 16384 AND l.granted`).Scan(&seconds))
+	return time.Duration(seconds * float64(time.Second))
+}

@@ -1,0 +1,280 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Accounts lists accounts by creation time; a limit of 0 lists all.
+func (o *Operator) Accounts(ctx context.Context, of ports.AccountFilter, limit int) ([]ports.AccountEntry, error) {
+	return entries(ctx, o, limit, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.AccountEntry, error) {
+		return d.Accounts(ctx, of, p)
+	}, func(e ports.AccountEntry) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} })
+}
+
+// Databases lists databases, also deleted ones, by creation time; a limit of 0 lists all.
+func (o *Operator) Databases(ctx context.Context, of ports.DatabaseFilter, limit int) ([]ports.DatabaseEntry, error) {
+	return entries(ctx, o, limit, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.DatabaseEntry, error) {
+		return d.Databases(ctx, of, p)
+	}, func(e ports.DatabaseEntry) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} })
+}
+
+// Backups lists the backups of all databases, the newest first; a limit of 0 lists all.
+func (o *Operator) Backups(ctx context.Context, of ports.BackupFilter, limit int) ([]ports.BackupEntry, error) {
+	return entries(ctx, o, limit, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.BackupEntry, error) {
+		return d.Backups(ctx, of, p)
+	}, func(e ports.BackupEntry) ports.Position {
+		return ports.Position{At: e.CreatedAt, ID: string(e.OperationID)}
+	})
+}
+
+// AllNamespaces lists the CI namespaces of one account or of all, also revoked ones, by creation time.
+func (o *Operator) AllNamespaces(ctx context.Context, of ports.NamespaceFilter) ([]ports.NamespaceEntry, error) {
+	return entries(ctx, o, 0, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.NamespaceEntry, error) {
+		return d.Namespaces(ctx, of, p)
+	}, func(e ports.NamespaceEntry) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} })
+}
+
+// pageLength bounds one statement of a list: the fewer there are, the less often what is listed is sorted.
+const pageLength = 10_000
+
+// entries reads a list of the directory page by page.
+func entries[T any](
+	ctx context.Context, o *Operator, limit int, list func(context.Context, ports.Directory, ports.Page) ([]T, error),
+	position func(T) ports.Position,
+) ([]T, error) {
+	return paged(limit, pageLength, position, func(p ports.Page) ([]T, error) {
+		return looked(ctx, o, func(ctx context.Context, d ports.Directory) ([]T, error) { return list(ctx, d, p) })
+	})
+}
+
+// paged reads pages of at most so many entries, until there are no more or the limit is reached; 0 is none.
+func paged[T any](
+	limit, length int, position func(T) ports.Position, page func(ports.Page) ([]T, error),
+) (list []T, err error) {
+	for p := (ports.Page{}); ; {
+		if p.Limit = length; limit > 0 {
+			p.Limit = min(length, limit-len(list))
+		}
+		found, err := page(p)
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, found...); len(found) < p.Limit || len(list) == limit {
+			return list, nil
+		}
+		last := position(list[len(list)-1])
+		p.After = &last
+	}
+}
+
+// AccountDetails is an account with what it has.
+type AccountDetails struct {
+	ports.AccountEntry
+	AutoEnroll bool                    // new databases are enrolled for every route
+	Owned      []ports.DatabaseEntry   // also those that are deleted
+	KeyList    []plane.By[account.Key] // CI keys, too
+	Namespaces []ports.NamespaceEntry
+}
+
+// AccountDetails returns an account with what it has. VALIDATION_ERROR on "account".
+func (o *Operator) AccountDetails(ctx context.Context, of id.AccountID) (a AccountDetails, err error) {
+	found, err := o.Accounts(ctx, ports.AccountFilter{ID: of}, 1)
+	if err == nil && len(found) == 0 {
+		err = errUnknown("account")
+	}
+	if err != nil {
+		return a, err
+	}
+	a.AccountEntry = found[0]
+	if a.Owned, err = o.Databases(ctx, ports.DatabaseFilter{AccountID: of}, 0); err != nil {
+		return a, err
+	}
+	if a.KeyList, err = o.Keys(ctx, of); err != nil {
+		return a, err
+	}
+	if a.Namespaces, err = o.AllNamespaces(ctx, ports.NamespaceFilter{AccountID: of}); err != nil {
+		return a, err
+	}
+	a.AutoEnroll, err = ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (bool, error) {
+		return tx.Switches().AutoEnroll(ctx, of)
+	})
+	return a, err
+}
+
+// DatabaseDetails is a database with what there is of it.
+type DatabaseDetails struct {
+	ports.DatabaseEntry
+	Account      account.Account
+	Open         *operation.Operation // nil where none is open
+	Backups      int
+	LastBackup   *backup.Backup
+	LastVerified *backup.Backup // the newest that was ever verified
+	Logins       []string       // the names of those that were made with it
+	Roles        map[string]int // by status
+	Members      int
+	Allowlist    int                     // entries
+	Deleted      *deletion.Scene         // nil where it is not deleted
+	Recovery     deletion.RecoveryStatus // of a deleted one
+}
+
+// DatabaseDetails returns a database with what there is of it, also a deleted one, without any secret. VALIDATION_ERROR on
+// "database".
+func (o *Operator) DatabaseDetails(ctx context.Context, of id.DatabaseID) (d DatabaseDetails, err error) {
+	found, err := o.Databases(ctx, ports.DatabaseFilter{ID: of}, 1)
+	if err == nil && len(found) == 0 {
+		err = errUnknown("database")
+	}
+	if err != nil {
+		return d, err
+	}
+	d.DatabaseEntry = found[0]
+	err = o.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if d.Account, err = tx.Accounts().Get(ctx, d.AccountID); err != nil {
+			return err
+		}
+		if d.Open, err = optional(tx.Operations().Open(ctx, of)); err != nil {
+			return err
+		}
+		if d.Record.Status.Gone() {
+			if d.Deleted, err = optional(tx.Deletions().Get(ctx, of)); err != nil {
+				return err
+			}
+			if d.Deleted != nil {
+				d.Recovery = d.Deleted.RecoveryStatus(o.plane.Clock.Now())
+			}
+		}
+		if err := d.count(ctx, tx); err != nil {
+			return err
+		}
+		list, err := tx.Backups().List(ctx, of, ports.Page{})
+		d.sum(list)
+		return err
+	})
+	return d, err
+}
+
+// count fills in who may use the database.
+func (d *DatabaseDetails) count(ctx context.Context, tx ports.Tx) error {
+	logins, err := tx.Logins().List(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	for _, l := range logins {
+		d.Logins = append(d.Logins, l.Username)
+	}
+	roles, err := tx.Roles().List(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	d.Roles = map[string]int{}
+	for _, r := range roles {
+		d.Roles[string(r.Status)]++
+	}
+	people, err := tx.Members().List(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	entries, err := tx.Allowlist().List(ctx, d.ID)
+	d.Members, d.Allowlist = len(people), len(entries)
+	return err
+}
+
+// sum fills in the backups, of which the newest comes first.
+func (d *DatabaseDetails) sum(list []backup.Backup) {
+	if d.Backups = len(list); d.Backups == 0 {
+		return
+	}
+	d.LastBackup = &list[0]
+	if at := slices.IndexFunc(list, func(b backup.Backup) bool { return b.VerifiedAt != nil }); at >= 0 {
+		d.LastVerified = &list[at]
+	}
+}
+
+// optional is nil for what is not there.
+func optional[T any](v T, err error) (*T, error) {
+	if errors.Is(err, ports.ErrNoRow) {
+		return nil, nil //nolint:nilnil // that there is none is no error
+	}
+	return &v, err
+}
+
+// logLength bounds how far back the log is searched for the last change of a switch.
+const logLength = 1000
+
+// Feature is a feature of the installation.
+type Feature struct {
+	Name      string
+	Enabled   bool
+	Enrolled  map[string]int // the databases that are enrolled, by route; none where everybody has the feature that is on
+	ChangedAt *time.Time     // nil where the log does not say
+}
+
+// FeatureList lists all features, by name.
+func (o *Operator) FeatureList(ctx context.Context) (list []Feature, err error) {
+	grants, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (rollout.Grants, error) {
+		return tx.Switches().Grants(ctx, "")
+	})
+	if err != nil {
+		return nil, err
+	}
+	enrolled, err := looked(ctx, o, func(ctx context.Context, d ports.Directory) (map[string]int, error) { return d.Enrolled(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	log, err := o.switchLog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(slices.Values(rollout.Features())) {
+		f := Feature{Name: name, Enabled: slices.Contains(grants.Features, name), Enrolled: map[string]int{}}
+		for _, r := range rollout.Rules {
+			if r.Feature == name && r.Enrolment != "" {
+				f.Enrolled[r.Enrolment] = enrolled[r.Enrolment]
+			}
+		}
+		f.ChangedAt = lastOf(log, func(e audit.Entry) bool { return e.Details["feature"] == name })
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+// Maintenance reports whether the maintenance window is open, and since when it is so, where the log says that.
+func (o *Operator) Maintenance(ctx context.Context) (on bool, since *time.Time, err error) {
+	on, err = ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (bool, error) {
+		return tx.Switches().Maintenance(ctx)
+	})
+	if err != nil {
+		return on, nil, err
+	}
+	log, err := o.switchLog(ctx)
+	return on, lastOf(log, func(e audit.Entry) bool { return strings.HasPrefix(string(e.Action), "maintenance.") }), err
+}
+
+// switchLog is the end of the installation's log, the newest entry first.
+func (o *Operator) switchLog(ctx context.Context) ([]audit.Entry, error) {
+	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]audit.Entry, error) {
+		return tx.Audit().OfInstallation(ctx, ports.Page{Limit: logLength})
+	})
+}
+
+// lastOf is the time of the first matching entry of a log, of which the newest comes first.
+func lastOf(log []audit.Entry, match func(audit.Entry) bool) *time.Time {
+	if at := slices.IndexFunc(log, match); at >= 0 {
+		return &log[at].At
+	}
+	return nil
+}

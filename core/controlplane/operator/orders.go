@@ -1,0 +1,151 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// orderTime bounds an order: its steps at a server that answers.
+const orderTime = 2 * time.Minute
+
+// FindOperations lists operations of all databases, newest first, including internal kinds. VALIDATION_ERROR on "database",
+// "server" or "kind" that is unknown.
+func (o *Operator) FindOperations(ctx context.Context, f ports.OperationFilter, p ports.Page) ([]ports.FoundOperation, error) {
+	if names := o.plane.Work.Names(); f.Kind != "" && !slices.Contains(names, f.Kind) {
+		return nil, fault.Invalid("kind", "must be one of %s", names)
+	}
+	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]ports.FoundOperation, error) {
+		if f.ServerID != "" {
+			if _, err := tx.Servers().Get(ctx, f.ServerID); err != nil {
+				return nil, notFound(err, "server")
+			}
+		}
+		list, err := tx.Operations().Find(ctx, f, p)
+		if err != nil || len(list) > 0 || f.DatabaseID == "" {
+			return list, err
+		}
+		return list, o.knownDatabase(ctx, tx, f.DatabaseID)
+	})
+}
+
+// knownDatabase is nil for a database that has, or had, operations.
+func (o *Operator) knownDatabase(ctx context.Context, tx ports.Tx, db id.DatabaseID) error {
+	list, err := tx.Operations().Find(ctx, ports.OperationFilter{DatabaseID: db}, ports.Page{Limit: 1})
+	if err == nil && len(list) == 0 {
+		err = errUnknown("database")
+	}
+	return err
+}
+
+// FailOperation ends an operation that does not end by itself: by its way of failing at the server, or without a word of it where
+// the order says that the server is gone. It returns the operation as it is then: one that has come too far succeeds, or goes on.
+//
+// VALIDATION_ERROR on "reason" or "serverGone". OPERATION_NOT_FOUND. DATABASE_STATE_CONFLICT: it has ended, a worker has it, the
+// server still works on it, or it can only go on. AGENT_ERROR: the server cannot be looked at, and nothing has changed.
+func (o *Operator) FailOperation(ctx context.Context, op id.OperationID, by operation.Order) (operation.Operation, error) {
+	of, err := o.ordered(ctx, op, by)
+	if err != nil {
+		return of, err
+	}
+	if err := o.plane.Work.Spec(of.Kind).AdmitsFail(of, by, o.plane.Clock.Now()); err != nil {
+		return of, err
+	}
+	if by.ServerGone {
+		err = o.plane.CheckGone(ctx, of.ServerID)
+	} else {
+		err = o.leftAlone(ctx, of)
+	}
+	if err != nil {
+		return of, err
+	}
+	return o.plane.Work.GiveUp(ctx, op, by, orderTime, func(ctx context.Context, tx ports.Tx) error {
+		return o.recordOrder(ctx, tx, of, by, audit.OperationGivenUp)
+	})
+}
+
+// RetryOperation has workers take an operation up at once that waits for its next attempt. Errors are those of FailOperation.
+func (o *Operator) RetryOperation(ctx context.Context, op id.OperationID, by operation.Order) (operation.Operation, error) {
+	of, err := o.ordered(ctx, op, by)
+	if err != nil {
+		return of, err
+	}
+	spec := o.plane.Work.Spec(of.Kind)
+	if err := spec.AdmitsRetry(of, o.plane.Clock.Now()); err != nil {
+		return of, err
+	}
+	if err := o.plane.CheckThere(ctx, of.ServerID, ""); err != nil {
+		return of, err
+	}
+	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if of, err = tx.Operations().Lock(ctx, op); err != nil {
+			return plane.NotFound(err, errNoOperation())
+		}
+		now := o.plane.Clock.Now()
+		if err := spec.AdmitsRetry(of, now); err != nil {
+			return err
+		}
+		if err := tx.Operations().Hasten(ctx, op, now); err != nil {
+			return err
+		}
+		of.NotBefore = now
+		return o.recordOrder(ctx, tx, of, by, audit.OperationRetried)
+	})
+	return of, err
+}
+
+func errNoOperation() error { return fault.New(fault.OperationNotFound, "no such operation") }
+
+// ordered is the operation that an order is about.
+func (o *Operator) ordered(ctx context.Context, op id.OperationID, by operation.Order) (operation.Operation, error) {
+	if err := by.Check(); err != nil {
+		return operation.Operation{}, err
+	}
+	return o.Operation(ctx, op)
+}
+
+// leftAlone looks at the server whether it still works on an operation. An agent that is too old to say closes it all the same.
+func (o *Operator) leftAlone(ctx context.Context, of operation.Operation) error {
+	if err := o.plane.CheckThere(ctx, of.ServerID, plane.OrGone); err != nil {
+		return err
+	}
+	agent, err := o.plane.AgentOf(ctx, of.ServerID)
+	if err != nil {
+		return err
+	}
+	found, err := ports.Ask(ctx, agent, command.AskStrays{})
+	switch {
+	case command.RefusedFor(err, command.ReasonNoRoute):
+		return nil
+	case err != nil:
+		return fault.Wrap(err, fault.AgentError, "the server cannot say whether it works on the operation: %s", err)
+	}
+	for _, job := range found.Jobs {
+		if job.OperationID == of.ID {
+			return fault.New(fault.DatabaseStateConflict,
+				"its server works on the operation (%s): cancel it, or wait for its end", job.Step)
+		}
+	}
+	return nil
+}
+
+func (o *Operator) recordOrder(
+	ctx context.Context, tx ports.Tx, of operation.Operation, by operation.Order, what audit.Action,
+) error {
+	details := audit.Details{
+		"operationId": string(of.ID), "kind": string(of.Kind), "stage": of.Stage, "operator": by.By, "reason": by.Reason,
+	}
+	if by.ServerGone {
+		details["serverGone"] = "true"
+	}
+	return o.plane.Audit(ctx, tx, database.Record{ID: of.DatabaseID, AccountID: of.AccountID}, audit.Operator, what, details)
+}

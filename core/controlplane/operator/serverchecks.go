@@ -1,0 +1,221 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// meet looks at a server that is to be stored, and completes it with its installation. VALIDATION_ERROR names what is wrong.
+func (o *Operator) meet(ctx context.Context, s *server.Server, version string) (server.Sight, error) {
+	seen := o.plane.Fleet.Survey(ctx, *s)
+	if wrong := server.FirstWrong(s.Judge(seen, o.plane.Clock.Now(), version)); wrong != nil {
+		return seen, refusalOf(*wrong)
+	}
+	s.Installation = seen.Installation
+	return seen, o.notRegistered(ctx, *s)
+}
+
+// refusalOf says in one line what is wrong, and what to do.
+func refusalOf(f server.Finding) error {
+	field := f.Setting
+	if field == "" {
+		field = "agentUrl"
+	}
+	return fault.Invalid(field, "%s: %s", f.Found, f.Do)
+}
+
+// notRegistered refuses a server that has another name already.
+func (o *Operator) notRegistered(ctx context.Context, s server.Server) error {
+	other, err := o.registered(ctx, s)
+	if err == nil && other != nil {
+		err = fault.Invalid("agentUrl", "%s", twice(s, *other))
+	}
+	return err
+}
+
+func twice(s, other server.Server) string {
+	return fmt.Sprintf("%s leads to the server that is registered as %s already, with %s", s.AgentURL, other.Name, other.AgentURL)
+}
+
+// registered is another registration of the same server; nil where there is none. Those that have not said yet which they are
+// are asked.
+func (o *Operator) registered(ctx context.Context, s server.Server) (*server.Server, error) {
+	list, err := o.Servers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var asked sync.WaitGroup
+	for i := range list {
+		if list[i].Installation == "" && list[i].ID != s.ID {
+			asked.Go(func() { list[i].Installation = o.plane.Fleet.Survey(ctx, list[i]).Installation })
+		}
+	}
+	asked.Wait()
+	for i := range list {
+		if list[i].ID != s.ID && list[i].Installation == s.Installation {
+			return &list[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// Server returns a registered server, and what stands on it. VALIDATION_ERROR on "server" where there is none.
+func (o *Operator) Server(ctx context.Context, of id.ServerID) (s server.Server, n server.Standing, err error) {
+	err = o.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if s, err = tx.Servers().Get(ctx, of); err != nil {
+			return notFound(err, "server")
+		}
+		n, err = tx.Servers().Standing(ctx, of)
+		return err
+	})
+	return s, n, err
+}
+
+// CheckServer looks at a registered server. One that has not said yet which it is, is remembered by what it says. version is this
+// program's. VALIDATION_ERROR on "server" where there is none.
+func (o *Operator) CheckServer(
+	ctx context.Context, of id.ServerID, version string,
+) (server.Server, []server.Finding, error) {
+	s, _, err := o.Server(ctx, of)
+	if err != nil {
+		return s, nil, err
+	}
+	seen := o.plane.Fleet.Survey(ctx, s)
+	found := s.Judge(seen, o.plane.Clock.Now(), version)
+	if s.Installation != "" || seen.Installation == "" {
+		return s, found, nil
+	}
+	s.Installation = seen.Installation
+	other, err := o.registered(ctx, s)
+	if err != nil {
+		return s, found, err
+	}
+	if other != nil {
+		i := slices.IndexFunc(found, func(f server.Finding) bool { return f.Check == server.CheckInstallation })
+		found[i] = server.Finding{
+			Check: server.CheckInstallation, Verdict: server.Wrong, Found: twice(s, *other), Do: "keep one of the two registrations",
+		}
+		return s, found, nil
+	}
+	return s, found, o.remember(ctx, s)
+}
+
+// remember stores the installation of a server, unless that has been done meanwhile.
+func (o *Operator) remember(ctx context.Context, s server.Server) error {
+	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		stored, err := lockServer(ctx, tx, s.ID)
+		if err != nil || stored.Installation != "" {
+			return err
+		}
+		stored.Installation = s.Installation
+		return tx.Servers().Save(ctx, stored)
+	})
+}
+
+// ServerChange is what is to change of a server; nil and empty fields stay.
+type ServerChange struct {
+	AgentURL, Secret, PublicHost      string
+	CA                                *string // empty: the system's roots
+	PublicPort, Capacity, Connections *int
+	Enabled                           *bool
+
+	Version   string // of this program
+	Unchecked bool   // do not look at the server first
+}
+
+// reaches reports whether the agent is reached in another way after the change.
+func (c ServerChange) reaches() bool { return c.AgentURL != "" || c.Secret != "" || c.CA != nil }
+
+func (c ServerChange) apply(s *server.Server) {
+	for _, text := range []struct {
+		to   *string
+		from string
+	}{{&s.AgentURL, c.AgentURL}, {&s.PublicHost, c.PublicHost}} {
+		if text.from != "" {
+			*text.to = text.from
+		}
+	}
+	for _, number := range []struct{ to, from *int }{
+		{&s.PublicPort, c.PublicPort}, {&s.Capacity, c.Capacity}, {&s.Connections, c.Connections},
+	} {
+		if number.from != nil {
+			*number.to = *number.from
+		}
+	}
+	if c.CA != nil {
+		s.CA = *c.CA
+	}
+	if c.Enabled != nil {
+		s.Enabled = *c.Enabled
+	}
+}
+
+// SetServer changes a server. Where its agent is to be reached in another way, that is tried before anything is stored: it must
+// be the same server. VALIDATION_ERROR names the field, and what to do.
+func (o *Operator) SetServer(ctx context.Context, of id.ServerID, c ServerChange) (server.Server, error) {
+	s, _, err := o.Server(ctx, of)
+	if err != nil {
+		return s, err
+	}
+	sealed := s.SealedSecret
+	if c.Secret != "" {
+		if err := server.CheckSecret(c.Secret); err != nil {
+			return s, fault.Invalid("agentSecret", "%s", err)
+		}
+		if sealed, err = o.plane.Secrets.Seal([]byte(c.Secret), s.SecretContext()); err != nil {
+			return s, err
+		}
+	}
+	c.apply(&s)
+	if err := s.Validate(); err != nil {
+		return s, err
+	}
+	s.SealedSecret = sealed
+	if c.reaches() && !c.Unchecked {
+		if _, err := o.meet(ctx, &s, c.Version); err != nil {
+			return s, err
+		}
+	}
+	installation := s.Installation
+	return o.ChangeServer(ctx, of, func(stored *server.Server) {
+		c.apply(stored)
+		if c.Secret != "" {
+			stored.SealedSecret = sealed
+		}
+		stored.Installation = installation
+	})
+}
+
+// RemoveServer forgets a server on which nothing stands. A creation that is placed at the same moment is either seen, or placed
+// elsewhere. VALIDATION_ERROR on "server": there is none, or something stands on it.
+func (o *Operator) RemoveServer(ctx context.Context, of id.ServerID) (s server.Server, err error) {
+	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if s, err = lockServer(ctx, tx, of); err != nil {
+			return err
+		}
+		n, err := tx.Servers().Standing(ctx, of)
+		if err != nil {
+			return err
+		}
+		if err := n.Removable(s.Name); err != nil {
+			return err
+		}
+		if err := tx.Servers().Remove(ctx, of); err != nil {
+			return err
+		}
+		return o.record(ctx, tx, "", audit.ServerRemoved, audit.Details{"serverId": string(s.ID), "server": s.Name})
+	})
+	if errors.Is(err, ports.ErrReferenced) {
+		err = fault.Invalid("server", "%s got a database just now", s.Name)
+	}
+	return s, err
+}

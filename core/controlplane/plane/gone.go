@@ -1,0 +1,61 @@
+package plane
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
+)
+
+// CheckGone looks at a server that an operator takes for gone for good. It must not take new databases, and nothing may answer at
+// its agent's address. VALIDATION_ERROR on "serverGone".
+func (p *Plane) CheckGone(ctx context.Context, of id.ServerID) error {
+	s, seen, err := p.survey(ctx, of)
+	switch {
+	case err != nil:
+		return err
+	case s.Enabled:
+		return fault.Invalid("serverGone", "%s still takes new databases: run pgherd admin server disable --server %s", s.Name, s.ID)
+	}
+	elsewhere := fmt.Sprintf("; where %s is gone for good and its address another machine's, give it one that leads nowhere: "+
+		"pgherd admin server set --server %s --agent-url https://gone.invalid --unchecked", s.Name, s.ID)
+	switch seen.Agent.Trouble { //nolint:exhaustive // of all others something answers
+	case server.NoSuchHost, server.Refused, server.Silent:
+		return nil
+	case "":
+		if s.IsAnother(seen) {
+			return fault.Invalid("serverGone", "another server answers at %s, the address of %s%s", s.AgentURL, s.Name, elsewhere)
+		}
+		return fault.Invalid("serverGone", "%s is not gone: its agent answers at %s", s.Name, s.AgentURL)
+	}
+	return fault.Invalid("serverGone", "something answers at %s, the address of %s (%s): see pgherd admin server check%s",
+		s.AgentURL, s.Name, seen.Agent.Why, elsewhere)
+}
+
+// OrGone is what an order offers that need not look at a server which is gone.
+const OrGone = "; where it is gone for good, --server-gone"
+
+// CheckThere demands that the agent of a server can be worked with, and that it is this server's. AGENT_ERROR says what is wrong,
+// and what to do; otherwise is what else the caller offers.
+func (p *Plane) CheckThere(ctx context.Context, of id.ServerID, otherwise string) error {
+	s, seen, err := p.survey(ctx, of)
+	if err != nil {
+		return err
+	}
+	for _, f := range s.Judge(seen, p.Clock.Now(), "") {
+		if seen.Agent.Trouble != "" || f.Check == server.CheckInstallation && s.IsAnother(seen) {
+			return fault.New(fault.AgentError, "the server %s: %s: %s%s", s.Name, f.Found, f.Do, otherwise)
+		}
+	}
+	return nil
+}
+
+func (p *Plane) survey(ctx context.Context, of id.ServerID) (server.Server, server.Sight, error) {
+	s, _, err := p.ServerOf(ctx, of)
+	if s.ID == "" {
+		return s, server.Sight{}, NotFound(err, fault.Invalid("server", "does not exist"))
+	}
+	return s, p.Fleet.Survey(ctx, s), nil
+}

@@ -1,0 +1,59 @@
+// Package pruning deletes what has been over for long enough, see package retention of the core.
+package pruning
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/retention"
+	"github.com/pgherd/pgherd/ports"
+)
+
+const (
+	// every is how often entries are looked at. What is needed although it is old is looked at each time.
+	every = 10 * time.Minute
+	// batch bounds a transaction, and batches a round: what is left is looked at in the next one.
+	batch, batches = 500, 20
+)
+
+// Pruning is a kind's periodic task.
+type Pruning struct {
+	plane *plane.Plane
+	kind  retention.Kind
+
+	mu    sync.Mutex
+	after *ports.Position // where the last round ended before it had looked at everything
+}
+
+// Register registers a periodic task for each kind.
+func Register(p *plane.Plane) {
+	for _, k := range retention.Pruned() {
+		pruning := &Pruning{plane: p, kind: k}
+		rounds.Register(p.Rounds, rounds.Task{Name: "old " + string(k), Every: every, Do: pruning.round})
+	}
+}
+
+// round goes on where the last one ended. Several processes may look at the same entries.
+func (p *Pruning) round(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.plane.Clock.Now().Add(-p.plane.Retention.Of(p.kind))
+	for range batches {
+		var f ports.Forgotten
+		err := p.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+			f, err = tx.Retention().Forget(ctx, p.kind, before, p.after, batch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if p.after = f.Last; f.Looked < batch {
+			p.after = nil
+			return nil
+		}
+	}
+	return nil
+}

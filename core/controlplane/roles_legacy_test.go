@@ -1,0 +1,62 @@
+package controlplane_test
+
+import "testing"
+
+// What both models have in common holds for databases with a single login, too: see newRoleWorld.
+func TestLegacyRoles(t *testing.T) {
+	for name, test := range map[string]func(*testing.T){
+		"created in the log":                TestCreatedRoleInTheLog,
+		"replay of create":                  TestReplayOfCreate,
+		"create waits for a restart":        TestCreateWaitsForARestart,
+		"create goes on":                    TestCreateGoesOnAfterLostReplies,
+		"refusals of the set-up":            TestSetupRefusals,
+		"set-up fails inside":               TestSetupFailsInside,
+		"set-up is overtaken":               TestSetupIsOvertaken,
+		"set-up after a refused removal":    TestSetupAfterARefusedRemoval,
+		"set-up after removal":              TestSetupAfterRemoval,
+		"validity ends during set-up":       TestValidityEndsDuringSetup,
+		"half made outlives its validity":   TestHalfMadeRoleOutlivesItsValidity,
+		"reveal in the log":                 TestRevealInTheLog,
+		"reveal while stopped":              TestRevealWhileStopped,
+		"reveal against a change":           TestRevealAgainstAChange,
+		"changes in the log":                TestChangesInTheLog,
+		"pending change":                    TestPendingChange,
+		"slow agent":                        TestSlowAgent,
+		"caller leaves":                     TestCallerLeavesAChange,
+		"another driver is first":           TestAnotherDriverIsFirst,
+		"missing login":                     TestChangeOfAMissingLogin,
+		"change without proof":              TestChangeWithoutProof,
+		"refused change ends":               TestARefusedChangeEnds,
+		"stuck change":                      TestAStuckChange,
+		"change waits for a new agent":      TestAChangeWaitsForANewAgent,
+		"refused expiry":                    TestARefusedExpiry,
+		"refused removal":                   TestARefusedRemoval,
+		"a look is taken twice":             TestALookIsTakenTwice,
+		"operator ends a change":            TestAnOperatorEndsAChange,
+		"late command of an ended change":   TestALateCommandOfAnEndedChange,
+		"end that was not stored":           TestAnEndThatWasNotStored,
+		"what an operator cannot end":       TestWhatAnOperatorCannotEnd,
+		"dependencies of a half-made role":  TestDependenciesOfAHalfMadeRole,
+		"pending deletion":                  TestPendingDeletion,
+		"deletion during a change":          TestDeletionDuringAChange,
+		"half made, being removed":          TestHalfMadeRoleIsBeingRemoved,
+		"removal begins during set-up":      TestRemovalBeginsDuringSetup,
+		"removal after another was made":    TestRemovalAfterAnotherDatabaseWasMade,
+		"dependencies another driver found": TestDependenciesThatAnotherDriverFound,
+		"deletion with a slow revocation":   TestDeletionWithASlowRevocation,
+		"deletion in many steps":            TestDeletionInManySteps,
+		"credentials expire":                TestCredentialsExpire,
+		"expiry without an answer":          TestExpiryWithoutAnAnswer,
+		"expiry waits":                      TestExpiryWaits,
+		"expiry is not tried in vain":       TestExpiryIsNotTriedInVain,
+		"rotation outlives its validity":    TestRotationOutlivesItsValidity,
+		"a round gives a request time":      TestARoundGivesARequestTime,
+		"many drivers":                      TestManyDrivers,
+		"lifecycle against changes":         TestLifecycleAgainstChanges,
+		"everything at once":                TestEverythingAtOnce,
+		"many deletions":                    TestManyDeletions,
+		"every crash":                       TestRolesSurviveEveryCrash,
+	} {
+		t.Run(name, test)
+	}
+}

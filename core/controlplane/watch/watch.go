@@ -1,0 +1,195 @@
+// Package watch keeps an eye on the agents of all servers, for the operator: the log, the metrics, and the list of servers.
+// Nothing else depends on what it has seen.
+package watch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/repeat"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+const (
+	// every is how often each agent is asked.
+	every = 5 * time.Second
+	// askTime is how long it may take to answer. An agent whose PostgreSQL hangs answers in two seconds.
+	askTime = 5 * time.Second
+	// storeTime bounds what a round reads, and what it writes for one server.
+	storeTime = 5 * time.Second
+	// together is how many agents are asked at the same time.
+	together = 256
+)
+
+// Watch asks all agents for a sign of life again and again.
+type Watch struct {
+	plane    *plane.Plane
+	failures *repeat.Memory // by server
+
+	mu    sync.Mutex
+	known map[id.ServerID]*Seen
+}
+
+// Seen is what was last seen of a server.
+type Seen struct {
+	Server     server.Server
+	Up         bool
+	AnsweredAt time.Time // 0: not since this process runs
+	// Standing is what the agent said last; nil while it does not answer, and of one of an earlier version.
+	Standing *command.Standing
+
+	asked    bool
+	stored   time.Time // when AnsweredAt was last stored
+	unstored bool      // what is stored is not what was seen
+}
+
+// New makes a watch, which asks nobody yet.
+func New(p *plane.Plane) *Watch {
+	return &Watch{plane: p, failures: repeat.New(p.Clock.Now), known: map[id.ServerID]*Seen{}}
+}
+
+// Run asks until the context ends.
+func (w *Watch) Run(ctx context.Context) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		w.Once(ctx)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Servers returns what was last seen of each server that has been asked, by name.
+func (w *Watch) Servers() (list []Seen) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.known {
+		if s.asked {
+			list = append(list, *s)
+		}
+	}
+	slices.SortFunc(list, func(a, b Seen) int { return cmp.Compare(a.Server.Name, b.Server.Name) })
+	return list
+}
+
+// Once asks every agent once. While the metadata cannot be read, it asks those that were known.
+func (w *Watch) Once(ctx context.Context) {
+	w.list(ctx)
+	w.mu.Lock()
+	servers := slices.Collect(maps.Values(w.known))
+	w.mu.Unlock()
+	slots := make(chan struct{}, together)
+	var asking sync.WaitGroup
+	for _, s := range servers {
+		slots <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-slots }()
+			known, err := w.ask(ctx, s.Server)
+			if ctx.Err() == nil {
+				w.note(ctx, s, known, err)
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// list learns of new servers and changed records, and forgets those that are gone.
+func (w *Watch) list(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	list, err := ports.Read(ctx, w.plane.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
+		return tx.Servers().List(ctx)
+	})
+	if err != nil {
+		w.plane.Journal.Log(ctx, ports.JournalEvent{What: "servers.unreadable", Err: err})
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	was := w.known
+	w.known = make(map[id.ServerID]*Seen, len(list))
+	for _, s := range list {
+		seen := was[s.ID]
+		if seen == nil {
+			seen = &Seen{}
+		}
+		seen.Server = s
+		w.known[s.ID] = seen
+	}
+}
+
+func (w *Watch) ask(ctx context.Context, s server.Server) (known command.Capabilities, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	agent, err := w.plane.Fleet.Agent(s)
+	if err != nil {
+		return known, err
+	}
+	return ports.Ask(ctx, agent, command.AskCapabilities{})
+}
+
+// note keeps what an agent has answered. Any answer is one, also a refusal.
+func (w *Watch) note(ctx context.Context, s *Seen, known command.Capabilities, err error) {
+	var refusal *command.Refusal
+	up, now := err == nil || errors.As(err, &refusal), w.plane.Clock.Now()
+	w.mu.Lock()
+	s.unstored = s.unstored || s.asked && s.Up != up || !s.asked && up == (s.Server.AwaySince != nil)
+	s.asked, s.Up, s.Standing = true, up, known.Standing
+	if up {
+		s.AnsweredAt = now
+		s.unstored = s.unstored || now.Sub(s.stored) >= server.AnswerNoted
+	}
+	store := s.unstored
+	w.mu.Unlock()
+	w.tell(ctx, s.Server, now, up, err)
+	if store && w.store(ctx, s.Server.ID, up, now) {
+		w.mu.Lock()
+		s.stored, s.unstored = now, false
+		w.mu.Unlock()
+	}
+}
+
+// tell has the log say that an agent is away, once in a while, and that it is back.
+func (w *Watch) tell(ctx context.Context, s server.Server, now time.Time, up bool, err error) {
+	e := ports.JournalEvent{What: "agent.away", ServerID: s.ID, ServerName: s.Name, Host: s.AgentURL, Err: err, Told: true}
+	key := string(s.ID)
+	if !up {
+		worth, held := w.failures.Failed(key)
+		if e.Repeated = held; worth {
+			w.plane.Journal.Log(ctx, e)
+		}
+		return
+	}
+	if since, times := w.failures.Ended(key); times > 0 {
+		e.What, e.Err, e.Repeated, e.After = "agent.back", nil, times, now.Sub(since)
+		w.plane.Journal.Log(ctx, e)
+	}
+}
+
+// store reports whether the list of servers shows now what was seen.
+func (w *Watch) store(ctx context.Context, of id.ServerID, up bool, now time.Time) bool {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	err := w.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if up {
+			return tx.Servers().Answered(ctx, of, now)
+		}
+		return tx.Servers().Away(ctx, of, now)
+	})
+	if err != nil && !errors.Is(err, ports.ErrNoRow) {
+		w.plane.Journal.Log(ctx, ports.JournalEvent{What: "server.not_noted", ServerID: of, Err: err})
+		return false
+	}
+	return true
+}

@@ -1,0 +1,152 @@
+package controlplane_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// lines keeps what the watch tells.
+type lines struct {
+	mu  sync.Mutex
+	all []ports.JournalEvent
+}
+
+func (l *lines) Log(_ context.Context, e ports.JournalEvent) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, e)
+}
+
+// counted counts the writes of a store.
+type counted struct {
+	ports.Store
+	updates int
+}
+
+func (c *counted) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+	c.updates++
+	return c.Store.Update(ctx, fn)
+}
+
+func (w *world) listedServer() server.Server {
+	w.t.Helper()
+	return must(w.Operator.Servers(w.ctx))(w.t)[0]
+}
+
+// An agent is away for ten minutes, and comes back: the log tells that in a few lines, the list of servers since when, and the
+// store is not written with every look.
+func TestAnAgentThatIsAway(t *testing.T) {
+	w, log := newWorld(t), &lines{}
+	store := &counted{Store: w.store}
+	w.ports.Journal, w.ports.Store = log, store
+	watch := w.process(quick()).Watch
+	look := func(d time.Duration) {
+		for range d / (5 * time.Second) {
+			watch.Once(w.ctx)
+			w.clock.Advance(5 * time.Second)
+		}
+	}
+	look(5 * time.Minute)
+	seen := watch.Servers()[0]
+	if !seen.Up || *seen.Standing != (command.Standing{InCharge: true, Postgres: true, PgBouncer: true}) || len(log.all) > 0 {
+		t.Errorf("an agent that answers: %+v, %v", seen, log.all)
+	}
+	if store.updates > 5 {
+		t.Errorf("%d writes in five minutes in which nothing changed", store.updates)
+	}
+	answered := w.listedServer()
+	if answered.AwaySince != nil || answered.AnsweredAt == nil || w.clock.Now().Sub(*answered.AnsweredAt) > 65*time.Second {
+		t.Errorf("stored: %v, %v", answered.AnsweredAt, answered.AwaySince)
+	}
+
+	left, before := w.clock.Now(), store.updates
+	w.server.SetUnreachable(true)
+	look(10 * time.Minute)
+	if seen := watch.Servers()[0]; seen.Up || seen.Standing != nil || left.Sub(seen.AnsweredAt) > 5*time.Second {
+		t.Errorf("an agent that is away: %+v", seen)
+	}
+	if s := w.listedServer(); s.AwaySince == nil || !s.AwaySince.Equal(left) || store.updates != before+1 {
+		t.Errorf("away since %v, want %v; %d writes", s.AwaySince, left, store.updates-before)
+	}
+	w.server.SetUnreachable(false)
+	look(time.Minute)
+	if s := w.listedServer(); s.AwaySince != nil || s.AnsweredAt.Before(left) {
+		t.Errorf("back: %v, %v", s.AnsweredAt, s.AwaySince)
+	}
+	var told []string
+	for _, e := range log.all {
+		told = append(told, e.What)
+		if e.ServerName != "one" || e.Host != "https://agent:8090" || (e.Err != nil) != (e.What == "agent.away") {
+			t.Errorf("the line says %+v", e)
+		}
+	}
+	if !slices.Equal(told, []string{"agent.away", "agent.away", "agent.away", "agent.away", "agent.back"}) {
+		t.Errorf("told: %v", told)
+	}
+	if back := log.all[len(log.all)-1]; back.After != 10*time.Minute || back.Repeated != 120 {
+		t.Errorf("back after %v and %d attempts", back.After, back.Repeated)
+	}
+}
+
+// A host that starts while an agent is away says so, and one that finds it back sets the list of servers right.
+func TestAHostStartsWhileAnAgentIsAway(t *testing.T) {
+	w := newWorld(t)
+	w.server.SetUnreachable(true)
+	w.process(quick()).Watch.Once(w.ctx)
+	if s := w.listedServer(); s.AwaySince == nil || s.AnsweredAt != nil {
+		t.Errorf("away: %v, %v", s.AnsweredAt, s.AwaySince)
+	}
+	w.server.SetUnreachable(false)
+	w.process(quick()).Watch.Once(w.ctx)
+	if s := w.listedServer(); s.AwaySince != nil || s.AnsweredAt == nil {
+		t.Errorf("back: %v, %v", s.AnsweredAt, s.AwaySince)
+	}
+}
+
+// While the metadata are away, agents that are known are looked at still.
+func TestTheWatchOutlivesTheMetadata(t *testing.T) {
+	w, log := newWorld(t), &lines{}
+	w.ports.Journal = log
+	store := &failing{Store: w.store}
+	w.ports.Store = store
+	watch := w.process(quick()).Watch
+	watch.Once(w.ctx)
+	store.away = true
+	w.server.SetUnreachable(true)
+	watch.Once(w.ctx)
+	if seen := watch.Servers(); len(seen) != 1 || seen[0].Up {
+		t.Errorf("seen: %+v", seen)
+	}
+	store.away = false
+	watch.Once(w.ctx)
+	if s := w.listedServer(); s.AwaySince == nil {
+		t.Error("what could not be stored is not stored once it can be")
+	}
+}
+
+// failing is a store that may not answer.
+type failing struct {
+	ports.Store
+	away bool
+}
+
+func (f *failing) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+	if f.away {
+		return ports.ErrUnavailable
+	}
+	return f.Store.Update(ctx, fn)
+}
+
+func (f *failing) View(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+	if f.away {
+		return ports.ErrUnavailable
+	}
+	return f.Store.View(ctx, fn)
+}

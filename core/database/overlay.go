@@ -1,0 +1,67 @@
+package database
+
+import (
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/machine"
+)
+
+// Overlay is what the additional roles of a database with a single login stand on: two group roles, which hold what the access
+// profiles grant (spec, "Existing-database role overlay"). A database has one from the opt-in on, and keeps it.
+type Overlay struct {
+	// OverlayID identifies the opt-in, also to the agent; empty before.
+	OverlayID     id.OperationID `db:"overlay_id"`
+	OverlayStatus OverlayStatus  `db:"overlay_status"`
+	// OverlayGeneration is the role-set generation of the opt-in.
+	OverlayGeneration int64 `db:"overlay_generation"`
+}
+
+// OverlayStatus is the status of an overlay.
+type OverlayStatus string
+
+// The statuses.
+const (
+	NoOverlay       OverlayStatus = "none"     // the database has not opted in
+	OverlayReserved OverlayStatus = "reserved" // recorded; how much of it stands on the server is not known
+	OverlayActive   OverlayStatus = "active"   // the group roles and their rights are proven to stand
+)
+
+// OverlayStatuses lists every status in the order of the docs.
+var OverlayStatuses = []OverlayStatus{NoOverlay, OverlayReserved, OverlayActive}
+
+// Values lists what the API shows.
+func (OverlayStatus) Values() []OverlayStatus { return []OverlayStatus{OverlayReserved, OverlayActive} }
+
+// OverlayEvent is what happens to an overlay.
+type OverlayEvent string
+
+// The events.
+const (
+	OptIn OverlayEvent = "opt_in" // the owner asks for it
+	Stood OverlayEvent = "stood"  // the agent has proven that it stands
+)
+
+// OverlayEvents lists every event in the order of the docs.
+var OverlayEvents = []OverlayEvent{OptIn, Stood}
+
+// MakeOverlay is the effect of an opt-in that the server has yet to carry out.
+const MakeOverlay = "make group roles"
+
+var overlayTo = machine.To[OverlayStatus]
+
+// OverlayTransitions is the machine.
+var OverlayTransitions = machine.Table[OverlayStatus, OverlayEvent]{
+	NoOverlay: {
+		OptIn: overlayTo(OverlayReserved, MakeOverlay), Stood: machine.Refuse[OverlayStatus](fault.LegacyRoleConflict),
+	},
+	OverlayReserved: {OptIn: overlayTo(OverlayReserved, MakeOverlay), Stood: overlayTo(OverlayActive)},
+	OverlayActive:   {OptIn: overlayTo(OverlayActive), Stood: overlayTo(OverlayActive)},
+}
+
+// Decide applies an event; a refusal is LEGACY_ROLE_CONFLICT.
+func (s OverlayStatus) Decide(e OverlayEvent) (machine.Cell[OverlayStatus], error) {
+	return OverlayTransitions.Decide(s, e)
+}
+
+// HasGroups reports whether the database is known to have group roles.
+func (r Record) HasGroups() bool { return r.RoleModel == Managed || r.OverlayStatus == OverlayActive }

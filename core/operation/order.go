@@ -1,0 +1,67 @@
+package operation
+
+import (
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// Order is an operator's word about an operation, or a change of a login, that does not end by itself.
+type Order struct {
+	By     string // the person
+	Reason string
+	// ServerGone says that the server is gone for good: nothing is asked of it, and nothing is undone on it.
+	ServerGone bool
+}
+
+// longestReason is in characters.
+const longestReason = 300
+
+// CheckReason demands a reason of what an operator overrides: VALIDATION_ERROR on "reason".
+func CheckReason(text string) error {
+	_, err := fault.Label("reason", text, 1, longestReason)
+	return err
+}
+
+// Check demands a reason: VALIDATION_ERROR on "reason".
+func (o Order) Check() error { return CheckReason(o.Reason) }
+
+// Cause is what the operation fails with.
+func (o Order) Cause() *fault.Error {
+	return fault.New(fault.AgentError, "ended by the operators of the service: %s", o.Reason)
+}
+
+// AdmitsFail decides whether an operator may end an operation as failed: DATABASE_STATE_CONFLICT where it has ended, a worker has
+// it, or it can only go on.
+func (s Spec) AdmitsFail(o Operation, by Order, now time.Time) error {
+	if s.OnlyForward && !by.ServerGone && !o.Status.Final() {
+		return fault.New(fault.DatabaseStateConflict,
+			"a %s operation can only go on: mend what its server refuses, and retry it", o.Kind)
+	}
+	return o.atRest(now)
+}
+
+// AdmitsRetry decides whether an operator may have an operation taken up at once: DATABASE_STATE_CONFLICT where it has ended, a
+// worker has it, or its callers drive it.
+func (s Spec) AdmitsRetry(o Operation, now time.Time) error {
+	if err := o.atRest(now); err != nil {
+		return err
+	}
+	if s.Driven != nil && s.Driven(o) && now.Before(o.NotBefore) {
+		return fault.New(fault.DatabaseStateConflict, "its callers drive the operation; where none comes it ends by itself at %s",
+			o.NotBefore.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// atRest is nil for an operation that is open and that nobody works on.
+func (o Operation) atRest(now time.Time) error {
+	switch {
+	case o.Status.Final():
+		return fault.New(fault.DatabaseStateConflict, "the operation has ended: it is %s", o.Status)
+	case o.Until != nil && now.Before(*o.Until):
+		return fault.New(fault.DatabaseStateConflict, "a worker has the operation, until %s at least: try again then",
+			o.Until.UTC().Format(time.RFC3339))
+	}
+	return nil
+}

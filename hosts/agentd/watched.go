@@ -1,0 +1,113 @@
+package agentd
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/health"
+	core "github.com/pgherd/pgherd/core/health"
+)
+
+// watched are the figures of what the agent looks at in the background. A scrape reads what was found last, so nothing that hangs
+// holds it up; what could not be found is left out, and its check says so.
+type watched struct {
+	inCharge, postgres, healthy     *prometheus.Desc
+	reason, ok, succeeded           *prometheus.Desc
+	used, limit, sellable, sold     *prometheus.Desc
+	waiting, longest                *prometheus.Desc
+	diskSize, diskFree, diskReserve *prometheus.Desc
+	held, heldBytes                 *prometheus.Desc
+}
+
+func newWatched() watched {
+	describe := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("pgherd_agent_"+name, help, labels, nil)
+	}
+	return watched{
+		inCharge: describe("in_charge", "1 if the agent is in charge of its server and has confirmed that within ten seconds."),
+		postgres: describe("postgres_answers", "1 if PostgreSQL answered when the agent last looked, which it does every few seconds."),
+		healthy:  describe("healthy", "1 if the agent's health report says healthy."),
+		reason:   describe("health_reason", "1 for what the agent's health report gives as a reason, 0 for all others.", "code"),
+		ok:       describe("check_ok", "1 if a check of the agent's was well when it last ended, and does not hang.", "check"),
+		succeeded: describe("check_last_success_timestamp_seconds",
+			"When a check of the agent's was last well; 0 if it never was.", "check"),
+		used:  describe("postgres_connections", "Sessions of clients that PostgreSQL has, whoever they are."),
+		limit: describe("postgres_connections_limit", "PostgreSQL's max_connections."),
+		sellable: describe("postgres_connections_sellable",
+			"What max_connections leaves for databases: without what is kept for superusers, the agent and questions of PgBouncer's."),
+		sold: describe("postgres_connections_sold",
+			"What the databases in service can take of it: the connection cap and 5 of each. More than sellable is oversold."),
+		waiting:     describe("pgbouncer_clients_waiting", "Clients that wait for a server connection."),
+		longest:     describe("pgbouncer_longest_wait_seconds", "For how long the first of them has."),
+		diskSize:    describe("disk_size_bytes", "Size of the file system of a folder, data or backups.", "disk"),
+		diskFree:    describe("disk_free_bytes", "What is free there.", "disk"),
+		diskReserve: describe("disk_reserve_bytes", "What backups leave free there.", "disk"),
+		held: describe("room_holders",
+			"What holds room on the server's disks: dumps, copies, uploads, and copies that are ready to become a database.", "for"),
+		heldBytes: describe("room_held_bytes", "How much room that is, as promised or, where it is more, as used.", "for"),
+	}
+}
+
+func (w watched) describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		w.inCharge, w.postgres, w.healthy, w.reason, w.ok, w.succeeded, w.used, w.limit, w.sellable, w.sold, w.waiting, w.longest,
+		w.diskSize, w.diskFree, w.diskReserve, w.held, w.heldBytes,
+	} {
+		out <- d
+	}
+}
+
+func (w watched) collect(out chan<- prometheus.Metric, states []health.State, healthy bool, f agent.Figures) {
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	reasons := make(map[core.Code]bool)
+	for _, s := range states {
+		gauge(w.ok, oneOrZero(s.OK), s.Name)
+		gauge(w.succeeded, unixOrZero(s.Succeeded), s.Name)
+		if s.Reason != nil {
+			reasons[s.Reason.Code] = true
+		}
+		switch s.Name {
+		case agent.CheckOfCharge:
+			gauge(w.inCharge, oneOrZero(s.OK))
+		case agent.CheckOfPostgres:
+			gauge(w.postgres, oneOrZero(s.OK))
+		}
+	}
+	for _, code := range core.Codes {
+		gauge(w.reason, oneOrZero(reasons[code]), string(code))
+	}
+	gauge(w.healthy, oneOrZero(healthy))
+	if c := f.Connections; c != nil {
+		gauge(w.used, float64(c.InUse))
+		gauge(w.limit, float64(c.Max))
+		gauge(w.sellable, float64(c.ForDatabases()))
+		gauge(w.sold, float64(c.Sold))
+	}
+	if f.Waits != nil {
+		gauge(w.waiting, float64(f.Waits.Clients))
+		gauge(w.longest, f.Waits.Longest.Seconds())
+	}
+	for _, d := range f.Disks {
+		gauge(w.diskSize, float64(d.Size), d.Of)
+		gauge(w.diskFree, float64(d.Free), d.Of)
+		gauge(w.diskReserve, float64(d.Reserve), d.Of)
+	}
+	for _, h := range f.Held {
+		gauge(w.held, float64(h.Count), h.For)
+		if h.For != executor.HeldReady {
+			gauge(w.heldBytes, float64(h.Bytes), h.For)
+		}
+	}
+}
+
+func unixOrZero(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
+}

@@ -1,0 +1,108 @@
+package wiring
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pgherd/pgherd/core/controlplane/backups"
+	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// counters count what the journal is told.
+type counters struct {
+	steps   *prometheus.CounterVec
+	rounds  *prometheus.HistogramVec
+	backups *prometheus.CounterVec
+}
+
+func newCounters(metrics prometheus.Registerer) (counters, error) {
+	c := counters{
+		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pgherd_steps_total", Help: "Steps of the work on databases, by what happened and the kind of operation.",
+		}, []string{"what", "kind"}),
+		rounds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "pgherd_round_duration_seconds",
+			Help:    "How long the rounds of periodic work take, without what they start on servers.",
+			Buckets: []float64{.001, .01, .1, 1, 10, 60},
+		}, []string{"task"}),
+		backups: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pgherd_backups_failed_total",
+			Help: "Backups that have failed, by reason: not_verified (what was written does not come back equal), storage_full, other.",
+		}, []string{"reason"}),
+	}
+	for _, reason := range []string{notVerified, storageFull, otherwise} {
+		c.backups.WithLabelValues(reason)
+	}
+	for what, kind := range alone {
+		c.steps.WithLabelValues(what, kind)
+	}
+	return c, errors.Join(metrics.Register(c.steps), metrics.Register(c.rounds), metrics.Register(c.backups))
+}
+
+// alone are the steps worth an alert that have one kind each.
+var alone = map[string]string{
+	"ci_token.refused": "", "mail.failed": "invitation", "storage.agent_too_old": "",
+	"lifecycle.not_undone": "lifecycle", "deletion.not_undone": string(deletion.KindDelete),
+	"purge.refused": string(deletion.KindPurge),
+}
+
+// ofOperations are the steps that every kind of operation can have.
+var ofOperations = []string{
+	"operation.claimed", "operation.succeeded", "operation.failed", "operation.canceled", "operation.unconfirmed",
+	"operation.lease_lost",
+}
+
+// begin has the counters at 0 that may count what is done with operations and in rounds: what appears for the first time with its
+// first failure has not risen, and alerts nobody.
+func (c counters) begin(kinds []operation.Spec, tasks []string) {
+	for _, what := range ofOperations {
+		for _, k := range kinds {
+			c.steps.WithLabelValues(what, string(k.Kind))
+		}
+	}
+	for _, task := range tasks {
+		c.steps.WithLabelValues("round.done", task)
+		c.steps.WithLabelValues("round.failed", task)
+		c.rounds.WithLabelValues(task)
+	}
+}
+
+// Why backups fail.
+const (
+	notVerified = "not_verified"
+	storageFull = "storage_full"
+	otherwise   = "other"
+)
+
+func (c counters) count(e ports.JournalEvent) {
+	c.steps.WithLabelValues(e.What, e.Kind).Inc()
+	if e.Took > 0 {
+		c.rounds.WithLabelValues(e.Kind).Observe(e.Took.Seconds())
+	}
+	if reason := whyNoBackup(e); reason != "" {
+		c.backups.WithLabelValues(reason).Inc()
+	}
+}
+
+// whyNoBackup is the reason of a backup that has failed, also of that which a deletion begins with.
+func whyNoBackup(e ports.JournalEvent) string {
+	backup, deletes := e.Kind == string(backups.Kind), e.Kind == string(deletion.KindDelete)
+	switch {
+	case e.What != "operation."+string(operation.Failed):
+		return ""
+	case (backup || deletes) && fault.Has(e.Err, fault.BackupNotVerified):
+		return notVerified
+	case (backup || deletes) && fault.Has(e.Err, fault.BackupStorageFull):
+		return storageFull
+	case backup:
+		return otherwise
+	}
+	return ""
+}
+
+// Begin has the counters of a host that does the work begin at 0.
+func (j *Journal) Begin(kinds []operation.Spec, tasks []string) { j.counters.begin(kinds, tasks) }

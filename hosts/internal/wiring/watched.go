@@ -1,0 +1,58 @@
+package wiring
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pgherd/pgherd/core/controlplane/watch"
+)
+
+// watched is the metrics of what a host sees of the agents, from memory.
+type watched struct {
+	servers func() []watch.Seen
+
+	up, answered, charge, postgres, pooler *prometheus.Desc
+}
+
+// MeasureServers adds what a host sees of the agents to its metrics. A server is there once it was asked.
+func MeasureServers(r Registry, servers func() []watch.Seen) error {
+	return r.Register(watched{
+		servers: servers,
+		up: describe("pgherd_server_agent_up",
+			"1 if the agent of a server answered this host when it last asked, which it does every 5 s.", "server"),
+		answered: describe("pgherd_server_agent_answered_timestamp_seconds",
+			"When the agent of a server last answered this host; 0 if it has not since the host started.", "server"),
+		charge: describe("pgherd_server_agent_in_charge",
+			"1 if the agent of a server carries out commands. An agent that does not answer, or is too old, does not say.", "server"),
+		postgres: describe("pgherd_server_postgres_up",
+			"1 if PostgreSQL of a server answers its agent, as far as that says.", "server"),
+		pooler: describe("pgherd_server_pgbouncer_up",
+			"1 if PgBouncer of a server answers its agent, as far as that says.", "server"),
+	})
+}
+
+// Describe implements prometheus.Collector.
+func (w watched) Describe(out chan<- *prometheus.Desc) {
+	for _, metric := range []*prometheus.Desc{w.up, w.answered, w.charge, w.postgres, w.pooler} {
+		out <- metric
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (w watched) Collect(out chan<- prometheus.Metric) {
+	for _, s := range w.servers() {
+		set := func(of *prometheus.Desc, value float64) {
+			out <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, s.Server.Name)
+		}
+		set(w.up, oneOrZero(s.Up))
+		answered := 0.0
+		if !s.AnsweredAt.IsZero() {
+			answered = float64(s.AnsweredAt.UnixMilli()) / 1000
+		}
+		set(w.answered, answered)
+		if s.Standing != nil {
+			set(w.charge, oneOrZero(s.Standing.InCharge))
+			set(w.postgres, oneOrZero(s.Standing.Postgres))
+			set(w.pooler, oneOrZero(s.Standing.PgBouncer))
+		}
+	}
+}

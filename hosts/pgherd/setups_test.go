@@ -1,0 +1,109 @@
+package main_test
+
+import "os"
+
+// set is one changed setting.
+func set(name, value string) map[string]string { return map[string]string{"PGHERD_" + name: value} }
+
+// ofControlPlane are set-ups of API, batch host and admin commands.
+func (s *setup) ofControlPlane() []wrong {
+	nobody := closed()
+	ring := mustRead(s.good["PGHERD_KEYRING_FILE"])
+	metadata := func(password, address, database string) map[string]string {
+		return set("METADATA_URL", s.metadataURL("pgherd", password, address, database))
+	}
+	return []wrong{
+		{"no metadata", "api", set("METADATA_URL", ""), []string{"--metadata-url", "PGHERD_METADATA_URL", "required"}},
+		{"no URL", "batch", set("METADATA_URL", "postgresql://pgherd:"+metadataPassword+"@host:port/x"), []string{"--metadata-url"}},
+		{"a file that is not there", "api", map[string]string{"PGHERD_METADATA_URL": "", "PGHERD_METADATA_URL_FILE": "/nowhere"},
+			[]string{"--metadata-url"}},
+		{"metadata that nobody serves", "api", metadata(metadataPassword, nobody, "pgherd"), []string{"--metadata-url", nobody}},
+		{"a wrong password", "api", metadata("wr0ng", s.address, "pgherd"), []string{"--metadata-url", s.address, "password"}},
+		{"no such database", "batch", metadata(metadataPassword, s.address, "none"), []string{"--metadata-url", s.address, "none"}},
+		{"no TLS at the metadata", "api", set("METADATA_URL", "postgresql://pgherd:"+metadataPassword+"@"+s.address+"/pgherd"),
+			[]string{"--metadata-url", s.address, "sslmode"}},
+		{"no schema", "api", metadata(metadataPassword, s.address, "empty"), []string{"pgherd migrate"}},
+		{"no key ring", "api", set("KEYRING_FILE", ""), []string{"--keyring-file", "required"}},
+		{"a key ring that is not there", "batch", set("KEYRING_FILE", "/nowhere"), []string{"--keyring-file", "/nowhere"}},
+		{"a key ring that others can read", "api", set("KEYRING_FILE", s.written("open.json", string(ring), 0o644)),
+			[]string{"--keyring-file", "open.json", "0600"}},
+		{"no key ring at all", "api", set("KEYRING_FILE", s.written("none.json", "{}", 0o600)),
+			[]string{"--keyring-file", "none.json"}},
+		{"another installation's key ring", "batch", set("KEYRING_FILE", s.otherRing()),
+			[]string{"--keyring-file", "does not have the key"}},
+		{"networks that are none", "batch", set("WEBHOOK_REFUSED_NETWORKS", "10.0.0"),
+			[]string{"--webhook-refused-networks", "10.0.0"}},
+		{"too short a retention", "batch", set("KEEP_OPERATIONS", "1h"), []string{"--keep-operations"}},
+		{"clear text", "api --listen 0.0.0.0:0 --tls-cert-file= --tls-key-file=",
+			map[string]string{"PGHERD_TLS_CERT_FILE": "", "PGHERD_TLS_KEY_FILE": ""},
+			[]string{"--listen", "--tls-cert-file", "--insecure-listen"}},
+		{"a certificate without key", "api", set("TLS_KEY_FILE", ""), []string{"--tls-cert-file", "--tls-key-file"}},
+		{"a certificate that is not there", "api", set("TLS_CERT_FILE", "/nowhere"), []string{"--tls-cert-file", "/nowhere"}},
+		{"an address in use", "api", set("LISTEN", s.taken), []string{"--listen", s.taken, "another"}},
+		{"an operations address in use", "batch", set("OPS_LISTEN", s.taken), []string{"--ops-listen", s.taken, "another"}},
+		{"a proxy that is no network", "api", set("TRUSTED_PROXIES", "10.0.0"), []string{"--trusted-proxies", "10.0.0"}},
+		{"an unknown limit", "api", set("RATE_LIMITS", "reads=1/1m"), []string{"--rate-limits", "reads"}},
+		{"a setting of development", "batch", set("WEBHOOK_CA_FILE", "/x"), []string{"PGHERD_WEBHOOK_CA_FILE", "development"}},
+		{"an unknown schedule", "api", set("DEFAULT_SCHEDULE", "weekly"), []string{"--default-schedule", "daily or none"}},
+		{"an unknown plan", "batch", set("UNVERIFIED_PLANS", "gold"), []string{"--unverified-plans", "free, pro or business"}},
+		{"no number", "api", set("MAX_CONNECTIONS", "many"), []string{"PGHERD_MAX_CONNECTIONS", "--max-connections"}},
+		{"no mail server", "batch", set("SMTP_ADDRESS", "mail"), []string{"smtp", "host:port"}},
+		{"an unknown log level", "api", set("LOG_LEVEL", "loud"), []string{"loud", "debug, info, warn or error"}},
+		{"admin without a key ring", "admin certificate-key create", set("KEYRING_FILE", ""), []string{"--keyring-file"}},
+	}
+}
+
+// ofAgent are set-ups of the agent.
+func (s *setup) ofAgent() []wrong {
+	open := s.file("open")
+	_ = os.Mkdir(open, 0o755)
+	return []wrong{
+		{"no secret", "agent", set("AGENT_SECRET", ""), []string{"--agent-secret-file", "required"}},
+		{"a short secret", "agent", set("AGENT_SECRET", "0123456789"), []string{"PGHERD_AGENT_SECRET", "openssl rand -hex 32"}},
+		{"no agent init", "agent", set("CREDENTIALS_FILE", "/nowhere"), []string{"--credentials-file", "pgherd agent init"}},
+		{"credentials that others can read", "agent", set("CREDENTIALS_FILE", s.written("c1.json", "{}", 0o644)),
+			[]string{"--credentials-file", "c1.json", "0600"}},
+		{"no credentials", "agent", set("CREDENTIALS_FILE", s.written("c2.json", "{}", 0o600)),
+			[]string{"--credentials-file", "c2.json", "agent init"}},
+		{"a PostgreSQL elsewhere", "agent", set("POSTGRES_HOST", "10.0.0.1"), []string{"--postgres-host", "10.0.0.1", "loopback"}},
+		{"no port", "agent", set("POSTGRES_PORT", "70000"), []string{"--postgres-port", "65535"}},
+		{"no pg_dump", "agent", set("PG_DUMP", "/nowhere"), []string{"--pg-dump", "/nowhere"}},
+		{"no data folder", "agent", set("DATA_DIR", "/nowhere"), []string{"--data-dir", "/nowhere"}},
+		{"no folder of backups", "agent", set("BACKUP_DIR", "/nowhere/backups"), []string{"--backup-dir", "/nowhere"}},
+		{"no folder of PgBouncer", "agent", set("POOLER_DIR", "/nowhere/pooler"), []string{"--pooler-dir", "/nowhere"}},
+		{"no folder of sockets", "agent", set("POOLER_SOCKET_DIR", s.written("file", "", 0o600)),
+			[]string{"--pooler-socket-dir", "no folder"}},
+		{"an open folder of sockets", "agent", set("POOLER_SOCKET_DIR", open), []string{"--pooler-socket-dir", open, "0700"}},
+		{"a small packet", "agent", set("POOLER_MAX_PACKET", "1"), []string{"--pooler-max-packet", "1048576"}},
+		{"an unknown user", "agent", set("POOLER_USER", "nobody-of-that-name"), []string{"--pooler-user", "nobody-of-that-name"}},
+		{"no certificate of PgBouncer", "agent", set("POOLER_TLS_CERT_FILE", "/nowhere"),
+			[]string{"--pooler-tls-cert-file", "/nowhere"}},
+		{"an agent's address in use", "agent", set("LISTEN", s.taken), []string{"--listen", s.taken, "another"}},
+		{"a version that is none", "agent", set("ACCEPT_VERSIONS", "16"), []string{"--accept-versions", "PgBouncer"}},
+	}
+}
+
+// ofInit are set-ups of agent init.
+func (s *setup) ofInit() []wrong {
+	nobody := closed()
+	url := func(login, password, address, rest string) map[string]string {
+		return set("SERVER_URL", "postgresql://"+login+":"+password+"@"+address+"/postgres"+rest)
+	}
+	const plain = "?sslmode=disable"
+	return []wrong{
+		{"init for an unknown plan", "agent init", set("LARGEST_PLAN", "gold"), []string{"--largest-plan", "free, pro or business"}},
+		{"init at nobody", "agent init", url("postgres", s.server.Password(), nobody, plain), []string{"--server-url", nobody}},
+		{"init without TLS", "agent init", url("postgres", s.server.Password(), s.address, ""),
+			[]string{"--server-url", "sslmode=disable"}},
+		{"init with a wrong password", "agent init", url("postgres", "wr0ng", s.address, plain),
+			[]string{"--server-url", s.address, "password"}},
+		{"init as nobody special", "agent init", url("pgherd", metadataPassword, s.address, plain),
+			[]string{"--server-url", "superuser"}},
+		{"a second init", "agent init", set("CREDENTIALS_FILE", s.file("second.json")), []string{"second.json", "--new-passwords"}},
+		{"an init without a folder", "agent init", set("CREDENTIALS_FILE", "/nowhere/c.json"), []string{"/nowhere"}},
+		{"an init for an unknown user", "agent init", set("CREDENTIALS_OWNER", "nobody-of-that-name"),
+			[]string{"--credentials-owner", "nobody-of-that-name"}},
+		{"an init with an old version", "agent init", set("ACCEPT_VERSIONS", ""), []string{"--accept-versions"}},
+		{"an init with a limit of nothing", "agent init", set("TEMP_FILE_LIMIT", "0"), []string{"temp-file-limit", "10GB"}},
+	}
+}
