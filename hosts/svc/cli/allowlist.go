@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+func allowlist(a *app) *cobra.Command {
+	return group("allowlist", "Say from which addresses a database may be connected to",
+		allowlistList(a),
+		allowlistAdd(a),
+		allowlistRemove(a),
+	)
+}
+
+func allowlistList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "list DATABASE", Short: "List the addresses that may connect; any may where there are none", Args: cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeDatabase,
+		RunE: a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+			list, err := c.Allowlist.List(ctx, of)
+			if err != nil {
+				return err
+			}
+			return showList(a, list, "No entries: any address may connect.",
+				column[wire.AllowlistEntry]{"CIDR", func(e wire.AllowlistEntry) any { return e.CIDR }},
+				column[wire.AllowlistEntry]{"DESCRIPTION", func(e wire.AllowlistEntry) any { return e.Description }},
+				column[wire.AllowlistEntry]{"CREATED", func(e wire.AllowlistEntry) any { return e.CreatedAt }},
+				column[wire.AllowlistEntry]{"ID", func(e wire.AllowlistEntry) any { return e.ID }},
+			)
+		}),
+	}
+}
+
+func allowlistAdd(a *app) *cobra.Command {
+	var description string
+	cmd := &cobra.Command{
+		Use: "add DATABASE CIDR", Short: "Let an address or a network connect", Args: cobra.ExactArgs(2),
+		Long: `Let an address or a network connect, as in 198.51.100.7 or 2001:db8::/32. With the first entry, no other address may
+connect any more, and open connections from others are closed.`,
+		ValidArgsFunction: a.completeDatabase,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := database.ParseCIDR(args[1]); err != nil {
+				return usageError{err}
+			}
+			b := wire.AddAllowlistEntry{CIDR: args[1]}
+			if description != "" {
+				b.Description = &description
+			}
+			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+				added, err := c.Allowlist.Add(ctx, of, b)
+				if err != nil {
+					return err
+				}
+				return a.say(added, "%s may connect to %s.", added.CIDR, args[0])
+			})(cmd, args)
+		},
+	}
+	cmd.Flags().StringVar(&description, "description", "", "what the entry is for, at most 200 characters")
+	return cmd
+}
+
+func allowlistRemove(a *app) *cobra.Command {
+	var confirm confirmation
+	cmd := &cobra.Command{
+		Use: "remove DATABASE CIDR|ID", Short: "Remove an entry, and close its connections", Args: cobra.ExactArgs(2),
+		ValidArgsFunction: a.completeDatabase,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, is := idOf[id.AllowlistEntryID](args[1]); !is {
+				if _, err := database.ParseCIDR(args[1]); err != nil {
+					return usageError{err}
+				}
+			}
+			what := "This closes the connections from " + args[1] + ", or lets any address connect if it is the last entry."
+			if err := confirm.ask(a, args[1], what); err != nil {
+				return err
+			}
+			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+				entry, err := entryNamed(ctx, c, of, args[1])
+				if err != nil {
+					return err
+				}
+				if err := c.Allowlist.Remove(ctx, of, entry); err != nil {
+					return err
+				}
+				return a.say(map[string]string{"id": string(entry)}, "%s was removed from the allowlist of %s.", args[1], args[0])
+			})(cmd, args)
+		},
+	}
+	confirm.add(cmd)
+	return cmd
+}
+
+// entryNamed finds an entry by its network or its ID.
+func entryNamed(ctx context.Context, c *apiclient.Client, of id.DatabaseID, name string) (id.AllowlistEntryID, error) {
+	if entry, is := idOf[id.AllowlistEntryID](name); is {
+		return entry, nil
+	}
+	network, err := database.ParseCIDR(name)
+	if err != nil {
+		return "", usageError{err}
+	}
+	list, err := c.Allowlist.List(ctx, of)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range list {
+		if e.CIDR == network.String() {
+			return e.ID, nil
+		}
+	}
+	return "", notFound{"entry", name}
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/hosts/svc/profile"
+)
+
+func auth(a *app) *cobra.Command {
+	return group("auth", "Log in to a service, and out",
+		authLogin(a),
+		authStatus(a),
+		authLogout(a),
+		authCI(a),
+	)
+}
+
+// defaultProfile is the profile of who names none.
+const defaultProfile = "default"
+
+func authLogin(a *app) *cobra.Command {
+	var key string
+	cmd := &cobra.Command{
+		Use: "login", Short: "Check an API key and store it", Args: cobra.NoArgs,
+		Long: `Check an API key and store it, with the service's address, in a profile of the configuration, which only you can read.
+
+"--api-key -" reads the key from standard input, so that it stands in no process list and no shell history; on a terminal, a key
+that is not given is asked for without showing it. The profile is used from then on; others are used with --profile.`,
+		Example: `  svc auth login --url https://pgherd.example.com --api-key - < key.txt
+  svc auth login --profile staging --url https://staging.example.com`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.login(cmd.Context(), key) },
+	}
+	cmd.Flags().StringVar(&key, "api-key", "", `the key, or "-" to read it from standard input`)
+	return cmd
+}
+
+func (a *app) login(ctx context.Context, key string) error {
+	stored, err := profile.Load()
+	if err != nil {
+		return err
+	}
+	name := first(a.profile, os.Getenv("SVC_PROFILE"), defaultProfile)
+	p := stored.Profiles[name]
+	if given := first(a.givenURL(), p.URL); given != p.URL {
+		p = profile.Profile{URL: given} // What was trusted before was another service.
+	}
+	if p.URL == "" {
+		return usage("--url must say where the service is, as in https://pgherd.example.com")
+	}
+	p.InsecureHTTP = p.InsecureHTTP || a.insecureHTTP
+	if err := checkURL(p.URL, p.InsecureHTTP); err != nil {
+		return err
+	}
+	if p.Key, err = a.readKey(key); err != nil {
+		return err
+	}
+	if p.CAFile = first(a.caFile, os.Getenv("SVC_CA_FILE"), p.CAFile); p.CAFile != "" {
+		if p.CAFile, err = filepath.Abs(p.CAFile); err != nil {
+			return err
+		}
+	}
+	if a.client, err = a.clientOf(target{Profile: p, name: name}); err != nil {
+		return err
+	}
+	what, err := a.tryKey(ctx)
+	if err != nil {
+		return err
+	}
+	err = profile.Update(func(f *profile.File) {
+		f.Profiles[name] = p
+		f.Current = name
+	})
+	if err != nil {
+		return err
+	}
+	return a.say(a.status(name, p, what), "Logged in to %s as profile %s: %s.", p.URL, name, what)
+}
+
+// readKey reads a key from where the flag says.
+func (a *app) readKey(given string) (string, error) {
+	f, is := a.in.(*os.File)
+	typed := is && term.IsTerminal(int(f.Fd()))
+	switch {
+	case given != "" && given != "-":
+	case given == "-" && !typed:
+		text, err := a.untilInterrupted(func() (string, error) {
+			text, err := io.ReadAll(io.LimitReader(a.in, 4096))
+			return string(text), err
+		})
+		if err != nil {
+			return "", err
+		}
+		given = text
+	case !typed:
+		return "", usage(`--api-key is needed; "--api-key -" reads it from standard input`)
+	default:
+		var err error
+		if given, err = a.askSecret("API key: ", int(f.Fd())); err != nil {
+			return "", err
+		}
+	}
+	given = strings.TrimSpace(given)
+	if _, err := account.ParseKey(given); err != nil {
+		return "", usage("--api-key: what was given is no API key, or not all of one")
+	}
+	return given, nil
+}
+
+// tryKey asks the API whether it knows the key, and says what kind it is.
+func (a *app) tryKey(ctx context.Context) (what string, err error) {
+	err = a.withAPI(ctx, func(ctx context.Context, c *apiclient.Client) error {
+		page, err := c.Databases.List(ctx, apiclient.Page{Limit: 1})
+		var refused *apiclient.Error
+		if errors.As(err, &refused) && refused.Code == fault.KeyScopeDenied {
+			what = "a key for previews"
+			return nil
+		}
+		what = "the key sees no database yet"
+		if len(page.Data) > 0 {
+			what = "the key is valid"
+		}
+		return err
+	})
+	return what, err
+}
+
+// loggedIn is what is said of a profile: all but the secret of its key.
+type loggedIn struct {
+	Profile string `json:"profile"`
+	URL     string `json:"url"`
+	Key     string `json:"keyPrefix"`
+	CAFile  string `json:"caFile,omitzero"`
+	Status  string `json:"status"`
+}
+
+func (a *app) status(name string, p profile.Profile, what string) loggedIn {
+	return loggedIn{name, p.URL, keyPrefix(p.Key), p.CAFile, what}
+}
+
+// keyPrefix is the part of a key that may be shown; nothing of what is no key.
+func keyPrefix(text string) string {
+	key, err := account.ParseKey(text)
+	if err != nil {
+		return "?"
+	}
+	return account.Key{Kind: key.Kind, ID: key.ID}.Prefix()
+}
+
+func authStatus(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Say which service and key are used, and whether the key is valid", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t, err := a.findTarget()
+			if err != nil {
+				return err
+			}
+			what, err := a.tryKey(cmd.Context())
+			if err != nil {
+				return err
+			}
+			s := a.status(t.name, t.Profile, what)
+			return a.showRecord(s, field{"Profile", s.Profile}, field{"URL", s.URL}, field{"Key", s.Key + "..."},
+				field{"CA file", s.CAFile}, field{"Key status", s.Status})
+		},
+	}
+}
+
+func authLogout(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "logout", Short: "Forget a profile and its key", Args: cobra.NoArgs,
+		Long: "Forget a profile and its key. The key stays valid: who knows it can use it until it is revoked.",
+		RunE: func(*cobra.Command, []string) error {
+			var name string
+			known := false
+			err := profile.Update(func(f *profile.File) {
+				name = first(a.profile, os.Getenv("SVC_PROFILE"), f.Current)
+				_, known = f.Profiles[name]
+				delete(f.Profiles, name)
+				if f.Current == name {
+					f.Current = ""
+				}
+			})
+			if err != nil {
+				return err
+			}
+			if !known {
+				return usage("there is no profile %q", name)
+			}
+			return a.say(map[string]string{"profile": name}, "Profile %s is forgotten. Its key is still valid.", name)
+		},
+	}
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+func backupsRestore(a *app) *cobra.Command {
+	var confirm confirmation
+	var wait waiting
+	cmd := &cobra.Command{
+		Use: "restore DATABASE BACKUP", Short: "Replace what a single-login database holds by a backup of it",
+		Args: cobra.ExactArgs(2),
+		Long: `Replace what a database holds by a backup of it. What was written since the backup is lost, and all connections are
+closed. The backup is restored beside the database first, and compared, so that a restore that fails changes nothing.
+
+This is for databases with a single login. For those with managed logins, there is the API alone:
+POST /api/v1/databases/{id}/managed-restores.`,
+		ValidArgsFunction: a.completeBackup(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file, err := backup.ParseFilename(args[1])
+			if err != nil {
+				return usage("BACKUP: %w", err)
+			}
+			what := "This replaces all that " + args[0] + " holds by the backup of " + file.Time().Format("2006-01-02 15:04:05") +
+				" UTC, and closes all its connections. What was written since then is lost."
+			if err := confirm.ask(a, args[0], what); err != nil {
+				return err
+			}
+			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+				if err := wantSingleLogin(ctx, c, of); err != nil {
+					return err
+				}
+				begun, err := c.Restores.Start(ctx, of, file, wire.Disconnect{ConfirmDisconnect: true})
+				if err != nil {
+					return err
+				}
+				return wait.end(ctx, a, c, begun)
+			})(cmd, args)
+		},
+	}
+	confirm.add(cmd)
+	wait.add(cmd)
+	return cmd
+}
+
+var errManagedRestore = errors.New("this database has managed logins, and svc restores only databases with a single login")
+
+// wantSingleLogin refuses a database with managed logins: it has more than that of its owner.
+func wantSingleLogin(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
+	logins, err := c.Logins.List(ctx, of)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(logins, func(l wire.Login) bool { return l.Login != database.OwnerLogin }) {
+		return next(errManagedRestore, "restore it through the API: POST /api/v1/databases/%s/managed-restores", of)
+	}
+	return nil
+}

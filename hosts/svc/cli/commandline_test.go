@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+func TestWordsOfAShell(t *testing.T) {
+	for text, want := range map[string]string{
+		"db.example.com": "db.example.com", "/etc/x.pem": "/etc/x.pem", "": "''",
+		"a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "a\nb": "'a\nb'", "~": "'~'", "#": "'#'", "ä": "'ä'",
+	} {
+		if got := quote(text); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestTheLineThatRepeatsACommand(t *testing.T) {
+	var text string
+	var number int
+	var yes, no bool
+	root, cmd := &cobra.Command{Use: "svc"}, &cobra.Command{Use: "make NAME", Run: func(*cobra.Command, []string) {}}
+	root.AddCommand(cmd)
+	root.PersistentFlags().StringVar(&text, "url", "", "")
+	cmd.Flags().IntVar(&number, "number", 1, "")
+	cmd.Flags().BoolVar(&yes, "yes", false, "")
+	cmd.Flags().BoolVar(&no, "no", false, "")
+	root.SetArgs([]string{"make", "--number=2", "--url", "https://it", "a name", "--yes"})
+	if err := root.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := again(cmd, []string{"a name"}), "svc make 'a name' --number 2 --url https://it --yes"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+func databases(a *app) *cobra.Command {
+	return group("databases", "Make, see, stop and delete databases",
+		databasesList(a),
+		databasesCreate(a),
+		databasesGet(a),
+		databasesEnvironment(a),
+		databasesBackupPolicy(a),
+		databasesStart(a),
+		databasesStop(a),
+		databasesRestart(a),
+		databasesDelete(a),
+		databasesDeleted(a),
+		databasesRecover(a),
+		databasesClone(a),
+		databasesTimeouts(a),
+		databasesTimeoutsSet(a),
+		extensions(a),
+		allowlist(a),
+	)
+}
+
+func databasesList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the databases that the key can see", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
+				list, err := collected(c.Databases.All(ctx))
+				if err != nil {
+					return err
+				}
+				return showList(a, list, `No databases. Make one with "svc databases create NAME".`,
+					column[wire.Database]{"NAME", func(d wire.Database) any { return d.Name }},
+					column[wire.Database]{"STATUS", func(d wire.Database) any { return d.Status }},
+					column[wire.Database]{"ENVIRONMENT", func(d wire.Database) any { return d.Environment }},
+					column[wire.Database]{"SIZE", func(d wire.Database) any { return byteCount(d.SizeBytes) }},
+					column[wire.Database]{"STORAGE", func(d wire.Database) any { return exceptional(d.Storage.Status) }},
+					column[wire.Database]{"BACKUPS", func(d wire.Database) any { return d.ScheduledBackup }},
+					column[wire.Database]{"CREATED", func(d wire.Database) any { return d.CreatedAt }},
+				)
+			})
+		},
+	}
+}
+
+// exceptional is the storage of a database that is full or closed; nil for one that is well.
+func exceptional(s database.StorageStatus) any {
+	if s == database.StorageOK {
+		return nil
+	}
+	return string(s)
+}
+
+func databasesCreate(a *app) *cobra.Command {
+	var b wire.CreateDatabase
+	var model, environment, schedule string
+	var key keyFlag
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Make a database, and print its password once", Args: cobra.ExactArgs(1),
+		Long: `Make a database, and print the password of its owner's login and the connection string.
+
+Repeated with the same idempotency key, it prints those of the database that was made, as long as the password is the same.`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			b.Name = args[0]
+			if b.DisplayName == "" {
+				b.DisplayName = b.Name
+			}
+			if err := database.ValidateChosenName(b.Name); err != nil {
+				return usageError{err}
+			}
+			if b.RoleModel, err = chosen(cmd, "role-model", model, database.ParseRoleModel); err != nil {
+				return err
+			}
+			if b.Environment, err = chosen(cmd, "environment", environment, database.ParseEnvironment); err != nil {
+				return err
+			}
+			if b.ScheduledBackup, err = chosen(cmd, "scheduled-backup", schedule, database.ParseSchedule); err != nil {
+				return err
+			}
+			return a.withAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
+				opt, err := key.use(a)
+				if err != nil {
+					return err
+				}
+				made, err := c.Databases.Create(ctx, b, opt)
+				if err != nil {
+					return err
+				}
+				return a.showRecord(made, createdFields(made)...)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&b.DisplayName, "display-name", "", "1-64 characters; the name, without it")
+	f.StringVar(&model, "role-model", "", "managed (logins owner, runtime and readonly) or single_login; managed, without it")
+	f.StringVar(&environment, "environment", "", "production, staging, development or other")
+	f.StringVar(&schedule, "scheduled-backup", "", "daily or none; the service's default, without it")
+	key.add(cmd)
+	return cmd
+}
+
+// chosen is the value of a flag with a few values; nil where it was not given.
+func chosen[T any](cmd *cobra.Command, flag, text string, parse func(string) (T, error)) (*T, error) {
+	if !cmd.Flags().Changed(flag) {
+		return nil, nil
+	}
+	value, err := parse(text)
+	if err != nil {
+		return nil, usage("--%s: %w", flag, err)
+	}
+	return &value, nil
+}
+
+func databaseFields(d wire.Database) []field {
+	return []field{
+		{"Name", d.Name},
+		{"Display name", d.DisplayName},
+		{"ID", d.ID},
+		{"Status", d.Status},
+		{"Environment", d.Environment},
+		{"Host", d.Host},
+		{"Port", d.Port},
+		{"Database", d.Database},
+		{"Username", d.Username},
+		{"Size", byteCount(d.SizeBytes)},
+		{"Storage", exceptional(d.Storage.Status)},
+		{"Daily backups", d.ScheduledBackup == database.Daily},
+		{"Created", d.CreatedAt},
+	}
+}
+
+// createdFields has the password, too.
+func createdFields(d wire.CreatedDatabase) []field {
+	return append(databaseFields(d.Database),
+		field{"Password (shown once)", d.Password}, field{"Connection string", d.ConnectionString})
+}
+
+func databasesGet(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "get DATABASE", Short: "Show a database", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeDatabase,
+		RunE: a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+			d, err := c.Databases.Get(ctx, of)
+			if err != nil {
+				return err
+			}
+			return a.showRecord(d, databaseFields(d)...)
+		}),
+	}
+}
+
+func databasesEnvironment(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "environment DATABASE production|staging|development|other|none", Short: "Label a database with its environment",
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: a.completeDatabaseAnd("production", "staging", "development", "other", "none"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var b wire.SetEnvironment
+			if args[1] != "none" {
+				environment, err := database.ParseEnvironment(args[1])
+				if err != nil { // Its text has the API's null instead of none.
+					return usage("ENVIRONMENT must be production, staging, development, other or none, and %q is none of them", args[1])
+				}
+				b.Environment = &environment
+			}
+			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+				changed, err := c.Databases.SetEnvironment(ctx, of, b)
+				if err != nil {
+					return err
+				}
+				return a.say(changed, "The environment of %s is %s.", args[0], args[1])
+			})(cmd, args)
+		},
+	}
+}
+
+func databasesBackupPolicy(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "backup-policy DATABASE daily|none", Short: "Choose whether the service makes daily backups", Args: cobra.ExactArgs(2),
+		ValidArgsFunction: a.completeDatabaseAnd("daily", "none"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			schedule, err := database.ParseSchedule(args[1])
+			if err != nil {
+				return usage("%q: %w", args[1], err)
+			}
+			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+				changed, err := c.Databases.SetBackupPolicy(ctx, of, wire.SetBackupPolicy{ScheduledBackup: schedule})
+				if err != nil {
+					return err
+				}
+				return a.say(changed, "Scheduled backups of %s: %s.", args[0], schedule)
+			})(cmd, args)
+		},
+	}
+}
+
+func databasesStart(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "start DATABASE", Short: "Let the logins of a stopped database in again", Args: cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeDatabase,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.lifecycle(cmd, args, database.Start, "is started")
+		},
+	}
+}
+
+func databasesStop(a *app) *cobra.Command {
+	return disconnecting(a, "stop", "Close all connections of a database, and let no login in", database.Stop, "is stopped")
+}
+
+func databasesRestart(a *app) *cobra.Command {
+	return disconnecting(a, "restart", "Close all connections of a database", database.Restart, "was restarted")
+}
+
+// disconnecting makes a command that ends the sessions of a database's users, and asks before.
+func disconnecting(a *app, use, short string, action database.Event, done string) *cobra.Command {
+	var confirm confirmation
+	cmd := &cobra.Command{
+		Use: use + " DATABASE", Short: short, Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeDatabase,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			what := "This closes all connections of " + args[0] + ", and rolls their open transactions back."
+			if err := confirm.ask(a, args[0], what); err != nil {
+				return err
+			}
+			return a.lifecycle(cmd, args, action, done)
+		},
+	}
+	confirm.add(cmd)
+	return cmd
+}
+
+func (a *app) lifecycle(cmd *cobra.Command, args []string, action database.Event, done string) error {
+	return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+		changed, err := c.Databases.SetLifecycle(ctx, of, wire.SetLifecycle{Action: action})
+		if err != nil {
+			return err
+		}
+		return a.say(changed, "%s %s.", args[0], done)
+	})(cmd, args)
+}

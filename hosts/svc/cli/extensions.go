@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/extension"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+)
+
+// extensions is a command of its own, and has others below it.
+func extensions(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "extensions DATABASE", Short: "Show the extensions that a database has and can have, install and upgrade them",
+		Long: `Show the extensions that a database has and can have. The server must have one in the supported version, and a
+backup with it must be proven to be restorable, before it can be installed.
+
+A database with the name of one of the commands below is named by its ID here.`,
+		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeDatabase,
+		RunE: a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+			list, err := c.Extensions.List(ctx, of)
+			if err != nil {
+				return err
+			}
+			return showList(a, list, "No extensions.",
+				column[wire.Extension]{"NAME", func(e wire.Extension) any { return e.Name }},
+				column[wire.Extension]{"INSTALLED", func(e wire.Extension) any { return e.InstalledVersion }},
+				column[wire.Extension]{"SCHEMA", func(e wire.Extension) any { return e.Schema }},
+				column[wire.Extension]{"SERVER HAS", func(e wire.Extension) any { return e.DefaultVersion }},
+				column[wire.Extension]{"SUPPORTED", func(e wire.Extension) any { return e.Name.Version() }},
+				column[wire.Extension]{"TRUSTED", func(e wire.Extension) any { return e.Trusted }},
+				column[wire.Extension]{"RESTORABLE", func(e wire.Extension) any { return e.RestoreQualified }},
+			)
+		}),
+	}
+	cmd.AddCommand(
+		extensionsChange(a, extension.Install, "Install an extension in the schema public"),
+		extensionsChange(a, extension.Upgrade, "Upgrade an extension to the supported version"),
+		extensionsStatus(a),
+	)
+	return cmd
+}
+
+func extensionsChange(a *app, kind extension.Change, short string) *cobra.Command {
+	var key keyFlag
+	var wait waiting
+	cmd := &cobra.Command{
+		Use: string(kind) + " DATABASE EXTENSION", Short: short, Args: cobra.ExactArgs(2),
+		ValidArgsFunction: a.completeDatabaseAnd(texts(extension.Names)...),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := extension.ParseName(args[1])
+			if err != nil {
+				return usageError{err}
+			}
+			opt, err := key.use(a)
+			if err != nil {
+				return err
+			}
+			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+				o, err := c.Extensions.Change(ctx, of, wire.ChangeExtension{Extension: name, Kind: kind}, opt)
+				if err != nil {
+					return err
+				}
+				if !wait.wait && !o.Status.Final() {
+					a.note("follow it with: svc operations wait %s", o.ID)
+					return a.showExtensionOperation(o)
+				}
+				if o.Operation, err = a.follow(ctx, c, o.Operation); err != nil {
+					return err
+				}
+				if err := a.showExtensionOperation(o); err != nil {
+					return err
+				}
+				if o.Status != operation.Succeeded {
+					return failedOperation{o.Operation}
+				}
+				return nil
+			})(cmd, args)
+		},
+	}
+	key.add(cmd)
+	wait.add(cmd)
+	return cmd
+}
+
+// texts are names as a shell completes them.
+func texts[T ~string](names []T) (list []string) {
+	for _, n := range names {
+		list = append(list, string(n))
+	}
+	return list
+}
+
+func extensionsStatus(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "status DATABASE OPERATION", Short: "Show the installation or upgrade of an extension", Args: cobra.ExactArgs(2),
+		Long: "Show the installation or upgrade of an extension, after its progress was checked on the database server.",
+
+		ValidArgsFunction: a.completeDatabase,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			which, err := wantID[id.OperationID](args[1], "OPERATION")
+			if err != nil {
+				return err
+			}
+			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+				o, err := c.Extensions.Get(ctx, of, which)
+				if err != nil {
+					return err
+				}
+				return a.showExtensionOperation(o)
+			})(cmd, args)
+		},
+	}
+}
+
+// showExtensionOperation shows an operation; its JSON has the key that stands for that of the request.
+func (a *app) showExtensionOperation(o wire.ExtensionOperation) error {
+	if a.wantsJSON() {
+		return a.showJSON(o)
+	}
+	return a.showOperation(o.Operation)
+}

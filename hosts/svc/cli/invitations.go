@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+func invitations(a *app) *cobra.Command {
+	return group("invitations", "See and withdraw the invitations to a database",
+		invitationsList(a),
+		invitationsResend(a),
+		invitationsRemove(a),
+	)
+}
+
+func invitationsList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "list DATABASE", Short: "List the invitations that are open or expired", Args: cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeDatabase,
+		RunE: a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+			list, err := c.Members.Invitations(ctx, of)
+			if err != nil {
+				return err
+			}
+			return showList(a, list, `No invitations. Invite somebody with "svc members add DATABASE EMAIL ROLE".`,
+				column[wire.Invitation]{"EMAIL", func(i wire.Invitation) any { return i.Email }},
+				column[wire.Invitation]{"ROLE", func(i wire.Invitation) any { return i.Role }},
+				column[wire.Invitation]{"STATUS", func(i wire.Invitation) any { return i.Status }},
+				column[wire.Invitation]{"EXPIRES", func(i wire.Invitation) any { return i.ExpiresAt }},
+				column[wire.Invitation]{"CREATED", func(i wire.Invitation) any { return i.CreatedAt }},
+				column[wire.Invitation]{"ID", func(i wire.Invitation) any { return i.ID }},
+			)
+		}),
+	}
+}
+
+func invitationsResend(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "resend DATABASE INVITATION", Short: "Mail an invitation again", Args: cobra.ExactArgs(2),
+		Long: `Mail an invitation again, which is named by mail address or by ID.
+
+It is open for seven more days then. The link of the mail before works no more.`,
+		ValidArgsFunction: a.completePerson(invitedAddresses),
+		RunE: a.onInvitation(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, to id.InvitationID, _ string) error {
+			sent, err := c.Members.Resend(ctx, of, to)
+			if err != nil {
+				return err
+			}
+			return a.say(sent, "%s was sent another invitation.", sent.Email)
+		}),
+	}
+}
+
+func invitationsRemove(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "remove DATABASE INVITATION", Short: "Withdraw an invitation", Args: cobra.ExactArgs(2),
+		Long:              "Withdraw an invitation, which is named by mail address or by ID. The link of its mail works no more.",
+		ValidArgsFunction: a.completePerson(invitedAddresses),
+		RunE: a.onInvitation(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, to id.InvitationID, name string) error {
+			if err := c.Members.DeleteInvitation(ctx, of, to); err != nil {
+				return err
+			}
+			return a.say(map[string]string{"id": string(to)}, "The invitation of %s was withdrawn.", name)
+		}),
+	}
+}
+
+// onInvitation runs a command whose arguments are a database and an invitation to it, which it also gets as it was named.
+func (a *app) onInvitation(
+	do func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, to id.InvitationID, name string) error,
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		to, email, err := personNamed[id.InvitationID](args[1], "INVITATION")
+		if err != nil {
+			return err
+		}
+		return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+			if email != "" {
+				list, err := c.Members.Invitations(ctx, of)
+				found, err := named(sequence(list, err), email, "invitation of", func(i wire.Invitation) string { return i.Email })
+				if err != nil {
+					return err
+				}
+				to = found.ID
+			}
+			return do(ctx, c, of, to, args[1])
+		})(cmd, args)
+	}
+}
+
+// invitedAddresses are those that are invited to a database.
+func invitedAddresses(ctx context.Context, c *apiclient.Client, of id.DatabaseID) (addresses []string, err error) {
+	list, err := c.Members.Invitations(ctx, of)
+	for _, i := range list {
+		addresses = append(addresses, i.Email+"\t"+string(i.Role)+", "+string(i.Status))
+	}
+	return addresses, err
+}

@@ -1,0 +1,308 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/preview"
+)
+
+func previews(a *app) *cobra.Command {
+	c := group("previews", "Make and delete the short-lived databases of a CI pipeline",
+		previewsCreate(a),
+		previewsGet(a),
+		previewsExtend(a),
+		previewsBackupPolicy(a),
+		previewsDelete(a),
+	)
+	c.Long = `Make and delete the short-lived databases of a CI pipeline, for synthetic test data only.
+
+They need a preview CI key, as in SVC_API_KEY: no other key can take its place. The operator of the service makes one, or
+"svc auth ci" exchanges the token of a CI system for one.
+
+A preview is named by the ID of its database, which "svc previews create" prints: asked again, it prints that of the preview
+that the ref has. The service deletes a preview at the end of its lease.`
+	return c
+}
+
+// choices are what the request for the preview of a ref chooses.
+type choices struct{ ttl, schedule string }
+
+func (o *choices) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.ttl, "ttl", "24h", "the lease: from 1h to 72h, in whole hours")
+	cmd.Flags().StringVar(&o.schedule, "scheduled-backup", string(database.NoSchedule), "daily or none")
+}
+
+// request is the request for the preview of a ref. Replays are compared with it, so it always names its choices.
+func (o *choices) request(ref string) (b wire.CreatePreview, err error) {
+	if err := preview.CheckRef(ref); err != nil {
+		return b, usageError{err}
+	}
+	hours, err := wantHours(o.ttl)
+	if err != nil {
+		return b, err
+	}
+	schedule, err := database.ParseSchedule(o.schedule)
+	if err != nil {
+		return b, usage("--scheduled-backup: %w", err)
+	}
+	return wire.CreatePreview{Ref: ref, TTLHours: &hours, ScheduledBackup: &schedule}, nil
+}
+
+// wantHours reads a lease, as in 24h or 24.
+func wantHours(text string) (int, error) {
+	hours, err := strconv.Atoi(text)
+	if err != nil {
+		var d time.Duration
+		if d, err = time.ParseDuration(text); d%time.Hour == 0 {
+			hours = int(d / time.Hour)
+		}
+	}
+	if err != nil || preview.CheckHours(hours) != nil {
+		return 0, usage("--ttl must be from 1h to %dh, in whole hours", preview.MostHours)
+	}
+	return hours, nil
+}
+
+func previewsCreate(a *app) *cobra.Command {
+	var o choices
+	cmd := &cobra.Command{
+		Use: "create REF", Short: "Make the preview of a ref, or show the one that it has", Args: cobra.ExactArgs(1),
+		Long: `Make the preview of a ref, such as a branch or a pull request, and print how to connect to it.
+
+Where the ref has a preview that was made with the same choices, print that one. The password is left out once it was changed.`,
+		Example: `  svc previews create pull/17
+  svc previews create pull/17 --jq .connection.connectionString`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := o.request(args[0])
+			if err != nil {
+				return err
+			}
+			return a.withCIKey(cmd, func(ctx context.Context, c *apiclient.Client) error {
+				made, err := c.Previews.Create(ctx, b)
+				if err != nil {
+					return err
+				}
+				to := made.Connection
+				return a.showRecord(made, append(previewFields(made.Data),
+					field{"Host", to.Host},
+					field{"Port", to.Port},
+					field{"Database", to.Database},
+					field{"Username", to.Username},
+					field{"Password", to.Password},
+					field{"Connection string", to.ConnectionString})...)
+			})
+		},
+	}
+	o.add(cmd)
+	return cmd
+}
+
+func previewFields(p wire.Preview) []field {
+	return []field{
+		{"Ref", p.Ref},
+		{"ID", p.DatabaseID},
+		{"Namespace", p.NamespaceID},
+		{"Status", p.LeaseStatus},
+		{"Lease", p.LeaseGeneration},
+		{"Expires", p.ExpiresAt},
+		{"Daily backups", p.ScheduledBackup == database.Daily},
+		{"Recovery until", p.RecoveryDeadline},
+	}
+}
+
+func (a *app) showPreview(p wire.Preview) error { return a.showRecord(p, previewFields(p)...) }
+
+func previewsGet(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "get PREVIEW", Short: "Show how a preview stands, also a deleted one", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.onPreview(cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
+				p, err := c.Previews.Get(ctx, of)
+				if err != nil {
+					return err
+				}
+				return a.showPreview(p)
+			})
+		},
+	}
+}
+
+func previewsExtend(a *app) *cobra.Command {
+	var ttl string
+	cmd := &cobra.Command{
+		Use: "extend PREVIEW", Short: "Renew the lease of a preview", Args: cobra.ExactArgs(1),
+		Long: "Renew the lease of a preview, from now on, and never to an earlier end. A lease that has ended cannot be renewed.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			hours, err := wantHours(ttl)
+			if err != nil {
+				return err
+			}
+			return a.onPreview(cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
+				p, err := c.Previews.Extend(ctx, of, wire.ExtendPreview{TTLHours: hours})
+				if err != nil {
+					return err
+				}
+				return a.showPreview(p)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&ttl, "ttl", "24h", "the lease: from 1h to 72h, in whole hours")
+	return cmd
+}
+
+func previewsBackupPolicy(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "backup-policy PREVIEW daily|none", Short: "Choose whether the service makes daily backups of a preview",
+		Args: cobra.ExactArgs(2),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) != 1 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return []string{"daily", "none"}, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			schedule, err := database.ParseSchedule(args[1])
+			if err != nil {
+				return usageError{err}
+			}
+			return a.onPreview(cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
+				p, err := c.Previews.SetBackupPolicy(ctx, of, wire.SetBackupPolicy{ScheduledBackup: schedule})
+				if err != nil {
+					return err
+				}
+				return a.showPreview(p)
+			})
+		},
+	}
+}
+
+func previewsDelete(a *app) *cobra.Command {
+	var o choices
+	var ref string
+	var confirm confirmation
+	cmd := &cobra.Command{
+		Use: "delete [PREVIEW]", Short: "Have a preview deleted, or that of a ref", Args: cobra.MaximumNArgs(1),
+		Long: `Have a preview deleted, with a backup. Until its recovery deadline, a key with full access to the account can recover it.
+
+With --ref, the preview is that of a ref. It is looked up by the request that makes it, as the API has no other way: --ttl and
+--scheduled-backup have to be those of "svc previews create", and where the ref has no preview, one is made and deleted at once. A
+preview whose lease has ended, or whose deletion has begun, is left to the service.`,
+		Example: `  svc previews delete --ref pull/17 --yes`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			byRef := cmd.Flags().Changed("ref")
+			choosing := cmd.Flags().Changed("ttl") || cmd.Flags().Changed("scheduled-backup")
+			switch {
+			case byRef == (len(args) == 1):
+				return usage("a preview is named by its ID, or by its ref with --ref")
+			case choosing && !byRef:
+				return usage("--ttl and --scheduled-backup are for --ref alone")
+			case byRef:
+				return a.deleteOfRef(cmd, ref, o, confirm)
+			}
+			if _, err := wantID[id.DatabaseID](args[0], "PREVIEW"); err != nil {
+				return err
+			}
+			if err := confirm.ask(a, args[0], whatDeletion); err != nil {
+				return err
+			}
+			return a.onPreview(cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
+				p, err := c.Previews.Delete(ctx, of)
+				if err != nil {
+					return err
+				}
+				return a.say(p, "The preview of %s is being deleted.", p.Ref)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&ref, "ref", "", "delete the preview of this ref")
+	o.add(cmd)
+	confirm.add(cmd)
+	return cmd
+}
+
+const whatDeletion = "This closes all connections of the preview, backs it up and deletes it."
+
+// deleteOfRef has the preview of a ref deleted.
+func (a *app) deleteOfRef(cmd *cobra.Command, ref string, o choices, confirm confirmation) error {
+	b, err := o.request(ref)
+	if err != nil {
+		return err
+	}
+	if err := confirm.ask(a, ref, whatDeletion); err != nil {
+		return err
+	}
+	return a.withCIKey(cmd, func(ctx context.Context, c *apiclient.Client) error {
+		found, err := c.Previews.Create(ctx, b)
+		p := found.Data
+		var refused *apiclient.Error
+		switch {
+		case errors.As(err, &refused) && endsAnyway(refused):
+			return a.say(map[string]string{"ref": ref}, "The preview of %s is being deleted already.", ref)
+		case errors.As(err, &refused) && refused.Code == fault.PlanLimit:
+			return a.sayNoPreview(ctx, c, ref, err)
+		case err != nil:
+			return err
+		}
+		if p, err = c.Previews.Delete(ctx, p.DatabaseID); err != nil {
+			return err
+		}
+		return a.say(p, "The preview of %s is being deleted.", ref)
+	})
+}
+
+// sayNoPreview says that a ref has none, which a plan that is used up shows: one that it has would have been found. A plan
+// without the API answers every call so.
+func (a *app) sayNoPreview(ctx context.Context, c *apiclient.Client, ref string, limit error) error {
+	_, err := c.Previews.Get(ctx, noDatabase)
+	var refused *apiclient.Error
+	if !errors.As(err, &refused) || refused.Code != fault.PreviewNotFound {
+		return limit
+	}
+	return a.say(map[string]string{"ref": ref}, "%s has no preview.", ref)
+}
+
+// noDatabase is an ID that nothing has.
+const noDatabase id.DatabaseID = "00000000-0000-4000-8000-000000000000"
+
+// endsAnyway reports whether a request for a ref was refused because the service deletes its preview, or is about to.
+func endsAnyway(e *apiclient.Error) bool {
+	return e.Code == fault.PreviewConflict && slices.ContainsFunc(e.Details, func(d fault.Detail) bool {
+		return d.Field == preview.LeaseField && (d.Issue == string(preview.Expired) || d.Issue == string(preview.Deleting))
+	})
+}
+
+// onPreview runs a command about a preview, which is named by the ID of its database.
+func (a *app) onPreview(
+	cmd *cobra.Command, name string, do func(context.Context, *apiclient.Client, id.DatabaseID) error,
+) error {
+	of, err := wantID[id.DatabaseID](name, "PREVIEW")
+	if err != nil {
+		return next(err, `"svc previews create REF" prints the ID of the preview that a ref has`)
+	}
+	return a.withCIKey(cmd, func(ctx context.Context, c *apiclient.Client) error { return do(ctx, c, of) })
+}
+
+// withCIKey is withAPI for what needs a preview CI key.
+func (a *app) withCIKey(cmd *cobra.Command, do func(context.Context, *apiclient.Client) error) error {
+	return a.withAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
+		err := do(ctx, c)
+		var refused *apiclient.Error
+		if errors.As(err, &refused) && refused.Code == fault.KeyScopeDenied {
+			return next(err, "set SVC_API_KEY to a preview CI key, which begins with %s_: the operator of the service makes one, "+
+				`or "svc auth ci" gets one for an hour`, account.CIKeyPrefix)
+		}
+		return err
+	})
+}

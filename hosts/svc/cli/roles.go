@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+// roleModel is what differs between the commands for the additional roles of managed databases and those for the roles of
+// databases with a single login.
+type roleModel struct {
+	role.Model
+	group  []string // the command that the others are below
+	prefix string   // of their names
+	calls  func(*apiclient.Client) apiclient.RoleCalls
+	remove func(context.Context, *apiclient.Client, id.DatabaseID, id.RoleID) (wire.RoleRemoval, error)
+}
+
+// line is the command line of another command about a role.
+func (m roleModel) line(command string, args ...string) string {
+	words := append([]string{"svc"}, m.group...)
+	return line(append(append(words, m.prefix+command), args...)...)
+}
+
+// onRole runs a command whose first two arguments are a database and a role.
+func (m roleModel) onRole(
+	a *app, do func(context.Context, *apiclient.Client, id.DatabaseID, id.RoleID) error,
+) func(*cobra.Command, []string) error {
+	return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, rest []string) error {
+		one, err := m.roleNamed(ctx, c, of, rest[0])
+		if err != nil {
+			return err
+		}
+		return do(ctx, c, of, one)
+	})
+}
+
+// roleNamed finds a role by its username, its display name or its ID. An ID is not looked up: the call that follows says what is
+// wrong with it.
+func (m roleModel) roleNamed(ctx context.Context, c *apiclient.Client, of id.DatabaseID, name string) (id.RoleID, error) {
+	if one, is := idOf[id.RoleID](name); is {
+		return one, nil
+	}
+	list, err := m.calls(c).ListAll(ctx, of)
+	if err != nil {
+		return "", err
+	}
+	found, err := roleIn(list, name)
+	return found.RoleID, err
+}
+
+// roleIn finds a role of a list by its username, its display name or its ID.
+func roleIn(list []wire.ListedRole, name string) (found wire.ListedRole, err error) {
+	for _, r := range list {
+		switch {
+		case r.Username == name, strings.EqualFold(string(r.RoleID), name):
+			return r, nil
+		case role.NameKey(r.DisplayName) == role.NameKey(name):
+			found = r
+		}
+	}
+	if found.RoleID == "" {
+		return found, notFound{"role", name}
+	}
+	return found, nil
+}
+
+// complete offers the names of databases for the first argument, and those of the database's roles for the second.
+func (m roleModel) complete(a *app) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 1 {
+			return m.completeOf(a, cmd, args[0], func(r wire.ListedRole) string {
+				return r.DisplayName + "\t" + string(r.Status) + ", " + string(r.AccessProfile)
+			})
+		}
+		return a.completeDatabase(cmd, args, typed)
+	}
+}
+
+// completeOf offers something of each role of a database; nothing of those for which it is empty.
+func (m roleModel) completeOf(
+	a *app, cmd *cobra.Command, database string, something func(wire.ListedRole) string,
+) ([]string, cobra.ShellCompDirective) {
+	return a.names(cmd, func(ctx context.Context, c *apiclient.Client) (names []string, err error) {
+		of, err := a.databaseNamed(ctx, database)
+		if err != nil {
+			return nil, err
+		}
+		list, err := m.calls(c).ListAll(ctx, of)
+		for _, r := range list {
+			if text := something(r); text != "" {
+				names = append(names, text)
+			}
+		}
+		return names, err
+	})
+}
+
+func roleList(a *app, m roleModel) *cobra.Command {
+	var revoked bool
+	cmd := &cobra.Command{
+		Use: m.prefix + "list DATABASE", Short: "List the additional roles of a database", Args: cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeDatabase,
+		RunE: a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+			list := m.calls(c).List
+			if revoked {
+				list = m.calls(c).ListAll
+			}
+			roles, err := list(ctx, of)
+			if err != nil {
+				return err
+			}
+			return showList(a, roles, "No additional roles.",
+				column[wire.ListedRole]{"NAME", func(r wire.ListedRole) any { return r.DisplayName }},
+				column[wire.ListedRole]{"STATUS", func(r wire.ListedRole) any { return r.Status }},
+				column[wire.ListedRole]{"ACCESS", func(r wire.ListedRole) any { return r.AccessProfile }},
+				column[wire.ListedRole]{"LIMIT", func(r wire.ListedRole) any { return r.ConnectionLimit }},
+				column[wire.ListedRole]{"PASSWORD ENDS", func(r wire.ListedRole) any { return r.CredentialExpiresAt }},
+				column[wire.ListedRole]{"PENDING CHANGE", func(r wire.ListedRole) any { return r.OperationID }},
+				column[wire.ListedRole]{"USERNAME", func(r wire.ListedRole) any { return r.Username }},
+			)
+		}),
+	}
+	cmd.Flags().BoolVar(&revoked, "include-revoked", false, "list revoked roles, too")
+	return cmd
+}
+
+func roleCreate(a *app, m roleModel, long string) *cobra.Command {
+	var profile string
+	var limit int
+	var key keyFlag
+	cmd := &cobra.Command{
+		Use: m.prefix + "create DATABASE NAME", Short: "Make an additional role", Long: long, Args: cobra.ExactArgs(2),
+		Example:           "  " + m.line("create", "shop", "Reports", "--access-profile", "read_only", "--connection-limit", "5"),
+		ValidArgsFunction: a.completeDatabase,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, err := m.choices(args[1], profile, limit)
+			if err != nil {
+				return err
+			}
+			opt, err := key.use(a)
+			if err != nil {
+				return err
+			}
+			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+				made, err := m.calls(c).Create(ctx, of, b, opt)
+				if err != nil {
+					return m.afterSetup(err, again(cmd, args), args)
+				}
+				m.sayNext(a, made.Status, args)
+				return a.showRecord(made, roleFields(made)...)
+			})(cmd, args)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&profile, "access-profile", "", "read_only, read_write, or custom for what the owner grants")
+	f.IntVar(&limit, "connection-limit", 0, "how many connections to the server the role can have at once")
+	key.add(cmd)
+	return cmd
+}
+
+// choices checks what a role is made with.
+func (m roleModel) choices(name, profile string, limit int) (b wire.CreateRole, err error) {
+	if b.DisplayName, err = role.ValidateDisplayName(name); err != nil {
+		return b, usage("NAME: %w", err)
+	}
+	if b.AccessProfile, err = role.ParseAccessProfile(profile); err != nil {
+		return b, usage("--access-profile: %w", err)
+	}
+	b.ConnectionLimit = limit
+	_, err = role.Request{DisplayName: b.DisplayName, AccessProfile: b.AccessProfile, ConnectionLimit: limit}.Check(m.Model)
+	if err != nil {
+		return b, usage("--connection-limit: %w", err)
+	}
+	return b, nil
+}
+
+func roleFields(r wire.Role) []field {
+	return []field{
+		{"Name", r.DisplayName},
+		{"ID", r.RoleID},
+		{"Status", r.Status},
+		{"Access profile", r.AccessProfile},
+		{"Connection limit", r.ConnectionLimit},
+		{"Username", r.Username},
+		{"Password generation", r.CredentialGeneration},
+		{"Password ends", r.CredentialExpiresAt},
+	}
+}
+
+func setupFields(r wire.RoleSetup) []field {
+	return []field{
+		{"Name", r.DisplayName},
+		{"ID", r.RoleID},
+		{"Status", r.Status},
+		{"Access profile", r.AccessProfile},
+		{"Username", r.Username},
+	}
+}
+
+// sayNext says which command a role of this status waits for.
+func (m roleModel) sayNext(a *app, status role.Status, args []string) {
+	if a.wantsJSON() {
+		return
+	}
+	switch status { //nolint:exhaustive // roles of the others wait for nothing
+	case role.Reserved:
+		a.note("create it on the server with: %s", m.line("prepare", args...))
+	case role.SQLReady:
+		a.note("let it log in with: %s", m.line("admit", args...))
+	case role.Ready:
+		a.note("see its password with: %s", m.line("credentials", args...))
+	}
+}
+
+// afterSetup adds to the error of a step that makes a role how to go on; repeat is the command line of the step.
+func (m roleModel) afterSetup(err error, repeat string, args []string) error {
+	switch {
+	case refusedWith(err, fault.ConnectGrantRequired):
+		return next(err, "run the statement above as the database's owner, then repeat: %s", repeat)
+	case m.OwnerConnects && refusedWith(err, fault.AgentError):
+		return next(err, "see how far it has come with: %s", m.line("reconcile", args...))
+	}
+	return mayBeDone(err, repeat)
+}
+
+// refusedWith reports whether an error is the API's refusal with a code.
+func refusedWith(err error, code fault.Code) bool {
+	var e *apiclient.Error
+	return errors.As(err, &e) && e.Code == code
+}
+
+func roleAdmit(a *app, m roleModel, long string) *cobra.Command {
+	return &cobra.Command{
+		Use: m.prefix + "admit DATABASE ROLE", Short: "Let a prepared role log in", Long: long, Args: cobra.ExactArgs(2),
+		ValidArgsFunction: m.complete(a),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return m.onRole(a, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, one id.RoleID) error {
+				admitted, err := m.calls(c).Admit(ctx, of, one)
+				if err != nil {
+					return m.afterSetup(err, again(cmd, args), args)
+				}
+				m.sayNext(a, admitted.Status, args)
+				return a.showRecord(admitted, setupFields(admitted)...)
+			})(cmd, args)
+		},
+	}
+}
+
+func roleCredentials(a *app, m roleModel) *cobra.Command {
+	return &cobra.Command{
+		Use: m.prefix + "credentials DATABASE ROLE", Short: "Show how a role logs in, with its password", Args: cobra.ExactArgs(2),
+		Long:              "Show how a role logs in, with its password. The activity log of the database records that.",
+		ValidArgsFunction: m.complete(a),
+		RunE: m.onRole(a, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, one id.RoleID) error {
+			r, err := m.calls(c).Reveal(ctx, of, one)
+			if err != nil {
+				return err
+			}
+			fields := append(credentialFields(r.Username, r.Credential), field{"Password ends", r.CredentialExpiresAt})
+			return a.showRecord(r, fields...)
+		}),
+	}
+}
+
+// credentialFields are how to log in.
+func credentialFields(username string, c wire.Credential) []field {
+	tls := "not required"
+	if c.TLSRequired {
+		tls = "required"
+	}
+	return []field{
+		{"Host", c.Host},
+		{"Port", c.Port},
+		{"Database", c.Database},
+		{"Username", username},
+		{"Password", c.Password},
+		{"TLS", tls},
+	}
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
+	"github.com/pgherd/pgherd/hosts/internal/version"
+)
+
+// Main runs the command that the process was started with, and exits with its status.
+func Main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // A second Ctrl-C ends the process at once.
+	status := run(ctx, Root(), os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+func run(ctx context.Context, root *cobra.Command, stderr io.Writer) (status int) {
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return statusDone
+	}
+	if errors.Is(err, errSaid) {
+		return statusRefused
+	}
+	text, status := explain(err, screenOf(stderr).width)
+	_, _ = fmt.Fprintln(stderr, terminal.VisibleLines(text)) // There is nowhere else to say it.
+	return status
+}
+
+func init() { cobra.EnableCommandSorting = false }
+
+// Root makes the command svc with all commands below it.
+func Root() *cobra.Command {
+	a := &app{}
+	root := &cobra.Command{
+		Use:   "svc COMMAND",
+		Short: "Work with managed PostgreSQL databases",
+		Long: `Work with managed PostgreSQL databases, their backups, logins and members, through the API of the service.
+
+Log in once with "svc auth login", or set SVC_URL and SVC_API_KEY. A database is named by its name or its ID.`,
+		Version:               version.Build(),
+		SilenceUsage:          true,
+		DisableFlagsInUseLine: true,
+		SilenceErrors:         true,
+		PersistentPreRunE:     func(cmd *cobra.Command, _ []string) error { return a.begin(cmd) },
+	}
+	root.SetFlagErrorFunc(wrongFlag)
+	root.SetUsageFunc(showUsage)
+	a.addFlags(root.PersistentFlags())
+	root.AddCommand(
+		// One to a line, in the order of the documentation.
+		auth(a),
+		databases(a),
+		backups(a),
+		operations(a),
+		members(a),
+		invitations(a),
+		webhooks(a),
+		previews(a),
+		psql(a),
+		connect(a),
+		managed(a),
+		legacyRoles(a),
+		completion(),
+	)
+	root.CompletionOptions.DisableDefaultCmd = true // It is "completion" above.
+	strict(root)
+	return root
+}
+
+// group makes a command that has others below it and does nothing itself.
+func group(use, short string, below ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use + " COMMAND", Short: short, DisableFlagsInUseLine: true}
+	c.AddCommand(below...)
+	return c
+}
+
+// strict has wrong arguments answered as wrong usage, and a group that is called without a command of it as well.
+func strict(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return wrongArguments(cmd, args, err)
+			}
+			return nil
+		}
+	}
+	if c.HasSubCommands() && c.RunE == nil && c.Run == nil {
+		c.Args = cobra.ArbitraryArgs
+		c.RunE = unknownBelow
+	}
+	for _, below := range c.Commands() {
+		strict(below)
+	}
+}
+
+// unknownBelow is what a group does: it shows its help where it is called alone, and else says what it does not know.
+func unknownBelow(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	text := fmt.Sprintf("%q is no command of %q", args[0], cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = 2
+	similar := cmd.SuggestionsFor(args[0])
+	for _, like := range similar {
+		text += fmt.Sprintf("\ndid you mean %q?", cmd.CommandPath()+" "+like)
+	}
+	if len(similar) == 0 {
+		text += "\nsee: " + cmd.CommandPath() + " --help"
+	}
+	return usageError{errors.New(text)}
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/querytimeout"
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
+)
+
+func databasesTimeouts(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "timeouts DATABASE", Short: "Show how long the sessions of a database may take", Args: cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeDatabase,
+		RunE: a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+			t, err := c.QueryTimeouts.Get(ctx, of)
+			if err != nil {
+				return err
+			}
+			return a.showTimeouts(t)
+		}),
+	}
+}
+
+func databasesTimeoutsSet(a *app) *cobra.Command {
+	var key keyFlag
+	var wait waiting
+	cmd := &cobra.Command{
+		Use:  "timeouts-set DATABASE " + strings.Join(texts(querytimeout.Profiles), "|"),
+		Args: cobra.ExactArgs(2), Short: "Choose how long the sessions of a database may take",
+		Long: `Choose how long the sessions of a database may take, by default: what a session or a role sets for itself is
+kept. Sessions begin anew after their transactions; no transaction is interrupted.
+
+             one statement    waiting for a lock    idle in a transaction
+` + policyTable(),
+		ValidArgsFunction: a.completeDatabaseAnd(texts(querytimeout.Profiles)...),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			profile, err := querytimeout.Parse(args[1])
+			if err != nil {
+				return usageError{err}
+			}
+			opt, err := key.use(a)
+			if err != nil {
+				return err
+			}
+			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+				t, err := c.QueryTimeouts.Set(ctx, of, wire.SetQueryTimeouts{Profile: profile}, opt)
+				if err != nil {
+					return err
+				}
+				goesOn := "the change goes on; see how it stands with: " + line("svc", "databases", "timeouts", args[0])
+				if wait.wait {
+					t, err = untilDone(ctx, t, timeoutsSettled, func(ctx context.Context) (wire.QueryTimeouts, error) {
+						return c.QueryTimeouts.Get(ctx, of)
+					})
+					if err != nil {
+						return next(err, "%s", goesOn)
+					}
+				} else if !timeoutsSettled(t) {
+					a.note("%s", goesOn)
+				}
+				if err := a.showTimeouts(t); err != nil {
+					return err
+				}
+				if t.Operation != nil && t.Operation.Status == operation.Failed {
+					return fmt.Errorf("the change to %s was not made: the profile is %s", profile, t.EffectiveProfile)
+				}
+				return nil
+			})(cmd, args)
+		},
+	}
+	key.add(cmd)
+	wait.add(cmd)
+	return cmd
+}
+
+func policyTable() string {
+	var text strings.Builder
+	for _, p := range querytimeout.Profiles {
+		l := querytimeout.Policy[p]
+		fmt.Fprintf(&text, "  %-10s %-16s %-21s %s\n", p, terminal.Lasting(l.Statement), terminal.Lasting(l.Lock),
+			terminal.Lasting(l.IdleInTransaction))
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}
+
+// timeoutsSettled reports whether no change of the query timeouts is open.
+func timeoutsSettled(t wire.QueryTimeouts) bool {
+	return t.Operation == nil || t.Operation.Status.Final()
+}
+
+func (a *app) showTimeouts(t wire.QueryTimeouts) error {
+	fields := []field{{"Profile", t.EffectiveProfile}}
+	if t.DesiredProfile != t.EffectiveProfile {
+		fields = append(fields, field{"Wanted", t.DesiredProfile})
+	}
+	if now := t.Current; now != nil {
+		fields = append(fields, field{"One statement", limit(now.StatementTimeoutMs)},
+			field{"Waiting for a lock", limit(now.LockTimeoutMs)}, field{"Idle in a transaction", limit(now.IdleInTransactionTimeoutMs)})
+	}
+	if t.Current == nil {
+		a.note("the database server does not answer: what sessions begin with is not known")
+	}
+	if t.Operation != nil {
+		fields = append(fields, field{"Last change", string(t.Operation.Status) + ", " + string(t.Operation.ID)})
+	}
+	if t.RoleOverrides != nil {
+		for _, o := range *t.RoleOverrides {
+			fields = append(fields, field{"Set for " + o.Role, o.Setting + " = " + o.Value})
+		}
+	}
+	return a.showRecord(t, fields...)
+}
+
+// limit is a timeout as people read it.
+func limit(milliseconds int64) string {
+	if milliseconds == 0 {
+		return "no limit"
+	}
+	return terminal.Lasting(time.Duration(milliseconds) * time.Millisecond)
+}

@@ -1,0 +1,316 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/webhook"
+)
+
+func webhooks(a *app) *cobra.Command {
+	return group("webhooks", "Have events sent to a URL, and check what arrives",
+		webhooksList(a),
+		webhooksCreate(a),
+		webhooksRotate(a),
+		webhooksDisable(a),
+		webhooksTest(a),
+		webhooksDeliveries(a),
+		webhooksRedeliver(a),
+		webhooksVerify(a),
+	)
+}
+
+func webhooksList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the webhooks of the account, disabled ones too", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
+				list, err := collected(c.Webhooks.All(ctx))
+				if err != nil {
+					return err
+				}
+				return showList(a, list, `No webhooks. Make one with "svc webhooks create HTTPS-URL".`,
+					column[wire.Webhook]{"URL", func(w wire.Webhook) any { return w.URL }},
+					column[wire.Webhook]{"STATUS", func(w wire.Webhook) any { return enabled(w.Enabled) }},
+					column[wire.Webhook]{"DATABASE", func(w wire.Webhook) any { return w.DatabaseID }},
+					column[wire.Webhook]{"FAILURES", func(w wire.Webhook) any { return failures(w) }},
+					column[wire.Webhook]{"CREATED", func(w wire.Webhook) any { return w.CreatedAt }},
+					column[wire.Webhook]{"ID", func(w wire.Webhook) any { return w.ID }},
+				)
+			})
+		},
+	}
+}
+
+func enabled(is bool) webhook.Status {
+	if is {
+		return webhook.Enabled
+	}
+	return webhook.Disabled
+}
+
+// failures is how many attempts in a row have failed; nil for none.
+func failures(w wire.Webhook) any {
+	if w.ConsecutiveFailures == 0 {
+		return nil
+	}
+	return w.ConsecutiveFailures
+}
+
+// anyAddress reads URLs. Which addresses may be used is for the service to say.
+var anyAddress = webhook.Policy{AllowPrivate: true}
+
+func webhooksCreate(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "create HTTPS-URL [DATABASE]", Short: "Have events sent to a URL, and print the signing secret once",
+		Args: cobra.RangeArgs(1, 2),
+		Long: `Have the events of a database, or of all databases of the account, sent to a URL.
+
+The signing secret that is printed is shown only now. If the answer is lost, "svc webhooks list" shows whether the webhook was
+made; "svc webhooks rotate" prints another secret then.`,
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			if len(args) != 1 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return a.completeDatabase(cmd, nil, typed)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := anyAddress.ParseURL(args[0]); err != nil {
+				return usageError{err}
+			}
+			return a.withAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
+				b := wire.CreateWebhook{URL: args[0]}
+				if len(args) > 1 {
+					of, err := a.databaseNamed(ctx, args[1])
+					if err != nil {
+						return err
+					}
+					b.DatabaseID = &of
+				}
+				made, err := c.Webhooks.Create(ctx, b)
+				if err != nil {
+					return err
+				}
+				return a.showSecret(made)
+			})
+		},
+	}
+}
+
+func (a *app) showSecret(w wire.WebhookSecret) error {
+	return a.showRecord(w,
+		field{"URL", w.URL},
+		field{"ID", w.ID},
+		field{"Database", w.DatabaseID},
+		field{"Status", enabled(w.Enabled)},
+		field{"Secret", w.Secret},
+	)
+}
+
+func webhooksRotate(a *app) *cobra.Command {
+	var confirm confirmation
+	cmd := &cobra.Command{
+		Use: "rotate WEBHOOK", Short: "Replace the signing secret, and print the new one once", Args: cobra.ExactArgs(1),
+		Long: `Replace the signing secret of a webhook, which is named by URL or ID, and print the new one, which is shown only now. The
+secret before signs nothing any more, also no retries. A disabled webhook is enabled by it.`,
+		ValidArgsFunction: a.completeWebhook,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := confirm.ask(a, args[0], "This ends the signing secret of "+args[0]+" at once."); err != nil {
+				return err
+			}
+			return a.onWebhook(func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
+				rotated, err := c.Webhooks.Rotate(ctx, of)
+				if err != nil {
+					return err
+				}
+				return a.showSecret(rotated)
+			})(cmd, args)
+		},
+	}
+	confirm.add(cmd)
+	return cmd
+}
+
+func webhooksDisable(a *app) *cobra.Command {
+	var confirm confirmation
+	cmd := &cobra.Command{
+		Use: "disable WEBHOOK", Short: "Send no more events to a webhook", Args: cobra.ExactArgs(1),
+		Long: `Send no more events to a webhook, which is named by URL or ID. Deliveries that wait for it fail. It stays listed; "svc
+webhooks rotate" enables it again, with another secret.`,
+		ValidArgsFunction: a.completeWebhook,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := confirm.ask(a, args[0], "This sends no more events to "+args[0]+", and ends its signing secret."); err != nil {
+				return err
+			}
+			return a.onWebhook(func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
+				if err := c.Webhooks.Disable(ctx, of); err != nil {
+					return err
+				}
+				return a.say(map[string]string{"id": string(of)}, "%s is disabled.", args[0])
+			})(cmd, args)
+		},
+	}
+	confirm.add(cmd)
+	return cmd
+}
+
+func webhooksTest(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "test WEBHOOK", Short: "Send a test event to a webhook", Args: cobra.ExactArgs(1),
+		Long: `Send the event webhook.test to a webhook, which is named by URL or ID.
+
+"svc webhooks deliveries" shows what became of it.`,
+		ValidArgsFunction: a.completeWebhook,
+		RunE: a.onWebhook(func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
+			queued, err := c.Webhooks.Test(ctx, of)
+			if err != nil {
+				return err
+			}
+			return a.showQueued(of, queued)
+		}),
+	}
+}
+
+// showQueued shows a delivery that is about to be made.
+func (a *app) showQueued(of id.WebhookID, d wire.Delivery) error {
+	if !a.wantsJSON() {
+		a.note("see what becomes of it with: svc webhooks deliveries %s", of)
+	}
+	return a.showRecord(d, field{"Delivery", d.DeliveryID}, field{"Event", d.Event}, field{"Status", d.Status})
+}
+
+func webhooksDeliveries(a *app) *cobra.Command {
+	var most int
+	cmd := &cobra.Command{
+		Use: "deliveries WEBHOOK", Short: "List the attempts to deliver to a webhook, newest first", Args: cobra.ExactArgs(1),
+		Long: `List the attempts to deliver to a webhook, which is named by URL or ID, newest first. The service keeps them for 30 days,
+unless its operator has chosen another time.`,
+		ValidArgsFunction: a.completeWebhook,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if most < 1 {
+				return usage("--limit must be 1 or more")
+			}
+			return a.onWebhook(func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
+				var list []wire.DeliveryAttempt
+				for attempt, err := range c.Webhooks.AllAttempts(ctx, of) {
+					if err != nil {
+						return err
+					}
+					if list = append(list, attempt); len(list) == most {
+						break
+					}
+				}
+				return a.showAttempts(list)
+			})(cmd, args)
+		},
+	}
+	cmd.Flags().IntVar(&most, "limit", 100, "list at most this many")
+	return cmd
+}
+
+func (a *app) showAttempts(list []wire.DeliveryAttempt) error {
+	return showList(a, list, "No attempts.",
+		column[wire.DeliveryAttempt]{"AT", func(d wire.DeliveryAttempt) any { return d.At }},
+		column[wire.DeliveryAttempt]{"EVENT", func(d wire.DeliveryAttempt) any { return d.Event }},
+		column[wire.DeliveryAttempt]{"STATUS", func(d wire.DeliveryAttempt) any { return d.Status }},
+		column[wire.DeliveryAttempt]{"ATTEMPT", func(d wire.DeliveryAttempt) any { return d.Attempt }},
+		column[wire.DeliveryAttempt]{"ANSWER", func(d wire.DeliveryAttempt) any { return d.StatusCode }},
+		column[wire.DeliveryAttempt]{"TOOK", func(d wire.DeliveryAttempt) any { return fmt.Sprintf("%d ms", d.TookMs) }},
+		column[wire.DeliveryAttempt]{"ERROR", func(d wire.DeliveryAttempt) any { return d.Error }},
+		column[wire.DeliveryAttempt]{"NEXT", func(d wire.DeliveryAttempt) any { return d.NextAttemptAt }},
+		column[wire.DeliveryAttempt]{"DELIVERY", func(d wire.DeliveryAttempt) any { return d.DeliveryID }},
+	)
+}
+
+func webhooksRedeliver(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "redeliver WEBHOOK DELIVERY", Short: "Send an event again", Args: cobra.ExactArgs(2),
+		Long: `Send an event again. The receiver gets it with the Service-Event-Id that it had.
+
+The webhook is named by URL or ID, the delivery by its ID, which "svc webhooks deliveries" shows.`,
+		ValidArgsFunction: a.completeWebhook,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			delivery, err := wantID[id.DeliveryID](args[1], "DELIVERY")
+			if err != nil {
+				return err
+			}
+			return a.onWebhook(func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
+				queued, err := c.Webhooks.Redeliver(ctx, of, delivery)
+				if err != nil {
+					return err
+				}
+				return a.showQueued(of, queued)
+			})(cmd, args)
+		},
+	}
+}
+
+// onWebhook runs a command whose first argument is a webhook.
+func (a *app) onWebhook(
+	do func(context.Context, *apiclient.Client, id.WebhookID, []string) error,
+) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return a.withAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
+			of, err := webhookNamed(ctx, c, args[0])
+			if err != nil {
+				return err
+			}
+			return do(ctx, c, of, args[1:])
+		})
+	}
+}
+
+// webhookNamed finds a webhook by its URL or its ID. An account can have several with the same URL.
+func webhookNamed(ctx context.Context, c *apiclient.Client, name string) (id.WebhookID, error) {
+	if of, is := idOf[id.WebhookID](name); is {
+		return of, nil
+	}
+	url := name
+	if target, err := anyAddress.ParseURL(name); err == nil {
+		url = target.URL // as the service writes it
+	}
+	var found []string
+	for w, err := range c.Webhooks.All(ctx) {
+		if err != nil {
+			return "", err
+		}
+		if w.URL == url {
+			found = append(found, string(w.ID))
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", notFound{"webhook", name}
+	case 1:
+		return id.WebhookID(found[0]), nil
+	}
+	return "", next(fmt.Errorf("%d webhooks have the URL %s", len(found), name), "name one by its ID: %s", strings.Join(found, ", "))
+}
+
+// completeWebhook offers the URLs of webhooks, and the IDs of those that share a URL.
+func (a *app) completeWebhook(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.names(cmd, func(ctx context.Context, c *apiclient.Client) (names []string, err error) {
+		list, err := collected(c.Webhooks.All(ctx))
+		sharing := map[string]int{}
+		for _, w := range list {
+			sharing[w.URL]++
+		}
+		for _, w := range list {
+			name := w.URL + "\t" + string(enabled(w.Enabled))
+			if sharing[w.URL] > 1 {
+				name = string(w.ID) + "\t" + w.URL
+			}
+			names = append(names, name)
+		}
+		return names, err
+	})
+}
