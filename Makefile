@@ -8,7 +8,8 @@ RACE_PACKAGES := ./agent ./agent/... ./adapters/... ./core/controlplane/... ./fa
 PLAIN_PACKAGES = ./acceptance/crash $(shell $(GO) list ./core/... ./ports/... ./acceptance/... | grep -v /core/controlplane)
 # The linearizability tests run a second time under the race detector, with fewer histories: it makes them ten times slower.
 HISTORIES := -run 'Linearizable|OneKey' ./acceptance/linear
-# One case of a crash at each point, or of all around a kind's commits, two of the schemas, and made-up dumps for half a minute.
+# One case of a crash at each point, or of all around a kind's commits, some histories of databases with a single login, two of the
+# schemas, and made-up dumps for half a minute.
 # (With -short, property tests would be shorter too.)
 SAMPLED := PGHERD_CRASHES=sampled PGHERD_ROUND_TRIPS=sampled PGHERD_FUZZ=30s
 # Of a package, of which the longest take ten minutes on two cores: a slow or busy machine has the time, too.
@@ -25,15 +26,46 @@ RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git rev-parse
 NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test crash lint acceptance stack pooler-next openapi bench round-trips regression-database \
-	abuse interruptions previews record-statements fuzz generate verify toolchain schemas clean-dev
+.PHONY: help build run test crash logins lint acceptance stack pooler-next openapi bench round-trips regression-database \
+	abuse interruptions previews record-statements fuzz generate verify toolchain schemas clean-dev install \
+	install-svc
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## build bin/pgherd
+build: ## build bin/pgherd, bin/svc, and the man pages and completions of svc in bin/share
 	@mkdir -p bin
-	$(GO) build -trimpath -o bin/ ./hosts/pgherd
+	$(GO) build -trimpath -o bin/ ./hosts/pgherd ./hosts/svc
+	$(GO) run -trimpath ./hosts/svc/manual bin/share
+
+# Needs neither Go nor the network. Users and folders are made by systemd-sysusers and systemd-tmpfiles, as docs/production.md says.
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+DATADIR ?= $(PREFIX)/share
+UNITS = hosts/pgherd/systemd
+
+install: ## install bin/pgherd, its systemd units and its alerts, and svc, below DESTDIR; run "make build" before
+	@[ -x bin/pgherd ] || { echo 'bin/pgherd does not exist: run "make build" first, which needs Go' >&2; exit 1; }
+	install -d $(addprefix $(DESTDIR),$(BINDIR) $(LIBDIR)/systemd/system $(LIBDIR)/sysusers.d $(LIBDIR)/tmpfiles.d $(DATADIR)/pgherd)
+	install -m 0755 bin/pgherd $(DESTDIR)$(BINDIR)/pgherd
+	for unit in $(notdir $(wildcard $(UNITS)/*.service)); do \
+		sed 's|/usr/local/bin/|$(BINDIR)/|' $(UNITS)/$$unit > $(DESTDIR)$(LIBDIR)/systemd/system/$$unit && \
+		chmod 0644 $(DESTDIR)$(LIBDIR)/systemd/system/$$unit || exit; \
+	done
+	install -m 0644 $(UNITS)/sysusers.conf $(DESTDIR)$(LIBDIR)/sysusers.d/pgherd.conf
+	install -m 0644 $(UNITS)/tmpfiles.conf $(DESTDIR)$(LIBDIR)/tmpfiles.d/pgherd.conf
+	if [ -e docs/alerts.yml ]; then install -m 0644 docs/alerts.yml $(DESTDIR)$(DATADIR)/pgherd/alerts.yml; fi
+	@$(MAKE) --no-print-directory install-svc
+
+COMPLETIONS = bash-completion/completions/svc zsh/site-functions/_svc fish/vendor_completions.d/svc.fish
+
+install-svc: ## install bin/svc alone, with its man pages and completions, as on a machine of somebody who uses the service
+	@[ -x bin/svc ] && [ -d bin/share/man ] || { echo 'bin/svc does not exist: run "make build" first, which needs Go' >&2; exit 1; }
+	install -d $(addprefix $(DESTDIR),$(BINDIR) $(DATADIR)/man/man1 $(addprefix $(DATADIR)/,$(dir $(COMPLETIONS))))
+	install -m 0755 bin/svc $(DESTDIR)$(BINDIR)/svc
+	install -m 0644 bin/share/man/man1/*.1 $(DESTDIR)$(DATADIR)/man/man1/
+	for file in $(COMPLETIONS); do install -m 0644 bin/share/$$file $(DESTDIR)$(DATADIR)/$$file || exit; done
 
 run: build toolchain ## run a whole pgherd on this machine until Ctrl-C; its state is kept in .pgherd/dev
 	@exec bin/pgherd dev
@@ -43,9 +75,13 @@ test: toolchain schemas ## run the tests, including those on the real stack; of 
 	$(TESTS) $(RACE) $(HISTORIES)
 	$(SAMPLED) $(TESTS) $(PLAIN_PACKAGES)
 
-crash: toolchain ## kill at each point in every case that there is
+crash: toolchain ## kill at each point in every case that there is, and check 200 histories of databases with a single login
 	$(GO) test $(RACE) -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/crash
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestLegacyRolesAreLinearizable$$' ./acceptance/linear
+
+logins: toolchain ## run the agent's tests of logins, roles and opt-ins whole, over both kinds of databases
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'OptIn|Overla|Role|Login|Rotat|Password|Surviv|Profile|Group|Grant|Sweep|Depend' ./agent
 
 lint: $(GOLANGCI) ## check style and import rules
 	$(GOLANGCI) run ./...
@@ -100,7 +136,7 @@ record-statements: toolchain ## record what this version sends to the metadata d
 	PGHERD_RECORD_STATEMENTS=$(CURDIR)/$(RECORDED) $(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '/postgres$$' ./acceptance/conformance
 
 generate: ## rewrite the files that tests generate, such as docs/states.md
-	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/... ./agent/versions
+	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/... ./agent/versions ./hosts/svc/manual
 
 verify: generate ## fail if a generated file is out of date
 	git diff --exit-code
