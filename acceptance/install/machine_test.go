@@ -1,0 +1,161 @@
+//go:build linux
+
+package install
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// machine is a Debian: a folder that the page's absolute paths are below, with users and services.
+type machine struct {
+	name, root string
+	// source is the folder of the program's sources, as far as "make install" needs them.
+	source string
+	// me is the only user there is, where others cannot be made.
+	me       *user.User
+	group    string
+	tools    toolchain.Tools
+	accepted string
+	ca       *cluster.CA
+	ports    map[string]string
+	others   map[string]*machine
+	services *services
+}
+
+// What is put in place of what the page says, in its commands and in the units. Everything else stands as it is.
+var (
+	paths = regexp.MustCompile(`(^|[\s='":>(])/(etc|root|run|usr|var)\b`)
+	names = regexp.MustCompile(`\b(db1\.internal\.example|db1\.example\.com|api\.example\.com)\b`)
+	ports = regexp.MustCompile(`\b(5432|6432|8081|8082|8090|8091|8443)\b`)
+	// Where there is one user, of one group.
+	users  = regexp.MustCompile(`(-o |--peer-user |--credentials-owner |chown )(postgres|pgherd-agent|pgherd)\b`)
+	groups = regexp.MustCompile(`(-g |chgrp |PGHERD_POOLER_GROUP=)(pgherd-agent|pgbouncer)\b`)
+)
+
+// put puts this machine's own in place of what the page or a unit says.
+func (m *machine) put(text string) string {
+	text = ports.ReplaceAllStringFunc(text, func(p string) string { return m.ports[p] })
+	text = names.ReplaceAllString(text, "localhost")
+	if m.me != nil {
+		text = users.ReplaceAllString(text, "${1}"+m.me.Username)
+		text = groups.ReplaceAllString(text, "${1}"+m.group)
+	}
+	return paths.ReplaceAllString(text, "${1}"+m.root+"/${2}")
+}
+
+// path is where a file of the page's is.
+func (m *machine) path(absolute string) string { return filepath.Join(m.root, absolute) }
+
+// find returns a program of this machine.
+func (m *machine) find(name string) string {
+	for _, dir := range filepath.SplitList(m.searched()) {
+		if path := filepath.Join(dir, name); executable(path) {
+			return path
+		}
+	}
+	return name
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// searched is the PATH. It has no Go.
+func (m *machine) searched() string {
+	own := []string{m.path("stand-ins"), m.path("usr/local/bin"), m.path("usr/sbin"), m.path("usr/bin")}
+	return strings.Join(append(own, "/usr/sbin", "/usr/bin", "/sbin", "/bin"), ":")
+}
+
+// environment is that of a shell. psql looks where Debian's does; curl trusts what the machine does.
+func (m *machine) environment() []string {
+	return append(m.settings(),
+		"PATH="+m.searched(), "HOME="+m.path("root"), "LC_ALL=C", "DESTDIR="+m.root,
+		"PGHOST="+m.path("var/run/postgresql"), "PGPORT="+m.ports["5432"], "CURL_CA_BUNDLE="+m.path(trusted))
+}
+
+// settings have a host take what the tests run on, where it has known holes.
+func (m *machine) settings() []string {
+	return []string{"PGHERD_ACCEPT_VERSIONS=" + m.accepted, "PGHERD_ACCEPT_LANGUAGES=plperl,pltcl"}
+}
+
+// trusted has the authorities that a machine trusts.
+const trusted = "/etc/ssl/certs/ca-certificates.crt"
+
+// newMachines makes the machines of the page.
+func newMachines(t *testing.T, root string, one bool) map[string]*machine {
+	t.Helper()
+	tools := check.Must(toolchain.Find())(t)
+	ca := check.Must(cluster.OpenCA(filepath.Join(root, "ca")))(t)
+	var accepted []string
+	for _, path := range []string{tools.Postgres, tools.PgDump, tools.PgBouncer} {
+		accepted = append(accepted, check.Must(versions.Ask(t.Context(), path, nil))(t))
+	}
+	taken := map[string]string{}
+	for _, port := range []string{"5432", "6432", "8081", "8082", "8090", "8091", "8443"} {
+		taken[port] = strconv.Itoa(check.Must(cluster.FreePort("127.0.0.1"))(t))
+	}
+	all := map[string]*machine{}
+	for _, name := range []string{"db1", "api"} {
+		m := &machine{
+			name: name, root: filepath.Join(root, name), source: filepath.Join(root, "source"), tools: tools, ca: ca,
+			accepted: strings.Join(accepted, ","), ports: map[string]string{}, others: all,
+		}
+		if one {
+			m.me = check.Must(user.Current())(t)
+			m.group = check.Must(user.LookupGroupId(m.me.Gid))(t).Name
+		}
+		for page, here := range taken {
+			m.ports[page] = here
+		}
+		m.services = newServices(m)
+		all[name] = m
+		m.furnish(t)
+	}
+	// Nothing on that machine is reached by this port but over the socket, which is in a folder of its own.
+	all["api"].ports["5432"] = "5432"
+	return all
+}
+
+// furnish gives the machine what it has before the page begins.
+func (m *machine) furnish(t *testing.T) {
+	t.Helper()
+	for _, dir := range []string{
+		"etc/ssl/certs", "root", "run", "usr/bin", "usr/sbin", "usr/local/bin", "var/lib", "var/run", "stand-ins",
+	} {
+		check.NoError(t, os.MkdirAll(m.path(dir), 0o755))
+	}
+	check.NoError(t, os.WriteFile(m.path(trusted), check.Must(os.ReadFile(m.ca.CertFile()))(t), 0o644))
+	socket := m.path("stand-ins/machine.socket")
+	listen(t, m, socket)
+	program := check.Must(filepath.Abs(os.Args[0]))(t)
+	for name := range standIns {
+		script := fmt.Sprintf("#!/bin/sh\n%s=%s %s=%s exec %s \"$@\"\n", standInVariable, name, socketVariable, socket, program)
+		check.NoError(t, os.WriteFile(m.path("stand-ins/"+name), []byte(script), 0o755))
+	}
+	if m.me != nil {
+		// psql's user is the system's, if it is not told.
+		const runuser = "#!/bin/sh\n[ \"$1$3\" = -u-- ] || exit 64\nexport PGUSER=$2\nshift 3\nexec \"$@\"\n"
+		check.NoError(t, os.WriteFile(m.path("stand-ins/runuser"), []byte(runuser), 0o755))
+	}
+}
+
+// program puts a program of the tools' into a folder of the machine.
+func (m *machine) program(path, tool string) error {
+	if err := os.MkdirAll(filepath.Dir(m.path(path)), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(m.path(path), []byte("#!/bin/sh\nexec "+tool+" \"$@\"\n"), 0o755)
+}

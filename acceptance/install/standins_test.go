@@ -1,0 +1,400 @@
+//go:build linux
+
+package install
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+)
+
+const socketVariable = "PGHERD_INSTALL_SOCKET"
+
+// standIns are what Debian has and a folder of this machine has not: a package manager, a service manager with its makers of
+// users and folders, an authority, and a network.
+var standIns = map[string]func(m *machine, args []string) error{
+	"apt-get":          (*machine).aptGet,
+	"systemctl":        (*machine).systemctl,
+	"systemd-sysusers": (*machine).sysusers,
+	"systemd-tmpfiles": (*machine).tmpfiles,
+	"certbot":          (*machine).certbot,
+	"scp":              (*machine).scp,
+}
+
+// asked is what a stand-in was started with.
+type asked struct {
+	Name string
+	Args []string
+}
+
+// askMachine is the program that stands in for another: the machine itself does the work.
+func askMachine(name string, args []string) int {
+	conn, err := net.Dial("unix", os.Getenv(socketVariable))
+	if err == nil {
+		err = json.NewEncoder(conn).Encode(asked{name, args})
+	}
+	var trouble string
+	if err == nil {
+		err = json.NewDecoder(conn).Decode(&trouble)
+	}
+	if err != nil {
+		trouble = err.Error()
+	}
+	if trouble != "" {
+		fmt.Fprintln(os.Stderr, name+":", trouble)
+		return 1
+	}
+	return 0
+}
+
+// listen has a machine answer its stand-ins, one at a time.
+func listen(t *testing.T, m *machine, socket string) {
+	t.Helper()
+	listener := check.Must(net.Listen("unix", socket))(t)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			var a asked
+			var said string
+			if err := json.NewDecoder(conn).Decode(&a); err != nil {
+				said = err.Error()
+			} else if err := standIns[a.Name](m, a.Args); err != nil {
+				said = fmt.Sprintf("%q: %v", a.Args, err)
+			}
+			_ = json.NewEncoder(conn).Encode(said)
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = listener.Close(); <-ended })
+}
+
+var errUsage = errors.New("the stand-in does not know these arguments")
+
+func (m *machine) aptGet(args []string) error {
+	if len(args) < 3 || args[0] != "install" || args[1] != "--yes" {
+		return errUsage
+	}
+	for _, name := range args[2:] {
+		if err := m.install(name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// install does what a package does that the page relies on.
+func (m *machine) install(name string) error {
+	switch name {
+	case "openssl", "curl":
+		_, err := exec.LookPath(name) // the tests' machine has them
+		return err
+	case "certbot": // a stand-in
+		return nil
+	case "postgresql-common":
+		return m.program("usr/share/postgresql-common/pgdg/apt.postgresql.org.sh", "true")
+	case "pgbouncer":
+		m.services.debian["pgbouncer"] = true
+		return m.program("usr/sbin/pgbouncer", m.tools.PgBouncer)
+	case "postgresql", "postgresql-16":
+		return m.installPostgres()
+	}
+	return errors.New("no such package")
+}
+
+// installPostgres makes a cluster and starts it, with the files and the pg_hba.conf of Debian's package.
+func (m *machine) installPostgres() error {
+	uid, gid, err := m.addUser("postgres")
+	if err != nil {
+		return err
+	}
+	const dir, conf, run = "var/lib/postgresql/16/main", "etc/postgresql/16/main", "var/run/postgresql"
+	for _, folder := range []string{filepath.Dir(dir), conf + "/conf.d", run} {
+		if err := os.MkdirAll(m.path(folder), 0o755); err != nil {
+			return err
+		}
+	}
+	for _, folder := range []string{filepath.Dir(filepath.Dir(dir)), filepath.Dir(dir), conf, run} {
+		if err := os.Chown(m.path(folder), uid, gid); err != nil {
+			return err
+		}
+	}
+	err = errors.Join(
+		m.program("usr/lib/postgresql/16/bin/postgres", m.tools.Postgres),
+		m.program("usr/lib/postgresql/16/bin/pg_dump", m.tools.PgDump), m.program("usr/bin/psql", m.tools.Psql),
+		m.program("usr/bin/pg_dump", m.tools.PgDump))
+	if err != nil {
+		return err
+	}
+	initdb := m.services.as("postgres", m.tools.Initdb, "--no-sync", "--username=postgres", "--auth=peer", "--encoding=UTF8",
+		"--locale=C", "-D", m.path(dir))
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	for name, text := range m.clusterFiles(dir, conf, run) {
+		if err := os.WriteFile(m.path(conf+"/"+name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	m.services.units["postgresql@16-main"] = unit{
+		"ExecStart": {m.path("usr/lib/postgresql/16/bin/postgres") + " -D " + m.path(conf)},
+		"User":      {"postgres"}, "Group": {"postgres"}, "KillSignal": {"SIGINT"},
+	}
+	m.services.ready["postgresql@16-main"] = func() bool {
+		text, err := os.ReadFile(m.path(dir + "/postmaster.pid"))
+		return err == nil && strings.Contains(string(text), "ready")
+	}
+	return m.services.start("postgresql@16-main")
+}
+
+// clusterFiles are Debian's, but that nothing is forced to the disk, and that nothing listens on a network before the page says
+// so. Where all users are one, this one may be any of them.
+func (m *machine) clusterFiles(dir, conf, run string) map[string]string {
+	mapped, ident := "", ""
+	if m.me != nil {
+		mapped, ident = " map=one", "one "+m.me.Username+" postgres\none "+m.me.Username+" pgherd\n"
+	}
+	return map[string]string{
+		"pg_hba.conf": "local all postgres peer" + mapped + "\nlocal all all peer" + mapped +
+			"\nhost all all 127.0.0.1/32 scram-sha-256\nhost all all ::1/128 scram-sha-256\n",
+		"pg_ident.conf": ident,
+		"postgresql.conf": fmt.Sprintf("data_directory = '%s'\nhba_file = '%s'\nident_file = '%s'\nport = %s\n"+
+			"unix_socket_directories = '%s'\nlisten_addresses = ''\nfsync = off\nshared_buffers = 32MB\ninclude_dir = 'conf.d'\n",
+			m.path(dir), m.path(conf+"/pg_hba.conf"), m.path(conf+"/pg_ident.conf"), m.ports["5432"], m.path(run)),
+	}
+}
+
+// addUser makes a system user and its group, where they are not there.
+func (m *machine) addUser(name string) (uid, gid int, err error) {
+	if m.me == nil {
+		if err := m.appendAccount("/etc/group", name, "%s:x:%d:\n"); err != nil {
+			return 0, 0, err
+		}
+		if err := m.appendAccount("/etc/passwd", name, "%s:x:%d:%[2]d::/nonexistent:/usr/sbin/nologin\n"); err != nil {
+			return 0, 0, err
+		}
+	}
+	return m.ids(name)
+}
+
+// appendAccount writes a line for a name that has none. A user's number is its group's, unless the machine had one of the two.
+func (m *machine) appendAccount(file, name, format string) error {
+	text, err := os.ReadFile(file)
+	if err != nil || strings.Contains("\n"+string(text), "\n"+name+":") {
+		return err
+	}
+	id := 0
+	for _, b := range []byte(name) { // the same in both files
+		id = (id*31 + int(b)) % 10_000
+	}
+	return os.WriteFile(file, append(text, fmt.Sprintf(format, name, 40_000+id)...), 0o644)
+}
+
+// ids are the numbers of a user and of the group of that name.
+func (m *machine) ids(name string) (uid, gid int, err error) {
+	if m.me != nil {
+		uid, uidErr := strconv.Atoi(m.me.Uid)
+		gid, gidErr := strconv.Atoi(m.me.Gid)
+		return uid, gid, errors.Join(uidErr, gidErr)
+	}
+	uid, uidErr := number("/etc/passwd", name)
+	gid, gidErr := number("/etc/group", name)
+	return uid, gid, errors.Join(uidErr, gidErr)
+}
+
+func number(file, name string) (int, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Split(line, ":"); fields[0] == name {
+			return strconv.Atoi(fields[2])
+		}
+	}
+	return 0, fmt.Errorf("%s is not in %s", name, file)
+}
+
+// fragment reads a file of make install's, without comments.
+func (m *machine) fragment(path string) (lines [][]string, err error) {
+	file, err := os.Open(m.path(path))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	scan := bufio.NewScanner(file)
+	for scan.Scan() {
+		if words := strings.Fields(scan.Text()); len(words) > 0 && !strings.HasPrefix(words[0], "#") {
+			lines = append(lines, words)
+		}
+	}
+	return lines, scan.Err()
+}
+
+func (m *machine) sysusers(args []string) error {
+	if len(args) != 1 {
+		return errUsage
+	}
+	lines, err := m.fragment("usr/local/lib/sysusers.d/" + args[0])
+	for _, words := range lines {
+		switch {
+		case words[0] == "u" && words[2] == "-":
+			_, _, addErr := m.addUser(words[1])
+			err = errors.Join(err, addErr)
+		case words[0] == "m" && m.me == nil:
+			err = errors.Join(err, appendMember(words[2], words[1]))
+		case words[0] != "m":
+			err = errors.Join(err, fmt.Errorf("the stand-in does not know %q", words))
+		}
+	}
+	return err
+}
+
+// appendMember makes a user one of a group, in place: the file is a mount.
+func appendMember(group, member string) error {
+	text, err := os.ReadFile("/etc/group")
+	if err != nil {
+		return err
+	}
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines {
+		if fields := strings.Split(line, ":"); fields[0] == group {
+			if fields[3] != "" {
+				member = fields[3] + "," + member
+			}
+			lines[i] = strings.Join(append(fields[:3], member), ":")
+		}
+	}
+	return os.WriteFile("/etc/group", []byte(strings.Join(lines, "\n")), 0o644)
+}
+
+func (m *machine) tmpfiles(args []string) error {
+	if len(args) != 2 || args[0] != "--create" {
+		return errUsage
+	}
+	lines, err := m.fragment("usr/local/lib/tmpfiles.d/" + args[1])
+	if err != nil {
+		return err
+	}
+	for _, words := range lines {
+		mode, err := strconv.ParseUint(words[2], 8, 32)
+		if err != nil || words[0] != "d" {
+			return fmt.Errorf("the stand-in does not know %q", words)
+		}
+		uid, _, err := m.ids(words[3])
+		if err != nil {
+			return err
+		}
+		_, gid, err := m.ids(words[4])
+		if err != nil {
+			return err
+		}
+		path := m.path(words[1])
+		err = errors.Join(os.MkdirAll(path, 0o755), os.Chown(path, uid, gid), os.Chmod(path, os.FileMode(mode)))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// certbot issues a certificate as the authority that the machines trust, and runs the hook with what certbot gives it.
+func (m *machine) certbot(args []string) error {
+	var name, hook string
+	for i, a := range args[:max(0, len(args)-1)] {
+		switch a {
+		case "-d":
+			name = args[i+1]
+		case "--deploy-hook":
+			hook = args[i+1]
+		}
+	}
+	if name == "" || hook == "" || args[0] != "certonly" {
+		return errUsage
+	}
+	pair, err := m.ca.Issue("certbot", name, "127.0.0.1")
+	if err != nil {
+		return err
+	}
+	lineage := m.path("etc/letsencrypt/live/" + name)
+	if err := os.MkdirAll(lineage, 0o700); err != nil {
+		return err
+	}
+	for from, to := range map[string]string{pair.CertFile: "fullchain.pem", pair.KeyFile: "privkey.pem"} {
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(lineage, to), text, 0o600)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	run := exec.Command("/bin/sh", "-e", "-c", hook)
+	run.Env = append(m.environment(), "RENEWED_LINEAGE="+lineage)
+	if out, err := run.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+}
+
+// scp copies a file of the database server's, which the page names by a path that is already this machine's.
+func (m *machine) scp(args []string) error {
+	if len(args) != 2 {
+		return errUsage
+	}
+	_, path, found := strings.Cut(args[0], ":")
+	path, inside := strings.CutPrefix(path, m.root)
+	if !found || !inside {
+		return errUsage
+	}
+	text, err := os.ReadFile(m.others["db1"].path(path))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(args[1], text, 0o600)
+}
+
+func (m *machine) systemctl(args []string) error {
+	if len(args) == 1 && args[0] == "daemon-reload" {
+		return m.services.load()
+	}
+	if len(args) > 1 && args[0] == "restart" || args[0] == "reload" {
+		for _, name := range args[1:] {
+			act := m.services.restart
+			if args[0] == "reload" {
+				act = m.services.reload
+			}
+			if err := act(name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(args) < 3 || args[1] != "--now" || args[0] != "enable" && args[0] != "disable" {
+		return errUsage
+	}
+	for _, name := range args[2:] {
+		act := m.services.start
+		if args[0] == "disable" {
+			act = m.services.disable
+		}
+		if err := act(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
