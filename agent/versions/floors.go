@@ -36,7 +36,7 @@ var floors = map[Program][]Floor{
 	PostgreSQL: {
 		{Least: Number{16, 16}, Holes: []Hole{
 			{cve("2026-6460"), "a login that can create objects run code as the server's system user"},
-			{cve("2026-14669", "2026-14680", "2026-15742", "2026-16239"), "any login run code as the server's system user"},
+			{cve("2026-14669", "2026-14680", "2026-15742", "2026-16239", "2026-120141"), "any login run code as the server's system user"},
 			{cve("2026-14678"), "a login guess pieces of the server's memory, with an index of pg_trgm"},
 		}},
 	},
