@@ -113,8 +113,8 @@ const (
 	DefaultSettle = time.Minute
 )
 
-// Live reports whether the host was heard of lately.
-func (h Host) Live(now time.Time) bool { return now.Sub(h.SeenAt) <= GoneAfter }
+// Live reports whether the host was heard of lately. One that was heard of at a time that is yet to come had a wrong clock.
+func (h Host) Live(now time.Time) bool { return now.Sub(h.SeenAt).Abs() <= GoneAfter }
 
 // Has reports whether the host can read what a key has encrypted.
 func (h Host) Has(f Fingerprint) bool { return slices.Contains(h.Keys, f) }
@@ -134,7 +134,7 @@ func (e *NotReadyError) Error() string {
 		names[i] = fmt.Sprintf("%q", h.Name)
 		if !h.Live(e.Now) {
 			gone = true
-			names[i] += fmt.Sprintf(" (not heard of for %s)", e.Now.Sub(h.SeenAt).Round(time.Second))
+			names[i] += fmt.Sprintf(" (last heard of at %s)", h.SeenAt.UTC().Format(time.RFC3339))
 		}
 	}
 	text := fmt.Sprintf("hosts that have not said that they %s: %s; copy the ring's file to them, each reads it again within %s",
