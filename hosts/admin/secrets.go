@@ -30,13 +30,14 @@ func (m *metadata) secrets() *cobra.Command {
 
 func (m *metadata) secretsInit() *cobra.Command {
 	return &cobra.Command{
-		Use: "init", Short: "make the key ring of a new installation; no file and no ring is ever replaced", Args: cobra.NoArgs,
+		Use: "init", Short: "make the key ring of a new installation; no file and no ring is ever replaced or removed",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := settings.Require(cmd, "keyring-file", "metadata-url"); err != nil {
 				return err
 			}
 			if _, err := os.Lstat(m.keyring); err == nil {
-				return fmt.Errorf("%s: %w", m.keyring, fs.ErrExist)
+				return fmt.Errorf("%s: %w; %s", m.keyring, fs.ErrExist, howToGoOn)
 			}
 			err := m.hadNoRing(cmd.Context())
 			empty := errors.Is(err, postgres.ErrSchemaEmpty)
@@ -46,20 +47,22 @@ func (m *metadata) secretsInit() *cobra.Command {
 			if _, err := secretbox.Create(m.keyring); err != nil {
 				return err
 			}
+			made := row{{"keyringFile", m.keyring}}
 			if empty { // the first host registers the ring
-				return m.show(cmd, row{{"keyringFile", m.keyring}})
+				err = m.show(cmd, made)
+			} else { // opening the ring registers it
+				err = m.work(cmd, func(context.Context, *operator.Operator) (output, error) { return made, nil })
 			}
-			// Opening the new ring registers it. Where another one was registered meanwhile, it is good for nothing.
-			err = m.work(cmd, func(context.Context, *operator.Operator) (output, error) {
-				return row{{"keyringFile", m.keyring}}, nil
-			})
-			if err != nil {
-				return errors.Join(err, os.Remove(m.keyring))
+			if err != nil { // it may be registered all the same, and then everything depends on it
+				return fmt.Errorf("%w; %s was made and stays there: %s", err, m.keyring, howToGoOn)
 			}
 			return nil
 		},
 	}
 }
+
+// howToGoOn is for whoever has the file of a ring, and no word of what it is.
+const howToGoOn = "pgherd admin secrets keys registers the ring of that file, or says that the installation has another one"
 
 // hadNoRing is an error where the installation has a ring, or cannot be asked.
 func (m *metadata) hadNoRing(ctx context.Context) error {
