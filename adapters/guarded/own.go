@@ -16,6 +16,8 @@ import (
 const (
 	// addressKept is how long an address of an own host counts after a look-up has last named it: answers rotate, and fail.
 	addressKept = time.Hour
+	// newAwaited is for how long a host that is listed later than others is waited for: somebody may have mistyped its name.
+	newAwaited = 5 * time.Minute
 	// lookUp bounds the look-up of one host, and lookUps how many are under way at a time.
 	lookUp  = 3 * time.Second
 	lookUps = 16
@@ -31,51 +33,77 @@ type Own struct {
 
 	mu     sync.Mutex // held while they are looked up
 	listed bool       // all hosts were listed once
-	seen   map[string]map[netip.Addr]time.Time
-	found  map[string]bool // whether a host was found once, or has no address
-	known  atomic.Pointer[map[netip.Addr]bool]
-	all    atomic.Bool
+	hosts  map[string]ownHost
+	known  atomic.Pointer[known]
 }
 
-// Known reports whether Refresh has found every host that is listed. It also counts a name that does not exist as found: it leads
-// nobody anywhere. Until then Has may lack an address.
-func (o *Own) Known() bool { return o.all.Load() }
+// ownHost is what is known of a host.
+type ownHost struct {
+	since     time.Time // when it was first listed
+	found     bool      // it was found once, or has no address
+	addresses map[netip.Addr]time.Time
+}
+
+// known is what is known of all hosts.
+type known struct {
+	addresses map[netip.Addr]bool
+	all       bool // every host was found
+	once      bool // that has been so
+	enough    bool // nothing is waited for
+}
+
+func (o *Own) now() known {
+	if now := o.known.Load(); now != nil {
+		return *now
+	}
+	return known{}
+}
+
+// Known reports whether connections may be made: every host that is listed was found. Once that has been so, a host that is new
+// is waited for only for a while: the others shall not depend on it for good. A name that does not exist counts as found: it
+// leads nobody anywhere.
+func (o *Own) Known() bool { return o.now().enough }
+
+// Complete reports whether every host that is listed was found. Until then Has may lack an address.
+func (o *Own) Complete() bool { return o.now().all }
 
 // Has reports whether an address is one of an own host, as far as Refresh has found.
-func (o *Own) Has(a netip.Addr) bool {
-	known := o.known.Load()
-	return known != nil && (*known)[plain(a)]
-}
+func (o *Own) Has(a netip.Addr) bool { return o.now().addresses[plain(a)] }
 
 func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
 // Refresh looks all hosts up. One that cannot be looked up keeps the addresses that it had, and is named in the error; one that
 // is listed no more has none. If they cannot all be listed, those that were, now or before, are looked up.
 func (o *Own) Refresh(ctx context.Context) error {
-	hosts, unlisted := o.Hosts(ctx)
+	names, unlisted := o.Hosts(ctx)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if unlisted != nil {
-		hosts = slices.AppendSeq(hosts, maps.Keys(o.seen))
+		names = slices.AppendSeq(names, maps.Keys(o.hosts))
 	}
-	slices.Sort(hosts)
-	hosts = slices.Compact(hosts)
-	answers, err := o.lookUp(ctx, hosts)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	answers, err := o.lookUp(ctx, names)
 	o.listed = o.listed || unlisted == nil
-	now, seen, found := o.Now(), map[string]map[netip.Addr]time.Time{}, map[string]bool{}
-	all, complete := map[netip.Addr]bool{}, o.listed
-	for _, host := range hosts {
-		answer := answers[host]
-		seen[host] = answer.merge(o.seen[host], now)
-		for a := range seen[host] {
-			all[a] = true
+	now, hosts := o.Now(), map[string]ownHost{}
+	is := known{addresses: map[netip.Addr]bool{}, all: o.listed, once: o.now().once, enough: o.listed}
+	for _, name := range names {
+		host, before := o.hosts[name]
+		if !before {
+			host.since = now
 		}
-		found[host] = o.found[host] || answer.ends()
-		complete = complete && found[host]
+		host.addresses = answers[name].merge(host.addresses, now)
+		host.found = host.found || answers[name].ends()
+		for a := range host.addresses {
+			is.addresses[a] = true
+		}
+		is.all = is.all && host.found
+		is.enough = is.enough && (host.found || is.once && now.Sub(host.since) >= newAwaited)
+		hosts[name] = host
 	}
-	o.seen, o.found = seen, found
-	o.known.Store(&all)
-	o.all.Store(complete)
+	is.once = is.once || is.all
+	o.hosts = hosts
+	o.known.Store(&is)
 	return errors.Join(unlisted, err)
 }
 

@@ -77,8 +77,9 @@ func TestOwnHostsFollowTheServers(t *testing.T) {
 func TestNothingIsDialledUntilOwnHostsAreKnown(t *testing.T) {
 	dns := names{"agent.example": addresses("198.41.0.4"), "metadata.example": addresses("198.41.0.5")}
 	hosts, unlisted := []string{"metadata.example"}, errors.New("the list fails")
+	now := time.Unix(0, 0)
 	own := &Own{
-		Resolver: dns, Now: time.Now,
+		Resolver: dns, Now: func() time.Time { return now },
 		Hosts: func(context.Context) ([]string, error) { return append([]string(nil), hosts...), unlisted },
 	}
 	d := Dialer{Resolver: dns, Policy: webhook.Policy{Own: own.Has, OwnKnown: own.Known}}
@@ -107,13 +108,23 @@ func TestNothingIsDialledUntilOwnHostsAreKnown(t *testing.T) {
 		}
 		expect(when, known, has)
 	}
+	complete := func(when string, want bool) {
+		t.Helper()
+		if own.Complete() != want {
+			t.Errorf("%s: complete %v", when, !want)
+		}
+	}
 	expect("before the first look", false, "")
 	refresh("while the servers are not listed", false, false, "198.41.0.5")
 	dns["away"] = addresses("::")
 	hosts, unlisted = append(hosts, "agent.example"), nil
 	refresh("while a server is not found", false, false, "198.41.0.5")
+	now = now.Add(newAwaited)
+	refresh("while a server is not found at a start, for long", false, false, "198.41.0.5")
+	complete("at the start", false)
 	delete(dns, "away")
 	refresh("with all of them", true, true, "198.41.0.4 198.41.0.5")
+	complete("with all of them", true)
 
 	dns["away"] = addresses("::")
 	refresh("while no name is found any more", false, true, "198.41.0.4 198.41.0.5")
@@ -121,8 +132,20 @@ func TestNothingIsDialledUntilOwnHostsAreKnown(t *testing.T) {
 	refresh("while the servers are not listed any more", false, true, "198.41.0.4 198.41.0.5")
 	hosts, unlisted = []string{"metadata.example", "agent.example", "new.example"}, nil
 	refresh("with a server that is not found", false, false, "198.41.0.4 198.41.0.5")
+	now = now.Add(newAwaited - time.Second)
+	refresh("with one that is not found for a while", false, false, "198.41.0.4 198.41.0.5")
+	now = now.Add(time.Second)
+	refresh("with one that is not found for long", false, true, "198.41.0.4 198.41.0.5")
+	complete("with one that is not found for long", false)
+	hosts = append(hosts, "newer.example")
+	refresh("with a newer one", false, false, "198.41.0.4 198.41.0.5")
+	hosts = hosts[:3]
 	delete(dns, "away")
 	refresh("with one whose name does not exist", false, true, "198.41.0.4 198.41.0.5")
+	complete("with one whose name does not exist", true)
+	dns["new.example"], dns["agent.example"] = dns["agent.example"], addresses("198.41.0.6")
+	now = now.Add(addressKept + time.Second)
+	refresh("with one that has an address later", true, true, "198.41.0.4 198.41.0.5")
 }
 
 // A name that begins to lead to an agent after its URL was checked gains nothing, and neither does the address itself.

@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/guarded"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/core/repeat"
+	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -40,24 +41,31 @@ const (
 	ownLimit = 20 * time.Second
 )
 
-// newOwnHosts finds the addresses of the agents and of the metadata database before the host starts, and again and again while it
-// runs, so that no customer's webhook reaches them. Until it knows them all, none is sent.
-func newOwnHosts(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, s Settings, store *postgres.Store) *guarded.Own {
+// hostsOf lists where agents can be reached: at the hosts of their URLs and, where they listen at every address of their servers,
+// at the hosts that customers connect to.
+func hostsOf(servers []server.Server) (hosts []string) {
+	for _, one := range servers {
+		if u, err := url.Parse(one.AgentURL); err == nil && u.Hostname() != "" {
+			hosts = append(hosts, u.Hostname())
+		}
+		hosts = append(hosts, one.PublicHost)
+	}
+	return hosts
+}
+
+// newOwnHosts finds the addresses of the servers and of the metadata database before the host starts, and again and again while
+// it runs, so that no customer's webhook reaches them. Until it knows them, none is sent.
+func newOwnHosts(
+	lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, metrics Registry, s Settings, store *postgres.Store,
+) (*guarded.Own, error) {
 	own := &guarded.Own{Resolver: s.Webhooks.Resolver, Now: time.Now, Hosts: func(ctx context.Context) ([]string, error) {
-		servers, err := ports.Read(ctx, store, func(ctx context.Context, tx ports.Tx) ([]string, error) {
-			list, err := tx.Servers().List(ctx)
-			if err != nil {
-				return nil, fmt.Errorf("the servers cannot be listed: %w", err)
-			}
-			hosts := make([]string, 0, len(list))
-			for _, one := range list {
-				if u, err := url.Parse(one.AgentURL); err == nil && u.Hostname() != "" {
-					hosts = append(hosts, u.Hostname())
-				}
-			}
-			return hosts, nil
+		servers, err := ports.Read(ctx, store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
+			return tx.Servers().List(ctx)
 		})
-		return append(servers, postgres.Config{URL: s.MetadataURL}.Hosts()...), err
+		if err != nil {
+			err = fmt.Errorf("the servers cannot be listed: %w", err)
+		}
+		return append(hostsOf(servers), postgres.Config{URL: s.MetadataURL}.Hosts()...), err
 	}}
 	const unread, unknown = "unread", "unknown" // what fails: the list, the look-ups
 	failures, place := repeat.New(time.Now), zap.String("metadata", postgres.Config{URL: s.MetadataURL}.Place())
@@ -73,7 +81,7 @@ func newOwnHosts(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, s Setting
 		case errors.Is(ctx.Err(), context.Canceled):
 			return
 		}
-		kept := "webhooks are kept from the addresses that they had"
+		kept := "webhooks are kept from the addresses that were found"
 		if !own.Known() {
 			kept = "no webhooks are sent, and no issuers of CI tokens asked, until they are known"
 		}
@@ -104,5 +112,7 @@ func newOwnHosts(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, s Setting
 			}
 		}
 	}})
-	return own
+	return own, metrics.Register(oneIf("pgherd_own_hosts_known",
+		"1 if this host has found the addresses of all servers and of the metadata database, where it sends no webhooks.",
+		own.Complete))
 }
