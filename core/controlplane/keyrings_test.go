@@ -241,6 +241,22 @@ func TestARingIsLostWhileAHostRuns(t *testing.T) {
 	equal(t, "encrypted by", w.stored(a), "1")
 }
 
+// A host that cannot say what it has, and so cannot hear which key encrypts, is not ready once it may not encrypt any more.
+func TestAHostIsNotConfirmed(t *testing.T) {
+	w := newRingWorld(t)
+	a := w.process(controlplane.Config{}, "1")
+	says(t, a.Keyring.Ready(), "not confirmed")
+	ok(t, errors.Join(a.Keyring.Join(w.ctx, "a"), a.Keyring.Ready()))
+	w.clock.Advance(keyring.Trust)
+	ok(t, a.Keyring.Ready())
+	w.clock.Advance(time.Second)
+	away, cancel := context.WithCancel(w.ctx)
+	cancel()
+	says(t, a.Keyring.Refresh(away), context.Canceled.Error())
+	says(t, a.Keyring.Ready(), "not confirmed")
+	ok(t, errors.Join(a.Keyring.Refresh(w.ctx), a.Keyring.Ready()))
+}
+
 // A host that is gone keeps a change waiting until it is forgotten, is started again, or is not heard of for a day. One that was
 // stopped does not.
 func TestHostsThatAreGone(t *testing.T) {

@@ -28,9 +28,10 @@ type Keyring struct {
 
 	looking sync.Mutex // held while the ring is told which key encrypts: what was heard later counts
 
-	mu      sync.Mutex
-	host    keyring.Host // its ID is empty unless the process has joined
-	trouble error        // why the ring cannot be used, as last seen
+	mu        sync.Mutex
+	host      keyring.Host // its ID is empty unless the process has joined
+	trouble   error        // why the ring cannot be used, as last seen
+	confirmed time.Time    // when it could be used, as last seen
 }
 
 // New makes the use cases, and registers their periodic task.
@@ -117,12 +118,20 @@ func (k *Keyring) Leave(ctx context.Context) error {
 	return k.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.KeyRings().Forget(ctx, host.ID) })
 }
 
-// Ready returns why the ring could not be used when it was last looked at.
+// Ready returns why the ring could not be used when it was last looked at, or that this is longer ago than keyring.Trust.
 func (k *Keyring) Ready() error {
+	if k.plane.Ring == nil {
+		return nil
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.trouble == nil && k.plane.Clock.Now().Sub(k.confirmed) > keyring.Trust {
+		return errUnconfirmed
+	}
 	return k.trouble
 }
+
+var errUnconfirmed = errors.New("the metadata have not confirmed the key ring for " + keyring.Trust.String())
 
 func (k *Keyring) remember(host keyring.Host, err error) {
 	k.mu.Lock()
@@ -133,6 +142,9 @@ func (k *Keyring) remember(host keyring.Host, err error) {
 	var u unusable
 	if err == nil || errors.As(err, &u) {
 		k.trouble = err
+	}
+	if err == nil {
+		k.confirmed = host.SeenAt
 	}
 }
 
