@@ -131,17 +131,19 @@ func Base(s Settings, clock *system.Clock) fx.Option {
 			func(box *secretbox.Box) ports.Fleet { return agentclient.New(box, agentclient.Options{}) },
 			newOwnHosts,
 			newControlPlane,
-			joinRing,
+			newRing,
 			fx.Annotate(ringCheck, fx.ResultTags(`group:"checks"`)),
 			fx.Annotate(NewOps, fx.ParamTags(``, `group:"checks"`)),
 			func(r Registry) prometheus.Gatherer { return r },
 			fx.Annotate(storeCheck, fx.ResultTags(`group:"checks"`)),
 		),
-		fx.Invoke(keepRing), // first, so that it is stopped last
-		fx.Invoke(watchMetadata),
 		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, s Settings, o *Ops) {
 			Listen(lc, stop, log, Address{"operations", "ops-listen", s.OpsListen}, o)
 		}),
+		// After the listener: a host that begins takes the place of the one before it at that address, which must have ended. Before
+		// whatever encrypts, which then also ends before it.
+		fx.Invoke(keepRing),
+		fx.Invoke(watchMetadata),
 	)
 }
 

@@ -64,7 +64,7 @@ func Follow(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, name string, f
 	}})
 }
 
-// OnHangup has a host look at its files at each SIGHUP, which ends a process that does not ask for it.
+// OnHangup has a host look at its files at each SIGHUP.
 func OnHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, list ...Followed) {
 	Attach(lc, stop, log, Part{Name: "SIGHUP", Run: func(ctx context.Context) error {
 		hangups := make(chan os.Signal, 1)

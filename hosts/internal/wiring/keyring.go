@@ -24,6 +24,7 @@ import (
 type Ring struct {
 	box  *secretbox.Box
 	file string
+	name string // that others call the host
 	use  *keyrings.Keyring
 
 	mu        sync.Mutex
@@ -49,19 +50,23 @@ func openRing(s Settings, store *postgres.Store) (*secretbox.Box, error) {
 	return box, nil
 }
 
-// joinRing refuses the start of a host whose ring is not the installation's.
-func joinRing(s Settings, box *secretbox.Box, cp *controlplane.ControlPlane) (*Ring, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
+func newRing(s Settings, box *secretbox.Box, cp *controlplane.ControlPlane) (*Ring, error) {
 	machine, err := os.Hostname()
 	if err != nil {
 		return nil, err
 	}
-	r := &Ring{box: box, file: s.KeyringFile, use: cp.Keyring, metadata: postgres.Config{URL: s.MetadataURL}.Place()}
-	if err := cp.Keyring.JoinFrom(ctx, thisBoot(), fmt.Sprintf("%s %s %s", s.Kind, machine, s.OpsListen)); err != nil {
-		return nil, fmt.Errorf("--keyring-file %s: %w", s.KeyringFile, err)
+	return &Ring{
+		box: box, file: s.KeyringFile, name: fmt.Sprintf("%s %s %s", s.Kind, machine, s.OpsListen), use: cp.Keyring,
+		metadata: postgres.Config{URL: s.MetadataURL}.Place(),
+	}, nil
+}
+
+// join refuses the start of a host whose ring is not the installation's.
+func (r *Ring) join(ctx context.Context) error {
+	if err := r.use.JoinFrom(ctx, thisBoot(), r.name); err != nil {
+		return fmt.Errorf("--keyring-file %s: %w", r.file, err)
 	}
-	return r, nil
+	return nil
 }
 
 func ringCheck(r *Ring) Check {
@@ -118,9 +123,9 @@ func (r *Ring) follow(ctx context.Context, log *zap.Logger) {
 	}
 }
 
-// keepRing has a host follow its ring until it stops, and not count any more after that. The metrics say whether it can be used.
+// keepRing has a host count and follow its ring from its start to its end. The metrics say whether it can be used.
 func keepRing(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, metrics Registry, r *Ring) error {
-	lc.Append(fx.StopHook(func(ctx context.Context) {
+	lc.Append(fx.StartStopHook(r.join, func(ctx context.Context) {
 		if err := r.use.Leave(ctx); err != nil {
 			log.Warn("it could not be stored that this host has stopped: changes of the key ring wait for it", zap.Error(err))
 		}
@@ -130,6 +135,6 @@ func keepRing(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, metrics Regi
 		return nil
 	}})
 	return metrics.Register(oneIf("pgherd_keyring_confirmed",
-		"1 if the key ring of this host was the installation's when that was last looked at.",
+		"1 if the key ring of this host was the installation's when that was last looked at, 30 s ago at most.",
 		func() bool { return r.use.Ready() == nil }))
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"os/signal"
 	"syscall"
 	"time"
 
@@ -22,11 +24,14 @@ const startLimit = 2 * time.Minute
 
 // Run builds a host from its modules, starts it, and stops it when ctx ends or one of its parts fails.
 func Run(ctx context.Context, modules ...fx.Option) error {
+	// SIGHUP ends a process that does not ask for it: from here on, this one does, also while OnHangup does not listen.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	app := fx.New(append(modules, fx.NopLogger, fx.StartTimeout(startLimit), fx.StopTimeout(StopLimit))...)
 	if err := app.Err(); err != nil {
 		return dig.RootCause(err) // without fx's account of which constructor needed which
 	}
-	starting, cancel := context.WithTimeout(ctx, app.StartTimeout())
+	// The end of ctx does not cut the start off: what has begun by then would not be stopped.
+	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), app.StartTimeout())
 	defer cancel()
 	if err := app.Start(starting); err != nil {
 		return err
