@@ -1,15 +1,50 @@
 package svc
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
+	"testing"
 
 	"github.com/oasdiff/yaml"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // workflow is what is read of a workflow of GitHub Actions.
 type workflow struct {
+	Env  map[string]string
 	Jobs map[string]struct {
-		Steps []struct{ Name, Run string }
+		Env   map[string]string
+		Steps []step
+	}
+}
+
+type step struct {
+	Name, Run string
+	Env       map[string]string
+}
+
+// What the code of a pull request does in its step, it does without the key.
+func TestTheKeyIsOfTheStepsThatCallSvc(t *testing.T) {
+	page := string(check.Must(os.ReadFile(filepath.Join("..", "..", "docs", "ci.md")))(t))
+	_, block, _ := strings.Cut(page, "\n```yaml\n")
+	block, _, _ = strings.Cut(block, "```\n")
+	var w workflow
+	check.Must(yaml.Unmarshal([]byte(block), &w, yaml.DecodeOpts{}))(t)
+	if len(w.Jobs) == 0 {
+		t.Fatal("the page shows no workflow")
+	}
+	const key = "SVC_API_KEY"
+	for name, job := range w.Jobs {
+		if w.Env[key]+job.Env[key] != "" {
+			t.Errorf("all steps of the job %s have the key", name)
+		}
+		for _, s := range job.Steps {
+			if calls := strings.Contains(s.Run, "svc "); calls != (s.Env[key] != "") {
+				t.Errorf("the step %q calls svc: %v; its variables are %v", s.Name, calls, s.Env)
+			}
+		}
 	}
 }
 
