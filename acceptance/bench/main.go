@@ -38,6 +38,7 @@ var parts = []part{
 	{"r2", "rotate its password", measureRotate},
 	{"r3", "rotate beside the clients of other logins", measureBystanders},
 	{"w", "deliver webhooks", measureWebhooks},
+	{"s", "start svc", measureSvc},
 }
 
 func main() {

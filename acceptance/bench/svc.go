@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+const (
+	mostStart    = 30 * time.Millisecond
+	mostAbove    = 10 * time.Millisecond
+	startsPerRun = 10
+)
+
+// measureSvc starts the command-line client alone, and to list databases: what that takes beyond the API's own time.
+func measureSvc(ctx context.Context, b *bench) ([]row, error) {
+	program, size, err := b.buildSvc(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := func(int) error {
+		_, err := b.client.Databases.List(ctx, apiclient.Page{})
+		return err
+	}
+	start, err := inTurn(b.runs*startsPerRun, b.running(ctx, program, "--version"), b.running(ctx, b.tools.PgDump, "--version"))
+	if err != nil {
+		return nil, err
+	}
+	call, err := inTurn(b.runs*startsPerRun, b.running(ctx, program, "databases", "list"), way{measured: list})
+	if err != nil {
+		return nil, err
+	}
+	var above []time.Duration
+	for i := range call.ours {
+		above = append(above, call.ours[i]-call.byHand[i])
+	}
+	return []row{
+		{
+			measure: "svc --version, against pg_dump --version", ours: span(median(start.ours)).String(),
+			baseline: span(median(start.byHand)).String(), limit: "≤ " + span(mostStart).String(), met: median(start.ours) <= mostStart,
+		},
+		{
+			measure: fmt.Sprintf("  svc databases list, %s above the API's own time", span(median(above))),
+			ours:    span(median(call.ours)).String(), baseline: span(median(call.byHand)).String(),
+			limit: "≤ +" + span(mostAbove).String(), met: median(above) <= mostAbove,
+		},
+		{measure: "  the program's size", ours: amount(size).String(), met: true},
+	}, nil
+}
+
+// buildSvc builds the client as "make build" does.
+func (b *bench) buildSvc(ctx context.Context) (program string, size int64, err error) {
+	root, err := toolchain.Root()
+	if err != nil {
+		return "", 0, err
+	}
+	program = b.path("svc")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./hosts/svc")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", 0, fmt.Errorf("build svc: %w\n%s", err, out)
+	}
+	info, err := os.Stat(program)
+	if err != nil {
+		return "", 0, err
+	}
+	return program, info.Size(), nil
+}
+
+// running runs a program, which svc is, with the account's key and no configuration.
+func (b *bench) running(ctx context.Context, program string, args ...string) way {
+	return way{measured: func(int) error {
+		cmd := exec.CommandContext(ctx, program, args...)
+		cmd.Env = append(os.Environ(), "SVC_BASE_URL="+b.api.URL, "SVC_API_KEY="+b.account.Key, "XDG_CONFIG_HOME="+b.path("config"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", program, err, out)
+		}
+		return nil
+	}}
+}
