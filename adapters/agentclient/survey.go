@@ -1,6 +1,7 @@
 package agentclient
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -10,12 +11,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"syscall"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/server"
 )
@@ -46,44 +47,58 @@ func (f *Fleet) lookAtAgent(ctx context.Context, s server.Server, seen *server.S
 	if err != nil {
 		return r.With(server.Sealed, err)
 	}
-	client := http.Client{
-		Transport:     &http.Transport{DialTLSContext: noted(&r, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	conn, err := dial(ctx, s.AgentURL, roots)
+	note(&r, certificates(conn, err))
+	if err != nil {
+		return r.With(troubleOf(err), err)
 	}
-	defer client.CloseIdleConnections()
+	defer conn.Close()
 	var can command.Capabilities
-	header, err := ask(ctx, &client, s.AgentURL+"/v1/capabilities", string(secret), &can)
+	header, err := ask(ctx, conn, s.AgentURL+"/v1/capabilities", string(secret), &can)
 	if err != nil {
 		return r.With(troubleOf(err), err)
 	}
 	if at, err := http.ParseTime(header.Get("Date")); err == nil {
 		seen.Ahead = at.Sub(time.Now().Truncate(time.Second))
 	}
+	tell(seen, can)
+	return r
+}
+
+// tell has a sight show what the agent says.
+func tell(seen *server.Sight, can command.Capabilities) {
 	seen.Version, seen.Installation, seen.Connections = can.Version, can.Installation, can.Connections
-	seen.Lacks = command.Missing(can.Commands)
+	seen.Lacks, seen.Reasons = command.Missing(can.Commands), can.Reasons
 	for _, p := range can.Programs {
 		if p.BelowFloor && !p.Accepted {
 			seen.Holes = append(seen.Holes, fmt.Sprintf("%s is below %s", p.Version, p.Floor))
 		}
 	}
-	var health protocol.Health
-	if _, err := ask(ctx, &client, s.AgentURL+"/health", string(secret), &health); err != nil {
-		return r.With(troubleOf(err), err)
+	if seen.TooOld = can.Standing == nil; !seen.TooOld {
+		seen.Postgres, seen.PgBouncer = can.Standing.Postgres, can.Standing.PgBouncer
 	}
-	seen.Postgres, seen.PgBouncer = health.PostgresConnected, health.PgBouncerRunning
-	return r
 }
 
-// noted dials with TLS, and notes the certificate that is shown, whether it is accepted or not.
-func noted(r *server.Reach, c *tls.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := (&tls.Dialer{Config: c}).DialContext(ctx, network, address)
-		if secure, ok := conn.(*tls.Conn); ok && err == nil {
-			note(r, secure.ConnectionState().PeerCertificates)
-		}
-		noteRefused(r, err)
-		return conn, err
+// dial connects to an agent. A transport would go on doing so when the context has ended.
+func dial(ctx context.Context, agentURL string, roots *x509.CertPool) (net.Conn, error) {
+	at, err := url.Parse(agentURL)
+	if err != nil {
+		return nil, err
 	}
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	return dialer.DialContext(ctx, "tcp", net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), "443")))
+}
+
+// certificates are those that were shown in a handshake, whether they were accepted or not.
+func certificates(conn net.Conn, err error) []*x509.Certificate {
+	var no *tls.CertificateVerificationError
+	if errors.As(err, &no) {
+		return no.UnverifiedCertificates
+	}
+	if secure, ok := conn.(*tls.Conn); ok && err == nil {
+		return secure.ConnectionState().PeerCertificates
+	}
+	return nil
 }
 
 func note(r *server.Reach, shown []*x509.Certificate) {
@@ -96,19 +111,19 @@ func note(r *server.Reach, shown []*x509.Certificate) {
 	}
 }
 
-func noteRefused(r *server.Reach, err error) {
-	var no *tls.CertificateVerificationError
-	if errors.As(err, &no) {
-		note(r, no.UnverifiedCertificates)
-	}
-}
-
 // errNoAgent is an answer that no agent gives.
 type errNoAgent struct{ error }
 
 var errWrongSecret = errors.New("it does not accept the shared secret")
 
-func ask(ctx context.Context, client *http.Client, address, secret string, to any) (http.Header, error) {
+func ask(ctx context.Context, conn net.Conn, address, secret string, to any) (http.Header, error) {
+	client := http.Client{
+		Transport: &http.Transport{
+			DialTLSContext:    func(context.Context, string, string) (net.Conn, error) { return conn, nil },
+			DisableKeepAlives: true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
@@ -180,8 +195,7 @@ func shakeHands(ctx context.Context, s server.Server, r *server.Reach) error {
 	roots.AppendCertsFromPEM([]byte(s.CA)) // it is often the customers', too
 	secure := tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: s.PublicHost, MinVersion: tls.VersionTLS12})
 	err = secure.HandshakeContext(ctx)
-	note(r, secure.ConnectionState().PeerCertificates)
-	noteRefused(r, err)
+	note(r, certificates(secure, err))
 	return err
 }
 
@@ -201,7 +215,7 @@ func troubleOf(err error) server.Trouble {
 		return server.WrongSecret
 	case errors.As(err, &other):
 		return server.NoAgent
-	case errors.Is(err, errNoTLS), errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
+	case errors.Is(err, errNoTLS), errors.As(err, &record):
 		return server.NoTLS
 	case errors.As(err, &ca):
 		return server.UnknownCA

@@ -28,6 +28,9 @@ type Capabilities struct {
 	Installation string `json:"installation,omitempty"`
 	// Standing is what the agent knows of its server without looking; an agent of an earlier version does not say.
 	Standing *Standing `json:"standing,omitempty"`
+	// Reasons say why the server is not well: those of the health report that are not harmless, each a code and a line. An agent of
+	// an earlier version does not say.
+	Reasons []string `json:"reasons,omitempty"`
 }
 
 // Standing is how a server stands.

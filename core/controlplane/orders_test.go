@@ -180,7 +180,7 @@ func TestEveryKindHasAWayOut(t *testing.T) {
 				ok(t, err)
 				equal(t, "ended", w.endOf(ended), want)
 				equal(t, "open", len(w.openOnes()), 0)
-				w.wantOrder(ended, audit.OperationGivenUp)
+				w.wantOrder(ended, audit.OperationEndOrder)
 				refused(t, errOf(w.Operator.FailOperation(w.ctx, open[0].ID, anOrder)), fault.DatabaseStateConflict)
 				if ended.Status == operation.Failed && mode == "there" && w.server.Copies() > 0 {
 					t.Error("a copy is left")
@@ -241,6 +241,22 @@ func TestAnOrderWaitsForWhoWorks(t *testing.T) {
 	equal(t, "status", w.operation(backup.ID).Status, operation.Succeeded)
 }
 
+// An order that the server does not carry out for now is in the log as an order, and workers go on with the operation.
+func TestAnOrderIsNoEnd(t *testing.T) {
+	w := newWorld(t)
+	_, backup := w.started()
+	w.refusing("Close", command.ReasonUnavailable)
+	if _, err := w.Operator.FailOperation(w.ctx, backup.ID, anOrder); err == nil {
+		t.Error("it has ended")
+	}
+	equal(t, "status", w.operation(backup.ID).Status, operation.Running)
+	w.wantOrder(backup, audit.OperationEndOrder)
+	w.server.OnCall(nil)
+	w.clock.Advance(time.Minute)
+	w.work(w.ControlPlane)
+	equal(t, "status", w.operation(backup.ID).Status, operation.Succeeded)
+}
+
 // A server is taken for gone only when it takes no new databases and nothing answers at its address.
 func TestAServerThatIsNotGone(t *testing.T) {
 	w := newWorld(t)
@@ -253,12 +269,31 @@ func TestAServerThatIsNotGone(t *testing.T) {
 	_, err = w.Operator.FailOperation(w.ctx, backup.ID, gone(anOrder))
 	refusedOn(t, "another answers", err, "serverGone", "another server answers")
 	says(t, err, "--agent-url https://gone.invalid --unchecked")
+	w.server.Shows(server.Sight{})
+	_, err = w.Operator.FailOperation(w.ctx, backup.ID, gone(anOrder))
+	refusedOn(t, "PostgreSQL is down", err, "serverGone", "its agent answers, and cannot say now which server it is")
+	if strings.Contains(err.Error(), "--agent-url") {
+		t.Error(err)
+	}
+	w.server.Shows(server.Sight{Agent: server.Reach{Trouble: server.Silent, Address: "https://one:1"}})
+	w.answered(w.clock.Now().Add(time.Second - server.AnswerCounts))
+	_, err = w.Operator.FailOperation(w.ctx, backup.ID, gone(anOrder))
+	refusedOn(t, "batch hosts hear from it", err, "serverGone", "answered a batch host at 2026-01-05T09:28:",
+		"seen from here, https://one:1 does not answer")
 	w.server.Shows(server.Sight{Agent: server.Reach{Trouble: server.WrongSecret}})
 	_, err = w.Operator.FailOperation(w.ctx, backup.ID, gone(anOrder))
 	refusedOn(t, "something answers", err, "serverGone", "something answers")
 	_, err = w.Operator.FailOperation(w.ctx, backup.ID, operation.Order{ServerGone: true})
 	refusedOn(t, "without a reason", err, "reason")
 	equal(t, "status", w.operation(backup.ID).Status, operation.Queued)
+}
+
+// answered has a batch host have heard from the server.
+func (w *world) answered(at time.Time) {
+	w.t.Helper()
+	ok(w.t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Servers().Answered(ctx, w.machine.ID, at)
+	}))
 }
 
 // Of a server that is not the operation's nothing is learnt: whether it has no job of it says nothing.
@@ -271,6 +306,13 @@ func TestAnOrderLooksAtTheRightServer(t *testing.T) {
 	says(t, err, "another server answers than the one whose databases are known here: correct the URL; where it is gone")
 	_, err = w.Operator.RetryOperation(w.ctx, backup.ID, anOrder)
 	refused(t, err, fault.AgentError)
+	if strings.Contains(err.Error(), "--server-gone") {
+		t.Error(err)
+	}
+	w.server.Shows(server.Sight{})
+	_, err = w.Operator.FailOperation(w.ctx, backup.ID, anOrder)
+	refused(t, err, fault.AgentError)
+	says(t, err, "cannot say now which server it is")
 	if strings.Contains(err.Error(), "--server-gone") {
 		t.Error(err)
 	}
@@ -340,15 +382,38 @@ func TestFindingOperations(t *testing.T) {
 	find := func(f ports.OperationFilter) ([]ports.FoundOperation, error) {
 		return w.Operator.FindOperations(w.ctx, f, ports.Page{})
 	}
-	none := id.FromBytes[id.DatabaseID](fakeentropy.New().UUID())
-	refused(t, errOf(find(ports.OperationFilter{DatabaseID: none})), fault.ValidationError)
-	refused(t, errOf(find(ports.OperationFilter{ServerID: id.ServerID(none)})), fault.ValidationError)
-	refused(t, errOf(find(ports.OperationFilter{Kind: "upload"})), fault.ValidationError)
+	none := id.FromBytes[id.ServerID](fakeentropy.New().UUID())
+	refused(t, errOf(find(ports.OperationFilter{ServerID: none})), fault.ValidationError)
+	_, err := find(ports.OperationFilter{Kind: "upload"})
+	refusedOn(t, "no kind", err, "kind", "create, lifecycle, ")
 	running := ports.OperationFilter{DatabaseID: shop, Statuses: []operation.Status{operation.Running}}
 	equal(t, "none is open", len(must(find(running))(t)), 0)
 	list := must(find(ports.OperationFilter{DatabaseID: shop, ServerID: w.machine.ID, Kind: "create"}))(t)
 	equal(t, "creations", len(list), 1)
 	equal(t, "of", list[0].DatabaseName+" on "+list[0].ServerName, "shop on one")
+}
+
+// An ID names a database while something of it is on record: its operations may be pruned while it lives, and outlive it.
+func TestDatabasesOfThePast(t *testing.T) {
+	w := newDeletionWorld(t)
+	shop := w.source()
+	named := func() error { return errOf(w.Operator.PastDatabaseNamed(w.ctx, "database", string(shop))) }
+	operations := func() int {
+		return len(must(w.Operator.FindOperations(w.ctx, ports.OperationFilter{DatabaseID: shop}, ports.Page{}))(t))
+	}
+	outlived := func() {
+		w.clock.Advance(401 * 24 * time.Hour)
+		w.rounds(w.ControlPlane)
+		equal(t, "operations", operations(), 0)
+	}
+	outlived()
+	ok(t, named())
+	w.deleted(shop)
+	w.purged(w.ControlPlane)
+	equal(t, "record", w.recordOf(shop), "")
+	ok(t, named())
+	outlived()
+	refusedOn(t, "nothing is left", named(), "database", "does not exist")
 }
 
 // A change of a login on a server that is gone ends without a look at the login, which keeps its password on record.

@@ -146,8 +146,7 @@ func orNothing(names []string) string {
 func (s Server) judgeAnswers(seen Sight, version string) []Finding {
 	return []Finding{
 		judgeClock(seen.Ahead), judgeVersion(seen, version), judgePrograms(seen.Holes),
-		judgeUse(CheckPostgres, seen.Postgres, seen.Reasons, startPostgres),
-		judgeUse(CheckPgBouncer, seen.PgBouncer, seen.Reasons, startPgBouncer),
+		judgeUse(CheckPostgres, seen.Postgres, seen, startPostgres), judgeUse(CheckPgBouncer, seen.PgBouncer, seen, startPgBouncer),
 		s.judgeInstallation(seen), s.judgeConnections(seen.Connections),
 	}
 }
@@ -192,14 +191,17 @@ const (
 	startPgBouncer = "start it with the pgbouncer.ini that the agent has written; see its log"
 )
 
-// judgeUse is about what the agent has to be able to use; reasons are its own.
-func judgeUse(check string, usable bool, reasons []string, do string) Finding {
-	if usable {
+// judgeUse is about what the agent has to be able to use.
+func judgeUse(check string, usable bool, seen Sight, do string) Finding {
+	switch {
+	case seen.TooOld:
+		return fine(check, "the agent is too old to say")
+	case usable:
 		return fine(check, "answers")
 	}
 	found := "the agent cannot use it"
-	if len(reasons) > 0 {
-		found += ": " + strings.Join(reasons, "; ")
+	if len(seen.Reasons) > 0 {
+		found += ": " + strings.Join(seen.Reasons, "; ")
 	}
 	return Finding{Check: check, Verdict: Wrong, Found: found, Do: do}
 }
@@ -210,6 +212,12 @@ func (s Server) judgeInstallation(seen Sight) Finding {
 		return Finding{
 			Check: CheckInstallation, Verdict: Wrong, Found: "the agent is too old to say which server it is in charge of",
 			Do: "install this program's version there, and start the agent again",
+		}
+	case s.MayBeAnother(seen) && seen.Installation == "":
+		return Finding{
+			Check: CheckInstallation, Verdict: Wrong,
+			Found: "the agent cannot say now which server it is (PostgreSQL down, or not in charge)",
+			Do:    "start PostgreSQL there; see the agent's log",
 		}
 	case seen.Installation == "":
 		return Finding{
@@ -225,10 +233,14 @@ func (s Server) judgeInstallation(seen Sight) Finding {
 	return fine(CheckInstallation, seen.Installation)
 }
 
-// IsAnother reports whether an agent that answers is not known to be this server's, whose installation is known.
-func (s Server) IsAnother(seen Sight) bool {
+// MayBeAnother reports whether an agent that answers is not known to be this server's, whose installation is known.
+func (s Server) MayBeAnother(seen Sight) bool {
 	return s.Installation != "" && s.Installation != seen.Installation
 }
+
+// IsAnother reports whether an agent that answers is another server's. An agent whose PostgreSQL is down, or that is not in
+// charge, does not say whose it is.
+func (s Server) IsAnother(seen Sight) bool { return s.MayBeAnother(seen) && seen.Installation != "" }
 
 // judgeConnections compares what may be sold with what there is.
 func (s Server) judgeConnections(there int) Finding {

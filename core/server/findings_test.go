@@ -49,6 +49,8 @@ func TestJudging(t *testing.T) {
 		"another installation": {func(*Sight) {}, Server{Installation: "j"}, CheckInstallation, Wrong},
 		"not in charge":        {func(s *Sight) { s.Installation, s.Connections = "", 0 }, Server{}, CheckInstallation, Wrong},
 		"too old to say":       {func(s *Sight) { s.Installation = "" }, Server{}, CheckInstallation, Wrong},
+		"cannot say now": {func(s *Sight) { s.Installation, s.Connections = "", 0 }, Server{Installation: "i"},
+			CheckInstallation, Wrong},
 		"ends soon":            {func(s *Sight) { s.Agent.Ends = now.Add(RenewBefore - 1) }, Server{}, CheckCertificate, Notice},
 		"ends later":           {func(s *Sight) { s.Agent.Ends = now.Add(RenewBefore) }, Server{}, "", OK},
 		"PgBouncer's ends":     {func(s *Sight) { s.Public.Ends = now.Add(time.Hour) }, Server{}, CheckPublic, Notice},
@@ -63,6 +65,7 @@ func TestJudging(t *testing.T) {
 		"too old":              {func(s *Sight) { s.Lacks = []string{"restore.load"} }, Server{}, CheckVersion, Wrong},
 		"holes":                {func(s *Sight) { s.Holes = []string{"PgBouncer 1.20"} }, Server{}, CheckPrograms, Notice},
 		"PostgreSQL down":      {func(s *Sight) { s.Postgres = false }, Server{}, CheckPostgres, Wrong},
+		"too old for standing": {func(s *Sight) { s.Postgres, s.PgBouncer, s.TooOld = false, false, true }, Server{}, "", OK},
 		"PgBouncer down":       {func(s *Sight) { s.PgBouncer = false }, Server{}, CheckPgBouncer, Wrong},
 		"oversold":             {func(*Sight) {}, Server{Connections: 81}, CheckConnections, Notice},
 		"sold out":             {func(*Sight) {}, Server{Connections: 80}, "", OK},
@@ -78,6 +81,16 @@ func TestJudging(t *testing.T) {
 				t.Errorf("%s: %+v, want %s", name, f, want)
 			}
 		}
+	}
+}
+
+// What an agent says is wrong stands where it cannot use something.
+func TestReasonsOfTheAgent(t *testing.T) {
+	seen := seenWell()
+	seen.Postgres, seen.Reasons = false, []string{"not_initialized: run it", "not_in_charge: it waits"}
+	const want = "the agent cannot use it: not_initialized: run it; not_in_charge: it waits"
+	if f := FirstWrong((Server{}).Judge(seen, now, "v2")); f == nil || f.Check != CheckPostgres || f.Found != want {
+		t.Errorf("%+v", f)
 	}
 }
 

@@ -42,6 +42,14 @@ type Server struct {
 // AnswerNoted is how often it is stored that an agent still answers.
 const AnswerNoted = time.Minute
 
+// AnswerCounts is how long a stored answer counts: by then a batch host has stored another one, or that the agent is away.
+const AnswerCounts = 2 * AnswerNoted
+
+// HeardFrom reports whether batch hosts hear from the agent, as far as they have stored it.
+func (s Server) HeardFrom(now time.Time) bool {
+	return s.AwaySince == nil && s.AnsweredAt != nil && now.Sub(*s.AnsweredAt) < AnswerCounts
+}
+
 // AvoidedFor is how long new databases go to other servers after one could not be reached.
 const AvoidedFor = 30 * time.Second
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
 )
@@ -73,5 +74,25 @@ func TestSecretContextNamesTheServer(t *testing.T) {
 	a, b := Server{ID: "a"}, Server{ID: "b"}
 	if a.SecretContext() == b.SecretContext() || a.SecretContext() != SecretContext("a") {
 		t.Error(a.SecretContext(), b.SecretContext())
+	}
+}
+
+// An answer that was stored counts until a host that runs has stored another one, and not once it has stored that there is none.
+func TestHeardFrom(t *testing.T) {
+	at := func(ago time.Duration) *time.Time { then := now.Add(-ago); return &then }
+	for name, c := range map[string]struct {
+		answered, away *time.Time
+		want           bool
+	}{
+		"never":            {nil, nil, false},
+		"just now":         {at(0), nil, true},
+		"by a clock apart": {at(-time.Hour), nil, true},
+		"lately":           {at(AnswerCounts - 1), nil, true},
+		"long ago":         {at(AnswerCounts), nil, false},
+		"away since then":  {at(time.Second), at(0), false},
+	} {
+		if got := (Server{AnsweredAt: c.answered, AwaySince: c.away}).HeardFrom(now); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

@@ -18,6 +18,7 @@ type Sight struct {
 	Holes        []string      // its programs with known holes that nobody has accepted
 	Postgres     bool          // answers
 	PgBouncer    bool          // answers
+	TooOld       bool          // the agent is, to say whether these two answer
 	Reasons      []string      // why it is not well, in the agent's words
 }
 

@@ -3,14 +3,16 @@ package plane
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
 )
 
-// CheckGone looks at a server that an operator takes for gone for good. It must not take new databases, and nothing may answer at
-// its agent's address. VALIDATION_ERROR on "serverGone".
+// CheckGone looks at a server that an operator takes for gone for good. It must not take new databases, nothing may answer at its
+// agent's address, and batch hosts must not hear from it: it may be that only this machine finds no way there. VALIDATION_ERROR
+// on "serverGone".
 func (p *Plane) CheckGone(ctx context.Context, of id.ServerID) error {
 	s, seen, err := p.survey(ctx, of)
 	switch {
@@ -23,10 +25,19 @@ func (p *Plane) CheckGone(ctx context.Context, of id.ServerID) error {
 		"pgherd admin server set --server %s --agent-url https://gone.invalid --unchecked", s.Name, s.ID)
 	switch seen.Agent.Trouble { //nolint:exhaustive // of all others something answers
 	case server.NoSuchHost, server.Refused, server.Silent:
-		return nil
+		now := p.Clock.Now()
+		if !s.HeardFrom(now) {
+			return nil
+		}
+		return fault.Invalid("serverGone", "%s is not gone: its agent answered a batch host at %s, which counts for %s; "+
+			"seen from here, %s", s.Name, s.AnsweredAt.UTC().Format(time.RFC3339), server.AnswerCounts, s.Judge(seen, now, "")[0].Found)
 	case "":
-		if s.IsAnother(seen) {
+		switch {
+		case s.IsAnother(seen):
 			return fault.Invalid("serverGone", "another server answers at %s, the address of %s%s", s.AgentURL, s.Name, elsewhere)
+		case s.MayBeAnother(seen):
+			return fault.Invalid("serverGone", "%s is not known to be gone: its agent answers, and cannot say now which server it is "+
+				"(PostgreSQL down, or not in charge); where its data is lost for good, stop the agent first", s.Name)
 		}
 		return fault.Invalid("serverGone", "%s is not gone: its agent answers at %s", s.Name, s.AgentURL)
 	}
@@ -38,14 +49,17 @@ func (p *Plane) CheckGone(ctx context.Context, of id.ServerID) error {
 const OrGone = "; where it is gone for good, --server-gone"
 
 // CheckThere demands that the agent of a server can be worked with, and that it is this server's. AGENT_ERROR says what is wrong,
-// and what to do; otherwise is what else the caller offers.
+// and what to do; otherwise is what else the caller offers where the server may be gone.
 func (p *Plane) CheckThere(ctx context.Context, of id.ServerID, otherwise string) error {
 	s, seen, err := p.survey(ctx, of)
 	if err != nil {
 		return err
 	}
+	if seen.Agent.Trouble == "" && !s.IsAnother(seen) {
+		otherwise = ""
+	}
 	for _, f := range s.Judge(seen, p.Clock.Now(), "") {
-		if seen.Agent.Trouble != "" || f.Check == server.CheckInstallation && s.IsAnother(seen) {
+		if seen.Agent.Trouble != "" || f.Check == server.CheckInstallation && s.MayBeAnother(seen) {
 			return fault.New(fault.AgentError, "the server %s: %s: %s%s", s.Name, f.Found, f.Do, otherwise)
 		}
 	}
