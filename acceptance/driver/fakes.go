@@ -131,8 +131,8 @@ func (o fakeOperator) RotateSecrets() error {
 func (o fakeOperator) DropOldSecretKeys() error { return nil }
 
 // RotateCertificateKey implements spec.Operator.
-func (o fakeOperator) RotateCertificateKey() error {
-	_, _, err := o.use().RotateCertificateKey(context.Background(), "")
+func (o fakeOperator) RotateCertificateKey(named id.CertificateKeyID) error {
+	_, _, err := o.use().RotateCertificateKey(context.Background(), named)
 	return err
 }
 

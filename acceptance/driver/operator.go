@@ -131,8 +131,8 @@ func (o realOperator) DropOldSecretKeys() error {
 }
 
 // RotateCertificateKey implements spec.Operator.
-func (o realOperator) RotateCertificateKey() error {
-	_, err := o.admin("certificate-key", "rotate")
+func (o realOperator) RotateCertificateKey(named id.CertificateKeyID) error {
+	_, err := o.admin("certificate-key", "rotate", "--key", string(named))
 	return err
 }
 

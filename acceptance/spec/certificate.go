@@ -54,7 +54,7 @@ var certifying = []Scenario{
 		same, _ := ada.certifies(made.ID, file)
 		s.That(bytes.Equal(same.Signature, before.Signature), "the re-encryption changed the key")
 
-		s.OK(s.Operator.RotateCertificateKey())
+		s.OK(s.Operator.RotateCertificateKey(before.KeyID))
 		after, is := ada.certifies(made.ID, file)
 		s.That(after.KeyID != before.KeyID, "%s signs as before", after.KeyID)
 		is.KeyID = was.KeyID

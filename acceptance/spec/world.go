@@ -132,8 +132,8 @@ type Operator interface {
 	// RotateSecrets encrypts every stored secret with a new key, while the service runs; DropOldSecretKeys then forgets the old.
 	RotateSecrets() error
 	DropOldSecretKeys() error
-	// RotateCertificateKey has certificates signed with a new key.
-	RotateCertificateKey() error
+	// RotateCertificateKey has certificates signed with a new key instead of that one.
+	RotateCertificateKey(named id.CertificateKeyID) error
 	// AddDeadServer registers a second database server, with more room than the first, whose agent nobody reaches. retire takes it
 	// out of use again.
 	AddDeadServer() (retire func() error, err error)

@@ -110,7 +110,9 @@ var orders = []verb{
 		_, err := r.Operator.EndChange(db.ID, id.OperationID(v[0]), "the customer asked")
 		return err
 	})},
-	{"operator certificate-key rotate", func(r *run, _ []string) error { return r.Operator.RotateCertificateKey() }},
+	{"operator certificate-key rotate KEY", func(r *run, v []string) error {
+		return r.Operator.RotateCertificateKey(id.CertificateKeyID(v[0]))
+	}},
 }
 
 // tokenAudience is whom the tokens of scripts are for.

@@ -1,4 +1,5 @@
-// Package audit holds the activity log: who did what to one database, and when. An entry never carries a secret.
+// Package audit holds the activity log: who did what to a database, an account or the installation, and when. An entry never
+// carries a secret.
 package audit
 
 import (
@@ -54,12 +55,13 @@ const (
 	RoleRemoved        Action = "role.removed"
 	RoleExpired        Action = "role.expired"
 	OverlayActive      Action = "legacy_roles.opted_in"
-	ChangeEnded        Action = "login.change_ended" // without the agent's proof
+	OverlayLost        Action = "legacy_roles.opt_in_lost" // on the server; the owner has asked for another
+	ChangeEnded        Action = "login.change_ended"       // without the agent's proof
 	LoginRotated       Action = "login.rotated"
 	LoginRevealed      Action = "login.revealed"
 	OperationCanceled  Action = "operation.canceled"
-	OperationGivenUp   Action = "operation.given_up" // an operator has ordered its end
-	OperationRetried   Action = "operation.retried"  // before its time, by an operator
+	OperationEndOrder  Action = "operation.end_ordered" // by an operator; the operation itself says how it ended
+	OperationRetried   Action = "operation.retried"     // before its time, by an operator
 	MemberAdded        Action = "member.added"
 	MemberRoleChanged  Action = "member.role_changed"
 	MemberRemoved      Action = "member.removed"

@@ -132,12 +132,12 @@ func TestABackupWithoutCertificate(t *testing.T) {
 // A key that is retired while the manifest is on its way signs no more.
 func TestARetiredKeySignsNoMore(t *testing.T) {
 	w := newWorld(t)
-	must(w.Operator.CreateCertificateKey(w.ctx))(t)
+	first := must(w.Operator.CreateCertificateKey(w.ctx))(t)
 	ada := w.reader("ada")
 	var fresh certificate.Key
 	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
 		if c.Method == "OpenManifest" {
-			_, fresh, f.Before = w.Operator.RotateCertificateKey(w.ctx, "")
+			_, fresh, f.Before = w.Operator.RotateCertificateKey(w.ctx, first.ID)
 		}
 		return f
 	})
@@ -202,9 +202,11 @@ func (m *meanwhile) Update(ctx context.Context, fn func(context.Context, ports.T
 	return m.Store.Update(ctx, fn)
 }
 
-func TestOfTwoWhoRotateAtOnceOneDoes(t *testing.T) {
+// Of two who rotate at once, or one just after the other, one does.
+func TestOfTwoWhoRotateOneDoes(t *testing.T) {
 	w := newWorld(t)
 	first := must(w.Operator.CreateCertificateKey(w.ctx))(t)
+	w.clock.Advance(time.Minute)
 	var winner certificate.Key
 	w.ports.Store = &meanwhile{Store: w.store, do: func() {
 		var err error
@@ -222,6 +224,9 @@ func TestOfTwoWhoRotateAtOnceOneDoes(t *testing.T) {
 	}
 	_, _, err = w.Operator.RotateCertificateKey(w.ctx, first.ID)
 	refused(t, err, fault.ValidationError)
+	w.clock.Advance(time.Minute - 1)
+	_, _, err = w.Operator.RotateCertificateKey(w.ctx, "")
+	refusedOn(t, "just after the other", err, "key", string(winner.ID)+" has signed only since 2026-01-05T09:31:", "--key")
 	entries := must(w.Operator.InstallationAudit(w.ctx, ports.Page{}))(t)
 	entries = slices.DeleteFunc(entries, func(e plane.By[audit.Entry]) bool {
 		return e.What.Action != audit.CertificateKeyCreated && e.What.Action != audit.CertificateKeyRotated

@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
@@ -39,13 +41,18 @@ func newConsole(t *testing.T) console {
 }
 
 func (c console) run(args ...string) (string, error) {
-	cmd, out := admin.Command(), &bytes.Buffer{}
+	out := &bytes.Buffer{}
+	err := c.runTo(out, args...)
+	return out.String(), err
+}
+
+func (c console) runTo(out io.Writer, args ...string) error {
+	cmd := admin.Command()
 	cmd.SetArgs(append(args, "--metadata-url="+c.url, "--keyring-file="+c.keyring))
 	cmd.SetOut(out)
 	cmd.SetErr(out)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	err := cmd.ExecuteContext(c.t.Context())
-	return out.String(), err
+	return cmd.ExecuteContext(c.t.Context())
 }
 
 // does runs a command that works, and returns what it prints with --json.
@@ -333,6 +340,7 @@ func TestAnOperatorKeepsTheCertificateKeys(t *testing.T) {
 	c.refuses("key: must be a lowercase UUID", "certificate-key", "rotate", "--key=first")
 	rotated := c.does("certificate-key", "rotate", "--key="+first)
 	c.refuses("key: "+first+" does not sign", "certificate-key", "rotate", "--key="+first)
+	c.refuses("key: "+text(t, rotated, "keyId")+" has signed only since", "certificate-key", "rotate")
 	if rotated["replaces"] != first || rotated["retiredAt"] != nil {
 		t.Errorf("got %v", rotated)
 	}
@@ -361,7 +369,7 @@ func TestAnOperatorKeepsTheCertificateKeys(t *testing.T) {
 		t.Errorf("audit installation: %v", log)
 	}
 	keyless := console{t: t, url: c.url}
-	keyless.refuses("this command needs the key ring", "certificate-key", "rotate")
+	keyless.refuses("this command needs the key ring", "certificate-key", "rotate", "--key="+second)
 	if out, err := c.run("certificate-key", "list"); err != nil || !strings.Contains(out, second) {
 		t.Errorf("certificate-key list: %v\n%s", err, out)
 	}
@@ -386,7 +394,7 @@ func TestThePrivatePartOfACertificateKeyIsSealed(t *testing.T) {
 			UNION ALL SELECT a::text FROM audit_entries a) rows`).Scan(&text))
 		return text
 	}
-	said += dump() + fmt.Sprint(c.does("certificate-key", "rotate"))
+	said += dump() + fmt.Sprint(c.does("certificate-key", "rotate", "--key="+key))
 	for _, hidden := range []string{hex.EncodeToString(seed), base64.StdEncoding.EncodeToString(seed), string(seed)} {
 		if strings.Contains(said, hidden) {
 			t.Errorf("the private part is in %q", said)
@@ -449,6 +457,35 @@ func TestNoSecondKeyRing(t *testing.T) {
 	lost.refuses("does not have the key", "certificate-key", "rotate")
 }
 
+// An init that is cut off, by then with a ring on which everything depends or not, leaves it, and says how to go on.
+func TestAnInitThatIsCutOff(t *testing.T) {
+	const goOn = "pgherd admin secrets keys registers the ring of that file"
+	url := clustertest.NewDatabase(t).URL
+	check.NoError(t, postgres.Migrate(t.Context(), url))
+	c := console{t: t, url: url, keyring: filepath.Join(t.TempDir(), "keyring.json")}
+	err := c.runTo(full{}, "secrets", "init")
+	if err == nil || !strings.Contains(err.Error(), c.keyring+" was made and stays there: "+goOn) {
+		t.Errorf("without a place for its answer: %v", err)
+	}
+	c.refuses("file already exists; "+goOn, "secrets", "init")
+	if keys := c.lists("secrets", "keys"); len(keys) != 1 {
+		t.Errorf("the metadata know %v", keys)
+	}
+	c.does("certificate-key", "create")
+
+	clustertest.Exec(t, url, "DELETE FROM certificate_keys", "DELETE FROM keyring_keys") // as where it was cut off before
+	c.refuses("file already exists; "+goOn, "secrets", "init")
+	if keys := c.lists("secrets", "keys"); len(keys) != 1 {
+		t.Errorf("the metadata know %v", keys)
+	}
+	c.does("certificate-key", "create")
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
 func TestSwitchesAreNamedExactly(t *testing.T) {
 	c := newConsole(t)
 	c.does("feature", "enable", "clone")
@@ -461,12 +498,9 @@ func TestSwitchesAreNamedExactly(t *testing.T) {
 	c.refuses("OPERATION_NOT_FOUND", "operation", "show", "--operation=00000000-0000-4000-8000-000000000000")
 }
 
-func TestAnOperatorLooksForChanges(t *testing.T) {
+func TestAnOperatorEndsChanges(t *testing.T) {
 	c := newConsole(t)
 	nothing := "00000000-0000-4000-8000-000000000000"
-	if out, err := c.run("change", "list", "--database="+nothing, "--json"); err != nil || strings.TrimSpace(out) != "[]" {
-		t.Errorf("change list: %v\n%s", err, out)
-	}
 	end := []string{"change", "end", "--database=" + nothing, "--change=" + nothing}
 	c.refuses("database: no database is called", append(end, "--reason=because")...)
 	c.refuses(`"reason" not set`, end...)

@@ -52,7 +52,8 @@ func (m *metadata) certificateKeyRotate() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&text, "key", "", "ID of the key to replace, if it signs; by default the one that signs")
+	cmd.Flags().StringVar(&text, "key", "",
+		"ID of the key to replace, if it signs; by default the one that signs, if it has for a minute")
 	return cmd
 }
 

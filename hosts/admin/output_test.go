@@ -150,7 +150,7 @@ func TestSizesAndAges(t *testing.T) {
 	}
 	for ago, want := range map[time.Duration]string{
 		0: "0s ago", 59 * time.Second: "59s ago", time.Minute: "1m ago", 47 * time.Hour: "47h ago", 48 * time.Hour: "2d ago",
-		-90 * time.Minute: "in 1h",
+		-90 * time.Minute: "in 2h",
 	} {
 		if got := moment(noon.Add(-ago)).age(noon); got != want {
 			t.Errorf("%s: %s, want %s", ago, got, want)

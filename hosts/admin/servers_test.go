@@ -31,7 +31,8 @@ type agentStub struct {
 	commands     []string
 	installation string
 	idle         error
-	health       protocol.Health
+	down         error // of PostgreSQL
+	poolerDown   bool
 	secrets      atomic.Pointer[[]string]
 }
 
@@ -41,15 +42,14 @@ func (stubCommands) Execute(context.Context, protocol.Command) (json.RawMessage,
 	return nil, command.Refuse(command.ReasonUnavailable, "not here")
 }
 func (s stubCommands) Commands() []string                           { return s.commands }
-func (s stubCommands) Connections(context.Context) (int, error)     { return 83, nil }
-func (s stubCommands) Installation(context.Context) (string, error) { return s.installation, nil }
-func (s stubCommands) Report() protocol.Health                      { return s.health }
+func (s stubCommands) Connections(context.Context) (int, error)     { return 83, s.down }
+func (s stubCommands) Installation(context.Context) (string, error) { return s.installation, s.down }
+func (stubCommands) Report() protocol.Health                        { return protocol.Health{} }
+
+func (stubCommands) ReportWithClients(context.Context) protocol.Health { return protocol.Health{} }
 
 func newStub(installation string) *agentStub {
-	a := &agentStub{
-		commands: command.Missing(nil), installation: installation,
-		health: protocol.Health{Status: "healthy", PostgresConnected: true, PgBouncerRunning: true},
-	}
+	a := &agentStub{commands: command.Missing(nil), installation: installation}
 	a.accept(agentSecret)
 	return a
 }
@@ -66,7 +66,7 @@ func (a *agentStub) serve(t *testing.T, ca *cluster.CA) string {
 		Secrets:     func() []string { return *a.secrets.Load() }, Version: "dev", Commands: stubCommands{a},
 		Health: stubCommands{a}, Programs: func() []command.Program { return nil },
 		InCharge: func() error { return a.idle }, Confirmed: func() error { return a.idle },
-		PoolerAnswers: func() bool { return true }, Log: zap.NewNop(),
+		PoolerAnswers: func() bool { return !a.poolerDown }, Log: zap.NewNop(),
 		Refusal: func(err error) *command.Refusal { return command.Refuse(command.ReasonUnavailable, "%s", err) },
 	}))(t)
 	l := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -130,7 +130,7 @@ func TestAnAgentThatCannotBeWorkedWithIsNotRegistered(t *testing.T) {
 		"no agent":     {with(other.URL), "agentUrl|" + other.URL + "|no agent|404|the agent's own listener"},
 		"too old":      {with(changed(func(a *agentStub) { a.commands = nil })), "agentUrl|too old|install"},
 		"no PostgreSQL": {
-			with(changed(func(a *agentStub) { a.health.PostgresConnected = false })), "agentUrl|cannot use it|agent init",
+			with(changed(func(a *agentStub) { a.down = io.EOF })), "agentUrl|cannot use it|agent init",
 		},
 		"not in charge":  {with(changed(func(a *agentStub) { a.idle = io.EOF })), "agentUrl|not in charge|agent init"},
 		"no public port": {with(well, "--public-port=0"), "publicPort|1-65535"},
@@ -193,7 +193,7 @@ func TestAServerIsChecked(t *testing.T) {
 		t.Errorf("%v", shown)
 	}
 	c.does("server", "set", of, "--connections=90")
-	stub.health.PgBouncerRunning = false
+	stub.poolerDown = true
 	out, err := c.run("server", "check", of, "--json")
 	var list []map[string]any
 	check.NoError(t, json.Unmarshal([]byte(out), &list))
@@ -204,7 +204,7 @@ func TestAServerIsChecked(t *testing.T) {
 	if err == nil || verdicts["PgBouncer"] != "wrong" || verdicts["connections"] != "notice" || verdicts["public address"] != "ok" {
 		t.Errorf("%v: %v", err, verdicts)
 	}
-	stub.health.PgBouncerRunning = true
+	stub.poolerDown = false
 	c.does("server", "set", of, "--public-port=1")
 	if out, err := c.run("server", "check", of, "--json"); err != nil || !strings.Contains(out, "cannot be reached from here") {
 		t.Errorf("%v\n%s", err, out) // only customers need to reach it

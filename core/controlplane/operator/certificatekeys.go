@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/certificate"
@@ -23,9 +24,12 @@ func (o *Operator) CreateCertificateKey(ctx context.Context) (certificate.Key, e
 	return fresh.Public(), err
 }
 
+// unnamedAfter is how long a key has to sign before one who does not name it can retire it.
+const unnamedAfter = time.Minute
+
 // RotateCertificateKey retires the key that signs, whose private part is gone then, and makes another one. An operator who names
-// the key to be retired retires no other: of two who do so at the same time, one is refused. VALIDATION_ERROR on "key" where no
-// key signs, or not that one.
+// the key to be retired retires no other: of two who do so, one is refused. One who names none does not retire the key that
+// another operator has just made. VALIDATION_ERROR on "key" where no key signs, not that one, or an unnamed one since just now.
 func (o *Operator) RotateCertificateKey(
 	ctx context.Context, named id.CertificateKeyID,
 ) (retired, fresh certificate.Key, err error) {
@@ -58,6 +62,9 @@ func (o *Operator) signing(ctx context.Context, named id.CertificateKeyID) (cert
 		return current, plane.NotFound(err, fault.Invalid("key", "none signs; pgherd admin certificate-key create makes one"))
 	case named != "" && named != current.ID:
 		return current, errSignsNoMore(named)
+	case named == "" && o.plane.Clock.Now().Sub(current.CreatedAt) < unnamedAfter:
+		return current, fault.Invalid("key", "%s has signed only since %s: name it with --key to replace it", current.ID,
+			current.CreatedAt.UTC().Format(time.RFC3339))
 	}
 	return current, nil
 }

@@ -65,18 +65,33 @@ func entries[T any](
 func paged[T any](
 	limit, length int, position func(T) ports.Position, page func(ports.Page) ([]T, error),
 ) (list []T, err error) {
-	for p := (ports.Page{}); ; {
-		if p.Limit = length; limit > 0 {
-			p.Limit = min(length, limit-len(list))
+	err = inPages(ports.Page{Limit: limit}, length, position, page, func(found []T) error {
+		list = append(list, found...)
+		return nil
+	})
+	return list, err
+}
+
+// inPages reads a wanted page in pages of at most so many entries, and calls visit with each. A wanted limit of 0 is none. An
+// error of visit ends it.
+func inPages[T any](
+	wanted ports.Page, length int, position func(T) ports.Position, page func(ports.Page) ([]T, error), visit func([]T) error,
+) error {
+	for seen, p := 0, wanted; ; {
+		if p.Limit = length; wanted.Limit > 0 {
+			p.Limit = min(length, wanted.Limit-seen)
 		}
 		found, err := page(p)
-		if err != nil {
-			return nil, err
+		if err != nil || len(found) == 0 {
+			return err
 		}
-		if list = append(list, found...); len(found) < p.Limit || len(list) == limit {
-			return list, nil
+		if err := visit(found); err != nil {
+			return err
 		}
-		last := position(list[len(list)-1])
+		if seen += len(found); len(found) < p.Limit || seen == wanted.Limit {
+			return nil
+		}
+		last := position(found[len(found)-1])
 		p.After = &last
 	}
 }

@@ -62,32 +62,17 @@ const entriesAtOnce = 1000
 func EachPage(
 	ctx context.Context, list func(context.Context, ports.Page) (Entries, error), in Period, visit func(Entries) error,
 ) error {
-	p := ports.Page{Limit: entriesAtOnce}
+	p := ports.Page{Limit: in.Limit}
 	if !in.Until.IsZero() {
 		p.After = &ports.Position{At: in.Until, ID: firstID}
 	}
-	left := in.Limit
-	for {
-		if in.Limit > 0 {
-			p.Limit = min(entriesAtOnce, left)
-		}
-		page, err := list(ctx, p)
-		if err != nil {
-			return err
-		}
-		page = since(page, in.Since)
-		if len(page) > 0 {
-			if err := visit(page); err != nil {
-				return err
-			}
-		}
-		left -= len(page)
-		if len(page) < p.Limit || in.Limit > 0 && left == 0 {
-			return nil
-		}
-		last := page[len(page)-1].What
-		p.After = &ports.Position{At: last.At, ID: string(last.ID)}
+	position := func(e plane.By[audit.Entry]) ports.Position {
+		return ports.Position{At: e.What.At, ID: string(e.What.ID)}
 	}
+	return inPages(p, entriesAtOnce, position, func(p ports.Page) (Entries, error) {
+		page, err := list(ctx, p)
+		return since(page, in.Since), err
+	}, visit)
 }
 
 // since are the entries, which come newest first, that are not older.

@@ -51,12 +51,34 @@ func (o *Operator) DatabaseNamed(ctx context.Context, flag, text string) (id.Dat
 		}))
 }
 
-// PastDatabaseNamed is DatabaseNamed for what outlives a database, such as its log: there may be none that has the ID any more.
+// PastDatabaseNamed is DatabaseNamed for what outlives a database, such as its log: an ID may also be that of one that is purged,
+// while an operation or an entry of the log is left of it.
 func (o *Operator) PastDatabaseNamed(ctx context.Context, flag, text string) (id.DatabaseID, error) {
-	if named, is := asID[id.DatabaseID](text); is {
-		return named, nil
+	named, is := asID[id.DatabaseID](text)
+	if !is {
+		return o.DatabaseNamed(ctx, flag, text)
 	}
-	return o.DatabaseNamed(ctx, flag, text)
+	was, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (bool, error) {
+		return everWas(ctx, tx, named)
+	})
+	if err == nil && !was {
+		err = errUnknown(flag)
+	}
+	return named, err
+}
+
+func everWas(ctx context.Context, tx ports.Tx, db id.DatabaseID) (bool, error) {
+	one := ports.Page{Limit: 1}
+	records, err := tx.Directory().Databases(ctx, ports.DatabaseFilter{ID: db}, one)
+	if err != nil || len(records) > 0 {
+		return true, err
+	}
+	work, err := tx.Operations().Find(ctx, ports.OperationFilter{DatabaseID: db}, one)
+	if err != nil || len(work) > 0 {
+		return true, err
+	}
+	log, err := tx.Audit().List(ctx, db, one)
+	return len(log) > 0, err
 }
 
 // ServerNamed finds a server by its ID or name.

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
@@ -18,11 +19,15 @@ import (
 // orderTime bounds an order: its steps at a server that answers.
 const orderTime = 2 * time.Minute
 
-// FindOperations lists operations of all databases, newest first, including internal kinds. VALIDATION_ERROR on "database",
-// "server" or "kind" that is unknown.
+// FindOperations lists operations of all databases, newest first, including internal kinds. VALIDATION_ERROR on "server" or
+// "kind" that is unknown.
 func (o *Operator) FindOperations(ctx context.Context, f ports.OperationFilter, p ports.Page) ([]ports.FoundOperation, error) {
-	if names := o.plane.Work.Names(); f.Kind != "" && !slices.Contains(names, f.Kind) {
-		return nil, fault.Invalid("kind", "must be one of %s", names)
+	if kinds := o.plane.Work.Names(); f.Kind != "" && !slices.Contains(kinds, f.Kind) {
+		names := make([]string, len(kinds))
+		for i, k := range kinds {
+			names[i] = string(k)
+		}
+		return nil, fault.Invalid("kind", "must be one of %s", strings.Join(names, ", "))
 	}
 	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]ports.FoundOperation, error) {
 		if f.ServerID != "" {
@@ -30,21 +35,8 @@ func (o *Operator) FindOperations(ctx context.Context, f ports.OperationFilter, 
 				return nil, notFound(err, "server")
 			}
 		}
-		list, err := tx.Operations().Find(ctx, f, p)
-		if err != nil || len(list) > 0 || f.DatabaseID == "" {
-			return list, err
-		}
-		return list, o.knownDatabase(ctx, tx, f.DatabaseID)
+		return tx.Operations().Find(ctx, f, p)
 	})
-}
-
-// knownDatabase is nil for a database that has, or had, operations.
-func (o *Operator) knownDatabase(ctx context.Context, tx ports.Tx, db id.DatabaseID) error {
-	list, err := tx.Operations().Find(ctx, ports.OperationFilter{DatabaseID: db}, ports.Page{Limit: 1})
-	if err == nil && len(list) == 0 {
-		err = errUnknown("database")
-	}
-	return err
 }
 
 // FailOperation ends an operation that does not end by itself: by its way of failing at the server, or without a word of it where
@@ -69,7 +61,7 @@ func (o *Operator) FailOperation(ctx context.Context, op id.OperationID, by oper
 		return of, err
 	}
 	return o.plane.Work.GiveUp(ctx, op, by, orderTime, func(ctx context.Context, tx ports.Tx) error {
-		return o.recordOrder(ctx, tx, of, by, audit.OperationGivenUp)
+		return o.recordOrder(ctx, tx, of, by, audit.OperationEndOrder)
 	})
 }
 
