@@ -23,8 +23,8 @@ var (
 )
 
 // ErrLocked is the error of Migrate if it gave up on a lock.
-var ErrLocked = errors.New("another session holds a lock that a migration needs: the migration was undone, those before it are " +
-	"done; run pgherd migrate again when that session's transaction has ended")
+var ErrLocked = errors.New("another session holds a lock that a migration needs: the migration is not done, those before it " +
+	"are; run pgherd migrate again when that session's transaction has ended")
 
 // lockTimeout bounds a migration's wait for one lock, because every host that needs the table waits behind it: it is below the
 // time that hosts give a statement.
@@ -35,7 +35,11 @@ var migrationFiles embed.FS
 
 // Migrate brings the schema to the version that this program knows. If several start at once, one does it under an advisory
 // lock and the others wait. A newer schema is ErrSchemaNewer. There are no down migrations.
-// Each migration is a transaction; after ErrLocked, as after any other error, Migrate goes on with the first that is not done.
+// After ErrLocked, as after any other error, Migrate goes on with the first migration that is not done.
+//
+// Hosts work meanwhile. A migration is a transaction that keeps them from one table at most, so that the two wait for each other
+// in no order of tables. An index of a table that grows is made by a migration of its own without a transaction, CONCURRENTLY. If
+// that is interrupted, an index stays that is not valid: each such migration begins by dropping it.
 func Migrate(ctx context.Context, url string) error {
 	c := Config{URL: url, StatementTimeout: time.Hour, IdleInTransaction: time.Hour, LockTimeout: lockTimeout}
 	c = c.withDefaults()
