@@ -110,6 +110,44 @@ func TestAHostStartsWhileAnAgentIsAway(t *testing.T) {
 	}
 }
 
+// unopened is a fleet whose host may be unable to open the servers' secrets.
+type unopened struct {
+	ports.Fleet
+	unable bool
+}
+
+func (u *unopened) Agent(s server.Server) (ports.Agent, error) {
+	if u.unable {
+		return nil, ports.ErrAgentUnreachable
+	}
+	return u.Fleet.Agent(s)
+}
+
+// A host that can no longer ask an agent says so, and neither that the agent is away nor that it is there.
+func TestAHostThatCannotAsk(t *testing.T) {
+	w, log := newWorld(t), &lines{}
+	fleet := &unopened{Fleet: w.fleet}
+	w.ports.Journal, w.ports.Fleet = log, fleet
+	watch := w.process(quick()).Watch
+	watch.Once(w.ctx)
+	fleet.unable = true
+	for range 10 {
+		w.clock.Advance(5 * time.Second)
+		watch.Once(w.ctx)
+	}
+	if s := w.listedServer(); s.AwaySince != nil || len(watch.Servers()) != 0 {
+		t.Errorf("away since %v; seen: %+v", s.AwaySince, watch.Servers())
+	}
+	if len(log.all) != 1 || log.all[0].What != "agent.not_asked" || log.all[0].ServerName != "one" || log.all[0].Err == nil {
+		t.Errorf("told: %+v", log.all)
+	}
+	fleet.unable = false
+	watch.Once(w.ctx)
+	if seen := watch.Servers(); len(seen) != 1 || !seen[0].Up {
+		t.Errorf("once it can ask: %+v", seen)
+	}
+}
+
 // While the metadata are away, agents that are known are looked at still.
 func TestTheWatchOutlivesTheMetadata(t *testing.T) {
 	w, log := newWorld(t), &lines{}

@@ -95,7 +95,12 @@ func (w *Watch) Once(ctx context.Context) {
 		slots <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-slots }()
-			known, err := w.ask(ctx, s.Server)
+			agent, err := w.plane.Fleet.Agent(s.Server)
+			if err != nil {
+				w.skip(ctx, s, err)
+				return
+			}
+			known, err := ask(ctx, agent)
 			if ctx.Err() == nil {
 				w.note(ctx, s, known, err)
 			}
@@ -129,14 +134,24 @@ func (w *Watch) list(ctx context.Context) {
 	}
 }
 
-func (w *Watch) ask(ctx context.Context, s server.Server) (known command.Capabilities, err error) {
+func ask(ctx context.Context, agent ports.Agent) (command.Capabilities, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	agent, err := w.plane.Fleet.Agent(s)
-	if err != nil {
-		return known, err
-	}
 	return ports.Ask(ctx, agent, command.AskCapabilities{})
+}
+
+// skip is for a server that this host cannot ask, as where its key ring lacks the key of the stored secret. That says nothing of
+// the agent, which other hosts may hear from.
+func (w *Watch) skip(ctx context.Context, s *Seen, err error) {
+	w.mu.Lock()
+	s.asked = false
+	w.mu.Unlock()
+	if worth, held := w.failures.Failed("skipped " + string(s.Server.ID)); worth {
+		w.plane.Journal.Log(ctx, ports.JournalEvent{
+			What: "agent.not_asked", ServerID: s.Server.ID, ServerName: s.Server.Name, Host: s.Server.AgentURL, Err: err,
+			Repeated: held, Told: true,
+		})
+	}
 }
 
 // note keeps what an agent has answered. Any answer is one, also a refusal.
