@@ -23,11 +23,14 @@ const notInCharge = "PGH01"
 
 // Answers returns an error unless PostgreSQL answers, if only that this agent is not in charge.
 func Answers(ctx context.Context, db *sql.DB) error {
-	if err := db.PingContext(ctx); pq.As(err, notInCharge) == nil {
+	if err := db.PingContext(ctx); !Answered(err) {
 		return err
 	}
 	return nil
 }
+
+// Answered reports whether what a question ended with is an answer of PostgreSQL's, if only that this agent is not in charge.
+func Answered(err error) bool { return err == nil || pq.As(err, notInCharge) != nil }
 
 // dataFigures counts the managed databases, which are those that the pooler's gate knows, and adds the sizes of all databases of
 // the cluster, or those of a while ago. One that is out of service has another name.

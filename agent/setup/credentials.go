@@ -67,7 +67,19 @@ func writeCredentials(path string, c Credentials, owner *FileOwner) error {
 	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
 		return fmt.Errorf("credentials file: %w", err)
 	}
-	return os.Rename(temp.Name(), path)
+	if err := errors.Join(os.Rename(temp.Name(), path), syncFolder(filepath.Dir(path))); err != nil {
+		return fmt.Errorf("credentials file: %w", err)
+	}
+	return nil
+}
+
+// syncFolder makes a rename survive a power failure: the server keeps the passwords that follow.
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // newVerifier computes what PostgreSQL shall store of a password.

@@ -14,6 +14,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/account"
@@ -40,12 +41,14 @@ const (
 type Options struct {
 	// DSN is the superuser connection: an URL or key=value text. Its database should be postgres.
 	DSN string
-	// CredentialsFile is where the generated passwords are written, with mode 0600. An existing file keeps its passwords.
+	// CredentialsFile is where the generated passwords are written, with mode 0600. An existing file keeps its passwords, and is
+	// refused where the server's logins have others.
 	CredentialsFile string
 	// Peer, if not nil, is the system user as whom Init connects to PostgreSQL's socket: for a caller that is root, where
 	// pg_hba.conf says peer. Linux only.
 	Peer *FileOwner
-	// NewPasswords makes a new file although the server's logins have passwords. Whoever uses those is cut off.
+	// NewPasswords makes a new file, where none may be yet, although the server's logins have passwords. Whoever uses those is cut
+	// off.
 	NewPasswords bool
 	// CredentialsOwner, if not nil, becomes the owner of a new file: the system user of the agent.
 	CredentialsOwner *FileOwner
@@ -111,10 +114,7 @@ func Init(ctx context.Context, o Options) (Report, error) {
 	if err := inspectTempFileLimit(ctx, db, o.TempFileLimit); err != nil {
 		return report, err
 	}
-	secrets, err := ReadCredentials(o.CredentialsFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		secrets, err = newCredentials(ctx, db, o)
-	}
+	secrets, err := findCredentials(ctx, db, o)
 	if err != nil {
 		return report, err
 	}
@@ -131,20 +131,54 @@ func Init(ctx context.Context, o Options) (Report, error) {
 	return report, errors.Join(err, limitTempFiles(ctx, db, o.TempFileLimit))
 }
 
-// newCredentials writes a file with new passwords. It refuses to where the server's logins have others: a second file would cut
-// off the agent and PgBouncer, and with them all customers.
-func newCredentials(ctx context.Context, db *sql.DB, o Options) (Credentials, error) {
-	var used bool
-	const query = "SELECT EXISTS (SELECT FROM pg_catalog.pg_authid WHERE rolname IN ($1, $2) AND rolpassword IS NOT NULL)"
-	if err := db.QueryRowContext(ctx, query, AgentLogin, PoolerLogin).Scan(&used); err != nil {
+// findCredentials reads the file, or writes one with new passwords. It refuses where the server's logins have others: those would
+// be replaced, which cuts off the agent and PgBouncer, and with them all customers. One wrong password of two is repaired.
+func findCredentials(ctx context.Context, db *sql.DB, o Options) (Credentials, error) {
+	verifiers, err := verifiersOf(ctx, db)
+	if err != nil {
 		return Credentials{}, fmt.Errorf("find out whether the server was prepared before: %w", err)
 	}
-	if used && !o.NewPasswords {
-		return Credentials{}, fmt.Errorf("the server was prepared before, and its logins' passwords are in another file than %s, "+
-			"which does not exist: name that file with --credentials-file, or give --new-passwords, which cuts off the running agent "+
-			"and all customers until the agent and PgBouncer have started again", o.CredentialsFile)
+	c, err := ReadCredentials(o.CredentialsFile)
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err != nil && !missing:
+		return c, err
+	case !missing && o.NewPasswords:
+		return c, fmt.Errorf("--new-passwords: %s exists: move it away, or name another file with --credentials-file",
+			o.CredentialsFile)
+	case missing && (len(verifiers) == 0 || o.NewPasswords):
+		return writeNew(o.CredentialsFile, o.CredentialsOwner)
+	case missing:
+		return c, fmt.Errorf("the server was prepared before, and its logins' passwords are in another file than %s, "+
+			"which does not exist: %s", o.CredentialsFile, otherPasswords)
+	case c.foreign(verifiers):
+		return c, fmt.Errorf("the server was prepared before, and its logins have other passwords than those in %s: %s",
+			o.CredentialsFile, otherPasswords)
 	}
-	return writeNew(o.CredentialsFile, o.CredentialsOwner)
+	return c, nil
+}
+
+const otherPasswords = "name the file that the agent uses with --credentials-file, or one that does not exist with " +
+	"--new-passwords, which cuts off the running agent and all customers until the agent and PgBouncer have started again"
+
+// verifiersOf are what the server has of its logins' passwords, by login.
+func verifiersOf(ctx context.Context, db *sql.DB) (map[string]string, error) {
+	verifiers := make(map[string]string)
+	err := pg.Each(ctx, db, func(rows *sql.Rows) error {
+		var login, verifier string
+		err := rows.Scan(&login, &verifier)
+		verifiers[login] = verifier
+		return err
+	}, "SELECT rolname, rolpassword FROM pg_catalog.pg_authid WHERE rolname IN ($1, $2) AND rolpassword IS NOT NULL",
+		AgentLogin, PoolerLogin)
+	return verifiers, err
+}
+
+// foreign reports whether both logins have passwords and neither is that of the file.
+func (c Credentials) foreign(verifiers map[string]string) bool {
+	agent, pooler := verifiers[AgentLogin], verifiers[PoolerLogin]
+	return agent != "" && pooler != "" &&
+		!credential.Matches(agent, c.AgentPassword) && !credential.Matches(pooler, c.PoolerPassword)
 }
 
 // prepareCluster does what cannot be done in a transaction, and what every database needs.

@@ -1,6 +1,7 @@
 package setup_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -157,7 +158,24 @@ func TestASecondFileIsRefused(t *testing.T) {
 	if err != nil || c == first {
 		t.Errorf("the second file holds the same, or nothing: %v", err)
 	}
-	text(t, pg.URLFor(setup.AgentLogin, c.AgentPassword, setup.MaintenanceDatabase), "SELECT 'the second works'")
+	theirs := pg.URLFor(setup.AgentLogin, c.AgentPassword, setup.MaintenanceDatabase)
+	text(t, theirs, "SELECT 'the second works'")
+	for what, c := range map[string]struct {
+		file string
+		new  bool
+	}{
+		"a file that is older": {file, false}, "new passwords in it": {file, true}, "new passwords in the right one": {second, true},
+	} {
+		options.CredentialsFile, options.NewPasswords = c.file, c.new
+		before, err := os.ReadFile(c.file)
+		if _, refusal := setup.Init(t.Context(), options); refusal == nil || !strings.Contains(refusal.Error(), "--new-passwords") {
+			t.Errorf("%s: got %v", what, refusal)
+		}
+		if after, err2 := os.ReadFile(c.file); errors.Join(err, err2) != nil || !bytes.Equal(before, after) {
+			t.Errorf("%s: the file has changed: %v", what, errors.Join(err, err2))
+		}
+		text(t, theirs, "SELECT 'the second works'")
+	}
 }
 
 // Debian's pg_hba.conf lets the superuser in by peer authentication alone.

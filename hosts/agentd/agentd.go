@@ -72,7 +72,8 @@ func (s *Settings) flags(cmd *cobra.Command) {
 	f.IntVar(&a.PostgresPort, "postgres-port", 5432, "port of PostgreSQL")
 	f.StringVar(&p.Dir, "pooler-dir", "", "folder of PgBouncer's files; start PgBouncer with pgbouncer.ini in it")
 	f.StringVar(&p.SocketDir, "pooler-socket-dir", "", "folder of PgBouncer's socket, which only PgBouncer and the agent may enter")
-	f.StringSliceVar(&p.ListenAddresses, "pooler-listen", []string{"0.0.0.0", "::"}, "addresses that customers connect to")
+	f.StringSliceVar(&p.ListenAddresses, "pooler-listen", []string{"0.0.0.0", "::"},
+		"addresses that customers connect to; names are looked up when the agent starts, and by PgBouncer when it does")
 	f.IntVar(&p.ListenPort, "pooler-port", 6432, "port that customers connect to")
 	f.StringVar(&p.TLSCertFile, "pooler-tls-cert-file", "", "certificate of PgBouncer in PEM, for the public host name")
 	f.StringVar(&p.TLSKeyFile, "pooler-tls-key-file", "", "private key of the certificate")
@@ -152,7 +153,12 @@ func (s *Settings) poolerOwner(root bool) (*pooler.Owner, error) {
 	case s.PoolerUser != "" && s.PoolerGroup != "":
 		return nil, errors.New("--pooler-user is for an agent that runs as root, and --pooler-group for one that does not: give one")
 	case s.PoolerUser != "":
-		return ownerOf("pooler-user", s.PoolerUser)
+		owner, err := ownerOf("pooler-user", s.PoolerUser)
+		if err == nil && owner.UID == 0 {
+			err = fmt.Errorf("--pooler-user: %s is root, as whom neither PgBouncer nor pg_dump may run: give another system user",
+				s.PoolerUser)
+		}
+		return owner, err
 	case s.PoolerGroup != "":
 		return groupOf("pooler-group", s.PoolerGroup)
 	}

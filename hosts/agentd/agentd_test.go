@@ -19,9 +19,10 @@ func TestWhoReadsThePoolersFiles(t *testing.T) {
 		groupReads  bool
 	}{
 		"the agent's own user": {},
-		"another user":         {user: me.Username, root: true},
+		"another user":         {user: "daemon", root: true},
 		"a group":              {group: mine.Name, groupReads: true},
 		"root alone":           {root: true, wrong: "--pooler-user"},
+		"root by name":         {user: "root", root: true, wrong: "--pooler-user"},
 		"root and a group":     {root: true, group: mine.Name, wrong: "--pooler-user"},
 		"both":                 {user: me.Username, group: mine.Name, root: true, wrong: "--pooler-group"},
 		"an unknown user":      {user: "no such user", root: true, wrong: "--pooler-user"},
