@@ -52,8 +52,8 @@ func backups(b *artifact.Backuper) jobs.Kind[command.Backup, command.BackupRepor
 		Complete: func(_ context.Context, j jobs.Job, c command.Backup) (bool, error) {
 			return b.Complete(request(j, c))
 		},
-		Running: func(stage string, progress int) command.BackupReport {
-			return command.BackupReport{State: command.BackupRunning, Stage: stage, Progress: progress}
+		Running: func(stage string, progress int, bytes command.Bytes) command.BackupReport {
+			return command.BackupReport{State: command.BackupRunning, Stage: stage, Progress: progress, Bytes: bytes}
 		},
 		Failed: func(cause error) command.BackupReport {
 			const otherwise = "the database could not be dumped, or the file not be checked; the agent's log says why"
@@ -133,6 +133,18 @@ func (a *Agent) deleteBackup(_ context.Context, q command.DeleteBackup) (none co
 
 func (a *Agent) openBackup(_ context.Context, q command.OpenBackup) (io.ReadCloser, int64, error) {
 	return a.files.Open(q.DatabaseID, q.Filename)
+}
+
+func (a *Agent) openRest(_ context.Context, q command.OpenRest) (io.ReadCloser, int64, error) {
+	file, size, err := a.files.Open(q.DatabaseID, q.Filename)
+	if err != nil {
+		return nil, 0, err
+	}
+	left := max(0, size-q.Offset)
+	if _, err := file.Seek(-left, io.SeekEnd); err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return file, left, nil
 }
 
 func (a *Agent) openManifest(_ context.Context, q command.OpenManifest) (io.ReadCloser, int64, error) {

@@ -74,7 +74,7 @@ func proofs(b *artifact.Backuper, slots *jobs.Slots) jobs.Kind[command.QualifyEx
 		},
 		Discard:  discard,
 		Complete: func(context.Context, jobs.Job, command.QualifyExtension) (bool, error) { return false, nil },
-		Running: func(stage string, _ int) command.ExtensionProof {
+		Running: func(stage string, _ int, _ command.Bytes) command.ExtensionProof {
 			return command.ExtensionProof{State: command.ExtensionRunning, Stage: stage}
 		},
 		Failed: func(cause error) command.ExtensionProof {

@@ -30,11 +30,11 @@ func loads(b *artifact.Backuper, slots *jobs.Slots) jobs.Kind[command.Load, comm
 		},
 		Discard:  func(ctx context.Context, j jobs.Job, _ command.Load) error { return b.DiscardLoad(ctx, j.OperationID) },
 		Complete: func(context.Context, jobs.Job, command.Load) (bool, error) { return false, nil },
-		Running: func(stage string, progress int) command.LoadReport {
+		Running: func(stage string, progress int, bytes command.Bytes) command.LoadReport {
 			if stage == artifact.StageQueued {
 				stage = artifact.StageWaiting
 			}
-			return command.LoadReport{State: command.LoadRunning, Stage: stage, Progress: progress}
+			return command.LoadReport{State: command.LoadRunning, Stage: stage, Progress: progress, Bytes: bytes}
 		},
 		Failed: func(cause error) command.LoadReport {
 			const otherwise = "the backup could not be restored into a copy; the agent's log says why"

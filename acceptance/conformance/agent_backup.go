@@ -192,3 +192,30 @@ func backupOfAnother(t *testing.T, s AgentStand) {
 	noError(t, ask(bounded(t), s.Agent, command.DeleteBackup{DatabaseID: other.DatabaseID, Filename: spec.Filename}))
 	wantFile(t, s, spec, report)
 }
+
+func backupFromAByteOn(t *testing.T, s AgentStand) {
+	_, spec, report := backedUp(t, s, false)
+	content := func(q command.Question) string {
+		t.Helper()
+		file := must(s.Agent.Open(bounded(t), q))(t)
+		defer file.Body.Close()
+		text := must(io.ReadAll(file.Body))(t)
+		if int64(len(text)) != file.Size {
+			t.Errorf("%+v: %d bytes, announced as %d", q, len(text), file.Size)
+		}
+		return string(text)
+	}
+	whole := content(command.OpenBackup{DatabaseID: spec.DatabaseID, Filename: spec.Filename})
+	rest := command.OpenRest{DatabaseID: spec.DatabaseID, Filename: spec.Filename}
+	for offset, want := range map[int64]string{
+		0: whole, 1: whole[1:], report.SizeBytes - 1: whole[len(whole)-1:], report.SizeBytes: "", report.SizeBytes + 1: "",
+	} {
+		rest.Offset = offset
+		if got := content(rest); got != want {
+			t.Errorf("from %d of %d bytes on, there are %d", offset, len(whole), len(got))
+		}
+	}
+	rest.Filename = "20261121_065348.sql.gz"
+	_, err := s.Agent.Open(bounded(t), rest)
+	wantReason(t, err, command.ReasonNotFound)
+}

@@ -37,6 +37,7 @@ func operationComesBack(w *world) {
 	w.equal("as the open one", read(w, ports.Tx.Operations, ports.Operations.Open, o.DatabaseID), o)
 	started, finished := minutes(1), minutes(3)
 	o.Status, o.Stage, o.Progress, o.Result = operation.Succeeded, "finished", 100, []byte(`{ "filename":"x" }`)
+	o.BytesDone, o.BytesTotal = 1<<40, 1<<41
 	o.Input, o.StartedAt, o.FinishedAt = []byte(`{"step":2}`), &started, &finished
 	o.ErrorCode, o.ErrorText, o.CancelRequested = fault.AgentError, "it went wrong: ünicode", true
 	o.Owner, o.Attempts, o.NotBefore = "worker-1", 4, minutes(7)

@@ -148,7 +148,8 @@ func TestAConditionOfANewerAgentIsUnknown(t *testing.T) {
 
 func TestARouteThatTheAgentDoesNotHave(t *testing.T) {
 	later := []string{
-		"RoomForBackup", "DeleteBackup", "OpenBackup", "OpenManifest", "SetAccounts", "InspectLogin", "ReadOutcome", "Chunk",
+		"RoomForBackup", "DeleteBackup", "OpenBackup", "OpenRest", "OpenManifest", "SetAccounts", "InspectLogin", "ReadOutcome",
+		"Chunk",
 	}
 	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {

@@ -136,6 +136,7 @@ var calls = map[string]func(ctx context.Context, a ports.Agent) error{
 	"AskCapabilities": asking(command.AskCapabilities{}),
 	"OpenBackup":      opens(command.OpenBackup{DatabaseID: database, Filename: filename}),
 	"Chunk":           sends,
+	"OpenRest":        opens(command.OpenRest{DatabaseID: database, Filename: filename, Offset: 5}),
 	"OpenManifest":    opens(command.OpenManifest{DatabaseID: database, Filename: filename}),
 }
 

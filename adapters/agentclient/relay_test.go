@@ -65,6 +65,7 @@ func relay(behind ports.Agent) http.Handler {
 		reply(w, answer, err)
 	})
 	opening[command.OpenBackup](mux, behind)
+	opening[command.OpenRest](mux, behind)
 	opening[command.OpenManifest](mux, behind)
 	return mux
 }

@@ -74,12 +74,8 @@ func (b backupRoutes) start(r *Request) (Answer, error) {
 func (b backupRoutes) download(r *Request) (Answer, error) {
 	filename := backup.Filename(r.Param(filenameParameter))
 	return answerWhoStays(r, func() (backups.Download, error) {
-		return b.use.Open(r.Context(), r.database(), filename)
-	}, func(d backups.Download) (Answer, error) {
-		return Answer{Status: http.StatusOK, Download: &Download{
-			Filename: string(filename), ContentType: gzipType, Tag: d.Backup.ChecksumSHA256, Size: d.File.Size, Content: d.File.Body,
-		}}, nil
-	})
+		return b.use.Open(r.Context(), r.database(), filename, r.beginning())
+	}, func(d backups.Download) (Answer, error) { return backupOf(d.Backup, d.File), nil })
 }
 
 // backupFile are the answers with a backup.

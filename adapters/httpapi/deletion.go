@@ -84,13 +84,8 @@ func (x deletionRoutes) delete(r *Request) (Answer, error) {
 // download streams the file as downloads of backups do.
 func (x deletionRoutes) download(r *Request) (Answer, error) {
 	return answerWhoStays(r, func() (deletion.Download, error) {
-		return x.use.OpenBackup(r.Context(), r.database())
-	}, func(d deletion.Download) (Answer, error) {
-		return Answer{Status: http.StatusOK, Download: &Download{
-			Filename: string(d.Backup.Filename), ContentType: gzipType, Tag: d.Backup.ChecksumSHA256, Size: d.File.Size,
-			Content: d.File.Body,
-		}}, nil
-	})
+		return x.use.OpenBackup(r.Context(), r.database(), r.beginning())
+	}, func(d deletion.Download) (Answer, error) { return backupOf(d.Backup, d.File), nil })
 }
 
 func (x deletionRoutes) recover(r *Request) (Answer, error) {

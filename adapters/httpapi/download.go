@@ -5,22 +5,35 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/ports"
 )
 
-// Download is a file to stream. Size is exact: if the source ends early, the connection is broken, so that the client notices
-// the truncated file; bytes beyond Size are not sent. Content is closed, and the request's context ends, when the answer was
-// sent or the client has disconnected. A client that has the beginning of a file with a Tag may ask for the rest alone.
+// Download is a file to stream. If the source ends before Size, the connection is broken, so that the client notices the
+// truncated file; bytes beyond it are not sent. Content is closed, and the request's context ends, when the answer was sent or
+// the client has disconnected.
 type Download struct {
 	Filename    string // of the service's own making: no quotes, no control characters; empty for what is no file to keep
 	ContentType string
-	Tag         string // what the content alone determines, its checksum, say; empty for none
-	Size        int64
+	Tag         string // what the file's content alone determines, its checksum, say; empty for none
+	Size        int64  // of the file
+	From        int64  // the byte that Content begins with, as the client has those before it
 	Content     io.ReadCloser
+}
+
+// backupOf answers with a backup file, or with the rest of one.
+func backupOf(b backup.Backup, f ports.File) Answer {
+	return Answer{Status: http.StatusOK, Download: &Download{
+		Filename: string(b.Filename), ContentType: gzipType, Tag: b.ChecksumSHA256, Size: b.SizeBytes,
+		From: b.SizeBytes - f.Size, Content: f.Body,
+	}}
 }
 
 var (
@@ -45,63 +58,35 @@ func (r *Request) sendDownload(a Answer) {
 	if d.Filename != "" {
 		res.Header.Set("Content-Disposition", `attachment; filename="`+d.Filename+`"`)
 	}
-	status, content, size := a.Status, d.Content, d.Size
+	status, left := a.Status, d.Size-d.From
 	if d.Tag != "" {
-		tag := `"` + d.Tag + `"`
-		res.Header.Set(fasthttp.HeaderETag, tag)
+		res.Header.Set(fasthttp.HeaderETag, `"`+d.Tag+`"`)
 		res.Header.Set(fasthttp.HeaderAcceptRanges, "bytes")
-		if from := r.restFrom(tag, d.Size); from > 0 {
-			status, content, size = fasthttp.StatusPartialContent, &rest{d.Content, from}, d.Size-from
-			res.Header.Set(fasthttp.HeaderContentRange, fmt.Sprintf("bytes %d-%d/%d", from, d.Size-1, d.Size))
-			res.ImmediateHeaderFlush = true // The client sees that it has an answer while bytes are left out.
-		}
+	}
+	if d.From > 0 {
+		status = http.StatusPartialContent
+		res.Header.Set(fasthttp.HeaderContentRange, fmt.Sprintf("bytes %d-%d/%d", d.From, d.Size-1, d.Size))
 	}
 	res.SetStatusCode(status)
-	r.stream = &stream{request: r, conn: r.raw.Conn(), source: content, left: size, status: status}
-	res.SetBodyStream(r.stream, int(size))
+	r.stream = &stream{request: r, conn: r.raw.Conn(), source: d.Content, left: left, status: status}
+	res.SetBodyStream(r.stream, int(left))
 }
 
-// mostLeftOut is how many bytes of a file are read and not sent at most. They cost the agent a read and the client nothing, and a
-// client must not wait long for the first that is sent.
-const mostLeftOut = 1 << 30
-
-// restFrom is where the client wants a file to begin: after what it has of it. Every other range gets the whole file, as do a
-// client that has the beginning of a file with another tag, and one that has more than mostLeftOut.
-func (r *Request) restFrom(tag string, size int64) int64 {
-	if has := r.raw.Request.Header.Peek(fasthttp.HeaderIfRange); len(has) > 0 && string(has) != tag {
-		return 0
-	}
+// beginning is what the client has of a file, as the range "bytes=N-" says. Every other range asks for the whole file, as does
+// one of a file that If-Range does not name by its ETag.
+func (r *Request) beginning() backup.Beginning {
 	text, prefixed := strings.CutPrefix(string(r.raw.Request.Header.Peek(fasthttp.HeaderRange)), "bytes=")
 	text, open := strings.CutSuffix(text, "-")
-	from, err := strconv.ParseUint(text, 10, 63)
-	if !prefixed || !open || err != nil || from > mostLeftOut || int64(from) >= size {
-		return 0
+	bytes, err := strconv.ParseUint(text, 10, 63)
+	if !prefixed || !open || err != nil {
+		return backup.Beginning{}
 	}
-	return int64(from)
-}
-
-// rest is a file without its first bytes.
-type rest struct {
-	io.ReadCloser
-	skip int64
-}
-
-// Read implements io.Reader.
-func (f *rest) Read(p []byte) (int, error) {
-	if err := f.leaveOut(); err != nil {
-		return 0, err
+	of := string(r.raw.Request.Header.Peek(fasthttp.HeaderIfRange))
+	sum := strings.Trim(of, `"`)
+	if of != "" && (of != `"`+sum+`"` || sum == "") {
+		return backup.Beginning{}
 	}
-	return f.ReadCloser.Read(p)
-}
-
-// leaveOut reads what is not sent.
-func (f *rest) leaveOut() error {
-	n, err := io.CopyN(io.Discard, f.ReadCloser, f.skip)
-	f.skip -= n
-	if errors.Is(err, io.EOF) {
-		err = errShort
-	}
-	return err
+	return backup.Beginning{Bytes: int64(bytes), SHA256: sum}
 }
 
 // stream copies in chunks, so that memory stays flat. The client has to keep up Limits.Download; how long the source may take
@@ -124,14 +109,6 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 	defer chunks.Put(chunk)
 	client := newPacedWriter(w, s.conn, s.request.server.limits.Download)
 	defer client.end()
-	if part, is := s.source.(*rest); is {
-		switch left, err := s.request.whileClientStays(part.leaveOut); {
-		case left:
-			return s.fail(brokenByClient, errNotTaken)
-		case err != nil:
-			return s.fail(brokenBySource, err)
-		}
-	}
 	for s.left > 0 {
 		n, err := s.source.Read((*chunk)[:min(s.left, downloadChunk)])
 		if n > 0 {

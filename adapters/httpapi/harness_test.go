@@ -155,7 +155,6 @@ type stage struct {
 	handled atomic.Int64
 	feed    func(*Request) io.ReadCloser // the content of downloads
 	size    int64
-	tag     string
 	take    func(io.Reader) (int64, error) // what becomes of streams
 }
 
@@ -177,7 +176,7 @@ func (st *stage) table() []Route {
 	broken := count(func(*Request) (Answer, error) { return Answer{}, fmt.Errorf("dial tcp 10.0.0.7: secret") })
 	download := count(func(r *Request) (Answer, error) {
 		return Answer{Status: 200, Download: &Download{
-			Filename: "20260101_000000.sql.gz", ContentType: "application/gzip", Tag: st.tag, Size: st.size, Content: st.feed(r),
+			Filename: "20260101_000000.sql.gz", ContentType: "application/gzip", Size: st.size, Content: st.feed(r),
 		}}, nil
 	})
 	rows := []Route{

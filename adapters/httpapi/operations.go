@@ -17,6 +17,9 @@ func viewOperation(o operation.Operation) wire.Operation {
 		DatabaseID: o.DatabaseID, CreatedAt: instant(o.CreatedAt),
 		StartedAt: instantOrNull(o.StartedAt), FinishedAt: instantOrNull(o.FinishedAt),
 	}
+	if o.Status == operation.Running && o.BytesTotal > 0 {
+		v.ProgressBytes = &wire.Bytes{Done: o.BytesDone, Total: o.BytesTotal}
+	}
 	if len(o.Result) > 0 {
 		v.Result = &o.Result
 	}

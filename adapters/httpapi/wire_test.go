@@ -43,8 +43,11 @@ func TestWireShapes(t *testing.T) {
 	done, failing := work, work
 	done.Status, done.Progress, done.Result, done.FinishedAt = operation.Succeeded, 100, stdjson.RawMessage(`{"filename":"f"}`), &at
 	failing.Status, failing.ErrorCode, failing.ErrorText = operation.Running, fault.BackupNotVerified, "not equal"
-	failed := failing
+	failed, moving := failing, failing
 	failed.Status = operation.Failed
+	moving.BytesDone, moving.BytesTotal = 0, 9
+	stale := moving // what an earlier version has left
+	stale.Status = operation.Failed
 	change := work
 	change.Kind, change.Input = "extension", operation.Encode(extension.Input{Extension: "citext", IdempotencyKey: "ab"})
 	const workShown = `{"id":"` + foreignID + `","type":"backup",`
@@ -73,6 +76,10 @@ func TestWireShapes(t *testing.T) {
 			`"error":null,` + workTail + `"finishedAt":"2026-03-01T11:30:00Z"}`},
 		{viewOperation(failing), workShown + `"status":"running","stage":"queued","progress":0,"result":null,"error":null,` +
 			workTail + `"finishedAt":null}`},
+		{viewOperation(moving), workShown + `"status":"running","stage":"queued","progress":0,` +
+			`"progressBytes":{"done":0,"total":9},"result":null,"error":null,` + workTail + `"finishedAt":null}`},
+		{viewOperation(stale), workShown + `"status":"failed","stage":"queued","progress":0,"result":null,` +
+			`"error":{"code":"BACKUP_NOT_VERIFIED","message":"not equal"},` + workTail + `"finishedAt":null}`},
 		{viewOperation(failed), workShown + `"status":"failed","stage":"queued","progress":0,"result":null,` +
 			`"error":{"code":"BACKUP_NOT_VERIFIED","message":"not equal"},` + workTail + `"finishedAt":null}`},
 		{viewBackup(backup.Backup{Filename: "20260101_000000.sql.gz", OperationID: foreignID, Trigger: backup.Manual,

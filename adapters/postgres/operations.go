@@ -19,8 +19,8 @@ var (
 	operationTable = tableOf[operation.Operation]("operations").withOptional("server_id", "user_id")
 
 	operationChanges = []string{
-		"status", "stage", "progress", "input", "result", "error_code", "error_text", "started_at", "finished_at",
-		"lease_owner", "lease_until", "attempts",
+		"status", "stage", "progress", "bytes_done", "bytes_total", "input", "result", "error_code", "error_text", "started_at",
+		"finished_at", "lease_owner", "lease_until", "attempts",
 	}
 )
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/artifact/room"
 	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -131,7 +132,7 @@ func (c *claim) take(ctx context.Context, needs []room.Reservation, wasThere boo
 		case verdict == room.Full && !wasThere:
 			return store.ErrFull
 		}
-		c.progress(c.waiting, 0)
+		c.progress(c.waiting, 0, command.Bytes{})
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
@@ -61,7 +62,7 @@ func (w *world) holdFirst(req artifact.Request) (release func()) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := w.agent.Run(context.Background(), req, func(string, int) {})
+		_, err := w.agent.Run(context.Background(), req, unseen)
 		ended <- err
 	}()
 	<-reached
@@ -80,7 +81,7 @@ type stages struct {
 	list []string
 }
 
-func (s *stages) add(stage string, _ int) {
+func (s *stages) add(stage string, _ int, _ command.Bytes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.list) == 0 || s.list[len(s.list)-1] != stage {
@@ -152,7 +153,7 @@ func TestWaitingForRoomEnds(t *testing.T) {
 	}
 	small := w.numbered(3)
 	small.Verify = false
-	if _, err := w.agent.Run(t.Context(), small, func(string, int) {}); err != nil {
+	if _, err := w.agent.Run(t.Context(), small, unseen); err != nil {
 		t.Errorf("a small one beside it: %v", err)
 	}
 	release()
@@ -165,7 +166,7 @@ func TestABackupThatWaitsForRoomCanBeCanceled(t *testing.T) {
 	release := w.holdFirst(w.numbered(1))
 	ctx, cancel := context.WithCancel(t.Context())
 	began := time.Now()
-	_, err := w.agent.Run(ctx, w.numbered(2), func(string, int) { cancel() })
+	_, err := w.agent.Run(ctx, w.numbered(2), func(string, int, command.Bytes) { cancel() })
 	if err == nil || fault.Has(err, fault.BackupStorageFull) || time.Since(began) > 10*time.Second {
 		t.Errorf("after %s: %v", time.Since(began), err)
 	}
@@ -194,8 +195,8 @@ func TestRoomIsRefusedOnlyWhereItWouldNotDoAlone(t *testing.T) {
 	}
 	release()
 	d.free.Store(roomFor / 2)
-	if _, err := w.agent.Run(t.Context(), w.numbered(2), func(stage string, _ int) { t.Errorf("stage %s", stage) }); !fault.Has(err,
-		fault.BackupStorageFull) {
+	never := func(stage string, _ int, _ command.Bytes) { t.Errorf("stage %s", stage) }
+	if _, err := w.agent.Run(t.Context(), w.numbered(2), never); !fault.Has(err, fault.BackupStorageFull) {
 		t.Errorf("a copy without room: %v", err)
 	}
 }
@@ -263,7 +264,7 @@ func TestOneDecidesAtATime(t *testing.T) {
 	w.agent.Crash = func(string) { admitted.Store(true) }
 	ended := make(chan error, 1)
 	go func() {
-		_, err := w.agent.Run(context.Background(), w.request(), func(string, int) {})
+		_, err := w.agent.Run(context.Background(), w.request(), unseen)
 		ended <- err
 	}()
 	time.Sleep(300 * time.Millisecond)

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -40,9 +41,9 @@ const (
 	StageVerifying = "verifying"
 )
 
-// Progress is told how far the backup is: a stage and a percentage of the whole, which never falls. It follows bytes and
-// tables done.
-type Progress func(stage string, percent int)
+// Progress is told how far the backup is: a stage, a percentage of the whole, which never falls, and the bytes of the part that
+// is under way. The percentage follows bytes and tables done.
+type Progress func(stage string, percent int, bytes command.Bytes)
 
 // Run makes the backup, or resumes it if an earlier call with the same request was interrupted: a complete file is not made
 // again, a recorded verification is not repeated, and anything unfinished is removed first.

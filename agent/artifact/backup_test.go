@@ -20,6 +20,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -194,7 +195,7 @@ func TestACanceledBackupLeavesNothing(t *testing.T) {
 	w.load(`CREATE TABLE t AS SELECT n, md5(n::text) AS v FROM generate_series(1, 300000) n`)
 	for _, stage := range []string{artifact.StageDumping, artifact.StageVerifying} {
 		ctx, cancel := context.WithCancel(context.Background())
-		_, err := w.agent.Run(ctx, w.request(), func(now string, _ int) {
+		_, err := w.agent.Run(ctx, w.request(), func(now string, _ int, _ command.Bytes) {
 			if now == stage {
 				cancel()
 			}
@@ -224,7 +225,7 @@ func TestALockedTableIsNotWaitedForForEver(t *testing.T) {
 	config.LockWait = 200 * time.Millisecond
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err = artifact.New(config, w.files).Run(ctx, w.request(), func(string, int) {})
+	_, err = artifact.New(config, w.files).Run(ctx, w.request(), unseen)
 	if err == nil || ctx.Err() != nil {
 		t.Errorf("with a table locked: %v, %v", err, ctx.Err())
 	}

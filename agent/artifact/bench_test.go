@@ -74,7 +74,7 @@ func backupOnce(b *testing.B, db clustertest.Database) int64 {
 	clustertest.Exec(b, db.Cluster.URL("postgres"), `CREATE SCHEMA IF NOT EXISTS ledger`, ledgerTables(b))
 	result, err := agent.Run(context.Background(), artifact.Request{
 		OperationID: operationID, DatabaseID: databaseID, Database: db.Name, Filename: filename,
-	}, func(string, int) {})
+	}, unseen)
 	if err != nil {
 		b.Fatal(err)
 	}

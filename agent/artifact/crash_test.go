@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
@@ -44,7 +45,7 @@ func runUntilCrash() int {
 	}
 	agent := artifact.New(r.Config, store.New(r.Root, store.Options{Reserve: 1}))
 	agent.Crash = die
-	_, err := agent.Run(context.Background(), r.Request, func(stage string, percent int) {
+	_, err := agent.Run(context.Background(), r.Request, func(stage string, percent int, _ command.Bytes) {
 		if percent > 0 {
 			die(stage)
 		}

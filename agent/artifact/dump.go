@@ -135,12 +135,12 @@ func (b *Backuper) plan(ctx context.Context, tx *sql.Tx, req Request, progress P
 	if err != nil {
 		return nil, err
 	}
-	share := 99
+	percent := 99
 	if req.Verify {
-		share = dumpShare
+		percent = dumpShare
 	}
-	report := func(percent int) { progress(StageDumping, percent*share/100) }
-	p := &plan{settings: settings, tables: list, meter: newMeter(weights, report), sequences: map[string]backup.Value{}}
+	tell := share(progress, StageDumping, 0, percent)
+	p := &plan{settings: settings, tables: list, meter: newMeter(weights, tell), sequences: map[string]backup.Value{}}
 	if !b.cfg.CountsOnly {
 		p.digests = newDigests(list)
 	}

@@ -24,7 +24,7 @@ func TestWhichTablesAreFrozen(t *testing.T) {
 	}
 	req := w.loading(1, "")
 	req.Rows = true
-	if _, err := w.agent.Load(t.Context(), req, func(string, int) {}); err != nil {
+	if _, err := w.agent.Load(t.Context(), req, unseen); err != nil {
 		t.Fatal(err)
 	}
 	// Who freezes a page also enters it in the table's map of visible pages.

@@ -141,7 +141,7 @@ func (w *world) endsSoon(hanging string) {
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := w.agent.Run(ctx, w.request(), func(string, int) {})
+		_, err := w.agent.Run(ctx, w.request(), unseen)
 		ended <- err
 	}()
 	w.awaitHanging(hanging)

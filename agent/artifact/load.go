@@ -187,12 +187,12 @@ func (b *Backuper) fill(
 		return loaded, err
 	}
 	b.Crash("restore.loaded")
-	c.progress(StageComparing, loadShare)
+	c.progress(StageComparing, loadShare, command.Bytes{})
 	if err := b.compare(ctx, copied, m, req.Rows, share(c.progress, StageComparing, loadShare, 99-loadShare)); err != nil {
 		return loaded, err
 	}
 	b.Crash("restore.compared")
-	c.progress(StageGranting, 99)
+	c.progress(StageGranting, 99, command.Bytes{})
 	made, err := b.handOver(ctx, copied, req, set, b.crashLoad)
 	if err != nil {
 		return loaded, err

@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact/sidecar"
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -129,7 +130,7 @@ func (b *Backuper) fillUploaded(
 		return loaded, err
 	}
 	b.Crash("restore.loaded")
-	c.progress(StageGranting, 99)
+	c.progress(StageGranting, 99, command.Bytes{})
 	if err := copied.shut(ctx); err != nil {
 		return loaded, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -49,7 +50,7 @@ func TestGrantsToTheLoginsOfABackupStandInNobodysWay(t *testing.T) {
 	agent, granted := w.granting(), false
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	result, err := agent.Run(ctx, w.request(), func(stage string, percent int) {
+	result, err := agent.Run(ctx, w.request(), func(stage string, percent int, _ command.Bytes) {
 		if stage == artifact.StageVerifying && !granted {
 			granted = true
 			if _, err := open.Exec(`GRANT SELECT ON held TO verify_22222222222242228222222222222222`); err != nil {

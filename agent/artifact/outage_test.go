@@ -18,7 +18,7 @@ func TestACrashOfPostgreSQLCondemnsNoFile(t *testing.T) {
 	for _, within := range []string{"COPY%", "REFRESH%", "COPY%", "REFRESH%"} {
 		ended := make(chan error, 1)
 		go func() {
-			_, err := w.agent.Run(context.Background(), w.request(), func(string, int) {})
+			_, err := w.agent.Run(context.Background(), w.request(), unseen)
 			ended <- err
 		}()
 		w.awaitHanging(`SELECT count(*) FROM pg_stat_activity WHERE datname LIKE 'verify%' AND wait_event = 'PgSleep'

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -83,8 +84,8 @@ func TestACopyMakesRoomWhenTheDiskFillsUp(t *testing.T) {
 				}
 			}
 			var seen stages
-			result, err := w.agent.Run(t.Context(), w.request(), func(stage string, percent int) {
-				if seen.add(stage, percent); stage == artifact.StageQueued && back {
+			result, err := w.agent.Run(t.Context(), w.request(), func(stage string, percent int, bytes command.Bytes) {
+				if seen.add(stage, percent, bytes); stage == artifact.StageQueued && back {
 					d.free.Store(roomFor)
 				}
 			})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/extension"
 )
 
@@ -35,7 +36,7 @@ func TestWhatIsTriedInTheCopyCounts(t *testing.T) {
 func TestACanceledProofLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := w.agent.Qualify(ctx, operationID, extension.PgTrgm, "1.6", func(stage string, _ int) {
+	_, err := w.agent.Qualify(ctx, operationID, extension.PgTrgm, "1.6", func(stage string, _ int, _ command.Bytes) {
 		if stage == artifact.StageVerifying {
 			cancel()
 		}

@@ -49,7 +49,7 @@ func (w *world) loads(t *testing.T, n int, account id.AccountID) {
 	t.Helper()
 	clustertest.Exec(t, w.Cluster.URL("postgres"), // or it would be nobody's
 		fmt.Sprintf(`INSERT INTO ledger.operation (id, epoch) VALUES ('%s', 1)`, w.numbered(n).OperationID))
-	if _, err := w.agent.Load(t.Context(), w.loading(n, account), func(string, int) {}); err != nil {
+	if _, err := w.agent.Load(t.Context(), w.loading(n, account), unseen); err != nil {
 		t.Fatalf("%d of %s: %v", n, account, err)
 	}
 }
@@ -107,7 +107,7 @@ func TestAReadyCopyGivesWayToABackup(t *testing.T) {
 	d.free.Store(66 << 20) // the copy has the rest
 	ended := make(chan error, 1)
 	go func() {
-		_, err := w.agent.Run(context.WithoutCancel(t.Context()), w.request(), func(string, int) {})
+		_, err := w.agent.Run(context.WithoutCancel(t.Context()), w.request(), unseen)
 		ended <- err
 	}()
 	time.Sleep(readyTime + 500*time.Millisecond)

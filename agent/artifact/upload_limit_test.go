@@ -76,7 +76,7 @@ func TestUploadsThatNeverEndAreEnded(t *testing.T) {
 			w.cramped(1<<40, func(config *artifact.Config) { config.UploadTime = c.time })
 			req := w.uploaded(c.dump)
 			began := time.Now()
-			_, err := w.agent.Load(t.Context(), req, func(string, int) {})
+			_, err := w.agent.Load(t.Context(), req, unseen)
 			if !fault.Has(err, fault.BackupNotVerified) || !strings.Contains(err.Error(), "the upload cannot be restored: "+c.said) {
 				t.Errorf("%v", err)
 			}
@@ -114,7 +114,7 @@ func TestAnUploadBeyondTheQuota(t *testing.T) {
 			w.cramped(1<<40, func(config *artifact.Config) { config.UploadTime = time.Minute })
 			req := w.uploaded(fmt.Sprintf(rows, c.loops))
 			req.Upload.MaxBytes = c.quota
-			_, err := w.agent.Load(t.Context(), req, func(string, int) {})
+			_, err := w.agent.Load(t.Context(), req, unseen)
 			if c.said == "" {
 				if err = errors.Join(err, w.agent.DiscardLoad(t.Context(), operationID)); err != nil {
 					t.Error(err)
@@ -149,7 +149,7 @@ func TestWhatAnUploadSays(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := newWorld(t)
-			_, err := w.agent.Load(t.Context(), w.uploaded(c.dump), func(string, int) {})
+			_, err := w.agent.Load(t.Context(), w.uploaded(c.dump), unseen)
 			var known *fault.Error
 			if !errors.As(err, &known) || known.Code != fault.BackupNotVerified || !strings.Contains(known.Message, c.said) {
 				t.Errorf("%.500v", err)

@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/hosts/toolchain"
@@ -202,7 +203,7 @@ func (w *world) waitingRun() <-chan error {
 	w.t.Helper()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := w.agent.Run(context.Background(), w.request(), func(string, int) {})
+		_, err := w.agent.Run(context.Background(), w.request(), unseen)
 		ended <- err
 	}()
 	admin := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(w.t)
@@ -215,15 +216,21 @@ func (w *world) waitingRun() <-chan error {
 	return ended
 }
 
+// unseen is progress that nobody looks at.
+func unseen(string, int, command.Bytes) {}
+
 // run makes the backup and checks that progress is real: it never falls and stays within the whole.
 func (w *world) run(agent *artifact.Backuper, req artifact.Request) (artifact.Result, error) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	last := 0
-	return agent.Run(ctx, req, func(stage string, percent int) {
+	return agent.Run(ctx, req, func(stage string, percent int, bytes command.Bytes) {
 		if percent < last || percent > 100 {
 			w.t.Errorf("progress went from %d to %d while %s", last, percent, stage)
+		}
+		if bytes.Done < 0 || bytes.Done > bytes.Total {
+			w.t.Errorf("%d of %d bytes while %s", bytes.Done, bytes.Total, stage)
 		}
 		last = percent
 	})

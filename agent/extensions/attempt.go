@@ -36,7 +36,7 @@ func (c *Changer) change(
 		return report, err
 	}
 	defer func() { _ = db.Close() }() // nothing is lost with the connection
-	tell(stageChanging, 0)
+	tell(stageChanging, 0, command.Bytes{})
 	blocker := ""
 	for began := time.Now(); ; {
 		seen, err := c.attempt(ctx, db, j, change)

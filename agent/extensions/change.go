@@ -52,7 +52,7 @@ func (c *Changer) Kind(slots *jobs.Slots) jobs.Kind[command.ChangeExtension, com
 		Complete: func(ctx context.Context, j jobs.Job, _ command.ChangeExtension) (bool, error) {
 			return c.committed(ctx, j)
 		},
-		Running: func(stage string, _ int) command.ExtensionReport {
+		Running: func(stage string, _ int, _ command.Bytes) command.ExtensionReport {
 			return command.ExtensionReport{State: command.ExtensionRunning, Stage: stage}
 		},
 		Failed: func(cause error) command.ExtensionReport {
@@ -85,7 +85,7 @@ func (c *Changer) Run(
 	}
 	defer release()
 	defer c.leave(ctx, j)
-	tell(stagePreparing, 0)
+	tell(stagePreparing, 0, command.Bytes{})
 	if done, err := c.settled(ctx, j); err != nil || done {
 		return changed(change), err
 	}

@@ -21,8 +21,8 @@ type Job struct {
 	Roles       []string     // those that the platform made for the database; only of a job that is to be run
 }
 
-// Tell is told how far a job is.
-type Tell func(stage string, progress int)
+// Tell is told how far a job is: its stage, the percentage of the whole, and the bytes of the part that is under way.
+type Tell func(stage string, progress int, bytes command.Bytes)
 
 // Kind says how the jobs of one kind of command are done, and what their results mean.
 type Kind[C command.Returning[R], R any] struct {
@@ -43,7 +43,7 @@ type Kind[C command.Returning[R], R any] struct {
 	Complete func(ctx context.Context, j Job, c C) (bool, error)
 
 	// Running is the reply for a job that is not over.
-	Running func(stage string, progress int) R
+	Running func(stage string, progress int, bytes command.Bytes) R
 	// Failed is the result of a job that was given up.
 	Failed func(cause error) R
 	// Made reports whether a result leaves something that was made. What other results leave is discarded.

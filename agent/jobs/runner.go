@@ -58,6 +58,7 @@ type Running struct {
 	mu       sync.Mutex
 	stage    string
 	progress int
+	bytes    command.Bytes
 }
 
 // Begin returns a job that runs, and starts it if it does not.
@@ -143,16 +144,16 @@ func (w *Running) IsOver(ctx context.Context) bool {
 func (w *Running) Result() (Result, error) { return w.result, w.err }
 
 // Standing is how far the job is.
-func (w *Running) Standing() (stage string, progress int) {
+func (w *Running) Standing() (stage string, progress int, bytes command.Bytes) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.stage, w.progress
+	return w.stage, w.progress, w.bytes
 }
 
-func (w *Running) tell(stage string, progress int) {
+func (w *Running) tell(stage string, progress int, bytes command.Bytes) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.stage, w.progress = stage, progress
+	w.stage, w.progress, w.bytes = stage, progress, bytes
 }
 
 // Forget forgets a job that has ended. If it is begun again, it runs again.

@@ -83,7 +83,7 @@ func TestHangingJobsLeaveSlotsToOthers(t *testing.T) {
 		if result, err := other.Result(); !result.Made || err != nil || time.Since(began) > 0 {
 			t.Errorf("the other account's job: %+v, %v, after %s", result, err, time.Since(began))
 		}
-		if stage, progress := waits.Standing(); len(begun) != 2 || stage != "queued" || progress != 0 {
+		if stage, progress, _ := waits.Standing(); len(begun) != 2 || stage != "queued" || progress != 0 {
 			t.Errorf("begun are %v, and the next is %s, %d", begun, stage, progress)
 		}
 		for _, n := range []id.OperationID{"3", "1"} {

@@ -12,6 +12,7 @@
 //	GET  /v1/databases/{id}/size                        command.Size
 //	GET  /v1/databases/{id}/backups/room                204, or a refusal
 //	GET  /v1/databases/{id}/backups/{filename}          the file
+//	GET  /v1/databases/{id}/backups/{filename}/from/{offset}  the file from a byte on
 //	GET  /v1/databases/{id}/backups/{filename}/manifest the manifest, as it was written
 //	DELETE /v1/databases/{id}/backups/{filename}        204, also when it is gone already
 //	PUT  /v1/databases/{id}/uploads/{upload}            command.OpenUpload -> command.Uploaded

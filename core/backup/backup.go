@@ -45,6 +45,21 @@ type Backup struct {
 	DeletingAt     *time.Time     `db:"deleting_at"`   // when its deletion was decided; the file may still exist
 }
 
+// Beginning is what a client has of a file already.
+type Beginning struct {
+	Bytes  int64
+	SHA256 string // of the file that these are the first bytes of; empty where the client does not say
+}
+
+// After is the byte from which on a client with a beginning needs the file: 0, all of it, where it has another file's, or no less
+// than all.
+func (b Backup) After(has Beginning) int64 {
+	if has.Bytes < 0 || has.Bytes >= b.SizeBytes || has.SHA256 != "" && has.SHA256 != b.ChecksumSHA256 {
+		return 0
+	}
+	return has.Bytes
+}
+
 // Expiry is the retention rule: a backup is kept for the plan's days from its creation, while a deletion backup is kept until
 // its tombstone is purged, and so has no expiry of its own, unless the database is recovered.
 func Expiry(trigger Trigger, createdAt time.Time, days int) *time.Time {

@@ -146,3 +146,20 @@ func FuzzParseFilename(f *testing.F) {
 		}
 	})
 }
+
+func TestWhatAClientLacksOfAFile(t *testing.T) {
+	stored := backup.Backup{SizeBytes: 10, ChecksumSHA256: "a"}
+	for has, want := range map[backup.Beginning]int64{
+		{}:                      0,
+		{Bytes: 1}:              1,
+		{Bytes: 9, SHA256: "a"}: 9,
+		{Bytes: 9, SHA256: "b"}: 0,
+		{Bytes: 10}:             0,
+		{Bytes: 11}:             0,
+		{Bytes: -1}:             0,
+	} {
+		if got := stored.After(has); got != want {
+			t.Errorf("after %+v: from %d on", has, got)
+		}
+	}
+}

@@ -83,6 +83,7 @@ type BackupReport struct {
 	State          BackupState `json:"state"`
 	Stage          string      `json:"stage"`
 	Progress       int         `json:"progress"`
+	Bytes          Bytes       `json:"bytes,omitzero"`
 	Reason         Reason      `json:"reason,omitempty"`  // of BackupFailed
 	Message        string      `json:"message,omitempty"` // of BackupFailed and BackupNotVerified; fit for the customer
 	SizeBytes      int64       `json:"sizeBytes,omitempty"`
@@ -98,7 +99,7 @@ func (r *BackupReport) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, (*fields)(r)); err != nil {
 		return err
 	}
-	r.Progress = min(max(r.Progress, 0), 100)
+	r.Progress, r.Bytes = min(max(r.Progress, 0), 100), r.Bytes.bounded()
 	if r.State == BackupFailed && !slices.Contains(Reasons, r.Reason) {
 		r.Reason = ReasonFailed
 	}

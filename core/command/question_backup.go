@@ -48,6 +48,26 @@ func (OpenBackup) Route() Route {
 // Check implements Question.
 func (q OpenBackup) Check() error { return checkFile(q.DatabaseID, q.Filename) }
 
+// OpenRest asks for a file without its first bytes; nothing is left of one that has no more. ReasonNotFound: it does not exist.
+type OpenRest struct {
+	DatabaseID id.DatabaseID   `json:"-" path:"id"`
+	Filename   backup.Filename `json:"-" path:"filename"`
+	Offset     int64           `json:"-" path:"offset"` // of the first byte that is asked for
+}
+
+// Route implements Question.
+func (OpenRest) Route() Route {
+	return Route{Method: "GET", Path: "/v1/databases/{id}/backups/{filename}/from/{offset}", Later: true}
+}
+
+// Check implements Question.
+func (q OpenRest) Check() error {
+	if q.Offset < 0 {
+		return Refuse(ReasonInvalid, "offset must be a number of bytes")
+	}
+	return checkFile(q.DatabaseID, q.Filename)
+}
+
 // OpenManifest asks for the manifest of a backup, as it stands in its file. ReasonNotFound: the backup does not exist.
 type OpenManifest struct {
 	DatabaseID id.DatabaseID   `json:"-" path:"id"`

@@ -129,6 +129,7 @@ type LoadReport struct {
 	State    LoadState `json:"state"`
 	Stage    string    `json:"stage"`    // one of restore.Parts
 	Progress int       `json:"progress"` // percent of the file's bytes
+	Bytes    Bytes     `json:"bytes,omitzero"`
 	// Reason is of LoadFailed. ReasonInvalid: the backup itself is to blame, its files are damaged or it does not come back
 	// equal. ReasonStorageFull: there is no room for the copy.
 	Reason    Reason `json:"reason,omitempty"`
@@ -151,7 +152,7 @@ func (r *LoadReport) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, (*fields)(r)); err != nil {
 		return err
 	}
-	r.Progress = min(max(r.Progress, 0), 100)
+	r.Progress, r.Bytes = min(max(r.Progress, 0), 100), r.Bytes.bounded()
 	if r.State == LoadFailed && !slices.Contains(Reasons, r.Reason) {
 		r.Reason = ReasonFailed
 	}

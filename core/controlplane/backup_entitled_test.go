@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/fault"
@@ -101,7 +102,7 @@ func TestADownloadEndsWithTheRightToIt(t *testing.T) {
 			w.ports.Admissions = store
 			w.ControlPlane = w.process(quick())
 			r := must(w.Access.Reach(w.ctx, l.viewer, l.r.Record().ID, account.See))(t)
-			body := must(w.Backups.Open(w.ctx, r, l.name))(t).File.Body
+			body := must(w.Backups.Open(w.ctx, r, l.name, backup.Beginning{}))(t).File.Body
 			defer body.Close()
 			read := func() error { return errOf(io.ReadFull(body, make([]byte, 1))) }
 

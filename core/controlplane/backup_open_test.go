@@ -37,7 +37,7 @@ func (w *world) reader(name string) reader {
 }
 
 func (a reader) open(ctx context.Context) (backups.Download, error) {
-	return a.w.Backups.Open(ctx, a.r, a.name)
+	return a.w.Backups.Open(ctx, a.r, a.name, backup.Beginning{})
 }
 
 func (a reader) opens() io.Closer {
@@ -103,6 +103,32 @@ func TestADownloadWaitsForASlotOfItsServer(t *testing.T) {
 	}
 	ok(t, open.Close())
 	ok(t, <-opened)
+}
+
+// Only an agent that knows how is asked for the rest of a file; of every other one, the whole file comes.
+func TestTheRestOfADownload(t *testing.T) {
+	w := newWorld(t)
+	ada := w.reader("ada")
+	stored := w.backups(ada.r)[0]
+	content := func(has backup.Beginning) string {
+		t.Helper()
+		d := must(w.Backups.Open(w.ctx, ada.r, ada.name, has))(t)
+		text := must(io.ReadAll(d.File.Body))(t)
+		ok(t, d.File.Body.Close())
+		equal(t, "announced", d.File.Size, int64(len(text)))
+		return string(text)
+	}
+	whole := content(backup.Beginning{})
+	has := backup.Beginning{Bytes: 7, SHA256: stored.ChecksumSHA256}
+	equal(t, "the rest", content(has), whole[7:])
+	equal(t, "of another file", content(backup.Beginning{Bytes: 7, SHA256: "another"}), whole)
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == "OpenRest" {
+			f.Before = command.Refuse(command.ReasonNoRoute, "the agent does not know this route")
+		}
+		return f
+	})
+	equal(t, "from an earlier agent", content(has), whole)
 }
 
 // With one slot in all, the next downloads show whether the last one gave it back: to its account and to the server.

@@ -57,6 +57,23 @@ func (w *world) runOnce() {
 	equal(w.t, "claimed", must(w.Work.RunNext(w.ctx))(w.t), true)
 }
 
+// An operation shows the bytes of what its agent is at, and of nothing else.
+func TestABackupShowsItsBytes(t *testing.T) {
+	w := newWorld(t)
+	_, work := w.started()
+	const database = 3 << 30
+	w.server.SetSize("shop", database)
+	var totals []int64
+	for range 3 {
+		w.runOnce()
+		totals = append(totals, w.operation(work.ID).BytesTotal)
+		w.clock.Advance(time.Second)
+	}
+	if totals[0] != database || totals[1] == 0 || totals[1] == database || totals[2] != 0 {
+		t.Errorf("%v", totals)
+	}
+}
+
 func TestVerificationCanBeTurnedOff(t *testing.T) {
 	w := newWorld(t)
 	off := false
@@ -222,7 +239,8 @@ func TestACutShortFileIsNotHandedOut(t *testing.T) {
 	if !w.server.CutShort(r.Record().ID, string(name)) {
 		t.Fatal("there is no file")
 	}
-	refused(t, errOf(w.Backups.Open(w.ctx, r, name)), fault.AgentError)
+	refused(t, errOf(w.Backups.Open(w.ctx, r, name, backup.Beginning{})), fault.AgentError)
+	refused(t, errOf(w.Backups.Open(w.ctx, r, name, backup.Beginning{Bytes: 1})), fault.AgentError)
 	equal(t, "downloads in the log", count(w.activity(r.Record().ID), audit.BackupDownloaded), 0)
 	ok(t, w.Backups.Delete(w.ctx, r, name))
 }
@@ -341,6 +359,6 @@ func TestOldAgentHandsNothingOut(t *testing.T) {
 	w.work(w.ControlPlane)
 	name := w.backups(r)[0].Filename
 	w.server.SetOldAgent(true)
-	refused(t, errOf(w.Backups.Open(w.ctx, r, name)), fault.AgentRouteUnavailable)
+	refused(t, errOf(w.Backups.Open(w.ctx, r, name, backup.Beginning{})), fault.AgentRouteUnavailable)
 	refused(t, w.Backups.Delete(w.ctx, r, name), fault.AgentRouteUnavailable)
 }

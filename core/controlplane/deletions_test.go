@@ -135,7 +135,7 @@ func TestWhatKeepsADatabaseFromBeingDeleted(t *testing.T) {
 func TestDeletionsStandBehindTheirGates(t *testing.T) {
 	w := newDeletionWorld(t)
 	refusedInside(t, errOf(w.Deletion.Delete(w.ctx, w.reached(w.source()))))
-	refusedInside(t, errOf(w.Deletion.OpenBackup(w.ctx, w.reached(w.source()))))
+	refusedInside(t, errOf(w.Deletion.OpenBackup(w.ctx, w.reached(w.source()), backup.Beginning{})))
 	w.deleted(w.source())
 	ok(t, w.Operator.SetFeature(w.ctx, "deleted-recovery", false))
 	refused(t, errOf(w.Deletion.Reveal(w.ctx, w.caller)), fault.FeatureNotAvailable)

@@ -101,7 +101,7 @@ func (w *world) downloads(db id.DatabaseID) error {
 	if err != nil {
 		return err
 	}
-	d, err := w.Deletion.OpenBackup(w.ctx, r)
+	d, err := w.Deletion.OpenBackup(w.ctx, r, backup.Beginning{})
 	if err == nil {
 		ok(w.t, d.File.Body.Close())
 	}

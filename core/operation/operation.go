@@ -19,8 +19,10 @@ type Operation struct {
 	ServerID   id.ServerID     `db:"server_id"` // of the database
 	Kind       Kind            `db:"kind"`
 	Status     Status          `db:"status"`
-	Stage      string          `db:"stage"`    // informational
-	Progress   int             `db:"progress"` // 0-100, of bytes or tables, never of time
+	Stage      string          `db:"stage"`       // informational
+	Progress   int             `db:"progress"`    // 0-100, of bytes or tables, never of time
+	BytesDone  int64           `db:"bytes_done"`  // of BytesTotal: the part that is under way
+	BytesTotal int64           `db:"bytes_total"` // 0: it is not known
 	Input      json.RawMessage `db:"input"`
 	Result     json.RawMessage `db:"result"`     // null until it has succeeded
 	ErrorCode  fault.Code      `db:"error_code"` // empty unless it failed

@@ -71,7 +71,9 @@ func TestDecideCancel(t *testing.T) {
 
 func TestEnded(t *testing.T) {
 	later, cause := start.Add(time.Minute), fault.New(fault.AgentError, "why")
-	running := Operation{Status: Running, Stage: "clearing", Progress: 40, Lease: Lease{Until: &later}}
+	running := Operation{
+		Status: Running, Stage: "clearing", Progress: 40, BytesDone: 1, BytesTotal: 2, Lease: Lease{Until: &later},
+	}
 	failing := running
 	failing.ErrorCode, failing.ErrorText = cause.Code, cause.Message
 	failed := Operation{Status: Failed, Progress: 40, ErrorCode: cause.Code, ErrorText: "why", Result: []byte("1")}

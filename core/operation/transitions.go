@@ -79,6 +79,7 @@ func (o Operation) Ended(on Event, now time.Time, result json.RawMessage, cause 
 		return o, err
 	}
 	o.Status, o.FinishedAt, o.Until, o.Stage, o.Result = cell.Next, &now, nil, StageFinished, result
+	o.BytesDone, o.BytesTotal = 0, 0
 	if o.Status == Succeeded {
 		o.Progress, o.ErrorCode, o.ErrorText = 100, "", ""
 	}

@@ -48,7 +48,9 @@ func (s *Server) advance(op id.OperationID, d *databaseState, spec command.Backu
 	if !begun {
 		j = &job{
 			spec: spec, snapshot: dump(d), held: holdingOf(d),
-			report: command.BackupReport{State: command.BackupRunning, Stage: "dumping"},
+			report: command.BackupReport{
+				State: command.BackupRunning, Stage: "dumping", Bytes: command.Bytes{Total: d.bytes()},
+			},
 		}
 		s.jobs[op] = j
 		return j.report
@@ -79,14 +81,14 @@ func (s *Server) store(op id.OperationID, j *job) {
 	s.files[fileKey{j.spec.DatabaseID, j.spec.Filename}] = &file{content, manifest, j.held}
 	j.report.SizeBytes, j.report.ChecksumSHA256 = int64(len(content)), sum(content)
 	j.report.ManifestSHA256, j.report.RoleManifest = sum(manifest), true
-	j.report.Stage, j.report.Progress = "verifying", 60
+	j.report.Stage, j.report.Progress, j.report.Bytes = "verifying", 60, command.Bytes{Total: j.report.SizeBytes}
 	if !j.spec.Verify {
-		j.report.State, j.report.Stage, j.report.Progress = command.BackupDone, "done", 100
+		j.report.State, j.report.Stage, j.report.Progress, j.report.Bytes = command.BackupDone, "done", 100, command.Bytes{}
 	}
 }
 
 func (s *Server) verify(j *job) {
-	j.report.Stage, j.report.Progress = "done", 100
+	j.report.Stage, j.report.Progress, j.report.Bytes = "done", 100, command.Bytes{}
 	if message := s.faults.notVerified; message != "" {
 		j.report.State, j.report.Message = command.BackupNotVerified, message
 		return
@@ -148,6 +150,9 @@ func (s *Server) open(ctx context.Context, q command.Question) (ports.File, erro
 	switch q := q.(type) {
 	case command.OpenBackup:
 		key = fileKey{q.DatabaseID, q.Filename}
+	case command.OpenRest:
+		key = fileKey{q.DatabaseID, q.Filename}
+		content = func(f *file) []byte { return f.content[min(q.Offset, int64(len(f.content))):] }
 	case command.OpenManifest:
 		key = fileKey{q.DatabaseID, q.Filename}
 		content = func(f *file) []byte { return f.manifest }

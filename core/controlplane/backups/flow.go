@@ -65,6 +65,7 @@ func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]
 	}
 	if report.State == command.BackupRunning {
 		j.Progress(report.Stage, report.Progress)
+		j.Moved(report.Bytes)
 		return work.Again(j.PollAfter(report.Stage == operation.StageQueued)), nil
 	}
 	return j.conclude(ctx, report)

@@ -16,17 +16,21 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Download is an open backup file; its holder must close File.Body, which also gives back a slot that others may wait for.
+// Download is an open backup file, or the rest of one; its holder must close File.Body, which also gives back a slot that others
+// may wait for.
 type Download struct {
 	Backup backup.Backup
 	File   ports.File
 }
 
-// Open streams a backup file. It counts against the caller's account, whose database it may not be. BACKUP_NOT_FOUND,
-// AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE. RATE_LIMITED: the account has Config.DownloadsPerAccount open. SERVER_BUSY: this process
-// has Config.DownloadsPerServer open from the database server, and none of them ended within Config.DownloadWait. Reading the
-// file ends with DATABASE_NOT_FOUND soon after the caller may no longer do it.
-func (b *Backups) Open(ctx context.Context, r access.Reached, filename backup.Filename) (d Download, err error) {
+// Open streams a backup file to a caller that has its beginning or nothing of it. Of an agent of an earlier version, it is the
+// whole file. It counts against the caller's account, whose database it may not be. BACKUP_NOT_FOUND, AGENT_ERROR,
+// AGENT_ROUTE_UNAVAILABLE. RATE_LIMITED: the account has Config.DownloadsPerAccount open. SERVER_BUSY: this process has
+// Config.DownloadsPerServer open from the database server, and none of them ended within Config.DownloadWait. Reading the file
+// ends with DATABASE_NOT_FOUND soon after the caller may no longer do it.
+func (b *Backups) Open(
+	ctx context.Context, r access.Reached, filename backup.Filename, has backup.Beginning,
+) (d Download, err error) {
 	if err := r.Permit(account.See); err != nil {
 		return Download{}, err
 	}
@@ -36,12 +40,14 @@ func (b *Backups) Open(ctx context.Context, r access.Reached, filename backup.Fi
 	if err != nil {
 		return Download{}, plane.NotFound(err, plane.ErrBackupNotFound())
 	}
-	d.File, err = b.OpenStored(ctx, r, d.Backup)
+	d.File, err = b.OpenStored(ctx, r, d.Backup, has)
 	return d, err
 }
 
 // OpenStored is Open for a backup that the caller may read. It shares its slots.
-func (b *Backups) OpenStored(ctx context.Context, r access.Reached, stored backup.Backup) (opened ports.File, err error) {
+func (b *Backups) OpenStored(
+	ctx context.Context, r access.Reached, stored backup.Backup, has backup.Beginning,
+) (opened ports.File, err error) {
 	release, err := b.downloads.Enter(ctx, r.Caller().Account.ID, r.Record().ServerID)
 	if err != nil {
 		return opened, err
@@ -51,24 +57,24 @@ func (b *Backups) OpenStored(ctx context.Context, r access.Reached, stored backu
 			release()
 		}
 	}()
-	file, err := b.openFile(ctx, r, stored)
+	file, err := b.openFile(ctx, r, stored, stored.After(has))
 	if err != nil {
 		return opened, err
 	}
 	return ports.File{Body: slottedBody{r.Seeing(ctx, b.plane, file.Body), file.Body, release}, Size: file.Size}, nil
 }
 
-func (b *Backups) openFile(ctx context.Context, r access.Reached, stored backup.Backup) (ports.File, error) {
+func (b *Backups) openFile(ctx context.Context, r access.Reached, stored backup.Backup, offset int64) (ports.File, error) {
 	agent, err := b.plane.AgentOf(ctx, r.Record().ServerID)
 	if err != nil {
 		return ports.File{}, err
 	}
-	file, err := agent.Open(ctx, command.OpenBackup{DatabaseID: r.Record().ID, Filename: stored.Filename})
+	file, offset, err := openFrom(ctx, agent, stored, offset)
 	if err != nil {
 		return ports.File{}, plane.FileError(err, "the database server cannot hand the backup out now")
 	}
-	if file.Size != stored.SizeBytes {
-		return ports.File{}, joinClose(errDamaged(stored, file.Size), file)
+	if offset+file.Size != stored.SizeBytes {
+		return ports.File{}, joinClose(errDamaged(stored, offset, file.Size), file)
 	}
 	if err := b.auditFile(ctx, r, audit.BackupDownloaded, stored.Filename); err != nil {
 		return ports.File{}, joinClose(err, file)
@@ -76,9 +82,21 @@ func (b *Backups) openFile(ctx context.Context, r access.Reached, stored backup.
 	return file, nil
 }
 
+// openFrom opens a file from a byte on, the one that it returns: an agent of an earlier version has only the whole file.
+func openFrom(ctx context.Context, agent ports.Agent, b backup.Backup, offset int64) (ports.File, int64, error) {
+	if offset > 0 {
+		rest, err := agent.Open(ctx, command.OpenRest{DatabaseID: b.DatabaseID, Filename: b.Filename, Offset: offset})
+		if !command.RefusedFor(err, command.ReasonNoRoute) {
+			return rest, offset, err
+		}
+	}
+	whole, err := agent.Open(ctx, command.OpenBackup{DatabaseID: b.DatabaseID, Filename: b.Filename})
+	return whole, 0, err
+}
+
 // errDamaged answers a file that is not as long as the one that was made: it must not pass for a whole backup.
-func errDamaged(b backup.Backup, size int64) error {
-	cause := fmt.Errorf("the file has %d bytes and was made with %d", size, b.SizeBytes)
+func errDamaged(b backup.Backup, offset, left int64) error {
+	cause := fmt.Errorf("the file has %d bytes after the first %d and was made with %d", left, offset, b.SizeBytes)
 	return fault.Wrap(cause, fault.AgentError, "the stored backup file is damaged")
 }
 

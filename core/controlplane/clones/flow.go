@@ -154,6 +154,7 @@ func (t turn) dump(ctx context.Context) (work.Next, error) {
 		return work.Next{}, err
 	case report.State == command.BackupRunning:
 		t.Progress(string(clone.Dumping), t.percent(clone.Dumping, report.Progress))
+		t.Moved(report.Bytes)
 		return work.Again(t.PollAfter(report.Stage == operation.StageQueued)), nil
 	case report.State == command.BackupFailed:
 		return t.fail(ctx, dumpFailed(report))
@@ -193,6 +194,7 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 		return t.loaded(ctx, report)
 	}
 	t.Progress(restore.Shown(report.Stage), t.percent(clone.Loading, report.Progress))
+	t.Moved(report.Bytes)
 	return work.Again(t.PollAfter(report.Stage == restore.Waiting)), nil
 }
 

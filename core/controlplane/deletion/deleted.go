@@ -67,15 +67,16 @@ func (d *Deletion) ReachBackup(
 	return found, found.Permit(action)
 }
 
-// Download is an open deletion backup; its holder must close File.Body, which also gives back a slot that others may wait for.
+// Download is an open deletion backup, or the rest of one; its holder must close File.Body, which also gives back a slot that
+// others may wait for.
 type Download struct {
 	Backup backup.Backup
 	File   ports.File
 }
 
-// OpenBackup streams the deletion backup, which the tombstone alone chooses. KEY_SCOPE_DENIED: no full-account key.
-// DELETION_BACKUP_NOT_AVAILABLE: see Scene.Downloadable. The other errors are those of Backups.Open.
-func (d *Deletion) OpenBackup(ctx context.Context, r access.Reached) (opened Download, err error) {
+// OpenBackup streams the deletion backup, which the tombstone alone chooses, as Backups.Open does. KEY_SCOPE_DENIED: no
+// full-account key. DELETION_BACKUP_NOT_AVAILABLE: see Scene.Downloadable. The other errors are those of Backups.Open.
+func (d *Deletion) OpenBackup(ctx context.Context, r access.Reached, has backup.Beginning) (opened Download, err error) {
 	if err := r.Caller().RequireFullAccount(); err != nil {
 		return opened, err
 	}
@@ -91,7 +92,7 @@ func (d *Deletion) OpenBackup(ctx context.Context, r access.Reached) (opened Dow
 	if opened.Backup, err = scene.Downloadable(d.plane.Clock.Now()); err != nil {
 		return opened, err
 	}
-	opened.File, err = d.open(ctx, r, opened.Backup)
+	opened.File, err = d.open(ctx, r, opened.Backup, has)
 	if fault.Has(err, fault.BackupNotFound) {
 		err = deletion.ErrNoBackup()
 	}

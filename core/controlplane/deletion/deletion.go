@@ -24,7 +24,7 @@ type Deletion struct {
 
 // Open streams a backup that a caller may read, as Backups.Open does. BACKUP_NOT_FOUND, AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE,
 // RATE_LIMITED, SERVER_BUSY.
-type Open func(ctx context.Context, r access.Reached, b backup.Backup) (ports.File, error)
+type Open func(ctx context.Context, r access.Reached, b backup.Backup, has backup.Beginning) (ports.File, error)
 
 // Withdraw ends the open invitations to a locked database.
 type Withdraw func(ctx context.Context, tx ports.Tx, by audit.Actor, locked database.Record) error

@@ -148,6 +148,7 @@ func (t turn) backUp(ctx context.Context) (work.Next, error) {
 		return work.Next{}, err
 	case report.State == command.BackupRunning:
 		t.Progress(string(deletion.BackingUp), min(report.Progress, almost))
+		t.Moved(report.Bytes)
 		return work.Again(t.PollAfter(report.Stage == operation.StageQueued)), nil
 	case report.State != command.BackupDone || report.VerifiedAt == nil:
 		return t.fail(ctx, backupFailed(report))

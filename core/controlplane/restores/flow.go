@@ -150,6 +150,7 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 		return work.Again(0), nil
 	}
 	t.Progress(restore.Shown(report.Stage), min(report.Progress, almost))
+	t.Moved(report.Bytes)
 	return t.again(t.PollAfter(report.Stage == restore.Waiting))
 }
 

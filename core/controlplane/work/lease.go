@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
@@ -150,7 +151,14 @@ func (l *Lease) save(
 func (l *Lease) Progress(stage string, percent int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.op.Stage, l.op.Progress = stage, max(l.op.Progress, percent)
+	l.op.Stage, l.op.Progress, l.op.BytesDone, l.op.BytesTotal = stage, max(l.op.Progress, percent), 0, 0
+}
+
+// Moved adds to what Progress has said how many bytes are done of the part that is under way.
+func (l *Lease) Moved(b command.Bytes) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.op.BytesDone, l.op.BytesTotal = b.Done, b.Total
 }
 
 // The pauses between two questions about a running job.
