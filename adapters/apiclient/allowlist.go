@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -26,5 +27,5 @@ func (a Allowlist) Add(
 
 // Remove removes a network.
 func (a Allowlist) Remove(ctx context.Context, database id.DatabaseID, entry id.AllowlistEntryID, opts ...Option) error {
-	return tell(ctx, a.c, remove(allowlistPath+"/%s", string(database), string(entry)), opts)
+	return tell(ctx, a.c, remove(allowlistPath+"/%s", string(database), string(entry)).ofGone(fault.AllowlistEntryNotFound), opts)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -38,5 +39,5 @@ func (b Backups) Download(
 
 // Delete deletes a backup file permanently.
 func (b Backups) Delete(ctx context.Context, database id.DatabaseID, file backup.Filename, opts ...Option) error {
-	return tell(ctx, b.c, remove(backupsPath+"/%s", string(database), string(file)), opts)
+	return tell(ctx, b.c, remove(backupsPath+"/%s", string(database), string(file)).ofGone(fault.BackupNotFound), opts)
 }

@@ -3,11 +3,13 @@ package apiclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 const prefix = "/api/v1"
@@ -18,6 +20,7 @@ type call struct {
 	body         any  // nil for none
 	keyed        bool // has an Idempotency-Key, made here where the caller gives none
 	repeatable   bool // also without a key
+	gone         fault.Code
 	err          error
 }
 
@@ -60,11 +63,20 @@ func (r call) withKey() call {
 	return r
 }
 
-// untilDone marks a POST that the API wants sent again until its work is done.
-func (r call) untilDone() call {
+// mayRepeat marks a POST that does nothing twice, or that the API wants sent again until its work is done.
+func (r call) mayRepeat() call {
 	r.repeatable = true
 	return r
 }
+
+// ofGone says how the API refuses to remove what is gone. After an attempt without an answer, that refusal of the next one means
+// that it was carried out: errRemovedBefore.
+func (r call) ofGone(code fault.Code) call {
+	r.gone = code
+	return r
+}
+
+var errRemovedBefore = errors.New("apiclient: an attempt without an answer has removed it")
 
 // nothing is the result of a call whose answer has no body.
 type nothing struct{}
@@ -84,6 +96,9 @@ func ask[T any](ctx context.Context, c *Client, r call, opts []Option) (out T, e
 // tell makes a call whose answer has no body.
 func tell(ctx context.Context, c *Client, r call, opts []Option) error {
 	_, err := ask[nothing](ctx, c, r, opts)
+	if errors.Is(err, errRemovedBefore) {
+		return nil
+	}
 	return err
 }
 
@@ -98,17 +113,28 @@ func (c *Client) do(ctx context.Context, r call, opts []Option) (response Respon
 	if err != nil {
 		return Response{}, err
 	}
+	removed := false // maybe
 	err = c.repeat(ctx, r.repeatable || request.Header.Get(keyHeader) != "", func(ctx context.Context) (err error) {
-		response, err = c.Do(ctx, request)
-		if err != nil {
-			return err
+		response, err = c.once(ctx, request, o)
+		if removed && r.gone != "" && codeOf(err) == r.gone {
+			return errRemovedBefore
 		}
-		if o.response != nil {
-			*o.response = response
-		}
-		return refusal(response)
+		removed = removed || arrived(err)
+		return err
 	})
 	return response, err
+}
+
+// once sends a request. An error is a refusal, or why there was no whole answer.
+func (c *Client) once(ctx context.Context, request Request, o options) (Response, error) {
+	response, err := c.Do(ctx, request)
+	if err != nil {
+		return response, err
+	}
+	if o.response != nil {
+		*o.response = response
+	}
+	return response, refusal(response)
 }
 
 // request is what a call sends, each time.

@@ -19,13 +19,14 @@ type Config struct {
 	// HTTP sends the requests; nil for http.DefaultClient. Its Timeout would cut downloads off.
 	HTTP *http.Client
 	// Attempts is how often a call is sent at most; 0 for 4. Only a call that may be repeated is sent a second time: one of the
-	// methods GET, PATCH and DELETE, one with an Idempotency-Key, and one that the API wants repeated until it is done. Where a
-	// DELETE was carried out but its answer was lost, the next one is told that there is nothing.
+	// methods GET, PATCH and DELETE, one with an Idempotency-Key, one that does nothing twice, and one that the API wants repeated
+	// until it is done. Where something was removed but the answer was lost, the call succeeds although the next attempt is told
+	// that there is nothing.
 	Attempts int
 	// LongestWait is the longest Retry-After that a call waits for; 0 for 30 seconds. A longer one is the caller's to wait for.
 	LongestWait time.Duration
-	// Patience is how long a call that may be repeated is repeated for, whatever Attempts and LongestWait are, while the answer is
-	// 429 or 503 with a code of the API: too many requests, a server that is busy, maintenance. 0 for not at all.
+	// Patience is how long a call that may be repeated is repeated for, whatever Attempts and LongestWait are, while the API answers
+	// RATE_LIMITED, SERVER_BUSY or MAINTENANCE. 0 for not at all.
 	Patience time.Duration
 	// Waiting is told of each wait before a call is sent again, and of the error that it follows; nil for nobody.
 	Waiting func(why error, wait time.Duration)

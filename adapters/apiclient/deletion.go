@@ -33,5 +33,5 @@ func (d Deleted) Download(ctx context.Context, database id.DatabaseID, opts ...O
 
 // Recover recovers a deleted database. Repeated calls get the same operation.
 func (d Deleted) Recover(ctx context.Context, database id.DatabaseID, opts ...Option) (wire.OperationWithMessage, error) {
-	return ask[wire.OperationWithMessage](ctx, d.c, post(nil, "/databases/%s/recover", string(database)), opts)
+	return ask[wire.OperationWithMessage](ctx, d.c, post(nil, "/databases/%s/recover", string(database)).mayRepeat(), opts)
 }

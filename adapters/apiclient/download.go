@@ -31,8 +31,9 @@ type Download struct {
 	part    *part  // nil where nothing had to be asked for
 	sum     hash.Hash
 	read    int64
-	broken  int   // times in a row without a byte between them
-	failed  error // for good
+	again   func() // see Again
+	broken  int    // times in a row without a byte between them
+	failed  error  // for good
 }
 
 // ErrOtherFile is the error of a download whose first bytes, read earlier or given to Continue, are not those of the file.
@@ -45,13 +46,22 @@ func Continue(have io.Reader, size int64, sha256 string) Option {
 	return func(o *options) { o.have, o.size, o.tag = have, size, `"`+sha256+`"` }
 }
 
+// Again has f called where the rest of a download was asked for and the server sends the file from its start: what was read
+// before comes once more, and is compared, before Read returns the next byte.
+func Again(f func()) Option {
+	return func(o *options) { o.again = f }
+}
+
 func (c *Client) download(ctx context.Context, r call, opts []Option) (*Download, error) {
 	request, o, err := c.request(r, opts)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Accept-Encoding", "identity") // sizes and offsets are those of the file
-	d := &Download{c: c, request: request, sum: sha256.New()}
+	d := &Download{c: c, request: request, sum: sha256.New(), again: func() {}}
+	if o.again != nil {
+		d.again = o.again
+	}
 	if o.have != nil {
 		if d.read, err = io.Copy(d.sum, o.have); err != nil {
 			return nil, err
@@ -104,7 +114,9 @@ func (d *Download) Read(p []byte) (n int, err error) {
 		if err == nil || errors.Is(err, io.EOF) && (d.Size < 0 || d.read == d.Size) {
 			return 0, err
 		}
-		d.failed = d.resume(unanswered{fmt.Errorf("apiclient: the download broke off after %d of %d bytes: %w", d.read, d.Size, err)})
+		d.failed = d.resume(unanswered{
+			fmt.Errorf("apiclient: the download broke off after %d of %d bytes: %w", d.read, d.Size, err), true,
+		})
 	}
 	return 0, d.failed
 }
@@ -142,6 +154,7 @@ func (d *Download) reopen(ctx context.Context) error {
 	if p.response.StatusCode == http.StatusPartialContent {
 		err = d.checkRange(p)
 	} else {
+		d.again()
 		err = d.skip(p)
 	}
 	if err != nil {
@@ -169,7 +182,7 @@ func (d *Download) skip(p *part) error {
 	}
 	again := sha256.New()
 	if _, err := io.CopyN(again, p, d.read); err != nil {
-		return unanswered{fmt.Errorf("apiclient: the download broke off again: %w", err)}
+		return unanswered{fmt.Errorf("apiclient: the download broke off again: %w", err), true}
 	}
 	if !bytes.Equal(again.Sum(nil), d.sum.Sum(nil)) {
 		return permanent{ErrOtherFile}

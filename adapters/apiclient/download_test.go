@@ -158,6 +158,19 @@ func TestContinuedDownloads(t *testing.T) {
 	}
 }
 
+// Whoever asked for the rest of a file is told that all of it comes.
+func TestADownloadThatBeginsAgainIsTold(t *testing.T) {
+	content := []byte("0123456789")
+	for tag, want := range map[string]int{"": 1, `"v1"`: 0} {
+		again, s := 0, &source{content: content, tag: tag}
+		d := check.Must(hear(t, Config{}, s.ServeHTTP).Backups.Download(t.Context(), "d", "f",
+			Continue(bytes.NewReader(content[:4]), 10, "v1"), Again(func() { again++ })))(t)
+		if check.NoError(t, d.Close()); again != want {
+			t.Errorf("of a file with the tag %s: told %d times", tag, again)
+		}
+	}
+}
+
 // What cannot be read again is no download.
 func TestContinuedDownloadOfAnUnreadableFile(t *testing.T) {
 	s := &source{content: make([]byte, 10)}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 // ErrUnreadable is an answer that says that all is well, in another form than the API's: that of a proxy, say.
@@ -64,6 +65,15 @@ func errorBody(text []byte) wire.ErrorBody {
 	return wire.ErrorBody{}
 }
 
+// codeOf is the API's code of a refusal; empty for every other error.
+func codeOf(err error) fault.Code {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
 // permanent is an error that no repetition helps against.
 type permanent struct{ error }
 
@@ -73,6 +83,17 @@ func (p permanent) Unwrap() error { return p.error }
 func Unanswered(err error) bool { return errors.As(err, new(unanswered)) }
 
 // unanswered is why no whole answer came.
-type unanswered struct{ error }
+type unanswered struct {
+	error
+	sent bool // there was a connection for the request
+}
 
 func (u unanswered) Unwrap() error { return u.error }
+
+// arrived reports whether a request may have been carried out whose attempt ended so: it was sent, and the API has not answered
+// it, though a proxy may have.
+func arrived(err error) bool {
+	var e *Error
+	var u unanswered
+	return errors.As(err, &e) && e.Code == "" || errors.As(err, &u) && u.sent
+}

@@ -21,7 +21,8 @@ func (l Logins) List(ctx context.Context, of id.DatabaseID, opts ...Option) ([]w
 
 // Reveal reveals the password of the login runtime or readonly.
 func (l Logins) Reveal(ctx context.Context, of id.DatabaseID, login database.Login, opts ...Option) (wire.RevealedLogin, error) {
-	return ask[wire.RevealedLogin](ctx, l.c, post(nil, loginsPath+"/%s/credentials", string(of), string(login)), opts)
+	reveal := post(nil, loginsPath+"/%s/credentials", string(of), string(login)).mayRepeat()
+	return ask[wire.RevealedLogin](ctx, l.c, reveal, opts)
 }
 
 // Rotate rotates the password of a login. The owner's new password is in this answer only.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -34,7 +35,7 @@ func (m Members) SetRole(
 
 // Remove removes a member.
 func (m Members) Remove(ctx context.Context, database id.DatabaseID, membership id.MembershipID, opts ...Option) error {
-	return tell(ctx, m.c, remove(membersPath+"/%s", string(database), string(membership)), opts)
+	return tell(ctx, m.c, remove(membersPath+"/%s", string(database), string(membership)).ofGone(fault.MemberNotFound), opts)
 }
 
 // Invitations reads the invitations to a database.
@@ -53,7 +54,8 @@ func (m Members) Resend(
 func (m Members) DeleteInvitation(
 	ctx context.Context, database id.DatabaseID, invitation id.InvitationID, opts ...Option,
 ) error {
-	return tell(ctx, m.c, remove(invitationsPath+"/%s", string(database), string(invitation)), opts)
+	gone := remove(invitationsPath+"/%s", string(database), string(invitation)).ofGone(fault.InvitationNotFound)
+	return tell(ctx, m.c, gone, opts)
 }
 
 // Accept becomes a member with the token of an invitation; it needs no key.

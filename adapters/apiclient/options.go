@@ -14,10 +14,11 @@ type options struct {
 	key      *string
 	response *Response
 
-	// Of a download that goes on; see Continue.
-	have io.Reader
-	size int64
-	tag  string
+	// Of a download that goes on; see Continue and Again.
+	have  io.Reader
+	size  int64
+	tag   string
+	again func()
 }
 
 const keyHeader = "Idempotency-Key"

@@ -17,7 +17,7 @@ type part struct {
 	timer    *time.Timer
 }
 
-var errStalled error = unanswered{errors.New("nothing came for too long")}
+var errStalled error = unanswered{errors.New("nothing came for too long"), true}
 
 // openPart waits for the header of an answer. A refusal is an *Error.
 func (c *Client) openPart(ctx context.Context, r Request) (*part, error) {

@@ -12,7 +12,7 @@ type Previews struct{ c *Client }
 
 // Create makes the preview of a ref, or gets the one that the ref has.
 func (p Previews) Create(ctx context.Context, b wire.CreatePreview, opts ...Option) (wire.CreatedPreview, error) {
-	return ask[wire.CreatedPreview](ctx, p.c, post(b, "/previews").untilDone(), opts)
+	return ask[wire.CreatedPreview](ctx, p.c, post(b, "/previews").mayRepeat(), opts)
 }
 
 // Get reads a preview, also a deleted one.

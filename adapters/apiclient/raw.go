@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 )
 
 // Request is an HTTP request as it stands.
@@ -48,9 +49,11 @@ func (c *Client) open(ctx context.Context, r Request) (*http.Response, error) {
 		request.Header = r.Header.Clone()
 	}
 	c.authorize(request.Header)
-	response, err := c.http.Do(request)
+	sent := false
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }}
+	response, err := c.http.Do(request.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	if err != nil {
-		return nil, unanswered{fmt.Errorf("apiclient: no answer: %w", err)}
+		return nil, unanswered{fmt.Errorf("apiclient: no answer: %w", err), sent}
 	}
 	return response, nil
 }
@@ -60,7 +63,7 @@ func readAll(response *http.Response) (Response, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
 	switch {
 	case err != nil:
-		return Response{}, unanswered{fmt.Errorf("apiclient: the answer broke off: %w", err)}
+		return Response{}, unanswered{fmt.Errorf("apiclient: the answer broke off: %w", err), true}
 	case len(body) > maxBody:
 		return Response{}, permanent{fmt.Errorf("apiclient: the answer is longer than %d bytes", maxBody)}
 	}

@@ -20,7 +20,7 @@ func (r Restores) Reserve(
 
 // Advance does the next step of a managed restore. It is called until the operation has succeeded.
 func (r Restores) Advance(ctx context.Context, operation id.OperationID, opts ...Option) (wire.Operation, error) {
-	return ask[wire.Operation](ctx, r.c, post(nil, "/operations/%s/managed-restore/advance", string(operation)).untilDone(), opts)
+	return ask[wire.Operation](ctx, r.c, post(nil, "/operations/%s/managed-restore/advance", string(operation)).mayRepeat(), opts)
 }
 
 // Start queues a restore of a database that has a single login. The body confirms that its connections are closed.

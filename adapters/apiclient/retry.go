@@ -44,11 +44,13 @@ func temporary(err error) bool {
 	return false
 }
 
-// passing reports whether an answer is one of those that Patience is for: the API's own, which ask to come back.
+// passing reports whether an answer is one of those that Patience is for: the API's own, which ask to come back soon.
 func passing(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Code != "" &&
-		(e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable)
+	switch codeOf(err) {
+	case fault.RateLimited, fault.ServerBusy, fault.Maintenance:
+		return true
+	}
+	return false
 }
 
 // wait is how long to wait before the next attempt, given how long the call has taken and a number of at least 0 and below 1;

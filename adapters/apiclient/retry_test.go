@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -67,7 +68,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// Patience outlasts attempts and long waits, but only for the API's own 429 and 503.
+// Patience outlasts attempts and long waits, but only where the API asks to come back soon.
 func TestPatience(t *testing.T) {
 	policy := retryPolicy{attempts: 2, longest: time.Second, patience: time.Minute}
 	apis := func(status int, code fault.Code, after time.Duration) error {
@@ -83,7 +84,9 @@ func TestPatience(t *testing.T) {
 		{1, 0, apis(503, fault.Maintenance, 0), 125 * time.Millisecond, true},
 		{50, 50 * time.Second, apis(429, fault.RateLimited, 10*time.Second), 10 * time.Second, true},
 		{50, 51 * time.Second, apis(429, fault.RateLimited, 10*time.Second), 10 * time.Second, false},
-		{1, 0, apis(503, fault.FeatureDisabled, time.Hour), time.Hour, false},
+		{1, 0, apis(503, fault.ServerBusy, time.Hour), time.Hour, false},
+		{1, 0, apis(503, fault.FeatureDisabled, 0), 0, false},
+		{1, 0, apis(503, fault.AgentRouteUnavailable, 0), 0, false},
 		{2, 0, apis(500, fault.InternalError, 0), 0, false},
 		{2, 0, &Error{Status: 503}, 0, false},
 		{2, 0, io.EOF, 0, false},
@@ -110,16 +113,24 @@ func TestWaitsAreTold(t *testing.T) {
 
 // transport answers one attempt after another, the last one for ever.
 type transport struct {
-	answers []string // statuses with a code, or "" for none
+	answers []string // codes, or "" for none
 	sent    []*http.Request
 }
 
 func (tr *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer := tr.answers[min(len(tr.sent), len(tr.answers)-1)]
 	tr.sent = append(tr.sent, r)
+	if answer == "refused" {
+		return nil, errors.New("connection refused")
+	}
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil {
+		trace.GotConn(httptrace.GotConnInfo{})
+	}
 	switch answer {
 	case "":
 		return nil, errors.New("connection reset by peer")
+	case "502":
+		return &http.Response{StatusCode: 502, Body: http.NoBody}, nil
 	case "hang":
 		<-r.Context().Done()
 		return nil, r.Context().Err()
@@ -127,7 +138,7 @@ func (tr *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 	}
 	return &http.Response{
-		StatusCode: 503, Header: http.Header{"Retry-After": {"2"}},
+		StatusCode: fault.Code(answer).Status(), Header: http.Header{"Retry-After": {"2"}},
 		Body: io.NopCloser(strings.NewReader(`{"error":{"code":"` + answer + `","message":"m","details":[]}}`)),
 	}, nil
 }
@@ -169,7 +180,7 @@ func TestWhichCallsAreRepeated(t *testing.T) {
 		"a POST whose key is left out": {
 			post(nil, "/x").withKey(), []Option{IdempotencyKey("")}, []string{"", "200"}, 1, 0, false,
 		},
-		"a POST that wants to be": {post(nil, "/x").untilDone(), nil, []string{"", "200"}, 2, 125 * time.Millisecond, true},
+		"a POST that wants to be": {post(nil, "/x").mayRepeat(), nil, []string{"", "200"}, 2, 125 * time.Millisecond, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			tr, began := &transport{answers: c.answers}, time.Now()
@@ -186,6 +197,43 @@ func TestWhichCallsAreRepeated(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What an attempt without an answer may have removed is taken for removed where the next one does not find it.
+func TestRemovalWithoutAnAnswer(t *testing.T) {
+	for _, c := range []struct {
+		answers []string
+		removed bool
+	}{
+		{[]string{"BACKUP_NOT_FOUND"}, false},
+		{[]string{"", "BACKUP_NOT_FOUND"}, true},
+		{[]string{"hang", "BACKUP_NOT_FOUND"}, true},
+		{[]string{"502", "BACKUP_NOT_FOUND"}, true},
+		{[]string{"", "SERVER_BUSY", "BACKUP_NOT_FOUND"}, true},
+		{[]string{"refused", "BACKUP_NOT_FOUND"}, false},
+		{[]string{"SERVER_BUSY", "BACKUP_NOT_FOUND"}, false},
+		{[]string{"", "DATABASE_NOT_FOUND"}, false},
+		{[]string{"", ""}, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			err := (&transport{answers: c.answers}).client(t).Backups.Delete(t.Context(), "d", "f")
+			if (err == nil) != c.removed {
+				t.Errorf("%q: %v", c.answers, err)
+			}
+		})
+	}
+}
+
+func TestRemovalOfARoleWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := func() *Client { return (&transport{answers: []string{"", "ROLE_NOT_FOUND"}}).client(t) }
+		deleted, err := client().Roles.Delete(t.Context(), "d", "r", wire.DeleteRole{Confirm: true})
+		removed, also := client().LegacyRoles.Remove(t.Context(), "d", "r")
+		want := wire.RoleRemoval{RoleID: "r", Status: "removed"}
+		if deleted != want || removed != want || err != nil || also != nil {
+			t.Errorf("%+v %v, %+v %v", deleted, err, removed, also)
+		}
+	})
 }
 
 func bodyOf(t *testing.T, r *http.Request) []byte {

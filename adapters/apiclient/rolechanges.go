@@ -27,6 +27,6 @@ func (r RoleCalls) GetChange(
 func (r RoleCalls) ContinueChange(
 	ctx context.Context, database id.DatabaseID, role id.RoleID, change id.OperationID, b wire.Disconnect, opts ...Option,
 ) (wire.RoleChange, error) {
-	again := post(b, r.change(), string(database), string(role), string(change)).untilDone()
+	again := post(b, r.change(), string(database), string(role), string(change)).mayRepeat()
 	return ask[wire.RoleChange](ctx, r.c, again, opts)
 }

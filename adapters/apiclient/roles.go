@@ -2,9 +2,12 @@ package apiclient
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/role"
 )
 
 // Roles are the calls about the additional roles of a managed database.
@@ -43,12 +46,12 @@ func (r RoleCalls) Create(ctx context.Context, database id.DatabaseID, b wire.Cr
 
 // Prepare creates a reserved role on the server.
 func (r Roles) Prepare(ctx context.Context, database id.DatabaseID, role id.RoleID, opts ...Option) (wire.RoleSetup, error) {
-	return ask[wire.RoleSetup](ctx, r.c, post(nil, r.one()+"/prepare", string(database), string(role)), opts)
+	return ask[wire.RoleSetup](ctx, r.c, post(nil, r.one()+"/prepare", string(database), string(role)).mayRepeat(), opts)
 }
 
 // Admit allows a prepared role to log in.
 func (r RoleCalls) Admit(ctx context.Context, database id.DatabaseID, role id.RoleID, opts ...Option) (wire.RoleSetup, error) {
-	return ask[wire.RoleSetup](ctx, r.c, post(nil, r.one()+"/admit", string(database), string(role)), opts)
+	return ask[wire.RoleSetup](ctx, r.c, post(nil, r.one()+"/admit", string(database), string(role)).mayRepeat(), opts)
 }
 
 // Rename changes the display name of a role.
@@ -62,21 +65,29 @@ func (r Roles) Rename(
 func (r RoleCalls) Reveal(
 	ctx context.Context, database id.DatabaseID, role id.RoleID, opts ...Option,
 ) (wire.RevealedRole, error) {
-	return ask[wire.RevealedRole](ctx, r.c, post(nil, r.one()+"/credentials", string(database), string(role)), opts)
+	return ask[wire.RevealedRole](ctx, r.c, post(nil, r.one()+"/credentials", string(database), string(role)).mayRepeat(), opts)
 }
 
 // Delete revokes a role and removes it. While the answer's Status is "pending", it wants to be called again.
 func (r Roles) Delete(
 	ctx context.Context, database id.DatabaseID, role id.RoleID, b wire.DeleteRole, opts ...Option,
 ) (wire.RoleRemoval, error) {
-	return ask[wire.RoleRemoval](ctx, r.c, post(b, r.one()+"/delete", string(database), string(role)).untilDone(), opts)
+	return r.removal(ctx, role, post(b, r.one()+"/delete", string(database), string(role)).mayRepeat(), opts)
 }
 
 // Remove removes a role that is revoked. While the answer's Status is "pending", it wants to be called again.
 func (r RoleCalls) Remove(
 	ctx context.Context, database id.DatabaseID, role id.RoleID, opts ...Option,
 ) (wire.RoleRemoval, error) {
-	return ask[wire.RoleRemoval](ctx, r.c, remove(r.one(), string(database), string(role)), opts)
+	return r.removal(ctx, role, remove(r.one(), string(database), string(role)), opts)
+}
+
+func (r RoleCalls) removal(ctx context.Context, of id.RoleID, c call, opts []Option) (wire.RoleRemoval, error) {
+	now, err := ask[wire.RoleRemoval](ctx, r.c, c.ofGone(fault.RoleNotFound), opts)
+	if errors.Is(err, errRemovedBefore) {
+		return wire.RoleRemoval{RoleID: of, Status: string(role.Removed)}, nil
+	}
+	return now, err
 }
 
 // LegacyRoles are the calls about the additional roles of a database with a single login. Remove revokes a ready one first.
@@ -84,19 +95,19 @@ type LegacyRoles struct{ RoleCalls }
 
 // OptIn makes the overlay that such roles stand on. While the answer's Status is "reserved", it wants to be called again.
 func (r LegacyRoles) OptIn(ctx context.Context, database id.DatabaseID, opts ...Option) (wire.Overlay, error) {
-	return ask[wire.Overlay](ctx, r.c, post(nil, r.list+"/opt-in", string(database)), opts)
+	return ask[wire.Overlay](ctx, r.c, post(nil, r.list+"/opt-in", string(database)).mayRepeat(), opts)
 }
 
 // Prepare creates a reserved role on the server, and answers what the owner has to grant.
 func (r LegacyRoles) Prepare(
 	ctx context.Context, database id.DatabaseID, role id.RoleID, opts ...Option,
 ) (wire.ConnectGrant, error) {
-	return ask[wire.ConnectGrant](ctx, r.c, post(nil, r.one()+"/prepare", string(database), string(role)), opts)
+	return ask[wire.ConnectGrant](ctx, r.c, post(nil, r.one()+"/prepare", string(database), string(role)).mayRepeat(), opts)
 }
 
 // Reconcile finds out what has become of the last step of a role.
 func (r LegacyRoles) Reconcile(
 	ctx context.Context, database id.DatabaseID, role id.RoleID, opts ...Option,
 ) (wire.ListedRole, error) {
-	return ask[wire.ListedRole](ctx, r.c, post(nil, r.one()+"/reconcile", string(database), string(role)), opts)
+	return ask[wire.ListedRole](ctx, r.c, post(nil, r.one()+"/reconcile", string(database), string(role)).mayRepeat(), opts)
 }

@@ -2,12 +2,15 @@ package apiclient_test
 
 import (
 	"context"
+	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/apiclient"
@@ -45,6 +48,40 @@ func TestEveryRouteHasACall(t *testing.T) {
 			t.Errorf("no call of the client uses %s", r.Name)
 		}
 	}
+}
+
+// A POST without a key is sent again only where that does nothing twice, or is what the API wants.
+func TestWhichPostsAreSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := &busyServer{}
+		client := check.Must(apiclient.New(apiclient.Config{URL: "http://test", HTTP: &http.Client{Transport: busy}, Attempts: 2}))(t)
+		again := map[string]bool{}
+		eachCall(t.Context(), client, func(name string, run func()) {
+			busy.asked = nil
+			run()
+			r := busy.asked[0]
+			if r.Method == http.MethodPost && r.Header.Get("Idempotency-Key") == "" && len(busy.asked) > 1 {
+				again[routeOf(t, name, r).Name] = true
+			}
+		})
+		want := []string{
+			"admitLegacyRole", "admitRole", "advanceManagedRestore", "continueLegacyRoleChange", "continueRoleChange", "createPreview",
+			"deleteRole", "optInLegacyRoles", "prepareLegacyRole", "prepareRole", "reconcileLegacyRole", "recoverDatabase",
+			"revealLegacyRole", "revealLogin", "revealRole",
+		}
+		if got := slices.Sorted(maps.Keys(again)); !slices.Equal(got, want) {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// busyServer asks everybody to come back.
+type busyServer struct{ asked []*http.Request }
+
+func (b *busyServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	b.asked = append(b.asked, r)
+	body := io.NopCloser(strings.NewReader(`{"error":{"code":"SERVER_BUSY","message":"m","details":[]}}`))
+	return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: body}, nil
 }
 
 func routeOf(t *testing.T, call string, r *http.Request) httpapi.Route {
