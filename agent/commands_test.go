@@ -163,10 +163,16 @@ func (s *stack) doneInTheEnd(t testing.TB, c protocol.Command) {
 		switch {
 		case err == nil && reason == "":
 			return
-		case err != nil || !strings.HasPrefix(reason, string(command.ReasonUnavailable)) || time.Since(began) > 2*time.Minute:
+		case err != nil || !isForLater(reason) || time.Since(began) > 2*time.Minute:
 			t.Fatalf("%s: %s %v", c.Kind, reason, err)
 		}
 	}
+}
+
+// isForLater reports whether a command that was refused with these words is to be sent again.
+func isForLater(reason string) bool {
+	return strings.HasPrefix(reason, string(command.ReasonUnavailable)) ||
+		strings.HasPrefix(reason, string(command.ReasonUnfinished))
 }
 
 // refusedFor sends a command that must be refused for a reason.

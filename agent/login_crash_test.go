@@ -40,36 +40,23 @@ func (s *stack) getsInAgain(t testing.TB, what string, l loginOf) {
 // command again. That the agent dies there itself is in acceptance/crash. The models take turns in "make test".
 func eachPoint(t *testing.T, flow string, run func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command))) {
 	t.Helper()
-	ready := func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
-		t.Helper()
-		for _, c := range w.rolesReady() {
-			s.doneInTheEnd(t, c)
-		}
-		run(t, s, w, crashed)
-	}
-	eachPointOf(t, models, flow, ready)
-}
-
-// eachPointOf is eachPoint over some of the models, before there is an overlay.
-func eachPointOf(
-	t *testing.T, of []database.RoleModel, flow string,
-	run func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)),
-) {
-	t.Helper()
 	s := forgetfulStack(t)
 	points := pointsOf(flow)
 	if len(points) == 0 {
 		t.Fatal("no such flow: ", flow)
 	}
 	for i, point := range points {
-		for n, m := range of {
-			if !turn(i, n, len(of)) {
+		for n, m := range models {
+			if !turn(i, n, len(models)) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s %s", point, m), func(t *testing.T) {
 				running := s.child(t, "")
 				defer func() { running.kill() }()
 				w := s.made(t, m)
+				for _, c := range w.rolesReady() {
+					s.doneInTheEnd(t, c)
+				}
 				run(t, s, w, func(c protocol.Command) {
 					t.Helper()
 					running.kill()
@@ -93,21 +80,6 @@ func TestCrashWhilePreparingARole(t *testing.T) {
 		s.connect(t, l)
 		s.doneInTheEnd(t, l.open(1))
 		s.getsIn(t, "opened", l)
-	})
-}
-
-func TestCrashWhileOptingIn(t *testing.T) {
-	t.Parallel()
-	of := []database.RoleModel{database.SingleLogin}
-	eachPointOf(t, of, "overlay", func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command)) {
-		check.Must(s.owner(t, w).Exec("CREATE SCHEMA app CREATE TABLE t (id serial)"))(t)
-		crashed(w.optIn())
-		if got := s.groups(t, w); got != "2 roles, 2 rows" {
-			t.Error(got)
-		}
-		check.Must(s.owner(t, w).Exec("CREATE TABLE app.later (id serial)"))(t)
-		s.nothingLacks(t, w)
-		s.getsIn(t, "a role", s.opened(t, w.additional(1, role.ReadOnly)))
 	})
 }
 

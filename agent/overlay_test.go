@@ -38,6 +38,9 @@ var variety = []string{
 	"CREATE TABLE read_only (id serial); REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON read_only FROM CURRENT_USER",
 	"ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC; ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC",
 	"ALTER DEFAULT PRIVILEGES REVOKE TRUNCATE ON TABLES FROM CURRENT_USER",
+	`CREATE SCHEMA closed CREATE TABLE one (id serial, n int) CREATE VIEW all_of_it AS SELECT 1 AS id;
+		GRANT USAGE ON SCHEMA closed TO postgres WITH GRANT OPTION; GRANT CREATE ON SCHEMA closed TO PUBLIC`,
+	"CREATE SEQUENCE closed.loose; CREATE MATERIALIZED VIEW closed.mat AS SELECT 1; REVOKE USAGE ON SCHEMA closed FROM CURRENT_USER",
 	"ALTER DEFAULT PRIVILEGES IN SCHEMA parts GRANT INSERT ON TABLES TO PUBLIC",
 	"ALTER ROLE CURRENT_USER SET search_path = parts, public; ALTER ROLE CURRENT_USER SET work_mem = '8MB'",
 	// Whoever looks for a function of its own first finds this one of the customer's.
@@ -49,7 +52,8 @@ var variety = []string{
 var publics = map[string]string{
 	"as it was": "", "revoked": "REVOKE ALL ON SCHEMA public FROM PUBLIC, CURRENT_USER",
 	"renamed": "ALTER SCHEMA public RENAME TO private", "dropped": "DROP SCHEMA public CASCADE",
-	"another's": "ALTER SCHEMA public OWNER TO postgres",
+	"another's":       "ALTER SCHEMA public OWNER TO postgres",
+	"another's alone": "ALTER SCHEMA public OWNER TO postgres; REVOKE ALL ON SCHEMA public FROM PUBLIC",
 }
 
 // others lists the privileges in an ACL that roles beside the groups have.
@@ -69,52 +73,63 @@ var standing = `SELECT string_agg(line, E'\n' ORDER BY line) FROM (
 	UNION ALL SELECT concat_ws(' ', r.*) FROM pg_roles r WHERE r.oid = $1::regrole
 	UNION ALL SELECT concat_ws(' ', m.*) FROM pg_auth_members m WHERE m.member = $1::regrole OR m.roleid = $1::regrole) every`
 
-// lacked names what the owner, $1, has and the groups, $2 and $3, may not use as their members are promised.
-const lacked = `SELECT coalesce(string_agg(name, ' '), '') FROM (
+// lacked names what the owner, $1, has and the groups, $2 and $3, may not use as their members are promised. Nothing is promised
+// of what is in a schema of another's that the owner may not use.
+const lacked = `WITH theirs AS (SELECT oid FROM pg_namespace
+		WHERE nspowner <> $1::regrole AND NOT has_schema_privilege($1::regrole, oid, 'USAGE'))
+	SELECT coalesce(string_agg(name, ' '), '') FROM (
 	SELECT n.nspname AS name FROM pg_namespace n WHERE n.nspowner = $1::regrole
 		AND NOT (has_schema_privilege($2, n.oid, 'USAGE') AND has_schema_privilege($3, n.oid, 'USAGE'))
 	UNION ALL SELECT c.relname FROM pg_class c WHERE c.relowner = $1::regrole AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-		AND has_schema_privilege($1::regrole, c.relnamespace, 'USAGE') AND c.relpersistence <> 't'
+		AND c.relnamespace NOT IN (TABLE theirs) AND c.relpersistence <> 't'
 		AND NOT (has_table_privilege($2, c.oid, 'SELECT') AND has_table_privilege($3, c.oid, 'SELECT')
 			AND has_table_privilege($3, c.oid, 'INSERT') AND has_table_privilege($3, c.oid, 'UPDATE')
 			AND has_table_privilege($3, c.oid, 'DELETE'))
 	UNION ALL SELECT c.relname FROM pg_class c WHERE c.relowner = $1::regrole AND c.relkind = 'S' AND c.relpersistence <> 't'
-		AND has_schema_privilege($1::regrole, c.relnamespace, 'USAGE')
+		AND c.relnamespace NOT IN (TABLE theirs)
 		AND NOT (has_sequence_privilege($2, c.oid, 'SELECT') AND has_sequence_privilege($3, c.oid, 'SELECT')
 			AND has_sequence_privilege($3, c.oid, 'USAGE')) LIMIT 20) every`
+
+// lacked is what lacked says of a database.
+func (s *stack) lacked(t testing.TB, w wanted) string {
+	t.Helper()
+	n := w.names()
+	return s.oneIn(t, w, lacked, fmt.Sprintf("%q", n.Owner), n.ReadGroup, n.WriteGroup)
+}
 
 // nothingLacks demands that the groups have all their rights.
 func (s *stack) nothingLacks(t testing.TB, w wanted) {
 	t.Helper()
-	n := w.names()
-	if names := s.oneIn(t, w, lacked, fmt.Sprintf("%q", n.Owner), n.ReadGroup, n.WriteGroup); names != "" {
+	if names := s.lacked(t, w); names != "" {
 		t.Errorf("the groups lack rights on %s", names)
 	}
 }
 
-// anew makes one thing of each kind, and says what others have of it.
+// anew makes one thing of each kind, and says what others have of it; of a type, which nothing is promised of, all have it.
 func anew(t testing.TB, db *sql.DB, name string) (acls string) {
 	t.Helper()
 	check.Must(db.Exec(fmt.Sprintf(`CREATE SCHEMA %[1]s; CREATE TABLE %[1]s.x (id int); CREATE TABLE parts.%[1]s (id int);
-		CREATE SEQUENCE %[1]s.s; CREATE FUNCTION %[1]s.f() RETURNS int RETURN 1`, name)))(t)
+		CREATE SEQUENCE %[1]s.s; CREATE FUNCTION %[1]s.f() RETURNS int RETURN 1; CREATE TYPE %[1]s.t AS ENUM ()`, name)))(t)
 	query := fmt.Sprintf(`SELECT string_agg(concat(acl), E'\n' ORDER BY nr) FROM (
 		SELECT 1, %[2]s FROM pg_class c WHERE oid = '%[1]s.x'::regclass
 		UNION ALL SELECT 2, %[2]s FROM pg_class c WHERE oid = 'parts.%[1]s'::regclass
 		UNION ALL SELECT 3, %[3]s FROM pg_class c WHERE oid = '%[1]s.s'::regclass
 		UNION ALL SELECT 4, %[4]s FROM pg_namespace n WHERE nspname = '%[1]s'
-		UNION ALL SELECT 5, %[5]s FROM pg_proc p WHERE oid = '%[1]s.f'::regproc) every (nr, acl)`, name,
+		UNION ALL SELECT 5, %[5]s FROM pg_proc p WHERE oid = '%[1]s.f'::regproc
+		UNION ALL SELECT 6, typacl::text FROM pg_type WHERE oid = '%[1]s.t'::regtype) every (nr, acl)`, name,
 		others("relacl", "'r'", "relowner"), others("relacl", "'s'", "relowner"), others("nspacl", "'n'", "nspowner"),
 		others("proacl", "'f'", "proowner"))
 	check.NoError(t, db.QueryRow(query).Scan(&acls), query)
 	return acls
 }
 
-// notWhole takes the sign from a database that its overlay is whole, so that the next opt-in has it to do again.
+// notWhole takes the marks of its groups from a database, so that the next opt-in has all to do again.
 func (s *stack) notWhole(t testing.TB, w wanted) {
 	t.Helper()
 	db := s.superIn(t, w)
-	check.Must(db.Exec(fmt.Sprintf("ALTER DEFAULT PRIVILEGES FOR ROLE %q REVOKE USAGE ON TYPES FROM %s", w.name,
-		w.names().ReadGroup)))(t)
+	n := w.names()
+	check.Must(db.Exec(fmt.Sprintf("ALTER DEFAULT PRIVILEGES FOR ROLE %s REVOKE USAGE ON TYPES FROM %s, %s", n.Holder,
+		n.ReadGroup, n.WriteGroup)))(t)
 	check.NoError(t, db.Close()) // nobody can move the database meanwhile
 }
 
@@ -131,7 +146,7 @@ func TestOptInReachesAllAndLeavesTheOwnerAlone(t *testing.T) {
 				CREATE FOREIGN TABLE parts.far (id int) SERVER nowhere; ALTER TABLE parts.far OWNER TO %q;
 				CREATE TABLE parts.administrators ()`, w.name)))(t)
 			changes := owner
-			if public == "another's" {
+			if strings.HasPrefix(public, "another's") {
 				changes = super
 			}
 			check.Must(changes.Exec(change))(t)
@@ -153,6 +168,9 @@ func TestOptInReachesAllAndLeavesTheOwnerAlone(t *testing.T) {
 			}
 			s.nothingLacks(t, w)
 			n := w.names()
+			for _, change := range []string{"GRANT USAGE ON TYPES TO PUBLIC", "REVOKE USAGE ON TYPES FROM " + n.ReadGroup} {
+				denied(t, "the owner", owner, "ALTER DEFAULT PRIVILEGES FOR ROLE "+n.Holder+" "+change)
+			}
 			const theirs = "SELECT has_table_privilege($1, oid, 'SELECT') FROM pg_class WHERE relname = 'administrators'"
 			if s.oneIn(t, w, theirs, n.WriteGroup) != "false" {
 				t.Error("the groups have rights on what is not the owner's")
@@ -191,27 +209,48 @@ func TestOptInTakesNoRoleOfOthers(t *testing.T) {
 	s.refusedFor(t, command.ReasonNotFound, want(database.SingleLogin).optIn())
 }
 
-// What an administrator has dropped is made again; a role whose row is gone is nobody's any more.
+// A group that an administrator has dropped is made again, with its rights and its members, and the other one keeps what it has.
+// A role whose row is gone is nobody's any more.
 func TestOptInAgainAfterAnAdministrator(t *testing.T) {
-	s, w, owner := singleStack(t)
-	check.Must(owner.Exec("CREATE TABLE t (id serial)"))(t)
-	s.doneInTheEnd(t, w.optIn())
-	check.Must(s.superIn(t, w).Exec(fmt.Sprintf("DROP OWNED BY %[1]s; DROP ROLE %[1]s", w.names().ReadGroup)))(t)
-	s.refusedFor(t, command.ReasonInvalid, w.additional(1, role.ReadOnly).prepare(1))
-	again := w.optIn()
-	for i := range 2 {
-		s.doneInTheEnd(t, again)
-		check.Must(owner.Exec(fmt.Sprintf("CREATE SCHEMA later%d CREATE TABLE t (id serial)", i)))(t)
-		s.nothingLacks(t, w)
-		if got := s.groups(t, w); got != "2 roles, 2 rows" {
-			t.Error(got)
-		}
+	groups := map[role.AccessProfile]func(database.Names) (lost, other string){
+		role.ReadOnly:  func(n database.Names) (lost, other string) { return n.ReadGroup, n.WriteGroup },
+		role.ReadWrite: func(n database.Names) (lost, other string) { return n.WriteGroup, n.ReadGroup },
 	}
-	check.Must(s.super.Exec("DELETE FROM ledger.role WHERE name = $1", w.names().ReadGroup))(t)
-	s.refusedFor(t, command.ReasonNameTaken, w.optIn())
-	check.Must(s.superIn(t, w).Exec(fmt.Sprintf("DROP OWNED BY %[1]s; DROP ROLE %[1]s", w.names().ReadGroup)))(t)
-	s.doneInTheEnd(t, w.optIn())
-	s.nothingLacks(t, w)
+	for profile, of := range groups {
+		t.Run(string(profile), func(t *testing.T) {
+			s, w, owner := singleStack(t)
+			lost, other := of(w.names())
+			check.Must(owner.Exec("CREATE TABLE t (id serial)"))(t)
+			s.doneInTheEnd(t, w.optIn())
+			member := s.opened(t, w.additional(1, profile))
+			check.Must(owner.Exec("CREATE TABLE hidden (); REVOKE ALL ON hidden FROM " + other))(t)
+			drop := func() {
+				t.Helper()
+				check.Must(s.superIn(t, w).Exec(fmt.Sprintf("DROP OWNED BY %[1]s; DROP ROLE %[1]s", lost)))(t)
+			}
+			drop()
+			s.refusedFor(t, command.ReasonInvalid, w.additional(2, role.ReadOnly).prepare(1))
+			again := w.optIn()
+			for i := range 2 {
+				s.doneInTheEnd(t, again)
+				check.Must(owner.Exec(fmt.Sprintf("CREATE SCHEMA later%d CREATE TABLE t (id serial)", i)))(t)
+				if lacks := s.lacked(t, w); lacks != "hidden" {
+					t.Errorf("the groups lack rights on %q", lacks)
+				}
+				if got := s.groups(t, w); got != "2 roles, 2 rows" {
+					t.Error(got)
+				}
+			}
+			members := s.pooled(t, w.name, member.username, member.password)
+			check.Must(members.Exec("TABLE t; TABLE later0.t; TABLE hidden"))(t)
+			denied(t, "a member", members, "SET ROLE "+lost)
+			check.Must(s.super.Exec("DELETE FROM ledger.role WHERE name = $1", lost))(t)
+			s.refusedFor(t, command.ReasonNameTaken, w.optIn())
+			drop()
+			s.doneInTheEnd(t, w.optIn())
+			check.Must(members.Exec("TABLE t"))(t)
+		})
+	}
 }
 
 // A restore leaves an overlay whole: what is in a backup from before the opt-in has the groups' rights too.
@@ -250,7 +289,7 @@ func TestRestoreFromTheMiddleOfAnOptIn(t *testing.T) {
 	tx := check.Must(owner.BeginTx(t.Context(), nil))(t)
 	check.Must(tx.Exec("LOCK TABLE b IN SHARE UPDATE EXCLUSIVE MODE"))(t)
 	opted := w.optIn()
-	s.refusedFor(t, command.ReasonUnavailable, opted)
+	s.refusedFor(t, command.ReasonUnfinished, opted)
 	s.saved(t, w)
 	check.NoError(t, tx.Commit())
 	s.doneInTheEnd(t, opted)
@@ -276,7 +315,7 @@ func TestOptInOfADatabaseThatGoes(t *testing.T) {
 	}()
 	check.Eventually(t, "no group is made", func() bool { return s.groups(t, w) == "2 roles, 2 rows" })
 	s.done(t, w.access(2, false, true)) // ends the transaction: a stopped database has its overlay made
-	if got := <-outcome; got != "<nil>" && !strings.HasPrefix(got, string(command.ReasonUnavailable)) {
+	if got := <-outcome; got != "<nil>" && !isForLater(got) {
 		t.Error(got)
 	}
 	s.doneInTheEnd(t, opted)
@@ -294,8 +333,7 @@ func TestOptInOfADatabaseThatGoes(t *testing.T) {
 		outcome <- fmt.Sprint(reason, err)
 	}()
 	operation := s.deleted(t, w, 4)
-	if got := <-outcome; got != "<nil>" && !strings.HasPrefix(got, string(command.ReasonNotFound)) &&
-		!strings.HasPrefix(got, string(command.ReasonUnavailable)) {
+	if got := <-outcome; got != "<nil>" && !strings.HasPrefix(got, string(command.ReasonNotFound)) && !isForLater(got) {
 		t.Error(got)
 	}
 	s.refusedFor(t, command.ReasonNotFound, w.optIn())

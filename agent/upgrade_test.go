@@ -18,7 +18,7 @@ var earlier = []string{
 	"DROP FUNCTION pooler.has_verifier", "DROP FUNCTION pooler.verifier_mark",
 	"DROP FUNCTION pooler.no_verifier", "DELETE FROM ledger.role WHERE part = 'additional'",
 	`ALTER TABLE ledger.role DROP COLUMN connection_limit, DROP COLUMN enabled, DROP COLUMN credential_generation,
-		DROP COLUMN changed_at, DROP COLUMN verifier_mark, DROP COLUMN parked,
+		DROP COLUMN changed_at, DROP COLUMN verifier_mark, DROP COLUMN parked, DROP COLUMN member_of,
 		DROP CONSTRAINT role_part_check, ADD CONSTRAINT role_part_check
 		CHECK (part IN ('owner', 'runtime', 'readonly', 'holder', 'read_group', 'write_group'))`,
 	"ALTER TABLE ledger.database DROP COLUMN open, DROP COLUMN account_id, DROP COLUMN timeouts, DROP COLUMN read_only",

@@ -95,6 +95,7 @@ func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
 		"backup complete cannot be closed":    backupComplete,
 		"backup deleted":                      backupDeleted,
 		"backup of another database":          backupOfAnother,
+		"backup opened from a byte on":        backupFromAByteOn,
 	})
 	withLegacy(cases)
 	for name, test := range cases {

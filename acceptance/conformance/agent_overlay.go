@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/pgherd/pgherd/core/command"
@@ -23,6 +24,9 @@ var overlayCases = map[string]func(t *testing.T, s AgentStand){
 	"outcome of a step":                    outcomeOfStep,
 	"outcome of a change":                  outcomeOfChange,
 	"outcome of nothing":                   outcomeOfNothing,
+	"outcome after others":                 outcomeAfterOthers,
+	"role that was changed is not opened":  roleAlteredSincePrepared,
+	"overlay is seen":                      overlaySeen,
 }
 
 // overlay is the command for the database of a stage.
@@ -127,36 +131,47 @@ func roleOfOtherModel(t *testing.T, s AgentStand) {
 	}
 }
 
-// wantOutcome asks for the outcome of a step about the stage's role.
-func (g *stage) wantOutcome(t *testing.T, of id.OperationID, c command.Command, want bool) {
+// wantOutcome asks for the outcome of a step about the stage's role, and how that stands.
+func (g *stage) wantOutcome(t *testing.T, of id.OperationID, c command.Command, done bool, want role.Found) {
 	t.Helper()
 	got, err := ports.Ask(bounded(t), g.Agent, command.ReadOutcome{
 		DatabaseID: g.spec.DatabaseID, Username: g.login.Username, OperationID: of, Step: command.Step(c),
+		AccessProfile: g.role.AccessProfile, ConnectionLimit: g.role.ConnectionLimit, Verifier: g.login.Verifier,
 	})
-	if err != nil || got.Done != want {
-		t.Errorf("%s is done: %t (%v), want %t", command.Step(c), got.Done, err, want)
+	if err != nil || got.Done != done || !reflect.DeepEqual(got.Role, want) {
+		t.Errorf("%s is done: %t, with %+v (%v); want %t, %+v", command.Step(c), got.Done, got.Role, err, done, want)
 	}
 }
+
+// How a role may stand.
+var (
+	absent   = role.Found{}
+	prepared = role.Found{Present: true, Lacks: []role.Trait{role.Group, role.Password, role.LogIn}}
+	opened   = role.Found{Present: true, Open: true}
+)
 
 // A step that was refused was begun, and is not done.
 func outcomeOfStep(t *testing.T, s AgentStand) {
 	s.roles = role.LegacyRoles
 	g := stageOf(t, s)
+	g.role.AccessProfile = role.ReadWrite
 	of, prepare := g.setUp.OperationID, preparation(g.role)
-	g.wantOutcome(t, of, prepare, false)
+	g.wantOutcome(t, of, prepare, false, absent)
 	g.prepare(t)
-	g.wantOutcome(t, of, prepare, true)
-	g.wantOutcome(t, of, g.role, false)
-	g.wantOutcome(t, newID[id.OperationID](), prepare, false)
+	g.wantOutcome(t, of, prepare, true, prepared)
+	g.wantOutcome(t, of, g.role, false, prepared)
+	g.wantOutcome(t, newID[id.OperationID](), prepare, false, prepared)
 	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role), command.ReasonConnectRequired)
-	g.wantOutcome(t, of, g.role, false)
+	g.wantOutcome(t, of, g.role, false, prepared)
 	g.connect(t)
 	g.admit(t)
-	g.wantOutcome(t, of, g.role, true)
+	g.wantOutcome(t, of, g.role, true, opened)
+	g.setAccess(t, 2, false) // the role is as it was, and its database will let it in
+	g.wantOutcome(t, of, g.role, true, opened)
 
 	other := stageIn(s, g.spec, role.LegacyRoles)
 	other.login.Username = role.LegacyRoles.Username(g.spec.DatabaseID, 2)
-	other.wantOutcome(t, of, prepare, false)
+	other.wantOutcome(t, of, prepare, false, absent)
 }
 
 func outcomeOfChange(t *testing.T, s AgentStand) {
@@ -164,20 +179,68 @@ func outcomeOfChange(t *testing.T, s AgentStand) {
 	g := admitted(t, s)
 	rotation, fresh := g.rotation()
 	fence := changeFence()
-	g.wantOutcome(t, fence.OperationID, rotation, false)
+	g.wantOutcome(t, fence.OperationID, rotation, false, opened)
 	must(ports.Do(bounded(t), g.Agent, fence, rotation))(t)
-	g.wantOutcome(t, fence.OperationID, rotation, true)
+	g.wantOutcome(t, fence.OperationID, rotation, true, role.Found{Present: true, Open: true, Lacks: []role.Trait{role.Password}})
 	g.login = fresh
+	g.wantOutcome(t, fence.OperationID, rotation, true, opened)
 	removal, fence := g.removal(), changeFence()
-	g.wantOutcome(t, fence.OperationID, removal, false)
+	g.wantOutcome(t, fence.OperationID, removal, false, opened)
 	must(ports.Do(bounded(t), g.Agent, fence, removal))(t)
-	g.wantOutcome(t, fence.OperationID, removal, true) // the role is gone, what became of it is not
+	g.wantOutcome(t, fence.OperationID, removal, true, absent) // the role is gone, what became of it is not
 	g.setAccess(t, 2, false)
 	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), command.Isolate{DatabaseID: g.spec.DatabaseID}))
-	g.wantOutcome(t, fence.OperationID, removal, true)
+	g.wantOutcome(t, fence.OperationID, removal, true, absent)
 }
 
 func outcomeOfNothing(t *testing.T, s AgentStand) {
 	g := stageIn(s, newSpec(database.SingleLogin), role.LegacyRoles)
-	g.wantOutcome(t, g.setUp.OperationID, g.role, false)
+	g.wantOutcome(t, g.setUp.OperationID, g.role, false, absent)
+}
+
+// What the agent has done is not what it sees: others change roles, too.
+func outcomeAfterOthers(t *testing.T, s AgentStand) {
+	s.roles = role.LegacyRoles
+	g := admitted(t, s)
+	of := g.setUp.OperationID
+	did(t, s.Server.DriftPassword(g.login.Username, "another"), "changing the password")
+	g.wantOutcome(t, of, g.role, true, role.Found{Present: true, Open: true, Lacks: []role.Trait{role.Password}})
+	did(t, s.Server.Empower(g.login.Username), "giving an attribute")
+	g.wantOutcome(t, of, g.role, true, role.Found{
+		Present: true, Open: true, Altered: []role.Trait{role.Attributes}, Lacks: []role.Trait{role.Password},
+	})
+	must(ports.Do(bounded(t), g.Agent, changeFence(), g.shutting(role.Expiry)))(t)
+	g.wantOutcome(t, of, g.role, true, role.Found{
+		Present: true, Altered: []role.Trait{role.Attributes}, Lacks: []role.Trait{role.Password, role.LogIn},
+	})
+	did(t, s.Server.DropLogin(g.login.Username), "dropping the role")
+	g.wantOutcome(t, of, g.role, true, absent)
+}
+
+// A role that an administrator has changed since it was prepared is not opened.
+func roleAlteredSincePrepared(t *testing.T, s AgentStand) {
+	s.roles = role.LegacyRoles
+	g := stageOf(t, s)
+	g.prepare(t)
+	g.connect(t)
+	did(t, s.Server.Empower(g.login.Username), "giving an attribute")
+	for range 2 {
+		wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role), command.ReasonAltered)
+		g.wantIn(t, g.login, false)
+	}
+}
+
+// The rights inside say whether the overlay stands.
+func overlaySeen(t *testing.T, s AgentStand) {
+	spec, _ := made(t, s)
+	want := func(stands bool) {
+		t.Helper()
+		has, err := ports.Ask(bounded(t), s.Agent, command.AskRights{DatabaseID: spec.DatabaseID})
+		if err != nil || has.Overlay == nil || *has.Overlay != stands {
+			t.Errorf("the overlay stands: %v, %+v; want %t", err, has, stands)
+		}
+	}
+	want(false)
+	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), overlay(spec)))
+	want(true)
 }

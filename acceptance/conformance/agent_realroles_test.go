@@ -79,6 +79,10 @@ func (s realServer) DriftPassword(username, password string) bool {
 	return s.runs("postgres", "ALTER ROLE "+pq.QuoteIdentifier(username)+" PASSWORD "+pq.QuoteLiteral(password))
 }
 
+func (s realServer) Empower(username string) bool {
+	return s.runs("postgres", "ALTER ROLE "+pq.QuoteIdentifier(username)+" CREATEDB")
+}
+
 // Obstruct takes the agent's right to administer the login, or gives it back.
 func (s realServer) Obstruct(username string, on bool) bool {
 	login := pq.QuoteIdentifier(username)

@@ -31,6 +31,8 @@ type RoleView interface {
 	DropDependencies(username string) bool
 	// DriftPassword changes the password of a login.
 	DriftPassword(username, password string) bool
+	// Empower gives a login an attribute that no login is made with.
+	Empower(username string) bool
 	// Obstruct makes PostgreSQL refuse every ALTER ROLE of the agent's for a login, or no longer.
 	Obstruct(username string, on bool) bool
 	// OverrideSetting has an additional role set something for itself.

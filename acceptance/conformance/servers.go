@@ -234,16 +234,26 @@ func roomiestIsPicked(w *world) {
 func connectionsAreCounted(w *world) {
 	needing := func(n int) func(*ports.Placement) { return func(p *ports.Placement) { p.Connections = n } }
 	capped := func(n int) func(*database.Record) { return func(r *database.Record) { r.ConnectionCap = n } }
-	w.saveServer(w.server, func(s *server.Server) { s.Connections = 100 })
-	w.picks("all of them at once", "first", needing(100))
-	w.picks("one too many", "", needing(101))
-	w.addDatabase("small", capped(20))
-	w.picks("beside a cap of 20", "first", needing(75))
-	w.picks("beside a cap of 20, one too many", "", needing(76))
-	uncapped := w.addDatabase("uncapped", capped(0))
-	left := 75 - uncapped.ReservedConnections()
-	w.picks("beside a database without a cap", "first", needing(left))
-	w.picks("beside a database without a cap, one too many", "", needing(left+1))
+	optedIn := func(r *database.Record) {
+		r.Overlay = database.Overlay{OverlayID: newID[id.OperationID](), OverlayStatus: database.OverlayReserved}
+	}
+	left := 300
+	w.saveServer(w.server, func(s *server.Server) { s.Connections = left })
+	w.picks("all of them at once", "first", needing(left))
+	w.picks("one too many", "", needing(left+1))
+	for _, c := range []struct {
+		what, name string
+		change     []func(*database.Record)
+	}{
+		{"beside a cap of 20", "small", []func(*database.Record){capped(20)}},
+		{"beside a cap of 20 with additional roles", "roles", []func(*database.Record){capped(20), optedIn}},
+		{"beside a database without a cap", "uncapped", []func(*database.Record){capped(0)}},
+		{"beside one without a cap with additional roles", "open", []func(*database.Record){capped(0), optedIn}},
+	} {
+		left -= w.addDatabase(c.name, c.change...).ReservedConnections()
+		w.picks(c.what, "first", needing(left))
+		w.picks(c.what+", one too many", "", needing(left+1))
+	}
 	w.addServer("uncounted", 1)
 	w.picks("on a server that counts none", "uncounted", needing(left+1))
 	w.saveServer(w.server, func(s *server.Server) { s.Connections = 0 })

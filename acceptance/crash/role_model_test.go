@@ -94,8 +94,8 @@ func (h *shared) takeFurther(t *testing.T, w *world, api *stack.Host, made wire.
 	return made, err
 }
 
-// reconcile asks what has become of the last step of a role, where the model's callers do that. It tells what is so, and whoever
-// asks again is told the same.
+// reconcile asks what has become of the last step of a role, where the model's callers do that. It tells what is so on the
+// server, and whoever asks again is told the same.
 func (h *shared) reconcile(t *testing.T, w *world, of id.RoleID) {
 	t.Helper()
 	if h.model != reconciledLegacy {
@@ -106,18 +106,67 @@ func (h *shared) reconcile(t *testing.T, w *world, of id.RoleID) {
 		found, err = h.user.at(w.api).LegacyRoles.Reconcile(soon(t), h.db.ID, of)
 		return false, err
 	})
-	if codeOf(err) == fault.RoleNotFound {
-		return // its removal was over
+	stands := w.standing(t, of)
+	switch codeOf(err) {
+	case fault.RoleNotFound: // its removal was over
+		if stands.exists {
+			t.Errorf("the role is said to be removed, and stands: %+v", stands)
+		}
+		return
+	case fault.LegacyRoleConflict:
+		if !stands.open || stands.admitted {
+			t.Errorf("the role is said to be open without an admission, and stands: %+v: %v", stands, err)
+		}
+		return
 	}
 	noError(t, err)
 	h.notYet(t, w.api, found)
-	if found.Status == role.Updating { // and the batch host goes on with it
+	if stands.changing || found.Status == role.Updating { // and the batch host goes on with it
 		return
+	}
+	if !stands.as(found.Status) {
+		t.Errorf("the role is said to be %s, and stands: %+v", found.Status, stands)
 	}
 	listed, present := h.find(t, w.api, found.DisplayName)
 	if !present || listed.Status != found.Status || listed.CredentialGeneration != found.CredentialGeneration {
 		t.Errorf("the role was found %+v, and is listed as %+v", found, listed)
 	}
+}
+
+// standing is how a role stands on the server: what PostgreSQL, the gates and the agent's ledger say.
+type standing struct {
+	exists   bool
+	open     bool // something lets it in
+	admitted bool // its admission was proven
+	changing bool // a change of it is pending, or has removed it meanwhile
+}
+
+func (w *world) standing(t *testing.T, of id.RoleID) (s standing) {
+	t.Helper()
+	var username string
+	const record = "SELECT username, change_id IS NOT NULL OR status = 'removed' FROM roles WHERE id = $1"
+	noError(t, w.meta.QueryRowContext(soon(t), record, of).Scan(&username, &s.changing))
+	const query = `SELECT count(r.oid) > 0, coalesce(bool_or(r.rolcanlogin OR p.enabled OR g.open), false),
+			EXISTS (SELECT FROM ledger.command c WHERE c.resource LIKE '%/login/' || $1 AND c.step = 'open' AND c.result IS NOT NULL)
+		FROM pg_roles r LEFT JOIN ledger.role p ON p.oid = r.oid LEFT JOIN pooler.gate g ON g.login = r.rolname WHERE r.rolname = $1`
+	noError(t, w.maintenance.QueryRowContext(soon(t), query, username).Scan(&s.exists, &s.open, &s.admitted))
+	return s
+}
+
+// as reports whether a role that stands so has the status.
+func (s standing) as(status role.Status) bool {
+	switch status {
+	case role.Reserved:
+		return !s.open
+	case role.SQLReady:
+		return s.exists && !s.open
+	case role.Ready:
+		return s.exists && s.open && s.admitted
+	case role.Revoked, role.Expired:
+		return !s.open
+	case role.Updating, role.Removed:
+	}
+	return false
 }
 
 // ofModels are the cases of every model of roles. Nobody reconciles what only the batch host died over.

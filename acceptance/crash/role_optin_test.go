@@ -2,6 +2,7 @@ package crash_test
 
 import (
 	"database/sql"
+	"strings"
 	"sync"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 type optInFlow struct {
 	*shared
 	outlives bool // PostgreSQL stays, and with it the owner's connection; otherwise nobody waits for the answer
+	inTheWay bool // a transaction of the owner's is, until something dies
 	session  *sql.Conn
 	asked    sync.WaitGroup
 }
@@ -26,6 +28,9 @@ func (f *optInFlow) ready(t *testing.T, w *world) {
 	f.session = must(w.customer(t, f.db.ConnectionString).Conn(soon(t)))(t)
 	t.Cleanup(func() { _ = f.session.Close() }) // a crash of the server ends it
 	f.run(t, sharedTable+"; CREATE SCHEMA private; CREATE TABLE private.item (n int); SET search_path = private")
+	if f.inTheWay {
+		f.run(t, "BEGIN; LOCK TABLE item")
+	}
 }
 
 func (f *optInFlow) run(t *testing.T, statements string) {
@@ -46,6 +51,9 @@ func (f *optInFlow) act(t *testing.T, _ *world, api *stack.Host) {
 // repeat finds nothing opened before the overlay is known to stand.
 func (f *optInFlow) repeat(t *testing.T, w *world) {
 	f.asked.Wait()
+	if f.inTheWay && f.outlives {
+		f.run(t, "COMMIT")
+	}
 	if !f.stands(t, w) {
 		_, err := f.tryMake(t, w, w.api, newRole())
 		refused(t, "a role without an overlay", err, f.model.conflict())
@@ -94,9 +102,13 @@ func optingIn(h *shared) (cases []killing) {
 	for _, p := range pointsOf("role.opt_in") {
 		cases = append(cases, kill(inAPI, "opt in", &optInFlow{outlives: true, shared: h}, p))
 	}
-	for _, p := range []string{crash.OverlayAdmitted, crash.OverlayGroups, crash.OverlayGranted, crash.OverlayReply} {
-		cases = append(cases, kill(inAgent, "opt in", &optInFlow{outlives: true, shared: h}, p))
-		cases = append(cases, kill(inServer, "opt in, PostgreSQL crashes", &optInFlow{shared: h}, p))
+	for _, p := range crash.Points {
+		if !strings.HasPrefix(p, "agent.overlay.") {
+			continue
+		}
+		held := p == crash.OverlayLeft
+		cases = append(cases, kill(inAgent, "opt in", &optInFlow{outlives: true, inTheWay: held, shared: h}, p))
+		cases = append(cases, kill(inServer, "opt in, PostgreSQL crashes", &optInFlow{inTheWay: held, shared: h}, p))
 	}
 	return cases
 }

@@ -26,7 +26,7 @@ func newLegacyWorld(t *testing.T) *roleWorld {
 func TestLegacyRolesByHTTP(t *testing.T) {
 	w := newLegacyWorld(t)
 	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-		f.Before = &command.Refusal{Reason: command.ReasonUnavailable}
+		f.Before = &command.Refusal{Reason: command.ReasonUnfinished}
 		return f
 	})
 	half := w.send("POST", w.roles("opt-in"), "").is(202)

@@ -90,9 +90,11 @@ func (l legacyRoles) routes() []Route {
 		Route{
 			Name: "reconcileLegacyRole", Summary: "Find out what has become of the last step of a role",
 			Method: http.MethodPost, Path: path + "/{roleId}/reconcile", Class: ratelimit.Write, Action: account.Configure,
-			Handle:   l.reconcile,
-			Answers:  documented(http.StatusOK, wire.ListedRole{}),
-			Refusals: []fault.Code{fault.RoleNotFound, fault.AgentError, fault.ServerBusy},
+			Handle:  l.reconcile,
+			Answers: documented(http.StatusOK, wire.ListedRole{}),
+			Refusals: []fault.Code{
+				fault.RoleNotFound, fault.LegacyRoleConflict, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy,
+			},
 		},
 	)
 	return aboutLogins(rollout.LegacyRoles, rows)

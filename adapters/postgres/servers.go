@@ -63,8 +63,9 @@ var (
 )
 
 // soldConnections sums what databases d can take: of each that is in service, database.Record.ReservedConnections.
-var soldConnections = fmt.Sprintf("coalesce(sum(coalesce(nullif(d.connection_cap, 0), %d) + %d) FILTER (WHERE %s), 0)",
-	database.UncappedConnections, database.SpareConnections, inService)
+var soldConnections = fmt.Sprintf(`coalesce(sum(%d + CASE WHEN d.connection_cap > 0 THEN d.connection_cap
+		WHEN d.overlay_id IS NULL THEN %d ELSE %d END) FILTER (WHERE %s), 0)`,
+	database.SpareConnections, database.UncappedConnections, database.UncappedConnections+database.OverlayConnections, inService)
 
 type servers struct{ session }
 

@@ -61,6 +61,10 @@ var (
 
 	OverlayAdmitted = point("agent.overlay.admitted") // the command is in the ledger, nothing is made
 	OverlayGroups   = point("agent.overlay.groups")   // the group roles stand, with rights on nothing
+	OverlayLater    = point("agent.overlay.later")    // the default privileges stand, the ledger has no transaction after them
+	OverlayListed   = point("agent.overlay.listed")   // what lacks rights is listed, none is granted in this turn
+	OverlayLeft     = point("agent.overlay.left")     // a turn is over that has left something
+	OverlayRead     = point("agent.overlay.read")     // nothing lacks rights any more, no mark says so
 	OverlayGranted  = point("agent.overlay.granted")  // their rights stand, the outcome is not stored
 	OverlayReply    = point("agent.overlay.reply")    // the outcome is stored, not told
 
@@ -96,6 +100,7 @@ var (
 	ExtensionCommitted = point("agent.extension.committed") // the change is committed, the login stands
 
 	SwitchAdmitted    = point("agent.restore.switch.admitted")    // the command is in the ledger, customers are served
+	SwitchOverlaid    = point("agent.restore.switch.overlaid")    // groups have their rights in the copy, customers are served
 	SwitchGateClosed  = point("agent.restore.switch.gateclosed")  // nobody new passes the pooler
 	SwitchAlone       = point("agent.restore.switch.alone")       // nobody is in the database
 	SwitchRenamed     = point("agent.restore.switch.renamed")     // the copy has the database's place, gates closed

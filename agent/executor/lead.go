@@ -89,7 +89,7 @@ const (
 var latestSetup = []string{
 	"SELECT open, enabled FROM ledger.database, ledger.role LIMIT 0", "SELECT pooler.has_verifier('', '')",
 	"SELECT spoken_at FROM ledger.operation LIMIT 0", "SELECT FROM ledger.running LIMIT 0",
-	"SELECT verifier_mark, parked FROM ledger.role LIMIT 0", "SELECT pooler.verifier_mark('')",
+	"SELECT verifier_mark, parked, member_of FROM ledger.role LIMIT 0", "SELECT pooler.verifier_mark('')",
 	"SELECT pooler.no_verifier()",
 	"SELECT FROM pooler.former LIMIT 0",
 	"SELECT applied FROM ledger.generation LIMIT 0",

@@ -28,14 +28,45 @@ func (x *Executor) InspectLogin(ctx context.Context, q command.InspectLogin) (st
 	return command.LoginState{Condition: l.condition(seen, admitted)}, err
 }
 
-// ReadOutcome tells whether a step of an operation about a login is done. It changes nothing.
+// ReadOutcome tells whether a step of an operation about a role is done, and how the role stands. It has the database's lock, so
+// no command is in the middle of either. It changes nothing.
 func (x *Executor) ReadOutcome(ctx context.Context, q command.ReadOutcome) (outcome command.Outcome, err error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()
+	release, err := x.locks.Take(ctx, databaseResource(string(q.DatabaseID)))
+	if err != nil {
+		return outcome, err
+	}
+	defer release()
 	const query = `SELECT EXISTS (SELECT FROM ledger.command WHERE operation_id = $1 AND step = $2 AND resource = $3
 		AND result IS NOT NULL)`
 	outcome.Done, err = pg.One[bool](ctx, x.db, query, string(q.OperationID), q.Step, q.Resource())
+	if err != nil {
+		return outcome, err
+	}
+	l, err := x.anyLogin(ctx, string(q.DatabaseID), q.Username)
+	if command.RefusedFor(err, command.ReasonNotFound) {
+		return outcome, nil // nothing is left of its database
+	}
+	if err == nil {
+		outcome.Role, err = x.found(ctx, l, q)
+	}
 	return outcome, err
+}
+
+// found looks at a role as one that was admitted with a verifier and the rights of a profile.
+func (x *Executor) found(ctx context.Context, l loginRow, q command.ReadOutcome) (f role.Found, err error) {
+	seen, err := x.observeAs(ctx, l, q.Verifier, q.AccessProfile)
+	if err != nil || !seen.Present {
+		return f, err
+	}
+	const query = "SELECT EXISTS (SELECT FROM pooler.gate WHERE login = $1 AND database = $2 AND open)"
+	gate, err := pg.One[bool](ctx, x.db, query, l.name, l.db.Name)
+	letsIn := l.enabled && (!l.db.Open || gate && (seen.MayLogIn || l.db.Shut))
+	return role.Found{
+		Present: true, Open: seen.MayLogIn || gate || l.enabled,
+		Altered: seen.Altered(backstop(q.ConnectionLimit)), Lacks: seen.Lacks(letsIn),
+	}, err
 }
 
 // admitted reports whether the gate is open and the password valid.

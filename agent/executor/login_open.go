@@ -12,21 +12,24 @@ import (
 )
 
 // admitRole gives a prepared role its grants and its password, lets it log in, and proves that. In a database that is shut it may
-// log in from when that is lifted. A role that is not proven, or lacks CONNECT, stays shut, or is again.
+// log in from when that is lifted. A role that is not admitted stays shut; one that an admission had opened, and not proven, is
+// shut again.
 func (x *Executor) admitRole(ctx context.Context, e protocol.Command, c command.AdmitRole) (none command.None, err error) {
 	l, err := x.login(ctx, string(c.DatabaseID), c.Username)
 	if err != nil {
 		return none, err
 	}
+	opened := l.exists && l.enabled // by an admission that broke off
 	err = x.mayOpen(ctx, l, c)
 	if err == nil {
 		crash.Point(crash.OpenAdmitted)
-		err = x.openProven(ctx, l, c)
-	} else if !command.RefusedFor(err, command.ReasonConnectRequired) {
-		return none, err
+		opened, err = true, x.openProven(ctx, l, c)
 	}
-	if err != nil {
+	switch {
+	case err != nil && opened:
 		return none, cmp.Or(x.shutAgain(ctx, l), err)
+	case err != nil:
+		return none, err
 	}
 	return conclude(ctx, x, e, none, crash.OpenReply)
 }
@@ -66,6 +69,9 @@ func (x *Executor) mayOpen(ctx context.Context, l loginRow, c command.AdmitRole)
 	has, prove := x.mayConnect, func(context.Context) error { return nil }
 	if l.model().OwnerConnects {
 		has, prove = x.isGranted, x.enterOutside
+		if err := x.isAsMade(ctx, l, c); err != nil {
+			return err
+		}
 	}
 	if connect, err := has(ctx, l); err != nil {
 		return err
@@ -78,6 +84,15 @@ func (x *Executor) mayOpen(ctx context.Context, l loginRow, c command.AdmitRole)
 	lapsed, err := x.lapsed(ctx, c.ValidUntil)
 	if err == nil && lapsed {
 		err = command.Refuse(command.ReasonFailed, "the validity of the login's password has ended")
+	}
+	return err
+}
+
+// isAsMade refuses a role that an administrator has changed since it was prepared: days may lie between the two.
+func (x *Executor) isAsMade(ctx context.Context, l loginRow, c command.AdmitRole) error {
+	seen, err := x.observeAs(ctx, l, c.Verifier, c.AccessProfile)
+	if altered := seen.Altered(backstop(c.ConnectionLimit)); err == nil && len(altered) > 0 {
+		err = command.Refuse(command.ReasonAltered, "the role %s is not as it was made: %s", l.name, role.ListTraits(altered))
 	}
 	return err
 }

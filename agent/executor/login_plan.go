@@ -60,7 +60,7 @@ func (p loginPlan) statement(a role.Action) []string {
 	case role.SetLimit:
 		return []string{fmt.Sprintf("%sCONNECTION LIMIT %d", alter, p.desired.Limit)}
 	case role.JoinGroup:
-		return []string{"GRANT " + ident(p.group) + " TO " + ident(p.name) + " WITH INHERIT TRUE, SET FALSE"}
+		return []string{joinStatement(p.group, p.name), p.rowStatement("member_of = " + quote(p.group))}
 	case role.SetPassword:
 		return []string{alter + "PASSWORD " + quote(p.verifier) + " VALID UNTIL " + quote(validity(p.desired.ValidUntil))}
 	case role.AllowLogin:
@@ -69,6 +69,11 @@ func (p loginPlan) statement(a role.Action) []string {
 		return p.ending().Drop()
 	}
 	return nil
+}
+
+// joinStatement gives a role the rights of a group, but not its place.
+func joinStatement(group, name string) string {
+	return "GRANT " + ident(group) + " TO " + ident(name) + " WITH INHERIT TRUE, SET FALSE"
 }
 
 // createStatements make the role without log-in, its mark, and a closed gate. A row that an earlier role of the name has left,

@@ -73,13 +73,16 @@ func (x *Executor) observe(ctx context.Context, l loginRow, verifier, group stri
 	const query = `SELECT r.rolcanlogin, r.rolconnlimit, nullif(r.rolvaliduntil, 'infinity'),
 			pooler.has_verifier(r.rolname, nullif($3, '')), pooler.has_verifier(r.rolname, NULL),
 			EXISTS (SELECT FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid
-				WHERE m.member = r.oid AND g.rolname = $4 AND m.inherit_option)
+				WHERE m.member = r.oid AND g.rolname = $4 AND m.inherit_option),
+			EXISTS (SELECT FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid
+				WHERE m.member = r.oid AND (g.rolname <> $4 OR m.set_option OR m.admin_option)),
+			r.rolsuper OR r.rolcreatedb OR r.rolcreaterole OR r.rolreplication OR r.rolbypassrls OR NOT r.rolinherit
 		FROM pg_roles r WHERE r.oid = $1 AND r.rolname = $2`
 	seen := role.Login{Present: true}
 	var validUntil sql.NullTime
 	var ours, none bool
 	err := x.db.QueryRowContext(ctx, query, l.oid, l.name, verifier, group).
-		Scan(&seen.MayLogIn, &seen.Limit, &validUntil, &ours, &none, &seen.InGroup)
+		Scan(&seen.MayLogIn, &seen.Limit, &validUntil, &ours, &none, &seen.InGroup, &seen.InOthers, &seen.Empowered)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return role.Login{}, nil
@@ -91,5 +94,13 @@ func (x *Executor) observe(ctx context.Context, l loginRow, verifier, group stri
 	if validUntil.Valid {
 		seen.ValidUntil = &validUntil.Time
 	}
+	return seen, err
+}
+
+// observeAs is observe for a role with the rights of an access profile. Without a group of its own, it lacks none.
+func (x *Executor) observeAs(ctx context.Context, l loginRow, verifier string, p role.AccessProfile) (role.Login, error) {
+	group := l.group(p)
+	seen, err := x.observe(ctx, l, verifier, group)
+	seen.InGroup = seen.InGroup || group == ""
 	return seen, err
 }

@@ -53,7 +53,7 @@ func (x *Executor) ensureOverlay(
 	return conclude(ctx, x, e, none, crash.OverlayReply)
 }
 
-// makeGroups makes the groups that are missing, with their rows.
+// makeGroups makes the groups that are missing, with their rows, and with the members that a lost one had.
 func (x *Executor) makeGroups(ctx context.Context, id string) error {
 	release, err := x.locks.Take(ctx, databaseResource(id))
 	if err != nil {
@@ -81,7 +81,17 @@ func (x *Executor) makeGroups(ctx context.Context, id string) error {
 		s = append(s, fmt.Sprintf("DELETE FROM ledger.role WHERE name = %s AND database_id = %s", quote(g.name), quote(d.ID)),
 			"CREATE ROLE "+ident(g.name)+" NOLOGIN"+harmless)
 	}
-	err = atomically(ctx, x.db, append(s, p.markStatement(missing...))...)
+	s = append(s, p.markStatement(missing...))
+	for _, g := range missing {
+		members, err := x.formerMembers(ctx, d, g.name)
+		if err != nil {
+			return err
+		}
+		for _, m := range members {
+			s = append(s, joinStatement(g.name, m))
+		}
+	}
+	err = atomically(ctx, x.db, s...)
 	switch sqlState(err) {
 	case duplicateObject, uniqueViolation:
 		return command.Refuse(command.ReasonNameTaken, "the server has a group role of the database's that is not ours")
@@ -94,6 +104,13 @@ func (x *Executor) standingGroups(ctx context.Context, d databaseRow) ([]string,
 	const query = `SELECT r.rolname FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid AND r.rolname = l.name
 		WHERE l.database_id = $1 AND l.part IN ('read_group', 'write_group')`
 	return pg.Column(ctx, x.db, query, d.ID)
+}
+
+// formerMembers names the additional roles that were in a group of a database before it was lost.
+func (x *Executor) formerMembers(ctx context.Context, d databaseRow, group string) ([]string, error) {
+	const query = `SELECT r.rolname FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid AND r.rolname = l.name
+		WHERE l.database_id = $1 AND l.member_of = $2`
+	return pg.Column(ctx, x.db, query, d.ID, group)
 }
 
 // inTurns repeats a turn, which says what it has to leave, until that is nothing. Who leaves something waits for its next turn
@@ -120,8 +137,9 @@ func (x *Executor) inTurns(ctx context.Context, turn func(context.Context) (left
 		case err != nil || left == "":
 			return err
 		case time.Since(began) > overlayTime:
-			return unavailable("the group roles do not have all rights yet: "+left+"; send the command again", nil)
+			return command.Refuse(command.ReasonUnfinished, "the group roles do not have all rights yet: %s; send the command again", left)
 		}
+		crash.Point(crash.OverlayLeft)
 		if err := loop.Wait(ctx, overlayPause); err != nil {
 			return err
 		}

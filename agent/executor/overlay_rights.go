@@ -5,38 +5,54 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/database"
 )
 
-// laterStatements are the default privileges: what the groups may do with what the owner makes later, in every schema.
-func laterStatements(n database.Names) []string {
-	read, write := ident(n.ReadGroup), ident(n.WriteGroup)
-	later := "ALTER DEFAULT PRIVILEGES FOR ROLE " + ident(n.Owner) + " GRANT "
-	return []string{
-		later + "USAGE ON SCHEMAS TO " + read + "," + write,
-		later + "SELECT ON TABLES TO " + read,
-		later + "SELECT, INSERT, UPDATE, DELETE ON TABLES TO " + write,
-		later + "SELECT ON SEQUENCES TO " + read,
-		later + "USAGE, SELECT ON SEQUENCES TO " + write,
+// promise is what the members of a group may do with what is the owner's, beside USAGE on its schemas.
+type promise struct{ group, tables, sequences string }
+
+func promises(n database.Names) []promise {
+	return []promise{{n.ReadGroup, "SELECT", "SELECT"}, {n.WriteGroup, "SELECT,INSERT,UPDATE,DELETE", "SELECT,USAGE"}}
+}
+
+// laterStatements are the default privileges: what groups may do with what the owner makes later, in every schema.
+func laterStatements(owner string, to []promise) (s []string) {
+	for _, p := range to {
+		for _, rights := range []string{"USAGE ON SCHEMAS", p.tables + " ON TABLES", p.sequences + " ON SEQUENCES"} {
+			s = append(s, "ALTER DEFAULT PRIVILEGES FOR ROLE "+ident(owner)+" GRANT "+rights+" TO "+ident(p.group))
+		}
 	}
+	return s
 }
 
-// wholeStatement is the last one: a default privilege which changes nothing, for everybody has it. It is in every backup, and
-// says of a copy that the overlay was whole: what the groups lack there, the owner has taken from them.
-func wholeStatement(n database.Names) string {
-	return "ALTER DEFAULT PRIVILEGES FOR ROLE " + ident(n.Owner) + " GRANT USAGE ON TYPES TO " + ident(n.ReadGroup)
+// wholeMarks say of groups that they have had all that they are promised: what they lack now, the owner has taken from them.
+// The marks are default privileges of the holder, as which nobody makes anything. So they change nothing, and neither the owner
+// nor a role can set them or take them away. Each goes with its group, and every backup has them, for its copies.
+func wholeMarks(holder string, of []promise) (s []string) {
+	for _, p := range of {
+		s = append(s, "ALTER DEFAULT PRIVILEGES FOR ROLE "+ident(holder)+" GRANT USAGE ON TYPES TO "+ident(p.group))
+	}
+	return s
 }
 
-const isWhole = `SELECT EXISTS (SELECT FROM pg_default_acl d, aclexplode(d.defaclacl) a
-	WHERE d.defaclobjtype = 'T' AND d.defaclnamespace = 0 AND d.defaclrole = (SELECT o.oid FROM pg_roles o WHERE o.rolname = $1)
-		AND a.grantee = (SELECT r.oid FROM pg_roles r WHERE r.rolname = $2))`
+// unmarked are the promises to the groups that have no mark.
+func unmarked(ctx context.Context, conn *sql.DB, n database.Names) ([]promise, error) {
+	const query = `SELECT g.rolname FROM pg_default_acl d JOIN pg_roles h ON h.oid = d.defaclrole, aclexplode(d.defaclacl) a
+		JOIN pg_roles g ON g.oid = a.grantee WHERE h.rolname = $1 AND d.defaclobjtype = 'T' AND d.defaclnamespace = 0`
+	marked, err := pg.Column(ctx, conn, query, n.Holder)
+	return slices.DeleteFunc(promises(n), func(p promise) bool { return slices.Contains(marked, p.group) }), err
+}
 
-// spreadRights goes on giving the groups of a database what the access profiles promise. It says what it has to leave. What was
-// whole stays as it is: the owner may have taken something from the groups since.
+// spreadRights goes on giving the groups of a database what the access profiles promise. It says what it has to leave. A group
+// that is marked keeps what it has.
 func (x *Executor) spreadRights(ctx context.Context, d databaseRow) (left string, err error) {
 	conn, err := x.server.open(d.Name)
 	if err != nil {
@@ -44,18 +60,22 @@ func (x *Executor) spreadRights(ctx context.Context, d databaseRow) (left string
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	n, older := d.names(), 0
-	if whole, err := pg.One[bool](ctx, conn, isWhole, n.Owner, n.ReadGroup); err != nil || whole {
+	to, err := unmarked(ctx, conn, n)
+	if err != nil || len(to) == 0 {
 		return "", err
 	}
 	stand, err := pg.One[bool](ctx, x.db, "SELECT overlay_xact IS NOT NULL FROM ledger.database WHERE id = $1", d.ID)
 	if err == nil && !stand {
-		err = atomically(ctx, conn, append([]string{soon}, laterStatements(n)...)...)
+		err = atomically(ctx, conn, append([]string{soon}, laterStatements(n.Owner, to)...)...)
+		if err == nil {
+			crash.Point(crash.OverlayLater)
+		}
 	}
 	if err == nil {
 		older, err = x.olderWriters(ctx, d)
 	}
 	if err == nil {
-		left, err = grantStanding(ctx, conn, n, true)
+		left, err = grantStanding(ctx, conn, n.Owner, to, true)
 	}
 	switch {
 	case err != nil || left != "":
@@ -63,10 +83,11 @@ func (x *Executor) spreadRights(ctx context.Context, d databaseRow) (left string
 	case older > 0:
 		return fmt.Sprintf("%d transactions are open that may have made tables before", older), nil
 	}
-	return "", atomically(ctx, conn, soon, wholeStatement(n))
+	crash.Point(crash.OverlayRead)
+	return "", atomically(ctx, conn, append([]string{soon}, wholeMarks(n.Holder, to)...)...)
 }
 
-// spreadInCopy does so in a copy that is to take the database's place, which nobody is in, unless the overlay is whole there.
+// spreadInCopy does so in a copy that is to take the database's place, which nobody is in.
 func (x *Executor) spreadInCopy(ctx context.Context, d databaseRow, s copyRow) (left string, err error) {
 	conn, err := x.server.open(s.name)
 	if err != nil {
@@ -74,44 +95,99 @@ func (x *Executor) spreadInCopy(ctx context.Context, d databaseRow, s copyRow) (
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	n := d.names()
-	if whole, err := pg.One[bool](ctx, conn, isWhole, n.Owner, n.ReadGroup); err != nil || whole {
+	to, err := unmarked(ctx, conn, n)
+	if err != nil || len(to) == 0 {
 		return "", err
 	}
-	if left, err = grantStanding(ctx, conn, n, false); err != nil || left != "" {
+	if left, err = grantStanding(ctx, conn, n.Owner, to, false); err != nil || left != "" {
 		return left, err
 	}
-	return "", atomically(ctx, conn, append(laterStatements(n), wholeStatement(n))...)
+	crash.Point(crash.OverlayRead)
+	return "", atomically(ctx, conn, append(laterStatements(n.Owner, to), wholeMarks(n.Holder, to)...)...)
 }
 
-// lacking lists what $1 owns and $2 or $3 lacks rights on: what to grant on, the table or view to lock meanwhile, and the rights.
-// A sequence has no such lock; with its table's it is safe from TRUNCATE. What is in a schema that the owner itself may not use
+// lack is an object of the owner's on which groups lack rights.
+type lack struct {
+	on     string // as GRANT names it
+	lock   string // the table or view to lock meanwhile; empty: none
+	closed string // its schema, where that is the owner's, who may not use it; empty: the owner may
+	rights []string
+	groups []string // that lack them, one each
+}
+
+// lacking lists what $1 owns and groups lack rights on: $2, with what they are promised on tables and on sequences. A sequence
+// has no lock of the kind; with its table's it is safe from TRUNCATE. What is in a schema of another's that the owner may not use
 // is left out: the owner cannot grant on it. A table that is being vacuumed or analyzed, which may take hours and alters nothing
 // that a grant does, is not locked.
-const lacking = `WITH lacks AS (
-		SELECT t.class, t.oid, t.relkind FROM pg_roles o, pg_roles r, pg_roles w, LATERAL (
-			SELECT 'pg_namespace'::regclass AS class, n.oid, 'n'::"char" AS relkind, n.nspacl AS acl, '{USAGE}'::text[] AS reads,
-				'{USAGE}'::text[] AS writes
-			FROM pg_namespace n WHERE n.nspowner = o.oid AND n.nspname !~ '^pg_'
-			UNION ALL
-			SELECT 'pg_class'::regclass, c.oid, c.relkind, c.relacl, '{SELECT}',
-				CASE WHEN c.relkind = 'S' THEN '{SELECT,USAGE}'::text[] ELSE '{SELECT,INSERT,UPDATE,DELETE}' END
-			FROM pg_class c WHERE c.relowner = o.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND c.relpersistence <> 't'
-				AND has_schema_privilege(o.oid, c.relnamespace, 'USAGE')) t
-		WHERE o.rolname = $1 AND r.rolname = $2 AND w.rolname = $3
-		  AND NOT (t.reads <@ ARRAY(SELECT a.privilege_type FROM aclexplode(t.acl) a WHERE a.grantee = r.oid)
-			AND t.writes <@ ARRAY(SELECT a.privilege_type FROM aclexplode(t.acl) a WHERE a.grantee = w.oid))
-		ORDER BY t.relkind <> 'n', t.relkind = 'S', t.oid LIMIT $4)
-	SELECT CASE l.relkind WHEN 'n' THEN concat('SCHEMA ', l.oid::regnamespace) WHEN 'S' THEN concat('SEQUENCE ', l.oid::regclass)
-			ELSE concat('TABLE ', l.oid::regclass) END,
-		coalesce((SELECT k.oid::regclass::text FROM pg_class k WHERE k.relkind NOT IN ('S', 'f') AND k.oid = CASE
-				WHEN l.relkind = 'S' THEN (SELECT p.refobjid FROM pg_depend p WHERE p.classid = l.class AND p.objid = l.oid
-					AND p.refclassid = l.class AND p.deptype IN ('a', 'i'))
-				WHEN l.relkind <> 'n' THEN l.oid END
+const lacking = `WITH owned AS (
+		SELECT 'SCHEMA' AS kind, n.oid, n.nspacl AS acl, '' AS closed FROM pg_namespace n JOIN pg_roles o ON o.oid = n.nspowner
+			WHERE o.rolname = $1 AND n.nspname !~ '^pg_'
+		UNION ALL
+		SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid, c.relacl,
+				CASE WHEN has_schema_privilege(o.oid, n.oid, 'USAGE') THEN '' ELSE n.oid::regnamespace::text END
+			FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_roles o ON o.oid = c.relowner
+			WHERE o.rolname = $1 AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND c.relpersistence <> 't'
+				AND (n.nspowner = o.oid OR has_schema_privilege(o.oid, n.oid, 'USAGE'))
+	), lacks AS (
+		SELECT w.kind, w.oid, w.closed, array_agg(r.rights) AS rights, array_agg(g.rolname::text) AS groups
+		FROM owned w, unnest($2::text[], $3::text[], $4::text[]) p (name, tables, sequences) JOIN pg_roles g ON g.rolname = p.name,
+			LATERAL (SELECT CASE w.kind WHEN 'SCHEMA' THEN 'USAGE' WHEN 'TABLE' THEN p.tables ELSE p.sequences END) r (rights)
+		WHERE NOT string_to_array(r.rights, ',') <@ ARRAY(SELECT a.privilege_type FROM aclexplode(w.acl) a WHERE a.grantee = g.oid)
+		GROUP BY 1, 2, 3 ORDER BY w.kind <> 'SCHEMA', w.kind = 'SEQUENCE', w.oid LIMIT $5)
+	SELECT concat(l.kind, ' ', CASE l.kind WHEN 'SCHEMA' THEN l.oid::regnamespace::text ELSE l.oid::regclass::text END),
+		coalesce((SELECT k.oid::regclass::text FROM pg_class k WHERE k.relkind NOT IN ('S', 'f') AND k.oid = CASE l.kind
+				WHEN 'SEQUENCE' THEN (SELECT p.refobjid FROM pg_depend p WHERE p.classid = 'pg_class'::regclass AND p.objid = l.oid
+					AND p.refclassid = 'pg_class'::regclass AND p.deptype IN ('a', 'i'))
+				WHEN 'TABLE' THEN l.oid END
 			AND NOT EXISTS (SELECT FROM pg_stat_progress_vacuum v WHERE v.datname = current_database() AND v.relid = k.oid)
 			AND NOT EXISTS (SELECT FROM pg_stat_progress_analyze v WHERE v.datname = current_database() AND v.relid = k.oid)), ''),
-		CASE l.relkind WHEN 'n' THEN 'USAGE' ELSE 'SELECT' END,
-		CASE l.relkind WHEN 'n' THEN 'USAGE' WHEN 'S' THEN 'SELECT, USAGE' ELSE 'SELECT, INSERT, UPDATE, DELETE' END
-	FROM lacks l ORDER BY l.relkind <> 'n', l.relkind = 'S', l.oid`
+		l.closed, l.rights, l.groups
+	FROM lacks l ORDER BY l.kind <> 'SCHEMA', l.kind = 'SEQUENCE', l.oid`
+
+func lacks(ctx context.Context, conn *sql.DB, owner string, to []promise, most int) (all []lack, err error) {
+	var groups, tables, sequences pq.StringArray
+	for _, p := range to {
+		groups, tables, sequences = append(groups, p.group), append(tables, p.tables), append(sequences, p.sequences)
+	}
+	err = pg.Each(ctx, conn, func(rows *sql.Rows) error {
+		var l lack
+		err := rows.Scan(&l.on, &l.lock, &l.closed, (*pq.StringArray)(&l.rights), (*pq.StringArray)(&l.groups))
+		all = append(all, l)
+		return err
+	}, lacking, owner, groups, tables, sequences, most)
+	return all, err
+}
+
+// statements grant what is lacking in a transaction of its own, which has the rights of the owner and no more. A lock keeps who
+// alters a table meanwhile from failing. RESET, of a parameter that nothing has, is what takes it of tables and views of all
+// kinds, whatever rights the owner has left itself.
+func (l lack) statements(owner string, locking bool) []string {
+	s := []string{soon, flushLater, "SET LOCAL ROLE " + ident(owner)}
+	if l.closed != "" {
+		s = append(s, l.openStatements(owner)...)
+	}
+	if l.lock != "" && locking {
+		s = append(s, "ALTER TABLE ONLY "+l.lock+" RESET (pgherd_overlay)")
+	}
+	for i, group := range l.groups {
+		s = append(s, "GRANT "+l.rights[i]+" ON "+l.on+" TO "+ident(group))
+	}
+	if l.closed != "" {
+		s = append(s, "REVOKE USAGE ON SCHEMA "+l.closed+" FROM "+ident(owner))
+	}
+	return s
+}
+
+// openStatements let the owner use a schema of its own that it has closed to itself, until the end of the transaction: nobody
+// else ever sees that. From the first, nobody changes the schema's privileges meanwhile; the second fails where the owner may use
+// it by now, and would lose that at the end.
+func (l lack) openStatements(owner string) []string {
+	return []string{
+		"GRANT USAGE ON SCHEMA " + l.closed + " TO " + ident(l.groups[0]),
+		"SELECT 1 / (NOT has_schema_privilege(" + quote(owner) + ", " + quote(l.closed) + "::regnamespace, 'USAGE'))::int",
+		"GRANT USAGE ON SCHEMA " + l.closed + " TO " + ident(owner),
+	}
+}
 
 // mostListed bounds what a turn lists.
 const mostListed = 5000
@@ -119,36 +195,30 @@ const mostListed = 5000
 // mostHeld bounds how many objects that others hold a turn meets: each takes the time of one lock.
 const mostHeld = 3
 
-// grantStanding grants on what there is, each thing in a transaction of its own, which has the rights of the owner and no more.
-// A lock keeps who alters a table meanwhile from failing. RESET, of a parameter that nothing has, is what takes it of tables and
-// views of all kinds, whatever rights the owner has left itself.
-func grantStanding(ctx context.Context, conn *sql.DB, n database.Names, locking bool) (left string, err error) {
-	var all [][]string
-	err = pg.Each(ctx, conn, func(rows *sql.Rows) error {
-		var on, lock, reads, writes string
-		err := rows.Scan(&on, &lock, &reads, &writes)
-		s := []string{soon, flushLater, "SET LOCAL ROLE " + ident(n.Owner)}
-		if lock != "" && locking {
-			s = append(s, "ALTER TABLE ONLY "+lock+" RESET (pgherd_overlay)")
-		}
-		grant := func(rights, group string) string { return "GRANT " + rights + " ON " + on + " TO " + ident(group) }
-		all = append(all, append(s, grant(reads, n.ReadGroup), grant(writes, n.WriteGroup)))
-		return err
-	}, lacking, n.Owner, n.ReadGroup, n.WriteGroup, mostListed)
-	if err != nil {
+// grantStanding grants on what there is. Nothing is left only where nothing more is found to lack rights: something may have been
+// given another name meanwhile, and something else its own.
+func grantStanding(ctx context.Context, conn *sql.DB, owner string, to []promise, locking bool) (left string, err error) {
+	all, err := lacks(ctx, conn, owner, to, mostListed)
+	if err != nil || len(all) == 0 {
 		return "", err
 	}
+	crash.Point(crash.OverlayListed)
 	held, tried, why := 0, 0, "none"
 	for began := time.Now(); tried < len(all) && held < mostHeld && time.Since(began) < turnTime; tried++ {
-		err := atomically(ctx, conn, all[tried]...)
-		if state := sqlState(err); inTheWay(err) || state != "" && strings.Contains("42 3F 57", state[:2]) {
+		err := atomically(ctx, conn, all[tried].statements(owner, locking)...)
+		if state := sqlState(err); inTheWay(err) || state != "" && strings.Contains("22 42 3F 57", state[:2]) {
 			held, why = held+1, state // or it is gone, or otherwise than it was: the next turn sees
 		} else if err != nil {
 			return "", err
 		}
 	}
-	if rest := held + len(all) - tried; rest > 0 || len(all) == mostListed {
+	rest := held + len(all) - tried
+	if rest == 0 {
+		all, err = lacks(ctx, conn, owner, to, mostListed)
+		rest = len(all)
+	}
+	if rest > 0 {
 		left = fmt.Sprintf("%d or more tables or other objects are left, %d of them in use (SQLSTATE %s)", rest, held, why)
 	}
-	return left, nil
+	return left, err
 }

@@ -118,8 +118,7 @@ func (p plan) loginStatements() []string {
 	s = append(s, p.markStatement(slices.Concat(p.groups(), p.logins())...))
 	if p.model == database.Managed {
 		s = append(s,
-			"GRANT "+ident(p.names.WriteGroup)+" TO "+ident(p.names.Runtime)+" WITH INHERIT TRUE, SET FALSE",
-			"GRANT "+ident(p.names.ReadGroup)+" TO "+ident(p.names.Readonly)+" WITH INHERIT TRUE, SET FALSE")
+			joinStatement(p.names.WriteGroup, p.names.Runtime), joinStatement(p.names.ReadGroup, p.names.Readonly))
 	}
 	return s
 }
@@ -156,7 +155,7 @@ func (p plan) rightsStatements() []string {
 		return s
 	}
 	s = append(s, "GRANT USAGE ON SCHEMA public TO "+ident(p.names.ReadGroup)+","+ident(p.names.WriteGroup))
-	return append(s, laterStatements(p.names)...)
+	return append(s, laterStatements(p.names.Owner, promises(p.names))...)
 }
 
 // renameStatements give the database its name, record it, and let its logins in unless it stays closed. CONNECT is granted to the

@@ -52,6 +52,11 @@ func (x *Executor) rights(ctx context.Context, db string) (has command.Rights, e
 	within, cancel := context.WithTimeout(ctx, rightsInTime)
 	defer cancel()
 	has, err = x.server.rightsIn(within, d)
+	if err == nil && has.Overlay != nil {
+		var groups []string
+		groups, err = x.standingGroups(within, d)
+		*has.Overlay = *has.Overlay && len(groups) == 2
+	}
 	switch why := obstacle(err); {
 	case why != "":
 		return command.Rights{Unread: why}, nil
@@ -119,6 +124,14 @@ func (s Server) rightsIn(ctx context.Context, d databaseRow) (has command.Rights
 		return has, err
 	}
 	names := database.RoleNames(id.DatabaseID(d.ID), d.Name)
+	if d.RoleModel == string(database.SingleLogin) {
+		to, err := unmarked(ctx, conn, names)
+		if err != nil {
+			return has, err
+		}
+		whole := len(to) == 0
+		has.Overlay = &whole
+	}
 	err = pg.Each(ctx, conn, func(rows *sql.Rows) error {
 		var g command.GroupRight
 		err := rows.Scan(&g.Role, &g.On, (*pq.StringArray)(&g.Privileges))

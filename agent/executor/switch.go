@@ -59,6 +59,7 @@ func (x *Executor) replace(ctx context.Context, d databaseRow, s copyRow) error 
 		err = x.overlayIn(ctx, d, s)
 	}
 	if err == nil {
+		crash.Point(crash.SwitchOverlaid)
 		err = x.canBeReplaced(ctx, d, s)
 	}
 	if err == nil {

@@ -24,10 +24,12 @@ func ServerConnections(ctx context.Context, q pg.Querier) (c database.ServerConn
 func Sold(ctx context.Context, q pg.Querier) (sold int, err error) {
 	err = pg.Each(ctx, q, func(rows *sql.Rows) error {
 		var limit, databases int
-		err := rows.Scan(&limit, &databases)
-		sold += databases * database.Sold(limit)
+		var optedIn bool
+		err := rows.Scan(&limit, &optedIn, &databases)
+		sold += databases * database.Sold(limit, optedIn)
 		return err
-	}, "SELECT connection_cap, count(*) FROM ledger.database WHERE isolated IS NULL GROUP BY connection_cap")
+	}, `SELECT d.connection_cap, EXISTS (SELECT FROM ledger.role r WHERE r.database_id = d.id AND r.part = 'read_group'), count(*)
+		FROM ledger.database d WHERE d.isolated IS NULL GROUP BY 1, 2`)
 	return sold, err
 }
 
@@ -38,7 +40,7 @@ func inspectConnections(ctx context.Context, db *sql.DB, largest account.Plan) (
 	}
 	largest = cmp.Or(largest, account.Business)
 	limit := account.Account{Plan: largest}.Quotas().ConnectionCap
-	if needed := database.Sold(limit); c.ForDatabases() < needed {
+	if needed := database.Sold(limit, false); c.ForDatabases() < needed {
 		return c, fmt.Errorf("max_connections is %d; for one database of the plan %s, with its %d connections, it must be %d or more: "+
 			"set it in postgresql.conf and restart PostgreSQL, or name a smaller plan as the largest of this server with --largest-plan",
 			c.Max, largest, limit, c.MaxFor(needed))

@@ -38,10 +38,19 @@ func TestTooFewConnectionsForTheLargestPlanAreRefused(t *testing.T) {
 	}
 	clustertest.Exec(t, pg.URL(setup.MaintenanceDatabase), `INSERT INTO ledger.database
 		(id, name, role_model, connection_cap, made_by, open)
-		SELECT n::text, 'd' || n, 'single_login', 20, 'o', true FROM generate_series(1, 4) n`)
-	report := check.Must(setup.Init(t.Context(), o))(t)
-	if i := slices.IndexFunc(report.Warnings, about); i < 0 || !strings.Contains(report.Warnings[i], "can take 100") ||
-		!strings.Contains(report.Warnings[i], "to 117 or more") {
-		t.Errorf("4 databases of 20 with 100 connections: %v", report.Warnings)
+		SELECT n::text, 'd' || n, 'single_login', CASE n WHEN 1 THEN 0 ELSE 20 END, 'o', true FROM generate_series(1, 3) n`)
+	warned := func(what string, wants ...string) {
+		t.Helper()
+		report := check.Must(setup.Init(t.Context(), o))(t)
+		i := slices.IndexFunc(report.Warnings, about)
+		for _, want := range wants {
+			if i < 0 || !strings.Contains(report.Warnings[i], want) {
+				t.Errorf("%s with 100 connections: %v, want %q", what, report.Warnings, want)
+			}
+		}
 	}
+	warned("2 databases of 20 and one without a cap", "can take 115", "to 132 or more")
+	clustertest.Exec(t, pg.URL(setup.MaintenanceDatabase), `INSERT INTO ledger.role (name, oid, database_id, part)
+		SELECT 'g' || n, n, n::text, 'read_group' FROM generate_series(1, 2) n`)
+	warned("when two of them have additional roles", "can take 175", "to 192 or more")
 }

@@ -111,6 +111,9 @@ $$;
 ALTER TABLE ledger.role ADD COLUMN IF NOT EXISTS verifier_mark text, ADD COLUMN IF NOT EXISTS parked text[];
 CREATE INDEX IF NOT EXISTS role_parked ON ledger.role (oid) WHERE parked IS NOT NULL;
 
+-- The group that an additional role was made a member of: if it is lost, the role is to be one of the next of that name, too.
+ALTER TABLE ledger.role ADD COLUMN IF NOT EXISTS member_of text;
+
 -- Whose a database is: empty until the control plane has said it.
 ALTER TABLE ledger.database ADD COLUMN IF NOT EXISTS account_id text NOT NULL DEFAULT '';
 

@@ -38,6 +38,9 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 	upload := command.Load{DatabaseID: db, Source: command.Source{
 		DatabaseID: db, Upload: id.UploadID(other), SizeBytes: 1, SHA256: strings.Repeat("0f", 32),
 	}}
+	outcome := command.ReadOutcome{
+		DatabaseID: db, Username: username, OperationID: op, Step: "open", AccessProfile: role.Custom, ConnectionLimit: 3,
+	}
 	for what, c := range map[string]interface{ Check() error }{
 		"no UUID":              command.SetAccess{DatabaseID: "x"},
 		"reserved name":        databaseWith(func(c *command.EnsureDatabase) { c.Name = "postgres" }),
@@ -59,13 +62,18 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"after no UUID":     command.AskApplied{After: "x"},
 		"negative bytes":    command.Backup{DatabaseID: db, Filename: "x", MaxBytes: -1},
 		"filename to open":  command.OpenBackup{DatabaseID: db, Filename: "x"},
+		"rest of that":      command.OpenRest{DatabaseID: db, Filename: "x"},
+		"rest before all":   command.OpenRest{DatabaseID: db, Filename: "20260301_120000.sql.gz", Offset: -1},
 		"manifest's file":   command.OpenManifest{DatabaseID: db, Filename: "x"},
 		"timeout of 0":      command.Configure{DatabaseID: db, Timeouts: &command.Timeouts{StatementMs: 1, LockMs: 1}},
 		"timeout too long":  command.Configure{DatabaseID: db, Timeouts: &command.Timeouts{1 << 31, 1, 1}},
 		"no account":        command.SetAccounts{Databases: []database.Ownership{{DatabaseID: db}}},
-		"outcome of none":   command.ReadOutcome{DatabaseID: db, Username: username, Step: "open"},
-		"outcome of all":    command.ReadOutcome{DatabaseID: db, Username: username, OperationID: op},
-		"outcome of owner":  command.ReadOutcome{DatabaseID: db, Username: "orders", OperationID: op, Step: "rotate"},
+		"outcome of none":   changed(outcome, func(q *command.ReadOutcome) { q.OperationID = "" }),
+		"outcome of all":    changed(outcome, func(q *command.ReadOutcome) { q.Step = "" }),
+		"outcome of owner":  changed(outcome, func(q *command.ReadOutcome) { q.Username = "orders" }),
+		"outcome as plain":  changed(outcome, func(q *command.ReadOutcome) { q.Verifier = "plain" }),
+		"outcome as nobody": changed(outcome, func(q *command.ReadOutcome) { q.AccessProfile = "" }),
+		"outcome without":   changed(outcome, func(q *command.ReadOutcome) { q.ConnectionLimit = 0 }),
 		"overlay of none":   command.EnsureOverlay{},
 		"verifier to look":  command.InspectLogin{DatabaseID: db, Username: "orders", Verifier: "plain"},
 		"other's databases": command.RemoveRole{DatabaseID: db, Username: username, AccountDatabases: []id.DatabaseID{"x"}},

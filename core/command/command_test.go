@@ -336,6 +336,10 @@ func TestBackupReportsOfOtherVersions(t *testing.T) {
 		`{"state":"failed","stage":"","progress":0,"reason":"of tomorrow","message":"m"}`: {
 			State: command.BackupFailed, Reason: command.ReasonFailed, Message: "m",
 		},
+		`{"state":"running","bytes":{"done":7,"total":9}}`:  {State: command.BackupRunning, Bytes: command.Bytes{Done: 7, Total: 9}},
+		`{"state":"running","bytes":{"done":-1,"total":9}}`: {State: command.BackupRunning, Bytes: command.Bytes{Total: 9}},
+		`{"state":"running","bytes":{"done":10,"total":9}}`: {State: command.BackupRunning, Bytes: command.Bytes{Done: 9, Total: 9}},
+		`{"state":"running","bytes":{"done":1,"total":-9}}`: {State: command.BackupRunning},
 	} {
 		var got command.BackupReport
 		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {

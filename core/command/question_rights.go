@@ -19,6 +19,9 @@ type Rights struct {
 	PublicOwnerLogin bool   `json:"publicOwnerLogin,omitempty"`
 	// Groups are the rights of the database's groups on what the service names; a right that a group does not have is missing.
 	Groups []GroupRight `json:"groups,omitempty"`
+	// Overlay says whether the overlay of a database with a single login stands: both groups, and the sign that they were given
+	// all their rights. An agent of an earlier version does not say.
+	Overlay *bool `json:"overlay,omitempty"`
 }
 
 // GroupRight are the privileges of a group on something, in lower case and sorted.

@@ -28,13 +28,15 @@ const (
 	ReasonDatabaseClosed  Reason = "database_closed"  // the database is stopped
 	ReasonBusy            Reason = "busy"             // customers cannot be kept out of the database; nothing came of it, try again
 	ReasonCrowded         Reason = "crowded"          // too many of its sort come at this moment, of whomever; try again
+	ReasonUnfinished      Reason = "unfinished"       // some of it is done; it goes on when the command is sent again
+	ReasonAltered         Reason = "altered"          // somebody else than this service has changed it; Message says what
 )
 
 // Reasons lists every reason. One that is not listed is of a newer agent, and may or may not be final.
 var Reasons = []Reason{
 	ReasonStale, ReasonFenced, ReasonConflict, ReasonClosed, ReasonCompleted, ReasonNameTaken, ReasonNotFound, ReasonStorageFull,
 	ReasonUnavailable, ReasonNoRoute, ReasonTooOld, ReasonInvalid, ReasonFailed, ReasonConnectRequired, ReasonDatabaseClosed,
-	ReasonBusy, ReasonCrowded,
+	ReasonBusy, ReasonCrowded, ReasonUnfinished, ReasonAltered,
 }
 
 // Refusal is an agent's definite refusal: it has not done what it was told.

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
 
@@ -30,7 +31,7 @@ func TestOptIn(t *testing.T) {
 	w.ports.Journal = told
 	w.ControlPlane = w.process(quick())
 	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("early"))), fault.LegacyRoleConflict)
-	w.refusing("EnsureOverlay", command.ReasonUnavailable) // something is left
+	w.refusing("EnsureOverlay", command.ReasonUnfinished)
 	half := must(w.optIn())(t)
 	equal(t, "while something is left", half.OverlayStatus, database.OverlayReserved)
 	equal(t, "stored", w.overlay(), half)
@@ -42,7 +43,7 @@ func TestOptIn(t *testing.T) {
 		equal(t, "the same overlay", stands.OverlayID, half.OverlayID)
 		equal(t, "generation", stands.OverlayGeneration, half.OverlayGeneration)
 	}
-	equal(t, "commands", w.server.Calls("EnsureOverlay"), 3) // the last sees whether the server has lost it
+	equal(t, "commands", w.server.Calls("EnsureOverlay"), 2) // the server still has it, and is not told again
 	equal(t, "in the log", len(w.details(audit.OverlayActive)), 1)
 	if got := told.said(w.db); !slices.Equal(got, []string{"overlay.unconfirmed", "overlay.active"}) {
 		t.Errorf("the operator is told %v", got)
@@ -59,7 +60,9 @@ func TestOptInWithoutAnAnswer(t *testing.T) {
 		says string
 	}{
 		{fakeagent.ErrReplyLost, fault.AgentError, "repeat"},
+		{&command.Refusal{Reason: command.ReasonUnavailable}, fault.AgentError, "repeat"},
 		{&command.Refusal{Reason: command.ReasonTooOld}, fault.AgentError, "upgraded"},
+		{&command.Refusal{Reason: command.ReasonNotFound}, fault.AgentError, "operator"},
 		{&command.Refusal{Reason: command.ReasonNameTaken}, fault.AgentError, "operator"},
 		{&command.Refusal{Reason: command.ReasonInvalid}, fault.AgentError, "operator"},
 		{&command.Refusal{Reason: command.ReasonFailed}, fault.AgentError, "operator"},
@@ -118,8 +121,79 @@ func TestWhatComesBetweenDuringOptIn(t *testing.T) {
 		ok(t, w.Operator.Enroll(w.ctx, w.db, rollout.All))
 		w.deleted(w.db)
 	})
-	refused(t, errOf(w.LegacyRoles.OptIn(w.ctx, reached)), fault.AgentError) // it has no such database
-	refused(t, errOf(w.LegacyRoles.OptIn(w.ctx, reached)), fault.DatabaseNotFound)
+	for range 2 {
+		refused(t, errOf(w.LegacyRoles.OptIn(w.ctx, reached)), fault.DatabaseNotFound)
+	}
+}
+
+// A database that is being deleted takes no opt-in, whatever its overlay is and whatever its server says.
+func TestOptInBesideADeletion(t *testing.T) {
+	for _, refusal := range []command.Reason{command.ReasonNotFound, command.ReasonUnfinished, command.ReasonUnavailable} {
+		for _, active := range []bool{false, true} {
+			w := newLegacyWorld(t)
+			ok(t, w.Operator.SetFeature(w.ctx, "delete", true))
+			ok(t, w.Operator.Enroll(w.ctx, w.db, rollout.All))
+			reached, method := w.here(), "EnsureOverlay"
+			if active {
+				must(w.optIn())(t)
+				method = "AskRights"
+			}
+			w.inCall(method, 0, func() fakeagent.Fault {
+				must(w.deletes(w.ControlPlane, w.db))(t)
+				return fakeagent.Fault{Before: command.Refuse(refusal, "it is on its way")}
+			})
+			for range 2 {
+				refused(t, errOf(w.LegacyRoles.OptIn(w.ctx, reached)), fault.LegacyRoleConflict)
+			}
+		}
+	}
+}
+
+// Where the server has lost an overlay, another one is made in its place, in the open. What it cannot be asked stays as it is.
+func TestOptInAfterALoss(t *testing.T) {
+	w := newOverlayWorld(t)
+	r, first := w.role("report"), w.overlay()
+	w.server.LoseOverlay(w.db)
+	refused(t, errOf(w.reconcile(r.ID)), fault.LegacyRoleConflict) // it has lost its group
+	for _, broken := range []command.Reason{command.ReasonUnavailable, command.ReasonNoRoute, command.ReasonFailed} {
+		w.refusing("AskRights", broken)
+		equal(t, "not to be seen", must(w.optIn())(t), first)
+	}
+	w.refusing("EnsureOverlay", command.ReasonUnfinished)
+	second := must(w.optIn())(t)
+	equal(t, "overlay", second.OverlayStatus, database.OverlayReserved)
+	equal(t, "the same overlay", second.OverlayID == first.OverlayID, false)
+	equal(t, "generation", second.OverlayGeneration > first.OverlayGeneration, true)
+	refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("second"))), fault.LegacyRoleConflict)
+	equal(t, "still there", w.getsIn(r.Username, w.password(r.ID)), true)
+	equal(t, "may be shut out", must(w.change(r.ID, role.Revocation, "out"))(t).Status, role.Completed)
+	w.server.OnCall(nil)
+	second.OverlayStatus = database.OverlayActive
+	for range 2 {
+		equal(t, "in the end", must(w.optIn())(t), second)
+	}
+	equal(t, "a role", w.role("second").Status, role.Ready)
+	equal(t, "lost in the log", w.details(audit.OverlayLost)[0]["overlayId"], string(first.OverlayID))
+	equal(t, "in the log", len(w.details(audit.OverlayActive)), 2)
+}
+
+// An answer about an overlay that has been replaced meanwhile says nothing of the one that is made in its place.
+func TestOptInIsOvertakenByALoss(t *testing.T) {
+	w := newLegacyWorld(t)
+	calls := 0
+	w.inEveryCall("EnsureOverlay", func() (f fakeagent.Fault) {
+		if calls++; calls == 1 {
+			f.Then = func() {
+				must(w.optIn())(t)
+				w.server.LoseOverlay(w.db)
+				w.failing("EnsureOverlay", 0, fakeagent.ErrReplyLost)
+				refused(t, errOf(w.optIn()), fault.AgentError)
+			}
+		}
+		return f
+	})
+	equal(t, "the late answer", must(w.optIn())(t).OverlayStatus, database.OverlayReserved)
+	equal(t, "in the end", must(w.optIn())(t).OverlayStatus, database.OverlayActive)
 }
 
 func TestOptInNeedsACalmDatabase(t *testing.T) {
@@ -134,6 +208,24 @@ func TestOptInNeedsACalmDatabase(t *testing.T) {
 	refused(t, errOf(w.LegacyRoles.OptIn(w.ctx, w.asMember(account.Developer))), fault.Forbidden)
 	equal(t, "overlay", w.overlay(), database.Overlay{OverlayStatus: database.NoOverlay})
 	equal(t, "commands", w.server.Calls("EnsureOverlay"), 0)
+	must(w.optIn())(t)
+}
+
+// The roles of a database without a cap take connections beside those of its owner. Where these are sold already, the opt-in
+// changes nothing.
+func TestOptInWhereConnectionsAreTaken(t *testing.T) {
+	w := newLegacyWorld(t)
+	owners := w.here().Record().ReservedConnections()
+	connections := func(n int) {
+		must(w.Operator.ChangeServer(w.ctx, w.machine.ID, func(s *server.Server) { s.Connections = n }))(t)
+	}
+	connections(owners + database.OverlayConnections - 1)
+	refused(t, errOf(w.optIn()), fault.AgentError)
+	equal(t, "overlay", w.overlay(), database.Overlay{OverlayStatus: database.NoOverlay})
+	equal(t, "commands", w.server.Calls("EnsureOverlay"), 0)
+	connections(owners + database.OverlayConnections)
+	must(w.optIn())(t)
+	connections(owners) // it is oversold now, and what has opted in stays so
 	must(w.optIn())(t)
 }
 

@@ -3,6 +3,7 @@ package controlplane_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
 
@@ -146,35 +148,117 @@ func TestReconcileOfChangesThatNobodyAskedFor(t *testing.T) {
 	equal(t, "pending", w.state(r.ID).ChangeID, "")
 }
 
-// Where no answer can have been lost the server is asked about nothing but a set-up that may have been begun.
+// Where no answer can have been lost a role is found as it is.
 func TestReconcileWhereNothingIsUncertain(t *testing.T) {
 	w := newOverlayWorld(t)
 	made := must(w.Roles.Create(w.ctx, w.here(), wanted("report")))(t)
 	equal(t, "reserved", must(w.reconcile(made.ID))(t).Status, role.Reserved)
 	refused(t, w.step(role.Admit, made), fault.LegacyRoleConflict)
 	ready := w.role("report")
-	asked := w.server.Calls("ReadOutcome")
 	equal(t, "ready", must(w.reconcile(ready.ID))(t).Status, role.Ready)
+	w.rotations(ready.ID, "again")
+	equal(t, "rotated", must(w.reconcile(ready.ID))(t).CredentialGeneration, 2)
 	must(w.change(ready.ID, role.Revocation, "out"))(t)
 	equal(t, "revoked", must(w.reconcile(ready.ID))(t).Status, role.Revoked)
-	equal(t, "asked of the server", w.server.Calls("ReadOutcome"), asked)
 	refused(t, errOf(w.reconcile("00000000-0000-4000-8000-000000000000")), fault.RoleNotFound)
 	must(w.LegacyRoles.Delete(w.ctx, w.here(), ready.ID))(t)
 	refused(t, errOf(w.reconcile(ready.ID)), fault.RoleNotFound)
 }
 
-// A server that cannot be asked leaves everything as it is.
+// What somebody else has done to a role on its server is told, whatever the ledger says of its last step, and its status is not
+// made up from that.
+func TestReconcileSeesTheServer(t *testing.T) {
+	drop, shut, open := (*fakeagent.Server).DropLogin, (*fakeagent.Server).ShutLogin, (*fakeagent.Server).OpenLogin
+	empower := (*fakeagent.Server).Empower
+	drift := func(s *fakeagent.Server, username string) bool { return s.DriftPassword(username, "another") }
+	prepared := func(w *roleWorld) id.RoleID { return w.beginning("admit") }
+	ready := func(w *roleWorld) id.RoleID { return w.beginning("rotate") }
+	revoked := func(w *roleWorld) id.RoleID { return w.beginning("remove") }
+	losing := func(method string) func(w *roleWorld) id.RoleID {
+		return func(w *roleWorld) id.RoleID { return w.halfMade(method).ID }
+	}
+	for _, c := range []struct {
+		from  func(w *roleWorld) id.RoleID
+		act   func(*fakeagent.Server, string) bool
+		is    role.Status
+		tells string
+	}{
+		{losing("PrepareRole"), drop, role.Reserved, "no longer has the role"},
+		{losing("PrepareRole"), empower, role.Reserved, "attributes"},
+		{losing("PrepareRole"), open, role.Reserved, "not proven"},
+		{prepared, drop, role.SQLReady, "no longer has the role"},
+		{prepared, empower, role.SQLReady, "attributes"},
+		{prepared, open, role.SQLReady, "not proven"},
+		{losing("AdmitRole"), drop, role.SQLReady, "no longer has the role"},
+		{losing("AdmitRole"), empower, role.SQLReady, "attributes"},
+		{losing("AdmitRole"), shut, role.SQLReady, "log-in"},
+		{losing("AdmitRole"), drift, role.SQLReady, "password"},
+		{ready, drop, role.Ready, "no longer has the role"},
+		{ready, shut, role.Ready, "log-in"},
+		{ready, drift, role.Ready, "password"},
+		{revoked, open, role.Revoked, "let it in"},
+	} {
+		w := newOverlayWorld(t)
+		of := c.from(w)
+		equal(t, "done", c.act(w.server, w.state(of).Username), true)
+		for range 2 {
+			_, err := w.reconcile(of)
+			if refused(t, err, fault.LegacyRoleConflict); !strings.Contains(err.Error(), c.tells) {
+				t.Errorf("%s: %v; want %q", c.is, err, c.tells)
+			}
+		}
+		w.is(of, c.is)
+		equal(t, "created in the log", len(w.details(audit.RoleCreated)) > 0, c.is == role.Ready || c.is == role.Revoked)
+		equal(t, "deleted", must(w.LegacyRoles.Delete(w.ctx, w.here(), of))(t).Done, true)
+	}
+}
+
+// A change that was done is stored, and what has become of its role since is told.
+func TestReconcileSeesTheServerAfterAChange(t *testing.T) {
+	w := newOverlayWorld(t)
+	of := w.beginning("rotate")
+	w.losing("ChangeLogin", 0)
+	equal(t, "rotation", must(w.change(of, role.Rotation, "key"))(t).Status, role.Pending)
+	w.server.DropLogin(w.state(of).Username)
+	refused(t, errOf(w.reconcile(of)), fault.LegacyRoleConflict)
+	equal(t, "rotated in the log", len(w.details(audit.RoleRotated)), 1)
+	w.is(of, role.Ready)
+}
+
+// An admission that has stopped short of its proof is repeated.
+func TestReconcileOfAnUnprovenAdmission(t *testing.T) {
+	w := newOverlayWorld(t)
+	of := w.beginning("admit")
+	w.inCall("AdmitRole", 0, func() fakeagent.Fault {
+		w.server.OpenLogin(w.state(of).Username)
+		return fakeagent.Fault{Admitted: fakeagent.ErrReplyLost}
+	})
+	refused(t, errOf(w.Roles.Admit(w.ctx, w.here(), of)), fault.AgentError)
+	refused(t, errOf(w.reconcile(of)), fault.LegacyRoleConflict)
+	w.is(of, role.SQLReady)
+	equal(t, "admitted", must(w.Roles.Admit(w.ctx, w.here(), of))(t).Status, role.Ready)
+	equal(t, "in the end", must(w.reconcile(of))(t).Status, role.Ready)
+}
+
+// A server that cannot be asked, or is at work on the step, leaves everything as it is.
 func TestReconcileWithoutAnAnswer(t *testing.T) {
-	for _, broken := range []func(*fakeagent.Server, bool){
-		(*fakeagent.Server).SetUnreachable, (*fakeagent.Server).SetUnavailable, (*fakeagent.Server).SetOldAgent,
+	for _, c := range []struct {
+		broken func(*fakeagent.Server, bool)
+		want   fault.Code
+	}{
+		{(*fakeagent.Server).SetUnreachable, fault.AgentError}, {(*fakeagent.Server).SetUnavailable, fault.AgentError},
+		{(*fakeagent.Server).SetOldAgent, fault.AgentRouteUnavailable},
 	} {
 		w := newOverlayWorld(t)
 		r := w.halfMade("AdmitRole")
-		broken(w.server, true)
+		c.broken(w.server, true)
 		_, err := w.reconcile(r.ID)
-		refused(t, err, fault.AgentError)
+		refused(t, err, c.want)
 		w.is(r.ID, role.SQLReady)
-		broken(w.server, false)
+		c.broken(w.server, false)
+		w.refusing("ReadOutcome", command.ReasonTooOld) // it knows the route, and less of the question
+		refused(t, errOf(w.reconcile(r.ID)), fault.AgentRouteUnavailable)
+		w.server.OnCall(nil)
 		equal(t, "in the end", must(w.reconcile(r.ID))(t).Status, role.Ready)
 	}
 }
@@ -333,4 +417,34 @@ func TestPreparationWithoutGroups(t *testing.T) {
 	refused(t, w.step(role.Prepare, r), fault.AgentError)
 	w.is(r.ID, role.Reserved)
 	equal(t, "done", must(w.LegacyRoles.Delete(w.ctx, w.here(), r.ID))(t).Done, true)
+}
+
+// A step that meets a database which is deleted meanwhile says so, and not that the role is lost.
+func TestStepsBesideADeletion(t *testing.T) {
+	for _, name := range []string{"prepare", "admit"} {
+		for _, over := range []bool{false, true} {
+			w := newOverlayWorld(t)
+			ok(t, w.Operator.SetFeature(w.ctx, "delete", true))
+			ok(t, w.Operator.Enroll(w.ctx, w.db, rollout.All))
+			of, step, here := w.beginning(name), uncertainSteps[name], w.here()
+			w.inCall(step.method, 0, func() fakeagent.Fault {
+				must(w.deletes(w.ControlPlane, w.db))(t)
+				if over {
+					w.work(w.ControlPlane)
+				}
+				return fakeagent.Fault{Before: command.Refuse(command.ReasonNotFound, "the server has no such database")}
+			})
+			do, want, tells := w.Roles.Prepare, fault.LegacyRoleConflict, "deleting"
+			if name == "admit" {
+				do = w.Roles.Admit
+			}
+			if over {
+				want, tells = fault.DatabaseNotFound, "database"
+			}
+			_, err := do(w.ctx, here, of)
+			if refused(t, err, want); !strings.Contains(err.Error(), tells) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
 }

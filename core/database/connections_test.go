@@ -12,9 +12,12 @@ func TestWhatAServerCanSell(t *testing.T) {
 	if got := defaults.ForDatabases(); got != 300-17 {
 		t.Errorf("%d connections are for databases", got)
 	}
-	for limit, want := range map[int]int{1: 6, 20: 25, 200: 205, 0: 65} {
-		if got := Sold(limit); got != want || (Record{ConnectionCap: limit}).ReservedConnections() != want {
-			t.Errorf("a database with a cap of %d takes %d, want %d", limit, got, want)
+	for limit, want := range map[int]struct{ before, after int }{1: {6, 6}, 20: {25, 25}, 200: {205, 205}, 0: {65, 125}} {
+		r := Record{ConnectionCap: limit}
+		before := r.ReservedConnections()
+		r.OverlayID = "o"
+		if after := r.ReservedConnections(); before != want.before || after != want.after {
+			t.Errorf("a database with a cap of %d takes %d, and after its opt-in %d, want %+v", limit, before, after, want)
 		}
 	}
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // Overlay is what the additional roles of a database with a single login stand on: two group roles, which hold what the access
-// profiles grant (spec, "Existing-database role overlay"). A database has one from the opt-in on, and keeps it.
+// profiles grant (spec, "Existing-database role overlay"). A database has one from the opt-in on, and keeps it; where its server
+// has lost it, the owner makes another.
 type Overlay struct {
 	// OverlayID identifies the opt-in, also to the agent; empty before.
 	OverlayID     id.OperationID `db:"overlay_id"`
@@ -39,23 +40,27 @@ type OverlayEvent string
 const (
 	OptIn OverlayEvent = "opt_in" // the owner asks for it
 	Stood OverlayEvent = "stood"  // the agent has proven that it stands
+	Lost  OverlayEvent = "lost"   // the owner asks for it again, and the agent has seen that it does not stand any more
 )
 
 // OverlayEvents lists every event in the order of the docs.
-var OverlayEvents = []OverlayEvent{OptIn, Stood}
+var OverlayEvents = []OverlayEvent{OptIn, Stood, Lost}
 
 // MakeOverlay is the effect of an opt-in that the server has yet to carry out.
 const MakeOverlay = "make group roles"
 
-var overlayTo = machine.To[OverlayStatus]
+var (
+	overlayTo   = machine.To[OverlayStatus]
+	overlayNone = machine.Refuse[OverlayStatus](fault.LegacyRoleConflict)
+)
 
 // OverlayTransitions is the machine.
 var OverlayTransitions = machine.Table[OverlayStatus, OverlayEvent]{
-	NoOverlay: {
-		OptIn: overlayTo(OverlayReserved, MakeOverlay), Stood: machine.Refuse[OverlayStatus](fault.LegacyRoleConflict),
+	NoOverlay: {OptIn: overlayTo(OverlayReserved, MakeOverlay), Stood: overlayNone, Lost: overlayNone},
+	OverlayReserved: {
+		OptIn: overlayTo(OverlayReserved, MakeOverlay), Stood: overlayTo(OverlayActive), Lost: overlayTo(OverlayReserved, MakeOverlay),
 	},
-	OverlayReserved: {OptIn: overlayTo(OverlayReserved, MakeOverlay), Stood: overlayTo(OverlayActive)},
-	OverlayActive:   {OptIn: overlayTo(OverlayActive), Stood: overlayTo(OverlayActive)},
+	OverlayActive: {OptIn: overlayTo(OverlayActive), Stood: overlayTo(OverlayActive), Lost: overlayTo(OverlayReserved, MakeOverlay)},
 }
 
 // Decide applies an event; a refusal is LEGACY_ROLE_CONFLICT.

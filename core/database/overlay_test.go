@@ -9,8 +9,8 @@ import (
 
 var overlayMoves = map[OverlayStatus]map[OverlayEvent]OverlayStatus{
 	NoOverlay:       {OptIn: OverlayReserved},
-	OverlayReserved: {OptIn: OverlayReserved, Stood: OverlayActive},
-	OverlayActive:   {OptIn: OverlayActive, Stood: OverlayActive},
+	OverlayReserved: {OptIn: OverlayReserved, Stood: OverlayActive, Lost: OverlayReserved},
+	OverlayActive:   {OptIn: OverlayActive, Stood: OverlayActive, Lost: OverlayReserved},
 }
 
 func TestOverlayMachine(t *testing.T) {

@@ -125,8 +125,8 @@ var Table = []Entry{
 	{InternalError, 500, "retry the same request"},
 	{WebhookRotationFailed, 500, "retry"},
 	{WebhookUpdateFailed, 500, "retry"},
-	{AgentRouteUnavailable, 503, "backup deletion, download and certificates, query timeouts, extensions and restores are unavailable " +
-		"until the agent is updated"},
+	{AgentRouteUnavailable, 503, "backup deletion, download and certificates, query timeouts, extensions, restores and the reconcile " +
+		"of legacy roles are unavailable until the agent is updated"},
 	{ServerBusy, 503, "the database server is at its limit of concurrent downloads, uploads or requests, too many certificates are being made, " +
 		"too many people accept invitations " +
 		"at the moment, or the service cannot reach its own data; retry later"},

@@ -81,7 +81,7 @@ func (s Scene) Admits(r Request) error {
 		return fault.New(fault.CustomRoleRequiresV3Clone,
 			"the database was cloned from a backup that predates additional roles")
 	}
-	if err := s.calm(); err != nil {
+	if err := s.Calm(); err != nil {
 		return err
 	}
 	if err := s.nameFree(r.DisplayName, Role{}); err != nil {
@@ -169,43 +169,55 @@ func (s Scene) Serves(m Model) error {
 	return conflictf("the database has managed SQL roles, and no others")
 }
 
-// AdmitsOptIn decides about the opt-in of a database with a single login. A cell without effects means that its overlay stands.
+// AdmitsOptIn decides about the opt-in of a database with a single login, or about another one because its overlay is lost, as
+// the event says. A cell without effects means that its overlay stands: then the database need only be in service.
 // LEGACY_ROLE_CONFLICT.
-func (s Scene) AdmitsOptIn() (cell machine.Cell[database.OverlayStatus], err error) {
+func (s Scene) AdmitsOptIn(e database.OverlayEvent) (cell machine.Cell[database.OverlayStatus], err error) {
 	if err := s.Serves(LegacyRoles); err != nil {
 		return cell, LegacyRoles.Refusal(err)
 	}
-	cell, err = s.Database.OverlayStatus.Decide(database.OptIn)
-	if err == nil && len(cell.Effects) > 0 {
-		err = LegacyRoles.Refusal(s.undisturbed(database.Active))
+	cell, err = s.Database.OverlayStatus.Decide(e)
+	switch {
+	case err != nil:
+		return cell, err
+	case len(cell.Effects) > 0:
+		err = s.undisturbed(database.Active)
+	default:
+		err = s.inStatus(database.Active, database.Stopped)
 	}
-	return cell, err
+	return cell, LegacyRoles.Refusal(err)
 }
 
-// calm refuses unless the database is active, has group roles, and has no disturbing operation and no unfinished change.
-func (s Scene) calm() error { return s.free(database.Active) }
-
-// closable is calm for what only shuts roles out. No log-in has to work for that, so the database may be stopped: whoever stopped
-// it because a password was stolen need not start it again to revoke that.
-func (s Scene) closable() error { return s.free(database.Active, database.Stopped) }
-
-func (s Scene) free(statuses ...database.Status) error {
+// Calm refuses unless the database is active, has group roles, and has no disturbing operation and no unfinished change.
+func (s Scene) Calm() error {
 	if !s.Database.HasGroups() {
 		return conflictf("the database has not opted in for additional roles, or its opt-in is unfinished: repeat it")
 	}
-	return s.undisturbed(statuses...)
+	return s.undisturbed(database.Active)
 }
 
+// closable is Calm for what only shuts roles out. That needs no groups. No log-in has to work for it, so the database may be
+// stopped: whoever stopped it because a password was stolen need not start it again to revoke that.
+func (s Scene) closable() error { return s.undisturbed(database.Active, database.Stopped) }
+
 func (s Scene) undisturbed(statuses ...database.Status) error {
+	if err := s.inStatus(statuses...); err != nil {
+		return err
+	}
 	switch {
-	case !slices.Contains(statuses, s.Database.Status):
-		return conflictf("the database is not active: its status is %s", s.Database.Status)
 	case s.Blocking != "":
 		return conflictf("a %s operation of the database is open", s.Blocking)
 	case s.Change != nil:
 		return conflictf("another change of the database's logins is unfinished: operation %s", s.Change.ID)
 	}
 	return nil
+}
+
+func (s Scene) inStatus(statuses ...database.Status) error {
+	if slices.Contains(statuses, s.Database.Status) {
+		return nil
+	}
+	return conflictf("the database is not active: its status is %s", s.Database.Status)
 }
 
 func conflictf(format string, args ...any) error {

@@ -21,7 +21,7 @@ func (s Scene) AdmitsSetup(r Role, e Event, now time.Time) (machine.Cell[Status]
 	case r.CredentialExpired(now):
 		return cell, conflictf("the role's validity ended before it was ready: delete it and make another")
 	}
-	return cell, s.calm()
+	return cell, s.Calm()
 }
 
 // AdmitsRename decides about a new label, which has been validated before.
@@ -58,7 +58,7 @@ func (s Scene) AdmitsChange(r Role, k Kind, now time.Time) (machine.Cell[Status]
 	case r.CredentialExpired(now):
 		return cell, conflictf("the credential's validity has ended; it can no longer be rotated")
 	}
-	return cell, s.calm()
+	return cell, s.Calm()
 }
 
 // AdmitsLoginChange decides about rotating the password of a login that was created with the database.
@@ -66,7 +66,7 @@ func (s Scene) AdmitsLoginChange() error {
 	if err := s.Serves(ManagedRoles); err != nil {
 		return err
 	}
-	return s.calm()
+	return s.Calm()
 }
 
 // AdmitsRemoval decides about the removal of a role: event is Delete or Remove. A cell without effects means that the role is

@@ -131,6 +131,9 @@ func TestLegacyLimits(t *testing.T) {
 			t.Errorf("%d connections: %v", limit, err)
 		}
 	}
+	if MaxLegacyRoles*MaxLegacyLimit != database.OverlayConnections {
+		t.Errorf("a server counts %d connections for the roles", database.OverlayConnections)
+	}
 	r := someRequest
 	r.ConnectionLimit = MaxLegacyLimit
 	for n := range MaxLegacyRoles + 2 {
@@ -144,13 +147,14 @@ func TestLegacyLimits(t *testing.T) {
 	}
 }
 
-// Before the overlay stands, a database with a single login has no roles, whatever is asked for.
+// While its overlay does not stand, a database with a single login makes, opens and rotates no role. What there is can be shut
+// out.
 func TestRolesWaitForTheOverlay(t *testing.T) {
 	for rule, decide := range rules {
 		for _, status := range database.OverlayStatuses {
 			s := sceneOf(LegacyRoles)
 			s.Database.OverlayStatus = status
-			good := status == database.OverlayActive && rule != "login"
+			good := status == database.OverlayActive && rule != "login" || closing[rule]
 			if err := decide(s); (err == nil) != good || err != nil && !fault.Has(err, fault.ManagedRoleConflict) {
 				t.Errorf("%s, overlay %s: %v", rule, status, err)
 			}
@@ -158,24 +162,33 @@ func TestRolesWaitForTheOverlay(t *testing.T) {
 	}
 }
 
+// An opt-in that has something to make needs a calm database; one that finds its overlay only a database in service.
 func TestOptIns(t *testing.T) {
-	for _, status := range database.OverlayStatuses {
+	for _, c := range []struct {
+		status database.OverlayStatus
+		event  database.OverlayEvent
+		acts   bool
+	}{
+		{database.NoOverlay, database.OptIn, true}, {database.OverlayReserved, database.OptIn, true},
+		{database.OverlayActive, database.OptIn, false}, {database.OverlayActive, database.Lost, true},
+	} {
 		calm := sceneOf(LegacyRoles)
-		calm.Database.OverlayStatus = status
-		cell, err := calm.AdmitsOptIn()
-		acts := status != database.OverlayActive
-		if err != nil || len(cell.Effects) > 0 != acts || acts && cell.Next != database.OverlayReserved {
-			t.Errorf("%s: %+v, %v", status, cell, err)
+		calm.Database.OverlayStatus = c.status
+		cell, err := calm.AdmitsOptIn(c.event)
+		if err != nil || len(cell.Effects) > 0 != c.acts || c.acts && cell.Next != database.OverlayReserved {
+			t.Errorf("%+v: %+v, %v", c, cell, err)
 		}
 		for name, change := range unrest(LegacyRoles) {
 			s := calm
 			change(&s)
-			if _, err := s.AdmitsOptIn(); (err == nil) == acts || err != nil && !fault.Has(err, fault.LegacyRoleConflict) {
-				t.Errorf("%s, %s: %v", status, name, err)
+			serves := s.Database.Status == database.Active || s.Database.Status == database.Stopped
+			_, err := s.AdmitsOptIn(c.event)
+			if (err == nil) != (!c.acts && serves) || err != nil && !fault.Has(err, fault.LegacyRoleConflict) {
+				t.Errorf("%+v, %s: %v", c, name, err)
 			}
 		}
 	}
-	if _, err := sceneOf(ManagedRoles).AdmitsOptIn(); !fault.Has(err, fault.LegacyRoleConflict) {
+	if _, err := sceneOf(ManagedRoles).AdmitsOptIn(database.OptIn); !fault.Has(err, fault.LegacyRoleConflict) {
 		t.Errorf("of a managed database: %v", err)
 	}
 }

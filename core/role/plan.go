@@ -13,6 +13,10 @@ type Login struct {
 	Limit int
 	// InGroup says that it inherits from the group of its access profile; false in a desired state leaves that as it is.
 	InGroup bool
+	// Empowered says that it has an attribute that no login is made with, and InOthers that it is in other roles than that group,
+	// or otherwise than a login is put in it. Only an administrator of the server can have done that, and no plan changes it.
+	Empowered bool
+	InOthers  bool
 }
 
 // PasswordState is what is known of a login's password without reading it.

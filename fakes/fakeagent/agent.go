@@ -206,7 +206,7 @@ func (s *Server) asked(q command.Question) (any, error) {
 			return command.LoginState{Condition: d.condition(q.Username, q.Verifier)}, nil
 		})
 	case command.ReadOutcome:
-		return s.ledger.outcome(q), nil
+		return command.Outcome{Done: s.ledger.did(q), Role: s.found(q)}, nil
 	case command.SetAccounts:
 		for _, one := range q.Databases {
 			if d, found := s.databases[one.DatabaseID]; found {

@@ -47,6 +47,7 @@ type faults struct {
 	lacks       string
 	storageFull bool
 	notVerified string
+	leaves      func() bool
 	loseReplies int
 	delay       time.Duration
 
@@ -80,6 +81,10 @@ func (s *Server) SetStorageFull(on bool) { s.set(func(f *faults) { f.storageFull
 
 // SetNotVerified makes every verification from now on end with this message; empty makes it succeed again.
 func (s *Server) SetNotVerified(message string) { s.set(func(f *faults) { f.notVerified = message }) }
+
+// LeaveOverlays has an opt-in leave something wherever that is so: its groups stand then, and lack rights. It runs under the
+// server's lock; nil ends it.
+func (s *Server) LeaveOverlays(leaves func() bool) { s.set(func(f *faults) { f.leaves = leaves }) }
 
 // LoseReplies has the next n calls end in ErrReplyLost after they were done.
 func (s *Server) LoseReplies(n int) { s.set(func(f *faults) { f.loseReplies = n }) }

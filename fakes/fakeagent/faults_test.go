@@ -106,3 +106,30 @@ func finish(t *testing.T, a ports.Agent) command.BackupReport {
 	t.Fatal("the backup does not end")
 	return command.BackupReport{}
 }
+
+// An opt-in that leaves something has made the groups, and goes on when it is repeated.
+func TestAnOverlayThatIsHalfMade(t *testing.T) {
+	a, s := stand(t)
+	mustMake(t, a)
+	optIn := command.EnsureOverlay{DatabaseID: orders().DatabaseID}
+	left := true
+	s.LeaveOverlays(func() bool { return left })
+	for range 2 {
+		err := ports.Tell(t.Context(), a, fence, optIn)
+		if !command.RefusedFor(err, command.ReasonUnfinished) || s.GroupsHave("orders") {
+			t.Errorf("left: %v, the groups have all: %t", err, s.GroupsHave("orders"))
+		}
+	}
+	rights, err := ports.Ask(t.Context(), a, command.AskRights{DatabaseID: orders().DatabaseID})
+	if err != nil || len(rights.Groups) > 0 || *rights.Overlay {
+		t.Errorf("%+v, %v", rights, err)
+	}
+	left = false
+	if err := ports.Tell(t.Context(), a, fence, optIn); err != nil || !s.GroupsHave("orders") {
+		t.Error(err)
+	}
+	left = true
+	if err := ports.Tell(t.Context(), a, ports.Fence{OperationID: "another"}, optIn); err != nil {
+		t.Errorf("an overlay that stands: %v", err)
+	}
+}

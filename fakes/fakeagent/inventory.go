@@ -68,6 +68,9 @@ func (d *databaseState) inventory() command.InventoryDatabase {
 
 func (d *databaseState) hasGroups() bool { return d.model == database.Managed || d.overlay }
 
+// hasRights: its groups have what access profiles promise. One that they lack something of has nothing in the fake.
+func (d *databaseState) hasRights() bool { return d.model == database.Managed || d.spread }
+
 // rightsInside are those that a database is made with: the fake has no owner who could change them.
 func (d *databaseState) rightsInside() command.Rights {
 	if d.inside != nil {
@@ -75,7 +78,11 @@ func (d *databaseState) rightsInside() command.Rights {
 	}
 	names := database.RoleNames(d.id, d.name)
 	has := command.Rights{PublicOwner: names.Owner, PublicOwnerLogin: true}
-	if !d.hasGroups() {
+	if d.model == database.SingleLogin {
+		stands := d.spread
+		has.Overlay = &stands
+	}
+	if !d.hasRights() {
 		return has
 	}
 	give := func(group string, on command.RightsOn, privileges ...string) {

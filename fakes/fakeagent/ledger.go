@@ -115,14 +115,14 @@ func (l *ledger) conclude(c command.Command, entry *commandState, result any) {
 	g.Applied = max(g.Applied, c.About().Generation)
 }
 
-// outcome finds a step about a login, of whatever generation.
-func (l *ledger) outcome(q command.ReadOutcome) (found command.Outcome) {
+// did tells whether a step about a login is done, of whatever generation.
+func (l *ledger) did(q command.ReadOutcome) bool {
 	for key, c := range l.commands {
-		if key.operation == q.OperationID && key.step == q.Step && key.resource == q.Resource() {
-			found.Done = found.Done || c.done
+		if key.operation == q.OperationID && key.step == q.Step && key.resource == q.Resource() && c.done {
+			return true
 		}
 	}
-	return found
+	return false
 }
 
 // withGenerations adds to a refusal that is about generations what they are.

@@ -21,6 +21,7 @@ type login struct {
 	connect    bool // the owner lets it connect
 	additional bool
 	obstructed bool // PostgreSQL refuses every ALTER ROLE of the agent's
+	empowered  bool // an administrator has given it an attribute
 
 	madeBy     id.OperationID     // of an additional role
 	profile    role.AccessProfile // of an additional role

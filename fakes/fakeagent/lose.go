@@ -8,3 +8,10 @@ func (s *Server) Lose(db id.DatabaseID) {
 	defer s.mu.Unlock()
 	delete(s.databases, db)
 }
+
+// LoseOverlay drops the groups of a database with a single login behind the platform's back.
+func (s *Server) LoseOverlay(db id.DatabaseID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.databases[db].overlay, s.databases[db].spread = false, false
+}

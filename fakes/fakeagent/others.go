@@ -21,6 +21,21 @@ func (s *Server) Obstruct(username string, on bool) bool {
 	return s.handle(username, func(_ *databaseState, l *login) { l.obstructed = on })
 }
 
+// Empower has an administrator give a login an attribute that no login is made with.
+func (s *Server) Empower(username string) bool {
+	return s.handle(username, func(_ *databaseState, l *login) { l.empowered = true })
+}
+
+// ShutLogin has an administrator keep a login out.
+func (s *Server) ShutLogin(username string) bool {
+	return s.handle(username, func(_ *databaseState, l *login) { l.open = false })
+}
+
+// OpenLogin has an admission stop short of its proof: the role may log in, and the ledger does not say so.
+func (s *Server) OpenLogin(username string) bool {
+	return s.handle(username, func(_ *databaseState, l *login) { l.open = true })
+}
+
 // DriftPassword changes the password of a login behind the platform's back.
 func (s *Server) DriftPassword(username, password string) bool {
 	verifier := credential.Verifier(password, [16]byte{}, credential.Iterations)

@@ -123,7 +123,7 @@ func (s *Server) replace(op id.OperationID, d *databaseState, c command.Switch) 
 	clear(d.sessions)
 	s.lastOID++
 	d.oid, d.contents, d.extensions, d.size = firstOID+s.lastOID, r.copy.contents, r.copy.extensions, 0
-	d.open, d.empty = c.Open, false
+	d.open, d.empty, d.spread = c.Open, false, d.overlay // groups have their rights in the copy
 	return command.Switched{DatabaseOID: d.oid, SizeBytes: d.bytes()}, nil
 }
 

@@ -16,8 +16,18 @@ var rights = map[role.AccessProfile][]string{
 // May reports whether an additional role has a privilege ("SELECT", "INSERT" ... on the owner's tables, "USAGE" on their
 // sequences, "CREATE" and "TEMPORARY" in the database). The fake has no tables: which one it is makes no difference.
 func (s *Server) May(username, privilege, _ string) (may bool) {
-	s.handle(username, func(_ *databaseState, l *login) { may = l.open && slices.Contains(rights[l.profile], privilege) })
+	s.handle(username, func(d *databaseState, l *login) {
+		may = l.open && d.hasRights() && slices.Contains(rights[l.profile], privilege)
+	})
 	return may
+}
+
+// GroupsHave reports whether the groups of a database have all that access profiles promise.
+func (s *Server) GroupsHave(database string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.named(database)
+	return d != nil && d.hasRights()
 }
 
 // LogInDirectly reports whether PostgreSQL itself, past the pooler, lets a login into a database.

@@ -37,6 +37,10 @@ func (s *Server) ensureOverlay(d *databaseState) (none command.None, err error) 
 		return none, command.Refuse(command.ReasonNameTaken, "the server has a role of that name that is not ours")
 	}
 	d.overlay = true
+	if leaves := s.faults.leaves; !d.spread && leaves != nil && leaves() {
+		return none, command.Refuse(command.ReasonUnfinished, "the group roles do not have all rights yet: a table is in use")
+	}
+	d.spread = true
 	return none, nil
 }
 
@@ -46,15 +50,34 @@ func (s *Server) admitRole(d *databaseState, c command.AdmitRole) (none command.
 	case !found:
 		return none, command.Refuse(command.ReasonNotFound, "the server has no role %s", c.Username)
 	case !d.open:
-		return none, command.Refuse(command.ReasonDatabaseClosed, "the database is stopped")
+		err = command.Refuse(command.ReasonDatabaseClosed, "the database is stopped")
+	case l.empowered && role.ModelOf(d.model).OwnerConnects:
+		err = command.Refuse(command.ReasonAltered, "an administrator has changed %s", c.Username)
 	case !l.connect:
-		return none, command.Refuse(command.ReasonConnectRequired, "the owner has withdrawn CONNECT from %s", c.Username)
+		err = command.Refuse(command.ReasonConnectRequired, "the owner has withdrawn CONNECT from %s", c.Username)
 	case !credential.Matches(c.Verifier, c.Password), s.past(c.ValidUntil):
-		return none, command.Refuse(command.ReasonFailed, "the role could not log in")
+		err = command.Refuse(command.ReasonFailed, "the role could not log in")
 	}
-	l.profile, l.limit, l.verifier, l.open = c.AccessProfile, c.ConnectionLimit, c.Verifier, true
-	l.until = c.ValidUntil
+	if l.open = err == nil; !l.open {
+		return none, err
+	}
+	l.profile, l.limit, l.verifier, l.until = c.AccessProfile, c.ConnectionLimit, c.Verifier, c.ValidUntil
 	return none, nil
+}
+
+// found looks at an additional role. It is in the group of its profile once it has been admitted.
+func (s *Server) found(q command.ReadOutcome) role.Found {
+	d := s.databases[q.DatabaseID]
+	if d == nil || d.logins[q.Username] == nil {
+		return role.Found{}
+	}
+	l := d.logins[q.Username]
+	seen := role.Login{Limit: l.limit, Empowered: l.empowered, Password: role.NoPassword}
+	if l.verifier != "" && l.verifier == q.Verifier {
+		seen.Password = role.OurPassword
+	}
+	seen.InGroup = q.AccessProfile == role.Custom || l.verifier != "" && l.profile == q.AccessProfile && d.hasGroups()
+	return role.Found{Present: true, Open: l.open, Altered: seen.Altered(q.ConnectionLimit), Lacks: seen.Lacks(l.open)}
 }
 
 func (s *Server) changeLogin(d *databaseState, c command.ChangeLogin) (role.Proof, error) {

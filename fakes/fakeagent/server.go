@@ -45,6 +45,7 @@ type databaseState struct {
 	name      string
 	model     database.RoleModel
 	overlay   bool // its group roles stand
+	spread    bool // they have all their rights
 	cap       int
 	madeBy    id.OperationID
 	logins    map[string]*login

@@ -6,8 +6,8 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 )
 
-// RefusedForGood reports whether the agent's refusal is permanent. ReasonUnavailable, ReasonNoRoute, ReasonTooOld,
-// ReasonBusy and ReasonCrowded are temporary.
+// RefusedForGood reports whether the agent's refusal is permanent. ReasonUnavailable, ReasonNoRoute, ReasonTooOld, ReasonBusy,
+// ReasonCrowded and ReasonUnfinished are temporary.
 func RefusedForGood(err error) bool {
 	var r *command.Refusal
 	if !errors.As(err, &r) {
@@ -15,10 +15,11 @@ func RefusedForGood(err error) bool {
 	}
 	switch r.Reason {
 	case command.ReasonNameTaken, command.ReasonConflict, command.ReasonClosed, command.ReasonInvalid, command.ReasonFailed,
-		command.ReasonNotFound, command.ReasonStorageFull, command.ReasonStale:
+		command.ReasonNotFound, command.ReasonStorageFull, command.ReasonStale, command.ReasonAltered:
 		return true
 	case command.ReasonFenced, command.ReasonCompleted, command.ReasonUnavailable, command.ReasonNoRoute, command.ReasonTooOld,
-		command.ReasonConnectRequired, command.ReasonDatabaseClosed, command.ReasonBusy, command.ReasonCrowded:
+		command.ReasonConnectRequired, command.ReasonDatabaseClosed, command.ReasonBusy, command.ReasonCrowded,
+		command.ReasonUnfinished:
 		return false
 	}
 	return false

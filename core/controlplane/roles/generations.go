@@ -83,7 +83,7 @@ func (r *Roles) sendSetup(
 ) error {
 	refusal := send(j.role)
 	if !plane.Overtaken(refusal) {
-		return r.setupError(j, refusal)
+		return r.setupError(ctx, j, refusal)
 	}
 	if err := r.overtaken(ctx, j); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (r *Roles) sendSetup(
 	question := command.InspectLogin{DatabaseID: j.record.ID, Username: j.role.Username, Verifier: j.role.Verifier}
 	switch login, err := ports.Ask(ctx, agent, question); {
 	case err != nil:
-		return r.setupError(j, err)
+		return r.setupError(ctx, j, err)
 	case login.Condition == command.LoginDrifted:
 		return errNotThisRole(refusal, j)
 	}
@@ -100,7 +100,7 @@ func (r *Roles) sendSetup(
 	if err != nil {
 		return err
 	}
-	return r.setupError(j, send(moved))
+	return r.setupError(ctx, j, send(moved))
 }
 
 // surpassSetup moves a role that is being created past the agent's generations, unless another process has done so.

@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -117,19 +118,28 @@ func createdDetails(r role.Role) audit.Details {
 }
 
 // setupError is the caller's error for a step that the server has not confirmed; nil if it has.
-func (r *Roles) setupError(j setup, err error) error {
+func (r *Roles) setupError(ctx context.Context, j setup, err error) error {
 	switch {
 	case command.RefusedFor(err, command.ReasonConnectRequired):
 		return connectGrantRequired(j)
 	case command.RefusedFor(err, command.ReasonNameTaken):
 		return errNotThisRole(err, j)
+	case command.RefusedFor(err, command.ReasonAltered):
+		return role.ErrAltered(err, nil)
 	case command.RefusedFor(err, command.ReasonNotFound):
-		return fault.Wrap(err, fault.ManagedRoleConflict,
-			"the database server no longer has the role: delete it and make another")
+		return cmp.Or(r.stillCalm(ctx, j), role.ErrLost(err))
 	case command.RefusedFor(err, command.ReasonStale):
 		return errChangedMeanwhile()
 	}
 	return unconfirmed(err, "the role", "the database server could not make the role")
+}
+
+// stillCalm is the refusal of what has come between, a deletion of the database for instance; nil: that is not why a server has
+// refused.
+func (r *Roles) stillCalm(ctx context.Context, j setup) error {
+	ctx, cancel := r.plane.Settling(ctx)
+	defer cancel()
+	return r.updateScene(ctx, j.record.ID, func(_ context.Context, _ ports.Tx, s role.Scene) error { return s.Calm() })
 }
 
 // unconfirmed is the caller's error for anything that the server has not confirmed; nil if it has. cannot says that the server
@@ -165,7 +175,7 @@ func (r *Roles) overtaken(ctx context.Context, j setup) error {
 		return err
 	case settingUp(now) && now.ChangeID != "":
 		return errBeingRemoved()
-	case now.Status != j.role.Status, now.Generation != j.role.Generation:
+	case now.Status != j.role.Status, now.Generation != j.role.Generation, now.CredentialGeneration != j.role.CredentialGeneration:
 		return errChangedMeanwhile()
 	}
 	return nil
