@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"sync/atomic"
-	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
@@ -99,10 +98,10 @@ func New(c Config, d Deps) (*Agent, error) {
 	if err := a.extensions(c); err != nil {
 		return nil, err
 	}
+	report := pooler.NewReport(a.pooler.Console)
 	a.health = health.NewWatch(&health.Collector{
-		Machine: health.Host{DataDir: c.DataDir}, Maintenance: a.executor.DB(), Pooler: pooler.Report{Console: a.pooler.Console},
-		Answers: a.postgresAnswers,
-	}, d.Log, a.checks()...)
+		Machine: health.Host{DataDir: c.DataDir}, Maintenance: a.executor.DB(), Pooler: report, Answers: a.postgresAnswers,
+	}, d.Log, a.checks(report)...)
 	listed := inventory.New(a.executor.DB(), a.executor.PoolerState, a.pooler, a.files)
 	a.server, err = server.New(server.Config{
 		Certificate: c.Certificate, Secrets: c.Secrets, Version: c.Version, Commands: a.executor, Refusal: refusal,
@@ -113,7 +112,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.sizes.Use),
 			server.Answering(a.executor.Settings), server.Answering(a.executor.Applied),
 			server.Answering(a.room), server.Answering(a.deleteBackup), server.Opening("application/gzip", a.openBackup),
-			server.Opening("application/json", a.openManifest),
+			server.Opening("application/gzip", a.openRest), server.Opening("application/json", a.openManifest),
 			server.Answering(a.openUpload), server.Answering(a.backuper.AskUpload), server.Answering(a.backuper.DropUpload),
 			server.Receiving(a.backuper.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
 			server.Answering(a.executor.Extensions), server.Answering(a.executor.Rights),
@@ -148,13 +147,6 @@ func (a *Agent) JobCount() (running, waiting int) { return a.executor.Jobs.Slots
 
 // Unmeasured is how many databases could not be measured when that was last tried.
 func (a *Agent) Unmeasured() (databases int) { return a.sizes.Unmeasured() }
-
-// PoolerMemory is how many bytes PgBouncer has in memory, where that is known.
-func (a *Agent) PoolerMemory() (resident int64, known bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	return a.pooler.Memory(ctx)
-}
 
 // Started is closed once the agent is in charge and has written PgBouncer's files. A PgBouncer that never ran before must not
 // be started earlier.

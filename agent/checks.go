@@ -22,6 +22,8 @@ type Figures struct {
 	Waits       *Waits
 	Disks       []Disk
 	Held        []executor.Held
+	// PoolerMemory is how many bytes PgBouncer has in memory; nil also where the agent cannot see its process.
+	PoolerMemory *int64
 }
 
 // Waits are PgBouncer's clients that wait for a server connection.
@@ -42,11 +44,12 @@ type kept struct {
 	waits       atomic.Pointer[Waits]
 	disks       atomic.Pointer[[]Disk]
 	held        atomic.Pointer[[]executor.Held]
+	memory      atomic.Pointer[int64]
 }
 
 // Figures returns the newest, without a look.
 func (a *Agent) Figures() Figures {
-	f := Figures{Connections: a.kept.connections.Load(), Waits: a.kept.waits.Load()}
+	f := Figures{Connections: a.kept.connections.Load(), Waits: a.kept.waits.Load(), PoolerMemory: a.kept.memory.Load()}
 	if disks := a.kept.disks.Load(); disks != nil {
 		f.Disks = *disks
 	}
@@ -82,10 +85,10 @@ func keep[T any](into *atomic.Pointer[T], find func(context.Context) (T, error))
 }
 
 // checks are what must hold on the server, each with its pace and its bound.
-func (a *Agent) checks() []health.Check {
+func (a *Agent) checks(report *pooler.Report) []health.Check {
 	connections := keep(&a.kept.connections, a.executor.Capacity)
 	waits := keep(&a.kept.waits, func(ctx context.Context) (w Waits, err error) {
-		w.Clients, w.Longest, err = a.pooler.Waits(ctx)
+		w.Clients, w.Longest, err = report.Waits(ctx)
 		return w, err
 	})
 	all := []health.Check{
@@ -109,6 +112,7 @@ func (a *Agent) checks() []health.Check {
 			}
 			return lookAtWaits(*a.kept.waits.Load())
 		}},
+		{Name: "memory", Every: 15 * time.Second, Limit: time.Second, Look: a.lookAtMemory},
 	}
 	if longest := a.config.ChecksEvery; longest > 0 {
 		for i := range all {
@@ -248,6 +252,16 @@ func (a *Agent) lookWhetherOversold(c executor.Capacity) error {
 	}
 	return health.Find(core.Oversold, fmt.Sprintf("the databases can take %d connections and PostgreSQL has %d for them: set "+
 		"max_connections to %d or more", c.Sold, c.ForDatabases(), c.MaxFor(c.Sold)))
+}
+
+// lookAtMemory has nothing to keep where the agent cannot see PgBouncer's process, which is no fault.
+func (a *Agent) lookAtMemory(ctx context.Context) error {
+	var found *int64
+	if resident, known := a.pooler.Memory(ctx); known {
+		found = &resident
+	}
+	a.kept.memory.Store(found)
+	return nil
 }
 
 // longWait is how long a client may wait for a server connection before that is a reason. PgBouncer ends it after 30 s.

@@ -71,6 +71,7 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 	if f.Connections == nil || f.Connections.InUse == 0 || f.Waits == nil || len(f.Disks) != 2 || len(f.Held) != 4 {
 		t.Errorf("figures %+v", f)
 	}
+	check.Eventually(t, "PgBouncer's memory is not known", func() bool { return a.Figures().PoolerMemory != nil })
 	aside := func(path string) func() {
 		return func() { check.NoError(t, os.Rename(path, path+".aside")) }
 	}

@@ -2,6 +2,7 @@
 package agent
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ type Config struct {
 	// Connections is how many connections to its database the agent uses for commands at a time; 0 means the most, 5.
 	Connections int
 	// Pooler says where PgBouncer is and how it runs. The agent fills in passwords, the names of accounts and of the maintenance
-	// database, and the address of PostgreSQL.
+	// database, the address of PostgreSQL, and where it comes in as customers do.
 	Pooler pooler.Settings
 	// PoolerOwner is the system user of PgBouncer and of pg_dump, for an agent that runs as root.
 	PoolerOwner *pooler.Owner
@@ -126,8 +127,16 @@ func (c *Config) complete() (setup.Credentials, error) {
 	p.ServerHost, p.ServerPort, p.MaintenanceDatabase = c.PostgresHost, c.PostgresPort, setup.MaintenanceDatabase
 	p.AuthUser, p.AuthPassword = setup.PoolerLogin, secrets.PoolerPassword
 	p.AdminUser, p.AdminPassword = setup.PoolerAdmin, secrets.PoolerAdminPassword
-	return secrets, nil
+	ctx, cancel := context.WithTimeout(context.Background(), lookUpTime)
+	defer cancel()
+	if p.Outside, err = pooler.OutsideOf(ctx, p.ListenAddresses); err != nil {
+		err = fmt.Errorf("--pooler-listen: %w; PgBouncer does not start with that either", err)
+	}
+	return secrets, err
 }
+
+// lookUpTime bounds the look-up of the names that PgBouncer listens on.
+const lookUpTime = 10 * time.Second
 
 // dumpAs is the system user of pg_dump where that is not the agent's own.
 func (c *Config) dumpAs() *syscall.Credential {

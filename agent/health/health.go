@@ -25,7 +25,9 @@ type Machine interface {
 
 // Pooler gives PgBouncer's figures, without its own console.
 type Pooler interface {
+	// Pools is asked for with each report.
 	Pools(ctx context.Context) ([]protocol.PgBouncerPool, error)
+	// Clients is as long as customers like, and asked for only where somebody wants to see it.
 	Clients(ctx context.Context) ([]protocol.PgBouncerClient, error)
 }
 
@@ -48,15 +50,14 @@ type Collector struct {
 // dataTime is how long sizes are kept: to sum those of thousands of databases, PostgreSQL has to look at all their files.
 const dataTime = time.Minute
 
-// Report collects a report. It never fails: the report itself says what could not be collected. The error is for the log and
-// names the missing parts.
+// Report collects a report without the list of clients. It never fails: the report itself says what could not be collected. The
+// error is for the log and names the missing parts.
 func (c *Collector) Report(ctx context.Context) (protocol.Health, error) {
 	var disk protocol.ServerDisk
 	var memory *protocol.Memory
 	var load *protocol.Load
 	var data dataFigures
 	var pools []protocol.PgBouncerPool
-	var clients []protocol.PgBouncerClient
 
 	diskErr := begin(ctx, c, "disk", &disk, c.Machine.Disk)
 	memoryErr := begin(ctx, c, "memory", &memory, c.Machine.Memory)
@@ -64,10 +65,9 @@ func (c *Collector) Report(ctx context.Context) (protocol.Health, error) {
 	connectErr := begin(ctx, c, "PostgreSQL", new(struct{}), c.connected)
 	dataErr := begin(ctx, c, "data size", &data, c.dataFigures)
 	poolsErr := begin(ctx, c, "pools", &pools, c.Pooler.Pools)
-	clientsErr := begin(ctx, c, "clients", &clients, c.Pooler.Clients)
 
 	capacity := errors.Join(diskErr(), memoryErr(), loadErr(), dataErr())
-	postgres, pooler := connectErr(), errors.Join(poolsErr(), clientsErr())
+	postgres, pooler := connectErr(), poolsErr()
 	observed := health.Observed{PostgresConnected: postgres == nil, PoolerRunning: pooler == nil, CapacityKnown: capacity == nil}
 	report := protocol.Health{
 		Status:            string(health.StatusOf(observed)),
@@ -82,28 +82,35 @@ func (c *Collector) Report(ctx context.Context) (protocol.Health, error) {
 		PostgresManagedDatabases: data.databases,
 		Memory:                   memory,
 		Load:                     load,
+		PgBouncerPoolCount:       len(pools),
+		PgBouncerPools:           append([]protocol.PgBouncerPool{}, pools...), // never null
+		PgBouncerClients:         []protocol.PgBouncerClient{},
 		Reasons:                  []protocol.HealthReason{},
 		Checks:                   []protocol.HealthCheck{},
 	}
-	addPooler(&report, pools, clients)
 	return report, errors.Join(postgres, pooler, capacity)
 }
 
-// addPooler fills in PgBouncer's part; the lists are never null.
+// AddClients adds the list of clients to a report. Without an answer the report has none.
 //
 // A client counts as active unless it waits for a server connection. Since 1.25 PgBouncer shows a client that waits for nothing
 // and holds no server connection as idle: at a transaction entry between transactions, at a session entry before its first
 // statement, after which it keeps its connection, and is active, until it leaves. Earlier versions show all of them as active,
 // and every version counts all of them in a pool's cl_active.
-func addPooler(report *protocol.Health, pools []protocol.PgBouncerPool, clients []protocol.PgBouncerClient) {
-	report.PgBouncerPools = append([]protocol.PgBouncerPool{}, pools...)
-	report.PgBouncerClients = append([]protocol.PgBouncerClient{}, clients...)
-	report.PgBouncerPoolCount, report.PgBouncerClientCount = len(pools), len(clients)
+func (c *Collector) AddClients(ctx context.Context, report *protocol.Health) error {
+	ctx, cancel := context.WithTimeout(ctx, partTime)
+	defer cancel()
+	clients, err := c.Pooler.Clients(ctx)
+	if err != nil {
+		return missing{"clients", err}
+	}
+	report.PgBouncerClients, report.PgBouncerClientCount = append([]protocol.PgBouncerClient{}, clients...), len(clients)
 	for _, client := range clients {
 		if client.State == "active" || client.State == "idle" {
 			report.PgBouncerActiveClientCount++
 		}
 	}
+	return nil
 }
 
 // begin starts a part and returns a function that waits for it, at most until its deadline: a part that ignores its context is

@@ -89,7 +89,9 @@ func TestReportNeverHangsAndSaysWhatIsMissing(t *testing.T) {
 		report.Load != nil || report.Memory != nil {
 		t.Errorf("%+v", report)
 	}
-	if report.ServerDisk.TotalBytes == 0 || report.PgBouncerClientCount != 4 || report.PgBouncerActiveClientCount != 2 {
+	check.NoError(t, c.AddClients(t.Context(), &report))
+	if report.ServerDisk.TotalBytes == 0 || report.PgBouncerPoolCount != 1 || report.PgBouncerClientCount != 4 ||
+		report.PgBouncerActiveClientCount != 2 {
 		t.Errorf("what could be collected is missing: %+v", report)
 	}
 }

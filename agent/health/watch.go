@@ -89,10 +89,26 @@ func reasonsOf(states []State) []health.Reason {
 	return reasons
 }
 
-// Report is the newest report. It waits for nothing.
-func (w *Watch) Report() protocol.Health {
+// ReportWithClients is the newest report with PgBouncer's clients, for whose list it waits a short time. Where PgBouncer is not
+// running, it is not asked.
+func (w *Watch) ReportWithClients(ctx context.Context) protocol.Health {
+	report := w.Report()
+	if !report.PgBouncerRunning {
+		return report
+	}
+	if err := w.collector.AddClients(ctx, &report); err != nil {
+		return w.report(State{Reason: &health.Reason{Code: health.FiguresMissing, Message: err.Error()}})
+	}
+	return report
+}
+
+// Report is the newest report, without PgBouncer's clients. It waits for nothing.
+func (w *Watch) Report() protocol.Health { return w.report() }
+
+// report is the newest report, with the reasons of more than the checks.
+func (w *Watch) report(more ...State) protocol.Health {
 	states, found := w.States(), w.figures.Load()
-	observed := health.Observed{Reasons: reasonsOf(states)}
+	observed := health.Observed{Reasons: reasonsOf(slices.Concat(states, more))}
 	report := protocol.Health{PgBouncerPools: []protocol.PgBouncerPool{}, PgBouncerClients: []protocol.PgBouncerClient{}}
 	if found == nil {
 		if len(observed.Reasons) == 0 {

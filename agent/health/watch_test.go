@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/health"
 )
 
@@ -69,5 +70,53 @@ func TestEachCheckHasItsPartInTheReport(t *testing.T) {
 	})
 	if n := log.FilterMessage("the server is not as it should be").Len(); n != len(want) {
 		t.Errorf("%d lines about %d reasons", n, len(want))
+	}
+}
+
+// listed is a PgBouncer whose list of clients counts how often it is asked for.
+type listed struct {
+	somePooler
+	lists   *atomic.Int32
+	failing error
+}
+
+func (l listed) Clients(ctx context.Context) ([]protocol.PgBouncerClient, error) {
+	l.lists.Add(1)
+	clients, _ := l.somePooler.Clients(ctx)
+	return clients, l.failing
+}
+
+// Clients are listed for who asks for them, never in the background; where that fails, PgBouncer runs all the same.
+func TestClientsAreListedOnlyForWhoAsks(t *testing.T) {
+	var lists atomic.Int32
+	background := &Collector{Machine: Host{DataDir: "/"}, Maintenance: silent(t), Pooler: listed{lists: &lists}}
+	_, _ = background.Report(t.Context())
+	w := NewWatch(background, zap.NewNop())
+	if r := w.ReportWithClients(t.Context()); r.PgBouncerClientCount != 0 || lists.Load() != 0 {
+		t.Errorf("before anybody knows whether PgBouncer runs: %d lists, %+v", lists.Load(), r)
+	}
+	for _, c := range []struct {
+		failing error
+		clients int
+		status  health.Status
+		reasons []protocol.HealthReason
+	}{
+		{nil, 4, health.Healthy, []protocol.HealthReason{}},
+		{errors.New("too slow"), 0, health.Degraded,
+			[]protocol.HealthReason{{Code: string(health.FiguresMissing), Message: "health: clients: too slow"}}},
+	} {
+		lists.Store(0)
+		w := NewWatch(&Collector{Pooler: listed{lists: &lists, failing: c.failing}}, zap.NewNop())
+		w.figures.Store(&figures{report: protocol.Health{PostgresConnected: true, CapacityKnown: true, PgBouncerRunning: true}})
+		if r := w.Report(); r.Status != string(health.Healthy) || lists.Load() != 0 {
+			t.Errorf("without clients: %d lists, %+v", lists.Load(), r)
+		}
+		r := w.ReportWithClients(t.Context())
+		if r.Status != string(c.status) || !r.PgBouncerRunning || !slices.Equal(r.Reasons, c.reasons) {
+			t.Errorf("%v: %+v", c.failing, r)
+		}
+		if len(r.PgBouncerClients) != c.clients || r.PgBouncerClientCount != c.clients || lists.Load() != 1 {
+			t.Errorf("%v: %d lists, %+v", c.failing, lists.Load(), r)
+		}
 	}
 }

@@ -58,6 +58,16 @@ func TestPgBouncerThatIsToldToEndIsLetGo(t *testing.T) {
 	}
 }
 
+// One whose port this machine does not have is kept: nothing says that it is told to end.
+func TestPgBouncerThatWasNeverSeenToListenIsKept(t *testing.T) {
+	s := realStack(t)
+	elsewhere := New(s.settings, s.owner)
+	defer elsewhere.Close()
+	if err := elsewhere.letGo(t.Context(), true); err != nil || elsewhere.lettingGo.Load() {
+		t.Errorf("it is let go: %v", err)
+	}
+}
+
 func changed(t *testing.T, changes <-chan error) error {
 	t.Helper()
 	select {

@@ -14,37 +14,47 @@ import (
 	"github.com/lib/pq"
 )
 
-// OutsideAddress is where the agent comes in as customers do, and from which it does: an address that PgBouncer listens on, first
-// of all one that is not of the loopback. It is not valid where only names are known.
-func (s Settings) OutsideAddress() (best netip.Addr) {
-	for _, text := range s.ListenAddresses {
-		address, err := netip.ParseAddr(text)
+// OutsideOf finds Settings.Outside among what PgBouncer listens on: first of all an address that is not of the loopback. Names
+// are looked up, as PgBouncer does when it starts, which ends where one is unknown.
+func OutsideOf(ctx context.Context, listen []string) (netip.Addr, error) {
+	return outsideOf(ctx, listen, net.DefaultResolver.LookupNetIP)
+}
+
+func outsideOf(
+	ctx context.Context, listen []string, lookUp func(ctx context.Context, network, name string) ([]netip.Addr, error),
+) (best netip.Addr, err error) {
+	for _, text := range listen {
+		var addresses []netip.Addr
+		address, notOne := netip.ParseAddr(text)
 		switch {
-		case text == "localhost", text == "*":
-			address = netip.AddrFrom4([4]byte{127, 0, 0, 1})
-		case err != nil:
-			continue
-		case address == netip.IPv4Unspecified():
-			address = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		case text == "localhost", text == "*", address == netip.IPv4Unspecified():
+			addresses = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1})}
 		case address == netip.IPv6Unspecified():
-			address = netip.IPv6Loopback()
+			addresses = []netip.Addr{netip.IPv6Loopback()}
+		case notOne == nil:
+			addresses = []netip.Addr{address}
+		default:
+			if addresses, err = lookUp(ctx, "ip", text); err != nil {
+				return best, err
+			}
 		}
-		if !best.IsValid() || best.IsLoopback() && !address.IsLoopback() {
-			best = address
+		for _, a := range addresses {
+			if !best.IsValid() || best.IsLoopback() && !a.IsLoopback() {
+				best = a.Unmap()
+			}
 		}
 	}
-	return best
+	return best, nil
 }
 
 // outsideRule admits the account that asks for verifiers to its own entry, from that address and with TLS. Its password is the
 // agent's and PgBouncer's secret, and by it nobody reaches more than by PostgreSQL's own port on the loopback.
 func outsideRule(s Settings) []byte {
-	address := s.OutsideAddress()
-	if !address.IsValid() {
+	if !s.Outside.IsValid() {
 		return nil
 	}
 	return fmt.Appendf(nil, "hostssl %s %s %s scram-sha-256\n", quoteDouble(s.MaintenanceDatabase), quoteDouble(s.AuthUser),
-		netip.PrefixFrom(address, address.BitLen()))
+		netip.PrefixFrom(s.Outside, s.Outside.BitLen()))
 }
 
 // ErrCertificateEnded is wrapped by EnterOutside's error where PgBouncer serves a certificate that has ended.
@@ -54,13 +64,13 @@ var ErrCertificateEnded = errors.New("pooler: PgBouncer serves a certificate tha
 // that PgBouncer has for each log-in. It has one of the connections on which PgBouncer asks it, for some milliseconds, and none
 // of a customer's. Whether the certificate is the right one, only a customer can say.
 func (c *Console) EnterOutside(ctx context.Context) error {
-	address := c.settings.OutsideAddress()
-	if !address.IsValid() {
-		return nil
+	if !c.settings.Outside.IsValid() {
+		return errors.New("pooler: it is not known where customers come in")
 	}
-	at := net.JoinHostPort(address.String(), strconv.Itoa(c.settings.ListenPort))
+	address := c.settings.Outside.String()
+	at := net.JoinHostPort(address, strconv.Itoa(c.settings.ListenPort))
 	s, err := connect(ctx, pq.Config{
-		Host: address.String(), Port: uint16(c.settings.ListenPort), Database: c.settings.MaintenanceDatabase,
+		Host: address, Port: uint16(c.settings.ListenPort), Database: c.settings.MaintenanceDatabase,
 		User: c.settings.AuthUser, Password: c.settings.AuthPassword,
 	}, &timedWire{login: ctx, secure: secured})
 	if err != nil {

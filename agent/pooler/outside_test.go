@@ -51,17 +51,37 @@ func TestTheAgentComesInAsCustomersDo(t *testing.T) {
 }
 
 func TestWhereTheAgentComesIn(t *testing.T) {
+	known := map[string][]netip.Addr{
+		"db.example.com": {netip.MustParseAddr("127.0.1.1"), netip.MustParseAddr("::ffff:192.0.2.9")},
+		"me":             {netip.MustParseAddr("127.0.1.1")},
+	}
+	lookUp := func(_ context.Context, _, name string) ([]netip.Addr, error) {
+		if addresses, ok := known[name]; ok {
+			return addresses, nil
+		}
+		return nil, &net.DNSError{Name: name, Err: "unknown"}
+	}
 	for listen, want := range map[string]string{
 		"0.0.0.0,::": "127.0.0.1", "::": "::1", "*": "127.0.0.1", "localhost": "127.0.0.1", "127.0.0.1,192.0.2.7": "192.0.2.7",
-		"db.example.com,192.0.2.7": "192.0.2.7", "2001:db8::7,0.0.0.0": "2001:db8::7", "db.example.com": "invalid IP",
+		"db.example.com,192.0.2.7": "192.0.2.9", "2001:db8::7,0.0.0.0": "2001:db8::7", "me": "127.0.1.1", "unknown,192.0.2.7": "",
 	} {
-		s := Settings{ListenAddresses: strings.Split(listen, ",")}
-		if got := s.OutsideAddress(); got.String() != want {
-			t.Errorf("%s: %s, want %s", listen, got, want)
+		got, err := outsideOf(t.Context(), strings.Split(listen, ","), lookUp)
+		if err == nil && got.String() != want || (err != nil) != (want == "") {
+			t.Errorf("%s: %s, %v, want %s", listen, got, err, want)
 		}
-		if rule := string(outsideRule(s)); (rule == "") != (s.OutsideAddress() == netip.Addr{}) {
-			t.Errorf("%s: rule %q", listen, rule)
-		}
+	}
+}
+
+// Where the agent does not come in, it proves nothing.
+func TestNobodyComesInNowhere(t *testing.T) {
+	s := testSettings()
+	s.Outside = netip.Addr{}
+	if err := NewConsole(s).EnterOutside(t.Context()); err == nil {
+		t.Error("it does")
+	}
+	files := check.Must(Render(State{Settings: s}))(t)
+	if rules := contentOf(t, files, "hba-"); strings.Contains(rules, "hostssl") {
+		t.Errorf("it is let in: %s", rules)
 	}
 }
 
@@ -87,7 +107,7 @@ func TestACertificateThatHasEndedIsSeen(t *testing.T) {
 		}).HandshakeContext(t.Context())
 	}()
 	c := NewConsole(Settings{
-		ListenAddresses: []string{"127.0.0.1"}, ListenPort: listener.Addr().(*net.TCPAddr).Port,
+		Outside: netip.MustParseAddr("127.0.0.1"), ListenPort: listener.Addr().(*net.TCPAddr).Port,
 		MaintenanceDatabase: "pgherd", AuthUser: "pgherd_pooler", AuthPassword: "x",
 	})
 	if err := c.EnterOutside(t.Context()); !errors.Is(err, ErrCertificateEnded) {

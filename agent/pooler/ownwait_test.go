@@ -22,7 +22,7 @@ func TestTheAgentsOwnWaitIsNoCustomers(t *testing.T) {
 		entered.Go(func() { _ = s.pooler.EnterOutside(ctx) })
 	}
 	awaitWaiting(t, s.pooler, 1)
-	if clients, longest, err := s.pooler.Waits(t.Context()); clients != 0 || longest != 0 || err != nil {
+	if clients, longest, err := NewReport(s.pooler.Console).Waits(t.Context()); clients != 0 || longest != 0 || err != nil {
 		t.Errorf("%d clients wait, the first for %s, %v", clients, longest, err)
 	}
 }

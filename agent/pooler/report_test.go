@@ -2,25 +2,36 @@ package pooler
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/health"
+	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
 func (s *stack) collector() *health.Collector {
-	return &health.Collector{Machine: health.Host{DataDir: s.dir}, Maintenance: s.super, Pooler: Report{s.pooler.Console}}
+	return &health.Collector{Machine: health.Host{DataDir: s.dir}, Maintenance: s.super, Pooler: NewReport(s.pooler.Console)}
+}
+
+// reported is what GET /health has of the servers.
+func (s *stack) reported(t *testing.T) (protocol.Health, error) {
+	t.Helper()
+	c := s.collector()
+	report, err := c.Report(t.Context())
+	return report, errors.Join(err, c.AddClients(t.Context(), &report))
 }
 
 func TestHealthReportOfRealServers(t *testing.T) {
 	s := realStack(t)
-	db := s.client("shop", "shop", "application_name=till")
+	db := s.client("shop", "shop", "application_name="+strings.Repeat("t", 5000))
 	defer db.Close()
 	check.NoError(t, db.PingContext(t.Context()))
-	report, err := s.collector().Report(t.Context())
+	report, err := s.reported(t)
 	if err != nil || report.Status != "healthy" || !report.PostgresConnected || !report.PgBouncerRunning {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -31,7 +42,8 @@ func TestHealthReportOfRealServers(t *testing.T) {
 		t.Fatalf("clients %+v", report.PgBouncerClients)
 	}
 	client := report.PgBouncerClients[0]
-	if client.Database != "shop" || client.User != "shop" || client.ClientAddr != "127.0.0.1" || client.ApplicationName != "till" {
+	if client.Database != "shop" || client.User != "shop" || client.ClientAddr != "127.0.0.1" ||
+		client.ApplicationName != strings.Repeat("t", 63) {
 		t.Errorf("client %+v", client)
 	}
 	for _, pool := range report.PgBouncerPools {
@@ -61,7 +73,7 @@ func TestClientsWithoutServerConnectionAreActive(t *testing.T) {
 		defer db.Close()
 		check.Must(db.ExecContext(ctx, "SELECT 1"))(t)
 	}
-	report, err := s.collector().Report(ctx)
+	report, err := s.reported(t)
 	if err != nil || report.PgBouncerClientCount != 3 || report.PgBouncerActiveClientCount != 3 {
 		t.Errorf("%d active of %+v, %v", report.PgBouncerActiveClientCount, report.PgBouncerClients, err)
 	}

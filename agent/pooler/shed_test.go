@@ -128,7 +128,7 @@ func TestWaitingClientsMakeRoom(t *testing.T) {
 		go func() { answers <- one(conn) }()
 	}
 	awaitWaiting(t, p, len(crowd))
-	if clients, longest, err := p.Waits(t.Context()); clients != int64(len(crowd)) || longest <= 0 || err != nil {
+	if clients, longest, err := NewReport(p.Console).Waits(t.Context()); clients != int64(len(crowd)) || longest <= 0 || err != nil {
 		t.Errorf("%d clients wait, the first for %s, %v; want %d", clients, longest, err, len(crowd))
 	}
 	s.crowded(t)

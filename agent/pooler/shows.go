@@ -3,7 +3,9 @@ package pooler
 import (
 	"context"
 	"net/netip"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/pgherd/pgherd/agent/protocol"
 )
@@ -18,7 +20,7 @@ type Client struct {
 	State           string
 	Linked          bool       // has a server connection
 	Address         netip.Addr // not valid for a client of the unix socket
-	ApplicationName string
+	ApplicationName string     // at most longestName bytes of it
 	ConnectedAt     time.Time
 	RequestedAt     time.Time // when it last sent something
 }
@@ -30,36 +32,28 @@ func (c Client) idle() bool { return !c.Linked && (c.State == "active" || c.Stat
 // waiting reports whether a client waits for a server connection, for the first or for its next transaction.
 func (c Client) waiting() bool { return !c.Linked && c.State == "waiting" }
 
+// Pool is one line of SHOW POOLS: the clients and server connections of one login at one entry.
+type Pool struct {
+	protocol.PgBouncerPool
+	Waited time.Duration // how long the first client that waits has
+}
+
 // Pools returns the pools of all entries but the console.
-func (c *Console) Pools(ctx context.Context) ([]protocol.PgBouncerPool, error) {
-	pools := []protocol.PgBouncerPool{}
+func (c *Console) Pools(ctx context.Context) ([]Pool, error) {
+	pools := []Pool{}
 	err := c.each(ctx, "SHOW POOLS", func(r row) error {
-		p := protocol.PgBouncerPool{
+		p := Pool{PgBouncerPool: protocol.PgBouncerPool{
 			Database: r.text("database"), User: r.text("user"),
 			ClientActive: r.number("cl_active"), ClientWaiting: r.number("cl_waiting"),
 			ServerActive: r.number("sv_active"), ServerIdle: r.number("sv_idle"),
-		}
+		}}
+		p.Waited = time.Duration(r.number("maxwait"))*time.Second + time.Duration(r.number("maxwait_us"))*time.Microsecond
 		if p.Database != adminDatabase {
 			pools = append(pools, p)
 		}
 		return nil
 	})
 	return pools, err
-}
-
-// Waits is how many clients wait for a server connection, and for how long the first of them has. The maintenance database's
-// entry is left out: nobody but the agent is a client there, and no cap of a customer's database is in use.
-func (c *Console) Waits(ctx context.Context) (clients int64, longest time.Duration, err error) {
-	err = c.each(ctx, "SHOW POOLS", func(r row) error {
-		if r.text("database") == c.settings.MaintenanceDatabase {
-			return nil
-		}
-		clients += r.number("cl_waiting")
-		waited := time.Duration(r.number("maxwait"))*time.Second + time.Duration(r.number("maxwait_us"))*time.Microsecond
-		longest = max(longest, waited)
-		return nil
-	})
-	return clients, longest, err
 }
 
 // Clients returns the clients of all entries but the console, without the agent's own that look at the customers' port.
@@ -117,7 +111,22 @@ func clientOf(r row) Client {
 	}
 	return Client{
 		ID: r.text("id"), Entry: r.text("database"), Login: r.text("user"), State: r.text("state"),
-		Linked: r.text("link") != "", Address: address.Unmap(), ApplicationName: r.text("application_name"),
+		Linked: r.text("link") != "", Address: address.Unmap(), ApplicationName: cut(r.text("application_name")),
 		ConnectedAt: at("connect_time"), RequestedAt: at("request_time"),
 	}
+}
+
+// longestName is how many bytes PostgreSQL keeps of a name. PgBouncer keeps whatever its client sends as application_name.
+const longestName = 63
+
+// cut shortens a name as PostgreSQL does, between two characters. What is cut off is not kept in memory.
+func cut(name string) string {
+	if len(name) <= longestName {
+		return name
+	}
+	n := longestName
+	for n > 0 && !utf8.RuneStart(name[n]) {
+		n--
+	}
+	return strings.Clone(name[:n])
 }

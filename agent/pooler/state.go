@@ -51,6 +51,9 @@ type Settings struct {
 	// ListenAddresses and ListenPort are where customers connect, with TLS only.
 	ListenAddresses []string
 	ListenPort      int
+	// Outside is where the agent comes in as customers do, and from which it does: an address that PgBouncer listens on (OutsideOf).
+	// Where it is not valid, nothing of the agent's comes in there.
+	Outside netip.Addr
 	// TLSCertFile and TLSKeyFile are PEM files that PgBouncer can read.
 	TLSCertFile, TLSKeyFile string
 	// ServerHost is PostgreSQL's loopback address or its socket folder.
@@ -90,6 +93,7 @@ const (
 func DefaultSettings() Settings {
 	return Settings{
 		ListenAddresses:     []string{"127.0.0.1"},
+		Outside:             netip.AddrFrom4([4]byte{127, 0, 0, 1}),
 		ListenPort:          6432,
 		ServerHost:          "127.0.0.1",
 		ServerPort:          5432,

@@ -68,7 +68,7 @@ func (p *Pooler) look(ctx context.Context, read Read, wasAway bool) error {
 // customers' port. As long as it has customers, the agent needs its connection, since PgBouncer takes no new one (tried: 1.24.1).
 // Where nobody was ever seen to listen, PgBouncer may have a network of its own, which proves nothing.
 func (p *Pooler) letGo(ctx context.Context, shut bool) error {
-	if !shut {
+	if !shut || !p.listened {
 		p.lettingGo.Store(false)
 		return nil
 	}
@@ -83,9 +83,6 @@ func (p *Pooler) letGo(ctx context.Context, shut bool) error {
 	p.lettingGo.Store(len(clients)+len(pending) == 0)
 	if p.lettingGo.Load() {
 		p.Console.Close()
-	}
-	if !p.listened {
-		return nil
 	}
 	return ErrLeaving
 }

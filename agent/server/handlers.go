@@ -5,19 +5,22 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
+	corehealth "github.com/pgherd/pgherd/core/health"
 )
 
 func (s *Server) health(w http.ResponseWriter, r *http.Request) error {
 	onlyAsks(r.Context())
-	write(w, http.StatusOK, s.config.Health.Report())
+	write(w, http.StatusOK, s.config.Health.ReportWithClients(r.Context()))
 	return nil
 }
 
@@ -42,7 +45,8 @@ func (s *Server) capabilities(ctx context.Context, _ command.AskCapabilities) (c
 		installation, down = loop.Await(asking, s.patience, s.config.Commands.Installation)
 	}
 	standing := command.Standing{
-		InCharge: s.config.Confirmed() == nil, Postgres: down == nil, PgBouncer: charge == nil && s.config.PoolerAnswers(),
+		InCharge: s.config.Confirmed() == nil, Postgres: health.Answered(down),
+		PgBouncer: charge == nil && s.config.PoolerAnswers(),
 	}
 	err := errors.Join(charge, down)
 	if err != nil {
@@ -56,8 +60,18 @@ func (s *Server) capabilities(ctx context.Context, _ command.AskCapabilities) (c
 	slices.Sort(routes)
 	return command.Capabilities{
 		Version: s.config.Version, Routes: routes, Commands: s.config.Commands.Commands(), Programs: s.config.Programs(),
-		Connections: connections, Installation: installation, Standing: &standing,
+		Connections: connections, Installation: installation, Standing: &standing, Reasons: s.reasons(),
 	}, nil
+}
+
+// reasons are those for which the server is not well, a line each.
+func (s *Server) reasons() (lines []string) {
+	for _, r := range s.config.Health.Report().Reasons {
+		if !corehealth.Code(r.Code).Harmless() {
+			lines = append(lines, r.Code+": "+strings.TrimSpace(r.Message))
+		}
+	}
+	return lines
 }
 
 // command carries out a command to its end, even if the client gives up: the outcome is then in the ledger.

@@ -31,8 +31,11 @@ type Commands interface {
 	Installation(ctx context.Context) (string, error)
 }
 
-// Health has the newest health report at hand.
-type Health interface{ Report() protocol.Health }
+// Health has the newest health report at hand, and waits a short time for one with the list of PgBouncer's clients.
+type Health interface {
+	Report() protocol.Health
+	ReportWithClients(ctx context.Context) protocol.Health
+}
 
 // Config is what the listener needs.
 type Config struct {
@@ -206,7 +209,8 @@ var statuses = map[command.Reason]int{
 	command.ReasonStorageFull: http.StatusInsufficientStorage, command.ReasonUnavailable: http.StatusServiceUnavailable,
 	command.ReasonInvalid: http.StatusBadRequest, command.ReasonFailed: http.StatusUnprocessableEntity,
 	command.ReasonTooOld: http.StatusNotImplemented, command.ReasonBusy: http.StatusConflict,
-	command.ReasonCrowded: http.StatusServiceUnavailable,
+	command.ReasonCrowded: http.StatusServiceUnavailable, command.ReasonUnfinished: http.StatusServiceUnavailable,
+	command.ReasonAltered: http.StatusConflict,
 }
 
 // refuse answers with a refusal. Its cause goes to the log only: it names things on the server, but never a secret.

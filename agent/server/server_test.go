@@ -6,15 +6,19 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
@@ -38,6 +42,7 @@ type work struct {
 	accounts atomic.Pointer[command.SetAccounts]
 	refuse   command.Reason
 	idle     error         // why the agent is not in charge
+	failing  error         // of PostgreSQL
 	wait     chan struct{} // a command waits for it, where it is not nil
 	began    chan struct{}
 	content  string
@@ -83,9 +88,12 @@ func (w *work) inspect(_ context.Context, q command.InspectLogin) (command.Login
 func (w *work) Programs() []command.Program {
 	return []command.Program{{Name: "PgBouncer", Version: "PgBouncer 1.24.1", BelowFloor: true}}
 }
-func (w *work) Connections(context.Context) (int, error)     { return 83, nil }
+func (w *work) Connections(context.Context) (int, error)     { return 83, w.failing }
 func (w *work) Installation(context.Context) (string, error) { return "i", nil }
-func (w *work) Report() protocol.Health                      { return protocol.Health{} }
+func (w *work) Report() protocol.Health {
+	return protocol.Health{Reasons: []protocol.HealthReason{{Code: "not_initialized", Message: "m\n"}, {Code: "clients_waiting"}}}
+}
+func (w *work) ReportWithClients(context.Context) protocol.Health { return w.Report() }
 func (w *work) open(context.Context, command.OpenBackup) (io.ReadCloser, int64, error) {
 	return io.NopCloser(strings.NewReader(w.content)), w.claimed, nil
 }
@@ -178,7 +186,8 @@ func TestEveryRouteButTheLivenessCheckNeedsTheSecret(t *testing.T) {
 	var known command.Capabilities
 	if err := json.Unmarshal([]byte(text), &known); err != nil || len(known.Routes) != 11 || known.Version != "v" ||
 		len(known.Programs) != 1 || !known.Programs[0].BelowFloor || known.Connections != 83 || known.Installation != "i" ||
-		known.Standing == nil || *known.Standing != (command.Standing{InCharge: true, Postgres: true, PgBouncer: true}) {
+		known.Standing == nil || *known.Standing != (command.Standing{InCharge: true, Postgres: true, PgBouncer: true}) ||
+		!slices.Equal(known.Reasons, []string{"not_initialized: m"}) {
 		t.Fatalf("%s %v", text, err)
 	}
 	for _, route := range known.Routes {
@@ -301,6 +310,25 @@ func TestAnAgentThatIsNotInChargeRefuses(t *testing.T) {
 	for _, line := range r.log.FilterMessage("request").All() {
 		if line.Level > zap.DebugLevel {
 			t.Errorf("a request that was refused for that has a line of its own: %+v", line)
+		}
+	}
+}
+
+// PostgreSQL that refuses an agent for not being in charge of it is not down.
+func TestPostgresAnswersAnAgentThatIsNotInCharge(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{
+		{fmt.Errorf("a session: %w", &pq.Error{Code: "PGH01"}), true}, {&pq.Error{Code: pqerror.CannotConnectNow}, false},
+		{errors.New("refused"), false},
+	} {
+		r := start(t, &work{idle: command.Refuse(command.ReasonUnavailable, "not yet"), failing: c.err})
+		_, text := r.do(t, "GET", "/v1/capabilities", "Bearer "+secret, "")
+		var known command.Capabilities
+		check.NoError(t, json.Unmarshal([]byte(text), &known))
+		if known.Standing.Postgres != c.want || known.Standing.InCharge {
+			t.Errorf("%v: %s", c.err, text)
 		}
 	}
 }

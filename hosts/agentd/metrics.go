@@ -19,7 +19,6 @@ type Measured interface {
 	PoolerAnswers() bool
 	Clients() agent.ClientCount
 	PoolerUsers() (former int64)
-	PoolerMemory() (resident int64, known bool)
 	JobCount() (running, waiting int)
 	Unmeasured() (databases int)
 	Healthy() bool
@@ -116,9 +115,10 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(running), "running")
 	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(waiting), "waiting")
 	out <- prometheus.MustNewConstMetric(f.unknown, prometheus.GaugeValue, float64(a.Unmeasured()))
-	f.watched.collect(out, a.Checks(), a.Healthy(), a.Figures())
-	if resident, known := a.PoolerMemory(); known {
-		out <- prometheus.MustNewConstMetric(f.memory, prometheus.GaugeValue, float64(resident))
+	found := a.Figures()
+	f.watched.collect(out, a.Checks(), a.Healthy(), found)
+	if found.PoolerMemory != nil {
+		out <- prometheus.MustNewConstMetric(f.memory, prometheus.GaugeValue, float64(*found.PoolerMemory))
 	}
 }
 

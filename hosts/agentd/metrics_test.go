@@ -33,11 +33,10 @@ func (crowded) Clients() agent.ClientCount {
 	return agent.ClientCount{Now: 240, Limit: 350, Idle: 105, Waiting: 7}
 }
 
-func (crowded) PoolerUsers() int64          { return 1200 }
-func (crowded) PoolerMemory() (int64, bool) { return 129 << 20, true }
-func (crowded) JobCount() (int, int)        { return 4, 96 }
-func (crowded) Unmeasured() int             { return 3 }
-func (crowded) Healthy() bool               { return false }
+func (crowded) PoolerUsers() int64   { return 1200 }
+func (crowded) JobCount() (int, int) { return 4, 96 }
+func (crowded) Unmeasured() int      { return 3 }
+func (crowded) Healthy() bool        { return false }
 
 func (crowded) Checks() []health.State {
 	return []health.State{
@@ -47,7 +46,9 @@ func (crowded) Checks() []health.State {
 }
 
 func (crowded) Figures() agent.Figures {
+	memory := int64(129 << 20)
 	return agent.Figures{
+		PoolerMemory: &memory,
 		Connections: &executor.Capacity{
 			ServerConnections: database.ServerConnections{Max: 100, SuperuserReserved: 3, Reserved: 10}, Sold: 130, InUse: 77,
 		},
