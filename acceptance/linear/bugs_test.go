@@ -24,6 +24,7 @@ var bugs = map[string]func(*rand.Rand, parts) parts{
 var legacyBugs = map[string]func(*rand.Rand, parts) parts{
 	"a role is admitted without CONNECT":   ownGrant,
 	"a reconciliation makes up an outcome": madeUpOutcome,
+	"an opt-in is done that is half made":  halfMade,
 }
 
 // Without this, a checker that finds nothing says nothing.

@@ -53,6 +53,7 @@ func run(t *testing.T, seed uint64, s setting, clients, calls int) *history {
 	c := &crowd{world: newWorld(t, seed, s), history: newHistory(s.legacy)}
 	last := &client{c, clients, rand.New(rand.NewPCG(seed, 3))}
 	if s.legacy {
+		c.leaves()
 		last.beginLegacy(seed)
 	} else {
 		last.begin()

@@ -19,7 +19,7 @@ func (c coverage) add(h *history) {
 		switch f.is {
 		case changeBegun:
 			c[fmt.Sprintf("%s: %s", f.is, f.kind)]++
-		case changeSeen, knocked, rested:
+		case changeSeen, knocked, optedIn, rested:
 			c[fmt.Sprintf("%s: %t", f.is, f.yes)]++
 		}
 		if f.is == knocked && f.yes {
@@ -53,7 +53,7 @@ func (c coverage) missing(legacy bool) []string {
 		want = append(want, string(is))
 	}
 	if legacy {
-		want = append(want, fmt.Sprintf("%s: false", rested))
+		want = append(want, fmt.Sprintf("%s: false", rested), fmt.Sprintf("%s: false", optedIn))
 	}
 	for tried := range perhaps {
 		if (tried == createTried) != legacy {

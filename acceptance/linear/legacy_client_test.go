@@ -1,6 +1,8 @@
 package linear
 
 import (
+	"errors"
+	"math/rand/v2"
 	"strconv"
 
 	"github.com/pgherd/pgherd/core/controlplane/roles"
@@ -9,12 +11,14 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// beginLegacy opts in and makes a role, sometimes without its CONNECT, or leaves all of that to the clients.
+// beginLegacy opts in, however often that takes, and makes a role, sometimes without its CONNECT, or leaves all of that to the
+// clients.
 func (c *client) beginLegacy(seed uint64) {
 	if seed%4 == 0 {
 		return
 	}
-	c.optIn(c.planes[0])
+	for !c.optIn(c.planes[0]) {
+	}
 	c.createFrom(c.planes[0], 0, 0)
 	of := c.roles[0]
 	c.prepare(of)
@@ -49,7 +53,7 @@ func (c *client) actLegacy() bool {
 	of, known := c.pickRole()
 	switch roll := c.dice.IntN(100); {
 	case roll < 3, !known && roll < 40:
-		c.onceOrTwice(c.optIn)
+		c.onceOrTwice(func(p *plane) { c.optIn(p) })
 	case roll < 12, !known:
 		key := c.dice.IntN(maxRoles)
 		c.onceOrTwice(func(p *plane) { c.createFrom(p, key, key) })
@@ -69,7 +73,8 @@ func (c *client) actLegacy() bool {
 	return true
 }
 
-func (c *client) optIn(p *plane) {
+// optIn reports whether the overlay is active by then. If so, its groups must have all that they are promised.
+func (c *client) optIn(p *plane) (active bool) {
 	c.call(c.number, func() []fact {
 		overlay, err := p.LegacyRoles.OptIn(c.ctx, c.reach(p))
 		begun := fact{is: optInBegun}
@@ -81,11 +86,22 @@ func (c *client) optIn(p *plane) {
 		case err != nil:
 			return surprise(err)
 		}
+		active = overlay.OverlayStatus == database.OverlayActive
+		if active && !c.server.GroupsHave(c.db.Record.Name) {
+			return surprise(errors.New("the overlay is active, and half made"))
+		}
 		return []fact{begun, {
-			is: optedIn, yes: overlay.OverlayStatus == database.OverlayActive,
+			is: optedIn, yes: active,
 			shown: shown{id: c.history.number("overlay", string(overlay.OverlayID)), set: int16(overlay.OverlayGeneration)},
 		}}
 	})
+	return active
+}
+
+// leaves has opt-ins leave something half of the time.
+func (c *crowd) leaves() {
+	dice := rand.New(rand.NewPCG(c.seed, 5))
+	c.server.LeaveOverlays(func() bool { return dice.IntN(2) == 0 })
 }
 
 func (c *client) reconcile(of id.RoleID) {
