@@ -24,7 +24,7 @@ func (s Settings) facts(seed seed, secret, caFile, metadataURL, serverURL string
 		{"PGHERD_CI_KEY", seed.CIKey},
 		{"PGHERD_MAILBOX_DIR", s.mailbox()},
 		// The same for svc.
-		{"SVC_URL", s.apiURL()},
+		{"SVC_BASE_URL", s.apiURL()},
 		{"SVC_API_KEY", seed.APIKey},
 		{"SVC_CA_FILE", caFile},
 	}

@@ -40,10 +40,11 @@ func allowlistList(a *app) *cobra.Command {
 
 func allowlistAdd(a *app) *cobra.Command {
 	var description string
+	var confirm confirmation
 	cmd := &cobra.Command{
 		Use: "add DATABASE CIDR", Short: "Let an address or a network connect", Args: cobra.ExactArgs(2),
 		Long: `Let an address or a network connect, as in 198.51.100.7 or 2001:db8::/32. With the first entry, no other address may
-connect any more, and open connections from others are closed.`,
+connect any more, and open connections from others are closed: it wants the name of the database typed.`,
 		ValidArgsFunction: a.completeDatabase,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := database.ParseCIDR(args[1]); err != nil {
@@ -53,15 +54,33 @@ connect any more, and open connections from others are closed.`,
 			if description != "" {
 				b.Description = &description
 			}
-			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
-				added, err := c.Allowlist.Add(ctx, of, b)
+			var which id.DatabaseID
+			open := false
+			err := a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+				which = of
+				list, err := c.Allowlist.List(ctx, of)
+				open = len(list) == 0
+				return err
+			})(cmd, args)
+			if err != nil {
+				return err
+			}
+			if open {
+				what := "This is the first entry: it closes the connections to " + args[0] + " from everywhere else, and lets none in."
+				if err := confirm.ask(a, args[0], what); err != nil {
+					return err
+				}
+			}
+			return a.withAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
+				added, err := c.Allowlist.Add(ctx, which, b)
 				if err != nil {
 					return err
 				}
 				return a.say(added, "%s may connect to %s.", added.CIDR, args[0])
-			})(cmd, args)
+			})
 		},
 	}
+	confirm.add(cmd)
 	cmd.Flags().StringVar(&description, "description", "", "what the entry is for, at most 200 characters")
 	return cmd
 }

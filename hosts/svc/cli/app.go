@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/itchyny/gojq"
@@ -22,7 +21,6 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/hosts/internal/terminal"
-	"github.com/pgherd/pgherd/hosts/svc/profile"
 )
 
 // app is what the commands of one invocation share.
@@ -40,6 +38,7 @@ type app struct {
 	target   target
 	client   *apiclient.Client
 	clock    apiClock
+	sent     atomic.Bool // a request that changes something
 }
 
 // patience is how long a call waits out an answer that asks to come back later, without --timeout.
@@ -47,7 +46,7 @@ const patience = time.Minute
 
 func (a *app) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&a.profile, "profile", "", "use this profile of the configuration (SVC_PROFILE)")
-	f.StringVar(&a.url, "url", "", "the service's address, instead of the profile's (SVC_URL)")
+	f.StringVar(&a.url, "url", "", "the service's address, instead of the profile's (SVC_BASE_URL)")
 	f.StringVar(&a.caFile, "ca-file", "", "trust the certificates of this PEM file too (SVC_CA_FILE)")
 	f.BoolVar(&a.insecureHTTP, "insecure-http", false, "send the key in clear text to a host that is not this one")
 	f.DurationVar(&a.timeout, "timeout", 0,
@@ -83,64 +82,6 @@ func (a *app) api() (*apiclient.Client, error) {
 	return a.client, err
 }
 
-// target is where the API is, and the key for it.
-type target struct {
-	profile.Profile
-	name string // of the profile that it is from; "" for none
-}
-
-// findTarget is where the API is, and the key for it. A profile's key is only sent where the profile says: an address from
-// elsewhere needs a key from the environment.
-func (a *app) findTarget() (target, error) {
-	t, err := a.findService()
-	if err != nil {
-		return target{}, err
-	}
-	if t.Key = first(os.Getenv("SVC_API_KEY"), t.Key); t.Key == "" {
-		return target{}, usage("no API key for %s: log in with \"svc auth login --url %s\", or set SVC_API_KEY", t.URL, t.URL)
-	}
-	a.target = t
-	return t, nil
-}
-
-// findService takes each value from its flag, else its environment variable, else the profile. The key is the profile's.
-func (a *app) findService() (target, error) {
-	stored, err := profile.Load()
-	if complete := a.givenURL() != "" && os.Getenv("SVC_API_KEY") != ""; err != nil && !complete {
-		return target{}, err // Where the environment says all, nobody needs the file.
-	}
-	name := first(a.profile, os.Getenv("SVC_PROFILE"), stored.Current)
-	p, known := stored.Profiles[name]
-	if !known && first(a.profile, os.Getenv("SVC_PROFILE")) != "" {
-		return target{}, usage("there is no profile %q: make it with \"svc auth login --profile %s\"", name, name)
-	}
-	t := target{Profile: p, name: name}
-	if !known {
-		t.name = ""
-	}
-	if given := a.givenURL(); given != "" && given != p.URL {
-		t = target{Profile: profile.Profile{URL: given}}
-	}
-	t.CAFile = first(a.caFile, os.Getenv("SVC_CA_FILE"), t.CAFile)
-	t.InsecureHTTP = t.InsecureHTTP || a.insecureHTTP
-	if _, err := apiclient.New(apiclient.Config{URL: t.URL}); t.URL != "" && err != nil {
-		return target{}, wrongURL(err) // before it is named, as it may hold a password
-	}
-	if t.URL == "" {
-		return target{}, usage("no service is known: log in with \"svc auth login\", or set SVC_URL and SVC_API_KEY")
-	}
-	return t, nil
-}
-
-// wrongURL is what apiclient says of an address, without what it holds.
-func wrongURL(err error) error { return usage("%s", strings.TrimPrefix(err.Error(), "apiclient: ")) }
-
-// givenURL is the service's address from the flag or the environment, as a profile stores it: without the API's path.
-func (a *app) givenURL() string {
-	url := strings.TrimRight(first(a.url, os.Getenv("SVC_URL")), "/")
-	return strings.TrimRight(strings.TrimSuffix(url, "/api/v1"), "/")
-}
-
 func first(values ...string) string {
 	for _, v := range values {
 		if v != "" {
@@ -151,11 +92,8 @@ func first(values ...string) string {
 }
 
 func (a *app) clientOf(t target) (*apiclient.Client, error) {
-	if err := checkURL(t.URL, t.InsecureHTTP); err != nil {
-		return nil, err
-	}
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library's own
-	if t.CAFile != "" && strings.HasPrefix(t.URL, "https:") {
+	if t.CAFile != "" && strings.HasPrefix(t.URL, "https:") {    // baseURL has made the scheme small
 		pool, err := trusted(t.CAFile)
 		if err != nil {
 			return nil, err
@@ -168,9 +106,7 @@ func (a *app) clientOf(t target) (*apiclient.Client, error) {
 	}
 	client, err := apiclient.New(apiclient.Config{
 		URL: t.URL, Key: t.Key, Attempts: 3, Patience: wait, Waiting: a.sayWaiting,
-		HTTP: &http.Client{Transport: dating{transport, &a.clock}, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // The key belongs to the address that it was given for.
-		}},
+		HTTP: &http.Client{Transport: dating{sending{transport, &a.sent}, &a.clock}, CheckRedirect: notFollowed},
 	})
 	if err != nil {
 		return nil, wrongURL(err)
@@ -178,18 +114,8 @@ func (a *app) clientOf(t target) (*apiclient.Client, error) {
 	return client, nil
 }
 
-// checkURL keeps keys and passwords from crossing a network in clear text.
-func checkURL(text string, insecure bool) error {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" || insecure {
-		return nil //nolint:nilerr // apiclient says what is wrong with a URL, without its password
-	}
-	ip := net.ParseIP(u.Hostname())
-	if u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
-	}
-	return usage("the URL must begin with https: the API key would cross the network in clear text (--insecure-http allows that)")
-}
+// notFollowed keeps a redirect from being followed: the key belongs to the address that it was given for.
+func notFollowed(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // trusted is the system's certificate authorities with those of a file.
 func trusted(file string) (*x509.CertPool, error) {

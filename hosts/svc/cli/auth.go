@@ -51,44 +51,50 @@ func (a *app) login(ctx context.Context, key string) error {
 		return err
 	}
 	name := first(a.profile, os.Getenv("SVC_PROFILE"), defaultProfile)
-	p := stored.Profiles[name]
-	if given := first(a.givenURL(), p.URL); given != p.URL {
-		p = profile.Profile{URL: given} // What was trusted before was another service.
+	t, err := a.service(stored.Profiles[name], name)
+	if err != nil {
+		return err
 	}
-	if p.URL == "" {
+	if t.URL == "" {
 		return usage("--url must say where the service is, as in https://pgherd.example.com")
 	}
-	p.InsecureHTTP = p.InsecureHTTP || a.insecureHTTP
-	if err := checkURL(p.URL, p.InsecureHTTP); err != nil {
+	if t.Key, err = a.readKey(key, t.URL); err != nil {
 		return err
 	}
-	if p.Key, err = a.readKey(key); err != nil {
-		return err
-	}
-	if p.CAFile = first(a.caFile, os.Getenv("SVC_CA_FILE"), p.CAFile); p.CAFile != "" {
-		if p.CAFile, err = filepath.Abs(p.CAFile); err != nil {
+	p := t.Profile // to be stored
+	ca := a.caSetting(t.CAFile)
+	if t.CAFile = ca.value; ca.from == "--ca-file" || t.urlFrom == "SVC_BASE_URL" { // SVC_CA_FILE belongs to SVC_BASE_URL.
+		if p.CAFile, err = absolute(ca.value); err != nil {
 			return err
 		}
 	}
-	if a.client, err = a.clientOf(target{Profile: p, name: name}); err != nil {
+	if a.client, err = a.clientOf(t); err != nil {
 		return err
 	}
 	what, err := a.tryKey(ctx)
 	if err != nil {
 		return err
 	}
-	err = profile.Update(func(f *profile.File) {
+	err = profile.Update(ctx, func(f *profile.File) {
 		f.Profiles[name] = p
 		f.Current = name
 	})
 	if err != nil {
 		return err
 	}
-	return a.say(a.status(name, p, what), "Logged in to %s as profile %s: %s.", p.URL, name, what)
+	return a.say(status(target{Profile: p, name: name}, what), "Logged in to %s as profile %s: %s.", p.URL, name, what)
 }
 
-// readKey reads a key from where the flag says.
-func (a *app) readKey(given string) (string, error) {
+// absolute is a path that holds in every folder; none stays none.
+func absolute(path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	return filepath.Abs(path)
+}
+
+// readKey reads a key for a service from where the flag says.
+func (a *app) readKey(given, service string) (string, error) {
 	f, is := a.in.(*os.File)
 	typed := is && term.IsTerminal(int(f.Fd()))
 	switch {
@@ -106,7 +112,7 @@ func (a *app) readKey(given string) (string, error) {
 		return "", usage(`--api-key is needed; "--api-key -" reads it from standard input`)
 	default:
 		var err error
-		if given, err = a.askSecret("API key: ", int(f.Fd())); err != nil {
+		if given, err = a.askSecret("API key for "+service+": ", int(f.Fd())); err != nil {
 			return "", err
 		}
 	}
@@ -139,13 +145,15 @@ func (a *app) tryKey(ctx context.Context) (what string, err error) {
 type loggedIn struct {
 	Profile string `json:"profile"`
 	URL     string `json:"url"`
+	URLFrom string `json:"urlFrom,omitzero"`
 	Key     string `json:"keyPrefix"`
+	KeyFrom string `json:"keyFrom,omitzero"`
 	CAFile  string `json:"caFile,omitzero"`
 	Status  string `json:"status"`
 }
 
-func (a *app) status(name string, p profile.Profile, what string) loggedIn {
-	return loggedIn{name, p.URL, keyPrefix(p.Key), p.CAFile, what}
+func status(t target, what string) loggedIn {
+	return loggedIn{t.name, t.URL, t.urlFrom, keyPrefix(t.Key), t.keyFrom, t.CAFile, what}
 }
 
 // keyPrefix is the part of a key that may be shown; nothing of what is no key.
@@ -159,7 +167,7 @@ func keyPrefix(text string) string {
 
 func authStatus(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "Say which service and key are used, and whether the key is valid", Args: cobra.NoArgs,
+		Use: "status", Short: "Say which service and key are used, who says so, and whether the key is valid", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t, err := a.findTarget()
 			if err != nil {
@@ -169,9 +177,9 @@ func authStatus(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s := a.status(t.name, t.Profile, what)
-			return a.showRecord(s, field{"Profile", s.Profile}, field{"URL", s.URL}, field{"Key", s.Key + "..."},
-				field{"CA file", s.CAFile}, field{"Key status", s.Status})
+			s := status(t, what)
+			return a.showRecord(s, field{"Profile", s.Profile}, field{"URL", s.URL}, field{"URL from", s.URLFrom},
+				field{"Key", s.Key + "..."}, field{"Key from", s.KeyFrom}, field{"CA file", s.CAFile}, field{"Key status", s.Status})
 		},
 	}
 }
@@ -180,10 +188,10 @@ func authLogout(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "logout", Short: "Forget a profile and its key", Args: cobra.NoArgs,
 		Long: "Forget a profile and its key. The key stays valid: who knows it can use it until it is revoked.",
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			var name string
 			known := false
-			err := profile.Update(func(f *profile.File) {
+			err := profile.Update(cmd.Context(), func(f *profile.File) {
 				name = first(a.profile, os.Getenv("SVC_PROFILE"), f.Current)
 				_, known = f.Profiles[name]
 				delete(f.Profiles, name)

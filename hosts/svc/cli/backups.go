@@ -55,13 +55,15 @@ func backupsCreate(a *app) *cobra.Command {
 
 An answer that is lost is not asked for again: "svc operations list DATABASE" shows whether the backup has begun.`,
 		ValidArgsFunction: a.completeDatabase,
-		RunE: a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
-			begun, err := c.Backups.Start(ctx, of)
-			if err != nil {
-				return err
-			}
-			return wait.end(ctx, a, c, begun)
-		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+				begun, err := c.Backups.Start(ctx, of)
+				if err != nil {
+					return a.mayHaveBegun(err, args[0])
+				}
+				return wait.end(ctx, a, c, begun)
+			})(cmd, args)
+		},
 	}
 	wait.add(cmd)
 	return cmd
@@ -122,7 +124,7 @@ func backupNamed(ctx context.Context, c *apiclient.Client, of id.DatabaseID, nam
 	if name == latest {
 		return wire.Backup{}, next(errNoneVerified, "%s", advice[fault.BackupNotFound])
 	}
-	return wire.Backup{}, next(notFound{"backup", name}, "%s", advice[fault.BackupNotFound])
+	return wire.Backup{}, notFound{"backup", name}
 }
 
 // completeBackup offers the names of databases, then those of the database's backups, and before them other names.

@@ -31,21 +31,26 @@ POST /api/v1/databases/{id}/managed-restores.`,
 			if err != nil {
 				return usage("BACKUP: %w", err)
 			}
+			var which id.DatabaseID
+			err = a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+				which = of
+				return wantSingleLogin(ctx, c, of)
+			})(cmd, args)
+			if err != nil {
+				return err
+			}
 			what := "This replaces all that " + args[0] + " holds by the backup of " + file.Time().Format("2006-01-02 15:04:05") +
 				" UTC, and closes all its connections. What was written since then is lost."
 			if err := confirm.ask(a, args[0], what); err != nil {
 				return err
 			}
-			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
-				if err := wantSingleLogin(ctx, c, of); err != nil {
-					return err
-				}
-				begun, err := c.Restores.Start(ctx, of, file, wire.Disconnect{ConfirmDisconnect: true})
+			return a.withAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
+				begun, err := c.Restores.Start(ctx, which, file, wire.Disconnect{ConfirmDisconnect: true})
 				if err != nil {
-					return err
+					return a.mayHaveBegun(err, args[0])
 				}
 				return wait.end(ctx, a, c, begun)
-			})(cmd, args)
+			})
 		},
 	}
 	confirm.add(cmd)

@@ -43,7 +43,7 @@ The operator enables this for single databases.`,
 			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
 				begun, err := c.Databases.Clone(ctx, of, b, opt)
 				if err != nil {
-					return err
+					return a.mayBeDone(err, again(cmd, args))
 				}
 				return a.endClone(ctx, c, begun, wait)
 			})(cmd, args)
@@ -92,7 +92,7 @@ func (a *app) endClone(ctx context.Context, c *apiclient.Client, begun wire.Clon
 			return err
 		}
 	case !o.Status.Final():
-		a.note("%s\nfollow it with: svc operations wait %s", begun.Message, o.ID)
+		a.note("%s\nfollow it with: %s", begun.Message, a.onward("svc", "operations", "wait", string(o.ID)))
 	}
 	if a.wantsJSON() {
 		if err := a.showJSON(begun); err != nil {

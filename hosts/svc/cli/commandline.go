@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"regexp"
 	"strings"
 
@@ -28,13 +26,13 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// again is the line that repeats a command, with the idempotency key that was made for it. No command that uses this has a flag
-// whose value is a secret.
+// again is the line that repeats a command, with the idempotency key that was made for it, and without the time that was too
+// short. No command that uses this has a flag whose value is a secret.
 func again(cmd *cobra.Command, args []string) string {
 	words := append(strings.Fields(cmd.CommandPath()), args...)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		switch text := f.Value.String(); {
-		case text == f.DefValue:
+		case text == f.DefValue, f.Name == "timeout":
 		case f.Value.Type() == "bool":
 			words = append(words, "--"+f.Name)
 		default:
@@ -44,11 +42,15 @@ func again(cmd *cobra.Command, args []string) string {
 	return line(words...)
 }
 
-// mayBeDone adds to an error that leaves open what has become of a call how to find out: no answer came, or svc was to wait no
-// longer. repeat is the line of a command that does nothing twice.
-func mayBeDone(err error, repeat string) error {
-	if unreached(err) || errors.Is(err, context.Canceled) || errors.Is(err, errTimeout) {
-		return next(err, "it may be done or not; go on with: %s", repeat)
+// onward is the line of another command, about the same service as this one.
+func (a *app) onward(words ...string) string {
+	for _, f := range []struct{ name, value string }{{"--profile", a.profile}, {"--url", a.url}, {"--ca-file", a.caFile}} {
+		if f.value != "" {
+			words = append(words, f.name, f.value)
+		}
 	}
-	return err
+	if a.insecureHTTP {
+		words = append(words, "--insecure-http")
+	}
+	return line(words...)
 }

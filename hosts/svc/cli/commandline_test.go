@@ -2,6 +2,7 @@ package cli
 
 import (
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -21,17 +22,32 @@ func TestTheLineThatRepeatsACommand(t *testing.T) {
 	var text string
 	var number int
 	var yes, no bool
+	var wait time.Duration
 	root, cmd := &cobra.Command{Use: "svc"}, &cobra.Command{Use: "make NAME", Run: func(*cobra.Command, []string) {}}
 	root.AddCommand(cmd)
 	root.PersistentFlags().StringVar(&text, "url", "", "")
+	root.PersistentFlags().DurationVar(&wait, "timeout", 0, "")
 	cmd.Flags().IntVar(&number, "number", 1, "")
 	cmd.Flags().BoolVar(&yes, "yes", false, "")
 	cmd.Flags().BoolVar(&no, "no", false, "")
-	root.SetArgs([]string{"make", "--number=2", "--url", "https://it", "a name", "--yes"})
+	root.SetArgs([]string{"make", "--number=2", "--timeout=1s", "--url", "https://it", "a name", "--yes"})
 	if err := root.Execute(); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := again(cmd, []string{"a name"}), "svc make 'a name' --number 2 --url https://it --yes"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestOtherCommandsAreForTheSameService(t *testing.T) {
+	for want, a := range map[string]*app{
+		"svc webhooks list":                                     {},
+		"svc webhooks list --profile 'my own'":                  {profile: "my own"},
+		"svc webhooks list --url http://db --insecure-http":     {url: "http://db", insecureHTTP: true},
+		"svc webhooks list --profile prod --ca-file /etc/x.pem": {profile: "prod", caFile: "/etc/x.pem"},
+	} {
+		if got := a.onward("svc", "webhooks", "list"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
 )
 
 // completionTime is how long a shell waits for names from the API at most.
@@ -37,6 +39,29 @@ func described(name, what string) string {
 	return name + "\t" + what
 }
 
+// offered is a completion by a name that somebody has chosen. Where a shell would not take it as one word, another name is
+// offered, with it beside.
+func offered(name, otherwise, what string) string {
+	if !plain(name) {
+		return described(otherwise, name)
+	}
+	return described(name, what)
+}
+
+// plain reports whether a name is one word to every shell, and no flag.
+func plain(name string) bool { return plainWord.MatchString(name) && !strings.HasPrefix(name, "-") }
+
+// harmless are those completions that every shell inserts as they are. Where there are several, that of bash quotes none: a name
+// that another member of a database has chosen could be a command.
+func harmless(list []string) (kept []string) {
+	for _, one := range list {
+		if name, what, _ := strings.Cut(one, "\t"); plain(name) {
+			kept = append(kept, described(name, first(terminal.Visible(what), name)))
+		}
+	}
+	return kept
+}
+
 // names are what the API knows, for a shell to complete. A shell is told of no error: it would stand in the middle of the line.
 func (a *app) names(
 	cmd *cobra.Command, list func(context.Context, *apiclient.Client) ([]string, error),
@@ -53,7 +78,7 @@ func (a *app) names(
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return harmless(names), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeDatabaseAnd offers the names of databases for the first argument, and these values for the second.

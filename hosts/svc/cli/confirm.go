@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
 )
 
 // confirmation is --yes of a command that cannot be undone or disconnects people.
@@ -41,7 +43,7 @@ func (c *confirmation) ask(a *app, name, what string) error {
 
 // askLine shows a question and reads a line.
 func (a *app) askLine(question string) (string, error) {
-	if _, err := io.WriteString(a.err, question); err != nil {
+	if _, err := io.WriteString(a.err, terminal.Visible(question)); err != nil {
 		return "", err
 	}
 	line, err := a.untilInterrupted(func() (string, error) { return bufio.NewReader(a.in).ReadString('\n') })
@@ -56,7 +58,7 @@ func (a *app) askLine(question string) (string, error) {
 
 // askSecret shows a question and reads a line from the terminal without showing it.
 func (a *app) askSecret(question string, fd int) (string, error) {
-	if _, err := io.WriteString(a.err, question); err != nil {
+	if _, err := io.WriteString(a.err, terminal.Visible(question)); err != nil {
 		return "", err
 	}
 	before, err := term.GetState(fd)

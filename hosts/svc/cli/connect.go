@@ -17,8 +17,8 @@ func connect(a *app) *cobra.Command {
 		Long: `Say how a program connects to a database: where it is and as whom, or with --env as lines such as
 PGHOST=db.example.com, which psql and most drivers read from their environment. These have the role's password, too.
 
-Values are quoted for a shell where they have to be. Those without spaces need no quotes, and so the lines are also what Docker's
---env-file and GitHub's $GITHUB_ENV take.
+A value is quoted for a shell where it has other characters than letters, digits and _./:@%+=,- in it. Docker's --env-file and
+GitHub's $GITHUB_ENV take quotes for a part of the value: they need a file of --db-ca-file whose path needs none.
 
 ` + onConnections + ` The lines for the owner have no password.`,
 		Example: `  set -a; eval "$(svc connect shop --role runtime --env)"; set +a

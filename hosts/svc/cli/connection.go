@@ -52,16 +52,20 @@ type connection struct {
 
 // find looks a database and a login up. The login's password is read only where it is wanted, and where the API shows it.
 func (o *connecting) find(ctx context.Context, a *app, c *apiclient.Client, name string, secret bool) (connection, error) {
+	roots, err := a.rootCertificates(o.caFile)
+	if err != nil {
+		return connection{}, err
+	}
 	d, err := a.findDatabase(ctx, name)
 	if err != nil {
 		return connection{}, err
 	}
-	to := connection{host: d.Host, port: d.Port, name: d.Database, username: d.Username}
+	to := connection{host: d.Host, port: d.Port, name: d.Database, username: d.Username, roots: roots}
 	if o.transaction {
 		to.name += ".transaction"
 	}
-	if to.roots, err = a.rootCertificates(o.caFile); err != nil || o.role == string(database.OwnerLogin) {
-		return to, err
+	if o.role == string(database.OwnerLogin) {
+		return to, nil
 	}
 	l, err := loginNamed(ctx, c, d.ID, o.role)
 	if err != nil {
@@ -104,7 +108,7 @@ func loginNamed(ctx context.Context, c *apiclient.Client, of id.DatabaseID, name
 	}
 	r, err := roleIn(additional, name)
 	if err != nil {
-		return login{}, next(err, "%s", advice[fault.RoleNotFound])
+		return login{}, err
 	}
 	return login{r.Username, func(ctx context.Context) (string, error) {
 		shown, err := m.calls(c).Reveal(ctx, of, r.RoleID)
@@ -145,7 +149,7 @@ func (a *app) completeLogin(cmd *cobra.Command, args []string, _ string) ([]stri
 		}
 		_, additional, err := additionalOf(ctx, c, of, own)
 		for _, r := range additional {
-			names = append(names, described(r.DisplayName, r.Username))
+			names = append(names, offered(r.DisplayName, r.Username, r.Username))
 		}
 		return names, err
 	})

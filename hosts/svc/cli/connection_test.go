@@ -64,6 +64,7 @@ func TestThePasswordFileHasNoName(t *testing.T) {
 func TestPsqlsEnvironment(t *testing.T) {
 	from := []string{
 		"HOME=/root", "PGHOST=other", "PGHOSTADDR=192.0.2.1", "PGSERVICE=s", "PGPASSWORD=p", "PGAPPNAME=a=b", "PGHOSTS=x",
+		"SVC_API_KEY=k",
 	}
 	set := []variable{{"PGHOST", "db"}}
 	want := []string{"HOME=/root", "PGPASSWORD=p", "PGAPPNAME=a=b", "PGHOSTS=x", "PGHOST=db"}

@@ -65,7 +65,7 @@ func exceptional(s database.StorageStatus) any {
 
 func databasesCreate(a *app) *cobra.Command {
 	var b wire.CreateDatabase
-	var model, environment, schedule string
+	var displayName, model, environment, schedule string
 	var key keyFlag
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Make a database, and print its password once", Args: cobra.ExactArgs(1),
@@ -73,10 +73,7 @@ func databasesCreate(a *app) *cobra.Command {
 
 Repeated with the same idempotency key, it prints those of the database that was made, as long as the password is the same.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			b.Name = args[0]
-			if b.DisplayName == "" {
-				b.DisplayName = b.Name
-			}
+			b.Name, b.DisplayName = args[0], first(displayName, args[0])
 			if err := database.ValidateChosenName(b.Name); err != nil {
 				return usageError{err}
 			}
@@ -96,14 +93,14 @@ Repeated with the same idempotency key, it prints those of the database that was
 				}
 				made, err := c.Databases.Create(ctx, b, opt)
 				if err != nil {
-					return err
+					return a.mayBeDone(err, again(cmd, args))
 				}
 				return a.showRecord(made, createdFields(made)...)
 			})
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&b.DisplayName, "display-name", "", "1-64 characters; the name, without it")
+	f.StringVar(&displayName, "display-name", "", "1-64 characters; the name, without it")
 	f.StringVar(&model, "role-model", "", "managed (logins owner, runtime and readonly) or single_login; managed, without it")
 	f.StringVar(&environment, "environment", "", "production, staging, development or other")
 	f.StringVar(&schedule, "scheduled-backup", "", "daily or none; the service's default, without it")
@@ -243,8 +240,11 @@ func disconnecting(a *app, use, short string, action database.Event, done string
 func (a *app) lifecycle(cmd *cobra.Command, args []string, action database.Event, done string) error {
 	return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
 		changed, err := c.Databases.SetLifecycle(ctx, of, wire.SetLifecycle{Action: action})
+		if err != nil && action == database.Restart {
+			return a.mayBe(err, "once more, it closes all connections again: "+again(cmd, args))
+		}
 		if err != nil {
-			return err
+			return a.mayBeDone(err, again(cmd, args))
 		}
 		return a.say(changed, "%s %s.", args[0], done)
 	})(cmd, args)

@@ -27,7 +27,7 @@ func databasesDelete(a *app) *cobra.Command {
 			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
 				begun, err := c.Databases.Delete(ctx, of)
 				if err != nil {
-					return err
+					return a.mayBeDone(err, again(cmd, args))
 				}
 				return wait.end(ctx, a, c, begun)
 			})(cmd, args)
@@ -80,7 +80,7 @@ func databasesRecover(a *app) *cobra.Command {
 				}
 				begun, err := c.Deleted.Recover(ctx, of)
 				if err != nil {
-					return err
+					return a.mayBeDone(err, again(cmd, args))
 				}
 				return wait.end(ctx, a, c, begun)
 			})

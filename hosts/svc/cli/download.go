@@ -36,7 +36,6 @@ command is given again.
 With --deleted, it is the backup that was made when a database was deleted; "svc databases deleted" lists these databases.`,
 		Example: `  svc backups download orders latest
   svc backups download orders 20260301_113000.sql.gz -o /var/backups/
-  svc backups download orders latest -o - | gunzip | psql
   svc backups download --deleted orders`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if d.deleted {
@@ -102,7 +101,7 @@ func (a *app) remote(ctx context.Context, c *apiclient.Client, deleted bool, arg
 	open := func(ctx context.Context, o ...apiclient.Option) (*apiclient.Download, error) {
 		return c.Backups.Download(ctx, of, b.Filename, o...)
 	}
-	return remoteFile{b.Filename, b.SizeBytes, b.ChecksumSHA256, open}, nil
+	return checkRemote(remoteFile{b.Filename, b.SizeBytes, b.ChecksumSHA256, open})
 }
 
 func (a *app) remoteDeleted(ctx context.Context, c *apiclient.Client, name string) (f remoteFile, err error) {
@@ -121,7 +120,22 @@ func (a *app) remoteDeleted(ctx context.Context, c *apiclient.Client, name strin
 	open := func(ctx context.Context, o ...apiclient.Option) (*apiclient.Download, error) {
 		return c.Deleted.Download(ctx, of, o...)
 	}
-	return remoteFile{b.FileName, b.SizeBytes, b.ChecksumSHA256, open}, nil
+	return checkRemote(remoteFile{b.FileName, b.SizeBytes, b.ChecksumSHA256, open})
+}
+
+// checkRemote wants the name of a backup: it is shown, and becomes that of a file.
+func checkRemote(f remoteFile) (remoteFile, error) {
+	if _, err := backup.ParseFilename(string(f.Name)); err != nil {
+		return f, fmt.Errorf("the API calls the file %q, which is no name of a backup", f.Name)
+	}
+	return f, nil
+}
+
+// openRemote opens a file to download, and says when the API goes back to its start.
+func (a *app) openRemote(ctx context.Context, f remoteFile, o ...apiclient.Option) (*apiclient.Download, error) {
+	return f.open(ctx, append(o, apiclient.Again(func() {
+		a.note("the API sends the file from its start again: it is compared with what has come before")
+	}))...)
 }
 
 // errDamaged is a file with another checksum than the API's list has.
@@ -129,7 +143,7 @@ var errDamaged = errors.New("what came has another checksum than the backup")
 
 // streamTo writes a file to standard output. Only at its end it is known to be right.
 func (a *app) streamTo(ctx context.Context, to io.Writer, f remoteFile) error {
-	d, err := f.open(ctx)
+	d, err := a.openRemote(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -158,9 +172,6 @@ type stored struct {
 
 // store downloads a file into a folder of this machine.
 func (a *app) store(ctx context.Context, d downloading, f remoteFile) error {
-	if _, err := backup.ParseFilename(string(f.Name)); err != nil {
-		return fmt.Errorf("the API calls the file %q, which is no name of a backup", f.Name)
-	}
 	path := first(d.output, string(f.Name))
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, string(f.Name))
@@ -185,9 +196,13 @@ func (a *app) store(ctx context.Context, d downloading, f remoteFile) error {
 	return a.say(stored{path, f.Name, f.Size, f.SHA256}, "%s: %s, and the checksum is right.", path, terminal.Bytes(f.Size))
 }
 
-// mayWrite refuses to replace a file without --force.
+// mayWrite refuses to replace a file without --force, and what is no file, a device or a link, always.
 func (d downloading) mayWrite(path string) error {
-	if _, err := os.Lstat(path); err == nil && !d.force {
+	info, err := os.Lstat(path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return next(fmt.Errorf("%s is no regular file", path), "name another file with -o")
+	case err == nil && !d.force:
 		return next(fmt.Errorf("%s is there already", path), "replace it with --force, or name another file with -o")
 	}
 	return nil
@@ -224,7 +239,7 @@ func (a *app) append(ctx context.Context, p *partial, f remoteFile, had int64) e
 	if had > 0 {
 		a.note("%s of %s are here: going on after them", terminal.Bytes(had), terminal.Bytes(f.Size))
 	}
-	d, err := f.open(ctx, apiclient.Continue(reading{ctx, p}, f.Size, f.SHA256))
+	d, err := a.openRemote(ctx, f, apiclient.Continue(reading{ctx, p}, f.Size, f.SHA256))
 	if apiclient.Unanswered(err) {
 		return p.keeps(err)
 	}

@@ -13,11 +13,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/core/backup"
 )
 
 // remoteOf is a file on a server that can go on in the middle of it, or not. It keeps the ranges that were asked for.
@@ -143,5 +145,52 @@ func TestAFileIsReplacedWithForceOnly(t *testing.T) {
 	check.NoError(t, silent(t).store(t.Context(), downloading{output: folder, force: true}, f))
 	if got := check.Must(os.ReadFile(path))(t); !bytes.Equal(got, content) {
 		t.Errorf("it holds %q", got)
+	}
+}
+
+func TestWhatIsNoFileIsNeverReplaced(t *testing.T) {
+	f, asked := remoteOf(t, noise(1000, 1), true)
+	folder := t.TempDir()
+	file, link, pipe := filepath.Join(folder, "file"), filepath.Join(folder, "link"), filepath.Join(folder, "pipe")
+	check.NoError(t, os.WriteFile(file, []byte("mine"), 0o600))
+	check.NoError(t, os.Symlink(file, link))
+	check.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	for _, path := range []string{link, pipe, os.DevNull} {
+		err := silent(t).store(t.Context(), downloading{output: path, force: true}, f)
+		if err == nil || !strings.Contains(err.Error(), path+" is no regular file") || len(*asked) > 0 {
+			t.Errorf("%s: asked %d times: %v", path, len(*asked), err)
+		}
+	}
+}
+
+// A person who goes on with a download is told where nothing is saved by it.
+func TestADownloadThatBeginsAgainIsSaid(t *testing.T) {
+	const here = "600 B of 1000 B are here: going on after them\n"
+	for ranges, want := range map[bool]string{
+		true:  here,
+		false: here + "the API sends the file from its start again: it is compared with what has come before\n",
+	} {
+		path := filepath.Join(t.TempDir(), "f.sql.gz")
+		check.NoError(t, os.WriteFile(path+".partial", noise(1000, 1)[:600], 0o600))
+		f, _ := remoteOf(t, noise(1000, 1), ranges)
+		var said bytes.Buffer
+		a := silent(t)
+		a.err.Writer = &said
+		check.NoError(t, a.store(t.Context(), downloading{output: path}, f))
+		if said.String() != want {
+			t.Errorf("ranges %v: %s", ranges, said.String())
+		}
+	}
+}
+
+func TestTheNameOfARemoteFile(t *testing.T) {
+	for name, valid := range map[backup.Filename]bool{
+		"20260105_093000.sql.gz":        true,
+		"../20260105_093000.sql.gz":     false,
+		"\x1b[2J20260105_093000.sql.gz": false,
+	} {
+		if _, err := checkRemote(remoteFile{Name: name}); (err == nil) != valid || err != nil && strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("%q: %v", name, err)
+		}
 	}
 }

@@ -63,10 +63,10 @@ func extensionsChange(a *app, kind extension.Change, short string) *cobra.Comman
 			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
 				o, err := c.Extensions.Change(ctx, of, wire.ChangeExtension{Extension: name, Kind: kind}, opt)
 				if err != nil {
-					return err
+					return a.mayBeDone(err, again(cmd, args))
 				}
 				if !wait.wait && !o.Status.Final() {
-					a.note("follow it with: svc operations wait %s", o.ID)
+					a.note("follow it with: %s", a.onward("svc", "operations", "wait", string(o.ID)))
 					return a.showExtensionOperation(o)
 				}
 				if o.Operation, err = a.follow(ctx, c, o.Operation); err != nil {

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/vbauerster/mpb/v8"
@@ -30,7 +28,7 @@ func (w *waiting) end(ctx context.Context, a *app, c *apiclient.Client, begun wi
 		if a.wantsJSON() {
 			return a.showJSON(begun)
 		}
-		a.note("%s\nfollow it with: svc operations wait %s", begun.Message, begun.Operation.ID)
+		a.note("%s\nfollow it with: %s", begun.Message, a.onward("svc", "operations", "wait", string(begun.Operation.ID)))
 		return a.showOperation(begun.Operation)
 	}
 	ended, err := a.follow(ctx, c, begun.Operation)
@@ -55,18 +53,16 @@ func (a *app) showEnded(o wire.Operation) error {
 type failedOperation struct{ o wire.Operation }
 
 func (f failedOperation) Error() string {
-	text := fmt.Sprintf("the %s %s was not done: it is %s", f.o.Type, f.o.ID, f.o.Status)
+	how := "has failed"
+	if f.o.Status == operation.Canceled {
+		how = "was canceled"
+	}
+	text := fmt.Sprintf("the %s %s %s", f.o.Type, f.o.ID, how)
 	if f.o.Error != nil {
 		text += fmt.Sprintf(": %s: %s", f.o.Error.Code, f.o.Error.Message)
 	}
 	return text
 }
-
-// The pauses between two looks at an operation: short at first, for those that take a moment.
-const (
-	firstLook = 200 * time.Millisecond
-	lastLook  = 2 * time.Second
-)
 
 // follow looks at an operation until it has ended, and shows its progress. Ending svc does not end the operation.
 func (a *app) follow(ctx context.Context, c *apiclient.Client, o wire.Operation) (wire.Operation, error) {
@@ -80,49 +76,18 @@ func (a *app) follow(ctx context.Context, c *apiclient.Client, o wire.Operation)
 		}
 		return now, err
 	})
-	return o, goesOn(err, o)
+	return o, a.goesOn(err, o)
 }
 
-// untilDone makes a call again and again, with pauses, until its answer says that the work is done. now is the latest answer.
-func untilDone[T any](
-	ctx context.Context, now T, done func(T) bool, again func(context.Context) (T, error),
-) (T, error) {
-	for pause := firstLook; !done(now); pause = min(pause*3/2, lastLook) {
-		select {
-		case <-ctx.Done():
-			return now, over(ctx)
-		case <-time.After(pause):
-		}
-		then, err := again(ctx)
-		if err != nil && ctx.Err() != nil { // However the wait and the calls alternate, it ends the same way.
-			return now, over(ctx)
-		}
-		if err != nil {
-			return now, err
-		}
-		now = then
-	}
-	return now, nil
-}
-
-// over is why a wait has ended although the API answers.
-func over(ctx context.Context) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return errTimeout
-	}
-	return ctx.Err()
-}
-
-var errTimeout = errors.New("the time of --timeout is over")
-
-func goesOn(err error, o wire.Operation) error {
-	return next(err, "the %s goes on; wait for it with: svc operations wait %s", o.Type, o.ID)
+func (a *app) goesOn(err error, o wire.Operation) error {
+	return next(err, "the %s goes on; wait for it with: %s", o.Type, a.onward("svc", "operations", "wait", string(o.ID)))
 }
 
 // progress shows how far an operation is: a bar on a terminal, and elsewhere a line for each change of its stage.
 type progress struct {
 	a     *app
-	stage atomic.Pointer[string] // the bar reads it in a goroutine of its own
+	stage atomic.Pointer[string] // the bar reads them in a goroutine of its own
+	bytes atomic.Pointer[string]
 	all   *mpb.Progress
 	bar   *mpb.Bar
 }
@@ -130,11 +95,13 @@ type progress struct {
 func (a *app) progress(o wire.Operation) *progress {
 	p := &progress{a: a}
 	p.stage.Store(new(string))
+	p.bytes.Store(new(string))
 	if a.err.terminal {
 		p.all = mpb.New(mpb.WithOutput(a.err.Writer), mpb.WithWidth(min(a.err.width, 100)))
 		p.bar = p.all.New(100, mpb.BarStyle().Lbound("").Rbound("").Filler("━").Tip("━").Padding(" "),
 			mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return *p.stage.Load() + " " })),
-			mpb.AppendDecorators(decor.Percentage(decor.WCSyncSpace), decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace)),
+			mpb.AppendDecorators(decor.Percentage(decor.WCSyncSpace), decor.Any(func(decor.Statistics) string { return *p.bytes.Load() }),
+				decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace)),
 			mpb.BarRemoveOnComplete())
 	}
 	p.show(o)
@@ -144,11 +111,21 @@ func (a *app) progress(o wire.Operation) *progress {
 func (p *progress) show(o wire.Operation) {
 	stage := fmt.Sprintf("%s: %s", o.Type, terminal.Visible(first(o.Stage, string(o.Status))))
 	changed := *p.stage.Swap(&stage) != stage
+	bytes := moved(o)
+	p.bytes.Store(&bytes)
 	if p.bar != nil {
 		p.bar.SetCurrent(int64(min(o.Progress, 99))) // A full bar is removed, and the stage can still change.
 	} else if changed {
 		p.a.note("%s (%d %%)", stage, o.Progress)
 	}
+}
+
+// moved is how many bytes of the part that is under way are done; empty where the service does not know.
+func moved(o wire.Operation) string {
+	if o.ProgressBytes == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (%s of %s)", terminal.Bytes(o.ProgressBytes.Done), terminal.Bytes(o.ProgressBytes.Total))
 }
 
 // end takes the bar away.

@@ -97,7 +97,7 @@ func (a *app) onInvitation(
 func invitedAddresses(ctx context.Context, c *apiclient.Client, of id.DatabaseID) (addresses []string, err error) {
 	list, err := c.Members.Invitations(ctx, of)
 	for _, i := range list {
-		addresses = append(addresses, i.Email+"\t"+string(i.Role)+", "+string(i.Status))
+		addresses = append(addresses, offered(i.Email, string(i.ID), string(i.Role)+", "+string(i.Status)))
 	}
 	return addresses, err
 }

@@ -58,7 +58,7 @@ one of them is open the status stays reserved, and the command has to be repeate
 					overlay, err = untilDone(ctx, overlay, stands, optIn)
 				}
 				if err != nil {
-					return mayBeDone(err, again(cmd, args))
+					return a.mayBeDone(err, again(cmd, args))
 				}
 				if !stands(overlay) && !a.wantsJSON() {
 					a.note("the opt-in is not done, as when a transaction is open; go on with: %s --wait", again(cmd, args))
@@ -83,10 +83,10 @@ printed, and then the role is admitted.`,
 			return m.onRole(a, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, one id.RoleID) error {
 				prepared, err := c.LegacyRoles.Prepare(ctx, of, one)
 				if err != nil {
-					return m.afterSetup(err, again(cmd, args), args)
+					return m.afterSetup(a, err, again(cmd, args), args)
 				}
 				if !a.wantsJSON() {
-					a.note("run the statement as the database's owner, then: %s", m.line("admit", args...))
+					a.note("run the statement as the database's owner, then: %s", m.line(a, "admit", args...))
 				}
 				return a.showRecord(prepared, append(setupFields(prepared.RoleSetup), field{"Statement", prepared.GrantSQL})...)
 			})(cmd, args)

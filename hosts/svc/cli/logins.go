@@ -79,7 +79,7 @@ rolled back. The owner's new password is printed once; the others' are shown by 
 			if err != nil {
 				return usageError{err}
 			}
-			if err := flags.confirm.ask(a, args[1], closes(args[1]+" of "+args[0])); err != nil {
+			if err := flags.confirm.ask(a, args[1], closes(args[1], args[0])); err != nil {
 				return err
 			}
 			opt, err := key.use(a)
@@ -96,7 +96,7 @@ rolled back. The owner's new password is printed once; the others' are shown by 
 					rotation, err = untilDone(ctx, rotation, done, rotate)
 				}
 				if err != nil {
-					return mayBeDone(err, again(cmd, args))
+					return a.mayBeDone(err, again(cmd, args))
 				}
 				return showRotation(a, rotation, args[0], again(cmd, args))
 			})(cmd, args)
@@ -114,7 +114,7 @@ func showRotation(a *app, r wire.LoginRotation, of, repeat string) error {
 	case r.Status == role.Pending:
 		a.note("the server has not confirmed it yet, and the service goes on; wait for it with: %s --wait", repeat)
 	case r.Login != database.OwnerLogin:
-		a.note("see the new password with: %s", line("svc", "managed", "logins-credentials", of, string(r.Login)))
+		a.note("see the new password with: %s", a.onward("svc", "managed", "logins-credentials", of, string(r.Login)))
 	case r.Password == "":
 		a.note("the owner's password was in an earlier answer to this request; if that is lost, rotate it once more")
 	}

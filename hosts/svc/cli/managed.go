@@ -70,7 +70,7 @@ func customPrepare(a *app, m roleModel) *cobra.Command {
 			return m.onRole(a, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, one id.RoleID) error {
 				prepared, err := c.Roles.Prepare(ctx, of, one)
 				if err != nil {
-					return m.afterSetup(err, again(cmd, args), args)
+					return m.afterSetup(a, err, again(cmd, args), args)
 				}
 				m.sayNext(a, prepared.Status, args)
 				return a.showRecord(prepared, setupFields(prepared)...)

@@ -175,7 +175,8 @@ func (a *app) onMember(
 			all, err := c.Members.List(ctx, of)
 			found, err := named(sequence(all.Members, err), email, "member", func(m wire.Member) string { return m.Email })
 			if errors.As(err, new(notFound)) {
-				return next(err, `"svc members list %s" shows the members; "svc members add" changes an invitation`, args[0])
+				list := a.onward("svc", "members", "list", args[0])
+				return next(err, `"%s" shows the members; "svc members add" changes an invitation`, list)
 			}
 			if err != nil {
 				return err
@@ -202,7 +203,7 @@ func personNamed[T ~string](text, argument string) (of T, email string, err erro
 func memberAddresses(ctx context.Context, c *apiclient.Client, of id.DatabaseID) (addresses []string, err error) {
 	all, err := c.Members.List(ctx, of)
 	for _, m := range all.Members {
-		addresses = append(addresses, m.Email+"\t"+m.Name)
+		addresses = append(addresses, offered(m.Email, string(m.ID), m.Name))
 	}
 	return addresses, err
 }

@@ -130,7 +130,7 @@ func (a *app) showOperation(o wire.Operation) error {
 		{"Database", o.DatabaseID},
 		{"Status", o.Status},
 		{"Stage", o.Stage},
-		{"Progress", strconv.Itoa(o.Progress) + " %"},
+		{"Progress", strconv.Itoa(o.Progress) + " %" + moved(o)},
 		{"Created", o.CreatedAt},
 		{"Took", took(o)},
 	}

@@ -85,7 +85,7 @@ func (a *app) showRecord(answer any, fields ...field) error {
 	}
 	width := 0
 	for _, f := range fields {
-		width = max(width, terminal.Columns(f.name))
+		width = max(width, terminal.Columns(terminal.Visible(f.name)))
 	}
 	var text strings.Builder
 	for _, f := range fields {
@@ -96,7 +96,7 @@ func (a *app) showRecord(answer any, fields ...field) error {
 		if a.out.colour && f.name == "Status" {
 			value = paint(value)
 		}
-		fmt.Fprintln(&text, terminal.Padded(f.name+":", width+3)+value)
+		fmt.Fprintln(&text, terminal.Padded(terminal.Visible(f.name)+":", width+3)+value)
 	}
 	_, err := fmt.Fprint(a.out, text.String())
 	return err

@@ -24,11 +24,11 @@ import (
 const (
 	statusDone       = 0
 	statusRefused    = 1 // the API refused, an operation failed, or something failed on this machine
-	statusUsage      = 2 // wrong usage; nothing was sent
+	statusUsage      = 2 // wrong usage; nothing was changed
 	statusNotReached = 3 // no answer, or one that is not the API's
 )
 
-// usageError is a wrong flag or argument. Nothing was sent.
+// usageError is a wrong flag or argument. Nothing was changed.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -59,13 +59,14 @@ func explain(err error, width int) (text string, status int) {
 	var b strings.Builder
 	var refused *apiclient.Error
 	var wrong usageError
+	var missing notFound
 	hint := ""
 	switch {
 	case errors.As(err, &wrong):
 		status = statusUsage
 		b.WriteString("svc: " + wrongText(wrong))
 	case errors.As(err, &refused) && refused.Code != "":
-		status, hint = statusRefused, adviceOn(refused)
+		status, hint = statusRefused, advice[refused.Code]
 		refusal(&b, refused, width)
 	case errors.As(err, &refused):
 		status, hint = statusNotReached, "check the URL, and the proxy in between if there is one"
@@ -73,6 +74,9 @@ func explain(err error, width int) (text string, status int) {
 	case errors.Is(err, apiclient.ErrUnreadable):
 		status, hint = statusNotReached, "check the URL, and the proxy in between if there is one"
 		b.WriteString("svc: " + apiclient.ErrUnreadable.Error())
+	case errors.As(err, &missing):
+		status, hint = statusRefused, advice[missing.code()]
+		b.WriteString("svc: " + err.Error())
 	case errors.Is(err, context.Canceled):
 		status = statusRefused
 		b.WriteString("svc: interrupted")
@@ -145,33 +149,6 @@ func dependencyTable(on *wire.Dependencies, width int) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// advice is what to do after a refusal.
-var advice = map[fault.Code]string{
-	fault.Unauthorized:          `the key is unknown, revoked or expired: log in with another one, "svc auth login --api-key -"`,
-	fault.KeyScopeDenied:        "this needs a key with full access to the account, and the key is for selected databases",
-	fault.PlanAPIAccessRequired: "the API needs a Pro or Business plan",
-	fault.PlanLimit:             "delete a database that is no longer needed, or change the plan",
-	fault.FeatureNotAvailable:   "ask the operator of the service to enable this for the database",
-	fault.DatabaseNotFound:      `"svc databases list" shows what the key can see`,
-	fault.BackupNotFound:        `"svc backups list DATABASE" shows the backups`,
-	fault.WebhookNotFound:       `"svc webhooks list" shows the webhooks`,
-	fault.RoleNotFound:          `"svc managed custom-list DATABASE" and "svc legacy-roles list DATABASE" show the roles`,
-	fault.MemberNotFound:        `"svc members list DATABASE" shows the members`,
-	fault.InvitationNotFound:    `"svc invitations list DATABASE" shows the invitations`,
-	fault.PreviewNotFound:       `"svc previews create REF" prints the ID of the preview that a ref has`,
-	fault.OperationNotFound:     `"svc operations list DATABASE" shows the operations`,
-	fault.ConnectGrantRequired:  "run the statement above as the database's owner, then repeat this command",
-	fault.RoleDependencies:      "reassign or drop what depends on the role, then repeat this command",
-	fault.RouteNotFound:         "check the path in the URL, and that the service is as new as svc",
-	fault.RateLimited:           "try again later, or with a longer --timeout",
-	fault.ServerBusy:            "try again later, or with a longer --timeout",
-	fault.Maintenance:           "the service is in maintenance: try again later, or with a longer --timeout",
-	fault.InternalError:         "repeat the command; if that does not help, tell the operator the request ID",
-	fault.AgentError:            "repeat the command; if that does not help, tell the operator the request ID",
-}
-
-func adviceOn(e *apiclient.Error) string { return advice[e.Code] }
-
 // unreached reports whether an error says that no answer came. That it is a net.Error says nothing: those of files are, too.
 func unreached(err error) bool {
 	return errors.As(err, new(*url.Error)) || errors.As(err, new(*net.OpError)) || errors.Is(err, context.DeadlineExceeded) ||
@@ -187,6 +164,7 @@ func adviceOnNetwork(err error) string {
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	var dns *net.DNSError
+	var op *net.OpError
 	switch {
 	case errors.As(err, &unknown):
 		return "if the service has a certificate authority of its own, name its file with --ca-file"
@@ -196,6 +174,8 @@ func adviceOnNetwork(err error) string {
 		return "the certificate has expired, or is not valid yet: check this machine's clock"
 	case errors.As(err, new(tls.RecordHeaderError)), errors.Is(err, http.ErrSchemeMismatch):
 		return "the port does not speak TLS: check the URL"
+	case errors.As(err, &op) && op.Op == "proxyconnect":
+		return "check the proxy that the environment names, as in HTTPS_PROXY"
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "check the host in the URL"
 	case errors.As(err, &dns), errors.Is(err, syscall.ENETUNREACH):

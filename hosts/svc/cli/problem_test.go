@@ -37,6 +37,9 @@ func TestWhatToDoAboutTheNetwork(t *testing.T) {
 		"check the network of this machine":          &net.DNSError{Err: "connect: network is unreachable"},
 		"the port does not speak TLS: check the URL": http.ErrSchemeMismatch,
 		"check the URL, and that the service runs":   syscall.ECONNREFUSED,
+		"check the proxy that the environment names, as in HTTPS_PROXY": &net.OpError{
+			Op: "proxyconnect", Net: "tcp", Err: &net.DNSError{Err: "no such host", IsNotFound: true},
+		},
 	} {
 		if got := adviceOnNetwork(fmt.Errorf("no answer: %w", &url.Error{Op: "Get", URL: "u", Err: err})); got != want {
 			t.Errorf("%v: %s", err, got)

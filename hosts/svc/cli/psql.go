@@ -24,12 +24,13 @@ func psql(a *app) *cobra.Command {
 		Long: `Open psql, which has to be installed, on a database. What stands behind "--" are its arguments, and its exit status
 is that of this command.
 
-` + onConnections + ` As the owner, psql takes the password from PGPASSWORD or a password file, or asks for it.
+` + onConnections + ` As the owner, psql takes the password from PGPASSWORD or a password file, or asks for it on a terminal.
 
-No password stands in a list of processes or in a variable that svc sets: psql reads it from a file that only it has open.`,
+The password that svc gets from the API stands in no list of processes and in no variable: psql reads it from a file without a
+name. SVC_API_KEY is not handed on to psql.`,
 		Example: `  svc psql shop
   svc psql shop --role readonly -- --csv -c 'SELECT * FROM item' > items.csv
-  PGPASSWORD=... svc psql shop -- -v ON_ERROR_STOP=1 -f schema.sql`,
+  svc psql shop -- -v ON_ERROR_STOP=1 -f schema.sql`,
 		ValidArgsFunction: a.completeDatabase,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			program, err := exec.LookPath("psql")
@@ -87,12 +88,13 @@ func (to connection) become(program string, args []string) error {
 
 const passwordVariable = "PGPASSWORD"
 
-// leading are variables that would lead elsewhere than those of a connection.
-var leading = []string{"PGHOSTADDR", "PGSERVICE"}
+// withheld are variables that psql does not get: those that would lead elsewhere than those of a connection, and the API key, of
+// which psql and what it runs make no use.
+var withheld = []string{"PGHOSTADDR", "PGSERVICE", "SVC_API_KEY"}
 
 // environmentWith replaces variables. Where a password file is set, no other password goes before it.
 func environmentWith(environment []string, set []variable) []string {
-	gone := slices.Clone(leading)
+	gone := slices.Clone(withheld)
 	for _, v := range set {
 		gone = append(gone, v.name)
 		if v.name == "PGPASSFILE" {

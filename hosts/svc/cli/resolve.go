@@ -40,7 +40,7 @@ func (a *app) findDatabase(ctx context.Context, name string) (wire.Database, err
 
 // named finds the one entry of a list that has a name. Names of databases are unique on their server, and a key can see those of
 // several.
-func named[T any](list iter.Seq2[T, error], name, what string, nameOf func(T) string) (found T, err error) {
+func named[T any](list iter.Seq2[T, error], name string, what kind, nameOf func(T) string) (found T, err error) {
 	count := 0
 	for entry, err := range list {
 		if err != nil {
@@ -117,11 +117,40 @@ func (a *app) onDatabase(
 	}
 }
 
+// kind is what a name is the name of.
+type kind string
+
 // notFound is a name that the API's list does not have.
-type notFound struct{ what, name string }
+type notFound struct {
+	what kind
+	name string
+}
+
+// code is that of the API's refusal of an ID of the kind; empty for none.
+func (e notFound) code() fault.Code {
+	switch e.what {
+	case "database":
+		return fault.DatabaseNotFound
+	case "deleted database":
+		return fault.DeletionBackupNotAvailable
+	case "backup":
+		return fault.BackupNotFound
+	case "entry":
+		return fault.AllowlistEntryNotFound
+	case "role":
+		return fault.RoleNotFound
+	case "member":
+		return fault.MemberNotFound
+	case "invitation of":
+		return fault.InvitationNotFound
+	case "webhook":
+		return fault.WebhookNotFound
+	}
+	return ""
+}
 
 func (e notFound) Error() string {
-	return "there is no " + e.what + " " + strconv.Quote(e.name) + " that this key can see"
+	return "there is no " + string(e.what) + " " + strconv.Quote(e.name) + " that this key can see"
 }
 
 // withAPI runs a command's work with the client and the command's context, which ends with --timeout.

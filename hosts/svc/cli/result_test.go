@@ -21,6 +21,7 @@ func TestAResultIsShownInLines(t *testing.T) {
 			"Database ID:       x\nRestored members:  0\nNotes:             a, b\nList:              {\"n\":1}\nDone:              yes\n",
 		},
 		{`{"name":"\u001b[2J"}`, "Name:  \\x1b[2J\n"},
+		{`{"n\u001bm":1}`, "N\\x1bm:  1\n"},
 	} {
 		var text strings.Builder
 		a := &app{out: screenOf(&text), err: screenOf(io.Discard)}

@@ -23,9 +23,9 @@ func (f *changing) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until the server has confirmed it")
 }
 
-// closes is what a change does to who is connected.
-func closes(name string) string {
-	return "This closes all connections of " + name + ", and rolls their open transactions back."
+// closes is what a change does to who is connected as a login of a database.
+func closes(login, of string) string {
+	return "This closes all connections of " + login + " of " + of + ", and rolls their open transactions back."
 }
 
 func roleRotate(a *app, m roleModel) *cobra.Command {
@@ -46,7 +46,11 @@ func roleChange(a *app, m roleModel, kind role.Kind, use, short, long string) *c
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: cobra.ExactArgs(2), ValidArgsFunction: m.complete(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := flags.confirm.ask(a, args[1], closes(args[1])); err != nil {
+			what := closes(args[1], args[0])
+			if kind == role.Revocation {
+				what += " Nobody can log in as the role any more, and that cannot be undone."
+			}
+			if err := flags.confirm.ask(a, args[1], what); err != nil {
 				return err
 			}
 			opt, err := key.use(a)
@@ -56,7 +60,7 @@ func roleChange(a *app, m roleModel, kind role.Kind, use, short, long string) *c
 			return m.onRole(a, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, one id.RoleID) error {
 				change, err := m.calls(c).Change(ctx, of, one, wire.ChangeRole{Kind: kind, ConfirmDisconnect: true}, opt)
 				if err != nil {
-					return mayBeDone(err, again(cmd, args))
+					return a.mayBeDone(err, again(cmd, args))
 				}
 				if flags.wait {
 					change, err = m.awaitChange(ctx, a, args, change, m.replay(c, of, change))
@@ -92,12 +96,12 @@ func (m roleModel) awaitChange(
 		a.note("the server has not confirmed it yet: waiting")
 	}
 	change, err := untilDone(ctx, change, func(now wire.RoleChange) bool { return now.Status != role.Pending }, now)
-	return change, next(err, "the change goes on; see how it stands with: %s", m.changeLine(args, change))
+	return change, next(err, "the change goes on; see how it stands with: %s", m.changeLine(a, args, change))
 }
 
 // changeLine is the command line that shows a change.
-func (m roleModel) changeLine(args []string, change wire.RoleChange) string {
-	return m.line("change", args[0], args[1], string(change.OperationID))
+func (m roleModel) changeLine(a *app, args []string, change wire.RoleChange) string {
+	return m.line(a, "change", args[0], args[1], string(change.OperationID))
 }
 
 // endChange shows a change, and says what follows from how it stands.
@@ -105,11 +109,12 @@ func (m roleModel) endChange(a *app, args []string, change wire.RoleChange) erro
 	switch {
 	case a.wantsJSON():
 	case change.Status == role.Pending:
-		a.note("the server has not confirmed it yet, and the service goes on; wait for it with: %s --wait", m.changeLine(args, change))
+		a.note("the server has not confirmed it yet, and the service goes on; wait for it with: %s --wait",
+			m.changeLine(a, args, change))
 	case change.Kind == role.Rotation:
-		a.note("see the new password with: %s", m.line("credentials", args[:2]...))
+		a.note("see the new password with: %s", m.line(a, "credentials", args[:2]...))
 	case change.Kind == role.Revocation:
-		a.note("remove the role with: %s", m.line("delete", args[:2]...))
+		a.note("remove the role with: %s", m.line(a, "delete", args[:2]...))
 	}
 	return a.showRecord(change,
 		field{"Operation", change.OperationID},
@@ -134,7 +139,7 @@ pauses; with --continue it does so at once. One that is completed is not done ag
 				return err
 			}
 			if goOn {
-				if err := flags.confirm.ask(a, args[1], closes(args[1])); err != nil {
+				if err := flags.confirm.ask(a, args[1], closes(args[1], args[0])); err != nil {
 					return err
 				}
 			}
@@ -147,7 +152,7 @@ pauses; with --continue it does so at once. One that is completed is not done ag
 				}
 				change, err := now(ctx)
 				if refusedWith(err, fault.OperationNotFound) {
-					return next(err, `"%s" shows the pending changes`, m.line("list", args[0]))
+					return next(err, `"%s" shows the pending changes`, m.line(a, "list", args[0]))
 				}
 				if err == nil && flags.wait {
 					change, err = m.awaitChange(ctx, a, args, change, now)

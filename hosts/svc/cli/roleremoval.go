@@ -21,7 +21,7 @@ func roleDelete(a *app, m roleModel) *cobra.Command {
 Nothing that the role owns is dropped: where something depends on it, the role is revoked and stays until that is gone.`,
 		ValidArgsFunction: m.complete(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := confirm.ask(a, args[1], closes(args[1])+" The role cannot be brought back."); err != nil {
+			if err := confirm.ask(a, args[1], closes(args[1], args[0])+" The role cannot be brought back."); err != nil {
 				return err
 			}
 			return m.onRole(a, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, one id.RoleID) error {
@@ -30,7 +30,7 @@ Nothing that the role owns is dropped: where something depends on it, the role i
 				case refusedWith(err, fault.RoleDependencies):
 					return m.afterDependencies(ctx, c, of, one, err, again(cmd, args))
 				case err != nil:
-					return mayBeDone(err, again(cmd, args))
+					return a.mayBeDone(err, again(cmd, args))
 				}
 				return a.say(gone, "The role %s was removed.", args[1])
 			})(cmd, args)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
@@ -24,10 +25,15 @@ type roleModel struct {
 	remove func(context.Context, *apiclient.Client, id.DatabaseID, id.RoleID) (wire.RoleRemoval, error)
 }
 
-// line is the command line of another command about a role.
-func (m roleModel) line(command string, args ...string) string {
+// words are those of a command about a role.
+func (m roleModel) words(command string, args ...string) []string {
 	words := append([]string{"svc"}, m.group...)
-	return line(append(append(words, m.prefix+command), args...)...)
+	return append(append(words, m.prefix+command), args...)
+}
+
+// line is the line of another command about a role of the same service.
+func (m roleModel) line(a *app, command string, args ...string) string {
+	return a.onward(m.words(command, args...)...)
 }
 
 // onRole runs a command whose first two arguments are a database and a role.
@@ -57,13 +63,15 @@ func (m roleModel) roleNamed(ctx context.Context, c *apiclient.Client, of id.Dat
 	return found.RoleID, err
 }
 
-// roleIn finds a role of a list by its username, its display name or its ID.
+// roleIn finds a role of a list by its username, its display name or its ID. The service has display names in Unicode's form
+// NFC, whichever one a keyboard makes.
 func roleIn(list []wire.ListedRole, name string) (found wire.ListedRole, err error) {
+	label := role.NameKey(norm.NFC.String(name))
 	for _, r := range list {
 		switch {
 		case r.Username == name, strings.EqualFold(string(r.RoleID), name):
 			return r, nil
-		case role.NameKey(r.DisplayName) == role.NameKey(name):
+		case role.NameKey(r.DisplayName) == label:
 			found = r
 		}
 	}
@@ -78,7 +86,7 @@ func (m roleModel) complete(a *app) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 1 {
 			return m.completeOf(a, cmd, args[0], func(r wire.ListedRole) string {
-				return r.DisplayName + "\t" + string(r.Status) + ", " + string(r.AccessProfile)
+				return offered(r.DisplayName, r.Username, string(r.Status)+", "+string(r.AccessProfile))
 			})
 		}
 		return a.completeDatabase(cmd, args, typed)
@@ -139,7 +147,7 @@ func roleCreate(a *app, m roleModel, long string) *cobra.Command {
 	var key keyFlag
 	cmd := &cobra.Command{
 		Use: m.prefix + "create DATABASE NAME", Short: "Make an additional role", Long: long, Args: cobra.ExactArgs(2),
-		Example:           "  " + m.line("create", "shop", "Reports", "--access-profile", "read_only", "--connection-limit", "5"),
+		Example:           "  " + line(m.words("create", "shop", "Reports")...) + " --access-profile read_only --connection-limit 5",
 		ValidArgsFunction: a.completeDatabase,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := m.choices(args[1], profile, limit)
@@ -153,7 +161,7 @@ func roleCreate(a *app, m roleModel, long string) *cobra.Command {
 			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
 				made, err := m.calls(c).Create(ctx, of, b, opt)
 				if err != nil {
-					return m.afterSetup(err, again(cmd, args), args)
+					return m.afterSetup(a, err, again(cmd, args), args)
 				}
 				m.sayNext(a, made.Status, args)
 				return a.showRecord(made, roleFields(made)...)
@@ -213,23 +221,23 @@ func (m roleModel) sayNext(a *app, status role.Status, args []string) {
 	}
 	switch status { //nolint:exhaustive // roles of the others wait for nothing
 	case role.Reserved:
-		a.note("create it on the server with: %s", m.line("prepare", args...))
+		a.note("create it on the server with: %s", m.line(a, "prepare", args...))
 	case role.SQLReady:
-		a.note("let it log in with: %s", m.line("admit", args...))
+		a.note("let it log in with: %s", m.line(a, "admit", args...))
 	case role.Ready:
-		a.note("see its password with: %s", m.line("credentials", args...))
+		a.note("see its password with: %s", m.line(a, "credentials", args...))
 	}
 }
 
 // afterSetup adds to the error of a step that makes a role how to go on; repeat is the command line of the step.
-func (m roleModel) afterSetup(err error, repeat string, args []string) error {
+func (m roleModel) afterSetup(a *app, err error, repeat string, args []string) error {
 	switch {
 	case refusedWith(err, fault.ConnectGrantRequired):
 		return next(err, "run the statement above as the database's owner, then repeat: %s", repeat)
 	case m.OwnerConnects && refusedWith(err, fault.AgentError):
-		return next(err, "see how far it has come with: %s", m.line("reconcile", args...))
+		return next(err, "see how far it has come with: %s", m.line(a, "reconcile", args...))
 	}
-	return mayBeDone(err, repeat)
+	return a.mayBeDone(err, repeat)
 }
 
 // refusedWith reports whether an error is the API's refusal with a code.
@@ -246,7 +254,7 @@ func roleAdmit(a *app, m roleModel, long string) *cobra.Command {
 			return m.onRole(a, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, one id.RoleID) error {
 				admitted, err := m.calls(c).Admit(ctx, of, one)
 				if err != nil {
-					return m.afterSetup(err, again(cmd, args), args)
+					return m.afterSetup(a, err, again(cmd, args), args)
 				}
 				m.sayNext(a, admitted.Status, args)
 				return a.showRecord(admitted, setupFields(admitted)...)

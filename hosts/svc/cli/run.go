@@ -47,7 +47,7 @@ func Root() *cobra.Command {
 		Short: "Work with managed PostgreSQL databases",
 		Long: `Work with managed PostgreSQL databases, their backups, logins and members, through the API of the service.
 
-Log in once with "svc auth login", or set SVC_URL and SVC_API_KEY. A database is named by its name or its ID.`,
+Log in once with "svc auth login", or set SVC_BASE_URL and SVC_API_KEY. A database is named by its name or its ID.`,
 		Version:               version.Build(),
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
@@ -75,7 +75,26 @@ Log in once with "svc auth login", or set SVC_URL and SVC_API_KEY. A database is
 	)
 	root.CompletionOptions.DisableDefaultCmd = true // It is "completion" above.
 	strict(root)
+	strictHelp(root)
 	return root
+}
+
+// strictHelp has "svc help" with what is no command answered as wrong usage.
+func strictHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		panic(err) // it was added above
+	}
+	help.Run, help.RunE = nil, func(cmd *cobra.Command, args []string) error {
+		about, rest, err := root.Find(args)
+		if err == nil && len(rest) == 0 {
+			about.InitDefaultHelpFlag() // so that it is shown
+			about.InitDefaultVersionFlag()
+			return about.Help()
+		}
+		return unknownBelow(about, rest)
+	}
 }
 
 // group makes a command that has others below it and does nothing itself.

@@ -54,9 +54,9 @@ kept. Sessions begin anew after their transactions; no transaction is interrupte
 			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
 				t, err := c.QueryTimeouts.Set(ctx, of, wire.SetQueryTimeouts{Profile: profile}, opt)
 				if err != nil {
-					return err
+					return a.mayBeDone(err, again(cmd, args))
 				}
-				goesOn := "the change goes on; see how it stands with: " + line("svc", "databases", "timeouts", args[0])
+				goesOn := "the change goes on; see how it stands with: " + a.onward("svc", "databases", "timeouts", args[0])
 				if wait.wait {
 					t, err = untilDone(ctx, t, timeoutsSettled, func(ctx context.Context) (wire.QueryTimeouts, error) {
 						return c.QueryTimeouts.Get(ctx, of)
@@ -86,8 +86,8 @@ func policyTable() string {
 	var text strings.Builder
 	for _, p := range querytimeout.Profiles {
 		l := querytimeout.Policy[p]
-		fmt.Fprintf(&text, "  %-10s %-16s %-21s %s\n", p, terminal.Lasting(l.Statement), terminal.Lasting(l.Lock),
-			terminal.Lasting(l.IdleInTransaction))
+		fmt.Fprintf(&text, "  %-10s %-16s %-21s %s\n", p, terminal.Exactly(l.Statement), terminal.Exactly(l.Lock),
+			terminal.Exactly(l.IdleInTransaction))
 	}
 	return strings.TrimSuffix(text.String(), "\n")
 }
@@ -125,5 +125,5 @@ func limit(milliseconds int64) string {
 	if milliseconds == 0 {
 		return "no limit"
 	}
-	return terminal.Lasting(time.Duration(milliseconds) * time.Millisecond)
+	return terminal.Exactly(time.Duration(milliseconds) * time.Millisecond)
 }

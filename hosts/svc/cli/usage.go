@@ -18,15 +18,19 @@ func wrongArguments(cmd *cobra.Command, args []string, err error) error {
 	switch n := len(args); {
 	case n < len(names) && !strings.HasPrefix(names[n], "["):
 		err = fmt.Errorf("%s is missing", strings.ReplaceAll(names[n], "|", " or "))
-	case n > len(names):
+	case n > len(names) && !strings.Contains(cmd.Use, dashed):
 		err = fmt.Errorf("%q is one argument too many", args[len(names)])
 	}
 	return usageError{fmt.Errorf("%w\nusage: %s", err, cmd.UseLine())}
 }
 
-// arguments are the names of a command's arguments, as its usage has them.
+// dashed begins the arguments of another program in a command's usage.
+const dashed = " [-- "
+
+// arguments are the names of a command's own arguments, as its usage has them.
 func arguments(cmd *cobra.Command) (names []string) {
-	for _, word := range strings.Fields(cmd.Use)[1:] {
+	own, _, _ := strings.Cut(cmd.Use, dashed)
+	for _, word := range strings.Fields(own)[1:] {
 		if word != "[flags]" {
 			names = append(names, word)
 		}

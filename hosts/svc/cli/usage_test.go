@@ -18,6 +18,14 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 			"usage: svc databases backup-policy DATABASE daily|none [flags]",
 		"databases list more": "\"more\" is one argument too many\n" +
 			"usage: svc databases list [flags]",
+		"psql": "DATABASE is missing\n" +
+			"usage: svc psql DATABASE [flags] [-- ARGS]",
+		"psql shop select": "the arguments of psql stand behind \"--\"\n" +
+			"usage: svc psql DATABASE [flags] [-- ARGS]",
+		"help nosuch": "\"nosuch\" is no command of \"svc\"\n" +
+			"see: svc --help",
+		"help databases list all": "\"all\" is no command of \"svc databases list\"\n" +
+			"see: svc databases list --help",
 		"databases list --jsno": "there is no flag --jsno\n" +
 			"see: svc databases list --help",
 		"databases list --timeout soon": "--timeout: \"soon\" is no duration, such as 30s or 5m\n" +

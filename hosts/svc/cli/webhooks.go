@@ -95,7 +95,7 @@ made; "svc webhooks rotate" prints another secret then.`,
 				}
 				made, err := c.Webhooks.Create(ctx, b)
 				if err != nil {
-					return err
+					return a.mayBe(err, "see whether it was made with: "+a.onward("svc", "webhooks", "list"))
 				}
 				return a.showSecret(made)
 			})
@@ -127,7 +127,7 @@ secret before signs nothing any more, also no retries. A disabled webhook is ena
 			return a.onWebhook(func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
 				rotated, err := c.Webhooks.Rotate(ctx, of)
 				if err != nil {
-					return err
+					return a.mayBe(err, "get another secret, which ends that of now, with: "+again(cmd, args))
 				}
 				return a.showSecret(rotated)
 			})(cmd, args)
@@ -180,7 +180,7 @@ func webhooksTest(a *app) *cobra.Command {
 // showQueued shows a delivery that is about to be made.
 func (a *app) showQueued(of id.WebhookID, d wire.Delivery) error {
 	if !a.wantsJSON() {
-		a.note("see what becomes of it with: svc webhooks deliveries %s", of)
+		a.note("see what becomes of it with: %s", a.onward("svc", "webhooks", "deliveries", string(of)))
 	}
 	return a.showRecord(d, field{"Delivery", d.DeliveryID}, field{"Event", d.Event}, field{"Status", d.Status})
 }
@@ -305,11 +305,11 @@ func (a *app) completeWebhook(cmd *cobra.Command, args []string, _ string) ([]st
 			sharing[w.URL]++
 		}
 		for _, w := range list {
-			name := w.URL + "\t" + string(enabled(w.Enabled))
 			if sharing[w.URL] > 1 {
-				name = string(w.ID) + "\t" + w.URL
+				names = append(names, described(string(w.ID), w.URL))
+			} else {
+				names = append(names, offered(w.URL, string(w.ID), string(enabled(w.Enabled))))
 			}
-			names = append(names, name)
 		}
 		return names, err
 	})

@@ -13,12 +13,12 @@ type entry struct{ name, text string }
 var exitStatuses = []entry{
 	{"0", "done"},
 	{"1", "the API has refused, an operation that was waited for has failed, or something failed on this machine"},
-	{"2", "wrong usage: nothing was sent"},
+	{"2", "wrong usage: nothing was changed"},
 	{"3", "the API could not be reached, or what answered is not the API"},
 }
 
 var environment = []entry{
-	{"SVC_URL", "the service's address, as in https://pgherd.example.com"},
+	{"SVC_BASE_URL", "the service's address, as in https://pgherd.example.com"},
 	{"SVC_API_KEY", "the API key"},
 	{"SVC_CA_FILE", "a PEM file of certificates to trust beside those of the system"},
 	{"SVC_PROFILE", "the profile to use"},

@@ -2,6 +2,7 @@
 package profile
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -79,7 +81,7 @@ func load(path string) (File, error) {
 }
 
 // Update changes the configuration. Two updates at the same time come one after the other, and a crash leaves the one before.
-func Update(change func(*File)) error {
+func Update(ctx context.Context, change func(*File)) error {
 	path, err := Path()
 	if err != nil {
 		return err
@@ -87,7 +89,7 @@ func Update(change func(*File)) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	unlock, err := lock(path + ".lock")
+	unlock, err := lock(ctx, path+".lock")
 	if err != nil {
 		return err
 	}
@@ -104,23 +106,44 @@ func Update(change func(*File)) error {
 	return replace(path, append(text, '\n'))
 }
 
+// lockTime is how long an update waits for others, and lockPause the time between two looks. An update takes a moment.
+const (
+	lockTime  = 10 * time.Second
+	lockPause = 20 * time.Millisecond
+)
+
+var errHeld = errors.New("another process holds the lock")
+
 // lock waits for the lock of a file. It ends with the process, too.
-func lock(path string) (unlock func(), err error) {
+func lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
+	ctx, end := context.WithTimeoutCause(ctx, lockTime, errHeld)
+	defer end()
 	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		if !errors.Is(err, unix.EINTR) {
-			break
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
+			err = pause(ctx)
+		}
+		if err != nil {
+			_ = f.Close() // it was not written to
+			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
 	}
-	if err != nil {
-		_ = f.Close() // it was not written to
-		return nil, fmt.Errorf("locking %s: %w", path, err)
+}
+
+func pause(ctx context.Context) error {
+	select {
+	case <-time.After(lockPause):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	return func() { _ = f.Close() }, nil
 }
 
 // replace writes a file that has the old or the new content whatever happens.

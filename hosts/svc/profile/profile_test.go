@@ -1,6 +1,8 @@
 package profile_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -55,8 +57,8 @@ func TestWithoutAFileNothingIsConfigured(t *testing.T) {
 
 func TestOnlyTheUserCanReadWhatIsStored(t *testing.T) {
 	path := home(t)
-	check.NoError(t, profile.Update(add("first")))
-	check.NoError(t, profile.Update(add("second")))
+	check.NoError(t, profile.Update(t.Context(), add("first")))
+	check.NoError(t, profile.Update(t.Context(), add("second")))
 	for file, want := range map[string]fs.FileMode{path: 0o600, path + ".lock": 0o600, filepath.Dir(path): 0o700} {
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s: %v, %v; want mode %v", file, info, err, want)
@@ -80,7 +82,7 @@ func TestAFileThatOthersCanReadIsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), fmt.Sprintf("%04o", mode)) {
 			t.Errorf("mode %v: %v", mode, err)
 		}
-		if err := profile.Update(add("b")); err == nil {
+		if err := profile.Update(t.Context(), add("b")); err == nil {
 			t.Errorf("mode %v: it was updated", mode)
 		}
 	}
@@ -94,7 +96,7 @@ func TestADamagedFileIsNamedAndKept(t *testing.T) {
 		if _, err := profile.Load(); err == nil || !strings.Contains(err.Error(), path+" is damaged") {
 			t.Errorf("%q: %v", text, err)
 		}
-		if err := profile.Update(add("a")); err == nil {
+		if err := profile.Update(t.Context(), add("a")); err == nil {
 			t.Errorf("%q: it was updated", text)
 		}
 		if have := check.Must(os.ReadFile(path))(t); string(have) != text {
@@ -108,7 +110,7 @@ func TestTheFolderMayBeALink(t *testing.T) {
 	elsewhere := t.TempDir()
 	check.NoError(t, os.MkdirAll(filepath.Dir(filepath.Dir(path)), 0o700))
 	check.NoError(t, os.Symlink(elsewhere, filepath.Dir(path)))
-	check.NoError(t, profile.Update(add("a")))
+	check.NoError(t, profile.Update(t.Context(), add("a")))
 	if info, err := os.Stat(filepath.Join(elsewhere, "config.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}
@@ -125,7 +127,7 @@ func TestUpdatesAtTheSameTimeAreAllKept(t *testing.T) {
 		name := fmt.Sprintf("p%02d", n)
 		want = append(want, name)
 		all.Go(func() {
-			if err := profile.Update(add(name)); err != nil {
+			if err := profile.Update(t.Context(), add(name)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -136,12 +138,29 @@ func TestUpdatesAtTheSameTimeAreAllKept(t *testing.T) {
 	}
 }
 
+// A process that is stopped may hold the lock: whoever waits for it can be interrupted.
+func TestTheWaitForAnotherUpdateEnds(t *testing.T) {
+	path := home(t)
+	check.NoError(t, profile.Update(t.Context(), add("old")))
+	held := check.Must(os.Open(path + ".lock"))(t)
+	defer held.Close()
+	check.NoError(t, unix.Flock(int(held.Fd()), unix.LOCK_EX))
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if err := profile.Update(ctx, add("new")); !errors.Is(err, context.Canceled) {
+		t.Errorf("the wait has ended with %v", err)
+	}
+	if have := names(t); !slices.Equal(have, []string{"old"}) {
+		t.Errorf("have %v", have)
+	}
+}
+
 func TestWhatCannotBeWrittenLeavesTheOldFile(t *testing.T) {
 	path := home(t)
-	check.NoError(t, profile.Update(add("old")))
+	check.NoError(t, profile.Update(t.Context(), add("old")))
 	before := check.Must(os.ReadFile(path))(t)
 	limitFiles(t, uint64(len(before)/2))
-	if err := profile.Update(add("new")); err == nil {
+	if err := profile.Update(t.Context(), add("new")); err == nil {
 		t.Error("it was written")
 	}
 	if after := check.Must(os.ReadFile(path))(t); string(after) != string(before) {
