@@ -1,9 +1,9 @@
 // Package svc holds the scripts of the command-line client, in testdata/script, and what they need. Each script has a service
 // of its own, with everything behind its API in memory, and an account on plan business there. Scripts run at the same time.
 //
-// A script starts without a configuration of svc, and with these variables: SVC_URL, of a proxy before the API host, which keeps
-// what it saw and can fail; SVC_API_KEY, a full-account key; TLS_URL and TLS_CA_FILE, the same proxy with TLS; ACCOUNT_ID and
-// OWNER_EMAIL. HOME and XDG_CONFIG_HOME are below $WORK.
+// A script starts without a configuration of svc, and with these variables: SVC_BASE_URL, of a proxy before the API host, which
+// keeps what it saw and can fail; SVC_API_KEY, a full-account key; TLS_URL and TLS_CA_FILE, the same proxy with TLS; ACCOUNT_ID
+// and OWNER_EMAIL. HOME and XDG_CONFIG_HOME are below $WORK.
 //
 // The service's clock stands still, at 2026-01-05T09:30:00Z in the beginning, and moves on by a second with each changing
 // request: nothing is as old as something else. Queued operations are worked on in the background, and take no time.
@@ -19,6 +19,7 @@
 //	tty 80x24 -in FILE svc ...         Types the lines of FILE, each when a prompt stands there: an unfinished line after which
 //	                                   nothing comes. Of a line with * before it, the rest is typed once the terminal does not
 //	                                   show it. The line ^C interrupts, also a progress bar; the line ^D ends the input.
+//	screens svc databases get orders   On terminals of 80 and of 200 columns, with -screen: both show the same.
 //	mask                               Replaces in the last output what differs from run to run by placeholders as wide as it:
 //	                                   IDs, which are numbered, checksums, secrets, request IDs, made-up addresses of mail.
 //	setenv ID id                       Sets $ID to a member of the JSON in standard output; "data.0.id" is one further down.

@@ -14,6 +14,19 @@ import (
 
 // runs are the verbs that run commands. "tty" is a program of its own: see terminalMain.
 var runs = []verb{
+	{"screens COMMAND ARGS...", func(r *run, v []string) error {
+		var shown [2]string
+		for i, size := range []string{"80x24", "200x24"} {
+			if err := r.ts.Exec("tty", append([]string{size, "-screen"}, v...)...); err != nil {
+				return err
+			}
+			shown[i] = r.ts.ReadFile("stdout")
+		}
+		if shown[0] != shown[1] {
+			return fmt.Errorf("80 columns show\n%s200 columns show\n%s", shown[0], shown[1])
+		}
+		return nil
+	}},
 	{"status STATUS COMMAND ARGS...", func(r *run, v []string) error {
 		want, err := strconv.Atoi(v[0])
 		if err != nil {

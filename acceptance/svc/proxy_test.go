@@ -9,6 +9,7 @@ import (
 	"io"
 	"log"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -77,9 +78,30 @@ func (p *proxy) authority() []byte {
 // ServeHTTP implements http.Handler.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fault := p.record(r)
-	if fault == nil || !fault(w, r) {
+	switch {
+	case fault != nil && fault(w, r):
+	case r.Method == http.MethodConnect:
+		p.tunnel(w)
+	default:
 		p.forward(w, r)
 	}
+}
+
+// tunnel connects a client with the server that has TLS, whatever host it wants.
+func (p *proxy) tunnel(w http.ResponseWriter) {
+	there, err := net.Dial("tcp", p.secure.Listener.Addr().String())
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	defer there.Close()
+	w.WriteHeader(http.StatusOK)
+	here, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	defer here.Close()
+	go func() { _, _ = io.Copy(there, here) }() // either side may leave
+	_, _ = io.Copy(here, there)
 }
 
 // forward passes a request on. Before one that changes something, a second passes, so that nothing is as old as something else.
@@ -98,6 +120,9 @@ func (p *proxy) record(r *http.Request) func(http.ResponseWriter, *http.Request)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	line := r.Method + " " + r.URL.RequestURI()
+	if r.Method == http.MethodConnect {
+		line = r.Method + " " + r.Host
+	}
 	if key := r.Header.Get("Idempotency-Key"); key != "" {
 		line += " key=" + key
 		if madeUpKey.MatchString(key) {
@@ -233,6 +258,23 @@ var faults = []verb{
 					r.proxy.forward(httptest.NewRecorder(), q)
 					panic(http.ErrAbortHandler)
 				})
+			}
+			return false
+		})
+	}},
+	// The connections of the next requests for operations break.
+	{"proxy drop COUNT", func(r *run, v []string) error {
+		left, err := strconv.Atoi(v[0])
+		if err != nil {
+			return err
+		}
+		var mu sync.Mutex
+		return r.proxy.set(func(_ http.ResponseWriter, q *http.Request) bool {
+			mu.Lock()
+			defer mu.Unlock()
+			if left > 0 && strings.Contains(q.URL.Path, "/operations/") {
+				left--
+				panic(http.ErrAbortHandler)
 			}
 			return false
 		})

@@ -74,7 +74,7 @@ func setup(env *testscript.Env) error {
 	}
 	for name, value := range map[string]string{
 		"HOME": home, "XDG_CONFIG_HOME": config, "TZ": "UTC", "TERM": "xterm-256color",
-		"SVC_URL": s.proxy.plain.URL, "SVC_API_KEY": key.Text, "TLS_URL": s.proxy.secure.URL, "TLS_CA_FILE": ca,
+		"SVC_BASE_URL": s.proxy.plain.URL, "SVC_API_KEY": key.Text, "TLS_URL": s.proxy.secure.URL, "TLS_CA_FILE": ca,
 		"ACCOUNT_ID": string(s.account.ID), "OWNER_EMAIL": s.account.Email,
 	} {
 		env.Setenv(name, value)
