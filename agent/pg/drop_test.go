@@ -2,6 +2,8 @@ package pg_test
 
 import (
 	"context"
+	"database/sql/driver"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,5 +40,33 @@ func TestDropDatabase(t *testing.T) {
 	check.NoError(t, pg.DropDatabase(t.Context(), admin, "doomed")) // which is gone
 	if timeout := check.Must(pg.One[string](t.Context(), admin, `SHOW lock_timeout`))(t); timeout != "0" {
 		t.Errorf("the pool has a lock_timeout of %s", timeout)
+	}
+}
+
+// Who is not a superuser cannot end an administrator's session. One that ends by itself is no reason to give up, and everybody
+// else is ended meanwhile.
+func TestDropDatabaseWhileAnAdministratorPassesBy(t *testing.T) {
+	other := clustertest.NewDatabase(t)
+	clustertest.Exec(t, other.Cluster.URL("postgres"), `CREATE ROLE keeper LOGIN CREATEDB PASSWORD 'test-only'`,
+		`GRANT pg_signal_backend TO keeper`, `CREATE ROLE guest LOGIN PASSWORD 'test-only'`)
+	t.Cleanup(func() { clustertest.Exec(t, other.Cluster.URL("postgres"), `DROP ROLE keeper`, `DROP ROLE guest`) })
+	keeper := clustertest.Database{URL: other.Cluster.URLFor("keeper", "test-only", other.Name)}.Open(t)
+	check.Must(keeper.Exec(`CREATE DATABASE visited`))(t)
+	passing := check.Must(clustertest.Database{URL: other.Cluster.URL("visited")}.Open(t).Conn(t.Context()))(t)
+	check.NoError(t, passing.PingContext(t.Context()))
+	guest := check.Must(clustertest.Database{URL: other.Cluster.URLFor("guest", "test-only", "visited")}.Open(t).Conn(t.Context()))(t)
+	check.NoError(t, guest.PingContext(t.Context()))
+
+	var leaving sync.WaitGroup
+	leaving.Go(func() {
+		for guest.PingContext(t.Context()) == nil {
+			time.Sleep(time.Millisecond)
+		}
+		_ = passing.Raw(func(any) error { return driver.ErrBadConn })
+	})
+	check.NoError(t, pg.DropDatabase(t.Context(), keeper, "visited"))
+	leaving.Wait()
+	if left := check.Must(pg.One[int](t.Context(), keeper, `SELECT count(*) FROM pg_database WHERE datname = 'visited'`))(t); left != 0 {
+		t.Error("it is still there")
 	}
 }
