@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -262,37 +261,39 @@ func TestRoleIsRemovedBeforeTheSwitch(t *testing.T) {
 
 // watcher asks for the same row again and again over one pool, and notes what it hears.
 type watcher struct {
-	db   *sql.DB
-	stop chan struct{}
-	done sync.WaitGroup
-	said []string
+	first, over chan struct{} // closed when it has heard something, and when it has heard the last
+	said        []string
 }
 
-func watch(t testing.TB, db *sql.DB) *watcher {
+// watch returns when something has been heard. The watcher ends with the last that is to be heard, or after ten seconds.
+func watch(t testing.TB, db *sql.DB, last string) *watcher {
 	t.Helper()
-	w := &watcher{db: db, stop: make(chan struct{})}
-	w.done.Go(func() {
-		for {
-			select {
-			case <-w.stop:
-				return
-			case <-time.After(time.Millisecond):
-			}
+	w := &watcher{first: make(chan struct{}), over: make(chan struct{})}
+	go func() {
+		defer close(w.over)
+		for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
 			var said string
 			if err := db.QueryRow("SELECT said || (SELECT count(*) FROM later) FROM word").Scan(&said); err != nil {
 				said = "error"
 			}
-			if n := len(w.said); n == 0 || w.said[n-1] != said {
+			n := len(w.said)
+			if n == 0 || w.said[n-1] != said {
 				w.said = append(w.said, said)
 			}
+			if n == 0 {
+				close(w.first)
+			}
+			if said == last {
+				return
+			}
 		}
-	})
+	}()
+	<-w.first
 	return w
 }
 
 func (w *watcher) heard() string {
-	close(w.stop)
-	w.done.Wait()
+	<-w.over
 	return strings.Join(w.said, " ")
 }
 
@@ -307,16 +308,14 @@ func TestClientsOverASwitch(t *testing.T) {
 	s.ready(t, w, operation)
 	watchers := map[string]*watcher{}
 	for way, db := range s.waysOf(t, w.present(database.OwnerLogin)) {
-		watchers[way] = watch(t, db)
+		watchers[way] = watch(t, db, "old0")
 	}
 	held := check.Must(s.pooled(t, w.name+".transaction", w.name, w.passwords[database.OwnerLogin]).Begin())(t)
 	check.Must(held.Exec("INSERT INTO later VALUES (2)"))(t)
-	time.Sleep(50 * time.Millisecond)
 	s.done(t, w.switching(operation))
 	if err := held.Commit(); err == nil {
 		t.Error("a transaction of before was committed")
 	}
-	time.Sleep(200 * time.Millisecond)
 	for way, watcher := range watchers {
 		if heard := watcher.heard(); heard != "new1 error old0" {
 			t.Errorf("%s: %s", way, heard)
