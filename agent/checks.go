@@ -112,7 +112,7 @@ func (a *Agent) checks(report *pooler.Report) []health.Check {
 			}
 			return lookAtWaits(*a.kept.waits.Load())
 		}},
-		{Name: "memory", Every: 15 * time.Second, Limit: time.Second, Look: a.lookAtMemory},
+		{Name: "memory", Every: 5 * time.Second, Limit: time.Second, Look: a.lookAtMemory},
 	}
 	if longest := a.config.ChecksEvery; longest > 0 {
 		for i := range all {

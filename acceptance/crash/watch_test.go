@@ -38,9 +38,11 @@ func TestOutagesAreToldInAFewLines(t *testing.T) {
 		return now.Status == "succeeded", string(now.Status)
 	})
 	w.agentIs(t, "1")
-	eventually(t, "the agent's first figures", func() (bool, string) {
-		return strings.Contains(must(w.AgentMetrics(soon(t), w.agent))(t), "\npgherd_agent_postgres_connections "), "none"
-	})
+	for _, name := range []string{"postgres_connections", "pgbouncer_resident_memory_bytes", "pgbouncer_longest_wait_seconds"} {
+		eventually(t, "the agent's first figures", func() (bool, string) {
+			return strings.Contains(must(w.AgentMetrics(soon(t), w.agent))(t), "\npgherd_agent_"+name+" "), "no " + name
+		})
+	}
 	alertsAreOnWhatThereIs(t, w)
 
 	// The agent is away, and there is work for it.
