@@ -94,13 +94,14 @@ func (p *proxy) tunnel(w http.ResponseWriter) {
 		panic(http.ErrAbortHandler)
 	}
 	defer there.Close()
-	w.WriteHeader(http.StatusOK)
-	here, _, err := http.NewResponseController(w).Hijack()
+	here, read, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	defer here.Close()
-	go func() { _, _ = io.Copy(there, here) }() // either side may leave
+	// Not before: the server reads on while it is in charge, and would take the first byte that the client sends after the answer.
+	_, _ = io.WriteString(here, "HTTP/1.1 200 OK\r\n\r\n")
+	go func() { _, _ = io.Copy(there, read) }() // either side may leave
 	_, _ = io.Copy(here, there)
 }
 

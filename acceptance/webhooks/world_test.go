@@ -22,6 +22,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/webhooks"
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 )
@@ -185,9 +186,11 @@ func signed(r webhooks.Received, secret string) bool {
 	return hmac.Equal([]byte(r.Header.Get("Service-Signature")), []byte("v1="+hex.EncodeToString(mac.Sum(nil))))
 }
 
+// createDatabase makes one without daily backups: tests move the clock, and make those that they want.
 func (w *world) createDatabase(t testing.TB, name string) wire.CreatedDatabase {
 	t.Helper()
-	return must(w.api(t).Databases.Create(soon(t), wire.CreateDatabase{Name: name, DisplayName: name}))(t)
+	never := database.NoSchedule
+	return must(w.api(t).Databases.Create(soon(t), wire.CreateDatabase{Name: name, DisplayName: name, ScheduledBackup: &never}))(t)
 }
 
 func (w *world) startBackup(t testing.TB, d wire.CreatedDatabase) wire.Operation {
