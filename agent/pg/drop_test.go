@@ -54,7 +54,8 @@ func TestDropDatabaseWhileAnAdministratorPassesBy(t *testing.T) {
 	check.Must(keeper.Exec(`CREATE DATABASE visited`))(t)
 	passing := check.Must(clustertest.Database{URL: other.Cluster.URL("visited")}.Open(t).Conn(t.Context()))(t)
 	check.NoError(t, passing.PingContext(t.Context()))
-	guest := check.Must(clustertest.Database{URL: other.Cluster.URLFor("guest", "test-only", "visited")}.Open(t).Conn(t.Context()))(t)
+	visited := clustertest.Database{URL: other.Cluster.URLFor("guest", "test-only", "visited")}.Open(t)
+	guest := check.Must(visited.Conn(t.Context()))(t)
 	check.NoError(t, guest.PingContext(t.Context()))
 
 	var leaving sync.WaitGroup
@@ -66,7 +67,8 @@ func TestDropDatabaseWhileAnAdministratorPassesBy(t *testing.T) {
 	})
 	check.NoError(t, pg.DropDatabase(t.Context(), keeper, "visited"))
 	leaving.Wait()
-	if left := check.Must(pg.One[int](t.Context(), keeper, `SELECT count(*) FROM pg_database WHERE datname = 'visited'`))(t); left != 0 {
+	const query = `SELECT count(*) FROM pg_database WHERE datname = 'visited'`
+	if left := check.Must(pg.One[int](t.Context(), keeper, query))(t); left != 0 {
 		t.Error("it is still there")
 	}
 }
