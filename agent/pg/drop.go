@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
 
 	"github.com/pgherd/pgherd/agent/loop"
 )
@@ -24,9 +25,6 @@ const sessions = `SELECT count(pg_terminate_backend(a.pid)) FROM pg_stat_activit
 
 // dropPause is between two attempts at a drop.
 const dropPause = 10 * time.Millisecond
-
-// insufficientPrivilege is what a drop by force ends with where somebody is in the database whom only a superuser may end.
-const insufficientPrivilege = "42501"
 
 // DropDatabase drops a database, if there is one of the name, with the sessions in it. Any login of the server, in whatever
 // database it is, can hold a lock on this one: by an open transaction in which it has stored a setting for itself there. Who does
@@ -61,7 +59,7 @@ func DropDatabase(ctx context.Context, db *sql.DB, name string) error {
 func dropForced(ctx context.Context, conn *sql.Conn, name string) error {
 	drop := "DROP DATABASE IF EXISTS " + pq.QuoteIdentifier(name)
 	_, err := conn.ExecContext(ctx, drop+" WITH (FORCE)")
-	if pq.As(err, insufficientPrivilege) == nil {
+	if pq.As(err, pqerror.InsufficientPrivilege) == nil { // Nobody is in it whom only a superuser may end.
 		return err
 	}
 	if _, err := conn.ExecContext(ctx, sessions, name); err != nil {
