@@ -1,24 +1,19 @@
 # "make help" lists the targets with their comments.
 
 GO ?= go
-# The race detector is used where goroutines share state; the other packages run about twice as fast without it.
-RACE ?= -race
-RACE_PACKAGES := ./agent ./agent/... ./adapters/... ./core/controlplane/... ./fakes/... ./hosts/...
-# The longest goes first.
-PLAIN_PACKAGES = ./acceptance/crash $(shell $(GO) list ./core/... ./ports/... ./acceptance/... | grep -v /core/controlplane)
-# The linearizability tests run a second time under the race detector, with fewer histories: it makes them ten times slower.
-HISTORIES := -run 'Linearizable|OneKey' ./acceptance/linear
-# One case of a crash at each point, or of all around a kind's commits, some histories of databases with a single login, two of the
-# schemas, and made-up dumps for half a minute.
-# (With -short, property tests would be shorter too.)
-SAMPLED := PGHERD_CRASHES=sampled PGHERD_ROUND_TRIPS=sampled PGHERD_FUZZ=30s
-# Of a package, of which the longest take ten minutes on two cores: a slow or busy machine has the time, too.
+# The same objects serve every target, and every clone.
+export GOFLAGS ?= -trimpath
+# What takes long shows one in several of its cases to "make test": those of the day. "make test SAMPLE=7" shows another day's.
+SAMPLE ?= $(shell date +%Y%j)
+# The longest go first.
+PACKAGES ?= ./agent ./acceptance ./acceptance/crash ./agent/artifact ./acceptance/conformance ./...
+# Of a package, on a slow or busy machine too.
 TEST_TIMEOUT ?= 25m
-# Tests mostly wait for processes: more packages are tested at a time than there are cores. Vet is part of "make lint".
-PACKAGES ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
+# Tests mostly wait for processes: twice as many packages as cores are tested at a time. Vet is part of "make lint".
+AT_A_TIME ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 2)))
 # Where the tests keep their files; the Go tool's own stay where they are.
 FILES = $(shell .ci/tmpdir)
-TESTS = $(if $(FILES),GOTMPDIR=/tmp TMPDIR=$(FILES)) $(GO) test -timeout $(TEST_TIMEOUT) -vet=off -p $(PACKAGES)
+TESTS = $(if $(FILES),GOTMPDIR=/tmp TMPDIR=$(FILES)) $(GO) test -timeout $(TEST_TIMEOUT) -vet=off -p $(AT_A_TIME)
 FUZZTIME ?= 10m
 GOLANGCI := .toolchain/golangci-lint
 SCHEMA = $(firstword $(subst _, ,$(notdir $(lastword $(sort $(wildcard adapters/postgres/migrations/*.sql))))))
@@ -26,7 +21,7 @@ RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git rev-parse
 NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test crash logins lint acceptance stack pooler-next openapi bench round-trips regression-database \
+.PHONY: help build run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips regression-database \
 	abuse interruptions previews record-statements fuzz generate verify toolchain schemas clean-dev install \
 	install-svc
 
@@ -35,8 +30,8 @@ help: ## list the targets
 
 build: ## build bin/pgherd, bin/svc, and the man pages and completions of svc in bin/share
 	@mkdir -p bin
-	$(GO) build -trimpath -o bin/ ./hosts/pgherd ./hosts/svc
-	$(GO) run -trimpath ./hosts/svc/manual bin/share
+	$(GO) build -o bin/ ./hosts/pgherd ./hosts/svc
+	$(GO) run ./hosts/svc/manual bin/share
 
 # Needs neither Go nor the network. Users and folders are made by systemd-sysusers and systemd-tmpfiles, as docs/production.md says.
 PREFIX ?= /usr/local
@@ -70,15 +65,17 @@ install-svc: ## install bin/svc alone, with its man pages and completions, as on
 run: build toolchain ## run a whole pgherd on this machine until Ctrl-C; its state is kept in .pgherd/dev
 	@exec bin/pgherd dev
 
-test: toolchain schemas ## run the tests, including those on the real stack; of a crash at each point, one case ("make crash" has all)
-	$(SAMPLED) $(TESTS) $(RACE) $(RACE_PACKAGES)
-	$(TESTS) $(RACE) $(HISTORIES)
-	$(SAMPLED) $(TESTS) $(PLAIN_PACKAGES)
+test: ready ## run the tests, including those on the real stack; of what takes long, a sample ("make check" has all)
+	@echo 'PGHERD_SAMPLE=$(SAMPLE)'
+	PGHERD_SAMPLE=$(SAMPLE) $(TESTS) $(PACKAGES)
 
-crash: toolchain ## kill at each point in every case that there is, and check 200 histories of databases with a single login
-	$(GO) test $(RACE) -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent
+check: ready lint verify ## run everything: each test, each crash point, each history, with the race detector, for hours
+	PGHERD_FUZZ=1m $(TESTS) -race -count=1 -timeout 3h $(PACKAGES)
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/linear
+
+crash: toolchain ## kill at each point in every case that there is
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/crash
-	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestLegacyRolesAreLinearizable$$' ./acceptance/linear
 
 logins: toolchain ## run the agent's tests of logins, roles and opt-ins whole, over both kinds of databases
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'OptIn|Overla|Role|Login|Rotat|Password|Surviv|Profile|Group|Grant|Sweep|Depend' ./agent
@@ -146,6 +143,16 @@ toolchain: ## find PostgreSQL 16 and PgBouncer on this machine, or download them
 
 schemas:
 	@$(GO) run ./hosts/toolchain/ensure schemas >/dev/null
+
+# The tools are fetched while Go compiles.
+ready:
+	@$(MAKE) --no-print-directory -j2 tools compile
+
+tools: toolchain
+	@$(MAKE) --no-print-directory schemas
+
+compile:
+	@$(GO) list -export -test ./... >/dev/null
 
 clean-dev: ## delete the state of "make run"
 	rm -rf .pgherd/dev

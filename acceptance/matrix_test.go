@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/driver"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/acceptance/spec"
 )
 
@@ -70,7 +71,11 @@ func TestMatrix(t *testing.T) {
 // play plays the driver's scenarios. Those that want the shared world for themselves play first, one after another; the others
 // wait for the end of this function and play at the same time.
 func (r row) play(t *testing.T) {
-	for _, sc := range spec.Scenarios() {
+	scenarios := spec.Scenarios()
+	if r.shared {
+		scenarios = sample.OneIn(t, 8, scenarios)
+	}
+	for _, sc := range scenarios {
 		if lacking := r.lacking(sc); lacking != "" {
 			t.Logf("not here: %s/%s %s, and %s", sc.Area, sc.Name, lacking, r.lacks[lacking])
 			continue

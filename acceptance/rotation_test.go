@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/driver"
 	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -107,12 +108,8 @@ type rotation struct {
 func newRotation(t *testing.T, url, key string) *rotation {
 	t.Helper()
 	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "svc"), "../hosts/svc")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	s := &rotation{deploy: filepath.Join(dir, "deploy"), next: filepath.Join(dir, "next"), secret: key}
-	s.environment = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SVC_BASE_URL="+url, "SVC_API_KEY="+key,
+	s.environment = append(os.Environ(), "PATH="+filepath.Dir(stacktest.Build(t, "svc"))+":"+dir+":"+os.Getenv("PATH"), "SVC_BASE_URL="+url, "SVC_API_KEY="+key,
 		"SVC_PROFILE=", "SVC_CA_FILE=",
 		"XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "NEXT="+s.next)
 	const hands = "#!/bin/sh\nset -eu\ncat >\"$NEXT.new\"\nmv \"$NEXT.new\" \"$NEXT\"\nwhile [ -e \"$NEXT\" ]; do sleep 0.05; done\n"

@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/driver"
 	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -52,11 +53,8 @@ func newCommandLine(t *testing.T) *commandLine {
 	t.Helper()
 	tools := check.Must(toolchain.Find())(t)
 	c := &commandLine{T: t, folder: t.TempDir()}
-	c.program = filepath.Join(c.folder, "svc")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", c.program, "../hosts/svc").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	c.environment = []string{"HOME=" + c.folder, "PATH=" + c.folder + ":" + filepath.Dir(tools.Psql) + ":" + os.Getenv("PATH")}
+	c.program = stacktest.Build(t, "svc")
+	c.environment = []string{"HOME=" + c.folder, "PATH=" + filepath.Dir(c.program) + ":" + filepath.Dir(tools.Psql) + ":" + os.Getenv("PATH")}
 	return c
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -132,12 +133,14 @@ func (s *stack) noOrphans(t testing.TB) {
 	}
 }
 
-func pointsOf(flow string) []string {
+// pointsOf lists the points of a flow; a sample has one in three.
+func pointsOf(t testing.TB, flow string) []string {
+	t.Helper()
 	var points []string
 	for _, p := range agent.CrashPoints() {
 		if strings.HasPrefix(p, "agent."+flow+".") {
 			points = append(points, p)
 		}
 	}
-	return points
+	return sample.OneIn(t, 3, points)
 }

@@ -23,18 +23,18 @@ type cloneStep struct {
 	points  []string
 }
 
-func cloneSteps() []cloneStep {
+func cloneSteps(t testing.TB) []cloneStep {
 	without := func(points []string, out ...string) []string {
 		return slices.DeleteFunc(points, func(p string) bool {
 			return slices.ContainsFunc(out, func(o string) bool { return strings.Contains(p, o) })
 		})
 	}
 	return []cloneStep{
-		{cloning.ensure, without(pointsOf("create"), crash.CreateProved)},
-		{cloning.dump, without(pointsOf("backup"), "verif", crash.BackupFailed)},
-		{cloning.load, append(without(pointsOf("restore"), ".switch.", ".discard."), crash.BackupFinished, crash.BackupReply)},
-		{cloning.switching, without(pointsOf("restore.switch"), crash.SwitchUndone)},
-		{cloning.discarding, pointsOf("restore.discard")},
+		{cloning.ensure, without(pointsOf(t, "create"), crash.CreateProved)},
+		{cloning.dump, without(pointsOf(t, "backup"), "verif", crash.BackupFailed)},
+		{cloning.load, append(without(pointsOf(t, "restore"), ".switch.", ".discard."), crash.BackupFinished, crash.BackupReply)},
+		{cloning.switching, without(pointsOf(t, "restore.switch"), crash.SwitchUndone)},
+		{cloning.discarding, pointsOf(t, "restore.discard")},
 		{cloning.proving, []string{crash.CreateAdmitted, crash.CreatePooled, crash.CreateProved, crash.CreateReply}},
 	}
 }
@@ -57,7 +57,7 @@ func (c cloning) has(t testing.TB, step cloneStep) {
 // goesOn has whoever begins again get the clone done.
 func (c cloning) goesOn(t *testing.T) {
 	t.Helper()
-	for _, step := range cloneSteps() {
+	for _, step := range cloneSteps(t) {
 		c.has(t, step)
 	}
 	c.noPassingFile(t)
@@ -74,7 +74,7 @@ func (c cloning) goesOn(t *testing.T) {
 func (c cloning) isClosed(t *testing.T) {
 	t.Helper()
 	c.done(t, closing(c.clone.operation))
-	for _, step := range cloneSteps()[:3] {
+	for _, step := range cloneSteps(t)[:3] {
 		c.refusedFor(t, command.ReasonClosed, step.command(c))
 	}
 	c.nothingLeft(t)
@@ -105,7 +105,7 @@ func TestCrashWhileCloning(t *testing.T) {
 	s := crashStack(t)
 	source := s.sourceOn(t)
 	i := 0
-	for n, step := range cloneSteps() {
+	for n, step := range cloneSteps(t) {
 		for _, point := range step.points {
 			for closed := range 2 {
 				if i++; turn(i, 0, 17) {
@@ -116,7 +116,7 @@ func TestCrashWhileCloning(t *testing.T) {
 			}
 		}
 	}
-	for i, point := range pointsOf("close") {
+	for i, point := range pointsOf(t, "close") {
 		if turn(i, 2, 5) {
 			t.Run(point, func(t *testing.T) { s.cloningOf(source).diesClosing(t, point) })
 		}
@@ -136,7 +136,7 @@ func (c cloning) isNotOpened(t *testing.T) {
 
 // dies kills an agent over the n-th step.
 func (c cloning) dies(t *testing.T, n int, point string, closed bool) {
-	all := cloneSteps()
+	all := cloneSteps(t)
 	maker := c.child(t, "")
 	for _, step := range all[:n] {
 		c.has(t, step)
@@ -163,7 +163,7 @@ func (c cloning) dies(t *testing.T, n int, point string, closed bool) {
 // diesClosing kills an agent while it undoes a clone that waits for its switch.
 func (c cloning) diesClosing(t *testing.T, point string) {
 	maker := c.child(t, "")
-	for _, step := range cloneSteps()[:3] {
+	for _, step := range cloneSteps(t)[:3] {
 		c.has(t, step)
 	}
 	maker.kill()
@@ -179,7 +179,7 @@ func TestPostgreSQLCrashesWhileCloning(t *testing.T) {
 	t.Parallel()
 	s := forgetfulStack(t)
 	source := s.sourceOn(t)
-	all := cloneSteps()
+	all := cloneSteps(t)
 	for i, at := range []struct {
 		step  int
 		point string

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -24,7 +25,7 @@ func (s *stack) crashAt(t *testing.T, point string, c protocol.Command) {
 }
 
 // turn reports whether the n-th of several cases is tried at the i-th point: each is, but in "make test", where they take turns.
-func turn(i, n, several int) bool { return !sampled() || i%several == n }
+func turn(i, n, several int) bool { return sample.Whole() || i%several == n }
 
 // death kills an agent, and perhaps more, at a point of a command.
 type death func(t *testing.T, point string, c protocol.Command)
@@ -52,7 +53,7 @@ func (s *stack) closedAfter(t *testing.T, point string, die death) (completed bo
 func TestCrashWhileCreatingThenClose(t *testing.T) {
 	t.Parallel()
 	s := crashStack(t)
-	for _, point := range pointsOf("create") {
+	for _, point := range pointsOf(t, "create") {
 		t.Run(point, func(t *testing.T) {
 			if completed := s.closedAfter(t, point, s.crashAt); completed != (point == crash.CreateReply) {
 				t.Errorf("completed: %t", completed)
@@ -68,7 +69,7 @@ func TestCrashWhileClosing(t *testing.T) {
 	s := crashStack(t)
 	all := []string{crash.CreateLogins, crash.CreateRenamed}
 	for n, begun := range all {
-		for i, point := range pointsOf("close") {
+		for i, point := range pointsOf(t, "close") {
 			if !turn(i, n, len(all)) {
 				continue
 			}
@@ -89,7 +90,7 @@ func TestCrashWhileClosing(t *testing.T) {
 func TestCrashWhileStopping(t *testing.T) {
 	t.Parallel()
 	s := crashStack(t)
-	for _, point := range pointsOf("access") {
+	for _, point := range pointsOf(t, "access") {
 		t.Run(point, func(t *testing.T) {
 			maker := s.child(t, "")
 			w := s.made(t, database.Managed)
@@ -112,7 +113,7 @@ func TestCrashWhileStarting(t *testing.T) {
 	t.Parallel()
 	s := crashStack(t)
 	w := want(database.Managed)
-	for _, point := range pointsOf("start") {
+	for _, point := range pointsOf(t, "start") {
 		victim := s.launch(t, point)
 		victim.died(t)
 	}

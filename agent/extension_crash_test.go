@@ -38,7 +38,7 @@ func TestCrashWhileChangingAnExtension(t *testing.T) {
 			check.Must(s.superIn(t, w).Exec("DROP TABLE IF EXISTS words; DROP EXTENSION IF EXISTS pg_trgm"))(t)
 		})
 	}
-	points := pointsOf("extension")
+	points := pointsOf(t, "extension")
 	for i, point := range []string{crash.BackupAdmitted, crash.BackupFinished, crash.BackupReply} { // those of every job
 		if turn(i, 2, 3) {
 			points = append(points, point)

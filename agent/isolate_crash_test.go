@@ -86,7 +86,7 @@ func TestCrashWhileDeleting(t *testing.T) {
 // Whatever point an agent dies at while it isolates a database: it is in service, and nothing but customers' access is changed,
 // or it is isolated with the outcome stored.
 func (s *stack) diesIsolating(t *testing.T) {
-	points := append(pointsOf("delete.isolate"),
+	points := append(pointsOf(t, "delete.isolate"),
 		crash.AccessGateClosed, crash.AccessEvicted, crash.AccessLoginsOff, crash.AccessEnded)
 	s.eachDeath(t, points, func(t *testing.T, point string, closed bool) {
 		c, operation := s.worded(t)
@@ -152,7 +152,7 @@ func TestASwitchThatWasBegunOpensNoIsolatedDatabase(t *testing.T) {
 
 // Whatever point an agent dies at while it brings a database back: it is isolated still, or there is only forward.
 func (s *stack) diesRejoining(t *testing.T) {
-	s.eachDeath(t, pointsOf("delete.rejoin"), func(t *testing.T, point string, closed bool) {
+	s.eachDeath(t, pointsOf(t, "delete.rejoin"), func(t *testing.T, point string, closed bool) {
 		c, operation := s.worded(t)
 		maker := c.child(t, "")
 		c.done(t, c.w.isolating(operation))
@@ -180,7 +180,7 @@ func (s *stack) diesRejoining(t *testing.T) {
 // Whatever point an agent dies at while it purges a database: it is isolated still, or nothing of it comes back, and who purges
 // it again finds the rest.
 func (s *stack) diesPurging(t *testing.T) {
-	s.eachDeath(t, pointsOf("delete.purge"), func(t *testing.T, point string, closed bool) {
+	s.eachDeath(t, pointsOf(t, "delete.purge"), func(t *testing.T, point string, closed bool) {
 		c, operation := s.worded(t)
 		maker := c.child(t, "")
 		c.saved(t, c.w)

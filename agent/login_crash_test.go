@@ -41,7 +41,7 @@ func (s *stack) getsInAgain(t testing.TB, what string, l loginOf) {
 func eachPoint(t *testing.T, flow string, run func(t *testing.T, s *stack, w wanted, crashed func(protocol.Command))) {
 	t.Helper()
 	s := forgetfulStack(t)
-	points := pointsOf(flow)
+	points := pointsOf(t, flow)
 	if len(points) == 0 {
 		t.Fatal("no such flow: ", flow)
 	}

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/adapters/certfile"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/crash"
@@ -24,7 +26,8 @@ func TestMain(m *testing.M) {
 		os.Exit(runChild(text))
 	}
 	// Tests with servers of their own mostly wait for processes: twice as many as cores share the machine.
-	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+	err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+	if err = errors.Join(err, sample.Tests(8)); err != nil {
 		panic(err)
 	}
 	os.Exit(clustertest.Main(m))

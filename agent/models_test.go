@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
@@ -25,7 +26,7 @@ func overModels(t *testing.T, test func(t *testing.T, m database.RoleModel)) {
 // overModelsWhole is overModels, but in "make test" only with those of managed databases.
 func overModelsWhole(t *testing.T, test func(t *testing.T, m database.RoleModel)) {
 	t.Helper()
-	if !sampled() {
+	if sample.Whole() {
 		overModels(t, test)
 		return
 	}

@@ -16,7 +16,7 @@ import (
 func TestCrashWhileOptingIn(t *testing.T) {
 	t.Parallel()
 	s := forgetfulStack(t)
-	for i, point := range pointsOf("overlay") {
+	for i, point := range pointsOf(t, "overlay") {
 		for n, dies := range []string{"the agent", "PostgreSQL"} {
 			if turn(i, n, 2) {
 				t.Run(fmt.Sprintf("%s %s", point, dies), func(t *testing.T) { s.crashesOptingIn(t, point, dies) })

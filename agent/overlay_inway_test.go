@@ -3,7 +3,6 @@ package agent_test
 import (
 	"database/sql"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,13 +10,11 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
-
-// sampled reports whether tests are to be short.
-func sampled() bool { return os.Getenv("PGHERD_CRASHES") == "sampled" }
 
 // Open transactions keep an opt-in from its end, each in its own way. It leaves them alone, and goes on when they have ended.
 // Others get on meanwhile.
@@ -103,7 +100,7 @@ var busily = []string{
 func TestOptInDisturbsNobody(t *testing.T) {
 	s, w, owner := singleStack(t)
 	tables, rounds := 40, 3
-	if !sampled() {
+	if sample.Whole() {
 		tables, rounds = 200, 30
 	}
 	check.Must(owner.Exec(fmt.Sprintf(`DO $$ BEGIN FOR i IN 1..%d LOOP
@@ -203,7 +200,7 @@ const waiting = `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - grea
 func TestOptInOfManyTables(t *testing.T) {
 	s, w, owner := singleStack(t)
 	tables := 200
-	if !sampled() {
+	if sample.Whole() {
 		tables = 10_000
 	}
 	for i := 0; i < tables; i += 200 {

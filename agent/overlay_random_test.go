@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
@@ -38,7 +39,7 @@ var ownersWork = []string{
 func TestOptInAmongAllElse(t *testing.T) {
 	t.Parallel()
 	lasts := 8 * time.Second
-	if !sampled() {
+	if sample.Whole() {
 		lasts = 15 * time.Second
 	}
 	seed := rand.Uint64()

@@ -69,7 +69,7 @@ func (s *stack) serverCrash(t *testing.T, point string, c protocol.Command) *chi
 func TestPowerCutWhileCreatingThenTheSameCommand(t *testing.T) {
 	t.Parallel()
 	s := forgetfulStack(t)
-	for i, point := range pointsOf("create") {
+	for i, point := range pointsOf(t, "create") {
 		if turn(i, 0, 2) {
 			t.Run(point, func(t *testing.T) { s.createdAgain(t, point) })
 		}
@@ -95,7 +95,7 @@ func (s *stack) createdAgain(t *testing.T, point string) {
 func TestPowerCutWhileCreatingThenClose(t *testing.T) {
 	t.Parallel()
 	s := forgetfulStack(t)
-	for i, point := range pointsOf("create") {
+	for i, point := range pointsOf(t, "create") {
 		if turn(i, 1, 2) {
 			t.Run(point, func(t *testing.T) { s.closedAfter(t, point, s.powerCut) })
 		}

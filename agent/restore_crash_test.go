@@ -89,7 +89,7 @@ func (r restoreCrash) each(t *testing.T, points []string, try func(t *testing.T,
 func TestCrashWhileLoading(t *testing.T) {
 	t.Parallel()
 	r := newRestoreCrash(t)
-	points := slices.DeleteFunc(pointsOf("restore"), func(p string) bool {
+	points := slices.DeleteFunc(pointsOf(t, "restore"), func(p string) bool {
 		return strings.HasPrefix(p, "agent.restore.switch.") || strings.HasPrefix(p, "agent.restore.discard.")
 	})
 	points = append(points, crash.BackupAdmitted, crash.BackupFinished, crash.BackupReply) // those of every job
@@ -153,7 +153,7 @@ func isSwitched(point string) bool {
 func TestCrashWhileSwitching(t *testing.T) {
 	t.Parallel()
 	r := newRestoreCrash(t)
-	points := slices.DeleteFunc(pointsOf("restore.switch"), func(p string) bool { return p == crash.SwitchUndone })
+	points := slices.DeleteFunc(pointsOf(t, "restore.switch"), func(p string) bool { return p == crash.SwitchUndone })
 	points = append(points, crash.AccessEvicted, crash.AccessLoginsOff, crash.AccessEnded)
 	r.each(t, points, func(t *testing.T, point, operation string, closed bool) {
 		maker := r.child(t, "")

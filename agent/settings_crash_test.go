@@ -40,7 +40,7 @@ func TestCrashWhileConfiguring(t *testing.T) {
 // closing are passed too.
 func diesWhileConfiguring(t *testing.T, s *stack) {
 	agent := s.child(t, "")
-	points := append(pointsOf("settings"), crash.AccessEvicted, crash.AccessLoginsOff, crash.AccessEnded)
+	points := append(pointsOf(t, "settings"), crash.AccessEvicted, crash.AccessLoginsOff, crash.AccessEnded)
 	for i, point := range points {
 		if strings.HasPrefix(point, "agent.access.") && !turn(i, 0, 3) {
 			continue

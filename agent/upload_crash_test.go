@@ -38,7 +38,7 @@ func TestCrashWhileUploading(t *testing.T) {
 	w := s.made(t, database.SingleLogin)
 	maker.kill()
 	data := zipped("CREATE TABLE word (said text);\nINSERT INTO word VALUES ('new');\n")
-	for _, point := range pointsOf("upload") {
+	for _, point := range pointsOf(t, "upload") {
 		t.Run(point, func(t *testing.T) {
 			u := w.upload(data)
 			half := len(data) / 2

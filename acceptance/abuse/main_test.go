@@ -7,20 +7,16 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 )
 
 var figures = flag.Bool("figures", false, "measure the bystander beside each abuse, and hold the figures to their limit")
-
-var program = stack.NewProgram()
-
-func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
 
 // patience bounds one request or wait of the bystander. It is far above what any of them takes.
 const patience = 30 * time.Second
@@ -37,7 +33,7 @@ func TestBystander(t *testing.T) {
 		b.round(t, few)
 	}
 	results := table{idle: b.round(t, often)}
-	for _, a := range abuses {
+	for _, a := range sample.OneIn(t, 8, abuses) {
 		t.Run(a.name, func(t *testing.T) {
 			m := newMallory(t, w, a)
 			stillOn := a.begin(t, m)
@@ -59,7 +55,7 @@ func startWorld(t *testing.T) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	s := stacktest.Start(ctx, t, program, stack.Options{Durable: *figures, AgentFlags: agentFlags, InitFlags: initFlags})
+	s := stacktest.Start(ctx, t, stack.Options{Durable: *figures, AgentFlags: agentFlags, InitFlags: initFlags})
 	w := &world{Stack: s, agent: s.FirstAgent()}
 	var err error
 	w.api, err = s.StartAPI(ctx, "", apiFlags...)

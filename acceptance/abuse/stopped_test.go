@@ -26,7 +26,7 @@ const waitingWork = `WITH made AS (
 func stopServer(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	second := stacktest.Start(ctx, t, program, stack.Options{})
+	second := stacktest.Start(ctx, t, stack.Options{})
 	server := must(m.Register(ctx, "stopped", second))(t)
 	must(m.Admin(ctx, "server", "disable", "--server", server))(t) // what is new goes to the other
 	noError(t, second.FirstAgent().Freeze())

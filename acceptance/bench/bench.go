@@ -63,7 +63,7 @@ func (b *bench) prepare(context.Context) (err error) {
 }
 
 func (b *bench) raise(ctx context.Context) error {
-	binary, err := stack.Build(ctx, b.dir)
+	binary, err := stack.Build(ctx, "pgherd")
 	if err != nil {
 		return err
 	}

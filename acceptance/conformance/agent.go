@@ -3,8 +3,10 @@ package conformance
 import (
 	"maps"
 	"net/netip"
+	"slices"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
@@ -44,10 +46,13 @@ type CustomerSession interface {
 	Close()
 }
 
-// Agent is the suite of ports.Agent. newStand may return the same server each time: every test makes databases of its own
-// under random names, and leaves them behind.
-func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
+// Agent is the suite of ports.Agent, of which a sample has one in several cases. newStand may return the same server each time:
+// every case makes databases of its own under random names, and leaves them behind.
+func Agent(t *testing.T, several int, newStand func(t *testing.T) AgentStand) {
 	cases := maps.Clone(overlayCases)
+	maps.Copy(cases, restoreCases)
+	maps.Copy(cases, cloneCases)
+	maps.Copy(cases, uploadCases)
 	maps.Copy(cases, roleCases)
 	maps.Copy(cases, settingsCases)
 	maps.Copy(cases, extensionCases)
@@ -98,8 +103,8 @@ func Agent(t *testing.T, newStand func(t *testing.T) AgentStand) {
 		"backup opened from a byte on":        backupFromAByteOn,
 	})
 	withLegacy(cases)
-	for name, test := range cases {
-		t.Run(name, func(t *testing.T) { test(t, newStand(t)) })
+	for _, name := range sample.OneIn(t, several, slices.Sorted(maps.Keys(cases))) {
+		t.Run(name, func(t *testing.T) { cases[name](t, newStand(t)) })
 	}
 }
 

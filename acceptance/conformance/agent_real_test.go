@@ -39,9 +39,7 @@ func TestRealAgent(t *testing.T) {
 	if err != nil || known.Connections != 250-3-10-4 {
 		t.Errorf("the server has %d connections for databases (%v)", known.Connections, err)
 	}
-	conformance.Agent(t, func(*testing.T) conformance.AgentStand { return s })
-	conformance.Restores(t, func(*testing.T) conformance.AgentStand { return s })
-	conformance.AgentUploads(t, func(*testing.T) conformance.AgentStand { return s })
+	conformance.Agent(t, 8, func(*testing.T) conformance.AgentStand { return s })
 }
 
 func startReal(t *testing.T) conformance.AgentStand {

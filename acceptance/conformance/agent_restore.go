@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,15 +11,6 @@ import (
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
-
-// Restores is the part of the suite of ports.Agent about restores, and about clones, which are restores into a new database.
-func Restores(t *testing.T, newStand func(t *testing.T) AgentStand) {
-	cases := maps.Clone(restoreCases)
-	maps.Copy(cases, cloneCases)
-	for name, test := range cases {
-		t.Run(name, func(t *testing.T) { test(t, newStand(t)) })
-	}
-}
 
 var restoreCases = map[string]func(t *testing.T, s AgentStand){
 	"restore brings a backup back":            restoreSwitches,

@@ -17,13 +17,6 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// AgentUploads is the part of the suite of ports.Agent about uploads.
-func AgentUploads(t *testing.T, newStand func(t *testing.T) AgentStand) {
-	for name, test := range uploadCases {
-		t.Run(name, func(t *testing.T) { test(t, newStand(t)) })
-	}
-}
-
 var uploadCases = map[string]func(t *testing.T, s AgentStand){
 	"upload comes in chunks":            uploadInChunks,
 	"upload whose chunk breaks off":     uploadBroken,

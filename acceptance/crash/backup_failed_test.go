@@ -52,8 +52,3 @@ func failingBackups() []killing {
 	failed := func() flow { return &hopelessFlow{} }
 	return append(cases, aroundCommits(inBatch, backups.Kind, what, failed, "failed")...)
 }
-
-func TestKilledWhileABackupFails(t *testing.T) {
-	t.Parallel()
-	runAll(t, failingBackups())
-}

@@ -111,8 +111,3 @@ func cloning() (cases []killing) {
 	cases = append(cases, aroundCommits(inBatch, clones.Kind, "cancel", canceled, "close", "canceling", "canceled")...)
 	return append(cases, kill(inAgent, "clone", done(), crash.DiscardPassing))
 }
-
-func TestKilledWhileCloning(t *testing.T) {
-	t.Parallel()
-	runAll(t, cloning())
-}

@@ -267,8 +267,3 @@ func deleting() (cases []killing) {
 	add(deletion.KindPurge, "purge that is refused", hindered, "refused")
 	return cases
 }
-
-func TestKilledWhileDeleting(t *testing.T) {
-	t.Parallel()
-	runAll(t, deleting())
-}

@@ -143,8 +143,3 @@ func changingExtensions() []killing {
 		aroundCommits(inBatch, extensions.Kind, "blocked", blocked, "failing", "failed"),
 		aroundCommits(inBatch, extensions.Kind, "cancel", withdrawn, "canceled"))
 }
-
-func TestKilledWhileChangingExtensions(t *testing.T) {
-	t.Parallel()
-	runAll(t, changingExtensions())
-}

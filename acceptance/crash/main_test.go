@@ -4,6 +4,7 @@ package crash_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"os"
 	"runtime"
@@ -12,18 +13,18 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 )
 
-var program = stack.NewProgram(stack.CrashPoints)
-
 // Most of the time a case waits, for leases and for processes to start: twice as many stacks as cores share the machine.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+	err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+	if err = errors.Join(err, sample.Tests(8, "TestKilled", "TestEveryPointHasItsCase")); err != nil {
 		panic(err)
 	}
-	os.Exit(program.Main(m))
+	os.Exit(m.Run())
 }
 
 // leaseHold is short, because tests wait for leases to end.
@@ -50,5 +51,5 @@ func startStack(t *testing.T, change ...func(*stack.Options)) *world {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
-	return newWorld(t, stacktest.Start(ctx, t, program, options))
+	return newWorld(t, stacktest.Start(ctx, t, options, stack.CrashPoints))
 }

@@ -2,11 +2,11 @@ package crash_test
 
 import (
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/crash"
@@ -166,11 +166,70 @@ func dies(t *testing.T, p *stack.Process, point string) {
 	t.Logf("%s was killed at %s", p.Name, point)
 }
 
-// runAll runs the cases in one stack; in "make test" only a sample.
-func runAll(t *testing.T, cases []killing) {
-	if os.Getenv("PGHERD_CRASHES") == "sampled" {
-		cases = sampled(cases)
+// groups are the cases that share what they have made, and so a stack.
+var groups = []struct {
+	name  string
+	cases func() []killing
+}{
+	{"creating", creating},
+	{"opening and closing", func() []killing { return slices.Concat(openingAndClosing(), undoing(), allowing()) }},
+	{"configuring", func() []killing { return slices.Concat(configuring(), exceeding()) }},
+	{"backing up", backingUp},
+	{"failing backups", failingBackups},
+	{"making roles", func() []killing {
+		return ofModels(func(m modelUnderTest) []killing {
+			h := &shared{model: m}
+			return append(makingRoles(h), optingIn(h)...)
+		})
+	}},
+	{"changing roles", func() []killing {
+		return ofModels(func(m modelUnderTest) []killing { return changingRoles(&shared{model: m}) })
+	}},
+	{"expiring and removing roles", func() []killing {
+		return ofModels(func(m modelUnderTest) []killing {
+			h := &shared{model: m, validity: "1h"}
+			return slices.Concat(expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), changingShutOutRoles(h))
+		})
+	}},
+	{"rotating logins", func() []killing { return rotatingLogins(&shared{}) }},
+	{"changing extensions", changingExtensions},
+	{"restoring", restoring},
+	{"restoring there", restoringThere},
+	{"cloning", cloning},
+	{"deleting", deleting},
+	{"previewing", previewing},
+}
+
+// TestKilled kills at every point. Each group has a stack; of a sample, two stacks have the groups in turn.
+func TestKilled(t *testing.T) {
+	if sample.Whole() {
+		for _, g := range groups {
+			t.Run(g.name, func(t *testing.T) {
+				t.Parallel()
+				runAll(t, g.cases())
+			})
+		}
+		return
 	}
+	var all []killing
+	half := map[string]int{}
+	for i, g := range groups {
+		for _, k := range onePerPoint(g.cases()) {
+			half[k.name()] = i % 2
+			all = append(all, k)
+		}
+	}
+	some := sample.OneIn(t, 8, all)
+	for i, name := range []string{"one half", "other half"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			runAll(t, slices.DeleteFunc(slices.Clone(some), func(k killing) bool { return half[k.name()] != i }))
+		})
+	}
+}
+
+// runAll runs the cases in one stack.
+func runAll(t *testing.T, cases []killing) {
 	w := startStack(t)
 	for _, k := range cases {
 		if !t.Run(k.name(), func(t *testing.T) { k.run(t, w) }) {
@@ -179,10 +238,10 @@ func runAll(t *testing.T, cases []killing) {
 	}
 }
 
-// sampled is one case for each list of points. Where several have the same, they take turns. The points before commits of a kind
-// count as one, and so do those after: the engine commits for every kind, and the core's tests kill around each commit. All
+// onePerPoint is one case for each list of points. Where several have the same, they take turns. The points before commits of a
+// kind count as one, and so do those after: the engine commits for every kind, and the core's tests kill around each commit. All
 // crashes of PostgreSQL count as one.
-func sampled(cases []killing) (some []killing) {
+func onePerPoint(cases []killing) (some []killing) {
 	same, points := map[string][]killing{}, []string{}
 	for _, k := range cases {
 		list := strings.Join(k.points, ",")
@@ -201,52 +260,6 @@ func sampled(cases []killing) (some []killing) {
 		some = append(some, same[list][i%len(same[list])])
 	}
 	return some
-}
-
-func TestKilledWhileCreating(t *testing.T) {
-	t.Parallel()
-	runAll(t, creating())
-}
-
-func TestKilledWhileOpeningAndClosing(t *testing.T) {
-	t.Parallel()
-	runAll(t, slices.Concat(openingAndClosing(), undoing(), allowing()))
-}
-
-func TestKilledWhileConfiguring(t *testing.T) {
-	t.Parallel()
-	runAll(t, slices.Concat(configuring(), exceeding()))
-}
-
-func TestKilledWhileBackingUp(t *testing.T) {
-	t.Parallel()
-	runAll(t, backingUp())
-}
-
-func TestKilledWhileMakingRoles(t *testing.T) {
-	t.Parallel()
-	runAll(t, ofModels(func(m modelUnderTest) []killing {
-		h := &shared{model: m}
-		return append(makingRoles(h), optingIn(h)...)
-	}))
-}
-
-func TestKilledWhileChangingRoles(t *testing.T) {
-	t.Parallel()
-	runAll(t, ofModels(func(m modelUnderTest) []killing { return changingRoles(&shared{model: m}) }))
-}
-
-func TestKilledWhileExpiringAndRemovingRoles(t *testing.T) {
-	t.Parallel()
-	runAll(t, ofModels(func(m modelUnderTest) []killing {
-		h := &shared{model: m, validity: "1h"}
-		return slices.Concat(expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), changingShutOutRoles(h))
-	}))
-}
-
-func TestKilledWhileRotatingLogins(t *testing.T) {
-	t.Parallel()
-	runAll(t, rotatingLogins(&shared{}))
 }
 
 // aroundCommits are cases in which a part dies around commits of a kind of operation.
@@ -292,15 +305,11 @@ func kindPoints(t *testing.T) []string {
 func TestEveryPointHasItsCase(t *testing.T) {
 	t.Parallel()
 	hit := map[string]bool{}
-	h := &shared{}
-	for _, k := range slices.Concat(
-		creating(), openingAndClosing(), undoing(), allowing(), configuring(), exceeding(), backingUp(), failingBackups(),
-		changingExtensions(), restoring(), restoringThere(), cloning(), deleting(),
-		makingRoles(h), changingRoles(h), expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), rotatingLogins(h),
-		optingIn(&shared{model: legacyRoles}),
-	) {
-		for _, p := range k.points {
-			hit[p] = true
+	for _, g := range groups {
+		for _, k := range g.cases() {
+			for _, p := range k.points {
+				hit[p] = true
+			}
 		}
 	}
 	points := slices.Concat(kindPoints(t), controlplane.CrashPoints, crash.Points)

@@ -92,8 +92,3 @@ func previewing() []killing {
 		kill(inAPI, "preview that is deleted", &previewFlow{end: "asked for"}, work.Reserved(deletion.KindDelete)),
 	}, aroundCommits(inBatch, deletion.KindDelete, "preview whose lease ends", leaseEnds, "backup", "isolate", "succeeded")...)
 }
-
-func TestKilledOverPreviews(t *testing.T) {
-	t.Parallel()
-	runAll(t, previewing())
-}

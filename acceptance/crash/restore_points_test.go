@@ -3,7 +3,6 @@ package crash_test
 import (
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/crash"
@@ -123,18 +122,8 @@ func restoring() []killing {
 		failingRestores(managed, plain))
 }
 
-func TestKilledWhileRestoring(t *testing.T) {
-	t.Parallel()
-	runAll(t, restoring())
-}
-
 // restoringThere are those in which something dies on the database server.
 func restoringThere() []killing {
 	managed, plain := &restorable{model: database.Managed}, &restorable{model: database.SingleLogin}
 	return slices.Concat(restoresAtTheAgent(managed, plain), canceledRestores(inAgent, managed), restoresAtTheServer(plain))
-}
-
-func TestKilledWhileRestoringThere(t *testing.T) {
-	t.Parallel()
-	runAll(t, restoringThere())
 }

@@ -179,13 +179,13 @@ type series struct {
 }
 
 var (
-	sample = regexp.MustCompile(`(?m)^(\w+)(?:\{(.*)\})? (\S+)$`)
+	figure = regexp.MustCompile(`(?m)^(\w+)(?:\{(.*)\})? (\S+)$`)
 	label  = regexp.MustCompile(`(\w+)="((?:[^"\\]|\\.)*)"`)
 )
 
 func seriesOf(t *testing.T, text string) (list []series) {
 	t.Helper()
-	for _, m := range sample.FindAllStringSubmatch(text, -1) {
+	for _, m := range figure.FindAllStringSubmatch(text, -1) {
 		s := series{m[1], map[string]string{}}
 		for _, l := range label.FindAllStringSubmatch(m[2], -1) {
 			s.labels[l[1]] = l[2]

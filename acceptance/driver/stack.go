@@ -105,7 +105,7 @@ func startStack() error {
 	ctx, cancel := soon()
 	defer cancel()
 	o := stack.Options{Dir: filepath.Join(dir, "state"), TemplateDir: clustertest.TemplateDir(), InvitationURL: spec.InvitationPage}
-	if o.Binary, err = stack.Build(ctx, dir); err != nil {
+	if o.Binary, err = stack.Build(ctx, "pgherd"); err != nil {
 		return err
 	}
 	if err := os.Mkdir(o.Dir, 0o755); err != nil {

@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/acceptance/stack"
 )
 
 // insideVariable names the folder of the machines, in the process that has the users of the page. standInVariable names the
@@ -62,10 +61,8 @@ func TestThePageInstalls(t *testing.T) {
 // build does what "make build" does.
 func build(t *testing.T, bin string) {
 	t.Helper()
-	_, err := stack.Build(t.Context(), bin)
-	check.NoError(t, err)
 	for _, command := range [][]string{
-		{"build", "-o", bin, "./hosts/svc"},
+		{"build", "-o", bin + "/", "./hosts/pgherd", "./hosts/svc"},
 		{"run", "./hosts/svc/manual", filepath.Join(bin, "share")},
 	} {
 		run := exec.CommandContext(t.Context(), "go", command...)

@@ -3,9 +3,10 @@
 package linear
 
 import (
-	"os"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/acceptance/sample"
 )
 
 // The size of a history: small enough to be checked in milliseconds, large enough that every kind of call meets every other.
@@ -14,27 +15,24 @@ const (
 	calls   = 16
 	seeds   = 60
 
-	wholeSeeds = 200 // of databases with a single login; a sample of them has as many as the others
+	wholeSeeds = 200 // of databases with a single login
 	mostSeeds  = 600 // where the rarest kind of event was not met before
-	fewSeeds   = 10  // under the race detector
+	fewSeeds   = 10  // under the race detector, and in a sample, which has other ones each time
 )
 
-// A run under the race detector says nothing of what the histories held.
+// A run under the race detector, and a sample, says nothing of what the histories held.
 func TestAdditionalRolesAreLinearizable(t *testing.T) { areLinearizable(t, setting{}, seeds) }
 
 // The same with a single login, beside operations of the database and what its owner does.
 func TestLegacyRolesAreLinearizable(t *testing.T) {
-	count := uint64(wholeSeeds)
-	if os.Getenv("PGHERD_CRASHES") == "sampled" {
-		count = seeds
-	}
-	areLinearizable(t, setting{legacy: true}, count)
+	areLinearizable(t, setting{legacy: true}, wholeSeeds)
 }
 
 func areLinearizable(t *testing.T, s setting, seeds uint64) {
 	t.Helper()
-	if raceDetector {
-		for seed := uint64(1); seed <= fewSeeds; seed++ {
+	if raceDetector || !sample.Whole() {
+		first := 1 + sample.Number(t)*fewSeeds
+		for seed := first; seed < first+fewSeeds; seed++ {
 			run(t, seed, s, clients, calls).mustHold(t, seed)
 		}
 		return

@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -15,58 +17,50 @@ import (
 // CrashPoints is the build tag of a program that kills itself at the point that CrashAt names.
 const CrashPoints = "crashpoints"
 
-// Build compiles the program into a folder and returns its path.
-func Build(ctx context.Context, dir string, tags ...string) (string, error) {
+// built are the programs that this process has asked for, by their folders.
+var built = struct {
+	sync.Mutex
+	paths map[string]string
+}{paths: map[string]string{}}
+
+// Build compiles ./hosts/<name> with the given build tags and returns the program's path. All packages' tests share the file,
+// below the folder of the tools: the Go tool links it again only where the source has changed.
+func Build(ctx context.Context, name string, tags ...string) (string, error) {
+	built.Lock()
+	defer built.Unlock()
+	folder := strings.Join(append([]string{name}, tags...), "-")
+	if path := built.paths[folder]; path != "" {
+		return path, nil
+	}
 	root, err := toolchain.Root()
 	if err != nil {
 		return "", err
 	}
-	binary := filepath.Join(dir, "pgherd")
-	args := []string{"build", "-o", binary}
-	for _, tag := range tags {
-		args = append(args, "-tags", tag)
+	path := filepath.Join(root, toolchain.Dir, "programs", folder, name)
+	if err := link(ctx, root, path, name, tags); err != nil {
+		return "", fmt.Errorf("build %s: %w", name, err)
 	}
-	build := exec.CommandContext(ctx, "go", append(args, "./hosts/pgherd")...)
+	built.paths[folder] = path
+	return path, nil
+}
+
+// link keeps other processes from linking the same file meanwhile.
+func link(ctx context.Context, root, path, name string, tags []string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return err
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, "-tags", strings.Join(tags, ","), "./hosts/"+name)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build pgherd: %w\n%s", err, out)
+		return errors.Join(err, errors.New(string(out)))
 	}
-	return binary, nil
-}
-
-// Program is the program for all tests of a package, built when it is first asked for. A package says so once:
-//
-//	var program = stack.NewProgram(stack.CrashPoints)
-//
-//	func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
-type Program struct {
-	dir  string
-	path func() (string, error)
-}
-
-// NewProgram is a program with the given build tags.
-func NewProgram(tags ...string) *Program {
-	p := &Program{}
-	p.path = sync.OnceValues(func() (string, error) {
-		if p.dir == "" {
-			return "", errors.New("stack: TestMain must call Program.Main")
-		}
-		return Build(context.Background(), p.dir, tags...)
-	})
-	return p
-}
-
-// Path is where the program stands, until Main returns.
-func (p *Program) Path() (string, error) { return p.path() }
-
-// Main runs the tests, then removes the program. It returns the exit status.
-func (p *Program) Main(tests interface{ Run() int }) int {
-	dir, err := os.MkdirTemp("", "pgherd-program-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "stack:", err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	p.dir = dir
-	return tests.Run()
+	return nil
 }

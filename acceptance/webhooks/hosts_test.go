@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/oidcissuer"
+	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
@@ -16,7 +17,7 @@ import (
 
 // Only the development host may be told to send to private addresses or to trust another CA.
 func TestOtherHostsRefuseWhatIsForDevelopment(t *testing.T) {
-	binary := must(program.Path())(t)
+	binary := stacktest.Build(t, "pgherd", stack.CrashPoints)
 	dir := t.TempDir()
 	commands := [][]string{{"api"}, {"batch"}, {"admin", "server", "list"}}
 	settings := map[string]string{

@@ -27,10 +27,6 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 )
 
-var program = stack.NewProgram(stack.CrashPoints)
-
-func TestMain(m *testing.M) { os.Exit(program.Main(m)) }
-
 const patience = stacktest.Patience
 
 var (
@@ -58,7 +54,7 @@ func newWorld(t *testing.T, authorities ...[]byte) *world {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	d, err := stack.StartDev(ctx, stack.DevOptions{
-		Dir: dir, Binary: stacktest.Binary(t, program), Flags: []string{
+		Dir: dir, Binary: stacktest.Build(t, "pgherd", stack.CrashPoints), Flags: []string{
 			"--allow-private-webhooks", "--webhook-ca-file=" + filepath.Join(dir, "ca.pem"),
 		},
 	})

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/core/backup"
@@ -58,7 +59,8 @@ func runUntilCrash() int {
 func TestKilledAtEveryPoint(t *testing.T) {
 	w := newWorld(t)
 	w.load(`CREATE TABLE t AS SELECT n, md5(n::text) AS v FROM generate_series(1, 20000) n; CREATE EXTENSION citext`)
-	for _, point := range append([]string{artifact.StageDumping, artifact.StageVerifying}, artifact.CrashPoints...) {
+	points := append([]string{artifact.StageDumping, artifact.StageVerifying}, artifact.CrashPoints...)
+	for _, point := range sample.OneIn(t, 8, points) {
 		t.Run(point, func(t *testing.T) {
 			w.t, w.root = t, t.TempDir()
 			w.kill(point)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/core/backup"
@@ -26,6 +27,9 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv(crashEnv) != "" {
 		os.Exit(runUntilCrash())
+	}
+	if err := sample.Tests(8, "TestKilledAtEveryPoint"); err != nil {
+		panic(err)
 	}
 	os.Exit(clustertest.Main(m))
 }

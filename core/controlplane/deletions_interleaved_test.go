@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane"
 	rule "github.com/pgherd/pgherd/core/deletion"
@@ -253,7 +253,7 @@ func (b *burial) wantTimely(e audit.Entry) {
 // take turns with each transaction and each call of the agent, some of whose replies get lost.
 func TestRecoverAgainstPurgeStepBesideStep(t *testing.T) {
 	seeds := 200
-	if os.Getenv("PGHERD_CRASHES") == "sampled" {
+	if !sample.Whole() {
 		seeds = 60
 	}
 	ends := map[string]int{}

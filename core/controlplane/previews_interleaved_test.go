@@ -3,12 +3,12 @@ package controlplane_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
@@ -206,7 +206,7 @@ func (r *race) rest() {
 // Whatever happens to the previews of a ref, in whatever order and at the same time, agrees with the model.
 func TestPreviewsInterleaved(t *testing.T) {
 	seeds := 200
-	if os.Getenv("PGHERD_CRASHES") == "sampled" {
+	if !sample.Whole() {
 		seeds = 15
 	}
 	for what, of := range map[string][]string{

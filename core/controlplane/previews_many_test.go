@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
@@ -68,7 +69,7 @@ func TestManyLeasesEndAtOnce(t *testing.T) {
 	many, few := 200, 3
 	if n, err := strconv.Atoi(os.Getenv("PGHERD_PREVIEWS")); err == nil {
 		many = n
-	} else if os.Getenv("PGHERD_CRASHES") == "sampled" {
+	} else if !sample.Whole() {
 		many = 60
 	}
 	w := newWorld(t)

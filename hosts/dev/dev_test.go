@@ -17,26 +17,10 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
-
-// program builds pgherd.
-func program(t *testing.T, root string) string {
-	t.Helper()
-	return build(t, root, "pgherd", t.TempDir())
-}
-
-func build(t *testing.T, root, name, folder string) string {
-	t.Helper()
-	file := filepath.Join(folder, name)
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", file, "./hosts/"+name)
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return file
-}
 
 // developer runs "pgherd dev" in a folder of its own, on ports that are free.
 type developer struct {
@@ -169,8 +153,9 @@ func session(t *testing.T, root string) string {
 
 func TestTheREADMEsSessionWorksAndARestartKeepsEverything(t *testing.T) {
 	root := check.Must(toolchain.Root())(t)
-	d := newDeveloper(t, root, program(t, root))
-	build(t, root, "svc", filepath.Join(d.dir, "bin"))
+	d := newDeveloper(t, root, stacktest.Build(t, "pgherd"))
+	bin := filepath.Join(d.dir, "bin")
+	check.NoError(t, errors.Join(os.MkdirAll(bin, 0o755), os.Symlink(stacktest.Build(t, "svc"), filepath.Join(bin, "svc"))))
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // below nohup the program would take it for ignored
 	d.start()
 	const count = `psql "${PGHERD_SERVER_URL%/*}/copy" -Atc 'SELECT count(*) FROM item'`
@@ -203,7 +188,7 @@ func TestTheREADMEsSessionWorksAndARestartKeepsEverything(t *testing.T) {
 
 func TestAPortInUseIsOneClearLineAndNothingStarts(t *testing.T) {
 	root := check.Must(toolchain.Root())(t)
-	d := newDeveloper(t, root, program(t, root))
+	d := newDeveloper(t, root, stacktest.Build(t, "pgherd"))
 	taken := check.Must(net.Listen("tcp", "127.0.0.1:"+strings.TrimPrefix(d.flags[4], "--pooler-port=")))(t)
 	defer taken.Close()
 	cmd := exec.CommandContext(t.Context(), d.program, append([]string{"dev"}, d.flags...)...)

@@ -18,6 +18,7 @@ import (
 	_ "github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/id"
@@ -37,7 +38,7 @@ type survivor struct {
 func newSurvivor(t *testing.T) *survivor {
 	t.Helper()
 	root := check.Must(toolchain.Root())(t)
-	s := &survivor{developer: newDeveloper(t, root, program(t, root)), facts: map[string]string{}}
+	s := &survivor{developer: newDeveloper(t, root, stacktest.Build(t, "pgherd")), facts: map[string]string{}}
 	s.start()
 	env := check.Must(os.ReadFile(s.state("env")))(t)
 	for line := range strings.Lines(string(env)) {

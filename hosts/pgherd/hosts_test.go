@@ -26,7 +26,7 @@ type hosts struct{ program, metadataURL, keyring string }
 func newHosts(t *testing.T, superuserURL string) hosts {
 	t.Helper()
 	check.NoError(t, postgres.Migrate(t.Context(), superuserURL))
-	h := hosts{check.Must(program.Path())(t), superuserURL, filepath.Join(t.TempDir(), "keyring.json")}
+	h := hosts{stacktest.Build(t, "pgherd"), superuserURL, filepath.Join(t.TempDir(), "keyring.json")}
 	check.Must(secretbox.Create(h.keyring))(t)
 	return h
 }

@@ -26,7 +26,7 @@ import (
 func TestRenewal(t *testing.T) {
 	t.Parallel()
 	ctx := stacktest.Soon(t)
-	s := stacktest.Start(ctx, t, program, stack.Options{TemplateDir: clustertest.TemplateDir()})
+	s := stacktest.Start(ctx, t, stack.Options{TemplateDir: clustertest.TemplateDir()})
 	dir := filepath.Dir(s.CAFile())
 	pair := issue(t, dir, "api")
 	api := check.Must(s.StartAPI(ctx, "", "--tls-cert-file", pair.CertFile, "--tls-key-file", pair.KeyFile))(t)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/hosts/toolchain"
@@ -90,7 +91,7 @@ const metadataPassword, agentSecret = "m3tad4ta-p4ssw0rd", "0f1e2d3c4b5a69788796
 func newSetup(t *testing.T) *setup {
 	t.Helper()
 	tools := check.Must(toolchain.Find())(t)
-	s := &setup{program: check.Must(program.Path())(t), dir: t.TempDir(), server: clustertest.New(t, nil)}
+	s := &setup{program: stacktest.Build(t, "pgherd"), dir: t.TempDir(), server: clustertest.New(t, nil)}
 	s.address = s.server.Address()
 	taken := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { taken.Close() })

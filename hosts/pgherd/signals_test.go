@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
@@ -19,7 +20,7 @@ func TestHangups(t *testing.T) {
 		t.Parallel()
 		metadata := check.Must(net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}))(t)
 		check.NoError(t, metadata.SetDeadline(time.Now().Add(check.Patience)))
-		h := hosts{check.Must(program.Path())(t), "postgres://a:b@" + metadata.Addr().String() + "/c?sslmode=disable", "/nowhere"}
+		h := hosts{stacktest.Build(t, "pgherd"), "postgres://a:b@" + metadata.Addr().String() + "/c?sslmode=disable", "/nowhere"}
 		one := h.start(t, "batch", "--ops-listen=127.0.0.1:0")
 		asks := check.Must(metadata.Accept())(t)
 		one.hangUp()

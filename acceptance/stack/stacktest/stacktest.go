@@ -18,10 +18,10 @@ import (
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
-// Start runs a stack of the program. It sets Dir, Binary and TemplateDir of the options. Where the test fails, logs are shown.
-func Start(ctx context.Context, t testing.TB, program *stack.Program, o stack.Options) *stack.Stack {
+// Start runs a stack of pgherd built with the given tags. It sets Dir, Binary and TemplateDir of the options. Where the test fails, logs are shown.
+func Start(ctx context.Context, t testing.TB, o stack.Options, tags ...string) *stack.Stack {
 	t.Helper()
-	o.Dir, o.Binary, o.TemplateDir = Dir(t), Binary(t, program), clustertest.TemplateDir()
+	o.Dir, o.Binary, o.TemplateDir = Dir(t), Build(t, "pgherd", tags...), clustertest.TemplateDir()
 	s, err := stack.Start(ctx, o)
 	t.Cleanup(func() { check.NoError(t, s.Stop()) })
 	check.NoError(t, err)
@@ -43,10 +43,10 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// Binary is the path of the program.
-func Binary(t testing.TB, program *stack.Program) string {
+// Build compiles ./hosts/<name> with the given build tags and returns the program's path.
+func Build(t testing.TB, name string, tags ...string) string {
 	t.Helper()
-	path, err := program.Path()
+	path, err := stack.Build(t.Context(), name, tags...)
 	check.NoError(t, err)
 	return path
 }

@@ -1,0 +1,120 @@
+// Package sample decides how much of the whole proof a run of the tests shows.
+//
+// Where PGHERD_SAMPLE is not set, as in "make check" and for "go test" by hand, a run shows everything. "make test" sets it to a
+// number, the seed, which is another one each day: of what takes long, the run then shows one in several, and runs with as many
+// seeds in a row show all of it.
+package sample
+
+import (
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Seed is the environment variable with the seed.
+const Seed = "PGHERD_SAMPLE"
+
+// Whole reports whether the run shows everything.
+func Whole() bool { return os.Getenv(Seed) == "" }
+
+// Of is a size: of the whole proof, or of a sample.
+func Of[T any](whole, sampled T) T {
+	if Whole() {
+		return whole
+	}
+	return sampled
+}
+
+// Number is the seed, or 0 where the run shows everything.
+func Number(t testing.TB) uint64 {
+	t.Helper()
+	seed, err := number()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seed
+}
+
+func number() (uint64, error) {
+	if Whole() {
+		return 0, nil
+	}
+	seed, err := strconv.ParseUint(os.Getenv(Seed), 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", Seed, err)
+	}
+	return seed, nil
+}
+
+// OneIn is the list, or one in several of its elements.
+func OneIn[T any](t testing.TB, several int, list []T) []T {
+	t.Helper()
+	if Whole() {
+		return list
+	}
+	seed := Number(t)
+	t.Logf("%s=%d: one in %d of %d", Seed, seed, several, len(list))
+	return pick(seed, t.Name(), several, list)
+}
+
+// pick takes one in several, from a start that the name and the seed give. With the next seed it takes their neighbours. Of a list
+// that is shorter, it takes one.
+func pick[T any](seed uint64, name string, several int, list []T) (some []T) {
+	if len(list) == 0 {
+		return nil
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(name)) // never fails
+	step := uint64(min(several, len(list)))
+	for i := (hash.Sum64()%step + seed%step) % step; i < uint64(len(list)); i += step {
+		some = append(some, list[i])
+	}
+	return some
+}
+
+// Tests has a test binary run one in several of its tests, and those that always names. TestMain calls it before m.Run. A run that
+// names its tests, with -run or -skip, runs those.
+func Tests(several int, always ...string) error {
+	if Whole() || slices.ContainsFunc(os.Args[1:], ownChoice) {
+		return nil
+	}
+	seed, err := number()
+	if err != nil {
+		return err
+	}
+	out, err := exec.Command(os.Args[0], "-test.list=^Test").Output()
+	if err != nil {
+		return fmt.Errorf("list the tests: %w", err)
+	}
+	all := slices.DeleteFunc(strings.Fields(string(out)), func(name string) bool {
+		return slices.Contains(always, name)
+	})
+	some := pick(seed, filepath.Base(os.Args[0]), several, all)
+	fmt.Printf("%s=%d: %d of %d tests: %s\n", Seed, seed, len(some), len(all), strings.Join(some, " "))
+	var others []string
+	for _, name := range all {
+		if !slices.Contains(some, name) {
+			others = append(others, regexp.QuoteMeta(name))
+		}
+	}
+	return flag.Set("test.skip", "^("+strings.Join(others, "|")+")$")
+}
+
+// ownChoice reports whether an argument of a test binary says which tests it is to run.
+func ownChoice(arg string) bool {
+	for _, name := range []string{"run", "skip", "list", "bench", "fuzz"} {
+		value, ok := strings.CutPrefix(arg, "-test."+name+"=")
+		if ok && value != "" {
+			return true
+		}
+	}
+	return false
+}
