@@ -33,7 +33,8 @@ build: ## build bin/pgherd, bin/svc, and the man pages and completions of svc in
 	$(GO) build -o bin/ ./hosts/pgherd ./hosts/svc
 	$(GO) run ./hosts/svc/manual bin/share
 
-# Needs neither Go nor the network. Users and folders are made by systemd-sysusers and systemd-tmpfiles, as docs/production.md says.
+# Needs neither Go nor the network. Users and folders are made by systemd-sysusers and systemd-tmpfiles: see
+# docs/operate/production.md.
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
@@ -50,7 +51,7 @@ install: ## install bin/pgherd, its systemd units and its alerts, and svc, below
 	done
 	install -m 0644 $(UNITS)/sysusers.conf $(DESTDIR)$(LIBDIR)/sysusers.d/pgherd.conf
 	install -m 0644 $(UNITS)/tmpfiles.conf $(DESTDIR)$(LIBDIR)/tmpfiles.d/pgherd.conf
-	if [ -e docs/alerts.yml ]; then install -m 0644 docs/alerts.yml $(DESTDIR)$(DATADIR)/pgherd/alerts.yml; fi
+	if [ -e docs/operate/alerts.yml ]; then install -m 0644 docs/operate/alerts.yml $(DESTDIR)$(DATADIR)/pgherd/alerts.yml; fi
 	@$(MAKE) --no-print-directory install-svc
 
 COMPLETIONS = bash-completion/completions/svc zsh/site-functions/_svc fish/vendor_completions.d/svc.fish
@@ -132,7 +133,7 @@ fuzz: toolchain ## for FUZZTIME, restore made-up dumps by psql and by our reader
 record-statements: toolchain ## record what this version sends to the metadata database
 	PGHERD_RECORD_STATEMENTS=$(CURDIR)/$(RECORDED) $(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '/postgres$$' ./acceptance/conformance
 
-generate: ## rewrite the files that tests generate, such as docs/states.md
+generate: ## rewrite the files that tests generate, such as docs/develop/states.md
 	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/... ./agent/versions ./hosts/svc/manual
 
 verify: generate ## fail if a generated file is out of date

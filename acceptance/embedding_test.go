@@ -47,12 +47,12 @@ func newControlPlane(ctx context.Context, metadataURL, keyringFile string) (*con
 
 // TestEmbeddingPage holds the page to this file: what it shows is what is compiled and run here.
 func TestEmbeddingPage(t *testing.T) {
-	page, code := contents(t, "../docs/embedding.md"), contents(t, "embedding_test.go")
+	page, code := contents(t, "../docs/develop/embedding.md"), contents(t, "embedding_test.go")
 	_, shown, _ := strings.Cut(page, "```go\n")
 	shown, _, ended := strings.Cut(shown, "```")
 	imports, function, split := strings.Cut(shown, ")\n\n")
 	if !ended || !split || !strings.Contains(code, function) {
-		t.Error("the function of docs/embedding.md is not this file's newControlPlane")
+		t.Error("the function of docs/develop/embedding.md is not this file's newControlPlane")
 	}
 	for line := range strings.Lines(strings.TrimPrefix(imports, "import (\n")) {
 		if !strings.Contains(code, line) {

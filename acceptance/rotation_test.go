@@ -23,11 +23,11 @@ import (
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// TestTheRotationOfThePage rotates what an application logs in with by the script of docs/rotation.md, on the real service. No
-// statement of the application fails, and what it used before lets nobody in.
+// TestTheRotationOfThePage rotates what an application logs in with by the script of docs/use/rotation.md, on the real service.
+// No statement of the application fails, and what it used before lets nobody in.
 func TestTheRotationOfThePage(t *testing.T) {
 	t.Parallel()
-	page := contents(t, "../docs/rotation.md")
+	page := contents(t, "../docs/use/rotation.md")
 	for _, command := range []string{"sh rotation.sh role shop app-a app-b ./deploy", "sh rotation.sh login shop runtime ./deploy"} {
 		if !strings.Contains(page, command) {
 			t.Errorf("the page does not say %s", command)
@@ -122,7 +122,7 @@ func (s *rotation) run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	script := exec.CommandContext(ctx, "sh", append([]string{"../docs/rotation.sh"}, args...)...)
+	script := exec.CommandContext(ctx, "sh", append([]string{"../docs/use/rotation.sh"}, args...)...)
 	script.Env = s.environment
 	script.WaitDelay = time.Second // What the script has started may hold its output open.
 	out, err := script.CombinedOutput()

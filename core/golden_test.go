@@ -235,7 +235,7 @@ func TestGoldenStates(t *testing.T) {
 	section(t, &b, "Webhook endpoint", endpointStates, webhook.Statuses, webhook.Events, webhook.Transitions)
 	section(t, &b, "Webhook delivery", deliveryStates, webhook.DeliveryStatuses, webhook.DeliveryEvents, webhook.DeliveryTransitions)
 	section(t, &b, "Invitation mail", mailStates, mail.Statuses, mail.Events, mail.Transitions)
-	golden(t, "states.md", b.String())
+	golden(t, "develop/states.md", b.String())
 }
 
 // section writes a machine's states, and its table: rows are states, columns are events.
@@ -291,7 +291,7 @@ func TestGoldenErrors(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", status, e.Code, e.Meaning)
 	}
-	golden(t, "errors.md", b.String())
+	golden(t, "use/errors.md", b.String())
 }
 
 func TestGoldenDoctor(t *testing.T) {
@@ -319,5 +319,5 @@ func TestGoldenDoctor(t *testing.T) {
 	b.WriteString("\n" +
 		"An upload or a companion of no backup is removed only when it is older than a day, and an operation is closed only\n" +
 		"when its record says that it is over.\n")
-	golden(t, "doctor.md", b.String())
+	golden(t, "operate/doctor.md", b.String())
 }

@@ -1,4 +1,4 @@
-// Package alerts reads docs/alerts.yml, so that tests can hold it against what the hosts export.
+// Package alerts reads docs/operate/alerts.yml, so that tests can hold it against what the hosts export.
 package alerts
 
 import (

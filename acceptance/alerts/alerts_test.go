@@ -10,7 +10,7 @@ import (
 )
 
 func TestEveryAlertSaysWhyAndWhatToDo(t *testing.T) {
-	rules := check.Must(Parse(check.Must(os.ReadFile("../../docs/alerts.yml"))(t)))(t)
+	rules := check.Must(Parse(check.Must(os.ReadFile("../../docs/operate/alerts.yml"))(t)))(t)
 	if len(rules) < 20 {
 		t.Fatalf("only %d alerts", len(rules))
 	}

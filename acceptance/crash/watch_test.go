@@ -203,7 +203,7 @@ func seriesOf(t *testing.T, text string) (list []series) {
 func alertsAreOnWhatThereIs(t *testing.T, w *world) {
 	t.Helper()
 	all := seriesOf(t, must(w.api.Metrics(soon(t)))(t)+must(w.batch.Metrics(soon(t)))(t)+must(w.AgentMetrics(soon(t), w.agent))(t))
-	for _, r := range must(alerts.Parse(must(os.ReadFile("../../docs/alerts.yml"))(t)))(t) {
+	for _, r := range must(alerts.Parse(must(os.ReadFile("../../docs/operate/alerts.yml"))(t)))(t) {
 		for _, s := range must(alerts.Selectors(r.Expr))(t) {
 			named, selected := false, false
 			for _, one := range all {
@@ -227,12 +227,12 @@ func alertsAreOnWhatThereIs(t *testing.T, w *world) {
 
 var named = regexp.MustCompile(`\bpgherd_\w+`)
 
-// documented compares docs/monitoring.md and docs/health.md with what the hosts export.
+// documented compares docs/operate/monitoring.md and docs/operate/health.md with what the hosts export.
 func documented(t *testing.T, all []series) {
 	t.Helper()
 	page, there := "", map[string]bool{}
 	for _, name := range []string{"monitoring.md", "health.md"} {
-		page += string(must(os.ReadFile("../../docs/" + name))(t))
+		page += string(must(os.ReadFile("../../docs/operate/" + name))(t))
 	}
 	for _, one := range all {
 		name := one.metric

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package install follows docs/production.md on machines of its own: folders of this one, with users and services as Debian has
-// them.
+// Package install follows docs/operate/production.md on machines of its own: folders of this one, with users and services as
+// Debian has them.
 package install
 
 import (

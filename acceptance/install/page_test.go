@@ -15,7 +15,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 )
 
-const pagePath = "../../docs/production.md"
+const pagePath = "../../docs/operate/production.md"
 
 // block is what the page has somebody run on a machine.
 type block struct {

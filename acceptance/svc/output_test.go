@@ -72,7 +72,7 @@ var outputs = []verb{
 	}},
 	// The files of shellOf.
 	{"page PAGE", func(r *run, v []string) error {
-		text, err := os.ReadFile(filepath.Join("..", "..", "docs", v[0]))
+		text, err := os.ReadFile(filepath.Join("..", "..", "docs", "use", v[0]))
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ type step struct {
 
 // What the code of a pull request does in its step, it does without the key.
 func TestTheKeyIsOfTheStepsThatCallSvc(t *testing.T) {
-	page := string(check.Must(os.ReadFile(filepath.Join("..", "..", "docs", "ci.md")))(t))
+	page := string(check.Must(os.ReadFile(filepath.Join("..", "..", "docs", "use", "ci.md")))(t))
 	_, block, _ := strings.Cut(page, "\n```yaml\n")
 	block, _, _ = strings.Cut(block, "```\n")
 	var w workflow

@@ -19,7 +19,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// example is a receiver of docs/webhooks.md: how its language runs a program, and a second program that checks its verify
+// example is a receiver of docs/use/webhooks.md: how its language runs a program, and a second program that checks its verify
 // function against the published signatures and prints "agrees".
 type example struct {
 	fence   string
@@ -90,10 +90,10 @@ console.log("agrees with", vectors.length);
 // extract takes the one block of a language out of the page and puts it, with its checker, into a folder of its own.
 func (e example) extract(t *testing.T) string {
 	t.Helper()
-	page := check.Must(os.ReadFile("../../docs/webhooks.md"))(t)
+	page := check.Must(os.ReadFile("../../docs/use/webhooks.md"))(t)
 	parts := strings.Split(string(page), "\n```"+e.fence+"\n")
 	if len(parts) != 2 {
-		t.Fatalf("docs/webhooks.md has %d blocks in %s", len(parts)-1, e.fence)
+		t.Fatalf("docs/use/webhooks.md has %d blocks in %s", len(parts)-1, e.fence)
 	}
 	code, _, _ := strings.Cut(parts[1], "\n```\n")
 	dir := t.TempDir()
@@ -112,7 +112,7 @@ func write(t *testing.T, path, text string) {
 func (e example) command(t *testing.T, dir string, args []string, environment ...string) *exec.Cmd {
 	t.Helper()
 	if _, err := exec.LookPath(e.tool); err != nil {
-		t.Fatalf("the receivers of docs/webhooks.md are tested in every language that they are written in: install %s", e.tool)
+		t.Fatalf("the receivers of docs/use/webhooks.md are tested in every language that they are written in: install %s", e.tool)
 	}
 	cmd := exec.Command(e.tool, args...)
 	cmd.Dir = dir

@@ -12,7 +12,7 @@ import (
 )
 
 // "make generate" sets the variable; -update does the same for this package alone.
-var update = flag.Bool("update", os.Getenv("PGHERD_UPDATE_GOLDEN") != "", "rewrite docs/versions.md")
+var update = flag.Bool("update", os.Getenv("PGHERD_UPDATE_GOLDEN") != "", "rewrite docs/operate/versions.md")
 
 const head = `# Oldest versions
 
@@ -32,11 +32,11 @@ func TestGoldenFloorsAreDocumented(t *testing.T) {
 			fmt.Fprintf(&want, "| %s %d | %s | %s |\n", p, f.Least[0], f.Least, holes)
 		}
 	}
-	path := filepath.Join("..", "..", "docs", "versions.md")
+	path := filepath.Join("..", "..", "docs", "operate", "versions.md")
 	if *update {
 		check.NoError(t, os.WriteFile(path, []byte(want.String()), 0o644))
 	}
 	if have, err := os.ReadFile(path); err != nil || string(have) != want.String() {
-		t.Errorf("docs/versions.md does not follow from the floors any more; run make generate (%v)", err)
+		t.Errorf("docs/operate/versions.md does not follow from the floors any more; run make generate (%v)", err)
 	}
 }

@@ -69,7 +69,7 @@ type Entry struct {
 	Meaning string
 }
 
-// Table lists every code once, in the order of docs/errors.md. No other code may be used.
+// Table lists every code once, in the order of docs/use/errors.md. No other code may be used.
 var Table = []Entry{
 	{ValidationError, 400, "missing or invalid field, invalid ID, unexpected body field, missing confirmation, missing or invalid Idempotency-Key, non-empty body where none is allowed"},
 	{InvalidJSON, 400, "the body is not valid JSON"},

@@ -1,5 +1,5 @@
 // Command manual writes what is installed beside svc: a man page for each command, and completions for bash, zsh and fish. The
-// folder that it is called with gets the layout of /usr/share. docs/svc.md is made from the same commands, by a test.
+// folder that it is called with gets the layout of /usr/share. docs/use/svc.md is made from the same commands, by a test.
 package main
 
 import (

@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// head is the part of docs/svc.md that is written by hand. Each line {{NAME}} is a list.
+// head is the part of docs/use/svc.md that is written by hand. Each line {{NAME}} is a list.
 //
 //go:embed head.md
 var head string
 
-// page is docs/svc.md.
+// page is docs/use/svc.md.
 func page(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(strings.NewReplacer(

@@ -10,11 +10,11 @@ import (
 )
 
 func TestGoldenPage(t *testing.T) {
-	want, path := page(cli.Root()), filepath.Join("..", "..", "..", "docs", "svc.md")
+	want, path := page(cli.Root()), filepath.Join("..", "..", "..", "docs", "use", "svc.md")
 	if os.Getenv("PGHERD_UPDATE_GOLDEN") != "" {
 		check.NoError(t, os.WriteFile(path, []byte(want), 0o644))
 	}
 	if have, err := os.ReadFile(path); err != nil || string(have) != want {
-		t.Errorf("docs/svc.md does not follow from the commands any more; run make generate (%v)", err)
+		t.Errorf("docs/use/svc.md does not follow from the commands any more; run make generate (%v)", err)
 	}
 }
