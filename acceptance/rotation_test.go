@@ -23,11 +23,11 @@ import (
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// TestTheRotationOfThePage rotates what an application logs in with by the script of docs/use/rotation.md, on the real service.
+// TestTheRotationOfThePage rotates what an application logs in with by the script of docs/use/roles.md, on the real service.
 // No statement of the application fails, and what it used before lets nobody in.
 func TestTheRotationOfThePage(t *testing.T) {
 	t.Parallel()
-	page := contents(t, "../docs/use/rotation.md")
+	page := contents(t, "../docs/use/roles.md")
 	for _, command := range []string{"sh rotation.sh role shop app-a app-b ./deploy", "sh rotation.sh login shop runtime ./deploy"} {
 		if !strings.Contains(page, command) {
 			t.Errorf("the page does not say %s", command)

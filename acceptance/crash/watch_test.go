@@ -227,25 +227,22 @@ func alertsAreOnWhatThereIs(t *testing.T, w *world) {
 
 var named = regexp.MustCompile(`\bpgherd_\w+`)
 
-// documented compares docs/operate/monitoring.md and docs/operate/health.md with what the hosts export.
+// documented compares docs/operate/monitoring.md with what the hosts export.
 func documented(t *testing.T, all []series) {
 	t.Helper()
-	page, there := "", map[string]bool{}
-	for _, name := range []string{"monitoring.md", "health.md"} {
-		page += string(must(os.ReadFile("../../docs/operate/" + name))(t))
-	}
+	page, there := string(must(os.ReadFile("../../docs/operate/monitoring.md"))(t)), map[string]bool{}
 	for _, one := range all {
 		name := one.metric
 		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 			name = strings.TrimSuffix(name, suffix)
 		}
 		if there[name] = true; strings.HasPrefix(name, "pgherd_") && !regexp.MustCompile(`\b`+name+`\b`).MatchString(page) {
-			t.Errorf("the pages do not have %s", name)
+			t.Errorf("the page does not have %s", name)
 		}
 	}
 	for _, name := range named.FindAllString(page, -1) {
 		if !there[name] && name != "pgherd_agent_trusted_language" { // which only some servers have
-			t.Errorf("the pages have %s, which no host exports", name)
+			t.Errorf("the page has %s, which no host exports", name)
 		}
 	}
 }

@@ -62,10 +62,10 @@ func TestACertificateKeepsItsTurnUntilItWasSent(t *testing.T) {
 	})
 }
 
-// The lines of docs/use/certificates.md that check a certificate do so.
+// The lines of docs/use/backups.md that check a certificate do so.
 func TestOpensslChecksACertificate(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil {
-		t.Fatal("docs/use/certificates.md is tested with the program that it names: install openssl")
+		t.Fatal("docs/use/backups.md is tested with the program that it names: install openssl")
 	}
 	w := certified(t, 2)
 	var c wire.Certificate
@@ -109,11 +109,11 @@ func TestOpensslChecksACertificate(t *testing.T) {
 // checkingLines are the two lines of the page.
 func checkingLines(t *testing.T) string {
 	t.Helper()
-	page := string(check.Must(os.ReadFile("../../docs/use/certificates.md"))(t))
+	page := string(check.Must(os.ReadFile("../../docs/use/backups.md"))(t))
 	at := strings.Index(page, "openssl pkeyutl")
 	lines, _, found := strings.Cut(page[max(at, 0):], "```")
 	if at < 0 || !found || strings.Count(lines, "\n") != 2 {
-		t.Fatalf("docs/use/certificates.md checks a certificate with %q", lines)
+		t.Fatalf("docs/use/backups.md checks a certificate with %q", lines)
 	}
 	return lines
 }

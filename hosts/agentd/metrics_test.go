@@ -118,7 +118,7 @@ func TestOneBrokenCollectorDoesNotEmptyTheScrape(t *testing.T) {
 
 // The page lists every metric and every reason.
 func TestThePageIsComplete(t *testing.T) {
-	page := string(check.Must(os.ReadFile("../../docs/operate/health.md"))(t))
+	page := string(check.Must(os.ReadFile("../../docs/operate/monitoring.md"))(t))
 	r := prometheus.NewRegistry()
 	check.NoError(t, Measure(wiring.Registry{Registerer: r, Gatherer: r}, func() Measured { return crowded{} }))
 	for _, family := range check.Must(r.Gather())(t) {

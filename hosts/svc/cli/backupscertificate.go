@@ -24,7 +24,7 @@ func backupsCertificate(a *app) *cobra.Command {
 		Long: `Show the certificate of a backup: a signed statement that its file was restored in isolation and found equal to the
 database. Its signature is checked against the keys that the service publishes. "latest" is the newest verified backup.
 
-With -o, the certificate is stored as the API gives it, for those who check it themselves: docs/use/certificates.md says how. The
+With -o, the certificate is stored as the API gives it, for those who check it themselves: docs/use/backups.md says how. The
 checksum in it is that of the file that "svc backups download" stores.`,
 		Example: `  svc backups certificate orders latest
   svc backups certificate orders 20260301_113000.sql.gz -o certificate.json`,
