@@ -56,7 +56,7 @@ var databaseStates = []meaning[database.Status]{
 	{database.Stopped, "is complete, but customers cannot log in"},
 	{database.Deleting, "is closed for customers; a delete operation is open"},
 	{database.Error, "could not be created, and its leftovers are being removed; or a lifecycle action was refused, and so was " +
-		"undoing it, which goes on"},
+		"undoing it, which is tried again"},
 	{database.Deleted, "is renamed and closed on its server; " +
 		"it can be recovered until it is purged, and the API knows it only as a " +
 		"deleted one"},
@@ -64,16 +64,16 @@ var databaseStates = []meaning[database.Status]{
 }
 
 var storageStates = []meaning[database.StorageStatus]{
-	{database.StorageOK, "is within the quota of its bytes"},
-	{database.StorageFull, "is read-only by default for its logins, which can choose otherwise in a session, to delete"},
-	{database.StorageClosed, "has its gate shut as well: nobody can connect until the operator raises the quota or opens it, or a " +
+	{database.StorageOK, "is within its storage quota"},
+	{database.StorageFull, "is read-only by default for its logins, which can override that in a session, to delete"},
+	{database.StorageClosed, "is far above its quota: nobody can connect until the operator raises the quota or opens it, or a " +
 		"backup within the quota is restored"},
 }
 
 var overlayStates = []meaning[database.OverlayStatus]{
 	{database.NoOverlay, "has not opted in"},
-	{database.OverlayReserved, "is recorded; how much of it stands on the server is not known, and the opt-in can be repeated"},
-	{database.OverlayActive, "its group roles and their rights are proven to stand"},
+	{database.OverlayReserved, "is recorded; how much of it exists on the server is not known, and the opt-in can be repeated"},
+	{database.OverlayActive, "its group roles and their rights are proven to exist"},
 }
 
 var operationStates = []meaning[operation.Status]{
@@ -85,11 +85,11 @@ var operationStates = []meaning[operation.Status]{
 }
 
 var restoreStages = []meaning[restore.Stage]{
-	{restore.Queued, "is reserved; nothing has been done, and nothing but other operations is blocked"},
-	{restore.Loading, "the copy is being made and compared; shown as the part that the agent is at"},
-	{restore.Ready, "the copy is whole and equal to the backup; the next advance switches"},
-	{restore.Switching, "the point of no return: the copy may have become the database, and it goes on until the agent says so"},
-	{restore.Settling, "the copy is the database; its settings are bound to it, and the old one is given up"},
+	{restore.Queued, "is reserved; nothing has been done, and only other operations are blocked"},
+	{restore.Loading, "the copy is being made and compared; shown as the agent's present step"},
+	{restore.Ready, "the copy is complete and equal to the backup; the next advance switches"},
+	{restore.Switching, "the point of no return: the copy may have become the database, and it continues until the agent confirms it"},
+	{restore.Settling, "the copy is the database; its settings are bound to it, and the old one is being dropped"},
 	{restore.Failing, "nothing was switched; the copy is being dropped"},
 	{restore.Canceling, "nothing was switched; the copy is being dropped"},
 	{restore.Succeeded, "final"},
@@ -98,12 +98,12 @@ var restoreStages = []meaning[restore.Stage]{
 }
 
 var cloneStages = []meaning[clone.Stage]{
-	{clone.Queued, "nothing has been done; the clone's record stands, and its password was told"},
+	{clone.Queued, "nothing has been done; the clone's record exists, and its password was returned"},
 	{clone.Making, "the new database and its logins are being made, empty and closed"},
-	{clone.Dumping, "a file is being made of the source as it is now; only where no backup was named"},
-	{clone.Loading, "the copy is being made and compared; shown as the part that the agent is at"},
-	{clone.Switching, "the point of no return: the copy may have become the clone, and it goes on until the agent says so"},
-	{clone.Settling, "the copy is the clone; its owner's log-in is being proven, and what was needed to make it is given up"},
+	{clone.Dumping, "a file is being made of the source as it is now; only if no backup was named"},
+	{clone.Loading, "the copy is being made and compared; shown as the agent's present step"},
+	{clone.Switching, "the point of no return: the copy may have become the clone, and it continues until the agent confirms it"},
+	{clone.Settling, "the copy is the clone; its owner's login is being proven, and what was needed to make it is removed"},
 	{clone.Failing, "nothing was switched; what was made is being removed"},
 	{clone.Canceling, "nothing was switched; what was made is being removed"},
 	{clone.Succeeded, "final: the clone is active"},
@@ -113,8 +113,8 @@ var cloneStages = []meaning[clone.Stage]{
 
 var leaseStates = []meaning[preview.Lease]{
 	{preview.Active, "the pipeline may use the preview and renew the lease"},
-	{preview.Expired, "it has ended, and the service deletes the preview as soon as it can; the API shows it so from its end on"},
-	{preview.Deleting, "a delete operation of the preview is open, or nobody knows what has become of it"},
+	{preview.Expired, "it has ended, which the API shows at once; the service deletes the preview as soon as it can"},
+	{preview.Deleting, "a delete operation of the preview is open, or its outcome is unknown"},
 	{preview.Deleted, "the preview can be recovered until it is purged; its ref is free"},
 	{preview.Recovering, "a recovery is open, and the ref is taken; the API shows `deleted`"},
 }
@@ -122,8 +122,8 @@ var leaseStates = []meaning[preview.Lease]{
 var deletionStages = []meaning[deletion.Stage]{
 	{deletion.Queued, "nothing has been done; the record is `deleting`"},
 	{deletion.Closing, "customers are being kept out, and their sessions ended"},
-	{deletion.BackingUp, "the deletion backup is being made and verified; not where the operator deletes without one"},
-	{deletion.Isolating, "the point of no return: the database may be out of service, and it goes on until the agent says so"},
+	{deletion.BackingUp, "the deletion backup is being made and verified; skipped if the operator deletes without one"},
+	{deletion.Isolating, "the point of no return: the database may be out of service, and it continues until the agent confirms it"},
 	{deletion.Failing, "nothing was isolated; the database is being opened as it was, and the backup removed"},
 	{deletion.Canceling, "nothing was isolated; the database is being opened as it was, and the backup removed"},
 	{deletion.Succeeded, "final: a tombstone is left"},
@@ -133,8 +133,8 @@ var deletionStages = []meaning[deletion.Stage]{
 
 var recoveryStages = []meaning[deletion.RecoveryStage]{
 	{deletion.RecoveryQueued, "nothing has been done; the database counts against the quota again"},
-	{deletion.Rejoining, "the database is being put back into service, and it goes on until the agent says so"},
-	{deletion.RecoveryFailing, "the agent has refused for good; what it has begun is being taken back"},
+	{deletion.Rejoining, "the database is being put back into service, and it continues until the agent confirms it"},
+	{deletion.RecoveryFailing, "the agent has refused for good; what it has begun is being undone"},
 	{deletion.RecoverySucceeded, "final: the database is what it was"},
 	{deletion.RecoveryFailed, "final: the database is deleted as before, and `error` says why"},
 	{deletion.RecoveryCanceled, "final: the database is deleted as before"},
@@ -158,7 +158,7 @@ var roleStates = []meaning[role.Status]{
 }
 
 var changeStates = []meaning[role.ChangeStatus]{
-	{role.Pending, "is being carried out, or nobody knows what has become of it; while it lasts, nothing else changes the logins, " +
+	{role.Pending, "is being carried out, or its outcome is unknown; while it lasts, nothing else changes the logins, " +
 		"stops or starts the database"},
 	{role.Completed, "final: proven by the agent, or seen at the login after the server had refused for good"},
 	{role.Refused, "final: nothing was changed, because of dependencies or because the server refuses; or an operator has ended it"},
@@ -186,7 +186,7 @@ var deliveryStates = []meaning[webhook.DeliveryStatus]{
 var mailStates = []meaning[mail.Status]{
 	{mail.Pending, "waits for its next attempt"},
 	{mail.Sending, "a dispatcher holds it under a lease"},
-	{mail.Sent, "final: the mail server has taken it; the token is erased"},
+	{mail.Sent, "final: the mail server has accepted it; the token is erased"},
 	{mail.Failed, "final: refused for good, or no attempt is left; the token is erased"},
 	{mail.Withdrawn, "final: its invitation ended, or got another token; the token is erased"},
 }
@@ -200,29 +200,29 @@ func TestGoldenStates(t *testing.T) {
 	b.WriteString("\nA deleted database keeps its record, and a tombstone beside it, until it is purged.\n")
 	section(t, &b, "Storage of a database", storageStates, database.StorageOK.Values(), database.StorageEvents,
 		database.StorageTransitions)
-	b.WriteString("\nThe shares are those of the quota that the account has for one database. What an operator has opened is\n" +
-		"closed again only once it has grown by another 20 % of the quota, until it falls below its quota.\n")
+	b.WriteString("\nThe percentages are of the account's quota for one database. A database that an operator has\n" +
+		"opened is closed again only when it has grown by another 20 % of the quota, until it falls below its quota.\n")
 	section(t, &b, "Operation", operationStates, operation.Statuses, operation.Events, operation.Transitions)
 	b.WriteString("\nWhile it runs, an operation can be canceled only where its kind has changed nothing in the database yet;\n" +
 		"otherwise the answer is `DATABASE_STATE_CONFLICT`. A backup only reads, so it can be canceled until it is complete;\n" +
 		"a change of an extension can until it is committed.\n")
 	section(t, &b, "Restore", restoreStages, restore.Stages, restore.Events, restore.Transitions)
-	b.WriteString("\nThese are the stages of a restore operation. A managed restore goes on by `advance`; after an hour without\n" +
-		"one a worker cancels it, and 10 s after its switch has begun a worker goes on with it. Any other restore has a\n" +
-		"worker all the time.\n")
+	b.WriteString("\nThese are the stages of a restore operation. A managed restore continues with `advance`; after an hour\n" +
+		"without one a worker cancels it, and 10 s after its switch has begun a worker continues it. Any other restore\n" +
+		"always has a worker.\n")
 	section(t, &b, "Clone", cloneStages, clone.Stages, clone.Events, clone.Transitions)
 	b.WriteString("\nThese are the stages of a clone operation, which belongs to the source. The clone's record is `creating`\n" +
 		"until its end, and then active or gone. The source is only read.\n")
 	section(t, &b, "Deletion", deletionStages, deletion.Stages, deletion.Events, deletion.Transitions)
-	b.WriteString("\nThese are the stages of an operation that deletes a database. A database in `error` of which the server has\n" +
-		"nothing is deleted without a backup, and so cannot be recovered.\n")
+	b.WriteString("\nThese are the stages of an operation that deletes a database. A database in `error` that does not exist on the\n" +
+		"server is deleted without a backup, and so cannot be recovered.\n")
 	section(t, &b, "Recovery", recoveryStages, deletion.RecoveryStages, deletion.RecoveryEvents, deletion.Recovery)
 	section(t, &b, "Purge", purgeStages, deletion.PurgeStages, deletion.PurgeEvents, deletion.Purge)
 	b.WriteString("\nA purge and a recovery exclude each other: a database has one open operation, and a purge begins once the\n" +
 		"time of recovery is over.\n")
 	section(t, &b, "Preview lease", leaseStates, preview.Leases, preview.Events, preview.Transitions)
 	b.WriteString("\nAn operation that fails leaves the database as it was, and its lease ended: the service tries again after\n" +
-		"30 s, then after twice as long each time, up to an hour.\n")
+		"30 s, then after twice as long each time, up to a day.\n")
 	section(t, &b, "Additional role", roleStates, role.Statuses, role.Events, role.Transitions)
 	b.WriteString("\nThe events from `rotated` on are answers of the agent; the pending change determines which can happen. For\n" +
 		"a role that can log in, `delete` begins a revocation, and the removal follows when that is proven.\n")
@@ -298,13 +298,14 @@ func TestGoldenDoctor(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# What the doctor finds\n\n" +
 		"Generated from `core/doctor`; do not edit. `pgherd admin doctor` compares what each server has with the metadata,\n" +
-		"prints a line for each difference, and ends with status 1 where there is one. It may be run at any time. What an\n" +
-		"open operation or a pending change of a login is about is left alone, and so are additional roles whose set-up is\n" +
-		"not over; what differs is looked at again for `--patience`, and only what every look shows is a finding. What\n" +
-		"customers may do themselves with what is theirs is no difference. `--repair` does what the last column says, writes\n" +
-		"it into the activity log, and looks again. What could lose data is never repaired. `--deep` also reads every backup\n" +
-		"file, and looks into every database, one after another: at the owner of the schema `public`, and at the rights that\n" +
-		"the groups were given there and on what the owner makes later. Who has what on a table that stands is not looked at.\n\n" +
+		"prints a line for each difference, and exits with status 1 if there is one. You can run it at any time.\n\n" +
+		"`--repair` does what the last column says, writes it into the activity log, and compares again. What could lose data\n" +
+		"is never repaired. `--deep` also reads every backup file, and checks every database, one after another: the owner of\n" +
+		"the schema `public`, and the rights of the groups there and on what the owner makes later. Rights on existing tables\n" +
+		"are not checked.\n\n" +
+		"Not compared are objects of an open operation or of a pending change of a login, and additional roles whose set-up\n" +
+		"is unfinished. A difference is checked again for `--patience`, and is a finding only if every check shows it. What\n" +
+		"customers may do themselves with their own objects is no difference.\n\n" +
 		"| code | finding | repair |\n| - | - | - |\n")
 	for _, k := range doctor.Kinds {
 		repair := string(k.Repair)
@@ -317,7 +318,7 @@ func TestGoldenDoctor(t *testing.T) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", k.Code, k.Says, repair)
 	}
 	b.WriteString("\n" +
-		"An upload or a companion of no backup is removed only when it is older than a day, and an operation is closed only\n" +
-		"when its record says that it is over.\n")
+		"An upload, or a companion file without a backup, is removed only when it is older than a day, and an operation is\n" +
+		"closed only when its record says that it has ended.\n")
 	golden(t, "operate/doctor.md", b.String())
 }
