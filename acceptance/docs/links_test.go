@@ -115,3 +115,18 @@ func contents(t *testing.T, file string) string {
 	t.Helper()
 	return string(check.Must(os.ReadFile(file))(t))
 }
+
+func TestDeadLinksAreFound(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	page := filepath.Join(dir, "page.md")
+	check.NoError(t, os.WriteFile(page, []byte("# A page, and `code`\n"), 0o600))
+	for target, want := range map[string]string{
+		"https://example.com/x.md": "", "page.md": "", "page.md#a-page-and-code": "", "#a-page-and-code": "",
+		"other.md": "leads to no file", "other.md#x": "leads to no file", "page.md#code": "leads to no heading",
+	} {
+		if got := follow(t, page, target); got != want {
+			t.Errorf("%s: %q", target, got)
+		}
+	}
+}
