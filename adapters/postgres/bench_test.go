@@ -20,17 +20,23 @@ func populate(t testing.TB, db clustertest.Database, databases int) (account.Cre
 	t.Helper()
 	_, credential := account.NewKey(account.AccountKey, fakeentropy.New().Base62(account.KeyCharacters))
 	clustertest.Exec(t, db.URL,
-		`INSERT INTO users SELECT '00000000-0000-4000-8000-000000000001', 'a@example.com', 'A', 'epoch'`,
+		`INSERT INTO users (id, email, name, created_at)
+			SELECT '00000000-0000-4000-8000-000000000001', 'a@example.com', 'A', 'epoch'`,
 		`INSERT INTO accounts (id, owner_id, plan, created_at)
 			SELECT '00000000-0000-4000-8000-000000000002', id, 'business', 'epoch' FROM users`,
-		`INSERT INTO servers SELECT '00000000-0000-4000-8000-000000000003', 's', 'u', '', '', 'h', 1, 100000, true, 'epoch'`,
+		`INSERT INTO servers (id, name, agent_url, sealed_secret, ca, public_host, public_port, capacity, enabled, created_at)
+			SELECT '00000000-0000-4000-8000-000000000003', 's', 'u', '', '', 'h', 1, 100000, true, 'epoch'`,
 		fmt.Sprintf(`INSERT INTO api_keys (id, kind, account_id, user_id, label, scope, hash, created_at)
 			SELECT '%s', 'account', id, owner_id, 'l', 'full', '\x%x', 'epoch' FROM accounts`, credential.ID, credential.Hash),
-		fmt.Sprintf(`INSERT INTO databases SELECT ('10000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, a.id, s.id, 'n' || n,
-			'd', 'managed', '', 'none', 'active', 'epoch', 0, 0, NULL, NULL, 0, 0, 0, 0, 0, false
+		fmt.Sprintf(`INSERT INTO databases (id, account_id, server_id, name, display_name, role_model, environment, schedule, status,
+				created_at, connection_cap, size_bytes, access_generation, allowlist_generation, allowlist_applied)
+			SELECT ('10000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, a.id, s.id, 'n' || n,
+				'd', 'managed', '', 'none', 'active', 'epoch', 0, 0, 0, 0, 0
 			FROM accounts a, servers s, generate_series(1, %d) n`, databases),
-		`INSERT INTO operations SELECT d.id, d.account_id, d.id, 'backup', 'queued', 'queued', 0, 'null', 'null', '', '', 'x', 'r',
-			'epoch', NULL, NULL, false, '', 0, NULL, 0, 'epoch' FROM databases d`,
+		`INSERT INTO operations (id, account_id, database_id, kind, status, stage, progress, input, result, error_code, error_text,
+				actor, request_id, created_at, cancel_requested, lease_owner, lease_epoch, attempts, not_before)
+			SELECT d.id, d.account_id, d.id, 'backup', 'queued', 'queued', 0, 'null', 'null', '', '',
+				'x', 'r', 'epoch', false, '', 0, 0, 'epoch' FROM databases d`,
 		"ANALYZE")
 	return credential, ports.Viewer{
 		AccountID: "00000000-0000-4000-8000-000000000002", UserID: "00000000-0000-4000-8000-000000000001",
@@ -60,7 +66,8 @@ func waitingWork(t testing.TB, db clustertest.Database, accounts, operations int
 	populate(t, db, 1)
 	clustertest.Exec(t, db.URL,
 		"DELETE FROM operations", "DELETE FROM operation_lanes",
-		fmt.Sprintf(`INSERT INTO users SELECT md5('u' || n)::uuid, 'u' || n || '@example.com', 'A', 'epoch'
+		fmt.Sprintf(`INSERT INTO users (id, email, name, created_at)
+			SELECT md5('u' || n)::uuid, 'u' || n || '@example.com', 'A', 'epoch'
 			FROM generate_series(1, %d) n`, accounts),
 		fmt.Sprintf(`INSERT INTO accounts (id, owner_id, plan, created_at)
 			SELECT md5('a' || n)::uuid, md5('u' || n)::uuid, 'business', 'epoch' FROM generate_series(1, %d) n`, accounts),

@@ -120,3 +120,16 @@ func TestTheServersClockIsNeverAsked(t *testing.T) {
 		t.Errorf("%d columns have times without a zone (%v)", naive, err)
 	}
 }
+
+// An overlay has an ID, and without one there is no overlay.
+func TestOverlaysHaveIDs(t *testing.T) {
+	db := migrated(t)
+	populate(t, db, 1)
+	pool := db.Open(t)
+	check.Must(pool.Exec("UPDATE databases SET overlay_status = 'reserved', overlay_id = id, overlay_generation = 7"))(t)
+	for _, set := range []string{"overlay_status = 'none'", "overlay_id = NULL", "overlay_generation = -1"} {
+		if _, err := pool.Exec("UPDATE databases SET " + set); err == nil {
+			t.Errorf("%s was stored", set)
+		}
+	}
+}

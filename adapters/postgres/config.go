@@ -108,8 +108,8 @@ func (c Config) pool(silent time.Duration) (*sqlx.DB, *connector, error) {
 	return db, connector, nil
 }
 
-// Open connects, checks that the schema is the one that this program knows, and prepares every statement unless Brief says
-// otherwise. The errors are ErrURL, ErrTarget, ErrSchemaOlder, ErrSchemaNewer, or those of the connection.
+// Open connects, checks that this program works with the schema, and prepares every statement unless Brief says otherwise. The
+// errors are ErrURL, ErrTarget, ErrSchemaOlder, ErrSchemaNewer, ErrSchemaUnreleased, or those of the connection.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	c = c.withDefaults()
 	db, connector, err := c.pool(c.StatementTimeout + silence)
@@ -124,7 +124,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	}
 	s := &Store{db: db, connector: connector, watch: watch, patience: c.Patience}
 	s.answers.Store(newAnswering())
-	err = checkSchema(ctx, db)
+	err = checkSchema(ctx, db, migrationFiles)
 	switch {
 	case err != nil:
 	case c.Brief:

@@ -23,7 +23,8 @@ func TestSlowMailClaimsKeepTheCap(t *testing.T) {
 	populate(t, db, 1)
 	const first = id.AccountID("00000000-0000-0000-0000-000000000001")
 	clustertest.Exec(t, db.URL, `
-		INSERT INTO users SELECT ('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid, 'mail' || n, 'n', 'epoch'
+		INSERT INTO users (id, email, name, created_at)
+			SELECT ('00000000-0000-0000-0000-' || lpad(n::text, 12, '0'))::uuid, 'mail' || n, 'n', 'epoch'
 			FROM generate_series(1, 1500) n`, `
 		INSERT INTO accounts (id, owner_id, plan, created_at) SELECT id, id, 'pro', 'epoch' FROM users WHERE email LIKE 'mail%'`, `
 		INSERT INTO mail_lanes SELECT id, 0 FROM accounts WHERE id::text LIKE '00000000-0000-0000-0000-%'`, `

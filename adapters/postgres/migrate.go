@@ -15,11 +15,14 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// The errors of Open if the schema is not the one that this program knows.
+// The errors of Open and Migrate if this program does not work with the schema.
 var (
 	ErrSchemaOlder = errors.New("the metadata database is older than this program: run pgherd migrate")
 	ErrSchemaEmpty = errors.New("it is empty") // goes with ErrSchemaOlder
-	ErrSchemaNewer = errors.New("the metadata database is newer than this program: run a newer program")
+	ErrSchemaNewer = errors.New("the metadata database is too new for this program: run a newer program")
+	// ErrSchemaUnreleased is a schema from before the first release.
+	ErrSchemaUnreleased = errors.New("the metadata database was made by a development version, and cannot be upgraded: " +
+		"make a new one (make clean-dev deletes that of make run)")
 )
 
 // ErrLocked is the error of Migrate if it gave up on a lock.
@@ -34,27 +37,30 @@ const lockTimeout = 5 * time.Second
 var migrationFiles embed.FS
 
 // Migrate brings the schema to the version that this program knows. If several start at once, one does it under an advisory
-// lock and the others wait. A newer schema is ErrSchemaNewer. There are no down migrations.
+// lock and the others wait. A newer schema stays as it is, and is ErrSchemaNewer where it does not serve this program. There are
+// no down migrations.
 // After ErrLocked, as after any other error, Migrate goes on with the first migration that is not done.
 //
 // Hosts work meanwhile. A migration is a transaction that keeps them from one table at most, so that the two wait for each other
 // in no order of tables. An index of a table that grows is made by a migration of its own without a transaction, CONCURRENTLY. If
 // that is interrupted, an index stays that is not valid: each such migration begins by dropping it.
-func Migrate(ctx context.Context, url string) error {
+func Migrate(ctx context.Context, url string) error { return migrateWith(ctx, url, migrationFiles) }
+
+func migrateWith(ctx context.Context, url string, files fs.FS) error {
 	c := Config{URL: url, StatementTimeout: time.Hour, IdleInTransaction: time.Hour, LockTimeout: lockTimeout}
 	c = c.withDefaults()
 	db, _, err := c.pool(c.StatementTimeout + silence)
 	if err != nil {
 		return err
 	}
-	if err = checkSchema(ctx, db); errors.Is(err, ErrSchemaOlder) {
-		err = migrate(ctx, db)
+	if err = checkSchema(ctx, db, files); errors.Is(err, ErrSchemaOlder) {
+		err = migrate(ctx, db, files)
 	}
 	return errors.Join(translate(ctx, err), db.Close())
 }
 
-func migrate(ctx context.Context, db *sqlx.DB) error {
-	provider, err := newProvider(db)
+func migrate(ctx context.Context, db *sqlx.DB, files fs.FS) error {
+	provider, err := newProvider(db, files)
 	if err != nil {
 		return err
 	}
@@ -65,13 +71,13 @@ func migrate(ctx context.Context, db *sqlx.DB) error {
 	return err
 }
 
-func newProvider(db *sqlx.DB) (*goose.Provider, error) {
+func newProvider(db *sqlx.DB, files fs.FS) (*goose.Provider, error) {
 	const everySecond, forFiveMinutes = 1, 300
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(everySecond, forFiveMinutes))
 	if err != nil {
 		return nil, err
 	}
-	files, err := fs.Sub(migrationFiles, "migrations")
+	files, err = fs.Sub(files, "migrations")
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +86,8 @@ func newProvider(db *sqlx.DB) (*goose.Provider, error) {
 }
 
 // knownVersion is the newest migration of this program.
-func knownVersion(db *sqlx.DB) (int64, error) {
-	provider, err := newProvider(db)
+func knownVersion(db *sqlx.DB, files fs.FS) (int64, error) {
+	provider, err := newProvider(db, files)
 	if err != nil {
 		return 0, err
 	}
@@ -89,23 +95,36 @@ func knownVersion(db *sqlx.DB) (int64, error) {
 	return sources[len(sources)-1].Version, nil
 }
 
-// checkSchema compares the stored version with the known one. It changes nothing.
-func checkSchema(ctx context.Context, db *sqlx.DB) error {
-	known, err := knownVersion(db)
+// checkSchema looks whether this program works with the stored schema. That may be newer: it says itself which programs it
+// serves, so that a host can start again while its installation is being upgraded. checkSchema changes nothing.
+func checkSchema(ctx context.Context, db *sqlx.DB, files fs.FS) error {
+	known, err := knownVersion(db, files)
 	if err != nil {
 		return err
 	}
-	var stored int64
-	err = db.GetContext(ctx, &stored, "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied")
+	stored, oldest, err := storedSchema(ctx, db)
 	switch {
-	case pq.As(err, pqerror.UndefinedTable) != nil:
-		return fmt.Errorf("%w (%w)", ErrSchemaOlder, ErrSchemaEmpty)
 	case err != nil:
 		return err
 	case stored < known:
 		return fmt.Errorf("%w (version %d, known %d)", ErrSchemaOlder, stored, known)
-	case stored > known:
-		return fmt.Errorf("%w (version %d, known %d)", ErrSchemaNewer, stored, known)
+	case oldest > known:
+		return fmt.Errorf("%w (version %d serves programs that know %d, known %d)", ErrSchemaNewer, stored, oldest, known)
 	}
 	return nil
+}
+
+// storedSchema is the version of the schema, and that of the oldest program that it serves.
+func storedSchema(ctx context.Context, db *sqlx.DB) (version, oldest int64, err error) {
+	err = db.GetContext(ctx, &version, "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied")
+	if pq.As(err, pqerror.UndefinedTable) != nil || err == nil && version == 0 {
+		return 0, 0, fmt.Errorf("%w (%w)", ErrSchemaOlder, ErrSchemaEmpty)
+	}
+	if err == nil {
+		err = db.GetContext(ctx, &oldest, "SELECT schema_version FROM oldest_program")
+	}
+	if pq.As(err, pqerror.UndefinedTable) != nil {
+		err = ErrSchemaUnreleased
+	}
+	return version, oldest, err
 }

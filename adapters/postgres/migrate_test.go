@@ -1,14 +1,11 @@
 package postgres_test
 
 import (
-	"database/sql"
 	"errors"
-	"os"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/pressly/goose/v3"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/postgres"
@@ -24,14 +21,41 @@ func TestOpenRefusesAnEmptyDatabase(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesANewerSchema(t *testing.T) {
+// A schema says which programs it serves: a host of the version before starts on a newer one until that leaves it behind.
+func TestASchemaServesOlderPrograms(t *testing.T) {
 	db := migrated(t)
-	clustertest.Exec(t, db.URL, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)")
-	if _, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL}); !errors.Is(err, postgres.ErrSchemaNewer) {
-		t.Errorf("opening a newer schema: %v", err)
+	refused := func(program string, err error) {
+		t.Helper()
+		if !errors.Is(err, postgres.ErrSchemaNewer) {
+			t.Errorf("%s: %v", program, err)
+		}
 	}
-	if err := postgres.Migrate(t.Context(), db.URL); !errors.Is(err, postgres.ErrSchemaNewer) {
-		t.Errorf("migrating a newer schema: %v", err)
+	wider := later(t, "ALTER TABLE users ADD COLUMN nickname text")
+	check.NoError(t, postgres.MigrateWith(t.Context(), db.URL, wider))
+	open(t, db)
+	check.NoError(t, postgres.Migrate(t.Context(), db.URL)) // there is nothing to do
+
+	narrower := laterThan(t, wider, fmt.Sprintf("UPDATE oldest_program SET schema_version = %d", newest(t, wider)))
+	check.NoError(t, postgres.MigrateWith(t.Context(), db.URL, narrower))
+	_, err := postgres.Open(t.Context(), postgres.Config{URL: db.URL})
+	refused("opened by the oldest program", err)
+	refused("migrated by the oldest program", postgres.Migrate(t.Context(), db.URL))
+	check.NoError(t, postgres.MigrateWith(t.Context(), db.URL, wider))
+}
+
+// The migrations of before the first release were 38, and later, as now, one of that number; neither said which programs they serve.
+func TestASchemaOfBeforeTheFirstReleaseIsRefused(t *testing.T) {
+	for _, version := range []int{1, 38} {
+		db := clustertest.NewDatabase(t)
+		clustertest.Exec(t, db.URL, "CREATE TABLE users (id uuid PRIMARY KEY)",
+			"CREATE TABLE goose_db_version (id serial, version_id bigint, is_applied boolean, tstamp timestamp DEFAULT now())",
+			fmt.Sprintf("INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, true), (%d, true)", version))
+		_, openErr := postgres.Open(t.Context(), postgres.Config{URL: db.URL})
+		for _, err := range []error{openErr, postgres.Migrate(t.Context(), db.URL)} {
+			if !errors.Is(err, postgres.ErrSchemaUnreleased) || !strings.Contains(err.Error(), "make clean-dev") {
+				t.Errorf("version %d: %v", version, err)
+			}
+		}
 	}
 }
 
@@ -64,13 +88,13 @@ func TestMigrateByManyAtOnce(t *testing.T) {
 // less, a transaction that reads a table while it is migrated, as pg_dump does: a host that needs the table waits no longer than
 // the migration, and the migrations go on when the transaction has ended.
 func TestMigrateGivesUpOnALock(t *testing.T) {
-	db := clustertest.NewDatabase(t)
-	provider := check.Must(goose.NewProvider(goose.DialectPostgres, db.Open(t), os.DirFS("migrations")))(t)
-	check.Must(provider.UpTo(t.Context(), 5))(t)
+	db := migrated(t)
+	files := later(t, "ALTER TABLE operations ADD COLUMN colour text")
 	clustertest.Exec(t, db.URL, `CREATE FUNCTION tell() RETURNS event_trigger LANGUAGE plpgsql AS
 		$$ BEGIN RAISE 'it waits for %', current_setting('lock_timeout'); END $$`,
 		"CREATE EVENT TRIGGER tell ON ddl_command_start EXECUTE FUNCTION tell()")
-	if err := postgres.Migrate(t.Context(), db.URL); err == nil || !strings.Contains(err.Error(), "it waits for 5s") {
+	err := postgres.MigrateWith(t.Context(), db.URL, files)
+	if err == nil || !strings.Contains(err.Error(), "it waits for 5s") {
 		t.Errorf("a migration's wait for a lock: %v", err)
 	}
 	clustertest.Exec(t, db.URL, "DROP EVENT TRIGGER tell")
@@ -79,35 +103,35 @@ func TestMigrateGivesUpOnALock(t *testing.T) {
 	check.Must(reader.Exec("SELECT FROM operations"))(t)
 
 	migrated := make(chan error, 1)
-	go func() { migrated <- postgres.Migrate(t.Context(), db.URL+"&lock_timeout=500") }()
+	go func() { migrated <- postgres.MigrateWith(t.Context(), db.URL+"&lock_timeout=500", files) }()
 	awaitLockWait(t, db.Open(t))
 	clustertest.Exec(t, db.URL, "SELECT FROM operations")
-	if err := <-migrated; !errors.Is(err, postgres.ErrLocked) || !strings.Contains(err.Error(), "version:6") {
+	if err := <-migrated; !errors.Is(err, postgres.ErrLocked) {
 		t.Errorf("migrating beside a transaction that holds a lock: %v", err)
 	}
 
 	check.NoError(t, reader.Rollback())
-	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
-	open(t, db)
+	check.NoError(t, postgres.MigrateWith(t.Context(), db.URL, files))
+	check.Must(db.Open(t).Exec("SELECT colour FROM operations"))(t)
 }
 
 // TestAnInterruptedIndex has a transaction that began before an index is made, as pg_dump's: the index waits for its end, hosts
 // write meanwhile, and what is left when the migration gives up is made anew.
 func TestAnInterruptedIndex(t *testing.T) {
-	db := clustertest.NewDatabase(t)
+	db := migrated(t)
+	files := later(t, "DROP INDEX CONCURRENTLY IF EXISTS audit_entries_by_actor",
+		"CREATE INDEX CONCURRENTLY audit_entries_by_actor ON audit_entries (actor)")
 	pool := db.Open(t)
-	provider := check.Must(goose.NewProvider(goose.DialectPostgres, pool, os.DirFS("migrations")))(t)
-	check.Must(provider.UpTo(t.Context(), 25))(t)
 	reader := check.Must(pool.Begin())(t)
 	check.Must(reader.Exec("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"))(t)
 	check.Must(reader.Exec("SELECT FROM users"))(t)
 
 	migrated := make(chan error, 1)
-	go func() { migrated <- postgres.Migrate(t.Context(), db.URL+"&lock_timeout=500") }()
+	go func() { migrated <- postgres.MigrateWith(t.Context(), db.URL+"&lock_timeout=500", files) }()
 	awaitLockWait(t, db.Open(t))
 	clustertest.Exec(t, db.URL, `INSERT INTO audit_entries (id, at, actor, action, details)
 		VALUES ('00000000-0000-4000-8000-000000000001', 'epoch', 'system', 'tested', '{}')`)
-	if err := <-migrated; !errors.Is(err, postgres.ErrLocked) || !strings.Contains(err.Error(), "version:26") {
+	if err := <-migrated; !errors.Is(err, postgres.ErrLocked) {
 		t.Errorf("making an index beside a transaction that began before: %v", err)
 	}
 	left := func() (names string) {
@@ -116,47 +140,13 @@ func TestAnInterruptedIndex(t *testing.T) {
 		check.NoError(t, row.Scan(&names))
 		return names
 	}
-	if got := left(); got != "audit_entries_by_account" {
+	if got := left(); got != "audit_entries_by_actor" {
 		t.Errorf("the indexes that are not valid: %q", got)
 	}
 	check.NoError(t, reader.Rollback())
-	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
+	check.NoError(t, postgres.MigrateWith(t.Context(), db.URL, files))
 	if got := left(); got != "" {
 		t.Errorf("afterwards %s is not valid", got)
-	}
-}
-
-// TestMigrationsAreGentle looks at the locks of the migrations that follow the twenty-third, whose tables hosts use meanwhile: no
-// transaction keeps hosts from writing to two of them, and none makes an index of one that grows.
-func TestMigrationsAreGentle(t *testing.T) {
-	db := clustertest.NewDatabase(t)
-	pool := db.Open(t)
-	provider := check.Must(goose.NewProvider(goose.DialectPostgres, pool, os.DirFS("migrations")))(t)
-	check.Must(provider.UpTo(t.Context(), 23))(t)
-	clustertest.Exec(t, db.URL,
-		"CREATE TABLE of_hosts AS SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace",
-		"CREATE TABLE locks (tx xid8 DEFAULT pg_current_xact_id(), made text, name text)",
-		`CREATE FUNCTION note() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
-			INSERT INTO locks (made, name) SELECT tg_tag, o.oid::regclass FROM pg_locks l JOIN of_hosts o ON o.oid = l.relation
-				WHERE l.pid = pg_backend_pid()
-				  AND l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock');
-		END $$`,
-		"CREATE EVENT TRIGGER note ON ddl_command_end EXECUTE FUNCTION note()")
-	check.NoError(t, postgres.Migrate(t.Context(), db.URL))
-	for what, query := range map[string]string{
-		"locked together": `SELECT string_agg(names, '; ') FROM (
-			SELECT string_agg(DISTINCT name, ' ') AS names FROM locks GROUP BY tx HAVING count(DISTINCT name) > 1) t`,
-		"locked while an index is made": `SELECT string_agg(DISTINCT name, ' ') FROM locks
-			WHERE made = 'CREATE INDEX' AND name IN ('audit_entries', 'operations', 'idempotency_keys', 'role_changes', 'uploads',
-				'outbox_events', 'webhook_deliveries', 'webhook_attempts', 'mails')`,
-		"not locked, which were expected": `SELECT string_agg(name, ' ') FROM (VALUES ('servers'), ('api_keys'), ('databases')) v (name)
-			WHERE name NOT IN (SELECT name FROM locks)`,
-	} {
-		var names sql.NullString
-		check.NoError(t, pool.QueryRow(query).Scan(&names))
-		if names.Valid {
-			t.Errorf("%s: %s", what, names.String)
-		}
 	}
 }
 

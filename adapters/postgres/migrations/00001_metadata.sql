@@ -1,16 +1,34 @@
--- The metadata of the service. Times come from the Clock port, so no column has a time as its default. The CHECK
--- constraints repeat the states of the core's machines; a test compares the two.
+-- The metadata of the service. Times come from the Clock port, so no column has a time of the server's as its default. The CHECK
+-- constraints repeat the states of the core's machines; a test compares the two. The rules for the migrations that follow this
+-- one are in docs/releasing.md.
 
 -- +goose Up
 
+-- The oldest program that works with this schema, by the newest migration that it knows. A migration that takes away what an
+-- older program needs raises it. A host that is older does not start.
+CREATE TABLE oldest_program (
+    schema_version bigint PRIMARY KEY
+);
+INSERT INTO oldest_program VALUES (1);
+
+--
+-- Users, accounts and keys
+--
+
+-- An empty password_hash: no password. Addresses are compared without regard to case. Of users whose addresses are the same but
+-- for that, as rows can be that were written by hand, one has the address, and the others are shadowed: they are found by none.
 CREATE TABLE users (
-    id         uuid PRIMARY KEY,
-    email      text NOT NULL,
-    name       text NOT NULL,
-    created_at timestamptz NOT NULL,
+    id             uuid PRIMARY KEY,
+    email          text NOT NULL,
+    email_shadowed boolean NOT NULL DEFAULT false,
+    name           text NOT NULL,
+    password_hash  text NOT NULL DEFAULT '',
+    created_at     timestamptz NOT NULL,
     CONSTRAINT users_email_unique UNIQUE (email)
 );
+CREATE UNIQUE INDEX users_email_any_case ON users (lower(email COLLATE "C")) WHERE NOT email_shadowed;
 
+-- What is NULL is as the plan has it.
 CREATE TABLE accounts (
     id                  uuid PRIMARY KEY,
     owner_id            uuid NOT NULL REFERENCES users,
@@ -18,6 +36,8 @@ CREATE TABLE accounts (
     created_at          timestamptz NOT NULL,
     max_databases       integer CHECK (max_databases >= 0),
     connection_cap      integer CHECK (connection_cap > 0),
+    database_bytes      bigint CHECK (database_bytes > 0),
+    backup_bytes        bigint CHECK (backup_bytes > 0),
     backup_days         integer CHECK (backup_days > 0),
     verify_backups      boolean,
     credential_validity bigint CHECK (credential_validity >= 0), -- nanoseconds
@@ -29,9 +49,15 @@ CREATE TABLE ci_namespaces (
     account_id uuid NOT NULL REFERENCES accounts,
     name       text NOT NULL,
     created_at timestamptz NOT NULL,
+    revoked_at timestamptz,
     CONSTRAINT ci_namespaces_name_unique UNIQUE (account_id, name)
 );
 
+-- CI keys can end by time: those that an OIDC token of a CI system was exchanged for, by a trust of the namespace. A trust that is
+-- removed leaves its ID with the keys. CI keys reach no database as such, whatever their scope says; so it says that they reach the
+-- selected ones, of which they have none.
+--
+-- A key of an account may be good in some networks only: CIDR blocks with a blank between them.
 CREATE TABLE api_keys (
     id           text COLLATE "C" PRIMARY KEY CHECK (length(id) = 8),
     kind         text NOT NULL CHECK (kind IN ('account', 'ci')),
@@ -43,24 +69,86 @@ CREATE TABLE api_keys (
     hash         bytea NOT NULL CHECK (length(hash) = 32),
     created_at   timestamptz NOT NULL,
     last_used_at timestamptz,
-    revoked_at   timestamptz
+    revoked_at   timestamptz,
+    expires_at   timestamptz,
+    trust_id     uuid CHECK (trust_id IS NULL OR kind = 'ci' AND expires_at IS NOT NULL),
+    issuer       text NOT NULL DEFAULT '',
+    subject      text NOT NULL DEFAULT '',
+    networks     text NOT NULL DEFAULT '' CHECK (kind = 'account' OR networks = '')
 );
 CREATE INDEX api_keys_of_account ON api_keys (account_id, created_at, id);
+CREATE INDEX api_keys_of_namespace ON api_keys (namespace_id, created_at, id) WHERE namespace_id IS NOT NULL;
+CREATE INDEX api_keys_expiring ON api_keys (expires_at) WHERE trust_id IS NOT NULL;
 
+CREATE TABLE ci_trusts (
+    id           uuid PRIMARY KEY,
+    namespace_id uuid NOT NULL REFERENCES ci_namespaces,
+    issuer       text NOT NULL,
+    audience     text NOT NULL,
+    subject      text NOT NULL,
+    created_at   timestamptz NOT NULL,
+    CONSTRAINT ci_trusts_unique UNIQUE (namespace_id, issuer, audience, subject)
+);
+
+-- Of an exchanged token only a digest is kept, until its time is over.
+CREATE TABLE ci_spent_tokens (
+    mark  bytea PRIMARY KEY CHECK (length(mark) = 32),
+    until timestamptz NOT NULL
+);
+CREATE INDEX ci_spent_tokens_until ON ci_spent_tokens (until);
+
+--
+-- Database servers
+--
+
+-- "installation" is what tells a server from every other one, by whichever address its agent is reached; empty until its agent has
+-- said it. Placement passes a server over until avoided_until. answered_at is when its agent last answered, to a minute, and
+-- away_since since when it does not.
 CREATE TABLE servers (
     id            uuid PRIMARY KEY,
     name          text COLLATE "C" NOT NULL,
+    installation  text NOT NULL DEFAULT '',
     agent_url     text NOT NULL,
     sealed_secret bytea NOT NULL,
     ca            text NOT NULL,
     public_host   text NOT NULL,
     public_port   integer NOT NULL CHECK (public_port BETWEEN 1 AND 65535),
     capacity      integer NOT NULL CHECK (capacity >= 0),
+    connections   integer NOT NULL DEFAULT 0 CHECK (connections >= 0),
     enabled       boolean NOT NULL,
     created_at    timestamptz NOT NULL,
+    avoided_until timestamptz,
+    answered_at   timestamptz,
+    away_since    timestamptz,
     CONSTRAINT servers_name_unique UNIQUE (name)
 );
+CREATE UNIQUE INDEX servers_installation_unique ON servers (installation) WHERE installation <> '';
 
+-- What the trial of an extension on a database server has shown: the last one of each. It proves nothing about another version of
+-- the extension or of PostgreSQL.
+CREATE TABLE extension_qualifications (
+    server_id      uuid REFERENCES servers,
+    extension      text,
+    version        text NOT NULL,
+    server_version text NOT NULL,
+    qualified      boolean NOT NULL,
+    message        text NOT NULL,
+    at             timestamptz NOT NULL,
+    PRIMARY KEY (server_id, extension)
+);
+
+--
+-- Databases
+--
+
+-- The record of a deleted database stays until it is purged, with its name and its place on the server.
+--
+-- What the service sets in a database for its logins is sent together, under one settings_generation: the wanted profile of query
+-- timeouts, beside the one that the server is known to have, and what the quota of bytes does. storage_ceiling is the size above
+-- which a database that an operator has opened is closed again; 0: the rule's own.
+--
+-- schedule_since is since when the schedule holds; NULL: since the creation. The overlay of a database with a single login is what
+-- its additional roles stand on.
 CREATE TABLE databases (
     id                   uuid PRIMARY KEY,
     account_id           uuid NOT NULL REFERENCES accounts,
@@ -69,21 +157,42 @@ CREATE TABLE databases (
     display_name         text NOT NULL,
     role_model           text NOT NULL CHECK (role_model IN ('managed', 'single_login')),
     environment          text NOT NULL CHECK (environment IN ('', 'production', 'staging', 'development', 'other')),
-    schedule             text NOT NULL CHECK (schedule IN ('none', 'daily')),
-    status               text NOT NULL CHECK (status IN ('creating', 'active', 'stopped', 'deleting', 'error')),
+    status               text NOT NULL CHECK (status IN
+                         ('creating', 'active', 'stopped', 'deleting', 'error', 'deleted', 'purging')),
     created_at           timestamptz NOT NULL,
     connection_cap       integer NOT NULL CHECK (connection_cap >= 0),
     size_bytes           bigint NOT NULL CHECK (size_bytes >= 0),
     sized_at             timestamptz,
+    schedule             text NOT NULL CHECK (schedule IN ('none', 'daily')),
+    schedule_since       timestamptz,
     next_backup_at       timestamptz,
     access_generation    bigint NOT NULL,
     allowlist_generation bigint NOT NULL,
     allowlist_applied    bigint NOT NULL,
-    CONSTRAINT databases_name_unique UNIQUE (server_id, name)
+    role_generation      bigint NOT NULL DEFAULT 0,
+    role_ordinal         integer NOT NULL DEFAULT 0,
+    roles_barred         boolean NOT NULL DEFAULT false,
+    settings_generation  bigint NOT NULL DEFAULT 0 CHECK (settings_generation >= 0),
+    settings_applied     bigint NOT NULL DEFAULT 0 CHECK (settings_applied >= 0),
+    timeout_profile      text NOT NULL DEFAULT 'not_configured' CHECK (timeout_profile IN
+                         ('not_configured', 'standard', 'balanced', 'short')),
+    timeout_effective    text NOT NULL DEFAULT 'not_configured' CHECK (timeout_effective IN
+                         ('not_configured', 'standard', 'balanced', 'short')),
+    timeout_operation    uuid,
+    storage_status       text NOT NULL DEFAULT 'ok' CHECK (storage_status IN ('ok', 'full', 'closed')),
+    storage_ceiling      bigint NOT NULL DEFAULT 0 CHECK (storage_ceiling >= 0),
+    overlay_id           uuid,
+    overlay_status       text NOT NULL DEFAULT 'none' CHECK (overlay_status IN ('none', 'reserved', 'active')),
+    overlay_generation   bigint NOT NULL DEFAULT 0 CHECK (overlay_generation >= 0),
+    CONSTRAINT databases_name_unique UNIQUE (server_id, name),
+    CONSTRAINT databases_overlay CHECK ((overlay_status = 'none') = (overlay_id IS NULL))
 );
 CREATE INDEX databases_of_account ON databases (account_id, created_at, id);
-CREATE INDEX databases_backup_due ON databases (next_backup_at) WHERE next_backup_at IS NOT NULL;
+-- Rounds that look for what is due pass deleted databases by without looking at each.
+CREATE INDEX databases_backup_due ON databases (next_backup_at)
+    WHERE next_backup_at IS NOT NULL AND status IN ('active', 'stopped');
 CREATE INDEX databases_allowlist_due ON databases (id) WHERE allowlist_applied < allowlist_generation;
+CREATE INDEX databases_settings_due ON databases (id) WHERE settings_applied < settings_generation;
 
 CREATE TABLE key_databases (
     key_id      text COLLATE "C" REFERENCES api_keys ON UPDATE CASCADE ON DELETE CASCADE,
@@ -91,25 +200,6 @@ CREATE TABLE key_databases (
     PRIMARY KEY (key_id, database_id)
 );
 CREATE INDEX key_databases_of_database ON key_databases (database_id);
-
-CREATE TABLE memberships (
-    id          uuid PRIMARY KEY,
-    database_id uuid NOT NULL REFERENCES databases ON DELETE CASCADE,
-    user_id     uuid NOT NULL REFERENCES users,
-    role        text NOT NULL CHECK (role IN ('admin', 'developer', 'viewer')),
-    CONSTRAINT memberships_user_unique UNIQUE (database_id, user_id)
-);
-CREATE INDEX memberships_of_user ON memberships (user_id);
-
-CREATE TABLE database_logins (
-    database_id uuid REFERENCES databases ON DELETE CASCADE,
-    login       text CHECK (login IN ('owner', 'runtime', 'readonly')),
-    username    text NOT NULL,
-    generation  bigint NOT NULL CHECK (generation > 0),
-    verifier    text NOT NULL,
-    sealed      bytea NOT NULL,
-    PRIMARY KEY (database_id, login)
-);
 
 CREATE TABLE allowlist_entries (
     id          uuid PRIMARY KEY,
@@ -119,101 +209,6 @@ CREATE TABLE allowlist_entries (
     created_at  timestamptz NOT NULL,
     CONSTRAINT allowlist_entries_cidr_unique UNIQUE (database_id, cidr)
 );
-
--- Operations, audit entries and events outlive their database, so they do not refer to it.
-CREATE TABLE operations (
-    id               uuid PRIMARY KEY,
-    account_id       uuid NOT NULL REFERENCES accounts,
-    database_id      uuid NOT NULL,
-    kind             text NOT NULL CHECK (kind IN
-                     ('backup', 'restore', 'clone', 'delete', 'recover', 'extension', 'create', 'lifecycle')),
-    status           text NOT NULL CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'canceled')),
-    stage            text NOT NULL,
-    progress         integer NOT NULL CHECK (progress BETWEEN 0 AND 100),
-    input            json NOT NULL,
-    result           json NOT NULL,
-    error_code       text NOT NULL,
-    error_text       text NOT NULL,
-    actor            text NOT NULL,
-    request_id       text NOT NULL,
-    created_at       timestamptz NOT NULL,
-    started_at       timestamptz,
-    finished_at      timestamptz,
-    cancel_requested boolean NOT NULL,
-    lease_owner      text NOT NULL,
-    lease_epoch      bigint NOT NULL,
-    lease_until      timestamptz,
-    attempts         integer NOT NULL,
-    not_before       timestamptz NOT NULL,
-    CONSTRAINT operations_end CHECK ((finished_at IS NOT NULL) = (status IN ('succeeded', 'failed', 'canceled')))
-);
-CREATE UNIQUE INDEX operations_one_open ON operations (database_id) WHERE status IN ('queued', 'running');
-CREATE INDEX operations_of_database ON operations (database_id, created_at, id);
--- What has waited longest: an operation waits since it may be claimed and nobody holds it.
-CREATE INDEX operations_waiting ON operations (greatest(not_before, lease_until), created_at, id)
-    WHERE status IN ('queued', 'running');
-
-CREATE TABLE backups (
-    database_id     uuid NOT NULL REFERENCES databases,
-    filename        text COLLATE "C" NOT NULL,
-    operation_id    uuid NOT NULL,
-    trigger         text NOT NULL CHECK (trigger IN ('manual', 'scheduled', 'deletion')),
-    format          text NOT NULL CHECK (format IN ('sql.gz')),
-    size_bytes      bigint NOT NULL CHECK (size_bytes >= 0),
-    checksum_sha256 text NOT NULL,
-    created_at      timestamptz NOT NULL,
-    verified_at     timestamptz,
-    expires_at      timestamptz,
-    role_manifest   boolean NOT NULL,
-    deleting_at     timestamptz,
-    CONSTRAINT backups_filename_unique PRIMARY KEY (database_id, filename),
-    CONSTRAINT backups_operation_unique UNIQUE (operation_id)
-);
-CREATE INDEX backups_of_database ON backups (database_id, created_at, filename);
-CREATE INDEX backups_expiring ON backups (expires_at) WHERE expires_at IS NOT NULL;
-CREATE INDEX backups_deleting ON backups (deleting_at) WHERE deleting_at IS NOT NULL;
-
-CREATE TABLE idempotency_keys (
-    account_id  uuid REFERENCES accounts,
-    route       text,
-    key         text,
-    fingerprint text NOT NULL,
-    resource_id text NOT NULL,
-    created_at  timestamptz NOT NULL,
-    PRIMARY KEY (account_id, route, key)
-);
-CREATE INDEX idempotency_keys_of_resource ON idempotency_keys (resource_id);
-
-CREATE TABLE audit_entries (
-    id          uuid PRIMARY KEY,
-    at          timestamptz NOT NULL,
-    account_id  uuid,
-    database_id uuid,
-    actor       text NOT NULL,
-    action      text NOT NULL,
-    details     json NOT NULL
-);
-CREATE INDEX audit_entries_of_database ON audit_entries (database_id, at, id);
-
-CREATE TABLE outbox_events (
-    id           uuid PRIMARY KEY,
-    account_id   uuid NOT NULL,
-    database_id  uuid NOT NULL,
-    operation_id uuid NOT NULL,
-    name         text NOT NULL,
-    payload      json NOT NULL,
-    created_at   timestamptz NOT NULL,
-    CONSTRAINT outbox_events_operation_unique UNIQUE (operation_id, name)
-);
-CREATE INDEX outbox_events_by_age ON outbox_events (created_at, id);
-
--- A bucket is one instant in microseconds. It has no index on it, so that an update stays within its page. Losing the table
--- in a crash only fills the buckets again.
-CREATE UNLOGGED TABLE rate_buckets (
-    bucket text COLLATE "C" PRIMARY KEY,
-    tat    bigint NOT NULL,
-    taken  boolean NOT NULL -- whether the last request was let in; read by the statement that wrote it
-) WITH (fillfactor = 50);
 
 CREATE TABLE switches (
     name    text COLLATE "C" PRIMARY KEY,
@@ -233,3 +228,530 @@ CREATE TABLE enrolments (
 CREATE TABLE auto_enrolments (
     account_id uuid PRIMARY KEY REFERENCES accounts
 );
+
+--
+-- Logins and roles
+--
+
+CREATE TABLE database_logins (
+    database_id uuid REFERENCES databases ON DELETE CASCADE,
+    login       text CHECK (login IN ('owner', 'runtime', 'readonly')),
+    username    text NOT NULL,
+    generation  bigint NOT NULL CHECK (generation > 0),
+    verifier    text NOT NULL,
+    sealed      bytea NOT NULL,
+    PRIMARY KEY (database_id, login)
+);
+
+-- Additional roles. A removed one stays: neither its ordinal nor its key is used again.
+CREATE TABLE roles (
+    id                    uuid PRIMARY KEY,
+    database_id           uuid NOT NULL REFERENCES databases ON DELETE CASCADE,
+    ordinal               integer NOT NULL CHECK (ordinal > 0),
+    username              text NOT NULL,
+    display_name          text NOT NULL,
+    access_profile        text NOT NULL CHECK (access_profile IN ('read_only', 'read_write', 'custom')),
+    connection_limit      integer NOT NULL CHECK (connection_limit > 0),
+    status                text NOT NULL CHECK (status IN
+                          ('reserved', 'sql_ready', 'ready', 'updating', 'revoked', 'expired', 'removed')),
+    created_at            timestamptz NOT NULL,
+    idempotency_key       text NOT NULL,
+    fingerprint           text NOT NULL,
+    setup_id              uuid NOT NULL,
+    generation            bigint NOT NULL CHECK (generation > 0),
+    change_id             uuid,
+    credential_generation bigint NOT NULL CHECK (credential_generation > 0),
+    credential_expires_at timestamptz,
+    verifier              text NOT NULL,
+    sealed                bytea,
+    CONSTRAINT roles_ordinal_unique UNIQUE (database_id, ordinal),
+    CONSTRAINT roles_key_unique UNIQUE (database_id, idempotency_key),
+    CONSTRAINT roles_username_unique UNIQUE (username),
+    CONSTRAINT roles_secret CHECK ((sealed IS NULL) = (verifier = '') AND (sealed IS NULL) = (status IN ('revoked', 'removed')))
+);
+CREATE INDEX roles_listed ON roles (database_id, ordinal) WHERE status <> 'removed';
+CREATE INDEX roles_expiring ON roles (credential_expires_at, id) WHERE status = 'ready' AND credential_expires_at IS NOT NULL;
+
+-- Changes of logins and roles: exactly one of role_id and login is set. "refusal" says why a server has refused one for good.
+CREATE TABLE role_changes (
+    id                    uuid PRIMARY KEY,
+    database_id           uuid NOT NULL REFERENCES databases ON DELETE CASCADE,
+    role_id               uuid REFERENCES roles ON DELETE CASCADE,
+    login                 text NOT NULL CHECK (login IN ('', 'owner', 'runtime', 'readonly')),
+    username              text NOT NULL,
+    kind                  text NOT NULL CHECK (kind IN ('rotate', 'revoke', 'expire', 'remove')),
+    status                text NOT NULL CHECK (status IN ('pending', 'completed', 'refused')),
+    refusal               text NOT NULL DEFAULT '',
+    idempotency_key       text NOT NULL,
+    generation            bigint NOT NULL CHECK (generation > 0),
+    credential_generation bigint NOT NULL CHECK (credential_generation > 0),
+    verifier              text NOT NULL,
+    sealed                bytea,
+    expires_at            timestamptz,
+    revealed              boolean NOT NULL,
+    actor                 text NOT NULL,
+    user_id               uuid,
+    request_id            text NOT NULL,
+    created_at            timestamptz NOT NULL,
+    ended_at              timestamptz,
+    attempts              integer NOT NULL,
+    not_before            timestamptz NOT NULL,
+    CONSTRAINT role_changes_key_unique UNIQUE (database_id, idempotency_key),
+    CONSTRAINT role_changes_target CHECK ((role_id IS NULL) = (login <> '')),
+    CONSTRAINT role_changes_end CHECK ((ended_at IS NULL) = (status = 'pending')),
+    CONSTRAINT role_changes_secret CHECK ((sealed IS NOT NULL) = (status = 'pending' AND kind = 'rotate'))
+);
+CREATE UNIQUE INDEX role_changes_one_pending ON role_changes (database_id) WHERE status = 'pending';
+CREATE INDEX role_changes_of_role ON role_changes (role_id) WHERE role_id IS NOT NULL;
+CREATE INDEX role_changes_due ON role_changes (not_before, id) WHERE status = 'pending';
+CREATE INDEX role_changes_ended ON role_changes (ended_at, id) WHERE ended_at IS NOT NULL;
+
+--
+-- Members, invitations and their mails
+--
+
+CREATE TABLE memberships (
+    id          uuid PRIMARY KEY,
+    database_id uuid NOT NULL REFERENCES databases ON DELETE CASCADE,
+    user_id     uuid NOT NULL REFERENCES users,
+    role        text NOT NULL CHECK (role IN ('admin', 'developer', 'viewer')),
+    created_at  timestamptz NOT NULL DEFAULT 'epoch',
+    CONSTRAINT memberships_user_unique UNIQUE (database_id, user_id)
+);
+CREATE INDEX memberships_of_user ON memberships (user_id);
+CREATE INDEX memberships_of_database ON memberships (database_id, created_at, id);
+
+CREATE TABLE invitations (
+    id          uuid PRIMARY KEY,
+    account_id  uuid NOT NULL REFERENCES accounts,
+    database_id uuid NOT NULL REFERENCES databases ON DELETE CASCADE,
+    email       text NOT NULL,
+    role        text NOT NULL CHECK (role IN ('admin', 'developer', 'viewer')),
+    token_hash  bytea NOT NULL CHECK (length(token_hash) = 32),
+    status      text NOT NULL CHECK (status IN ('open', 'accepted', 'revoked', 'expired')),
+    created_at  timestamptz NOT NULL,
+    expires_at  timestamptz NOT NULL,
+    ended_at    timestamptz,
+    CONSTRAINT invitations_end CHECK ((ended_at IS NOT NULL) = (status <> 'open')),
+    CONSTRAINT invitations_token_unique UNIQUE (token_hash)
+);
+CREATE UNIQUE INDEX invitations_address_unique ON invitations (database_id, email) WHERE status IN ('open', 'expired');
+CREATE INDEX invitations_of_database ON invitations (database_id, created_at, id);
+CREATE INDEX invitations_overdue ON invitations (expires_at) WHERE status = 'open';
+CREATE INDEX invitations_ended ON invitations (ended_at) WHERE ended_at IS NOT NULL;
+
+-- Invitation mails on their way. The token is there until the mail was sent or given up. An invitation's row may go before its
+-- mail's; a database takes both with it.
+CREATE TABLE mails (
+    id               uuid PRIMARY KEY,
+    invitation_id    uuid NOT NULL,
+    account_id       uuid NOT NULL REFERENCES accounts,
+    database_id      uuid NOT NULL REFERENCES databases ON DELETE CASCADE,
+    recipient        text NOT NULL,
+    inviter          text NOT NULL,
+    database_display text NOT NULL,
+    role             text NOT NULL CHECK (role IN ('admin', 'developer', 'viewer')),
+    expires_at       timestamptz NOT NULL,
+    sealed_token     bytea,
+    status           text NOT NULL CHECK (status IN ('pending', 'sending', 'sent', 'failed', 'withdrawn')),
+    attempts         integer NOT NULL CHECK (attempts >= 0),
+    created_at       timestamptz NOT NULL,
+    finished_at      timestamptz,
+    lease_owner      text NOT NULL,
+    lease_epoch      bigint NOT NULL,
+    lease_until      timestamptz,
+    not_before       timestamptz NOT NULL,
+    CONSTRAINT mails_token_until_final CHECK ((sealed_token IS NOT NULL) = (status IN ('pending', 'sending'))),
+    CONSTRAINT mails_finished_when_final CHECK ((finished_at IS NULL) = (status IN ('pending', 'sending')))
+);
+CREATE INDEX mails_of_invitation ON mails (invitation_id);
+CREATE INDEX mails_of_database ON mails (database_id);
+CREATE INDEX mails_recent ON mails (account_id, created_at);
+-- The bounds of mails count an address without its tag, as mail.Mailbox has it.
+CREATE INDEX mails_of_mailbox ON mails (lower(regexp_replace(recipient, '^([^@+]+)[+][^@]*', '\1')), created_at);
+-- What has been due longest of each account: a mail is due since it may be claimed and nobody holds it.
+CREATE INDEX mails_due ON mails (account_id, greatest(not_before, lease_until), created_at, id)
+    WHERE status IN ('pending', 'sending');
+CREATE INDEX mails_held ON mails (account_id, lease_until) WHERE status = 'sending';
+CREATE INDEX mails_ended ON mails (finished_at) WHERE finished_at IS NOT NULL;
+
+-- The turn of an account is higher the later it was last served. A claim changes its account's row, so that a second claim for
+-- the same account never counts without the first.
+CREATE SEQUENCE mail_turns;
+CREATE TABLE mail_lanes (
+    account_id uuid PRIMARY KEY REFERENCES accounts,
+    turn       bigint NOT NULL
+) WITH (fillfactor = 50);
+
+--
+-- Operations
+--
+
+-- Operations, audit entries and events outlive their database, so they do not refer to it. The kinds are those that the hosts
+-- register. bytes_done and bytes_total are of the part of the operation that is under way; a total of 0 where that is not known.
+-- user_id is the person beside the name of the key, which changes when the key is replaced; NULL where there is none. It outlives
+-- the person, too.
+CREATE TABLE operations (
+    id               uuid PRIMARY KEY,
+    account_id       uuid NOT NULL REFERENCES accounts,
+    database_id      uuid NOT NULL,
+    server_id        uuid,
+    kind             text NOT NULL,
+    status           text NOT NULL CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'canceled')),
+    stage            text NOT NULL,
+    progress         integer NOT NULL CHECK (progress BETWEEN 0 AND 100),
+    bytes_done       bigint NOT NULL DEFAULT 0,
+    bytes_total      bigint NOT NULL DEFAULT 0,
+    input            json NOT NULL,
+    result           json NOT NULL,
+    error_code       text NOT NULL,
+    error_text       text NOT NULL,
+    actor            text NOT NULL,
+    user_id          uuid,
+    request_id       text NOT NULL,
+    created_at       timestamptz NOT NULL,
+    started_at       timestamptz,
+    finished_at      timestamptz,
+    cancel_requested boolean NOT NULL,
+    lease_owner      text NOT NULL,
+    lease_epoch      bigint NOT NULL,
+    lease_until      timestamptz,
+    attempts         integer NOT NULL,
+    not_before       timestamptz NOT NULL,
+    CONSTRAINT operations_end CHECK ((finished_at IS NOT NULL) = (status IN ('succeeded', 'failed', 'canceled')))
+);
+CREATE UNIQUE INDEX operations_one_open ON operations (database_id) WHERE status IN ('queued', 'running');
+CREATE INDEX operations_of_database ON operations (database_id, created_at, id);
+-- What has waited longest: an operation waits since it may be claimed and nobody holds it.
+CREATE INDEX operations_waiting ON operations (greatest(not_before, lease_until), created_at, id)
+    WHERE status IN ('queued', 'running');
+-- What has been due longest in each lane.
+CREATE INDEX operations_due ON operations (account_id, server_id, kind, greatest(not_before, lease_until), created_at, id)
+    WHERE status IN ('queued', 'running');
+CREATE INDEX operations_ended ON operations (finished_at, id) WHERE finished_at IS NOT NULL;
+
+-- A lane is the open operations of one account, on one server, of one kind. None of them is due before due_at; turn is higher
+-- the later the lane was last served. Whoever makes an operation due earlier holds the lane until the end of the transaction, so
+-- that a claim that finds the lane exhausted, and holds it too, sees every operation.
+CREATE SEQUENCE operation_turns;
+CREATE TABLE operation_lanes (
+    account_id uuid,
+    server_id  uuid,
+    kind       text,
+    due_at     timestamptz NOT NULL,
+    turn       bigint NOT NULL,
+    PRIMARY KEY (account_id, server_id, kind)
+) WITH (fillfactor = 50);
+
+-- What an operation uses beside its own database. Only the rows of open operations count.
+CREATE TABLE operation_uses (
+    operation_id uuid REFERENCES operations,
+    database_id  uuid,
+    backup       text,
+    exclusive    boolean NOT NULL,
+    PRIMARY KEY (operation_id, database_id, backup)
+);
+CREATE INDEX operation_uses_of_database ON operation_uses (database_id);
+
+-- +goose StatementBegin
+CREATE FUNCTION operation_placed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    SELECT d.server_id INTO NEW.server_id FROM databases d WHERE d.id = NEW.database_id;
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION operation_due() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO operation_lanes AS l
+        VALUES (NEW.account_id, NEW.server_id, NEW.kind, greatest(NEW.not_before, NEW.lease_until), 0)
+        ON CONFLICT (account_id, server_id, kind) DO UPDATE SET due_at = least(l.due_at, excluded.due_at);
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION database_moved() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE operations o SET server_id = NEW.server_id
+        WHERE o.database_id = NEW.id AND o.status IN ('queued', 'running');
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+
+CREATE TRIGGER operation_placed BEFORE INSERT ON operations FOR EACH ROW
+    WHEN (NEW.server_id IS NULL) EXECUTE FUNCTION operation_placed();
+CREATE TRIGGER operation_added AFTER INSERT ON operations FOR EACH ROW
+    WHEN (NEW.status IN ('queued', 'running')) EXECUTE FUNCTION operation_due();
+CREATE TRIGGER operation_due AFTER UPDATE ON operations FOR EACH ROW
+    WHEN (NEW.status IN ('queued', 'running') AND
+        (greatest(NEW.not_before, NEW.lease_until) < greatest(OLD.not_before, OLD.lease_until)
+            OR NEW.server_id IS DISTINCT FROM OLD.server_id))
+    EXECUTE FUNCTION operation_due();
+CREATE TRIGGER database_moved AFTER UPDATE OF server_id ON databases FOR EACH ROW
+    WHEN (NEW.server_id IS DISTINCT FROM OLD.server_id) EXECUTE FUNCTION database_moved();
+
+CREATE TABLE idempotency_keys (
+    account_id  uuid REFERENCES accounts,
+    route       text,
+    key         text,
+    fingerprint text NOT NULL,
+    resource_id text NOT NULL,
+    created_at  timestamptz NOT NULL,
+    PRIMARY KEY (account_id, route, key)
+);
+CREATE INDEX idempotency_keys_of_resource ON idempotency_keys (resource_id);
+CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at, resource_id);
+
+--
+-- Backups, uploads and certificates
+--
+
+-- A backup's record binds its manifest, which says what a restore of the file must be: manifest_sha256 is its SHA-256 in lower-case
+-- hex. "held" says of a backup with a retention that its database is deleted, so that it is kept until the purge: the tombstone is
+-- stored and withdrawn with it.
+CREATE TABLE backups (
+    database_id     uuid NOT NULL REFERENCES databases,
+    filename        text COLLATE "C" NOT NULL,
+    operation_id    uuid NOT NULL,
+    trigger         text NOT NULL CHECK (trigger IN ('manual', 'scheduled', 'deletion')),
+    format          text NOT NULL CHECK (format IN ('sql.gz')),
+    size_bytes      bigint NOT NULL CHECK (size_bytes >= 0),
+    checksum_sha256 text NOT NULL,
+    manifest_sha256 text NOT NULL DEFAULT '',
+    created_at      timestamptz NOT NULL,
+    verified_at     timestamptz,
+    expires_at      timestamptz,
+    held            boolean NOT NULL DEFAULT false,
+    role_manifest   boolean NOT NULL,
+    deleting_at     timestamptz,
+    CONSTRAINT backups_filename_unique PRIMARY KEY (database_id, filename),
+    CONSTRAINT backups_operation_unique UNIQUE (operation_id)
+);
+CREATE INDEX backups_of_database ON backups (database_id, created_at, filename);
+-- Rounds that look for what is due pass those of deleted databases by without looking at each.
+CREATE INDEX backups_expiring ON backups (expires_at) WHERE expires_at IS NOT NULL AND NOT held;
+CREATE INDEX backups_deleting ON backups (deleting_at) WHERE deleting_at IS NOT NULL;
+
+-- Dumps that customers have announced to restore from, until their files are removed from the server. operation_id is the restore
+-- that one is for, once it is complete.
+CREATE TABLE uploads (
+    id           uuid PRIMARY KEY,
+    database_id  uuid NOT NULL REFERENCES databases,
+    operation_id uuid REFERENCES operations,
+    size_bytes   bigint NOT NULL CHECK (size_bytes > 0),
+    sha256       text NOT NULL,
+    created_at   timestamptz NOT NULL,
+    expires_at   timestamptz NOT NULL
+);
+CREATE INDEX uploads_of_database ON uploads (database_id);
+CREATE INDEX uploads_of_operation ON uploads (operation_id) WHERE operation_id IS NOT NULL;
+
+-- Keys that sign restore certificates. A retired key keeps its public part for ever, and has no private one.
+CREATE TABLE certificate_keys (
+    id          uuid PRIMARY KEY,
+    public_key  bytea NOT NULL CHECK (length(public_key) = 32),
+    sealed_seed bytea,
+    created_at  timestamptz NOT NULL,
+    retired_at  timestamptz,
+    CONSTRAINT certificate_keys_retired CHECK ((retired_at IS NULL) = (sealed_seed IS NOT NULL))
+);
+CREATE UNIQUE INDEX certificate_keys_one_signs ON certificate_keys ((retired_at IS NULL)) WHERE retired_at IS NULL;
+
+--
+-- Deleted databases and previews
+--
+
+-- What a deleted database was, and until when it can be recovered. Its backup is named twice, here and in "backups", and only where
+-- both agree is it the deletion's. "members", "keys" and "allowlist" count the access snapshot as it was made. A recovered database
+-- keeps its tombstone, which then says by which operation it was recovered, until it is deleted again.
+CREATE TABLE tombstones (
+    database_id     uuid PRIMARY KEY REFERENCES databases ON DELETE CASCADE,
+    operation_id    uuid NOT NULL,
+    recovery_id     uuid,
+    status_before   text NOT NULL CHECK (status_before IN ('active', 'stopped', 'error')),
+    deleted_at      timestamptz NOT NULL,
+    purge_after     timestamptz NOT NULL,
+    filename        text COLLATE "C" NOT NULL,
+    checksum_sha256 text NOT NULL,
+    members         integer NOT NULL,
+    keys            integer NOT NULL,
+    allowlist       integer NOT NULL,
+    CONSTRAINT tombstones_binding CHECK ((filename = '') = (checksum_sha256 = ''))
+);
+CREATE INDEX tombstones_due ON tombstones (purge_after, database_id);
+
+-- Who was a member, whether or not there is such a user any more.
+CREATE TABLE tombstone_members (
+    database_id uuid REFERENCES tombstones ON DELETE CASCADE,
+    user_id     uuid,
+    PRIMARY KEY (database_id, user_id)
+);
+
+-- Which keys were bound to the database. A key that is replaced gets another ID, and stays bound.
+CREATE TABLE tombstone_keys (
+    database_id uuid REFERENCES tombstones ON DELETE CASCADE,
+    key_id      text COLLATE "C" REFERENCES api_keys ON UPDATE CASCADE,
+    PRIMARY KEY (database_id, key_id)
+);
+CREATE INDEX tombstone_keys_of_key ON tombstone_keys (key_id);
+
+-- What databases are as previews: each belongs to a CI namespace and to a ref of its own, and has a lease. ttl_hours and
+-- scheduled_backup are the choices of the request that made it; what has been changed since is not in them. end_at is when the
+-- service tries to delete a preview whose lease has ended, ending_since when it began to.
+CREATE TABLE previews (
+    database_id      uuid PRIMARY KEY REFERENCES databases ON DELETE CASCADE,
+    namespace_id     uuid NOT NULL REFERENCES ci_namespaces,
+    ref              text COLLATE "C" NOT NULL,
+    use              integer NOT NULL CHECK (use > 0),
+    ttl_hours        integer NOT NULL CHECK (ttl_hours BETWEEN 1 AND 72),
+    scheduled_backup text NOT NULL CHECK (scheduled_backup IN ('none', 'daily')),
+    lease_status     text NOT NULL CHECK (lease_status IN ('active', 'expired', 'deleting', 'deleted', 'recovering')),
+    lease_generation bigint NOT NULL CHECK (lease_generation > 0),
+    expires_at       timestamptz NOT NULL,
+    end_at           timestamptz CHECK ((end_at IS NOT NULL) = (lease_status = 'expired')),
+    failures         integer NOT NULL CHECK (failures >= 0),
+    ending_since     timestamptz CHECK (ending_since IS NULL OR lease_status = 'deleting'),
+    CONSTRAINT previews_use_unique UNIQUE (namespace_id, ref, use)
+);
+CREATE UNIQUE INDEX previews_one_live ON previews (namespace_id, ref) WHERE lease_status <> 'deleted';
+CREATE INDEX previews_active ON previews (expires_at) WHERE lease_status = 'active';
+CREATE INDEX previews_expired ON previews (end_at) WHERE lease_status = 'expired';
+CREATE INDEX previews_ending ON previews (database_id) WHERE ending_since IS NOT NULL;
+
+--
+-- The log, and events on their way to webhooks
+--
+
+-- The log outlives people and databases, so it does not refer to them. user_id is as that of operations.
+CREATE TABLE audit_entries (
+    id          uuid PRIMARY KEY,
+    at          timestamptz NOT NULL,
+    account_id  uuid,
+    database_id uuid,
+    actor       text NOT NULL,
+    user_id     uuid,
+    action      text NOT NULL,
+    details     json NOT NULL
+);
+CREATE INDEX audit_entries_of_database ON audit_entries (database_id, at, id);
+-- An account's log is read together with that of its databases.
+CREATE INDEX audit_entries_by_account ON audit_entries (account_id, at, id) WHERE account_id IS NOT NULL;
+-- The log of what concerns no account.
+CREATE INDEX audit_entries_of_installation ON audit_entries (at, id) WHERE account_id IS NULL AND database_id IS NULL;
+-- Old entries of every log are found by their time.
+CREATE INDEX audit_entries_by_age ON audit_entries (at, id);
+
+-- "taken" is NULL until deliveries were made of the event, true from then on.
+CREATE TABLE outbox_events (
+    id           uuid PRIMARY KEY,
+    account_id   uuid NOT NULL,
+    database_id  uuid NOT NULL,
+    operation_id uuid NOT NULL,
+    name         text NOT NULL,
+    payload      json NOT NULL,
+    created_at   timestamptz NOT NULL,
+    taken        boolean,
+    CONSTRAINT outbox_events_operation_unique UNIQUE (operation_id, name)
+);
+CREATE INDEX outbox_events_by_age ON outbox_events (created_at, id);
+CREATE INDEX outbox_events_waiting ON outbox_events (created_at, id) WHERE taken IS NULL;
+
+-- An endpoint outlives the database that it is bound to, so it does not refer to it: the event of the deletion still goes to
+-- it, with all its attempts, and so does what follows a recovery. It never comes to mean all databases.
+CREATE TABLE webhook_endpoints (
+    id                   uuid PRIMARY KEY,
+    account_id           uuid NOT NULL REFERENCES accounts,
+    database_id          uuid,
+    url                  text NOT NULL,
+    sealed_secret        bytea NOT NULL,
+    consecutive_failures integer NOT NULL CHECK (consecutive_failures >= 0),
+    disabled_at          timestamptz,
+    created_at           timestamptz NOT NULL,
+    created_by           uuid,
+    updated_at           timestamptz NOT NULL
+) WITH (fillfactor = 80);
+CREATE INDEX webhook_endpoints_of_account ON webhook_endpoints (account_id, created_at, id);
+
+-- The turn of an endpoint is higher the later it was last served. A claim changes its endpoint's row, so that a second claim
+-- for the same endpoint never counts without the first.
+CREATE SEQUENCE webhook_turns;
+CREATE TABLE webhook_lanes (
+    webhook_id uuid PRIMARY KEY REFERENCES webhook_endpoints,
+    turn       bigint NOT NULL
+) WITH (fillfactor = 50);
+
+-- The event may be a test, which is in no outbox.
+CREATE TABLE webhook_deliveries (
+    id             uuid PRIMARY KEY,
+    webhook_id     uuid NOT NULL REFERENCES webhook_endpoints,
+    account_id     uuid NOT NULL REFERENCES accounts,
+    event_id       uuid NOT NULL,
+    event          text NOT NULL,
+    body           json NOT NULL,
+    status         text NOT NULL CHECK (status IN ('pending', 'delivering', 'delivered', 'failed')),
+    attempts_used  integer NOT NULL CHECK (attempts_used >= 0),
+    attempts_total integer NOT NULL CHECK (attempts_total >= attempts_used),
+    created_at     timestamptz NOT NULL,
+    finished_at    timestamptz,
+    lease_owner    text NOT NULL,
+    lease_epoch    bigint NOT NULL,
+    lease_until    timestamptz,
+    not_before     timestamptz NOT NULL,
+    CONSTRAINT webhook_deliveries_event_unique UNIQUE (event_id, webhook_id)
+);
+-- What has been due longest at each endpoint: a delivery is due since it may be claimed and nobody holds it.
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, greatest(not_before, lease_until), created_at, id)
+    WHERE status IN ('pending', 'delivering');
+CREATE INDEX webhook_deliveries_ended ON webhook_deliveries (finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_held ON webhook_deliveries (webhook_id, lease_until) WHERE status = 'delivering';
+
+CREATE TABLE webhook_attempts (
+    delivery_id  uuid REFERENCES webhook_deliveries,
+    number       integer CHECK (number > 0),
+    webhook_id   uuid NOT NULL,
+    at           timestamptz NOT NULL,
+    took_ns      bigint NOT NULL,
+    status_code  integer NOT NULL,
+    error        text NOT NULL,
+    next_attempt timestamptz,
+    CONSTRAINT webhook_attempts_once PRIMARY KEY (delivery_id, number)
+);
+CREATE INDEX webhook_attempts_of_endpoint ON webhook_attempts (webhook_id, at, delivery_id, number);
+
+--
+-- Rates and the key ring
+--
+
+-- "tat" is one instant in microseconds. It has no index, so that an update stays within its page. Losing the table in a crash only
+-- fills the buckets again.
+--
+-- Hosts lease stretches of a bucket and give back what they did not use: "free" is what was given back and lies before tat, and
+-- "granted" what the last request for a lease was granted. The requests of some classes are counted exactly: "used" are the times,
+-- in microseconds, at which those of the last period were let in, and tat is the end of the last one's period, so that a bucket is
+-- swept as ever. "taken" says whether the last of them was let in. "granted" and "taken" are read by the statement that wrote them.
+CREATE UNLOGGED TABLE rate_buckets (
+    bucket  text COLLATE "C" PRIMARY KEY,
+    tat     bigint NOT NULL,
+    taken   boolean NOT NULL,
+    free    int8multirange NOT NULL DEFAULT '{}',
+    granted int8range NOT NULL DEFAULT 'empty',
+    used    bigint[] NOT NULL DEFAULT '{}'
+) WITH (fillfactor = 50);
+
+-- The keys that encrypt stored secrets, by their fingerprints, and which host has which.
+CREATE TABLE keyring_keys (
+    fingerprint text PRIMARY KEY,
+    status      text NOT NULL CHECK (status IN ('staged', 'primary', 'old', 'retired')),
+    since       timestamptz NOT NULL,
+    resealed_at timestamptz
+);
+CREATE UNIQUE INDEX keyring_keys_one ON keyring_keys (status) WHERE status IN ('staged', 'primary');
+
+CREATE TABLE keyring_hosts (
+    id      uuid PRIMARY KEY,
+    name    text NOT NULL,
+    keys    text[] NOT NULL,
+    seals   text NOT NULL,
+    seen_at timestamptz NOT NULL
+);
+
+-- Who decides over the ring locks its one row.
+CREATE TABLE keyring_turn (one boolean PRIMARY KEY CHECK (one));
