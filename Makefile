@@ -17,12 +17,12 @@ TESTS = $(if $(FILES),GOTMPDIR=/tmp TMPDIR=$(FILES)) $(GO) test -timeout $(TEST_
 FUZZTIME ?= 10m
 GOLANGCI := .toolchain/golangci-lint
 SCHEMA = $(firstword $(subst _, ,$(notdir $(lastword $(sort $(wildcard adapters/postgres/migrations/*.sql))))))
-RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git rev-parse --short=7 HEAD).json
+RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git describe --tags --always).json
 NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips regression-database \
-	abuse interruptions previews record-statements fuzz generate verify toolchain schemas clean-dev install \
+.PHONY: help build run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
+	regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas clean-dev install \
 	install-svc
 
 help: ## list the targets
@@ -128,9 +128,12 @@ abuse: toolchain ## measure a bystander beside each thing that one customer can 
 fuzz: toolchain ## for FUZZTIME, restore made-up dumps by psql and by our reader, and compare
 	PGHERD_FUZZ=$(FUZZTIME) $(GO) test -count=1 -v -timeout 0 -run '^TestSearch' ./agent/artifact
 
-# Of the version that has landed, so that what comes next is tried with it (TestPreviousStatements). Run it there, commit the
-# file, and delete that of a version of which no host may run any more beside the next one.
-record-statements: toolchain ## record what this version sends to the metadata database
+# docs/releasing.md says when.
+upgrade: toolchain ## kill the version FROM, a tag or commit, during a backup, and go on with this one: make upgrade FROM=v1.0.0
+	$(GO) run ./acceptance/upgrade $(FROM)
+
+record-statements: toolchain ## record what this version, a release, sends to the metadata database
+	@mkdir -p $(dir $(RECORDED))
 	PGHERD_RECORD_STATEMENTS=$(CURDIR)/$(RECORDED) $(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '/postgres$$' ./acceptance/conformance
 
 generate: ## rewrite the files that tests generate, such as docs/develop/states.md

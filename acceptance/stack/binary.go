@@ -37,15 +37,16 @@ func Build(ctx context.Context, name string, tags ...string) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(root, toolchain.Dir, "programs", folder, name)
-	if err := link(ctx, root, path, name, tags); err != nil {
+	if err := BuildOf(ctx, root, path, tags...); err != nil {
 		return "", fmt.Errorf("build %s: %w", name, err)
 	}
 	built.paths[folder] = path
 	return path, nil
 }
 
-// link keeps other processes from linking the same file meanwhile.
-func link(ctx context.Context, root, path, name string, tags []string) error {
+// BuildOf compiles a program of the source tree at root into the file path, whose last element is the program's name. Of several
+// processes that ask for the same file, one at a time writes it.
+func BuildOf(ctx context.Context, root, path string, tags ...string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func link(ctx context.Context, root, path, name string, tags []string) error {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-o", path, "-tags", strings.Join(tags, ","), "./hosts/"+name)
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, "-tags", strings.Join(tags, ","), "./hosts/"+filepath.Base(path))
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return errors.Join(err, errors.New(string(out)))

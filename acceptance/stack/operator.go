@@ -25,6 +25,17 @@ func (s *Stack) commandWith(ctx context.Context, more []string, args ...string) 
 	return said.Bytes(), nil
 }
 
+// Use has whatever starts from now on be another program.
+func (s *Stack) Use(binary string) { s.options.Binary = binary }
+
+// Upgrade does what an operator does before the hosts and the agent are replaced.
+func (s *Stack) Upgrade(ctx context.Context) error {
+	if _, err := s.command(ctx, "migrate"); err != nil {
+		return err
+	}
+	return s.prepareServer(ctx)
+}
+
 // Admin runs a command of the operator's and returns the fields of its answer.
 func (s *Stack) Admin(ctx context.Context, args ...string) (map[string]any, error) {
 	out, err := s.command(ctx, append([]string{"admin", "--json"}, args...)...)

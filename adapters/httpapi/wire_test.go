@@ -46,7 +46,7 @@ func TestWireShapes(t *testing.T) {
 	failed, moving := failing, failing
 	failed.Status = operation.Failed
 	moving.BytesDone, moving.BytesTotal = 0, 9
-	stale := moving // what an earlier version has left
+	stale := moving // of an operation that is over
 	stale.Status = operation.Failed
 	change := work
 	change.Kind, change.Input = "extension", operation.Encode(extension.Input{Extension: "citext", IdempotencyKey: "ab"})

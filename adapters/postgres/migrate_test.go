@@ -43,7 +43,7 @@ func TestASchemaServesOlderPrograms(t *testing.T) {
 	check.NoError(t, postgres.MigrateWith(t.Context(), db.URL, wider))
 }
 
-// The migrations of before the first release were 38, and later, as now, one of that number; neither said which programs they serve.
+// Before the first release there were first one migration and then 38. None said which programs the schema serves.
 func TestASchemaOfBeforeTheFirstReleaseIsRefused(t *testing.T) {
 	for _, version := range []int{1, 38} {
 		db := clustertest.NewDatabase(t)

@@ -16,9 +16,9 @@ import (
 // statementSets are statements, each with sets of arguments.
 type statementSets map[string][][]any
 
-// TestStatementsOfReleases replays, on the schema of today, what hosts of earlier releases send: they go on while an upgrade replaces
-// them. A file is named for the schema that its release knows, and for the release; "make record-statements" writes it, and it is
-// deleted once the schema no longer serves that release.
+// TestStatementsOfReleases replays, on the schema of today, what hosts of earlier releases send: they go on while an upgrade
+// replaces them. A file is named for the schema that its release knows, and for the release; "make record-statements" writes it,
+// and it is deleted once the schema no longer serves that release.
 func TestStatementsOfReleases(t *testing.T) {
 	now := newest(t, postgres.Migrations)
 	var oldest int64

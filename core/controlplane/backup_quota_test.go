@@ -70,21 +70,3 @@ func TestAScheduledBackupAboveTheQuota(t *testing.T) {
 		t.Errorf("events %v, activity %v", w.events(), w.activity(r.Record().ID))
 	}
 }
-
-// An agent that does not know the limit makes the backup without it, also where it is upgraded meanwhile.
-func TestABackupByAnAgentWithoutTheLimit(t *testing.T) {
-	for name, upgraded := range map[string]bool{"old": false, "upgraded": true} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.server.SetLacking("backup.run.maxBytes")
-			r, work := w.started()
-			must(w.Work.RunNext(w.ctx))(t)
-			if upgraded {
-				w.server.SetLacking("")
-			}
-			w.work(w.ControlPlane)
-			equal(t, "status", w.operation(work.ID).Status, operation.Succeeded)
-			equal(t, "backups", len(w.backups(r)), 1)
-		})
-	}
-}

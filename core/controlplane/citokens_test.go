@@ -418,7 +418,7 @@ func TestKindsOfKeysDoNotMix(t *testing.T) {
 	}
 }
 
-// A key of a host of the version before says that it reaches the whole account: it still does not.
+// Also one that says that it reaches the whole account does not.
 func TestCIKeysSeeNoDatabases(t *testing.T) {
 	w := newTrusting(t)
 	db := w.made("shop").Record.ID

@@ -12,14 +12,6 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// roleAgents is agents for a world with one database.
-func roleAgents(t *testing.T, test func(t *testing.T, w *roleWorld)) {
-	agents(t, func(t *testing.T, w *world) {
-		shop := w.made("my-shop")
-		test(t, &roleWorld{world: w, model: role.ManagedRoles, shop: shop, db: shop.Record.ID, came: 3})
-	})
-}
-
 // rotations rotate a role's password some times, and return the last.
 func (w *roleWorld) rotations(of id.RoleID, keys ...idempotency.Key) string {
 	w.t.Helper()
@@ -52,32 +44,30 @@ func TestChangesOfRestoredMetadata(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			roleAgents(t, func(t *testing.T, w *roleWorld) {
-				w.passwordsEnd(time.Hour)
-				r := w.role("report")
-				restore := w.store.Backup()
-				forgotten := w.rotations(r.ID, "a", "b", "c")
-				restore()
-				change(t, w, r.ID)
-				equal(t, "the forgotten password gets in", w.getsIn(r.Username, forgotten), false)
-			})
+			w := newRoleWorld(t)
+			w.passwordsEnd(time.Hour)
+			r := w.role("report")
+			restore := w.store.Backup()
+			forgotten := w.rotations(r.ID, "a", "b", "c")
+			restore()
+			change(t, w, r.ID)
+			equal(t, "the forgotten password gets in", w.getsIn(r.Username, forgotten), false)
 		})
 	}
 }
 
 // The owner's new password is the one that is handed over, and its credential generation is above the server's.
 func TestLoginRotationOfRestoredMetadata(t *testing.T) {
-	roleAgents(t, func(t *testing.T, w *roleWorld) {
-		restore := w.store.Backup()
-		for _, key := range []idempotency.Key{"a", "b", "c"} {
-			must(w.ManagedLogins.Rotate(w.ctx, w.here(), database.OwnerLogin, key))(t)
-		}
-		restore()
-		c := must(w.ManagedLogins.Rotate(w.ctx, w.here(), database.OwnerLogin, "d"))(t)
-		equal(t, "rotation", c.Status, role.Completed)
-		equal(t, "the new password gets in", w.getsIn(c.Username, c.Password), true)
-		equal(t, "the credential generation is higher", c.CredentialGeneration > 4, true)
-	})
+	w := newRoleWorld(t)
+	restore := w.store.Backup()
+	for _, key := range []idempotency.Key{"a", "b", "c"} {
+		must(w.ManagedLogins.Rotate(w.ctx, w.here(), database.OwnerLogin, key))(t)
+	}
+	restore()
+	c := must(w.ManagedLogins.Rotate(w.ctx, w.here(), database.OwnerLogin, "d"))(t)
+	equal(t, "rotation", c.Status, role.Completed)
+	equal(t, "the new password gets in", w.getsIn(c.Username, c.Password), true)
+	equal(t, "the credential generation is higher", c.CredentialGeneration > 4, true)
 }
 
 // The reply to a rotation that has moved past the agent's generations is lost. What is stored is what was sent.
@@ -100,35 +90,33 @@ func TestRotationMovesOnce(t *testing.T) {
 func TestNewRoleWithAForgottenName(t *testing.T) {
 	for name, rotations := range map[string][]idempotency.Key{"same generation": {}, "lower generation": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
-			roleAgents(t, func(t *testing.T, w *roleWorld) {
-				restore := w.store.Backup()
-				old := w.role("report")
-				forgotten := w.rotations(old.ID, rotations...)
-				restore()
-				refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("export"))), fault.ManagedRoleConflict)
-				equal(t, "the forgotten password gets in", w.getsIn(old.Username, forgotten), true)
-				fresh := must(w.Roles.List(w.ctx, w.here(), true))(t)[0]
-				equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), fresh.ID))(t).Done, true)
-				equal(t, "the forgotten password gets in", w.getsIn(old.Username, forgotten), false)
-				another := w.role("export again")
-				equal(t, "another gets in", w.getsIn(another.Username, w.password(another.ID)), true)
-			})
+			w := newRoleWorld(t)
+			restore := w.store.Backup()
+			old := w.role("report")
+			forgotten := w.rotations(old.ID, rotations...)
+			restore()
+			refused(t, errOf(w.Roles.Create(w.ctx, w.here(), wanted("export"))), fault.ManagedRoleConflict)
+			equal(t, "the forgotten password gets in", w.getsIn(old.Username, forgotten), true)
+			fresh := must(w.Roles.List(w.ctx, w.here(), true))(t)[0]
+			equal(t, "done", must(w.Roles.Delete(w.ctx, w.here(), fresh.ID))(t).Done, true)
+			equal(t, "the forgotten password gets in", w.getsIn(old.Username, forgotten), false)
+			another := w.role("export again")
+			equal(t, "another gets in", w.getsIn(another.Username, w.password(another.ID)), true)
 		})
 	}
 }
 
 // A new role takes the name of one that was removed, in changes of which there is no record any more.
 func TestNewRoleWithANameThatIsFree(t *testing.T) {
-	roleAgents(t, func(t *testing.T, w *roleWorld) {
-		restore := w.store.Backup()
-		old := w.role("report")
-		w.rotations(old.ID, "a", "b")
-		must(w.Roles.Delete(w.ctx, w.here(), old.ID))(t)
-		restore()
-		r := w.role("export")
-		equal(t, "username", r.Username, old.Username)
-		equal(t, "gets in", w.getsIn(r.Username, w.password(r.ID)), true)
-	})
+	w := newRoleWorld(t)
+	restore := w.store.Backup()
+	old := w.role("report")
+	w.rotations(old.ID, "a", "b")
+	must(w.Roles.Delete(w.ctx, w.here(), old.ID))(t)
+	restore()
+	r := w.role("export")
+	equal(t, "username", r.Username, old.Username)
+	equal(t, "gets in", w.getsIn(r.Username, w.password(r.ID)), true)
 }
 
 // A prepared role whose login has another password by now is not opened: that would replace the password.

@@ -15,29 +15,28 @@ import (
 func TestSettingsOfRestoredMetadata(t *testing.T) {
 	for name, later := range map[string]int{"the same generation": 1, "higher generations": 3} {
 		t.Run(name, func(t *testing.T) {
-			agents(t, func(t *testing.T, w *world) {
-				db := w.made("shop").Record.ID
-				changes := func() {
-					for i := range later {
-						must(w.setsTimeouts(db, querytimeout.Profiles[i], idempotency.Key(fmt.Sprint("forgotten ", i))))(t)
-					}
+			w := newWorld(t)
+			db := w.made("shop").Record.ID
+			changes := func() {
+				for i := range later {
+					must(w.setsTimeouts(db, querytimeout.Profiles[i], idempotency.Key(fmt.Sprint("forgotten ", i))))(t)
 				}
-				restore := w.store.Backup()
-				changes()
-				restore()
-				must(w.setsTimeouts(db, querytimeout.Short, "one"))(t)
-				w.timeoutsAre(db, querytimeout.Short)
+			}
+			restore := w.store.Backup()
+			changes()
+			restore()
+			must(w.setsTimeouts(db, querytimeout.Short, "one"))(t)
+			w.timeoutsAre(db, querytimeout.Short)
 
-				w.refusing("Configure", command.ReasonUnavailable)
-				must(w.setsTimeouts(db, querytimeout.Balanced, "two"))(t)
-				restore = w.store.Backup()
-				w.server.OnCall(nil)
-				w.work(w.ControlPlane)
-				changes()
-				restore()
-				ok(t, w.Rounds.Once(w.ctx))
-				w.timeoutsAre(db, querytimeout.Balanced)
-			})
+			w.refusing("Configure", command.ReasonUnavailable)
+			must(w.setsTimeouts(db, querytimeout.Balanced, "two"))(t)
+			restore = w.store.Backup()
+			w.server.OnCall(nil)
+			w.work(w.ControlPlane)
+			changes()
+			restore()
+			ok(t, w.Rounds.Once(w.ctx))
+			w.timeoutsAre(db, querytimeout.Balanced)
 		})
 	}
 }

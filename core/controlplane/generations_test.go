@@ -14,17 +14,6 @@ import (
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
 
-// agents are one that names generations in its refusals, and one of an earlier version, which does not.
-func agents(t *testing.T, test func(t *testing.T, w *world)) {
-	for name, old := range map[string]bool{"agent of today": false, "agent of an earlier version": true} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.server.SetNameless(old)
-			test(t, w)
-		})
-	}
-}
-
 // enforced checks that the server admits what the record says.
 func (w *world) enforced(db id.DatabaseID) {
 	w.t.Helper()
@@ -43,74 +32,71 @@ func (w *world) enforced(db id.DatabaseID) {
 // A push overtakes another one, and fails at the agent after it was admitted. The other is stale because of it, which is no
 // success: the caller hears of it, and a round has the list enforced.
 func TestAllowlistThatWasOnlyAdmitted(t *testing.T) {
-	agents(t, func(t *testing.T, w *world) {
-		c := w.made("shop")
-		db := c.Record.ID
-		entry := must(w.Allowlist.Add(w.ctx, w.reached(db), elsewhere, ""))(t)
-		must(w.Allowlist.Add(w.ctx, w.reached(db), office, ""))(t)
-		broken := &command.Refusal{Reason: command.ReasonUnavailable, Message: "RELOAD failed"}
-		from := w.server.Calls("SetAllowlist")
-		w.server.OnCall(func(_ context.Context, call fakeagent.Call) (f fakeagent.Fault) {
-			switch {
-			case call.Method != "SetAllowlist":
-			case call.CallIndex == from:
-				refused(t, errOf(w.Allowlist.Add(w.ctx, w.reached(db), laboratory, "")), fault.AgentError)
-			default:
-				f.Admitted = broken
-			}
-			return f
-		})
-		refused(t, w.Allowlist.Remove(w.ctx, w.reached(db), entry.ID), fault.AgentError)
-		w.server.OnCall(nil)
-		ok(t, w.Rounds.Once(w.ctx))
-		w.enforced(db)
+	w := newWorld(t)
+	c := w.made("shop")
+	db := c.Record.ID
+	entry := must(w.Allowlist.Add(w.ctx, w.reached(db), elsewhere, ""))(t)
+	must(w.Allowlist.Add(w.ctx, w.reached(db), office, ""))(t)
+	broken := &command.Refusal{Reason: command.ReasonUnavailable, Message: "RELOAD failed"}
+	from := w.server.Calls("SetAllowlist")
+	w.server.OnCall(func(_ context.Context, call fakeagent.Call) (f fakeagent.Fault) {
+		switch {
+		case call.Method != "SetAllowlist":
+		case call.CallIndex == from:
+			refused(t, errOf(w.Allowlist.Add(w.ctx, w.reached(db), laboratory, "")), fault.AgentError)
+		default:
+			f.Admitted = broken
+		}
+		return f
 	})
+	refused(t, w.Allowlist.Remove(w.ctx, w.reached(db), entry.ID), fault.AgentError)
+	w.server.OnCall(nil)
+	ok(t, w.Rounds.Once(w.ctx))
+	w.enforced(db)
 }
 
 // The metadata were restored from a backup. What is changed then is enforced, although the agent has been told higher
 // generations, and so is what was stored and not enforced when the backup was made.
 func TestAllowlistOfRestoredMetadata(t *testing.T) {
-	agents(t, func(t *testing.T, w *world) {
-		db := w.made("shop").Record.ID
-		entry := must(w.Allowlist.Add(w.ctx, w.reached(db), elsewhere, ""))(t)
-		must(w.Allowlist.Add(w.ctx, w.reached(db), office, ""))(t)
-		restore := w.store.Backup()
-		later := func() {
-			for range 3 {
-				e := must(w.Allowlist.Add(w.ctx, w.reached(db), laboratory, ""))(t)
-				ok(t, w.Allowlist.Remove(w.ctx, w.reached(db), e.ID))
-			}
+	w := newWorld(t)
+	db := w.made("shop").Record.ID
+	entry := must(w.Allowlist.Add(w.ctx, w.reached(db), elsewhere, ""))(t)
+	must(w.Allowlist.Add(w.ctx, w.reached(db), office, ""))(t)
+	restore := w.store.Backup()
+	later := func() {
+		for range 3 {
+			e := must(w.Allowlist.Add(w.ctx, w.reached(db), laboratory, ""))(t)
+			ok(t, w.Allowlist.Remove(w.ctx, w.reached(db), e.ID))
 		}
-		later()
-		restore()
-		ok(t, w.Allowlist.Remove(w.ctx, w.reached(db), entry.ID))
-		w.enforced(db)
+	}
+	later()
+	restore()
+	ok(t, w.Allowlist.Remove(w.ctx, w.reached(db), entry.ID))
+	w.enforced(db)
 
-		w.server.SetUnreachable(true)
-		refused(t, errOf(w.Allowlist.Add(w.ctx, w.reached(db), elsewhere, "")), fault.AgentError)
-		restore = w.store.Backup()
-		w.server.SetUnreachable(false)
-		later()
-		restore()
-		ok(t, w.Rounds.Once(w.ctx))
-		w.enforced(db)
-		calls := w.server.Calls("SetAllowlist")
-		ok(t, w.Rounds.Once(w.ctx))
-		equal(t, "pushes of what is enforced", w.server.Calls("SetAllowlist"), calls)
-	})
+	w.server.SetUnreachable(true)
+	refused(t, errOf(w.Allowlist.Add(w.ctx, w.reached(db), elsewhere, "")), fault.AgentError)
+	restore = w.store.Backup()
+	w.server.SetUnreachable(false)
+	later()
+	restore()
+	ok(t, w.Rounds.Once(w.ctx))
+	w.enforced(db)
+	calls := w.server.Calls("SetAllowlist")
+	ok(t, w.Rounds.Once(w.ctx))
+	equal(t, "pushes of what is enforced", w.server.Calls("SetAllowlist"), calls)
 }
 
 // The backup was made before the first of two changes, and the same number of changes came after it: the generation is the
 // agent's, and the list is another.
 func TestAllowlistOfTheSameGeneration(t *testing.T) {
-	agents(t, func(t *testing.T, w *world) {
-		db := w.made("shop").Record.ID
-		restore := w.store.Backup()
-		must(w.Allowlist.Add(w.ctx, w.reached(db), elsewhere, ""))(t)
-		restore()
-		must(w.Allowlist.Add(w.ctx, w.reached(db), office, ""))(t)
-		w.enforced(db)
-	})
+	w := newWorld(t)
+	db := w.made("shop").Record.ID
+	restore := w.store.Backup()
+	must(w.Allowlist.Add(w.ctx, w.reached(db), elsewhere, ""))(t)
+	restore()
+	must(w.Allowlist.Add(w.ctx, w.reached(db), office, ""))(t)
+	w.enforced(db)
 }
 
 // An agent that never takes a generation is asked a few times and left for the next round, which is told.
@@ -131,14 +117,13 @@ func TestAllowlistThatIsAlwaysOvertaken(t *testing.T) {
 }
 
 func TestLifecycleOfRestoredMetadata(t *testing.T) {
-	agents(t, func(t *testing.T, w *world) {
-		c := w.made("shop")
-		w.stopsAndStarts(c, 2)
-		restore := w.store.Backup()
-		w.stopsAndStarts(c, 3)
-		restore()
-		w.stopsAndStarts(c, 1)
-	})
+	w := newWorld(t)
+	c := w.made("shop")
+	w.stopsAndStarts(c, 2)
+	restore := w.store.Backup()
+	w.stopsAndStarts(c, 3)
+	restore()
+	w.stopsAndStarts(c, 1)
 }
 
 func (w *world) stopsAndStarts(c databases.Created, times int) {
@@ -153,19 +138,18 @@ func (w *world) stopsAndStarts(c databases.Created, times int) {
 
 // The backup has a stop under way, which the agent carried out, and after it a start that nobody knows of any more.
 func TestUnfinishedLifecycleOfRestoredMetadata(t *testing.T) {
-	agents(t, func(t *testing.T, w *world) {
-		c := w.made("shop")
-		db := c.Record.ID
-		w.server.LoseReplies(1)
-		refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.reached(db), database.Stop)), fault.AgentError)
-		restore := w.store.Backup()
-		w.work(w.ControlPlane)
-		must(w.Databases.SetLifecycle(w.ctx, w.reached(db), database.Start))(t)
-		restore()
-		w.work(w.ControlPlane)
-		equal(t, "status", w.status(db), database.Stopped)
-		equal(t, "logs in to a stopped database", w.logsIn(c), false)
-	})
+	w := newWorld(t)
+	c := w.made("shop")
+	db := c.Record.ID
+	w.server.LoseReplies(1)
+	refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.reached(db), database.Stop)), fault.AgentError)
+	restore := w.store.Backup()
+	w.work(w.ControlPlane)
+	must(w.Databases.SetLifecycle(w.ctx, w.reached(db), database.Start))(t)
+	restore()
+	w.work(w.ControlPlane)
+	equal(t, "status", w.status(db), database.Stopped)
+	equal(t, "logs in to a stopped database", w.logsIn(c), false)
 }
 
 // A higher generation is stored before it is sent: if the process dies in between, no other one is needed.

@@ -24,10 +24,10 @@ type BackupResult struct {
 }
 
 // LifecycleInput is the input of a lifecycle operation; Generation is the database's access generation that it produces. From is
-// the status in which it began; none where an earlier version has stored it.
+// the status in which it began.
 type LifecycleInput struct {
 	Action     string `json:"action"`
-	From       string `json:"from,omitempty"`
+	From       string `json:"from"`
 	Generation int64  `json:"generation"`
 }
 

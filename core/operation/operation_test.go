@@ -183,7 +183,7 @@ func TestInputsComeBack(t *testing.T) {
 	if out, err := Decode[BackupInput](Encode(in)); err != nil || out != in {
 		t.Errorf("%+v, %v", out, err)
 	}
-	action := LifecycleInput{Action: "stop", Generation: 3}
+	action := LifecycleInput{Action: "stop", From: "active", Generation: 3}
 	if out, err := Decode[LifecycleInput](Encode(action)); err != nil || out != action {
 		t.Errorf("%+v, %v", out, err)
 	}

@@ -18,7 +18,6 @@ const (
 	stepPasses  // time
 	stepClock   // is set anew
 	stepSwept   // by the batch host
-	stepOld     // a request at a host of the version before leases; only where the clocks agree
 	steps
 )
 
@@ -54,13 +53,6 @@ func (s script) play() (admitted []time.Time, apart time.Duration) {
 			if b.Forgettable(now.Add(h.ahead)) {
 				*b = Bucket{}
 			}
-		case stepOld:
-			if d := Decide(scripted, b.TAT, now); apart == 0 {
-				b.TAT = d.TAT
-				if d.Allowed {
-					admitted = append(admitted, now)
-				}
-			}
 		}
 	}
 	return admitted, apart
@@ -84,7 +76,7 @@ func (s script) check(t interface{ Fatalf(string, ...any) }) {
 var aStep = rapid.Custom(func(t *rapid.T) [2]byte {
 	kind := rapid.SampledFrom([]byte{
 		stepRequests, stepRequests, stepRequests, stepRequests, stepPasses, stepPasses, stepGivesBack, stepCrashes, stepClock,
-		stepSwept, stepOld,
+		stepSwept,
 	}).Draw(t, "step")
 	host := rapid.SampledFrom([]byte{0, 0, 0, 1, 2, 3}).Draw(t, "host")
 	return [2]byte{4*kind + host, rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte{1, 10, 80, 255})).Draw(t, "much")}
@@ -104,12 +96,11 @@ func TestHostsTogetherKeepTheLimit(t *testing.T) {
 func FuzzHosts(f *testing.F) {
 	const first, second, third = 0, 1, 2
 	const back, crash, pass = 4 * stepGivesBack, 4 * stepCrashes, 4 * stepPasses
-	const clock, swept, old = 4 * stepClock, 4 * stepSwept, 4 * stepOld
+	const clock, swept = 4 * stepClock, 4 * stepSwept
 	f.Add([]byte{0, first, 255, second, 255, first, 255, second, 255})
 	f.Add([]byte{0, first, 1, pass, 85, first, 255, second, 255}) // held while time passes
 	f.Add([]byte{0, first, 1, crash + first, 0, first, 255, pass, 255, first, 255})
 	f.Add([]byte{0, first, 1, second, 1, back + first, 0, third, 255, second, 255})
-	f.Add([]byte{0, old, 0, first, 1, old, 0, back + first, 0, first, 255, old, 0})
 	f.Add([]byte{255, clock + first, 255, clock + second, 0, first, 255, second, 255, first, 255, second, 255}) // clocks apart
 	f.Add([]byte{
 		255, clock + first, 255, second, 255, swept + first, 0, third, 255, swept + first, 0, third, 255,

@@ -62,7 +62,7 @@ func plant(ctx context.Context, file string, o *operator.Operator) (seed, error)
 	return s, s.write(file)
 }
 
-// certify makes a key for certificates where there is none, as in the state that an earlier version has left.
+// certify makes a key for certificates where there is none.
 func certify(ctx context.Context, o *operator.Operator) error {
 	known, err := o.CertificateKeys(ctx)
 	if err == nil && len(known) == 0 {

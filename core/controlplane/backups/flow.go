@@ -78,10 +78,6 @@ func (j backupJob) ask(ctx context.Context) (report command.BackupReport, err er
 	}
 	err = j.Call(ctx, "backup", func(ctx context.Context, f ports.Fence) (err error) {
 		report, err = ports.Do(ctx, j.agent, f, c)
-		if c.MaxBytes > 0 && (command.RefusedFor(err, command.ReasonTooOld) || command.RefusedFor(err, command.ReasonConflict)) {
-			c.MaxBytes = 0 // the agent is too old for a limit, or was so when the backup began
-			report, err = ports.Do(ctx, j.agent, f, c)
-		}
 		return err
 	})
 	if plane.RefusedForGood(err) {

@@ -23,11 +23,11 @@ type Download struct {
 	File   ports.File
 }
 
-// Open streams a backup file to a caller that has its beginning or nothing of it. Of an agent of an earlier version, it is the
-// whole file. It counts against the caller's account, whose database it may not be. BACKUP_NOT_FOUND, AGENT_ERROR,
-// AGENT_ROUTE_UNAVAILABLE. RATE_LIMITED: the account has Config.DownloadsPerAccount open. SERVER_BUSY: this process has
-// Config.DownloadsPerServer open from the database server, and none of them ended within Config.DownloadWait. Reading the file
-// ends with DATABASE_NOT_FOUND soon after the caller may no longer do it.
+// Open streams a backup file to a caller that has its beginning or nothing of it. It counts against the
+// caller's account, whose database it may not be. BACKUP_NOT_FOUND, AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE. RATE_LIMITED: the
+// account has Config.DownloadsPerAccount open. SERVER_BUSY: this process has Config.DownloadsPerServer open from the database
+// server, and none of them ended within Config.DownloadWait. Reading the file ends with DATABASE_NOT_FOUND soon after the caller
+// may no longer do it.
 func (b *Backups) Open(
 	ctx context.Context, r access.Reached, filename backup.Filename, has backup.Beginning,
 ) (d Download, err error) {
@@ -69,7 +69,7 @@ func (b *Backups) openFile(ctx context.Context, r access.Reached, stored backup.
 	if err != nil {
 		return ports.File{}, err
 	}
-	file, offset, err := openFrom(ctx, agent, stored, offset)
+	file, err := openFrom(ctx, agent, stored, offset)
 	if err != nil {
 		return ports.File{}, plane.FileError(err, "the database server cannot hand the backup out now")
 	}
@@ -82,16 +82,12 @@ func (b *Backups) openFile(ctx context.Context, r access.Reached, stored backup.
 	return file, nil
 }
 
-// openFrom opens a file from a byte on, the one that it returns: an agent of an earlier version has only the whole file.
-func openFrom(ctx context.Context, agent ports.Agent, b backup.Backup, offset int64) (ports.File, int64, error) {
-	if offset > 0 {
-		rest, err := agent.Open(ctx, command.OpenRest{DatabaseID: b.DatabaseID, Filename: b.Filename, Offset: offset})
-		if !command.RefusedFor(err, command.ReasonNoRoute) {
-			return rest, offset, err
-		}
+// openFrom opens a file from a byte on.
+func openFrom(ctx context.Context, agent ports.Agent, b backup.Backup, offset int64) (ports.File, error) {
+	if offset == 0 {
+		return agent.Open(ctx, command.OpenBackup{DatabaseID: b.DatabaseID, Filename: b.Filename})
 	}
-	whole, err := agent.Open(ctx, command.OpenBackup{DatabaseID: b.DatabaseID, Filename: b.Filename})
-	return whole, 0, err
+	return agent.Open(ctx, command.OpenRest{DatabaseID: b.DatabaseID, Filename: b.Filename, Offset: offset})
 }
 
 // errDamaged answers a file that is not as long as the one that was made: it must not pass for a whole backup.

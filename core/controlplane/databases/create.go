@@ -98,18 +98,9 @@ func (r *CreateRequest) check() (err error) {
 	return err
 }
 
-// fingerprint is the same whatever the default of schedules is at the time. An earlier version stored "none" for a request
-// without a schedule.
+// fingerprint is the same whatever the default of schedules is at the time.
 func (r CreateRequest) fingerprint() idempotency.Fingerprint {
-	schedule := string(r.Schedule)
-	switch r.Schedule {
-	case "":
-		schedule = string(database.NoSchedule)
-	case database.NoSchedule:
-		schedule = "asked for none"
-	case database.Daily:
-	}
-	return idempotency.NewFingerprint(r.Name, r.DisplayName, string(r.RoleModel), string(r.Environment), schedule)
+	return idempotency.NewFingerprint(r.Name, r.DisplayName, string(r.RoleModel), string(r.Environment), string(r.Schedule))
 }
 
 // reserve commits the intent: record, logins, key and operation in one transaction. If an earlier request has done so, it returns

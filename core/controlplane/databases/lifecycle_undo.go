@@ -72,15 +72,7 @@ func (d *Databases) lifecycleFailed(
 }
 
 // statusBefore is the status in which an action with an effect began, and in which it leaves the database if it fails.
-func statusBefore(i operation.LifecycleInput) database.Status {
-	switch {
-	case i.From != "":
-		return database.Status(i.From)
-	case i.Action == string(database.Start):
-		return database.Stopped
-	}
-	return database.Active
-}
+func statusBefore(i operation.LifecycleInput) database.Status { return database.Status(i.From) }
 
 var reopened = map[database.Status]database.Event{ //nolint:exhaustive // what statusBefore returns
 	database.Active: database.ReopenAsActive, database.Stopped: database.ReopenAsStopped,

@@ -48,30 +48,23 @@ func MessageShown(err error) string {
 // from a backup, and the agent knows changes of which there is no record any more. The record is what counts: it moves past the
 // agent's generations, and is sent again. Each attempt moves once, so that a pause lies between two moves in vain.
 
-// Leap is how far a generation moves where the agent, which is of an earlier version, does not name its own. It is more than the
-// changes between two backups; where it is not enough, the next attempt moves again.
-const Leap = 1000
-
 // Overtaken reports whether an agent refused a command for its generation.
 func Overtaken(err error) bool {
 	return command.RefusedFor(err, command.ReasonStale) || command.RefusedFor(err, command.ReasonConflict)
 }
 
-// GenerationsOf are those that a refusal names; nil where it names none.
-func GenerationsOf(err error) *command.Generations {
+// GenerationsOf are those that a refusal names.
+func GenerationsOf(err error) command.Generations {
 	var no *command.Refusal
-	if errors.As(err, &no) {
-		return no.Generations
+	if errors.As(err, &no) && no.Generations != nil {
+		return *no.Generations
 	}
-	return nil
+	return command.Generations{}
 }
 
 // Surpassing is a generation above the stored one and above all that the agent has been told.
 func Surpassing(stored int64, refusal error) int64 {
 	g := GenerationsOf(refusal)
-	if g == nil {
-		return stored + Leap
-	}
 	return max(stored, g.Applied, g.Admitted) + 1
 }
 

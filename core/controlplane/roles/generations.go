@@ -56,21 +56,15 @@ func (d *driver) surpassChange(ctx context.Context, sent changeJob, refusal erro
 // surpassCredential gives the new password of a rotation a generation that the agent takes. The password itself stays: an
 // earlier attempt may have set it.
 func (d *driver) surpassCredential(c role.Change, refusal error) (role.Change, error) {
-	if c.Kind != role.Rotation {
+	known := plane.GenerationsOf(refusal).Credential
+	if c.Kind != role.Rotation || known < c.CredentialGeneration {
 		return c, nil
-	}
-	next := c.CredentialGeneration + plane.Leap
-	if g := plane.GenerationsOf(refusal); g != nil {
-		if g.Credential < c.CredentialGeneration {
-			return c, nil
-		}
-		next = g.Credential + 1
 	}
 	password, err := d.plane.Secrets.Open(c.Sealed, c.SecretContext())
 	if err != nil {
 		return c, err
 	}
-	c.CredentialGeneration = next
+	c.CredentialGeneration = known + 1
 	c.Sealed, err = d.plane.Secrets.Seal(password, c.SecretContext())
 	return c, err
 }

@@ -37,8 +37,7 @@ func inUse(root string, tools toolchain.Tools) (parts []toolchain.Part) {
 	return parts
 }
 
-// current reports whether a part was fetched for the pins that hold now: fetch.sh leaves a copy of the part's lock in it. A part
-// of before there were such copies is not current.
+// current reports whether a part was fetched for the pins that hold now: fetch.sh leaves a copy of the part's lock in it.
 func current(root string, part toolchain.Part) bool {
 	fetched, err := os.ReadFile(filepath.Join(root, toolchain.Dir, string(part), "lock"))
 	if err != nil {
