@@ -109,7 +109,7 @@ func checkSchema(ctx context.Context, db *sqlx.DB, files fs.FS) error {
 	case stored < known:
 		return fmt.Errorf("%w (version %d, known %d)", ErrSchemaOlder, stored, known)
 	case oldest > known:
-		return fmt.Errorf("%w (version %d serves programs that know %d, known %d)", ErrSchemaNewer, stored, oldest, known)
+		return fmt.Errorf("%w (version %d serves programs from version %d on, known %d)", ErrSchemaNewer, stored, oldest, known)
 	}
 	return nil
 }
