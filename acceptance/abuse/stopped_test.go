@@ -15,9 +15,9 @@ const waitingWork = `WITH made AS (
 			connection_cap, size_bytes, access_generation, allowlist_generation, allowlist_applied)
 		SELECT gen_random_uuid(), $1, s.id, 'waits-' || n, 'Waits', 'managed', '', 'none', 'active', now(), 0, 0, 0, 1, 0
 		FROM servers s, generate_series(1, $2) n WHERE s.name = 'stopped' RETURNING *)
-	INSERT INTO operations (id, account_id, database_id, kind, status, stage, progress, input, result, error_code, error_text, actor,
-		request_id, created_at, cancel_requested, lease_owner, lease_epoch, attempts, not_before)
-	SELECT gen_random_uuid(), account_id, id, 'backup', 'queued', 'queued', 0,
+	INSERT INTO operations (id, account_id, database_id, server_id, kind, status, stage, progress, input, result, error_code,
+		error_text, actor, request_id, created_at, cancel_requested, lease_owner, lease_epoch, attempts, not_before)
+	SELECT gen_random_uuid(), account_id, id, server_id, 'backup', 'queued', 'queued', 0,
 		'{"filename": "20260105_093000.sql.gz", "trigger": "manual", "verify": true}', 'null',
 		'', '', 'test', 'r', now(), false, '', 0, 0, now()
 	FROM made`

@@ -26,7 +26,7 @@ var (
 	lockAccount = define(accountTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
 	saveAccount = define(accountTable.update(accountChanges, "id = ?"))
 	getUser     = define(userTable.read().Where("t.id = ?"))
-	userByEmail = define(userTable.read().Where(`lower(t.email COLLATE "C") = lower(? COLLATE "C") AND NOT t.email_shadowed`))
+	userByEmail = define(userTable.read().Where(`lower(t.email COLLATE "C") = lower(? COLLATE "C")`))
 )
 
 type accounts struct{ session }

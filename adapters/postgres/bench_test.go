@@ -33,9 +33,9 @@ func populate(t testing.TB, db clustertest.Database, databases int) (account.Cre
 			SELECT ('10000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, a.id, s.id, 'n' || n,
 				'd', 'managed', '', 'none', 'active', 'epoch', 0, 0, 0, 0, 0
 			FROM accounts a, servers s, generate_series(1, %d) n`, databases),
-		`INSERT INTO operations (id, account_id, database_id, kind, status, stage, progress, input, result, error_code, error_text,
-				actor, request_id, created_at, cancel_requested, lease_owner, lease_epoch, attempts, not_before)
-			SELECT d.id, d.account_id, d.id, 'backup', 'queued', 'queued', 0, 'null', 'null', '', '',
+		`INSERT INTO operations (id, account_id, database_id, server_id, kind, status, stage, progress, input, result, error_code,
+				error_text, actor, request_id, created_at, cancel_requested, lease_owner, lease_epoch, attempts, not_before)
+			SELECT d.id, d.account_id, d.id, d.server_id, 'backup', 'queued', 'queued', 0, 'null', 'null', '', '',
 				'x', 'r', 'epoch', false, '', 0, 0, 'epoch' FROM databases d`,
 		"ANALYZE")
 	return credential, ports.Viewer{

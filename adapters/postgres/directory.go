@@ -18,7 +18,7 @@ var (
 			WHERE ($1::text = '' OR a.id::text = $1) AND ($2::text = '' OR a.plan = $2)
 				AND strpos(lower(u.email COLLATE "C"), lower($3::text COLLATE "C")) > 0
 				AND ($4::text = '' OR u.name = $4 AND strpos($4, '@') = 0
-					OR lower(u.email COLLATE "C") = lower($4 COLLATE "C") AND NOT u.email_shadowed)
+					OR lower(u.email COLLATE "C") = lower($4 COLLATE "C"))
 				AND (a.created_at, a.id) > ($5, $6)
 			ORDER BY a.created_at, a.id LIMIT $7) t
 		CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE %s) AS databases, count(*) FILTER (WHERE %s) AS deleted,

@@ -16,7 +16,7 @@ import (
 const queueChannel = "pgherd_operations"
 
 var (
-	operationTable = tableOf[operation.Operation]("operations").withOptional("server_id", "user_id")
+	operationTable = tableOf[operation.Operation]("operations").withOptional("user_id")
 
 	operationChanges = []string{
 		"status", "stage", "progress", "bytes_done", "bytes_total", "input", "result", "error_code", "error_text", "started_at",

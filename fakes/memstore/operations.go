@@ -30,9 +30,6 @@ func (o operations) Add(ctx context.Context, op operation.Operation) error {
 		if !op.Status.Final() && s.operations.any(isOpenOn(op.DatabaseID)) {
 			return o.refuse(fault.New(fault.DatabaseStateConflict, "another operation of the database is open"))
 		}
-		if of, ok := s.databases.get(op.DatabaseID); ok && op.ServerID == "" {
-			op.ServerID = of.ServerID
-		}
 		s.operations.put(s.txid, op.ID, kept(op))
 		o.tx.queued = true
 		return nil

@@ -15,18 +15,15 @@ INSERT INTO oldest_program VALUES (1);
 -- Users, accounts and keys
 --
 
--- An empty password_hash: no password. Addresses are compared without regard to case. Of users whose addresses are the same but
--- for that, as rows can be that were written by hand, one has the address, and the others are shadowed: they are found by none.
+-- An empty password_hash: no password. Addresses are compared without regard to case.
 CREATE TABLE users (
-    id             uuid PRIMARY KEY,
-    email          text NOT NULL,
-    email_shadowed boolean NOT NULL DEFAULT false,
-    name           text NOT NULL,
-    password_hash  text NOT NULL DEFAULT '',
-    created_at     timestamptz NOT NULL,
-    CONSTRAINT users_email_unique UNIQUE (email)
+    id            uuid PRIMARY KEY,
+    email         text NOT NULL,
+    name          text NOT NULL,
+    password_hash text NOT NULL DEFAULT '',
+    created_at    timestamptz NOT NULL
 );
-CREATE UNIQUE INDEX users_email_any_case ON users (lower(email COLLATE "C")) WHERE NOT email_shadowed;
+CREATE UNIQUE INDEX users_email_any_case ON users (lower(email COLLATE "C"));
 
 -- What is NULL is as the plan has it.
 CREATE TABLE accounts (
@@ -315,7 +312,7 @@ CREATE TABLE memberships (
     database_id uuid NOT NULL REFERENCES databases ON DELETE CASCADE,
     user_id     uuid NOT NULL REFERENCES users,
     role        text NOT NULL CHECK (role IN ('admin', 'developer', 'viewer')),
-    created_at  timestamptz NOT NULL DEFAULT 'epoch',
+    created_at  timestamptz NOT NULL,
     CONSTRAINT memberships_user_unique UNIQUE (database_id, user_id)
 );
 CREATE INDEX memberships_of_user ON memberships (user_id);
@@ -395,7 +392,7 @@ CREATE TABLE operations (
     id               uuid PRIMARY KEY,
     account_id       uuid NOT NULL REFERENCES accounts,
     database_id      uuid NOT NULL,
-    server_id        uuid,
+    server_id        uuid NOT NULL,
     kind             text NOT NULL,
     status           text NOT NULL CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'canceled')),
     stage            text NOT NULL,
@@ -454,12 +451,6 @@ CREATE TABLE operation_uses (
 CREATE INDEX operation_uses_of_database ON operation_uses (database_id);
 
 -- +goose StatementBegin
-CREATE FUNCTION operation_placed() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    SELECT d.server_id INTO NEW.server_id FROM databases d WHERE d.id = NEW.database_id;
-    RETURN NEW;
-END $$;
-
 CREATE FUNCTION operation_due() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO operation_lanes AS l
@@ -476,17 +467,15 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
-CREATE TRIGGER operation_placed BEFORE INSERT ON operations FOR EACH ROW
-    WHEN (NEW.server_id IS NULL) EXECUTE FUNCTION operation_placed();
 CREATE TRIGGER operation_added AFTER INSERT ON operations FOR EACH ROW
     WHEN (NEW.status IN ('queued', 'running')) EXECUTE FUNCTION operation_due();
 CREATE TRIGGER operation_due AFTER UPDATE ON operations FOR EACH ROW
     WHEN (NEW.status IN ('queued', 'running') AND
         (greatest(NEW.not_before, NEW.lease_until) < greatest(OLD.not_before, OLD.lease_until)
-            OR NEW.server_id IS DISTINCT FROM OLD.server_id))
+            OR NEW.server_id <> OLD.server_id))
     EXECUTE FUNCTION operation_due();
 CREATE TRIGGER database_moved AFTER UPDATE OF server_id ON databases FOR EACH ROW
-    WHEN (NEW.server_id IS DISTINCT FROM OLD.server_id) EXECUTE FUNCTION database_moved();
+    WHEN (NEW.server_id <> OLD.server_id) EXECUTE FUNCTION database_moved();
 
 CREATE TABLE idempotency_keys (
     account_id  uuid REFERENCES accounts,

@@ -69,7 +69,7 @@ func (b *Backups) openFile(ctx context.Context, r access.Reached, stored backup.
 	if err != nil {
 		return ports.File{}, err
 	}
-	file, err := openFrom(ctx, agent, stored, offset)
+	file, err := openAt(ctx, agent, stored, offset)
 	if err != nil {
 		return ports.File{}, plane.FileError(err, "the database server cannot hand the backup out now")
 	}
@@ -82,8 +82,8 @@ func (b *Backups) openFile(ctx context.Context, r access.Reached, stored backup.
 	return file, nil
 }
 
-// openFrom opens a file from a byte on.
-func openFrom(ctx context.Context, agent ports.Agent, b backup.Backup, offset int64) (ports.File, error) {
+// openAt opens a file from a byte on.
+func openAt(ctx context.Context, agent ports.Agent, b backup.Backup, offset int64) (ports.File, error) {
 	if offset == 0 {
 		return agent.Open(ctx, command.OpenBackup{DatabaseID: b.DatabaseID, Filename: b.Filename})
 	}
