@@ -97,7 +97,10 @@ func newSetup(t *testing.T) *setup {
 	t.Cleanup(func() { taken.Close() })
 	s.taken = taken.Addr().String()
 	clustertest.Exec(t, s.server.URL("postgres"), "CREATE ROLE pgherd LOGIN PASSWORD '"+metadataPassword+"'",
-		"CREATE DATABASE pgherd OWNER pgherd", "CREATE DATABASE empty OWNER pgherd", "CREATE DATABASE other OWNER pgherd")
+		"CREATE DATABASE pgherd OWNER pgherd", "CREATE DATABASE empty OWNER pgherd", "CREATE DATABASE other OWNER pgherd",
+		"CREATE DATABASE unreleased OWNER pgherd")
+	clustertest.Exec(t, s.server.URL("unreleased"),
+		"SET ROLE pgherd; CREATE TABLE goose_db_version AS SELECT 38::bigint AS version_id, true AS is_applied")
 	ca := check.Must(cluster.OpenCA(s.file("ca")))(t)
 	pair := check.Must(ca.Issue("host", "localhost", "127.0.0.1"))(t)
 	for _, folder := range []string{"pooler", "sockets", "backups"} {

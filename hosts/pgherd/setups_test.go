@@ -12,6 +12,7 @@ func (s *setup) ofControlPlane() []wrong {
 	metadata := func(password, address, database string) map[string]string {
 		return set("METADATA_URL", s.metadataURL("pgherd", password, address, database))
 	}
+	unreleased := metadata(metadataPassword, s.address, "unreleased")
 	return []wrong{
 		{"no metadata", "api", set("METADATA_URL", ""), []string{"--metadata-url", "PGHERD_METADATA_URL", "required"}},
 		{"no URL", "batch", set("METADATA_URL", "postgresql://pgherd:"+metadataPassword+"@host:port/x"), []string{"--metadata-url"}},
@@ -23,6 +24,10 @@ func (s *setup) ofControlPlane() []wrong {
 		{"no TLS at the metadata", "api", set("METADATA_URL", "postgresql://pgherd:"+metadataPassword+"@"+s.address+"/pgherd"),
 			[]string{"--metadata-url", s.address, "sslmode"}},
 		{"no schema", "api", metadata(metadataPassword, s.address, "empty"), []string{"pgherd migrate"}},
+		{"an unreleased schema at an API host", "api", unreleased, []string{"--metadata-url", "development version", "make clean-dev"}},
+		{"an unreleased schema at a batch host", "batch", unreleased, []string{"--metadata-url", "development version"}},
+		{"an unreleased schema at the operator's", "admin certificate-key create", unreleased, []string{"development version"}},
+		{"an unreleased schema to migrate", "migrate", unreleased, []string{"--metadata-url", "development version"}},
 		{"no key ring", "api", set("KEYRING_FILE", ""), []string{"--keyring-file", "required"}},
 		{"a key ring that is not there", "batch", set("KEYRING_FILE", "/nowhere"), []string{"--keyring-file", "/nowhere"}},
 		{"a key ring that others can read", "api", set("KEYRING_FILE", s.written("open.json", string(ring), 0o644)),
