@@ -2,8 +2,10 @@ package driver
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -12,21 +14,22 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// predated is a manifest as it was before there were additional roles.
-func predated(text []byte) ([]byte, error) {
+// predated is a manifest as it was before there were additional roles, with its SHA-256.
+func predated(text []byte) (old []byte, sum string, err error) {
 	m, err := backup.ParseManifest(text)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	m.FormatVersion = 2
-	return m.Encode()
+	old, err = m.Encode()
+	return old, fmt.Sprintf("%x", sha256.Sum256(old)), err
 }
 
 // predate does it on fakes.
 func (s *service) predate(of spec.Created, file backup.Filename) (err error) {
-	s.agent.Tamper(of.ID, file, func(text []byte) []byte {
-		var old []byte
-		old, err = predated(text)
+	var sum string
+	s.agent.Tamper(of.ID, file, func(text []byte) (old []byte) {
+		old, sum, err = predated(text)
 		return old
 	})
 	if err != nil {
@@ -37,7 +40,7 @@ func (s *service) predate(of spec.Created, file backup.Filename) (err error) {
 		if err != nil {
 			return err
 		}
-		b.RoleManifest, b.ManifestSHA256 = false, ""
+		b.RoleManifest, b.ManifestSHA256 = false, sum
 		if err := tx.Backups().Remove(ctx, of.ID, file); err != nil {
 			return err
 		}
@@ -52,7 +55,7 @@ func (r *realService) predate(of spec.Created, file backup.Filename) (err error)
 	if err != nil {
 		return err
 	}
-	old, err := predated(text)
+	old, sum, err := predated(text)
 	if err != nil {
 		return err
 	}
@@ -63,7 +66,7 @@ func (r *realService) predate(of spec.Created, file backup.Filename) (err error)
 	if err != nil {
 		return err
 	}
-	_, err = metadata.ExecContext(context.Background(), `UPDATE backups SET role_manifest = false, manifest_sha256 = ''
-		WHERE database_id = $1 AND filename = $2`, of.ID, file)
+	_, err = metadata.ExecContext(context.Background(), `UPDATE backups SET role_manifest = false, manifest_sha256 = $3
+		WHERE database_id = $1 AND filename = $2`, of.ID, file, sum)
 	return errors.Join(err, metadata.Close())
 }

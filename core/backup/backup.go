@@ -37,7 +37,7 @@ type Backup struct {
 	Format         string         `db:"format"`
 	SizeBytes      int64          `db:"size_bytes"`
 	ChecksumSHA256 string         `db:"checksum_sha256"` // lower-case hex, of the file as stored
-	ManifestSHA256 string         `db:"manifest_sha256"` // of its manifest; empty where the agent was too old to tell
+	ManifestSHA256 string         `db:"manifest_sha256"` // of its manifest
 	CreatedAt      time.Time      `db:"created_at"`
 	VerifiedAt     *time.Time     `db:"verified_at"`   // when the file was last restored in isolation and found equal
 	ExpiresAt      *time.Time     `db:"expires_at"`    // nil: it does not expire

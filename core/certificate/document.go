@@ -69,15 +69,11 @@ type Counted struct {
 
 // Decide tells whether a backup has a certificate. BACKUP_NOT_VERIFIED says why not, and what to do.
 func Decide(b backup.Backup) error {
-	switch {
-	case b.VerifiedAt == nil:
-		return fault.New(fault.BackupNotVerified, "the file was not restored and found equal, so it has no certificate: its operation "+
-			"says what differs, or the plan's backups are not verified")
-	case b.ManifestSHA256 == "":
-		return fault.New(fault.BackupNotVerified, "an earlier version made this backup, and kept no proof of what was compared; start "+
-			"another backup to have a certificate")
+	if b.VerifiedAt != nil {
+		return nil
 	}
-	return nil
+	return fault.New(fault.BackupNotVerified, "the file was not restored and found equal, so it has no certificate: its operation "+
+		"says what differs, or the plan's backups are not verified")
 }
 
 // Write makes the document of a backup: always the same bytes of the same facts and key.

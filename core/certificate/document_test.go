@@ -140,15 +140,10 @@ func TestOnlyAVerifiedBackupHasACertificate(t *testing.T) {
 	if err := Decide(stored(manifest)); err != nil {
 		t.Error(err)
 	}
-	for name, spoil := range map[string]func(*backup.Backup){
-		"not verified":          func(b *backup.Backup) { b.VerifiedAt = nil },
-		"of an earlier version": func(b *backup.Backup) { b.ManifestSHA256 = "" },
-	} {
-		b := stored(manifest)
-		spoil(&b)
-		if err := Decide(b); !fault.Has(err, fault.BackupNotVerified) {
-			t.Errorf("%s: %v", name, err)
-		}
+	b := stored(manifest)
+	b.VerifiedAt = nil
+	if err := Decide(b); !fault.Has(err, fault.BackupNotVerified) {
+		t.Error(err)
 	}
 }
 

@@ -35,7 +35,7 @@ func (c *Checkups) sums(ctx context.Context, s server.Server) (found []doctor.Fi
 			}
 			data := command.OpenBackup{DatabaseID: r.ID, Filename: b.Filename}
 			manifest := command.OpenManifest{DatabaseID: r.ID, Filename: b.Filename}
-			if f.Has = wrong(ctx, agent, data, b.ChecksumSHA256); f.Has == "" && b.ManifestSHA256 != "" {
+			if f.Has = wrong(ctx, agent, data, b.ChecksumSHA256); f.Has == "" {
 				if f.Has = wrong(ctx, agent, manifest, b.ManifestSHA256); f.Has != "" {
 					f.Has = "manifest: " + f.Has
 				}
