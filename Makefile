@@ -128,7 +128,7 @@ abuse: toolchain ## measure a bystander beside each thing that one customer can 
 fuzz: toolchain ## for FUZZTIME, restore made-up dumps by psql and by our reader, and compare
 	PGHERD_FUZZ=$(FUZZTIME) $(GO) test -count=1 -v -timeout 0 -run '^TestSearch' ./agent/artifact
 
-# docs/releasing.md says when.
+# docs/develop/releasing.md says when.
 upgrade: toolchain ## kill the version FROM, a tag or commit, during a backup, and go on with this one: make upgrade FROM=v1.0.0
 	$(GO) run ./acceptance/upgrade $(FROM)
 

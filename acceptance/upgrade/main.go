@@ -52,7 +52,7 @@ func try(ctx context.Context, from string) (err error) {
 	if u.before, err = buildCommit(ctx, dir, from); err != nil {
 		return err
 	}
-	if u.now, err = stack.Build(ctx, dir); err != nil {
+	if u.now, err = stack.Build(ctx, "pgherd"); err != nil {
 		return err
 	}
 	state := filepath.Join(dir, "state")
@@ -84,12 +84,12 @@ func buildCommit(ctx context.Context, dir, commit string) (binary string, err er
 		}
 		return err
 	}
-	tree, built := filepath.Join(dir, "tree"), filepath.Join(dir, "before")
-	if err := errors.Join(os.Mkdir(built, 0o755), git(ctx, "worktree", "add", "--detach", tree, commit)); err != nil {
+	tree, binary := filepath.Join(dir, "tree"), filepath.Join(dir, "before", "pgherd")
+	if err := git(ctx, "worktree", "add", "--detach", tree, commit); err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, git(context.WithoutCancel(ctx), "worktree", "remove", "--force", tree)) }()
-	return stack.BuildOf(ctx, tree, built)
+	return binary, stack.BuildOf(ctx, tree, binary)
 }
 
 // upgrade is a stack that begins with one program and goes on with another.

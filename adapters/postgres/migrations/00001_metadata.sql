@@ -1,6 +1,6 @@
 -- The metadata of the service. Times come from the Clock port, so no column has a time of the server's as its default. The CHECK
 -- constraints repeat the states of the core's machines; a test compares the two. The rules for the migrations that follow this
--- one are in docs/releasing.md.
+-- one are in docs/develop/releasing.md.
 
 -- +goose Up
 
