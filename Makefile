@@ -21,17 +21,19 @@ RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git describe 
 NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
+.PHONY: help build programs run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
 	regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas clean-dev install \
 	install-svc
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## build bin/pgherd, bin/svc, and the man pages and completions of svc in bin/share
+build: programs ## build bin/pgherd, bin/svc, and the man pages and completions of svc in bin/share
+	$(GO) run ./hosts/svc/manual bin/share
+
+programs:
 	@mkdir -p bin
 	$(GO) build -o bin/ ./hosts/pgherd ./hosts/svc
-	$(GO) run ./hosts/svc/manual bin/share
 
 # Needs neither Go nor the network. Users and folders are made by systemd-sysusers and systemd-tmpfiles: see
 # docs/operate/production.md.
@@ -63,7 +65,8 @@ install-svc: ## install bin/svc alone, with its man pages and completions, as on
 	install -m 0644 bin/share/man/man1/*.1 $(DESTDIR)$(DATADIR)/man/man1/
 	for file in $(COMPLETIONS); do install -m 0644 bin/share/$$file $(DESTDIR)$(DATADIR)/$$file || exit; done
 
-run: build toolchain ## run a whole pgherd on this machine until Ctrl-C; its state is kept in .pgherd/dev
+run: ## run a whole pgherd on this machine until Ctrl-C; its state is kept in .pgherd/dev
+	@$(MAKE) --no-print-directory -j2 programs toolchain
 	@exec bin/pgherd dev
 
 test: ready ## run the tests, including those on the real stack; of what takes long, a sample ("make check" has all)
