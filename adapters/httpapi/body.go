@@ -108,7 +108,7 @@ func (r *Request) refuseBody() error {
 	}
 	r.setReadDeadline(r.server.limits.BodyTimeout)
 	var one [1]byte
-	switch _, err := io.ReadFull(r.raw.RequestBodyStream(), one[:]); {
+	switch _, err := io.ReadFull(r.body.source, one[:]); {
 	case errors.Is(err, io.EOF):
 		r.body.readToEnd = true
 		return nil
@@ -128,12 +128,14 @@ func (r *Request) checkAnnounced() error {
 		return nil // found empty when it is read
 	case !isJSON(string(h.ContentType())), len(coding) > 0 && string(coding) != "identity":
 		return fault.New(fault.UnsupportedMediaType, "the body must be application/json, without a content encoding")
-	case r.body.length == unknownSize:
-		return fault.New(fault.LengthRequired, "the body must have a Content-Length")
 	case r.body.length > bodyLimit:
-		return fault.New(fault.PayloadTooLarge, "the body must not exceed %d bytes", bodyLimit)
+		return errTooLarge()
 	}
 	return nil
+}
+
+func errTooLarge() error {
+	return fault.New(fault.PayloadTooLarge, "the body must not exceed %d bytes", bodyLimit)
 }
 
 // checkStream checks what the header says about a stream whose types are known.
@@ -150,7 +152,7 @@ func (r *Request) checkStream(types []string) error {
 	return nil
 }
 
-// readWhole reads a body of known length.
+// readWhole reads a JSON body. Of one that is chunked, the length shows only then.
 func (r *Request) readWhole() ([]byte, error) {
 	if r.body.length == noBody {
 		return nil, nil
@@ -159,9 +161,12 @@ func (r *Request) readWhole() ([]byte, error) {
 		return nil, err
 	}
 	r.setReadDeadline(r.server.limits.BodyTimeout)
-	text := make([]byte, r.body.length)
-	if _, err := io.ReadFull(r.raw.RequestBodyStream(), text); err != nil {
+	text, err := io.ReadAll(io.LimitReader(r.body.source, bodyLimit+1))
+	switch {
+	case err != nil:
 		return nil, unreadable(err)
+	case len(text) > bodyLimit:
+		return nil, errTooLarge()
 	}
 	r.body.readToEnd = true
 	return text, nil
@@ -193,11 +198,15 @@ func (r *Request) setReadDeadline(d time.Duration) {
 
 // unreadable is the answer to a body that did not arrive; only slow clients will see it.
 func unreadable(err error) error {
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	var network net.Error
+	switch is := errors.As(err, &network); {
+	case is && network.Timeout():
 		return errLate()
+	case is, errors.Is(err, io.ErrUnexpectedEOF):
+		return fault.Invalid(wholeBody, "ended early")
+	default:
+		return fault.Invalid(wholeBody, "is not chunked as HTTP has it")
 	}
-	return fault.Invalid(wholeBody, "ended early")
 }
 
 func errLate() error {
@@ -225,7 +234,7 @@ func (p *pacedReader) Read(b []byte) (int, error) {
 	}
 	began := time.Now()
 	_ = r.raw.Conn().SetReadDeadline(began.Add(p.pace.Allowance(0))) // shows at the read
-	n, err := r.raw.RequestBodyStream().Read(b)
+	n, err := r.body.source.Read(b)
 	keeps := p.pace.Moved(n, time.Since(began))
 	switch {
 	case errors.Is(err, io.EOF):

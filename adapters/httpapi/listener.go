@@ -172,10 +172,13 @@ func guardOf(c net.Conn) *guardedConn {
 	return g
 }
 
-// belowTLS is the connection itself where there is no TLS.
+// belowTLS is the connection below TLS and framing.
 func belowTLS(c net.Conn) net.Conn {
-	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
-		return t.NetConn()
+	for {
+		t, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return c
+		}
+		c = t.NetConn()
 	}
-	return c
 }

@@ -26,7 +26,7 @@ func (route *Route) refusable() []fault.Code {
 		codes = append(codes, fault.RateLimited, fault.Maintenance)
 	}
 	if route.Body.IsJSON() {
-		codes = append(codes, fault.InvalidJSON, fault.UnsupportedMediaType, fault.LengthRequired, fault.PayloadTooLarge)
+		codes = append(codes, fault.InvalidJSON, fault.UnsupportedMediaType, fault.PayloadTooLarge)
 	}
 	if route.Body.IsStream() {
 		codes = append(codes, fault.UnsupportedMediaType, fault.LengthRequired)

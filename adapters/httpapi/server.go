@@ -128,12 +128,12 @@ func (s *Server) answer(r *Request, serve func(*Request) error) error {
 func (s *Server) serve(raw *fasthttp.RequestCtx) {
 	r := &Request{
 		ID: s.requestID(), server: s, raw: raw, started: time.Now(),
-		Client: clientAddress(raw, s.proxies), body: restoreHeader(&raw.Request.Header),
+		Client: clientAddress(raw, s.proxies), body: takeNotes(raw),
 	}
 	raw.Response.Header.Set(headerRequestID, r.ID)
 	raw.SetUserValue(requestKey{}, r)
 	defer s.finish(r)
-	if ambiguousHeader(&raw.Request.Header) {
+	if ambiguousHeader(&raw.Request.Header, r.body.length) {
 		r.body.readToEnd = false
 		forbidStoring(&raw.Response)
 		r.cause = refuse(&raw.Response, errNoHTTP, false)
@@ -153,7 +153,7 @@ func (s *Server) finish(r *Request) {
 		r.raw.Response.ResetBody()
 		r.cause = refuse(&r.raw.Response, fmt.Errorf("panic: %v", p), false)
 	}
-	r.body.abandon(r.raw)
+	r.body.end(r.raw)
 	r.fiber = nil
 	if r.stream != nil {
 		return // its Close ends the context and observes
@@ -185,10 +185,11 @@ func (s *Server) Serve(ln net.Listener) error {
 	if stopped {
 		return g.Close()
 	}
-	if s.tls == nil {
-		return s.app.Server().Serve(g)
+	ln = g
+	if s.tls != nil {
+		ln = tls.NewListener(g, s.tls)
 	}
-	return s.app.Server().Serve(tls.NewListener(g, s.tls))
+	return s.app.Server().Serve(framingListener{ln})
 }
 
 // Shutdown stops accepting, lets the requests that are being served finish until ctx ends, then ends their contexts and

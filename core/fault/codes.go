@@ -114,7 +114,7 @@ var Table = []Entry{
 	{BackupNotVerified, 409, "the backup file did not come back equal to the database, and the message names statement, object and SQLSTATE; " +
 		"or it was never restored and compared, so that it has no certificate"},
 	{RequestTimeout, 408, "the request header or body did not arrive in time"},
-	{LengthRequired, 411, "a JSON body and an upload need a Content-Length"},
+	{LengthRequired, 411, "an upload needs a Content-Length"},
 	{PayloadTooLarge, 413, "the body is larger than the API limit"},
 	{UnsupportedMediaType, 415, "the body is not application/json, or an upload not application/gzip or application/octet-stream"},
 	{RateLimited, 429, "too many requests for the route, too many concurrent requests of the account, too many invitations, or too many " +
