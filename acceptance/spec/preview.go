@@ -2,6 +2,7 @@ package spec
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +40,24 @@ var previewing = []Scenario{
 		s.That(slices.Equal(ada.SeesAll(), []id.DatabaseID{p.DatabaseID}), "the account sees %v", ada.SeesAll())
 		seen := ada.Sees(p.DatabaseID)
 		s.That(seen.Name == made.Connection.Database && seen.Status == "active", "the account sees %+v", seen)
+	}},
+	{Name: "a pipeline finds the preview of a ref, and nothing is made", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		ci := s.Pipeline(ada)
+		const ref = "feature/a b+c&d=1%2F#ü"
+		s.Refused(refusal(ci.Previews.OfRef(ctx, ref)), "PREVIEW_NOT_FOUND")
+		made := must(ci.Previews.Create(ctx, wire.CreatePreview{Ref: ref, TTLHours: new(72)}))(s).Data
+		s.That(must(ci.Previews.OfRef(ctx, ref))(s) == made, "it is found as %+v", must(ci.Previews.OfRef(ctx, ref))(s))
+		long := strings.Repeat("ü", 200)
+		s.Refused(refusal(ci.Previews.OfRef(ctx, long)), "PREVIEW_NOT_FOUND")
+		for _, bad := range []string{"", "a\nb", long + "r"} {
+			s.Refused(refusal(ci.Previews.OfRef(ctx, bad)), "VALIDATION_ERROR", "ref")
+		}
+		for _, query := range []string{"", "?", "?REF=a", "?ref", "?ref=a&ref=b", "?ref=%ff"} {
+			answer := s.sends(Request{Method: "GET", Path: "/api/v1/previews" + query, Key: ci.Key.Text})
+			s.Refused(answer.refusal(), "VALIDATION_ERROR", "ref")
+		}
+		s.That(len(ada.SeesAll()) == 1, "the account sees %v", ada.SeesAll())
 	}},
 	{Name: "many jobs that ask for one ref at once get the same preview", Play: func(s *Stage) {
 		ada := s.Customer("pro")
@@ -97,6 +116,14 @@ var previewing = []Scenario{
 				s.Refused(refused.refusal(), "KEY_SCOPE_DENIED")
 			}
 		}
+		find := func(ref, key string) Answer {
+			return s.sends(Request{Method: "GET", Path: "/api/v1/previews?ref=" + ref, Key: key})
+		}
+		missing := find("nothing", sibling.Key.Text)
+		s.Refused(missing.refusal(), "PREVIEW_NOT_FOUND")
+		s.sameAnswer(Route{Method: "GET", Path: "/api/v1/previews"}, missing, find("main", sibling.Key.Text))
+		s.That(must(mine.Previews.OfRef(ctx, "main"))(s).DatabaseID == made, "the ref has another preview")
+		s.Refused(find("main", ada.Key.Text).refusal(), "KEY_SCOPE_DENIED")
 		s.Refused(refusal(ada.Previews.Create(ctx, wire.CreatePreview{Ref: "main"})), "KEY_SCOPE_DENIED")
 		s.That(must(mine.Previews.Get(ctx, made))(s).LeaseGeneration == 1, "a refused request had an effect")
 	}},
@@ -154,9 +181,11 @@ var endingPreviews = []Scenario{
 		deleting := must(ci.Previews.Delete(ctx, of))(s)
 		s.That(deleting.LeaseStatus == "deleting" && deleting.DatabaseID == of, "it is %+v", deleting)
 		must(ci.Previews.Delete(ctx, of))(s)
+		s.That(must(ci.Previews.OfRef(ctx, "main"))(s).DatabaseID == of, "the ref does not have it any more")
 		s.Refused(refusal(ci.Previews.Extend(ctx, of, wire.ExtendPreview{TTLHours: 1})), "PREVIEW_LEASE_ENDED")
 		deleted := ci.awaitsDeletion(of)
 		s.That(deleted.RecoveryDeadline != nil, "it has no deadline: %+v", deleted)
+		s.Refused(refusal(ci.Previews.OfRef(ctx, "main")), "PREVIEW_NOT_FOUND")
 		s.ShutOut(loginOf(first))
 		again := must(ci.Previews.Delete(ctx, of))(s)
 		s.That(again.LeaseStatus == "deleted" && again.RecoveryDeadline.Equal(*deleted.RecoveryDeadline), "it became %+v", again)

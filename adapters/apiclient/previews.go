@@ -2,6 +2,7 @@ package apiclient
 
 import (
 	"context"
+	"net/url"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/id"
@@ -18,6 +19,13 @@ func (p Previews) Create(ctx context.Context, b wire.CreatePreview, opts ...Opti
 // Get reads a preview, also a deleted one.
 func (p Previews) Get(ctx context.Context, database id.DatabaseID, opts ...Option) (wire.Preview, error) {
 	return data[wire.Preview](ctx, p.c, get("/previews/%s", string(database)), opts)
+}
+
+// OfRef reads the preview that a ref has. PREVIEW_NOT_FOUND: it has none, or its preview is deleted.
+func (p Previews) OfRef(ctx context.Context, ref string, opts ...Option) (wire.Preview, error) {
+	c := get("/previews")
+	c.path += "?" + url.Values{"ref": {ref}}.Encode()
+	return data[wire.Preview](ctx, p.c, c, opts)
 }
 
 // Extend renews the lease of a preview.

@@ -168,7 +168,11 @@ func (route *Route) parameters() (list []object) {
 		list = append(list, object{"name": name, "in": "path", "required": true, "schema": s})
 	}
 	for _, q := range route.Query {
-		list = append(list, object{"name": q.Name, "in": "query", "description": q.Meaning, "schema": q.schema()})
+		p := object{"name": q.Name, "in": "query", "description": q.Meaning, "schema": q.schema()}
+		if q.Longest > 0 {
+			p["required"] = true
+		}
+		list = append(list, p)
 	}
 	list = append(list, route.List.parameters()...)
 	if route.Body.IsStream() {
@@ -209,6 +213,9 @@ func (p Parameter) schema() object {
 	s := object{"type": "string"}
 	if len(p.Enum) > 0 {
 		s["enum"] = p.Enum
+	}
+	if p.Longest > 0 {
+		s["minLength"], s["maxLength"] = 1, p.Longest
 	}
 	return s
 }

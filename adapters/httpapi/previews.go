@@ -11,6 +11,8 @@ import (
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
+const refParameter = "ref"
+
 type previewRoutes struct{ use *previews.Previews }
 
 func (r *Request) preview() previews.Reached { return r.Target.(previews.Reached) }
@@ -38,6 +40,13 @@ func (x previewRoutes) routes() []Route {
 				{Status: http.StatusOK, Body: wire.CreatedPreview{}, Meaning: "The ref had it"},
 			},
 			Refusals: []fault.Code{fault.PreviewConflict, fault.AgentError, fault.ServerBusy},
+		},
+		{
+			Name: "findPreview", Summary: "Find the preview database that a ref has; a deleted one is not found",
+			Method: http.MethodGet, Path: all, Class: ratelimit.Read, Handle: x.find,
+			Query:    []Parameter{{Name: refParameter, Meaning: "as it was given to make the preview", Longest: preview.MostRef}},
+			Answers:  documented(http.StatusOK, wire.Data[wire.Preview]{}),
+			Refusals: []fault.Code{fault.PreviewNotFound},
 		},
 		{
 			Name: "getPreview", Summary: "Get a preview database, also a deleted one",
@@ -99,6 +108,19 @@ func previewRequest(b *wire.CreatePreview) (q previews.Request, err error) {
 		q.Choices.ScheduledBackup, err = database.ParseSchedule(string(*b.ScheduledBackup))
 	}
 	return q, err
+}
+
+// find has a missing ref refused as an empty one is.
+func (x previewRoutes) find(r *Request) (Answer, error) {
+	ref, _, err := r.query(refParameter)
+	if err != nil {
+		return Answer{}, err
+	}
+	found, err := x.use.ReachRef(r.Context(), r.Caller, ref)
+	if err != nil {
+		return Answer{}, err
+	}
+	return shown(x.use.Get(r.Context(), found))
 }
 
 func (x previewRoutes) get(r *Request) (Answer, error) {

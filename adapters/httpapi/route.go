@@ -86,10 +86,11 @@ const (
 	Required
 )
 
-// Parameter documents one query parameter.
+// Parameter documents one query parameter. One with a longest value, in characters, is required.
 type Parameter struct {
 	Name, Meaning string
 	Enum          []string
+	Longest       int
 }
 
 // Tag is a group of routes in the OpenAPI document.

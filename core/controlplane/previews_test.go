@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -44,6 +45,38 @@ func (w *world) opened(c access.Caller, r previews.Request) previews.Opened {
 func (w *world) seen(c access.Caller, db id.DatabaseID) preview.Preview {
 	w.t.Helper()
 	return must(w.Previews.Get(w.ctx, must(w.Previews.Reach(w.ctx, c, db))(w.t)))(w.t)
+}
+
+// find is the preview that a ref has, as its pipeline sees it.
+func (w *world) find(c access.Caller, ref string) (preview.Preview, error) {
+	r, err := w.Previews.ReachRef(w.ctx, c, ref)
+	if err != nil {
+		return preview.Preview{}, err
+	}
+	return w.Previews.Get(w.ctx, r)
+}
+
+func TestAPreviewIsFoundByItsRef(t *testing.T) {
+	w := newWorld(t)
+	ci, app := w.pipeline(w.account, "web"), w.pipeline(w.account, "app")
+	made := w.opened(ci, ofRef("main")).Preview
+	equal(t, "the preview", must(w.find(ci, "main"))(t), made)
+	for what, err := range map[string]error{
+		"another ref": errOf(w.find(ci, "Main")), "another namespace": errOf(w.find(app, "main")),
+	} {
+		if !fault.Has(err, fault.PreviewNotFound) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, bad := range []string{"", "a\nb", "\xff", strings.Repeat("r", preview.MostRef+1)} {
+		refused(t, errOf(w.find(ci, bad)), fault.ValidationError)
+	}
+	refused(t, errOf(w.find(w.caller, "main")), fault.KeyScopeDenied)
+	w.clock.Advance(24 * time.Hour)
+	equal(t, "its lease when its time is over", must(w.find(ci, "main"))(t).Lease, preview.Expired)
+	ok(t, w.Operator.RevokeCIKey(w.ctx, ci.Key.ID))
+	refused(t, errOf(w.find(ci, "main")), fault.PreviewNotFound)
+	equal(t, "databases", w.databases(), 1)
 }
 
 func TestAPreviewIsMadeOnce(t *testing.T) {

@@ -58,6 +58,32 @@ func (p *Previews) Reach(ctx context.Context, c access.Caller, db id.DatabaseID)
 		})
 }
 
+// ReachRef finds the preview that a ref has in the key's namespace: one that is not deleted. What is being recovered is deleted
+// until it is recovered. KEY_SCOPE_DENIED: no preview CI key. VALIDATION_ERROR. PREVIEW_NOT_FOUND: the ref has none.
+func (p *Previews) ReachRef(ctx context.Context, c access.Caller, ref string) (Reached, error) {
+	if err := c.RequirePreviewKey(); err != nil {
+		return Reached{}, err
+	}
+	if err := preview.CheckRef(ref); err != nil {
+		return Reached{}, err
+	}
+	return access.Find(ctx, p.plane.Store, c, nil, errNotFound(),
+		func(ctx context.Context, tx ports.Tx, by access.Passage) (Reached, error) {
+			live, _, err := tx.Previews().OfRef(ctx, c.Key.NamespaceID, ref)
+			if err == nil && live == nil {
+				err = ports.ErrNoRow
+			}
+			if err != nil {
+				return Reached{}, err
+			}
+			found, err := tx.Previews().Reach(ctx, c.Key.ID, live.DatabaseID) // not for a key that was revoked meanwhile
+			if err == nil && found.Lease.Shown() == preview.Deleted {
+				err = ports.ErrNoRow
+			}
+			return Reached{by, found}, err
+		})
+}
+
 func errNotFound() error { return fault.New(fault.PreviewNotFound, "no such preview") }
 
 // Get returns a preview as its lease is now.

@@ -29,7 +29,7 @@ var advice = map[fault.Code]string{
 	fault.MemberNotFound:             `"svc members list DATABASE" shows the members`,
 	fault.InvitationNotFound:         `"svc invitations list DATABASE" shows the invitations`,
 	fault.AllowlistEntryNotFound:     `"svc databases allowlist list DATABASE" shows the entries`,
-	fault.PreviewNotFound:            `"svc previews create REF" prints the ID of the preview that a ref has`,
+	fault.PreviewNotFound:            `"svc previews create REF" makes the preview of a ref, "svc previews get --ref REF" shows it`,
 	fault.RouteNotFound:              "check the path in the URL, and that the service is as new as svc",
 
 	// What the state of something forbids.

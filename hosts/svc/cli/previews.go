@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"time"
 
@@ -31,8 +30,8 @@ func previews(a *app) *cobra.Command {
 They need a preview CI key, as in SVC_API_KEY: no other key can take its place. The operator of the service makes one, or
 "svc auth ci" exchanges the token of a CI system for one.
 
-A preview is named by the ID of its database, which "svc previews create" prints: asked again, it prints that of the preview
-that the ref has. The service deletes a preview at the end of its lease.`
+A preview is named by the ID of its database, which "svc previews create" prints, or for "get" and
+"delete" by its ref. The service deletes a preview at the end of its lease.`
 	return c
 }
 
@@ -124,10 +123,47 @@ func previewFields(p wire.Preview) []field {
 
 func (a *app) showPreview(p wire.Preview) error { return a.showRecord(p, previewFields(p)...) }
 
+// previewName is how a command names a preview: by its ID, which is an argument, or by its ref.
+type previewName struct{ ref string }
+
+func (n *previewName) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&n.ref, "ref", "", "the preview that this ref has")
+}
+
+// byRef reports which of the two a command was given.
+func (n *previewName) byRef(cmd *cobra.Command, args []string) (bool, error) {
+	given := cmd.Flags().Changed("ref")
+	if given == (len(args) == 1) {
+		return false, usage("a preview is named by its ID, or by its ref with --ref")
+	}
+	if given {
+		if err := preview.CheckRef(n.ref); err != nil {
+			return false, usageError{err}
+		}
+	}
+	return given, nil
+}
+
 func previewsGet(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "get PREVIEW", Short: "Show how a preview stands, also a deleted one", Args: cobra.ExactArgs(1),
+	var name previewName
+	cmd := &cobra.Command{
+		Use: "get [PREVIEW]", Short: "Show how a preview stands, also a deleted one, or that of a ref", Args: cobra.MaximumNArgs(1),
+		Long:    "Show how a preview stands, also a deleted one. With --ref, show the preview that a ref has, which is not deleted.",
+		Example: `  svc previews get --ref pull/17 --jq .databaseId`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			byRef, err := name.byRef(cmd, args)
+			if err != nil {
+				return err
+			}
+			if byRef {
+				return a.withCIKey(cmd, func(ctx context.Context, c *apiclient.Client) error {
+					p, err := c.Previews.OfRef(ctx, name.ref)
+					if err != nil {
+						return err
+					}
+					return a.showPreview(p)
+				})
+			}
 			return a.onPreview(cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
 				p, err := c.Previews.Get(ctx, of)
 				if err != nil {
@@ -137,6 +173,8 @@ func previewsGet(a *app) *cobra.Command {
 			})
 		},
 	}
+	name.add(cmd)
+	return cmd
 }
 
 func previewsExtend(a *app) *cobra.Command {
@@ -189,27 +227,21 @@ func previewsBackupPolicy(a *app) *cobra.Command {
 }
 
 func previewsDelete(a *app) *cobra.Command {
-	var o choices
-	var ref string
+	var name previewName
 	var confirm confirmation
 	cmd := &cobra.Command{
 		Use: "delete [PREVIEW]", Short: "Have a preview deleted, or that of a ref", Args: cobra.MaximumNArgs(1),
 		Long: `Have a preview deleted, with a backup. Until its recovery deadline, a key with full access to the account can recover it.
 
-With --ref, the preview is that of a ref. It is looked up by the request that makes it, as the API has no other way: --ttl and
---scheduled-backup have to be those of "svc previews create", and where the ref has no preview, one is made and deleted at once. A
-preview whose lease has ended, or whose deletion has begun, is left to the service.`,
+With --ref, the preview is the one that a ref has. A ref that has none is no error, and nothing is done then.`,
 		Example: `  svc previews delete --ref pull/17 --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			byRef := cmd.Flags().Changed("ref")
-			choosing := cmd.Flags().Changed("ttl") || cmd.Flags().Changed("scheduled-backup")
-			switch {
-			case byRef == (len(args) == 1):
-				return usage("a preview is named by its ID, or by its ref with --ref")
-			case choosing && !byRef:
-				return usage("--ttl and --scheduled-backup are for --ref alone")
-			case byRef:
-				return a.deleteOfRef(cmd, ref, o, confirm)
+			byRef, err := name.byRef(cmd, args)
+			if err != nil {
+				return err
+			}
+			if byRef {
+				return a.deleteOfRef(cmd, name.ref, confirm)
 			}
 			if _, err := wantID[id.DatabaseID](args[0], "PREVIEW"); err != nil {
 				return err
@@ -226,8 +258,7 @@ preview whose lease has ended, or whose deletion has begun, is left to the servi
 			})
 		},
 	}
-	cmd.Flags().StringVar(&ref, "ref", "", "delete the preview of this ref")
-	o.add(cmd)
+	name.add(cmd)
 	confirm.add(cmd)
 	return cmd
 }
@@ -235,23 +266,16 @@ preview whose lease has ended, or whose deletion has begun, is left to the servi
 const whatDeletion = "This closes all connections of the preview, backs it up and deletes it."
 
 // deleteOfRef has the preview of a ref deleted.
-func (a *app) deleteOfRef(cmd *cobra.Command, ref string, o choices, confirm confirmation) error {
-	b, err := o.request(ref)
-	if err != nil {
-		return err
-	}
+func (a *app) deleteOfRef(cmd *cobra.Command, ref string, confirm confirmation) error {
 	if err := confirm.ask(a, ref, whatDeletion); err != nil {
 		return err
 	}
 	return a.withCIKey(cmd, func(ctx context.Context, c *apiclient.Client) error {
-		found, err := c.Previews.Create(ctx, b)
-		p := found.Data
+		p, err := c.Previews.OfRef(ctx, ref)
 		var refused *apiclient.Error
 		switch {
-		case errors.As(err, &refused) && endsAnyway(refused):
-			return a.say(map[string]string{"ref": ref}, "The preview of %s is being deleted already.", ref)
-		case errors.As(err, &refused) && refused.Code == fault.PlanLimit:
-			return a.sayNoPreview(ctx, c, ref, err)
+		case errors.As(err, &refused) && refused.Code == fault.PreviewNotFound:
+			return a.say(map[string]string{"ref": ref}, "%s has no preview.", ref)
 		case err != nil:
 			return err
 		}
@@ -262,34 +286,13 @@ func (a *app) deleteOfRef(cmd *cobra.Command, ref string, o choices, confirm con
 	})
 }
 
-// sayNoPreview says that a ref has none, which a plan that is used up shows: one that it has would have been found. A plan
-// without the API answers every call so.
-func (a *app) sayNoPreview(ctx context.Context, c *apiclient.Client, ref string, limit error) error {
-	_, err := c.Previews.Get(ctx, noDatabase)
-	var refused *apiclient.Error
-	if !errors.As(err, &refused) || refused.Code != fault.PreviewNotFound {
-		return limit
-	}
-	return a.say(map[string]string{"ref": ref}, "%s has no preview.", ref)
-}
-
-// noDatabase is an ID that nothing has.
-const noDatabase id.DatabaseID = "00000000-0000-4000-8000-000000000000"
-
-// endsAnyway reports whether a request for a ref was refused because the service deletes its preview, or is about to.
-func endsAnyway(e *apiclient.Error) bool {
-	return e.Code == fault.PreviewConflict && slices.ContainsFunc(e.Details, func(d fault.Detail) bool {
-		return d.Field == preview.LeaseField && (d.Issue == string(preview.Expired) || d.Issue == string(preview.Deleting))
-	})
-}
-
 // onPreview runs a command about a preview, which is named by the ID of its database.
 func (a *app) onPreview(
 	cmd *cobra.Command, name string, do func(context.Context, *apiclient.Client, id.DatabaseID) error,
 ) error {
 	of, err := wantID[id.DatabaseID](name, "PREVIEW")
 	if err != nil {
-		return next(err, `"svc previews create REF" prints the ID of the preview that a ref has`)
+		return next(err, `"svc previews get --ref REF" shows the preview that a ref has`)
 	}
 	return a.withCIKey(cmd, func(ctx context.Context, c *apiclient.Client) error { return do(ctx, c, of) })
 }
