@@ -42,7 +42,7 @@ var matrix = []row{
 			"has real receivers and the development host",
 		spec.HasPipelines: "it asks issuers at public addresses only, as in production, and no test has an issuer at one; package " +
 			"webhooks has a real one and the development host",
-		spec.AgesAgents: "its agent is that of this tree, which knows everything",
+		spec.AgesAgents: "its agent is that of this tree, with its protocol",
 	}},
 }
 

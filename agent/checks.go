@@ -94,6 +94,7 @@ func (a *Agent) checks(report *pooler.Report) []health.Check {
 	all := []health.Check{
 		{Name: CheckOfCharge, Code: core.NotInCharge, Every: time.Second, Limit: time.Second, Look: a.lookAtCharge},
 		{Name: CheckOfPostgres, Code: core.PostgresDown, Every: 3 * time.Second, Limit: 5 * time.Second, Look: a.lookAtPostgres},
+		{Name: "protocol", Code: core.OtherProtocol, Every: 3 * time.Second, Limit: time.Second, Look: a.lookAtProtocol},
 		{Name: "pgbouncer", Code: core.PoolerDown, Every: time.Second, Limit: time.Second, Look: a.lookAtPooler},
 		{Name: "login", Code: core.LoginFailing, Every: 15 * time.Second, Limit: 8 * time.Second, Look: a.enterOutside},
 		{Name: "pg_dump", Code: core.DumpUnusable, Every: time.Minute, Limit: 15 * time.Second, Look: a.lookAtDump},
@@ -197,6 +198,8 @@ func (a *Agent) lookAtPostgres(ctx context.Context) error {
 	}
 	return nil
 }
+
+func (a *Agent) lookAtProtocol(context.Context) error { return a.server.OtherProtocol() }
 
 func (a *Agent) lookAtPooler(context.Context) error {
 	if seen := a.poolerSeen.Load(); seen != nil && errors.Is(*seen, pooler.ErrLeaving) {

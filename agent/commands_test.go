@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +115,7 @@ func (s *stack) request(method, path string, body []byte) (int, []byte, error) {
 		return 0, nil, err
 	}
 	r.Header.Set("Authorization", "Bearer "+secret)
+	r.Header.Set(protocol.Header, strconv.Itoa(command.Protocol))
 	answer, err := s.client.Do(r)
 	if err != nil {
 		return 0, nil, err

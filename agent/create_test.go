@@ -48,8 +48,7 @@ func TestMalformedCommandsAreInvalid(t *testing.T) {
 	}
 }
 
-// What a later version adds is refused in a word that no control plane takes for final.
-func TestCommandsOfALaterVersionAreTooNew(t *testing.T) {
+func TestUnknownCommandsAreRefused(t *testing.T) {
 	s := realStack(t)
 	l := want(database.Managed).additional(1, role.ReadOnly)
 	for _, spoil := range []func(c *protocol.Command){
@@ -62,7 +61,7 @@ func TestCommandsOfALaterVersionAreTooNew(t *testing.T) {
 	} {
 		c := l.prepare(1)
 		spoil(&c)
-		s.refusedFor(t, command.ReasonTooOld, c)
+		s.refusedFor(t, command.ReasonInvalid, c)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,7 @@ func (s *stack) begun(t *testing.T, u upload, text string) coming {
 	from, to := io.Pipe()
 	r := check.Must(http.NewRequest(http.MethodPatch, "https://"+s.config.Listen+path, from))(t)
 	r.Header.Set("Authorization", "Bearer "+secret)
+	r.Header.Set(protocol.Header, strconv.Itoa(command.Protocol))
 	r.ContentLength = int64(len(u.data))
 	c := coming{to, make(chan string, 1)}
 	go func() {

@@ -22,7 +22,7 @@ type Fleet interface {
 // Agent does the work on one database server. What it can be told and asked is in core/command; callers use Do, Tell and Ask.
 // Its errors tell what is known:
 //
-//   - *command.Refusal: the agent has answered, and did not do it, or is too old to be told (ReasonTooOld);
+//   - *command.Refusal: the agent has answered, and did not do it;
 //   - ErrAgentUnreachable: the command was never delivered;
 //   - every other error: the outcome is unknown; send the command again.
 type Agent interface {
@@ -51,6 +51,12 @@ type File struct {
 
 // ErrAgentUnreachable means that a command was never delivered.
 var ErrAgentUnreachable = errors.New("the agent cannot be reached")
+
+// NeverHeard reports whether an agent has certainly heard nothing of a command: it was never delivered, or not read, because it is of
+// another protocol.
+func NeverHeard(err error) bool {
+	return errors.Is(err, ErrAgentUnreachable) || command.RefusedFor(err, command.ReasonOtherProtocol)
+}
 
 // Do has an agent carry out a command, and returns its result.
 func Do[R any](ctx context.Context, a Agent, f Fence, c command.Returning[R]) (R, error) {

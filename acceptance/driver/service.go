@@ -120,7 +120,7 @@ func (s *service) world() spec.World {
 		HoldBackup: s.holdBackup, Spoil: s.spoil, Predate: s.predate,
 		OnServer: fakeOnServer{s.agent}, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
 		Clock: fakeTime{s}, Receivers: s.inbox, Mails: fakeMails(s.mailbox), Restores: true,
-		Pipelines: fakePipelines{s.issuers}, OldAgent: s.agent.SetOldAgent,
+		Pipelines: fakePipelines{s.issuers}, OldAgent: s.agesAgent,
 	}
 }
 
@@ -218,3 +218,11 @@ func (b *fakeBatch) turn() {
 
 // agentSecret is what the servers' agents would take.
 const agentSecret = "0f3c5e79a1b2d4e68f7091a3b5c7d9e2"
+
+func (s *service) agesAgent(on bool) {
+	behind := 0
+	if on {
+		behind = 1
+	}
+	s.agent.SetProtocol(-behind)
+}

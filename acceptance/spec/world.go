@@ -51,7 +51,7 @@ type World struct {
 	Receivers *inbox.Inbox
 	// Pipelines make tokens of a CI system.
 	Pipelines Pipelines
-	// OldAgent has the agent on the only database server be one that knows no files of backups, or again the one that it was.
+	// OldAgent has the agent on the only database server be of an earlier protocol, or again of ours.
 	OldAgent func(on bool)
 	// Restores says that the agent restores databases in place.
 	Restores bool

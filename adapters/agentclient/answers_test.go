@@ -80,11 +80,11 @@ func TestEveryReasonIsARefusal(t *testing.T) {
 	}
 }
 
-// An agent of an earlier version names no generations, and one of a later version more than this client knows.
+// An agent names no generations where it has admitted none.
 func TestTheGenerationsOfARefusal(t *testing.T) {
 	for body, want := range map[string]*command.Generations{
 		`{"reason":"stale","message":""}`: nil,
-		`{"reason":"stale","message":"","generations":{"applied":2,"admitted":5,"credential":7,"later":1},"later":{}}`: {
+		`{"reason":"stale","message":"","generations":{"applied":2,"admitted":5,"credential":7}}`: {
 			Applied: 2, Admitted: 5, Credential: 7,
 		},
 	} {
@@ -99,7 +99,7 @@ func TestTheGenerationsOfARefusal(t *testing.T) {
 
 func TestAnswersThatAreNoRefusal(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
-		"a word of a newer agent": refuse(http.StatusConflict, "not_yet_invented"),
+		"an unknown reason":       refuse(http.StatusConflict, "not_yet_invented"),
 		"no reason":               answer(http.StatusBadGateway, `{"message":"gone"}`),
 		"a proxy's page":          answer(http.StatusBadGateway, "<html>bad gateway</html>"),
 		"nothing":                 answer(http.StatusInternalServerError, ""),
@@ -136,25 +136,25 @@ func TestSuccessesThatAreNoAnswer(t *testing.T) {
 	}
 }
 
-func TestABackupStateOfANewerAgentIsUnknown(t *testing.T) {
+func TestAnUnknownBackupStateIsAnUnknownOutcome(t *testing.T) {
 	w := newWire(t, answer(200, `{"result":{"state":"not_yet_invented"}}`))
 	wantUnknown(t, calls["Backup"](brief(t), agentOf(t, w.server(t))))
 }
 
-func TestAConditionOfANewerAgentIsUnknown(t *testing.T) {
+func TestAnUnknownConditionIsAnUnknownOutcome(t *testing.T) {
 	w := newWire(t, answer(200, `{"condition":"not_yet_invented"}`))
 	wantUnknown(t, calls["InspectLogin"](brief(t), agentOf(t, w.server(t))))
 }
 
 func TestARouteThatTheAgentDoesNotHave(t *testing.T) {
-	later := []string{
+	questions := []string{
 		"RoomForBackup", "DeleteBackup", "OpenBackup", "OpenRest", "OpenManifest", "SetAccounts", "InspectLogin", "ReadOutcome",
-		"Chunk",
+		"Chunk", "DatabaseSize",
 	}
 	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			eachCall(t, answer(status, "404 page not found"), func(t *testing.T, _ *wire, err error) {
-				if slices.ContainsFunc(later, func(n string) bool { return strings.HasSuffix(t.Name(), "/"+n) }) {
+				if slices.ContainsFunc(questions, func(n string) bool { return strings.HasSuffix(t.Name(), "/"+n) }) {
 					wantRefusal(t, err, command.ReasonNoRoute)
 					return
 				}

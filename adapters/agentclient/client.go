@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 
+	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -21,7 +23,6 @@ type client struct {
 	authorization string // of every request; a secret
 	calls         pool
 	downloads     pool
-	known         known
 }
 
 func (c *client) closeIdle() {
@@ -49,6 +50,7 @@ func (c *client) request(ctx context.Context, method, path string, body io.Reade
 		return nil, fmt.Errorf("%w: %w", ports.ErrAgentUnreachable, err)
 	}
 	req.Header.Set("Authorization", c.authorization)
+	req.Header.Set(protocol.Header, strconv.Itoa(command.Protocol))
 	req.Header.Set("User-Agent", "pgherd")
 	req.Header.Set("Accept", "*/*")
 	return req, nil

@@ -14,24 +14,8 @@ import (
 // commands is where every command goes.
 var commands = command.Route{Method: http.MethodPost, Path: "/v1/commands"}
 
-// Do implements ports.Agent. What an agent of an earlier version may not know is sent only to one that names it: that version
-// would refuse it as invalid, for good.
+// Do implements ports.Agent.
 func (c *client) Do(ctx context.Context, f ports.Fence, told command.Command) (json.RawMessage, error) {
-	needs := command.Needs(told)
-	if err := c.known.require(ctx, c, needs); err != nil {
-		return nil, err
-	}
-	result, err := c.tell(ctx, f, told)
-	if len(needs) > 0 && (command.RefusedFor(err, command.ReasonInvalid) || command.RefusedFor(err, command.ReasonNoRoute)) {
-		c.known.forget() // it may have been replaced by an earlier version since it was asked
-		if old := c.known.require(ctx, c, needs); old != nil {
-			return nil, old
-		}
-	}
-	return result, err
-}
-
-func (c *client) tell(ctx context.Context, f ports.Fence, told command.Command) (json.RawMessage, error) {
 	body, err := encode(f, told)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ports.ErrAgentUnreachable, err)

@@ -28,7 +28,7 @@ func refusal(r command.Route, resp *http.Response) error {
 		}
 	}
 	switch {
-	case r.Later && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed):
+	case !everyAgentHas(r) && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed):
 		return command.Refuse(command.ReasonNoRoute, "the agent does not know %s of this route", r.Method)
 	case resp.StatusCode == http.StatusUnauthorized:
 		return unknown(errors.New("it does not accept the shared secret"))
@@ -36,6 +36,9 @@ func refusal(r command.Route, resp *http.Response) error {
 		return unknown(fmt.Errorf("it answered with status %d and no refusal", resp.StatusCode))
 	}
 }
+
+// everyAgentHas reports whether what has no such route is no agent.
+func everyAgentHas(r command.Route) bool { return r == commands || r == command.AskCapabilities{}.Route() }
 
 // readRefusal returns the refusal in an answer as an error, or another error if there is none.
 func readRefusal(resp *http.Response) error {
@@ -48,7 +51,7 @@ func readRefusal(resp *http.Response) error {
 		return err
 	}
 	if !slices.Contains(command.Reasons, no.Reason) {
-		return errors.New("a reason of a newer agent")
+		return errors.New("a reason that no agent has")
 	}
 	no.Message = strings.ToValidUTF8(no.Message[:min(len(no.Message), maxMessage)], "")
 	return no

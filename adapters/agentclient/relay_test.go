@@ -25,7 +25,7 @@ func relay(behind ports.Agent) http.Handler {
 		}
 		decode, known := commands.by[[2]string{string(e.Kind), e.Step}]
 		if !known {
-			reply(w, nil, command.Refuse(command.ReasonTooOld, "%s is not known", e.Kind))
+			reply(w, nil, command.Refuse(command.ReasonInvalid, "%s is not known", e.Kind))
 			return
 		}
 		c := decode(e)
@@ -59,11 +59,7 @@ func relay(behind ports.Agent) http.Handler {
 		answer, err := ports.Send(r.Context(), behind, q, r.ContentLength, r.Body)
 		reply(w, answer, err)
 	})
-	route[command.AskCapabilities](mux, func(w http.ResponseWriter, r *http.Request, q command.AskCapabilities) {
-		answer, err := ports.Ask(r.Context(), behind, q)
-		answer.Commands = commands.offers
-		reply(w, answer, err)
-	})
+	answering[command.AskCapabilities](mux, behind)
 	opening[command.OpenBackup](mux, behind)
 	opening[command.OpenRest](mux, behind)
 	opening[command.OpenManifest](mux, behind)
@@ -130,8 +126,7 @@ func reply(w http.ResponseWriter, body any, err error) {
 
 // decoders read the commands by kind and step.
 type decoders struct {
-	by     map[[2]string]func(protocol.Command) command.Command
-	offers []string
+	by map[[2]string]func(protocol.Command) command.Command
 }
 
 func newDecoders() *decoders {
@@ -163,7 +158,6 @@ func decoding[C command.Command](d *decoders) {
 	for _, step := range command.Steps(zero) {
 		d.by[[2]string{string(zero.About().Kind), step}] = func(e protocol.Command) command.Command { return decoded[C](e) }
 	}
-	d.offers = append(d.offers, command.Offers(zero)...)
 }
 
 func decoded[C command.Command](e protocol.Command) (c C) {

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/server"
 )
@@ -65,17 +66,18 @@ func (f *Fleet) lookAtAgent(ctx context.Context, s server.Server, seen *server.S
 	return r
 }
 
-// tell has a sight show what the agent says.
+// tell has a sight show what the agent says. Of one that has another protocol, nothing else is known to mean the same.
 func tell(seen *server.Sight, can command.Capabilities) {
-	seen.Version, seen.Installation, seen.Connections = can.Version, can.Installation, can.Connections
-	seen.Lacks, seen.Reasons = command.Missing(can.Commands), can.Reasons
+	seen.Version, seen.Protocol = can.Version, can.Protocol
+	if can.Protocol != command.Protocol {
+		return
+	}
+	seen.Installation, seen.Connections = can.Installation, can.Connections
+	seen.Postgres, seen.PgBouncer, seen.Reasons = can.Standing.Postgres, can.Standing.PgBouncer, can.Reasons
 	for _, p := range can.Programs {
 		if p.BelowFloor && !p.Accepted {
 			seen.Holes = append(seen.Holes, fmt.Sprintf("%s is below %s", p.Version, p.Floor))
 		}
-	}
-	if seen.TooOld = can.Standing == nil; !seen.TooOld {
-		seen.Postgres, seen.PgBouncer = can.Standing.Postgres, can.Standing.PgBouncer
 	}
 }
 
@@ -129,6 +131,7 @@ func ask(ctx context.Context, conn net.Conn, address, secret string, to any) (ht
 		return nil, err
 	}
 	req.Header.Set("Authorization", "Bearer "+secret)
+	req.Header.Set(protocol.Header, strconv.Itoa(command.Protocol))
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err

@@ -21,16 +21,16 @@ import (
 
 // An agent says in one answer all that a survey shows, which stays small however many clients its server has.
 func TestASurveyAsksOnce(t *testing.T) {
-	standing, reasons := &command.Standing{Postgres: true}, []string{"not_initialized: m"}
+	standing, reasons := command.Standing{Postgres: true}, []string{"not_initialized: m"}
 	for name, c := range map[string]struct {
 		says command.Capabilities
 		want server.Sight
 	}{
 		"all": {
-			command.Capabilities{Version: "v", Installation: "i", Connections: 80, Standing: standing, Reasons: reasons},
-			server.Sight{Version: "v", Installation: "i", Connections: 80, Postgres: true, Reasons: reasons},
+			command.Capabilities{Version: "v", Protocol: 1, Installation: "i", Connections: 80, Standing: standing, Reasons: reasons},
+			server.Sight{Version: "v", Protocol: 1, Installation: "i", Connections: 80, Postgres: true, Reasons: reasons},
 		},
-		"too old": {command.Capabilities{Version: "v", Connections: 80}, server.Sight{Version: "v", Connections: 80, TooOld: true}},
+		"another protocol": {command.Capabilities{Version: "w", Protocol: 7, Connections: 80}, server.Sight{Version: "w", Protocol: 7}},
 	} {
 		w := newWire(t, func(rw http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/v1/capabilities" || r.Header.Get("Authorization") != "Bearer "+secret {
@@ -40,7 +40,7 @@ func TestASurveyAsksOnce(t *testing.T) {
 		})
 		seen := newFleet(t, agentclient.Options{}).Survey(brief(t), w.server(t))
 		if seen.Version != c.want.Version || seen.Installation != c.want.Installation || seen.Connections != c.want.Connections ||
-			seen.Postgres != c.want.Postgres || seen.PgBouncer || seen.TooOld != c.want.TooOld ||
+			seen.Postgres != c.want.Postgres || seen.PgBouncer || seen.Protocol != c.want.Protocol ||
 			!slices.Equal(seen.Reasons, c.want.Reasons) {
 			t.Errorf("%s: %+v", name, seen)
 		}

@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"time"
 
@@ -47,15 +46,11 @@ func on[C command.Returning[R], R any](x *Executor, do func(ctx context.Context,
 		}
 		x.kinds[kindStep{zero.About().Kind, step}] = handle
 	}
-	x.offers = append(x.offers, command.Offers(zero)...)
 }
 
 // decode reads a command. Unknown and duplicate names, names in another letter case and trailing data are refused.
 func decode[C command.Command](e protocol.Command) (c C, err error) {
-	switch err := strict.Unmarshal(e.Payload, &c, strict.RejectUnknownMembers(true)); {
-	case errors.Is(err, strict.ErrUnknownName):
-		return c, command.Refuse(command.ReasonTooOld, "this agent does not know a member of the payload of %s", e.Kind)
-	case err != nil:
+	if err := strict.Unmarshal(e.Payload, &c, strict.RejectUnknownMembers(true)); err != nil {
 		return c, command.Refuse(command.ReasonInvalid, "the payload cannot be read")
 	}
 	command.Receive(&c, command.Envelope{
@@ -65,17 +60,6 @@ func decode[C command.Command](e protocol.Command) (c C, err error) {
 		return c, command.Refuse(command.ReasonInvalid, "the resource is not what the payload is about")
 	}
 	return c, c.Check()
-}
-
-// Commands lists the commands that the agent knows, for its capabilities.
-func (x *Executor) Commands() []string {
-	var all []string
-	for of := range x.kinds {
-		all = append(all, string(of.kind))
-	}
-	all = append(all, x.offers...)
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // commandTime bounds one command. Its sender may have given up long before; the outcome stays in the ledger.
@@ -119,7 +103,7 @@ func (x *Executor) read(e protocol.Command) (action, error) {
 		handle = x.kinds[kindStep{e.Kind, e.Step}]
 	}
 	if handle == nil {
-		return nil, command.Refuse(command.ReasonTooOld, "this agent does not know the command %s, step %s", e.Kind, e.Step)
+		return nil, command.Refuse(command.ReasonInvalid, "there is no command %s, step %s", e.Kind, e.Step)
 	}
 	_, opErr := id.Parse[id.OperationID](e.OperationID)
 	switch {

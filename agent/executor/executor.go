@@ -62,7 +62,6 @@ type Executor struct {
 
 	completes map[command.Kind]func(result []byte) (bool, error)
 	kinds     map[kindStep]handler
-	offers    []string // what capabilities name
 }
 
 // New makes an executor for a server. It connects on first use; Lead must have succeeded before Execute is called.

@@ -59,8 +59,8 @@ func (s *Server) capabilities(ctx context.Context, _ command.AskCapabilities) (c
 	}
 	slices.Sort(routes)
 	return command.Capabilities{
-		Version: s.config.Version, Routes: routes, Commands: s.config.Commands.Commands(), Programs: s.config.Programs(),
-		Connections: connections, Installation: installation, Standing: &standing, Reasons: s.reasons(),
+		Version: s.config.Version, Protocol: command.Protocol, Routes: routes, Programs: s.config.Programs(),
+		Connections: connections, Installation: installation, Standing: standing, Reasons: s.reasons(),
 	}, nil
 }
 

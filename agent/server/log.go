@@ -16,8 +16,8 @@ type details struct {
 	fields []zap.Field
 	// asks: the request only asks how things are, as many do again and again.
 	asks bool
-	// idle: it was refused because the agent is not in charge, as all are.
-	idle bool
+	// ofAll: it was refused as all are, because the agent is not in charge or has another protocol.
+	ofAll bool
 }
 
 type detailsKey struct{}
@@ -37,18 +37,22 @@ func onlyAsks(ctx context.Context) {
 	}
 }
 
-// inCharge refuses a request while the agent is not in charge. Of many such refusals the log tells once in a while.
+// inCharge refuses a request while the agent is not in charge.
 func (s *Server) inCharge(r *http.Request) error {
-	err := s.config.InCharge()
+	return ofAll(r, s.config.InCharge())
+}
+
+// ofAll marks a request that is refused as all are; the log tells of that once in a while.
+func ofAll(r *http.Request, err error) error {
 	if d, ok := r.Context().Value(detailsKey{}).(*details); ok && err != nil {
-		d.idle = true
+		d.ofAll = true
 	}
 	return err
 }
 
-func isIdle(r *http.Request) bool {
+func isOfAll(r *http.Request) bool {
 	d, ok := r.Context().Value(detailsKey{}).(*details)
-	return ok && d.idle
+	return ok && d.ofAll
 }
 
 // described returns what a handler has told so far, for another line about the same request.
@@ -71,7 +75,7 @@ func (s *Server) logged(next http.Handler) http.Handler {
 		seen := &statusWriter{ResponseWriter: w}
 		defer func() {
 			level := zap.InfoLevel
-			if d.idle || d.asks && seen.status < http.StatusBadRequest {
+			if d.ofAll || d.asks && seen.status < http.StatusBadRequest {
 				level = zap.DebugLevel
 			}
 			s.config.Log.Log(level, "request", append(d.fields, zap.String("method", r.Method), zap.String("path", r.URL.Path),

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -98,10 +97,7 @@ func readBody(w http.ResponseWriter, r *http.Request, to any) error {
 	if err != nil {
 		return command.Refuse(command.ReasonInvalid, "the body is too long, or broke off")
 	}
-	switch err := json.Unmarshal(text, to, json.RejectUnknownMembers(true)); {
-	case errors.Is(err, json.ErrUnknownName):
-		return command.Refuse(command.ReasonTooOld, "this agent does not know a member of the body")
-	case err != nil:
+	if err := json.Unmarshal(text, to, json.RejectUnknownMembers(true)); err != nil {
 		return command.Refuse(command.ReasonInvalid, "the body is not the JSON of the protocol")
 	}
 	return nil

@@ -23,8 +23,6 @@ import (
 // Commands carries out commands. Errors are turned into refusals by Config.Refusal.
 type Commands interface {
 	Execute(ctx context.Context, c protocol.Command) (json.RawMessage, error)
-	// Commands lists what it knows, for capabilities.
-	Commands() []string
 	// Connections returns how many connections the customers' databases can have together.
 	Connections(ctx context.Context) (int, error)
 	// Installation tells this server from every other one.
@@ -90,6 +88,7 @@ type Server struct {
 	config Config
 	http   *http.Server
 	seldom loop.Seldom
+	others others
 	// patience is for asking PostgreSQL what capabilities say.
 	patience *loop.Patience
 }
@@ -144,19 +143,19 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// all are the routes that need the secret. An agent that is not in charge answers questions about itself only.
+// all are the routes that need the secret. An agent answers questions about itself in any protocol, and while it is not in charge.
 func (s *Server) all() []Question {
-	all := []Question{{"GET /health", s.health}, Answering(s.capabilities), {"POST /v1/commands", s.command}}
+	all := []Question{{"GET /health", s.health}, Answering(s.capabilities), {"POST /v1/commands", s.ours(s.command)}}
 	if s.config.Metrics != nil {
 		all = append(all, Question{"GET /metrics", s.metrics})
 	}
 	for _, q := range s.config.Questions {
-		all = append(all, Question{q.pattern, func(w http.ResponseWriter, r *http.Request) error {
+		all = append(all, Question{q.pattern, s.ours(func(w http.ResponseWriter, r *http.Request) error {
 			if err := s.inCharge(r); err != nil {
 				return err
 			}
 			return q.handle(w, r)
-		}})
+		})})
 	}
 	return all
 }
@@ -183,6 +182,7 @@ func (s *Server) authenticated(next handle) http.Handler {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
+		s.others.note(r)
 		if err := next(w, r); err != nil {
 			s.refuse(w, r, err)
 		}
@@ -208,7 +208,7 @@ var statuses = map[command.Reason]int{
 	command.ReasonConnectRequired: http.StatusConflict, command.ReasonDatabaseClosed: http.StatusConflict,
 	command.ReasonStorageFull: http.StatusInsufficientStorage, command.ReasonUnavailable: http.StatusServiceUnavailable,
 	command.ReasonInvalid: http.StatusBadRequest, command.ReasonFailed: http.StatusUnprocessableEntity,
-	command.ReasonTooOld: http.StatusNotImplemented, command.ReasonBusy: http.StatusConflict,
+	command.ReasonOtherProtocol: http.StatusNotImplemented, command.ReasonBusy: http.StatusConflict,
 	command.ReasonCrowded: http.StatusServiceUnavailable, command.ReasonUnfinished: http.StatusServiceUnavailable,
 	command.ReasonAltered: http.StatusConflict,
 }
@@ -217,8 +217,8 @@ var statuses = map[command.Reason]int{
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	no := s.config.Refusal(err)
 	silent, say := 0, true
-	if isIdle(r) {
-		silent, say = s.seldom.Say("not in charge")
+	if isOfAll(r) {
+		silent, say = s.seldom.Say(string(no.Reason))
 	}
 	if say {
 		s.config.Log.Info("refused", append(described(r), zap.String("path", r.URL.Path), zap.String("reason", string(no.Reason)),

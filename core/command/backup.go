@@ -18,13 +18,13 @@ type Backup struct {
 	Verify                bool            `json:"verify"`
 	// MaxBytes is how large the file may become; 0: as large as the server has room for. One that becomes larger is
 	// BackupFailed with ReasonStorageFull.
-	MaxBytes int64 `json:"maxBytes,omitempty" agent:"later"`
+	MaxBytes int64 `json:"maxBytes,omitempty"`
 	// Passing says that the file serves only the operation that makes it, a clone, and is nobody's backup. It completes no
 	// operation: Close removes it, and so does Discard.
-	Passing bool `json:"passing,omitempty" agent:"later"`
+	Passing bool `json:"passing,omitempty"`
 	// ForDeletion says that the file is made on the way to an Isolate of the same operation, which keeps it. Until then it completes
 	// no operation, and Close removes it.
-	ForDeletion bool `json:"forDeletion,omitempty" agent:"later"`
+	ForDeletion bool `json:"forDeletion,omitempty"`
 }
 
 // About implements Command.
@@ -88,7 +88,7 @@ type BackupReport struct {
 	Message        string      `json:"message,omitempty"` // of BackupFailed and BackupNotVerified; fit for the customer
 	SizeBytes      int64       `json:"sizeBytes,omitempty"`
 	ChecksumSHA256 string      `json:"checksumSha256,omitempty"`
-	ManifestSHA256 string      `json:"manifestSha256,omitempty"` // empty where the agent is too old to tell
+	ManifestSHA256 string      `json:"manifestSha256,omitempty"` // of BackupDone and BackupNotVerified
 	VerifiedAt     *time.Time  `json:"verifiedAt,omitempty"`
 	RoleManifest   bool        `json:"roleManifest,omitempty"`
 }

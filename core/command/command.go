@@ -55,6 +55,14 @@ type secretive interface{ Secrets() map[string]string }
 // Step is the step of a command.
 func Step(c Command) string { a := c.About(); return cmp.Or(a.Step, string(a.Kind)) }
 
+// Steps lists the steps of the commands of c's type.
+func Steps(c Command) []string {
+	if s, ok := c.(interface{ Steps() []string }); ok {
+		return s.Steps()
+	}
+	return []string{Step(c)}
+}
+
 // Secrets are the passwords of a command by name, without empty ones.
 func Secrets(c Command) map[string]string {
 	if s, ok := c.(secretive); ok {

@@ -22,7 +22,7 @@ type EnsureDatabase struct {
 	Logins        []Login            `json:"logins"`
 	// Closed leaves the database closed, and no log-in is proved: its data is yet to come. It completes no operation, so that
 	// Close removes it; once the operation's Switch has opened it, the same command without Closed proves it.
-	Closed bool `json:"closed,omitempty" agent:"later"`
+	Closed bool `json:"closed,omitempty"`
 }
 
 // Login is the desired state of a login. Password is used to prove the owner's log-in; an agent never stores it.

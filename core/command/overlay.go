@@ -52,7 +52,7 @@ func (q ReadOutcome) Resource() string { return ofLogin(q.Step, q.DatabaseID, q.
 
 // Route implements Question.
 func (ReadOutcome) Route() Route {
-	return Route{Method: "POST", Path: "/v1/logins/outcome", Later: true}
+	return Route{Method: "POST", Path: "/v1/logins/outcome"}
 }
 
 // Check implements Question.

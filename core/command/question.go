@@ -18,8 +18,6 @@ type Asking[R any] interface {
 type Route struct {
 	Method string
 	Path   string // with the fields' names in braces: "/v1/databases/{id}/size"
-	// Later says that an agent of an earlier version may lack it: ReasonNoRoute.
-	Later bool
 }
 
 // Pattern is the route as net/http's ServeMux takes it.

@@ -30,7 +30,7 @@ type AppliedIn struct {
 
 // Route implements Question.
 func (AskApplied) Route() Route {
-	return Route{Method: "GET", Path: "/v1/applied/{after}", Later: true}
+	return Route{Method: "GET", Path: "/v1/applied/{after}"}
 }
 
 // Check implements Question.

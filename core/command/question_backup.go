@@ -13,7 +13,7 @@ type RoomForBackup struct {
 
 // Route implements Question.
 func (RoomForBackup) Route() Route {
-	return Route{Method: "GET", Path: "/v1/databases/{id}/backups/room", Later: true}
+	return Route{Method: "GET", Path: "/v1/databases/{id}/backups/room"}
 }
 
 // Check implements Question.
@@ -28,7 +28,7 @@ type DeleteBackup struct {
 
 // Route implements Question.
 func (DeleteBackup) Route() Route {
-	return Route{Method: "DELETE", Path: "/v1/databases/{id}/backups/{filename}", Later: true}
+	return Route{Method: "DELETE", Path: "/v1/databases/{id}/backups/{filename}"}
 }
 
 // Check implements Question.
@@ -42,7 +42,7 @@ type OpenBackup struct {
 
 // Route implements Question.
 func (OpenBackup) Route() Route {
-	return Route{Method: "GET", Path: "/v1/databases/{id}/backups/{filename}", Later: true}
+	return Route{Method: "GET", Path: "/v1/databases/{id}/backups/{filename}"}
 }
 
 // Check implements Question.
@@ -57,7 +57,7 @@ type OpenRest struct {
 
 // Route implements Question.
 func (OpenRest) Route() Route {
-	return Route{Method: "GET", Path: "/v1/databases/{id}/backups/{filename}/from/{offset}", Later: true}
+	return Route{Method: "GET", Path: "/v1/databases/{id}/backups/{filename}/from/{offset}"}
 }
 
 // Check implements Question.
@@ -76,7 +76,7 @@ type OpenManifest struct {
 
 // Route implements Question.
 func (OpenManifest) Route() Route {
-	return Route{Method: "GET", Path: "/v1/databases/{id}/backups/{filename}/manifest", Later: true}
+	return Route{Method: "GET", Path: "/v1/databases/{id}/backups/{filename}/manifest"}
 }
 
 // Check implements Question.

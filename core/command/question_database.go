@@ -54,7 +54,7 @@ func (c *LoginCondition) UnmarshalText(text []byte) (err error) {
 
 // Route implements Question.
 func (InspectLogin) Route() Route {
-	return Route{Method: "POST", Path: "/v1/logins/inspect", Later: true}
+	return Route{Method: "POST", Path: "/v1/logins/inspect"}
 }
 
 // Check implements Question.
@@ -77,7 +77,7 @@ type SetAccounts struct {
 const AccountsAtOnce = 2000
 
 // Route implements Question.
-func (SetAccounts) Route() Route { return Route{Method: "PUT", Path: "/v1/accounts", Later: true} }
+func (SetAccounts) Route() Route { return Route{Method: "PUT", Path: "/v1/accounts"} }
 
 // Check implements Question.
 func (q SetAccounts) Check() error {

@@ -30,7 +30,7 @@ type ExtensionEntry struct {
 
 // Route implements Question.
 func (Extensions) Route() Route {
-	return Route{Method: "GET", Path: "/v1/databases/{id}/extensions", Later: true}
+	return Route{Method: "GET", Path: "/v1/databases/{id}/extensions"}
 }
 
 // Check implements Question.

@@ -116,7 +116,7 @@ type Membership struct {
 
 // Route implements Question.
 func (AskInventory) Route() Route {
-	return Route{Method: "GET", Path: "/v1/inventory/databases/{after}", Later: true}
+	return Route{Method: "GET", Path: "/v1/inventory/databases/{after}"}
 }
 
 // Check implements Question.

@@ -20,7 +20,7 @@ type Rights struct {
 	// Groups are the rights of the database's groups on what the service names; a right that a group does not have is missing.
 	Groups []GroupRight `json:"groups,omitempty"`
 	// Overlay says whether the overlay of a database with a single login stands: both groups, and the sign that they were given
-	// all their rights. An agent of an earlier version does not say.
+	// all their rights. It is left out of other databases.
 	Overlay *bool `json:"overlay,omitempty"`
 }
 
@@ -44,7 +44,7 @@ const (
 
 // Route implements Question.
 func (AskRights) Route() Route {
-	return Route{Method: "GET", Path: "/v1/databases/{id}/rights", Later: true}
+	return Route{Method: "GET", Path: "/v1/databases/{id}/rights"}
 }
 
 // Check implements Question.

@@ -100,7 +100,7 @@ const (
 
 // Route implements Question.
 func (AskStrays) Route() Route {
-	return Route{Method: "GET", Path: "/v1/inventory/strays", Later: true}
+	return Route{Method: "GET", Path: "/v1/inventory/strays"}
 }
 
 // Check implements Question.
@@ -131,7 +131,7 @@ type StoredFile struct {
 
 // Route implements Question.
 func (AskFiles) Route() Route {
-	return Route{Method: "POST", Path: "/v1/inventory/files", Later: true}
+	return Route{Method: "POST", Path: "/v1/inventory/files"}
 }
 
 // Check implements Question.

@@ -20,10 +20,10 @@ const (
 	ReasonStorageFull Reason = "storage_full" // no room for a backup
 	ReasonUnavailable Reason = "unavailable"  // PostgreSQL or PgBouncer is down; try again
 	ReasonNoRoute     Reason = "no_route"     // the agent does not have this route
-	ReasonTooOld      Reason = "too_old"      // the agent does not know this kind, step or field yet; try again
 	ReasonInvalid     Reason = "invalid"      // the agent cannot read the command
 	ReasonFailed      Reason = "failed"       // a permanent failure; Message describes it
 
+	ReasonOtherProtocol   Reason = "other_protocol"   // the agent has another protocol, and has not looked further; try again
 	ReasonConnectRequired Reason = "connect_required" // the owner has withdrawn CONNECT from the role, or not granted it
 	ReasonDatabaseClosed  Reason = "database_closed"  // the database is stopped
 	ReasonBusy            Reason = "busy"             // customers cannot be kept out of the database; nothing came of it, try again
@@ -35,7 +35,7 @@ const (
 // Reasons lists every reason. One that is not listed is of a newer agent, and may or may not be final.
 var Reasons = []Reason{
 	ReasonStale, ReasonFenced, ReasonConflict, ReasonClosed, ReasonCompleted, ReasonNameTaken, ReasonNotFound, ReasonStorageFull,
-	ReasonUnavailable, ReasonNoRoute, ReasonTooOld, ReasonInvalid, ReasonFailed, ReasonConnectRequired, ReasonDatabaseClosed,
+	ReasonUnavailable, ReasonNoRoute, ReasonOtherProtocol, ReasonInvalid, ReasonFailed, ReasonConnectRequired, ReasonDatabaseClosed,
 	ReasonBusy, ReasonCrowded, ReasonUnfinished, ReasonAltered,
 }
 
@@ -43,7 +43,7 @@ var Reasons = []Reason{
 type Refusal struct {
 	Reason  Reason `json:"reason"`
 	Message string `json:"message"` // for an operator; it contains no secret
-	// Generations come with ReasonStale and ReasonConflict; nil: the agent is too old to name them.
+	// Generations come with ReasonStale and ReasonConflict, where anything was admitted.
 	Generations *Generations `json:"generations,omitempty"`
 	// Cause is for the agent's own log.
 	Cause error `json:"-"`

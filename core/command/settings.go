@@ -82,7 +82,7 @@ type RoleOverride struct {
 
 // Route implements Question.
 func (Settings) Route() Route {
-	return Route{Method: "GET", Path: "/v1/databases/{id}/settings", Later: true}
+	return Route{Method: "GET", Path: "/v1/databases/{id}/settings"}
 }
 
 // Check implements Question.

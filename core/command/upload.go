@@ -31,7 +31,7 @@ type AskUpload struct {
 
 // Route implements Question.
 func (AskUpload) Route() Route {
-	return Route{Method: "GET", Path: "/v1/databases/{id}/uploads/{upload}", Later: true}
+	return Route{Method: "GET", Path: "/v1/databases/{id}/uploads/{upload}"}
 }
 
 // Check implements Question.
@@ -44,7 +44,7 @@ type Uploaded struct {
 
 // Route implements Question.
 func (OpenUpload) Route() Route {
-	return Route{Method: "PUT", Path: "/v1/databases/{id}/uploads/{upload}", Later: true}
+	return Route{Method: "PUT", Path: "/v1/databases/{id}/uploads/{upload}"}
 }
 
 // Check implements Question.
@@ -70,7 +70,7 @@ type Chunk struct {
 
 // Route implements Question.
 func (Chunk) Route() Route {
-	return Route{Method: "PATCH", Path: "/v1/databases/{id}/uploads/{upload}/{offset}", Later: true}
+	return Route{Method: "PATCH", Path: "/v1/databases/{id}/uploads/{upload}/{offset}"}
 }
 
 // Check implements Question.
@@ -91,7 +91,7 @@ type DropUpload struct {
 
 // Route implements Question.
 func (DropUpload) Route() Route {
-	return Route{Method: "DELETE", Path: "/v1/databases/{id}/uploads/{upload}", Later: true}
+	return Route{Method: "DELETE", Path: "/v1/databases/{id}/uploads/{upload}"}
 }
 
 // Check implements Question.

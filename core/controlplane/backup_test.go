@@ -105,7 +105,7 @@ func TestBackupNeedsTheServer(t *testing.T) {
 	w := newWorld(t)
 	r := w.reached(w.made("shop").Record.ID)
 	for name, broken := range map[string]func(bool){
-		"unreachable": w.server.SetUnreachable, "unavailable": w.server.SetUnavailable, "old": w.server.SetOldAgent,
+		"unreachable": w.server.SetUnreachable, "unavailable": w.server.SetUnavailable, "old": w.outdated,
 	} {
 		broken(true)
 		_, err := w.Backups.Start(w.ctx, r)
@@ -353,12 +353,23 @@ func TestTwoWorkersDoNothingTwice(t *testing.T) {
 	equal(t, "commands to the agent", w.server.Calls("Backup"), 15) // three steps each
 }
 
-func TestOldAgentHandsNothingOut(t *testing.T) {
-	w := newWorld(t)
-	r, _ := w.started()
-	w.work(w.ControlPlane)
-	name := w.backups(r)[0].Filename
-	w.server.SetOldAgent(true)
-	refused(t, errOf(w.Backups.Open(w.ctx, r, name, backup.Beginning{})), fault.AgentRouteUnavailable)
-	refused(t, w.Backups.Delete(w.ctx, r, name), fault.AgentRouteUnavailable)
+// Spec: an agent without the route is to be updated first; so is one of another protocol.
+func TestAnAgentThatIsToBeUpdatedHandsNothingOut(t *testing.T) {
+	for reason, breaks := range map[string]func(w *world){
+		"no route":         func(w *world) { w.refusing("OpenBackup", command.ReasonNoRoute) },
+		"no route either":  func(w *world) { w.refusing("DeleteBackup", command.ReasonNoRoute) },
+		"another protocol": func(w *world) { w.outdated(true) },
+	} {
+		w := newWorld(t)
+		r, _ := w.started()
+		w.work(w.ControlPlane)
+		name := w.backups(r)[0].Filename
+		breaks(w)
+		if reason != "no route either" {
+			refused(t, errOf(w.Backups.Open(w.ctx, r, name, backup.Beginning{})), fault.AgentRouteUnavailable)
+		}
+		if reason != "no route" {
+			refused(t, w.Backups.Delete(w.ctx, r, name), fault.AgentRouteUnavailable)
+		}
+	}
 }

@@ -152,8 +152,8 @@ func TestTheDoctorLooksInside(t *testing.T) {
 	deep(doctor.RightsUnread)
 	w.refusing("AskRights", command.ReasonNotFound)
 	deep()
-	w.refusing("AskRights", command.ReasonNoRoute)
-	deep(doctor.AgentTooOld)
+	w.refusing("AskRights", command.ReasonOtherProtocol)
+	deep(doctor.OtherProtocol)
 	w.refusing("AskRights", command.ReasonUnavailable)
 	deep(doctor.ServerUnreachable)
 }
@@ -175,8 +175,8 @@ func TestTheDoctorOfAnotherKindOfServer(t *testing.T) {
 	w.server.SetUnreachable(true)
 	w.wantFindings(doctor.ServerUnreachable)
 	w.server.SetUnreachable(false)
-	w.server.SetOldAgent(true)
-	w.wantFindings(doctor.AgentTooOld)
+	w.outdated(true)
+	w.wantFindings(doctor.OtherProtocol)
 }
 
 // A database that the agent has and nobody knows is told, and stays.

@@ -228,20 +228,3 @@ func TestAClosingOfACloneThatComesTooLate(t *testing.T) {
 		t.Errorf("it has the error %+v", f)
 	}
 }
-
-// An agent that cannot make a closed database, or a file that passes, is waited for: it would make something that stays.
-func TestACloneWaitsForANewerAgent(t *testing.T) {
-	for _, word := range []string{"database.ensure.closed", "backup.run.passing", "restore.load"} {
-		w := newCloneWorld(t)
-		w.cloned("")
-		w.server.SetLacking(word)
-		for range 5 {
-			w.clock.Advance(time.Minute)
-			_ = must(w.Work.RunNext(w.ctx))(t)
-		}
-		equal(t, word+": status", w.lastOfSource().Status, operation.Running)
-		w.server.SetLacking("")
-		w.work(w.ControlPlane)
-		w.wantClone(operation.Succeeded, true)
-	}
-}

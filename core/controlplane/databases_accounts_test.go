@@ -51,16 +51,16 @@ func TestAgentsThatCannotBeToldYet(t *testing.T) {
 	equal(t, "account of shop", w.server.AccountOf(shop.ID), w.account.ID)
 }
 
-// An old agent is asked again now and then, and told when it has been upgraded.
-func TestAgentsThatAreTooOldArePassedOver(t *testing.T) {
+// An agent of another protocol is told once it has ours.
+func TestAgentsOfAnotherProtocolArePassedOver(t *testing.T) {
 	w := newWorld(t)
 	shop := w.made("shop").Record
-	w.server.SetOldAgent(true)
+	w.outdated(true)
 	for range 19 {
 		w.later(30 * time.Second)
 	}
-	equal(t, "asked in ten minutes", w.server.Calls("SetAccounts"), 1)
-	w.server.SetOldAgent(false)
+	equal(t, "told meanwhile", w.server.Calls("SetAccounts"), 0)
+	w.outdated(false)
 	for range 2 {
 		w.later(30 * time.Second)
 	}
@@ -76,10 +76,4 @@ func TestAnAgentIsToldWhoseABackupIs(t *testing.T) {
 	w.work(w.ControlPlane)
 	equal(t, "told", w.server.Calls("SetAccounts"), 1)
 	equal(t, "status", w.operation(backup.ID).Status, operation.Succeeded)
-
-	w = newWorld(t)
-	_, backup = w.started()
-	w.server.SetOldAgent(true)
-	w.work(w.ControlPlane)
-	equal(t, "status at an old agent", w.operation(backup.ID).Status, operation.Succeeded)
 }

@@ -203,7 +203,6 @@ func TestADeletionThatFails(t *testing.T) {
 		"not isolated": {refuses("Isolate", command.ReasonFailed), fault.AgentError, ""},
 		"never alone": {func(w *world) { w.server.StayBusy(restore.MostSwitches) }, fault.AgentError,
 			"the database server could not take the database out of service: sessions of the database cannot be ended"},
-		"an older agent": {func(w *world) { w.server.SetLacking("backup.run.forDeletion") }, fault.AgentRouteUnavailable, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newDeletionWorld(t)
@@ -218,7 +217,6 @@ func TestADeletionThatFails(t *testing.T) {
 			w.server.OnCall(nil)
 			w.server.SetStorageFull(false)
 			w.server.SetNotVerified("")
-			w.server.SetLacking("")
 			w.wantLive(0)
 		})
 	}

@@ -85,7 +85,7 @@ func TestASingleLoginDatabaseHasTheCatalogAlone(t *testing.T) {
 func TestTheCatalogNeedsAnActiveDatabaseAndItsServer(t *testing.T) {
 	w := newExtensionWorld(t)
 	for want, all := range map[fault.Code][]func(bool){
-		fault.AgentError: {w.server.SetUnreachable, w.server.SetUnavailable}, fault.AgentRouteUnavailable: {w.server.SetOldAgent},
+		fault.AgentError: {w.server.SetUnreachable, w.server.SetUnavailable}, fault.AgentRouteUnavailable: {w.outdated},
 	} {
 		for _, broken := range all {
 			broken(true)

@@ -265,11 +265,11 @@ func TestAServerThatIsNotGone(t *testing.T) {
 	must(w.Operator.SetServer(w.ctx, w.machine.ID, operator.ServerChange{Enabled: &off}))(t)
 	_, err := w.Operator.FailOperation(w.ctx, backup.ID, gone(anOrder))
 	refusedOn(t, "it answers", err, "serverGone", "its agent answers")
-	w.server.Shows(server.Sight{Installation: "another"})
+	w.server.Shows(server.Sight{Protocol: command.Protocol, Installation: "another"})
 	_, err = w.Operator.FailOperation(w.ctx, backup.ID, gone(anOrder))
 	refusedOn(t, "another answers", err, "serverGone", "another server answers")
 	says(t, err, "--agent-url https://gone.invalid --unchecked")
-	w.server.Shows(server.Sight{})
+	w.server.Shows(server.Sight{Protocol: command.Protocol})
 	_, err = w.Operator.FailOperation(w.ctx, backup.ID, gone(anOrder))
 	refusedOn(t, "PostgreSQL is down", err, "serverGone", "its agent answers, and cannot say now which server it is")
 	if strings.Contains(err.Error(), "--agent-url") {
@@ -300,7 +300,7 @@ func (w *world) answered(at time.Time) {
 func TestAnOrderLooksAtTheRightServer(t *testing.T) {
 	w := newWorld(t)
 	_, backup := w.started()
-	w.server.Shows(server.Sight{Installation: "another"})
+	w.server.Shows(server.Sight{Protocol: command.Protocol, Installation: "another"})
 	_, err := w.Operator.FailOperation(w.ctx, backup.ID, anOrder)
 	refused(t, err, fault.AgentError)
 	says(t, err, "another server answers than the one whose databases are known here: correct the URL; where it is gone")
@@ -309,7 +309,7 @@ func TestAnOrderLooksAtTheRightServer(t *testing.T) {
 	if strings.Contains(err.Error(), "--server-gone") {
 		t.Error(err)
 	}
-	w.server.Shows(server.Sight{})
+	w.server.Shows(server.Sight{Protocol: command.Protocol})
 	_, err = w.Operator.FailOperation(w.ctx, backup.ID, anOrder)
 	refused(t, err, fault.AgentError)
 	says(t, err, "cannot say now which server it is")

@@ -61,7 +61,7 @@ func TestOptInWithoutAnAnswer(t *testing.T) {
 	}{
 		{fakeagent.ErrReplyLost, fault.AgentError, "repeat"},
 		{&command.Refusal{Reason: command.ReasonUnavailable}, fault.AgentError, "repeat"},
-		{&command.Refusal{Reason: command.ReasonTooOld}, fault.AgentError, "upgraded"},
+		{&command.Refusal{Reason: command.ReasonOtherProtocol}, fault.AgentError, "updated"},
 		{&command.Refusal{Reason: command.ReasonNotFound}, fault.AgentError, "operator"},
 		{&command.Refusal{Reason: command.ReasonNameTaken}, fault.AgentError, "operator"},
 		{&command.Refusal{Reason: command.ReasonInvalid}, fault.AgentError, "operator"},

@@ -202,19 +202,20 @@ func TestQueryTimeoutsOfAServerThatHangs(t *testing.T) {
 	}
 }
 
-// An agent that is too old is found before anything is stored. One that was replaced by an older one meanwhile ends the change.
-func TestQueryTimeoutsOfAnAgentThatIsTooOld(t *testing.T) {
+// That an agent is to be updated is found before anything is stored. Where it is replaced meanwhile, the change waits.
+func TestQueryTimeoutsOfAnAgentThatIsToBeUpdated(t *testing.T) {
 	w := newWorld(t)
 	db := w.made("shop").Record.ID
 	w.refusing("Settings", command.ReasonNoRoute)
 	refused(t, errOf(w.setsTimeouts(db, querytimeout.Short, "one")), fault.AgentRouteUnavailable)
 	equal(t, "stored", w.reached(db).Record().Settings, database.NoSettings())
-	w.refusing("Configure", command.ReasonTooOld)
-	refused(t, errOf(w.setsTimeouts(db, querytimeout.Short, "one")), fault.AgentRouteUnavailable)
-	must(w.Databases.SetLifecycle(w.ctx, w.reached(db), database.Stop))(t) // no operation is left open
+	w.refusing("Configure", command.ReasonOtherProtocol)
+	begun := must(w.setsTimeouts(db, querytimeout.Short, "one"))(t)
+	w.tryForAnHour()
+	equal(t, "status", w.operation(begun.Change.ID).Status, operation.Running)
 	w.server.OnCall(nil)
-	ok(t, w.Rounds.Once(w.ctx))
-	w.timeoutsAre(db, querytimeout.NotConfigured)
+	w.work(w.ControlPlane)
+	w.timeoutsAre(db, querytimeout.Short)
 }
 
 // A change that the server refuses for good fails: the profile that was in effect is wanted again, and is in force even where

@@ -247,7 +247,7 @@ func TestReconcileWithoutAnAnswer(t *testing.T) {
 		want   fault.Code
 	}{
 		{(*fakeagent.Server).SetUnreachable, fault.AgentError}, {(*fakeagent.Server).SetUnavailable, fault.AgentError},
-		{(*fakeagent.Server).SetOldAgent, fault.AgentRouteUnavailable},
+		{func(s *fakeagent.Server, on bool) { s.SetProtocol(map[bool]int{true: 1}[on]) }, fault.AgentRouteUnavailable},
 	} {
 		w := newOverlayWorld(t)
 		r := w.halfMade("AdmitRole")
@@ -256,7 +256,7 @@ func TestReconcileWithoutAnAnswer(t *testing.T) {
 		refused(t, err, c.want)
 		w.is(r.ID, role.SQLReady)
 		c.broken(w.server, false)
-		w.refusing("ReadOutcome", command.ReasonTooOld) // it knows the route, and less of the question
+		w.refusing("ReadOutcome", command.ReasonNoRoute)
 		refused(t, errOf(w.reconcile(r.ID)), fault.AgentRouteUnavailable)
 		w.server.OnCall(nil)
 		equal(t, "in the end", must(w.reconcile(r.ID))(t).Status, role.Ready)

@@ -253,21 +253,21 @@ func TestSettingsThatAreRefusedAfterASwitch(t *testing.T) {
 	w.wantEnd(operation.Succeeded)
 }
 
-// An agent that does not know restores yet is told nothing; the callers are told to wait, and others find their restore waiting.
-func TestARestoreNeedsANewAgent(t *testing.T) {
+// The callers are told that an agent of another protocol is to be updated, and others find their restore waiting.
+func TestARestoreNeedsAnAgentOfItsProtocol(t *testing.T) {
 	w := newRestoreWorld(t, database.Managed)
 	o := w.reserved()
-	w.server.SetLacking("restore.load")
+	w.server.SetProtocol(-1)
 	refused(t, errOf(w.advance(w.ControlPlane, o.ID)), fault.AgentRouteUnavailable)
-	w.server.SetLacking("")
+	w.server.SetProtocol(0)
 	w.until(o.ID, restore.Succeeded)
 
 	w = newRestoreWorld(t, database.SingleLogin)
 	w.restoring()
-	w.server.SetLacking("restore.load")
+	w.server.SetProtocol(-1)
 	w.tryForAnHour()
 	equal(t, "status", w.newest().Status, operation.Running)
-	w.server.SetLacking("")
+	w.server.SetProtocol(0)
 	w.work(w.ControlPlane)
 	w.wantEnd(operation.Succeeded)
 }

@@ -28,7 +28,7 @@ func TestLegacyRoles(t *testing.T) {
 		"change without proof":              TestChangeWithoutProof,
 		"refused change ends":               TestARefusedChangeEnds,
 		"stuck change":                      TestAStuckChange,
-		"change waits for a new agent":      TestAChangeWaitsForANewAgent,
+		"change waits for a new agent":      TestAChangeWaitsForAnAgentOfItsProtocol,
 		"refused expiry":                    TestARefusedExpiry,
 		"refused removal":                   TestARefusedRemoval,
 		"a look is taken twice":             TestALookIsTakenTwice,

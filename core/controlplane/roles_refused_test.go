@@ -110,16 +110,16 @@ func TestAStuckChange(t *testing.T) {
 	equal(t, "the new password", w.getsIn(r.Username, w.password(r.ID)), true)
 }
 
-// An older agent knows neither the command nor the look.
-func TestAChangeWaitsForANewAgent(t *testing.T) {
+// An agent of another protocol takes neither the command nor the look.
+func TestAChangeWaitsForAnAgentOfItsProtocol(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
-	w.server.SetOldAgent(true)
+	w.outdated(true)
 	equal(t, "status", must(w.change(r.ID, role.Revocation, "key"))(t).Status, role.Pending)
-	equal(t, "stuck", w.stuck(), 1)
+	equal(t, "stuck", w.stuck(), 0)
 	refused(t, errOf(w.Operator.EndChange(w.ctx, w.db, w.state(r.ID).ChangeID, order())), fault.AgentError)
 	w.is(r.ID, role.Updating)
-	w.server.SetOldAgent(false)
+	w.outdated(false)
 	w.keep()
 	w.is(r.ID, role.Revoked)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/database"
@@ -72,7 +73,7 @@ func TestOneServerIsRegisteredOnce(t *testing.T) {
 	n := newServer("two")
 	n.Unchecked = true
 	two := must(w.Operator.AddServer(w.ctx, n))(t)
-	same := server.Sight{Postgres: true, PgBouncer: true, Installation: w.machine.Installation}
+	same := server.Sight{Protocol: command.Protocol, Postgres: true, PgBouncer: true, Installation: w.machine.Installation}
 	w.fleet.Server(two.ID).Shows(same)
 	_, found, err := w.Operator.CheckServer(w.ctx, two.ID, "")
 	ok(t, err)

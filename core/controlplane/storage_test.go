@@ -152,7 +152,7 @@ func TestSizesOutliveEveryPart(t *testing.T) {
 		w.grown("shop", aQuota/2)
 		w.stands("smaller", c, database.StorageOK)
 	})
-	t.Run("an agent that is away, and one that is too old", func(t *testing.T) {
+	t.Run("an agent that is away, and one of another protocol", func(t *testing.T) {
 		w, c := sized(t)
 		log := &spy{}
 		w.ports.Journal = log
@@ -160,13 +160,10 @@ func TestSizesOutliveEveryPart(t *testing.T) {
 		w.server.SetUnreachable(true)
 		w.grown("shop", aQuota)
 		w.server.SetUnreachable(false)
-		w.server.SetOldAgent(true)
+		w.outdated(true)
 		w.grown("shop", aQuota)
 		equal(t, "status", w.reached(c.Record.ID).Record().StorageStatus, database.StorageOK)
-		if !slices.Contains(log.said(""), "storage.agent_too_old") {
-			t.Errorf("the journal has %v", log.said(""))
-		}
-		w.server.SetOldAgent(false)
+		w.outdated(false)
 		w.later(2 * time.Second)
 		w.stands("upgraded", c, database.StorageFull)
 		if !slices.Contains(log.said(c.Record.ID), "storage.full") {

@@ -263,7 +263,7 @@ func TestAnAnnouncementThatFails(t *testing.T) {
 		"no room":     {func(u *uploader) { u.server.SetStorageFull(true) }, fault.BackupStorageFull},
 		"no answer":   {func(u *uploader) { u.server.LoseReplies(1) }, fault.AgentError},
 		"unreachable": {func(u *uploader) { u.server.SetUnreachable(true) }, fault.AgentError},
-		"too old":     {func(u *uploader) { u.server.SetOldAgent(true) }, fault.AgentRouteUnavailable},
+		"too old":     {func(u *uploader) { u.outdated(true) }, fault.AgentRouteUnavailable},
 		"replaced meanwhile": {func(u *uploader) {
 			u.inCall("OpenUpload", 0, func() (f fakeagent.Fault) {
 				u.announced()
@@ -279,7 +279,7 @@ func TestAnAnnouncementThatFails(t *testing.T) {
 			refused(t, errOf(u.announce()), c.want)
 			u.server.SetStorageFull(false)
 			u.server.SetUnreachable(false)
-			u.server.SetOldAgent(false)
+			u.outdated(false)
 			u.wantNothingLeft()
 			u.announced()
 		})

@@ -364,7 +364,7 @@ func wantCodes(t *testing.T, found []Finding, want ...Code) {
 // What the metadata or a look cannot show, the use cases find; every other kind has its case here.
 func TestEveryKindHasItsCase(t *testing.T) {
 	seen := map[Code]bool{
-		DatabaseUnknown: true, ServerUnreachable: true, AgentTooOld: true, FileDamaged: true,
+		DatabaseUnknown: true, ServerUnreachable: true, OtherProtocol: true, FileDamaged: true,
 	}
 	for _, d := range damages {
 		for _, c := range d.codes {

@@ -36,7 +36,7 @@ type Kind struct {
 // The codes.
 const (
 	ServerUnreachable Code = "server_unreachable"
-	AgentTooOld       Code = "agent_too_old"
+	OtherProtocol     Code = "other_protocol"
 	ListCut           Code = "list_cut"
 
 	StatusStuck       Code = "status_stuck"
@@ -109,7 +109,7 @@ func (c Code) Notice() bool {
 // Kinds lists every kind in the order of the docs. No other finding is made.
 var Kinds = []Kind{
 	{ServerUnreachable, "the server's agent does not answer, so nothing is known of it", Nothing},
-	{AgentTooOld, "the server's agent is too old to be asked what there is", Nothing},
+	{OtherProtocol, "the server's agent has another protocol, and says nothing", Nothing},
 	{ListCut, "the server has more than the agent lists at once: look again when this is mended", Nothing},
 
 	{StatusStuck, "the database has a passing status, and no operation is open", Nothing},

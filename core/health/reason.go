@@ -8,6 +8,7 @@ const (
 	NotInitialized    Code = "not_initialized"
 	PostgresDown      Code = "postgres_unreachable"
 	NotInCharge       Code = "not_in_charge"
+	OtherProtocol     Code = "other_protocol"
 	PoolerLeaving     Code = "pgbouncer_shutting_down"
 	PoolerDown        Code = "pgbouncer_unreachable"
 	ReloadRefused     Code = "pgbouncer_reload_refused"
@@ -23,8 +24,8 @@ const (
 
 // Codes lists all of them, in their order.
 var Codes = []Code{
-	NotInitialized, PostgresDown, NotInCharge, PoolerLeaving, PoolerDown, ReloadRefused, LoginFailing, CertificateEnded,
-	DumpUnusable, BackupsUnwritable, FiguresMissing, CheckHangs, ClientsWaiting, Oversold,
+	NotInitialized, PostgresDown, NotInCharge, OtherProtocol, PoolerLeaving, PoolerDown, ReloadRefused, LoginFailing,
+	CertificateEnded, DumpUnusable, BackupsUnwritable, FiguresMissing, CheckHangs, ClientsWaiting, Oversold,
 }
 
 // Harmless reports whether a server with this reason alone is healthy: customers can do what they may, if more slowly.

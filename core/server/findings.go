@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pgherd/pgherd/core/command"
 )
 
 // Finding is one thing that was looked at.
@@ -144,6 +146,9 @@ func orNothing(names []string) string {
 }
 
 func (s Server) judgeAnswers(seen Sight, version string) []Finding {
+	if seen.Protocol != command.Protocol {
+		return []Finding{judgeClock(seen.Ahead), judgeVersion(seen, version)}
+	}
 	return []Finding{
 		judgeClock(seen.Ahead), judgeVersion(seen, version), judgePrograms(seen.Holes),
 		judgeUse(CheckPostgres, seen.Postgres, seen, startPostgres), judgeUse(CheckPgBouncer, seen.PgBouncer, seen, startPgBouncer),
@@ -166,10 +171,14 @@ func judgeClock(ahead time.Duration) Finding {
 
 func judgeVersion(seen Sight, version string) Finding {
 	f := fine(CheckVersion, seen.Version)
+	word := "old"
+	if seen.Protocol > command.Protocol {
+		word = "new"
+	}
 	switch {
-	case len(seen.Lacks) > 0:
-		f.Verdict, f.Do = Wrong, "install this program's version there, and start the agent again"
-		f.Found = fmt.Sprintf("%s is too old for %s: it does not know %s", seen.Version, version, strings.Join(seen.Lacks, ", "))
+	case seen.Protocol != command.Protocol:
+		f.Verdict, f.Do = Wrong, "install the same version there and on all hosts of the control plane; until then work for it waits"
+		f.Found = fmt.Sprintf("%s is too %s: it has protocol %d, and the one here is %d", seen.Version, word, seen.Protocol, command.Protocol)
 	case seen.Version != version:
 		f.Found += ", and " + version + " here"
 	}
@@ -193,10 +202,7 @@ const (
 
 // judgeUse is about what the agent has to be able to use.
 func judgeUse(check string, usable bool, seen Sight, do string) Finding {
-	switch {
-	case seen.TooOld:
-		return fine(check, "the agent is too old to say")
-	case usable:
+	if usable {
 		return fine(check, "answers")
 	}
 	found := "the agent cannot use it"
@@ -208,11 +214,6 @@ func judgeUse(check string, usable bool, seen Sight, do string) Finding {
 
 func (s Server) judgeInstallation(seen Sight) Finding {
 	switch {
-	case seen.Installation == "" && seen.Connections > 0: // it is in charge of one
-		return Finding{
-			Check: CheckInstallation, Verdict: Wrong, Found: "the agent is too old to say which server it is in charge of",
-			Do: "install this program's version there, and start the agent again",
-		}
 	case s.MayBeAnother(seen) && seen.Installation == "":
 		return Finding{
 			Check: CheckInstallation, Verdict: Wrong,

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/core/command"
 )
 
 var now = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -12,8 +14,8 @@ func seenWell() Sight {
 	ends := now.AddDate(0, 3, 0)
 	return Sight{
 		Agent:  Reach{Address: "https://db1:8090", Ends: ends, Names: []string{"db1"}},
-		Public: Reach{Address: "db1.example.com:6432", Ends: ends}, Version: "v2", Installation: "i", Connections: 80, Postgres: true,
-		PgBouncer: true,
+		Public: Reach{Address: "db1.example.com:6432", Ends: ends}, Version: "v2", Protocol: command.Protocol, Installation: "i",
+		Connections: 80, Postgres: true, PgBouncer: true,
 	}
 }
 
@@ -48,27 +50,26 @@ func TestJudging(t *testing.T) {
 		"known installation":   {func(*Sight) {}, Server{Installation: "i"}, "", OK},
 		"another installation": {func(*Sight) {}, Server{Installation: "j"}, CheckInstallation, Wrong},
 		"not in charge":        {func(s *Sight) { s.Installation, s.Connections = "", 0 }, Server{}, CheckInstallation, Wrong},
-		"too old to say":       {func(s *Sight) { s.Installation = "" }, Server{}, CheckInstallation, Wrong},
 		"cannot say now": {func(s *Sight) { s.Installation, s.Connections = "", 0 }, Server{Installation: "i"},
 			CheckInstallation, Wrong},
-		"ends soon":            {func(s *Sight) { s.Agent.Ends = now.Add(RenewBefore - 1) }, Server{}, CheckCertificate, Notice},
-		"ends later":           {func(s *Sight) { s.Agent.Ends = now.Add(RenewBefore) }, Server{}, "", OK},
-		"PgBouncer's ends":     {func(s *Sight) { s.Public.Ends = now.Add(time.Hour) }, Server{}, CheckPublic, Notice},
-		"public name unknown":  {func(s *Sight) { s.Public.Trouble = NoSuchHost }, Server{}, CheckPublic, Notice},
-		"public unreachable":   {func(s *Sight) { s.Public.Trouble = Silent }, Server{}, CheckPublic, Notice},
-		"public of another":    {func(s *Sight) { s.Public.Trouble = OtherName }, Server{}, CheckPublic, Wrong},
-		"public without TLS":   {func(s *Sight) { s.Public.Trouble = NoTLS }, Server{}, CheckPublic, Wrong},
-		"clock a bit ahead":    {func(s *Sight) { s.Ahead = MostApart }, Server{}, "", OK},
-		"clock ahead":          {func(s *Sight) { s.Ahead = MostApart + time.Second }, Server{}, CheckClock, Wrong},
-		"clock behind":         {func(s *Sight) { s.Ahead = -MostApart - time.Second }, Server{}, CheckClock, Wrong},
-		"another version":      {func(s *Sight) { s.Version = "v1" }, Server{}, "", OK},
-		"too old":              {func(s *Sight) { s.Lacks = []string{"restore.load"} }, Server{}, CheckVersion, Wrong},
-		"holes":                {func(s *Sight) { s.Holes = []string{"PgBouncer 1.20"} }, Server{}, CheckPrograms, Notice},
-		"PostgreSQL down":      {func(s *Sight) { s.Postgres = false }, Server{}, CheckPostgres, Wrong},
-		"too old for standing": {func(s *Sight) { s.Postgres, s.PgBouncer, s.TooOld = false, false, true }, Server{}, "", OK},
-		"PgBouncer down":       {func(s *Sight) { s.PgBouncer = false }, Server{}, CheckPgBouncer, Wrong},
-		"oversold":             {func(*Sight) {}, Server{Connections: 81}, CheckConnections, Notice},
-		"sold out":             {func(*Sight) {}, Server{Connections: 80}, "", OK},
+		"ends soon":           {func(s *Sight) { s.Agent.Ends = now.Add(RenewBefore - 1) }, Server{}, CheckCertificate, Notice},
+		"ends later":          {func(s *Sight) { s.Agent.Ends = now.Add(RenewBefore) }, Server{}, "", OK},
+		"PgBouncer's ends":    {func(s *Sight) { s.Public.Ends = now.Add(time.Hour) }, Server{}, CheckPublic, Notice},
+		"public name unknown": {func(s *Sight) { s.Public.Trouble = NoSuchHost }, Server{}, CheckPublic, Notice},
+		"public unreachable":  {func(s *Sight) { s.Public.Trouble = Silent }, Server{}, CheckPublic, Notice},
+		"public of another":   {func(s *Sight) { s.Public.Trouble = OtherName }, Server{}, CheckPublic, Wrong},
+		"public without TLS":  {func(s *Sight) { s.Public.Trouble = NoTLS }, Server{}, CheckPublic, Wrong},
+		"clock a bit ahead":   {func(s *Sight) { s.Ahead = MostApart }, Server{}, "", OK},
+		"clock ahead":         {func(s *Sight) { s.Ahead = MostApart + time.Second }, Server{}, CheckClock, Wrong},
+		"clock behind":        {func(s *Sight) { s.Ahead = -MostApart - time.Second }, Server{}, CheckClock, Wrong},
+		"another version":     {func(s *Sight) { s.Version = "v1" }, Server{}, "", OK},
+		"too old":             {func(s *Sight) { s.Protocol--; s.Postgres = false }, Server{}, CheckVersion, Wrong},
+		"too new":             {func(s *Sight) { s.Protocol++; s.Installation = "" }, Server{}, CheckVersion, Wrong},
+		"holes":               {func(s *Sight) { s.Holes = []string{"PgBouncer 1.20"} }, Server{}, CheckPrograms, Notice},
+		"PostgreSQL down":     {func(s *Sight) { s.Postgres = false }, Server{}, CheckPostgres, Wrong},
+		"PgBouncer down":      {func(s *Sight) { s.PgBouncer = false }, Server{}, CheckPgBouncer, Wrong},
+		"oversold":            {func(*Sight) {}, Server{Connections: 81}, CheckConnections, Notice},
+		"sold out":            {func(*Sight) {}, Server{Connections: 80}, "", OK},
 	} {
 		seen := seenWell()
 		c.change(&seen)

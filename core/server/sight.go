@@ -12,13 +12,12 @@ type Sight struct {
 
 	Ahead        time.Duration // of our clock, is the agent's; to the second
 	Version      string        // of the agent
-	Installation string        // empty: the agent does not know yet, or is too old to say
+	Protocol     int           // of the agent; where it is not command.Protocol, nothing below is known
+	Installation string        // empty: the agent does not know yet
 	Connections  int           // that its databases can have together; 0: the agent does not know
-	Lacks        []string      // what this program may send and the agent does not know
 	Holes        []string      // its programs with known holes that nobody has accepted
 	Postgres     bool          // answers
 	PgBouncer    bool          // answers
-	TooOld       bool          // the agent is, to say whether these two answer
 	Reasons      []string      // why it is not well, in the agent's words
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
@@ -21,12 +20,6 @@ func (a agent) Do(ctx context.Context, f ports.Fence, c command.Command) (json.R
 	call := callOf(c)
 	call.Fence, call.Step = f, command.Step(c)
 	return a.s.encoded(ctx, call, func() (any, error) {
-		if a.s.faults.oldAgent && c.About().Kind == (command.ChangeLogin{}).About().Kind {
-			return nil, command.Refuse(command.ReasonNoRoute, "the agent does not know this command")
-		}
-		if word := a.s.faults.lacks; slices.Contains(command.Needs(c), word) {
-			return nil, command.Refuse(command.ReasonTooOld, "the agent does not know %s", word)
-		}
 		return a.s.told(f, c)
 	})
 }
@@ -34,9 +27,6 @@ func (a agent) Do(ctx context.Context, f ports.Fence, c command.Command) (json.R
 // Ask implements ports.Agent.
 func (a agent) Ask(ctx context.Context, q command.Question) (json.RawMessage, error) {
 	return a.s.encoded(ctx, callOf(q), func() (any, error) {
-		if err := a.s.hasRoute(q); err != nil {
-			return nil, err
-		}
 		return a.s.asked(q)
 	})
 }
@@ -44,9 +34,6 @@ func (a agent) Ask(ctx context.Context, q command.Question) (json.RawMessage, er
 // Open implements ports.Agent.
 func (a agent) Open(ctx context.Context, q command.Question) (opened ports.File, err error) {
 	err = a.s.answer(ctx, callOf(q), func() error {
-		if err := a.s.hasRoute(q); err != nil {
-			return err
-		}
 		opened, err = a.s.open(ctx, q)
 		return err
 	})
@@ -54,13 +41,6 @@ func (a agent) Open(ctx context.Context, q command.Question) (opened ports.File,
 		return ports.File{}, err
 	}
 	return opened, nil
-}
-
-func (s *Server) hasRoute(q command.Question) error {
-	if s.faults.oldAgent && q.Route().Later {
-		return command.Refuse(command.ReasonNoRoute, "the agent does not know this route")
-	}
-	return nil
 }
 
 // callOf describes a call by the type of what is asked for, and by those of its fields that say what it is about.
@@ -170,7 +150,7 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 	case command.Purge:
 		return s.purge(f, c)
 	}
-	return nil, command.Refuse(command.ReasonTooOld, "the agent does not know %s", c.About().Kind)
+	return nil, fmt.Errorf("fakeagent: a command of type %T", c)
 }
 
 // manyConnections is more than any test sells.
@@ -180,8 +160,9 @@ func (s *Server) asked(q command.Question) (any, error) {
 	switch q := q.(type) {
 	case command.AskCapabilities:
 		return command.Capabilities{
+			Protocol:    command.Protocol + s.faults.ahead,
 			Connections: manyConnections, Installation: s.installation,
-			Standing: &command.Standing{InCharge: true, Postgres: true, PgBouncer: true},
+			Standing: command.Standing{InCharge: true, Postgres: true, PgBouncer: true},
 		}, nil
 	case command.DatabaseSize:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.Size, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/pgherd/pgherd/core/backup"
@@ -43,8 +44,7 @@ type faults struct {
 	calls       map[string]int
 	unreachable bool
 	unavailable bool
-	oldAgent    bool
-	lacks       string
+	ahead       int // how many protocols the agent is ahead of command.Protocol
 	storageFull bool
 	notVerified string
 	leaves      func() bool
@@ -67,14 +67,9 @@ func (s *Server) SetUnreachable(on bool) { s.set(func(f *faults) { f.unreachable
 // SetUnavailable makes the agent refuse every call that needs PostgreSQL or PgBouncer with ReasonUnavailable.
 func (s *Server) SetUnavailable(on bool) { s.set(func(f *faults) { f.unavailable = on }) }
 
-// SetOldAgent takes away what an old agent does not know, the routes of backups, all of roles and accounts: ReasonNoRoute.
-func (s *Server) SetOldAgent(on bool) { s.set(func(f *faults) { f.oldAgent = on }) }
-
-// SetLacking makes the agent one that does not know a kind, step or field, as command.Needs writes it: ReasonTooOld.
-func (s *Server) SetLacking(word string) { s.set(func(f *faults) { f.lacks = word }) }
-
-// SetNameless makes refusals name no generations, as those of an agent of an earlier version.
-func (s *Server) SetNameless(on bool) { s.set(func(*faults) { s.ledger.nameless = on }) }
+// SetProtocol makes the agent one of a later protocol, or of an earlier one where ahead is negative: it refuses everything but the
+// question what it is.
+func (s *Server) SetProtocol(ahead int) { s.set(func(f *faults) { f.ahead = ahead }) }
 
 // SetStorageFull leaves no room for backups: RoomForBackup refuses, and a backup fails before its file is written.
 func (s *Server) SetStorageFull(on bool) { s.set(func(f *faults) { f.storageFull = on }) }
@@ -156,7 +151,7 @@ func (s *Server) answer(ctx context.Context, c Call, do func() error) error {
 	if fault.Before != nil {
 		return fault.Before
 	}
-	err := s.guarded(func() error {
+	err := s.guarded(c, func() error {
 		s.ledger.failing = fault.Admitted
 		return do()
 	})
@@ -174,12 +169,15 @@ func (s *Server) answer(ctx context.Context, c Call, do func() error) error {
 	return err
 }
 
-func (s *Server) guarded(do func() error) error {
+func (s *Server) guarded(c Call, do func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	other := command.CheckProtocol(command.Protocol - s.faults.ahead)
 	switch {
 	case s.faults.unreachable:
 		return ports.ErrAgentUnreachable
+	case other != nil && c.Method != reflect.TypeFor[command.AskCapabilities]().Name():
+		return other
 	case s.faults.unavailable:
 		return command.Refuse(command.ReasonUnavailable, "PostgreSQL is down")
 	}

@@ -34,7 +34,7 @@ func (f *Fleet) Survey(ctx context.Context, s server.Server) server.Sight {
 	}
 	can, err := ports.Ask(ctx, agent{on}, command.AskCapabilities{})
 	seen := server.Sight{
-		Agent: server.Reach{Address: s.AgentURL, Ends: f.clock.Now().AddDate(1, 0, 0)}, Version: can.Version,
+		Agent: server.Reach{Address: s.AgentURL, Ends: f.clock.Now().AddDate(1, 0, 0)}, Version: can.Version, Protocol: can.Protocol,
 		Installation: can.Installation, Connections: can.Connections, Postgres: true, PgBouncer: true,
 		Public: server.Reach{Address: s.PublicHost, Ends: f.clock.Now().AddDate(1, 0, 0)},
 	}

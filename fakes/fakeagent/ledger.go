@@ -17,7 +17,6 @@ type ledger struct {
 	operations  map[id.OperationID]*operationState
 	commands    map[commandKey]*commandState
 	generations map[generationKey]*command.Generations
-	nameless    bool  // refusals name no generations
 	failing     error // of the call that is being answered, once it is admitted
 }
 
@@ -128,7 +127,7 @@ func (l *ledger) did(q command.ReadOutcome) bool {
 // withGenerations adds to a refusal that is about generations what they are.
 func (s *Server) withGenerations(err error, c command.Command) error {
 	var no *command.Refusal
-	if s.ledger.nameless || !errors.As(err, &no) || no.Reason != command.ReasonStale && no.Reason != command.ReasonConflict {
+	if !errors.As(err, &no) || no.Reason != command.ReasonStale && no.Reason != command.ReasonConflict {
 		return err
 	}
 	g := *s.ledger.generationsOf(c)

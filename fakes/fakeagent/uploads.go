@@ -92,9 +92,7 @@ func (a agent) Send(ctx context.Context, q command.Question, size int64, body io
 	}
 	var u *upload
 	err := a.s.answer(ctx, callOf(q), func() (err error) {
-		if err = a.s.hasRoute(q); err == nil {
-			u, err = a.s.admitChunk(c, size)
-		}
+		u, err = a.s.admitChunk(c, size)
 		return err
 	})
 	if u == nil {

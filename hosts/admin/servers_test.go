@@ -28,7 +28,6 @@ const agentSecret = "0f3c5e79a1b2d4e68f7091a3b5c7d9e2"
 
 // agentStub has the agent's own listener, over a server of which it says what the test wants.
 type agentStub struct {
-	commands     []string
 	installation string
 	idle         error
 	down         error // of PostgreSQL
@@ -41,7 +40,6 @@ type stubCommands struct{ *agentStub }
 func (stubCommands) Execute(context.Context, protocol.Command) (json.RawMessage, error) {
 	return nil, command.Refuse(command.ReasonUnavailable, "not here")
 }
-func (s stubCommands) Commands() []string                           { return s.commands }
 func (s stubCommands) Connections(context.Context) (int, error)     { return 83, s.down }
 func (s stubCommands) Installation(context.Context) (string, error) { return s.installation, s.down }
 func (stubCommands) Report() protocol.Health                        { return protocol.Health{} }
@@ -49,7 +47,7 @@ func (stubCommands) Report() protocol.Health                        { return pro
 func (stubCommands) ReportWithClients(context.Context) protocol.Health { return protocol.Health{} }
 
 func newStub(installation string) *agentStub {
-	a := &agentStub{commands: command.Missing(nil), installation: installation}
+	a := &agentStub{installation: installation}
 	a.accept(agentSecret)
 	return a
 }
@@ -99,6 +97,11 @@ func TestAnAgentThatCannotBeWorkedWithIsNotRegistered(t *testing.T) {
 	other := httptest.NewTLSServer(http.NotFoundHandler())
 	defer other.Close()
 	files := check.Must(ca.Issue("other", "127.0.0.1"))(t)
+	older := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(command.Capabilities{Version: "v0", Protocol: command.Protocol - 1})
+	}))
+	defer older.Close()
+	older.TLS.Certificates[0] = check.Must(tls.LoadX509KeyPair(files.CertFile, files.KeyFile))(t)
 	other.TLS.Certificates[0] = check.Must(tls.LoadX509KeyPair(files.CertFile, files.KeyFile))(t)
 	empty := filepath.Join(t.TempDir(), "empty.pem")
 	check.NoError(t, os.WriteFile(empty, nil, 0o600))
@@ -128,7 +131,7 @@ func TestAnAgentThatCannotBeWorkedWithIsNotRegistered(t *testing.T) {
 		"unknown name": {with("https://db1.invalid:8090"), "agentUrl|https://db1.invalid:8090|DNS"},
 		"no TLS":       {with(strings.Replace(plain.URL, "http:", "https:", 1)), "agentUrl|does not speak TLS|own listener"},
 		"no agent":     {with(other.URL), "agentUrl|" + other.URL + "|no agent|404|the agent's own listener"},
-		"too old":      {with(changed(func(a *agentStub) { a.commands = nil })), "agentUrl|too old|install"},
+		"too old":      {with(older.URL), "agentUrl|v0 is too old|install"},
 		"no PostgreSQL": {
 			with(changed(func(a *agentStub) { a.down = io.EOF })), "agentUrl|cannot use it|agent init",
 		},

@@ -122,8 +122,8 @@ func (c *Checkups) look(ctx context.Context, s server.Server) ([]doctor.Finding,
 	err = l.all(ctx)
 	var silent *silence
 	switch {
-	case errors.As(err, &silent) && command.RefusedFor(err, command.ReasonNoRoute):
-		return []doctor.Finding{{Code: doctor.AgentTooOld, Subject: s.Name}}, nil
+	case errors.As(err, &silent) && command.RefusedFor(err, command.ReasonOtherProtocol):
+		return []doctor.Finding{{Code: doctor.OtherProtocol, Subject: s.Name}}, nil
 	case errors.As(err, &silent):
 		return []doctor.Finding{{Code: doctor.ServerUnreachable, Subject: s.Name}}, ctx.Err()
 	}

@@ -31,8 +31,8 @@ func (c *Checkups) insideAll(ctx context.Context, s server.Server) (found []doct
 	}
 	var silent *silence
 	switch {
-	case errors.As(err, &silent) && command.RefusedFor(err, command.ReasonNoRoute):
-		return []doctor.Finding{{Code: doctor.AgentTooOld, Subject: s.Name, Has: "it looks into no database"}}, nil
+	case errors.As(err, &silent) && command.RefusedFor(err, command.ReasonOtherProtocol):
+		return []doctor.Finding{{Code: doctor.OtherProtocol, Subject: s.Name, Has: "it looks into no database"}}, nil
 	case errors.As(err, &silent) && ctx.Err() == nil:
 		return append(found, doctor.Finding{Code: doctor.ServerUnreachable, Subject: s.Name, Has: "in the middle"}), nil
 	}

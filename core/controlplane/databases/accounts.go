@@ -46,8 +46,7 @@ func (d *Databases) servers(ctx context.Context) ([]server.Server, error) {
 	})
 }
 
-// tellAccounts tells an agent whose the databases of its server are, where that has changed or was said long ago. It passes over
-// an agent that is too old to be told, until it is its turn to be told again.
+// tellAccounts tells an agent whose the databases of its server are, where that has changed or was said long ago.
 func (d *Databases) tellAccounts(ctx context.Context, s server.Server) error {
 	list, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Ownership, error) {
 		return tx.Servers().DatabaseAccounts(ctx, s.ID)
@@ -62,7 +61,7 @@ func (d *Databases) tellAccounts(ctx context.Context, s server.Server) error {
 			_, err = ports.Ask(ctx, agent, command.SetAccounts{Databases: part})
 		}
 	}
-	if err != nil && !command.RefusedFor(err, command.ReasonNoRoute) {
+	if err != nil {
 		return d.plane.UnlessSettled(ctx, "accounts.not_told", "", err)
 	}
 	d.sent.set(s.ID, now)

@@ -115,7 +115,7 @@ func (d *Databases) stepLifecycle(ctx context.Context, j *lifecycle) (work.Next,
 	switch {
 	case err == nil:
 		return d.lifecycleDone(ctx, j, record, action)
-	case j.Untouched(err):
+	case j.Untouched(err) && errors.Is(err, ports.ErrAgentUnreachable):
 		return j.Finish(ctx, work.Ending{
 			On: operation.Fail, DatabaseName: record.Name,
 			Cause: fault.Wrap(err, fault.AgentError, "the database server cannot be reached; nothing was changed"),

@@ -14,8 +14,8 @@ import (
 )
 
 // createElsewhere continues a creation of which its server has certainly never heard on another server, with the same names,
-// passwords and verifiers. Each server that fails is avoided from then on, so this ends. Where no other server has room, the
-// database is forgotten.
+// passwords and verifiers. Each server that fails is avoided from then on, so this ends. Where no other server has room, it waits for
+// an agent of another protocol to be replaced; of a server that cannot be reached, the database is forgotten.
 func (d *Databases) createElsewhere(
 	ctx context.Context, j *creation, record database.Record, cause error,
 ) (work.Next, error) {
@@ -23,6 +23,8 @@ func (d *Databases) createElsewhere(
 	switch {
 	case err != nil:
 		return work.Next{}, err
+	case !moved && command.RefusedFor(cause, command.ReasonOtherProtocol):
+		return work.Next{}, cause
 	case !moved:
 		return d.forget(ctx, j, record,
 			fault.Wrap(cause, fault.AgentError, "the database server cannot be reached; nothing was made"))
@@ -64,7 +66,7 @@ func (d *Databases) noteAnswer(ctx context.Context, s server.Server, answer erro
 	switch {
 	case ctx.Err() != nil:
 		return
-	case errors.Is(answer, ports.ErrAgentUnreachable), command.RefusedFor(answer, command.ReasonUnavailable):
+	case ports.NeverHeard(answer), command.RefusedFor(answer, command.ReasonUnavailable):
 		until = avoidedFrom(d.plane.Clock.Now())
 	case s.AvoidedUntil == nil, answer != nil && !errors.As(answer, &refusal):
 		return

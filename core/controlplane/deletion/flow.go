@@ -140,8 +140,6 @@ func (t turn) backUp(ctx context.Context) (work.Next, error) {
 	case gone:
 		t.Input.Missing = true
 		return t.fail(ctx, fault.New(fault.AgentError, "the database server has no such database any more"))
-	case tooOld(err):
-		return t.fail(ctx, errTooOld(err))
 	case plane.RefusedForGood(err):
 		return t.fail(ctx, backupFailed(command.BackupReport{State: command.BackupFailed, Reason: plane.ReasonShown(err)}))
 	case err != nil:
@@ -164,15 +162,6 @@ func (t turn) backUp(ctx context.Context) (work.Next, error) {
 // almost is the progress of a deletion whose backup is whole.
 const almost = 95
 
-// tooOld reports whether an agent that is older than deletions has refused. Customers are not kept out until it is updated.
-func tooOld(err error) bool {
-	return command.RefusedFor(err, command.ReasonTooOld) || command.RefusedFor(err, command.ReasonNoRoute)
-}
-
-func errTooOld(err error) *fault.Error {
-	return fault.Wrap(err, fault.AgentRouteUnavailable, "unavailable until the agent of the database server is updated")
-}
-
 func backupFailed(r command.BackupReport) *fault.Error {
 	code, message := fault.AgentError, "the database server could not make the deletion backup"
 	switch {
@@ -194,8 +183,6 @@ func (t turn) isolate(ctx context.Context) (work.Next, error) {
 		return t.conclude(ctx)
 	case command.RefusedFor(err, command.ReasonNotFound) && t.Input.Filename == "": // PostgreSQL has lost it: nothing is to be kept
 		return t.conclude(ctx)
-	case tooOld(err):
-		return t.fail(ctx, errTooOld(err))
 	case command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches, plane.RefusedForGood(err):
 		return t.fail(ctx, fault.Wrap(err, fault.AgentError, "the database server could not take the database out of service: %s",
 			plane.MessageShown(err)))

@@ -75,7 +75,7 @@ func (t recovering) rejoin(ctx context.Context) (work.Next, error) {
 	switch {
 	case err == nil:
 		return t.conclude(ctx)
-	case plane.RefusedForGood(err), tooOld(err),
+	case plane.RefusedForGood(err),
 		command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches:
 		cause := errNotRecovered(err)
 		if err := t.enter(ctx, deletion.RecoveryRefused, cause); err != nil {

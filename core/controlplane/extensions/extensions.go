@@ -28,7 +28,7 @@ func New(p *plane.Plane) *Extensions {
 }
 
 // Catalog returns the extensions of the catalog, in its order, as the database has them now. DATABASE_STATE_CONFLICT: it is not
-// active. AGENT_ERROR: its server cannot say. AGENT_ROUTE_UNAVAILABLE: its agent is too old.
+// active. AGENT_ERROR: its server cannot say. AGENT_ROUTE_UNAVAILABLE: its agent is to be updated.
 func (x *Extensions) Catalog(ctx context.Context, r access.Reached) ([]extension.Entry, error) {
 	if err := r.Permit(account.See, rollout.ExtensionCatalog); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (x *Extensions) ask(ctx context.Context, r database.Record) ([]extension.En
 	}
 	found, err := ports.Ask(ctx, agent, command.Extensions{DatabaseID: r.ID})
 	switch {
-	case command.RefusedFor(err, command.ReasonNoRoute):
+	case plane.Unserved(err):
 		return nil, fault.Wrap(err, fault.AgentRouteUnavailable,
 			"extensions are unavailable until the agent of the database server is updated; nothing was changed")
 	case err != nil:

@@ -23,7 +23,7 @@ import (
 //
 // FORBIDDEN: a developer or viewer. VALIDATION_ERROR names the field. EXTENSION_MUTATION_UNAVAILABLE: see extension.Scene, or the
 // key was used for something else. AGENT_ERROR: the server cannot say how the extension stands; nothing is queued.
-// AGENT_ROUTE_UNAVAILABLE: its agent is too old.
+// AGENT_ROUTE_UNAVAILABLE: its agent is to be updated.
 func (x *Extensions) Start(ctx context.Context, r access.Reached, q extension.Request) (operation.Operation, error) {
 	if err := r.Permit(account.Configure, rollout.ExtensionCatalog); err != nil {
 		return operation.Operation{}, err

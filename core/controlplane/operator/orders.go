@@ -105,7 +105,7 @@ func (o *Operator) ordered(ctx context.Context, op id.OperationID, by operation.
 	return o.Operation(ctx, op)
 }
 
-// leftAlone looks at the server whether it still works on an operation. An agent that is too old to say closes it all the same.
+// leftAlone looks at the server whether it still works on an operation.
 func (o *Operator) leftAlone(ctx context.Context, of operation.Operation) error {
 	if err := o.plane.CheckThere(ctx, of.ServerID, plane.OrGone); err != nil {
 		return err
@@ -115,10 +115,7 @@ func (o *Operator) leftAlone(ctx context.Context, of operation.Operation) error 
 		return err
 	}
 	found, err := ports.Ask(ctx, agent, command.AskStrays{})
-	switch {
-	case command.RefusedFor(err, command.ReasonNoRoute):
-		return nil
-	case err != nil:
+	if err != nil {
 		return fault.Wrap(err, fault.AgentError, "the server cannot say whether it works on the operation: %s", err)
 	}
 	for _, job := range found.Jobs {

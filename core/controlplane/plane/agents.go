@@ -52,23 +52,32 @@ func OfAccount(ctx context.Context, tx ports.Tx, a id.AccountID, db id.DatabaseI
 }
 
 // TellAccount says whose a database is before its server begins a job for it: the agent gives an account half of its jobs at
-// most, and all databases whose account it does not know count as one account's. An agent that is too old to be told has no such
-// limit. A refusal says nothing of the job: the step is done again.
+// most, and all databases whose account it does not know count as one account's. A refusal says nothing of the job: the step is done
+// again.
 func TellAccount(ctx context.Context, agent ports.Agent, r database.Record) error {
 	owner := database.Ownership{DatabaseID: r.ID, AccountID: r.AccountID}
 	_, err := ports.Ask(ctx, agent, command.SetAccounts{Databases: []database.Ownership{owner}})
-	if command.RefusedFor(err, command.ReasonNoRoute) {
-		return nil
-	}
 	return err
 }
 
-// reachable asks a server for a sign of life.
+// reachable asks a server for a sign of life. ReasonOtherProtocol: it answers, and carries out nothing.
 func (p *Plane) reachable(ctx context.Context, s id.ServerID) error {
 	agent, err := p.AgentOf(ctx, s)
 	if err != nil {
 		return err
 	}
-	_, err = ports.Ask(ctx, agent, command.AskCapabilities{})
-	return err
+	known, err := ports.Ask(ctx, agent, command.AskCapabilities{})
+	if err != nil {
+		return err
+	}
+	return CheckProtocol(known)
+}
+
+// CheckProtocol refuses an agent that has another protocol than this host, in whose eyes it would refuse everything.
+func CheckProtocol(known command.Capabilities) error {
+	if known.Protocol == command.Protocol {
+		return nil
+	}
+	return command.Refuse(command.ReasonOtherProtocol, "the agent is of version %s and has protocol %d, this host %d",
+		known.Version, known.Protocol, command.Protocol)
 }

@@ -13,7 +13,7 @@ func FileError(err error, message string) error {
 	switch {
 	case command.RefusedFor(err, command.ReasonNotFound):
 		return ErrBackupNotFound()
-	case command.RefusedFor(err, command.ReasonNoRoute):
+	case Unserved(err):
 		return fault.Wrap(err, fault.AgentRouteUnavailable, "unavailable until the agent of the database server is updated")
 	default:
 		return fault.Wrap(err, fault.AgentError, "%s", message)

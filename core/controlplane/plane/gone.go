@@ -37,7 +37,7 @@ func (p *Plane) CheckGone(ctx context.Context, of id.ServerID) error {
 			return fault.Invalid("serverGone", "another server answers at %s, the address of %s%s", s.AgentURL, s.Name, elsewhere)
 		case s.MayBeAnother(seen):
 			return fault.Invalid("serverGone", "%s is not known to be gone: its agent answers, and cannot say now which server it is "+
-				"(PostgreSQL down, or not in charge); where its data is lost for good, stop the agent first", s.Name)
+				"(PostgreSQL down, not in charge, or another protocol); where its data is lost for good, stop the agent first", s.Name)
 		}
 		return fault.Invalid("serverGone", "%s is not gone: its agent answers at %s", s.Name, s.AgentURL)
 	}
@@ -59,7 +59,8 @@ func (p *Plane) CheckThere(ctx context.Context, of id.ServerID, otherwise string
 		otherwise = ""
 	}
 	for _, f := range s.Judge(seen, p.Clock.Now(), "") {
-		if seen.Agent.Trouble != "" || f.Check == server.CheckInstallation && s.MayBeAnother(seen) {
+		if seen.Agent.Trouble != "" || f.Check == server.CheckInstallation && s.MayBeAnother(seen) ||
+			f.Check == server.CheckVersion && f.Verdict == server.Wrong {
 			return fault.New(fault.AgentError, "the server %s: %s: %s%s", s.Name, f.Found, f.Do, otherwise)
 		}
 	}

@@ -33,7 +33,7 @@ func (p *Plane) registerLost() {
 }
 
 // findLost asks a server for the generations that it has, and records where they are lower than it is known to have had: what is
-// stored is then pushed again. It passes over an agent that is too old to be asked.
+// stored is then pushed again.
 func (p *Plane) findLost(ctx context.Context, s server.Server) error {
 	agent, err := p.Fleet.Agent(s)
 	if err != nil {
@@ -42,9 +42,6 @@ func (p *Plane) findLost(ctx context.Context, s server.Server) error {
 	var failed error
 	for after, more := command.AppliedFromStart, true; more; {
 		part, err := ports.Ask(ctx, agent, command.AskApplied{After: after})
-		if command.RefusedFor(err, command.ReasonNoRoute) {
-			return nil
-		}
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 )
 
-// RefusedForGood reports whether the agent's refusal is permanent. ReasonUnavailable, ReasonNoRoute, ReasonTooOld, ReasonBusy,
+// RefusedForGood reports whether the agent's refusal is permanent. ReasonUnavailable, ReasonNoRoute, ReasonOtherProtocol, ReasonBusy,
 // ReasonCrowded and ReasonUnfinished are temporary.
 func RefusedForGood(err error) bool {
 	var r *command.Refusal
@@ -17,12 +17,17 @@ func RefusedForGood(err error) bool {
 	case command.ReasonNameTaken, command.ReasonConflict, command.ReasonClosed, command.ReasonInvalid, command.ReasonFailed,
 		command.ReasonNotFound, command.ReasonStorageFull, command.ReasonStale, command.ReasonAltered:
 		return true
-	case command.ReasonFenced, command.ReasonCompleted, command.ReasonUnavailable, command.ReasonNoRoute, command.ReasonTooOld,
+	case command.ReasonFenced, command.ReasonCompleted, command.ReasonUnavailable, command.ReasonNoRoute, command.ReasonOtherProtocol,
 		command.ReasonConnectRequired, command.ReasonDatabaseClosed, command.ReasonBusy, command.ReasonCrowded,
 		command.ReasonUnfinished:
 		return false
 	}
 	return false
+}
+
+// Unserved reports whether an agent serves no such request until it is updated: it lacks the route, or has another protocol.
+func Unserved(err error) bool {
+	return command.RefusedFor(err, command.ReasonNoRoute) || command.RefusedFor(err, command.ReasonOtherProtocol)
 }
 
 // ReasonShown is the reason of a refusal for good as a customer is told it, like that of a job that has failed: what only the

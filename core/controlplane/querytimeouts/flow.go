@@ -6,7 +6,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -40,8 +39,6 @@ func (q *QueryTimeouts) step(ctx context.Context, j *change) (work.Next, error) 
 	switch {
 	case err == nil:
 		return q.succeed(ctx, j, record)
-	case command.RefusedFor(err, command.ReasonTooOld):
-		return q.fail(ctx, j, record, tooOld(err))
 	case !plane.Overtaken(err) && plane.RefusedForGood(err):
 		return q.fail(ctx, j, record, fault.Wrap(err, fault.AgentError,
 			"the database server refused the query timeouts; the database keeps those that it had"))

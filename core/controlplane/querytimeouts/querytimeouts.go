@@ -63,7 +63,7 @@ func (q *QueryTimeouts) Get(ctx context.Context, r access.Reached) (State, error
 //
 // FORBIDDEN: a member. QUERY_TIMEOUT_CONFLICT: another change is open, or the key was used for another profile.
 // DATABASE_STATE_CONFLICT: the status, an open operation or an unfinished change of a login forbids it. AGENT_ERROR: the server
-// cannot be reached, or has refused. AGENT_ROUTE_UNAVAILABLE: its agent is too old. With the last two nothing was changed.
+// cannot be reached, or has refused. AGENT_ROUTE_UNAVAILABLE: its agent is to be updated. With the last two nothing was changed.
 func (q *QueryTimeouts) Set(
 	ctx context.Context, r access.Reached, p querytimeout.Profile, key idempotency.Key,
 ) (State, error) {
@@ -140,15 +140,11 @@ func (q *QueryTimeouts) ask(
 	switch {
 	case err == nil:
 		return answer, nil
-	case command.RefusedFor(err, command.ReasonNoRoute):
-		return answer, tooOld(err)
+	case plane.Unserved(err):
+		return answer, fault.Wrap(err, fault.AgentRouteUnavailable,
+			"query timeouts are unavailable until the agent of the database server is updated; nothing was changed")
 	}
 	return answer, fault.Wrap(err, fault.AgentError, "the database server cannot be reached; nothing was changed")
-}
-
-func tooOld(err error) *fault.Error {
-	return fault.Wrap(err, fault.AgentRouteUnavailable,
-		"query timeouts are unavailable until the agent of the database server is updated; nothing was changed")
 }
 
 // reserve commits the intent: profile, key and operation in one transaction. It returns the operation that the key began, and

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/database"
@@ -91,7 +90,7 @@ func ended(o operation.Operation) (operation.Operation, error) {
 //
 // KEY_SCOPE_DENIED, FORBIDDEN: as for Reserve. OPERATION_NOT_FOUND: the database has no such managed restore, or the caller has
 // lost the right meanwhile. RESTORE_OPERATION_TERMINAL: it has failed or was canceled. MANAGED_ROLE_CONFLICT: it has not begun,
-// and a change of a login is unfinished. AGENT_ROUTE_UNAVAILABLE: the agent of the database's server is too old. RATE_LIMITED,
+// and a change of a login is unfinished. AGENT_ROUTE_UNAVAILABLE: the agent of the database's server is to be updated. RATE_LIMITED,
 // SERVER_BUSY: see Reached.MayCall.
 func (r *Restores) Advance(ctx context.Context, reached access.Reached, op id.OperationID) (operation.Operation, error) {
 	none := operation.Operation{}
@@ -113,7 +112,7 @@ func (r *Restores) Advance(ctx context.Context, reached access.Reached, op id.Op
 		return none, err
 	}
 	_, err = r.plane.Work.Advance(ctx, op, r.plane.RoleWait) // the engine logs what went wrong
-	if command.RefusedFor(err, command.ReasonTooOld) {
+	if plane.Unserved(err) {
 		return none, fault.Wrap(err, fault.AgentRouteUnavailable,
 			"restores are unavailable until the agent of the database server is updated")
 	}

@@ -22,7 +22,7 @@ func refusalOf(err error) string {
 	if !errors.As(err, &refusal) || plane.Overtaken(err) {
 		return ""
 	}
-	if plane.RefusedForGood(err) || refusal.Reason == command.ReasonNoRoute {
+	if plane.RefusedForGood(err) {
 		return refusal.Error()
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
@@ -115,7 +116,7 @@ func (l LegacyRoles) look(ctx context.Context, j setup, change role.Change) (see
 		seen, err = ports.Ask(ctx, agent, question)
 	}
 	switch {
-	case command.RefusedFor(err, command.ReasonNoRoute), command.RefusedFor(err, command.ReasonTooOld):
+	case plane.Unserved(err):
 		err = fault.Wrap(err, fault.AgentRouteUnavailable, "unavailable until the agent of the database server is updated")
 	case err != nil:
 		err = fault.Wrap(err, fault.AgentError,

@@ -157,8 +157,8 @@ func unconfirmed(err error, what, cannot string) error {
 		return fault.Wrap(err, fault.ManagedRoleConflict, "the database is not active")
 	case command.ReasonUnavailable:
 		return fault.Wrap(err, fault.AgentError, "the database server is not available: repeat the request")
-	case command.ReasonTooOld:
-		return fault.Wrap(err, fault.AgentError, "the database server's agent is too old: repeat the request once it is upgraded")
+	case command.ReasonOtherProtocol:
+		return fault.Wrap(err, fault.AgentError, "the database server is being updated: repeat the request later")
 	}
 	return fault.Wrap(err, fault.AgentError, "%s", cannot)
 }

@@ -178,13 +178,14 @@ func (p *pass[W]) note(of turn, w W, unanswered bool) {
 	p.unanswered[of] = keys
 }
 
-// answers looks for an outage, once in a round, before anything is written for the server's sake. Every answer is a sign of life.
+// answers looks for an outage, once in a round, before anything is written for the server's sake. Every answer is a sign of life; but one that says
+// that the agent has another protocol is of no use.
 func (p *pass[W]) answers(ctx context.Context, server id.ServerID) bool {
 	ctx, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
 	err := p.runner.reach(ctx, server)
 	var refusal *command.Refusal
-	if err == nil || errors.As(err, &refusal) {
+	if err == nil || errors.As(err, &refusal) && refusal.Reason != command.ReasonOtherProtocol {
 		return true
 	}
 	p.runner.journal.Log(ctx, ports.JournalEvent{What: "round.no_answer", Kind: p.Name, ServerID: server, Err: err})

@@ -53,7 +53,6 @@ func (s *Storage) servers(ctx context.Context) ([]server.Server, error) {
 }
 
 // hear takes over the sizes of one server that have changed. If some cannot be stored, all are asked for again in the next round.
-// Databases of an agent that is too old to be asked have no quota.
 func (s *Storage) hear(ctx context.Context, of server.Server) error {
 	agent, err := s.plane.Fleet.Agent(of)
 	if err != nil {
@@ -63,10 +62,6 @@ func (s *Storage) hear(ctx context.Context, of server.Server) error {
 	position := s.position(of.ID)
 	for more := true; more; {
 		used, err := ports.Ask(ctx, agent, command.StorageUse{After: position})
-		if command.RefusedFor(err, command.ReasonNoRoute) {
-			s.plane.Journal.Log(ctx, ports.JournalEvent{What: "storage.agent_too_old", ServerID: of.ID, Routine: true})
-			return nil
-		}
 		if err != nil {
 			return s.plane.UnlessSettled(ctx, "storage.not_asked", "", err)
 		}

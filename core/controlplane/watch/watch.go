@@ -44,8 +44,10 @@ type Seen struct {
 	Server     server.Server
 	Up         bool
 	AnsweredAt time.Time // 0: not since this process runs
-	// Standing is what the agent said last; nil while it does not answer, and of one of an earlier version.
+	// Standing is what the agent said last; nil while it does not answer, or has another protocol.
 	Standing *command.Standing
+	// Protocol is what the agent said last; 0 while it does not answer. Where it is not command.Protocol, work for the server waits.
+	Protocol int
 
 	asked    bool
 	stored   time.Time // when AnsweredAt was last stored
@@ -160,14 +162,21 @@ func (w *Watch) note(ctx context.Context, s *Seen, known command.Capabilities, e
 	up, now := err == nil || errors.As(err, &refusal), w.plane.Clock.Now()
 	w.mu.Lock()
 	s.unstored = s.unstored || s.asked && s.Up != up || !s.asked && up == (s.Server.AwaySince != nil)
-	s.asked, s.Up, s.Standing = true, up, known.Standing
+	s.asked, s.Up, s.Standing, s.Protocol = true, up, nil, known.Protocol
+	if known.Protocol == command.Protocol {
+		s.Standing = &known.Standing
+	}
 	if up {
 		s.AnsweredAt = now
 		s.unstored = s.unstored || now.Sub(s.stored) >= server.AnswerNoted
 	}
 	store := s.unstored
 	w.mu.Unlock()
-	w.tell(ctx, s.Server, now, up, err)
+	w.tell(ctx, s.Server, now, event{!up, "agent.away", "agent.back", err})
+	if err == nil {
+		other := plane.CheckProtocol(known)
+		w.tell(ctx, s.Server, now, event{other != nil, "agent.other_protocol", "agent.same_protocol", other})
+	}
 	if store && w.store(ctx, s.Server.ID, up, now) {
 		w.mu.Lock()
 		s.stored, s.unstored = now, false
@@ -175,11 +184,18 @@ func (w *Watch) note(ctx context.Context, s *Seen, known command.Capabilities, e
 	}
 }
 
-// tell has the log say that an agent is away, once in a while, and that it is back.
-func (w *Watch) tell(ctx context.Context, s server.Server, now time.Time, up bool, err error) {
-	e := ports.JournalEvent{What: "agent.away", ServerID: s.ID, ServerName: s.Name, Host: s.AgentURL, Err: err, Told: true}
-	key := string(s.ID)
-	if !up {
+// event is something that keeps work for a server waiting, while it is there.
+type event struct {
+	there       bool
+	begun, over string
+	err         error
+}
+
+// tell has the log say that something is there, once in a while, and that it is over.
+func (w *Watch) tell(ctx context.Context, s server.Server, now time.Time, of event) {
+	e := ports.JournalEvent{What: of.begun, ServerID: s.ID, ServerName: s.Name, Host: s.AgentURL, Err: of.err, Told: true}
+	key := of.begun + " " + string(s.ID)
+	if of.there {
 		worth, held := w.failures.Failed(key)
 		if e.Repeated = held; worth {
 			w.plane.Journal.Log(ctx, e)
@@ -187,7 +203,7 @@ func (w *Watch) tell(ctx context.Context, s server.Server, now time.Time, up boo
 		return
 	}
 	if since, times := w.failures.Ended(key); times > 0 {
-		e.What, e.Err, e.Repeated, e.After = "agent.back", nil, times, now.Sub(since)
+		e.What, e.Err, e.Repeated, e.After = of.over, nil, times, now.Sub(since)
 		w.plane.Journal.Log(ctx, e)
 	}
 }

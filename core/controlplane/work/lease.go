@@ -84,7 +84,7 @@ func (l *Lease) Call(ctx context.Context, what string, call func(context.Context
 		return ports.ErrLeaseLost
 	}
 	err := call(ctx, ports.Fence{OperationID: o.ID, Epoch: o.Epoch})
-	if !errors.Is(err, ports.ErrAgentUnreachable) {
+	if !ports.NeverHeard(err) {
 		l.delivered = true
 	}
 	l.engine.Crash(After(o.Kind, what))
@@ -99,7 +99,7 @@ func (l *Lease) Close(ctx context.Context, a ports.Agent) error {
 // Untouched reports whether the agent has certainly never heard of the operation: this is its first lease, and no command of it
 // was ever delivered.
 func (l *Lease) Untouched(err error) bool {
-	return errors.Is(err, ports.ErrAgentUnreachable) && !l.delivered && l.Operation().Epoch == 1
+	return ports.NeverHeard(err) && !l.delivered && l.Operation().Epoch == 1
 }
 
 // Save commits a change of the operation under its epoch, and in the same transaction whatever else belongs to it; change and

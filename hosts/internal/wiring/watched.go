@@ -3,6 +3,7 @@ package wiring
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/watch"
 )
 
@@ -10,7 +11,7 @@ import (
 type watched struct {
 	servers func() []watch.Seen
 
-	up, answered, charge, postgres, pooler *prometheus.Desc
+	up, answered, protocol, charge, postgres, pooler *prometheus.Desc
 }
 
 // MeasureServers adds what a host sees of the agents to its metrics. A server is there once it was asked.
@@ -21,8 +22,10 @@ func MeasureServers(r Registry, servers func() []watch.Seen) error {
 			"1 if the agent of a server answered this host when it last asked, which it does every 5 s.", "server"),
 		answered: describe("pgherd_server_agent_answered_timestamp_seconds",
 			"When the agent of a server last answered this host; 0 if it has not since the host started.", "server"),
+		protocol: describe("pgherd_server_agent_protocol_agrees",
+			"1 if the agent of a server has the protocol of this host; otherwise work for the server waits.", "server"),
 		charge: describe("pgherd_server_agent_in_charge",
-			"1 if the agent of a server carries out commands. An agent that does not answer, or is too old, does not say.", "server"),
+			"1 if the agent of a server carries out commands, as far as it says.", "server"),
 		postgres: describe("pgherd_server_postgres_up",
 			"1 if PostgreSQL of a server answers its agent, as far as that says.", "server"),
 		pooler: describe("pgherd_server_pgbouncer_up",
@@ -32,7 +35,7 @@ func MeasureServers(r Registry, servers func() []watch.Seen) error {
 
 // Describe implements prometheus.Collector.
 func (w watched) Describe(out chan<- *prometheus.Desc) {
-	for _, metric := range []*prometheus.Desc{w.up, w.answered, w.charge, w.postgres, w.pooler} {
+	for _, metric := range []*prometheus.Desc{w.up, w.answered, w.protocol, w.charge, w.postgres, w.pooler} {
 		out <- metric
 	}
 }
@@ -49,6 +52,9 @@ func (w watched) Collect(out chan<- prometheus.Metric) {
 			answered = float64(s.AnsweredAt.UnixMilli()) / 1000
 		}
 		set(w.answered, answered)
+		if s.Protocol != 0 {
+			set(w.protocol, oneOrZero(s.Protocol == command.Protocol))
+		}
 		if s.Standing != nil {
 			set(w.charge, oneOrZero(s.Standing.InCharge))
 			set(w.postgres, oneOrZero(s.Standing.Postgres))
