@@ -23,14 +23,7 @@ func (a *Agent) takeOver(ctx context.Context) error {
 	if err := a.backuper.ForgetReservations(ctx); err != nil {
 		return err
 	}
-	if err := a.backuper.ForgetProofs(ctx); err != nil {
-		return err
-	}
-	exempt, err := a.backuper.CopiesAreExempt(ctx)
-	if err == nil && !exempt {
-		a.log.Warn("temp_file_limit holds for the copies that verify backups too; run pgherd agent init again to exempt them")
-	}
-	return err
+	return a.backuper.ForgetProofs(ctx)
 }
 
 // backups is the kind of job that makes a backup.

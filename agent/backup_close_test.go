@@ -122,9 +122,6 @@ func TestCrashBeforeAFailedBackupIsRemoved(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.config.BackupDir, w.id, backupName)); err != nil {
 		t.Fatalf("the file went before the failure was stored: %v", err)
 	}
-	// An agent of an earlier version has not stored that the file is complete only when it is verified. The failure counts all the
-	// same: such a database was running for good.
-	check.Must(s.super.Exec(`UPDATE ledger.job SET payload = jsonb_set(payload::jsonb, '{verify}', 'false')`))(t)
 	s.child(t, "")
 	s.wantBackup(t, c, command.BackupFailed, command.ReasonFailed)
 	s.done(t, closing(c.OperationID))

@@ -17,14 +17,13 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 )
 
-// leftOver makes logins as backups leave them, and as earlier versions buried them. Their rights are those of a dump's login.
+// leftOver makes logins as jobs leave them. Their rights are those of a dump's login.
 func (s *stack) leftOver(t testing.TB, w wanted, n int) (names []string) {
 	t.Helper()
 	agent := open(t, s.pg.URL("pgherd_maintenance"))
 	check.Must(agent.Exec("SET ROLE pgherd_agent; SET createrole_self_grant = 'set, inherit'"))(t)
 	kinds := []struct{ prefix, mark string }{
-		{"dump_", "pgherd dump login "}, {"verify_", "pgherd isolated copy "}, {"dead_", "pgherd dead login "},
-		{"ext_", "pgherd extension login "},
+		{"dump_", "pgherd dump login "}, {"verify_", "pgherd isolated copy "}, {"ext_", "pgherd extension login "},
 	}
 	for i := range n {
 		k := kinds[i%len(kinds)]
@@ -32,6 +31,9 @@ func (s *stack) leftOver(t testing.TB, w wanted, n int) (names []string) {
 		check.Must(agent.Exec(fmt.Sprintf(`CREATE ROLE %[1]s LOGIN BYPASSRLS; COMMENT ON ROLE %[1]s IS '%[2]s%[1]s';
 			GRANT CONNECT ON DATABASE %[3]q TO %[1]s; GRANT %[4]q TO %[1]s WITH INHERIT TRUE, SET FALSE;
 			GRANT pg_read_all_data, pg_use_reserved_connections TO %[1]s`, name, k.mark, w.name, w.names().Owner)))(t)
+		if k.prefix == "verify_" {
+			check.Must(agent.Exec("INSERT INTO ledger.copy VALUES ($1, 'verify', $2, $3, false)", name, newUUID(), w.id))(t)
+		}
 		names = append(names, name)
 	}
 	return names
@@ -62,7 +64,7 @@ func TestLeftOverLoginsDoNotHoldUpAStart(t *testing.T) {
 	holding := check.Must(owner.BeginTx(t.Context(), nil))(t)
 	check.Must(holding.Exec("GRANT SELECT ON held TO " + all + "; LOCK TABLE granted"))(t)
 	rows := check.Must(s.super.BeginTx(t.Context(), nil))(t)
-	const others = "SELECT FROM pg_authid WHERE rolname ~ '^(dump|verify|dead|ext)_' AND rolname <> $1 FOR UPDATE"
+	const others = "SELECT FROM pg_authid WHERE rolname ~ '^(dump|verify|ext)_' AND rolname <> $1 FOR UPDATE"
 	check.Must(rows.Exec(others, names[0]))(t)
 	stuck := check.Must(open(t, s.pg.URL("postgres")).BeginTx(t.Context(), nil))(t)
 	check.Must(stuck.Exec("SELECT FROM pg_authid WHERE rolname = $1 FOR UPDATE", names[0]))(t)
@@ -107,7 +109,7 @@ func (s *stack) keptOnlyWhileGranted(t testing.TB, owner *sql.DB, holding *sql.T
 	check.NoError(t, holding.Rollback())
 	check.Must(owner.Exec("DROP TABLE granted, held"))(t)
 	check.Eventually(t, "buried logins are left", func() bool {
-		return s.one(t, "SELECT count(*) FROM pg_roles WHERE rolname ~ '^(pgh_dead|dump|verify|dead)_'") == "0"
+		return s.one(t, "SELECT count(*) FROM pg_roles WHERE rolname ~ '^(pgh_dead|dump|verify|ext)_'") == "0"
 	})
 	check.Eventually(t, "dead roles are left in the ledger", func() bool {
 		return s.one(t, "SELECT count(*) FROM ledger.dead_role") == "0"

@@ -199,9 +199,6 @@ var CrashPoints = []string{
 // calls it before anything else runs backups.
 func (b *Backuper) EndPredecessor(ctx context.Context) error {
 	return b.cfg.with(b.cfg.Maintenance, "", func(db *sql.DB) error {
-		if err := adopt(ctx, db); err != nil {
-			return err
-		}
 		_, err := joblogin.EndSessions(ctx, db, joblogin.RunPatience, `application_name LIKE $1 || '%' AND (usename = current_user
 			OR usename ~ '^`+setup.DumpPrefix+`' OR usename IN (SELECT name FROM ledger.copy))`, sessionPrefix)
 		if err != nil {

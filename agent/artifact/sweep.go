@@ -25,7 +25,6 @@ func (b *Backuper) Sweep(ctx context.Context) error {
 			b.sweep(ctx, admin, ownerlessDumps, func(ctx context.Context, name string) error {
 				return dropDumpLogin(ctx, admin, name, joblogin.SweepPatience)
 			}),
-			adopt(ctx, admin),
 			b.sweep(ctx, admin, unwantedCopies, func(ctx context.Context, name string) error {
 				return dropMarked(ctx, admin, name, joblogin.SweepPatience, func(string) {})
 			}))
@@ -43,21 +42,6 @@ const (
 			SELECT FROM ledger.operation o WHERE o.id = c.operation_id AND NOT o.closed))
 		AND (r.oid IS NULL OR shobj_description(r.oid, 'pg_authid') = '` + string(copyMark) + `' || r.rolname) ORDER BY 1 DESC`
 )
-
-// adopt enters the copies that agents of earlier versions have made, for verifications. One that is dropped meanwhile can leave
-// its row, which the next sweep removes.
-func adopt(ctx context.Context, admin *sql.DB) error {
-	prefix := verification.prefix()
-	_, err := admin.ExecContext(ctx, `INSERT INTO ledger.copy (name, purpose, operation_id, database_id, until_closed)
-		SELECT rolname, '`+verification.name+`', substr(rolname, length('`+prefix+`') + 1)::uuid, '', false FROM pg_roles
-		WHERE rolname ~ '^`+prefix+`[0-9a-f]{32}$' AND shobj_description(oid, 'pg_authid') = '`+string(copyMark)+`' || rolname
-			AND NOT EXISTS (SELECT FROM ledger.copy WHERE name = rolname)
-		ON CONFLICT DO NOTHING`)
-	if err != nil {
-		return fmt.Errorf("enter the copies of earlier versions: %w", err)
-	}
-	return nil
-}
 
 // sweep calls drop for each login of a query whose operation nobody works on.
 func (b *Backuper) sweep(

@@ -48,7 +48,7 @@ func TestSweepLeavesAResumedBackupAlone(t *testing.T) {
 	}
 }
 
-// copied makes a copy as the agent does, and enters it unless an earlier version has made it.
+// copied makes a copy as the agent does, and enters it.
 func (w *world) copied(purpose string, n int, row string) (name string) {
 	w.t.Helper()
 	name = fmt.Sprintf("%s_%032x", purpose, n)
@@ -58,7 +58,7 @@ func (w *world) copied(purpose string, n int, row string) (name string) {
 }
 
 // Copies of one database stand beside each other. Of those that are wanted until their operation is closed, a sweep drops those
-// whose operation is; of others, all that nobody works on, those that an agent of an earlier version has left too.
+// whose operation is; of others, all that nobody works on.
 func TestSweepDropsTheCopiesThatNobodyWants(t *testing.T) {
 	w := newWorld(t)
 	super := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(t)
@@ -76,7 +76,6 @@ func TestSweepDropsTheCopiesThatNobodyWants(t *testing.T) {
 	w.copied("other", 2, row("other", 2, true)) // its operation is closed
 	w.copied("other", 3, row("other", 3, true)) // its operation is forgotten
 	w.copied("verify", 1, row("verify", 1, false))
-	w.copied("verify", 4, "SELECT") // of an earlier version
 	left := func() (names string) {
 		t.Helper()
 		const query = `SELECT concat_ws(' ', (SELECT string_agg(datname, ',') FROM pg_database WHERE datname ~ '^(other|verify)_'),

@@ -45,17 +45,11 @@ func (x *Executor) Capacity(ctx context.Context) (c Capacity, err error) {
 	return c, err
 }
 
-// nameInstallation gives the maintenance database a name of its own, once. It stays with the data, also on another machine.
-var nameInstallation = []string{
-	`CREATE TABLE IF NOT EXISTS ledger.installation (
-		single boolean PRIMARY KEY DEFAULT true CHECK (single),
-		id     uuid    NOT NULL DEFAULT pg_catalog.gen_random_uuid()
-	)`,
-	"INSERT INTO ledger.installation DEFAULT VALUES ON CONFLICT DO NOTHING",
-}
+// nameInstallation gives the maintenance database a name of its own, once.
+const nameInstallation = "INSERT INTO ledger.installation DEFAULT VALUES ON CONFLICT DO NOTHING"
 
-// Installation tells this server from every other one, by whichever address it is reached; empty until an agent of this version
-// has been in charge of it.
+// Installation tells this server from every other one, by whichever address it is reached; empty until an agent has
+// been in charge of it.
 func (x *Executor) Installation(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()

@@ -43,8 +43,7 @@ func (s Server) config(database string) pq.Config {
 	}
 }
 
-// undisturbed keeps what is set for a customer's database from the agent's sessions there. agent init sets it for the login too;
-// one of an earlier version did not set all of it.
+// undisturbed keeps what is set for a customer's database from the agent's sessions there. agent init sets it for the login too.
 var undisturbed = map[string]string{
 	readOnlyDefault: "off", statementTimeout: "0", lockTimeout: "0", idleTimeout: "0",
 }

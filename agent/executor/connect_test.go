@@ -112,7 +112,7 @@ func TestOtherRefusalsAreNotTriedAgain(t *testing.T) {
 	}
 }
 
-// What is set for a customer's database does not reach the agent, also where agent init of an earlier version has prepared it.
+// What is set for a customer's database does not reach the agent.
 func TestAgentIsUndisturbedByADatabasesSettings(t *testing.T) {
 	d := clustertest.NewDatabase(t)
 	for _, setting := range []string{"default_transaction_read_only = on", "statement_timeout = '50ms'", "lock_timeout = 1"} {

@@ -18,7 +18,7 @@ func (s Server) OfferedLanguages(ctx context.Context) (found []languages.Found, 
 	})
 	switch sqlState(err) {
 	case undefinedFunction, invalidSchema:
-		return nil, fmt.Errorf("%w: %w", errPreparedEarlier, err)
+		return nil, fmt.Errorf("%w: %w", setup.ErrUnprepared, err)
 	}
 	return found, err
 }

@@ -71,7 +71,7 @@ func (l *Leader) takeOver(ctx context.Context) error {
 		return err
 	}
 	// Nobody works on these any more.
-	if err := run(ctx, l.conn, append([]string{"DELETE FROM ledger.running", moveBackups}, nameInstallation...)...); err != nil {
+	if err := run(ctx, l.conn, "DELETE FROM ledger.running", nameInstallation); err != nil {
 		return err
 	}
 	crash.Point(crash.StartLocked)
@@ -80,35 +80,12 @@ func (l *Leader) takeOver(ctx context.Context) error {
 
 const (
 	undefinedTable    = "42P01"
-	undefinedColumn   = "42703"
 	undefinedFunction = "42883"
 	invalidSchema     = "3F000"
 )
 
-// latestSetup looks for what the latest agent init has added.
-var latestSetup = []string{
-	"SELECT open, enabled FROM ledger.database, ledger.role LIMIT 0", "SELECT pooler.has_verifier('', '')",
-	"SELECT spoken_at FROM ledger.operation LIMIT 0", "SELECT FROM ledger.running LIMIT 0",
-	"SELECT verifier_mark, parked, member_of FROM ledger.role LIMIT 0", "SELECT pooler.verifier_mark('')",
-	"SELECT pooler.no_verifier()",
-	"SELECT FROM pooler.former LIMIT 0",
-	"SELECT applied FROM ledger.generation LIMIT 0",
-	"SELECT verify, cut_short FROM ledger.backup LIMIT 0",
-	"SELECT cut_short, xact FROM ledger.job LIMIT 0",
-	"SELECT account_id FROM ledger.database LIMIT 0",
-	"SELECT settings_since FROM ledger.database, pooler.shut LIMIT 0",
-	"SELECT kept_until FROM ledger.reservation LIMIT 0", "SELECT ready_at FROM ledger.copy LIMIT 0",
-	"SELECT isolated, overlay_xact FROM ledger.database LIMIT 0",
-}
-
-// moveBackups takes over the backups of a predecessor of an earlier version, which has entered them in a table of their own.
-const moveBackups = `WITH moved AS (DELETE FROM ledger.backup RETURNING *)
-	INSERT INTO ledger.job (operation_id, step, kind, database_id, payload, cut_short)
-	SELECT operation_id, 'backup.run', 'backup.run', database_id,
-		json_build_object('databaseId', database_id, 'filename', filename, 'verify', verify), cut_short
-	FROM moved ON CONFLICT DO NOTHING`
-
-// checkPrepared refuses a server that was not prepared by agent init of this version, before a predecessor loses charge of it.
+// checkPrepared refuses a server that agent init has not prepared, or whose ledger is another version's, before a predecessor loses
+// charge of it.
 func (l *Leader) checkPrepared(ctx context.Context) error {
 	err := run(ctx, l.conn, "SELECT FROM ledger.agent LIMIT 0")
 	switch sqlState(err) {
@@ -118,24 +95,12 @@ func (l *Leader) checkPrepared(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = run(ctx, l.conn, latestSetup...)
-	switch sqlState(err) {
-	case undefinedTable, undefinedColumn, undefinedFunction:
-		return fmt.Errorf("%w: %w", errPreparedEarlier, err)
-	}
-	if err != nil {
+	format, err := number(ctx, l.conn, "SELECT number FROM ledger.format")
+	if err != nil && sqlState(err) != undefinedTable {
 		return err
 	}
-	const passesOn = `SELECT count(*) FROM pg_auth_members WHERE member = '` + setup.AgentLogin + `'::regrole
-		AND roleid IN ('pg_read_all_data'::regrole, 'pg_use_reserved_connections'::regrole) AND admin_option`
-	n, err := number(ctx, l.conn, passesOn)
-	if err == nil && n < 2 {
-		err = errPreparedEarlier
-	}
-	return err
+	return setup.CheckLedger(format)
 }
-
-var errPreparedEarlier = fmt.Errorf("%w again: an earlier version has prepared this server", setup.ErrUnprepared)
 
 // endPredecessors terminates every other session of the agent's login until none is left.
 func (l *Leader) endPredecessors(ctx context.Context) error {

@@ -20,8 +20,7 @@ type Sweeper struct {
 	log   *zap.Logger
 	woken chan struct{}
 
-	last    string // the last role that was looked at in this pass
-	adopted bool
+	last string // the last role that was looked at in this pass
 }
 
 // NewSweeper makes a sweeper for the server on whose maintenance database db is, and run's transactions are.
@@ -47,11 +46,7 @@ func (s *Sweeper) Sweep(ctx context.Context) {
 }
 
 func (s *Sweeper) round(ctx context.Context) (pause time.Duration, err error) {
-	if !s.adopted {
-		err = s.adopt(ctx)
-	}
-	roles, unread := s.next(ctx)
-	err = errors.Join(err, unread)
+	roles, err := s.next(ctx)
 	for _, r := range roles {
 		err = errors.Join(err, s.drop(ctx, r))
 	}
@@ -60,28 +55,6 @@ func (s *Sweeper) round(ctx context.Context) (pause time.Duration, err error) {
 	}
 	s.last = roles[len(roles)-1].name
 	return roundPause, err
-}
-
-// adopt retires the roles anew that earlier versions have retired without the ledger, some of them with all their rights.
-func (s *Sweeper) adopt(ctx context.Context) error {
-	names, err := pg.Column(ctx, s.db, `SELECT r.rolname FROM pg_roles r
-		WHERE r.rolname ~ '^(pgh_)?dead_[0-9a-f]{32}$' AND shobj_description(r.oid, 'pg_authid') = $1 || r.rolname
-			AND NOT EXISTS (SELECT FROM ledger.dead_role d WHERE d.oid = r.oid) ORDER BY 1`, mark)
-	if err != nil {
-		return err
-	}
-	left := 0
-	for _, name := range names {
-		failed := s.run(ctx, append([]string{dropWait}, retirement(name)...)...)
-		switch {
-		case IsKept(failed):
-			left++
-		default:
-			err = errors.Join(err, failed)
-		}
-	}
-	s.adopted = err == nil && left == 0
-	return err
 }
 
 // role is a retired one that there is something to do about.

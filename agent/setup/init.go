@@ -78,6 +78,9 @@ var clusterSQL string
 //go:embed ledger.sql
 var ledgerSQL string
 
+//go:embed ledger_functions.sql
+var ledgerFunctionsSQL string
+
 // Init prepares a server: the agent's login, the maintenance database with ledger and pooler schema, and the privileges that
 // PUBLIC must not have. It may be run again at any time, even while an agent is running, and then repairs what differs. It
 // refuses a server that is not PostgreSQL 16, that has known holes (a *versions.Refusal), that has languages in which a session
@@ -246,13 +249,19 @@ func prepareMaintenance(ctx context.Context, s superuser, secrets Credentials) e
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // nothing to do after the commit
+	// Two at a time would fail with "tuple concurrently updated".
+	if _, err := tx.ExecContext(ctx, "SELECT pg_catalog.pg_advisory_xact_lock(7450017)"); err != nil {
+		return fmt.Errorf("maintenance database: %w", err)
+	}
+	tables, err := missingTables(ctx, tx)
+	if err != nil {
+		return err
+	}
 	statements := []string{
-		// Two at a time would fail with "tuple concurrently updated".
-		"SELECT pg_catalog.pg_advisory_xact_lock(7450017)",
 		clusterSQL, pooler.SchemaSQL, languages.Schema(AgentLogin),
 		"GRANT CONNECT ON DATABASE " + MaintenanceDatabase + " TO " + AgentLogin,
 		"CREATE SCHEMA IF NOT EXISTS ledger AUTHORIZATION " + AgentLogin,
-		"SET LOCAL ROLE " + AgentLogin, ledgerSQL, "RESET ROLE",
+		"SET LOCAL ROLE " + AgentLogin, tables, ledgerFunctionsSQL, "RESET ROLE",
 	}
 	for _, statement := range statements {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {

@@ -358,3 +358,21 @@ func TestCredentialsFileIsPrivate(t *testing.T) {
 		t.Error("a file without passwords was accepted")
 	}
 }
+
+func TestALedgerOfAnotherVersionIsRefused(t *testing.T) {
+	pg := clustertest.New(t, nil)
+	file := filepath.Join(t.TempDir(), "credentials")
+	prepare(t, pg, file)
+	maintenance := pg.URL(setup.MaintenanceDatabase)
+	for _, change := range []string{
+		"UPDATE ledger.format SET number = number + 1", "UPDATE ledger.format SET number = number - 2", "DROP TABLE ledger.format",
+	} {
+		clustertest.Exec(t, maintenance, change)
+		_, err := setup.Init(t.Context(), setup.Options{
+			DSN: pg.URL("postgres"), CredentialsFile: file, Versions: anyVersion, Languages: anyLanguage,
+		})
+		if err == nil || !strings.Contains(err.Error(), "make clean-dev") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("after %s: %v", change, err)
+		}
+	}
+}

@@ -182,21 +182,6 @@ func TestVerifiedMarkBelongsToItsFile(t *testing.T) {
 	}
 }
 
-// Earlier versions have marked files without a word of the manifest.
-func TestMarksOfEarlierVersionsCount(t *testing.T) {
-	root := t.TempDir()
-	s := open(t, root)
-	m := prepare(t, s)
-	mark := `{"operationId":"` + string(op) + `","sha256":"` + m.File.SHA256 + `","verifiedAt":"2026-03-01T12:00:00Z"}`
-	path := filepath.Join(root, string(db), name.Stem()+".verified.json")
-	if err := errors.Join(s.Commit(db, name, none), os.WriteFile(path, []byte(mark), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	if at, err := s.VerifiedAt(m); err != nil || at == nil {
-		t.Error(at, err)
-	}
-}
-
 func TestNoNameLeavesTheStore(t *testing.T) {
 	s := open(t, t.TempDir())
 	for _, bad := range []backup.Filename{"", "../../etc/passwd", "20260301_120000.manifest.json", "20260301_12000/.sql.gz"} {

@@ -165,8 +165,8 @@ func syncFolder(dir string) error {
 // verified is the mark of a file that was restored and found equal.
 type verified struct {
 	OperationID    id.OperationID `json:"operationId"`
-	SHA256         string         `json:"sha256"`                   // of the file that was verified
-	ManifestSHA256 string         `json:"manifestSha256,omitempty"` // earlier versions did not write it
+	SHA256         string         `json:"sha256"` // of the file that was verified
+	ManifestSHA256 string         `json:"manifestSha256"`
 	At             time.Time      `json:"verifiedAt"`
 }
 
@@ -206,7 +206,7 @@ func (s *Store) VerifiedAt(m backup.StoredManifest) (*time.Time, error) {
 	if err := json.Unmarshal(text, &v); err != nil {
 		return nil, fmt.Errorf("read the mark of a verification: %w", err)
 	}
-	if v.OperationID != m.OperationID || v.SHA256 != m.File.SHA256 || v.ManifestSHA256 != "" && v.ManifestSHA256 != m.SHA256 {
+	if v.OperationID != m.OperationID || v.SHA256 != m.File.SHA256 || v.ManifestSHA256 != m.SHA256 {
 		return nil, nil // the mark is of another file, or another manifest
 	}
 	return &v.At, nil

@@ -1,0 +1,36 @@
+package agent_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+)
+
+// An agent beside the ledger of another version says so, and leaves charge of the server to whoever has it.
+func TestALedgerOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	s := crashStack(t)
+	s.child(t, "").kill()
+	const inCharge = "SELECT instance FROM ledger.agent"
+	before := s.one(t, inCharge)
+	for _, change := range []string{"UPDATE ledger.format SET number = number + 1", "DROP TABLE ledger.format"} {
+		check.Must(s.super.Exec(change))(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		_, log, ended := s.run(t, ctx)
+		check.Eventually(t, "the agent does not say that the ledger is another version's", func() bool {
+			for _, e := range log.All() {
+				if text, _ := e.ContextMap()["error"].(string); strings.Contains(text, "make clean-dev") {
+					return true
+				}
+			}
+			return false
+		})
+		cancel()
+		check.NoError(t, <-ended)
+		if now := s.one(t, inCharge); now != before {
+			t.Errorf("after %s, %s is in charge", change, now)
+		}
+	}
+}
