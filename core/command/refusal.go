@@ -32,7 +32,7 @@ const (
 	ReasonAltered         Reason = "altered"          // somebody else than this service has changed it; Message says what
 )
 
-// Reasons lists every reason. One that is not listed is of a newer agent, and may or may not be final.
+// Reasons lists every reason. One that is not listed may or may not be final.
 var Reasons = []Reason{
 	ReasonStale, ReasonFenced, ReasonConflict, ReasonClosed, ReasonCompleted, ReasonNameTaken, ReasonNotFound, ReasonStorageFull,
 	ReasonUnavailable, ReasonNoRoute, ReasonOtherProtocol, ReasonInvalid, ReasonFailed, ReasonConnectRequired, ReasonDatabaseClosed,

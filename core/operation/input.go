@@ -24,7 +24,7 @@ type BackupResult struct {
 }
 
 // LifecycleInput is the input of a lifecycle operation; Generation is the database's access generation that it produces. From is
-// the status in which it began.
+// the status in which it began, and in which it leaves the database if it fails.
 type LifecycleInput struct {
 	Action     string `json:"action"`
 	From       string `json:"from"`

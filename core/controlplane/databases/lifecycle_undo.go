@@ -31,7 +31,7 @@ func (d *Databases) failLifecycle(
 func (d *Databases) undoLifecycle(
 	ctx context.Context, j *lifecycle, agent ports.Agent, name string, cause *fault.Error,
 ) (work.Next, error) {
-	was := statusBefore(j.Input)
+	was := database.Status(j.Input.From)
 	if was != database.Error { // of such a one nobody knew who gets in
 		record, err := plane.UndoAccess(ctx, j.Lease, agent, was == database.Active)
 		switch {
@@ -71,10 +71,7 @@ func (d *Databases) lifecycleFailed(
 	})
 }
 
-// statusBefore is the status in which an action with an effect began, and in which it leaves the database if it fails.
-func statusBefore(i operation.LifecycleInput) database.Status { return database.Status(i.From) }
-
-var reopened = map[database.Status]database.Event{ //nolint:exhaustive // what statusBefore returns
+var reopened = map[database.Status]database.Event{ //nolint:exhaustive // in which an action with an effect begins
 	database.Active: database.ReopenAsActive, database.Stopped: database.ReopenAsStopped,
 }
 
