@@ -52,8 +52,8 @@ type File struct {
 // ErrAgentUnreachable means that a command was never delivered.
 var ErrAgentUnreachable = errors.New("the agent cannot be reached")
 
-// NeverHeard reports whether an agent has certainly heard nothing of a command: it was never delivered, or not read, because it is of
-// another protocol.
+// NeverHeard reports whether an agent has certainly heard nothing of a command: it was never delivered, or not read, because it
+// is of another protocol.
 func NeverHeard(err error) bool {
 	return errors.Is(err, ErrAgentUnreachable) || command.RefusedFor(err, command.ReasonOtherProtocol)
 }

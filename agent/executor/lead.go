@@ -84,8 +84,8 @@ const (
 	invalidSchema     = "3F000"
 )
 
-// checkPrepared refuses a server that agent init has not prepared, or whose ledger is another version's, before a predecessor loses
-// charge of it.
+// checkPrepared refuses a server that agent init has not prepared, or whose ledger is another version's, before a predecessor
+// loses charge of it.
 func (l *Leader) checkPrepared(ctx context.Context) error {
 	err := run(ctx, l.conn, "SELECT FROM ledger.agent LIMIT 0")
 	switch sqlState(err) {

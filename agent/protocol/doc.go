@@ -1,6 +1,6 @@
 // Package protocol holds the wire types between the control plane and an agent. Every request carries the shared secret as
-// a bearer token, and command.Protocol in a header. A command or a question of another protocol is refused before anything else of
-// it is read.
+// a bearer token, and command.Protocol in a header. A command or a question of another protocol is refused before anything else
+// of it is read.
 //
 //	GET  /healthz                                       liveness, no authentication
 //	GET  /health                                        Health
@@ -21,8 +21,8 @@
 //	PATCH /v1/databases/{id}/uploads/{upload}/{offset}  bytes, with their Content-Length -> command.Uploaded
 //	DELETE /v1/databases/{id}/uploads/{upload}          204, also when it is gone already
 //
-// A refusal is an answer with a status of 400 or more and a command.Refusal as its body: the agent did not do it. Anything else that
-// is no 2xx, and every broken connection, leaves the outcome unknown.
+// A refusal is an answer with a status of 400 or more and a command.Refusal as its body: the agent did not do it. Anything else
+// that is no 2xx, and every broken connection, leaves the outcome unknown.
 package protocol
 
 // Header of a request is command.Protocol of its sender.

@@ -10,8 +10,8 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 )
 
-// A request of another protocol is refused before it is read, whatever the agent would say to it, and the agent is then not well. What
-// it says of itself it says in any protocol.
+// A request of another protocol is refused before it is read, whatever the agent would say to it, and the agent is then not well.
+// What it says of itself it says in any protocol.
 func TestRequestsOfAnotherProtocol(t *testing.T) {
 	w := &work{}
 	r := start(t, w)

@@ -143,7 +143,8 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
-// all are the routes that need the secret. An agent answers questions about itself in any protocol, and while it is not in charge.
+// all are the routes that need the secret. An agent answers questions about itself in any protocol, and while it is not in
+// charge.
 func (s *Server) all() []Question {
 	all := []Question{{"GET /health", s.health}, Answering(s.capabilities), {"POST /v1/commands", s.ours(s.command)}}
 	if s.config.Metrics != nil {

@@ -192,7 +192,8 @@ func TestEveryRouteButTheLivenessCheckNeedsTheSecret(t *testing.T) {
 	}
 	_, text := r.do(t, "GET", "/v1/capabilities", "Bearer "+secret, "")
 	var known command.Capabilities
-	if err := json.Unmarshal([]byte(text), &known); err != nil || len(known.Routes) != 11 || known.Version != "v" || known.Protocol != command.Protocol ||
+	if err := json.Unmarshal([]byte(text), &known); err != nil || len(known.Routes) != 11 || known.Version != "v" ||
+		known.Protocol != command.Protocol ||
 		len(known.Programs) != 1 || !known.Programs[0].BelowFloor || known.Connections != 83 || known.Installation != "i" ||
 		known.Standing != (command.Standing{InCharge: true, Postgres: true, PgBouncer: true}) ||
 		!slices.Equal(known.Reasons, []string{"not_initialized: m"}) {
@@ -232,7 +233,8 @@ func TestCommandsAreReadStrictly(t *testing.T) {
 		"twice":      strings.Replace(valid, `"epoch":1`, `"epoch":1,"epoch":2`, 1),
 		"wrong type": strings.Replace(valid, `"epoch":1`, `"epoch":"1"`, 1), "too long": valid + strings.Repeat(" ", 1<<20),
 		"twice in the payload": strings.Replace(valid, `{"verifier"`, `{"verifier":"","verifier"`, 1),
-		"unknown member":       strings.Replace(valid, `"step"`, `"stepp"`, 1), "Other case": strings.Replace(valid, `"step"`, `"Step"`, 1),
+		"unknown member":       strings.Replace(valid, `"step"`, `"stepp"`, 1),
+		"other case":           strings.Replace(valid, `"step"`, `"Step"`, 1),
 	} {
 		status, answer := r.do(t, "POST", "/v1/commands", "Bearer "+secret, body)
 		if status != http.StatusBadRequest || !strings.Contains(answer, string(command.ReasonInvalid)) {

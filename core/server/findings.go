@@ -178,7 +178,8 @@ func judgeVersion(seen Sight, version string) Finding {
 	switch {
 	case seen.Protocol != command.Protocol:
 		f.Verdict, f.Do = Wrong, "install the same version there and on all hosts of the control plane; until then work for it waits"
-		f.Found = fmt.Sprintf("%s is too %s: it has protocol %d, and the one here is %d", seen.Version, word, seen.Protocol, command.Protocol)
+		f.Found = fmt.Sprintf("%s is too %s: it has protocol %d, and the one here is %d",
+			seen.Version, word, seen.Protocol, command.Protocol)
 	case seen.Version != version:
 		f.Found += ", and " + version + " here"
 	}

@@ -67,8 +67,8 @@ func (s *Server) SetUnreachable(on bool) { s.set(func(f *faults) { f.unreachable
 // SetUnavailable makes the agent refuse every call that needs PostgreSQL or PgBouncer with ReasonUnavailable.
 func (s *Server) SetUnavailable(on bool) { s.set(func(f *faults) { f.unavailable = on }) }
 
-// SetProtocol makes the agent one of a later protocol, or of an earlier one where ahead is negative: it refuses everything but the
-// question what it is.
+// SetProtocol makes the agent one of a later protocol, or of an earlier one where ahead is negative: it refuses everything but
+// the question what it is.
 func (s *Server) SetProtocol(ahead int) { s.set(func(f *faults) { f.ahead = ahead }) }
 
 // SetStorageFull leaves no room for backups: RoomForBackup refuses, and a backup fails before its file is written.

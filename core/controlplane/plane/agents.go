@@ -52,8 +52,8 @@ func OfAccount(ctx context.Context, tx ports.Tx, a id.AccountID, db id.DatabaseI
 }
 
 // TellAccount says whose a database is before its server begins a job for it: the agent gives an account half of its jobs at
-// most, and all databases whose account it does not know count as one account's. A refusal says nothing of the job: the step is done
-// again.
+// most, and all databases whose account it does not know count as one account's. A refusal says nothing of the job: the step is
+// done again.
 func TellAccount(ctx context.Context, agent ports.Agent, r database.Record) error {
 	owner := database.Ownership{DatabaseID: r.ID, AccountID: r.AccountID}
 	_, err := ports.Ask(ctx, agent, command.SetAccounts{Databases: []database.Ownership{owner}})

@@ -6,8 +6,8 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 )
 
-// RefusedForGood reports whether the agent's refusal is permanent. ReasonUnavailable, ReasonNoRoute, ReasonOtherProtocol, ReasonBusy,
-// ReasonCrowded and ReasonUnfinished are temporary.
+// RefusedForGood reports whether the agent's refusal is permanent. ReasonUnavailable, ReasonNoRoute, ReasonOtherProtocol,
+// ReasonBusy, ReasonCrowded and ReasonUnfinished are temporary.
 func RefusedForGood(err error) bool {
 	var r *command.Refusal
 	if !errors.As(err, &r) {
@@ -17,9 +17,9 @@ func RefusedForGood(err error) bool {
 	case command.ReasonNameTaken, command.ReasonConflict, command.ReasonClosed, command.ReasonInvalid, command.ReasonFailed,
 		command.ReasonNotFound, command.ReasonStorageFull, command.ReasonStale, command.ReasonAltered:
 		return true
-	case command.ReasonFenced, command.ReasonCompleted, command.ReasonUnavailable, command.ReasonNoRoute, command.ReasonOtherProtocol,
-		command.ReasonConnectRequired, command.ReasonDatabaseClosed, command.ReasonBusy, command.ReasonCrowded,
-		command.ReasonUnfinished:
+	case command.ReasonFenced, command.ReasonCompleted, command.ReasonUnavailable, command.ReasonNoRoute,
+		command.ReasonOtherProtocol, command.ReasonConnectRequired, command.ReasonDatabaseClosed, command.ReasonBusy,
+		command.ReasonCrowded, command.ReasonUnfinished:
 		return false
 	}
 	return false

@@ -90,8 +90,8 @@ func ended(o operation.Operation) (operation.Operation, error) {
 //
 // KEY_SCOPE_DENIED, FORBIDDEN: as for Reserve. OPERATION_NOT_FOUND: the database has no such managed restore, or the caller has
 // lost the right meanwhile. RESTORE_OPERATION_TERMINAL: it has failed or was canceled. MANAGED_ROLE_CONFLICT: it has not begun,
-// and a change of a login is unfinished. AGENT_ROUTE_UNAVAILABLE: the agent of the database's server is to be updated. RATE_LIMITED,
-// SERVER_BUSY: see Reached.MayCall.
+// and a change of a login is unfinished. AGENT_ROUTE_UNAVAILABLE: the agent of the database's server is to be updated.
+// RATE_LIMITED, SERVER_BUSY: see Reached.MayCall.
 func (r *Restores) Advance(ctx context.Context, reached access.Reached, op id.OperationID) (operation.Operation, error) {
 	none := operation.Operation{}
 	if err := reached.Caller().RequireFullAccount(); err != nil {

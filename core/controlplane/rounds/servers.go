@@ -178,8 +178,8 @@ func (p *pass[W]) note(of turn, w W, unanswered bool) {
 	p.unanswered[of] = keys
 }
 
-// answers looks for an outage, once in a round, before anything is written for the server's sake. Every answer is a sign of life; but one that says
-// that the agent has another protocol is of no use.
+// answers looks for an outage, once in a round, before anything is written for the server's sake. Every answer is a sign of life;
+// but one that says that the agent has another protocol is of no use.
 func (p *pass[W]) answers(ctx context.Context, server id.ServerID) bool {
 	ctx, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
