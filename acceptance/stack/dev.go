@@ -95,10 +95,11 @@ func (d *Dev) start(ctx context.Context, env []string) (err error) {
 		return err
 	}
 	return d.await(ctx, func() error {
-		if err := get(ctx, http.DefaultClient, d.OpsURL+"/readyz", "", http.StatusOK); err != nil {
+		if _, err := get(ctx, http.DefaultClient, d.OpsURL+"/readyz", nil, http.StatusOK); err != nil {
 			return err
 		}
-		return get(ctx, http.DefaultClient, d.URL+"/api/v1/databases", "", http.StatusUnauthorized)
+		_, err := get(ctx, http.DefaultClient, d.URL+"/api/v1/databases", nil, http.StatusUnauthorized)
+		return err
 	})
 }
 

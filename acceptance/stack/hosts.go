@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
@@ -72,7 +75,8 @@ func (h *Host) AwaitReady(ctx context.Context) error {
 
 // Ready is an error where the host does not say that it is ready.
 func (h *Host) Ready(ctx context.Context) error {
-	return get(ctx, http.DefaultClient, "http://"+h.opsAt+"/readyz", "", http.StatusOK)
+	_, err := get(ctx, http.DefaultClient, "http://"+h.opsAt+"/readyz", nil, http.StatusOK)
+	return err
 }
 
 // Metrics scrapes the host.
@@ -218,8 +222,17 @@ func (s *Stack) AwaitAgentAt(ctx context.Context, p *Process, agentURL string) e
 		return err
 	}
 	defer client.CloseIdleConnections()
-	url := agentURL + "/v1/databases/" + noDatabase + "/size"
-	return p.await(ctx, func() error { return get(ctx, client, url, s.agentSecret, http.StatusNotFound) })
+	return p.await(ctx, func() error {
+		header := http.Header{"Authorization": {"Bearer " + s.agentSecret}}
+		body, err := get(ctx, client, agentURL+"/v1/capabilities", header, http.StatusOK)
+		var known command.Capabilities
+		if err = errors.Join(err, json.Unmarshal(body, &known)); err != nil {
+			return err
+		}
+		header.Set(protocol.Header, strconv.Itoa(known.Protocol)) // which may be that of an earlier release
+		_, err = get(ctx, client, agentURL+"/v1/databases/"+noDatabase+"/size", header, http.StatusNotFound)
+		return err
+	})
 }
 
 func (s *Stack) agentClient() (*http.Client, error) {
@@ -284,21 +297,21 @@ func (p *Process) await(ctx context.Context, ready func() error) error {
 	}
 }
 
-func get(ctx context.Context, client *http.Client, url, bearer string, want int) error {
+func get(ctx context.Context, client *http.Client, url string, header http.Header, want int) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if bearer != "" {
-		request.Header.Set("Authorization", "Bearer "+bearer)
+	if header != nil {
+		request.Header = header
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = io.Copy(io.Discard, response.Body) // so that the connection is used again
+	body, err := io.ReadAll(response.Body)
 	if response.StatusCode != want {
 		err = fmt.Errorf("GET %s: %s", url, response.Status)
 	}
-	return errors.Join(err, response.Body.Close())
+	return body, errors.Join(err, response.Body.Close())
 }
