@@ -109,7 +109,8 @@ func newRotation(t *testing.T, url, key string) *rotation {
 	t.Helper()
 	dir := t.TempDir()
 	s := &rotation{deploy: filepath.Join(dir, "deploy"), next: filepath.Join(dir, "next"), secret: key}
-	s.environment = append(os.Environ(), "PATH="+filepath.Dir(stacktest.Build(t, "svc"))+":"+dir+":"+os.Getenv("PATH"), "SVC_BASE_URL="+url, "SVC_API_KEY="+key,
+	s.environment = append(os.Environ(), "PATH="+filepath.Dir(stacktest.Build(t, "svc"))+":"+dir+":"+os.Getenv("PATH"),
+		"SVC_BASE_URL="+url, "SVC_API_KEY="+key,
 		"SVC_PROFILE=", "SVC_CA_FILE=",
 		"XDG_CONFIG_HOME="+filepath.Join(dir, "config"), "NEXT="+s.next)
 	const hands = "#!/bin/sh\nset -eu\ncat >\"$NEXT.new\"\nmv \"$NEXT.new\" \"$NEXT\"\nwhile [ -e \"$NEXT\" ]; do sleep 0.05; done\n"

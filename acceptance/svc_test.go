@@ -54,7 +54,8 @@ func newCommandLine(t *testing.T) *commandLine {
 	tools := check.Must(toolchain.Find())(t)
 	c := &commandLine{T: t, folder: t.TempDir()}
 	c.program = stacktest.Build(t, "svc")
-	c.environment = []string{"HOME=" + c.folder, "PATH=" + filepath.Dir(c.program) + ":" + filepath.Dir(tools.Psql) + ":" + os.Getenv("PATH")}
+	path := strings.Join([]string{filepath.Dir(c.program), filepath.Dir(tools.Psql), os.Getenv("PATH")}, ":")
+	c.environment = []string{"HOME=" + c.folder, "PATH=" + path}
 	return c
 }
 

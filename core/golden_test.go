@@ -88,7 +88,7 @@ var restoreStages = []meaning[restore.Stage]{
 	{restore.Queued, "is reserved; nothing has been done, and only other operations are blocked"},
 	{restore.Loading, "the copy is being made and compared; shown as the agent's present step"},
 	{restore.Ready, "the copy is complete and equal to the backup; the next advance switches"},
-	{restore.Switching, "the point of no return: the copy may have become the database, and it continues until the agent confirms it"},
+	{restore.Switching, "the point of no return: the copy may have become the database; it continues until the agent confirms"},
 	{restore.Settling, "the copy is the database; its settings are bound to it, and the old one is being dropped"},
 	{restore.Failing, "nothing was switched; the copy is being dropped"},
 	{restore.Canceling, "nothing was switched; the copy is being dropped"},
@@ -214,8 +214,8 @@ func TestGoldenStates(t *testing.T) {
 	b.WriteString("\nThese are the stages of a clone operation, which belongs to the source. The clone's record is `creating`\n" +
 		"until its end, and then active or gone. The source is only read.\n")
 	section(t, &b, "Deletion", deletionStages, deletion.Stages, deletion.Events, deletion.Transitions)
-	b.WriteString("\nThese are the stages of an operation that deletes a database. A database in `error` that does not exist on the\n" +
-		"server is deleted without a backup, and so cannot be recovered.\n")
+	b.WriteString("\nThese are the stages of an operation that deletes a database. A database in `error` that does not exist on\n" +
+		"the server is deleted without a backup, and so cannot be recovered.\n")
 	section(t, &b, "Recovery", recoveryStages, deletion.RecoveryStages, deletion.RecoveryEvents, deletion.Recovery)
 	section(t, &b, "Purge", purgeStages, deletion.PurgeStages, deletion.PurgeEvents, deletion.Purge)
 	b.WriteString("\nA purge and a recovery exclude each other: a database has one open operation, and a purge begins once the\n" +

@@ -65,8 +65,8 @@ func OneIn[T any](t testing.TB, several int, list []T) []T {
 	return pick(seed, t.Name(), several, list)
 }
 
-// pick takes one in several, from a start that the name and the seed give. With the next seed it takes their neighbours. Of a list
-// that is shorter, it takes one.
+// pick takes one in several, from a start that the name and the seed give. With the next seed it takes their neighbours. Of a
+// list that is shorter, it takes one.
 func pick[T any](seed uint64, name string, several int, list []T) (some []T) {
 	if len(list) == 0 {
 		return nil
@@ -80,8 +80,8 @@ func pick[T any](seed uint64, name string, several int, list []T) (some []T) {
 	return some
 }
 
-// Tests has a test binary run one in several of its tests, and those that always names. TestMain calls it before m.Run. A run that
-// names its tests, with -run or -skip, runs those.
+// Tests has a test binary run one in several of its tests, and those that always names. TestMain calls it before m.Run. A run
+// that names its tests, with -run or -skip, runs those.
 func Tests(several int, always ...string) error {
 	if Whole() || slices.ContainsFunc(os.Args[1:], ownChoice) {
 		return nil

@@ -43,7 +43,8 @@ func newPipeline(t *testing.T, w *world, i *oidcissuer.Issuer) *pipeline {
 // admin runs a command of the operator's.
 func (w *world) admin(t *testing.T, args ...string) (answer map[string]any) {
 	t.Helper()
-	cmd := exec.CommandContext(soon(t), stacktest.Build(t, "pgherd", stack.CrashPoints), append([]string{"admin", "--json"}, args...)...)
+	program := stacktest.Build(t, "pgherd", stack.CrashPoints)
+	cmd := exec.CommandContext(soon(t), program, append([]string{"admin", "--json"}, args...)...)
 	cmd.Env = w.OperatorEnvironment()
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -38,7 +38,9 @@ func refusal(r command.Route, resp *http.Response) error {
 }
 
 // everyAgentHas reports whether what has no such route is no agent.
-func everyAgentHas(r command.Route) bool { return r == commands || r == command.AskCapabilities{}.Route() }
+func everyAgentHas(r command.Route) bool {
+	return r == commands || r == command.AskCapabilities{}.Route()
+}
 
 // readRefusal returns the refusal in an answer as an error, or another error if there is none.
 func readRefusal(resp *http.Response) error {

@@ -171,7 +171,7 @@ func TestALengthThatCanBeReadInTwoWays(t *testing.T) {
 		"both":                     chunkedHead(anyKey, length) + body + hidden,
 		"both, the length first":   head("PATCH", thing, anyKey, jsonType, length, chunkedCoding) + body + hidden,
 		"both, no length":          chunkedHead(anyKey, "Content-Length: 0") + body + hidden,
-		"both, in lower case":      head("PATCH", thing, anyKey, jsonType, strings.ToLower(length), "transfer-encoding: chunked") + body,
+		"both in lower case":       head("PATCH", thing, anyKey, jsonType, strings.ToLower(length), "transfer-encoding: chunked") + body,
 		"two codings":              chunkedHead(anyKey, chunkedCoding) + body + hidden,
 		"two codings, identity":    chunkedHead(anyKey, "Transfer-Encoding: identity") + body + hidden,
 		"a list":                   head("PATCH", thing, anyKey, jsonType, "Transfer-Encoding: chunked, identity") + body + hidden,

@@ -16,8 +16,8 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// These cases hold fasthttp to what front.go leans on: whatever it makes of a request, nothing of a body is read before the request
-// has been admitted, and nothing of a body runs as a request.
+// These cases hold fasthttp to what front.go leans on: whatever it makes of a request, nothing of a body is read before the
+// request has been admitted, and nothing of a body runs as a request.
 
 const jsonType = "Content-Type: application/json"
 

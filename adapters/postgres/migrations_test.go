@@ -73,8 +73,8 @@ func schemaAt(t *testing.T, files fs.FS, version int64) *sql.DB {
 	return db
 }
 
-// TestLaterMigrations holds every migration after the first to the rules of docs/develop/releasing.md: hosts work while it runs, and
-// those of the version before go on afterwards. Made-up migrations show that each rule is looked at.
+// TestLaterMigrations holds every migration after the first to the rules of docs/develop/releasing.md: hosts work while it runs,
+// and those of the version before go on afterwards. Made-up migrations show that each rule is looked at.
 func TestLaterMigrations(t *testing.T) {
 	for _, fault := range faults(t, postgres.Migrations) {
 		t.Error(fault)

@@ -18,7 +18,8 @@ import (
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
-// Start runs a stack of pgherd built with the given tags. It sets Dir, Binary and TemplateDir of the options. Where the test fails, logs are shown.
+// Start runs a stack of pgherd built with the given tags. It sets Dir, Binary and TemplateDir of the options. If the test fails,
+// logs are shown.
 func Start(ctx context.Context, t testing.TB, o stack.Options, tags ...string) *stack.Stack {
 	t.Helper()
 	o.Dir, o.Binary, o.TemplateDir = Dir(t), Build(t, "pgherd", tags...), clustertest.TemplateDir()
