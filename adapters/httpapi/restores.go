@@ -69,7 +69,7 @@ func (x restoreRoutes) reserve(r *Request) (Answer, error) {
 
 func (x restoreRoutes) advance(r *Request) (Answer, error) {
 	target := r.Target.(operations.Reached)
-	o, err := x.use.Advance(r.Context(), target.Reached, target.Operation().ID)
+	o, err := x.use.Advance(r.Context(), target.Reached, target.Operation())
 	if o.Status == operation.Succeeded {
 		return OK(viewOperation(o)), err
 	}

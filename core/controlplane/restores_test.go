@@ -59,9 +59,9 @@ func TestWhoRestores(t *testing.T) {
 	caller := w.admit(text)
 	reached := must(w.Access.Reach(w.ctx, caller, db, account.See))(t)
 	refused(t, errOf(w.Restores.Reserve(w.ctx, reached, restore.Request{Filename: file, Key: "k"})), fault.KeyScopeDenied)
-	refused(t, errOf(w.Restores.Advance(w.ctx, reached, o.ID)), fault.KeyScopeDenied)
+	refused(t, errOf(w.Restores.Advance(w.ctx, reached, o)), fault.KeyScopeDenied)
 	other := w.reached(w.made("other").Record.ID)
-	refused(t, errOf(w.Restores.Advance(w.ctx, other, o.ID)), fault.OperationNotFound)
+	refused(t, errOf(w.Restores.Advance(w.ctx, other, o)), fault.OperationNotFound)
 	refusedInside(t, errOf(w.Restores.Start(w.ctx, w.reached(db), file))) // not through its gate
 }
 
@@ -71,7 +71,7 @@ func TestAnAdvanceOfARevokedKey(t *testing.T) {
 	o := w.reserved()
 	reached := w.reached(w.only().ID)
 	ok(t, w.Operator.RevokeKey(w.ctx, w.caller.Key.ID))
-	refused(t, errOf(w.Restores.Advance(w.ctx, reached, o.ID)), fault.OperationNotFound)
+	refused(t, errOf(w.Restores.Advance(w.ctx, reached, o)), fault.OperationNotFound)
 	equal(t, "loads", w.server.Calls("Load"), 0)
 }
 

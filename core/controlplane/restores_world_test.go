@@ -58,7 +58,8 @@ func (w *world) reserved() operation.Operation {
 
 func (w *world) advance(cp *controlplane.ControlPlane, op id.OperationID) (operation.Operation, error) {
 	w.t.Helper()
-	return cp.Restores.Advance(w.ctx, w.reachedOperation(op).Reached, op)
+	reached := w.reachedOperation(op)
+	return cp.Restores.Advance(w.ctx, reached.Reached, reached.Operation())
 }
 
 // until advances until a stage is reached.

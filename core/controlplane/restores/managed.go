@@ -85,14 +85,16 @@ func ended(o operation.Operation) (operation.Operation, error) {
 	return o, err
 }
 
-// Advance does the next bounded step of a managed restore of the database, unless somebody else does it at this moment, and
-// returns the operation as it is then. If a step has no answer yet, the next advance goes on with it.
+// Advance does the next bounded step of a managed restore of the database, which is given as it was reached, unless somebody else
+// does it at this moment, and returns the operation as it is then. If a step has no answer yet, the next advance goes on with it.
 //
-// KEY_SCOPE_DENIED, FORBIDDEN: as for Reserve. OPERATION_NOT_FOUND: the database has no such managed restore, or the caller has
+// KEY_SCOPE_DENIED, FORBIDDEN: as for Reserve. OPERATION_NOT_FOUND: it is no managed restore of the database, or the caller has
 // lost the right meanwhile. RESTORE_OPERATION_TERMINAL: it has failed or was canceled. MANAGED_ROLE_CONFLICT: it has not begun,
 // and a change of a login is unfinished. AGENT_ROUTE_UNAVAILABLE: the agent of the database's server is to be updated.
 // RATE_LIMITED, SERVER_BUSY: see Reached.MayCall.
-func (r *Restores) Advance(ctx context.Context, reached access.Reached, op id.OperationID) (operation.Operation, error) {
+func (r *Restores) Advance(
+	ctx context.Context, reached access.Reached, o operation.Operation,
+) (operation.Operation, error) {
 	none := operation.Operation{}
 	if err := reached.Caller().RequireFullAccount(); err != nil {
 		return none, err
@@ -100,7 +102,10 @@ func (r *Restores) Advance(ctx context.Context, reached access.Reached, op id.Op
 	if err := reached.Permit(account.Own); err != nil {
 		return none, err
 	}
-	if o, err := r.managed(ctx, reached, op); err != nil || o.Status.Final() {
+	if err := isManaged(reached.Record(), o); err != nil {
+		return none, err
+	}
+	if o, err := ended(o); err != nil || o.Status.Final() {
 		return o, err
 	}
 	release, err := reached.MayCall(ctx, r.plane)
@@ -108,38 +113,36 @@ func (r *Restores) Advance(ctx context.Context, reached access.Reached, op id.Op
 		return none, err
 	}
 	defer release()
-	if err := r.mayStep(ctx, reached, op); err != nil {
+	if err := r.mayStep(ctx, reached, o); err != nil {
 		return none, err
 	}
-	_, err = r.plane.Work.Advance(ctx, op, r.plane.RoleWait) // the engine logs what went wrong
-	if plane.Unserved(err) {
+	now, err := r.plane.Work.Advance(ctx, o.ID, r.plane.RoleWait) // the engine logs what went wrong
+	switch {
+	case err == nil:
+		return ended(now)
+	case plane.Unserved(err):
 		return none, fault.Wrap(err, fault.AgentRouteUnavailable,
 			"restores are unavailable until the agent of the database server is updated")
 	}
-	return r.managed(ctx, reached, op)
+	now, err = ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
+		return tx.Operations().Get(ctx, o.ID) // it has ended, or somebody else works on it
+	})
+	if err != nil {
+		return none, plane.NotFound(err, errNotFound())
+	}
+	return ended(now)
 }
 
-// managed reads a managed restore of the database, and refuses one that nobody can advance any more.
-func (r *Restores) managed(
-	ctx context.Context, reached access.Reached, op id.OperationID,
-) (operation.Operation, error) {
-	o, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
-		return tx.Operations().Get(ctx, op)
-	})
-	if err == nil && (o.DatabaseID != reached.Record().ID || o.Kind != Kind) {
-		err = ports.ErrNoRow
+// isManaged returns OPERATION_NOT_FOUND for everything but a managed restore of the database.
+func isManaged(r database.Record, o operation.Operation) error {
+	if o.DatabaseID != r.ID || o.Kind != Kind {
+		return errNotFound()
 	}
-	var input restore.Input
-	if err == nil {
-		input, err = operation.Decode[restore.Input](o.Input)
-	}
+	input, err := operation.Decode[restore.Input](o.Input)
 	if err == nil && !input.Managed {
-		err = ports.ErrNoRow
+		err = errNotFound()
 	}
-	if err != nil {
-		return operation.Operation{}, plane.NotFound(err, errNotFound())
-	}
-	return ended(o)
+	return err
 }
 
 func errNotFound() error {
@@ -147,18 +150,17 @@ func errNotFound() error {
 }
 
 // mayStep looks once more whether the caller still has the right, and tells what a restore that has not begun waits for.
-func (r *Restores) mayStep(ctx context.Context, reached access.Reached, op id.OperationID) error {
+func (r *Restores) mayStep(ctx context.Context, reached access.Reached, o operation.Operation) error {
 	if err := reached.Holds(ctx, r.plane); fault.Has(err, fault.DatabaseNotFound) {
 		return errNotFound()
 	} else if err != nil {
 		return err
 	}
+	if o.Status != operation.Queued {
+		return nil
+	}
 	s := restore.Scene{Database: reached.Record()}
 	return r.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		o, err := tx.Operations().Get(ctx, op)
-		if err != nil || o.Status != operation.Queued {
-			return err
-		}
 		if err := readLogins(ctx, tx, &s); err != nil {
 			return err
 		}
