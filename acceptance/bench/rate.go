@@ -74,7 +74,6 @@ func sameRecord(a, b target) error {
 		if err != nil {
 			return err
 		}
-		records[i].Environment = nil // an empty one is null in the API's answer
 		records[i].CreatedAt = records[i].CreatedAt.UTC().Truncate(time.Millisecond)
 	}
 	if records[0] != records[1] {
