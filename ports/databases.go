@@ -4,34 +4,21 @@ import (
 	"context"
 	"time"
 
-	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
-
-// Viewer is a caller as databases see it: it determines which databases are visible to a key. A worker has no key and no user.
-type Viewer struct {
-	AccountID id.AccountID
-	UserID    id.UserID
-	KeyID     id.KeyID
-	Scope     account.Scope
-	// NamespaceID is that of a CI key, which sees the previews of its namespace alone, whatever its scope; empty for others.
-	NamespaceID id.NamespaceID
-	// Deleted says that databases are seen, too, that are deleted or being purged; nobody else sees them.
-	Deleted bool
-}
 
 // Databases keeps the records of databases.
 type Databases interface {
 	// Add stores a new record. A name that already exists on the server is VALIDATION_ERROR on "name".
 	Add(ctx context.Context, r database.Record) error
-	// Reach returns a database that the viewer can see, and the viewer's standing on it. ErrNoRow does not distinguish missing
-	// databases from those of others or out of scope. A selected-database key reaches only the databases that it is bound to, if
-	// they belong to its own account or its user is a member, and while they are not being deleted. A key that is revoked or
-	// unknown reaches nothing.
-	Reach(ctx context.Context, v Viewer, db id.DatabaseID) (database.Record, account.Standing, error)
-	// Visible lists what Reach would return, by creation time and ID.
-	Visible(ctx context.Context, v Viewer, p Page) ([]database.Record, error)
+	// Get returns a record, also of a deleted database; ErrNoRow when there is none.
+	Get(ctx context.Context, db id.DatabaseID) (database.Record, error)
+	// Tied is Get for a viewer, with what is stored between the two at the same moment. What the viewer may see of it is for
+	// database.Viewer to say; use cases ask access.See.
+	Tied(ctx context.Context, v database.Viewer, db id.DatabaseID) (database.Record, database.Ties, error)
+	// Visible lists the databases that the viewer sees, by creation time and ID.
+	Visible(ctx context.Context, v database.Viewer, p Page) ([]database.Record, error)
 	// Lock returns a record, also of a deleted database, and locks it until the transaction ends; ErrNoRow when there is none. Who
 	// locks several does so by ID.
 	Lock(ctx context.Context, db id.DatabaseID) (database.Record, error)

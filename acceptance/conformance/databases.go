@@ -175,7 +175,7 @@ func removeFrees(w *world) {
 	})
 	w.missing("a login of the removed database", reading2(ports.Tx.Logins, ports.Logins.Get, r.ID, database.OwnerLogin))
 	w.view(func(ctx context.Context, tx ports.Tx) error {
-		viewer := ports.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: key.ID, Scope: key.Scope}
+		viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: key.ID, Scope: key.Scope}
 		list, err := tx.Databases().Visible(ctx, viewer, ports.Page{})
 		if len(list) != 0 {
 			w.Errorf("a key bound to the removed database sees its successor %s", again.ID)

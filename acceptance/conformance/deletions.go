@@ -216,7 +216,7 @@ func deletedIsUnseen(w *world) {
 	dbs := []id.DatabaseID{every[0].ID, every[1].ID}
 	full, selected := w.addKey(account.FullAccount, w.account), w.addKey(account.SelectedDatabases, w.account, dbs...)
 	for _, key := range []account.Key{full, selected} {
-		v := ports.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: key.ID, Scope: key.Scope}
+		v := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: key.ID, Scope: key.Scope}
 		w.wantSeen("the key "+string(key.Scope), v, every, seen{})
 		v.Deleted = true
 		want := seen{}

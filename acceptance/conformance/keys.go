@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -59,7 +60,7 @@ func replacedKeyKeepsReach(w *world) {
 	w.update(writing2(ports.Tx.Keys, ports.Keys.Replace, old.ID, fresh))
 	w.equal("the replaced key", getKey(w, fresh.ID), fresh)
 	w.missing("the old key", reading(ports.Tx.Keys, ports.Keys.Get, old.ID))
-	viewer := ports.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: fresh.ID, Scope: fresh.Scope}
+	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: fresh.ID, Scope: fresh.Scope}
 	w.view(func(ctx context.Context, tx ports.Tx) error {
 		list, err := tx.Databases().Visible(ctx, viewer, ports.Page{})
 		if len(list) != 1 || list[0].ID != r.ID {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/ports"
@@ -29,10 +31,10 @@ func (w *world) addMember(db id.DatabaseID, u account.User, role account.Standin
 }
 
 // memberKey is a key of a user, bound to databases, and the user as the owner of the key.
-func (w *world) memberKey(of account.Account, databases ...id.DatabaseID) ports.Viewer {
+func (w *world) memberKey(of account.Account, databases ...id.DatabaseID) database.Viewer {
 	w.Helper()
 	key := w.addKey(account.SelectedDatabases, of, databases...)
-	return ports.Viewer{AccountID: of.ID, UserID: of.OwnerID, KeyID: key.ID, Scope: account.SelectedDatabases}
+	return database.Viewer{AccountID: of.ID, UserID: of.OwnerID, KeyID: key.ID, Scope: account.SelectedDatabases}
 }
 
 func membershipChanges(w *world) {
@@ -46,7 +48,7 @@ func membershipChanges(w *world) {
 		w.equal("by ID", read2(w, ports.Tx.Members, ports.Members.Get, r.ID, first.ID), first)
 		w.equal("by user", read2(w, ports.Tx.Members, ports.Members.OfUser, r.ID, bob.ID), first)
 		w.view(func(ctx context.Context, tx ports.Tx) error {
-			_, standing, err := tx.Databases().Reach(ctx, viewer, r.ID)
+			_, standing, err := access.See(ctx, tx, viewer, r.ID)
 			w.equal("the member's standing", standing, role)
 			return err
 		})
@@ -84,7 +86,7 @@ func removalUnbinds(w *world) {
 	w.addMember(r.ID, eve, account.Viewer, 1)
 	one, two, hers := w.memberKey(bobs, r.ID, other.ID), w.memberKey(bobs, r.ID), w.memberKey(eves, r.ID)
 	removal := writing(ports.Tx.Members, ports.Members.Remove, member.Membership)
-	sees := func(what string, v ports.Viewer, want int) {
+	sees := func(what string, v database.Viewer, want int) {
 		w.Helper()
 		list := read2(w, ports.Tx.Databases, ports.Databases.Visible, v, ports.Page{})
 		w.equal("databases that are seen by "+what, len(list), want)

@@ -151,8 +151,8 @@ func namespaceReaches(w *world) {
 	sibling, _ := w.addPreview("two", other, "main", 1)
 	key := w.addCIKey(n, 0, stored)
 	w.equal("the preview", read2(w, ports.Tx.Previews, ports.Previews.Reach, key.ID, r.ID), p)
-	viewer := func(k account.Key) ports.Viewer {
-		return ports.Viewer{AccountID: k.AccountID, UserID: k.UserID, KeyID: k.ID, Scope: k.Scope, NamespaceID: k.NamespaceID}
+	viewer := func(k account.Key) database.Viewer {
+		return database.Viewer{AccountID: k.AccountID, UserID: k.UserID, KeyID: k.ID, Scope: k.Scope, NamespaceID: k.NamespaceID}
 	}
 	every := []database.Record{plain, r, sibling}
 	w.wantSeen("the CI key", viewer(key), every, seen{r.ID: account.Owner})

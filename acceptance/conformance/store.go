@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/citoken"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/id"
@@ -78,7 +79,7 @@ func uncommittedIsUnseen(w *world) {
 // reach looks a database up as its owner.
 func reach(w *world, db id.DatabaseID) func(context.Context, ports.Tx) error {
 	return func(ctx context.Context, tx ports.Tx) error {
-		_, _, err := tx.Databases().Reach(ctx, ports.Viewer{AccountID: w.account.ID, UserID: w.user.ID, Scope: "full"}, db)
+		_, _, err := access.See(ctx, tx, database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, Scope: "full"}, db)
 		return err
 	}
 }

@@ -5,18 +5,20 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Visibility is the suite of Reach and Visible: which databases exist for which key.
+// Visibility is the suite of Tied and Visible: which databases exist for which key.
 func Visibility(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
 		{"each viewer sees exactly its databases", viewersSee},
 		{"what is being deleted is gone for a selected-database key", deletingIsGone},
 		{"a revoked key sees nothing", revokedSeesNothing},
+		{"one database and the list are seen alike", seenAlike},
 		{"a list is read in pages", visiblePages},
 		{"a foreign cursor is refused", cursorIsChecked},
 		{"an ID that is none finds nothing", malformedFindsNothing},
@@ -26,8 +28,8 @@ func Visibility(t *testing.T, m Metadata) {
 // seen is what a viewer is to each database that it sees.
 type seen map[id.DatabaseID]account.Standing
 
-// wantSeen holds Reach and Visible to the same answer.
-func (w *world) wantSeen(who string, v ports.Viewer, every []database.Record, want seen) {
+// wantSeen holds access.See and Visible to the same answer.
+func (w *world) wantSeen(who string, v database.Viewer, every []database.Record, want seen) {
 	w.Helper()
 	w.view(func(ctx context.Context, tx ports.Tx) error {
 		list, err := tx.Databases().Visible(ctx, v, ports.Page{})
@@ -39,7 +41,7 @@ func (w *world) wantSeen(who string, v ports.Viewer, every []database.Record, wa
 			listed[r.ID] = true
 		}
 		for _, r := range every {
-			got, standing, err := tx.Databases().Reach(ctx, v, r.ID)
+			got, standing, err := access.See(ctx, tx, v, r.ID)
 			expected, visible := want[r.ID]
 			switch {
 			case !visible && !sameError(err, ports.ErrNoRow):
@@ -74,14 +76,14 @@ func viewersSee(w *world) {
 	selected := w.addKey(account.SelectedDatabases, w.account, mine.ID, shared.ID, foreign.ID)
 	empty := w.addKey(account.SelectedDatabases, w.account)
 
-	viewer := func(k account.Key) ports.Viewer {
-		return ports.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: k.ID, Scope: k.Scope}
+	viewer := func(k account.Key) database.Viewer {
+		return database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: k.ID, Scope: k.Scope}
 	}
 	w.wantSeen("the full-account key", viewer(full), every, seen{mine.ID: account.Owner, unbound.ID: account.Owner})
 	w.wantSeen("the selected-database key", viewer(selected), every,
 		seen{mine.ID: account.Owner, shared.ID: account.Developer})
 	w.wantSeen("the key bound to nothing", viewer(empty), every, seen{})
-	other := ports.Viewer{AccountID: theirs.ID, UserID: bob.ID, Scope: account.FullAccount}
+	other := database.Viewer{AccountID: theirs.ID, UserID: bob.ID, Scope: account.FullAccount}
 	w.wantSeen("the other account", other, every, seen{shared.ID: account.Owner, foreign.ID: account.Owner})
 }
 
@@ -90,7 +92,7 @@ func deletingIsGone(w *world) {
 	stopped := w.addDatabase("stopped", func(r *database.Record) { r.Status = database.Stopped })
 	full, selected := w.addKey(account.FullAccount, w.account), w.addKey(account.SelectedDatabases, w.account, r.ID, stopped.ID)
 	every := []database.Record{r, stopped}
-	viewer := ports.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: full.ID, Scope: full.Scope}
+	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: full.ID, Scope: full.Scope}
 	w.wantSeen("the full-account key", viewer, every, seen{r.ID: account.Owner, stopped.ID: account.Owner})
 	viewer.KeyID, viewer.Scope = selected.ID, selected.Scope
 	w.wantSeen("the selected-database key", viewer, every, seen{stopped.ID: account.Owner})
@@ -101,7 +103,7 @@ func revokedSeesNothing(w *world) {
 	every := []database.Record{r}
 	for _, scope := range []account.Scope{account.FullAccount, account.SelectedDatabases} {
 		key := w.addKey(scope, w.account, r.ID)
-		viewer := ports.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: key.ID, Scope: scope}
+		viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: key.ID, Scope: scope}
 		w.wantSeen("a key in force", viewer, every, seen{r.ID: account.Owner})
 		key.RevokedAt = new(minutes(1))
 		w.update(writing(ports.Tx.Keys, ports.Keys.Revoke, key))
@@ -109,7 +111,7 @@ func revokedSeesNothing(w *world) {
 		viewer.KeyID = "00000000"
 		w.wantSeen("a key that is gone", viewer, every, seen{})
 	}
-	w.wantSeen("a worker", ports.Viewer{AccountID: w.account.ID, Scope: account.FullAccount}, every, seen{r.ID: account.Owner})
+	w.wantSeen("a worker", database.Viewer{AccountID: w.account.ID, Scope: account.FullAccount}, every, seen{r.ID: account.Owner})
 }
 
 func visiblePages(w *world) {
@@ -117,7 +119,7 @@ func visiblePages(w *world) {
 	for i := range 7 {
 		want = append(want, w.addDatabase(numbered(i), func(r *database.Record) { r.CreatedAt = minutes(i / 3) }))
 	}
-	viewer := ports.Viewer{AccountID: w.account.ID, UserID: w.user.ID, Scope: account.FullAccount}
+	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, Scope: account.FullAccount}
 	position := func(r database.Record) ports.Position { return ports.Position{At: r.CreatedAt, ID: string(r.ID)} }
 	pagesOf(w, want, position, 1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]database.Record, error) {
 		return tx.Databases().Visible(ctx, viewer, p)
@@ -126,7 +128,7 @@ func visiblePages(w *world) {
 
 func cursorIsChecked(w *world) {
 	r := w.addDatabase("shop")
-	viewer := ports.Viewer{AccountID: w.account.ID, UserID: w.user.ID, Scope: account.FullAccount}
+	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, Scope: account.FullAccount}
 	for _, bad := range []string{"x", "' OR true --", "20260105_093000.sql.gz", "ABCDEFGH"} {
 		p := ports.Page{After: &ports.Position{At: epoch, ID: bad}}
 		for list, read := range map[string]transaction{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
@@ -16,7 +17,7 @@ import (
 )
 
 // populate makes one account, one full-account key and so many databases, each with a queued operation.
-func populate(t testing.TB, db clustertest.Database, databases int) (account.Credential, ports.Viewer) {
+func populate(t testing.TB, db clustertest.Database, databases int) (account.Credential, database.Viewer) {
 	t.Helper()
 	_, credential := account.NewKey(account.AccountKey, fakeentropy.New().Base62(account.KeyCharacters))
 	clustertest.Exec(t, db.URL,
@@ -38,7 +39,7 @@ func populate(t testing.TB, db clustertest.Database, databases int) (account.Cre
 			SELECT d.id, d.account_id, d.id, d.server_id, 'backup', 'queued', 'queued', 0, 'null', 'null', '', '',
 				'x', 'r', 'epoch', false, '', 0, 0, 'epoch' FROM databases d`,
 		"ANALYZE")
-	return credential, ports.Viewer{
+	return credential, database.Viewer{
 		AccountID: "00000000-0000-4000-8000-000000000002", UserID: "00000000-0000-4000-8000-000000000001",
 		KeyID: credential.ID, Scope: account.FullAccount,
 	}

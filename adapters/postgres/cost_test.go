@@ -8,6 +8,8 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/ports"
@@ -37,7 +39,7 @@ func TestReadCostsTwoStatements(t *testing.T) {
 }
 
 // readOne does what a read of one database asks of the store, with a lease of the key's bucket or without one.
-func readOne(t testing.TB, store *postgres.Store, credential account.Credential, viewer ports.Viewer, lease bool) {
+func readOne(t testing.TB, store *postgres.Store, credential account.Credential, viewer database.Viewer, lease bool) {
 	t.Helper()
 	var err error
 	if !lease {
@@ -52,7 +54,7 @@ func readOne(t testing.TB, store *postgres.Store, credential account.Credential,
 		t.Error(err)
 	}
 	err = store.View(t.Context(), func(ctx context.Context, tx ports.Tx) error {
-		_, _, err := tx.Databases().Reach(ctx, viewer, "10000000-0000-4000-8000-000000000002")
+		_, _, err := access.See(ctx, tx, viewer, "10000000-0000-4000-8000-000000000002")
 		return err
 	})
 	if err != nil {

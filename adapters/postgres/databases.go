@@ -7,7 +7,6 @@ import (
 
 	sq "github.com/Masterminds/squirrel"
 
-	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -36,10 +35,8 @@ func readDatabases() sq.SelectBuilder {
 		LeftJoin("previews p ON p.database_id = t.id")
 }
 
-// inView is what a viewer sees; its arguments are the user, then account, scope, key, namespace and whether deleted databases
-// are seen. A preview CI key sees the previews of its namespace, and a full-account key its account's databases. A
-// selected-database key sees the databases that it is bound to, if they belong to its account or its user is a member, and while
-// they are not being deleted. A key that is revoked or gone sees nothing; a viewer without a key needs none.
+// inView is database.Viewer.StandingOn for a list; its arguments are the user, then account, scope, key, namespace and whether
+// deleted databases are seen.
 func inView(q sq.SelectBuilder) sq.SelectBuilder {
 	return q.LeftJoin("memberships m ON m.database_id = t.id AND m.user_id = ?::uuid").
 		JoinClause("CROSS JOIN (SELECT ?::uuid AS account, ?::text AS scope, ?::text AS key, ?::uuid AS namespace, " +
@@ -53,21 +50,31 @@ func inView(q sq.SelectBuilder) sq.SelectBuilder {
 }
 
 // viewerArguments are the arguments of inView. A viewer without a user, such as a worker, is not a member of any database.
-func viewerArguments(v ports.Viewer) []any {
-	var user, namespace any
-	if v.UserID != "" {
-		user = v.UserID
-	}
-	if v.NamespaceID != "" {
-		namespace = v.NamespaceID
-	}
-	return []any{user, v.AccountID, v.Scope, v.KeyID, namespace, v.Deleted}
+func viewerArguments(v database.Viewer) []any {
+	return []any{orNull(v.UserID), v.AccountID, v.Scope, v.KeyID, orNull(v.NamespaceID), v.Deleted}
 }
 
+// orNull is an identifier as an argument, null where it is empty.
+func orNull[T ~string](id T) any {
+	if id == "" {
+		return nil
+	}
+	return id
+}
+
+// The columns of database.Ties. The first takes the key; the others take the key, and then the user.
+const (
+	tieKeyValid = "EXISTS (SELECT FROM api_keys k WHERE k.id = ? AND k.revoked_at IS NULL) AS key_valid"
+	tieBound    = "EXISTS (SELECT FROM key_databases b WHERE b.key_id = ? AND b.database_id = t.id) AS bound"
+	tieMember   = "coalesce((SELECT m.role FROM memberships m WHERE m.database_id = t.id AND m.user_id = ?::uuid), '') AS member"
+)
+
 var (
-	addDatabase   = define(databaseTable.insert())
-	reachDatabase = define(inView(readDatabases()).
-			Column("CASE WHEN t.account_id = v.account THEN 'owner' ELSE m.role END AS standing").Where("t.id = ?"))
+	addDatabase = define(databaseTable.insert())
+	getDatabase = define(readDatabases().Where("t.id = ?"))
+	// A key of the whole account, or of a namespace, has no other ties that count.
+	tiedDatabase     = define(readDatabases().Column(tieKeyValid).Where("t.id = ?"))
+	selectedDatabase = define(readDatabases().Column(tieKeyValid).Column(tieBound).Column(tieMember).Where("t.id = ?"))
 	visibleDatabases = define(inView(readDatabases()).Where("(t.created_at, t.id) > (?, ?)").
 				OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
 	lockDatabase   = define(readDatabases().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t"))
@@ -95,18 +102,27 @@ func (d databases) Add(ctx context.Context, r database.Record) error {
 	return d.write(ctx, addDatabase, databaseTable.values(r)...)
 }
 
-func (d databases) Reach(
-	ctx context.Context, v ports.Viewer, db id.DatabaseID,
-) (database.Record, account.Standing, error) {
-	type inReach struct {
-		database.Record
-		Standing account.Standing `db:"standing"`
-	}
-	row, err := one[inReach](ctx, d.session, reachDatabase, append(viewerArguments(v), db)...)
-	return row.Record, row.Standing, err
+func (d databases) Get(ctx context.Context, db id.DatabaseID) (database.Record, error) {
+	return one[database.Record](ctx, d.session, getDatabase, db)
 }
 
-func (d databases) Visible(ctx context.Context, v ports.Viewer, p ports.Page) ([]database.Record, error) {
+// Tied reads by primary key alone: what the viewer may see is decided in the core.
+func (d databases) Tied(
+	ctx context.Context, v database.Viewer, db id.DatabaseID,
+) (database.Record, database.Ties, error) {
+	type tied struct {
+		database.Record
+		database.Ties
+	}
+	statement, args := tiedDatabase, []any{v.KeyID, db}
+	if v.Selects() {
+		statement, args = selectedDatabase, []any{v.KeyID, v.KeyID, orNull(v.UserID), db}
+	}
+	row, err := one[tied](ctx, d.session, statement, args...)
+	return row.Record, row.Ties, err
+}
+
+func (d databases) Visible(ctx context.Context, v database.Viewer, p ports.Page) ([]database.Record, error) {
 	return pageOf[database.Record](ctx, d.session, visibleDatabases, forward, p, viewerArguments(v)...)
 }
 

@@ -8,7 +8,9 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -43,9 +45,9 @@ func TestAKeyIsReplacedWhileItsUserIsRemoved(t *testing.T) {
 	}))
 	check.NoError(t, <-removed)
 	check.Must(w.processes[0].Members.Add(t.Context(), w.databases[0], "bob@example.org", account.Viewer))(t)
-	v := ports.Viewer{AccountID: bob.ID, UserID: key.UserID, KeyID: replaced.ID, Scope: key.Scope}
+	v := database.Viewer{AccountID: bob.ID, UserID: key.UserID, KeyID: replaced.ID, Scope: key.Scope}
 	err = w.store.View(t.Context(), func(ctx context.Context, tx ports.Tx) error {
-		_, _, err := tx.Databases().Reach(ctx, v, db)
+		_, _, err := access.See(ctx, tx, v, db)
 		return err
 	})
 	if !errors.Is(err, ports.ErrNoRow) {

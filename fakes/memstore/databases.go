@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
@@ -50,46 +49,38 @@ func (s *state) record(r database.Record) database.Record {
 	return r
 }
 
-// standing is what a viewer is to a database; ok is false where the viewer does not see it.
-func (s *state) standing(v ports.Viewer, r database.Record) (standing account.Standing, ok bool) {
-	owned := r.AccountID == v.AccountID
-	member, isMember := s.memberships.get(membershipKey{r.ID, v.UserID})
-	standing = member.Role
-	if owned {
-		standing = account.Owner
-	}
-	if key, known := s.keys.get(v.KeyID); v.KeyID != "" && (!known || key.RevokedAt != nil) {
-		return standing, false
-	}
-	if v.NamespaceID != "" {
-		of, _ := s.previews.get(r.ID)
-		return standing, owned && of.NamespaceID == v.NamespaceID && (v.Deleted || !r.Status.Gone())
-	}
-	if v.Scope == account.FullAccount {
-		return standing, owned && admitsDeleted(v, r)
-	}
-	_, bound := s.bindings.get(binding{v.KeyID, r.ID})
-	return standing, (owned || isMember) && bound && r.Status != database.Deleting && !r.Status.Gone()
+// ties are what is stored between a viewer and a database.
+func (s *state) ties(v database.Viewer, db id.DatabaseID) database.Ties {
+	key, known := s.keys.get(v.KeyID)
+	_, bound := s.bindings.get(binding{v.KeyID, db})
+	member, _ := s.memberships.get(membershipKey{db, v.UserID})
+	return database.Ties{KeyValid: known && key.RevokedAt == nil, Bound: bound, Member: member.Role}
 }
 
-func (d databases) Reach(
-	ctx context.Context, v ports.Viewer, db id.DatabaseID,
-) (database.Record, account.Standing, error) {
+func (d databases) Get(ctx context.Context, db id.DatabaseID) (database.Record, error) {
+	return read(ctx, d.session, func(s *state) (database.Record, error) {
+		r, err := found(s.databases.get(db))
+		return s.record(r), err
+	})
+}
+
+func (d databases) Tied(
+	ctx context.Context, v database.Viewer, db id.DatabaseID,
+) (database.Record, database.Ties, error) {
 	s, err := d.reading(ctx)
 	if err != nil {
-		return database.Record{}, "", err
+		return database.Record{}, database.Ties{}, err
 	}
-	r, ok := s.databases.get(db)
-	standing, seen := s.standing(v, r)
-	if !ok || !seen {
-		return database.Record{}, "", ports.ErrNoRow
+	r, err := found(s.databases.get(db))
+	if err != nil {
+		return database.Record{}, database.Ties{}, err
 	}
-	return s.record(r), standing, nil
+	return s.record(r), s.ties(v, db), nil
 }
 
-func (d databases) Visible(ctx context.Context, v ports.Viewer, p ports.Page) ([]database.Record, error) {
+func (d databases) Visible(ctx context.Context, v database.Viewer, p ports.Page) ([]database.Record, error) {
 	return read(ctx, d.session, func(s *state) ([]database.Record, error) {
-		seen := func(r database.Record) bool { _, ok := s.standing(v, r); return ok }
+		seen := func(r database.Record) bool { _, ok := v.StandingOn(s.record(r), s.ties(v, r.ID)); return ok }
 		list := s.records(seen, nil)
 		position := func(r database.Record) ports.Position { return ports.Position{At: r.CreatedAt, ID: string(r.ID)} }
 		return pagedByID(list, p, position, 1)

@@ -189,8 +189,3 @@ func (d deletions) Skipped(ctx context.Context, db id.DatabaseID) (deletion.Skip
 		return skipped, nil
 	})
 }
-
-// admitsDeleted reports whether a viewer sees a database in spite of its deletion.
-func admitsDeleted(v ports.Viewer, r database.Record) bool {
-	return !r.Status.Gone() || v.Deleted && v.Scope == account.FullAccount
-}

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -87,12 +88,12 @@ func ActorOf(k account.Key) audit.Actor {
 func (c Caller) Origin() work.Origin { return work.Origin{Actor: c.Actor(), RequestID: c.RequestID} }
 
 // Viewer is the caller as the store is asked what it may see. A CI key sees the previews of its namespace, and no other database.
-func (c Caller) Viewer() ports.Viewer {
+func (c Caller) Viewer() database.Viewer {
 	scope := c.Key.Scope
 	if c.Key.Kind == account.CIKey {
 		scope = account.SelectedDatabases
 	}
-	return ports.Viewer{
+	return database.Viewer{
 		AccountID: c.Account.ID, UserID: c.Key.UserID, KeyID: c.Key.ID, Scope: scope, NamespaceID: c.Key.NamespaceID,
 	}
 }

@@ -92,7 +92,7 @@ type Reached struct {
 func (r Reached) again(ctx context.Context, tx ports.Tx, db id.DatabaseID) (_ Reached, err error) {
 	v := r.caller.Viewer()
 	v.Deleted = r.deleted
-	r.record, r.standing, err = tx.Databases().Reach(ctx, v, db)
+	r.record, r.standing, err = See(ctx, tx, v, db)
 	return r, err
 }
 

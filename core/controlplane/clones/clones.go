@@ -172,7 +172,7 @@ func (c *Clones) reveal(
 		if err != nil {
 			return err
 		}
-		if record, _, err = tx.Databases().Reach(ctx, by.Viewer(), input.DatabaseID); err != nil {
+		if record, _, err = access.See(ctx, tx, by.Viewer(), input.DatabaseID); err != nil {
 			return plane.NotFound(err, errGone(s.Operation))
 		}
 		owner, err = tx.Logins().Get(ctx, record.ID, database.OwnerLogin)

@@ -55,7 +55,7 @@ func (c *Clones) step(ctx context.Context, job *work.Job[clone.Input]) (next wor
 		return next, err
 	}
 	t.record, err = ports.Read(ctx, c.plane.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
-		return plane.OfAccount(ctx, tx, t.of.AccountID, t.Input.DatabaseID)
+		return tx.Databases().Get(ctx, t.Input.DatabaseID)
 	})
 	if err != nil {
 		return next, err

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/core/clone"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
@@ -18,10 +17,10 @@ func (c *Clones) giveUp(ctx context.Context, job *work.Job[clone.Input], by oper
 		t.stage = clone.Making
 	}
 	err = c.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if t.source, err = plane.OfOperation(ctx, tx, t.of); err != nil {
+		if t.source, err = tx.Databases().Get(ctx, t.of.DatabaseID); err != nil {
 			return err
 		}
-		t.record, err = plane.OfAccount(ctx, tx, t.of.AccountID, t.Input.DatabaseID)
+		t.record, err = tx.Databases().Get(ctx, t.Input.DatabaseID)
 		return err
 	})
 	if err != nil {

@@ -190,7 +190,7 @@ func (d *Databases) reveal(
 	err = d.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		viewer := c.Viewer()
 		viewer.Deleted = true
-		if created.Record, _, err = tx.Databases().Reach(ctx, viewer, db); err != nil {
+		if created.Record, _, err = access.See(ctx, tx, viewer, db); err != nil {
 			return err
 		}
 		if created.Record.Status.Gone() {

@@ -37,7 +37,7 @@ type creation = work.Job[work.None]
 // is sent again, with the same logins and verifiers, and the agent continues from what it finds.
 func (d *Databases) stepCreate(ctx context.Context, j *creation) (work.Next, error) {
 	record, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
-		return plane.OfOperation(ctx, tx, j.Operation())
+		return tx.Databases().Get(ctx, j.Operation().DatabaseID)
 	})
 	if err != nil {
 		return work.Next{}, err

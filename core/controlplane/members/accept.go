@@ -57,11 +57,10 @@ func (m *Members) find(ctx context.Context, token member.Hash) (i member.Invitat
 		if _, err := i.Accepted(m.plane.Clock.Now()); err != nil {
 			return err
 		}
-		owner := ports.Viewer{AccountID: i.AccountID, Scope: account.FullAccount}
-		switch db, _, err := tx.Databases().Reach(ctx, owner, i.DatabaseID); {
+		switch db, err := tx.Databases().Get(ctx, i.DatabaseID); {
 		case err != nil:
 			return plane.NotFound(err, member.ErrNotFound())
-		case db.Status == database.Deleting:
+		case db.Status == database.Deleting || db.Status.Gone():
 			return member.ErrNotFound()
 		}
 		_, err := tx.Accounts().UserByEmail(ctx, i.Email)

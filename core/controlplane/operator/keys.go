@@ -9,7 +9,9 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/network"
@@ -119,9 +121,9 @@ func addKey(ctx context.Context, tx ports.Tx, k account.Key, databases []id.Data
 	if err := tx.Keys().Add(ctx, k, databases); err != nil {
 		return err
 	}
-	viewer := ports.Viewer{AccountID: k.AccountID, UserID: k.UserID, KeyID: k.ID, Scope: k.Scope}
+	viewer := database.Viewer{AccountID: k.AccountID, UserID: k.UserID, KeyID: k.ID, Scope: k.Scope}
 	for _, db := range databases {
-		if _, _, err := tx.Databases().Reach(ctx, viewer, db); err != nil {
+		if _, _, err := access.See(ctx, tx, viewer, db); err != nil {
 			return plane.NotFound(err, fault.Invalid("database", "%s is not one of the account's, its owner is no member of it, or it is "+
 				"being deleted", db))
 		}

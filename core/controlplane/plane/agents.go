@@ -3,7 +3,6 @@ package plane
 import (
 	"context"
 
-	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -29,26 +28,16 @@ func (p *Plane) ServerOf(ctx context.Context, serverID id.ServerID) (s server.Se
 	return s, agent, err
 }
 
-// Site is the place of an operation's work: its database, and the agent of its server.
+// Site is the place of an operation's work: its database, also a deleted one, and the agent of its server. No lock is needed: the
+// lease excludes other work.
 func (p *Plane) Site(ctx context.Context, o operation.Operation) (record database.Record, agent ports.Agent, err error) {
 	record, err = ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
-		return OfOperation(ctx, tx, o)
+		return tx.Databases().Get(ctx, o.DatabaseID)
 	})
 	if err == nil {
 		agent, err = p.AgentOf(ctx, record.ServerID)
 	}
 	return record, agent, err
-}
-
-// OfOperation reads an operation's database as its owner sees it. It needs no lock: the lease excludes other work.
-func OfOperation(ctx context.Context, tx ports.Tx, o operation.Operation) (database.Record, error) {
-	return OfAccount(ctx, tx, o.AccountID, o.DatabaseID)
-}
-
-// OfAccount reads a database as its owner sees it, also a deleted one.
-func OfAccount(ctx context.Context, tx ports.Tx, a id.AccountID, db id.DatabaseID) (database.Record, error) {
-	record, _, err := tx.Databases().Reach(ctx, ports.Viewer{AccountID: a, Scope: account.FullAccount, Deleted: true}, db)
-	return record, err
 }
 
 // TellAccount says whose a database is before its server begins a job for it: the agent gives an account half of its jobs at

@@ -111,7 +111,7 @@ func (q *QueryTimeouts) stored(ctx context.Context, r access.Reached, of id.Oper
 		if err != nil {
 			return State{}, err
 		}
-		record, _, err := tx.Databases().Reach(ctx, r.Caller().Viewer(), r.Record().ID)
+		record, _, err := access.See(ctx, tx, r.Caller().Viewer(), r.Record().ID)
 		return State{Settings: record.Settings, Change: &change}, err
 	})
 	return s, plane.NotFound(err, plane.ErrDatabaseNotFound())

@@ -112,7 +112,7 @@ func (d *driver) removeRole(ctx context.Context, agent ports.Agent, j changeJob)
 
 // neighbours are the other databases of the account on the same server.
 func (d *driver) neighbours(ctx context.Context, record database.Record) (list []id.DatabaseID, err error) {
-	owner := ports.Viewer{AccountID: record.AccountID, Scope: account.FullAccount}
+	owner := database.Viewer{AccountID: record.AccountID, Scope: account.FullAccount}
 	all, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
 		return tx.Databases().Visible(ctx, owner, ports.Page{})
 	})

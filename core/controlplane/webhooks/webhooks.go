@@ -114,7 +114,7 @@ func (w *Webhooks) checkOwned(ctx context.Context, tx ports.Tx, c access.Caller,
 	if db == nil {
 		return nil
 	}
-	_, _, err := tx.Databases().Reach(ctx, c.Viewer(), *db)
+	_, _, err := access.See(ctx, tx, c.Viewer(), *db)
 	refused := fault.Invalid("databaseId", "is no database of this account")
 	refused.Code = fault.InvalidWebhookEndpoint
 	return plane.NotFound(err, refused)

@@ -1,0 +1,26 @@
+package access
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// See reads a database that a viewer sees, and the viewer's standing on it. ErrNoRow does not distinguish missing databases from
+// those of others or out of scope.
+func See(
+	ctx context.Context, tx ports.Tx, v database.Viewer, db id.DatabaseID,
+) (database.Record, account.Standing, error) {
+	record, ties, err := tx.Databases().Tied(ctx, v, db)
+	if err != nil {
+		return database.Record{}, "", err
+	}
+	standing, sees := v.StandingOn(record, ties)
+	if !sees {
+		return database.Record{}, "", ports.ErrNoRow
+	}
+	return record, standing, nil
+}

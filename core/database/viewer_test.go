@@ -1,0 +1,61 @@
+package database_test
+
+import (
+	"testing"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+func TestStandingOn(t *testing.T) {
+	type (
+		viewer = database.Viewer
+		record = database.Record
+		ties   = database.Ties
+	)
+	mine, preview := record{AccountID: "a", Status: database.Active}, record{AccountID: "a", NamespaceID: "n", Status: database.Active}
+	theirs := record{AccountID: "b", Status: database.Active}
+	in := func(s database.Status, r record) record { r.Status = s; return r }
+	full := viewer{AccountID: "a", UserID: "u", KeyID: "k", Scope: account.FullAccount}
+	selected := viewer{AccountID: "a", UserID: "u", KeyID: "k", Scope: account.SelectedDatabases}
+	ci := viewer{AccountID: "a", UserID: "u", KeyID: "k", Scope: account.SelectedDatabases, NamespaceID: "n"}
+	worker := viewer{AccountID: "a", Scope: account.FullAccount}
+	seeingDeleted := func(v viewer) viewer { v.Deleted = true; return v }
+	valid, bound := ties{KeyValid: true}, ties{KeyValid: true, Bound: true}
+	member := ties{KeyValid: true, Bound: true, Member: account.Developer}
+	for name, c := range map[string]struct {
+		v    viewer
+		r    record
+		t    ties
+		want account.Standing // empty: not seen
+	}{
+		"a full-account key":                           {full, mine, valid, account.Owner},
+		"its preview":                                  {full, preview, valid, account.Owner},
+		"that is being deleted":                        {full, in(database.Deleting, mine), valid, account.Owner},
+		"that is deleted":                              {full, in(database.Deleted, mine), valid, ""},
+		"that is deleted, for who sees these":          {seeingDeleted(full), in(database.Purging, mine), valid, account.Owner},
+		"another account's":                            {full, theirs, member, ""},
+		"a key that is revoked or gone":                {full, mine, ties{Bound: true, Member: account.Admin}, ""},
+		"no key":                                       {worker, mine, ties{}, account.Owner},
+		"no key, another account's":                    {worker, theirs, ties{}, ""},
+		"a selected-database key":                      {selected, mine, bound, account.Owner},
+		"of the owner, who is a member, too":           {selected, mine, member, account.Owner},
+		"that is not bound":                            {selected, mine, ties{KeyValid: true, Member: account.Admin}, ""},
+		"of a member":                                  {selected, theirs, member, account.Developer},
+		"of somebody who is none":                      {selected, theirs, bound, ""},
+		"selected, being deleted":                      {selected, in(database.Deleting, mine), bound, ""},
+		"selected, deleted, for who sees these":        {seeingDeleted(selected), in(database.Deleted, mine), bound, ""},
+		"selected and revoked":                         {selected, mine, ties{Bound: true}, ""},
+		"a CI key":                                     {ci, preview, valid, account.Owner},
+		"a CI key, no preview":                         {ci, mine, bound, ""},
+		"a CI key, another account's preview":          {ci, record{AccountID: "b", NamespaceID: "n"}, member, ""},
+		"a CI key, another namespace's":                {ci, record{AccountID: "a", NamespaceID: "m"}, valid, ""},
+		"a CI key, a deleted preview":                  {ci, in(database.Deleted, preview), valid, ""},
+		"a CI key, a deleted preview, for who sees it": {seeingDeleted(ci), in(database.Deleted, preview), valid, account.Owner},
+	} {
+		standing, sees := c.v.StandingOn(c.r, c.t)
+		if sees != (c.want != "") || sees && standing != c.want {
+			t.Errorf("%s: %q, %t; want %q", name, standing, sees, c.want)
+		}
+	}
+}
