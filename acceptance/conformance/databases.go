@@ -62,6 +62,7 @@ func recordComesBack(w *world) {
 		r.Status = status
 		w.update(writing(ports.Tx.Databases, ports.Databases.Save, r))
 		w.equal("in status "+string(status), lock(w, r.ID), r)
+		w.equal("read in status "+string(status), read(w, ports.Tx.Databases, ports.Databases.Get, r.ID), r)
 	}
 }
 

@@ -155,6 +155,8 @@ func cursorIsChecked(w *world) {
 
 func malformedFindsNothing(w *world) {
 	w.missing("a database", reach(w, "no-uuid"))
+	w.missing("a record", reading(ports.Tx.Databases, ports.Databases.Get, "no-uuid"))
+	w.missing("a record of none", reading(ports.Tx.Databases, ports.Databases.Get, newID[id.DatabaseID]()))
 	w.missing("an operation", reading(ports.Tx.Operations, ports.Operations.Get, "no-uuid"))
 	w.missing("a server", reading(ports.Tx.Servers, ports.Servers.Get, "no-uuid"))
 }
