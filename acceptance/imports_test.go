@@ -51,6 +51,7 @@ var rooms = []room{
 	{"adapters/dashboard/...", wiringOrSQL},
 	{"adapters/secretbox/...", wiringOrSQL},
 	{"adapters/mailer/...", wiringOrSQL},
+	{"adapters/metrics/...", wiring}, // Prometheus has a collector of database/sql.
 	{"adapters/passwords/...", effects},
 	{"adapters/webhooksender/...", wiringOrSQL},
 	{"adapters/oidc/...", wiringOrSQL},

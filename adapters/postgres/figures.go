@@ -5,14 +5,16 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/ports"
 )
 
-// Figures are for the metrics of a host: no use case depends on them. Each is one statement, whatever there is, and all but
-// BackupAges look at little more than at what is counted.
-type Figures struct{ session }
+// figures implements ports.Figures. Each is one statement, whatever there is, and all but BackupAges look at little more than at
+// what is counted.
+type figures struct{ session }
 
 // Figures reads each figure as it is then.
-func (s *Store) Figures() Figures { return Figures{session{store: s}} }
+func (s *Store) Figures() ports.Figures { return figures{session{store: s}} }
 
 var (
 	openOperations = written(`
@@ -49,72 +51,42 @@ var (
 		WHERE ` + unsent + ` AND greatest(not_before, lease_until) <= $1`)
 )
 
-// Some is how many there are of something, and since when the oldest is; nil where there is none.
-type Some struct {
-	Count  int64      `db:"count"`
-	Oldest *time.Time `db:"oldest"`
+// OpenOperations implements ports.Figures.
+func (f figures) OpenOperations(ctx context.Context) ([]ports.OperationTally, error) {
+	return all[ports.OperationTally](ctx, f.session, openOperations)
 }
 
-// OpenOperations are those of a kind and status. Due is when the first of them can be, or could have been, claimed.
-type OpenOperations struct {
-	Kind   string     `db:"kind"`
-	Status string     `db:"status"`
-	Due    *time.Time `db:"due"`
-	Some
+// PendingChanges implements ports.Figures.
+func (f figures) PendingChanges(ctx context.Context) (ports.Tally, error) {
+	return one[ports.Tally](ctx, f.session, pendingChanges)
 }
 
-// OfServer is something of the databases of a server, by its name.
-type OfServer struct {
-	Server string `db:"server"`
-	Some
+// PreviewLeases implements ports.Figures.
+func (f figures) PreviewLeases(ctx context.Context, now, soon time.Time) (ports.LeaseTally, error) {
+	return one[ports.LeaseTally](ctx, f.session, previewLeases, now, soon)
 }
 
-// Leases of previews: how many end soon, and how many have ended and are not deleted; the oldest by its end.
-type Leases struct {
-	Ending  int64      `db:"ending"`
-	Overdue int64      `db:"overdue"`
-	Oldest  *time.Time `db:"oldest"`
+// OverdueBackups implements ports.Figures.
+func (f figures) OverdueBackups(ctx context.Context, now, late time.Time) ([]ports.ServerTally, error) {
+	return all[ports.ServerTally](ctx, f.session, overdueBackups, now, late)
 }
 
-// OpenOperations lists what is queued or running.
-func (f Figures) OpenOperations(ctx context.Context) ([]OpenOperations, error) {
-	return all[OpenOperations](ctx, f.session, openOperations)
+// BackupAges implements ports.Figures.
+func (f figures) BackupAges(ctx context.Context, unverifiedPlans []string) ([]ports.ServerTally, error) {
+	return all[ports.ServerTally](ctx, f.session, backupAges, pq.Array(unverifiedPlans))
 }
 
-// PendingChanges counts the unfinished changes of logins.
-func (f Figures) PendingChanges(ctx context.Context) (Some, error) {
-	return one[Some](ctx, f.session, pendingChanges)
+// DueDeliveries implements ports.Figures.
+func (f figures) DueDeliveries(ctx context.Context, now time.Time) (ports.Tally, error) {
+	return one[ports.Tally](ctx, f.session, dueDeliveries, now)
 }
 
-// PreviewLeases counts the leases that end by soon, and those that are over.
-func (f Figures) PreviewLeases(ctx context.Context, now, soon time.Time) (Leases, error) {
-	return one[Leases](ctx, f.session, previewLeases, now, soon)
+// WaitingEvents implements ports.Figures.
+func (f figures) WaitingEvents(ctx context.Context) (ports.Tally, error) {
+	return one[ports.Tally](ctx, f.session, waitingEvents)
 }
 
-// OverdueBackups counts, for every server, the databases whose daily backup was due before late and is not queued; the oldest may
-// be due since then.
-func (f Figures) OverdueBackups(ctx context.Context, now, late time.Time) ([]OfServer, error) {
-	return all[OfServer](ctx, f.session, overdueBackups, now, late)
-}
-
-// BackupAges is when, for each server, the last verified backup was made of the database with daily backups that is worst off. In
-// accounts whose backups are not verified, any counts. A database counts from when its daily backups were switched on, at its
-// creation or later, where it has had none since; also one that cannot be backed up, but none that is deleted or being deleted.
-func (f Figures) BackupAges(ctx context.Context, unverifiedPlans []string) ([]OfServer, error) {
-	return all[OfServer](ctx, f.session, backupAges, pq.Array(unverifiedPlans))
-}
-
-// DueDeliveries counts webhook deliveries whose next attempt could have begun; the oldest by when that was.
-func (f Figures) DueDeliveries(ctx context.Context, now time.Time) (Some, error) {
-	return one[Some](ctx, f.session, dueDeliveries, now)
-}
-
-// WaitingEvents counts events of which no deliveries were made yet.
-func (f Figures) WaitingEvents(ctx context.Context) (Some, error) {
-	return one[Some](ctx, f.session, waitingEvents)
-}
-
-// DueMails counts mails whose next attempt could have begun.
-func (f Figures) DueMails(ctx context.Context, now time.Time) (Some, error) {
-	return one[Some](ctx, f.session, dueMails, now)
+// DueMails implements ports.Figures.
+func (f figures) DueMails(ctx context.Context, now time.Time) (ports.Tally, error) {
+	return one[ports.Tally](ctx, f.session, dueMails, now)
 }

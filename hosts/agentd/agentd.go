@@ -15,6 +15,7 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/jobs"
@@ -208,7 +209,7 @@ func Module(s Settings) fx.Option {
 		),
 		fx.Provide(
 			wiring.NewRegistry,
-			func(r wiring.Registry, a *agent.Agent) *wiring.Ops {
+			func(r metrics.Registry, a *agent.Agent) *wiring.Ops {
 				return wiring.NewOps(r, []wiring.Check{
 					ready("in charge", "the agent is not yet in charge of its server", a.InCharge),
 					ready("PgBouncer", "PgBouncer does not answer", a.PoolerAnswers),
@@ -218,7 +219,7 @@ func Module(s Settings) fx.Option {
 		fx.Invoke(
 			Attach,
 			keepFiles,
-			func(r wiring.Registry, a *agent.Agent) error { return Measure(r, func() Measured { return a }) },
+			func(r metrics.Registry, a *agent.Agent) error { return Measure(r, func() Measured { return a }) },
 			func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, o *wiring.Ops) {
 				wiring.Listen(lc, stop, log, wiring.Address{Part: "operations", Flag: "ops-listen", Address: s.OpsListen}, o)
 			},
@@ -227,13 +228,13 @@ func Module(s Settings) fx.Option {
 }
 
 // open makes the agent with its listener, so that a port in use fails the start.
-func (s *Settings) open(log *zap.Logger, c certificates, k *secrets, r wiring.Registry) (*agent.Agent, error) {
+func (s *Settings) open(log *zap.Logger, c certificates, k *secrets, r metrics.Registry) (*agent.Agent, error) {
 	s.Agent.Version, s.Agent.Certificate, s.Agent.Secrets = version.Version(), c.own.Certificate, k.accepted
 	ln, err := wiring.Address{Part: "agent", Flag: "listen", Address: s.Agent.Listen}.Open(context.Background())
 	if err != nil {
 		return nil, err
 	}
-	a, err := agent.New(s.Agent, agent.Deps{Log: log, Listener: ln, Now: system.NewClock().Now, Metrics: wiring.Scrapes(r)})
+	a, err := agent.New(s.Agent, agent.Deps{Log: log, Listener: ln, Now: system.NewClock().Now, Metrics: r.Handler()})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}

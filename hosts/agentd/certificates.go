@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/adapters/certfile"
+	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
@@ -27,7 +28,7 @@ func (s *Settings) openCertificates() (c certificates, err error) {
 
 // keepFiles has renewed certificates and exchanged secrets used.
 func keepFiles(
-	lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r wiring.Registry, c certificates, k *secrets, a *agent.Agent,
+	lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r metrics.Registry, c certificates, k *secrets, a *agent.Agent,
 ) error {
 	own, bouncer := wiring.Certificate{Files: c.own}, wiring.Certificate{Files: c.pooler, Changed: a.ReloadPooler}
 	wiring.OnHangup(lc, stop, log, own, bouncer, k)

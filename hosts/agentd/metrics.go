@@ -5,10 +5,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
 // Measured is what the metrics of an agent are read from, at each scrape; *agent.Agent implements it.
@@ -42,7 +42,7 @@ type figures struct {
 }
 
 // Measure adds the figures of the agent that current returns to the metrics of its host.
-func Measure(r wiring.Registry, current func() Measured) error {
+func Measure(r metrics.Registry, current func() Measured) error {
 	return r.Register(figures{
 		current: current,
 		watched: newWatched(),
@@ -96,7 +96,7 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 	a := f.current()
 	for _, p := range a.Programs() {
 		if p.Version != "" {
-			out <- prometheus.MustNewConstMetric(f.below, prometheus.GaugeValue, oneOrZero(p.BelowFloor),
+			out <- prometheus.MustNewConstMetric(f.below, prometheus.GaugeValue, metrics.OneOrZero(p.BelowFloor),
 				p.Name, p.Version, p.Floor, strconv.FormatBool(p.Accepted))
 		}
 	}
@@ -104,7 +104,7 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(f.language, prometheus.GaugeValue, 1,
 			l.Name, l.Extension, l.Database, strconv.FormatBool(l.Accepted))
 	}
-	out <- prometheus.MustNewConstMetric(f.up, prometheus.GaugeValue, oneOrZero(a.InCharge() && a.PoolerAnswers()))
+	out <- prometheus.MustNewConstMetric(f.up, prometheus.GaugeValue, metrics.OneOrZero(a.InCharge() && a.PoolerAnswers()))
 	clients := a.Clients()
 	out <- prometheus.MustNewConstMetric(f.clients, prometheus.GaugeValue, float64(clients.Now))
 	out <- prometheus.MustNewConstMetric(f.limit, prometheus.GaugeValue, float64(clients.Limit))
@@ -120,11 +120,4 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 	if found.PoolerMemory != nil {
 		out <- prometheus.MustNewConstMetric(f.memory, prometheus.GaugeValue, float64(*found.PoolerMemory))
 	}
-}
-
-func oneOrZero(yes bool) float64 {
-	if yes {
-		return 1
-	}
-	return 0
 }

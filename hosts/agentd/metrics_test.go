@@ -13,13 +13,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	core "github.com/pgherd/pgherd/core/health"
-	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
 // crowded is an agent whose PgBouncer holds many clients, and that has much to do.
@@ -60,7 +60,7 @@ func (crowded) Figures() agent.Figures {
 
 func TestAnAgentIsMeasured(t *testing.T) {
 	r := prometheus.NewRegistry()
-	check.NoError(t, Measure(wiring.Registry{Registerer: r, Gatherer: r}, func() Measured { return crowded{} }))
+	check.NoError(t, Measure(metrics.Registry{Registerer: r, Gatherer: r}, func() Measured { return crowded{} }))
 	families := check.Must(r.Gather())(t)
 	var got []string
 	for _, f := range families {
@@ -107,10 +107,10 @@ func (broken) Collect(out chan<- prometheus.Metric) {
 
 func TestOneBrokenCollectorDoesNotEmptyTheScrape(t *testing.T) {
 	r := prometheus.NewRegistry()
-	registry := wiring.Registry{Registerer: r, Gatherer: r}
+	registry := metrics.Registry{Registerer: r, Gatherer: r}
 	check.NoError(t, errors.Join(r.Register(broken{}), Measure(registry, func() Measured { return crowded{} })))
 	answer := httptest.NewRecorder()
-	wiring.Scrapes(registry).ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	registry.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
 	if text := answer.Body.String(); answer.Code != 200 || !strings.Contains(text, "\npgherd_agent_in_charge 1\n") {
 		t.Errorf("%d %s", answer.Code, text)
 	}
@@ -120,7 +120,7 @@ func TestOneBrokenCollectorDoesNotEmptyTheScrape(t *testing.T) {
 func TestThePageIsComplete(t *testing.T) {
 	page := string(check.Must(os.ReadFile("../../docs/operate/monitoring.md"))(t))
 	r := prometheus.NewRegistry()
-	check.NoError(t, Measure(wiring.Registry{Registerer: r, Gatherer: r}, func() Measured { return crowded{} }))
+	check.NoError(t, Measure(metrics.Registry{Registerer: r, Gatherer: r}, func() Measured { return crowded{} }))
 	for _, family := range check.Must(r.Gather())(t) {
 		if !strings.Contains(page, "`"+family.GetName()) {
 			t.Errorf("%s is missing", family.GetName())

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/health"
@@ -66,22 +67,22 @@ func (w watched) collect(out chan<- prometheus.Metric, states []health.State, he
 	}
 	reasons := make(map[core.Code]bool)
 	for _, s := range states {
-		gauge(w.ok, oneOrZero(s.OK), s.Name)
+		gauge(w.ok, metrics.OneOrZero(s.OK), s.Name)
 		gauge(w.succeeded, unixOrZero(s.Succeeded), s.Name)
 		if s.Reason != nil {
 			reasons[s.Reason.Code] = true
 		}
 		switch s.Name {
 		case agent.CheckOfCharge:
-			gauge(w.inCharge, oneOrZero(s.OK))
+			gauge(w.inCharge, metrics.OneOrZero(s.OK))
 		case agent.CheckOfPostgres:
-			gauge(w.postgres, oneOrZero(s.OK))
+			gauge(w.postgres, metrics.OneOrZero(s.OK))
 		}
 	}
 	for _, code := range core.Codes {
-		gauge(w.reason, oneOrZero(reasons[code]), string(code))
+		gauge(w.reason, metrics.OneOrZero(reasons[code]), string(code))
 	}
-	gauge(w.healthy, oneOrZero(healthy))
+	gauge(w.healthy, metrics.OneOrZero(healthy))
 	if c := f.Connections; c != nil {
 		gauge(w.used, float64(c.InUse))
 		gauge(w.limit, float64(c.Max))

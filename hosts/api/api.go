@@ -16,6 +16,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/certfile"
 	"github.com/pgherd/pgherd/adapters/httpapi"
+	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
@@ -96,7 +97,7 @@ func Module(s Settings) fx.Option {
 	return fx.Module("api",
 		fx.Provide(
 			func() (*certfile.Files, error) { return openTLS(s) },
-			func(cp *controlplane.ControlPlane, log *zap.Logger, r wiring.Registry, f *certfile.Files) (*httpapi.Server, error) {
+			func(cp *controlplane.ControlPlane, log *zap.Logger, r metrics.Registry, f *certfile.Files) (*httpapi.Server, error) {
 				return newServer(s, cp, log, r, f)
 			},
 		),
@@ -111,14 +112,14 @@ func Module(s Settings) fx.Option {
 			}
 			wiring.Listen(lc, stop, log, wiring.Address{Part: "api", Flag: "listen", Address: s.Listen}, graceful{server, s.Grace})
 		}),
-		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r wiring.Registry, f *certfile.Files) error {
+		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r metrics.Registry, f *certfile.Files) error {
 			return wiring.Certify(lc, stop, log, r, wiring.Certificate{Files: f})
 		}),
 	)
 }
 
 func newServer(
-	s Settings, cp *controlplane.ControlPlane, log *zap.Logger, r wiring.Registry, files *certfile.Files,
+	s Settings, cp *controlplane.ControlPlane, log *zap.Logger, r metrics.Registry, files *certfile.Files,
 ) (*httpapi.Server, error) {
 	proxies, err := wiring.Networks("trusted-proxies", s.Proxies)
 	if err != nil {

@@ -10,9 +10,11 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/watch"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
@@ -58,18 +60,27 @@ func onHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r *wiring.Ri
 	wiring.OnHangup(lc, stop, log, r)
 }
 
+func seen(w *watch.Watch) (list []metrics.Server) {
+	for _, s := range w.Servers() {
+		list = append(list, metrics.Server{
+			Name: s.Server.Name, Up: s.Up, AnsweredAt: s.AnsweredAt, Protocol: s.Protocol, Standing: s.Standing,
+		})
+	}
+	return list
+}
+
 // Module is the batch host's own part: workers, dispatcher and rounds.
 func Module(s Settings) fx.Option {
 	return fx.Module("batch",
 		fx.Provide(wiring.NewNotifier),
 		fx.Invoke(func(
-			r wiring.Registry, j *wiring.Journal, store *postgres.Store, clock *system.Clock, cp *controlplane.ControlPlane,
+			r metrics.Registry, j *wiring.Journal, store *postgres.Store, clock *system.Clock, cp *controlplane.ControlPlane,
 		) error {
 			j.Begin(cp.Work.Kinds(), cp.Rounds.Tasks())
 			return errors.Join(
-				wiring.MeasureServers(r, cp.Watch.Servers),
-				wiring.MeasureStore(r, wiring.Measured{
-					Store: store, Clock: clock, Kinds: cp.Work.Kinds(), UnverifiedPlans: s.UnverifiedPlans,
+				metrics.MeasureServers(r, func() []metrics.Server { return seen(cp.Watch) }),
+				metrics.MeasureStored(r, metrics.Measured{
+					Store: store, Figures: store.Figures(), Clock: clock, Kinds: cp.Work.Kinds(), UnverifiedPlans: s.UnverifiedPlans,
 				}),
 			)
 		}),

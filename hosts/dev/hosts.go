@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/adapters/httpapi"
+	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/adapters/webhooksender"
@@ -52,7 +53,7 @@ func (s Settings) hosts(
 			Settings: base, Listen: address(s.APIPort), Grace: shutdownGrace, HTTP: limits,
 		}),
 		batch.Module(batch.Settings{Settings: base, Workers: work.Workers{All: 8}, Deliveries: batch.DefaultDeliveries}),
-		fx.Invoke(func(r wiring.Registry) error { return agentd.Measure(r, running.measured) }),
+		fx.Invoke(func(r metrics.Registry) error { return agentd.Measure(r, running.measured) }),
 		fx.Invoke(func(o *wiring.Ops) { o.Handle("POST /dev/clock", moveClock(clock)) }),
 		fx.Invoke(qualifyExtensions),
 	), nil

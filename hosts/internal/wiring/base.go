@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/adapters/agentclient"
 	"github.com/pgherd/pgherd/adapters/guarded"
+	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/oidc"
 	"github.com/pgherd/pgherd/adapters/passwords"
 	"github.com/pgherd/pgherd/adapters/postgres"
@@ -27,6 +26,7 @@ import (
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/retention"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
+	"github.com/pgherd/pgherd/hosts/internal/version"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -103,17 +103,9 @@ func (s *Settings) Check(cmd *cobra.Command) error {
 	return settings.Require(cmd, "metadata-url", "keyring-file")
 }
 
-// Registry collects the metrics of one host.
-type Registry struct {
-	prometheus.Registerer
-	prometheus.Gatherer
-}
-
-// NewRegistry makes a registry with the figures of the process.
-func NewRegistry() Registry {
-	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), buildInfo())
-	return Registry{r, r}
+// NewRegistry makes the registry of a host's metrics.
+func NewRegistry() metrics.Registry {
+	return metrics.NewRegistry(version.Version(), version.Revision())
 }
 
 // Base is what every host of the control plane is made of: store, secrets, agents, use cases, operations listener.
@@ -123,7 +115,7 @@ func Base(s Settings, clock *system.Clock) fx.Option {
 		fx.Provide(
 			func(s Settings) (*zap.Logger, error) { return NewLog(s.LogLevel) },
 			NewRegistry,
-			func(s Settings, log *zap.Logger, r Registry) (*Journal, error) {
+			func(s Settings, log *zap.Logger, r metrics.Registry) (*Journal, error) {
 				return NewJournal(log, r, postgres.Config{URL: s.MetadataURL}.Place())
 			},
 			openStore,
@@ -134,7 +126,6 @@ func Base(s Settings, clock *system.Clock) fx.Option {
 			newRing,
 			fx.Annotate(ringCheck, fx.ResultTags(`group:"checks"`)),
 			fx.Annotate(NewOps, fx.ParamTags(``, `group:"checks"`)),
-			func(r Registry) prometheus.Gatherer { return r },
 			fx.Annotate(storeCheck, fx.ResultTags(`group:"checks"`)),
 		),
 		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, s Settings, o *Ops) {

@@ -7,11 +7,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/adapters/certfile"
+	"github.com/pgherd/pgherd/adapters/metrics"
 )
 
 // Certificate is one that a host serves, or has served.
@@ -28,16 +28,14 @@ func (c Certificate) Reread(log *zap.Logger) {
 }
 
 // Certify keeps certificates up to date with their files, and exports when they end. One without files is passed over.
-func Certify(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r Registry, list ...Certificate) error {
+func Certify(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r metrics.Registry, list ...Certificate) error {
 	for _, c := range list {
 		if c.Files == nil {
 			continue
 		}
 		Follow(lc, stop, log, "certificate of "+c.Name(), c)
-		err := r.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "pgherd_certificate_not_after_timestamp_seconds", Help: "When a certificate ends that this host uses.",
-			ConstLabels: prometheus.Labels{"of": c.Name()},
-		}, func() float64 { return float64(c.NotAfter().Unix()) }))
+		err := r.Gauge("pgherd_certificate_not_after_timestamp_seconds", "When a certificate ends that this host uses.",
+			map[string]string{"of": c.Name()}, func() float64 { return float64(c.NotAfter().Unix()) })
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/core/controlplane"
@@ -124,7 +125,7 @@ func (r *Ring) follow(ctx context.Context, log *zap.Logger) {
 }
 
 // keepRing has a host count and follow its ring from its start to its end. The metrics say whether it can be used.
-func keepRing(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, metrics Registry, r *Ring) error {
+func keepRing(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, m metrics.Registry, r *Ring) error {
 	lc.Append(fx.StartStopHook(r.join, func(ctx context.Context) {
 		if err := r.use.Leave(ctx); err != nil {
 			log.Warn("it could not be stored that this host has stopped: changes of the key ring wait for it", zap.Error(err))
@@ -134,7 +135,7 @@ func keepRing(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, metrics Regi
 		r.follow(ctx, log)
 		return nil
 	}})
-	return metrics.Register(oneIf("pgherd_keyring_confirmed",
+	return m.YesOrNo("pgherd_keyring_confirmed",
 		"1 if the key ring of this host was the installation's when that was last looked at, 30 s ago at most.",
-		func() bool { return r.use.Ready() == nil }))
+		func() bool { return r.use.Ready() == nil })
 }

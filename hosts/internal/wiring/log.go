@@ -9,12 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/repeat"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -43,18 +44,21 @@ type Journal struct {
 	log      *zap.Logger
 	metadata string // where they are
 	failures *repeat.Memory
-	counters counters
+	counters *metrics.Counters
 }
 
 // NewJournal makes the journal of a host, whose metadata are at the named place.
-func NewJournal(log *zap.Logger, metrics prometheus.Registerer, metadata string) (*Journal, error) {
-	counters, err := newCounters(metrics)
+func NewJournal(log *zap.Logger, r metrics.Registry, metadata string) (*Journal, error) {
+	counters, err := metrics.NewCounters(r)
 	return &Journal{log: log, metadata: metadata, failures: repeat.New(time.Now), counters: counters}, err
 }
 
+// Begin sets the counters of a host that does the work to 0.
+func (j *Journal) Begin(kinds []operation.Spec, tasks []string) { j.counters.Begin(kinds, tasks) }
+
 // Log writes one line; a step that went wrong is a warning, and a routine one is for debugging.
 func (j *Journal) Log(_ context.Context, e ports.JournalEvent) {
-	j.counters.count(e)
+	j.counters.Count(e)
 	j.forget(e)
 	if e.Err != nil && !e.Told {
 		worth, held := j.failures.Failed(sameness(e))

@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/lib/pq"
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -20,11 +20,10 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-func journal(t *testing.T) (*wiring.Journal, *observer.ObservedLogs, wiring.Registry) {
+func journal(t *testing.T) (*wiring.Journal, *observer.ObservedLogs, metrics.Registry) {
 	t.Helper()
 	core, logs := observer.New(zapcore.InfoLevel)
-	reg := prometheus.NewRegistry()
-	r := wiring.Registry{Registerer: reg, Gatherer: reg}
+	r := metrics.NewRegistry("", "")
 	return check.Must(wiring.NewJournal(zap.New(core), r, "database pgherd at db1:5432"))(t), logs, r
 }
 
@@ -151,7 +150,7 @@ func TestFailedBackupsAreCountedByReason(t *testing.T) {
 }
 
 // counts compares counters, each named with the values of its labels.
-func counts(t *testing.T, r wiring.Registry, want map[string]float64) {
+func counts(t *testing.T, r metrics.Registry, want map[string]float64) {
 	t.Helper()
 	got := map[string]float64{}
 	for _, f := range check.Must(r.Gather())(t) {

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/core/repeat"
 )
@@ -20,7 +21,9 @@ const (
 
 // watchMetadata has the log say that the metadata database is away, where it is, and that it is back, and the metrics whether it
 // answers, and requests refused at once while it does not. What else fails meanwhile only follows from that.
-func watchMetadata(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, s Settings, r Registry, store *postgres.Store) error {
+func watchMetadata(
+	lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, s Settings, r metrics.Registry, store *postgres.Store,
+) error {
 	var up atomic.Bool
 	up.Store(true) // the host has opened it
 	place, failures := zap.String("metadata", postgres.Config{URL: s.MetadataURL}.Place()), repeat.New(time.Now)
@@ -52,6 +55,6 @@ func watchMetadata(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, s Setti
 			}
 		}
 	}})
-	return r.Register(oneIf("pgherd_metadata_up",
-		"1 if the metadata database answered when this host last asked, which it does every 2 s.", up.Load))
+	return r.YesOrNo("pgherd_metadata_up",
+		"1 if the metadata database answered when this host last asked, which it does every 2 s.", up.Load)
 }

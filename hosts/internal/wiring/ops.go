@@ -8,8 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/pgherd/pgherd/adapters/metrics"
 )
 
 // Check tells whether one part of a host works.
@@ -26,33 +25,19 @@ type Ops struct {
 	checks []Check
 }
 
-const (
-	// scrapeTime bounds one scrape; Prometheus itself waits 10 s where nothing else is set.
-	scrapeTime = 10 * time.Second
-	// scrapesAtOnce bounds how many wait for a collector that hangs.
-	scrapesAtOnce = 8
-)
-
 // checkLimit bounds all checks of one /readyz.
 const checkLimit = 3 * time.Second
 
 // NewOps makes the listener's handler. A host is ready when every check passes.
-func NewOps(metrics prometheus.Gatherer, checks []Check) *Ops {
+func NewOps(r metrics.Registry, checks []Check) *Ops {
 	o := &Ops{mux: http.NewServeMux(), checks: checks}
 	o.mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	o.mux.HandleFunc("GET /readyz", o.ready)
-	o.mux.Handle("GET /metrics", Scrapes(metrics))
+	o.mux.Handle("GET /metrics", r.Handler())
 	o.server = http.Server{Handler: o.mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	return o
-}
-
-// Scrapes answers GET /metrics. A collector that fails takes only its own figures away.
-func Scrapes(metrics prometheus.Gatherer) http.Handler {
-	return promhttp.HandlerFor(metrics, promhttp.HandlerOpts{
-		ErrorHandling: promhttp.ContinueOnError, Timeout: scrapeTime, MaxRequestsInFlight: scrapesAtOnce,
-	})
 }
 
 // Handle adds a route; the dev host has one of its own.

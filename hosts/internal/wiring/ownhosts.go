@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/adapters/guarded"
+	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/core/repeat"
 	"github.com/pgherd/pgherd/core/server"
@@ -56,7 +57,7 @@ func hostsOf(servers []server.Server) (hosts []string) {
 // newOwnHosts finds the addresses of the servers and of the metadata database before the host starts, and again and again while
 // it runs, so that no customer's webhook reaches them. Until it knows them, none is sent.
 func newOwnHosts(
-	lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, metrics Registry, s Settings, store *postgres.Store,
+	lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, m metrics.Registry, s Settings, store *postgres.Store,
 ) (*guarded.Own, error) {
 	own := &guarded.Own{Resolver: s.Webhooks.Resolver, Now: time.Now, Hosts: func(ctx context.Context) ([]string, error) {
 		servers, err := ports.Read(ctx, store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
@@ -112,7 +113,7 @@ func newOwnHosts(
 			}
 		}
 	}})
-	return own, metrics.Register(oneIf("pgherd_own_hosts_known",
+	return own, m.YesOrNo("pgherd_own_hosts_known",
 		"1 if this host has found the addresses of all servers and of the metadata database, where it sends no webhooks.",
-		own.Complete))
+		own.Complete)
 }

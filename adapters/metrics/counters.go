@@ -1,26 +1,26 @@
-package wiring
+package metrics
 
 import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// counters count what the journal is told.
-type counters struct {
+// Counters count what the journal is told.
+type Counters struct {
 	steps   *prometheus.CounterVec
 	rounds  *prometheus.HistogramVec
 	backups *prometheus.CounterVec
 }
 
-func newCounters(metrics prometheus.Registerer) (counters, error) {
-	c := counters{
+// NewCounters adds the counters of a journal to the metrics of a host.
+func NewCounters(r Registry) (*Counters, error) {
+	c := &Counters{
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pgherd_steps_total", Help: "Steps of the work on databases, by what happened and the kind of operation.",
 		}, []string{"what", "kind"}),
@@ -40,7 +40,7 @@ func newCounters(metrics prometheus.Registerer) (counters, error) {
 	for what, kind := range alone {
 		c.steps.WithLabelValues(what, kind)
 	}
-	return c, errors.Join(metrics.Register(c.steps), metrics.Register(c.rounds), metrics.Register(c.backups))
+	return c, errors.Join(r.Register(c.steps), r.Register(c.rounds), r.Register(c.backups))
 }
 
 // alone are the steps worth an alert that have one kind each.
@@ -56,9 +56,9 @@ var ofOperations = []string{
 	"operation.lease_lost",
 }
 
-// begin has the counters at 0 that may count what is done with operations and in rounds: what appears for the first time with its
-// first failure has not risen, and alerts nobody.
-func (c counters) begin(kinds []operation.Spec, tasks []string) {
+// Begin sets the counters of operations and rounds to 0, in a host that does this work: a counter that appears with its first
+// failure has not risen, and alerts nobody.
+func (c *Counters) Begin(kinds []operation.Spec, tasks []string) {
 	for _, what := range ofOperations {
 		for _, k := range kinds {
 			c.steps.WithLabelValues(what, string(k.Kind))
@@ -78,7 +78,8 @@ const (
 	otherwise   = "other"
 )
 
-func (c counters) count(e ports.JournalEvent) {
+// Count counts an event.
+func (c *Counters) Count(e ports.JournalEvent) {
 	c.steps.WithLabelValues(e.What, e.Kind).Inc()
 	if e.Took > 0 {
 		c.rounds.WithLabelValues(e.Kind).Observe(e.Took.Seconds())
@@ -90,7 +91,7 @@ func (c counters) count(e ports.JournalEvent) {
 
 // whyNoBackup is the reason of a backup that has failed, also of that which a deletion begins with.
 func whyNoBackup(e ports.JournalEvent) string {
-	backup, deletes := e.Kind == string(backups.Kind), e.Kind == string(deletion.KindDelete)
+	backup, deletes := e.Kind == "backup", e.Kind == string(deletion.KindDelete)
 	switch {
 	case e.What != "operation."+string(operation.Failed):
 		return ""
@@ -103,6 +104,3 @@ func whyNoBackup(e ports.JournalEvent) string {
 	}
 	return ""
 }
-
-// Begin has the counters of a host that does the work begin at 0.
-func (j *Journal) Begin(kinds []operation.Spec, tasks []string) { j.counters.begin(kinds, tasks) }

@@ -1,4 +1,4 @@
-package wiring
+package metrics
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -68,7 +67,7 @@ func (s *stored) Collect(out chan<- prometheus.Metric) {
 	defer s.mu.Unlock()
 	s.refresh()
 	for _, f := range s.families {
-		out <- prometheus.MustNewConstMetric(s.success, prometheus.GaugeValue, oneOrZero(f.err == nil), f.name)
+		out <- prometheus.MustNewConstMetric(s.success, prometheus.GaugeValue, OneOrZero(f.err == nil), f.name)
 		for _, metric := range f.now {
 			out <- metric
 		}
@@ -115,18 +114,14 @@ func (f *family) refresh(ctx context.Context, now time.Time) {
 	}
 }
 
-// some sets how many there are of something, and the age of the oldest.
-func (set setter) some(count, age *prometheus.Desc, of postgres.Some, now time.Time, labels ...string) {
+// tally sets how many there are of something, and the age of the oldest.
+func (set setter) tally(count, age *prometheus.Desc, of ports.Tally, now time.Time, labels ...string) {
 	set(count, float64(of.Count), labels...)
 	set(age, since(now, of.Oldest), labels...)
 }
 
-// oneIf is a gauge of yes or no, as it is at each scrape.
-func oneIf(name, help string, is func() bool) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return oneOrZero(is()) })
-}
-
-func oneOrZero(yes bool) float64 {
+// OneOrZero is the value of a gauge that says whether something is so.
+func OneOrZero(yes bool) float64 {
 	if yes {
 		return 1
 	}

@@ -1,4 +1,4 @@
-package wiring
+package metrics
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
@@ -14,16 +13,17 @@ import (
 
 // Measured says what the metadata database is measured for.
 type Measured struct {
-	Store *postgres.Store
-	Clock ports.Clock
+	Store   ports.Store
+	Figures ports.Figures
+	Clock   ports.Clock
 	// Kinds are the kinds of operations: each has figures, also where there is no operation of it.
 	Kinds []operation.Spec
 	// UnverifiedPlans are the plans whose backups are not verified.
 	UnverifiedPlans []string
 }
 
-// MeasureStore adds what the metadata database knows to the metrics of a host. All labels are bounded: servers, kinds, states.
-func MeasureStore(r Registry, m Measured) error {
+// MeasureStored adds what the metadata database knows to the metrics of a host. All labels are bounded: servers, kinds, states.
+func MeasureStored(r Registry, m Measured) error {
 	return r.Register(newStored(m.Clock.Now,
 		m.operations(), m.changes(), m.purges(), m.previews(), m.overdue(), m.ages(), m.databases(), m.webhooks(), m.mails(), m.kept()))
 }
@@ -45,11 +45,11 @@ func (m Measured) operations() *family {
 	return &family{
 		name: "operations", all: []*prometheus.Desc{count, oldest, waiting},
 		read: func(ctx context.Context, now time.Time, set setter) error {
-			list, err := m.Store.Figures().OpenOperations(ctx)
+			list, err := m.Figures.OpenOperations(ctx)
 			if err != nil {
 				return err
 			}
-			of := map[[2]string]postgres.OpenOperations{}
+			of := map[[2]string]ports.OperationTally{}
 			for _, o := range list {
 				of[[2]string{o.Kind, o.Status}] = o
 			}
@@ -57,7 +57,7 @@ func (m Measured) operations() *family {
 				longest := 0.0
 				for _, state := range operationStates {
 					o := of[[2]string{string(kind.Kind), string(state)}]
-					set.some(count, oldest, o.Some, now, string(kind.Kind), string(state))
+					set.tally(count, oldest, o.Tally, now, string(kind.Kind), string(state))
 					longest = max(longest, since(now, o.Due))
 				}
 				set(waiting, longest, string(kind.Kind))
@@ -76,11 +76,11 @@ func (m Measured) changes() *family {
 	return &family{
 		name: "role_changes", all: []*prometheus.Desc{pending, oldest, stuck},
 		read: func(ctx context.Context, now time.Time, set setter) error {
-			some, err := m.Store.Figures().PendingChanges(ctx)
+			some, err := m.Figures.PendingChanges(ctx)
 			if err != nil {
 				return err
 			}
-			set.some(pending, oldest, some, now)
+			set.tally(pending, oldest, some, now)
 			return m.view(ctx, func(ctx context.Context, tx ports.Tx) error {
 				n, err := tx.RoleChanges().Stuck(ctx)
 				set(stuck, float64(n))
@@ -116,7 +116,7 @@ func (m Measured) previews() *family {
 	return &family{
 		name: "previews", all: []*prometheus.Desc{ending, overdue, oldest},
 		read: func(ctx context.Context, now time.Time, set setter) error {
-			l, err := m.Store.Figures().PreviewLeases(ctx, now, now.Add(leaseEndsSoon))
+			l, err := m.Figures.PreviewLeases(ctx, now, now.Add(leaseEndsSoon))
 			set(ending, float64(l.Ending))
 			set(overdue, float64(l.Overdue))
 			set(oldest, since(now, l.Oldest))
@@ -136,9 +136,9 @@ func (m Measured) overdue() *family {
 	return &family{
 		name: "backup_schedules", all: []*prometheus.Desc{count, longest},
 		read: func(ctx context.Context, now time.Time, set setter) error {
-			list, err := m.Store.Figures().OverdueBackups(ctx, now, now.Add(-backupLate))
+			list, err := m.Figures.OverdueBackups(ctx, now, now.Add(-backupLate))
 			for _, s := range list {
-				set.some(count, longest, s.Some, now, s.Server)
+				set.tally(count, longest, s.Tally, now, s.Server)
 			}
 			return err
 		},
@@ -155,7 +155,7 @@ func (m Measured) ages() *family {
 	return &family{
 		name: "backup_ages", kept: agesKept, all: []*prometheus.Desc{age},
 		read: func(ctx context.Context, now time.Time, set setter) error {
-			list, err := m.Store.Figures().BackupAges(ctx, m.UnverifiedPlans)
+			list, err := m.Figures.BackupAges(ctx, m.UnverifiedPlans)
 			for _, s := range list {
 				set(age, since(now, s.Oldest), s.Server)
 			}
@@ -196,19 +196,19 @@ func (m Measured) webhooks() *family {
 	return &family{
 		name: "webhooks", all: []*prometheus.Desc{undelivered, oldest, due, longest, events, eldest},
 		read: func(ctx context.Context, now time.Time, set setter) error {
-			waiting, err := m.Store.Figures().WaitingEvents(ctx)
+			waiting, err := m.Figures.WaitingEvents(ctx)
 			if err != nil {
 				return err
 			}
-			set.some(events, eldest, waiting, now)
-			ready, err := m.Store.Figures().DueDeliveries(ctx, now)
+			set.tally(events, eldest, waiting, now)
+			ready, err := m.Figures.DueDeliveries(ctx, now)
 			if err != nil {
 				return err
 			}
-			set.some(due, longest, ready, now)
+			set.tally(due, longest, ready, now)
 			return m.view(ctx, func(ctx context.Context, tx ports.Tx) error {
 				all, err := tx.Deliveries().Backlog(ctx)
-				set.some(undelivered, oldest, postgres.Some{Count: int64(all.Open), Oldest: all.Oldest}, now)
+				set.tally(undelivered, oldest, ports.Tally{Count: int64(all.Open), Oldest: all.Oldest}, now)
 				return err
 			})
 		},
@@ -224,14 +224,36 @@ func (m Measured) mails() *family {
 	return &family{
 		name: "mails", all: []*prometheus.Desc{waiting, oldest, due, longest},
 		read: func(ctx context.Context, now time.Time, set setter) error {
-			ready, err := m.Store.Figures().DueMails(ctx, now)
+			ready, err := m.Figures.DueMails(ctx, now)
 			if err != nil {
 				return err
 			}
-			set.some(due, longest, ready, now)
+			set.tally(due, longest, ready, now)
 			return m.view(ctx, func(ctx context.Context, tx ports.Tx) error {
 				all, err := tx.Mails().Backlog(ctx)
-				set.some(waiting, oldest, postgres.Some{Count: int64(all.Open), Oldest: all.Oldest}, now)
+				set.tally(waiting, oldest, ports.Tally{Count: int64(all.Open), Oldest: all.Oldest}, now)
+				return err
+			})
+		},
+	}
+}
+
+// kept is what is deleted when it has been over for long enough, by kind.
+func (m Measured) kept() *family {
+	rows := describe("pgherd_metadata_rows", "Entries of a kind in the metadata, as PostgreSQL last estimated.", "kind")
+	size := describe("pgherd_metadata_bytes", "What the entries of a kind take in the metadata database, with indexes.", "kind")
+	oldest := describe("pgherd_metadata_oldest_seconds",
+		"For how long the oldest entry of a kind has been over; 0 where none is.", "kind")
+	return &family{
+		name: "kept", all: []*prometheus.Desc{rows, size, oldest},
+		read: func(ctx context.Context, now time.Time, set setter) error {
+			return m.view(ctx, func(ctx context.Context, tx ports.Tx) error {
+				list, err := tx.Retention().Stored(ctx)
+				for _, s := range list {
+					set(rows, float64(s.Rows), string(s.Kind))
+					set(size, float64(s.Bytes), string(s.Kind))
+					set(oldest, since(now, s.Oldest), string(s.Kind))
+				}
 				return err
 			})
 		},

@@ -1,4 +1,4 @@
-package wiring_test
+package metrics_test
 
 import (
 	"os"
@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
-	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
 func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
@@ -101,7 +101,7 @@ var kinds = []operation.Spec{{Kind: "backup"}, {Kind: "purge"}}
 func TestBackupsAreMeasuredByServer(t *testing.T) {
 	url, r := measured(t, nil)
 	_, all := measured(t, []string{"pro"}, url)
-	days := func(what string, r wiring.Registry, want float64) {
+	days := func(what string, r metrics.Registry, want float64) {
 		t.Helper()
 		// The clock of the figures advances with each look.
 		if got := gauge(t, r, "pgherd_backups_worst_age_seconds", "one") / (24 * 3600); got < want || got > want+1 {
@@ -164,7 +164,7 @@ func TestACollectorThatFailsTakesOnlyItsOwn(t *testing.T) {
 }
 
 // measured is a host's registry on a metadata database, by default a new one.
-func measured(t *testing.T, unverified []string, url ...string) (string, wiring.Registry) {
+func measured(t *testing.T, unverified []string, url ...string) (string, metrics.Registry) {
 	t.Helper()
 	if len(url) == 0 {
 		url = []string{clustertest.NewDatabase(t).URL}
@@ -172,9 +172,9 @@ func measured(t *testing.T, unverified []string, url ...string) (string, wiring.
 	}
 	store := check.Must(postgres.Open(t.Context(), postgres.Config{URL: url[0]}))(t)
 	t.Cleanup(func() { _ = store.Close() })
-	r := wiring.NewRegistry()
-	check.NoError(t, wiring.MeasureStore(r, wiring.Measured{
-		Store: store, Clock: impatient{new(atomic.Int64)}, Kinds: kinds, UnverifiedPlans: unverified,
+	r := metrics.NewRegistry("", "")
+	check.NoError(t, metrics.MeasureStored(r, metrics.Measured{
+		Store: store, Figures: store.Figures(), Clock: impatient{new(atomic.Int64)}, Kinds: kinds, UnverifiedPlans: unverified,
 	}))
 	return url[0], r
 }
@@ -186,14 +186,14 @@ func (c impatient) Now() time.Time {
 	return time.Now().Add(time.Duration(c.asked.Add(1)) * 2 * time.Minute)
 }
 
-func counted(t *testing.T, r wiring.Registry, name string, want float64, labels ...string) {
+func counted(t *testing.T, r metrics.Registry, name string, want float64, labels ...string) {
 	t.Helper()
 	if got := gauge(t, r, name, labels...); got != want {
 		t.Errorf("%s%v is %v; want %v", name, labels, got, want)
 	}
 }
 
-func gauge(t *testing.T, r wiring.Registry, name string, labels ...string) float64 {
+func gauge(t *testing.T, r metrics.Registry, name string, labels ...string) float64 {
 	t.Helper()
 	value, there := lookUp(t, r, name, labels...)
 	if !there {
@@ -203,7 +203,7 @@ func gauge(t *testing.T, r wiring.Registry, name string, labels ...string) float
 }
 
 // lookUp finds a metric with the values of labels.
-func lookUp(t *testing.T, r wiring.Registry, name string, labels ...string) (float64, bool) {
+func lookUp(t *testing.T, r metrics.Registry, name string, labels ...string) (float64, bool) {
 	t.Helper()
 	for _, f := range check.Must(r.Gather())(t) {
 		for _, m := range f.GetMetric() {

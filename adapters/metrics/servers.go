@@ -1,22 +1,32 @@
-package wiring
+package metrics
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/watch"
 )
 
-// watched is the metrics of what a host sees of the agents, from memory.
-type watched struct {
-	servers func() []watch.Seen
+// Server is what a host last saw of the agent of a server.
+type Server struct {
+	Name       string
+	Up         bool
+	AnsweredAt time.Time         // 0: not since the host started
+	Protocol   int               // 0 where the agent did not say
+	Standing   *command.Standing // likewise nil
+}
+
+// seen is the metrics of what a host sees of the agents, from memory.
+type seen struct {
+	servers func() []Server
 
 	up, answered, protocol, charge, postgres, pooler *prometheus.Desc
 }
 
 // MeasureServers adds what a host sees of the agents to its metrics. A server is there once it was asked.
-func MeasureServers(r Registry, servers func() []watch.Seen) error {
-	return r.Register(watched{
+func MeasureServers(r Registry, servers func() []Server) error {
+	return r.Register(seen{
 		servers: servers,
 		up: describe("pgherd_server_agent_up",
 			"1 if the agent of a server answered this host when it last asked, which it does every 5 s.", "server"),
@@ -34,31 +44,31 @@ func MeasureServers(r Registry, servers func() []watch.Seen) error {
 }
 
 // Describe implements prometheus.Collector.
-func (w watched) Describe(out chan<- *prometheus.Desc) {
+func (w seen) Describe(out chan<- *prometheus.Desc) {
 	for _, metric := range []*prometheus.Desc{w.up, w.answered, w.protocol, w.charge, w.postgres, w.pooler} {
 		out <- metric
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (w watched) Collect(out chan<- prometheus.Metric) {
+func (w seen) Collect(out chan<- prometheus.Metric) {
 	for _, s := range w.servers() {
 		set := func(of *prometheus.Desc, value float64) {
-			out <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, s.Server.Name)
+			out <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, s.Name)
 		}
-		set(w.up, oneOrZero(s.Up))
+		set(w.up, OneOrZero(s.Up))
 		answered := 0.0
 		if !s.AnsweredAt.IsZero() {
 			answered = float64(s.AnsweredAt.UnixMilli()) / 1000
 		}
 		set(w.answered, answered)
 		if s.Protocol != 0 {
-			set(w.protocol, oneOrZero(s.Protocol == command.Protocol))
+			set(w.protocol, OneOrZero(s.Protocol == command.Protocol))
 		}
 		if s.Standing != nil {
-			set(w.charge, oneOrZero(s.Standing.InCharge))
-			set(w.postgres, oneOrZero(s.Standing.Postgres))
-			set(w.pooler, oneOrZero(s.Standing.PgBouncer))
+			set(w.charge, OneOrZero(s.Standing.InCharge))
+			set(w.postgres, OneOrZero(s.Standing.Postgres))
+			set(w.pooler, OneOrZero(s.Standing.PgBouncer))
 		}
 	}
 }
