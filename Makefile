@@ -8,7 +8,7 @@ COMPILE = GOGC=400 $(GO)
 # What takes long shows one in several of its cases to "make test": those of the day. "make test SAMPLE=7" shows another day's.
 SAMPLE ?= $(shell date +%Y%j)
 # The longest go first.
-PACKAGES ?= ./agent ./acceptance ./acceptance/crash ./agent/artifact ./acceptance/conformance ./...
+PACKAGES ?= ./agent ./acceptance ./acceptance/crash ./agent/artifact ./acceptance/conformance/agent ./...
 # Of a package, on a slow or busy machine too.
 TEST_TIMEOUT ?= 25m
 # Tests mostly wait for processes: twice as many packages as cores are tested at a time. Vet is part of "make lint".
@@ -102,7 +102,7 @@ pooler-next: ## run the tests that PgBouncer matters to on its next version, whi
 	@$(GO) run ./hosts/toolchain/ensure pooler-next
 	$(NEXT) ./agent/pooler ./agent
 	$(NEXT) -run 'Pooler|PgBouncer' ./hosts/cluster
-	$(NEXT) -run '^TestRealAgent$$' ./acceptance/conformance
+	$(NEXT) -run '^TestRealAgent$$' ./acceptance/conformance/agent
 	$(NEXT) -run '^TestMatrix$$/^stack$$' ./acceptance
 	$(NEXT) -run 'Roles|Logins|Rotations|LateRequests|OpeningAndClosing|PoolerAway' ./acceptance/crash
 
@@ -140,7 +140,7 @@ upgrade: toolchain ## kill the version FROM, a tag or commit, during a backup, a
 
 record-statements: toolchain ## record what this version, a release, sends to the metadata database
 	@mkdir -p $(dir $(RECORDED))
-	PGHERD_RECORD_STATEMENTS=$(CURDIR)/$(RECORDED) $(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '/postgres$$' ./acceptance/conformance
+	PGHERD_RECORD_STATEMENTS=$(CURDIR)/$(RECORDED) $(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '/postgres$$' ./acceptance/conformance/store
 
 generate: ## rewrite the files that tests generate, such as docs/develop/states.md
 	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/... ./agent/versions ./hosts/svc/manual

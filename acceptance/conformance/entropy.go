@@ -22,7 +22,8 @@ func entropyIsUnique(t *testing.T, e ports.Entropy) {
 	const each, workers = 2000, 4
 	var mu sync.Mutex
 	seen := map[string]bool{}
-	together(t, workers, func(int) {
+	var running sync.WaitGroup
+	draw := func() {
 		for range each {
 			id, salt, seed := e.UUID(), e.Salt(), e.Seed()
 			text := e.Base62(22)
@@ -32,7 +33,11 @@ func entropyIsUnique(t *testing.T, e ports.Entropy) {
 			}
 			mu.Unlock()
 		}
-	})
+	}
+	for range workers {
+		running.Go(draw)
+	}
+	running.Wait()
 	if len(seen) != 5*each*workers {
 		t.Errorf("%d of %d values differ", len(seen), 5*each*workers)
 	}

@@ -44,7 +44,7 @@ func TokenVerifier(t *testing.T, fixture func(t *testing.T) VerifierFixture) {
 }
 
 func claimsOf(issuer string) citoken.Claims {
-	second := epoch.Truncate(time.Second)
+	second := time.Date(2026, time.January, 5, 9, 30, 0, 0, time.UTC)
 	return citoken.Claims{
 		Issuer: issuer, Subject: "repo:acme/shop:ref:refs/heads/main", Audience: []string{"pgherd", "another"}, ID: "one",
 		ExpiresAt: second.Add(time.Hour), NotBefore: second.Add(-time.Minute), IssuedAt: second,

@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/acceptance/conformance"
+	conformance "github.com/pgherd/pgherd/acceptance/conformance/agent"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
 
 // The suite of the port over HTTPS: what it asks of an agent must survive the wire, refusals and backup files included.
 func TestConformance(t *testing.T) {
-	newStand := func(t *testing.T) conformance.AgentStand {
+	newStand := func(t *testing.T) conformance.Stand {
 		fleet := fakeagent.New(systemClock{})
 		behind := check.Must(fleet.Agent(server.Server{ID: "behind"}))(t)
 		w := newWire(t, relay(behind).ServeHTTP)
-		return conformance.AgentStand{Agent: agentOf(t, w.server(t)), Server: view{fleet.Server("behind")}}
+		return conformance.Stand{Agent: agentOf(t, w.server(t)), Server: view{fleet.Server("behind")}}
 	}
 	conformance.Agent(t, 1, newStand)
 }

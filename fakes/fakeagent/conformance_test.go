@@ -5,16 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/acceptance/conformance"
+	conformance "github.com/pgherd/pgherd/acceptance/conformance/agent"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
 
 func TestConformance(t *testing.T) {
-	newStand := func(t *testing.T) conformance.AgentStand {
+	newStand := func(t *testing.T) conformance.Stand {
 		agent, s := stand(t)
-		return conformance.AgentStand{Agent: agent, Server: view{s}}
+		return conformance.Stand{Agent: agent, Server: view{s}}
 	}
 	conformance.Agent(t, 1, newStand)
 }

@@ -1,0 +1,180 @@
+package store
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Backups is the suite of ports.Backups.
+func Backups(t *testing.T, m Metadata) {
+	checkAll(t, m, []check{
+		{"a record comes back as it was stored", backupComesBack},
+		{"one operation adds it once", backupAddedOnce},
+		{"a name stands once on a database", backupNameIsUnique},
+		{"a list is read in pages", backupPages},
+		{"names are used or promised", namesAreTaken},
+		{"a marked backup is hidden until it is removed", markedIsHidden},
+		{"expired and marked backups are doomed", doomedAreListed},
+	})
+}
+
+func (w *world) backupOf(db id.DatabaseID, at time.Time) backup.Backup {
+	return backup.Backup{
+		DatabaseID: db, Filename: backup.FilenameAt(at), OperationID: newID[id.OperationID](), Trigger: backup.Manual,
+		Format: backup.FormatSQLGzip, SizeBytes: 1 << 40, ChecksumSHA256: "ab12", ManifestSHA256: "cd34", CreatedAt: at,
+	}
+}
+
+func (w *world) addBackup(db id.DatabaseID, at time.Time, change ...func(*backup.Backup)) backup.Backup {
+	w.Helper()
+	b := w.backupOf(db, at)
+	for _, c := range change {
+		c(&b)
+	}
+	w.update(writing(ports.Tx.Backups, ports.Backups.Add, b))
+	return b
+}
+
+func (w *world) wantBackups(what string, db id.DatabaseID, want ...backup.Backup) {
+	w.Helper()
+	w.equal(what, read2(w, ports.Tx.Backups, ports.Backups.List, db, ports.Page{}), want)
+}
+
+func backupComesBack(w *world) {
+	r := w.addDatabase("shop")
+	verified, expires := minutes(2), minutes(100)
+	for i, trigger := range backup.Triggers {
+		b := w.addBackup(r.ID, minutes(i), func(b *backup.Backup) {
+			b.Trigger, b.VerifiedAt, b.ExpiresAt, b.RoleManifest = trigger, &verified, &expires, true
+		})
+		w.equal("the backup", read2(w, ports.Tx.Backups, ports.Backups.Get, r.ID, b.Filename), b)
+	}
+	other := w.addDatabase("other")
+	w.missing("the backup of another database", reading2(ports.Tx.Backups, ports.Backups.Get, other.ID, backup.FilenameAt(epoch)))
+}
+
+func backupAddedOnce(w *world) {
+	r := w.addDatabase("shop")
+	b := w.addBackup(r.ID, epoch)
+	again := b
+	again.SizeBytes = 1
+	w.update(writing(ports.Tx.Backups, ports.Backups.Add, again))
+	w.wantBackups("after the second Add of one operation", r.ID, b)
+}
+
+func backupNameIsUnique(w *world) {
+	r, other := w.addDatabase("shop"), w.addDatabase("other")
+	w.addBackup(r.ID, epoch)
+	w.addBackup(other.ID, epoch)
+	w.refused("a file name that is in use", fault.New(fault.BackupConflict, ""),
+		writing(ports.Tx.Backups, ports.Backups.Add, w.backupOf(r.ID, epoch)))
+	w.refused("a backup of no database", ports.ErrNoRow,
+		writing(ports.Tx.Backups, ports.Backups.Add, w.backupOf(newID[id.DatabaseID](), epoch)))
+}
+
+func backupPages(w *world) {
+	r := w.addDatabase("shop")
+	var want []backup.Backup
+	for i := range 6 {
+		// Two of each three were made at one instant: their names decide.
+		want = append(want, w.addBackup(r.ID, minutes(i), func(b *backup.Backup) { b.CreatedAt = minutes(i / 3) }))
+	}
+	position := func(b backup.Backup) ports.Position { return ports.Position{At: b.CreatedAt, ID: string(b.Filename)} }
+	pagesOf(w, want, position, -1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]backup.Backup, error) {
+		return tx.Backups().List(ctx, r.ID, p)
+	})
+}
+
+func namesAreTaken(w *world) {
+	r, other := w.addDatabase("shop"), w.addDatabase("other")
+	promise := func(at time.Time) func(*operation.Operation) {
+		name := string(backup.FilenameAt(at))
+		return func(o *operation.Operation) {
+			o.Input = operation.Encode(operation.BackupInput{Filename: name, Verify: true})
+		}
+	}
+	w.addBackup(r.ID, minutes(1))
+	w.addBackup(r.ID, minutes(2))
+	w.addBackup(other.ID, minutes(3))
+	done := w.addWork(r.ID, promise(minutes(4)))
+	done = ended(done, operation.Canceled)
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		if err := tx.Operations().RequestCancel(ctx, done); err != nil {
+			return err
+		}
+		_, err := tx.Backups().MarkDeleting(ctx, r.ID, backup.FilenameAt(minutes(2)), minutes(9))
+		return err
+	})
+	w.addWork(r.ID, promise(minutes(5)))
+	w.addWork(other.ID, promise(minutes(6)))
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Backups().Names(ctx, r.ID)
+		want := []backup.Filename{
+			backup.FilenameAt(minutes(1)), backup.FilenameAt(minutes(2)), backup.FilenameAt(minutes(5)),
+		}
+		w.equal("the names that are taken", got, want)
+		return err
+	})
+}
+
+func markedIsHidden(w *world) {
+	r := w.addDatabase("shop")
+	b, other := w.addBackup(r.ID, minutes(1)), w.addBackup(r.ID, minutes(2))
+	mark := func(at time.Time) transaction {
+		return func(ctx context.Context, tx ports.Tx) error {
+			got, err := tx.Backups().MarkDeleting(ctx, r.ID, b.Filename, at)
+			first := minutes(10)
+			b.DeletingAt = &first
+			if err == nil {
+				w.equal("the marked backup", got, b)
+			}
+			return err
+		}
+	}
+	w.update(mark(minutes(10)))
+	w.update(mark(minutes(11)))
+	w.wantBackups("the list without it", r.ID, other)
+	w.missing("the marked backup", reading2(ports.Tx.Backups, ports.Backups.Get, r.ID, b.Filename))
+	remove := func(ctx context.Context, tx ports.Tx) error { return tx.Backups().Remove(ctx, r.ID, b.Filename) }
+	w.update(remove)
+	w.update(remove) // the file is gone, whoever says so
+	w.refused("marking a removed backup", ports.ErrNoRow, mark(minutes(12)))
+	w.wantBackups("the list after the removal", r.ID, other)
+}
+
+func doomedAreListed(w *world) {
+	r := w.addDatabase("shop")
+	expiring := func(created, expires int) backup.Backup {
+		at := minutes(expires)
+		return w.addBackup(r.ID, minutes(created), func(b *backup.Backup) { b.ExpiresAt = &at })
+	}
+	second, first, marked := expiring(1, 20), expiring(2, 10), expiring(3, 90)
+	w.addBackup(r.ID, minutes(4))
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.Backups().MarkDeleting(ctx, r.ID, marked.Filename, minutes(15))
+		return err
+	})
+	doomed := func(now, limit int) (names []backup.Filename) {
+		w.view(func(ctx context.Context, tx ports.Tx) error {
+			list, err := tx.Backups().Doomed(ctx, minutes(now), limit)
+			for _, b := range list {
+				names = append(names, b.Filename)
+				w.equal("its server", b.ServerID, r.ServerID)
+				w.equal("its account", b.AccountID, r.AccountID)
+			}
+			return err
+		})
+		return names
+	}
+	w.equal("before any has expired", doomed(9, 10), []backup.Filename{marked.Filename})
+	w.equal("at the instant of an expiry", doomed(10, 10), []backup.Filename{first.Filename, marked.Filename})
+	w.equal("after both", doomed(20, 10), []backup.Filename{first.Filename, marked.Filename, second.Filename})
+	w.equal("at most one", doomed(20, 1), []backup.Filename{first.Filename})
+}

@@ -1,0 +1,276 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/querytimeout"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Databases is the suite of ports.Databases; what a key sees is that of Visibility.
+func Databases(t *testing.T, m Metadata) {
+	checkAll(t, m, []check{
+		{"a record comes back as it was stored", recordComesBack},
+		{"only what can change is saved", identityStays},
+		{"a name is unique on its server", nameIsUnique},
+		{"the quota counts every status of a database that is there", quotaCounts},
+		{"a removed record leaves the activity log", removeLeavesAudit},
+		{"a removed record frees name and key", removeFrees},
+		{"a removed record takes its roles along", removeTakesRoles},
+		{"scheduled backups become due", backupsBecomeDue},
+		{"allowlists become due", func(w *world) { behindBecomesDue(w, ports.DueAllowlist, behindAllowlist) }},
+		{"settings become due", func(w *world) { behindBecomesDue(w, ports.DueSettings, behindSettings) }},
+	})
+}
+
+func lock(w *world, db id.DatabaseID) database.Record {
+	w.Helper()
+	return readLocked(w, ports.Tx.Databases, ports.Databases.Lock, db)
+}
+
+func recordComesBack(w *world) {
+	r := w.addDatabase("shop")
+	w.equal("as added", lock(w, r.ID), r)
+	sized, next := minutes(5), minutes(60)
+	r.DisplayName, r.Environment, r.Schedule, r.Status = "Läden 🛒", "", database.Daily, database.Stopped
+	r.ConnectionCap, r.SizeBytes, r.SizedAt, r.NextBackupAt, r.ScheduleSince = 0, 1<<40, &sized, &next, &sized
+	r.AccessGeneration, r.AllowlistGeneration, r.AllowlistApplied = 3, 5, 4
+	r.RoleGeneration, r.RoleOrdinal, r.RolesBarred = 1<<40, 7, true
+	r.Settings = database.Settings{
+		SettingsGeneration: 1 << 40, SettingsApplied: 6, TimeoutProfile: querytimeout.Short,
+		TimeoutEffective: querytimeout.Standard, TimeoutOperation: newID[id.OperationID](), StorageStatus: database.StorageClosed,
+		StorageCeiling: 1 << 50,
+	}
+	for _, status := range database.OverlayStatuses[1:] {
+		r.Overlay = database.Overlay{OverlayID: newID[id.OperationID](), OverlayStatus: status, OverlayGeneration: 1 << 40}
+		w.update(writing(ports.Tx.Databases, ports.Databases.Save, r))
+		w.equal("with an overlay that is "+string(status), lock(w, r.ID), r)
+	}
+	w.update(writing(ports.Tx.Databases, ports.Databases.Save, r))
+	w.equal("as saved", lock(w, r.ID), r)
+	for _, status := range database.Statuses {
+		r.Status = status
+		w.update(writing(ports.Tx.Databases, ports.Databases.Save, r))
+		w.equal("in status "+string(status), lock(w, r.ID), r)
+		w.equal("read in status "+string(status), read(w, ports.Tx.Databases, ports.Databases.Get, r.ID), r)
+	}
+}
+
+func identityStays(w *world) {
+	r := w.addDatabase("shop")
+	_, theirs := w.addAccount("bob@example.com")
+	changed := r
+	changed.AccountID, changed.Name, changed.RoleModel = theirs.ID, "other", database.SingleLogin
+	changed.CreatedAt, changed.Host, changed.Port = minutes(9), "elsewhere", 1
+	w.update(writing(ports.Tx.Databases, ports.Databases.Save, changed))
+	w.equal("what cannot change", lock(w, r.ID), r)
+	w.refused("saving what does not exist", ports.ErrNoRow, writing(ports.Tx.Databases, ports.Databases.Save, w.record("ghost")))
+}
+
+func nameIsUnique(w *world) {
+	w.addDatabase("shop")
+	w.refused("a taken name", database.ErrNameTaken(), writing(ports.Tx.Databases, ports.Databases.Add, w.record("shop")))
+	second := w.addServer("second", 10)
+	w.addDatabase("shop", func(r *database.Record) { r.ServerID = second.ID })
+	w.refused("a database on no server", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
+		r := w.record("lost")
+		r.ServerID = newID[id.ServerID]()
+		return tx.Databases().Add(ctx, r)
+	})
+
+	taken := make([]error, 8)
+	together(w.T, len(taken), func(i int) {
+		taken[i] = w.Store.Update(w.Context(), writing(ports.Tx.Databases, ports.Databases.Add, w.record("raced")))
+	})
+	won := 0
+	for _, err := range taken {
+		switch {
+		case err == nil:
+			won++
+		case !sameError(err, database.ErrNameTaken()):
+			w.Errorf("a lost race for a name: %v", err)
+		}
+	}
+	w.equal("winners of a race for a name", won, 1)
+}
+
+func quotaCounts(w *world) {
+	for i, status := range database.Statuses {
+		w.addDatabase(numbered(i), func(r *database.Record) { r.Status = status })
+	}
+	_, theirs := w.addAccount("bob@example.com")
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		mine, err := tx.Databases().Count(ctx, w.account.ID)
+		w.equal("databases of the account", mine, len(database.Active.Values()))
+		if err != nil {
+			return err
+		}
+		none, err := tx.Databases().Count(ctx, theirs.ID)
+		w.equal("databases of another account", none, 0)
+		return err
+	})
+}
+
+func removeLeavesAudit(w *world) {
+	r := w.addDatabase("shop", func(r *database.Record) { r.Status = database.Creating })
+	work := w.addWork(r.ID, func(o *operation.Operation) { o.Kind, o.Input = "create", nil })
+	entry := audit.Entry{
+		ID: newID[id.AuditID](), At: epoch, AccountID: w.account.ID, DatabaseID: r.ID, Actor: audit.System,
+		Action: audit.DatabaseCreateFail, Details: audit.Details{"reason": "refused"},
+	}
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		if err := tx.Audit().Add(ctx, entry); err != nil {
+			return err
+		}
+		return tx.Databases().Remove(ctx, r.ID)
+	})
+	w.missing("the removed database", reach(w, r.ID))
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		log, err := tx.Audit().List(ctx, r.ID, ports.Page{})
+		w.equal("the activity log after the removal", log, []audit.Entry{entry})
+		if err != nil {
+			return err
+		}
+		_, err = tx.Operations().Get(ctx, work.ID)
+		return err
+	})
+	w.refused("removing it again", ports.ErrNoRow, writing(ports.Tx.Databases, ports.Databases.Remove, r.ID))
+}
+
+func removeFrees(w *world) {
+	r := w.addDatabase("shop")
+	request := idempotency.Record{
+		AccountID: w.account.ID, Route: "databases", Key: "k-1", Fingerprint: "f", ResourceID: string(r.ID), CreatedAt: epoch,
+	}
+	key := w.addKey(account.SelectedDatabases, w.account, r.ID)
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		if _, _, err := tx.Idempotency().Claim(ctx, request); err != nil {
+			return err
+		}
+		if err := tx.Logins().Add(ctx, ownerOf(r.ID)); err != nil {
+			return err
+		}
+		if err := tx.Switches().Enroll(ctx, r.ID, "clone"); err != nil {
+			return err
+		}
+		return tx.Allowlist().Add(ctx, database.AllowlistEntry{
+			ID: newID[id.AllowlistEntryID](), DatabaseID: r.ID, CIDR: "10.0.0.0/8", CreatedAt: epoch,
+		})
+	})
+	w.update(writing(ports.Tx.Databases, ports.Databases.Remove, r.ID))
+	again := w.addDatabase("shop")
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		_, fresh, err := tx.Idempotency().Claim(ctx, request)
+		w.equal("the freed key is new", fresh, true)
+		return err
+	})
+	w.missing("a login of the removed database", reading2(ports.Tx.Logins, ports.Logins.Get, r.ID, database.OwnerLogin))
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: key.ID, Scope: key.Scope}
+		list, err := tx.Databases().Visible(ctx, viewer, ports.Page{})
+		if len(list) != 0 {
+			w.Errorf("a key bound to the removed database sees its successor %s", again.ID)
+		}
+		return err
+	})
+}
+
+func removeTakesRoles(w *world) {
+	r, other := w.addDatabase("shop"), w.addDatabase("other")
+	kept := w.addRole(other.ID, 1)
+	w.update(addingChange(changeOfRole(kept, role.Revocation)))
+	gone, removed := w.addRole(r.ID, 1), w.addRole(r.ID, 2, func(o *role.Role) { *o = in(role.Removed, *o) })
+	changes := []role.Change{
+		changeOf(r.ID), changeOfRole(gone, role.Revocation).Ended(role.Completed, epoch),
+		changeOfRole(removed, role.Removal).Ended(role.Completed, epoch),
+	}
+	for _, c := range changes {
+		w.update(addingChange(c))
+	}
+	w.update(writing(ports.Tx.Databases, ports.Databases.Remove, r.ID))
+	w.update(writing(ports.Tx.Databases, ports.Databases.Add, r))
+	w.equal("roles that are left", len(w.listedRoles(r.ID)), 0)
+	for _, c := range changes {
+		w.missing("a change of the removed database", reading2(ports.Tx.RoleChanges, ports.RoleChanges.Get, r.ID, c.ID))
+	}
+	w.addRole(r.ID, 1) // whose ordinal, username and key are free again
+	w.update(addingChange(changes[0]))
+	w.equal("another database's role", w.listedRoles(other.ID), []role.Role{kept})
+	w.view(reading(ports.Tx.RoleChanges, ports.RoleChanges.Pending, other.ID))
+}
+
+func due(w *world, what ports.DueWork, now time.Time, limit int) []id.DatabaseID {
+	w.Helper()
+	ids := []id.DatabaseID{}
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		list, err := tx.Databases().Due(ctx, what, now, limit)
+		for _, r := range list {
+			ids = append(ids, r.ID)
+			w.equal("the host of a due database", r.Host, w.server.PublicHost)
+		}
+		return err
+	})
+	return ids
+}
+
+func backupsBecomeDue(w *world) {
+	scheduled := func(name string, status database.Status, at time.Time) database.Record {
+		return w.addDatabase(name, func(r *database.Record) {
+			r.Schedule, r.Status, r.NextBackupAt = database.Daily, status, &at
+		})
+	}
+	second, first := scheduled("second", database.Stopped, minutes(2)), scheduled("first", database.Active, minutes(1))
+	later := scheduled("later", database.Active, minutes(30))
+	scheduled("creating", database.Creating, minutes(1))
+	scheduled("deleting", database.Deleting, minutes(1))
+	scheduled("error", database.Error, minutes(1))
+	w.addDatabase("unscheduled")
+	busy := scheduled("busy", database.Active, minutes(1))
+	work := w.addWork(busy.ID)
+
+	w.equal("due before the first", due(w, ports.DueBackup, epoch, 10), []id.DatabaseID{})
+	w.equal("due, longest first", due(w, ports.DueBackup, minutes(2), 10), []id.DatabaseID{first.ID, second.ID})
+	w.equal("due, at most one", due(w, ports.DueBackup, minutes(2), 1), []id.DatabaseID{first.ID})
+	w.equal("due at the last moment", due(w, ports.DueBackup, minutes(30), 10), []id.DatabaseID{first.ID, second.ID, later.ID})
+
+	work = ended(work, operation.Canceled)
+	work.CancelRequested = true
+	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, work))
+	if got := due(w, ports.DueBackup, minutes(1), 10); len(got) != 2 {
+		w.Errorf("%d are due after the open operation ended, want 2", len(got))
+	}
+}
+
+func behindAllowlist(r *database.Record, applied int64) {
+	r.AllowlistGeneration, r.AllowlistApplied = 3, applied
+}
+
+func behindSettings(r *database.Record, applied int64) {
+	r.SettingsGeneration, r.SettingsApplied = 3, applied
+}
+
+// behindBecomesDue looks for the databases of which a server has not got the third generation of something.
+func behindBecomesDue(w *world, what ports.DueWork, set func(r *database.Record, applied int64)) {
+	behind := func(name string, status database.Status, applied int64) database.Record {
+		return w.addDatabase(name, func(r *database.Record) { r.Status = status; set(r, applied) })
+	}
+	a, b := behind("a-1", database.Active, 2), behind("b-1", database.Stopped, 0)
+	behind("applied", database.Active, 3)
+	behind("creating", database.Creating, 0)
+	behind("deleting", database.Deleting, 0)
+	behind("error", database.Error, 0)
+	want := []id.DatabaseID{a.ID, b.ID}
+	slices.Sort(want)
+	w.equal("what is due", due(w, what, epoch, 10), want)
+	w.equal("at most one", due(w, what, epoch, 1), want[:1])
+}

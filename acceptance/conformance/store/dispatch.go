@@ -1,0 +1,419 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/webhook"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Dispatch is the suite of what dispatchers take: events, and deliveries under leases.
+func Dispatch(t *testing.T, m Metadata) {
+	checkAll(t, m, []check{
+		{"events are taken once, oldest first", eventsAreTaken},
+		{"events of a rolled-back transaction wait on", takingRollsBack},
+		{"many dispatchers never take one event twice", noEventIsTakenTwice},
+		{"a delivery's claim leaves what the core says", deliveryClaimIsTheCores},
+		{"of an endpoint what has been due longest is claimed first", longestDueFirst},
+		{"what rests, is held or is final is not delivered", restingIsNotDelivered},
+		{"a disabled endpoint is not served", disabledIsNotServed},
+		{"an endpoint has so many deliveries held at most", capIsKept},
+		{"the endpoint with the fewest held is served", fewestHeldFirst},
+		{"endpoints take turns", endpointsTakeTurns},
+		{"a backlog of thousands keeps nobody waiting", backlogKeepsNobodyWaiting},
+		{"many dispatchers never claim one delivery twice, nor exceed the cap", noDeliveryIsClaimedTwice},
+		{"of many who race for places as many get one as there are", placesAreRacedFor},
+		{"epochs fence dispatchers that race", epochsFenceDispatchers},
+		{"a claim that races with an outcome claims nothing final", claimRacesWithOutcome},
+	})
+}
+
+// enough is a cap that no check of one endpoint reaches.
+const enough = 100
+
+func claimDeliveryAt(
+	ctx context.Context, s ports.Store, owner string, now time.Time, perEndpoint int,
+) (d webhook.Delivery, err error) {
+	err = s.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		d, err = tx.Deliveries().ClaimNext(ctx, owner, now, hold, perEndpoint)
+		return err
+	})
+	return d, err
+}
+
+func (w *world) claimCapped(now time.Time, perEndpoint int) webhook.Delivery {
+	w.Helper()
+	d, err := claimDeliveryAt(w.Context(), w.Store, "dispatcher-1", now, perEndpoint)
+	if err != nil {
+		w.Fatalf("claiming at %v: %v", now, err)
+	}
+	return d
+}
+
+func (w *world) mustClaimDelivery(owner string, now time.Time) webhook.Delivery {
+	w.Helper()
+	d, err := claimDeliveryAt(w.Context(), w.Store, owner, now, enough)
+	if err != nil {
+		w.Fatalf("claiming at %v: %v", now, err)
+	}
+	return d
+}
+
+func (w *world) nothingDue(what string, now time.Time) {
+	w.Helper()
+	if d, err := claimDeliveryAt(w.Context(), w.Store, "dispatcher-0", now, enough); !errors.Is(err, ports.ErrNoRow) {
+		w.Errorf("%s: claimed %s (%v)", what, d.ID, err)
+	}
+}
+
+func takeEvents(ctx context.Context, s ports.Store, limit int) (events []ports.OutboxEvent, err error) {
+	err = s.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		events, err = tx.Deliveries().TakeEvents(ctx, limit)
+		return err
+	})
+	return events, err
+}
+
+func (w *world) mustTake(limit int) []ports.OutboxEvent {
+	w.Helper()
+	events, err := takeEvents(w.Context(), w.Store, limit)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return events
+}
+
+func eventsAreTaken(w *world) {
+	third, first, second := w.event(3), w.event(1), w.event(2)
+	for _, e := range []ports.OutboxEvent{third, first, second} {
+		w.update(addEvent(e))
+	}
+	w.equal("the oldest", w.mustTake(2), []ports.OutboxEvent{first, second})
+	w.equal("the rest", w.mustTake(2), []ports.OutboxEvent{third})
+	w.equal("when all are taken", len(w.mustTake(2)), 0)
+	late := w.event(0)
+	w.update(addEvent(late))
+	w.equal("an event that was committed late", w.mustTake(2), []ports.OutboxEvent{late})
+	w.equal("the outbox keeps what was taken", len(w.Events(w.T)), 4)
+}
+
+func takingRollsBack(w *world) {
+	e := w.event(1)
+	w.update(addEvent(e))
+	w.refused("the caller's error", errChanged, func(ctx context.Context, tx ports.Tx) error {
+		taken, err := tx.Deliveries().TakeEvents(ctx, 5)
+		w.equal("taken by the transaction", len(taken), 1)
+		if err != nil {
+			return err
+		}
+		return errChanged
+	})
+	w.equal("after the rollback", w.mustTake(5), []ports.OutboxEvent{e})
+}
+
+func noEventIsTakenTwice(w *world) {
+	const events = 60
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		for i := range events {
+			if err := tx.Outbox().Add(ctx, w.event(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.takenOnce("events", events, func(host ports.Store, _ int) (ids []string, err error) {
+		taken, err := takeEvents(w.Context(), host, 3)
+		for _, e := range taken {
+			ids = append(ids, string(e.ID))
+		}
+		return ids, err
+	})
+}
+
+func deliveryClaimIsTheCores(w *world) {
+	w.nothingDue("an empty queue", epoch)
+	d := w.addDelivery(w.addEndpoint())
+	want := d.Claimed("dispatcher-1", minutes(1), hold)
+	w.equal("the claimed delivery", w.mustClaimDelivery("dispatcher-1", minutes(1)), want)
+	w.equal("as stored", getDelivery(w, d.ID), want)
+	w.nothingDue("while it is held", want.Until.Add(-time.Microsecond))
+	want = want.Claimed("dispatcher-2", *want.Until, hold)
+	w.equal("claimed when the lease is over", w.mustClaimDelivery("dispatcher-2", minutes(1).Add(hold)), want)
+}
+
+func longestDueFirst(w *world) {
+	e := w.addEndpoint()
+	add := func(created, notBefore int) id.DeliveryID {
+		return w.addDelivery(e, func(d *webhook.Delivery) {
+			d.CreatedAt, d.NotBefore = minutes(created), minutes(notBefore)
+		}).ID
+	}
+	last, fourth, first, second := add(0, 6), add(5, 5), add(1, 1), add(2, 1)
+	abandoned := w.addDelivery(e, func(d *webhook.Delivery) { *d = d.Claimed("dispatcher-9", minutes(3), hold) }).ID
+	for i, want := range []id.DeliveryID{first, second, abandoned, fourth, last} {
+		w.equal(fmt.Sprintf("claim %d", i+1), w.mustClaimDelivery("dispatcher-1", minutes(10)).ID, want)
+	}
+	w.nothingDue("after all are claimed", minutes(10))
+}
+
+func restingIsNotDelivered(w *world) {
+	e := w.addEndpoint()
+	for _, status := range []webhook.DeliveryStatus{webhook.Delivered, webhook.Failed} {
+		w.addDelivery(e, func(d *webhook.Delivery) { d.Status = status })
+	}
+	w.addDelivery(e, func(d *webhook.Delivery) { d.NotBefore = minutes(5) })
+	w.nothingDue("before it is due", minutes(5).Add(-time.Microsecond))
+	s := w.settle(w.mustClaimDelivery("dispatcher-1", minutes(5)), e, 500, minutes(5))
+	w.nothingDue("before the next attempt", s.Attempt.NextAttempt.Add(-time.Microsecond))
+	retried := w.mustClaimDelivery("dispatcher-2", *s.Attempt.NextAttempt)
+	w.equal("the epoch of the next attempt", retried.Epoch, int64(2))
+	w.settle(retried, e, 200, minutes(8))
+	w.nothingDue("after it was delivered", minutes(100))
+}
+
+func disabledIsNotServed(w *world) {
+	e := w.addEndpoint()
+	d := w.addDelivery(e)
+	w.update(saveEndpoint(e.DisabledByUser(minutes(1))))
+	w.nothingDue("while the endpoint is disabled", minutes(2))
+	w.update(saveEndpoint(e.Rotated([]byte("new"), minutes(3))))
+	w.equal("when it is enabled again", w.mustClaimDelivery("dispatcher-1", minutes(4)).ID, d.ID)
+}
+
+func capIsKept(w *world) {
+	e := w.addEndpoint()
+	for range 4 {
+		w.addDelivery(e)
+	}
+	first, second := w.claimCapped(minutes(1), 2), w.claimCapped(minutes(1), 2)
+	if d, err := claimDeliveryAt(w.Context(), w.Store, "d", minutes(1), 2); !errors.Is(err, ports.ErrNoRow) {
+		w.Errorf("a third delivery %s was claimed (%v)", d.ID, err)
+	}
+	w.settle(first, e, 200, minutes(1))
+	third := w.claimCapped(minutes(1), 2)
+	if third.ID == first.ID || third.ID == second.ID {
+		w.Error("a place that became free went to a delivery that had one")
+	}
+	// Both leases are over: neither is held, and both are claimed again before the fourth.
+	over := third.Until.Add(time.Second)
+	again := map[id.DeliveryID]bool{w.claimCapped(over, 2).ID: true, w.claimCapped(over, 2).ID: true}
+	if d, err := claimDeliveryAt(w.Context(), w.Store, "d", over, 2); !errors.Is(err, ports.ErrNoRow) || len(again) != 2 {
+		w.Errorf("with two held again, %s was claimed (%v)", d.ID, err)
+	}
+}
+
+func fewestHeldFirst(w *world) {
+	busy, idle := w.addEndpoint(), w.addEndpoint()
+	for range 6 {
+		w.addDelivery(busy)
+	}
+	for range 3 {
+		w.mustClaimDelivery("dispatcher-1", minutes(1))
+	}
+	for range 3 {
+		w.addDelivery(idle, func(d *webhook.Delivery) { d.NotBefore = minutes(1) })
+	}
+	for i := range 3 {
+		w.equal(fmt.Sprintf("claim %d", i+1), w.mustClaimDelivery("dispatcher-1", minutes(1)).WebhookID, idle.ID)
+	}
+}
+
+// endpointsTakeTurns has one dispatcher, which never holds two: no endpoint is served twice before each was served once.
+func endpointsTakeTurns(w *world) {
+	const endpoints, each = 5, 3
+	of := map[id.WebhookID]webhook.Endpoint{}
+	for i := range endpoints {
+		e := w.addEndpoint()
+		of[e.ID] = e
+		for range each {
+			w.addDelivery(e, func(d *webhook.Delivery) { d.NotBefore = minutes(-i) })
+		}
+	}
+	for round := range each {
+		served := map[id.WebhookID]bool{}
+		for range endpoints {
+			d := w.mustClaimDelivery("dispatcher-1", minutes(1))
+			served[d.WebhookID] = true
+			w.settle(d, of[d.WebhookID], 200, minutes(1))
+		}
+		w.equal(fmt.Sprintf("endpoints served in round %d", round+1), len(served), endpoints)
+	}
+}
+
+func backlogKeepsNobodyWaiting(w *world) {
+	const thousands = 5000
+	big, small := w.addEndpoint(), w.addEndpoint()
+	backlog := make([]webhook.Delivery, thousands)
+	for i := range backlog {
+		backlog[i] = newDelivery(big, epoch)
+	}
+	w.update(addDeliveries(backlog...))
+	for range 3 {
+		w.settle(w.claimCapped(minutes(1), 4), big, 200, minutes(1))
+	}
+	w.addDelivery(small, func(d *webhook.Delivery) { d.NotBefore = minutes(1) })
+	w.equal("the next claim of a lone dispatcher", w.claimCapped(minutes(1), 4).WebhookID, small.ID)
+	for range 4 {
+		w.equal("what follows", w.claimCapped(minutes(1), 4).WebhookID, big.ID)
+	}
+	w.addDelivery(small, func(d *webhook.Delivery) { d.NotBefore = minutes(1) })
+	w.equal("with the other at its cap", w.claimCapped(minutes(1), 4).WebhookID, small.ID)
+	if d, err := claimDeliveryAt(w.Context(), w.Store, "d", minutes(1), 4); !errors.Is(err, ports.ErrNoRow) {
+		w.Errorf("past the cap, %s was claimed (%v)", d.ID, err)
+	}
+}
+
+func noDeliveryIsClaimedTwice(w *world) {
+	const endpoints, each, dispatchers, perEndpoint = 3, 24, 4, 2
+	of := map[id.WebhookID]webhook.Endpoint{}
+	for range endpoints {
+		e := w.addEndpoint()
+		of[e.ID] = e
+		var ds []webhook.Delivery
+		for range each {
+			ds = append(ds, newDelivery(e, epoch))
+		}
+		w.update(addDeliveries(ds...))
+	}
+	hosts := []ports.Store{w.Store, w.another(w.T).Store}
+	var mu sync.Mutex
+	times, underWay := map[id.DeliveryID]int{}, map[id.WebhookID]int{}
+	together(w.T, dispatchers*len(hosts), func(i int) {
+		for {
+			d, err := claimDeliveryAt(w.Context(), hosts[i%len(hosts)], fmt.Sprint("dispatcher-", i), minutes(1), perEndpoint)
+			mu.Lock()
+			done := len(times) == endpoints*each
+			if err == nil {
+				times[d.ID]++
+				if underWay[d.WebhookID]++; underWay[d.WebhookID] > perEndpoint {
+					w.Errorf("%d deliveries of one endpoint are under way", underWay[d.WebhookID])
+				}
+			}
+			mu.Unlock()
+			switch {
+			case err == nil:
+				time.Sleep(time.Millisecond) // the attempt
+				mu.Lock()
+				underWay[d.WebhookID]-- // before it is saved: a claim that follows may be quicker than this dispatcher
+				mu.Unlock()
+				w.settle(d, of[d.WebhookID], 200, minutes(1))
+			case !errors.Is(err, ports.ErrNoRow):
+				w.Error(err)
+				return
+			case done:
+				return
+			}
+		}
+	})
+	for d, n := range times {
+		if n != 1 {
+			w.Errorf("%s was claimed %d times", d, n)
+		}
+	}
+}
+
+// placesAreRacedFor has many dispatchers ask once each for the places of one endpoint, at which more is due, and which gets
+// deliveries that have been due longer all the while: whoever asks gets one until none is left.
+func placesAreRacedFor(w *world) {
+	const dispatchers, late = 8, 4
+	e := w.addEndpoint()
+	for round := range 3 * dispatchers {
+		var ds []webhook.Delivery
+		for range dispatchers {
+			ds = append(ds, newDelivery(e, epoch))
+		}
+		w.update(addDeliveries(ds...))
+		places := 1 + round%dispatchers
+		claimed, errs := make([]webhook.Delivery, dispatchers), make([]error, dispatchers)
+		together(w.T, dispatchers+late, func(i int) {
+			if i < dispatchers {
+				claimed[i], errs[i] = claimDeliveryAt(w.Context(), w.Store, fmt.Sprint("dispatcher-", i), minutes(1), places)
+				return
+			}
+			older := newDelivery(e, minutes(-1-late*round-i))
+			if err := w.Store.Update(w.Context(), addDeliveries(older)); err != nil {
+				w.Error(err)
+			}
+		})
+		won := 0
+		for i, err := range errs {
+			switch {
+			case err == nil:
+				won++
+				w.settle(claimed[i], e, 200, minutes(1))
+			case !errors.Is(err, ports.ErrNoRow):
+				w.Error(err)
+			}
+		}
+		w.equal("how many got a place", won, places)
+	}
+}
+
+// epochsFenceDispatchers lets dispatchers claim, sleep past their lease, and write: exactly the latest claim's may succeed.
+func epochsFenceDispatchers(w *world) {
+	e := w.addEndpoint()
+	d := w.addDelivery(e)
+	const rounds = 12
+	held := make([]webhook.Delivery, rounds)
+	now := minutes(1)
+	for i := range held {
+		held[i] = w.mustClaimDelivery(fmt.Sprint("dispatcher-", i), now)
+		now = now.Add(hold)
+	}
+	saved := make([]error, rounds)
+	together(w.T, rounds, func(i int) {
+		s, err := webhook.Settle(held[i], e, webhook.Outcome{StatusCode: 200 + i}, now, now, 0)
+		if err != nil {
+			w.Error(err)
+			return
+		}
+		saved[i] = w.Store.Update(w.Context(), saveDelivery(s.Delivery, &s.Attempt))
+	})
+	for i, err := range saved {
+		if last := i == rounds-1; last && err != nil || !last && !errors.Is(err, ports.ErrLeaseLost) {
+			w.Errorf("the outcome under epoch %d of %d: %v", held[i].Epoch, rounds, err)
+		}
+	}
+	attempts := attemptsAt(w, e.ID)
+	if len(attempts) != 1 || attempts[0].StatusCode != 200+rounds-1 || attempts[0].DeliveryID != d.ID {
+		w.Errorf("recorded were %+v", attempts)
+	}
+}
+
+// claimRacesWithOutcome has dispatchers report outcomes just when their leases are over and others claim: a delivery is
+// either delivered, and then nobody holds it, or held by the other, and then no outcome is recorded.
+func claimRacesWithOutcome(w *world) {
+	e := w.addEndpoint()
+	for range 20 {
+		d := w.addDelivery(e)
+		first := w.mustClaimDelivery("dispatcher-1", minutes(1))
+		var claimErr, saveErr error
+		together(w.T, 2, func(i int) {
+			if i == 0 {
+				_, claimErr = claimDeliveryAt(w.Context(), w.Store, "dispatcher-2", *first.Until, enough)
+				return
+			}
+			s, err := webhook.Settle(first, e, webhook.Outcome{StatusCode: 200}, minutes(1), minutes(1), 0)
+			if err != nil {
+				w.Error(err)
+				return
+			}
+			saveErr = w.Store.Update(w.Context(), saveDelivery(s.Delivery, &s.Attempt))
+		})
+		got := getDelivery(w, d.ID)
+		delivered := saveErr == nil && errors.Is(claimErr, ports.ErrNoRow) && got.Status == webhook.Delivered
+		retaken := errors.Is(saveErr, ports.ErrLeaseLost) && claimErr == nil && got.Status == webhook.Delivering
+		if !delivered && !retaken {
+			w.Fatalf("the claim: %v; the outcome: %v; the delivery is %s", claimErr, saveErr, got.Status)
+		}
+		if retaken {
+			w.settle(got, e, 200, minutes(2))
+		}
+	}
+}

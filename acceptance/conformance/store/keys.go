@@ -1,0 +1,145 @@
+package store
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Keys is the suite of ports.Keys.
+func Keys(t *testing.T, m Metadata) {
+	checkAll(t, m, []check{
+		{"a key comes back as it was stored", keyComesBack},
+		{"keys are listed newest first", keysAreListed},
+		{"a replaced key keeps what it reaches", replacedKeyKeepsReach},
+		{"a revoked key stays on the list", revokedKeyStays},
+		{"a key has an end and networks, and may get others", keyIsBound},
+		{"namespaces bind CI keys", namespaceBindsKeys},
+		{"a key refers to what exists", keyRefersToWhatExists},
+	})
+}
+
+func getKey(w *world, key id.KeyID) account.Key {
+	w.Helper()
+	return read(w, ports.Tx.Keys, ports.Keys.Get, key)
+}
+
+func keyComesBack(w *world) {
+	k := w.addKey(account.FullAccount, w.account)
+	w.equal("the key", getKey(w, k.ID), k)
+	w.missing("an unknown key", reading(ports.Tx.Keys, ports.Keys.Get, "00000000"))
+}
+
+func keysAreListed(w *world) {
+	_, theirs := w.addAccount("bob@example.com")
+	w.addKey(account.FullAccount, theirs)
+	var want []account.Key
+	for i := range 3 {
+		_, c := account.NewKey(account.AccountKey, randomBase62())
+		k := account.Key{
+			ID: c.ID, Kind: account.AccountKey, AccountID: w.account.ID, UserID: w.user.ID, Label: numbered(i),
+			Scope: account.FullAccount, Hash: c.Hash[:], CreatedAt: minutes(i),
+		}
+		w.update(writing2(ports.Tx.Keys, ports.Keys.Add, k, nil))
+		want = append([]account.Key{k}, want...)
+	}
+	w.equal("the account's keys", read(w, ports.Tx.Keys, ports.Keys.List, w.account.ID), want)
+}
+
+func replacedKeyKeepsReach(w *world) {
+	r, other := w.addDatabase("shop"), w.addDatabase("other")
+	old := w.addKey(account.SelectedDatabases, w.account, r.ID)
+	_, c := account.NewKey(account.AccountKey, randomBase62())
+	fresh := old
+	fresh.ID, fresh.Hash = c.ID, c.Hash[:]
+	w.update(writing2(ports.Tx.Keys, ports.Keys.Replace, old.ID, fresh))
+	w.equal("the replaced key", getKey(w, fresh.ID), fresh)
+	w.missing("the old key", reading(ports.Tx.Keys, ports.Keys.Get, old.ID))
+	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: fresh.ID, Scope: fresh.Scope}
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		list, err := tx.Databases().Visible(ctx, viewer, ports.Page{})
+		if len(list) != 1 || list[0].ID != r.ID {
+			w.Errorf("the replaced key sees %d databases, not the one of the old key (and not %s)", len(list), other.ID)
+		}
+		return err
+	})
+	w.refused("replacing a key that does not exist", ports.ErrNoRow, writing2(ports.Tx.Keys, ports.Keys.Replace, old.ID, fresh))
+}
+
+func revokedKeyStays(w *world) {
+	k := w.addKey(account.FullAccount, w.account)
+	at := minutes(1)
+	k.RevokedAt = &at
+	w.update(writing(ports.Tx.Keys, ports.Keys.Revoke, k))
+	w.equal("the keys with the revoked one", read(w, ports.Tx.Keys, ports.Keys.List, w.account.ID), []account.Key{k})
+	k.ID = "00000000"
+	w.refused("revoking a key that does not exist", ports.ErrNoRow, writing(ports.Tx.Keys, ports.Keys.Revoke, k))
+}
+
+func keyIsBound(w *world) {
+	end := minutes(60)
+	_, c := account.NewKey(account.AccountKey, randomBase62())
+	k := account.Key{
+		ID: c.ID, Kind: account.AccountKey, AccountID: w.account.ID, UserID: w.user.ID, Label: "bound", Scope: account.FullAccount,
+		Hash: c.Hash[:], CreatedAt: epoch, ExpiresAt: &end, Networks: "10.0.0.0/8 2001:db8::/32",
+	}
+	w.update(writing2(ports.Tx.Keys, ports.Keys.Add, k, nil))
+	w.equal("the key", getKey(w, k.ID), k)
+
+	_, c = account.NewKey(account.AccountKey, randomBase62())
+	old := k.ID
+	k.ID, k.Hash = c.ID, c.Hash[:]
+	w.update(writing2(ports.Tx.Keys, ports.Keys.Replace, old, k))
+	w.equal("the replaced key", getKey(w, k.ID), k)
+
+	later := minutes(120)
+	k.ExpiresAt, k.Networks = &later, "192.0.2.7/32"
+	bound := k
+	bound.Label, bound.RevokedAt = "not stored", &later
+	w.update(writing(ports.Tx.Keys, ports.Keys.Bind, bound))
+	w.equal("the key with other bounds", getKey(w, k.ID), k)
+	k.ExpiresAt, k.Networks = nil, ""
+	w.update(writing(ports.Tx.Keys, ports.Keys.Bind, k))
+	w.equal("the key without bounds", getKey(w, k.ID), k)
+	k.ID = "00000000"
+	w.refused("binding a key that does not exist", ports.ErrNoRow, writing(ports.Tx.Keys, ports.Keys.Bind, k))
+}
+
+func namespaceBindsKeys(w *world) {
+	n := account.Namespace{ID: newID[id.NamespaceID](), AccountID: w.account.ID, Name: "main", CreatedAt: epoch}
+	w.update(writing(ports.Tx.Keys, ports.Keys.AddNamespace, n))
+	w.equal("the namespace", read(w, ports.Tx.Keys, ports.Keys.Namespace, n.ID), n)
+	_, c := account.NewKey(account.CIKey, randomBase62())
+	until := minutes(60)
+	k := account.Key{
+		ID: c.ID, Kind: account.CIKey, AccountID: w.account.ID, UserID: w.user.ID, NamespaceID: n.ID, Label: "ci",
+		Scope: account.SelectedDatabases, Hash: c.Hash[:], CreatedAt: epoch, ExpiresAt: &until, TrustID: newID[id.TrustID](),
+		Issuer: "https://ci.example.org", Subject: "repo:acme/shop:pull_request",
+	}
+	w.update(writing2(ports.Tx.Keys, ports.Keys.Add, k, nil))
+	w.equal("the CI key", getKey(w, k.ID), k)
+
+	again := n
+	again.ID = newID[id.NamespaceID]()
+	w.refused("a namespace whose name is in use", invalid("name"), writing(ports.Tx.Keys, ports.Keys.AddNamespace, again))
+	_, theirs := w.addAccount("bob@example.com")
+	again.AccountID = theirs.ID
+	w.update(writing(ports.Tx.Keys, ports.Keys.AddNamespace, again))
+	w.missing("an unknown namespace", reading(ports.Tx.Keys, ports.Keys.Namespace, newID[id.NamespaceID]()))
+}
+
+func keyRefersToWhatExists(w *world) {
+	_, c := account.NewKey(account.AccountKey, randomBase62())
+	k := account.Key{
+		ID: c.ID, Kind: account.AccountKey, AccountID: w.account.ID, UserID: w.user.ID, Label: "x",
+		Scope: account.SelectedDatabases, Hash: c.Hash[:], CreatedAt: epoch.Add(time.Second),
+	}
+	w.refused("a key for a database that does not exist", ports.ErrNoRow,
+		writing2(ports.Tx.Keys, ports.Keys.Add, k, []id.DatabaseID{newID[id.DatabaseID]()}))
+	w.missing("the refused key", reading(ports.Tx.Keys, ports.Keys.Get, k.ID))
+}

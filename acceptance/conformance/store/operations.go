@@ -1,0 +1,239 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Operations is the suite of ports.Operations; the queue's part of it is that of Queue.
+func Operations(t *testing.T, m Metadata) {
+	checkAll(t, m, []check{
+		{"an operation comes back as it was stored", operationComesBack},
+		{"one operation of a database is open", oneIsOpen},
+		{"a list has the kinds that are asked for, in pages", operationPages},
+		{"refused ones are counted by kind", refusedAreCounted},
+		{"operations of all databases are found", operationsAreFound},
+		{"a later attempt is made due", attemptIsHastened},
+		{"a cancellation is recorded", cancellationIsRecorded},
+		{"a cancellation outlives the worker's next write", cancellationOutlivesSave},
+	})
+}
+
+func getWork(w *world, op id.OperationID) operation.Operation {
+	w.Helper()
+	return read(w, ports.Tx.Operations, ports.Operations.Get, op)
+}
+
+func operationComesBack(w *world) {
+	o := w.addWork(w.addDatabase("shop").ID)
+	w.equal("as added", getWork(w, o.ID), o)
+	w.equal("as the open one", read(w, ports.Tx.Operations, ports.Operations.Open, o.DatabaseID), o)
+	started, finished := minutes(1), minutes(3)
+	o.Status, o.Stage, o.Progress, o.Result = operation.Succeeded, "finished", 100, []byte(`{ "filename":"x" }`)
+	o.BytesDone, o.BytesTotal = 1<<40, 1<<41
+	o.Input, o.StartedAt, o.FinishedAt = []byte(`{"step":2}`), &started, &finished
+	o.ErrorCode, o.ErrorText, o.CancelRequested = fault.AgentError, "it went wrong: ünicode", true
+	o.Owner, o.Attempts, o.NotBefore = "worker-1", 4, minutes(7)
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, o))
+	w.equal("as saved", getWork(w, o.ID), o)
+	w.equal("as locked", readLocked(w, ports.Tx.Operations, ports.Operations.Lock, o.ID), o)
+	for what, read := range map[string]transaction{
+		"an unknown operation":                 reading(ports.Tx.Operations, ports.Operations.Get, newID[id.OperationID]()),
+		"an open operation, where it is final": reading(ports.Tx.Operations, ports.Operations.Open, o.DatabaseID),
+	} {
+		w.missing(what, read)
+	}
+	w.refused("locking an unknown operation", ports.ErrNoRow,
+		reading(ports.Tx.Operations, ports.Operations.Lock, newID[id.OperationID]()))
+}
+
+func operationsAreFound(w *world) {
+	shop, second := w.addDatabase("shop"), w.addServer("second", 9)
+	blog := w.addDatabase("blog", nameServer(second.ID))
+	first := w.addWork(shop.ID)
+	last := w.work(blog.ID)
+	last.ServerID, last.Kind, last.CreatedAt = second.ID, "create", minutes(1)
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, last))
+	lost := w.work(newID[id.DatabaseID]())
+	at := minutes(2)
+	lost.CreatedAt, lost.Status, lost.FinishedAt = minutes(2), operation.Failed, &at
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, lost))
+	all := []ports.FoundOperation{
+		{Operation: lost, ServerName: w.server.Name}, {Operation: last, DatabaseName: "blog", ServerName: "second"},
+		{Operation: first, DatabaseName: "shop", ServerName: w.server.Name},
+	}
+	open := []operation.Status{operation.Queued, operation.Running}
+	for what, c := range map[string]struct {
+		f    ports.OperationFilter
+		p    ports.Page
+		want []ports.FoundOperation
+	}{
+		"all":               {ports.OperationFilter{}, ports.Page{}, all},
+		"the first":         {ports.OperationFilter{}, ports.Page{Limit: 1}, all[:1]},
+		"what is open":      {ports.OperationFilter{Statuses: open}, ports.Page{}, all[1:]},
+		"of a database":     {ports.OperationFilter{DatabaseID: shop.ID}, ports.Page{}, all[2:]},
+		"on a server":       {ports.OperationFilter{ServerID: second.ID}, ports.Page{}, all[1:2]},
+		"of a kind":         {ports.OperationFilter{Kind: "create"}, ports.Page{}, all[1:2]},
+		"of nothing at all": {ports.OperationFilter{DatabaseID: shop.ID, Kind: "create"}, ports.Page{}, nil},
+	} {
+		w.view(func(ctx context.Context, tx ports.Tx) error {
+			got, err := tx.Operations().Find(ctx, c.f, c.p)
+			w.equal(what, got, c.want)
+			return err
+		})
+	}
+}
+
+func attemptIsHastened(w *world) {
+	o := w.work(w.addDatabase("shop").ID)
+	o.NotBefore = minutes(9)
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, o))
+	hasten := func(op id.OperationID, at time.Time) transaction {
+		return func(ctx context.Context, tx ports.Tx) error { return tx.Operations().Hasten(ctx, op, at) }
+	}
+	w.update(hasten(o.ID, minutes(5)))
+	w.equal("earlier", getWork(w, o.ID).NotBefore, minutes(5))
+	w.update(hasten(o.ID, minutes(7)))
+	w.equal("not later", getWork(w, o.ID).NotBefore, minutes(5))
+	claim := ports.OperationClaim{Owner: "worker-1", Now: minutes(5), Hold: time.Minute, Kinds: []operation.Kind{o.Kind}}
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Operations().ClaimNext(ctx, claim)
+		w.equal("claimed", got.ID, o.ID)
+		o = got
+		return err
+	})
+	end := minutes(6)
+	o.Status, o.FinishedAt = operation.Failed, &end
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, o))
+	w.refused("a final one", ports.ErrNoRow, hasten(o.ID, minutes(1)))
+}
+
+func oneIsOpen(w *world) {
+	r, other := w.addDatabase("shop"), w.addDatabase("other")
+	conflict := fault.New(fault.DatabaseStateConflict, "")
+	first := w.addWork(r.ID)
+	w.addWork(other.ID)
+	w.refused("a second open operation", conflict, writing(ports.Tx.Operations, ports.Operations.Add, w.work(r.ID)))
+	claimed := w.work(r.ID).Claimed("worker-1", epoch, time.Minute)
+	w.refused("a second one, claimed already", conflict, writing(ports.Tx.Operations, ports.Operations.Add, claimed))
+	first = ended(first, operation.Failed)
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		if err := tx.Operations().SaveLeased(ctx, first); err != nil {
+			return err
+		}
+		return tx.Operations().Add(ctx, claimed)
+	})
+	w.equal("one that was added claimed", getWork(w, claimed.ID), claimed)
+
+	raced, won := w.addDatabase("raced"), make([]error, 8)
+	together(w.T, len(won), func(i int) {
+		won[i] = w.Store.Update(w.Context(), writing(ports.Tx.Operations, ports.Operations.Add, w.work(raced.ID)))
+	})
+	winners := 0
+	for _, err := range won {
+		switch {
+		case err == nil:
+			winners++
+		case !sameError(err, conflict):
+			w.Errorf("a lost race: %v", err)
+		}
+	}
+	w.equal("winners of a race for a database", winners, 1)
+}
+
+// ended is an operation as its last write leaves it.
+func ended(o operation.Operation, s operation.Status) operation.Operation {
+	at := minutes(30)
+	o.Status, o.FinishedAt = s, &at
+	return o
+}
+
+func refusedAreCounted(w *world) {
+	counted := func(what string, want int) {
+		w.Helper()
+		w.equal(what, read(w, ports.Tx.Operations, ports.Operations.Refused, "purge"), want)
+	}
+	var all []operation.Operation
+	for i, kind := range []operation.Kind{"purge", "purge", "purge", "delete"} {
+		all = append(all, w.addWork(w.addDatabase(numbered(i)).ID, func(o *operation.Operation) { o.Kind = kind }))
+	}
+	counted("without errors", 0)
+	save := func(o operation.Operation) {
+		w.Helper()
+		w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, o))
+	}
+	for _, o := range append(all[:2:2], all[3]) {
+		o.Enter(o.Stage, fault.New(fault.AgentError, "in service"))
+		save(o)
+	}
+	counted("two, and one of another kind", 2)
+	save(all[0])
+	counted("when one goes on", 1)
+	failed := ended(all[1], operation.Failed)
+	failed.ErrorCode = fault.AgentError
+	save(failed)
+	counted("when the other has ended", 0)
+}
+
+func operationPages(w *world) {
+	r, other := w.addDatabase("shop"), w.addDatabase("other")
+	w.addWork(other.ID)
+	shown := []operation.Kind{"extension", "backup", "clone"}
+	var want []operation.Operation
+	for i, kind := range []operation.Kind{"create", "lifecycle", "backup", "restore", "clone", "delete", "recover", "extension"} {
+		o := w.addWork(r.ID, func(o *operation.Operation) {
+			*o = ended(*o, operation.Succeeded)
+			o.Kind, o.CreatedAt = kind, minutes(i/3)
+		})
+		if slices.Contains(shown, kind) {
+			want = append(want, o)
+		}
+	}
+	position := func(o operation.Operation) ports.Position { return ports.Position{At: o.CreatedAt, ID: string(o.ID)} }
+	pagesOf(w, want, position, -1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]operation.Operation, error) {
+		return tx.Operations().List(ctx, r.ID, shown, p)
+	})
+}
+
+func cancellationIsRecorded(w *world) {
+	finished := minutes(1)
+	queued := w.addWork(w.addDatabase("queued").ID)
+	queued.Status, queued.Stage, queued.FinishedAt = operation.Canceled, operation.StageFinished, &finished
+	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, queued))
+	w.equal("a queued operation", getWork(w, queued.ID), queued)
+	w.refused("canceling what is final", ports.ErrNoRow, writing(ports.Tx.Operations, ports.Operations.RequestCancel, queued))
+
+	running := w.work(w.addDatabase("running").ID).Claimed("worker-1", epoch, time.Minute)
+	running.NotBefore = minutes(60)
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, running))
+	running.CancelRequested, running.NotBefore = true, minutes(1)
+	asked := running
+	asked.Status, asked.FinishedAt, asked.Stage = operation.Canceled, &finished, "elsewhere"
+	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, asked))
+	w.equal("a running operation: the wish alone, at once", getWork(w, running.ID), running)
+	asked.NotBefore = minutes(2)
+	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, asked))
+	w.equal("asked again", getWork(w, running.ID), running)
+}
+
+func cancellationOutlivesSave(w *world) {
+	held := w.work(w.addDatabase("shop").ID).Claimed("worker-1", epoch, time.Minute)
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, held))
+	asked := held
+	asked.CancelRequested, asked.NotBefore = true, minutes(1)
+	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, asked))
+	held.Stage, held.Progress, held.NotBefore = "dumping", 40, minutes(60)
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, held))
+	held.CancelRequested, held.NotBefore = true, epoch
+	w.equal("after a write that did not know of the wish", getWork(w, held.ID), held)
+	held.NotBefore = minutes(60)
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, held))
+	w.equal("after one that knew of it", getWork(w, held.ID), held)
+}

@@ -1,0 +1,53 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/pgherd/pgherd/ports"
+)
+
+// pagesOf reads a list in pages of every length and wants the entries in the order of (time, ID), upwards or downwards, each
+// once. A page goes on from the position of the last entry, as a cursor that a client hands back.
+func pagesOf[T any](
+	w *world, want []T, position func(T) ports.Position, direction int,
+	list func(ctx context.Context, tx ports.Tx, p ports.Page) ([]T, error),
+) {
+	w.Helper()
+	slices.SortFunc(want, func(a, b T) int {
+		p, q := position(a), position(b)
+		return direction * cmp.Or(p.At.Compare(q.At), cmp.Compare(p.ID, q.ID))
+	})
+	for limit := range len(want) + 2 {
+		var got []T
+		p := ports.Page{Limit: limit}
+		for range len(want) + 2 {
+			page := onePage(w, p, list)
+			if limit > 0 && len(page) > limit {
+				w.Fatalf("a page of %d has %d entries", limit, len(page))
+			}
+			if len(page) == 0 {
+				break
+			}
+			got = append(got, page...)
+			after, err := ports.ParseCursor(position(page[len(page)-1]).Cursor())
+			if err != nil {
+				w.Fatal(err)
+			}
+			p.After = after
+		}
+		w.equal("the list in pages", got, want)
+	}
+}
+
+func onePage[T any](
+	w *world, p ports.Page, list func(ctx context.Context, tx ports.Tx, p ports.Page) ([]T, error),
+) (page []T) {
+	w.Helper()
+	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
+		page, err = list(ctx, tx, p)
+		return err
+	})
+	return page
+}

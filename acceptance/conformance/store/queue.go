@@ -1,0 +1,277 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Queue is the suite of claims, leases and epochs.
+func Queue(t *testing.T, m Metadata) {
+	checkAll(t, m, []check{
+		{"a claim leaves what the core says", claimIsTheCores},
+		{"what has waited longest is claimed first", longestFirst},
+		{"accounts take turns, and so do servers and kinds", lanesTakeTurns},
+		{"a worker gets nothing of what it has enough of or does not know", claimsLeaveOut},
+		{"one operation can be claimed before it is due", oneIsClaimed},
+		{"an operation follows its database to another server", workMoves},
+		{"what rests, is held or is final is not claimed", restingIsLeft},
+		{"a lease that is over is claimed again", leaseIsTakenOver},
+		{"a lost lease writes nothing", lostLeaseWritesNothing},
+		{"many workers of two hosts never claim one twice", noneIsClaimedTwice},
+		{"epochs fence workers that race", epochsFence},
+	})
+}
+
+const hold = 30 * time.Second
+
+func (w *world) claim(owner string, now time.Time) (operation.Operation, error) {
+	return claimAt(w.Context(), w.Store, owner, now)
+}
+
+func claimAt(ctx context.Context, s ports.Store, owner string, now time.Time) (operation.Operation, error) {
+	return claimOf(ctx, s, ports.OperationClaim{Owner: owner, Now: now, Hold: hold, Kinds: claimed})
+}
+
+// claimed are the kinds that the suite's workers know.
+var claimed = []operation.Kind{"backup", "lifecycle"}
+
+func claimOf(ctx context.Context, s ports.Store, c ports.OperationClaim) (o operation.Operation, err error) {
+	err = s.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		o, err = tx.Operations().ClaimNext(ctx, c)
+		return err
+	})
+	return o, err
+}
+
+func (w *world) mustClaim(owner string, now time.Time) operation.Operation {
+	w.Helper()
+	o, err := w.claim(owner, now)
+	if err != nil {
+		w.Fatalf("claiming at %v: %v", now, err)
+	}
+	return o
+}
+
+func (w *world) nothingToClaim(what string, now time.Time) {
+	w.Helper()
+	if o, err := w.claim("worker-0", now); !errors.Is(err, ports.ErrNoRow) {
+		w.Errorf("%s: claimed %s (%v)", what, o.ID, err)
+	}
+}
+
+func claimIsTheCores(w *world) {
+	w.nothingToClaim("an empty queue", epoch)
+	o := w.addWork(w.addDatabase("shop").ID)
+	want := o.Claimed("worker-1", minutes(1), hold)
+	w.equal("the claimed operation", w.mustClaim("worker-1", minutes(1)), want)
+	w.equal("as stored", getWork(w, o.ID), want)
+	later := minutes(2)
+	want = want.Claimed("worker-2", later, hold)
+	w.equal("claimed again", w.mustClaim("worker-2", later), want)
+}
+
+func longestFirst(w *world) {
+	add := func(name string, created, notBefore int) id.OperationID {
+		return w.addWork(w.addDatabase(name).ID, func(o *operation.Operation) {
+			o.CreatedAt, o.NotBefore = minutes(created), minutes(notBefore)
+		}).ID
+	}
+	rested := add("rested", 0, 6)
+	third, first, second := add("third", 5, 5), add("first", 1, 1), add("second", 2, 2)
+	abandoned := w.work(w.addDatabase("abandoned").ID).Claimed("worker-9", minutes(3), 30*time.Second)
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, abandoned))
+	for i, want := range []id.OperationID{first, second, abandoned.ID, third, rested} {
+		w.equal(fmt.Sprintf("claim %d", i+1), w.mustClaim("worker-1", minutes(10)).ID, want)
+	}
+	w.nothingToClaim("after all are claimed", minutes(10))
+}
+
+// lanesTakeTurns gives one account many operations on two servers, and another one few.
+func lanesTakeTurns(w *world) {
+	other := w.addServer("second", 100)
+	_, theirs := w.addAccount("grace@example.com")
+	add := func(i int, a id.AccountID, s id.ServerID, kind operation.Kind) operation.Operation {
+		db := w.addDatabase(numbered(i), func(r *database.Record) { r.AccountID, r.ServerID = a, s })
+		return w.addWork(db.ID, func(o *operation.Operation) {
+			o.AccountID, o.ServerID, o.Kind, o.NotBefore = a, s, kind, epoch.Add(time.Duration(i)*time.Second)
+		})
+	}
+	var names []string
+	called := map[id.OperationID]string{}
+	for i, v := range []struct {
+		name    string
+		account id.AccountID
+		server  id.ServerID
+		kind    operation.Kind
+	}{
+		{"flood 1", w.account.ID, w.server.ID, "backup"}, {"flood 2", w.account.ID, w.server.ID, "backup"},
+		{"flood 3", w.account.ID, w.server.ID, "backup"}, {"stop", w.account.ID, w.server.ID, "lifecycle"},
+		{"elsewhere", w.account.ID, other.ID, "backup"},
+		{"theirs 1", theirs.ID, w.server.ID, "backup"}, {"theirs 2", theirs.ID, w.server.ID, "backup"},
+	} {
+		called[add(i, v.account, v.server, v.kind).ID] = v.name
+	}
+	for range called {
+		names = append(names, called[w.mustClaim("worker-1", minutes(1)).ID])
+	}
+	w.equal("the order", names,
+		[]string{"flood 1", "theirs 1", "stop", "theirs 2", "elsewhere", "flood 2", "flood 3"})
+}
+
+func claimsLeaveOut(w *world) {
+	other := w.addServer("second", 100)
+	_, theirs := w.addAccount("grace@example.com")
+	db := w.addDatabase("theirs", func(r *database.Record) { r.AccountID, r.ServerID = theirs.ID, other.ID })
+	of := w.addWork(db.ID, func(o *operation.Operation) { o.AccountID, o.ServerID = theirs.ID, other.ID })
+	c := ports.OperationClaim{Owner: "worker-1", Now: minutes(1), Hold: hold, Kinds: claimed}
+	for what, leave := range map[string]func(*ports.OperationClaim){
+		"an account that has enough":   func(c *ports.OperationClaim) { c.NotOf = []id.AccountID{w.account.ID, theirs.ID} },
+		"a server that has enough":     func(c *ports.OperationClaim) { c.NotOn = []id.ServerID{other.ID} },
+		"a kind that it does not know": func(c *ports.OperationClaim) { c.Kinds = []operation.Kind{"lifecycle"} },
+		"all kinds":                    func(c *ports.OperationClaim) { c.Kinds = nil },
+	} {
+		without := c
+		leave(&without)
+		if o, err := claimOf(w.Context(), w.Store, without); !errors.Is(err, ports.ErrNoRow) {
+			w.Errorf("%s: claimed %s (%v)", what, o.ID, err)
+		}
+	}
+	c.NotOf, c.NotOn = []id.AccountID{w.account.ID}, []id.ServerID{w.server.ID}
+	got, err := claimOf(w.Context(), w.Store, c)
+	w.equal("what is left", got.ID, of.ID)
+	w.equal("the error", err, nil)
+}
+
+func oneIsClaimed(w *world) {
+	o := w.addWork(w.addDatabase("shop").ID, func(o *operation.Operation) { o.NotBefore = minutes(60) })
+	w.addWork(w.addDatabase("other").ID)
+	c := ports.OperationClaim{Owner: "worker-1", Now: minutes(1), Hold: hold, Kinds: claimed, Only: o.ID}
+	got, err := claimOf(w.Context(), w.Store, c)
+	w.equal("before it is due", got, o.Claimed("worker-1", minutes(1), hold))
+	w.equal("the error", err, nil)
+	none := func(what string, c ports.OperationClaim) {
+		w.Helper()
+		if o, err := claimOf(w.Context(), w.Store, c); !errors.Is(err, ports.ErrNoRow) {
+			w.Errorf("%s: claimed %s (%v)", what, o.ID, err)
+		}
+	}
+	none("while it is held", c)
+	c.Now = c.Now.Add(hold)
+	unknown := c
+	unknown.Kinds = []operation.Kind{"lifecycle"}
+	none("of an unknown kind", unknown)
+	got, err = claimOf(w.Context(), w.Store, c)
+	w.equal("when the lease is over", got.Epoch, int64(2))
+	w.equal("the error", err, nil)
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, ended(got, operation.Failed)))
+	c.Now = c.Now.Add(hold)
+	none("when it is final", c)
+}
+
+func workMoves(w *world) {
+	other := w.addServer("second", 100)
+	db := w.addDatabase("shop")
+	o := w.addWork(db.ID)
+	w.update(writing2(ports.Tx.Servers, ports.Servers.Move, db.ID, other.ID))
+	o.ServerID = other.ID
+	w.equal("as stored", getWork(w, o.ID), o)
+	c := ports.OperationClaim{
+		Owner: "worker-1", Now: minutes(1), Hold: hold, Kinds: claimed, NotOn: []id.ServerID{w.server.ID},
+	}
+	got, err := claimOf(w.Context(), w.Store, c)
+	w.equal("on the other server", got.ID, o.ID)
+	w.equal("the error", err, nil)
+}
+
+func restingIsLeft(w *world) {
+	w.addWork(w.addDatabase("resting").ID, func(o *operation.Operation) { o.NotBefore = minutes(5) })
+	w.addWork(w.addDatabase("final").ID, func(o *operation.Operation) { *o = ended(*o, operation.Succeeded) })
+	w.nothingToClaim("before it is due", minutes(5).Add(-time.Microsecond))
+	held := w.mustClaim("worker-1", minutes(5))
+	w.nothingToClaim("while it is held", held.Until.Add(-time.Microsecond))
+	held.Until, held.NotBefore = nil, minutes(8)
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, held))
+	w.nothingToClaim("while it rests again", minutes(8).Add(-time.Microsecond))
+	w.equal("when it has rested", w.mustClaim("worker-2", minutes(8)).Epoch, int64(2))
+}
+
+func leaseIsTakenOver(w *world) {
+	w.addWork(w.addDatabase("shop").ID)
+	first := w.mustClaim("worker-1", minutes(1))
+	second := w.mustClaim("worker-2", *first.Until)
+	w.equal("the same operation", second.ID, first.ID)
+	w.equal("the epoch", second.Epoch, first.Epoch+1)
+	w.equal("the attempts", second.Attempts, 2)
+	w.equal("when the work began", *second.StartedAt, *first.StartedAt)
+	w.equal("the owner", second.Owner, "worker-2")
+}
+
+func lostLeaseWritesNothing(w *world) {
+	w.addWork(w.addDatabase("shop").ID)
+	slept := w.mustClaim("worker-1", minutes(1))
+	current := w.mustClaim("worker-2", *slept.Until)
+	slept.Status, slept.Stage = operation.Succeeded, operation.StageFinished
+	save := func(o operation.Operation) transaction {
+		return func(ctx context.Context, tx ports.Tx) error { return tx.Operations().SaveLeased(ctx, o) }
+	}
+	w.refused("a write under the old epoch", ports.ErrLeaseLost, save(slept))
+	w.equal("as the new owner left it", getWork(w, current.ID), current)
+
+	ahead := current
+	ahead.Epoch++
+	w.refused("a write under an epoch that never was", ports.ErrLeaseLost, save(ahead))
+	final := ended(current, operation.Failed)
+	w.update(save(final))
+	w.refused("a write after the end", ports.ErrLeaseLost, save(current))
+	ghost := current
+	ghost.ID = newID[id.OperationID]()
+	w.refused("a write to an operation that does not exist", ports.ErrLeaseLost, save(ghost))
+}
+
+func noneIsClaimedTwice(w *world) {
+	const works = 60
+	for i := range works {
+		w.addWork(w.addDatabase(numbered(i)).ID)
+	}
+	w.takenOnce("operations", works, func(host ports.Store, worker int) ([]string, error) {
+		o, err := claimAt(w.Context(), host, fmt.Sprint("worker-", worker), minutes(1))
+		if errors.Is(err, ports.ErrNoRow) {
+			return nil, nil
+		}
+		return []string{string(o.ID)}, err
+	})
+}
+
+// epochsFence lets workers claim, sleep past their lease, and write: exactly the latest claim's write may succeed.
+func epochsFence(w *world) {
+	o := w.addWork(w.addDatabase("shop").ID)
+	const rounds = 12
+	held := make([]operation.Operation, rounds)
+	now := minutes(1)
+	for i := range held {
+		held[i] = w.mustClaim(fmt.Sprint("worker-", i), now)
+		now = now.Add(hold)
+	}
+	saved := make([]error, rounds)
+	together(w.T, rounds, func(i int) {
+		saved[i] = w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+			mine := held[i]
+			mine.Stage = mine.Owner
+			return tx.Operations().SaveLeased(ctx, mine)
+		})
+	})
+	for i, err := range saved {
+		if last := i == rounds-1; last && err != nil || !last && !errors.Is(err, ports.ErrLeaseLost) {
+			w.Errorf("the write under epoch %d of %d: %v", held[i].Epoch, rounds, err)
+		}
+	}
+	w.equal("the stage", getWork(w, o.ID).Stage, fmt.Sprint("worker-", rounds-1))
+}

@@ -1,0 +1,459 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/extension"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Servers is the suite of ports.Servers.
+func Servers(t *testing.T, m Metadata) {
+	checkAll(t, m, []check{
+		{"a server comes back as it was stored", serverComesBack},
+		{"a name is unique", serverNameIsUnique},
+		{"the one with the most room is picked", roomiestIsPicked},
+		{"databases with their accounts", accountsOfServer},
+		{"connections are counted", connectionsAreCounted},
+		{"the last place goes to one", lastPlaceGoesToOne},
+		{"a deleted database takes a place", deletedTakesAPlace},
+		{"the last connections go to a recovery or a new database", lastConnectionsGoToOne},
+		{"one that is avoided is picked last", avoidedIsLast},
+		{"answers of its agent are kept", answersAreKept},
+		{"the only one that may is picked or none", onlyOneIsPicked},
+		{"a database moves where its name is free", elsewhereIsAnother},
+		{"an installation is registered once", installationIsUnique},
+		{"what stands on a server is counted", standingIsCounted},
+		{"a server goes when nothing stands on it", emptyServerGoes},
+		{"a removal or a placement comes first", removalMeetsPlacement},
+	})
+}
+
+func serverComesBack(w *world) {
+	second := w.addServer("a-second", 3)
+	read := func(want ...server.Server) {
+		w.Helper()
+		w.view(func(ctx context.Context, tx ports.Tx) error {
+			list, err := tx.Servers().List(ctx)
+			w.equal("the list, by name", list, want)
+			if err != nil {
+				return err
+			}
+			got, err := tx.Servers().Get(ctx, want[0].ID)
+			w.equal("the server", got, want[0])
+			return err
+		})
+	}
+	read(second, w.server)
+	second.AgentURL, second.SealedSecret, second.CA = "https://moved:1", []byte{9}, ""
+	second.PublicHost, second.PublicPort, second.Capacity, second.Enabled = "moved", 1, 0, false
+	second.Connections, second.Installation = 7, "i"
+	w.update(writing(ports.Tx.Servers, ports.Servers.Save, second))
+	read(second, w.server)
+	w.missing("an unknown server", reading(ports.Tx.Servers, ports.Servers.Get, newID[id.ServerID]()))
+	w.update(writing(ports.Tx.Servers, ports.Servers.Lock, second.ID))
+	second.ID = newID[id.ServerID]()
+	w.refused("locking an unknown server", ports.ErrNoRow, writing(ports.Tx.Servers, ports.Servers.Lock, second.ID))
+	w.refused("saving an unknown server", ports.ErrNoRow, writing(ports.Tx.Servers, ports.Servers.Save, second))
+}
+
+func installationIsUnique(w *world) {
+	second := w.addServer("second", 3)
+	w.saveServer(second, func(s *server.Server) { s.Installation = "i" })
+	third := w.addServer("third", 3)
+	third.Installation = "i"
+	w.refused("another's", invalid("agentUrl"), writing(ports.Tx.Servers, ports.Servers.Save, third))
+	third.ID, third.Name = newID[id.ServerID](), "fourth"
+	w.refused("another's at once", invalid("agentUrl"), writing(ports.Tx.Servers, ports.Servers.Add, third))
+}
+
+func (w *world) standing(on id.ServerID) (n server.Standing) {
+	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
+		n, err = tx.Servers().Standing(ctx, on)
+		return err
+	})
+	return n
+}
+
+func standingIsCounted(w *world) {
+	second := w.addServer("second", 9)
+	w.equal("an empty one", w.standing(second.ID), server.Standing{})
+	w.equal("an unknown one", w.standing(newID[id.ServerID]()), server.Standing{})
+	shop := w.addDatabase("shop", nameServer(second.ID), func(r *database.Record) { r.ConnectionCap = 10 })
+	w.addDatabase("blog", func(r *database.Record) { r.ServerID, r.Status, r.ConnectionCap = second.ID, database.Deleted, 20 })
+	w.addDatabase("news", nameServer(w.server.ID))
+	o := w.work(shop.ID)
+	o.ServerID = second.ID
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, o))
+	w.equal("with databases", w.standing(second.ID), server.Standing{
+		Databases: 1, Deleted: 1, Sold: 10 + database.SpareConnections, Operations: 1,
+	})
+}
+
+func emptyServerGoes(w *world) {
+	second := w.addServer("second", 9)
+	remove := writing(ports.Tx.Servers, ports.Servers.Remove, second.ID)
+	w.update(writing(ports.Tx.Qualifications, ports.Qualifications.Put, extension.Qualification{
+		ServerID: second.ID, Extension: extension.Citext, At: epoch,
+	}))
+	w.update(remove)
+	w.refused("again", ports.ErrNoRow, remove)
+	w.missing("it is gone", reading(ports.Tx.Servers, ports.Servers.Get, second.ID))
+	w.addDatabase("shop", nameServer(w.server.ID))
+	w.refused("with a database", ports.ErrReferenced, writing(ports.Tx.Servers, ports.Servers.Remove, w.server.ID))
+}
+
+// removalMeetsPlacement has a server picked and removed at the same moment: no database is ever on one that is gone.
+func removalMeetsPlacement(w *world) {
+	w.saveServer(w.server, func(s *server.Server) { s.Enabled = false })
+	for i := range 10 {
+		s := w.addServer(numbered(i), 1)
+		placed := make(chan error, 1)
+		go func() {
+			placed <- w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+				picked, err := tx.Servers().Pick(ctx, ports.Placement{Now: epoch, Connections: 1})
+				if err != nil {
+					return err
+				}
+				r := w.record("d" + numbered(i))
+				r.ServerID = picked.ID
+				return tx.Databases().Add(ctx, r)
+			})
+		}()
+		gone := w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+			if err := tx.Servers().Lock(ctx, s.ID); err != nil {
+				return err
+			}
+			return tx.Servers().Remove(ctx, s.ID)
+		})
+		in := <-placed
+		if (in == nil) == (gone == nil) || in != nil && !sameError(in, ports.ErrNoRow) ||
+			gone != nil && !sameError(gone, ports.ErrReferenced) {
+			w.Fatalf("placed: %v, removed: %v", in, gone)
+		}
+		if gone != nil {
+			w.saveServer(s, func(s *server.Server) { s.Enabled = false })
+		}
+	}
+}
+
+func serverNameIsUnique(w *world) {
+	second := w.addServer("second", 3)
+	second.Name = w.server.Name
+	w.refused("taking another's name", invalid("name"), writing(ports.Tx.Servers, ports.Servers.Save, second))
+	second.ID = newID[id.ServerID]()
+	w.refused("a name that is in use", invalid("name"), writing(ports.Tx.Servers, ports.Servers.Add, second))
+}
+
+// pick places a database that takes one connection, outside of the transaction that would store it.
+func (w *world) pick(change ...func(*ports.Placement)) (got server.Server, err error) {
+	p := ports.Placement{Now: epoch, Connections: 1}
+	for _, c := range change {
+		c(&p)
+	}
+	err = w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+		got, err = tx.Servers().Pick(ctx, p)
+		return err
+	})
+	return got, err
+}
+
+// picks demands a server by its name, or none.
+func (w *world) picks(what, want string, change ...func(*ports.Placement)) {
+	w.Helper()
+	got, err := w.pick(change...)
+	if got.Name != want || want == "" != sameError(err, ports.ErrNoRow) || want != "" && err != nil {
+		w.Errorf("%s: %q was picked (%v), want %q", what, got.Name, err, want)
+	}
+}
+
+func onlyOneIsPicked(w *world) {
+	second := w.addServer("second", 1)
+	only := func(p *ports.Placement) { p.Only = second.ID }
+	w.saveServer(w.server, func(s *server.Server) { s.Capacity = 100 })
+	w.picks("of any", w.server.Name)
+	w.picks("of one", second.Name, only)
+	w.addDatabase("shop", nameServer(second.ID))
+	w.picks("of one that is full", "", only)
+}
+
+func accountsOfServer(w *world) {
+	second := w.addServer("second", 3)
+	_, theirs := w.addAccount("bob@example.com")
+	as := func(status database.Status, of id.AccountID, on id.ServerID) func(*database.Record) {
+		return func(r *database.Record) { r.Status, r.AccountID, r.ServerID = status, of, on }
+	}
+	here := []database.Record{
+		w.addDatabase("shop", as(database.Active, w.account.ID, second.ID)),
+		w.addDatabase("blog", as(database.Stopped, theirs.ID, second.ID)),
+	}
+	w.addDatabase("toys", as(database.Creating, theirs.ID, second.ID))
+	w.addDatabase("news", as(database.Active, theirs.ID, w.server.ID))
+	slices.SortFunc(here, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) })
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		list, err := tx.Servers().DatabaseAccounts(ctx, second.ID)
+		var want []database.Ownership
+		for _, r := range here {
+			want = append(want, database.Ownership{DatabaseID: r.ID, AccountID: r.AccountID})
+		}
+		w.equal("the databases", list, want)
+		return err
+	})
+}
+
+func (w *world) saveServer(s server.Server, change func(*server.Server)) {
+	w.Helper()
+	change(&s)
+	w.update(writing(ports.Tx.Servers, ports.Servers.Save, s))
+}
+
+func roomiestIsPicked(w *world) {
+	w.saveServer(w.server, func(s *server.Server) { s.Capacity = 2 })
+	second := w.addServer("second", 3)
+	for i, want := range []server.Server{second, w.server, second, w.server, second} {
+		w.picks("database "+numbered(i), want.Name)
+		w.addDatabase(numbered(i), nameServer(want.ID))
+	}
+	w.picks("with all servers full", "")
+	third := w.addServer("third", 1)
+	w.saveServer(third, func(s *server.Server) { s.Enabled = false })
+	w.picks("with only a disabled server empty", "")
+}
+
+// connectionsAreCounted fills a server with databases of several caps, the last place with one that fits exactly.
+func connectionsAreCounted(w *world) {
+	needing := func(n int) func(*ports.Placement) { return func(p *ports.Placement) { p.Connections = n } }
+	capped := func(n int) func(*database.Record) { return func(r *database.Record) { r.ConnectionCap = n } }
+	optedIn := func(r *database.Record) {
+		r.Overlay = database.Overlay{OverlayID: newID[id.OperationID](), OverlayStatus: database.OverlayReserved}
+	}
+	left := 300
+	w.saveServer(w.server, func(s *server.Server) { s.Connections = left })
+	w.picks("all of them at once", "first", needing(left))
+	w.picks("one too many", "", needing(left+1))
+	for _, c := range []struct {
+		what, name string
+		change     []func(*database.Record)
+	}{
+		{"beside a cap of 20", "small", []func(*database.Record){capped(20)}},
+		{"beside a cap of 20 with additional roles", "roles", []func(*database.Record){capped(20), optedIn}},
+		{"beside a database without a cap", "uncapped", []func(*database.Record){capped(0)}},
+		{"beside one without a cap with additional roles", "open", []func(*database.Record){capped(0), optedIn}},
+	} {
+		left -= w.addDatabase(c.name, c.change...).ReservedConnections()
+		w.picks(c.what, "first", needing(left))
+		w.picks(c.what+", one too many", "", needing(left+1))
+	}
+	w.addServer("uncounted", 1)
+	w.picks("on a server that counts none", "uncounted", needing(left+1))
+	w.saveServer(w.server, func(s *server.Server) { s.Connections = 0 })
+	w.picks("with none counted", "first", needing(left+1))
+}
+
+// lastPlaceGoesToOne has two hosts place databases at the same time where room is left for one, by number and by connections.
+func lastPlaceGoesToOne(w *world) {
+	hosts := []ports.Store{w.Store, w.another(w.T).Store}
+	limits := map[string]func(*server.Server){
+		"capacity":    func(s *server.Server) { s.Capacity = 1 },
+		"connections": func(s *server.Server) { s.Connections = 2*w.record("").ReservedConnections() - 1 },
+	}
+	w.saveServer(w.server, func(s *server.Server) { s.Enabled = false })
+	for what, limit := range limits {
+		only := w.addServer(what, 100)
+		w.saveServer(only, limit)
+		var placed, full atomic.Int32
+		together(w.T, 8, func(i int) {
+			r := w.record(numbered(i))
+			err := hosts[i%len(hosts)].Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+				s, err := tx.Servers().Pick(ctx, ports.Placement{Now: epoch, Connections: r.ReservedConnections()})
+				if err != nil {
+					return err
+				}
+				r.ServerID = s.ID
+				return tx.Databases().Add(ctx, r)
+			})
+			switch {
+			case err == nil:
+				placed.Add(1)
+			case sameError(err, ports.ErrNoRow):
+				full.Add(1)
+			default:
+				w.Error(err)
+			}
+		})
+		w.equal("placed by "+what, placed.Load(), int32(1))
+		w.equal("refused by "+what, full.Load(), int32(7))
+		w.saveServer(only, func(s *server.Server) { s.Enabled = false })
+	}
+}
+
+// fits asks whether so many connections of a server are free, outside of the transaction that would take them.
+func (w *world) fits(what string, of id.ServerID, connections int, want bool) {
+	w.Helper()
+	w.equal(what, readLocked(w, ports.Tx.Servers, func(s ports.Servers, ctx context.Context, of id.ServerID) (bool, error) {
+		return s.Fits(ctx, of, connections)
+	}, of), want)
+}
+
+func deletedTakesAPlace(w *world) {
+	capped := func(status database.Status) func(*database.Record) {
+		return func(r *database.Record) { r.ConnectionCap, r.Status = 35, status }
+	}
+	w.saveServer(w.server, func(s *server.Server) { s.Connections, s.Capacity = 100, 5 })
+	needing := func(n int) func(*ports.Placement) { return func(p *ports.Placement) { p.Connections = n } }
+	free := func(what string, n int) {
+		w.Helper()
+		w.picks(what+": as many as are free", "first", needing(n))
+		w.picks(what+": one more", "", needing(n+1))
+		w.fits(what+": as many as are free, for a recovery", w.server.ID, n, true)
+		w.fits(what+": one more, for a recovery", w.server.ID, n+1, false)
+	}
+	w.addDatabase("live", capped(database.Stopped))
+	r := w.addDatabase("shop", capped(database.Deleted))
+	w.addDatabase("purged", capped(database.Purging))
+	free("beside deleted ones", 60)
+	o := w.addWork(r.ID, func(o *operation.Operation) { o.Kind = deletion.KindRecover })
+	free("while one is recovered", 20)
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, ended(o, operation.Failed)))
+	free("when that has failed", 60)
+	w.addDatabase("fails", capped(database.Deleting))
+	free("beside one whose deletion may fail", 20)
+	w.addDatabase("last", capped(database.Deleted))
+	w.picks("with a place for none", "", needing(1))
+	w.fits("for a recovery, which has its place", w.server.ID, 20, true)
+	w.saveServer(w.server, func(s *server.Server) { s.Connections, s.Enabled = 100, false })
+	w.fits("on a server that takes no new ones", w.server.ID, 20, true)
+	w.fits("on a server that takes no new ones, one too many", w.server.ID, 21, false)
+	w.saveServer(w.server, func(s *server.Server) { s.Connections = 0 })
+	w.fits("with none counted", w.server.ID, 1000, true)
+	w.refused("connections of an unknown server", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.Servers().Fits(ctx, newID[id.ServerID](), 1)
+		return err
+	})
+}
+
+// lastConnectionsGoToOne has recoveries and creations of two hosts take the connections that are left, which suffice for one.
+func lastConnectionsGoToOne(w *world) {
+	hosts := []ports.Store{w.Store, w.another(w.T).Store}
+	needed := w.record("").ReservedConnections()
+	w.saveServer(w.server, func(s *server.Server) { s.Connections = 2*needed - 1 })
+	var taken, full atomic.Int32
+	var deleted [4]database.Record
+	for i := range deleted {
+		deleted[i] = w.addDatabase("deleted-"+numbered(i), func(r *database.Record) { r.Status = database.Deleted })
+	}
+	together(w.T, 2*len(deleted), func(i int) {
+		err := hosts[i%len(hosts)].Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+			if i%4 < 2 {
+				return w.recoverOn(ctx, tx, deleted[i/4*2+i%2])
+			}
+			s, err := tx.Servers().Pick(ctx, ports.Placement{Now: epoch, Connections: needed})
+			if err != nil {
+				return err
+			}
+			r := w.record(numbered(i))
+			r.ServerID = s.ID
+			return tx.Databases().Add(ctx, r)
+		})
+		switch {
+		case err == nil:
+			taken.Add(1)
+		case sameError(err, ports.ErrNoRow):
+			full.Add(1)
+		default:
+			w.Error(err)
+		}
+	})
+	w.equal("taken", taken.Load(), int32(1))
+	w.equal("refused", full.Load(), int32(7))
+}
+
+// recoverOn stores a recovery where its server has the connections, else it is ErrNoRow.
+func (w *world) recoverOn(ctx context.Context, tx ports.Tx, r database.Record) error {
+	fits, err := tx.Servers().Fits(ctx, r.ServerID, r.ReservedConnections())
+	if err == nil && !fits {
+		err = ports.ErrNoRow
+	}
+	if err != nil {
+		return err
+	}
+	o := w.work(r.ID)
+	o.Kind = deletion.KindRecover
+	return tx.Operations().Add(ctx, o)
+}
+
+func avoidedIsLast(w *world) {
+	avoid := func(s server.Server, until *time.Time) {
+		w.Helper()
+		w.update(writing2(ports.Tx.Servers, ports.Servers.Avoid, s.ID, until))
+	}
+	second, until := w.addServer("second", 1000), epoch.Add(time.Minute)
+	at := func(t time.Time) func(*ports.Placement) { return func(p *ports.Placement) { p.Now = t } }
+	avoid(second, &until)
+	w.picks("while the roomiest is avoided", "first", at(until.Add(-time.Microsecond)))
+	w.picks("once it is not", "second", at(until))
+	w.saveServer(second, func(s *server.Server) { s.Capacity = 2000 })
+	w.picks("while the roomiest is avoided, and was changed", "first")
+	w.saveServer(w.server, func(s *server.Server) { s.Enabled = false })
+	w.picks("with nothing but the avoided one", "second")
+	w.saveServer(w.server, func(s *server.Server) { s.Enabled = true })
+	avoid(second, nil)
+	w.picks("when it has answered", "second")
+	w.refused("avoiding an unknown server", ports.ErrNoRow,
+		writing2(ports.Tx.Servers, ports.Servers.Avoid, newID[id.ServerID](), &until))
+}
+
+func answersAreKept(w *world) {
+	answered, since := epoch.Add(time.Minute), epoch.Add(2*time.Minute)
+	seen := func(what string, at, away *time.Time) {
+		w.Helper()
+		want := w.server
+		want.AnsweredAt, want.AwaySince = at, away
+		w.equal(what, readLocked(w, ports.Tx.Servers, ports.Servers.Get, w.server.ID), want)
+	}
+	w.update(writing2(ports.Tx.Servers, ports.Servers.Answered, w.server.ID, answered))
+	seen("an answer", &answered, nil)
+	w.update(writing2(ports.Tx.Servers, ports.Servers.Away, w.server.ID, since))
+	w.update(writing2(ports.Tx.Servers, ports.Servers.Away, w.server.ID, since.Add(time.Minute)))
+	seen("away, as two hosts find", &answered, &since)
+	w.saveServer(w.server, func(*server.Server) {})
+	seen("a server that was changed meanwhile", &answered, &since)
+	w.update(writing2(ports.Tx.Servers, ports.Servers.Answered, w.server.ID, since))
+	seen("another answer", &since, nil)
+	w.refused("an answer of an unknown server", ports.ErrNoRow,
+		writing2(ports.Tx.Servers, ports.Servers.Answered, newID[id.ServerID](), since))
+	w.refused("an unknown server that is away", ports.ErrNoRow,
+		writing2(ports.Tx.Servers, ports.Servers.Away, newID[id.ServerID](), since))
+}
+
+func elsewhereIsAnother(w *world) {
+	made := w.addDatabase("orders")
+	leaving := func(p *ports.Placement) { p.Leaving, p.Name = w.server.ID, made.Name }
+	w.picks("a server to move to, where there is one alone", "", leaving)
+	second := w.addServer("second", 10)
+	w.picks("a server to move to", "second", leaving)
+	w.update(writing2(ports.Tx.Servers, ports.Servers.Move, made.ID, second.ID))
+	made.ServerID, made.Host, made.Port = second.ID, second.PublicHost, second.PublicPort
+	w.equal("the database that was moved", readLocked(w, ports.Tx.Databases, ports.Databases.Lock, made.ID), made)
+	again := w.addDatabase("orders")
+	w.picks("a server to move to, which has the name", "", leaving)
+	w.refused("moving to where the name is in use", invalid("name"),
+		writing2(ports.Tx.Servers, ports.Servers.Move, again.ID, second.ID))
+	third, until := w.addServer("third", 10), epoch.Add(time.Minute)
+	w.update(writing2(ports.Tx.Servers, ports.Servers.Avoid, third.ID, &until))
+	w.picks("a server to move to, which is avoided", "", leaving)
+	w.refused("moving to an unknown server", ports.ErrNoRow,
+		writing2(ports.Tx.Servers, ports.Servers.Move, again.ID, newID[id.ServerID]()))
+	w.refused("moving an unknown database", ports.ErrNoRow,
+		writing2(ports.Tx.Servers, ports.Servers.Move, newID[id.DatabaseID](), third.ID))
+}

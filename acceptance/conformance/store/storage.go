@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Storage is the suite of ports.Storage.
+func Storage(t *testing.T, m Metadata) {
+	checkAll(t, m, []check{
+		{"databases are found on their server and by their account", databasesAreFound},
+		{"backup files are added up", backupBytesAddUp},
+		{"databases are added up", databasesAddUp},
+		{"a record has the quota of its account", recordsHaveQuotas},
+	})
+}
+
+func databasesAreFound(w *world) {
+	servers := func() (n int) {
+		w.view(func(ctx context.Context, tx ports.Tx) error {
+			list, err := tx.Storage().Servers(ctx)
+			n = len(list)
+			return err
+		})
+		return n
+	}
+	w.equal("servers without a database", servers(), 0)
+	a, b := w.addDatabase("a-1"), w.addDatabase("b-1")
+	w.equal("servers with two", servers(), 1)
+	both := []id.DatabaseID{a.ID, b.ID}
+	slices.Sort(both)
+	w.equal("of the account", read(w, ports.Tx.Storage, ports.Storage.OfAccount, w.account.ID), both)
+	w.equal("of nobody", len(read(w, ports.Tx.Storage, ports.Storage.OfAccount, newID[id.AccountID]())), 0)
+	on := func(server id.ServerID, list ...id.DatabaseID) (found []id.DatabaseID) {
+		for _, r := range read2(w, ports.Tx.Storage, ports.Storage.OnServer, server, list) {
+			found = append(found, r.ID)
+		}
+		return found
+	}
+	w.equal("on the server", on(w.server.ID, a.ID, newID[id.DatabaseID](), b.ID), both)
+	w.equal("one of them", on(w.server.ID, b.ID), []id.DatabaseID{b.ID})
+	w.equal("on another server", len(on(newID[id.ServerID](), a.ID)), 0)
+	w.equal("none", len(on(w.server.ID)), 0)
+	between := func(server id.ServerID, after, last id.DatabaseID) (found []id.DatabaseID) {
+		w.view(func(ctx context.Context, tx ports.Tx) error {
+			list, err := tx.Storage().Between(ctx, server, after, last)
+			for _, r := range list {
+				found = append(found, r.ID)
+			}
+			return err
+		})
+		return found
+	}
+	w.equal("all of the server", between(w.server.ID, "", ""), both)
+	w.equal("after the first", between(w.server.ID, both[0], ""), both[1:])
+	w.equal("up to the first", between(w.server.ID, "", both[0]), both[:1])
+	w.equal("all of another", len(between(newID[id.ServerID](), "", "")), 0)
+}
+
+func backupBytesAddUp(w *world) {
+	r, other := w.addDatabase("shop"), w.addDatabase("other")
+	sum := func() int64 { return read(w, ports.Tx.Storage, ports.Storage.BackupBytes, r.ID) }
+	w.equal("without a file", sum(), int64(0))
+	of := func(bytes int64, change func(*backup.Backup)) func(*backup.Backup) {
+		return func(b *backup.Backup) { b.SizeBytes = bytes; change(b) }
+	}
+	same := func(*backup.Backup) {}
+	w.addBackup(r.ID, minutes(1), of(1<<40, same))
+	w.addBackup(r.ID, minutes(2), of(2, func(b *backup.Backup) { b.Trigger = backup.Scheduled }))
+	w.addBackup(r.ID, minutes(3), of(4, func(b *backup.Backup) { b.Trigger = backup.Deletion }))
+	doomed := w.addBackup(r.ID, minutes(4), of(8, same))
+	w.addBackup(other.ID, minutes(1), of(16, same))
+	w.equal("of two, a deletion's and a doomed one", sum(), int64(1<<40+2+8))
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.Backups().MarkDeleting(ctx, r.ID, doomed.Filename, minutes(5))
+		return err
+	})
+	w.equal("once one is marked", sum(), int64(1<<40+2))
+}
+
+func databasesAddUp(w *world) {
+	totals := func() (t ports.StorageTotals) {
+		w.view(func(ctx context.Context, tx ports.Tx) (err error) {
+			t, err = tx.Storage().Totals(ctx)
+			return err
+		})
+		return t
+	}
+	w.equal("of nothing", totals(), ports.StorageTotals{})
+	for i, s := range []database.StorageStatus{
+		database.StorageOK, database.StorageFull, database.StorageFull, database.StorageClosed,
+	} {
+		w.addDatabase("shop-"+string(rune('a'+i)), func(r *database.Record) { r.SizeBytes, r.StorageStatus = 1<<40, s })
+	}
+	w.equal("of four", totals(), ports.StorageTotals{Bytes: 4 << 40, Full: 2, Closed: 1})
+}
+
+func recordsHaveQuotas(w *world) {
+	r, bytes := w.addDatabase("shop"), int64(7)
+	changed := w.account
+	changed.Plan, changed.DatabaseBytes = account.Business, &bytes
+	w.update(writing(ports.Tx.Accounts, ports.Accounts.Save, changed))
+	r.Plan, r.DatabaseBytes = account.Business, &bytes
+	w.equal("the record", lock(w, r.ID), r)
+	w.equal("its quota", lock(w, r.ID).StorageQuota(), bytes)
+}

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"context"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Visibility is the suite of Tied and Visible: which databases exist for which key.
+func Visibility(t *testing.T, m Metadata) {
+	checkAll(t, m, []check{
+		{"each viewer sees exactly its databases", viewersSee},
+		{"what is being deleted is gone for a selected-database key", deletingIsGone},
+		{"a revoked key sees nothing", revokedSeesNothing},
+		{"one database and the list are seen alike", seenAlike},
+		{"a list is read in pages", visiblePages},
+		{"a foreign cursor is refused", cursorIsChecked},
+		{"an ID that is none finds nothing", malformedFindsNothing},
+	})
+}
+
+// seen is what a viewer is to each database that it sees.
+type seen map[id.DatabaseID]account.Standing
+
+// wantSeen holds access.See and Visible to the same answer.
+func (w *world) wantSeen(who string, v database.Viewer, every []database.Record, want seen) {
+	w.Helper()
+	w.view(func(ctx context.Context, tx ports.Tx) error {
+		list, err := tx.Databases().Visible(ctx, v, ports.Page{})
+		if err != nil {
+			return err
+		}
+		listed := map[id.DatabaseID]bool{}
+		for _, r := range list {
+			listed[r.ID] = true
+		}
+		for _, r := range every {
+			got, standing, err := access.See(ctx, tx, v, r.ID)
+			expected, visible := want[r.ID]
+			switch {
+			case !visible && !sameError(err, ports.ErrNoRow):
+				w.Errorf("%s reaches %s: %v", who, r.Name, err)
+			case visible && err != nil:
+				w.Errorf("%s does not reach %s: %v", who, r.Name, err)
+			case visible:
+				w.equal(who+" reads "+r.Name, got, r)
+				w.equal(who+" stands to "+r.Name, standing, expected)
+			}
+			w.equal(who+" is shown "+r.Name, listed[r.ID], visible)
+		}
+		w.equal("length of the list of "+who, len(list), len(want))
+		return nil
+	})
+}
+
+func viewersSee(w *world) {
+	bob, theirs := w.addAccount("bob@example.com")
+	of := func(a account.Account) func(*database.Record) { return func(r *database.Record) { r.AccountID = a.ID } }
+	mine, unbound := w.addDatabase("mine"), w.addDatabase("unbound")
+	shared, foreign := w.addDatabase("shared", of(theirs)), w.addDatabase("foreign", of(theirs))
+	every := []database.Record{mine, unbound, shared, foreign}
+
+	// Ada is a member of Bob's shared database, and her key is bound to it and, wrongly, to his other one.
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		return tx.Members().Set(ctx, member.Membership{
+			ID: newID[id.MembershipID](), DatabaseID: shared.ID, UserID: w.user.ID, Role: account.Developer,
+		})
+	})
+	full := w.addKey(account.FullAccount, w.account)
+	selected := w.addKey(account.SelectedDatabases, w.account, mine.ID, shared.ID, foreign.ID)
+	empty := w.addKey(account.SelectedDatabases, w.account)
+
+	viewer := func(k account.Key) database.Viewer {
+		return database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: k.ID, Scope: k.Scope}
+	}
+	w.wantSeen("the full-account key", viewer(full), every, seen{mine.ID: account.Owner, unbound.ID: account.Owner})
+	w.wantSeen("the selected-database key", viewer(selected), every,
+		seen{mine.ID: account.Owner, shared.ID: account.Developer})
+	w.wantSeen("the key bound to nothing", viewer(empty), every, seen{})
+	other := database.Viewer{AccountID: theirs.ID, UserID: bob.ID, Scope: account.FullAccount}
+	w.wantSeen("the other account", other, every, seen{shared.ID: account.Owner, foreign.ID: account.Owner})
+}
+
+func deletingIsGone(w *world) {
+	r := w.addDatabase("shop", func(r *database.Record) { r.Status = database.Deleting })
+	stopped := w.addDatabase("stopped", func(r *database.Record) { r.Status = database.Stopped })
+	full, selected := w.addKey(account.FullAccount, w.account), w.addKey(account.SelectedDatabases, w.account, r.ID, stopped.ID)
+	every := []database.Record{r, stopped}
+	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: full.ID, Scope: full.Scope}
+	w.wantSeen("the full-account key", viewer, every, seen{r.ID: account.Owner, stopped.ID: account.Owner})
+	viewer.KeyID, viewer.Scope = selected.ID, selected.Scope
+	w.wantSeen("the selected-database key", viewer, every, seen{stopped.ID: account.Owner})
+}
+
+func revokedSeesNothing(w *world) {
+	r := w.addDatabase("shop")
+	every := []database.Record{r}
+	for _, scope := range []account.Scope{account.FullAccount, account.SelectedDatabases} {
+		key := w.addKey(scope, w.account, r.ID)
+		viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: key.ID, Scope: scope}
+		w.wantSeen("a key in force", viewer, every, seen{r.ID: account.Owner})
+		key.RevokedAt = new(minutes(1))
+		w.update(writing(ports.Tx.Keys, ports.Keys.Revoke, key))
+		w.wantSeen("a revoked key", viewer, every, seen{})
+		viewer.KeyID = "00000000"
+		w.wantSeen("a key that is gone", viewer, every, seen{})
+	}
+	w.wantSeen("a worker", database.Viewer{AccountID: w.account.ID, Scope: account.FullAccount}, every, seen{r.ID: account.Owner})
+}
+
+func visiblePages(w *world) {
+	var want []database.Record
+	for i := range 7 {
+		want = append(want, w.addDatabase(numbered(i), func(r *database.Record) { r.CreatedAt = minutes(i / 3) }))
+	}
+	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, Scope: account.FullAccount}
+	position := func(r database.Record) ports.Position { return ports.Position{At: r.CreatedAt, ID: string(r.ID)} }
+	pagesOf(w, want, position, 1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]database.Record, error) {
+		return tx.Databases().Visible(ctx, viewer, p)
+	})
+}
+
+func cursorIsChecked(w *world) {
+	r := w.addDatabase("shop")
+	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, Scope: account.FullAccount}
+	for _, bad := range []string{"x", "' OR true --", "20260105_093000.sql.gz", "ABCDEFGH"} {
+		p := ports.Page{After: &ports.Position{At: epoch, ID: bad}}
+		for list, read := range map[string]transaction{
+			"databases": reading2(ports.Tx.Databases, ports.Databases.Visible, viewer, p),
+			"operations": func(ctx context.Context, tx ports.Tx) error {
+				_, err := tx.Operations().List(ctx, r.ID, claimed, p)
+				return err
+			},
+			"audit":     reading2(ports.Tx.Audit, ports.Audit.List, r.ID, p),
+			"endpoints": reading2(ports.Tx.Webhooks, ports.Webhooks.List, w.account.ID, p),
+			"attempts":  reading2(ports.Tx.Deliveries, ports.Deliveries.Attempts, newID[id.WebhookID](), p),
+		} {
+			if err := w.Store.View(w.Context(), read); !sameError(err, invalid("cursor")) {
+				w.Errorf("%s after %q: %v", list, bad, err)
+			}
+		}
+	}
+	err := w.Store.View(w.Context(),
+		reading2(ports.Tx.Backups, ports.Backups.List, r.ID, ports.Page{After: &ports.Position{At: epoch, ID: string(r.ID)}}))
+	if !sameError(err, invalid("cursor")) {
+		w.Errorf("backups after the ID of a database: %v", err)
+	}
+}
+
+func malformedFindsNothing(w *world) {
+	w.missing("a database", reach(w, "no-uuid"))
+	w.missing("a record", reading(ports.Tx.Databases, ports.Databases.Get, "no-uuid"))
+	w.missing("a record of none", reading(ports.Tx.Databases, ports.Databases.Get, newID[id.DatabaseID]()))
+	w.missing("an operation", reading(ports.Tx.Operations, ports.Operations.Get, "no-uuid"))
+	w.missing("a server", reading(ports.Tx.Servers, ports.Servers.Get, "no-uuid"))
+}
