@@ -40,7 +40,7 @@ func TestTheRotationOfThePage(t *testing.T) {
 	created := spec.Created{CreatedDatabase: made}
 	check.Must(w.SQL.Run(created.Login(), "CREATE TABLE visit (at timestamptz)"))(t)
 	roles := func() (names []string) {
-		for _, r := range check.Must(api.Roles.List(t.Context(), made.ID))(t) {
+		for _, r := range check.Must(api.Roles.List(t.Context(), made.ID, false))(t) {
 			names = append(names, r.DisplayName)
 		}
 		return names

@@ -82,7 +82,7 @@ func (l leaving) leave(ctx context.Context) error {
 }
 
 func (l leaving) comeBack(ctx context.Context) error {
-	begun, err := l.bench.client.Deleted.Recover(ctx, l.made.ID)
+	begun, err := l.bench.client.Databases.Recover(ctx, l.made.ID)
 	if err := l.bench.client.succeeds(ctx, begun.Operation.ID, err); err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (f *deletionFlow) repeat(t *testing.T, w *world) {
 
 func (f *deletionFlow) check(t *testing.T, w *world, api *stack.Host) {
 	f.release()
-	list := must(f.user.at(api).Deleted.List(soon(t), apiclient.Page{}))(t).Data
+	list := must(f.user.at(api).Databases.ListDeleted(soon(t), apiclient.Page{}))(t).Data
 	if f.end == operation.Succeeded {
 		if len(list) != 1 || list[0].RecoveryStatus != deletion.Recoverable {
 			t.Errorf("the deleted databases are %+v", list)
@@ -123,7 +123,7 @@ func (f *recoveryFlow) ready(t *testing.T, w *world) {
 
 func (f *recoveryFlow) send(t *testing.T, api *stack.Host) error {
 	t.Helper()
-	_, err := f.user.at(api).Deleted.Recover(soon(t), f.db.ID)
+	_, err := f.user.at(api).Databases.Recover(soon(t), f.db.ID)
 	return err
 }
 
@@ -170,7 +170,7 @@ func (f *purgeFlow) act(t *testing.T, w *world, _ *stack.Host) {
 }
 
 func (f *purgeFlow) check(t *testing.T, w *world, api *stack.Host) {
-	_, err := f.user.at(api).Deleted.Recover(soon(t), f.db.ID)
+	_, err := f.user.at(api).Databases.Recover(soon(t), f.db.ID)
 	refused(t, "a purged database", err, fault.DatabaseNotFound)
 	var left int
 	noError(t, w.meta.QueryRowContext(soon(t), "SELECT count(*) FROM databases WHERE id = $1", f.db.ID).Scan(&left))

@@ -144,7 +144,7 @@ func (f *restoreFlow) reserve(t *testing.T, api *stack.Host) (wire.Operation, er
 		got, err := calls.Reserve(soon(t), f.db.ID, wire.ReserveRestore{BackupFilename: f.file}, apiclient.IdempotencyKey(f.key))
 		return got.Operation, err
 	}
-	got, err := calls.Start(soon(t), f.db.ID, f.file, wire.Disconnect{ConfirmDisconnect: true})
+	got, err := calls.Restore(soon(t), f.db.ID, f.file, wire.Disconnect{ConfirmDisconnect: true})
 	return got.Operation, err
 }
 

@@ -90,7 +90,7 @@ func (h *shared) works(t *testing.T, w *world, r wire.RevealedRole) {
 // list returns the roles that are not removed.
 func (h *shared) list(t *testing.T, api *stack.Host) []wire.ListedRole {
 	t.Helper()
-	return must(h.roles(api).ListAll(soon(t), h.db.ID))(t)
+	return must(h.roles(api).List(soon(t), h.db.ID, true))(t)
 }
 
 // find returns the role with a label, and false where there is none.

@@ -33,11 +33,11 @@ var backingUp = []Scenario{
 		ada, made := s.Owner()
 		s.That(made.ScheduledBackup == "none", "the stage's default is %s", made.ScheduledBackup)
 		for _, policy := range []database.Schedule{"daily", "daily", "none"} {
-			chosen := must(ada.Databases.SetBackupPolicy(ctx, made.ID, wire.SetBackupPolicy{ScheduledBackup: policy}))(s)
+			chosen := must(ada.Backups.SetPolicy(ctx, made.ID, wire.SetBackupPolicy{ScheduledBackup: policy}))(s)
 			s.That(chosen == wire.BackupPolicy{ID: made.ID, ScheduledBackup: policy}, "the answer is %+v", chosen)
 			s.That(ada.Sees(made.ID).ScheduledBackup == policy, "the record says %s", ada.Sees(made.ID).ScheduledBackup)
 		}
-		_, err := ada.Databases.SetBackupPolicy(ctx, made.ID, wire.SetBackupPolicy{ScheduledBackup: "hourly"})
+		_, err := ada.Backups.SetPolicy(ctx, made.ID, wire.SetBackupPolicy{ScheduledBackup: "hourly"})
 		s.Refused(err, "VALIDATION_ERROR", "scheduledBackup")
 		s.That(ada.Sees(made.ID).ScheduledBackup == "none", "a refused choice has changed it")
 	}},

@@ -27,25 +27,11 @@ type Client struct {
 
 // RoleCalls are the calls that additional roles of both models have.
 type RoleCalls interface {
-	List(ctx context.Context, database id.DatabaseID, opts ...apiclient.Option) ([]wire.ListedRole, error)
-	ListAll(ctx context.Context, database id.DatabaseID, opts ...apiclient.Option) ([]wire.ListedRole, error)
-	Create(ctx context.Context, database id.DatabaseID, b wire.CreateRole, opts ...apiclient.Option) (wire.Role, error)
+	apiclient.RoleCalls
 	Prepare(ctx context.Context, database id.DatabaseID, role id.RoleID, opts ...apiclient.Option) (wire.RoleSetup, error)
-	Admit(ctx context.Context, database id.DatabaseID, role id.RoleID, opts ...apiclient.Option) (wire.RoleSetup, error)
-	Reveal(ctx context.Context, database id.DatabaseID, role id.RoleID, opts ...apiclient.Option) (wire.RevealedRole, error)
-	Change(
-		ctx context.Context, database id.DatabaseID, role id.RoleID, b wire.ChangeRole, opts ...apiclient.Option,
-	) (wire.RoleChange, error)
-	GetChange(
-		ctx context.Context, database id.DatabaseID, role id.RoleID, change id.OperationID, opts ...apiclient.Option,
-	) (wire.RoleChange, error)
-	ContinueChange(
-		ctx context.Context, database id.DatabaseID, role id.RoleID, change id.OperationID, b wire.Disconnect, opts ...apiclient.Option,
-	) (wire.RoleChange, error)
 	Delete(
 		ctx context.Context, database id.DatabaseID, role id.RoleID, b wire.DeleteRole, opts ...apiclient.Option,
 	) (wire.RoleRemoval, error)
-	Remove(ctx context.Context, database id.DatabaseID, role id.RoleID, opts ...apiclient.Option) (wire.RoleRemoval, error)
 }
 
 // LegacyCalls are those about the roles of databases with a single login. Their one removal revokes, too.

@@ -135,7 +135,7 @@ var deleting = []Scenario{
 			s.Eventually("it is deleted", func() bool { return len(ada.seesTombstones()) == 1 })
 			t := ada.seesTombstones()[0]
 			s.That(t.RecoveryStatus == "unavailable" && t.DeletionBackup == nil, "it is %+v", t)
-			s.Refused(refusal(ada.Deleted.Recover(ctx, made.ID)), "DATABASE_STATE_CONFLICT")
+			s.Refused(refusal(ada.Databases.Recover(ctx, made.ID)), "DATABASE_STATE_CONFLICT")
 			s.ShutOut(made.Login())
 		}},
 	{Name: "a recovery takes a place in the quota, and is one however often it is asked for", Needs: []Ability{Restoring},
@@ -144,37 +144,37 @@ var deleting = []Scenario{
 			s.OK(s.Operator.SetQuota(ada.Account, 1))
 			ada.Drops(made)
 			other := ada.Creates("other")
-			s.Refused(refusal(ada.Deleted.Recover(ctx, made.ID)), "PLAN_LIMIT")
+			s.Refused(refusal(ada.Databases.Recover(ctx, made.ID)), "PLAN_LIMIT")
 			s.OK(s.Operator.SetQuota(ada.Account, 2))
-			first := must(ada.Deleted.Recover(ctx, made.ID))(s).Operation
+			first := must(ada.Databases.Recover(ctx, made.ID))(s).Operation
 			s.Refused(refusal(ada.CreateDatabase(NewDatabase{Name: s.Name("third"), DisplayName: "third"})), "PLAN_LIMIT")
 			for _, err := range s.atOnce(4, func(int) error {
-				again, err := ada.Deleted.Recover(ctx, made.ID)
+				again, err := ada.Databases.Recover(ctx, made.ID)
 				s.That(err != nil || again.Operation.ID == first.ID, "another one: %+v", again)
 				return err
 			}) {
 				s.OK(err)
 			}
 			s.That(ada.Follows(first).Status == "succeeded", "it has failed")
-			again := must(ada.Deleted.Recover(ctx, made.ID))(s).Operation
+			again := must(ada.Databases.Recover(ctx, made.ID))(s).Operation
 			s.That(again.ID == first.ID && len(ada.SeesAll()) == 2, "it was recovered again: %+v", again)
 			s.OK(s.Operator.Enroll(other.ID, "recover"))
-			s.Refused(refusal(ada.Deleted.Recover(ctx, other.ID)), "DATABASE_STATE_CONFLICT")
+			s.Refused(refusal(ada.Databases.Recover(ctx, other.ID)), "DATABASE_STATE_CONFLICT")
 		}},
 	{Name: "only the owner of an enrolled database deletes and recovers it, with a full-account key", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		eve := s.Customer("pro")
 		for name, ask := range map[string]func(c *Customer) error{
 			"delete":  func(c *Customer) error { return refusal(c.Databases.Delete(ctx, made.ID)) },
-			"recover": func(c *Customer) error { return refusal(c.Deleted.Recover(ctx, made.ID)) },
+			"recover": func(c *Customer) error { return refusal(c.Databases.Recover(ctx, made.ID)) },
 		} {
 			s.Refused(ask(ada), "FEATURE_NOT_AVAILABLE")
 			s.OK(s.Operator.Enroll(made.ID, name))
 			s.Refused(ask(s.WithKey(ada.Account, made.ID)), "KEY_SCOPE_DENIED")
 			s.Refused(ask(eve), "DATABASE_NOT_FOUND")
 		}
-		s.Refused(refusal(ada.Deleted.Recover(ctx, made.ID)), "DATABASE_STATE_CONFLICT")
-		s.Refused(refusal(s.WithKey(ada.Account, made.ID).Deleted.List(ctx, apiclient.Page{})), "KEY_SCOPE_DENIED")
+		s.Refused(refusal(ada.Databases.Recover(ctx, made.ID)), "DATABASE_STATE_CONFLICT")
+		s.Refused(refusal(s.WithKey(ada.Account, made.ID).Databases.ListDeleted(ctx, apiclient.Page{})), "KEY_SCOPE_DENIED")
 		s.That(len(ada.seesTombstones()) == 0 && ada.Sees(made.ID).Status == "active", "something was done")
 	}},
 	{Name: "each end of a deletion and of a recovery is one event", Needs: []Ability{Restoring, HasReceivers}, Play: func(s *Stage) {
@@ -191,7 +191,7 @@ var deleting = []Scenario{
 		ada.Drops(made)
 		s.isEventOf(hook, 2, "delete.succeeded", made)
 		s.OK(s.Batch.Stop())
-		canceled(ada.Deleted.Recover(ctx, made.ID))
+		canceled(ada.Databases.Recover(ctx, made.ID))
 		s.isEventOf(hook, 3, "recover.canceled", made)
 		ada.Recovers(made)
 		s.isEventOf(hook, 4, "recover.succeeded", made)
@@ -210,7 +210,7 @@ var deleting = []Scenario{
 			s.That(ada.seesTombstones()[0].RecoveryStatus == "recoverable", "it is %+v", ada.seesTombstones()[0])
 			s.OK(s.Clock.Advance(time.Hour))
 			s.Eventually("it is purged", func() bool { return len(ada.seesTombstones()) == 0 })
-			s.Refused(refusal(ada.Deleted.Recover(ctx, made.ID)), "DATABASE_NOT_FOUND")
+			s.Refused(refusal(ada.Databases.Recover(ctx, made.ID)), "DATABASE_NOT_FOUND")
 			s.Refused(refusal(ada.DownloadDeletionBackup(made.ID)), "DELETION_BACKUP_NOT_AVAILABLE")
 			objects := must(s.Operator.ServerObjects())(s)
 			s.That(!slices.ContainsFunc(objects, func(name string) bool {
@@ -244,7 +244,7 @@ func (c *Customer) Drops(db Created) wire.Operation {
 // Recovers recovers a database, and returns the result.
 func (c *Customer) Recovers(db Created) (r deletion.RecoveryResult) {
 	c.stage.Helper()
-	asked := must(c.Deleted.Recover(ctx, db.ID))(c.stage)
+	asked := must(c.Databases.Recover(ctx, db.ID))(c.stage)
 	o := asked.Operation
 	c.stage.That(asked.Message != "" && o.Type == "recover" && o.DatabaseID == db.ID, "it began as %+v", asked)
 	o = c.Follows(o)
@@ -255,7 +255,7 @@ func (c *Customer) Recovers(db Created) (r deletion.RecoveryResult) {
 
 func (c *Customer) seesTombstones() []wire.DeletedDatabase {
 	c.stage.Helper()
-	return must(c.Deleted.List(ctx, apiclient.Page{}))(c.stage).Data
+	return must(c.Databases.ListDeleted(ctx, apiclient.Page{}))(c.stage).Data
 }
 
 // seesDeleted expects that a database is the only deleted one, as its operation says.
@@ -275,7 +275,7 @@ func (c *Customer) seesDeleted(db Created, o wire.Operation) {
 
 // DownloadDeletionBackup reads a deletion backup.
 func (c Client) DownloadDeletionBackup(of id.DatabaseID) ([]byte, error) {
-	d, err := c.Deleted.Download(ctx, of)
+	d, err := c.Databases.DownloadDeletionBackup(ctx, of)
 	if err != nil {
 		return nil, err
 	}

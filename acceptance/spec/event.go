@@ -45,14 +45,14 @@ var hearing = []Scenario{
 				"%s", first.Body)
 			var attempts []wire.DeliveryAttempt
 			s.Eventually("the attempt is told", func() bool {
-				attempts = must(ada.Webhooks.Attempts(ctx, hook.ID, apiclient.Page{}))(s).Data
+				attempts = must(ada.Webhooks.ListDeliveryAttempts(ctx, hook.ID, apiclient.Page{}))(s).Data
 				return len(attempts) == 1
 			})
 			a := attempts[0]
 			s.That(a.DeliveryID == delivery && a.Event == "webhook.test" && a.Status == "delivered" && a.Attempt == 1 &&
 				a.StatusCode != nil && *a.StatusCode == 204 && a.Error == nil && a.NextAttemptAt == nil, "%+v", a)
-			s.Refused(refusal(ada.Webhooks.Redeliver(ctx, hook.ID, nobodysID)), "WEBHOOK_NOT_FOUND")
-			must(ada.Webhooks.Redeliver(ctx, hook.ID, delivery))(s)
+			s.Refused(refusal(ada.Webhooks.RedeliverEvent(ctx, hook.ID, nobodysID)), "WEBHOOK_NOT_FOUND")
+			must(ada.Webhooks.RedeliverEvent(ctx, hook.ID, delivery))(s)
 			s.That(s.Hears(hook, 2)[1].EventID == string(delivery), "it has another event ID")
 			s.OK(ada.Webhooks.Disable(ctx, hook.ID))
 			s.Refused(refusal(ada.Webhooks.Test(ctx, hook.ID)), "INVALID_WEBHOOK_ENDPOINT")

@@ -70,7 +70,7 @@ func (c *Customer) FollowsExtension(of Created, o wire.ExtensionOperation) wire.
 // ReadsExtension returns an operation on an extension.
 func (c *Customer) ReadsExtension(of Created, op id.OperationID) wire.ExtensionOperation {
 	c.stage.Helper()
-	return must(c.Extensions.Get(ctx, of.ID, op))(c.stage)
+	return must(c.Extensions.GetOperation(ctx, of.ID, op))(c.stage)
 }
 
 // unavailable expects that a change is refused, and leaves no operation.

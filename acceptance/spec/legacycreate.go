@@ -59,7 +59,7 @@ var addingLegacyRoles = overSingleLogins([]Scenario{
 			}
 			ada.Revokes(made, roles[0])
 			s.Refused(refusal(ada.CreateRole(made.ID, asksRole("fourth", 1))), "LEGACY_ROLE_CONFLICT")
-			shown := must(ada.Roles.List(ctx, made.ID))(s)
+			shown := must(ada.Roles.List(ctx, made.ID, false))(s)
 			s.That(slices.Equal(usernames(shown), []string{usernameOf(made, 2), usernameOf(made, 3)}), "the list is %+v", shown)
 			s.That(len(ada.ListsRoles(made)) == 3, "with revoked ones it is %+v", ada.ListsRoles(made))
 			ada.Deletes(made, roles[0])

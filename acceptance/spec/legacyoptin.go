@@ -147,7 +147,7 @@ var optingIn = overSingleLogins([]Scenario{
 
 		s.legacy = false // the codes of the managed routes are meant
 		routes := ada.Client.Client.Roles
-		s.That(len(must(routes.ListAll(ctx, made.ID))(s)) == 0, "a legacy role is listed as a managed one")
+		s.That(len(must(routes.List(ctx, made.ID, true))(s)) == 0, "a legacy role is listed as a managed one")
 		managing := ada.Client
 		managing.Roles = routes
 		s.Refused(refusal(managing.CreateRole(made.ID, asksRole("M", 1))), "MANAGED_ROLE_CONFLICT")

@@ -67,7 +67,7 @@ func asksRole(name string, limit int) NewRole {
 func (s *Stage) tryLegacy(c *Customer, of id.DatabaseID, r id.RoleID, change id.OperationID) map[string]error {
 	all := map[string]error{
 		"opt in":    refusal(c.LegacyRoles.OptIn(ctx, of)),
-		"list":      refusal(c.LegacyRoles.List(ctx, of)),
+		"list":      refusal(c.LegacyRoles.List(ctx, of, false)),
 		"create":    refusal(c.CreateRole(of, asksRole("tried", 1))),
 		"prepare":   refusal(c.LegacyRoles.Prepare(ctx, of, r)),
 		"admit":     refusal(c.LegacyRoles.Admit(ctx, of, r)),

@@ -35,7 +35,7 @@ var inviting = []Scenario{
 		invited := ada.Adds(made, address, "developer")
 		s.That(invited.Kind == "invitation" && invited.Status == "open" && invited.Email == address &&
 			invited.ExpiresAt.Sub(invited.CreatedAt) == 7*24*time.Hour, "%+v", invited)
-		listed := must(ada.Members.Invitations(ctx, made.ID))(s)
+		listed := must(ada.Members.ListInvitations(ctx, made.ID))(s)
 		s.That(len(listed) == 1 && string(listed[0].ID) == invited.ID, "the invitations are %+v", listed)
 		token := s.MailsTo(address, 1)[0].Token()
 		s.Refused(refusal(s.accepts(wire.AcceptInvitation{Token: token})), "VALIDATION_ERROR", "name")
@@ -68,17 +68,17 @@ var inviting = []Scenario{
 			bob, eve := s.address(), s.address()
 			invited := id.InvitationID(ada.Adds(made, bob, "viewer").ID)
 			first := s.MailsTo(bob, 1)[0].Token()
-			resent := must(ada.Members.Resend(ctx, made.ID, invited))(s)
+			resent := must(ada.Members.ResendInvitation(ctx, made.ID, invited))(s)
 			s.That(resent.ID == invited && resent.Status == "open", "%+v", resent)
 			second := s.MailsTo(bob, 2)[1].Token()
 			deleted := id.InvitationID(ada.Adds(made, eve, "viewer").ID)
 			withdrawn := s.MailsTo(eve, 1)[0].Token()
-			s.That(len(must(ada.Members.Invitations(ctx, made.ID))(s)) == 2, "the list has not both")
+			s.That(len(must(ada.Members.ListInvitations(ctx, made.ID))(s)) == 2, "the list has not both")
 			s.OK(ada.Members.DeleteInvitation(ctx, made.ID, deleted))
 			s.Refused(ada.Members.DeleteInvitation(ctx, made.ID, deleted), "INVITATION_NOT_FOUND")
-			s.Refused(refusal(ada.Members.Resend(ctx, made.ID, deleted)), "INVITATION_NOT_FOUND")
+			s.Refused(refusal(ada.Members.ResendInvitation(ctx, made.ID, deleted)), "INVITATION_NOT_FOUND")
 			must(s.accepts(newcomer(second)))(s)
-			s.Refused(refusal(ada.Members.Resend(ctx, made.ID, invited)), "INVITATION_NOT_FOUND")
+			s.Refused(refusal(ada.Members.ResendInvitation(ctx, made.ID, invited)), "INVITATION_NOT_FOUND")
 			var answers []Answer
 			for _, token := range []string{first, second, withdrawn, "x", strings.Repeat("0", 40)} {
 				answer := s.sends(acceptance(token, s.someAddress()))
@@ -94,9 +94,9 @@ var inviting = []Scenario{
 		token := s.MailsTo(address, 1)[0].Token()
 		s.OK(s.Clock.Advance(7 * 24 * time.Hour))
 		s.Refused(refusal(s.accepts(newcomer(token))), "INVITATION_NOT_FOUND")
-		listed := must(ada.Members.Invitations(ctx, made.ID))(s)
+		listed := must(ada.Members.ListInvitations(ctx, made.ID))(s)
 		s.That(len(listed) == 1 && listed[0].Status == "expired", "%+v", listed)
-		must(ada.Members.Resend(ctx, made.ID, invited))(s)
+		must(ada.Members.ResendInvitation(ctx, made.ID, invited))(s)
 		must(s.accepts(newcomer(s.MailsTo(address, 2)[1].Token())))(s)
 	}},
 	{Name: "of many who use one token at once one becomes a member", Play: func(s *Stage) {
@@ -190,7 +190,7 @@ func (c *Customer) Adds(db Created, email string, role account.Standing) wire.Ad
 
 // accepts is an acceptance from a client address of its own.
 func (s *Stage) accepts(a wire.AcceptInvitation) (wire.AcceptedInvitation, error) {
-	return s.Hosts[1]("").Members.Accept(ctx, a)
+	return s.Hosts[1]("").Members.AcceptInvitation(ctx, a)
 }
 
 func newcomer(token string) wire.AcceptInvitation {

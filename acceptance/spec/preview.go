@@ -45,13 +45,13 @@ var previewing = []Scenario{
 		ada := s.Customer("pro")
 		ci := s.Pipeline(ada)
 		const ref = "feature/a b+c&d=1%2F#ü"
-		s.Refused(refusal(ci.Previews.OfRef(ctx, ref)), "PREVIEW_NOT_FOUND")
+		s.Refused(refusal(ci.Previews.Find(ctx, ref)), "PREVIEW_NOT_FOUND")
 		made := must(ci.Previews.Create(ctx, wire.CreatePreview{Ref: ref, TTLHours: new(72)}))(s).Data
-		s.That(must(ci.Previews.OfRef(ctx, ref))(s) == made, "it is found as %+v", must(ci.Previews.OfRef(ctx, ref))(s))
+		s.That(must(ci.Previews.Find(ctx, ref))(s) == made, "it is found as %+v", must(ci.Previews.Find(ctx, ref))(s))
 		long := strings.Repeat("ü", 200)
-		s.Refused(refusal(ci.Previews.OfRef(ctx, long)), "PREVIEW_NOT_FOUND")
+		s.Refused(refusal(ci.Previews.Find(ctx, long)), "PREVIEW_NOT_FOUND")
 		for _, bad := range []string{"", "a\nb", long + "r"} {
-			s.Refused(refusal(ci.Previews.OfRef(ctx, bad)), "VALIDATION_ERROR", "ref")
+			s.Refused(refusal(ci.Previews.Find(ctx, bad)), "VALIDATION_ERROR", "ref")
 		}
 		for _, query := range []string{"", "?", "?REF=a", "?ref", "?ref=a&ref=b", "?ref=%ff"} {
 			answer := s.sends(Request{Method: "GET", Path: "/api/v1/previews" + query, Key: ci.Key.Text})
@@ -122,7 +122,7 @@ var previewing = []Scenario{
 		missing := find("nothing", sibling.Key.Text)
 		s.Refused(missing.refusal(), "PREVIEW_NOT_FOUND")
 		s.sameAnswer(Route{Method: "GET", Path: "/api/v1/previews"}, missing, find("main", sibling.Key.Text))
-		s.That(must(mine.Previews.OfRef(ctx, "main"))(s).DatabaseID == made, "the ref has another preview")
+		s.That(must(mine.Previews.Find(ctx, "main"))(s).DatabaseID == made, "the ref has another preview")
 		s.Refused(find("main", ada.Key.Text).refusal(), "KEY_SCOPE_DENIED")
 		s.Refused(refusal(ada.Previews.Create(ctx, wire.CreatePreview{Ref: "main"})), "KEY_SCOPE_DENIED")
 		s.That(must(mine.Previews.Get(ctx, made))(s).LeaseGeneration == 1, "a refused request had an effect")
@@ -181,11 +181,11 @@ var endingPreviews = []Scenario{
 		deleting := must(ci.Previews.Delete(ctx, of))(s)
 		s.That(deleting.LeaseStatus == "deleting" && deleting.DatabaseID == of, "it is %+v", deleting)
 		must(ci.Previews.Delete(ctx, of))(s)
-		s.That(must(ci.Previews.OfRef(ctx, "main"))(s).DatabaseID == of, "the ref does not have it any more")
+		s.That(must(ci.Previews.Find(ctx, "main"))(s).DatabaseID == of, "the ref does not have it any more")
 		s.Refused(refusal(ci.Previews.Extend(ctx, of, wire.ExtendPreview{TTLHours: 1})), "PREVIEW_LEASE_ENDED")
 		deleted := ci.awaitsDeletion(of)
 		s.That(deleted.RecoveryDeadline != nil, "it has no deadline: %+v", deleted)
-		s.Refused(refusal(ci.Previews.OfRef(ctx, "main")), "PREVIEW_NOT_FOUND")
+		s.Refused(refusal(ci.Previews.Find(ctx, "main")), "PREVIEW_NOT_FOUND")
 		s.ShutOut(loginOf(first))
 		again := must(ci.Previews.Delete(ctx, of))(s)
 		s.That(again.LeaseStatus == "deleted" && again.RecoveryDeadline.Equal(*deleted.RecoveryDeadline), "it became %+v", again)
@@ -203,16 +203,16 @@ var endingPreviews = []Scenario{
 		of := made.Data.DatabaseID
 		must(ci.Previews.Delete(ctx, of))(s)
 		ci.awaitsDeletion(of)
-		s.Refused(refusal(ada.Deleted.Recover(ctx, of)), "FEATURE_NOT_AVAILABLE")
+		s.Refused(refusal(ada.Databases.Recover(ctx, of)), "FEATURE_NOT_AVAILABLE")
 		s.OK(s.Operator.Enroll(of, "recover"))
-		s.Refused(refusal(ci.Deleted.Recover(ctx, of)), "KEY_SCOPE_DENIED")
+		s.Refused(refusal(ci.Databases.Recover(ctx, of)), "KEY_SCOPE_DENIED")
 		second := must(ci.Previews.Create(ctx, wire.CreatePreview{Ref: "main"}))(s).Data.DatabaseID
-		s.Refused(refusal(ada.Deleted.Recover(ctx, of)), "PREVIEW_CONFLICT")
+		s.Refused(refusal(ada.Databases.Recover(ctx, of)), "PREVIEW_CONFLICT")
 		must(ci.Previews.Delete(ctx, second))(s)
 		ci.awaitsDeletion(second)
 
 		began := time.Now()
-		done := ada.Follows(must(ada.Deleted.Recover(ctx, of))(s).Operation)
+		done := ada.Follows(must(ada.Databases.Recover(ctx, of))(s).Operation)
 		s.That(done.Status == "succeeded", "it is %+v: %+v", done, done.Error)
 		p := must(ci.Previews.Get(ctx, of))(s)
 		s.That(p.LeaseStatus == "active" && p.LeaseGeneration == 2 && p.RecoveryDeadline == nil, "it is %+v", p)

@@ -25,7 +25,7 @@ var restoringPlain = []Scenario{
 	{Name: "a restore in one call is for enrolled databases with a single login, and needs its consent", Play: func(s *Stage) {
 		ada, made := s.single()
 		start := func(of Created, file backup.Filename, b wire.Disconnect) error {
-			return refusal(ada.Restores.Start(ctx, of.ID, file, b))
+			return refusal(ada.Restores.Restore(ctx, of.ID, file, b))
 		}
 		const none = backup.Filename("20260101_000000.sql.gz")
 		file := ada.FinishesBackup(made.ID)
@@ -62,7 +62,7 @@ var restoringRoles = overSingleLogins([]Scenario{
 
 			half := must(ada.CreateRole(made.ID, asksRole("half", 1)))(s)
 			for range 2 {
-				s.Refused(refusal(ada.Restores.Start(ctx, made.ID, file, disconnect)), "LEGACY_ROLE_CONFLICT")
+				s.Refused(refusal(ada.Restores.Restore(ctx, made.ID, file, disconnect)), "LEGACY_ROLE_CONFLICT")
 				s.Refused(refusal(ada.Restores.CompleteUpload(ctx, made.ID, completing(u))), "LEGACY_ROLE_CONFLICT")
 				ada.Prepares(made, half)
 			}

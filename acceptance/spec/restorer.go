@@ -38,6 +38,6 @@ func (c *Customer) RestoresManaged(of Created, file backup.Filename, key string)
 // RestoresPlain restores a database that has a single login, and returns the operation as it ended.
 func (c *Customer) RestoresPlain(of Created, file backup.Filename) wire.Operation {
 	c.stage.Helper()
-	queued := must(c.Restores.Start(ctx, of.ID, file, wire.Disconnect{ConfirmDisconnect: true}))(c.stage)
+	queued := must(c.Restores.Restore(ctx, of.ID, file, wire.Disconnect{ConfirmDisconnect: true}))(c.stage)
 	return c.Follows(queued.Operation)
 }

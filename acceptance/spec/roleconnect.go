@@ -106,7 +106,7 @@ func (s *Stage) withdrawsDuringSetup(c *Customer, db Created) (NewRole, wire.Gra
 // halfMade is the only role of a database, whose setup was held up.
 func (c *Customer) halfMade(db Created) wire.Role {
 	c.stage.Helper()
-	list := must(c.Roles.List(ctx, db.ID))(c.stage)
+	list := must(c.Roles.List(ctx, db.ID, false))(c.stage)
 	c.stage.That(len(list) == 1 && (list[0].Status == "sql_ready" || list[0].Status == "reserved"), "the list is %+v", list)
 	return list[0].Role
 }

@@ -44,7 +44,7 @@ var addingRoles = []Scenario{
 		}
 		ada.Revokes(made, roles[1])
 		ada.Deletes(made, roles[2])
-		shown, all := must(ada.Roles.List(ctx, made.ID))(s), ada.ListsRoles(made)
+		shown, all := must(ada.Roles.List(ctx, made.ID, false))(s), ada.ListsRoles(made)
 		for _, list := range [][]wire.ListedRole{shown, all} {
 			for _, r := range list {
 				s.That(r.OperationID == nil && r.RoleID == roles[r.Ordinal-1].RoleID, "it is listed as %+v", r)

@@ -64,7 +64,7 @@ func withinMinute(t, of time.Time) bool { return t.Sub(of).Abs() <= time.Minute 
 func (s *Stage) isExpired(c *Customer, db Created, r wire.Role) {
 	s.Helper()
 	s.Eventually("the role is expired and nothing is pending", func() bool {
-		list := must(c.Roles.List(ctx, db.ID))(s)
+		list := must(c.Roles.List(ctx, db.ID, false))(s)
 		return slices.ContainsFunc(list, func(o wire.ListedRole) bool {
 			return o.RoleID == r.RoleID && o.Status == "expired" && o.OperationID == nil
 		})

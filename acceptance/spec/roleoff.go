@@ -18,7 +18,7 @@ var switchingRolesOff = []Scenario{
 			s.finally(func() error { return s.Operator.SetFeature("additional-roles", true) })
 			errs := s.manages(ada, made, role, change)
 			maps.DeleteFunc(errs, func(what string, _ error) bool { return slices.Contains(ofLogins, what) })
-			_, errs["list"] = ada.Roles.List(ctx, made.ID)
+			_, errs["list"] = ada.Roles.List(ctx, made.ID, false)
 			for what, err := range errs {
 				s.Log(what)
 				s.Refused(err, "FEATURE_DISABLED")

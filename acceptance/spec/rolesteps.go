@@ -42,7 +42,7 @@ func (c *Customer) Reveals(db Created, r wire.Role) Credential {
 // ListsRoles returns every role that is not removed.
 func (c *Customer) ListsRoles(db Created) []wire.ListedRole {
 	c.stage.Helper()
-	return must(c.Roles.ListAll(ctx, db.ID))(c.stage)
+	return must(c.Roles.List(ctx, db.ID, true))(c.stage)
 }
 
 // FindsRole returns a role as the list shows it.

@@ -25,7 +25,7 @@ var keepingWebhooks = []Scenario{
 		s.That(two.DatabaseID != nil && *two.DatabaseID == made.ID && two.ID != one.ID, "%+v", two)
 		s.secretive(one, two)
 
-		rotated := must(ada.Webhooks.Rotate(ctx, one.ID))(s)
+		rotated := must(ada.Webhooks.RotateSecret(ctx, one.ID))(s)
 		s.secretive(one, rotated)
 		s.That(rotated.ID == one.ID && rotated.Enabled && !rotated.UpdatedAt.IsZero(), "%+v", rotated)
 		for range 2 {
@@ -36,14 +36,14 @@ var keepingWebhooks = []Scenario{
 		s.That(list[0].CreatedBy.UserID == ada.Account.UserID && list[0].CreatedBy.Name == "Somebody", "%+v", list[0].CreatedBy)
 		s.That(list[0].Enabled && list[0].DisabledAt == nil && !list[1].Enabled && list[1].DisabledAt != nil, "%+v", list)
 
-		again := must(ada.Webhooks.Rotate(ctx, two.ID))(s)
+		again := must(ada.Webhooks.RotateSecret(ctx, two.ID))(s)
 		back := ada.ListsWebhooks()[1]
 		s.That(again.Enabled && back.Enabled && back.DisabledAt == nil && back.ConsecutiveFailures == 0, "%+v", back)
 	}},
 	{Name: "what is done to an endpoint is in the log of its database, and no secret is", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		hook := ada.Hooks(quietURL+"/path?token=abc", made.ID)
-		rotated := must(ada.Webhooks.Rotate(ctx, hook.ID))(s)
+		rotated := must(ada.Webhooks.RotateSecret(ctx, hook.ID))(s)
 		s.OK(ada.Webhooks.Disable(ctx, hook.ID))
 		found := map[string]int{}
 		for _, a := range ada.ReadsActivity(made.ID) {

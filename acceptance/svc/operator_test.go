@@ -234,7 +234,7 @@ var services = []verb{
 			return err
 		}
 		name, password := "Bob", "correct horse battery staple"
-		_, err = r.Hosts[0]("").Members.Accept(context.Background(), wire.AcceptInvitation{
+		_, err = r.Hosts[0]("").Members.AcceptInvitation(context.Background(), wire.AcceptInvitation{
 			Token: mail.Token(), Name: &name, Password: &password,
 		})
 		return err

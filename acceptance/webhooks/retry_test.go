@@ -42,7 +42,7 @@ func TestRetriesDisableRotateRedeliver(t *testing.T) {
 		t.Errorf("%d requests, want none at a disabled endpoint", n-10)
 	}
 	first := w.attempts(t, e)[9]
-	_, err := w.api(t).Webhooks.Redeliver(soon(t), e.ID, first.DeliveryID)
+	_, err := w.api(t).Webhooks.RedeliverEvent(soon(t), e.ID, first.DeliveryID)
 	stacktest.Refused(t, "the request", err, fault.InvalidWebhookEndpoint)
 
 	rotated := w.rotate(t, e)
@@ -51,7 +51,7 @@ func TestRetriesDisableRotateRedeliver(t *testing.T) {
 		t.Errorf("after a rotation the endpoint is %+v", now)
 	}
 	w.receiver.Set(path, "ok")
-	must(w.api(t).Webhooks.Redeliver(soon(t), e.ID, first.DeliveryID))(t)
+	must(w.api(t).Webhooks.RedeliverEvent(soon(t), e.ID, first.DeliveryID))(t)
 	list := w.awaitArrivals(t, path, 11)
 	last := list[10]
 	if last.Header.Get("Service-Event-Id") != list[0].Header.Get("Service-Event-Id") || string(last.Body) != string(list[0].Body) {

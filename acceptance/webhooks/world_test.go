@@ -121,7 +121,7 @@ func (w *world) register(t testing.TB, path string, of id.DatabaseID) wire.Webho
 
 func (w *world) rotate(t testing.TB, e wire.WebhookSecret) wire.WebhookSecret {
 	t.Helper()
-	return must(w.api(t).Webhooks.Rotate(soon(t), e.ID))(t)
+	return must(w.api(t).Webhooks.RotateSecret(soon(t), e.ID))(t)
 }
 
 // disable is DELETE.
@@ -146,7 +146,7 @@ func (w *world) listed(t testing.TB, e wire.WebhookSecret) wire.Webhook {
 // attempts are those at an endpoint, newest first.
 func (w *world) attempts(t testing.TB, e wire.WebhookSecret) []wire.DeliveryAttempt {
 	t.Helper()
-	return must(w.api(t).Webhooks.Attempts(soon(t), e.ID, apiclient.Page{}))(t).Data
+	return must(w.api(t).Webhooks.ListDeliveryAttempts(soon(t), e.ID, apiclient.Page{}))(t).Data
 }
 
 // awaitAttempts waits until so many attempts at an endpoint are recorded, and returns the newest.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
@@ -25,9 +26,10 @@ type call struct {
 }
 
 // at makes a path of a pattern with one %s for each parameter.
-func at(pattern string, parameters ...string) (path string, err error) {
+func at(pattern string, parameters ...any) (path string, err error) {
 	escaped := make([]any, len(parameters))
-	for i, p := range parameters {
+	for i, parameter := range parameters {
+		p := fmt.Sprint(parameter)
 		if p == "" || p == "." || p == ".." { // it would name another resource
 			return "", fmt.Errorf("apiclient: %q cannot be part of the path %s", p, pattern)
 		}
@@ -36,25 +38,39 @@ func at(pattern string, parameters ...string) (path string, err error) {
 	return prefix + fmt.Sprintf(pattern, escaped...), nil
 }
 
-func newCall(method string, body any, pattern string, parameters []string) call {
+func newCall(method string, body any, pattern string, parameters []any) call {
 	path, err := at(pattern, parameters...)
 	return call{method: method, path: path, body: body, repeatable: method != http.MethodPost, err: err}
 }
 
-func get(pattern string, parameters ...string) call {
+func get(pattern string, parameters ...any) call {
 	return newCall(http.MethodGet, nil, pattern, parameters)
 }
 
-func post(body any, pattern string, parameters ...string) call {
+func post(body any, pattern string, parameters ...any) call {
 	return newCall(http.MethodPost, body, pattern, parameters)
 }
 
-func patch(body any, pattern string, parameters ...string) call {
+func patch(body any, pattern string, parameters ...any) call {
 	return newCall(http.MethodPatch, body, pattern, parameters)
 }
 
-func remove(pattern string, parameters ...string) call {
+func remove(pattern string, parameters ...any) call {
 	return newCall(http.MethodDelete, nil, pattern, parameters)
+}
+
+// with adds a query parameter, unless it is the zero value.
+func (r call) with(name string, value any) call {
+	switch value {
+	case "", 0, false:
+		return r
+	}
+	separator := "?"
+	if strings.Contains(r.path, separator) {
+		separator = "&"
+	}
+	r.path += separator + name + "=" + url.QueryEscape(fmt.Sprint(value))
+	return r
 }
 
 // withKey has the call carry an Idempotency-Key.

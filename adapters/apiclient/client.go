@@ -40,24 +40,7 @@ type Config struct {
 
 // Client calls the API with one key. Any number of goroutines may use it.
 type Client struct {
-	Databases   Databases
-	Deleted     Deleted
-	Allowlist   Allowlist
-	Backups     Backups
-	Extensions  Extensions
-	Restores    Restores
-	Previews    Previews
-	Operations  Operations
-	Activity    Activity
-	Webhooks    Webhooks
-	Roles       Roles
-	LegacyRoles LegacyRoles
-	Logins      Logins
-	Members     Members
-
-	QueryTimeouts QueryTimeouts
-	Certificates  Certificates
-	CITokens      CITokens
+	Calls
 
 	base      string
 	authorize func(http.Header) // a function, so that no dump of the client shows the key
@@ -96,17 +79,8 @@ func New(c Config) (*Client, error) {
 	if client.waiting == nil {
 		client.waiting = func(error, time.Duration) {}
 	}
-	client.group()
+	client.Calls = callsOf(client)
 	return client, nil
-}
-
-func (c *Client) group() {
-	c.Databases, c.Allowlist, c.Backups, c.Deleted = Databases{c}, Allowlist{c}, Backups{c}, Deleted{c}
-	c.Operations, c.Activity, c.Webhooks = Operations{c}, Activity{c}, Webhooks{c}
-	c.Roles, c.LegacyRoles = Roles{RoleCalls{c, customRolesPath}}, LegacyRoles{RoleCalls{c, legacyRolesPath}}
-	c.Logins, c.Members, c.QueryTimeouts = Logins{c}, Members{c}, QueryTimeouts{c}
-	c.Extensions, c.Certificates, c.Restores = Extensions{c}, Certificates{c}, Restores{c}
-	c.Previews, c.CITokens = Previews{c}, CITokens{c}
 }
 
 func checkURL(text string) (base string, err error) {

@@ -1,6 +1,7 @@
 // Package apiclient is the Go client of the control plane API.
 //
-// A Client has one group of calls for each area of the API, with the types of adapters/httpapi/wire:
+// A Client has one group of calls for each area of the API, with the types of adapters/httpapi/wire. Their methods are generated
+// from the table of routes:
 //
 //	client, err := apiclient.New(apiclient.Config{URL: "https://pgherd.example.com", Key: key})
 //	made, err := client.Databases.Create(ctx, wire.CreateDatabase{Name: "orders", DisplayName: "Orders"})

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"net/url"
-	"strconv"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
@@ -17,19 +15,7 @@ type Page struct {
 }
 
 // on adds the page to a call.
-func (p Page) on(r call) call {
-	query := url.Values{}
-	if p.Limit != 0 {
-		query.Set("limit", strconv.Itoa(p.Limit))
-	}
-	if p.Cursor != "" {
-		query.Set("cursor", p.Cursor)
-	}
-	if len(query) > 0 {
-		r.path += "?" + query.Encode()
-	}
-	return r
-}
+func (p Page) on(r call) call { return r.with("cursor", p.Cursor).with("limit", p.Limit) }
 
 // pageLength is that of the pages which an iterator reads.
 const pageLength = 100

@@ -10,34 +10,19 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/upload"
 )
 
-const uploadsPath = backupsPath + "/restore-upload"
-
-// AnnounceUpload announces a dump to restore a database from that has a single login.
-func (r Restores) AnnounceUpload(
-	ctx context.Context, database id.DatabaseID, b wire.AnnounceUpload, opts ...Option,
-) (wire.Upload, error) {
-	return data[wire.Upload](ctx, r.c, post(b, uploadsPath+"/init", string(database)), opts)
-}
-
-// CompleteUpload queues the restore from an upload of which all has come. The body confirms that connections are closed.
-func (r Restores) CompleteUpload(
-	ctx context.Context, database id.DatabaseID, b wire.CompleteUpload, opts ...Option,
-) (wire.OperationWithMessage, error) {
-	return ask[wire.OperationWithMessage](ctx, r.c, post(b, uploadsPath+"/complete", string(database)), opts)
-}
+const uploadPath = "/databases/%s/backups/restore-upload/%s"
 
 // SendUpload sends a file as an upload. Where that breaks off, it asks how much has come, and goes on from there; so it may
 // also be called again after the program has ended. It gives up where it breaks off at the same byte Config.Attempts times.
 func (r Restores) SendUpload(
 	ctx context.Context, database id.DatabaseID, of id.UploadID, file io.ReaderAt, size int64, opts ...Option,
 ) error {
-	request, o, err := r.c.request(newCall(http.MethodPut, nil, uploadsPath+"/%s", []string{string(database), string(of)}), opts)
+	request, o, err := r.c.request(newCall(http.MethodPut, nil, uploadPath, []any{database, of}), opts)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (x deletionRoutes) routes() []Route {
 		{
 			Name: "recoverDatabase", Summary: "Recover a deleted database; repeated requests get the same operation",
 			Method: http.MethodPost, Path: one + "/recover", Class: ratelimit.Write, Key: FullAccount,
-			Target: Recoverable, Action: account.Own, Gate: rollout.Recover, Handle: x.recover,
+			Target: Recoverable, Action: account.Own, Gate: rollout.Recover, Repeatable: true, Handle: x.recover,
 			Answers:  documented(http.StatusAccepted, wire.OperationWithMessage{}),
 			Refusals: []fault.Code{fault.PlanLimit, fault.DatabaseStateConflict, fault.PreviewConflict, fault.AgentError},
 		},

@@ -34,7 +34,7 @@ func (x previewRoutes) routes() []Route {
 		{
 			Name: "createPreview", Summary: "Make the preview database of a ref, for synthetic test data only, or get the one that it has",
 			Method: http.MethodPost, Path: all, Class: ratelimit.Create, PlanRefusal: fault.PlanLimit,
-			Body: JSON[wire.CreatePreview](), NoStore: true, Handle: x.create,
+			Body: JSON[wire.CreatePreview](), NoStore: true, Repeatable: true, Handle: x.create,
 			Answers: []Documented{
 				{Status: http.StatusCreated, Body: wire.CreatedPreview{}, Meaning: "It was made"},
 				{Status: http.StatusOK, Body: wire.CreatedPreview{}, Meaning: "The ref had it"},

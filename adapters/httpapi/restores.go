@@ -35,7 +35,7 @@ func (x restoreRoutes) routes() []Route {
 			Name: "advanceManagedRestore", Summary: "Do the next step of a managed restore; repeat the call until it answers 200",
 			Method: http.MethodPost, Path: keyed + "/operations/{operationId}/managed-restore/advance", Class: ratelimit.Write,
 			Key: FullAccount, Target: Operation, Action: account.Own, NoStore: true,
-			Handle:  x.advance,
+			Repeatable: true, Handle: x.advance,
 			Answers: doneOrPending(wire.Operation{}, "The database is restored.", "The restore is unfinished."),
 			Refusals: []fault.Code{
 				fault.ManagedRoleConflict, fault.RestoreOperationTerminal, fault.AgentRouteUnavailable, fault.ServerBusy,

@@ -33,7 +33,7 @@ func (c customRoles) routes() []Route {
 		Route{
 			Name: "prepareRole", Summary: "Create a reserved role on the server",
 			Method: http.MethodPost, Path: path + "/{roleId}/prepare", Class: ratelimit.Write, Action: account.Configure,
-			Handle:   c.prepare,
+			Repeatable: true, Handle: c.prepare,
 			Answers:  documented(http.StatusAccepted, wire.RoleSetup{}),
 			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict, fault.AgentError, fault.ServerBusy},
 		},
@@ -47,7 +47,7 @@ func (c customRoles) routes() []Route {
 		Route{
 			Name: "deleteRole", Summary: "Revoke a role and remove it",
 			Method: http.MethodPost, Path: path + "/{roleId}/delete", Class: ratelimit.Write, Action: account.Configure,
-			Body: JSON[wire.DeleteRole](), Handle: c.delete,
+			Body: JSON[wire.DeleteRole](), Repeatable: true, Handle: c.delete,
 			Answers: roleRemoval,
 			Refusals: []fault.Code{
 				fault.RoleNotFound, fault.ManagedRoleConflict, fault.RoleDependencies, fault.ServerBusy,
@@ -77,20 +77,21 @@ func (l legacyRoles) routes() []Route {
 		Route{
 			Name: "prepareLegacyRole", Summary: "Create a reserved role on the server",
 			Method: http.MethodPost, Path: path + "/{roleId}/prepare", Class: ratelimit.Write, Action: account.Configure,
-			Handle:   l.prepare,
+			Repeatable: true, Handle: l.prepare,
 			Answers:  documented(http.StatusAccepted, wire.ConnectGrant{}),
 			Refusals: []fault.Code{fault.RoleNotFound, fault.LegacyRoleConflict, fault.AgentError, fault.ServerBusy},
 		},
 		Route{
 			Name: "optInLegacyRoles", Summary: "Opt in for additional roles, or go on with the opt-in",
-			Method: http.MethodPost, Path: path + "/opt-in", Class: ratelimit.Create, Action: account.Configure, Handle: l.optIn,
+			Method: http.MethodPost, Path: path + "/opt-in", Class: ratelimit.Create, Action: account.Configure,
+			Repeatable: true, Handle: l.optIn,
 			Answers:  doneOrPending(wire.Overlay{}, "The overlay is active.", "The overlay is reserved: repeat the request."),
 			Refusals: []fault.Code{fault.LegacyRoleConflict, fault.AgentError, fault.ServerBusy},
 		},
 		Route{
 			Name: "reconcileLegacyRole", Summary: "Find out what has become of the last step of a role",
 			Method: http.MethodPost, Path: path + "/{roleId}/reconcile", Class: ratelimit.Write, Action: account.Configure,
-			Handle:  l.reconcile,
+			Repeatable: true, Handle: l.reconcile,
 			Answers: documented(http.StatusOK, wire.ListedRole{}),
 			Refusals: []fault.Code{
 				fault.RoleNotFound, fault.LegacyRoleConflict, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy,
@@ -119,7 +120,8 @@ func (c customRoles) common(list, noun string, conflict fault.Code) []Route {
 		},
 		{
 			Name: "reveal" + noun, Summary: "Reveal the password of a role",
-			Method: http.MethodPost, Path: one + "/credentials", Class: ratelimit.Reveal, Action: account.Configure, Handle: c.reveal,
+			Method: http.MethodPost, Path: one + "/credentials", Class: ratelimit.Reveal, Action: account.Configure,
+			Repeatable: true, Handle: c.reveal,
 			Answers:  documented(http.StatusOK, wire.RevealedRole{}),
 			Refusals: []fault.Code{fault.RoleNotFound, conflict, fault.AgentError, fault.ServerBusy},
 		},
@@ -139,13 +141,14 @@ func (c customRoles) common(list, noun string, conflict fault.Code) []Route {
 		{
 			Name: "continue" + noun + "Change", Summary: "Continue a pending change of a role",
 			Method: http.MethodPost, Path: change, Class: ratelimit.Write, Action: account.Configure, Body: JSON[wire.Disconnect](),
-			Handle:   c.replayChange,
+			Repeatable: true, Handle: c.replayChange,
 			Answers:  progress,
 			Refusals: []fault.Code{fault.RoleNotFound, fault.OperationNotFound, conflict, fault.ServerBusy},
 		},
 		{
 			Name: "admit" + noun, Summary: "Allow a prepared role to log in",
-			Method: http.MethodPost, Path: one + "/admit", Class: ratelimit.Write, Action: account.Configure, Handle: c.admit,
+			Method: http.MethodPost, Path: one + "/admit", Class: ratelimit.Write, Action: account.Configure,
+			Repeatable: true, Handle: c.admit,
 			Answers: documented(http.StatusOK, wire.RoleSetup{}),
 			Refusals: []fault.Code{
 				fault.RoleNotFound, conflict, fault.ConnectGrantRequired, fault.AgentError, fault.ServerBusy,
@@ -168,7 +171,8 @@ func (m managedRoles) routes() []Route {
 		},
 		{
 			Name: "revealLogin", Summary: "Reveal the password of the runtime or readonly login",
-			Method: http.MethodPost, Path: one + "/credentials", Class: ratelimit.Reveal, Action: account.Configure, Handle: m.reveal,
+			Method: http.MethodPost, Path: one + "/credentials", Class: ratelimit.Reveal, Action: account.Configure,
+			Repeatable: true, Handle: m.reveal,
 			Answers:  documented(http.StatusOK, wire.RevealedLogin{}),
 			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict, fault.AgentError, fault.ServerBusy},
 		},

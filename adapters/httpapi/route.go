@@ -35,6 +35,7 @@ type Route struct {
 
 	Body            Body
 	Idempotency     Presence // of the header Idempotency-Key; the handler finds it in Request.Key
+	Repeatable      bool     // a POST without that header that a client may send again: it does nothing twice, or goes on
 	NoStore         bool     // Cache-Control: no-store on every answer, errors included
 	BareMaintenance bool     // {error: MAINTENANCE, message} without the envelope (spec, "Errors")
 

@@ -33,7 +33,7 @@ func TestFailover(t *testing.T) {
 		apis[i] = check.Must(stack.Client("http://"+at, key, nil))(t)
 	}
 	hook := check.Must(apis[0].Webhooks.Create(t.Context(), wire.CreateWebhook{URL: "https://198.41.0.9/"}))(t).ID
-	check.Must(apis[1].Webhooks.Rotate(t.Context(), hook))(t)
+	check.Must(apis[1].Webhooks.RotateSecret(t.Context(), hook))(t)
 
 	check.NoError(t, pair.Primary.Freeze())
 	pair.Promote(t)
@@ -43,7 +43,7 @@ func TestFailover(t *testing.T) {
 	var writing sync.WaitGroup
 	for _, api := range apis {
 		writing.Go(func() {
-			for _, err := api.Webhooks.Rotate(ctx, hook); err != nil; _, err = api.Webhooks.Rotate(ctx, hook) {
+			for _, err := api.Webhooks.RotateSecret(ctx, hook); err != nil; _, err = api.Webhooks.RotateSecret(ctx, hook) {
 				select {
 				case <-ctx.Done():
 					t.Errorf("a host does not write again: %v", err)

@@ -45,7 +45,7 @@ POST /api/v1/databases/{id}/managed-restores.`,
 				return err
 			}
 			return a.withAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
-				begun, err := c.Restores.Start(ctx, which, file, wire.Disconnect{ConfirmDisconnect: true})
+				begun, err := c.Restores.Restore(ctx, which, file, wire.Disconnect{ConfirmDisconnect: true})
 				if err != nil {
 					return a.mayHaveBegun(err, args[0])
 				}

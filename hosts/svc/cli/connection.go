@@ -124,7 +124,7 @@ func additionalOf(
 	if len(own) == len(database.SingleLogin.Logins()) {
 		m = singleLoginRoles
 	}
-	list, err = m.calls(c).List(ctx, of)
+	list, err = m.calls(c).List(ctx, of, false)
 	if refusedWith(err, fault.FeatureNotAvailable) {
 		err = nil
 	}

@@ -192,7 +192,7 @@ func databasesBackupPolicy(a *app) *cobra.Command {
 				return usage("%q: %w", args[1], err)
 			}
 			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
-				changed, err := c.Databases.SetBackupPolicy(ctx, of, wire.SetBackupPolicy{ScheduledBackup: schedule})
+				changed, err := c.Backups.SetPolicy(ctx, of, wire.SetBackupPolicy{ScheduledBackup: schedule})
 				if err != nil {
 					return err
 				}

@@ -43,7 +43,7 @@ func databasesDeleted(a *app) *cobra.Command {
 		Use: "deleted", Short: "List the deleted databases that are not purged yet", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
-				list, err := collected(c.Deleted.All(ctx))
+				list, err := collected(c.Databases.AllDeleted(ctx))
 				if err != nil {
 					return err
 				}
@@ -78,7 +78,7 @@ func databasesRecover(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				begun, err := c.Deleted.Recover(ctx, of)
+				begun, err := c.Databases.Recover(ctx, of)
 				if err != nil {
 					return a.mayBeDone(err, again(cmd, args))
 				}
@@ -95,7 +95,7 @@ func (a *app) deletedNamed(ctx context.Context, c *apiclient.Client, name string
 	if of, is := idOf[id.DatabaseID](name); is {
 		return of, nil
 	}
-	found, err := named(c.Deleted.All(ctx), name, "deleted database", func(d wire.DeletedDatabase) string { return d.Name })
+	found, err := named(c.Databases.AllDeleted(ctx), name, "deleted database", func(d wire.DeletedDatabase) string { return d.Name })
 	return found.ID, err
 }
 
@@ -104,7 +104,7 @@ func (a *app) completeDeleted(cmd *cobra.Command, args []string, _ string) ([]st
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return a.names(cmd, func(ctx context.Context, c *apiclient.Client) (names []string, err error) {
-		for d, err := range c.Deleted.All(ctx) {
+		for d, err := range c.Databases.AllDeleted(ctx) {
 			if err != nil {
 				return nil, err
 			}

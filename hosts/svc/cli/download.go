@@ -109,7 +109,7 @@ func (a *app) remoteDeleted(ctx context.Context, c *apiclient.Client, name strin
 	if err != nil {
 		return f, err
 	}
-	d, err := named(c.Deleted.All(ctx), string(of), "deleted database", func(d wire.DeletedDatabase) string { return string(d.ID) })
+	d, err := named(c.Databases.AllDeleted(ctx), string(of), "deleted database", func(d wire.DeletedDatabase) string { return string(d.ID) })
 	if err != nil {
 		return f, err
 	}
@@ -118,7 +118,7 @@ func (a *app) remoteDeleted(ctx context.Context, c *apiclient.Client, name strin
 		return f, fmt.Errorf("the backup of the deleted database %s cannot be downloaded: it is %s", d.Name, d.RecoveryStatus)
 	}
 	open := func(ctx context.Context, o ...apiclient.Option) (*apiclient.Download, error) {
-		return c.Deleted.Download(ctx, of, o...)
+		return c.Databases.DownloadDeletionBackup(ctx, of, o...)
 	}
 	return checkRemote(remoteFile{b.FileName, b.SizeBytes, b.ChecksumSHA256, open})
 }

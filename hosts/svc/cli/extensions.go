@@ -107,7 +107,7 @@ func extensionsStatus(a *app) *cobra.Command {
 				return err
 			}
 			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
-				o, err := c.Extensions.Get(ctx, of, which)
+				o, err := c.Extensions.GetOperation(ctx, of, which)
 				if err != nil {
 					return err
 				}

@@ -23,7 +23,7 @@ func invitationsList(a *app) *cobra.Command {
 		Use: "list DATABASE", Short: "List the invitations that are open or expired", Args: cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeDatabase,
 		RunE: a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
-			list, err := c.Members.Invitations(ctx, of)
+			list, err := c.Members.ListInvitations(ctx, of)
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func invitationsResend(a *app) *cobra.Command {
 It is open for seven more days then. The link of the mail before works no more.`,
 		ValidArgsFunction: a.completePerson(invitedAddresses),
 		RunE: a.onInvitation(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, to id.InvitationID, _ string) error {
-			sent, err := c.Members.Resend(ctx, of, to)
+			sent, err := c.Members.ResendInvitation(ctx, of, to)
 			if err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func (a *app) onInvitation(
 		}
 		return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
 			if email != "" {
-				list, err := c.Members.Invitations(ctx, of)
+				list, err := c.Members.ListInvitations(ctx, of)
 				found, err := named(sequence(list, err), email, "invitation of", func(i wire.Invitation) string { return i.Email })
 				if err != nil {
 					return err
@@ -95,7 +95,7 @@ func (a *app) onInvitation(
 
 // invitedAddresses are those that are invited to a database.
 func invitedAddresses(ctx context.Context, c *apiclient.Client, of id.DatabaseID) (addresses []string, err error) {
-	list, err := c.Members.Invitations(ctx, of)
+	list, err := c.Members.ListInvitations(ctx, of)
 	for _, i := range list {
 		addresses = append(addresses, offered(i.Email, string(i.ID), string(i.Role)+", "+string(i.Status)))
 	}

@@ -15,7 +15,7 @@ import (
 // singleLoginRoles are the additional roles of databases with a single login.
 var singleLoginRoles = roleModel{
 	Model: role.LegacyRoles, group: []string{"legacy-roles"},
-	calls: func(c *apiclient.Client) apiclient.RoleCalls { return c.LegacyRoles.RoleCalls },
+	calls: func(c *apiclient.Client) apiclient.RoleCalls { return c.LegacyRoles },
 	remove: func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, one id.RoleID) (wire.RoleRemoval, error) {
 		return c.LegacyRoles.Remove(ctx, of, one)
 	},

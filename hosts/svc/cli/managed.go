@@ -14,7 +14,7 @@ import (
 // customRoles are the additional roles of managed databases.
 var customRoles = roleModel{
 	Model: role.ManagedRoles, group: []string{"managed"}, prefix: "custom-",
-	calls: func(c *apiclient.Client) apiclient.RoleCalls { return c.Roles.RoleCalls },
+	calls: func(c *apiclient.Client) apiclient.RoleCalls { return c.Roles },
 	remove: func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, one id.RoleID) (wire.RoleRemoval, error) {
 		return c.Roles.Delete(ctx, of, one, wire.DeleteRole{Confirm: true})
 	},

@@ -157,7 +157,7 @@ func previewsGet(a *app) *cobra.Command {
 			}
 			if byRef {
 				return a.withCIKey(cmd, func(ctx context.Context, c *apiclient.Client) error {
-					p, err := c.Previews.OfRef(ctx, name.ref)
+					p, err := c.Previews.Find(ctx, name.ref)
 					if err != nil {
 						return err
 					}
@@ -271,7 +271,7 @@ func (a *app) deleteOfRef(cmd *cobra.Command, ref string, confirm confirmation) 
 		return err
 	}
 	return a.withCIKey(cmd, func(ctx context.Context, c *apiclient.Client) error {
-		p, err := c.Previews.OfRef(ctx, ref)
+		p, err := c.Previews.Find(ctx, ref)
 		var refused *apiclient.Error
 		switch {
 		case errors.As(err, &refused) && refused.Code == fault.PreviewNotFound:

@@ -59,7 +59,7 @@ func (m roleModel) removed(
 func (m roleModel) afterDependencies(
 	ctx context.Context, c *apiclient.Client, of id.DatabaseID, one id.RoleID, refusal error, repeat string,
 ) error {
-	list, err := m.calls(c).ListAll(ctx, of)
+	list, err := m.calls(c).List(ctx, of, true)
 	if err != nil {
 		return refusal
 	}

@@ -55,7 +55,7 @@ func (m roleModel) roleNamed(ctx context.Context, c *apiclient.Client, of id.Dat
 	if one, is := idOf[id.RoleID](name); is {
 		return one, nil
 	}
-	list, err := m.calls(c).ListAll(ctx, of)
+	list, err := m.calls(c).List(ctx, of, true)
 	if err != nil {
 		return "", err
 	}
@@ -102,7 +102,7 @@ func (m roleModel) completeOf(
 		if err != nil {
 			return nil, err
 		}
-		list, err := m.calls(c).ListAll(ctx, of)
+		list, err := m.calls(c).List(ctx, of, true)
 		for _, r := range list {
 			if text := something(r); text != "" {
 				names = append(names, text)
@@ -118,11 +118,7 @@ func roleList(a *app, m roleModel) *cobra.Command {
 		Use: m.prefix + "list DATABASE", Short: "List the additional roles of a database", Args: cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeDatabase,
 		RunE: a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
-			list := m.calls(c).List
-			if revoked {
-				list = m.calls(c).ListAll
-			}
-			roles, err := list(ctx, of)
+			roles, err := m.calls(c).List(ctx, of, revoked)
 			if err != nil {
 				return err
 			}

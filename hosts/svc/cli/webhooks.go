@@ -125,7 +125,7 @@ secret before signs nothing any more, also no retries. A disabled webhook is ena
 				return err
 			}
 			return a.onWebhook(func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
-				rotated, err := c.Webhooks.Rotate(ctx, of)
+				rotated, err := c.Webhooks.RotateSecret(ctx, of)
 				if err != nil {
 					return a.mayBe(err, "get another secret, which ends that of now, with: "+again(cmd, args))
 				}
@@ -198,7 +198,7 @@ unless its operator has chosen another time.`,
 			}
 			return a.onWebhook(func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
 				var list []wire.DeliveryAttempt
-				for attempt, err := range c.Webhooks.AllAttempts(ctx, of) {
+				for attempt, err := range c.Webhooks.AllDeliveryAttempts(ctx, of) {
 					if err != nil {
 						return err
 					}
@@ -241,7 +241,7 @@ The webhook is named by URL or ID, the delivery by its ID, which "svc webhooks d
 				return err
 			}
 			return a.onWebhook(func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
-				queued, err := c.Webhooks.Redeliver(ctx, of, delivery)
+				queued, err := c.Webhooks.RedeliverEvent(ctx, of, delivery)
 				if err != nil {
 					return err
 				}
