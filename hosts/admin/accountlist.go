@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -43,8 +44,8 @@ func (m *metadata) accountList() *cobra.Command {
 func accountRow(a ports.AccountEntry) row {
 	return row{
 		{"accountId", a.ID}, {"email", a.Email}, {"name", a.Name}, {"userId", a.OwnerID}, {"plan", a.Plan},
-		{"createdAt", stamp(&a.CreatedAt)}, {"databases", usage[int]{a.Databases, a.Quotas().Databases}}, {"deleted", a.Deleted},
-		{"bytes", bytesOf(a.Bytes)}, {"backupBytes", bytesOf(a.InBackups)}, {"keys", a.Keys},
+		{"createdAt", a.CreatedAt}, {"databases", usage[int]{a.Databases, a.Quotas().Databases}}, {"deleted", a.Deleted},
+		{"bytes", terminal.Size(a.Bytes)}, {"backupBytes", terminal.Size(a.InBackups)}, {"keys", a.Keys},
 	}
 }
 
@@ -64,8 +65,8 @@ func (m *metadata) accountShow() *cobra.Command {
 			{"autoEnroll", a.AutoEnroll}, {"overrides", overridesRow(a.Overrides)},
 			{"quotas", row{
 				{"databases", q.Databases}, {"connectionCap", q.ConnectionCap}, {"backupDays", q.BackupDays},
-				{"verifyBackups", q.VerifyBackups}, {"databaseBytes", bytesOf(q.DatabaseBytes)},
-				{"backupBytes", bytesOf(q.BackupBytes)}, {"credentialValidity", q.CredentialValidity.String()},
+				{"verifyBackups", q.VerifyBackups}, {"databaseBytes", terminal.Size(q.DatabaseBytes)},
+				{"backupBytes", terminal.Size(q.BackupBytes)}, {"credentialValidity", q.CredentialValidity.String()},
 			}},
 			{"databaseList", tableOf(a.Owned, func(r ports.DatabaseEntry) row { return ownedRow(r, q) })},
 			{"keyList", keyTable(a.KeyList, "email")},
@@ -86,8 +87,8 @@ func overridesRow(o account.Overrides) any {
 		{"connectionCap", o.ConnectionCap != nil, func() any { return *o.ConnectionCap }},
 		{"backupDays", o.BackupDays != nil, func() any { return *o.BackupDays }},
 		{"verifyBackups", o.VerifyBackups != nil, func() any { return *o.VerifyBackups }},
-		{"databaseBytes", o.DatabaseBytes != nil, func() any { return bytesOf(*o.DatabaseBytes) }},
-		{"backupBytes", o.BackupBytes != nil, func() any { return bytesOf(*o.BackupBytes) }},
+		{"databaseBytes", o.DatabaseBytes != nil, func() any { return terminal.Size(*o.DatabaseBytes) }},
+		{"backupBytes", o.BackupBytes != nil, func() any { return terminal.Size(*o.BackupBytes) }},
 		{"credentialValidity", o.CredentialValidity != nil, func() any { return o.CredentialValidity.String() }},
 	} {
 		if f.given {
@@ -104,7 +105,7 @@ func overridesRow(o account.Overrides) any {
 func ownedRow(r ports.DatabaseEntry, q account.Quotas) row {
 	return row{
 		{"databaseId", r.ID}, {"name", r.Name}, {"status", r.Status}, {"server", r.Server},
-		{"size", usage[bytesOf]{bytesOf(r.SizeBytes), bytesOf(q.DatabaseBytes)}},
-		{"backups", usage[bytesOf]{bytesOf(r.InBackups), bytesOf(q.BackupBytes)}},
+		{"size", usage[terminal.Size]{terminal.Size(r.SizeBytes), terminal.Size(q.DatabaseBytes)}},
+		{"backups", usage[terminal.Size]{terminal.Size(r.InBackups), terminal.Size(q.BackupBytes)}},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -116,7 +117,7 @@ func (m *metadata) changeAccount(cmd *cobra.Command, text string, change func(*a
 		return row{
 			{"accountId", a.ID}, {"email", email}, {"plan", a.Plan}, {"maxDatabases", q.Databases}, {"connectionCap", q.ConnectionCap},
 			{"backupDays", q.BackupDays}, {"verifyBackups", q.VerifyBackups},
-			{"databaseBytes", bytesOf(q.DatabaseBytes)}, {"backupBytes", bytesOf(q.BackupBytes)},
+			{"databaseBytes", terminal.Size(q.DatabaseBytes)}, {"backupBytes", terminal.Size(q.BackupBytes)},
 			{"credentialValidity", q.CredentialValidity.String()},
 		}, err
 	})

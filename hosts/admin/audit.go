@@ -224,7 +224,7 @@ func printEntry(w *bytes.Buffer, by plane.By[audit.Entry]) {
 func auditedBy(by plane.By[audit.Entry]) row {
 	e := by.What
 	return append(row{
-		{"id", e.ID}, {"at", stamp(&e.At)}, {"accountId", some(string(e.AccountID))}, {"databaseId", some(string(e.DatabaseID))},
+		{"id", e.ID}, {"at", e.At}, {"accountId", some(string(e.AccountID))}, {"databaseId", some(string(e.DatabaseID))},
 		{"actor", e.Actor.Name}, {"action", e.Action}, {"details", e.Details},
 	}, personRow(by.Person)...)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -51,8 +52,8 @@ func backupRow(b ports.BackupEntry) row {
 
 func fileRow(b backup.Backup) row {
 	return row{
-		{"fileName", b.Filename}, {"sizeBytes", bytesOf(b.SizeBytes)}, {"trigger", b.Trigger}, {"createdAt", stamp(&b.CreatedAt)},
-		{"verifiedAt", stamp(b.VerifiedAt)}, {"expiresAt", stamp(b.ExpiresAt)}, {"checksumSha256", b.ChecksumSHA256},
+		{"fileName", b.Filename}, {"sizeBytes", terminal.Size(b.SizeBytes)}, {"trigger", b.Trigger}, {"createdAt", b.CreatedAt},
+		{"verifiedAt", b.VerifiedAt}, {"expiresAt", b.ExpiresAt}, {"checksumSha256", b.ChecksumSHA256},
 		{"operationId", b.OperationID},
 	}
 }

@@ -59,7 +59,7 @@ func (m *metadata) certificateKeyRotate() *cobra.Command {
 
 func certificateKeyRow(k certificate.Key) row {
 	return row{
-		{"keyId", k.ID}, {"publicKey", base64.StdEncoding.EncodeToString(k.PublicKey)}, {"createdAt", stamp(&k.CreatedAt)},
-		{"retiredAt", stamp(k.RetiredAt)},
+		{"keyId", k.ID}, {"publicKey", base64.StdEncoding.EncodeToString(k.PublicKey)}, {"createdAt", k.CreatedAt},
+		{"retiredAt", k.RetiredAt},
 	}
 }

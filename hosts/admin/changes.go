@@ -65,6 +65,6 @@ func person() string {
 func changeRow(c role.Change) row {
 	return row{
 		{"changeId", c.ID}, {"databaseId", c.DatabaseID}, {"username", c.Username}, {"kind", c.Kind}, {"status", c.Status},
-		{"createdAt", stamp(&c.CreatedAt)}, {"endedAt", stamp(c.EndedAt)}, {"attempts", c.Attempts}, {"refusal", c.Refusal},
+		{"createdAt", c.CreatedAt}, {"endedAt", c.EndedAt}, {"attempts", c.Attempts}, {"refusal", c.Refusal},
 	}
 }

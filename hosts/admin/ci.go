@@ -50,7 +50,7 @@ func (m *metadata) namespaceList() *cobra.Command {
 func namespaceTable(list []ports.NamespaceEntry, known ...string) output {
 	return tableOf(list, func(n ports.NamespaceEntry) row {
 		return row{
-			{"namespaceId", n.ID}, {"name", n.Name}, {"createdAt", stamp(&n.CreatedAt)}, {"revokedAt", stamp(n.RevokedAt)},
+			{"namespaceId", n.ID}, {"name", n.Name}, {"createdAt", n.CreatedAt}, {"revokedAt", n.RevokedAt},
 			{"accountId", n.AccountID}, {"email", n.Email},
 		}
 	}).only("namespaceId", "createdAt", "name", "email", "revokedAt").without(known)
@@ -109,6 +109,6 @@ func (m *metadata) ciTrustAdd() *cobra.Command {
 func trustRow(t citoken.Trust) row {
 	return row{
 		{"trustId", t.ID}, {"namespaceId", t.NamespaceID}, {"issuer", t.Issuer}, {"audience", t.Audience}, {"subject", t.Subject},
-		{"createdAt", stamp(&t.CreatedAt)},
+		{"createdAt", t.CreatedAt},
 	}
 }

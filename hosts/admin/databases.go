@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -76,10 +77,10 @@ func joined[T ~string](values []T) string {
 func databaseRow(r ports.DatabaseEntry) row {
 	return row{
 		{"databaseId", r.ID}, {"name", r.Name}, {"displayName", r.DisplayName}, {"status", r.Status}, {"accountId", r.AccountID},
-		{"email", r.Email}, {"serverId", r.ServerID}, {"server", r.Server}, {"createdAt", stamp(&r.CreatedAt)},
-		{"size", usage[bytesOf]{bytesOf(r.SizeBytes), bytesOf(r.StorageQuota())}}, {"sizedAt", stamp(r.SizedAt)},
-		{"storageStatus", r.StorageStatus}, {"backupBytes", bytesOf(r.InBackups)}, {"scheduledBackup", r.Schedule},
-		{"nextBackupAt", stamp(r.NextBackupAt)}, {"environment", some(string(r.Environment))}, {"roleModel", r.RoleModel},
+		{"email", r.Email}, {"serverId", r.ServerID}, {"server", r.Server}, {"createdAt", r.CreatedAt},
+		{"size", usage[terminal.Size]{terminal.Size(r.SizeBytes), terminal.Size(r.StorageQuota())}}, {"sizedAt", r.SizedAt},
+		{"storageStatus", r.StorageStatus}, {"backupBytes", terminal.Size(r.InBackups)}, {"scheduledBackup", r.Schedule},
+		{"nextBackupAt", r.NextBackupAt}, {"environment", some(string(r.Environment))}, {"roleModel", r.RoleModel},
 		{"connectionCap", r.ConnectionCap}, {"namespaceId", some(string(r.NamespaceID))}, {"enrolments", r.Enrolments},
 	}
 }
@@ -95,8 +96,9 @@ func (m *metadata) databaseShow() *cobra.Command {
 		}
 		shown := databaseRow(d.DatabaseEntry)
 		for i, f := range shown {
-			if f.name == "backupBytes" {
-				shown[i] = field{"backupBytes", usage[bytesOf]{bytesOf(d.InBackups), bytesOf(d.Account.Quotas().BackupBytes)}}
+			if f.Name == "backupBytes" {
+				of := terminal.Size(d.Account.Quotas().BackupBytes)
+				shown[i].Value = usage[terminal.Size]{terminal.Size(d.InBackups), of}
 			}
 		}
 		shown = append(shown, row{
@@ -115,8 +117,8 @@ func (m *metadata) databaseShow() *cobra.Command {
 // set gives a field that is there a value, if there is one.
 func (r row) set(name string, given bool, value func() row) {
 	for i := range r {
-		if r[i].name == name && given {
-			r[i].value = value()
+		if r[i].Name == name && given {
+			r[i].Value = value()
 		}
 	}
 }
@@ -133,7 +135,7 @@ func databaseNamed(ctx context.Context, o *operator.Operator, db id.DatabaseID) 
 func tombstoneRow(s deletion.Scene, recovery deletion.RecoveryStatus) row {
 	t := s.Tombstone
 	return row{
-		{"operationId", t.OperationID}, {"deletedAt", stamp(&t.DeletedAt)}, {"purgeAfter", stamp(&t.PurgeAfter)},
+		{"operationId", t.OperationID}, {"deletedAt", t.DeletedAt}, {"purgeAfter", t.PurgeAfter},
 		{"recoveryStatus", recovery}, {"statusBefore", t.StatusBefore}, {"fileName", some(string(t.Filename))},
 		{"members", t.Members}, {"keys", t.Keys}, {"allowlist", t.Allowlist}, {"recoveryOperationId", some(string(t.RecoveryID))},
 	}

@@ -89,6 +89,6 @@ func trialRow(s server.Server, q extension.Qualification) row {
 	if q.At.IsZero() {
 		return append(r, field{"version", nil}, field{"serverVersion", nil}, field{"at", nil}, field{"message", "never tried"})
 	}
-	return append(r, field{"version", q.Version}, field{"serverVersion", q.ServerVersion}, field{"at", stamp(&q.At)},
+	return append(r, field{"version", q.Version}, field{"serverVersion", q.ServerVersion}, field{"at", q.At},
 		field{"message", q.Message})
 }

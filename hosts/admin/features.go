@@ -24,7 +24,7 @@ func (m *metadata) featureList() *cobra.Command {
 						enrolled = counts(f.Enrolled)
 					}
 					return row{
-						{"feature", f.Name}, {"enabled", f.Enabled}, {"changedAt", stamp(f.ChangedAt)}, {"enrolled", enrolled},
+						{"feature", f.Name}, {"enabled", f.Enabled}, {"changedAt", f.ChangedAt}, {"enrolled", enrolled},
 					}
 				}), err
 			})
@@ -38,7 +38,7 @@ func maintenanceStatus(ctx context.Context, o *operator.Operator) (output, error
 	if on {
 		status = "on"
 	}
-	return row{{"maintenance", status}, {"changedAt", stamp(since)}}, err
+	return row{{"maintenance", status}, {"changedAt", since}}, err
 }
 
 func (m *metadata) enrollList() *cobra.Command {

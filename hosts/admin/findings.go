@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
 )
 
 // findings are what a check of a server has found, each with what to do where it is not well.
@@ -20,12 +21,12 @@ func (f findings) MarshalJSON() ([]byte, error) {
 	}))
 }
 
-func (f findings) print(p paper) {
+func (f findings) Print(p terminal.Printer) {
 	tableOf(f, func(one server.Finding) row {
 		found := one.Found
 		if one.Do != "" {
 			found += ": " + one.Do
 		}
 		return row{{"check", one.Check}, {"verdict", string(one.Verdict)}, {"found", found}}
-	}).print(p)
+	}).Print(p)
 }

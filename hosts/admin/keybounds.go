@@ -44,9 +44,9 @@ func (b *keyBounds) read() (bounds operator.KeyBounds, err error) {
 
 // boundsRow is when a key ends, and where it may be used from.
 func boundsRow(k account.Key) row {
-	row := row{{"expiresAt", stamp(k.ExpiresAt)}, {"networks", nil}}
+	row := row{{"expiresAt", k.ExpiresAt}, {"networks", nil}}
 	if k.Networks != "" {
-		row[1].value = k.Networks.Texts()
+		row[1].Value = k.Networks.Texts()
 	}
 	return row
 }

@@ -136,7 +136,7 @@ func keyRow(by plane.By[account.Key]) row {
 		{"keyId", k.ID}, {"prefix", k.Prefix()}, {"kind", k.Kind}, {"label", k.Label},
 	}, reachRow(k)...)
 	shown = append(append(shown, boundsRow(k)...), row{
-		{"createdAt", stamp(&k.CreatedAt)}, {"lastUsedAt", stamp(k.LastUsedAt)}, {"revokedAt", stamp(k.RevokedAt)},
+		{"createdAt", k.CreatedAt}, {"lastUsedAt", k.LastUsedAt}, {"revokedAt", k.RevokedAt},
 		{"issuer", some(k.Issuer)}, {"subject", some(k.Subject)},
 	}...)
 	return append(shown, personRow(by.Person)...)

@@ -55,13 +55,13 @@ func peopleTable(l members.Listing) table {
 	for _, who := range l.Members {
 		rows = append(rows, row{
 			{"kind", "member"}, {"id", who.ID}, {"userId", who.UserID}, {"email", who.Email}, {"name", who.Name}, {"role", who.Role},
-			{"createdAt", stamp(&who.CreatedAt)}, {"status", nil}, {"expiresAt", nil},
+			{"createdAt", who.CreatedAt}, {"status", nil}, {"expiresAt", nil},
 		})
 	}
 	for _, i := range l.Invitations {
 		rows = append(rows, row{
 			{"kind", "invitation"}, {"id", i.ID}, {"userId", nil}, {"email", i.Email}, {"name", nil}, {"role", i.Role},
-			{"createdAt", stamp(&i.CreatedAt)}, {"status", i.Status}, {"expiresAt", stamp(&i.ExpiresAt)},
+			{"createdAt", i.CreatedAt}, {"status", i.Status}, {"expiresAt", i.ExpiresAt},
 		})
 	}
 	return rows

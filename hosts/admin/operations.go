@@ -102,11 +102,11 @@ func foundRow(o ports.FoundOperation, now time.Time) row {
 	}
 	again := any(nil)
 	if !o.Status.Final() {
-		again = stamp(&o.NotBefore)
+		again = o.NotBefore
 	}
 	r = append(r, field{"notBefore", again}, field{"attempts", o.Attempts})
 	for _, f := range operationRow(o.Operation) {
-		if !slices.ContainsFunc(r, func(has field) bool { return has.name == f.name }) {
+		if !slices.ContainsFunc(r, func(has field) bool { return has.Name == f.Name }) {
 			r = append(r, f)
 		}
 	}
@@ -166,8 +166,8 @@ func (m *metadata) operationOne(
 func operationRow(o operation.Operation) row {
 	return row{
 		{"operationId", o.ID}, {"databaseId", o.DatabaseID}, {"type", o.Kind}, {"status", o.Status}, {"stage", o.Stage},
-		{"progress", o.Progress}, {"createdAt", stamp(&o.CreatedAt)}, {"finishedAt", stamp(o.FinishedAt)},
+		{"progress", o.Progress}, {"createdAt", o.CreatedAt}, {"finishedAt", o.FinishedAt},
 		{"errorCode", string(o.ErrorCode)}, {"errorMessage", o.ErrorText}, {"leaseOwner", o.Owner}, {"leaseEpoch", o.Epoch},
-		{"leaseUntil", stamp(o.Until)},
+		{"leaseUntil", o.Until},
 	}
 }

@@ -16,13 +16,10 @@ import (
 const lineWidth = 80
 
 // field is one named value of a command's output; the name is the one in JSON.
-type field struct {
-	name  string
-	value any // nil where there is none; a table or a row is a section of its own
-}
+type field = terminal.Field
 
 // output is what a command shows: a row, or a table of them. With --json it is marshaled.
-type output interface{ print(p paper) }
+type output = terminal.Section
 
 // row is one thing: its fields in the order in which they are shown.
 type row []field
@@ -34,11 +31,11 @@ func (r row) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		name, err := json.Marshal(f.name)
+		name, err := json.Marshal(f.Name)
 		if err != nil {
 			return nil, err
 		}
-		value, err := json.Marshal(f.value)
+		value, err := json.Marshal(f.Value)
 		if err != nil {
 			return nil, err
 		}
@@ -47,27 +44,13 @@ func (r row) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// print writes a line for each field, however long it is: what somebody copies stays in one piece.
-func (r row) print(p paper) {
-	width := 0
-	for _, f := range r {
-		width = max(width, terminal.Columns(f.name))
-	}
-	for _, f := range r {
-		section, is := f.value.(output)
-		if !is {
-			p.Line(terminal.Padded(f.name+":", width+3) + p.value(f.value))
-			continue
-		}
-		p.Line(f.name + ":")
-		section.print(p.indented())
-	}
-}
+// Print writes a line for each field.
+func (r row) Print(p terminal.Printer) { p.Record(terminal.Row(r)) }
 
 // named is the value of a field; nil where there is none.
 func (r row) named(name string) any {
-	if at := slices.IndexFunc(r, func(f field) bool { return f.name == name }); at >= 0 {
-		return r[at].value
+	if at := slices.IndexFunc(r, func(f field) bool { return f.Name == name }); at >= 0 {
+		return r[at].Value
 	}
 	return nil
 }
@@ -83,7 +66,8 @@ func tableOf[T any](entries []T, view func(T) row) table {
 	return rows
 }
 
-func (t table) print(p paper) { t.only().print(p) }
+// Print writes all fields of the rows.
+func (t table) Print(p terminal.Printer) { t.only().Print(p) }
 
 // only picks the fields that people are shown, in their order; all, where none is named. One that has no value in any row is left
 // out. JSON has all.
@@ -103,7 +87,8 @@ func (l listing) without(names []string) listing {
 // MarshalJSON writes the table.
 func (l listing) MarshalJSON() ([]byte, error) { return json.Marshal(l.table) }
 
-func (l listing) print(p paper) {
+// Print writes the fields of the rows that people are shown.
+func (l listing) Print(p terminal.Printer) {
 	if len(l.table) == 0 {
 		p.Line("none")
 		return
@@ -111,25 +96,16 @@ func (l listing) print(p paper) {
 	names := l.names
 	if len(names) == 0 {
 		for _, f := range l.table[0] {
-			names = append(names, f.name)
+			names = append(names, f.Name)
 		}
 	}
-	lines := make([][]string, 1+len(l.table))
-	for i, name := range names {
-		column, some := make([]string, len(l.table)), i == 0
-		for n, r := range l.table {
-			v := r.named(name)
-			column[n], some = p.cell(v), some || v != nil
-		}
-		if !some {
-			continue
-		}
-		lines[0] = append(lines[0], name)
-		for n, cell := range column {
-			lines[1+n] = append(lines[1+n], cell)
+	rows := make([]terminal.Row, len(l.table))
+	for i, r := range l.table {
+		for _, name := range names {
+			rows[i] = append(rows[i], field{name, r.named(name)})
 		}
 	}
-	p.Table(lines)
+	p.List(rows)
 }
 
 // show prints a command's output: JSON, or text for people.
@@ -142,7 +118,7 @@ func (m *metadata) show(cmd *cobra.Command, o output) error {
 		_, err := io.WriteString(cmd.OutOrStdout(), terminal.VisibleJSON(text.String()))
 		return err
 	}
-	o.print(paper{terminal.Paper{To: &text, Width: lineWidth}, system.NewClock().Now()})
+	o.Print(terminal.Printer{Paper: terminal.Paper{To: &text, Width: lineWidth}, Now: system.NewClock().Now()})
 	_, err := cmd.OutOrStdout().Write(text.Bytes())
 	return err
 }

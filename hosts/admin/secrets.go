@@ -87,8 +87,8 @@ func (m *metadata) secretsKeys() *cobra.Command {
 				keys, err := o.Ring.Known(ctx)
 				return tableOf(keys, func(k keyring.Key) row {
 					return row{
-						{"key", string(k.Fingerprint)}, {"status", string(k.Status)}, {"since", stamp(&k.Since)},
-						{"resealedAt", stamp(k.ResealedAt)},
+						{"key", string(k.Fingerprint)}, {"status", string(k.Status)}, {"since", k.Since},
+						{"resealedAt", k.ResealedAt},
 					}
 				}), err
 			})
@@ -110,7 +110,7 @@ func (m *metadata) secretsHosts() *cobra.Command {
 				hosts, err := o.Ring.Hosts(ctx)
 				return tableOf(hosts, func(h keyring.Host) row {
 					return row{
-						{"host", h.Name}, {"seenAt", stamp(&h.SeenAt)}, {"hasPrimary", h.Has(primary.Fingerprint)},
+						{"host", h.Name}, {"seenAt", h.SeenAt}, {"hasPrimary", h.Has(primary.Fingerprint)},
 						{"hasStaged", h.Has(staged.Fingerprint)},
 					}
 				}), err

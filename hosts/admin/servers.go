@@ -167,7 +167,7 @@ func (m *metadata) serverShow() *cobra.Command {
 			installation = s.Installation
 		}
 		return append(serverRow(s), row{
-			{"installation", installation}, {"createdAt", stamp(&s.CreatedAt)}, {"databases", n.Databases},
+			{"installation", installation}, {"createdAt", s.CreatedAt}, {"databases", n.Databases},
 			{"deletedDatabases", n.Deleted}, {"capacityUsed", n.Databases + n.Deleted}, {"connectionsSold", n.Sold},
 			{"backups", n.Backups}, {"openOperations", n.Operations}, {"pendingChanges", n.Changes},
 		}...), err
@@ -225,7 +225,7 @@ func serverRow(s server.Server) row {
 	return row{
 		{"serverId", s.ID}, {"name", s.Name}, {"agentUrl", s.AgentURL}, {"publicHost", s.PublicHost},
 		{"publicPort", s.PublicPort}, {"capacity", s.Capacity}, {"connections", s.Connections}, {"enabled", s.Enabled},
-		{"avoidedUntil", stamp(s.AvoidedUntil)}, {"answeredAt", stamp(s.AnsweredAt)}, {"awaySince", stamp(s.AwaySince)},
+		{"avoidedUntil", s.AvoidedUntil}, {"answeredAt", s.AnsweredAt}, {"awaySince", s.AwaySince},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
 )
 
 func (m *metadata) database() *cobra.Command {
@@ -27,9 +28,9 @@ func (m *metadata) databaseOpen() *cobra.Command {
 		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
 			r, err := o.OpenDatabase(ctx, db, person(), reason)
 			return row{
-				{"databaseId", db}, {"database", r.Name}, {"storageStatus", r.StorageStatus}, {"sizeBytes", bytesOf(r.SizeBytes)},
-				{"quotaBytes", bytesOf(r.StorageQuota())},
-				{"closesAboveBytes", bytesOf(r.Storage().ClosesAbove(r.StorageQuota()))},
+				{"databaseId", db}, {"database", r.Name}, {"storageStatus", r.StorageStatus}, {"sizeBytes", terminal.Size(r.SizeBytes)},
+				{"quotaBytes", terminal.Size(r.StorageQuota())},
+				{"closesAboveBytes", terminal.Size(r.Storage().ClosesAbove(r.StorageQuota()))},
 			}, err
 		})
 }

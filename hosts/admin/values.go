@@ -1,46 +1,16 @@
 package admin
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/hosts/internal/terminal"
 )
-
-// moment is a time: in JSON as the API writes it.
-type moment time.Time
-
-// stamp is the value of a time; nil for none.
-func stamp(t *time.Time) any {
-	if t == nil {
-		return nil
-	}
-	return moment(*t)
-}
-
-// MarshalJSON writes the time with its fractions of a second.
-func (t moment) MarshalJSON() ([]byte, error) {
-	return json.Marshal(time.Time(t).UTC().Format(time.RFC3339Nano))
-}
-
-func (t moment) String() string { return time.Time(t).UTC().Format(time.RFC3339) }
-
-// age says how long ago a time was, or how long it is until then.
-func (t moment) age(now time.Time) string { return terminal.Age(time.Time(t), now) }
-
-// bytesOf is a number of bytes: in JSON a number.
-type bytesOf int64
-
-func (b bytesOf) String() string { return terminal.Bytes(int64(b)) }
 
 // usage is how much of a quota is used: in JSON an object.
 type usage[T any] struct {
@@ -59,56 +29,6 @@ func (c counts) String() string {
 		texts = append(texts, fmt.Sprintf("%s=%d", of, c[of]))
 	}
 	return strings.Join(texts, " ")
-}
-
-// paper is where text for people is written.
-type paper struct {
-	terminal.Paper
-	now time.Time
-}
-
-func (p paper) indented() paper { return paper{p.Indented(), p.now} }
-
-// value is what a record says of a value.
-func (p paper) value(v any) string {
-	if t, is := v.(moment); is {
-		return t.String() + " (" + t.age(p.now) + ")"
-	}
-	return p.cell(v)
-}
-
-// cell is what a table says of a value. Nothing that a customer has chosen moves the terminal's cursor.
-func (p paper) cell(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return terminal.NoValue
-	case audit.Details:
-		return orNone(pairs(v))
-	case fmt.Stringer:
-		return orNone(terminal.Visible(v.String()))
-	}
-	switch given := reflect.ValueOf(v); given.Kind() {
-	case reflect.Pointer:
-		if given.IsNil() {
-			return terminal.NoValue
-		}
-		return p.cell(given.Elem().Interface())
-	case reflect.Slice:
-		texts := make([]string, given.Len())
-		for i := range texts {
-			texts[i] = p.cell(given.Index(i).Interface())
-		}
-		return orNone(strings.Join(texts, ", "))
-	default:
-		return orNone(terminal.Visible(fmt.Sprint(v)))
-	}
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return terminal.NoValue
-	}
-	return text
 }
 
 // pairs are the entries of a map as "key=value", by key; a value with spaces or quotes is quoted.

@@ -28,12 +28,11 @@ func allowlistList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showList(a, list, "No entries: any address may connect.",
-				column[wire.AllowlistEntry]{"CIDR", func(e wire.AllowlistEntry) any { return e.CIDR }},
-				column[wire.AllowlistEntry]{"DESCRIPTION", func(e wire.AllowlistEntry) any { return e.Description }},
-				column[wire.AllowlistEntry]{"CREATED", func(e wire.AllowlistEntry) any { return e.CreatedAt }},
-				column[wire.AllowlistEntry]{"ID", func(e wire.AllowlistEntry) any { return e.ID }},
-			)
+			return showList(a, list, "No entries: any address may connect.", func(e wire.AllowlistEntry) []field {
+				return []field{
+					{"CIDR", e.CIDR}, {"DESCRIPTION", e.Description}, {"CREATED", e.CreatedAt}, {"ID", e.ID},
+				}
+			})
 		}),
 	}
 }

@@ -35,14 +35,12 @@ func backupsList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showList(a, list, `No backups. Make one with "svc backups create DATABASE".`,
-				column[wire.Backup]{"FILENAME", func(b wire.Backup) any { return b.Filename }},
-				column[wire.Backup]{"CREATED", func(b wire.Backup) any { return b.CreatedAt }},
-				column[wire.Backup]{"SIZE", func(b wire.Backup) any { return byteCount(b.SizeBytes) }},
-				column[wire.Backup]{"VERIFIED", func(b wire.Backup) any { return b.VerifiedAt }},
-				column[wire.Backup]{"KIND", func(b wire.Backup) any { return b.Trigger }},
-				column[wire.Backup]{"EXPIRES", func(b wire.Backup) any { return b.ExpiresAt }},
-			)
+			return showList(a, list, `No backups. Make one with "svc backups create DATABASE".`, func(b wire.Backup) []field {
+				return []field{
+					{"FILENAME", b.Filename}, {"CREATED", b.CreatedAt}, {"SIZE", terminal.Size(b.SizeBytes)}, {"VERIFIED", b.VerifiedAt},
+					{"KIND", b.Trigger}, {"EXPIRES", b.ExpiresAt},
+				}
+			})
 		}),
 	}
 }

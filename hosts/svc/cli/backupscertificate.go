@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
 )
 
 func backupsCertificate(a *app) *cobra.Command {
@@ -100,7 +101,7 @@ func certificateFields(says certificate.Document) []field {
 		{"Database", says.Database},
 		{"Database ID", says.DatabaseID},
 		{"Created", says.Backup.CreatedAt},
-		{"Size", byteCount(says.Backup.SizeBytes)},
+		{"Size", terminal.Size(says.Backup.SizeBytes)},
 		{"SHA-256", says.Backup.SHA256},
 		{"Verified", says.VerifiedAt},
 		{"Compared", compared},

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
 )
 
 func databases(a *app) *cobra.Command {
@@ -41,15 +42,12 @@ func databasesList(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return showList(a, list, `No databases. Make one with "svc databases create NAME".`,
-					column[wire.Database]{"NAME", func(d wire.Database) any { return d.Name }},
-					column[wire.Database]{"STATUS", func(d wire.Database) any { return d.Status }},
-					column[wire.Database]{"ENVIRONMENT", func(d wire.Database) any { return d.Environment }},
-					column[wire.Database]{"SIZE", func(d wire.Database) any { return byteCount(d.SizeBytes) }},
-					column[wire.Database]{"STORAGE", func(d wire.Database) any { return exceptional(d.Storage.Status) }},
-					column[wire.Database]{"BACKUPS", func(d wire.Database) any { return d.ScheduledBackup }},
-					column[wire.Database]{"CREATED", func(d wire.Database) any { return d.CreatedAt }},
-				)
+				return showList(a, list, `No databases. Make one with "svc databases create NAME".`, func(d wire.Database) []field {
+					return []field{
+						{"NAME", d.Name}, {"STATUS", d.Status}, {"ENVIRONMENT", d.Environment}, {"SIZE", terminal.Size(d.SizeBytes)},
+						{"STORAGE", exceptional(d.Storage.Status)}, {"BACKUPS", d.ScheduledBackup}, {"CREATED", d.CreatedAt},
+					}
+				})
 			})
 		},
 	}
@@ -131,7 +129,7 @@ func databaseFields(d wire.Database) []field {
 		{"Port", d.Port},
 		{"Database", d.Database},
 		{"Username", d.Username},
-		{"Size", byteCount(d.SizeBytes)},
+		{"Size", terminal.Size(d.SizeBytes)},
 		{"Storage", exceptional(d.Storage.Status)},
 		{"Daily backups", d.ScheduledBackup == database.Daily},
 		{"Created", d.CreatedAt},

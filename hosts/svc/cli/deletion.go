@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
 )
 
 func databasesDelete(a *app) *cobra.Command {
@@ -47,14 +48,12 @@ func databasesDeleted(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return showList(a, list, "No deleted databases.",
-					column[wire.DeletedDatabase]{"NAME", func(d wire.DeletedDatabase) any { return d.Name }},
-					column[wire.DeletedDatabase]{"STATUS", func(d wire.DeletedDatabase) any { return d.RecoveryStatus }},
-					column[wire.DeletedDatabase]{"DELETED", func(d wire.DeletedDatabase) any { return d.DeletedAt }},
-					column[wire.DeletedDatabase]{"PURGED AFTER", func(d wire.DeletedDatabase) any { return d.PurgeAfter }},
-					column[wire.DeletedDatabase]{"BACKUP", func(d wire.DeletedDatabase) any { return deletionBackup(d) }},
-					column[wire.DeletedDatabase]{"ID", func(d wire.DeletedDatabase) any { return d.ID }},
-				)
+				return showList(a, list, "No deleted databases.", func(d wire.DeletedDatabase) []field {
+					return []field{
+						{"NAME", d.Name}, {"STATUS", d.RecoveryStatus}, {"DELETED", d.DeletedAt}, {"PURGED AFTER", d.PurgeAfter},
+						{"BACKUP", deletionBackup(d)}, {"ID", d.ID},
+					}
+				})
 			})
 		},
 	}
@@ -64,7 +63,7 @@ func deletionBackup(d wire.DeletedDatabase) any {
 	if d.DeletionBackup == nil {
 		return nil
 	}
-	return byteCount(d.DeletionBackup.SizeBytes)
+	return terminal.Size(d.DeletionBackup.SizeBytes)
 }
 
 func databasesRecover(a *app) *cobra.Command {

@@ -109,7 +109,8 @@ func (a *app) remoteDeleted(ctx context.Context, c *apiclient.Client, name strin
 	if err != nil {
 		return f, err
 	}
-	d, err := named(c.Databases.AllDeleted(ctx), string(of), "deleted database", func(d wire.DeletedDatabase) string { return string(d.ID) })
+	idOfDeleted := func(d wire.DeletedDatabase) string { return string(d.ID) }
+	d, err := named(c.Databases.AllDeleted(ctx), string(of), "deleted database", idOfDeleted)
 	if err != nil {
 		return f, err
 	}

@@ -26,15 +26,12 @@ A database with the name of one of the commands below is named by its ID here.`,
 			if err != nil {
 				return err
 			}
-			return showList(a, list, "No extensions.",
-				column[wire.Extension]{"NAME", func(e wire.Extension) any { return e.Name }},
-				column[wire.Extension]{"INSTALLED", func(e wire.Extension) any { return e.InstalledVersion }},
-				column[wire.Extension]{"SCHEMA", func(e wire.Extension) any { return e.Schema }},
-				column[wire.Extension]{"SERVER HAS", func(e wire.Extension) any { return e.DefaultVersion }},
-				column[wire.Extension]{"SUPPORTED", func(e wire.Extension) any { return e.Name.Version() }},
-				column[wire.Extension]{"TRUSTED", func(e wire.Extension) any { return e.Trusted }},
-				column[wire.Extension]{"RESTORABLE", func(e wire.Extension) any { return e.RestoreQualified }},
-			)
+			return showList(a, list, "No extensions.", func(e wire.Extension) []field {
+				return []field{
+					{"NAME", e.Name}, {"INSTALLED", e.InstalledVersion}, {"SCHEMA", e.Schema}, {"SERVER HAS", e.DefaultVersion},
+					{"SUPPORTED", e.Name.Version()}, {"TRUSTED", e.Trusted}, {"RESTORABLE", e.RestoreQualified},
+				}
+			})
 		}),
 	}
 	cmd.AddCommand(

@@ -27,14 +27,13 @@ func invitationsList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showList(a, list, `No invitations. Invite somebody with "svc members add DATABASE EMAIL ROLE".`,
-				column[wire.Invitation]{"EMAIL", func(i wire.Invitation) any { return i.Email }},
-				column[wire.Invitation]{"ROLE", func(i wire.Invitation) any { return i.Role }},
-				column[wire.Invitation]{"STATUS", func(i wire.Invitation) any { return i.Status }},
-				column[wire.Invitation]{"EXPIRES", func(i wire.Invitation) any { return i.ExpiresAt }},
-				column[wire.Invitation]{"CREATED", func(i wire.Invitation) any { return i.CreatedAt }},
-				column[wire.Invitation]{"ID", func(i wire.Invitation) any { return i.ID }},
-			)
+			const none = `No invitations. Invite somebody with "svc members add DATABASE EMAIL ROLE".`
+			return showList(a, list, none, func(i wire.Invitation) []field {
+				return []field{
+					{"EMAIL", i.Email}, {"ROLE", i.Role}, {"STATUS", i.Status}, {"EXPIRES", i.ExpiresAt}, {"CREATED", i.CreatedAt},
+					{"ID", i.ID},
+				}
+			})
 		}),
 	}
 }

@@ -22,12 +22,12 @@ func logins(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showList(a, list, "No logins.",
-				column[wire.Login]{"LOGIN", func(l wire.Login) any { return l.Login }},
-				column[wire.Login]{"LIMIT", func(l wire.Login) any { return unlessZero(l.ConnectionLimit) }},
-				column[wire.Login]{"GENERATION", func(l wire.Login) any { return l.CredentialGeneration }},
-				column[wire.Login]{"USERNAME", func(l wire.Login) any { return l.Username }},
-			)
+			return showList(a, list, "No logins.", func(l wire.Login) []field {
+				return []field{
+					{"LOGIN", l.Login}, {"LIMIT", unlessZero(l.ConnectionLimit)}, {"GENERATION", l.CredentialGeneration},
+					{"USERNAME", l.Username},
+				}
+			})
 		}),
 	}
 }

@@ -59,14 +59,11 @@ func membersList(a *app) *cobra.Command {
 			if a.wantsJSON() {
 				return a.showJSON(all)
 			}
-			return showList(a, peopleOf(all), "",
-				column[person]{"EMAIL", func(p person) any { return p.email }},
-				column[person]{"NAME", func(p person) any { return p.name }},
-				column[person]{"ROLE", func(p person) any { return p.role }},
-				column[person]{"STANDING", func(p person) any { return p.status }},
-				column[person]{"SINCE", func(p person) any { return p.since }},
-				column[person]{"ID", func(p person) any { return p.id }},
-			)
+			return showList(a, peopleOf(all), "", func(p person) []field {
+				return []field{
+					{"EMAIL", p.email}, {"NAME", p.name}, {"ROLE", p.role}, {"STANDING", p.status}, {"SINCE", p.since}, {"ID", p.id},
+				}
+			})
 		}),
 	}
 }

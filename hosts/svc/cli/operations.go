@@ -34,14 +34,11 @@ func operationsList(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return showList(a, list, "No operations.",
-					column[wire.Operation]{"ID", func(o wire.Operation) any { return o.ID }},
-					column[wire.Operation]{"TYPE", func(o wire.Operation) any { return o.Type }},
-					column[wire.Operation]{"STATUS", func(o wire.Operation) any { return o.Status }},
-					column[wire.Operation]{"CREATED", func(o wire.Operation) any { return o.CreatedAt }},
-					column[wire.Operation]{"TOOK", func(o wire.Operation) any { return took(o) }},
-					column[wire.Operation]{"ERROR", func(o wire.Operation) any { return failure(o) }},
-				)
+				return showList(a, list, "No operations.", func(o wire.Operation) []field {
+					return []field{
+						{"ID", o.ID}, {"TYPE", o.Type}, {"STATUS", o.Status}, {"CREATED", o.CreatedAt}, {"TOOK", took(o)}, {"ERROR", failure(o)},
+					}
+				})
 			})
 		},
 	}
@@ -52,7 +49,7 @@ func took(o wire.Operation) any {
 	if o.StartedAt == nil || o.FinishedAt == nil {
 		return nil
 	}
-	return seconds(o.FinishedAt.Sub(*o.StartedAt))
+	return o.FinishedAt.Sub(*o.StartedAt)
 }
 
 func failure(o wire.Operation) any {

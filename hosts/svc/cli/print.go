@@ -5,35 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
-	"strings"
-	"time"
 
 	"github.com/itchyny/gojq"
 
 	"github.com/pgherd/pgherd/hosts/internal/terminal"
 )
 
-// column is one of a list: its name, and what it says of an entry. It is left out where it says nothing of any.
-type column[T any] struct {
-	name string
-	of   func(T) any
-}
-
-// field is one of a record. It is left out where its value is nil.
-type field struct {
-	name  string
-	value any
-}
-
-// byteCount is a number of bytes, which people read in larger units.
-type byteCount int64
-
-// seconds is a duration, which people read in its largest unit.
-type seconds time.Duration
+// field is one of a record or of an entry of a list. It is left out where its value is nil.
+type field = terminal.Field
 
 // showList prints entries as a table, or as a JSON array of them; none is what people read where there are none.
-func showList[T any](a *app, entries []T, none string, columns ...column[T]) error {
+func showList[T any](a *app, entries []T, none string, fieldsOf func(T) []field) error {
 	if a.wantsJSON() {
 		if entries == nil {
 			entries = []T{}
@@ -44,38 +26,11 @@ func showList[T any](a *app, entries []T, none string, columns ...column[T]) err
 		_, err := fmt.Fprintln(a.out, none)
 		return err
 	}
-	lines, states := make([][]string, 1+len(entries)), []bool{}
-	for i, c := range columns {
-		cells, some := make([]string, len(entries)), i == 0
-		for n, e := range entries {
-			cells[n] = a.cell(c.of(e))
-			some = some || cells[n] != terminal.NoValue
-		}
-		if !some {
-			continue
-		}
-		states = append(states, c.name == "STATUS")
-		lines[0] = append(lines[0], c.name)
-		for n, cell := range cells {
-			lines[1+n] = append(lines[1+n], cell)
-		}
+	rows := make([]terminal.Row, len(entries))
+	for i, e := range entries {
+		rows[i] = fieldsOf(e)
 	}
-	var text bytes.Buffer
-	paper := terminal.Paper{To: &text, Width: a.out.width}
-	if a.out.colour {
-		paper.Paint = func(entry, column int, text string) string {
-			if entry == 0 {
-				return "\x1b[2m" + text + "\x1b[0m"
-			}
-			if states[column] {
-				return paint(text)
-			}
-			return text
-		}
-	}
-	paper.Table(lines)
-	_, err := a.out.Write(text.Bytes())
-	return err
+	return a.print(func(p terminal.Printer) { p.List(rows) })
 }
 
 // showRecord prints one thing, a line for each field, or the JSON of what the API says of it.
@@ -83,22 +38,20 @@ func (a *app) showRecord(answer any, fields ...field) error {
 	if a.wantsJSON() {
 		return a.showJSON(answer)
 	}
-	width := 0
-	for _, f := range fields {
-		width = max(width, terminal.Columns(terminal.Visible(f.name)))
+	return a.print(func(p terminal.Printer) { p.Record(fields) })
+}
+
+// print writes for people: on a terminal with ages and colours.
+func (a *app) print(write func(terminal.Printer)) error {
+	var text bytes.Buffer
+	p := terminal.Printer{
+		Paper: terminal.Paper{To: &text, Width: a.out.width}, Brief: true, Ages: a.out.terminal, Colour: a.out.colour,
 	}
-	var text strings.Builder
-	for _, f := range fields {
-		value := a.value(f.value)
-		if value == terminal.NoValue {
-			continue
-		}
-		if a.out.colour && f.name == "Status" {
-			value = paint(value)
-		}
-		fmt.Fprintln(&text, terminal.Padded(terminal.Visible(f.name)+":", width+3)+value)
+	if a.out.terminal {
+		p.Now = a.clock.now()
 	}
-	_, err := fmt.Fprint(a.out, text.String())
+	write(p)
+	_, err := a.out.Write(text.Bytes())
 	return err
 }
 
@@ -185,62 +138,4 @@ func compile(expression string) (*gojq.Code, error) {
 		return nil, usage("--jq: %w", err)
 	}
 	return code, nil
-}
-
-// value is what a record says of a value.
-func (a *app) value(v any) string {
-	t, is := v.(time.Time)
-	if at, pointer := v.(*time.Time); pointer && at != nil {
-		t, is = *at, true
-	}
-	if is && a.out.terminal {
-		return t.UTC().Format(time.RFC3339) + " (" + terminal.Age(t, a.clock.now()) + ")"
-	}
-	return a.cell(v)
-}
-
-// cell is what a table says of a value: ages on a terminal, times elsewhere. Nothing in it moves the cursor.
-func (a *app) cell(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return terminal.NoValue
-	case time.Time:
-		if a.out.terminal {
-			return terminal.Age(v, a.clock.now())
-		}
-		return v.UTC().Format(time.RFC3339)
-	case byteCount:
-		return terminal.Bytes(int64(v))
-	case seconds:
-		return terminal.Lasting(time.Duration(v))
-	case bool:
-		if v {
-			return "yes"
-		}
-		return "no"
-	}
-	if given := reflect.ValueOf(v); given.Kind() == reflect.Pointer {
-		if given.IsNil() {
-			return terminal.NoValue
-		}
-		return a.cell(given.Elem().Interface())
-	}
-	if text := terminal.Visible(fmt.Sprint(v)); text != "" {
-		return text
-	}
-	return terminal.NoValue
-}
-
-// paint colours a status: green for what is well, red for what has failed, yellow for what is on its way.
-func paint(status string) string {
-	colour := "33"
-	switch status {
-	case "active", "ready", "succeeded", "verified", "enabled", "completed", "delivered", "recoverable":
-		colour = "32"
-	case "error", "failed", "unavailable", "disabled", "expired":
-		colour = "31"
-	case "stopped", "revoked", "canceled", "deleted", "removed":
-		colour = "2"
-	}
-	return "\x1b[" + colour + "m" + status + "\x1b[0m"
 }

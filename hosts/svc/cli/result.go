@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
 )
 
 // resultFields are a line for each value in an operation's result, in the API's order. Every kind of operation has its own
@@ -68,7 +70,7 @@ func resultValue(m jsonMember) any {
 		}
 		return text
 	case strings.HasSuffix(m.name, "Bytes") && json.Unmarshal(m.value, &size) == nil:
-		return byteCount(size)
+		return terminal.Size(size)
 	case json.Unmarshal(m.value, &truth) == nil:
 		return truth
 	case json.Unmarshal(m.value, &list) == nil:

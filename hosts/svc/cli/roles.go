@@ -122,15 +122,12 @@ func roleList(a *app, m roleModel) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showList(a, roles, "No additional roles.",
-				column[wire.ListedRole]{"NAME", func(r wire.ListedRole) any { return r.DisplayName }},
-				column[wire.ListedRole]{"STATUS", func(r wire.ListedRole) any { return r.Status }},
-				column[wire.ListedRole]{"ACCESS", func(r wire.ListedRole) any { return r.AccessProfile }},
-				column[wire.ListedRole]{"LIMIT", func(r wire.ListedRole) any { return r.ConnectionLimit }},
-				column[wire.ListedRole]{"PASSWORD ENDS", func(r wire.ListedRole) any { return r.CredentialExpiresAt }},
-				column[wire.ListedRole]{"PENDING CHANGE", func(r wire.ListedRole) any { return r.OperationID }},
-				column[wire.ListedRole]{"USERNAME", func(r wire.ListedRole) any { return r.Username }},
-			)
+			return showList(a, roles, "No additional roles.", func(r wire.ListedRole) []field {
+				return []field{
+					{"NAME", r.DisplayName}, {"STATUS", r.Status}, {"ACCESS", r.AccessProfile}, {"LIMIT", r.ConnectionLimit},
+					{"PASSWORD ENDS", r.CredentialExpiresAt}, {"PENDING CHANGE", r.OperationID}, {"USERNAME", r.Username},
+				}
+			})
 		}),
 	}
 	cmd.Flags().BoolVar(&revoked, "include-revoked", false, "list revoked roles, too")

@@ -35,14 +35,12 @@ func webhooksList(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return showList(a, list, `No webhooks. Make one with "svc webhooks create HTTPS-URL".`,
-					column[wire.Webhook]{"URL", func(w wire.Webhook) any { return w.URL }},
-					column[wire.Webhook]{"STATUS", func(w wire.Webhook) any { return enabled(w.Enabled) }},
-					column[wire.Webhook]{"DATABASE", func(w wire.Webhook) any { return w.DatabaseID }},
-					column[wire.Webhook]{"FAILURES", func(w wire.Webhook) any { return failures(w) }},
-					column[wire.Webhook]{"CREATED", func(w wire.Webhook) any { return w.CreatedAt }},
-					column[wire.Webhook]{"ID", func(w wire.Webhook) any { return w.ID }},
-				)
+				return showList(a, list, `No webhooks. Make one with "svc webhooks create HTTPS-URL".`, func(w wire.Webhook) []field {
+					return []field{
+						{"URL", w.URL}, {"STATUS", enabled(w.Enabled)}, {"DATABASE", w.DatabaseID}, {"FAILURES", failures(w)},
+						{"CREATED", w.CreatedAt}, {"ID", w.ID},
+					}
+				})
 			})
 		},
 	}
@@ -215,17 +213,12 @@ unless its operator has chosen another time.`,
 }
 
 func (a *app) showAttempts(list []wire.DeliveryAttempt) error {
-	return showList(a, list, "No attempts.",
-		column[wire.DeliveryAttempt]{"AT", func(d wire.DeliveryAttempt) any { return d.At }},
-		column[wire.DeliveryAttempt]{"EVENT", func(d wire.DeliveryAttempt) any { return d.Event }},
-		column[wire.DeliveryAttempt]{"STATUS", func(d wire.DeliveryAttempt) any { return d.Status }},
-		column[wire.DeliveryAttempt]{"ATTEMPT", func(d wire.DeliveryAttempt) any { return d.Attempt }},
-		column[wire.DeliveryAttempt]{"ANSWER", func(d wire.DeliveryAttempt) any { return d.StatusCode }},
-		column[wire.DeliveryAttempt]{"TOOK", func(d wire.DeliveryAttempt) any { return fmt.Sprintf("%d ms", d.TookMs) }},
-		column[wire.DeliveryAttempt]{"ERROR", func(d wire.DeliveryAttempt) any { return d.Error }},
-		column[wire.DeliveryAttempt]{"NEXT", func(d wire.DeliveryAttempt) any { return d.NextAttemptAt }},
-		column[wire.DeliveryAttempt]{"DELIVERY", func(d wire.DeliveryAttempt) any { return d.DeliveryID }},
-	)
+	return showList(a, list, "No attempts.", func(d wire.DeliveryAttempt) []field {
+		return []field{
+			{"AT", d.At}, {"EVENT", d.Event}, {"STATUS", d.Status}, {"ATTEMPT", d.Attempt}, {"ANSWER", d.StatusCode},
+			{"TOOK", fmt.Sprintf("%d ms", d.TookMs)}, {"ERROR", d.Error}, {"NEXT", d.NextAttemptAt}, {"DELIVERY", d.DeliveryID},
+		}
+	})
 }
 
 func webhooksRedeliver(a *app) *cobra.Command {
