@@ -174,3 +174,10 @@ func screenOf(w io.Writer) screen {
 	s.colour = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	return s
 }
+
+// group makes a command that has others below it and does nothing itself.
+func group(use, short string, below ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use + " COMMAND", Short: short, DisableFlagsInUseLine: true}
+	c.AddCommand(below...)
+	return c
+}

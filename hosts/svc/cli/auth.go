@@ -39,13 +39,13 @@ func authLogin(a *app) *cobra.Command {
 that is not given is asked for without showing it. The profile is used from then on; others are used with --profile.`,
 		Example: `  svc auth login --url https://pgherd.example.com --api-key - < key.txt
   svc auth login --profile staging --url https://staging.example.com`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.login(cmd.Context(), key) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return logIn(cmd.Context(), a, key) },
 	}
 	cmd.Flags().StringVar(&key, "api-key", "", `the key, or "-" to read it from standard input`)
 	return cmd
 }
 
-func (a *app) login(ctx context.Context, key string) error {
+func logIn(ctx context.Context, a *app, key string) error {
 	stored, err := profile.Load()
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (a *app) login(ctx context.Context, key string) error {
 	if t.URL == "" {
 		return usage("--url must say where the service is, as in https://pgherd.example.com")
 	}
-	if t.Key, err = a.readKey(key, t.URL); err != nil {
+	if t.Key, err = readKey(a, key, t.URL); err != nil {
 		return err
 	}
 	p := t.Profile // to be stored
@@ -71,7 +71,7 @@ func (a *app) login(ctx context.Context, key string) error {
 	if a.client, err = a.clientOf(t); err != nil {
 		return err
 	}
-	what, err := a.tryKey(ctx)
+	what, err := tryKey(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func absolute(path string) (string, error) {
 }
 
 // readKey reads a key for a service from where the flag says.
-func (a *app) readKey(given, service string) (string, error) {
+func readKey(a *app, given, service string) (string, error) {
 	f, is := a.in.(*os.File)
 	typed := is && term.IsTerminal(int(f.Fd()))
 	switch {
@@ -124,7 +124,7 @@ func (a *app) readKey(given, service string) (string, error) {
 }
 
 // tryKey asks the API whether it knows the key, and says what kind it is.
-func (a *app) tryKey(ctx context.Context) (what string, err error) {
+func tryKey(ctx context.Context, a *app) (what string, err error) {
 	err = a.withAPI(ctx, func(ctx context.Context, c *apiclient.Client) error {
 		page, err := c.Databases.List(ctx, apiclient.Page{Limit: 1})
 		var refused *apiclient.Error
@@ -173,7 +173,7 @@ func authStatus(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			what, err := a.tryKey(cmd.Context())
+			what, err := tryKey(cmd.Context(), a)
 			if err != nil {
 				return err
 			}

@@ -41,7 +41,7 @@ A token works once. If the answer is lost, the run needs another one.`,
 			if a.client, err = a.clientOf(t); err != nil {
 				return err
 			}
-			token, err := a.readToken()
+			token, err := readToken(a)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ A token works once. If the answer is lost, the run needs another one.`,
 }
 
 // readToken reads a token from standard input.
-func (a *app) readToken() (string, error) {
+func readToken(a *app) (string, error) {
 	if f, is := a.in.(*os.File); is && term.IsTerminal(int(f.Fd())) {
 		return "", usage("the token is needed on standard input")
 	}

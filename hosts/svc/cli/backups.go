@@ -71,7 +71,7 @@ func backupsDelete(a *app) *cobra.Command {
 	var confirm confirmation
 	cmd := &cobra.Command{
 		Use: "delete DATABASE BACKUP", Short: "Delete a backup for good", Args: cobra.ExactArgs(2),
-		ValidArgsFunction: a.completeBackup(),
+		ValidArgsFunction: completeBackup(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := backup.ParseFilename(args[1])
 			if err != nil {
@@ -126,7 +126,7 @@ func backupNamed(ctx context.Context, c *apiclient.Client, of id.DatabaseID, nam
 }
 
 // completeBackup offers the names of databases, then those of the database's backups, and before them other names.
-func (a *app) completeBackup(others ...string) cobra.CompletionFunc {
+func completeBackup(a *app, others ...string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) != 1 {
 			return a.completeDatabase(cmd, args, typed)

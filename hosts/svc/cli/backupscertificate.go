@@ -30,13 +30,13 @@ checksum in it is that of the file that "svc backups download" stores.`,
 		Example: `  svc backups certificate orders latest
   svc backups certificate orders 20260301_113000.sql.gz -o certificate.json`,
 		Args:              cobra.ExactArgs(2),
-		ValidArgsFunction: a.completeBackup(latest),
+		ValidArgsFunction: completeBackup(a, latest),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkBackup(args[1]); err != nil {
 				return err
 			}
 			return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
-				return a.certificate(ctx, c, of, args[1], output)
+				return saveCertificate(ctx, a, c, of, args[1], output)
 			})(cmd, args)
 		},
 	}
@@ -44,7 +44,7 @@ checksum in it is that of the file that "svc backups download" stores.`,
 	return cmd
 }
 
-func (a *app) certificate(ctx context.Context, c *apiclient.Client, of id.DatabaseID, name, output string) error {
+func saveCertificate(ctx context.Context, a *app, c *apiclient.Client, of id.DatabaseID, name, output string) error {
 	stored, err := backupNamed(ctx, c, of, name)
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ closed. The backup is restored beside the database first, and compared, so that 
 
 This is for databases with a single login. For those with managed logins, there is the API alone:
 POST /api/v1/databases/{id}/managed-restores.`,
-		ValidArgsFunction: a.completeBackup(),
+		ValidArgsFunction: completeBackup(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := backup.ParseFilename(args[1])
 			if err != nil {

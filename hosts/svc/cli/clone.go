@@ -45,7 +45,7 @@ The operator enables this for single databases.`,
 				if err != nil {
 					return a.mayBeDone(err, again(cmd, args))
 				}
-				return a.endClone(ctx, c, begun, wait)
+				return endClone(ctx, a, c, begun, wait)
 			})(cmd, args)
 		},
 	}
@@ -77,7 +77,7 @@ func cloneOf(name, displayName, file string) (b wire.CloneDatabase, err error) {
 }
 
 // endClone shows a clone that has begun. Its password is printed before it is waited for.
-func (a *app) endClone(ctx context.Context, c *apiclient.Client, begun wire.ClonedDatabase, wait waiting) (err error) {
+func endClone(ctx context.Context, a *app, c *apiclient.Client, begun wire.ClonedDatabase, wait waiting) (err error) {
 	if !a.wantsJSON() {
 		if err := a.showRecord(nil, createdFields(begun.Database)...); err != nil {
 			return err
@@ -101,7 +101,7 @@ func (a *app) endClone(ctx context.Context, c *apiclient.Client, begun wire.Clon
 	}
 	switch o := begun.Operation; {
 	case o.Status == operation.Succeeded:
-		return a.sayCloned(o)
+		return sayCloned(a, o)
 	case o.Status.Final():
 		return failedOperation{o}
 	}
@@ -109,7 +109,7 @@ func (a *app) endClone(ctx context.Context, c *apiclient.Client, begun wire.Clon
 }
 
 // sayCloned says that a clone can be used, and what it has not that its source has.
-func (a *app) sayCloned(o wire.Operation) error {
+func sayCloned(a *app, o wire.Operation) error {
 	var made struct {
 		Name  string   `json:"name"`
 		Notes []string `json:"notes"`

@@ -31,9 +31,9 @@ GitHub's $GITHUB_ENV take quotes for a part of the value: they need a file of --
 					return err
 				}
 				if env {
-					return a.showEnvironment(found)
+					return showEnvironment(a, found)
 				}
-				return a.showConnection(found)
+				return showConnection(a, found)
 			})
 		},
 	}
@@ -42,7 +42,7 @@ GitHub's $GITHUB_ENV take quotes for a part of the value: they need a file of --
 	return cmd
 }
 
-func (a *app) showConnection(to connection) error {
+func showConnection(a *app, to connection) error {
 	answer := struct {
 		Host             string `json:"host"`
 		Port             int    `json:"port"`
@@ -54,7 +54,7 @@ func (a *app) showConnection(to connection) error {
 		field{"Username", to.username}, field{"Connection string", answer.ConnectionString})
 }
 
-func (a *app) showEnvironment(to connection) error {
+func showEnvironment(a *app, to connection) error {
 	lines := to.variables()
 	if to.password == "" {
 		a.note("%s is left out: the API does not show the owner's password", passwordVariable)

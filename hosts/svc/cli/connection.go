@@ -31,7 +31,7 @@ func (o *connecting) add(a *app, cmd *cobra.Command) {
 	f.BoolVar(&o.transaction, "transaction", false, "use the entry that is pooled by transaction")
 	f.StringVar(&o.caFile, "db-ca-file", "",
 		"trust the certificate authorities of this file (PGSSLROOTCERT); without it those of --ca-file, or the system's")
-	if err := cmd.RegisterFlagCompletionFunc("role", a.completeLogin); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc("role", completeLogin(a)); err != nil {
 		panic(err) // the flag stands above
 	}
 }
@@ -52,7 +52,7 @@ type connection struct {
 
 // find looks a database and a login up. The login's password is read only where it is wanted, and where the API shows it.
 func (o *connecting) find(ctx context.Context, a *app, c *apiclient.Client, name string, secret bool) (connection, error) {
-	roots, err := a.rootCertificates(o.caFile)
+	roots, err := rootCertificates(a, o.caFile)
 	if err != nil {
 		return connection{}, err
 	}
@@ -131,28 +131,30 @@ func additionalOf(
 	return m, list, err
 }
 
-func (a *app) completeLogin(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) == 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+func completeLogin(a *app) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.names(cmd, func(ctx context.Context, c *apiclient.Client) (names []string, err error) {
+			of, err := a.databaseNamed(ctx, args[0])
+			if err != nil {
+				return nil, err
+			}
+			own, err := c.Logins.List(ctx, of)
+			if err != nil {
+				return nil, err
+			}
+			for _, l := range own {
+				names = append(names, string(l.Login))
+			}
+			_, additional, err := additionalOf(ctx, c, of, own)
+			for _, r := range additional {
+				names = append(names, offered(r.DisplayName, r.Username, r.Username))
+			}
+			return names, err
+		})
 	}
-	return a.names(cmd, func(ctx context.Context, c *apiclient.Client) (names []string, err error) {
-		of, err := a.databaseNamed(ctx, args[0])
-		if err != nil {
-			return nil, err
-		}
-		own, err := c.Logins.List(ctx, of)
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range own {
-			names = append(names, string(l.Login))
-		}
-		_, additional, err := additionalOf(ctx, c, of, own)
-		for _, r := range additional {
-			names = append(names, offered(r.DisplayName, r.Username, r.Username))
-		}
-		return names, err
-	})
 }
 
 // bundles are where systems keep the certificate authorities that they trust, in one file.
@@ -165,7 +167,7 @@ var bundles = []string{
 
 // rootCertificates is the file of the authorities that the database's certificate is checked against. The name "system", which is
 // no file, is understood by libpq from version 16 on, but hardly by other clients.
-func (a *app) rootCertificates(given string) (string, error) {
+func rootCertificates(a *app, given string) (string, error) {
 	file := first(given, os.Getenv("PGSSLROOTCERT"), a.target.CAFile)
 	if file == "" {
 		for _, bundle := range bundles {

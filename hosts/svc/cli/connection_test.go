@@ -97,19 +97,19 @@ func TestWhichAuthoritiesAreTrusted(t *testing.T) {
 		t.Setenv("PGSSLROOTCERT", c.variable)
 		a := &app{}
 		a.target.CAFile = c.profile
-		if got, err := a.rootCertificates(c.flag); err != nil || got != c.want {
+		if got, err := rootCertificates(a, c.flag); err != nil || got != c.want {
 			t.Errorf("%+v: got %s, %v", c, got, err)
 		}
 	}
 	t.Setenv("PGSSLROOTCERT", "")
-	if got, err := (&app{}).rootCertificates(""); err != nil || got != "system" && !slices.Contains(bundles, got) {
+	if got, err := rootCertificates(&app{}, ""); err != nil || got != "system" && !slices.Contains(bundles, got) {
 		t.Errorf("got %s, %v", got, err)
 	}
-	if got, err := (&app{}).rootCertificates(filepath.Join(folder, "nosuch")); err == nil {
+	if got, err := rootCertificates(&app{}, filepath.Join(folder, "nosuch")); err == nil {
 		t.Errorf("a file that does not exist: got %s", got)
 	}
 	t.Chdir(folder)
-	if got, err := (&app{}).rootCertificates("flag"); err != nil || got != flag {
+	if got, err := rootCertificates(&app{}, "flag"); err != nil || got != flag {
 		t.Errorf("a name: got %s, %v", got, err)
 	}
 }

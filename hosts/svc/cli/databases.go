@@ -205,7 +205,7 @@ func databasesStart(a *app) *cobra.Command {
 		Use: "start DATABASE", Short: "Let the logins of a stopped database in again", Args: cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeDatabase,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.lifecycle(cmd, args, database.Start, "is started")
+			return lifecycle(a, cmd, args, database.Start, "is started")
 		},
 	}
 }
@@ -228,14 +228,14 @@ func disconnecting(a *app, use, short string, action database.Event, done string
 			if err := confirm.ask(a, args[0], what); err != nil {
 				return err
 			}
-			return a.lifecycle(cmd, args, action, done)
+			return lifecycle(a, cmd, args, action, done)
 		},
 	}
 	confirm.add(cmd)
 	return cmd
 }
 
-func (a *app) lifecycle(cmd *cobra.Command, args []string, action database.Event, done string) error {
+func lifecycle(a *app, cmd *cobra.Command, args []string, action database.Event, done string) error {
 	return a.onDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
 		changed, err := c.Databases.SetLifecycle(ctx, of, wire.SetLifecycle{Action: action})
 		if err != nil && action == database.Restart {

@@ -70,10 +70,10 @@ func databasesRecover(a *app) *cobra.Command {
 	var wait waiting
 	cmd := &cobra.Command{
 		Use: "recover DATABASE", Short: "Bring a deleted database back", Args: cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeDeleted,
+		ValidArgsFunction: completeDeleted(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
-				of, err := a.deletedNamed(ctx, c, args[0])
+				of, err := deletedNamed(ctx, a, c, args[0])
 				if err != nil {
 					return err
 				}
@@ -90,7 +90,7 @@ func databasesRecover(a *app) *cobra.Command {
 }
 
 // deletedNamed finds a deleted database by its name or its ID.
-func (a *app) deletedNamed(ctx context.Context, c *apiclient.Client, name string) (id.DatabaseID, error) {
+func deletedNamed(ctx context.Context, a *app, c *apiclient.Client, name string) (id.DatabaseID, error) {
 	if of, is := idOf[id.DatabaseID](name); is {
 		return of, nil
 	}
@@ -98,17 +98,19 @@ func (a *app) deletedNamed(ctx context.Context, c *apiclient.Client, name string
 	return found.ID, err
 }
 
-func (a *app) completeDeleted(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return a.names(cmd, func(ctx context.Context, c *apiclient.Client) (names []string, err error) {
-		for d, err := range c.Databases.AllDeleted(ctx) {
-			if err != nil {
-				return nil, err
-			}
-			names = append(names, d.Name)
+func completeDeleted(a *app) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return names, nil
-	})
+		return a.names(cmd, func(ctx context.Context, c *apiclient.Client) (names []string, err error) {
+			for d, err := range c.Databases.AllDeleted(ctx) {
+				if err != nil {
+					return nil, err
+				}
+				names = append(names, d.Name)
+			}
+			return names, nil
+		})
+	}
 }

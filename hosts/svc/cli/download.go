@@ -45,9 +45,9 @@ With --deleted, it is the backup that was made when a database was deleted; "svc
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 			if d.deleted {
-				return a.completeDeleted(cmd, args, typed)
+				return completeDeleted(a)(cmd, args, typed)
 			}
-			return a.completeBackup(latest)(cmd, args, typed)
+			return completeBackup(a, latest)(cmd, args, typed)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if d.output == "-" && a.out.terminal {
@@ -59,14 +59,14 @@ With --deleted, it is the backup that was made when a database was deleted; "svc
 				}
 			}
 			return a.withAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
-				f, err := a.remote(ctx, c, d.deleted, args)
+				f, err := remote(ctx, a, c, d.deleted, args)
 				if err != nil {
 					return err
 				}
 				if d.output == "-" {
-					return a.streamTo(ctx, a.out, f)
+					return streamTo(ctx, a, a.out, f)
 				}
-				return a.store(ctx, d, f)
+				return storeFile(ctx, a, d, f)
 			})
 		},
 	}
@@ -86,9 +86,9 @@ type remoteFile struct {
 }
 
 // remote finds the file that the arguments name.
-func (a *app) remote(ctx context.Context, c *apiclient.Client, deleted bool, args []string) (f remoteFile, err error) {
+func remote(ctx context.Context, a *app, c *apiclient.Client, deleted bool, args []string) (f remoteFile, err error) {
 	if deleted {
-		return a.remoteDeleted(ctx, c, args[0])
+		return remoteDeleted(ctx, a, c, args[0])
 	}
 	of, err := a.databaseNamed(ctx, args[0])
 	if err != nil {
@@ -104,8 +104,8 @@ func (a *app) remote(ctx context.Context, c *apiclient.Client, deleted bool, arg
 	return checkRemote(remoteFile{b.Filename, b.SizeBytes, b.ChecksumSHA256, open})
 }
 
-func (a *app) remoteDeleted(ctx context.Context, c *apiclient.Client, name string) (f remoteFile, err error) {
-	of, err := a.deletedNamed(ctx, c, name)
+func remoteDeleted(ctx context.Context, a *app, c *apiclient.Client, name string) (f remoteFile, err error) {
+	of, err := deletedNamed(ctx, a, c, name)
 	if err != nil {
 		return f, err
 	}
@@ -133,7 +133,7 @@ func checkRemote(f remoteFile) (remoteFile, error) {
 }
 
 // openRemote opens a file to download, and says when the API goes back to its start.
-func (a *app) openRemote(ctx context.Context, f remoteFile, o ...apiclient.Option) (*apiclient.Download, error) {
+func openRemote(ctx context.Context, a *app, f remoteFile, o ...apiclient.Option) (*apiclient.Download, error) {
 	return f.open(ctx, append(o, apiclient.Again(func() {
 		a.note("the API sends the file from its start again: it is compared with what has come before")
 	}))...)
@@ -143,13 +143,13 @@ func (a *app) openRemote(ctx context.Context, f remoteFile, o ...apiclient.Optio
 var errDamaged = errors.New("what came has another checksum than the backup")
 
 // streamTo writes a file to standard output. Only at its end it is known to be right.
-func (a *app) streamTo(ctx context.Context, to io.Writer, f remoteFile) error {
-	d, err := a.openRemote(ctx, f)
+func streamTo(ctx context.Context, a *app, to io.Writer, f remoteFile) error {
+	d, err := openRemote(ctx, a, f)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = d.Close() }() // it was read
-	meter := a.meter(f, 0)
+	meter := newMeter(a, f, 0)
 	defer meter.end()
 	_, err = io.Copy(to, io.TeeReader(d, meter))
 	switch {
@@ -172,7 +172,7 @@ type stored struct {
 }
 
 // store downloads a file into a folder of this machine.
-func (a *app) store(ctx context.Context, d downloading, f remoteFile) error {
+func storeFile(ctx context.Context, a *app, d downloading, f remoteFile) error {
 	path := first(d.output, string(f.Name))
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, string(f.Name))
@@ -185,7 +185,7 @@ func (a *app) store(ctx context.Context, d downloading, f remoteFile) error {
 		return err
 	}
 	defer p.close()
-	if err := a.fill(ctx, p, f); err != nil {
+	if err := fill(ctx, a, p, f); err != nil {
 		return err
 	}
 	if err := d.mayWrite(path); err != nil { // Another process may have made it.
@@ -210,18 +210,18 @@ func (d downloading) mayWrite(path string) error {
 }
 
 // fill downloads what a partial file lacks. If what it has is of another file, it is begun anew.
-func (a *app) fill(ctx context.Context, p *partial, f remoteFile) error {
+func fill(ctx context.Context, a *app, p *partial, f remoteFile) error {
 	had, err := p.size()
 	if err != nil {
 		return err
 	}
-	err = a.append(ctx, p, f, had)
+	err = resume(ctx, a, p, f, had)
 	if had > 0 && (errors.Is(err, apiclient.ErrOtherFile) || errors.Is(err, errDamaged)) {
 		a.note("%s was not the beginning of this backup: downloading it from the start", p.Name())
 		if err := p.Truncate(0); err != nil {
 			return err
 		}
-		err = a.append(ctx, p, f, 0)
+		err = resume(ctx, a, p, f, 0)
 	}
 	switch {
 	case errors.Is(err, errDamaged):
@@ -233,14 +233,14 @@ func (a *app) fill(ctx context.Context, p *partial, f remoteFile) error {
 }
 
 // append downloads the bytes after those that a partial file has.
-func (a *app) append(ctx context.Context, p *partial, f remoteFile, had int64) error {
+func resume(ctx context.Context, a *app, p *partial, f remoteFile, had int64) error {
 	if _, err := p.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	if had > 0 {
 		a.note("%s of %s are here: going on after them", terminal.Bytes(had), terminal.Bytes(f.Size))
 	}
-	d, err := a.openRemote(ctx, f, apiclient.Continue(reading{ctx, p}, f.Size, f.SHA256))
+	d, err := openRemote(ctx, a, f, apiclient.Continue(reading{ctx, p}, f.Size, f.SHA256))
 	if apiclient.Unanswered(err) {
 		return p.keeps(err)
 	}
@@ -248,7 +248,7 @@ func (a *app) append(ctx context.Context, p *partial, f remoteFile, had int64) e
 		return err
 	}
 	defer func() { _ = d.Close() }() // it was read
-	meter := a.meter(f, had)
+	meter := newMeter(a, f, had)
 	defer meter.end()
 	if _, err := io.Copy(p, io.TeeReader(d, meter)); err != nil {
 		return p.keeps(err)

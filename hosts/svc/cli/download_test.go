@@ -82,7 +82,7 @@ func TestDownloadAfterWhatIsHere(t *testing.T) {
 				check.NoError(t, os.WriteFile(path+".partial", c.have, 0o600))
 			}
 			f, asked := remoteOf(t, content, ranges)
-			err := silent(t).store(t.Context(), downloading{output: path}, f)
+			err := storeFile(t.Context(), silent(t), downloading{output: path}, f)
 			if got, _ := os.ReadFile(path); err != nil || !bytes.Equal(got, content) {
 				t.Errorf("%s, ranges %v: %d bytes: %v", name, ranges, len(got), err)
 			}
@@ -100,14 +100,14 @@ func TestDownloadOfADamagedFile(t *testing.T) {
 	f, _ := remoteOf(t, noise(1000, 1), true)
 	f.SHA256 = strings.Repeat("0", 64)
 	path := filepath.Join(t.TempDir(), "f.sql.gz")
-	if err := silent(t).store(t.Context(), downloading{output: path}, f); !errors.Is(err, errDamaged) {
+	if err := storeFile(t.Context(), silent(t), downloading{output: path}, f); !errors.Is(err, errDamaged) {
 		t.Errorf("got %v", err)
 	}
 	if left := check.Must(os.ReadDir(filepath.Dir(path)))(t); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
 	var text bytes.Buffer
-	if err := silent(t).streamTo(t.Context(), &text, f); !errors.Is(err, errDamaged) || text.Len() != 1000 {
+	if err := streamTo(t.Context(), silent(t), &text, f); !errors.Is(err, errDamaged) || text.Len() != 1000 {
 		t.Errorf("streamed %d bytes: %v", text.Len(), err)
 	}
 }
@@ -119,7 +119,7 @@ func TestInterruptedDownload(t *testing.T) {
 	f, _ := remoteOf(t, noise(1000, 1), true)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := silent(t).store(ctx, downloading{output: path}, f)
+	err := storeFile(ctx, silent(t), downloading{output: path}, f)
 	text, status := explain(err, unlimited)
 	const want = "svc: interrupted\nnext: repeat this command: it goes on after the 600 B that have come"
 	if text != want || status != statusRefused {
@@ -136,13 +136,13 @@ func TestAFileIsReplacedWithForceOnly(t *testing.T) {
 	folder := t.TempDir() + "/"
 	path := filepath.Join(folder, string(f.Name))
 	check.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
-	if err := silent(t).store(t.Context(), downloading{output: folder}, f); err == nil || len(*asked) > 0 {
+	if err := storeFile(t.Context(), silent(t), downloading{output: folder}, f); err == nil || len(*asked) > 0 {
 		t.Errorf("asked %d times: %v", len(*asked), err)
 	}
 	if got := check.Must(os.ReadFile(path))(t); string(got) != "mine" {
 		t.Errorf("it holds %q", got)
 	}
-	check.NoError(t, silent(t).store(t.Context(), downloading{output: folder, force: true}, f))
+	check.NoError(t, storeFile(t.Context(), silent(t), downloading{output: folder, force: true}, f))
 	if got := check.Must(os.ReadFile(path))(t); !bytes.Equal(got, content) {
 		t.Errorf("it holds %q", got)
 	}
@@ -156,7 +156,7 @@ func TestWhatIsNoFileIsNeverReplaced(t *testing.T) {
 	check.NoError(t, os.Symlink(file, link))
 	check.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for _, path := range []string{link, pipe, os.DevNull} {
-		err := silent(t).store(t.Context(), downloading{output: path, force: true}, f)
+		err := storeFile(t.Context(), silent(t), downloading{output: path, force: true}, f)
 		if err == nil || !strings.Contains(err.Error(), path+" is no regular file") || len(*asked) > 0 {
 			t.Errorf("%s: asked %d times: %v", path, len(*asked), err)
 		}
@@ -176,7 +176,7 @@ func TestADownloadThatBeginsAgainIsSaid(t *testing.T) {
 		var said bytes.Buffer
 		a := silent(t)
 		a.err.Writer = &said
-		check.NoError(t, a.store(t.Context(), downloading{output: path}, f))
+		check.NoError(t, storeFile(t.Context(), a, downloading{output: path}, f))
 		if said.String() != want {
 			t.Errorf("ranges %v: %s", ranges, said.String())
 		}

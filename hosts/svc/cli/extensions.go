@@ -64,12 +64,12 @@ func extensionsChange(a *app, kind extension.Change, short string) *cobra.Comman
 				}
 				if !wait.wait && !o.Status.Final() {
 					a.note("follow it with: %s", a.onward("svc", "operations", "wait", string(o.ID)))
-					return a.showExtensionOperation(o)
+					return showExtensionOperation(a, o)
 				}
 				if o.Operation, err = a.follow(ctx, c, o.Operation); err != nil {
 					return err
 				}
-				if err := a.showExtensionOperation(o); err != nil {
+				if err := showExtensionOperation(a, o); err != nil {
 					return err
 				}
 				if o.Status != operation.Succeeded {
@@ -108,14 +108,14 @@ func extensionsStatus(a *app) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.showExtensionOperation(o)
+				return showExtensionOperation(a, o)
 			})(cmd, args)
 		},
 	}
 }
 
 // showExtensionOperation shows an operation; its JSON has the key that stands for that of the request.
-func (a *app) showExtensionOperation(o wire.ExtensionOperation) error {
+func showExtensionOperation(a *app, o wire.ExtensionOperation) error {
 	if a.wantsJSON() {
 		return a.showJSON(o)
 	}

@@ -44,8 +44,8 @@ func invitationsResend(a *app) *cobra.Command {
 		Long: `Mail an invitation again, which is named by mail address or by ID.
 
 It is open for seven more days then. The link of the mail before works no more.`,
-		ValidArgsFunction: a.completePerson(invitedAddresses),
-		RunE: a.onInvitation(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, to id.InvitationID, _ string) error {
+		ValidArgsFunction: completePerson(a, invitedAddresses),
+		RunE: onInvitation(a, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, to id.InvitationID, _ string) error {
 			sent, err := c.Members.ResendInvitation(ctx, of, to)
 			if err != nil {
 				return err
@@ -59,8 +59,8 @@ func invitationsRemove(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "remove DATABASE INVITATION", Short: "Withdraw an invitation", Args: cobra.ExactArgs(2),
 		Long:              "Withdraw an invitation, which is named by mail address or by ID. The link of its mail works no more.",
-		ValidArgsFunction: a.completePerson(invitedAddresses),
-		RunE: a.onInvitation(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, to id.InvitationID, name string) error {
+		ValidArgsFunction: completePerson(a, invitedAddresses),
+		RunE: onInvitation(a, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, to id.InvitationID, name string) error {
 			if err := c.Members.DeleteInvitation(ctx, of, to); err != nil {
 				return err
 			}
@@ -70,8 +70,8 @@ func invitationsRemove(a *app) *cobra.Command {
 }
 
 // onInvitation runs a command whose arguments are a database and an invitation to it, which it also gets as it was named.
-func (a *app) onInvitation(
-	do func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, to id.InvitationID, name string) error,
+func onInvitation(
+	a *app, do func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, to id.InvitationID, name string) error,
 ) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		to, email, err := personNamed[id.InvitationID](args[1], "INVITATION")

@@ -81,7 +81,7 @@ func membersAdd(a *app) *cobra.Command {
 		Long: `Add a user of the service to a database, or set the role of a member. Anybody else is invited by mail.
 
 ` + whatRolesAllow,
-		ValidArgsFunction: a.completePerson(invitedAddresses, roleNames...),
+		ValidArgsFunction: completePerson(a, invitedAddresses, roleNames...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			email, err := account.ValidateEmail(args[1])
 			if err != nil {
@@ -113,13 +113,13 @@ func membersUpdate(a *app) *cobra.Command {
 Passwords of the database's logins that the person knows stay as they are.
 
 ` + whatRolesAllow,
-		ValidArgsFunction: a.completePerson(memberAddresses, roleNames...),
+		ValidArgsFunction: completePerson(a, memberAddresses, roleNames...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			role, err := member.ParseRole(args[2])
 			if err != nil {
 				return usageError{err}
 			}
-			return a.onMember(cmd, args, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, who id.MembershipID) error {
+			return onMember(a, cmd, args, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, who id.MembershipID) error {
 				changed, err := c.Members.SetRole(ctx, of, who, wire.SetMemberRole{Role: role})
 				if err != nil {
 					return err
@@ -138,7 +138,7 @@ func membersRemove(a *app) *cobra.Command {
 
 The person's keys stop working for the database at once, and downloads in progress end. Passwords of the database's logins
 that the person knows stay as they are: rotate them.`,
-		ValidArgsFunction: a.completePerson(memberAddresses),
+		ValidArgsFunction: completePerson(a, memberAddresses),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, _, err := personNamed[id.MembershipID](args[1], "MEMBER"); err != nil {
 				return err
@@ -147,7 +147,7 @@ that the person knows stay as they are: rotate them.`,
 			if err := confirm.ask(a, args[1], what); err != nil {
 				return err
 			}
-			return a.onMember(cmd, args, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, who id.MembershipID) error {
+			return onMember(a, cmd, args, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, who id.MembershipID) error {
 				if err := c.Members.Remove(ctx, of, who); err != nil {
 					return err
 				}
@@ -160,8 +160,8 @@ that the person knows stay as they are: rotate them.`,
 }
 
 // onMember runs a command whose arguments begin with a database and one of its members.
-func (a *app) onMember(
-	cmd *cobra.Command, args []string, do func(context.Context, *apiclient.Client, id.DatabaseID, id.MembershipID) error,
+func onMember(
+	a *app, cmd *cobra.Command, args []string, do func(context.Context, *apiclient.Client, id.DatabaseID, id.MembershipID) error,
 ) error {
 	who, email, err := personNamed[id.MembershipID](args[1], "MEMBER")
 	if err != nil {
@@ -206,8 +206,8 @@ func memberAddresses(ctx context.Context, c *apiclient.Client, of id.DatabaseID)
 }
 
 // completePerson offers the names of databases, then the addresses that the database has, and then these values.
-func (a *app) completePerson(
-	addresses func(context.Context, *apiclient.Client, id.DatabaseID) ([]string, error), values ...string,
+func completePerson(
+	a *app, addresses func(context.Context, *apiclient.Client, id.DatabaseID) ([]string, error), values ...string,
 ) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		switch len(args) {

@@ -20,7 +20,7 @@ type meter struct {
 
 const meterLines = time.Minute
 
-func (a *app) meter(f remoteFile, have int64) *meter {
+func newMeter(a *app, f remoteFile, have int64) *meter {
 	m := &meter{a: a, have: have, size: f.Size, last: time.Now()}
 	if a.err.terminal {
 		m.all = mpb.New(mpb.WithOutput(a.err.Writer), mpb.WithWidth(min(a.err.width, 100)))

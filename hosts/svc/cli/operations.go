@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -44,14 +43,6 @@ func operationsList(a *app) *cobra.Command {
 	}
 }
 
-// took is how long an operation has run; nil for one that has not ended.
-func took(o wire.Operation) any {
-	if o.StartedAt == nil || o.FinishedAt == nil {
-		return nil
-	}
-	return o.FinishedAt.Sub(*o.StartedAt)
-}
-
 func failure(o wire.Operation) any {
 	if o.Error == nil {
 		return nil
@@ -62,7 +53,7 @@ func failure(o wire.Operation) any {
 func operationsGet(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "get OPERATION", Short: "Show an operation", Args: cobra.ExactArgs(1),
-		RunE: a.onOperation(func(ctx context.Context, c *apiclient.Client, of id.OperationID) error {
+		RunE: onOperation(a, func(ctx context.Context, c *apiclient.Client, of id.OperationID) error {
 			o, err := c.Operations.Get(ctx, of)
 			if err != nil {
 				return err
@@ -76,7 +67,7 @@ func operationsWait(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "wait OPERATION", Short: "Wait until an operation has ended", Args: cobra.ExactArgs(1),
 		Long: "Wait until an operation has ended, and show its progress. The exit status is 0 if it has succeeded, and 1 if not.",
-		RunE: a.onOperation(func(ctx context.Context, c *apiclient.Client, of id.OperationID) error {
+		RunE: onOperation(a, func(ctx context.Context, c *apiclient.Client, of id.OperationID) error {
 			o, err := c.Operations.Get(ctx, of)
 			if err != nil {
 				return err
@@ -93,7 +84,7 @@ func operationsWait(a *app) *cobra.Command {
 func operationsCancel(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel OPERATION", Short: "Cancel an operation that has changed nothing yet", Args: cobra.ExactArgs(1),
-		RunE: a.onOperation(func(ctx context.Context, c *apiclient.Client, of id.OperationID) error {
+		RunE: onOperation(a, func(ctx context.Context, c *apiclient.Client, of id.OperationID) error {
 			canceled, err := c.Operations.Cancel(ctx, of)
 			if err != nil {
 				return err
@@ -104,8 +95,8 @@ func operationsCancel(a *app) *cobra.Command {
 }
 
 // onOperation runs a command whose argument is an operation's ID.
-func (a *app) onOperation(
-	do func(context.Context, *apiclient.Client, id.OperationID) error,
+func onOperation(
+	a *app, do func(context.Context, *apiclient.Client, id.OperationID) error,
 ) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		of, err := wantID[id.OperationID](args[0], "OPERATION")
@@ -114,25 +105,4 @@ func (a *app) onOperation(
 		}
 		return a.withAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error { return do(ctx, c, of) })
 	}
-}
-
-func (a *app) showOperation(o wire.Operation) error {
-	var why any
-	if o.Error != nil {
-		why = string(o.Error.Code) + ": " + o.Error.Message
-	}
-	fields := []field{
-		{"ID", o.ID},
-		{"Type", o.Type},
-		{"Database", o.DatabaseID},
-		{"Status", o.Status},
-		{"Stage", o.Stage},
-		{"Progress", strconv.Itoa(o.Progress) + " %" + moved(o)},
-		{"Created", o.CreatedAt},
-		{"Took", took(o)},
-	}
-	if o.Result != nil {
-		fields = append(fields, resultFields(*o.Result)...)
-	}
-	return a.showRecord(o, append(fields, field{"Error", why})...)
 }

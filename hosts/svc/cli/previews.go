@@ -88,7 +88,7 @@ Where the ref has a preview that was made with the same choices, print that one.
 			if err != nil {
 				return err
 			}
-			return a.withCIKey(cmd, func(ctx context.Context, c *apiclient.Client) error {
+			return withCIKey(a, cmd, func(ctx context.Context, c *apiclient.Client) error {
 				made, err := c.Previews.Create(ctx, b)
 				if err != nil {
 					return err
@@ -121,7 +121,7 @@ func previewFields(p wire.Preview) []field {
 	}
 }
 
-func (a *app) showPreview(p wire.Preview) error { return a.showRecord(p, previewFields(p)...) }
+func showPreview(a *app, p wire.Preview) error { return a.showRecord(p, previewFields(p)...) }
 
 // previewName is how a command names a preview: by its ID, which is an argument, or by its ref.
 type previewName struct{ ref string }
@@ -156,20 +156,20 @@ func previewsGet(a *app) *cobra.Command {
 				return err
 			}
 			if byRef {
-				return a.withCIKey(cmd, func(ctx context.Context, c *apiclient.Client) error {
+				return withCIKey(a, cmd, func(ctx context.Context, c *apiclient.Client) error {
 					p, err := c.Previews.Find(ctx, name.ref)
 					if err != nil {
 						return err
 					}
-					return a.showPreview(p)
+					return showPreview(a, p)
 				})
 			}
-			return a.onPreview(cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
+			return onPreview(a, cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
 				p, err := c.Previews.Get(ctx, of)
 				if err != nil {
 					return err
 				}
-				return a.showPreview(p)
+				return showPreview(a, p)
 			})
 		},
 	}
@@ -187,12 +187,12 @@ func previewsExtend(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.onPreview(cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
+			return onPreview(a, cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
 				p, err := c.Previews.Extend(ctx, of, wire.ExtendPreview{TTLHours: hours})
 				if err != nil {
 					return err
 				}
-				return a.showPreview(p)
+				return showPreview(a, p)
 			})
 		},
 	}
@@ -215,12 +215,12 @@ func previewsBackupPolicy(a *app) *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			return a.onPreview(cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
+			return onPreview(a, cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
 				p, err := c.Previews.SetBackupPolicy(ctx, of, wire.SetBackupPolicy{ScheduledBackup: schedule})
 				if err != nil {
 					return err
 				}
-				return a.showPreview(p)
+				return showPreview(a, p)
 			})
 		},
 	}
@@ -241,7 +241,7 @@ With --ref, the preview is the one that a ref has. A ref that has none is no err
 				return err
 			}
 			if byRef {
-				return a.deleteOfRef(cmd, name.ref, confirm)
+				return deleteOfRef(a, cmd, name.ref, confirm)
 			}
 			if _, err := wantID[id.DatabaseID](args[0], "PREVIEW"); err != nil {
 				return err
@@ -249,7 +249,7 @@ With --ref, the preview is the one that a ref has. A ref that has none is no err
 			if err := confirm.ask(a, args[0], whatDeletion); err != nil {
 				return err
 			}
-			return a.onPreview(cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
+			return onPreview(a, cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
 				p, err := c.Previews.Delete(ctx, of)
 				if err != nil {
 					return err
@@ -266,11 +266,11 @@ With --ref, the preview is the one that a ref has. A ref that has none is no err
 const whatDeletion = "This closes all connections of the preview, backs it up and deletes it."
 
 // deleteOfRef has the preview of a ref deleted.
-func (a *app) deleteOfRef(cmd *cobra.Command, ref string, confirm confirmation) error {
+func deleteOfRef(a *app, cmd *cobra.Command, ref string, confirm confirmation) error {
 	if err := confirm.ask(a, ref, whatDeletion); err != nil {
 		return err
 	}
-	return a.withCIKey(cmd, func(ctx context.Context, c *apiclient.Client) error {
+	return withCIKey(a, cmd, func(ctx context.Context, c *apiclient.Client) error {
 		p, err := c.Previews.Find(ctx, ref)
 		var refused *apiclient.Error
 		switch {
@@ -287,18 +287,18 @@ func (a *app) deleteOfRef(cmd *cobra.Command, ref string, confirm confirmation) 
 }
 
 // onPreview runs a command about a preview, which is named by the ID of its database.
-func (a *app) onPreview(
-	cmd *cobra.Command, name string, do func(context.Context, *apiclient.Client, id.DatabaseID) error,
+func onPreview(
+	a *app, cmd *cobra.Command, name string, do func(context.Context, *apiclient.Client, id.DatabaseID) error,
 ) error {
 	of, err := wantID[id.DatabaseID](name, "PREVIEW")
 	if err != nil {
 		return next(err, `"svc previews get --ref REF" shows the preview that a ref has`)
 	}
-	return a.withCIKey(cmd, func(ctx context.Context, c *apiclient.Client) error { return do(ctx, c, of) })
+	return withCIKey(a, cmd, func(ctx context.Context, c *apiclient.Client) error { return do(ctx, c, of) })
 }
 
 // withCIKey is withAPI for what needs a preview CI key.
-func (a *app) withCIKey(cmd *cobra.Command, do func(context.Context, *apiclient.Client) error) error {
+func withCIKey(a *app, cmd *cobra.Command, do func(context.Context, *apiclient.Client) error) error {
 	return a.withAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
 		err := do(ctx, c)
 		var refused *apiclient.Error

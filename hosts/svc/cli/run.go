@@ -97,13 +97,6 @@ func strictHelp(root *cobra.Command) {
 	}
 }
 
-// group makes a command that has others below it and does nothing itself.
-func group(use, short string, below ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use + " COMMAND", Short: short, DisableFlagsInUseLine: true}
-	c.AddCommand(below...)
-	return c
-}
-
 // strict has wrong arguments answered as wrong usage, and a group that is called without a command of it as well.
 func strict(c *cobra.Command) {
 	if check := c.Args; check != nil {

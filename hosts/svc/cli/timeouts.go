@@ -25,7 +25,7 @@ func databasesTimeouts(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.showTimeouts(t)
+			return showTimeouts(a, t)
 		}),
 	}
 }
@@ -67,7 +67,7 @@ kept. Sessions begin anew after their transactions; no transaction is interrupte
 				} else if !timeoutsSettled(t) {
 					a.note("%s", goesOn)
 				}
-				if err := a.showTimeouts(t); err != nil {
+				if err := showTimeouts(a, t); err != nil {
 					return err
 				}
 				if t.Operation != nil && t.Operation.Status == operation.Failed {
@@ -97,7 +97,7 @@ func timeoutsSettled(t wire.QueryTimeouts) bool {
 	return t.Operation == nil || t.Operation.Status.Final()
 }
 
-func (a *app) showTimeouts(t wire.QueryTimeouts) error {
+func showTimeouts(a *app, t wire.QueryTimeouts) error {
 	fields := []field{{"Profile", t.EffectiveProfile}}
 	if t.DesiredProfile != t.EffectiveProfile {
 		fields = append(fields, field{"Wanted", t.DesiredProfile})

@@ -95,13 +95,13 @@ made; "svc webhooks rotate" prints another secret then.`,
 				if err != nil {
 					return a.mayBe(err, "see whether it was made with: "+a.onward("svc", "webhooks", "list"))
 				}
-				return a.showSecret(made)
+				return showSecret(a, made)
 			})
 		},
 	}
 }
 
-func (a *app) showSecret(w wire.WebhookSecret) error {
+func showSecret(a *app, w wire.WebhookSecret) error {
 	return a.showRecord(w,
 		field{"URL", w.URL},
 		field{"ID", w.ID},
@@ -117,17 +117,17 @@ func webhooksRotate(a *app) *cobra.Command {
 		Use: "rotate WEBHOOK", Short: "Replace the signing secret, and print the new one once", Args: cobra.ExactArgs(1),
 		Long: `Replace the signing secret of a webhook, which is named by URL or ID, and print the new one, which is shown only now. The
 secret before signs nothing any more, also no retries. A disabled webhook is enabled by it.`,
-		ValidArgsFunction: a.completeWebhook,
+		ValidArgsFunction: completeWebhook(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := confirm.ask(a, args[0], "This ends the signing secret of "+args[0]+" at once."); err != nil {
 				return err
 			}
-			return a.onWebhook(func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
+			return onWebhook(a, func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
 				rotated, err := c.Webhooks.RotateSecret(ctx, of)
 				if err != nil {
 					return a.mayBe(err, "get another secret, which ends that of now, with: "+again(cmd, args))
 				}
-				return a.showSecret(rotated)
+				return showSecret(a, rotated)
 			})(cmd, args)
 		},
 	}
@@ -141,12 +141,12 @@ func webhooksDisable(a *app) *cobra.Command {
 		Use: "disable WEBHOOK", Short: "Send no more events to a webhook", Args: cobra.ExactArgs(1),
 		Long: `Send no more events to a webhook, which is named by URL or ID. Deliveries that wait for it fail. It stays listed; "svc
 webhooks rotate" enables it again, with another secret.`,
-		ValidArgsFunction: a.completeWebhook,
+		ValidArgsFunction: completeWebhook(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := confirm.ask(a, args[0], "This sends no more events to "+args[0]+", and ends its signing secret."); err != nil {
 				return err
 			}
-			return a.onWebhook(func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
+			return onWebhook(a, func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
 				if err := c.Webhooks.Disable(ctx, of); err != nil {
 					return err
 				}
@@ -164,19 +164,19 @@ func webhooksTest(a *app) *cobra.Command {
 		Long: `Send the event webhook.test to a webhook, which is named by URL or ID.
 
 "svc webhooks deliveries" shows what became of it.`,
-		ValidArgsFunction: a.completeWebhook,
-		RunE: a.onWebhook(func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
+		ValidArgsFunction: completeWebhook(a),
+		RunE: onWebhook(a, func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
 			queued, err := c.Webhooks.Test(ctx, of)
 			if err != nil {
 				return err
 			}
-			return a.showQueued(of, queued)
+			return showQueued(a, of, queued)
 		}),
 	}
 }
 
 // showQueued shows a delivery that is about to be made.
-func (a *app) showQueued(of id.WebhookID, d wire.Delivery) error {
+func showQueued(a *app, of id.WebhookID, d wire.Delivery) error {
 	if !a.wantsJSON() {
 		a.note("see what becomes of it with: %s", a.onward("svc", "webhooks", "deliveries", string(of)))
 	}
@@ -189,12 +189,12 @@ func webhooksDeliveries(a *app) *cobra.Command {
 		Use: "deliveries WEBHOOK", Short: "List the attempts to deliver to a webhook, newest first", Args: cobra.ExactArgs(1),
 		Long: `List the attempts to deliver to a webhook, which is named by URL or ID, newest first. The service keeps them for 30 days,
 unless its operator has chosen another time.`,
-		ValidArgsFunction: a.completeWebhook,
+		ValidArgsFunction: completeWebhook(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if most < 1 {
 				return usage("--limit must be 1 or more")
 			}
-			return a.onWebhook(func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
+			return onWebhook(a, func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
 				var list []wire.DeliveryAttempt
 				for attempt, err := range c.Webhooks.AllDeliveryAttempts(ctx, of) {
 					if err != nil {
@@ -204,7 +204,7 @@ unless its operator has chosen another time.`,
 						break
 					}
 				}
-				return a.showAttempts(list)
+				return showAttempts(a, list)
 			})(cmd, args)
 		},
 	}
@@ -212,7 +212,7 @@ unless its operator has chosen another time.`,
 	return cmd
 }
 
-func (a *app) showAttempts(list []wire.DeliveryAttempt) error {
+func showAttempts(a *app, list []wire.DeliveryAttempt) error {
 	return showList(a, list, "No attempts.", func(d wire.DeliveryAttempt) []field {
 		return []field{
 			{"AT", d.At}, {"EVENT", d.Event}, {"STATUS", d.Status}, {"ATTEMPT", d.Attempt}, {"ANSWER", d.StatusCode},
@@ -227,26 +227,26 @@ func webhooksRedeliver(a *app) *cobra.Command {
 		Long: `Send an event again. The receiver gets it with the Service-Event-Id that it had.
 
 The webhook is named by URL or ID, the delivery by its ID, which "svc webhooks deliveries" shows.`,
-		ValidArgsFunction: a.completeWebhook,
+		ValidArgsFunction: completeWebhook(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			delivery, err := wantID[id.DeliveryID](args[1], "DELIVERY")
 			if err != nil {
 				return err
 			}
-			return a.onWebhook(func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
+			return onWebhook(a, func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
 				queued, err := c.Webhooks.RedeliverEvent(ctx, of, delivery)
 				if err != nil {
 					return err
 				}
-				return a.showQueued(of, queued)
+				return showQueued(a, of, queued)
 			})(cmd, args)
 		},
 	}
 }
 
 // onWebhook runs a command whose first argument is a webhook.
-func (a *app) onWebhook(
-	do func(context.Context, *apiclient.Client, id.WebhookID, []string) error,
+func onWebhook(
+	a *app, do func(context.Context, *apiclient.Client, id.WebhookID, []string) error,
 ) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return a.withAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
@@ -287,23 +287,25 @@ func webhookNamed(ctx context.Context, c *apiclient.Client, name string) (id.Web
 }
 
 // completeWebhook offers the URLs of webhooks, and the IDs of those that share a URL.
-func (a *app) completeWebhook(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return a.names(cmd, func(ctx context.Context, c *apiclient.Client) (names []string, err error) {
-		list, err := collected(c.Webhooks.All(ctx))
-		sharing := map[string]int{}
-		for _, w := range list {
-			sharing[w.URL]++
+func completeWebhook(a *app) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		for _, w := range list {
-			if sharing[w.URL] > 1 {
-				names = append(names, described(string(w.ID), w.URL))
-			} else {
-				names = append(names, offered(w.URL, string(w.ID), string(enabled(w.Enabled))))
+		return a.names(cmd, func(ctx context.Context, c *apiclient.Client) (names []string, err error) {
+			list, err := collected(c.Webhooks.All(ctx))
+			sharing := map[string]int{}
+			for _, w := range list {
+				sharing[w.URL]++
 			}
-		}
-		return names, err
-	})
+			for _, w := range list {
+				if sharing[w.URL] > 1 {
+					names = append(names, described(string(w.ID), w.URL))
+				} else {
+					names = append(names, offered(w.URL, string(w.ID), string(enabled(w.Enabled))))
+				}
+			}
+			return names, err
+		})
+	}
 }
