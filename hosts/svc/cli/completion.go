@@ -4,10 +4,12 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/hosts/svc/cli/app"
 )
 
 func completion() *cobra.Command {
-	return group("completion", "Print a script that lets a shell complete commands, flags and names",
+	return app.Group("completion", "Print a script that lets a shell complete commands, flags and names",
 		completionOf("bash", `For this shell:
 
   source <(svc completion bash)

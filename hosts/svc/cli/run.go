@@ -13,6 +13,16 @@ import (
 
 	"github.com/pgherd/pgherd/hosts/internal/terminal"
 	"github.com/pgherd/pgherd/hosts/internal/version"
+	"github.com/pgherd/pgherd/hosts/svc/cli/app"
+	"github.com/pgherd/pgherd/hosts/svc/cli/auth"
+	"github.com/pgherd/pgherd/hosts/svc/cli/backups"
+	"github.com/pgherd/pgherd/hosts/svc/cli/connect"
+	"github.com/pgherd/pgherd/hosts/svc/cli/databases"
+	"github.com/pgherd/pgherd/hosts/svc/cli/members"
+	"github.com/pgherd/pgherd/hosts/svc/cli/operations"
+	"github.com/pgherd/pgherd/hosts/svc/cli/previews"
+	"github.com/pgherd/pgherd/hosts/svc/cli/roles"
+	"github.com/pgherd/pgherd/hosts/svc/cli/webhooks"
 )
 
 // Main runs the command that the process was started with, and exits with its status.
@@ -27,12 +37,12 @@ func Main() {
 func run(ctx context.Context, root *cobra.Command, stderr io.Writer) (status int) {
 	err := root.ExecuteContext(ctx)
 	if err == nil {
-		return statusDone
+		return app.StatusDone
 	}
-	if errors.Is(err, errSaid) {
-		return statusRefused
+	if errors.Is(err, app.ErrSaid) {
+		return app.StatusRefused
 	}
-	text, status := explain(err, screenOf(stderr).width)
+	text, status := app.Explain(err, app.ScreenOf(stderr).Width)
 	_, _ = fmt.Fprintln(stderr, terminal.VisibleLines(text)) // There is nowhere else to say it.
 	return status
 }
@@ -41,7 +51,7 @@ func init() { cobra.EnableCommandSorting = false }
 
 // Root makes the command svc with all commands below it.
 func Root() *cobra.Command {
-	a := &app{}
+	a := &app.App{}
 	root := &cobra.Command{
 		Use:   "svc COMMAND",
 		Short: "Work with managed PostgreSQL databases",
@@ -52,25 +62,25 @@ Log in once with "svc auth login", or set SVC_BASE_URL and SVC_API_KEY. A databa
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 		SilenceErrors:         true,
-		PersistentPreRunE:     func(cmd *cobra.Command, _ []string) error { return a.begin(cmd) },
+		PersistentPreRunE:     func(cmd *cobra.Command, _ []string) error { return a.Begin(cmd) },
 	}
 	root.SetFlagErrorFunc(wrongFlag)
 	root.SetUsageFunc(showUsage)
-	a.addFlags(root.PersistentFlags())
+	a.AddFlags(root.PersistentFlags())
 	root.AddCommand(
 		// One to a line, in the order of the documentation.
-		auth(a),
-		databases(a),
-		backups(a),
-		operations(a),
-		members(a),
-		invitations(a),
-		webhooks(a),
-		previews(a),
-		psql(a),
-		connect(a),
-		managed(a),
-		legacyRoles(a),
+		auth.Command(a),
+		databases.Command(a),
+		backups.Command(a),
+		operations.Command(a),
+		members.Command(a),
+		members.Invitations(a),
+		webhooks.Command(a),
+		previews.Command(a),
+		connect.Psql(a),
+		connect.Command(a),
+		roles.Managed(a),
+		roles.Legacy(a),
 		completion(),
 	)
 	root.CompletionOptions.DisableDefaultCmd = true // It is "completion" above.
@@ -130,5 +140,5 @@ func unknownBelow(cmd *cobra.Command, args []string) error {
 	if len(similar) == 0 {
 		text += "\nsee: " + cmd.CommandPath() + " --help"
 	}
-	return usageError{errors.New(text)}
+	return app.Usage("%s", text)
 }

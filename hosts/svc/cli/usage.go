@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pgherd/pgherd/hosts/internal/terminal"
+	"github.com/pgherd/pgherd/hosts/svc/cli/app"
 )
 
 // wrongArguments says which argument is missing or is one too many; else what the command's own check says.
@@ -21,7 +22,7 @@ func wrongArguments(cmd *cobra.Command, args []string, err error) error {
 	case n > len(names) && !strings.Contains(cmd.Use, dashed):
 		err = fmt.Errorf("%q is one argument too many", args[len(names)])
 	}
-	return usageError{fmt.Errorf("%w\nusage: %s", err, cmd.UseLine())}
+	return app.Usage("%w\nusage: %s", err, cmd.UseLine())
 }
 
 // dashed begins the arguments of another program in a command's usage.
@@ -51,7 +52,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown) && len(unknown.GetSpecifiedShortnames()) == 0:
 		err = fmt.Errorf("there is no flag --%s", unknown.GetSpecifiedName())
 	}
-	return usageError{fmt.Errorf("%w\nsee: %s --help", err, cmd.CommandPath())}
+	return app.Usage("%w\nsee: %s --help", err, cmd.CommandPath())
 }
 
 // kindOf is what a flag takes.

@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/pgherd/pgherd/hosts/svc/cli/app"
 )
 
 func TestWrongUsageSaysWhatToDo(t *testing.T) {
@@ -40,7 +42,7 @@ func TestWrongUsageSaysWhatToDo(t *testing.T) {
 		root := Root()
 		root.SetArgs(strings.Fields(line))
 		root.SetOut(io.Discard)
-		if status := run(t.Context(), root, &said); status != statusUsage || said.String() != "svc: "+want+"\n" {
+		if status := run(t.Context(), root, &said); status != app.StatusUsage || said.String() != "svc: "+want+"\n" {
 			t.Errorf("%s: status %d\n%swant\n%s", line, status, said.String(), want)
 		}
 	}
