@@ -13,7 +13,8 @@ func TestStandingOn(t *testing.T) {
 		record = database.Record
 		ties   = database.Ties
 	)
-	mine, preview := record{AccountID: "a", Status: database.Active}, record{AccountID: "a", NamespaceID: "n", Status: database.Active}
+	mine := record{AccountID: "a", Status: database.Active}
+	preview := record{AccountID: "a", NamespaceID: "n", Status: database.Active}
 	theirs := record{AccountID: "b", Status: database.Active}
 	in := func(s database.Status, r record) record { r.Status = s; return r }
 	full := viewer{AccountID: "a", UserID: "u", KeyID: "k", Scope: account.FullAccount}
