@@ -57,17 +57,17 @@ func (x *Executor) refuseUnfilled(ctx context.Context, d databaseRow) error {
 // the roles that we made, or all.
 func gateStatement(d databaseRow, open bool) string {
 	if !open {
-		return "UPDATE ledger.database SET open = false WHERE id = " + quote(d.ID) +
-			";UPDATE pooler.gate SET open = false WHERE database = " + quote(d.Name)
+		return "UPDATE ledger.database SET open = false WHERE id = " + pg.Quote(d.ID) +
+			";UPDATE pooler.gate SET open = false WHERE database = " + pg.Quote(d.Name)
 	}
-	return "UPDATE ledger.database SET open = true WHERE id = " + quote(d.ID) +
+	return "UPDATE ledger.database SET open = true WHERE id = " + pg.Quote(d.ID) +
 		";UPDATE pooler.gate g SET open = true FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name" +
-		" WHERE g.login = p.name AND p.enabled AND p.database_id = " + quote(d.ID)
+		" WHERE g.login = p.name AND p.enabled AND p.database_id = " + pg.Quote(d.ID)
 }
 
 // shut lets no new customer in.
 func (x *Executor) shut(ctx context.Context, d databaseRow) error {
-	if err := atomically(ctx, x.db, gateStatement(d, false)); err != nil {
+	if err := pg.Atomically(ctx, x.db, gateStatement(d, false)); err != nil {
 		return err
 	}
 	crash.Point(crash.AccessGateClosed)
@@ -77,7 +77,7 @@ func (x *Executor) shut(ctx context.Context, d databaseRow) error {
 // expel lets no new customer in and every present one out. Once it returns, no client and no session is left, and a client
 // that began its log-in before cannot finish it.
 func (x *Executor) expel(ctx context.Context, d databaseRow) error {
-	if err := atomically(ctx, x.db, gateStatement(d, false)); err != nil {
+	if err := pg.Atomically(ctx, x.db, gateStatement(d, false)); err != nil {
 		return err
 	}
 	crash.Point(crash.AccessGateClosed)
@@ -119,7 +119,7 @@ func (x *Executor) emptyOf(ctx context.Context, d databaseRow, who pooler.Who) e
 // as they are.
 func (x *Executor) letIn(ctx context.Context, d databaseRow, more ...string) error {
 	if d.Shut {
-		return atomically(ctx, x.db, more...)
+		return pg.Atomically(ctx, x.db, more...)
 	}
 	return x.changeLogins(ctx, d, "LOGIN", more...)
 }
@@ -134,7 +134,7 @@ func (x *Executor) changeLogins(ctx context.Context, d databaseRow, word string,
 	}
 	statements := make([]string, 0, len(names)+len(more))
 	for _, name := range names {
-		statements = append(statements, "ALTER ROLE "+ident(name)+" "+word)
+		statements = append(statements, "ALTER ROLE "+pg.Ident(name)+" "+word)
 	}
 	statements = append(statements, more...)
 	return x.pushThrough(ctx, func() error { return x.endVisible(ctx, d) }, statements...)

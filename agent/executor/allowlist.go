@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -18,7 +19,7 @@ func (x *Executor) setAllowlist(ctx context.Context, e protocol.Command, c comma
 	if err != nil {
 		return none, err
 	}
-	if err := atomically(ctx, x.db, networksStatement(d, c.Networks)); err != nil {
+	if err := pg.Atomically(ctx, x.db, networksStatement(d, c.Networks)); err != nil {
 		return none, err
 	}
 	crash.Point(crash.AllowlistStored)
@@ -39,5 +40,5 @@ func networksStatement(d databaseRow, networks []netip.Prefix) string {
 		texts[i] = n.String()
 	}
 	return fmt.Sprintf("UPDATE ledger.database SET networks = %s WHERE id = %s",
-		quote("{"+strings.Join(texts, ",")+"}"), quote(d.ID))
+		pg.Quote("{"+strings.Join(texts, ",")+"}"), pg.Quote(d.ID))
 }

@@ -34,14 +34,14 @@ func (x *Executor) close(ctx context.Context, e protocol.Command, c command.Clos
 			return none, err
 		}
 	}
-	if err := atomically(ctx, x.db, "UPDATE ledger.operation SET closed = true WHERE id = "+quote(operation)); err != nil {
+	if err := pg.Atomically(ctx, x.db, "UPDATE ledger.operation SET closed = true WHERE id = "+pg.Quote(operation)); err != nil {
 		return none, err
 	}
 	crash.Point(crash.CloseRecorded)
 	if err := x.undo(ctx, operation, all); err != nil {
 		return none, err
 	}
-	return conclude(ctx, x, e, none, crash.CloseReply, "DELETE FROM ledger.job WHERE operation_id = "+quote(operation))
+	return conclude(ctx, x, e, none, crash.CloseReply, "DELETE FROM ledger.job WHERE operation_id = "+pg.Quote(operation))
 }
 
 func (x *Executor) undo(ctx context.Context, operation string, all []jobs.Job) error {

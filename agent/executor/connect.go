@@ -5,13 +5,12 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/agent/versions"
 )
@@ -62,7 +61,7 @@ func (s Server) OpenMaintenance(connections int) (*sql.DB, error) {
 }
 
 // claim checks that this agent is in charge.
-func (s Server) claim() string { return "SELECT ledger.assert_in_charge(" + quote(s.Instance) + ")" }
+func (s Server) claim() string { return "SELECT ledger.assert_in_charge(" + pg.Quote(s.Instance) + ")" }
 
 // InCharge returns an error unless this agent is in charge of the server.
 func (x *Executor) InCharge(ctx context.Context) error {
@@ -94,94 +93,13 @@ func (c checked) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := run(ctx, conn, c.statement); err != nil {
+	if err := pg.Run(ctx, conn, c.statement); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
 }
 
-// run sends statements over a bare connection, as one message.
-func run(ctx context.Context, conn driver.Conn, statements ...string) error {
-	execer, ok := conn.(driver.ExecerContext)
-	if !ok {
-		return errors.New("the driver cannot send bare statements")
-	}
-	_, err := execer.ExecContext(ctx, strings.Join(statements, ";"), nil)
-	return err
-}
-
 // once opens a connection to a database, runs statements in one transaction and one message, and closes it.
 func (s Server) once(ctx context.Context, database string, statements ...string) error {
-	connector, err := pq.NewConnectorConfig(s.config(database))
-	if err != nil {
-		return err
-	}
-	return freshly(func() error {
-		conn, err := connector.Connect(ctx)
-		if err != nil {
-			return fmt.Errorf("connecting to %s: %w", database, err)
-		}
-		return errors.Join(run(ctx, conn, transaction(statements)), conn.Close())
-	})
+	return pg.Once(ctx, s.config(database), statements...)
 }
-
-func transaction(statements []string) string {
-	return "BEGIN;" + strings.Join(statements, ";") + ";COMMIT"
-}
-
-// insufficientPrivilege can be outdated: PostgreSQL may cache a list of a login's roles that it read while another session was
-// adding to it.
-const insufficientPrivilege = "42501"
-
-// freshTries is one more than the pool's connections, in case each of them has cached such a list.
-const freshTries = maxConnections + 1
-
-// freshly repeats what was refused for lack of a privilege, each time over another connection: send must discard the connection
-// that refused. Such a refusal has changed nothing.
-func freshly(send func() error) (err error) {
-	for range freshTries {
-		if err = send(); sqlState(err) != insufficientPrivilege {
-			return err
-		}
-	}
-	return err
-}
-
-// atomically runs statements in one transaction and one message. Their values must already be quoted.
-func atomically(ctx context.Context, db *sql.DB, statements ...string) error {
-	return send(ctx, db, transaction(statements))
-}
-
-// send sends one message over a connection of the pool.
-func send(ctx context.Context, db *sql.DB, text string) error {
-	return freshly(func() error {
-		conn, err := db.Conn(ctx)
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		return conn.Raw(func(c any) error { return sendOver(ctx, c, text) })
-	})
-}
-
-func sendOver(ctx context.Context, c any, text string) error {
-	conn, ok := c.(driver.Conn)
-	if !ok {
-		return errors.New("the driver has no bare connection")
-	}
-	err := run(ctx, conn, text)
-	if err == nil {
-		return nil
-	}
-	// An error in the middle leaves the transaction open. If it cannot be rolled back, the connection is closed.
-	if run(context.WithoutCancel(ctx), conn, "ROLLBACK") != nil || sqlState(err) == insufficientPrivilege {
-		return discard{err}
-	}
-	return err
-}
-
-// discard makes database/sql give up the connection, and keeps the cause.
-type discard struct{ cause error }
-
-func (d discard) Error() string   { return d.cause.Error() }
-func (d discard) Unwrap() []error { return []error{driver.ErrBadConn, d.cause} }

@@ -61,7 +61,7 @@ func (x *Executor) begin(ctx context.Context, p plan) error {
 	case taken:
 		return nameTaken(p)
 	}
-	return orNameTaken(atomically(ctx, x.db, p.beginStatements()...), p)
+	return orNameTaken(pg.Atomically(ctx, x.db, p.beginStatements()...), p)
 }
 
 // makeAndPool creates the database while, concurrently, its logins are created and PgBouncer loads its entries: the gates are
@@ -86,7 +86,7 @@ func (x *Executor) makeLogins(ctx context.Context, p plan) error {
 	const query = `SELECT EXISTS (SELECT FROM ledger.role WHERE database_id = $1 AND part = 'owner')`
 	made, err := pg.One[bool](ctx, x.db, query, p.id)
 	if err == nil && !made {
-		err = orNameTaken(atomically(ctx, x.db, p.loginStatements()...), p)
+		err = orNameTaken(pg.Atomically(ctx, x.db, p.loginStatements()...), p)
 	}
 	if err == nil {
 		crash.Point(crash.CreateLogins)
@@ -96,7 +96,7 @@ func (x *Executor) makeLogins(ctx context.Context, p plan) error {
 
 // orNameTaken turns an error that means so into the refusal.
 func orNameTaken(err error, p plan) error {
-	switch sqlState(err) {
+	switch pg.State(err) {
 	case duplicateObject, uniqueViolation, duplicateDatabase:
 		return nameTaken(p)
 	}
@@ -128,7 +128,7 @@ func (x *Executor) makeDatabase(ctx context.Context, p plan, logins func() error
 		return err
 	}
 	err = x.pushThrough(ctx, empty, p.renameStatements()...)
-	if sqlState(err) == duplicateDatabase {
+	if pg.State(err) == duplicateDatabase {
 		return nameTaken(p)
 	}
 	return err
@@ -136,9 +136,9 @@ func (x *Executor) makeDatabase(ctx context.Context, p plan, logins func() error
 
 // createTemporary creates the database under its temporary name, or finds it.
 func (x *Executor) createTemporary(ctx context.Context, p plan) error {
-	err := x.build(ctx, "CREATE DATABASE "+ident(p.temporary)+" OWNER "+ident(p.names.Holder)+
+	err := x.build(ctx, "CREATE DATABASE "+pg.Ident(p.temporary)+" OWNER "+pg.Ident(p.names.Holder)+
 		" TEMPLATE template0 ENCODING 'UTF8'")
-	if sqlState(err) == duplicateDatabase || sqlState(err) == uniqueViolation {
+	if pg.State(err) == duplicateDatabase || pg.State(err) == uniqueViolation {
 		return x.recognize(ctx, p)
 	}
 	return err

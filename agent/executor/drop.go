@@ -9,7 +9,7 @@ import (
 
 // soon runs statements in one transaction, in which a customer's transaction is waited for no longer than 100 ms.
 func (x *Executor) soon(ctx context.Context, statements ...string) error {
-	return atomically(ctx, x.db, append([]string{soon}, statements...)...)
+	return pg.Atomically(ctx, x.db, append([]string{soon}, statements...)...)
 }
 
 // dropLogins ends the roles of a database that are still those we made, and removes the database from the ledger: all or nothing.
@@ -21,9 +21,9 @@ func (x *Executor) dropLogins(ctx context.Context, d databaseRow) error {
 		return err
 	}
 	ending := retire.Ending{Roles: roles, Forget: []string{
-		"DELETE FROM pooler.gate WHERE database = " + quote(d.Name), "DELETE FROM pooler.shut WHERE database = " + quote(d.Name),
-		"DELETE FROM ledger.role WHERE database_id = " + quote(d.ID),
-		"DELETE FROM ledger.database WHERE id = " + quote(d.ID),
+		"DELETE FROM pooler.gate WHERE database = " + pg.Quote(d.Name), "DELETE FROM pooler.shut WHERE database = " + pg.Quote(d.Name),
+		"DELETE FROM ledger.role WHERE database_id = " + pg.Quote(d.ID),
+		"DELETE FROM ledger.database WHERE id = " + pg.Quote(d.ID),
 	}}
 	retired, err := ending.End(ctx, x.soon)
 	if retired {

@@ -69,7 +69,7 @@ const forDeletion = "payload ->> 'forDeletion' = 'true'"
 
 // keepFile makes it a file like others: closing the operation no longer removes it.
 func keepFile(operation string) string {
-	return "DELETE FROM ledger.job WHERE operation_id = " + quote(operation) + " AND " + forDeletion
+	return "DELETE FROM ledger.job WHERE operation_id = " + pg.Quote(operation) + " AND " + forDeletion
 }
 
 // takeOut shuts everybody out and takes the database out of service. It begins with those whom it cannot end: what one of them
@@ -86,9 +86,9 @@ func (x *Executor) takeOut(ctx context.Context, e protocol.Command, d databaseRo
 	}
 	crash.Point(crash.IsolateAlone)
 	as := isolatedName(d.ID)
-	return x.pushAlone(ctx, d, "ALTER DATABASE "+ident(d.Name)+" RENAME TO "+ident(as),
-		"ALTER DATABASE "+ident(as)+" ALLOW_CONNECTIONS false",
-		"SELECT ledger.isolate("+quote(d.ID)+", "+quote(as)+")", keepFile(e.OperationID), outcome(e, command.None{}))
+	return x.pushAlone(ctx, d, "ALTER DATABASE "+pg.Ident(d.Name)+" RENAME TO "+pg.Ident(as),
+		"ALTER DATABASE "+pg.Ident(as)+" ALLOW_CONNECTIONS false",
+		"SELECT ledger.isolate("+pg.Quote(d.ID)+", "+pg.Quote(as)+")", keepFile(e.OperationID), outcome(e, command.None{}))
 }
 
 // holding are those who hold a lock on a database, by whatever statement about it, whom the agent does not end: administrators,
@@ -114,11 +114,12 @@ func (x *Executor) awaitUnheld(ctx context.Context, d databaseRow) error {
 func (x *Executor) pushAlone(ctx context.Context, d databaseRow, statements ...string) error {
 	limited, cancel := context.WithTimeout(ctx, aloneTry)
 	defer cancel()
-	err := send(limited, x.db, transaction(append([]string{soon}, statements...)))
+	err := pg.Send(limited, x.db, pg.Transaction(append([]string{soon}, statements...)))
 	again := err != nil && limited.Err() != nil
-	push, end := transaction(append([]string{firmly}, statements...)), func(ctx context.Context) error { return x.endOnce(ctx, d) }
-	for ; ctx.Err() == nil && (again || inTheWay(err) || sqlState(err) == objectInUse); again = false {
-		err = x.pushing.run(ctx, func() error { return freshly(func() error { return x.endingBlockers(ctx, push, end) }) })
+	push := pg.Transaction(append([]string{firmly}, statements...))
+	end := func(ctx context.Context) error { return x.endOnce(ctx, d) }
+	for ; ctx.Err() == nil && (again || inTheWay(err) || pg.State(err) == objectInUse); again = false {
+		err = x.pushing.run(ctx, func() error { return pg.Freshly(func() error { return x.endingBlockers(ctx, push, end) }) })
 	}
 	return err
 }
@@ -155,7 +156,7 @@ func orBusy(ctx, limited context.Context, why error) error {
 	switch {
 	case command.RefusedFor(why, command.ReasonBusy), errors.Is(why, pooler.ErrUnreachable), ctx.Err() != nil:
 		return why
-	case inTheWay(why), sqlState(why) == objectInUse, limited.Err() != nil:
+	case inTheWay(why), pg.State(why) == objectInUse, limited.Err() != nil:
 		return busy(why, "")
 	}
 	return why

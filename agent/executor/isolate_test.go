@@ -52,7 +52,7 @@ func TestLedgerIsolatesTheDatabaseItself(t *testing.T) {
 	exec(t, db, `UPDATE ledger.database SET settings_since = now(), reconnected = false, renewing = true`)
 	refused := func(call string) {
 		t.Helper()
-		if _, err := db.ExecContext(t.Context(), "SELECT "+call); sqlState(err) != otherwiseNow {
+		if _, err := db.ExecContext(t.Context(), "SELECT "+call); pg.State(err) != otherwiseNow {
 			t.Errorf("%s: %v", call, err)
 		}
 	}

@@ -55,7 +55,7 @@ func (x *Executor) concludeJob(ctx context.Context, e protocol.Command, w *jobs.
 		return result, err
 	}
 	crash.Point(crash.BackupFinished)
-	if err := atomically(ctx, x.db, outcome(e, result.Value)); err != nil {
+	if err := pg.Atomically(ctx, x.db, outcome(e, result.Value)); err != nil {
 		return result, err
 	}
 	x.Jobs.Forget(w)

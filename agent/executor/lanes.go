@@ -50,7 +50,7 @@ func newLanes() lanes {
 const (
 	// maxConnections, with the leader's connection, the guard's, those that push, and those to customers' databases, is not above
 	// reserved_connections.
-	maxConnections = 5
+	maxConnections = pg.MaxPool
 	maxBuilding    = maxConnections - 2
 	maxPushing     = 1
 	// maxInside bounds the connections to customers' databases, including those that are being created.
@@ -85,13 +85,13 @@ func (g gauge) run(ctx context.Context, fn func() error) error {
 
 // build makes a database.
 func (x *Executor) build(ctx context.Context, statement string) error {
-	return x.inBuilding(ctx, func(ctx context.Context) error { return send(ctx, x.db, statement) })
+	return x.inBuilding(ctx, func(ctx context.Context) error { return pg.Send(ctx, x.db, statement) })
 }
 
 // dropDatabase drops one, if it exists.
 func (x *Executor) dropDatabase(ctx context.Context, name string) error {
 	return x.inBuilding(ctx, func(ctx context.Context) error {
-		return freshly(func() error { return pg.DropDatabase(ctx, x.db, name) })
+		return pg.Freshly(func() error { return pg.DropDatabase(ctx, x.db, name) })
 	})
 }
 

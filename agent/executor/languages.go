@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/setup"
 )
 
@@ -16,7 +17,7 @@ func (s Server) OfferedLanguages(ctx context.Context) (found []languages.Found, 
 		found, err = languages.OfferedBySchema(ctx, db)
 		return err
 	})
-	switch sqlState(err) {
+	switch pg.State(err) {
 	case undefinedFunction, invalidSchema:
 		return nil, fmt.Errorf("%w: %w", setup.ErrUnprepared, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/setup"
 )
 
@@ -57,7 +58,7 @@ func (l *Leader) takeOver(ctx context.Context) error {
 	if err := l.checkPrepared(ctx); err != nil {
 		return err
 	}
-	err := run(ctx, l.conn, "INSERT INTO ledger.agent (instance) VALUES ("+quote(l.server.Instance)+
+	err := pg.Run(ctx, l.conn, "INSERT INTO ledger.agent (instance) VALUES ("+pg.Quote(l.server.Instance)+
 		") ON CONFLICT (single) DO UPDATE SET instance = excluded.instance, since = now()")
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (l *Leader) takeOver(ctx context.Context) error {
 		return err
 	}
 	// Nobody works on these any more.
-	if err := run(ctx, l.conn, "DELETE FROM ledger.running", nameInstallation); err != nil {
+	if err := pg.Run(ctx, l.conn, "DELETE FROM ledger.running", nameInstallation); err != nil {
 		return err
 	}
 	crash.Point(crash.StartLocked)
@@ -87,8 +88,8 @@ const (
 // checkPrepared refuses a server that agent init has not prepared, or whose ledger is another version's, before a predecessor
 // loses charge of it.
 func (l *Leader) checkPrepared(ctx context.Context) error {
-	err := run(ctx, l.conn, "SELECT FROM ledger.agent LIMIT 0")
-	switch sqlState(err) {
+	err := pg.Run(ctx, l.conn, "SELECT FROM ledger.agent LIMIT 0")
+	switch pg.State(err) {
 	case undefinedTable, invalidSchema:
 		return fmt.Errorf("%w: the maintenance database has no ledger: %w", setup.ErrUnprepared, err)
 	}
@@ -96,7 +97,7 @@ func (l *Leader) checkPrepared(ctx context.Context) error {
 		return err
 	}
 	format, err := number(ctx, l.conn, "SELECT number FROM ledger.format")
-	if err != nil && sqlState(err) != undefinedTable {
+	if err != nil && pg.State(err) != undefinedTable {
 		return err
 	}
 	return setup.CheckLedger(format)
@@ -140,8 +141,8 @@ func (l *Leader) lock(ctx context.Context) error {
 
 // check returns ErrSuperseded if this agent is no longer in charge.
 func (l *Leader) check(ctx context.Context) error {
-	err := run(ctx, l.conn, l.server.claim())
-	if sqlState(err) == notInCharge {
+	err := pg.Run(ctx, l.conn, l.server.claim())
+	if pg.State(err) == notInCharge {
 		return ErrSuperseded
 	}
 	return err

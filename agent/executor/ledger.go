@@ -8,9 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lib/pq"
-
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -59,15 +58,15 @@ func (x *Executor) admit(ctx context.Context, c protocol.Command) (verdict, erro
 // because some of its work may be lost.
 func outcome(c protocol.Command, result any) string {
 	text, _ := json.Marshal(result) // a result has nothing that cannot be written
-	return fmt.Sprintf("SELECT ledger.conclude(%s, %s, %s, %d, %s, %s)", quote(c.OperationID), quote(c.Step), quote(c.Resource),
-		c.Generation, quote(string(c.Kind)), quote(string(text)))
+	return fmt.Sprintf("SELECT ledger.conclude(%s, %s, %s, %d, %s, %s)", pg.Quote(c.OperationID), pg.Quote(c.Step),
+		pg.Quote(c.Resource), c.Generation, pg.Quote(string(c.Kind)), pg.Quote(string(text)))
 }
 
 // conclude stores the result of a command after further statements, and passes the crash point behind that.
 func conclude[R any](
 	ctx context.Context, x *Executor, e protocol.Command, result R, reply string, before ...string,
 ) (R, error) {
-	err := atomically(ctx, x.db, append(before, outcome(e, result))...)
+	err := pg.Atomically(ctx, x.db, append(before, outcome(e, result))...)
 	if err == nil {
 		crash.Point(reply)
 	}
@@ -100,9 +99,6 @@ const abandonTime = 10 * time.Second
 func errCrashed(cause error) *command.Refusal {
 	return unavailable("PostgreSQL has crashed meanwhile; send the command again", cause)
 }
-
-func quote(s string) string { return pq.QuoteLiteral(s) }
-func ident(s string) string { return pq.QuoteIdentifier(s) }
 
 // databaseRow is a database of the ledger.
 type databaseRow struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -98,7 +99,7 @@ func (x *Executor) closeGate(ctx context.Context, l loginRow, want role.Kind) er
 	if want != role.Rotation {
 		statements = append(statements, l.rowStatement("enabled = false"))
 	}
-	return atomically(ctx, x.db, statements...)
+	return pg.Atomically(ctx, x.db, statements...)
 }
 
 // forbidLogin makes the role NOLOGIN, whatever transaction of a customer's is in the way.
@@ -106,7 +107,7 @@ func (x *Executor) forbidLogin(ctx context.Context, l loginRow, ended endedSessi
 	if !l.exists {
 		return nil
 	}
-	return x.forced(ctx, l, ended, "ALTER ROLE "+ident(l.name)+" NOLOGIN")
+	return x.forced(ctx, l, ended, "ALTER ROLE "+pg.Ident(l.name)+" NOLOGIN")
 }
 
 // setCredential is one transaction: a rotated login has its password and its limit and may log in, gate and ledger included; a
@@ -144,7 +145,7 @@ func (x *Executor) setCredential(ctx context.Context, l loginRow, c command.Chan
 // password.
 func (x *Executor) markChanged(ctx context.Context, l loginRow) error {
 	defer x.wakeSweep()
-	return atomically(ctx, x.db, flushLater, l.rowStatement("changed_at = clock_timestamp()"))
+	return pg.Atomically(ctx, x.db, flushLater, l.rowStatement("changed_at = clock_timestamp()"))
 }
 
 // settle ends the sessions that began before the change, and then looks once more at what is stored: one of them may have set a

@@ -23,7 +23,7 @@ func (x *Executor) watchParked(ctx context.Context, l loginRow) error {
 		return err
 	}
 	defer x.wakeSweep()
-	return atomically(ctx, x.db, flushLater, l.rowStatement("parked = "+orNull(parked)))
+	return pg.Atomically(ctx, x.db, flushLater, l.rowStatement("parked = "+orNull(parked)))
 }
 
 // orNull is the text[] of a list; null where that is empty.
@@ -33,7 +33,7 @@ func orNull(list []string) string {
 	}
 	value, _ := pq.StringArray(list).Value() // has no error
 	text, _ := value.(string)
-	return quote(text)
+	return pg.Quote(text)
 }
 
 // releasable are the logins of which nobody stands in the middle of a log-in any more, nor has come of that.
@@ -87,7 +87,7 @@ func (x *Executor) release(ctx context.Context, databaseID, name string) error {
 	case another:
 		return x.takeAway(ctx, l)
 	}
-	return atomically(ctx, x.db, l.rowStatement("parked = NULL"))
+	return pg.Atomically(ctx, x.db, l.rowStatement("parked = NULL"))
 }
 
 // takeAway leaves a login without a password, where nobody knows whose it is that it has, and ends what has got in with that.
@@ -96,7 +96,7 @@ func (x *Executor) takeAway(ctx context.Context, l loginRow) error {
 	x.log.Warn("a session of an old password has set another one, which is taken away", zap.String("login", l.name),
 		zap.String("database", l.db.Name))
 	gone := l.rowStatement("verifier_mark = NULL, changed_at = clock_timestamp()")
-	if err := x.forced(ctx, l, make(endedSessions), "ALTER ROLE "+ident(l.name)+" PASSWORD NULL", gone); err != nil {
+	if err := x.forced(ctx, l, make(endedSessions), "ALTER ROLE "+pg.Ident(l.name)+" PASSWORD NULL", gone); err != nil {
 		return err
 	}
 	if err := x.markChanged(ctx, l); err != nil {

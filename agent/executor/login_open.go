@@ -56,7 +56,7 @@ func (x *Executor) openProven(ctx context.Context, l loginRow, c command.AdmitRo
 func (x *Executor) shutAgain(ctx context.Context, l loginRow) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTime)
 	defer cancel()
-	return x.insist(ctx, "ALTER ROLE "+ident(l.name)+" NOLOGIN", l.rowStatement("enabled = false"), l.gateStatement(false))
+	return x.insist(ctx, "ALTER ROLE "+pg.Ident(l.name)+" NOLOGIN", l.rowStatement("enabled = false"), l.gateStatement(false))
 }
 
 func (x *Executor) mayOpen(ctx context.Context, l loginRow, c command.AdmitRole) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/retire"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -32,10 +33,10 @@ func (l loginRow) serverLimit() int {
 // beginnableStatements take back what keeps every session of a login from beginning. Whoever knew its old password can have set
 // that, and nobody who is locked out by it could take it back: neither the login itself, nor the owner.
 func (l loginRow) beginnableStatements() []string {
-	alter := "ALTER ROLE " + ident(l.name)
+	alter := "ALTER ROLE " + pg.Ident(l.name)
 	return []string{
 		alter + " RESET local_preload_libraries",
-		alter + " IN DATABASE " + ident(l.db.Name) + " RESET local_preload_libraries",
+		alter + " IN DATABASE " + pg.Ident(l.db.Name) + " RESET local_preload_libraries",
 	}
 }
 
@@ -49,7 +50,7 @@ func (p loginPlan) statements(observed role.Login) []string {
 }
 
 func (p loginPlan) statement(a role.Action) []string {
-	alter := "ALTER ROLE " + ident(p.name) + " "
+	alter := "ALTER ROLE " + pg.Ident(p.name) + " "
 	switch a {
 	case role.CreateRole:
 		return p.createStatements()
@@ -60,9 +61,9 @@ func (p loginPlan) statement(a role.Action) []string {
 	case role.SetLimit:
 		return []string{fmt.Sprintf("%sCONNECTION LIMIT %d", alter, p.desired.Limit)}
 	case role.JoinGroup:
-		return []string{joinStatement(p.group, p.name), p.rowStatement("member_of = " + quote(p.group))}
+		return []string{joinStatement(p.group, p.name), p.rowStatement("member_of = " + pg.Quote(p.group))}
 	case role.SetPassword:
-		return []string{alter + "PASSWORD " + quote(p.verifier) + " VALID UNTIL " + quote(validity(p.desired.ValidUntil))}
+		return []string{alter + "PASSWORD " + pg.Quote(p.verifier) + " VALID UNTIL " + pg.Quote(validity(p.desired.ValidUntil))}
 	case role.AllowLogin:
 		return []string{alter + "LOGIN"}
 	case role.RemoveRole:
@@ -73,24 +74,24 @@ func (p loginPlan) statement(a role.Action) []string {
 
 // joinStatement gives a role the rights of a group, but not its place.
 func joinStatement(group, name string) string {
-	return "GRANT " + ident(group) + " TO " + ident(name) + " WITH INHERIT TRUE, SET FALSE"
+	return "GRANT " + pg.Ident(group) + " TO " + pg.Ident(name) + " WITH INHERIT TRUE, SET FALSE"
 }
 
 // createStatements make the role without log-in, its mark, and a closed gate. A row that an earlier role of the name has left,
 // one that an administrator dropped, goes. The owner itself grants CONNECT, here or later: only then can it take that back.
 func (p loginPlan) createStatements() []string {
 	s := append(p.forgetStatements(),
-		"CREATE ROLE "+ident(p.name)+" NOLOGIN"+harmless,
+		"CREATE ROLE "+pg.Ident(p.name)+" NOLOGIN"+harmless,
 		fmt.Sprintf("INSERT INTO ledger.role (name, oid, database_id, part, enabled) SELECT rolname, oid, %s, 'additional', false"+
-			" FROM pg_roles WHERE rolname = %s", quote(p.db.ID), quote(p.name)),
-		fmt.Sprintf("INSERT INTO pooler.gate (login, database, open) VALUES (%s, %s, false)", quote(p.name), quote(p.db.Name)),
+			" FROM pg_roles WHERE rolname = %s", pg.Quote(p.db.ID), pg.Quote(p.name)),
+		fmt.Sprintf("INSERT INTO pooler.gate (login, database, open) VALUES (%s, %s, false)", pg.Quote(p.name), pg.Quote(p.db.Name)),
 	)
 	if p.model().OwnerConnects {
 		return s
 	}
 	return append(s,
-		"SET LOCAL ROLE "+ident(p.names().Owner),
-		"GRANT CONNECT ON DATABASE "+ident(p.db.Name)+" TO "+ident(p.name),
+		"SET LOCAL ROLE "+pg.Ident(p.names().Owner),
+		"GRANT CONNECT ON DATABASE "+pg.Ident(p.db.Name)+" TO "+pg.Ident(p.name),
 		"RESET ROLE",
 	)
 }
@@ -99,25 +100,25 @@ func (p loginPlan) createStatements() []string {
 func (p loginPlan) ending() retire.Ending {
 	n := p.names()
 	return retire.Ending{Roles: []string{p.name}, Forget: p.forgetStatements(), TakeBack: []string{
-		"SET LOCAL ROLE " + ident(n.Owner),
-		"REVOKE CONNECT ON DATABASE " + ident(p.db.Name) + " FROM " + ident(p.name),
+		"SET LOCAL ROLE " + pg.Ident(n.Owner),
+		"REVOKE CONNECT ON DATABASE " + pg.Ident(p.db.Name) + " FROM " + pg.Ident(p.name),
 		"RESET ROLE",
-		"REVOKE " + ident(n.ReadGroup) + "," + ident(n.WriteGroup) + " FROM " + ident(p.name),
-		"REVOKE " + ident(p.name) + " FROM " + ident(n.Owner),
+		"REVOKE " + pg.Ident(n.ReadGroup) + "," + pg.Ident(n.WriteGroup) + " FROM " + pg.Ident(p.name),
+		"REVOKE " + pg.Ident(p.name) + " FROM " + pg.Ident(n.Owner),
 	}}
 }
 
 // cedeStatement lets the owner drop, revoke and reassign what a dead role has, which nobody else could: a role may make large
 // objects and default privileges without being asked. The owner cannot act as the role, nor pass this on.
 func (p loginPlan) cedeStatement() string {
-	return "GRANT " + ident(p.name) + " TO " + ident(p.names().Owner) + " WITH INHERIT TRUE, SET FALSE, ADMIN FALSE"
+	return "GRANT " + pg.Ident(p.name) + " TO " + pg.Ident(p.names().Owner) + " WITH INHERIT TRUE, SET FALSE, ADMIN FALSE"
 }
 
 // forgetStatements remove the login's rows.
 func (p loginPlan) forgetStatements() []string {
 	return []string{
-		fmt.Sprintf("DELETE FROM pooler.gate WHERE login = %s AND database = %s", quote(p.name), quote(p.db.Name)),
-		fmt.Sprintf("DELETE FROM ledger.role WHERE name = %s AND database_id = %s", quote(p.name), quote(p.db.ID)),
+		fmt.Sprintf("DELETE FROM pooler.gate WHERE login = %s AND database = %s", pg.Quote(p.name), pg.Quote(p.db.Name)),
+		fmt.Sprintf("DELETE FROM ledger.role WHERE name = %s AND database_id = %s", pg.Quote(p.name), pg.Quote(p.db.ID)),
 	}
 }
 
@@ -130,9 +131,10 @@ func validity(t *time.Time) string {
 
 // rowStatement changes the ledger's row of the login.
 func (l loginRow) rowStatement(set string) string {
-	return fmt.Sprintf("UPDATE ledger.role SET %s WHERE name = %s AND oid = %d", set, quote(l.name), l.oid)
+	return fmt.Sprintf("UPDATE ledger.role SET %s WHERE name = %s AND oid = %d", set, pg.Quote(l.name), l.oid)
 }
 
 func (l loginRow) gateStatement(open bool) string {
-	return fmt.Sprintf("UPDATE pooler.gate SET open = %t WHERE login = %s AND database = %s", open, quote(l.name), quote(l.db.Name))
+	return fmt.Sprintf("UPDATE pooler.gate SET open = %t WHERE login = %s AND database = %s", open,
+		pg.Quote(l.name), pg.Quote(l.db.Name))
 }

@@ -66,9 +66,9 @@ func (x *Executor) makeLogin(ctx context.Context, l loginRow, c command.PrepareR
 	desired := role.Login{Present: true, MayLogIn: seen.MayLogIn, Limit: backstop(c.ConnectionLimit)}
 	statements := loginPlan{loginRow: l, desired: desired}.statements(seen)
 	statements = append(statements, fmt.Sprintf("UPDATE ledger.role SET connection_limit = %d WHERE name = %s AND database_id = %s",
-		c.ConnectionLimit, quote(l.name), quote(l.db.ID)))
+		c.ConnectionLimit, pg.Quote(l.name), pg.Quote(l.db.ID)))
 	err = x.insist(ctx, statements...)
-	switch sqlState(err) {
+	switch pg.State(err) {
 	case duplicateObject, uniqueViolation:
 		return command.Refuse(command.ReasonNameTaken, "the server has a role named %s that is not ours", l.name)
 	}
@@ -86,7 +86,7 @@ const (
 // alone.
 func (x *Executor) insist(ctx context.Context, statements ...string) error {
 	statements = append([]string{soon, flushLater}, statements...)
-	try := func() error { return atomically(ctx, x.db, statements...) }
+	try := func() error { return pg.Atomically(ctx, x.db, statements...) }
 	began, err := time.Now(), try()
 	for inTheWay(err) && time.Since(began) < insistence {
 		select {

@@ -11,6 +11,7 @@ import (
 	"github.com/lib/pq"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 )
@@ -179,7 +180,7 @@ func (x *Executor) proveDirectly(ctx context.Context, l loginRow, password strin
 	}
 	conn, err := connector.Connect(ctx)
 	if err != nil {
-		if strings.HasPrefix(sqlState(err), "28") {
+		if strings.HasPrefix(pg.State(err), "28") {
 			return fmt.Errorf("%w: directly, login %s: %w", pooler.ErrRefused, l.name, err)
 		}
 		return err
@@ -190,4 +191,4 @@ func (x *Executor) proveDirectly(ctx context.Context, l loginRow, password strin
 
 // isConnectMissing reports whether a direct log-in got as far as the database, which it may not enter: PostgreSQL asks for the
 // password first.
-func isConnectMissing(err error) bool { return sqlState(err) == insufficientPrivilege }
+func isConnectMissing(err error) bool { return pg.State(err) == pg.InsufficientPrivilege }

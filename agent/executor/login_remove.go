@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/agent/retire"
@@ -62,7 +63,7 @@ func (x *Executor) dropUnlessNeeded(ctx context.Context, l loginRow, c command.R
 	none := noDependencies()
 	p := loginPlan{loginRow: l}
 	if !l.exists {
-		return none, atomically(ctx, x.db, p.forgetStatements()...)
+		return none, pg.Atomically(ctx, x.db, p.forgetStatements()...)
 	}
 	ending := p.ending()
 	for range dropTries {

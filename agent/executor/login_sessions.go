@@ -67,9 +67,9 @@ func (x *Executor) forced(ctx context.Context, l loginRow, ended endedSessions, 
 // pushThrough runs statements in one transaction, again and again. Whoever is in the way is ended: those that endOwn ends, and
 // those that PostgreSQL names.
 func (x *Executor) pushThrough(ctx context.Context, endOwn func() error, statements ...string) error {
-	try, push := transaction(append([]string{soon}, statements...)), transaction(append([]string{firmly}, statements...))
+	try, push := pg.Transaction(append([]string{soon}, statements...)), pg.Transaction(append([]string{firmly}, statements...))
 	for n := 0; ; n++ {
-		err := send(ctx, x.db, try)
+		err := pg.Send(ctx, x.db, try)
 		if !inTheWay(err) {
 			return err
 		}
@@ -79,7 +79,7 @@ func (x *Executor) pushThrough(ctx context.Context, endOwn func() error, stateme
 		if n == 0 {
 			continue // mostly nobody else was in the way
 		}
-		err = x.pushing.run(ctx, func() error { return freshly(func() error { return x.endingBlockers(ctx, push, nil) }) })
+		err = x.pushing.run(ctx, func() error { return pg.Freshly(func() error { return x.endingBlockers(ctx, push, nil) }) })
 		if !inTheWay(err) {
 			return err
 		}
@@ -109,7 +109,7 @@ func (x *Executor) endingBlockers(whole context.Context, text string, end func(c
 		return err
 	}
 	done := make(chan error, 1)
-	go func() { done <- conn.Raw(func(c any) error { return sendOver(ctx, c, text) }) }()
+	go func() { done <- conn.Raw(func(c any) error { return pg.SendOver(ctx, c, text) }) }()
 	for {
 		select {
 		case err := <-done:

@@ -76,10 +76,10 @@ func (x *Executor) makeGroups(ctx context.Context, id string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	s := []string{soon, "UPDATE ledger.database SET overlay_xact = NULL WHERE id = " + quote(d.ID)}
+	s := []string{soon, "UPDATE ledger.database SET overlay_xact = NULL WHERE id = " + pg.Quote(d.ID)}
 	for _, g := range missing {
-		s = append(s, fmt.Sprintf("DELETE FROM ledger.role WHERE name = %s AND database_id = %s", quote(g.name), quote(d.ID)),
-			"CREATE ROLE "+ident(g.name)+" NOLOGIN"+harmless)
+		s = append(s, fmt.Sprintf("DELETE FROM ledger.role WHERE name = %s AND database_id = %s", pg.Quote(g.name), pg.Quote(d.ID)),
+			"CREATE ROLE "+pg.Ident(g.name)+" NOLOGIN"+harmless)
 	}
 	s = append(s, p.markStatement(missing...))
 	for _, g := range missing {
@@ -91,8 +91,8 @@ func (x *Executor) makeGroups(ctx context.Context, id string) error {
 			s = append(s, joinStatement(g.name, m))
 		}
 	}
-	err = atomically(ctx, x.db, s...)
-	switch sqlState(err) {
+	err = pg.Atomically(ctx, x.db, s...)
+	switch pg.State(err) {
 	case duplicateObject, uniqueViolation:
 		return command.Refuse(command.ReasonNameTaken, "the server has a group role of the database's that is not ours")
 	}

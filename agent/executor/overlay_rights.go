@@ -27,7 +27,7 @@ func promises(n database.Names) []promise {
 func laterStatements(owner string, to []promise) (s []string) {
 	for _, p := range to {
 		for _, rights := range []string{"USAGE ON SCHEMAS", p.tables + " ON TABLES", p.sequences + " ON SEQUENCES"} {
-			s = append(s, "ALTER DEFAULT PRIVILEGES FOR ROLE "+ident(owner)+" GRANT "+rights+" TO "+ident(p.group))
+			s = append(s, "ALTER DEFAULT PRIVILEGES FOR ROLE "+pg.Ident(owner)+" GRANT "+rights+" TO "+pg.Ident(p.group))
 		}
 	}
 	return s
@@ -38,7 +38,7 @@ func laterStatements(owner string, to []promise) (s []string) {
 // nor a role can set them or take them away. Each goes with its group, and every backup has them, for its copies.
 func wholeMarks(holder string, of []promise) (s []string) {
 	for _, p := range of {
-		s = append(s, "ALTER DEFAULT PRIVILEGES FOR ROLE "+ident(holder)+" GRANT USAGE ON TYPES TO "+ident(p.group))
+		s = append(s, "ALTER DEFAULT PRIVILEGES FOR ROLE "+pg.Ident(holder)+" GRANT USAGE ON TYPES TO "+pg.Ident(p.group))
 	}
 	return s
 }
@@ -66,7 +66,7 @@ func (x *Executor) spreadRights(ctx context.Context, d databaseRow) (left string
 	}
 	stand, err := pg.One[bool](ctx, x.db, "SELECT overlay_xact IS NOT NULL FROM ledger.database WHERE id = $1", d.ID)
 	if err == nil && !stand {
-		err = atomically(ctx, conn, append([]string{soon}, laterStatements(n.Owner, to)...)...)
+		err = pg.Atomically(ctx, conn, append([]string{soon}, laterStatements(n.Owner, to)...)...)
 		if err == nil {
 			crash.Point(crash.OverlayLater)
 		}
@@ -84,7 +84,7 @@ func (x *Executor) spreadRights(ctx context.Context, d databaseRow) (left string
 		return fmt.Sprintf("%d transactions are open that may have made tables before", older), nil
 	}
 	crash.Point(crash.OverlayRead)
-	return "", atomically(ctx, conn, append([]string{soon}, wholeMarks(n.Holder, to)...)...)
+	return "", pg.Atomically(ctx, conn, append([]string{soon}, wholeMarks(n.Holder, to)...)...)
 }
 
 // spreadInCopy does so in a copy that is to take the database's place, which nobody is in.
@@ -103,7 +103,7 @@ func (x *Executor) spreadInCopy(ctx context.Context, d databaseRow, s copyRow) (
 		return left, err
 	}
 	crash.Point(crash.OverlayRead)
-	return "", atomically(ctx, conn, append(laterStatements(n.Owner, to), wholeMarks(n.Holder, to)...)...)
+	return "", pg.Atomically(ctx, conn, append(laterStatements(n.Owner, to), wholeMarks(n.Holder, to)...)...)
 }
 
 // lack is an object of the owner's on which groups lack rights.
@@ -162,7 +162,7 @@ func lacks(ctx context.Context, conn *sql.DB, owner string, to []promise, most i
 // alters a table meanwhile from failing. RESET, of a parameter that nothing has, is what takes it of tables and views of all
 // kinds, whatever rights the owner has left itself.
 func (l lack) statements(owner string, locking bool) []string {
-	s := []string{soon, flushLater, "SET LOCAL ROLE " + ident(owner)}
+	s := []string{soon, flushLater, "SET LOCAL ROLE " + pg.Ident(owner)}
 	if l.closed != "" {
 		s = append(s, l.openStatements(owner)...)
 	}
@@ -170,10 +170,10 @@ func (l lack) statements(owner string, locking bool) []string {
 		s = append(s, "ALTER TABLE ONLY "+l.lock+" RESET (pgherd_overlay)")
 	}
 	for i, group := range l.groups {
-		s = append(s, "GRANT "+l.rights[i]+" ON "+l.on+" TO "+ident(group))
+		s = append(s, "GRANT "+l.rights[i]+" ON "+l.on+" TO "+pg.Ident(group))
 	}
 	if l.closed != "" {
-		s = append(s, "REVOKE USAGE ON SCHEMA "+l.closed+" FROM "+ident(owner))
+		s = append(s, "REVOKE USAGE ON SCHEMA "+l.closed+" FROM "+pg.Ident(owner))
 	}
 	return s
 }
@@ -183,9 +183,9 @@ func (l lack) statements(owner string, locking bool) []string {
 // it by now, and would lose that at the end.
 func (l lack) openStatements(owner string) []string {
 	return []string{
-		"GRANT USAGE ON SCHEMA " + l.closed + " TO " + ident(l.groups[0]),
-		"SELECT 1 / (NOT has_schema_privilege(" + quote(owner) + ", " + quote(l.closed) + "::regnamespace, 'USAGE'))::int",
-		"GRANT USAGE ON SCHEMA " + l.closed + " TO " + ident(owner),
+		"GRANT USAGE ON SCHEMA " + l.closed + " TO " + pg.Ident(l.groups[0]),
+		"SELECT 1 / (NOT has_schema_privilege(" + pg.Quote(owner) + ", " + pg.Quote(l.closed) + "::regnamespace, 'USAGE'))::int",
+		"GRANT USAGE ON SCHEMA " + l.closed + " TO " + pg.Ident(owner),
 	}
 }
 
@@ -205,8 +205,8 @@ func grantStanding(ctx context.Context, conn *sql.DB, owner string, to []promise
 	crash.Point(crash.OverlayListed)
 	held, tried, why := 0, 0, "none"
 	for began := time.Now(); tried < len(all) && held < mostHeld && time.Since(began) < turnTime; tried++ {
-		err := atomically(ctx, conn, all[tried].statements(owner, locking)...)
-		if state := sqlState(err); inTheWay(err) || state != "" && strings.Contains("22 42 3F 57", state[:2]) {
+		err := pg.Atomically(ctx, conn, all[tried].statements(owner, locking)...)
+		if state := pg.State(err); inTheWay(err) || state != "" && strings.Contains("22 42 3F 57", state[:2]) {
 			held, why = held+1, state // or it is gone, or otherwise than it was: the next turn sees
 		} else if err != nil {
 			return "", err

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -95,11 +96,11 @@ func (p plan) beginStatements() []string {
 	return []string{
 		flushLater,
 		fmt.Sprintf("INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, open) VALUES (%s,%s,%s,%d,%s,%t)",
-			quote(p.id), quote(p.names.Owner), quote(string(p.model)), p.cap, quote(p.operation), p.open),
-		"CREATE ROLE " + ident(p.names.Holder) + " NOLOGIN" + harmless,
+			pg.Quote(p.id), pg.Quote(p.names.Owner), pg.Quote(string(p.model)), p.cap, pg.Quote(p.operation), p.open),
+		"CREATE ROLE " + pg.Ident(p.names.Holder) + " NOLOGIN" + harmless,
 		p.markStatement(p.holder()),
 		p.gateStatement(),
-		"DELETE FROM pooler.shut WHERE database = " + quote(p.names.Owner),
+		"DELETE FROM pooler.shut WHERE database = " + pg.Quote(p.names.Owner),
 	}
 }
 
@@ -110,10 +111,10 @@ func (p plan) loginStatements() []string {
 		word = " NOLOGIN"
 	}
 	for _, r := range p.groups() {
-		s = append(s, "CREATE ROLE "+ident(r.name)+" NOLOGIN"+harmless)
+		s = append(s, "CREATE ROLE "+pg.Ident(r.name)+" NOLOGIN"+harmless)
 	}
 	for _, r := range p.logins() {
-		s = append(s, "CREATE ROLE "+ident(r.name)+word+harmless+" PASSWORD "+quote(p.verifiers[r.name]))
+		s = append(s, "CREATE ROLE "+pg.Ident(r.name)+word+harmless+" PASSWORD "+pg.Quote(p.verifiers[r.name]))
 	}
 	s = append(s, p.markStatement(slices.Concat(p.groups(), p.logins())...))
 	if p.model == database.Managed {
@@ -127,24 +128,24 @@ func (p plan) loginStatements() []string {
 func (p plan) markStatement(parts ...part) string {
 	var rows []string
 	for _, r := range parts {
-		rows = append(rows, "("+quote(r.name)+","+quote(r.as)+")")
+		rows = append(rows, "("+pg.Quote(r.name)+","+pg.Quote(r.as)+")")
 	}
 	return fmt.Sprintf("INSERT INTO ledger.role (name, oid, database_id, part) SELECT r.rolname, r.oid, %s, made.part"+
-		" FROM pg_roles r JOIN (VALUES %s) made (name, part) ON r.rolname = made.name::name", quote(p.id), strings.Join(rows, ","))
+		" FROM pg_roles r JOIN (VALUES %s) made (name, part) ON r.rolname = made.name::name", pg.Quote(p.id), strings.Join(rows, ","))
 }
 
 // gateStatement writes closed gates.
 func (p plan) gateStatement() string {
 	var rows []string
 	for _, r := range p.logins() {
-		rows = append(rows, "("+quote(r.name)+","+quote(p.names.Owner)+",false)")
+		rows = append(rows, "("+pg.Quote(r.name)+","+pg.Quote(p.names.Owner)+",false)")
 	}
 	return "INSERT INTO pooler.gate (login, database, open) VALUES " + strings.Join(rows, ",")
 }
 
 // rightsStatements run inside the database while it has its temporary name. They may run again.
 func (p plan) rightsStatements() []string {
-	db, owner := ident(p.temporary), ident(p.names.Owner)
+	db, owner := pg.Ident(p.temporary), pg.Ident(p.names.Owner)
 	s := []string{
 		flushLater,
 		"REVOKE CONNECT, TEMPORARY ON DATABASE " + db + " FROM PUBLIC",
@@ -154,26 +155,26 @@ func (p plan) rightsStatements() []string {
 	if p.model == database.SingleLogin {
 		return s
 	}
-	s = append(s, "GRANT USAGE ON SCHEMA public TO "+ident(p.names.ReadGroup)+","+ident(p.names.WriteGroup))
+	s = append(s, "GRANT USAGE ON SCHEMA public TO "+pg.Ident(p.names.ReadGroup)+","+pg.Ident(p.names.WriteGroup))
 	return append(s, laterStatements(p.names.Owner, promises(p.names))...)
 }
 
 // renameStatements give the database its name, record it, and let its logins in unless it stays closed. CONNECT is granted to the
 // other logins as the owner: only then can the owner revoke it later.
 func (p plan) renameStatements() []string {
-	db, name := ident(p.temporary), p.names.Owner
+	db, name := pg.Ident(p.temporary), p.names.Owner
 	var s []string
 	if p.model == database.Managed {
-		s = append(s, "SET LOCAL ROLE "+ident(p.names.Owner),
-			"GRANT CONNECT ON DATABASE "+db+" TO "+ident(p.names.Runtime)+","+ident(p.names.Readonly), "RESET ROLE")
+		s = append(s, "SET LOCAL ROLE "+pg.Ident(p.names.Owner),
+			"GRANT CONNECT ON DATABASE "+db+" TO "+pg.Ident(p.names.Runtime)+","+pg.Ident(p.names.Readonly), "RESET ROLE")
 	}
 	s = append(s,
 		fmt.Sprintf("ALTER DATABASE %s CONNECTION LIMIT %d", db, p.limit),
-		"ALTER DATABASE "+db+" RENAME TO "+ident(name),
+		"ALTER DATABASE "+db+" RENAME TO "+pg.Ident(name),
 		fmt.Sprintf("UPDATE ledger.database SET oid = (SELECT oid FROM pg_database WHERE datname = %s) WHERE id = %s",
-			quote(name), quote(p.id)))
+			pg.Quote(name), pg.Quote(p.id)))
 	if p.open {
-		s = append(s, "UPDATE pooler.gate SET open = true WHERE database = "+quote(name))
+		s = append(s, "UPDATE pooler.gate SET open = true WHERE database = "+pg.Quote(name))
 	}
 	return s
 }

@@ -137,7 +137,8 @@ func TestPruneForgetsWhatEndedLongAgo(t *testing.T) {
 			}
 		}
 	}
-	if got := scan(t, db, "SELECT count(*) FROM ledger.generation WHERE resource = 'database/finished'"); got != 1 {
+	const generations = "SELECT count(*) FROM ledger.generation WHERE resource = 'database/finished'"
+	if got := check.Must(pg.One[int](t.Context(), db, generations))(t); got != 1 {
 		t.Error("the generation of a database is forgotten")
 	}
 }

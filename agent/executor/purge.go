@@ -55,8 +55,8 @@ func (x *Executor) canBePurged(ctx context.Context, d databaseRow) error {
 // operation, of which no command is carried out any more.
 func (x *Executor) purgeDatabase(ctx context.Context, d databaseRow) error {
 	if !d.named() {
-		closed := "UPDATE ledger.operation SET closed = true WHERE id = " + quote(d.MadeBy)
-		if err := atomically(ctx, x.db, closed); err != nil {
+		closed := "UPDATE ledger.operation SET closed = true WHERE id = " + pg.Quote(d.MadeBy)
+		if err := pg.Atomically(ctx, x.db, closed); err != nil {
 			return err
 		}
 	}
@@ -104,10 +104,10 @@ func (x *Executor) discardJobsOf(ctx context.Context, db id.DatabaseID, operatio
 // wants. What operations were told is forgotten with them; see prune.
 func forgetStatements(db string) []string {
 	resource := databaseResource(db)
-	about := "(resource = " + quote(resource) + " OR starts_with(resource, " + quote(resource+"/") + "))"
+	about := "(resource = " + pg.Quote(resource) + " OR starts_with(resource, " + pg.Quote(resource+"/") + "))"
 	return []string{
-		"DELETE FROM ledger.job WHERE database_id = " + quote(db),
-		"UPDATE ledger.copy SET until_closed = false WHERE database_id = " + quote(db),
+		"DELETE FROM ledger.job WHERE database_id = " + pg.Quote(db),
+		"UPDATE ledger.copy SET until_closed = false WHERE database_id = " + pg.Quote(db),
 		"DELETE FROM ledger.command WHERE operation_id = '' AND " + about,
 		"DELETE FROM ledger.generation WHERE " + about,
 	}

@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/lib/pq"
-
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 )
@@ -26,14 +25,6 @@ const (
 	otherwiseNow      = "PGH03"
 )
 
-func sqlState(err error) string {
-	var p *pq.Error
-	if errors.As(err, &p) {
-		return string(p.Code)
-	}
-	return ""
-}
-
 // AsRefusal turns every error into a refusal. Errors that are not known to be final become "unavailable": the ledger has the
 // intent, so a repeated command continues where this one stopped.
 func AsRefusal(err error) *command.Refusal {
@@ -41,16 +32,16 @@ func AsRefusal(err error) *command.Refusal {
 	switch {
 	case errors.As(err, &r):
 		return r
-	case sqlState(err) == notInCharge:
+	case pg.State(err) == notInCharge:
 		return unavailable("another agent is in charge of this server", err)
-	case sqlState(err) == crashedMeanwhile:
+	case pg.State(err) == crashedMeanwhile:
 		return errCrashed(err)
 	case errors.Is(err, pooler.ErrUnreachable):
 		return unavailable("PgBouncer does not answer", err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return unavailable("it took too long; send the command again", err)
 	case isFinal(err):
-		message := "PostgreSQL refused (SQLSTATE " + sqlState(err) + ")"
+		message := "PostgreSQL refused (SQLSTATE " + pg.State(err) + ")"
 		return &command.Refusal{Reason: command.ReasonFailed, Message: message, Cause: err}
 	default:
 		return unavailable("PostgreSQL or PgBouncer did not do it; send the command again", err)
@@ -60,7 +51,7 @@ func AsRefusal(err error) *command.Refusal {
 // isFinal reports whether PostgreSQL refused the statement itself, rather than being unable to run it now. Classes: 22 data, 23
 // integrity, 42 syntax or privilege.
 func isFinal(err error) bool {
-	switch state := sqlState(err); {
+	switch state := pg.State(err); {
 	case len(state) < 2:
 		return false
 	default:

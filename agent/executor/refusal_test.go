@@ -11,6 +11,7 @@ import (
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 )
@@ -39,8 +40,8 @@ func TestEveryErrorHasItsWord(t *testing.T) {
 		"PgBouncer is gone":     {fmt.Errorf("x: %w", pooler.ErrUnreachable), command.ReasonUnavailable},
 		"time is up":            {context.DeadlineExceeded, command.ReasonUnavailable},
 		"something else":        {errors.New("secret words"), command.ReasonUnavailable},
-		"discarded":             {discard{answer("42P04")}, command.ReasonFailed},
-		"discarded and unknown": {discard{errors.New("x")}, command.ReasonUnavailable},
+		"discarded":             {pg.Discarded{Cause: answer("42P04")}, command.ReasonFailed},
+		"discarded and unknown": {pg.Discarded{Cause: errors.New("x")}, command.ReasonUnavailable},
 	} {
 		got := AsRefusal(c.err)
 		if got.Reason != c.want {

@@ -45,10 +45,10 @@ func (x *Executor) putBack(ctx context.Context, e protocol.Command, d databaseRo
 	if err := x.awaitNone(limited, "in its way", holding, d.OID, d.ID); err != nil {
 		return d, err
 	}
-	err := x.pushAlone(limited, d, "ALTER DATABASE "+ident(d.Isolated)+" RENAME TO "+ident(d.Name),
-		"ALTER DATABASE "+ident(d.Name)+" ALLOW_CONNECTIONS true",
-		"SELECT ledger.rejoin("+quote(d.ID)+", "+quote(e.OperationID)+")")
-	if sqlState(err) == duplicateDatabase {
+	err := x.pushAlone(limited, d, "ALTER DATABASE "+pg.Ident(d.Isolated)+" RENAME TO "+pg.Ident(d.Name),
+		"ALTER DATABASE "+pg.Ident(d.Name)+" ALLOW_CONNECTIONS true",
+		"SELECT ledger.rejoin("+pg.Quote(d.ID)+", "+pg.Quote(e.OperationID)+")")
+	if pg.State(err) == duplicateDatabase {
 		return d, command.Refuse(command.ReasonNameTaken, "the server has a database named %s that is not ours", d.Name)
 	}
 	now, unread := x.madeDatabase(ctx, d.ID)

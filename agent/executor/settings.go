@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/loop"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 )
@@ -55,7 +56,7 @@ func (x *Executor) storeSettings(ctx context.Context, d databaseRow, c command.C
 		}
 		statements := settingsPlan{databaseRow: d, seen: seen, wanted: wantedOf(c)}.statements()
 		err = x.pushThrough(ctx, func() error { return nil }, append(statements, gate...)...)
-		if sqlState(err) != uniqueViolation {
+		if pg.State(err) != uniqueViolation {
 			return err
 		}
 	}
@@ -65,18 +66,18 @@ func (x *Executor) storeSettings(ctx context.Context, d databaseRow, c command.C
 // shutStatements keep customers out of a database, or let them in again as far as it is open.
 func (x *Executor) shutStatements(ctx context.Context, d databaseRow, shut bool) ([]string, error) {
 	if shut {
-		return []string{"INSERT INTO pooler.shut (database) VALUES (" + quote(d.Name) + ") ON CONFLICT DO NOTHING"}, nil
+		return []string{"INSERT INTO pooler.shut (database) VALUES (" + pg.Quote(d.Name) + ") ON CONFLICT DO NOTHING"}, nil
 	}
 	if !d.Shut {
 		return nil, nil
 	}
-	statements := []string{"DELETE FROM pooler.shut WHERE database = " + quote(d.Name)}
+	statements := []string{"DELETE FROM pooler.shut WHERE database = " + pg.Quote(d.Name)}
 	if !d.Open {
 		return statements, nil
 	}
 	names, err := x.loginsOf(ctx, d.ID, false)
 	for _, name := range names {
-		statements = append(statements, "ALTER ROLE "+ident(name)+" LOGIN")
+		statements = append(statements, "ALTER ROLE "+pg.Ident(name)+" LOGIN")
 	}
 	return statements, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/command"
 )
 
@@ -83,7 +84,7 @@ type settingsPlan struct {
 
 // statements are empty but for the row where all is as it shall be.
 func (p settingsPlan) statements() []string {
-	database, owner := "ALTER DATABASE "+ident(p.Name), "ALTER ROLE "+ident(p.Name)+" IN DATABASE "+ident(p.Name)
+	database, owner := "ALTER DATABASE "+pg.Ident(p.Name), "ALTER ROLE "+pg.Ident(p.Name)+" IN DATABASE "+pg.Ident(p.Name)
 	readOnly := p.change(database, "", readOnlyDefault)
 	all := slices.Clone(readOnly)
 	for _, name := range timeoutNames {
@@ -103,7 +104,7 @@ func (p settingsPlan) change(alter, part, name string) []string {
 	case stored == wanted, part == ownerPart && ours == wanted:
 		return nil
 	case wanted != "":
-		return []string{alter + " SET " + name + " = " + quote(wanted)}
+		return []string{alter + " SET " + name + " = " + pg.Quote(wanted)}
 	case stored == ours:
 		return []string{alter + " RESET " + name}
 	}
@@ -123,7 +124,7 @@ func (p settingsPlan) rowStatement(changes, readOnlyChanges bool) string {
 	if readOnlyChanges {
 		set += ", renewing = true"
 	}
-	return "UPDATE ledger.database SET " + set + " WHERE id = " + quote(p.ID)
+	return "UPDATE ledger.database SET " + set + " WHERE id = " + pg.Quote(p.ID)
 }
 
 // inForce is what new sessions of the owner begin with, and what other settings there are for single logins.

@@ -20,7 +20,7 @@ func madeIn(t *testing.T, db *sql.DB, logins int) databaseRow {
 	exec(t, db, `INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, oid)
 		VALUES ($1, $2, 'managed', 0, '', $3)`, d.ID, d.Name, d.OID)
 	enter := func(name, part string) {
-		exec(t, db, "CREATE ROLE "+ident(name))
+		exec(t, db, "CREATE ROLE "+pg.Ident(name))
 		exec(t, db, `INSERT INTO ledger.role (name, oid, database_id, part)
 			SELECT rolname, oid, $2, $3 FROM pg_roles WHERE rolname = $1`, name, d.ID, part)
 	}
@@ -37,19 +37,19 @@ func TestSettingsThatAreReadAreBounded(t *testing.T) {
 	x := &Executor{db: db}
 	wantSameTimes(t, db)
 	d := madeIn(t, db, settingsAtOnce/len(settingNames)+1)
-	long := quote(strings.Repeat(" ", 3<<20) + "15s")
+	long := pg.Quote(strings.Repeat(" ", 3<<20) + "15s")
 	set := func(login, where string) {
 		for _, name := range settingNames {
 			value := "'on'"
 			if name != readOnlyDefault {
 				value = long
 			}
-			exec(t, db, "ALTER ROLE "+ident(login)+where+" SET "+name+" = "+value)
+			exec(t, db, "ALTER ROLE "+pg.Ident(login)+where+" SET "+name+" = "+value)
 		}
 	}
-	exec(t, db, "ALTER DATABASE "+ident(d.Name)+" SET lock_timeout = 7")
-	set(d.Name, " IN DATABASE "+ident(d.Name))
-	set("login_00", " IN DATABASE "+ident(d.Name))
+	exec(t, db, "ALTER DATABASE "+pg.Ident(d.Name)+" SET lock_timeout = 7")
+	set(d.Name, " IN DATABASE "+pg.Ident(d.Name))
+	set("login_00", " IN DATABASE "+pg.Ident(d.Name))
 	set("login_01", "")
 	for _, name := range settingNames {
 		exec(t, db, "DO $$ BEGIN FOR i IN 2..25 LOOP EXECUTE format('ALTER ROLE login_%s SET "+name+" = %L', to_char(i, 'FM00'), '1');"+

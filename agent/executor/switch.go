@@ -86,7 +86,8 @@ func (x *Executor) overlayIn(ctx context.Context, d databaseRow, s copyRow) erro
 
 // exchange shuts the database, and has the copy take its place in one transaction.
 func (x *Executor) exchange(ctx context.Context, d databaseRow, s copyRow) error {
-	err := atomically(ctx, x.db, fmt.Sprintf("SELECT ledger.begin_place(%s, %t)", quote(s.name), d.Open), gateStatement(d, false))
+	begin := fmt.Sprintf("SELECT ledger.begin_place(%s, %t)", pg.Quote(s.name), d.Open)
+	err := pg.Atomically(ctx, x.db, begin, gateStatement(d, false))
 	if err != nil {
 		return err
 	}
@@ -104,7 +105,7 @@ func (x *Executor) exchange(ctx context.Context, d databaseRow, s copyRow) error
 			return err
 		}
 		err = x.pushThrough(ctx, func() error { return x.endVisible(ctx, d) }, switchPlan{d, s, w}.statements()...)
-		if sqlState(err) != otherwiseNow {
+		if pg.State(err) != otherwiseNow {
 			break
 		}
 	}
@@ -128,7 +129,7 @@ func (x *Executor) goBack(ctx context.Context, d databaseRow, why error, operati
 	crash.Point(crash.SwitchUndone)
 	switch {
 	case command.RefusedFor(why, command.ReasonBusy): // it says who is in the way
-	case inTheWay(why), sqlState(why) == objectInUse, errors.Is(why, context.DeadlineExceeded):
+	case inTheWay(why), pg.State(why) == objectInUse, errors.Is(why, context.DeadlineExceeded):
 		return busy(why, "")
 	}
 	return why
@@ -137,9 +138,9 @@ func (x *Executor) goBack(ctx context.Context, d databaseRow, why error, operati
 // reopen ends a switch that was begun and not made. The gates are as they were before, but of a database that is out of service
 // since.
 func (x *Executor) reopen(ctx context.Context, d databaseRow, s copyRow) error {
-	giveUp := "SELECT ledger.give_up_place(" + quote(s.name) + ")"
+	giveUp := "SELECT ledger.give_up_place(" + pg.Quote(s.name) + ")"
 	if !s.reopen.Bool || !d.inService() {
-		return atomically(ctx, x.db, giveUp)
+		return pg.Atomically(ctx, x.db, giveUp)
 	}
 	return x.letIn(ctx, d, giveUp, gateStatement(d, true))
 }
@@ -229,8 +230,8 @@ func (x *Executor) discard(ctx context.Context, e protocol.Command, c command.Di
 	}
 	crash.Point(crash.DiscardPassing)
 	none, err = conclude(ctx, x, e, none, crash.DiscardReply,
-		"UPDATE ledger.copy SET until_closed = false WHERE name = "+quote(s.name),
-		"DELETE FROM ledger.job WHERE operation_id = "+quote(e.OperationID)+" AND "+passing)
+		"UPDATE ledger.copy SET until_closed = false WHERE name = "+pg.Quote(s.name),
+		"DELETE FROM ledger.job WHERE operation_id = "+pg.Quote(e.OperationID)+" AND "+passing)
 	loop.Wake(x.unwanted)
 	return none, err
 }

@@ -76,25 +76,25 @@ type switchPlan struct {
 }
 
 func (p switchPlan) statements() []string {
-	replaced, copied, holder := ident(p.of.replacedName()), ident(p.of.name), ident(p.holder())
+	replaced, copied, holder := pg.Ident(p.of.replacedName()), pg.Ident(p.of.name), pg.Ident(p.holder())
 	s := []string{
-		fmt.Sprintf("SELECT ledger.take_place(%s, %d)", quote(p.of.name), p.OID),
-		"ALTER DATABASE " + ident(p.Name) + " RENAME TO " + replaced,
+		fmt.Sprintf("SELECT ledger.take_place(%s, %d)", pg.Quote(p.of.name), p.OID),
+		"ALTER DATABASE " + pg.Ident(p.Name) + " RENAME TO " + replaced,
 		"ALTER DATABASE " + copied + " OWNER TO " + holder,
 		"REVOKE ALL ON DATABASE " + copied + " FROM PUBLIC, " + holder,
 	}
 	s = append(s, p.grantStatements()...)
 	s = append(s, fmt.Sprintf("ALTER DATABASE %s CONNECTION LIMIT %d", copied, p.whole.limit))
 	if p.whole.comment != "" {
-		s = append(s, "COMMENT ON DATABASE "+copied+" IS "+quote(p.whole.comment))
+		s = append(s, "COMMENT ON DATABASE "+copied+" IS "+pg.Quote(p.whole.comment))
 	}
 	for _, one := range p.whole.settings {
 		s = append(s, one.statement(p.of.name))
 	}
 	return append(s,
 		fmt.Sprintf("SELECT ledger.assert_like(%d, %d, '%s')", p.of.oid, p.OID, oids(p.whole.roles)),
-		"ALTER DATABASE "+copied+" RENAME TO "+ident(p.Name),
-		fmt.Sprintf("UPDATE ledger.database SET oid = %d WHERE id = %s", p.of.oid, quote(p.ID)),
+		"ALTER DATABASE "+copied+" RENAME TO "+pg.Ident(p.Name),
+		fmt.Sprintf("UPDATE ledger.database SET oid = %d WHERE id = %s", p.of.oid, pg.Quote(p.ID)),
 		// Nobody enters it any more, and nothing of the platform's is kept by it from being dropped.
 		"ALTER DATABASE "+replaced+" OWNER TO CURRENT_USER", "ALTER DATABASE "+replaced+" ALLOW_CONNECTIONS false",
 	)
@@ -112,7 +112,7 @@ func (p switchPlan) grantStatements() (s []string) {
 		return of
 	})
 	for _, g := range ordered {
-		s = append(s, "SET LOCAL ROLE "+ident(g.grantor), g.statement(p.of.name))
+		s = append(s, "SET LOCAL ROLE "+pg.Ident(g.grantor), g.statement(p.of.name))
 	}
 	return append(s, "RESET ROLE")
 }
@@ -120,22 +120,22 @@ func (p switchPlan) grantStatements() (s []string) {
 func (g databaseGrant) statement(on string) string {
 	to, option := "PUBLIC", ""
 	if g.grantee != "" {
-		to = ident(g.grantee)
+		to = pg.Ident(g.grantee)
 	}
 	if g.option {
 		option = " WITH GRANT OPTION"
 	}
-	return "GRANT " + g.privilege + " ON DATABASE " + ident(on) + " TO " + to + option
+	return "GRANT " + g.privilege + " ON DATABASE " + pg.Ident(on) + " TO " + to + option
 }
 
 func (s databaseSetting) statement(in string) string {
-	of := "ALTER DATABASE " + ident(in)
+	of := "ALTER DATABASE " + pg.Ident(in)
 	if s.role != "" {
-		of = "ALTER ROLE " + ident(s.role) + " IN DATABASE " + ident(in)
+		of = "ALTER ROLE " + pg.Ident(s.role) + " IN DATABASE " + pg.Ident(in)
 	}
 	var name []string
 	for part := range strings.SplitSeq(s.name, ".") {
-		name = append(name, ident(part))
+		name = append(name, pg.Ident(part))
 	}
 	return of + " SET " + strings.Join(name, ".") + " TO " + s.sql()
 }
@@ -149,11 +149,11 @@ var quotedLists = []string{
 // sql is the value as it is written in a statement, such that it is stored as it is.
 func (s databaseSetting) sql() string {
 	if !slices.Contains(quotedLists, strings.ToLower(s.name)) {
-		return quote(s.value)
+		return pg.Quote(s.value)
 	}
 	var list []string
 	for _, name := range splitNames(s.value) {
-		list = append(list, quote(name))
+		list = append(list, pg.Quote(name))
 	}
 	if len(list) == 0 {
 		return "''"

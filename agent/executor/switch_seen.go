@@ -157,7 +157,7 @@ func (x *Executor) buryIn(ctx context.Context, d databaseRow, s copyRow) error {
 	owner := database.RoleNames(id.DatabaseID(d.ID), d.Name).Owner
 	statements := []string{firmly}
 	for _, name := range dead {
-		statements = append(statements, "REASSIGN OWNED BY "+ident(name)+" TO "+ident(owner), "DROP OWNED BY "+ident(name))
+		statements = append(statements, "REASSIGN OWNED BY "+pg.Ident(name)+" TO "+pg.Ident(owner), "DROP OWNED BY "+pg.Ident(name))
 	}
 	bury := func() error {
 		return x.inside.run(ctx, func() error { return x.server.once(ctx, s.name, statements...) })
