@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/inventory"
 	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/server"
@@ -26,15 +27,16 @@ import (
 )
 
 // ErrSuperseded is what Run returns when another agent has taken over the server.
-var ErrSuperseded = executor.ErrSuperseded
+var ErrSuperseded = ledger.ErrSuperseded
 
 // Agent works on one PostgreSQL server and its PgBouncer.
 type Agent struct {
 	config    Config
 	log       *zap.Logger
 	listener  net.Listener
-	postgres  executor.Server
+	postgres  ledger.Server
 	pooler    *pooler.Pooler
+	ledger    *ledger.Ledger
 	executor  *executor.Executor
 	files     *store.Store
 	backuper  *artifact.Backuper
@@ -73,7 +75,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	instance := rand.Text()
 	a := &Agent{
 		config: c, log: d.Log, listener: d.Listener, pooler: pooler.New(c.Pooler, c.PoolerOwner),
-		postgres: executor.Server{
+		postgres: ledger.Server{
 			Host: c.PostgresHost, Port: c.PostgresPort, Password: secrets.AgentPassword, Instance: instance,
 			Connections: c.Connections,
 		},
@@ -81,36 +83,39 @@ func New(c Config, d Deps) (*Agent, error) {
 		patience: loop.NewPatience(),
 	}
 	artifacts := c.artifacts(secrets.AgentPassword, d)
-	artifacts.InCharge = func(ctx context.Context) error { return a.executor.InCharge(ctx) }
+	artifacts.InCharge = func(ctx context.Context) error { return a.ledger.InCharge(ctx) }
 	a.backuper = artifact.New(artifacts, a.files)
 	a.backuper.Crash = c.crash
 	a.programs = newPrograms(c, a.postgres, a.pooler.Console, d.Log)
 	a.languages = newLanguageWatch(c, a.postgres, d.Log)
-	if a.executor, err = executor.New(a.postgres, a.pooler, c.Pooler, d.Log); err != nil {
+	if a.ledger, err = ledger.New(a.postgres, c.Pooler, d.Log); err != nil {
+		return nil, err
+	}
+	if a.executor, err = executor.New(a.ledger, a.pooler, d.Log); err != nil {
 		return nil, err
 	}
 	a.sizes = sizes.New(a.executor.Sightings, a.executor.Measure, d.Log)
 	a.executor.Replaced, a.executor.RemoveFiles = a.sizes.Forget, a.backuper.RemoveFiles
-	a.executor.Jobs.Pause = c.BackupPause
-	a.executor.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
-	executor.OnJob(a.executor, backups(a.backuper))
-	executor.OnJob(a.executor, loads(a.backuper, jobs.NewSlots(loadsAtOnce)))
+	a.ledger.Jobs.Pause = c.BackupPause
+	a.ledger.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
+	ledger.OnJob(a.ledger, backups(a.backuper))
+	ledger.OnJob(a.ledger, loads(a.backuper, jobs.NewSlots(loadsAtOnce)))
 	if err := a.extensions(c); err != nil {
 		return nil, err
 	}
 	report := pooler.NewReport(a.pooler.Console)
 	a.health = health.NewWatch(&health.Collector{
-		Machine: health.Host{DataDir: c.DataDir}, Maintenance: a.executor.DB(), Pooler: report, Answers: a.postgresAnswers,
+		Machine: health.Host{DataDir: c.DataDir}, Maintenance: a.ledger.DB(), Pooler: report, Answers: a.postgresAnswers,
 	}, d.Log, a.checks(report)...)
-	listed := inventory.New(a.executor.DB(), a.executor.PoolerState, a.pooler, a.files)
+	listed := inventory.New(a.ledger.DB(), a.ledger.PoolerState, a.pooler, a.files)
 	a.server, err = server.New(server.Config{
-		Certificate: c.Certificate, Secrets: c.Secrets, Version: c.Version, Commands: a.executor, Refusal: refusal,
+		Certificate: c.Certificate, Secrets: c.Secrets, Version: c.Version, Commands: a.ledger, Refusal: refusal,
 		InCharge: a.ready, Confirmed: a.confirmed, PoolerAnswers: a.PoolerAnswers,
 		Questions: []server.Question{
 			server.Answering(a.executor.Size), server.Answering(a.executor.InspectLogin), server.Answering(a.executor.ReadOutcome),
 			server.Answering(a.executor.SetAccounts),
 			server.Answering(a.sizes.Use),
-			server.Answering(a.executor.Settings), server.Answering(a.executor.Applied),
+			server.Answering(a.executor.Settings), server.Answering(a.ledger.Applied),
 			server.Answering(a.room), server.Answering(a.deleteBackup), server.Opening("application/gzip", a.openBackup),
 			server.Opening("application/gzip", a.openRest), server.Opening("application/json", a.openManifest),
 			server.Answering(a.openUpload), server.Answering(a.backuper.AskUpload), server.Answering(a.backuper.DropUpload),
@@ -143,7 +148,7 @@ func (a *Agent) PoolerAnswers() bool { return !a.poolerDown.Load() }
 func (a *Agent) PoolerUsers() (former int64) { return a.pooler.FormerUsers() }
 
 // JobCount is how many backups and other long jobs run, and how many wait for one of Config.Jobs.
-func (a *Agent) JobCount() (running, waiting int) { return a.executor.Jobs.Slots.Count() }
+func (a *Agent) JobCount() (running, waiting int) { return a.ledger.Jobs.Slots.Count() }
 
 // Unmeasured is how many databases could not be measured when that was last tried.
 func (a *Agent) Unmeasured() (databases int) { return a.sizes.Unmeasured() }
@@ -168,6 +173,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.onceInCharge(ctx, a.languages.watch) })
 	err = group.Wait()
 	a.executor.Stop()
+	a.ledger.Stop()
 	_, _ = a.backuper.Close(), a.changer.Admin.Close() // nothing is lost with a connection
 	a.pooler.Close()
 	return err

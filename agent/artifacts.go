@@ -6,8 +6,8 @@ import (
 	"io"
 
 	"github.com/pgherd/pgherd/agent/artifact"
-	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 )
@@ -114,7 +114,7 @@ func (a *Agent) room(ctx context.Context, q command.RoomForBackup) (none command
 }
 
 func (a *Agent) openUpload(ctx context.Context, q command.OpenUpload) (command.Uploaded, error) {
-	if err := a.executor.HasDatabase(ctx, q.DatabaseID); err != nil {
+	if err := a.ledger.HasDatabase(ctx, q.DatabaseID); err != nil {
 		return command.Uploaded{}, err
 	}
 	return a.backuper.OpenUpload(ctx, q)
@@ -152,5 +152,5 @@ func refusal(err error) *command.Refusal {
 			return command.Refuse(reason, "%s", known.Message)
 		}
 	}
-	return executor.AsRefusal(err)
+	return ledger.AsRefusal(err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/health"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
@@ -18,7 +19,7 @@ import (
 
 // Figures are what the agent found when it last looked; a part that could not be looked at is nil.
 type Figures struct {
-	Connections *executor.Capacity
+	Connections *ledger.Capacity
 	Waits       *Waits
 	Disks       []Disk
 	Held        []executor.Held
@@ -40,7 +41,7 @@ type Disk struct {
 
 // kept holds figures.
 type kept struct {
-	connections atomic.Pointer[executor.Capacity]
+	connections atomic.Pointer[ledger.Capacity]
 	waits       atomic.Pointer[Waits]
 	disks       atomic.Pointer[[]Disk]
 	held        atomic.Pointer[[]executor.Held]
@@ -86,7 +87,7 @@ func keep[T any](into *atomic.Pointer[T], find func(context.Context) (T, error))
 
 // checks are what must hold on the server, each with its pace and its bound.
 func (a *Agent) checks(report *pooler.Report) []health.Check {
-	connections := keep(&a.kept.connections, a.executor.Capacity)
+	connections := keep(&a.kept.connections, a.ledger.Capacity)
 	waits := keep(&a.kept.waits, func(ctx context.Context) (w Waits, err error) {
 		w.Clients, w.Longest, err = report.Waits(ctx)
 		return w, err
@@ -186,7 +187,7 @@ func (a *Agent) postgresAnswers(ctx context.Context) error {
 		return nil
 	}
 	_, err := loop.Await(ctx, a.patience, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, health.Answers(ctx, a.executor.DB())
+		return struct{}{}, health.Answers(ctx, a.ledger.DB())
 	})
 	return err
 }
@@ -249,7 +250,7 @@ func (a *Agent) disks(ctx context.Context) (all []Disk, err error) {
 	return all, nil
 }
 
-func (a *Agent) lookWhetherOversold(c executor.Capacity) error {
+func (a *Agent) lookWhetherOversold(c ledger.Capacity) error {
 	if c.Oversold() == 0 {
 		return nil
 	}

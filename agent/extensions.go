@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/pgherd/pgherd/agent/artifact"
-	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/extensions"
 	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 )
@@ -35,8 +35,8 @@ func (a *Agent) extensions(c Config) error {
 		Host: c.PostgresHost, Port: c.PostgresPort, Admin: admin,
 		LockWait: c.ExtensionLockWait, Patience: c.ExtensionPatience, Log: a.log,
 	}
-	executor.OnJob(a.executor, a.changer.Kind(jobs.NewSlots(changes)))
-	executor.OnJob(a.executor, proofs(a.backuper, jobs.NewSlots(1)))
+	ledger.OnJob(a.ledger, a.changer.Kind(jobs.NewSlots(changes)))
+	ledger.OnJob(a.ledger, proofs(a.backuper, jobs.NewSlots(1)))
 	return nil
 }
 

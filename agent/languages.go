@@ -8,8 +8,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/ledger"
 )
 
 // Language is a trusted procedural language that customers can use.
@@ -22,7 +22,7 @@ type Language struct {
 // looks for the first time ends the agent, and one that comes while it runs is only complained about.
 type languageWatch struct {
 	policy   languages.Policy
-	postgres executor.Server
+	postgres ledger.Server
 	log      *zap.Logger
 
 	mu    sync.Mutex
@@ -30,7 +30,7 @@ type languageWatch struct {
 	known []languages.Found
 }
 
-func newLanguageWatch(c Config, s executor.Server, log *zap.Logger) *languageWatch {
+func newLanguageWatch(c Config, s ledger.Server, log *zap.Logger) *languageWatch {
 	return &languageWatch{policy: c.Languages, postgres: s, log: log}
 }
 

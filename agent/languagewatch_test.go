@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/ledger"
 )
 
 // TestALanguageThatComesIsComplainedAboutOnce plays looks at a server that an agent takes one after another.
@@ -30,7 +30,7 @@ func TestALanguageThatComesIsComplainedAboutOnce(t *testing.T) {
 		"accepted, and another":   {[][]languages.Found{{perl}, {perl, tcl}}, false, 1, 1, 2},
 	} {
 		core, log := observer.New(zap.WarnLevel)
-		w := newLanguageWatch(Config{Languages: languages.Policy{Accept: []string{"plperl"}}}, executor.Server{}, zap.New(core))
+		w := newLanguageWatch(Config{Languages: languages.Policy{Accept: []string{"plperl"}}}, ledger.Server{}, zap.New(core))
 		for i, found := range c.looks {
 			if err := w.note(found); languages.Is(err) != (c.refused && i == 0) {
 				t.Errorf("%s: look %d: %v", name, i, err)

@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
 )
@@ -37,7 +37,7 @@ func (a *Agent) lead(ctx context.Context) error {
 }
 
 // takeCharge returns nil if ctx ended first.
-func (a *Agent) takeCharge(ctx context.Context) (leader *executor.Leader) {
+func (a *Agent) takeCharge(ctx context.Context) (leader *ledger.Leader) {
 	_ = a.untilDone(ctx, "taking charge", func(ctx context.Context) (err error) {
 		leader, err = a.postgres.Lead(ctx)
 		return err
@@ -50,7 +50,7 @@ func (a *Agent) prepare(ctx context.Context) error {
 	if err := a.takeOver(ctx); err != nil {
 		return err
 	}
-	err := a.pooler.Sync(ctx, a.executor.PoolerState)
+	err := a.pooler.Sync(ctx, a.ledger.PoolerState)
 	if errors.Is(err, pooler.ErrUnreachable) {
 		a.poolerChanged(err)
 		return nil

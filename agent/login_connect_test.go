@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -46,7 +47,7 @@ func TestConnectWithdrawnWhileARoleIsOpened(t *testing.T) {
 		withdraw = func() { s.withdrawn(t, l, false); done = true }
 		for attempt := range 2 { // the second sees it at once
 			_, err := x.Execute(t.Context(), l.open(1))
-			if no := executor.AsRefusal(err); err == nil || no.Reason != command.ReasonConnectRequired {
+			if no := ledger.AsRefusal(err); err == nil || no.Reason != command.ReasonConnectRequired {
 				t.Errorf("attempt %d: %v, want that CONNECT is required", attempt, err)
 			}
 			s.getsInNowhereDirectly(t, l)
@@ -81,13 +82,13 @@ func TestAdmissionNeedsTheGrantAndTLS(t *testing.T) {
 	l := w.additional(1, role.ReadOnly)
 	refused := func(reason command.Reason) {
 		t.Helper()
-		if _, err := x.Execute(t.Context(), l.open(1)); executor.AsRefusal(err).Reason != reason {
+		if _, err := x.Execute(t.Context(), l.open(1)); ledger.AsRefusal(err).Reason != reason {
 			t.Errorf("got %v, want %s", err, reason)
 		}
 		s.isShut(t, l)
 	}
 	check.Must(x.Execute(t.Context(), w.create()))(t)
-	if _, err := x.Execute(t.Context(), l.prepare(1)); executor.AsRefusal(err).Reason != command.ReasonInvalid {
+	if _, err := x.Execute(t.Context(), l.prepare(1)); ledger.AsRefusal(err).Reason != command.ReasonInvalid {
 		t.Errorf("before the opt-in: %v", err)
 	}
 	check.Must(x.Execute(t.Context(), w.optIn()))(t)

@@ -11,14 +11,13 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
 
 // openedIn makes a managed database with an additional role that may log in, without an agent.
-func (s *stack) openedIn(t testing.TB, x *executor.Executor) loginOf {
+func (s *stack) openedIn(t testing.TB, x executing) loginOf {
 	t.Helper()
 	return s.openedAs(t, database.Managed, x)
 }

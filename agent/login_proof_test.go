@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -37,7 +38,7 @@ func testOldPasswordIsTriedAtEachEntry(t *testing.T, m database.RoleModel) {
 	for _, suffix := range []string{"", pooler.TransactionSuffix} {
 		x := s.inProcess(t, s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return leaky{p, suffix} })
 		_, err := x.Execute(t.Context(), rotation)
-		if no := executor.AsRefusal(err); err == nil || no.Reason != command.ReasonUnavailable {
+		if no := ledger.AsRefusal(err); err == nil || no.Reason != command.ReasonUnavailable {
 			t.Errorf("let in at %q: %v, want that it is unavailable", suffix, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -78,7 +79,7 @@ func TestInspectionEndsInTime(t *testing.T) {
 	_, err := x.InspectLogin(t.Context(), command.InspectLogin{
 		DatabaseID: l.databaseID(), Username: l.username, Verifier: l.verifier,
 	})
-	if no := executor.AsRefusal(err); err == nil || no.Reason != command.ReasonUnavailable {
+	if no := ledger.AsRefusal(err); err == nil || no.Reason != command.ReasonUnavailable {
 		t.Errorf("%v, want that it is unavailable", err)
 	}
 	if giveUp.Stop() {

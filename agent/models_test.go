@@ -5,7 +5,6 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/sample"
-	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -71,7 +70,7 @@ func roleStackOf(t testing.TB, m database.RoleModel, profile role.AccessProfile)
 }
 
 // openedAs makes a database with an additional role that may log in, without an agent.
-func (s *stack) openedAs(t testing.TB, m database.RoleModel, x *executor.Executor) loginOf {
+func (s *stack) openedAs(t testing.TB, m database.RoleModel, x executing) loginOf {
 	t.Helper()
 	w := want(m)
 	l := w.additional(1, role.ReadOnly)

@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/command"
@@ -20,7 +20,7 @@ import (
 // while the agent runs is only complained about, since customers would lose revocations and rotations with the agent.
 type programs struct {
 	policy   versions.Policy
-	postgres executor.Server
+	postgres ledger.Server
 	console  *pooler.Console
 	pgDump   string
 	dumpAs   *syscall.Credential // see artifact.Config
@@ -31,7 +31,7 @@ type programs struct {
 	known map[versions.Program]versions.Verdict
 }
 
-func newPrograms(c Config, s executor.Server, console *pooler.Console, log *zap.Logger) *programs {
+func newPrograms(c Config, s ledger.Server, console *pooler.Console, log *zap.Logger) *programs {
 	return &programs{
 		policy: c.Versions, postgres: s, console: console, pgDump: c.PgDump, dumpAs: c.dumpAs(), log: log,
 		back: make(chan struct{}, 1), known: make(map[versions.Program]versions.Verdict),

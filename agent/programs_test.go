@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/versions"
 )
@@ -27,7 +27,7 @@ func bouncer(number string) versions.Found {
 
 func watching(policy versions.Policy) (*programs, *observer.ObservedLogs) {
 	core, log := observer.New(zap.InfoLevel)
-	return newPrograms(Config{Versions: policy}, executor.Server{}, nil, zap.New(core)), log
+	return newPrograms(Config{Versions: policy}, ledger.Server{}, nil, zap.New(core)), log
 }
 
 func TestAProgramThatIsReplacedIsComplainedAboutOnce(t *testing.T) {
@@ -74,7 +74,7 @@ func TestPgDumpIsAskedAsItDumps(t *testing.T) {
 		asker = 65534
 	}
 	c := Config{PgDump: script, PoolerOwner: &pooler.Owner{UID: 65534, GID: 65534}}
-	found, err := newPrograms(c, executor.Server{}, nil, zap.NewNop()).askDump(t.Context())
+	found, err := newPrograms(c, ledger.Server{}, nil, zap.NewNop()).askDump(t.Context())
 	if want := fmt.Sprint("pg_dump (PostgreSQL) 99.1 by ", asker); found.Text != want {
 		t.Errorf("%q, want %q (%v)", found.Text, want, err)
 	}

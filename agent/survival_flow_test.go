@@ -10,20 +10,27 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
 )
 
-// inProcess makes an executor in charge of a stack that has no agent, over a pooler and a port of PostgreSQL of the test's
+// executing carries out commands in the test's own process.
+type executing struct {
+	*ledger.Ledger
+	*executor.Executor
+}
+
+// inProcess makes one that is in charge of a stack that has no agent, over a pooler and a port of PostgreSQL of the test's
 // choice. It takes over from the one before it.
-func (s *stack) inProcess(t testing.TB, port int, wrap func(*pooler.Pooler) executor.Pooler) *executor.Executor {
+func (s *stack) inProcess(t testing.TB, port int, wrap func(*pooler.Pooler) executor.Pooler) executing {
 	t.Helper()
 	return s.inProcessLogging(t, port, wrap, zap.NewNop())
 }
 
 func (s *stack) inProcessLogging(
 	t testing.TB, port int, wrap func(*pooler.Pooler) executor.Pooler, log *zap.Logger,
-) *executor.Executor {
+) executing {
 	t.Helper()
 	secrets := check.Must(setup.ReadCredentials(s.config.CredentialsFile))(t)
 	set := s.config.Pooler
@@ -32,17 +39,19 @@ func (s *stack) inProcessLogging(
 	set.AdminUser, set.AdminPassword = setup.PoolerAdmin, secrets.PoolerAdminPassword
 	p := pooler.New(set, nil)
 	t.Cleanup(p.Close)
-	server := executor.Server{
+	server := ledger.Server{
 		Host: "127.0.0.1", Port: port, Password: secrets.AgentPassword, Instance: newUUID(),
 	}
 	leader := check.Must(server.Lead(t.Context()))(t)
 	t.Cleanup(leader.Release)
-	x := check.Must(executor.New(server, wrap(p), set, log))(t)
+	l := check.Must(ledger.New(server, set, log))(t)
+	t.Cleanup(l.Stop)
+	x := check.Must(executor.New(l, wrap(p), log))(t)
 	t.Cleanup(x.Stop)
-	if err := p.Sync(t.Context(), x.PoolerState); err != nil && !errors.Is(err, pooler.ErrUnreachable) {
+	if err := p.Sync(t.Context(), l.PoolerState); err != nil && !errors.Is(err, pooler.ErrUnreachable) {
 		t.Fatal(err)
 	}
-	return x
+	return executing{l, x}
 }
 
 // asItIs takes nothing out of a pooler.
@@ -73,7 +82,7 @@ func (p hasty) Expel(ctx context.Context, _ pooler.Who) (int, error) {
 type flow func(t testing.TB, ctx context.Context, l, next loginOf, between func()) error
 
 // byExecutor is the agent's own flow.
-func byExecutor(x *executor.Executor) flow {
+func byExecutor(x executing) flow {
 	return func(_ testing.TB, ctx context.Context, l, next loginOf, _ func()) error {
 		_, err := x.Execute(ctx, l.rotate(2, next))
 		return err

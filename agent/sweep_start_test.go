@@ -11,7 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/artifact"
-	"github.com/pgherd/pgherd/agent/executor"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/database"
@@ -123,8 +123,8 @@ func TestSweepOfAPredecessorIsRefused(t *testing.T) {
 	s := crashStack(t)
 	s.child(t, "")
 	password := check.Must(setup.ReadCredentials(s.config.CredentialsFile))(t).AgentPassword
-	server := executor.Server{Host: s.pg.Host(), Port: s.pg.Port(), Password: password, Instance: "one before"}
-	before := check.Must(executor.New(server, nil, pooler.Settings{}, zap.NewNop()))(t)
+	server := ledger.Server{Host: s.pg.Host(), Port: s.pg.Port(), Password: password, Instance: "one before"}
+	before := check.Must(ledger.New(server, pooler.Settings{}, zap.NewNop()))(t)
 	defer before.Stop()
 	sweeper := artifact.New(artifact.Config{
 		Host: s.pg.Host(), Port: s.pg.Port(), User: setup.AgentLogin, Password: password, Maintenance: setup.MaintenanceDatabase,

@@ -26,7 +26,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.executor.SweepChanged(ctx)
 	go a.executor.SettleSessions(ctx)
 	go a.executor.Guard(ctx)
-	go a.executor.Retired.Sweep(ctx)
+	go a.ledger.Retired.Sweep(ctx)
 	go a.sweepBackups(ctx, a.executor.Unwanted())
 	go a.sizes.Run(ctx)
 	go a.sweepExtensions(ctx)
@@ -37,7 +37,7 @@ func (a *Agent) watchPooler(ctx context.Context) {
 	said := ""
 	for follows := !a.poolerDown.Load(); !follows; {
 		if a.pingPooler(ctx) == nil {
-			err := a.pooler.Sync(ctx, a.executor.PoolerState)
+			err := a.pooler.Sync(ctx, a.ledger.PoolerState)
 			if follows = err == nil; follows || err.Error() != said {
 				a.poolerChanged(err)
 			}
@@ -51,7 +51,7 @@ func (a *Agent) watchPooler(ctx context.Context) {
 		case <-time.After(watchPause):
 		}
 	}
-	a.pooler.Watch(ctx, watchPause, a.executor.PoolerState, a.poolerChanged)
+	a.pooler.Watch(ctx, watchPause, a.ledger.PoolerState, a.poolerChanged)
 }
 
 func (a *Agent) pingPooler(ctx context.Context) error {
@@ -82,9 +82,9 @@ func (a *Agent) ReloadPooler() {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), reloadTime)
 		defer cancel()
-		if err := a.pooler.Sync(ctx, a.executor.PoolerState); err != nil {
+		if err := a.pooler.Sync(ctx, a.ledger.PoolerState); err != nil {
 			a.log.Warn("PgBouncer could not be told of a renewed certificate yet", zap.Error(err))
-			a.pooler.SyncSoon(a.executor.PoolerState)
+			a.pooler.SyncSoon(a.ledger.PoolerState)
 		}
 	}()
 }
@@ -95,7 +95,7 @@ const reloadTime = time.Minute
 // prune removes old operations from the ledger, now and every day.
 func (a *Agent) prune(ctx context.Context) {
 	loop.Run(ctx, a.log, nil, "the ledger could not be pruned", func(ctx context.Context) (time.Duration, error) {
-		n, err := a.executor.Prune(ctx)
+		n, err := a.ledger.Prune(ctx)
 		if n > 0 {
 			a.log.Info("the ledger was pruned", zap.Int64("operations", n))
 		}

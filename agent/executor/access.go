@@ -2,9 +2,9 @@ package executor
 
 import (
 	"context"
-	"errors"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -15,7 +15,7 @@ import (
 // nobody slip through: gate, pooler clients (including those in the middle of a log-in), logins, sessions. A clone without its
 // data stays closed: its switch opens it.
 func (x *Executor) setAccess(ctx context.Context, e protocol.Command, c command.SetAccess) (none command.None, err error) {
-	d, err := x.madeDatabase(ctx, string(c.DatabaseID))
+	d, err := x.ledger.InService(ctx, string(c.DatabaseID))
 	if err == nil && c.Open && !d.Open {
 		err = x.refuseUnfilled(ctx, d)
 	}
@@ -32,9 +32,9 @@ func (x *Executor) setAccess(ctx context.Context, e protocol.Command, c command.
 		return none, err
 	}
 	if !c.Open {
-		return conclude(ctx, x, e, none, crash.AccessReply)
+		return ledger.Conclude(ctx, x.ledger, e, none, crash.AccessReply)
 	}
-	if err := x.letIn(ctx, d, gateStatement(d, true), outcome(e, none)); err != nil {
+	if err := x.letIn(ctx, d, gateStatement(d, true), ledger.Outcome(e, none)); err != nil {
 		return none, err
 	}
 	crash.Point(crash.AccessReply)
@@ -42,7 +42,7 @@ func (x *Executor) setAccess(ctx context.Context, e protocol.Command, c command.
 }
 
 // refuseUnfilled refuses a database that an operation has made closed, and has put no data into yet.
-func (x *Executor) refuseUnfilled(ctx context.Context, d databaseRow) error {
+func (x *Executor) refuseUnfilled(ctx context.Context, d ledger.Database) error {
 	const query = `SELECT EXISTS (SELECT FROM ledger.command WHERE operation_id = $1 AND step = $2)
 		AND NOT EXISTS (SELECT FROM ledger.command WHERE operation_id = $1 AND step = $3 AND result IS NOT NULL)`
 	made, filled := command.Step(command.EnsureDatabase{Closed: true}), command.Step(command.Switch{})
@@ -55,7 +55,7 @@ func (x *Executor) refuseUnfilled(ctx context.Context, d databaseRow) error {
 
 // gateStatement opens or closes a database in the ledger and the gates of its logins: either the enabled ones that are still
 // the roles that we made, or all.
-func gateStatement(d databaseRow, open bool) string {
+func gateStatement(d ledger.Database, open bool) string {
 	if !open {
 		return "UPDATE ledger.database SET open = false WHERE id = " + pg.Quote(d.ID) +
 			";UPDATE pooler.gate SET open = false WHERE database = " + pg.Quote(d.Name)
@@ -66,7 +66,7 @@ func gateStatement(d databaseRow, open bool) string {
 }
 
 // shut lets no new customer in.
-func (x *Executor) shut(ctx context.Context, d databaseRow) error {
+func (x *Executor) shut(ctx context.Context, d ledger.Database) error {
 	if err := pg.Atomically(ctx, x.db, gateStatement(d, false)); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (x *Executor) shut(ctx context.Context, d databaseRow) error {
 
 // expel lets no new customer in and every present one out. Once it returns, no client and no session is left, and a client
 // that began its log-in before cannot finish it.
-func (x *Executor) expel(ctx context.Context, d databaseRow) error {
+func (x *Executor) expel(ctx context.Context, d ledger.Database) error {
 	if err := pg.Atomically(ctx, x.db, gateStatement(d, false)); err != nil {
 		return err
 	}
@@ -85,13 +85,13 @@ func (x *Executor) expel(ctx context.Context, d databaseRow) error {
 }
 
 // empty lets every customer out of a database that lets none in, and waits for those in the middle of their log-in.
-func (x *Executor) empty(ctx context.Context, d databaseRow) error {
+func (x *Executor) empty(ctx context.Context, d ledger.Database) error {
 	return x.emptyOf(ctx, d, pooler.OfDatabase(d.Name))
 }
 
 // emptyAtOnce waits for nobody in the middle of a log-in at the pooler, where who knows a login's name can stand for 5 s. Once
 // it returns, they may still log in to the pooler, but no client is left that was ever in the database.
-func (x *Executor) emptyAtOnce(ctx context.Context, d databaseRow) error {
+func (x *Executor) emptyAtOnce(ctx context.Context, d ledger.Database) error {
 	in := pooler.LoggedIn(d.Name)
 	if err := x.emptyOf(ctx, d, in); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (x *Executor) emptyAtOnce(ctx context.Context, d databaseRow) error {
 	return x.pooler.Evict(ctx, in) // who has come in before PostgreSQL let none of the logins in
 }
 
-func (x *Executor) emptyOf(ctx context.Context, d databaseRow, who pooler.Who) error {
+func (x *Executor) emptyOf(ctx context.Context, d ledger.Database, who pooler.Who) error {
 	if err := x.pooler.Evict(ctx, who); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (x *Executor) emptyOf(ctx context.Context, d databaseRow, who pooler.Who) e
 		return err
 	}
 	crash.Point(crash.AccessLoginsOff)
-	if err := x.endSessions(ctx, d); err != nil {
+	if err := x.ledger.EndSessions(ctx, d); err != nil {
 		return err
 	}
 	crash.Point(crash.AccessEnded)
@@ -117,7 +117,7 @@ func (x *Executor) emptyOf(ctx context.Context, d databaseRow, who pooler.Who) e
 
 // letIn opens a database to its enabled logins, in one transaction with further statements. Of one that is shut the logins stay
 // as they are.
-func (x *Executor) letIn(ctx context.Context, d databaseRow, more ...string) error {
+func (x *Executor) letIn(ctx context.Context, d ledger.Database, more ...string) error {
 	if d.Shut {
 		return pg.Atomically(ctx, x.db, more...)
 	}
@@ -127,7 +127,7 @@ func (x *Executor) letIn(ctx context.Context, d databaseRow, more ...string) err
 // changeLogins sets LOGIN for every enabled login of a database that is still the one we made, or NOLOGIN for every login, in
 // one transaction with further statements. A customer's own uncommitted ALTER ROLE would block it forever, so blocking sessions
 // are ended.
-func (x *Executor) changeLogins(ctx context.Context, d databaseRow, word string, more ...string) error {
+func (x *Executor) changeLogins(ctx context.Context, d ledger.Database, word string, more ...string) error {
 	names, err := x.loginsOf(ctx, d.ID, word == "NOLOGIN")
 	if err != nil {
 		return err
@@ -137,18 +137,12 @@ func (x *Executor) changeLogins(ctx context.Context, d databaseRow, word string,
 		statements = append(statements, "ALTER ROLE "+pg.Ident(name)+" "+word)
 	}
 	statements = append(statements, more...)
-	return x.pushThrough(ctx, func() error { return x.endVisible(ctx, d) }, statements...)
+	return x.ledger.PushThrough(ctx, func() error { return x.ledger.EndVisible(ctx, d) }, statements...)
 }
-
-// inTheWay reports whether another transaction prevented the change of a role.
-func inTheWay(err error) bool { return errors.Is(err, errTurnOver) || pg.InTheWay(err) }
-
-// loginParts are the parts of roles that customers log in as.
-const loginParts = "'owner', 'runtime', 'readonly', 'additional'"
 
 // loginsOf returns the logins of a database that exist and are ours: the enabled ones, or all.
 func (x *Executor) loginsOf(ctx context.Context, id string, all bool) ([]string, error) {
 	const query = `SELECT r.rolname FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
-		WHERE p.database_id = $1 AND p.part IN (` + loginParts + `) AND (p.enabled OR $2) ORDER BY 1`
+		WHERE p.database_id = $1 AND p.part IN (` + ledger.LoginParts + `) AND (p.enabled OR $2) ORDER BY 1`
 	return pg.Column(ctx, x.db, query, id, all)
 }

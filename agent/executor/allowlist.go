@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -15,7 +16,7 @@ import (
 
 // setAllowlist makes PgBouncer admit only a database's networks, and ends clients from elsewhere.
 func (x *Executor) setAllowlist(ctx context.Context, e protocol.Command, c command.SetAllowlist) (none command.None, err error) {
-	d, err := x.madeDatabase(ctx, string(c.DatabaseID))
+	d, err := x.ledger.InService(ctx, string(c.DatabaseID))
 	if err != nil {
 		return none, err
 	}
@@ -23,7 +24,7 @@ func (x *Executor) setAllowlist(ctx context.Context, e protocol.Command, c comma
 		return none, err
 	}
 	crash.Point(crash.AllowlistStored)
-	if err := x.syncPooler(ctx); err != nil {
+	if err := x.pooler.Sync(ctx, x.ledger.PoolerState); err != nil {
 		return none, err
 	}
 	crash.Point(crash.AllowlistApplied)
@@ -31,10 +32,10 @@ func (x *Executor) setAllowlist(ctx context.Context, e protocol.Command, c comma
 		return none, err
 	}
 	crash.Point(crash.AllowlistEvicted)
-	return conclude(ctx, x, e, none, crash.AllowlistReply)
+	return ledger.Conclude(ctx, x.ledger, e, none, crash.AllowlistReply)
 }
 
-func networksStatement(d databaseRow, networks []netip.Prefix) string {
+func networksStatement(d ledger.Database, networks []netip.Prefix) string {
 	texts := make([]string, len(networks))
 	for i, n := range networks {
 		texts[i] = n.String()

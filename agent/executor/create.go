@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -19,7 +20,7 @@ func (x *Executor) ensureDatabase(
 	ctx context.Context, e protocol.Command, c command.EnsureDatabase,
 ) (none command.None, err error) {
 	plan := planOf(e, c)
-	known, found, err := x.database(ctx, plan.id)
+	known, found, err := x.ledger.Database(ctx, plan.id)
 	switch {
 	case err != nil:
 		return none, err
@@ -27,7 +28,7 @@ func (x *Executor) ensureDatabase(
 		return none, command.Refuse(command.ReasonConflict, "the database is out of service")
 	case found && (known.Name != plan.names.Owner || known.RoleModel != string(plan.model)):
 		return none, command.Refuse(command.ReasonConflict, "the database stands under another name or role model")
-	case found && !known.named() && known.MadeBy != e.OperationID:
+	case found && !known.Named() && known.MadeBy != e.OperationID:
 		return none, command.Refuse(command.ReasonConflict, "another operation is making the database")
 	case found && c.Closed && (known.Open || known.MadeBy != e.OperationID):
 		return none, command.Refuse(command.ReasonConflict, "the database is not one that this operation makes and has yet to fill")
@@ -40,7 +41,7 @@ func (x *Executor) ensureDatabase(
 			return none, err
 		}
 	}
-	if err := x.makeAndPool(ctx, plan, known.named()); err != nil {
+	if err := x.makeAndPool(ctx, plan, known.Named()); err != nil {
 		return none, err
 	}
 	if !known.Shut && !c.Closed { // otherwise nobody gets in, whatever the password
@@ -48,7 +49,7 @@ func (x *Executor) ensureDatabase(
 			return none, err
 		}
 	}
-	return conclude(ctx, x, e, none, crash.CreateReply, flushLater)
+	return ledger.Conclude(ctx, x.ledger, e, none, crash.CreateReply, ledger.FlushLater)
 }
 
 // begin creates the database's row and its holder, by which everything created later is recognised, and closed gates.
@@ -68,7 +69,7 @@ func (x *Executor) begin(ctx context.Context, p plan) error {
 // closed until it has its name.
 func (x *Executor) makeAndPool(ctx context.Context, p plan, made bool) error {
 	var logins, pooled errgroup.Group
-	pooled.Go(func() error { return x.syncPooler(ctx) })
+	pooled.Go(func() error { return x.pooler.Sync(ctx, x.ledger.PoolerState) })
 	if !made {
 		logins.Go(func() error { return x.makeLogins(ctx, p) })
 		if err := x.makeDatabase(ctx, p, logins.Wait); err != nil {
@@ -97,7 +98,7 @@ func (x *Executor) makeLogins(ctx context.Context, p plan) error {
 // orNameTaken turns an error that means so into the refusal.
 func orNameTaken(err error, p plan) error {
 	switch pg.State(err) {
-	case duplicateObject, uniqueViolation, duplicateDatabase:
+	case ledger.DuplicateObject, ledger.UniqueViolation, ledger.DuplicateDatabase:
 		return nameTaken(p)
 	}
 	return err
@@ -119,16 +120,17 @@ func (x *Executor) makeDatabase(ctx context.Context, p plan, logins func() error
 		return err
 	}
 	crash.Point(crash.CreateDatabase)
-	if err := x.inside.run(ctx, func() error { return x.server.once(ctx, p.temporary, p.rightsStatements()...) }); err != nil {
+	rights := func() error { return x.server.Once(ctx, p.temporary, p.rightsStatements()...) }
+	if err := x.ledger.Inside.Run(ctx, rights); err != nil {
 		return err
 	}
 	crash.Point(crash.CreateRights)
-	empty := func() error { return x.awaitEmpty(ctx, p.temporary) }
+	empty := func() error { return x.ledger.AwaitEmpty(ctx, p.temporary) }
 	if err := empty(); err != nil {
 		return err
 	}
-	err = x.pushThrough(ctx, empty, p.renameStatements()...)
-	if pg.State(err) == duplicateDatabase {
+	err = x.ledger.PushThrough(ctx, empty, p.renameStatements()...)
+	if pg.State(err) == ledger.DuplicateDatabase {
 		return nameTaken(p)
 	}
 	return err
@@ -136,9 +138,9 @@ func (x *Executor) makeDatabase(ctx context.Context, p plan, logins func() error
 
 // createTemporary creates the database under its temporary name, or finds it.
 func (x *Executor) createTemporary(ctx context.Context, p plan) error {
-	err := x.build(ctx, "CREATE DATABASE "+pg.Ident(p.temporary)+" OWNER "+pg.Ident(p.names.Holder)+
+	err := x.ledger.Build(ctx, "CREATE DATABASE "+pg.Ident(p.temporary)+" OWNER "+pg.Ident(p.names.Holder)+
 		" TEMPLATE template0 ENCODING 'UTF8'")
-	if pg.State(err) == duplicateDatabase || pg.State(err) == uniqueViolation {
+	if pg.State(err) == ledger.DuplicateDatabase || pg.State(err) == ledger.UniqueViolation {
 		return x.recognize(ctx, p)
 	}
 	return err

@@ -3,17 +3,13 @@ package executor
 import (
 	"context"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/retire"
 )
 
-// soon runs statements in one transaction, in which a customer's transaction is waited for no longer than 100 ms.
-func (x *Executor) soon(ctx context.Context, statements ...string) error {
-	return pg.Atomically(ctx, x.db, append([]string{soon}, statements...)...)
-}
-
 // dropLogins ends the roles of a database that are still those we made, and removes the database from the ledger: all or nothing.
-func (x *Executor) dropLogins(ctx context.Context, d databaseRow) error {
+func (x *Executor) dropLogins(ctx context.Context, d ledger.Database) error {
 	const query = `SELECT r.rolname FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
 		WHERE p.database_id = $1 ORDER BY 1`
 	roles, err := pg.Column(ctx, x.db, query, d.ID)
@@ -25,9 +21,9 @@ func (x *Executor) dropLogins(ctx context.Context, d databaseRow) error {
 		"DELETE FROM ledger.role WHERE database_id = " + pg.Quote(d.ID),
 		"DELETE FROM ledger.database WHERE id = " + pg.Quote(d.ID),
 	}}
-	retired, err := ending.End(ctx, x.soon)
+	retired, err := ending.End(ctx, x.ledger.Soon)
 	if retired {
-		x.Retired.Wake()
+		x.ledger.Retired.Wake()
 	}
 	return err
 }

@@ -16,13 +16,13 @@ const catalogTime = 5 * time.Second
 func (x *Executor) Extensions(ctx context.Context, q command.Extensions) (list command.ExtensionList, err error) {
 	ctx, cancel := context.WithTimeout(ctx, catalogTime)
 	defer cancel()
-	d, err := x.madeDatabase(ctx, string(q.DatabaseID))
+	d, err := x.ledger.InService(ctx, string(q.DatabaseID))
 	if err != nil {
 		return list, err
 	}
-	err = x.looking.run(ctx, func() error {
-		return x.inside.run(ctx, func() (err error) {
-			conn, err := x.server.open(d.Name)
+	err = x.ledger.Looking.Run(ctx, func() error {
+		return x.ledger.Inside.Run(ctx, func() (err error) {
+			conn, err := x.server.Open(d.Name)
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/lib/pq"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
 )
@@ -64,7 +65,7 @@ func (x *Executor) watchful(ctx context.Context) (*sql.Tx, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, statement := range []string{soon, held} {
+	for _, statement := range []string{ledger.Soon, held} {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {
 			return nil, errors.Join(err, tx.Rollback())
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -20,14 +21,14 @@ import (
 // isolate takes a database out of service. Everybody is shut out first, as by setAccess; then one transaction does it all, with
 // the outcome. What fails before has changed nothing else.
 func (x *Executor) isolate(ctx context.Context, e protocol.Command, c command.Isolate) (none command.None, err error) {
-	d, found, err := x.database(ctx, string(c.DatabaseID))
+	d, found, err := x.ledger.Database(ctx, string(c.DatabaseID))
 	switch {
 	case err != nil:
 		return none, err
-	case !found || !d.named():
-		return none, noDatabase(string(c.DatabaseID))
+	case !found || !d.Named():
+		return none, ledger.NoDatabase(string(c.DatabaseID))
 	case d.Isolated != "": // by another operation
-		return conclude(ctx, x, e, none, crash.IsolateReply, keepFile(e.OperationID))
+		return ledger.Conclude(ctx, x.ledger, e, none, crash.IsolateReply, keepFile(e.OperationID))
 	}
 	if err := x.canBeIsolated(ctx, e, d); err != nil {
 		return none, err
@@ -37,19 +38,19 @@ func (x *Executor) isolate(ctx context.Context, e protocol.Command, c command.Is
 	defer cancel()
 	if err := x.takeOut(limited, e, d); err != nil {
 		// The answer to the commit may have been lost.
-		if now, _, unread := x.database(ctx, d.ID); unread != nil || now.Isolated == "" {
+		if now, _, unread := x.ledger.Database(ctx, d.ID); unread != nil || now.Isolated == "" {
 			return none, orBusy(ctx, limited, err)
 		}
 	}
 	crash.Point(crash.IsolateReply)
-	x.pooler.SyncSoon(x.PoolerState) // many that go together are one reload
+	x.pooler.SyncSoon(x.ledger.PoolerState) // many that go together are one reload
 	return none, nil
 }
 
 // canBeIsolated refuses what is not whole: a clone without its data, a file that is still being made or checked, and what is no
 // longer the database that the agent has made.
-func (x *Executor) canBeIsolated(ctx context.Context, e protocol.Command, d databaseRow) error {
-	if x.Jobs.Has(id.OperationID(e.OperationID), command.Step(command.Backup{ForDeletion: true})) {
+func (x *Executor) canBeIsolated(ctx context.Context, e protocol.Command, d ledger.Database) error {
+	if x.ledger.Jobs.Has(id.OperationID(e.OperationID), command.Step(command.Backup{ForDeletion: true})) {
 		return command.Refuse(command.ReasonBusy, "the backup that the deletion needs is not over")
 	}
 	if err := x.refuseUnfilled(ctx, d); err != nil {
@@ -64,17 +65,14 @@ const isolateTime = 15 * time.Second
 // isolatedName is no customer's: their names have no underscore.
 func isolatedName(db string) string { return "deleted_" + id.Compact(id.DatabaseID(db)) }
 
-// forDeletion is the condition that a job makes the file that a deletion needs.
-const forDeletion = "payload ->> 'forDeletion' = 'true'"
-
 // keepFile makes it a file like others: closing the operation no longer removes it.
 func keepFile(operation string) string {
-	return "DELETE FROM ledger.job WHERE operation_id = " + pg.Quote(operation) + " AND " + forDeletion
+	return "DELETE FROM ledger.job WHERE operation_id = " + pg.Quote(operation) + " AND " + ledger.ForDeletion
 }
 
 // takeOut shuts everybody out and takes the database out of service. It begins with those whom it cannot end: what one of them
 // has prepared may even keep the logins from being closed.
-func (x *Executor) takeOut(ctx context.Context, e protocol.Command, d databaseRow) error {
+func (x *Executor) takeOut(ctx context.Context, e protocol.Command, d ledger.Database) error {
 	if err := x.awaitUnheld(ctx, d); err != nil {
 		return err
 	}
@@ -88,7 +86,7 @@ func (x *Executor) takeOut(ctx context.Context, e protocol.Command, d databaseRo
 	as := isolatedName(d.ID)
 	return x.pushAlone(ctx, d, "ALTER DATABASE "+pg.Ident(d.Name)+" RENAME TO "+pg.Ident(as),
 		"ALTER DATABASE "+pg.Ident(as)+" ALLOW_CONNECTIONS false",
-		"SELECT ledger.isolate("+pg.Quote(d.ID)+", "+pg.Quote(as)+")", keepFile(e.OperationID), outcome(e, command.None{}))
+		"SELECT ledger.isolate("+pg.Quote(d.ID)+", "+pg.Quote(as)+")", keepFile(e.OperationID), ledger.Outcome(e, command.None{}))
 }
 
 // holding are those who hold a lock on a database, by whatever statement about it, whom the agent does not end: administrators,
@@ -101,7 +99,7 @@ const holding = `SELECT coalesce(a.usename, 'a prepared transaction') FROM pg_lo
 		WHERE x.owner IN (SELECT p.name FROM ledger.role p WHERE p.database_id = $2) ORDER BY 1`
 
 // awaitUnheld waits until nobody is in the database, or holds it, whom the agent does not end. ReasonBusy: somebody does.
-func (x *Executor) awaitUnheld(ctx context.Context, d databaseRow) error {
+func (x *Executor) awaitUnheld(ctx context.Context, d ledger.Database) error {
 	if err := x.awaitAlone(ctx, d); err != nil {
 		return err
 	}
@@ -111,15 +109,17 @@ func (x *Executor) awaitUnheld(ctx context.Context, d databaseRow) error {
 // pushAlone runs statements of which the first renames a database, in one transaction. Another account's login, which the owner
 // has let in, can come back as fast as it is ended; once the rename waits for those who are in the database, nobody else comes
 // in, and they are ended meanwhile. The first try is for when nobody is there.
-func (x *Executor) pushAlone(ctx context.Context, d databaseRow, statements ...string) error {
+func (x *Executor) pushAlone(ctx context.Context, d ledger.Database, statements ...string) error {
 	limited, cancel := context.WithTimeout(ctx, aloneTry)
 	defer cancel()
-	err := pg.Send(limited, x.db, pg.Transaction(append([]string{soon}, statements...)))
+	err := pg.Send(limited, x.db, pg.Transaction(append([]string{ledger.Soon}, statements...)))
 	again := err != nil && limited.Err() != nil
-	push := pg.Transaction(append([]string{firmly}, statements...))
+	push := pg.Transaction(append([]string{ledger.Firmly}, statements...))
 	end := func(ctx context.Context) error { return x.endOnce(ctx, d) }
-	for ; ctx.Err() == nil && (again || inTheWay(err) || pg.State(err) == objectInUse); again = false {
-		err = x.pushing.run(ctx, func() error { return pg.Freshly(func() error { return x.endingBlockers(ctx, push, end) }) })
+	for ; ctx.Err() == nil && (again || ledger.InTheWay(err) || pg.State(err) == ledger.ObjectInUse); again = false {
+		err = x.ledger.Pushing.Run(ctx, func() error {
+			return pg.Freshly(func() error { return x.ledger.EndingBlockers(ctx, push, end) })
+		})
 	}
 	return err
 }
@@ -128,18 +128,18 @@ func (x *Executor) pushAlone(ctx context.Context, d databaseRow, statements ...s
 const aloneTry = time.Second
 
 // endOnce terminates customers' sessions of a database, and waits for none to end.
-func (x *Executor) endOnce(ctx context.Context, d databaseRow) error {
-	_, err := x.db.ExecContext(ctx, "SELECT pg_terminate_backend(a.pid)"+foreignSessions, d.Name, d.ID)
+func (x *Executor) endOnce(ctx context.Context, d ledger.Database) error {
+	_, err := x.db.ExecContext(ctx, "SELECT pg_terminate_backend(a.pid)"+ledger.ForeignSessions, d.Name, d.ID)
 	return err
 }
 
 // standsAs refuses a database that PostgreSQL does not have under this name and with the oid of the ledger.
-func (x *Executor) standsAs(ctx context.Context, d databaseRow, name string) error {
+func (x *Executor) standsAs(ctx context.Context, d ledger.Database, name string) error {
 	switch now, err := x.nameNow(ctx, d); {
 	case err != nil:
 		return err
 	case now == "":
-		return noDatabase(d.ID)
+		return ledger.NoDatabase(d.ID)
 	case now != name:
 		return command.Refuse(command.ReasonFailed, "the database is no longer the one that the agent has made")
 	}
@@ -147,7 +147,7 @@ func (x *Executor) standsAs(ctx context.Context, d databaseRow, name string) err
 }
 
 // nameNow is the name that a database has in PostgreSQL; empty where that has none of its oid.
-func (x *Executor) nameNow(ctx context.Context, d databaseRow) (string, error) {
+func (x *Executor) nameNow(ctx context.Context, d ledger.Database) (string, error) {
 	return pg.One[string](ctx, x.db, "SELECT coalesce((SELECT datname FROM pg_database WHERE oid = $1), '')", d.OID)
 }
 
@@ -156,7 +156,7 @@ func orBusy(ctx, limited context.Context, why error) error {
 	switch {
 	case command.RefusedFor(why, command.ReasonBusy), errors.Is(why, pooler.ErrUnreachable), ctx.Err() != nil:
 		return why
-	case inTheWay(why), pg.State(why) == objectInUse, limited.Err() != nil:
+	case ledger.InTheWay(why), pg.State(why) == ledger.ObjectInUse, limited.Err() != nil:
 		return busy(why, "")
 	}
 	return why

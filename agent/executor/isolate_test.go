@@ -4,18 +4,28 @@ import (
 	"errors"
 	"testing"
 
+	"go.uber.org/zap"
+
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/ledgertest"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 )
 
 // Whatever goes over all databases sees one that is in service, and leaves it out while it is not.
 func TestWhatGoesOverAllDatabasesLeavesIsolatedOnesOut(t *testing.T) {
-	db := ledger(t)
-	x := &Executor{db: db, lanes: newLanes()}
+	on, db, password := ledgertest.NewOn(t)
+	server := ledger.Server{Host: on.Host(), Port: on.Port(), Password: password, Instance: "test"}
+	leader := check.Must(server.Lead(t.Context()))(t)
+	t.Cleanup(leader.Release)
+	l := check.Must(ledger.New(server, pooler.Settings{}, zap.NewNop()))(t)
+	t.Cleanup(l.Stop)
+	x := &Executor{ledger: l, db: db}
 	d := madeIn(t, db, 0)
-	exec(t, db, "INSERT INTO pooler.gate (login, database, open) VALUES ($1, $1, false)", d.Name)
+	ledgertest.Exec(t, db, "INSERT INTO pooler.gate (login, database, open) VALUES ($1, $1, false)", d.Name)
 	count := func() map[string]int {
 		holdings, err := x.Holdings(t.Context())
 		sightings, failed := x.Sightings(t.Context())
@@ -24,8 +34,8 @@ func TestWhatGoesOverAllDatabasesLeavesIsolatedOnesOut(t *testing.T) {
 		check.NoError(t, err)
 		return map[string]int{
 			"holdings": len(holdings), "sightings": len(sightings), "looked into": len(known),
-			"pooled":  len(check.Must(x.PoolerState(t.Context()))(t).Entries),
-			"applied": len(check.Must(x.Applied(t.Context(), command.AskApplied{After: command.AppliedFromStart}))(t).Databases),
+			"pooled":  len(check.Must(x.ledger.PoolerState(t.Context()))(t).Entries),
+			"applied": len(check.Must(x.ledger.Applied(t.Context(), command.AskApplied{After: command.AppliedFromStart}))(t).Databases),
 		}
 	}
 	want := func(when string, n int) {
@@ -37,9 +47,9 @@ func TestWhatGoesOverAllDatabasesLeavesIsolatedOnesOut(t *testing.T) {
 		}
 	}
 	want("in service", 1)
-	exec(t, db, `UPDATE ledger.database SET isolated = 'deleted_d', settings_since = now(), reconnected = false`)
+	ledgertest.Exec(t, db, `UPDATE ledger.database SET isolated = 'deleted_d', settings_since = now(), reconnected = false`)
 	want("isolated", 0)
-	if _, err := x.madeDatabase(t.Context(), d.ID); !command.RefusedFor(err, command.ReasonNotFound) {
+	if _, err := x.ledger.InService(t.Context(), d.ID); !command.RefusedFor(err, command.ReasonNotFound) {
 		t.Errorf("for a command it is there: %v", err)
 	}
 }
@@ -47,28 +57,28 @@ func TestWhatGoesOverAllDatabasesLeavesIsolatedOnesOut(t *testing.T) {
 // The ledger takes a database out of service only under the name that PostgreSQL has it by, and once; nothing is left to be told
 // to PgBouncer then.
 func TestLedgerIsolatesTheDatabaseItself(t *testing.T) {
-	db := ledger(t)
+	db := ledgertest.New(t)
 	d := madeIn(t, db, 0)
-	exec(t, db, `UPDATE ledger.database SET settings_since = now(), reconnected = false, renewing = true`)
+	ledgertest.Exec(t, db, `UPDATE ledger.database SET settings_since = now(), reconnected = false, renewing = true`)
 	refused := func(call string) {
 		t.Helper()
-		if _, err := db.ExecContext(t.Context(), "SELECT "+call); pg.State(err) != otherwiseNow {
+		if _, err := db.ExecContext(t.Context(), "SELECT "+call); pg.State(err) != ledger.OtherwiseNow {
 			t.Errorf("%s: %v", call, err)
 		}
 	}
 	refused("ledger.isolate('d', 'deleted_d')") // it has another name
 	refused("ledger.isolate('another', current_database())")
 	refused("ledger.rejoin('d', 'operation')")
-	exec(t, db, "SELECT ledger.isolate('d', current_database())")
+	ledgertest.Exec(t, db, "SELECT ledger.isolate('d', current_database())")
 	refused("ledger.isolate('d', current_database())")
 	const told = `SELECT settings_since IS NULL AND reconnected AND NOT renewing FROM ledger.database WHERE id = 'd'`
 	if !check.Must(pg.One[bool](t.Context(), db, told))(t) {
 		t.Error("PgBouncer is to be told of its settings")
 	}
-	exec(t, db, "UPDATE ledger.database SET name = 'elsewhere'")
+	ledgertest.Exec(t, db, "UPDATE ledger.database SET name = 'elsewhere'")
 	refused("ledger.rejoin('d', 'operation')")
-	exec(t, db, "UPDATE ledger.database SET name = $1", d.Name)
-	exec(t, db, "SELECT ledger.rejoin('d', 'operation')")
+	ledgertest.Exec(t, db, "UPDATE ledger.database SET name = $1", d.Name)
+	ledgertest.Exec(t, db, "SELECT ledger.rejoin('d', 'operation')")
 	if has := check.Must((&Executor{db: db}).hasRejoined(t.Context(), "operation"))(t); !has {
 		t.Error("the operation has not rejoined it")
 	}

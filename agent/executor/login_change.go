@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -49,7 +50,7 @@ func (x *Executor) changeLogin(
 		return proof, err
 	}
 	crash.Point(crash.ChangeSwept)
-	return conclude(ctx, x, e, proof, crash.ChangeReply)
+	return ledger.Conclude(ctx, x.ledger, e, proof, crash.ChangeReply)
 }
 
 func mayRotate(l loginRow, c command.ChangeLogin) error {
@@ -95,7 +96,7 @@ func (x *Executor) silence(ctx context.Context, l loginRow, c command.ChangeLogi
 // closeGate lets nobody new pass the pooler. A login that is shut for good is no longer enabled from here on: no start of the
 // database opens it again.
 func (x *Executor) closeGate(ctx context.Context, l loginRow, want role.Kind) error {
-	statements := []string{flushLater, l.gateStatement(false)}
+	statements := []string{ledger.FlushLater, l.gateStatement(false)}
 	if want != role.Rotation {
 		statements = append(statements, l.rowStatement("enabled = false"))
 	}
@@ -145,7 +146,7 @@ func (x *Executor) setCredential(ctx context.Context, l loginRow, c command.Chan
 // password.
 func (x *Executor) markChanged(ctx context.Context, l loginRow) error {
 	defer x.wakeSweep()
-	return pg.Atomically(ctx, x.db, flushLater, l.rowStatement("changed_at = clock_timestamp()"))
+	return pg.Atomically(ctx, x.db, ledger.FlushLater, l.rowStatement("changed_at = clock_timestamp()"))
 }
 
 // settle ends the sessions that began before the change, and then looks once more at what is stored: one of them may have set a
@@ -165,7 +166,7 @@ func (x *Executor) settle(ctx context.Context, l loginRow, c command.ChangeLogin
 // endEarlier ends the sessions that began before the change, and returns how many there were.
 func (x *Executor) endEarlier(ctx context.Context, l loginRow) (int, error) {
 	ended := make(endedSessions)
-	err := x.until(ctx, "sessions of the old password are still open", func() (int, error) {
+	err := x.ledger.Until(ctx, "sessions of the old password are still open", func() (int, error) {
 		return x.endSelected(ctx, ended, sessionsBefore, l.oid)
 	})
 	return len(ended), err

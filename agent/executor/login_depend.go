@@ -9,6 +9,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
@@ -42,8 +43,8 @@ func (x *Executor) dependentsOf(ctx context.Context, l loginRow, account []id.Da
 			d.elsewhere = true
 			continue
 		}
-		err := x.looking.run(ctx, func() error {
-			return x.inside.run(ctx, func() error { return x.tell(ctx, &d.told, l, oid, name) })
+		err := x.ledger.Looking.Run(ctx, func() error {
+			return x.ledger.Inside.Run(ctx, func() error { return x.tell(ctx, &d.told, l, oid, name) })
 		})
 		if err != nil || d.told.Truncated {
 			return d, err
@@ -87,7 +88,7 @@ const databaseGrants = `SELECT FROM pg_database d, aclexplode(d.datacl) a WHERE 
 // look into the rest, nor tell the owner to.
 func (x *Executor) accountDatabases(ctx context.Context, l loginRow, account []id.DatabaseID) (map[uint32]string, error) {
 	const query = `SELECT p.oid, p.datname FROM ledger.database d JOIN pg_database p ON p.oid = d.oid
-		WHERE d.id = ANY ($1) AND ` + serving
+		WHERE d.id = ANY ($1) AND ` + ledger.Serving
 	known := make(map[uint32]string)
 	err := pg.Each(ctx, x.db, func(rows *sql.Rows) error {
 		var oid uint32
@@ -129,7 +130,7 @@ const tellTime = 10 * time.Second
 func (x *Executor) tell(ctx context.Context, told *role.Dependencies, l loginRow, db uint32, name string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
-	conn, err := x.server.open(name)
+	conn, err := x.server.Open(name)
 	if err != nil {
 		return err
 	}
@@ -177,15 +178,4 @@ func dependencyKind(deptype string, mapping, own bool) role.DependencyKind {
 		return role.PolicyDependency
 	}
 	return role.OtherDependency
-}
-
-// open returns a pool of one connection to a customer's database, which runs nothing that could call a customer's code.
-func (s Server) open(database string) (*sql.DB, error) {
-	connector, err := pq.NewConnectorConfig(s.config(database))
-	if err != nil {
-		return nil, err
-	}
-	db := sql.OpenDB(connector)
-	db.SetMaxOpenConns(1)
-	return db, nil
 }

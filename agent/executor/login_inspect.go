@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
@@ -33,7 +34,7 @@ func (x *Executor) InspectLogin(ctx context.Context, q command.InspectLogin) (st
 func (x *Executor) ReadOutcome(ctx context.Context, q command.ReadOutcome) (outcome command.Outcome, err error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()
-	release, err := x.locks.Take(ctx, databaseResource(string(q.DatabaseID)))
+	release, err := x.ledger.Locks.Take(ctx, ledger.DatabaseResource(string(q.DatabaseID)))
 	if err != nil {
 		return outcome, err
 	}

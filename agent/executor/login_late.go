@@ -8,6 +8,7 @@ import (
 	"github.com/lib/pq"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 )
 
@@ -18,12 +19,12 @@ import (
 
 // watchParked writes down who stands in the middle of a log-in, of whatever role: PostgreSQL does not tell.
 func (x *Executor) watchParked(ctx context.Context, l loginRow) error {
-	parked, err := x.awaitArriving(ctx)
+	parked, err := x.ledger.AwaitArriving(ctx)
 	if err != nil || !l.exists {
 		return err
 	}
 	defer x.wakeSweep()
-	return pg.Atomically(ctx, x.db, flushLater, l.rowStatement("parked = "+orNull(parked)))
+	return pg.Atomically(ctx, x.db, ledger.FlushLater, l.rowStatement("parked = "+orNull(parked)))
 }
 
 // orNull is the text[] of a list; null where that is empty.
@@ -38,7 +39,7 @@ func orNull(list []string) string {
 
 // releasable are the logins of which nobody stands in the middle of a log-in any more, nor has come of that.
 const releasable = `SELECT p.database_id, p.name FROM ledger.role p
-	WHERE p.parked IS NOT NULL AND NOT EXISTS (SELECT FROM (` + arriving + `) l WHERE l.virtualtransaction = ANY (p.parked))
+	WHERE p.parked IS NOT NULL AND NOT EXISTS (SELECT FROM (` + ledger.Arriving + `) l WHERE l.virtualtransaction = ANY (p.parked))
 	  AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE ` + ofBefore + `)
 	  AND ($2 = '' OR p.database_id = $2 AND p.name = $3)`
 
@@ -65,7 +66,7 @@ func (x *Executor) releaseParked(ctx context.Context) error {
 func (x *Executor) release(ctx context.Context, databaseID, name string) error {
 	brief, cancel := context.WithTimeout(ctx, sweepPause)
 	defer cancel()
-	unlock, err := x.locks.Take(brief, databaseResource(databaseID))
+	unlock, err := x.ledger.Locks.Take(brief, ledger.DatabaseResource(databaseID))
 	if err != nil {
 		return ctx.Err()
 	}

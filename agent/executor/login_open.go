@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -31,7 +32,7 @@ func (x *Executor) admitRole(ctx context.Context, e protocol.Command, c command.
 	case err != nil:
 		return none, err
 	}
-	return conclude(ctx, x, e, none, crash.OpenReply)
+	return ledger.Conclude(ctx, x.ledger, e, none, crash.OpenReply)
 }
 
 func (x *Executor) openProven(ctx context.Context, l loginRow, c command.AdmitRole) error {
@@ -54,9 +55,9 @@ func (x *Executor) openProven(ctx context.Context, l loginRow, c command.AdmitRo
 
 // shutAgain shuts a role that is not admitted, also where the time of the command is used up.
 func (x *Executor) shutAgain(ctx context.Context, l loginRow) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandonTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ledger.AbandonTime)
 	defer cancel()
-	return x.insist(ctx, "ALTER ROLE "+pg.Ident(l.name)+" NOLOGIN", l.rowStatement("enabled = false"), l.gateStatement(false))
+	return x.ledger.Insist(ctx, "ALTER ROLE "+pg.Ident(l.name)+" NOLOGIN", l.rowStatement("enabled = false"), l.gateStatement(false))
 }
 
 func (x *Executor) mayOpen(ctx context.Context, l loginRow, c command.AdmitRole) error {
@@ -114,7 +115,7 @@ func (x *Executor) enterOutside(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()
 	if err := x.pooler.EnterOutside(ctx); err != nil {
-		return unavailable("PgBouncer lets nobody in over TLS, see the agent's health; send the command again", err)
+		return ledger.Unavailable("PgBouncer lets nobody in over TLS, see the agent's health; send the command again", err)
 	}
 	return nil
 }
@@ -135,5 +136,5 @@ func (x *Executor) open(ctx context.Context, l loginRow, c command.AdmitRole) er
 	p := loginPlan{loginRow: l, verifier: c.Verifier, group: group, desired: role.Login{
 		Present: true, MayLogIn: !l.db.Shut, Password: role.OurPassword, ValidUntil: c.ValidUntil, InGroup: group != "",
 	}}
-	return x.insist(ctx, append(p.statements(seen), l.rowStatement("enabled = true"), l.gateStatement(true))...)
+	return x.ledger.Insist(ctx, append(p.statements(seen), l.rowStatement("enabled = true"), l.gateStatement(true))...)
 }

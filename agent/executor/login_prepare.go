@@ -3,9 +3,9 @@ package executor
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -34,11 +34,11 @@ func (x *Executor) prepareRole(ctx context.Context, e protocol.Command, c comman
 		return none, err
 	}
 	crash.Point(crash.PrepareMade)
-	if err := x.syncPooler(ctx); err != nil {
+	if err := x.pooler.Sync(ctx, x.ledger.PoolerState); err != nil {
 		return none, err
 	}
 	crash.Point(crash.PreparePooled)
-	return conclude(ctx, x, e, none, crash.PrepareReply)
+	return ledger.Conclude(ctx, x.ledger, e, none, crash.PrepareReply)
 }
 
 // isOwn refuses a login that another operation has had to do with, for a preparation is the first that is heard of a role. The
@@ -67,37 +67,10 @@ func (x *Executor) makeLogin(ctx context.Context, l loginRow, c command.PrepareR
 	statements := loginPlan{loginRow: l, desired: desired}.statements(seen)
 	statements = append(statements, fmt.Sprintf("UPDATE ledger.role SET connection_limit = %d WHERE name = %s AND database_id = %s",
 		c.ConnectionLimit, pg.Quote(l.name), pg.Quote(l.db.ID)))
-	err = x.insist(ctx, statements...)
+	err = x.ledger.Insist(ctx, statements...)
 	switch pg.State(err) {
-	case duplicateObject, uniqueViolation:
+	case ledger.DuplicateObject, ledger.UniqueViolation:
 		return command.Refuse(command.ReasonNameTaken, "the server has a role named %s that is not ours", l.name)
 	}
 	return err
-}
-
-const (
-	// insistence is how long a customer's transaction may be in the way before the command is left for later.
-	insistence = 5 * time.Second
-	// insistPause is between two tries.
-	insistPause = 100 * time.Millisecond
-)
-
-// insist runs statements in one transaction, some more times where a customer's own transaction is in the way, which it leaves
-// alone.
-func (x *Executor) insist(ctx context.Context, statements ...string) error {
-	statements = append([]string{soon, flushLater}, statements...)
-	try := func() error { return pg.Atomically(ctx, x.db, statements...) }
-	began, err := time.Now(), try()
-	for inTheWay(err) && time.Since(began) < insistence {
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(insistPause):
-		}
-		err = x.patience.run(ctx, try)
-	}
-	if !inTheWay(err) {
-		return err
-	}
-	return unavailable("a customer's open transaction is in the way; send the command again", err)
 }

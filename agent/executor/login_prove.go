@@ -11,6 +11,7 @@ import (
 	"github.com/lib/pq"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
@@ -120,7 +121,7 @@ func (x *Executor) proveRefused(ctx context.Context, l loginRow, password string
 	}
 	err := ways.Wait()
 	if errors.Is(err, pooler.ErrAdmitted) {
-		return unavailable("the old password still gets in; send the command again", err)
+		return ledger.Unavailable("the old password still gets in; send the command again", err)
 	}
 	return err
 }
@@ -171,7 +172,7 @@ func isAnswered(err error) bool {
 
 // proveDirectly logs in to PostgreSQL at the address that the pooler uses. A refusal of the log-in itself is pooler.ErrRefused.
 func (x *Executor) proveDirectly(ctx context.Context, l loginRow, password string) error {
-	config := x.server.config(l.db.Name)
+	config := x.server.Config(l.db.Name)
 	config.User, config.Password, config.ApplicationName = l.name, password, "pgherd-proof"
 	config.Runtime = map[string]string{"local_preload_libraries": ""} // not what the login has set, see pooler.ErrNoSession
 	connector, err := pq.NewConnectorConfig(config)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -31,8 +32,8 @@ func (x *Executor) removeRole(
 		return found, err
 	}
 	crash.Point(crash.RemoveDropped)
-	x.pooler.SyncSoon(x.PoolerState)
-	return conclude(ctx, x, e, found, crash.RemoveReply)
+	x.pooler.SyncSoon(x.ledger.PoolerState)
+	return ledger.Conclude(ctx, x.ledger, e, found, crash.RemoveReply)
 }
 
 // shutForRemoval leaves a role that may not log in, has no password and no session.
@@ -72,11 +73,11 @@ func (x *Executor) dropUnlessNeeded(ctx context.Context, l loginRow, c command.R
 		case err != nil:
 			return none, err
 		case len(d.told.List) > 0:
-			return d.told, x.insist(ctx, p.cedeStatement())
+			return d.told, x.ledger.Insist(ctx, p.cedeStatement())
 		case d.elsewhere:
 			return none, x.retire(ctx, l, ending)
 		}
-		if err = x.soon(ctx, ending.Drop()...); !retire.IsKept(err) {
+		if err = x.ledger.Soon(ctx, ending.Drop()...); !retire.IsKept(err) {
 			return none, err
 		}
 	}
@@ -87,12 +88,12 @@ func (x *Executor) dropUnlessNeeded(ctx context.Context, l loginRow, c command.R
 // function that the role has made in the hands of others. It is waited for first, and then ended.
 func (x *Executor) retire(ctx context.Context, l loginRow, e retire.Ending) error {
 	statements := e.Retire()
-	err := x.insist(ctx, statements...)
-	if inTheWay(err) {
+	err := x.ledger.Insist(ctx, statements...)
+	if ledger.InTheWay(err) {
 		err = x.forced(ctx, l, make(endedSessions), statements...)
 	}
 	if err == nil {
-		x.Retired.Wake()
+		x.ledger.Retired.Wake()
 	}
 	return err
 }

@@ -5,13 +5,14 @@ import (
 	"database/sql"
 	"errors"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
 
 // loginRow is a login of a database that stands, as the ledger has it.
 type loginRow struct {
-	db   databaseRow
+	db   ledger.Database
 	name string
 
 	part    string // empty: the ledger has no such login of this database
@@ -26,29 +27,29 @@ type loginRow struct {
 // login reads a login of a database that is in service.
 func (x *Executor) login(ctx context.Context, databaseID, username string) (loginRow, error) {
 	l, err := x.anyLogin(ctx, databaseID, username)
-	if err == nil && !l.db.inService() {
-		err = noDatabase(databaseID)
+	if err == nil && !l.db.InService() {
+		err = ledger.NoDatabase(databaseID)
 	}
 	return l, err
 }
 
 // anyLogin reads a login of a database, also of one that is out of service.
 func (x *Executor) anyLogin(ctx context.Context, databaseID, username string) (loginRow, error) {
-	const query = `SELECT ` + databaseColumns + `, coalesce(p.part, ''), coalesce(p.oid, 0), r.oid IS NOT NULL,
+	const query = `SELECT ` + ledger.DatabaseColumns + `, coalesce(p.part, ''), coalesce(p.oid, 0), r.oid IS NOT NULL,
 			coalesce(p.enabled, false), coalesce(p.credential_generation, 0), coalesce(p.connection_limit, 0)
-		FROM ledger.database d LEFT JOIN ledger.role p ON p.database_id = d.id AND p.name = $2 AND p.part IN (` + loginParts + `)
+		FROM ledger.database d LEFT JOIN ledger.role p ON p.database_id = d.id AND p.name = $2 AND p.part IN (` + ledger.LoginParts + `)
 		LEFT JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name WHERE d.id = $1`
 	l := loginRow{name: username}
-	err := x.db.QueryRowContext(ctx, query, databaseID, username).Scan(append(l.db.columns(),
+	err := x.db.QueryRowContext(ctx, query, databaseID, username).Scan(append(l.db.Columns(),
 		&l.part, &l.oid, &l.exists, &l.enabled, &l.credentialGeneration, &l.limit)...)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = noDatabase(databaseID)
+		err = ledger.NoDatabase(databaseID)
 	}
 	return l, err
 }
 
 // names are those of the database's roles.
-func (l loginRow) names() database.Names { return l.db.names() }
+func (l loginRow) names() database.Names { return l.db.Names() }
 
 // model is that of the database's additional roles.
 func (l loginRow) model() role.Model { return role.ModelOf(database.RoleModel(l.db.RoleModel)) }

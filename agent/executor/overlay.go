@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -35,12 +36,12 @@ func (x *Executor) ensureOverlay(
 	}
 	crash.Point(crash.OverlayGroups)
 	err = x.inTurns(ctx, func(ctx context.Context) (left string, err error) {
-		unlock := x.locks.Try(databaseResource(string(c.DatabaseID)))
+		unlock := x.ledger.Locks.Try(ledger.DatabaseResource(string(c.DatabaseID)))
 		if unlock == nil {
 			return "other work on the database is under way", nil
 		}
 		defer unlock()
-		d, err := x.madeDatabase(ctx, string(c.DatabaseID))
+		d, err := x.ledger.InService(ctx, string(c.DatabaseID))
 		if err == nil {
 			left, err = x.spreadRights(ctx, d)
 		}
@@ -50,17 +51,17 @@ func (x *Executor) ensureOverlay(
 		return none, err
 	}
 	crash.Point(crash.OverlayGranted)
-	return conclude(ctx, x, e, none, crash.OverlayReply)
+	return ledger.Conclude(ctx, x.ledger, e, none, crash.OverlayReply)
 }
 
 // makeGroups makes the groups that are missing, with their rows, and with the members that a lost one had.
 func (x *Executor) makeGroups(ctx context.Context, id string) error {
-	release, err := x.locks.Take(ctx, databaseResource(id))
+	release, err := x.ledger.Locks.Take(ctx, ledger.DatabaseResource(id))
 	if err != nil {
 		return err
 	}
 	defer release()
-	d, err := x.madeDatabase(ctx, id)
+	d, err := x.ledger.InService(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -71,12 +72,12 @@ func (x *Executor) makeGroups(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	p := plan{id: d.ID, names: d.names()}
+	p := plan{id: d.ID, names: d.Names()}
 	missing := slices.DeleteFunc(groupsOf(p.names), func(g part) bool { return slices.Contains(standing, g.name) })
 	if len(missing) == 0 {
 		return nil
 	}
-	s := []string{soon, "UPDATE ledger.database SET overlay_xact = NULL WHERE id = " + pg.Quote(d.ID)}
+	s := []string{ledger.Soon, "UPDATE ledger.database SET overlay_xact = NULL WHERE id = " + pg.Quote(d.ID)}
 	for _, g := range missing {
 		s = append(s, fmt.Sprintf("DELETE FROM ledger.role WHERE name = %s AND database_id = %s", pg.Quote(g.name), pg.Quote(d.ID)),
 			"CREATE ROLE "+pg.Ident(g.name)+" NOLOGIN"+harmless)
@@ -93,21 +94,21 @@ func (x *Executor) makeGroups(ctx context.Context, id string) error {
 	}
 	err = pg.Atomically(ctx, x.db, s...)
 	switch pg.State(err) {
-	case duplicateObject, uniqueViolation:
+	case ledger.DuplicateObject, ledger.UniqueViolation:
 		return command.Refuse(command.ReasonNameTaken, "the server has a group role of the database's that is not ours")
 	}
 	return err
 }
 
 // standingGroups names the group roles of a database that stand and are ours.
-func (x *Executor) standingGroups(ctx context.Context, d databaseRow) ([]string, error) {
+func (x *Executor) standingGroups(ctx context.Context, d ledger.Database) ([]string, error) {
 	const query = `SELECT r.rolname FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid AND r.rolname = l.name
 		WHERE l.database_id = $1 AND l.part IN ('read_group', 'write_group')`
 	return pg.Column(ctx, x.db, query, d.ID)
 }
 
 // formerMembers names the additional roles that were in a group of a database before it was lost.
-func (x *Executor) formerMembers(ctx context.Context, d databaseRow, group string) ([]string, error) {
+func (x *Executor) formerMembers(ctx context.Context, d ledger.Database, group string) ([]string, error) {
 	const query = `SELECT r.rolname FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid AND r.rolname = l.name
 		WHERE l.database_id = $1 AND l.member_of = $2`
 	return pg.Column(ctx, x.db, query, d.ID, group)
@@ -118,9 +119,9 @@ func (x *Executor) formerMembers(ctx context.Context, d databaseRow, group strin
 func (x *Executor) inTurns(ctx context.Context, turn func(context.Context) (left string, err error)) error {
 	for began := time.Now(); ; {
 		var left string
-		err := x.spreading.run(ctx, func() error {
-			return x.looking.run(ctx, func() error {
-				return x.inside.run(ctx, func() (err error) {
+		err := x.ledger.Spreading.Run(ctx, func() error {
+			return x.ledger.Looking.Run(ctx, func() error {
+				return x.ledger.Inside.Run(ctx, func() (err error) {
 					bounded, cancel := context.WithTimeout(ctx, turnBound)
 					defer cancel()
 					left, err = turn(bounded)
@@ -148,7 +149,7 @@ func (x *Executor) inTurns(ctx context.Context, turn func(context.Context) (left
 
 // olderWriters counts the transactions in a database that may have made something before the default privileges stood: it
 // appears without the rights when they end. What is made without a transaction id yet is about to get one: the mark waits.
-func (x *Executor) olderWriters(ctx context.Context, d databaseRow) (int, error) {
+func (x *Executor) olderWriters(ctx context.Context, d ledger.Database) (int, error) {
 	const mark = `UPDATE ledger.database d SET overlay_xact = pg_current_xact_id()
 		WHERE d.id = $1 AND d.overlay_xact IS NULL AND NOT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 			WHERE l.database = d.oid AND l.classid = 'pg_namespace'::regclass AND a.backend_xid IS NULL)`

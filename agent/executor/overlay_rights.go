@@ -12,6 +12,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/database"
 )
@@ -53,20 +54,20 @@ func unmarked(ctx context.Context, conn *sql.DB, n database.Names) ([]promise, e
 
 // spreadRights goes on giving the groups of a database what the access profiles promise. It says what it has to leave. A group
 // that is marked keeps what it has.
-func (x *Executor) spreadRights(ctx context.Context, d databaseRow) (left string, err error) {
-	conn, err := x.server.open(d.Name)
+func (x *Executor) spreadRights(ctx context.Context, d ledger.Database) (left string, err error) {
+	conn, err := x.server.Open(d.Name)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	n, older := d.names(), 0
+	n, older := d.Names(), 0
 	to, err := unmarked(ctx, conn, n)
 	if err != nil || len(to) == 0 {
 		return "", err
 	}
 	stand, err := pg.One[bool](ctx, x.db, "SELECT overlay_xact IS NOT NULL FROM ledger.database WHERE id = $1", d.ID)
 	if err == nil && !stand {
-		err = pg.Atomically(ctx, conn, append([]string{soon}, laterStatements(n.Owner, to)...)...)
+		err = pg.Atomically(ctx, conn, append([]string{ledger.Soon}, laterStatements(n.Owner, to)...)...)
 		if err == nil {
 			crash.Point(crash.OverlayLater)
 		}
@@ -84,17 +85,17 @@ func (x *Executor) spreadRights(ctx context.Context, d databaseRow) (left string
 		return fmt.Sprintf("%d transactions are open that may have made tables before", older), nil
 	}
 	crash.Point(crash.OverlayRead)
-	return "", pg.Atomically(ctx, conn, append([]string{soon}, wholeMarks(n.Holder, to)...)...)
+	return "", pg.Atomically(ctx, conn, append([]string{ledger.Soon}, wholeMarks(n.Holder, to)...)...)
 }
 
 // spreadInCopy does so in a copy that is to take the database's place, which nobody is in.
-func (x *Executor) spreadInCopy(ctx context.Context, d databaseRow, s copyRow) (left string, err error) {
-	conn, err := x.server.open(s.name)
+func (x *Executor) spreadInCopy(ctx context.Context, d ledger.Database, s copyRow) (left string, err error) {
+	conn, err := x.server.Open(s.name)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	n := d.names()
+	n := d.Names()
 	to, err := unmarked(ctx, conn, n)
 	if err != nil || len(to) == 0 {
 		return "", err
@@ -162,7 +163,7 @@ func lacks(ctx context.Context, conn *sql.DB, owner string, to []promise, most i
 // alters a table meanwhile from failing. RESET, of a parameter that nothing has, is what takes it of tables and views of all
 // kinds, whatever rights the owner has left itself.
 func (l lack) statements(owner string, locking bool) []string {
-	s := []string{soon, flushLater, "SET LOCAL ROLE " + pg.Ident(owner)}
+	s := []string{ledger.Soon, ledger.FlushLater, "SET LOCAL ROLE " + pg.Ident(owner)}
 	if l.closed != "" {
 		s = append(s, l.openStatements(owner)...)
 	}
@@ -206,7 +207,7 @@ func grantStanding(ctx context.Context, conn *sql.DB, owner string, to []promise
 	held, tried, why := 0, 0, "none"
 	for began := time.Now(); tried < len(all) && held < mostHeld && time.Since(began) < turnTime; tried++ {
 		err := pg.Atomically(ctx, conn, all[tried].statements(owner, locking)...)
-		if state := pg.State(err); inTheWay(err) || state != "" && strings.Contains("22 42 3F 57", state[:2]) {
+		if state := pg.State(err); ledger.InTheWay(err) || state != "" && strings.Contains("22 42 3F 57", state[:2]) {
 			held, why = held+1, state // or it is gone, or otherwise than it was: the next turn sees
 		} else if err != nil {
 			return "", err

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -73,28 +74,11 @@ func groupsOf(n database.Names) []part {
 
 const harmless = " NOSUPERUSER NOCREATEDB NOCREATEROLE INHERIT NOREPLICATION NOBYPASSRLS"
 
-// flushLater spares a transaction its wait for the disk; so does flushLaterCall, in a query. A crash of PostgreSQL
-// or of the machine may then take the transaction back, with all that was committed after it: the log is lost from its end
-// only. That is harmless, because a command that a crash fell into ends with none of its outcomes (see outcome and abandon), and
-// whoever gets it again goes on from what it finds.
-//
-// CREATE DATABASE waits for the disk, and so does the rename. So no database exists without the row and the holder that make it
-// ours, and none is reported before its logins, rights and name are on disk. An outcome that is lost is proven again. If an
-// admission is lost with its epoch, a worker that was suspended beyond its lease may have the same command admitted, which does
-// the same; closing the operation, which would undo it, waits for the disk.
-//
-// In a command about a login, storing the outcome waits for the disk, and with it everything that the command did before. So
-// nothing is reported that may still be lost.
-const (
-	flushLater     = "SET LOCAL synchronous_commit = off"
-	flushLaterCall = "set_config('synchronous_commit', 'off', true)"
-)
-
 // beginStatements record that the database is being created, with closed gates, and create the one role that it cannot be
 // created without. A former database of the name may have been shut: this one is not.
 func (p plan) beginStatements() []string {
 	return []string{
-		flushLater,
+		ledger.FlushLater,
 		fmt.Sprintf("INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, open) VALUES (%s,%s,%s,%d,%s,%t)",
 			pg.Quote(p.id), pg.Quote(p.names.Owner), pg.Quote(string(p.model)), p.cap, pg.Quote(p.operation), p.open),
 		"CREATE ROLE " + pg.Ident(p.names.Holder) + " NOLOGIN" + harmless,
@@ -106,7 +90,7 @@ func (p plan) beginStatements() []string {
 
 // loginStatements make the other roles and their rows.
 func (p plan) loginStatements() []string {
-	s, word := []string{flushLater}, " LOGIN"
+	s, word := []string{ledger.FlushLater}, " LOGIN"
 	if !p.open {
 		word = " NOLOGIN"
 	}
@@ -147,7 +131,7 @@ func (p plan) gateStatement() string {
 func (p plan) rightsStatements() []string {
 	db, owner := pg.Ident(p.temporary), pg.Ident(p.names.Owner)
 	s := []string{
-		flushLater,
+		ledger.FlushLater,
 		"REVOKE CONNECT, TEMPORARY ON DATABASE " + db + " FROM PUBLIC",
 		"GRANT CONNECT, CREATE, TEMPORARY ON DATABASE " + db + " TO " + owner + " WITH GRANT OPTION",
 		"ALTER SCHEMA public OWNER TO " + owner,

@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 )
 
 // A new password is proven by both ways together.
 func TestLogInsAreJudgedTogether(t *testing.T) {
-	noConnect, broken := answer("42501"), errors.New("broken")
+	noConnect, broken := &pq.Error{Code: pqerror.InsufficientPrivilege}, errors.New("broken")
 	noLonger := fmt.Errorf("%w: %w", pooler.ErrFailing, pooler.ErrNoSession)
 	for what, c := range map[string]struct {
 		direct, pooled error
@@ -39,7 +43,7 @@ func TestLogInsAreJudgedTogether(t *testing.T) {
 		if connect != c.connect || !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %t, %v", what, connect, err)
 		}
-		if errors.Is(err, pooler.ErrFailing) && AsRefusal(err).Reason != command.ReasonUnavailable {
+		if errors.Is(err, pooler.ErrFailing) && ledger.AsRefusal(err).Reason != command.ReasonUnavailable {
 			t.Errorf("%s: it is given up: %v", what, err)
 		}
 	}
@@ -49,8 +53,8 @@ func TestLogInsAreJudgedTogether(t *testing.T) {
 func TestRememberedFailureIsNoAnswer(t *testing.T) {
 	for err, want := range map[error]bool{
 		pooler.ErrNoSession: true, pooler.ErrRefused: true, pooler.ErrFailing: false, pooler.ErrNoServer: false,
-		fmt.Errorf("%w: %w", pooler.ErrFailing, pooler.ErrNoSession): false,
-		fmt.Errorf("%w: %w", pooler.ErrFailing, answer("42501")):     false,
+		fmt.Errorf("%w: %w", pooler.ErrFailing, pooler.ErrNoSession):                            false,
+		fmt.Errorf("%w: %w", pooler.ErrFailing, &pq.Error{Code: pqerror.InsufficientPrivilege}): false,
 	} {
 		if got := isAnswered(err); got != want {
 			t.Errorf("%v: %t", err, got)

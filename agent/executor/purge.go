@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -15,8 +16,8 @@ import (
 // purge removes an isolated database for good, or what is left of one that has no name yet or that PostgreSQL no longer has. What
 // was removed before it was interrupted, it does not find again, and goes on.
 func (x *Executor) purge(ctx context.Context, e protocol.Command, c command.Purge) (none command.None, err error) {
-	d, found, err := x.database(ctx, string(c.DatabaseID))
-	if err == nil && found && d.named() {
+	d, found, err := x.ledger.Database(ctx, string(c.DatabaseID))
+	if err == nil && found && d.Named() {
 		err = x.canBePurged(ctx, d)
 	}
 	if err != nil {
@@ -32,14 +33,14 @@ func (x *Executor) purge(ctx context.Context, e protocol.Command, c command.Purg
 			return none, err
 		}
 	}
-	none, err = conclude(ctx, x, e, none, crash.PurgeReply, forgetStatements(string(c.DatabaseID))...)
+	none, err = ledger.Conclude(ctx, x.ledger, e, none, crash.PurgeReply, forgetStatements(string(c.DatabaseID))...)
 	loop.Wake(x.unwanted)
 	return none, err
 }
 
 // canBePurged refuses a database that is in service, one that the ledger takes for another, as it is never dropped by its oid
 // alone, and one that somebody holds whom the agent does not end.
-func (x *Executor) canBePurged(ctx context.Context, d databaseRow) error {
+func (x *Executor) canBePurged(ctx context.Context, d ledger.Database) error {
 	switch now, err := x.nameNow(ctx, d); {
 	case err != nil || now == "":
 		return err
@@ -53,8 +54,8 @@ func (x *Executor) canBePurged(ctx context.Context, d databaseRow) error {
 
 // purgeDatabase drops a database with its logins. Of an isolated one nobody can be in it. What has no name is made by an
 // operation, of which no command is carried out any more.
-func (x *Executor) purgeDatabase(ctx context.Context, d databaseRow) error {
-	if !d.named() {
+func (x *Executor) purgeDatabase(ctx context.Context, d ledger.Database) error {
+	if !d.Named() {
 		closed := "UPDATE ledger.operation SET closed = true WHERE id = " + pg.Quote(d.MadeBy)
 		if err := pg.Atomically(ctx, x.db, closed); err != nil {
 			return err
@@ -65,7 +66,7 @@ func (x *Executor) purgeDatabase(ctx context.Context, d databaseRow) error {
 			return err
 		}
 	}
-	if err := x.purging.run(ctx, func() error { return x.dropMade(ctx, d, d.MadeBy) }); err != nil {
+	if err := x.ledger.Purging.Run(ctx, func() error { return x.dropMade(ctx, d, d.MadeBy) }); err != nil {
 		return err
 	}
 	crash.Point(crash.PurgeDropped)
@@ -73,7 +74,7 @@ func (x *Executor) purgeDatabase(ctx context.Context, d databaseRow) error {
 		return err
 	}
 	crash.Point(crash.PurgeForgotten)
-	x.pooler.SyncSoon(x.PoolerState)
+	x.pooler.SyncSoon(x.ledger.PoolerState)
 	return nil
 }
 
@@ -88,13 +89,13 @@ func (x *Executor) discardJobs(ctx context.Context, db id.DatabaseID) error {
 }
 
 func (x *Executor) discardJobsOf(ctx context.Context, db id.DatabaseID, operation id.OperationID) error {
-	if err := x.Jobs.End(ctx, operation); err != nil {
+	if err := x.ledger.Jobs.End(ctx, operation); err != nil {
 		return err
 	}
-	all, err := x.Jobs.Of(ctx, operation)
+	all, err := x.ledger.Jobs.Of(ctx, operation)
 	for _, j := range all {
 		if j.DatabaseID == db {
-			err = errors.Join(err, x.Jobs.Discard(ctx, j))
+			err = errors.Join(err, x.ledger.Jobs.Discard(ctx, j))
 		}
 	}
 	return err
@@ -103,7 +104,7 @@ func (x *Executor) discardJobsOf(ctx context.Context, db id.DatabaseID, operatio
 // forgetStatements remove what the ledger has of a database beside its row and its roles. The sweep drops copies that nobody
 // wants. What operations were told is forgotten with them; see prune.
 func forgetStatements(db string) []string {
-	resource := databaseResource(db)
+	resource := ledger.DatabaseResource(db)
 	about := "(resource = " + pg.Quote(resource) + " OR starts_with(resource, " + pg.Quote(resource+"/") + "))"
 	return []string{
 		"DELETE FROM ledger.job WHERE database_id = " + pg.Quote(db),

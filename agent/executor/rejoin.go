@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -12,9 +13,9 @@ import (
 // rejoin puts an isolated database back into service. One transaction gives it its name again; from then on there is only
 // forward. Customers come in last. One that is in service is proved to be, and disturbed by nothing where they are in.
 func (x *Executor) rejoin(ctx context.Context, e protocol.Command, c command.Rejoin) (done command.Rejoined, err error) {
-	d, found, err := x.database(ctx, string(c.DatabaseID))
-	if err == nil && (!found || !d.named()) {
-		err = noDatabase(string(c.DatabaseID))
+	d, found, err := x.ledger.Database(ctx, string(c.DatabaseID))
+	if err == nil && (!found || !d.Named()) {
+		err = ledger.NoDatabase(string(c.DatabaseID))
 	}
 	if err == nil && c.Open && !d.Open {
 		err = x.refuseUnfilled(ctx, d)
@@ -30,13 +31,14 @@ func (x *Executor) rejoin(ctx context.Context, e protocol.Command, c command.Rej
 		crash.Point(crash.RejoinRenamed)
 	}
 	if err := x.serveAgain(ctx, d, c.Open); err != nil {
-		return done, unavailable("the database has its name again, but customers are not let in yet; send the command again", err)
+		const message = "the database has its name again, but customers are not let in yet; send the command again"
+		return done, ledger.Unavailable(message, err)
 	}
-	return conclude(ctx, x, e, command.Rejoined{DatabaseOID: int64(d.OID)}, crash.RejoinReply)
+	return ledger.Conclude(ctx, x.ledger, e, command.Rejoined{DatabaseOID: int64(d.OID)}, crash.RejoinReply)
 }
 
 // putBack gives a database its name again. Anybody can hold a lock on it, from whatever database, and is ended.
-func (x *Executor) putBack(ctx context.Context, e protocol.Command, d databaseRow) (databaseRow, error) {
+func (x *Executor) putBack(ctx context.Context, e protocol.Command, d ledger.Database) (ledger.Database, error) {
 	if err := x.standsAs(ctx, d, d.Isolated); err != nil {
 		return d, err
 	}
@@ -48,10 +50,10 @@ func (x *Executor) putBack(ctx context.Context, e protocol.Command, d databaseRo
 	err := x.pushAlone(limited, d, "ALTER DATABASE "+pg.Ident(d.Isolated)+" RENAME TO "+pg.Ident(d.Name),
 		"ALTER DATABASE "+pg.Ident(d.Name)+" ALLOW_CONNECTIONS true",
 		"SELECT ledger.rejoin("+pg.Quote(d.ID)+", "+pg.Quote(e.OperationID)+")")
-	if pg.State(err) == duplicateDatabase {
+	if pg.State(err) == ledger.DuplicateDatabase {
 		return d, command.Refuse(command.ReasonNameTaken, "the server has a database named %s that is not ours", d.Name)
 	}
-	now, unread := x.madeDatabase(ctx, d.ID)
+	now, unread := x.ledger.InService(ctx, d.ID)
 	if unread != nil && err != nil { // otherwise only the answer to the commit was lost
 		unread = orBusy(ctx, limited, err)
 	}
@@ -59,13 +61,13 @@ func (x *Executor) putBack(ctx context.Context, e protocol.Command, d databaseRo
 }
 
 // serveAgain has customers served. Where they are in already, PgBouncer is not told to connect anew.
-func (x *Executor) serveAgain(ctx context.Context, d databaseRow, open bool) error {
-	if err := x.syncPooler(ctx); err != nil {
+func (x *Executor) serveAgain(ctx context.Context, d ledger.Database, open bool) error {
+	if err := x.pooler.Sync(ctx, x.ledger.PoolerState); err != nil {
 		return err
 	}
 	crash.Point(crash.RejoinPooled)
 	if !d.Open {
-		if err := x.reconnecting.run(ctx, func() error { return x.pooler.Reconnect(ctx, d.Name) }); err != nil {
+		if err := x.ledger.Reconnecting.Run(ctx, func() error { return x.pooler.Reconnect(ctx, d.Name) }); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -29,9 +30,9 @@ const (
 func (x *Executor) Rights(ctx context.Context, q command.AskRights) (has command.Rights, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rightsTime)
 	defer cancel()
-	err = x.looking.run(ctx, func() error {
-		return x.inside.run(ctx, func() (err error) {
-			unlock := x.locks.Try(databaseResource(string(q.DatabaseID)))
+	err = x.ledger.Looking.Run(ctx, func() error {
+		return x.ledger.Inside.Run(ctx, func() (err error) {
+			unlock := x.ledger.Locks.Try(ledger.DatabaseResource(string(q.DatabaseID)))
 			if unlock == nil {
 				has.Unread = "work is under way on it"
 				return nil
@@ -45,13 +46,13 @@ func (x *Executor) Rights(ctx context.Context, q command.AskRights) (has command
 }
 
 func (x *Executor) rights(ctx context.Context, db string) (has command.Rights, err error) {
-	d, err := x.madeDatabase(ctx, db)
+	d, err := x.ledger.InService(ctx, db)
 	if err != nil {
 		return has, err
 	}
 	within, cancel := context.WithTimeout(ctx, rightsInTime)
 	defer cancel()
-	has, err = x.server.rightsIn(within, d)
+	has, err = rightsIn(within, x.server, d)
 	if err == nil && has.Overlay != nil {
 		var groups []string
 		groups, err = x.standingGroups(within, d)
@@ -65,7 +66,7 @@ func (x *Executor) rights(ctx context.Context, db string) (has command.Rights, e
 	}
 	if err == nil && has.PublicOwner != "" {
 		const query = `SELECT EXISTS (SELECT FROM pg_roles r WHERE r.rolname = $1 AND (
-			EXISTS (SELECT FROM ledger.role l WHERE l.oid = r.oid AND l.part IN (` + loginParts + `))
+			EXISTS (SELECT FROM ledger.role l WHERE l.oid = r.oid AND l.part IN (` + ledger.LoginParts + `))
 			OR EXISTS (SELECT FROM ledger.dead_role l WHERE l.oid = r.oid)))`
 		has.PublicOwnerLogin, err = pg.One[bool](ctx, x.db, query, has.PublicOwner)
 	}
@@ -109,10 +110,10 @@ const publicOwner = `SELECT coalesce((SELECT pg_catalog.pg_get_userbyid(n.nspown
 	FROM pg_catalog.pg_namespace n WHERE n.nspname = 'public'), '')`
 
 // rightsIn reads the rights inside a database, in a session that can write nothing and has bounds from its beginning.
-func (s Server) rightsIn(ctx context.Context, d databaseRow) (has command.Rights, err error) {
-	config := s.config(d.Name)
-	config.Runtime[readOnlyDefault], config.Runtime["search_path"] = "on", "pg_catalog,pg_temp"
-	config.Runtime[statementTimeout], config.Runtime[lockTimeout] = rightsStatement, rightsLock
+func rightsIn(ctx context.Context, s ledger.Server, d ledger.Database) (has command.Rights, err error) {
+	config := s.Config(d.Name)
+	config.Runtime[ledger.ReadOnlyDefault], config.Runtime["search_path"] = "on", "pg_catalog,pg_temp"
+	config.Runtime[ledger.StatementTimeout], config.Runtime[ledger.LockTimeout] = rightsStatement, rightsLock
 	connector, err := pq.NewConnectorConfig(config)
 	if err != nil {
 		return has, err

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -16,7 +17,7 @@ import (
 func (x *Executor) configure(
 	ctx context.Context, e protocol.Command, c command.Configure,
 ) (done command.Configured, err error) {
-	d, err := x.madeDatabase(ctx, string(c.DatabaseID))
+	d, err := x.ledger.InService(ctx, string(c.DatabaseID))
 	if err != nil {
 		return done, err
 	}
@@ -36,7 +37,7 @@ func (x *Executor) configure(
 		return done, err
 	}
 	crash.Point(crash.SettingsReconnected)
-	return conclude(ctx, x, e, command.Configured{DatabaseOID: int64(d.OID)}, crash.SettingsReply)
+	return ledger.Conclude(ctx, x.ledger, e, command.Configured{DatabaseOID: int64(d.OID)}, crash.SettingsReply)
 }
 
 // storeTries bounds how often a customer's first setting of the owner may come at the same moment as the service's.
@@ -44,7 +45,7 @@ const storeTries = 3
 
 // storeSettings is one transaction: the defaults of the database, those of its owner's login there, its row, and its gate. A
 // customer's own uncommitted change of a role in the way is ended.
-func (x *Executor) storeSettings(ctx context.Context, d databaseRow, c command.Configure) error {
+func (x *Executor) storeSettings(ctx context.Context, d ledger.Database, c command.Configure) error {
 	gate, err := x.shutStatements(ctx, d, c.Closed)
 	if err != nil {
 		return err
@@ -54,17 +55,17 @@ func (x *Executor) storeSettings(ctx context.Context, d databaseRow, c command.C
 		if seen, err = x.settingsSeen(ctx, d, false); err != nil {
 			return err
 		}
-		statements := settingsPlan{databaseRow: d, seen: seen, wanted: wantedOf(c)}.statements()
-		err = x.pushThrough(ctx, func() error { return nil }, append(statements, gate...)...)
-		if pg.State(err) != uniqueViolation {
+		statements := settingsPlan{Database: d, seen: seen, wanted: wantedOf(c)}.statements()
+		err = x.ledger.PushThrough(ctx, func() error { return nil }, append(statements, gate...)...)
+		if pg.State(err) != ledger.UniqueViolation {
 			return err
 		}
 	}
-	return unavailable("a customer sets something for the owner at the same time; send the command again", err)
+	return ledger.Unavailable("a customer sets something for the owner at the same time; send the command again", err)
 }
 
 // shutStatements keep customers out of a database, or let them in again as far as it is open.
-func (x *Executor) shutStatements(ctx context.Context, d databaseRow, shut bool) ([]string, error) {
+func (x *Executor) shutStatements(ctx context.Context, d ledger.Database, shut bool) ([]string, error) {
 	if shut {
 		return []string{"INSERT INTO pooler.shut (database) VALUES (" + pg.Quote(d.Name) + ") ON CONFLICT DO NOTHING"}, nil
 	}
@@ -89,7 +90,7 @@ const settingsTime = 5 * time.Second
 func (x *Executor) Settings(ctx context.Context, q command.Settings) (in command.SettingsInForce, err error) {
 	ctx, cancel := context.WithTimeout(ctx, settingsTime)
 	defer cancel()
-	d, err := x.madeDatabase(ctx, string(q.DatabaseID))
+	d, err := x.ledger.InService(ctx, string(q.DatabaseID))
 	if err != nil {
 		return in, err
 	}

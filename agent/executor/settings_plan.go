@@ -7,21 +7,14 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/command"
 )
 
-// The parameters that the service sets. The timeouts are for the owner's login too.
-const (
-	statementTimeout = "statement_timeout"
-	lockTimeout      = "lock_timeout"
-	idleTimeout      = "idle_in_transaction_session_timeout"
-	readOnlyDefault  = "default_transaction_read_only"
-)
-
 var (
-	timeoutNames = []string{statementTimeout, lockTimeout, idleTimeout}
-	settingNames = append(pq.StringArray{readOnlyDefault}, timeoutNames...)
+	timeoutNames = []string{ledger.StatementTimeout, ledger.LockTimeout, ledger.IdleTimeout}
+	settingNames = append(pq.StringArray{ledger.ReadOnlyDefault}, timeoutNames...)
 )
 
 // settings are what the service sets for a database.
@@ -34,7 +27,7 @@ func wantedOf(c command.Configure) settings { return settings{c.Timeouts, c.Read
 
 // value is what a parameter is set to, as PostgreSQL stores it; empty where it is not.
 func (s settings) value(name string) string {
-	if name == readOnlyDefault {
+	if name == ledger.ReadOnlyDefault {
 		if s.readOnly {
 			return "on"
 		}
@@ -44,7 +37,8 @@ func (s settings) value(name string) string {
 		return ""
 	}
 	return strconv.FormatInt(map[string]int64{
-		statementTimeout: s.timeouts.StatementMs, lockTimeout: s.timeouts.LockMs, idleTimeout: s.timeouts.IdleInTransactionMs,
+		ledger.StatementTimeout: s.timeouts.StatementMs, ledger.LockTimeout: s.timeouts.LockMs,
+		ledger.IdleTimeout: s.timeouts.IdleInTransactionMs,
 	}[name], 10)
 }
 
@@ -77,7 +71,7 @@ const ownerPart = "owner"
 // settingsPlan is the one place that says which statements lead to the settings of a database. It takes back only what the
 // service has set and nobody has changed since, and touches no setting of another role.
 type settingsPlan struct {
-	databaseRow
+	ledger.Database
 	seen   settingsSeen
 	wanted settings
 }
@@ -85,7 +79,7 @@ type settingsPlan struct {
 // statements are empty but for the row where all is as it shall be.
 func (p settingsPlan) statements() []string {
 	database, owner := "ALTER DATABASE "+pg.Ident(p.Name), "ALTER ROLE "+pg.Ident(p.Name)+" IN DATABASE "+pg.Ident(p.Name)
-	readOnly := p.change(database, "", readOnlyDefault)
+	readOnly := p.change(database, "", ledger.ReadOnlyDefault)
 	all := slices.Clone(readOnly)
 	for _, name := range timeoutNames {
 		all = append(all, p.change(database, "", name)...)
@@ -130,11 +124,11 @@ func (p settingsPlan) rowStatement(changes, readOnlyChanges bool) string {
 // inForce is what new sessions of the owner begin with, and what other settings there are for single logins.
 func (s settingsSeen) inForce() command.SettingsInForce {
 	in := command.SettingsInForce{
-		StatementMs: s.forOwner(statementTimeout), LockMs: s.forOwner(lockTimeout), IdleInTransactionMs: s.forOwner(idleTimeout),
-		RoleOverrides: []command.RoleOverride{},
+		StatementMs: s.forOwner(ledger.StatementTimeout), LockMs: s.forOwner(ledger.LockTimeout),
+		IdleInTransactionMs: s.forOwner(ledger.IdleTimeout), RoleOverrides: []command.RoleOverride{},
 	}
 	for _, one := range s.all {
-		byUs := one.part == ownerPart && one.here && one.name != readOnlyDefault && one.value == s.ours.value(one.name)
+		byUs := one.part == ownerPart && one.here && one.name != ledger.ReadOnlyDefault && one.value == s.ours.value(one.name)
 		if one.part != "" && !byUs && !s.shadowed(one) {
 			in.RoleOverrides = append(in.RoleOverrides, command.RoleOverride{Role: one.role, Setting: one.name, Value: one.value})
 		}

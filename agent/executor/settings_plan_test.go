@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/core/command"
 )
 
@@ -17,8 +18,9 @@ func TestStatementsOfSettings(t *testing.T) {
 		return storedSetting{part: part, here: true, name: name, value: value}
 	}
 	inForce := []storedSetting{
-		here("", statementTimeout, "15000"), here("", lockTimeout, "1000"), here("", idleTimeout, "5000"),
-		here(ownerPart, statementTimeout, "15000"), here(ownerPart, lockTimeout, "1000"), here(ownerPart, idleTimeout, "5000"),
+		here("", ledger.StatementTimeout, "15000"), here("", ledger.LockTimeout, "1000"), here("", ledger.IdleTimeout, "5000"),
+		here(ownerPart, ledger.StatementTimeout, "15000"), here(ownerPart, ledger.LockTimeout, "1000"),
+		here(ownerPart, ledger.IdleTimeout, "5000"),
 	}
 	lifted := slices.Clone(inForce)
 	lifted[3].value = "0"
@@ -32,10 +34,10 @@ func TestStatementsOfSettings(t *testing.T) {
 	}{
 		"nothing, and nothing wanted": {},
 		"nothing ours": {
-			stored: []storedSetting{here(ownerPart, statementTimeout, "15000"), here("", lockTimeout, "7")},
+			stored: []storedSetting{here(ownerPart, ledger.StatementTimeout, "15000"), here("", ledger.LockTimeout, "7")},
 		},
 		"a profile": {
-			wanted: profile, stored: []storedSetting{here(ownerPart, statementTimeout, "1h")},
+			wanted: profile, stored: []storedSetting{here(ownerPart, ledger.StatementTimeout, "1h")},
 			want: []string{
 				database + "SET statement_timeout = '15000'", owner + "SET statement_timeout = '15000'",
 				database + "SET lock_timeout = '1000'", owner + "SET lock_timeout = '1000'",
@@ -47,7 +49,7 @@ func TestStatementsOfSettings(t *testing.T) {
 			ours: profile, wanted: both, stored: inForce, want: []string{database + "SET default_transaction_read_only = 'on'"},
 		},
 		"a quota lifted beside a profile": {
-			ours: both, wanted: profile, stored: append([]storedSetting{here("", readOnlyDefault, "on")}, inForce...),
+			ours: both, wanted: profile, stored: append([]storedSetting{here("", ledger.ReadOnlyDefault, "on")}, inForce...),
 			want: []string{database + "RESET default_transaction_read_only"},
 		},
 		"what the owner has lifted stays beside a quota": {
@@ -69,7 +71,7 @@ func TestStatementsOfSettings(t *testing.T) {
 		},
 	} {
 		p := settingsPlan{
-			databaseRow: databaseRow{Name: "d"}, wanted: c.wanted, seen: settingsSeen{ours: c.ours, owner: true, all: c.stored},
+			Database: ledger.Database{Name: "d"}, wanted: c.wanted, seen: settingsSeen{ours: c.ours, owner: true, all: c.stored},
 		}
 		got := p.statements()
 		if got = got[:len(got)-1]; !slices.Equal(got, c.want) {

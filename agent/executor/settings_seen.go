@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/command"
 )
@@ -12,7 +13,7 @@ import (
 // its other logins ($3). Any login can store megabytes for itself, so only as much of a value is read as any of the service's
 // could have, and only so many settings. A role's setting for the database comes before that for all of them, which it shadows.
 const storedQuery = `WITH p AS (SELECT l.part, l.oid, r.rolname AS name FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid
-		WHERE l.database_id = $2 AND (l.part = 'owner' OR $3 AND l.part IN (` + loginParts + `)))
+		WHERE l.database_id = $2 AND (l.part = 'owner' OR $3 AND l.part IN (` + ledger.LoginParts + `)))
 	SELECT p.part, p.name, s.setdatabase <> 0, split_part(e, '=', 1), left(substr(e, strpos(e, '=') + 1), 64)
 	FROM pg_db_role_setting s LEFT JOIN p ON p.oid = s.setrole, unnest(s.setconfig) whole, left(whole, 128) e
 	WHERE (s.setdatabase = $1::oid OR $3 AND s.setdatabase = 0) AND (s.setrole = 0 OR s.setrole IN (SELECT p.oid FROM p))
@@ -24,7 +25,7 @@ const settingsAtOnce = 100
 
 // settingsSeen reads what is set for a database and its owner there, by anybody, and what of it the service has set; of everyone,
 // also what is set for its other logins, and everywhere.
-func (x *Executor) settingsSeen(ctx context.Context, d databaseRow, everyone bool) (seen settingsSeen, err error) {
+func (x *Executor) settingsSeen(ctx context.Context, d ledger.Database, everyone bool) (seen settingsSeen, err error) {
 	if seen.ours, seen.owner, err = x.settingsOf(ctx, d); err != nil {
 		return seen, err
 	}
@@ -40,7 +41,7 @@ func (x *Executor) settingsSeen(ctx context.Context, d databaseRow, everyone boo
 }
 
 // settingsOf reads what the service has set, and whether the owner's login is one of ours.
-func (x *Executor) settingsOf(ctx context.Context, d databaseRow) (s settings, owner bool, err error) {
+func (x *Executor) settingsOf(ctx context.Context, d ledger.Database) (s settings, owner bool, err error) {
 	const query = `SELECT timeouts IS NOT NULL, coalesce(timeouts[1], 0), coalesce(timeouts[2], 0), coalesce(timeouts[3], 0),
 			read_only, EXISTS (SELECT FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
 				WHERE p.database_id = $1 AND p.part = 'owner')

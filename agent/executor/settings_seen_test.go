@@ -2,38 +2,25 @@ package executor
 
 import (
 	"database/sql"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/ledgertest"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 )
 
 // madeIn enters the database that db is connected to, with an owner and other logins, and returns it.
-func madeIn(t *testing.T, db *sql.DB, logins int) databaseRow {
+func madeIn(t *testing.T, db *sql.DB, logins int) ledger.Database {
 	t.Helper()
-	d := databaseRow{
-		ID: "d", Name: check.Must(pg.One[string](t.Context(), db, "SELECT current_database()"))(t),
-		OID: check.Must(pg.One[uint32](t.Context(), db, "SELECT oid FROM pg_database WHERE datname = current_database()"))(t),
-	}
-	exec(t, db, `INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, oid)
-		VALUES ($1, $2, 'managed', 0, '', $3)`, d.ID, d.Name, d.OID)
-	enter := func(name, part string) {
-		exec(t, db, "CREATE ROLE "+pg.Ident(name))
-		exec(t, db, `INSERT INTO ledger.role (name, oid, database_id, part)
-			SELECT rolname, oid, $2, $3 FROM pg_roles WHERE rolname = $1`, name, d.ID, part)
-	}
-	enter(d.Name, ownerPart)
-	for i := range logins {
-		enter(fmt.Sprintf("login_%02d", i), "additional")
-	}
-	return d
+	name, oid := ledgertest.Enter(t, db, logins)
+	return ledger.Database{ID: ledgertest.ID, Name: name, OID: oid}
 }
 
 // Whatever its logins store, reading a database's settings takes little; and a change of them does not look at other logins.
 func TestSettingsThatAreReadAreBounded(t *testing.T) {
-	db := ledger(t)
+	db := ledgertest.New(t)
 	x := &Executor{db: db}
 	wantSameTimes(t, db)
 	d := madeIn(t, db, settingsAtOnce/len(settingNames)+1)
@@ -41,19 +28,19 @@ func TestSettingsThatAreReadAreBounded(t *testing.T) {
 	set := func(login, where string) {
 		for _, name := range settingNames {
 			value := "'on'"
-			if name != readOnlyDefault {
+			if name != ledger.ReadOnlyDefault {
 				value = long
 			}
-			exec(t, db, "ALTER ROLE "+pg.Ident(login)+where+" SET "+name+" = "+value)
+			ledgertest.Exec(t, db, "ALTER ROLE "+pg.Ident(login)+where+" SET "+name+" = "+value)
 		}
 	}
-	exec(t, db, "ALTER DATABASE "+pg.Ident(d.Name)+" SET lock_timeout = 7")
+	ledgertest.Exec(t, db, "ALTER DATABASE "+pg.Ident(d.Name)+" SET lock_timeout = 7")
 	set(d.Name, " IN DATABASE "+pg.Ident(d.Name))
 	set("login_00", " IN DATABASE "+pg.Ident(d.Name))
 	set("login_01", "")
 	for _, name := range settingNames {
-		exec(t, db, "DO $$ BEGIN FOR i IN 2..25 LOOP EXECUTE format('ALTER ROLE login_%s SET "+name+" = %L', to_char(i, 'FM00'), '1');"+
-			" END LOOP; END $$")
+		ledgertest.Exec(t, db, "DO $$ BEGIN FOR i IN 2..25 LOOP"+
+			" EXECUTE format('ALTER ROLE login_%s SET "+name+" = %L', to_char(i, 'FM00'), '1'); END LOOP; END $$")
 	}
 
 	for everyone, want := range map[bool]int{false: 1 + len(settingNames), true: settingsAtOnce} {
@@ -61,7 +48,7 @@ func TestSettingsThatAreReadAreBounded(t *testing.T) {
 		if len(seen.all) != want {
 			t.Errorf("%d settings are read (everyone: %t), want %d", len(seen.all), everyone, want)
 		}
-		if got := seen.of("", true, lockTimeout); got != "7" {
+		if got := seen.of("", true, ledger.LockTimeout); got != "7" {
 			t.Errorf("the database's: %q (everyone: %t)", got, everyone)
 		}
 		for _, one := range seen.all {

@@ -9,6 +9,7 @@ import (
 	"github.com/lib/pq"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -22,7 +23,7 @@ import (
 // olderSessions are the customers' sessions of databases that have newer settings.
 const olderSessions = ` FROM ledger.database d JOIN pg_stat_activity a ON a.datid = d.oid AND a.backend_start < d.settings_since
 	LEFT JOIN pg_roles r ON r.oid = a.usesysid
-	WHERE a.backend_type = 'client backend' AND (` + agentsOwn + `) IS NOT TRUE AND r.rolsuper IS DISTINCT FROM true`
+	WHERE a.backend_type = 'client backend' AND (` + ledger.AgentsOwn + `) IS NOT TRUE AND r.rolsuper IS DISTINCT FROM true`
 
 const (
 	settlePause     = time.Second // while there are such sessions
@@ -47,7 +48,7 @@ const (
 )
 
 // reconnect has PgBouncer connect anew where a change of the database's settings has not been told to it.
-func (x *Executor) reconnect(ctx context.Context, d databaseRow) error {
+func (x *Executor) reconnect(ctx context.Context, d ledger.Database) error {
 	// The time is taken once more, after the commit of the change: a session that began just before it has the settings of before.
 	const begin = `UPDATE ledger.database SET settings_since = clock_timestamp() WHERE id = $1 AND NOT reconnected
 		RETURNING settings_since`
@@ -58,7 +59,7 @@ func (x *Executor) reconnect(ctx context.Context, d databaseRow) error {
 	if err != nil {
 		return err
 	}
-	err = x.reconnecting.run(ctx, func() error { return x.pooler.Reconnect(ctx, d.Name) })
+	err = x.ledger.Reconnecting.Run(ctx, func() error { return x.pooler.Reconnect(ctx, d.Name) })
 	if err != nil {
 		return err
 	}
@@ -98,12 +99,12 @@ func (x *Executor) settleOlder(ctx context.Context, renewed keepers) (left int, 
 
 // reconnectLeft takes up what a crash, or a PgBouncer out of reach, has kept a command from. What fails goes to the end.
 func (x *Executor) reconnectLeft(ctx context.Context) error {
-	const query = "SELECT " + databaseColumns + ` FROM ledger.database d WHERE d.settings_since IS NOT NULL AND NOT d.reconnected
-		ORDER BY d.settings_since LIMIT $1`
-	var all []databaseRow
+	const query = "SELECT " + ledger.DatabaseColumns + ` FROM ledger.database d
+		WHERE d.settings_since IS NOT NULL AND NOT d.reconnected ORDER BY d.settings_since LIMIT $1`
+	var all []ledger.Database
 	err := pg.Each(ctx, x.db, func(rows *sql.Rows) error {
-		var d databaseRow
-		err := rows.Scan(d.columns()...)
+		var d ledger.Database
+		err := rows.Scan(d.Columns()...)
 		all = append(all, d)
 		return err
 	}, query, reconnectsAtOnce)

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/ledgertest"
 	"github.com/pgherd/pgherd/agent/pg"
 )
 
 // A change is settled by a look at its own clients, not by one at those of a change before.
 func TestOlderLookSettlesNoNewerChange(t *testing.T) {
-	db := ledger(t)
+	db := ledgertest.New(t)
 	x := &Executor{db: db}
 	madeIn(t, db, 0)
 	since := check.Must(pg.One[time.Time](t.Context(), db, `UPDATE ledger.database

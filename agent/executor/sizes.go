@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/sizes"
 	"github.com/pgherd/pgherd/core/command"
@@ -22,7 +23,7 @@ func (x *Executor) Sightings(ctx context.Context) (all []sizes.Sighting, err err
 			SELECT datid, bool_or(backend_xid IS NOT NULL) AS writing,
 				greatest(0, extract(epoch FROM clock_timestamp() - max(state_change)))::float8 AS idle
 			FROM pg_stat_activity WHERE datid IS NOT NULL AND pid <> pg_backend_pid() GROUP BY datid
-		) a ON a.datid = d.oid WHERE ` + serving
+		) a ON a.datid = d.oid WHERE ` + ledger.Serving
 	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
 		var s sizes.Sighting
 		var idle float64
@@ -38,18 +39,18 @@ func (x *Executor) Sightings(ctx context.Context) (all []sizes.Sighting, err err
 // where that is much, it waits for one of those that make and drop databases.
 func (x *Executor) Measure(ctx context.Context, db id.DatabaseID, limit time.Duration) (int64, time.Duration, error) {
 	if limit > sizes.LightTime {
-		return x.measure(ctx, x.building, db, limit)
+		return x.measure(ctx, x.ledger.Building, db, limit)
 	}
-	return x.measure(ctx, x.sizing, db, limit)
+	return x.measure(ctx, x.ledger.Sizing, db, limit)
 }
 
 func (x *Executor) measure(
-	ctx context.Context, turn gauge, db id.DatabaseID, limit time.Duration,
+	ctx context.Context, turn ledger.Gauge, db id.DatabaseID, limit time.Duration,
 ) (bytes int64, took time.Duration, err error) {
 	const query = `SELECT pg_database_size(p.oid) FROM ledger.database d JOIN pg_database p ON p.oid = d.oid
-		WHERE d.id = $1 AND ` + serving
+		WHERE d.id = $1 AND ` + ledger.Serving
 	var size sql.NullInt64
-	err = turn.run(ctx, func() error {
+	err = turn.Run(ctx, func() error {
 		began := time.Now()
 		defer func() { took = time.Since(began) }()
 		ctx, cancel := context.WithTimeout(ctx, limit)
@@ -57,17 +58,17 @@ func (x *Executor) measure(
 		return x.db.QueryRowContext(ctx, query, string(db)).Scan(&size)
 	})
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !size.Valid {
-		return 0, took, noDatabase(string(db))
+		return 0, took, ledger.NoDatabase(string(db))
 	}
 	return size.Int64, took, err
 }
 
 // Size answers with the size of a database on disk. Nobody waits for that but who asks for another.
 func (x *Executor) Size(ctx context.Context, q command.DatabaseSize) (size command.Size, err error) {
-	ctx, cancel := context.WithTimeout(ctx, sizeTime)
+	ctx, cancel := context.WithTimeout(ctx, ledger.SizeTime)
 	defer cancel()
-	err = x.asking.run(ctx, func() error {
-		size.Bytes, _, err = x.measure(ctx, x.building, q.DatabaseID, sizeTime)
+	err = x.ledger.Asking.Run(ctx, func() error {
+		size.Bytes, _, err = x.measure(ctx, x.ledger.Building, q.DatabaseID, ledger.SizeTime)
 		return err
 	})
 	return size, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -17,7 +18,7 @@ import (
 // switchOver puts the copy of an operation in the place of the database. Before the one transaction that does so, whatever fails
 // leads back: the database is open again as it was. After it, there is only forward.
 func (x *Executor) switchOver(ctx context.Context, e protocol.Command, c command.Switch) (done command.Switched, err error) {
-	d, err := x.madeDatabase(ctx, string(c.DatabaseID))
+	d, err := x.ledger.InService(ctx, string(c.DatabaseID))
 	if err != nil {
 		return done, err
 	}
@@ -31,15 +32,16 @@ func (x *Executor) switchOver(ctx context.Context, e protocol.Command, c command
 			return done, err
 		}
 	}
-	if d, err = x.madeDatabase(ctx, d.ID); err != nil {
+	if d, err = x.ledger.InService(ctx, d.ID); err != nil {
 		return done, err
 	}
 	if err := x.serve(ctx, d, s, c.Open); err != nil {
-		return done, unavailable("the copy has the database's place, but customers are not let in yet; send the command again", err)
+		const message = "the copy has the database's place, but customers are not let in yet; send the command again"
+		return done, ledger.Unavailable(message, err)
 	}
 	x.Replaced(c.DatabaseID)
 	done = command.Switched{DatabaseOID: int64(d.OID), SizeBytes: s.bytes}
-	return conclude(ctx, x, e, done, crash.SwitchReply)
+	return ledger.Conclude(ctx, x.ledger, e, done, crash.SwitchReply)
 }
 
 const (
@@ -53,7 +55,7 @@ const (
 )
 
 // replace does what can be done while customers are served, then shuts them out and has the copy take the database's place.
-func (x *Executor) replace(ctx context.Context, d databaseRow, s copyRow) error {
+func (x *Executor) replace(ctx context.Context, d ledger.Database, s copyRow) error {
 	err := x.buryIn(ctx, d, s)
 	if err == nil {
 		err = x.overlayIn(ctx, d, s)
@@ -76,7 +78,7 @@ func (x *Executor) replace(ctx context.Context, d databaseRow, s copyRow) error 
 
 // overlayIn gives the group roles of a database that has opted in their rights in a copy where they were not whole: of a backup
 // from before or during the opt-in, or of a dump that was made elsewhere. From any other the owner gets back what the backup has.
-func (x *Executor) overlayIn(ctx context.Context, d databaseRow, s copyRow) error {
+func (x *Executor) overlayIn(ctx context.Context, d ledger.Database, s copyRow) error {
 	groups, err := x.standingGroups(ctx, d)
 	if err != nil || d.RoleModel != string(database.SingleLogin) || len(groups) < 2 {
 		return err
@@ -85,7 +87,7 @@ func (x *Executor) overlayIn(ctx context.Context, d databaseRow, s copyRow) erro
 }
 
 // exchange shuts the database, and has the copy take its place in one transaction.
-func (x *Executor) exchange(ctx context.Context, d databaseRow, s copyRow) error {
+func (x *Executor) exchange(ctx context.Context, d ledger.Database, s copyRow) error {
 	begin := fmt.Sprintf("SELECT ledger.begin_place(%s, %t)", pg.Quote(s.name), d.Open)
 	err := pg.Atomically(ctx, x.db, begin, gateStatement(d, false))
 	if err != nil {
@@ -104,8 +106,8 @@ func (x *Executor) exchange(ctx context.Context, d databaseRow, s copyRow) error
 		if w, err = x.wholeOf(ctx, d); err != nil {
 			return err
 		}
-		err = x.pushThrough(ctx, func() error { return x.endVisible(ctx, d) }, switchPlan{d, s, w}.statements()...)
-		if pg.State(err) != otherwiseNow {
+		err = x.ledger.PushThrough(ctx, func() error { return x.ledger.EndVisible(ctx, d) }, switchPlan{d, s, w}.statements()...)
+		if pg.State(err) != ledger.OtherwiseNow {
 			break
 		}
 	}
@@ -113,7 +115,7 @@ func (x *Executor) exchange(ctx context.Context, d databaseRow, s copyRow) error
 }
 
 // goBack opens the database again as it was, unless its place is taken after all: the answer to the commit may have been lost.
-func (x *Executor) goBack(ctx context.Context, d databaseRow, why error, operation string) error {
+func (x *Executor) goBack(ctx context.Context, d ledger.Database, why error, operation string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime)
 	defer cancel()
 	s, err := x.readyCopy(ctx, operation, d)
@@ -124,12 +126,12 @@ func (x *Executor) goBack(ctx context.Context, d databaseRow, why error, operati
 		err = x.reopen(ctx, d, s)
 	}
 	if err != nil {
-		return unavailable("the database is not open again yet; send the command again", errors.Join(why, err))
+		return ledger.Unavailable("the database is not open again yet; send the command again", errors.Join(why, err))
 	}
 	crash.Point(crash.SwitchUndone)
 	switch {
 	case command.RefusedFor(why, command.ReasonBusy): // it says who is in the way
-	case inTheWay(why), pg.State(why) == objectInUse, errors.Is(why, context.DeadlineExceeded):
+	case ledger.InTheWay(why), pg.State(why) == ledger.ObjectInUse, errors.Is(why, context.DeadlineExceeded):
 		return busy(why, "")
 	}
 	return why
@@ -137,9 +139,9 @@ func (x *Executor) goBack(ctx context.Context, d databaseRow, why error, operati
 
 // reopen ends a switch that was begun and not made. The gates are as they were before, but of a database that is out of service
 // since.
-func (x *Executor) reopen(ctx context.Context, d databaseRow, s copyRow) error {
+func (x *Executor) reopen(ctx context.Context, d ledger.Database, s copyRow) error {
 	giveUp := "SELECT ledger.give_up_place(" + pg.Quote(s.name) + ")"
-	if !s.reopen.Bool || !d.inService() {
+	if !s.reopen.Bool || !d.InService() {
 		return pg.Atomically(ctx, x.db, giveUp)
 	}
 	return x.letIn(ctx, d, giveUp, gateStatement(d, true))
@@ -157,12 +159,12 @@ func (x *Executor) undoSwitch(ctx context.Context, operation string) error {
 }
 
 func (x *Executor) undoSwitchOf(ctx context.Context, operation, id string) error {
-	release, err := x.locks.Take(ctx, databaseResource(id))
+	release, err := x.ledger.Locks.Take(ctx, ledger.DatabaseResource(id))
 	if err != nil {
 		return err
 	}
 	defer release()
-	d, _, err := x.database(ctx, id)
+	d, _, err := x.ledger.Database(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -178,8 +180,8 @@ func (x *Executor) undoSwitchOf(ctx context.Context, operation, id string) error
 }
 
 // serve has customers served from the database that has the place now.
-func (x *Executor) serve(ctx context.Context, d databaseRow, s copyRow, open bool) error {
-	if err := x.reconnecting.run(ctx, func() error { return x.pooler.Reconnect(ctx, d.Name) }); err != nil {
+func (x *Executor) serve(ctx context.Context, d ledger.Database, s copyRow, open bool) error {
+	if err := x.ledger.Reconnecting.Run(ctx, func() error { return x.pooler.Reconnect(ctx, d.Name) }); err != nil {
 		return err
 	}
 	crash.Point(crash.SwitchReconnected)
@@ -196,9 +198,9 @@ func (x *Executor) serve(ctx context.Context, d databaseRow, s copyRow, open boo
 }
 
 // isAt proves that who connects by the database's name comes to the one of this oid. No customer's password is known here.
-func (x *Executor) isAt(ctx context.Context, d databaseRow, is uint32) error {
-	return x.inside.run(ctx, func() (err error) {
-		conn, err := x.server.open(d.Name)
+func (x *Executor) isAt(ctx context.Context, d ledger.Database, is uint32) error {
+	return x.ledger.Inside.Run(ctx, func() (err error) {
+		conn, err := x.server.Open(d.Name)
 		if err != nil {
 			return err
 		}
@@ -214,7 +216,7 @@ func (x *Executor) isAt(ctx context.Context, d databaseRow, is uint32) error {
 // discard gives up what a switch has replaced, which the sweep drops, and removes what only the operation needed: the file that a
 // clone was made from.
 func (x *Executor) discard(ctx context.Context, e protocol.Command, c command.Discard) (none command.None, err error) {
-	d, err := x.madeDatabase(ctx, string(c.DatabaseID))
+	d, err := x.ledger.InService(ctx, string(c.DatabaseID))
 	if err != nil {
 		return none, err
 	}
@@ -223,15 +225,15 @@ func (x *Executor) discard(ctx context.Context, e protocol.Command, c command.Di
 		err = command.Refuse(command.ReasonNotFound, "the operation has switched nothing")
 	}
 	if err == nil {
-		err = x.discardPassing(ctx, e.OperationID)
+		err = x.ledger.DiscardPassing(ctx, e.OperationID)
 	}
 	if err != nil {
 		return none, err
 	}
 	crash.Point(crash.DiscardPassing)
-	none, err = conclude(ctx, x, e, none, crash.DiscardReply,
+	none, err = ledger.Conclude(ctx, x.ledger, e, none, crash.DiscardReply,
 		"UPDATE ledger.copy SET until_closed = false WHERE name = "+pg.Quote(s.name),
-		"DELETE FROM ledger.job WHERE operation_id = "+pg.Quote(e.OperationID)+" AND "+passing)
+		"DELETE FROM ledger.job WHERE operation_id = "+pg.Quote(e.OperationID)+" AND "+ledger.Passing)
 	loop.Wake(x.unwanted)
 	return none, err
 }

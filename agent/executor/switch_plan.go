@@ -9,6 +9,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -35,7 +36,7 @@ type databaseSetting struct{ role, name, value string }
 
 // wholeOf reads it. Of roles' own settings, which anybody can store for themselves in whatever database, those of the database's
 // own roles count.
-func (x *Executor) wholeOf(ctx context.Context, d databaseRow) (w whole, err error) {
+func (x *Executor) wholeOf(ctx context.Context, d ledger.Database) (w whole, err error) {
 	const base = `SELECT p.datconnlimit, coalesce(shobj_description(p.oid, 'pg_database'), ''),
 		ARRAY(SELECT 0 UNION SELECT r.oid::bigint FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid
 			WHERE l.database_id = $2 ORDER BY 1)
@@ -70,7 +71,7 @@ func (x *Executor) wholeOf(ctx context.Context, d databaseRow) (w whole, err err
 // switchPlan is the one place that says which statements put a copy in the place of a database. They are for one transaction: in
 // it the database gets another name, and the copy gets its name and all that belongs to it as a whole.
 type switchPlan struct {
-	databaseRow
+	ledger.Database
 	of    copyRow
 	whole whole
 }

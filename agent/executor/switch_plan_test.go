@@ -4,12 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pgherd/pgherd/agent/ledger"
 )
 
 // Each privilege is granted by its grantor, once that can pass it on.
 func TestGrantsOfADatabaseInTheirOrder(t *testing.T) {
 	const id = "11111111-1111-4111-8111-111111111111"
-	p := switchPlan{databaseRow: databaseRow{ID: id, Name: "shop"}, of: copyRow{name: "restore_1"}}
+	p := switchPlan{Database: ledger.Database{ID: id, Name: "shop"}, of: copyRow{name: "restore_1"}}
 	holder := p.holder()
 	p.whole.grants = []databaseGrant{
 		{"c2", "c3", "CREATE", false}, {"shop", "c2", "CREATE", true}, {holder, "shop", "CREATE", true},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/setup"
@@ -32,7 +33,7 @@ func (s copyRow) switched() bool { return s.replaced != 0 }
 func (s copyRow) replacedName() string { return "replaced_" + strings.TrimPrefix(s.name, "restore_") }
 
 // readyCopy is the copy that an operation has made for a database.
-func (x *Executor) readyCopy(ctx context.Context, operation string, d databaseRow) (copyRow, error) {
+func (x *Executor) readyCopy(ctx context.Context, operation string, d ledger.Database) (copyRow, error) {
 	const query = `SELECT name, oid, (ready ->> 'sizeBytes')::bigint, reopen, coalesce(replaced, 0) FROM ledger.copy
 		WHERE operation_id = $1 AND database_id = $2 AND purpose = 'restore' AND ready IS NOT NULL
 			AND (until_closed OR replaced IS NOT NULL)`
@@ -51,7 +52,7 @@ func (x *Executor) hasSwitched(ctx context.Context, operation string) (bool, err
 }
 
 // canBeReplaced refuses, while customers are served, what would fail once they are shut out.
-func (x *Executor) canBeReplaced(ctx context.Context, d databaseRow, s copyRow) error {
+func (x *Executor) canBeReplaced(ctx context.Context, d ledger.Database, s copyRow) error {
 	const stands = `SELECT EXISTS (SELECT FROM pg_database p WHERE p.oid = $1 AND p.datname = $2)
 		AND EXISTS (SELECT FROM pg_database p WHERE p.oid = $3 AND p.datname = $4)`
 	both, err := pg.One[bool](ctx, x.db, stands, d.OID, d.Name, s.oid, s.name)
@@ -80,7 +81,7 @@ const notOurs = `SELECT coalesce((SELECT context NOT IN ('user', 'backend') FROM
 	AND NOT has_parameter_privilege(current_user, $1, 'SET')`
 
 // canBeGiven refuses what an administrator has set or granted, and the agent may not.
-func (x *Executor) canBeGiven(ctx context.Context, d databaseRow) error {
+func (x *Executor) canBeGiven(ctx context.Context, d ledger.Database) error {
 	w, err := x.wholeOf(ctx, d)
 	if err != nil {
 		return err
@@ -120,7 +121,7 @@ const lasting = `SELECT coalesce(a.usename, a.backend_type) FROM pg_stat_activit
 const mostNamed = 5
 
 // awaitAlone waits until none of these is in the database any more. ReasonBusy: one stays.
-func (x *Executor) awaitAlone(ctx context.Context, d databaseRow) error {
+func (x *Executor) awaitAlone(ctx context.Context, d ledger.Database) error {
 	return x.awaitNone(ctx, "still in it", lasting, d.OID, d.Name)
 }
 
@@ -129,7 +130,7 @@ func (x *Executor) awaitNone(ctx context.Context, where, query string, args ...a
 	limited, cancel := context.WithTimeout(ctx, aloneTime)
 	defer cancel()
 	var others []string
-	err := x.until(limited, "others are "+where, func() (int, error) {
+	err := x.ledger.Until(limited, "others are "+where, func() (int, error) {
 		found, err := pg.Column(limited, x.db, query, args...)
 		if err == nil {
 			others = found
@@ -147,7 +148,7 @@ func busy(cause error, who string) error {
 }
 
 // buryIn gives to the owner what roles have in the copy that were removed since it was made.
-func (x *Executor) buryIn(ctx context.Context, d databaseRow, s copyRow) error {
+func (x *Executor) buryIn(ctx context.Context, d ledger.Database, s copyRow) error {
 	const query = `SELECT DISTINCT r.rolname FROM pg_shdepend s JOIN ledger.dead_role dead ON dead.oid = s.refobjid
 		JOIN pg_roles r ON r.oid = dead.oid WHERE s.dbid = $1 AND s.refclassid = 'pg_authid'::regclass ORDER BY 1`
 	dead, err := pg.Column(ctx, x.db, query, s.oid)
@@ -155,16 +156,16 @@ func (x *Executor) buryIn(ctx context.Context, d databaseRow, s copyRow) error {
 		return err
 	}
 	owner := database.RoleNames(id.DatabaseID(d.ID), d.Name).Owner
-	statements := []string{firmly}
+	statements := []string{ledger.Firmly}
 	for _, name := range dead {
 		statements = append(statements, "REASSIGN OWNED BY "+pg.Ident(name)+" TO "+pg.Ident(owner), "DROP OWNED BY "+pg.Ident(name))
 	}
 	bury := func() error {
-		return x.inside.run(ctx, func() error { return x.server.once(ctx, s.name, statements...) })
+		return x.ledger.Inside.Run(ctx, func() error { return x.server.Once(ctx, s.name, statements...) })
 	}
 	err = bury()
-	for began := time.Now(); inTheWay(err) && time.Since(began) < insistence; err = bury() { // who drops such roles
-		if err := loop.Wait(ctx, insistPause); err != nil {
+	for began := time.Now(); ledger.InTheWay(err) && time.Since(began) < ledger.Insistence; err = bury() { // who drops such roles
+		if err := loop.Wait(ctx, ledger.InsistPause); err != nil {
 			return err
 		}
 	}

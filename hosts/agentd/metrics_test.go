@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/health"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	core "github.com/pgherd/pgherd/core/health"
@@ -49,7 +50,7 @@ func (crowded) Figures() agent.Figures {
 	memory := int64(129 << 20)
 	return agent.Figures{
 		PoolerMemory: &memory,
-		Connections: &executor.Capacity{
+		Connections: &ledger.Capacity{
 			ServerConnections: database.ServerConnections{Max: 100, SuperuserReserved: 3, Reserved: 10}, Sold: 130, InUse: 77,
 		},
 		Waits: &agent.Waits{Clients: 9, Longest: 1500 * time.Millisecond},

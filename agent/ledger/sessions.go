@@ -1,4 +1,4 @@
-package executor
+package ledger
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 	"github.com/pgherd/pgherd/agent/setup"
 )
 
-// agentsOwn are the sessions of the agent, of its dumps and of its changes of extensions, as a condition on pg_stat_activity a.
-const agentsOwn = `a.usename = '` + setup.AgentLogin + `' OR a.usename ~ '` + setup.JobLogins + `'`
+// AgentsOwn are the sessions of the agent, of its dumps and of its changes of extensions, as a condition on pg_stat_activity a.
+const AgentsOwn = `a.usename = '` + setup.AgentLogin + `' OR a.usename ~ '` + setup.JobLogins + `'`
 
-// foreignSessions selects the sessions of a database, or as one of its logins anywhere, that are neither the agent's nor an
+// ForeignSessions selects the sessions of a database, or as one of its logins anywhere, that are neither the agent's nor an
 // administrator's.
-const foreignSessions = ` FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid = a.usesysid
-	WHERE a.backend_type = 'client backend' AND (` + agentsOwn + `) IS NOT TRUE
+const ForeignSessions = ` FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid = a.usesysid
+	WHERE a.backend_type = 'client backend' AND (` + AgentsOwn + `) IS NOT TRUE
 	  AND r.rolsuper IS DISTINCT FROM true
 	  AND (a.datname = $1 OR a.usesysid IN (SELECT p.oid FROM ledger.role p WHERE p.database_id = $2))`
 
@@ -34,66 +34,66 @@ const lateSession = 50 * time.Millisecond
 // arrivingPause is between two queries of arriving log-ins. Each locks all of PostgreSQL's lock partitions.
 const arrivingPause = 2 * time.Millisecond
 
-// arriving are the virtual transactions of log-ins that PostgreSQL does not show as sessions yet: those of a list, or all. It
+// Arriving are the virtual transactions of log-ins that PostgreSQL does not show as sessions yet: those of a list, or all. It
 // holds for PostgreSQL 16, where a log-in is one transaction from before the password is asked for until after pg_stat_activity
 // has the session's user.
-const arriving = `SELECT l.virtualtransaction FROM pg_locks l
+const Arriving = `SELECT l.virtualtransaction FROM pg_locks l
 	WHERE l.locktype = 'virtualxid' AND ($1::text[] IS NULL OR l.virtualtransaction = ANY ($1)) AND NOT EXISTS (
 		SELECT FROM pg_stat_activity a WHERE a.pid = l.pid AND (a.usesysid IS NOT NULL OR a.backend_type <> 'client backend'))`
 
-// endSessions terminates customers' sessions of a database until none is left, including those that were about to begin. Close
+// EndSessions terminates customers' sessions of a database until none is left, including those that were about to begin. Close
 // the logins first.
-func (x *Executor) endSessions(ctx context.Context, d databaseRow) error {
-	if err := x.endVisible(ctx, d); err != nil {
+func (l *Ledger) EndSessions(ctx context.Context, d Database) error {
+	if err := l.EndVisible(ctx, d); err != nil {
 		return err
 	}
-	if _, err := x.awaitArriving(ctx); err != nil {
+	if _, err := l.AwaitArriving(ctx); err != nil {
 		return err
 	}
-	return x.endVisible(ctx, d)
+	return l.EndVisible(ctx, d)
 }
 
-// awaitArriving returns when every log-in that PostgreSQL admitted before the call is visible as a session, so that the caller
+// AwaitArriving returns when every log-in that PostgreSQL admitted before the call is visible as a session, so that the caller
 // can look again. It waits no longer than lateSession for log-ins that make no progress, and returns their virtual
 // transactions.
-func (x *Executor) awaitArriving(ctx context.Context) (parked []string, err error) {
-	parked, err = pg.Column(ctx, x.db, arriving, pq.Array(parked))
+func (l *Ledger) AwaitArriving(ctx context.Context) (parked []string, err error) {
+	parked, err = pg.Column(ctx, l.db, Arriving, pq.Array(parked))
 	for began := time.Now(); err == nil && len(parked) > 0 && time.Since(began) < lateSession; {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-time.After(arrivingPause):
 		}
-		parked, err = pg.Column(ctx, x.db, arriving, pq.Array(parked))
+		parked, err = pg.Column(ctx, l.db, Arriving, pq.Array(parked))
 	}
 	return parked, err
 }
 
-// endVisible terminates such sessions until none is left of the database's own logins, nor of others that were there when it
+// EndVisible terminates such sessions until none is left of the database's own logins, nor of others that were there when it
 // began: an owner can let in logins of other accounts, and where they do not come through the pooler, nothing but the database
 // itself keeps them from coming back as fast as they are ended.
-func (x *Executor) endVisible(ctx context.Context, d databaseRow) error {
+func (l *Ledger) EndVisible(ctx context.Context, d Database) error {
 	const query = `SELECT count(s.ended) FILTER (WHERE s.own OR s.since < clock_timestamp() - $3 * interval '1 second') FROM (
 		SELECT pg_terminate_backend(a.pid) AS ended, a.backend_start AS since,
-			a.usesysid IN (SELECT p.oid FROM ledger.role p WHERE p.database_id = $2) AS own` + foreignSessions + `) s`
+			a.usesysid IN (SELECT p.oid FROM ledger.role p WHERE p.database_id = $2) AS own` + ForeignSessions + `) s`
 	began := time.Now()
-	return x.until(ctx, "sessions are still open", func() (int, error) {
-		return pg.One[int](ctx, x.db, query, d.Name, d.ID, time.Since(began).Seconds())
+	return l.Until(ctx, "sessions are still open", func() (int, error) {
+		return pg.One[int](ctx, l.db, query, d.Name, d.ID, time.Since(began).Seconds())
 	})
 }
 
-// awaitEmpty waits until the agent's own closing connections to a database are gone, and terminates all others: a rename waits
+// AwaitEmpty waits until the agent's own closing connections to a database are gone, and terminates all others: a rename waits
 // in steps of 100 ms and then fails.
-func (x *Executor) awaitEmpty(ctx context.Context, name string) error {
+func (l *Ledger) AwaitEmpty(ctx context.Context, name string) error {
 	const query = `SELECT count(CASE WHEN a.usename = '` + setup.AgentLogin + `' THEN true ELSE pg_terminate_backend(a.pid) END)
 		FROM pg_stat_activity a WHERE a.backend_type = 'client backend' AND a.datname = $1`
-	return x.until(ctx, "sessions are still open", func() (int, error) {
-		return pg.One[int](ctx, x.db, query, name)
+	return l.Until(ctx, "sessions are still open", func() (int, error) {
+		return pg.One[int](ctx, l.db, query, name)
 	})
 }
 
-// until repeats its look until nothing is left.
-func (x *Executor) until(ctx context.Context, what string, look func() (int, error)) error {
+// Until repeats its look until nothing is left.
+func (l *Ledger) Until(ctx context.Context, what string, look func() (int, error)) error {
 	for began := time.Now(); ; {
 		n, err := look()
 		if err != nil || n == 0 {

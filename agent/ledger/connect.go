@@ -1,4 +1,4 @@
-package executor
+package ledger
 
 import (
 	"context"
@@ -33,8 +33,8 @@ func (s Server) connections() int {
 	return min(s.Connections, maxConnections)
 }
 
-// config is the agent's connection to one database.
-func (s Server) config(database string) pq.Config {
+// Config is the agent's connection to one database.
+func (s Server) Config(database string) pq.Config {
 	return pq.Config{
 		Host: s.Host, Port: uint16(s.Port), Database: database, User: setup.AgentLogin, Password: s.Password,
 		SSLMode: pq.SSLModeDisable, ApplicationName: "pgherd-agent", ConnectTimeout: 10 * time.Second,
@@ -44,13 +44,13 @@ func (s Server) config(database string) pq.Config {
 
 // undisturbed keeps what is set for a customer's database from the agent's sessions there. agent init sets it for the login too.
 var undisturbed = map[string]string{
-	readOnlyDefault: "off", statementTimeout: "0", lockTimeout: "0", idleTimeout: "0",
+	ReadOnlyDefault: "off", StatementTimeout: "0", LockTimeout: "0", IdleTimeout: "0",
 }
 
 // OpenMaintenance returns a pool of connections to the maintenance database. Each begins by checking that this agent is still
 // in charge, so that an agent that was suspended and resumed writes nothing.
 func (s Server) OpenMaintenance(connections int) (*sql.DB, error) {
-	connector, err := pq.NewConnectorConfig(s.config(setup.MaintenanceDatabase))
+	connector, err := pq.NewConnectorConfig(s.Config(setup.MaintenanceDatabase))
 	if err != nil {
 		return nil, err
 	}
@@ -64,8 +64,8 @@ func (s Server) OpenMaintenance(connections int) (*sql.DB, error) {
 func (s Server) claim() string { return "SELECT ledger.assert_in_charge(" + pg.Quote(s.Instance) + ")" }
 
 // InCharge returns an error unless this agent is in charge of the server.
-func (x *Executor) InCharge(ctx context.Context) error {
-	_, err := x.db.ExecContext(ctx, x.server.claim())
+func (l *Ledger) InCharge(ctx context.Context) error {
+	_, err := l.db.ExecContext(ctx, l.server.claim())
 	return err
 }
 
@@ -99,7 +99,26 @@ func (c checked) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// once opens a connection to a database, runs statements in one transaction and one message, and closes it.
-func (s Server) once(ctx context.Context, database string, statements ...string) error {
-	return pg.Once(ctx, s.config(database), statements...)
+// Once opens a connection to a database, runs statements in one transaction and one message, and closes it.
+func (s Server) Once(ctx context.Context, database string, statements ...string) error {
+	return pg.Once(ctx, s.Config(database), statements...)
 }
+
+// Open returns a pool of one connection to a customer's database, which runs nothing that could call a customer's code.
+func (s Server) Open(database string) (*sql.DB, error) {
+	connector, err := pq.NewConnectorConfig(s.Config(database))
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(1)
+	return db, nil
+}
+
+// The parameters that the service sets. The timeouts are for the owner's login too.
+const (
+	StatementTimeout = "statement_timeout"
+	LockTimeout      = "lock_timeout"
+	IdleTimeout      = "idle_in_transaction_session_timeout"
+	ReadOnlyDefault  = "default_transaction_read_only"
+)

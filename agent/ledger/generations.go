@@ -1,4 +1,4 @@
-package executor
+package ledger
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // withGenerations adds to a refusal that is about generations what they are here: who sent the command may have been restored
 // from a backup, and has to know what it must surpass. The command's resource is still locked.
-func (x *Executor) withGenerations(ctx context.Context, c protocol.Command, err error) error {
+func (l *Ledger) withGenerations(ctx context.Context, c protocol.Command, err error) error {
 	const query = `SELECT g.applied, g.generation, coalesce((SELECT p.credential_generation FROM ledger.role p WHERE p.name = $3), 0)
 		FROM ledger.generation g WHERE g.kind = $1 AND g.resource = $2`
 	var no *command.Refusal
@@ -21,7 +21,7 @@ func (x *Executor) withGenerations(ctx context.Context, c protocol.Command, err 
 	}
 	_, login, _ := strings.Cut(c.Resource, "/login/")
 	var g command.Generations
-	unread := x.db.QueryRowContext(ctx, query, string(c.Kind), c.Resource, login).Scan(&g.Applied, &g.Admitted, &g.Credential)
+	unread := l.db.QueryRowContext(ctx, query, string(c.Kind), c.Resource, login).Scan(&g.Applied, &g.Admitted, &g.Credential)
 	switch {
 	case errors.Is(unread, sql.ErrNoRows):
 		return err

@@ -1,48 +1,16 @@
-package executor
+package ledger
 
 import (
 	"database/sql"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/acceptance/ledgertest"
 	"github.com/pgherd/pgherd/agent/pg"
-	"github.com/pgherd/pgherd/agent/setup"
-	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/hosts/cluster"
-	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
-
-// ledger is a maintenance database as agent init makes it.
-func ledger(t *testing.T) *sql.DB {
-	t.Helper()
-	_, db := ledgerOf(t)
-	return db
-}
-
-func ledgerOf(t *testing.T) (*cluster.Postgres, *sql.DB) {
-	t.Helper()
-	pg := clustertest.New(t, nil)
-	credentials := filepath.Join(t.TempDir(), "credentials.json")
-	if _, err := setup.Init(t.Context(), setup.Options{
-		DSN: pg.URL("postgres"), CredentialsFile: credentials, Versions: versions.Policy{Development: true},
-		Languages: languages.Policy{Development: true},
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return pg, clustertest.Database{URL: pg.URL(setup.MaintenanceDatabase)}.Open(t)
-}
-
-func exec(t *testing.T, db *sql.DB, statement string, args ...any) {
-	t.Helper()
-	if _, err := db.ExecContext(t.Context(), statement, args...); err != nil {
-		t.Fatalf("%s: %v", statement, err)
-	}
-}
 
 // speak has the ledger admit a command under an epoch, and says what it answered.
 func speak(t *testing.T, db *sql.DB, operation string, kind command.Kind, epoch int) (verdict string) {
@@ -68,12 +36,12 @@ const (
 )
 
 func TestPruneForgetsLoginsRemovedLongAgo(t *testing.T) {
-	db := ledger(t)
-	x := &Executor{db: db}
-	exec(t, db, "INSERT INTO pooler.gate VALUES ('lately', 'd', false), ('long_ago', 'd', false)")
-	exec(t, db, "DELETE FROM pooler.gate")
-	exec(t, db, "UPDATE pooler.former SET gone = now() - interval '30 days 1 second' WHERE login = 'long_ago'")
-	exec(t, db, "UPDATE pooler.former SET gone = now() - interval '29 days 23 hours' WHERE login = 'lately'")
+	db := ledgertest.New(t)
+	x := &Ledger{db: db}
+	ledgertest.Exec(t, db, "INSERT INTO pooler.gate VALUES ('lately', 'd', false), ('long_ago', 'd', false)")
+	ledgertest.Exec(t, db, "DELETE FROM pooler.gate")
+	ledgertest.Exec(t, db, "UPDATE pooler.former SET gone = now() - interval '30 days 1 second' WHERE login = 'long_ago'")
+	ledgertest.Exec(t, db, "UPDATE pooler.former SET gone = now() - interval '29 days 23 hours' WHERE login = 'lately'")
 	check.Must(x.Prune(t.Context()))(t)
 	left, err := pg.Column(t.Context(), x.db, "SELECT login FROM pooler.former")
 	if err != nil || !slices.Equal(left, []string{"lately"}) {
@@ -82,8 +50,8 @@ func TestPruneForgetsLoginsRemovedLongAgo(t *testing.T) {
 }
 
 func TestPruneForgetsWhatEndedLongAgo(t *testing.T) {
-	db := ledger(t)
-	x := &Executor{db: db}
+	db := ledgertest.New(t)
+	x := &Ledger{db: db}
 	makeAndClose := []command.Kind{command.EnsureDatabase{}.About().Kind, command.Close{}.About().Kind}
 	cases := map[string]struct {
 		kinds      []command.Kind
@@ -105,7 +73,7 @@ func TestPruneForgetsWhatEndedLongAgo(t *testing.T) {
 			speak(t, db, name, kind, 2)
 		}
 		for _, statement := range c.statements {
-			exec(t, db, statement, name)
+			ledgertest.Exec(t, db, statement, name)
 		}
 		if c.forgotten {
 			want = append(want, name)

@@ -1,4 +1,4 @@
-package executor
+package ledger
 
 import (
 	"context"
@@ -17,21 +17,21 @@ import (
 
 // OnJob has the commands of a type carried out as jobs. A command starts its job, or reports the progress. After a restart of the
 // agent there is no job, and the ledger has no result: then it starts one, which takes up what its predecessor left.
-func OnJob[C command.Returning[R], R any](x *Executor, k jobs.Kind[C, R]) {
-	jobs.Register(x.Jobs, k)
-	completing[C](x, func(result R) bool { return !k.Passing && k.Made(result) })
-	on(x, func(ctx context.Context, e protocol.Command, c C) (zero R, err error) {
-		if k.Check != nil && !x.Jobs.Has(id.OperationID(e.OperationID), e.Step) {
+func OnJob[C command.Returning[R], R any](l *Ledger, k jobs.Kind[C, R]) {
+	jobs.Register(l.Jobs, k)
+	Completing[C](l, func(result R) bool { return !k.Passing && k.Made(result) })
+	On(l, func(ctx context.Context, e protocol.Command, c C) (zero R, err error) {
+		if k.Check != nil && !l.Jobs.Has(id.OperationID(e.OperationID), e.Step) {
 			if err := k.Check(ctx, id.OperationID(e.OperationID), c); err != nil {
 				return zero, err
 			}
 		}
-		j, err := x.planJob(ctx, e, c)
+		j, err := l.planJob(ctx, e, c)
 		if err != nil {
 			return zero, err
 		}
 		crash.Point(crash.BackupAdmitted)
-		w, err := x.Jobs.Begin(j)
+		w, err := l.Jobs.Begin(j)
 		if err != nil {
 			return zero, err
 		}
@@ -39,7 +39,7 @@ func OnJob[C command.Returning[R], R any](x *Executor, k jobs.Kind[C, R]) {
 		if !w.IsOver(ctx) {
 			return k.Running(w.Standing()), nil
 		}
-		result, err := x.concludeJob(ctx, e, w)
+		result, err := l.concludeJob(ctx, e, w)
 		if err != nil {
 			return zero, err
 		}
@@ -48,20 +48,20 @@ func OnJob[C command.Returning[R], R any](x *Executor, k jobs.Kind[C, R]) {
 }
 
 // concludeJob stores the result of a job that is over. A job that may be retried starts again with the next command.
-func (x *Executor) concludeJob(ctx context.Context, e protocol.Command, w *jobs.Running) (jobs.Result, error) {
+func (l *Ledger) concludeJob(ctx context.Context, e protocol.Command, w *jobs.Running) (jobs.Result, error) {
 	result, err := w.Result()
 	if err != nil {
-		x.Jobs.Forget(w)
+		l.Jobs.Forget(w)
 		return result, err
 	}
 	crash.Point(crash.BackupFinished)
-	if err := pg.Atomically(ctx, x.db, outcome(e, result.Value)); err != nil {
+	if err := pg.Atomically(ctx, l.db, Outcome(e, result.Value)); err != nil {
 		return result, err
 	}
-	x.Jobs.Forget(w)
+	l.Jobs.Forget(w)
 	if !result.Made {
 		crash.Point(crash.BackupFailed)
-		x.discardFailed(ctx, w.Job)
+		l.discardFailed(ctx, w.Job)
 	}
 	crash.Point(crash.BackupReply)
 	return result, nil
@@ -69,31 +69,31 @@ func (x *Executor) concludeJob(ctx context.Context, e protocol.Command, w *jobs.
 
 // discardFailed removes what a job left whose failure is stored: even a good file, if its verification could not be carried out
 // or recorded. What cannot be removed now is left to operation.close, which follows every failure.
-func (x *Executor) discardFailed(ctx context.Context, j jobs.Job) {
-	if err := x.Jobs.Discard(ctx, j); err != nil {
-		x.log.Warn("what a failed job left is not removed yet", zap.String("operationId", string(j.OperationID)),
+func (l *Ledger) discardFailed(ctx context.Context, j jobs.Job) {
+	if err := l.Jobs.Discard(ctx, j); err != nil {
+		l.log.Warn("what a failed job left is not removed yet", zap.String("operationId", string(j.OperationID)),
 			zap.String("databaseId", string(j.DatabaseID)), zap.String("database", j.Database), zap.Error(err))
 	}
 }
 
 // planJob completes a job with what the ledger knows of the database that it is about, and enters it there. A job about none is
 // nobody's.
-func (x *Executor) planJob(ctx context.Context, e protocol.Command, c command.Command) (j jobs.Job, err error) {
+func (l *Ledger) planJob(ctx context.Context, e protocol.Command, c command.Command) (j jobs.Job, err error) {
 	payload, err := json.Marshal(c)
 	if err != nil {
 		return j, err
 	}
 	j = jobs.Job{OperationID: id.OperationID(e.OperationID), Step: e.Step, Kind: e.Kind, Payload: payload}
-	if of, is := strings.CutPrefix(e.Resource, databaseResource("")); is {
-		d, err := x.madeDatabase(ctx, of)
+	if of, is := strings.CutPrefix(e.Resource, DatabaseResource("")); is {
+		d, err := l.InService(ctx, of)
 		if err != nil {
 			return j, err
 		}
 		j.DatabaseID, j.Database, j.Account = id.DatabaseID(d.ID), d.Name, id.AccountID(d.Account)
-		j.Roles, err = pg.Column(ctx, x.db, "SELECT name FROM ledger.role WHERE database_id = $1 ORDER BY name", d.ID)
+		j.Roles, err = pg.Column(ctx, l.db, "SELECT name FROM ledger.role WHERE database_id = $1 ORDER BY name", d.ID)
 		if err != nil {
 			return j, err
 		}
 	}
-	return j, x.Jobs.Remember(ctx, j)
+	return j, l.Jobs.Remember(ctx, j)
 }

@@ -1,4 +1,4 @@
-package executor
+package ledger
 
 import (
 	"fmt"
@@ -21,5 +21,5 @@ func TestAgentIsUndisturbedByADatabasesSettings(t *testing.T) {
 	clustertest.Exec(t, admin, "CREATE ROLE "+setup.AgentLogin+" SUPERUSER LOGIN PASSWORD "+pg.Quote(password))
 	defer clustertest.Exec(t, admin, "DROP ROLE "+setup.AgentLogin)
 	server := Server{Host: d.Cluster.Host(), Port: d.Cluster.Port(), Password: password}
-	check.NoError(t, server.once(t.Context(), d.Name, "CREATE TABLE public.made (); DROP TABLE public.made; SELECT pg_sleep(0.2)"))
+	check.NoError(t, server.Once(t.Context(), d.Name, "CREATE TABLE public.made (); DROP TABLE public.made; SELECT pg_sleep(0.2)"))
 }

@@ -1,4 +1,4 @@
-package executor
+package ledger
 
 import (
 	"context"
@@ -9,20 +9,20 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 )
 
-// unavailable is a refusal of what may be sent again.
-func unavailable(message string, cause error) *command.Refusal {
+// Unavailable is a refusal of what may be sent again.
+func Unavailable(message string, cause error) *command.Refusal {
 	return &command.Refusal{Reason: command.ReasonUnavailable, Message: message, Cause: cause}
 }
 
 // SQLSTATEs that mean something here.
 const (
-	duplicateDatabase = "42P04"
-	duplicateObject   = "42710"
-	uniqueViolation   = "23505"
-	objectInUse       = "55006"
+	DuplicateDatabase = "42P04"
+	DuplicateObject   = "42710"
+	UniqueViolation   = "23505"
+	ObjectInUse       = "55006"
 	notInCharge       = "PGH01"
 	crashedMeanwhile  = "PGH02"
-	otherwiseNow      = "PGH03"
+	OtherwiseNow      = "PGH03"
 )
 
 // AsRefusal turns every error into a refusal. Errors that are not known to be final become "unavailable": the ledger has the
@@ -33,18 +33,18 @@ func AsRefusal(err error) *command.Refusal {
 	case errors.As(err, &r):
 		return r
 	case pg.State(err) == notInCharge:
-		return unavailable("another agent is in charge of this server", err)
+		return Unavailable("another agent is in charge of this server", err)
 	case pg.State(err) == crashedMeanwhile:
 		return errCrashed(err)
 	case errors.Is(err, pooler.ErrUnreachable):
-		return unavailable("PgBouncer does not answer", err)
+		return Unavailable("PgBouncer does not answer", err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return unavailable("it took too long; send the command again", err)
+		return Unavailable("it took too long; send the command again", err)
 	case isFinal(err):
 		message := "PostgreSQL refused (SQLSTATE " + pg.State(err) + ")"
 		return &command.Refusal{Reason: command.ReasonFailed, Message: message, Cause: err}
 	default:
-		return unavailable("PostgreSQL or PgBouncer did not do it; send the command again", err)
+		return Unavailable("PostgreSQL or PgBouncer did not do it; send the command again", err)
 	}
 }
 

@@ -1,4 +1,4 @@
-package executor
+package ledger
 
 import (
 	"context"
@@ -17,9 +17,9 @@ const appliedTime = 10 * time.Second
 
 // Applied tells the generations of the last commands that were done and belong to no operation. It leaves out what is out of
 // service, where none can be sent again.
-func (x *Executor) Applied(ctx context.Context, q command.AskApplied) (part command.Applied, err error) {
+func (l *Ledger) Applied(ctx context.Context, q command.AskApplied) (part command.Applied, err error) {
 	const query = `SELECT d.id, g.kind, g.applied
-		FROM (SELECT d.id FROM ledger.database d WHERE ` + serving + ` AND d.id COLLATE "C" > $1
+		FROM (SELECT d.id FROM ledger.database d WHERE ` + Serving + ` AND d.id COLLATE "C" > $1
 			ORDER BY d.id COLLATE "C" LIMIT $2) d
 		LEFT JOIN ledger.generation g ON g.resource = 'database/' || d.id AND g.kind = ANY ($3) AND g.applied > 0
 		ORDER BY d.id COLLATE "C"`
@@ -30,7 +30,7 @@ func (x *Executor) Applied(ctx context.Context, q command.AskApplied) (part comm
 		kinds = append(kinds, string(kind))
 	}
 	part.Databases = []command.AppliedIn{}
-	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
+	err = pg.Each(ctx, l.db, func(rows *sql.Rows) error {
 		var db id.DatabaseID
 		var kind sql.NullString
 		var generation sql.NullInt64

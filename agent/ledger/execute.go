@@ -1,9 +1,10 @@
-package executor
+package ledger
 
 import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	strict "github.com/go-json-experiment/json"
@@ -25,9 +26,9 @@ type kindStep struct {
 	step string
 }
 
-// on has the commands of a type carried out by do, which stores the outcome itself, in the transaction of its last change. What
+// On has the commands of a type carried out by do, which stores the outcome itself, in the transaction of its last change. What
 // do gets beside the command is what the ledger knows it by.
-func on[C command.Returning[R], R any](x *Executor, do func(ctx context.Context, e protocol.Command, c C) (R, error)) {
+func On[C command.Returning[R], R any](l *Ledger, do func(ctx context.Context, e protocol.Command, c C) (R, error)) {
 	handle := func(e protocol.Command) (action, error) {
 		c, err := decode[C](e)
 		e.Payload, e.Secrets = nil, nil
@@ -44,7 +45,7 @@ func on[C command.Returning[R], R any](x *Executor, do func(ctx context.Context,
 		if step == string(zero.About().Kind) {
 			step = ""
 		}
-		x.kinds[kindStep{zero.About().Kind, step}] = handle
+		l.kinds[kindStep{zero.About().Kind, step}] = handle
 	}
 }
 
@@ -67,28 +68,28 @@ const commandTime = 2 * time.Minute
 
 // Execute carries out a command and returns its result. AsRefusal turns every error into a definite refusal; after one with the
 // reason "unavailable", a repeated command continues where this one stopped.
-func (x *Executor) Execute(ctx context.Context, e protocol.Command) (json.RawMessage, error) {
-	do, err := x.read(e)
+func (l *Ledger) Execute(ctx context.Context, e protocol.Command) (json.RawMessage, error) {
+	do, err := l.read(e)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
-	release, err := x.lockFor(ctx, e)
+	release, err := l.lockFor(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	v, err := x.admit(ctx, e)
+	v, err := l.admit(ctx, e)
 	switch {
 	case err != nil:
-		return nil, x.withGenerations(ctx, e, err)
+		return nil, l.withGenerations(ctx, e, err)
 	case !v.goOn:
 		return v.result, nil
 	}
 	result, err := do(ctx)
 	if err != nil {
-		return nil, x.withGenerations(ctx, e, x.abandon(ctx, e, err))
+		return nil, l.withGenerations(ctx, e, l.abandon(ctx, e, err))
 	}
 	return result, nil
 }
@@ -97,10 +98,10 @@ func (x *Executor) Execute(ctx context.Context, e protocol.Command) (json.RawMes
 var ofNoOperation = []command.Kind{(command.SetAllowlist{}).About().Kind, (command.Configure{}).About().Kind}
 
 // read checks a command before it is entered into the ledger, and finds the function that carries it out.
-func (x *Executor) read(e protocol.Command) (action, error) {
-	handle := x.kinds[kindStep{e.Kind, ""}]
+func (l *Ledger) read(e protocol.Command) (action, error) {
+	handle := l.kinds[kindStep{e.Kind, ""}]
 	if handle == nil {
-		handle = x.kinds[kindStep{e.Kind, e.Step}]
+		handle = l.kinds[kindStep{e.Kind, e.Step}]
 	}
 	if handle == nil {
 		return nil, command.Refuse(command.ReasonInvalid, "there is no command %s, step %s", e.Kind, e.Step)
@@ -118,3 +119,24 @@ func (x *Executor) read(e protocol.Command) (action, error) {
 	}
 	return handle(e)
 }
+
+// lockFor locks the operation first and then the database, so that two commands cannot deadlock. A login is locked with its
+// database: stopping a database and changing a login exclude each other.
+func (l *Ledger) lockFor(ctx context.Context, c protocol.Command) (func(), error) {
+	if c.OperationID == "" {
+		return l.Locks.Take(ctx, c.Resource)
+	}
+	first, err := l.Locks.Take(ctx, command.OperationResource(id.OperationID(c.OperationID)))
+	if err != nil || c.Kind == (command.Close{}).About().Kind {
+		return first, err // the resource is the operation itself
+	}
+	database, _, _ := strings.Cut(c.Resource, "/login/")
+	second, err := l.Locks.Take(ctx, database)
+	if err != nil {
+		first()
+		return nil, err
+	}
+	return func() { second(); first() }, nil
+}
+
+func DatabaseResource(id string) string { return "database/" + id }

@@ -1,4 +1,4 @@
-package executor
+package ledger
 
 import (
 	"context"
@@ -35,11 +35,11 @@ const prune = `
 
 // Prune forgets what the ledger need not remember any longer, and returns how many operations that were. A file that would be
 // forgotten with its operation is removed before.
-func (x *Executor) Prune(ctx context.Context) (int64, error) {
-	if err := x.discardForgotten(ctx); err != nil {
+func (l *Ledger) Prune(ctx context.Context) (int64, error) {
+	if err := l.discardForgotten(ctx); err != nil {
 		return 0, err
 	}
-	done, err := x.db.ExecContext(ctx, prune, memory.Seconds(), string(command.Close{}.About().Kind), command.OperationResource(""))
+	done, err := l.db.ExecContext(ctx, prune, memory.Seconds(), string(command.Close{}.About().Kind), command.OperationResource(""))
 	if err != nil {
 		return 0, err
 	}

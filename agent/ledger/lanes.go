@@ -1,4 +1,4 @@
-package executor
+package ledger
 
 import (
 	"context"
@@ -26,24 +26,24 @@ import (
 //
 // Commands of one database follow each other, so each database has at most one of these at a time.
 type lanes struct {
-	inside    gauge // connections to databases of customers
-	looking   gauge
-	spreading gauge
-	building  gauge
-	sizing    gauge
-	asking    gauge
-	purging   gauge
-	patience  gauge
-	pushing   gauge
-	// reconnecting tells PgBouncer of one database at a time, and holds no connection for that.
-	reconnecting gauge
+	Inside    Gauge // connections to databases of customers
+	Looking   Gauge
+	Spreading Gauge
+	Building  Gauge
+	Sizing    Gauge
+	Asking    Gauge
+	Purging   Gauge
+	patience  Gauge
+	Pushing   Gauge
+	// Reconnecting tells PgBouncer of one database at a time, and holds no connection for that.
+	Reconnecting Gauge
 }
 
 func newLanes() lanes {
 	return lanes{
-		inside: newGauge(maxInside), looking: newGauge(maxInside - 1), spreading: newGauge(1), building: newGauge(maxBuilding),
-		sizing: newGauge(1), asking: newGauge(1), purging: newGauge(1), patience: newGauge(1), pushing: newGauge(maxPushing),
-		reconnecting: newGauge(1),
+		Inside: newGauge(maxInside), Looking: newGauge(maxInside - 1), Spreading: newGauge(1), Building: newGauge(maxBuilding),
+		Sizing: newGauge(1), Asking: newGauge(1), Purging: newGauge(1), patience: newGauge(1), Pushing: newGauge(maxPushing),
+		Reconnecting: newGauge(1),
 	}
 }
 
@@ -58,22 +58,22 @@ const (
 )
 
 const (
-	// soon begins a transaction in the pool that a customer's can be in the way of.
-	soon = "SET LOCAL lock_timeout = '100ms'"
-	// firmly begins one that ends whoever is in the way.
-	firmly   = "SET LOCAL lock_timeout = '1s'"
+	// Soon begins a transaction in the pool that a customer's can be in the way of.
+	Soon = "SET LOCAL lock_timeout = '100ms'"
+	// Firmly begins one that ends whoever is in the way.
+	Firmly   = "SET LOCAL lock_timeout = '1s'"
 	pushTime = 5 * time.Second
 	// buildTime bounds CREATE DATABASE and DROP DATABASE.
 	buildTime = time.Minute
-	sizeTime  = 30 * time.Second
+	SizeTime  = 30 * time.Second
 )
 
-// gauge bounds how many functions run concurrently. Who waits comes in turn.
-type gauge chan struct{}
+// Gauge bounds how many functions run concurrently. Who waits comes in turn.
+type Gauge chan struct{}
 
-func newGauge(n int) gauge { return make(gauge, n) }
+func newGauge(n int) Gauge { return make(Gauge, n) }
 
-func (g gauge) run(ctx context.Context, fn func() error) error {
+func (g Gauge) Run(ctx context.Context, fn func() error) error {
 	select {
 	case g <- struct{}{}:
 		defer func() { <-g }()
@@ -83,20 +83,20 @@ func (g gauge) run(ctx context.Context, fn func() error) error {
 	}
 }
 
-// build makes a database.
-func (x *Executor) build(ctx context.Context, statement string) error {
-	return x.inBuilding(ctx, func(ctx context.Context) error { return pg.Send(ctx, x.db, statement) })
+// Build makes a database.
+func (l *Ledger) Build(ctx context.Context, statement string) error {
+	return l.inBuilding(ctx, func(ctx context.Context) error { return pg.Send(ctx, l.db, statement) })
 }
 
-// dropDatabase drops one, if it exists.
-func (x *Executor) dropDatabase(ctx context.Context, name string) error {
-	return x.inBuilding(ctx, func(ctx context.Context) error {
-		return pg.Freshly(func() error { return pg.DropDatabase(ctx, x.db, name) })
+// DropDatabase drops one, if it exists.
+func (l *Ledger) DropDatabase(ctx context.Context, name string) error {
+	return l.inBuilding(ctx, func(ctx context.Context) error {
+		return pg.Freshly(func() error { return pg.DropDatabase(ctx, l.db, name) })
 	})
 }
 
-func (x *Executor) inBuilding(ctx context.Context, fn func(context.Context) error) error {
-	return x.building.run(ctx, func() error {
+func (l *Ledger) inBuilding(ctx context.Context, fn func(context.Context) error) error {
+	return l.Building.Run(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, buildTime)
 		defer cancel()
 		return fn(ctx)

@@ -1,4 +1,4 @@
-package executor
+package ledger
 
 import (
 	"context"
@@ -28,14 +28,14 @@ func (s Server) OfferedLanguages(ctx context.Context) (found []languages.Found, 
 // not answer.
 func (s Server) InstalledLanguages(ctx context.Context) (found []languages.Found, err error) {
 	err = s.asks(func(db *sql.DB) error {
-		found, err = languages.Installed(ctx, db, s.open)
+		found, err = languages.Installed(ctx, db, s.Open)
 		return err
 	})
 	return found, err
 }
 
 func (s Server) asks(ask func(maintenance *sql.DB) error) error {
-	db, err := s.open(setup.MaintenanceDatabase)
+	db, err := s.Open(setup.MaintenanceDatabase)
 	if err != nil {
 		return err
 	}

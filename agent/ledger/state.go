@@ -1,4 +1,4 @@
-package executor
+package ledger
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 
 // PoolerState reads the desired state of PgBouncer: every database with its logins. A database that is still being created is
 // included, which is harmless, as its gates are closed; one that is out of service is not.
-func (x *Executor) PoolerState(ctx context.Context) (pooler.State, error) {
+func (l *Ledger) PoolerState(ctx context.Context) (pooler.State, error) {
 	const query = `SELECT d.name, d.connection_cap, d.networks::text[], array_agg(g.login ORDER BY g.login),
 			array_agg(coalesce(p.connection_limit, 0) ORDER BY g.login)
 		FROM ledger.database d JOIN pooler.gate g ON g.database = d.name LEFT JOIN ledger.role p ON p.name = g.login
 		WHERE d.isolated IS NULL GROUP BY d.id`
-	s := pooler.State{Settings: x.settings}
-	err := pg.Each(ctx, x.db, func(rows *sql.Rows) error {
+	s := pooler.State{Settings: l.settings}
+	err := pg.Each(ctx, l.db, func(rows *sql.Rows) error {
 		var e pooler.Entry
 		var networks, logins pq.StringArray
 		var limits pq.Int64Array
@@ -51,6 +51,3 @@ func parseNetworks(texts []string) ([]netip.Prefix, error) {
 	}
 	return networks, nil
 }
-
-// syncPooler returns once PgBouncer uses the ledger's present state.
-func (x *Executor) syncPooler(ctx context.Context) error { return x.pooler.Sync(ctx, x.PoolerState) }

@@ -1,7 +1,8 @@
-package executor
+package ledger
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func (s Server) Lead(ctx context.Context) (*Leader, error) {
 }
 
 func (l *Leader) connect(ctx context.Context) error {
-	connector, err := pq.NewConnectorConfig(l.server.config(setup.MaintenanceDatabase))
+	connector, err := pq.NewConnectorConfig(l.server.Config(setup.MaintenanceDatabase))
 	if err != nil {
 		return err
 	}
@@ -214,4 +215,22 @@ func number(ctx context.Context, conn driver.Conn, query string) (n int64, err e
 	}
 	n, _ = values[0].(int64)
 	return n, rows.Close()
+}
+
+// nameInstallation gives the maintenance database a name of its own, once.
+const nameInstallation = "INSERT INTO ledger.installation DEFAULT VALUES ON CONFLICT DO NOTHING"
+
+// installationTime bounds one statement.
+const installationTime = 5 * time.Second
+
+// Installation tells this server from every other one, by whichever address it is reached; empty until an agent has
+// been in charge of it.
+func (l *Ledger) Installation(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, installationTime)
+	defer cancel()
+	name, err := pg.One[string](ctx, l.db, "SELECT id::text FROM ledger.installation")
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return name, err
 }
