@@ -20,6 +20,7 @@ import (
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
+	"github.com/pgherd/pgherd/agent/overlay"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/server"
 	"github.com/pgherd/pgherd/agent/sizes"
@@ -91,7 +92,8 @@ func New(c Config, d Deps) (*Agent, error) {
 	if a.ledger, err = ledger.New(a.postgres, c.Pooler, d.Log); err != nil {
 		return nil, err
 	}
-	if a.executor, err = executor.New(a.ledger, a.pooler, d.Log); err != nil {
+	rights := overlay.New(a.ledger)
+	if a.executor, err = executor.New(a.ledger, rights, a.pooler, d.Log); err != nil {
 		return nil, err
 	}
 	a.sizes = sizes.New(a.executor.Sightings, a.executor.Measure, d.Log)
@@ -120,7 +122,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Opening("application/gzip", a.openRest), server.Opening("application/json", a.openManifest),
 			server.Answering(a.openUpload), server.Answering(a.backuper.AskUpload), server.Answering(a.backuper.DropUpload),
 			server.Receiving(a.backuper.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
-			server.Answering(a.executor.Extensions), server.Answering(a.executor.Rights),
+			server.Answering(a.executor.Extensions), server.Answering(rights.Rights),
 			server.Answering(listed.Databases), server.Answering(listed.Strays), server.Answering(listed.Files),
 		},
 		Health: a.health, Metrics: d.Metrics,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
+	"github.com/pgherd/pgherd/agent/overlay"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -15,6 +16,7 @@ import (
 // Executor carries out commands. Those of one database or one operation run one after the other, all others in parallel.
 type Executor struct {
 	ledger   *ledger.Ledger
+	overlay  *overlay.Overlay
 	server   ledger.Server
 	db       *sql.DB // maintenance database
 	guarding *sql.DB // one connection, for Guard
@@ -33,13 +35,13 @@ type Executor struct {
 }
 
 // New makes an executor for what the ledger admits, and registers it there.
-func New(l *ledger.Ledger, p Pooler, log *zap.Logger) (*Executor, error) {
+func New(l *ledger.Ledger, o *overlay.Overlay, p Pooler, log *zap.Logger) (*Executor, error) {
 	guarding, err := l.Server().OpenMaintenance(1)
 	if err != nil {
 		return nil, err
 	}
 	x := &Executor{
-		ledger: l, server: l.Server(), db: l.DB(), guarding: guarding, pooler: p, log: log,
+		ledger: l, overlay: o, server: l.Server(), db: l.DB(), guarding: guarding, pooler: p, log: log,
 		changed: make(chan struct{}, 1), unsettled: make(chan struct{}, 1),
 		unwanted: make(chan struct{}, 1), Replaced: func(id.DatabaseID) {},
 		RemoveFiles: func(context.Context, id.DatabaseID) error { return nil },
@@ -49,7 +51,6 @@ func New(l *ledger.Ledger, p Pooler, log *zap.Logger) (*Executor, error) {
 	ledger.On(l, x.setAllowlist)
 	ledger.On(l, x.configure)
 	ledger.On(l, x.prepareRole)
-	ledger.On(l, x.ensureOverlay)
 	ledger.On(l, x.admitRole)
 	ledger.On(l, x.changeLogin)
 	ledger.On(l, x.removeRole)

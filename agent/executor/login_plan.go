@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/overlay"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/retire"
 	"github.com/pgherd/pgherd/core/database"
@@ -61,7 +62,7 @@ func (p loginPlan) statement(a role.Action) []string {
 	case role.SetLimit:
 		return []string{fmt.Sprintf("%sCONNECTION LIMIT %d", alter, p.desired.Limit)}
 	case role.JoinGroup:
-		return []string{joinStatement(p.group, p.name), p.rowStatement("member_of = " + pg.Quote(p.group))}
+		return []string{overlay.Join(p.group, p.name), p.rowStatement("member_of = " + pg.Quote(p.group))}
 	case role.SetPassword:
 		return []string{alter + "PASSWORD " + pg.Quote(p.verifier) + " VALID UNTIL " + pg.Quote(validity(p.desired.ValidUntil))}
 	case role.AllowLogin:
@@ -72,16 +73,11 @@ func (p loginPlan) statement(a role.Action) []string {
 	return nil
 }
 
-// joinStatement gives a role the rights of a group, but not its place.
-func joinStatement(group, name string) string {
-	return "GRANT " + pg.Ident(group) + " TO " + pg.Ident(name) + " WITH INHERIT TRUE, SET FALSE"
-}
-
 // createStatements make the role without log-in, its mark, and a closed gate. A row that an earlier role of the name has left,
 // one that an administrator dropped, goes. The owner itself grants CONNECT, here or later: only then can it take that back.
 func (p loginPlan) createStatements() []string {
 	s := append(p.forgetStatements(),
-		"CREATE ROLE "+pg.Ident(p.name)+" NOLOGIN"+harmless,
+		"CREATE ROLE "+pg.Ident(p.name)+" NOLOGIN"+overlay.Harmless,
 		fmt.Sprintf("INSERT INTO ledger.role (name, oid, database_id, part, enabled) SELECT rolname, oid, %s, 'additional', false"+
 			" FROM pg_roles WHERE rolname = %s", pg.Quote(p.db.ID), pg.Quote(p.name)),
 		fmt.Sprintf("INSERT INTO pooler.gate (login, database, open) VALUES (%s, %s, false)", pg.Quote(p.name), pg.Quote(p.db.Name)),

@@ -21,7 +21,7 @@ func (x *Executor) prepareRole(ctx context.Context, e protocol.Command, c comman
 	case !l.model().Names(c.DatabaseID, l.name):
 		return none, command.Refuse(command.ReasonInvalid, "the database has no such roles")
 	}
-	if groups, err := x.standingGroups(ctx, l.db); err != nil {
+	if groups, err := x.overlay.StandingGroups(ctx, l.db); err != nil {
 		return none, err
 	} else if len(groups) < 2 {
 		return none, command.Refuse(command.ReasonInvalid, "the database does not have both of its group roles")

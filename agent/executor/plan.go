@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pgherd/pgherd/agent/ledger"
+	"github.com/pgherd/pgherd/agent/overlay"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -45,34 +46,25 @@ func planOf(e protocol.Command, c command.EnsureDatabase) plan {
 
 func temporaryName(operation string) string { return "tmp_" + id.Compact(id.OperationID(operation)) }
 
-// part is a role of a database, with its function there.
-type part struct{ name, as string }
-
 // logins are the roles that customers log in as.
-func (p plan) logins() []part {
-	parts := make([]part, 0, len(p.model.Logins()))
+func (p plan) logins() []overlay.Role {
+	parts := make([]overlay.Role, 0, len(p.model.Logins()))
 	for _, l := range p.model.Logins() {
-		parts = append(parts, part{p.names.Of(l), string(l)})
+		parts = append(parts, overlay.Role{Name: p.names.Of(l), As: string(l)})
 	}
 	return parts
 }
 
 // holder owns the database.
-func (p plan) holder() part { return part{p.names.Holder, "holder"} }
+func (p plan) holder() overlay.Role { return overlay.Role{Name: p.names.Holder, As: "holder"} }
 
 // groups hold the rights that logins inherit.
-func (p plan) groups() []part {
+func (p plan) groups() []overlay.Role {
 	if p.model == database.SingleLogin {
 		return nil
 	}
-	return groupsOf(p.names)
+	return overlay.Groups(p.names)
 }
-
-func groupsOf(n database.Names) []part {
-	return []part{{n.ReadGroup, "read_group"}, {n.WriteGroup, "write_group"}}
-}
-
-const harmless = " NOSUPERUSER NOCREATEDB NOCREATEROLE INHERIT NOREPLICATION NOBYPASSRLS"
 
 // beginStatements record that the database is being created, with closed gates, and create the one role that it cannot be
 // created without. A former database of the name may have been shut: this one is not.
@@ -81,8 +73,8 @@ func (p plan) beginStatements() []string {
 		ledger.FlushLater,
 		fmt.Sprintf("INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, open) VALUES (%s,%s,%s,%d,%s,%t)",
 			pg.Quote(p.id), pg.Quote(p.names.Owner), pg.Quote(string(p.model)), p.cap, pg.Quote(p.operation), p.open),
-		"CREATE ROLE " + pg.Ident(p.names.Holder) + " NOLOGIN" + harmless,
-		p.markStatement(p.holder()),
+		"CREATE ROLE " + pg.Ident(p.names.Holder) + " NOLOGIN" + overlay.Harmless,
+		overlay.Mark(p.id, p.holder()),
 		p.gateStatement(),
 		"DELETE FROM pooler.shut WHERE database = " + pg.Quote(p.names.Owner),
 	}
@@ -95,34 +87,24 @@ func (p plan) loginStatements() []string {
 		word = " NOLOGIN"
 	}
 	for _, r := range p.groups() {
-		s = append(s, "CREATE ROLE "+pg.Ident(r.name)+" NOLOGIN"+harmless)
+		s = append(s, "CREATE ROLE "+pg.Ident(r.Name)+" NOLOGIN"+overlay.Harmless)
 	}
 	for _, r := range p.logins() {
-		s = append(s, "CREATE ROLE "+pg.Ident(r.name)+word+harmless+" PASSWORD "+pg.Quote(p.verifiers[r.name]))
+		s = append(s, "CREATE ROLE "+pg.Ident(r.Name)+word+overlay.Harmless+" PASSWORD "+pg.Quote(p.verifiers[r.Name]))
 	}
-	s = append(s, p.markStatement(slices.Concat(p.groups(), p.logins())...))
+	s = append(s, overlay.Mark(p.id, slices.Concat(p.groups(), p.logins())...))
 	if p.model == database.Managed {
 		s = append(s,
-			joinStatement(p.names.WriteGroup, p.names.Runtime), joinStatement(p.names.ReadGroup, p.names.Readonly))
+			overlay.Join(p.names.WriteGroup, p.names.Runtime), overlay.Join(p.names.ReadGroup, p.names.Readonly))
 	}
 	return s
-}
-
-// markStatement writes the oids of the roles that this transaction made.
-func (p plan) markStatement(parts ...part) string {
-	var rows []string
-	for _, r := range parts {
-		rows = append(rows, "("+pg.Quote(r.name)+","+pg.Quote(r.as)+")")
-	}
-	return fmt.Sprintf("INSERT INTO ledger.role (name, oid, database_id, part) SELECT r.rolname, r.oid, %s, made.part"+
-		" FROM pg_roles r JOIN (VALUES %s) made (name, part) ON r.rolname = made.name::name", pg.Quote(p.id), strings.Join(rows, ","))
 }
 
 // gateStatement writes closed gates.
 func (p plan) gateStatement() string {
 	var rows []string
 	for _, r := range p.logins() {
-		rows = append(rows, "("+pg.Quote(r.name)+","+pg.Quote(p.names.Owner)+",false)")
+		rows = append(rows, "("+pg.Quote(r.Name)+","+pg.Quote(p.names.Owner)+",false)")
 	}
 	return "INSERT INTO pooler.gate (login, database, open) VALUES " + strings.Join(rows, ",")
 }
@@ -140,7 +122,7 @@ func (p plan) rightsStatements() []string {
 		return s
 	}
 	s = append(s, "GRANT USAGE ON SCHEMA public TO "+pg.Ident(p.names.ReadGroup)+","+pg.Ident(p.names.WriteGroup))
-	return append(s, laterStatements(p.names.Owner, promises(p.names))...)
+	return append(s, overlay.Later(p.names.Owner, overlay.Promises(p.names))...)
 }
 
 // renameStatements give the database its name, record it, and let its logins in unless it stays closed. CONNECT is granted to the

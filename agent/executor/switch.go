@@ -79,11 +79,11 @@ func (x *Executor) replace(ctx context.Context, d ledger.Database, s copyRow) er
 // overlayIn gives the group roles of a database that has opted in their rights in a copy where they were not whole: of a backup
 // from before or during the opt-in, or of a dump that was made elsewhere. From any other the owner gets back what the backup has.
 func (x *Executor) overlayIn(ctx context.Context, d ledger.Database, s copyRow) error {
-	groups, err := x.standingGroups(ctx, d)
+	groups, err := x.overlay.StandingGroups(ctx, d)
 	if err != nil || d.RoleModel != string(database.SingleLogin) || len(groups) < 2 {
 		return err
 	}
-	return x.inTurns(ctx, func(ctx context.Context) (string, error) { return x.spreadInCopy(ctx, d, s) })
+	return x.overlay.InTurns(ctx, func(ctx context.Context) (string, error) { return x.overlay.SpreadInCopy(ctx, d, s.name) })
 }
 
 // exchange shuts the database, and has the copy take its place in one transaction.

@@ -1,4 +1,4 @@
-package executor
+package overlay
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const (
 
 // Rights lists what stands inside a database of the rights that it was given when it was made. It leaves a database alone that a
 // command is at work on.
-func (x *Executor) Rights(ctx context.Context, q command.AskRights) (has command.Rights, err error) {
+func (x *Overlay) Rights(ctx context.Context, q command.AskRights) (has command.Rights, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rightsTime)
 	defer cancel()
 	err = x.ledger.Looking.Run(ctx, func() error {
@@ -45,7 +45,7 @@ func (x *Executor) Rights(ctx context.Context, q command.AskRights) (has command
 	return has, err
 }
 
-func (x *Executor) rights(ctx context.Context, db string) (has command.Rights, err error) {
+func (x *Overlay) rights(ctx context.Context, db string) (has command.Rights, err error) {
 	d, err := x.ledger.InService(ctx, db)
 	if err != nil {
 		return has, err
@@ -55,7 +55,7 @@ func (x *Executor) rights(ctx context.Context, db string) (has command.Rights, e
 	has, err = rightsIn(within, x.server, d)
 	if err == nil && has.Overlay != nil {
 		var groups []string
-		groups, err = x.standingGroups(within, d)
+		groups, err = x.StandingGroups(within, d)
 		*has.Overlay = *has.Overlay && len(groups) == 2
 	}
 	switch why := obstacle(err); {

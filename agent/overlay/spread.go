@@ -1,4 +1,4 @@
-package executor
+package overlay
 
 import (
 	"context"
@@ -20,12 +20,12 @@ import (
 // promise is what the members of a group may do with what is the owner's, beside USAGE on its schemas.
 type promise struct{ group, tables, sequences string }
 
-func promises(n database.Names) []promise {
+func Promises(n database.Names) []promise {
 	return []promise{{n.ReadGroup, "SELECT", "SELECT"}, {n.WriteGroup, "SELECT,INSERT,UPDATE,DELETE", "SELECT,USAGE"}}
 }
 
-// laterStatements are the default privileges: what groups may do with what the owner makes later, in every schema.
-func laterStatements(owner string, to []promise) (s []string) {
+// Later are the default privileges: what groups may do with what the owner makes later, in every schema.
+func Later(owner string, to []promise) (s []string) {
 	for _, p := range to {
 		for _, rights := range []string{"USAGE ON SCHEMAS", p.tables + " ON TABLES", p.sequences + " ON SEQUENCES"} {
 			s = append(s, "ALTER DEFAULT PRIVILEGES FOR ROLE "+pg.Ident(owner)+" GRANT "+rights+" TO "+pg.Ident(p.group))
@@ -49,12 +49,12 @@ func unmarked(ctx context.Context, conn *sql.DB, n database.Names) ([]promise, e
 	const query = `SELECT g.rolname FROM pg_default_acl d JOIN pg_roles h ON h.oid = d.defaclrole, aclexplode(d.defaclacl) a
 		JOIN pg_roles g ON g.oid = a.grantee WHERE h.rolname = $1 AND d.defaclobjtype = 'T' AND d.defaclnamespace = 0`
 	marked, err := pg.Column(ctx, conn, query, n.Holder)
-	return slices.DeleteFunc(promises(n), func(p promise) bool { return slices.Contains(marked, p.group) }), err
+	return slices.DeleteFunc(Promises(n), func(p promise) bool { return slices.Contains(marked, p.group) }), err
 }
 
 // spreadRights goes on giving the groups of a database what the access profiles promise. It says what it has to leave. A group
 // that is marked keeps what it has.
-func (x *Executor) spreadRights(ctx context.Context, d ledger.Database) (left string, err error) {
+func (x *Overlay) spreadRights(ctx context.Context, d ledger.Database) (left string, err error) {
 	conn, err := x.server.Open(d.Name)
 	if err != nil {
 		return "", err
@@ -67,7 +67,7 @@ func (x *Executor) spreadRights(ctx context.Context, d ledger.Database) (left st
 	}
 	stand, err := pg.One[bool](ctx, x.db, "SELECT overlay_xact IS NOT NULL FROM ledger.database WHERE id = $1", d.ID)
 	if err == nil && !stand {
-		err = pg.Atomically(ctx, conn, append([]string{ledger.Soon}, laterStatements(n.Owner, to)...)...)
+		err = pg.Atomically(ctx, conn, append([]string{ledger.Soon}, Later(n.Owner, to)...)...)
 		if err == nil {
 			crash.Point(crash.OverlayLater)
 		}
@@ -88,9 +88,9 @@ func (x *Executor) spreadRights(ctx context.Context, d ledger.Database) (left st
 	return "", pg.Atomically(ctx, conn, append([]string{ledger.Soon}, wholeMarks(n.Holder, to)...)...)
 }
 
-// spreadInCopy does so in a copy that is to take the database's place, which nobody is in.
-func (x *Executor) spreadInCopy(ctx context.Context, d ledger.Database, s copyRow) (left string, err error) {
-	conn, err := x.server.Open(s.name)
+// SpreadInCopy does so in a copy that is to take the database's place, which nobody is in.
+func (x *Overlay) SpreadInCopy(ctx context.Context, d ledger.Database, copied string) (left string, err error) {
+	conn, err := x.server.Open(copied)
 	if err != nil {
 		return "", err
 	}
@@ -104,7 +104,7 @@ func (x *Executor) spreadInCopy(ctx context.Context, d ledger.Database, s copyRo
 		return left, err
 	}
 	crash.Point(crash.OverlayRead)
-	return "", pg.Atomically(ctx, conn, append(laterStatements(n.Owner, to), wholeMarks(n.Holder, to)...)...)
+	return "", pg.Atomically(ctx, conn, append(Later(n.Owner, to), wholeMarks(n.Holder, to)...)...)
 }
 
 // lack is an object of the owner's on which groups lack rights.

@@ -1,4 +1,4 @@
-package executor
+package overlay
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const (
 
 // ensureOverlay makes the group roles of a database with a single login and gives them their rights inside it, without keeping
 // a customer waiting.
-func (x *Executor) ensureOverlay(
+func (x *Overlay) ensureOverlay(
 	ctx context.Context, e protocol.Command, c command.EnsureOverlay,
 ) (none command.None, err error) {
 	crash.Point(crash.OverlayAdmitted)
@@ -35,7 +35,7 @@ func (x *Executor) ensureOverlay(
 		return none, err
 	}
 	crash.Point(crash.OverlayGroups)
-	err = x.inTurns(ctx, func(ctx context.Context) (left string, err error) {
+	err = x.InTurns(ctx, func(ctx context.Context) (left string, err error) {
 		unlock := x.ledger.Locks.Try(ledger.DatabaseResource(string(c.DatabaseID)))
 		if unlock == nil {
 			return "other work on the database is under way", nil
@@ -55,7 +55,7 @@ func (x *Executor) ensureOverlay(
 }
 
 // makeGroups makes the groups that are missing, with their rows, and with the members that a lost one had.
-func (x *Executor) makeGroups(ctx context.Context, id string) error {
+func (x *Overlay) makeGroups(ctx context.Context, id string) error {
 	release, err := x.ledger.Locks.Take(ctx, ledger.DatabaseResource(id))
 	if err != nil {
 		return err
@@ -68,28 +68,27 @@ func (x *Executor) makeGroups(ctx context.Context, id string) error {
 	if d.RoleModel != string(database.SingleLogin) {
 		return command.Refuse(command.ReasonInvalid, "the database has managed roles")
 	}
-	standing, err := x.standingGroups(ctx, d)
+	standing, err := x.StandingGroups(ctx, d)
 	if err != nil {
 		return err
 	}
-	p := plan{id: d.ID, names: d.Names()}
-	missing := slices.DeleteFunc(groupsOf(p.names), func(g part) bool { return slices.Contains(standing, g.name) })
+	missing := slices.DeleteFunc(Groups(d.Names()), func(g Role) bool { return slices.Contains(standing, g.Name) })
 	if len(missing) == 0 {
 		return nil
 	}
 	s := []string{ledger.Soon, "UPDATE ledger.database SET overlay_xact = NULL WHERE id = " + pg.Quote(d.ID)}
 	for _, g := range missing {
-		s = append(s, fmt.Sprintf("DELETE FROM ledger.role WHERE name = %s AND database_id = %s", pg.Quote(g.name), pg.Quote(d.ID)),
-			"CREATE ROLE "+pg.Ident(g.name)+" NOLOGIN"+harmless)
+		s = append(s, fmt.Sprintf("DELETE FROM ledger.role WHERE name = %s AND database_id = %s", pg.Quote(g.Name), pg.Quote(d.ID)),
+			"CREATE ROLE "+pg.Ident(g.Name)+" NOLOGIN"+Harmless)
 	}
-	s = append(s, p.markStatement(missing...))
+	s = append(s, Mark(d.ID, missing...))
 	for _, g := range missing {
-		members, err := x.formerMembers(ctx, d, g.name)
+		members, err := x.formerMembers(ctx, d, g.Name)
 		if err != nil {
 			return err
 		}
 		for _, m := range members {
-			s = append(s, joinStatement(g.name, m))
+			s = append(s, Join(g.Name, m))
 		}
 	}
 	err = pg.Atomically(ctx, x.db, s...)
@@ -100,23 +99,23 @@ func (x *Executor) makeGroups(ctx context.Context, id string) error {
 	return err
 }
 
-// standingGroups names the group roles of a database that stand and are ours.
-func (x *Executor) standingGroups(ctx context.Context, d ledger.Database) ([]string, error) {
+// StandingGroups names the group roles of a database that stand and are ours.
+func (x *Overlay) StandingGroups(ctx context.Context, d ledger.Database) ([]string, error) {
 	const query = `SELECT r.rolname FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid AND r.rolname = l.name
 		WHERE l.database_id = $1 AND l.part IN ('read_group', 'write_group')`
 	return pg.Column(ctx, x.db, query, d.ID)
 }
 
 // formerMembers names the additional roles that were in a group of a database before it was lost.
-func (x *Executor) formerMembers(ctx context.Context, d ledger.Database, group string) ([]string, error) {
+func (x *Overlay) formerMembers(ctx context.Context, d ledger.Database, group string) ([]string, error) {
 	const query = `SELECT r.rolname FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid AND r.rolname = l.name
 		WHERE l.database_id = $1 AND l.member_of = $2`
 	return pg.Column(ctx, x.db, query, d.ID, group)
 }
 
-// inTurns repeats a turn, which says what it has to leave, until that is nothing. Who leaves something waits for its next turn
+// InTurns repeats a turn, which says what it has to leave, until that is nothing. Who leaves something waits for its next turn
 // behind all others who have something to spread.
-func (x *Executor) inTurns(ctx context.Context, turn func(context.Context) (left string, err error)) error {
+func (x *Overlay) InTurns(ctx context.Context, turn func(context.Context) (left string, err error)) error {
 	for began := time.Now(); ; {
 		var left string
 		err := x.ledger.Spreading.Run(ctx, func() error {
@@ -149,7 +148,7 @@ func (x *Executor) inTurns(ctx context.Context, turn func(context.Context) (left
 
 // olderWriters counts the transactions in a database that may have made something before the default privileges stood: it
 // appears without the rights when they end. What is made without a transaction id yet is about to get one: the mark waits.
-func (x *Executor) olderWriters(ctx context.Context, d ledger.Database) (int, error) {
+func (x *Overlay) olderWriters(ctx context.Context, d ledger.Database) (int, error) {
 	const mark = `UPDATE ledger.database d SET overlay_xact = pg_current_xact_id()
 		WHERE d.id = $1 AND d.overlay_xact IS NULL AND NOT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 			WHERE l.database = d.oid AND l.classid = 'pg_namespace'::regclass AND a.backend_xid IS NULL)`
