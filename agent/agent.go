@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/agent/databases"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/extensions"
 	"github.com/pgherd/pgherd/agent/health"
@@ -38,6 +39,7 @@ type Agent struct {
 	postgres  ledger.Server
 	pooler    *pooler.Pooler
 	ledger    *ledger.Ledger
+	databases *databases.Databases
 	executor  *executor.Executor
 	files     *store.Store
 	backuper  *artifact.Backuper
@@ -93,10 +95,11 @@ func New(c Config, d Deps) (*Agent, error) {
 		return nil, err
 	}
 	rights := overlay.New(a.ledger)
-	if a.executor, err = executor.New(a.ledger, rights, a.pooler, d.Log); err != nil {
+	a.databases = databases.New(a.ledger, a.pooler)
+	if a.executor, err = executor.New(a.ledger, rights, a.databases, a.pooler, d.Log); err != nil {
 		return nil, err
 	}
-	a.sizes = sizes.New(a.executor.Sightings, a.executor.Measure, d.Log)
+	a.sizes = sizes.New(a.databases.Sightings, a.databases.Measure, d.Log)
 	a.executor.Replaced, a.executor.RemoveFiles = a.sizes.Forget, a.backuper.RemoveFiles
 	a.ledger.Jobs.Pause = c.BackupPause
 	a.ledger.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
@@ -114,15 +117,15 @@ func New(c Config, d Deps) (*Agent, error) {
 		Certificate: c.Certificate, Secrets: c.Secrets, Version: c.Version, Commands: a.ledger, Refusal: refusal,
 		InCharge: a.ready, Confirmed: a.confirmed, PoolerAnswers: a.PoolerAnswers,
 		Questions: []server.Question{
-			server.Answering(a.executor.Size), server.Answering(a.executor.InspectLogin), server.Answering(a.executor.ReadOutcome),
-			server.Answering(a.executor.SetAccounts),
+			server.Answering(a.databases.Size), server.Answering(a.executor.InspectLogin), server.Answering(a.executor.ReadOutcome),
+			server.Answering(a.databases.SetAccounts),
 			server.Answering(a.sizes.Use),
 			server.Answering(a.executor.Settings), server.Answering(a.ledger.Applied),
 			server.Answering(a.room), server.Answering(a.deleteBackup), server.Opening("application/gzip", a.openBackup),
 			server.Opening("application/gzip", a.openRest), server.Opening("application/json", a.openManifest),
 			server.Answering(a.openUpload), server.Answering(a.backuper.AskUpload), server.Answering(a.backuper.DropUpload),
 			server.Receiving(a.backuper.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
-			server.Answering(a.executor.Extensions), server.Answering(rights.Rights),
+			server.Answering(a.databases.Extensions), server.Answering(rights.Rights),
 			server.Answering(listed.Databases), server.Answering(listed.Strays), server.Answering(listed.Files),
 		},
 		Health: a.health, Metrics: d.Metrics,

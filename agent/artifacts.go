@@ -104,7 +104,7 @@ func reasonOf(code fault.Code) command.Reason {
 func (a *Agent) room(ctx context.Context, q command.RoomForBackup) (none command.None, err error) {
 	bytes, known := a.sizes.Size(q.DatabaseID)
 	if !known {
-		size, err := a.executor.Size(ctx, command.DatabaseSize{DatabaseID: q.DatabaseID})
+		size, err := a.databases.Size(ctx, command.DatabaseSize{DatabaseID: q.DatabaseID})
 		if err != nil {
 			return none, err
 		}

@@ -44,7 +44,7 @@ func (a *Agent) shed(ctx context.Context) {
 	failed := false
 	for {
 		limited, cancel := context.WithTimeout(ctx, shedTime)
-		load, err := a.pooler.Shed(limited, a.executor.Holdings)
+		load, err := a.pooler.Shed(limited, a.databases.Holdings)
 		cancel()
 		if ctx.Err() != nil {
 			return

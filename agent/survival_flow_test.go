@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/databases"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/overlay"
@@ -47,7 +48,7 @@ func (s *stack) inProcessLogging(
 	t.Cleanup(leader.Release)
 	l := check.Must(ledger.New(server, set, log))(t)
 	t.Cleanup(l.Stop)
-	x := check.Must(executor.New(l, overlay.New(l), wrap(p), log))(t)
+	x := check.Must(executor.New(l, overlay.New(l), databases.New(l, wrap(p)), wrap(p), log))(t)
 	t.Cleanup(x.Stop)
 	if err := p.Sync(t.Context(), l.PoolerState); err != nil && !errors.Is(err, pooler.ErrUnreachable) {
 		t.Fatal(err)

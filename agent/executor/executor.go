@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/databases"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/overlay"
@@ -15,14 +16,15 @@ import (
 
 // Executor carries out commands. Those of one database or one operation run one after the other, all others in parallel.
 type Executor struct {
-	ledger   *ledger.Ledger
-	overlay  *overlay.Overlay
-	server   ledger.Server
-	db       *sql.DB // maintenance database
-	guarding *sql.DB // one connection, for Guard
-	pooler   Pooler
-	log      *zap.Logger
-	seldom   loop.Seldom // for what a customer can bring about again and again
+	ledger    *ledger.Ledger
+	overlay   *overlay.Overlay
+	databases *databases.Databases
+	server    ledger.Server
+	db        *sql.DB // maintenance database
+	guarding  *sql.DB // one connection, for Guard
+	pooler    Pooler
+	log       *zap.Logger
+	seldom    loop.Seldom // for what a customer can bring about again and again
 
 	changed   chan struct{} // wakes SweepChanged
 	unwanted  chan struct{} // see Unwanted
@@ -35,20 +37,17 @@ type Executor struct {
 }
 
 // New makes an executor for what the ledger admits, and registers it there.
-func New(l *ledger.Ledger, o *overlay.Overlay, p Pooler, log *zap.Logger) (*Executor, error) {
+func New(l *ledger.Ledger, o *overlay.Overlay, d *databases.Databases, p Pooler, log *zap.Logger) (*Executor, error) {
 	guarding, err := l.Server().OpenMaintenance(1)
 	if err != nil {
 		return nil, err
 	}
 	x := &Executor{
-		ledger: l, overlay: o, server: l.Server(), db: l.DB(), guarding: guarding, pooler: p, log: log,
+		ledger: l, overlay: o, databases: d, server: l.Server(), db: l.DB(), guarding: guarding, pooler: p, log: log,
 		changed: make(chan struct{}, 1), unsettled: make(chan struct{}, 1),
 		unwanted: make(chan struct{}, 1), Replaced: func(id.DatabaseID) {},
 		RemoveFiles: func(context.Context, id.DatabaseID) error { return nil },
 	}
-	ledger.On(l, x.ensureDatabase)
-	ledger.On(l, x.setAccess)
-	ledger.On(l, x.setAllowlist)
 	ledger.On(l, x.configure)
 	ledger.On(l, x.prepareRole)
 	ledger.On(l, x.admitRole)
@@ -59,7 +58,6 @@ func New(l *ledger.Ledger, o *overlay.Overlay, p Pooler, log *zap.Logger) (*Exec
 	ledger.On(l, x.isolate)
 	ledger.On(l, x.rejoin)
 	ledger.On(l, x.purge)
-	ledger.Completing[command.EnsureDatabase](l, func(command.None) bool { return true })
 	ledger.Completing[command.Switch](l, func(command.Switched) bool { return true })
 	ledger.Completing[command.Isolate](l, func(command.None) bool { return true })
 	ledger.Completing[command.Rejoin](l, func(command.Rejoined) bool { return true })
@@ -67,7 +65,6 @@ func New(l *ledger.Ledger, o *overlay.Overlay, p Pooler, log *zap.Logger) (*Exec
 	l.Whether(x.hasSwitched)
 	l.Whether(x.hasRejoined)
 	l.BeforeJobs(x.undoSwitch)
-	l.AfterJobs(x.undoCreate)
 	return x, nil
 }
 

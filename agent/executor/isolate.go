@@ -53,7 +53,7 @@ func (x *Executor) canBeIsolated(ctx context.Context, e protocol.Command, d ledg
 	if x.ledger.Jobs.Has(id.OperationID(e.OperationID), command.Step(command.Backup{ForDeletion: true})) {
 		return command.Refuse(command.ReasonBusy, "the backup that the deletion needs is not over")
 	}
-	if err := x.refuseUnfilled(ctx, d); err != nil {
+	if err := x.databases.RefuseUnfilled(ctx, d); err != nil {
 		return err
 	}
 	return x.standsAs(ctx, d, d.Name)
@@ -76,7 +76,7 @@ func (x *Executor) takeOut(ctx context.Context, e protocol.Command, d ledger.Dat
 	if err := x.awaitUnheld(ctx, d); err != nil {
 		return err
 	}
-	if err := x.expel(ctx, d); err != nil {
+	if err := x.databases.Expel(ctx, d); err != nil {
 		return err
 	}
 	if err := x.awaitUnheld(ctx, d); err != nil {

@@ -8,11 +8,11 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/ledgertest"
+	"github.com/pgherd/pgherd/agent/databases"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/id"
 )
 
 // Whatever goes over all databases sees one that is in service, and leaves it out while it is not.
@@ -23,19 +23,17 @@ func TestWhatGoesOverAllDatabasesLeavesIsolatedOnesOut(t *testing.T) {
 	t.Cleanup(leader.Release)
 	l := check.Must(ledger.New(server, pooler.Settings{}, zap.NewNop()))(t)
 	t.Cleanup(l.Stop)
-	x := &Executor{ledger: l, db: db}
+	x := databases.New(l, nil)
 	d := madeIn(t, db, 0)
 	ledgertest.Exec(t, db, "INSERT INTO pooler.gate (login, database, open) VALUES ($1, $1, false)", d.Name)
 	count := func() map[string]int {
 		holdings, err := x.Holdings(t.Context())
 		sightings, failed := x.Sightings(t.Context())
 		check.NoError(t, errors.Join(err, failed))
-		known, err := x.accountDatabases(t.Context(), loginRow{}, []id.DatabaseID{id.DatabaseID(d.ID)})
-		check.NoError(t, err)
 		return map[string]int{
-			"holdings": len(holdings), "sightings": len(sightings), "looked into": len(known),
-			"pooled":  len(check.Must(x.ledger.PoolerState(t.Context()))(t).Entries),
-			"applied": len(check.Must(x.ledger.Applied(t.Context(), command.AskApplied{After: command.AppliedFromStart}))(t).Databases),
+			"holdings": len(holdings), "sightings": len(sightings),
+			"pooled":  len(check.Must(l.PoolerState(t.Context()))(t).Entries),
+			"applied": len(check.Must(l.Applied(t.Context(), command.AskApplied{After: command.AppliedFromStart}))(t).Databases),
 		}
 	}
 	want := func(when string, n int) {
@@ -49,7 +47,7 @@ func TestWhatGoesOverAllDatabasesLeavesIsolatedOnesOut(t *testing.T) {
 	want("in service", 1)
 	ledgertest.Exec(t, db, `UPDATE ledger.database SET isolated = 'deleted_d', settings_since = now(), reconnected = false`)
 	want("isolated", 0)
-	if _, err := x.ledger.InService(t.Context(), d.ID); !command.RefusedFor(err, command.ReasonNotFound) {
+	if _, err := l.InService(t.Context(), d.ID); !command.RefusedFor(err, command.ReasonNotFound) {
 		t.Errorf("for a command it is there: %v", err)
 	}
 }

@@ -62,15 +62,15 @@ func (x *Executor) purgeDatabase(ctx context.Context, d ledger.Database) error {
 		}
 	}
 	if d.Isolated == "" {
-		if err := x.expel(ctx, d); err != nil {
+		if err := x.databases.Expel(ctx, d); err != nil {
 			return err
 		}
 	}
-	if err := x.ledger.Purging.Run(ctx, func() error { return x.dropMade(ctx, d, d.MadeBy) }); err != nil {
+	if err := x.ledger.Purging.Run(ctx, func() error { return x.databases.DropMade(ctx, d, d.MadeBy) }); err != nil {
 		return err
 	}
 	crash.Point(crash.PurgeDropped)
-	if err := x.dropLogins(ctx, d); err != nil {
+	if err := x.databases.DropLogins(ctx, d); err != nil {
 		return err
 	}
 	crash.Point(crash.PurgeForgotten)

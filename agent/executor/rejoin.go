@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/databases"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -18,7 +19,7 @@ func (x *Executor) rejoin(ctx context.Context, e protocol.Command, c command.Rej
 		err = ledger.NoDatabase(string(c.DatabaseID))
 	}
 	if err == nil && c.Open && !d.Open {
-		err = x.refuseUnfilled(ctx, d)
+		err = x.databases.RefuseUnfilled(ctx, d)
 	}
 	if err != nil {
 		return done, err
@@ -75,7 +76,7 @@ func (x *Executor) serveAgain(ctx context.Context, d ledger.Database, open bool)
 		return err
 	}
 	if open {
-		if err := x.letIn(ctx, d, gateStatement(d, true)); err != nil {
+		if err := x.databases.LetIn(ctx, d, databases.GateStatement(d, true)); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ func (x *Executor) configure(
 	defer loop.Wake(x.unsettled)
 	crash.Point(crash.SettingsStored)
 	if c.Closed {
-		if err := x.empty(ctx, d); err != nil {
+		if err := x.databases.Empty(ctx, d); err != nil {
 			return done, err
 		}
 		crash.Point(crash.SettingsClosed)
@@ -76,7 +76,7 @@ func (x *Executor) shutStatements(ctx context.Context, d ledger.Database, shut b
 	if !d.Open {
 		return statements, nil
 	}
-	names, err := x.loginsOf(ctx, d.ID, false)
+	names, err := x.databases.LoginsOf(ctx, d.ID, false)
 	for _, name := range names {
 		statements = append(statements, "ALTER ROLE "+pg.Ident(name)+" LOGIN")
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/databases"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
@@ -89,12 +90,12 @@ func (x *Executor) overlayIn(ctx context.Context, d ledger.Database, s copyRow) 
 // exchange shuts the database, and has the copy take its place in one transaction.
 func (x *Executor) exchange(ctx context.Context, d ledger.Database, s copyRow) error {
 	begin := fmt.Sprintf("SELECT ledger.begin_place(%s, %t)", pg.Quote(s.name), d.Open)
-	err := pg.Atomically(ctx, x.db, begin, gateStatement(d, false))
+	err := pg.Atomically(ctx, x.db, begin, databases.GateStatement(d, false))
 	if err != nil {
 		return err
 	}
 	crash.Point(crash.SwitchGateClosed)
-	if err := x.emptyAtOnce(ctx, d); err != nil {
+	if err := x.databases.EmptyAtOnce(ctx, d); err != nil {
 		return err
 	}
 	if err := x.awaitAlone(ctx, d); err != nil {
@@ -144,7 +145,7 @@ func (x *Executor) reopen(ctx context.Context, d ledger.Database, s copyRow) err
 	if !s.reopen.Bool || !d.InService() {
 		return pg.Atomically(ctx, x.db, giveUp)
 	}
-	return x.letIn(ctx, d, giveUp, gateStatement(d, true))
+	return x.databases.LetIn(ctx, d, giveUp, databases.GateStatement(d, true))
 }
 
 // undoSwitch is for the close of an operation.
@@ -189,7 +190,7 @@ func (x *Executor) serve(ctx context.Context, d ledger.Database, s copyRow, open
 		return err
 	}
 	if open {
-		if err := x.letIn(ctx, d, gateStatement(d, true)); err != nil {
+		if err := x.databases.LetIn(ctx, d, databases.GateStatement(d, true)); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package executor
+package databases
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"github.com/pgherd/pgherd/agent/retire"
 )
 
-// dropLogins ends the roles of a database that are still those we made, and removes the database from the ledger: all or nothing.
-func (x *Executor) dropLogins(ctx context.Context, d ledger.Database) error {
+// DropLogins ends the roles of a database that are still those we made, and removes the database from the ledger: all or nothing.
+func (x *Databases) DropLogins(ctx context.Context, d ledger.Database) error {
 	const query = `SELECT r.rolname FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
 		WHERE p.database_id = $1 ORDER BY 1`
 	roles, err := pg.Column(ctx, x.db, query, d.ID)

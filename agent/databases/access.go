@@ -1,4 +1,4 @@
-package executor
+package databases
 
 import (
 	"context"
@@ -14,17 +14,17 @@ import (
 // setAccess opens or closes a database for customers. With Disconnect it first ends every connection, in the order that lets
 // nobody slip through: gate, pooler clients (including those in the middle of a log-in), logins, sessions. A clone without its
 // data stays closed: its switch opens it.
-func (x *Executor) setAccess(ctx context.Context, e protocol.Command, c command.SetAccess) (none command.None, err error) {
+func (x *Databases) setAccess(ctx context.Context, e protocol.Command, c command.SetAccess) (none command.None, err error) {
 	d, err := x.ledger.InService(ctx, string(c.DatabaseID))
 	if err == nil && c.Open && !d.Open {
-		err = x.refuseUnfilled(ctx, d)
+		err = x.RefuseUnfilled(ctx, d)
 	}
 	if err != nil {
 		return none, err
 	}
 	crash.Point(crash.AccessAdmitted)
 	if c.Disconnect {
-		err = x.expel(ctx, d)
+		err = x.Expel(ctx, d)
 	} else if !c.Open {
 		err = x.shut(ctx, d)
 	}
@@ -34,15 +34,15 @@ func (x *Executor) setAccess(ctx context.Context, e protocol.Command, c command.
 	if !c.Open {
 		return ledger.Conclude(ctx, x.ledger, e, none, crash.AccessReply)
 	}
-	if err := x.letIn(ctx, d, gateStatement(d, true), ledger.Outcome(e, none)); err != nil {
+	if err := x.LetIn(ctx, d, GateStatement(d, true), ledger.Outcome(e, none)); err != nil {
 		return none, err
 	}
 	crash.Point(crash.AccessReply)
 	return none, nil
 }
 
-// refuseUnfilled refuses a database that an operation has made closed, and has put no data into yet.
-func (x *Executor) refuseUnfilled(ctx context.Context, d ledger.Database) error {
+// RefuseUnfilled refuses a database that an operation has made closed, and has put no data into yet.
+func (x *Databases) RefuseUnfilled(ctx context.Context, d ledger.Database) error {
 	const query = `SELECT EXISTS (SELECT FROM ledger.command WHERE operation_id = $1 AND step = $2)
 		AND NOT EXISTS (SELECT FROM ledger.command WHERE operation_id = $1 AND step = $3 AND result IS NOT NULL)`
 	made, filled := command.Step(command.EnsureDatabase{Closed: true}), command.Step(command.Switch{})
@@ -53,9 +53,9 @@ func (x *Executor) refuseUnfilled(ctx context.Context, d ledger.Database) error 
 	return err
 }
 
-// gateStatement opens or closes a database in the ledger and the gates of its logins: either the enabled ones that are still
+// GateStatement opens or closes a database in the ledger and the gates of its logins: either the enabled ones that are still
 // the roles that we made, or all.
-func gateStatement(d ledger.Database, open bool) string {
+func GateStatement(d ledger.Database, open bool) string {
 	if !open {
 		return "UPDATE ledger.database SET open = false WHERE id = " + pg.Quote(d.ID) +
 			";UPDATE pooler.gate SET open = false WHERE database = " + pg.Quote(d.Name)
@@ -66,32 +66,32 @@ func gateStatement(d ledger.Database, open bool) string {
 }
 
 // shut lets no new customer in.
-func (x *Executor) shut(ctx context.Context, d ledger.Database) error {
-	if err := pg.Atomically(ctx, x.db, gateStatement(d, false)); err != nil {
+func (x *Databases) shut(ctx context.Context, d ledger.Database) error {
+	if err := pg.Atomically(ctx, x.db, GateStatement(d, false)); err != nil {
 		return err
 	}
 	crash.Point(crash.AccessGateClosed)
 	return x.changeLogins(ctx, d, "NOLOGIN")
 }
 
-// expel lets no new customer in and every present one out. Once it returns, no client and no session is left, and a client
+// Expel lets no new customer in and every present one out. Once it returns, no client and no session is left, and a client
 // that began its log-in before cannot finish it.
-func (x *Executor) expel(ctx context.Context, d ledger.Database) error {
-	if err := pg.Atomically(ctx, x.db, gateStatement(d, false)); err != nil {
+func (x *Databases) Expel(ctx context.Context, d ledger.Database) error {
+	if err := pg.Atomically(ctx, x.db, GateStatement(d, false)); err != nil {
 		return err
 	}
 	crash.Point(crash.AccessGateClosed)
-	return x.empty(ctx, d)
+	return x.Empty(ctx, d)
 }
 
-// empty lets every customer out of a database that lets none in, and waits for those in the middle of their log-in.
-func (x *Executor) empty(ctx context.Context, d ledger.Database) error {
+// Empty lets every customer out of a database that lets none in, and waits for those in the middle of their log-in.
+func (x *Databases) Empty(ctx context.Context, d ledger.Database) error {
 	return x.emptyOf(ctx, d, pooler.OfDatabase(d.Name))
 }
 
-// emptyAtOnce waits for nobody in the middle of a log-in at the pooler, where who knows a login's name can stand for 5 s. Once
+// EmptyAtOnce waits for nobody in the middle of a log-in at the pooler, where who knows a login's name can stand for 5 s. Once
 // it returns, they may still log in to the pooler, but no client is left that was ever in the database.
-func (x *Executor) emptyAtOnce(ctx context.Context, d ledger.Database) error {
+func (x *Databases) EmptyAtOnce(ctx context.Context, d ledger.Database) error {
 	in := pooler.LoggedIn(d.Name)
 	if err := x.emptyOf(ctx, d, in); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (x *Executor) emptyAtOnce(ctx context.Context, d ledger.Database) error {
 	return x.pooler.Evict(ctx, in) // who has come in before PostgreSQL let none of the logins in
 }
 
-func (x *Executor) emptyOf(ctx context.Context, d ledger.Database, who pooler.Who) error {
+func (x *Databases) emptyOf(ctx context.Context, d ledger.Database, who pooler.Who) error {
 	if err := x.pooler.Evict(ctx, who); err != nil {
 		return err
 	}
@@ -115,9 +115,9 @@ func (x *Executor) emptyOf(ctx context.Context, d ledger.Database, who pooler.Wh
 	return nil
 }
 
-// letIn opens a database to its enabled logins, in one transaction with further statements. Of one that is shut the logins stay
+// LetIn opens a database to its enabled logins, in one transaction with further statements. Of one that is shut the logins stay
 // as they are.
-func (x *Executor) letIn(ctx context.Context, d ledger.Database, more ...string) error {
+func (x *Databases) LetIn(ctx context.Context, d ledger.Database, more ...string) error {
 	if d.Shut {
 		return pg.Atomically(ctx, x.db, more...)
 	}
@@ -127,8 +127,8 @@ func (x *Executor) letIn(ctx context.Context, d ledger.Database, more ...string)
 // changeLogins sets LOGIN for every enabled login of a database that is still the one we made, or NOLOGIN for every login, in
 // one transaction with further statements. A customer's own uncommitted ALTER ROLE would block it forever, so blocking sessions
 // are ended.
-func (x *Executor) changeLogins(ctx context.Context, d ledger.Database, word string, more ...string) error {
-	names, err := x.loginsOf(ctx, d.ID, word == "NOLOGIN")
+func (x *Databases) changeLogins(ctx context.Context, d ledger.Database, word string, more ...string) error {
+	names, err := x.LoginsOf(ctx, d.ID, word == "NOLOGIN")
 	if err != nil {
 		return err
 	}
@@ -140,8 +140,8 @@ func (x *Executor) changeLogins(ctx context.Context, d ledger.Database, word str
 	return x.ledger.PushThrough(ctx, func() error { return x.ledger.EndVisible(ctx, d) }, statements...)
 }
 
-// loginsOf returns the logins of a database that exist and are ours: the enabled ones, or all.
-func (x *Executor) loginsOf(ctx context.Context, id string, all bool) ([]string, error) {
+// LoginsOf returns the logins of a database that exist and are ours: the enabled ones, or all.
+func (x *Databases) LoginsOf(ctx context.Context, id string, all bool) ([]string, error) {
 	const query = `SELECT r.rolname FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
 		WHERE p.database_id = $1 AND p.part IN (` + ledger.LoginParts + `) AND (p.enabled OR $2) ORDER BY 1`
 	return pg.Column(ctx, x.db, query, id, all)

@@ -1,4 +1,4 @@
-package executor
+package databases
 
 import (
 	"fmt"
@@ -100,7 +100,7 @@ func (p plan) loginStatements() []string {
 	return s
 }
 
-// gateStatement writes closed gates.
+// GateStatement writes closed gates.
 func (p plan) gateStatement() string {
 	var rows []string
 	for _, r := range p.logins() {

@@ -1,4 +1,4 @@
-package executor
+package databases
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const HeldReady = "ready"
 var HeldFor = []string{"dump", "copy", "upload", HeldReady}
 
 // Held asks the ledger. Each purpose is there, if with nothing.
-func (x *Executor) Held(ctx context.Context) (all []Held, err error) {
+func (x *Databases) Held(ctx context.Context) (all []Held, err error) {
 	const query = `SELECT purpose, count(held), coalesce(sum(held), 0)::bigint FROM unnest($1::text[]) AS p (purpose)
 		LEFT JOIN (
 			SELECT r.purpose, greatest(r.bytes, r.used) FROM ledger.reservation r

@@ -1,4 +1,4 @@
-package executor
+package databases
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 const catalogTime = 5 * time.Second
 
 // Extensions lists how the extensions stand in a database.
-func (x *Executor) Extensions(ctx context.Context, q command.Extensions) (list command.ExtensionList, err error) {
+func (x *Databases) Extensions(ctx context.Context, q command.Extensions) (list command.ExtensionList, err error) {
 	ctx, cancel := context.WithTimeout(ctx, catalogTime)
 	defer cancel()
 	d, err := x.ledger.InService(ctx, string(q.DatabaseID))

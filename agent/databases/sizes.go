@@ -1,4 +1,4 @@
-package executor
+package databases
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 // Sightings looks at all databases that are in service, without looking at their files. A transaction that has written anything
 // has a number of its own, backend_xid: COPY, CREATE TABLE AS, CREATE INDEX, large objects, temporary and unlogged tables
 // included.
-func (x *Executor) Sightings(ctx context.Context) (all []sizes.Sighting, err error) {
+func (x *Databases) Sightings(ctx context.Context) (all []sizes.Sighting, err error) {
 	const query = `SELECT d.id, d.account_id, pg_stat_get_db_tuples_inserted(d.oid) + pg_stat_get_db_tuples_updated(d.oid) +
 			pg_stat_get_db_tuples_deleted(d.oid), coalesce(a.writing, false), coalesce(a.idle, -1)
 		FROM ledger.database d LEFT JOIN (
@@ -37,14 +37,14 @@ func (x *Executor) Sightings(ctx context.Context) (all []sizes.Sighting, err err
 
 // Measure returns the size of a database on disk, and how long measuring it took. It takes at most limit once it is its turn:
 // where that is much, it waits for one of those that make and drop databases.
-func (x *Executor) Measure(ctx context.Context, db id.DatabaseID, limit time.Duration) (int64, time.Duration, error) {
+func (x *Databases) Measure(ctx context.Context, db id.DatabaseID, limit time.Duration) (int64, time.Duration, error) {
 	if limit > sizes.LightTime {
 		return x.measure(ctx, x.ledger.Building, db, limit)
 	}
 	return x.measure(ctx, x.ledger.Sizing, db, limit)
 }
 
-func (x *Executor) measure(
+func (x *Databases) measure(
 	ctx context.Context, turn ledger.Gauge, db id.DatabaseID, limit time.Duration,
 ) (bytes int64, took time.Duration, err error) {
 	const query = `SELECT pg_database_size(p.oid) FROM ledger.database d JOIN pg_database p ON p.oid = d.oid
@@ -64,7 +64,7 @@ func (x *Executor) measure(
 }
 
 // Size answers with the size of a database on disk. Nobody waits for that but who asks for another.
-func (x *Executor) Size(ctx context.Context, q command.DatabaseSize) (size command.Size, err error) {
+func (x *Databases) Size(ctx context.Context, q command.DatabaseSize) (size command.Size, err error) {
 	ctx, cancel := context.WithTimeout(ctx, ledger.SizeTime)
 	defer cancel()
 	err = x.ledger.Asking.Run(ctx, func() error {

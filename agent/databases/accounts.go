@@ -1,4 +1,4 @@
-package executor
+package databases
 
 import (
 	"context"
@@ -17,7 +17,7 @@ const accountsTime = 10 * time.Second
 
 // SetAccounts stores whose the databases are. One that the server does not have is passed over. A database never changes its
 // account, so it does not matter in which order such lists come.
-func (x *Executor) SetAccounts(ctx context.Context, c command.SetAccounts) (none command.None, err error) {
+func (x *Databases) SetAccounts(ctx context.Context, c command.SetAccounts) (none command.None, err error) {
 	databases, accounts := make(pq.StringArray, 0, len(c.Databases)), make(pq.StringArray, 0, len(c.Databases))
 	for _, d := range c.Databases {
 		databases, accounts = append(databases, string(d.DatabaseID)), append(accounts, string(d.AccountID))
@@ -31,7 +31,7 @@ func (x *Executor) SetAccounts(ctx context.Context, c command.SetAccounts) (none
 }
 
 // Holdings lists the databases that have clients, with their accounts, as far as these are known.
-func (x *Executor) Holdings(ctx context.Context) (all []pooler.Holding, err error) {
+func (x *Databases) Holdings(ctx context.Context) (all []pooler.Holding, err error) {
 	ctx, cancel := context.WithTimeout(ctx, accountsTime)
 	defer cancel()
 	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {

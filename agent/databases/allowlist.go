@@ -1,4 +1,4 @@
-package executor
+package databases
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // setAllowlist makes PgBouncer admit only a database's networks, and ends clients from elsewhere.
-func (x *Executor) setAllowlist(ctx context.Context, e protocol.Command, c command.SetAllowlist) (none command.None, err error) {
+func (x *Databases) setAllowlist(ctx context.Context, e protocol.Command, c command.SetAllowlist) (none command.None, err error) {
 	d, err := x.ledger.InService(ctx, string(c.DatabaseID))
 	if err != nil {
 		return none, err

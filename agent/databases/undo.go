@@ -1,4 +1,4 @@
-package executor
+package databases
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // undoCreate removes the database that an operation began to make, with its logins: only what bears the mark of this
 // operation, by oid.
-func (x *Executor) undoCreate(ctx context.Context, operation string) error {
+func (x *Databases) undoCreate(ctx context.Context, operation string) error {
 	const query = "SELECT id FROM ledger.database WHERE made_by = $1 AND isolated IS NULL" // another operation's, which keeps it
 	ids, err := pg.Column(ctx, x.db, query, operation)
 	for _, id := range ids {
@@ -20,7 +20,7 @@ func (x *Executor) undoCreate(ctx context.Context, operation string) error {
 	return err
 }
 
-func (x *Executor) undoDatabase(ctx context.Context, id, operation string) error {
+func (x *Databases) undoDatabase(ctx context.Context, id, operation string) error {
 	d, _, err := x.ledger.Database(ctx, id)
 	if err != nil {
 		return err
@@ -31,16 +31,16 @@ func (x *Executor) undoDatabase(ctx context.Context, id, operation string) error
 	}
 	defer release()
 	if d.Named() {
-		if err := x.expel(ctx, d); err != nil {
+		if err := x.Expel(ctx, d); err != nil {
 			return err
 		}
 	}
 	crash.Point(crash.CloseEmptied)
-	if err := x.dropMade(ctx, d, operation); err != nil {
+	if err := x.DropMade(ctx, d, operation); err != nil {
 		return err
 	}
 	crash.Point(crash.CloseDropped)
-	if err := x.dropLogins(ctx, d); err != nil {
+	if err := x.DropLogins(ctx, d); err != nil {
 		return err
 	}
 	crash.Point(crash.CloseUndone)
@@ -48,9 +48,9 @@ func (x *Executor) undoDatabase(ctx context.Context, id, operation string) error
 	return nil
 }
 
-// dropMade drops the database under whichever of its two names it has. Its oid or, before the rename, its owner proves that it
+// DropMade drops the database under whichever of its two names it has. Its oid or, before the rename, its owner proves that it
 // is ours.
-func (x *Executor) dropMade(ctx context.Context, d ledger.Database, operation string) error {
+func (x *Databases) DropMade(ctx context.Context, d ledger.Database, operation string) error {
 	const query = `SELECT p.datname FROM pg_database p
 		WHERE p.oid = $1 OR p.datname = $2 AND p.datdba = (SELECT oid FROM ledger.role WHERE database_id = $3 AND part = 'holder')`
 	names, err := pg.Column(ctx, x.db, query, d.OID, temporaryName(operation), d.ID)

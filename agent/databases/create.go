@@ -1,4 +1,4 @@
-package executor
+package databases
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 
 // ensureDatabase creates a database, or continues creating it. If it exists already, it is opened in the pooler and proven again.
 // One that is to stay closed is opened by the switch that puts its data in, and never here: its row says so from the beginning.
-func (x *Executor) ensureDatabase(
+func (x *Databases) ensureDatabase(
 	ctx context.Context, e protocol.Command, c command.EnsureDatabase,
 ) (none command.None, err error) {
 	plan := planOf(e, c)
@@ -53,7 +53,7 @@ func (x *Executor) ensureDatabase(
 }
 
 // begin creates the database's row and its holder, by which everything created later is recognised, and closed gates.
-func (x *Executor) begin(ctx context.Context, p plan) error {
+func (x *Databases) begin(ctx context.Context, p plan) error {
 	const query = `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1) OR EXISTS (SELECT FROM pg_roles WHERE rolname = $1)`
 	taken, err := pg.One[bool](ctx, x.db, query, p.names.Owner)
 	switch {
@@ -67,7 +67,7 @@ func (x *Executor) begin(ctx context.Context, p plan) error {
 
 // makeAndPool creates the database while, concurrently, its logins are created and PgBouncer loads its entries: the gates are
 // closed until it has its name.
-func (x *Executor) makeAndPool(ctx context.Context, p plan, made bool) error {
+func (x *Databases) makeAndPool(ctx context.Context, p plan, made bool) error {
 	var logins, pooled errgroup.Group
 	pooled.Go(func() error { return x.pooler.Sync(ctx, x.ledger.PoolerState) })
 	if !made {
@@ -83,7 +83,7 @@ func (x *Executor) makeAndPool(ctx context.Context, p plan, made bool) error {
 }
 
 // makeLogins creates the roles of a database except its holder, and their rows, in one transaction: there are all or none.
-func (x *Executor) makeLogins(ctx context.Context, p plan) error {
+func (x *Databases) makeLogins(ctx context.Context, p plan) error {
 	const query = `SELECT EXISTS (SELECT FROM ledger.role WHERE database_id = $1 AND part = 'owner')`
 	made, err := pg.One[bool](ctx, x.db, query, p.id)
 	if err == nil && !made {
@@ -111,7 +111,7 @@ func nameTaken(p plan) error {
 
 // makeDatabase creates the database under its temporary name, hardens it there once the logins stand, and renames it in the
 // transaction that writes the ledger's row. Customers cannot reach it before that.
-func (x *Executor) makeDatabase(ctx context.Context, p plan, logins func() error) error {
+func (x *Databases) makeDatabase(ctx context.Context, p plan, logins func() error) error {
 	err := x.createTemporary(ctx, p)
 	if failed := logins(); failed != nil {
 		return failed
@@ -137,7 +137,7 @@ func (x *Executor) makeDatabase(ctx context.Context, p plan, logins func() error
 }
 
 // createTemporary creates the database under its temporary name, or finds it.
-func (x *Executor) createTemporary(ctx context.Context, p plan) error {
+func (x *Databases) createTemporary(ctx context.Context, p plan) error {
 	err := x.ledger.Build(ctx, "CREATE DATABASE "+pg.Ident(p.temporary)+" OWNER "+pg.Ident(p.names.Holder)+
 		" TEMPLATE template0 ENCODING 'UTF8'")
 	if pg.State(err) == ledger.DuplicateDatabase || pg.State(err) == ledger.UniqueViolation {
@@ -147,7 +147,7 @@ func (x *Executor) createTemporary(ctx context.Context, p plan) error {
 }
 
 // recognize decides whether a database with our temporary name is ours: its owner must be the holder that we made.
-func (x *Executor) recognize(ctx context.Context, p plan) error {
+func (x *Databases) recognize(ctx context.Context, p plan) error {
 	const query = `SELECT EXISTS (SELECT FROM pg_database d JOIN ledger.role r ON r.oid = d.datdba
 		WHERE d.datname = $1 AND r.database_id = $2 AND r.part = 'holder')`
 	ours, err := pg.One[bool](ctx, x.db, query, p.temporary, p.id)
@@ -158,7 +158,7 @@ func (x *Executor) recognize(ctx context.Context, p plan) error {
 }
 
 // prove logs the owner in through the pooler.
-func (x *Executor) prove(ctx context.Context, p plan) error {
+func (x *Databases) prove(ctx context.Context, p plan) error {
 	err := x.pooler.Prove(ctx, p.names.Owner, p.names.Owner, p.password)
 	if errors.Is(err, pooler.ErrRefused) {
 		return &command.Refusal{Reason: command.ReasonFailed, Message: "the owner could not log in through the pooler", Cause: err}
