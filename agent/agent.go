@@ -20,6 +20,7 @@ import (
 	"github.com/pgherd/pgherd/agent/inventory"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/ledger"
+	"github.com/pgherd/pgherd/agent/logins"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/overlay"
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -40,6 +41,7 @@ type Agent struct {
 	pooler    *pooler.Pooler
 	ledger    *ledger.Ledger
 	databases *databases.Databases
+	logins    *logins.Logins
 	executor  *executor.Executor
 	files     *store.Store
 	backuper  *artifact.Backuper
@@ -96,6 +98,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	}
 	rights := overlay.New(a.ledger)
 	a.databases = databases.New(a.ledger, a.pooler)
+	a.logins = logins.New(a.ledger, rights, a.pooler, d.Log)
 	if a.executor, err = executor.New(a.ledger, rights, a.databases, a.pooler, d.Log); err != nil {
 		return nil, err
 	}
@@ -117,7 +120,7 @@ func New(c Config, d Deps) (*Agent, error) {
 		Certificate: c.Certificate, Secrets: c.Secrets, Version: c.Version, Commands: a.ledger, Refusal: refusal,
 		InCharge: a.ready, Confirmed: a.confirmed, PoolerAnswers: a.PoolerAnswers,
 		Questions: []server.Question{
-			server.Answering(a.databases.Size), server.Answering(a.executor.InspectLogin), server.Answering(a.executor.ReadOutcome),
+			server.Answering(a.databases.Size), server.Answering(a.logins.InspectLogin), server.Answering(a.logins.ReadOutcome),
 			server.Answering(a.databases.SetAccounts),
 			server.Answering(a.sizes.Use),
 			server.Answering(a.executor.Settings), server.Answering(a.ledger.Applied),

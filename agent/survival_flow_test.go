@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/agent/databases"
 	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/ledger"
+	"github.com/pgherd/pgherd/agent/logins"
 	"github.com/pgherd/pgherd/agent/overlay"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
@@ -20,7 +21,7 @@ import (
 // executing carries out commands in the test's own process.
 type executing struct {
 	*ledger.Ledger
-	*executor.Executor
+	*logins.Logins
 }
 
 // inProcess makes one that is in charge of a stack that has no agent, over a pooler and a port of PostgreSQL of the test's
@@ -48,12 +49,14 @@ func (s *stack) inProcessLogging(
 	t.Cleanup(leader.Release)
 	l := check.Must(ledger.New(server, set, log))(t)
 	t.Cleanup(l.Stop)
-	x := check.Must(executor.New(l, overlay.New(l), databases.New(l, wrap(p)), wrap(p), log))(t)
+	rights := overlay.New(l)
+	all := databases.New(l, wrap(p))
+	x := check.Must(executor.New(l, rights, all, wrap(p), log))(t)
 	t.Cleanup(x.Stop)
 	if err := p.Sync(t.Context(), l.PoolerState); err != nil && !errors.Is(err, pooler.ErrUnreachable) {
 		t.Fatal(err)
 	}
-	return executing{l, x}
+	return executing{l, logins.New(l, rights, wrap(p), log)}
 }
 
 // asItIs takes nothing out of a pooler.

@@ -23,7 +23,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.watchPooler(ctx)
 	go a.shed(ctx)
 	go a.prune(ctx)
-	go a.executor.SweepChanged(ctx)
+	go a.logins.SweepChanged(ctx)
 	go a.executor.SettleSessions(ctx)
 	go a.executor.Guard(ctx)
 	go a.ledger.Retired.Sweep(ctx)

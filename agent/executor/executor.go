@@ -26,7 +26,6 @@ type Executor struct {
 	log       *zap.Logger
 	seldom    loop.Seldom // for what a customer can bring about again and again
 
-	changed   chan struct{} // wakes SweepChanged
 	unwanted  chan struct{} // see Unwanted
 	unsettled chan struct{} // wakes SettleSessions
 
@@ -44,15 +43,11 @@ func New(l *ledger.Ledger, o *overlay.Overlay, d *databases.Databases, p Pooler,
 	}
 	x := &Executor{
 		ledger: l, overlay: o, databases: d, server: l.Server(), db: l.DB(), guarding: guarding, pooler: p, log: log,
-		changed: make(chan struct{}, 1), unsettled: make(chan struct{}, 1),
-		unwanted: make(chan struct{}, 1), Replaced: func(id.DatabaseID) {},
+		unsettled: make(chan struct{}, 1),
+		unwanted:  make(chan struct{}, 1), Replaced: func(id.DatabaseID) {},
 		RemoveFiles: func(context.Context, id.DatabaseID) error { return nil },
 	}
 	ledger.On(l, x.configure)
-	ledger.On(l, x.prepareRole)
-	ledger.On(l, x.admitRole)
-	ledger.On(l, x.changeLogin)
-	ledger.On(l, x.removeRole)
 	ledger.On(l, x.switchOver)
 	ledger.On(l, x.discard)
 	ledger.On(l, x.isolate)

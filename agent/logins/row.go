@@ -1,4 +1,4 @@
-package executor
+package logins
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type loginRow struct {
 }
 
 // login reads a login of a database that is in service.
-func (x *Executor) login(ctx context.Context, databaseID, username string) (loginRow, error) {
+func (x *Logins) login(ctx context.Context, databaseID, username string) (loginRow, error) {
 	l, err := x.anyLogin(ctx, databaseID, username)
 	if err == nil && !l.db.InService() {
 		err = ledger.NoDatabase(databaseID)
@@ -34,7 +34,7 @@ func (x *Executor) login(ctx context.Context, databaseID, username string) (logi
 }
 
 // anyLogin reads a login of a database, also of one that is out of service.
-func (x *Executor) anyLogin(ctx context.Context, databaseID, username string) (loginRow, error) {
+func (x *Logins) anyLogin(ctx context.Context, databaseID, username string) (loginRow, error) {
 	const query = `SELECT ` + ledger.DatabaseColumns + `, coalesce(p.part, ''), coalesce(p.oid, 0), r.oid IS NOT NULL,
 			coalesce(p.enabled, false), coalesce(p.credential_generation, 0), coalesce(p.connection_limit, 0)
 		FROM ledger.database d LEFT JOIN ledger.role p ON p.database_id = d.id AND p.name = $2 AND p.part IN (` + ledger.LoginParts + `)
@@ -67,7 +67,7 @@ func (l loginRow) group(p role.AccessProfile) string {
 }
 
 // observe looks at the role itself. The verifier and the group are those that are asked about.
-func (x *Executor) observe(ctx context.Context, l loginRow, verifier, group string) (role.Login, error) {
+func (x *Logins) observe(ctx context.Context, l loginRow, verifier, group string) (role.Login, error) {
 	if !l.exists {
 		return role.Login{}, nil
 	}
@@ -99,7 +99,7 @@ func (x *Executor) observe(ctx context.Context, l loginRow, verifier, group stri
 }
 
 // observeAs is observe for a role with the rights of an access profile. Without a group of its own, it lacks none.
-func (x *Executor) observeAs(ctx context.Context, l loginRow, verifier string, p role.AccessProfile) (role.Login, error) {
+func (x *Logins) observeAs(ctx context.Context, l loginRow, verifier string, p role.AccessProfile) (role.Login, error) {
 	group := l.group(p)
 	seen, err := x.observe(ctx, l, verifier, group)
 	seen.InGroup = seen.InGroup || group == ""

@@ -1,4 +1,4 @@
-package executor
+package logins
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package executor
+package logins
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func noDependencies() role.Dependencies { return role.Dependencies{List: []role.
 
 // dependentsOf looks for what depends on a role, by its oid, in its own database and the account's others. The names of things
 // are known only inside the database that has them.
-func (x *Executor) dependentsOf(ctx context.Context, l loginRow, account []id.DatabaseID) (dependents, error) {
+func (x *Logins) dependentsOf(ctx context.Context, l loginRow, account []id.DatabaseID) (dependents, error) {
 	d := dependents{told: noDependencies()}
 	count, places, err := x.dependentPlaces(ctx, l)
 	if err != nil {
@@ -57,7 +57,7 @@ func (x *Executor) dependentsOf(ctx context.Context, l loginRow, account []id.Da
 // dependentPlaces returns the oids of the databases that have something that depends on a role, its own one first, and how many
 // other things of the whole server do. A privilege on a database is something of that database; the CONNECT that the owner gave
 // it on its own is nothing.
-func (x *Executor) dependentPlaces(ctx context.Context, l loginRow) (shared int, places []uint32, err error) {
+func (x *Logins) dependentPlaces(ctx context.Context, l loginRow) (shared int, places []uint32, err error) {
 	const query = `WITH found AS (
 			SELECT CASE WHEN s.dbid <> 0 THEN s.dbid WHEN s.classid = 'pg_database'::regclass THEN s.objid END AS db, s.dbid, s.objid
 			FROM pg_shdepend s WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = $1::oid)
@@ -86,7 +86,7 @@ const databaseGrants = `SELECT FROM pg_database d, aclexplode(d.datacl) a WHERE 
 
 // accountDatabases returns the names of the role's own database and the account's others that are in service, by oid: nobody can
 // look into the rest, nor tell the owner to.
-func (x *Executor) accountDatabases(ctx context.Context, l loginRow, account []id.DatabaseID) (map[uint32]string, error) {
+func (x *Logins) accountDatabases(ctx context.Context, l loginRow, account []id.DatabaseID) (map[uint32]string, error) {
 	const query = `SELECT p.oid, p.datname FROM ledger.database d JOIN pg_database p ON p.oid = d.oid
 		WHERE d.id = ANY ($1) AND ` + ledger.Serving
 	known := make(map[uint32]string)
@@ -127,7 +127,7 @@ const describeQuery = `WITH found AS MATERIALIZED (
 const tellTime = 10 * time.Second
 
 // tell adds what depends on a role in one database to the list.
-func (x *Executor) tell(ctx context.Context, told *role.Dependencies, l loginRow, db uint32, name string) (err error) {
+func (x *Logins) tell(ctx context.Context, told *role.Dependencies, l loginRow, db uint32, name string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
 	conn, err := x.server.Open(name)

@@ -1,4 +1,4 @@
-package executor
+package logins
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const (
 )
 
 // endSelected terminates what a condition selects and returns how many there were.
-func (x *Executor) endSelected(ctx context.Context, ended endedSessions, selected string, oid uint32) (n int, err error) {
+func (x *Logins) endSelected(ctx context.Context, ended endedSessions, selected string, oid uint32) (n int, err error) {
 	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
 		var pid int
 		var sent bool
@@ -34,7 +34,7 @@ func (x *Executor) endSelected(ctx context.Context, ended endedSessions, selecte
 }
 
 // endLogin terminates the sessions of a login until none is left, also none that was about to begin. Make it NOLOGIN first.
-func (x *Executor) endLogin(ctx context.Context, l loginRow, ended endedSessions) error {
+func (x *Logins) endLogin(ctx context.Context, l loginRow, ended endedSessions) error {
 	look := func() (int, error) { return x.endSelected(ctx, ended, sessionsOf, l.oid) }
 	if err := x.ledger.Until(ctx, "sessions are still open", look); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (x *Executor) endLogin(ctx context.Context, l loginRow, ended endedSessions
 
 // forced runs statements about a login in one transaction, whatever transaction of a customer's is in the way. That is mostly one
 // of the login's own sessions, with a change of its own role left open.
-func (x *Executor) forced(ctx context.Context, l loginRow, ended endedSessions, statements ...string) error {
+func (x *Logins) forced(ctx context.Context, l loginRow, ended endedSessions, statements ...string) error {
 	endOwn := func() error { return x.endLogin(ctx, l, ended) }
 	return x.ledger.PushThrough(ctx, endOwn, append([]string{ledger.FlushLater}, statements...)...)
 }

@@ -1,4 +1,4 @@
-package executor
+package logins
 
 import (
 	"context"
@@ -40,7 +40,7 @@ const (
 
 // SweepChanged ends sessions that began before the last change of their login, until ctx ends, and takes back passwords that such
 // a session has set. It goes by the ledger, so it takes up what a predecessor left.
-func (x *Executor) SweepChanged(ctx context.Context) {
+func (x *Logins) SweepChanged(ctx context.Context) {
 	loop.Run(ctx, x.log, x.changed, "sessions of old passwords are not swept", func(ctx context.Context) (time.Duration, error) {
 		watched, err := x.sweep(ctx)
 		if watched > 0 || err != nil {
@@ -51,7 +51,7 @@ func (x *Executor) SweepChanged(ctx context.Context) {
 }
 
 // sweep is one round. It returns how many logins there are to watch.
-func (x *Executor) sweep(ctx context.Context) (watched int, err error) {
+func (x *Logins) sweep(ctx context.Context) (watched int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
 	var gone, ended, parked int
@@ -67,4 +67,4 @@ func (x *Executor) sweep(ctx context.Context) (watched int, err error) {
 }
 
 // wakeSweep says that a login was changed.
-func (x *Executor) wakeSweep() { loop.Wake(x.changed) }
+func (x *Logins) wakeSweep() { loop.Wake(x.changed) }

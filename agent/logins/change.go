@@ -1,4 +1,4 @@
-package executor
+package logins
 
 import (
 	"context"
@@ -23,7 +23,7 @@ import (
 //   - after the proof the sessions that began before the change are ended once more, and what is stored is compared once more:
 //     PostgreSQL lets in who began its log-in with the old password and stood still in the middle. The sweep goes on with ending
 //     them for as long as a log-in may take.
-func (x *Executor) changeLogin(
+func (x *Logins) changeLogin(
 	ctx context.Context, e protocol.Command, c command.ChangeLogin,
 ) (proof role.Proof, err error) {
 	l, err := x.login(ctx, string(c.DatabaseID), c.Username)
@@ -71,7 +71,7 @@ func mayRotate(l loginRow, c command.ChangeLogin) error {
 
 // silence lets nobody in as the login and everybody out. Once it returns, the role is NOLOGIN, and no client and no session is
 // left.
-func (x *Executor) silence(ctx context.Context, l loginRow, c command.ChangeLogin, proof *role.Proof) (err error) {
+func (x *Logins) silence(ctx context.Context, l loginRow, c command.ChangeLogin, proof *role.Proof) (err error) {
 	if err := x.closeGate(ctx, l, c.Want); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (x *Executor) silence(ctx context.Context, l loginRow, c command.ChangeLogi
 
 // closeGate lets nobody new pass the pooler. A login that is shut for good is no longer enabled from here on: no start of the
 // database opens it again.
-func (x *Executor) closeGate(ctx context.Context, l loginRow, want role.Kind) error {
+func (x *Logins) closeGate(ctx context.Context, l loginRow, want role.Kind) error {
 	statements := []string{ledger.FlushLater, l.gateStatement(false)}
 	if want != role.Rotation {
 		statements = append(statements, l.rowStatement("enabled = false"))
@@ -104,7 +104,7 @@ func (x *Executor) closeGate(ctx context.Context, l loginRow, want role.Kind) er
 }
 
 // forbidLogin makes the role NOLOGIN, whatever transaction of a customer's is in the way.
-func (x *Executor) forbidLogin(ctx context.Context, l loginRow, ended endedSessions) error {
+func (x *Logins) forbidLogin(ctx context.Context, l loginRow, ended endedSessions) error {
 	if !l.exists {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (x *Executor) forbidLogin(ctx context.Context, l loginRow, ended endedSessi
 
 // setCredential is one transaction: a rotated login has its password and its limit and may log in, gate and ledger included; a
 // revoked one has lost its password. The role is NOLOGIN and without sessions here.
-func (x *Executor) setCredential(ctx context.Context, l loginRow, c command.ChangeLogin) error {
+func (x *Logins) setCredential(ctx context.Context, l loginRow, c command.ChangeLogin) error {
 	if !l.exists {
 		return nil
 	}
@@ -144,14 +144,14 @@ func (x *Executor) setCredential(ctx context.Context, l loginRow, c command.Chan
 
 // markChanged takes the time of the change once more, after its commit: a log-in that began just before that still read the old
 // password.
-func (x *Executor) markChanged(ctx context.Context, l loginRow) error {
+func (x *Logins) markChanged(ctx context.Context, l loginRow) error {
 	defer x.wakeSweep()
 	return pg.Atomically(ctx, x.db, ledger.FlushLater, l.rowStatement("changed_at = clock_timestamp()"))
 }
 
 // settle ends the sessions that began before the change, and then looks once more at what is stored: one of them may have set a
 // password of its own. Whoever still stands in the middle of a log-in is left to the sweep.
-func (x *Executor) settle(ctx context.Context, l loginRow, c command.ChangeLogin, proof *role.Proof) error {
+func (x *Logins) settle(ctx context.Context, l loginRow, c command.ChangeLogin, proof *role.Proof) error {
 	if err := x.watchParked(ctx, l); err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (x *Executor) settle(ctx context.Context, l loginRow, c command.ChangeLogin
 }
 
 // endEarlier ends the sessions that began before the change, and returns how many there were.
-func (x *Executor) endEarlier(ctx context.Context, l loginRow) (int, error) {
+func (x *Logins) endEarlier(ctx context.Context, l loginRow) (int, error) {
 	ended := make(endedSessions)
 	err := x.ledger.Until(ctx, "sessions of the old password are still open", func() (int, error) {
 		return x.endSelected(ctx, ended, sessionsBefore, l.oid)

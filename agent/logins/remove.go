@@ -1,4 +1,4 @@
-package executor
+package logins
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 // removeRole drops an additional role, unless something depends on it. Nothing of a customer's is ever dropped or given to
 // somebody else for that. A role that is not there, or none of ours, leaves no row and no gate behind.
-func (x *Executor) removeRole(
+func (x *Logins) removeRole(
 	ctx context.Context, e protocol.Command, c command.RemoveRole,
 ) (found role.Dependencies, err error) {
 	l, err := x.login(ctx, string(c.DatabaseID), c.Username)
@@ -37,7 +37,7 @@ func (x *Executor) removeRole(
 }
 
 // shutForRemoval leaves a role that may not log in, has no password and no session.
-func (x *Executor) shutForRemoval(ctx context.Context, l loginRow) error {
+func (x *Logins) shutForRemoval(ctx context.Context, l loginRow) error {
 	if err := x.closeGate(ctx, l, role.Removal); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ const dropTries = 3
 
 // dropUnlessNeeded drops a role, or retires it where only others keep it. Or it tells what of the account's keeps it, and lets
 // the owner at what the role has.
-func (x *Executor) dropUnlessNeeded(ctx context.Context, l loginRow, c command.RemoveRole) (role.Dependencies, error) {
+func (x *Logins) dropUnlessNeeded(ctx context.Context, l loginRow, c command.RemoveRole) (role.Dependencies, error) {
 	none := noDependencies()
 	p := loginPlan{loginRow: l}
 	if !l.exists {
@@ -86,7 +86,7 @@ func (x *Executor) dropUnlessNeeded(ctx context.Context, l loginRow, c command.R
 
 // retire retires a role that nothing told keeps. Only who changes the role itself can be in the way: that is the account, or a
 // function that the role has made in the hands of others. It is waited for first, and then ended.
-func (x *Executor) retire(ctx context.Context, l loginRow, e retire.Ending) error {
+func (x *Logins) retire(ctx context.Context, l loginRow, e retire.Ending) error {
 	statements := e.Retire()
 	err := x.ledger.Insist(ctx, statements...)
 	if ledger.InTheWay(err) {

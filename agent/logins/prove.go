@@ -1,4 +1,4 @@
-package executor
+package logins
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const proofPause = 100 * time.Millisecond
 // Nobody's session is left from before, so whom PostgreSQL answers through the pooler it has let in with this password. Where the
 // password is right, but the owner has withdrawn CONNECT, connect is false. An error that nobody knows the reason of is
 // "unavailable".
-func (x *Executor) proveAccepted(ctx context.Context, l loginRow, password string) (connect bool, err error) {
+func (x *Logins) proveAccepted(ctx context.Context, l loginRow, password string) (connect bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()
 	entries := pooler.EntryNames(l.db.Name)
@@ -67,7 +67,7 @@ func (x *Executor) proveAccepted(ctx context.Context, l loginRow, password strin
 }
 
 // orFull looks why PgBouncer does not get into PostgreSQL: where others hold all connections of the entry, it does not even try.
-func (x *Executor) orFull(ctx context.Context, entry string, pooled error) error {
+func (x *Logins) orFull(ctx context.Context, entry string, pooled error) error {
 	if !errors.Is(pooled, pooler.ErrFailing) || errors.Is(pooled, pooler.ErrNoSession) {
 		return pooled
 	}
@@ -100,7 +100,7 @@ func judge(direct, pooled error) (connect bool, err error) {
 }
 
 // proveRefused demands that a password gets in neither directly nor at an entry of the pooler.
-func (x *Executor) proveRefused(ctx context.Context, l loginRow, password string) error {
+func (x *Logins) proveRefused(ctx context.Context, l loginRow, password string) error {
 	var ways errgroup.Group
 	ways.Go(func() error {
 		return x.patiently(ctx, func(ctx context.Context) error {
@@ -134,7 +134,7 @@ func notAccepted(err error) error {
 }
 
 // patiently tries until a log-in has an answer of its own, for at most proofTime.
-func (x *Executor) patiently(ctx context.Context, prove func(context.Context) error) (err error) {
+func (x *Logins) patiently(ctx context.Context, prove func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()
 	for {
@@ -171,7 +171,7 @@ func isAnswered(err error) bool {
 }
 
 // proveDirectly logs in to PostgreSQL at the address that the pooler uses. A refusal of the log-in itself is pooler.ErrRefused.
-func (x *Executor) proveDirectly(ctx context.Context, l loginRow, password string) error {
+func (x *Logins) proveDirectly(ctx context.Context, l loginRow, password string) error {
 	config := x.server.Config(l.db.Name)
 	config.User, config.Password, config.ApplicationName = l.name, password, "pgherd-proof"
 	config.Runtime = map[string]string{"local_preload_libraries": ""} // not what the login has set, see pooler.ErrNoSession

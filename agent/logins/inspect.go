@@ -1,4 +1,4 @@
-package executor
+package logins
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 const inspectTime = 5 * time.Second
 
 // InspectLogin compares a login's password on the server with a verifier, and tells whether it gets in. It changes nothing.
-func (x *Executor) InspectLogin(ctx context.Context, q command.InspectLogin) (state command.LoginState, err error) {
+func (x *Logins) InspectLogin(ctx context.Context, q command.InspectLogin) (state command.LoginState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()
 	l, err := x.login(ctx, string(q.DatabaseID), q.Username)
@@ -31,7 +31,7 @@ func (x *Executor) InspectLogin(ctx context.Context, q command.InspectLogin) (st
 
 // ReadOutcome tells whether a step of an operation about a role is done, and how the role stands. It has the database's lock, so
 // no command is in the middle of either. It changes nothing.
-func (x *Executor) ReadOutcome(ctx context.Context, q command.ReadOutcome) (outcome command.Outcome, err error) {
+func (x *Logins) ReadOutcome(ctx context.Context, q command.ReadOutcome) (outcome command.Outcome, err error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTime)
 	defer cancel()
 	release, err := x.ledger.Locks.Take(ctx, ledger.DatabaseResource(string(q.DatabaseID)))
@@ -56,7 +56,7 @@ func (x *Executor) ReadOutcome(ctx context.Context, q command.ReadOutcome) (outc
 }
 
 // found looks at a role as one that was admitted with a verifier and the rights of a profile.
-func (x *Executor) found(ctx context.Context, l loginRow, q command.ReadOutcome) (f role.Found, err error) {
+func (x *Logins) found(ctx context.Context, l loginRow, q command.ReadOutcome) (f role.Found, err error) {
 	seen, err := x.observeAs(ctx, l, q.Verifier, q.AccessProfile)
 	if err != nil || !seen.Present {
 		return f, err
@@ -71,7 +71,7 @@ func (x *Executor) found(ctx context.Context, l loginRow, q command.ReadOutcome)
 }
 
 // admitted reports whether the gate is open and the password valid.
-func (x *Executor) admitted(ctx context.Context, l loginRow) (bool, error) {
+func (x *Logins) admitted(ctx context.Context, l loginRow) (bool, error) {
 	const query = `SELECT EXISTS (SELECT FROM pooler.gate g JOIN pg_roles r ON r.rolname = g.login
 		WHERE g.login = $1 AND g.database = $2 AND g.open AND coalesce(r.rolvaliduntil > clock_timestamp(), true))`
 	return pg.One[bool](ctx, x.db, query, l.name, l.db.Name)

@@ -1,4 +1,4 @@
-package executor
+package logins
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // log-ins that stand at the end of a change are written down; once the last of them is no more, what is stored is compared.
 
 // watchParked writes down who stands in the middle of a log-in, of whatever role: PostgreSQL does not tell.
-func (x *Executor) watchParked(ctx context.Context, l loginRow) error {
+func (x *Logins) watchParked(ctx context.Context, l loginRow) error {
 	parked, err := x.ledger.AwaitArriving(ctx)
 	if err != nil || !l.exists {
 		return err
@@ -44,7 +44,7 @@ const releasable = `SELECT p.database_id, p.name FROM ledger.role p
 	  AND ($2 = '' OR p.database_id = $2 AND p.name = $3)`
 
 // releaseParked ends the watch over the logins that are releasable.
-func (x *Executor) releaseParked(ctx context.Context) error {
+func (x *Logins) releaseParked(ctx context.Context) error {
 	var all [][2]string
 	err := pg.Each(ctx, x.db, func(rows *sql.Rows) error {
 		var one [2]string
@@ -63,7 +63,7 @@ func (x *Executor) releaseParked(ctx context.Context) error {
 
 // release ends the watch over one login, unless a command has changed it meanwhile. One whose database a command is at work on
 // waits for the next round.
-func (x *Executor) release(ctx context.Context, databaseID, name string) error {
+func (x *Logins) release(ctx context.Context, databaseID, name string) error {
 	brief, cancel := context.WithTimeout(ctx, sweepPause)
 	defer cancel()
 	unlock, err := x.ledger.Locks.Take(brief, ledger.DatabaseResource(databaseID))
@@ -93,7 +93,7 @@ func (x *Executor) release(ctx context.Context, databaseID, name string) error {
 
 // takeAway leaves a login without a password, where nobody knows whose it is that it has, and ends what has got in with that.
 // The login is seen as drifted, and a rotation repairs it.
-func (x *Executor) takeAway(ctx context.Context, l loginRow) error {
+func (x *Logins) takeAway(ctx context.Context, l loginRow) error {
 	x.log.Warn("a session of an old password has set another one, which is taken away", zap.String("login", l.name),
 		zap.String("database", l.db.Name))
 	gone := l.rowStatement("verifier_mark = NULL, changed_at = clock_timestamp()")

@@ -1,4 +1,4 @@
-package executor
+package logins
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 // Nobody can look into a database that is out of service.
 func TestWhatDependsOnARoleIsNotLookedForInIsolatedDatabases(t *testing.T) {
 	db := ledgertest.New(t)
-	x := &Executor{db: db}
+	x := &Logins{db: db}
 	ledgertest.Enter(t, db, 0)
 	looked := func() int {
 		return len(check.Must(x.accountDatabases(t.Context(), loginRow{}, []id.DatabaseID{ledgertest.ID}))(t))

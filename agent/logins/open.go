@@ -1,4 +1,4 @@
-package executor
+package logins
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 // admitRole gives a prepared role its grants and its password, lets it log in, and proves that. In a database that is shut it may
 // log in from when that is lifted. A role that is not admitted stays shut; one that an admission had opened, and not proven, is
 // shut again.
-func (x *Executor) admitRole(ctx context.Context, e protocol.Command, c command.AdmitRole) (none command.None, err error) {
+func (x *Logins) admitRole(ctx context.Context, e protocol.Command, c command.AdmitRole) (none command.None, err error) {
 	l, err := x.login(ctx, string(c.DatabaseID), c.Username)
 	if err != nil {
 		return none, err
@@ -35,7 +35,7 @@ func (x *Executor) admitRole(ctx context.Context, e protocol.Command, c command.
 	return ledger.Conclude(ctx, x.ledger, e, none, crash.OpenReply)
 }
 
-func (x *Executor) openProven(ctx context.Context, l loginRow, c command.AdmitRole) error {
+func (x *Logins) openProven(ctx context.Context, l loginRow, c command.AdmitRole) error {
 	if err := x.open(ctx, l, c); err != nil {
 		return err
 	}
@@ -54,13 +54,13 @@ func (x *Executor) openProven(ctx context.Context, l loginRow, c command.AdmitRo
 }
 
 // shutAgain shuts a role that is not admitted, also where the time of the command is used up.
-func (x *Executor) shutAgain(ctx context.Context, l loginRow) error {
+func (x *Logins) shutAgain(ctx context.Context, l loginRow) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ledger.AbandonTime)
 	defer cancel()
 	return x.ledger.Insist(ctx, "ALTER ROLE "+pg.Ident(l.name)+" NOLOGIN", l.rowStatement("enabled = false"), l.gateStatement(false))
 }
 
-func (x *Executor) mayOpen(ctx context.Context, l loginRow, c command.AdmitRole) error {
+func (x *Logins) mayOpen(ctx context.Context, l loginRow, c command.AdmitRole) error {
 	switch {
 	case !l.exists:
 		return command.Refuse(command.ReasonNotFound, "the server has no role %s", l.name)
@@ -90,7 +90,7 @@ func (x *Executor) mayOpen(ctx context.Context, l loginRow, c command.AdmitRole)
 }
 
 // isAsMade refuses a role that an administrator has changed since it was prepared: days may lie between the two.
-func (x *Executor) isAsMade(ctx context.Context, l loginRow, c command.AdmitRole) error {
+func (x *Logins) isAsMade(ctx context.Context, l loginRow, c command.AdmitRole) error {
 	seen, err := x.observeAs(ctx, l, c.Verifier, c.AccessProfile)
 	if altered := seen.Altered(backstop(c.ConnectionLimit)); err == nil && len(altered) > 0 {
 		err = command.Refuse(command.ReasonAltered, "the role %s is not as it was made: %s", l.name, role.ListTraits(altered))
@@ -98,20 +98,20 @@ func (x *Executor) isAsMade(ctx context.Context, l loginRow, c command.AdmitRole
 	return err
 }
 
-func (x *Executor) mayConnect(ctx context.Context, l loginRow) (bool, error) {
+func (x *Logins) mayConnect(ctx context.Context, l loginRow) (bool, error) {
 	return pg.One[bool](ctx, x.db, "SELECT has_database_privilege($1::oid, $2::oid, 'CONNECT')", l.oid, l.db.OID)
 }
 
 // isGranted reports whether CONNECT has been granted to the login itself, which is how the owner of a database with a single
 // login lets it in. What everybody may, or another role that it is in, was granted without a thought of this one.
-func (x *Executor) isGranted(ctx context.Context, l loginRow) (bool, error) {
+func (x *Logins) isGranted(ctx context.Context, l loginRow) (bool, error) {
 	return pg.One[bool](ctx, x.db, `SELECT EXISTS (SELECT FROM pg_database d, aclexplode(d.datacl) a
 		WHERE d.oid = $2 AND a.grantee = $1 AND a.privilege_type = 'CONNECT')`, l.oid, l.db.OID)
 }
 
 // enterOutside shows that customers get as far as PostgreSQL over TLS. The login itself, whose allowlist need not have the agent,
 // is proven over the socket.
-func (x *Executor) enterOutside(ctx context.Context) error {
+func (x *Logins) enterOutside(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()
 	if err := x.pooler.EnterOutside(ctx); err != nil {
@@ -127,7 +127,7 @@ func connectRequired(l loginRow) error {
 }
 
 // open is one transaction, the gate with it.
-func (x *Executor) open(ctx context.Context, l loginRow, c command.AdmitRole) error {
+func (x *Logins) open(ctx context.Context, l loginRow, c command.AdmitRole) error {
 	group := l.group(c.AccessProfile)
 	seen, err := x.observe(ctx, l, c.Verifier, group)
 	if err != nil {

@@ -1,4 +1,4 @@
-package executor
+package logins
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 // proveChange shows, on the server and by log-ins, that what was set is in force and the old password is dead. The log-ins with
 // the two passwords run side by side.
-func (x *Executor) proveChange(ctx context.Context, l loginRow, c command.ChangeLogin, proof *role.Proof) error {
+func (x *Logins) proveChange(ctx context.Context, l loginRow, c command.ChangeLogin, proof *role.Proof) error {
 	if err := x.proveStored(ctx, l, c); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (x *Executor) proveChange(ctx context.Context, l loginRow, c command.Change
 // proveNew shows that the new password gets in, unless its validity has ended: a rotation may have been kept waiting for longer
 // than that, and what nobody can log in with any more is no reason to keep it from being done. Nor is a database that nobody gets
 // into: it is proven that the password is stored, and it works once the database is open.
-func (x *Executor) proveNew(ctx context.Context, l loginRow, c command.ChangeLogin, proof *role.Proof) (err error) {
+func (x *Logins) proveNew(ctx context.Context, l loginRow, c command.ChangeLogin, proof *role.Proof) (err error) {
 	if proof.Lapsed, err = x.lapsed(ctx, c.ValidUntil); err != nil || proof.Lapsed {
 		return err
 	}
@@ -55,7 +55,7 @@ func (x *Executor) proveNew(ctx context.Context, l loginRow, c command.ChangeLog
 }
 
 // lapsed reports whether the validity of a password has ended, by the clock that decides about log-ins.
-func (x *Executor) lapsed(ctx context.Context, until *time.Time) (bool, error) {
+func (x *Logins) lapsed(ctx context.Context, until *time.Time) (bool, error) {
 	if until == nil {
 		return false, nil
 	}
@@ -64,7 +64,7 @@ func (x *Executor) lapsed(ctx context.Context, until *time.Time) (bool, error) {
 
 // proveStored compares the role with what it shall be. Who got in meanwhile, by a log-in that stood still over the change, may
 // have set a password of its own: then the command goes over all of it again.
-func (x *Executor) proveStored(ctx context.Context, l loginRow, c command.ChangeLogin) error {
+func (x *Logins) proveStored(ctx context.Context, l loginRow, c command.ChangeLogin) error {
 	if !l.exists {
 		return nil
 	}

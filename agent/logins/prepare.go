@@ -1,4 +1,4 @@
-package executor
+package logins
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // prepareRole makes an additional role without log-in, or finds it there, and has PgBouncer take up its limit.
-func (x *Executor) prepareRole(ctx context.Context, e protocol.Command, c command.PrepareRole) (none command.None, err error) {
+func (x *Logins) prepareRole(ctx context.Context, e protocol.Command, c command.PrepareRole) (none command.None, err error) {
 	l, err := x.login(ctx, string(c.DatabaseID), c.Username)
 	switch {
 	case err != nil:
@@ -44,7 +44,7 @@ func (x *Executor) prepareRole(ctx context.Context, e protocol.Command, c comman
 // isOwn refuses a login that another operation has had to do with, for a preparation is the first that is heard of a role. The
 // control plane was restored from a backup, and has given the name a second time. The older role has rights, and perhaps a
 // password, that the new one must not get.
-func (x *Executor) isOwn(ctx context.Context, l loginRow, e protocol.Command) error {
+func (x *Logins) isOwn(ctx context.Context, l loginRow, e protocol.Command) error {
 	if !l.exists {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (x *Executor) isOwn(ctx context.Context, l loginRow, e protocol.Command) er
 
 // makeLogin is one transaction: the role stands with its row, its gate and CONNECT, or nothing does. CONNECT is granted only
 // when the role is made: what the owner takes back later stays taken.
-func (x *Executor) makeLogin(ctx context.Context, l loginRow, c command.PrepareRole) error {
+func (x *Logins) makeLogin(ctx context.Context, l loginRow, c command.PrepareRole) error {
 	seen, err := x.observe(ctx, l, "", "")
 	if err != nil {
 		return err
