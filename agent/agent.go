@@ -25,6 +25,7 @@ import (
 	"github.com/pgherd/pgherd/agent/overlay"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/server"
+	"github.com/pgherd/pgherd/agent/settings"
 	"github.com/pgherd/pgherd/agent/sizes"
 	"github.com/pgherd/pgherd/core/command"
 )
@@ -42,6 +43,7 @@ type Agent struct {
 	ledger    *ledger.Ledger
 	databases *databases.Databases
 	logins    *logins.Logins
+	settings  *settings.Setter
 	executor  *executor.Executor
 	files     *store.Store
 	backuper  *artifact.Backuper
@@ -99,6 +101,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	rights := overlay.New(a.ledger)
 	a.databases = databases.New(a.ledger, a.pooler)
 	a.logins = logins.New(a.ledger, rights, a.pooler, d.Log)
+	a.settings = settings.New(a.ledger, a.databases, a.pooler, d.Log)
 	if a.executor, err = executor.New(a.ledger, rights, a.databases, a.pooler, d.Log); err != nil {
 		return nil, err
 	}
@@ -123,7 +126,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.databases.Size), server.Answering(a.logins.InspectLogin), server.Answering(a.logins.ReadOutcome),
 			server.Answering(a.databases.SetAccounts),
 			server.Answering(a.sizes.Use),
-			server.Answering(a.executor.Settings), server.Answering(a.ledger.Applied),
+			server.Answering(a.settings.Settings), server.Answering(a.ledger.Applied),
 			server.Answering(a.room), server.Answering(a.deleteBackup), server.Opening("application/gzip", a.openBackup),
 			server.Opening("application/gzip", a.openRest), server.Opening("application/json", a.openManifest),
 			server.Answering(a.openUpload), server.Answering(a.backuper.AskUpload), server.Answering(a.backuper.DropUpload),

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/agent/logins"
 	"github.com/pgherd/pgherd/agent/overlay"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/settings"
 	"github.com/pgherd/pgherd/agent/setup"
 )
 
@@ -51,6 +52,7 @@ func (s *stack) inProcessLogging(
 	t.Cleanup(l.Stop)
 	rights := overlay.New(l)
 	all := databases.New(l, wrap(p))
+	settings.New(l, all, wrap(p), log)
 	x := check.Must(executor.New(l, rights, all, wrap(p), log))(t)
 	t.Cleanup(x.Stop)
 	if err := p.Sync(t.Context(), l.PoolerState); err != nil && !errors.Is(err, pooler.ErrUnreachable) {

@@ -24,7 +24,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.shed(ctx)
 	go a.prune(ctx)
 	go a.logins.SweepChanged(ctx)
-	go a.executor.SettleSessions(ctx)
+	go a.settings.SettleSessions(ctx)
 	go a.executor.Guard(ctx)
 	go a.ledger.Retired.Sweep(ctx)
 	go a.sweepBackups(ctx, a.executor.Unwanted())

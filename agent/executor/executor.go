@@ -26,8 +26,7 @@ type Executor struct {
 	log       *zap.Logger
 	seldom    loop.Seldom // for what a customer can bring about again and again
 
-	unwanted  chan struct{} // see Unwanted
-	unsettled chan struct{} // wakes SettleSessions
+	unwanted chan struct{} // see Unwanted
 
 	// Replaced hears of each database whose place a copy has taken, before the control plane does.
 	Replaced func(id.DatabaseID)
@@ -43,11 +42,9 @@ func New(l *ledger.Ledger, o *overlay.Overlay, d *databases.Databases, p Pooler,
 	}
 	x := &Executor{
 		ledger: l, overlay: o, databases: d, server: l.Server(), db: l.DB(), guarding: guarding, pooler: p, log: log,
-		unsettled: make(chan struct{}, 1),
-		unwanted:  make(chan struct{}, 1), Replaced: func(id.DatabaseID) {},
+		unwanted: make(chan struct{}, 1), Replaced: func(id.DatabaseID) {},
 		RemoveFiles: func(context.Context, id.DatabaseID) error { return nil },
 	}
-	ledger.On(l, x.configure)
 	ledger.On(l, x.switchOver)
 	ledger.On(l, x.discard)
 	ledger.On(l, x.isolate)

@@ -24,8 +24,8 @@ func TestWhatGoesOverAllDatabasesLeavesIsolatedOnesOut(t *testing.T) {
 	l := check.Must(ledger.New(server, pooler.Settings{}, zap.NewNop()))(t)
 	t.Cleanup(l.Stop)
 	x := databases.New(l, nil)
-	d := madeIn(t, db, 0)
-	ledgertest.Exec(t, db, "INSERT INTO pooler.gate (login, database, open) VALUES ($1, $1, false)", d.Name)
+	name, _ := ledgertest.Enter(t, db, 0)
+	ledgertest.Exec(t, db, "INSERT INTO pooler.gate (login, database, open) VALUES ($1, $1, false)", name)
 	count := func() map[string]int {
 		holdings, err := x.Holdings(t.Context())
 		sightings, failed := x.Sightings(t.Context())
@@ -47,7 +47,7 @@ func TestWhatGoesOverAllDatabasesLeavesIsolatedOnesOut(t *testing.T) {
 	want("in service", 1)
 	ledgertest.Exec(t, db, `UPDATE ledger.database SET isolated = 'deleted_d', settings_since = now(), reconnected = false`)
 	want("isolated", 0)
-	if _, err := l.InService(t.Context(), d.ID); !command.RefusedFor(err, command.ReasonNotFound) {
+	if _, err := l.InService(t.Context(), ledgertest.ID); !command.RefusedFor(err, command.ReasonNotFound) {
 		t.Errorf("for a command it is there: %v", err)
 	}
 }
@@ -56,7 +56,7 @@ func TestWhatGoesOverAllDatabasesLeavesIsolatedOnesOut(t *testing.T) {
 // to PgBouncer then.
 func TestLedgerIsolatesTheDatabaseItself(t *testing.T) {
 	db := ledgertest.New(t)
-	d := madeIn(t, db, 0)
+	name, _ := ledgertest.Enter(t, db, 0)
 	ledgertest.Exec(t, db, `UPDATE ledger.database SET settings_since = now(), reconnected = false, renewing = true`)
 	refused := func(call string) {
 		t.Helper()
@@ -75,7 +75,7 @@ func TestLedgerIsolatesTheDatabaseItself(t *testing.T) {
 	}
 	ledgertest.Exec(t, db, "UPDATE ledger.database SET name = 'elsewhere'")
 	refused("ledger.rejoin('d', 'operation')")
-	ledgertest.Exec(t, db, "UPDATE ledger.database SET name = $1", d.Name)
+	ledgertest.Exec(t, db, "UPDATE ledger.database SET name = $1", name)
 	ledgertest.Exec(t, db, "SELECT ledger.rejoin('d', 'operation')")
 	if has := check.Must((&Executor{db: db}).hasRejoined(t.Context(), "operation"))(t); !has {
 		t.Error("the operation has not rejoined it")

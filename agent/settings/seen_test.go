@@ -1,4 +1,4 @@
-package executor
+package settings
 
 import (
 	"database/sql"
@@ -21,7 +21,7 @@ func madeIn(t *testing.T, db *sql.DB, logins int) ledger.Database {
 // Whatever its logins store, reading a database's settings takes little; and a change of them does not look at other logins.
 func TestSettingsThatAreReadAreBounded(t *testing.T) {
 	db := ledgertest.New(t)
-	x := &Executor{db: db}
+	x := &Setter{db: db}
 	wantSameTimes(t, db)
 	d := madeIn(t, db, settingsAtOnce/len(settingNames)+1)
 	long := pg.Quote(strings.Repeat(" ", 3<<20) + "15s")

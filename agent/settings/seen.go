@@ -1,4 +1,4 @@
-package executor
+package settings
 
 import (
 	"context"
@@ -25,7 +25,7 @@ const settingsAtOnce = 100
 
 // settingsSeen reads what is set for a database and its owner there, by anybody, and what of it the service has set; of everyone,
 // also what is set for its other logins, and everywhere.
-func (x *Executor) settingsSeen(ctx context.Context, d ledger.Database, everyone bool) (seen settingsSeen, err error) {
+func (x *Setter) settingsSeen(ctx context.Context, d ledger.Database, everyone bool) (seen settingsSeen, err error) {
 	if seen.ours, seen.owner, err = x.settingsOf(ctx, d); err != nil {
 		return seen, err
 	}
@@ -41,7 +41,7 @@ func (x *Executor) settingsSeen(ctx context.Context, d ledger.Database, everyone
 }
 
 // settingsOf reads what the service has set, and whether the owner's login is one of ours.
-func (x *Executor) settingsOf(ctx context.Context, d ledger.Database) (s settings, owner bool, err error) {
+func (x *Setter) settingsOf(ctx context.Context, d ledger.Database) (s settings, owner bool, err error) {
 	const query = `SELECT timeouts IS NOT NULL, coalesce(timeouts[1], 0), coalesce(timeouts[2], 0), coalesce(timeouts[3], 0),
 			read_only, EXISTS (SELECT FROM ledger.role p JOIN pg_roles r ON r.oid = p.oid AND r.rolname = p.name
 				WHERE p.database_id = $1 AND p.part = 'owner')

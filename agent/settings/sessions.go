@@ -1,4 +1,4 @@
-package executor
+package settings
 
 import (
 	"context"
@@ -48,7 +48,7 @@ const (
 )
 
 // reconnect has PgBouncer connect anew where a change of the database's settings has not been told to it.
-func (x *Executor) reconnect(ctx context.Context, d ledger.Database) error {
+func (x *Setter) reconnect(ctx context.Context, d ledger.Database) error {
 	// The time is taken once more, after the commit of the change: a session that began just before it has the settings of before.
 	const begin = `UPDATE ledger.database SET settings_since = clock_timestamp() WHERE id = $1 AND NOT reconnected
 		RETURNING settings_since`
@@ -69,7 +69,7 @@ func (x *Executor) reconnect(ctx context.Context, d ledger.Database) error {
 }
 
 // SettleSessions sees to it that the sessions end that began before the last change of their database's settings, until ctx ends.
-func (x *Executor) SettleSessions(ctx context.Context) {
+func (x *Setter) SettleSessions(ctx context.Context) {
 	clients := keepers{}
 	loop.Run(ctx, x.log, x.unsettled, "sessions of older settings are not ended", func(ctx context.Context) (time.Duration, error) {
 		ctx, cancel := context.WithTimeout(ctx, settleTime)
@@ -84,7 +84,7 @@ func (x *Executor) SettleSessions(ctx context.Context) {
 }
 
 // settleOlder is one look at the sessions of all databases. It returns how many databases still have older ones.
-func (x *Executor) settleOlder(ctx context.Context, renewed keepers) (left int, err error) {
+func (x *Setter) settleOlder(ctx context.Context, renewed keepers) (left int, err error) {
 	var ended int
 	var ids, changes pq.StringArray
 	for id, one := range renewed {
@@ -98,7 +98,7 @@ func (x *Executor) settleOlder(ctx context.Context, renewed keepers) (left int, 
 }
 
 // reconnectLeft takes up what a crash, or a PgBouncer out of reach, has kept a command from. What fails goes to the end.
-func (x *Executor) reconnectLeft(ctx context.Context) error {
+func (x *Setter) reconnectLeft(ctx context.Context) error {
 	const query = "SELECT " + ledger.DatabaseColumns + ` FROM ledger.database d
 		WHERE d.settings_since IS NOT NULL AND NOT d.reconnected ORDER BY d.settings_since LIMIT $1`
 	var all []ledger.Database

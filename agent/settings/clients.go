@@ -1,4 +1,4 @@
-package executor
+package settings
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func (k keepers) gone() keepers {
 }
 
 // renewClients ends such clients, each when it is in no transaction: those that were there when the loop first saw the change.
-func (x *Executor) renewClients(ctx context.Context, known keepers) error {
+func (x *Setter) renewClients(ctx context.Context, known keepers) error {
 	const query = `SELECT id, name, settings_since FROM ledger.database
 		WHERE settings_since IS NOT NULL AND reconnected AND renewing`
 	now := keepers{}
@@ -51,7 +51,7 @@ func (x *Executor) renewClients(ctx context.Context, known keepers) error {
 }
 
 // noteKeepers adds the changes that are seen for the first time, with the clients that there are.
-func (x *Executor) noteKeepers(ctx context.Context, known, fresh keepers) error {
+func (x *Setter) noteKeepers(ctx context.Context, known, fresh keepers) error {
 	if len(fresh) == 0 {
 		return nil
 	}
@@ -77,7 +77,7 @@ const (
 	busyTime = 15 * time.Second
 )
 
-func (x *Executor) endKeepers(ctx context.Context, known keepers) error {
+func (x *Setter) endKeepers(ctx context.Context, known keepers) error {
 	var patient, late []string
 	for _, one := range known {
 		if time.Since(one.since) < busyTime {

@@ -1,4 +1,4 @@
-package executor
+package settings
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // configure sets what the service wants of a database, in one transaction with its row, and has PgBouncer connect anew. It does
 // not wait for the sessions of before; see SettleSessions.
-func (x *Executor) configure(
+func (x *Setter) configure(
 	ctx context.Context, e protocol.Command, c command.Configure,
 ) (done command.Configured, err error) {
 	d, err := x.ledger.InService(ctx, string(c.DatabaseID))
@@ -45,7 +45,7 @@ const storeTries = 3
 
 // storeSettings is one transaction: the defaults of the database, those of its owner's login there, its row, and its gate. A
 // customer's own uncommitted change of a role in the way is ended.
-func (x *Executor) storeSettings(ctx context.Context, d ledger.Database, c command.Configure) error {
+func (x *Setter) storeSettings(ctx context.Context, d ledger.Database, c command.Configure) error {
 	gate, err := x.shutStatements(ctx, d, c.Closed)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (x *Executor) storeSettings(ctx context.Context, d ledger.Database, c comma
 }
 
 // shutStatements keep customers out of a database, or let them in again as far as it is open.
-func (x *Executor) shutStatements(ctx context.Context, d ledger.Database, shut bool) ([]string, error) {
+func (x *Setter) shutStatements(ctx context.Context, d ledger.Database, shut bool) ([]string, error) {
 	if shut {
 		return []string{"INSERT INTO pooler.shut (database) VALUES (" + pg.Quote(d.Name) + ") ON CONFLICT DO NOTHING"}, nil
 	}
@@ -87,7 +87,7 @@ func (x *Executor) shutStatements(ctx context.Context, d ledger.Database, shut b
 const settingsTime = 5 * time.Second
 
 // Settings tells what is in force in a database. A default in PostgreSQL's own configuration file is not seen.
-func (x *Executor) Settings(ctx context.Context, q command.Settings) (in command.SettingsInForce, err error) {
+func (x *Setter) Settings(ctx context.Context, q command.Settings) (in command.SettingsInForce, err error) {
 	ctx, cancel := context.WithTimeout(ctx, settingsTime)
 	defer cancel()
 	d, err := x.ledger.InService(ctx, string(q.DatabaseID))

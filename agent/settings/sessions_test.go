@@ -1,4 +1,4 @@
-package executor
+package settings
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 // A change is settled by a look at its own clients, not by one at those of a change before.
 func TestOlderLookSettlesNoNewerChange(t *testing.T) {
 	db := ledgertest.New(t)
-	x := &Executor{db: db}
+	x := &Setter{db: db}
 	madeIn(t, db, 0)
 	since := check.Must(pg.One[time.Time](t.Context(), db, `UPDATE ledger.database
 		SET settings_since = clock_timestamp() - interval '1 min', reconnected = true, renewing = true RETURNING settings_since`))(t)
