@@ -14,7 +14,7 @@ func TestImportCheckerFindsPlantedImports(t *testing.T) {
 		{"core/controlplane", "database/sql", "core/controlplane reaches database/sql"},
 		{"ports", "testing", "ports reaches testing"},
 		{"fakes/memstore", "os/exec", "fakes/memstore reaches os/exec"},
-		{"agent/executor", "go.uber.org/fx/internal", "agent/executor reaches go.uber.org/fx/internal"},
+		{"agent/ledger", "go.uber.org/fx/internal", "agent/ledger reaches go.uber.org/fx/internal"},
 		{"adapters/postgres", "database/sql", fine},
 		{"adapters/httpapi", "database/sql", "adapters/httpapi reaches database/sql"},
 		{"adapters/unlisted", "time", "adapters/unlisted is in no room of the import table"},

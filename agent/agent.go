@@ -14,8 +14,8 @@ import (
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/agent/databases"
-	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/extensions"
+	"github.com/pgherd/pgherd/agent/guard"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/inventory"
 	"github.com/pgherd/pgherd/agent/jobs"
@@ -24,6 +24,7 @@ import (
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/overlay"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/relocate"
 	"github.com/pgherd/pgherd/agent/server"
 	"github.com/pgherd/pgherd/agent/settings"
 	"github.com/pgherd/pgherd/agent/sizes"
@@ -44,7 +45,8 @@ type Agent struct {
 	databases *databases.Databases
 	logins    *logins.Logins
 	settings  *settings.Setter
-	executor  *executor.Executor
+	relocate  *relocate.Relocator
+	guard     *guard.Guard
 	files     *store.Store
 	backuper  *artifact.Backuper
 	changer   *extensions.Changer
@@ -102,11 +104,12 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.databases = databases.New(a.ledger, a.pooler)
 	a.logins = logins.New(a.ledger, rights, a.pooler, d.Log)
 	a.settings = settings.New(a.ledger, a.databases, a.pooler, d.Log)
-	if a.executor, err = executor.New(a.ledger, rights, a.databases, a.pooler, d.Log); err != nil {
+	a.relocate = relocate.New(a.ledger, rights, a.databases, a.pooler)
+	if a.guard, err = guard.New(a.postgres, d.Log); err != nil {
 		return nil, err
 	}
 	a.sizes = sizes.New(a.databases.Sightings, a.databases.Measure, d.Log)
-	a.executor.Replaced, a.executor.RemoveFiles = a.sizes.Forget, a.backuper.RemoveFiles
+	a.relocate.Replaced, a.relocate.RemoveFiles = a.sizes.Forget, a.backuper.RemoveFiles
 	a.ledger.Jobs.Pause = c.BackupPause
 	a.ledger.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
 	ledger.OnJob(a.ledger, backups(a.backuper))
@@ -183,9 +186,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.onceInCharge(ctx, a.programs.watch) })
 	group.Go(func() error { return a.onceInCharge(ctx, a.languages.watch) })
 	err = group.Wait()
-	a.executor.Stop()
 	a.ledger.Stop()
-	_, _ = a.backuper.Close(), a.changer.Admin.Close() // nothing is lost with a connection
+	_, _, _ = a.guard.Close(), a.backuper.Close(), a.changer.Admin.Close() // nothing is lost with a connection
 	a.pooler.Close()
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
@@ -77,7 +76,7 @@ func TestAdmissionNeedsTheGrantAndTLS(t *testing.T) {
 	t.Parallel()
 	s := survivalStack(t)
 	var tls error
-	x := s.inProcess(t, s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return withoutTLS{p, &tls} })
+	x := s.inProcess(t, s.pg.Port(), func(p *pooler.Pooler) poolerAPI { return withoutTLS{p, &tls} })
 	w := want(database.SingleLogin)
 	l := w.additional(1, role.ReadOnly)
 	refused := func(reason command.Reason) {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
@@ -36,7 +35,7 @@ func testOldPasswordIsTriedAtEachEntry(t *testing.T, m database.RoleModel) {
 	l := s.openedAs(t, m, s.inProcess(t, s.pg.Port(), asItIs))
 	rotation := l.rotate(2, l.renewed())
 	for _, suffix := range []string{"", pooler.TransactionSuffix} {
-		x := s.inProcess(t, s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return leaky{p, suffix} })
+		x := s.inProcess(t, s.pg.Port(), func(p *pooler.Pooler) poolerAPI { return leaky{p, suffix} })
 		_, err := x.Execute(t.Context(), rotation)
 		if no := ledger.AsRefusal(err); err == nil || no.Reason != command.ReasonUnavailable {
 			t.Errorf("let in at %q: %v, want that it is unavailable", suffix, err)

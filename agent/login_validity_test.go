@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
@@ -36,7 +35,7 @@ func testPasswordThatLapsesWhileItIsProvenIsLapsed(t *testing.T, m database.Role
 	s := survivalStack(t)
 	var until time.Time
 	l := s.openedAs(t, m, s.inProcess(t, s.pg.Port(), asItIs))
-	x := s.inProcess(t, s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return belated{p, &until} })
+	x := s.inProcess(t, s.pg.Port(), func(p *pooler.Pooler) poolerAPI { return belated{p, &until} })
 	next := l.renewed()
 	until = time.Now().Add(2 * time.Second)
 	next.until = &until

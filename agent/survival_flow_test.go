@@ -10,14 +10,22 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/databases"
-	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/logins"
 	"github.com/pgherd/pgherd/agent/overlay"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/relocate"
 	"github.com/pgherd/pgherd/agent/settings"
 	"github.com/pgherd/pgherd/agent/setup"
 )
+
+// poolerAPI is what all commands need of PgBouncer.
+type poolerAPI interface {
+	databases.Pooler
+	logins.Pooler
+	settings.Pooler
+	relocate.Pooler
+}
 
 // executing carries out commands in the test's own process.
 type executing struct {
@@ -27,13 +35,13 @@ type executing struct {
 
 // inProcess makes one that is in charge of a stack that has no agent, over a pooler and a port of PostgreSQL of the test's
 // choice. It takes over from the one before it.
-func (s *stack) inProcess(t testing.TB, port int, wrap func(*pooler.Pooler) executor.Pooler) executing {
+func (s *stack) inProcess(t testing.TB, port int, wrap func(*pooler.Pooler) poolerAPI) executing {
 	t.Helper()
 	return s.inProcessLogging(t, port, wrap, zap.NewNop())
 }
 
 func (s *stack) inProcessLogging(
-	t testing.TB, port int, wrap func(*pooler.Pooler) executor.Pooler, log *zap.Logger,
+	t testing.TB, port int, wrap func(*pooler.Pooler) poolerAPI, log *zap.Logger,
 ) executing {
 	t.Helper()
 	secrets := check.Must(setup.ReadCredentials(s.config.CredentialsFile))(t)
@@ -53,8 +61,7 @@ func (s *stack) inProcessLogging(
 	rights := overlay.New(l)
 	all := databases.New(l, wrap(p))
 	settings.New(l, all, wrap(p), log)
-	x := check.Must(executor.New(l, rights, all, wrap(p), log))(t)
-	t.Cleanup(x.Stop)
+	relocate.New(l, rights, all, wrap(p))
 	if err := p.Sync(t.Context(), l.PoolerState); err != nil && !errors.Is(err, pooler.ErrUnreachable) {
 		t.Fatal(err)
 	}
@@ -62,7 +69,7 @@ func (s *stack) inProcessLogging(
 }
 
 // asItIs takes nothing out of a pooler.
-func asItIs(p *pooler.Pooler) executor.Pooler { return p }
+func asItIs(p *pooler.Pooler) poolerAPI { return p }
 
 // deaf leaves every client connected.
 type deaf struct{ *pooler.Pooler }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/sample"
-	"github.com/pgherd/pgherd/agent/executor"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/database"
 )
@@ -174,11 +173,11 @@ func TestNoUseOfAnOldPasswordSurvives(t *testing.T) {
 	}
 	for name, missing := range map[string]struct {
 		port int
-		wrap func(*pooler.Pooler) executor.Pooler
+		wrap func(*pooler.Pooler) poolerAPI
 	}{
-		"stays connected":     {s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return deaf{p} }},
-		"poisons":             {s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return deaf{p} }},
-		"stands in the login": {s.pg.Port(), func(p *pooler.Pooler) executor.Pooler { return hasty{p} }},
+		"stays connected":     {s.pg.Port(), func(p *pooler.Pooler) poolerAPI { return deaf{p} }},
+		"poisons":             {s.pg.Port(), func(p *pooler.Pooler) poolerAPI { return deaf{p} }},
+		"stands in the login": {s.pg.Port(), func(p *pooler.Pooler) poolerAPI { return hasty{p} }},
 		"sets its own": {s.relayed(t, both(
 			replacing(" NOLOGIN", "   LOGIN"), // and no session is found, neither before nor after
 			replacing("a.backend_type = 'client backend'", "a.backend_type = 'nobody backend'"))), asItIs},

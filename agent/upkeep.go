@@ -25,9 +25,9 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.prune(ctx)
 	go a.logins.SweepChanged(ctx)
 	go a.settings.SettleSessions(ctx)
-	go a.executor.Guard(ctx)
+	go a.guard.Run(ctx)
 	go a.ledger.Retired.Sweep(ctx)
-	go a.sweepBackups(ctx, a.executor.Unwanted())
+	go a.sweepBackups(ctx, a.relocate.Unwanted())
 	go a.sizes.Run(ctx)
 	go a.sweepExtensions(ctx)
 }

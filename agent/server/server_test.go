@@ -37,7 +37,7 @@ const (
 	filename = "20260301_120000.sql.gz"
 )
 
-// work stands in for the executor and the store.
+// work stands in for the ledger and the store.
 type work struct {
 	got      atomic.Pointer[protocol.Command]
 	accounts atomic.Pointer[command.SetAccounts]

@@ -1,4 +1,4 @@
-package executor
+package relocate
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 // purge removes an isolated database for good, or what is left of one that has no name yet or that PostgreSQL no longer has. What
 // was removed before it was interrupted, it does not find again, and goes on.
-func (x *Executor) purge(ctx context.Context, e protocol.Command, c command.Purge) (none command.None, err error) {
+func (x *Relocator) purge(ctx context.Context, e protocol.Command, c command.Purge) (none command.None, err error) {
 	d, found, err := x.ledger.Database(ctx, string(c.DatabaseID))
 	if err == nil && found && d.Named() {
 		err = x.canBePurged(ctx, d)
@@ -40,7 +40,7 @@ func (x *Executor) purge(ctx context.Context, e protocol.Command, c command.Purg
 
 // canBePurged refuses a database that is in service, one that the ledger takes for another, as it is never dropped by its oid
 // alone, and one that somebody holds whom the agent does not end.
-func (x *Executor) canBePurged(ctx context.Context, d ledger.Database) error {
+func (x *Relocator) canBePurged(ctx context.Context, d ledger.Database) error {
 	switch now, err := x.nameNow(ctx, d); {
 	case err != nil || now == "":
 		return err
@@ -54,7 +54,7 @@ func (x *Executor) canBePurged(ctx context.Context, d ledger.Database) error {
 
 // purgeDatabase drops a database with its logins. Of an isolated one nobody can be in it. What has no name is made by an
 // operation, of which no command is carried out any more.
-func (x *Executor) purgeDatabase(ctx context.Context, d ledger.Database) error {
+func (x *Relocator) purgeDatabase(ctx context.Context, d ledger.Database) error {
 	if !d.Named() {
 		closed := "UPDATE ledger.operation SET closed = true WHERE id = " + pg.Quote(d.MadeBy)
 		if err := pg.Atomically(ctx, x.db, closed); err != nil {
@@ -79,7 +79,7 @@ func (x *Executor) purgeDatabase(ctx context.Context, d ledger.Database) error {
 }
 
 // discardJobs ends the long work on a database, and removes what it has made.
-func (x *Executor) discardJobs(ctx context.Context, db id.DatabaseID) error {
+func (x *Relocator) discardJobs(ctx context.Context, db id.DatabaseID) error {
 	const query = "SELECT DISTINCT operation_id FROM ledger.job WHERE database_id = $1"
 	operations, err := pg.Column(ctx, x.db, query, string(db))
 	for _, o := range operations {
@@ -88,7 +88,7 @@ func (x *Executor) discardJobs(ctx context.Context, db id.DatabaseID) error {
 	return err
 }
 
-func (x *Executor) discardJobsOf(ctx context.Context, db id.DatabaseID, operation id.OperationID) error {
+func (x *Relocator) discardJobsOf(ctx context.Context, db id.DatabaseID, operation id.OperationID) error {
 	if err := x.ledger.Jobs.End(ctx, operation); err != nil {
 		return err
 	}

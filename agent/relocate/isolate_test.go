@@ -1,4 +1,4 @@
-package executor
+package relocate
 
 import (
 	"errors"
@@ -77,7 +77,7 @@ func TestLedgerIsolatesTheDatabaseItself(t *testing.T) {
 	refused("ledger.rejoin('d', 'operation')")
 	ledgertest.Exec(t, db, "UPDATE ledger.database SET name = $1", name)
 	ledgertest.Exec(t, db, "SELECT ledger.rejoin('d', 'operation')")
-	if has := check.Must((&Executor{db: db}).hasRejoined(t.Context(), "operation"))(t); !has {
+	if has := check.Must((&Relocator{db: db}).hasRejoined(t.Context(), "operation"))(t); !has {
 		t.Error("the operation has not rejoined it")
 	}
 }

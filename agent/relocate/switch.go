@@ -1,4 +1,4 @@
-package executor
+package relocate
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 
 // switchOver puts the copy of an operation in the place of the database. Before the one transaction that does so, whatever fails
 // leads back: the database is open again as it was. After it, there is only forward.
-func (x *Executor) switchOver(ctx context.Context, e protocol.Command, c command.Switch) (done command.Switched, err error) {
+func (x *Relocator) switchOver(ctx context.Context, e protocol.Command, c command.Switch) (done command.Switched, err error) {
 	d, err := x.ledger.InService(ctx, string(c.DatabaseID))
 	if err != nil {
 		return done, err
@@ -56,7 +56,7 @@ const (
 )
 
 // replace does what can be done while customers are served, then shuts them out and has the copy take the database's place.
-func (x *Executor) replace(ctx context.Context, d ledger.Database, s copyRow) error {
+func (x *Relocator) replace(ctx context.Context, d ledger.Database, s copyRow) error {
 	err := x.buryIn(ctx, d, s)
 	if err == nil {
 		err = x.overlayIn(ctx, d, s)
@@ -79,7 +79,7 @@ func (x *Executor) replace(ctx context.Context, d ledger.Database, s copyRow) er
 
 // overlayIn gives the group roles of a database that has opted in their rights in a copy where they were not whole: of a backup
 // from before or during the opt-in, or of a dump that was made elsewhere. From any other the owner gets back what the backup has.
-func (x *Executor) overlayIn(ctx context.Context, d ledger.Database, s copyRow) error {
+func (x *Relocator) overlayIn(ctx context.Context, d ledger.Database, s copyRow) error {
 	groups, err := x.overlay.StandingGroups(ctx, d)
 	if err != nil || d.RoleModel != string(database.SingleLogin) || len(groups) < 2 {
 		return err
@@ -88,7 +88,7 @@ func (x *Executor) overlayIn(ctx context.Context, d ledger.Database, s copyRow) 
 }
 
 // exchange shuts the database, and has the copy take its place in one transaction.
-func (x *Executor) exchange(ctx context.Context, d ledger.Database, s copyRow) error {
+func (x *Relocator) exchange(ctx context.Context, d ledger.Database, s copyRow) error {
 	begin := fmt.Sprintf("SELECT ledger.begin_place(%s, %t)", pg.Quote(s.name), d.Open)
 	err := pg.Atomically(ctx, x.db, begin, databases.GateStatement(d, false))
 	if err != nil {
@@ -116,7 +116,7 @@ func (x *Executor) exchange(ctx context.Context, d ledger.Database, s copyRow) e
 }
 
 // goBack opens the database again as it was, unless its place is taken after all: the answer to the commit may have been lost.
-func (x *Executor) goBack(ctx context.Context, d ledger.Database, why error, operation string) error {
+func (x *Relocator) goBack(ctx context.Context, d ledger.Database, why error, operation string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backTime)
 	defer cancel()
 	s, err := x.readyCopy(ctx, operation, d)
@@ -140,7 +140,7 @@ func (x *Executor) goBack(ctx context.Context, d ledger.Database, why error, ope
 
 // reopen ends a switch that was begun and not made. The gates are as they were before, but of a database that is out of service
 // since.
-func (x *Executor) reopen(ctx context.Context, d ledger.Database, s copyRow) error {
+func (x *Relocator) reopen(ctx context.Context, d ledger.Database, s copyRow) error {
 	giveUp := "SELECT ledger.give_up_place(" + pg.Quote(s.name) + ")"
 	if !s.reopen.Bool || !d.InService() {
 		return pg.Atomically(ctx, x.db, giveUp)
@@ -149,7 +149,7 @@ func (x *Executor) reopen(ctx context.Context, d ledger.Database, s copyRow) err
 }
 
 // undoSwitch is for the close of an operation.
-func (x *Executor) undoSwitch(ctx context.Context, operation string) error {
+func (x *Relocator) undoSwitch(ctx context.Context, operation string) error {
 	const query = `SELECT c.database_id FROM ledger.copy c JOIN ledger.database d ON d.id = c.database_id
 		WHERE c.operation_id = $1 AND c.reopen IS NOT NULL AND c.replaced IS NULL`
 	ids, err := pg.Column(ctx, x.db, query, operation)
@@ -159,7 +159,7 @@ func (x *Executor) undoSwitch(ctx context.Context, operation string) error {
 	return err
 }
 
-func (x *Executor) undoSwitchOf(ctx context.Context, operation, id string) error {
+func (x *Relocator) undoSwitchOf(ctx context.Context, operation, id string) error {
 	release, err := x.ledger.Locks.Take(ctx, ledger.DatabaseResource(id))
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func (x *Executor) undoSwitchOf(ctx context.Context, operation, id string) error
 }
 
 // serve has customers served from the database that has the place now.
-func (x *Executor) serve(ctx context.Context, d ledger.Database, s copyRow, open bool) error {
+func (x *Relocator) serve(ctx context.Context, d ledger.Database, s copyRow, open bool) error {
 	if err := x.ledger.Reconnecting.Run(ctx, func() error { return x.pooler.Reconnect(ctx, d.Name) }); err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (x *Executor) serve(ctx context.Context, d ledger.Database, s copyRow, open
 }
 
 // isAt proves that who connects by the database's name comes to the one of this oid. No customer's password is known here.
-func (x *Executor) isAt(ctx context.Context, d ledger.Database, is uint32) error {
+func (x *Relocator) isAt(ctx context.Context, d ledger.Database, is uint32) error {
 	return x.ledger.Inside.Run(ctx, func() (err error) {
 		conn, err := x.server.Open(d.Name)
 		if err != nil {
@@ -216,7 +216,7 @@ func (x *Executor) isAt(ctx context.Context, d ledger.Database, is uint32) error
 
 // discard gives up what a switch has replaced, which the sweep drops, and removes what only the operation needed: the file that a
 // clone was made from.
-func (x *Executor) discard(ctx context.Context, e protocol.Command, c command.Discard) (none command.None, err error) {
+func (x *Relocator) discard(ctx context.Context, e protocol.Command, c command.Discard) (none command.None, err error) {
 	d, err := x.ledger.InService(ctx, string(c.DatabaseID))
 	if err != nil {
 		return none, err
@@ -240,4 +240,4 @@ func (x *Executor) discard(ctx context.Context, e protocol.Command, c command.Di
 }
 
 // Unwanted wakes who drops copies when there is one that nobody wants any more.
-func (x *Executor) Unwanted() <-chan struct{} { return x.unwanted }
+func (x *Relocator) Unwanted() <-chan struct{} { return x.unwanted }

@@ -1,4 +1,12 @@
-package executor
+// Package guard ends whoever waits for what no customer may have.
+//
+// Some statements of PostgreSQL 16 ask for their lock first, and only then whether who gave them may do that: DROP DATABASE and
+// ALTER DATABASE ... RENAME for a database, CREATE RULE and CREATE TRIGGER for a table, which can be a system catalog. Meanwhile
+// everybody who connects to the database, or uses the catalog, waits behind them. Two sessions of one customer can so keep all
+// others out of a database or, by pg_database, out of the server: one waits, for the other's open transaction.
+//
+// No customer may do any of this, so whoever waits for it is ended.
+package guard
 
 import (
 	"context"
@@ -13,13 +21,6 @@ import (
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
 )
-
-// Some statements of PostgreSQL 16 ask for their lock first, and only then whether who gave them may do that: DROP DATABASE and
-// ALTER DATABASE ... RENAME for a database, CREATE RULE and CREATE TRIGGER for a table, which can be a system catalog. Meanwhile
-// everybody who connects to the database, or uses the catalog, waits behind them. Two sessions of one customer can so keep all
-// others out of a database or, by pg_database, out of the server: one waits, for the other's open transaction.
-//
-// No customer may do any of this, so whoever waits for it is ended.
 
 // guardPause is between two looks, and so about how long anybody is kept out. guardTime bounds one look.
 const (
@@ -44,24 +45,43 @@ const endUnentitled = `SELECT pg_terminate_backend(l.pid), r.rolname, l.mode, co
 			OR l.locktype = 'relation' AND l.relation < 16384
 				AND l.mode NOT IN ('AccessShareLock', 'RowShareLock', 'RowExclusiveLock'))`
 
-// Guard does so until ctx ends. It has a connection of its own, as those who are kept waiting hold the others. Its transaction is
+// Guard ends those who wait so.
+type Guard struct {
+	db     *sql.DB // one connection to the maintenance database
+	log    *zap.Logger
+	seldom loop.Seldom // for what a customer can bring about again and again
+}
+
+// New makes a guard with a connection of its own, as those who are kept waiting hold the others. It connects on first use.
+func New(s ledger.Server, log *zap.Logger) (*Guard, error) {
+	db, err := s.OpenMaintenance(1)
+	if err != nil {
+		return nil, err
+	}
+	return &Guard{db: db, log: log}, nil
+}
+
+// Close closes its connection.
+func (g *Guard) Close() error { return g.db.Close() }
+
+// Run does so until ctx ends. Its transaction is
 // a new one after each look: an administrator who needs what it holds gets it.
-func (x *Executor) Guard(ctx context.Context) {
+func (g *Guard) Run(ctx context.Context) {
 	var tx *sql.Tx
-	loop.Run(ctx, x.log, nil, "nobody looks who keeps others out", func(ctx context.Context) (_ time.Duration, err error) {
+	loop.Run(ctx, g.log, nil, "nobody looks who keeps others out", func(ctx context.Context) (_ time.Duration, err error) {
 		if tx != nil {
-			err = x.endUnentitled(ctx, tx)
+			err = g.endUnentitled(ctx, tx)
 			_ = tx.Rollback() // it has written nothing
 		}
 		var failed error
-		tx, failed = x.watchful(ctx)
+		tx, failed = g.watchful(ctx)
 		return guardPause, errors.Join(err, failed)
 	})
 }
 
 // watchful begins a transaction that holds what is held; nil after an error.
-func (x *Executor) watchful(ctx context.Context) (*sql.Tx, error) {
-	tx, err := x.guarding.BeginTx(ctx, nil)
+func (g *Guard) watchful(ctx context.Context) (*sql.Tx, error) {
+	tx, err := g.db.BeginTx(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +93,7 @@ func (x *Executor) watchful(ctx context.Context) (*sql.Tx, error) {
 	return tx, nil
 }
 
-func (x *Executor) endUnentitled(ctx context.Context, tx *sql.Tx) error {
+func (g *Guard) endUnentitled(ctx context.Context, tx *sql.Tx) error {
 	ctx, cancel := context.WithTimeout(ctx, guardTime)
 	defer cancel()
 	var pids pq.Int64Array
@@ -85,7 +105,7 @@ func (x *Executor) endUnentitled(ctx context.Context, tx *sql.Tx) error {
 		var ended bool
 		var of uint32
 		err := rows.Scan(&ended, &login, &mode, &of)
-		x.seldom.Warn(x.log, login, "a session was ended that waited for what it may not have, and kept others waiting",
+		g.seldom.Warn(g.log, login, "a session was ended that waited for what it may not have, and kept others waiting",
 			zap.String("login", login), zap.String("lock", mode), zap.Uint32("oid", of), zap.Bool("ended", ended))
 		return err
 	}, endUnentitled, pids)

@@ -1,4 +1,4 @@
-package executor
+package relocate
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 // rejoin puts an isolated database back into service. One transaction gives it its name again; from then on there is only
 // forward. Customers come in last. One that is in service is proved to be, and disturbed by nothing where they are in.
-func (x *Executor) rejoin(ctx context.Context, e protocol.Command, c command.Rejoin) (done command.Rejoined, err error) {
+func (x *Relocator) rejoin(ctx context.Context, e protocol.Command, c command.Rejoin) (done command.Rejoined, err error) {
 	d, found, err := x.ledger.Database(ctx, string(c.DatabaseID))
 	if err == nil && (!found || !d.Named()) {
 		err = ledger.NoDatabase(string(c.DatabaseID))
@@ -39,7 +39,7 @@ func (x *Executor) rejoin(ctx context.Context, e protocol.Command, c command.Rej
 }
 
 // putBack gives a database its name again. Anybody can hold a lock on it, from whatever database, and is ended.
-func (x *Executor) putBack(ctx context.Context, e protocol.Command, d ledger.Database) (ledger.Database, error) {
+func (x *Relocator) putBack(ctx context.Context, e protocol.Command, d ledger.Database) (ledger.Database, error) {
 	if err := x.standsAs(ctx, d, d.Isolated); err != nil {
 		return d, err
 	}
@@ -62,7 +62,7 @@ func (x *Executor) putBack(ctx context.Context, e protocol.Command, d ledger.Dat
 }
 
 // serveAgain has customers served. Where they are in already, PgBouncer is not told to connect anew.
-func (x *Executor) serveAgain(ctx context.Context, d ledger.Database, open bool) error {
+func (x *Relocator) serveAgain(ctx context.Context, d ledger.Database, open bool) error {
 	if err := x.pooler.Sync(ctx, x.ledger.PoolerState); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (x *Executor) serveAgain(ctx context.Context, d ledger.Database, open bool)
 }
 
 // hasRejoined reports whether an operation has given a database its name again.
-func (x *Executor) hasRejoined(ctx context.Context, operation string) (bool, error) {
+func (x *Relocator) hasRejoined(ctx context.Context, operation string) (bool, error) {
 	const query = "SELECT EXISTS (SELECT FROM ledger.database WHERE rejoined_by = $1)"
 	return pg.One[bool](ctx, x.db, query, operation)
 }

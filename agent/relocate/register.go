@@ -1,30 +1,33 @@
-package executor
+// Package relocate takes databases out of service and puts them back, has copies take their place, and removes them for good.
+package relocate
 
 import (
 	"context"
 	"database/sql"
 
-	"go.uber.org/zap"
-
 	"github.com/pgherd/pgherd/agent/databases"
 	"github.com/pgherd/pgherd/agent/ledger"
-	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/overlay"
+	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Executor carries out commands. Those of one database or one operation run one after the other, all others in parallel.
-type Executor struct {
+// Pooler is what this package needs of PgBouncer; *pooler.Pooler implements it.
+type Pooler interface {
+	Sync(ctx context.Context, read pooler.Read) error
+	SyncSoon(read pooler.Read)
+	Reconnect(ctx context.Context, database string) error
+}
+
+// Relocator carries out the commands that change which database has a name.
+type Relocator struct {
 	ledger    *ledger.Ledger
 	overlay   *overlay.Overlay
 	databases *databases.Databases
 	server    ledger.Server
 	db        *sql.DB // maintenance database
-	guarding  *sql.DB // one connection, for Guard
 	pooler    Pooler
-	log       *zap.Logger
-	seldom    loop.Seldom // for what a customer can bring about again and again
 
 	unwanted chan struct{} // see Unwanted
 
@@ -34,14 +37,10 @@ type Executor struct {
 	RemoveFiles func(context.Context, id.DatabaseID) error
 }
 
-// New makes an executor for what the ledger admits, and registers it there.
-func New(l *ledger.Ledger, o *overlay.Overlay, d *databases.Databases, p Pooler, log *zap.Logger) (*Executor, error) {
-	guarding, err := l.Server().OpenMaintenance(1)
-	if err != nil {
-		return nil, err
-	}
-	x := &Executor{
-		ledger: l, overlay: o, databases: d, server: l.Server(), db: l.DB(), guarding: guarding, pooler: p, log: log,
+// New registers the commands with the ledger, what completes their operations, and what undoes a switch.
+func New(l *ledger.Ledger, o *overlay.Overlay, d *databases.Databases, p Pooler) *Relocator {
+	x := &Relocator{
+		ledger: l, overlay: o, databases: d, server: l.Server(), db: l.DB(), pooler: p,
 		unwanted: make(chan struct{}, 1), Replaced: func(id.DatabaseID) {},
 		RemoveFiles: func(context.Context, id.DatabaseID) error { return nil },
 	}
@@ -57,8 +56,5 @@ func New(l *ledger.Ledger, o *overlay.Overlay, d *databases.Databases, p Pooler,
 	l.Whether(x.hasSwitched)
 	l.Whether(x.hasRejoined)
 	l.BeforeJobs(x.undoSwitch)
-	return x, nil
+	return x
 }
-
-// Stop closes the connections that the executor has of its own.
-func (x *Executor) Stop() { _ = x.guarding.Close() }

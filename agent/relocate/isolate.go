@@ -1,4 +1,4 @@
-package executor
+package relocate
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 // isolate takes a database out of service. Everybody is shut out first, as by setAccess; then one transaction does it all, with
 // the outcome. What fails before has changed nothing else.
-func (x *Executor) isolate(ctx context.Context, e protocol.Command, c command.Isolate) (none command.None, err error) {
+func (x *Relocator) isolate(ctx context.Context, e protocol.Command, c command.Isolate) (none command.None, err error) {
 	d, found, err := x.ledger.Database(ctx, string(c.DatabaseID))
 	switch {
 	case err != nil:
@@ -49,7 +49,7 @@ func (x *Executor) isolate(ctx context.Context, e protocol.Command, c command.Is
 
 // canBeIsolated refuses what is not whole: a clone without its data, a file that is still being made or checked, and what is no
 // longer the database that the agent has made.
-func (x *Executor) canBeIsolated(ctx context.Context, e protocol.Command, d ledger.Database) error {
+func (x *Relocator) canBeIsolated(ctx context.Context, e protocol.Command, d ledger.Database) error {
 	if x.ledger.Jobs.Has(id.OperationID(e.OperationID), command.Step(command.Backup{ForDeletion: true})) {
 		return command.Refuse(command.ReasonBusy, "the backup that the deletion needs is not over")
 	}
@@ -72,7 +72,7 @@ func keepFile(operation string) string {
 
 // takeOut shuts everybody out and takes the database out of service. It begins with those whom it cannot end: what one of them
 // has prepared may even keep the logins from being closed.
-func (x *Executor) takeOut(ctx context.Context, e protocol.Command, d ledger.Database) error {
+func (x *Relocator) takeOut(ctx context.Context, e protocol.Command, d ledger.Database) error {
 	if err := x.awaitUnheld(ctx, d); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ const holding = `SELECT coalesce(a.usename, 'a prepared transaction') FROM pg_lo
 		WHERE x.owner IN (SELECT p.name FROM ledger.role p WHERE p.database_id = $2) ORDER BY 1`
 
 // awaitUnheld waits until nobody is in the database, or holds it, whom the agent does not end. ReasonBusy: somebody does.
-func (x *Executor) awaitUnheld(ctx context.Context, d ledger.Database) error {
+func (x *Relocator) awaitUnheld(ctx context.Context, d ledger.Database) error {
 	if err := x.awaitAlone(ctx, d); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (x *Executor) awaitUnheld(ctx context.Context, d ledger.Database) error {
 // pushAlone runs statements of which the first renames a database, in one transaction. Another account's login, which the owner
 // has let in, can come back as fast as it is ended; once the rename waits for those who are in the database, nobody else comes
 // in, and they are ended meanwhile. The first try is for when nobody is there.
-func (x *Executor) pushAlone(ctx context.Context, d ledger.Database, statements ...string) error {
+func (x *Relocator) pushAlone(ctx context.Context, d ledger.Database, statements ...string) error {
 	limited, cancel := context.WithTimeout(ctx, aloneTry)
 	defer cancel()
 	err := pg.Send(limited, x.db, pg.Transaction(append([]string{ledger.Soon}, statements...)))
@@ -128,13 +128,13 @@ func (x *Executor) pushAlone(ctx context.Context, d ledger.Database, statements 
 const aloneTry = time.Second
 
 // endOnce terminates customers' sessions of a database, and waits for none to end.
-func (x *Executor) endOnce(ctx context.Context, d ledger.Database) error {
+func (x *Relocator) endOnce(ctx context.Context, d ledger.Database) error {
 	_, err := x.db.ExecContext(ctx, "SELECT pg_terminate_backend(a.pid)"+ledger.ForeignSessions, d.Name, d.ID)
 	return err
 }
 
 // standsAs refuses a database that PostgreSQL does not have under this name and with the oid of the ledger.
-func (x *Executor) standsAs(ctx context.Context, d ledger.Database, name string) error {
+func (x *Relocator) standsAs(ctx context.Context, d ledger.Database, name string) error {
 	switch now, err := x.nameNow(ctx, d); {
 	case err != nil:
 		return err
@@ -147,7 +147,7 @@ func (x *Executor) standsAs(ctx context.Context, d ledger.Database, name string)
 }
 
 // nameNow is the name that a database has in PostgreSQL; empty where that has none of its oid.
-func (x *Executor) nameNow(ctx context.Context, d ledger.Database) (string, error) {
+func (x *Relocator) nameNow(ctx context.Context, d ledger.Database) (string, error) {
 	return pg.One[string](ctx, x.db, "SELECT coalesce((SELECT datname FROM pg_database WHERE oid = $1), '')", d.OID)
 }
 

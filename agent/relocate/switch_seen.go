@@ -1,4 +1,4 @@
-package executor
+package relocate
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func (s copyRow) switched() bool { return s.replaced != 0 }
 func (s copyRow) replacedName() string { return "replaced_" + strings.TrimPrefix(s.name, "restore_") }
 
 // readyCopy is the copy that an operation has made for a database.
-func (x *Executor) readyCopy(ctx context.Context, operation string, d ledger.Database) (copyRow, error) {
+func (x *Relocator) readyCopy(ctx context.Context, operation string, d ledger.Database) (copyRow, error) {
 	const query = `SELECT name, oid, (ready ->> 'sizeBytes')::bigint, reopen, coalesce(replaced, 0) FROM ledger.copy
 		WHERE operation_id = $1 AND database_id = $2 AND purpose = 'restore' AND ready IS NOT NULL
 			AND (until_closed OR replaced IS NOT NULL)`
@@ -46,13 +46,13 @@ func (x *Executor) readyCopy(ctx context.Context, operation string, d ledger.Dat
 }
 
 // hasSwitched reports whether an operation's copy has the place of its database.
-func (x *Executor) hasSwitched(ctx context.Context, operation string) (bool, error) {
+func (x *Relocator) hasSwitched(ctx context.Context, operation string) (bool, error) {
 	const query = "SELECT EXISTS (SELECT FROM ledger.copy WHERE operation_id = $1 AND replaced IS NOT NULL)"
 	return pg.One[bool](ctx, x.db, query, operation)
 }
 
 // canBeReplaced refuses, while customers are served, what would fail once they are shut out.
-func (x *Executor) canBeReplaced(ctx context.Context, d ledger.Database, s copyRow) error {
+func (x *Relocator) canBeReplaced(ctx context.Context, d ledger.Database, s copyRow) error {
 	const stands = `SELECT EXISTS (SELECT FROM pg_database p WHERE p.oid = $1 AND p.datname = $2)
 		AND EXISTS (SELECT FROM pg_database p WHERE p.oid = $3 AND p.datname = $4)`
 	both, err := pg.One[bool](ctx, x.db, stands, d.OID, d.Name, s.oid, s.name)
@@ -81,7 +81,7 @@ const notOurs = `SELECT coalesce((SELECT context NOT IN ('user', 'backend') FROM
 	AND NOT has_parameter_privilege(current_user, $1, 'SET')`
 
 // canBeGiven refuses what an administrator has set or granted, and the agent may not.
-func (x *Executor) canBeGiven(ctx context.Context, d ledger.Database) error {
+func (x *Relocator) canBeGiven(ctx context.Context, d ledger.Database) error {
 	w, err := x.wholeOf(ctx, d)
 	if err != nil {
 		return err
@@ -121,12 +121,12 @@ const lasting = `SELECT coalesce(a.usename, a.backend_type) FROM pg_stat_activit
 const mostNamed = 5
 
 // awaitAlone waits until none of these is in the database any more. ReasonBusy: one stays.
-func (x *Executor) awaitAlone(ctx context.Context, d ledger.Database) error {
+func (x *Relocator) awaitAlone(ctx context.Context, d ledger.Database) error {
 	return x.awaitNone(ctx, "still in it", lasting, d.OID, d.Name)
 }
 
 // awaitNone waits, not for long, until a query names nobody any more. ReasonBusy: it still does.
-func (x *Executor) awaitNone(ctx context.Context, where, query string, args ...any) error {
+func (x *Relocator) awaitNone(ctx context.Context, where, query string, args ...any) error {
 	limited, cancel := context.WithTimeout(ctx, aloneTime)
 	defer cancel()
 	var others []string
@@ -148,7 +148,7 @@ func busy(cause error, who string) error {
 }
 
 // buryIn gives to the owner what roles have in the copy that were removed since it was made.
-func (x *Executor) buryIn(ctx context.Context, d ledger.Database, s copyRow) error {
+func (x *Relocator) buryIn(ctx context.Context, d ledger.Database, s copyRow) error {
 	const query = `SELECT DISTINCT r.rolname FROM pg_shdepend s JOIN ledger.dead_role dead ON dead.oid = s.refobjid
 		JOIN pg_roles r ON r.oid = dead.oid WHERE s.dbid = $1 AND s.refclassid = 'pg_authid'::regclass ORDER BY 1`
 	dead, err := pg.Column(ctx, x.db, query, s.oid)

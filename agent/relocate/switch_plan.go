@@ -1,4 +1,4 @@
-package executor
+package relocate
 
 import (
 	"context"
@@ -36,7 +36,7 @@ type databaseSetting struct{ role, name, value string }
 
 // wholeOf reads it. Of roles' own settings, which anybody can store for themselves in whatever database, those of the database's
 // own roles count.
-func (x *Executor) wholeOf(ctx context.Context, d ledger.Database) (w whole, err error) {
+func (x *Relocator) wholeOf(ctx context.Context, d ledger.Database) (w whole, err error) {
 	const base = `SELECT p.datconnlimit, coalesce(shobj_description(p.oid, 'pg_database'), ''),
 		ARRAY(SELECT 0 UNION SELECT r.oid::bigint FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid
 			WHERE l.database_id = $2 ORDER BY 1)
