@@ -122,7 +122,7 @@ func (p plan) rightsStatements() []string {
 		return s
 	}
 	s = append(s, "GRANT USAGE ON SCHEMA public TO "+pg.Ident(p.names.ReadGroup)+","+pg.Ident(p.names.WriteGroup))
-	return append(s, overlay.Later(p.names.Owner, overlay.Promises(p.names))...)
+	return append(s, overlay.Later(p.names)...)
 }
 
 // renameStatements give the database its name, record it, and let its logins in unless it stays closed. CONNECT is granted to the

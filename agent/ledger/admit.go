@@ -111,10 +111,11 @@ type Database struct {
 	Isolated                    string // the name that it has while it is out of service; empty: it is in service
 }
 
-// DatabaseColumns are read into columns.
+// DatabaseColumns are read into Columns.
 const DatabaseColumns = "d.id, d.name, d.role_model, d.made_by, d.account_id, d.connection_cap, coalesce(d.oid, 0), d.open," +
 	" EXISTS (SELECT FROM pooler.shut s WHERE s.database = d.name), coalesce(d.isolated, '')"
 
+// Columns are what DatabaseColumns are read into.
 func (d *Database) Columns() []any {
 	return []any{&d.ID, &d.Name, &d.RoleModel, &d.MadeBy, &d.Account, &d.ConnectionCap, &d.OID, &d.Open, &d.Shut, &d.Isolated}
 }
@@ -157,13 +158,14 @@ func (l *Ledger) InService(ctx context.Context, db string) (Database, error) {
 	return d, err
 }
 
+// NoDatabase is the refusal of a database that is not there.
 func NoDatabase(db string) error {
 	return command.Refuse(command.ReasonNotFound, "the server has no database %s", db)
 }
 
 // FlushLater spares a transaction its wait for the disk; so does flushLaterCall, in a query. A crash of PostgreSQL
 // or of the machine may then take the transaction back, with all that was committed after it: the log is lost from its end
-// only. That is harmless, because a command that a crash fell into ends with none of its outcomes (see outcome and abandon), and
+// only. That is harmless, because a command that a crash fell into ends with none of its outcomes (see Outcome and abandon), and
 // whoever gets it again goes on from what it finds.
 //
 // CREATE DATABASE waits for the disk, and so does the rename. So no database exists without the row and the holder that make it

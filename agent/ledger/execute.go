@@ -139,4 +139,5 @@ func (l *Ledger) lockFor(ctx context.Context, c protocol.Command) (func(), error
 	return func() { second(); first() }, nil
 }
 
+// DatabaseResource is what commands about a database are about.
 func DatabaseResource(id string) string { return "database/" + id }

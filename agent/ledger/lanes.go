@@ -11,18 +11,18 @@ import (
 // statements wait: by an open transaction, or by what they have made. So nobody who holds a connection of a pool waits for
 // another one of that pool, and these bounds hold, however many commands there are, of whomever:
 //
-//   - a statement that a customer's lock can be in the way of waits at most 100 ms for each lock (soon), and then gives its
+//   - a statement that a customer's lock can be in the way of waits at most 100 ms for each lock (Soon), and then gives its
 //     connection back;
 //   - of those that try again later, one at a time has a connection (patience);
 //   - one that ends whoever is in its way has a connection outside the pool, for at most pushTime. They take turns in the order
-//     in which they came (pushing);
+//     in which they came (Pushing);
 //   - of what takes long by itself, at most maxBuilding databases are made, dropped, or measured where that takes long
-//     (building): of these one at most because somebody has asked (asking), one because it has grown, and one to be purged
-//     (purging), which nobody waits for. One more is measured quickly (sizing). The pool has one more connection than that;
-//   - of the connections to customers' databases, one at most looks at what depends on a role, or the like (looking): creates
+//     (Building): of these one at most because somebody has asked (Asking), one because it has grown, and one to be purged
+//     (Purging), which nobody waits for. One more is measured quickly (Sizing). The pool has one more connection than that;
+//   - of the connections to customers' databases, one at most looks at what depends on a role, or the like (Looking): creates
 //     have the other. Overlays, which a customer can keep from their end by locks, have that one for a turn of about a second,
-//     less than half of that where others hold what they need, and never for more than three (turnBound). One of them at a time
-//     waits for it (spreading), so that a look comes after one turn, however many overlays there are.
+//     less than half of that where others hold what they need, and never for more than three seconds. One of them at a
+//     time waits for it (Spreading), so that a look comes after one turn, however many overlays there are.
 //
 // Commands of one database follow each other, so each database has at most one of these at a time.
 type lanes struct {
@@ -73,6 +73,7 @@ type Gauge chan struct{}
 
 func newGauge(n int) Gauge { return make(Gauge, n) }
 
+// Run calls a function when it is its turn.
 func (g Gauge) Run(ctx context.Context, fn func() error) error {
 	select {
 	case g <- struct{}{}:

@@ -20,12 +20,12 @@ import (
 // promise is what the members of a group may do with what is the owner's, beside USAGE on its schemas.
 type promise struct{ group, tables, sequences string }
 
-func Promises(n database.Names) []promise {
+func promises(n database.Names) []promise {
 	return []promise{{n.ReadGroup, "SELECT", "SELECT"}, {n.WriteGroup, "SELECT,INSERT,UPDATE,DELETE", "SELECT,USAGE"}}
 }
 
-// Later are the default privileges: what groups may do with what the owner makes later, in every schema.
-func Later(owner string, to []promise) (s []string) {
+// laterStatements are the default privileges: what groups may do with what the owner makes later, in every schema.
+func laterStatements(owner string, to []promise) (s []string) {
 	for _, p := range to {
 		for _, rights := range []string{"USAGE ON SCHEMAS", p.tables + " ON TABLES", p.sequences + " ON SEQUENCES"} {
 			s = append(s, "ALTER DEFAULT PRIVILEGES FOR ROLE "+pg.Ident(owner)+" GRANT "+rights+" TO "+pg.Ident(p.group))
@@ -33,6 +33,9 @@ func Later(owner string, to []promise) (s []string) {
 	}
 	return s
 }
+
+// Later are the statements that give the groups of a database what they may do with what its owner makes later.
+func Later(n database.Names) []string { return laterStatements(n.Owner, promises(n)) }
 
 // wholeMarks say of groups that they have had all that they are promised: what they lack now, the owner has taken from them.
 // The marks are default privileges of the holder, as which nobody makes anything. So they change nothing, and neither the owner
@@ -49,7 +52,7 @@ func unmarked(ctx context.Context, conn *sql.DB, n database.Names) ([]promise, e
 	const query = `SELECT g.rolname FROM pg_default_acl d JOIN pg_roles h ON h.oid = d.defaclrole, aclexplode(d.defaclacl) a
 		JOIN pg_roles g ON g.oid = a.grantee WHERE h.rolname = $1 AND d.defaclobjtype = 'T' AND d.defaclnamespace = 0`
 	marked, err := pg.Column(ctx, conn, query, n.Holder)
-	return slices.DeleteFunc(Promises(n), func(p promise) bool { return slices.Contains(marked, p.group) }), err
+	return slices.DeleteFunc(promises(n), func(p promise) bool { return slices.Contains(marked, p.group) }), err
 }
 
 // spreadRights goes on giving the groups of a database what the access profiles promise. It says what it has to leave. A group
@@ -67,7 +70,7 @@ func (x *Overlay) spreadRights(ctx context.Context, d ledger.Database) (left str
 	}
 	stand, err := pg.One[bool](ctx, x.db, "SELECT overlay_xact IS NOT NULL FROM ledger.database WHERE id = $1", d.ID)
 	if err == nil && !stand {
-		err = pg.Atomically(ctx, conn, append([]string{ledger.Soon}, Later(n.Owner, to)...)...)
+		err = pg.Atomically(ctx, conn, append([]string{ledger.Soon}, laterStatements(n.Owner, to)...)...)
 		if err == nil {
 			crash.Point(crash.OverlayLater)
 		}
@@ -104,7 +107,7 @@ func (x *Overlay) SpreadInCopy(ctx context.Context, d ledger.Database, copied st
 		return left, err
 	}
 	crash.Point(crash.OverlayRead)
-	return "", pg.Atomically(ctx, conn, append(Later(n.Owner, to), wholeMarks(n.Holder, to)...)...)
+	return "", pg.Atomically(ctx, conn, append(laterStatements(n.Owner, to), wholeMarks(n.Holder, to)...)...)
 }
 
 // lack is an object of the owner's on which groups lack rights.

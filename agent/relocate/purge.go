@@ -102,7 +102,7 @@ func (x *Relocator) discardJobsOf(ctx context.Context, db id.DatabaseID, operati
 }
 
 // forgetStatements remove what the ledger has of a database beside its row and its roles. The sweep drops copies that nobody
-// wants. What operations were told is forgotten with them; see prune.
+// wants. What operations were told is forgotten with them; see ledger.Prune.
 func forgetStatements(db string) []string {
 	resource := ledger.DatabaseResource(db)
 	about := "(resource = " + pg.Quote(resource) + " OR starts_with(resource, " + pg.Quote(resource+"/") + "))"
