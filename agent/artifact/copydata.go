@@ -4,7 +4,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/dumpsql"
 )
 
 // copyData is the data of one COPY block as a stream. CopyFrom reads it in a goroutine of its own, which it leaves behind where

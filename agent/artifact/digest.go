@@ -4,7 +4,7 @@ import (
 	"hash"
 	"slices"
 
-	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/core/backup"
 )
 

@@ -1,6 +1,6 @@
 package artifact
 
-import "github.com/pgherd/pgherd/agent/artifact/dumpsql"
+import "github.com/pgherd/pgherd/agent/dumpsql"
 
 // exempt lifts the limit on temporary files for the login of a copy, in which indexes are built. The reservation of the copy
 // bounds them instead. The login itself cannot set the parameter, nor can any customer's.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/dumpsql"
 )
 
 // Who first reads a row that was just written marks it as committed, so that a restored table is written once more when it is

@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
 	"github.com/pgherd/pgherd/agent/artifact/sidecar"
 	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"

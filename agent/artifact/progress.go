@@ -3,7 +3,7 @@ package artifact
 import (
 	"sync"
 
-	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/core/command"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/dumpsql"
 )
 
 // reread are texts of pg_dump, each with what it writes of a database that was made from it; PostgreSQL 16.

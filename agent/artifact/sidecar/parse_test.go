@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/dumpsql"
 )
 
 var testRoles = Roles{Owner: "shop", Names: map[string]string{"shop": "shop", "rt": "rt2", `x "TO" y`: `x "TO" z`}}

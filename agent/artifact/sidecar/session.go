@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/dumpsql"
 )
 
 // A transaction has so many steps: each can lock a table with its indexes, and the server has a bounded number of locks for

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/pgherd/pgherd/agent/artifact/dumpsql"
+	"github.com/pgherd/pgherd/agent/dumpsql"
 )
 
 // StatementError says which statement of a sidecar was at fault.
