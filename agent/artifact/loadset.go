@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/artifact/sidecar"
+	"github.com/pgherd/pgherd/agent/sidecar"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
 )

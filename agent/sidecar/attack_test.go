@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/artifact/sidecar"
 	"github.com/pgherd/pgherd/agent/dumpsql"
+	"github.com/pgherd/pgherd/agent/sidecar"
 )
 
 // traps puts a function that fails in the agent's sessions wherever PostgreSQL could call it, on things of several owners.

@@ -15,8 +15,8 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/artifact/sidecar"
 	"github.com/pgherd/pgherd/agent/dumpsql"
+	"github.com/pgherd/pgherd/agent/sidecar"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/hosts/toolchain"

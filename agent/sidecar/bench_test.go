@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/artifact/sidecar"
+	"github.com/pgherd/pgherd/agent/sidecar"
 	"github.com/pgherd/pgherd/core/backup"
 )
 
