@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pgherd/pgherd/agent/artifact"
-	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/agent/databases"
 	"github.com/pgherd/pgherd/agent/extensions"
 	"github.com/pgherd/pgherd/agent/guard"
@@ -28,6 +27,7 @@ import (
 	"github.com/pgherd/pgherd/agent/server"
 	"github.com/pgherd/pgherd/agent/settings"
 	"github.com/pgherd/pgherd/agent/sizes"
+	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/command"
 )
 

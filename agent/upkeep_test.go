@@ -11,7 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/artifact"
-	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/agent/store"
 )
 
 // What backups have left may stay for long, and is looked for every few seconds. The log says it after growing pauses.

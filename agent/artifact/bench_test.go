@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/artifact"
-	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/agent/artifact"
-	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/agent/store"
 )
 
 // An agent that is no longer in charge goes on only with the connections that it has, which its successor ends.

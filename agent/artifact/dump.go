@@ -11,8 +11,8 @@ import (
 	"github.com/lib/pq"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pgherd/pgherd/agent/artifact/store"
 	"github.com/pgherd/pgherd/agent/dumpsql"
+	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
 )

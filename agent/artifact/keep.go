@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/artifact/room"
-	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/agent/store"
 )
 
 // Kept is room on the disk of the backup files for something that no operation does yet, such as an upload between two requests.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/agent/artifact"
-	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 

@@ -7,7 +7,7 @@ import (
 	"database/sql"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/artifact/store"
+	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/agent/pooler"
 )
 
