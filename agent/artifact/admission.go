@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/artifact/room"
+	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
@@ -32,7 +32,7 @@ type claim struct {
 	b        *Backuper
 	req      Request
 	progress Progress
-	held     map[room.Purpose]room.Reservation
+	held     map[diskroom.Purpose]diskroom.Reservation
 	limit    int64        // of the copy
 	waiting  string       // the stage of who waits for room
 	account  id.AccountID // of a restore
@@ -42,10 +42,10 @@ type claim struct {
 // claim announces a backup. The caller ends the claim.
 func (b *Backuper) claim(req Request, progress Progress) *claim {
 	b.reservations.begin(req.OperationID)
-	return &claim{b: b, req: req, progress: progress, held: make(map[room.Purpose]room.Reservation), waiting: StageQueued}
+	return &claim{b: b, req: req, progress: progress, held: make(map[diskroom.Purpose]diskroom.Reservation), waiting: StageQueued}
 }
 
-func (c *claim) claimant() room.Claimant { return room.Claimant(c.req.OperationID) }
+func (c *claim) claimant() diskroom.Claimant { return diskroom.Claimant(c.req.OperationID) }
 
 // end gives back all room. If that fails, the next decision removes the reservations.
 func (c *claim) end(ctx context.Context) {
@@ -56,7 +56,7 @@ func (c *claim) end(ctx context.Context) {
 }
 
 // release gives back the room for one purpose, or for all where that is empty.
-func (c *claim) release(ctx context.Context, purpose room.Purpose) error {
+func (c *claim) release(ctx context.Context, purpose diskroom.Purpose) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
 	defer cancel()
 	return c.b.reservations.remove(ctx, c.claimant(), purpose)
@@ -76,15 +76,15 @@ func (c *claim) reserve(ctx context.Context) error {
 }
 
 // needs are the reservations for what is not yet made.
-func (c *claim) needs(ctx context.Context) ([]room.Reservation, error) {
+func (c *claim) needs(ctx context.Context) ([]diskroom.Reservation, error) {
 	found, _, err := c.b.standing(c.req)
 	if err != nil || found == foreign || found == damaged || found == complete {
 		return nil, err
 	}
-	var needs []room.Reservation
-	need := func(purpose room.Purpose, d store.Disk, bytes int64) {
-		needs = append(needs, room.Reservation{
-			Claimant: c.claimant(), Purpose: purpose, Disk: room.Disk(d.ID), Bytes: bytes, Waiting: true,
+	var needs []diskroom.Reservation
+	need := func(purpose diskroom.Purpose, d store.Disk, bytes int64) {
+		needs = append(needs, diskroom.Reservation{
+			Claimant: c.claimant(), Purpose: purpose, Disk: diskroom.Disk(d.ID), Bytes: bytes, Waiting: true,
 		})
 	}
 	size, err := c.b.reservations.sizeOf(ctx, c.req.Database)
@@ -96,10 +96,10 @@ func (c *claim) needs(ctx context.Context) ([]room.Reservation, error) {
 		return nil, err
 	}
 	if found == nothing {
-		need(room.Dump, files, dumpSize(size))
+		need(diskroom.Dump, files, dumpSize(size))
 	}
 	if c.req.Verify {
-		need(room.Copy, data, copySize(size))
+		need(diskroom.Copy, data, copySize(size))
 		c.limit = copyLimit * copySize(size)
 	}
 	return needs, nil
@@ -114,22 +114,22 @@ func (b *Backuper) disks() (files, data store.Disk, err error) {
 	return files, data, err
 }
 
-func (b *Backuper) spare() (room.Spare, error) {
+func (b *Backuper) spare() (diskroom.Spare, error) {
 	files, data, err := b.disks()
-	return room.Spare{room.Disk(files.ID): files.Free, room.Disk(data.ID): data.Free}, err
+	return diskroom.Spare{diskroom.Disk(files.ID): files.Free, diskroom.Disk(data.ID): data.Free}, err
 }
 
 // take waits for room, at most RoomWait. What would not fit even if no other backup were made is refused at once, unless the room
 // has been there: whoever has used it up, be it a customer, may give it back.
-func (c *claim) take(ctx context.Context, needs []room.Reservation, wasThere bool) error {
+func (c *claim) take(ctx context.Context, needs []diskroom.Reservation, wasThere bool) error {
 	late := time.NewTimer(c.b.cfg.RoomWait)
 	defer late.Stop()
 	for {
 		verdict, err := c.ask(ctx, needs)
 		switch {
-		case err != nil || verdict == room.Admitted:
+		case err != nil || verdict == diskroom.Admitted:
 			return err
-		case verdict == room.Full && !wasThere:
+		case verdict == diskroom.Full && !wasThere:
 			return store.ErrFull
 		}
 		c.progress(c.waiting, 0, command.Bytes{})
@@ -144,7 +144,7 @@ func (c *claim) take(ctx context.Context, needs []room.Reservation, wasThere boo
 }
 
 // ask writes the reservations, which say of themselves that they wait until they are admitted.
-func (c *claim) ask(ctx context.Context, needs []room.Reservation) (verdict room.Verdict, err error) {
+func (c *claim) ask(ctx context.Context, needs []diskroom.Reservation) (verdict diskroom.Verdict, err error) {
 	err = c.b.reservations.decide(ctx, func(tx *sql.Tx) error {
 		for _, r := range needs {
 			c.held[r.Purpose] = r
@@ -160,12 +160,12 @@ func (c *claim) ask(ctx context.Context, needs []room.Reservation) (verdict room
 		if err != nil {
 			return err
 		}
-		switch verdict = room.Decide(all, c.claimant(), spare); verdict {
-		case room.Wait:
+		switch verdict = diskroom.Decide(all, c.claimant(), spare); verdict {
+		case diskroom.Wait:
 			return c.b.makeWay(ctx, tx, all, c.claimant(), spare)
-		case room.Full:
+		case diskroom.Full:
 			return nil
-		case room.Admitted:
+		case diskroom.Admitted:
 		}
 		for _, r := range needs {
 			r.Waiting = false
@@ -189,8 +189,8 @@ func (b *Backuper) Room(ctx context.Context, size int64) error {
 	if err != nil {
 		return err
 	}
-	asks := room.Reservation{Purpose: room.Dump, Disk: room.Disk(files.ID), Bytes: dumpSize(size), Waiting: true}
-	if room.Decide(append(all, asks), asks.Claimant, room.Spare{asks.Disk: files.Free}) == room.Full {
+	asks := diskroom.Reservation{Purpose: diskroom.Dump, Disk: diskroom.Disk(files.ID), Bytes: dumpSize(size), Waiting: true}
+	if diskroom.Decide(append(all, asks), asks.Claimant, diskroom.Spare{asks.Disk: files.Free}) == diskroom.Full {
 		return store.ErrFull
 	}
 	return nil
@@ -208,7 +208,7 @@ func (r *reservations) sizeOf(ctx context.Context, database string) (size int64,
 	return size, nil
 }
 
-func (b *Backuper) allReservations(ctx context.Context) ([]room.Reservation, error) {
+func (b *Backuper) allReservations(ctx context.Context) ([]diskroom.Reservation, error) {
 	db, err := b.reservations.open()
 	if err != nil {
 		return nil, err

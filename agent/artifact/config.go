@@ -15,7 +15,7 @@ import (
 	"github.com/lib/pq"
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/agent/artifact/room"
+	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/joblogin"
 	"github.com/pgherd/pgherd/agent/locks"
 	"github.com/pgherd/pgherd/agent/setup"
@@ -183,7 +183,7 @@ func (b *Backuper) ForgetReservations(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.reservations.takeOver(ctx, room.Disk(files.ID))
+	return b.reservations.takeOver(ctx, diskroom.Disk(files.ID))
 }
 
 // CrashPoints names the moments at which tests crash a backup, in their order.

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/artifact/room"
+	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/store"
 )
 
 // Kept is room on the disk of the backup files for something that no operation does yet, such as an upload between two requests.
 type Kept struct {
-	Claimant room.Claimant
-	Purpose  room.Purpose
+	Claimant diskroom.Claimant
+	Purpose  diskroom.Purpose
 	Bytes    int64 // in all
 	Used     int64 // of them, by what is written already
 	Until    time.Time
@@ -36,8 +36,8 @@ func (b *Backuper) Keep(ctx context.Context, k Kept) error {
 		if err != nil {
 			return err
 		}
-		asks := room.Reservation{
-			Claimant: k.Claimant, Purpose: k.Purpose, Disk: room.Disk(files.ID), Bytes: k.Bytes, Used: k.Used, Waiting: true,
+		asks := diskroom.Reservation{
+			Claimant: k.Claimant, Purpose: k.Purpose, Disk: diskroom.Disk(files.ID), Bytes: k.Bytes, Used: k.Used, Waiting: true,
 		}
 		if !leaves(all, asks, spare) {
 			return store.ErrFull
@@ -54,20 +54,20 @@ func (b *Backuper) Keep(ctx context.Context, k Kept) error {
 
 // leaves reports whether all others leave the room that is asked for, those that wait for theirs too, and whether it leaves them
 // enough. Whoever asks for no more than was reserved has it.
-func leaves(all []room.Reservation, asks room.Reservation, spare room.Spare) bool {
-	same := func(r room.Reservation) bool { return r.Claimant == asks.Claimant && r.Purpose == asks.Purpose }
+func leaves(all []diskroom.Reservation, asks diskroom.Reservation, spare diskroom.Spare) bool {
+	same := func(r diskroom.Reservation) bool { return r.Claimant == asks.Claimant && r.Purpose == asks.Purpose }
 	if i := slices.IndexFunc(all, same); i >= 0 && all[i].Disk == asks.Disk && all[i].Bytes >= asks.Bytes {
 		return true
 	}
-	if asks.Purpose == room.Upload && room.CrowdsOut(all, asks, spare) {
+	if asks.Purpose == diskroom.Upload && diskroom.CrowdsOut(all, asks, spare) {
 		return false
 	}
 	all = append(slices.DeleteFunc(all, same), asks)
-	return room.Decide(all, asks.Claimant, spare) == room.Admitted
+	return diskroom.Decide(all, asks.Claimant, spare) == diskroom.Admitted
 }
 
 // Release ends what Keep has reserved for a claimant.
-func (b *Backuper) Release(ctx context.Context, of room.Claimant) error {
+func (b *Backuper) Release(ctx context.Context, of diskroom.Claimant) error {
 	return b.reservations.decideSynced(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM ledger.reservation WHERE operation_id = $1 AND kept_until IS NOT NULL`, string(of))
 		return err

@@ -5,15 +5,15 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/artifact"
-	"github.com/pgherd/pgherd/agent/artifact/room"
+	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 // upload is what is kept for an upload of so many bytes.
-func upload(name room.Claimant, bytes int64) artifact.Kept {
-	return artifact.Kept{Claimant: name, Purpose: room.Upload, Bytes: bytes, Until: time.Now().Add(time.Hour)}
+func upload(name diskroom.Claimant, bytes int64) artifact.Kept {
+	return artifact.Kept{Claimant: name, Purpose: diskroom.Upload, Bytes: bytes, Until: time.Now().Add(time.Hour)}
 }
 
 // What is kept is nobody else's, over restarts of the agent and a crash of PostgreSQL, until it is released.

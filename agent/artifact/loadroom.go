@@ -3,7 +3,7 @@ package artifact
 import (
 	"context"
 
-	"github.com/pgherd/pgherd/agent/artifact/room"
+	"github.com/pgherd/pgherd/agent/diskroom"
 )
 
 // A database that is restored may be much larger than the one whose place it takes: that may have been emptied. So its file
@@ -28,8 +28,8 @@ func (c *claim) reserveLoad(ctx context.Context, file int64) error {
 		return err
 	}
 	c.limit = copyLimit * copySize(max(live, fileGrowsMost*file))
-	return c.take(ctx, []room.Reservation{{
-		Claimant: c.claimant(), Purpose: room.Copy, Disk: room.Disk(data.ID), Waiting: true,
-		Bytes: copySize(max(live, fileGrows*file)), Lasting: &room.Lasting{Account: c.account},
+	return c.take(ctx, []diskroom.Reservation{{
+		Claimant: c.claimant(), Purpose: diskroom.Copy, Disk: diskroom.Disk(data.ID), Waiting: true,
+		Bytes: copySize(max(live, fileGrows*file)), Lasting: &diskroom.Lasting{Account: c.account},
 	}}, false)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/lib/pq"
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/agent/artifact/room"
+	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
 )
@@ -34,7 +34,7 @@ func (n *noRoom) Error() string { return "the copy was stopped: " + n.why }
 
 // watched runs a piece of work and looks at what it has used meanwhile. The work's context ends when it must not go on.
 func (c *claim) watched(
-	ctx context.Context, used func(context.Context) (room.Reservation, error), work func(context.Context) error,
+	ctx context.Context, used func(context.Context) (diskroom.Reservation, error), work func(context.Context) error,
 ) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -57,7 +57,7 @@ func (c *claim) watched(
 }
 
 // watch returns why the work must not go on, and nil when it has ended.
-func (c *claim) watch(ctx context.Context, used func(context.Context) (room.Reservation, error)) error {
+func (c *claim) watch(ctx context.Context, used func(context.Context) (diskroom.Reservation, error)) error {
 	seen := time.Now()
 	for pause := c.b.cfg.LookPause; ; {
 		select {
@@ -84,11 +84,11 @@ func (c *claim) watch(ctx context.Context, used func(context.Context) (room.Rese
 
 // look judges what a piece of work has used, and writes it down. Work that has used more than its reservation gets more if
 // nobody else was promised that.
-func (c *claim) look(ctx context.Context, own room.Reservation) error {
-	if own.Purpose == room.Copy && c.quota > 0 && own.Used > copySize(c.quota) { // the margin is for sorting
+func (c *claim) look(ctx context.Context, own diskroom.Reservation) error {
+	if own.Purpose == diskroom.Copy && c.quota > 0 && own.Used > copySize(c.quota) { // the margin is for sorting
 		return tooLarge(own.Used, c.quota)
 	}
-	if own.Purpose == room.Copy && own.Used > c.limit {
+	if own.Purpose == diskroom.Copy && own.Used > c.limit {
 		return notVerified(fmt.Errorf("its copy takes %s, where %s do for most databases of this size and %s are allowed",
 			megabytes(own.Used), megabytes(c.limit/copyLimit), megabytes(c.limit)))
 	}
@@ -101,11 +101,11 @@ func (c *claim) look(ctx context.Context, own room.Reservation) error {
 		if err != nil {
 			return err
 		}
-		if own.Purpose == room.Copy && spare[own.Disk] < 0 && room.Newest(all, own) {
+		if own.Purpose == diskroom.Copy && spare[own.Disk] < 0 && diskroom.Newest(all, own) {
 			return &noRoom{own.Used, "PostgreSQL's disk has less room than the reserve"}
 		}
 		if own.Used > own.Bytes {
-			bytes, ok := room.Extend(all, own, spare, margin(own.Used))
+			bytes, ok := diskroom.Extend(all, own, spare, margin(own.Used))
 			if !ok {
 				return outgrown(own)
 			}
@@ -124,9 +124,9 @@ func tooLarge(copied, quota int64) error {
 	return notVerified(fmt.Errorf("its copy takes %s, and the database may have %s", megabytes(copied), megabytes(quota)))
 }
 
-func outgrown(own room.Reservation) error {
+func outgrown(own diskroom.Reservation) error {
 	why := fmt.Sprintf("it takes %s, %s were reserved, and there is no room for more", megabytes(own.Used), megabytes(own.Bytes))
-	if own.Purpose == room.Copy {
+	if own.Purpose == diskroom.Copy {
 		return &noRoom{own.Used, why}
 	}
 	return fault.New(fault.BackupStorageFull, "the backup file is larger than expected: %s", why)
@@ -136,8 +136,8 @@ func megabytes(bytes int64) string { return fmt.Sprintf("%d MB", bytes/1e6) }
 
 // dump makes the set of files, and then gives back the room that was reserved for it.
 func (c *claim) dump(ctx context.Context) (m backup.StoredManifest, err error) {
-	used := func(context.Context) (own room.Reservation, err error) {
-		own = c.held[room.Dump]
+	used := func(context.Context) (own diskroom.Reservation, err error) {
+		own = c.held[diskroom.Dump]
 		own.Used, err = c.b.store.Written(c.req.DatabaseID, c.req.Filename)
 		return own, err
 	}
@@ -148,7 +148,7 @@ func (c *claim) dump(ctx context.Context) (m backup.StoredManifest, err error) {
 	if err != nil {
 		return backup.StoredManifest{}, err
 	}
-	return m, c.release(ctx, room.Dump)
+	return m, c.release(ctx, diskroom.Dump)
 }
 
 // verify verifies the file.
@@ -167,12 +167,12 @@ func (c *claim) onceMore(ctx context.Context, work func() error) error {
 	if short == nil {
 		return err
 	}
-	again := c.held[room.Copy]
+	again := c.held[diskroom.Copy]
 	again.Bytes, again.Used, again.Waiting = max(again.Bytes, short.used+margin(short.used)), 0, true
-	if err := c.release(ctx, room.Copy); err != nil {
+	if err := c.release(ctx, diskroom.Copy); err != nil {
 		return err
 	}
-	if err := c.take(ctx, []room.Reservation{again}, true); err != nil {
+	if err := c.take(ctx, []diskroom.Reservation{again}, true); err != nil {
 		return err
 	}
 	return work()
@@ -199,8 +199,8 @@ func (c *claim) copying(ctx context.Context, copied *isolated, work func(context
 	const size = `SELECT pg_database_size(d.oid) + coalesce((SELECT sum(t.size) FROM pg_ls_tmpdir() t
 			JOIN pg_stat_activity a ON t.name LIKE 'pgsql\_tmp' || a.pid || '.%' WHERE a.datid = d.oid), 0)
 		FROM pg_database d WHERE d.datname = $1`
-	used := func(ctx context.Context) (own room.Reservation, err error) {
-		own = c.held[room.Copy]
+	used := func(ctx context.Context) (own diskroom.Reservation, err error) {
+		own = c.held[diskroom.Copy]
 		err = copied.admin.QueryRowContext(ctx, size, copied.name()).Scan(&own.Used)
 		return own, err
 	}

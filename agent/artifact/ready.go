@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/agent/artifact/room"
+	"github.com/pgherd/pgherd/agent/diskroom"
 )
 
 // A copy that is ready takes its room until its operation puts it in the place of the database, or is closed. How long that takes
@@ -15,7 +15,7 @@ import (
 // Config.ReadyTime gives way to whoever waits: its operation has no copy any more, and the sweep drops it.
 
 // readyCopies are as reservations, the one that has been ready longest first. One whose load has not returned yet has its own.
-func (b *Backuper) readyCopies(ctx context.Context, q querier) (all []room.Reservation, err error) {
+func (b *Backuper) readyCopies(ctx context.Context, q querier) (all []diskroom.Reservation, err error) {
 	_, data, err := b.disks()
 	if err != nil {
 		return nil, err
@@ -23,9 +23,9 @@ func (b *Backuper) readyCopies(ctx context.Context, q querier) (all []room.Reser
 	query := fmt.Sprintf(`SELECT operation_id, (ready ->> 'sizeBytes')::bigint, coalesce(account_id, ''), `+givesWay+`
 		FROM ledger.copy c WHERE ready IS NOT NULL AND replaced IS NULL
 			AND NOT EXISTS (SELECT FROM ledger.reservation r WHERE r.operation_id = c.operation_id AND r.purpose = '%s')
-		ORDER BY ready_at, operation_id`, b.cfg.ReadyTime.Seconds(), room.Copy)
+		ORDER BY ready_at, operation_id`, b.cfg.ReadyTime.Seconds(), diskroom.Copy)
 	err = each(ctx, q, "copies that are ready", query, func(rows *sql.Rows) error {
-		r := room.Reservation{Purpose: room.Copy, Disk: room.Disk(data.ID), Lasting: &room.Lasting{}}
+		r := diskroom.Reservation{Purpose: diskroom.Copy, Disk: diskroom.Disk(data.ID), Lasting: &diskroom.Lasting{}}
 		err := rows.Scan(&r.Claimant, &r.Bytes, &r.Lasting.Account, &r.Lasting.Idle)
 		r.Used = r.Bytes
 		all = append(all, r)
@@ -39,8 +39,10 @@ const givesWay = `(until_closed AND reopen IS NULL AND replaced IS NULL
 	AND coalesce(ready_at < clock_timestamp() - %f * interval '1 second', true))`
 
 // makeWay gives up a copy for one who waits, unless one is being dropped already.
-func (b *Backuper) makeWay(ctx context.Context, tx *sql.Tx, all []room.Reservation, asks room.Claimant, spare room.Spare) error {
-	whose, found := room.GivesWay(all, asks, spare)
+func (b *Backuper) makeWay(
+	ctx context.Context, tx *sql.Tx, all []diskroom.Reservation, asks diskroom.Claimant, spare diskroom.Spare,
+) error {
+	whose, found := diskroom.GivesWay(all, asks, spare)
 	if !found {
 		return nil
 	}

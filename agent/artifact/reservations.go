@@ -9,7 +9,7 @@ import (
 
 	"github.com/lib/pq"
 
-	"github.com/pgherd/pgherd/agent/artifact/room"
+	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -56,7 +56,7 @@ func (r *reservations) forget(ctx context.Context) error {
 
 // takeOver is forget at the start of an agent. What is kept is on the disk of the backup files, whose number can be another one
 // since the machine was started.
-func (r *reservations) takeOver(ctx context.Context, files room.Disk) error {
+func (r *reservations) takeOver(ctx context.Context, files diskroom.Disk) error {
 	return r.decide(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE ledger.reservation SET disk = $1 WHERE kept_until IS NOT NULL`, int64(files))
 		return err
@@ -133,7 +133,7 @@ func (r *reservations) decideSynced(ctx context.Context, fn func(tx *sql.Tx) err
 }
 
 // put writes a reservation. One that waits keeps its place, and one that is admitted its time.
-func put(ctx context.Context, tx execer, r room.Reservation) error {
+func put(ctx context.Context, tx execer, r diskroom.Reservation) error {
 	var account sql.NullString
 	if r.Lasting != nil {
 		account = sql.NullString{String: string(r.Lasting.Account), Valid: true}
@@ -154,7 +154,7 @@ type execer interface {
 }
 
 // list reads all reservations, in the order in which they came. Before them are the copies that are ready.
-func (b *Backuper) list(ctx context.Context, q querier) (all []room.Reservation, err error) {
+func (b *Backuper) list(ctx context.Context, q querier) (all []diskroom.Reservation, err error) {
 	all, err = b.readyCopies(ctx, q)
 	if err != nil {
 		return nil, err
@@ -162,11 +162,11 @@ func (b *Backuper) list(ctx context.Context, q querier) (all []room.Reservation,
 	const query = `SELECT operation_id, purpose, disk, bytes, used, waiting, account_id FROM ledger.reservation
 		WHERE kept_until IS NULL OR kept_until > clock_timestamp() ORDER BY since, operation_id, purpose`
 	err = each(ctx, q, "reservations", query, func(rows *sql.Rows) error {
-		var r room.Reservation
+		var r diskroom.Reservation
 		var account sql.NullString
 		err := rows.Scan(&r.Claimant, &r.Purpose, &r.Disk, &r.Bytes, &r.Used, &r.Waiting, &account)
 		if account.Valid {
-			r.Lasting = &room.Lasting{Account: id.AccountID(account.String)}
+			r.Lasting = &diskroom.Lasting{Account: id.AccountID(account.String)}
 		}
 		all = append(all, r)
 		return err
@@ -175,7 +175,7 @@ func (b *Backuper) list(ctx context.Context, q querier) (all []room.Reservation,
 }
 
 // remove ends reservations of a claimant: of one purpose, or of all where that is empty.
-func (r *reservations) remove(ctx context.Context, of room.Claimant, purpose room.Purpose) error {
+func (r *reservations) remove(ctx context.Context, of diskroom.Claimant, purpose diskroom.Purpose) error {
 	db, err := r.open()
 	if err != nil {
 		return err

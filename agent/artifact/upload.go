@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/agent/artifact/room"
+	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/locks"
 	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/command"
@@ -81,7 +81,7 @@ func (a *arrivals) stop(ctx context.Context, upload id.UploadID) (done func(), e
 	return a.turns.Take(ctx, "sent "+string(upload))
 }
 
-func claimantOf(upload id.UploadID) room.Claimant { return room.Claimant(upload) }
+func claimantOf(upload id.UploadID) diskroom.Claimant { return diskroom.Claimant(upload) }
 
 // OpenUpload keeps room for an upload until its time, and makes its file; see command.OpenUpload.
 func (b *Backuper) OpenUpload(ctx context.Context, q command.OpenUpload) (got command.Uploaded, err error) {
@@ -96,7 +96,7 @@ func (b *Backuper) OpenUpload(ctx context.Context, q command.OpenUpload) (got co
 	case err != nil && !errors.Is(err, errNoUpload):
 		return got, err
 	}
-	kept := Kept{Claimant: claimantOf(q.UploadID), Purpose: room.Upload, Bytes: q.SizeBytes, Until: q.ExpiresAt}
+	kept := Kept{Claimant: claimantOf(q.UploadID), Purpose: diskroom.Upload, Bytes: q.SizeBytes, Until: q.ExpiresAt}
 	if err := b.Keep(ctx, kept); err != nil {
 		return got, noRoomForUpload(err)
 	}
@@ -137,7 +137,8 @@ func (b *Backuper) uploadSize(ctx context.Context, upload id.UploadID) (size int
 		return 0, err
 	}
 	err = db.QueryRowContext(ctx, `SELECT bytes FROM ledger.reservation
-		WHERE operation_id = $1 AND purpose = $2 AND kept_until > clock_timestamp()`, string(upload), string(room.Upload)).Scan(&size)
+		WHERE operation_id = $1 AND purpose = $2 AND kept_until > clock_timestamp()`,
+		string(upload), string(diskroom.Upload)).Scan(&size)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, errNoUpload
 	}
@@ -149,7 +150,7 @@ func (b *Backuper) countUpload(ctx context.Context, upload id.UploadID, received
 	db, err := b.reservations.open()
 	if err == nil {
 		_, err = db.ExecContext(ctx, `UPDATE ledger.reservation SET used = $3 WHERE operation_id = $1 AND purpose = $2`,
-			string(upload), string(room.Upload), received)
+			string(upload), string(diskroom.Upload), received)
 	}
 	return err
 }

@@ -7,8 +7,8 @@ import (
 	"database/sql"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/store"
 )
 
 // Lister answers questions about what there is.

@@ -1,4 +1,4 @@
-package room
+package diskroom
 
 // An upload has its room from its announcement on, whether anything comes or not, and can be announced again and again. So all
 // uploads together take at most half of what there is of a disk when nothing else is made: backups have the other half.

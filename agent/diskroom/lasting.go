@@ -1,4 +1,4 @@
-package room
+package diskroom
 
 import "github.com/pgherd/pgherd/core/id"
 

@@ -1,9 +1,9 @@
-// Package room decides which dumps, copies and uploads get room on the disks of a server, so that together they never use more
-// than is free beside the reserve.
+// Package diskroom decides which dumps, copies and uploads get room on the disks of a server, so that together they never use
+// more than is free beside the reserve.
 //
 // Whoever comes first is first, but one that fits passes an earlier one that does not: a small backup does not wait for a large
 // one that waits for room. The large one may be passed again and again, as long as it is willing to wait.
-package room
+package diskroom
 
 import "maps"
 
