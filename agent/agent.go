@@ -28,6 +28,7 @@ import (
 	"github.com/pgherd/pgherd/agent/settings"
 	"github.com/pgherd/pgherd/agent/sizes"
 	"github.com/pgherd/pgherd/agent/store"
+	"github.com/pgherd/pgherd/agent/uploads"
 	"github.com/pgherd/pgherd/core/command"
 )
 
@@ -49,6 +50,7 @@ type Agent struct {
 	guard     *guard.Guard
 	files     *store.Store
 	backuper  *artifact.Backuper
+	uploads   *uploads.Uploads
 	changer   *extensions.Changer
 	server    *server.Server
 	programs  *programs
@@ -95,6 +97,8 @@ func New(c Config, d Deps) (*Agent, error) {
 	artifacts.InCharge = func(ctx context.Context) error { return a.ledger.InCharge(ctx) }
 	a.backuper = artifact.New(artifacts, a.files)
 	a.backuper.Crash = c.crash
+	a.uploads = uploads.New(a.files, a.backuper, d.Log)
+	a.uploads.Crash = c.crash
 	a.programs = newPrograms(c, a.postgres, a.pooler.Console, d.Log)
 	a.languages = newLanguageWatch(c, a.postgres, d.Log)
 	if a.ledger, err = ledger.New(a.postgres, c.Pooler, d.Log); err != nil {
@@ -109,7 +113,7 @@ func New(c Config, d Deps) (*Agent, error) {
 		return nil, err
 	}
 	a.sizes = sizes.New(a.databases.Sightings, a.databases.Measure, d.Log)
-	a.relocate.Replaced, a.relocate.RemoveFiles = a.sizes.Forget, a.backuper.RemoveFiles
+	a.relocate.Replaced, a.relocate.RemoveFiles = a.sizes.Forget, a.removeFiles
 	a.ledger.Jobs.Pause = c.BackupPause
 	a.ledger.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
 	ledger.OnJob(a.ledger, backups(a.backuper))
@@ -132,8 +136,8 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.settings.Settings), server.Answering(a.ledger.Applied),
 			server.Answering(a.room), server.Answering(a.deleteBackup), server.Opening("application/gzip", a.openBackup),
 			server.Opening("application/gzip", a.openRest), server.Opening("application/json", a.openManifest),
-			server.Answering(a.openUpload), server.Answering(a.backuper.AskUpload), server.Answering(a.backuper.DropUpload),
-			server.Receiving(a.backuper.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
+			server.Answering(a.openUpload), server.Answering(a.uploads.Ask), server.Answering(a.uploads.Drop),
+			server.Receiving(a.uploads.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
 			server.Answering(a.databases.Extensions), server.Answering(rights.Rights),
 			server.Answering(listed.Databases), server.Answering(listed.Strays), server.Answering(listed.Files),
 		},

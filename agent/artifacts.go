@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // takeOver ends a predecessor's dumps and restores, then removes the files that they left unfinished.
@@ -117,7 +118,13 @@ func (a *Agent) openUpload(ctx context.Context, q command.OpenUpload) (command.U
 	if err := a.ledger.HasDatabase(ctx, q.DatabaseID); err != nil {
 		return command.Uploaded{}, err
 	}
-	return a.backuper.OpenUpload(ctx, q)
+	return a.uploads.Open(ctx, q)
+}
+
+// removeFiles removes every file that there is of a database: its backups, with what was written and not committed, and uploads.
+// Nobody must be making any of them.
+func (a *Agent) removeFiles(ctx context.Context, db id.DatabaseID) error {
+	return errors.Join(a.uploads.RemoveAll(ctx, db), a.files.DeleteAll(db))
 }
 
 func (a *Agent) deleteBackup(_ context.Context, q command.DeleteBackup) (none command.None, err error) {

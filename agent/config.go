@@ -23,6 +23,7 @@ import (
 	"github.com/pgherd/pgherd/agent/languages"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/agent/uploads"
 	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/backup"
 )
@@ -158,7 +159,7 @@ func (c *Config) artifacts(password string, d Deps) artifact.Config {
 // CrashPoints lists every point where PGHERD_CRASH_AT can kill an agent: those of its flows and those of a backup.
 func CrashPoints() []string {
 	points := slices.Clone(crash.Points)
-	for _, p := range slices.Concat(artifact.CrashPoints, artifact.LoadPoints, artifact.UploadPoints) {
+	for _, p := range slices.Concat(artifact.CrashPoints, artifact.LoadPoints, uploads.CrashPoints) {
 		points = append(points, backupPoint(p))
 	}
 	return points

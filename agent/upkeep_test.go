@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/store"
+	"github.com/pgherd/pgherd/agent/uploads"
 )
 
 // What backups have left may stay for long, and is looked for every few seconds. The log says it after growing pauses.
@@ -20,7 +21,7 @@ func TestWhatBackupsHaveLeftDoesNotFillTheLog(t *testing.T) {
 		core, said := observer.New(zap.WarnLevel)
 		files := store.New(t.TempDir(), store.Options{Reserve: 1})
 		nowhere := artifact.New(artifact.Config{Host: "/nonexistent", Port: 1, User: "x", Maintenance: "x"}, files)
-		a := &Agent{log: zap.New(core), backuper: nowhere}
+		a := &Agent{log: zap.New(core), backuper: nowhere, uploads: uploads.New(files, nowhere, zap.NewNop())}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		a.sweepBackups(ctx, nil)

@@ -162,7 +162,6 @@ type Backuper struct {
 	store        *store.Store
 	turns        locks.Locks // by the operation as the names of its logins have it
 	reservations *reservations
-	arrivals     arrivals
 	// Crash is called at each of CrashPoints, so that a test can end the process there.
 	Crash func(point string)
 }

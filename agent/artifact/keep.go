@@ -4,25 +4,15 @@ import (
 	"context"
 	"database/sql"
 	"slices"
-	"time"
 
 	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/store"
 )
 
-// Kept is room on the disk of the backup files for something that no operation does yet, such as an upload between two requests.
-type Kept struct {
-	Claimant diskroom.Claimant
-	Purpose  diskroom.Purpose
-	Bytes    int64 // in all
-	Used     int64 // of them, by what is written already
-	Until    time.Time
-}
-
 // Keep reserves room, or changes what was reserved for the same claimant and purpose. It does not wait: BACKUP_STORAGE_FULL says
 // that more is asked for than others leave, and changes nothing. The room is there over restarts of the agent and of PostgreSQL,
 // until Release; or until its time, for whoever does not come back.
-func (b *Backuper) Keep(ctx context.Context, k Kept) error {
+func (b *Backuper) Keep(ctx context.Context, k diskroom.Kept) error {
 	return b.reservations.decideSynced(ctx, func(tx *sql.Tx) error {
 		all, err := b.list(ctx, tx)
 		if err != nil {
@@ -73,3 +63,6 @@ func (b *Backuper) Release(ctx context.Context, of diskroom.Claimant) error {
 		return err
 	})
 }
+
+// Ledger is the connection to what is reserved.
+func (b *Backuper) Ledger() (*sql.DB, error) { return b.reservations.open() }

@@ -12,8 +12,8 @@ import (
 )
 
 // upload is what is kept for an upload of so many bytes.
-func upload(name diskroom.Claimant, bytes int64) artifact.Kept {
-	return artifact.Kept{Claimant: name, Purpose: diskroom.Upload, Bytes: bytes, Until: time.Now().Add(time.Hour)}
+func upload(name diskroom.Claimant, bytes int64) diskroom.Kept {
+	return diskroom.Kept{Claimant: name, Purpose: diskroom.Upload, Bytes: bytes, Until: time.Now().Add(time.Hour)}
 }
 
 // What is kept is nobody else's, over restarts of the agent and a crash of PostgreSQL, until it is released.

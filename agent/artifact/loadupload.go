@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/sidecar"
 	"github.com/pgherd/pgherd/agent/store"
+	"github.com/pgherd/pgherd/agent/uploads"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -58,10 +59,11 @@ func (b *Backuper) checkUploaded(ctx context.Context, req LoadRequest) error {
 	if err != nil {
 		return err
 	}
-	if _, err := b.uploadSize(ctx, req.Upload.ID); err != nil {
-		return errors.Join(err, file.Close())
+	ledger, err := b.Ledger()
+	if err == nil {
+		_, err = uploads.Size(ctx, ledger, req.Upload.ID)
 	}
-	return file.Close()
+	return errors.Join(err, file.Close())
 }
 
 // openUploaded opens an upload that is the announced one, byte by byte. Nothing is appended to it any more.

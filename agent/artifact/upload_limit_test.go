@@ -30,11 +30,11 @@ func (w *world) uploaded(dump string) artifact.LoadRequest {
 	_ = zip.Close()
 	size, sum := int64(file.Len()), fmt.Sprintf("%x", sha256.Sum256(file.Bytes()))
 	opened := command.OpenUpload{DatabaseID: databaseID, UploadID: upload, SizeBytes: size, ExpiresAt: time.Now().Add(time.Hour)}
-	if _, err := w.agent.OpenUpload(w.t.Context(), opened); err != nil {
+	if _, err := w.uploads.Open(w.t.Context(), opened); err != nil {
 		w.t.Fatal(err)
 	}
 	chunk := command.Chunk{DatabaseID: databaseID, UploadID: upload}
-	if _, err := w.agent.Receive(w.t.Context(), chunk, size, io.NopCloser(&file)); err != nil {
+	if _, err := w.uploads.Receive(w.t.Context(), chunk, size, io.NopCloser(&file)); err != nil {
 		w.t.Fatal(err)
 	}
 	return artifact.LoadRequest{

@@ -27,7 +27,7 @@ func (w *world) sends() (s sender, in bool) {
 	_, _ = rand.Read(random[:]) // never fails
 	s.of = id.FromBytes[id.UploadID](random)
 	opened := command.OpenUpload{DatabaseID: databaseID, UploadID: s.of, SizeBytes: 10, ExpiresAt: time.Now().Add(time.Hour)}
-	if _, err := w.agent.OpenUpload(w.t.Context(), opened); err != nil {
+	if _, err := w.uploads.Open(w.t.Context(), opened); err != nil {
 		w.t.Fatal(err)
 	}
 	return w.sendsTo(s.of)
@@ -37,7 +37,7 @@ func (w *world) sendsTo(of id.UploadID) (s sender, in bool) {
 	from, to := io.Pipe()
 	s = sender{of: of, body: to, said: make(chan error, 1)}
 	go func() {
-		_, err := w.agent.Receive(context.WithoutCancel(w.t.Context()), command.Chunk{DatabaseID: databaseID, UploadID: of}, 10, from)
+		_, err := w.uploads.Receive(context.WithoutCancel(w.t.Context()), command.Chunk{DatabaseID: databaseID, UploadID: of}, 10, from)
 		s.said <- err
 		_ = from.CloseWithError(io.ErrClosedPipe)
 	}()
@@ -67,7 +67,7 @@ func TestChunksAtATime(t *testing.T) {
 		{"its last byte", func(s sender) error { _, err := io.WriteString(s.body, strings.Repeat("x", 9)); return err }},
 		{"its sender", func(s sender) error { return s.body.CloseWithError(errors.New("gone")) }},
 		{"a drop", func(s sender) error {
-			_, err := w.agent.DropUpload(t.Context(), command.DropUpload{DatabaseID: databaseID, UploadID: s.of})
+			_, err := w.uploads.Drop(t.Context(), command.DropUpload{DatabaseID: databaseID, UploadID: s.of})
 			return err
 		}},
 	} {

@@ -14,9 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/store"
+	"github.com/pgherd/pgherd/agent/uploads"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
@@ -44,10 +47,11 @@ const (
 // world is a customer's database and an agent that backs it up.
 type world struct {
 	clustertest.Database
-	t     *testing.T
-	root  string
-	files *store.Store
-	agent *artifact.Backuper
+	t       *testing.T
+	root    string
+	files   *store.Store
+	agent   *artifact.Backuper
+	uploads *uploads.Uploads // of the agent that has started last
 }
 
 func newWorld(t *testing.T) *world {
@@ -88,6 +92,7 @@ func (w *world) newAgent(config artifact.Config) *artifact.Backuper {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = agent.Close() })
+	w.uploads = uploads.New(w.files, agent, zap.NewNop())
 	return agent
 }
 
