@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pgherd/pgherd/agent/copyout"
 	"github.com/pgherd/pgherd/core/backup"
 )
 
@@ -70,13 +71,13 @@ func (b *Backuper) readTables(
 			return err
 		}
 	}
-	out, err := newCopyOut(ctx, conn)
+	out, err := copyout.New(ctx, conn)
 	if err != nil {
 		return err
 	}
-	defer out.close()
+	defer out.Close()
 	for t := range todo {
-		if err := out.table(ctx, t, into); err != nil {
+		if err := readTable(ctx, out, t, into); err != nil {
 			return err
 		}
 	}
@@ -122,8 +123,8 @@ func (c *contents) told(sizes map[string]int64, tell part) {
 	}
 }
 
-// table reads the rows of a table, to count them and, where a manifest has a digest of the table, to take one.
-func (c *copyOut) table(ctx context.Context, t relation, into *contents) error {
+// readTable reads the rows of a table, to count them and, where a manifest has a digest of the table, to take one.
+func readTable(ctx context.Context, from *copyout.Reader, t relation, into *contents) error {
 	to, query := io.Discard, t.counting()
 	var sum *tableSum
 	if w, ok := into.want[t.loaded()]; ok {
@@ -132,7 +133,7 @@ func (c *copyOut) table(ctx context.Context, t relation, into *contents) error {
 			query, to, sum.columns = t.reading(w.Columns...), sum, w.Columns
 		}
 	}
-	n, err := c.read(ctx, query, to)
+	n, err := from.Read(ctx, query, to)
 	if err != nil {
 		return fmt.Errorf("read rows of %s: %w", t.sql(), err)
 	}

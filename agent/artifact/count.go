@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/agent/copyout"
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/joblogin"
 	"github.com/pgherd/pgherd/core/id"
@@ -92,14 +93,14 @@ func (d pgDump) count(ctx context.Context, list []relation) (map[string]int64, e
 	if err != nil {
 		return nil, fmt.Errorf("count rows in the snapshot: %w", err)
 	}
-	out, err := newCopyOut(ctx, conn)
+	out, err := copyout.New(ctx, conn)
 	if err != nil {
 		return nil, err
 	}
-	defer out.close()
+	defer out.Close()
 	counted := newContents(nil)
 	for _, t := range list {
-		if err := out.table(ctx, t, counted); err != nil {
+		if err := readTable(ctx, out, t, counted); err != nil {
 			return nil, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/agent/copyout"
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/joblogin"
 	"github.com/pgherd/pgherd/agent/pg"
@@ -109,7 +110,7 @@ func localeOptions(l backup.Locale) string {
 
 // connect opens the restore's connection. Its commits do not wait for the disk: a copy that a crash of PostgreSQL comes over is
 // made again, and what records that one is whole waits for everything before. What PostgreSQL answers is at times what a
-// customer's code says: nothing in it is longer than longestMessage.
+// customer's code says: nothing in it is longer than copyout.LongestMessage.
 func (i *isolated) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	conn, err := i.cfg.dial(ctx, i.name(), i.password, i.name(), map[string]string{
 		"application_name": sessionName(i.op), "synchronous_commit": "off",
@@ -117,7 +118,7 @@ func (i *isolated) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the isolated copy: %w", err)
 	}
-	conn.Frontend().SetMaxBodyLen(longestMessage)
+	conn.Frontend().SetMaxBodyLen(copyout.LongestMessage)
 	return conn, nil
 }
 

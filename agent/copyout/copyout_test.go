@@ -1,4 +1,4 @@
-package artifact
+package copyout
 
 import (
 	"bufio"
@@ -18,12 +18,12 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 )
 
-// served is a copyOut whose server answers with what write sends.
-func served(t *testing.T, write func(io.Writer)) *copyOut {
+// served is a Reader whose server answers with what write sends.
+func served(t *testing.T, write func(io.Writer)) *Reader {
 	t.Helper()
 	here, there := net.Pipe()
-	out := &copyOut{conn: here, in: bufio.NewReaderSize(here, copyBuffer)}
-	t.Cleanup(out.close)
+	out := &Reader{conn: here, in: bufio.NewReaderSize(here, copyBuffer)}
+	t.Cleanup(out.Close)
 	go func() {
 		defer there.Close()
 		query := make([]byte, 5)
@@ -56,7 +56,7 @@ func TestALongRowIsReadWithoutKeepingIt(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	var sum backup.LineSum
-	rows, err := out.read(t.Context(), "COPY t TO STDOUT", &sum)
+	rows, err := out.Read(t.Context(), "COPY t TO STDOUT", &sum)
 	runtime.ReadMemStats(&after)
 	if err != nil || rows != 1 || sum.Digest(nil).Rows != 1 {
 		t.Errorf("%d rows, digest %+v, %v", rows, sum.Digest(nil), err)
@@ -84,7 +84,7 @@ func TestWhatPostgreSQLAnswersToACopy(t *testing.T) {
 		"a question":       {message('G', "\x00\x00\x00"), "asks for data"},
 	} {
 		var text bytes.Buffer
-		rows, err := served(t, func(to io.Writer) { _, _ = io.WriteString(to, c.sent) }).read(t.Context(), "COPY t TO STDOUT", &text)
+		rows, err := served(t, func(to io.Writer) { _, _ = io.WriteString(to, c.sent) }).Read(t.Context(), "COPY t TO STDOUT", &text)
 		switch {
 		case c.want == "" && (err != nil || rows != 2 || text.String() != "1\n2\n"):
 			t.Errorf("%s: %d rows, %q, %v", name, rows, text.String(), err)
@@ -104,7 +104,7 @@ func TestACopyEndsWithItsContext(t *testing.T) {
 		cancel()
 		<-t.Context().Done()
 	})
-	_, err := out.read(ctx, "COPY t TO STDOUT", io.Discard)
+	_, err := out.Read(ctx, "COPY t TO STDOUT", io.Discard)
 	if took := time.Since(began); !errors.Is(err, context.Canceled) || took > 10*time.Second {
 		t.Errorf("after %s: %v", took, err)
 	}

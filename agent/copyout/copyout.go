@@ -1,4 +1,5 @@
-package artifact
+// Package copyout reads the rows of tables as PostgreSQL sends them, without holding one of them whole.
+package copyout
 
 import (
 	"bufio"
@@ -14,21 +15,21 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// copyOut reads COPY ... TO STDOUT as a stream. pgconn holds each row whole, and one may have 1 GB.
-type copyOut struct {
+// Reader reads COPY ... TO STDOUT as a stream. pgconn holds each row whole, and one may have 1 GB.
+type Reader struct {
 	conn net.Conn
 	in   *bufio.Reader
 }
 
 const (
 	copyBuffer = 256 << 10
-	// longestMessage bounds what is no data. An error's text is a customer's at times.
-	longestMessage = 1 << 20
+	// LongestMessage bounds what is no data. An error's text is a customer's at times.
+	LongestMessage = 1 << 20
 	goodbyeTime    = time.Second
 )
 
-// newCopyOut takes the connection over.
-func newCopyOut(ctx context.Context, conn *pgconn.PgConn) (*copyOut, error) {
+// New takes the connection over.
+func New(ctx context.Context, conn *pgconn.PgConn) (*Reader, error) {
 	if err := conn.SyncConn(ctx); err != nil {
 		return nil, err
 	}
@@ -37,25 +38,25 @@ func newCopyOut(ctx context.Context, conn *pgconn.PgConn) (*copyOut, error) {
 		return nil, err
 	}
 	in := inBatches(taken.Conn)
-	return &copyOut{conn: in, in: bufio.NewReaderSize(in, copyBuffer)}, nil
+	return &Reader{conn: in, in: bufio.NewReaderSize(in, copyBuffer)}, nil
 }
 
-// close ends the session.
-func (c *copyOut) close() {
+// Close ends the session.
+func (c *Reader) Close() {
 	_ = c.conn.SetDeadline(time.Now().Add(goodbyeTime))
 	_ = c.send('X', "") // it has only read
 	_ = c.conn.Close()
 }
 
-func (c *copyOut) send(kind byte, body string) error {
+func (c *Reader) send(kind byte, body string) error {
 	message := binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(body)+4))
 	_, err := c.conn.Write(append(message, body...))
 	return err
 }
 
-// read runs one COPY, and returns the number of rows that PostgreSQL says it has sent. The connection is of no more use after an
+// Read runs one COPY, and returns the number of rows that PostgreSQL says it has sent. The connection is of no more use after an
 // error that is not PostgreSQL's.
-func (c *copyOut) read(ctx context.Context, sql string, to io.Writer) (rows int64, err error) {
+func (c *Reader) Read(ctx context.Context, sql string, to io.Writer) (rows int64, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	rows, err = c.answer(sql, to)
@@ -65,7 +66,7 @@ func (c *copyOut) read(ctx context.Context, sql string, to io.Writer) (rows int6
 	return rows, err
 }
 
-func (c *copyOut) answer(sql string, to io.Writer) (rows int64, failed error) {
+func (c *Reader) answer(sql string, to io.Writer) (rows int64, failed error) {
 	if err := c.send('Q', sql+"\x00"); err != nil {
 		return 0, err
 	}
@@ -98,7 +99,7 @@ func (c *copyOut) answer(sql string, to io.Writer) (rows int64, failed error) {
 }
 
 // header reads the kind of the next message, and the size of its body.
-func (c *copyOut) header() (kind byte, size int, err error) {
+func (c *Reader) header() (kind byte, size int, err error) {
 	var h [5]byte
 	if _, err := io.ReadFull(c.in, h[:]); err != nil {
 		return 0, 0, fmt.Errorf("read from PostgreSQL: %w", err)
@@ -111,7 +112,7 @@ func (c *copyOut) header() (kind byte, size int, err error) {
 }
 
 // pass hands on the body of a message in pieces.
-func (c *copyOut) pass(size int, to io.Writer) error {
+func (c *Reader) pass(size int, to io.Writer) error {
 	for size > 0 {
 		if _, err := c.in.Peek(1); err != nil {
 			return broken(err)
@@ -131,8 +132,8 @@ func (c *copyOut) pass(size int, to io.Writer) error {
 	return nil
 }
 
-func (c *copyOut) body(size int) ([]byte, error) {
-	if size > longestMessage {
+func (c *Reader) body(size int) ([]byte, error) {
+	if size > LongestMessage {
 		return nil, fmt.Errorf("read from PostgreSQL: a message of %d bytes", size)
 	}
 	body := make([]byte, size)
