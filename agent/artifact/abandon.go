@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pgherd/pgherd/agent/load"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -13,15 +14,15 @@ import (
 type CutShortError struct {
 	What     string // "backup"
 	Attempts int
-	At       *StatementError // where the last attempt's restore was; nil where that is not known
+	At       *load.StatementError // where the last attempt's restore was; nil where that is not known
 }
 
 // cutShort is the error of so many attempts, the last of which has ended with an error; nil where that is not known.
 func cutShort(what string, attempts int, last error) *CutShortError {
 	e := &CutShortError{What: what, Attempts: attempts}
-	var in *interruptedError
+	var in *load.InterruptedError
 	if errors.As(last, &in) {
-		e.At = in.at
+		e.At = in.At
 	}
 	return e
 }
@@ -29,7 +30,7 @@ func cutShort(what string, attempts int, last error) *CutShortError {
 func (e *CutShortError) Error() string {
 	text := fmt.Sprintf("PostgreSQL or its agent went down during %d attempts at this %s", e.Attempts, e.What)
 	if e.At != nil {
-		text += "; the last one's restore was in " + e.At.where()
+		text += "; the last one's restore was in " + e.At.Where()
 	}
 	return text
 }

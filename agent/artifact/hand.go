@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/joblogin"
+	"github.com/pgherd/pgherd/agent/load"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/sidecar"
 	"github.com/pgherd/pgherd/core/fault"
@@ -86,7 +87,7 @@ func (b *Backuper) hand(
 func passes(err error) bool {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
-		return transient(refused.Code) || inTheWay(refused.Code)
+		return load.Transient(refused.Code) || inTheWay(refused.Code)
 	}
 	var broken *pgconn.ConnectError
 	return errors.As(err, &broken) || pgconn.Timeout(err) || errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/joblogin"
+	"github.com/pgherd/pgherd/agent/load"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -66,9 +67,9 @@ func unverifiedInTime(ctx context.Context, err error) error {
 	if err == nil || late == nil || fault.Has(err, fault.BackupNotVerified) {
 		return err
 	}
-	var in *interruptedError
+	var in *load.InterruptedError
 	if errors.As(err, &in) {
-		return errors.Join(notVerified(fmt.Errorf("%w; it was ended in %s", late, in.at.where())), late)
+		return errors.Join(notVerified(fmt.Errorf("%w; it was ended in %s", late, in.At.Where())), late)
 	}
 	return errors.Join(notVerified(late), late)
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 
 	"github.com/pgherd/pgherd/agent/dumpsql"
+	"github.com/pgherd/pgherd/agent/load"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/sidecar"
 	"github.com/pgherd/pgherd/agent/store"
@@ -171,9 +172,9 @@ func (b *Backuper) restoreUploaded(ctx context.Context, copied *isolated, req Lo
 		return err
 	}
 	packed := &stored{src: &attended{ctx, set.data}, sum: sha256.New(), report: func(n int64) { tell(n, set.size) }}
-	r := restorer{conn: conn, settings: settings, refuse: judge.Refuse}
+	r := load.Restorer{Conn: conn, Settings: settings, Refuse: judge.Refuse}
 	err = readUpload(packed, set.size, func(dump io.Reader) error {
-		return r.run(ctx, dumpsql.NewReader(dump, dumpsql.Limits{Statement: mostStatement}))
+		return r.Run(ctx, dumpsql.NewReader(dump, dumpsql.Limits{Statement: mostStatement}))
 	})
 	switch {
 	case err != nil:
@@ -245,7 +246,7 @@ func (b *Backuper) handUploaded(ctx context.Context, copied *isolated, owner str
 	found, err := pg.One[sql.NullString](ctx, copied.admin, others, copied.name(), owner)
 	if err == nil && found.Valid {
 		err = refusedUpload(fmt.Errorf("it gives something to %s; what is restored belongs to the owner alone",
-			shorten(found.String, mostSaid)))
+			load.Shorten(found.String, load.MostSaid)))
 	}
 	return err
 }

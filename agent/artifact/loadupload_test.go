@@ -11,6 +11,7 @@ import (
 	"testing/iotest"
 
 	"github.com/pgherd/pgherd/agent/dumpsql"
+	"github.com/pgherd/pgherd/agent/load"
 )
 
 // packed is a gzip member.
@@ -25,9 +26,9 @@ func packed(text string) []byte {
 // restoredWithout is what comes of an upload that is refused before the server has its first statement.
 func restoredWithout(file []byte) error {
 	judge := dumpsql.Foreign{Owner: "shop", Extension: func(string) bool { return false }}
-	r := restorer{refuse: judge.Refuse}
+	r := load.Restorer{Refuse: judge.Refuse}
 	return ofUpload(readUpload(iotest.HalfReader(bytes.NewReader(file)), int64(len(file)), func(dump io.Reader) error {
-		return r.run(context.Background(), dumpsql.NewReader(dump, dumpsql.Limits{Statement: mostStatement}))
+		return r.Run(context.Background(), dumpsql.NewReader(dump, dumpsql.Limits{Statement: mostStatement}))
 	}))
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/dumpsql"
+	"github.com/pgherd/pgherd/agent/load"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -196,9 +197,9 @@ func (w differential) read(db clustertest.Database, text string) string {
 	w.Helper()
 	conn := check.Must(pgconn.Connect(w.Context(), db.URL))(w.T)
 	defer conn.Close(w.Context())
-	r := restorer{conn: conn, settings: w.settings(db)}
-	err := r.run(w.Context(), dumpsql.NewReader(strings.NewReader(text), dumpsql.Limits{}))
-	var failed *StatementError
+	r := load.Restorer{Conn: conn, Settings: w.settings(db)}
+	err := r.Run(w.Context(), dumpsql.NewReader(strings.NewReader(text), dumpsql.Limits{}))
+	var failed *load.StatementError
 	switch {
 	case errors.As(err, &failed) && failed.SQLState != "":
 		return failed.SQLState

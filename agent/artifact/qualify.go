@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pgherd/pgherd/agent/dumpsql"
+	"github.com/pgherd/pgherd/agent/load"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/fault"
@@ -122,7 +123,7 @@ func whyNot(err error) (why string, open error) {
 	var refused *pgconn.PgError
 	var known *fault.Error
 	var late *TooLongError
-	var statement *StatementError
+	var statement *load.StatementError
 	switch {
 	case errors.As(err, &late):
 		return "", err
@@ -132,7 +133,7 @@ func whyNot(err error) (why string, open error) {
 		return no.why, nil
 	case errors.As(err, &known) && known.Code == fault.BackupNotVerified:
 		return known.Message, nil
-	case errors.As(err, &refused) && !transient(refused.Code) && !inTheWay(refused.Code):
+	case errors.As(err, &refused) && !load.Transient(refused.Code) && !inTheWay(refused.Code):
 		return fmt.Sprintf("%s (SQLSTATE %s)", refused.Message, refused.Code), nil
 	}
 	return "", err

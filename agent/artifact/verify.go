@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pgherd/pgherd/agent/dumpsql"
+	"github.com/pgherd/pgherd/agent/load"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
 )
@@ -102,9 +103,9 @@ func (b *Backuper) restoreBy(ctx context.Context, copied *isolated, m backup.Man
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the copy is dropped in any case
-	r := restorer{conn: conn, settings: settings, extensions: versions(m.Contents.Extensions), rows: m.Contents.Rows}
+	r := load.Restorer{Conn: conn, Settings: settings, Extensions: versions(m.Contents.Extensions), Rows: m.Contents.Rows}
 	return read(func(text io.Reader) error {
-		return r.run(ctx, dumpsql.NewReader(text, dumpsql.Limits{}))
+		return r.Run(ctx, dumpsql.NewReader(text, dumpsql.Limits{}))
 	})
 }
 
@@ -153,7 +154,7 @@ func (s *stored) Read(p []byte) (int, error) {
 
 // atFault turns errors that only the dump can have caused into BACKUP_NOT_VERIFIED, and leaves others unchanged.
 func atFault(err error) error {
-	var statement *StatementError
+	var statement *load.StatementError
 	var syntax *dumpsql.SyntaxError
 	var damaged *damagedError
 	switch {

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pgherd/pgherd/agent/dumpsql"
+	"github.com/pgherd/pgherd/agent/load"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -20,7 +21,7 @@ func TestWhatSaysSomethingAboutAnExtension(t *testing.T) {
 		"it does not work":           &unqualifiedError{"false"},
 		"the copy is another":        unequal,
 		"PostgreSQL does not accept": fmt.Errorf("install: %w", &pgconn.PgError{Code: "42710"}),
-		"it cannot be restored":      atFault(&StatementError{SQLState: "42704"}),
+		"it cannot be restored":      atFault(&load.StatementError{SQLState: "42704"}),
 	} {
 		if why, open := whyNot(err); why == "" || open != nil {
 			t.Errorf("%s: %q, %v", name, why, open)
@@ -36,7 +37,7 @@ func TestWhatSaysSomethingAboutAnExtension(t *testing.T) {
 	}
 	for _, code := range []string{"28P01", "40P01", "55P03", "53300", "57P01"} {
 		open[code] = &pgconn.PgError{Code: code}
-		open[code+" in the restore"] = atFault((&restorer{}).failure(dumpsql.Item{}, open[code]))
+		open[code+" in the restore"] = atFault((&load.Restorer{}).Failure(dumpsql.Item{}, open[code]))
 	}
 	for name, err := range open {
 		if why, got := whyNot(err); why != "" || (got == nil) != (err == nil) {

@@ -1,4 +1,4 @@
-package artifact
+package load
 
 import (
 	"io"

@@ -1,4 +1,5 @@
-package artifact
+// Package load streams dumps into databases.
+package load
 
 import (
 	"bytes"
@@ -15,14 +16,14 @@ import (
 	"github.com/pgherd/pgherd/agent/dumpsql"
 )
 
-// restorer streams a dump into a database, one statement per message, and stops at the first error. It is the only way in which
+// Restorer streams a dump into a database, one statement per message, and stops at the first error. It is the only way in which
 // the agent runs a customer's SQL, and its connection is always that of a login made for one restore.
-type restorer struct {
-	rows       map[string]int64 // of the tables, as far as they are known before they are restored
-	conn       *pgconn.PgConn
-	settings   map[string]bool         // that the server knows
-	extensions map[string]string       // versions to install; others get the server's default
-	refuse     func(sql []byte) string // why a statement must not be executed; nil: all may be
+type Restorer struct {
+	Rows       map[string]int64 // of the tables, as far as they are known before they are restored
+	Conn       *pgconn.PgConn
+	Settings   map[string]bool         // that the server knows
+	Extensions map[string]string       // versions to install; others get the server's default
+	Refuse     func(sql []byte) string // why a statement must not be executed; nil: all may be
 	object     string                  // what the dump says that it is about
 	number     int64                   // of the statement
 }
@@ -38,14 +39,15 @@ type StatementError struct {
 }
 
 func (e *StatementError) Error() string {
-	text := e.where() + " failed: " + e.Message
+	text := e.Where() + " failed: " + e.Message
 	if e.SQLState != "" {
 		text += " (SQLSTATE " + e.SQLState + ")"
 	}
 	return text
 }
 
-func (e *StatementError) where() string {
+// Where says which statement it is.
+func (e *StatementError) Where() string {
 	object := ""
 	if e.Object != "" {
 		object = ", " + e.Object
@@ -53,18 +55,18 @@ func (e *StatementError) where() string {
 	return fmt.Sprintf("statement %d on line %d%s: %q", e.Number, e.Line, object, e.Statement)
 }
 
-// interruptedError says in which statement a restore broke off, for a reason that says nothing about the dump.
-type interruptedError struct {
-	at  *StatementError
+// InterruptedError says in which statement a restore broke off, for a reason that says nothing about the dump.
+type InterruptedError struct {
+	At  *StatementError
 	err error
 }
 
-func (e *interruptedError) Error() string { return "restore: " + e.err.Error() }
-func (e *interruptedError) Unwrap() error { return e.err }
+func (e *InterruptedError) Error() string { return "restore: " + e.err.Error() }
+func (e *InterruptedError) Unwrap() error { return e.err }
 
-// run restores the whole dump. A *StatementError or a *dumpsql.SyntaxError means that the dump is at fault; after any other
+// Run restores the whole dump. A *StatementError or a *dumpsql.SyntaxError means that the dump is at fault; after any other
 // error, that is open.
-func (r *restorer) run(ctx context.Context, dump *dumpsql.Reader) error {
+func (r *Restorer) Run(ctx context.Context, dump *dumpsql.Reader) error {
 	for {
 		item, err := dump.Next()
 		switch {
@@ -74,7 +76,7 @@ func (r *restorer) run(ctx context.Context, dump *dumpsql.Reader) error {
 			return unread(err, r.number+1)
 		}
 		if object, _, ok := item.About(); ok {
-			r.object = shorten(object, mostNamed)
+			r.object = Shorten(object, mostNamed)
 		}
 		switch item.Kind {
 		case dumpsql.Statement:
@@ -101,29 +103,29 @@ func unread(err error, statement int64) error {
 
 // execute runs one statement. The extended protocol accepts exactly one, so the reader and the server cannot disagree about
 // where statements end.
-func (r *restorer) execute(ctx context.Context, item dumpsql.Item) error {
+func (r *Restorer) execute(ctx context.Context, item dumpsql.Item) error {
 	if err := r.allow(item); err != nil {
 		return err
 	}
 	sql := string(item.SQL())
-	if name, ok := dumpsql.Setting(item.SQL()); ok && !r.settings[name] {
+	if name, ok := dumpsql.Setting(item.SQL()); ok && !r.Settings[name] {
 		return nil
 	}
 	if dumpsql.StartsCopy(item.SQL()) {
 		return r.refusal(item, "only COPY ... FROM stdin is allowed in a dump")
 	}
-	_, err := r.conn.ExecParams(ctx, r.versioned(sql), nil, nil, nil, nil).Close()
+	_, err := r.Conn.ExecParams(ctx, r.versioned(sql), nil, nil, nil, nil).Close()
 	if err != nil {
-		return r.failure(item, err)
+		return r.Failure(item, err)
 	}
 	return r.stillSafe(item)
 }
 
-func (r *restorer) allow(item dumpsql.Item) error {
-	if r.refuse == nil {
+func (r *Restorer) allow(item dumpsql.Item) error {
+	if r.Refuse == nil {
 		return nil
 	}
-	if why := r.refuse(item.SQL()); why != "" {
+	if why := r.Refuse(item.SQL()); why != "" {
 		return r.refusal(item, why)
 	}
 	return nil
@@ -131,11 +133,11 @@ func (r *restorer) allow(item dumpsql.Item) error {
 
 // stillSafe refuses a dump that changes how the server reads strings: from then on, the reader would split it differently than
 // the server.
-func (r *restorer) stillSafe(item dumpsql.Item) error {
-	if r.conn.ParameterStatus("standard_conforming_strings") == "off" {
+func (r *Restorer) stillSafe(item dumpsql.Item) error {
+	if r.Conn.ParameterStatus("standard_conforming_strings") == "off" {
 		return r.refusal(item, "standard_conforming_strings must stay on")
 	}
-	if encoding := r.conn.ParameterStatus("client_encoding"); slices.Contains(unsafeEncodings, encoding) {
+	if encoding := r.Conn.ParameterStatus("client_encoding"); slices.Contains(unsafeEncodings, encoding) {
 		return r.refusal(item, "client_encoding "+encoding+" is not allowed in a dump")
 	}
 	return nil
@@ -145,13 +147,13 @@ func (r *restorer) stillSafe(item dumpsql.Item) error {
 var unsafeEncodings = []string{"SJIS", "BIG5", "GBK", "UHC", "GB18030", "JOHAB", "SHIFT_JIS_2004"}
 
 // versioned adds the version to CREATE EXTENSION, which a dump leaves out.
-func (r *restorer) versioned(sql string) string {
+func (r *Restorer) versioned(sql string) string {
 	rest, ok := strings.CutPrefix(sql, "CREATE EXTENSION IF NOT EXISTS ")
-	if !ok || len(r.extensions) == 0 {
+	if !ok || len(r.Extensions) == 0 {
 		return sql
 	}
 	name, _, _ := strings.Cut(rest, " ")
-	version, ok := r.extensions[dumpsql.Canonical(name)]
+	version, ok := r.Extensions[dumpsql.Canonical(name)]
 	if !ok || strings.Contains(strings.ToUpper(rest), " VERSION ") {
 		return sql
 	}
@@ -159,7 +161,7 @@ func (r *restorer) versioned(sql string) string {
 }
 
 // copy streams the data that follows into the table.
-func (r *restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql.Item) error {
+func (r *Restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql.Item) error {
 	if err := r.allow(start); err != nil {
 		return err
 	}
@@ -167,34 +169,34 @@ func (r *restorer) copy(ctx context.Context, dump *dumpsql.Reader, start dumpsql
 	at.Text = bytes.Clone(start.Text) // the reader goes on while it may still be needed
 	sql, begun, err := r.frozen(ctx, string(at.SQL()))
 	if err != nil {
-		return r.failure(at, err)
+		return r.Failure(at, err)
 	}
 	data := copyData{dump: dump}
-	_, err = r.conn.CopyFrom(ctx, &data, sql)
+	_, err = r.Conn.CopyFrom(ctx, &data, sql)
 	whole, failed := data.leave()
 	switch {
 	case failed != nil:
 		return unread(failed, r.number)
 	case err != nil:
-		return r.failure(at, err)
+		return r.Failure(at, err)
 	case !whole:
 		return r.refusal(at, "the server took only a part of the data")
 	}
 	if begun {
-		if _, err := r.conn.Exec(ctx, "COMMIT").ReadAll(); err != nil {
-			return r.failure(at, err)
+		if _, err := r.Conn.Exec(ctx, "COMMIT").ReadAll(); err != nil {
+			return r.Failure(at, err)
 		}
 	}
 	return nil
 }
 
-func (r *restorer) refusal(item dumpsql.Item, why string) error {
+func (r *Restorer) refusal(item dumpsql.Item, why string) error {
 	e := r.at(item)
-	e.Message = shorten(why, mostSaid)
+	e.Message = Shorten(why, MostSaid)
 	return e
 }
 
-func (r *restorer) at(item dumpsql.Item) *StatementError {
+func (r *Restorer) at(item dumpsql.Item) *StatementError {
 	return &StatementError{Number: r.number, Line: item.Line, Object: r.object, Statement: shown(item.SQL())}
 }
 
@@ -222,16 +224,17 @@ func shown(sql []byte) string {
 			break
 		}
 	}
-	return shorten(b.String(), mostShown)
+	return Shorten(b.String(), mostShown)
 }
 
 const (
-	mostSaid  = 2000 // bytes of an error's message, which may be of a customer's code: it is stored, sent and shown
-	mostNamed = 200  // bytes of what it is about
+	// MostSaid bounds the bytes of an error's message, which may be of a customer's code: it is stored, sent and shown.
+	MostSaid  = 2000
+	mostNamed = 200 // bytes of what it is about
 )
 
-// failure distinguishes an error of the statement from one of the server or the connection, which says nothing about the dump.
-func (r *restorer) failure(item dumpsql.Item, err error) error {
+// Failure distinguishes an error of the statement from one of the server or the connection, which says nothing about the dump.
+func (r *Restorer) Failure(item dumpsql.Item, err error) error {
 	var e *pgconn.PgError
 	var long *pgproto3.ExceededMaxBodyLenErr
 	failed := r.at(item)
@@ -240,12 +243,12 @@ func (r *restorer) failure(item dumpsql.Item, err error) error {
 			long.ActualBodyLen, long.MaxExpectedBodyLen)
 		return failed
 	}
-	if !errors.As(err, &e) || transient(e.Code) && e.Routine != raised {
-		return &interruptedError{failed, err}
+	if !errors.As(err, &e) || Transient(e.Code) && e.Routine != raised {
+		return &InterruptedError{failed, err}
 	}
-	failed.SQLState, failed.Message = e.Code, shorten(e.Message, mostSaid)
+	failed.SQLState, failed.Message = e.Code, Shorten(e.Message, MostSaid)
 	if e.TableName != "" && r.object == "" {
-		failed.Object = shorten(dumpsql.QuoteName(e.SchemaName, e.TableName), mostNamed) // code may name whatever it likes
+		failed.Object = Shorten(dumpsql.QuoteName(e.SchemaName, e.TableName), mostNamed) // code may name whatever it likes
 	}
 	return failed
 }
@@ -254,12 +257,14 @@ func (r *restorer) failure(item dumpsql.Item, err error) error {
 // attempt would come to that again, and may take as long as it is allowed to.
 const raised = "exec_stmt_raise"
 
-// transient classes: connection, resources, operator intervention, system errors, internal errors.
-func transient(sqlState string) bool {
+// Transient reports whether a SQLSTATE says nothing about the statement: its class is connection, resources, operator
+// intervention, system errors or internal errors.
+func Transient(sqlState string) bool {
 	return slices.Contains([]string{"08", "53", "57", "58", "XX"}, sqlState[:min(2, len(sqlState))])
 }
 
-func shorten(text string, limit int) string {
+// Shorten makes one line of a text, of about so many bytes at most.
+func Shorten(text string, limit int) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
 	if len(text) <= limit {
 		return text

@@ -1,4 +1,4 @@
-package artifact
+package load
 
 import (
 	"context"
@@ -23,16 +23,16 @@ const canBeFrozen = `SELECT c.relkind = 'r' AND c.relchecks = 0 AND NOT c.relhas
 	FROM pg_catalog.pg_class c WHERE c.oid = pg_catalog.to_regclass($1)`
 
 // frozen begins the transaction in which a COPY writes frozen rows, and returns that COPY; it is the same where it writes others.
-func (r *restorer) frozen(ctx context.Context, sql string) (copied string, begun bool, err error) {
+func (r *Restorer) frozen(ctx context.Context, sql string) (copied string, begun bool, err error) {
 	rest, plain := strings.CutSuffix(strings.TrimSpace(sql), " FROM stdin;")
 	table := dumpsql.CopyTarget([]byte(sql))
-	if !plain || r.rows[dumpsql.Canonical(table)] < manyRows || r.conn.TxStatus() != 'I' {
+	if !plain || r.Rows[dumpsql.Canonical(table)] < manyRows || r.Conn.TxStatus() != 'I' {
 		return sql, false, nil
 	}
-	can := r.conn.ExecParams(ctx, canBeFrozen, [][]byte{[]byte(table)}, nil, nil, nil).Read()
+	can := r.Conn.ExecParams(ctx, canBeFrozen, [][]byte{[]byte(table)}, nil, nil, nil).Read()
 	if can.Err != nil || len(can.Rows) == 0 || string(can.Rows[0][0]) != "t" {
 		return sql, false, can.Err
 	}
-	_, err = r.conn.Exec(ctx, "BEGIN; TRUNCATE ONLY "+table).ReadAll()
+	_, err = r.Conn.Exec(ctx, "BEGIN; TRUNCATE ONLY "+table).ReadAll()
 	return rest + " FROM stdin WITH (FREEZE);", true, err
 }
