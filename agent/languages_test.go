@@ -65,7 +65,7 @@ func TestAgentRefusesALanguage(t *testing.T) {
 	s.refusesLanguage(t, "made (installed in the database "+w.name+")")
 }
 
-// TestAgentThatCannotAskForLanguagesSaysWhatToDo has an installation of a version that knew nothing of languages.
+// TestAgentThatCannotAskForLanguagesSaysWhatToDo has a server without the functions that agent init makes.
 func TestAgentThatCannotAskForLanguagesSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
@@ -75,7 +75,7 @@ func TestAgentThatCannotAskForLanguagesSaysWhatToDo(t *testing.T) {
 	a, log, _ := s.run(t, ctx)
 	check.Eventually(t, "the agent does not say that init has to be run again", func() bool {
 		return slices.ContainsFunc(log.FilterMessage("looking for procedural languages").All(), func(e observer.LoggedEntry) bool {
-			return strings.Contains(e.ContextMap()["error"].(string), "run pgherd agent init again")
+			return strings.Contains(e.ContextMap()["error"].(string), "run pgherd agent init")
 		})
 	})
 	if a.InCharge() {
