@@ -28,7 +28,7 @@ func TestBackupOfAnUnreadableLargeObject(t *testing.T) {
 func TestRoundTripOfEverything(t *testing.T) {
 	t.Parallel()
 	for _, script := range []string{
-		"artifact/testdata/rich.sql", "artifact/sidecar/testdata/world.sql", "testdata/roundtrip/everything.sql",
+		"artifact/testdata/rich.sql", "sidecar/testdata/world.sql", "testdata/roundtrip/everything.sql",
 	} {
 		t.Run(script, func(t *testing.T) {
 			s, w := databaseStack(t)

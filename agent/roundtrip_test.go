@@ -81,7 +81,7 @@ func sortData(lines []string) {
 // stands together in a cell is sorted: PostgreSQL promises no order of grants.
 func (s *stack) privileges(t testing.TB, w wanted) string {
 	t.Helper()
-	args := []string{"-A", "-t", "-F", "\x1f", "-R", "\x1e", "-f", "artifact/sidecar/testdata/access.sql"}
+	args := []string{"-A", "-t", "-F", "\x1f", "-R", "\x1e", "-f", "sidecar/testdata/access.sql"}
 	for _, command := range []string{`\dp *.*`, `\ddp`, `\drds * "` + w.name + `"`} {
 		args = append(args, "-c", command)
 	}
