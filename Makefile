@@ -104,7 +104,8 @@ pooler-next: ## run the tests that PgBouncer matters to on its next version, whi
 	$(NEXT) -run 'Pooler|PgBouncer' ./hosts/cluster
 	$(NEXT) -run '^TestRealAgent$$' ./acceptance/conformance/agent
 	$(NEXT) -run '^TestMatrix$$/^stack$$' ./acceptance
-	$(NEXT) -run 'Roles|Logins|Rotations|LateRequests|OpeningAndClosing|PoolerAway' ./acceptance/crash
+	$(NEXT) -run 'Logins|Rotations|LateRequests|PoolerAway' ./acceptance/crash
+	$(NEXT) -run '^TestKilled$$/^(.*roles|rotating_logins|opening_and_closing)$$' ./acceptance/crash
 
 openapi: ## lint the OpenAPI document and try a client generated from it; fetches both tools, and needs Node.js
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags openapi ./acceptance/openapi

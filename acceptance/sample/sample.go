@@ -25,14 +25,6 @@ const Seed = "PGHERD_SAMPLE"
 // Whole reports whether the run shows everything.
 func Whole() bool { return os.Getenv(Seed) == "" }
 
-// Of is a size: of the whole proof, or of a sample.
-func Of[T any](whole, sampled T) T {
-	if Whole() {
-		return whole
-	}
-	return sampled
-}
-
 // Number is the seed, or 0 where the run shows everything.
 func Number(t testing.TB) uint64 {
 	t.Helper()
