@@ -32,8 +32,7 @@ func newKeySet(url string, by http.RoundTripper, now func() time.Time, former *k
 	return k
 }
 
-// joined is how long a caller of the library may get the result of a request that has just ended. One that was not sent says
-// nothing where one may be sent by now.
+// joined is how long to wait before the library is asked again, where it may have given the result of a request that had ended.
 const joined = time.Millisecond
 
 // VerifySignature implements oidc.KeySet.
@@ -48,15 +47,21 @@ func (k *keySet) VerifySignature(ctx context.Context, token string) ([]byte, err
 	return nil, errNotAnswered
 }
 
-func (k *keySet) verify(ctx context.Context, token string) (payload []byte, err error) {
-	for range 3 {
-		payload, err = k.remote.VerifySignature(ctx, token)
-		if !errors.Is(err, errAskedLately) || !k.pace.due() {
-			break
+// verify asks again where the library gave the result of a request that was not sent and one may be sent by now, or was sent
+// meanwhile. That ends when one is sent, or with ctx.
+func (k *keySet) verify(ctx context.Context, token string) ([]byte, error) {
+	for {
+		before := k.pace.sent.Load()
+		payload, err := k.remote.VerifySignature(ctx, token)
+		if !errors.Is(err, errAskedLately) || !k.pace.due() && k.pace.sent.Load() == before {
+			return payload, err
 		}
-		time.Sleep(joined)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(joined):
+		}
 	}
-	return payload, err
 }
 
 // errAskedLately means that an issuer was asked for its keys a moment ago.
@@ -67,7 +72,8 @@ type paced struct {
 	http.RoundTripper
 	now func() time.Time
 
-	answered atomic.Bool // once
+	answered atomic.Bool  // once
+	sent     atomic.Int64 // requests that passed
 
 	mu   sync.Mutex
 	next time.Time
@@ -93,6 +99,7 @@ func (p *paced) pass() bool {
 		return false
 	}
 	p.next = now.Add(pause)
+	p.sent.Add(1)
 	return true
 }
 
