@@ -23,7 +23,7 @@ RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git describe 
 NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
+.PHONY: help build server run dev-server test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
 	regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas clean-dev install \
 	install-svc
 
@@ -69,8 +69,15 @@ install-svc: ## install bin/svc alone, with its man pages and completions, as on
 	for file in $(COMPLETIONS); do install -m 0644 bin/share/$$file $(DESTDIR)$(DATADIR)/$$file || exit; done
 
 run: ## run a whole pgherd on this machine until Ctrl-C; its state is kept in .pgherd/dev
-	@$(MAKE) --no-print-directory -j2 server toolchain
-	@$(COMPILE) build -o bin/ ./hosts/svc & exec bin/pgherd dev
+	@$(MAKE) --no-print-directory -j2 dev-server toolchain
+	@$(COMPILE) build $(QUICK) -o bin/ ./hosts/svc & exec bin/dev/pgherd dev
+
+# Compiled without inlining, a server is there in two thirds of the time. What is installed, "make build" makes.
+QUICK = -gcflags=all=-l
+
+dev-server:
+	@mkdir -p bin/dev
+	$(COMPILE) build $(QUICK) -o bin/dev/ ./hosts/pgherd
 
 test: ready ## run the tests, including those on the real stack; of what takes long, a sample ("make check" has all)
 	@echo 'PGHERD_SAMPLE=$(SAMPLE)'
