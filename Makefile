@@ -68,16 +68,15 @@ install-svc: ## install bin/svc alone, with its man pages and completions, as on
 	install -m 0644 bin/share/man/man1/*.1 $(DESTDIR)$(DATADIR)/man/man1/
 	for file in $(COMPLETIONS); do install -m 0644 bin/share/$$file $(DESTDIR)$(DATADIR)/$$file || exit; done
 
+# Without inlining and what debuggers read, all compiles in three fifths of the time. What is installed, "make build" makes.
+run: export GOFLAGS += '-gcflags=all=-l -dwarf=false' -ldflags=-w
 run: ## run a whole pgherd on this machine until Ctrl-C; its state is kept in .pgherd/dev
 	@$(MAKE) --no-print-directory -j2 dev-server toolchain
-	@$(COMPILE) build $(QUICK) -o bin/ ./hosts/svc & exec bin/dev/pgherd dev
-
-# Without inlining and what debuggers read, the programs compile in three fifths of the time. What is installed, "make build" makes.
-QUICK = -gcflags='all=-l -dwarf=false' -ldflags=-w
+	@$(COMPILE) build -o bin/ ./hosts/svc & exec bin/dev/pgherd dev
 
 dev-server:
 	@mkdir -p bin/dev
-	$(COMPILE) build $(QUICK) -o bin/dev/ ./hosts/pgherd
+	$(COMPILE) build -o bin/dev/ ./hosts/pgherd
 
 test: ready ## run the tests, including those on the real stack; of what takes long, a sample ("make check" has all)
 	@echo 'PGHERD_SAMPLE=$(SAMPLE)'
@@ -157,7 +156,7 @@ verify: generate ## fail if a generated file is out of date
 	git diff --exit-code
 
 toolchain: ## find PostgreSQL 16 and PgBouncer on this machine, or download them into .toolchain
-	@$(GO) run ./hosts/toolchain/ensure
+	@$(COMPILE) run ./hosts/toolchain/ensure
 
 schemas:
 	@$(GO) run ./hosts/toolchain/ensure schemas >/dev/null
