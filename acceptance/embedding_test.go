@@ -22,6 +22,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -136,9 +137,11 @@ func (e *embedder) reach(
 
 func (e *embedder) creates() databases.Created {
 	e.Helper()
-	made, err := e.cp.Databases.Create(e.Context(), e.caller(ratelimit.Create), databases.CreateRequest{
-		Name: e.Name("embedded"), DisplayName: "Embedded", RoleModel: database.Managed,
-	})
+	asked := databases.CreateRequest{Name: e.Name("embedded"), DisplayName: "Embedded", RoleModel: new(database.RoleModel("many"))}
+	_, err := e.cp.Databases.Create(e.Context(), e.caller(ratelimit.Create), asked)
+	e.That(fault.Has(err, fault.ValidationError) && strings.Contains(err.Error(), "roleModel"), "a wrong role model: %v", err)
+	asked.RoleModel = new(database.Managed)
+	made, err := e.cp.Databases.Create(e.Context(), e.caller(ratelimit.Create), asked)
 	e.OK(err)
 	return made
 }

@@ -159,7 +159,7 @@ func (w *world) makeDatabase(fleet *fakeagent.Fleet) {
 	attempt := access.Attempt{Key: key, Class: ratelimit.Create, Client: customer, RequestID: "request"}
 	w.caller = must(first.Access.Admit(w.ctx, attempt))(w.t).Caller
 	w.db = must(first.Databases.Create(w.ctx, w.caller, databases.CreateRequest{
-		Name: "shop", DisplayName: "A shop", RoleModel: w.model.Of,
+		Name: "shop", DisplayName: "A shop", RoleModel: &w.model.Of,
 	}))(w.t)
 	if w.model.OwnerConnects {
 		ok(w.t, first.Operator.ActivateLegacyRoles(w.ctx, w.db.Record.ID))

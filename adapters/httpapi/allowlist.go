@@ -50,17 +50,11 @@ func (a allowlistRoutes) list(r *Request) (Answer, error) {
 
 func (a allowlistRoutes) add(r *Request) (Answer, error) {
 	body := Decoded[wire.AddAllowlistEntry](r)
-	network, err := database.ParseCIDR(body.CIDR)
-	if err != nil {
-		return Answer{}, err
-	}
 	description := ""
 	if body.Description != nil {
-		if description, err = database.ValidateDescription(*body.Description); err != nil {
-			return Answer{}, err
-		}
+		description = *body.Description
 	}
-	entry, err := a.use.Add(r.Context(), r.database(), network, description)
+	entry, err := a.use.Add(r.Context(), r.database(), body.CIDR, description)
 	return Created(wire.Data[wire.AllowlistEntry]{Data: viewEntry(entry)}), err
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
-	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
@@ -87,11 +86,8 @@ func backupFile() []Documented {
 }
 
 func (b backupRoutes) setPolicy(r *Request) (Answer, error) {
-	schedule, err := database.ParseSchedule(string(Decoded[wire.SetBackupPolicy](r).ScheduledBackup))
-	if err != nil {
-		return Answer{}, err
-	}
-	err = b.use.SetSchedule(r.Context(), r.database(), schedule)
+	schedule := Decoded[wire.SetBackupPolicy](r).ScheduledBackup
+	err := b.use.SetSchedule(r.Context(), r.database(), schedule)
 	view := wire.BackupPolicy{ID: r.database().Record().ID, ScheduledBackup: schedule}
 	return OK(wire.DataWithMessage[wire.BackupPolicy]{Message: "The backup policy was changed.", Data: view}), err
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/controlplane/clones"
 	"github.com/pgherd/pgherd/core/fault"
@@ -31,15 +30,9 @@ func (x cloneRoutes) routes() []Route {
 
 func (x cloneRoutes) start(r *Request) (Answer, error) {
 	b := Decoded[wire.CloneDatabase](r)
-	q := clone.Request{Name: b.Name, DisplayName: b.DisplayName, Key: r.Key}
-	if b.Filename != nil { // an empty one is none of a backup, and does not ask for the database as it is now
-		name, err := backup.ParseFilename(string(*b.Filename))
-		if err != nil {
-			return Answer{}, err
-		}
-		q.Filename = name
-	}
-	s, err := x.use.Start(r.Context(), r.database(), q)
+	s, err := x.use.Start(r.Context(), r.database(), clone.Request{
+		Name: b.Name, DisplayName: b.DisplayName, Filename: b.Filename, Key: r.Key,
+	})
 	return Accepted(wire.ClonedDatabase{
 		Message: "The clone is being made.", Operation: viewOperation(s.Operation), Database: viewMade(s.Clone),
 	}), err

@@ -15,17 +15,10 @@ func viewDatabase(r database.Record) wire.Database {
 	return wire.Database{
 		ID: r.ID, Name: r.Name, DisplayName: r.DisplayName, Host: r.Host, Port: r.Port,
 		Database: r.Name, Username: r.Name, // the owner's login has the database's name
-		Status: r.Status, SizeBytes: r.SizeBytes, CreatedAt: instant(r.CreatedAt), Environment: environmentOrNull(r.Environment),
+		Status: r.Status, SizeBytes: r.SizeBytes, CreatedAt: instant(r.CreatedAt), Environment: nullIfZero(r.Environment),
 		Storage:         wire.Storage{QuotaBytes: r.StorageQuota(), Status: r.StorageStatus},
 		ScheduledBackup: r.Schedule,
 	}
-}
-
-func environmentOrNull(e database.Environment) *database.Environment {
-	if e == "" {
-		return nil
-	}
-	return &e
 }
 
 type databaseRoutes struct{ use *databases.Databases }
@@ -74,12 +67,11 @@ func (d databaseRoutes) get(r *Request) (Answer, error) {
 }
 
 func (d databaseRoutes) create(r *Request) (Answer, error) {
-	request, err := createRequest(Decoded[wire.CreateDatabase](r))
-	if err != nil {
-		return Answer{}, err
-	}
-	request.Key = r.Key
-	made, err := d.use.Create(r.Context(), r.Caller, request)
+	b := Decoded[wire.CreateDatabase](r)
+	made, err := d.use.Create(r.Context(), r.Caller, databases.CreateRequest{
+		Name: b.Name, DisplayName: b.DisplayName, RoleModel: b.RoleModel, Environment: b.Environment, Schedule: b.ScheduledBackup,
+		Key: r.Key,
+	})
 	return Created(viewMade(made)), err
 }
 
@@ -91,45 +83,15 @@ func viewMade(made databases.Created) wire.CreatedDatabase {
 	return view
 }
 
-func createRequest(b *wire.CreateDatabase) (c databases.CreateRequest, err error) {
-	c.Name, c.DisplayName = b.Name, b.DisplayName
-	if b.RoleModel != nil {
-		if c.RoleModel, err = database.ParseRoleModel(string(*b.RoleModel)); err != nil {
-			return c, err
-		}
-	}
-	if b.ScheduledBackup != nil {
-		if c.Schedule, err = database.ParseSchedule(string(*b.ScheduledBackup)); err != nil {
-			return c, err
-		}
-	}
-	c.Environment, err = parseEnvironment(b.Environment)
-	return c, err
-}
-
-// parseEnvironment reads null and an absent field as no label.
-func parseEnvironment(label *database.Environment) (database.Environment, error) {
-	if label == nil {
-		return "", nil
-	}
-	return database.ParseEnvironment(string(*label))
-}
-
 func (d databaseRoutes) setEnvironment(r *Request) (Answer, error) {
-	label, err := parseEnvironment(Decoded[wire.SetEnvironment](r).Environment)
-	if err != nil {
-		return Answer{}, err
-	}
-	err = d.use.SetEnvironment(r.Context(), r.database(), label)
-	view := wire.EnvironmentChange{ID: r.database().Record().ID, Environment: environmentOrNull(label)}
+	label := Decoded[wire.SetEnvironment](r).Environment
+	err := d.use.SetEnvironment(r.Context(), r.database(), label)
+	view := wire.EnvironmentChange{ID: r.database().Record().ID, Environment: label}
 	return OK(wire.DataWithMessage[wire.EnvironmentChange]{Message: "The environment was changed.", Data: view}), err
 }
 
 func (d databaseRoutes) setLifecycle(r *Request) (Answer, error) {
-	action, err := database.ParseLifecycle(string(Decoded[wire.SetLifecycle](r).Action))
-	if err != nil {
-		return Answer{}, err
-	}
+	action := Decoded[wire.SetLifecycle](r).Action
 	status, err := d.use.SetLifecycle(r.Context(), r.database(), action)
 	view := wire.LifecycleChange{ID: r.database().Record().ID, Status: status}
 	return OK(wire.DataWithMessage[wire.LifecycleChange]{Message: lifecycleMessage(action), Data: view}), err

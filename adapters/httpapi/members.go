@@ -118,11 +118,7 @@ func (m memberRoutes) list(r *Request) (Answer, error) {
 
 func (m memberRoutes) add(r *Request) (Answer, error) {
 	body := Decoded[wire.AddMember](r)
-	role, err := member.ParseRole(string(body.Role))
-	if err != nil {
-		return Answer{}, err
-	}
-	added, err := m.use.Add(r.Context(), r.database(), body.Email, role)
+	added, err := m.use.Add(r.Context(), r.database(), body.Email, body.Role)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -130,11 +126,8 @@ func (m memberRoutes) add(r *Request) (Answer, error) {
 }
 
 func (m memberRoutes) setRole(r *Request) (Answer, error) {
-	role, err := member.ParseRole(string(Decoded[wire.SetMemberRole](r).Role))
-	if err != nil {
-		return Answer{}, err
-	}
-	changed, err := m.use.SetRole(r.Context(), r.database(), id.MembershipID(r.Param("membershipId")), role)
+	to := Decoded[wire.SetMemberRole](r).Role
+	changed, err := m.use.SetRole(r.Context(), r.database(), id.MembershipID(r.Param("membershipId")), to)
 	return OK(wire.Data[wire.Member]{Data: viewMember(changed)}), err
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/controlplane/previews"
-	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/preview"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -81,11 +80,10 @@ func (x previewRoutes) routes() []Route {
 }
 
 func (x previewRoutes) create(r *Request) (Answer, error) {
-	q, err := previewRequest(Decoded[wire.CreatePreview](r))
-	if err != nil {
-		return Answer{}, err
-	}
-	o, err := x.use.Open(r.Context(), r.Caller, q)
+	b := Decoded[wire.CreatePreview](r)
+	o, err := x.use.Open(r.Context(), r.Caller, previews.Request{
+		Ref: b.Ref, TTLHours: b.TTLHours, ScheduledBackup: b.ScheduledBackup,
+	})
 	made := viewMade(o.Made)
 	answer := OK(wire.CreatedPreview{Data: viewPreview(o.Preview), Connection: wire.PreviewConnection{
 		Host: made.Host, Port: made.Port, Database: made.Database.Database, Username: made.Username,
@@ -95,19 +93,6 @@ func (x previewRoutes) create(r *Request) (Answer, error) {
 		answer.Status = http.StatusCreated
 	}
 	return answer, err
-}
-
-func previewRequest(b *wire.CreatePreview) (q previews.Request, err error) {
-	q.Ref = b.Ref
-	if b.TTLHours != nil {
-		if q.Choices.TTLHours = *b.TTLHours; q.Choices.TTLHours == 0 { // not: the default
-			return q, preview.CheckHours(0)
-		}
-	}
-	if b.ScheduledBackup != nil {
-		q.Choices.ScheduledBackup, err = database.ParseSchedule(string(*b.ScheduledBackup))
-	}
-	return q, err
 }
 
 // find has a missing ref refused as an empty one is.
@@ -132,11 +117,7 @@ func (x previewRoutes) extend(r *Request) (Answer, error) {
 }
 
 func (x previewRoutes) setBackup(r *Request) (Answer, error) {
-	schedule, err := database.ParseSchedule(string(Decoded[wire.SetBackupPolicy](r).ScheduledBackup))
-	if err != nil {
-		return Answer{}, err
-	}
-	return shown(x.use.SetSchedule(r.Context(), r.preview(), schedule))
+	return shown(x.use.SetSchedule(r.Context(), r.preview(), Decoded[wire.SetBackupPolicy](r).ScheduledBackup))
 }
 
 func (x previewRoutes) remove(r *Request) (Answer, error) {

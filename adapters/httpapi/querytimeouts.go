@@ -71,11 +71,7 @@ func (q timeoutRoutes) get(r *Request) (Answer, error) {
 }
 
 func (q timeoutRoutes) set(r *Request) (Answer, error) {
-	profile, err := querytimeout.Parse(string(Decoded[wire.SetQueryTimeouts](r).Profile))
-	if err != nil {
-		return Answer{}, err
-	}
-	s, err := q.use.Set(r.Context(), r.database(), profile, r.Key)
+	s, err := q.use.Set(r.Context(), r.database(), Decoded[wire.SetQueryTimeouts](r).Profile, r.Key)
 	if err == nil && !s.Change.Status.Final() {
 		return Accepted(viewTimeouts(s)), nil
 	}

@@ -23,6 +23,15 @@ func instantOrNull(t *time.Time) *time.Time {
 func (r *Request) caller() access.Caller    { return r.Caller }
 func (r *Request) database() access.Reached { return r.Target.(access.Reached) }
 
+// nullIfZero shows the zero value as null.
+func nullIfZero[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
 // mapped is one page's or list's entries as they are shown.
 func mapped[E, V any](entries []E, view func(E) V) []V {
 	out := make([]V, len(entries))

@@ -140,15 +140,6 @@ func viewAttempt(a ports.WebhookAttempt) wire.DeliveryAttempt {
 	}
 }
 
-// nullIfZero shows the zero value as null.
-func nullIfZero[T comparable](v T) *T {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return &v
-}
-
 // webhook is the endpoint that the pipeline found.
 func (r *Request) webhook() webhooks.Reached {
 	return r.Target.(webhooks.Reached)

@@ -13,7 +13,6 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/querytimeouts"
 	"github.com/pgherd/pgherd/core/database"
@@ -131,31 +130,3 @@ const policyShown = `"policyVersion":1,"profiles":[` +
 	`{"profile":"standard","statementTimeoutMs":60000,"lockTimeoutMs":10000,"idleInTransactionTimeoutMs":30000},` +
 	`{"profile":"balanced","statementTimeoutMs":30000,"lockTimeoutMs":3000,"idleInTransactionTimeoutMs":15000},` +
 	`{"profile":"short","statementTimeoutMs":15000,"lockTimeoutMs":1000,"idleInTransactionTimeoutMs":5000}],`
-
-func TestCreateBody(t *testing.T) {
-	b := wire.CreateDatabase{
-		Name: "shop", DisplayName: "Shop", RoleModel: new(database.SingleLogin), ScheduledBackup: new(database.Daily),
-		Environment: new(database.Production),
-	}
-	got, err := createRequest(&b)
-	want := databases.CreateRequest{
-		Name: "shop", DisplayName: "Shop", RoleModel: database.SingleLogin, Schedule: database.Daily, Environment: database.Production,
-	}
-	if err != nil || got != want {
-		t.Errorf("got %+v, %v", got, err)
-	}
-	for field, change := range map[string]func(*wire.CreateDatabase){
-		"roleModel":       func(b *wire.CreateDatabase) { b.RoleModel = new(database.RoleModel("other")) },
-		"scheduledBackup": func(b *wire.CreateDatabase) { b.ScheduledBackup = new(database.Schedule("hourly")) },
-		"environment":     func(b *wire.CreateDatabase) { b.Environment = new(database.Environment("moon")) },
-	} {
-		wrong := b
-		change(&wrong)
-		var e *fault.Error
-		if _, err := createRequest(&wrong); err == nil {
-			t.Errorf("%s was accepted", field)
-		} else if e, _ = err.(*fault.Error); e == nil || e.Details[0].Field != field {
-			t.Errorf("%s: %v", field, err)
-		}
-	}
-}

@@ -32,8 +32,8 @@ type Result struct {
 type Request struct {
 	Name        string
 	DisplayName string
-	Filename    backup.Filename // empty: as the source is now
-	Key         idempotency.Key // empty: every request makes another clone
+	Filename    *backup.Filename // nil: as the source is now
+	Key         idempotency.Key  // empty: every request makes another clone
 }
 
 // KeyRoute is the route that keys of clones belong to.
@@ -41,12 +41,14 @@ const KeyRoute = "POST /clones"
 
 // Check trims and checks what does not depend on the source: VALIDATION_ERROR names the field; INVALID_BACKUP_FILENAME.
 func (r Request) Check() (Request, error) {
+	if r.Filename != nil {
+		if _, err := backup.ParseFilename(string(*r.Filename)); err != nil {
+			return r, err
+		}
+	}
 	err := database.ValidateChosenName(r.Name)
 	if err == nil {
 		r.DisplayName, err = database.ValidateDisplayName(r.DisplayName)
-	}
-	if err == nil && r.Filename != "" {
-		_, err = backup.ParseFilename(string(r.Filename))
 	}
 	if err == nil && r.Key != "" {
 		_, err = idempotency.Parse(string(r.Key))
@@ -56,7 +58,11 @@ func (r Request) Check() (Request, error) {
 
 // Fingerprint identifies what the request asks for.
 func (r Request) Fingerprint(source id.DatabaseID) idempotency.Fingerprint {
-	return idempotency.NewFingerprint(string(source), r.Name, r.DisplayName, string(r.Filename))
+	filename := ""
+	if r.Filename != nil {
+		filename = string(*r.Filename)
+	}
+	return idempotency.NewFingerprint(string(source), r.Name, r.DisplayName, filename)
 }
 
 // Draft is what the record of a clone takes over: its source's role model. Everything else is a new database's.

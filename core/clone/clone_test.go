@@ -67,7 +67,7 @@ func want(t *testing.T, what string, err error, code fault.Code) {
 }
 
 func TestRequests(t *testing.T) {
-	good := Request{Name: "copy", DisplayName: " A copy ", Filename: "20261121_065347.sql.gz", Key: "k"}
+	good := Request{Name: "copy", DisplayName: " A copy ", Filename: new(backup.Filename("20261121_065347.sql.gz")), Key: "k"}
 	if got, err := good.Check(); err != nil || got.DisplayName != "A copy" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -83,7 +83,7 @@ func TestRequests(t *testing.T) {
 		{func(r *Request) { r.Name = "postgres" }, fault.ValidationError, "name"},
 		{func(r *Request) { r.Name = "preview-" + strings.Repeat("a", 40) }, fault.ValidationError, "name"},
 		{func(r *Request) { r.DisplayName = " " }, fault.ValidationError, "displayName"},
-		{func(r *Request) { r.Filename = "../x" }, fault.InvalidBackupFilename, ""},
+		{func(r *Request) { r.Filename = new(backup.Filename("../x")) }, fault.InvalidBackupFilename, ""},
 		{func(r *Request) { r.Key = idempotency.Key(strings.Repeat("k", 201)) }, fault.ValidationError, idempotency.Header},
 	} {
 		bad := good
@@ -97,7 +97,7 @@ func TestRequests(t *testing.T) {
 	prints := map[idempotency.Fingerprint]bool{good.Fingerprint("b"): true}
 	for _, change := range []func(*Request){
 		func(*Request) {}, func(r *Request) { r.Name = "other" }, func(r *Request) { r.DisplayName = "o" },
-		func(r *Request) { r.Filename = "" },
+		func(r *Request) { r.Filename = nil },
 	} {
 		other := good
 		change(&other)

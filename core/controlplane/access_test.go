@@ -170,7 +170,7 @@ func TestZeroReached(t *testing.T) {
 	refused(t, errOf(w.Access.Reach(w.ctx, access.Caller{}, db, account.See)), fault.DatabaseNotFound)
 	refused(t, errOf(w.Databases.Create(w.ctx, access.Caller{}, request("other"))), fault.KeyScopeDenied)
 	refused(t, errOf(w.Backups.Start(w.ctx, access.Reached{})), fault.DatabaseNotFound)
-	refused(t, w.Databases.SetEnvironment(w.ctx, access.Reached{}, database.Other), fault.DatabaseNotFound)
+	refused(t, w.Databases.SetEnvironment(w.ctx, access.Reached{}, new(database.Other)), fault.DatabaseNotFound)
 	_, _, err := w.Activity.List(w.ctx, access.Reached{}, ports.Page{})
 	refused(t, err, fault.DatabaseNotFound)
 	refused(t, errOf(w.Operations.Cancel(w.ctx, operations.Reached{})), fault.DatabaseNotFound)

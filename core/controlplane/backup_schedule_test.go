@@ -18,7 +18,7 @@ import (
 func (w *world) daily() access.Reached {
 	w.t.Helper()
 	r := request("shop")
-	r.Schedule = database.Daily
+	r.Schedule = new(database.Daily)
 	return w.reached(must(w.Databases.Create(w.ctx, w.caller, r))(w.t).Record.ID)
 }
 
@@ -134,7 +134,7 @@ func TestTheDefaultSchedule(t *testing.T) {
 	config.DefaultSchedule = ""
 	w := configured(t, config)
 	silent, none := keyed("shop"), request("blog")
-	none.Schedule = database.NoSchedule
+	none.Schedule = new(database.NoSchedule)
 	made := must(w.Databases.Create(w.ctx, w.caller, silent))(t).Record
 	equal(t, "by default", made.Schedule, database.Daily)
 	equal(t, "a backup is due at a time", made.NextBackupAt != nil, true)
@@ -145,9 +145,9 @@ func TestTheDefaultSchedule(t *testing.T) {
 	later := w.process(config)
 	again := must(later.Databases.Create(w.ctx, w.caller, silent))(t).Record
 	equal(t, "the repeated request", again.ID, made.ID)
-	silent.Schedule = database.NoSchedule
+	silent.Schedule = new(database.NoSchedule)
 	refused(t, errOf(later.Databases.Create(w.ctx, w.caller, silent)), fault.DatabaseStateConflict)
-	silent.Schedule, silent.Key, silent.Name = "", "", "plain"
+	silent.Schedule, silent.Key, silent.Name = nil, "", "plain"
 	plain := must(later.Databases.Create(w.ctx, w.caller, silent))(t).Record
 	equal(t, "by the operator's default", plain.Schedule, database.NoSchedule)
 }

@@ -34,7 +34,7 @@ func (w *world) asksForClone(change func(*clone.Request)) error {
 func TestClonesThatAreRefused(t *testing.T) {
 	const none backup.Filename = "20260101_000000.sql.gz"
 	named := func(name string) func(*clone.Request) { return func(q *clone.Request) { q.Name = name } }
-	from := func(f backup.Filename) func(*clone.Request) { return func(q *clone.Request) { q.Filename = f } }
+	from := func(f backup.Filename) func(*clone.Request) { return func(q *clone.Request) { q.Filename = &f } }
 	for name, c := range map[string]struct {
 		prepare func(w *world)
 		ask     func(*clone.Request)
@@ -100,7 +100,7 @@ func TestWhereAClonedDatabaseStands(t *testing.T) {
 // What the source has of its own stays with it; what the account gives to new databases the clone has too.
 func TestWhatACloneBeginsWith(t *testing.T) {
 	w := newCloneWorld(t)
-	ok(t, w.Databases.SetEnvironment(w.ctx, w.reached(w.source()), database.Production))
+	ok(t, w.Databases.SetEnvironment(w.ctx, w.reached(w.source()), new(database.Production)))
 	must(w.setsTimeouts(w.source(), querytimeout.Standard, "one"))(t)
 	ok(t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Switches().SetAutoEnroll(ctx, w.account.ID, true)
@@ -127,7 +127,7 @@ func TestTheKeyOfAClone(t *testing.T) {
 		return w.asksForClone(func(q *clone.Request) { q.Key = "once"; change(q) })
 	}
 	refused(t, ask(func(q *clone.Request) { q.Name = "other" }), fault.DatabaseStateConflict)
-	refused(t, ask(func(q *clone.Request) { q.Filename = w.copied() }), fault.DatabaseStateConflict)
+	refused(t, ask(func(q *clone.Request) { q.Filename = new(w.copied()) }), fault.DatabaseStateConflict)
 	w.work(w.ControlPlane)
 	again = w.cloned("")
 	equal(t, "status", again.Operation.Status, operation.Succeeded)

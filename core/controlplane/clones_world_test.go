@@ -50,7 +50,11 @@ func (w *world) copied() backup.Filename {
 // cloning asks for a clone of the source as it is now or, with a file, of a backup.
 func (w *world) cloning(cp *controlplane.ControlPlane, file backup.Filename) (clones.Started, error) {
 	w.t.Helper()
-	return cp.Clones.Start(w.ctx, w.forClone(), clone.Request{Name: "copy", DisplayName: "A copy", Filename: file, Key: "once"})
+	asked := clone.Request{Name: "copy", DisplayName: "A copy", Key: "once"}
+	if file != "" {
+		asked.Filename = &file
+	}
+	return cp.Clones.Start(w.ctx, w.forClone(), asked)
 }
 
 func (w *world) cloned(file backup.Filename) clones.Started {

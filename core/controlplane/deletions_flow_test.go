@@ -72,7 +72,7 @@ func TestADeletionAndItsRecovery(t *testing.T) {
 func TestARecoveredDatabaseIsLikeAnyOther(t *testing.T) {
 	w := newDeletionWorld(t)
 	q := request("daily")
-	q.Schedule = database.Daily
+	q.Schedule = new(database.Daily)
 	w.latest = must(w.Databases.Create(w.ctx, w.caller, q))(t)
 	w.server.Load("daily", "CREATE TABLE kept (n int);\n")
 	ok(t, w.Operator.Enroll(w.ctx, w.source(), "all"))

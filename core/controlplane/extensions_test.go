@@ -76,7 +76,7 @@ func TestASingleLoginDatabaseHasTheCatalogAlone(t *testing.T) {
 	w := newWorld(t)
 	w.readyForExtensions()
 	r := request("single")
-	r.RoleModel = database.SingleLogin
+	r.RoleModel = new(database.SingleLogin)
 	single := w.reachedForExtensions(must(w.Databases.Create(w.ctx, w.caller, r))(t).Record.ID)
 	equal(t, "entries", len(must(w.Extensions.Catalog(w.ctx, single))(t)), 3)
 	refused(t, errOf(w.Extensions.Start(w.ctx, single, install("citext", "k"))), fault.ExtensionMutationUnavailable)

@@ -187,7 +187,7 @@ func TestConnectionsAreSoldOnce(t *testing.T) {
 	})
 	must(w.Operator.ChangeServer(w.ctx, w.machine.ID, func(s *server.Server) { s.Connections = 3 * 65 }))(t)
 	one := request("single")
-	one.RoleModel = database.SingleLogin
+	one.RoleModel = new(database.SingleLogin)
 	must(w.Databases.Create(w.ctx, w.caller, one))(t)
 	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("more"))), fault.AgentError)
 }

@@ -304,7 +304,7 @@ func TestPreviewsAreClosedToTheRoutesOfDatabases(t *testing.T) {
 	for what, err := range map[string]error{
 		"a clone": errOf(w.Clones.Start(w.ctx, through(rollout.Clone), clone.Request{Name: "copy", DisplayName: "A copy"})),
 		"a clone of a file": errOf(w.Clones.Start(w.ctx, through(rollout.Clone), clone.Request{
-			Name: "copy", DisplayName: "A copy", Filename: file,
+			Name: "copy", DisplayName: "A copy", Filename: &file,
 		})),
 		"a deletion":          errOf(w.Deletion.Delete(w.ctx, through(rollout.Delete))),
 		"a restore":           errOf(w.Restores.Start(w.ctx, through(rollout.Restore), file)),

@@ -32,7 +32,7 @@ func (w *world) pipeline(of account.Account, name string) access.Caller {
 func ofRef(ref string) previews.Request { return previews.Request{Ref: ref} }
 
 func daily(ref string, hours int) previews.Request {
-	return previews.Request{Ref: ref, Choices: preview.Choices{TTLHours: hours, ScheduledBackup: database.Daily}}
+	return previews.Request{Ref: ref, TTLHours: &hours, ScheduledBackup: new(database.Daily)}
 }
 
 // opened makes the preview of a ref.
@@ -92,12 +92,12 @@ func TestAPreviewIsMadeOnce(t *testing.T) {
 	equal(t, "its end", first.Preview.ExpiresAt, w.clock.Now().Add(24*time.Hour))
 	equal(t, "scheduled", r.NextBackupAt == nil, true)
 
-	again := w.opened(ci, previews.Request{Ref: "refs/pull/17", Choices: preview.Choices{TTLHours: 24, ScheduledBackup: "none"}})
+	again := w.opened(ci, previews.Request{Ref: "refs/pull/17", TTLHours: new(24), ScheduledBackup: new(database.NoSchedule)})
 	equal(t, "the same", again.Preview, first.Preview)
 	equal(t, "its password", again.Made.Password, first.Made.Password)
 	equal(t, "fresh", again.Fresh, false)
 	refused(t, errOf(w.Previews.Open(w.ctx, ci, daily("refs/pull/17", 24))), fault.PreviewConflict)
-	refused(t, errOf(w.Previews.Open(w.ctx, ci, previews.Request{Ref: "refs/pull/17", Choices: preview.Choices{TTLHours: 23}})),
+	refused(t, errOf(w.Previews.Open(w.ctx, ci, previews.Request{Ref: "refs/pull/17", TTLHours: new(23)})),
 		fault.PreviewConflict)
 
 	app := w.pipeline(w.account, "app")

@@ -2,7 +2,6 @@ package controlplane_test
 
 import (
 	"context"
-	"net/netip"
 	"testing"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -36,13 +35,13 @@ func TestARightThatIsGoneByThen(t *testing.T) {
 				return end(ctx, tx.Members(), m.Membership)
 			}))
 			before := len(w.log(w.db))
-			_, err := w.Allowlist.Add(w.ctx, r, netip.MustParsePrefix("203.0.113.7/32"), "")
+			_, err := w.Allowlist.Add(w.ctx, r, "203.0.113.7/32", "")
 			for what, err := range map[string]error{
 				"the allowlist":   err,
 				"a reveal":        errOf(w.Roles.Reveal(w.ctx, r, report.ID)),
 				"a role":          errOf(w.Roles.Create(w.ctx, r, wanted("other"))),
 				"a backup":        errOf(w.Backups.Start(w.ctx, r)),
-				"the environment": w.Databases.SetEnvironment(w.ctx, r, database.Production),
+				"the environment": w.Databases.SetEnvironment(w.ctx, r, new(database.Production)),
 			} {
 				if !fault.Has(err, fault.DatabaseNotFound) {
 					t.Errorf("%s: %v", what, err)

@@ -28,7 +28,7 @@ func newRestoreWorld(t *testing.T, m database.RoleModel) *world {
 func (w *world) restorable(m database.RoleModel) {
 	w.t.Helper()
 	q := request("shop")
-	q.RoleModel = m
+	q.RoleModel = &m
 	w.latest = must(w.Databases.Create(w.ctx, w.caller, q))(w.t)
 	db := w.latest.Record.ID
 	ok(w.t, w.Operator.SetFeature(w.ctx, "restore", true))

@@ -55,7 +55,7 @@ func newLegacyWorld(t *testing.T) *roleWorld {
 	t.Helper()
 	w := newWorld(t)
 	single := request("my-shop")
-	single.RoleModel = database.SingleLogin
+	single.RoleModel = new(database.SingleLogin)
 	shop := must(w.Databases.Create(w.ctx, w.caller, single))(t)
 	ok(t, w.Operator.SetFeature(w.ctx, "legacy-roles", true))
 	ok(t, w.Operator.ActivateLegacyRoles(w.ctx, shop.Record.ID))

@@ -3,7 +3,6 @@ package controlplane_test
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"testing"
 	"time"
 
@@ -67,7 +66,7 @@ func (w *world) leavesWork(name string, on *fakeagent.Server) database.Record {
 	b := w.backups(r)[0]
 	on.SetUnreachable(true)
 	defer on.SetUnreachable(false)
-	if _, err := w.Allowlist.Add(w.ctx, r, netip.MustParsePrefix("192.0.2.0/24"), ""); err == nil {
+	if _, err := w.Allowlist.Add(w.ctx, r, "192.0.2.0/24", ""); err == nil {
 		w.t.Fatal("the server was reached")
 	}
 	if err := w.Backups.Delete(w.ctx, r, b.Filename); err == nil {

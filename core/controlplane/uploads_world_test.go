@@ -46,7 +46,7 @@ func newUploader(t *testing.T, m database.RoleModel) *uploader {
 func (w *world) uploader(name string, m database.RoleModel) *uploader {
 	w.t.Helper()
 	q := request(name)
-	q.RoleModel = m
+	q.RoleModel = &m
 	made := must(w.Databases.Create(w.ctx, w.caller, q))(w.t)
 	ok(w.t, w.Operator.SetFeature(w.ctx, "restore", true))
 	ok(w.t, w.Operator.Enroll(w.ctx, made.Record.ID, "restore-upload"))

@@ -74,6 +74,14 @@ func ParseSchedule(s string) (Schedule, error) {
 	return fault.OneOf("scheduledBackup", s, NoSchedule, Daily)
 }
 
+// Chosen checks an optional choice; absent stands for one that is not made.
+func Chosen[T ~string](choice *T, absent T, parse func(string) (T, error)) (T, error) {
+	if choice == nil {
+		return absent, nil
+	}
+	return parse(string(*choice))
+}
+
 // Login is one of the logins that are created with a database.
 type Login string
 

@@ -26,8 +26,12 @@ func (b *Backups) registerRounds() {
 	})
 }
 
-// SetSchedule chooses whether the service makes daily backups of a database. FORBIDDEN: a viewer.
+// SetSchedule chooses whether the service makes daily backups of a database. VALIDATION_ERROR on "scheduledBackup".
+// FORBIDDEN: a viewer.
 func (b *Backups) SetSchedule(ctx context.Context, r access.Reached, s database.Schedule) error {
+	if _, err := database.ParseSchedule(string(s)); err != nil {
+		return err
+	}
 	if err := r.Permit(account.ManageBackups); err != nil {
 		return err
 	}

@@ -119,14 +119,14 @@ func (c *Clones) admit(
 		return input, err
 	}
 	s := clone.Scene{Source: source, Open: open.ID}
-	if q.Filename == "" {
+	if q.Filename == nil {
 		if err := s.Admits(); err != nil {
 			return input, err
 		}
 		taken, err := tx.Backups().Names(ctx, source.ID)
 		return clone.Input{Filename: backup.FreeFilename(c.plane.Clock.Now(), taken), Fresh: true}, err
 	}
-	found, err := tx.Backups().Get(ctx, source.ID, q.Filename)
+	found, err := tx.Backups().Get(ctx, source.ID, *q.Filename)
 	of := &found
 	if errors.Is(err, ports.ErrNoRow) {
 		of, err = nil, nil
@@ -138,7 +138,7 @@ func (c *Clones) admit(
 		return input, err
 	}
 	draft.Record.RolesBarred = !of.RoleManifest
-	return clone.Input{Filename: q.Filename, ManifestSHA256: of.ManifestSHA256}, nil
+	return clone.Input{Filename: *q.Filename, ManifestSHA256: of.ManifestSHA256}, nil
 }
 
 // add stores the operation, its use of the backup, and a line of the source's activity log.

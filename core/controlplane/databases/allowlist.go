@@ -37,16 +37,23 @@ func (a *Allowlist) List(ctx context.Context, r access.Reached) ([]database.Allo
 }
 
 // Add allows one more network to connect, and returns when the server enforces it. FORBIDDEN: a developer or viewer.
-// VALIDATION_ERROR on "cidr": a duplicate, or too many entries. DATABASE_STATE_CONFLICT while the database is being created or
+// VALIDATION_ERROR on "description", and on "cidr": no network, a duplicate, or too many entries. DATABASE_STATE_CONFLICT while the database is being created or
 // deleted. AGENT_ERROR: the change is stored, and enforced as soon as the server answers.
 func (a *Allowlist) Add(
-	ctx context.Context, r access.Reached, network netip.Prefix, description string,
+	ctx context.Context, r access.Reached, cidr, description string,
 ) (database.AllowlistEntry, error) {
+	network, err := database.ParseCIDR(cidr)
+	if err != nil {
+		return database.AllowlistEntry{}, err
+	}
+	if description, err = database.ValidateDescription(description); err != nil {
+		return database.AllowlistEntry{}, err
+	}
 	entry := database.AllowlistEntry{
 		ID: plane.NewID[id.AllowlistEntryID](a.plane.Entropy), DatabaseID: r.Record().ID, CIDR: network.String(),
 		Description: description, CreatedAt: a.plane.Clock.Now(),
 	}
-	err := a.change(ctx, r, audit.AllowlistAdded, func(ctx context.Context, tx ports.Tx) (database.AllowlistEntry, error) {
+	err = a.change(ctx, r, audit.AllowlistAdded, func(ctx context.Context, tx ports.Tx) (database.AllowlistEntry, error) {
 		existing, err := tx.Allowlist().List(ctx, r.Record().ID)
 		if err != nil {
 			return entry, err

@@ -23,10 +23,10 @@ import (
 type CreateRequest struct {
 	Name        string
 	DisplayName string
-	RoleModel   database.RoleModel   // empty: managed
-	Environment database.Environment // empty: none
-	Schedule    database.Schedule    // empty: the installation's default
-	Key         idempotency.Key      // empty: every request creates another database
+	RoleModel   *database.RoleModel   // nil: managed
+	Environment *database.Environment // nil: none
+	Schedule    *database.Schedule    // nil: the installation's default
+	Key         idempotency.Key       // empty: every request creates another database
 }
 
 // Created is a new database.
@@ -45,13 +45,13 @@ func (d *Databases) Create(ctx context.Context, c access.Caller, r CreateRequest
 	if err := c.RequireFullAccount(); err != nil {
 		return Created{}, err
 	}
-	if err := r.check(); err != nil {
+	asked, err := r.check()
+	if err != nil {
 		return Created{}, err
 	}
-	schedule := cmp.Or(r.Schedule, d.plane.DefaultSchedule)
-	made, _, err := d.Make(ctx, c, drafts.Making{Claim: r.claim(c), Record: database.Record{
-		Name: r.Name, DisplayName: r.DisplayName, RoleModel: r.RoleModel, Environment: r.Environment, Schedule: schedule,
-	}})
+	claim := r.claim(c, asked)
+	asked.Schedule = cmp.Or(asked.Schedule, d.plane.DefaultSchedule)
+	made, _, err := d.Make(ctx, c, drafts.Making{Claim: claim, Record: asked})
 	return made, err
 }
 
@@ -87,20 +87,29 @@ func (d *Databases) Make(ctx context.Context, c access.Caller, m drafts.Making) 
 	return made, true, err
 }
 
-func (r *CreateRequest) check() (err error) {
-	if err := database.ValidateChosenName(r.Name); err != nil {
-		return err
+// check returns what the request asks for, without a schedule where it chooses none.
+func (r CreateRequest) check() (asked database.Record, err error) {
+	asked.Name = r.Name
+	if asked.RoleModel, err = database.Chosen(r.RoleModel, database.Managed, database.ParseRoleModel); err != nil {
+		return asked, err
 	}
-	r.DisplayName, err = database.ValidateDisplayName(r.DisplayName)
-	if r.RoleModel == "" {
-		r.RoleModel = database.Managed
+	if asked.Schedule, err = database.Chosen(r.Schedule, "", database.ParseSchedule); err != nil {
+		return asked, err
 	}
-	return err
+	if asked.Environment, err = database.Chosen(r.Environment, "", database.ParseEnvironment); err != nil {
+		return asked, err
+	}
+	if err = database.ValidateChosenName(r.Name); err != nil {
+		return asked, err
+	}
+	asked.DisplayName, err = database.ValidateDisplayName(r.DisplayName)
+	return asked, err
 }
 
 // fingerprint is the same whatever the default of schedules is at the time.
-func (r CreateRequest) fingerprint() idempotency.Fingerprint {
-	return idempotency.NewFingerprint(r.Name, r.DisplayName, string(r.RoleModel), string(r.Environment), string(r.Schedule))
+func fingerprint(asked database.Record) idempotency.Fingerprint {
+	return idempotency.NewFingerprint(
+		asked.Name, asked.DisplayName, string(asked.RoleModel), string(asked.Environment), string(asked.Schedule))
 }
 
 // reserve commits the intent: record, logins, key and operation in one transaction. If an earlier request has done so, it returns
@@ -130,20 +139,21 @@ func (d *Databases) reserve(
 
 // claim stores the request's key; nil for a request without one.
 func (r CreateRequest) claim(
-	c access.Caller,
+	c access.Caller, asked database.Record,
 ) func(ctx context.Context, tx ports.Tx, d *drafts.Draft) (id.DatabaseID, error) {
 	if r.Key == "" {
 		return nil
 	}
+	of := fingerprint(asked)
 	return func(ctx context.Context, tx ports.Tx, d *drafts.Draft) (id.DatabaseID, error) {
 		stored, fresh, err := tx.Idempotency().Claim(ctx, idempotency.Record{
-			AccountID: c.Account.ID, Route: createRoute, Key: r.Key, Fingerprint: r.fingerprint(),
+			AccountID: c.Account.ID, Route: createRoute, Key: r.Key, Fingerprint: of,
 			ResourceID: string(d.Record.ID), CreatedAt: d.Record.CreatedAt,
 		})
 		if err != nil || fresh {
 			return "", err
 		}
-		return id.DatabaseID(stored.ResourceID), stored.Replay(r.fingerprint(), fault.DatabaseStateConflict)
+		return id.DatabaseID(stored.ResourceID), stored.Replay(of, fault.DatabaseStateConflict)
 	}
 }
 

@@ -104,9 +104,13 @@ func (d *Databases) readSize(ctx context.Context, r database.Record) (int64, err
 	return size.Bytes, err
 }
 
-// SetEnvironment stores the label; empty removes it. The change is recorded in the activity log. DATABASE_STATE_CONFLICT while
-// the database is being created or deleted.
-func (d *Databases) SetEnvironment(ctx context.Context, r access.Reached, e database.Environment) error {
+// SetEnvironment stores the label; nil removes it. The change is recorded in the activity log. VALIDATION_ERROR on "environment".
+// DATABASE_STATE_CONFLICT while the database is being created or deleted.
+func (d *Databases) SetEnvironment(ctx context.Context, r access.Reached, label *database.Environment) error {
+	e, err := database.Chosen(label, "", database.ParseEnvironment)
+	if err != nil {
+		return err
+	}
 	if err := r.Permit(account.Configure); err != nil {
 		return err
 	}

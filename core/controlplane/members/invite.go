@@ -26,10 +26,13 @@ type Added struct {
 // Add makes the user with an address a member, or sets the role of one who is a member; anybody else is invited by mail. An
 // address that is invited already gets a new token with the new role, as by Resend.
 //
-// VALIDATION_ERROR on "email". RATE_LIMITED: the account adds too many addresses, or too many mails went to this one.
+// VALIDATION_ERROR on "role" and "email". RATE_LIMITED: the account adds too many addresses, or too many mails went to this one.
 // FEATURE_NOT_AVAILABLE: the installation sends no mails. MEMBER_CONFLICT: it is the owner's, or there is no room.
 // DATABASE_STATE_CONFLICT while the database is being created or deleted. Further errors as for List.
 func (m *Members) Add(ctx context.Context, r access.Reached, email string, role account.Standing) (Added, error) {
+	if _, err := member.ParseRole(string(role)); err != nil {
+		return Added{}, err
+	}
 	email, err := account.ValidateEmail(email)
 	if err != nil {
 		return Added{}, err

@@ -84,11 +84,14 @@ func (m *Members) invitations(ctx context.Context, tx ports.Tx, db id.DatabaseID
 	return list, err
 }
 
-// SetRole changes the role of a member, whose keys have the new rights at once. MEMBER_NOT_FOUND, DATABASE_NOT_FOUND; errors as
-// for List.
+// SetRole changes the role of a member, whose keys have the new rights at once. VALIDATION_ERROR on "role". MEMBER_NOT_FOUND,
+// DATABASE_NOT_FOUND; errors as for List.
 func (m *Members) SetRole(
 	ctx context.Context, r access.Reached, of id.MembershipID, role account.Standing,
 ) (changed member.Member, err error) {
+	if _, err := member.ParseRole(string(role)); err != nil {
+		return changed, err
+	}
 	err = m.update(ctx, r, func(ctx context.Context, tx ports.Tx, db database.Record) error {
 		if changed, err = tx.Members().Get(ctx, db.ID, of); err != nil {
 			return plane.NotFound(err, errMemberNotFound())

@@ -15,8 +15,9 @@ import (
 
 // Request asks for the preview of a ref.
 type Request struct {
-	Ref     string
-	Choices preview.Choices
+	Ref             string
+	TTLHours        *int               // nil: preview.DefaultHours
+	ScheduledBackup *database.Schedule // nil: none
 }
 
 // Opened is a preview, and how to connect to it. Fresh is true for the request that made it.
@@ -37,23 +38,24 @@ func (p *Previews) Open(ctx context.Context, c access.Caller, r Request) (o Open
 	if err := c.RequirePreviewKey(); err != nil {
 		return o, err
 	}
-	if err := r.check(); err != nil {
+	choices, err := r.check()
+	if err != nil {
 		return o, err
 	}
 	namespace, use := c.Key.NamespaceID, 0
 	o.Made, o.Fresh, err = p.make(ctx, c, drafts.Making{
 		Lasting: true, // a pipeline's later runs know the preview by its ref alone
 		Record: database.Record{
-			DisplayName: preview.DisplayName(r.Ref), RoleModel: database.Managed, Schedule: r.Choices.ScheduledBackup,
+			DisplayName: preview.DisplayName(r.Ref), RoleModel: database.Managed, Schedule: choices.ScheduledBackup,
 			NamespaceID: namespace,
 		},
 		Claim: func(ctx context.Context, tx ports.Tx, d *drafts.Draft) (known id.DatabaseID, err error) {
-			known, use, err = p.claim(ctx, tx, c, r)
+			known, use, err = p.claim(ctx, tx, c, r.Ref, choices)
 			d.Name(preview.Name(namespace, r.Ref, use))
 			return known, err
 		},
 		Also: func(ctx context.Context, tx ports.Tx, record database.Record) error {
-			return tx.Previews().Add(ctx, preview.New(record.ID, namespace, r.Ref, use, r.Choices, record.CreatedAt))
+			return tx.Previews().Add(ctx, preview.New(record.ID, namespace, r.Ref, use, choices, record.CreatedAt))
 		},
 	})
 	switch {
@@ -70,23 +72,24 @@ func (p *Previews) Open(ctx context.Context, c access.Caller, r Request) (o Open
 	return o, err
 }
 
-func (r *Request) check() error {
-	if r.Choices.TTLHours == 0 {
-		r.Choices.TTLHours = preview.DefaultHours
-	}
-	if r.Choices.ScheduledBackup == "" {
-		r.Choices.ScheduledBackup = database.NoSchedule
+func (r Request) check() (c preview.Choices, err error) {
+	if c.ScheduledBackup, err = database.Chosen(r.ScheduledBackup, database.NoSchedule, database.ParseSchedule); err != nil {
+		return c, err
 	}
 	if err := preview.CheckRef(r.Ref); err != nil {
-		return err
+		return c, err
 	}
-	return preview.CheckHours(r.Choices.TTLHours)
+	c.TTLHours = preview.DefaultHours
+	if r.TTLHours != nil {
+		c.TTLHours = *r.TTLHours
+	}
+	return c, preview.CheckHours(c.TTLHours)
 }
 
 // claim finds the preview that a ref has, or the number of a new one. The lock of the account makes others wait that ask for the
 // same ref.
 func (p *Previews) claim(
-	ctx context.Context, tx ports.Tx, c access.Caller, r Request,
+	ctx context.Context, tx ports.Tx, c access.Caller, ref string, choices preview.Choices,
 ) (known id.DatabaseID, use int, err error) {
 	if _, err := tx.Accounts().LockForQuota(ctx, c.Account.ID); err != nil {
 		return "", 0, err
@@ -94,9 +97,9 @@ func (p *Previews) claim(
 	if c.Key.Expired(p.plane.Clock.Now()) {
 		return "", 0, account.ErrUnauthorized()
 	}
-	live, used, err := tx.Previews().OfRef(ctx, c.Key.NamespaceID, r.Ref)
+	live, used, err := tx.Previews().OfRef(ctx, c.Key.NamespaceID, ref)
 	if err != nil || live == nil {
 		return "", used + 1, err
 	}
-	return live.DatabaseID, 0, live.At(p.plane.Clock.Now()).Replay(r.Choices)
+	return live.DatabaseID, 0, live.At(p.plane.Clock.Now()).Replay(choices)
 }

@@ -111,8 +111,12 @@ func (p *Previews) Extend(ctx context.Context, r Reached, ttlHours int) (preview
 	})
 }
 
-// SetSchedule says whether the service makes daily backups of a preview. PREVIEW_CONFLICT: it is being deleted, or is deleted.
+// SetSchedule says whether the service makes daily backups of a preview. VALIDATION_ERROR on "scheduledBackup".
+// PREVIEW_CONFLICT: it is being deleted, or is deleted.
 func (p *Previews) SetSchedule(ctx context.Context, r Reached, schedule database.Schedule) (preview.Preview, error) {
+	if _, err := database.ParseSchedule(string(schedule)); err != nil {
+		return preview.Preview{}, err
+	}
 	return p.update(ctx, r, func(ctx context.Context, tx ports.Tx, s *scene) (err error) {
 		if s.preview, err = s.preview.Configure(p.plane.Clock.Now()); err != nil {
 			return err

@@ -61,12 +61,15 @@ func (q *QueryTimeouts) Get(ctx context.Context, r access.Reached) (State, error
 // Set makes a profile that of a database, and returns the state with the change, which is open where the server has not confirmed
 // it in time: it then goes on in the background. The same key with the same profile returns what it began.
 //
-// FORBIDDEN: a member. QUERY_TIMEOUT_CONFLICT: another change is open, or the key was used for another profile.
+// VALIDATION_ERROR on "profile". FORBIDDEN: a member. QUERY_TIMEOUT_CONFLICT: another change is open, or the key was used for another profile.
 // DATABASE_STATE_CONFLICT: the status, an open operation or an unfinished change of a login forbids it. AGENT_ERROR: the server
 // cannot be reached, or has refused. AGENT_ROUTE_UNAVAILABLE: its agent is to be updated. With the last two nothing was changed.
 func (q *QueryTimeouts) Set(
 	ctx context.Context, r access.Reached, p querytimeout.Profile, key idempotency.Key,
 ) (State, error) {
+	if _, err := querytimeout.Parse(string(p)); err != nil {
+		return State{}, err
+	}
 	release, err := r.PermitCall(ctx, q.plane, account.Own)
 	if err != nil {
 		return State{}, err
