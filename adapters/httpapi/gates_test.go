@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -109,6 +110,40 @@ func (w *gateWorld) open(t *testing.T, route *Route) {
 	r := w.wrong(t, route, w.database.ID, w.key)
 	if !slices.Contains([]int{400, 413, 415}, r.StatusCode) {
 		t.Errorf("the owner: %d %s", r.StatusCode, r.text)
+	}
+}
+
+// Whatever a body has to confirm is confirmed with true, before the use case hears of the request.
+func TestEveryConfirmationIsTrue(t *testing.T) {
+	w := newGateWorld(t)
+	others := map[string]string{"kind": `"rotate"`, "uploadId": `"` + foreignID + `"`}
+	found := 0
+	for _, route := range Routes(w.use) {
+		if !route.Body.IsJSON() {
+			continue
+		}
+		var members []string
+		confirmed := ""
+		for _, f := range route.Body.shape.fields {
+			value := others[f.name]
+			if strings.HasPrefix(f.name, "confirm") {
+				confirmed, value = f.name, "false"
+			}
+			members = append(members, fmt.Sprintf("%q:%s", f.name, value))
+		}
+		if confirmed == "" {
+			continue
+		}
+		found++
+		body := "{" + strings.Join(members, ",") + "}"
+		r := w.ask(t, head(route.Method, route.at(string(w.database.ID)), w.key, "Idempotency-Key: k", jsonType,
+			fmt.Sprint("Content-Length: ", len(body)))+body)
+		if r.expect(t, 400, fault.ValidationError); !strings.Contains(r.text, `"field":"`+confirmed+`"`) {
+			t.Errorf("%s %s: %s", route.Method, route.Path, r.text)
+		}
+	}
+	if found < 8 {
+		t.Errorf("only %d routes have something to confirm", found)
 	}
 }
 
