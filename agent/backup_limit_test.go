@@ -1,41 +1,11 @@
 package agent_test
 
 import (
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/core/backup"
-	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 )
-
-// What a customer's code holds up is ended by its limit and reported in words for the customer.
-func TestABackupThatTakesTooLongIsReported(t *testing.T) {
-	t.Parallel()
-	s := ownStack(t)
-	s.config.BackupLimits = backup.Limits{Dump: 3 * time.Second, VerifyFactor: 1, VerifyLeast: 2 * time.Second}
-	s.started(t, t.Context())
-	s.startBouncer(t, t.Context())
-
-	locked := s.filledDatabase(t)
-	defer s.lockThings(t, locked)()
-	report := s.backedUp(t, locked.backup(newUUID(), backupName, true))
-	if report.State != command.BackupFailed || report.Message != "the dump took longer than 3s" {
-		t.Errorf("the dump: %+v", report)
-	}
-	s.noFiles(t, locked)
-
-	trapped := s.trappedDatabase(t, "PERFORM pg_sleep(600)")
-	report = s.backedUp(t, trapped.backup(newUUID(), backupName, true))
-	const named = `, TABLE DATA public.trapped: "COPY public.trapped (n) FROM stdin;"`
-	if report.State != command.BackupNotVerified || !strings.Contains(report.Message, "its verification took longer than ") ||
-		!strings.Contains(report.Message, named) {
-		t.Errorf("the verification: %+v", report)
-	}
-	s.nothingOfBackupsLeft(t)
-}
 
 // lockThings locks the table of a filled database until unlock.
 func (s *stack) lockThings(t testing.TB, w wanted) (unlock func()) {

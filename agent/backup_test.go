@@ -4,14 +4,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/health"
 )
 
 const backupName = "20260301_120000.sql.gz"
@@ -53,31 +51,6 @@ func backupPath(w wanted, filename string) string {
 	return "/v1/databases/" + w.id + "/backups/" + filename
 }
 
-func TestBackupOfABadName(t *testing.T) {
-	s := realStack(t)
-	s.refusedFor(t, command.ReasonInvalid, s.made(t, database.SingleLogin).backup(newUUID(), "../../etc/passwd", false))
-}
-
-func TestClosingABackupRemovesWhatItLeft(t *testing.T) {
-	s := realStack(t)
-	w := s.filledDatabase(t)
-	// A table that is locked keeps the dump from ending.
-	blocker := check.Must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
-	check.Must(blocker.Exec("LOCK TABLE things"))(t)
-	c := w.backup(newUUID(), backupName, true)
-	var report command.BackupReport
-	if err := json.Unmarshal(s.done(t, c), &report); err != nil || report.State != command.BackupRunning {
-		t.Fatalf("%+v %v", report, err)
-	}
-	s.done(t, closing(c.OperationID))
-	s.refusedFor(t, command.ReasonClosed, c)
-	check.NoError(t, blocker.Rollback())
-	s.noFiles(t, w)
-	check.Eventually(t, "sessions of the dump are left", func() bool {
-		return s.one(t, "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'pgherd-backup-%'") == "0"
-	})
-}
-
 // A stop ends customers' sessions, and not those of a dump, or of the change of an extension, that runs meanwhile.
 func TestAJobOutlivesAStop(t *testing.T) {
 	s, w := databaseStack(t)
@@ -115,58 +88,6 @@ func (s *stack) noFiles(t testing.TB, w wanted) {
 	found, err := filepath.Glob(filepath.Join(s.config.BackupDir, w.id, "*"))
 	if err != nil || len(found) > 0 {
 		t.Errorf("files are left: %v %v", found, err)
-	}
-}
-
-func TestFullStorageIsRefused(t *testing.T) {
-	t.Parallel()
-	s := ownStack(t)
-	s.config.BackupReserve = 1 << 60
-	s.started(t, t.Context())
-	s.startBouncer(t, t.Context())
-	w := s.filledDatabase(t)
-	status, body, err := s.request(http.MethodGet, backupPath(w, "room"), nil)
-	if err != nil || status != http.StatusInsufficientStorage || !strings.Contains(string(body), string(command.ReasonStorageFull)) {
-		t.Errorf("room: %d %s %v", status, body, err)
-	}
-	s.wantBackup(t, w.backup(newUUID(), backupName, false), command.BackupFailed, command.ReasonStorageFull)
-	s.noFiles(t, w)
-}
-
-func TestCrashWhileBackingUpThenClose(t *testing.T) {
-	t.Parallel()
-	s := crashStack(t)
-	maker := s.child(t, "")
-	w := s.filledDatabase(t)
-	maker.kill()
-	for _, point := range []string{"agent.backup.admitted", "agent.backup.after-partial", "agent.backup.after-manifest-rename"} {
-		t.Run(point, func(t *testing.T) {
-			c := w.backup(newUUID(), backupName, true)
-			victim := s.child(t, point)
-			victim.diesOver(t, s, c)
-			s.child(t, "")
-			s.done(t, closing(c.OperationID))
-			s.refusedFor(t, command.ReasonClosed, c)
-			s.noFiles(t, w)
-			s.noOrphans(t)
-		})
-	}
-}
-
-func TestHealth(t *testing.T) {
-	s, _ := databaseStack(t)
-	report := s.healthOf(t)
-	check.Eventually(t, "the server is not healthy", func() bool {
-		report = s.healthOf(t)
-		return report.Status == "healthy" && report.PostgresManagedDatabases > 0
-	})
-	for _, r := range report.Reasons { // databases of other tests may take more connections than there are
-		if !health.Code(r.Code).Harmless() {
-			t.Errorf("%+v", r)
-		}
-	}
-	if !report.PostgresConnected || !report.PgBouncerRunning {
-		t.Errorf("%+v", report)
 	}
 }
 

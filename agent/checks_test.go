@@ -125,9 +125,8 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 // An agent of a server that was never prepared says what to do, in its report and in its log, and not again and again.
 func TestAnUnpreparedServerIsSaidToBe(t *testing.T) {
 	t.Parallel()
-	s := ownStack(t)
-	unprepared := clustertest.New(t, nil)
-	s.config.PostgresPort = unprepared.Port()
+	s := *realStack(t) // whose files it does not touch before it is in charge
+	s.config.PostgresPort, s.config.Listen = clustertest.New(t, nil).Port(), "127.0.0.1:"+freePort(t)
 	s.config.ChecksEvery = 200 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

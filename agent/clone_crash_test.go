@@ -1,8 +1,6 @@
 package agent_test
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,47 +15,29 @@ import (
 // discarding gives up the empty database.
 func (c cloning) discarding() protocol.Command { return c.clone.discarding(c.clone.operation) }
 
-// cloneStep is a command of a clone, with the points that an agent passes over it.
-type cloneStep struct {
-	command func(cloning) protocol.Command
-	points  []string
-}
-
-func cloneSteps(t testing.TB) []cloneStep {
-	without := func(points []string, out ...string) []string {
-		return slices.DeleteFunc(points, func(p string) bool {
-			return slices.ContainsFunc(out, func(o string) bool { return strings.Contains(p, o) })
-		})
-	}
-	return []cloneStep{
-		{cloning.ensure, without(pointsOf(t, "create"), crash.CreateProved)},
-		{cloning.dump, without(pointsOf(t, "backup"), "verif", crash.BackupFailed)},
-		{cloning.load, append(without(pointsOf(t, "restore"), ".switch.", ".discard."), crash.BackupFinished, crash.BackupReply)},
-		{cloning.switching, without(pointsOf(t, "restore.switch"), crash.SwitchUndone)},
-		{cloning.discarding, pointsOf(t, "restore.discard")},
-		{cloning.proving, []string{crash.CreateAdmitted, crash.CreatePooled, crash.CreateProved, crash.CreateReply}},
-	}
+// steps are the commands of a clone. The switch is the fourth.
+func (c cloning) steps() []protocol.Command {
+	return []protocol.Command{c.ensure(), c.dump(), c.load(), c.switching(), c.discarding(), c.proving()}
 }
 
 // has carries out a step to its end.
-func (c cloning) has(t testing.TB, step cloneStep) {
+func (c cloning) has(t testing.TB, step protocol.Command) {
 	t.Helper()
-	told := step.command(c)
 	var state string
 	check.Eventually(t, "the step does not end", func() bool {
-		report := as[struct{ State, Message string }](t, c.done(t, told))
+		report := as[struct{ State, Message string }](t, c.done(t, step))
 		state = report.State + " " + report.Message
 		return report.State != string(command.LoadRunning)
 	})
 	if strings.HasPrefix(state, string(command.LoadFailed)) {
-		t.Fatalf("%s: %s", told.Kind, state)
+		t.Fatalf("%s: %s", step.Kind, state)
 	}
 }
 
 // goesOn has whoever begins again get the clone done.
 func (c cloning) goesOn(t *testing.T) {
 	t.Helper()
-	for _, step := range cloneSteps(t) {
+	for _, step := range c.steps() {
 		c.has(t, step)
 	}
 	c.noPassingFile(t)
@@ -74,14 +54,9 @@ func (c cloning) goesOn(t *testing.T) {
 func (c cloning) isClosed(t *testing.T) {
 	t.Helper()
 	c.done(t, closing(c.clone.operation))
-	for _, step := range cloneSteps(t)[:3] {
-		c.refusedFor(t, command.ReasonClosed, step.command(c))
+	for _, step := range c.steps()[:3] {
+		c.refusedFor(t, command.ReasonClosed, step)
 	}
-	c.nothingLeft(t)
-}
-
-func (c cloning) nothingLeft(t *testing.T) {
-	t.Helper()
 	c.noTrace(t, c.clone)
 	c.noPassingFile(t)
 	c.nothingOf(t, c.clone.operation)
@@ -98,27 +73,26 @@ func (s *stack) sourceOn(t *testing.T) wanted {
 	return source
 }
 
-// Whatever point an agent dies at while it clones: until the switch nobody gets into the clone, and closing the operation leaves
-// nothing of it; whoever begins again gets it done, and nothing but the clone is left then.
+// An agent dies over a step of a clone, or PostgreSQL crashes and takes back what has not waited for the disk. Until the switch
+// nobody gets into the clone, and closing the operation leaves nothing of it; whoever begins again gets it done. Each point of
+// these commands has its case in acceptance/crash, over other flows; the points here are one or two of each step.
 func TestCrashWhileCloning(t *testing.T) {
 	t.Parallel()
-	s := crashStack(t)
+	s := forgetfulStack(t)
 	source := s.sourceOn(t)
 	i := 0
-	for n, step := range cloneSteps(t) {
-		for _, point := range step.points {
-			for closed := range 2 {
-				if i++; turn(i, 0, 17) {
-					t.Run(fmt.Sprintf("%d %s closed %d", n, point, closed), func(t *testing.T) {
-						s.cloningOf(source).dies(t, n, point, closed == 1)
-					})
-				}
+	for _, at := range []struct {
+		step  int
+		point string
+	}{
+		{0, crash.CreateLogins}, {0, crash.CreateRenamed}, {0, crash.CreateReply}, {1, "agent.backup.after-manifest-rename"},
+		{2, "agent.restore.granted"}, {2, crash.BackupFinished}, {3, crash.SwitchAlone}, {3, crash.SwitchRenamed},
+		{4, crash.DiscardPassing}, {5, crash.CreateProved},
+	} {
+		for _, then := range []string{"goes on", "closed", "PostgreSQL"} {
+			if i++; turn(i, 0, 7) && (then != "PostgreSQL" || at.step == 0 || at.step == 3) {
+				t.Run(at.point+" "+then, func(t *testing.T) { s.cloningOf(source).dies(t, at.step, at.point, then) })
 			}
-		}
-	}
-	for i, point := range pointsOf(t, "close") {
-		if turn(i, 2, 5) {
-			t.Run(point, func(t *testing.T) { s.cloningOf(source).diesClosing(t, point) })
 		}
 	}
 	t.Run("half made", func(t *testing.T) { s.cloningOf(source).isNotOpened(t) })
@@ -134,73 +108,33 @@ func (c cloning) isNotOpened(t *testing.T) {
 	c.goesOn(t)
 }
 
-// dies kills an agent over the n-th step.
-func (c cloning) dies(t *testing.T, n int, point string, closed bool) {
-	all := cloneSteps(t)
+// dies kills the agent, or PostgreSQL, over the n-th step.
+func (c cloning) dies(t *testing.T, n int, point, then string) {
 	maker := c.child(t, "")
-	for _, step := range all[:n] {
+	for _, step := range c.steps()[:n] {
 		c.has(t, step)
 	}
 	maker.kill()
-	c.child(t, point).diesOver(t, c.stack, all[n].command(c))
-	next := c.child(t, "")
+	var next *child
+	if then == "PostgreSQL" {
+		next = c.serverCrash(t, point, c.steps()[n])
+		time.Sleep(remembered)
+	} else {
+		c.child(t, point).diesOver(t, c.stack, c.steps()[n])
+		next = c.child(t, "")
+	}
 	defer next.kill()
 	c.getsIn(t, "the source", c.source.present(database.OwnerLogin))
-	switched := n > 3 || isSwitched(point)
+	switched := n > 3 || point == crash.SwitchRenamed || n == 3 && then == "PostgreSQL" // which was sent again
 	if !switched {
 		c.isShut(t, point)
 	}
 	switch {
-	case closed && switched:
+	case then == "closed" && switched:
 		c.refusedFor(t, command.ReasonCompleted, closing(c.clone.operation))
-	case closed:
+	case then == "closed":
 		c.isClosed(t)
 		return
 	}
 	c.goesOn(t)
-}
-
-// diesClosing kills an agent while it undoes a clone that waits for its switch.
-func (c cloning) diesClosing(t *testing.T, point string) {
-	maker := c.child(t, "")
-	for _, step := range cloneSteps(t)[:3] {
-		c.has(t, step)
-	}
-	maker.kill()
-	c.crashAt(t, point, closing(c.clone.operation))
-	next := c.child(t, "")
-	defer next.kill()
-	c.isClosed(t)
-	c.getsIn(t, "the source", c.source.present(database.OwnerLogin))
-}
-
-// PostgreSQL crashes, and takes back what has not waited for the disk: nobody gets into the clone before its switch all the same.
-func TestPostgreSQLCrashesWhileCloning(t *testing.T) {
-	t.Parallel()
-	s := forgetfulStack(t)
-	source := s.sourceOn(t)
-	all := cloneSteps(t)
-	for i, at := range []struct {
-		step  int
-		point string
-	}{{0, crash.CreateLogins}, {0, crash.CreateRenamed}, {3, crash.SwitchAlone}, {0, crash.CreateReply}} {
-		if !turn(i, 1, 4) {
-			continue
-		}
-		t.Run(at.point, func(t *testing.T) {
-			c := s.cloningOf(source)
-			maker := s.child(t, "")
-			for _, step := range all[:at.step] {
-				c.has(t, step)
-			}
-			maker.kill()
-			next := s.serverCrash(t, at.point, all[at.step].command(c))
-			defer next.kill()
-			time.Sleep(remembered)
-			if at.step < 3 {
-				c.isShut(t, at.point)
-			}
-			c.goesOn(t)
-		})
-	}
 }

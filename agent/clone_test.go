@@ -309,27 +309,6 @@ GRANT ALL ON FUNCTION who() TO "%[1]s";';
 	}
 }
 
-// A closed database stays closed, whatever is sent before the switch, and is no other operation's.
-func TestAClosedDatabaseStaysClosed(t *testing.T) {
-	s := realStack(t)
-	c := s.cloningOf(s.made(t, database.Managed))
-	c.done(t, c.ensure())
-	c.done(t, c.ensure())
-	c.isShut(t, "when it is made")
-	s.refusedFor(t, command.ReasonFailed, c.proving())
-	again := c.ensure()
-	again.OperationID = newUUID()
-	s.refusedFor(t, command.ReasonConflict, again)
-	s.refusedFor(t, command.ReasonNotFound, c.switching())
-	c.isShut(t, "in the end")
-	c.done(t, closing(c.clone.operation))
-	c.noTrace(t, c.clone)
-	open := s.made(t, database.Managed)
-	of := cloning{s, c.source, open}
-	s.refusedFor(t, command.ReasonConflict, of.ensure())
-	s.getsIn(t, "one that is open", open.present(database.OwnerLogin))
-}
-
 // A clone of which nobody speaks any more, as after a restore of the metadata from a backup, does not keep its file for good.
 func TestTheFileOfAForgottenCloneIsRemoved(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
@@ -26,41 +25,6 @@ func (s *stack) crashAt(t *testing.T, point string, c protocol.Command) {
 
 // turn reports whether the n-th of several cases is tried at the i-th point: each is, but in "make test", where they take turns.
 func turn(i, n, several int) bool { return sample.Whole() || i%several == n }
-
-// death kills an agent, and perhaps more, at a point of a command.
-type death func(t *testing.T, point string, c protocol.Command)
-
-// closedAfter has a create interrupted, then closes it, and fails the test unless that leaves nothing and lets no such create in
-// again. It reports whether the create had been completed instead.
-func (s *stack) closedAfter(t *testing.T, point string, die death) (completed bool) {
-	t.Helper()
-	w := want(database.Managed)
-	die(t, point, w.create())
-	s.child(t, "")
-	_, reason, err := s.send(closing(w.operation))
-	if err != nil || reason != "" && !strings.HasPrefix(reason, string(command.ReasonCompleted)) {
-		t.Fatal(reason, err)
-	}
-	if reason != "" {
-		return true
-	}
-	s.noTrace(t, w)
-	s.noOrphans(t)
-	s.refusedFor(t, command.ReasonClosed, w.create())
-	return false
-}
-
-func TestCrashWhileCreatingThenClose(t *testing.T) {
-	t.Parallel()
-	s := crashStack(t)
-	for _, point := range pointsOf(t, "create") {
-		t.Run(point, func(t *testing.T) {
-			if completed := s.closedAfter(t, point, s.crashAt); completed != (point == crash.CreateReply) {
-				t.Errorf("completed: %t", completed)
-			}
-		})
-	}
-}
 
 // A create that was interrupted after the database had its name has the most to undo. Of one that was interrupted before, with
 // the database made, acceptance/crash has the close interrupted.
@@ -87,60 +51,26 @@ func TestCrashWhileClosing(t *testing.T) {
 	}
 }
 
-func TestCrashWhileStopping(t *testing.T) {
-	t.Parallel()
-	s := crashStack(t)
-	for _, point := range pointsOf(t, "access") {
-		t.Run(point, func(t *testing.T) {
-			maker := s.child(t, "")
-			w := s.made(t, database.Managed)
-			maker.kill()
-			conns := s.connected(t, w)
-
-			stop := w.access(2, false, true)
-			s.crashAt(t, point, stop)
-			s.child(t, "")
-			s.done(t, stop)
-			dead(t, "stopped", conns)
-			refused(t, "after the stop", s.pooledOwner(t, w), "SELECT 1")
-			s.done(t, w.access(3, true, false))
-			works(t, "after the start", s.pooledOwner(t, w))
-		})
-	}
-}
-
-func TestCrashWhileStarting(t *testing.T) {
-	t.Parallel()
-	s := crashStack(t)
-	w := want(database.Managed)
-	for _, point := range pointsOf(t, "start") {
-		victim := s.launch(t, point)
-		victim.died(t)
-	}
-	s.child(t, "")
-	s.done(t, w.create())
-	s.noOrphans(t)
-}
-
-// Anyone can grant to a role whose name they know, and so keep it from being dropped; that must not keep the close from ending,
-// nor the name from being free again.
-func TestGrantOfAStrangerDoesNotKeepALoginAlive(t *testing.T) {
+// Anyone can grant to a role whose name they know, and so keep it from being dropped. That must not keep the close of an
+// interrupted create from ending, nor the name from being free again.
+func TestGrantsOfAStrangerDoNotKeepACreate(t *testing.T) {
 	t.Parallel()
 	s := crashStack(t)
 	maker := s.child(t, "")
-	stranger, w := want(database.SingleLogin), want(database.Managed)
-	s.done(t, stranger.create())
+	stranger, w := s.made(t, database.SingleLogin), want(database.Managed)
 	maker.kill()
 	s.crashAt(t, crash.CreateLogins, w.create())
 	theirs := s.owner(t, stranger)
 	check.Must(theirs.Exec(fmt.Sprintf("CREATE TABLE bait (id int); GRANT SELECT ON bait TO %q", w.name)))(t)
+	open := s.openGrant(t, stranger, w.names().Runtime)
 
 	next := s.child(t, "")
 	s.done(t, closing(w.operation))
 	s.noTrace(t, w)
-	s.noOrphans(t)
+	check.NoError(t, open.Rollback())
 	const dead = "SELECT count(*) FROM pg_roles WHERE rolname LIKE 'pgh\\_dead\\_%' AND NOT rolcanlogin"
 	check.Eventually(t, "not one dead role alone is left", func() bool { return s.one(t, dead) == "1" })
+	s.noOrphans(t)
 	again := want(database.Managed)
 	again.name = w.name
 	s.done(t, again.create())

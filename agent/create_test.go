@@ -33,6 +33,7 @@ func TestWhatIsNotOursIsNeverTakenOrDropped(t *testing.T) {
 	}
 }
 
+// What is about one field of a payload is tested in core/command, what is no command in server.
 func TestMalformedCommandsAreInvalid(t *testing.T) {
 	s := realStack(t)
 	for _, spoil := range []func(c *protocol.Command){
@@ -41,25 +42,17 @@ func TestMalformedCommandsAreInvalid(t *testing.T) {
 		func(c *protocol.Command) { c.OperationID = "" },
 		func(c *protocol.Command) { c.Resource = databaseResource(newUUID()) },
 		func(c *protocol.Command) { c.Secrets = nil },
-	} {
-		c := want(database.Managed).create()
-		spoil(&c)
-		s.refusedFor(t, command.ReasonInvalid, c)
-	}
-}
-
-func TestUnknownCommandsAreRefused(t *testing.T) {
-	s := realStack(t)
-	l := want(database.Managed).additional(1, role.ReadOnly)
-	for _, spoil := range []func(c *protocol.Command){
 		func(c *protocol.Command) { c.Kind = "database.explode" },
-		func(c *protocol.Command) { c.Step = "freeze" },
+		func(c *protocol.Command) {
+			*c = want(database.Managed).additional(1, role.ReadOnly).prepare(1)
+			c.Step = "freeze"
+		},
 		func(c *protocol.Command) {
 			c.Payload = append([]byte(`{"reason":"x",`), c.Payload[1:]...)
 			c.PayloadHash = protocol.Hash(c.Payload)
 		},
 	} {
-		c := l.prepare(1)
+		c := want(database.Managed).create()
 		spoil(&c)
 		s.refusedFor(t, command.ReasonInvalid, c)
 	}

@@ -76,11 +76,12 @@ func (s *stack) eachDeath(t *testing.T, points []string, try func(t *testing.T, 
 // TestCrashWhileDeleting has agents die on one server.
 func TestCrashWhileDeleting(t *testing.T) {
 	t.Parallel()
-	s := crashStack(t)
+	s := forgetfulStack(t)
 	t.Run("isolating", s.diesIsolating)
 	t.Run("between rename and commit", s.killedWhileItRenames)
 	t.Run("bringing it back", s.diesRejoining)
 	t.Run("purging", s.diesPurging)
+	t.Run("PostgreSQL crashes", s.serverCrashesDeleting)
 }
 
 // Whatever point an agent dies at while it isolates a database: it is in service, and nothing but customers' access is changed,
@@ -207,9 +208,7 @@ func (s *stack) diesPurging(t *testing.T) {
 }
 
 // PostgreSQL crashes, and takes back what has not waited for the disk.
-func TestPostgreSQLCrashesWhileDeleting(t *testing.T) {
-	t.Parallel()
-	s := forgetfulStack(t)
+func (s *stack) serverCrashesDeleting(t *testing.T) {
 	for i, at := range []struct {
 		point   string
 		command func(c deleteCrash, operation string) protocol.Command

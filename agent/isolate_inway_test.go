@@ -102,10 +102,12 @@ func (s *stack) comesBack(t *testing.T, stranger, to wanted) (stop func()) {
 	return func() { cancel(); all.Wait() }
 }
 
-// An administrator is ended by nobody: neither in the database, nor while they copy it or have changed it.
-func TestIsolateWaitsForAdministrators(t *testing.T) {
+// What the agent cannot end is waited for: an administrator, in the database or while they copy it or have changed it, and a job
+// of its own.
+func TestIsolateWaitsForWhatIsInItsWay(t *testing.T) {
 	t.Parallel()
-	s, w := databaseStack(t)
+	s := realStack(t)
+	w := s.filledDatabase(t)
 	admin := s.superIn(t, w)
 	works(t, "the administrator", admin)
 	user := s.one(t, "SELECT current_user")
@@ -114,62 +116,50 @@ func TestIsolateWaitsForAdministrators(t *testing.T) {
 	tx := check.Must(s.super.BeginTx(t.Context(), nil))(t) // as CREATE DATABASE ... TEMPLATE holds it
 	check.Must(tx.Exec(fmt.Sprintf("ALTER ROLE CURRENT_USER IN DATABASE %q SET work_mem = '5MB'", w.name)))(t)
 	s.staysFor(t, w, "in its way: "+user, func() { check.NoError(t, tx.Rollback()) })
+
+	s.staysFor(t, w, "pgherd_agent", s.jobIn(t, w))
 }
 
 // A prepared transaction outlives its session, and nobody but its owner may decide about it: one in the database, one that has
 // changed a role of it, and one of another account's that is about the database, which the customer is not told the name of.
-func TestIsolateWaitsForPreparedTransactions(t *testing.T) {
+func TestPreparedTransactionsAreWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := newStack(t, clustertest.New(t, map[string]string{"max_prepared_transactions": "5"}), t.TempDir())
 	s.started(t, t.Context())
 	s.startBouncer(t, t.Context())
 	w, stranger := s.filledDatabase(t), s.made(t, database.SingleLogin)
-	owner := s.owner(t, w)
-	for _, statement := range []string{"INSERT INTO things (name) VALUES ('more')", "ALTER ROLE CURRENT_USER SET work_mem = '5MB'"} {
-		check.Must(owner.Exec("BEGIN; " + statement + "; PREPARE TRANSACTION 'theirs'"))(t)
-		s.staysFor(t, w, "still in it: prepared transaction theirs", func() {
-			check.Must(s.owner(t, w).Exec("ROLLBACK PREPARED 'theirs'"))(t)
-		})
-		owner = s.owner(t, w)
+	s.saved(t, w)
+	prepared := func(statement string) (inIt string, away func()) {
+		check.Must(s.owner(t, w).Exec("BEGIN; " + statement + "; PREPARE TRANSACTION 'theirs'"))(t)
+		return "still in it: prepared transaction theirs", func() { check.Must(s.owner(t, w).Exec("ROLLBACK PREPARED 'theirs'"))(t) }
 	}
-	check.Must(owner.Exec("BEGIN; ALTER ROLE CURRENT_USER PASSWORD 'another'; PREPARE TRANSACTION 'theirs'"))(t)
+	const insert = "INSERT INTO things (name) VALUES ('more')"
+	inIt, away := prepared(insert)
+	s.inWay(t, w, command.ReasonBusy, inIt, away)
+	for _, statement := range []string{insert, "ALTER ROLE CURRENT_USER SET work_mem = '5MB'"} {
+		inIt, away = prepared(statement)
+		s.staysFor(t, w, inIt, away)
+	}
+	_, away = prepared("ALTER ROLE CURRENT_USER PASSWORD 'another'")
 	began := time.Now()
 	s.refusedFor(t, command.ReasonBusy, w.isolating(newUUID())) // without a try to close the login, which would wait for that
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("the answer took %s", took)
 	}
-	check.Must(owner.Exec("ROLLBACK PREPARED 'theirs'"))(t)
+	away()
 	s.getsIn(t, "whom nobody has shut out", w.present(database.OwnerLogin))
 
 	other := s.owner(t, stranger)
-	check.Must(other.Exec(fmt.Sprintf(`BEGIN; ALTER ROLE CURRENT_USER IN DATABASE %q SET work_mem = '5MB';
-		PREPARE TRANSACTION 'not for everybody'`, w.name)))(t)
-	s.staysFor(t, w, "in its way: a prepared transaction", func() {
-		check.Must(other.Exec("ROLLBACK PREPARED 'not for everybody'"))(t)
-	})
+	const theirs = "BEGIN; ALTER ROLE CURRENT_USER IN DATABASE %q SET work_mem = '5MB'; PREPARE TRANSACTION 'not for everybody'"
+	rollback := func() { check.Must(other.Exec("ROLLBACK PREPARED 'not for everybody'"))(t) }
+	check.Must(other.Exec(fmt.Sprintf(theirs, w.name)))(t)
+	s.staysFor(t, w, "in its way: a prepared transaction", rollback)
 	s.isolated(t, w)
-	check.Must(other.Exec(fmt.Sprintf(`BEGIN; ALTER ROLE CURRENT_USER IN DATABASE %q SET work_mem = '5MB';
-		PREPARE TRANSACTION 'theirs'`, w.isolatedName())))(t)
+	check.Must(other.Exec(fmt.Sprintf(theirs, w.isolatedName())))(t)
 	s.refusedFor(t, command.ReasonBusy, w.rejoining(newUUID()))
 	s.refusedFor(t, command.ReasonBusy, w.purging(newUUID()))
 	s.isIsolated(t, "neither brought back nor purged", w)
-	check.Must(other.Exec("ROLLBACK PREPARED 'theirs'"))(t)
+	rollback()
 	s.done(t, w.purging(newUUID()))
 	s.isPurged(t, w)
-}
-
-// A job of the agent's own in the database is not ended.
-func TestIsolateWaitsForAJob(t *testing.T) {
-	t.Parallel()
-	s := realStack(t)
-	w := s.filledDatabase(t)
-	unlock := s.lockThings(t, w)
-	job := w.backup(newUUID(), "20260102_000000.sql.gz", false)
-	s.done(t, job)
-	const inside = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND application_name LIKE 'pgherd-backup-%'"
-	check.Eventually(t, "the job is not in the database", func() bool { return s.one(t, inside, w.name) != "0" })
-	s.staysFor(t, w, "pgherd_agent", func() {
-		unlock()
-		s.backedUp(t, job)
-	})
 }

@@ -216,25 +216,3 @@ func TestRoleThatMakesThingsForOthers(t *testing.T) {
 	check.Must(owner.Exec("TABLE theirs.own"))(t)
 	s.noOrphans(t)
 }
-
-// The groups go with their database, whatever a stranger has granted to them.
-func TestGroupsOfAnOverlayGoWithTheirDatabase(t *testing.T) {
-	t.Parallel() // the sweep takes its time
-	s, w, _, _, _ := legacyStack(t)
-	stranger := s.made(t, database.SingleLogin)
-	theirs := s.owner(t, stranger)
-	n := w.names()
-	var oids []string
-	for _, group := range []string{n.ReadGroup, n.WriteGroup} {
-		oids = append(oids, s.one(t, "SELECT oid FROM pg_roles WHERE rolname = $1", group))
-	}
-	check.Must(theirs.Exec(fmt.Sprintf("CREATE TABLE bait (); GRANT SELECT ON bait TO %s, %s", n.ReadGroup, n.WriteGroup)))(t)
-	check.Must(s.owner(t, w).Exec(onDatabase(grantConnect, w, n.ReadGroup)))(t)
-	s.done(t, w.purging(s.deleted(t, w, 2)))
-	s.noTrace(t, w)
-	check.Must(theirs.Exec("DROP TABLE bait"))(t)
-	for _, oid := range oids {
-		s.noDead(t, oid)
-	}
-	s.noOrphans(t)
-}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -157,21 +156,4 @@ func testOpenGrantToADeadRoleHoldsNobodyUp(t *testing.T, m database.RoleModel) {
 	s.child(t, "")
 	check.Must(theirs.Exec("DROP TABLE bait1"))(t)
 	s.noDead(t, oids[1])
-}
-
-// Closing an interrupted create does not wait for who grants to its roles.
-func TestOpenGrantDoesNotKeepADatabaseUnfinished(t *testing.T) {
-	t.Parallel()
-	s := crashStack(t)
-	maker := s.child(t, "")
-	stranger, w := s.made(t, database.SingleLogin), want(database.Managed)
-	maker.kill()
-	s.crashAt(t, crash.CreateLogins, w.create())
-	tx := s.openGrant(t, stranger, w.name)
-	s.child(t, "")
-	s.done(t, closing(w.operation))
-	s.noTrace(t, w)
-	check.NoError(t, tx.Rollback())
-	check.Eventually(t, "dead roles are left", func() bool { return s.one(t, "SELECT count(*) FROM ledger.dead_role") == "0" })
-	s.noOrphans(t)
 }

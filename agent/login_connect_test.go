@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -71,40 +72,25 @@ func (s *stack) isShut(t testing.TB, l loginOf) {
 	}
 }
 
-// A role of a database with a single login is admitted by a grant to itself, and where TLS works.
-func TestAdmissionNeedsTheGrantAndTLS(t *testing.T) {
+// A role of a database with a single login is admitted where TLS works.
+func TestAdmissionNeedsTLS(t *testing.T) {
 	t.Parallel()
 	s := survivalStack(t)
-	var tls error
+	tls := errors.New("no TLS today")
 	x := s.inProcess(t, s.pg.Port(), func(p *pooler.Pooler) poolerAPI { return withoutTLS{p, &tls} })
 	w := want(database.SingleLogin)
 	l := w.additional(1, role.ReadOnly)
-	refused := func(reason command.Reason) {
-		t.Helper()
-		if _, err := x.Execute(t.Context(), l.open(1)); ledger.AsRefusal(err).Reason != reason {
-			t.Errorf("got %v, want %s", err, reason)
-		}
-		s.isShut(t, l)
+	for _, c := range []protocol.Command{w.create(), w.optIn(), l.prepare(1)} {
+		check.Must(x.Execute(t.Context(), c))(t)
 	}
-	check.Must(x.Execute(t.Context(), w.create()))(t)
-	if _, err := x.Execute(t.Context(), l.prepare(1)); ledger.AsRefusal(err).Reason != command.ReasonInvalid {
-		t.Errorf("before the opt-in: %v", err)
-	}
-	check.Must(x.Execute(t.Context(), w.optIn()))(t)
-	check.Must(x.Execute(t.Context(), l.prepare(1)))(t)
-	refused(command.ReasonConnectRequired)
-	owner := s.owner(t, w)
-	check.Must(owner.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO PUBLIC", w.name)))(t)
-	refused(command.ReasonConnectRequired)
-	check.Must(owner.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM PUBLIC; GRANT CONNECT ON DATABASE %[1]q TO %s", w.name,
-		w.names().ReadGroup)))(t)
-	refused(command.ReasonConnectRequired)
 	s.withdrawn(t, l, true)
-	tls = errors.New("no TLS today")
-	refused(command.ReasonUnavailable)
+	if _, err := x.Execute(t.Context(), l.open(1)); ledger.AsRefusal(err).Reason != command.ReasonUnavailable {
+		t.Errorf("without TLS: %v", err)
+	}
+	s.isShut(t, l)
 	tls = nil
 	check.Must(x.Execute(t.Context(), l.open(1)))(t)
-	s.getsIn(t, "with everything", l)
+	s.getsIn(t, "with TLS", l)
 }
 
 // withoutTLS is a PgBouncer whose TLS fails while there is an error.
@@ -117,38 +103,17 @@ func (w withoutTLS) EnterOutside(ctx context.Context) error {
 	return errors.Join(*w.failing, w.Pooler.EnterOutside(ctx))
 }
 
-// A role without CONNECT is shut and removed like any other.
-func TestRoleWithoutConnectIsShutAndRemoved(t *testing.T) {
-	overModels(t, testRoleWithoutConnectIsShutAndRemoved)
-}
-
-func testRoleWithoutConnectIsShutAndRemoved(t *testing.T, m database.RoleModel) {
-	s, w := modelStack(t, m)
-	for i, c := range []struct {
-		want      role.Kind
-		condition command.LoginCondition
-	}{
-		{role.Revocation, command.LoginDrifted}, {role.Expiry, command.LoginShut},
-	} {
-		l := s.opened(t, w.additional(i+1, role.ReadWrite))
+// A role without CONNECT is removed like any other. That it is shut like any other is in acceptance/crash.
+func TestRoleWithoutConnectIsRemoved(t *testing.T) {
+	overModelsWhole(t, func(t *testing.T, m database.RoleModel) {
+		s, _, l := roleStackOf(t, m, role.Custom)
 		conns := s.connectedAs(t, l)
 		s.withdrawn(t, l, false)
-		proof := as[role.Proof](t, s.done(t, l.shut(c.want, 2)))
-		if want := (role.Proof{ClientsClosed: 2, SessionsEnded: 3, NoneLeft: true, OldRefused: true}); proof != want {
-			t.Errorf("%s: %+v, want %+v", c.want, proof, want)
+		s.wantCondition(t, l, command.LoginInForce)
+		if found := s.removed(t, l.remove(2)); len(found.List) > 0 {
+			t.Errorf("%+v", found)
 		}
-		dead(t, string(c.want), conns)
-		s.wantCondition(t, l, c.condition)
-		s.withdrawn(t, l, true)
-		s.getsInNowhere(t, string(c.want)+", with CONNECT again", l)
-	}
-	ready := s.opened(t, w.additional(3, role.Custom))
-	conns := s.connectedAs(t, ready)
-	s.withdrawn(t, ready, false)
-	s.wantCondition(t, ready, command.LoginInForce)
-	if found := s.removed(t, ready.remove(2)); len(found.List) > 0 {
-		t.Errorf("%+v", found)
-	}
-	dead(t, "removed", conns)
-	s.gone(t, ready)
+		dead(t, "removed", conns)
+		s.gone(t, l)
+	})
 }

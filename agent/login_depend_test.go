@@ -78,17 +78,3 @@ func TestFewRemovalsLookAtOnce(t *testing.T) {
 	}
 	doing.Wait()
 }
-
-// A large object is named by its number, as everywhere in SQL.
-func TestLargeObjectIsNamedByItsNumber(t *testing.T) {
-	overModelsWhole(t, testLargeObjectIsNamedByItsNumber)
-}
-
-func testLargeObjectIsNamedByItsNumber(t *testing.T, m database.RoleModel) {
-	s, w, l := roleStackOf(t, m, role.Custom)
-	check.Must(s.direct(t, w.name, l.username, l.password).Exec("SELECT lo_create(4711)"))(t)
-	want := role.Dependency{Kind: "owned_object", ObjectType: "large object", Name: "4711", Identity: "4711"}
-	if found := s.removed(t, l.remove(2)).List; len(found) != 1 || found[0] != want {
-		t.Errorf("%+v", found)
-	}
-}

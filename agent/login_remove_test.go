@@ -28,32 +28,6 @@ func (s *stack) gone(t testing.TB, l loginOf) {
 	}
 }
 
-func TestRemovedRoleLeavesNothing(t *testing.T) { overModelsWhole(t, testRemovedRoleLeavesNothing) }
-
-func testRemovedRoleLeavesNothing(t *testing.T, m database.RoleModel) {
-	s, w := modelStack(t, m)
-	prepared, open, revoked := w.additional(1, role.ReadOnly), w.additional(2, role.ReadWrite),
-		w.additional(3, role.Custom)
-	s.done(t, prepared.prepare(1))
-	s.opened(t, open)
-	s.opened(t, revoked)
-	s.done(t, revoked.shut(role.Revocation, 2))
-	conns := s.connectedAs(t, open)
-	for _, l := range []loginOf{prepared, open, revoked, w.additional(4, role.Custom)} {
-		c := l.remove(5)
-		for range 2 { // the second time it is the same command
-			if found := s.removed(t, c); found.List == nil || len(found.List) > 0 {
-				t.Errorf("%s: %+v", l.username, found)
-			}
-		}
-		s.gone(t, l)
-		s.wantCondition(t, l, command.LoginAbsent)
-	}
-	dead(t, "removed", conns)
-	s.noOrphans(t)
-	works(t, "the owner", s.pooledOwner(t, w))
-}
-
 // What depends on a role in its own database is told in PostgreSQL's words, and stays.
 func TestDependenciesOfEveryKindKeepARole(t *testing.T) {
 	overModelsWhole(t, testDependenciesOfEveryKindKeepARole)
@@ -112,6 +86,10 @@ func testDependenciesOfEveryKindKeepARole(t *testing.T, m database.RoleModel) {
 				Kind: "owned_object", ObjectType: "function", Schema: "theirs", Name: "one", Identity: "theirs.one(integer)",
 			},
 		},
+		{
+			"SELECT lo_create(4711)", "SELECT lo_unlink(4711)", true, // it is named by its number, as everywhere in SQL
+			role.Dependency{Kind: "owned_object", ObjectType: "large object", Name: "4711", Identity: "4711"},
+		},
 	} {
 		l := s.opened(t, w.additional(i+1, role.ReadOnly))
 		if c.asRole {
@@ -148,28 +126,6 @@ func quoted(name string) string { return `"` + name + `"` }
 
 func filledWith(statement, role string) string {
 	return strings.ReplaceAll(statement, "%s", role)
-}
-
-// The owner lets another login pass CONNECT on, and that gives it to the role: only those two can take it back.
-func TestConnectThatAnotherGaveKeepsARole(t *testing.T) {
-	overModels(t, testConnectThatAnotherGaveKeepsARole)
-}
-
-func testConnectThatAnotherGaveKeepsARole(t *testing.T, m database.RoleModel) {
-	s, w, l := roleStackOf(t, m, role.Custom)
-	other := s.another(t, w)
-	theirs := s.direct(t, w.name, other.username, other.password)
-	check.Must(s.owner(t, w).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %q WITH GRANT OPTION", w.name, other.username)))(t)
-	check.Must(theirs.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", w.name, l.username)))(t)
-	want := role.Dependency{Kind: "grant", ObjectType: "database", Name: quoted(w.name), Identity: quoted(w.name)}
-	if found := s.removed(t, l.remove(2)); len(found.List) != 1 || found.List[0] != want {
-		t.Errorf("%+v, want %+v", found, want)
-	}
-	check.Must(theirs.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, l.username)))(t)
-	if found := s.removed(t, l.remove(3)); len(found.List) > 0 {
-		t.Errorf("%+v", found)
-	}
-	s.gone(t, l)
 }
 
 // Databases of the account count, those of others neither count nor are told: anyone can grant to a role whose name they know.

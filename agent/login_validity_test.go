@@ -48,25 +48,6 @@ func testPasswordThatLapsesWhileItIsProvenIsLapsed(t *testing.T, m database.Role
 	}
 }
 
-// A role whose validity has ended before it was ever opened stays shut.
-func TestLapsedRoleIsNotOpened(t *testing.T) { overModelsWhole(t, testLapsedRoleIsNotOpened) }
-
-func testLapsedRoleIsNotOpened(t *testing.T, m database.RoleModel) {
-	s, w := modelStack(t, m)
-	l := w.additional(1, role.ReadOnly)
-	s.done(t, l.prepare(1))
-	s.connect(t, l)
-	past := time.Now().Add(-time.Second)
-	l.until = &past
-	s.refusedFor(t, command.ReasonFailed, l.open(1))
-	const query = "SELECT concat(rolcanlogin, rolpassword IS NULL) FROM pg_authid WHERE rolname = $1"
-	if stands := s.one(t, query, l.username); stands != "ft" {
-		t.Errorf("it stands with %s", stands)
-	}
-	s.wantCondition(t, l, command.LoginDrifted)
-	s.removed(t, l.remove(2))
-}
-
 // A look at a login ends in time, whatever it waits for.
 func TestInspectionEndsInTime(t *testing.T) {
 	s := survivalStack(t)

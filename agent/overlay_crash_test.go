@@ -3,58 +3,11 @@ package agent_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/role"
 )
-
-// Whatever point of an opt-in the agent dies at, or PostgreSQL crashes at, the next one makes it whole. The two take turns in
-// "make test".
-func TestCrashWhileOptingIn(t *testing.T) {
-	t.Parallel()
-	s := forgetfulStack(t)
-	for i, point := range pointsOf(t, "overlay") {
-		for n, dies := range []string{"the agent", "PostgreSQL"} {
-			if turn(i, n, 2) {
-				t.Run(fmt.Sprintf("%s %s", point, dies), func(t *testing.T) { s.crashesOptingIn(t, point, dies) })
-			}
-		}
-	}
-}
-
-func (s *stack) crashesOptingIn(t *testing.T, point, dies string) {
-	running := s.child(t, "")
-	defer func() { running.kill() }()
-	w := s.made(t, database.SingleLogin)
-	owner := s.owner(t, w)
-	check.Must(owner.Exec("CREATE SCHEMA app CREATE TABLE t (id serial)"))(t)
-	running.kill()
-	tx := check.Must(owner.BeginTx(t.Context(), nil))(t)
-	if point == crash.OverlayLeft { // something is in the way, until then
-		check.Must(tx.Exec("LOCK TABLE app.t"))(t)
-	}
-	opted := w.optIn()
-	if dies == "PostgreSQL" {
-		running = s.serverCrash(t, point, opted)
-	} else {
-		s.crashAt(t, point, opted)
-		running = s.child(t, "")
-	}
-	_ = tx.Rollback() // a crash has done so
-	up := time.Now()
-	s.doneInTheEnd(t, opted)
-	if got := s.groups(t, w); got != "2 roles, 2 rows" {
-		t.Error(got)
-	}
-	check.Must(s.owner(t, w).Exec("CREATE TABLE app.later (id serial)"))(t)
-	s.nothingLacks(t, w)
-	time.Sleep(time.Until(up.Add(remembered)))
-	s.getsIn(t, "a role", s.opened(t, w.additional(1, role.ReadOnly)))
-	s.noOrphans(t)
-}
 
 // The agent dies while it gives the groups their rights in a copy that was made of a backup from before the opt-in: the next one
 // goes on, or the restore is closed, and the database serves as before.

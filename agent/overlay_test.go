@@ -195,20 +195,6 @@ func (s *stack) groups(t testing.TB, w wanted) string {
 		(SELECT count(*) FROM ledger.role WHERE name IN ($1, $2)), ' rows')`, n.ReadGroup, n.WriteGroup)
 }
 
-func TestOptInTakesNoRoleOfOthers(t *testing.T) {
-	s, w, _ := singleStack(t)
-	check.Must(s.super.Exec("CREATE ROLE " + w.names().WriteGroup))(t)
-	s.refusedFor(t, command.ReasonNameTaken, w.optIn())
-	if got := s.groups(t, w); got != "1 roles, 0 rows" {
-		t.Error(got)
-	}
-	s.refusedFor(t, command.ReasonInvalid, w.additional(1, role.ReadOnly).prepare(1))
-	check.Must(s.super.Exec("DROP ROLE " + w.names().WriteGroup))(t)
-	s.doneInTheEnd(t, w.optIn())
-	s.refusedFor(t, command.ReasonInvalid, s.made(t, database.Managed).optIn())
-	s.refusedFor(t, command.ReasonNotFound, want(database.SingleLogin).optIn())
-}
-
 // A group that an administrator has dropped is made again, with its rights and its members, and the other one keeps what it has.
 // A role whose row is gone is nobody's any more.
 func TestOptInAgainAfterAnAdministrator(t *testing.T) {

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"database/sql/driver"
+	"fmt"
 	"net"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/database"
 )
 
@@ -72,45 +74,55 @@ func startLogin(t testing.TB, dsn string, at int, release chan struct{}) login {
 	return l
 }
 
-// Whoever stands in the middle of a log-in over the whole of a stop, at whatever step of it, does not get in afterwards, with
-// the right password and all.
-func TestNobodyParkedInALoginGetsInAfterAStop(t *testing.T) {
+// Whoever stands in the middle of a log-in over the whole of a stop or an isolation, at whatever step of it, does not get in
+// afterwards, with the right password and all.
+func TestNobodyParkedInALoginGetsIn(t *testing.T) {
 	s := realStack(t)
-	w := s.made(t, database.SingleLogin)
+	for what, shut := range map[string]func(w wanted) protocol.Command{
+		"stop":    func(w wanted) protocol.Command { return w.access(2, false, true) },
+		"isolate": func(w wanted) protocol.Command { return w.isolating(newUUID()) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			w, release := s.made(t, database.SingleLogin), make(chan struct{})
+			logins := s.parkedEverywhere(t, w, release)
+			s.done(t, shut(w))
+			close(release)
+			for where, l := range logins {
+				if <-l.in {
+					t.Errorf("%s: got in", where)
+				}
+			}
+		})
+	}
+}
+
+// parkedEverywhere has log-ins as the owner stand still at every step.
+func (s *stack) parkedEverywhere(t *testing.T, w wanted, release chan struct{}) map[string]login {
+	t.Helper()
 	name, password := w.login(database.OwnerLogin)
-	pooled, direct := s.pooledURL(w.name, name, password), s.pg.URLFor(name, password, w.name)
-	release := make(chan struct{})
 	logins := map[string]login{}
 	// Through the pooler: request for TLS, the handshake, startup message, first and last message of SCRAM.
 	for at := 1; at <= 7; at++ {
-		logins["pooled "+string(rune('0'+at))] = startLogin(t, pooled, at, release)
+		logins[fmt.Sprint("pooled ", at)] = startLogin(t, s.pooledURL(w.name, name, password), at, release)
 	}
 	// Directly: startup message, first and last message of SCRAM.
 	for at := 1; at <= 3; at++ {
-		logins["direct "+string(rune('0'+at))] = startLogin(t, direct, at, release)
+		logins[fmt.Sprint("direct ", at)] = startLogin(t, s.pg.URLFor(name, password, w.name), at, release)
 	}
-	stood := 0
 	for what, l := range logins {
 		select {
 		case <-l.parked:
-			stood++
 		case in := <-l.in:
 			if !in {
-				t.Errorf("%s: refused before the stop", what)
+				t.Errorf("%s: refused before", what)
 			}
 			delete(logins, what) // it has fewer steps
 		case <-time.After(4 * time.Second):
 			t.Fatalf("%s neither stands nor is in", what)
 		}
 	}
-	if stood < 8 {
-		t.Fatalf("only %d log-ins stand", stood)
+	if len(logins) < 8 {
+		t.Fatalf("only %d log-ins stand", len(logins))
 	}
-	s.done(t, w.access(2, false, true))
-	close(release)
-	for what, l := range logins {
-		if <-l.in {
-			t.Errorf("%s: got in after the stop", what)
-		}
-	}
+	return logins
 }

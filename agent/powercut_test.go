@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,14 +27,6 @@ func forgetfulStack(t testing.TB) *stack {
 	s.startBouncer(t, t.Context())
 	first.kill()
 	return s
-}
-
-// powerCut kills the agent at a point of a create, and PostgreSQL with it.
-func (s *stack) powerCut(t *testing.T, point string, c protocol.Command) {
-	t.Helper()
-	s.crashAt(t, point, c)
-	// PostgreSQL outlives the subtest.
-	check.NoError(t, s.pg.Restart(context.Background(), cluster.Immediate))
 }
 
 // serverCrash has PostgreSQL crash, and come back, while the agent stands still at a point of a command. What the agent did
@@ -66,38 +59,48 @@ func (s *stack) serverCrash(t *testing.T, point string, c protocol.Command) *chi
 	return working
 }
 
-func TestPowerCutWhileCreatingThenTheSameCommand(t *testing.T) {
+// The agent is killed at a point of a create, and PostgreSQL with it. The same command makes the database as if nothing had been,
+// or closing the operation leaves nothing. In "make test" the two take turns.
+func TestPowerCutWhileCreating(t *testing.T) {
 	t.Parallel()
 	s := forgetfulStack(t)
 	for i, point := range pointsOf(t, "create") {
-		if turn(i, 0, 2) {
-			t.Run(point, func(t *testing.T) { s.createdAgain(t, point) })
+		for n, closed := range []bool{false, true} {
+			if !turn(i, n, 2) {
+				continue
+			}
+			t.Run(fmt.Sprint(point, " closed ", closed), func(t *testing.T) {
+				w := want(database.Managed)
+				s.crashAt(t, point, w.create())
+				check.NoError(t, s.pg.Restart(context.Background(), cluster.Immediate)) // it outlives the subtest
+				next := s.child(t, "")
+				defer next.kill()
+				if closed && s.isUndone(t, w) {
+					return
+				}
+				s.done(t, w.create())
+				for _, l := range w.model.Logins() {
+					name, password := w.login(l)
+					works(t, string(l), s.pooled(t, w.name, name, password))
+				}
+				s.noOrphans(t)
+			})
 		}
 	}
 }
 
-// createdAgain fails the test unless the same command makes the database as if nothing had been.
-func (s *stack) createdAgain(t *testing.T, point string) {
+// isUndone closes the operation of a create, unless that is complete: whether its outcome was on disk, nobody can know.
+func (s *stack) isUndone(t *testing.T, w wanted) bool {
 	t.Helper()
-	w := want(database.Managed)
-	s.powerCut(t, point, w.create())
-	next := s.child(t, "")
-	defer next.kill()
-	s.done(t, w.create())
-	for _, l := range w.model.Logins() {
-		name, password := w.login(l)
-		works(t, string(l), s.pooled(t, w.name, name, password))
+	_, reason, err := s.send(closing(w.operation))
+	if err != nil || reason != "" && !strings.HasPrefix(reason, string(command.ReasonCompleted)) {
+		t.Fatal(reason, err)
 	}
+	if reason != "" {
+		return false
+	}
+	s.noTrace(t, w)
 	s.noOrphans(t)
-}
-
-// Whether the outcome of a create was on disk by its end, the agent need not say the same each time.
-func TestPowerCutWhileCreatingThenClose(t *testing.T) {
-	t.Parallel()
-	s := forgetfulStack(t)
-	for i, point := range pointsOf(t, "create") {
-		if turn(i, 1, 2) {
-			t.Run(point, func(t *testing.T) { s.closedAfter(t, point, s.powerCut) })
-		}
-	}
+	s.refusedFor(t, command.ReasonClosed, w.create())
+	return true
 }

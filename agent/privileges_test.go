@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/database"
 )
 
@@ -105,34 +104,10 @@ func filled(statement string, args ...string) string {
 	return statement
 }
 
-// The runtime and readonly logins can do less than the owner.
-func TestOtherLoginsCannotChangeWhatTheOwnerMade(t *testing.T) {
-	s, w := databaseStack(t)
-	mine := s.owner(t, w)
-	check.Must(mine.Exec("CREATE TABLE things (id serial PRIMARY KEY, name text)"))(t)
-	for _, l := range []database.Login{database.RuntimeLogin, database.ReadonlyLogin} {
-		for way, db := range s.waysOf(t, w.present(l)) {
-			for _, statement := range []string{
-				"CREATE TABLE public.more (id int)", "CREATE SCHEMA more", "CREATE TEMP TABLE more (id int)", "DROP TABLE things",
-				"ALTER TABLE things ADD COLUMN more int", "TRUNCATE things", "CREATE EXTENSION citext",
-				fmt.Sprintf("SET ROLE %q", w.name), fmt.Sprintf("SET ROLE %q", w.names().WriteGroup),
-			} {
-				denied(t, string(l)+" "+way, db, statement)
-			}
-			if l == database.ReadonlyLogin {
-				denied(t, "readonly "+way, db, "INSERT INTO things (name) VALUES ('x')")
-				denied(t, "readonly "+way, db, "DELETE FROM things")
-				denied(t, "readonly "+way, db, "SELECT nextval('things_id_seq')")
-			}
-		}
-	}
-}
-
 func TestOwnerCanDoWhatAnOwnerNeeds(t *testing.T) {
 	s := realStack(t)
 	for _, model := range []database.RoleModel{database.Managed, database.SingleLogin} {
 		w := s.made(t, model)
-		n := w.names()
 		db := s.pooledOwner(t, w)
 		for _, statement := range []string{
 			"CREATE EXTENSION citext", "CREATE EXTENSION pg_trgm", "CREATE EXTENSION pgcrypto",
@@ -155,30 +130,6 @@ func TestOwnerCanDoWhatAnOwnerNeeds(t *testing.T) {
 				t.Errorf("%s: %s: %v", model, statement, err)
 			}
 		}
-		if model == database.SingleLogin {
-			continue
-		}
-		runtime, rtPassword := w.login(database.RuntimeLogin)
-		readonly, roPassword := w.login(database.ReadonlyLogin)
-		rt, ro := s.pooled(t, w.name, runtime, rtPassword), s.pooled(t, w.name, readonly, roPassword)
-		for _, statement := range []string{
-			"INSERT INTO things (name) VALUES ('b')", "UPDATE things SET name = 'c'", "INSERT INTO app.orders DEFAULT VALUES",
-			"SELECT * FROM names", "DELETE FROM app.orders", "SELECT twice(2)", "SELECT nextval('things_id_seq')",
-		} {
-			if _, err := rt.Exec(statement); err != nil {
-				t.Errorf("runtime: %s: %v", statement, err)
-			}
-		}
-		for _, statement := range []string{"TABLE things", "TABLE app.orders", "TABLE things_id_seq", "TABLE counted"} {
-			if _, err := ro.Exec(statement); err != nil {
-				t.Errorf("readonly: %s: %v", statement, err)
-			}
-		}
-		// The owner granted CONNECT, so the owner can take it away and give it again.
-		check.Must(db.Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", w.name, n.Readonly)))(t)
-		refused(t, "readonly without CONNECT", s.direct(t, w.name, readonly, roPassword), "SELECT 1")
-		check.Must(db.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", w.name, n.Readonly)))(t)
-		works(t, "readonly with CONNECT again", s.direct(t, w.name, readonly, roPassword))
 	}
 }
 
@@ -200,19 +151,5 @@ func TestConnectionCapHoldsAndLeavesRoomForTheAgent(t *testing.T) {
 	s.done(t, w.access(2, false, true))
 	if n := s.one(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = $1", w.name); n != "0" {
 		t.Errorf("%s sessions are left", n)
-	}
-}
-
-func TestNoLoginOfOursIsSuperuser(t *testing.T) {
-	s := realStack(t)
-	s.made(t, database.Managed)
-	const supers = `SELECT coalesce(string_agg(rolname, ' '), '') FROM pg_roles WHERE rolsuper AND rolname <> 'postgres'`
-	if names := s.one(t, supers); names != "" {
-		t.Error("superusers: ", names)
-	}
-	const query = `SELECT coalesce(string_agg(r.rolname, ' '), '') FROM pg_roles r JOIN ledger.role l ON l.oid = r.oid
-		WHERE r.rolcreaterole OR r.rolcreatedb OR r.rolbypassrls OR r.rolreplication`
-	if names := s.one(t, query); names != "" {
-		t.Error("customers' roles with attributes: ", names)
 	}
 }

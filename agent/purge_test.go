@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
@@ -154,27 +153,4 @@ func TestAnIsolatedDatabaseIsNotPruned(t *testing.T) {
 	s.done(t, w.rejoining(newUUID()))
 	s.getsIn(t, "two months later", w.present(database.OwnerLogin))
 	s.getsIn(t, "one that was not deleted", given.present(database.OwnerLogin))
-}
-
-// Roles of other databases that have something in an isolated one can be removed, and do not wait for it.
-func TestRemovingARoleLooksIntoNoIsolatedDatabase(t *testing.T) {
-	t.Parallel()
-	s, w, l := roleStack(t, role.Custom)
-	other := s.made(t, database.SingleLogin)
-	check.Must(s.owner(t, other).Exec("CREATE TABLE t (); GRANT SELECT ON t TO " + l.username))(t)
-	if found := s.removed(t, l.remove(2, other.id)); len(found.List) != 1 {
-		t.Fatalf("in service: %+v", found)
-	}
-	s.isolated(t, other)
-	began := time.Now()
-	if found := s.removed(t, l.remove(3, other.id)); len(found.List) > 0 {
-		t.Errorf("isolated: %+v", found)
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it took %s", took)
-	}
-	s.gone(t, l)
-	s.getsIn(t, "its database", w.present(database.OwnerLogin))
-	s.done(t, other.rejoining(newUUID()))
-	s.getsIn(t, "the other one", other.present(database.OwnerLogin))
 }

@@ -50,28 +50,6 @@ func (s *stack) noProof(t testing.TB, c protocol.Command) {
 	}
 }
 
-func TestExtensionsAreQualified(t *testing.T) {
-	s := realStack(t)
-	for i, name := range extension.Names {
-		if !turn(i, 0, len(extension.Names)) {
-			continue // acceptance/conformance proves another
-		}
-		t.Run(string(name), func(t *testing.T) {
-			c := qualifying(name, supported[name])
-			s.wantQualified(t, c, supported[name])
-			s.wantQualified(t, c, supported[name]) // it is remembered
-			s.noProof(t, c)
-			s.done(t, closing(c.OperationID))
-		})
-	}
-	c := qualifying(extension.Citext, "9.9")
-	got := s.proved(t, c)
-	if got.State != command.ExtensionDone || got.Qualified || !strings.Contains(got.Message, `version "9.9"`) {
-		t.Errorf("%+v", got)
-	}
-	s.noProof(t, c)
-}
-
 // An agent that is killed in a proof leaves nothing, whether somebody asks again or not.
 func TestCrashWhileQualifying(t *testing.T) {
 	t.Parallel()

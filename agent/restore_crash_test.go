@@ -3,9 +3,6 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -70,56 +67,79 @@ func (r restoreCrash) isClosed(t *testing.T, operation string) {
 	r.noOrphans(t)
 }
 
-func (r restoreCrash) each(t *testing.T, points []string, try func(t *testing.T, point, operation string, closed bool)) {
-	t.Helper()
-	for i, point := range points {
-		for n, closed := range []bool{false, true} {
-			if !turn(i, 3*n, 6) {
-				continue
-			}
-			t.Run(fmt.Sprint(point, " closed ", closed), func(t *testing.T) {
-				r.renew(t)
-				try(t, point, newUUID(), closed)
-			})
-		}
+// An agent that dies at whatever point of a restore, whose command comes again, is for acceptance/crash. Here is what else may
+// follow, or what nothing but a test can bring about.
+func TestCrashWhileRestoring(t *testing.T) {
+	t.Parallel()
+	r := newRestoreCrash(t)
+	for name, try := range map[string]func(t *testing.T, operation string){
+		"closed in the load":                 r.diesInALoad,
+		"PostgreSQL crashes in the load":     r.serverCrashInALoad,
+		"closed in the switch":               r.diesInASwitch,
+		"closed after the renames":           r.diesAfterTheRenames,
+		"between the renames":                r.killedBetweenTheRenames,
+		"what was replaced is not asked for": r.diesDiscarding,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r.renew(t)
+			try(t, newUUID())
+		})
 	}
 }
 
-// Whatever point an agent dies at while it makes the copy: the next one makes it again or finds it whole, or removes all of it.
-func TestCrashWhileLoading(t *testing.T) {
-	t.Parallel()
-	r := newRestoreCrash(t)
-	points := slices.DeleteFunc(pointsOf(t, "restore"), func(p string) bool {
-		return strings.HasPrefix(p, "agent.restore.switch.") || strings.HasPrefix(p, "agent.restore.discard.")
-	})
-	points = append(points, crash.BackupAdmitted, crash.BackupFinished, crash.BackupReply) // those of every job
-	r.each(t, points, func(t *testing.T, point, operation string, closed bool) {
-		r.child(t, point).diesOver(t, r.stack, r.w.load(operation))
-		r.serves(t, "new")
-		next := r.child(t, "")
-		defer next.kill()
-		if closed {
-			r.isClosed(t, operation)
-			return
-		}
-		const oid = "SELECT coalesce(max(oid), 0) FROM pg_database WHERE datname = $1"
-		before := r.one(t, oid, "restore_"+compact(operation))
-		r.ready(t, r.w, operation)
-		if after := r.one(t, oid, "restore_"+compact(operation)); point == "agent.restore.ready" && after != before {
-			t.Error("a copy that was whole was made again")
-		}
-		r.goesOn(t, operation)
-	})
-	for _, point := range []string{"agent.restore.compared", "agent.restore.granted", "agent.restore.proved"} {
-		t.Run("PostgreSQL crashes at "+point, func(t *testing.T) { r.serverCrashInALoad(t, point) })
-	}
+func (r restoreCrash) diesInALoad(t *testing.T, operation string) {
+	r.child(t, "agent.restore.granted").diesOver(t, r.stack, r.w.load(operation))
+	r.serves(t, "new")
+	next := r.child(t, "")
+	defer next.kill()
+	r.isClosed(t, operation)
+}
+
+// copied has a copy made by an agent that is killed then.
+func (r restoreCrash) copied(t *testing.T, operation string) {
+	t.Helper()
+	maker := r.child(t, "")
+	r.ready(t, r.w, operation)
+	maker.kill()
+}
+
+// Before the renames the operation can be closed, also where the next agent dies over that.
+func (r restoreCrash) diesInASwitch(t *testing.T, operation string) {
+	r.copied(t, operation)
+	r.crashAt(t, crash.SwitchAlone, r.w.switching(operation))
+	r.crashAt(t, crash.SwitchUndone, closing(operation))
+	next := r.child(t, "")
+	defer next.kill()
+	r.isClosed(t, operation)
+}
+
+// After the renames there is only forward.
+func (r restoreCrash) diesAfterTheRenames(t *testing.T, operation string) {
+	r.copied(t, operation)
+	r.crashAt(t, crash.SwitchRenamed, r.w.switching(operation))
+	next := r.child(t, "")
+	defer next.kill()
+	r.refusedFor(t, command.ReasonCompleted, closing(operation))
+	r.goesOn(t, operation)
+}
+
+// What was replaced is dropped by the next agent, if need be.
+func (r restoreCrash) diesDiscarding(t *testing.T, operation string) {
+	maker := r.child(t, "")
+	r.ready(t, r.w, operation)
+	r.done(t, r.w.switching(operation))
+	maker.kill()
+	r.crashAt(t, crash.DiscardReply, r.w.discarding(operation))
+	next := r.child(t, "")
+	defer next.kill()
+	r.nothingOf(t, operation)
+	r.serves(t, "old")
+	r.noOrphans(t)
 }
 
 // PostgreSQL crashes, and may have lost some of the copy. The copy is made again, whatever was found out about it.
-func (r restoreCrash) serverCrashInALoad(t *testing.T, point string) {
-	r.renew(t)
-	operation := newUUID()
-	working := r.child(t, crash.Stop+point)
+func (r restoreCrash) serverCrashInALoad(t *testing.T, operation string) {
+	working := r.child(t, crash.Stop+"agent.restore.compared")
 	defer working.kill()
 	go func() { // it is sent again
 		for range 20 {
@@ -143,54 +163,8 @@ func (r restoreCrash) serverCrashInALoad(t *testing.T, point string) {
 	r.goesOn(t, operation)
 }
 
-// isSwitched says at which points the copy has the database's place.
-func isSwitched(point string) bool {
-	return slices.Contains([]string{crash.SwitchRenamed, crash.SwitchReconnected, crash.SwitchOpened, crash.SwitchReply}, point)
-}
-
-// Whatever point an agent dies at while it switches: before the renames the operation can be closed, and the database serves as
-// before; after them there is only forward.
-func TestCrashWhileSwitching(t *testing.T) {
-	t.Parallel()
-	r := newRestoreCrash(t)
-	points := slices.DeleteFunc(pointsOf(t, "restore.switch"), func(p string) bool { return p == crash.SwitchUndone })
-	points = append(points, crash.AccessEvicted, crash.AccessLoginsOff, crash.AccessEnded)
-	r.each(t, points, func(t *testing.T, point, operation string, closed bool) {
-		maker := r.child(t, "")
-		r.ready(t, r.w, operation)
-		maker.kill()
-		r.crashAt(t, point, r.w.switching(operation))
-		next := r.child(t, "")
-		defer next.kill()
-		switch {
-		case closed && isSwitched(point):
-			r.refusedFor(t, command.ReasonCompleted, closing(operation))
-		case closed:
-			r.isClosed(t, operation)
-			return
-		}
-		r.goesOn(t, operation)
-	})
-	t.Run("between the renames", r.killedBetweenTheRenames)
-	t.Run("PostgreSQL crashes", r.serverCrashInASwitch)
-	t.Run("while it is closed", func(t *testing.T) {
-		r.renew(t)
-		operation := newUUID()
-		maker := r.child(t, "")
-		r.ready(t, r.w, operation)
-		maker.kill()
-		r.crashAt(t, crash.SwitchAlone, r.w.switching(operation))
-		r.crashAt(t, crash.SwitchUndone, closing(operation))
-		next := r.child(t, "")
-		r.isClosed(t, operation)
-		next.kill()
-	})
-}
-
 // An administrator's change of the copy holds up the second rename. The agent is killed meanwhile: neither rename counts.
-func (r restoreCrash) killedBetweenTheRenames(t *testing.T) {
-	r.renew(t)
-	operation := newUUID()
+func (r restoreCrash) killedBetweenTheRenames(t *testing.T, operation string) {
 	victim := r.child(t, "")
 	r.ready(t, r.w, operation)
 	tx := check.Must(r.super.BeginTx(t.Context(), nil))(t)
@@ -212,39 +186,4 @@ func (r restoreCrash) killedBetweenTheRenames(t *testing.T) {
 		t.Errorf("%s databases are replaced", n)
 	}
 	r.goesOn(t, operation)
-}
-
-// PostgreSQL crashes when customers are shut out: the switch ends with the database open again, and is made when it is sent
-// again.
-func (r restoreCrash) serverCrashInASwitch(t *testing.T) {
-	r.renew(t)
-	operation := newUUID()
-	maker := r.child(t, "")
-	r.ready(t, r.w, operation)
-	maker.kill()
-	working := r.serverCrash(t, crash.SwitchAlone, r.w.switching(operation))
-	defer working.kill()
-	check.Eventually(t, "the switch is not made after the crash", func() bool {
-		_, reason, err := r.send(r.w.switching(operation))
-		return err == nil && reason == ""
-	})
-	r.goesOn(t, operation)
-}
-
-// What was replaced is dropped by the next agent, if need be.
-func TestCrashWhileDiscarding(t *testing.T) {
-	t.Parallel()
-	r := newRestoreCrash(t)
-	r.renew(t)
-	operation := newUUID()
-	maker := r.child(t, "")
-	r.ready(t, r.w, operation)
-	r.done(t, r.w.switching(operation))
-	maker.kill()
-	r.crashAt(t, crash.DiscardReply, r.w.discarding(operation))
-	r.child(t, "")
-	r.nothingOf(t, operation)
-	r.done(t, r.w.discarding(operation))
-	r.serves(t, "old")
-	r.noOrphans(t)
 }

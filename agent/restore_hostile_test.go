@@ -70,23 +70,6 @@ func TestABackupThatCannotBeRestored(t *testing.T) {
 	s.getsIn(t, "afterwards", w.present(database.OwnerLogin))
 }
 
-// A copy that is not what the sidecar says is not switched to, also where every statement of file and sidecar is accepted.
-func TestACopyThatIsNotWhatTheSidecarSays(t *testing.T) {
-	s, w := databaseStack(t)
-	check.Must(s.owner(t, w).Exec("CREATE TABLE things (id int)"))(t)
-	s.saved(t, w)
-	s.doctored(t, w, func(schema string) string {
-		return schema + "\nCOMMENT ON TABLE public.things IS 'of another database';\n"
-	})
-	operation := newUUID()
-	report := s.loaded(t, w.load(operation))
-	if report.State != command.LoadFailed || report.Reason != command.ReasonInvalid ||
-		!strings.Contains(report.Message, "not what was backed up") {
-		t.Errorf("%+v", report)
-	}
-	s.nothingOf(t, operation)
-}
-
 // An update of PostgreSQL or pg_dump makes no backup useless, unless the new one writes the schema differently: then the error
 // says that this may be all.
 func TestABackupOfAnotherVersion(t *testing.T) {
@@ -129,17 +112,4 @@ func (s *stack) doctored(t *testing.T, w wanted, change func(schema string) stri
 	m := check.Must(backup.ParseManifest(check.Must(os.ReadFile(stem + ".manifest.json"))(t)))(t)
 	m.Sidecar.SHA256, m.Sidecar.SizeBytes = fmt.Sprintf("%x", sha256.Sum256(zipped.Bytes())), int64(zipped.Len())
 	check.NoError(t, os.WriteFile(stem+".manifest.json", check.Must(m.Encode())(t), 0o600))
-}
-
-// A manifest that is not the recorded one is not restored from.
-func TestAnotherManifestIsRefused(t *testing.T) {
-	s, w := databaseStack(t)
-	s.saved(t, w)
-	c := command.Load{DatabaseID: w.databaseID(), Source: command.Source{
-		DatabaseID: w.databaseID(), Filename: backupName, ManifestSHA256: fmt.Sprintf("%064x", 1),
-	}}
-	report := s.loaded(t, told(newUUID(), 1, c))
-	if report.State != command.LoadFailed || !strings.Contains(report.Message, "not the one that was recorded") {
-		t.Errorf("%+v", report)
-	}
 }

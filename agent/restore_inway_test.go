@@ -11,7 +11,6 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 // inWay has a switch refused while something is in its way, without a customer who notices, and carried out once that is gone.
@@ -33,48 +32,38 @@ func (s *stack) inWay(t *testing.T, w wanted, reason command.Reason, names strin
 	s.getsIn(t, "afterwards", w.present(database.OwnerLogin))
 }
 
-// A prepared transaction outlives its session, and nobody but its owner may decide about it.
-func TestSwitchOfADatabaseWithAPreparedTransaction(t *testing.T) {
-	t.Parallel()
-	s := newStack(t, clustertest.New(t, map[string]string{"max_prepared_transactions": "5"}), t.TempDir())
-	s.started(t, t.Context())
-	s.startBouncer(t, t.Context())
-	w := s.filledDatabase(t)
-	s.saved(t, w)
-	owner := s.owner(t, w)
-	check.Must(owner.Exec("BEGIN; INSERT INTO things (name) VALUES ('more'); PREPARE TRANSACTION 'theirs'"))(t)
-	s.inWay(t, w, command.ReasonBusy, "still in it: prepared transaction theirs", func() {
-		check.Must(owner.Exec("ROLLBACK PREPARED 'theirs'"))(t)
-	})
-}
-
-// A job of the agent's own in the database is not ended for a switch.
-func TestSwitchOfADatabaseThatAJobIsIn(t *testing.T) {
+// What the agent cannot end is seen before customers are shut out: an administrator, a job of its own, and a security label of
+// the database, which nobody but its provider can give to the copy.
+func TestSwitchWaitsForWhatIsInItsWay(t *testing.T) {
 	s := realStack(t)
 	w := s.filledDatabase(t)
 	s.saved(t, w)
-	unlock := s.lockThings(t, w)
-	job := w.backup(newUUID(), "20260102_000000.sql.gz", false)
-	s.done(t, job)
-	const inside = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND application_name LIKE 'pgherd-backup-%'"
-	check.Eventually(t, "the job is not in the database", func() bool { return s.one(t, inside, w.name) != "0" })
-	s.inWay(t, w, command.ReasonBusy, "pgherd_agent", func() {
-		unlock()
-		s.wantBackup(t, job, command.BackupDone, "")
-	})
-}
+	admin := s.superIn(t, w)
+	works(t, "the administrator", admin)
+	s.inWay(t, w, command.ReasonBusy, "still in it: "+s.one(t, "SELECT current_user"), func() { check.NoError(t, admin.Close()) })
 
-// A security label of a database can be given to its copy by nobody but its provider.
-func TestSwitchOfADatabaseWithASecurityLabel(t *testing.T) {
-	s := realStack(t)
-	w := s.filledDatabase(t)
-	s.saved(t, w)
+	s.inWay(t, w, command.ReasonBusy, "pgherd_agent", s.jobIn(t, w))
+
 	catalog := func(statement string) { // no provider is loaded here
 		check.Must(s.super.Exec("BEGIN; SET LOCAL allow_system_table_mods = on; " + statement + "; COMMIT"))(t)
 	}
 	oid := s.databaseOID(t, w)
 	catalog("INSERT INTO pg_shseclabel VALUES (" + oid + ", 'pg_database'::regclass, 'someone', 'secret')")
 	s.inWay(t, w, command.ReasonFailed, "security label", func() { catalog("DELETE FROM pg_shseclabel WHERE objoid = " + oid) })
+}
+
+// jobIn has a backup at work in a database until it is let go on to its end.
+func (s *stack) jobIn(t *testing.T, w wanted) (goOn func()) {
+	t.Helper()
+	unlock := s.lockThings(t, w)
+	job := w.backup(newUUID(), "20260102_000000.sql.gz", false)
+	s.done(t, job)
+	const inside = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND application_name LIKE 'pgherd-backup-%'"
+	check.Eventually(t, "the job is not in the database", func() bool { return s.one(t, inside, w.name) != "0" })
+	return func() {
+		unlock()
+		s.wantBackup(t, job, command.BackupDone, "")
+	}
 }
 
 // Without a comparison of rows only the schema of the copy is compared.

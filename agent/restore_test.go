@@ -324,23 +324,6 @@ func TestClientsOverASwitch(t *testing.T) {
 	s.discarded(t, w, operation)
 }
 
-// Whoever the agent cannot end is seen before customers are shut out: they notice nothing.
-func TestSwitchOfADatabaseThatAnAdministratorIsIn(t *testing.T) {
-	s, w := databaseStack(t)
-	s.saved(t, w)
-	operation := newUUID()
-	s.ready(t, w, operation)
-	held := check.Must(s.pooledOwner(t, w).Begin())(t)
-	check.Must(held.Exec("SELECT 1"))(t)
-	admin := s.superIn(t, w)
-	works(t, "the administrator", admin)
-	s.refusedFor(t, command.ReasonBusy, w.switching(operation))
-	check.Must(held.Exec("SELECT 1"))(t)
-	_ = admin.Close()
-	s.done(t, w.switching(operation))
-	s.discarded(t, w, operation)
-}
-
 // A customer's own transactions are no obstacle: one that changes the role, and another account's that passes on what it was
 // granted on the database.
 func TestSwitchPushesThroughTransactions(t *testing.T) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -33,71 +31,6 @@ func (s *stack) roomy(t testing.TB) wanted {
 	w.cap = 60
 	s.done(t, w.create())
 	return w
-}
-
-// Ten roles with all their clients busy at once: each has as many server connections as its limit, over both entries together.
-// The next client of each waits, and is served when one of whatever entry has gone; none fails.
-func TestLimitsOfTenRolesHoldAtOnce(t *testing.T) {
-	s := realStack(t)
-	w := s.roomy(t)
-	var all sync.WaitGroup
-	for i := range 10 {
-		l := w.additional(i+1, role.ReadOnly)
-		l.limit = 1 + i%4
-		s.opened(t, l)
-		clients := make([]*sql.DB, l.limit+1)
-		for n := range clients {
-			clients[n] = s.pooled(t, entryOf(l, n+i), l.username, l.password)
-		}
-		all.Go(func() {
-			if err := s.fullAtLimit(t.Context(), l, clients); err != nil {
-				t.Errorf("limit %d: %v", l.limit, err)
-			}
-		})
-	}
-	all.Wait()
-}
-
-// fullAtLimit fills a role, finds the next client waiting, and has it served.
-func (s *stack) fullAtLimit(ctx context.Context, l loginOf, clients []*sql.DB) error {
-	var open []*sql.Tx
-	for _, db := range clients[:l.limit] {
-		tx, err := s.busy(ctx, db)
-		if err != nil {
-			return err
-		}
-		open = append(open, tx)
-	}
-	served := make(chan error, 1)
-	go func() {
-		tx, err := s.busy(ctx, clients[l.limit])
-		if err == nil {
-			err = tx.Rollback()
-		}
-		served <- err
-	}()
-	select {
-	case err := <-served:
-		return fmt.Errorf("one more than the limit did not wait: %w", err)
-	case <-time.After(time.Second):
-	}
-	var sessions int
-	if err := s.super.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE usename = $1", l.username).
-		Scan(&sessions); err != nil || sessions != l.limit {
-		return fmt.Errorf("%d sessions: %w", sessions, err)
-	}
-	if err := errors.Join(open[0].Rollback(), clients[0].Close()); err != nil {
-		return err
-	}
-	if err := <-served; err != nil {
-		return fmt.Errorf("who waited was not served: %w", err)
-	}
-	for _, tx := range open[1:] {
-		if err := tx.Rollback(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Clients whose verifiers are being asked for when the server is slow count like any: the limit holds when all come at once.

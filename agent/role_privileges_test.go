@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -207,49 +206,5 @@ func testMemberTakesNothingFromItsGroup(t *testing.T, m database.RoleModel) {
 	}
 	for _, l := range f.roles[:2] {
 		check.Must(s.pooled(t, f.name, l.username, l.password).Exec("TABLE before.early_tab"))(t)
-	}
-}
-
-// No way leads to another database, also where its owner has let the role in: the pooler's entries are of one database each.
-func TestRolesReachNoOtherDatabase(t *testing.T) { overModelsWhole(t, testRolesReachNoOtherDatabase) }
-
-func testRolesReachNoOtherDatabase(t *testing.T, m database.RoleModel) {
-	s := realStack(t)
-	f, sibling, stranger := s.furnished(t, m), s.made(t, database.Managed), s.made(t, database.SingleLogin)
-	for _, l := range f.roles {
-		check.Must(s.owner(t, stranger).Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", stranger.name, l.username)))(t)
-		for _, other := range []string{sibling.name, "postgres", "template1", "template0", "pgherd_maintenance"} {
-			refused(t, string(l.profile)+" direct at "+other, s.direct(t, other, l.username, l.password), "SELECT 1")
-		}
-		for _, entry := range []string{
-			sibling.name, sibling.name + ".transaction", stranger.name, stranger.name + ".transaction", "postgres", "template1",
-			"template1.transaction", "pgherd_maintenance", "pgbouncer",
-		} {
-			refused(t, string(l.profile)+" pooled at "+entry, s.pooled(t, entry, l.username, l.password), "SELECT 1")
-		}
-		works(t, "where the owner has let it in", s.direct(t, stranger.name, l.username, l.password))
-		s.getsIn(t, string(l.profile), l)
-		check.Must(s.owner(t, stranger).Exec(fmt.Sprintf("REVOKE CONNECT ON DATABASE %q FROM %s", stranger.name, l.username)))(t)
-	}
-}
-
-// A password of its own is a drift: it is told, nothing of the platform's is lost, and a rotation repairs it.
-func TestOwnPasswordIsADriftThatRotationRepairs(t *testing.T) {
-	overModelsWhole(t, testOwnPasswordIsADriftThatRotationRepairs)
-}
-
-func testOwnPasswordIsADriftThatRotationRepairs(t *testing.T, m database.RoleModel) {
-	s, w := modelStack(t, m)
-	for i, profile := range []role.AccessProfile{role.ReadOnly, role.ReadWrite, role.Custom} {
-		l := s.opened(t, w.additional(i+1, profile))
-		mine, next := l.renewed(), l.renewed()
-		check.Must(s.pooled(t, w.name, l.username, l.password).Exec("ALTER ROLE CURRENT_USER PASSWORD '" + mine.verifier + "'"))(t)
-		s.wantCondition(t, l, command.LoginDrifted)
-		s.getsIn(t, "its own password", mine)
-		s.done(t, l.rotate(2, next))
-		s.wantCondition(t, next, command.LoginInForce)
-		s.getsInNowhere(t, "its own password", mine)
-		s.getsInNowhere(t, "the old password", l)
-		s.getsIn(t, "the new password", next)
 	}
 }

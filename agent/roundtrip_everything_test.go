@@ -6,22 +6,8 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
 )
-
-// Nobody but a superuser can dump a large object from which its owner has taken the right to read it.
-func TestBackupOfAnUnreadableLargeObject(t *testing.T) {
-	t.Parallel()
-	s, w := databaseStack(t)
-	s.asOwner(t, w, `SELECT lo_from_bytea(4712, 'x'); REVOKE SELECT ON LARGE OBJECT 4712 FROM CURRENT_USER`)
-	report := s.backedUp(t, w.backup(newUUID(), backupName, false))
-	if report.State != command.BackupFailed || !strings.HasPrefix(report.Message, "the owner of large object 4712 may not read it") {
-		t.Errorf("%+v", report)
-	}
-	s.asOwner(t, w, `GRANT SELECT ON LARGE OBJECT 4712 TO CURRENT_USER`)
-	s.roundTrip(t, w)
-}
 
 // What logins of a customer can make, with owners and privileges of several, in three scripts. The roles of the first two, which
 // are also those of other tests, are called otherwise there.

@@ -325,16 +325,3 @@ func TestIdleDirectSessionIsEnded(t *testing.T) {
 		t.Error("it is told of no session, and there is one")
 	}
 }
-
-func TestBackupAndGrantsInAReadOnlyDatabase(t *testing.T) {
-	s := realStack(t)
-	w := s.filledDatabase(t)
-	short := &command.Timeouts{StatementMs: 1, LockMs: 1, IdleInTransactionMs: 1}
-	s.done(t, w.configure(1, command.Configure{ReadOnly: true, Timeouts: short}))
-	s.wantBackup(t, w.backup(newUUID(), backupName, true), command.BackupDone, "")
-	l := s.opened(t, w.additional(1, role.ReadOnly))
-	next := l.renewed()
-	s.done(t, l.rotate(s.nextGeneration(), next))
-	s.done(t, next.shut(role.Revocation, s.nextGeneration()))
-	s.done(t, next.remove(s.nextGeneration()))
-}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
@@ -69,35 +68,5 @@ func testPasswordSetByALateSessionIsFound(t *testing.T, m database.RoleModel) {
 			s.getsInNowhere(t, "the old password", l)
 			s.getsIn(t, "the new password", next)
 		})
-	}
-}
-
-// The sweep, and nothing else, ends a session that appears only after the command was done.
-func TestSweepEndsWhatComesAfterTheCommand(t *testing.T) {
-	overModelsWhole(t, testSweepEndsWhatComesAfterTheCommand)
-}
-
-func testSweepEndsWhatComesAfterTheCommand(t *testing.T, m database.RoleModel) {
-	s := survivalStack(t)
-	x := s.inProcess(t, s.pg.Port(), asItIs)
-	for _, swept := range []bool{false, true} {
-		l := s.openedAs(t, m, x)
-		release := make(chan struct{})
-		parked := parkedDirectly(t, s.pg.URLFor(l.username, l.password, l.name), release)
-		check.Must(x.Execute(t.Context(), l.rotate(2, l.renewed())))(t)
-		if swept {
-			go x.SweepChanged(t.Context())
-		}
-		close(release)
-		conn := <-parked
-		if conn == nil {
-			t.Fatal("PostgreSQL did not let it in: the test shows nothing")
-		}
-		if swept {
-			check.Eventually(t, "its session lives", func() bool { return !alive(conn) })
-		} else if time.Sleep(500 * time.Millisecond); !alive(conn) {
-			t.Error("the session is ended: the sweep is not what ends it")
-		}
-		_ = conn.Close() // it has served
 	}
 }

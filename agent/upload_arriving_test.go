@@ -76,21 +76,6 @@ func TestDropBreaksOffAChunk(t *testing.T) {
 	}
 }
 
-// What came before a connection broke is there, and the upload goes on after it.
-func TestAChunkWhoseConnectionBreaks(t *testing.T) {
-	s := realStack(t)
-	u := s.made(t, database.SingleLogin).upload([]byte("0123456789"))
-	s.ask(t, u.open(time.Hour))
-	c := s.begun(t, u, "0123")
-	_ = c.body.CloseWithError(io.ErrUnexpectedEOF)
-	<-c.said
-	check.Eventually(t, "the upload does not go on", func() bool {
-		_, reason := s.ask(t, u.chunk(4), u.data[4:]...)
-		return reason == ""
-	})
-	s.ask(t, u.drop())
-}
-
 // standsStill has chunks ended whose sender falls silent, or brings a byte now and then. What has come is kept, and another chunk
 // goes on from there.
 func (s *stack) standsStill(t *testing.T, w wanted) {

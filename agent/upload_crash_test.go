@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -117,42 +116,6 @@ func (s *stack) expiredUploads(t *testing.T, w wanted, data []byte) {
 	check.Eventually(t, "an upload stays whose restore is closed", func() bool { return s.uploadsLeft(t, loading) == "" })
 }
 
-// An agent that dies while it loads an upload leaves the database as it is; the next one makes the copy again, or finds it whole.
-func TestCrashWhileLoadingAnUpload(t *testing.T) {
-	t.Parallel()
-	r := newRestoreCrash(t)
-	data := zipped("CREATE TABLE word (said text);\nINSERT INTO word VALUES ('old');\n")
-	for i, point := range []string{
-		"agent.restore.reserved", "agent.restore.database-created", "agent.restore.loaded", "agent.restore.shut",
-		"agent.restore.granted", "agent.restore.ready", crash.BackupFinished,
-	} {
-		if !turn(i, 0, 3) {
-			continue
-		}
-		t.Run(strings.TrimPrefix(point, "agent."), func(t *testing.T) {
-			r.renew(t)
-			maker := r.child(t, "")
-			u := r.sent(t, r.w, data)
-			maker.kill()
-			operation := newUUID()
-			r.child(t, point).diesOver(t, r.stack, u.load(operation))
-			r.serves(t, "new")
-			next := r.child(t, "")
-			defer next.kill()
-			if report := r.loaded(t, u.load(operation)); report.State != command.LoadReady {
-				t.Fatalf("%+v", report)
-			}
-			r.marked(t, operation)
-			r.done(t, r.w.switching(operation))
-			r.serves(t, "old")
-			r.discarded(t, r.w, operation)
-			r.ask(t, u.drop())
-			r.noOrphans(t)
-		})
-	}
-	t.Run("PostgreSQL goes down", r.postgresOverAnUpload)
-}
-
 // sleeping is an upload whose code sleeps for as long as a condition holds.
 func sleeping(condition string) []byte {
 	return zipped(`CREATE TABLE word (said text); INSERT INTO word VALUES ('old');
@@ -175,7 +138,9 @@ func (r restoreCrash) goesDownOver(t *testing.T, operation string) {
 
 // A load over which PostgreSQL goes down is made again by itself. One over which it goes down each time ends, at the latest when
 // that was three times: then the restore has failed, nothing of its copy is left, and the database is as it was.
-func (r restoreCrash) postgresOverAnUpload(t *testing.T) {
+func TestPostgreSQLCrashesOverAnUpload(t *testing.T) {
+	t.Parallel()
+	r := newRestoreCrash(t)
 	for name, c := range map[string]struct {
 		downs int
 		state command.LoadState

@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	_ "embed"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -112,23 +110,6 @@ func (s *stack) refusedUpload(t testing.TB, u upload, said string) {
 	s.nothingOf(t, operation)
 	s.done(t, closing(operation))
 	s.ask(t, u.drop())
-}
-
-// A file that is another than was announced, or is not whole, is not read.
-func TestUploadsThatAreNotAsAnnounced(t *testing.T) {
-	s := realStack(t)
-	w := s.made(t, database.SingleLogin)
-	good := zipped("CREATE TABLE a (b int);\n")
-	another := s.sent(t, w, good)
-	another.data = append(bytes.Clone(good[:len(good)-1]), 'x')
-	s.refusedUpload(t, another, "its SHA-256 is not the announced one")
-	shorter := s.sent(t, w, good)
-	shorter.data = good[1:]
-	s.refusedUpload(t, shorter, fmt.Sprintf("it has %d bytes, and %d were announced", len(good), len(good)-1))
-	half := w.upload(good)
-	s.ask(t, half.open(time.Hour))
-	s.ask(t, half.chunk(0), good[:9]...)
-	s.refusedUpload(t, half, "it has 9 bytes, and")
 }
 
 // attempts are what code in a dump may try while it is restored, each with the SQLSTATE that it gets, or done, where it must be

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/health"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
@@ -33,23 +34,6 @@ func ends(t testing.TB, ended <-chan error) error {
 	case <-time.After(check.Patience):
 		t.Fatal("the agent goes on")
 		return nil
-	}
-}
-
-func TestAgentRefusesADumpWithKnownHolesBeforeItIsInCharge(t *testing.T) {
-	t.Parallel()
-	s := ownStack(t)
-	s.config.PgDump = filepath.Join(t.TempDir(), "pg_dump")
-	check.NoError(t, os.WriteFile(s.config.PgDump, []byte("#!/bin/sh\necho 'pg_dump (PostgreSQL) 17.4'\n"), 0o755))
-	s.config.Versions = versions.Policy{Accept: []string{s.serverVersion(t), "pg_dump (PostgreSQL) 17.5"}}
-	a, _, ended := s.run(t, t.Context())
-	var refusal *versions.Refusal
-	err := ends(t, ended)
-	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "pg_dump (PostgreSQL) 17.4 is older than 17.11") {
-		t.Errorf("it ended with %v", err)
-	}
-	if n := s.one(t, "SELECT count(*) FROM ledger.agent"); n != "0" || a.InCharge() {
-		t.Error("it took charge")
 	}
 }
 
@@ -78,34 +62,26 @@ func TestAgentRefusesAPgBouncerThatComesLater(t *testing.T) {
 	}
 }
 
-// TestAProgramThatIsAwayHidesNoOther replaces a good pg_dump by nothing before PgBouncer comes.
-func TestAProgramThatIsAwayHidesNoOther(t *testing.T) {
+// TestAgentAcceptsVersionsByName has an agent refuse a pg_dump with known holes, before it is in charge, and work with what was
+// accepted by name, which it says at every start.
+func TestAgentAcceptsVersionsByName(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
+	good := s.config.PgDump
 	s.config.PgDump = filepath.Join(t.TempDir(), "pg_dump")
-	check.NoError(t, os.WriteFile(s.config.PgDump, []byte("#!/bin/sh\necho 'pg_dump (PostgreSQL) 17.12'\n"), 0o755))
-	s.config.Versions = versions.Policy{Development: true}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	a, _, _ := s.started(t, ctx)
-	check.NoError(t, os.Remove(s.config.PgDump))
-	if a.PoolerAnswers() {
-		t.Error("a PgBouncer that was never started answers")
-	}
-	s.startBouncer(t, ctx)
-	check.Eventually(t, "PgBouncer is not seen", a.PoolerAnswers)
-	version := check.Must(versions.Ask(ctx, check.Must(toolchain.Find())(t).PgBouncer, nil))(t)
-	check.Eventually(t, "the version of PgBouncer is not seen", func() bool {
-		return slices.ContainsFunc(a.Programs(), func(p command.Program) bool { return p.Version == version })
-	})
-}
-
-// TestAcceptedVersionsAreNamedAtEveryStart holds that an agent that works with holes says so.
-func TestAcceptedVersionsAreNamedAtEveryStart(t *testing.T) {
-	t.Parallel()
-	s := ownStack(t)
+	check.NoError(t, os.WriteFile(s.config.PgDump, []byte("#!/bin/sh\necho 'pg_dump (PostgreSQL) 17.4'\n"), 0o755))
 	accepted := []string{s.serverVersion(t), "PgBouncer 1.20.0"}
 	s.config.Versions = versions.Policy{Accept: accepted}
+	a, _, ended := s.run(t, t.Context())
+	var refusal *versions.Refusal
+	err := ends(t, ended)
+	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "pg_dump (PostgreSQL) 17.4 is older than 17.11") {
+		t.Errorf("it ended with %v", err)
+	}
+	if n := s.one(t, "SELECT count(*) FROM ledger.agent"); n != "0" || a.InCharge() {
+		t.Error("it took charge")
+	}
+	s.config.PgDump = good
 	for range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, log, ended := s.started(t, ctx)
@@ -120,15 +96,27 @@ func TestAcceptedVersionsAreNamedAtEveryStart(t *testing.T) {
 	}
 }
 
-// TestPgBouncerThatStopsAnsweringIsNoticedWithinSeconds freezes it: connections hang, none is refused.
-func TestPgBouncerThatStopsAnsweringIsNoticedWithinSeconds(t *testing.T) {
+// TestPgBouncerComesAndHangs has PgBouncer start after the agent, when a good pg_dump has been replaced by nothing, which hides
+// nobody else's version. Then it is frozen: connections hang, none is refused.
+func TestPgBouncerComesAndHangs(t *testing.T) {
 	t.Parallel()
 	s := ownStack(t)
+	s.config.PgDump = filepath.Join(t.TempDir(), "pg_dump")
+	check.NoError(t, os.WriteFile(s.config.PgDump, []byte("#!/bin/sh\necho 'pg_dump (PostgreSQL) 17.12'\n"), 0o755))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	a, log, _ := s.started(t, ctx)
+	check.NoError(t, os.Remove(s.config.PgDump))
+	if a.PoolerAnswers() {
+		t.Error("a PgBouncer that was never started answers")
+	}
 	s.startBouncer(t, ctx)
 	check.Eventually(t, "PgBouncer is not seen", a.PoolerAnswers)
+	version := check.Must(versions.Ask(ctx, check.Must(toolchain.Find())(t).PgBouncer, nil))(t)
+	check.Eventually(t, "the version of PgBouncer is not seen", func() bool {
+		return slices.ContainsFunc(a.Programs(), func(p command.Program) bool { return p.Version == version })
+	})
+
 	log.TakeAll() // it did not answer before it was started
 	check.NoError(t, s.bouncer.Freeze())
 	began := time.Now()
@@ -139,10 +127,7 @@ func TestPgBouncerThatStopsAnsweringIsNoticedWithinSeconds(t *testing.T) {
 	if log.FilterMessage("PgBouncer does not answer, so customers cannot connect").Len() == 0 {
 		t.Errorf("the log says nothing: %+v", log.All())
 	}
-	check.Eventually(t, "health does not say it", func() bool {
-		health := s.healthOf(t)
-		return !health.PgBouncerRunning && health.Status == "degraded"
-	})
+	s.reported(t, health.PoolerDown, health.Degraded)
 	check.NoError(t, s.bouncer.Thaw())
 	check.Eventually(t, "it is not noticed that PgBouncer is back", a.PoolerAnswers)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
@@ -245,6 +246,7 @@ func isolatedTakesNothing(t *testing.T, s Stand) {
 		command.Configure{DatabaseID: db, Generation: 20}, command.Backup{DatabaseID: db, Filename: "20261121_065348.sql.gz"},
 		command.Load{DatabaseID: db, Source: command.Source{DatabaseID: db, Filename: backupName}},
 		command.Switch{DatabaseID: db, Open: true}, d.role, d.shutting(role.Revocation),
+		installing(db, extension.Citext),
 		command.RemoveRole{DatabaseID: db, Username: d.login.Username, Generation: d.generation()},
 	} {
 		fence := newFence()

@@ -120,6 +120,9 @@ func uploadInChunks(t *testing.T, s Stand) {
 	if got := must(ports.Ask(bounded(t), u.Agent, u.open(2*time.Hour)))(t); got.ReceivedBytes != 7 {
 		t.Errorf("%+v", got)
 	}
+	elsewhere := command.Chunk{DatabaseID: newID[id.DatabaseID](), UploadID: u.upload, Offset: 7}
+	_, err := ports.Send(bounded(t), u.Agent, elsewhere, 1, bytes.NewReader(u.data[7:8]))
+	wantReason(t, err, command.ReasonNotFound)
 	other := u.open(time.Hour)
 	other.SizeBytes++
 	wantConflict(t, refusal(ports.Ask(bounded(t), u.Agent, other)))
