@@ -22,7 +22,7 @@ func TestAPostgresThatHangsIsSaidTo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s.started(t, ctx)
-	standing := func() (known command.Capabilities) {
+	known := func() (known command.Capabilities) {
 		began := time.Now()
 		_, body, err := s.request(http.MethodGet, "/v1/capabilities", nil)
 		check.NoError(t, err)
@@ -32,13 +32,13 @@ func TestAPostgresThatHangsIsSaidTo(t *testing.T) {
 		}
 		return known
 	}
-	if got := standing().Standing; !got.InCharge || !got.Postgres {
+	if got := known().State; !got.InCharge || !got.Postgres {
 		t.Errorf("before: %+v", got)
 	}
 	check.NoError(t, s.pg.Freeze())
 	defer func() { check.NoError(t, s.pg.Thaw()) }()
 	began := time.Now()
-	if got := standing().Standing; got.Postgres {
+	if got := known().State; got.Postgres {
 		t.Errorf("when it hangs: %+v", got)
 	}
 	s.reported(t, health.PostgresDown, health.Degraded)
@@ -54,12 +54,12 @@ func TestAPostgresThatHangsIsSaidTo(t *testing.T) {
 			t.Errorf("health says %s", r.Message)
 		}
 	}
-	if got := standing().Standing; got.InCharge || got.Postgres {
+	if got := known().State; got.InCharge || got.Postgres {
 		t.Errorf("capabilities say %+v", got)
 	}
 	check.NoError(t, s.pg.Thaw())
 	check.Eventually(t, "it is not noticed that PostgreSQL is back", func() bool {
-		got := standing().Standing
+		got := known().State
 		return got.InCharge && got.Postgres && s.healthOf(t).PostgresConnected
 	})
 }

@@ -16,7 +16,7 @@ import (
 type Fleet interface {
 	Agent(s server.Server) (Agent, error)
 	// Survey looks at a server, whether it is registered or not, and says how far that came. It takes seconds where nothing answers.
-	Survey(ctx context.Context, s server.Server) server.Sight
+	Survey(ctx context.Context, s server.Server) server.Survey
 }
 
 // Agent does the work on one database server. What it can be told and asked is in core/command; callers use Do, Tell and Ask.

@@ -41,8 +41,8 @@ type Servers interface {
 	// Save writes every field that can change but AvoidedUntil, AnsweredAt and AwaySince; ErrNoRow when there is no such server.
 	// Errors otherwise as of Add.
 	Save(ctx context.Context, s server.Server) error
-	// Standing counts what stands on a server; zero where there is none.
-	Standing(ctx context.Context, server id.ServerID) (server.Standing, error)
+	// Contents counts what is on a server; zero where there is none.
+	Contents(ctx context.Context, server id.ServerID) (server.Contents, error)
 	// Remove forgets a server, with the qualifications of its extensions; ErrNoRow where there is none, ErrReferenced while there
 	// are databases on it. A Pick that waits for it then finds another one.
 	Remove(ctx context.Context, server id.ServerID) error

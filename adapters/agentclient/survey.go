@@ -26,8 +26,8 @@ import (
 const surveyTime = 10 * time.Second
 
 // Survey implements ports.Fleet. It makes connections of its own, and ends them.
-func (f *Fleet) Survey(ctx context.Context, s server.Server) server.Sight {
-	var seen server.Sight
+func (f *Fleet) Survey(ctx context.Context, s server.Server) server.Survey {
+	var seen server.Survey
 	public := make(chan server.Reach, 1)
 	go func() { public <- lookAtPublic(ctx, s) }()
 	seen.Agent = f.lookAtAgent(ctx, s, &seen)
@@ -36,7 +36,7 @@ func (f *Fleet) Survey(ctx context.Context, s server.Server) server.Sight {
 }
 
 // lookAtAgent asks the agent as every other call does, and says how far it came.
-func (f *Fleet) lookAtAgent(ctx context.Context, s server.Server, seen *server.Sight) server.Reach {
+func (f *Fleet) lookAtAgent(ctx context.Context, s server.Server, seen *server.Survey) server.Reach {
 	ctx, cancel := context.WithTimeout(ctx, surveyTime)
 	defer cancel()
 	r := server.Reach{Address: s.AgentURL}
@@ -67,13 +67,13 @@ func (f *Fleet) lookAtAgent(ctx context.Context, s server.Server, seen *server.S
 }
 
 // tell has a sight show what the agent says. Of one that has another protocol, nothing else is known to mean the same.
-func tell(seen *server.Sight, can command.Capabilities) {
+func tell(seen *server.Survey, can command.Capabilities) {
 	seen.Version, seen.Protocol = can.Version, can.Protocol
 	if can.Protocol != command.Protocol {
 		return
 	}
 	seen.Installation, seen.Connections = can.Installation, can.Connections
-	seen.Postgres, seen.PgBouncer, seen.Reasons = can.Standing.Postgres, can.Standing.PgBouncer, can.Reasons
+	seen.Postgres, seen.PgBouncer, seen.Reasons = can.State.Postgres, can.State.PgBouncer, can.Reasons
 	for _, p := range can.Programs {
 		if p.BelowFloor && !p.Accepted {
 			seen.Holes = append(seen.Holes, fmt.Sprintf("%s is below %s", p.Version, p.Floor))

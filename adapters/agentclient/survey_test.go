@@ -21,16 +21,16 @@ import (
 
 // An agent says in one answer all that a survey shows, which stays small however many clients its server has.
 func TestASurveyAsksOnce(t *testing.T) {
-	standing, reasons := command.Standing{Postgres: true}, []string{"not_initialized: m"}
+	state, reasons := command.ServerState{Postgres: true}, []string{"not_initialized: m"}
 	for name, c := range map[string]struct {
 		says command.Capabilities
-		want server.Sight
+		want server.Survey
 	}{
 		"all": {
-			command.Capabilities{Version: "v", Protocol: 1, Installation: "i", Connections: 80, Standing: standing, Reasons: reasons},
-			server.Sight{Version: "v", Protocol: 1, Installation: "i", Connections: 80, Postgres: true, Reasons: reasons},
+			command.Capabilities{Version: "v", Protocol: 1, Installation: "i", Connections: 80, State: state, Reasons: reasons},
+			server.Survey{Version: "v", Protocol: 1, Installation: "i", Connections: 80, Postgres: true, Reasons: reasons},
 		},
-		"another protocol": {command.Capabilities{Version: "w", Protocol: 7, Connections: 80}, server.Sight{Version: "w", Protocol: 7}},
+		"another protocol": {command.Capabilities{Version: "w", Protocol: 7, Connections: 80}, server.Survey{Version: "w", Protocol: 7}},
 	} {
 		w := newWire(t, func(rw http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/v1/capabilities" || r.Header.Get("Authorization") != "Bearer "+secret {

@@ -6,12 +6,12 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
-func viewActivity(by plane.By[audit.Entry]) wire.Activity {
+func viewActivity(by base.By[audit.Entry]) wire.Activity {
 	e := by.What
 	return wire.Activity{
 		ID: e.ID, At: instant(e.At), Actor: e.Actor.Name, Person: viewPerson(by.Person), Action: e.Action, Details: e.Details,

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -13,7 +13,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-func viewEndpoint(by plane.By[webhook.Endpoint]) wire.Webhook {
+func viewEndpoint(by base.By[webhook.Endpoint]) wire.Webhook {
 	e := by.What
 	return wire.Webhook{
 		ID: e.ID, DatabaseID: e.DatabaseID, URL: e.URL, Enabled: e.Status() == webhook.Enabled,

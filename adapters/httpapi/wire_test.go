@@ -13,7 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/querytimeouts"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/extension"
@@ -96,12 +96,12 @@ func TestWireShapes(t *testing.T) {
 			`"stage":"queued","progress":0,"result":null,"error":null,` + workTail + `"finishedAt":null,"idempotencyKey":"ab"}`},
 		{viewEntry(database.AllowlistEntry{ID: foreignID, CIDR: "10.0.0.0/8", CreatedAt: at}),
 			`{"id":"` + foreignID + `","cidr":"10.0.0.0/8","description":"","createdAt":"2026-03-01T11:30:00Z"}`},
-		{viewActivity(plane.By[audit.Entry]{
+		{viewActivity(base.By[audit.Entry]{
 			What:   audit.Entry{ID: foreignID, At: at, Actor: audit.ByKey("pgh_k", foreignID), Action: audit.DatabaseCreated},
 			Person: &account.User{ID: foreignID, Email: "ada@example.org", Name: "Ada"},
 		}), `{"id":"` + foreignID + `","at":"2026-03-01T11:30:00Z","actor":"key:pgh_k",` +
 			`"person":{"userId":"` + foreignID + `","name":"Ada"},"action":"database.created","details":{}}`},
-		{viewActivity(plane.By[audit.Entry]{
+		{viewActivity(base.By[audit.Entry]{
 			What: audit.Entry{ID: foreignID, At: at, Actor: audit.System, Action: audit.BackupExpired},
 		}), `{"id":"` + foreignID + `","at":"2026-03-01T11:30:00Z","actor":"system","person":null,` +
 			`"action":"backup.expired","details":{}}`},

@@ -12,9 +12,9 @@ import (
 type Server struct {
 	Name       string
 	Up         bool
-	AnsweredAt time.Time         // 0: not since the host started
-	Protocol   int               // 0 where the agent did not say
-	Standing   *command.Standing // likewise nil
+	AnsweredAt time.Time            // 0: not since the host started
+	Protocol   int                  // 0 where the agent did not say
+	State      *command.ServerState // likewise nil
 }
 
 // seen is the metrics of what a host sees of the agents, from memory.
@@ -65,10 +65,10 @@ func (w seen) Collect(out chan<- prometheus.Metric) {
 		if s.Protocol != 0 {
 			set(w.protocol, OneOrZero(s.Protocol == command.Protocol))
 		}
-		if s.Standing != nil {
-			set(w.charge, OneOrZero(s.Standing.InCharge))
-			set(w.postgres, OneOrZero(s.Standing.Postgres))
-			set(w.pooler, OneOrZero(s.Standing.PgBouncer))
+		if s.State != nil {
+			set(w.charge, OneOrZero(s.State.InCharge))
+			set(w.postgres, OneOrZero(s.State.Postgres))
+			set(w.pooler, OneOrZero(s.State.PgBouncer))
 		}
 	}
 }

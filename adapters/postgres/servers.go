@@ -28,7 +28,7 @@ var (
 	saveServer     = define(serverTable.update(serverChanges, "id = ?"))
 	serverAccounts = written(`SELECT id, account_id FROM databases
 		WHERE server_id = $1 AND status IN ('active', 'stopped') ORDER BY id`)
-	standingOn = written(fmt.Sprintf(`SELECT count(*) FILTER (WHERE NOT d.%[1]s) AS databases,
+	serverContents = written(fmt.Sprintf(`SELECT count(*) FILTER (WHERE NOT d.%[1]s) AS databases,
 			count(*) FILTER (WHERE d.%[1]s) AS deleted, %[2]s AS sold,
 			(SELECT count(*) FROM backups b JOIN databases o ON o.id = b.database_id WHERE o.server_id = $1) AS backups,
 			(SELECT count(*) FROM operations WHERE server_id = $1 AND %[3]s) AS operations,
@@ -119,8 +119,8 @@ func (s servers) Save(ctx context.Context, row server.Server) error {
 	return s.mustChange(ctx, ports.ErrNoRow, saveServer, append(valuesOf(row, serverChanges), row.ID)...)
 }
 
-func (s servers) Standing(ctx context.Context, of id.ServerID) (server.Standing, error) {
-	return one[server.Standing](ctx, s.session, standingOn, of)
+func (s servers) Contents(ctx context.Context, of id.ServerID) (server.Contents, error) {
+	return one[server.Contents](ctx, s.session, serverContents, of)
 }
 
 func (s servers) Remove(ctx context.Context, of id.ServerID) error {

@@ -54,7 +54,7 @@ func (l *Lister) Databases(ctx context.Context, q command.AskInventory) (command
 }
 
 func scanDatabase(rows *sql.Rows) (d command.InventoryDatabase, err error) {
-	var s command.StandingDatabase
+	var s command.ActualDatabase
 	var stands bool
 	var networks, public, login, settings pq.StringArray
 	var timeouts pq.Int64Array
@@ -83,7 +83,7 @@ func scanDatabase(rows *sql.Rows) (d command.InventoryDatabase, err error) {
 		s.Settings[name] = value
 	}
 	if stands {
-		d.Standing = &s
+		d.Actual = &s
 	}
 	d.Roles = []command.InventoryRole{}
 	return d, nil
@@ -120,11 +120,11 @@ func addRoles(ctx context.Context, tx *sql.Tx, list []command.InventoryDatabase)
 		at[d.DatabaseID] = i
 		ids = append(ids, string(d.DatabaseID))
 	}
-	standing := map[string]*command.StandingRole{}
+	actual := map[string]*command.ActualRole{}
 	err := pg.Each(ctx, tx, func(rows *sql.Rows) error {
 		of, r, err := scanRole(rows)
-		if r.Standing != nil {
-			standing[r.Name] = r.Standing
+		if r.Actual != nil {
+			actual[r.Name] = r.Actual
 		}
 		d := &list[at[of]]
 		d.Roles = append(d.Roles, r)
@@ -137,7 +137,7 @@ func addRoles(ctx context.Context, tx *sql.Tx, list []command.InventoryDatabase)
 		var name string
 		var in command.Membership
 		err := rows.Scan(&name, &in.Role, &in.Inherit, &in.Set, &in.Admin)
-		if r := standing[name]; r != nil {
+		if r := actual[name]; r != nil {
 			r.MemberOf = append(r.MemberOf, in)
 		}
 		return err
@@ -148,7 +148,7 @@ func addRoles(ctx context.Context, tx *sql.Tx, list []command.InventoryDatabase)
 	return pg.Each(ctx, tx, func(rows *sql.Rows) error {
 		var name, member string
 		err := rows.Scan(&name, &member)
-		if r := standing[name]; r != nil {
+		if r := actual[name]; r != nil {
 			r.Members = append(r.Members, member)
 		}
 		return err
@@ -156,7 +156,7 @@ func addRoles(ctx context.Context, tx *sql.Tx, list []command.InventoryDatabase)
 }
 
 func scanRole(rows *sql.Rows) (of id.DatabaseID, r command.InventoryRole, err error) {
-	var s command.StandingRole
+	var s command.ActualRole
 	var stands bool
 	var until sql.NullTime
 	var powers pq.StringArray
@@ -168,7 +168,7 @@ func scanRole(rows *sql.Rows) (of id.DatabaseID, r command.InventoryRole, err er
 		s.ValidUntil = &at
 	}
 	if stands {
-		r.Standing = &s
+		r.Actual = &s
 	}
 	return of, r, err
 }

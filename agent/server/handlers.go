@@ -44,7 +44,7 @@ func (s *Server) capabilities(ctx context.Context, _ command.AskCapabilities) (c
 	if charge == nil && down == nil {
 		installation, down = loop.Await(asking, s.patience, s.config.Commands.Installation)
 	}
-	standing := command.Standing{
+	state := command.ServerState{
 		InCharge: s.config.Confirmed() == nil, Postgres: health.Answered(down),
 		PgBouncer: charge == nil && s.config.PoolerAnswers(),
 	}
@@ -60,7 +60,7 @@ func (s *Server) capabilities(ctx context.Context, _ command.AskCapabilities) (c
 	slices.Sort(routes)
 	return command.Capabilities{
 		Version: s.config.Version, Protocol: command.Protocol, Routes: routes, Programs: s.config.Programs(),
-		Connections: connections, Installation: installation, Standing: standing, Reasons: s.reasons(),
+		Connections: connections, Installation: installation, State: state, Reasons: s.reasons(),
 	}, nil
 }
 

@@ -195,7 +195,7 @@ func TestEveryRouteButTheLivenessCheckNeedsTheSecret(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &known); err != nil || len(known.Routes) != 11 || known.Version != "v" ||
 		known.Protocol != command.Protocol ||
 		len(known.Programs) != 1 || !known.Programs[0].BelowFloor || known.Connections != 83 || known.Installation != "i" ||
-		known.Standing != (command.Standing{InCharge: true, Postgres: true, PgBouncer: true}) ||
+		known.State != (command.ServerState{InCharge: true, Postgres: true, PgBouncer: true}) ||
 		!slices.Equal(known.Reasons, []string{"not_initialized: m"}) {
 		t.Fatalf("%s %v", text, err)
 	}
@@ -331,7 +331,7 @@ func TestPostgresAnswersAnAgentThatIsNotInCharge(t *testing.T) {
 		_, text := r.do(t, "GET", "/v1/capabilities", "Bearer "+secret, "")
 		var known command.Capabilities
 		check.NoError(t, json.Unmarshal([]byte(text), &known))
-		if known.Standing.Postgres != c.want || known.Standing.InCharge {
+		if known.State.Postgres != c.want || known.State.InCharge {
 			t.Errorf("%v: %s", c.err, text)
 		}
 	}

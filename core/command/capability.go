@@ -18,14 +18,14 @@ type Capabilities struct {
 	// Installation tells the server that the agent is in charge of from every other one, by whichever address it is reached. It is
 	// left out as Connections is.
 	Installation string `json:"installation,omitempty"`
-	// Standing is what the agent knows of its server without looking.
-	Standing Standing `json:"standing"`
+	// State is what the agent knows of its server without looking.
+	State ServerState `json:"state"`
 	// Reasons say why the server is not well: those of the health report that are not harmless, each a code and a line.
 	Reasons []string `json:"reasons,omitempty"`
 }
 
-// Standing is how a server stands.
-type Standing struct {
+// ServerState says which of a server's parts work.
+type ServerState struct {
 	InCharge  bool `json:"inCharge"`  // the agent is in charge of the server and has confirmed that within ten seconds
 	Postgres  bool `json:"postgres"`  // PostgreSQL answers the agent
 	PgBouncer bool `json:"pgbouncer"` // PgBouncer answered when the agent last looked

@@ -45,13 +45,13 @@ type InventoryDatabase struct {
 	Networks []netip.Prefix `json:"networks,omitempty"`
 	Timeouts *Timeouts      `json:"timeouts,omitempty"`
 	ReadOnly bool           `json:"readOnly"`
-	// Standing is what PostgreSQL has under the OID that the ledger knows; nil: nothing.
-	Standing *StandingDatabase `json:"standing,omitempty"`
-	Roles    []InventoryRole   `json:"roles"`
+	// Actual is what PostgreSQL has under the OID that the ledger knows; nil: nothing.
+	Actual *ActualDatabase `json:"actual,omitempty"`
+	Roles  []InventoryRole `json:"roles"`
 }
 
-// StandingDatabase is a database as PostgreSQL has it.
-type StandingDatabase struct {
+// ActualDatabase is a database as PostgreSQL has it.
+type ActualDatabase struct {
 	Name             string `json:"name"`
 	Owner            string `json:"owner"`
 	ConnectionLimit  int    `json:"connectionLimit"` // -1: none
@@ -74,8 +74,8 @@ type InventoryRole struct {
 	CredentialGeneration int64 `json:"credentialGeneration,omitempty"`
 	// Enabled says that the login may log in while its database is open.
 	Enabled bool `json:"enabled"`
-	// Standing is what PostgreSQL has under name and OID of the ledger; nil: nothing, or another role.
-	Standing *StandingRole `json:"standing,omitempty"`
+	// Actual is what PostgreSQL has under name and OID of the ledger; nil: nothing, or another role.
+	Actual *ActualRole `json:"actual,omitempty"`
 }
 
 // The parts that roles have in a database.
@@ -92,8 +92,8 @@ const (
 	GateClosed = "closed"
 )
 
-// StandingRole is a role as PostgreSQL has it.
-type StandingRole struct {
+// ActualRole is a role as PostgreSQL has it.
+type ActualRole struct {
 	MayLogIn bool `json:"mayLogIn"`
 	// Powers are attributes that no role of a database has: superuser, createdb, createrole, replication, bypassrls, noinherit.
 	Powers          []string   `json:"powers,omitempty"`

@@ -14,7 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
@@ -65,7 +65,7 @@ func TestAnAccountHasFourDownloads(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.reader("ada"), w.reader("bob")
 	var first io.Closer
-	for range plane.DefaultDownloadsPerAccount {
+	for range base.DefaultDownloadsPerAccount {
 		first = ada.opens()
 	}
 	_, err := ada.open(w.ctx)

@@ -13,8 +13,8 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/certificates"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
@@ -218,7 +218,7 @@ func TestOfTwoWhoRotateOneDoes(t *testing.T) {
 	_, _, err = w.Operator.RotateCertificateKey(w.ctx, "")
 	refusedOn(t, "just after the other", err, "key", string(winner.ID)+" has signed only since 2026-01-05T09:31:", "--key")
 	entries := must(w.Operator.InstallationAudit(w.ctx, ports.Page{}))(t)
-	entries = slices.DeleteFunc(entries, func(e plane.By[audit.Entry]) bool {
+	entries = slices.DeleteFunc(entries, func(e base.By[audit.Entry]) bool {
 		return e.What.Action != audit.CertificateKeyCreated && e.What.Action != audit.CertificateKeyRotated
 	})
 	equal(t, "entries of the log", len(entries), 2)

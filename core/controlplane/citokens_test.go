@@ -16,9 +16,9 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/citoken"
 	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/citokens"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -299,7 +299,7 @@ func TestARevokedNamespaceIsOver(t *testing.T) {
 	}
 	equal(t, "trusts", len(must(w.Operator.Trusts(w.ctx, w.namespace.ID))(t)), 0)
 	log := must(w.Operator.AccountAudit(w.ctx, w.account.ID, ports.Page{}))(t)
-	if !slices.ContainsFunc(log, func(e plane.By[audit.Entry]) bool { return e.What.Action == audit.NamespaceRevoked }) {
+	if !slices.ContainsFunc(log, func(e base.By[audit.Entry]) bool { return e.What.Action == audit.NamespaceRevoked }) {
 		t.Errorf("the log: %+v", log)
 	}
 }
@@ -321,7 +321,7 @@ func TestARemovedTrustEndsItsKeys(t *testing.T) {
 		t.Errorf("%+v", left)
 	}
 	log := must(w.Operator.AccountAudit(w.ctx, w.account.ID, ports.Page{}))(t)
-	if !slices.ContainsFunc(log, func(e plane.By[audit.Entry]) bool {
+	if !slices.ContainsFunc(log, func(e base.By[audit.Entry]) bool {
 		return e.What.Action == audit.CITrustRemoved && e.What.Details["subject"] == "repo:acme/shop:**"
 	}) {
 		t.Errorf("the log: %+v", log)
@@ -410,7 +410,7 @@ func TestKindsOfKeysDoNotMix(t *testing.T) {
 	}
 	log := must(w.Operator.AccountAudit(w.ctx, w.account.ID, ports.Page{}))(t)
 	for _, what := range []audit.Action{audit.CIKeyCreated, audit.CIKeyRevoked} {
-		if !slices.ContainsFunc(log, func(e plane.By[audit.Entry]) bool {
+		if !slices.ContainsFunc(log, func(e base.By[audit.Entry]) bool {
 			return e.What.Action == what && e.What.Details["key"] == ci.Prefix()
 		}) {
 			t.Errorf("%s is not in the log: %+v", what, log)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/certificates"
 	"github.com/pgherd/pgherd/core/controlplane/citokens"
 	"github.com/pgherd/pgherd/core/controlplane/clones"
@@ -15,9 +16,9 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/keyrings"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
 	"github.com/pgherd/pgherd/core/controlplane/members"
+	"github.com/pgherd/pgherd/core/controlplane/monitor"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/previews"
 	"github.com/pgherd/pgherd/core/controlplane/pruning"
 	"github.com/pgherd/pgherd/core/controlplane/querytimeouts"
@@ -27,7 +28,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/controlplane/storage"
 	"github.com/pgherd/pgherd/core/controlplane/uploads"
-	"github.com/pgherd/pgherd/core/controlplane/watch"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
@@ -37,9 +37,9 @@ import (
 
 type (
 	// Ports are what the use cases need.
-	Ports = plane.Ports
+	Ports = base.Ports
 	// Config holds an installation's choices.
-	Config = plane.Config
+	Config = base.Config
 )
 
 // CrashPoints lists the points of every capability: each is a moment between two steps of a flow. Config.Crash is called there,
@@ -82,15 +82,15 @@ type ControlPlane struct {
 	Mails         *mails.Dispatcher
 	Work          *work.Engine
 	Rounds        *rounds.Runner
-	Watch         *watch.Watch
+	Monitor       *monitor.Monitor
 	Operator      *operator.Operator
 	Keyring       *keyrings.Keyring
 }
 
-// New checks the ports and builds the use cases. It starts nothing: the host must call Work.Run, Rounds.Run and Watch.Run, with a
+// New checks the ports and builds the use cases. It starts nothing: the host must call Work.Run, Rounds.Run and Monitor.Run, with a
 // Sender Dispatcher.Run, with a Mailer Mails.Run, and with a Ring Keyring.Join and then Keyring.Run.
 func New(p Ports, c Config) (*ControlPlane, error) {
-	shared, err := plane.New(p, c)
+	shared, err := base.New(p, c)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Mails:         mails.NewDispatcher(shared),
 		Work:          shared.Work,
 		Rounds:        shared.Rounds,
-		Watch:         watch.New(shared),
+		Monitor:       monitor.New(shared),
 		Operator:      operator.New(shared, deleting, ring),
 		Keyring:       ring,
 	}, nil

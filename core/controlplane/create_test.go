@@ -12,7 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
-	"github.com/pgherd/pgherd/core/controlplane/drafts"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -95,7 +95,7 @@ func TestReplayTellsThePasswordForADay(t *testing.T) {
 	first := must(w.Databases.Create(w.ctx, w.caller, r))(t)
 	shown := func() int { return w.logged(first.Record.ID, audit.PasswordShownAgain) }
 	equal(t, "entries of the first answer", shown(), 0)
-	w.clock.Advance(drafts.AgainFor)
+	w.clock.Advance(provision.AgainFor)
 	again := must(w.Databases.Create(w.ctx, w.caller, r))(t)
 	equal(t, "the answer within the day", again, first)
 	equal(t, "entries", shown(), 1)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/network"
@@ -23,7 +23,7 @@ import (
 // What an operator does is in the log once, with who did it and on what; what changes nothing, and what is refused, is not.
 func TestTheLogOfAnOperator(t *testing.T) {
 	w := newWorld(t)
-	ctx := plane.ByOperator(w.ctx, "grace")
+	ctx := base.ByOperator(w.ctx, "grace")
 	o, of := w.Operator, w.account.ID
 	db := w.made("shop").Record.ID
 	var key account.Key
@@ -142,7 +142,7 @@ func TestAnExportOfTheLog(t *testing.T) {
 	ok(t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
 		for i := range entries {
 			if err := tx.Audit().Add(ctx, audit.Entry{
-				ID: plane.NewID[id.AuditID](w.ports.Entropy), At: start.Add(time.Duration(i/2) * time.Second), AccountID: w.account.ID,
+				ID: base.NewID[id.AuditID](w.ports.Entropy), At: start.Add(time.Duration(i/2) * time.Second), AccountID: w.account.ID,
 				Actor: audit.System, Action: audit.DatabaseStarted, Details: audit.Details{"i": fmt.Sprint(i)},
 			}); err != nil {
 				return err
@@ -176,7 +176,7 @@ func TestAnExportOfTheLog(t *testing.T) {
 			}))
 			equal(t, "entries", len(got), c.want)
 			equal(t, "pages", pages, c.pages)
-			if !slices.IsSortedFunc(got, func(a, b plane.By[audit.Entry]) int { return b.What.At.Compare(a.What.At) }) {
+			if !slices.IsSortedFunc(got, func(a, b base.By[audit.Entry]) int { return b.What.At.Compare(a.What.At) }) {
 				t.Error("they are not newest first")
 			}
 			for _, e := range got {

@@ -265,22 +265,22 @@ func TestAServerThatIsNotGone(t *testing.T) {
 	must(w.Operator.SetServer(w.ctx, w.machine.ID, operator.ServerChange{Enabled: &off}))(t)
 	_, err := w.Operator.FailOperation(w.ctx, backup.ID, gone(anOrder))
 	refusedOn(t, "it answers", err, "serverGone", "its agent answers")
-	w.server.Shows(server.Sight{Protocol: command.Protocol, Installation: "another"})
+	w.server.Shows(server.Survey{Protocol: command.Protocol, Installation: "another"})
 	_, err = w.Operator.FailOperation(w.ctx, backup.ID, gone(anOrder))
 	refusedOn(t, "another answers", err, "serverGone", "another server answers")
 	says(t, err, "--agent-url https://gone.invalid --unchecked")
-	w.server.Shows(server.Sight{Protocol: command.Protocol})
+	w.server.Shows(server.Survey{Protocol: command.Protocol})
 	_, err = w.Operator.FailOperation(w.ctx, backup.ID, gone(anOrder))
 	refusedOn(t, "PostgreSQL is down", err, "serverGone", "its agent answers, and cannot say now which server it is")
 	if strings.Contains(err.Error(), "--agent-url") {
 		t.Error(err)
 	}
-	w.server.Shows(server.Sight{Agent: server.Reach{Trouble: server.Silent, Address: "https://one:1"}})
+	w.server.Shows(server.Survey{Agent: server.Reach{Trouble: server.Silent, Address: "https://one:1"}})
 	w.answered(w.clock.Now().Add(time.Second - server.AnswerCounts))
 	_, err = w.Operator.FailOperation(w.ctx, backup.ID, gone(anOrder))
 	refusedOn(t, "batch hosts hear from it", err, "serverGone", "answered a batch host at 2026-01-05T09:28:",
 		"seen from here, https://one:1 does not answer")
-	w.server.Shows(server.Sight{Agent: server.Reach{Trouble: server.WrongSecret}})
+	w.server.Shows(server.Survey{Agent: server.Reach{Trouble: server.WrongSecret}})
 	_, err = w.Operator.FailOperation(w.ctx, backup.ID, gone(anOrder))
 	refusedOn(t, "something answers", err, "serverGone", "something answers")
 	_, err = w.Operator.FailOperation(w.ctx, backup.ID, operation.Order{ServerGone: true})
@@ -300,7 +300,7 @@ func (w *world) answered(at time.Time) {
 func TestAnOrderLooksAtTheRightServer(t *testing.T) {
 	w := newWorld(t)
 	_, backup := w.started()
-	w.server.Shows(server.Sight{Protocol: command.Protocol, Installation: "another"})
+	w.server.Shows(server.Survey{Protocol: command.Protocol, Installation: "another"})
 	_, err := w.Operator.FailOperation(w.ctx, backup.ID, anOrder)
 	refused(t, err, fault.AgentError)
 	says(t, err, "another server answers than the one whose databases are known here: correct the URL; where it is gone")
@@ -309,7 +309,7 @@ func TestAnOrderLooksAtTheRightServer(t *testing.T) {
 	if strings.Contains(err.Error(), "--server-gone") {
 		t.Error(err)
 	}
-	w.server.Shows(server.Sight{Protocol: command.Protocol})
+	w.server.Shows(server.Survey{Protocol: command.Protocol})
 	_, err = w.Operator.FailOperation(w.ctx, backup.ID, anOrder)
 	refused(t, err, fault.AgentError)
 	says(t, err, "cannot say now which server it is")

@@ -11,7 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/drafts"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/controlplane/uploads"
 	"github.com/pgherd/pgherd/core/database"
 	rule "github.com/pgherd/pgherd/core/deletion"
@@ -28,7 +28,7 @@ import (
 type previewWorld struct {
 	*world
 	ci   access.Caller
-	main drafts.Made
+	main provision.Made
 }
 
 func newPreviewWorld(t *testing.T) *previewWorld {

@@ -12,8 +12,8 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
-	"github.com/pgherd/pgherd/core/controlplane/drafts"
 	"github.com/pgherd/pgherd/core/controlplane/previews"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -103,7 +103,7 @@ func TestAPreviewIsMadeOnce(t *testing.T) {
 	app := w.pipeline(w.account, "app")
 	other := w.opened(app, daily("refs/pull/17", 72))
 	equal(t, "scheduled", w.reached(other.Preview.DatabaseID).Record().NextBackupAt != nil, true)
-	w.clock.Advance(drafts.AgainFor + time.Hour)
+	w.clock.Advance(provision.AgainFor + time.Hour)
 	equal(t, "its password the next day", w.opened(app, daily("refs/pull/17", 72)).Made.Password, other.Made.Password)
 	equal(t, "databases", w.databases(), 2)
 }

@@ -107,13 +107,13 @@ func TestAnAgentOfAnotherProtocolIsSeen(t *testing.T) {
 		if f := server.FirstWrong(found); f == nil || f.Check != server.CheckVersion || !strings.Contains(f.Found, word) || f.Do == "" {
 			t.Errorf("%s: the check says %+v", word, found)
 		}
-		w.Watch.Once(w.ctx)
-		if seen := w.Watch.Servers()[0]; !seen.Up || seen.Standing != nil || seen.Protocol != command.Protocol+ahead {
+		w.Monitor.Once(w.ctx)
+		if seen := w.Monitor.Servers()[0]; !seen.Up || seen.State != nil || seen.Protocol != command.Protocol+ahead {
 			t.Errorf("%s: seen is %+v", word, seen)
 		}
 		w.clock.Advance(time.Minute)
 		w.server.SetProtocol(0)
-		w.Watch.Once(w.ctx)
+		w.Monitor.Once(w.ctx)
 		told := []string{}
 		for _, e := range log.all {
 			told = append(told, e.What)

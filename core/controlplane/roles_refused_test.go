@@ -191,7 +191,7 @@ func order() operation.Order {
 func TestAnOperatorEndsAChange(t *testing.T) {
 	cases := map[string]struct {
 		prepare func(w *roleWorld, username string) // what befalls the rotation
-		found   role.Sight
+		found   role.Observation
 		ends    role.ChangeStatus
 		works   bool // the stored password gets in afterwards
 	}{

@@ -9,8 +9,8 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/server"
@@ -52,14 +52,14 @@ func TestAWeakSecretIsRefused(t *testing.T) {
 // An agent that cannot be worked with is not registered, and a change by which it could not be reached is not stored.
 func TestAServerIsLookedAtFirst(t *testing.T) {
 	w := newWorld(t)
-	w.fleet.Server(w.machine.ID).Shows(server.Sight{Agent: server.Reach{Address: "https://there:1", Trouble: server.WrongSecret}})
+	w.fleet.Server(w.machine.ID).Shows(server.Survey{Agent: server.Reach{Address: "https://there:1", Trouble: server.WrongSecret}})
 	_, err := w.Operator.SetServer(w.ctx, w.machine.ID, operator.ServerChange{Secret: agentSecret + "0"})
 	refusedOn(t, "set", err, "agentSecret", "https://there:1", "PGHERD_AGENT_SECRET_FILE")
 	_, found, err := w.Operator.CheckServer(w.ctx, w.machine.ID, "v")
 	equal(t, "wrong", err == nil && server.AnyWrong(found), true)
 	s, n, err := w.Operator.Server(w.ctx, w.machine.ID)
 	equal(t, "nothing has changed", err == nil && slices.Equal(s.SealedSecret, w.machine.SealedSecret), true)
-	equal(t, "nothing stands on it", n, server.Standing{})
+	equal(t, "nothing stands on it", n, server.Contents{})
 	capacity, off := 7, false
 	s = must(w.Operator.SetServer(w.ctx, w.machine.ID, operator.ServerChange{Capacity: &capacity, Enabled: &off}))(t)
 	equal(t, "what does not concern the agent", s.Capacity == 7 && !s.Enabled, true)
@@ -73,7 +73,7 @@ func TestOneServerIsRegisteredOnce(t *testing.T) {
 	n := newServer("two")
 	n.Unchecked = true
 	two := must(w.Operator.AddServer(w.ctx, n))(t)
-	same := server.Sight{Protocol: command.Protocol, Postgres: true, PgBouncer: true, Installation: w.machine.Installation}
+	same := server.Survey{Protocol: command.Protocol, Postgres: true, PgBouncer: true, Installation: w.machine.Installation}
 	w.fleet.Server(two.ID).Shows(same)
 	_, found, err := w.Operator.CheckServer(w.ctx, two.ID, "")
 	ok(t, err)
@@ -111,7 +111,7 @@ func TestAServerIsRemoved(t *testing.T) {
 	_, err = w.Operator.RemoveServer(w.ctx, two.ID)
 	refusedOn(t, "again", err, "server", "does not exist")
 	log := must(w.Operator.InstallationAudit(w.ctx, ports.Page{}))(t)
-	equal(t, "logged", slices.ContainsFunc(log, func(e plane.By[audit.Entry]) bool {
+	equal(t, "logged", slices.ContainsFunc(log, func(e base.By[audit.Entry]) bool {
 		return e.What.Action == audit.ServerRemoved && e.What.Details["server"] == "two"
 	}), true)
 }

@@ -65,18 +65,18 @@ func Open(s database.Status) (open, serves bool) {
 }
 
 // look collects the findings about one database.
-type look struct {
+type comparison struct {
 	want  *Database
 	has   *command.InventoryDatabase
 	found []Finding
 }
 
-func (l *look) say(c Code, subject, want, has string) {
+func (l *comparison) say(c Code, subject, want, has string) {
 	l.found = append(l.found, Finding{Code: c, DatabaseID: l.want.ID, Subject: subject, Want: want, Has: has})
 }
 
 // differ says so where two texts do.
-func (l *look) differ(c Code, subject, want, has string) {
+func (l *comparison) differ(c Code, subject, want, has string) {
 	if want != has {
 		l.say(c, subject, want, has)
 	}
@@ -87,7 +87,7 @@ func ExamineDatabase(want *Database, has *command.InventoryDatabase) []Finding {
 	if want == nil {
 		return []Finding{{Code: DatabaseUnknown, DatabaseID: has.DatabaseID, Subject: has.Name}}
 	}
-	l := &look{want: want, has: has}
+	l := &comparison{want: want, has: has}
 	if want.Refused != "" {
 		l.say(PurgeRefused, want.Name, "", want.Refused)
 	}
@@ -112,7 +112,7 @@ func ExamineDatabase(want *Database, has *command.InventoryDatabase) []Finding {
 }
 
 // database compares the database as a whole.
-func (l *look) database(p presence) {
+func (l *comparison) database(p presence) {
 	want, has := l.want, l.has
 	l.differ(DatabaseRenamed, want.Name, want.Name, has.Name)
 	l.differ(RoleModelDiffers, want.Name, string(want.RoleModel), string(has.RoleModel))
@@ -127,15 +127,15 @@ func (l *look) database(p presence) {
 		l.differ(SettingsDiffer, want.Name, settings(want.Wanted.Timeouts, want.Wanted.ReadOnly, want.Wanted.Closed),
 			settings(has.Timeouts, has.ReadOnly, has.Closed))
 	}
-	l.standing()
+	l.actual()
 }
 
 // ownerRights are those of the owner login, which it may pass on.
 var ownerRights = []string{"connect", "create", "temporary"}
 
-// standing compares PostgreSQL with the ledger.
-func (l *look) standing() {
-	name, has := l.want.Name, l.has.Standing
+// actual compares PostgreSQL with the ledger.
+func (l *comparison) actual() {
+	name, has := l.want.Name, l.has.Actual
 	if has == nil {
 		l.say(DatabaseGone, name, "", "")
 		return
@@ -282,7 +282,7 @@ func (d *Database) wanted() []wantedRole {
 const timeFormat = "2006-01-02T15:04:05.999999Z"
 
 // roles compares the roles with the metadata.
-func (l *look) roles(p presence) {
+func (l *comparison) roles(p presence) {
 	has, known := map[string]command.InventoryRole{}, map[string]bool{}
 	for _, r := range l.has.Roles {
 		has[r.Name] = r
@@ -296,7 +296,7 @@ func (l *look) roles(p presence) {
 			l.say(RoleMissing, w.name, w.part, "")
 		case r.Part != w.part:
 			l.say(RoleUnknown, w.name, w.part, r.Part)
-		case r.Standing == nil:
+		case r.Actual == nil:
 			l.say(RoleGone, w.name, w.part, "")
 		default:
 			l.role(p, w, r)
@@ -309,8 +309,8 @@ func (l *look) roles(p presence) {
 	}
 }
 
-func (l *look) role(p presence, w wantedRole, r command.InventoryRole) {
-	s := r.Standing
+func (l *comparison) role(p presence, w wantedRole, r command.InventoryRole) {
+	s := r.Actual
 	l.differ(RolePowers, w.name, "", strings.Join(s.Powers, ", "))
 	l.members(w, s)
 	if w.unsettled {
@@ -336,8 +336,8 @@ func mayLogIn(may bool) string {
 }
 
 // login compares who may get in, by what.
-func (l *look) login(p presence, w wantedRole, r command.InventoryRole) {
-	s := r.Standing
+func (l *comparison) login(p presence, w wantedRole, r command.InventoryRole) {
+	s := r.Actual
 	l.differ(LoginEnabled, w.name, mayLogIn(w.enabled), mayLogIn(r.Enabled))
 	gate := command.GateClosed
 	if p.open && w.enabled {
@@ -375,7 +375,7 @@ func markOf(verifier string) string {
 
 // members compares the memberships of a role, and who is a member of it. The agent's own are left out by the agent, and those of
 // its job logins here: what is left of them is found elsewhere.
-func (l *look) members(w wantedRole, s *command.StandingRole) {
+func (l *comparison) members(w wantedRole, s *command.ActualRole) {
 	want := command.Membership{Role: w.memberOf, Inherit: true}
 	missing := w.memberOf != "" && !w.unsettled
 	for _, m := range s.MemberOf {

@@ -49,7 +49,7 @@ func healthy() (want *Database, has *command.InventoryDatabase) {
 	has = &command.InventoryDatabase{
 		DatabaseID: patient, Name: "shop", RoleModel: database.Managed, ConnectionCap: 20, AccountID: "owner", Made: true, Open: true,
 		Networks: []netip.Prefix{network}, Timeouts: limits, ReadOnly: true,
-		Standing: &command.StandingDatabase{
+		Actual: &command.ActualDatabase{
 			Name: "shop", Owner: names.Holder, ConnectionLimit: 25, AllowConnections: true,
 			LoginRights: []string{"connect", "create", "temporary"},
 			Settings: map[string]string{
@@ -57,7 +57,7 @@ func healthy() (want *Database, has *command.InventoryDatabase) {
 				"default_transaction_read_only": "on",
 			},
 		},
-		Roles: standing(),
+		Roles: actualRoles(),
 	}
 	return want, has
 }
@@ -69,33 +69,33 @@ func statuses(of func(int, role.Status, role.AccessProfile, *time.Time) role.Rol
 	}
 }
 
-func standing() []command.InventoryRole {
+func actualRoles() []command.InventoryRole {
 	group := func(name, part string, members ...string) command.InventoryRole {
 		return command.InventoryRole{
-			Name: name, Part: part, Enabled: true, Standing: &command.StandingRole{ConnectionLimit: -1, Members: members},
+			Name: name, Part: part, Enabled: true, Actual: &command.ActualRole{ConnectionLimit: -1, Members: members},
 		}
 	}
 	login := func(name, part, verifier, in string) command.InventoryRole {
-		s := &command.StandingRole{MayLogIn: true, ConnectionLimit: -1, VerifierMark: markOf(verifier)}
+		s := &command.ActualRole{MayLogIn: true, ConnectionLimit: -1, VerifierMark: markOf(verifier)}
 		if in != "" {
 			s.MemberOf = []command.Membership{{Role: in, Inherit: true}}
 		}
-		return command.InventoryRole{Name: name, Part: part, Enabled: true, Gate: command.GateOpen, Standing: s}
+		return command.InventoryRole{Name: name, Part: part, Enabled: true, Gate: command.GateOpen, Actual: s}
 	}
 	additional := func(ordinal int, in string) command.InventoryRole {
 		r := login(role.ManagedRoles.Username(patient, ordinal), command.PartAdditional, "verifier of a role", in)
-		r.Limit, r.Standing.ConnectionLimit = 4, 9
+		r.Limit, r.Actual.ConnectionLimit = 4, 9
 		return r
 	}
 	shut := func(r command.InventoryRole) command.InventoryRole {
-		r.Enabled, r.Gate, r.Standing.MayLogIn, r.Standing.VerifierMark = false, command.GateClosed, false, ""
+		r.Enabled, r.Gate, r.Actual.MayLogIn, r.Actual.VerifierMark = false, command.GateClosed, false, ""
 		return r
 	}
 	ready, revoked := additional(1, names.WriteGroup), shut(additional(2, names.ReadGroup))
-	ready.Standing.ValidUntil = &until
+	ready.Actual.ValidUntil = &until
 	readonly := login(names.Readonly, command.PartReadonly, "verifier ro", names.ReadGroup)
 	readonly.CredentialGeneration = 3
-	revoked.Standing.Members = []string{names.Owner} // who is to drop what it has
+	revoked.Actual.Members = []string{names.Owner} // who is to drop what it has
 	return []command.InventoryRole{
 		group(names.Holder, command.PartHolder), group(names.ReadGroup, command.PartReadGroup, names.Readonly, revoked.Name),
 		group(names.WriteGroup, command.PartWriteGroup, names.Runtime, ready.Name, "dump_00000000000000000000000000000000"),
@@ -109,7 +109,7 @@ func standing() []command.InventoryRole {
 func overlaid(w *Database, h *command.InventoryDatabase, s database.OverlayStatus, groups ...string) {
 	w.RoleModel, h.RoleModel, w.OverlayStatus = database.SingleLogin, database.SingleLogin, s
 	h.Roles = slices.DeleteFunc(h.Roles, func(r command.InventoryRole) bool {
-		r.Standing.Members = slices.DeleteFunc(r.Standing.Members, func(name string) bool {
+		r.Actual.Members = slices.DeleteFunc(r.Actual.Members, func(name string) bool {
 			return name == names.Runtime || name == names.Readonly
 		})
 		return r.Name == names.Runtime || r.Name == names.Readonly ||
@@ -121,7 +121,7 @@ func overlaid(w *Database, h *command.InventoryDatabase, s database.OverlayStatu
 func unused(w *Database, h *command.InventoryDatabase) {
 	w.Roles = nil
 	h.Roles = slices.DeleteFunc(h.Roles, func(r command.InventoryRole) bool {
-		r.Standing.Members = nil
+		r.Actual.Members = nil
 		return r.Part == command.PartAdditional
 	})
 }
@@ -129,9 +129,9 @@ func unused(w *Database, h *command.InventoryDatabase) {
 // isolate is what a deletion leaves.
 func isolate(w *Database, h *command.InventoryDatabase) {
 	w.Status, h.Open, h.Isolated = database.Deleted, false, "deleted_1"
-	h.Standing.Name, h.Standing.AllowConnections = "deleted_1", false
+	h.Actual.Name, h.Actual.AllowConnections = "deleted_1", false
 	for i := range h.Roles {
-		h.Roles[i].Standing.MayLogIn = false
+		h.Roles[i].Actual.MayLogIn = false
 		if h.Roles[i].Gate != "" {
 			h.Roles[i].Gate = command.GateClosed
 		}
@@ -160,28 +160,28 @@ var damages = []struct {
 		h.Made = false
 	}, []Code{DatabaseMissing}},
 	{"gone from PostgreSQL", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
-		h.Standing = nil
+		h.Actual = nil
 	}, []Code{DatabaseGone}},
 	{"renamed in PostgreSQL", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
-		h.Standing.Name = "other"
+		h.Actual.Name = "other"
 	}, []Code{DatabaseRenamed}},
 	{"another owner", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
-		h.Standing.Owner = "shop"
+		h.Actual.Owner = "shop"
 	}, []Code{DatabaseOwner}},
 	{"another cap", func(w *Database, _ *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		w.ConnectionCap = 30
 	}, []Code{CapDiffers}},
 	{"another limit", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
-		h.Standing.ConnectionLimit = -1
+		h.Actual.ConnectionLimit = -1
 	}, []Code{LimitDiffers}},
 	{"no connections", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
-		h.Standing.AllowConnections = false
+		h.Actual.AllowConnections = false
 	}, []Code{ConnectionsDiffer}},
 	{"rights of everybody", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
-		h.Standing.PublicRights = []string{"connect", "temporary"}
+		h.Actual.PublicRights = []string{"connect", "temporary"}
 	}, []Code{PublicRights}},
 	{"rights of the owner", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
-		h.Standing.LoginRights = []string{"connect"}
+		h.Actual.LoginRights = []string{"connect"}
 	}, []Code{OwnerRights}},
 	{"another account", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		h.AccountID = "other"
@@ -196,7 +196,7 @@ var damages = []struct {
 		w.Wanted.ReadOnly = false
 	}, []Code{SettingsDiffer}},
 	{"a setting that is lost", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
-		delete(h.Standing.Settings, "lock_timeout")
+		delete(h.Actual.Settings, "lock_timeout")
 	}, []Code{SettingDiffers}},
 	{"a setting of an administrator's", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		w.Wanted.Timeouts, h.Timeouts = nil, nil
@@ -218,7 +218,7 @@ var damages = []struct {
 		w *Database, h *command.InventoryDatabase, find func(string) *command.InventoryRole,
 	) {
 		overlaid(w, h, database.OverlayActive, names.ReadGroup, names.WriteGroup)
-		find(ready).Standing.MemberOf = nil
+		find(ready).Actual.MemberOf = nil
 	}, []Code{MembershipMissing}},
 	{"an unfinished opt-in", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		overlaid(w, h, database.OverlayReserved)
@@ -248,23 +248,23 @@ var damages = []struct {
 		h.Roles = append(h.Roles, command.InventoryRole{Name: "somebody", Part: command.PartAdditional})
 	}, []Code{RoleUnknown}},
 	{"a role gone from PostgreSQL", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
-		find(names.Holder).Standing = nil
+		find(names.Holder).Actual = nil
 	}, []Code{RoleGone}},
 	{"powers", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
-		find(role.ManagedRoles.Username(patient, 4)).Standing.Powers = []string{"superuser"}
+		find(role.ManagedRoles.Username(patient, 4)).Actual.Powers = []string{"superuser"}
 	}, []Code{RolePowers}},
 	{"a limit in the pooler", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
 		find(ready).Limit = 5
 	}, []Code{RoleLimit}},
 	{"a limit in PostgreSQL", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
-		find(names.Owner).Standing.ConnectionLimit = 1
+		find(names.Owner).Actual.ConnectionLimit = 1
 	}, []Code{LoginLimit}},
 	{"a revoked role that is let in", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
 		r := find(role.ManagedRoles.Username(patient, 2))
-		r.Enabled, r.Gate, r.Standing.MayLogIn = true, command.GateOpen, true
+		r.Enabled, r.Gate, r.Actual.MayLogIn = true, command.GateOpen, true
 	}, []Code{LoginEnabled, GateDiffers, LoginDiffers}},
 	{"a holder that may log in", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
-		find(names.Holder).Standing.MayLogIn = true
+		find(names.Holder).Actual.MayLogIn = true
 	}, []Code{LoginDiffers}},
 	{"no gate", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
 		find(names.Runtime).Gate = ""
@@ -272,7 +272,7 @@ var damages = []struct {
 	{"a stopped database", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		w.Status, h.Open = database.Stopped, false
 		for i := range h.Roles {
-			h.Roles[i].Standing.MayLogIn = false
+			h.Roles[i].Actual.MayLogIn = false
 			if h.Roles[i].Gate != "" {
 				h.Roles[i].Gate = command.GateClosed
 			}
@@ -287,7 +287,7 @@ var damages = []struct {
 	}, nil},
 	{"a deleted database that is open", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		isolate(w, h)
-		h.Standing.AllowConnections = true
+		h.Actual.AllowConnections = true
 	}, []Code{ConnectionsDiffer}},
 	{"a database out of service", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		isolate(w, h)
@@ -299,32 +299,32 @@ var damages = []struct {
 	{"a database closed for its size", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		w.Wanted.Closed, h.Closed = true, true
 		for i := range h.Roles {
-			h.Roles[i].Standing.MayLogIn = false // the gates stay open
+			h.Roles[i].Actual.MayLogIn = false // the gates stay open
 		}
 	}, nil},
 	{"a password", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
-		find(names.Readonly).Standing.VerifierMark = markOf("of the customer's own")
+		find(names.Readonly).Actual.VerifierMark = markOf("of the customer's own")
 	}, []Code{PasswordDiffers}},
 	{"a password of before", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
 		find(names.Readonly).CredentialGeneration = 2
 	}, []Code{CredentialDiffers}},
 	{"a validity", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
-		find(ready).Standing.ValidUntil = nil
+		find(ready).Actual.ValidUntil = nil
 	}, []Code{ValidityDiffers}},
 	{"no membership", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
-		find(ready).Standing.MemberOf = nil
+		find(ready).Actual.MemberOf = nil
 	}, []Code{MembershipMissing}},
 	{"more of a membership", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
-		find(ready).Standing.MemberOf[0].Set = true
+		find(ready).Actual.MemberOf[0].Set = true
 	}, []Code{MembershipUnexpected}},
 	{"another membership", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
-		find(names.Owner).Standing.MemberOf = []command.Membership{{Role: "pg_read_all_data", Inherit: true}}
+		find(names.Owner).Actual.MemberOf = []command.Membership{{Role: "pg_read_all_data", Inherit: true}}
 	}, []Code{MembershipUnexpected}},
 	{"a member", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
-		find(names.Holder).Standing.Members = []string{"somebody"}
+		find(names.Holder).Actual.Members = []string{"somebody"}
 	}, []Code{MemberUnexpected}},
 	{"work under way", func(w *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
-		w.Busy, h.Standing = true, nil
+		w.Busy, h.Actual = true, nil
 	}, nil},
 }
 

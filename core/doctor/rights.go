@@ -26,7 +26,7 @@ func groupRights(n database.Names) []command.GroupRight {
 // ExamineRights compares what stands inside a database. Its owner may take the groups' rights, and give them more: that is no
 // difference, and what is missing is a notice.
 func ExamineRights(want *Database, has command.Rights) []Finding {
-	l := &look{want: want}
+	l := &comparison{want: want}
 	n := database.RoleNames(want.ID, want.Name)
 	switch {
 	case want.Busy:

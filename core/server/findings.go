@@ -50,7 +50,7 @@ const RenewBefore = 14 * 24 * time.Hour
 const MostApart = 30 * time.Second
 
 // Judge says what of a sight is well, what is not, and what to do. version is this program's.
-func (s Server) Judge(seen Sight, now time.Time, version string) []Finding {
+func (s Server) Judge(seen Survey, now time.Time, version string) []Finding {
 	list := s.judgeAgent(seen.Agent, now)
 	if seen.Agent.Trouble == "" {
 		list = append(list, s.judgeAnswers(seen, version)...)
@@ -145,7 +145,7 @@ func orNothing(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func (s Server) judgeAnswers(seen Sight, version string) []Finding {
+func (s Server) judgeAnswers(seen Survey, version string) []Finding {
 	if seen.Protocol != command.Protocol {
 		return []Finding{judgeClock(seen.Ahead), judgeVersion(seen, version)}
 	}
@@ -169,7 +169,7 @@ func judgeClock(ahead time.Duration) Finding {
 	return f
 }
 
-func judgeVersion(seen Sight, version string) Finding {
+func judgeVersion(seen Survey, version string) Finding {
 	f := fine(CheckVersion, seen.Version)
 	word := "old"
 	if seen.Protocol > command.Protocol {
@@ -202,7 +202,7 @@ const (
 )
 
 // judgeUse is about what the agent has to be able to use.
-func judgeUse(check string, usable bool, seen Sight, do string) Finding {
+func judgeUse(check string, usable bool, seen Survey, do string) Finding {
 	if usable {
 		return fine(check, "answers")
 	}
@@ -213,7 +213,7 @@ func judgeUse(check string, usable bool, seen Sight, do string) Finding {
 	return Finding{Check: check, Verdict: Wrong, Found: found, Do: do}
 }
 
-func (s Server) judgeInstallation(seen Sight) Finding {
+func (s Server) judgeInstallation(seen Survey) Finding {
 	switch {
 	case s.MayBeAnother(seen) && seen.Installation == "":
 		return Finding{
@@ -236,13 +236,13 @@ func (s Server) judgeInstallation(seen Sight) Finding {
 }
 
 // MayBeAnother reports whether an agent that answers is not known to be this server's, whose installation is known.
-func (s Server) MayBeAnother(seen Sight) bool {
+func (s Server) MayBeAnother(seen Survey) bool {
 	return s.Installation != "" && s.Installation != seen.Installation
 }
 
 // IsAnother reports whether an agent that answers is another server's. An agent whose PostgreSQL is down, or that is not in
 // charge, does not say whose it is.
-func (s Server) IsAnother(seen Sight) bool { return s.MayBeAnother(seen) && seen.Installation != "" }
+func (s Server) IsAnother(seen Survey) bool { return s.MayBeAnother(seen) && seen.Installation != "" }
 
 // judgeConnections compares what may be sold with what there is.
 func (s Server) judgeConnections(there int) Finding {

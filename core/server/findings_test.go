@@ -10,9 +10,9 @@ import (
 
 var now = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
-func seenWell() Sight {
+func seenWell() Survey {
 	ends := now.AddDate(0, 3, 0)
-	return Sight{
+	return Survey{
 		Agent:  Reach{Address: "https://db1:8090", Ends: ends, Names: []string{"db1"}},
 		Public: Reach{Address: "db1.example.com:6432", Ends: ends}, Version: "v2", Protocol: command.Protocol, Installation: "i",
 		Connections: 80, Postgres: true, PgBouncer: true,
@@ -41,35 +41,35 @@ func TestTroublesSayWhatToDo(t *testing.T) {
 
 func TestJudging(t *testing.T) {
 	for name, c := range map[string]struct {
-		change  func(*Sight)
+		change  func(*Survey)
 		server  Server
 		check   string
 		verdict Verdict
 	}{
-		"all well":             {func(*Sight) {}, Server{}, "", OK},
-		"known installation":   {func(*Sight) {}, Server{Installation: "i"}, "", OK},
-		"another installation": {func(*Sight) {}, Server{Installation: "j"}, CheckInstallation, Wrong},
-		"not in charge":        {func(s *Sight) { s.Installation, s.Connections = "", 0 }, Server{}, CheckInstallation, Wrong},
-		"cannot say now": {func(s *Sight) { s.Installation, s.Connections = "", 0 }, Server{Installation: "i"},
+		"all well":             {func(*Survey) {}, Server{}, "", OK},
+		"known installation":   {func(*Survey) {}, Server{Installation: "i"}, "", OK},
+		"another installation": {func(*Survey) {}, Server{Installation: "j"}, CheckInstallation, Wrong},
+		"not in charge":        {func(s *Survey) { s.Installation, s.Connections = "", 0 }, Server{}, CheckInstallation, Wrong},
+		"cannot say now": {func(s *Survey) { s.Installation, s.Connections = "", 0 }, Server{Installation: "i"},
 			CheckInstallation, Wrong},
-		"ends soon":           {func(s *Sight) { s.Agent.Ends = now.Add(RenewBefore - 1) }, Server{}, CheckCertificate, Notice},
-		"ends later":          {func(s *Sight) { s.Agent.Ends = now.Add(RenewBefore) }, Server{}, "", OK},
-		"PgBouncer's ends":    {func(s *Sight) { s.Public.Ends = now.Add(time.Hour) }, Server{}, CheckPublic, Notice},
-		"public name unknown": {func(s *Sight) { s.Public.Trouble = NoSuchHost }, Server{}, CheckPublic, Notice},
-		"public unreachable":  {func(s *Sight) { s.Public.Trouble = Silent }, Server{}, CheckPublic, Notice},
-		"public of another":   {func(s *Sight) { s.Public.Trouble = OtherName }, Server{}, CheckPublic, Wrong},
-		"public without TLS":  {func(s *Sight) { s.Public.Trouble = NoTLS }, Server{}, CheckPublic, Wrong},
-		"clock a bit ahead":   {func(s *Sight) { s.Ahead = MostApart }, Server{}, "", OK},
-		"clock ahead":         {func(s *Sight) { s.Ahead = MostApart + time.Second }, Server{}, CheckClock, Wrong},
-		"clock behind":        {func(s *Sight) { s.Ahead = -MostApart - time.Second }, Server{}, CheckClock, Wrong},
-		"another version":     {func(s *Sight) { s.Version = "v1" }, Server{}, "", OK},
-		"too old":             {func(s *Sight) { s.Protocol--; s.Postgres = false }, Server{}, CheckVersion, Wrong},
-		"too new":             {func(s *Sight) { s.Protocol++; s.Installation = "" }, Server{}, CheckVersion, Wrong},
-		"holes":               {func(s *Sight) { s.Holes = []string{"PgBouncer 1.20"} }, Server{}, CheckPrograms, Notice},
-		"PostgreSQL down":     {func(s *Sight) { s.Postgres = false }, Server{}, CheckPostgres, Wrong},
-		"PgBouncer down":      {func(s *Sight) { s.PgBouncer = false }, Server{}, CheckPgBouncer, Wrong},
-		"oversold":            {func(*Sight) {}, Server{Connections: 81}, CheckConnections, Notice},
-		"sold out":            {func(*Sight) {}, Server{Connections: 80}, "", OK},
+		"ends soon":           {func(s *Survey) { s.Agent.Ends = now.Add(RenewBefore - 1) }, Server{}, CheckCertificate, Notice},
+		"ends later":          {func(s *Survey) { s.Agent.Ends = now.Add(RenewBefore) }, Server{}, "", OK},
+		"PgBouncer's ends":    {func(s *Survey) { s.Public.Ends = now.Add(time.Hour) }, Server{}, CheckPublic, Notice},
+		"public name unknown": {func(s *Survey) { s.Public.Trouble = NoSuchHost }, Server{}, CheckPublic, Notice},
+		"public unreachable":  {func(s *Survey) { s.Public.Trouble = Silent }, Server{}, CheckPublic, Notice},
+		"public of another":   {func(s *Survey) { s.Public.Trouble = OtherName }, Server{}, CheckPublic, Wrong},
+		"public without TLS":  {func(s *Survey) { s.Public.Trouble = NoTLS }, Server{}, CheckPublic, Wrong},
+		"clock a bit ahead":   {func(s *Survey) { s.Ahead = MostApart }, Server{}, "", OK},
+		"clock ahead":         {func(s *Survey) { s.Ahead = MostApart + time.Second }, Server{}, CheckClock, Wrong},
+		"clock behind":        {func(s *Survey) { s.Ahead = -MostApart - time.Second }, Server{}, CheckClock, Wrong},
+		"another version":     {func(s *Survey) { s.Version = "v1" }, Server{}, "", OK},
+		"too old":             {func(s *Survey) { s.Protocol--; s.Postgres = false }, Server{}, CheckVersion, Wrong},
+		"too new":             {func(s *Survey) { s.Protocol++; s.Installation = "" }, Server{}, CheckVersion, Wrong},
+		"holes":               {func(s *Survey) { s.Holes = []string{"PgBouncer 1.20"} }, Server{}, CheckPrograms, Notice},
+		"PostgreSQL down":     {func(s *Survey) { s.Postgres = false }, Server{}, CheckPostgres, Wrong},
+		"PgBouncer down":      {func(s *Survey) { s.PgBouncer = false }, Server{}, CheckPgBouncer, Wrong},
+		"oversold":            {func(*Survey) {}, Server{Connections: 81}, CheckConnections, Notice},
+		"sold out":            {func(*Survey) {}, Server{Connections: 80}, "", OK},
 	} {
 		seen := seenWell()
 		c.change(&seen)
@@ -96,10 +96,10 @@ func TestReasonsOfTheAgent(t *testing.T) {
 }
 
 func TestWhatStandsOnAServer(t *testing.T) {
-	if err := (Standing{Sold: 5}).Removable("db1"); err != nil {
+	if err := (Contents{Sold: 5}).Removable("db1"); err != nil {
 		t.Error(err)
 	}
-	err := Standing{Databases: 2, Deleted: 1, Backups: 3, Operations: 1, Changes: 1}.Removable("db1")
+	err := Contents{Databases: 2, Deleted: 1, Backups: 3, Operations: 1, Changes: 1}.Removable("db1")
 	const want = "db1 still has 2 databases, 1 deleted database, 3 backups, 1 open operation, 1 pending change of a login"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Error(err)

@@ -162,7 +162,7 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return command.Capabilities{
 			Protocol:    command.Protocol + s.faults.ahead,
 			Connections: manyConnections, Installation: s.installation,
-			Standing: command.Standing{InCharge: true, Postgres: true, PgBouncer: true},
+			State: command.ServerState{InCharge: true, Postgres: true, PgBouncer: true},
 		}, nil
 	case command.DatabaseSize:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.Size, error) {

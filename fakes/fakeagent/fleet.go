@@ -27,31 +27,31 @@ func New(clock ports.Clock) *Fleet {
 func (f *Fleet) Agent(s server.Server) (ports.Agent, error) { return agent{f.Server(s.ID)}, nil }
 
 // Survey implements ports.Fleet: everything is well, unless the agent cannot be reached or the test has said what is seen.
-func (f *Fleet) Survey(ctx context.Context, s server.Server) server.Sight {
+func (f *Fleet) Survey(ctx context.Context, s server.Server) server.Survey {
 	on := f.Server(s.ID)
 	if seen := on.seen(); seen != nil {
 		return *seen
 	}
 	can, err := ports.Ask(ctx, agent{on}, command.AskCapabilities{})
-	seen := server.Sight{
+	seen := server.Survey{
 		Agent: server.Reach{Address: s.AgentURL, Ends: f.clock.Now().AddDate(1, 0, 0)}, Version: can.Version, Protocol: can.Protocol,
 		Installation: can.Installation, Connections: can.Connections, Postgres: true, PgBouncer: true,
 		Public: server.Reach{Address: s.PublicHost, Ends: f.clock.Now().AddDate(1, 0, 0)},
 	}
 	if err != nil {
-		return server.Sight{Agent: seen.Agent.With(server.Refused, err), Public: seen.Public.With(server.Refused, err)}
+		return server.Survey{Agent: seen.Agent.With(server.Refused, err), Public: seen.Public.With(server.Refused, err)}
 	}
 	return seen
 }
 
 // Shows has a survey of the server show this.
-func (s *Server) Shows(seen server.Sight) {
+func (s *Server) Shows(seen server.Survey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sight = &seen
 }
 
-func (s *Server) seen() *server.Sight {
+func (s *Server) seen() *server.Survey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sight

@@ -44,14 +44,14 @@ func (d *databaseState) inventory() command.InventoryDatabase {
 		DatabaseID: d.id, Name: d.name, RoleModel: d.model, ConnectionCap: d.cap, MadeBy: d.madeBy, AccountID: d.account,
 		Made: true, Isolated: isolated, Open: d.open, Closed: d.settings.Closed, Networks: slices.Clone(d.networks),
 		Timeouts: d.settings.Timeouts, ReadOnly: d.settings.ReadOnly,
-		Standing: &command.StandingDatabase{
+		Actual: &command.ActualDatabase{
 			Name: stands, Owner: names.Holder, ConnectionLimit: limit, AllowConnections: !d.isolated,
 			LoginRights: []string{"connect", "create", "temporary"}, Settings: storedSettings(d.settings),
 		},
 	}
 	plain := func(name, part string) {
 		found.Roles = append(found.Roles, command.InventoryRole{
-			Name: name, Part: part, Enabled: true, Standing: &command.StandingRole{ConnectionLimit: -1, Members: d.membersOf(name)},
+			Name: name, Part: part, Enabled: true, Actual: &command.ActualRole{ConnectionLimit: -1, Members: d.membersOf(name)},
 		})
 	}
 	plain(names.Holder, command.PartHolder)
@@ -120,24 +120,24 @@ func (d *databaseState) inventoryOf(name string, l *login) command.InventoryRole
 	r := command.InventoryRole{
 		Name: name, Part: d.partOf(name), Limit: l.limit, Enabled: l.open, Gate: command.GateClosed,
 		CredentialGeneration: l.credential,
-		Standing:             &command.StandingRole{MayLogIn: l.open && d.open && !d.settings.Closed, ConnectionLimit: -1},
+		Actual:               &command.ActualRole{MayLogIn: l.open && d.open && !d.settings.Closed, ConnectionLimit: -1},
 	}
 	if l.open && d.open {
 		r.Gate = command.GateOpen
 	}
 	if l.limit > 0 {
-		r.Standing.ConnectionLimit = l.limit + database.SpareConnections
+		r.Actual.ConnectionLimit = l.limit + database.SpareConnections
 	}
 	if l.verifier != "" {
 		sum := sha256.Sum256([]byte(l.verifier))
-		r.Standing.VerifierMark = hex.EncodeToString(sum[:])
+		r.Actual.VerifierMark = hex.EncodeToString(sum[:])
 	}
 	if l.until != nil {
 		until := l.until.UTC()
-		r.Standing.ValidUntil = &until
+		r.Actual.ValidUntil = &until
 	}
 	if group := d.groupOf(name, l); group != "" {
-		r.Standing.MemberOf = []command.Membership{{Role: group, Inherit: true}}
+		r.Actual.MemberOf = []command.Membership{{Role: group, Inherit: true}}
 	}
 	return r
 }

@@ -28,7 +28,7 @@ type Server struct {
 	jobs      map[id.OperationID]*job
 	faults    faults
 	lastOID   int64
-	sight     *server.Sight // as set
+	sight     *server.Survey // as set
 	sizes     sizes
 
 	offers        map[extension.Name]Offer

@@ -168,8 +168,8 @@ func (v servers) Save(ctx context.Context, row server.Server) error {
 	})
 }
 
-func (v servers) Standing(ctx context.Context, of id.ServerID) (server.Standing, error) {
-	return read(ctx, v.session, func(s *state) (n server.Standing, err error) {
+func (v servers) Contents(ctx context.Context, of id.ServerID) (server.Contents, error) {
+	return read(ctx, v.session, func(s *state) (n server.Contents, err error) {
 		for _, r := range s.databases.byKey {
 			switch {
 			case r.ServerID != of:

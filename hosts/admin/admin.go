@@ -10,8 +10,8 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 	"github.com/pgherd/pgherd/ports"
@@ -68,7 +68,7 @@ func (m *metadata) operate(cmd *cobra.Command, do func(context.Context, *operato
 	if err := settings.Require(cmd, "metadata-url"); err != nil {
 		return err
 	}
-	ctx := plane.ByOperator(cmd.Context(), person())
+	ctx := base.ByOperator(cmd.Context(), person())
 	return wiring.Operate(ctx, m.url, m.box, system.NewClock(), do)
 }
 

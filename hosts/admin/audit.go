@@ -16,8 +16,8 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/internal/terminal"
@@ -196,7 +196,7 @@ const actionWidth = 26
 
 // printEntry writes an entry for people. Its details come on lines of their own, and so does who acted where that does not fit.
 // They are no wider than a terminal where a single one is not.
-func printEntry(w *bytes.Buffer, by plane.By[audit.Entry]) {
+func printEntry(w *bytes.Buffer, by base.By[audit.Entry]) {
 	e, who := by.What, by.What.Actor.Name
 	if by.Person != nil {
 		who += " (" + by.Person.Email + ")"
@@ -221,7 +221,7 @@ func printEntry(w *bytes.Buffer, by plane.By[audit.Entry]) {
 	}
 }
 
-func auditedBy(by plane.By[audit.Entry]) row {
+func auditedBy(by base.By[audit.Entry]) row {
 	e := by.What
 	return append(row{
 		{"id", e.ID}, {"at", e.At}, {"accountId", some(string(e.AccountID))}, {"databaseId", some(string(e.DatabaseID))},

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -125,12 +125,12 @@ func (m *metadata) keyList() *cobra.Command {
 }
 
 // keyTable shows people all but what goes without saying.
-func keyTable(keys []plane.By[account.Key], known ...string) output {
+func keyTable(keys []base.By[account.Key], known ...string) output {
 	return tableOf(keys, keyRow).only("prefix", "kind", "scope", "createdAt", "lastUsedAt", "email", "label", "revokedAt",
 		"expiresAt", "networks", "namespaceId", "issuer", "subject").without(known)
 }
 
-func keyRow(by plane.By[account.Key]) row {
+func keyRow(by base.By[account.Key]) row {
 	k := by.What
 	shown := append(row{
 		{"keyId", k.ID}, {"prefix", k.Prefix()}, {"kind", k.Kind}, {"label", k.Label},

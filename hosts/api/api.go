@@ -19,7 +19,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/controlplane"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
@@ -86,7 +86,7 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 		"most open connections of one client address (IPv6: of one /64 network) that is no trusted proxy")
 	f.StringToStringVar(&s.Limits, "rate-limits", nil,
 		"limits by class, such as read=600/1m,write=120/1m,create=30/1m,reveal=60/1m,reservation=6/1h,unauthorized=30/1m")
-	f.IntVar(&s.DownloadsPerAccount, "downloads-per-account", plane.DefaultDownloadsPerAccount,
+	f.IntVar(&s.DownloadsPerAccount, "downloads-per-account", base.DefaultDownloadsPerAccount,
 		"backup downloads that an account may have at a time at this host")
 	f.Int64Var(&s.HTTP.Download.Rate, "download-min-rate", s.HTTP.Download.Rate,
 		"bytes a second that the client of a download must take; one that falls behind by 30 s of that is cut off")

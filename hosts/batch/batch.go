@@ -14,7 +14,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/controlplane"
-	"github.com/pgherd/pgherd/core/controlplane/watch"
+	"github.com/pgherd/pgherd/core/controlplane/monitor"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
@@ -60,10 +60,10 @@ func onHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r *wiring.Ri
 	wiring.OnHangup(lc, stop, log, r)
 }
 
-func seen(w *watch.Watch) (list []metrics.Server) {
+func seen(w *monitor.Monitor) (list []metrics.Server) {
 	for _, s := range w.Servers() {
 		list = append(list, metrics.Server{
-			Name: s.Server.Name, Up: s.Up, AnsweredAt: s.AnsweredAt, Protocol: s.Protocol, Standing: s.Standing,
+			Name: s.Server.Name, Up: s.Up, AnsweredAt: s.AnsweredAt, Protocol: s.Protocol, State: s.State,
 		})
 	}
 	return list
@@ -78,7 +78,7 @@ func Module(s Settings) fx.Option {
 		) error {
 			j.Begin(cp.Work.Kinds(), cp.Rounds.Tasks())
 			return errors.Join(
-				metrics.MeasureServers(r, func() []metrics.Server { return seen(cp.Watch) }),
+				metrics.MeasureServers(r, func() []metrics.Server { return seen(cp.Monitor) }),
 				metrics.MeasureStored(r, metrics.Measured{
 					Store: store, Figures: store.Figures(), Clock: clock, Kinds: cp.Work.Kinds(), UnverifiedPlans: s.UnverifiedPlans,
 				}),
@@ -108,7 +108,7 @@ func Module(s Settings) fx.Option {
 				return nil
 			}})
 			wiring.Attach(lc, stop, log, wiring.Part{Name: "watch", Run: func(ctx context.Context) error {
-				cp.Watch.Run(ctx)
+				cp.Monitor.Run(ctx)
 				return nil
 			}})
 		}),

@@ -13,8 +13,8 @@ import (
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/adapters/webhooksender"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/server"
@@ -38,7 +38,7 @@ func (s Settings) hosts(
 	base := wiring.Settings{
 		Kind:        "dev",
 		MetadataURL: g.metadataURL, KeyringFile: s.keyringFile(), OpsListen: address(s.OpsPort), LogLevel: s.LogLevel,
-		Limits: api.TenTimes(ratelimit.Defaults()), DownloadsPerAccount: 10 * plane.DefaultDownloadsPerAccount,
+		Limits: api.TenTimes(ratelimit.Defaults()), DownloadsPerAccount: 10 * base.DefaultDownloadsPerAccount,
 	}
 	base.Mail.Dir = s.mailbox()
 	if base.Webhooks, err = s.webhooks(); err != nil {

@@ -77,9 +77,9 @@ func installationIsUnique(w *world) {
 	w.refused("another's at once", invalid("agentUrl"), writing(ports.Tx.Servers, ports.Servers.Add, third))
 }
 
-func (w *world) standing(on id.ServerID) (n server.Standing) {
+func (w *world) contents(on id.ServerID) (n server.Contents) {
 	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		n, err = tx.Servers().Standing(ctx, on)
+		n, err = tx.Servers().Contents(ctx, on)
 		return err
 	})
 	return n
@@ -87,15 +87,15 @@ func (w *world) standing(on id.ServerID) (n server.Standing) {
 
 func standingIsCounted(w *world) {
 	second := w.addServer("second", 9)
-	w.equal("an empty one", w.standing(second.ID), server.Standing{})
-	w.equal("an unknown one", w.standing(newID[id.ServerID]()), server.Standing{})
+	w.equal("an empty one", w.contents(second.ID), server.Contents{})
+	w.equal("an unknown one", w.contents(newID[id.ServerID]()), server.Contents{})
 	shop := w.addDatabase("shop", nameServer(second.ID), func(r *database.Record) { r.ConnectionCap = 10 })
 	w.addDatabase("blog", func(r *database.Record) { r.ServerID, r.Status, r.ConnectionCap = second.ID, database.Deleted, 20 })
 	w.addDatabase("news", nameServer(w.server.ID))
 	o := w.work(shop.ID)
 	o.ServerID = second.ID
 	w.update(writing(ports.Tx.Operations, ports.Operations.Add, o))
-	w.equal("with databases", w.standing(second.ID), server.Standing{
+	w.equal("with databases", w.contents(second.ID), server.Contents{
 		Databases: 1, Deleted: 1, Sold: 10 + database.SpareConnections, Operations: 1,
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
@@ -24,7 +24,7 @@ import (
 
 // Access authenticates callers and finds what they may reach (spec, section "Authentication").
 type Access struct {
-	plane  *plane.Plane
+	base   *base.Base
 	shut   *refusals
 	told   *refusals // keys outside their networks, of which the log has a line
 	recent *recentKeys
@@ -35,12 +35,12 @@ type Access struct {
 }
 
 // New makes the use cases.
-func New(p *plane.Plane) *Access {
+func New(p *base.Base) *Access {
 	a := &Access{
-		plane: p, shut: newRefusals(maxRefusals), told: newRefusals(maxRefusals), recent: newRecentKeys(maxRecentKeys),
+		base: p, shut: newRefusals(maxRefusals), told: newRefusals(maxRefusals), recent: newRecentKeys(maxRecentKeys),
 		leases: newLeases(maxLeases, p.Clock), used: map[id.KeyID]time.Time{},
 	}
-	rounds.Register(p.Rounds, rounds.Task{Name: "rate buckets", Every: plane.RoundEvery, Do: func(ctx context.Context) error {
+	rounds.Register(p.Rounds, rounds.Task{Name: "rate buckets", Every: base.RoundEvery, Do: func(ctx context.Context) error {
 		return p.Admissions.Sweep(ctx, p.Clock.Now())
 	}})
 	return a
@@ -123,7 +123,7 @@ func (a *Access) Admit(ctx context.Context, k Attempt) (Admission, error) {
 	if err != nil {
 		return a.turnAway(ctx, k.Client)
 	}
-	now := a.plane.Clock.Now()
+	now := a.base.Clock.Now()
 	if d, shut := a.shutOut(byKey, k.Client, now); shut && !a.recent.has(credential.Hash, k.Client, now) {
 		return tooMany(d)
 	}
@@ -153,7 +153,7 @@ func (a *Access) tellForeign(ctx context.Context, key account.Key, k Attempt, no
 		return
 	}
 	a.told.remember(key.Prefix(), now.Add(foreignAgain), now)
-	a.plane.Journal.Log(ctx, ports.JournalEvent{
+	a.base.Journal.Log(ctx, ports.JournalEvent{
 		What: "key.outside_networks", RequestID: k.RequestID,
 		Err: fmt.Errorf("the key %s was presented from %s, which is in none of its networks", key.Prefix(), k.Client),
 	})
@@ -191,5 +191,5 @@ func (a *Access) FlushUsed(ctx context.Context) error {
 	if len(used) == 0 {
 		return nil
 	}
-	return a.plane.Admissions.Touch(ctx, used)
+	return a.base.Admissions.Touch(ctx, used)
 }

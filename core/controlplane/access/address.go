@@ -34,7 +34,7 @@ func (a *Access) AdmitAddress(ctx context.Context, k Attempt) (Admission, error)
 	case !d.Allowed:
 		return Admission{Rate: d}, rateLimited(d, "too many %s requests from this address", k.Class)
 	}
-	open, err := ports.Read(ctx, a.plane.Store, func(ctx context.Context, tx ports.Tx) (bool, error) {
+	open, err := ports.Read(ctx, a.base.Store, func(ctx context.Context, tx ports.Tx) (bool, error) {
 		return tx.Switches().Maintenance(ctx)
 	})
 	if err == nil && open {
@@ -63,11 +63,11 @@ func (a *Access) turnAway(ctx context.Context, client netip.Addr) (Admission, er
 // knock takes one request out of the bucket of an address. An address without any left is refused from memory until its bucket
 // has room again, so that a flood does not load the store.
 func (a *Access) knock(ctx context.Context, at door, client netip.Addr) (ratelimit.Decision, error) {
-	now := a.plane.Clock.Now()
+	now := a.base.Clock.Now()
 	if d, shut := a.shutOut(at, client, now); shut {
 		return d, nil
 	}
-	d, err := a.plane.Admissions.Take(ctx, at.bucket(client), a.plane.Limits[at.class], now)
+	d, err := a.base.Admissions.Take(ctx, at.bucket(client), a.base.Limits[at.class], now)
 	if err == nil && !d.Allowed {
 		a.shut.remember(at.bucket(client), now.Add(d.RetryAfter), now)
 	}
@@ -77,7 +77,7 @@ func (a *Access) knock(ctx context.Context, at door, client netip.Addr) (ratelim
 // shutOut reports whether an address is known to have nothing left, and then the state of its bucket.
 func (a *Access) shutOut(at door, client netip.Addr, now time.Time) (ratelimit.Decision, bool) {
 	until, shut := a.shut.until(at.bucket(client), now)
-	return ratelimit.RefusedUntil(a.plane.Limits[at.class], until, now), shut
+	return ratelimit.RefusedUntil(a.base.Limits[at.class], until, now), shut
 }
 
 func tooMany(d ratelimit.Decision) (Admission, error) {

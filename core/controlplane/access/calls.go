@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/rollout"
 )
 
@@ -15,13 +15,13 @@ import (
 //
 // No transaction may be open: those who hold a slot may need its locks. RATE_LIMITED: the account has Config.CallsPerAccount
 // under way. SERVER_BUSY: the server has Config.CallsPerServer. Both only after Config.CallWait.
-func (r Reached) MayCall(ctx context.Context, p *plane.Plane) (release func(), err error) {
+func (r Reached) MayCall(ctx context.Context, p *base.Base) (release func(), err error) {
 	return p.Calls.Enter(ctx, r.Caller().Account.ID, r.record.ServerID)
 }
 
 // PermitCall is Permit, and then MayCall.
 func (r Reached) PermitCall(
-	ctx context.Context, p *plane.Plane, a account.Action, gates ...rollout.Gate,
+	ctx context.Context, p *base.Base, a account.Action, gates ...rollout.Gate,
 ) (release func(), err error) {
 	if err := r.Permit(a, gates...); err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -27,20 +27,20 @@ type entitled struct {
 
 // Seeing returns body as it can be read for as long as the caller may see the database: then reading it ends with
 // DATABASE_NOT_FOUND.
-func (r Reached) Seeing(ctx context.Context, p *plane.Plane, body io.Reader) io.Reader {
+func (r Reached) Seeing(ctx context.Context, p *base.Base, body io.Reader) io.Reader {
 	return r.entitling(ctx, p, body, func(ctx context.Context, tx ports.Tx) error {
 		_, err := r.again(ctx, tx, r.record.ID)
-		return plane.NotFound(err, plane.ErrDatabaseNotFound())
+		return base.NotFound(err, base.ErrDatabaseNotFound())
 	})
 }
 
 // Keeping returns body as it can be read for as long as the caller has the same standing on the database, likewise.
-func (r Reached) Keeping(ctx context.Context, p *plane.Plane, body io.Reader) io.Reader {
+func (r Reached) Keeping(ctx context.Context, p *base.Base, body io.Reader) io.Reader {
 	return r.entitling(ctx, p, body, r.StillHolds)
 }
 
 func (r Reached) entitling(
-	ctx context.Context, p *plane.Plane, body io.Reader, holds func(context.Context, ports.Tx) error,
+	ctx context.Context, p *base.Base, body io.Reader, holds func(context.Context, ports.Tx) error,
 ) io.Reader {
 	clock := p.Clock.Now
 	return &entitled{Reader: body, clock: clock, until: clock().Add(entitledFor), holds: func() error {
@@ -61,7 +61,7 @@ func (c Caller) keyHolds(ctx context.Context, tx ports.Tx, now time.Time) error 
 	if err == nil && (key.Expired(now) || !key.Networks.Contains(c.Client)) {
 		err = ports.ErrNoRow
 	}
-	return plane.NotFound(err, plane.ErrDatabaseNotFound())
+	return base.NotFound(err, base.ErrDatabaseNotFound())
 }
 
 // Read implements io.Reader.

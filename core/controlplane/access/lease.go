@@ -20,27 +20,27 @@ func (a *Access) find(
 	ctx context.Context, c account.Credential, client netip.Addr, class ratelimit.Class,
 ) (ports.Admission, ratelimit.Decision, error) {
 	if a.recent.foreign(c.Hash, client) {
-		found, err := a.plane.Admissions.Find(ctx, c.ID)
-		if err != nil || !found.Key.Admits(c.Hash, client, a.plane.Clock.Now()) {
+		found, err := a.base.Admissions.Find(ctx, c.ID)
+		if err != nil || !found.Key.Admits(c.Hash, client, a.base.Clock.Now()) {
 			return found, ratelimit.Decision{}, err
 		}
 	}
 	if class.Exact() {
-		return a.plane.Admissions.Reserve(ctx, ports.Reservation{
-			Credential: c, Client: client, Class: class, Limit: a.plane.Limits[class], Now: a.plane.Clock.Now(),
+		return a.base.Admissions.Reserve(ctx, ports.Reservation{
+			Credential: c, Client: client, Class: class, Limit: a.base.Limits[class], Now: a.base.Clock.Now(),
 		})
 	}
 	if !class.Leased() {
 		return a.lease(ctx, c, client, class, &turn{Ask: ratelimit.Ask{Requests: 1}})
 	}
-	decision, t, err := a.leases.decide(ctx, c, class, a.plane.Limits[class])
+	decision, t, err := a.leases.decide(ctx, c, class, a.base.Limits[class])
 	switch {
 	case err != nil:
 		return ports.Admission{}, decision, err
 	case t != nil:
 		return a.lease(ctx, c, client, class, t)
 	}
-	found, err := a.plane.Admissions.Find(ctx, c.ID)
+	found, err := a.base.Admissions.Find(ctx, c.ID)
 	return found, decision, err
 }
 
@@ -49,8 +49,8 @@ func (a *Access) lease(
 ) (found ports.Admission, d ratelimit.Decision, err error) {
 	var got *ratelimit.Lease
 	defer func() { a.leases.answered(t, got) }()
-	limit, now := a.plane.Limits[class], a.plane.Clock.Now()
-	found, grant, err := a.plane.Admissions.Lease(ctx, ports.LeaseRequest{
+	limit, now := a.base.Limits[class], a.base.Clock.Now()
+	found, grant, err := a.base.Admissions.Lease(ctx, ports.LeaseRequest{
 		Credential: c, Client: client, Class: class, Limit: limit, Ask: t.Ask, Now: now,
 	})
 	if err == nil && found.Key.Admits(c.Hash, client, now) {
@@ -74,7 +74,7 @@ func (a *Access) ReturnLeases(ctx context.Context, all bool) (err error) {
 		}
 	}()
 	for some := range slices.Chunk(rests, returnedAtOnce) {
-		err = errors.Join(err, a.plane.Admissions.Return(ctx, some, a.plane.Clock.Now()))
+		err = errors.Join(err, a.base.Admissions.Return(ctx, some, a.base.Clock.Now()))
 		if errors.Is(err, ports.ErrUnavailable) {
 			break // requests wait for the turns
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/rollout"
@@ -69,7 +69,7 @@ func Find[T Target](
 	}
 	err := store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if found, err = finder(ctx, tx, Passage{c, gates}); err != nil {
-			return plane.NotFound(err, missing)
+			return base.NotFound(err, missing)
 		}
 		return found.pass(ctx, tx, found.Home())
 	})
@@ -116,7 +116,7 @@ func (r Reached) Standing() account.Standing { return r.standing }
 // PREVIEW_CONFLICT: it is a preview, and one of the gates is not for these.
 func (r Reached) Permit(a account.Action, gates ...rollout.Gate) error {
 	if r.record.ID == "" {
-		return plane.ErrDatabaseNotFound()
+		return base.ErrDatabaseNotFound()
 	}
 	for _, g := range gates {
 		if !slices.Contains(r.gates, g) {
@@ -143,7 +143,7 @@ func (r Reached) Permit(a account.Action, gates ...rollout.Gate) error {
 func (a *Access) Reach(
 	ctx context.Context, c Caller, db id.DatabaseID, action account.Action, gates ...rollout.Gate,
 ) (Reached, error) {
-	reached, err := Find(ctx, a.plane.Store, c, gates, plane.ErrDatabaseNotFound(),
+	reached, err := Find(ctx, a.base.Store, c, gates, base.ErrDatabaseNotFound(),
 		func(ctx context.Context, tx ports.Tx, p Passage) (Reached, error) { return p.Reach(ctx, tx, db) })
 	if err != nil {
 		return Reached{}, err

@@ -3,7 +3,7 @@ package access
 import (
 	"context"
 
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -12,7 +12,7 @@ import (
 // reached: between the two a body may have come slowly, and a call may have waited for its turn. Who writes memberships holds the
 // same lock, so after a removal nothing is done in the removed person's name. DATABASE_NOT_FOUND where the database, the
 // membership or the key's binding is gone, or the member has another role by now: the same request is then decided anew.
-func (r Reached) Update(ctx context.Context, p *plane.Plane, fn plane.LockedUpdate) error {
+func (r Reached) Update(ctx context.Context, p *base.Base, fn base.LockedUpdate) error {
 	update := p.UpdateReached
 	if r.deleted {
 		update = p.UpdateStored
@@ -31,15 +31,15 @@ func (r Reached) StillHolds(ctx context.Context, tx ports.Tx) error {
 	if err == nil && now.standing != r.standing {
 		err = ports.ErrNoRow
 	}
-	return plane.NotFound(err, plane.ErrDatabaseNotFound())
+	return base.NotFound(err, base.ErrDatabaseNotFound())
 }
 
 // Holds looks again whether the caller may see a database that was reached a while ago; nothing needs to be locked.
 // DATABASE_NOT_FOUND: the key was revoked or replaced, or no longer reaches the database. Another error tells nothing about the
 // caller.
-func (r Reached) Holds(ctx context.Context, p *plane.Plane) error {
+func (r Reached) Holds(ctx context.Context, p *base.Base) error {
 	_, err := ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (Reached, error) {
 		return r.again(ctx, tx, r.record.ID)
 	})
-	return plane.NotFound(err, plane.ErrDatabaseNotFound())
+	return base.NotFound(err, base.ErrDatabaseNotFound())
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -20,13 +20,13 @@ import (
 
 // Backups starts, lists, serves and deletes backups (spec, section "Backups"); backup_open.go serves them.
 type Backups struct {
-	plane     *plane.Plane
-	downloads *plane.Gate
+	base      *base.Base
+	downloads *base.Limiter
 }
 
 // New makes the use cases, and registers their kind and periodic tasks.
-func New(p *plane.Plane) *Backups {
-	b := &Backups{plane: p, downloads: newDownloads(p.Config)}
+func New(p *base.Base) *Backups {
+	b := &Backups{base: p, downloads: newDownloads(p.Config)}
 	b.register()
 	b.registerRounds()
 	return b
@@ -39,7 +39,7 @@ func (b *Backups) List(
 	if err := r.Permit(account.See); err != nil {
 		return nil, nil, err
 	}
-	return plane.List(ctx, b.plane.Store, p,
+	return base.List(ctx, b.base.Store, p,
 		func(v backup.Backup) ports.Position { return ports.Position{At: v.CreatedAt, ID: string(v.Filename)} },
 		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]backup.Backup, error) {
 			return tx.Backups().List(ctx, r.Record().ID, p)
@@ -56,7 +56,7 @@ func (b *Backups) Start(ctx context.Context, r access.Reached) (operation.Operat
 	if _, err := r.Record().Status.Decide(database.Backup); err != nil {
 		return operation.Operation{}, err
 	}
-	release, err := r.MayCall(ctx, b.plane)
+	release, err := r.MayCall(ctx, b.base)
 	if err != nil {
 		return operation.Operation{}, err
 	}
@@ -67,14 +67,14 @@ func (b *Backups) Start(ctx context.Context, r access.Reached) (operation.Operat
 	o, err := b.queueBackup(ctx, r.Record(), r.Caller().Origin(), backup.Manual,
 		func(ctx context.Context, tx ports.Tx, _ database.Record) error { return r.StillHolds(ctx, tx) })
 	if err != nil {
-		return operation.Operation{}, plane.NotFound(err, plane.ErrDatabaseNotFound())
+		return operation.Operation{}, base.NotFound(err, base.ErrDatabaseNotFound())
 	}
-	b.plane.Work.Reserved(Kind)
+	b.base.Work.Reserved(Kind)
 	return o, nil
 }
 
 func (b *Backups) checkRoom(ctx context.Context, r database.Record) error {
-	agent, err := b.plane.AgentOf(ctx, r.ServerID)
+	agent, err := b.base.AgentOf(ctx, r.ServerID)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (b *Backups) queueBackup(
 	ctx context.Context, r database.Record, by work.Origin, t backup.Trigger,
 	also func(ctx context.Context, tx ports.Tx, locked database.Record) error,
 ) (o operation.Operation, err error) {
-	err = b.plane.UpdateDatabase(ctx, r.ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	err = b.base.UpdateDatabase(ctx, r.ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		if also != nil {
 			if err := also(ctx, tx, record); err != nil {
 				return err
@@ -106,12 +106,12 @@ func (b *Backups) queueBackup(
 		if err != nil {
 			return err
 		}
-		o = b.plane.Work.Queued(record, Kind, operation.Encode(input), by)
+		o = b.base.Work.Queued(record, Kind, operation.Encode(input), by)
 		if err := tx.Operations().Add(ctx, o); err != nil {
 			return err
 		}
 		details := audit.Details{"operationId": string(o.ID), "filename": input.Filename, "trigger": input.Trigger}
-		return b.plane.Audit(ctx, tx, record, by.Actor, audit.BackupRequested, details)
+		return b.base.Audit(ctx, tx, record, by.Actor, audit.BackupRequested, details)
 	})
 	return o, err
 }
@@ -135,8 +135,8 @@ func (b *Backups) backupInput(
 		return operation.BackupInput{}, err
 	}
 	return operation.BackupInput{
-		Filename: string(backup.FreeFilename(b.plane.Clock.Now(), taken)), Trigger: string(t),
-		Verify:   t == backup.Deletion || owner.Quotas().VerifyBackups && !slices.Contains(b.plane.UnverifiedPlans, owner.Plan),
+		Filename: string(backup.FreeFilename(b.base.Clock.Now(), taken)), Trigger: string(t),
+		Verify:   t == backup.Deletion || owner.Quotas().VerifyBackups && !slices.Contains(b.base.UnverifiedPlans, owner.Plan),
 		MaxBytes: left, NoRoom: full,
 	}, nil
 }
@@ -159,14 +159,14 @@ func leftOf(
 // or one that an open operation uses.
 // AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE: the file is no longer listed, and is removed as soon as the server allows.
 func (b *Backups) Delete(ctx context.Context, r access.Reached, filename backup.Filename) error {
-	release, err := r.PermitCall(ctx, b.plane, account.ManageBackups)
+	release, err := r.PermitCall(ctx, b.base, account.ManageBackups)
 	if err != nil {
 		return err
 	}
 	defer release()
 	var doomed backup.Backup
-	err = r.Update(ctx, b.plane, func(ctx context.Context, tx ports.Tx, _ database.Record) (err error) {
-		if doomed, err = tx.Backups().MarkDeleting(ctx, r.Record().ID, filename, b.plane.Clock.Now()); err != nil {
+	err = r.Update(ctx, b.base, func(ctx context.Context, tx ports.Tx, _ database.Record) (err error) {
+		if doomed, err = tx.Backups().MarkDeleting(ctx, r.Record().ID, filename, b.base.Clock.Now()); err != nil {
 			return err
 		}
 		if err := doomed.Deletable(); err != nil {
@@ -175,11 +175,11 @@ func (b *Backups) Delete(ctx context.Context, r access.Reached, filename backup.
 		return unused(ctx, tx, doomed)
 	})
 	if err != nil {
-		return plane.NotFound(err, plane.ErrBackupNotFound())
+		return base.NotFound(err, base.ErrBackupNotFound())
 	}
-	b.plane.Crash(CrashDoomed)
+	b.base.Crash(CrashDoomed)
 	if err := b.erase(ctx, r.Record(), doomed, r.Caller().Actor(), audit.BackupDeleted); err != nil {
-		return plane.FileError(err, "the database server cannot delete the backup now; it is no longer listed and will be deleted")
+		return base.FileError(err, "the database server cannot delete the backup now; it is no longer listed and will be deleted")
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func unused(ctx context.Context, tx ports.Tx, doomed backup.Backup) error {
 func (b *Backups) erase(
 	ctx context.Context, r database.Record, doomed backup.Backup, by audit.Actor, what audit.Action,
 ) error {
-	agent, err := b.plane.AgentOf(ctx, r.ServerID)
+	agent, err := b.base.AgentOf(ctx, r.ServerID)
 	if err != nil {
 		return err
 	}
@@ -207,11 +207,11 @@ func (b *Backups) erase(
 	if _, err := ports.Ask(ctx, agent, gone); err != nil {
 		return err
 	}
-	b.plane.Crash(CrashErased)
-	return b.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	b.base.Crash(CrashErased)
+	return b.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.Backups().Remove(ctx, r.ID, doomed.Filename); err != nil {
 			return err
 		}
-		return b.plane.Audit(ctx, tx, r, by, what, audit.Details{"filename": string(doomed.Filename)})
+		return b.base.Audit(ctx, tx, r, by, what, audit.Details{"filename": string(doomed.Filename)})
 	})
 }

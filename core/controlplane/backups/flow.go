@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -20,7 +20,7 @@ import (
 const Kind operation.Kind = "backup"
 
 func (b *Backups) register() {
-	work.Register(b.plane.Work, work.Kind[operation.BackupInput]{
+	work.Register(b.base.Work, work.Kind[operation.BackupInput]{
 		Spec: operation.Spec{
 			Kind: Kind, Public: true, Right: account.ManageBackups, Cancelable: operation.Always, BesideLogins: true,
 		},
@@ -43,7 +43,7 @@ type backupJob struct {
 func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]) (work.Next, error) {
 	j := backupJob{Job: job, b: b, of: job.Operation()}
 	var err error
-	if j.record, j.agent, err = b.plane.Site(ctx, j.of); err != nil {
+	if j.record, j.agent, err = b.base.DatabaseAndAgent(ctx, j.of); err != nil {
 		return work.Next{}, err
 	}
 	if j.of.CancelRequested {
@@ -55,7 +55,7 @@ func (b *Backups) step(ctx context.Context, job *work.Job[operation.BackupInput]
 		return j.finishUnasked(ctx)
 	}
 	if j.of.Stage == operation.StageQueued {
-		if err := plane.TellAccount(ctx, j.agent, j.record); err != nil {
+		if err := base.TellAccount(ctx, j.agent, j.record); err != nil {
 			return work.Next{}, err
 		}
 	}
@@ -80,8 +80,8 @@ func (j backupJob) ask(ctx context.Context) (report command.BackupReport, err er
 		report, err = ports.Do(ctx, j.agent, f, c)
 		return err
 	})
-	if plane.RefusedForGood(err) {
-		return command.BackupReport{State: command.BackupFailed, Reason: plane.ReasonShown(err)}, nil
+	if base.RefusedForGood(err) {
+		return command.BackupReport{State: command.BackupFailed, Reason: base.ReasonShown(err)}, nil
 	}
 	return report, err
 }
@@ -103,7 +103,7 @@ func (j backupJob) cancel(ctx context.Context) (work.Next, error) {
 func (b *Backups) giveUp(ctx context.Context, job *work.Job[operation.BackupInput], by operation.Order) (work.Next, error) {
 	j := backupJob{Job: job, b: b, of: job.Operation()}
 	var err error
-	j.record, j.agent, err = b.plane.Site(ctx, j.of)
+	j.record, j.agent, err = b.base.DatabaseAndAgent(ctx, j.of)
 	if !by.ServerGone || j.record.ID == "" {
 		if err == nil {
 			err = j.Close(ctx, j.agent)
@@ -204,5 +204,5 @@ func (j backupJob) audit(ctx context.Context, tx ports.Tx, what audit.Action, de
 		details = audit.Details{}
 	}
 	details["operationId"] = string(j.of.ID)
-	return j.b.plane.Audit(ctx, tx, j.record, j.of.Actor, what, details)
+	return j.b.base.Audit(ctx, tx, j.record, j.of.Actor, what, details)
 }

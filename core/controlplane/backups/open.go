@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/slot"
 	"github.com/pgherd/pgherd/ports"
@@ -34,11 +34,11 @@ func (b *Backups) Open(
 	if err := r.Permit(account.See); err != nil {
 		return Download{}, err
 	}
-	d.Backup, err = ports.Read(ctx, b.plane.Store, func(ctx context.Context, tx ports.Tx) (backup.Backup, error) {
+	d.Backup, err = ports.Read(ctx, b.base.Store, func(ctx context.Context, tx ports.Tx) (backup.Backup, error) {
 		return tx.Backups().Get(ctx, r.Record().ID, filename)
 	})
 	if err != nil {
-		return Download{}, plane.NotFound(err, plane.ErrBackupNotFound())
+		return Download{}, base.NotFound(err, base.ErrBackupNotFound())
 	}
 	d.File, err = b.OpenStored(ctx, r, d.Backup, has)
 	return d, err
@@ -61,17 +61,17 @@ func (b *Backups) OpenStored(
 	if err != nil {
 		return opened, err
 	}
-	return ports.File{Body: slottedBody{r.Seeing(ctx, b.plane, file.Body), file.Body, release}, Size: file.Size}, nil
+	return ports.File{Body: slottedBody{r.Seeing(ctx, b.base, file.Body), file.Body, release}, Size: file.Size}, nil
 }
 
 func (b *Backups) openFile(ctx context.Context, r access.Reached, stored backup.Backup, offset int64) (ports.File, error) {
-	agent, err := b.plane.AgentOf(ctx, r.Record().ServerID)
+	agent, err := b.base.AgentOf(ctx, r.Record().ServerID)
 	if err != nil {
 		return ports.File{}, err
 	}
 	file, err := openAt(ctx, agent, stored, offset)
 	if err != nil {
-		return ports.File{}, plane.FileError(err, "the database server cannot hand the backup out now")
+		return ports.File{}, base.FileError(err, "the database server cannot hand the backup out now")
 	}
 	if offset+file.Size != stored.SizeBytes {
 		return ports.File{}, joinClose(errDamaged(stored, offset, file.Size), file)
@@ -97,9 +97,9 @@ func errDamaged(b backup.Backup, offset, left int64) error {
 }
 
 func (b *Backups) auditFile(ctx context.Context, r access.Reached, what audit.Action, filename backup.Filename) error {
-	return b.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return b.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		details := audit.Details{"filename": string(filename)}
-		return b.plane.Audit(ctx, tx, r.Record(), r.Caller().Actor(), what, details)
+		return b.base.Audit(ctx, tx, r.Record(), r.Caller().Actor(), what, details)
 	})
 }
 
@@ -108,8 +108,8 @@ func joinClose(err error, f ports.File) error {
 	return err
 }
 
-func newDownloads(c plane.Config) *plane.Gate {
-	return plane.NewGate(
+func newDownloads(c base.Config) *base.Limiter {
+	return base.NewLimiter(
 		slot.Limits{PerAccount: c.DownloadsPerAccount, Share: c.DownloadsPerAccount, PerServer: c.DownloadsPerServer}, c.DownloadWait,
 		"the account has too many downloads open", "too many downloads from this database server at the moment")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
@@ -18,9 +18,9 @@ import (
 )
 
 func (b *Backups) registerRounds() {
-	rounds.Register(b.plane.Rounds, rounds.Task{Name: "daily backups", Every: plane.RoundEvery, Do: b.schedule})
-	rounds.RegisterServers(b.plane.Rounds, rounds.ServerTask[ports.DoomedBackup]{
-		Name: "deleted and expired backups", Every: plane.RoundEvery, Find: b.doomed, Do: b.eraseDoomed,
+	rounds.Register(b.base.Rounds, rounds.Task{Name: "daily backups", Every: base.RoundEvery, Do: b.schedule})
+	rounds.RegisterServers(b.base.Rounds, rounds.ServerTask[ports.DoomedBackup]{
+		Name: "deleted and expired backups", Every: base.RoundEvery, Find: b.doomed, Do: b.eraseDoomed,
 		Of:  func(d ports.DoomedBackup) (id.ServerID, id.AccountID) { return d.ServerID, d.AccountID },
 		Key: func(d ports.DoomedBackup) string { return string(d.Filename) },
 	})
@@ -35,17 +35,17 @@ func (b *Backups) SetSchedule(ctx context.Context, r access.Reached, s database.
 	if err := r.Permit(account.ManageBackups); err != nil {
 		return err
 	}
-	return r.Update(ctx, b.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
-		return b.plane.SetSchedule(ctx, tx, locked, s, r.Caller().Actor(), audit.BackupsScheduled)
+	return r.Update(ctx, b.base, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		return b.base.SetSchedule(ctx, tx, locked, s, r.Caller().Actor(), audit.BackupsScheduled)
 	})
 }
 
 // schedule queues the daily backups that are due. Several missed days are made up for by one backup.
 func (b *Backups) schedule(ctx context.Context) error {
-	list, err := b.plane.Due(ctx, ports.DueBackup, plane.RoundBatch)
+	list, err := b.base.Due(ctx, ports.DueBackup, base.RoundBatch)
 	for _, r := range list {
 		_, one := b.queueBackup(ctx, r, work.Origin{Actor: audit.System}, backup.Scheduled, b.reschedule)
-		if one != nil && !plane.IsSettled(one) {
+		if one != nil && !base.IsSettled(one) {
 			err = errors.Join(err, one)
 		}
 	}
@@ -54,9 +54,9 @@ func (b *Backups) schedule(ctx context.Context) error {
 
 // reschedule moves the database's next backup to the next slot. Another process may have done so in the meantime.
 func (b *Backups) reschedule(ctx context.Context, tx ports.Tx, locked database.Record) error {
-	now := b.plane.Clock.Now()
+	now := b.base.Clock.Now()
 	if locked.NextBackupAt == nil || now.Before(*locked.NextBackupAt) {
-		return plane.ErrSettled
+		return base.ErrSettled
 	}
 	locked.NextBackupAt = backup.Next(locked.ID, locked.Schedule, now)
 	return tx.Databases().Save(ctx, locked)
@@ -64,8 +64,8 @@ func (b *Backups) reschedule(ctx context.Context, tx ports.Tx, locked database.R
 
 // doomed lists the backups that have expired or were deleted.
 func (b *Backups) doomed(ctx context.Context) ([]ports.DoomedBackup, error) {
-	return ports.Read(ctx, b.plane.Store, func(ctx context.Context, tx ports.Tx) ([]ports.DoomedBackup, error) {
-		return tx.Backups().Doomed(ctx, b.plane.Clock.Now(), plane.RoundMost)
+	return ports.Read(ctx, b.base.Store, func(ctx context.Context, tx ports.Tx) ([]ports.DoomedBackup, error) {
+		return tx.Backups().Doomed(ctx, b.base.Clock.Now(), base.RoundMost)
 	})
 }
 
@@ -76,19 +76,19 @@ func (b *Backups) eraseDoomed(ctx context.Context, d ports.DoomedBackup) error {
 		what = audit.BackupExpired
 	}
 	var record database.Record
-	err := b.plane.UpdateDatabase(ctx, d.DatabaseID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err := b.base.UpdateDatabase(ctx, d.DatabaseID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		record = locked
 		switch err := unused(ctx, tx, d.Backup); {
 		case fault.Has(err, fault.BackupConflict):
-			return plane.ErrSettled
+			return base.ErrSettled
 		case err != nil:
 			return err
 		}
-		_, err := tx.Backups().MarkDeleting(ctx, d.DatabaseID, d.Filename, b.plane.Clock.Now())
+		_, err := tx.Backups().MarkDeleting(ctx, d.DatabaseID, d.Filename, b.base.Clock.Now())
 		return err
 	})
 	if err == nil {
 		err = b.erase(ctx, record, d.Backup, audit.System, what)
 	}
-	return b.plane.UnlessSettled(ctx, "backup.not_erased", d.DatabaseID, err)
+	return b.base.UnlessSettled(ctx, "backup.not_erased", d.DatabaseID, err)
 }

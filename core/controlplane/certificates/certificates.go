@@ -13,7 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/slot"
@@ -22,8 +22,8 @@ import (
 
 // Certificates issues certificates, and publishes the keys that sign them.
 type Certificates struct {
-	plane  *plane.Plane
-	making *plane.Gate
+	base   *base.Base
+	making *base.Limiter
 }
 
 // Each certificate that is being made or sent takes some certificate.MaxDocument of memory. So that many at a time do not take it
@@ -39,9 +39,9 @@ const (
 const thisProcess id.ServerID = "this process"
 
 // New makes the use cases.
-func New(p *plane.Plane) *Certificates {
+func New(p *base.Base) *Certificates {
 	limits := slot.Limits{PerAccount: perAccount, Share: 1, PerServer: atATime}
-	return &Certificates{plane: p, making: plane.NewGate(limits, p.DownloadWait,
+	return &Certificates{base: p, making: base.NewLimiter(limits, p.DownloadWait,
 		"another certificate is being made for the account", "too many certificates are being made at the moment")}
 }
 
@@ -63,7 +63,7 @@ func (c *Certificates) Issue(ctx context.Context, r access.Reached, filename bac
 	if err != nil {
 		return Issued{}, err
 	}
-	release, err := r.MayCall(ctx, c.plane)
+	release, err := r.MayCall(ctx, c.base)
 	if err != nil {
 		return Issued{}, err
 	}
@@ -94,9 +94,9 @@ func (c *Certificates) Issue(ctx context.Context, r access.Reached, filename bac
 
 // find reads the record of the backup, and decides over it. It refuses at once where no key signs.
 func (c *Certificates) find(ctx context.Context, r access.Reached, filename backup.Filename) (stored backup.Backup, err error) {
-	err = c.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = c.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if stored, err = tx.Backups().Get(ctx, r.Record().ID, filename); err != nil {
-			return plane.NotFound(err, plane.ErrBackupNotFound())
+			return base.NotFound(err, base.ErrBackupNotFound())
 		}
 		if _, err := currentKey(ctx, tx); err != nil {
 			return err
@@ -108,14 +108,14 @@ func (c *Certificates) find(ctx context.Context, r access.Reached, filename back
 
 func currentKey(ctx context.Context, tx ports.Tx) (certificate.Key, error) {
 	key, err := tx.SigningKeys().Current(ctx)
-	return key, plane.NotFound(err, certificate.ErrNoKey())
+	return key, base.NotFound(err, certificate.ErrNoKey())
 }
 
 const noManifest = "the database server cannot hand the backup's manifest out now"
 
 // open has the agent hand out the manifest.
 func (c *Certificates) open(ctx context.Context, r access.Reached, stored backup.Backup) (ports.File, error) {
-	agent, err := c.plane.AgentOf(ctx, r.Record().ServerID)
+	agent, err := c.base.AgentOf(ctx, r.Record().ServerID)
 	if err != nil {
 		return ports.File{}, err
 	}
@@ -124,7 +124,7 @@ func (c *Certificates) open(ctx context.Context, r access.Reached, stored backup
 		err = errors.Join(fmt.Errorf("the manifest has %d bytes", file.Size), file.Body.Close())
 	}
 	if err != nil {
-		return ports.File{}, plane.FileError(err, noManifest)
+		return ports.File{}, base.FileError(err, noManifest)
 	}
 	return file, nil
 }
@@ -141,7 +141,7 @@ func read(manifest ports.File) (certificate.Facts, error) {
 func (c *Certificates) sign(
 	ctx context.Context, r access.Reached, stored backup.Backup, facts certificate.Facts,
 ) (none certificate.Certificate, _ error) {
-	key, err := ports.Read(ctx, c.plane.Store, currentKey)
+	key, err := ports.Read(ctx, c.base.Store, currentKey)
 	if err != nil {
 		return none, err
 	}
@@ -149,7 +149,7 @@ func (c *Certificates) sign(
 	if err != nil {
 		return none, err
 	}
-	seed, err := c.plane.Secrets.Open(key.SealedSeed, key.SecretContext())
+	seed, err := c.base.Secrets.Open(key.SealedSeed, key.SecretContext())
 	if err != nil {
 		return none, err
 	}
@@ -158,7 +158,7 @@ func (c *Certificates) sign(
 
 // Keys publishes every key that ever signed, newest first, and the position of the last one where there are more.
 func (c *Certificates) Keys(ctx context.Context, p ports.Page) ([]certificate.Key, *ports.Position, error) {
-	return plane.List(ctx, c.plane.Store, p,
+	return base.List(ctx, c.base.Store, p,
 		func(k certificate.Key) ports.Position { return ports.Position{At: k.CreatedAt, ID: string(k.ID)} },
 		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]certificate.Key, error) {
 			list, err := tx.SigningKeys().List(ctx, p)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/doctor"
 	"github.com/pgherd/pgherd/core/id"
@@ -19,10 +19,10 @@ import (
 )
 
 // Checkups examines servers.
-type Checkups struct{ plane *plane.Plane }
+type Checkups struct{ base *base.Base }
 
 // New makes the use cases.
-func New(p *plane.Plane) *Checkups { return &Checkups{plane: p} }
+func New(p *base.Base) *Checkups { return &Checkups{base: p} }
 
 // Options say how to look.
 type Options struct {
@@ -47,7 +47,7 @@ type Diagnosis struct {
 
 // records are those of the databases of a server.
 func (c *Checkups) records(ctx context.Context, of server.Server) ([]database.Record, error) {
-	return ports.Read(ctx, c.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
+	return ports.Read(ctx, c.base.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
 		return tx.Storage().Between(ctx, of.ID, "", "")
 	})
 }
@@ -112,12 +112,12 @@ func differs(f doctor.Finding) bool { return !f.Code.Notice() }
 
 // look compares once.
 func (c *Checkups) look(ctx context.Context, s server.Server) ([]doctor.Finding, error) {
-	agent, err := c.plane.Fleet.Agent(s)
+	agent, err := c.base.Fleet.Agent(s)
 	if err != nil { // as where its secret cannot be read
 		away := doctor.Finding{Code: doctor.ServerUnreachable, Subject: s.Name, Has: err.Error()}
 		return []doctor.Finding{away}, nil //nolint:nilerr // it is the finding
 	}
-	l := &look{plane: c.plane, server: s, agent: agent, busy: map[string]bool{}}
+	l := &checkup{base: c.base, server: s, agent: agent, busy: map[string]bool{}}
 	l.files.Databases = map[id.DatabaseID]doctor.FilesOf{}
 	err = l.all(ctx)
 	var silent *silence
@@ -140,7 +140,7 @@ func (s *silence) Unwrap() error { return s.cause }
 const askTime = 30 * time.Second
 
 // ask asks the agent of a server.
-func ask[R any](ctx context.Context, l *look, q command.Asking[R]) (answer R, err error) {
+func ask[R any](ctx context.Context, l *checkup, q command.Asking[R]) (answer R, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	if answer, err = ports.Ask(ctx, l.agent, q); err != nil {
@@ -151,7 +151,7 @@ func ask[R any](ctx context.Context, l *look, q command.Asking[R]) (answer R, er
 
 // Patients are the servers that are worth a look: a disabled one without databases may be gone.
 func (c *Checkups) Patients(ctx context.Context) (list []server.Server, err error) {
-	return ports.Read(ctx, c.plane.Store, func(ctx context.Context, tx ports.Tx) (list []server.Server, err error) {
+	return ports.Read(ctx, c.base.Store, func(ctx context.Context, tx ports.Tx) (list []server.Server, err error) {
 		all, err := tx.Servers().List(ctx)
 		for _, s := range all {
 			if err != nil {

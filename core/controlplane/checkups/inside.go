@@ -15,11 +15,11 @@ import (
 // insideAll has the agent look into every database in service, one after another. Where it does not answer, that is a finding
 // already, and nothing is said of what is left.
 func (c *Checkups) insideAll(ctx context.Context, s server.Server) (found []doctor.Finding, err error) {
-	agent, err := c.plane.Fleet.Agent(s)
+	agent, err := c.base.Fleet.Agent(s)
 	if err != nil {
 		return nil, nil //nolint:nilerr // the finding of the first look
 	}
-	l := &look{plane: c.plane, server: s, agent: agent}
+	l := &checkup{base: c.base, server: s, agent: agent}
 	records, err := c.records(ctx, s)
 	for _, r := range records {
 		if err != nil {
@@ -40,10 +40,10 @@ func (c *Checkups) insideAll(ctx context.Context, s server.Server) (found []doct
 }
 
 // inside looks into a database, and once more where something differs: what an operation has changed in between is no finding.
-func (l *look) inside(ctx context.Context, r database.Record) (found []doctor.Finding, err error) {
+func (l *checkup) inside(ctx context.Context, r database.Record) (found []doctor.Finding, err error) {
 	for again := range 2 {
-		want, err := ports.Read(ctx, l.plane.Store, func(ctx context.Context, tx ports.Tx) (*doctor.Database, error) {
-			return l.standing(ctx, tx, r.ID)
+		want, err := ports.Read(ctx, l.base.Store, func(ctx context.Context, tx ports.Tx) (*doctor.Database, error) {
+			return l.inService(ctx, tx, r.ID)
 		})
 		if err != nil || want == nil {
 			return nil, err
@@ -68,8 +68,8 @@ func (l *look) inside(ctx context.Context, r database.Record) (found []doctor.Fi
 	return found, nil
 }
 
-// standing is a database in service as it is now; nil where it is none, or work is under way on it.
-func (l *look) standing(ctx context.Context, tx ports.Tx, db id.DatabaseID) (*doctor.Database, error) {
+// inService is a database in service as it is now; nil where it is none, or work is under way on it.
+func (l *checkup) inService(ctx context.Context, tx ports.Tx, db id.DatabaseID) (*doctor.Database, error) {
 	if under, err := busy(ctx, tx, db); err != nil || under {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
@@ -18,9 +18,9 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// look is one comparison of a server.
-type look struct {
-	plane  *plane.Plane
+// checkup is one comparison of a server.
+type checkup struct {
+	base   *base.Base
 	server server.Server
 	agent  ports.Agent
 
@@ -29,7 +29,7 @@ type look struct {
 	found []doctor.Finding
 }
 
-func (l *look) all(ctx context.Context) error {
+func (l *checkup) all(ctx context.Context) error {
 	if err := l.databases(ctx); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (l *look) all(ctx context.Context) error {
 }
 
 // databases goes through what both sides have, part by part of the agent's list.
-func (l *look) databases(ctx context.Context) error {
+func (l *checkup) databases(ctx context.Context) error {
 	for after, more := id.DatabaseID(""), true; more; {
 		from := after
 		if from == "" {
@@ -63,19 +63,19 @@ func (l *look) databases(ctx context.Context) error {
 }
 
 // compare compares the databases in a range of IDs.
-func (l *look) compare(ctx context.Context, after, last id.DatabaseID, list []command.InventoryDatabase) error {
+func (l *checkup) compare(ctx context.Context, after, last id.DatabaseID, list []command.InventoryDatabase) error {
 	has := map[id.DatabaseID]*command.InventoryDatabase{}
 	for i := range list {
 		has[list[i].DatabaseID] = &list[i]
 	}
-	records, err := ports.Read(ctx, l.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
+	records, err := ports.Read(ctx, l.base.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
 		return tx.Storage().Between(ctx, l.server.ID, after, last)
 	})
 	if err != nil {
 		return err
 	}
 	for _, r := range records {
-		want, err := ports.Read(ctx, l.plane.Store, func(ctx context.Context, tx ports.Tx) (*doctor.Database, error) {
+		want, err := ports.Read(ctx, l.base.Store, func(ctx context.Context, tx ports.Tx) (*doctor.Database, error) {
 			return l.wanted(ctx, tx, r)
 		})
 		if err != nil {
@@ -95,7 +95,7 @@ func (l *look) compare(ctx context.Context, after, last id.DatabaseID, list []co
 
 // wanted reads what the metadata say of a database, and of its files. What an operation or a change is under way on is read no
 // further.
-func (l *look) wanted(ctx context.Context, tx ports.Tx, r database.Record) (*doctor.Database, error) {
+func (l *checkup) wanted(ctx context.Context, tx ports.Tx, r database.Record) (*doctor.Database, error) {
 	want := &doctor.Database{Record: r, Wanted: settings.Desired(r)}
 	of := doctor.FilesOf{Name: r.Name}
 	var err error
@@ -133,7 +133,7 @@ func refusal(ctx context.Context, tx ports.Tx, db id.DatabaseID) (string, error)
 
 // busy reports whether anything is done to a database, or with it.
 func busy(ctx context.Context, tx ports.Tx, db id.DatabaseID) (bool, error) {
-	err := plane.Idle(ctx, tx, db)
+	err := base.Idle(ctx, tx, db)
 	if fault.Has(err, fault.DatabaseStateConflict) {
 		return true, nil
 	}
@@ -170,12 +170,12 @@ func readNetworks(ctx context.Context, tx ports.Tx, want *doctor.Database) error
 }
 
 // strays looks at what is beside the databases.
-func (l *look) strays(ctx context.Context) error {
+func (l *checkup) strays(ctx context.Context) error {
 	has, err := ask(ctx, l, command.AskStrays{})
 	if err != nil {
 		return err
 	}
-	of, err := ports.Read(ctx, l.plane.Store, func(ctx context.Context, tx ports.Tx) (map[id.OperationID]doctor.Operation, error) {
+	of, err := ports.Read(ctx, l.base.Store, func(ctx context.Context, tx ports.Tx) (map[id.OperationID]doctor.Operation, error) {
 		return operations(ctx, tx, has)
 	})
 	if err != nil {
@@ -202,7 +202,7 @@ func operations(ctx context.Context, tx ports.Tx, has command.Strays) (map[id.Op
 }
 
 // listFiles compares the files, all at once: those of one backup may stand in two parts of the list.
-func (l *look) listFiles(ctx context.Context) error {
+func (l *checkup) listFiles(ctx context.Context) error {
 	var all []command.StoredFile
 	for after, more := "", true; more; {
 		part, err := ask(ctx, l, command.AskFiles{After: after})
@@ -214,7 +214,7 @@ func (l *look) listFiles(ctx context.Context) error {
 			after = part.Files[len(part.Files)-1].Path
 		}
 	}
-	err := l.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err := l.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		l.files.Uploads, err = uploadsOf(ctx, tx, all)
 		return err
 	})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/doctor"
 	"github.com/pgherd/pgherd/core/fault"
@@ -41,7 +41,7 @@ func (c *Checkups) repair(ctx context.Context, s server.Server, o Options, list 
 			continue
 		}
 		outcomes[w] = c.mend(ctx, s, d.Finding)
-		c.plane.Log(ctx, "doctor.repair", d.DatabaseID, outcomes[w])
+		c.base.Log(ctx, "doctor.repair", d.DatabaseID, outcomes[w])
 	}
 	if len(outcomes) == 0 {
 		return nil
@@ -66,7 +66,7 @@ func (c *Checkups) repair(ctx context.Context, s server.Server, o Options, list 
 func (c *Checkups) mend(ctx context.Context, s server.Server, f doctor.Finding) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	agent, err := c.plane.Fleet.Agent(s)
+	agent, err := c.base.Fleet.Agent(s)
 	if err != nil {
 		return err
 	}
@@ -77,9 +77,9 @@ func (c *Checkups) mend(ctx context.Context, s server.Server, f doctor.Finding) 
 	case doctor.SetAccess:
 		return c.setAccess(ctx, agent, f.DatabaseID)
 	case doctor.SendSettings:
-		return c.plane.Resend(ctx, f.DatabaseID, command.Configure{}.About().Kind)
+		return c.base.Resend(ctx, f.DatabaseID, command.Configure{}.About().Kind)
 	case doctor.SendAllowlist:
-		return c.plane.Resend(ctx, f.DatabaseID, command.SetAllowlist{}.About().Kind)
+		return c.base.Resend(ctx, f.DatabaseID, command.SetAllowlist{}.About().Kind)
 	case doctor.RenderPooler:
 		return c.render(ctx, s)
 	case doctor.TellAccount:
@@ -98,7 +98,7 @@ func (c *Checkups) mend(ctx context.Context, s server.Server, f doctor.Finding) 
 // write adds what is about to be done to the activity log, before it is done. What is about a database without a record is the
 // installation's.
 func (c *Checkups) write(ctx context.Context, s server.Server, f doctor.Finding) error {
-	return c.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return c.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		var record database.Record
 		if f.DatabaseID != "" {
 			locked, err := tx.Databases().Lock(ctx, f.DatabaseID)
@@ -107,7 +107,7 @@ func (c *Checkups) write(ctx context.Context, s server.Server, f doctor.Finding)
 			}
 			record = locked
 		}
-		return c.plane.Audit(ctx, tx, record, audit.Operator, audit.DoctorRepaired, audit.Details{
+		return c.base.Audit(ctx, tx, record, audit.Operator, audit.DoctorRepaired, audit.Details{
 			"serverId": string(s.ID), "code": string(f.Code), "about": f.Subject, "repair": string(f.Repair()),
 		})
 	})
@@ -117,7 +117,7 @@ func (c *Checkups) write(ctx context.Context, s server.Server, f doctor.Finding)
 // is asked for meanwhile comes under a higher one, and wins.
 func (c *Checkups) setAccess(ctx context.Context, agent ports.Agent, db id.DatabaseID) error {
 	var want command.SetAccess
-	err := c.plane.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
+	err := c.base.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
 		switch under, err := busy(ctx, tx, db); {
 		case err != nil:
 			return err
@@ -135,7 +135,7 @@ func (c *Checkups) setAccess(ctx context.Context, agent ports.Agent, db id.Datab
 	if err != nil {
 		return err
 	}
-	fence := ports.Fence{OperationID: plane.NewID[id.OperationID](c.plane.Entropy), Epoch: 1}
+	fence := ports.Fence{OperationID: base.NewID[id.OperationID](c.base.Entropy), Epoch: 1}
 	return ports.Tell(ctx, agent, fence, want)
 }
 
@@ -151,17 +151,17 @@ func (c *Checkups) render(ctx context.Context, s server.Server) error {
 	if i < 0 {
 		return errors.New("the server has no database whose allowlist could be sent")
 	}
-	return c.plane.Resend(ctx, records[i].ID, command.SetAllowlist{}.About().Kind)
+	return c.base.Resend(ctx, records[i].ID, command.SetAllowlist{}.About().Kind)
 }
 
 func (c *Checkups) tellAccount(ctx context.Context, agent ports.Agent, db id.DatabaseID) error {
 	var record database.Record
-	err := c.plane.UpdateDatabase(ctx, db, func(_ context.Context, _ ports.Tx, stored database.Record) error {
+	err := c.base.UpdateDatabase(ctx, db, func(_ context.Context, _ ports.Tx, stored database.Record) error {
 		record = stored
 		return nil
 	})
 	if err == nil {
-		err = plane.TellAccount(ctx, agent, record)
+		err = base.TellAccount(ctx, agent, record)
 	}
 	return err
 }

@@ -18,7 +18,7 @@ import (
 // sums reads every backup file and its manifest as a download does, one after another, and compares them with what was written
 // down when they were made. What is deleted meanwhile is no finding.
 func (c *Checkups) sums(ctx context.Context, s server.Server) (found []doctor.Finding, err error) {
-	agent, err := c.plane.Fleet.Agent(s)
+	agent, err := c.base.Fleet.Agent(s)
 	if err != nil {
 		return []doctor.Finding{}, nil //nolint:nilerr // that it does not answer is a finding already
 	}
@@ -52,7 +52,7 @@ func (c *Checkups) sums(ctx context.Context, s server.Server) (found []doctor.Fi
 }
 
 func (c *Checkups) backupsOf(ctx context.Context, r database.Record) ([]backup.Backup, error) {
-	return ports.Read(ctx, c.plane.Store, func(ctx context.Context, tx ports.Tx) ([]backup.Backup, error) {
+	return ports.Read(ctx, c.base.Store, func(ctx context.Context, tx ports.Tx) ([]backup.Backup, error) {
 		return tx.Backups().List(ctx, r.ID, ports.Page{})
 	})
 }
@@ -80,7 +80,7 @@ func wrong(ctx context.Context, agent ports.Agent, q command.Question, sum strin
 
 // stillThere reports whether a backup has its record still.
 func (c *Checkups) stillThere(ctx context.Context, b backup.Backup) bool {
-	_, err := ports.Read(ctx, c.plane.Store, func(ctx context.Context, tx ports.Tx) (backup.Backup, error) {
+	_, err := ports.Read(ctx, c.base.Store, func(ctx context.Context, tx ports.Tx) (backup.Backup, error) {
 		return tx.Backups().Get(ctx, b.DatabaseID, b.Filename)
 	})
 	return err == nil

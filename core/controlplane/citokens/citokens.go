@@ -12,7 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/citoken"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -22,11 +22,11 @@ import (
 )
 
 // Tokens exchanges tokens.
-type Tokens struct{ plane *plane.Plane }
+type Tokens struct{ base *base.Base }
 
 // New makes the use case, and registers what forgets tokens and keys that are over.
-func New(p *plane.Plane) *Tokens {
-	t := &Tokens{plane: p}
+func New(p *base.Base) *Tokens {
+	t := &Tokens{base: p}
 	rounds.Register(p.Rounds, rounds.Task{Name: "ended CI tokens", Every: time.Minute, Do: t.sweep})
 	return t
 }
@@ -64,7 +64,7 @@ func (t *Tokens) Exchange(ctx context.Context, p Presented) (Exchanged, error) {
 	made, err := t.exchange(ctx, namespace, p.Token)
 	var why citoken.Refusal
 	if errors.As(err, &why) {
-		t.plane.Journal.Log(ctx, ports.JournalEvent{
+		t.base.Journal.Log(ctx, ports.JournalEvent{
 			What: "ci_token.refused", NamespaceID: namespace, RequestID: p.RequestID, Err: why,
 		})
 		return Exchanged{}, citoken.ErrRefused()
@@ -76,7 +76,7 @@ func (t *Tokens) Exchange(ctx context.Context, p Presented) (Exchanged, error) {
 // customers may share an address, such as that of a CI system: those of one that presents tokens in vain do not keep out others.
 func (t *Tokens) admit(ctx context.Context, namespace id.NamespaceID, client netip.Addr) error {
 	bucket := string(ratelimit.Token) + "/" + ratelimit.Source(client) + "/" + string(namespace)
-	d, err := t.plane.Admissions.Take(ctx, bucket, t.plane.Limits[ratelimit.Token], t.plane.Clock.Now())
+	d, err := t.base.Admissions.Take(ctx, bucket, t.base.Limits[ratelimit.Token], t.base.Clock.Now())
 	if err == nil && !d.Allowed {
 		refusal := fault.New(fault.RateLimited, "too many tokens for this namespace from this address")
 		refusal.RetryAfter = d.RetryAfter
@@ -86,7 +86,7 @@ func (t *Tokens) admit(ctx context.Context, namespace id.NamespaceID, client net
 }
 
 func (t *Tokens) exchange(ctx context.Context, namespace id.NamespaceID, token string) (Exchanged, error) {
-	trusts, err := ports.Read(ctx, t.plane.Store, func(ctx context.Context, tx ports.Tx) ([]citoken.Trust, error) {
+	trusts, err := ports.Read(ctx, t.base.Store, func(ctx context.Context, tx ports.Tx) ([]citoken.Trust, error) {
 		return tx.Trusts().List(ctx, namespace)
 	})
 	switch {
@@ -95,12 +95,12 @@ func (t *Tokens) exchange(ctx context.Context, namespace id.NamespaceID, token s
 	case len(trusts) == 0:
 		return Exchanged{}, citoken.NoNamespace
 	}
-	claims, err := t.plane.Tokens.Verify(ctx, token, citoken.Issuers(trusts))
+	claims, err := t.base.Tokens.Verify(ctx, token, citoken.Issuers(trusts))
 	if err != nil {
 		return Exchanged{}, err
 	}
 	// Most of what is refused is refused here, and never locks the namespace.
-	if _, err := citoken.Decide(trusts, claims, t.plane.Clock.Now()); err != nil {
+	if _, err := citoken.Decide(trusts, claims, t.base.Clock.Now()); err != nil {
 		return Exchanged{}, err
 	}
 	return t.make(ctx, namespace, claims)
@@ -108,8 +108,8 @@ func (t *Tokens) exchange(ctx context.Context, namespace id.NamespaceID, token s
 
 // make decides again in the transaction that makes the key: meanwhile the trust may have gone, and the token may be spent.
 func (t *Tokens) make(ctx context.Context, namespace id.NamespaceID, claims citoken.Claims) (made Exchanged, err error) {
-	text, credential := account.NewKey(account.CIKey, t.plane.Entropy.Base62(account.KeyCharacters))
-	err = t.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	text, credential := account.NewKey(account.CIKey, t.base.Entropy.Base62(account.KeyCharacters))
+	err = t.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		n, trust, err := t.decide(ctx, tx, namespace, claims)
 		if err != nil {
 			return err
@@ -118,7 +118,7 @@ func (t *Tokens) make(ctx context.Context, namespace id.NamespaceID, claims cito
 		if err != nil {
 			return err
 		}
-		now := t.plane.Clock.Now()
+		now := t.base.Clock.Now()
 		end := now.Add(citoken.KeyLife)
 		key := n.CIKey(credential, owner, now)
 		key.ExpiresAt, key.TrustID, key.Issuer, key.Subject = &end, trust.ID, claims.Issuer, claims.Subject
@@ -127,7 +127,7 @@ func (t *Tokens) make(ctx context.Context, namespace id.NamespaceID, claims cito
 		}
 		made = Exchanged{Key: key, Text: text}
 		made.Key.Hash = nil
-		return t.plane.Audit(ctx, tx, database.Record{AccountID: owner.ID}, access.ActorOf(key), audit.CIKeyExchanged,
+		return t.base.Audit(ctx, tx, database.Record{AccountID: owner.ID}, access.ActorOf(key), audit.CIKeyExchanged,
 			audit.Details{
 				"namespaceId": string(n.ID), "namespace": n.Name, "trustId": string(trust.ID),
 				"issuer": claims.Issuer, "subject": claims.Subject,
@@ -148,13 +148,13 @@ func (t *Tokens) decide(
 		err = citoken.NoNamespace
 	}
 	if err != nil {
-		return n, trust, plane.NotFound(err, citoken.NoNamespace)
+		return n, trust, base.NotFound(err, citoken.NoNamespace)
 	}
 	trusts, err := tx.Trusts().List(ctx, namespace)
 	if err != nil {
 		return n, trust, err
 	}
-	now := t.plane.Clock.Now()
+	now := t.base.Clock.Now()
 	if trust, err = citoken.Decide(trusts, claims, now); err != nil {
 		return n, trust, err
 	}
@@ -176,12 +176,12 @@ func (t *Tokens) decide(
 func (t *Tokens) sweep(ctx context.Context) error {
 	for {
 		var done int
-		err := t.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-			now := t.plane.Clock.Now()
-			done, err = tx.Trusts().Sweep(ctx, now, now.Add(-citoken.KeptFor), plane.RoundBatch)
+		err := t.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+			now := t.base.Clock.Now()
+			done, err = tx.Trusts().Sweep(ctx, now, now.Add(-citoken.KeptFor), base.RoundBatch)
 			return err
 		})
-		if err != nil || done < plane.RoundBatch {
+		if err != nil || done < base.RoundBatch {
 			return err
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/drafts"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -22,11 +22,11 @@ import (
 )
 
 // Clones clones databases (spec, the limited-rollout routes).
-type Clones struct{ plane *plane.Plane }
+type Clones struct{ base *base.Base }
 
 // New makes the use cases, and registers their kind.
-func New(p *plane.Plane) *Clones {
-	c := &Clones{plane: p}
+func New(p *base.Base) *Clones {
+	c := &Clones{base: p}
 	c.register()
 	return c
 }
@@ -34,7 +34,7 @@ func New(p *plane.Plane) *Clones {
 // Started is a clone that is being made, with its password, and the operation of its source that makes it.
 type Started struct {
 	Operation operation.Operation
-	Clone     drafts.Made
+	Clone     provision.Made
 }
 
 // Start stores a clone and queues its making. With a key, a repeated request returns the same clone and its operation as they are
@@ -54,13 +54,13 @@ func (c *Clones) Start(ctx context.Context, reached access.Reached, q clone.Requ
 	if q, err = q.Check(); err != nil {
 		return s, err
 	}
-	draft, err := drafts.New(c.plane, reached.Caller().Account, q.Draft(reached.Record()))
+	draft, err := provision.New(c.base, reached.Caller().Account, q.Draft(reached.Record()))
 	if err != nil {
 		return s, err
 	}
 	var op id.OperationID
 	known := false
-	err = reached.Update(ctx, c.plane, func(ctx context.Context, tx ports.Tx, source database.Record) (err error) {
+	err = reached.Update(ctx, c.base, func(ctx context.Context, tx ports.Tx, source database.Record) (err error) {
 		op, known, err = c.reserve(ctx, tx, source, reached, q, draft)
 		return err
 	})
@@ -68,14 +68,14 @@ func (c *Clones) Start(ctx context.Context, reached access.Reached, q clone.Requ
 		return s, err
 	}
 	if !known {
-		c.plane.Work.Reserved(Kind)
+		c.base.Work.Reserved(Kind)
 	}
 	s, owner, err := c.reveal(ctx, reached.Caller(), op)
 	if err == nil && known && s.Operation.Status.Final() {
-		s.Clone = drafts.WithoutStalePassword(ctx, c.plane, reached.Caller(), s.Clone, owner)
+		s.Clone = provision.WithoutStalePassword(ctx, c.base, reached.Caller(), s.Clone, owner)
 	}
 	if err == nil && known {
-		s.Clone, err = drafts.ShownAgain(ctx, c.plane, reached.Caller(), s.Clone)
+		s.Clone, err = provision.ShownAgain(ctx, c.base, reached.Caller(), s.Clone)
 	}
 	return s, err
 }
@@ -83,9 +83,9 @@ func (c *Clones) Start(ctx context.Context, reached access.Reached, q clone.Requ
 // reserve commits the intent: key, record, logins, operation and its use of a backup in one transaction, which has locked the
 // source. If the key was used before, it returns the operation that was queued with it.
 func (c *Clones) reserve(
-	ctx context.Context, tx ports.Tx, source database.Record, by access.Reached, q clone.Request, draft drafts.Draft,
+	ctx context.Context, tx ports.Tx, source database.Record, by access.Reached, q clone.Request, draft provision.Draft,
 ) (op id.OperationID, known bool, err error) {
-	o := c.plane.Work.Queued(source, Kind, nil, by.Caller().Origin())
+	o := c.base.Work.Queued(source, Kind, nil, by.Caller().Origin())
 	if q.Key != "" {
 		stored, fresh, err := tx.Idempotency().Claim(ctx, idempotency.Record{
 			AccountID: source.AccountID, Route: clone.KeyRoute, Key: q.Key, Fingerprint: q.Fingerprint(source.ID),
@@ -112,10 +112,10 @@ func (c *Clones) reserve(
 
 // admit decides over the clone, and from which file it is made.
 func (c *Clones) admit(
-	ctx context.Context, tx ports.Tx, source database.Record, q clone.Request, draft *drafts.Draft,
+	ctx context.Context, tx ports.Tx, source database.Record, q clone.Request, draft *provision.Draft,
 ) (input clone.Input, err error) {
 	open, err := tx.Operations().Open(ctx, source.ID)
-	if err = plane.NotFound(err, nil); err != nil {
+	if err = base.NotFound(err, nil); err != nil {
 		return input, err
 	}
 	s := clone.Scene{Source: source, Open: open.ID}
@@ -124,7 +124,7 @@ func (c *Clones) admit(
 			return input, err
 		}
 		taken, err := tx.Backups().Names(ctx, source.ID)
-		return clone.Input{Filename: backup.FreeFilename(c.plane.Clock.Now(), taken), Fresh: true}, err
+		return clone.Input{Filename: backup.FreeFilename(c.base.Clock.Now(), taken), Fresh: true}, err
 	}
 	found, err := tx.Backups().Get(ctx, source.ID, *q.Filename)
 	of := &found
@@ -132,7 +132,7 @@ func (c *Clones) admit(
 		of, err = nil, nil
 	}
 	if err == nil {
-		err = s.AdmitsFrom(of, c.plane.Clock.Now())
+		err = s.AdmitsFrom(of, c.base.Clock.Now())
 	}
 	if err != nil {
 		return input, err
@@ -156,7 +156,7 @@ func (c *Clones) add(
 		}
 		details["filename"] = string(input.Filename)
 	}
-	return c.plane.Audit(ctx, tx, source, o.Actor, audit.CloneRequested, details)
+	return c.base.Audit(ctx, tx, source, o.Actor, audit.CloneRequested, details)
 }
 
 // reveal reads a clone and its operation as they are now.
@@ -164,7 +164,7 @@ func (c *Clones) reveal(
 	ctx context.Context, by access.Caller, op id.OperationID,
 ) (s Started, owner ports.LoginSecret, err error) {
 	var record database.Record
-	err = c.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = c.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if s.Operation, err = tx.Operations().Get(ctx, op); err != nil {
 			return err
 		}
@@ -173,13 +173,13 @@ func (c *Clones) reveal(
 			return err
 		}
 		if record, _, err = access.See(ctx, tx, by.Viewer(), input.DatabaseID); err != nil {
-			return plane.NotFound(err, errGone(s.Operation))
+			return base.NotFound(err, errGone(s.Operation))
 		}
 		owner, err = tx.Logins().Get(ctx, record.ID, database.OwnerLogin)
 		return err
 	})
 	if err == nil {
-		s.Clone, err = drafts.Reveal(c.plane, record, owner)
+		s.Clone, err = provision.Reveal(c.base, record, owner)
 	}
 	return s, owner, err
 }

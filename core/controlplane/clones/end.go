@@ -58,7 +58,7 @@ func (t turn) ending(
 		if err := record(ctx, tx); err != nil {
 			return err
 		}
-		return t.c.plane.Audit(ctx, tx, t.source, t.of.Actor, what, details)
+		return t.c.base.Audit(ctx, tx, t.source, t.of.Actor, what, details)
 	}}
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/drafts"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -21,7 +21,7 @@ import (
 const Kind operation.Kind = "clone"
 
 func (c *Clones) register() {
-	work.Register(c.plane.Work, work.Kind[clone.Input]{
+	work.Register(c.base.Work, work.Kind[clone.Input]{
 		Spec: operation.Spec{
 			Kind: Kind, Public: true, Right: account.Own, Cancelable: clone.Cancelable, BesideLogins: true,
 		},
@@ -51,10 +51,10 @@ func (c *Clones) step(ctx context.Context, job *work.Job[clone.Input]) (next wor
 	if t.stage = clone.Of(t.of); t.stage == clone.Queued {
 		t.stage = clone.Making // a worker has it: the agent may have heard of it
 	}
-	if t.source, t.agent, err = c.plane.Site(ctx, t.of); err != nil {
+	if t.source, t.agent, err = c.base.DatabaseAndAgent(ctx, t.of); err != nil {
 		return next, err
 	}
-	t.record, err = ports.Read(ctx, c.plane.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
+	t.record, err = ports.Read(ctx, c.base.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
 		return tx.Databases().Get(ctx, t.Input.DatabaseID)
 	})
 	if err != nil {
@@ -113,7 +113,7 @@ func (t turn) next(ctx context.Context, on clone.Event) (work.Next, error) {
 // make has the agent make the database, empty and closed, and says whose it is, so that the jobs for it count as its account's.
 func (t turn) make(ctx context.Context) (work.Next, error) {
 	t.Progress(string(clone.Making), 0)
-	spec, err := drafts.Spec(ctx, t.c.plane, t.record)
+	spec, err := provision.Spec(ctx, t.c.base, t.record)
 	if err != nil {
 		return work.Next{}, err
 	}
@@ -122,13 +122,13 @@ func (t turn) make(ctx context.Context) (work.Next, error) {
 	switch {
 	case command.RefusedFor(err, command.ReasonNameTaken):
 		return t.fail(ctx, fault.Invalid("name", "is taken"))
-	case plane.RefusedForGood(err):
+	case base.RefusedForGood(err):
 		return t.fail(ctx, fault.Wrap(err, fault.AgentError, "the database server could not make the clone; nothing is left of it"))
 	case err != nil:
 		return work.Next{}, err
 	}
 	for _, r := range []database.Record{t.source, t.record} {
-		if err := plane.TellAccount(ctx, t.agent, r); err != nil {
+		if err := base.TellAccount(ctx, t.agent, r); err != nil {
 			return work.Next{}, err
 		}
 	}
@@ -148,8 +148,8 @@ func (t turn) dump(ctx context.Context) (work.Next, error) {
 		return err
 	})
 	switch {
-	case plane.RefusedForGood(err):
-		return t.fail(ctx, dumpFailed(command.BackupReport{Reason: plane.ReasonShown(err)}))
+	case base.RefusedForGood(err):
+		return t.fail(ctx, dumpFailed(command.BackupReport{Reason: base.ReasonShown(err)}))
 	case err != nil:
 		return work.Next{}, err
 	case report.State == command.BackupRunning:
@@ -184,8 +184,8 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 		return err
 	})
 	switch {
-	case plane.RefusedForGood(err):
-		return t.fail(ctx, loadFailed(command.LoadReport{Reason: plane.ReasonShown(err)}))
+	case base.RefusedForGood(err):
+		return t.fail(ctx, loadFailed(command.LoadReport{Reason: base.ReasonShown(err)}))
 	case err != nil:
 		return work.Next{}, err
 	case report.State == command.LoadFailed:

@@ -16,7 +16,7 @@ func (c *Clones) giveUp(ctx context.Context, job *work.Job[clone.Input], by oper
 	if t.stage = clone.Of(t.of); t.stage == clone.Queued {
 		t.stage = clone.Making
 	}
-	err = c.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = c.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if t.source, err = tx.Databases().Get(ctx, t.of.DatabaseID); err != nil {
 			return err
 		}
@@ -29,7 +29,7 @@ func (c *Clones) giveUp(ctx context.Context, job *work.Job[clone.Input], by oper
 	if by.ServerGone {
 		return t.Finish(ctx, t.failed(by.Cause()))
 	}
-	if t.agent, err = c.plane.AgentOf(ctx, t.source.ServerID); err != nil {
+	if t.agent, err = c.base.AgentOf(ctx, t.source.ServerID); err != nil {
 		return next, err
 	}
 	switch t.stage { //nolint:exhaustive // the others are not given up, or are final

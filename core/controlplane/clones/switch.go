@@ -7,8 +7,8 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/drafts"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -34,7 +34,7 @@ func (t turn) switchOver(ctx context.Context) (work.Next, error) {
 	case err == nil:
 		return t.switched(ctx, switched)
 	case command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches,
-		plane.RefusedForGood(err):
+		base.RefusedForGood(err):
 		return t.fail(ctx, fault.Wrap(err, fault.AgentError,
 			"the database server could not put the copy in its place; nothing is left of the clone"))
 	}
@@ -45,7 +45,7 @@ func (t turn) switchOver(ctx context.Context) (work.Next, error) {
 func (t turn) switched(ctx context.Context, s command.Switched) (work.Next, error) {
 	err := t.enter(ctx, clone.Switched, nil, func(ctx context.Context, tx ports.Tx) error {
 		return t.update(ctx, tx, func(stored *database.Record) error {
-			now := t.c.plane.Clock.Now()
+			now := t.c.base.Clock.Now()
 			stored.SizeBytes, stored.SizedAt = s.SizeBytes, &now
 			return nil
 		})
@@ -71,7 +71,7 @@ func (t turn) update(ctx context.Context, tx ports.Tx, change func(*database.Rec
 // time, changes nothing about the clone, which is whole and equal: its owner may even have set another password by now, or use
 // all connections that it has.
 func (t turn) settle(ctx context.Context) (work.Next, error) {
-	spec, err := drafts.Spec(ctx, t.c.plane, t.record)
+	spec, err := provision.Spec(ctx, t.c.base, t.record)
 	if err != nil {
 		return work.Next{}, err
 	}
@@ -82,7 +82,7 @@ func (t turn) settle(ctx context.Context) (work.Next, error) {
 		err := t.Call(ctx, s.call, func(ctx context.Context, f ports.Fence) error { return ports.Tell(ctx, t.agent, f, s.told) })
 		var answer *command.Refusal
 		switch {
-		case plane.RefusedForGood(err), errors.As(err, &answer) && t.of.Attempts >= restore.MostSwitches:
+		case base.RefusedForGood(err), errors.As(err, &answer) && t.of.Attempts >= restore.MostSwitches:
 			t.Log("clone."+s.call+"_refused", err)
 		case err != nil:
 			return work.Next{}, err
@@ -102,7 +102,7 @@ func (t turn) succeeded() work.Ending {
 			if err != nil {
 				return err
 			}
-			return t.c.plane.Audit(ctx, tx, t.record, t.of.Actor, audit.DatabaseCreated, audit.Details{
+			return t.c.base.Audit(ctx, tx, t.record, t.of.Actor, audit.DatabaseCreated, audit.Details{
 				"name": t.record.Name, "roleModel": string(t.record.RoleModel), "clonedFrom": string(t.source.ID),
 			})
 		})

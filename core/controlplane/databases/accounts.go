@@ -34,35 +34,35 @@ type sent struct {
 }
 
 func (d *Databases) registerRounds() {
-	rounds.RegisterServers(d.plane.Rounds, rounds.ServerTask[server.Server]{
+	rounds.RegisterServers(d.base.Rounds, rounds.ServerTask[server.Server]{
 		Name: "accounts of databases", Every: accountsEvery, Find: d.servers, Do: d.tellAccounts,
 		Of: func(s server.Server) (id.ServerID, id.AccountID) { return s.ID, "" },
 	})
 }
 
 func (d *Databases) servers(ctx context.Context) ([]server.Server, error) {
-	return ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
+	return ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
 		return tx.Servers().List(ctx)
 	})
 }
 
 // tellAccounts tells an agent whose the databases of its server are, where that has changed or was said long ago.
 func (d *Databases) tellAccounts(ctx context.Context, s server.Server) error {
-	list, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Ownership, error) {
+	list, err := ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) ([]database.Ownership, error) {
 		return tx.Servers().DatabaseAccounts(ctx, s.ID)
 	})
-	now := sent{list, d.plane.Clock.Now()}
+	now := sent{list, d.base.Clock.Now()}
 	if err != nil || !d.sent.outdated(s.ID, now) {
 		return err
 	}
-	agent, err := d.plane.Fleet.Agent(s)
+	agent, err := d.base.Fleet.Agent(s)
 	for part := range slices.Chunk(list, command.AccountsAtOnce) {
 		if err == nil {
 			_, err = ports.Ask(ctx, agent, command.SetAccounts{Databases: part})
 		}
 	}
 	if err != nil {
-		return d.plane.UnlessSettled(ctx, "accounts.not_told", "", err)
+		return d.base.UnlessSettled(ctx, "accounts.not_told", "", err)
 	}
 	d.sent.set(s.ID, now)
 	return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -17,11 +17,11 @@ import (
 
 // Allowlist keeps the networks that may connect to a database. Its generation grows with every change; a change is stored
 // first and then pushed to the server, and a periodic task pushes again what a crash or an outage left behind.
-type Allowlist struct{ plane *plane.Plane }
+type Allowlist struct{ base *base.Base }
 
 // NewAllowlist makes the use cases, and registers their periodic task.
-func NewAllowlist(p *plane.Plane) *Allowlist {
-	a := &Allowlist{plane: p}
+func NewAllowlist(p *base.Base) *Allowlist {
+	a := &Allowlist{base: p}
 	p.RegisterPushed(a.pushed())
 	return a
 }
@@ -31,7 +31,7 @@ func (a *Allowlist) List(ctx context.Context, r access.Reached) ([]database.Allo
 	if err := r.Permit(account.See); err != nil {
 		return nil, err
 	}
-	return ports.Read(ctx, a.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.AllowlistEntry, error) {
+	return ports.Read(ctx, a.base.Store, func(ctx context.Context, tx ports.Tx) ([]database.AllowlistEntry, error) {
 		return tx.Allowlist().List(ctx, r.Record().ID)
 	})
 }
@@ -50,8 +50,8 @@ func (a *Allowlist) Add(
 		return database.AllowlistEntry{}, err
 	}
 	entry := database.AllowlistEntry{
-		ID: plane.NewID[id.AllowlistEntryID](a.plane.Entropy), DatabaseID: r.Record().ID, CIDR: network.String(),
-		Description: description, CreatedAt: a.plane.Clock.Now(),
+		ID: base.NewID[id.AllowlistEntryID](a.base.Entropy), DatabaseID: r.Record().ID, CIDR: network.String(),
+		Description: description, CreatedAt: a.base.Clock.Now(),
 	}
 	err = a.change(ctx, r, audit.AllowlistAdded, func(ctx context.Context, tx ports.Tx) (database.AllowlistEntry, error) {
 		existing, err := tx.Allowlist().List(ctx, r.Record().ID)
@@ -71,19 +71,19 @@ func (a *Allowlist) Add(
 func (a *Allowlist) Remove(ctx context.Context, r access.Reached, entry id.AllowlistEntryID) error {
 	return a.change(ctx, r, audit.AllowlistRemoved, func(ctx context.Context, tx ports.Tx) (database.AllowlistEntry, error) {
 		removed, err := tx.Allowlist().Remove(ctx, r.Record().ID, entry)
-		return removed, plane.NotFound(err, fault.New(fault.AllowlistEntryNotFound, "no such allowlist entry"))
+		return removed, base.NotFound(err, fault.New(fault.AllowlistEntryNotFound, "no such allowlist entry"))
 	})
 }
 
 func (a *Allowlist) change(
 	ctx context.Context, r access.Reached, what audit.Action, apply func(context.Context, ports.Tx) (database.AllowlistEntry, error),
 ) error {
-	release, err := r.PermitCall(ctx, a.plane, account.Configure)
+	release, err := r.PermitCall(ctx, a.base, account.Configure)
 	if err != nil {
 		return err
 	}
 	defer release()
-	err = r.Update(ctx, a.plane, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	err = r.Update(ctx, a.base, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		if _, err := record.Status.Decide(database.Configure); err != nil {
 			return err
 		}
@@ -95,21 +95,21 @@ func (a *Allowlist) change(
 		if err := tx.Databases().Save(ctx, record); err != nil {
 			return err
 		}
-		return a.plane.Audit(ctx, tx, record, r.Caller().Actor(), what, audit.Details{"cidr": entry.CIDR})
+		return a.base.Audit(ctx, tx, record, r.Caller().Actor(), what, audit.Details{"cidr": entry.CIDR})
 	})
 	if err != nil {
 		return err
 	}
-	a.plane.Crash(CrashAllowlistStored)
-	if err := a.plane.Push(ctx, r.Record().ID, a.pushed()); err != nil {
+	a.base.Crash(CrashAllowlistStored)
+	if err := a.base.Push(ctx, r.Record().ID, a.pushed()); err != nil {
 		return fault.Wrap(err, fault.AgentError,
 			"the change is stored, and enforced as soon as the database server answers")
 	}
 	return nil
 }
 
-func (a *Allowlist) pushed() plane.Pushed {
-	return plane.Pushed{
+func (a *Allowlist) pushed() base.PushedState {
+	return base.PushedState{
 		Name: "allowlist", Task: "allowlists", Due: ports.DueAllowlist, Send: a.send,
 		Kind:       command.SetAllowlist{}.About().Kind,
 		Generation: func(r *database.Record) *int64 { return &r.AllowlistGeneration },
@@ -123,19 +123,19 @@ func (a *Allowlist) send(ctx context.Context, db id.DatabaseID) (sent int64, err
 	if err != nil || record.AllowlistApplied >= spec.Generation {
 		return 0, err
 	}
-	agent, err := a.plane.AgentOf(ctx, record.ServerID)
+	agent, err := a.base.AgentOf(ctx, record.ServerID)
 	if err != nil {
 		return 0, err
 	}
 	if err := ports.Tell(ctx, agent, ports.Fence{}, spec); err != nil {
 		return spec.Generation, err
 	}
-	a.plane.Crash(CrashAllowlistApplied)
+	a.base.Crash(CrashAllowlistApplied)
 	return spec.Generation, a.allowlistApplied(ctx, spec)
 }
 
 func (a *Allowlist) allowlistApplied(ctx context.Context, spec command.SetAllowlist) error {
-	return a.plane.UpdateDatabase(ctx, spec.DatabaseID, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
+	return a.base.UpdateDatabase(ctx, spec.DatabaseID, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
 		if stored.AllowlistApplied >= spec.Generation {
 			return nil
 		}
@@ -148,7 +148,7 @@ func (a *Allowlist) allowlistApplied(ctx context.Context, spec command.SetAllowl
 func (a *Allowlist) allowlistSpec(
 	ctx context.Context, db id.DatabaseID,
 ) (record database.Record, spec command.SetAllowlist, err error) {
-	err = a.plane.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err = a.base.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		record = locked
 		entries, err := tx.Allowlist().List(ctx, db)
 		if err != nil {

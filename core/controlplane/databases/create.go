@@ -8,8 +8,8 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/drafts"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -30,13 +30,13 @@ type CreateRequest struct {
 }
 
 // Created is a new database.
-type Created = drafts.Made
+type Created = provision.Made
 
 const createRoute = "POST /databases"
 
 // Create makes a database and returns when a log-in through the pooler has been proven. With a key, a repeated request returns
 // the same database, even if the first request is still in progress or was cut off by a crash; with its password for
-// drafts.AgainFor.
+// provision.AgainFor.
 //
 // KEY_SCOPE_DENIED: not a full-account key. VALIDATION_ERROR: a field is wrong, or the name is reserved or taken. PLAN_LIMIT:
 // no more databases. DATABASE_STATE_CONFLICT: the key was used for another request. AGENT_ERROR: the server failed to create
@@ -50,21 +50,21 @@ func (d *Databases) Create(ctx context.Context, c access.Caller, r CreateRequest
 		return Created{}, err
 	}
 	claim := r.claim(c, asked)
-	asked.Schedule = cmp.Or(asked.Schedule, d.plane.DefaultSchedule)
-	made, _, err := d.Make(ctx, c, drafts.Making{Claim: claim, Record: asked})
+	asked.Schedule = cmp.Or(asked.Schedule, d.base.DefaultSchedule)
+	made, _, err := d.Make(ctx, c, provision.Making{Claim: claim, Record: asked})
 	return made, err
 }
 
 // Make makes a database, and returns when a log-in through the pooler has been proven. Fresh is false where an earlier request
 // has made it, or is at it still. PLAN_LIMIT, AGENT_ERROR and VALIDATION_ERROR on "name" are as of Create.
-func (d *Databases) Make(ctx context.Context, c access.Caller, m drafts.Making) (made Created, fresh bool, err error) {
+func (d *Databases) Make(ctx context.Context, c access.Caller, m provision.Making) (made Created, fresh bool, err error) {
 	// No server is chosen yet, and another may be: it waits for the account's share alone.
-	release, err := d.plane.Calls.Enter(ctx, c.Account.ID, slot.Unplaced)
+	release, err := d.base.Calls.Enter(ctx, c.Account.ID, slot.Unplaced)
 	if err != nil {
 		return Created{}, false, err
 	}
 	defer release()
-	draft, err := drafts.New(d.plane, c.Account, m.Record)
+	draft, err := provision.New(d.base, c.Account, m.Record)
 	if err != nil {
 		return Created{}, false, err
 	}
@@ -76,11 +76,11 @@ func (d *Databases) Make(ctx context.Context, c access.Caller, m drafts.Making) 
 		release() // what it waits for is another request's work, or a batch host's
 		made, err = d.awaitCreated(ctx, c, known)
 		if err == nil && !m.Lasting {
-			made, err = drafts.ShownAgain(ctx, d.plane, c, made)
+			made, err = provision.ShownAgain(ctx, d.base, c, made)
 		}
 		return made, false, err
 	}
-	if err := d.plane.Work.RunNow(ctx, o, d.plane.CreateWait); err != nil {
+	if err := d.base.Work.RunNow(ctx, o, d.base.CreateWait); err != nil {
 		return Created{}, true, createError(err)
 	}
 	made, _, err = d.reveal(ctx, c, o.DatabaseID)
@@ -115,9 +115,9 @@ func fingerprint(asked database.Record) idempotency.Fingerprint {
 // reserve commits the intent: record, logins, key and operation in one transaction. If an earlier request has done so, it returns
 // the database of that.
 func (d *Databases) reserve(
-	ctx context.Context, c access.Caller, m drafts.Making, draft drafts.Draft,
+	ctx context.Context, c access.Caller, m provision.Making, draft provision.Draft,
 ) (o operation.Operation, known id.DatabaseID, err error) {
-	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if m.Claim != nil {
 			if known, err = m.Claim(ctx, tx, &draft); err != nil || known != "" {
 				return err
@@ -126,7 +126,7 @@ func (d *Databases) reserve(
 		if err := draft.Place(ctx, tx, ""); err != nil {
 			return err
 		}
-		o = d.plane.Work.Own(draft.Record, KindCreate, nil, c.Origin())
+		o = d.base.Work.Own(draft.Record, KindCreate, nil, c.Origin())
 		return draft.Store(ctx, tx, func() error {
 			if err := tx.Operations().Add(ctx, o); err != nil || m.Also == nil {
 				return err
@@ -140,12 +140,12 @@ func (d *Databases) reserve(
 // claim stores the request's key; nil for a request without one.
 func (r CreateRequest) claim(
 	c access.Caller, asked database.Record,
-) func(ctx context.Context, tx ports.Tx, d *drafts.Draft) (id.DatabaseID, error) {
+) func(ctx context.Context, tx ports.Tx, d *provision.Draft) (id.DatabaseID, error) {
 	if r.Key == "" {
 		return nil
 	}
 	of := fingerprint(asked)
-	return func(ctx context.Context, tx ports.Tx, d *drafts.Draft) (id.DatabaseID, error) {
+	return func(ctx context.Context, tx ports.Tx, d *provision.Draft) (id.DatabaseID, error) {
 		stored, fresh, err := tx.Idempotency().Claim(ctx, idempotency.Record{
 			AccountID: c.Account.ID, Route: createRoute, Key: r.Key, Fingerprint: of,
 			ResourceID: string(d.Record.ID), CreatedAt: d.Record.CreatedAt,
@@ -172,7 +172,7 @@ const awaitPoll = 50 * time.Millisecond
 
 // awaitCreated waits until the database is no longer being created, at most Config.CreateWait.
 func (d *Databases) awaitCreated(ctx context.Context, c access.Caller, db id.DatabaseID) (Created, error) {
-	ctx, cancel := context.WithTimeout(ctx, d.plane.CreateWait)
+	ctx, cancel := context.WithTimeout(ctx, d.base.CreateWait)
 	defer cancel()
 	tick := time.NewTicker(awaitPoll)
 	defer tick.Stop()
@@ -182,7 +182,7 @@ func (d *Databases) awaitCreated(ctx context.Context, c access.Caller, db id.Dat
 		case err != nil:
 			return Created{}, err
 		case created.Record.Status != database.Creating:
-			return drafts.WithoutStalePassword(ctx, d.plane, c, created, owner), nil
+			return provision.WithoutStalePassword(ctx, d.base, c, created, owner), nil
 		}
 		select {
 		case <-tick.C:
@@ -197,7 +197,7 @@ func (d *Databases) reveal(
 	ctx context.Context, c access.Caller, db id.DatabaseID,
 ) (created Created, owner ports.LoginSecret, err error) {
 	failed := false
-	err = d.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = d.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		viewer := c.Viewer()
 		viewer.Deleted = true
 		if created.Record, _, err = access.See(ctx, tx, viewer, db); err != nil {
@@ -214,12 +214,12 @@ func (d *Databases) reveal(
 	})
 	switch {
 	case err != nil:
-		return Created{}, owner, plane.NotFound(err,
+		return Created{}, owner, base.NotFound(err,
 			fault.New(fault.AgentError, "the database could not be made; nothing is left of it"))
 	case failed:
 		return Created{}, owner, fault.New(fault.AgentError, "the database could not be made; what is left of it is being removed")
 	}
-	created, err = drafts.Reveal(d.plane, created.Record, owner)
+	created, err = provision.Reveal(d.base, created.Record, owner)
 	return created, owner, err
 }
 

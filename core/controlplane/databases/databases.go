@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -18,7 +18,7 @@ import (
 
 // Databases lists, creates, labels, starts and stops databases (spec, section "Databases").
 type Databases struct {
-	plane *plane.Plane
+	base *base.Base
 
 	mu    sync.Mutex
 	asked map[id.DatabaseID]time.Time // when this process last asked for a size
@@ -27,8 +27,8 @@ type Databases struct {
 }
 
 // New makes the use cases, and registers their kinds and periodic tasks.
-func New(p *plane.Plane) *Databases {
-	d := &Databases{plane: p}
+func New(p *base.Base) *Databases {
+	d := &Databases{base: p}
 	d.register()
 	d.registerRounds()
 	return d
@@ -38,7 +38,7 @@ func New(p *plane.Plane) *Databases {
 func (d *Databases) List(
 	ctx context.Context, c access.Caller, p ports.Page,
 ) ([]database.Record, *ports.Position, error) {
-	return plane.List(ctx, d.plane.Store, p,
+	return base.List(ctx, d.base.Store, p,
 		func(r database.Record) ports.Position { return ports.Position{At: r.CreatedAt, ID: string(r.ID)} },
 		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]database.Record, error) {
 			return tx.Databases().Visible(ctx, c.Viewer(), p)
@@ -51,22 +51,22 @@ func (d *Databases) Get(ctx context.Context, r access.Reached) (database.Record,
 	if err := r.Permit(account.See); err != nil {
 		return database.Record{}, err
 	}
-	record, now := r.Record(), d.plane.Clock.Now()
+	record, now := r.Record(), d.base.Clock.Now()
 	if !record.SizeIsStale(now) || !hasServerSide(record.Status) || !d.mayAsk(record.ID, now) {
 		return record, nil
 	}
-	release, free := d.plane.Calls.EnterNow(r.Caller().Account.ID, record.ServerID)
+	release, free := d.base.Calls.EnterNow(r.Caller().Account.ID, record.ServerID)
 	if !free {
 		return record, nil
 	}
 	defer release()
 	size, err := d.readSize(ctx, record)
 	if err != nil {
-		d.plane.Log(ctx, "size.unknown", record.ID, err)
+		d.base.Log(ctx, "size.unknown", record.ID, err)
 		return record, nil
 	}
 	record.SizeBytes, record.SizedAt = size, &now
-	return record, d.plane.UpdateReached(ctx, record.ID, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
+	return record, d.base.UpdateReached(ctx, record.ID, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
 		if stored.SettingsGeneration != record.SettingsGeneration { // perhaps by a restore: then it is the size of another database
 			return nil
 		}
@@ -94,9 +94,9 @@ func (d *Databases) mayAsk(db id.DatabaseID, now time.Time) bool {
 }
 
 func (d *Databases) readSize(ctx context.Context, r database.Record) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, d.plane.SizeWait)
+	ctx, cancel := context.WithTimeout(ctx, d.base.SizeWait)
 	defer cancel()
-	agent, err := d.plane.AgentOf(ctx, r.ServerID)
+	agent, err := d.base.AgentOf(ctx, r.ServerID)
 	if err != nil {
 		return 0, err
 	}
@@ -114,7 +114,7 @@ func (d *Databases) SetEnvironment(ctx context.Context, r access.Reached, label 
 	if err := r.Permit(account.Configure); err != nil {
 		return err
 	}
-	return r.Update(ctx, d.plane, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	return r.Update(ctx, d.base, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		if _, err := record.Status.Decide(database.Configure); err != nil {
 			return err
 		}
@@ -126,6 +126,6 @@ func (d *Databases) SetEnvironment(ctx context.Context, r access.Reached, label 
 		if err := tx.Databases().Save(ctx, record); err != nil {
 			return err
 		}
-		return d.plane.Audit(ctx, tx, record, r.Caller().Actor(), audit.EnvironmentChanged, details)
+		return d.base.Audit(ctx, tx, record, r.Caller().Actor(), audit.EnvironmentChanged, details)
 	})
 }

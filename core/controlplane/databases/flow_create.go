@@ -6,8 +6,8 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/drafts"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -19,12 +19,12 @@ import (
 const KindCreate operation.Kind = "create"
 
 func (d *Databases) register() {
-	work.Register(d.plane.Work, work.Kind[work.None]{
+	work.Register(d.base.Work, work.Kind[work.None]{
 		Spec: operation.Spec{Kind: KindCreate, Right: account.Own},
 		Step: d.stepCreate, GiveUp: d.giveUpCreate,
 		Calls: []string{"ensure", "close"}, Commits: []string{"moved", "clearing", "succeeded", "failed"},
 	})
-	work.Register(d.plane.Work, work.Kind[operation.LifecycleInput]{
+	work.Register(d.base.Work, work.Kind[operation.LifecycleInput]{
 		Spec: operation.Spec{Kind: KindLifecycle, Right: account.Configure},
 		Step: d.stepLifecycle, GiveUp: d.giveUpLifecycle,
 		Calls: []string{"access", "undo", "close"}, Commits: []string{"generation", "undoing", "lost", "succeeded", "failed"},
@@ -36,17 +36,17 @@ type creation = work.Job[work.None]
 // stepCreate makes the database that its record describes. The agent's command is declarative: after a crash the same command
 // is sent again, with the same logins and verifiers, and the agent continues from what it finds.
 func (d *Databases) stepCreate(ctx context.Context, j *creation) (work.Next, error) {
-	record, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
+	record, err := ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
 		return tx.Databases().Get(ctx, j.Operation().DatabaseID)
 	})
 	if err != nil {
 		return work.Next{}, err
 	}
-	spec, err := drafts.Spec(ctx, d.plane, record)
+	spec, err := provision.Spec(ctx, d.base, record)
 	if err != nil {
 		return work.Next{}, err
 	}
-	site, agent, err := d.plane.ServerOf(ctx, record.ServerID)
+	site, agent, err := d.base.ServerOf(ctx, record.ServerID)
 	if err != nil {
 		return work.Next{}, err
 	}
@@ -61,7 +61,7 @@ func (d *Databases) stepCreate(ctx context.Context, j *creation) (work.Next, err
 	switch {
 	case err == nil:
 		return d.created(ctx, j, record, database.Created)
-	case plane.RefusedForGood(err):
+	case base.RefusedForGood(err):
 		return d.giveUp(ctx, j, agent, record, createRefusal(err))
 	default:
 		return work.Next{}, err
@@ -131,7 +131,7 @@ func (d *Databases) move(
 	if err := tx.Databases().Save(ctx, record); err != nil {
 		return err
 	}
-	return d.plane.Audit(ctx, tx, record, o.Actor, what, details)
+	return d.base.Audit(ctx, tx, record, o.Actor, what, details)
 }
 
 func createRefusal(err error) *fault.Error {

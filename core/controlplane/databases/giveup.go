@@ -3,7 +3,7 @@ package databases
 import (
 	"context"
 
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/operation"
@@ -12,7 +12,7 @@ import (
 // giveUpCreate forgets the database, whose name and place are free then. Of one that the agent finds whole the creation has
 // succeeded. What stands on a server that is taken for gone, should it come back, the doctor finds.
 func (d *Databases) giveUpCreate(ctx context.Context, j *creation, by operation.Order) (work.Next, error) {
-	record, agent, err := d.plane.Site(ctx, j.Operation())
+	record, agent, err := d.base.DatabaseAndAgent(ctx, j.Operation())
 	switch cause := j.Failure(); {
 	case by.ServerGone && record.ID != "":
 		return d.forget(ctx, j, record, by.Cause())
@@ -27,7 +27,7 @@ func (d *Databases) giveUpCreate(ctx context.Context, j *creation, by operation.
 // giveUpLifecycle has the database opened or closed as it was before. Where the server refuses that for good, or is gone, nobody
 // knows who gets in, and the record says so: the owner can stop or delete the database.
 func (d *Databases) giveUpLifecycle(ctx context.Context, j *lifecycle, by operation.Order) (work.Next, error) {
-	record, agent, err := d.plane.Site(ctx, j.Operation())
+	record, agent, err := d.base.DatabaseAndAgent(ctx, j.Operation())
 	switch {
 	case by.ServerGone && record.ID != "":
 		return d.lifecycleFailed(ctx, j, record.Name, database.Error, by.Cause())
@@ -42,7 +42,7 @@ func (d *Databases) giveUpLifecycle(ctx context.Context, j *lifecycle, by operat
 		}
 	}
 	next, err := d.undoLifecycle(ctx, j, agent, record.Name, cause)
-	if !plane.RefusedForGood(err) || plane.Overtaken(err) {
+	if !base.RefusedForGood(err) || base.Superseded(err) {
 		return next, err
 	}
 	if err := j.Close(ctx, agent); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -27,7 +27,7 @@ func (d *Databases) SetLifecycle(ctx context.Context, r access.Reached, action d
 	if _, err := database.ParseLifecycle(string(action)); err != nil {
 		return "", err
 	}
-	release, err := r.PermitCall(ctx, d.plane, account.Configure)
+	release, err := r.PermitCall(ctx, d.base, account.Configure)
 	if err != nil {
 		return "", err
 	}
@@ -36,7 +36,7 @@ func (d *Databases) SetLifecycle(ctx context.Context, r access.Reached, action d
 	if err != nil || o == nil {
 		return status, err
 	}
-	if err := d.plane.Work.RunNow(ctx, *o, d.plane.CreateWait); err != nil {
+	if err := d.base.Work.RunNow(ctx, *o, d.base.CreateWait); err != nil {
 		return "", lifecycleError(err)
 	}
 	return status, nil
@@ -46,7 +46,7 @@ func (d *Databases) SetLifecycle(ctx context.Context, r access.Reached, action d
 func (d *Databases) reserveLifecycle(
 	ctx context.Context, r access.Reached, action database.Event,
 ) (status database.Status, own *operation.Operation, err error) {
-	err = r.Update(ctx, d.plane, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	err = r.Update(ctx, d.base, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		own = nil
 		cell, err := record.Status.Decide(action)
 		if err != nil {
@@ -56,7 +56,7 @@ func (d *Databases) reserveLifecycle(
 		if len(cell.Effects) == 0 {
 			return d.noneUnderWay(ctx, tx, record.ID)
 		}
-		if err := plane.NoLoginChange(ctx, tx, record.ID); err != nil {
+		if err := base.NoLoginChange(ctx, tx, record.ID); err != nil {
 			return err
 		}
 		record.AccessGeneration++
@@ -66,7 +66,7 @@ func (d *Databases) reserveLifecycle(
 		input := operation.LifecycleInput{
 			Action: string(action), From: string(record.Status), Generation: record.AccessGeneration,
 		}
-		o := d.plane.Work.Own(record, KindLifecycle, operation.Encode(input), r.Caller().Origin())
+		o := d.base.Work.Own(record, KindLifecycle, operation.Encode(input), r.Caller().Origin())
 		own = &o
 		return tx.Operations().Add(ctx, o)
 	})
@@ -101,7 +101,7 @@ type lifecycle = work.Job[operation.LifecycleInput]
 
 // stepLifecycle opens or closes a database as its operation says.
 func (d *Databases) stepLifecycle(ctx context.Context, j *lifecycle) (work.Next, error) {
-	record, agent, err := d.plane.Site(ctx, j.Operation())
+	record, agent, err := d.base.DatabaseAndAgent(ctx, j.Operation())
 	if err != nil {
 		return work.Next{}, err
 	}
@@ -109,7 +109,7 @@ func (d *Databases) stepLifecycle(ctx context.Context, j *lifecycle) (work.Next,
 	if cause := j.Failure(); cause != nil {
 		return d.undoLifecycle(ctx, j, agent, record.Name, cause)
 	}
-	err = plane.SendAccess(ctx, j.Lease, agent, command.SetAccess{
+	err = base.SendAccess(ctx, j.Lease, agent, command.SetAccess{
 		DatabaseID: record.ID, Generation: j.Input.Generation, Open: action != database.Stop, Disconnect: action != database.Start,
 	}, func(generation int64) json.RawMessage {
 		j.Input.Generation = generation
@@ -123,7 +123,7 @@ func (d *Databases) stepLifecycle(ctx context.Context, j *lifecycle) (work.Next,
 			On: operation.Fail, DatabaseName: record.Name,
 			Cause: fault.Wrap(err, fault.AgentError, "the database server cannot be reached; nothing was changed"),
 		})
-	case !plane.Overtaken(err) && plane.RefusedForGood(err):
+	case !base.Superseded(err) && base.RefusedForGood(err):
 		return d.failLifecycle(ctx, j, agent, record.Name, fault.Wrap(err, fault.AgentError,
 			"the database server could not %s the database", action))
 	default:

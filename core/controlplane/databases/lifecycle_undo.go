@@ -6,7 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -33,11 +33,11 @@ func (d *Databases) undoLifecycle(
 ) (work.Next, error) {
 	was := database.Status(j.Input.From)
 	if was != database.Error { // of such a one nobody knew who gets in
-		record, err := plane.UndoAccess(ctx, j.Lease, agent, was == database.Active)
+		record, err := base.UndoAccess(ctx, j.Lease, agent, was == database.Active)
 		switch {
 		case command.RefusedFor(err, command.ReasonNotFound):
 			was = database.Error
-		case plane.RefusedForGood(err) && !plane.Overtaken(err):
+		case base.RefusedForGood(err) && !base.Superseded(err):
 			j.Log("lifecycle.not_undone", err)
 			return work.Next{}, errors.Join(err, d.loseAccess(ctx, j, record, cause))
 		case err != nil:

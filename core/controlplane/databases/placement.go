@@ -37,7 +37,7 @@ func (d *Databases) createElsewhere(
 // there is none. After a crash the creation continues wherever that says.
 func (d *Databases) moveElsewhere(ctx context.Context, j *creation, record database.Record) (moved bool, err error) {
 	err = j.Save(ctx, "moved", nil, func(ctx context.Context, tx ports.Tx) error {
-		now := d.plane.Clock.Now()
+		now := d.base.Clock.Now()
 		other, err := tx.Servers().Pick(ctx, ports.Placement{
 			Now: now, Connections: record.ReservedConnections(), Leaving: record.ServerID, Name: record.Name,
 		})
@@ -67,12 +67,12 @@ func (d *Databases) noteAnswer(ctx context.Context, s server.Server, answer erro
 	case ctx.Err() != nil:
 		return
 	case ports.NeverHeard(answer), command.RefusedFor(answer, command.ReasonUnavailable):
-		until = avoidedFrom(d.plane.Clock.Now())
+		until = avoidedFrom(d.base.Clock.Now())
 	case s.AvoidedUntil == nil, answer != nil && !errors.As(answer, &refusal):
 		return
 	}
-	err := d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Avoid(ctx, s.ID, until) })
+	err := d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Avoid(ctx, s.ID, until) })
 	if err != nil {
-		d.plane.Journal.Log(ctx, ports.JournalEvent{What: "server.not_noted", Err: err})
+		d.base.Journal.Log(ctx, ports.JournalEvent{What: "server.not_noted", Err: err})
 	}
 }

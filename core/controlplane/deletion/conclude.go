@@ -15,10 +15,10 @@ import (
 // conclude makes the operation final, and in the same transaction stores the backup, the tombstone with the access snapshot and
 // the status, and withdraws the open invitations.
 func (t turn) conclude(ctx context.Context) (work.Next, error) {
-	now := t.d.plane.Clock.Now()
+	now := t.d.base.Clock.Now()
 	tomb := deletion.Tombstone{
 		DatabaseID: t.record.ID, OperationID: t.of.ID, StatusBefore: t.Input.From,
-		DeletedAt: now, PurgeAfter: now.Add(t.d.plane.RecoveryWindow),
+		DeletedAt: now, PurgeAfter: now.Add(t.d.base.RecoveryWindow),
 	}
 	made := t.Input.Backup(t.record.ID, t.of.ID, t.of.CreatedAt)
 	if made != nil {
@@ -56,7 +56,7 @@ func (t turn) bury(ctx context.Context, tx ports.Tx, tomb deletion.Tombstone) er
 	if err != nil {
 		return err
 	}
-	return t.d.plane.Audit(ctx, tx, locked, t.of.Actor, audit.DatabaseDeleted, audit.Details{
+	return t.d.base.Audit(ctx, tx, locked, t.of.Actor, audit.DatabaseDeleted, audit.Details{
 		"operationId": string(t.of.ID), "name": locked.Name, "filename": string(tomb.Filename),
 		"purgeAfter": tomb.PurgeAfter.UTC().Format(time.RFC3339),
 	})

@@ -6,7 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -30,20 +30,20 @@ func (d *Deletion) Reveal(ctx context.Context, c access.Caller) (Listing, error)
 	if err := c.RequireFullAccount(); err != nil {
 		return Listing{}, err
 	}
-	return access.Find(ctx, d.plane.Store, c, []rollout.Gate{rollout.DeletedDatabases}, plane.ErrDatabaseNotFound(),
+	return access.Find(ctx, d.base.Store, c, []rollout.Gate{rollout.DeletedDatabases}, base.ErrDatabaseNotFound(),
 		func(_ context.Context, _ ports.Tx, p access.Passage) (Listing, error) { return Listing{p}, nil })
 }
 
 // List returns the deleted databases of the account that are not purged, the one deleted last first, and the position of the last
 // one where there are more.
 func (d *Deletion) List(ctx context.Context, l Listing, p ports.Page) ([]Shown, *ports.Position, error) {
-	return plane.List(ctx, d.plane.Store, p,
+	return base.List(ctx, d.base.Store, p,
 		func(s Shown) ports.Position {
 			return ports.Position{At: s.Tombstone.DeletedAt, ID: string(s.Database.ID)}
 		},
 		func(ctx context.Context, tx ports.Tx, p ports.Page) (list []Shown, _ error) {
 			found, err := tx.Deletions().List(ctx, l.Caller().Account.ID, p)
-			now := d.plane.Clock.Now()
+			now := d.base.Clock.Now()
 			for _, s := range found {
 				_, none := s.Downloadable(now)
 				list = append(list, Shown{s, s.RecoveryStatus(now), none == nil})
@@ -57,7 +57,7 @@ func (d *Deletion) List(ctx context.Context, l Listing, p ports.Page) ([]Shown, 
 func (d *Deletion) ReachBackup(
 	ctx context.Context, c access.Caller, db id.DatabaseID, action account.Action, gates ...rollout.Gate,
 ) (access.Reached, error) {
-	found, err := access.Find(ctx, d.plane.Store, c, gates, deletion.ErrNoBackup(),
+	found, err := access.Find(ctx, d.base.Store, c, gates, deletion.ErrNoBackup(),
 		func(ctx context.Context, tx ports.Tx, p access.Passage) (access.Reached, error) {
 			return p.ReachDeleted(ctx, tx, db)
 		})
@@ -83,13 +83,13 @@ func (d *Deletion) OpenBackup(ctx context.Context, r access.Reached, has backup.
 	if err := r.Permit(account.Own, rollout.DeletedDatabases); err != nil {
 		return opened, err
 	}
-	scene, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) (deletion.Scene, error) {
+	scene, err := ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) (deletion.Scene, error) {
 		return tx.Deletions().Get(ctx, r.Record().ID)
 	})
 	if err != nil {
-		return opened, plane.NotFound(err, deletion.ErrNoBackup())
+		return opened, base.NotFound(err, deletion.ErrNoBackup())
 	}
-	if opened.Backup, err = scene.Downloadable(d.plane.Clock.Now()); err != nil {
+	if opened.Backup, err = scene.Downloadable(d.base.Clock.Now()); err != nil {
 		return opened, err
 	}
 	opened.File, err = d.open(ctx, r, opened.Backup, has)

@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
@@ -16,7 +16,7 @@ import (
 
 // Deletion is the use cases.
 type Deletion struct {
-	plane    *plane.Plane
+	base     *base.Base
 	open     Open
 	withdraw Withdraw
 	others   []Other
@@ -30,8 +30,8 @@ type Open func(ctx context.Context, r access.Reached, b backup.Backup, has backu
 type Withdraw func(ctx context.Context, tx ports.Tx, by audit.Actor, locked database.Record) error
 
 // New makes the use cases, and registers their kinds and their periodic task.
-func New(p *plane.Plane, o Open, w Withdraw) *Deletion {
-	d := &Deletion{plane: p, open: o, withdraw: w}
+func New(p *base.Base, o Open, w Withdraw) *Deletion {
+	d := &Deletion{base: p, open: o, withdraw: w}
 	d.registerDelete()
 	d.registerRecover()
 	d.registerPurge()

@@ -7,7 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
@@ -18,7 +18,7 @@ import (
 )
 
 func (d *Deletion) registerDelete() {
-	work.Register(d.plane.Work, work.Kind[deletion.Input]{
+	work.Register(d.base.Work, work.Kind[deletion.Input]{
 		Spec: operation.Spec{
 			Kind: deletion.KindDelete, Public: true, Right: account.Own, Cancelable: deletion.Cancelable,
 		},
@@ -48,7 +48,7 @@ func (d *Deletion) step(ctx context.Context, job *work.Job[deletion.Input]) (nex
 	if t.stage = deletion.Of(t.of); t.stage == deletion.Queued {
 		t.stage = deletion.Closing // a worker has it: the agent may have heard of it
 	}
-	if t.record, t.agent, err = d.plane.Site(ctx, t.of); err != nil {
+	if t.record, t.agent, err = d.base.DatabaseAndAgent(ctx, t.of); err != nil {
 		return next, err
 	}
 	if t.of.CancelRequested && deletion.Cancelable(t.of) {
@@ -98,7 +98,7 @@ func (t turn) next(ctx context.Context, on deletion.Event) (work.Next, error) {
 // shut has the agent let nobody in any more, and end all sessions.
 func (t turn) shut(ctx context.Context) (work.Next, error) {
 	t.Progress(string(deletion.Closing), 0)
-	err := plane.SendAccess(ctx, t.Lease, t.agent, command.SetAccess{
+	err := base.SendAccess(ctx, t.Lease, t.agent, command.SetAccess{
 		DatabaseID: t.record.ID, Generation: t.Input.Generation, Disconnect: true,
 	}, func(generation int64) json.RawMessage {
 		t.Input.Generation = generation
@@ -108,14 +108,14 @@ func (t turn) shut(ctx context.Context) (work.Next, error) {
 	case command.RefusedFor(err, command.ReasonNotFound) && t.Input.From == database.Error:
 		t.Input.Filename, t.Input.Made = "", nil
 		return t.conclude(ctx)
-	case plane.RefusedForGood(err) && !plane.Overtaken(err):
+	case base.RefusedForGood(err) && !base.Superseded(err):
 		return t.fail(ctx, fault.Wrap(err, fault.AgentError, "the database server could not close the database"))
 	case err != nil:
 		return work.Next{}, err
 	case t.Input.Filename == "":
 		return t.next(ctx, deletion.ShutBare)
 	}
-	if err := plane.TellAccount(ctx, t.agent, t.record); err != nil {
+	if err := base.TellAccount(ctx, t.agent, t.record); err != nil {
 		return work.Next{}, err
 	}
 	return t.next(ctx, deletion.Shut)
@@ -140,8 +140,8 @@ func (t turn) backUp(ctx context.Context) (work.Next, error) {
 	case gone:
 		t.Input.Missing = true
 		return t.fail(ctx, fault.New(fault.AgentError, "the database server has no such database any more"))
-	case plane.RefusedForGood(err):
-		return t.fail(ctx, backupFailed(command.BackupReport{State: command.BackupFailed, Reason: plane.ReasonShown(err)}))
+	case base.RefusedForGood(err):
+		return t.fail(ctx, backupFailed(command.BackupReport{State: command.BackupFailed, Reason: base.ReasonShown(err)}))
 	case err != nil:
 		return work.Next{}, err
 	case report.State == command.BackupRunning:
@@ -183,9 +183,9 @@ func (t turn) isolate(ctx context.Context) (work.Next, error) {
 		return t.conclude(ctx)
 	case command.RefusedFor(err, command.ReasonNotFound) && t.Input.Filename == "": // PostgreSQL has lost it: nothing is to be kept
 		return t.conclude(ctx)
-	case command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches, plane.RefusedForGood(err):
+	case command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches, base.RefusedForGood(err):
 		return t.fail(ctx, fault.Wrap(err, fault.AgentError, "the database server could not take the database out of service: %s",
-			plane.MessageShown(err)))
+			base.MessageShown(err)))
 	}
 	return work.Next{}, err
 }

@@ -3,7 +3,7 @@ package deletion
 import (
 	"context"
 
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
@@ -19,7 +19,7 @@ func (d *Deletion) giveUp(ctx context.Context, job *work.Job[deletion.Input], by
 		t.stage = deletion.Closing
 	}
 	var err error
-	t.record, t.agent, err = d.plane.Site(ctx, t.of)
+	t.record, t.agent, err = d.base.DatabaseAndAgent(ctx, t.of)
 	switch {
 	case by.ServerGone && t.record.ID != "":
 		return t.lost(ctx)
@@ -38,7 +38,7 @@ func (d *Deletion) giveUp(ctx context.Context, job *work.Job[deletion.Input], by
 		}
 	}
 	next, err := t.reopen(ctx, e)
-	if !plane.RefusedForGood(err) || plane.Overtaken(err) {
+	if !base.RefusedForGood(err) || base.Superseded(err) {
 		return next, err
 	}
 	if err := t.Close(ctx, t.agent); err != nil {
@@ -71,7 +71,7 @@ func (d *Deletion) giveUpRecovery(
 		t.stage = deletion.Rejoining
 	}
 	var err error
-	t.record, t.agent, err = d.plane.Site(ctx, t.of)
+	t.record, t.agent, err = d.base.DatabaseAndAgent(ctx, t.of)
 	switch {
 	case by.ServerGone && t.record.ID != "":
 		return t.Finish(ctx, t.failed(by.Cause()))
@@ -91,7 +91,7 @@ func (d *Deletion) giveUpRecovery(
 func (d *Deletion) giveUpPurge(ctx context.Context, job *work.Job[work.None], _ operation.Order) (work.Next, error) {
 	t := purging{Job: job, d: d, of: job.Operation()}
 	var err error
-	if t.record, _, err = d.plane.Site(ctx, t.of); t.record.ID == "" {
+	if t.record, _, err = d.base.DatabaseAndAgent(ctx, t.of); t.record.ID == "" {
 		return work.Next{}, err
 	}
 	return t.Finish(ctx, t.purged(func(ctx context.Context, tx ports.Tx) error {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
@@ -18,7 +18,7 @@ import (
 )
 
 func (d *Deletion) registerPurge() {
-	work.Register(d.plane.Work, work.Kind[work.None]{
+	work.Register(d.base.Work, work.Kind[work.None]{
 		Spec:     operation.Spec{Kind: deletion.KindPurge, OnlyForward: true},
 		Step:     d.stepPurge,
 		GiveUp:   d.giveUpPurge,
@@ -26,7 +26,7 @@ func (d *Deletion) registerPurge() {
 		Calls:    []string{"isolate", "erase", "purge"},
 		Commits:  []string{"refused", "erased", string(deletion.Removing), "succeeded"},
 	})
-	rounds.Register(d.plane.Rounds, rounds.Task{Name: "purges", Every: plane.RoundEvery, Do: d.beginPurges})
+	rounds.Register(d.base.Rounds, rounds.Task{Name: "purges", Every: base.RoundEvery, Do: d.beginPurges})
 }
 
 // purgesOn refuses to cancel a purge that nobody has begun: nothing else can be done to the database any more.
@@ -37,28 +37,28 @@ func purgesOn(context.Context, ports.Tx, operation.Operation) error {
 // beginPurges queues the purges of the databases whose time is over. It asks no server: the queue is fair between accounts and
 // servers, and a database that is being recovered comes when that has failed.
 func (d *Deletion) beginPurges(ctx context.Context) error {
-	list, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) ([]deletion.Tombstone, error) {
-		return tx.Deletions().Due(ctx, d.plane.Clock.Now(), plane.RoundBatch)
+	list, err := ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) ([]deletion.Tombstone, error) {
+		return tx.Deletions().Due(ctx, d.base.Clock.Now(), base.RoundBatch)
 	})
 	for _, t := range list {
-		err = errors.Join(err, d.plane.UnlessSettled(ctx, "purge.not_begun", t.DatabaseID, d.beginPurge(ctx, t)))
+		err = errors.Join(err, d.base.UnlessSettled(ctx, "purge.not_begun", t.DatabaseID, d.beginPurge(ctx, t)))
 	}
 	return err
 }
 
 // beginPurge is where a purge becomes possible no earlier than its time, and only while nothing else is done to the database.
 func (d *Deletion) beginPurge(ctx context.Context, due deletion.Tombstone) error {
-	err := d.plane.UpdateDatabase(ctx, due.DatabaseID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err := d.base.UpdateDatabase(ctx, due.DatabaseID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		s, err := tx.Deletions().Get(ctx, locked.ID)
 		if err != nil {
 			return err
 		}
-		if !s.Tombstone.Due(d.plane.Clock.Now()) {
-			return plane.ErrSettled
+		if !s.Tombstone.Due(d.base.Clock.Now()) {
+			return base.ErrSettled
 		}
 		switch _, err := tx.Operations().Open(ctx, locked.ID); {
 		case err == nil:
-			return plane.ErrSettled
+			return base.ErrSettled
 		case !errors.Is(err, ports.ErrNoRow):
 			return err
 		}
@@ -70,14 +70,14 @@ func (d *Deletion) beginPurge(ctx context.Context, due deletion.Tombstone) error
 		if err := tx.Databases().Save(ctx, locked); err != nil {
 			return err
 		}
-		o := d.plane.Work.Queued(locked, deletion.KindPurge, nil, work.Origin{Actor: audit.System})
+		o := d.base.Work.Queued(locked, deletion.KindPurge, nil, work.Origin{Actor: audit.System})
 		if err := tx.Operations().Add(ctx, o); err != nil {
 			return err
 		}
-		return d.plane.Audit(ctx, tx, locked, audit.System, audit.PurgeBegun, audit.Details{"operationId": string(o.ID)})
+		return d.base.Audit(ctx, tx, locked, audit.System, audit.PurgeBegun, audit.Details{"operationId": string(o.ID)})
 	})
 	if err == nil {
-		d.plane.Work.Reserved(deletion.KindPurge)
+		d.base.Work.Reserved(deletion.KindPurge)
 	}
 	return err
 }
@@ -93,7 +93,7 @@ type purging struct {
 
 func (d *Deletion) stepPurge(ctx context.Context, job *work.Job[work.None]) (next work.Next, err error) {
 	t := purging{Job: job, d: d, of: job.Operation()}
-	if t.record, t.agent, err = d.plane.Site(ctx, t.of); err != nil {
+	if t.record, t.agent, err = d.base.DatabaseAndAgent(ctx, t.of); err != nil {
 		return next, err
 	}
 	next, err = t.advance(ctx)
@@ -120,14 +120,14 @@ func (t purging) advance(ctx context.Context) (next work.Next, err error) {
 // refused reports whether an operator has to mend something before the purge goes on: the agent refuses it for good, or somebody
 // has been in its way for so long that nobody can be expected to leave.
 func (t purging) refused(err error) bool {
-	return plane.RefusedForGood(err) || command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches
+	return base.RefusedForGood(err) || command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches
 }
 
 // noteRefusal records in the operation, once, why its server refuses the purge. It stays where it is and is tried again, until
 // the cause is mended on the server: a purge has no other end than its own, and others do not wait for it.
 func (t purging) noteRefusal(ctx context.Context, err error) error {
 	t.Log("purge.refused", err)
-	cause := fault.Wrap(err, fault.AgentError, "the database server refuses to purge the database: %s", plane.WhyRefused(err))
+	cause := fault.Wrap(err, fault.AgentError, "the database server refuses to purge the database: %s", base.WhyRefused(err))
 	if now := t.Failure(); now != nil && now.Message == cause.Message {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (t purging) erase(ctx context.Context) (work.Next, error) {
 		}
 	}
 	t.Progress(string(deletion.Erasing), 0)
-	files, err := ports.Read(ctx, t.d.plane.Store, func(ctx context.Context, tx ports.Tx) (list []command.DeleteBackup, err error) {
+	files, err := ports.Read(ctx, t.d.base.Store, func(ctx context.Context, tx ports.Tx) (list []command.DeleteBackup, err error) {
 		names, err := tx.Backups().Names(ctx, t.record.ID)
 		for _, n := range names {
 			list = append(list, command.DeleteBackup{DatabaseID: t.record.ID, Filename: n})
@@ -221,7 +221,7 @@ func (t purging) purged(first func(context.Context, ports.Tx) error) work.Ending
 			if err := tx.Databases().Remove(ctx, t.record.ID); err != nil {
 				return err
 			}
-			return t.d.plane.Audit(ctx, tx, t.record, audit.System, audit.DatabasePurged, audit.Details{"name": t.record.Name})
+			return t.d.base.Audit(ctx, tx, t.record, audit.System, audit.DatabasePurged, audit.Details{"name": t.record.Name})
 		},
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/fault"
@@ -29,7 +29,7 @@ type Recoverable struct {
 func (d *Deletion) Reach(
 	ctx context.Context, c access.Caller, db id.DatabaseID, action account.Action,
 ) (Recoverable, error) {
-	found, err := access.Find(ctx, d.plane.Store, c, nil, plane.ErrDatabaseNotFound(), func(
+	found, err := access.Find(ctx, d.base.Store, c, nil, base.ErrDatabaseNotFound(), func(
 		ctx context.Context, tx ports.Tx, p access.Passage,
 	) (Recoverable, error) {
 		r, err := p.ReachDeleted(ctx, tx, db)
@@ -59,11 +59,11 @@ func (d *Deletion) Recover(ctx context.Context, r Recoverable) (o operation.Oper
 		return o, err
 	}
 	known := false
-	err = r.Update(ctx, d.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err = r.Update(ctx, d.base, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		scene, err := tx.Deletions().Get(ctx, locked.ID)
 		if err != nil {
 			_, never := locked.Status.Decide(database.Recover)
-			return plane.NotFound(err, never)
+			return base.NotFound(err, never)
 		}
 		if o, known, err = recovery(ctx, tx, scene); err != nil || known {
 			return err
@@ -72,7 +72,7 @@ func (d *Deletion) Recover(ctx context.Context, r Recoverable) (o operation.Oper
 		return err
 	})
 	if err == nil && !known {
-		d.plane.Work.Reserved(deletion.KindRecover)
+		d.base.Work.Reserved(deletion.KindRecover)
 	}
 	return o, err
 }
@@ -92,7 +92,7 @@ func recovery(ctx context.Context, tx ports.Tx, s deletion.Scene) (o operation.O
 func (d *Deletion) beginRecovery(
 	ctx context.Context, tx ports.Tx, s deletion.Scene, by access.Caller,
 ) (o operation.Operation, err error) {
-	if err := s.AdmitsRecovery(d.plane.Clock.Now()); err != nil {
+	if err := s.AdmitsRecovery(d.base.Clock.Now()); err != nil {
 		return o, err
 	}
 	if err := d.admits(ctx, tx, s.Database, database.Recover); err != nil {
@@ -102,7 +102,7 @@ func (d *Deletion) beginRecovery(
 		return o, err
 	}
 	input := deletion.RecoveryInput{Status: s.Tombstone.StatusBefore}
-	o = d.plane.Work.Queued(s.Database, deletion.KindRecover, operation.Encode(input), by.Origin())
+	o = d.base.Work.Queued(s.Database, deletion.KindRecover, operation.Encode(input), by.Origin())
 	if err := tx.Operations().Add(ctx, o); err != nil {
 		return o, err
 	}
@@ -112,7 +112,7 @@ func (d *Deletion) beginRecovery(
 	if err := d.followed(ctx, tx, s.Database, Recovering); err != nil {
 		return o, err
 	}
-	return o, d.plane.Audit(ctx, tx, s.Database, o.Actor, audit.RecoverRequested, audit.Details{"operationId": string(o.ID)})
+	return o, d.base.Audit(ctx, tx, s.Database, o.Actor, audit.RecoverRequested, audit.Details{"operationId": string(o.ID)})
 }
 
 // room decides whether the account may have one more database, and whether the server has connections for it, which others may

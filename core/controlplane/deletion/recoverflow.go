@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
@@ -18,7 +18,7 @@ import (
 )
 
 func (d *Deletion) registerRecover() {
-	work.Register(d.plane.Work, work.Kind[deletion.RecoveryInput]{
+	work.Register(d.base.Work, work.Kind[deletion.RecoveryInput]{
 		Spec: operation.Spec{Kind: deletion.KindRecover, Public: true, Right: account.Own},
 		Step: d.stepRecover, GiveUp: d.giveUpRecovery, Withdraw: d.notRecovered,
 		Calls:   []string{"rejoin", "close"},
@@ -39,7 +39,7 @@ type recovering struct {
 func (d *Deletion) stepRecover(ctx context.Context, job *work.Job[deletion.RecoveryInput]) (next work.Next, err error) {
 	t := recovering{Job: job, d: d, of: job.Operation()}
 	t.stage = deletion.RecoveryOf(t.of)
-	if t.record, t.agent, err = d.plane.Site(ctx, t.of); err != nil {
+	if t.record, t.agent, err = d.base.DatabaseAndAgent(ctx, t.of); err != nil {
 		return next, err
 	}
 	cell, err := deletion.Recovery.Decide(t.stage, deletion.RecoveryAdvance)
@@ -75,7 +75,7 @@ func (t recovering) rejoin(ctx context.Context) (work.Next, error) {
 	switch {
 	case err == nil:
 		return t.conclude(ctx)
-	case plane.RefusedForGood(err),
+	case base.RefusedForGood(err),
 		command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches:
 		cause := errNotRecovered(err)
 		if err := t.enter(ctx, deletion.RecoveryRefused, cause); err != nil {
@@ -111,7 +111,7 @@ func (t recovering) failed(cause *fault.Error) work.Ending {
 			if err := t.d.notRecovered(ctx, tx, t.of); err != nil {
 				return err
 			}
-			return t.d.plane.Audit(ctx, tx, t.record, t.of.Actor, audit.RecoverFailed, audit.Details{
+			return t.d.base.Audit(ctx, tx, t.record, t.of.Actor, audit.RecoverFailed, audit.Details{
 				"operationId": string(t.of.ID), "code": string(cause.Code),
 			})
 		},
@@ -132,7 +132,7 @@ func (d *Deletion) notRecovered(ctx context.Context, tx ports.Tx, o operation.Op
 func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 	var result deletion.RecoveryResult
 	var file backup.Filename
-	err := t.d.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := t.d.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		s, err := tx.Deletions().Get(ctx, t.record.ID)
 		if err != nil {
 			return err
@@ -163,7 +163,7 @@ func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 			if err := t.d.save(ctx, tx, locked, Recovered, t.revive); err != nil {
 				return err
 			}
-			return t.d.plane.Audit(ctx, tx, locked, t.of.Actor, audit.DatabaseRecovered, audit.Details{
+			return t.d.base.Audit(ctx, tx, locked, t.of.Actor, audit.DatabaseRecovered, audit.Details{
 				"operationId": string(t.of.ID), "status": string(t.Input.Status),
 			})
 		},
@@ -172,7 +172,7 @@ func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 
 // revive gives the record its status, and a daily backup its next time: it missed none while it was deleted.
 func (t recovering) revive(r *database.Record) (err error) {
-	now := t.d.plane.Clock.Now()
+	now := t.d.base.Clock.Now()
 	r.NextBackupAt, r.ScheduleSince = backup.Next(r.ID, r.Schedule, now), &now
 	r.Status, err = deletion.Reopen(r.Status, t.Input.Status)
 	return err
@@ -187,6 +187,6 @@ func (t recovering) release(ctx context.Context, tx ports.Tx, locked database.Re
 	if err != nil {
 		return err
 	}
-	until := t.d.plane.Clock.Now().AddDate(0, 0, owner.Quotas().BackupDays)
+	until := t.d.base.Clock.Now().AddDate(0, 0, owner.Quotas().BackupDays)
 	return tx.Backups().SetExpiry(ctx, locked.ID, file, until)
 }

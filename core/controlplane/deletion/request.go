@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
@@ -27,7 +27,7 @@ func (d *Deletion) Delete(ctx context.Context, r access.Reached) (o operation.Op
 	if err := r.Permit(account.Own, rollout.Delete); err != nil {
 		return o, err
 	}
-	err = r.Update(ctx, d.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
+	err = r.Update(ctx, d.base, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
 		if err := d.admits(ctx, tx, locked, database.Delete); err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (u *Unverified) DeleteUnverified(
 		return o, err
 	}
 	d := u.deletion
-	err = d.plane.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
+	err = d.base.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
 		o, err = d.begin(ctx, tx, locked, work.Origin{Actor: audit.Operator}, "", audit.Details{
 			"operator": by, "reason": reason, "backup": "none",
 		})
@@ -78,11 +78,11 @@ func (d *Deletion) Begin(
 	if err != nil {
 		return operation.Operation{}, err
 	}
-	return d.begin(ctx, tx, locked, by, backup.FreeFilename(d.plane.Clock.Now(), taken), audit.Details{})
+	return d.begin(ctx, tx, locked, by, backup.FreeFilename(d.base.Clock.Now(), taken), audit.Details{})
 }
 
 // Begun is called when what Begin has stored was committed.
-func (d *Deletion) Begun() { d.plane.Work.Reserved(deletion.KindDelete) }
+func (d *Deletion) Begun() { d.base.Work.Reserved(deletion.KindDelete) }
 
 func (d *Deletion) begin(
 	ctx context.Context, tx ports.Tx, locked database.Record, by work.Origin, file backup.Filename, details audit.Details,
@@ -90,7 +90,7 @@ func (d *Deletion) begin(
 	input := deletion.Input{From: locked.Status, Filename: file}
 	cell, err := locked.Status.Decide(database.Delete)
 	if err == nil {
-		err = plane.Idle(ctx, tx, locked.ID)
+		err = base.Idle(ctx, tx, locked.ID)
 	}
 	if err != nil {
 		return o, err
@@ -101,7 +101,7 @@ func (d *Deletion) begin(
 		return o, err
 	}
 	input.Generation = locked.AccessGeneration
-	o = d.plane.Work.Queued(locked, deletion.KindDelete, operation.Encode(input), by)
+	o = d.base.Work.Queued(locked, deletion.KindDelete, operation.Encode(input), by)
 	if err := tx.Operations().Add(ctx, o); err != nil {
 		return o, err
 	}
@@ -109,5 +109,5 @@ func (d *Deletion) begin(
 		return o, err
 	}
 	details["operationId"], details["name"] = string(o.ID), locked.Name
-	return o, d.plane.Audit(ctx, tx, locked, by.Actor, audit.DeleteRequested, details)
+	return o, d.base.Audit(ctx, tx, locked, by.Actor, audit.DeleteRequested, details)
 }

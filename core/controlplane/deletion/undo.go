@@ -6,7 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
@@ -68,8 +68,8 @@ func (t turn) reopen(ctx context.Context, e work.Ending) (work.Next, error) {
 
 // restoreAccess opens or closes the database as it was.
 func (t turn) restoreAccess(ctx context.Context) error {
-	record, err := plane.UndoAccess(ctx, t.Lease, t.agent, t.Input.From == database.Active)
-	if plane.RefusedForGood(err) && !plane.Overtaken(err) && !command.RefusedFor(err, command.ReasonNotFound) {
+	record, err := base.UndoAccess(ctx, t.Lease, t.agent, t.Input.From == database.Active)
+	if base.RefusedForGood(err) && !base.Superseded(err) && !command.RefusedFor(err, command.ReasonNotFound) {
 		t.Log("deletion.not_undone", err)
 		return errors.Join(err, t.loseAccess(ctx, record))
 	}
@@ -92,7 +92,7 @@ func (t turn) loseAccess(ctx context.Context, record database.Record) error {
 		if err := tx.Databases().Save(ctx, stored); err != nil {
 			return err
 		}
-		return t.d.plane.Audit(ctx, tx, stored, t.of.Actor, audit.AccessLost, audit.Details{"operationId": string(t.of.ID)})
+		return t.d.base.Audit(ctx, tx, stored, t.of.Actor, audit.AccessLost, audit.Details{"operationId": string(t.of.ID)})
 	})
 }
 
@@ -107,7 +107,7 @@ func (t turn) kept(ctx context.Context, e work.Ending, was database.Status) (wor
 		if err != nil {
 			return err
 		}
-		return t.d.plane.Audit(ctx, tx, locked, t.of.Actor, what, details)
+		return t.d.base.Audit(ctx, tx, locked, t.of.Actor, what, details)
 	}
 	return t.Finish(ctx, e)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/fault"
@@ -18,11 +18,11 @@ import (
 
 // Extensions shows and changes the extensions of databases (spec, section "Extensions"). Nothing is ever installed without a
 // request.
-type Extensions struct{ plane *plane.Plane }
+type Extensions struct{ base *base.Base }
 
 // New makes the use cases, and registers their kind.
-func New(p *plane.Plane) *Extensions {
-	x := &Extensions{plane: p}
+func New(p *base.Base) *Extensions {
+	x := &Extensions{base: p}
 	x.register()
 	return x
 }
@@ -36,7 +36,7 @@ func (x *Extensions) Catalog(ctx context.Context, r access.Reached) ([]extension
 	if status := r.Record().Status; status != database.Active {
 		return nil, fault.New(fault.DatabaseStateConflict, "the catalog is that of an active database, and the status is %s", status)
 	}
-	release, err := r.MayCall(ctx, x.plane)
+	release, err := r.MayCall(ctx, x.base)
 	if err != nil {
 		return nil, err
 	}
@@ -47,21 +47,21 @@ func (x *Extensions) Catalog(ctx context.Context, r access.Reached) ([]extension
 // ask has the server say how the extensions stand in a database, and adds what its trials have shown. AGENT_ERROR,
 // AGENT_ROUTE_UNAVAILABLE.
 func (x *Extensions) ask(ctx context.Context, r database.Record) ([]extension.Entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, x.plane.RoleWait)
+	ctx, cancel := context.WithTimeout(ctx, x.base.RoleWait)
 	defer cancel()
-	agent, err := x.plane.AgentOf(ctx, r.ServerID)
+	agent, err := x.base.AgentOf(ctx, r.ServerID)
 	if err != nil {
 		return nil, err
 	}
 	found, err := ports.Ask(ctx, agent, command.Extensions{DatabaseID: r.ID})
 	switch {
-	case plane.Unserved(err):
+	case base.Unserved(err):
 		return nil, fault.Wrap(err, fault.AgentRouteUnavailable,
 			"extensions are unavailable until the agent of the database server is updated; nothing was changed")
 	case err != nil:
 		return nil, fault.Wrap(err, fault.AgentError, "the database server cannot say which extensions it has now")
 	}
-	trials, err := ports.Read(ctx, x.plane.Store, func(ctx context.Context, tx ports.Tx) ([]extension.Qualification, error) {
+	trials, err := ports.Read(ctx, x.base.Store, func(ctx context.Context, tx ports.Tx) ([]extension.Qualification, error) {
 		return tx.Qualifications().Of(ctx, r.ServerID)
 	})
 	return catalog(found, trials), err

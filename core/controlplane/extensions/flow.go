@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/extension"
@@ -22,7 +22,7 @@ const Kind operation.Kind = "extension"
 // register makes the kind cancelable always: whether a change has been made already is for the agent to say when it closes the
 // operation.
 func (x *Extensions) register() {
-	work.Register(x.plane.Work, work.Kind[extension.Input]{
+	work.Register(x.base.Work, work.Kind[extension.Input]{
 		Spec: operation.Spec{Kind: Kind, Public: true, Right: account.Configure, Cancelable: operation.Always},
 		Step: x.step, GiveUp: x.giveUp,
 		Calls: []string{"change", "close"}, Commits: []string{stageFailing, "succeeded", "failed", "canceled"},
@@ -51,7 +51,7 @@ type change struct {
 func (x *Extensions) step(ctx context.Context, job *work.Job[extension.Input]) (work.Next, error) {
 	c := change{Job: job, x: x, of: job.Operation()}
 	var err error
-	if c.record, c.agent, err = x.plane.Site(ctx, c.of); err != nil {
+	if c.record, c.agent, err = x.base.DatabaseAndAgent(ctx, c.of); err != nil {
 		return work.Next{}, err
 	}
 	if e, decided := c.decided(); decided {
@@ -60,7 +60,7 @@ func (x *Extensions) step(ctx context.Context, job *work.Job[extension.Input]) (
 		}
 	}
 	if c.of.Stage == operation.StageQueued {
-		if err := plane.TellAccount(ctx, c.agent, c.record); err != nil {
+		if err := base.TellAccount(ctx, c.agent, c.record); err != nil {
 			return work.Next{}, err
 		}
 		c.Progress(stageWaiting, 0)
@@ -84,7 +84,7 @@ func (x *Extensions) step(ctx context.Context, job *work.Job[extension.Input]) (
 func (x *Extensions) giveUp(ctx context.Context, job *work.Job[extension.Input], by operation.Order) (work.Next, error) {
 	c := change{Job: job, x: x, of: job.Operation()}
 	var err error
-	c.record, c.agent, err = x.plane.Site(ctx, c.of)
+	c.record, c.agent, err = x.base.DatabaseAndAgent(ctx, c.of)
 	switch {
 	case by.ServerGone && c.record.ID != "":
 		return c.Finish(ctx, c.failed(by.Cause()))
@@ -116,7 +116,7 @@ func (c change) ask(ctx context.Context) (report command.ExtensionReport, err er
 		})
 		return err
 	})
-	if plane.RefusedForGood(err) {
+	if base.RefusedForGood(err) {
 		return command.ExtensionReport{State: command.ExtensionFailed, Reason: command.ReasonFailed}, nil
 	}
 	return report, err
@@ -173,6 +173,6 @@ func (c change) logged(what audit.Action, details audit.Details) func(context.Co
 	details["operationId"], details["extension"], details["change"] =
 		string(c.of.ID), string(c.Input.Extension), string(c.Input.Change)
 	return func(ctx context.Context, tx ports.Tx) error {
-		return c.x.plane.Audit(ctx, tx, c.record, c.of.Actor, what, details)
+		return c.x.base.Audit(ctx, tx, c.record, c.of.Actor, what, details)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
@@ -39,7 +39,7 @@ func (x *Extensions) Start(ctx context.Context, r access.Reached, q extension.Re
 	if repeated || err != nil {
 		return known, err
 	}
-	release, err := r.MayCall(ctx, x.plane)
+	release, err := r.MayCall(ctx, x.base)
 	if err != nil {
 		return operation.Operation{}, err
 	}
@@ -56,7 +56,7 @@ func (x *Extensions) Start(ctx context.Context, r access.Reached, q extension.Re
 func (x *Extensions) before(
 	ctx context.Context, r database.Record, q extension.Request,
 ) (known operation.Operation, repeated bool, err error) {
-	err = x.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = x.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		s, err := sceneOf(ctx, tx, r)
 		if err != nil {
 			return err
@@ -74,7 +74,7 @@ func (x *Extensions) queue(
 	ctx context.Context, r access.Reached, q extension.Request, entries []extension.Entry,
 ) (o operation.Operation, err error) {
 	repeated := false
-	err = r.Update(ctx, x.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err = r.Update(ctx, x.base, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		if o, repeated, err = find(ctx, tx, locked, q); repeated || err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (x *Extensions) queue(
 		return err
 	})
 	if err == nil && !repeated {
-		x.plane.Work.Reserved(Kind)
+		x.base.Work.Reserved(Kind)
 	}
 	return o, err
 }
@@ -100,9 +100,9 @@ func (x *Extensions) add(
 ) (operation.Operation, error) {
 	key := idempotency.Record{
 		AccountID: locked.AccountID, Route: routeOf(locked.ID), Key: q.Key, Fingerprint: q.Fingerprint(),
-		CreatedAt: x.plane.Clock.Now(),
+		CreatedAt: x.base.Clock.Now(),
 	}
-	o := x.plane.Work.Queued(locked, Kind, operation.Encode(extension.Input{
+	o := x.base.Work.Queued(locked, Kind, operation.Encode(extension.Input{
 		Extension: q.Extension, Change: q.Change, Version: q.Extension.Version(), IdempotencyKey: key.Derived(),
 	}), by.Origin())
 	key.ResourceID = string(o.ID)
@@ -112,7 +112,7 @@ func (x *Extensions) add(
 	if _, _, err := tx.Idempotency().Claim(ctx, key); err != nil { // it is new: whoever claims one has locked the database
 		return o, err
 	}
-	return o, x.plane.Audit(ctx, tx, locked, by.Actor(), audit.ExtensionRequested, audit.Details{
+	return o, x.base.Audit(ctx, tx, locked, by.Actor(), audit.ExtensionRequested, audit.Details{
 		"operationId": string(o.ID), "extension": string(q.Extension), "change": string(q.Change), "version": q.Extension.Version(),
 	})
 }
@@ -144,11 +144,11 @@ func find(
 func sceneOf(ctx context.Context, tx ports.Tx, r database.Record) (s extension.Scene, err error) {
 	s.Database = r
 	open, err := tx.Operations().Open(ctx, r.ID)
-	if err = plane.NotFound(err, nil); err != nil {
+	if err = base.NotFound(err, nil); err != nil {
 		return s, err
 	}
 	s.Open = open.Kind
 	change, err := tx.RoleChanges().Pending(ctx, r.ID)
 	s.Change = change.ID
-	return s, plane.NotFound(err, nil)
+	return s, base.NotFound(err, nil)
 }

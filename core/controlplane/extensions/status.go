@@ -5,7 +5,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -22,7 +22,7 @@ func (x *Extensions) Status(ctx context.Context, r access.Reached, op id.Operati
 		return operation.Operation{}, err
 	}
 	o, err := x.get(ctx, r, op)
-	if err != nil || !o.Claimable(x.plane.Clock.Now()) || r.Permit(account.Configure) != nil {
+	if err != nil || !o.Claimable(x.base.Clock.Now()) || r.Permit(account.Configure) != nil {
 		return o, err
 	}
 	x.advance(ctx, r, o)
@@ -31,14 +31,14 @@ func (x *Extensions) Status(ctx context.Context, r access.Reached, op id.Operati
 
 func (x *Extensions) get(ctx context.Context, r access.Reached, op id.OperationID) (operation.Operation, error) {
 	missing := fault.New(fault.OperationNotFound, "the database has no such operation on an extension")
-	o, err := ports.Read(ctx, x.plane.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
+	o, err := ports.Read(ctx, x.base.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
 		return tx.Operations().Get(ctx, op)
 	})
 	if err == nil && (o.DatabaseID != r.Record().ID || o.Kind != Kind) {
 		err = missing
 	}
 	if err != nil {
-		return operation.Operation{}, plane.NotFound(err, missing)
+		return operation.Operation{}, base.NotFound(err, missing)
 	}
 	return o, nil
 }
@@ -47,10 +47,10 @@ func (x *Extensions) get(ctx context.Context, r access.Reached, op id.OperationI
 // the reader is told of that alone. At most one step of an operation is done at a time, whoever reads it how often, and none
 // before the pause that the last one asked for is over.
 func (x *Extensions) advance(ctx context.Context, r access.Reached, o operation.Operation) {
-	release, free := x.plane.Calls.EnterNow(r.Caller().Account.ID, o.ServerID)
+	release, free := x.base.Calls.EnterNow(r.Caller().Account.ID, o.ServerID)
 	if !free {
 		return
 	}
 	defer release()
-	_, _ = x.plane.Work.Advance(ctx, o.ID, x.plane.CheckWait) // the engine logs what went wrong
+	_, _ = x.base.Work.Advance(ctx, o.ID, x.base.CheckWait) // the engine logs what went wrong
 }

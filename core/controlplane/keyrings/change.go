@@ -30,14 +30,14 @@ func (k *Keyring) change(
 	ctx context.Context, forget []string,
 	fn func(ctx context.Context, tx ports.Tx, keys keyring.Keys, hosts []keyring.Host, now time.Time) error,
 ) error {
-	if k.plane.Ring == nil {
+	if k.base.Ring == nil {
 		return errNoRing()
 	}
-	return k.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return k.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.KeyRings().Lock(ctx); err != nil {
 			return err
 		}
-		now := k.plane.Clock.Now()
+		now := k.base.Clock.Now()
 		hosts, err := k.counted(ctx, tx)
 		if err != nil {
 			return err
@@ -150,7 +150,7 @@ func (k *Keyring) Promote(ctx context.Context, forget ...string) (p Promotion, e
 			return nil
 		}
 		p.Primary = staged.Fingerprint
-		if has, err := k.plane.Ring.Keys(); err != nil || !has.Has(staged.Fingerprint) {
+		if has, err := k.base.Ring.Keys(); err != nil || !has.Has(staged.Fingerprint) {
 			return errOr(err, ErrOtherStaged(staged.Fingerprint))
 		}
 		if err := keyring.AllHave(hosts, staged.Fingerprint, now); err != nil {
@@ -169,7 +169,7 @@ func (k *Keyring) Promote(ctx context.Context, forget ...string) (p Promotion, e
 	if err != nil {
 		return Promotion{}, err
 	}
-	k.plane.Crash(CrashPromoted)
+	k.base.Crash(CrashPromoted)
 	p.Resealed, err = k.finish(ctx)
 	return p, err
 }
@@ -241,7 +241,7 @@ func (k *Keyring) Prune(ctx context.Context, settle time.Duration, forget ...str
 // needsNoOther fails where a stored secret needs one of the old keys. One that was encrypted with none of this ring's keys needs
 // none of them, as long as the ring has them all; one that is damaged needs nothing.
 func (k *Keyring) needsNoOther(ctx context.Context) error {
-	has, err := k.plane.Ring.Keys()
+	has, err := k.base.Ring.Keys()
 	if err != nil {
 		return err
 	}
@@ -253,11 +253,11 @@ func (k *Keyring) needsNoOther(ctx context.Context) error {
 	primary := k.sealing()
 	var needing []string
 	err = k.eachSealed(ctx, func(v ports.SealedValue) error {
-		by := k.plane.Ring.SealedBy(v.Sealed)
+		by := k.base.Ring.SealedBy(v.Sealed)
 		if by == primary || by == "" && len(lacking) == 0 {
 			return nil
 		}
-		if _, err := k.plane.Secrets.Open(v.Sealed, v.Context); err == nil || by == "" {
+		if _, err := k.base.Secrets.Open(v.Sealed, v.Context); err == nil || by == "" {
 			needing = append(needing, v.Ref)
 		}
 		return nil

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -24,7 +24,7 @@ import (
 // Keyring is one process's ring, and what the installation knows of rings. A control plane without Ports.Ring has no such
 // knowledge: what it does with a ring does nothing, and what changes one is refused.
 type Keyring struct {
-	plane *plane.Plane
+	base *base.Base
 
 	looking sync.Mutex // held while the ring is told which key encrypts: what was heard later counts
 
@@ -35,8 +35,8 @@ type Keyring struct {
 }
 
 // New makes the use cases, and registers their periodic task.
-func New(p *plane.Plane) *Keyring {
-	k := &Keyring{plane: p}
+func New(p *base.Base) *Keyring {
+	k := &Keyring{base: p}
 	rounds.Register(p.Rounds, rounds.Task{Name: "keyring", Every: time.Minute, Limit: resealLimit, Do: k.resume})
 	return k
 }
@@ -49,14 +49,14 @@ func (k *Keyring) Join(ctx context.Context, name string) error {
 
 // JoinFrom is Join of a process that was started in a boot of its machine: another machine may have a process of the same name.
 func (k *Keyring) JoinFrom(ctx context.Context, boot keyring.Boot, name string) error {
-	if k.plane.Ring == nil {
+	if k.base.Ring == nil {
 		return nil
 	}
 	k.looking.Lock()
 	defer k.looking.Unlock()
-	host := boot.Host(plane.NewID[id.RingHostID](k.plane.Entropy), name)
+	host := boot.Host(base.NewID[id.RingHostID](k.base.Entropy), name)
 	err := k.look(ctx, &host, func(ctx context.Context, tx ports.Tx) error {
-		if err := tx.KeyRings().ForgetBefore(ctx, k.plane.Clock.Now().Add(-keyring.ForgottenAfter)); err != nil {
+		if err := tx.KeyRings().ForgetBefore(ctx, k.base.Clock.Now().Add(-keyring.ForgottenAfter)); err != nil {
 			return err
 		}
 		others, err := tx.KeyRings().Hosts(ctx)
@@ -79,7 +79,7 @@ func (k *Keyring) JoinFrom(ctx context.Context, boot keyring.Boot, name string) 
 // Refresh hears which key encrypts, and says what the process has if it has joined. It is to be called every keyring.ReportEvery,
 // and when the ring has changed.
 func (k *Keyring) Refresh(ctx context.Context) error {
-	if k.plane.Ring == nil {
+	if k.base.Ring == nil {
 		return nil
 	}
 	k.looking.Lock()
@@ -115,17 +115,17 @@ func (k *Keyring) Leave(ctx context.Context) error {
 	if host.ID == "" {
 		return nil
 	}
-	return k.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.KeyRings().Forget(ctx, host.ID) })
+	return k.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.KeyRings().Forget(ctx, host.ID) })
 }
 
 // Ready returns why the ring could not be used when it was last looked at, or that this is longer ago than keyring.Trust.
 func (k *Keyring) Ready() error {
-	if k.plane.Ring == nil {
+	if k.base.Ring == nil {
 		return nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.trouble == nil && k.plane.Clock.Now().Sub(k.confirmed) > keyring.Trust {
+	if k.trouble == nil && k.base.Clock.Now().Sub(k.confirmed) > keyring.Trust {
 		return errUnconfirmed
 	}
 	return k.trouble
@@ -156,7 +156,7 @@ func (u unusable) Unwrap() error { return u.error }
 // look compares the ring with what the metadata say of it, and has the ring encrypt with the primary. It stores what a host has
 // that has joined, even if that is not enough.
 func (k *Keyring) look(ctx context.Context, host *keyring.Host, before func(context.Context, ports.Tx) error) error {
-	has, err := k.plane.Ring.Keys()
+	has, err := k.base.Ring.Keys()
 	if err != nil {
 		return unusable{err}
 	}
@@ -170,7 +170,7 @@ func (k *Keyring) look(ctx context.Context, host *keyring.Host, before func(cont
 		}
 	}
 	var lacking error
-	err = k.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = k.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if before != nil {
 			if err := tx.KeyRings().Lock(ctx); err != nil {
 				return err
@@ -188,7 +188,7 @@ func (k *Keyring) look(ctx context.Context, host *keyring.Host, before func(cont
 		if !has.Has(primary.Fingerprint) {
 			lacking = errLacks(primary.Fingerprint)
 		}
-		host.Keys, host.Seals, host.SeenAt = has.Keys, primary.Fingerprint, k.plane.Clock.Now()
+		host.Keys, host.Seals, host.SeenAt = has.Keys, primary.Fingerprint, k.base.Clock.Now()
 		if joined := host.ID != "" && (before == nil || lacking == nil); joined {
 			err = tx.KeyRings().Report(ctx, *host)
 		}
@@ -197,7 +197,7 @@ func (k *Keyring) look(ctx context.Context, host *keyring.Host, before func(cont
 	if err != nil {
 		return err
 	}
-	if err := k.plane.Ring.SealWith(host.Seals); err != nil && lacking == nil {
+	if err := k.base.Ring.SealWith(host.Seals); err != nil && lacking == nil {
 		return unusable{err}
 	}
 	return lacking
@@ -209,13 +209,13 @@ func errLacks(f keyring.Fingerprint) error {
 }
 
 func (k *Keyring) keys(ctx context.Context) (keyring.Keys, error) {
-	return ports.Read(ctx, k.plane.Store, func(ctx context.Context, tx ports.Tx) (keyring.Keys, error) {
+	return ports.Read(ctx, k.base.Store, func(ctx context.Context, tx ports.Tx) (keyring.Keys, error) {
 		return tx.KeyRings().Keys(ctx)
 	})
 }
 
 // Empty reports whether the installation has neither a registered ring nor anything that is encrypted.
-func (k *Keyring) Empty(ctx context.Context) (bool, error) { return Empty(ctx, k.plane.Store) }
+func (k *Keyring) Empty(ctx context.Context) (bool, error) { return Empty(ctx, k.base.Store) }
 
 // Empty is the question of that name without a control plane.
 func Empty(ctx context.Context, store ports.Store) (bool, error) {
@@ -234,8 +234,8 @@ func (k *Keyring) register(ctx context.Context, has keyring.Ring) error {
 	if err := k.opensMost(ctx); err != nil {
 		return err
 	}
-	now := k.plane.Clock.Now()
-	return k.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	now := k.base.Clock.Now()
+	return k.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.KeyRings().Lock(ctx); err != nil {
 			return err
 		}
@@ -265,7 +265,7 @@ func (k *Keyring) opensMost(ctx context.Context) error {
 	opened, total := 0, 0
 	err := k.eachSealed(ctx, func(v ports.SealedValue) error {
 		total++
-		if _, err := k.plane.Secrets.Open(v.Sealed, v.Context); err == nil {
+		if _, err := k.base.Secrets.Open(v.Sealed, v.Context); err == nil {
 			opened++
 		}
 		return nil
@@ -285,7 +285,7 @@ func (k *Keyring) audit(
 	for i, f := range keys {
 		list[i] = string(f)
 	}
-	return k.plane.Audit(ctx, tx, database.Record{}, by, what, audit.Details{"keys": strings.Join(list, " ")})
+	return k.base.Audit(ctx, tx, database.Record{}, by, what, audit.Details{"keys": strings.Join(list, " ")})
 }
 
 // Known lists the keys that the metadata know.
@@ -293,13 +293,13 @@ func (k *Keyring) Known(ctx context.Context) (keyring.Keys, error) { return k.ke
 
 // Hosts lists the hosts that count.
 func (k *Keyring) Hosts(ctx context.Context) ([]keyring.Host, error) {
-	return ports.Read(ctx, k.plane.Store, func(ctx context.Context, tx ports.Tx) ([]keyring.Host, error) {
+	return ports.Read(ctx, k.base.Store, func(ctx context.Context, tx ports.Tx) ([]keyring.Host, error) {
 		return k.counted(ctx, tx)
 	})
 }
 
 func (k *Keyring) counted(ctx context.Context, tx ports.Tx) ([]keyring.Host, error) {
-	long := k.plane.Clock.Now().Add(-keyring.ForgottenAfter)
+	long := k.base.Clock.Now().Add(-keyring.ForgottenAfter)
 	hosts, err := tx.KeyRings().Hosts(ctx)
 	return slices.DeleteFunc(hosts, func(h keyring.Host) bool { return h.SeenAt.Before(long) }), err
 }

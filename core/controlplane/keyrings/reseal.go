@@ -20,7 +20,7 @@ type Resealed struct {
 
 // resume finishes a promotion that was cut off, wherever that was.
 func (k *Keyring) resume(ctx context.Context) error {
-	if k.plane.Ring == nil {
+	if k.base.Ring == nil {
 		return nil
 	}
 	keys, err := k.keys(ctx)
@@ -40,8 +40,8 @@ func (k *Keyring) finish(ctx context.Context) (r Resealed, err error) {
 	if r, err = k.Reseal(ctx); err != nil {
 		return r, err
 	}
-	k.plane.Crash(CrashResealed)
-	return r, k.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	k.base.Crash(CrashResealed)
+	return r, k.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.KeyRings().Lock(ctx); err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (k *Keyring) finish(ctx context.Context) (r Resealed, err error) {
 		if err != nil || primary.Fingerprint != with || primary.ResealedAt != nil {
 			return err
 		}
-		now := k.plane.Clock.Now()
+		now := k.base.Clock.Now()
 		primary.ResealedAt = &now
 		return tx.KeyRings().Put(ctx, primary)
 	})
@@ -72,7 +72,7 @@ func (k *Keyring) Reseal(ctx context.Context) (r Resealed, err error) {
 	for after := ""; ; {
 		var batch []ports.SealedValue
 		var done Resealed
-		err := k.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		err := k.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 			done = Resealed{}
 			if batch, err = tx.SealedValues().Next(ctx, after, resealBatch); err != nil {
 				return err
@@ -94,15 +94,15 @@ func (k *Keyring) Reseal(ctx context.Context) (r Resealed, err error) {
 }
 
 func (k *Keyring) reseal(ctx context.Context, tx ports.Tx, v ports.SealedValue, done *Resealed) error {
-	if k.plane.Ring != nil && k.plane.Ring.SealedBy(v.Sealed) == k.sealing() {
+	if k.base.Ring != nil && k.base.Ring.SealedBy(v.Sealed) == k.sealing() {
 		return nil
 	}
-	plain, err := k.plane.Secrets.Open(v.Sealed, v.Context)
+	plain, err := k.base.Secrets.Open(v.Sealed, v.Context)
 	if err != nil {
 		done.Unreadable = append(done.Unreadable, v.Ref)
 		return nil //nolint:nilerr // it is as it was: one value that nobody can read keeps no other back
 	}
-	sealed, err := k.plane.Secrets.Seal(plain, v.Context)
+	sealed, err := k.base.Secrets.Seal(plain, v.Context)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (k *Keyring) reseal(ctx context.Context, tx ports.Tx, v ports.SealedValue, 
 // eachSealed calls visit with every stored secret, still encrypted. An error of visit ends the iteration.
 func (k *Keyring) eachSealed(ctx context.Context, visit func(v ports.SealedValue) error) error {
 	for after := ""; ; {
-		batch, err := ports.Read(ctx, k.plane.Store, func(ctx context.Context, tx ports.Tx) ([]ports.SealedValue, error) {
+		batch, err := ports.Read(ctx, k.base.Store, func(ctx context.Context, tx ports.Tx) ([]ports.SealedValue, error) {
 			return tx.SealedValues().Next(ctx, after, resealBatch)
 		})
 		if err != nil || len(batch) == 0 {

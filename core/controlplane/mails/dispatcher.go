@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
@@ -17,19 +17,19 @@ import (
 // Dispatcher sends mails: each at least once, in no guaranteed order. Any number of dispatchers, in any number of processes,
 // share the work: a mail is claimed under a lease, so none is lost when a dispatcher dies in the middle of an attempt, and one
 // that arrives twice has the same Message-ID.
-type Dispatcher struct{ plane *plane.Plane }
+type Dispatcher struct{ base *base.Base }
 
 // NewDispatcher makes the dispatcher; its Run has to be called where the process has a Mailer.
-func NewDispatcher(p *plane.Plane) *Dispatcher {
-	d := &Dispatcher{plane: p}
-	rounds.Register(p.Rounds, rounds.Task{Name: "old mails", Every: plane.RoundEvery, Do: d.forgetMails})
+func NewDispatcher(p *base.Base) *Dispatcher {
+	d := &Dispatcher{base: p}
+	rounds.Register(p.Rounds, rounds.Task{Name: "old mails", Every: base.RoundEvery, Do: d.forgetMails})
 	return d
 }
 
 // forgetMails deletes mails that became final mail.Retention ago: each has somebody's address.
 func (d *Dispatcher) forgetMails(ctx context.Context) error {
-	return d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Mails().Forget(ctx, d.plane.Clock.Now().Add(-mail.Retention), plane.RoundBatch)
+	return d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Mails().Forget(ctx, d.base.Clock.Now().Add(-mail.Retention), base.RoundBatch)
 	})
 }
 
@@ -42,13 +42,13 @@ const (
 
 // Run sends mails until the context ends. It returns when the running attempts have ended.
 func (d *Dispatcher) Run(ctx context.Context, n ports.Notifier) {
-	plane.Dispatch(ctx, n, d.attempts())
+	base.Dispatch(ctx, n, d.attempts())
 }
 
-func (d *Dispatcher) attempts() plane.Attempts[mail.Mail] {
-	return plane.Attempts[mail.Mail]{
+func (d *Dispatcher) attempts() base.Attempts[mail.Mail] {
+	return base.Attempts[mail.Mail]{
 		Parallel: parallel, Claimers: 1, Claim: d.claim, Attempt: d.attempt, Unreadable: func(ctx context.Context, err error) {
-			d.plane.Journal.Log(ctx, ports.JournalEvent{What: "mail.queue_unreadable", Err: err})
+			d.base.Journal.Log(ctx, ports.JournalEvent{What: "mail.queue_unreadable", Err: err})
 		},
 	}
 }
@@ -59,8 +59,8 @@ func (d *Dispatcher) RunNext(ctx context.Context) (worked bool, err error) {
 }
 
 func (d *Dispatcher) claim(ctx context.Context) (claimed mail.Mail, err error) {
-	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		claimed, err = tx.Mails().ClaimNext(ctx, d.plane.Instance, d.plane.Clock.Now(), mail.Hold, perAccount)
+	err = d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		claimed, err = tx.Mails().ClaimNext(ctx, d.base.Instance, d.base.Clock.Now(), mail.Hold, perAccount)
 		return err
 	})
 	return claimed, err
@@ -69,13 +69,13 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed mail.Mail, err error) {
 // attempt makes one attempt and stores its outcome. Where the dispatcher stops before the outcome is known, or the outcome cannot
 // be stored, the lease ends and the attempt is repeated.
 func (d *Dispatcher) attempt(ctx context.Context, claimed mail.Mail) {
-	d.plane.Crash(CrashClaimed)
+	d.base.Crash(CrashClaimed)
 	err := d.send(ctx, claimed)
 	if ctx.Err() != nil && err != nil {
 		return
 	}
 	if err == nil {
-		d.plane.Crash(CrashSent)
+		d.base.Crash(CrashSent)
 	}
 	if unsettled := d.settle(ctx, claimed, err); unsettled != nil && !errors.Is(unsettled, errGone) {
 		d.log(ctx, "mail.unsettled", claimed, unsettled)
@@ -83,17 +83,17 @@ func (d *Dispatcher) attempt(ctx context.Context, claimed mail.Mail) {
 }
 
 func (d *Dispatcher) send(ctx context.Context, claimed mail.Mail) error {
-	now := d.plane.Clock.Now()
+	now := d.base.Clock.Now()
 	if !now.Before(claimed.ExpiresAt) {
 		return &mail.Refusal{Reason: "the invitation expired before its mail could be sent"}
 	}
-	token, err := d.plane.Secrets.Open(claimed.SealedToken, mail.SecretContext(claimed.ID))
+	token, err := d.base.Secrets.Open(claimed.SealedToken, mail.SecretContext(claimed.ID))
 	if err != nil {
 		return fmt.Errorf("the token cannot be decrypted: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, mail.Timeout)
 	defer cancel()
-	return d.plane.Mailer.Send(ctx, claimed.Compose(string(token), d.plane.InvitationPage, now))
+	return d.base.Mailer.Send(ctx, claimed.Compose(string(token), d.base.InvitationPage, now))
 }
 
 // errGone means that the mail was withdrawn, or its database removed, during the attempt.
@@ -106,7 +106,7 @@ func (d *Dispatcher) settle(ctx context.Context, claimed mail.Mail, failure erro
 	defer cancel()
 	outcome := outcomeOf(failure)
 	var settled mail.Mail
-	err := d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		stored, err := tx.Mails().Lock(ctx, claimed.ID)
 		switch {
 		case errors.Is(err, ports.ErrNoRow) || err == nil && stored.Status == mail.Withdrawn:
@@ -116,7 +116,7 @@ func (d *Dispatcher) settle(ctx context.Context, claimed mail.Mail, failure erro
 		case stored.Epoch != claimed.Epoch:
 			return ports.ErrLeaseLost
 		}
-		if settled, err = stored.Settle(outcome, d.plane.Clock.Now()); err != nil {
+		if settled, err = stored.Settle(outcome, d.base.Clock.Now()); err != nil {
 			return err
 		}
 		if err := tx.Mails().SaveLeased(ctx, settled); err != nil || settled.Status != mail.Failed {
@@ -157,14 +157,14 @@ func outcomeOf(failure error) mail.Outcome {
 // audit tells the customer that nobody will get the mail. The invitation still names its address.
 func (d *Dispatcher) audit(ctx context.Context, tx ports.Tx, m mail.Mail, reason string) error {
 	return tx.Audit().Add(ctx, audit.Entry{
-		ID: plane.NewID[id.AuditID](d.plane.Entropy), At: d.plane.Clock.Now(), AccountID: m.AccountID, DatabaseID: m.DatabaseID,
+		ID: base.NewID[id.AuditID](d.base.Entropy), At: d.base.Clock.Now(), AccountID: m.AccountID, DatabaseID: m.DatabaseID,
 		Actor: audit.System, Action: audit.InvitationNotSent,
 		Details: audit.Details{"invitationId": string(m.InvitationID), "reason": reason},
 	})
 }
 
 func (d *Dispatcher) log(ctx context.Context, what string, m mail.Mail, err error) {
-	d.plane.Journal.Log(ctx, ports.JournalEvent{
+	d.base.Journal.Log(ctx, ports.JournalEvent{
 		What: what, Kind: "invitation", DatabaseID: m.DatabaseID, MailID: m.ID, Epoch: m.Epoch, Err: err,
 	})
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -50,16 +50,16 @@ func (m *Members) Accept(ctx context.Context, a Acceptance) (member.Member, erro
 // find returns the open invitation of a token, and whether its address is a user's. A database that is being deleted takes nobody
 // in, so for it no password is hashed.
 func (m *Members) find(ctx context.Context, token member.Hash) (i member.Invitation, known bool, err error) {
-	err = m.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = m.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if i, err = tx.Invitations().ByToken(ctx, token); err != nil {
-			return plane.NotFound(err, member.ErrNotFound())
+			return base.NotFound(err, member.ErrNotFound())
 		}
-		if _, err := i.Accepted(m.plane.Clock.Now()); err != nil {
+		if _, err := i.Accepted(m.base.Clock.Now()); err != nil {
 			return err
 		}
 		switch db, err := tx.Databases().Get(ctx, i.DatabaseID); {
 		case err != nil:
-			return plane.NotFound(err, member.ErrNotFound())
+			return base.NotFound(err, member.ErrNotFound())
 		case db.Status == database.Deleting || db.Status.Gone():
 			return member.ErrNotFound()
 		}
@@ -91,12 +91,12 @@ func (m *Members) acceptNew(ctx context.Context, token member.Hash, i member.Inv
 	case known:
 		return m.accept(ctx, i.DatabaseID, token, nil)
 	}
-	hash, err := m.plane.Passwords.Hash(*a.Password, m.plane.Entropy.Salt())
+	hash, err := m.base.Passwords.Hash(*a.Password, m.base.Entropy.Salt())
 	if err != nil {
 		return member.Member{}, err
 	}
 	joined, err := m.accept(ctx, i.DatabaseID, token, &account.User{
-		ID: plane.NewID[id.UserID](m.plane.Entropy), Email: i.Email, Name: name, PasswordHash: hash, CreatedAt: m.plane.Clock.Now(),
+		ID: base.NewID[id.UserID](m.base.Entropy), Email: i.Email, Name: name, PasswordHash: hash, CreatedAt: m.base.Clock.Now(),
 	})
 	if errors.Is(err, errBecameUser) {
 		return m.accept(ctx, i.DatabaseID, token, nil)
@@ -123,9 +123,9 @@ func newName(a Acceptance) (string, error) {
 func (m *Members) accept(
 	ctx context.Context, db id.DatabaseID, token member.Hash, person *account.User,
 ) (joined member.Member, err error) {
-	membership := plane.NewID[id.MembershipID](m.plane.Entropy)
-	owned := plane.NewID[id.AccountID](m.plane.Entropy)
-	err = m.plane.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, db database.Record) error {
+	membership := base.NewID[id.MembershipID](m.base.Entropy)
+	owned := base.NewID[id.AccountID](m.base.Entropy)
+	err = m.base.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, db database.Record) error {
 		i, err := m.stillOpen(ctx, tx, db, token)
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func (m *Members) accept(
 		})
 		return err
 	})
-	return joined, plane.NotFound(err, member.ErrNotFound())
+	return joined, base.NotFound(err, member.ErrNotFound())
 }
 
 // stillOpen is the invitation as its acceptance leaves it. A database that is being deleted takes nobody in.
@@ -152,7 +152,7 @@ func (m *Members) stillOpen(
 	if i.DatabaseID != db.ID || db.Status == database.Deleting || db.Status.Gone() {
 		return i, member.ErrNotFound()
 	}
-	return i.Accepted(m.plane.Clock.Now())
+	return i.Accepted(m.base.Clock.Now())
 }
 
 // userOf is the user with the invitation's address, who is made where there is none.
@@ -200,5 +200,5 @@ func (m *Members) become(
 	}
 	details := about(joined)
 	details["invitationId"] = string(i.ID)
-	return joined, m.plane.Audit(ctx, tx, db, audit.ByUser(joined.UserID), audit.InvitationAccepted, details)
+	return joined, m.base.Audit(ctx, tx, db, audit.ByUser(joined.UserID), audit.InvitationAccepted, details)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -32,7 +32,7 @@ func (m *Members) Resend(ctx context.Context, r access.Reached, of id.Invitation
 		}
 		stored, err := tx.Invitations().Get(ctx, db.ID, of)
 		if err != nil {
-			return plane.NotFound(err, member.ErrNotFound())
+			return base.NotFound(err, member.ErrNotFound())
 		}
 		again, err = m.resend(ctx, tx, r, db, stored, stored.Role, letter)
 		return err
@@ -44,7 +44,7 @@ func (m *Members) Resend(ctx context.Context, r access.Reached, of id.Invitation
 func (m *Members) resend(
 	ctx context.Context, tx ports.Tx, r access.Reached, db database.Record, i member.Invitation, role account.Standing, l letter,
 ) (member.Invitation, error) {
-	now := m.plane.Clock.Now()
+	now := m.base.Clock.Now()
 	again, err := i.Resent(role, l.token, now)
 	if err != nil {
 		return i, err
@@ -59,7 +59,7 @@ func (m *Members) resend(
 		}
 	}
 	if err := tx.Invitations().Save(ctx, again); err != nil {
-		return i, plane.NotFound(err, member.ErrNotFound())
+		return i, base.NotFound(err, member.ErrNotFound())
 	}
 	if err := m.post(ctx, tx, db, again, l); err != nil {
 		return i, err
@@ -73,14 +73,14 @@ func (m *Members) Revoke(ctx context.Context, r access.Reached, of id.Invitation
 	return m.update(ctx, r, func(ctx context.Context, tx ports.Tx, db database.Record) error {
 		i, err := tx.Invitations().Get(ctx, db.ID, of)
 		if err != nil {
-			return plane.NotFound(err, member.ErrNotFound())
+			return base.NotFound(err, member.ErrNotFound())
 		}
 		return m.revoke(ctx, tx, r.Caller().Actor(), db, i)
 	})
 }
 
 func (m *Members) revoke(ctx context.Context, tx ports.Tx, by audit.Actor, db database.Record, i member.Invitation) error {
-	revoked, err := i.Revoked(m.plane.Clock.Now())
+	revoked, err := i.Revoked(m.base.Clock.Now())
 	if err != nil {
 		return err
 	}
@@ -104,37 +104,37 @@ func (m *Members) Withdraw(ctx context.Context, tx ports.Tx, by audit.Actor, db 
 // end stores an invitation that has ended, and withdraws its mail.
 func (m *Members) end(ctx context.Context, tx ports.Tx, i member.Invitation) error {
 	if err := tx.Invitations().Save(ctx, i); err != nil {
-		return plane.NotFound(err, member.ErrNotFound())
+		return base.NotFound(err, member.ErrNotFound())
 	}
-	return tx.Mails().Withdraw(ctx, i.ID, m.plane.Clock.Now())
+	return tx.Mails().Withdraw(ctx, i.ID, m.base.Clock.Now())
 }
 
 // registerRounds stores the end of invitations whose time is over, and forgets those that ended long ago. Nothing waits for it:
 // a token that has run out is refused all the same.
 func (m *Members) registerRounds() {
-	rounds.Register(m.plane.Rounds, rounds.Task{Name: "invitations", Every: plane.RoundEvery, Do: func(ctx context.Context) error {
-		now := m.plane.Clock.Now()
-		overdue, err := ports.Read(ctx, m.plane.Store, func(ctx context.Context, tx ports.Tx) ([]member.Invitation, error) {
-			return tx.Invitations().Overdue(ctx, now, plane.RoundBatch)
+	rounds.Register(m.base.Rounds, rounds.Task{Name: "invitations", Every: base.RoundEvery, Do: func(ctx context.Context) error {
+		now := m.base.Clock.Now()
+		overdue, err := ports.Read(ctx, m.base.Store, func(ctx context.Context, tx ports.Tx) ([]member.Invitation, error) {
+			return tx.Invitations().Overdue(ctx, now, base.RoundBatch)
 		})
 		for _, i := range overdue {
-			err = errors.Join(err, m.plane.UnlessSettled(ctx, "invitation.overdue", i.DatabaseID, m.expire(ctx, i)))
+			err = errors.Join(err, m.base.UnlessSettled(ctx, "invitation.overdue", i.DatabaseID, m.expire(ctx, i)))
 		}
-		return errors.Join(err, m.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-			return tx.Invitations().Forget(ctx, now.Add(-member.Kept), plane.RoundBatch)
+		return errors.Join(err, m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+			return tx.Invitations().Forget(ctx, now.Add(-member.Kept), base.RoundBatch)
 		}))
 	}})
 }
 
 func (m *Members) expire(ctx context.Context, overdue member.Invitation) error {
-	return m.plane.UpdateDatabase(ctx, overdue.DatabaseID, func(ctx context.Context, tx ports.Tx, db database.Record) error {
+	return m.base.UpdateDatabase(ctx, overdue.DatabaseID, func(ctx context.Context, tx ports.Tx, db database.Record) error {
 		i, err := tx.Invitations().Get(ctx, db.ID, overdue.ID)
 		if err != nil {
 			return err
 		}
-		expired := i.At(m.plane.Clock.Now())
+		expired := i.At(m.base.Clock.Now())
 		if i.Status != member.Open || expired.Status != member.Expired {
-			return plane.ErrSettled
+			return base.ErrSettled
 		}
 		if err := m.end(ctx, tx, expired); err != nil {
 			return err

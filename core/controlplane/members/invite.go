@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -44,8 +44,8 @@ func (m *Members) Add(ctx context.Context, r access.Reached, email string, role 
 	if err != nil {
 		return Added{}, err
 	}
-	invitation := plane.NewID[id.InvitationID](m.plane.Entropy)
-	membership := plane.NewID[id.MembershipID](m.plane.Entropy)
+	invitation := base.NewID[id.InvitationID](m.base.Entropy)
+	membership := base.NewID[id.MembershipID](m.base.Entropy)
 	var added Added
 	err = m.update(ctx, r, func(ctx context.Context, tx ports.Tx, db database.Record) error {
 		if _, err := db.Status.Decide(database.Configure); err != nil {
@@ -55,11 +55,11 @@ func (m *Members) Add(ctx context.Context, r access.Reached, email string, role 
 		switch {
 		case err == nil:
 			added, err = m.join(ctx, tx, r, db, member.Membership{
-				ID: membership, DatabaseID: db.ID, UserID: user.ID, Role: role, CreatedAt: m.plane.Clock.Now(),
+				ID: membership, DatabaseID: db.ID, UserID: user.ID, Role: role, CreatedAt: m.base.Clock.Now(),
 			})
 		case isMissing(err):
 			fresh := member.Invitation{ID: invitation, AccountID: db.AccountID, DatabaseID: db.ID, Email: email, Role: role}
-			added, err = m.invite(ctx, tx, r, db, fresh.Opened(letter.token, m.plane.Clock.Now()), letter)
+			added, err = m.invite(ctx, tx, r, db, fresh.Opened(letter.token, m.base.Clock.Now()), letter)
 		}
 		return err
 	})
@@ -73,7 +73,7 @@ func (m *Members) mayInvite(ctx context.Context, r access.Reached) error {
 		return err
 	}
 	bucket := string(ratelimit.Invite) + "/" + string(r.Record().AccountID)
-	d, err := m.plane.Admissions.Take(ctx, bucket, m.plane.Limits[ratelimit.Invite], m.plane.Clock.Now())
+	d, err := m.base.Admissions.Take(ctx, bucket, m.base.Limits[ratelimit.Invite], m.base.Clock.Now())
 	if err == nil && !d.Allowed {
 		refusal := fault.New(fault.RateLimited, "the account adds or invites too many people; try again later")
 		refusal.RetryAfter = d.RetryAfter
@@ -113,7 +113,7 @@ func (m *Members) addMember(
 	if err != nil {
 		return joined, err
 	}
-	if err := member.AdmitMember(people, invited, m.plane.Clock.Now()); err != nil {
+	if err := member.AdmitMember(people, invited, m.base.Clock.Now()); err != nil {
 		return joined, err
 	}
 	if err := tx.Members().Set(ctx, fresh); err != nil {
@@ -129,7 +129,7 @@ func (m *Members) addMember(
 			}
 		}
 	}
-	return joined, m.plane.Audit(ctx, tx, db, r.Caller().Actor(), audit.MemberAdded, about(joined))
+	return joined, m.base.Audit(ctx, tx, db, r.Caller().Actor(), audit.MemberAdded, about(joined))
 }
 
 // invite stores an invitation, or gives the one that the address has another role and token.
@@ -146,7 +146,7 @@ func (m *Members) invite(
 			return Added{Invitation: &again}, err
 		}
 	}
-	if err := member.AdmitInvitation(people, invited, m.plane.Clock.Now()); err != nil {
+	if err := member.AdmitInvitation(people, invited, m.base.Clock.Now()); err != nil {
 		return Added{}, err
 	}
 	if err := tx.Invitations().Add(ctx, fresh); err != nil {
@@ -175,9 +175,9 @@ type letter struct {
 }
 
 func (m *Members) newLetter() (letter, error) {
-	token := m.plane.Entropy.Base62(member.TokenCharacters)
-	l := letter{token: member.HashOf(token), mail: plane.NewID[id.MailID](m.plane.Entropy)}
-	sealed, err := m.plane.Secrets.Seal([]byte(token), mail.SecretContext(l.mail))
+	token := m.base.Entropy.Base62(member.TokenCharacters)
+	l := letter{token: member.HashOf(token), mail: base.NewID[id.MailID](m.base.Entropy)}
+	sealed, err := m.base.Secrets.Seal([]byte(token), mail.SecretContext(l.mail))
 	l.sealed = sealed
 	return l, err
 }
@@ -186,10 +186,10 @@ func (m *Members) newLetter() (letter, error) {
 // VALIDATION_ERROR where it could never be sent. RATE_LIMITED where too many went to the address, or from the account, which
 // stays locked so that two cannot both take the last place.
 func (m *Members) post(ctx context.Context, tx ports.Tx, db database.Record, i member.Invitation, l letter) error {
-	if err := m.plane.Mailer.Check(i.Email); err != nil {
+	if err := m.base.Mailer.Check(i.Email); err != nil {
 		return err
 	}
-	now := m.plane.Clock.Now()
+	now := m.base.Clock.Now()
 	owning, err := tx.Accounts().LockForQuota(ctx, db.AccountID)
 	if err != nil {
 		return err
@@ -218,7 +218,7 @@ func (m *Members) post(ctx context.Context, tx ports.Tx, db database.Record, i m
 func (m *Members) audit(
 	ctx context.Context, tx ports.Tx, by audit.Actor, db database.Record, what audit.Action, i member.Invitation,
 ) error {
-	return m.plane.Audit(ctx, tx, db, by, what, audit.Details{
+	return m.base.Audit(ctx, tx, db, by, what, audit.Details{
 		"invitationId": string(i.ID), "email": i.Masked(), "role": string(i.Role),
 	})
 }

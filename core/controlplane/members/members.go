@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -20,8 +20,8 @@ import (
 // Members manages the people of a database (spec, section "Members and invitations"). All but Accept is for the owner, with a
 // full-account key.
 type Members struct {
-	plane   *plane.Plane
-	hashing *plane.Gate
+	base    *base.Base
+	hashing *base.Limiter
 }
 
 // Passwords are hashed by two at a time, each with 19 MiB. Of those who accept invitations to one account's databases one at a
@@ -29,8 +29,8 @@ type Members struct {
 var hashLimits = slot.Limits{PerAccount: 16, Share: 1, PerServer: 2}
 
 // New makes the use cases, and registers their periodic task.
-func New(p *plane.Plane) *Members {
-	m := &Members{plane: p, hashing: plane.NewGate(hashLimits, p.HashWait,
+func New(p *base.Base) *Members {
+	m := &Members{base: p, hashing: base.NewLimiter(hashLimits, p.HashWait,
 		"too many people accept invitations of this account at the moment; try again",
 		"too many people accept invitations at the moment; try again")}
 	m.registerRounds()
@@ -49,7 +49,7 @@ func (m *Members) List(ctx context.Context, r access.Reached) (Listing, error) {
 	if err := permit(r); err != nil {
 		return Listing{}, err
 	}
-	return ports.Read(ctx, m.plane.Store, func(ctx context.Context, tx ports.Tx) (Listing, error) {
+	return ports.Read(ctx, m.base.Store, func(ctx context.Context, tx ports.Tx) (Listing, error) {
 		return m.list(ctx, tx, r.Record())
 	})
 }
@@ -70,14 +70,14 @@ func (m *Members) Invitations(ctx context.Context, r access.Reached) ([]member.I
 	if err := permit(r); err != nil {
 		return nil, err
 	}
-	return ports.Read(ctx, m.plane.Store, func(ctx context.Context, tx ports.Tx) ([]member.Invitation, error) {
+	return ports.Read(ctx, m.base.Store, func(ctx context.Context, tx ports.Tx) ([]member.Invitation, error) {
 		return m.invitations(ctx, tx, r.Record().ID)
 	})
 }
 
 func (m *Members) invitations(ctx context.Context, tx ports.Tx, db id.DatabaseID) ([]member.Invitation, error) {
 	list, err := tx.Invitations().List(ctx, db)
-	now := m.plane.Clock.Now()
+	now := m.base.Clock.Now()
 	for i := range list {
 		list[i] = list[i].At(now)
 	}
@@ -94,7 +94,7 @@ func (m *Members) SetRole(
 	}
 	err = m.update(ctx, r, func(ctx context.Context, tx ports.Tx, db database.Record) error {
 		if changed, err = tx.Members().Get(ctx, db.ID, of); err != nil {
-			return plane.NotFound(err, errMemberNotFound())
+			return base.NotFound(err, errMemberNotFound())
 		}
 		changed, err = m.setRole(ctx, tx, r, db, changed, role)
 		return err
@@ -115,7 +115,7 @@ func (m *Members) setRole(
 	if err := tx.Members().Set(ctx, who.Membership); err != nil {
 		return who, err
 	}
-	return who, m.plane.Audit(ctx, tx, db, r.Caller().Actor(), audit.MemberRoleChanged, details)
+	return who, m.base.Audit(ctx, tx, db, r.Caller().Actor(), audit.MemberRoleChanged, details)
 }
 
 // Remove ends a membership. The person's keys lose the database at once, and for good: whoever becomes a member again needs a key
@@ -125,7 +125,7 @@ func (m *Members) Remove(ctx context.Context, r access.Reached, of id.Membership
 	return m.update(ctx, r, func(ctx context.Context, tx ports.Tx, db database.Record) error {
 		who, err := tx.Members().Get(ctx, db.ID, of)
 		if err != nil {
-			return plane.NotFound(err, errMemberNotFound())
+			return base.NotFound(err, errMemberNotFound())
 		}
 		return m.remove(ctx, tx, r.Caller().Actor(), db, who)
 	})
@@ -135,15 +135,15 @@ func (m *Members) remove(ctx context.Context, tx ports.Tx, by audit.Actor, db da
 	if err := tx.Members().Remove(ctx, who.Membership); err != nil {
 		return err
 	}
-	return m.plane.Audit(ctx, tx, db, by, audit.MemberRemoved, about(who))
+	return m.base.Audit(ctx, tx, db, by, audit.MemberRemoved, about(who))
 }
 
 // update runs fn for the owner, in a transaction that has locked the database.
-func (m *Members) update(ctx context.Context, r access.Reached, fn plane.LockedUpdate) error {
+func (m *Members) update(ctx context.Context, r access.Reached, fn base.LockedUpdate) error {
 	if err := permit(r); err != nil {
 		return err
 	}
-	return r.Update(ctx, m.plane, fn)
+	return r.Update(ctx, m.base, fn)
 }
 
 // permit lets in whoever acts as the owner with a full-account key.

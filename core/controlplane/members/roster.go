@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -17,11 +17,11 @@ import (
 type Roster struct{ members *Members }
 
 // NewRoster makes the use cases.
-func NewRoster(p *plane.Plane) *Roster { return &Roster{&Members{plane: p}} }
+func NewRoster(p *base.Base) *Roster { return &Roster{&Members{base: p}} }
 
 // People returns the owner, the members and the invitations of a database. DATABASE_NOT_FOUND.
 func (r *Roster) People(ctx context.Context, db id.DatabaseID) (l Listing, err error) {
-	err = r.members.plane.UpdateStored(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err = r.members.base.UpdateStored(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		l, err = r.members.list(ctx, tx, locked)
 		return err
 	})
@@ -34,7 +34,7 @@ type Removed struct{ Memberships, Invitations int }
 // RemovePerson ends the membership and the invitation of an address, as Members.Remove and Revoke do for the owner.
 // DATABASE_NOT_FOUND. MEMBER_NOT_FOUND: the address has neither.
 func (r *Roster) RemovePerson(ctx context.Context, db id.DatabaseID, email string) (done Removed, err error) {
-	err = r.members.plane.UpdateStored(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err = r.members.base.UpdateStored(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		done, err = r.remove(ctx, tx, locked, email)
 		if err == nil && done == (Removed{}) {
 			err = fault.New(fault.MemberNotFound, "the address is neither a member's of this database nor invited to it")

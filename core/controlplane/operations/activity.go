@@ -7,29 +7,29 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
 // Activity shows the activity log of a database.
-type Activity struct{ plane *plane.Plane }
+type Activity struct{ base *base.Base }
 
 // NewActivity makes the use cases.
-func NewActivity(p *plane.Plane) *Activity { return &Activity{plane: p} }
+func NewActivity(p *base.Base) *Activity { return &Activity{base: p} }
 
 // List returns the entries with those who acted, newest first, and the position of the last one where there are more.
 func (a *Activity) List(
 	ctx context.Context, r access.Reached, p ports.Page,
-) ([]plane.By[audit.Entry], *ports.Position, error) {
+) ([]base.By[audit.Entry], *ports.Position, error) {
 	if err := r.Permit(account.See); err != nil {
 		return nil, nil, err
 	}
-	return plane.List(ctx, a.plane.Store, p,
-		func(e plane.By[audit.Entry]) ports.Position {
+	return base.List(ctx, a.base.Store, p,
+		func(e base.By[audit.Entry]) ports.Position {
 			return ports.Position{At: e.What.At, ID: string(e.What.ID)}
 		},
-		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]plane.By[audit.Entry], error) {
+		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]base.By[audit.Entry], error) {
 			list, err := Log(ctx, tx, r.Record().ID, p)
 			if err == nil && r.Standing() != account.Owner {
 				hideAddresses(list)
@@ -40,7 +40,7 @@ func (a *Activity) List(
 
 // hideAddresses leaves out the mail addresses, masked ones too, of who was invited, added or removed. Members see who acts,
 // by name; the list of people with their addresses is the owner's.
-func hideAddresses(list []plane.By[audit.Entry]) {
+func hideAddresses(list []base.By[audit.Entry]) {
 	for i := range list {
 		details := maps.Clone(list[i].What.Details)
 		delete(details, "email")
@@ -49,10 +49,10 @@ func hideAddresses(list []plane.By[audit.Entry]) {
 }
 
 // Log reads the entries of a database, newest first, with those who acted.
-func Log(ctx context.Context, tx ports.Tx, db id.DatabaseID, p ports.Page) ([]plane.By[audit.Entry], error) {
+func Log(ctx context.Context, tx ports.Tx, db id.DatabaseID, p ports.Page) ([]base.By[audit.Entry], error) {
 	list, err := tx.Audit().List(ctx, db, p)
 	if err != nil {
 		return nil, err
 	}
-	return plane.WithPersons(ctx, tx, list, func(e audit.Entry) id.UserID { return e.UserID })
+	return base.WithPersons(ctx, tx, list, func(e audit.Entry) id.UserID { return e.UserID })
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -17,10 +17,10 @@ import (
 )
 
 // Operations shows and cancels asynchronous operations (spec, section "Operations").
-type Operations struct{ plane *plane.Plane }
+type Operations struct{ base *base.Base }
 
 // New makes the use cases.
-func New(p *plane.Plane) *Operations { return &Operations{plane: p} }
+func New(p *base.Base) *Operations { return &Operations{base: p} }
 
 // Reached is an operation of a database that a caller may see.
 type Reached struct {
@@ -37,14 +37,14 @@ func (r Reached) Operation() operation.Operation { return r.operation }
 func (o *Operations) Reach(
 	ctx context.Context, c access.Caller, op id.OperationID, action account.Action, gates ...rollout.Gate,
 ) (Reached, error) {
-	reached, err := access.Find(ctx, o.plane.Store, c, gates, errNotFound(), func(
+	reached, err := access.Find(ctx, o.base.Store, c, gates, errNotFound(), func(
 		ctx context.Context, tx ports.Tx, p access.Passage,
 	) (Reached, error) {
 		found, err := tx.Operations().Get(ctx, op)
 		if err != nil {
 			return Reached{}, err
 		}
-		if !o.plane.Work.Spec(found.Kind).Public {
+		if !o.base.Work.Spec(found.Kind).Public {
 			return Reached{}, ports.ErrNoRow
 		}
 		r, err := p.ReachDeleted(ctx, tx, found.DatabaseID)
@@ -65,10 +65,10 @@ func (o *Operations) List(
 	if err := r.Permit(account.See); err != nil {
 		return nil, nil, err
 	}
-	return plane.List(ctx, o.plane.Store, p,
+	return base.List(ctx, o.base.Store, p,
 		func(v operation.Operation) ports.Position { return ports.Position{At: v.CreatedAt, ID: string(v.ID)} },
 		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]operation.Operation, error) {
-			return tx.Operations().List(ctx, r.Record().ID, o.plane.Work.Public(), p)
+			return tx.Operations().List(ctx, r.Record().ID, o.base.Work.Public(), p)
 		})
 }
 
@@ -76,16 +76,16 @@ func (o *Operations) List(
 // server has confirmed. FORBIDDEN: the caller may not start such an operation. OPERATION_NOT_FOUND: the caller has lost the right
 // since Reach. DATABASE_STATE_CONFLICT: it is final, or it may already have changed something.
 func (o *Operations) Cancel(ctx context.Context, r Reached) (operation.Operation, error) {
-	if err := r.Permit(o.plane.Work.Spec(r.operation.Kind).Right); err != nil {
+	if err := r.Permit(o.base.Work.Spec(r.operation.Kind).Right); err != nil {
 		return operation.Operation{}, err
 	}
 	var now operation.Operation
-	err := r.Update(ctx, o.plane, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	err := r.Update(ctx, o.base, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		locked, err := tx.Operations().Lock(ctx, r.operation.ID)
 		if err != nil {
 			return err
 		}
-		now, err = Cancel(ctx, o.plane, tx, locked, record, r.Caller().Actor())
+		now, err = Cancel(ctx, o.base, tx, locked, record, r.Caller().Actor())
 		return err
 	})
 	if fault.Has(err, fault.DatabaseNotFound) {
@@ -96,7 +96,7 @@ func (o *Operations) Cancel(ctx context.Context, r Reached) (operation.Operation
 
 // Cancel applies the request to an operation that is locked.
 func Cancel(
-	ctx context.Context, p *plane.Plane, tx ports.Tx, o operation.Operation, r database.Record, by audit.Actor,
+	ctx context.Context, p *base.Base, tx ports.Tx, o operation.Operation, r database.Record, by audit.Actor,
 ) (operation.Operation, error) {
 	now, ended, err := p.Work.Cancel(ctx, tx, o, r.Name)
 	if err != nil || !ended {

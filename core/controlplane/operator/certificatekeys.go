@@ -6,7 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/certificate"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -18,7 +18,7 @@ func (o *Operator) CreateCertificateKey(ctx context.Context) (certificate.Key, e
 	if err != nil {
 		return certificate.Key{}, err
 	}
-	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		return o.beginCertificateKey(ctx, tx, fresh, audit.CertificateKeyCreated, audit.Details{})
 	})
 	return fresh.Public(), err
@@ -39,9 +39,9 @@ func (o *Operator) RotateCertificateKey(
 	if fresh, err = o.newCertificateKey(); err != nil {
 		return certificate.Key{}, certificate.Key{}, err
 	}
-	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.SigningKeys().Retire(ctx, retired.ID, fresh.CreatedAt); err != nil {
-			return plane.NotFound(err, errSignsNoMore(retired.ID))
+			return base.NotFound(err, errSignsNoMore(retired.ID))
 		}
 		return o.beginCertificateKey(ctx, tx, fresh, audit.CertificateKeyRotated, audit.Details{"retired": string(retired.ID)})
 	})
@@ -54,15 +54,15 @@ func (o *Operator) RotateCertificateKey(
 
 // signing is the key that signs, which is the named one where one is named.
 func (o *Operator) signing(ctx context.Context, named id.CertificateKeyID) (certificate.Key, error) {
-	current, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (certificate.Key, error) {
+	current, err := ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) (certificate.Key, error) {
 		return tx.SigningKeys().Current(ctx)
 	})
 	switch {
 	case err != nil:
-		return current, plane.NotFound(err, fault.Invalid("key", "none signs; pgherd admin certificate-key create makes one"))
+		return current, base.NotFound(err, fault.Invalid("key", "none signs; pgherd admin certificate-key create makes one"))
 	case named != "" && named != current.ID:
 		return current, errSignsNoMore(named)
-	case named == "" && o.plane.Clock.Now().Sub(current.CreatedAt) < unnamedAfter:
+	case named == "" && o.base.Clock.Now().Sub(current.CreatedAt) < unnamedAfter:
 		return current, fault.Invalid("key", "%s has signed only since %s: name it with --key to replace it", current.ID,
 			current.CreatedAt.UTC().Format(time.RFC3339))
 	}
@@ -75,17 +75,17 @@ func errSignsNoMore(k id.CertificateKeyID) error {
 
 // CertificateKeys lists every key that ever signed, newest first, without private parts.
 func (o *Operator) CertificateKeys(ctx context.Context) ([]certificate.Key, error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]certificate.Key, error) {
+	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]certificate.Key, error) {
 		list, err := tx.SigningKeys().List(ctx, ports.Page{})
 		return certificate.Published(list), err
 	})
 }
 
 func (o *Operator) newCertificateKey() (certificate.Key, error) {
-	seed := o.plane.Entropy.Seed()
-	fresh := certificate.NewKey(plane.NewID[id.CertificateKeyID](o.plane.Entropy), seed, o.plane.Clock.Now())
+	seed := o.base.Entropy.Seed()
+	fresh := certificate.NewKey(base.NewID[id.CertificateKeyID](o.base.Entropy), seed, o.base.Clock.Now())
 	var err error
-	fresh.SealedSeed, err = o.plane.Secrets.Seal(seed[:], fresh.SecretContext())
+	fresh.SealedSeed, err = o.base.Secrets.Seal(seed[:], fresh.SecretContext())
 	return fresh, err
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -19,9 +19,9 @@ func (o *Operator) CreateNamespace(ctx context.Context, a id.AccountID, name str
 		return account.Namespace{}, err
 	}
 	n := account.Namespace{
-		ID: plane.NewID[id.NamespaceID](o.plane.Entropy), AccountID: a, Name: name, CreatedAt: o.plane.Clock.Now(),
+		ID: base.NewID[id.NamespaceID](o.base.Entropy), AccountID: a, Name: name, CreatedAt: o.base.Clock.Now(),
 	}
-	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if _, err := tx.Accounts().Get(ctx, a); err != nil {
 			return notFound(err, "account")
 		}
@@ -35,7 +35,7 @@ func (o *Operator) CreateNamespace(ctx context.Context, a id.AccountID, name str
 
 // Namespaces lists the namespaces of an account, revoked ones too, oldest first. VALIDATION_ERROR on "account".
 func (o *Operator) Namespaces(ctx context.Context, a id.AccountID) ([]account.Namespace, error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]account.Namespace, error) {
+	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]account.Namespace, error) {
 		if _, err := tx.Accounts().Get(ctx, a); err != nil {
 			return nil, notFound(err, "account")
 		}
@@ -47,7 +47,7 @@ func (o *Operator) Namespaces(ctx context.Context, a id.AccountID) ([]account.Na
 // stay as they are. VALIDATION_ERROR on "namespace" where there is none, or it is revoked.
 func (o *Operator) RevokeNamespace(ctx context.Context, namespace id.NamespaceID) error {
 	return o.updateNamespace(ctx, namespace, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
-		now := o.plane.Clock.Now()
+		now := o.base.Clock.Now()
 		n.RevokedAt = &now
 		if err := tx.Namespaces().Revoke(ctx, n); err != nil {
 			return err
@@ -60,7 +60,7 @@ func (o *Operator) RevokeNamespace(ctx context.Context, namespace id.NamespaceID
 func (o *Operator) updateNamespace(
 	ctx context.Context, namespace id.NamespaceID, fn func(context.Context, ports.Tx, account.Namespace) error,
 ) error {
-	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		n, err := tx.Namespaces().Lock(ctx, namespace)
 		if err == nil && n.RevokedAt != nil {
 			err = fault.Invalid("namespace", "is revoked")
@@ -83,13 +83,13 @@ func (o *Operator) auditCI(
 // CreateCIKey makes a CI key of a namespace and returns its text, which cannot be retrieved later. VALIDATION_ERROR on
 // "namespace" where there is none, or it is revoked.
 func (o *Operator) CreateCIKey(ctx context.Context, namespace id.NamespaceID) (key account.Key, text string, err error) {
-	text, credential := account.NewKey(account.CIKey, o.plane.Entropy.Base62(account.KeyCharacters))
+	text, credential := account.NewKey(account.CIKey, o.base.Entropy.Base62(account.KeyCharacters))
 	err = o.updateNamespace(ctx, namespace, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
 		a, err := tx.Accounts().Get(ctx, n.AccountID)
 		if err != nil {
 			return err
 		}
-		key = n.CIKey(credential, a, o.plane.Clock.Now())
+		key = n.CIKey(credential, a, o.base.Clock.Now())
 		if err := tx.Keys().Add(ctx, key, nil); err != nil {
 			return err
 		}
@@ -102,8 +102,8 @@ func (o *Operator) CreateCIKey(ctx context.Context, namespace id.NamespaceID) (k
 }
 
 // CIKeys lists the keys of a namespace, newest first, without their hashes. VALIDATION_ERROR on "namespace".
-func (o *Operator) CIKeys(ctx context.Context, namespace id.NamespaceID) ([]plane.By[account.Key], error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]plane.By[account.Key], error) {
+func (o *Operator) CIKeys(ctx context.Context, namespace id.NamespaceID) ([]base.By[account.Key], error) {
+	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]base.By[account.Key], error) {
 		if _, err := tx.Keys().Namespace(ctx, namespace); err != nil {
 			return nil, notFound(err, "namespace")
 		}
@@ -118,7 +118,7 @@ func (o *Operator) CIKeys(ctx context.Context, namespace id.NamespaceID) ([]plan
 // RevokeCIKey revokes a CI key at once and permanently. VALIDATION_ERROR on "key" where there is none, or it works no more, or is
 // a key of an account.
 func (o *Operator) RevokeCIKey(ctx context.Context, key id.KeyID) error {
-	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		stored, err := o.usableKey(ctx, tx, account.CIKey, key)
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ func (o *Operator) RevokeCIKey(ctx context.Context, key id.KeyID) error {
 		if err != nil {
 			return err
 		}
-		now := o.plane.Clock.Now()
+		now := o.base.Clock.Now()
 		stored.RevokedAt = &now
 		if err := tx.Keys().Revoke(ctx, stored); err != nil {
 			return err

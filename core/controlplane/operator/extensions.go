@@ -9,7 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -27,7 +27,7 @@ const (
 // shown. The error names the extensions of which nothing was found out; what was stored of them before stays. Once the context
 // has ended no other is tried. VALIDATION_ERROR on "server".
 func (o *Operator) QualifyExtensions(ctx context.Context, of id.ServerID) (list []extension.Qualification, err error) {
-	on, agent, err := o.plane.ServerOf(ctx, of)
+	on, agent, err := o.base.ServerOf(ctx, of)
 	if err != nil {
 		return nil, notFound(err, "server")
 	}
@@ -35,7 +35,7 @@ func (o *Operator) QualifyExtensions(ctx context.Context, of id.ServerID) (list 
 		q, one := o.qualify(ctx, agent, name)
 		if one == nil {
 			q.ServerID = of
-			one = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return o.putTrial(ctx, tx, on, q) })
+			one = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return o.putTrial(ctx, tx, on, q) })
 		}
 		if one != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", name, one))
@@ -80,10 +80,10 @@ func (o *Operator) qualify(
 ) (q extension.Qualification, err error) {
 	ctx, cancel := context.WithTimeout(ctx, trialMost)
 	defer cancel()
-	fence := ports.Fence{OperationID: plane.NewID[id.OperationID](o.plane.Entropy), Epoch: 1}
+	fence := ports.Fence{OperationID: base.NewID[id.OperationID](o.base.Entropy), Epoch: 1}
 	defer func() {
 		if err != nil {
-			closing, done := o.plane.Settling(ctx)
+			closing, done := o.base.Settling(ctx)
 			defer done()
 			_ = ports.Close(closing, agent, fence) // an agent that cannot be reached forgets the trial by itself
 		}
@@ -96,7 +96,7 @@ func (o *Operator) qualify(
 		case proof.State == command.ExtensionDone:
 			return extension.Qualification{
 				Extension: name, Version: proof.Version, ServerVersion: proof.ServerVersion, Qualified: proof.Qualified,
-				Message: proof.Message, At: o.plane.Clock.Now(),
+				Message: proof.Message, At: o.base.Clock.Now(),
 			}, nil
 		case proof.State == command.ExtensionFailed:
 			return q, errors.New(proof.Message)
@@ -111,7 +111,7 @@ func (o *Operator) qualify(
 
 // Trials lists what the trials of a server's extensions have shown: an entry for each, with no time where there was no trial.
 func (o *Operator) Trials(ctx context.Context, of server.Server) ([]extension.Qualification, error) {
-	stored, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]extension.Qualification, error) {
+	stored, err := ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]extension.Qualification, error) {
 		return tx.Qualifications().Of(ctx, of.ID)
 	})
 	return extension.Trials(of.ID, stored), err

@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -59,13 +59,13 @@ func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, te
 	if (n.Scope == account.SelectedDatabases) != (len(n.Databases) > 0) {
 		return key, "", fault.Invalid("database", "is given for a selected-database key, and only for one")
 	}
-	text, credential := account.NewKey(account.AccountKey, o.plane.Entropy.Base62(account.KeyCharacters))
-	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	text, credential := account.NewKey(account.AccountKey, o.base.Entropy.Base62(account.KeyCharacters))
+	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		a, err := tx.Accounts().Get(ctx, n.AccountID)
 		if err != nil {
 			return notFound(err, "account")
 		}
-		now := o.plane.Clock.Now()
+		now := o.base.Clock.Now()
 		key = credential.Key(a, label, n.Scope, now)
 		if err := n.apply(&key, now); err != nil {
 			return err
@@ -115,7 +115,7 @@ func joined[T ~string](list []T) string {
 func addKey(ctx context.Context, tx ports.Tx, k account.Key, databases []id.DatabaseID) error {
 	for _, db := range slices.Sorted(slices.Values(databases)) {
 		if _, err := tx.Databases().Lock(ctx, db); err != nil {
-			return plane.NotFound(err, fault.Invalid("database", "%s does not exist", db))
+			return base.NotFound(err, fault.Invalid("database", "%s does not exist", db))
 		}
 	}
 	if err := tx.Keys().Add(ctx, k, databases); err != nil {
@@ -124,7 +124,7 @@ func addKey(ctx context.Context, tx ports.Tx, k account.Key, databases []id.Data
 	viewer := database.Viewer{AccountID: k.AccountID, UserID: k.UserID, KeyID: k.ID, Scope: k.Scope}
 	for _, db := range databases {
 		if _, _, err := access.See(ctx, tx, viewer, db); err != nil {
-			return plane.NotFound(err, fault.Invalid("database", "%s is not one of the account's, its owner is no member of it, or it is "+
+			return base.NotFound(err, fault.Invalid("database", "%s is not one of the account's, its owner is no member of it, or it is "+
 				"being deleted", db))
 		}
 	}
@@ -135,13 +135,13 @@ func addKey(ctx context.Context, tx ports.Tx, k account.Key, databases []id.Data
 // label and scope stay. VALIDATION_ERROR on "expires", or on "key" where there is none, it is revoked or a CI key, or has expired
 // and gets no other end.
 func (o *Operator) ReplaceKey(ctx context.Context, old id.KeyID, bounds KeyBounds) (key account.Key, text string, err error) {
-	random := o.plane.Entropy.Base62(account.KeyCharacters)
-	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	random := o.base.Entropy.Base62(account.KeyCharacters)
+	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		stored, err := unrevokedKey(ctx, tx, account.AccountKey, old)
 		if err != nil {
 			return err
 		}
-		now := o.plane.Clock.Now()
+		now := o.base.Clock.Now()
 		var c account.Credential
 		text, c = account.NewKey(stored.Kind, random)
 		key = stored
@@ -172,12 +172,12 @@ func (o *Operator) ReplaceKey(ctx context.Context, old id.KeyID, bounds KeyBound
 // BindKey changes the bounds of a key of an account, from the next request on. One that has expired can be given another end.
 // VALIDATION_ERROR on "expires", or on "key" where there is none, or it is revoked or a CI key.
 func (o *Operator) BindKey(ctx context.Context, of id.KeyID, bounds KeyBounds) (key account.Key, err error) {
-	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if key, err = unrevokedKey(ctx, tx, account.AccountKey, of); err != nil {
 			return err
 		}
 		before := boundsOf(key)
-		if err := bounds.apply(&key, o.plane.Clock.Now()); err != nil {
+		if err := bounds.apply(&key, o.base.Clock.Now()); err != nil {
 			return err
 		}
 		if err := tx.Keys().Bind(ctx, key); err != nil {
@@ -192,12 +192,12 @@ func (o *Operator) BindKey(ctx context.Context, of id.KeyID, bounds KeyBounds) (
 // RevokeKey revokes a key of an account at once and permanently. VALIDATION_ERROR on "key" where there is none, or it is revoked
 // or a CI key.
 func (o *Operator) RevokeKey(ctx context.Context, key id.KeyID) error {
-	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		stored, err := unrevokedKey(ctx, tx, account.AccountKey, key)
 		if err != nil {
 			return err
 		}
-		now := o.plane.Clock.Now()
+		now := o.base.Clock.Now()
 		stored.RevokedAt = &now
 		if err := tx.Keys().Revoke(ctx, stored); err != nil {
 			return err
@@ -212,7 +212,7 @@ var commandOf = map[account.KeyKind]string{account.AccountKey: "key", account.CI
 // usableKey is a key of a kind that still works.
 func (o *Operator) usableKey(ctx context.Context, tx ports.Tx, kind account.KeyKind, key id.KeyID) (account.Key, error) {
 	stored, err := unrevokedKey(ctx, tx, kind, key)
-	if err == nil && stored.Expired(o.plane.Clock.Now()) {
+	if err == nil && stored.Expired(o.base.Clock.Now()) {
 		err = errExpired()
 	}
 	return stored, err
@@ -235,8 +235,8 @@ func unrevokedKey(ctx context.Context, tx ports.Tx, kind account.KeyKind, key id
 }
 
 // Keys lists the keys of an account, CI keys too, with those who hold them, newest first, without their hashes.
-func (o *Operator) Keys(ctx context.Context, a id.AccountID) ([]plane.By[account.Key], error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]plane.By[account.Key], error) {
+func (o *Operator) Keys(ctx context.Context, a id.AccountID) ([]base.By[account.Key], error) {
+	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]base.By[account.Key], error) {
 		list, err := tx.Keys().List(ctx, a)
 		if err != nil {
 			return nil, err
@@ -245,9 +245,9 @@ func (o *Operator) Keys(ctx context.Context, a id.AccountID) ([]plane.By[account
 	})
 }
 
-func holders(ctx context.Context, tx ports.Tx, keys []account.Key) ([]plane.By[account.Key], error) {
+func holders(ctx context.Context, tx ports.Tx, keys []account.Key) ([]base.By[account.Key], error) {
 	for i := range keys {
 		keys[i].Hash = nil
 	}
-	return plane.WithPersons(ctx, tx, keys, func(k account.Key) id.UserID { return k.UserID })
+	return base.WithPersons(ctx, tx, keys, func(k account.Key) id.UserID { return k.UserID })
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -99,9 +99,9 @@ func inPages[T any](
 // AccountDetails is an account with what it has.
 type AccountDetails struct {
 	ports.AccountEntry
-	AutoEnroll bool                    // new databases are enrolled for every route
-	Owned      []ports.DatabaseEntry   // also those that are deleted
-	KeyList    []plane.By[account.Key] // CI keys, too
+	AutoEnroll bool                   // new databases are enrolled for every route
+	Owned      []ports.DatabaseEntry  // also those that are deleted
+	KeyList    []base.By[account.Key] // CI keys, too
 	Namespaces []ports.NamespaceEntry
 }
 
@@ -124,7 +124,7 @@ func (o *Operator) AccountDetails(ctx context.Context, of id.AccountID) (a Accou
 	if a.Namespaces, err = o.AllNamespaces(ctx, ports.NamespaceFilter{AccountID: of}); err != nil {
 		return a, err
 	}
-	a.AutoEnroll, err = ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (bool, error) {
+	a.AutoEnroll, err = ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) (bool, error) {
 		return tx.Switches().AutoEnroll(ctx, of)
 	})
 	return a, err
@@ -157,7 +157,7 @@ func (o *Operator) DatabaseDetails(ctx context.Context, of id.DatabaseID) (d Dat
 		return d, err
 	}
 	d.DatabaseEntry = found[0]
-	err = o.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = o.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if d.Account, err = tx.Accounts().Get(ctx, d.AccountID); err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (o *Operator) DatabaseDetails(ctx context.Context, of id.DatabaseID) (d Dat
 				return err
 			}
 			if d.Deleted != nil {
-				d.Recovery = d.Deleted.RecoveryStatus(o.plane.Clock.Now())
+				d.Recovery = d.Deleted.RecoveryStatus(o.base.Clock.Now())
 			}
 		}
 		if err := d.count(ctx, tx); err != nil {
@@ -240,7 +240,7 @@ type Feature struct {
 
 // FeatureList lists all features, by name.
 func (o *Operator) FeatureList(ctx context.Context) (list []Feature, err error) {
-	grants, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (rollout.Grants, error) {
+	grants, err := ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) (rollout.Grants, error) {
 		return tx.Switches().Grants(ctx, "")
 	})
 	if err != nil {
@@ -269,7 +269,7 @@ func (o *Operator) FeatureList(ctx context.Context) (list []Feature, err error) 
 
 // Maintenance reports whether the maintenance window is open, and since when it is so, where the log says that.
 func (o *Operator) Maintenance(ctx context.Context) (on bool, since *time.Time, err error) {
-	on, err = ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (bool, error) {
+	on, err = ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) (bool, error) {
 		return tx.Switches().Maintenance(ctx)
 	})
 	if err != nil {
@@ -281,7 +281,7 @@ func (o *Operator) Maintenance(ctx context.Context) (on bool, since *time.Time, 
 
 // switchLog is the end of the installation's log, the newest entry first.
 func (o *Operator) switchLog(ctx context.Context) ([]audit.Entry, error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]audit.Entry, error) {
+	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]audit.Entry, error) {
 		return tx.Audit().OfInstallation(ctx, ports.Page{Limit: logLength})
 	})
 }

@@ -5,25 +5,25 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
 // Entries are entries of the log with those who acted.
-type Entries = []plane.By[audit.Entry]
+type Entries = []base.By[audit.Entry]
 
 // Audit lists the activity of any database, newest first; of one that is purged, too.
 func (o *Operator) Audit(ctx context.Context, db id.DatabaseID, p ports.Page) (Entries, error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (Entries, error) {
+	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) (Entries, error) {
 		return operations.Log(ctx, tx, db, p)
 	})
 }
 
 // InstallationAudit lists what was done to the installation as a whole, newest first.
 func (o *Operator) InstallationAudit(ctx context.Context, p ports.Page) (Entries, error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (Entries, error) {
+	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) (Entries, error) {
 		list, err := tx.Audit().OfInstallation(ctx, p)
 		return withActors(ctx, tx, list, err)
 	})
@@ -31,7 +31,7 @@ func (o *Operator) InstallationAudit(ctx context.Context, p ports.Page) (Entries
 
 // AccountAudit lists what was done to an account and to its databases, newest first. VALIDATION_ERROR on "account".
 func (o *Operator) AccountAudit(ctx context.Context, a id.AccountID, p ports.Page) (Entries, error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (Entries, error) {
+	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) (Entries, error) {
 		if _, err := tx.Accounts().Get(ctx, a); err != nil {
 			return nil, notFound(err, "account")
 		}
@@ -44,7 +44,7 @@ func withActors(ctx context.Context, tx ports.Tx, list []audit.Entry, err error)
 	if err != nil {
 		return nil, err
 	}
-	return plane.WithPersons(ctx, tx, list, func(e audit.Entry) id.UserID { return e.UserID })
+	return base.WithPersons(ctx, tx, list, func(e audit.Entry) id.UserID { return e.UserID })
 }
 
 // Period bounds an export of the log.
@@ -66,7 +66,7 @@ func EachPage(
 	if !in.Until.IsZero() {
 		p.After = &ports.Position{At: in.Until, ID: firstID}
 	}
-	position := func(e plane.By[audit.Entry]) ports.Position {
+	position := func(e base.By[audit.Entry]) ports.Position {
 		return ports.Position{At: e.What.At, ID: string(e.What.ID)}
 	}
 	return inPages(p, entriesAtOnce, position, func(p ports.Page) (Entries, error) {

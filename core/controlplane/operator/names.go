@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -58,7 +58,7 @@ func (o *Operator) PastDatabaseNamed(ctx context.Context, flag, text string) (id
 	if !is {
 		return o.DatabaseNamed(ctx, flag, text)
 	}
-	was, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (bool, error) {
+	was, err := ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) (bool, error) {
 		return everWas(ctx, tx, named)
 	})
 	if err == nil && !was {
@@ -112,8 +112,8 @@ func (o *Operator) NamespaceNamed(ctx context.Context, flag, text string) (id.Na
 		candidates(found, func(n ports.NamespaceEntry) (id.NamespaceID, string) { return n.ID, "of " + n.Email }))
 }
 
-// notFound is plane.NotFound for a thing that an operator calls by its ID.
-func notFound(err error, flag string) error { return plane.NotFound(err, errUnknown(flag)) }
+// notFound is base.NotFound for a thing that an operator calls by its ID.
+func notFound(err error, flag string) error { return base.NotFound(err, errUnknown(flag)) }
 
 // errUnknown is the error for an ID that nothing has.
 func errUnknown(flag string) error { return fault.Invalid(flag, "does not exist") }
@@ -126,7 +126,7 @@ func asID[T ~string](text string) (T, bool) {
 
 // looked is what a look into the directory finds.
 func looked[T any](ctx context.Context, o *Operator, fn func(context.Context, ports.Directory) (T, error)) (T, error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (T, error) { return fn(ctx, tx.Directory()) })
+	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) (T, error) { return fn(ctx, tx.Directory()) })
 }
 
 // mostNamed bounds the things that are looked at, and mostSaid those that an error names, where a name is not unique.

@@ -7,12 +7,12 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/checkups"
 	"github.com/pgherd/pgherd/core/controlplane/deletion"
 	"github.com/pgherd/pgherd/core/controlplane/keyrings"
 	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/storage"
 	"github.com/pgherd/pgherd/core/id"
@@ -23,7 +23,7 @@ import (
 // Operator holds the use cases of the people who run the service. It does not authenticate: whoever has access to the metadata
 // database may use it.
 type Operator struct {
-	plane *plane.Plane
+	base *base.Base
 	// Ring changes the ring of keys that stored secrets are encrypted with.
 	Ring *keyrings.Keyring
 	*roles.Overrides
@@ -34,9 +34,9 @@ type Operator struct {
 }
 
 // New makes the use cases.
-func New(p *plane.Plane, d *deletion.Deletion, ring *keyrings.Keyring) *Operator {
+func New(p *base.Base, d *deletion.Deletion, ring *keyrings.Keyring) *Operator {
 	return &Operator{
-		plane: p, Ring: ring, Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p), Roster: members.NewRoster(p),
+		base: p, Ring: ring, Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p), Roster: members.NewRoster(p),
 		Checkups: checkups.New(p), Unverified: deletion.NewUnverified(d),
 	}
 }
@@ -56,10 +56,10 @@ func (o *Operator) CreateAccount(ctx context.Context, n NewAccount) (account.Acc
 	if n.Name, err = account.ValidateName(n.Name); err != nil {
 		return account.Account{}, account.User{}, err
 	}
-	now := o.plane.Clock.Now()
-	u := account.User{ID: plane.NewID[id.UserID](o.plane.Entropy), Email: n.Email, Name: n.Name, CreatedAt: now}
-	a := account.Account{ID: plane.NewID[id.AccountID](o.plane.Entropy), OwnerID: u.ID, Plan: n.Plan, CreatedAt: now}
-	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	now := o.base.Clock.Now()
+	u := account.User{ID: base.NewID[id.UserID](o.base.Entropy), Email: n.Email, Name: n.Name, CreatedAt: now}
+	a := account.Account{ID: base.NewID[id.AccountID](o.base.Entropy), OwnerID: u.ID, Plan: n.Plan, CreatedAt: now}
+	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.Accounts().AddUser(ctx, u); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (o *Operator) ChangeAccount(
 	ctx context.Context, accountID id.AccountID, change func(*account.Account),
 ) (account.Account, error) {
 	var a account.Account
-	err := o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		owned, err := o.LockOwned(ctx, tx, accountID)
 		if err != nil {
 			return err
@@ -121,36 +121,36 @@ func exception[T any](value *T) string {
 
 // Operations lists the operations of any database, newest first, including internal kinds.
 func (o *Operator) Operations(ctx context.Context, db id.DatabaseID, p ports.Page) ([]operation.Operation, error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]operation.Operation, error) {
-		return tx.Operations().List(ctx, db, o.plane.Work.Names(), p)
+	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]operation.Operation, error) {
+		return tx.Operations().List(ctx, db, o.base.Work.Names(), p)
 	})
 }
 
 // Operation returns any operation, including internal kinds. OPERATION_NOT_FOUND.
 func (o *Operator) Operation(ctx context.Context, op id.OperationID) (operation.Operation, error) {
-	work, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
+	work, err := ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
 		return tx.Operations().Get(ctx, op)
 	})
-	return work, plane.NotFound(err, errNoOperation())
+	return work, base.NotFound(err, errNoOperation())
 }
 
 // CancelOperation requests the cancellation of an operation, as Operations.Cancel does for a caller.
 func (o *Operator) CancelOperation(ctx context.Context, op id.OperationID) (operation.Operation, error) {
 	var work operation.Operation
-	err := o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		found, err := tx.Operations().Get(ctx, op)
 		if err != nil {
-			return plane.NotFound(err, errNoOperation())
+			return base.NotFound(err, errNoOperation())
 		}
 		record, err := tx.Databases().Lock(ctx, found.DatabaseID)
 		if err != nil {
-			return plane.NotFound(err, plane.ErrDatabaseNotFound())
+			return base.NotFound(err, base.ErrDatabaseNotFound())
 		}
 		locked, err := tx.Operations().Lock(ctx, op)
 		if err != nil {
-			return plane.NotFound(err, errNoOperation())
+			return base.NotFound(err, errNoOperation())
 		}
-		work, err = operations.Cancel(ctx, o.plane, tx, locked, record, audit.Operator)
+		work, err = operations.Cancel(ctx, o.base, tx, locked, record, audit.Operator)
 		return err
 	})
 	return work, err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -22,14 +22,14 @@ const orderTime = 2 * time.Minute
 // FindOperations lists operations of all databases, newest first, including internal kinds. VALIDATION_ERROR on "server" or
 // "kind" that is unknown.
 func (o *Operator) FindOperations(ctx context.Context, f ports.OperationFilter, p ports.Page) ([]ports.FoundOperation, error) {
-	if kinds := o.plane.Work.Names(); f.Kind != "" && !slices.Contains(kinds, f.Kind) {
+	if kinds := o.base.Work.Names(); f.Kind != "" && !slices.Contains(kinds, f.Kind) {
 		names := make([]string, len(kinds))
 		for i, k := range kinds {
 			names[i] = string(k)
 		}
 		return nil, fault.Invalid("kind", "must be one of %s", strings.Join(names, ", "))
 	}
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]ports.FoundOperation, error) {
+	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]ports.FoundOperation, error) {
 		if f.ServerID != "" {
 			if _, err := tx.Servers().Get(ctx, f.ServerID); err != nil {
 				return nil, notFound(err, "server")
@@ -49,18 +49,18 @@ func (o *Operator) FailOperation(ctx context.Context, op id.OperationID, by oper
 	if err != nil {
 		return of, err
 	}
-	if err := o.plane.Work.Spec(of.Kind).AdmitsFail(of, by, o.plane.Clock.Now()); err != nil {
+	if err := o.base.Work.Spec(of.Kind).AdmitsFail(of, by, o.base.Clock.Now()); err != nil {
 		return of, err
 	}
 	if by.ServerGone {
-		err = o.plane.CheckGone(ctx, of.ServerID)
+		err = o.base.CheckGone(ctx, of.ServerID)
 	} else {
 		err = o.leftAlone(ctx, of)
 	}
 	if err != nil {
 		return of, err
 	}
-	return o.plane.Work.GiveUp(ctx, op, by, orderTime, func(ctx context.Context, tx ports.Tx) error {
+	return o.base.Work.GiveUp(ctx, op, by, orderTime, func(ctx context.Context, tx ports.Tx) error {
 		return o.recordOrder(ctx, tx, of, by, audit.OperationEndOrder)
 	})
 }
@@ -71,18 +71,18 @@ func (o *Operator) RetryOperation(ctx context.Context, op id.OperationID, by ope
 	if err != nil {
 		return of, err
 	}
-	spec := o.plane.Work.Spec(of.Kind)
-	if err := spec.AdmitsRetry(of, o.plane.Clock.Now()); err != nil {
+	spec := o.base.Work.Spec(of.Kind)
+	if err := spec.AdmitsRetry(of, o.base.Clock.Now()); err != nil {
 		return of, err
 	}
-	if err := o.plane.CheckThere(ctx, of.ServerID, ""); err != nil {
+	if err := o.base.CheckThere(ctx, of.ServerID, ""); err != nil {
 		return of, err
 	}
-	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if of, err = tx.Operations().Lock(ctx, op); err != nil {
-			return plane.NotFound(err, errNoOperation())
+			return base.NotFound(err, errNoOperation())
 		}
-		now := o.plane.Clock.Now()
+		now := o.base.Clock.Now()
 		if err := spec.AdmitsRetry(of, now); err != nil {
 			return err
 		}
@@ -107,10 +107,10 @@ func (o *Operator) ordered(ctx context.Context, op id.OperationID, by operation.
 
 // leftAlone looks at the server whether it still works on an operation.
 func (o *Operator) leftAlone(ctx context.Context, of operation.Operation) error {
-	if err := o.plane.CheckThere(ctx, of.ServerID, plane.OrGone); err != nil {
+	if err := o.base.CheckThere(ctx, of.ServerID, base.OrGone); err != nil {
 		return err
 	}
-	agent, err := o.plane.AgentOf(ctx, of.ServerID)
+	agent, err := o.base.AgentOf(ctx, of.ServerID)
 	if err != nil {
 		return err
 	}
@@ -136,5 +136,5 @@ func (o *Operator) recordOrder(
 	if by.ServerGone {
 		details["serverGone"] = "true"
 	}
-	return o.plane.Audit(ctx, tx, database.Record{ID: of.DatabaseID, AccountID: of.AccountID}, audit.Operator, what, details)
+	return o.base.Audit(ctx, tx, database.Record{ID: of.DatabaseID, AccountID: of.AccountID}, audit.Operator, what, details)
 }

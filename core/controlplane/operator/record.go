@@ -11,11 +11,11 @@ import (
 )
 
 // record adds what the operator did to the log of an account, or of the installation where there is no account, in the
-// transaction that does it. Whose hands these were comes from plane.ByOperator.
+// transaction that does it. Whose hands these were comes from base.ByOperator.
 func (o *Operator) record(
 	ctx context.Context, tx ports.Tx, a id.AccountID, what audit.Action, details audit.Details,
 ) error {
-	return o.plane.Audit(ctx, tx, database.Record{AccountID: a}, audit.Operator, what, details)
+	return o.base.Audit(ctx, tx, database.Record{AccountID: a}, audit.Operator, what, details)
 }
 
 // recordChanges is record where there are changes; a command that changes nothing leaves no entry. about names what was changed.

@@ -15,9 +15,9 @@ import (
 )
 
 // meet looks at a server that is to be stored, and completes it with its installation. VALIDATION_ERROR names what is wrong.
-func (o *Operator) meet(ctx context.Context, s *server.Server, version string) (server.Sight, error) {
-	seen := o.plane.Fleet.Survey(ctx, *s)
-	if wrong := server.FirstWrong(s.Judge(seen, o.plane.Clock.Now(), version)); wrong != nil {
+func (o *Operator) meet(ctx context.Context, s *server.Server, version string) (server.Survey, error) {
+	seen := o.base.Fleet.Survey(ctx, *s)
+	if wrong := server.FirstWrong(s.Judge(seen, o.base.Clock.Now(), version)); wrong != nil {
 		return seen, refusalOf(*wrong)
 	}
 	s.Installation = seen.Installation
@@ -56,7 +56,7 @@ func (o *Operator) registered(ctx context.Context, s server.Server) (*server.Ser
 	var asked sync.WaitGroup
 	for i := range list {
 		if list[i].Installation == "" && list[i].ID != s.ID {
-			asked.Go(func() { list[i].Installation = o.plane.Fleet.Survey(ctx, list[i]).Installation })
+			asked.Go(func() { list[i].Installation = o.base.Fleet.Survey(ctx, list[i]).Installation })
 		}
 	}
 	asked.Wait()
@@ -69,12 +69,12 @@ func (o *Operator) registered(ctx context.Context, s server.Server) (*server.Ser
 }
 
 // Server returns a registered server, and what stands on it. VALIDATION_ERROR on "server" where there is none.
-func (o *Operator) Server(ctx context.Context, of id.ServerID) (s server.Server, n server.Standing, err error) {
-	err = o.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+func (o *Operator) Server(ctx context.Context, of id.ServerID) (s server.Server, n server.Contents, err error) {
+	err = o.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if s, err = tx.Servers().Get(ctx, of); err != nil {
 			return notFound(err, "server")
 		}
-		n, err = tx.Servers().Standing(ctx, of)
+		n, err = tx.Servers().Contents(ctx, of)
 		return err
 	})
 	return s, n, err
@@ -89,8 +89,8 @@ func (o *Operator) CheckServer(
 	if err != nil {
 		return s, nil, err
 	}
-	seen := o.plane.Fleet.Survey(ctx, s)
-	found := s.Judge(seen, o.plane.Clock.Now(), version)
+	seen := o.base.Fleet.Survey(ctx, s)
+	found := s.Judge(seen, o.base.Clock.Now(), version)
 	if s.Installation != "" || seen.Installation == "" {
 		return s, found, nil
 	}
@@ -111,7 +111,7 @@ func (o *Operator) CheckServer(
 
 // remember stores the installation of a server, unless that has been done meanwhile.
 func (o *Operator) remember(ctx context.Context, s server.Server) error {
-	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		stored, err := lockServer(ctx, tx, s.ID)
 		if err != nil || stored.Installation != "" {
 			return err
@@ -171,7 +171,7 @@ func (o *Operator) SetServer(ctx context.Context, of id.ServerID, c ServerChange
 		if err := server.CheckSecret(c.Secret); err != nil {
 			return s, fault.Invalid("agentSecret", "%s", err)
 		}
-		if sealed, err = o.plane.Secrets.Seal([]byte(c.Secret), s.SecretContext()); err != nil {
+		if sealed, err = o.base.Secrets.Seal([]byte(c.Secret), s.SecretContext()); err != nil {
 			return s, err
 		}
 	}
@@ -198,11 +198,11 @@ func (o *Operator) SetServer(ctx context.Context, of id.ServerID, c ServerChange
 // RemoveServer forgets a server on which nothing stands. A creation that is placed at the same moment is either seen, or placed
 // elsewhere. VALIDATION_ERROR on "server": there is none, or something stands on it.
 func (o *Operator) RemoveServer(ctx context.Context, of id.ServerID) (s server.Server, err error) {
-	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if s, err = lockServer(ctx, tx, of); err != nil {
 			return err
 		}
-		n, err := tx.Servers().Standing(ctx, of)
+		n, err := tx.Servers().Contents(ctx, of)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -41,8 +41,8 @@ func (o *Operator) AddServer(ctx context.Context, n NewServer) (server.Server, e
 		return server.Server{}, err
 	}
 	s := server.Server{
-		ID: plane.NewID[id.ServerID](o.plane.Entropy), Name: name, AgentURL: n.AgentURL, CA: n.CA, PublicHost: n.PublicHost,
-		PublicPort: n.PublicPort, Capacity: n.Capacity, Enabled: true, CreatedAt: o.plane.Clock.Now(),
+		ID: base.NewID[id.ServerID](o.base.Entropy), Name: name, AgentURL: n.AgentURL, CA: n.CA, PublicHost: n.PublicHost,
+		PublicPort: n.PublicPort, Capacity: n.Capacity, Enabled: true, CreatedAt: o.base.Clock.Now(),
 	}
 	if n.Connections != nil {
 		s.Connections = *n.Connections
@@ -53,7 +53,7 @@ func (o *Operator) AddServer(ctx context.Context, n NewServer) (server.Server, e
 	if err := server.CheckSecret(n.Secret); err != nil {
 		return server.Server{}, fault.Invalid("agentSecret", "%s", err)
 	}
-	if s.SealedSecret, err = o.plane.Secrets.Seal([]byte(n.Secret), s.SecretContext()); err != nil {
+	if s.SealedSecret, err = o.base.Secrets.Seal([]byte(n.Secret), s.SecretContext()); err != nil {
 		return server.Server{}, err
 	}
 	if !n.Unchecked {
@@ -65,7 +65,7 @@ func (o *Operator) AddServer(ctx context.Context, n NewServer) (server.Server, e
 			s.Connections = seen.Connections
 		}
 	}
-	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.Servers().Add(ctx, s); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func serverSettings(s server.Server) audit.Details {
 
 // Servers lists the registered servers.
 func (o *Operator) Servers(ctx context.Context) ([]server.Server, error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
+	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
 		return tx.Servers().List(ctx)
 	})
 }
@@ -110,7 +110,7 @@ func lockServer(ctx context.Context, tx ports.Tx, of id.ServerID) (server.Server
 func (o *Operator) ChangeServer(
 	ctx context.Context, serverID id.ServerID, change func(*server.Server),
 ) (s server.Server, err error) {
-	err = o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if s, err = lockServer(ctx, tx, serverID); err != nil { // or of two changes at once, one would be lost
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 
 // SetAutoEnroll makes every new database of an account enrolled for every limited-rollout route. VALIDATION_ERROR on "account".
 func (o *Operator) SetAutoEnroll(ctx context.Context, accountID id.AccountID, on bool) error {
-	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if is, err := tx.Switches().AutoEnroll(ctx, accountID); err != nil || is == on {
 			return err
 		}
@@ -64,7 +64,7 @@ func (o *Operator) setEnrolled(ctx context.Context, db id.DatabaseID, route stri
 }
 
 func (o *Operator) enrol(ctx context.Context, db id.DatabaseID, routes []string, on bool, what audit.Action) error {
-	err := o.plane.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err := o.base.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		if what == audit.LegacyActivated && locked.RoleModel != database.SingleLogin {
 			return fault.Invalid("database", "has managed SQL roles, and needs no activation for additional ones")
 		}
@@ -89,7 +89,7 @@ func (o *Operator) enrol(ctx context.Context, db id.DatabaseID, routes []string,
 		if len(changed) == 0 {
 			return nil
 		}
-		return o.plane.Audit(ctx, tx, locked, audit.Operator, what, audit.Details{"routes": joined(changed)})
+		return o.base.Audit(ctx, tx, locked, audit.Operator, what, audit.Details{"routes": joined(changed)})
 	})
 	return notFound(err, "database")
 }
@@ -99,7 +99,7 @@ func (o *Operator) SetFeature(ctx context.Context, name string, on bool) error {
 	if err := rollout.CheckFeature(name); err != nil {
 		return err
 	}
-	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		granted, err := tx.Switches().Grants(ctx, "")
 		if err != nil || slices.Contains(granted.Features, name) == on {
 			return err
@@ -117,7 +117,7 @@ func (o *Operator) SetFeature(ctx context.Context, name string, on bool) error {
 
 // SetMaintenance opens or ends the maintenance window: the API then answers MAINTENANCE to every valid key.
 func (o *Operator) SetMaintenance(ctx context.Context, on bool) error {
-	return o.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if is, err := tx.Switches().Maintenance(ctx); err != nil || is == on {
 			return err
 		}

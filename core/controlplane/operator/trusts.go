@@ -6,7 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/citoken"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -23,7 +23,7 @@ func (o *Operator) AddTrust(ctx context.Context, n NewTrust) (citoken.Trust, err
 	if err != nil {
 		return citoken.Trust{}, err
 	}
-	trust.ID, trust.NamespaceID, trust.CreatedAt = plane.NewID[id.TrustID](o.plane.Entropy), n.NamespaceID, o.plane.Clock.Now()
+	trust.ID, trust.NamespaceID, trust.CreatedAt = base.NewID[id.TrustID](o.base.Entropy), n.NamespaceID, o.base.Clock.Now()
 	err = o.updateNamespace(ctx, n.NamespaceID, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
 		list, err := tx.Trusts().List(ctx, n.ID)
 		switch {
@@ -48,7 +48,7 @@ func aboutTrust(t citoken.Trust) audit.Details {
 
 // Trusts lists the trusts of a namespace, oldest first. VALIDATION_ERROR on "namespace".
 func (o *Operator) Trusts(ctx context.Context, namespace id.NamespaceID) ([]citoken.Trust, error) {
-	return ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]citoken.Trust, error) {
+	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]citoken.Trust, error) {
 		if _, err := tx.Keys().Namespace(ctx, namespace); err != nil {
 			return nil, notFound(err, "namespace")
 		}
@@ -58,14 +58,14 @@ func (o *Operator) Trusts(ctx context.Context, namespace id.NamespaceID) ([]cito
 
 // RemoveTrust ends a trust, and at once all keys that were made by it. VALIDATION_ERROR on "trust".
 func (o *Operator) RemoveTrust(ctx context.Context, t id.TrustID) error {
-	trust, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) (citoken.Trust, error) {
+	trust, err := ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) (citoken.Trust, error) {
 		return tx.Trusts().Get(ctx, t)
 	})
 	if err != nil {
 		return notFound(err, "trust")
 	}
 	return o.updateNamespace(ctx, trust.NamespaceID, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
-		if err := tx.Trusts().Remove(ctx, t, o.plane.Clock.Now()); err != nil {
+		if err := tx.Trusts().Remove(ctx, t, o.base.Clock.Now()); err != nil {
 			return notFound(err, "trust")
 		}
 		return o.auditCI(ctx, tx, n, audit.CITrustRemoved, aboutTrust(trust))

@@ -5,7 +5,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/drafts"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -23,7 +23,7 @@ type Request struct {
 // Opened is a preview, and how to connect to it. Fresh is true for the request that made it.
 type Opened struct {
 	Preview preview.Preview
-	Made    drafts.Made
+	Made    provision.Made
 	Fresh   bool
 }
 
@@ -43,13 +43,13 @@ func (p *Previews) Open(ctx context.Context, c access.Caller, r Request) (o Open
 		return o, err
 	}
 	namespace, use := c.Key.NamespaceID, 0
-	o.Made, o.Fresh, err = p.make(ctx, c, drafts.Making{
+	o.Made, o.Fresh, err = p.make(ctx, c, provision.Making{
 		Lasting: true, // a pipeline's later runs know the preview by its ref alone
 		Record: database.Record{
 			DisplayName: preview.DisplayName(r.Ref), RoleModel: database.Managed, Schedule: choices.ScheduledBackup,
 			NamespaceID: namespace,
 		},
-		Claim: func(ctx context.Context, tx ports.Tx, d *drafts.Draft) (known id.DatabaseID, err error) {
+		Claim: func(ctx context.Context, tx ports.Tx, d *provision.Draft) (known id.DatabaseID, err error) {
 			known, use, err = p.claim(ctx, tx, c, r.Ref, choices)
 			d.Name(preview.Name(namespace, r.Ref, use))
 			return known, err
@@ -68,7 +68,7 @@ func (p *Previews) Open(ctx context.Context, c access.Caller, r Request) (o Open
 	if fault.Has(err, fault.PreviewNotFound) { // it is the namespace's: the key was revoked meanwhile
 		err = account.ErrUnauthorized()
 	}
-	o.Preview = found.preview.At(p.plane.Clock.Now())
+	o.Preview = found.preview.At(p.base.Clock.Now())
 	return o, err
 }
 
@@ -94,12 +94,12 @@ func (p *Previews) claim(
 	if _, err := tx.Accounts().LockForQuota(ctx, c.Account.ID); err != nil {
 		return "", 0, err
 	}
-	if c.Key.Expired(p.plane.Clock.Now()) {
+	if c.Key.Expired(p.base.Clock.Now()) {
 		return "", 0, account.ErrUnauthorized()
 	}
 	live, used, err := tx.Previews().OfRef(ctx, c.Key.NamespaceID, ref)
 	if err != nil || live == nil {
 		return "", used + 1, err
 	}
-	return live.DatabaseID, 0, live.At(p.plane.Clock.Now()).Replay(choices)
+	return live.DatabaseID, 0, live.At(p.base.Clock.Now()).Replay(choices)
 }

@@ -29,10 +29,10 @@ func (p *Previews) Delete(ctx context.Context, r Reached) (preview.Preview, erro
 		if !fault.Has(err, fault.DatabaseStateConflict) {
 			return err
 		}
-		if s.preview, err = s.preview.Release(p.plane.Clock.Now()); err != nil {
+		if s.preview, err = s.preview.Release(p.base.Clock.Now()); err != nil {
 			return err
 		}
-		return p.plane.Audit(ctx, tx, s.record, r.Caller().Actor(), audit.PreviewReleased, audit.Details{})
+		return p.base.Audit(ctx, tx, s.record, r.Caller().Actor(), audit.PreviewReleased, audit.Details{})
 	})
 	if err == nil && begun {
 		p.deleting.Begun()
@@ -45,7 +45,7 @@ func (p *Previews) Delete(ctx context.Context, r Reached) (preview.Preview, erro
 func (p *Previews) end(
 	ctx context.Context, tx ports.Tx, s *scene, by work.Origin, byService bool,
 ) (begun bool, err error) {
-	ending, begun, err := s.preview.End(p.plane.Clock.Now(), byService)
+	ending, begun, err := s.preview.End(p.base.Clock.Now(), byService)
 	if err != nil || !begun {
 		return false, err
 	}

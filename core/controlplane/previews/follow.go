@@ -51,7 +51,7 @@ func (p *Previews) Follow(ctx context.Context, tx ports.Tx, locked database.Reco
 	if err != nil {
 		return err
 	}
-	followed, err := s.preview.Follow(e, p.plane.Clock.Now())
+	followed, err := s.preview.Follow(e, p.base.Clock.Now())
 	if err != nil {
 		return err
 	}

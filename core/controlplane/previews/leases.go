@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
@@ -25,14 +25,14 @@ const leasesEvery = time.Second
 const lapsedAtOnce = 1000
 
 func (p *Previews) registerRounds() {
-	rounds.Register(p.plane.Rounds, rounds.Task{Name: "preview leases", Every: leasesEvery, Do: p.endLeases})
+	rounds.Register(p.base.Rounds, rounds.Task{Name: "preview leases", Every: leasesEvery, Do: p.endLeases})
 }
 
 // endLeases ends the leases whose time is over, and begins to delete previews whose leases have ended: on each server one, once
 // the last one that the service has begun to delete is done. So the backups that this takes are made one after the other, beside
 // the work of customers, however many leases end at the same time. One that takes longer than preview.LongEnd holds up no others.
 func (p *Previews) endLeases(ctx context.Context) error {
-	now := p.plane.Clock.Now()
+	now := p.base.Clock.Now()
 	due, ending, err := p.lapse(ctx, now)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (p *Previews) endLeases(ctx context.Context) error {
 	var failed error
 	for _, one := range p.shares.choose(now, ending, due) {
 		begun := false
-		err := p.plane.UpdateDatabase(ctx, one.DatabaseID, func(
+		err := p.base.UpdateDatabase(ctx, one.DatabaseID, func(
 			ctx context.Context, tx ports.Tx, locked database.Record,
 		) (err error) {
 			begun, err = p.endOne(ctx, tx, locked)
@@ -49,7 +49,7 @@ func (p *Previews) endLeases(ctx context.Context) error {
 		if err == nil && begun {
 			p.deleting.Begun()
 		}
-		failed = errors.Join(failed, p.plane.UnlessSettled(ctx, "preview.not_ended", one.DatabaseID, err)) // the others go on
+		failed = errors.Join(failed, p.base.UnlessSettled(ctx, "preview.not_ended", one.DatabaseID, err)) // the others go on
 	}
 	return failed
 }
@@ -58,7 +58,7 @@ func (p *Previews) endLeases(ctx context.Context) error {
 func (p *Previews) lapse(
 	ctx context.Context, now time.Time,
 ) (due []ports.DuePreview, ending []ports.EndingPreview, err error) {
-	over, err := ports.Read(ctx, p.plane.Store, func(ctx context.Context, tx ports.Tx) (over bool, err error) {
+	over, err := ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) (over bool, err error) {
 		if due, err = tx.Previews().Due(ctx, now, now.Add(-preview.LongEnd)); err != nil {
 			return false, err
 		}
@@ -71,7 +71,7 @@ func (p *Previews) lapse(
 		return due, ending, err
 	}
 	// Nothing is written while no lease ends. What ends now is due in the next round.
-	return due, ending, p.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return due, ending, p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		_, err := tx.Previews().Lapse(ctx, now, lapsedAtOnce)
 		return err
 	})
@@ -83,9 +83,9 @@ func (p *Previews) endOne(ctx context.Context, tx ports.Tx, locked database.Reco
 	if err != nil {
 		return false, err
 	}
-	now := p.plane.Clock.Now()
+	now := p.base.Clock.Now()
 	if s.preview.Lease != preview.Expired || s.preview.EndAt.After(now) {
-		return false, plane.ErrSettled
+		return false, base.ErrSettled
 	}
 	if err := p.isFree(ctx, tx, locked.ServerID, now); err != nil {
 		return false, err
@@ -96,7 +96,7 @@ func (p *Previews) endOne(ctx context.Context, tx ports.Tx, locked database.Reco
 		later := now.Add(preview.BusyPause)
 		s.preview.EndAt, err = &later, nil
 	case err == nil && begun:
-		err = p.plane.Audit(ctx, tx, locked, audit.System, audit.PreviewExpired, audit.Details{})
+		err = p.base.Audit(ctx, tx, locked, audit.System, audit.PreviewExpired, audit.Details{})
 	}
 	if err != nil {
 		return false, err
@@ -112,7 +112,7 @@ func (p *Previews) isFree(ctx context.Context, tx ports.Tx, on id.ServerID, now 
 	}
 	ending, err := tx.Previews().Ending(ctx)
 	if slices.ContainsFunc(ending, func(e ports.EndingPreview) bool { return e.ServerID == on && holdsUp(e, now) }) {
-		err = plane.ErrSettled
+		err = base.ErrSettled
 	}
 	return err
 }

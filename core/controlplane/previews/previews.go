@@ -8,8 +8,8 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/drafts"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -20,18 +20,18 @@ import (
 // Previews are the use cases of preview CI keys (spec, section "Preview databases (CI)"). Each key reaches the previews of its
 // namespace alone.
 type Previews struct {
-	plane    *plane.Plane
+	base     *base.Base
 	make     Make
 	deleting Deleting
 	shares   shares
 }
 
 // Make makes a database, or waits for what an earlier request has begun to make.
-type Make func(ctx context.Context, c access.Caller, m drafts.Making) (made drafts.Made, fresh bool, err error)
+type Make func(ctx context.Context, c access.Caller, m provision.Making) (made provision.Made, fresh bool, err error)
 
 // New makes the use cases, and registers their periodic task.
-func New(p *plane.Plane, m Make, d Deleting) *Previews {
-	made := &Previews{plane: p, make: m, deleting: d, shares: shares{used: map[share]time.Duration{}}}
+func New(p *base.Base, m Make, d Deleting) *Previews {
+	made := &Previews{base: p, make: m, deleting: d, shares: shares{used: map[share]time.Duration{}}}
 	made.registerRounds()
 	return made
 }
@@ -51,7 +51,7 @@ func (p *Previews) Reach(ctx context.Context, c access.Caller, db id.DatabaseID)
 	if err := c.RequirePreviewKey(); err != nil {
 		return Reached{}, err
 	}
-	return access.Find(ctx, p.plane.Store, c, nil, errNotFound(),
+	return access.Find(ctx, p.base.Store, c, nil, errNotFound(),
 		func(ctx context.Context, tx ports.Tx, by access.Passage) (Reached, error) {
 			found, err := tx.Previews().Reach(ctx, c.Key.ID, db)
 			return Reached{by, found}, err
@@ -67,7 +67,7 @@ func (p *Previews) ReachRef(ctx context.Context, c access.Caller, ref string) (R
 	if err := preview.CheckRef(ref); err != nil {
 		return Reached{}, err
 	}
-	return access.Find(ctx, p.plane.Store, c, nil, errNotFound(),
+	return access.Find(ctx, p.base.Store, c, nil, errNotFound(),
 		func(ctx context.Context, tx ports.Tx, by access.Passage) (Reached, error) {
 			live, _, err := tx.Previews().OfRef(ctx, c.Key.NamespaceID, ref)
 			if err == nil && live == nil {
@@ -91,7 +91,7 @@ func (p *Previews) Get(_ context.Context, r Reached) (preview.Preview, error) {
 	if r.preview.DatabaseID == "" {
 		return preview.Preview{}, errNotFound()
 	}
-	return r.preview.At(p.plane.Clock.Now()), nil
+	return r.preview.At(p.base.Clock.Now()), nil
 }
 
 // Extend renews the lease of a preview for so many hours from now on. VALIDATION_ERROR. PREVIEW_LEASE_ENDED: it has ended.
@@ -100,12 +100,12 @@ func (p *Previews) Extend(ctx context.Context, r Reached, ttlHours int) (preview
 		return preview.Preview{}, err
 	}
 	return p.update(ctx, r, func(ctx context.Context, tx ports.Tx, s *scene) error {
-		extended, err := s.preview.Extend(ttlHours, p.plane.Clock.Now())
+		extended, err := s.preview.Extend(ttlHours, p.base.Clock.Now())
 		if err != nil {
 			return err
 		}
 		s.preview = extended
-		return p.plane.Audit(ctx, tx, s.record, r.Caller().Actor(), audit.PreviewExtended, audit.Details{
+		return p.base.Audit(ctx, tx, s.record, r.Caller().Actor(), audit.PreviewExtended, audit.Details{
 			"expiresAt": extended.ExpiresAt.UTC().Format(time.RFC3339),
 		})
 	})
@@ -118,11 +118,11 @@ func (p *Previews) SetSchedule(ctx context.Context, r Reached, schedule database
 		return preview.Preview{}, err
 	}
 	return p.update(ctx, r, func(ctx context.Context, tx ports.Tx, s *scene) (err error) {
-		if s.preview, err = s.preview.Configure(p.plane.Clock.Now()); err != nil {
+		if s.preview, err = s.preview.Configure(p.base.Clock.Now()); err != nil {
 			return err
 		}
 		s.preview.Schedule = schedule
-		return p.plane.SetSchedule(ctx, tx, s.record, schedule, r.Caller().Actor(), audit.PreviewScheduled)
+		return p.base.SetSchedule(ctx, tx, s.record, schedule, r.Caller().Actor(), audit.PreviewScheduled)
 	})
 }
 
@@ -136,10 +136,10 @@ type scene struct {
 func (p *Previews) update(
 	ctx context.Context, r Reached, change func(ctx context.Context, tx ports.Tx, s *scene) error,
 ) (changed preview.Preview, err error) {
-	err = p.plane.UpdateDatabase(ctx, r.preview.DatabaseID, func(
+	err = p.base.UpdateDatabase(ctx, r.preview.DatabaseID, func(
 		ctx context.Context, tx ports.Tx, locked database.Record,
 	) error {
-		if r.Caller().Key.Expired(p.plane.Clock.Now()) {
+		if r.Caller().Key.Expired(p.base.Clock.Now()) {
 			return account.ErrUnauthorized()
 		}
 		if _, err := tx.Previews().Reach(ctx, r.Caller().Key.ID, locked.ID); err != nil {
@@ -152,11 +152,11 @@ func (p *Previews) update(
 		if err := change(ctx, tx, &s); err != nil {
 			return err
 		}
-		changed = s.preview.At(p.plane.Clock.Now())
+		changed = s.preview.At(p.base.Clock.Now())
 		return tx.Previews().Save(ctx, s.preview)
 	})
 	if err != nil {
-		return preview.Preview{}, plane.NotFound(err, errNotFound())
+		return preview.Preview{}, base.NotFound(err, errNotFound())
 	}
 	return changed, nil
 }

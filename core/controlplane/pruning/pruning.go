@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/retention"
 	"github.com/pgherd/pgherd/ports"
@@ -21,17 +21,17 @@ const (
 
 // Pruning is a kind's periodic task.
 type Pruning struct {
-	plane *plane.Plane
-	kind  retention.Kind
+	base *base.Base
+	kind retention.Kind
 
 	mu    sync.Mutex
 	after *ports.Position // where the last round ended before it had looked at everything
 }
 
 // Register registers a periodic task for each kind.
-func Register(p *plane.Plane) {
+func Register(p *base.Base) {
 	for _, k := range retention.Pruned() {
-		pruning := &Pruning{plane: p, kind: k}
+		pruning := &Pruning{base: p, kind: k}
 		rounds.Register(p.Rounds, rounds.Task{Name: "old " + string(k), Every: every, Do: pruning.round})
 	}
 }
@@ -40,10 +40,10 @@ func Register(p *plane.Plane) {
 func (p *Pruning) round(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before := p.plane.Clock.Now().Add(-p.plane.Retention.Of(p.kind))
+	before := p.base.Clock.Now().Add(-p.base.Retention.Of(p.kind))
 	for range batches {
 		var f ports.Forgotten
-		err := p.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		err := p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 			f, err = tx.Retention().Forget(ctx, p.kind, before, p.after, batch)
 			return err
 		})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
@@ -19,7 +19,7 @@ import (
 const Kind operation.Kind = "query_timeout"
 
 func (q *QueryTimeouts) register() {
-	work.Register(q.plane.Work, work.Kind[operation.QueryTimeoutInput]{
+	work.Register(q.base.Work, work.Kind[operation.QueryTimeoutInput]{
 		Spec: operation.Spec{Kind: Kind, Right: account.Own},
 		Step: q.step, GiveUp: q.giveUp, Calls: []string{"configure"}, Commits: []string{"succeeded", "failed"},
 	})
@@ -29,7 +29,7 @@ type change = work.Job[operation.QueryTimeoutInput]
 
 // step has the server enforce the settings that are stored with the operation. A round may have done that before.
 func (q *QueryTimeouts) step(ctx context.Context, j *change) (work.Next, error) {
-	record, err := ports.Read(ctx, q.plane.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
+	record, err := ports.Read(ctx, q.base.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
 		return tx.Databases().Get(ctx, j.Operation().DatabaseID)
 	})
 	if err != nil {
@@ -39,7 +39,7 @@ func (q *QueryTimeouts) step(ctx context.Context, j *change) (work.Next, error) 
 	switch {
 	case err == nil:
 		return q.succeed(ctx, j, record)
-	case !plane.Overtaken(err) && plane.RefusedForGood(err):
+	case !base.Superseded(err) && base.RefusedForGood(err):
 		return q.fail(ctx, j, record, fault.Wrap(err, fault.AgentError,
 			"the database server refused the query timeouts; the database keeps those that it had"))
 	}
@@ -48,7 +48,7 @@ func (q *QueryTimeouts) step(ctx context.Context, j *change) (work.Next, error) 
 
 // giveUp makes the profile that is in effect the wanted one again, as a refusal does.
 func (q *QueryTimeouts) giveUp(ctx context.Context, j *change, by operation.Order) (work.Next, error) {
-	record, err := ports.Read(ctx, q.plane.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
+	record, err := ports.Read(ctx, q.base.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
 		return tx.Databases().Get(ctx, j.Operation().DatabaseID)
 	})
 	if err != nil {
@@ -62,7 +62,7 @@ func (q *QueryTimeouts) succeed(ctx context.Context, j *change, r database.Recor
 	return j.Finish(ctx, work.Ending{
 		On: operation.Succeed, DatabaseName: r.Name, Also: func(ctx context.Context, tx ports.Tx) error {
 			details := audit.Details{"operationId": string(of.ID), "from": j.Input.From, "to": j.Input.Profile}
-			return q.plane.Audit(ctx, tx, r, of.Actor, audit.TimeoutsChanged, details)
+			return q.base.Audit(ctx, tx, r, of.Actor, audit.TimeoutsChanged, details)
 		},
 	})
 }
@@ -85,7 +85,7 @@ func (q *QueryTimeouts) fail(ctx context.Context, j *change, r database.Record, 
 				return err
 			}
 			details := audit.Details{"operationId": string(of.ID), "to": j.Input.Profile, "code": string(cause.Code)}
-			return q.plane.Audit(ctx, tx, r, of.Actor, audit.TimeoutsFailed, details)
+			return q.base.Audit(ctx, tx, r, of.Actor, audit.TimeoutsFailed, details)
 		},
 	})
 }

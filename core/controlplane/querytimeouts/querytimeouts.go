@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -22,13 +22,13 @@ import (
 
 // QueryTimeouts reads and sets query timeouts (spec, section "Query-timeout defaults"). Only a database's owner may do either.
 type QueryTimeouts struct {
-	plane    *plane.Plane
+	base     *base.Base
 	settings *settings.Settings
 }
 
 // New makes the use cases, and registers their kind.
-func New(p *plane.Plane, s *settings.Settings) *QueryTimeouts {
-	q := &QueryTimeouts{plane: p, settings: s}
+func New(p *base.Base, s *settings.Settings) *QueryTimeouts {
+	q := &QueryTimeouts{base: p, settings: s}
 	q.register()
 	return q
 }
@@ -51,7 +51,7 @@ func (q *QueryTimeouts) Get(ctx context.Context, r access.Reached) (State, error
 	if err != nil {
 		return s, err
 	}
-	if release, free := q.plane.Calls.EnterNow(r.Caller().Account.ID, r.Record().ServerID); free {
+	if release, free := q.base.Calls.EnterNow(r.Caller().Account.ID, r.Record().ServerID); free {
 		defer release()
 		s.InForce = q.inForce(ctx, r.Record())
 	}
@@ -70,18 +70,18 @@ func (q *QueryTimeouts) Set(
 	if _, err := querytimeout.Parse(string(p)); err != nil {
 		return State{}, err
 	}
-	release, err := r.PermitCall(ctx, q.plane, account.Own)
+	release, err := r.PermitCall(ctx, q.base, account.Own)
 	if err != nil {
 		return State{}, err
 	}
 	defer release()
-	_, unable := q.ask(ctx, r.Record(), q.plane.RoleWait) // so that an outage is found before anything is stored
+	_, unable := q.ask(ctx, r.Record(), q.base.RoleWait) // so that an outage is found before anything is stored
 	of, own, err := q.reserve(ctx, r, p, key, unable)
 	if err != nil {
 		return State{}, err
 	}
 	if own != nil {
-		err = q.plane.Work.RunNow(ctx, *own, q.plane.RoleWait)
+		err = q.base.Work.RunNow(ctx, *own, q.base.RoleWait)
 		if err != nil && fault.CodeOf(err) != fault.InternalError { // which would be one whose outcome is not known yet
 			return State{}, err
 		}
@@ -91,7 +91,7 @@ func (q *QueryTimeouts) Set(
 
 // begun is the state of a database with the change that a key began. A change that failed is returned as its error.
 func (q *QueryTimeouts) begun(ctx context.Context, r access.Reached, of id.OperationID) (State, error) {
-	ctx, cancel := q.plane.Settling(ctx)
+	ctx, cancel := q.base.Settling(ctx)
 	defer cancel()
 	s, err := q.stored(ctx, r, of)
 	if err != nil {
@@ -109,7 +109,7 @@ func (q *QueryTimeouts) stored(ctx context.Context, r access.Reached, of id.Oper
 	if of == "" {
 		return State{Settings: r.Record().Settings}, nil
 	}
-	s, err := ports.Read(ctx, q.plane.Store, func(ctx context.Context, tx ports.Tx) (State, error) {
+	s, err := ports.Read(ctx, q.base.Store, func(ctx context.Context, tx ports.Tx) (State, error) {
 		change, err := tx.Operations().Get(ctx, of)
 		if err != nil {
 			return State{}, err
@@ -117,14 +117,14 @@ func (q *QueryTimeouts) stored(ctx context.Context, r access.Reached, of id.Oper
 		record, _, err := access.See(ctx, tx, r.Caller().Viewer(), r.Record().ID)
 		return State{Settings: record.Settings, Change: &change}, err
 	})
-	return s, plane.NotFound(err, plane.ErrDatabaseNotFound())
+	return s, base.NotFound(err, base.ErrDatabaseNotFound())
 }
 
 // inForce is what the server reports; nil where it does not, of which only the journal hears.
 func (q *QueryTimeouts) inForce(ctx context.Context, r database.Record) *command.SettingsInForce {
-	answer, err := q.ask(ctx, r, q.plane.SettingsWait)
+	answer, err := q.ask(ctx, r, q.base.SettingsWait)
 	if err != nil {
-		q.plane.Log(ctx, "query_timeouts.unknown", r.ID, err)
+		q.base.Log(ctx, "query_timeouts.unknown", r.ID, err)
 		return nil
 	}
 	return &answer
@@ -136,14 +136,14 @@ func (q *QueryTimeouts) ask(
 ) (answer command.SettingsInForce, err error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	agent, err := q.plane.AgentOf(ctx, r.ServerID)
+	agent, err := q.base.AgentOf(ctx, r.ServerID)
 	if err == nil {
 		answer, err = ports.Ask(ctx, agent, command.Settings{DatabaseID: r.ID})
 	}
 	switch {
 	case err == nil:
 		return answer, nil
-	case plane.Unserved(err):
+	case base.Unserved(err):
 		return answer, fault.Wrap(err, fault.AgentRouteUnavailable,
 			"query timeouts are unavailable until the agent of the database server is updated; nothing was changed")
 	}
@@ -156,10 +156,10 @@ func (q *QueryTimeouts) reserve(
 	ctx context.Context, r access.Reached, p querytimeout.Profile, key idempotency.Key, unable error,
 ) (of id.OperationID, own *operation.Operation, err error) {
 	same := idempotency.NewFingerprint(string(p))
-	err = r.Update(ctx, q.plane, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	err = r.Update(ctx, q.base, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		own = nil
 		input := operation.QueryTimeoutInput{From: string(record.TimeoutEffective), Profile: string(p)}
-		o := q.plane.Work.Own(record, Kind, operation.Encode(input), r.Caller().Origin())
+		o := q.base.Work.Own(record, Kind, operation.Encode(input), r.Caller().Origin())
 		known, fresh, err := tx.Idempotency().Claim(ctx, idempotency.Record{
 			AccountID: record.AccountID, Route: "databases/" + string(record.ID) + "/query-timeouts", Key: key, Fingerprint: same,
 			ResourceID: string(o.ID), CreatedAt: o.CreatedAt,

@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -22,7 +22,7 @@ import (
 const Kind operation.Kind = "restore"
 
 func (r *Restores) register() {
-	work.Register(r.plane.Work, work.Kind[restore.Input]{
+	work.Register(r.base.Work, work.Kind[restore.Input]{
 		Spec: operation.Spec{
 			Kind: Kind, Public: true, Right: account.Own, Cancelable: restore.Cancelable, LoginsUntilBegun: true,
 			Driven: restore.Driven,
@@ -59,7 +59,7 @@ func (r *Restores) step(ctx context.Context, job *work.Job[restore.Input]) (work
 }
 
 func (t turn) next(ctx context.Context) (next work.Next, err error) {
-	if t.record, t.agent, err = t.r.plane.Site(ctx, t.of); err != nil {
+	if t.record, t.agent, err = t.r.base.DatabaseAndAgent(ctx, t.of); err != nil {
 		return next, err
 	}
 	event := restore.Advance
@@ -102,7 +102,7 @@ func (t *turn) enter(
 		o.Enter(string(s), cause)
 		o.Input = operation.Encode(t.Input)
 		if t.Input.Managed {
-			o.NotBefore = t.r.plane.Clock.Now().Add(s.Away())
+			o.NotBefore = t.r.base.Clock.Now().Add(s.Away())
 		}
 	}, also)
 	if err == nil {
@@ -130,7 +130,7 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 		if waits {
 			return t.again(work.PollMost)
 		}
-		if err := plane.TellAccount(ctx, t.agent, t.record); err != nil {
+		if err := base.TellAccount(ctx, t.agent, t.record); err != nil {
 			return work.Next{}, err
 		}
 		t.stage = restore.Loading // shown once the agent reports
@@ -160,10 +160,10 @@ const almost = 99
 // waits reports whether a change of a login is unfinished that began before this restore did: from now on none begins. The lock
 // lets one that has seen the restore queued commit first.
 func (t turn) waits(ctx context.Context) (waits bool, err error) {
-	err = t.r.plane.UpdateDatabase(ctx, t.record.ID, func(ctx context.Context, tx ports.Tx, _ database.Record) error {
+	err = t.r.base.UpdateDatabase(ctx, t.record.ID, func(ctx context.Context, tx ports.Tx, _ database.Record) error {
 		_, err := tx.RoleChanges().Pending(ctx, t.record.ID)
 		waits = err == nil
-		return plane.NotFound(err, nil)
+		return base.NotFound(err, nil)
 	})
 	return waits, err
 }
@@ -176,8 +176,8 @@ func (t turn) ask(ctx context.Context) (report command.LoadReport, err error) {
 		})
 		return err
 	})
-	if plane.RefusedForGood(err) {
-		return command.LoadReport{State: command.LoadFailed, Reason: plane.ReasonShown(err)}, nil
+	if base.RefusedForGood(err) {
+		return command.LoadReport{State: command.LoadFailed, Reason: base.ReasonShown(err)}, nil
 	}
 	return report, err
 }
@@ -251,6 +251,6 @@ func (t turn) failed(cause *fault.Error) work.Ending {
 func (t turn) ending(on operation.Event, what audit.Action, details audit.Details) work.Ending {
 	maps.Copy(details, detailsOf(t.of, t.Input))
 	return work.Ending{On: on, DatabaseName: t.record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
-		return t.r.plane.Audit(ctx, tx, t.record, t.of.Actor, what, details)
+		return t.r.base.Audit(ctx, tx, t.record, t.of.Actor, what, details)
 	}}
 }

@@ -20,7 +20,7 @@ func (r *Restores) giveUp(ctx context.Context, job *work.Job[restore.Input], by 
 		t.stage = restore.Loading // the agent may have heard of it
 	}
 	var err error
-	t.record, t.agent, err = r.plane.Site(ctx, t.of)
+	t.record, t.agent, err = r.base.DatabaseAndAgent(ctx, t.of)
 	switch {
 	case by.ServerGone && t.record.ID != "":
 		return t.Finish(ctx, t.lost(by))
@@ -58,7 +58,7 @@ func (t turn) lost(by operation.Order) work.Ending {
 			return err
 		}
 		details := audit.Details{"operationId": string(t.of.ID), "reason": by.Cause().Message}
-		if err := t.r.plane.Audit(ctx, tx, stored, audit.Operator, audit.AccessLost, details); err != nil {
+		if err := t.r.base.Audit(ctx, tx, stored, audit.Operator, audit.AccessLost, details); err != nil {
 			return err
 		}
 		return logged(ctx, tx)

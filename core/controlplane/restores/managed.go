@@ -5,7 +5,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -32,7 +32,7 @@ func (r *Restores) Reserve(
 		return o, err
 	}
 	fresh := false
-	err = reached.Update(ctx, r.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
+	err = reached.Update(ctx, r.base, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
 		o, fresh, err = r.reserve(ctx, tx, locked, reached, q)
 		return err
 	})
@@ -40,7 +40,7 @@ func (r *Restores) Reserve(
 		return operation.Operation{}, err
 	}
 	if fresh {
-		r.plane.Work.Reserved(Kind)
+		r.base.Work.Reserved(Kind)
 	}
 	return ended(o)
 }
@@ -69,7 +69,7 @@ func (r *Restores) reserve(
 	if err != nil {
 		return o, fresh, err
 	}
-	if err := s.AdmitsManaged(of, r.plane.Clock.Now()); err != nil {
+	if err := s.AdmitsManaged(of, r.base.Clock.Now()); err != nil {
 		return o, fresh, err
 	}
 	o, err = r.add(ctx, tx, locked, o, restore.Input{Managed: true, Filename: q.Filename, ManifestSHA256: of.ManifestSHA256})
@@ -108,7 +108,7 @@ func (r *Restores) Advance(
 	if o, err := ended(o); err != nil || o.Status.Final() {
 		return o, err
 	}
-	release, err := reached.MayCall(ctx, r.plane)
+	release, err := reached.MayCall(ctx, r.base)
 	if err != nil {
 		return none, err
 	}
@@ -116,19 +116,19 @@ func (r *Restores) Advance(
 	if err := r.mayStep(ctx, reached, o); err != nil {
 		return none, err
 	}
-	now, err := r.plane.Work.Advance(ctx, o.ID, r.plane.RoleWait) // the engine logs what went wrong
+	now, err := r.base.Work.Advance(ctx, o.ID, r.base.RoleWait) // the engine logs what went wrong
 	switch {
 	case err == nil:
 		return ended(now)
-	case plane.Unserved(err):
+	case base.Unserved(err):
 		return none, fault.Wrap(err, fault.AgentRouteUnavailable,
 			"restores are unavailable until the agent of the database server is updated")
 	}
-	now, err = ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
+	now, err = ports.Read(ctx, r.base.Store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
 		return tx.Operations().Get(ctx, o.ID) // it has ended, or somebody else works on it
 	})
 	if err != nil {
-		return none, plane.NotFound(err, errNotFound())
+		return none, base.NotFound(err, errNotFound())
 	}
 	return ended(now)
 }
@@ -151,7 +151,7 @@ func errNotFound() error {
 
 // mayStep looks once more whether the caller still has the right, and tells what a restore that has not begun waits for.
 func (r *Restores) mayStep(ctx context.Context, reached access.Reached, o operation.Operation) error {
-	if err := reached.Holds(ctx, r.plane); fault.Has(err, fault.DatabaseNotFound) {
+	if err := reached.Holds(ctx, r.base); fault.Has(err, fault.DatabaseNotFound) {
 		return errNotFound()
 	} else if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (r *Restores) mayStep(ctx context.Context, reached access.Reached, o operat
 		return nil
 	}
 	s := restore.Scene{Database: reached.Record()}
-	return r.plane.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return r.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if err := readLogins(ctx, tx, &s); err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/operation"
@@ -21,7 +21,7 @@ import (
 
 // Restores restores databases in place (spec, section "Managed restore", and the limited-rollout routes).
 type Restores struct {
-	plane    *plane.Plane
+	base     *base.Base
 	settings *settings.Settings
 	restored Restored
 }
@@ -31,8 +31,8 @@ type Restores struct {
 type Restored func(ctx context.Context, tx ports.Tx, locked database.Record, bytes int64) error
 
 // New makes the use cases, and registers their kind.
-func New(p *plane.Plane, s *settings.Settings, restored Restored) *Restores {
-	r := &Restores{plane: p, settings: s, restored: restored}
+func New(p *base.Base, s *settings.Settings, restored Restored) *Restores {
+	r := &Restores{base: p, settings: s, restored: restored}
 	r.register()
 	return r
 }
@@ -45,12 +45,12 @@ func (r *Restores) Start(
 	if err := reached.Permit(account.Own, rollout.Restore); err != nil {
 		return o, err
 	}
-	err = reached.Update(ctx, r.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err = reached.Update(ctx, r.base, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		s, of, err := sceneOf(ctx, tx, locked, filename)
 		if err != nil {
 			return err
 		}
-		if err := s.AdmitsPlain(of, r.plane.Clock.Now()); err != nil {
+		if err := s.AdmitsPlain(of, r.base.Clock.Now()); err != nil {
 			return err
 		}
 		o, err = r.add(ctx, tx, locked, r.operation(locked, reached), restore.Input{
@@ -59,7 +59,7 @@ func (r *Restores) Start(
 		return err
 	})
 	if err == nil {
-		r.plane.Work.Reserved(Kind)
+		r.base.Work.Reserved(Kind)
 	}
 	return o, err
 }
@@ -71,7 +71,7 @@ func (r *Restores) FromUpload(
 ) (o operation.Operation, err error) {
 	s := restore.Scene{Database: locked}
 	open, err := tx.Operations().Open(ctx, locked.ID)
-	if err = plane.NotFound(err, nil); err != nil {
+	if err = base.NotFound(err, nil); err != nil {
 		return o, err
 	}
 	s.Open = open.ID
@@ -85,7 +85,7 @@ func (r *Restores) FromUpload(
 }
 
 func (r *Restores) operation(locked database.Record, by access.Reached) operation.Operation {
-	return r.plane.Work.Queued(locked, Kind, nil, by.Caller().Origin())
+	return r.base.Work.Queued(locked, Kind, nil, by.Caller().Origin())
 }
 
 // add stores the operation, its use of a backup, and a line of the activity log. The caller has locked the database.
@@ -102,7 +102,7 @@ func (r *Restores) add(
 			return o, err
 		}
 	}
-	return o, r.plane.Audit(ctx, tx, locked, o.Actor, audit.RestoreRequested, detailsOf(o, input))
+	return o, r.base.Audit(ctx, tx, locked, o.Actor, audit.RestoreRequested, detailsOf(o, input))
 }
 
 // detailsOf are what the activity log says about a restore.
@@ -123,7 +123,7 @@ func sceneOf(
 ) (s restore.Scene, of *backup.Backup, err error) {
 	s.Database = r
 	open, err := tx.Operations().Open(ctx, r.ID)
-	if err = plane.NotFound(err, nil); err != nil {
+	if err = base.NotFound(err, nil); err != nil {
 		return s, nil, err
 	}
 	s.Open = open.ID
@@ -141,7 +141,7 @@ func sceneOf(
 // end, as the database was deactivated, keeps nobody from a restore.
 func readLogins(ctx context.Context, tx ports.Tx, s *restore.Scene) error {
 	change, err := tx.RoleChanges().Pending(ctx, s.Database.ID)
-	if err = plane.NotFound(err, nil); err != nil {
+	if err = base.NotFound(err, nil); err != nil {
 		return err
 	}
 	s.Change = change.ID

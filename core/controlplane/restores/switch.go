@@ -6,7 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -39,7 +39,7 @@ func (t turn) switchOver(ctx context.Context, on restore.Event) (work.Next, erro
 		return t.fail(ctx, fault.Wrap(err, fault.BackupStorageFull,
 			"the copy was ready and had to give way to others who needed room; the database is as it was: start another restore,"+
 				" and advance it as soon as it is ready"))
-	case plane.RefusedForGood(err):
+	case base.RefusedForGood(err):
 		return t.fail(ctx, fault.Wrap(err, fault.AgentError,
 			"the database server refused to put the copy in the place of the database, which is as it was"))
 	}
@@ -91,7 +91,7 @@ func (t turn) succeeded() work.Ending {
 
 // unlessRefused is nil for a refusal for good, of which only the journal hears.
 func (t turn) unlessRefused(what string, err error) error {
-	if plane.RefusedForGood(err) {
+	if base.RefusedForGood(err) {
 		t.Log(what, err)
 		return nil
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -37,7 +37,7 @@ func (r *Roles) Change(
 	}
 
 	begin := func(ctx context.Context, tx ports.Tx, s role.Scene, want intent) (changeJob, error) {
-		cell, err := s.AdmitsChange(target, k, r.plane.Clock.Now())
+		cell, err := s.AdmitsChange(target, k, r.base.Clock.Now())
 		if err != nil {
 			return changeJob{}, err
 		}
@@ -55,7 +55,7 @@ func (d *driver) request(
 	if _, err := idempotency.Parse(string(asked.Key)); err != nil {
 		return role.Change{}, err
 	}
-	release, err := reached.MayCall(ctx, d.plane)
+	release, err := reached.MayCall(ctx, d.base)
 	if err != nil {
 		return role.Change{}, err
 	}
@@ -89,7 +89,7 @@ func (r *Roles) ReadChange(
 	if err := reached.Permit(account.Configure, r.model.Gate); err != nil {
 		return role.Change{}, err
 	}
-	c, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) (role.Change, error) {
+	c, err := ports.Read(ctx, r.base.Store, func(ctx context.Context, tx ports.Tx) (role.Change, error) {
 		return r.publicChange(ctx, tx, reached.Record().ID, of, change)
 	})
 	if err != nil {
@@ -103,13 +103,13 @@ func (r *Roles) ReplayChange(
 	ctx context.Context, reached access.Reached, of id.RoleID, change id.OperationID,
 ) (_ role.Change, err error) {
 	defer r.ended(&err)
-	release, err := reached.PermitCall(ctx, r.plane, account.Configure, r.model.Gate)
+	release, err := reached.PermitCall(ctx, r.base, account.Configure, r.model.Gate)
 	if err != nil {
 		return role.Change{}, err
 	}
 	defer release()
 	var job changeJob
-	err = reached.Update(ctx, r.plane, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	err = reached.Update(ctx, r.base, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		c, err := r.publicChange(ctx, tx, record.ID, of, change)
 		if err != nil {
 			return err
@@ -133,7 +133,7 @@ func (r *Roles) publicChange(
 	missing := fault.New(fault.OperationNotFound, "no such change of this role")
 	c, err := tx.RoleChanges().Get(ctx, db, change)
 	if err != nil {
-		return c, plane.NotFound(err, missing)
+		return c, base.NotFound(err, missing)
 	}
 	if c.RoleID != of || !c.Kind.Public() {
 		return c, missing
@@ -149,7 +149,7 @@ func (d *driver) answerChange(ctx context.Context, job changeJob, begun bool) (r
 	if !job.change.Open() {
 		return shown(job.change)
 	}
-	ctx, cancel := d.plane.Patient(ctx)
+	ctx, cancel := d.base.Patient(ctx)
 	defer cancel()
 	o, err := d.drive(ctx, job)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -47,8 +47,8 @@ type intent struct {
 
 // newPassword generates a password. Computing the verifier takes a millisecond, so call it before locking a database.
 func (d *driver) newPassword() (text, verifier string) {
-	text = d.plane.Entropy.Base62(credential.PasswordLength)
-	return text, credential.Verifier(text, d.plane.Entropy.Salt(), credential.Iterations)
+	text = d.base.Entropy.Base62(credential.PasswordLength)
+	return text, credential.Verifier(text, d.base.Entropy.Salt(), credential.Iterations)
 }
 
 func (d *driver) userIntent(reached access.Reached, k role.Kind, key idempotency.Key) (want intent) {
@@ -61,7 +61,7 @@ func (d *driver) userIntent(reached access.Reached, k role.Kind, key idempotency
 
 // internalKey is the key of a change that no request names.
 func (d *driver) internalKey(what string) idempotency.Key {
-	return idempotency.Key(idempotency.InternalPrefix + what + "-" + plane.NewID[string](d.plane.Entropy))
+	return idempotency.Key(idempotency.InternalPrefix + what + "-" + base.NewID[string](d.base.Entropy))
 }
 
 // changeRole commits the intent to change a role. The caller holds the database's lock and has had the change admitted.
@@ -71,7 +71,7 @@ func (d *driver) changeRole(
 	want.RoleID = target.ID
 	var err error
 	if want.Kind == role.Rotation {
-		if want.ExpiresAt, err = d.validUntil(ctx, tx, record, d.plane.Clock.Now()); err != nil {
+		if want.ExpiresAt, err = d.validUntil(ctx, tx, record, d.base.Clock.Now()); err != nil {
 			return changeJob{}, err
 		}
 	}
@@ -90,14 +90,14 @@ func (d *driver) addChange(
 	if err := tx.Databases().Save(ctx, record); err != nil {
 		return changeJob{}, err
 	}
-	c, now := want.Change, d.plane.Clock.Now()
-	c.ID, c.DatabaseID, c.Generation = plane.NewID[id.OperationID](d.plane.Entropy), record.ID, record.RoleGeneration
+	c, now := want.Change, d.base.Clock.Now()
+	c.ID, c.DatabaseID, c.Generation = base.NewID[id.OperationID](d.base.Entropy), record.ID, record.RoleGeneration
 	c.Username, c.CredentialGeneration = current.username, current.generation
 	c.Status, c.CreatedAt, c.NotBefore = role.Pending, now, now.Add(role.Grace)
 	if c.Kind == role.Rotation {
 		var err error
 		c.CredentialGeneration++
-		if c.Sealed, err = d.plane.Secrets.Seal([]byte(want.password), c.SecretContext()); err != nil {
+		if c.Sealed, err = d.base.Secrets.Seal([]byte(want.password), c.SecretContext()); err != nil {
 			return changeJob{}, err
 		}
 	}

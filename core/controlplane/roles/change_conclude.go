@@ -30,7 +30,7 @@ func (d *driver) conclude(ctx context.Context, j changeJob, result role.Result) 
 // endChange stores how a change ends: change, login and activity entries commit in one transaction. It writes nothing if
 // another driver was first.
 func (d *driver) endChange(ctx context.Context, j changeJob, v verdict) (outcome, error) {
-	ctx, cancel := d.plane.Settling(ctx)
+	ctx, cancel := d.base.Settling(ctx)
 	defer cancel()
 	o, first := outcome{}, false
 	err := d.updateChange(ctx, j.change, func(ctx context.Context, tx ports.Tx, record database.Record, c role.Change) error {
@@ -39,13 +39,13 @@ func (d *driver) endChange(ctx context.Context, j changeJob, v verdict) (outcome
 		if first = err == nil; !first {
 			return nil
 		}
-		o.change = c.Ended(cell.Next, d.plane.Clock.Now())
+		o.change = c.Ended(cell.Next, d.base.Clock.Now())
 		o.change.Refusal = v.refusal
 		if err := tx.RoleChanges().Save(ctx, o.change); err != nil {
 			return err
 		}
 		if v.entry != nil {
-			if err := d.plane.Audit(ctx, tx, record, v.actor, audit.ChangeEnded, v.entry); err != nil {
+			if err := d.base.Audit(ctx, tx, record, v.actor, audit.ChangeEnded, v.entry); err != nil {
 				return err
 			}
 		}
@@ -88,7 +88,7 @@ func (d *driver) concludeRole(
 	if c.Kind == role.Expiry {
 		action = audit.RoleExpired
 	}
-	return d.plane.Audit(ctx, tx, record, c.Actor, action, details)
+	return d.base.Audit(ctx, tx, record, c.Actor, action, details)
 }
 
 // roleActions are the activity log's entries for the end of a change. A rotation that changed nothing has none.
@@ -112,7 +112,7 @@ func (d *driver) concludeLogin(
 	details := loginDetails(c.Login, c.Username, c.CredentialGeneration)
 	details["operationId"] = string(c.ID)
 	prove(details, v.result.Proof)
-	return d.plane.Audit(ctx, tx, record, c.Actor, audit.LoginRotated, details)
+	return d.base.Audit(ctx, tx, record, c.Actor, audit.LoginRotated, details)
 }
 
 // prove adds what the agent observed.

@@ -26,7 +26,7 @@ type outcome struct {
 // it once, and the first answer counts. A change whose outcome is unknown stays pending, and a round continues it.
 func (d *driver) drive(ctx context.Context, j changeJob) (outcome, error) {
 	points := changePoints(j.change)
-	d.plane.Crash(points.reserved)
+	d.base.Crash(points.reserved)
 	result, err := d.carryOutNewest(ctx, j)
 	switch {
 	case stuck(err):
@@ -34,10 +34,10 @@ func (d *driver) drive(ctx context.Context, j changeJob) (outcome, error) {
 	case err != nil:
 		return d.postpone(ctx, j, err)
 	}
-	d.plane.Crash(points.confirmed)
+	d.base.Crash(points.confirmed)
 	o, err := d.conclude(ctx, j, result)
 	if err == nil {
-		d.plane.Crash(points.committed)
+		d.base.Crash(points.committed)
 	}
 	return o, err
 }
@@ -58,7 +58,7 @@ func changePoints(c role.Change) steps {
 
 // carryOut sends the command to the agent. An error means that the outcome is unknown, or that the agent cannot do it now.
 func (d *driver) carryOut(ctx context.Context, j changeJob) (role.Result, error) {
-	agent, err := d.plane.AgentOf(ctx, j.record.ServerID)
+	agent, err := d.base.AgentOf(ctx, j.record.ServerID)
 	if err != nil {
 		return role.Result{}, err
 	}
@@ -95,7 +95,7 @@ func (d *driver) unseal(sealed []byte, bound string) (string, error) {
 	if len(sealed) == 0 {
 		return "", nil
 	}
-	text, err := d.plane.Secrets.Open(sealed, bound)
+	text, err := d.base.Secrets.Open(sealed, bound)
 	return string(text), err
 }
 
@@ -113,7 +113,7 @@ func (d *driver) removeRole(ctx context.Context, agent ports.Agent, j changeJob)
 // neighbours are the other databases of the account on the same server.
 func (d *driver) neighbours(ctx context.Context, record database.Record) (list []id.DatabaseID, err error) {
 	owner := database.Viewer{AccountID: record.AccountID, Scope: account.FullAccount}
-	all, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
+	all, err := ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
 		return tx.Databases().Visible(ctx, owner, ports.Page{})
 	})
 	for _, other := range all {
@@ -137,7 +137,7 @@ func (d *driver) loadChange(ctx context.Context, c role.Change) (job changeJob, 
 func (d *driver) updateChange(
 	ctx context.Context, of role.Change, fn func(ctx context.Context, tx ports.Tx, record database.Record, c role.Change) error,
 ) error {
-	return d.plane.UpdateDatabase(ctx, of.DatabaseID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	return d.base.UpdateDatabase(ctx, of.DatabaseID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		c, err := tx.RoleChanges().Get(ctx, of.DatabaseID, of.ID)
 		if err != nil {
 			return err
@@ -148,7 +148,7 @@ func (d *driver) updateChange(
 
 // postpone records that the outcome is unknown, unless another driver has learnt it in the meantime.
 func (d *driver) postpone(ctx context.Context, j changeJob, cause error) (outcome, error) {
-	ctx, cancel := d.plane.Settling(ctx)
+	ctx, cancel := d.base.Settling(ctx)
 	defer cancel()
 	o := outcome{}
 	err := d.updateChange(ctx, j.change, func(ctx context.Context, tx ports.Tx, record database.Record, c role.Change) (err error) {
@@ -162,7 +162,7 @@ func (d *driver) postpone(ctx context.Context, j changeJob, cause error) (outcom
 		}
 		o.change.Attempts++
 		o.change.Refusal = refusalOf(cause)
-		o.change.NotBefore = d.plane.Clock.Now().Add(operation.Backoff(o.change.Attempts))
+		o.change.NotBefore = d.base.Clock.Now().Add(operation.Backoff(o.change.Attempts))
 		return tx.RoleChanges().Save(ctx, o.change)
 	})
 	if err == nil && o.change.Open() {
@@ -184,7 +184,7 @@ func (d *driver) renewRemoval(
 	if err != nil {
 		return c, err
 	}
-	if err := tx.RoleChanges().Save(ctx, c.Ended(role.Refused, d.plane.Clock.Now())); err != nil {
+	if err := tx.RoleChanges().Save(ctx, c.Ended(role.Refused, d.base.Clock.Now())); err != nil {
 		return c, err
 	}
 	cell, err := target.Status.Decide(role.Delete)
@@ -198,7 +198,7 @@ func (d *driver) renewRemoval(
 
 // logChange tells the operator of the progress of a change.
 func (d *driver) logChange(ctx context.Context, what string, c role.Change, err error) {
-	d.plane.Journal.Log(ctx, ports.JournalEvent{
+	d.base.Journal.Log(ctx, ports.JournalEvent{
 		What: what, DatabaseID: c.DatabaseID, OperationID: c.ID, RoleID: c.RoleID, Kind: string(c.Kind), RequestID: c.RequestID,
 		Err: err,
 	})

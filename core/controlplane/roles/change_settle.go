@@ -7,7 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -19,10 +19,10 @@ func stuck(err error) bool { return refusalOf(err) != "" }
 // moves past it, or begins a removal anew.
 func refusalOf(err error) string {
 	var refusal *command.Refusal
-	if !errors.As(err, &refusal) || plane.Overtaken(err) {
+	if !errors.As(err, &refusal) || base.Superseded(err) {
 		return ""
 	}
-	if plane.RefusedForGood(err) {
+	if base.RefusedForGood(err) {
 		return refusal.Error()
 	}
 	return ""
@@ -31,11 +31,11 @@ func refusalOf(err error) string {
 // settleRefused ends a change that the server refuses for good, if a look at the login shows what has become of it. Otherwise
 // the change stays pending and is tried again: the cause may be mended on the server, and an operator can end it.
 func (d *driver) settleRefused(ctx context.Context, j changeJob, refusal error) (outcome, error) {
-	agent, err := d.plane.AgentOf(ctx, j.record.ServerID)
+	agent, err := d.base.AgentOf(ctx, j.record.ServerID)
 	if err != nil {
 		return d.postpone(ctx, j, errors.Join(refusal, err))
 	}
-	seen, err := d.lookBeforeEnd(ctx, agent, j, func(s role.Sight) bool {
+	seen, err := d.lookBeforeEnd(ctx, agent, j, func(s role.Observation) bool {
 		on, _ := j.change.Settled(s)
 		return on != role.Postponed
 	})
@@ -52,8 +52,8 @@ func (d *driver) settleRefused(ctx context.Context, j changeJob, refusal error) 
 // lookBeforeEnd looks at the login of a change. Where that is enough to end the change, it has the agent carry out no command
 // of it any more, and looks again: one may have been under way.
 func (d *driver) lookBeforeEnd(
-	ctx context.Context, agent ports.Agent, j changeJob, enough func(role.Sight) bool,
-) (role.Sight, error) {
+	ctx context.Context, agent ports.Agent, j changeJob, enough func(role.Observation) bool,
+) (role.Observation, error) {
 	seen, err := d.look(ctx, agent, j)
 	if err != nil || !enough(seen) {
 		return seen, err
@@ -65,7 +65,7 @@ func (d *driver) lookBeforeEnd(
 }
 
 // look compares what the server has stored for the login with the new password, if there is one, and with the current one.
-func (d *driver) look(ctx context.Context, agent ports.Agent, j changeJob) (role.Sight, error) {
+func (d *driver) look(ctx context.Context, agent ports.Agent, j changeJob) (role.Observation, error) {
 	ask := func(verifier string) (command.LoginCondition, error) {
 		if verifier == "" { // no password that the server could have: any other tells whether there is a login
 			_, verifier = d.newPassword()
@@ -74,7 +74,7 @@ func (d *driver) look(ctx context.Context, agent ports.Agent, j changeJob) (role
 		login, err := ports.Ask(ctx, agent, question)
 		return login.Condition, err
 	}
-	sights := map[command.LoginCondition]role.Sight{
+	observed := map[command.LoginCondition]role.Observation{
 		command.LoginInForce: role.OldInForce, command.LoginShut: role.OldShut, command.LoginAbsent: role.NoLogin,
 		command.LoginDrifted: role.NeitherPassword,
 	}
@@ -92,7 +92,7 @@ func (d *driver) look(ctx context.Context, agent ports.Agent, j changeJob) (role
 	if err != nil {
 		return "", err
 	}
-	seen, known := sights[condition]
+	seen, known := observed[condition]
 	if !known {
 		return "", fmt.Errorf("the agent calls the login %q", condition)
 	}
@@ -100,7 +100,7 @@ func (d *driver) look(ctx context.Context, agent ports.Agent, j changeJob) (role
 }
 
 // endDetails tell the activity log how a change ended without an agent's answer.
-func endDetails(c role.Change, seen role.Sight, reason string) audit.Details {
+func endDetails(c role.Change, seen role.Observation, reason string) audit.Details {
 	return audit.Details{
 		"operationId": string(c.ID), "username": c.Username, "kind": string(c.Kind), "found": string(seen), "reason": reason,
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -36,7 +36,7 @@ func (r *Roles) Create(ctx context.Context, reached access.Reached, q role.Reque
 	if q.Key, err = idempotency.Parse(string(q.Key)); err != nil {
 		return State{}, err
 	}
-	release, err := reached.MayCall(ctx, r.plane)
+	release, err := reached.MayCall(ctx, r.base)
 	if err != nil {
 		return State{}, err
 	}
@@ -68,7 +68,7 @@ func (r *Roles) resume(
 	ctx context.Context, reached access.Reached, of id.RoleID, e role.Event, goal role.Status,
 ) (_ State, err error) {
 	defer r.ended(&err)
-	release, err := reached.PermitCall(ctx, r.plane, account.Configure, r.model.Gate)
+	release, err := reached.PermitCall(ctx, r.base, account.Configure, r.model.Gate)
 	if err != nil {
 		return State{}, err
 	}
@@ -79,7 +79,7 @@ func (r *Roles) resume(
 		if err != nil {
 			return err
 		}
-		cell, err := s.AdmitsSetup(target, e, r.plane.Clock.Now())
+		cell, err := s.AdmitsSetup(target, e, r.base.Clock.Now())
 		job.record, job.role, todo = s.Database, target, len(cell.Effects) > 0
 		return err
 	})
@@ -117,15 +117,15 @@ func (j setup) state() State { return stateOf(j.role, j.record.RoleGeneration) }
 func (r *Roles) reserve(ctx context.Context, reached access.Reached, q role.Request) (setup, error) {
 	job, made := r.newSetup(reached), false
 	draft := role.Role{
-		ID: plane.NewID[id.RoleID](r.plane.Entropy), DatabaseID: reached.Record().ID,
+		ID: base.NewID[id.RoleID](r.base.Entropy), DatabaseID: reached.Record().ID,
 		DisplayName: q.DisplayName, AccessProfile: q.AccessProfile,
 		ConnectionLimit: q.ConnectionLimit, Status: role.Reserved, Key: q.Key, Fingerprint: q.Fingerprint(),
-		SetupID: plane.NewID[id.OperationID](r.plane.Entropy), CredentialGeneration: 1,
+		SetupID: base.NewID[id.OperationID](r.base.Entropy), CredentialGeneration: 1,
 	}
 	var password string
 	var err error
 	password, draft.Verifier = r.newPassword()
-	if draft.Sealed, err = r.plane.Secrets.Seal([]byte(password), draft.SecretContext()); err != nil {
+	if draft.Sealed, err = r.base.Secrets.Seal([]byte(password), draft.SecretContext()); err != nil {
 		return setup{}, err
 	}
 	err = r.updateReached(ctx, reached, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
@@ -135,7 +135,7 @@ func (r *Roles) reserve(ctx context.Context, reached access.Reached, q role.Requ
 		known, err := tx.Roles().ByKey(ctx, s.Database.ID, q.Key)
 		if err == nil {
 			made, job.record, job.role = false, s.Database, known
-			return s.AdmitsReplay(known, q, r.plane.Clock.Now())
+			return s.AdmitsReplay(known, q, r.base.Clock.Now())
 		}
 		if !errors.Is(err, ports.ErrNoRow) {
 			return err
@@ -164,7 +164,7 @@ func (r *Roles) addRole(
 	if err := tx.Databases().Save(ctx, record); err != nil {
 		return record, made, err
 	}
-	made.Ordinal, made.Generation, made.CreatedAt = record.RoleOrdinal, record.RoleGeneration, r.plane.Clock.Now()
+	made.Ordinal, made.Generation, made.CreatedAt = record.RoleOrdinal, record.RoleGeneration, r.base.Clock.Now()
 	made.Username = r.model.Username(record.ID, made.Ordinal)
 	var err error
 	if made.CredentialExpiresAt, err = r.validUntil(ctx, tx, record, made.CreatedAt); err != nil {

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
@@ -13,8 +13,8 @@ import (
 )
 
 func (r *Roles) registerRounds() {
-	rounds.RegisterServers(r.plane.Rounds, rounds.ServerTask[ports.DueChange]{
-		Name: "changes of logins", Every: plane.RoundEvery, Find: r.dueChanges, Do: r.goOn,
+	rounds.RegisterServers(r.base.Rounds, rounds.ServerTask[ports.DueChange]{
+		Name: "changes of logins", Every: base.RoundEvery, Find: r.dueChanges, Do: r.goOn,
 		Of:  func(c ports.DueChange) (id.ServerID, id.AccountID) { return c.ServerID, c.AccountID },
 		Key: func(c ports.DueChange) string { return string(c.ID) },
 	})
@@ -23,8 +23,8 @@ func (r *Roles) registerRounds() {
 // dueChanges begins to shut out the roles whose password is no longer valid, and lists what is unfinished.
 func (r *Roles) dueChanges(ctx context.Context) ([]ports.DueChange, error) {
 	expired, err := r.expireRoles(ctx)
-	due, dueErr := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) ([]ports.DueChange, error) {
-		return tx.RoleChanges().Due(ctx, r.plane.Clock.Now(), plane.RoundMost)
+	due, dueErr := ports.Read(ctx, r.base.Store, func(ctx context.Context, tx ports.Tx) ([]ports.DueChange, error) {
+		return tx.RoleChanges().Due(ctx, r.base.Clock.Now(), base.RoundMost)
 	})
 	return append(expired, due...), errors.Join(err, dueErr)
 }
@@ -49,7 +49,7 @@ func (r *Roles) goOn(ctx context.Context, c ports.DueChange) error {
 func (r *Roles) stillPending(ctx context.Context, due ports.DueChange) (changeJob, bool) {
 	c := role.Change{ID: due.ID, DatabaseID: due.DatabaseID}
 	job, err := r.loadChange(ctx, c)
-	if err != nil && !plane.IsSettled(err) {
+	if err != nil && !base.IsSettled(err) {
 		r.logChange(ctx, "change.unreadable", c, err)
 	}
 	return job, err == nil && job.change.Open()
@@ -59,25 +59,25 @@ func (r *Roles) nextExpiry(ctx context.Context, done changeJob) (ports.DueChange
 	if done.change.Kind != role.Expiry {
 		return ports.DueChange{}, false
 	}
-	list, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) ([]role.Role, error) {
+	list, err := ports.Read(ctx, r.base.Store, func(ctx context.Context, tx ports.Tx) ([]role.Role, error) {
 		return tx.Roles().List(ctx, done.record.ID)
 	})
 	for _, next := range list {
-		if next.Status == role.Ready && next.CredentialExpired(r.plane.Clock.Now()) {
+		if next.Status == role.Ready && next.CredentialExpired(r.base.Clock.Now()) {
 			return r.expire(ctx, next)
 		}
 	}
 	if err != nil {
-		r.plane.Log(ctx, "role.not_expired", done.record.ID, err)
+		r.base.Log(ctx, "role.not_expired", done.record.ID, err)
 	}
 	return ports.DueChange{}, false
 }
 
 func (r *Roles) attempt(ctx context.Context, job changeJob) error {
-	ctx, cancel := context.WithTimeout(ctx, r.plane.RoleWait)
+	ctx, cancel := context.WithTimeout(ctx, r.base.RoleWait)
 	defer cancel()
 	o, err := r.drive(ctx, job)
-	if err != nil && !plane.IsSettled(err) {
+	if err != nil && !base.IsSettled(err) {
 		r.logChange(ctx, "change.unconfirmed", job.change, err)
 	}
 	return errors.Join(err, o.cause)
@@ -85,8 +85,8 @@ func (r *Roles) attempt(ctx context.Context, job changeJob) error {
 
 // expireRoles begins to shut out the roles whose password is no longer valid.
 func (r *Roles) expireRoles(ctx context.Context) (begun []ports.DueChange, err error) {
-	over, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) ([]role.Role, error) {
-		return tx.Roles().Expiring(ctx, r.plane.Clock.Now(), r.plane.Work.BesideLogins(), plane.RoundMost)
+	over, err := ports.Read(ctx, r.base.Store, func(ctx context.Context, tx ports.Tx) ([]role.Role, error) {
+		return tx.Roles().Expiring(ctx, r.base.Clock.Now(), r.base.Work.BesideLogins(), base.RoundMost)
 	})
 	for _, ended := range over {
 		if c, ok := r.expire(ctx, ended); ok {
@@ -102,8 +102,8 @@ func (r *Roles) expire(ctx context.Context, ended role.Role) (ports.DueChange, b
 	switch {
 	case err == nil:
 		r.logChange(ctx, "change.begun", job.change, nil)
-	case !plane.IsSettled(err):
-		r.plane.Log(ctx, "role.not_expired", ended.DatabaseID, err)
+	case !base.IsSettled(err):
+		r.base.Log(ctx, "role.not_expired", ended.DatabaseID, err)
 	}
 	return ports.DueChange{
 		ID: job.change.ID, DatabaseID: job.record.ID, ServerID: job.record.ServerID, AccountID: job.record.AccountID,
@@ -117,9 +117,9 @@ func (r *Roles) beginExpiry(ctx context.Context, ended role.Role) (job changeJob
 		if err != nil {
 			return err
 		}
-		cell, ok := s.AdmitsExpiry(target, r.plane.Clock.Now())
+		cell, ok := s.AdmitsExpiry(target, r.base.Clock.Now())
 		if !ok {
-			return plane.ErrSettled
+			return base.ErrSettled
 		}
 		want := role.Change{Kind: role.Expiry, Key: r.internalKey("expire"), Actor: audit.System}
 		job, err = r.changeRole(ctx, tx, s.Database, target, cell, intent{Change: want})

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
@@ -16,7 +16,7 @@ import (
 // login out shuts out that password too. A removal that conflicts is begun anew, see renewRemoval.
 func (d *driver) carryOutNewest(ctx context.Context, j changeJob) (role.Result, error) {
 	result, err := d.carryOut(ctx, j)
-	if !plane.Overtaken(err) || j.change.Kind == role.Removal && command.RefusedFor(err, command.ReasonConflict) {
+	if !base.Superseded(err) || j.change.Kind == role.Removal && command.RefusedFor(err, command.ReasonConflict) {
 		return result, err
 	}
 	newest, moved := d.surpassChange(ctx, j, err)
@@ -38,7 +38,7 @@ func (d *driver) surpassChange(ctx context.Context, sent changeJob, refusal erro
 			if c, err = d.surpassCredential(c, refusal); err != nil {
 				return err
 			}
-			record.RoleGeneration = plane.Surpassing(record.RoleGeneration, refusal)
+			record.RoleGeneration = base.NextGeneration(record.RoleGeneration, refusal)
 			c.Generation = record.RoleGeneration
 			if err := tx.Databases().Save(ctx, record); err != nil {
 				return err
@@ -56,16 +56,16 @@ func (d *driver) surpassChange(ctx context.Context, sent changeJob, refusal erro
 // surpassCredential gives the new password of a rotation a generation that the agent takes. The password itself stays: an
 // earlier attempt may have set it.
 func (d *driver) surpassCredential(c role.Change, refusal error) (role.Change, error) {
-	known := plane.GenerationsOf(refusal).Credential
+	known := base.GenerationsOf(refusal).Credential
 	if c.Kind != role.Rotation || known < c.CredentialGeneration {
 		return c, nil
 	}
-	password, err := d.plane.Secrets.Open(c.Sealed, c.SecretContext())
+	password, err := d.base.Secrets.Open(c.Sealed, c.SecretContext())
 	if err != nil {
 		return c, err
 	}
 	c.CredentialGeneration = known + 1
-	c.Sealed, err = d.plane.Secrets.Seal(password, c.SecretContext())
+	c.Sealed, err = d.base.Secrets.Seal(password, c.SecretContext())
 	return c, err
 }
 
@@ -76,7 +76,7 @@ func (r *Roles) sendSetup(
 	ctx context.Context, agent ports.Agent, j setup, send func(role.Role) error,
 ) error {
 	refusal := send(j.role)
-	if !plane.Overtaken(refusal) {
+	if !base.Superseded(refusal) {
 		return r.setupError(ctx, j, refusal)
 	}
 	if err := r.overtaken(ctx, j); err != nil {
@@ -99,7 +99,7 @@ func (r *Roles) sendSetup(
 
 // surpassSetup moves a role that is being created past the agent's generations, unless another process has done so.
 func (r *Roles) surpassSetup(ctx context.Context, j setup, refusal error) (moved role.Role, err error) {
-	err = r.plane.UpdateReached(ctx, j.record.ID, func(ctx context.Context, tx ports.Tx, record database.Record) (err error) {
+	err = r.base.UpdateReached(ctx, j.record.ID, func(ctx context.Context, tx ports.Tx, record database.Record) (err error) {
 		moved, err = r.livingRole(ctx, tx, j.record.ID, j.role.ID)
 		switch {
 		case err != nil:
@@ -109,7 +109,7 @@ func (r *Roles) surpassSetup(ctx context.Context, j setup, refusal error) (moved
 		case moved.Generation != j.role.Generation:
 			return nil
 		}
-		record.RoleGeneration = plane.Surpassing(record.RoleGeneration, refusal)
+		record.RoleGeneration = base.NextGeneration(record.RoleGeneration, refusal)
 		moved.Generation = record.RoleGeneration
 		if err := tx.Databases().Save(ctx, record); err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
@@ -21,7 +21,7 @@ import (
 type LegacyRoles struct{ *Roles }
 
 // NewLegacy makes the use cases.
-func NewLegacy(p *plane.Plane) LegacyRoles { return LegacyRoles{&Roles{&driver{p}, role.LegacyRoles}} }
+func NewLegacy(p *base.Base) LegacyRoles { return LegacyRoles{&Roles{&driver{p}, role.LegacyRoles}} }
 
 // OptIn makes the overlay that additional roles stand on, or goes on making it. A reserved one has work left: the request can be
 // repeated. An active one stays so, unless its server has lost it, by being restored or by an administrator: then another one is
@@ -31,7 +31,7 @@ func NewLegacy(p *plane.Plane) LegacyRoles { return LegacyRoles{&Roles{&driver{p
 // meanwhile. AGENT_ERROR: the server has not answered, or cannot do it; the overlay stays reserved, which keeps nothing else from
 // the database. Or it has not enough connections free for additional roles; then nothing was changed.
 func (l LegacyRoles) OptIn(ctx context.Context, reached access.Reached) (overlay database.Overlay, err error) {
-	release, err := reached.PermitCall(ctx, l.plane, account.Configure, l.model.Gate)
+	release, err := reached.PermitCall(ctx, l.base, account.Configure, l.model.Gate)
 	if err != nil {
 		return overlay, err
 	}
@@ -40,7 +40,7 @@ func (l LegacyRoles) OptIn(ctx context.Context, reached access.Reached) (overlay
 	if err != nil {
 		return overlay, err
 	}
-	ctx, cancel := l.plane.Patient(ctx)
+	ctx, cancel := l.base.Patient(ctx)
 	defer cancel()
 	if record.OverlayStatus == database.OverlayActive {
 		if record, err = l.replaceLost(ctx, reached, record); err != nil || record.OverlayStatus == database.OverlayActive {
@@ -54,7 +54,7 @@ func (l LegacyRoles) OptIn(ctx context.Context, reached access.Reached) (overlay
 func (l LegacyRoles) makeOverlay(
 	ctx context.Context, reached access.Reached, record database.Record,
 ) (overlay database.Overlay, err error) {
-	l.plane.Crash(optInSteps.reserved)
+	l.base.Crash(optInSteps.reserved)
 	if err := l.tellOverlay(ctx, record); err != nil {
 		l.logOverlay(ctx, "overlay.unconfirmed", record, reached, err)
 		if changed := l.stillServes(ctx, reached); changed != nil {
@@ -66,18 +66,18 @@ func (l LegacyRoles) makeOverlay(
 		return overlay, l.model.Refusal(unconfirmed(err, "the opt-in",
 			"the database server could not make the group roles: its operator has to look at it"))
 	}
-	l.plane.Crash(optInSteps.confirmed)
+	l.base.Crash(optInSteps.confirmed)
 	if record, err = l.commitOverlay(ctx, reached, record.OverlayID); err != nil {
 		return overlay, err
 	}
-	l.plane.Crash(optInSteps.committed)
+	l.base.Crash(optInSteps.committed)
 	return record.Overlay, nil
 }
 
 // stillServes is the refusal of what has come between, a stop or a deletion for instance; nil: that is not why a server has
 // refused.
 func (l LegacyRoles) stillServes(ctx context.Context, reached access.Reached) error {
-	ctx, cancel := l.plane.Settling(ctx)
+	ctx, cancel := l.base.Settling(ctx)
 	defer cancel()
 	_, err := l.reserveOverlay(ctx, reached, "")
 	return err
@@ -88,7 +88,7 @@ func (l LegacyRoles) stillServes(ctx context.Context, reached access.Reached) er
 func (l LegacyRoles) replaceLost(
 	ctx context.Context, reached access.Reached, record database.Record,
 ) (database.Record, error) {
-	agent, err := l.plane.AgentOf(ctx, record.ServerID)
+	agent, err := l.base.AgentOf(ctx, record.ServerID)
 	if err != nil {
 		return record, err
 	}
@@ -122,7 +122,7 @@ func (l LegacyRoles) reserveOverlay(
 		before := record
 		record.RoleGeneration++
 		record.Overlay = database.Overlay{
-			OverlayID: plane.NewID[id.OperationID](l.plane.Entropy), OverlayStatus: cell.Next,
+			OverlayID: base.NewID[id.OperationID](l.base.Entropy), OverlayStatus: cell.Next,
 			OverlayGeneration: record.RoleGeneration,
 		}
 		if err := takeConnections(ctx, tx, before, record); err != nil {
@@ -139,11 +139,11 @@ func (l LegacyRoles) reserveOverlay(
 func (l LegacyRoles) auditOverlay(
 	ctx context.Context, tx ports.Tx, reached access.Reached, what audit.Action, of database.Record,
 ) error {
-	return l.plane.Audit(ctx, tx, of, reached.Caller().Actor(), what, audit.Details{"overlayId": string(of.OverlayID)})
+	return l.base.Audit(ctx, tx, of, reached.Caller().Actor(), what, audit.Details{"overlayId": string(of.OverlayID)})
 }
 
 func (l LegacyRoles) tellOverlay(ctx context.Context, record database.Record) error {
-	agent, err := l.plane.AgentOf(ctx, record.ServerID)
+	agent, err := l.base.AgentOf(ctx, record.ServerID)
 	if err != nil {
 		return err
 	}
@@ -154,9 +154,9 @@ func (l LegacyRoles) tellOverlay(ctx context.Context, record database.Record) er
 func (l LegacyRoles) commitOverlay(
 	ctx context.Context, reached access.Reached, made id.OperationID,
 ) (record database.Record, err error) {
-	ctx, cancel := l.plane.Settling(ctx)
+	ctx, cancel := l.base.Settling(ctx)
 	defer cancel()
-	err = l.plane.UpdateReached(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err = l.base.UpdateReached(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		record = locked
 		cell, err := record.OverlayStatus.Decide(database.Stood)
 		if err != nil || cell.Next == record.OverlayStatus || record.OverlayID != made {
@@ -175,7 +175,7 @@ func (l LegacyRoles) commitOverlay(
 }
 
 func (l LegacyRoles) logOverlay(ctx context.Context, what string, of database.Record, reached access.Reached, err error) {
-	l.plane.Journal.Log(ctx, ports.JournalEvent{
+	l.base.Journal.Log(ctx, ports.JournalEvent{
 		What: what, DatabaseID: of.ID, OperationID: of.OverlayID, RequestID: reached.Caller().RequestID, Err: err,
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -19,7 +19,7 @@ import (
 type ManagedLogins struct{ *driver }
 
 // NewManagedLogins makes the use cases.
-func NewManagedLogins(p *plane.Plane) *ManagedLogins { return &ManagedLogins{&driver{p}} }
+func NewManagedLogins(p *base.Base) *ManagedLogins { return &ManagedLogins{&driver{p}} }
 
 // ManagedLogin is such a login. Only the database's connection cap bounds its connections.
 type ManagedLogin struct {
@@ -59,7 +59,7 @@ func (m *ManagedLogins) List(ctx context.Context, reached access.Reached) ([]Man
 	if err := reached.Permit(account.See); err != nil {
 		return nil, err
 	}
-	list, err := ports.Read(ctx, m.plane.Store, func(ctx context.Context, tx ports.Tx) ([]ports.LoginSecret, error) {
+	list, err := ports.Read(ctx, m.base.Store, func(ctx context.Context, tx ports.Tx) ([]ports.LoginSecret, error) {
 		return tx.Logins().List(ctx, reached.Record().ID)
 	})
 	logins := make([]ManagedLogin, 0, len(list))
@@ -94,7 +94,7 @@ func (m *ManagedLogins) Reveal(ctx context.Context, reached access.Reached, l da
 // loginOf returns a login; ROLE_NOT_FOUND.
 func loginOf(ctx context.Context, tx ports.Tx, db id.DatabaseID, l database.Login) (ports.LoginSecret, error) {
 	stored, err := tx.Logins().Get(ctx, db, l)
-	return stored, plane.NotFound(err, role.ErrNotFound())
+	return stored, base.NotFound(err, role.ErrNotFound())
 }
 
 // settledLogin is loginOf for uses that must wait until the login's change has ended.
@@ -141,7 +141,7 @@ func (m *ManagedLogins) Rotate(
 // handOver returns the owner's new password, after it has recorded that this answer carries it. If the password cannot be
 // decrypted, nothing is recorded, and the request can be repeated.
 func (m *ManagedLogins) handOver(ctx context.Context, reached access.Reached, c role.Change) (LoginRotation, error) {
-	ctx, cancel := m.plane.Settling(ctx)
+	ctx, cancel := m.base.Settling(ctx)
 	defer cancel()
 	var password string
 	err := m.updateChange(ctx, c, func(ctx context.Context, tx ports.Tx, record database.Record, stored role.Change) error {
@@ -159,7 +159,7 @@ func (m *ManagedLogins) handOver(ctx context.Context, reached access.Reached, c 
 		}
 		details := loginDetails(c.Login, c.Username, c.CredentialGeneration)
 		details["operationId"] = string(c.ID)
-		return m.plane.Audit(ctx, tx, record, reached.Caller().Actor(), audit.LoginRevealed, details)
+		return m.base.Audit(ctx, tx, record, reached.Caller().Actor(), audit.LoginRevealed, details)
 	})
 	if err != nil {
 		return LoginRotation{}, err

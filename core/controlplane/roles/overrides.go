@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -16,11 +16,11 @@ import (
 type Overrides struct{ *driver }
 
 // NewOverrides makes the use cases.
-func NewOverrides(p *plane.Plane) *Overrides { return &Overrides{&driver{p}} }
+func NewOverrides(p *base.Base) *Overrides { return &Overrides{&driver{p}} }
 
 // Changes lists the changes of the logins of a database, the latest first, without passwords.
 func (o *Overrides) Changes(ctx context.Context, db id.DatabaseID) ([]role.Change, error) {
-	list, err := ports.Read(ctx, o.plane.Store, func(ctx context.Context, tx ports.Tx) ([]role.Change, error) {
+	list, err := ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]role.Change, error) {
 		return tx.RoleChanges().List(ctx, db)
 	})
 	for i := range list {
@@ -32,24 +32,24 @@ func (o *Overrides) Changes(ctx context.Context, db id.DatabaseID) ([]role.Chang
 // EndedChange is a change that an operator has ended, and what was found at its login.
 type EndedChange struct {
 	role.Change
-	Found role.Sight
+	Found role.Observation
 }
 
-// sightOf looks at the login of a change. Where its server is gone, it looks at that.
-func (o *Overrides) sightOf(ctx context.Context, job changeJob, order operation.Order) (role.Sight, error) {
+// observation looks at the login of a change. Where its server is gone, it looks at that.
+func (o *Overrides) observation(ctx context.Context, job changeJob, order operation.Order) (role.Observation, error) {
 	if order.ServerGone {
-		return role.Unseen, o.plane.CheckGone(ctx, job.record.ServerID)
+		return role.Unseen, o.base.CheckGone(ctx, job.record.ServerID)
 	}
-	agent, err := o.plane.AgentOf(ctx, job.record.ServerID)
+	agent, err := o.base.AgentOf(ctx, job.record.ServerID)
 	if err != nil {
 		return "", err
 	}
-	seen, err := o.lookBeforeEnd(ctx, agent, job, func(role.Sight) bool { return true })
+	seen, err := o.lookBeforeEnd(ctx, agent, job, func(role.Observation) bool { return true })
 	if err != nil {
 		return seen, fault.Wrap(err, fault.AgentError, "the login cannot be looked at, so the change is still pending: %s%s", err,
-			plane.OrGone)
+			base.OrGone)
 	}
-	return seen, o.plane.CheckThere(ctx, job.record.ServerID, plane.OrGone)
+	return seen, o.base.CheckThere(ctx, job.record.ServerID, base.OrGone)
 }
 
 // EndChange ends a pending change after a look at its login, so that the database is free for others. The password that the
@@ -66,12 +66,12 @@ func (o *Overrides) EndChange(
 	}
 	job, err := o.loadChange(ctx, role.Change{ID: change, DatabaseID: db})
 	if err != nil {
-		return EndedChange{}, plane.NotFound(err, fault.New(fault.OperationNotFound, "no such change of this database"))
+		return EndedChange{}, base.NotFound(err, fault.New(fault.OperationNotFound, "no such change of this database"))
 	}
 	if _, err := job.change.Status.Decide(role.Declined); err != nil {
 		return EndedChange{}, role.ModelOf(job.record.RoleModel).Refusal(err)
 	}
-	seen, err := o.sightOf(ctx, job, order)
+	seen, err := o.observation(ctx, job, order)
 	if err != nil {
 		return EndedChange{}, err
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
@@ -24,12 +24,12 @@ const reconcileRounds = 4
 // server could not be asked, or is at work on the step. AGENT_ROUTE_UNAVAILABLE: its agent cannot look.
 func (l LegacyRoles) Reconcile(ctx context.Context, reached access.Reached, of id.RoleID) (_ State, err error) {
 	defer l.ended(&err)
-	release, err := reached.PermitCall(ctx, l.plane, account.Configure, l.model.Gate)
+	release, err := reached.PermitCall(ctx, l.base, account.Configure, l.model.Gate)
 	if err != nil {
 		return State{}, err
 	}
 	defer release()
-	ctx, cancel := l.plane.Patient(ctx)
+	ctx, cancel := l.base.Patient(ctx)
 	defer cancel()
 	for range reconcileRounds {
 		now, settled, err := l.reconcileOnce(ctx, reached, of)
@@ -111,12 +111,12 @@ func (l LegacyRoles) look(ctx context.Context, j setup, change role.Change) (see
 	if change.ID != "" {
 		question.OperationID, question.Step = change.ID, command.Step(commandOf(change))
 	}
-	agent, err := l.plane.AgentOf(ctx, j.record.ServerID)
+	agent, err := l.base.AgentOf(ctx, j.record.ServerID)
 	if err == nil {
 		seen, err = ports.Ask(ctx, agent, question)
 	}
 	switch {
-	case plane.Unserved(err):
+	case base.Unserved(err):
 		err = fault.Wrap(err, fault.AgentRouteUnavailable, "unavailable until the agent of the database server is updated")
 	case err != nil:
 		err = fault.Wrap(err, fault.AgentError,

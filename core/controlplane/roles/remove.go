@@ -47,12 +47,12 @@ func (r *Roles) remove(
 	ctx context.Context, reached access.Reached, of id.RoleID, e role.Event, listed bool,
 ) (_ Removal, err error) {
 	defer r.ended(&err)
-	release, err := reached.PermitCall(ctx, r.plane, account.Configure, r.model.Gate)
+	release, err := reached.PermitCall(ctx, r.base, account.Configure, r.model.Gate)
 	if err != nil {
 		return Removal{}, err
 	}
 	defer release()
-	ctx, cancel := r.plane.Patient(ctx)
+	ctx, cancel := r.base.Patient(ctx)
 	defer cancel()
 	for range removeRounds {
 		job, found, err := r.nextRemoval(ctx, reached, of, e)
@@ -91,7 +91,7 @@ func pendingRemoval(c role.Change) Removal {
 func (r *Roles) nextRemoval(
 	ctx context.Context, reached access.Reached, of id.RoleID, e role.Event,
 ) (job changeJob, found role.Status, err error) {
-	ctx, cancel := r.plane.Settling(ctx)
+	ctx, cancel := r.base.Settling(ctx)
 	defer cancel()
 	begun := false
 	err = r.updateScene(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, s role.Scene) error {

@@ -26,11 +26,11 @@ type secret struct {
 func (d *driver) reveal(
 	ctx context.Context, reached access.Reached, what audit.Action, read func(context.Context, ports.Tx) (secret, error),
 ) (record database.Record, password string, err error) {
-	seen, err := ports.Read(ctx, d.plane.Store, read)
+	seen, err := ports.Read(ctx, d.base.Store, read)
 	if err != nil {
 		return record, "", err
 	}
-	release, err := reached.MayCall(ctx, d.plane)
+	release, err := reached.MayCall(ctx, d.base)
 	if err != nil {
 		return record, "", err
 	}
@@ -41,7 +41,7 @@ func (d *driver) reveal(
 	if password, err = d.unseal(seen.sealed, seen.context); err != nil {
 		return record, "", err
 	}
-	err = reached.Update(ctx, d.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err = reached.Update(ctx, d.base, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		record = locked
 		now, err := read(ctx, tx)
 		switch {
@@ -50,7 +50,7 @@ func (d *driver) reveal(
 		case now.generation != seen.generation:
 			return errChangedMeanwhile()
 		}
-		return d.plane.Audit(ctx, tx, record, reached.Caller().Actor(), what, now.details)
+		return d.base.Audit(ctx, tx, record, reached.Caller().Actor(), what, now.details)
 	})
 	if err != nil {
 		return record, "", err
@@ -60,9 +60,9 @@ func (d *driver) reveal(
 
 // inForce compares a login's password with that on its server.
 func (d *driver) inForce(ctx context.Context, record database.Record, username, verifier string) error {
-	ctx, cancel := d.plane.Patient(ctx)
+	ctx, cancel := d.base.Patient(ctx)
 	defer cancel()
-	agent, err := d.plane.AgentOf(ctx, record.ServerID)
+	agent, err := d.base.AgentOf(ctx, record.ServerID)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (r *Roles) Reveal(ctx context.Context, reached access.Reached, of id.RoleID
 	record, password, err := r.reveal(ctx, reached, audit.RoleRevealed, func(ctx context.Context, tx ports.Tx) (secret, error) {
 		var err error
 		if target, err = r.livingRole(ctx, tx, reached.Record().ID, of); err == nil {
-			err = target.AdmitsReveal(r.plane.Clock.Now())
+			err = target.AdmitsReveal(r.base.Clock.Now())
 		}
 		return secret{loginOfRole(target), roleDetails(target)}, err
 	})

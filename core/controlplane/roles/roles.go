@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
@@ -29,7 +29,7 @@ type Roles struct {
 }
 
 // New makes the use cases of managed databases, and registers the periodic task of all models.
-func New(p *plane.Plane) *Roles {
+func New(p *base.Base) *Roles {
 	r := &Roles{&driver{p}, role.ManagedRoles}
 	r.registerRounds()
 	return r
@@ -39,7 +39,7 @@ func New(p *plane.Plane) *Roles {
 func (r *Roles) ended(err *error) { *err = r.model.Refusal(*err) }
 
 // driver begins, carries out and concludes changes of logins. It is what the use cases about logins share.
-type driver struct{ plane *plane.Plane }
+type driver struct{ base *base.Base }
 
 // State is a role without verifier and password, and the role-set generation of its database.
 type State struct {
@@ -65,7 +65,7 @@ func (r *Roles) List(ctx context.Context, reached access.Reached, includeRevoked
 	if err := reached.Permit(account.See, r.model.Gate); err != nil {
 		return nil, err
 	}
-	list, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) ([]role.Role, error) {
+	list, err := ports.Read(ctx, r.base.Store, func(ctx context.Context, tx ports.Tx) ([]role.Role, error) {
 		return tx.Roles().List(ctx, reached.Record().ID)
 	})
 	states := make([]State, 0, len(list))
@@ -108,7 +108,7 @@ func (r *Roles) Rename(ctx context.Context, reached access.Reached, of id.RoleID
 		if err := tx.Roles().Save(ctx, renamed); err != nil {
 			return err
 		}
-		return r.plane.Audit(ctx, tx, s.Database, reached.Caller().Actor(), audit.RoleRenamed, details)
+		return r.base.Audit(ctx, tx, s.Database, reached.Caller().Actor(), audit.RoleRenamed, details)
 	})
 	return state, err
 }
@@ -117,17 +117,17 @@ func (r *Roles) Rename(ctx context.Context, reached access.Reached, of id.RoleID
 func (d *driver) updateScene(
 	ctx context.Context, db id.DatabaseID, fn func(ctx context.Context, tx ports.Tx, s role.Scene) error,
 ) error {
-	return d.plane.UpdateReached(ctx, db, d.inScene(fn))
+	return d.base.UpdateReached(ctx, db, d.inScene(fn))
 }
 
 // updateReached is updateScene for a caller, who must still have the right to the database.
 func (d *driver) updateReached(
 	ctx context.Context, reached access.Reached, fn func(ctx context.Context, tx ports.Tx, s role.Scene) error,
 ) error {
-	return reached.Update(ctx, d.plane, d.inScene(fn))
+	return reached.Update(ctx, d.base, d.inScene(fn))
 }
 
-func (d *driver) inScene(fn func(ctx context.Context, tx ports.Tx, s role.Scene) error) plane.LockedUpdate {
+func (d *driver) inScene(fn func(ctx context.Context, tx ports.Tx, s role.Scene) error) base.LockedUpdate {
 	return func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		s, err := d.scene(ctx, tx, locked)
 		if err != nil {
@@ -150,7 +150,7 @@ func (d *driver) scene(ctx context.Context, tx ports.Tx, locked database.Record)
 	if errors.Is(err, ports.ErrNoRow) {
 		return s, nil
 	}
-	if err == nil && !d.plane.Work.Spec(open.Kind).AdmitsLogins(open) {
+	if err == nil && !d.base.Work.Spec(open.Kind).AdmitsLogins(open) {
 		s.Blocking = open.Kind
 	}
 	return s, err
@@ -177,7 +177,7 @@ func (r *Roles) roleOf(ctx context.Context, tx ports.Tx, db id.DatabaseID, of id
 	if err == nil && !r.has(found) {
 		err = ports.ErrNoRow
 	}
-	return found, plane.NotFound(err, role.ErrNotFound())
+	return found, base.NotFound(err, role.ErrNotFound())
 }
 
 // livingRole is roleOf for uses that treat a removed role as missing.

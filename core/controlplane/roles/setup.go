@@ -16,22 +16,22 @@ import (
 
 // setUp takes a role that is being created to its goal, sql_ready or ready, step by step, even if the caller disconnects.
 func (r *Roles) setUp(ctx context.Context, j setup, goal role.Status) (State, error) {
-	ctx, cancel := r.plane.Patient(ctx)
+	ctx, cancel := r.base.Patient(ctx)
 	defer cancel()
 	for settingUp(j.role) && j.role.Status != goal {
 		step := setupSteps[j.role.Status]
-		r.plane.Crash(step.points.reserved)
+		r.base.Crash(step.points.reserved)
 		if err := r.tellSetup(ctx, j, step.event); err != nil {
 			r.logSetup(ctx, "role.unconfirmed", j, err)
 			return State{}, err
 		}
-		r.plane.Crash(step.points.confirmed)
+		r.base.Crash(step.points.confirmed)
 		next, err := r.commitSetup(ctx, j, step.event)
 		if err != nil {
 			return State{}, err
 		}
 		r.logSetup(ctx, step.done, next, nil)
-		r.plane.Crash(step.points.committed)
+		r.base.Crash(step.points.committed)
 		j = next
 	}
 	return j.state(), nil
@@ -53,13 +53,13 @@ func settingUp(r role.Role) bool { _, half := setupSteps[r.Status]; return half 
 
 // tellSetup has the server take a step. Its errors are shown to the caller.
 func (r *Roles) tellSetup(ctx context.Context, j setup, step role.Event) error {
-	agent, err := r.plane.AgentOf(ctx, j.record.ServerID)
+	agent, err := r.base.AgentOf(ctx, j.record.ServerID)
 	if err != nil {
 		return err
 	}
 	var password []byte
 	if step == role.Admit {
-		if password, err = r.plane.Secrets.Open(j.role.Sealed, j.role.SecretContext()); err != nil {
+		if password, err = r.base.Secrets.Open(j.role.Sealed, j.role.SecretContext()); err != nil {
 			return err
 		}
 	}
@@ -84,9 +84,9 @@ func setupCommand(step role.Event, of role.Role, password string) command.Return
 
 // commitSetup stores what the server has confirmed. A role that another process has taken further is left unchanged.
 func (r *Roles) commitSetup(ctx context.Context, j setup, on role.Event) (setup, error) {
-	ctx, cancel := r.plane.Settling(ctx)
+	ctx, cancel := r.base.Settling(ctx)
 	defer cancel()
-	err := r.plane.UpdateReached(ctx, j.record.ID, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
+	err := r.base.UpdateReached(ctx, j.record.ID, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
 		j.record = locked
 		if j.role, err = r.livingRole(ctx, tx, j.record.ID, j.role.ID); err != nil {
 			return err
@@ -105,7 +105,7 @@ func (r *Roles) commitSetup(ctx context.Context, j setup, on role.Event) (setup,
 		if err := tx.Roles().Save(ctx, j.role); err != nil || j.role.Status != role.Ready {
 			return err
 		}
-		return r.plane.Audit(ctx, tx, j.record, j.actor, audit.RoleCreated, createdDetails(j.role))
+		return r.base.Audit(ctx, tx, j.record, j.actor, audit.RoleCreated, createdDetails(j.role))
 	})
 	return j, err
 }
@@ -137,7 +137,7 @@ func (r *Roles) setupError(ctx context.Context, j setup, err error) error {
 // stillCalm is the refusal of what has come between, a deletion of the database for instance; nil: that is not why a server has
 // refused.
 func (r *Roles) stillCalm(ctx context.Context, j setup) error {
-	ctx, cancel := r.plane.Settling(ctx)
+	ctx, cancel := r.base.Settling(ctx)
 	defer cancel()
 	return r.updateScene(ctx, j.record.ID, func(_ context.Context, _ ports.Tx, s role.Scene) error { return s.Calm() })
 }
@@ -165,9 +165,9 @@ func unconfirmed(err error, what, cannot string) error {
 
 // overtaken is the error for a role whose set-up another process has ended, or taken further; nil if none has.
 func (r *Roles) overtaken(ctx context.Context, j setup) error {
-	ctx, cancel := r.plane.Settling(ctx)
+	ctx, cancel := r.base.Settling(ctx)
 	defer cancel()
-	now, err := ports.Read(ctx, r.plane.Store, func(ctx context.Context, tx ports.Tx) (role.Role, error) {
+	now, err := ports.Read(ctx, r.base.Store, func(ctx context.Context, tx ports.Tx) (role.Role, error) {
 		return r.livingRole(ctx, tx, j.record.ID, j.role.ID)
 	})
 	switch {
@@ -198,7 +198,7 @@ func connectGrantRequired(j setup) error {
 
 // logSetup tells the operator of the progress of a role's creation.
 func (r *Roles) logSetup(ctx context.Context, what string, j setup, err error) {
-	r.plane.Journal.Log(ctx, ports.JournalEvent{
+	r.base.Journal.Log(ctx, ports.JournalEvent{
 		What: what, DatabaseID: j.record.ID, OperationID: j.role.SetupID, RoleID: j.role.ID, RequestID: j.requestID, Err: err,
 	})
 }

@@ -7,24 +7,24 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
 // Settings sends the settings of databases to their servers.
-type Settings struct{ plane *plane.Plane }
+type Settings struct{ base *base.Base }
 
 // New makes it, and registers its periodic task.
-func New(p *plane.Plane) *Settings {
-	s := &Settings{plane: p}
+func New(p *base.Base) *Settings {
+	s := &Settings{base: p}
 	p.RegisterPushed(s.pushed())
 	return s
 }
 
-func (s *Settings) pushed() plane.Pushed {
-	return plane.Pushed{
+func (s *Settings) pushed() base.PushedState {
+	return base.PushedState{
 		Name: "settings", Task: "settings", Due: ports.DueSettings, Send: s.send,
 		Kind:       command.Configure{}.About().Kind,
 		Generation: func(r *database.Record) *int64 { return &r.SettingsGeneration },
@@ -47,7 +47,7 @@ var CrashPoints = []string{CrashApplied}
 // Push makes the server enforce the stored settings, and records that it does. It is done already where nothing has changed since
 // the server confirmed them. The errors are those of ports.Agent.
 func (s *Settings) Push(ctx context.Context, db id.DatabaseID) error {
-	return s.plane.Push(ctx, db, s.pushed())
+	return s.base.Push(ctx, db, s.pushed())
 }
 
 // send tells the agent what the record says, and records that it has done so.
@@ -56,7 +56,7 @@ func (s *Settings) send(ctx context.Context, db id.DatabaseID) (sent int64, err 
 	if err != nil || r.SettingsApplied >= r.SettingsGeneration {
 		return 0, err
 	}
-	agent, err := s.plane.AgentOf(ctx, r.ServerID)
+	agent, err := s.base.AgentOf(ctx, r.ServerID)
 	if err != nil {
 		return 0, err
 	}
@@ -64,15 +64,15 @@ func (s *Settings) send(ctx context.Context, db id.DatabaseID) (sent int64, err 
 	if _, err := ports.Do(ctx, agent, ports.Fence{}, Desired(r)); err != nil {
 		return sent, err
 	}
-	s.plane.Crash(CrashApplied)
-	return sent, s.plane.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
+	s.base.Crash(CrashApplied)
+	return sent, s.base.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
 		stored.Applied(sent, r.TimeoutProfile)
 		return tx.Databases().Save(ctx, stored)
 	})
 }
 
 func (s *Settings) read(ctx context.Context, db id.DatabaseID) (r database.Record, err error) {
-	err = s.plane.UpdateDatabase(ctx, db, func(_ context.Context, _ ports.Tx, locked database.Record) error {
+	err = s.base.UpdateDatabase(ctx, db, func(_ context.Context, _ ports.Tx, locked database.Record) error {
 		r = locked
 		return nil
 	})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -16,10 +16,10 @@ import (
 )
 
 // Quotas is what the people who run the service do about quotas of bytes. It does not authenticate.
-type Quotas struct{ plane *plane.Plane }
+type Quotas struct{ base *base.Base }
 
 // NewQuotas makes the use cases.
-func NewQuotas(p *plane.Plane) *Quotas { return &Quotas{p} }
+func NewQuotas(p *base.Base) *Quotas { return &Quotas{p} }
 
 // OpenDatabase lets customers in again whose database was closed for its size, so that they can delete. It stays full, and is
 // closed again only once it has grown by another 20 % of its quota. VALIDATION_ERROR on "reason". DATABASE_NOT_FOUND.
@@ -28,7 +28,7 @@ func (q *Quotas) OpenDatabase(ctx context.Context, db id.DatabaseID, by, reason 
 	if err := operation.CheckReason(reason); err != nil {
 		return r, err
 	}
-	err = q.plane.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err = q.base.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		locked, err := withQuota(ctx, tx, locked)
 		if err != nil {
 			return err
@@ -39,7 +39,7 @@ func (q *Quotas) OpenDatabase(ctx context.Context, db id.DatabaseID, by, reason 
 		}
 		r = locked
 		r.SetStorage(to)
-		return move(ctx, q.plane, tx, locked, to, audit.Operator, audit.Details{"operator": by, "reason": reason})
+		return move(ctx, q.base, tx, locked, to, audit.Operator, audit.Details{"operator": by, "reason": reason})
 	})
 	return r, err
 }
@@ -74,7 +74,7 @@ func (q *Quotas) QuotaChanged(ctx context.Context, tx ports.Tx, owned []id.Datab
 	for _, db := range owned {
 		locked, err := tx.Databases().Lock(ctx, db) // again: it comes with the new quota
 		if err == nil {
-			err = move(ctx, q.plane, tx, locked, locked.Storage().QuotaChanged(locked.SizeBytes, from, to), audit.Operator, nil)
+			err = move(ctx, q.base, tx, locked, locked.Storage().QuotaChanged(locked.SizeBytes, from, to), audit.Operator, nil)
 		}
 		if err != nil {
 			return err
@@ -96,7 +96,7 @@ var actions = map[database.StorageStatus]audit.Action{
 
 // move stores where a database stands now. A change of its status is one of its settings, and is told in the activity log.
 func move(
-	ctx context.Context, p *plane.Plane, tx ports.Tx, locked database.Record, to database.Storage, by audit.Actor,
+	ctx context.Context, p *base.Base, tx ports.Tx, locked database.Record, to database.Storage, by audit.Actor,
 	also audit.Details,
 ) error {
 	if to.Status == locked.StorageStatus {

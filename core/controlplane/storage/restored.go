@@ -16,12 +16,12 @@ func (s *Storage) Restored(ctx context.Context, tx ports.Tx, locked database.Rec
 	if err != nil {
 		return err
 	}
-	now := s.plane.Clock.Now()
+	now := s.base.Clock.Now()
 	locked.SizeBytes, locked.SizedAt = bytes, &now
 	to := locked.Storage().Restored(bytes, locked.StorageQuota())
 	if to.Status == locked.StorageStatus {
 		locked.SetStorage(to)
 		return settings.Save(ctx, tx, locked)
 	}
-	return move(ctx, s.plane, tx, locked, to, audit.System, nil)
+	return move(ctx, s.base, tx, locked, to, audit.System, nil)
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -22,7 +22,7 @@ import (
 
 // Storage asks the agents for sizes, and decides what follows from them.
 type Storage struct {
-	plane *plane.Plane
+	base *base.Base
 
 	mu sync.Mutex
 	// heard is up to where this process has taken over an agent's sizes. What a process has not stored when it ends, the next one
@@ -31,10 +31,10 @@ type Storage struct {
 }
 
 // New makes it, and registers its periodic task.
-func New(p *plane.Plane) *Storage {
-	s := &Storage{plane: p, heard: map[id.ServerID]string{}}
+func New(p *base.Base) *Storage {
+	s := &Storage{base: p, heard: map[id.ServerID]string{}}
 	rounds.RegisterServers(p.Rounds, rounds.ServerTask[server.Server]{
-		Name: "sizes of databases", Every: plane.RoundEvery, Find: s.servers, Do: s.hear,
+		Name: "sizes of databases", Every: base.RoundEvery, Find: s.servers, Do: s.hear,
 		Of: func(s server.Server) (id.ServerID, id.AccountID) { return s.ID, "" },
 	})
 	return s
@@ -47,23 +47,23 @@ const CrashDecided = "storage.decided"
 var CrashPoints = []string{CrashDecided}
 
 func (s *Storage) servers(ctx context.Context) ([]server.Server, error) {
-	return ports.Read(ctx, s.plane.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
+	return ports.Read(ctx, s.base.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
 		return tx.Storage().Servers(ctx)
 	})
 }
 
 // hear takes over the sizes of one server that have changed. If some cannot be stored, all are asked for again in the next round.
 func (s *Storage) hear(ctx context.Context, of server.Server) error {
-	agent, err := s.plane.Fleet.Agent(of)
+	agent, err := s.base.Fleet.Agent(of)
 	if err != nil {
-		return s.plane.UnlessSettled(ctx, "storage.not_asked", "", err)
+		return s.base.UnlessSettled(ctx, "storage.not_asked", "", err)
 	}
 	var failed error
 	position := s.position(of.ID)
 	for more := true; more; {
 		used, err := ports.Ask(ctx, agent, command.StorageUse{After: position})
 		if err != nil {
-			return s.plane.UnlessSettled(ctx, "storage.not_asked", "", err)
+			return s.base.UnlessSettled(ctx, "storage.not_asked", "", err)
 		}
 		failed = errors.Join(failed, s.take(ctx, page{agent, of.ID, position}, used.Databases))
 		position, more = used.Next, used.More
@@ -101,17 +101,17 @@ func (s *Storage) take(ctx context.Context, p page, uses []command.DatabaseUse) 
 	for _, u := range uses {
 		list = append(list, u.DatabaseID)
 	}
-	records, err := ports.Read(ctx, s.plane.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
+	records, err := ports.Read(ctx, s.base.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
 		return tx.Storage().OnServer(ctx, p.of, list)
 	})
 	if err != nil {
-		return s.plane.UnlessSettled(ctx, "storage.not_stored", "", err)
+		return s.base.UnlessSettled(ctx, "storage.not_stored", "", err)
 	}
 	var later map[id.DatabaseID]int64
 	if slices.ContainsFunc(records, func(r database.Record) bool { return closes(r, sizes[r.ID]) }) {
 		again, err := ports.Ask(ctx, p.agent, command.StorageUse{After: p.after})
 		if err != nil {
-			return s.plane.UnlessSettled(ctx, "storage.not_asked", "", err)
+			return s.base.UnlessSettled(ctx, "storage.not_asked", "", err)
 		}
 		later = bytesOf(again.Databases)
 	}
@@ -121,8 +121,8 @@ func (s *Storage) take(ctx context.Context, p page, uses []command.DatabaseUse) 
 		if !sure {
 			bytes = sizes[r.ID]
 		}
-		if worthStoring(r, bytes, s.plane.Clock.Now()) {
-			failed = errors.Join(failed, s.plane.UnlessSettled(ctx, "storage.not_stored", r.ID, s.decide(ctx, r, bytes, sure)))
+		if worthStoring(r, bytes, s.base.Clock.Now()) {
+			failed = errors.Join(failed, s.base.UnlessSettled(ctx, "storage.not_stored", r.ID, s.decide(ctx, r, bytes, sure)))
 		}
 	}
 	return failed
@@ -164,9 +164,9 @@ func worthStoring(r database.Record, bytes int64, now time.Time) bool {
 func (s *Storage) decide(ctx context.Context, r database.Record, bytes int64, sure bool) error {
 	var was, is database.StorageStatus
 	var of database.Record
-	err := s.plane.UpdateDatabase(ctx, r.ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err := s.base.UpdateDatabase(ctx, r.ID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		if locked.Status.Gone() {
-			return plane.ErrSettled
+			return base.ErrSettled
 		}
 		locked, err := withQuota(ctx, tx, locked)
 		if err != nil {
@@ -175,15 +175,15 @@ func (s *Storage) decide(ctx context.Context, r database.Record, bytes int64, su
 		if closes(locked, bytes) && (!sure || locked.SettingsGeneration != r.SettingsGeneration) {
 			return errUnsure
 		}
-		now := s.plane.Clock.Now()
+		now := s.base.Clock.Now()
 		locked.SizeBytes, locked.SizedAt = bytes, &now
 		to := locked.Storage().Measured(bytes, locked.StorageQuota())
 		of, was, is = locked, locked.StorageStatus, to.Status
-		return move(ctx, s.plane, tx, locked, to, audit.System, nil)
+		return move(ctx, s.base, tx, locked, to, audit.System, nil)
 	})
 	if err == nil && was != is {
-		s.plane.Journal.Log(ctx, ports.JournalEvent{What: "storage." + string(is), DatabaseID: r.ID, ServerID: of.ServerID})
-		s.plane.Crash(CrashDecided)
+		s.base.Journal.Log(ctx, ports.JournalEvent{What: "storage." + string(is), DatabaseID: r.ID, ServerID: of.ServerID})
+		s.base.Crash(CrashDecided)
 	}
 	return err
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -20,7 +20,7 @@ import (
 // BACKUP_CONFLICT: a part is missing. MANAGED_ROLE_CONFLICT, LEGACY_ROLE_CONFLICT, DATABASE_STATE_CONFLICT: see
 // restore.Scene.AdmitsUpload. AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE; RATE_LIMITED, SERVER_BUSY: see Reached.MayCall.
 func (u *Uploads) Complete(ctx context.Context, r access.Reached, of id.UploadID) (o operation.Operation, err error) {
-	release, err := r.PermitCall(ctx, u.plane, account.Own, rollout.RestoreUpload)
+	release, err := r.PermitCall(ctx, u.base, account.Own, rollout.RestoreUpload)
 	if err != nil {
 		return o, err
 	}
@@ -34,12 +34,12 @@ func (u *Uploads) Complete(ctx context.Context, r access.Reached, of id.UploadID
 		missing = found.Complete(received)
 	}
 	fresh := false
-	err = r.Update(ctx, u.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
+	err = r.Update(ctx, u.base, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
 		o, fresh, err = u.queue(ctx, tx, locked, r, of, missing)
 		return err
 	})
 	if err == nil && fresh {
-		u.plane.Work.Reserved(o.Kind)
+		u.base.Work.Reserved(o.Kind)
 	}
 	return o, err
 }
@@ -51,11 +51,11 @@ func (u *Uploads) queue(
 	found, err := tx.Uploads().Get(ctx, locked.ID, of)
 	switch {
 	case err != nil:
-		return o, false, plane.NotFound(err, upload.NotFound())
+		return o, false, base.NotFound(err, upload.NotFound())
 	case found.OperationID != "":
 		o, err = tx.Operations().Get(ctx, found.OperationID)
 		return o, false, err
-	case !found.Takes(u.plane.Clock.Now()):
+	case !found.Takes(u.base.Clock.Now()):
 		return o, false, upload.NotFound()
 	case missing != nil:
 		return o, false, missing

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -13,20 +13,20 @@ import (
 )
 
 func (u *Uploads) registerRounds() {
-	rounds.RegisterServers(u.plane.Rounds, rounds.ServerTask[ports.DoomedUpload]{
-		Name: "ended uploads", Every: plane.RoundEvery, Find: u.doomed,
+	rounds.RegisterServers(u.base.Rounds, rounds.ServerTask[ports.DoomedUpload]{
+		Name: "ended uploads", Every: base.RoundEvery, Find: u.doomed,
 		Of:  func(d ports.DoomedUpload) (id.ServerID, id.AccountID) { return d.ServerID, d.AccountID },
 		Key: func(d ports.DoomedUpload) string { return string(d.ID) },
 		Do: func(ctx context.Context, d ports.DoomedUpload) error {
-			return u.plane.UnlessSettled(ctx, "upload.not_ended", d.DatabaseID, u.end(ctx, d.Upload, d.ServerID))
+			return u.base.UnlessSettled(ctx, "upload.not_ended", d.DatabaseID, u.end(ctx, d.Upload, d.ServerID))
 		},
 	})
 }
 
 // doomed lists the uploads that have expired or were restored from, or whose restore has ended otherwise.
 func (u *Uploads) doomed(ctx context.Context) ([]ports.DoomedUpload, error) {
-	return ports.Read(ctx, u.plane.Store, func(ctx context.Context, tx ports.Tx) ([]ports.DoomedUpload, error) {
-		return tx.Uploads().Doomed(ctx, u.plane.Clock.Now(), plane.RoundMost)
+	return ports.Read(ctx, u.base.Store, func(ctx context.Context, tx ports.Tx) ([]ports.DoomedUpload, error) {
+		return tx.Uploads().Doomed(ctx, u.base.Clock.Now(), base.RoundMost)
 	})
 }
 
@@ -34,7 +34,7 @@ func (u *Uploads) doomed(ctx context.Context) ([]ports.DoomedUpload, error) {
 // announced it may have come late to the server. Before that nobody may complete it any more, and where it was completed its
 // restore has ended. ErrSettled: it was completed meanwhile.
 func (u *Uploads) end(ctx context.Context, ending upload.Upload, on id.ServerID) error {
-	err := u.plane.UpdateDatabase(ctx, ending.DatabaseID, func(ctx context.Context, tx ports.Tx, _ database.Record) error {
+	err := u.base.UpdateDatabase(ctx, ending.DatabaseID, func(ctx context.Context, tx ports.Tx, _ database.Record) error {
 		found, err := tx.Uploads().Get(ctx, ending.DatabaseID, ending.ID)
 		switch {
 		case err != nil:
@@ -42,19 +42,19 @@ func (u *Uploads) end(ctx context.Context, ending upload.Upload, on id.ServerID)
 		case found.OperationID == "":
 			return tx.Uploads().Save(ctx, found.Ended())
 		case found.OperationID != ending.OperationID:
-			return plane.ErrSettled
+			return base.ErrSettled
 		}
 		return nil
 	})
-	if err = plane.NotFound(err, nil); err != nil {
+	if err = base.NotFound(err, nil); err != nil {
 		return err
 	}
-	agent, err := u.plane.AgentOf(ctx, on)
+	agent, err := u.base.AgentOf(ctx, on)
 	if err != nil {
 		return err
 	}
 	if _, err := ports.Ask(ctx, agent, command.DropUpload{DatabaseID: ending.DatabaseID, UploadID: ending.ID}); err != nil {
 		return err
 	}
-	return u.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Uploads().Remove(ctx, ending.ID) })
+	return u.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Uploads().Remove(ctx, ending.ID) })
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -46,7 +46,7 @@ func (u *Uploads) Send(ctx context.Context, r access.Reached, of id.UploadID, c 
 		return 0, err
 	}
 	if piece.Asks() {
-		release, err := r.MayCall(ctx, u.plane)
+		release, err := r.MayCall(ctx, u.base)
 		if err != nil {
 			return 0, err
 		}
@@ -65,14 +65,14 @@ func (u *Uploads) Send(ctx context.Context, r access.Reached, of id.UploadID, c 
 func (u *Uploads) stream(
 	ctx context.Context, r access.Reached, found upload.Upload, piece upload.Piece, body io.Reader,
 ) (received int64, err error) {
-	agent, err := u.plane.AgentOf(ctx, r.Record().ServerID)
+	agent, err := u.base.AgentOf(ctx, r.Record().ServerID)
 	if err != nil {
 		return 0, err
 	}
-	until, cancel := context.WithTimeout(ctx, found.ExpiresAt.Sub(u.plane.Clock.Now()))
+	until, cancel := context.WithTimeout(ctx, found.ExpiresAt.Sub(u.base.Clock.Now()))
 	defer cancel()
 	chunk := command.Chunk{DatabaseID: found.DatabaseID, UploadID: found.ID, Offset: piece.Offset}
-	now, err := ports.Send(until, agent, chunk, piece.Size, r.Keeping(until, u.plane, body))
+	now, err := ports.Send(until, agent, chunk, piece.Size, r.Keeping(until, u.base, body))
 	switch {
 	case err == nil:
 		return now.ReceivedBytes, nil
@@ -95,7 +95,7 @@ func (u *Uploads) elsewhere(ctx context.Context, r database.Record, found upload
 
 // received asks how far an upload is.
 func (u *Uploads) received(ctx context.Context, r database.Record, found upload.Upload) (int64, error) {
-	agent, err := u.plane.AgentOf(ctx, r.ServerID)
+	agent, err := u.base.AgentOf(ctx, r.ServerID)
 	if err != nil {
 		return 0, err
 	}
@@ -117,9 +117,9 @@ func failed(err error) error {
 		return fault.Wrap(err, fault.BackupConflict,
 			"another request sends this upload at the moment: when it has ended, ask how far the upload is")
 	case command.RefusedFor(err, command.ReasonCrowded):
-		return plane.ServerFull(err, "too many uploads to this database server at the moment")
+		return base.ServerFull(err, "too many uploads to this database server at the moment")
 	case command.RefusedFor(err, command.ReasonStorageFull):
 		return fault.Wrap(err, fault.BackupStorageFull, "the database server has no room for the upload")
 	}
-	return plane.FileError(err, "the database server does not take the upload now: ask how far it is, and go on")
+	return base.FileError(err, "the database server does not take the upload now: ask how far it is, and go on")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -22,9 +22,9 @@ import (
 // Uploads are the use cases. A dump is announced, sent in as many pieces as its sender likes, and completed, which restores the
 // database from it. Its bytes are on the database server alone.
 type Uploads struct {
-	plane   *plane.Plane
+	base    *base.Base
 	restore Restoring
-	sending *plane.Gate
+	sending *base.Limiter
 }
 
 // Restoring queues the restore from an upload, in a transaction that has locked its database.
@@ -33,9 +33,9 @@ type Restoring func(
 ) (operation.Operation, error)
 
 // New makes the use cases, and registers their periodic task.
-func New(p *plane.Plane, r Restoring) *Uploads {
+func New(p *base.Base, r Restoring) *Uploads {
 	c := p.Config
-	u := &Uploads{plane: p, restore: r, sending: plane.NewGate(
+	u := &Uploads{base: p, restore: r, sending: base.NewLimiter(
 		slot.Limits{PerAccount: c.DownloadsPerAccount, Share: c.DownloadsPerAccount, PerServer: c.DownloadsPerServer}, c.DownloadWait,
 		"the account sends too many uploads at a time", "too many uploads to this database server at the moment",
 	)}
@@ -51,11 +51,11 @@ func (u *Uploads) Announce(ctx context.Context, r access.Reached, size int64, sh
 	if err := r.Permit(account.Own, rollout.RestoreUpload); err != nil {
 		return made, err
 	}
-	made, err = upload.New(plane.NewID[id.UploadID](u.plane.Entropy), r.Record().ID, size, sha256, u.plane.Clock.Now())
+	made, err = upload.New(base.NewID[id.UploadID](u.base.Entropy), r.Record().ID, size, sha256, u.base.Clock.Now())
 	if err != nil {
 		return made, err
 	}
-	release, err := r.MayCall(ctx, u.plane)
+	release, err := r.MayCall(ctx, u.base)
 	if err != nil {
 		return made, err
 	}
@@ -72,7 +72,7 @@ func (u *Uploads) Announce(ctx context.Context, r access.Reached, size int64, sh
 // replace ends the uploads of a database that are not complete.
 func (u *Uploads) replace(ctx context.Context, r access.Reached) error {
 	var former []upload.Upload
-	err := r.Update(ctx, u.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	err := r.Update(ctx, u.base, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		if err := (restore.Scene{Database: locked}).AdmitsUpload(); err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (u *Uploads) replace(ctx context.Context, r access.Reached) error {
 		return err
 	}
 	for _, one := range former {
-		if err := u.end(ctx, one, r.Record().ServerID); err != nil && !errors.Is(err, plane.ErrSettled) {
+		if err := u.end(ctx, one, r.Record().ServerID); err != nil && !errors.Is(err, base.ErrSettled) {
 			return failed(err)
 		}
 	}
@@ -98,7 +98,7 @@ func (u *Uploads) replace(ctx context.Context, r access.Reached) error {
 
 // add stores the record. What the account has already includes what has ended, until the server has removed it.
 func (u *Uploads) add(ctx context.Context, r access.Reached, made upload.Upload) error {
-	return r.Update(ctx, u.plane, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	return r.Update(ctx, u.base, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		if err := (restore.Scene{Database: locked}).AdmitsUpload(); err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (u *Uploads) add(ctx context.Context, r access.Reached, made upload.Upload)
 // open has the server keep the room. If it does not, or the upload has ended meanwhile, whatever there is of it is removed, now
 // or by the periodic task.
 func (u *Uploads) open(ctx context.Context, r database.Record, made upload.Upload) error {
-	agent, err := u.plane.AgentOf(ctx, r.ServerID)
+	agent, err := u.base.AgentOf(ctx, r.ServerID)
 	if err == nil {
 		_, err = ports.Ask(ctx, agent, command.OpenUpload{
 			DatabaseID: r.ID, UploadID: made.ID, SizeBytes: made.SizeBytes, ExpiresAt: made.KeptUntil(),
@@ -130,21 +130,21 @@ func (u *Uploads) open(ctx context.Context, r database.Record, made upload.Uploa
 			return nil
 		}
 	}
-	ctx, cancel := u.plane.Settling(ctx)
+	ctx, cancel := u.base.Settling(ctx)
 	defer cancel()
 	if left := u.end(ctx, made, r.ServerID); left != nil {
-		u.plane.Log(ctx, "upload.not_ended", r.ID, left)
+		u.base.Log(ctx, "upload.not_ended", r.ID, left)
 	}
 	return failed(err)
 }
 
 // taking reads an upload that takes bytes, and may be completed. UPLOAD_NOT_FOUND.
 func (u *Uploads) taking(ctx context.Context, db id.DatabaseID, of id.UploadID) (upload.Upload, error) {
-	found, err := ports.Read(ctx, u.plane.Store, func(ctx context.Context, tx ports.Tx) (upload.Upload, error) {
+	found, err := ports.Read(ctx, u.base.Store, func(ctx context.Context, tx ports.Tx) (upload.Upload, error) {
 		return tx.Uploads().Get(ctx, db, of)
 	})
-	if err == nil && !found.Takes(u.plane.Clock.Now()) {
+	if err == nil && !found.Takes(u.base.Clock.Now()) {
 		err = ports.ErrNoRow
 	}
-	return found, plane.NotFound(err, upload.NotFound())
+	return found, base.NotFound(err, upload.NotFound())
 }

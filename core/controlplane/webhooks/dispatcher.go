@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/retention"
@@ -18,19 +18,19 @@ import (
 // Dispatcher delivers events to the endpoints that want them: each at least once, in no guaranteed order. Any number of
 // dispatchers, in any number of processes, share the work: a delivery is claimed under a lease, so nothing is lost when a
 // dispatcher dies in the middle of an attempt, and the receiver recognises a repeated delivery by its Service-Event-Id.
-type Dispatcher struct{ plane *plane.Plane }
+type Dispatcher struct{ base *base.Base }
 
 // NewDispatcher makes the dispatcher; its Run has to be called.
-func NewDispatcher(p *plane.Plane) *Dispatcher {
-	d := &Dispatcher{plane: p}
-	rounds.Register(p.Rounds, rounds.Task{Name: "old events", Every: plane.RoundEvery, Do: d.forgetEvents})
+func NewDispatcher(p *base.Base) *Dispatcher {
+	d := &Dispatcher{base: p}
+	rounds.Register(p.Rounds, rounds.Task{Name: "old events", Every: base.RoundEvery, Do: d.forgetEvents})
 	return d
 }
 
 // forgetEvents deletes deliveries that became final long enough ago, and their events.
 func (d *Dispatcher) forgetEvents(ctx context.Context) error {
-	return d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Outbox().Forget(ctx, d.plane.Clock.Now().Add(-d.plane.Retention.Of(retention.Deliveries)), plane.RoundBatch)
+	return d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Outbox().Forget(ctx, d.base.Clock.Now().Add(-d.base.Retention.Of(retention.Deliveries)), base.RoundBatch)
 	})
 }
 
@@ -48,14 +48,14 @@ const (
 func (d *Dispatcher) Run(ctx context.Context, n ports.Notifier, parallel int) {
 	var fanningOut sync.WaitGroup
 	defer fanningOut.Wait()
-	fanningOut.Go(func() { plane.WhenWoken(ctx, n, nil, func() { d.fanOutAll(ctx) }) })
-	plane.Dispatch(ctx, n, d.attempts(parallel))
+	fanningOut.Go(func() { base.WhenWoken(ctx, n, nil, func() { d.fanOutAll(ctx) }) })
+	base.Dispatch(ctx, n, d.attempts(parallel))
 }
 
-func (d *Dispatcher) attempts(parallel int) plane.Attempts[webhook.Delivery] {
-	return plane.Attempts[webhook.Delivery]{
+func (d *Dispatcher) attempts(parallel int) base.Attempts[webhook.Delivery] {
+	return base.Attempts[webhook.Delivery]{
 		Parallel: parallel, Claimers: claimers, Claim: d.claim, Attempt: d.attempt, Unreadable: func(ctx context.Context, err error) {
-			d.plane.Journal.Log(ctx, ports.JournalEvent{What: "webhook.queue_unreadable", Err: err})
+			d.base.Journal.Log(ctx, ports.JournalEvent{What: "webhook.queue_unreadable", Err: err})
 		},
 	}
 }
@@ -66,7 +66,7 @@ func (d *Dispatcher) fanOutAll(ctx context.Context) {
 		var err error
 		if taken, err = d.FanOut(ctx); err != nil {
 			if ctx.Err() == nil {
-				d.plane.Journal.Log(ctx, ports.JournalEvent{What: "webhook.events_unreadable", Err: err})
+				d.base.Journal.Log(ctx, ports.JournalEvent{What: "webhook.events_unreadable", Err: err})
 			}
 			return
 		}
@@ -76,7 +76,7 @@ func (d *Dispatcher) fanOutAll(ctx context.Context) {
 // FanOut makes deliveries of events that have none yet, one for each enabled endpoint that wants the event, and returns how
 // many events it took.
 func (d *Dispatcher) FanOut(ctx context.Context) (taken int, err error) {
-	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		events, err := tx.Deliveries().TakeEvents(ctx, fanOutBatch)
 		if err != nil {
 			return err
@@ -90,7 +90,7 @@ func (d *Dispatcher) FanOut(ctx context.Context) (taken int, err error) {
 			}
 			for _, endpoint := range endpoints {
 				made = append(made, webhook.NewDelivery(
-					plane.NewID[id.DeliveryID](d.plane.Entropy), endpoint, e.ID, e.Name, e.Payload, d.plane.Clock.Now()))
+					base.NewID[id.DeliveryID](d.base.Entropy), endpoint, e.ID, e.Name, e.Payload, d.base.Clock.Now()))
 			}
 		}
 		if len(made) == 0 {
@@ -99,7 +99,7 @@ func (d *Dispatcher) FanOut(ctx context.Context) (taken int, err error) {
 		return tx.Deliveries().Add(ctx, made)
 	})
 	if err == nil && taken > 0 {
-		d.plane.Crash(CrashFannedOut)
+		d.base.Crash(CrashFannedOut)
 	}
 	return taken, err
 }
@@ -110,8 +110,8 @@ func (d *Dispatcher) RunNext(ctx context.Context) (worked bool, err error) {
 }
 
 func (d *Dispatcher) claim(ctx context.Context) (claimed webhook.Delivery, err error) {
-	err = d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		claimed, err = tx.Deliveries().ClaimNext(ctx, d.plane.Instance, d.plane.Clock.Now(), webhook.Hold, perEndpoint)
+	err = d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		claimed, err = tx.Deliveries().ClaimNext(ctx, d.base.Instance, d.base.Clock.Now(), webhook.Hold, perEndpoint)
 		return err
 	})
 	return claimed, err
@@ -119,11 +119,11 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed webhook.Delivery, err e
 
 // attempt makes one attempt and stores its outcome. If that cannot be stored, the lease ends and the attempt is repeated.
 func (d *Dispatcher) attempt(ctx context.Context, claimed webhook.Delivery) {
-	d.plane.Crash(CrashClaimed)
-	began := d.plane.Clock.Now()
+	d.base.Crash(CrashClaimed)
+	began := d.base.Clock.Now()
 	outcome, err := d.send(ctx, claimed, began)
 	if err == nil {
-		d.plane.Crash(CrashSent)
+		d.base.Crash(CrashSent)
 		err = d.settle(ctx, claimed, outcome, began)
 	}
 	if err != nil && ctx.Err() == nil {
@@ -133,17 +133,17 @@ func (d *Dispatcher) attempt(ctx context.Context, claimed webhook.Delivery) {
 
 // send reads the secret at the last moment, so that after a rotation not even retries are signed with the old one.
 func (d *Dispatcher) send(ctx context.Context, claimed webhook.Delivery, began time.Time) (webhook.Outcome, error) {
-	e, err := ports.Read(ctx, d.plane.Store, func(ctx context.Context, tx ports.Tx) (webhook.Endpoint, error) {
+	e, err := ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) (webhook.Endpoint, error) {
 		return tx.Webhooks().Get(ctx, claimed.AccountID, claimed.WebhookID)
 	})
 	if err != nil {
 		return webhook.Outcome{}, err
 	}
-	secret, err := d.plane.Secrets.Open(e.SealedSecret, webhook.SecretContext(e.ID))
+	secret, err := d.base.Secrets.Open(e.SealedSecret, webhook.SecretContext(e.ID))
 	if err != nil {
 		return webhook.Outcome{}, err
 	}
-	return d.plane.Sender.Send(ctx, ports.WebhookRequest{
+	return d.base.Sender.Send(ctx, ports.WebhookRequest{
 		URL: e.URL, Secret: string(secret), EventID: claimed.ID, Body: claimed.Body, At: began,
 	})
 }
@@ -154,9 +154,9 @@ func (d *Dispatcher) send(ctx context.Context, claimed webhook.Delivery, began t
 func (d *Dispatcher) settle(ctx context.Context, claimed webhook.Delivery, o webhook.Outcome, began time.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), webhook.Hold)
 	defer cancel()
-	jitter := webhook.Jitter(d.plane.Entropy.UUID())
+	jitter := webhook.Jitter(d.base.Entropy.UUID())
 	var settled webhook.Settled
-	err := d.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		endpoint, err := tx.Webhooks().Lock(ctx, claimed.WebhookID)
 		if err != nil {
 			return err
@@ -168,7 +168,7 @@ func (d *Dispatcher) settle(ctx context.Context, claimed webhook.Delivery, o web
 		if stored.Epoch != claimed.Epoch {
 			return ports.ErrLeaseLost
 		}
-		now := d.plane.Clock.Now()
+		now := d.base.Clock.Now()
 		if settled, err = webhook.Settle(stored, endpoint, o, began, now, jitter); err != nil {
 			return err
 		}
@@ -201,11 +201,11 @@ func (d *Dispatcher) saveEndpoint(ctx context.Context, tx ports.Tx, before, afte
 	if err := tx.Deliveries().Abandon(ctx, after.ID, now); err != nil {
 		return err
 	}
-	return auditEndpoint(ctx, d.plane, tx, audit.System, audit.WebhookDisabled, after)
+	return auditEndpoint(ctx, d.base, tx, audit.System, audit.WebhookDisabled, after)
 }
 
 func (d *Dispatcher) log(ctx context.Context, what string, w webhook.Delivery, err error) {
-	d.plane.Journal.Log(ctx, ports.JournalEvent{
+	d.base.Journal.Log(ctx, ports.JournalEvent{
 		What: what, Kind: string(w.Event), WebhookID: w.WebhookID, DeliveryID: w.ID, Epoch: w.Epoch, Err: err,
 	})
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -19,10 +19,10 @@ import (
 
 // Webhooks manages the endpoints that are notified of results (spec, section "Webhooks"). Everything here needs a full-account
 // key.
-type Webhooks struct{ plane *plane.Plane }
+type Webhooks struct{ base *base.Base }
 
 // New makes the use cases.
-func New(p *plane.Plane) *Webhooks { return &Webhooks{plane: p} }
+func New(p *base.Base) *Webhooks { return &Webhooks{base: p} }
 
 // Reached is an endpoint of the caller's account. Only Webhooks.Reach creates one, so it proves that the scope was
 // checked.
@@ -37,7 +37,7 @@ func (w *Webhooks) Reach(ctx context.Context, c access.Caller, hook id.WebhookID
 	if err := c.RequireFullAccount(); err != nil {
 		return Reached{}, err
 	}
-	return access.Find(ctx, w.plane.Store, c, gates, errWebhookNotFound(), func(ctx context.Context, tx ports.Tx, p access.Passage) (
+	return access.Find(ctx, w.base.Store, c, gates, errWebhookNotFound(), func(ctx context.Context, tx ports.Tx, p access.Passage) (
 		Reached, error,
 	) {
 		e, err := tx.Webhooks().Get(ctx, c.Account.ID, hook)
@@ -57,20 +57,20 @@ type SecretEndpoint struct {
 // one where there are more. KEY_SCOPE_DENIED.
 func (w *Webhooks) List(
 	ctx context.Context, c access.Caller, p ports.Page,
-) ([]plane.By[webhook.Endpoint], *ports.Position, error) {
+) ([]base.By[webhook.Endpoint], *ports.Position, error) {
 	if err := c.RequireFullAccount(); err != nil {
 		return nil, nil, err
 	}
-	return plane.List(ctx, w.plane.Store, p,
-		func(e plane.By[webhook.Endpoint]) ports.Position {
+	return base.List(ctx, w.base.Store, p,
+		func(e base.By[webhook.Endpoint]) ports.Position {
 			return ports.Position{At: e.What.CreatedAt, ID: string(e.What.ID)}
 		},
-		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]plane.By[webhook.Endpoint], error) {
+		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]base.By[webhook.Endpoint], error) {
 			list, err := tx.Webhooks().List(ctx, c.Account.ID, p)
 			if err != nil {
 				return nil, err
 			}
-			return plane.WithPersons(ctx, tx, list, func(e webhook.Endpoint) id.UserID { return e.CreatedBy })
+			return base.WithPersons(ctx, tx, list, func(e webhook.Endpoint) id.UserID { return e.CreatedBy })
 		})
 }
 
@@ -81,13 +81,13 @@ func (w *Webhooks) Create(ctx context.Context, c access.Caller, rawURL string, d
 	if err := c.RequireFullAccount(); err != nil {
 		return SecretEndpoint{}, err
 	}
-	target, err := w.plane.Sender.Check(ctx, rawURL)
+	target, err := w.base.Sender.Check(ctx, rawURL)
 	if err != nil {
 		return SecretEndpoint{}, err
 	}
-	now := w.plane.Clock.Now()
+	now := w.base.Clock.Now()
 	e := webhook.Endpoint{
-		ID: plane.NewID[id.WebhookID](w.plane.Entropy), AccountID: c.Account.ID, DatabaseID: db, URL: target.URL,
+		ID: base.NewID[id.WebhookID](w.base.Entropy), AccountID: c.Account.ID, DatabaseID: db, URL: target.URL,
 		CreatedAt: now, CreatedBy: c.Key.UserID, UpdatedAt: now,
 	}
 	secret, sealed, err := w.newSecret(e.ID)
@@ -95,7 +95,7 @@ func (w *Webhooks) Create(ctx context.Context, c access.Caller, rawURL string, d
 		return SecretEndpoint{}, err
 	}
 	e.SealedSecret = sealed
-	err = w.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = w.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if err := w.checkOwned(ctx, tx, c, db); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (w *Webhooks) Create(ctx context.Context, c access.Caller, rawURL string, d
 		if err := tx.Webhooks().Add(ctx, e); err != nil {
 			return err
 		}
-		return auditEndpoint(ctx, w.plane, tx, c.Actor(), audit.WebhookCreated, e)
+		return auditEndpoint(ctx, w.base, tx, c.Actor(), audit.WebhookCreated, e)
 	})
 	return SecretEndpoint{e, secret}, err
 }
@@ -117,7 +117,7 @@ func (w *Webhooks) checkOwned(ctx context.Context, tx ports.Tx, c access.Caller,
 	_, _, err := access.See(ctx, tx, c.Viewer(), *db)
 	refused := fault.Invalid("databaseId", "is no database of this account")
 	refused.Code = fault.InvalidWebhookEndpoint
-	return plane.NotFound(err, refused)
+	return base.NotFound(err, refused)
 }
 
 func (w *Webhooks) checkRoom(ctx context.Context, tx ports.Tx, e webhook.Endpoint) error {
@@ -129,8 +129,8 @@ func (w *Webhooks) checkRoom(ctx context.Context, tx ports.Tx, e webhook.Endpoin
 }
 
 func (w *Webhooks) newSecret(e id.WebhookID) (secret string, sealed []byte, err error) {
-	secret = webhook.NewSecret(w.plane.Entropy.Base62(webhook.SecretCharacters))
-	sealed, err = w.plane.Secrets.Seal([]byte(secret), webhook.SecretContext(e))
+	secret = webhook.NewSecret(w.base.Entropy.Base62(webhook.SecretCharacters))
+	sealed, err = w.base.Secrets.Seal([]byte(secret), webhook.SecretContext(e))
 	return secret, sealed, err
 }
 
@@ -150,7 +150,7 @@ func (w *Webhooks) Rotate(ctx context.Context, r Reached) (SecretEndpoint, error
 				return e, err
 			}
 		}
-		return e.Rotated(sealed, w.plane.Clock.Now()), nil
+		return e.Rotated(sealed, w.base.Clock.Now()), nil
 	})
 	return SecretEndpoint{e, secret}, retryable(err, fault.WebhookRotationFailed, "the secret could not be rotated; retry")
 }
@@ -164,7 +164,7 @@ func (w *Webhooks) Disable(ctx context.Context, r Reached) error {
 		if e.Status() == webhook.Disabled {
 			return e, errUnchanged
 		}
-		now := w.plane.Clock.Now()
+		now := w.base.Clock.Now()
 		return e.DisabledByUser(now), tx.Deliveries().Abandon(ctx, e.ID, now)
 	})
 	if errors.Is(err, errUnchanged) {
@@ -188,7 +188,7 @@ func (w *Webhooks) change(
 		if err := tx.Webhooks().Save(ctx, changed); err != nil {
 			return err
 		}
-		return auditEndpoint(ctx, w.plane, tx, r.Caller().Actor(), what, changed)
+		return auditEndpoint(ctx, w.base, tx, r.Caller().Actor(), what, changed)
 	})
 	return changed, err
 }
@@ -197,10 +197,10 @@ func (w *Webhooks) change(
 func (w *Webhooks) update(
 	ctx context.Context, r Reached, fn func(ctx context.Context, tx ports.Tx, locked webhook.Endpoint) error,
 ) error {
-	return w.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return w.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		e, err := tx.Webhooks().Lock(ctx, r.endpoint.ID)
 		if err != nil {
-			return plane.NotFound(err, errWebhookNotFound())
+			return base.NotFound(err, errWebhookNotFound())
 		}
 		return fn(ctx, tx, e)
 	})
@@ -227,10 +227,10 @@ func hostOf(checked string) string {
 // auditEndpoint adds an activity entry about an endpoint. The path or query of its URL may contain a secret, so the entry names
 // only the host.
 func auditEndpoint(
-	ctx context.Context, p *plane.Plane, tx ports.Tx, by audit.Actor, what audit.Action, e webhook.Endpoint,
+	ctx context.Context, p *base.Base, tx ports.Tx, by audit.Actor, what audit.Action, e webhook.Endpoint,
 ) error {
 	entry := audit.Entry{
-		ID: plane.NewID[id.AuditID](p.Entropy), At: p.Clock.Now(), AccountID: e.AccountID, Actor: by, Action: what,
+		ID: base.NewID[id.AuditID](p.Entropy), At: p.Clock.Now(), AccountID: e.AccountID, Actor: by, Action: what,
 		Details: audit.Details{"webhookId": string(e.ID), "host": hostOf(e.URL)},
 	}
 	if e.DatabaseID != nil {
@@ -243,13 +243,13 @@ func auditEndpoint(
 // disabled.
 func (w *Webhooks) Test(ctx context.Context, r Reached) (webhook.Delivery, error) {
 	var made webhook.Delivery
-	eventID := plane.NewID[id.EventID](w.plane.Entropy)
-	delivery := plane.NewID[id.DeliveryID](w.plane.Entropy)
+	eventID := base.NewID[id.EventID](w.base.Entropy)
+	delivery := base.NewID[id.DeliveryID](w.base.Entropy)
 	err := w.update(ctx, r, func(ctx context.Context, tx ports.Tx, e webhook.Endpoint) error {
 		if e.Status() == webhook.Disabled {
 			return fault.New(fault.InvalidWebhookEndpoint, "the endpoint is disabled; rotate its secret to enable it")
 		}
-		now := w.plane.Clock.Now()
+		now := w.base.Clock.Now()
 		payload := webhook.TestPayload(e, id.OperationID(eventID), now)
 		made = webhook.NewDelivery(delivery, e, eventID, payload.Event, operation.Encode(payload), now)
 		return tx.Deliveries().Add(ctx, []webhook.Delivery{made})
@@ -261,7 +261,7 @@ func (w *Webhooks) Test(ctx context.Context, r Reached) (webhook.Delivery, error
 func (w *Webhooks) Attempts(
 	ctx context.Context, r Reached, p ports.Page,
 ) ([]ports.WebhookAttempt, *ports.Position, error) {
-	return plane.List(ctx, w.plane.Store, p,
+	return base.List(ctx, w.base.Store, p,
 		func(a ports.WebhookAttempt) ports.Position { return ports.Position{At: a.At, ID: string(a.DeliveryID)} },
 		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]ports.WebhookAttempt, error) {
 			return tx.Deliveries().Attempts(ctx, r.endpoint.ID, p)
@@ -276,12 +276,12 @@ func (w *Webhooks) Redeliver(ctx context.Context, r Reached, d id.DeliveryID) (w
 	err := w.update(ctx, r, func(ctx context.Context, tx ports.Tx, e webhook.Endpoint) error {
 		stored, err := tx.Deliveries().Lock(ctx, d)
 		if err != nil {
-			return plane.NotFound(err, missing)
+			return base.NotFound(err, missing)
 		}
 		if stored.WebhookID != e.ID {
 			return missing
 		}
-		if again, err = stored.Redelivered(e, w.plane.Clock.Now()); err != nil {
+		if again, err = stored.Redelivered(e, w.base.Clock.Now()); err != nil {
 			return err
 		}
 		return tx.Deliveries().SaveLeased(ctx, again, nil)

@@ -1,4 +1,4 @@
-package plane
+package base
 
 import (
 	"context"
@@ -21,11 +21,11 @@ func SendAccess(
 ) error {
 	send := func(ctx context.Context, f ports.Fence) error { return ports.Tell(ctx, agent, f, c) }
 	refusal := l.Call(ctx, "access", send)
-	if !Overtaken(refusal) {
+	if !Superseded(refusal) {
 		return refusal
 	}
 	l.Log("operation.overtaken", refusal)
-	c.Generation = Surpassing(c.Generation, refusal)
+	c.Generation = NextGeneration(c.Generation, refusal)
 	input := moved(c.Generation)
 	_, err := moveAccess(ctx, l,
 		func(o *operation.Operation) { o.Input = input },
@@ -52,9 +52,9 @@ func UndoAccess(ctx context.Context, l *work.Lease, agent ports.Agent, open bool
 	switch {
 	case command.RefusedFor(err, command.ReasonClosed):
 		return record, nil
-	case Overtaken(err):
+	case Superseded(err):
 		l.Log("operation.overtaken", err)
-		_, moved := moveAccess(ctx, l, nil, func(stored int64) int64 { return Surpassing(stored, err) })
+		_, moved := moveAccess(ctx, l, nil, func(stored int64) int64 { return NextGeneration(stored, err) })
 		return record, errors.Join(err, moved)
 	}
 	return record, err

@@ -1,4 +1,4 @@
-package plane
+package base
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Pushed is a part of databases' records that their servers are told outside of operations. Its generation grows with every
+// PushedState is a part of databases' records that their servers are told outside of operations. Its generation grows with every
 // change; a change is stored first and then pushed, and a periodic task pushes again what a crash or an outage left behind. A
 // second one finds what a server that was restored from a backup has lost.
-type Pushed struct {
+type PushedState struct {
 	Name string       // begins the names of its log lines
 	Task string       // names its periodic task
 	Kind command.Kind // of the command that is sent
@@ -27,7 +27,7 @@ type Pushed struct {
 }
 
 // RegisterPushed registers the periodic tasks. What servers have lost is looked for in one for all parts.
-func (p *Plane) RegisterPushed(u Pushed) {
+func (p *Base) RegisterPushed(u PushedState) {
 	if len(p.pushed) == 0 {
 		p.registerLost()
 	}
@@ -46,10 +46,10 @@ func (p *Plane) RegisterPushed(u Pushed) {
 const pushTries = 3
 
 // Push makes the server of a database enforce what is stored. The errors are those of ports.Agent.
-func (p *Plane) Push(ctx context.Context, db id.DatabaseID, u Pushed) (err error) {
+func (p *Base) Push(ctx context.Context, db id.DatabaseID, u PushedState) (err error) {
 	for range pushTries {
 		var sent int64
-		if sent, err = u.Send(ctx, db); !Overtaken(err) {
+		if sent, err = u.Send(ctx, db); !Superseded(err) {
 			return err
 		}
 		if err := p.surpass(ctx, db, u, sent, err); err != nil {
@@ -61,8 +61,8 @@ func (p *Plane) Push(ctx context.Context, db id.DatabaseID, u Pushed) (err error
 
 // Resend stores what is stored of a database as something newer, and pushes it: its server does again what it believes to have
 // done. kind is that of the command.
-func (p *Plane) Resend(ctx context.Context, db id.DatabaseID, kind command.Kind) error {
-	i := slices.IndexFunc(p.pushed, func(u Pushed) bool { return u.Kind == kind })
+func (p *Base) Resend(ctx context.Context, db id.DatabaseID, kind command.Kind) error {
+	i := slices.IndexFunc(p.pushed, func(u PushedState) bool { return u.Kind == kind })
 	u := p.pushed[i] // there is no other kind
 	err := p.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
 		*u.Generation(&stored)++
@@ -75,14 +75,14 @@ func (p *Plane) Resend(ctx context.Context, db id.DatabaseID, kind command.Kind)
 }
 
 // surpass moves what is stored past the agent's generations, unless another process has stored something newer since it was sent.
-func (p *Plane) surpass(ctx context.Context, db id.DatabaseID, u Pushed, sent int64, refusal error) error {
+func (p *Base) surpass(ctx context.Context, db id.DatabaseID, u PushedState, sent int64, refusal error) error {
 	p.Log(ctx, u.Name+".overtaken", db, refusal)
 	return p.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
 		generation := u.Generation(&stored)
 		if *generation != sent {
 			return nil
 		}
-		*generation = Surpassing(sent, refusal)
+		*generation = NextGeneration(sent, refusal)
 		return tx.Databases().Save(ctx, stored)
 	})
 }

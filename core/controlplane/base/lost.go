@@ -1,4 +1,4 @@
-package plane
+package base
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 const lostEvery = 10 * time.Minute
 
 // registerLost registers the periodic task that finds what servers have lost.
-func (p *Plane) registerLost() {
+func (p *Base) registerLost() {
 	rounds.RegisterServers(p.Rounds, rounds.ServerTask[server.Server]{
 		Name: "lost generations", Every: lostEvery,
 		Of: func(s server.Server) (id.ServerID, id.AccountID) { return s.ID, "" },
@@ -34,7 +34,7 @@ func (p *Plane) registerLost() {
 
 // findLost asks a server for the generations that it has, and records where they are lower than it is known to have had: what is
 // stored is then pushed again.
-func (p *Plane) findLost(ctx context.Context, s server.Server) error {
+func (p *Base) findLost(ctx context.Context, s server.Server) error {
 	agent, err := p.Fleet.Agent(s)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (p *Plane) findLost(ctx context.Context, s server.Server) error {
 	return failed
 }
 
-func (p *Plane) compare(ctx context.Context, of id.ServerID, list []command.AppliedIn) error {
+func (p *Base) compare(ctx context.Context, of id.ServerID, list []command.AppliedIn) error {
 	has, dbs := map[id.DatabaseID]map[command.Kind]int64{}, make([]id.DatabaseID, 0, len(list))
 	for _, one := range list {
 		has[one.DatabaseID], dbs = one.Generations, append(dbs, one.DatabaseID)
@@ -73,7 +73,7 @@ func (p *Plane) compare(ctx context.Context, of id.ServerID, list []command.Appl
 
 // lost records a lower generation, unless a push has recorded another one meanwhile. One that was done after the server had
 // answered is taken for lost, too: it is pushed once more, and the server has done it.
-func (p *Plane) lost(ctx context.Context, db id.DatabaseID, u Pushed, known, has int64) error {
+func (p *Base) lost(ctx context.Context, db id.DatabaseID, u PushedState, known, has int64) error {
 	p.Journal.Log(ctx, ports.JournalEvent{What: u.Name + ".lost", DatabaseID: db})
 	return p.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, stored database.Record) error {
 		applied := u.Applied(&stored)

@@ -1,23 +1,23 @@
 package role
 
-// Sight is what a look at a login shows of a change that was sent to its server.
-type Sight string
+// Observation is what a look at a login shows of a change that was sent to its server.
+type Observation string
 
-// The sights. "Shut" means that the password is stored and nobody gets in with it.
+// The observations. "Shut" means that the password is stored and nobody gets in with it.
 const (
-	NewInForce      Sight = "new_in_force"
-	NewShut         Sight = "new_shut"
-	OldInForce      Sight = "old_in_force"
-	OldShut         Sight = "old_shut"
-	NeitherPassword Sight = "neither_password" // neither of the two, or none
-	NoLogin         Sight = "no_login"
+	NewInForce      Observation = "new_in_force"
+	NewShut         Observation = "new_shut"
+	OldInForce      Observation = "old_in_force"
+	OldShut         Observation = "old_shut"
+	NeitherPassword Observation = "neither_password" // neither of the two, or none
+	NoLogin         Observation = "no_login"
 	// Unseen is where nothing is looked at, because the server is gone.
-	Unseen Sight = "unseen"
+	Unseen Observation = "unseen"
 )
 
-// Settled tells what has become of a change that its server refuses for good. Where the sight leaves that open the change is
+// Settled tells what has become of a change that its server refuses for good. Where the observation leaves that open the change is
 // Postponed: the stored password must never be another one than the server's, and nobody may be told of an end that did not come.
-func (c Change) Settled(seen Sight) (ChangeEvent, Event) {
+func (c Change) Settled(seen Observation) (ChangeEvent, Event) {
 	switch {
 	case seen == NoLogin && c.Kind != Rotation, seen == NewInForce && c.Kind == Rotation:
 		return Confirmed, c.Kind.done()
@@ -29,7 +29,7 @@ func (c Change) Settled(seen Sight) (ChangeEvent, Event) {
 
 // CutShort is Settled for an operator who ends the change whatever is seen. A rotation takes effect if the server has stored its
 // password: the next one must know that. Otherwise the change did nothing, and can be asked for again.
-func (c Change) CutShort(seen Sight) (ChangeEvent, Event) {
+func (c Change) CutShort(seen Observation) (ChangeEvent, Event) {
 	on, of := c.Settled(seen)
 	switch {
 	case on != Postponed:

@@ -1,6 +1,6 @@
-// Package plane holds what all capabilities of one control plane share. A capability is a package beside this one: it gets a
-// Plane, registers its kinds of operations and its periodic tasks there, and keeps to itself what no other needs.
-package plane
+// Package base holds what all capabilities of one control plane share. A capability is a package beside this one: it gets a
+// Base, registers its kinds of operations and its periodic tasks there, and keeps to itself what no other needs.
+package base
 
 import (
 	"context"
@@ -14,20 +14,20 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Plane is one control plane: its ports, the installation's choices, the engine that carries out operations, the runner of
-// periodic tasks, and the gate before the agents.
-type Plane struct {
+// Base is one control plane: its ports, the installation's choices, the engine that carries out operations, the runner of
+// periodic tasks, and the limiter before the agents.
+type Base struct {
 	Ports
 	Config
 	Work   *work.Engine
 	Rounds *rounds.Runner
-	Calls  *Gate
+	Calls  *Limiter
 
-	pushed []Pushed // see RegisterPushed
+	pushed []PushedState // see RegisterPushed
 }
 
 // New checks the ports. It starts nothing.
-func New(p Ports, c Config) (*Plane, error) {
+func New(p Ports, c Config) (*Base, error) {
 	if p.Store == nil || p.Admissions == nil || p.Fleet == nil || p.Clock == nil || p.Entropy == nil || p.Secrets == nil {
 		return nil, errors.New("controlplane: Store, Admissions, Fleet, Clock, Entropy and Secrets are required")
 	}
@@ -46,7 +46,7 @@ func New(p Ports, c Config) (*Plane, error) {
 	if p.Tokens == nil {
 		p.Tokens = ports.NoTokens{}
 	}
-	made := &Plane{Ports: p, Config: withDefaults(c, p.Entropy)}
+	made := &Base{Ports: p, Config: withDefaults(c, p.Entropy)}
 	if err := errors.Join(deletion.CheckWindow(made.RecoveryWindow), made.Retention.Check()); err != nil {
 		return nil, err
 	}
@@ -62,19 +62,19 @@ func New(p Ports, c Config) (*Plane, error) {
 // maxRequests is how many requests of an account may have or wait for a slot of a call, in one process. It bounds memory only.
 const maxRequests = 512
 
-func newCalls(c Config) *Gate {
-	return NewGate(slot.Limits{PerAccount: maxRequests, Share: c.CallsPerAccount, PerServer: c.CallsPerServer}, c.CallWait,
+func newCalls(c Config) *Limiter {
+	return NewLimiter(slot.Limits{PerAccount: maxRequests, Share: c.CallsPerAccount, PerServer: c.CallsPerServer}, c.CallWait,
 		"the account has too many requests under way that wait for a database server",
 		"too many requests wait for this database server at the moment")
 }
 
 // Patient limits how long a request waits for an agent. The request continues even if the caller disconnects.
-func (p *Plane) Patient(ctx context.Context) (context.Context, context.CancelFunc) {
+func (p *Base) Patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), p.RoleWait)
 }
 
 // Settling gives time to store an agent's answer even when the request's time is used up.
-func (p *Plane) Settling(ctx context.Context) (context.Context, context.CancelFunc) {
+func (p *Base) Settling(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), settleWait)
 }
 

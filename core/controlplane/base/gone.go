@@ -1,4 +1,4 @@
-package plane
+package base
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // CheckGone looks at a server that an operator takes for gone for good. It must not take new databases, nothing may answer at its
 // agent's address, and batch hosts must not hear from it: it may be that only this machine finds no way there. VALIDATION_ERROR
 // on "serverGone".
-func (p *Plane) CheckGone(ctx context.Context, of id.ServerID) error {
+func (p *Base) CheckGone(ctx context.Context, of id.ServerID) error {
 	s, seen, err := p.survey(ctx, of)
 	switch {
 	case err != nil:
@@ -50,7 +50,7 @@ const OrGone = "; where it is gone for good, --server-gone"
 
 // CheckThere demands that the agent of a server can be worked with, and that it is this server's. AGENT_ERROR says what is wrong,
 // and what to do; otherwise is what else the caller offers where the server may be gone.
-func (p *Plane) CheckThere(ctx context.Context, of id.ServerID, otherwise string) error {
+func (p *Base) CheckThere(ctx context.Context, of id.ServerID, otherwise string) error {
 	s, seen, err := p.survey(ctx, of)
 	if err != nil {
 		return err
@@ -67,10 +67,10 @@ func (p *Plane) CheckThere(ctx context.Context, of id.ServerID, otherwise string
 	return nil
 }
 
-func (p *Plane) survey(ctx context.Context, of id.ServerID) (server.Server, server.Sight, error) {
+func (p *Base) survey(ctx context.Context, of id.ServerID) (server.Server, server.Survey, error) {
 	s, _, err := p.ServerOf(ctx, of)
 	if s.ID == "" {
-		return s, server.Sight{}, NotFound(err, fault.Invalid("server", "does not exist"))
+		return s, server.Survey{}, NotFound(err, fault.Invalid("server", "does not exist"))
 	}
 	return s, p.Fleet.Survey(ctx, s), nil
 }

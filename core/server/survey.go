@@ -2,9 +2,9 @@ package server
 
 import "time"
 
-// Sight is what a look at a server shows from where the control plane runs: whether its agent can be reached and asked, what that
+// Survey is what a look at a server shows from where the control plane runs: whether its agent can be reached and asked, what that
 // says, and whether customers find a TLS listener at its public address.
-type Sight struct {
+type Survey struct {
 	Agent  Reach
 	Public Reach
 

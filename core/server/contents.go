@@ -12,8 +12,8 @@ func ErrRegistered() error {
 	return fault.Invalid("agentUrl", "leads to a server that is registered already")
 }
 
-// Standing is what the metadata have of a server.
-type Standing struct {
+// Contents is what the metadata have of a server.
+type Contents struct {
 	Databases  int `db:"databases"`  // without those that are deleted
 	Deleted    int `db:"deleted"`    // until they are purged; they can be recovered before
 	Sold       int `db:"sold"`       // connections that its databases may have together
@@ -23,7 +23,7 @@ type Standing struct {
 }
 
 // Removable refuses to forget a server on which something stands: VALIDATION_ERROR on "server", which says what.
-func (s Standing) Removable(name string) error {
+func (s Contents) Removable(name string) error {
 	var left []string
 	for _, k := range []struct {
 		n         int

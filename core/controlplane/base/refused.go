@@ -1,4 +1,4 @@
-package plane
+package base
 
 import (
 	"errors"
@@ -53,8 +53,8 @@ func MessageShown(err error) string {
 // from a backup, and the agent knows changes of which there is no record any more. The record is what counts: it moves past the
 // agent's generations, and is sent again. Each attempt moves once, so that a pause lies between two moves in vain.
 
-// Overtaken reports whether an agent refused a command for its generation.
-func Overtaken(err error) bool {
+// Superseded reports whether an agent refused a command for its generation.
+func Superseded(err error) bool {
 	return command.RefusedFor(err, command.ReasonStale) || command.RefusedFor(err, command.ReasonConflict)
 }
 
@@ -67,8 +67,8 @@ func GenerationsOf(err error) command.Generations {
 	return command.Generations{}
 }
 
-// Surpassing is a generation above the stored one and above all that the agent has been told.
-func Surpassing(stored int64, refusal error) int64 {
+// NextGeneration is a generation above the stored one and above all that the agent has been told.
+func NextGeneration(stored int64, refusal error) int64 {
 	g := GenerationsOf(refusal)
 	return max(stored, g.Applied, g.Admitted) + 1
 }

@@ -1,4 +1,4 @@
-package plane
+package base
 
 import (
 	"context"
@@ -22,7 +22,7 @@ const (
 )
 
 // Due lists the databases that have work of a kind waiting.
-func (p *Plane) Due(ctx context.Context, what ports.DueWork, limit int) ([]database.Record, error) {
+func (p *Base) Due(ctx context.Context, what ports.DueWork, limit int) ([]database.Record, error) {
 	return ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
 		return tx.Databases().Due(ctx, what, p.Clock.Now(), limit)
 	})
@@ -41,7 +41,7 @@ func IsSettled(err error) bool {
 }
 
 // UnlessSettled logs the error of a piece of periodic work that is left to do, and returns it.
-func (p *Plane) UnlessSettled(ctx context.Context, what string, db id.DatabaseID, err error) error {
+func (p *Base) UnlessSettled(ctx context.Context, what string, db id.DatabaseID, err error) error {
 	if err == nil || IsSettled(err) {
 		return nil
 	}

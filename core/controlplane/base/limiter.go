@@ -1,4 +1,4 @@
-package plane
+package base
 
 import (
 	"context"
@@ -15,8 +15,8 @@ const (
 	retryFullServer  = 5 * time.Second
 )
 
-// Gate gives out slots of this process to requests that run at the same time.
-type Gate struct {
+// Limiter gives out slots of this process to requests that run at the same time.
+type Limiter struct {
 	wait        time.Duration // how long a request waits for a slot
 	fullAccount string        // why it is refused
 	fullServer  string
@@ -24,38 +24,38 @@ type Gate struct {
 	queue *slot.Queue
 }
 
-// NewGate makes a gate with these limits. The messages are those of refusals.
-func NewGate(l slot.Limits, wait time.Duration, fullAccount, fullServer string) *Gate {
-	return &Gate{
-		wait: wait, fullAccount: fullAccount, fullServer: fullServer, queue: slot.NewQueue(l),
+// NewLimiter makes a limiter with these limits. The messages are those of refusals.
+func NewLimiter(limits slot.Limits, wait time.Duration, fullAccount, fullServer string) *Limiter {
+	return &Limiter{
+		wait: wait, fullAccount: fullAccount, fullServer: fullServer, queue: slot.NewQueue(limits),
 	}
 }
 
 // Enter waits for a slot and returns what gives it back; that may be called again. RATE_LIMITED: the account has as many as it
 // may have. SERVER_BUSY: all slots of the server are taken. The end of ctx ends the wait.
-func (g *Gate) Enter(ctx context.Context, account id.AccountID, server id.ServerID) (release func(), err error) {
-	turn := g.queue.Ask(account, server)
+func (l *Limiter) Enter(ctx context.Context, account id.AccountID, server id.ServerID) (release func(), err error) {
+	turn := l.queue.Ask(account, server)
 	switch {
 	case turn == nil:
-		return nil, tryLater(fault.RateLimited, retryFullAccount, g.fullAccount)
+		return nil, tryLater(fault.RateLimited, retryFullAccount, l.fullAccount)
 	case turn.Held():
 		return turn.Leave, nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, g.wait)
+	waiting, cancel := context.WithTimeout(ctx, l.wait)
 	defer cancel()
 	if turn.Wait(waiting) == nil {
 		return turn.Leave, nil
 	}
 	if err = ctx.Err(); err == nil {
-		err = g.tooLate(account)
+		err = l.tooLate(account)
 	}
 	turn.Leave() // also gives back a slot that came at the same moment
 	return nil, err
 }
 
-// EnterNow is enter for work that can be left out: false where it would have to wait.
-func (g *Gate) EnterNow(account id.AccountID, server id.ServerID) (release func(), ok bool) {
-	turn := g.queue.Ask(account, server)
+// EnterNow is Enter for work that can be left out: false where it would have to wait.
+func (l *Limiter) EnterNow(account id.AccountID, server id.ServerID) (release func(), ok bool) {
+	turn := l.queue.Ask(account, server)
 	switch {
 	case turn == nil:
 		return nil, false
@@ -67,11 +67,11 @@ func (g *Gate) EnterNow(account id.AccountID, server id.ServerID) (release func(
 }
 
 // tooLate says who has the slots that did not become free in time.
-func (g *Gate) tooLate(account id.AccountID) error {
-	if g.queue.HasShare(account) {
-		return tryLater(fault.RateLimited, retryFullAccount, g.fullAccount)
+func (l *Limiter) tooLate(account id.AccountID) error {
+	if l.queue.HasShare(account) {
+		return tryLater(fault.RateLimited, retryFullAccount, l.fullAccount)
 	}
-	return tryLater(fault.ServerBusy, retryFullServer, g.fullServer)
+	return tryLater(fault.ServerBusy, retryFullServer, l.fullServer)
 }
 
 // ServerFull is SERVER_BUSY for a server that has itself refused for now, because others have all that it has.

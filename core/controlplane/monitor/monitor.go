@@ -1,6 +1,6 @@
-// Package watch keeps an eye on the agents of all servers, for the operator: the log, the metrics, and the list of servers.
+// Package monitor keeps an eye on the agents of all servers, for the operator: the log, the metrics, and the list of servers.
 // Nothing else depends on what it has seen.
-package watch
+package monitor
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/repeat"
 	"github.com/pgherd/pgherd/core/server"
@@ -30,9 +30,9 @@ const (
 	together = 256
 )
 
-// Watch asks all agents for a sign of life again and again.
-type Watch struct {
-	plane    *plane.Plane
+// Monitor asks all agents for a sign of life again and again.
+type Monitor struct {
+	base     *base.Base
 	failures *repeat.Memory // by server
 
 	mu    sync.Mutex
@@ -44,8 +44,8 @@ type Seen struct {
 	Server     server.Server
 	Up         bool
 	AnsweredAt time.Time // 0: not since this process runs
-	// Standing is what the agent said last; nil while it does not answer, or has another protocol.
-	Standing *command.Standing
+	// State is what the agent said last; nil while it does not answer, or has another protocol.
+	State *command.ServerState
 	// Protocol is what the agent said last; 0 while it does not answer. Where it is not command.Protocol, work for the server waits.
 	Protocol int
 
@@ -54,13 +54,13 @@ type Seen struct {
 	unstored bool      // what is stored is not what was seen
 }
 
-// New makes a watch, which asks nobody yet.
-func New(p *plane.Plane) *Watch {
-	return &Watch{plane: p, failures: repeat.New(p.Clock.Now), known: map[id.ServerID]*Seen{}}
+// New makes a monitor, which asks nobody yet.
+func New(p *base.Base) *Monitor {
+	return &Monitor{base: p, failures: repeat.New(p.Clock.Now), known: map[id.ServerID]*Seen{}}
 }
 
 // Run asks until the context ends.
-func (w *Watch) Run(ctx context.Context) {
+func (w *Monitor) Run(ctx context.Context) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -73,7 +73,7 @@ func (w *Watch) Run(ctx context.Context) {
 }
 
 // Servers returns what was last seen of each server that has been asked, by name.
-func (w *Watch) Servers() (list []Seen) {
+func (w *Monitor) Servers() (list []Seen) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.known {
@@ -86,7 +86,7 @@ func (w *Watch) Servers() (list []Seen) {
 }
 
 // Once asks every agent once. While the metadata cannot be read, it asks those that were known.
-func (w *Watch) Once(ctx context.Context) {
+func (w *Monitor) Once(ctx context.Context) {
 	w.list(ctx)
 	w.mu.Lock()
 	servers := slices.Collect(maps.Values(w.known))
@@ -97,7 +97,7 @@ func (w *Watch) Once(ctx context.Context) {
 		slots <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-slots }()
-			agent, err := w.plane.Fleet.Agent(s.Server)
+			agent, err := w.base.Fleet.Agent(s.Server)
 			if err != nil {
 				w.skip(ctx, s, err)
 				return
@@ -112,14 +112,14 @@ func (w *Watch) Once(ctx context.Context) {
 }
 
 // list learns of new servers and changed records, and forgets those that are gone.
-func (w *Watch) list(ctx context.Context) {
+func (w *Monitor) list(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	list, err := ports.Read(ctx, w.plane.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
+	list, err := ports.Read(ctx, w.base.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
 		return tx.Servers().List(ctx)
 	})
 	if err != nil {
-		w.plane.Journal.Log(ctx, ports.JournalEvent{What: "servers.unreadable", Err: err})
+		w.base.Journal.Log(ctx, ports.JournalEvent{What: "servers.unreadable", Err: err})
 		return
 	}
 	w.mu.Lock()
@@ -144,12 +144,12 @@ func ask(ctx context.Context, agent ports.Agent) (command.Capabilities, error) {
 
 // skip is for a server that this host cannot ask, as where its key ring lacks the key of the stored secret. That says nothing of
 // the agent, which other hosts may hear from.
-func (w *Watch) skip(ctx context.Context, s *Seen, err error) {
+func (w *Monitor) skip(ctx context.Context, s *Seen, err error) {
 	w.mu.Lock()
 	s.asked = false
 	w.mu.Unlock()
 	if worth, held := w.failures.Failed("skipped " + string(s.Server.ID)); worth {
-		w.plane.Journal.Log(ctx, ports.JournalEvent{
+		w.base.Journal.Log(ctx, ports.JournalEvent{
 			What: "agent.not_asked", ServerID: s.Server.ID, ServerName: s.Server.Name, Host: s.Server.AgentURL, Err: err,
 			Repeated: held, Told: true,
 		})
@@ -157,14 +157,14 @@ func (w *Watch) skip(ctx context.Context, s *Seen, err error) {
 }
 
 // note keeps what an agent has answered. Any answer is one, also a refusal.
-func (w *Watch) note(ctx context.Context, s *Seen, known command.Capabilities, err error) {
+func (w *Monitor) note(ctx context.Context, s *Seen, known command.Capabilities, err error) {
 	var refusal *command.Refusal
-	up, now := err == nil || errors.As(err, &refusal), w.plane.Clock.Now()
+	up, now := err == nil || errors.As(err, &refusal), w.base.Clock.Now()
 	w.mu.Lock()
 	s.unstored = s.unstored || s.asked && s.Up != up || !s.asked && up == (s.Server.AwaySince != nil)
-	s.asked, s.Up, s.Standing, s.Protocol = true, up, nil, known.Protocol
+	s.asked, s.Up, s.State, s.Protocol = true, up, nil, known.Protocol
 	if known.Protocol == command.Protocol {
-		s.Standing = &known.Standing
+		s.State = &known.State
 	}
 	if up {
 		s.AnsweredAt = now
@@ -174,7 +174,7 @@ func (w *Watch) note(ctx context.Context, s *Seen, known command.Capabilities, e
 	w.mu.Unlock()
 	w.tell(ctx, s.Server, now, event{!up, "agent.away", "agent.back", err})
 	if err == nil {
-		other := plane.CheckProtocol(known)
+		other := base.CheckProtocol(known)
 		w.tell(ctx, s.Server, now, event{other != nil, "agent.other_protocol", "agent.same_protocol", other})
 	}
 	if store && w.store(ctx, s.Server.ID, up, now) {
@@ -192,34 +192,34 @@ type event struct {
 }
 
 // tell has the log say that something is there, once in a while, and that it is over.
-func (w *Watch) tell(ctx context.Context, s server.Server, now time.Time, of event) {
+func (w *Monitor) tell(ctx context.Context, s server.Server, now time.Time, of event) {
 	e := ports.JournalEvent{What: of.begun, ServerID: s.ID, ServerName: s.Name, Host: s.AgentURL, Err: of.err, Told: true}
 	key := of.begun + " " + string(s.ID)
 	if of.there {
 		worth, held := w.failures.Failed(key)
 		if e.Repeated = held; worth {
-			w.plane.Journal.Log(ctx, e)
+			w.base.Journal.Log(ctx, e)
 		}
 		return
 	}
 	if since, times := w.failures.Ended(key); times > 0 {
 		e.What, e.Err, e.Repeated, e.After = of.over, nil, times, now.Sub(since)
-		w.plane.Journal.Log(ctx, e)
+		w.base.Journal.Log(ctx, e)
 	}
 }
 
 // store reports whether the list of servers shows now what was seen.
-func (w *Watch) store(ctx context.Context, of id.ServerID, up bool, now time.Time) bool {
+func (w *Monitor) store(ctx context.Context, of id.ServerID, up bool, now time.Time) bool {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	err := w.plane.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := w.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if up {
 			return tx.Servers().Answered(ctx, of, now)
 		}
 		return tx.Servers().Away(ctx, of, now)
 	})
 	if err != nil && !errors.Is(err, ports.ErrNoRow) {
-		w.plane.Journal.Log(ctx, ports.JournalEvent{What: "server.not_noted", ServerID: of, Err: err})
+		w.base.Journal.Log(ctx, ports.JournalEvent{What: "server.not_noted", ServerID: of, Err: err})
 		return false
 	}
 	return true

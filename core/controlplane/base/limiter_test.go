@@ -1,4 +1,4 @@
-package plane
+package base
 
 import (
 	"context"
@@ -14,16 +14,16 @@ import (
 	"github.com/pgherd/pgherd/core/slot"
 )
 
-func few(perAccount, perServer int, wait time.Duration) *Gate {
+func few(perAccount, perServer int, wait time.Duration) *Limiter {
 	limits := slot.Limits{PerAccount: perAccount, Share: perAccount, PerServer: perServer}
-	return NewGate(limits, wait, "the account has too many", "too many from this server")
+	return NewLimiter(limits, wait, "the account has too many", "too many from this server")
 }
 
 // queued waits until so many wait for their turn.
-func (g *Gate) queued(t *testing.T, n int) {
+func (l *Limiter) queued(t *testing.T, n int) {
 	t.Helper()
 	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		_, got := g.queue.Count()
+		_, got := l.queue.Count()
 		if got == n {
 			return
 		}
@@ -33,9 +33,9 @@ func (g *Gate) queued(t *testing.T, n int) {
 	}
 }
 
-func (g *Gate) enters(t *testing.T, account id.AccountID) (release func()) {
+func (l *Limiter) enters(t *testing.T, account id.AccountID) (release func()) {
 	t.Helper()
-	release, err := g.Enter(t.Context(), account, "server")
+	release, err := l.Enter(t.Context(), account, "server")
 	if err != nil {
 		t.Fatal(err)
 	}

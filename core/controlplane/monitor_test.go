@@ -12,7 +12,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// lines keeps what the watch tells.
+// lines keeps what the monitor tells.
 type lines struct {
 	mu  sync.Mutex
 	all []ports.JournalEvent
@@ -46,16 +46,16 @@ func TestAnAgentThatIsAway(t *testing.T) {
 	w, log := newWorld(t), &lines{}
 	store := &counted{Store: w.store}
 	w.ports.Journal, w.ports.Store = log, store
-	watch := w.process(quick()).Watch
+	monitor := w.process(quick()).Monitor
 	look := func(d time.Duration) {
 		for range d / (5 * time.Second) {
-			watch.Once(w.ctx)
+			monitor.Once(w.ctx)
 			w.clock.Advance(5 * time.Second)
 		}
 	}
 	look(5 * time.Minute)
-	seen := watch.Servers()[0]
-	if !seen.Up || *seen.Standing != (command.Standing{InCharge: true, Postgres: true, PgBouncer: true}) || len(log.all) > 0 {
+	seen := monitor.Servers()[0]
+	if !seen.Up || *seen.State != (command.ServerState{InCharge: true, Postgres: true, PgBouncer: true}) || len(log.all) > 0 {
 		t.Errorf("an agent that answers: %+v, %v", seen, log.all)
 	}
 	if store.updates > 5 {
@@ -69,7 +69,7 @@ func TestAnAgentThatIsAway(t *testing.T) {
 	left, before := w.clock.Now(), store.updates
 	w.server.SetUnreachable(true)
 	look(10 * time.Minute)
-	if seen := watch.Servers()[0]; seen.Up || seen.Standing != nil || left.Sub(seen.AnsweredAt) > 5*time.Second {
+	if seen := monitor.Servers()[0]; seen.Up || seen.State != nil || left.Sub(seen.AnsweredAt) > 5*time.Second {
 		t.Errorf("an agent that is away: %+v", seen)
 	}
 	if s := w.listedServer(); s.AwaySince == nil || !s.AwaySince.Equal(left) || store.updates != before+1 {
@@ -99,12 +99,12 @@ func TestAnAgentThatIsAway(t *testing.T) {
 func TestAHostStartsWhileAnAgentIsAway(t *testing.T) {
 	w := newWorld(t)
 	w.server.SetUnreachable(true)
-	w.process(quick()).Watch.Once(w.ctx)
+	w.process(quick()).Monitor.Once(w.ctx)
 	if s := w.listedServer(); s.AwaySince == nil || s.AnsweredAt != nil {
 		t.Errorf("away: %v, %v", s.AnsweredAt, s.AwaySince)
 	}
 	w.server.SetUnreachable(false)
-	w.process(quick()).Watch.Once(w.ctx)
+	w.process(quick()).Monitor.Once(w.ctx)
 	if s := w.listedServer(); s.AwaySince != nil || s.AnsweredAt == nil {
 		t.Errorf("back: %v, %v", s.AnsweredAt, s.AwaySince)
 	}
@@ -128,22 +128,22 @@ func TestAHostThatCannotAsk(t *testing.T) {
 	w, log := newWorld(t), &lines{}
 	fleet := &unopened{Fleet: w.fleet}
 	w.ports.Journal, w.ports.Fleet = log, fleet
-	watch := w.process(quick()).Watch
-	watch.Once(w.ctx)
+	monitor := w.process(quick()).Monitor
+	monitor.Once(w.ctx)
 	fleet.unable = true
 	for range 10 {
 		w.clock.Advance(5 * time.Second)
-		watch.Once(w.ctx)
+		monitor.Once(w.ctx)
 	}
-	if s := w.listedServer(); s.AwaySince != nil || len(watch.Servers()) != 0 {
-		t.Errorf("away since %v; seen: %+v", s.AwaySince, watch.Servers())
+	if s := w.listedServer(); s.AwaySince != nil || len(monitor.Servers()) != 0 {
+		t.Errorf("away since %v; seen: %+v", s.AwaySince, monitor.Servers())
 	}
 	if len(log.all) != 1 || log.all[0].What != "agent.not_asked" || log.all[0].ServerName != "one" || log.all[0].Err == nil {
 		t.Errorf("told: %+v", log.all)
 	}
 	fleet.unable = false
-	watch.Once(w.ctx)
-	if seen := watch.Servers(); len(seen) != 1 || !seen[0].Up {
+	monitor.Once(w.ctx)
+	if seen := monitor.Servers(); len(seen) != 1 || !seen[0].Up {
 		t.Errorf("once it can ask: %+v", seen)
 	}
 }
@@ -154,16 +154,16 @@ func TestTheWatchOutlivesTheMetadata(t *testing.T) {
 	w.ports.Journal = log
 	store := &failing{Store: w.store}
 	w.ports.Store = store
-	watch := w.process(quick()).Watch
-	watch.Once(w.ctx)
+	monitor := w.process(quick()).Monitor
+	monitor.Once(w.ctx)
 	store.away = true
 	w.server.SetUnreachable(true)
-	watch.Once(w.ctx)
-	if seen := watch.Servers(); len(seen) != 1 || seen[0].Up {
+	monitor.Once(w.ctx)
+	if seen := monitor.Servers(); len(seen) != 1 || seen[0].Up {
 		t.Errorf("seen: %+v", seen)
 	}
 	store.away = false
-	watch.Once(w.ctx)
+	monitor.Once(w.ctx)
 	if s := w.listedServer(); s.AwaySince == nil {
 		t.Error("what could not be stored is not stored once it can be")
 	}

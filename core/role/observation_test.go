@@ -16,7 +16,7 @@ func TestChangeMachine(t *testing.T) {
 }
 
 // What becomes of a change that its server refuses for good: by itself, and if an operator ends it.
-func TestSights(t *testing.T) {
+func TestObservations(t *testing.T) {
 	type ending struct {
 		change ChangeEvent
 		role   Event
@@ -25,7 +25,7 @@ func TestSights(t *testing.T) {
 	undone := ending{Declined, Undone}
 	cases := []struct {
 		kind Kind
-		seen Sight
+		seen Observation
 		own  ending // by itself
 		cut  ending // by an operator
 	}{

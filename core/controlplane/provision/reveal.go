@@ -1,4 +1,4 @@
-package drafts
+package provision
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -22,7 +22,7 @@ type Made struct {
 }
 
 // Reveal is a database with the password that its owner began with, unless that has changed since.
-func Reveal(p *plane.Plane, r database.Record, owner ports.LoginSecret) (Made, error) {
+func Reveal(p *base.Base, r database.Record, owner ports.LoginSecret) (Made, error) {
 	made := Made{Record: r, Username: owner.Username}
 	if owner.Generation != 1 {
 		return made, nil
@@ -39,7 +39,7 @@ func Reveal(p *plane.Plane, r database.Record, owner ports.LoginSecret) (Made, e
 // WithoutStalePassword takes the password out of the answer to a repeated request when the owner has set another one on the
 // server. A server that cannot be asked is taken to have the password: the first answer had it too.
 func WithoutStalePassword(
-	ctx context.Context, p *plane.Plane, by access.Caller, m Made, owner ports.LoginSecret,
+	ctx context.Context, p *base.Base, by access.Caller, m Made, owner ports.LoginSecret,
 ) Made {
 	if m.Password == "" {
 		return m
@@ -69,7 +69,7 @@ const AgainFor = 24 * time.Hour
 
 // ShownAgain is the answer to a repeated request: with the password, which stands in the activity log then, or without it when
 // AgainFor is over.
-func ShownAgain(ctx context.Context, p *plane.Plane, by access.Caller, m Made) (Made, error) {
+func ShownAgain(ctx context.Context, p *base.Base, by access.Caller, m Made) (Made, error) {
 	if m.Password == "" {
 		return m, nil
 	}

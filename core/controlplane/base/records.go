@@ -1,4 +1,4 @@
-package plane
+package base
 
 import (
 	"context"
@@ -21,7 +21,7 @@ func ByOperator(ctx context.Context, name string) context.Context {
 
 // Audit adds a line to the activity log of a database; to that of an account, where the record has nothing but the account; or of
 // the installation, where it is empty.
-func (p *Plane) Audit(
+func (p *Base) Audit(
 	ctx context.Context, tx ports.Tx, r database.Record, by audit.Actor, what audit.Action, details audit.Details,
 ) error {
 	name, _ := ctx.Value(operatorName{}).(string)
@@ -42,13 +42,13 @@ func (p *Plane) Audit(
 type LockedUpdate = func(ctx context.Context, tx ports.Tx, locked database.Record) error
 
 // UpdateDatabase runs fn in a transaction that has locked a database; ErrNoRow where there is none.
-func (p *Plane) UpdateDatabase(ctx context.Context, db id.DatabaseID, fn LockedUpdate) error {
+func (p *Base) UpdateDatabase(ctx context.Context, db id.DatabaseID, fn LockedUpdate) error {
 	return p.updateLocked(ctx, db, ports.ErrNoRow, fn)
 }
 
 // UpdateReached is UpdateDatabase for whoever was asked about the database: DATABASE_NOT_FOUND where there is none any more, or
 // it is deleted.
-func (p *Plane) UpdateReached(ctx context.Context, db id.DatabaseID, fn LockedUpdate) error {
+func (p *Base) UpdateReached(ctx context.Context, db id.DatabaseID, fn LockedUpdate) error {
 	return p.updateLocked(ctx, db, ErrDatabaseNotFound(), func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		if locked.Status.Gone() {
 			return ErrDatabaseNotFound()
@@ -58,11 +58,11 @@ func (p *Plane) UpdateReached(ctx context.Context, db id.DatabaseID, fn LockedUp
 }
 
 // UpdateStored is UpdateReached for whoever may be asked about a deleted database, too.
-func (p *Plane) UpdateStored(ctx context.Context, db id.DatabaseID, fn LockedUpdate) error {
+func (p *Base) UpdateStored(ctx context.Context, db id.DatabaseID, fn LockedUpdate) error {
 	return p.updateLocked(ctx, db, ErrDatabaseNotFound(), fn)
 }
 
-func (p *Plane) updateLocked(ctx context.Context, db id.DatabaseID, missing error, fn LockedUpdate) error {
+func (p *Base) updateLocked(ctx context.Context, db id.DatabaseID, missing error, fn LockedUpdate) error {
 	return p.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		locked, err := tx.Databases().Lock(ctx, db)
 		if err != nil {
@@ -73,7 +73,7 @@ func (p *Plane) updateLocked(ctx context.Context, db id.DatabaseID, missing erro
 }
 
 // Log tells the operator something that is not a step of an operation.
-func (p *Plane) Log(ctx context.Context, what string, db id.DatabaseID, err error) {
+func (p *Base) Log(ctx context.Context, what string, db id.DatabaseID, err error) {
 	p.Journal.Log(ctx, ports.JournalEvent{What: what, DatabaseID: db, Err: err})
 }
 

@@ -1,6 +1,6 @@
-// Package drafts holds what every new database begins with, whoever makes it: its record, its logins with their passwords, and
+// Package provision holds what every new database begins with, whoever makes it: its record, its logins with their passwords, and
 // its place in the account's quota and on a server.
-package drafts
+package provision
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/plane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -41,8 +41,8 @@ type Making struct {
 
 // New completes the record of a database that is to be made: the caller says its names, role model and labels. It generates the
 // passwords of its logins.
-func New(p *plane.Plane, owner account.Account, r database.Record) (Draft, error) {
-	r.ID, r.AccountID, r.CreatedAt = plane.NewID[id.DatabaseID](p.Entropy), owner.ID, p.Clock.Now()
+func New(p *base.Base, owner account.Account, r database.Record) (Draft, error) {
+	r.ID, r.AccountID, r.CreatedAt = base.NewID[id.DatabaseID](p.Entropy), owner.ID, p.Clock.Now()
 	r.Status, r.Settings, r.OverlayStatus = database.Creating, database.NoSettings(), database.NoOverlay
 	r.Plan, r.DatabaseBytes = owner.Plan, owner.DatabaseBytes
 	if r.RoleModel == database.Managed {
@@ -56,7 +56,7 @@ func New(p *plane.Plane, owner account.Account, r database.Record) (Draft, error
 
 // makeLogins generates the passwords. Each verifier takes a millisecond to compute, so they are computed in parallel,
 // concurrently with the first statements that store the draft.
-func (d *Draft) makeLogins(p *plane.Plane) error {
+func (d *Draft) makeLogins(p *base.Base) error {
 	names, models := database.RoleNames(d.Record.ID, d.Record.Name), d.Record.RoleModel.Logins()
 	d.logins = make([]ports.LoginSecret, len(models))
 	for i, login := range models {
@@ -106,7 +106,7 @@ func (d *Draft) Place(ctx context.Context, tx ports.Tx, on id.ServerID) error {
 		Now: d.Record.CreatedAt, Connections: d.Record.ReservedConnections(), Only: on,
 	})
 	d.Record.ServerID = s.ID
-	return plane.NotFound(err, fault.New(fault.AgentError, "no database server has room for another database"))
+	return base.NotFound(err, fault.New(fault.AgentError, "no database server has room for another database"))
 }
 
 // Store stores record and logins, and enrolls the database for every limited-rollout route, if the operator has set that for the
@@ -144,7 +144,7 @@ func (d *Draft) enroll(ctx context.Context, tx ports.Tx) error {
 }
 
 // Spec reads back what was stored before the agent first heard of a database.
-func Spec(ctx context.Context, p *plane.Plane, r database.Record) (command.EnsureDatabase, error) {
+func Spec(ctx context.Context, p *base.Base, r database.Record) (command.EnsureDatabase, error) {
 	spec := command.EnsureDatabase{
 		DatabaseID: r.ID, Name: r.Name, RoleModel: r.RoleModel, ConnectionCap: r.ConnectionCap,
 	}

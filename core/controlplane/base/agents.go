@@ -1,4 +1,4 @@
-package plane
+package base
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 )
 
 // AgentOf returns the agent of a registered server.
-func (p *Plane) AgentOf(ctx context.Context, serverID id.ServerID) (ports.Agent, error) {
+func (p *Base) AgentOf(ctx context.Context, serverID id.ServerID) (ports.Agent, error) {
 	_, agent, err := p.ServerOf(ctx, serverID)
 	return agent, err
 }
 
 // ServerOf returns a registered server and its agent.
-func (p *Plane) ServerOf(ctx context.Context, serverID id.ServerID) (s server.Server, agent ports.Agent, err error) {
+func (p *Base) ServerOf(ctx context.Context, serverID id.ServerID) (s server.Server, agent ports.Agent, err error) {
 	s, err = ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (server.Server, error) {
 		return tx.Servers().Get(ctx, serverID)
 	})
@@ -28,9 +28,9 @@ func (p *Plane) ServerOf(ctx context.Context, serverID id.ServerID) (s server.Se
 	return s, agent, err
 }
 
-// Site is the place of an operation's work: its database, also a deleted one, and the agent of its server. No lock is needed: the
+// DatabaseAndAgent are what an operation works on: its database, also a deleted one, and the agent of its server. No lock is needed: the
 // lease excludes other work.
-func (p *Plane) Site(ctx context.Context, o operation.Operation) (record database.Record, agent ports.Agent, err error) {
+func (p *Base) DatabaseAndAgent(ctx context.Context, o operation.Operation) (record database.Record, agent ports.Agent, err error) {
 	record, err = ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
 		return tx.Databases().Get(ctx, o.DatabaseID)
 	})
@@ -50,7 +50,7 @@ func TellAccount(ctx context.Context, agent ports.Agent, r database.Record) erro
 }
 
 // reachable asks a server for a sign of life. ReasonOtherProtocol: it answers, and carries out nothing.
-func (p *Plane) reachable(ctx context.Context, s id.ServerID) error {
+func (p *Base) reachable(ctx context.Context, s id.ServerID) error {
 	agent, err := p.AgentOf(ctx, s)
 	if err != nil {
 		return err

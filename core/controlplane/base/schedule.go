@@ -1,4 +1,4 @@
-package plane
+package base
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 // SetSchedule gives a locked database a schedule of backups, and the activity log an entry where it had another one.
-func (p *Plane) SetSchedule(
+func (p *Base) SetSchedule(
 	ctx context.Context, tx ports.Tx, locked database.Record, s database.Schedule, by audit.Actor, what audit.Action,
 ) error {
 	if locked.Schedule == s {
