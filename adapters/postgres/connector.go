@@ -36,7 +36,7 @@ func newConnector(cfg pq.Config, limit time.Duration) (*connector, error) {
 		if err != nil {
 			return nil, ErrURL
 		}
-		made.Dialer(dialer{limit: limit, hung: func() func() {
+		made.Dialer(dialer{limit: limit, lives: statementGrace, hung: func() func() {
 			began := c.generation.Load()
 			return func() { c.discard(began) }
 		}})
@@ -53,9 +53,10 @@ func (c *connector) discard(generation int64) { c.generation.CompareAndSwap(gene
 
 // attempt is the outcome of trying one host.
 type attempt struct {
-	host int
-	conn driver.Conn
-	err  error
+	host   int
+	conn   driver.Conn
+	socket *socket
+	err    error
 }
 
 // Connect implements driver.Connector. Its error is a *ConnectError, or the context's.
@@ -82,7 +83,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		case got := <-outcomes:
 			if got.err == nil {
 				c.last.Store(int64(got.host))
-				return &conn{driverConn: got.conn.(driverConn), of: c, generation: generation}, nil
+				return &conn{got.conn.(driverConn), got.socket, c, generation}, nil
 			}
 			failed.add(c.hosts[got.host].address, got.err)
 			start()
@@ -99,9 +100,10 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 
 // try connects to one host. The driver looks whether it takes writes. What comes when another host was faster is closed.
 func (c *connector) try(ctx context.Context, n int, outcomes chan<- attempt) {
-	made, err := c.hosts[n].Connect(ctx)
+	var kept *socket
+	made, err := c.hosts[n].Connect(context.WithValue(ctx, keeper{}, &kept))
 	select {
-	case outcomes <- attempt{n, made, err}:
+	case outcomes <- attempt{n, made, kept, err}:
 	case <-ctx.Done():
 		if err == nil {
 			_ = made.Close() // nobody waits for it
@@ -130,46 +132,3 @@ func (e *ConnectError) Error() string {
 
 // Unwrap returns the causes.
 func (e *ConnectError) Unwrap() []error { return e.causes }
-
-// driverConn is what a connection of the driver can do.
-type driverConn interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ConnPrepareContext
-	driver.QueryerContext
-	driver.ExecerContext
-	driver.Pinger
-	driver.SessionResetter
-	driver.Validator
-	driver.NamedValueChecker
-}
-
-// conn is a connection of one generation.
-type conn struct {
-	driverConn
-	of         *connector
-	generation int64
-}
-
-func (c *conn) current() bool { return c.generation == c.of.generation.Load() }
-
-// IsValid implements driver.Validator.
-func (c *conn) IsValid() bool { return c.current() && c.driverConn.IsValid() }
-
-// ResetSession implements driver.SessionResetter.
-func (c *conn) ResetSession(ctx context.Context) error {
-	if !c.current() {
-		return driver.ErrBadConn
-	}
-	return c.driverConn.ResetSession(ctx)
-}
-
-// BeginTx implements driver.ConnBeginTx. The driver's own says READ WRITE, which overrides default_transaction_read_only: an
-// operator who sets that on a primary before a switch-over would still see writes there. And it would cancel a COMMIT when the
-// context ends, which makes PostgreSQL report success although the synchronous standby does not have it yet.
-func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	if o != (driver.TxOptions{}) {
-		return c.driverConn.BeginTx(ctx, o)
-	}
-	return c.Begin()
-}

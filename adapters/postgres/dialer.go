@@ -17,18 +17,26 @@ const deadAfter = 10 * time.Second
 // context says.
 type dialer struct {
 	limit time.Duration
-	// lives bounds how long a connection lasts, where it is not 0.
+	// lives bounds how long a connection lasts that no conn keeps, where it is not 0.
 	lives time.Duration
 	// hung is called before a connection is made, and what it returns when that connection's server is silent for too long. It may
 	// be nil.
 	hung func() func()
 }
 
+// keeper is the key of a context whose value is where a conn keeps its socket.
+type keeper struct{}
+
 // DialContext implements pq.DialerContext.
 func (d dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	s := &socket{limit: d.limit}
-	if d.lives > 0 {
+	if keep, kept := ctx.Value(keeper{}).(**socket); kept {
+		*keep = s
+	} else if d.lives > 0 {
 		s.until = time.Now().Add(d.lives)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, s.until)
+		defer cancel()
 	}
 	if d.hung != nil {
 		s.hung = d.hung()
@@ -66,6 +74,9 @@ type socket struct {
 // SetDeadline implements net.Conn.
 func (s *socket) SetDeadline(t time.Time) error {
 	s.timed.Store(!t.IsZero())
+	if !t.IsZero() && !s.until.IsZero() && s.until.Before(t) {
+		t = s.until
+	}
 	return s.Conn.SetDeadline(t)
 }
 

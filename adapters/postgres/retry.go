@@ -73,7 +73,7 @@ func (s *Store) worthAnother(ctx context.Context, set *prepared, err error, atte
 	case disconnected(err):
 		return took < maxOutage
 	}
-	return stalePlan(err) && letGo(ctx, statementGrace, func() error { return s.prepare(ctx, set) }) == nil
+	return stalePlan(err) && s.prepare(ctx, set) == nil
 }
 
 // pause doubles from 4 ms to maxPause and is randomised over half of that, so that competitors do not collide again.

@@ -15,35 +15,30 @@ type session struct {
 	tx    *sqlx.Tx
 }
 
-// run calls fn with the statement, as prepared on the connection that it runs on. Nothing that fn sets may be read after an
-// error: where ctx ends and the driver overlooks it, fn goes on.
+// run calls fn with the statement, as prepared on the connection that it runs on.
 func (s session) run(ctx context.Context, st *statement, fn func(context.Context, *sqlx.Stmt) error) error {
 	translated := translate
 	if st.deletes() {
 		translated = translateDelete
 	}
-	if s.tx != nil {
-		if ctx.Err() != nil {
-			return translate(ctx, ctx.Err())
-		}
-		return translated(ctx, letGo(ctx, statementGrace, func() error {
-			if stmt := s.set.of(st); stmt != nil {
-				return fn(ctx, s.tx.StmtxContext(ctx, stmt))
-			}
-			return once(ctx, s.tx, st, fn)
-		}))
+	if s.tx == nil {
+		return s.store.again(ctx, func(ctx context.Context) error { return translated(ctx, s.store.outside(ctx, st, fn)) })
 	}
-	return s.store.again(ctx, func(ctx context.Context) error { return translated(ctx, s.store.outside(ctx, st, fn)) })
+	if ctx.Err() != nil {
+		return translate(ctx, ctx.Err())
+	}
+	if stmt := s.set.of(st); stmt != nil {
+		return translated(ctx, fn(ctx, s.tx.StmtxContext(ctx, stmt)))
+	}
+	return translated(ctx, once(ctx, s.tx, st, fn))
 }
 
 // outside calls fn with the statement, in no transaction.
 func (s *Store) outside(ctx context.Context, st *statement, fn func(context.Context, *sqlx.Stmt) error) error {
-	return letGo(ctx, statementGrace, func() error {
-		if stmt := s.current.Load().of(st); stmt != nil {
-			return fn(ctx, stmt)
-		}
-		return once(ctx, s.db, st, fn)
-	})
+	if stmt := s.current.Load().of(st); stmt != nil {
+		return fn(ctx, stmt)
+	}
+	return once(ctx, s.db, st, fn)
 }
 
 // once prepares a statement for this time only, where the Store is opened with Config.Brief.

@@ -31,13 +31,13 @@ type Store struct {
 // Close ends every connection.
 func (s *Store) Close() error { return errors.Join(s.db.Close(), s.watch.Close()) }
 
-// Ping checks that the metadata database answers; a host's readiness depends on it. It does not outlast the context, although the
-// driver may, and fails at once while Watch finds that there is no answer.
+// Ping checks that the metadata database answers; a host's readiness depends on it. It fails at once while Watch finds that there
+// is no answer.
 func (s *Store) Ping(ctx context.Context) error {
 	if s.Away() {
 		return errAway
 	}
-	return translate(ctx, letGo(ctx, 0, func() error { return s.db.PingContext(ctx) }))
+	return translate(ctx, s.db.PingContext(ctx))
 }
 
 // ErrCommitUnknown means that the connection was lost while a transaction was being committed: it may or may not have been, so
@@ -52,11 +52,11 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 }
 
 func (s *Store) transact(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	tx, err := s.begin(ctx)
+	tx, err := s.db.BeginTxx(ctx, nil)
 	if err != nil {
 		return translate(ctx, err)
 	}
-	defer func() { _ = letGo(ctx, statementGrace, tx.Rollback) }() // its own error adds nothing to the one returned
+	defer func() { _ = tx.Rollback() }() // its own error adds nothing to the one returned
 	session := session{store: s, set: s.current.Load(), tx: tx}
 	if err := fn(ctx, session); err != nil {
 		return err
@@ -64,32 +64,7 @@ func (s *Store) transact(ctx context.Context, fn func(ctx context.Context, tx po
 	if ctx.Err() != nil {
 		return translate(ctx, ctx.Err())
 	}
-	return s.commit(ctx, tx)
-}
-
-// begin begins a transaction. One that begins when nobody waits for it any more is undone.
-func (s *Store) begin(ctx context.Context) (*sqlx.Tx, error) {
-	begun := make(chan *sqlx.Tx, 1)
-	err := letGo(ctx, statementGrace, func() error {
-		tx, err := s.db.BeginTxx(ctx, nil) // it is undone when ctx ends
-		if err == nil {
-			begun <- tx
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return <-begun, nil
-}
-
-// commit commits. It may be let go of, but is never cancelled.
-func (s *Store) commit(ctx context.Context, tx *sqlx.Tx) error {
-	ended := make(chan error, 1)
-	if err := letGo(ctx, commitGrace, func() error { ended <- tx.Commit(); return nil }); err != nil {
-		return fmt.Errorf("%w: %w: %w", ErrCommitUnknown, ports.ErrUnavailable, err)
-	}
-	return committed(ctx, <-ended)
+	return committed(ctx, tx.Commit())
 }
 
 // committed interprets the error of a commit. A commit that database/sql itself refused, because the context had ended, was

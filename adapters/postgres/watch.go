@@ -57,7 +57,7 @@ func (s *Store) Away() bool { return s.answers.Load().ctx.Err() != nil }
 func (s *Store) look(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return translate(ctx, letGo(ctx, 0, func() error { return s.watch.PingContext(ctx) }))
+	return translate(ctx, s.watch.PingContext(ctx))
 }
 
 // refuses reports whether an error is the word of a server that works.
