@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
@@ -20,6 +21,9 @@ import (
 type Admissions interface {
 	// Find returns ErrNoRow for an unknown key ID. It writes nothing. The caller decides with Key.Admits.
 	Find(ctx context.Context, key id.KeyID) (Admission, error)
+	// FindForRead is Find with the summary of a database, where the key's account has it. Of the key and the account it leaves out
+	// what neither the checks nor a read need: how they are named, how old they are, and the quotas.
+	FindForRead(ctx context.Context, key id.KeyID, db id.DatabaseID) (Admission, error)
 	// Lease is Find, and leases from the key's bucket, in one step. The bucket is touched only where Key.Admits says yes, so that
 	// nobody can drain the bucket of a key whose secret they do not know, or use outside its networks; otherwise the grant means
 	// nothing. After an error nobody knows whether the rest went back and something was leased: the caller forgets both.
@@ -70,4 +74,5 @@ type Admission struct {
 	Key         account.Key
 	Account     account.Account
 	Maintenance bool
+	Database    database.Summary // of FindForRead; empty where the account has none of the ID
 }

@@ -15,7 +15,7 @@ const (
 	readSlice     = 500 * time.Millisecond
 	slicesPerRun  = 6
 	countedReads  = 100
-	mostStatement = 2
+	mostStatement = 1
 	// readKeys are used in turn: each has a rate bucket of its own.
 	readKeys = 60
 	// plainConnections are as many as an API host may have.

@@ -11,13 +11,15 @@ import (
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
-func viewDatabase(r database.Record) wire.Database {
+func viewDatabase(r database.Record) wire.Database { return viewSummary(r.Summary()) }
+
+func viewSummary(s database.Summary) wire.Database {
 	return wire.Database{
-		ID: r.ID, Name: r.Name, DisplayName: r.DisplayName, Host: r.Host, Port: r.Port,
-		Database: r.Name, Username: r.Name, // the owner's login has the database's name
-		Status: r.Status, SizeBytes: r.SizeBytes, CreatedAt: instant(r.CreatedAt), Environment: nullIfZero(r.Environment),
-		Storage:         wire.Storage{QuotaBytes: r.StorageQuota(), Status: r.StorageStatus},
-		ScheduledBackup: r.Schedule,
+		ID: s.ID, Name: s.Name, DisplayName: s.DisplayName, Host: s.Host, Port: s.Port,
+		Database: s.Name, Username: s.Name, // the owner's login has the database's name
+		Status: s.Status, SizeBytes: s.SizeBytes, CreatedAt: instant(s.CreatedAt), Environment: nullIfZero(s.Environment),
+		Storage:         wire.Storage{QuotaBytes: s.QuotaBytes, Status: s.StorageStatus},
+		ScheduledBackup: s.Schedule,
 	}
 }
 
@@ -41,7 +43,7 @@ func (d databaseRoutes) routes() []Route {
 		},
 		{
 			Name: "getDatabase", Summary: "Get a database",
-			Method: http.MethodGet, Path: one, Class: ratelimit.Read, Target: Database, Action: account.See, Handle: d.get,
+			Method: http.MethodGet, Path: one, Class: ratelimit.Read, Target: DatabaseSummary, Action: account.See, Handle: d.get,
 			Answers: documented(http.StatusOK, wire.Database{}),
 		},
 		{
@@ -62,8 +64,7 @@ func (d databaseRoutes) routes() []Route {
 }
 
 func (d databaseRoutes) get(r *Request) (Answer, error) {
-	record, err := d.use.Get(r.Context(), r.database())
-	return OK(viewDatabase(record)), err
+	return OK(viewSummary(r.Target.(database.Summary))), nil
 }
 
 func (d databaseRoutes) create(r *Request) (Answer, error) {

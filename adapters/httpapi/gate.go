@@ -6,6 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/rollout"
 )
 
@@ -26,10 +27,11 @@ type Gatekeeper interface {
 
 // Need says what a route does with what its path names.
 type Need struct {
-	Target *Target
-	ID     string // lower-case UUID
-	Action account.Action
-	Gate   rollout.Gate // empty for none
+	Target  *Target
+	ID      string           // lower-case UUID
+	Summary database.Summary // what the admission has read, where the target is a DatabaseSummary
+	Action  account.Action
+	Gate    rollout.Gate // empty for none
 }
 
 // NewGate makes the use cases the gatekeeper.

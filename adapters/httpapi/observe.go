@@ -106,11 +106,11 @@ func (s *Server) observe(r *Request, status int, bytes int64) {
 		s.metrics.broken.WithLabelValues(r.stream.reason).Inc()
 		s.log.Warn("download broken off", append(fields, zap.String("reason", r.stream.reason), zap.Error(r.cause))...)
 	case away(r.cause) && !s.worthALine(&fields):
-		s.log.Info("request", fields...)
+		s.requests.Info("request", fields...)
 	case r.cause != nil:
 		s.log.Error("request failed", append(fields, zap.Error(r.cause))...)
 	default:
-		s.log.Info("request", fields...)
+		s.requests.Info("request", fields...)
 	}
 }
 
@@ -130,6 +130,9 @@ func classOf(status int) string { return strconv.Itoa(status/100) + "xx" }
 func targetFields(target any) (fields []zap.Field) {
 	if t, is := target.(interface{ Record() database.Record }); is {
 		fields = append(fields, zap.String("databaseId", string(t.Record().ID)))
+	}
+	if s, is := target.(database.Summary); is {
+		fields = append(fields, zap.String("databaseId", string(s.ID)))
 	}
 	if t, is := target.(interface{ Operation() operation.Operation }); is {
 		fields = append(fields, zap.String("operationId", string(t.Operation().ID)))

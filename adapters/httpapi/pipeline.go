@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -59,9 +60,9 @@ func (s *Server) admit(r *Request) error {
 	}
 	admission, err := s.gate.Admit(r.ctx, access.Attempt{
 		Key:   bearer(r.raw.Request.Header.Peek(fasthttp.HeaderAuthorization)),
-		Class: route.Class, Client: r.Client, RequestID: r.ID,
+		Class: route.Class, Client: r.Client, RequestID: r.ID, Reads: r.reads(),
 	})
-	r.Caller = admission.Caller
+	r.Caller, r.summary = admission.Caller, admission.Database
 	if admission.Rate.Limit > 0 { // of the key, or of an address with too many unauthorised attempts
 		writeRate(&r.raw.Response.Header, admission.Rate)
 	}
@@ -96,13 +97,25 @@ func (r *Request) checkParameters() error {
 	return nil
 }
 
+// reads is the database of a route that shows only its summary; empty where the path names none.
+func (r *Request) reads() id.DatabaseID {
+	if r.route.Target != DatabaseSummary {
+		return ""
+	}
+	db, _ := id.Parse[id.DatabaseID](r.targetID()) // checkParameters refuses what is none
+	return db
+}
+
+// targetID is the path's first parameter.
+func (r *Request) targetID() string { return r.fiber.Params(r.fiber.Route().Params[0]) }
+
 func (s *Server) reach(r *Request) (err error) {
 	route := r.route
 	if route.Target == nil {
 		return nil
 	}
 	r.Target, err = s.gate.Reach(r.ctx, r.Caller, Need{
-		Target: route.Target, ID: r.fiber.Params(r.fiber.Route().Params[0]), Action: route.Action, Gate: route.Gate,
+		Target: route.Target, ID: r.targetID(), Summary: r.summary, Action: route.Action, Gate: route.Gate,
 	})
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/idempotency"
 )
@@ -22,6 +23,7 @@ type Request struct {
 	Client netip.Addr
 	Key    idempotency.Key // checked; empty where the route has none or the client sent none
 
+	summary database.Summary // what the admission has read
 	server  *Server
 	raw     *fasthttp.RequestCtx
 	fiber   *fiber.Ctx

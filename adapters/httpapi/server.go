@@ -40,6 +40,7 @@ type Server struct {
 	tls       *tls.Config
 	log       *zap.Logger
 	metrics   *metrics
+	requests  *zap.Logger // as log, without the place in the code, which is always the same
 	outages   *repeat.Memory
 	crowd     *crowd
 	requestID func() string
@@ -61,7 +62,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		gate: cfg.Gate, limits: cfg.Limits, proxies: cfg.Proxies, tls: cfg.TLS,
-		log: cfg.Log, metrics: m, outages: repeat.New(time.Now), crowd: newCrowd(cfg, m), requestID: cfg.RequestID,
+		log: cfg.Log, requests: cfg.Log.WithOptions(zap.WithCaller(false)), metrics: m, outages: repeat.New(time.Now), crowd: newCrowd(cfg, m), requestID: cfg.RequestID,
 	}
 	if s.routes, err = withDescription(cfg.Routes); err != nil {
 		return nil, err

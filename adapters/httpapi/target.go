@@ -25,6 +25,12 @@ var (
 	) (any, error) {
 		return cp.Access.Reach(ctx, c, id.DatabaseID(n.ID), n.Action, n.gates()...)
 	}}
+	// DatabaseSummary is what is shown of a database, and no more: its admission reads it.
+	DatabaseSummary = &Target{"database", fault.DatabaseNotFound, func(
+		ctx context.Context, cp *controlplane.ControlPlane, c access.Caller, n Need,
+	) (any, error) {
+		return cp.Databases.Show(ctx, c, n.Summary, id.DatabaseID(n.ID))
+	}}
 	// Recoverable is a database that may be a deleted one; what was found chooses the gate.
 	Recoverable = &Target{"database", fault.DatabaseNotFound, func(
 		ctx context.Context, cp *controlplane.ControlPlane, c access.Caller, n Need,

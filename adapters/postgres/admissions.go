@@ -10,6 +10,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/ports"
@@ -31,6 +32,21 @@ var (
 	}
 
 	find = written(found + `$1`)
+	// Each column that is not needed would cost time.
+	findForRead = written(`
+		SELECT t.id, t.kind, t.account_id, t.user_id, coalesce(t.namespace_id::text, '') AS namespace_id, t.scope, t.hash,
+			t.revoked_at, t.expires_at, t.networks, coalesce(t.trust_id::text, '') AS trust_id, t.issuer, t.subject,
+			a.id AS "account.id", a.plan AS "account.plan", a.database_bytes AS "account.database_bytes",
+			EXISTS (SELECT FROM switches WHERE name = 'maintenance' AND enabled) AS maintenance,
+			coalesce(d.id::text, '') AS "database.id", coalesce(d.name, '') AS "database.name",
+			coalesce(d.display_name, '') AS "database.display_name", coalesce(d.environment, '') AS "database.environment",
+			coalesce(d.schedule, '') AS "database.schedule", coalesce(d.status, '') AS "database.status",
+			coalesce(d.created_at, 'epoch') AS "database.created_at", coalesce(d.size_bytes, 0) AS "database.size_bytes",
+			d.sized_at AS "database.sized_at", coalesce(d.storage_status, '') AS "database.storage_status",
+			coalesce(s.public_host, '') AS "database.host", coalesce(s.public_port, 0) AS "database.port"
+		FROM api_keys t JOIN accounts a ON a.id = t.account_id
+		LEFT JOIN databases d ON d.id = $2 AND d.account_id = t.account_id LEFT JOIN servers s ON s.id = d.server_id
+		WHERE t.id = $1`)
 	// The bucket is touched only where the key is admitted.
 	findAndLease = written(`
 		WITH k AS (` + found + `$8),
@@ -79,6 +95,20 @@ func (a admission) port() ports.Admission {
 func (s *Store) Find(ctx context.Context, key id.KeyID) (ports.Admission, error) {
 	row, err := one[admission](ctx, session{store: s}, find, key)
 	return row.port(), err
+}
+
+// FindForRead implements ports.Admissions in one statement that writes nothing.
+func (s *Store) FindForRead(ctx context.Context, key id.KeyID, db id.DatabaseID) (ports.Admission, error) {
+	row, err := one[struct {
+		admission
+		Database database.Summary `db:"database"`
+	}](ctx, session{store: s}, findForRead, key, db)
+	found := row.port()
+	if row.Database.ID != "" {
+		found.Database = row.Database
+		found.Database.QuotaBytes = account.DatabaseBytes(found.Account.Plan, found.Account.DatabaseBytes)
+	}
+	return found, err
 }
 
 // Lease implements ports.Admissions in one statement. Where it is sent again, because the connection was lost, it gives nothing

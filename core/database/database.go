@@ -109,14 +109,6 @@ func (r Record) IsPreview() bool { return r.NamespaceID != "" }
 // StorageQuota is how many bytes the database may take.
 func (r Record) StorageQuota() int64 { return account.DatabaseBytes(r.Plan, r.DatabaseBytes) }
 
-// SizeMaxAge is how old a size may be before a read of one database refreshes it.
-const SizeMaxAge = time.Minute
-
-// SizeIsStale reports whether the stored size should be read again.
-func (r Record) SizeIsStale(now time.Time) bool {
-	return r.SizedAt == nil || now.Sub(*r.SizedAt) > SizeMaxAge
-}
-
 // ConnectionString is the PostgreSQL URL of the session-pooled entry. It requires a verified TLS connection.
 func (r Record) ConnectionString(username, password string) string {
 	u := url.URL{

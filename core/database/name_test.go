@@ -154,7 +154,7 @@ func TestSizeIsStale(t *testing.T) {
 		"more": {ago(time.Minute + 1), true}, "in the future": {ago(-time.Hour), false},
 	}
 	for name, v := range cases {
-		if got := (Record{SizedAt: v.at}).SizeIsStale(now); got != v.want {
+		if got := (Summary{SizedAt: v.at}).SizeIsStale(now); got != v.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

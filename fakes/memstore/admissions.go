@@ -25,6 +25,22 @@ func (s *Store) Find(ctx context.Context, key id.KeyID) (ports.Admission, error)
 	return ports.Admission{Key: s.withLastUse(k), Account: owner, Maintenance: now.maintenance}, nil
 }
 
+// FindForRead implements ports.Admissions.
+func (s *Store) FindForRead(ctx context.Context, key id.KeyID, db id.DatabaseID) (ports.Admission, error) {
+	a, err := s.Find(ctx, key)
+	if err != nil {
+		return a, err
+	}
+	now, of := s.committed.Load(), a.Account
+	if r, ok := now.databases.get(db); ok && r.AccountID == of.ID {
+		a.Database = now.record(r).Summary()
+	}
+	a.Key.Label, a.Key.CreatedAt, a.Key.LastUsedAt = "", time.Time{}, nil
+	a.Account = account.Account{ID: of.ID, Plan: of.Plan}
+	a.Account.DatabaseBytes = of.DatabaseBytes
+	return a, nil
+}
+
 // Lease implements ports.Admissions.
 func (s *Store) Lease(ctx context.Context, r ports.LeaseRequest) (ports.Admission, ratelimit.Grant, error) {
 	a, err := s.Find(ctx, r.Credential.ID)

@@ -19,6 +19,7 @@ import (
 func Admissions(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
 		{"a key is found with all that the checks need", keyIsAdmitted},
+		{"a key is found with what a read of a database needs", keyIsFoundForRead},
 		{"a bucket decides as the core does", bucketIsTheCores},
 		{"buckets of keys and classes are apart", bucketsAreApart},
 		{"nobody drains the bucket of a key that he does not know", bucketIsGuarded},

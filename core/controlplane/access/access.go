@@ -52,6 +52,8 @@ type Attempt struct {
 	Class     ratelimit.Class
 	Client    netip.Addr
 	RequestID string
+	// Reads is the database that the request is about, where it only reads that database's summary.
+	Reads id.DatabaseID
 }
 
 // Admission is the result of a valid key. It is also filled in when the error is RATE_LIMITED; for an address with too many
@@ -60,6 +62,9 @@ type Admission struct {
 	Caller      Caller
 	Rate        ratelimit.Decision
 	Maintenance bool // a maintenance window is open
+	// Database is the summary of the database that the attempt reads, where its account has it. It may be empty although the
+	// caller sees the database.
+	Database database.Summary
 }
 
 // Caller is the account and user that a valid key acts for. The zero value reaches nothing.
@@ -127,7 +132,7 @@ func (a *Access) Admit(ctx context.Context, k Attempt) (Admission, error) {
 	if d, shut := a.shutOut(byKey, k.Client, now); shut && !a.recent.has(credential.Hash, k.Client, now) {
 		return tooMany(d)
 	}
-	found, decision, err := a.find(ctx, credential, k.Client, k.Class)
+	found, decision, err := a.find(ctx, credential, k)
 	unknown := errors.Is(err, ports.ErrNoRow)
 	if err != nil && !unknown {
 		return Admission{}, err
@@ -166,6 +171,7 @@ func (a *Access) letIn(found ports.Admission, d ratelimit.Decision, now time.Tim
 		Caller:      Caller{Key: key, Account: found.Account, Client: k.Client, RequestID: k.RequestID},
 		Rate:        d,
 		Maintenance: found.Maintenance,
+		Database:    found.Database,
 	}
 	if !d.Allowed {
 		return admission, rateLimited(d, "too many %s requests with this key", k.Class)

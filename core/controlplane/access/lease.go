@@ -17,12 +17,13 @@ import (
 // Who has stolen a key and uses it outside its networks takes nothing out of the lease: what this host knows of the networks
 // decides whether it is looked at, and what the store knows decides the rest.
 func (a *Access) find(
-	ctx context.Context, c account.Credential, client netip.Addr, class ratelimit.Class,
-) (ports.Admission, ratelimit.Decision, error) {
+	ctx context.Context, c account.Credential, k Attempt,
+) (found ports.Admission, d ratelimit.Decision, err error) {
+	client, class := k.Client, k.Class
 	if a.recent.foreign(c.Hash, client) {
-		found, err := a.base.Admissions.Find(ctx, c.ID)
+		found, err = a.base.Admissions.Find(ctx, c.ID)
 		if err != nil || !found.Key.Admits(c.Hash, client, a.base.Clock.Now()) {
-			return found, ratelimit.Decision{}, err
+			return found, d, err
 		}
 	}
 	if class.Exact() {
@@ -40,7 +41,11 @@ func (a *Access) find(
 	case t != nil:
 		return a.lease(ctx, c, client, class, t)
 	}
-	found, err := a.base.Admissions.Find(ctx, c.ID)
+	if k.Reads != "" {
+		found, err = a.base.Admissions.FindForRead(ctx, c.ID, k.Reads)
+	} else {
+		found, err = a.base.Admissions.Find(ctx, c.ID)
+	}
 	return found, decision, err
 }
 

@@ -9,6 +9,17 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
+// Sees reports whether the caller sees a database that its admission has read: a full-account key needs nothing more than that
+// to be decided. False may also mean that it needs to be reached.
+func (c Caller) Sees(s database.Summary) bool {
+	v := c.Viewer()
+	if s.ID == "" || v.Selects() || v.NamespaceID != "" {
+		return false
+	}
+	_, sees := v.StandingOn(database.Record{AccountID: v.AccountID, Status: s.Status}, database.Ties{KeyValid: true})
+	return sees
+}
+
 // See reads a database that a viewer sees, and the viewer's standing on it. ErrNoRow does not distinguish missing databases from
 // those of others or out of scope.
 func See(

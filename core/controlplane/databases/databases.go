@@ -52,7 +52,7 @@ func (d *Databases) Get(ctx context.Context, r access.Reached) (database.Record,
 		return database.Record{}, err
 	}
 	record, now := r.Record(), d.base.Clock.Now()
-	if !record.SizeIsStale(now) || !hasServerSide(record.Status) || !d.mayAsk(record.ID, now) {
+	if !sizeIsDue(record.Summary(), now) || !d.mayAsk(record.ID, now) {
 		return record, nil
 	}
 	release, free := d.base.Calls.EnterNow(r.Caller().Account.ID, record.ServerID)
@@ -75,7 +75,29 @@ func (d *Databases) Get(ctx context.Context, r access.Reached) (database.Record,
 	})
 }
 
-func hasServerSide(s database.Status) bool { return s == database.Active || s == database.Stopped }
+// Show returns the summary of a database: the one that the caller's admission has read or, where the caller may see the database
+// otherwise than by that, or its size is due, that of Get. DATABASE_NOT_FOUND as with access.Reach.
+func (d *Databases) Show(
+	ctx context.Context, c access.Caller, read database.Summary, db id.DatabaseID,
+) (database.Summary, error) {
+	if c.Sees(read) && !sizeIsDue(read, d.base.Clock.Now()) {
+		return read, nil
+	}
+	reached, err := access.Find(ctx, d.base.Store, c, nil, base.ErrDatabaseNotFound(),
+		func(ctx context.Context, tx ports.Tx, p access.Passage) (access.Reached, error) {
+			return p.Reach(ctx, tx, db)
+		})
+	if err != nil {
+		return database.Summary{}, err
+	}
+	record, err := d.Get(ctx, reached)
+	return record.Summary(), err
+}
+
+// sizeIsDue reports whether the size of a database is old, and its server knows it.
+func sizeIsDue(s database.Summary, now time.Time) bool {
+	return s.SizeIsStale(now) && (s.Status == database.Active || s.Status == database.Stopped)
+}
 
 // sizeRetry is how long a failed read of a size is not repeated, so that an agent that is down does not slow every request.
 const sizeRetry = 10 * time.Second
