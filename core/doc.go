@@ -3,7 +3,7 @@
 //
 //	fault         the one error type and the one table of codes
 //	id            typed identifiers
-//	machine       the shape of a state machine: a table in which every cell is written out
+//	machine       the shape of a state machine: a table with a cell for each state and event
 //	network       networks as they are written, and who is in them
 //	account       plans, quotas, keys and scopes, who may do what
 //	member        the people of a database: members and invitations
@@ -16,6 +16,7 @@
 //	database      names, the status machine, environment, lifecycle, allowlist, settings
 //	preview       leases of preview databases, their refs and names
 //	operation     the operation machine, leases and fencing epochs
+//	stage         what the machines of operations with stages have in common
 //	role          additional logins: their machine, changes of passwords, dependencies
 //	backup        file names, manifest, the verification rule, retention
 //	certificate   restore certificates, and the keys that sign them

@@ -20,6 +20,7 @@ import (
 	"github.com/pgherd/pgherd/core/preview"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/core/webhook"
 )
 
@@ -84,31 +85,31 @@ var operationStates = []meaning[operation.Status]{
 	{operation.Canceled, "final: a user ended it before it changed anything"},
 }
 
-var restoreStages = []meaning[restore.Stage]{
-	{restore.Queued, "is reserved; nothing has been done, and only other operations are blocked"},
+var restoreStages = []meaning[stage.Stage]{
+	{stage.Queued, "is reserved; nothing has been done, and only other operations are blocked"},
 	{restore.Loading, "the copy is being made and compared; shown as the agent's present step"},
 	{restore.Ready, "the copy is complete and equal to the backup; the next advance switches"},
 	{restore.Switching, "the point of no return: the copy may have become the database; it continues until the agent confirms"},
 	{restore.Settling, "the copy is the database; its settings are bound to it, and the old one is being dropped"},
-	{restore.Failing, "nothing was switched; the copy is being dropped"},
-	{restore.Canceling, "nothing was switched; the copy is being dropped"},
-	{restore.Succeeded, "final"},
-	{restore.Failed, "final: the database is as it was, and `error` says why"},
-	{restore.Canceled, "final: the database is as it was"},
+	{stage.Failing, "nothing was switched; the copy is being dropped"},
+	{stage.Canceling, "nothing was switched; the copy is being dropped"},
+	{stage.Succeeded, "final"},
+	{stage.Failed, "final: the database is as it was, and `error` says why"},
+	{stage.Canceled, "final: the database is as it was"},
 }
 
-var cloneStages = []meaning[clone.Stage]{
-	{clone.Queued, "nothing has been done; the clone's record exists, and its password was returned"},
+var cloneStages = []meaning[stage.Stage]{
+	{stage.Queued, "nothing has been done; the clone's record exists, and its password was returned"},
 	{clone.Making, "the new database and its logins are being made, empty and closed"},
 	{clone.Dumping, "a file is being made of the source as it is now; only if no backup was named"},
 	{clone.Loading, "the copy is being made and compared; shown as the agent's present step"},
 	{clone.Switching, "the point of no return: the copy may have become the clone, and it continues until the agent confirms it"},
 	{clone.Settling, "the copy is the clone; its owner's login is being proven, and what was needed to make it is removed"},
-	{clone.Failing, "nothing was switched; what was made is being removed"},
-	{clone.Canceling, "nothing was switched; what was made is being removed"},
-	{clone.Succeeded, "final: the clone is active"},
-	{clone.Failed, "final: there is no clone, its name is free, and `error` says why"},
-	{clone.Canceled, "final: there is no clone, and its name is free"},
+	{stage.Failing, "nothing was switched; what was made is being removed"},
+	{stage.Canceling, "nothing was switched; what was made is being removed"},
+	{stage.Succeeded, "final: the clone is active"},
+	{stage.Failed, "final: there is no clone, its name is free, and `error` says why"},
+	{stage.Canceled, "final: there is no clone, and its name is free"},
 }
 
 var leaseStates = []meaning[preview.Lease]{
@@ -119,32 +120,32 @@ var leaseStates = []meaning[preview.Lease]{
 	{preview.Recovering, "a recovery is open, and the ref is taken; the API shows `deleted`"},
 }
 
-var deletionStages = []meaning[deletion.Stage]{
-	{deletion.Queued, "nothing has been done; the record is `deleting`"},
+var deletionStages = []meaning[stage.Stage]{
+	{stage.Queued, "nothing has been done; the record is `deleting`"},
 	{deletion.Closing, "customers are being kept out, and their sessions ended"},
 	{deletion.BackingUp, "the deletion backup is being made and verified; skipped if the operator deletes without one"},
 	{deletion.Isolating, "the point of no return: the database may be out of service, and it continues until the agent confirms it"},
-	{deletion.Failing, "nothing was isolated; the database is being opened as it was, and the backup removed"},
-	{deletion.Canceling, "nothing was isolated; the database is being opened as it was, and the backup removed"},
-	{deletion.Succeeded, "final: a tombstone is left"},
-	{deletion.Failed, "final: the database is as it was, and `error` says why"},
-	{deletion.Canceled, "final: the database is as it was"},
+	{stage.Failing, "nothing was isolated; the database is being opened as it was, and the backup removed"},
+	{stage.Canceling, "nothing was isolated; the database is being opened as it was, and the backup removed"},
+	{stage.Succeeded, "final: a tombstone is left"},
+	{stage.Failed, "final: the database is as it was, and `error` says why"},
+	{stage.Canceled, "final: the database is as it was"},
 }
 
-var recoveryStages = []meaning[deletion.RecoveryStage]{
-	{deletion.RecoveryQueued, "nothing has been done; the database counts against the quota again"},
+var recoveryStages = []meaning[stage.Stage]{
+	{stage.Queued, "nothing has been done; the database counts against the quota again"},
 	{deletion.Rejoining, "the database is being put back into service, and it continues until the agent confirms it"},
-	{deletion.RecoveryFailing, "the agent has refused for good; what it has begun is being undone"},
-	{deletion.RecoverySucceeded, "final: the database is what it was"},
-	{deletion.RecoveryFailed, "final: the database is deleted as before, and `error` says why"},
-	{deletion.RecoveryCanceled, "final: the database is deleted as before"},
+	{stage.Failing, "the agent has refused for good; what it has begun is being undone"},
+	{stage.Succeeded, "final: the database is what it was"},
+	{stage.Failed, "final: the database is deleted as before, and `error` says why"},
+	{stage.Canceled, "final: the database is deleted as before"},
 }
 
-var purgeStages = []meaning[deletion.PurgeStage]{
-	{deletion.PurgeQueued, "nothing has been done; the record is `purging`"},
+var purgeStages = []meaning[stage.Stage]{
+	{stage.Queued, "nothing has been done; the record is `purging`"},
 	{deletion.Erasing, "the files of its backups are being removed, each with its record"},
 	{deletion.Removing, "the database and its logins are being removed from the server"},
-	{deletion.Purged, "final: nothing is left, and its name is free"},
+	{stage.Succeeded, "final: nothing is left, and its name is free"},
 }
 
 var roleStates = []meaning[role.Status]{
@@ -206,18 +207,18 @@ func TestGoldenStates(t *testing.T) {
 	b.WriteString("\nWhile it runs, an operation can be canceled only where its kind has changed nothing in the database yet;\n" +
 		"otherwise the answer is `DATABASE_STATE_CONFLICT`. A backup only reads, so it can be canceled until it is complete;\n" +
 		"a change of an extension can until it is committed.\n")
-	section(t, &b, "Restore", restoreStages, restore.Stages, restore.Events, restore.Transitions)
+	staged(t, &b, "Restore", restoreStages, restore.Machine)
 	b.WriteString("\nThese are the stages of a restore operation. A managed restore continues with `advance`; after an hour\n" +
 		"without one a worker cancels it, and 10 s after its switch has begun a worker continues it. Any other restore\n" +
 		"always has a worker.\n")
-	section(t, &b, "Clone", cloneStages, clone.Stages, clone.Events, clone.Transitions)
+	staged(t, &b, "Clone", cloneStages, clone.Machine)
 	b.WriteString("\nThese are the stages of a clone operation, which belongs to the source. The clone's record is `creating`\n" +
 		"until its end, and then active or gone. The source is only read.\n")
-	section(t, &b, "Deletion", deletionStages, deletion.Stages, deletion.Events, deletion.Transitions)
+	staged(t, &b, "Deletion", deletionStages, deletion.Machine)
 	b.WriteString("\nThese are the stages of an operation that deletes a database. A database in `error` that does not exist on\n" +
 		"the server is deleted without a backup, and so cannot be recovered.\n")
-	section(t, &b, "Recovery", recoveryStages, deletion.RecoveryStages, deletion.RecoveryEvents, deletion.Recovery)
-	section(t, &b, "Purge", purgeStages, deletion.PurgeStages, deletion.PurgeEvents, deletion.Purge)
+	staged(t, &b, "Recovery", recoveryStages, deletion.Recovery)
+	staged(t, &b, "Purge", purgeStages, deletion.Purge)
 	b.WriteString("\nA purge and a recovery exclude each other: a database has one open operation, and a purge begins once the\n" +
 		"time of recovery is over.\n")
 	section(t, &b, "Preview lease", leaseStates, preview.Leases, preview.Events, preview.Transitions)
@@ -236,6 +237,12 @@ func TestGoldenStates(t *testing.T) {
 	section(t, &b, "Webhook delivery", deliveryStates, webhook.DeliveryStatuses, webhook.DeliveryEvents, webhook.DeliveryTransitions)
 	section(t, &b, "Invitation mail", mailStates, mail.Statuses, mail.Events, mail.Transitions)
 	golden(t, "develop/states.md", b.String())
+}
+
+// staged is section for the machine of a kind of operations.
+func staged(t *testing.T, b *strings.Builder, title string, explained []meaning[stage.Stage], m stage.Machine) {
+	t.Helper()
+	section(t, b, title, explained, m.Stages, m.Events, m.Table)
 }
 
 // section writes a machine's states, and its table: rows are states, columns are events.

@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/stage"
 )
 
 // unrestorable makes a backup that does not come back equal.
@@ -55,7 +56,7 @@ func (f *deletionFlow) act(t *testing.T, w *world, api *stack.Host) {
 	}
 	eventually(t, "the backup is held up", func() (bool, string) {
 		o := f.operation(t, api, asked.Operation.ID)
-		return deletion.Stage(o.Stage) == deletion.BackingUp, o.Stage
+		return stage.Stage(o.Stage) == deletion.BackingUp, o.Stage
 	})
 	must(f.user.at(api).Operations.Cancel(soon(t), asked.Operation.ID))(t)
 }

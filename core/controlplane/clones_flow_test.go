@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -175,13 +176,13 @@ func TestACloneThatIsWholeStays(t *testing.T) {
 }
 
 func TestCancelingAClone(t *testing.T) {
-	for _, stage := range []clone.Stage{clone.Queued, clone.Dumping, clone.Loading} {
-		t.Run(string(stage), func(t *testing.T) {
+	for _, at := range []stage.Stage{stage.Queued, clone.Dumping, clone.Loading} {
+		t.Run(string(at), func(t *testing.T) {
 			w := newCloneWorld(t)
 			w.cloned("")
-			w.untilClone(stage)
+			w.untilClone(at)
 			o := must(w.Operations.Cancel(w.ctx, w.reachedOperation(w.lastOfSource().ID)))(t)
-			equal(t, "at once", o.Status.Final(), stage == clone.Queued)
+			equal(t, "at once", o.Status.Final(), at == stage.Queued)
 			w.work(w.ControlPlane)
 			w.wantClone(operation.Canceled, true)
 			equal(t, "canceled in the log", count(w.activity(w.source()), audit.OperationCanceled), 1)

@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -71,10 +72,10 @@ func (w *world) lastOfSource() operation.Operation {
 }
 
 // untilClone has a worker go on until a stage is reached.
-func (w *world) untilClone(s clone.Stage) {
+func (w *world) untilClone(s stage.Stage) {
 	w.t.Helper()
 	for range 20 {
-		if clone.Of(w.lastOfSource()) == s {
+		if clone.Machine.Of(w.lastOfSource()) == s {
 			return
 		}
 		w.runOnce()

@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -307,16 +308,16 @@ func TestADeletionWithoutABackupIsInTheLog(t *testing.T) {
 }
 
 func TestCancelingADeletion(t *testing.T) {
-	for _, stage := range []rule.Stage{rule.Queued, rule.BackingUp} {
-		t.Run(string(stage), func(t *testing.T) {
+	for _, at := range []stage.Stage{stage.Queued, rule.BackingUp} {
+		t.Run(string(at), func(t *testing.T) {
 			w := newDeletionWorld(t)
 			o := must(w.deletes(w.ControlPlane, w.source()))(t)
-			if stage == rule.BackingUp {
+			if at == rule.BackingUp {
 				w.runOnce()
 			}
-			equal(t, "stage", rule.Of(w.operation(o.ID)), stage)
+			equal(t, "stage", rule.Machine.Of(w.operation(o.ID)), at)
 			now := must(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)))(t)
-			equal(t, "at once", now.Status.Final(), stage == rule.Queued)
+			equal(t, "at once", now.Status.Final(), at == stage.Queued)
 			w.work(w.ControlPlane)
 			equal(t, "status", w.operation(o.ID).Status, operation.Canceled)
 			equal(t, "canceled in the log", count(w.activity(w.source()), audit.OperationCanceled), 1)
@@ -327,7 +328,7 @@ func TestCancelingADeletion(t *testing.T) {
 		w := newDeletionWorld(t)
 		o := must(w.deletes(w.ControlPlane, w.source()))(t)
 		w.failing("Isolate", 0, ports.ErrAgentUnreachable)
-		for rule.Of(w.operation(o.ID)) != rule.Isolating {
+		for rule.Machine.Of(w.operation(o.ID)) != rule.Isolating {
 			w.runOnce()
 			w.clock.Advance(2 * time.Second)
 		}

@@ -158,12 +158,12 @@ func TestRolesBesideARestoreOfTheirDatabase(t *testing.T) {
 		before, overlay := w.list(db), w.record(db).Overlay
 		o := must(w.restores(byUpload))(t)
 		for range 20 {
-			if restore.Of(w.operation(o.ID)) == restore.Loading {
+			if restore.Machine.Of(w.operation(o.ID)) == restore.Loading {
 				break
 			}
 			w.runOnce()
 		}
-		equal(t, "stage", restore.Of(w.operation(o.ID)), restore.Loading)
+		equal(t, "stage", restore.Machine.Of(w.operation(o.ID)), restore.Loading)
 		here := w.here(db)
 		for name, do := range map[string]func() error{
 			"create": func() error { return errOf(w.LegacyRoles.Create(w.ctx, here, wanted("third"))) },

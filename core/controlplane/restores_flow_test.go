@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -62,8 +63,8 @@ func TestAManagedRestoreSurvivesEveryCrash(t *testing.T) {
 		advancing(w, cp, o)
 	}, func(w *world) {
 		o := w.newest()
-		if stage := restore.Of(o); !o.Status.Final() && !restore.Cancelable(o) {
-			t.Errorf("no worker went on with a restore that is %s", stage)
+		if now := restore.Machine.Of(o); !o.Status.Final() && !restore.Machine.Cancelable(o) {
+			t.Errorf("no worker went on with a restore that is %s", now)
 		}
 		advancing(w, w.ControlPlane, o)
 		w.wantEnd(operation.Succeeded)
@@ -99,11 +100,11 @@ func TestARestoreSurvivesEveryCrash(t *testing.T) {
 
 // Callers who stay away for an hour find the restore canceled, at whichever stage they left; before that nobody touches it.
 func TestAManagedRestoreThatNobodyAdvances(t *testing.T) {
-	for _, stage := range []restore.Stage{restore.Queued, restore.Loading, restore.Ready} {
-		t.Run(string(stage), func(t *testing.T) {
+	for _, at := range []stage.Stage{stage.Queued, restore.Loading, restore.Ready} {
+		t.Run(string(at), func(t *testing.T) {
 			w := newRestoreWorld(t, database.Managed)
 			o := w.reserved()
-			w.until(o.ID, stage)
+			w.until(o.ID, at)
 			w.clock.Advance(time.Hour - time.Second)
 			equal(t, "claimed", must(w.Work.RunNext(w.ctx))(t), false)
 			w.clock.Advance(time.Second)
@@ -126,7 +127,7 @@ func TestAnAdvanceThatFailed(t *testing.T) {
 	w.server.SetUnreachable(false)
 	w.clock.Advance(59 * time.Minute)
 	equal(t, "claimed", must(w.Work.RunNext(w.ctx))(t), false)
-	w.until(o.ID, restore.Succeeded)
+	w.until(o.ID, stage.Succeeded)
 	w.wantEnd(operation.Succeeded)
 }
 
@@ -231,7 +232,7 @@ func TestAFailureWaitsForNoCaller(t *testing.T) {
 	w.server.FailLoads("row 7 differs")
 	w.until(o.ID, restore.Loading)
 	w.inCall("Close", 0, func() fakeagent.Fault { return fakeagent.Fault{Before: ports.ErrAgentUnreachable} })
-	for restore.Of(w.operation(o.ID)) == restore.Loading {
+	for restore.Machine.Of(w.operation(o.ID)) == restore.Loading {
 		must(w.advance(w.ControlPlane, o.ID))(t)
 	}
 	equal(t, "error so far", w.operation(o.ID).Status.Final(), false)
@@ -256,11 +257,11 @@ func TestAClosingThatComesTooLate(t *testing.T) {
 }
 
 func TestCancelingARestore(t *testing.T) {
-	for _, stage := range []restore.Stage{restore.Queued, restore.Loading, restore.Ready} {
-		t.Run(string(stage), func(t *testing.T) {
+	for _, at := range []stage.Stage{stage.Queued, restore.Loading, restore.Ready} {
+		t.Run(string(at), func(t *testing.T) {
 			w := newRestoreWorld(t, database.Managed)
 			o := w.reserved()
-			w.until(o.ID, stage)
+			w.until(o.ID, at)
 			must(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)))(t)
 			for must(w.Work.RunNext(w.ctx))(t) { // at once, and not when the callers may no longer stay away
 			}

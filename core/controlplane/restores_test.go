@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/querytimeout"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
 
@@ -96,7 +97,7 @@ func TestLoginsBesideARestore(t *testing.T) {
 	}
 	refused(t, errOf(w.setsTimeouts(w.db, querytimeout.Short, "one")), fault.DatabaseStateConflict)
 	refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.here(), database.Stop)), fault.DatabaseStateConflict)
-	w.until(o.ID, restore.Succeeded)
+	w.until(o.ID, stage.Succeeded)
 	equal(t, "rotated", must(w.change(reports, role.Rotation, "two"))(t).Status, role.Completed)
 }
 
@@ -117,7 +118,7 @@ func TestCredentialsExpireBesideARestore(t *testing.T) {
 	w.clock.Advance(30 * time.Minute)
 	ok(t, w.Rounds.Once(w.ctx))
 	w.is(second.ID, role.Ready)
-	w.until(o.ID, restore.Succeeded)
+	w.until(o.ID, stage.Succeeded)
 	w.keep()
 	w.is(second.ID, role.Expired)
 }
@@ -159,7 +160,7 @@ func TestARestoreWaitsForAChangeThatCameFirst(t *testing.T) {
 	equal(t, "stage", now.Stage, operation.StageQueued)
 	equal(t, "loads", w.server.Calls("Load"), 0)
 	w.keep()
-	w.until(o.ID, restore.Succeeded)
+	w.until(o.ID, stage.Succeeded)
 }
 
 // A backup that a restore uses is deleted by nobody, and its retention waits until that has ended.
@@ -174,7 +175,7 @@ func TestTheBackupOfARestoreStays(t *testing.T) {
 	w.until(o.ID, restore.Ready) // before a worker could find it idle
 	ok(t, w.Rounds.Once(w.ctx))
 	equal(t, "erased while in use", w.server.Calls("DeleteBackup"), 0)
-	w.until(o.ID, restore.Succeeded)
+	w.until(o.ID, stage.Succeeded)
 	ok(t, w.Rounds.Once(w.ctx))
 	equal(t, "erased", w.server.Calls("DeleteBackup"), 1)
 }
@@ -184,7 +185,7 @@ func TestSettingsAreBoundToWhatIsRestored(t *testing.T) {
 	w := newRestoreWorld(t, database.Managed)
 	db := w.only().ID
 	before := must(w.setsTimeouts(db, querytimeout.Short, "one"))(t)
-	w.until(w.reserved().ID, restore.Succeeded)
+	w.until(w.reserved().ID, stage.Succeeded)
 	w.timeoutsAre(db, querytimeout.Short)
 	after := must(w.QueryTimeouts.Get(w.ctx, w.reached(db)))(t)
 	equal(t, "generation", after.SettingsGeneration, before.SettingsGeneration+1)
@@ -198,7 +199,7 @@ func TestTheSizeOfWhatIsRestored(t *testing.T) {
 	w.quota(aQuota)
 	w.grown("shop", aQuota*11/10)
 	w.stands("above the quota", w.latest, database.StorageFull)
-	w.until(w.reserved().ID, restore.Succeeded)
+	w.until(w.reserved().ID, stage.Succeeded)
 	equal(t, "it has its size", w.only().SizeBytes < aQuota, true)
 	w.later(2 * time.Second)
 	w.stands("restored", w.latest, database.StorageOK)
@@ -215,7 +216,7 @@ func TestASizeOfBeforeTheSwitch(t *testing.T) {
 			w.until(o.ID, restore.Ready)
 			w.server.SetSize("shop", 2*aQuota)
 			w.inCall("StorageUse", n, func() fakeagent.Fault {
-				return fakeagent.Fault{Then: func() { w.until(o.ID, restore.Succeeded) }}
+				return fakeagent.Fault{Then: func() { w.until(o.ID, stage.Succeeded) }}
 			})
 			w.later(2 * time.Second)
 			w.wantEnd(operation.Succeeded)
@@ -233,7 +234,7 @@ func TestASizeOfBeforeTheSwitch(t *testing.T) {
 		w.server.SetSize("shop", 2*aQuota)
 		w.clock.Advance(2 * database.SizeMaxAge)
 		w.inCall("DatabaseSize", 0, func() fakeagent.Fault {
-			return fakeagent.Fault{Then: func() { w.until(o.ID, restore.Succeeded) }}
+			return fakeagent.Fault{Then: func() { w.until(o.ID, stage.Succeeded) }}
 		})
 		must(w.Databases.Get(w.ctx, w.reached(w.only().ID)))(t)
 		w.wantEnd(operation.Succeeded)
@@ -246,7 +247,7 @@ func TestSettingsThatAreRefusedAfterASwitch(t *testing.T) {
 	w := newRestoreWorld(t, database.Managed)
 	o := w.reserved()
 	w.refusing("Configure", command.ReasonFailed)
-	w.until(o.ID, restore.Succeeded)
+	w.until(o.ID, stage.Succeeded)
 	equal(t, "applied", w.only().SettingsApplied == w.only().SettingsGeneration, false)
 	w.server.OnCall(nil)
 	w.later(time.Minute)
@@ -260,7 +261,7 @@ func TestARestoreNeedsAnAgentOfItsProtocol(t *testing.T) {
 	w.server.SetProtocol(-1)
 	refused(t, errOf(w.advance(w.ControlPlane, o.ID)), fault.AgentRouteUnavailable)
 	w.server.SetProtocol(0)
-	w.until(o.ID, restore.Succeeded)
+	w.until(o.ID, stage.Succeeded)
 
 	w = newRestoreWorld(t, database.SingleLogin)
 	w.restoring()
@@ -283,7 +284,7 @@ func TestTwoAdvancesAtOnce(t *testing.T) {
 	})
 	must(w.advance(w.ControlPlane, o.ID))(t)
 	equal(t, "loads", w.server.Calls("Load"), 1)
-	w.until(o.ID, restore.Succeeded)
+	w.until(o.ID, stage.Succeeded)
 }
 
 // A manifest that is not the one of the record is never restored from.

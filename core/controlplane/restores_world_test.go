@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/core/stage"
 )
 
 // newRestoreWorld is a world with the database "shop": its table "before" is in a verified backup, its table "after" is not.
@@ -63,10 +64,10 @@ func (w *world) advance(cp *controlplane.ControlPlane, op id.OperationID) (opera
 }
 
 // until advances until a stage is reached.
-func (w *world) until(op id.OperationID, s restore.Stage) {
+func (w *world) until(op id.OperationID, s stage.Stage) {
 	w.t.Helper()
 	for range 10 {
-		if restore.Of(w.operation(op)) == s {
+		if restore.Machine.Of(w.operation(op)) == s {
 			return
 		}
 		must(w.advance(w.ControlPlane, op))(w.t)

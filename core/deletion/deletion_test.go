@@ -7,8 +7,6 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/machine/machinetest"
-	"github.com/pgherd/pgherd/core/operation"
 )
 
 var start = time.Date(2026, 1, 5, 9, 30, 0, 0, time.UTC)
@@ -90,37 +88,6 @@ func TestRecoveryStatus(t *testing.T) {
 }
 
 func unbound(s *Scene) { s.Backup, s.Tombstone.Filename, s.Tombstone.ChecksumSHA256 = nil, "", "" }
-
-func TestMachinesAreComplete(t *testing.T) {
-	machinetest.Complete(t, Transitions, Stages, Events)
-	machinetest.Complete(t, Recovery, RecoveryStages, RecoveryEvents)
-	machinetest.Complete(t, Purge, PurgeStages, PurgeEvents)
-}
-
-// From every stage there is a way to an end, and what has been isolated, or may have been, is never said to be canceled.
-func TestEveryStageEnds(t *testing.T) {
-	for _, s := range Stages {
-		reach := map[Stage]bool{s: true}
-		for more := true; more; {
-			more = false
-			for from := range reach {
-				for _, cell := range Transitions[from] {
-					if cell.Code == "" && !reach[cell.Next] {
-						reach[cell.Next], more = true, true
-					}
-				}
-			}
-		}
-		if !reach[Succeeded] && !reach[Failed] && !reach[Canceled] {
-			t.Errorf("%s never ends", s)
-		}
-		early := s == Queued || s == Closing || s == BackingUp || s == Canceling
-		got := Cancelable(operation.Operation{Status: operation.Running, Stage: string(s)})
-		if got != early && !operation.Status(s).Final() {
-			t.Errorf("%s can be canceled: %t", s, got)
-		}
-	}
-}
 
 func TestReopen(t *testing.T) {
 	for _, was := range []database.Status{database.Active, database.Stopped, database.Error} {

@@ -1,4 +1,4 @@
-// Package machine is the shape of every state machine of the service: a table in which every cell is written out.
+// Package machine is the shape of every state machine of the service: a table with a cell for each state and event.
 package machine
 
 import (

@@ -53,7 +53,7 @@ func New(p Ports, c Config) (*Base, error) {
 	made.Calls = newCalls(made.Config)
 	made.Work = work.New(work.Config{
 		Store: p.Store, Clock: p.Clock, Entropy: p.Entropy, Journal: p.Journal,
-		Instance: made.Instance, LeaseHold: made.LeaseHold, Crash: made.Crash,
+		Site: made.DatabaseAndAgent, Audit: made.Audit, Instance: made.Instance, LeaseHold: made.LeaseHold, Crash: made.Crash,
 	})
 	made.Rounds = rounds.New(p.Clock, p.Journal, made.reachable)
 	return made, nil

@@ -20,22 +20,16 @@ import (
 // switchOver has the agent put the copy in the place of the empty database, and let customers in. The intent is committed; where
 // a closing came too late, it is so here.
 func (t turn) switchOver(ctx context.Context) (work.Next, error) {
-	if t.stage != clone.Switching {
-		if err := t.enter(ctx, clone.Completed, nil, nil); err != nil {
-			return work.Next{}, err
-		}
+	if err := t.Intend(ctx, clone.Switching); err != nil {
+		return work.Next{}, err
 	}
-	var switched command.Switched
-	err := t.Call(ctx, "switch", func(ctx context.Context, f ports.Fence) (err error) {
-		switched, err = ports.Do(ctx, t.agent, f, command.Switch{DatabaseID: t.record.ID, Open: true})
-		return err
-	})
+	switched, err := work.Send(ctx, t.Lease, "switch", t.Agent, command.Switch{DatabaseID: t.record.ID, Open: true})
 	switch {
 	case err == nil:
 		return t.switched(ctx, switched)
-	case command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches,
+	case command.RefusedFor(err, command.ReasonBusy) && t.Of.Attempts >= restore.MostSwitches,
 		base.RefusedForGood(err):
-		return t.fail(ctx, fault.Wrap(err, fault.AgentError,
+		return t.Fail(ctx, fault.Wrap(err, fault.AgentError,
 			"the database server could not put the copy in its place; nothing is left of the clone"))
 	}
 	return work.Next{}, err
@@ -43,7 +37,7 @@ func (t turn) switchOver(ctx context.Context) (work.Next, error) {
 
 // switched commits that the copy is the clone, with its size.
 func (t turn) switched(ctx context.Context, s command.Switched) (work.Next, error) {
-	err := t.enter(ctx, clone.Switched, nil, func(ctx context.Context, tx ports.Tx) error {
+	err := t.Enter(ctx, clone.Switched, func(ctx context.Context, tx ports.Tx) error {
 		return t.update(ctx, tx, func(stored *database.Record) error {
 			now := t.c.base.Clock.Now()
 			stored.SizeBytes, stored.SizedAt = s.SizeBytes, &now
@@ -79,35 +73,48 @@ func (t turn) settle(ctx context.Context) (work.Next, error) {
 		call string
 		told command.Returning[command.None]
 	}{{"discard", command.Discard{DatabaseID: t.record.ID}}, {"prove", spec}} {
-		err := t.Call(ctx, s.call, func(ctx context.Context, f ports.Fence) error { return ports.Tell(ctx, t.agent, f, s.told) })
+		_, err := work.Send(ctx, t.Lease, s.call, t.Agent, s.told)
 		var answer *command.Refusal
 		switch {
-		case base.RefusedForGood(err), errors.As(err, &answer) && t.of.Attempts >= restore.MostSwitches:
+		case base.RefusedForGood(err), errors.As(err, &answer) && t.Of.Attempts >= restore.MostSwitches:
 			t.Log("clone."+s.call+"_refused", err)
 		case err != nil:
 			return work.Next{}, err
 		}
 	}
-	return t.Finish(ctx, t.succeeded())
+	return t.Finish(ctx, t.Ending(operation.Succeed, nil))
 }
 
-func (t turn) succeeded() work.Ending {
-	e := t.ending(operation.Succeed, audit.CloneFinished, audit.Details{"status": "succeeded"},
-		func(ctx context.Context, tx ports.Tx) error {
-			err := t.update(ctx, tx, func(stored *database.Record) error {
-				cell, err := stored.Status.Decide(database.Created)
-				stored.Status = cell.Next
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			return t.c.base.Audit(ctx, tx, t.record, t.of.Actor, audit.DatabaseCreated, audit.Details{
-				"name": t.record.Name, "roleModel": string(t.record.RoleModel), "clonedFrom": string(t.source.ID),
-			})
-		})
+// Ending implements work.Steps: the clone's record becomes active or, as nothing of the clone is left on its server, is removed,
+// which frees its name and its place in the quota.
+func (t turn) Ending(on operation.Event, cause *fault.Error) work.Ending {
+	e := t.Logged(on, cause, audit.CloneFinished, audit.Details{"databaseId": string(t.record.ID), "name": t.record.Name})
+	if on != operation.Succeed {
+		return e.After(func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Remove(ctx, t.record.ID) })
+	}
 	e.Result = operation.Encode(clone.Result{
 		DatabaseID: t.record.ID, Name: t.record.Name, Notes: append([]string{}, t.Input.Notes...),
 	})
-	return e
+	return e.After(func(ctx context.Context, tx ports.Tx) error {
+		err := t.update(ctx, tx, func(stored *database.Record) error {
+			cell, err := stored.Status.Decide(database.Created)
+			stored.Status = cell.Next
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return t.c.base.Audit(ctx, tx, t.record, t.Of.Actor, audit.DatabaseCreated, audit.Details{
+			"name": t.record.Name, "roleModel": string(t.record.RoleModel), "clonedFrom": string(t.Record.ID),
+		})
+	})
+}
+
+// withdraw removes the record of a clone that nobody has begun to make.
+func (c *Clones) withdraw(ctx context.Context, tx ports.Tx, o operation.Operation) error {
+	input, err := operation.Decode[clone.Input](o.Input)
+	if err != nil {
+		return err
+	}
+	return tx.Databases().Remove(ctx, input.DatabaseID)
 }

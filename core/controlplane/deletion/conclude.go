@@ -17,15 +17,15 @@ import (
 func (t turn) conclude(ctx context.Context) (work.Next, error) {
 	now := t.d.base.Clock.Now()
 	tomb := deletion.Tombstone{
-		DatabaseID: t.record.ID, OperationID: t.of.ID, StatusBefore: t.Input.From,
+		DatabaseID: t.Record.ID, OperationID: t.Of.ID, StatusBefore: t.Input.From,
 		DeletedAt: now, PurgeAfter: now.Add(t.d.base.RecoveryWindow),
 	}
-	made := t.Input.Backup(t.record.ID, t.of.ID, t.of.CreatedAt)
+	made := t.Input.Backup(t.Record.ID, t.Of.ID, t.Of.CreatedAt)
 	if made != nil {
 		tomb.Filename, tomb.ChecksumSHA256 = made.Filename, made.ChecksumSHA256
 	}
 	return t.Finish(ctx, work.Ending{
-		On: operation.Succeed, DatabaseName: t.record.Name,
+		On: operation.Succeed, DatabaseName: t.Record.Name,
 		Result: operation.Encode(deletion.Result{PurgeAfter: tomb.PurgeAfter, DeletionBackup: deletion.CopyOf(made)}),
 		Also: func(ctx context.Context, tx ports.Tx) error {
 			if made != nil {
@@ -39,11 +39,11 @@ func (t turn) conclude(ctx context.Context) (work.Next, error) {
 }
 
 func (t turn) bury(ctx context.Context, tx ports.Tx, tomb deletion.Tombstone) error {
-	locked, err := tx.Databases().Lock(ctx, t.record.ID)
+	locked, err := tx.Databases().Lock(ctx, t.Record.ID)
 	if err != nil {
 		return err
 	}
-	if err := t.d.withdraw(ctx, tx, t.of.Actor, locked); err != nil {
+	if err := t.d.withdraw(ctx, tx, t.Of.Actor, locked); err != nil {
 		return err
 	}
 	if _, err := tx.Deletions().Add(ctx, tomb); err != nil {
@@ -56,8 +56,8 @@ func (t turn) bury(ctx context.Context, tx ports.Tx, tomb deletion.Tombstone) er
 	if err != nil {
 		return err
 	}
-	return t.d.base.Audit(ctx, tx, locked, t.of.Actor, audit.DatabaseDeleted, audit.Details{
-		"operationId": string(t.of.ID), "name": locked.Name, "filename": string(tomb.Filename),
+	return t.d.base.Audit(ctx, tx, locked, t.Of.Actor, audit.DatabaseDeleted, audit.Details{
+		"operationId": string(t.Of.ID), "name": locked.Name, "filename": string(tomb.Filename),
 		"purgeAfter": tomb.PurgeAfter.UTC().Format(time.RFC3339),
 	})
 }

@@ -14,17 +14,20 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/ports"
 )
 
 func (d *Deletion) registerPurge() {
-	work.Register(d.base.Work, work.Kind[work.None]{
-		Spec:     operation.Spec{Kind: deletion.KindPurge, OnlyForward: true},
-		Step:     d.stepPurge,
-		GiveUp:   d.giveUpPurge,
-		Withdraw: purgesOn,
-		Calls:    []string{"isolate", "erase", "purge"},
-		Commits:  []string{"refused", "erased", string(deletion.Removing), "succeeded"},
+	work.RegisterStaged(d.base.Work, work.Staged[work.None]{
+		Kind: work.Kind[work.None]{
+			Spec:     operation.Spec{Kind: deletion.KindPurge, OnlyForward: true},
+			Withdraw: purgesOn,
+			Calls:    []string{"isolate", "erase", "purge"},
+			Commits:  []string{"refused", "erased", string(deletion.Removing), "succeeded"},
+		},
+		Machine: deletion.Purge, Begun: deletion.Erasing,
+		Begin: func(_ context.Context, t *work.Turn[work.None]) (work.Steps, error) { return purging{t, d}, nil },
 	})
 	rounds.Register(d.base.Rounds, rounds.Task{Name: "purges", Every: base.RoundEvery, Do: d.beginPurges})
 }
@@ -84,43 +87,27 @@ func (d *Deletion) beginPurge(ctx context.Context, due deletion.Tombstone) error
 
 // purging is one step of a purge.
 type purging struct {
-	*work.Job[work.None]
-	d      *Deletion
-	agent  ports.Agent
-	record database.Record
-	of     operation.Operation
+	*work.Turn[work.None]
+	d *Deletion
 }
 
-func (d *Deletion) stepPurge(ctx context.Context, job *work.Job[work.None]) (next work.Next, err error) {
-	t := purging{Job: job, d: d, of: job.Operation()}
-	if t.record, t.agent, err = d.base.DatabaseAndAgent(ctx, t.of); err != nil {
-		return next, err
+// Do implements work.Steps.
+func (t purging) Do(ctx context.Context, s stage.Stage) (next work.Next, err error) {
+	if s == deletion.Erasing {
+		next, err = t.erase(ctx)
+	} else {
+		next, err = t.remove(ctx)
 	}
-	next, err = t.advance(ctx)
 	if t.refused(err) {
 		err = errors.Join(err, t.noteRefusal(ctx, err))
 	}
 	return next, err
 }
 
-func (t purging) advance(ctx context.Context) (next work.Next, err error) {
-	cell, err := deletion.Purge.Decide(deletion.PurgeOf(t.of), deletion.PurgeAdvance)
-	if err != nil {
-		return next, err
-	}
-	switch cell.Next { //nolint:exhaustive // the others are no stages that a step leads to
-	case deletion.Erasing:
-		return t.erase(ctx)
-	case deletion.Removing:
-		return t.remove(ctx)
-	}
-	return next, fault.New(fault.InternalError, "a purge has no step to %s", cell.Next)
-}
-
 // refused reports whether an operator has to mend something before the purge goes on: the agent refuses it for good, or somebody
 // has been in its way for so long that nobody can be expected to leave.
 func (t purging) refused(err error) bool {
-	return base.RefusedForGood(err) || command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches
+	return base.RefusedForGood(err) || command.RefusedFor(err, command.ReasonBusy) && t.Of.Attempts >= restore.MostSwitches
 }
 
 // noteRefusal records in the operation, once, why its server refuses the purge. It stays where it is and is tried again, until
@@ -140,9 +127,7 @@ const filesAtOnce = 20
 // isolate makes sure that the database is out of service before anything of it is erased: its server may have been restored to a
 // time at which it was in service. Where the agent refuses that, nothing is erased.
 func (t purging) isolate(ctx context.Context) error {
-	err := t.Call(ctx, "isolate", func(ctx context.Context, f ports.Fence) error {
-		return ports.Tell(ctx, t.agent, f, command.Isolate{DatabaseID: t.record.ID})
-	})
+	_, err := work.Send(ctx, t.Lease, "isolate", t.Agent, command.Isolate{DatabaseID: t.Record.ID})
 	if command.RefusedFor(err, command.ReasonNotFound) {
 		return nil // there is nothing to be isolated
 	}
@@ -151,16 +136,16 @@ func (t purging) isolate(ctx context.Context) error {
 
 // erase removes files of backups with their records, the records of files that are gone included.
 func (t purging) erase(ctx context.Context) (work.Next, error) {
-	if t.of.Stage == operation.StageQueued {
+	if t.Of.Stage == operation.StageQueued {
 		if err := t.isolate(ctx); err != nil {
 			return work.Next{}, err
 		}
 	}
 	t.Progress(string(deletion.Erasing), 0)
 	files, err := ports.Read(ctx, t.d.base.Store, func(ctx context.Context, tx ports.Tx) (list []command.DeleteBackup, err error) {
-		names, err := tx.Backups().Names(ctx, t.record.ID)
+		names, err := tx.Backups().Names(ctx, t.Record.ID)
 		for _, n := range names {
-			list = append(list, command.DeleteBackup{DatabaseID: t.record.ID, Filename: n})
+			list = append(list, command.DeleteBackup{DatabaseID: t.Record.ID, Filename: n})
 		}
 		return list, err
 	})
@@ -168,17 +153,12 @@ func (t purging) erase(ctx context.Context) (work.Next, error) {
 		return work.Next{}, err
 	}
 	if len(files) == 0 {
-		cell, err := deletion.Purge.Decide(deletion.Erasing, deletion.Erased)
-		if err != nil {
-			return work.Next{}, err
-		}
-		next := string(cell.Next)
-		return work.Again(0), t.Save(ctx, next, func(o *operation.Operation) { o.Enter(next, nil) }, nil)
+		return t.Next(ctx, deletion.Erased)
 	}
 	files = files[:min(len(files), filesAtOnce)]
 	for _, f := range files {
 		err := t.Call(ctx, "erase", func(ctx context.Context, _ ports.Fence) error {
-			_, err := ports.Ask(ctx, t.agent, f)
+			_, err := ports.Ask(ctx, t.Agent, f)
 			return err
 		})
 		if err != nil && !command.RefusedFor(err, command.ReasonNotFound) {
@@ -188,7 +168,7 @@ func (t purging) erase(ctx context.Context) (work.Next, error) {
 	goesOn := func(o *operation.Operation) { o.Enter(o.Stage, nil) }
 	return work.Again(0), t.Save(ctx, "erased", goesOn, func(ctx context.Context, tx ports.Tx) error {
 		for _, f := range files {
-			if err := tx.Backups().Remove(ctx, t.record.ID, f.Filename); err != nil {
+			if err := tx.Backups().Remove(ctx, t.Record.ID, f.Filename); err != nil {
 				return err
 			}
 		}
@@ -199,29 +179,51 @@ func (t purging) erase(ctx context.Context) (work.Next, error) {
 // remove has the agent remove the database, and then removes the record, which frees its name. While there are uploads it waits
 // for their end.
 func (t purging) remove(ctx context.Context) (work.Next, error) {
-	err := t.Call(ctx, "purge", func(ctx context.Context, f ports.Fence) error {
-		return ports.Tell(ctx, t.agent, f, command.Purge{DatabaseID: t.record.ID})
-	})
+	_, err := work.Send(ctx, t.Lease, "purge", t.Agent, command.Purge{DatabaseID: t.Record.ID})
 	if err != nil {
 		return work.Next{}, err
 	}
-	return t.Finish(ctx, t.purged(func(context.Context, ports.Tx) error { return nil }))
+	return t.Finish(ctx, t.Ending(operation.Succeed, nil))
 }
 
-// purged makes the operation final, and removes the record after what else goes first.
-func (t purging) purged(first func(context.Context, ports.Tx) error) work.Ending {
-	return work.Ending{
-		On: operation.Succeed, DatabaseName: t.record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
-			if err := first(ctx, tx); err != nil {
+// Ending implements work.Steps: the record is removed.
+func (t purging) Ending(on operation.Event, _ *fault.Error) work.Ending {
+	return work.Ending{On: on, DatabaseName: t.Record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
+		if err := t.d.followed(ctx, tx, t.Record, Purged); err != nil {
+			return err
+		}
+		if err := tx.Databases().Remove(ctx, t.Record.ID); err != nil {
+			return err
+		}
+		return t.d.base.Audit(ctx, tx, t.Record, audit.System, audit.DatabasePurged, audit.Details{"name": t.Record.Name})
+	}}
+}
+
+// Lost implements work.Steps: the database is forgotten with its backups and uploads. Should the server come back, the doctor
+// finds what stands there.
+func (t purging) Lost(ctx context.Context, _ *fault.Error) (work.Next, error) {
+	return t.Finish(ctx, t.Ending(operation.Succeed, nil).After(func(ctx context.Context, tx ports.Tx) error {
+		names, err := tx.Backups().Names(ctx, t.Record.ID)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := tx.Backups().Remove(ctx, t.Record.ID, name); err != nil {
 				return err
 			}
-			if err := t.d.followed(ctx, tx, t.record, Purged); err != nil {
+		}
+		files, err := tx.Uploads().OfAccount(ctx, t.Record.AccountID)
+		if err != nil {
+			return err
+		}
+		for _, f := range files {
+			if f.DatabaseID != t.Record.ID {
+				continue
+			}
+			if err := tx.Uploads().Remove(ctx, f.ID); err != nil {
 				return err
 			}
-			if err := tx.Databases().Remove(ctx, t.record.ID); err != nil {
-				return err
-			}
-			return t.d.base.Audit(ctx, tx, t.record, audit.System, audit.DatabasePurged, audit.Details{"name": t.record.Name})
-		},
-	}
+		}
+		return nil
+	}))
 }

@@ -137,9 +137,3 @@ func (d *Deletion) room(ctx context.Context, tx ports.Tx, r database.Record) err
 	}
 	return err
 }
-
-// errNotRecovered is what a recovery fails with that the agent refuses.
-func errNotRecovered(err error) *fault.Error {
-	return fault.Wrap(err, fault.AgentError,
-		"the database server could not put the database back into service; it is deleted as before")
-}

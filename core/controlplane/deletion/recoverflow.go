@@ -14,105 +14,59 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/ports"
 )
 
 func (d *Deletion) registerRecover() {
-	work.Register(d.base.Work, work.Kind[deletion.RecoveryInput]{
-		Spec: operation.Spec{Kind: deletion.KindRecover, Public: true, Right: account.Own},
-		Step: d.stepRecover, GiveUp: d.giveUpRecovery, Withdraw: d.notRecovered,
-		Calls:   []string{"rejoin", "close"},
-		Commits: []string{string(deletion.RecoveryFailing), "succeeded", "failed"},
+	work.RegisterStaged(d.base.Work, work.Staged[deletion.RecoveryInput]{
+		Kind: work.Kind[deletion.RecoveryInput]{
+			Spec:     operation.Spec{Kind: deletion.KindRecover, Public: true, Right: account.Own},
+			Withdraw: d.notRecovered,
+			Calls:    []string{"rejoin", "close"},
+			Commits:  []string{string(stage.Failing), "succeeded", "failed"},
+		},
+		Machine: deletion.Recovery, Begun: deletion.Rejoining,
+		Begin: func(_ context.Context, t *work.Turn[deletion.RecoveryInput]) (work.Steps, error) {
+			return recovering{t, d}, nil
+		},
 	})
 }
 
 // recovering is one step of a recovery.
 type recovering struct {
-	*work.Job[deletion.RecoveryInput]
-	d      *Deletion
-	agent  ports.Agent
-	record database.Record
-	of     operation.Operation
-	stage  deletion.RecoveryStage
+	*work.Turn[deletion.RecoveryInput]
+	d *Deletion
 }
 
-func (d *Deletion) stepRecover(ctx context.Context, job *work.Job[deletion.RecoveryInput]) (next work.Next, err error) {
-	t := recovering{Job: job, d: d, of: job.Operation()}
-	t.stage = deletion.RecoveryOf(t.of)
-	if t.record, t.agent, err = d.base.DatabaseAndAgent(ctx, t.of); err != nil {
-		return next, err
-	}
-	cell, err := deletion.Recovery.Decide(t.stage, deletion.RecoveryAdvance)
-	if err != nil {
-		return next, err
-	}
-	if t.stage = cell.Next; t.stage == deletion.RecoveryFailing {
-		return t.end(ctx, t.Failure())
-	}
-	return t.rejoin(ctx)
-}
-
-// enter commits the stage to which an event leads.
-func (t *recovering) enter(ctx context.Context, on deletion.RecoveryEvent, cause *fault.Error) error {
-	cell, err := deletion.Recovery.Decide(t.stage, on)
-	if err != nil {
-		return err
-	}
-	err = t.Save(ctx, string(cell.Next), func(o *operation.Operation) { o.Enter(string(cell.Next), cause) }, nil)
-	if err == nil {
-		t.stage = cell.Next
-	}
-	return err
-}
-
-// rejoin has the agent put the database back into service.
-func (t recovering) rejoin(ctx context.Context) (work.Next, error) {
-	t.Progress(string(deletion.Rejoining), 0)
-	err := t.Call(ctx, "rejoin", func(ctx context.Context, f ports.Fence) error {
-		_, err := ports.Do(ctx, t.agent, f, command.Rejoin{DatabaseID: t.record.ID, Open: t.Input.Status == database.Active})
-		return err
+// Do implements work.Steps: the agent puts the database back into service.
+func (t recovering) Do(ctx context.Context, s stage.Stage) (work.Next, error) {
+	t.Stage = s
+	t.Progress(string(s), 0)
+	_, err := work.Send(ctx, t.Lease, "rejoin", t.Agent, command.Rejoin{
+		DatabaseID: t.Record.ID, Open: t.Input.Status == database.Active,
 	})
 	switch {
 	case err == nil:
 		return t.conclude(ctx)
 	case base.RefusedForGood(err),
-		command.RefusedFor(err, command.ReasonBusy) && t.of.Attempts >= restore.MostSwitches:
-		cause := errNotRecovered(err)
-		if err := t.enter(ctx, deletion.RecoveryRefused, cause); err != nil {
-			return work.Next{}, err
-		}
-		return t.end(ctx, cause)
+		command.RefusedFor(err, command.ReasonBusy) && t.Of.Attempts >= restore.MostSwitches:
+		return t.Fail(ctx, fault.Wrap(err, fault.AgentError,
+			"the database server could not put the database back into service; it is deleted as before"))
 	}
 	return work.Next{}, err
 }
 
-// end has the agent take back what it has begun, and makes the operation failed. ReasonCompleted: the database is in service
-// after all, and that is concluded instead.
-func (t recovering) end(ctx context.Context, cause *fault.Error) (work.Next, error) {
-	err := t.Close(ctx, t.agent)
-	switch {
-	case command.RefusedFor(err, command.ReasonCompleted):
-		cell, err := deletion.Recovery.Decide(t.stage, deletion.RecoveryCompleted)
-		if err != nil {
-			return work.Next{}, err
-		}
-		t.stage = cell.Next
-		return t.rejoin(ctx)
-	case err != nil:
-		return work.Next{}, err
-	}
-	return t.Finish(ctx, t.failed(cause))
-}
-
-func (t recovering) failed(cause *fault.Error) work.Ending {
+// Ending implements work.Steps for a recovery that fails: the database is deleted, as before.
+func (t recovering) Ending(on operation.Event, cause *fault.Error) work.Ending {
 	return work.Ending{
-		On: operation.Fail, Cause: cause, DatabaseName: t.record.Name,
+		On: on, Cause: cause, DatabaseName: t.Record.Name,
 		Also: func(ctx context.Context, tx ports.Tx) error {
-			if err := t.d.notRecovered(ctx, tx, t.of); err != nil {
+			if err := t.d.notRecovered(ctx, tx, t.Of); err != nil {
 				return err
 			}
-			return t.d.base.Audit(ctx, tx, t.record, t.of.Actor, audit.RecoverFailed, audit.Details{
-				"operationId": string(t.of.ID), "code": string(cause.Code),
+			return t.d.base.Audit(ctx, tx, t.Record, t.Of.Actor, audit.RecoverFailed, audit.Details{
+				"operationId": string(t.Of.ID), "code": string(cause.Code),
 			})
 		},
 	}
@@ -133,11 +87,11 @@ func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 	var result deletion.RecoveryResult
 	var file backup.Filename
 	err := t.d.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		s, err := tx.Deletions().Get(ctx, t.record.ID)
+		s, err := tx.Deletions().Get(ctx, t.Record.ID)
 		if err != nil {
 			return err
 		}
-		skipped, err := tx.Deletions().Skipped(ctx, t.record.ID)
+		skipped, err := tx.Deletions().Skipped(ctx, t.Record.ID)
 		result = deletion.Recovered(s.Tombstone, skipped)
 		if s.Backup != nil {
 			file = s.Backup.Filename
@@ -148,9 +102,9 @@ func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 		return work.Next{}, err
 	}
 	return t.Finish(ctx, work.Ending{
-		On: operation.Succeed, DatabaseName: t.record.Name, Result: operation.Encode(result),
+		On: operation.Succeed, DatabaseName: t.Record.Name, Result: operation.Encode(result),
 		Also: func(ctx context.Context, tx ports.Tx) error {
-			locked, err := tx.Databases().Lock(ctx, t.record.ID)
+			locked, err := tx.Databases().Lock(ctx, t.Record.ID)
 			if err != nil {
 				return err
 			}
@@ -163,8 +117,8 @@ func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 			if err := t.d.save(ctx, tx, locked, Recovered, t.revive); err != nil {
 				return err
 			}
-			return t.d.base.Audit(ctx, tx, locked, t.of.Actor, audit.DatabaseRecovered, audit.Details{
-				"operationId": string(t.of.ID), "status": string(t.Input.Status),
+			return t.d.base.Audit(ctx, tx, locked, t.Of.Actor, audit.DatabaseRecovered, audit.Details{
+				"operationId": string(t.Of.ID), "status": string(t.Input.Status),
 			})
 		},
 	})

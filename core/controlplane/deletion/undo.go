@@ -12,35 +12,20 @@ import (
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// fail commits what the deletion fails with, and takes it back. Nothing was isolated.
-func (t turn) fail(ctx context.Context, cause *fault.Error) (work.Next, error) {
-	if err := t.enter(ctx, deletion.Refused, cause); err != nil {
-		return work.Next{}, err
-	}
-	return t.reopen(ctx, t.failed(cause))
+// Ending implements work.Steps. What else belongs to it is added by kept, as only the server knows what the database is then.
+func (t turn) Ending(on operation.Event, cause *fault.Error) work.Ending {
+	return work.Ending{On: on, Cause: cause}
 }
 
-// cancel commits that the deletion is canceled, and takes it back: whoever takes it up after a crash does not go on with it.
-func (t turn) cancel(ctx context.Context) (work.Next, error) {
-	if t.stage != deletion.Canceling {
-		if err := t.enter(ctx, deletion.Cancel, nil); err != nil {
-			return work.Next{}, err
-		}
-	}
-	return t.reopen(ctx, work.Ending{On: operation.ConfirmCancel})
-}
-
-func (t turn) failed(cause *fault.Error) work.Ending {
-	return work.Ending{On: operation.Fail, Cause: cause}
-}
-
-// reopen has the agent open the database as it was, and then close the operation, which leaves nothing of a backup. If it refuses
-// for good to open it, the record says so, and the operation stays open and is tried again: the cause may be mended on the
-// server. A server that has no such database any more has nothing to open.
-func (t turn) reopen(ctx context.Context, e work.Ending) (work.Next, error) {
+// End implements work.Steps: the agent opens the database as it was, and then closes the operation, which leaves nothing of a
+// backup. If it refuses for good to open it, the record says so, and the operation stays open and is tried again, as the cause
+// may be mended on the server, or ends so on an operator's order: the owner can stop the database, or delete it again. A server
+// that has no such database any more has nothing to open.
+func (t turn) End(ctx context.Context, e work.Ending) (work.Next, error) {
 	was := t.Input.From
 	if t.Input.Missing {
 		was = database.Error
@@ -50,26 +35,28 @@ func (t turn) reopen(ctx context.Context, e work.Ending) (work.Next, error) {
 		switch {
 		case t.Untouched(err):
 			return t.kept(ctx, e, was)
-		case command.RefusedFor(err, command.ReasonNotFound):
+		case command.RefusedFor(err, command.ReasonNotFound), t.Ordered && refusedForGood(err):
 			was = database.Error
 		case err != nil:
 			return work.Next{}, err
 		}
 	}
-	err := t.Close(ctx, t.agent)
+	err := t.Close(ctx, t.Agent)
 	switch {
 	case command.RefusedFor(err, command.ReasonCompleted):
-		return t.next(ctx, deletion.Completed)
+		return t.Next(ctx, stage.Completed)
 	case err != nil && !t.Untouched(err):
 		return work.Next{}, err
 	}
 	return t.kept(ctx, e, was)
 }
 
+func refusedForGood(err error) bool { return base.RefusedForGood(err) && !base.Superseded(err) }
+
 // restoreAccess opens or closes the database as it was.
 func (t turn) restoreAccess(ctx context.Context) error {
-	record, err := base.UndoAccess(ctx, t.Lease, t.agent, t.Input.From == database.Active)
-	if base.RefusedForGood(err) && !base.Superseded(err) && !command.RefusedFor(err, command.ReasonNotFound) {
+	record, err := base.UndoAccess(ctx, t.Lease, t.Agent, t.Input.From == database.Active)
+	if refusedForGood(err) && !command.RefusedFor(err, command.ReasonNotFound) {
 		t.Log("deletion.not_undone", err)
 		return errors.Join(err, t.loseAccess(ctx, record))
 	}
@@ -92,24 +79,37 @@ func (t turn) loseAccess(ctx context.Context, record database.Record) error {
 		if err := tx.Databases().Save(ctx, stored); err != nil {
 			return err
 		}
-		return t.d.base.Audit(ctx, tx, stored, t.of.Actor, audit.AccessLost, audit.Details{"operationId": string(t.of.ID)})
+		return t.d.base.Audit(ctx, tx, stored, t.Of.Actor, audit.AccessLost, audit.Details{"operationId": string(t.Of.ID)})
 	})
 }
 
 // kept makes the operation final whose database stays, as it was.
 func (t turn) kept(ctx context.Context, e work.Ending, was database.Status) (work.Next, error) {
-	what, details := audit.OperationCanceled, audit.Details{"operationId": string(t.of.ID), "status": string(was)}
+	what, details := audit.OperationCanceled, audit.Details{"operationId": string(t.Of.ID), "status": string(was)}
 	if e.Cause != nil {
 		what, details["code"] = audit.DeleteFailed, string(e.Cause.Code)
 	}
-	e.DatabaseName, e.Also = t.record.Name, func(ctx context.Context, tx ports.Tx) error {
-		locked, err := t.d.settle(ctx, tx, t.of, was)
+	e.DatabaseName, e.Also = t.Record.Name, func(ctx context.Context, tx ports.Tx) error {
+		locked, err := t.d.settle(ctx, tx, t.Of, was)
 		if err != nil {
 			return err
 		}
-		return t.d.base.Audit(ctx, tx, locked, t.of.Actor, what, details)
+		return t.d.base.Audit(ctx, tx, locked, t.Of.Actor, what, details)
 	}
 	return t.Finish(ctx, e)
+}
+
+// Lost implements work.Steps. The database is deleted, without a backup to recover it from; one that was to stay stays, and
+// nobody knows who gets in. Should the server come back, the purge still takes the database out of service first.
+func (t turn) Lost(ctx context.Context, _ *fault.Error) (work.Next, error) {
+	switch t.Stage {
+	case stage.Failing:
+		return t.kept(ctx, t.Ending(operation.Fail, t.Failure()), database.Error)
+	case stage.Canceling:
+		return t.kept(ctx, t.Ending(operation.ConfirmCancel, nil), database.Error)
+	}
+	t.Input.Filename, t.Input.Made = "", nil
+	return t.conclude(ctx)
 }
 
 // settle gives the database of an operation the status that it had.

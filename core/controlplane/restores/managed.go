@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -78,7 +79,7 @@ func (r *Restores) reserve(
 
 // ended refuses what the table says that nobody can advance any more: RESTORE_OPERATION_TERMINAL, with the reason.
 func ended(o operation.Operation) (operation.Operation, error) {
-	_, err := restore.Of(o).Decide(restore.Advance)
+	_, err := restore.Machine.Decide(restore.Machine.Of(o), stage.Advance)
 	if f := o.Failure(); err != nil && f != nil {
 		err = fault.New(fault.RestoreOperationTerminal, "the restore has failed: %s: %s", f.Code, f.Message)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -17,30 +16,26 @@ import (
 
 // switchOver commits the intent, and has the agent put the copy in the place of the database. From the intent on, only the
 // agent's word leads back.
-func (t turn) switchOver(ctx context.Context, on restore.Event) (work.Next, error) {
-	if t.stage != restore.Switching {
-		t.Input.Open = t.record.Status == database.Active
-		if err := t.enter(ctx, on, nil, nil); err != nil {
-			return work.Next{}, err
-		}
+func (t turn) switchOver(ctx context.Context) (work.Next, error) {
+	if t.Stage != restore.Switching {
+		t.Input.Open = t.Record.Status == database.Active
 	}
-	var switched command.Switched
+	if err := t.Intend(ctx, restore.Switching); err != nil {
+		return work.Next{}, err
+	}
+	switched, err := work.Send(ctx, t.Lease, "switch", t.Agent, command.Switch{DatabaseID: t.Record.ID, Open: t.Input.Open})
 	var no *command.Refusal
-	err := t.Call(ctx, "switch", func(ctx context.Context, f ports.Fence) (err error) {
-		switched, err = ports.Do(ctx, t.agent, f, command.Switch{DatabaseID: t.record.ID, Open: t.Input.Open})
-		return err
-	})
 	switch {
 	case err == nil:
 		return t.switched(ctx, switched)
-	case errors.As(err, &no) && no.Reason == command.ReasonBusy && t.of.Attempts >= restore.MostSwitches:
-		return t.fail(ctx, fault.Wrap(err, fault.AgentError, "%s; the database is as it was", no.Message))
+	case errors.As(err, &no) && no.Reason == command.ReasonBusy && t.Of.Attempts >= restore.MostSwitches:
+		return t.Fail(ctx, fault.Wrap(err, fault.AgentError, "%s; the database is as it was", no.Message))
 	case command.RefusedFor(err, command.ReasonNotFound):
-		return t.fail(ctx, fault.Wrap(err, fault.BackupStorageFull,
+		return t.Fail(ctx, fault.Wrap(err, fault.BackupStorageFull,
 			"the copy was ready and had to give way to others who needed room; the database is as it was: start another restore,"+
 				" and advance it as soon as it is ready"))
 	case base.RefusedForGood(err):
-		return t.fail(ctx, fault.Wrap(err, fault.AgentError,
+		return t.Fail(ctx, fault.Wrap(err, fault.AgentError,
 			"the database server refused to put the copy in the place of the database, which is as it was"))
 	}
 	return work.Next{}, err
@@ -48,8 +43,8 @@ func (t turn) switchOver(ctx context.Context, on restore.Event) (work.Next, erro
 
 // switched commits that the copy is the database, with its size.
 func (t turn) switched(ctx context.Context, s command.Switched) (work.Next, error) {
-	err := t.enter(ctx, restore.Switched, nil, func(ctx context.Context, tx ports.Tx) error {
-		locked, err := tx.Databases().Lock(ctx, t.record.ID)
+	err := t.Enter(ctx, restore.Switched, func(ctx context.Context, tx ports.Tx) error {
+		locked, err := tx.Databases().Lock(ctx, t.Record.ID)
 		if err != nil {
 			return err
 		}
@@ -65,28 +60,16 @@ func (t turn) switched(ctx context.Context, s command.Switched) (work.Next, erro
 // about the restore: a periodic task sends the settings again, and an agent drops what nobody wants by itself.
 func (t turn) settle(ctx context.Context) (work.Next, error) {
 	err := t.Call(ctx, "settings", func(ctx context.Context, _ ports.Fence) error {
-		return t.r.settings.Push(ctx, t.record.ID)
+		return t.r.settings.Push(ctx, t.Record.ID)
 	})
 	if err := t.unlessRefused("restore.settings_refused", err); err != nil {
 		return work.Next{}, err
 	}
-	err = t.Call(ctx, "discard", func(ctx context.Context, f ports.Fence) error {
-		return ports.Tell(ctx, t.agent, f, command.Discard{DatabaseID: t.record.ID})
-	})
+	_, err = work.Send(ctx, t.Lease, "discard", t.Agent, command.Discard{DatabaseID: t.Record.ID})
 	if err := t.unlessRefused("restore.discard_refused", err); err != nil {
 		return work.Next{}, err
 	}
-	return t.Finish(ctx, t.succeeded())
-}
-
-func (t turn) succeeded() work.Ending {
-	e := t.ending(operation.Succeed, audit.RestoreFinished, audit.Details{"status": "succeeded"})
-	result := restore.Result{Filename: t.Input.Filename, Notes: append([]string{}, t.Input.Notes...)}
-	if u := t.Input.Upload; u != nil {
-		result.UploadID = u.ID
-	}
-	e.Result = operation.Encode(result)
-	return e
+	return t.Finish(ctx, t.Ending(operation.Succeed, nil))
 }
 
 // unlessRefused is nil for a refusal for good, of which only the journal hears.

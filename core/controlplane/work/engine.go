@@ -13,12 +13,16 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Config is what an engine needs. All ports are required; the zero value of every other field means its default.
+// Config is what an engine needs. All ports are required; the zero value of a choice means its default.
 type Config struct {
 	Store   ports.Store
 	Clock   ports.Clock
 	Entropy ports.Entropy
 	Journal ports.Journal
+	// Site is where the work of an operation is: its database, also where the agent of its server is not known. Only kinds with
+	// stages need it, and Audit, which adds a line to the activity log.
+	Site  func(context.Context, operation.Operation) (database.Record, ports.Agent, error)
+	Audit func(context.Context, ports.Tx, database.Record, audit.Actor, audit.Action, audit.Details) error
 	// Instance names this process in leases; it must differ from every other process's.
 	Instance string
 	// LeaseHold is how long a worker may be silent before another takes over its work; by default DefaultLeaseHold.

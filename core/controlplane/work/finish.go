@@ -21,6 +21,18 @@ type Ending struct {
 	Also         func(context.Context, ports.Tx) error
 }
 
+// After is the ending with writes before its others.
+func (e Ending) After(first func(context.Context, ports.Tx) error) Ending {
+	rest := e.Also
+	e.Also = func(ctx context.Context, tx ports.Tx) error {
+		if err := first(ctx, tx); err != nil {
+			return err
+		}
+		return rest(ctx, tx)
+	}
+	return e
+}
+
 // Finish makes the operation final: status, event and Also's writes commit in one transaction. The new status is the name of the
 // commit in Kind.Commits.
 func (l *Lease) Finish(ctx context.Context, e Ending) (Next, error) {
