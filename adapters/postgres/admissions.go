@@ -3,12 +3,12 @@ package postgres
 import (
 	"context"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -19,7 +19,7 @@ import (
 var (
 	// found is a key with all that the checks before a handler need.
 	found = `
-		SELECT ` + keyTable.row("t") + `, ` + strings.Join(prefixed(accountTable, "a", "account."), ", ") + `,
+		SELECT ` + keyTable.Row("t") + `, ` + accountTable.Prefixed("a", "account.") + `,
 			EXISTS (SELECT FROM switches WHERE name = 'maintenance' AND enabled) AS maintenance
 		FROM api_keys t JOIN accounts a ON a.id = t.account_id
 		WHERE t.id = `
@@ -31,9 +31,9 @@ var (
 			AND (k.networks = '' OR ` + client + `::inet <<= ANY (string_to_array(k.networks, ' ')::cidr[]))`
 	}
 
-	find = written(found + `$1`)
+	find = pgdb.Written(found + `$1`)
 	// Each column that is not needed would cost time.
-	findForRead = written(`
+	findForRead = pgdb.Written(`
 		SELECT t.id, t.kind, t.account_id, t.user_id, coalesce(t.namespace_id::text, '') AS namespace_id, t.scope, t.hash,
 			t.revoked_at, t.expires_at, t.networks, coalesce(t.trust_id::text, '') AS trust_id, t.issuer, t.subject,
 			a.id AS "account.id", a.plan AS "account.plan", a.database_bytes AS "account.database_bytes",
@@ -48,13 +48,13 @@ var (
 		LEFT JOIN databases d ON d.id = $2 AND d.account_id = t.account_id LEFT JOIN servers s ON s.id = d.server_id
 		WHERE t.id = $1`)
 	// The bucket is touched only where the key is admitted.
-	findAndLease = written(`
+	findAndLease = pgdb.Written(`
 		WITH k AS (` + found + `$8),
 		leased AS (` + leaseWhere(`SELECT FROM k WHERE `+admitting("$9", "$10")) + `)
 		SELECT k.*, coalesce(leased.tat, 0) AS tat, coalesce(leased.lower, 0) AS lower, coalesce(leased.upper, 0) AS upper
 		FROM k LEFT JOIN leased ON true`)
-	take        = written(leaseWhere(`SELECT`))
-	returnRests = written(`
+	take        = pgdb.Written(leaseWhere(`SELECT`))
+	returnRests = pgdb.Written(`
 		UPDATE rate_buckets b SET (tat, free) = (SELECT s.tat, s.free FROM ` +
 		settledWith("$5::bigint", "r.period", "r.lower", "r.upper") + `)
 		FROM (
@@ -62,24 +62,15 @@ var (
 			JOIN rate_buckets l ON l.bucket = u.bucket
 			ORDER BY l.bucket FOR NO KEY UPDATE OF l) r
 		WHERE b.bucket = r.bucket`)
-	touch = written(`
+	touch = pgdb.Written(`
 		WITH used AS (
 			SELECT t.id, timestamptz 'epoch' + u.at * interval '1 microsecond' AS at
 			FROM api_keys t JOIN unnest($1::text[], $2::bigint[]) u (id, at) ON u.id = t.id
 			ORDER BY t.id FOR NO KEY UPDATE OF t)
 		UPDATE api_keys t SET last_used_at = used.at
 		FROM used WHERE used.id = t.id AND (t.last_used_at IS NULL OR t.last_used_at < used.at)`)
-	sweepBuckets = written("DELETE FROM rate_buckets WHERE tat <= $1")
+	sweepBuckets = pgdb.Written("DELETE FROM rate_buckets WHERE tat <= $1")
 )
-
-// prefixed lists the columns of a table under names that begin with prefix, as sqlx finds the fields of a nested struct.
-func prefixed[T any](t table[T], alias, prefix string) []string {
-	list := make([]string, len(t.columns))
-	for i, column := range t.columns {
-		list[i] = alias + "." + column + ` AS "` + prefix + column + `"`
-	}
-	return list
-}
 
 type admission struct {
 	account.Key
@@ -93,16 +84,16 @@ func (a admission) port() ports.Admission {
 
 // Find implements ports.Admissions in one statement that writes nothing.
 func (s *Store) Find(ctx context.Context, key id.KeyID) (ports.Admission, error) {
-	row, err := one[admission](ctx, session{store: s}, find, key)
+	row, err := pgdb.One[admission](ctx, s.DB.View(), find, key)
 	return row.port(), err
 }
 
 // FindForRead implements ports.Admissions in one statement that writes nothing.
 func (s *Store) FindForRead(ctx context.Context, key id.KeyID, db id.DatabaseID) (ports.Admission, error) {
-	row, err := one[struct {
+	row, err := pgdb.One[struct {
 		admission
 		Database database.Summary `db:"database"`
-	}](ctx, session{store: s}, findForRead, key, db)
+	}](ctx, s.DB.View(), findForRead, key, db)
 	found := row.port()
 	if row.Database.ID != "" {
 		found.Database = row.Database
@@ -118,7 +109,7 @@ func (s *Store) Lease(ctx context.Context, r ports.LeaseRequest) (ports.Admissio
 		admission
 		grant
 	}
-	err := session{store: s}.run(ctx, findAndLease, func(ctx context.Context, stmt *sqlx.Stmt) error {
+	err := s.DB.View().Run(ctx, findAndLease, func(ctx context.Context, stmt *sqlx.Stmt) error {
 		arguments := leaseArguments(bucketOf(r.Credential.ID, r.Class), r.Limit, r.Ask, r.Now)
 		r.Ask.Rest = ratelimit.Stretch{}
 		return stmt.GetContext(ctx, &row, append(arguments, r.Credential.ID, r.Credential.Hash[:], inet(r.Client))...)
@@ -147,22 +138,14 @@ func (s *Store) Return(ctx context.Context, rests []ports.Rest, now time.Time) e
 		buckets, periods = append(buckets, bucketOf(r.Key, r.Class)), append(periods, r.Limit.Period.Microseconds())
 		from, to = append(from, lower), append(to, upper)
 	}
-	ctx, end, err := s.bounded(ports.Awaited(ctx)) // requests of these keys wait for it
-	if err != nil {
-		return err
-	}
-	defer end()
-	return translate(ctx, s.outside(ctx, returnRests, func(ctx context.Context, stmt *sqlx.Stmt) error {
-		_, err := stmt.ExecContext(ctx, pq.Array(buckets), pq.Array(periods), pq.Array(from), pq.Array(to), now.UnixMicro())
-		return err
-	}))
+	return s.Once(ctx, returnRests, pq.Array(buckets), pq.Array(periods), pq.Array(from), pq.Array(to), now.UnixMicro())
 }
 
 // Take implements ports.Admissions.
 func (s *Store) Take(
 	ctx context.Context, bucket string, l ratelimit.Limit, now time.Time,
 ) (ratelimit.Decision, error) {
-	row, err := one[grant](ctx, session{store: s}, take, leaseArguments(bucket, l, ratelimit.Ask{Requests: 1}, now)...)
+	row, err := pgdb.One[grant](ctx, s.DB.View(), take, leaseArguments(bucket, l, ratelimit.Ask{Requests: 1}, now)...)
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
@@ -176,19 +159,10 @@ func (s *Store) Touch(ctx context.Context, used map[id.KeyID]time.Time) error {
 	for key, when := range used {
 		ids, at = append(ids, string(key)), append(at, when.UnixMicro())
 	}
-	return s.alone(ctx, touch, pq.Array(ids), pq.Array(at))
+	return s.DB.View().Exec(ctx, touch, pq.Array(ids), pq.Array(at))
 }
 
 // Sweep implements ports.Admissions.
 func (s *Store) Sweep(ctx context.Context, now time.Time) error {
-	return s.alone(ctx, sweepBuckets, now.Add(-ratelimit.Skew).UnixMicro())
-}
-
-// alone runs a single statement outside a transaction, which may be repeated.
-func (s *Store) alone(ctx context.Context, st *statement, args ...any) error {
-	one := session{store: s}
-	return one.run(ctx, st, func(ctx context.Context, stmt *sqlx.Stmt) error {
-		_, err := stmt.ExecContext(ctx, args...)
-		return err
-	})
+	return s.DB.View().Exec(ctx, sweepBuckets, now.Add(-ratelimit.Skew).UnixMicro())
 }

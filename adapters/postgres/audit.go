@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -21,22 +22,22 @@ type auditRow struct {
 	Details json.RawMessage `db:"details"`
 }
 
-var auditTable = tableOf[auditRow]("audit_entries").withOptional("account_id", "database_id", "user_id")
+var auditTable = pgdb.TableOf[auditRow]("audit_entries").WithOptional("account_id", "database_id", "user_id")
 
 var (
-	addAudit  = define(auditTable.insert())
-	listAudit = define(auditTable.read().Where("t.database_id = ? AND (t.at, t.id) < (?, ?)").
+	addAudit  = pgdb.Define(auditTable.Insert())
+	listAudit = pgdb.Define(auditTable.Read().Where("t.database_id = ? AND (t.at, t.id) < (?, ?)").
 			OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?"))
-	auditOfInstallation = define(auditTable.read().
+	auditOfInstallation = pgdb.Define(auditTable.Read().
 				Where("t.database_id IS NULL AND t.account_id IS NULL AND (t.at, t.id) < (?, ?)").
 				OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?"))
 )
 
-var auditOfAccount = define(auditTable.read().
+var auditOfAccount = pgdb.Define(auditTable.Read().
 	Where("t.account_id = ? AND (t.at, t.id) < (?, ?)").
 	OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?"))
 
-type auditEntries struct{ session }
+type auditEntries struct{ pgdb.Session }
 
 func (a auditEntries) Add(ctx context.Context, e audit.Entry) error {
 	details, err := json.Marshal(e.Details)
@@ -44,21 +45,21 @@ func (a auditEntries) Add(ctx context.Context, e audit.Entry) error {
 		return err
 	}
 	row := auditRow{e.ID, e.At, e.AccountID, e.DatabaseID, e.Actor, e.Action, details}
-	return a.write(ctx, addAudit, auditTable.values(row)...)
+	return a.Write(ctx, addAudit, auditTable.Values(row)...)
 }
 
 func (a auditEntries) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]audit.Entry, error) {
-	rows, err := pageOf[auditRow](ctx, a.session, listAudit, backward, p, db)
+	rows, err := pgdb.PageOf[auditRow](ctx, a.Session, listAudit, pgdb.Backward, p, db)
 	return entriesOf(rows, err)
 }
 
 func (a auditEntries) OfInstallation(ctx context.Context, p ports.Page) ([]audit.Entry, error) {
-	rows, err := pageOf[auditRow](ctx, a.session, auditOfInstallation, backward, p)
+	rows, err := pgdb.PageOf[auditRow](ctx, a.Session, auditOfInstallation, pgdb.Backward, p)
 	return entriesOf(rows, err)
 }
 
 func (a auditEntries) OfAccount(ctx context.Context, of id.AccountID, p ports.Page) ([]audit.Entry, error) {
-	rows, err := pageOf[auditRow](ctx, a.session, auditOfAccount, backward, p, of)
+	rows, err := pgdb.PageOf[auditRow](ctx, a.Session, auditOfAccount, pgdb.Backward, p, of)
 	return entriesOf(rows, err)
 }
 

@@ -6,75 +6,76 @@ import (
 
 	sq "github.com/Masterminds/squirrel"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
-var backupTable = tableOf[backup.Backup]("backups")
+var backupTable = pgdb.TableOf[backup.Backup]("backups")
 
 var (
-	addBackup   = define(backupTable.insert().Suffix("ON CONFLICT (operation_id) DO NOTHING"))
-	getBackup   = define(backupTable.read().Where("t.database_id = ? AND t.filename = ? AND t.deleting_at IS NULL"))
-	listBackups = define(backupTable.read().Where("t.database_id = ? AND t.deleting_at IS NULL").
+	addBackup   = pgdb.Define(backupTable.Insert().Suffix("ON CONFLICT (operation_id) DO NOTHING"))
+	getBackup   = pgdb.Define(backupTable.Read().Where("t.database_id = ? AND t.filename = ? AND t.deleting_at IS NULL"))
+	listBackups = pgdb.Define(backupTable.Read().Where("t.database_id = ? AND t.deleting_at IS NULL").
 			Where("(t.created_at, t.filename) < (?, ?)").
 			OrderBy("t.created_at DESC", "t.filename DESC").Suffix("LIMIT ?"))
-	backupNames = written(`
+	backupNames = pgdb.Written(`
 		SELECT filename FROM backups WHERE database_id = $1
 		UNION SELECT input->>'filename' FROM operations
 		WHERE database_id = $1 AND status IN ('queued', 'running') AND input->>'filename' IS NOT NULL
 		ORDER BY 1`)
-	markBackup = define(dollar.Update("backups t").Set("deleting_at", sq.Expr("coalesce(t.deleting_at, ?)", nil)).
-			Where("t.database_id = ? AND t.filename = ?").Suffix("RETURNING " + backupTable.row("t")))
-	setExpiry     = define(backupTable.update([]string{"expires_at"}, "database_id = ? AND filename = ? AND deleting_at IS NULL"))
-	removeBackup  = written("DELETE FROM backups WHERE database_id = $1 AND filename = $2")
-	doomedBackups = define(backupTable.read().Columns("d.server_id", "d.account_id").Join("databases d ON d.id = t.database_id").
+	markBackup = pgdb.Define(pgdb.Dollar.Update("backups t").Set("deleting_at", sq.Expr("coalesce(t.deleting_at, ?)", nil)).
+			Where("t.database_id = ? AND t.filename = ?").Suffix("RETURNING " + backupTable.Row("t")))
+	setExpiry     = pgdb.Define(backupTable.Update([]string{"expires_at"}, "database_id = ? AND filename = ? AND deleting_at IS NULL"))
+	removeBackup  = pgdb.Written("DELETE FROM backups WHERE database_id = $1 AND filename = $2")
+	doomedBackups = pgdb.Define(backupTable.Read().Columns("d.server_id", "d.account_id").Join("databases d ON d.id = t.database_id").
 			Where("(t.deleting_at IS NOT NULL OR t.expires_at <= ? AND NOT t.held AND NOT d."+gone+")").
 			OrderBy("least(t.deleting_at, t.expires_at)", "t.database_id", "t.filename").Suffix("LIMIT ?"))
 )
 
-type backups struct{ session }
+type backups struct{ pgdb.Session }
 
 func (b backups) Add(ctx context.Context, row backup.Backup) error {
-	return b.write(ctx, addBackup, backupTable.values(row)...)
+	return b.Write(ctx, addBackup, backupTable.Values(row)...)
 }
 
 func (b backups) Get(ctx context.Context, db id.DatabaseID, filename backup.Filename) (backup.Backup, error) {
-	return one[backup.Backup](ctx, b.session, getBackup, db, filename)
+	return pgdb.One[backup.Backup](ctx, b.Session, getBackup, db, filename)
 }
 
 // List continues from a position whose ID is a file name.
 func (b backups) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]backup.Backup, error) {
-	at, filename := any(end), "~" // sorts behind every file name
+	at, filename := any(pgdb.End), "~" // sorts behind every file name
 	if p.After != nil {
 		if _, err := backup.ParseFilename(p.After.ID); err != nil {
 			return nil, fault.Invalid("cursor", "is not a cursor that this list returned")
 		}
 		at, filename = p.After.At, p.After.ID
 	}
-	return all[backup.Backup](ctx, b.session, listBackups, db, at, filename, limit(p))
+	return pgdb.All[backup.Backup](ctx, b.Session, listBackups, db, at, filename, pgdb.Limit(p))
 }
 
 func (b backups) Names(ctx context.Context, db id.DatabaseID) ([]backup.Filename, error) {
-	return all[backup.Filename](ctx, b.session, backupNames, db)
+	return pgdb.All[backup.Filename](ctx, b.Session, backupNames, db)
 }
 
 // MarkDeleting keeps the time of the first mark.
 func (b backups) MarkDeleting(
 	ctx context.Context, db id.DatabaseID, filename backup.Filename, now time.Time,
 ) (backup.Backup, error) {
-	return locked[backup.Backup](ctx, b.session, markBackup, now, db, filename)
+	return pgdb.Locked[backup.Backup](ctx, b.Session, markBackup, now, db, filename)
 }
 
 func (b backups) SetExpiry(ctx context.Context, db id.DatabaseID, filename backup.Filename, at time.Time) error {
-	return b.mustChange(ctx, ports.ErrNoRow, setExpiry, at, db, filename)
+	return b.MustChange(ctx, ports.ErrNoRow, setExpiry, at, db, filename)
 }
 
 func (b backups) Remove(ctx context.Context, db id.DatabaseID, filename backup.Filename) error {
-	return b.write(ctx, removeBackup, db, filename)
+	return b.Write(ctx, removeBackup, db, filename)
 }
 
 func (b backups) Doomed(ctx context.Context, now time.Time, limit int) ([]ports.DoomedBackup, error) {
-	return all[ports.DoomedBackup](ctx, b.session, doomedBackups, now, limit)
+	return pgdb.All[ports.DoomedBackup](ctx, b.Session, doomedBackups, now, limit)
 }

@@ -7,14 +7,15 @@ import (
 
 	sq "github.com/Masterminds/squirrel"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
 var (
-	databaseTable = tableOf[database.Record]("databases", "host", "port", "account_plan", "account_database_bytes", "namespace_id").
-			withOptional("timeout_operation", "overlay_id")
+	databaseTable = pgdb.TableOf[database.Record]("databases", "host", "port", "account_plan", "account_database_bytes", "namespace_id").
+			WithOptional("timeout_operation", "overlay_id")
 
 	databaseChanges = []string{
 		"display_name", "environment", "schedule", "status", "connection_cap", "size_bytes", "sized_at", "next_backup_at",
@@ -28,7 +29,7 @@ var (
 
 // readDatabases begins a SELECT of records, with what is known of them by their servers and accounts.
 func readDatabases() sq.SelectBuilder {
-	return databaseTable.read().Columns("s.public_host AS host", "s.public_port AS port").
+	return databaseTable.Read().Columns("s.public_host AS host", "s.public_port AS port").
 		Columns("a.plan AS account_plan", "a.database_bytes AS account_database_bytes").
 		Column("coalesce(p.namespace_id::text, '') AS namespace_id").
 		Join("servers s ON s.id = t.server_id").Join("accounts a ON a.id = t.account_id").
@@ -70,40 +71,40 @@ const (
 )
 
 var (
-	addDatabase = define(databaseTable.insert())
-	getDatabase = define(readDatabases().Where("t.id = ?"))
+	addDatabase = pgdb.Define(databaseTable.Insert())
+	getDatabase = pgdb.Define(readDatabases().Where("t.id = ?"))
 	// A key of the whole account, or of a namespace, has no other ties that count.
-	tiedDatabase     = define(readDatabases().Column(tieKeyValid).Where("t.id = ?"))
-	selectedDatabase = define(readDatabases().Column(tieKeyValid).Column(tieBound).Column(tieMember).Where("t.id = ?"))
-	visibleDatabases = define(inView(readDatabases()).Where("(t.created_at, t.id) > (?, ?)").
+	tiedDatabase     = pgdb.Define(readDatabases().Column(tieKeyValid).Where("t.id = ?"))
+	selectedDatabase = pgdb.Define(readDatabases().Column(tieKeyValid).Column(tieBound).Column(tieMember).Where("t.id = ?"))
+	visibleDatabases = pgdb.Define(inView(readDatabases()).Where("(t.created_at, t.id) > (?, ?)").
 				OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
-	lockDatabase   = define(readDatabases().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t"))
-	countDatabases = written("SELECT count(*) FROM databases d WHERE account_id = $1 AND " + inService)
-	saveDatabase   = define(databaseTable.update(databaseChanges, "id = ?"))
-	removeDatabase = written(`
+	lockDatabase   = pgdb.Define(readDatabases().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t"))
+	countDatabases = pgdb.Written("SELECT count(*) FROM databases d WHERE account_id = $1 AND " + inService)
+	saveDatabase   = pgdb.Define(databaseTable.Update(databaseChanges, "id = ?"))
+	removeDatabase = pgdb.Written(`
 		WITH forgotten AS (DELETE FROM idempotency_keys WHERE resource_id = $1::text)
 		DELETE FROM databases WHERE id = $1::text::uuid`)
 
-	dueDatabases = map[ports.DueWork]*statement{
-		ports.DueBackup: define(readDatabases().Where("t.next_backup_at <= ? AND t.status IN ('active', 'stopped')").
+	dueDatabases = map[ports.DueWork]*pgdb.Statement{
+		ports.DueBackup: pgdb.Define(readDatabases().Where("t.next_backup_at <= ? AND t.status IN ('active', 'stopped')").
 			Where(`NOT EXISTS (SELECT FROM operations o
 				WHERE o.database_id = t.id AND o.status IN ('queued', 'running'))`).
 			OrderBy("t.next_backup_at", "t.id").Suffix("LIMIT ?")),
-		ports.DueAllowlist: define(readDatabases().Where("t.allowlist_applied < t.allowlist_generation").
+		ports.DueAllowlist: pgdb.Define(readDatabases().Where("t.allowlist_applied < t.allowlist_generation").
 			Where("t.status IN ('active', 'stopped') AND ?::timestamptz IS NOT NULL").OrderBy("t.id").Suffix("LIMIT ?")),
-		ports.DueSettings: define(readDatabases().Where("t.settings_applied < t.settings_generation").
+		ports.DueSettings: pgdb.Define(readDatabases().Where("t.settings_applied < t.settings_generation").
 			Where("t.status IN ('active', 'stopped') AND ?::timestamptz IS NOT NULL").OrderBy("t.id").Suffix("LIMIT ?")),
 	}
 )
 
-type databases struct{ session }
+type databases struct{ pgdb.Session }
 
 func (d databases) Add(ctx context.Context, r database.Record) error {
-	return d.write(ctx, addDatabase, databaseTable.values(r)...)
+	return d.Write(ctx, addDatabase, databaseTable.Values(r)...)
 }
 
 func (d databases) Get(ctx context.Context, db id.DatabaseID) (database.Record, error) {
-	return one[database.Record](ctx, d.session, getDatabase, db)
+	return pgdb.One[database.Record](ctx, d.Session, getDatabase, db)
 }
 
 // Tied reads by primary key alone: what the viewer may see is decided in the core.
@@ -118,30 +119,30 @@ func (d databases) Tied(
 	if v.Selects() {
 		statement, args = selectedDatabase, []any{v.KeyID, v.KeyID, orNull(v.UserID), db}
 	}
-	row, err := one[tied](ctx, d.session, statement, args...)
+	row, err := pgdb.One[tied](ctx, d.Session, statement, args...)
 	return row.Record, row.Ties, err
 }
 
 func (d databases) Visible(ctx context.Context, v database.Viewer, p ports.Page) ([]database.Record, error) {
-	return pageOf[database.Record](ctx, d.session, visibleDatabases, forward, p, viewerArguments(v)...)
+	return pgdb.PageOf[database.Record](ctx, d.Session, visibleDatabases, pgdb.Forward, p, viewerArguments(v)...)
 }
 
 func (d databases) Lock(ctx context.Context, db id.DatabaseID) (database.Record, error) {
-	return locked[database.Record](ctx, d.session, lockDatabase, db)
+	return pgdb.Locked[database.Record](ctx, d.Session, lockDatabase, db)
 }
 
 func (d databases) Count(ctx context.Context, of id.AccountID) (int, error) {
-	return one[int](ctx, d.session, countDatabases, of)
+	return pgdb.One[int](ctx, d.Session, countDatabases, of)
 }
 
 func (d databases) Save(ctx context.Context, r database.Record) error {
-	return d.mustChange(ctx, ports.ErrNoRow, saveDatabase, append(valuesOf(r, databaseChanges), r.ID)...)
+	return d.MustChange(ctx, ports.ErrNoRow, saveDatabase, append(pgdb.ValuesOf(r, databaseChanges), r.ID)...)
 }
 
 // Remove also deletes logins, roles and their changes, allowlist, memberships, key bindings, enrolments and the tombstone; audit
 // entries and operations stay.
 func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
-	return d.mustChange(ctx, ports.ErrNoRow, removeDatabase, db)
+	return d.MustChange(ctx, ports.ErrNoRow, removeDatabase, db)
 }
 
 func (d databases) Due(ctx context.Context, what ports.DueWork, now time.Time, limit int) ([]database.Record, error) {
@@ -149,5 +150,5 @@ func (d databases) Due(ctx context.Context, what ports.DueWork, now time.Time, l
 	if !ok {
 		return nil, fmt.Errorf("nothing is known to be due as %q", what)
 	}
-	return all[database.Record](ctx, d.session, st, now, limit)
+	return pgdb.All[database.Record](ctx, d.Session, st, now, limit)
 }

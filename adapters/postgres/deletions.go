@@ -6,6 +6,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
@@ -14,7 +15,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var tombstoneTable = tableOf[deletion.Tombstone]("tombstones").withOptional("recovery_id")
+var tombstoneTable = pgdb.TableOf[deletion.Tombstone]("tombstones").WithOptional("recovery_id")
 
 // gone is what a record says whose database is deleted.
 const gone = "status IN ('deleted', 'purging')"
@@ -31,74 +32,74 @@ const inService = "(NOT d." + gone + ` OR EXISTS (
 	SELECT FROM operations o WHERE o.database_id = d.id AND o.kind = 'recover' AND o.` + open + "))"
 
 var (
-	dropTombstone = written("DELETE FROM tombstones WHERE database_id = $1")
-	holdBackups   = written("UPDATE backups SET held = $2 WHERE database_id = $1 AND expires_at IS NOT NULL")
-	addTombstone  = define(tombstoneTable.insert())
+	dropTombstone = pgdb.Written("DELETE FROM tombstones WHERE database_id = $1")
+	holdBackups   = pgdb.Written("UPDATE backups SET held = $2 WHERE database_id = $1 AND expires_at IS NOT NULL")
+	addTombstone  = pgdb.Define(tombstoneTable.Insert())
 	// The number of each is that of its rows: what the snapshot says of itself is what was stored.
-	keepMembers = written(`INSERT INTO tombstone_members (database_id, user_id)
+	keepMembers = pgdb.Written(`INSERT INTO tombstone_members (database_id, user_id)
 		SELECT database_id, user_id FROM memberships WHERE database_id = $1`)
-	keepKeys = written(`INSERT INTO tombstone_keys (database_id, key_id)
+	keepKeys = pgdb.Written(`INSERT INTO tombstone_keys (database_id, key_id)
 		SELECT b.database_id, b.key_id FROM key_databases b JOIN api_keys k ON k.id = b.key_id
 		WHERE b.database_id = $1 AND k.revoked_at IS NULL`)
-	countSnapshot = written(`UPDATE tombstones t SET members = ` + snapshotMembers + `, keys = ` + snapshotKeys + `,
+	countSnapshot = pgdb.Written(`UPDATE tombstones t SET members = ` + snapshotMembers + `, keys = ` + snapshotKeys + `,
 			allowlist = ` + snapshotEntries + `
-		WHERE t.database_id = $1 RETURNING ` + tombstoneTable.row("t"))
-	setRecovered = define(tombstoneTable.update([]string{"purge_after"}, "database_id = ?"))
-	setRecovery  = define(tombstoneTable.update([]string{"recovery_id"}, "database_id = ?"))
+		WHERE t.database_id = $1 RETURNING ` + tombstoneTable.Row("t"))
+	setRecovered = pgdb.Define(tombstoneTable.Update([]string{"purge_after"}, "database_id = ?"))
+	setRecovery  = pgdb.Define(tombstoneTable.Update([]string{"recovery_id"}, "database_id = ?"))
 
-	getTombstone   = define(tombstoneTable.read().Where("t.database_id = ?"))
-	listTombstones = define(tombstoneTable.read().Join("databases d ON d.id = t.database_id AND d."+gone).
+	getTombstone   = pgdb.Define(tombstoneTable.Read().Where("t.database_id = ?"))
+	listTombstones = pgdb.Define(tombstoneTable.Read().Join("databases d ON d.id = t.database_id AND d."+gone).
 			Where("d.account_id = ? AND (t.deleted_at, t.database_id) < (?, ?)").
 			OrderBy("t.deleted_at DESC", "t.database_id DESC").Suffix("LIMIT ?"))
-	countGone = written(`SELECT count(*) AS databases, coalesce(sum(d.size_bytes + (
+	countGone = pgdb.Written(`SELECT count(*) AS databases, coalesce(sum(d.size_bytes + (
 			SELECT coalesce(sum(b.size_bytes), 0) FROM backups b WHERE b.database_id = d.id)), 0)::bigint AS bytes
 		FROM databases d WHERE account_id = $1 AND ` + gone + `
 		AND $2 = EXISTS (SELECT FROM previews p WHERE p.database_id = d.id)`)
-	dueTombstones = define(tombstoneTable.read().Join("databases d ON d.id = t.database_id AND d.status = 'deleted'").
+	dueTombstones = pgdb.Define(tombstoneTable.Read().Join("databases d ON d.id = t.database_id AND d.status = 'deleted'").
 			Where("t.purge_after <= ?").
 			Where("NOT EXISTS (SELECT FROM operations o WHERE o.database_id = t.database_id AND o."+open+")").
 			OrderBy("t.purge_after", "t.database_id").Suffix("LIMIT ?"))
 
-	tombstoneRecords = define(readDatabases().Where("t.id = ANY(?::uuid[])"))
-	tombstoneBackups = define(backupTable.read().
+	tombstoneRecords = pgdb.Define(readDatabases().Where("t.id = ANY(?::uuid[])"))
+	tombstoneBackups = pgdb.Define(backupTable.Read().
 				Join("tombstones d ON d.database_id = t.database_id AND d.filename = t.filename").
 				Where("d.database_id = ANY(?::uuid[]) AND t.deleting_at IS NULL"))
-	tombstoneAccess = written(`SELECT t.database_id, ` + snapshotMembers + ` AS members, ` + snapshotKeys + ` AS keys,
+	tombstoneAccess = pgdb.Written(`SELECT t.database_id, ` + snapshotMembers + ` AS members, ` + snapshotKeys + ` AS keys,
 			` + snapshotEntries + ` AS allowlist
 		FROM tombstones t WHERE t.database_id = ANY($1::uuid[])`)
 
-	skippedMembers = written(`SELECT t.user_id FROM tombstone_members t
+	skippedMembers = pgdb.Written(`SELECT t.user_id FROM tombstone_members t
 		WHERE t.database_id = $1 AND NOT EXISTS (
 			SELECT FROM memberships m WHERE m.database_id = t.database_id AND m.user_id = t.user_id)
 		ORDER BY t.user_id`)
-	skippedKeys = written(`SELECT t.key_id FROM tombstone_keys t JOIN api_keys k ON k.id = t.key_id
+	skippedKeys = pgdb.Written(`SELECT t.key_id FROM tombstone_keys t JOIN api_keys k ON k.id = t.key_id
 		WHERE t.database_id = $1 AND (k.revoked_at IS NOT NULL OR NOT EXISTS (
 			SELECT FROM key_databases b WHERE b.database_id = t.database_id AND b.key_id = t.key_id))
 		ORDER BY t.key_id`)
 )
 
-type deletions struct{ session }
+type deletions struct{ pgdb.Session }
 
 func (d deletions) Add(ctx context.Context, t deletion.Tombstone) (deletion.Tombstone, error) {
-	if err := d.write(ctx, dropTombstone, t.DatabaseID); err != nil {
+	if err := d.Write(ctx, dropTombstone, t.DatabaseID); err != nil {
 		return t, err
 	}
-	if err := d.write(ctx, addTombstone, tombstoneTable.values(t)...); err != nil {
+	if err := d.Write(ctx, addTombstone, tombstoneTable.Values(t)...); err != nil {
 		return t, err
 	}
-	if err := d.write(ctx, holdBackups, t.DatabaseID, true); err != nil {
+	if err := d.Write(ctx, holdBackups, t.DatabaseID, true); err != nil {
 		return t, err
 	}
-	for _, keep := range []*statement{keepMembers, keepKeys} {
-		if err := d.write(ctx, keep, t.DatabaseID); err != nil {
+	for _, keep := range []*pgdb.Statement{keepMembers, keepKeys} {
+		if err := d.Write(ctx, keep, t.DatabaseID); err != nil {
 			return t, err
 		}
 	}
-	return locked[deletion.Tombstone](ctx, d.session, countSnapshot, t.DatabaseID)
+	return pgdb.Locked[deletion.Tombstone](ctx, d.Session, countSnapshot, t.DatabaseID)
 }
 
 func (d deletions) Get(ctx context.Context, db id.DatabaseID) (s deletion.Scene, err error) {
-	t, err := one[deletion.Tombstone](ctx, d.session, getTombstone, db)
+	t, err := pgdb.One[deletion.Tombstone](ctx, d.Session, getTombstone, db)
 	if err != nil {
 		return s, err
 	}
@@ -113,7 +114,7 @@ func (d deletions) Get(ctx context.Context, db id.DatabaseID) (s deletion.Scene,
 }
 
 func (d deletions) List(ctx context.Context, of id.AccountID, p ports.Page) ([]deletion.Scene, error) {
-	page, err := pageOf[deletion.Tombstone](ctx, d.session, listTombstones, backward, p, of)
+	page, err := pgdb.PageOf[deletion.Tombstone](ctx, d.Session, listTombstones, pgdb.Backward, p, of)
 	if err != nil {
 		return nil, err
 	}
@@ -130,15 +131,15 @@ func (d deletions) scenes(ctx context.Context, of []deletion.Tombstone) (list []
 		DatabaseID id.DatabaseID `db:"database_id"`
 		deletion.Access
 	}
-	records, err := all[database.Record](ctx, d.session, tombstoneRecords, pq.Array(dbs))
+	records, err := pgdb.All[database.Record](ctx, d.Session, tombstoneRecords, pq.Array(dbs))
 	if err != nil {
 		return nil, err
 	}
-	backups, err := all[backup.Backup](ctx, d.session, tombstoneBackups, pq.Array(dbs))
+	backups, err := pgdb.All[backup.Backup](ctx, d.Session, tombstoneBackups, pq.Array(dbs))
 	if err != nil {
 		return nil, err
 	}
-	access, err := all[found](ctx, d.session, tombstoneAccess, pq.Array(dbs))
+	access, err := pgdb.All[found](ctx, d.Session, tombstoneAccess, pq.Array(dbs))
 	if err != nil {
 		return nil, err
 	}
@@ -166,28 +167,28 @@ func (d deletions) scenes(ctx context.Context, of []deletion.Tombstone) (list []
 }
 
 func (d deletions) Count(ctx context.Context, of id.AccountID, previews bool) (account.Deleted, error) {
-	return one[account.Deleted](ctx, d.session, countGone, of, previews)
+	return pgdb.One[account.Deleted](ctx, d.Session, countGone, of, previews)
 }
 
 func (d deletions) Due(ctx context.Context, now time.Time, limit int) ([]deletion.Tombstone, error) {
-	return all[deletion.Tombstone](ctx, d.session, dueTombstones, now, limit)
+	return pgdb.All[deletion.Tombstone](ctx, d.Session, dueTombstones, now, limit)
 }
 
 func (d deletions) SetRecovery(ctx context.Context, db id.DatabaseID, op id.OperationID) error {
-	return d.mustChange(ctx, ports.ErrNoRow, setRecovery, op, db)
+	return d.MustChange(ctx, ports.ErrNoRow, setRecovery, op, db)
 }
 
 func (d deletions) Recovered(ctx context.Context, db id.DatabaseID) error {
-	if err := d.write(ctx, holdBackups, db, false); err != nil {
+	if err := d.Write(ctx, holdBackups, db, false); err != nil {
 		return err
 	}
-	return d.mustChange(ctx, ports.ErrNoRow, setRecovered, deletion.Never, db)
+	return d.MustChange(ctx, ports.ErrNoRow, setRecovered, deletion.Never, db)
 }
 
 func (d deletions) Skipped(ctx context.Context, db id.DatabaseID) (s deletion.Skipped, err error) {
-	if s.Members, err = all[id.UserID](ctx, d.session, skippedMembers, db); err != nil {
+	if s.Members, err = pgdb.All[id.UserID](ctx, d.Session, skippedMembers, db); err != nil {
 		return s, err
 	}
-	s.Keys, err = all[id.KeyID](ctx, d.session, skippedKeys, db)
+	s.Keys, err = pgdb.All[id.KeyID](ctx, d.Session, skippedKeys, db)
 	return s, err
 }

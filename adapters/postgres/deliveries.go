@@ -9,6 +9,7 @@ import (
 	sq "github.com/Masterminds/squirrel"
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
@@ -18,8 +19,8 @@ import (
 const dispatchChannel = "pgherd_webhooks"
 
 var (
-	deliveryTable = tableOf[webhook.Delivery]("webhook_deliveries")
-	attemptTable  = tableOf[webhook.Attempt]("webhook_attempts")
+	deliveryTable = pgdb.TableOf[webhook.Delivery]("webhook_deliveries")
+	attemptTable  = pgdb.TableOf[webhook.Attempt]("webhook_attempts")
 
 	deliveryChanges = []string{
 		"status", "attempts_used", "attempts_total", "finished_at", "lease_owner", "lease_until", "not_before",
@@ -30,25 +31,25 @@ const undelivered = "status IN ('pending', 'delivering')"
 
 var (
 	// Its arguments are arrays, one for each column.
-	addDeliveries = written(`
-		INSERT INTO webhook_deliveries (` + strings.Join(deliveryTable.columns, ", ") + `)
+	addDeliveries = pgdb.Written(`
+		INSERT INTO webhook_deliveries (` + strings.Join(deliveryTable.Columns, ", ") + `)
 		SELECT * FROM unnest(` + deliveryArrays() + `)
 		ON CONFLICT (event_id, webhook_id) DO NOTHING
 		RETURNING pg_notify('` + dispatchChannel + `', '')`)
-	lockDelivery = define(deliveryTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
+	lockDelivery = pgdb.Define(deliveryTable.Read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
 	// A redelivery is due at once.
-	saveDelivery = define(deliveryTable.update(deliveryChanges, "id = ? AND lease_epoch = ?").Suffix(
+	saveDelivery = pgdb.Define(deliveryTable.Update(deliveryChanges, "id = ? AND lease_epoch = ?").Suffix(
 		"RETURNING CASE WHEN status = 'pending' AND attempts_used = 0 THEN pg_notify('" + dispatchChannel + "', '') END"))
-	saveWithAttempt = define(withAttempt(
-		deliveryTable.update(deliveryChanges, "id = ? AND lease_epoch = ?").Suffix("RETURNING webhook_id")))
-	abandonDeliveries = written(`
+	saveWithAttempt = pgdb.Define(withAttempt(
+		deliveryTable.Update(deliveryChanges, "id = ? AND lease_epoch = ?").Suffix("RETURNING webhook_id")))
+	abandonDeliveries = pgdb.Written(`
 		UPDATE webhook_deliveries SET status = 'failed', finished_at = $2, lease_owner = '', lease_until = NULL
 		WHERE webhook_id = $1 AND ` + undelivered + ` AND status = 'pending'`)
-	listAttempts = define(attemptTable.read().Columns("d.event_id", "d.event", "d.status").
+	listAttempts = pgdb.Define(attemptTable.Read().Columns("d.event_id", "d.event", "d.status").
 			Join("webhook_deliveries d ON d.id = t.delivery_id").
 			Where("t.webhook_id = ? AND (t.at, t.delivery_id) < (?, ?)").
 			OrderBy("t.at DESC", "t.delivery_id DESC", "t.number DESC").Suffix("LIMIT ?"))
-	backlog = written(`
+	backlog = pgdb.Written(`
 		SELECT count(*) AS open, min(w.created_at) AS oldest FROM (
 			SELECT d.created_at FROM webhook_deliveries d
 			JOIN webhook_endpoints e ON e.id = d.webhook_id AND e.disabled_at IS NULL
@@ -59,10 +60,10 @@ var (
 // withAttempt also adds an attempt at what is saved, if anything is.
 func withAttempt(save sq.UpdateBuilder) sq.InsertBuilder {
 	attempt := sq.Select("webhook_id").From("saved")
-	for range attemptTable.columns {
+	for range attemptTable.Columns {
 		attempt = attempt.Column("?", nil)
 	}
-	return dollar.Insert("webhook_attempts").Columns(append([]string{"webhook_id"}, attemptTable.columns...)...).
+	return pgdb.Dollar.Insert("webhook_attempts").Columns(append([]string{"webhook_id"}, attemptTable.Columns...)...).
 		PrefixExpr(sq.Expr("WITH saved AS (?)", save.PlaceholderFormat(sq.Question))).Select(attempt)
 }
 
@@ -73,8 +74,8 @@ func deliveryArrays() string {
 		"attempts_used": "integer", "attempts_total": "integer", "lease_epoch": "bigint", "created_at": "timestamptz",
 		"finished_at": "timestamptz", "lease_until": "timestamptz", "not_before": "timestamptz",
 	}
-	arrays := make([]string, len(deliveryTable.columns))
-	for i, column := range deliveryTable.columns {
+	arrays := make([]string, len(deliveryTable.Columns))
+	for i, column := range deliveryTable.Columns {
 		kind, ok := types[column]
 		if !ok {
 			kind = "text"
@@ -84,12 +85,12 @@ func deliveryArrays() string {
 	return strings.Join(arrays, ", ")
 }
 
-type deliveries struct{ session }
+type deliveries struct{ pgdb.Session }
 
 func (d deliveries) Add(ctx context.Context, ds []webhook.Delivery) error {
-	columns := make([][]any, len(deliveryTable.columns))
+	columns := make([][]any, len(deliveryTable.Columns))
 	for _, row := range ds {
-		for i, value := range deliveryTable.values(row) {
+		for i, value := range deliveryTable.Values(row) {
 			columns[i] = append(columns[i], value)
 		}
 	}
@@ -97,29 +98,29 @@ func (d deliveries) Add(ctx context.Context, ds []webhook.Delivery) error {
 	for i := range columns {
 		arguments[i] = pq.Array(columns[i])
 	}
-	return d.write(ctx, addDeliveries, arguments...)
+	return d.Write(ctx, addDeliveries, arguments...)
 }
 
 func (d deliveries) Lock(ctx context.Context, of id.DeliveryID) (webhook.Delivery, error) {
-	return locked[webhook.Delivery](ctx, d.session, lockDelivery, of)
+	return pgdb.Locked[webhook.Delivery](ctx, d.Session, lockDelivery, of)
 }
 
 func (d deliveries) SaveLeased(ctx context.Context, row webhook.Delivery, a *webhook.Attempt) error {
-	arguments, statement := append(valuesOf(row, deliveryChanges), row.ID, row.Epoch), saveDelivery
+	arguments, statement := append(pgdb.ValuesOf(row, deliveryChanges), row.ID, row.Epoch), saveDelivery
 	if a != nil {
-		arguments, statement = append(arguments, attemptTable.values(*a)...), saveWithAttempt
+		arguments, statement = append(arguments, attemptTable.Values(*a)...), saveWithAttempt
 	}
-	return d.mustChange(ctx, ports.ErrLeaseLost, statement, arguments...)
+	return d.MustChange(ctx, ports.ErrLeaseLost, statement, arguments...)
 }
 
 func (d deliveries) Abandon(ctx context.Context, w id.WebhookID, now time.Time) error {
-	return d.write(ctx, abandonDeliveries, w, now)
+	return d.Write(ctx, abandonDeliveries, w, now)
 }
 
 func (d deliveries) Attempts(ctx context.Context, w id.WebhookID, p ports.Page) ([]ports.WebhookAttempt, error) {
-	return pageOf[ports.WebhookAttempt](ctx, d.session, listAttempts, backward, p, w)
+	return pgdb.PageOf[ports.WebhookAttempt](ctx, d.Session, listAttempts, pgdb.Backward, p, w)
 }
 
 func (d deliveries) Backlog(ctx context.Context) (ports.WebhookBacklog, error) {
-	return one[ports.WebhookBacklog](ctx, d.session, backlog)
+	return pgdb.One[ports.WebhookBacklog](ctx, d.Session, backlog)
 }

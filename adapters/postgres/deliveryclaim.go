@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
@@ -44,7 +45,7 @@ var (
 	// Claims for different endpoints do not wait for each other: SKIP LOCKED gives each of them a different lane. If the turn of a
 	// lane has changed since it was read, the lane was served in the meantime and its counts are out of date: then nothing is
 	// claimed, and the lane is kept locked.
-	claimDelivery = written(nextDelivery + `, chosen AS (
+	claimDelivery = pgdb.Written(nextDelivery + `, chosen AS (
 			SELECT f.webhook_id, f.id, l.turn = f.turn AS counted FROM fair f JOIN webhook_lanes l ON l.webhook_id = f.webhook_id
 			` + fairest + ` SKIP LOCKED
 		), served AS (
@@ -54,20 +55,17 @@ var (
 			SET status = 'delivering', lease_owner = $3, lease_epoch = t.lease_epoch + 1, lease_until = $4
 			FROM chosen c
 			WHERE c.counted AND t.id = c.id AND t.` + undelivered + ` AND greatest(t.not_before, t.lease_until) <= $1
-			RETURNING ` + deliveryTable.row("t") + `
+			RETURNING ` + deliveryTable.Row("t") + `
 		)
-		SELECT ` + deliveryTable.row("t") + `, true AS claimed FROM claimed t
+		SELECT ` + deliveryTable.Row("t") + `, true AS claimed FROM claimed t
 		UNION ALL
-		SELECT ` + deliveryTable.row("t") + `, false FROM webhook_deliveries t JOIN chosen c ON c.id = t.id
+		SELECT ` + deliveryTable.Row("t") + `, false FROM webhook_deliveries t JOIN chosen c ON c.id = t.id
 		WHERE NOT EXISTS (SELECT FROM claimed)`)
 	// It waits for whoever serves the fairest lane.
-	awaitLane = written(nextDelivery + `
+	awaitLane = pgdb.Written(nextDelivery + `
 		SELECT l.webhook_id FROM fair f JOIN webhook_lanes l ON l.webhook_id = f.webhook_id` + fairest)
-	anyLane = written(nextDelivery + "SELECT webhook_id FROM fair LIMIT 1")
+	anyLane = pgdb.Written(nextDelivery + "SELECT webhook_id FROM fair LIMIT 1")
 )
-
-// errContended means that other transactions got in the way of a claim. The transaction is run again.
-var errContended = errors.New("other transactions are in the way of the claim")
 
 // maxLooks is how often a claim tries before its transaction is run again.
 const maxLooks = 4
@@ -79,29 +77,29 @@ func (d deliveries) ClaimNext(
 ) (webhook.Delivery, error) {
 	keepsLane := false
 	for range maxLooks {
-		row, err := locked[struct {
+		row, err := pgdb.Locked[struct {
 			webhook.Delivery
 			Claimed bool `db:"claimed"`
-		}](ctx, d.session, claimDelivery, now, perEndpoint, owner, now.Add(hold))
+		}](ctx, d.Session, claimDelivery, now, perEndpoint, owner, now.Add(hold))
 		switch {
 		case err == nil && row.Claimed || err != nil && !errors.Is(err, ports.ErrNoRow):
 			return row.Delivery, err
 		case err != nil && keepsLane:
 			return webhook.Delivery{}, d.contended(ctx, now, perEndpoint)
 		case err != nil:
-			if _, err := locked[id.WebhookID](ctx, d.session, awaitLane, now, perEndpoint); err != nil {
+			if _, err := pgdb.Locked[id.WebhookID](ctx, d.Session, awaitLane, now, perEndpoint); err != nil {
 				return webhook.Delivery{}, err
 			}
 		}
 		keepsLane = true
 	}
-	return webhook.Delivery{}, errContended
+	return webhook.Delivery{}, pgdb.ErrContended
 }
 
 // contended distinguishes between nothing to claim and other claims in the way.
 func (d deliveries) contended(ctx context.Context, now time.Time, perEndpoint int) error {
-	if _, err := locked[id.WebhookID](ctx, d.session, anyLane, now, perEndpoint); err != nil {
+	if _, err := pgdb.Locked[id.WebhookID](ctx, d.Session, anyLane, now, perEndpoint); err != nil {
 		return err
 	}
-	return errContended
+	return pgdb.ErrContended
 }

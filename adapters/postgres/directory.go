@@ -6,6 +6,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -13,7 +14,7 @@ import (
 // The filters of a list are its first arguments: an empty text, or none in an array, matches everything.
 var (
 	// What an account uses is added up for the accounts of the page alone.
-	listAccounts = written(fmt.Sprintf(`SELECT %s, t.email, t.name, d.databases, d.deleted, d.bytes, b.in_backups, k.keys
+	listAccounts = pgdb.Written(fmt.Sprintf(`SELECT %s, t.email, t.name, d.databases, d.deleted, d.bytes, b.in_backups, k.keys
 		FROM (SELECT a.*, u.email, u.name FROM accounts a JOIN users u ON u.id = a.owner_id
 			WHERE ($1::text = '' OR a.id::text = $1) AND ($2::text = '' OR a.plan = $2)
 				AND strpos(lower(u.email COLLATE "C"), lower($3::text COLLATE "C")) > 0
@@ -28,9 +29,9 @@ var (
 			FROM databases d JOIN backups b ON b.database_id = d.id AND %s WHERE d.account_id = t.id) b
 		CROSS JOIN LATERAL (SELECT count(*) AS keys FROM api_keys k
 			WHERE k.account_id = t.id AND k.kind = 'account' AND k.revoked_at IS NULL) k
-		ORDER BY t.created_at, t.id`, accountTable.row("t"), inService, "d."+gone, countedBackup))
+		ORDER BY t.created_at, t.id`, accountTable.Row("t"), inService, "d."+gone, countedBackup))
 
-	listDatabases = define(readDatabases().Columns("u.email", "s.name AS server").
+	listDatabases = pgdb.Define(readDatabases().Columns("u.email", "s.name AS server").
 			Column("ARRAY(SELECT e.route FROM enrolments e WHERE e.database_id = t.id ORDER BY e.route COLLATE \"C\") AS routes").
 			Column("(SELECT coalesce(sum(b.size_bytes), 0)::bigint FROM backups b WHERE b.database_id = t.id AND "+countedBackup+
 			") AS in_backups").
@@ -44,7 +45,7 @@ var (
 			rollout.All+"')))").
 		Where("(t.created_at, t.id) > (?, ?)").OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
 
-	listAllBackups = define(backupTable.read().
+	listAllBackups = pgdb.Define(backupTable.Read().
 			Columns("d.name AS database", "d.status", "d.account_id", "u.email", "d.server_id", "s.name AS server").
 			Join("databases d ON d.id = t.database_id").Join("servers s ON s.id = d.server_id").
 			Join("accounts a ON a.id = d.account_id").Join("users u ON u.id = a.owner_id").
@@ -54,19 +55,19 @@ var (
 			Where("(NOT f.unverified OR t.verified_at IS NULL) AND t.deleting_at IS NULL").
 			Where("(t.created_at, t.operation_id) < (?, ?)").OrderBy("t.created_at DESC", "t.operation_id DESC").Suffix("LIMIT ?"))
 
-	listAllNamespaces = define(namespaceTable.read().Column("u.email").
+	listAllNamespaces = pgdb.Define(namespaceTable.Read().Column("u.email").
 				Join("accounts a ON a.id = t.account_id").Join("users u ON u.id = a.owner_id").
 				JoinClause("CROSS JOIN (SELECT ?::text AS account, ?::text AS name) f").
 				Where("(f.account = '' OR t.account_id::text = f.account) AND (f.name = '' OR t.name = f.name)").
 				Where("(t.created_at, t.id) > (?, ?)").OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
 
-	countEnrolled = written("SELECT route, count(*) AS databases FROM enrolments GROUP BY route")
+	countEnrolled = pgdb.Written("SELECT route, count(*) AS databases FROM enrolments GROUP BY route")
 )
 
-type directory struct{ session }
+type directory struct{ pgdb.Session }
 
 func (d directory) Accounts(ctx context.Context, of ports.AccountFilter, p ports.Page) ([]ports.AccountEntry, error) {
-	return pageOf[ports.AccountEntry](ctx, d.session, listAccounts, forward, p, of.ID, of.Plan, of.Email, of.Owner)
+	return pgdb.PageOf[ports.AccountEntry](ctx, d.Session, listAccounts, pgdb.Forward, p, of.ID, of.Plan, of.Email, of.Owner)
 }
 
 func (d directory) Databases(ctx context.Context, of ports.DatabaseFilter, p ports.Page) ([]ports.DatabaseEntry, error) {
@@ -74,8 +75,8 @@ func (d directory) Databases(ctx context.Context, of ports.DatabaseFilter, p por
 		ports.DatabaseEntry
 		Routes pq.StringArray `db:"routes"`
 	}
-	rows, err := pageOf[row](ctx, d.session, listDatabases, forward, p,
-		of.ID, of.AccountID, of.ServerID, of.Name, listed(of.Statuses), of.Route)
+	rows, err := pgdb.PageOf[row](ctx, d.Session, listDatabases, pgdb.Forward, p,
+		of.ID, of.AccountID, of.ServerID, of.Name, pgdb.Listed(of.Statuses), of.Route)
 	list := make([]ports.DatabaseEntry, len(rows))
 	for i, r := range rows {
 		list[i] = r.DatabaseEntry
@@ -85,11 +86,11 @@ func (d directory) Databases(ctx context.Context, of ports.DatabaseFilter, p por
 }
 
 func (d directory) Backups(ctx context.Context, of ports.BackupFilter, p ports.Page) ([]ports.BackupEntry, error) {
-	return pageOf[ports.BackupEntry](ctx, d.session, listAllBackups, backward, p, of.DatabaseID, of.AccountID, of.Unverified)
+	return pgdb.PageOf[ports.BackupEntry](ctx, d.Session, listAllBackups, pgdb.Backward, p, of.DatabaseID, of.AccountID, of.Unverified)
 }
 
 func (d directory) Namespaces(ctx context.Context, of ports.NamespaceFilter, p ports.Page) ([]ports.NamespaceEntry, error) {
-	return pageOf[ports.NamespaceEntry](ctx, d.session, listAllNamespaces, forward, p, of.AccountID, of.Name)
+	return pgdb.PageOf[ports.NamespaceEntry](ctx, d.Session, listAllNamespaces, pgdb.Forward, p, of.AccountID, of.Name)
 }
 
 func (d directory) Enrolled(ctx context.Context) (map[string]int, error) {
@@ -97,7 +98,7 @@ func (d directory) Enrolled(ctx context.Context) (map[string]int, error) {
 		Route     string `db:"route"`
 		Databases int    `db:"databases"`
 	}
-	rows, err := all[row](ctx, d.session, countEnrolled)
+	rows, err := pgdb.All[row](ctx, d.Session, countEnrolled)
 	of := make(map[string]int, len(rows))
 	for _, r := range rows {
 		of[r.Route] = r.Databases

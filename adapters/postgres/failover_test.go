@@ -11,6 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
@@ -155,7 +156,7 @@ func TestACommitIsNeverSaidToBeDoneEarly(t *testing.T) {
 	err := store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Audit().Add(ctx, audit.Entry{ID: "00000000-0000-4000-8000-000000000001", Actor: audit.System, Action: "tested"})
 	})
-	if !errors.Is(err, postgres.ErrCommitUnknown) || !errors.Is(err, ports.ErrUnavailable) {
+	if !errors.Is(err, pgdb.ErrCommitUnknown) || !errors.Is(err, ports.ErrUnavailable) {
 		t.Errorf("the commit ended with %v", err)
 	}
 }

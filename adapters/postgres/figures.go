@@ -6,32 +6,33 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/ports"
 )
 
 // figures implements ports.Figures. Each is one statement, whatever there is, and all but BackupAges look at little more than at
 // what is counted.
-type figures struct{ session }
+type figures struct{ pgdb.Session }
 
 // Figures reads each figure as it is then.
-func (s *Store) Figures() ports.Figures { return figures{session{store: s}} }
+func (s *Store) Figures() ports.Figures { return figures{s.DB.View()} }
 
 var (
-	openOperations = written(`
+	openOperations = pgdb.Written(`
 		SELECT kind, status, count(*) AS count, min(created_at) AS oldest, min(greatest(not_before, lease_until)) AS due
 		FROM operations WHERE ` + open + ` GROUP BY kind, status`)
-	pendingChanges = written("SELECT count(*) AS count, min(created_at) AS oldest FROM role_changes WHERE status = 'pending'")
-	previewLeases  = written(`
+	pendingChanges = pgdb.Written("SELECT count(*) AS count, min(created_at) AS oldest FROM role_changes WHERE status = 'pending'")
+	previewLeases  = pgdb.Written(`
 		SELECT (SELECT count(*) FROM previews WHERE lease_status = 'active' AND expires_at > $1 AND expires_at <= $2) AS ending,
 			count(*) AS overdue, min(o.expires_at) AS oldest
 		FROM (SELECT expires_at FROM previews WHERE lease_status = 'active' AND expires_at <= $1
 			UNION ALL SELECT expires_at FROM previews WHERE lease_status = 'expired' AND end_at <= $1) o`)
-	overdueBackups = written(`
+	overdueBackups = pgdb.Written(`
 		SELECT s.name AS server, count(d.id) FILTER (WHERE d.next_backup_at <= $2) AS count, min(d.next_backup_at) AS oldest
 		FROM servers s LEFT JOIN databases d ON d.server_id = s.id AND d.next_backup_at <= $1 AND d.status IN ('active', 'stopped')
 		GROUP BY s.name`)
 	// The latest backup of a database is nearly always one that counts: the index gives it at once.
-	backupAges = written(`
+	backupAges = pgdb.Written(`
 		SELECT s.name AS server, min(greatest(b.created_at, coalesce(d.schedule_since, d.created_at))) AS oldest
 		FROM servers s JOIN databases d ON d.server_id = s.id JOIN accounts a ON a.id = d.account_id
 		LEFT JOIN LATERAL (
@@ -41,52 +42,52 @@ var (
 			ORDER BY b.created_at DESC, b.filename DESC LIMIT 1) b ON true
 		WHERE d.schedule = 'daily' AND d.status NOT IN ('deleting', 'deleted', 'purging')
 		GROUP BY s.name`)
-	dueDeliveries = written(`
+	dueDeliveries = pgdb.Written(`
 		SELECT count(*) AS count, min(greatest(d.not_before, d.lease_until)) AS oldest FROM webhook_deliveries d
 		JOIN webhook_endpoints e ON e.id = d.webhook_id AND e.disabled_at IS NULL
 		WHERE d.` + undelivered + ` AND greatest(d.not_before, d.lease_until) <= $1`)
-	waitingEvents = written("SELECT count(*) AS count, min(created_at) AS oldest FROM outbox_events WHERE taken IS NULL")
-	dueMails      = written(`
+	waitingEvents = pgdb.Written("SELECT count(*) AS count, min(created_at) AS oldest FROM outbox_events WHERE taken IS NULL")
+	dueMails      = pgdb.Written(`
 		SELECT count(*) AS count, min(greatest(not_before, lease_until)) AS oldest FROM mails
 		WHERE ` + unsent + ` AND greatest(not_before, lease_until) <= $1`)
 )
 
 // OpenOperations implements ports.Figures.
 func (f figures) OpenOperations(ctx context.Context) ([]ports.OperationTally, error) {
-	return all[ports.OperationTally](ctx, f.session, openOperations)
+	return pgdb.All[ports.OperationTally](ctx, f.Session, openOperations)
 }
 
 // PendingChanges implements ports.Figures.
 func (f figures) PendingChanges(ctx context.Context) (ports.Tally, error) {
-	return one[ports.Tally](ctx, f.session, pendingChanges)
+	return pgdb.One[ports.Tally](ctx, f.Session, pendingChanges)
 }
 
 // PreviewLeases implements ports.Figures.
 func (f figures) PreviewLeases(ctx context.Context, now, soon time.Time) (ports.LeaseTally, error) {
-	return one[ports.LeaseTally](ctx, f.session, previewLeases, now, soon)
+	return pgdb.One[ports.LeaseTally](ctx, f.Session, previewLeases, now, soon)
 }
 
 // OverdueBackups implements ports.Figures.
 func (f figures) OverdueBackups(ctx context.Context, now, late time.Time) ([]ports.ServerTally, error) {
-	return all[ports.ServerTally](ctx, f.session, overdueBackups, now, late)
+	return pgdb.All[ports.ServerTally](ctx, f.Session, overdueBackups, now, late)
 }
 
 // BackupAges implements ports.Figures.
 func (f figures) BackupAges(ctx context.Context, unverifiedPlans []string) ([]ports.ServerTally, error) {
-	return all[ports.ServerTally](ctx, f.session, backupAges, pq.Array(unverifiedPlans))
+	return pgdb.All[ports.ServerTally](ctx, f.Session, backupAges, pq.Array(unverifiedPlans))
 }
 
 // DueDeliveries implements ports.Figures.
 func (f figures) DueDeliveries(ctx context.Context, now time.Time) (ports.Tally, error) {
-	return one[ports.Tally](ctx, f.session, dueDeliveries, now)
+	return pgdb.One[ports.Tally](ctx, f.Session, dueDeliveries, now)
 }
 
 // WaitingEvents implements ports.Figures.
 func (f figures) WaitingEvents(ctx context.Context) (ports.Tally, error) {
-	return one[ports.Tally](ctx, f.session, waitingEvents)
+	return pgdb.One[ports.Tally](ctx, f.Session, waitingEvents)
 }
 
 // DueMails implements ports.Figures.
 func (f figures) DueMails(ctx context.Context, now time.Time) (ports.Tally, error) {
-	return one[ports.Tally](ctx, f.session, dueMails, now)
+	return pgdb.One[ports.Tally](ctx, f.Session, dueMails, now)
 }

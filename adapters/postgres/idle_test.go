@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -75,7 +76,7 @@ func manyDatabases(t testing.TB) clustertest.Database {
 
 // idleRound is a statement with its arguments.
 type idleRound struct {
-	statement *statement
+	statement *pgdb.Statement
 	args      []any
 }
 
@@ -133,7 +134,7 @@ func TestIdleRoundsLookAtLittle(t *testing.T) {
 			check.Must(conn.ExecContext(t.Context(), "SET plan_cache_mode = "+mode))(t)
 			tx := check.Must(conn.BeginTx(t.Context(), nil))(t)
 			var text string
-			query := tx.QueryRowContext(context.Background(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+r.statement.text(), r.args...)
+			query := tx.QueryRowContext(context.Background(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+r.statement.Text(), r.args...)
 			check.NoError(t, query.Scan(&text))
 			check.NoError(t, tx.Rollback())
 			var plan []explained
@@ -157,7 +158,7 @@ func TestBackupAgesLookAtTheLastBackups(t *testing.T) {
 	check.Must(pool.ExecContext(t.Context(), "UPDATE backups SET verified_at = created_at"))(t)
 	check.Must(pool.ExecContext(t.Context(), "VACUUM ANALYZE backups"))(t)
 	var text string
-	query := pool.QueryRowContext(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+backupAges.text(), "{free}")
+	query := pool.QueryRowContext(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+backupAges.Text(), "{free}")
 	check.NoError(t, query.Scan(&text))
 	var plan []explained
 	check.NoError(t, json.Unmarshal([]byte(text), &plan))

@@ -5,67 +5,68 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
 var (
-	keyTable       = tableOf[account.Key]("api_keys").withOptional("namespace_id", "trust_id")
-	namespaceTable = tableOf[account.Namespace]("ci_namespaces")
+	keyTable       = pgdb.TableOf[account.Key]("api_keys").WithOptional("namespace_id", "trust_id")
+	namespaceTable = pgdb.TableOf[account.Namespace]("ci_namespaces")
 )
 
 var (
-	addKey  = define(keyTable.insert())
-	bindKey = written(`INSERT INTO key_databases (key_id, database_id) SELECT DISTINCT $1, unnest($2::uuid[])`)
-	getKey  = define(keyTable.read().Where("t.id = ?"))
-	lockKey = define(keyTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t"))
+	addKey  = pgdb.Define(keyTable.Insert())
+	bindKey = pgdb.Written(`INSERT INTO key_databases (key_id, database_id) SELECT DISTINCT $1, unnest($2::uuid[])`)
+	getKey  = pgdb.Define(keyTable.Read().Where("t.id = ?"))
+	lockKey = pgdb.Define(keyTable.Read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t"))
 	// Bindings follow the new ID by ON UPDATE CASCADE.
-	replaceKey   = define(keyTable.update([]string{"id", "hash"}, "id = ?"))
-	bindToLimits = define(keyTable.update([]string{"expires_at", "networks"}, "id = ?"))
-	revokeKey    = define(keyTable.update([]string{"revoked_at"}, "id = ?"))
-	listKeys     = define(keyTable.read().Where("t.account_id = ?").OrderBy("t.created_at DESC", "t.id DESC"))
-	addNamespace = define(namespaceTable.insert())
-	getNamespace = define(namespaceTable.read().Where("t.id = ?"))
+	replaceKey   = pgdb.Define(keyTable.Update([]string{"id", "hash"}, "id = ?"))
+	bindToLimits = pgdb.Define(keyTable.Update([]string{"expires_at", "networks"}, "id = ?"))
+	revokeKey    = pgdb.Define(keyTable.Update([]string{"revoked_at"}, "id = ?"))
+	listKeys     = pgdb.Define(keyTable.Read().Where("t.account_id = ?").OrderBy("t.created_at DESC", "t.id DESC"))
+	addNamespace = pgdb.Define(namespaceTable.Insert())
+	getNamespace = pgdb.Define(namespaceTable.Read().Where("t.id = ?"))
 )
 
-type keys struct{ session }
+type keys struct{ pgdb.Session }
 
 func (k keys) Add(ctx context.Context, key account.Key, databases []id.DatabaseID) error {
-	if err := k.write(ctx, addKey, keyTable.values(key)...); err != nil || len(databases) == 0 {
+	if err := k.Write(ctx, addKey, keyTable.Values(key)...); err != nil || len(databases) == 0 {
 		return err
 	}
-	return k.write(ctx, bindKey, key.ID, pq.Array(databases))
+	return k.Write(ctx, bindKey, key.ID, pq.Array(databases))
 }
 
 func (k keys) Get(ctx context.Context, key id.KeyID) (account.Key, error) {
-	return one[account.Key](ctx, k.session, getKey, key)
+	return pgdb.One[account.Key](ctx, k.Session, getKey, key)
 }
 
 func (k keys) Lock(ctx context.Context, key id.KeyID) (account.Key, error) {
-	return one[account.Key](ctx, k.session, lockKey, key)
+	return pgdb.One[account.Key](ctx, k.Session, lockKey, key)
 }
 
 func (k keys) List(ctx context.Context, of id.AccountID) ([]account.Key, error) {
-	return all[account.Key](ctx, k.session, listKeys, of)
+	return pgdb.All[account.Key](ctx, k.Session, listKeys, of)
 }
 
 func (k keys) Replace(ctx context.Context, old id.KeyID, key account.Key) error {
-	return k.mustChange(ctx, ports.ErrNoRow, replaceKey, key.ID, key.Hash, old)
+	return k.MustChange(ctx, ports.ErrNoRow, replaceKey, key.ID, key.Hash, old)
 }
 
 func (k keys) Bind(ctx context.Context, key account.Key) error {
-	return k.mustChange(ctx, ports.ErrNoRow, bindToLimits, key.ExpiresAt, key.Networks, key.ID)
+	return k.MustChange(ctx, ports.ErrNoRow, bindToLimits, key.ExpiresAt, key.Networks, key.ID)
 }
 
 func (k keys) Revoke(ctx context.Context, key account.Key) error {
-	return k.mustChange(ctx, ports.ErrNoRow, revokeKey, key.RevokedAt, key.ID)
+	return k.MustChange(ctx, ports.ErrNoRow, revokeKey, key.RevokedAt, key.ID)
 }
 
 func (k keys) AddNamespace(ctx context.Context, n account.Namespace) error {
-	return k.write(ctx, addNamespace, namespaceTable.values(n)...)
+	return k.Write(ctx, addNamespace, namespaceTable.Values(n)...)
 }
 
 func (k keys) Namespace(ctx context.Context, namespace id.NamespaceID) (account.Namespace, error) {
-	return one[account.Namespace](ctx, k.session, getNamespace, namespace)
+	return pgdb.One[account.Namespace](ctx, k.Session, getNamespace, namespace)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -14,7 +15,7 @@ const mailDueSince = "greatest(m.not_before, m.lease_until)"
 // mails, found by jumping through the index from account to account; chosen is the fairest whose lane nobody holds. If the turn
 // of the lane has changed since it was read, the counts are out of date: then nothing is claimed, and the lane is kept locked.
 // It takes, in this order, now, perAccount, the owner, and the end of the lease.
-var claimMail = written(`
+var claimMail = pgdb.Written(`
 	WITH RECURSIVE first AS (
 		(SELECT m.account_id, m.id, ` + mailDueSince + ` AS due FROM mails m
 			WHERE m.` + unsent + ` ORDER BY m.account_id, ` + mailDueSince + `, m.created_at, m.id LIMIT 1)
@@ -40,11 +41,11 @@ var claimMail = written(`
 		UPDATE mails t SET status = 'sending', lease_owner = $3, lease_epoch = t.lease_epoch + 1, lease_until = $4
 		FROM chosen c
 		WHERE c.counted AND t.id = c.id AND t.` + unsent + ` AND greatest(t.not_before, t.lease_until) <= $1
-		RETURNING ` + mailTable.row("t") + `
+		RETURNING ` + mailTable.Row("t") + `
 	)
-	SELECT ` + mailTable.row("t") + `, true AS claimed FROM claimed t
+	SELECT ` + mailTable.Row("t") + `, true AS claimed FROM claimed t
 	UNION ALL
-	SELECT ` + mailTable.row("t") + `, false FROM mails t JOIN chosen c ON c.id = t.id
+	SELECT ` + mailTable.Row("t") + `, false FROM mails t JOIN chosen c ON c.id = t.id
 	WHERE NOT EXISTS (SELECT FROM claimed)`)
 
 // ClaimNext looks again where its counts were out of date, or the mail was claimed or withdrawn in the meantime. The lanes that
@@ -53,10 +54,10 @@ func (m mails) ClaimNext(
 	ctx context.Context, owner string, now time.Time, hold time.Duration, perAccount int,
 ) (mail.Mail, error) {
 	for range maxLooks {
-		row, err := locked[struct {
+		row, err := pgdb.Locked[struct {
 			mail.Mail
 			Claimed bool `db:"claimed"`
-		}](ctx, m.session, claimMail, now, perAccount, owner, now.Add(hold))
+		}](ctx, m.Session, claimMail, now, perAccount, owner, now.Add(hold))
 		if err != nil || row.Claimed {
 			return row.Mail, err
 		}

@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/ports"
 )
 
-var mailTable = tableOf[mail.Mail]("mails")
+var mailTable = pgdb.TableOf[mail.Mail]("mails")
 
 var mailChanges = []string{
 	"sealed_token", "status", "attempts", "finished_at", "lease_owner", "lease_until", "not_before",
@@ -21,57 +22,57 @@ const mailbox = `lower(regexp_replace(recipient, '^([^@+]+)[+][^@]*', '\1'))`
 const unsent = "status IN ('pending', 'sending')"
 
 var (
-	addMail     = define(mailTable.insert().Suffix("RETURNING pg_notify('" + dispatchChannel + "', '')"))
-	addMailLane = written("INSERT INTO mail_lanes (account_id, turn) VALUES ($1, 0) ON CONFLICT DO NOTHING")
-	recentMails = written(`
+	addMail     = pgdb.Define(mailTable.Insert().Suffix("RETURNING pg_notify('" + dispatchChannel + "', '')"))
+	addMailLane = pgdb.Written("INSERT INTO mail_lanes (account_id, turn) VALUES ($1, 0) ON CONFLICT DO NOTHING")
+	recentMails = pgdb.Written(`
 		SELECT count(*) FILTER (WHERE account_id = $1) AS of_account,
 			count(*) FILTER (WHERE account_id = $1 AND ` + mailbox + ` = $2) AS to_recipient,
 			count(*) FILTER (WHERE ` + mailbox + ` = $2) AS together
 		FROM mails WHERE (account_id = $1 OR ` + mailbox + ` = $2) AND created_at > $3`)
-	withdrawMails = written(`
+	withdrawMails = pgdb.Written(`
 		UPDATE mails SET status = 'withdrawn', finished_at = $2, sealed_token = NULL, lease_owner = '', lease_until = NULL,
 			lease_epoch = lease_epoch + CASE status WHEN 'sending' THEN 1 ELSE 0 END
 		WHERE invitation_id = $1 AND ` + unsent)
-	lockMail    = define(mailTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
-	saveMail    = define(mailTable.update(mailChanges, "id = ? AND lease_epoch = ?"))
-	forgetMails = written(`
+	lockMail    = pgdb.Define(mailTable.Read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
+	saveMail    = pgdb.Define(mailTable.Update(mailChanges, "id = ? AND lease_epoch = ?"))
+	forgetMails = pgdb.Written(`
 		DELETE FROM mails WHERE id IN (
 			SELECT id FROM mails WHERE finished_at < $1 ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED)`)
-	mailBacklog = written("SELECT count(*) AS open, min(created_at) AS oldest FROM mails WHERE " + unsent)
+	mailBacklog = pgdb.Written("SELECT count(*) AS open, min(created_at) AS oldest FROM mails WHERE " + unsent)
 )
 
-type mails struct{ session }
+type mails struct{ pgdb.Session }
 
 func (m mails) Add(ctx context.Context, row mail.Mail) error {
-	if err := m.write(ctx, addMailLane, row.AccountID); err != nil {
+	if err := m.Write(ctx, addMailLane, row.AccountID); err != nil {
 		return err
 	}
-	return m.write(ctx, addMail, mailTable.values(row)...)
+	return m.Write(ctx, addMail, mailTable.Values(row)...)
 }
 
 func (m mails) Recent(
 	ctx context.Context, account id.AccountID, recipient string, since time.Time,
 ) (mail.Recent, error) {
-	return one[mail.Recent](ctx, m.session, recentMails, account, mail.Mailbox(recipient), since)
+	return pgdb.One[mail.Recent](ctx, m.Session, recentMails, account, mail.Mailbox(recipient), since)
 }
 
 func (m mails) Withdraw(ctx context.Context, i id.InvitationID, now time.Time) error {
-	return m.write(ctx, withdrawMails, i, now)
+	return m.Write(ctx, withdrawMails, i, now)
 }
 
 func (m mails) Lock(ctx context.Context, of id.MailID) (mail.Mail, error) {
-	return locked[mail.Mail](ctx, m.session, lockMail, of)
+	return pgdb.Locked[mail.Mail](ctx, m.Session, lockMail, of)
 }
 
 func (m mails) SaveLeased(ctx context.Context, row mail.Mail) error {
-	arguments := append(valuesOf(row, mailChanges), row.ID, row.Epoch)
-	return m.mustChange(ctx, ports.ErrLeaseLost, saveMail, arguments...)
+	arguments := append(pgdb.ValuesOf(row, mailChanges), row.ID, row.Epoch)
+	return m.MustChange(ctx, ports.ErrLeaseLost, saveMail, arguments...)
 }
 
 func (m mails) Forget(ctx context.Context, before time.Time, limit int) error {
-	return m.write(ctx, forgetMails, before, limit)
+	return m.Write(ctx, forgetMails, before, limit)
 }
 
 func (m mails) Backlog(ctx context.Context) (ports.MailBacklog, error) {
-	return one[ports.MailBacklog](ctx, m.session, mailBacklog)
+	return pgdb.One[ports.MailBacklog](ctx, m.Session, mailBacklog)
 }

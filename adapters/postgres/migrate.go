@@ -13,6 +13,8 @@ import (
 	"github.com/lib/pq/pqerror"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 )
 
 // The errors of Open and Migrate if this program does not work with the schema.
@@ -48,15 +50,13 @@ func Migrate(ctx context.Context, url string) error { return migrateWith(ctx, ur
 
 func migrateWith(ctx context.Context, url string, files fs.FS) error {
 	c := Config{URL: url, StatementTimeout: time.Hour, IdleInTransaction: time.Hour, LockTimeout: lockTimeout}
-	c = c.withDefaults()
-	db, _, err := c.pool(c.StatementTimeout + silence)
-	if err != nil {
+	return pgdb.Alone(ctx, c, func(ctx context.Context, pool *sqlx.DB) error {
+		err := checkSchema(ctx, pool, files)
+		if errors.Is(err, ErrSchemaOlder) {
+			err = migrate(ctx, pool, files)
+		}
 		return err
-	}
-	if err = checkSchema(ctx, db, files); errors.Is(err, ErrSchemaOlder) {
-		err = migrate(ctx, db, files)
-	}
-	return errors.Join(translate(ctx, err), db.Close())
+	})
 }
 
 func migrate(ctx context.Context, db *sqlx.DB, files fs.FS) error {

@@ -34,12 +34,11 @@ type Notifier struct {
 // NewNotifier starts to listen in the background: it does not wait for the server, and reconnects when necessary. It returns
 // ErrURL or ErrTarget if the URL cannot be used.
 func NewNotifier(c Config) (*Notifier, error) {
-	url, err := listenURL(c.URL, c.withDefaults().ConnectTimeout)
-	if err != nil {
+	n := &Notifier{closed: make(chan struct{})}
+	var err error
+	if n.listener, err = c.Listen(silentFor, listenFor, minReconnect, maxReconnect); err != nil {
 		return nil, err
 	}
-	n := &Notifier{closed: make(chan struct{})}
-	n.listener = pq.NewDialListener(dialer{limit: silentFor, lives: listenFor}, url, minReconnect, maxReconnect, nil)
 	n.running.Go(func() {
 		for _, channel := range []string{queueChannel, dispatchChannel} {
 			_ = n.listener.Listen(channel) // it fails only when the listener is closed

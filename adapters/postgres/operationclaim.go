@@ -7,6 +7,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
@@ -48,27 +49,27 @@ var fromLane = `, first AS MATERIALIZED (
 		SET status = 'running', lease_owner = $5, lease_epoch = t.lease_epoch + 1, lease_until = $6,
 			attempts = t.attempts + 1, started_at = coalesce(t.started_at, $1)
 		FROM first WHERE t.id = first.id
-		RETURNING ` + operationTable.row("t")
+		RETURNING ` + operationTable.Row("t")
 
 var (
-	claimOperation = written(fairestLane + fromLane)
+	claimOperation = pgdb.Written(fairestLane + fromLane)
 	// A statement of its own, after the lane was locked: whoever had it before may have left operations.
-	claimInLane = written(`WITH lane AS MATERIALIZED (
+	claimInLane = pgdb.Written(`WITH lane AS MATERIALIZED (
 		SELECT l.* FROM operation_lanes l WHERE l.account_id = $2 AND l.server_id = $3 AND l.kind = $4)` + fromLane)
-	claimOne = written(`
+	claimOne = pgdb.Written(`
 		UPDATE operations t
 		SET status = 'running', lease_owner = $3, lease_epoch = t.lease_epoch + 1, lease_until = $4,
 			attempts = t.attempts + 1, started_at = coalesce(t.started_at, $1)
 		WHERE t.id = $5 AND t.` + open + ` AND t.kind = ANY($2) AND (t.lease_until IS NULL OR t.lease_until <= $1)
-		RETURNING ` + operationTable.row("t"))
-	anyDue  = written("SELECT 1 FROM operation_lanes l WHERE " + isWanted + " LIMIT 1")
-	dueLane = written(fairestLane + " SELECT account_id, server_id, kind FROM lane")
+		RETURNING ` + operationTable.Row("t"))
+	anyDue  = pgdb.Written("SELECT 1 FROM operation_lanes l WHERE " + isWanted + " LIMIT 1")
+	dueLane = pgdb.Written(fairestLane + " SELECT account_id, server_id, kind FROM lane")
 	// Statements of their own, after the lane was locked, so that they see every operation that was made due before.
-	leaveLane = written(`
+	leaveLane = pgdb.Written(`
 		UPDATE operation_lanes l SET due_at = greatest($4, (SELECT min(` + waitingSince + `) FROM operations o WHERE ` + inLane + `))
 		WHERE l.account_id = $1 AND l.server_id = $2 AND l.kind = $3
 			AND EXISTS (SELECT FROM operations o WHERE ` + inLane + `)`)
-	removeLane = written("DELETE FROM operation_lanes WHERE account_id = $1 AND server_id = $2 AND kind = $3")
+	removeLane = pgdb.Written("DELETE FROM operation_lanes WHERE account_id = $1 AND server_id = $2 AND kind = $3")
 )
 
 // lane is the open operations of an account on a server that are of one kind.
@@ -86,25 +87,25 @@ const laneRest = 50 * time.Millisecond
 // run again, and waits for none of them.
 func (o operations) ClaimNext(ctx context.Context, c ports.OperationClaim) (operation.Operation, error) {
 	if c.Only != "" {
-		return plain(locked[operation.Operation](ctx, o.session, claimOne, c.Now, listed(c.Kinds), c.Owner, c.Now.Add(c.Hold), c.Only))
+		return plain(pgdb.Locked[operation.Operation](ctx, o.Session, claimOne, c.Now, pgdb.Listed(c.Kinds), c.Owner, c.Now.Add(c.Hold), c.Only))
 	}
-	fair := []any{c.Now, listed(c.Kinds), listed(c.NotOf), listed(c.NotOn)}
+	fair := []any{c.Now, pgdb.Listed(c.Kinds), pgdb.Listed(c.NotOf), pgdb.Listed(c.NotOn)}
 	for {
-		claimed, err := plain(locked[operation.Operation](ctx, o.session, claimOperation, append(fair, c.Owner, c.Now.Add(c.Hold))...))
+		claimed, err := plain(pgdb.Locked[operation.Operation](ctx, o.Session, claimOperation, append(fair, c.Owner, c.Now.Add(c.Hold))...))
 		if !errors.Is(err, ports.ErrNoRow) {
 			return claimed, err
 		}
-		if _, err := locked[int](ctx, o.session, anyDue, fair...); err != nil {
+		if _, err := pgdb.Locked[int](ctx, o.Session, anyDue, fair...); err != nil {
 			return operation.Operation{}, err
 		}
-		due, err := locked[lane](ctx, o.session, dueLane, fair...)
+		due, err := pgdb.Locked[lane](ctx, o.Session, dueLane, fair...)
 		switch {
 		case errors.Is(err, ports.ErrNoRow):
-			return operation.Operation{}, errContended
+			return operation.Operation{}, pgdb.ErrContended
 		case err != nil:
 			return operation.Operation{}, err
 		}
-		claimed, err = plain(locked[operation.Operation](ctx, o.session, claimInLane,
+		claimed, err = plain(pgdb.Locked[operation.Operation](ctx, o.Session, claimInLane,
 			c.Now, due.AccountID, due.ServerID, due.Kind, c.Owner, c.Now.Add(c.Hold)))
 		if !errors.Is(err, ports.ErrNoRow) {
 			return claimed, err
@@ -126,9 +127,9 @@ func listed[T ~string](list []T) any {
 // leave notes when a lane that is locked will be due again.
 func (o operations) leave(ctx context.Context, l lane, notBefore time.Time) error {
 	key := []any{l.AccountID, l.ServerID, l.Kind}
-	n, err := o.change(ctx, leaveLane, append(key, notBefore)...)
+	n, err := o.Change(ctx, leaveLane, append(key, notBefore)...)
 	if err == nil && n == 0 {
-		return o.write(ctx, removeLane, key...)
+		return o.Write(ctx, removeLane, key...)
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	sq "github.com/Masterminds/squirrel"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
@@ -16,7 +17,7 @@ import (
 const queueChannel = "pgherd_operations"
 
 var (
-	operationTable = tableOf[operation.Operation]("operations").withOptional("user_id")
+	operationTable = pgdb.TableOf[operation.Operation]("operations").WithOptional("user_id")
 
 	operationChanges = []string{
 		"status", "stage", "progress", "bytes_done", "bytes_total", "input", "result", "error_code", "error_text", "started_at",
@@ -27,25 +28,25 @@ var (
 const open = "status IN ('queued', 'running')"
 
 var (
-	addOperation   = define(operationTable.insert().Suffix("RETURNING pg_notify('" + queueChannel + "', '')"))
-	getOperation   = define(operationTable.read().Where("t.id = ?"))
-	lockOperation  = define(operationTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
-	openOperation  = define(operationTable.read().Where("t.database_id = ? AND t." + open))
-	listOperations = define(operationTable.read().Where("t.database_id = ? AND t.kind = ANY(?)").
+	addOperation   = pgdb.Define(operationTable.Insert().Suffix("RETURNING pg_notify('" + queueChannel + "', '')"))
+	getOperation   = pgdb.Define(operationTable.Read().Where("t.id = ?"))
+	lockOperation  = pgdb.Define(operationTable.Read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
+	openOperation  = pgdb.Define(operationTable.Read().Where("t.database_id = ? AND t." + open))
+	listOperations = pgdb.Define(operationTable.Read().Where("t.database_id = ? AND t.kind = ANY(?)").
 			Where("(t.created_at, t.id) < (?, ?)").OrderBy("t.created_at DESC", "t.id DESC").Suffix("LIMIT ?"))
-	refusedOperations = written("SELECT count(*) FROM operations WHERE kind = $1 AND error_code <> '' AND " + open)
-	saveOperation     = define(operationTable.update(operationChanges, "id = ? AND lease_epoch = ? AND "+open).
+	refusedOperations = pgdb.Written("SELECT count(*) FROM operations WHERE kind = $1 AND error_code <> '' AND " + open)
+	saveOperation     = pgdb.Define(operationTable.Update(operationChanges, "id = ? AND lease_epoch = ? AND "+open).
 				Set("cancel_requested", sq.Expr("cancel_requested OR ?", nil)).
 				Set("not_before", sq.Expr("CASE WHEN cancel_requested AND NOT ? THEN least(not_before, ?) ELSE ? END", nil, nil, nil)))
-	findOperations = written(`SELECT ` + operationTable.row("t") + `, coalesce(d.name, '') AS database_name,
+	findOperations = pgdb.Written(`SELECT ` + operationTable.Row("t") + `, coalesce(d.name, '') AS database_name,
 			coalesce(s.name, '') AS server_name
 		FROM operations t LEFT JOIN databases d ON d.id = t.database_id LEFT JOIN servers s ON s.id = t.server_id
 		WHERE ($1 = '' OR t.database_id::text = $1) AND ($2 = '' OR t.server_id::text = $2) AND ($3 = '' OR t.kind = $3)
 			AND (cardinality($4::text[]) = 0 OR t.status = ANY($4)) AND (t.created_at, t.id) < ($5, $6)
 		ORDER BY t.created_at DESC, t.id DESC LIMIT $7`)
-	hastenOperation = written(`UPDATE operations SET not_before = least(not_before, $2)
+	hastenOperation = pgdb.Written(`UPDATE operations SET not_before = least(not_before, $2)
 		WHERE id = $1 AND ` + open + ` RETURNING pg_notify('` + queueChannel + `', '')`)
-	cancelOperation = written(`
+	cancelOperation = pgdb.Written(`
 		UPDATE operations SET cancel_requested = cancel_requested OR $2,
 			status = CASE status WHEN 'queued' THEN $3 ELSE status END,
 			stage = CASE status WHEN 'queued' THEN $4 ELSE stage END,
@@ -54,7 +55,7 @@ var (
 		WHERE id = $1 AND ` + open)
 )
 
-type operations struct{ session }
+type operations struct{ pgdb.Session }
 
 // plain is the operation as it was given: empty values are stored as null.
 func plain(o operation.Operation, err error) (operation.Operation, error) {
@@ -67,29 +68,29 @@ func plain(o operation.Operation, err error) (operation.Operation, error) {
 }
 
 func (o operations) Add(ctx context.Context, op operation.Operation) error {
-	return o.write(ctx, addOperation, operationTable.values(op)...)
+	return o.Write(ctx, addOperation, operationTable.Values(op)...)
 }
 
 func (o operations) Get(ctx context.Context, op id.OperationID) (operation.Operation, error) {
-	return plain(one[operation.Operation](ctx, o.session, getOperation, op))
+	return plain(pgdb.One[operation.Operation](ctx, o.Session, getOperation, op))
 }
 
 func (o operations) Lock(ctx context.Context, op id.OperationID) (operation.Operation, error) {
-	return plain(locked[operation.Operation](ctx, o.session, lockOperation, op))
+	return plain(pgdb.Locked[operation.Operation](ctx, o.Session, lockOperation, op))
 }
 
 func (o operations) Open(ctx context.Context, db id.DatabaseID) (operation.Operation, error) {
-	return plain(one[operation.Operation](ctx, o.session, openOperation, db))
+	return plain(pgdb.One[operation.Operation](ctx, o.Session, openOperation, db))
 }
 
 func (o operations) Refused(ctx context.Context, kind operation.Kind) (int, error) {
-	return one[int](ctx, o.session, refusedOperations, kind)
+	return pgdb.One[int](ctx, o.Session, refusedOperations, kind)
 }
 
 func (o operations) List(
 	ctx context.Context, db id.DatabaseID, kinds []operation.Kind, p ports.Page,
 ) ([]operation.Operation, error) {
-	list, err := pageOf[operation.Operation](ctx, o.session, listOperations, backward, p, db, listed(kinds))
+	list, err := pgdb.PageOf[operation.Operation](ctx, o.Session, listOperations, pgdb.Backward, p, db, pgdb.Listed(kinds))
 	for i := range list {
 		list[i], _ = plain(list[i], nil)
 	}
@@ -97,8 +98,8 @@ func (o operations) List(
 }
 
 func (o operations) Find(ctx context.Context, f ports.OperationFilter, p ports.Page) ([]ports.FoundOperation, error) {
-	list, err := pageOf[ports.FoundOperation](ctx, o.session, findOperations, backward, p,
-		f.DatabaseID, f.ServerID, f.Kind, listed(f.Statuses))
+	list, err := pgdb.PageOf[ports.FoundOperation](ctx, o.Session, findOperations, pgdb.Backward, p,
+		f.DatabaseID, f.ServerID, f.Kind, pgdb.Listed(f.Statuses))
 	for i := range list {
 		list[i].Operation, _ = plain(list[i].Operation, nil)
 	}
@@ -106,17 +107,17 @@ func (o operations) Find(ctx context.Context, f ports.OperationFilter, p ports.P
 }
 
 func (o operations) Hasten(ctx context.Context, op id.OperationID, now time.Time) error {
-	return o.mustChange(ctx, ports.ErrNoRow, hastenOperation, op, now)
+	return o.MustChange(ctx, ports.ErrNoRow, hastenOperation, op, now)
 }
 
 func (o operations) SaveLeased(ctx context.Context, op operation.Operation) error {
-	arguments := append(valuesOf(op, operationChanges),
+	arguments := append(pgdb.ValuesOf(op, operationChanges),
 		op.CancelRequested, op.CancelRequested, op.NotBefore, op.NotBefore, op.ID, op.Epoch)
-	return o.mustChange(ctx, ports.ErrLeaseLost, saveOperation, arguments...)
+	return o.MustChange(ctx, ports.ErrLeaseLost, saveOperation, arguments...)
 }
 
 // RequestCancel returns ErrNoRow for an operation that is final or does not exist.
 func (o operations) RequestCancel(ctx context.Context, op operation.Operation) error {
-	return o.mustChange(ctx, ports.ErrNoRow, cancelOperation,
+	return o.MustChange(ctx, ports.ErrNoRow, cancelOperation,
 		op.ID, op.CancelRequested, op.Status, op.Stage, op.FinishedAt, op.NotBefore)
 }

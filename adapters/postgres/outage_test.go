@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/id"
@@ -90,7 +91,7 @@ func (l *load) note(ctx context.Context, entry id.AuditID, err error) {
 	case err == nil:
 		l.confirmed[entry] = true
 		l.written.Add(1)
-	case errors.Is(err, postgres.ErrCommitUnknown) || ctx.Err() != nil:
+	case errors.Is(err, pgdb.ErrCommitUnknown) || ctx.Err() != nil:
 		l.unknown[entry] = true
 	default:
 		l.refused[entry] = true

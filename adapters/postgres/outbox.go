@@ -4,14 +4,15 @@ import (
 	"context"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/ports"
 )
 
-var outboxTable = tableOf[ports.OutboxEvent]("outbox_events")
+var outboxTable = pgdb.TableOf[ports.OutboxEvent]("outbox_events")
 
 var (
-	addEvent         = define(outboxTable.insert().Suffix("RETURNING pg_notify('" + dispatchChannel + "', '')"))
-	forgetDeliveries = written(`
+	addEvent         = pgdb.Define(outboxTable.Insert().Suffix("RETURNING pg_notify('" + dispatchChannel + "', '')"))
+	forgetDeliveries = pgdb.Written(`
 		WITH old AS MATERIALIZED (
 			SELECT id FROM webhook_deliveries WHERE finished_at < $1 AND status IN ('delivered', 'failed')
 			ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -19,38 +20,38 @@ var (
 			DELETE FROM webhook_attempts a USING old WHERE a.delivery_id = old.id
 		)
 		DELETE FROM webhook_deliveries d USING old WHERE d.id = old.id`)
-	forgetEvents = written(`
+	forgetEvents = pgdb.Written(`
 		DELETE FROM outbox_events WHERE id IN (
 			SELECT e.id FROM outbox_events e WHERE e.taken AND e.created_at < $1
 				AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.event_id = e.id)
 			ORDER BY e.created_at, e.id LIMIT $2 FOR UPDATE SKIP LOCKED)`)
-	takeEvents = written(`
+	takeEvents = pgdb.Written(`
 		WITH waiting AS MATERIALIZED (
 			SELECT id FROM outbox_events WHERE taken IS NULL
 			ORDER BY created_at, id LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
 		), taken AS (
 			UPDATE outbox_events t SET taken = true FROM waiting w WHERE t.id = w.id
-			RETURNING ` + outboxTable.row("t") + `
+			RETURNING ` + outboxTable.Row("t") + `
 		)
 		SELECT * FROM taken ORDER BY created_at, id`)
 )
 
-type outbox struct{ session }
+type outbox struct{ pgdb.Session }
 
 func (o outbox) Add(ctx context.Context, e ports.OutboxEvent) error {
-	return o.write(ctx, addEvent, outboxTable.values(e)...)
+	return o.Write(ctx, addEvent, outboxTable.Values(e)...)
 }
 
 func (o outbox) Forget(ctx context.Context, before time.Time, limit int) error {
-	if err := o.write(ctx, forgetDeliveries, before, limit); err != nil {
+	if err := o.Write(ctx, forgetDeliveries, before, limit); err != nil {
 		return err
 	}
-	return o.write(ctx, forgetEvents, before, limit)
+	return o.Write(ctx, forgetEvents, before, limit)
 }
 
 func (d deliveries) TakeEvents(ctx context.Context, limit int) ([]ports.OutboxEvent, error) {
-	if d.tx == nil {
+	if d.InView() {
 		return nil, ports.ErrReadOnly
 	}
-	return all[ports.OutboxEvent](ctx, d.session, takeEvents, limit)
+	return pgdb.All[ports.OutboxEvent](ctx, d.Session, takeEvents, limit)
 }

@@ -4,40 +4,41 @@ import (
 	"context"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/preview"
 	"github.com/pgherd/pgherd/ports"
 )
 
-var previewTable = tableOf[preview.Preview]("previews", "schedule", "recovery_deadline")
+var previewTable = pgdb.TableOf[preview.Preview]("previews", "schedule", "recovery_deadline")
 
 var previewChanges = []string{"lease_status", "lease_generation", "expires_at", "end_at", "failures", "ending_since"}
 
 // previewRow is a preview with what is known of it by its database.
-var previewRow = previewTable.row("t") + ", d.schedule, CASE WHEN d." + gone + ` THEN
+var previewRow = previewTable.Row("t") + ", d.schedule, CASE WHEN d." + gone + ` THEN
 	(SELECT purge_after FROM tombstones s WHERE s.database_id = t.database_id) END AS recovery_deadline`
 
 var (
-	addPreview  = define(previewTable.insert())
-	livePreview = written("SELECT " + previewRow + ` FROM previews t JOIN databases d ON d.id = t.database_id
+	addPreview  = pgdb.Define(previewTable.Insert())
+	livePreview = pgdb.Written("SELECT " + previewRow + ` FROM previews t JOIN databases d ON d.id = t.database_id
 		WHERE t.namespace_id = $1 AND t.ref = $2 AND t.lease_status <> 'deleted'`)
-	usedRef      = written("SELECT coalesce(max(use), 0) FROM previews WHERE namespace_id = $1 AND ref = $2")
-	reachPreview = written("SELECT " + previewRow + ` FROM previews t JOIN databases d ON d.id = t.database_id
+	usedRef      = pgdb.Written("SELECT coalesce(max(use), 0) FROM previews WHERE namespace_id = $1 AND ref = $2")
+	reachPreview = pgdb.Written("SELECT " + previewRow + ` FROM previews t JOIN databases d ON d.id = t.database_id
 		JOIN api_keys k ON k.namespace_id = t.namespace_id
 		WHERE k.id = $1 AND k.kind = 'ci' AND k.revoked_at IS NULL AND t.database_id = $2`)
-	lockPreview = written("SELECT " + previewRow + ` FROM previews t JOIN databases d ON d.id = t.database_id
+	lockPreview = pgdb.Written("SELECT " + previewRow + ` FROM previews t JOIN databases d ON d.id = t.database_id
 		WHERE t.database_id = $1 FOR NO KEY UPDATE OF t`)
-	savePreview = define(previewTable.update(previewChanges, "database_id = ?"))
+	savePreview = pgdb.Define(previewTable.Update(previewChanges, "database_id = ?"))
 	// The first to end is the first in the index; of one that is only looked for, PostgreSQL may read all.
-	leasesOver = written(`
+	leasesOver = pgdb.Written(`
 		SELECT coalesce((SELECT min(expires_at) FROM previews WHERE lease_status = 'active') <= $1, false)`)
-	lapseLeases = written(`
+	lapseLeases = pgdb.Written(`
 		UPDATE previews SET lease_status = 'expired', end_at = expires_at
 		WHERE database_id IN (
 			SELECT database_id FROM previews WHERE lease_status = 'active' AND expires_at <= $1
 			ORDER BY expires_at, database_id LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED)`)
-	duePreviews = written(`
+	duePreviews = pgdb.Written(`
 		SELECT DISTINCT ON (d.server_id, d.account_id) ` + previewRow + `, d.server_id, d.account_id
 		FROM previews t JOIN databases d ON d.id = t.database_id
 		WHERE t.lease_status = 'expired' AND t.end_at <= $1
@@ -45,57 +46,57 @@ var (
 			AND NOT EXISTS (SELECT FROM previews b JOIN databases e ON e.id = b.database_id
 				WHERE b.ending_since > $2 AND e.server_id = d.server_id)
 		ORDER BY d.server_id, d.account_id, t.end_at, t.database_id`)
-	endingPreviews = written(`SELECT t.database_id, d.server_id, d.account_id, t.ending_since
+	endingPreviews = pgdb.Written(`SELECT t.database_id, d.server_id, d.account_id, t.ending_since
 		FROM previews t JOIN databases d ON d.id = t.database_id WHERE t.ending_since IS NOT NULL`)
 )
 
-type previews struct{ session }
+type previews struct{ pgdb.Session }
 
 func (p previews) Add(ctx context.Context, row preview.Preview) error {
-	return p.write(ctx, addPreview, previewTable.values(row)...)
+	return p.Write(ctx, addPreview, previewTable.Values(row)...)
 }
 
 func (p previews) OfRef(
 	ctx context.Context, namespace id.NamespaceID, ref string,
 ) (live *preview.Preview, used int, err error) {
-	found, err := all[preview.Preview](ctx, p.session, livePreview, namespace, ref)
+	found, err := pgdb.All[preview.Preview](ctx, p.Session, livePreview, namespace, ref)
 	if err != nil {
 		return nil, 0, err
 	}
 	if len(found) > 0 {
 		live = &found[0]
 	}
-	used, err = one[int](ctx, p.session, usedRef, namespace, ref)
+	used, err = pgdb.One[int](ctx, p.Session, usedRef, namespace, ref)
 	return live, used, err
 }
 
 func (p previews) Reach(ctx context.Context, key id.KeyID, db id.DatabaseID) (preview.Preview, error) {
-	return one[preview.Preview](ctx, p.session, reachPreview, key, db)
+	return pgdb.One[preview.Preview](ctx, p.Session, reachPreview, key, db)
 }
 
 func (p previews) Lock(ctx context.Context, db id.DatabaseID) (preview.Preview, error) {
-	return locked[preview.Preview](ctx, p.session, lockPreview, db)
+	return pgdb.Locked[preview.Preview](ctx, p.Session, lockPreview, db)
 }
 
 func (p previews) Save(ctx context.Context, row preview.Preview) error {
-	return p.mustChange(ctx, ports.ErrNoRow, savePreview, append(valuesOf(row, previewChanges), row.DatabaseID)...)
+	return p.MustChange(ctx, ports.ErrNoRow, savePreview, append(pgdb.ValuesOf(row, previewChanges), row.DatabaseID)...)
 }
 
 func (p previews) Over(ctx context.Context, now time.Time) (bool, error) {
-	return one[bool](ctx, p.session, leasesOver, now)
+	return pgdb.One[bool](ctx, p.Session, leasesOver, now)
 }
 
 func (p previews) Lapse(ctx context.Context, now time.Time, limit int) (int, error) {
-	n, err := p.change(ctx, lapseLeases, now, limit)
+	n, err := p.Change(ctx, lapseLeases, now, limit)
 	return int(n), err
 }
 
 func (p previews) Due(ctx context.Context, now, since time.Time) ([]ports.DuePreview, error) {
-	return all[ports.DuePreview](ctx, p.session, duePreviews, now, since)
+	return pgdb.All[ports.DuePreview](ctx, p.Session, duePreviews, now, since)
 }
 
 func (p previews) Ending(ctx context.Context) ([]ports.EndingPreview, error) {
-	return all[ports.EndingPreview](ctx, p.session, endingPreviews)
+	return pgdb.All[ports.EndingPreview](ctx, p.Session, endingPreviews)
 }
 
 func errRefTaken() error { return fault.New(fault.PreviewConflict, "the ref has another preview") }

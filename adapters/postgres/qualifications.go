@@ -3,25 +3,26 @@ package postgres
 import (
 	"context"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 )
 
-var qualificationTable = tableOf[extension.Qualification]("extension_qualifications")
+var qualificationTable = pgdb.TableOf[extension.Qualification]("extension_qualifications")
 
 var (
-	putQualification = define(qualificationTable.insert().Suffix(`ON CONFLICT (server_id, extension) DO UPDATE SET
+	putQualification = pgdb.Define(qualificationTable.Insert().Suffix(`ON CONFLICT (server_id, extension) DO UPDATE SET
 		version = excluded.version, server_version = excluded.server_version, qualified = excluded.qualified,
 		message = excluded.message, at = excluded.at`))
-	qualificationsOf = define(qualificationTable.read().Where("t.server_id = ?").OrderBy(`t.extension COLLATE "C"`))
+	qualificationsOf = pgdb.Define(qualificationTable.Read().Where("t.server_id = ?").OrderBy(`t.extension COLLATE "C"`))
 )
 
-type qualifications struct{ session }
+type qualifications struct{ pgdb.Session }
 
 func (q qualifications) Put(ctx context.Context, row extension.Qualification) error {
-	return q.write(ctx, putQualification, qualificationTable.values(row)...)
+	return q.Write(ctx, putQualification, qualificationTable.Values(row)...)
 }
 
 func (q qualifications) Of(ctx context.Context, server id.ServerID) ([]extension.Qualification, error) {
-	return all[extension.Qualification](ctx, q.session, qualificationsOf, server)
+	return pgdb.All[extension.Qualification](ctx, q.Session, qualificationsOf, server)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/retention"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -16,7 +17,7 @@ type aged struct {
 	table, over, id string
 	needed          string // in SQL, what package retention says of an entry e; the conformance suite compares the two
 	with            string // a further part of the statement, which deletes what belongs to the entries
-	forget          *statement
+	forget          *pgdb.Statement
 }
 
 // resource is what the request of a key made: a database or an operation.
@@ -43,7 +44,7 @@ var agedKinds = prepareAged(
 
 func prepareAged(list ...aged) []aged {
 	for i, a := range list {
-		list[i].forget = written(a.forgetting())
+		list[i].forget = pgdb.Written(a.forgetting())
 	}
 	return list
 }
@@ -70,7 +71,7 @@ func (a *aged) forgetting() string {
 }
 
 // storedKinds estimates the rows, so that it is cheap however many there are.
-var storedKinds = written(func() string {
+var storedKinds = pgdb.Written(func() string {
 	parts := make([]string, 0, len(agedKinds)+1)
 	add := func(k retention.Kind, table, over string) {
 		parts = append(parts, fmt.Sprintf(`SELECT '%[1]s' AS kind, greatest(c.reltuples, 0)::bigint AS rows,
@@ -84,17 +85,17 @@ var storedKinds = written(func() string {
 	return strings.Join(parts, " UNION ALL ") + " ORDER BY kind"
 }())
 
-type ages struct{ session }
+type ages struct{ pgdb.Session }
 
 func (a ages) Forget(
 	ctx context.Context, k retention.Kind, before time.Time, after *ports.Position, limit int,
 ) (f ports.Forgotten, err error) {
-	if a.tx == nil {
+	if a.InView() {
 		return f, ports.ErrReadOnly
 	}
 	for _, of := range agedKinds {
 		if of.kind == k {
-			return of.before(ctx, a.session, before, after, limit)
+			return of.before(ctx, a.Session, before, after, limit)
 		}
 	}
 	return f, fmt.Errorf("no entries are of the kind %q", k)
@@ -104,7 +105,7 @@ func (a ages) Forget(
 var firstPosition = ports.Position{ID: "00000000-0000-0000-0000-000000000000"}
 
 func (a *aged) before(
-	ctx context.Context, s session, before time.Time, after *ports.Position, limit int,
+	ctx context.Context, s pgdb.Session, before time.Time, after *ports.Position, limit int,
 ) (f ports.Forgotten, err error) {
 	if after == nil {
 		after = &firstPosition
@@ -115,7 +116,7 @@ func (a *aged) before(
 		Since  *time.Time `db:"since"`
 		ID     *string    `db:"id"`
 	}
-	got, err := one[row](ctx, s, a.forget, before, after.At, after.ID, limit)
+	got, err := pgdb.One[row](ctx, s, a.forget, before, after.At, after.ID, limit)
 	f.Looked, f.Gone = got.Looked, got.Gone
 	if got.Since != nil && got.ID != nil {
 		f.Last = &ports.Position{At: *got.Since, ID: *got.ID}
@@ -124,5 +125,5 @@ func (a *aged) before(
 }
 
 func (a ages) Stored(ctx context.Context) ([]ports.StoredKind, error) {
-	return all[ports.StoredKind](ctx, a.session, storedKinds)
+	return pgdb.All[ports.StoredKind](ctx, a.Session, storedKinds)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/operation"
@@ -12,19 +13,19 @@ import (
 )
 
 var (
-	roleTable   = tableOf[role.Role]("roles").withOptional("change_id")
+	roleTable   = pgdb.TableOf[role.Role]("roles").WithOptional("change_id")
 	roleChanged = []string{
 		"display_name", "status", "generation", "change_id", "credential_generation", "credential_expires_at", "verifier", "sealed",
 	}
 )
 
 var (
-	addRole       = define(roleTable.insert())
-	getRole       = define(roleTable.read().Where("t.database_id = ? AND t.id = ?"))
-	roleByKey     = define(roleTable.read().Where("t.database_id = ? AND t.idempotency_key = ?"))
-	listRoles     = define(roleTable.read().Where("t.database_id = ? AND t.status <> 'removed'").OrderBy("t.ordinal"))
-	saveRole      = define(roleTable.update(roleChanged, "id = ? AND database_id = ?"))
-	expiringRoles = define(roleTable.read().Join("databases d ON d.id = t.database_id AND d.status = 'active'").
+	addRole       = pgdb.Define(roleTable.Insert())
+	getRole       = pgdb.Define(roleTable.Read().Where("t.database_id = ? AND t.id = ?"))
+	roleByKey     = pgdb.Define(roleTable.Read().Where("t.database_id = ? AND t.idempotency_key = ?"))
+	listRoles     = pgdb.Define(roleTable.Read().Where("t.database_id = ? AND t.status <> 'removed'").OrderBy("t.ordinal"))
+	saveRole      = pgdb.Define(roleTable.Update(roleChanged, "id = ? AND database_id = ?"))
+	expiringRoles = pgdb.Define(roleTable.Read().Join("databases d ON d.id = t.database_id AND d.status = 'active'").
 			Where("t.status = 'ready' AND t.credential_expires_at <= ?").
 			Where("NOT EXISTS (SELECT FROM role_changes c WHERE c.database_id = t.database_id AND c.status = 'pending')").
 			Where(`NOT EXISTS (SELECT FROM operations o
@@ -33,28 +34,28 @@ var (
 		OrderBy("t.credential_expires_at", "t.id").Suffix("LIMIT ?"))
 )
 
-type roles struct{ session }
+type roles struct{ pgdb.Session }
 
 func (r roles) Add(ctx context.Context, row role.Role) error {
-	return r.write(ctx, addRole, roleTable.values(row)...)
+	return r.Write(ctx, addRole, roleTable.Values(row)...)
 }
 
 func (r roles) Get(ctx context.Context, db id.DatabaseID, of id.RoleID) (role.Role, error) {
-	return one[role.Role](ctx, r.session, getRole, db, of)
+	return pgdb.One[role.Role](ctx, r.Session, getRole, db, of)
 }
 
 func (r roles) ByKey(ctx context.Context, db id.DatabaseID, key idempotency.Key) (role.Role, error) {
-	return one[role.Role](ctx, r.session, roleByKey, db, key)
+	return pgdb.One[role.Role](ctx, r.Session, roleByKey, db, key)
 }
 
 func (r roles) List(ctx context.Context, db id.DatabaseID) ([]role.Role, error) {
-	return all[role.Role](ctx, r.session, listRoles, db)
+	return pgdb.All[role.Role](ctx, r.Session, listRoles, db)
 }
 
 func (r roles) Save(ctx context.Context, row role.Role) error {
-	return r.mustChange(ctx, ports.ErrNoRow, saveRole, append(valuesOf(row, roleChanged), row.ID, row.DatabaseID)...)
+	return r.MustChange(ctx, ports.ErrNoRow, saveRole, append(pgdb.ValuesOf(row, roleChanged), row.ID, row.DatabaseID)...)
 }
 
 func (r roles) Expiring(ctx context.Context, now time.Time, beside operation.Beside, limit int) ([]role.Role, error) {
-	return all[role.Role](ctx, r.session, expiringRoles, now, listed(beside.Always), listed(beside.UntilBegun), limit)
+	return pgdb.All[role.Role](ctx, r.Session, expiringRoles, now, pgdb.Listed(beside.Always), pgdb.Listed(beside.UntilBegun), limit)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/role"
@@ -14,29 +15,29 @@ import (
 )
 
 var (
-	sealedCertificateKeys = define(signingKeyTable.read().Where("t.sealed_seed IS NOT NULL AND t.id > ?").
+	sealedCertificateKeys = pgdb.Define(signingKeyTable.Read().Where("t.sealed_seed IS NOT NULL AND t.id > ?").
 				OrderBy("t.id").Suffix("LIMIT ?"))
-	sealedChanges = define(roleChangeTable.read().Where("t.sealed IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
-	sealedLogins  = define(loginTable.read().Where("(t.database_id, t.login) > (?, ?)").
+	sealedChanges = pgdb.Define(roleChangeTable.Read().Where("t.sealed IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
+	sealedLogins  = pgdb.Define(loginTable.Read().Where("(t.database_id, t.login) > (?, ?)").
 			OrderBy("t.database_id", "t.login").Suffix("LIMIT ?"))
-	sealedMails    = define(mailTable.read().Where("t.sealed_token IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
-	sealedRoles    = define(roleTable.read().Where("t.sealed IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
-	sealedServers  = define(serverTable.read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
-	sealedWebhooks = define(webhookTable.read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
+	sealedMails    = pgdb.Define(mailTable.Read().Where("t.sealed_token IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
+	sealedRoles    = pgdb.Define(roleTable.Read().Where("t.sealed IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
+	sealedServers  = pgdb.Define(serverTable.Read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
+	sealedWebhooks = pgdb.Define(webhookTable.Read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
 	// The holder of the database's lock writes back what it has read of roles and changes, so these two wait for it.
-	resealChange = written(`
+	resealChange = pgdb.Written(`
 		UPDATE role_changes c SET sealed = $1
 		FROM (SELECT id FROM databases WHERE id = (SELECT database_id FROM role_changes WHERE id = $2) FOR NO KEY UPDATE) d
 		WHERE c.id = $2 AND c.database_id = d.id AND c.sealed = $3`)
-	resealRole = written(`
+	resealRole = pgdb.Written(`
 		UPDATE roles r SET sealed = $1
 		FROM (SELECT id FROM databases WHERE id = (SELECT database_id FROM roles WHERE id = $2) FOR NO KEY UPDATE) d
 		WHERE r.id = $2 AND r.database_id = d.id AND r.sealed = $3`)
-	resealCertificateKey = written("UPDATE certificate_keys SET sealed_seed = $1 WHERE id = $2 AND sealed_seed = $3")
-	resealLogin          = written("UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4")
-	resealMail           = written("UPDATE mails SET sealed_token = $1 WHERE id = $2 AND sealed_token = $3")
-	resealServer         = written("UPDATE servers SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
-	resealWebhook        = written("UPDATE webhook_endpoints SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
+	resealCertificateKey = pgdb.Written("UPDATE certificate_keys SET sealed_seed = $1 WHERE id = $2 AND sealed_seed = $3")
+	resealLogin          = pgdb.Written("UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4")
+	resealMail           = pgdb.Written("UPDATE mails SET sealed_token = $1 WHERE id = $2 AND sealed_token = $3")
+	resealServer         = pgdb.Written("UPDATE servers SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
+	resealWebhook        = pgdb.Written("UPDATE webhook_endpoints SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
 )
 
 // sealedRows are the encrypted values of one table. The key of a row is what follows the first slash of its Ref, cut at the
@@ -44,43 +45,43 @@ var (
 type sealedRows struct {
 	kind   string   // what a Ref begins with
 	first  []string // sorts before every key
-	read   func(ctx context.Context, s session, after []any) ([]ports.SealedValue, error)
-	reseal *statement
+	read   func(ctx context.Context, s pgdb.Session, after []any) ([]ports.SealedValue, error)
+	reseal *pgdb.Statement
 }
 
 // sealedTables are in the order of their Refs. Changes come before logins and roles, because the password of a completed change
 // moves there: an iteration that misses it in the first table finds it in a later one.
 var sealedTables = []sealedRows{
-	{"certificate-key", []string{firstUUID}, sealedIn(sealedCertificateKeys, func(k certificate.Key) ports.SealedValue {
+	{"certificate-key", []string{pgdb.FirstUUID}, sealedIn(sealedCertificateKeys, func(k certificate.Key) ports.SealedValue {
 		return ports.SealedValue{Ref: "certificate-key/" + string(k.ID), Context: k.SecretContext(), Sealed: k.SealedSeed}
 	}), resealCertificateKey},
-	{"change", []string{firstUUID}, sealedIn(sealedChanges, func(c role.Change) ports.SealedValue {
+	{"change", []string{pgdb.FirstUUID}, sealedIn(sealedChanges, func(c role.Change) ports.SealedValue {
 		return ports.SealedValue{Ref: "change/" + string(c.ID), Context: c.SecretContext(), Sealed: c.Sealed}
 	}), resealChange},
-	{"login", []string{firstUUID, ""}, sealedIn(sealedLogins, func(l ports.LoginSecret) ports.SealedValue {
+	{"login", []string{pgdb.FirstUUID, ""}, sealedIn(sealedLogins, func(l ports.LoginSecret) ports.SealedValue {
 		ref := "login/" + string(l.DatabaseID) + "/" + string(l.Login)
 		return ports.SealedValue{Ref: ref, Context: l.Context(), Sealed: l.Sealed}
 	}), resealLogin},
-	{"mail", []string{firstUUID}, sealedIn(sealedMails, func(m mail.Mail) ports.SealedValue {
+	{"mail", []string{pgdb.FirstUUID}, sealedIn(sealedMails, func(m mail.Mail) ports.SealedValue {
 		return ports.SealedValue{Ref: "mail/" + string(m.ID), Context: mail.SecretContext(m.ID), Sealed: m.SealedToken}
 	}), resealMail},
-	{"role", []string{firstUUID}, sealedIn(sealedRoles, func(r role.Role) ports.SealedValue {
+	{"role", []string{pgdb.FirstUUID}, sealedIn(sealedRoles, func(r role.Role) ports.SealedValue {
 		return ports.SealedValue{Ref: "role/" + string(r.ID), Context: r.SecretContext(), Sealed: r.Sealed}
 	}), resealRole},
-	{"server", []string{firstUUID}, sealedIn(sealedServers, func(s server.Server) ports.SealedValue {
+	{"server", []string{pgdb.FirstUUID}, sealedIn(sealedServers, func(s server.Server) ports.SealedValue {
 		return ports.SealedValue{Ref: "server/" + string(s.ID), Context: s.SecretContext(), Sealed: s.SealedSecret}
 	}), resealServer},
-	{"webhook", []string{firstUUID}, sealedIn(sealedWebhooks, func(e webhook.Endpoint) ports.SealedValue {
+	{"webhook", []string{pgdb.FirstUUID}, sealedIn(sealedWebhooks, func(e webhook.Endpoint) ports.SealedValue {
 		return ports.SealedValue{Ref: "webhook/" + string(e.ID), Context: webhook.SecretContext(e.ID), Sealed: e.SealedSecret}
 	}), resealWebhook},
 }
 
 // sealedIn reads what a statement finds, and of each row its encrypted value.
 func sealedIn[T any](
-	st *statement, value func(T) ports.SealedValue,
-) func(context.Context, session, []any) ([]ports.SealedValue, error) {
-	return func(ctx context.Context, s session, after []any) ([]ports.SealedValue, error) {
-		rows, err := all[T](ctx, s, st, after...)
+	st *pgdb.Statement, value func(T) ports.SealedValue,
+) func(context.Context, pgdb.Session, []any) ([]ports.SealedValue, error) {
+	return func(ctx context.Context, s pgdb.Session, after []any) ([]ports.SealedValue, error) {
+		rows, err := pgdb.All[T](ctx, s, st, after...)
 		values := make([]ports.SealedValue, len(rows))
 		for i, row := range rows {
 			values[i] = value(row)
@@ -89,7 +90,7 @@ func sealedIn[T any](
 	}
 }
 
-type sealedValues struct{ session }
+type sealedValues struct{ pgdb.Session }
 
 // Next reads one table to its end, then the next. It never returns values of two tables, so that all replacements in one table
 // are done before the next is read, and nothing can move past the iteration.
@@ -103,7 +104,7 @@ func (v sealedValues) Next(ctx context.Context, after string, limit int) ([]port
 		if key == nil {
 			key = sealedTables[table].first
 		}
-		if values, err = sealedTables[table].read(ctx, v.session, append(arguments(key), limit)); err != nil {
+		if values, err = sealedTables[table].read(ctx, v.Session, append(arguments(key), limit)); err != nil {
 			return nil, err
 		}
 		key = nil
@@ -138,5 +139,5 @@ func (v sealedValues) Replace(ctx context.Context, value ports.SealedValue, seal
 	if err != nil {
 		return err
 	}
-	return v.write(ctx, sealedTables[table].reseal, append(append([]any{sealed}, arguments(key)...), value.Sealed)...)
+	return v.Write(ctx, sealedTables[table].reseal, append(append([]any{sealed}, arguments(key)...), value.Sealed)...)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -12,7 +13,7 @@ import (
 )
 
 var (
-	serverTable = tableOf[server.Server]("servers")
+	serverTable = pgdb.TableOf[server.Server]("servers")
 
 	serverChanges = []string{
 		"name", "agent_url", "sealed_secret", "ca", "public_host", "public_port", "capacity", "connections", "enabled",
@@ -21,31 +22,31 @@ var (
 )
 
 var (
-	addServer      = define(serverTable.insert())
-	getServer      = define(serverTable.read().Where("t.id = ?"))
-	lockServer     = written("SELECT FROM servers WHERE id = $1 FOR NO KEY UPDATE")
-	listServers    = define(serverTable.read().OrderBy("t.name"))
-	saveServer     = define(serverTable.update(serverChanges, "id = ?"))
-	serverAccounts = written(`SELECT id, account_id FROM databases
+	addServer      = pgdb.Define(serverTable.Insert())
+	getServer      = pgdb.Define(serverTable.Read().Where("t.id = ?"))
+	lockServer     = pgdb.Written("SELECT FROM servers WHERE id = $1 FOR NO KEY UPDATE")
+	listServers    = pgdb.Define(serverTable.Read().OrderBy("t.name"))
+	saveServer     = pgdb.Define(serverTable.Update(serverChanges, "id = ?"))
+	serverAccounts = pgdb.Written(`SELECT id, account_id FROM databases
 		WHERE server_id = $1 AND status IN ('active', 'stopped') ORDER BY id`)
-	serverContents = written(fmt.Sprintf(`SELECT count(*) FILTER (WHERE NOT d.%[1]s) AS databases,
+	serverContents = pgdb.Written(fmt.Sprintf(`SELECT count(*) FILTER (WHERE NOT d.%[1]s) AS databases,
 			count(*) FILTER (WHERE d.%[1]s) AS deleted, %[2]s AS sold,
 			(SELECT count(*) FROM backups b JOIN databases o ON o.id = b.database_id WHERE o.server_id = $1) AS backups,
 			(SELECT count(*) FROM operations WHERE server_id = $1 AND %[3]s) AS operations,
 			(SELECT count(*) FROM role_changes c JOIN databases o ON o.id = c.database_id
 				WHERE o.server_id = $1 AND c.status = 'pending') AS changes
 		FROM databases d WHERE d.server_id = $1`, gone, soldConnections, open))
-	forgetQualifications = written("DELETE FROM extension_qualifications WHERE server_id = $1")
-	removeServer         = written("DELETE FROM servers WHERE id = $1")
-	avoidServer          = written("UPDATE servers SET avoided_until = $1 WHERE id = $2")
-	answered             = written("UPDATE servers SET answered_at = $1, away_since = NULL WHERE id = $2")
-	away                 = written("UPDATE servers SET away_since = least(away_since, $1) WHERE id = $2")
-	moveTo               = written("UPDATE databases SET server_id = $1 WHERE id = $2")
+	forgetQualifications = pgdb.Written("DELETE FROM extension_qualifications WHERE server_id = $1")
+	removeServer         = pgdb.Written("DELETE FROM servers WHERE id = $1")
+	avoidServer          = pgdb.Written("UPDATE servers SET avoided_until = $1 WHERE id = $2")
+	answered             = pgdb.Written("UPDATE servers SET answered_at = $1, away_since = NULL WHERE id = $2")
+	away                 = pgdb.Written("UPDATE servers SET away_since = least(away_since, $1) WHERE id = $2")
+	moveTo               = pgdb.Written("UPDATE databases SET server_id = $1 WHERE id = $2")
 
 	// Picks wait for each other by lockServers. pickServer is a statement of its own, after it, so that it counts what the pick
 	// before it has placed. The arguments of pickServer are the fields of ports.Placement.
-	lockServers = written("SELECT FROM servers WHERE enabled ORDER BY id FOR NO KEY UPDATE")
-	pickServer  = written(fmt.Sprintf(`SELECT %s FROM servers t
+	lockServers = pgdb.Written("SELECT FROM servers WHERE enabled ORDER BY id FOR NO KEY UPDATE")
+	pickServer  = pgdb.Written(fmt.Sprintf(`SELECT %s FROM servers t
 		CROSS JOIN (SELECT $1::timestamptz AS now, $2::bigint AS connections, $3::text AS leaving, $4::text AS name,
 			$5::text AS only) p
 		CROSS JOIN LATERAL (SELECT count(*) AS databases, %s AS connections
@@ -56,8 +57,8 @@ var (
 			AND (p.leaving = '' OR t.id::text <> p.leaving AND NOT a.avoided
 				AND NOT EXISTS (SELECT FROM databases d WHERE d.server_id = t.id AND d.name = p.name))
 		ORDER BY a.avoided, t.capacity - sold.databases DESC, t.name LIMIT 1`,
-		serverTable.row("t"), soldConnections))
-	fitsServer = written(`SELECT t.connections = 0 OR t.connections >= $2::bigint +
+		serverTable.Row("t"), soldConnections))
+	fitsServer = pgdb.Written(`SELECT t.connections = 0 OR t.connections >= $2::bigint +
 			(SELECT ` + soldConnections + ` FROM databases d WHERE d.server_id = t.id)
 		FROM servers t WHERE t.id = $1`)
 )
@@ -67,69 +68,69 @@ var soldConnections = fmt.Sprintf(`coalesce(sum(%d + CASE WHEN d.connection_cap 
 		WHEN d.overlay_id IS NULL THEN %d ELSE %d END) FILTER (WHERE %s), 0)`,
 	database.SpareConnections, database.UncappedConnections, database.UncappedConnections+database.OverlayConnections, inService)
 
-type servers struct{ session }
+type servers struct{ pgdb.Session }
 
 func (s servers) Add(ctx context.Context, row server.Server) error {
-	return s.write(ctx, addServer, serverTable.values(row)...)
+	return s.Write(ctx, addServer, serverTable.Values(row)...)
 }
 
 func (s servers) Get(ctx context.Context, of id.ServerID) (server.Server, error) {
-	return one[server.Server](ctx, s.session, getServer, of)
+	return pgdb.One[server.Server](ctx, s.Session, getServer, of)
 }
 
 func (s servers) List(ctx context.Context) ([]server.Server, error) {
-	return all[server.Server](ctx, s.session, listServers)
+	return pgdb.All[server.Server](ctx, s.Session, listServers)
 }
 
 func (s servers) Lock(ctx context.Context, of id.ServerID) error {
-	return s.mustChange(ctx, ports.ErrNoRow, lockServer, of)
+	return s.MustChange(ctx, ports.ErrNoRow, lockServer, of)
 }
 
 func (s servers) Pick(ctx context.Context, p ports.Placement) (server.Server, error) {
-	if err := s.write(ctx, lockServers); err != nil {
+	if err := s.Write(ctx, lockServers); err != nil {
 		return server.Server{}, err
 	}
-	return one[server.Server](ctx, s.session, pickServer, p.Now, p.Connections, p.Leaving, p.Name, p.Only)
+	return pgdb.One[server.Server](ctx, s.Session, pickServer, p.Now, p.Connections, p.Leaving, p.Name, p.Only)
 }
 
 func (s servers) Fits(ctx context.Context, of id.ServerID, connections int) (bool, error) {
 	if err := s.Lock(ctx, of); err != nil {
 		return false, err
 	}
-	return one[bool](ctx, s.session, fitsServer, of, connections)
+	return pgdb.One[bool](ctx, s.Session, fitsServer, of, connections)
 }
 
 func (s servers) Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error {
-	return s.mustChange(ctx, ports.ErrNoRow, moveTo, to, db)
+	return s.MustChange(ctx, ports.ErrNoRow, moveTo, to, db)
 }
 
 func (s servers) Avoid(ctx context.Context, of id.ServerID, until *time.Time) error {
-	return s.mustChange(ctx, ports.ErrNoRow, avoidServer, until, of)
+	return s.MustChange(ctx, ports.ErrNoRow, avoidServer, until, of)
 }
 
 func (s servers) Answered(ctx context.Context, of id.ServerID, at time.Time) error {
-	return s.mustChange(ctx, ports.ErrNoRow, answered, at, of)
+	return s.MustChange(ctx, ports.ErrNoRow, answered, at, of)
 }
 
 func (s servers) Away(ctx context.Context, of id.ServerID, since time.Time) error {
-	return s.mustChange(ctx, ports.ErrNoRow, away, since, of)
+	return s.MustChange(ctx, ports.ErrNoRow, away, since, of)
 }
 
 func (s servers) Save(ctx context.Context, row server.Server) error {
-	return s.mustChange(ctx, ports.ErrNoRow, saveServer, append(valuesOf(row, serverChanges), row.ID)...)
+	return s.MustChange(ctx, ports.ErrNoRow, saveServer, append(pgdb.ValuesOf(row, serverChanges), row.ID)...)
 }
 
 func (s servers) Contents(ctx context.Context, of id.ServerID) (server.Contents, error) {
-	return one[server.Contents](ctx, s.session, serverContents, of)
+	return pgdb.One[server.Contents](ctx, s.Session, serverContents, of)
 }
 
 func (s servers) Remove(ctx context.Context, of id.ServerID) error {
-	if err := s.write(ctx, forgetQualifications, of); err != nil {
+	if err := s.Write(ctx, forgetQualifications, of); err != nil {
 		return err
 	}
-	return s.mustChange(ctx, ports.ErrNoRow, removeServer, of)
+	return s.MustChange(ctx, ports.ErrNoRow, removeServer, of)
 }
 
 func (s servers) DatabaseAccounts(ctx context.Context, of id.ServerID) ([]database.Ownership, error) {
-	return all[database.Ownership](ctx, s.session, serverAccounts, of)
+	return pgdb.All[database.Ownership](ctx, s.Session, serverAccounts, of)
 }

@@ -3,6 +3,8 @@ package postgres
 import (
 	"regexp"
 	"testing"
+
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 )
 
 // clocks are the ways to ask PostgreSQL for the time.
@@ -10,12 +12,12 @@ var clocks = regexp.MustCompile(`(?i)\b(now\(|current_timestamp|current_date|cur
 	`statement_timestamp|transaction_timestamp|timeofday|'now'|'today')`)
 
 func TestStatementsNeverAskForTheTime(t *testing.T) {
-	if len(statements) < 50 {
-		t.Fatalf("only %d statements are registered", len(statements))
+	if len(pgdb.Statements) < 50 {
+		t.Fatalf("only %d statements are registered", len(pgdb.Statements))
 	}
-	for _, s := range statements {
-		if found := clocks.FindString(s.text()); found != "" {
-			t.Errorf("%q asks for the time with %s", s.text(), found)
+	for _, s := range pgdb.Statements {
+		if found := clocks.FindString(s.Text()); found != "" {
+			t.Errorf("%q asks for the time with %s", s.Text(), found)
 		}
 	}
 }

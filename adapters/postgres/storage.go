@@ -6,6 +6,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -13,14 +14,14 @@ import (
 )
 
 var (
-	serversInUse = define(serverTable.read().
+	serversInUse = pgdb.Define(serverTable.Read().
 			Where("EXISTS (SELECT FROM databases d WHERE d.server_id = t.id AND NOT d." + gone + ")").OrderBy("t.name"))
-	databasesOnServer  = define(readDatabases().Where("t.server_id = ? AND t.id = ANY(?::uuid[]) AND NOT t." + gone).OrderBy("t.id"))
-	databasesBetween   = define(readDatabases().Where("t.server_id = ? AND t.id > ?::uuid AND t.id <= ?::uuid").OrderBy("t.id"))
-	databasesOfAccount = written("SELECT id FROM databases d WHERE account_id = $1 AND NOT d." + gone + " ORDER BY id")
-	backupBytes        = written(`SELECT coalesce(sum(size_bytes), 0)::bigint FROM backups b
+	databasesOnServer  = pgdb.Define(readDatabases().Where("t.server_id = ? AND t.id = ANY(?::uuid[]) AND NOT t." + gone).OrderBy("t.id"))
+	databasesBetween   = pgdb.Define(readDatabases().Where("t.server_id = ? AND t.id > ?::uuid AND t.id <= ?::uuid").OrderBy("t.id"))
+	databasesOfAccount = pgdb.Written("SELECT id FROM databases d WHERE account_id = $1 AND NOT d." + gone + " ORDER BY id")
+	backupBytes        = pgdb.Written(`SELECT coalesce(sum(size_bytes), 0)::bigint FROM backups b
 		WHERE database_id = $1 AND ` + countedBackup)
-	storageTotals = written(`SELECT coalesce(sum(size_bytes), 0)::bigint AS bytes,
+	storageTotals = pgdb.Written(`SELECT coalesce(sum(size_bytes), 0)::bigint AS bytes,
 		count(*) FILTER (WHERE storage_status = 'full') AS full,
 		count(*) FILTER (WHERE storage_status = 'closed') AS closed FROM databases d WHERE NOT d.` + gone)
 )
@@ -28,14 +29,14 @@ var (
 // countedBackup is true of a backup b that counts against the quota of its database.
 const countedBackup = "b.deleting_at IS NULL AND (b.trigger <> 'deletion' OR b.expires_at IS NOT NULL)"
 
-type storage struct{ session }
+type storage struct{ pgdb.Session }
 
 func (s storage) Servers(ctx context.Context) ([]server.Server, error) {
-	return all[server.Server](ctx, s.session, serversInUse)
+	return pgdb.All[server.Server](ctx, s.Session, serversInUse)
 }
 
 func (s storage) OnServer(ctx context.Context, of id.ServerID, list []id.DatabaseID) ([]database.Record, error) {
-	return all[database.Record](ctx, s.session, databasesOnServer, of, pq.Array(list))
+	return pgdb.All[database.Record](ctx, s.Session, databasesOnServer, of, pq.Array(list))
 }
 
 // The lowest and the highest ID: nobody has either.
@@ -45,17 +46,17 @@ const (
 )
 
 func (s storage) Between(ctx context.Context, of id.ServerID, after, last id.DatabaseID) ([]database.Record, error) {
-	return all[database.Record](ctx, s.session, databasesBetween, of, cmp.Or(after, firstID), cmp.Or(last, lastID))
+	return pgdb.All[database.Record](ctx, s.Session, databasesBetween, of, cmp.Or(after, firstID), cmp.Or(last, lastID))
 }
 
 func (s storage) OfAccount(ctx context.Context, account id.AccountID) ([]id.DatabaseID, error) {
-	return all[id.DatabaseID](ctx, s.session, databasesOfAccount, account)
+	return pgdb.All[id.DatabaseID](ctx, s.Session, databasesOfAccount, account)
 }
 
 func (s storage) BackupBytes(ctx context.Context, db id.DatabaseID) (int64, error) {
-	return one[int64](ctx, s.session, backupBytes, db)
+	return pgdb.One[int64](ctx, s.Session, backupBytes, db)
 }
 
 func (s storage) Totals(ctx context.Context) (ports.StorageTotals, error) {
-	return one[ports.StorageTotals](ctx, s.session, storageTotals)
+	return pgdb.One[ports.StorageTotals](ctx, s.Session, storageTotals)
 }

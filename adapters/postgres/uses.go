@@ -3,24 +3,25 @@ package postgres
 import (
 	"context"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 )
 
-var useTable = tableOf[operation.Use]("operation_uses")
+var useTable = pgdb.TableOf[operation.Use]("operation_uses")
 
 var (
-	addUse   = define(useTable.insert())
-	listUses = define(useTable.read().Join("operations o ON o.id = t.operation_id AND o."+open).
+	addUse   = pgdb.Define(useTable.Insert())
+	listUses = pgdb.Define(useTable.Read().Join("operations o ON o.id = t.operation_id AND o."+open).
 			Where("t.database_id = ?").OrderBy("t.operation_id", "t.backup"))
 )
 
-type uses struct{ session }
+type uses struct{ pgdb.Session }
 
 func (u uses) Add(ctx context.Context, row operation.Use) error {
-	return u.write(ctx, addUse, useTable.values(row)...)
+	return u.Write(ctx, addUse, useTable.Values(row)...)
 }
 
 func (u uses) Of(ctx context.Context, db id.DatabaseID) ([]operation.Use, error) {
-	return all[operation.Use](ctx, u.session, listUses, db)
+	return pgdb.All[operation.Use](ctx, u.Session, listUses, db)
 }

@@ -5,55 +5,56 @@ import (
 
 	sq "github.com/Masterminds/squirrel"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
 
 var (
-	webhookTable = tableOf[webhook.Endpoint]("webhook_endpoints").withOptional("created_by")
+	webhookTable = pgdb.TableOf[webhook.Endpoint]("webhook_endpoints").WithOptional("created_by")
 
 	webhookChanges = []string{"sealed_secret", "consecutive_failures", "disabled_at", "updated_at"}
 )
 
 // wantingWebhooks begins a SELECT of the endpoints for which webhook.Endpoint.Wants is true.
 func wantingWebhooks() sq.SelectBuilder {
-	return webhookTable.read().Where("t.account_id = ? AND t.disabled_at IS NULL").
+	return webhookTable.Read().Where("t.account_id = ? AND t.disabled_at IS NULL").
 		Where("(t.database_id IS NULL OR t.database_id = ?)").OrderBy("t.created_at", "t.id")
 }
 
 var (
-	addWebhook   = define(webhookTable.insert())
-	addLane      = written("INSERT INTO webhook_lanes (webhook_id, turn) VALUES ($1, 0)")
-	getWebhook   = define(webhookTable.read().Where("t.account_id = ? AND t.id = ?"))
-	lockWebhook  = define(webhookTable.read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
-	listWebhooks = define(webhookTable.read().Where("t.account_id = ? AND (t.created_at, t.id) > (?, ?)").
+	addWebhook   = pgdb.Define(webhookTable.Insert())
+	addLane      = pgdb.Written("INSERT INTO webhook_lanes (webhook_id, turn) VALUES ($1, 0)")
+	getWebhook   = pgdb.Define(webhookTable.Read().Where("t.account_id = ? AND t.id = ?"))
+	lockWebhook  = pgdb.Define(webhookTable.Read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
+	listWebhooks = pgdb.Define(webhookTable.Read().Where("t.account_id = ? AND (t.created_at, t.id) > (?, ?)").
 			OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
-	countEnabled = written("SELECT count(*) FROM webhook_endpoints WHERE account_id = $1 AND disabled_at IS NULL")
-	wanting      = define(wantingWebhooks())
-	holdWanting  = define(wantingWebhooks().Suffix("FOR SHARE"))
-	saveWebhook  = define(webhookTable.update(webhookChanges, "id = ?"))
+	countEnabled = pgdb.Written("SELECT count(*) FROM webhook_endpoints WHERE account_id = $1 AND disabled_at IS NULL")
+	wanting      = pgdb.Define(wantingWebhooks())
+	holdWanting  = pgdb.Define(wantingWebhooks().Suffix("FOR SHARE"))
+	saveWebhook  = pgdb.Define(webhookTable.Update(webhookChanges, "id = ?"))
 )
 
-type webhooks struct{ session }
+type webhooks struct{ pgdb.Session }
 
 func (w webhooks) Add(ctx context.Context, e webhook.Endpoint) error {
-	if err := w.write(ctx, addWebhook, webhookTable.values(e)...); err != nil {
+	if err := w.Write(ctx, addWebhook, webhookTable.Values(e)...); err != nil {
 		return err
 	}
-	return w.write(ctx, addLane, e.ID)
+	return w.Write(ctx, addLane, e.ID)
 }
 
 func (w webhooks) Get(ctx context.Context, account id.AccountID, of id.WebhookID) (webhook.Endpoint, error) {
-	return one[webhook.Endpoint](ctx, w.session, getWebhook, account, of)
+	return pgdb.One[webhook.Endpoint](ctx, w.Session, getWebhook, account, of)
 }
 
 func (w webhooks) Lock(ctx context.Context, of id.WebhookID) (webhook.Endpoint, error) {
-	return locked[webhook.Endpoint](ctx, w.session, lockWebhook, of)
+	return pgdb.Locked[webhook.Endpoint](ctx, w.Session, lockWebhook, of)
 }
 
 func (w webhooks) List(ctx context.Context, account id.AccountID, p ports.Page) ([]webhook.Endpoint, error) {
-	return pageOf[webhook.Endpoint](ctx, w.session, listWebhooks, forward, p, account)
+	return pgdb.PageOf[webhook.Endpoint](ctx, w.Session, listWebhooks, pgdb.Forward, p, account)
 }
 
 // LockEnabled locks the account. It counts in a separate statement, which sees what the previous holder of the lock has
@@ -62,16 +63,16 @@ func (w webhooks) LockEnabled(ctx context.Context, account id.AccountID) (int, e
 	if _, err := accounts(w).LockForQuota(ctx, account); err != nil {
 		return 0, err
 	}
-	return one[int](ctx, w.session, countEnabled, account)
+	return pgdb.One[int](ctx, w.Session, countEnabled, account)
 }
 
 func (w webhooks) Wanting(ctx context.Context, account id.AccountID, db id.DatabaseID) ([]webhook.Endpoint, error) {
-	if w.tx == nil {
-		return all[webhook.Endpoint](ctx, w.session, wanting, account, db)
+	if w.InView() {
+		return pgdb.All[webhook.Endpoint](ctx, w.Session, wanting, account, db)
 	}
-	return all[webhook.Endpoint](ctx, w.session, holdWanting, account, db)
+	return pgdb.All[webhook.Endpoint](ctx, w.Session, holdWanting, account, db)
 }
 
 func (w webhooks) Save(ctx context.Context, e webhook.Endpoint) error {
-	return w.mustChange(ctx, ports.ErrNoRow, saveWebhook, append(valuesOf(e, webhookChanges), e.ID)...)
+	return w.MustChange(ctx, ports.ErrNoRow, saveWebhook, append(pgdb.ValuesOf(e, webhookChanges), e.ID)...)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -30,7 +31,7 @@ const reserving = `
 	RETURNING b.used, b.taken`
 
 // The window is touched only where the key is admitted.
-var findAndReserve = written(`
+var findAndReserve = pgdb.Written(`
 	WITH k AS (` + found + `$5),
 	reserved AS (` + strings.NewReplacer(
 	"ALLOWED", `SELECT FROM k WHERE `+admitting("$6", "$7"),
@@ -47,7 +48,7 @@ func (s *Store) Reserve(ctx context.Context, r ports.Reservation) (ports.Admissi
 		Used  pq.Int64Array `db:"used"`
 		Taken bool          `db:"taken"`
 	}
-	got, err := one[row](ctx, session{store: s}, findAndReserve, bucketOf(r.Credential.ID, r.Class), r.Now.UnixMicro(),
+	got, err := pgdb.One[row](ctx, s.DB.View(), findAndReserve, bucketOf(r.Credential.ID, r.Class), r.Now.UnixMicro(),
 		r.Limit.Period.Microseconds(), r.Limit.Count, r.Credential.ID, r.Credential.Hash[:], inet(r.Client))
 	if err != nil || !got.Key.Admits(r.Credential.Hash, r.Client, r.Now) {
 		return got.port(), ratelimit.Decision{}, err

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/pgherd/pgherd/adapters/metrics"
-	"github.com/pgherd/pgherd/adapters/postgres"
+	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/repeat"
@@ -134,7 +134,7 @@ func named(parts ...string) string { return strings.Join(parts, "\n") + "\n" }
 
 // causeOf is the kind of an error: its text may have what differs each time.
 func causeOf(err error) string {
-	if state := postgres.State(err); state != "" {
+	if state := pgdb.State(err); state != "" {
 		return state
 	}
 	switch {

@@ -1,4 +1,4 @@
-package postgres
+package pgdb
 
 import (
 	"context"
@@ -31,24 +31,24 @@ const (
 
 // again runs work until it succeeds, or fails for a reason that another attempt would not change. Failed work must leave
 // nothing behind.
-func (s *Store) again(ctx context.Context, work func(ctx context.Context) error) error {
-	ctx, end, err := s.bounded(ctx)
+func (d *DB) again(ctx context.Context, work func(ctx context.Context) error) error {
+	ctx, end, err := d.bounded(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
 	begun := time.Now()
 	for attempt := 1; ; attempt++ {
-		set, generation := s.current.Load(), s.connector.generation.Load()
+		set, generation := d.current.Load(), d.connector.generation.Load()
 		err := work(ctx)
 		if readOnly(err) {
-			s.connector.discard(generation)
+			d.connector.discard(generation)
 		}
-		if err == nil || ctx.Err() != nil || !s.worthAnother(ctx, set, err, attempt, time.Since(begun)) {
+		if err == nil || ctx.Err() != nil || !d.worthAnother(ctx, set, err, attempt, time.Since(begun)) {
 			return err
 		}
 		rest := pause(attempt)
-		if errors.Is(err, errContended) {
+		if errors.Is(err, ErrContended) {
 			rest = pause(min(attempt, contendedPauses))
 		}
 		select {
@@ -60,11 +60,11 @@ func (s *Store) again(ctx context.Context, work func(ctx context.Context) error)
 }
 
 // worthAnother reports whether work that failed with err may succeed when it is repeated.
-func (s *Store) worthAnother(ctx context.Context, set *prepared, err error, attempt int, took time.Duration) bool {
+func (d *DB) worthAnother(ctx context.Context, set *prepared, err error, attempt int, took time.Duration) bool {
 	switch {
 	case errors.Is(err, ErrCommitUnknown):
 		return false
-	case errors.Is(err, errContended):
+	case errors.Is(err, ErrContended):
 		return took < maxContention
 	case attempt >= maxAttempts:
 		return false
@@ -73,7 +73,7 @@ func (s *Store) worthAnother(ctx context.Context, set *prepared, err error, atte
 	case disconnected(err):
 		return took < maxOutage
 	}
-	return stalePlan(err) && s.prepare(ctx, set) == nil
+	return stalePlan(err) && d.prepare(ctx, set) == nil
 }
 
 // pause doubles from 4 ms to maxPause and is randomised over half of that, so that competitors do not collide again.

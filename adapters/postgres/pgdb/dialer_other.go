@@ -1,6 +1,6 @@
 //go:build !linux
 
-package postgres
+package pgdb
 
 import "syscall"
 

@@ -1,4 +1,4 @@
-package postgres
+package pgdb
 
 import (
 	"errors"
@@ -135,6 +135,16 @@ func listenURL(text string, connect time.Duration) (string, error) {
 	}
 	u.RawQuery = query.Encode()
 	return u.String(), nil
+}
+
+// Listen makes a listener, which connects in the background and again, after a pause between min and max, when its connection is
+// lost, is silent for longer than that, or has lived so long.
+func (c Config) Listen(silent, lives, minPause, maxPause time.Duration) (*pq.Listener, error) {
+	at, err := listenURL(c.URL, c.withDefaults().ConnectTimeout)
+	if err != nil {
+		return nil, err
+	}
+	return pq.NewDialListener(dialer{limit: silent, lives: lives}, at, minPause, maxPause, nil), nil
 }
 
 // each is a Config for each host by itself.

@@ -1,4 +1,4 @@
-package postgres
+package pgdb
 
 import (
 	"context"
@@ -35,29 +35,29 @@ func newAnswering() *answering {
 // Watch asks whether the metadata database answers, on a connection of its own, so that a busy pool says nothing about it. From
 // when it does not until a later Watch finds that it does, awaited work is refused at once, and what waits is let go of. A server
 // that refuses this connection, for instance because it has too many, answers. Calls must not overlap.
-func (s *Store) Watch(ctx context.Context) error {
-	err := s.look(ctx, firstLook)
+func (d *DB) Watch(ctx context.Context) error {
+	err := d.look(ctx, firstLook)
 	if err != nil && ctx.Err() == nil {
-		err = s.look(ctx, secondLook)
+		err = d.look(ctx, secondLook)
 	}
-	away, answers := s.Away(), err == nil || refuses(err)
+	away, answers := d.Away(), err == nil || refuses(err)
 	switch {
 	case ctx.Err() != nil:
 	case !answers && !away:
-		s.answers.Load().end(errAway)
+		d.answers.Load().end(errAway)
 	case answers && away:
-		s.answers.Store(newAnswering())
+		d.answers.Store(newAnswering())
 	}
 	return err
 }
 
 // Away reports whether the last Watch found that the metadata database does not answer.
-func (s *Store) Away() bool { return s.answers.Load().ctx.Err() != nil }
+func (d *DB) Away() bool { return d.answers.Load().ctx.Err() != nil }
 
-func (s *Store) look(ctx context.Context, limit time.Duration) error {
+func (d *DB) look(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return translate(ctx, s.watch.PingContext(ctx))
+	return translate(ctx, d.watch.PingContext(ctx))
 }
 
 // refuses reports whether an error is the word of a server that works.
@@ -67,7 +67,7 @@ func refuses(err error) bool {
 }
 
 // bounded gives work its time: what is awaited has less, and none while the server is away. Who is done calls end.
-func (s *Store) bounded(ctx context.Context) (_ context.Context, end context.CancelFunc, err error) {
+func (d *DB) bounded(ctx context.Context) (_ context.Context, end context.CancelFunc, err error) {
 	if !ports.IsAwaited(ctx) {
 		if _, has := ctx.Deadline(); has {
 			return ctx, func() {}, nil
@@ -75,11 +75,11 @@ func (s *Store) bounded(ctx context.Context) (_ context.Context, end context.Can
 		ctx, end = context.WithTimeout(ctx, longest)
 		return ctx, end, nil
 	}
-	answers := s.answers.Load()
+	answers := d.answers.Load()
 	if answers.ctx.Err() != nil {
 		return nil, nil, errAway
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	ctx, cancel := context.WithTimeout(ctx, d.patience)
 	ctx, cut := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(answers.ctx, func() { cut(errAway) })
 	return ctx, func() { stop(); cut(nil); cancel() }, nil

@@ -1,9 +1,7 @@
-package postgres
+package pgdb
 
 import (
-	"context"
 	"database/sql"
-	"errors"
 	"strconv"
 	"time"
 
@@ -28,7 +26,7 @@ type Config struct {
 	IdleInTransaction time.Duration
 	// LockTimeout ends a wait for a lock, where the URL names no "lock_timeout"; by default nothing but StatementTimeout does.
 	LockTimeout time.Duration
-	// Brief is for a process that runs a few statements and ends: each is prepared when it runs, rather than all when the Store is
+	// Brief is for a process that runs a few statements and ends: each is prepared when it runs, rather than all when the DB is
 	// opened.
 	Brief bool
 	// Patience is how long awaited work waits for a server that does not answer, for each statement or transaction; by default 7 s.
@@ -90,7 +88,7 @@ func (c Config) driverConfig() (pq.Config, error) {
 // silence is how much longer than a statement may take a server may be silent, before it is taken for dead.
 const silence = 2 * time.Second
 
-// pool makes the pool, whose server may be silent for as long as given; it does not connect.
+// pool makes a pool, whose server may be silent for as long as given; it does not connect.
 func (c Config) pool(silent time.Duration) (*sqlx.DB, *connector, error) {
 	cfg, err := c.driverConfig()
 	if err != nil {
@@ -106,34 +104,4 @@ func (c Config) pool(silent time.Duration) (*sqlx.DB, *connector, error) {
 	db.SetConnMaxLifetime(maxLifetime)
 	db.SetConnMaxIdleTime(maxIdleTime)
 	return db, connector, nil
-}
-
-// Open connects, checks that this program works with the schema, and prepares every statement unless Brief says otherwise. The
-// errors are ErrURL, ErrTarget, ErrSchemaOlder, ErrSchemaNewer, ErrSchemaUnreleased, or those of the connection.
-func Open(ctx context.Context, c Config) (*Store, error) {
-	c = c.withDefaults()
-	db, connector, err := c.pool(c.StatementTimeout + silence)
-	if err != nil {
-		return nil, err
-	}
-	one := c
-	one.MaxConnections = 1
-	watch, _, err := one.pool(firstLook)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	s := &Store{db: db, connector: connector, watch: watch, patience: c.Patience}
-	s.answers.Store(newAnswering())
-	err = checkSchema(ctx, db, migrationFiles)
-	switch {
-	case err != nil:
-	case c.Brief:
-		s.current.Store(&prepared{})
-	default:
-		err = s.prepare(ctx, nil)
-	}
-	if err != nil {
-		return nil, errors.Join(translate(ctx, err), s.Close())
-	}
-	return s, nil
 }

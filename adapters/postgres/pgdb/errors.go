@@ -1,4 +1,4 @@
-package postgres
+package pgdb
 
 import (
 	"context"
@@ -14,48 +14,29 @@ import (
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
-	"github.com/pgherd/pgherd/core/certificate"
-	"github.com/pgherd/pgherd/core/citoken"
-	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// broken maps the name of a unique constraint to the fault that its port names.
-var broken = map[string]func() error{
-	"users_email_any_case":           func() error { return fault.Invalid("email", "is in use") },
-	"accounts_owner_unique":          func() error { return fault.Invalid("owner", "owns an account already") },
-	"ci_namespaces_name_unique":      func() error { return fault.Invalid("name", "is in use") },
-	"ci_trusts_unique":               citoken.ErrTrusted,
-	"servers_name_unique":            func() error { return fault.Invalid("name", "is in use") },
-	"servers_installation_unique":    server.ErrRegistered,
-	"databases_name_unique":          database.ErrNameTaken,
-	"operations_one_open":            errOperationOpen,
-	"allowlist_entries_cidr_unique":  func() error { return fault.Invalid("cidr", "is already on the allowlist") },
-	"backups_filename_unique":        func() error { return fault.New(fault.BackupConflict, "a backup of that name exists") },
-	"outbox_events_operation_unique": func() error { return errors.New("the operation has made this event already") },
-	"role_changes_one_pending":       errChangeUnfinished,
-	"role_changes_key_unique":        errChangeUnfinished,
-	"certificate_keys_one_signs":     certificate.ErrKeySigns,
-	"previews_one_live":              errRefTaken,
-	"previews_use_unique":            errRefTaken,
-	"webhook_attempts_once":          func() error { return errors.New("the attempt is recorded already") },
-}
+// ErrContended means that other transactions got in the way of a claim. The transaction is run again.
+var ErrContended = errors.New("other transactions are in the way of the claim")
 
-func errChangeUnfinished() error {
-	return fault.New(fault.ManagedRoleConflict, "another change of the database's logins is unfinished")
-}
+// ErrCommitUnknown means that the connection was lost while a transaction was being committed: it may or may not have been, so
+// it is not run again.
+var ErrCommitUnknown = errors.New("the connection was lost during the commit, whose outcome is unknown")
 
-func errOperationOpen() error {
-	return fault.New(fault.DatabaseStateConflict, "another operation of the database is open")
-}
-
-// translateDelete is translate for a statement that deletes rows: where it breaks a reference, others refer to what it would
-// delete, which is there.
-func translateDelete(ctx context.Context, err error) error {
-	if e := pq.As(err, pqerror.ForeignKeyViolation, pqerror.RestrictViolation); e != nil && ctx.Err() == nil {
+// refusal turns an error of a statement into the one that the ports promise. Where a statement that deletes rows breaks a
+// reference, others refer to what it would delete, which is there.
+func (d *DB) refusal(ctx context.Context, st *Statement, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return translate(ctx, err)
+	}
+	if e := pq.As(err, pqerror.ForeignKeyViolation, pqerror.RestrictViolation); e != nil && st.deletes() {
 		return fmt.Errorf("%w (%s)", ports.ErrReferenced, e.Constraint)
+	}
+	if e := pq.As(err, pqerror.UniqueViolation); e != nil {
+		if refusal, ok := d.refusals[e.Constraint]; ok {
+			return refusal()
+		}
 	}
 	return translate(ctx, err)
 }
@@ -79,11 +60,6 @@ func translate(ctx context.Context, err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return ports.ErrNoRow
 	}
-	if e := pq.As(err, pqerror.UniqueViolation); e != nil {
-		if refusal, ok := broken[e.Constraint]; ok {
-			return refusal()
-		}
-	}
 	// A row refers to something that does not exist, or an ID is not a UUID and so identifies nothing.
 	if e := pq.As(err, pqerror.ForeignKeyViolation, pqerror.InvalidTextRepresentation); e != nil {
 		return fmt.Errorf("%w (%s %s)", ports.ErrNoRow, e.Code, e.Constraint)
@@ -96,7 +72,7 @@ func translate(ctx context.Context, err error) error {
 
 // rolledBack reports whether the transaction was undone for reasons of concurrency, so that it may run again.
 func rolledBack(err error) bool {
-	return pq.As(err, pqerror.TRSerializationFailure, pqerror.TRDeadlockDetected) != nil || errors.Is(err, errContended)
+	return pq.As(err, pqerror.TRSerializationFailure, pqerror.TRDeadlockDetected) != nil || errors.Is(err, ErrContended)
 }
 
 // readOnly reports whether the server takes no writes: it is not the primary any more, or was told so.

@@ -1,0 +1,108 @@
+package pgdb
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+
+	sq "github.com/Masterminds/squirrel"
+	"github.com/jmoiron/sqlx/reflectx"
+)
+
+// Table maps a type of the domain to its table: the db tags of the type are the columns.
+type Table[T any] struct {
+	name    string
+	Columns []string
+	// optional are the uuid columns in which an empty identifier is stored as NULL.
+	optional []string
+}
+
+var mapper = reflectx.NewMapper("db")
+
+// TableOf makes the table of T, without those columns of T that other tables hold.
+func TableOf[T any](name string, elsewhere ...string) Table[T] {
+	var columns []string
+	for _, field := range mapper.TypeMap(reflect.TypeFor[T]()).Index {
+		tag := field.Field.Tag.Get("db")
+		if tag != "" && tag == field.Path && !slices.Contains(elsewhere, tag) {
+			columns = append(columns, tag)
+		}
+	}
+	return Table[T]{name: name, Columns: columns}
+}
+
+// WithOptional names the uuid columns in which an empty identifier is stored as NULL.
+func (t Table[T]) WithOptional(columns ...string) Table[T] {
+	t.optional = columns
+	return t
+}
+
+// List is what a SELECT of the row returns, with its columns qualified by alias.
+func (t Table[T]) List(alias string) []string {
+	list := make([]string, len(t.Columns))
+	for i, column := range t.Columns {
+		list[i] = alias + "." + column
+		if slices.Contains(t.optional, column) {
+			list[i] = "coalesce(" + alias + "." + column + "::text, '') AS " + column
+		}
+	}
+	return list
+}
+
+// Row is List as one text, for statements that are written.
+func (t Table[T]) Row(alias string) string { return strings.Join(t.List(alias), ", ") }
+
+// Prefixed is a list of the columns under names that begin with prefix, as sqlx finds the fields of a nested struct.
+func (t Table[T]) Prefixed(alias, prefix string) string {
+	list := make([]string, len(t.Columns))
+	for i, column := range t.Columns {
+		list[i] = alias + "." + column + ` AS "` + prefix + column + `"`
+	}
+	return strings.Join(list, ", ")
+}
+
+// Read begins a SELECT of whole rows; the table's alias is t.
+func (t Table[T]) Read() sq.SelectBuilder { return Dollar.Select(t.List("t")...).From(t.name + " t") }
+
+// Insert builds the INSERT of a row; its arguments are those of Values.
+func (t Table[T]) Insert() sq.InsertBuilder {
+	places := make([]any, len(t.Columns))
+	for i, column := range t.Columns {
+		places[i] = sq.Expr("?", nil)
+		if slices.Contains(t.optional, column) {
+			places[i] = sq.Expr("nullif(?, '')::uuid", nil)
+		}
+	}
+	return Dollar.Insert(t.name).Columns(t.Columns...).Values(places...)
+}
+
+// Values are the arguments of Insert.
+func (t Table[T]) Values(row T) []any { return ValuesOf(row, t.Columns) }
+
+// Update builds the UPDATE of some columns; its arguments are those columns' values, then those of where.
+func (t Table[T]) Update(columns []string, where string) sq.UpdateBuilder {
+	update := Dollar.Update(t.name)
+	for _, column := range columns {
+		var value any
+		if slices.Contains(t.optional, column) {
+			value = sq.Expr("nullif(?, '')::uuid", nil)
+		}
+		update = update.Set(column, value)
+	}
+	return update.Where(where)
+}
+
+// ValuesOf are the fields of row with these db tags. An empty JSON text is stored as null.
+func ValuesOf[T any](row T, columns []string) []any {
+	known, fields := mapper.TypeMap(reflect.TypeFor[T]()), reflect.ValueOf(row)
+	values := make([]any, len(columns))
+	for i, column := range columns {
+		// Not the mapper's own look-up, which replaces nil pointers with pointers to zero values.
+		values[i] = fields.FieldByIndex(known.GetByPath(column).Index).Interface()
+		if raw, ok := values[i].(json.RawMessage); ok && len(raw) == 0 {
+			values[i] = json.RawMessage("null")
+		}
+	}
+	return values
+}
