@@ -50,21 +50,6 @@ func TestUnauthorizedIsAlwaysTheSame(t *testing.T) {
 	}
 }
 
-// Wrong keys are counted by address: an address that has used its attempts up does not keep a valid key out, nor anybody else.
-// An IPv6 host moves about in its /64; an IPv4 address written as IPv6 is the same address.
-func TestAddressesThatShareABucket(t *testing.T) {
-	for _, pair := range [][2]string{{"2001:db8:1:2::1", "2001:db8:1:2:ffff::9"}, {"203.0.113.7", "::ffff:203.0.113.7"}} {
-		w := newWorld(t)
-		k := attempt("wrong")
-		k.Client = netip.MustParseAddr(pair[0])
-		for range 30 {
-			refused(t, errOf(w.Access.Admit(w.ctx, k)), fault.Unauthorized)
-		}
-		k.Client = netip.MustParseAddr(pair[1])
-		refused(t, errOf(w.Access.Admit(w.ctx, k)), fault.RateLimited)
-	}
-}
-
 func TestUnauthorizedAttempts(t *testing.T) {
 	w := newWorld(t)
 	for range 30 {
@@ -210,18 +195,6 @@ func TestOperator(t *testing.T) {
 	}))
 	refused(t, errOf(w.Operator.Operation(w.ctx, "none")), fault.OperationNotFound)
 	refused(t, errOf(w.Operator.CancelOperation(w.ctx, "none")), fault.OperationNotFound)
-}
-
-func TestCIKey(t *testing.T) {
-	w := newWorld(t)
-	n := must(w.Operator.CreateNamespace(w.ctx, w.account.ID, "pipeline"))(t)
-	_, key, err := w.Operator.CreateCIKey(w.ctx, n.ID)
-	ok(t, err)
-	c := w.admit(key)
-	if !strings.HasPrefix(key, "pghci_") || c.Key.NamespaceID != n.ID || c.Key.Kind != account.CIKey {
-		t.Errorf("%+v", c.Key)
-	}
-	refused(t, c.RequireFullAccount(), fault.KeyScopeDenied)
 }
 
 // After sealing anew every secret still opens under its context, and none is the bytes that it was.

@@ -15,7 +15,6 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/citoken"
-	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/citokens"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
@@ -167,19 +166,14 @@ func TestEveryRefusedTokenGetsTheSameAnswer(t *testing.T) {
 		namespace id.NamespaceID
 		token     string
 	}{
-		"no such namespace":       {nowhere, good},
-		"a revoked namespace":     {revoked.ID, good},
-		"one without trusts":      {untrusting.ID, good},
-		"no token":                {own, "x"},
-		"a longest token":         {own, strings.Repeat("x", citoken.MaxToken)},
-		"another's signature":     {own, good + "A"},
-		"another issuer":          {own, w.token(func(c *citoken.Claims) { c.Issuer = "https://evil.example.org" })},
-		"another audience":        {own, w.token(func(c *citoken.Claims) { c.Audience = []string{"x"} })},
-		"several audiences":       {own, w.token(func(c *citoken.Claims) { c.Audience = []string{ciAudience, "x"} })},
-		"another subject":         {own, w.token(func(c *citoken.Claims) { c.Subject = "repo:evil/shop:pull_request" })},
-		"an expired token":        {own, w.token(func(c *citoken.Claims) { c.ExpiresAt = now })},
-		"one that is valid later": {own, w.token(func(c *citoken.Claims) { c.NotBefore = now.Add(time.Hour) })},
-		"one that is valid long":  {own, w.token(func(c *citoken.Claims) { c.ExpiresAt = now.Add(25 * time.Hour) })},
+		"no such namespace":   {nowhere, good},
+		"a revoked namespace": {revoked.ID, good},
+		"one without trusts":  {untrusting.ID, good},
+		"no token":            {own, "x"},
+		"a longest token":     {own, strings.Repeat("x", citoken.MaxToken)},
+		"another's signature": {own, good + "A"},
+		"another subject":     {own, w.token(func(c *citoken.Claims) { c.Subject = "repo:evil/shop:pull_request" })},
+		"an expired token":    {own, w.token(func(c *citoken.Claims) { c.ExpiresAt = now })},
 	} {
 		sameRefusal(t, what, errOf(w.exchange(c.namespace, c.token)))
 	}
@@ -415,17 +409,5 @@ func TestKindsOfKeysDoNotMix(t *testing.T) {
 		}) {
 			t.Errorf("%s is not in the log: %+v", what, log)
 		}
-	}
-}
-
-// Also one that says that it reaches the whole account does not.
-func TestCIKeysSeeNoDatabases(t *testing.T) {
-	w := newTrusting(t)
-	db := w.made("shop").Record.ID
-	c := w.caller
-	c.Key.Kind, c.Key.NamespaceID = account.CIKey, w.namespace.ID
-	refused(t, errOf(w.Access.Reach(w.ctx, c, db, account.See)), fault.DatabaseNotFound)
-	if _, err := w.Access.Reach(w.ctx, access.Caller{Key: w.caller.Key, Account: w.account}, db, account.See); err != nil {
-		t.Error(err)
 	}
 }

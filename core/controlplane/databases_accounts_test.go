@@ -51,22 +51,6 @@ func TestAgentsThatCannotBeToldYet(t *testing.T) {
 	equal(t, "account of shop", w.server.AccountOf(shop.ID), w.account.ID)
 }
 
-// An agent of another protocol is told once it has ours.
-func TestAgentsOfAnotherProtocolArePassedOver(t *testing.T) {
-	w := newWorld(t)
-	shop := w.made("shop").Record
-	w.outdated(true)
-	for range 19 {
-		w.later(30 * time.Second)
-	}
-	equal(t, "told meanwhile", w.server.Calls("SetAccounts"), 0)
-	w.outdated(false)
-	for range 2 {
-		w.later(30 * time.Second)
-	}
-	equal(t, "account of shop", w.server.AccountOf(shop.ID), w.account.ID)
-}
-
 // A backup of a database that has just been made counts for its account all the same.
 func TestAnAgentIsToldWhoseABackupIs(t *testing.T) {
 	w := newWorld(t)

@@ -12,27 +12,6 @@ import (
 	"github.com/pgherd/pgherd/fakes/inbox"
 )
 
-func TestJitterSpreadsAttempts(t *testing.T) {
-	w := newWorld(t)
-	made := w.hook(receiver)
-	w.inbox.On(receiver, inbox.Status(500))
-	r := w.reached(w.made("shop").Record.ID)
-	for range 20 {
-		w.fires(r)
-	}
-	w.dispatch(w.ControlPlane)
-	next := map[time.Time]bool{}
-	for _, a := range w.attempts(made) {
-		next[*a.NextAttempt] = true
-		if d := a.NextAttempt.Sub(a.At); d < 30*time.Second || d > 36*time.Second {
-			t.Errorf("the second attempt comes after %s", d)
-		}
-	}
-	if len(next) < 15 {
-		t.Errorf("20 deliveries come again at %d times", len(next))
-	}
-}
-
 // Ten failures or more disable nothing while every delivery has attempts left; the first that is exhausted does, and what
 // waits for the endpoint is given up.
 func TestNotDisabledBeforeADeliveryIsExhausted(t *testing.T) {
@@ -59,34 +38,6 @@ func TestNotDisabledBeforeADeliveryIsExhausted(t *testing.T) {
 	}
 	log := w.hookLog("")
 	equal(t, "disabled by", log[len(log)-1].Actor, audit.System)
-}
-
-// Many dispatchers at the same time: every event arrives once at each endpoint.
-func TestDispatchersShareTheWork(t *testing.T) {
-	w := newWorld(t)
-	for _, url := range []string{"https://one.example.com/", "https://two.example.com/"} {
-		w.hook(url)
-	}
-	r := w.reached(w.made("shop").Record.ID)
-	const events = 60
-	var running sync.WaitGroup
-	ctx, stop := context.WithCancel(w.ctx)
-	for range 2 {
-		cp := w.process(quick())
-		running.Go(func() { cp.Dispatcher.Run(ctx, w.store.Dispatchers(), 4) })
-	}
-	for range events {
-		w.fires(r)
-	}
-	w.awaitRequests("", 2*events)
-	stop()
-	running.Wait()
-	seen := map[string]bool{}
-	for _, got := range w.inbox.Requests("") {
-		equal(t, "twice", seen[got.EventID], false)
-		seen[got.EventID] = true
-	}
-	equal(t, "requests", len(seen), 2*events)
 }
 
 // awaitRequests waits until a URL has got so many requests.
@@ -158,21 +109,6 @@ func TestADispatcherThatDiesLosesNothing(t *testing.T) {
 	}
 }
 
-// A dispatcher that dies once at every point in turn does not use up the attempts of a delivery.
-func TestADeathIsNoFailedAttempt(t *testing.T) {
-	w := newWorld(t)
-	made := w.hook(receiver)
-	w.fires(w.reached(w.made("shop").Record.ID))
-	for range 2 * webhook.MaxAttempts {
-		dead := w.process(mortal(webhooks.CrashSent))
-		equal(t, "died", dies(func() { w.dispatch(dead) }), true)
-		w.clock.Advance(webhook.Hold)
-	}
-	w.dispatch(w.ControlPlane)
-	equal(t, "attempts", len(w.attempts(made)), 1)
-	equal(t, "failures", w.endpoint(made).ConsecutiveFailures, 0)
-}
-
 // A dispatcher sleeps in the middle of an attempt, until another has done its work: what it brings then counts for nothing.
 func TestADispatcherThatSleptRecordsNothing(t *testing.T) {
 	w := newWorld(t)
@@ -197,32 +133,6 @@ func TestADispatcherThatSleptRecordsNothing(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	equal(t, "failures", w.endpoint(made).ConsecutiveFailures, 0)
-}
-
-// A dispatcher wakes up while another one holds the delivery: what it brings neither counts nor ends the other's lease.
-func TestADispatcherThatSleptLeavesTheHolderAlone(t *testing.T) {
-	w := newWorld(t)
-	made := w.hook(receiver)
-	holder := w.process(mortal(webhooks.CrashClaimed))
-	w.inbox.On(receiver, func(_ context.Context, n int) webhook.Outcome {
-		if n > 1 {
-			return webhook.Outcome{StatusCode: 200}
-		}
-		w.clock.Advance(webhook.Hold)
-		equal(t, "the holder claims it", dies(func() { w.dispatch(holder) }), true)
-		return webhook.Outcome{StatusCode: 500, Error: "too late"}
-	})
-	w.fires(w.reached(w.made("shop").Record.ID))
-	w.dispatch(w.ControlPlane)
-	equal(t, "attempts recorded", len(w.attempts(made)), 0)
-	equal(t, "failures", w.endpoint(made).ConsecutiveFailures, 0)
-	equal(t, "requests while it is under lease", len(w.inbox.Requests(receiver)), 1)
-	w.clock.Advance(webhook.Hold)
-	w.dispatch(w.ControlPlane)
-	list := w.attempts(made)
-	if len(list) != 1 || list[0].StatusCode != 200 || list[0].Number != 1 {
-		t.Errorf("%+v", list)
-	}
 }
 
 // A dispatcher that is told to stop breaks its attempts off; they are made again, and count as none.
@@ -250,23 +160,4 @@ func TestStoppingADispatcher(t *testing.T) {
 	if len(list) != 1 || list[0].Status != webhook.Delivered || w.endpoint(made).ConsecutiveFailures != 0 {
 		t.Errorf("%+v", list)
 	}
-}
-
-// An endpoint is disabled while its attempt is under way: the outcome is recorded, and no other attempt follows.
-func TestDisabledDuringAnAttempt(t *testing.T) {
-	w := newWorld(t)
-	made := w.hook(receiver)
-	w.inbox.On(receiver, func(context.Context, int) webhook.Outcome {
-		ok(t, w.Webhooks.Disable(w.ctx, w.reachedHook(made)))
-		return webhook.Outcome{StatusCode: 500, Error: "the receiver answered 500"}
-	})
-	w.fires(w.reached(w.made("shop").Record.ID))
-	w.dispatch(w.ControlPlane)
-	list := w.attempts(made)
-	if len(list) != 1 || list[0].Status != webhook.Failed || list[0].NextAttempt != nil {
-		t.Errorf("%+v", list)
-	}
-	w.clock.Advance(time.Hour)
-	w.dispatch(w.ControlPlane)
-	equal(t, "requests", len(w.inbox.Requests(receiver)), 1)
 }

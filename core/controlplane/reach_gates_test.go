@@ -1,7 +1,6 @@
 package controlplane_test
 
 import (
-	"context"
 	"reflect"
 	"testing"
 
@@ -10,41 +9,12 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/rollout"
-	"github.com/pgherd/pgherd/ports"
 )
-
-// grants counts how often the store is asked what the operator has opened.
-type grants struct {
-	ports.Store
-	asked int
-}
-
-func (g *grants) View(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
-	return g.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error { return fn(ctx, countingTx{tx, g}) })
-}
-
-type countingTx struct {
-	ports.Tx
-	of *grants
-}
-
-func (c countingTx) Switches() ports.Switches { return countingSwitches{c.Tx.Switches(), c.of} }
-
-type countingSwitches struct {
-	ports.Switches
-	of *grants
-}
-
-func (c countingSwitches) Grants(ctx context.Context, db id.DatabaseID) (rollout.Grants, error) {
-	c.of.asked++
-	return c.Switches.Grants(ctx, db)
-}
 
 // gated is a world of which one database and its first operation are reached through gates, by its owner, by a viewer and by a
 // stranger.
 type gated struct {
 	*roleWorld
-	grants  *grants
 	work    id.OperationID
 	callers map[string]access.Caller
 }
@@ -52,12 +22,10 @@ type gated struct {
 func newGated(t *testing.T) *gated {
 	t.Helper()
 	w := newRoleWorld(t)
-	g := &gated{roleWorld: w, grants: &grants{Store: w.store}}
+	g := &gated{roleWorld: w}
 	g.work = must(w.Backups.Start(w.ctx, w.here()))(t).ID
 	_, _, stranger := w.newAccount("stranger@example.org", account.Pro)
 	g.callers = map[string]access.Caller{"owner": w.caller, "viewer": w.member(account.Viewer), "stranger": stranger}
-	w.ports.Store = g.grants
-	w.ControlPlane = w.process(quick())
 	return g
 }
 
@@ -138,23 +106,6 @@ func TestGatesOfAWebhook(t *testing.T) {
 	refused(t, reach(rollout.Clone), fault.FeatureNotAvailable)
 	_, err := w.Webhooks.Reach(w.ctx, w.caller, hook)
 	ok(t, err)
-}
-
-// Only what is behind a gate costs a statement more, and one is enough.
-func TestWhatGatesCost(t *testing.T) {
-	g := newGated(t)
-	for _, c := range []struct {
-		who   string
-		gates []rollout.Gate
-		want  int
-	}{
-		{"owner", nil, 0}, {"viewer", nil, 0}, {"stranger", []rollout.Gate{rollout.Clone}, 0},
-		{"owner", []rollout.Gate{rollout.AdditionalRoles}, 1}, {"viewer", []rollout.Gate{rollout.Clone, rollout.AdditionalRoles}, 1},
-	} {
-		g.grants.asked = 0
-		_ = g.reach(c.who, c.gates...) // what it returns, the other tests say
-		equal(t, "statements for "+c.who+", of database and operation", g.grants.asked, 2*c.want)
-	}
 }
 
 // Each use case of a capability behind a gate wants a database that was reached through it, whatever else it was reached through.

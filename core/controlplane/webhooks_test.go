@@ -54,34 +54,6 @@ func TestRoomForWebhooks(t *testing.T) {
 	must(w.Webhooks.Create(w.ctx, other, receiver, nil))(t)
 }
 
-func TestListWebhooks(t *testing.T) {
-	w := newWorld(t)
-	var want []id.WebhookID
-	for range 3 {
-		made := w.hook(receiver)
-		want = append(want, made.Endpoint.ID)
-		ok(t, w.Webhooks.Disable(w.ctx, w.reachedHook(made)))
-		w.clock.Advance(time.Second)
-	}
-	var got []id.WebhookID
-	p := ports.Page{Limit: 2}
-	for {
-		list, next, err := w.Webhooks.List(w.ctx, w.caller, p)
-		ok(t, err)
-		for _, by := range list {
-			got = append(got, by.What.ID)
-			equal(t, "disabled", by.What.DisabledAt != nil, true)
-			equal(t, "made by", by.Person.ID, w.account.OwnerID)
-		}
-		if p.After = next; next == nil {
-			break
-		}
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
 // HTTP asks for a full-account key before the use cases do.
 func TestWebhooksNeedAFullAccountKey(t *testing.T) {
 	w := newWorld(t)
@@ -166,23 +138,6 @@ func TestWebhooksInTheActivityLog(t *testing.T) {
 			t.Error(actions)
 		}
 	}
-}
-
-func TestTestEvent(t *testing.T) {
-	w := newWorld(t)
-	made, other := w.hook(receiver), "https://other.example.com/"
-	w.hook(other)
-	queued := must(w.Webhooks.Test(w.ctx, w.reachedHook(made)))(t)
-	equal(t, "status", queued.Status, webhook.Pending)
-	w.dispatch(w.ControlPlane)
-	equal(t, "at another endpoint", len(w.inbox.Requests(other)), 0)
-	got := w.inbox.Requests(receiver)
-	if len(got) != 1 || got[0].EventID != string(queued.ID) {
-		t.Fatalf("%+v", got)
-	}
-	signedBy(t, got[0], made.Secret, true)
-	equal(t, "name", must(operationEvent(got[0]))(t).Event, webhook.TestEvent)
-	equal(t, "in the outbox", len(w.events()), 0)
 }
 
 func TestAttemptsAndRedeliver(t *testing.T) {
