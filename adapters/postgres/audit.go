@@ -22,10 +22,9 @@ type auditRow struct {
 	Details json.RawMessage `db:"details"`
 }
 
-var auditTable = pgdb.TableOf[auditRow]("audit_entries").WithOptional("account_id", "database_id", "user_id")
+var auditTable = pgdb.TableOf[auditRow]("audit_entries").WithOptional("account_id", "database_id", "user_id").Added()
 
 var (
-	addAudit  = pgdb.Define(auditTable.Insert())
 	listAudit = pgdb.Define(auditTable.Read().Where("t.database_id = ? AND (t.at, t.id) < (?, ?)").
 			OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?"))
 	auditOfInstallation = pgdb.Define(auditTable.Read().
@@ -37,7 +36,7 @@ var auditOfAccount = pgdb.Define(auditTable.Read().
 	Where("t.account_id = ? AND (t.at, t.id) < (?, ?)").
 	OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?"))
 
-type auditEntries struct{ pgdb.Session }
+type auditEntries struct{ pgdb.Rows[auditRow] }
 
 func (a auditEntries) Add(ctx context.Context, e audit.Entry) error {
 	details, err := json.Marshal(e.Details)
@@ -45,21 +44,21 @@ func (a auditEntries) Add(ctx context.Context, e audit.Entry) error {
 		return err
 	}
 	row := auditRow{e.ID, e.At, e.AccountID, e.DatabaseID, e.Actor, e.Action, details}
-	return a.Write(ctx, addAudit, auditTable.Values(row)...)
+	return a.Rows.Add(ctx, row)
 }
 
 func (a auditEntries) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]audit.Entry, error) {
-	rows, err := pgdb.PageOf[auditRow](ctx, a.Session, listAudit, pgdb.Backward, p, db)
+	rows, err := a.Page(ctx, listAudit, pgdb.Backward, p, db)
 	return entriesOf(rows, err)
 }
 
 func (a auditEntries) OfInstallation(ctx context.Context, p ports.Page) ([]audit.Entry, error) {
-	rows, err := pgdb.PageOf[auditRow](ctx, a.Session, auditOfInstallation, pgdb.Backward, p)
+	rows, err := a.Page(ctx, auditOfInstallation, pgdb.Backward, p)
 	return entriesOf(rows, err)
 }
 
 func (a auditEntries) OfAccount(ctx context.Context, of id.AccountID, p ports.Page) ([]audit.Entry, error) {
-	rows, err := pgdb.PageOf[auditRow](ctx, a.Session, auditOfAccount, pgdb.Backward, p, of)
+	rows, err := a.Page(ctx, auditOfAccount, pgdb.Backward, p, of)
 	return entriesOf(rows, err)
 }
 

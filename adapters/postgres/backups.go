@@ -13,10 +13,9 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var backupTable = pgdb.TableOf[backup.Backup]("backups")
+var backupTable = pgdb.TableOf[backup.Backup]("backups").Added("ON CONFLICT (operation_id) DO NOTHING")
 
 var (
-	addBackup   = pgdb.Define(backupTable.Insert().Suffix("ON CONFLICT (operation_id) DO NOTHING"))
 	getBackup   = pgdb.Define(backupTable.Read().Where("t.database_id = ? AND t.filename = ? AND t.deleting_at IS NULL"))
 	listBackups = pgdb.Define(backupTable.Read().Where("t.database_id = ? AND t.deleting_at IS NULL").
 			Where("(t.created_at, t.filename) < (?, ?)").
@@ -35,14 +34,10 @@ var (
 			OrderBy("least(t.deleting_at, t.expires_at)", "t.database_id", "t.filename").Suffix("LIMIT ?"))
 )
 
-type backups struct{ pgdb.Session }
-
-func (b backups) Add(ctx context.Context, row backup.Backup) error {
-	return b.Write(ctx, addBackup, backupTable.Values(row)...)
-}
+type backups struct{ pgdb.Rows[backup.Backup] }
 
 func (b backups) Get(ctx context.Context, db id.DatabaseID, filename backup.Filename) (backup.Backup, error) {
-	return pgdb.One[backup.Backup](ctx, b.Session, getBackup, db, filename)
+	return b.One(ctx, getBackup, db, filename)
 }
 
 // List continues from a position whose ID is a file name.
@@ -54,7 +49,7 @@ func (b backups) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]ba
 		}
 		at, filename = p.After.At, p.After.ID
 	}
-	return pgdb.All[backup.Backup](ctx, b.Session, listBackups, db, at, filename, pgdb.Limit(p))
+	return b.All(ctx, listBackups, db, at, filename, pgdb.Limit(p))
 }
 
 func (b backups) Names(ctx context.Context, db id.DatabaseID) ([]backup.Filename, error) {
@@ -65,7 +60,7 @@ func (b backups) Names(ctx context.Context, db id.DatabaseID) ([]backup.Filename
 func (b backups) MarkDeleting(
 	ctx context.Context, db id.DatabaseID, filename backup.Filename, now time.Time,
 ) (backup.Backup, error) {
-	return pgdb.Locked[backup.Backup](ctx, b.Session, markBackup, now, db, filename)
+	return b.Locked(ctx, markBackup, now, db, filename)
 }
 
 func (b backups) SetExpiry(ctx context.Context, db id.DatabaseID, filename backup.Filename, at time.Time) error {

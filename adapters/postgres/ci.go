@@ -11,7 +11,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var trustTable = pgdb.TableOf[citoken.Trust]("ci_trusts")
+var trustTable = pgdb.TableOf[citoken.Trust]("ci_trusts").Added()
 
 var (
 	lockNamespace   = pgdb.Define(namespaceTable.Read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
@@ -25,7 +25,6 @@ var (
 	revokeNamespaceKeys = pgdb.Written(revokeKeysOf("namespace_id"))
 	revokeTrustKeys     = pgdb.Written(revokeKeysOf("trust_id"))
 
-	addTrust     = pgdb.Define(trustTable.Insert())
 	getTrust     = pgdb.Define(trustTable.Read().Where("t.id = ?"))
 	listTrusts   = pgdb.Define(trustTable.Read().Where("t.namespace_id = ?").OrderBy("t.created_at", "t.id"))
 	removeTrust  = pgdb.Written("DELETE FROM ci_trusts WHERE id = $1")
@@ -45,14 +44,14 @@ func revokeKeysOf(column string) string {
 		WHERE k.id = l.id`
 }
 
-type namespaces struct{ pgdb.Session }
+type namespaces struct{ pgdb.Rows[account.Namespace] }
 
 func (n namespaces) Lock(ctx context.Context, of id.NamespaceID) (account.Namespace, error) {
-	return pgdb.Locked[account.Namespace](ctx, n.Session, lockNamespace, of)
+	return n.Locked(ctx, lockNamespace, of)
 }
 
 func (n namespaces) List(ctx context.Context, of id.AccountID) ([]account.Namespace, error) {
-	return pgdb.All[account.Namespace](ctx, n.Session, listNamespaces, of)
+	return n.All(ctx, listNamespaces, of)
 }
 
 func (n namespaces) Revoke(ctx context.Context, row account.Namespace) error {
@@ -73,18 +72,14 @@ func (n namespaces) Live(ctx context.Context, of id.NamespaceID, now time.Time) 
 	return pgdb.One[citoken.Live](ctx, n.Session, liveKeys, of, now)
 }
 
-type trusts struct{ pgdb.Session }
-
-func (t trusts) Add(ctx context.Context, row citoken.Trust) error {
-	return t.Write(ctx, addTrust, trustTable.Values(row)...)
-}
+type trusts struct{ pgdb.Rows[citoken.Trust] }
 
 func (t trusts) Get(ctx context.Context, trust id.TrustID) (citoken.Trust, error) {
-	return pgdb.One[citoken.Trust](ctx, t.Session, getTrust, trust)
+	return t.One(ctx, getTrust, trust)
 }
 
 func (t trusts) List(ctx context.Context, of id.NamespaceID) ([]citoken.Trust, error) {
-	return pgdb.All[citoken.Trust](ctx, t.Session, listTrusts, of)
+	return t.All(ctx, listTrusts, of)
 }
 
 func (t trusts) Remove(ctx context.Context, trust id.TrustID, now time.Time) error {

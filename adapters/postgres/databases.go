@@ -15,16 +15,15 @@ import (
 
 var (
 	databaseTable = pgdb.TableOf[database.Record]("databases", "host", "port", "account_plan", "account_database_bytes", "namespace_id").
-			WithOptional("timeout_operation", "overlay_id")
-
-	databaseChanges = []string{
-		"display_name", "environment", "schedule", "status", "connection_cap", "size_bytes", "sized_at", "next_backup_at",
-		"schedule_since",
-		"access_generation", "allowlist_generation", "allowlist_applied",
-		"role_generation", "role_ordinal", "roles_barred",
-		"settings_generation", "settings_applied", "timeout_profile", "timeout_effective", "timeout_operation", "storage_status",
-		"storage_ceiling", "overlay_id", "overlay_status", "overlay_generation",
-	}
+		WithOptional("timeout_operation", "overlay_id").Added().
+		Saved([]string{"id"}, []string{
+			"display_name", "environment", "schedule", "status", "connection_cap", "size_bytes", "sized_at", "next_backup_at",
+			"schedule_since",
+			"access_generation", "allowlist_generation", "allowlist_applied",
+			"role_generation", "role_ordinal", "roles_barred",
+			"settings_generation", "settings_applied", "timeout_profile", "timeout_effective", "timeout_operation", "storage_status",
+			"storage_ceiling", "overlay_id", "overlay_status", "overlay_generation",
+		})
 )
 
 // readDatabases begins a SELECT of records, with what is known of them by their servers and accounts.
@@ -71,7 +70,6 @@ const (
 )
 
 var (
-	addDatabase = pgdb.Define(databaseTable.Insert())
 	getDatabase = pgdb.Define(readDatabases().Where("t.id = ?"))
 	// A key of the whole account, or of a namespace, has no other ties that count.
 	tiedDatabase     = pgdb.Define(readDatabases().Column(tieKeyValid).Where("t.id = ?"))
@@ -80,7 +78,6 @@ var (
 				OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
 	lockDatabase   = pgdb.Define(readDatabases().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t"))
 	countDatabases = pgdb.Written("SELECT count(*) FROM databases d WHERE account_id = $1 AND " + inService)
-	saveDatabase   = pgdb.Define(databaseTable.Update(databaseChanges, "id = ?"))
 	removeDatabase = pgdb.Written(`
 		WITH forgotten AS (DELETE FROM idempotency_keys WHERE resource_id = $1::text)
 		DELETE FROM databases WHERE id = $1::text::uuid`)
@@ -97,14 +94,10 @@ var (
 	}
 )
 
-type databases struct{ pgdb.Session }
-
-func (d databases) Add(ctx context.Context, r database.Record) error {
-	return d.Write(ctx, addDatabase, databaseTable.Values(r)...)
-}
+type databases struct{ pgdb.Rows[database.Record] }
 
 func (d databases) Get(ctx context.Context, db id.DatabaseID) (database.Record, error) {
-	return pgdb.One[database.Record](ctx, d.Session, getDatabase, db)
+	return d.One(ctx, getDatabase, db)
 }
 
 // Tied reads by primary key alone: what the viewer may see is decided in the core.
@@ -124,19 +117,15 @@ func (d databases) Tied(
 }
 
 func (d databases) Visible(ctx context.Context, v database.Viewer, p ports.Page) ([]database.Record, error) {
-	return pgdb.PageOf[database.Record](ctx, d.Session, visibleDatabases, pgdb.Forward, p, viewerArguments(v)...)
+	return d.Page(ctx, visibleDatabases, pgdb.Forward, p, viewerArguments(v)...)
 }
 
 func (d databases) Lock(ctx context.Context, db id.DatabaseID) (database.Record, error) {
-	return pgdb.Locked[database.Record](ctx, d.Session, lockDatabase, db)
+	return d.Locked(ctx, lockDatabase, db)
 }
 
 func (d databases) Count(ctx context.Context, of id.AccountID) (int, error) {
 	return pgdb.One[int](ctx, d.Session, countDatabases, of)
-}
-
-func (d databases) Save(ctx context.Context, r database.Record) error {
-	return d.MustChange(ctx, ports.ErrNoRow, saveDatabase, append(pgdb.ValuesOf(r, databaseChanges), r.ID)...)
 }
 
 // Remove also deletes logins, roles and their changes, allowlist, memberships, key bindings, enrolments and the tombstone; audit
@@ -150,5 +139,5 @@ func (d databases) Due(ctx context.Context, what ports.DueWork, now time.Time, l
 	if !ok {
 		return nil, fmt.Errorf("nothing is known to be due as %q", what)
 	}
-	return pgdb.All[database.Record](ctx, d.Session, st, now, limit)
+	return d.All(ctx, st, now, limit)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var tombstoneTable = pgdb.TableOf[deletion.Tombstone]("tombstones").WithOptional("recovery_id")
+var tombstoneTable = pgdb.TableOf[deletion.Tombstone]("tombstones").WithOptional("recovery_id").Added()
 
 // gone is what a record says whose database is deleted.
 const gone = "status IN ('deleted', 'purging')"
@@ -34,7 +34,6 @@ const inService = "(NOT d." + gone + ` OR EXISTS (
 var (
 	dropTombstone = pgdb.Written("DELETE FROM tombstones WHERE database_id = $1")
 	holdBackups   = pgdb.Written("UPDATE backups SET held = $2 WHERE database_id = $1 AND expires_at IS NOT NULL")
-	addTombstone  = pgdb.Define(tombstoneTable.Insert())
 	// The number of each is that of its rows: what the snapshot says of itself is what was stored.
 	keepMembers = pgdb.Written(`INSERT INTO tombstone_members (database_id, user_id)
 		SELECT database_id, user_id FROM memberships WHERE database_id = $1`)
@@ -78,13 +77,13 @@ var (
 		ORDER BY t.key_id`)
 )
 
-type deletions struct{ pgdb.Session }
+type deletions struct{ pgdb.Rows[deletion.Tombstone] }
 
 func (d deletions) Add(ctx context.Context, t deletion.Tombstone) (deletion.Tombstone, error) {
 	if err := d.Write(ctx, dropTombstone, t.DatabaseID); err != nil {
 		return t, err
 	}
-	if err := d.Write(ctx, addTombstone, tombstoneTable.Values(t)...); err != nil {
+	if err := d.Rows.Add(ctx, t); err != nil {
 		return t, err
 	}
 	if err := d.Write(ctx, holdBackups, t.DatabaseID, true); err != nil {
@@ -95,11 +94,11 @@ func (d deletions) Add(ctx context.Context, t deletion.Tombstone) (deletion.Tomb
 			return t, err
 		}
 	}
-	return pgdb.Locked[deletion.Tombstone](ctx, d.Session, countSnapshot, t.DatabaseID)
+	return d.Locked(ctx, countSnapshot, t.DatabaseID)
 }
 
 func (d deletions) Get(ctx context.Context, db id.DatabaseID) (s deletion.Scene, err error) {
-	t, err := pgdb.One[deletion.Tombstone](ctx, d.Session, getTombstone, db)
+	t, err := d.One(ctx, getTombstone, db)
 	if err != nil {
 		return s, err
 	}
@@ -114,7 +113,7 @@ func (d deletions) Get(ctx context.Context, db id.DatabaseID) (s deletion.Scene,
 }
 
 func (d deletions) List(ctx context.Context, of id.AccountID, p ports.Page) ([]deletion.Scene, error) {
-	page, err := pgdb.PageOf[deletion.Tombstone](ctx, d.Session, listTombstones, pgdb.Backward, p, of)
+	page, err := d.Page(ctx, listTombstones, pgdb.Backward, p, of)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +170,7 @@ func (d deletions) Count(ctx context.Context, of id.AccountID, previews bool) (a
 }
 
 func (d deletions) Due(ctx context.Context, now time.Time, limit int) ([]deletion.Tombstone, error) {
-	return pgdb.All[deletion.Tombstone](ctx, d.Session, dueTombstones, now, limit)
+	return d.All(ctx, dueTombstones, now, limit)
 }
 
 func (d deletions) SetRecovery(ctx context.Context, db id.DatabaseID, op id.OperationID) error {

@@ -85,7 +85,7 @@ func deliveryArrays() string {
 	return strings.Join(arrays, ", ")
 }
 
-type deliveries struct{ pgdb.Session }
+type deliveries struct{ pgdb.Rows[webhook.Delivery] }
 
 func (d deliveries) Add(ctx context.Context, ds []webhook.Delivery) error {
 	columns := make([][]any, len(deliveryTable.Columns))
@@ -102,7 +102,7 @@ func (d deliveries) Add(ctx context.Context, ds []webhook.Delivery) error {
 }
 
 func (d deliveries) Lock(ctx context.Context, of id.DeliveryID) (webhook.Delivery, error) {
-	return pgdb.Locked[webhook.Delivery](ctx, d.Session, lockDelivery, of)
+	return d.Locked(ctx, lockDelivery, of)
 }
 
 func (d deliveries) SaveLeased(ctx context.Context, row webhook.Delivery, a *webhook.Attempt) error {

@@ -18,7 +18,7 @@ var (
 	getClaimed = pgdb.Define(keyRecordTable.Read().Where("t.account_id = ? AND t.route = ? AND t.key = ?"))
 )
 
-type idempotencyKeys struct{ pgdb.Session }
+type idempotencyKeys struct{ pgdb.Rows[idempotency.Record] }
 
 func (k idempotencyKeys) Claim(
 	ctx context.Context, r idempotency.Record,
@@ -40,5 +40,5 @@ func (k idempotencyKeys) Claim(
 func (k idempotencyKeys) Get(
 	ctx context.Context, of id.AccountID, route string, key idempotency.Key,
 ) (idempotency.Record, error) {
-	return pgdb.One[idempotency.Record](ctx, k.Session, getClaimed, of, route, key)
+	return k.One(ctx, getClaimed, of, route, key)
 }

@@ -27,12 +27,12 @@ var (
 	forgetHostsBefore = pgdb.Written("DELETE FROM keyring_hosts WHERE seen_at < $1")
 )
 
-type keyRings struct{ pgdb.Session }
+type keyRings struct{ pgdb.Rows[keyring.Key] }
 
 func (k keyRings) Lock(ctx context.Context) error { return k.Write(ctx, lockRing) }
 
 func (k keyRings) Keys(ctx context.Context) (keyring.Keys, error) {
-	return pgdb.All[keyring.Key](ctx, k.Session, ringKeys)
+	return k.All(ctx, ringKeys)
 }
 
 func (k keyRings) Put(ctx context.Context, key keyring.Key) error {

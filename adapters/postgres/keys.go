@@ -12,12 +12,11 @@ import (
 )
 
 var (
-	keyTable       = pgdb.TableOf[account.Key]("api_keys").WithOptional("namespace_id", "trust_id")
-	namespaceTable = pgdb.TableOf[account.Namespace]("ci_namespaces")
+	keyTable       = pgdb.TableOf[account.Key]("api_keys").WithOptional("namespace_id", "trust_id").Added()
+	namespaceTable = pgdb.TableOf[account.Namespace]("ci_namespaces").Added()
 )
 
 var (
-	addKey  = pgdb.Define(keyTable.Insert())
 	bindKey = pgdb.Written(`INSERT INTO key_databases (key_id, database_id) SELECT DISTINCT $1, unnest($2::uuid[])`)
 	getKey  = pgdb.Define(keyTable.Read().Where("t.id = ?"))
 	lockKey = pgdb.Define(keyTable.Read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t"))
@@ -26,29 +25,28 @@ var (
 	bindToLimits = pgdb.Define(keyTable.Update([]string{"expires_at", "networks"}, "id = ?"))
 	revokeKey    = pgdb.Define(keyTable.Update([]string{"revoked_at"}, "id = ?"))
 	listKeys     = pgdb.Define(keyTable.Read().Where("t.account_id = ?").OrderBy("t.created_at DESC", "t.id DESC"))
-	addNamespace = pgdb.Define(namespaceTable.Insert())
 	getNamespace = pgdb.Define(namespaceTable.Read().Where("t.id = ?"))
 )
 
-type keys struct{ pgdb.Session }
+type keys struct{ pgdb.Rows[account.Key] }
 
 func (k keys) Add(ctx context.Context, key account.Key, databases []id.DatabaseID) error {
-	if err := k.Write(ctx, addKey, keyTable.Values(key)...); err != nil || len(databases) == 0 {
+	if err := k.Rows.Add(ctx, key); err != nil || len(databases) == 0 {
 		return err
 	}
 	return k.Write(ctx, bindKey, key.ID, pq.Array(databases))
 }
 
 func (k keys) Get(ctx context.Context, key id.KeyID) (account.Key, error) {
-	return pgdb.One[account.Key](ctx, k.Session, getKey, key)
+	return k.One(ctx, getKey, key)
 }
 
 func (k keys) Lock(ctx context.Context, key id.KeyID) (account.Key, error) {
-	return pgdb.One[account.Key](ctx, k.Session, lockKey, key)
+	return k.One(ctx, lockKey, key)
 }
 
 func (k keys) List(ctx context.Context, of id.AccountID) ([]account.Key, error) {
-	return pgdb.All[account.Key](ctx, k.Session, listKeys, of)
+	return k.All(ctx, listKeys, of)
 }
 
 func (k keys) Replace(ctx context.Context, old id.KeyID, key account.Key) error {
@@ -64,7 +62,7 @@ func (k keys) Revoke(ctx context.Context, key account.Key) error {
 }
 
 func (k keys) AddNamespace(ctx context.Context, n account.Namespace) error {
-	return k.Write(ctx, addNamespace, namespaceTable.Values(n)...)
+	return namespaceTable.Add(ctx, k.Session, n)
 }
 
 func (k keys) Namespace(ctx context.Context, namespace id.NamespaceID) (account.Namespace, error) {

@@ -9,29 +9,24 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var loginTable = pgdb.TableOf[ports.LoginSecret]("database_logins")
+var loginTable = pgdb.TableOf[ports.LoginSecret]("database_logins").Added()
 
 var (
 	replaceLogin = pgdb.Written(
 		"UPDATE database_logins SET generation = $1, verifier = $2, sealed = $3 WHERE database_id = $4 AND login = $5")
-	addLogin   = pgdb.Define(loginTable.Insert())
 	getLogin   = pgdb.Define(loginTable.Read().Where("t.database_id = ? AND t.login = ?"))
 	listLogins = pgdb.Define(loginTable.Read().Where("t.database_id = ?").
 			OrderBy("array_position(ARRAY['owner', 'runtime', 'readonly'], t.login)"))
 )
 
-type logins struct{ pgdb.Session }
-
-func (l logins) Add(ctx context.Context, secret ports.LoginSecret) error {
-	return l.Write(ctx, addLogin, loginTable.Values(secret)...)
-}
+type logins struct{ pgdb.Rows[ports.LoginSecret] }
 
 func (l logins) Get(ctx context.Context, db id.DatabaseID, login database.Login) (ports.LoginSecret, error) {
-	return pgdb.One[ports.LoginSecret](ctx, l.Session, getLogin, db, login)
+	return l.One(ctx, getLogin, db, login)
 }
 
 func (l logins) List(ctx context.Context, db id.DatabaseID) ([]ports.LoginSecret, error) {
-	return pgdb.All[ports.LoginSecret](ctx, l.Session, listLogins, db)
+	return l.All(ctx, listLogins, db)
 }
 
 func (l logins) Replace(ctx context.Context, secret ports.LoginSecret) error {

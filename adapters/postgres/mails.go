@@ -41,7 +41,7 @@ var (
 	mailBacklog = pgdb.Written("SELECT count(*) AS open, min(created_at) AS oldest FROM mails WHERE " + unsent)
 )
 
-type mails struct{ pgdb.Session }
+type mails struct{ pgdb.Rows[mail.Mail] }
 
 func (m mails) Add(ctx context.Context, row mail.Mail) error {
 	if err := m.Write(ctx, addMailLane, row.AccountID); err != nil {
@@ -61,7 +61,7 @@ func (m mails) Withdraw(ctx context.Context, i id.InvitationID, now time.Time) e
 }
 
 func (m mails) Lock(ctx context.Context, of id.MailID) (mail.Mail, error) {
-	return pgdb.Locked[mail.Mail](ctx, m.Session, lockMail, of)
+	return m.Locked(ctx, lockMail, of)
 }
 
 func (m mails) SaveLeased(ctx context.Context, row mail.Mail) error {

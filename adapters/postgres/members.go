@@ -11,17 +11,16 @@ import (
 )
 
 var (
-	membershipTable = pgdb.TableOf[member.Membership]("memberships")
-	invitationTable = pgdb.TableOf[member.Invitation]("invitations")
-
-	invitationChanges = []string{"role", "token_hash", "status", "expires_at", "ended_at"}
+	membershipTable = pgdb.TableOf[member.Membership]("memberships").
+			Added("ON CONFLICT (database_id, user_id) DO UPDATE SET role = excluded.role")
+	invitationTable = pgdb.TableOf[member.Invitation]("invitations").Added().
+			Saved([]string{"id"}, []string{"role", "token_hash", "status", "expires_at", "ended_at"})
 )
 
 // readMembers begins a SELECT of memberships with their people.
 var readMembers = membershipTable.Read().Columns("u.email", "u.name").Join("users u ON u.id = t.user_id")
 
 var (
-	setMember    = pgdb.Define(membershipTable.Insert().Suffix("ON CONFLICT (database_id, user_id) DO UPDATE SET role = excluded.role"))
 	getMember    = pgdb.Define(readMembers.Where("t.database_id = ? AND t.id = ?"))
 	memberOfUser = pgdb.Define(readMembers.Where("t.database_id = ? AND t.user_id = ?"))
 	listMembers  = pgdb.Define(readMembers.Where("t.database_id = ?").OrderBy("t.created_at", "t.id"))
@@ -35,12 +34,10 @@ var (
 			WHERE m.id = $1 AND m.database_id = $2 AND b.database_id = $2 AND b.key_id = k.id AND k.user_id = m.user_id)
 		DELETE FROM memberships WHERE id = $1 AND database_id = $2`)
 
-	addInvitation     = pgdb.Define(invitationTable.Insert())
 	getInvitation     = pgdb.Define(invitationTable.Read().Where("t.database_id = ? AND t.id = ?"))
 	invitationByToken = pgdb.Define(invitationTable.Read().Where("t.token_hash = ?"))
 	listInvitations   = pgdb.Define(invitationTable.Read().Where("t.database_id = ? AND t.status IN ('open', 'expired')").
 				OrderBy("t.created_at", "t.id"))
-	saveInvitation     = pgdb.Define(invitationTable.Update(invitationChanges, "id = ?"))
 	overdueInvitations = pgdb.Define(invitationTable.Read().Where("t.status = 'open' AND t.expires_at <= ?").
 				OrderBy("t.expires_at", "t.id").Suffix("LIMIT ?"))
 	forgetInvitations = pgdb.Written(`
@@ -51,7 +48,7 @@ var (
 type members struct{ pgdb.Session }
 
 func (m members) Set(ctx context.Context, row member.Membership) error {
-	return m.Write(ctx, setMember, membershipTable.Values(row)...)
+	return membershipTable.Add(ctx, m.Session, row)
 }
 
 func (m members) Get(ctx context.Context, db id.DatabaseID, membership id.MembershipID) (member.Member, error) {
@@ -73,30 +70,22 @@ func (m members) Remove(ctx context.Context, row member.Membership) error {
 	return m.MustChange(ctx, ports.ErrNoRow, removeMember, row.ID, row.DatabaseID)
 }
 
-type invitations struct{ pgdb.Session }
-
-func (i invitations) Add(ctx context.Context, row member.Invitation) error {
-	return i.Write(ctx, addInvitation, invitationTable.Values(row)...)
-}
+type invitations struct{ pgdb.Rows[member.Invitation] }
 
 func (i invitations) Get(ctx context.Context, db id.DatabaseID, invitation id.InvitationID) (member.Invitation, error) {
-	return pgdb.One[member.Invitation](ctx, i.Session, getInvitation, db, invitation)
+	return i.One(ctx, getInvitation, db, invitation)
 }
 
 func (i invitations) ByToken(ctx context.Context, token member.Hash) (member.Invitation, error) {
-	return pgdb.One[member.Invitation](ctx, i.Session, invitationByToken, token[:])
+	return i.One(ctx, invitationByToken, token[:])
 }
 
 func (i invitations) List(ctx context.Context, db id.DatabaseID) ([]member.Invitation, error) {
-	return pgdb.All[member.Invitation](ctx, i.Session, listInvitations, db)
-}
-
-func (i invitations) Save(ctx context.Context, row member.Invitation) error {
-	return i.MustChange(ctx, ports.ErrNoRow, saveInvitation, append(pgdb.ValuesOf(row, invitationChanges), row.ID)...)
+	return i.All(ctx, listInvitations, db)
 }
 
 func (i invitations) Overdue(ctx context.Context, now time.Time, limit int) ([]member.Invitation, error) {
-	return pgdb.All[member.Invitation](ctx, i.Session, overdueInvitations, now, limit)
+	return i.All(ctx, overdueInvitations, now, limit)
 }
 
 func (i invitations) Forget(ctx context.Context, before time.Time, limit int) error {

@@ -87,11 +87,11 @@ const laneRest = 50 * time.Millisecond
 // run again, and waits for none of them.
 func (o operations) ClaimNext(ctx context.Context, c ports.OperationClaim) (operation.Operation, error) {
 	if c.Only != "" {
-		return plain(pgdb.Locked[operation.Operation](ctx, o.Session, claimOne, c.Now, pgdb.Listed(c.Kinds), c.Owner, c.Now.Add(c.Hold), c.Only))
+		return plain(o.Locked(ctx, claimOne, c.Now, pgdb.Listed(c.Kinds), c.Owner, c.Now.Add(c.Hold), c.Only))
 	}
 	fair := []any{c.Now, pgdb.Listed(c.Kinds), pgdb.Listed(c.NotOf), pgdb.Listed(c.NotOn)}
 	for {
-		claimed, err := plain(pgdb.Locked[operation.Operation](ctx, o.Session, claimOperation, append(fair, c.Owner, c.Now.Add(c.Hold))...))
+		claimed, err := plain(o.Locked(ctx, claimOperation, append(fair, c.Owner, c.Now.Add(c.Hold))...))
 		if !errors.Is(err, ports.ErrNoRow) {
 			return claimed, err
 		}
@@ -105,7 +105,7 @@ func (o operations) ClaimNext(ctx context.Context, c ports.OperationClaim) (oper
 		case err != nil:
 			return operation.Operation{}, err
 		}
-		claimed, err = plain(pgdb.Locked[operation.Operation](ctx, o.Session, claimInLane,
+		claimed, err = plain(o.Locked(ctx, claimInLane,
 			c.Now, due.AccountID, due.ServerID, due.Kind, c.Owner, c.Now.Add(c.Hold)))
 		if !errors.Is(err, ports.ErrNoRow) {
 			return claimed, err

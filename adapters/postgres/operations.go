@@ -17,7 +17,8 @@ import (
 const queueChannel = "pgherd_operations"
 
 var (
-	operationTable = pgdb.TableOf[operation.Operation]("operations").WithOptional("user_id")
+	operationTable = pgdb.TableOf[operation.Operation]("operations").WithOptional("user_id").
+			Added("RETURNING pg_notify('" + queueChannel + "', '')")
 
 	operationChanges = []string{
 		"status", "stage", "progress", "bytes_done", "bytes_total", "input", "result", "error_code", "error_text", "started_at",
@@ -28,7 +29,6 @@ var (
 const open = "status IN ('queued', 'running')"
 
 var (
-	addOperation   = pgdb.Define(operationTable.Insert().Suffix("RETURNING pg_notify('" + queueChannel + "', '')"))
 	getOperation   = pgdb.Define(operationTable.Read().Where("t.id = ?"))
 	lockOperation  = pgdb.Define(operationTable.Read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
 	openOperation  = pgdb.Define(operationTable.Read().Where("t.database_id = ? AND t." + open))
@@ -55,7 +55,7 @@ var (
 		WHERE id = $1 AND ` + open)
 )
 
-type operations struct{ pgdb.Session }
+type operations struct{ pgdb.Rows[operation.Operation] }
 
 // plain is the operation as it was given: empty values are stored as null.
 func plain(o operation.Operation, err error) (operation.Operation, error) {
@@ -67,20 +67,16 @@ func plain(o operation.Operation, err error) (operation.Operation, error) {
 	return o, err
 }
 
-func (o operations) Add(ctx context.Context, op operation.Operation) error {
-	return o.Write(ctx, addOperation, operationTable.Values(op)...)
-}
-
 func (o operations) Get(ctx context.Context, op id.OperationID) (operation.Operation, error) {
-	return plain(pgdb.One[operation.Operation](ctx, o.Session, getOperation, op))
+	return plain(o.One(ctx, getOperation, op))
 }
 
 func (o operations) Lock(ctx context.Context, op id.OperationID) (operation.Operation, error) {
-	return plain(pgdb.Locked[operation.Operation](ctx, o.Session, lockOperation, op))
+	return plain(o.Locked(ctx, lockOperation, op))
 }
 
 func (o operations) Open(ctx context.Context, db id.DatabaseID) (operation.Operation, error) {
-	return plain(pgdb.One[operation.Operation](ctx, o.Session, openOperation, db))
+	return plain(o.One(ctx, openOperation, db))
 }
 
 func (o operations) Refused(ctx context.Context, kind operation.Kind) (int, error) {
@@ -90,7 +86,7 @@ func (o operations) Refused(ctx context.Context, kind operation.Kind) (int, erro
 func (o operations) List(
 	ctx context.Context, db id.DatabaseID, kinds []operation.Kind, p ports.Page,
 ) ([]operation.Operation, error) {
-	list, err := pgdb.PageOf[operation.Operation](ctx, o.Session, listOperations, pgdb.Backward, p, db, pgdb.Listed(kinds))
+	list, err := o.Page(ctx, listOperations, pgdb.Backward, p, db, pgdb.Listed(kinds))
 	for i := range list {
 		list[i], _ = plain(list[i], nil)
 	}

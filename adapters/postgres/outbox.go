@@ -8,10 +8,9 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var outboxTable = pgdb.TableOf[ports.OutboxEvent]("outbox_events")
+var outboxTable = pgdb.TableOf[ports.OutboxEvent]("outbox_events").Added("RETURNING pg_notify('" + dispatchChannel + "', '')")
 
 var (
-	addEvent         = pgdb.Define(outboxTable.Insert().Suffix("RETURNING pg_notify('" + dispatchChannel + "', '')"))
 	forgetDeliveries = pgdb.Written(`
 		WITH old AS MATERIALIZED (
 			SELECT id FROM webhook_deliveries WHERE finished_at < $1 AND status IN ('delivered', 'failed')
@@ -36,11 +35,7 @@ var (
 		SELECT * FROM taken ORDER BY created_at, id`)
 )
 
-type outbox struct{ pgdb.Session }
-
-func (o outbox) Add(ctx context.Context, e ports.OutboxEvent) error {
-	return o.Write(ctx, addEvent, outboxTable.Values(e)...)
-}
+type outbox struct{ pgdb.Rows[ports.OutboxEvent] }
 
 func (o outbox) Forget(ctx context.Context, before time.Time, limit int) error {
 	if err := o.Write(ctx, forgetDeliveries, before, limit); err != nil {

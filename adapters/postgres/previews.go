@@ -11,16 +11,14 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var previewTable = pgdb.TableOf[preview.Preview]("previews", "schedule", "recovery_deadline")
-
-var previewChanges = []string{"lease_status", "lease_generation", "expires_at", "end_at", "failures", "ending_since"}
+var previewTable = pgdb.TableOf[preview.Preview]("previews", "schedule", "recovery_deadline").Added().
+	Saved([]string{"database_id"}, []string{"lease_status", "lease_generation", "expires_at", "end_at", "failures", "ending_since"})
 
 // previewRow is a preview with what is known of it by its database.
 var previewRow = previewTable.Row("t") + ", d.schedule, CASE WHEN d." + gone + ` THEN
 	(SELECT purge_after FROM tombstones s WHERE s.database_id = t.database_id) END AS recovery_deadline`
 
 var (
-	addPreview  = pgdb.Define(previewTable.Insert())
 	livePreview = pgdb.Written("SELECT " + previewRow + ` FROM previews t JOIN databases d ON d.id = t.database_id
 		WHERE t.namespace_id = $1 AND t.ref = $2 AND t.lease_status <> 'deleted'`)
 	usedRef      = pgdb.Written("SELECT coalesce(max(use), 0) FROM previews WHERE namespace_id = $1 AND ref = $2")
@@ -29,7 +27,6 @@ var (
 		WHERE k.id = $1 AND k.kind = 'ci' AND k.revoked_at IS NULL AND t.database_id = $2`)
 	lockPreview = pgdb.Written("SELECT " + previewRow + ` FROM previews t JOIN databases d ON d.id = t.database_id
 		WHERE t.database_id = $1 FOR NO KEY UPDATE OF t`)
-	savePreview = pgdb.Define(previewTable.Update(previewChanges, "database_id = ?"))
 	// The first to end is the first in the index; of one that is only looked for, PostgreSQL may read all.
 	leasesOver = pgdb.Written(`
 		SELECT coalesce((SELECT min(expires_at) FROM previews WHERE lease_status = 'active') <= $1, false)`)
@@ -50,16 +47,12 @@ var (
 		FROM previews t JOIN databases d ON d.id = t.database_id WHERE t.ending_since IS NOT NULL`)
 )
 
-type previews struct{ pgdb.Session }
-
-func (p previews) Add(ctx context.Context, row preview.Preview) error {
-	return p.Write(ctx, addPreview, previewTable.Values(row)...)
-}
+type previews struct{ pgdb.Rows[preview.Preview] }
 
 func (p previews) OfRef(
 	ctx context.Context, namespace id.NamespaceID, ref string,
 ) (live *preview.Preview, used int, err error) {
-	found, err := pgdb.All[preview.Preview](ctx, p.Session, livePreview, namespace, ref)
+	found, err := p.All(ctx, livePreview, namespace, ref)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -71,15 +64,11 @@ func (p previews) OfRef(
 }
 
 func (p previews) Reach(ctx context.Context, key id.KeyID, db id.DatabaseID) (preview.Preview, error) {
-	return pgdb.One[preview.Preview](ctx, p.Session, reachPreview, key, db)
+	return p.One(ctx, reachPreview, key, db)
 }
 
 func (p previews) Lock(ctx context.Context, db id.DatabaseID) (preview.Preview, error) {
-	return pgdb.Locked[preview.Preview](ctx, p.Session, lockPreview, db)
-}
-
-func (p previews) Save(ctx context.Context, row preview.Preview) error {
-	return p.MustChange(ctx, ports.ErrNoRow, savePreview, append(pgdb.ValuesOf(row, previewChanges), row.DatabaseID)...)
+	return p.Locked(ctx, lockPreview, db)
 }
 
 func (p previews) Over(ctx context.Context, now time.Time) (bool, error) {

@@ -17,12 +17,14 @@ var (
 	qualificationsOf = pgdb.Define(qualificationTable.Read().Where("t.server_id = ?").OrderBy(`t.extension COLLATE "C"`))
 )
 
-type qualifications struct{ pgdb.Session }
+type qualifications struct {
+	pgdb.Rows[extension.Qualification]
+}
 
 func (q qualifications) Put(ctx context.Context, row extension.Qualification) error {
 	return q.Write(ctx, putQualification, qualificationTable.Values(row)...)
 }
 
 func (q qualifications) Of(ctx context.Context, server id.ServerID) ([]extension.Qualification, error) {
-	return pgdb.All[extension.Qualification](ctx, q.Session, qualificationsOf, server)
+	return q.All(ctx, qualificationsOf, server)
 }

@@ -12,19 +12,17 @@ import (
 )
 
 var (
-	roleChangeTable   = pgdb.TableOf[role.Change]("role_changes").WithOptional("role_id", "user_id")
-	roleChangeChanged = []string{
-		"status", "generation", "credential_generation", "verifier", "sealed", "revealed", "ended_at", "attempts", "not_before",
-		"refusal",
-	}
+	roleChangeTable = pgdb.TableOf[role.Change]("role_changes").WithOptional("role_id", "user_id").Added().
+		Saved([]string{"id", "database_id"}, []string{
+			"status", "generation", "credential_generation", "verifier", "sealed", "revealed", "ended_at", "attempts", "not_before",
+			"refusal",
+		})
 )
 
 var (
-	addRoleChange     = pgdb.Define(roleChangeTable.Insert())
 	getRoleChange     = pgdb.Define(roleChangeTable.Read().Where("t.database_id = ? AND t.id = ?"))
 	roleChangeByKey   = pgdb.Define(roleChangeTable.Read().Where("t.database_id = ? AND t.idempotency_key = ?"))
 	pendingRoleChange = pgdb.Define(roleChangeTable.Read().Where("t.database_id = ? AND t.status = 'pending'"))
-	saveRoleChange    = pgdb.Define(roleChangeTable.Update(roleChangeChanged, "id = ? AND database_id = ?"))
 	listRoleChanges   = pgdb.Define(roleChangeTable.Read().Where("t.database_id = ?").OrderBy("t.created_at DESC", "t.id DESC"))
 	stuckRoleChanges  = pgdb.Written("SELECT count(*) FROM role_changes WHERE status = 'pending' AND refusal <> ''")
 	dueRoleChanges    = pgdb.Define(pgdb.Dollar.Select("t.id", "t.database_id", "d.server_id", "d.account_id").
@@ -32,27 +30,18 @@ var (
 				Where("t.status = 'pending' AND t.not_before <= ?").OrderBy("t.not_before", "t.id").Suffix("LIMIT ?"))
 )
 
-type roleChanges struct{ pgdb.Session }
-
-func (c roleChanges) Add(ctx context.Context, row role.Change) error {
-	return c.Write(ctx, addRoleChange, roleChangeTable.Values(row)...)
-}
+type roleChanges struct{ pgdb.Rows[role.Change] }
 
 func (c roleChanges) Get(ctx context.Context, db id.DatabaseID, change id.OperationID) (role.Change, error) {
-	return pgdb.One[role.Change](ctx, c.Session, getRoleChange, db, change)
+	return c.One(ctx, getRoleChange, db, change)
 }
 
 func (c roleChanges) ByKey(ctx context.Context, db id.DatabaseID, key idempotency.Key) (role.Change, error) {
-	return pgdb.One[role.Change](ctx, c.Session, roleChangeByKey, db, key)
+	return c.One(ctx, roleChangeByKey, db, key)
 }
 
 func (c roleChanges) Pending(ctx context.Context, db id.DatabaseID) (role.Change, error) {
-	return pgdb.One[role.Change](ctx, c.Session, pendingRoleChange, db)
-}
-
-func (c roleChanges) Save(ctx context.Context, row role.Change) error {
-	return c.MustChange(ctx, ports.ErrNoRow, saveRoleChange,
-		append(pgdb.ValuesOf(row, roleChangeChanged), row.ID, row.DatabaseID)...)
+	return c.One(ctx, pendingRoleChange, db)
 }
 
 func (c roleChanges) Due(ctx context.Context, now time.Time, limit int) ([]ports.DueChange, error) {
@@ -60,7 +49,7 @@ func (c roleChanges) Due(ctx context.Context, now time.Time, limit int) ([]ports
 }
 
 func (c roleChanges) List(ctx context.Context, db id.DatabaseID) ([]role.Change, error) {
-	return pgdb.All[role.Change](ctx, c.Session, listRoleChanges, db)
+	return c.All(ctx, listRoleChanges, db)
 }
 
 func (c roleChanges) Stuck(ctx context.Context) (int, error) {

@@ -13,20 +13,17 @@ import (
 )
 
 var (
-	serverTable = pgdb.TableOf[server.Server]("servers")
-
-	serverChanges = []string{
-		"name", "agent_url", "sealed_secret", "ca", "public_host", "public_port", "capacity", "connections", "enabled",
-		"installation",
-	}
+	serverTable = pgdb.TableOf[server.Server]("servers").Added().
+		Saved([]string{"id"}, []string{
+			"name", "agent_url", "sealed_secret", "ca", "public_host", "public_port", "capacity", "connections", "enabled",
+			"installation",
+		})
 )
 
 var (
-	addServer      = pgdb.Define(serverTable.Insert())
 	getServer      = pgdb.Define(serverTable.Read().Where("t.id = ?"))
 	lockServer     = pgdb.Written("SELECT FROM servers WHERE id = $1 FOR NO KEY UPDATE")
 	listServers    = pgdb.Define(serverTable.Read().OrderBy("t.name"))
-	saveServer     = pgdb.Define(serverTable.Update(serverChanges, "id = ?"))
 	serverAccounts = pgdb.Written(`SELECT id, account_id FROM databases
 		WHERE server_id = $1 AND status IN ('active', 'stopped') ORDER BY id`)
 	serverContents = pgdb.Written(fmt.Sprintf(`SELECT count(*) FILTER (WHERE NOT d.%[1]s) AS databases,
@@ -68,18 +65,14 @@ var soldConnections = fmt.Sprintf(`coalesce(sum(%d + CASE WHEN d.connection_cap 
 		WHEN d.overlay_id IS NULL THEN %d ELSE %d END) FILTER (WHERE %s), 0)`,
 	database.SpareConnections, database.UncappedConnections, database.UncappedConnections+database.OverlayConnections, inService)
 
-type servers struct{ pgdb.Session }
-
-func (s servers) Add(ctx context.Context, row server.Server) error {
-	return s.Write(ctx, addServer, serverTable.Values(row)...)
-}
+type servers struct{ pgdb.Rows[server.Server] }
 
 func (s servers) Get(ctx context.Context, of id.ServerID) (server.Server, error) {
-	return pgdb.One[server.Server](ctx, s.Session, getServer, of)
+	return s.One(ctx, getServer, of)
 }
 
 func (s servers) List(ctx context.Context) ([]server.Server, error) {
-	return pgdb.All[server.Server](ctx, s.Session, listServers)
+	return s.All(ctx, listServers)
 }
 
 func (s servers) Lock(ctx context.Context, of id.ServerID) error {
@@ -90,7 +83,7 @@ func (s servers) Pick(ctx context.Context, p ports.Placement) (server.Server, er
 	if err := s.Write(ctx, lockServers); err != nil {
 		return server.Server{}, err
 	}
-	return pgdb.One[server.Server](ctx, s.Session, pickServer, p.Now, p.Connections, p.Leaving, p.Name, p.Only)
+	return s.One(ctx, pickServer, p.Now, p.Connections, p.Leaving, p.Name, p.Only)
 }
 
 func (s servers) Fits(ctx context.Context, of id.ServerID, connections int) (bool, error) {
@@ -114,10 +107,6 @@ func (s servers) Answered(ctx context.Context, of id.ServerID, at time.Time) err
 
 func (s servers) Away(ctx context.Context, of id.ServerID, since time.Time) error {
 	return s.MustChange(ctx, ports.ErrNoRow, away, since, of)
-}
-
-func (s servers) Save(ctx context.Context, row server.Server) error {
-	return s.MustChange(ctx, ports.ErrNoRow, saveServer, append(pgdb.ValuesOf(row, serverChanges), row.ID)...)
 }
 
 func (s servers) Contents(ctx context.Context, of id.ServerID) (server.Contents, error) {

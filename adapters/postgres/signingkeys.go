@@ -10,10 +10,9 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var signingKeyTable = pgdb.TableOf[certificate.Key]("certificate_keys")
+var signingKeyTable = pgdb.TableOf[certificate.Key]("certificate_keys").Added()
 
 var (
-	addSigningKey     = pgdb.Define(signingKeyTable.Insert())
 	currentSigningKey = pgdb.Define(signingKeyTable.Read().Where("t.retired_at IS NULL"))
 	retireSigningKey  = pgdb.Written(
 		"UPDATE certificate_keys SET retired_at = $1, sealed_seed = NULL WHERE id = $2 AND retired_at IS NULL")
@@ -21,14 +20,10 @@ var (
 			OrderBy("t.created_at DESC", "t.id DESC").Suffix("LIMIT ?"))
 )
 
-type signingKeys struct{ pgdb.Session }
-
-func (k signingKeys) Add(ctx context.Context, row certificate.Key) error {
-	return k.Write(ctx, addSigningKey, signingKeyTable.Values(row)...)
-}
+type signingKeys struct{ pgdb.Rows[certificate.Key] }
 
 func (k signingKeys) Current(ctx context.Context) (certificate.Key, error) {
-	return pgdb.One[certificate.Key](ctx, k.Session, currentSigningKey)
+	return k.One(ctx, currentSigningKey)
 }
 
 func (k signingKeys) Retire(ctx context.Context, key id.CertificateKeyID, now time.Time) error {
@@ -36,5 +31,5 @@ func (k signingKeys) Retire(ctx context.Context, key id.CertificateKeyID, now ti
 }
 
 func (k signingKeys) List(ctx context.Context, p ports.Page) ([]certificate.Key, error) {
-	return pgdb.PageOf[certificate.Key](ctx, k.Session, listSigningKeys, pgdb.Backward, p)
+	return k.Page(ctx, listSigningKeys, pgdb.Backward, p)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/pgherd/pgherd/adapters/postgres/admissions"
 	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -13,7 +14,10 @@ import (
 type Config = pgdb.Config
 
 // Store implements ports.Store and ports.Admissions. It is safe for concurrent use.
-type Store struct{ *pgdb.DB }
+type Store struct {
+	*pgdb.DB
+	admissions.Admissions
+}
 
 // Open connects, checks that this program works with the schema, and prepares every statement unless Brief says otherwise. The
 // errors are pgdb.ErrURL, pgdb.ErrTarget, ErrSchemaOlder, ErrSchemaNewer, ErrSchemaUnreleased, or those of the connection.
@@ -24,7 +28,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{opened}, nil
+	return &Store{opened, admissions.On(opened)}, nil
 }
 
 // Update implements ports.Store: fn runs again where it lost a race or its connection, before the commit.
@@ -40,35 +44,37 @@ func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.
 // tx hands out the repositories of a transaction or a view.
 type tx struct{ pgdb.Session }
 
-func (s tx) Accounts() ports.Accounts             { return accounts{s.Session} }
-func (s tx) Directory() ports.Directory           { return directory{s.Session} }
-func (s tx) Members() ports.Members               { return members{s.Session} }
-func (s tx) Invitations() ports.Invitations       { return invitations{s.Session} }
-func (s tx) Keys() ports.Keys                     { return keys{s.Session} }
-func (s tx) Namespaces() ports.Namespaces         { return namespaces{s.Session} }
-func (s tx) Trusts() ports.Trusts                 { return trusts{s.Session} }
-func (s tx) Databases() ports.Databases           { return databases{s.Session} }
-func (s tx) Logins() ports.Logins                 { return logins{s.Session} }
-func (s tx) Roles() ports.Roles                   { return roles{s.Session} }
-func (s tx) RoleChanges() ports.RoleChanges       { return roleChanges{s.Session} }
-func (s tx) Allowlist() ports.Allowlist           { return allowlist{s.Session} }
-func (s tx) Backups() ports.Backups               { return backups{s.Session} }
-func (s tx) Operations() ports.Operations         { return operations{s.Session} }
-func (s tx) Uses() ports.Uses                     { return uses{s.Session} }
-func (s tx) Storage() ports.Storage               { return storage{s.Session} }
-func (s tx) Idempotency() ports.Idempotency       { return idempotencyKeys{s.Session} }
-func (s tx) Audit() ports.Audit                   { return auditEntries{s.Session} }
-func (s tx) Outbox() ports.Outbox                 { return outbox{s.Session} }
-func (s tx) Servers() ports.Servers               { return servers{s.Session} }
-func (s tx) Switches() ports.Switches             { return switches{s.Session} }
-func (s tx) SealedValues() ports.SealedValues     { return sealedValues{s.Session} }
-func (s tx) Webhooks() ports.Webhooks             { return webhooks{s.Session} }
-func (s tx) Deliveries() ports.Deliveries         { return deliveries{s.Session} }
-func (s tx) Mails() ports.Mails                   { return mails{s.Session} }
-func (s tx) Qualifications() ports.Qualifications { return qualifications{s.Session} }
-func (s tx) SigningKeys() ports.SigningKeys       { return signingKeys{s.Session} }
-func (s tx) KeyRings() ports.KeyRings             { return keyRings{s.Session} }
-func (s tx) Uploads() ports.Uploads               { return uploads{s.Session} }
-func (s tx) Previews() ports.Previews             { return previews{s.Session} }
-func (s tx) Deletions() ports.Deletions           { return deletions{s.Session} }
-func (s tx) Retention() ports.Retention           { return ages{s.Session} }
+func (s tx) Accounts() ports.Accounts         { return accounts{accountTable.Rows(s.Session)} }
+func (s tx) Directory() ports.Directory       { return directory{s.Session} }
+func (s tx) Members() ports.Members           { return members{s.Session} }
+func (s tx) Invitations() ports.Invitations   { return invitations{invitationTable.Rows(s.Session)} }
+func (s tx) Keys() ports.Keys                 { return keys{keyTable.Rows(s.Session)} }
+func (s tx) Namespaces() ports.Namespaces     { return namespaces{namespaceTable.Rows(s.Session)} }
+func (s tx) Trusts() ports.Trusts             { return trusts{trustTable.Rows(s.Session)} }
+func (s tx) Databases() ports.Databases       { return databases{databaseTable.Rows(s.Session)} }
+func (s tx) Logins() ports.Logins             { return logins{loginTable.Rows(s.Session)} }
+func (s tx) Roles() ports.Roles               { return roles{roleTable.Rows(s.Session)} }
+func (s tx) RoleChanges() ports.RoleChanges   { return roleChanges{roleChangeTable.Rows(s.Session)} }
+func (s tx) Allowlist() ports.Allowlist       { return allowlist{allowlistTable.Rows(s.Session)} }
+func (s tx) Backups() ports.Backups           { return backups{backupTable.Rows(s.Session)} }
+func (s tx) Operations() ports.Operations     { return operations{operationTable.Rows(s.Session)} }
+func (s tx) Uses() ports.Uses                 { return uses{useTable.Rows(s.Session)} }
+func (s tx) Storage() ports.Storage           { return storage{s.Session} }
+func (s tx) Idempotency() ports.Idempotency   { return idempotencyKeys{keyRecordTable.Rows(s.Session)} }
+func (s tx) Audit() ports.Audit               { return auditEntries{auditTable.Rows(s.Session)} }
+func (s tx) Outbox() ports.Outbox             { return outbox{outboxTable.Rows(s.Session)} }
+func (s tx) Servers() ports.Servers           { return servers{serverTable.Rows(s.Session)} }
+func (s tx) Switches() ports.Switches         { return switches{s.Session} }
+func (s tx) SealedValues() ports.SealedValues { return sealedValues{s.Session} }
+func (s tx) Webhooks() ports.Webhooks         { return webhooks{webhookTable.Rows(s.Session)} }
+func (s tx) Deliveries() ports.Deliveries     { return deliveries{deliveryTable.Rows(s.Session)} }
+func (s tx) Mails() ports.Mails               { return mails{mailTable.Rows(s.Session)} }
+func (s tx) Qualifications() ports.Qualifications {
+	return qualifications{qualificationTable.Rows(s.Session)}
+}
+func (s tx) SigningKeys() ports.SigningKeys { return signingKeys{signingKeyTable.Rows(s.Session)} }
+func (s tx) KeyRings() ports.KeyRings       { return keyRings{ringKeyTable.Rows(s.Session)} }
+func (s tx) Uploads() ports.Uploads         { return uploads{uploadTable.Rows(s.Session)} }
+func (s tx) Previews() ports.Previews       { return previews{previewTable.Rows(s.Session)} }
+func (s tx) Deletions() ports.Deletions     { return deletions{tombstoneTable.Rows(s.Session)} }
+func (s tx) Retention() ports.Retention     { return ages{s.Session} }

@@ -10,16 +10,13 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var uploadTable = pgdb.TableOf[upload.Upload]("uploads").WithOptional("operation_id")
-
-var uploadChanges = []string{"operation_id", "expires_at"}
+var uploadTable = pgdb.TableOf[upload.Upload]("uploads").WithOptional("operation_id").Added().
+	Saved([]string{"id"}, []string{"operation_id", "expires_at"})
 
 var (
-	addUpload      = pgdb.Define(uploadTable.Insert())
 	getUpload      = pgdb.Define(uploadTable.Read().Where("t.database_id = ? AND t.id = ?"))
 	accountUploads = pgdb.Define(uploadTable.Read().Join("databases d ON d.id = t.database_id").
 			Where("d.account_id = ?").OrderBy("t.created_at", "t.id"))
-	saveUpload    = pgdb.Define(uploadTable.Update(uploadChanges, "id = ?"))
 	removeUpload  = pgdb.Written("DELETE FROM uploads WHERE id = $1")
 	doomedUploads = pgdb.Define(uploadTable.Read().Columns("d.server_id", "d.account_id").Join("databases d ON d.id = t.database_id").
 			LeftJoin("operations o ON o.id = t.operation_id AND o."+open).
@@ -27,22 +24,14 @@ var (
 			OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
 )
 
-type uploads struct{ pgdb.Session }
-
-func (u uploads) Add(ctx context.Context, row upload.Upload) error {
-	return u.Write(ctx, addUpload, uploadTable.Values(row)...)
-}
+type uploads struct{ pgdb.Rows[upload.Upload] }
 
 func (u uploads) Get(ctx context.Context, db id.DatabaseID, of id.UploadID) (upload.Upload, error) {
-	return pgdb.One[upload.Upload](ctx, u.Session, getUpload, db, of)
+	return u.One(ctx, getUpload, db, of)
 }
 
 func (u uploads) OfAccount(ctx context.Context, account id.AccountID) ([]upload.Upload, error) {
-	return pgdb.All[upload.Upload](ctx, u.Session, accountUploads, account)
-}
-
-func (u uploads) Save(ctx context.Context, row upload.Upload) error {
-	return u.MustChange(ctx, ports.ErrNoRow, saveUpload, append(pgdb.ValuesOf(row, uploadChanges), row.ID)...)
+	return u.All(ctx, accountUploads, account)
 }
 
 func (u uploads) Remove(ctx context.Context, of id.UploadID) error {

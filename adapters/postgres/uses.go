@@ -8,20 +8,15 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 )
 
-var useTable = pgdb.TableOf[operation.Use]("operation_uses")
+var useTable = pgdb.TableOf[operation.Use]("operation_uses").Added()
 
 var (
-	addUse   = pgdb.Define(useTable.Insert())
 	listUses = pgdb.Define(useTable.Read().Join("operations o ON o.id = t.operation_id AND o."+open).
-			Where("t.database_id = ?").OrderBy("t.operation_id", "t.backup"))
+		Where("t.database_id = ?").OrderBy("t.operation_id", "t.backup"))
 )
 
-type uses struct{ pgdb.Session }
-
-func (u uses) Add(ctx context.Context, row operation.Use) error {
-	return u.Write(ctx, addUse, useTable.Values(row)...)
-}
+type uses struct{ pgdb.Rows[operation.Use] }
 
 func (u uses) Of(ctx context.Context, db id.DatabaseID) ([]operation.Use, error) {
-	return pgdb.All[operation.Use](ctx, u.Session, listUses, db)
+	return u.All(ctx, listUses, db)
 }

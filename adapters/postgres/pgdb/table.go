@@ -16,12 +16,15 @@ type Table[T any] struct {
 	Columns []string
 	// optional are the uuid columns in which an empty identifier is stored as NULL.
 	optional []string
+
+	add, save *Statement
+	saved     []string // the arguments of save
 }
 
 var mapper = reflectx.NewMapper("db")
 
 // TableOf makes the table of T, without those columns of T that other tables hold.
-func TableOf[T any](name string, elsewhere ...string) Table[T] {
+func TableOf[T any](name string, elsewhere ...string) *Table[T] {
 	var columns []string
 	for _, field := range mapper.TypeMap(reflect.TypeFor[T]()).Index {
 		tag := field.Field.Tag.Get("db")
@@ -29,17 +32,30 @@ func TableOf[T any](name string, elsewhere ...string) Table[T] {
 			columns = append(columns, tag)
 		}
 	}
-	return Table[T]{name: name, Columns: columns}
+	return &Table[T]{name: name, Columns: columns}
 }
 
 // WithOptional names the uuid columns in which an empty identifier is stored as NULL.
-func (t Table[T]) WithOptional(columns ...string) Table[T] {
+func (t *Table[T]) WithOptional(columns ...string) *Table[T] {
 	t.optional = columns
 	return t
 }
 
+// Added has Add insert a row, with what follows the INSERT.
+func (t *Table[T]) Added(suffix ...string) *Table[T] {
+	t.add = Define(t.Insert().Suffix(strings.Join(suffix, " ")))
+	return t
+}
+
+// Saved has Save change some columns of the row that has the same key.
+func (t *Table[T]) Saved(key, columns []string) *Table[T] {
+	t.save = Define(t.Update(columns, strings.Join(key, " = ? AND ")+" = ?"))
+	t.saved = slices.Concat(columns, key)
+	return t
+}
+
 // List is what a SELECT of the row returns, with its columns qualified by alias.
-func (t Table[T]) List(alias string) []string {
+func (t *Table[T]) List(alias string) []string {
 	list := make([]string, len(t.Columns))
 	for i, column := range t.Columns {
 		list[i] = alias + "." + column
@@ -51,10 +67,10 @@ func (t Table[T]) List(alias string) []string {
 }
 
 // Row is List as one text, for statements that are written.
-func (t Table[T]) Row(alias string) string { return strings.Join(t.List(alias), ", ") }
+func (t *Table[T]) Row(alias string) string { return strings.Join(t.List(alias), ", ") }
 
 // Prefixed is a list of the columns under names that begin with prefix, as sqlx finds the fields of a nested struct.
-func (t Table[T]) Prefixed(alias, prefix string) string {
+func (t *Table[T]) Prefixed(alias, prefix string) string {
 	list := make([]string, len(t.Columns))
 	for i, column := range t.Columns {
 		list[i] = alias + "." + column + ` AS "` + prefix + column + `"`
@@ -63,10 +79,10 @@ func (t Table[T]) Prefixed(alias, prefix string) string {
 }
 
 // Read begins a SELECT of whole rows; the table's alias is t.
-func (t Table[T]) Read() sq.SelectBuilder { return Dollar.Select(t.List("t")...).From(t.name + " t") }
+func (t *Table[T]) Read() sq.SelectBuilder { return Dollar.Select(t.List("t")...).From(t.name + " t") }
 
 // Insert builds the INSERT of a row; its arguments are those of Values.
-func (t Table[T]) Insert() sq.InsertBuilder {
+func (t *Table[T]) Insert() sq.InsertBuilder {
 	places := make([]any, len(t.Columns))
 	for i, column := range t.Columns {
 		places[i] = sq.Expr("?", nil)
@@ -78,10 +94,10 @@ func (t Table[T]) Insert() sq.InsertBuilder {
 }
 
 // Values are the arguments of Insert.
-func (t Table[T]) Values(row T) []any { return ValuesOf(row, t.Columns) }
+func (t *Table[T]) Values(row T) []any { return ValuesOf(row, t.Columns) }
 
 // Update builds the UPDATE of some columns; its arguments are those columns' values, then those of where.
-func (t Table[T]) Update(columns []string, where string) sq.UpdateBuilder {
+func (t *Table[T]) Update(columns []string, where string) sq.UpdateBuilder {
 	update := Dollar.Update(t.name)
 	for _, column := range columns {
 		var value any

@@ -1,4 +1,5 @@
-package postgres
+// Package admissions finds the keys of requests, and keeps their rate buckets in the metadata database.
+package admissions
 
 import (
 	"context"
@@ -16,7 +17,16 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
+// Admissions implements ports.Admissions.
+type Admissions struct{ db *pgdb.DB }
+
+// On are the admissions of a metadata database.
+func On(db *pgdb.DB) Admissions { return Admissions{db} }
+
 var (
+	keyTable     = pgdb.TableOf[account.Key]("api_keys").WithOptional("namespace_id", "trust_id")
+	accountTable = pgdb.TableOf[account.Account]("accounts")
+
 	// found is a key with all that the checks before a handler need.
 	found = `
 		SELECT ` + keyTable.Row("t") + `, ` + accountTable.Prefixed("a", "account.") + `,
@@ -83,17 +93,17 @@ func (a admission) port() ports.Admission {
 }
 
 // Find implements ports.Admissions in one statement that writes nothing.
-func (s *Store) Find(ctx context.Context, key id.KeyID) (ports.Admission, error) {
-	row, err := pgdb.One[admission](ctx, s.DB.View(), find, key)
+func (a Admissions) Find(ctx context.Context, key id.KeyID) (ports.Admission, error) {
+	row, err := pgdb.One[admission](ctx, a.db.View(), find, key)
 	return row.port(), err
 }
 
 // FindForRead implements ports.Admissions in one statement that writes nothing.
-func (s *Store) FindForRead(ctx context.Context, key id.KeyID, db id.DatabaseID) (ports.Admission, error) {
+func (a Admissions) FindForRead(ctx context.Context, key id.KeyID, db id.DatabaseID) (ports.Admission, error) {
 	row, err := pgdb.One[struct {
 		admission
 		Database database.Summary `db:"database"`
-	}](ctx, s.DB.View(), findForRead, key, db)
+	}](ctx, a.db.View(), findForRead, key, db)
 	found := row.port()
 	if row.Database.ID != "" {
 		found.Database = row.Database
@@ -104,12 +114,12 @@ func (s *Store) FindForRead(ctx context.Context, key id.KeyID, db id.DatabaseID)
 
 // Lease implements ports.Admissions in one statement. Where it is sent again, because the connection was lost, it gives nothing
 // back: that may have been done already.
-func (s *Store) Lease(ctx context.Context, r ports.LeaseRequest) (ports.Admission, ratelimit.Grant, error) {
+func (a Admissions) Lease(ctx context.Context, r ports.LeaseRequest) (ports.Admission, ratelimit.Grant, error) {
 	var row struct {
 		admission
 		grant
 	}
-	err := s.DB.View().Run(ctx, findAndLease, func(ctx context.Context, stmt *sqlx.Stmt) error {
+	err := a.db.View().Run(ctx, findAndLease, func(ctx context.Context, stmt *sqlx.Stmt) error {
 		arguments := leaseArguments(bucketOf(r.Credential.ID, r.Class), r.Limit, r.Ask, r.Now)
 		r.Ask.Rest = ratelimit.Stretch{}
 		return stmt.GetContext(ctx, &row, append(arguments, r.Credential.ID, r.Credential.Hash[:], inet(r.Client))...)
@@ -130,7 +140,7 @@ func inet(a netip.Addr) any {
 
 // Return implements ports.Admissions. The statement is never sent again. Buckets are locked in the order of their names, so that
 // two hosts cannot deadlock.
-func (s *Store) Return(ctx context.Context, rests []ports.Rest, now time.Time) error {
+func (a Admissions) Return(ctx context.Context, rests []ports.Rest, now time.Time) error {
 	var buckets []string
 	var periods, from, to []int64
 	for _, r := range rests {
@@ -138,14 +148,14 @@ func (s *Store) Return(ctx context.Context, rests []ports.Rest, now time.Time) e
 		buckets, periods = append(buckets, bucketOf(r.Key, r.Class)), append(periods, r.Limit.Period.Microseconds())
 		from, to = append(from, lower), append(to, upper)
 	}
-	return s.Once(ctx, returnRests, pq.Array(buckets), pq.Array(periods), pq.Array(from), pq.Array(to), now.UnixMicro())
+	return a.db.Once(ctx, returnRests, pq.Array(buckets), pq.Array(periods), pq.Array(from), pq.Array(to), now.UnixMicro())
 }
 
 // Take implements ports.Admissions.
-func (s *Store) Take(
+func (a Admissions) Take(
 	ctx context.Context, bucket string, l ratelimit.Limit, now time.Time,
 ) (ratelimit.Decision, error) {
-	row, err := pgdb.One[grant](ctx, s.DB.View(), take, leaseArguments(bucket, l, ratelimit.Ask{Requests: 1}, now)...)
+	row, err := pgdb.One[grant](ctx, a.db.View(), take, leaseArguments(bucket, l, ratelimit.Ask{Requests: 1}, now)...)
 	if err != nil {
 		return ratelimit.Decision{}, err
 	}
@@ -154,15 +164,15 @@ func (s *Store) Take(
 }
 
 // Touch implements ports.Admissions. Keys are locked in the order of their IDs, so that two hosts cannot deadlock.
-func (s *Store) Touch(ctx context.Context, used map[id.KeyID]time.Time) error {
+func (a Admissions) Touch(ctx context.Context, used map[id.KeyID]time.Time) error {
 	var ids, at = make([]string, 0, len(used)), make([]int64, 0, len(used))
 	for key, when := range used {
 		ids, at = append(ids, string(key)), append(at, when.UnixMicro())
 	}
-	return s.DB.View().Exec(ctx, touch, pq.Array(ids), pq.Array(at))
+	return a.db.View().Exec(ctx, touch, pq.Array(ids), pq.Array(at))
 }
 
 // Sweep implements ports.Admissions.
-func (s *Store) Sweep(ctx context.Context, now time.Time) error {
-	return s.DB.View().Exec(ctx, sweepBuckets, now.Add(-ratelimit.Skew).UnixMicro())
+func (a Admissions) Sweep(ctx context.Context, now time.Time) error {
+	return a.db.View().Exec(ctx, sweepBuckets, now.Add(-ratelimit.Skew).UnixMicro())
 }

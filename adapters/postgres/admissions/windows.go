@@ -1,4 +1,4 @@
-package postgres
+package admissions
 
 import (
 	"context"
@@ -42,13 +42,13 @@ var findAndReserve = pgdb.Written(`
 
 // Reserve implements ports.Admissions in one statement. Where it is sent again, because the connection was lost, the request may
 // count twice.
-func (s *Store) Reserve(ctx context.Context, r ports.Reservation) (ports.Admission, ratelimit.Decision, error) {
+func (a Admissions) Reserve(ctx context.Context, r ports.Reservation) (ports.Admission, ratelimit.Decision, error) {
 	type row struct {
 		admission
 		Used  pq.Int64Array `db:"used"`
 		Taken bool          `db:"taken"`
 	}
-	got, err := pgdb.One[row](ctx, s.DB.View(), findAndReserve, bucketOf(r.Credential.ID, r.Class), r.Now.UnixMicro(),
+	got, err := pgdb.One[row](ctx, a.db.View(), findAndReserve, bucketOf(r.Credential.ID, r.Class), r.Now.UnixMicro(),
 		r.Limit.Period.Microseconds(), r.Limit.Count, r.Credential.ID, r.Credential.Hash[:], inet(r.Client))
 	if err != nil || !got.Key.Admits(r.Credential.Hash, r.Client, r.Now) {
 		return got.port(), ratelimit.Decision{}, err
