@@ -8,7 +8,7 @@ COMPILE = GOGC=400 $(GO)
 # What takes long shows one in several of its cases to "make test": those of the day. "make test SAMPLE=7" shows another day's.
 SAMPLE ?= $(shell date +%Y%j)
 # The longest go first.
-PACKAGES ?= ./agent ./acceptance ./acceptance/crash ./agent/artifact ./acceptance/conformance/agent ./...
+PACKAGES ?= ./agent ./acceptance ./acceptance/crash ./agent/logins ./agent/artifact ./acceptance/conformance/agent ./...
 # Of a package, on a slow or busy machine too.
 TEST_TIMEOUT ?= 25m
 # Tests mostly wait for processes: twice as many packages as cores are tested at a time. Vet is part of "make lint".
@@ -87,11 +87,11 @@ check: ready lint verify ## run everything: each test, each crash point, each hi
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/linear
 
 crash: toolchain ## kill at each point in every case that there is
-	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent/...
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/crash
 
 logins: toolchain ## run the agent's tests of logins, roles and opt-ins whole, over both kinds of databases
-	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'OptIn|Overla|Role|Login|Rotat|Password|Surviv|Profile|Group|Grant|Sweep|Depend' ./agent
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./agent/logins ./agent/overlay
 
 lint: $(GOLANGCI) ## check style and import rules
 	$(GOLANGCI) run ./...
@@ -106,7 +106,7 @@ stack: toolchain ## run the scenarios on the real stack: PostgreSQL, PgBouncer, 
 # because its stack does not start.
 pooler-next: ## run the tests that PgBouncer matters to on its next version, which is fetched for that
 	@$(GO) run ./hosts/toolchain/ensure pooler-next
-	$(NEXT) ./agent/pooler ./agent
+	$(NEXT) ./agent/pooler ./agent ./agent/databases ./agent/logins ./agent/overlay ./agent/relocate ./agent/settings
 	$(NEXT) -run 'Pooler|PgBouncer' ./hosts/cluster
 	$(NEXT) -run '^TestRealAgent$$' ./acceptance/conformance/agent
 	$(NEXT) -run '^TestMatrix$$/^stack$$' ./acceptance
@@ -127,7 +127,7 @@ regression-database: toolchain ## the same with what PostgreSQL's regression tes
 	$(GO) test -count=1 -v -timeout 1h -tags regression -run 'RegressionDatabase' ./agent
 
 interruptions: toolchain ## end 10,000 sessions that are in no transaction, and count the transactions that this interrupts
-	PGHERD_ROUNDS=10000 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run EndedSessionsInterrupt ./agent
+	PGHERD_ROUNDS=10000 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run EndedSessionsInterrupt ./agent/settings
 
 previews: toolchain ## let a thousand leases end on fakes, and a hundred on the dev host until they are purged: nothing is left of them
 	PGHERD_PREVIEWS=1000 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run ManyLeases ./core/controlplane

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/core/health"
@@ -18,16 +19,16 @@ import (
 )
 
 // reported waits until the health report has a reason, and returns what it says.
-func (s *stack) reported(t testing.TB, code health.Code, status health.Status) (message string) {
+func reported(t testing.TB, s *agenttest.Stack, code health.Code, status health.Status) (message string) {
 	t.Helper()
-	report := s.healthOf(t)
+	report := healthOf(t, s)
 	defer func() {
 		if message == "" {
 			t.Logf("the last report: %s, %+v", report.Status, report.Reasons)
 		}
 	}()
 	check.Eventually(t, "health does not say "+string(code), func() bool {
-		report = s.healthOf(t)
+		report = healthOf(t, s)
 		for _, r := range report.Reasons {
 			if r.Code == string(code) && report.Status == string(status) {
 				message = r.Message
@@ -39,16 +40,16 @@ func (s *stack) reported(t testing.TB, code health.Code, status health.Status) (
 	return message
 }
 
-func (s *stack) wellAgain(t testing.TB) {
+func wellAgain(t testing.TB, s *agenttest.Stack) {
 	t.Helper()
-	report := s.healthOf(t)
+	report := healthOf(t, s)
 	defer func() {
 		if report.Status != "healthy" {
 			t.Logf("the last report: %+v", report.Reasons)
 		}
 	}()
 	check.Eventually(t, "health does not say that all is well", func() bool {
-		report = s.healthOf(t)
+		report = healthOf(t, s)
 		return report.Status == "healthy" && len(report.Reasons) == 0
 	})
 }
@@ -56,17 +57,17 @@ func (s *stack) wellAgain(t testing.TB) {
 // Whatever is wrong with a server is in the health report, and no longer when it is mended.
 func TestHealthSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	s := ownStack(t)
-	s.config.ChecksEvery, s.config.Name = 200*time.Millisecond, "db7"
+	s := agenttest.Own(t)
+	s.Config.ChecksEvery, s.Config.Name = 200*time.Millisecond, "db7"
 	dump := filepath.Join(t.TempDir(), "pg_dump")
-	check.NoError(t, os.WriteFile(dump, []byte("#!/bin/sh\nexec '"+s.config.PgDump+"' \"$@\"\n"), 0o755))
-	s.config.PgDump = dump
+	check.NoError(t, os.WriteFile(dump, []byte("#!/bin/sh\nexec '"+s.Config.PgDump+"' \"$@\"\n"), 0o755))
+	s.Config.PgDump = dump
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	a, log, _ := s.started(t, ctx)
-	s.reported(t, health.PoolerDown, health.Degraded)
-	s.startBouncer(t, ctx)
-	s.wellAgain(t)
+	a, log, _ := s.Started(ctx, t)
+	reported(t, s, health.PoolerDown, health.Degraded)
+	s.StartBouncer(ctx, t)
+	wellAgain(t, s)
 	f := a.Figures()
 	if f.Connections == nil || f.Connections.InUse == 0 || f.Waits == nil || len(f.Disks) != 2 || len(f.Held) != 4 {
 		t.Errorf("figures %+v", f)
@@ -78,7 +79,7 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 	back := func(path string) func() {
 		return func() { check.NoError(t, os.Rename(path+".aside", path)) }
 	}
-	run := func(statement string) func() { return func() { check.Must(s.super.Exec(statement))(t) } }
+	run := func(statement string) func() { return func() { check.Must(s.Super.Exec(statement))(t) } }
 	const unwritable = `INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, open)
 		VALUES ('y', 'no.name', 'single_login', 1, 'o', true); INSERT INTO pooler.gate VALUES ('y', 'no.name', true)`
 	const gone = "DELETE FROM pooler.gate WHERE login = 'y'; DELETE FROM ledger.database WHERE id = 'y'"
@@ -87,7 +88,7 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 		status      health.Status
 		spoil, mend func()
 	}{
-		{health.BackupsUnwritable, health.Degraded, aside(s.config.BackupDir), back(s.config.BackupDir)},
+		{health.BackupsUnwritable, health.Degraded, aside(s.Config.BackupDir), back(s.Config.BackupDir)},
 		{health.ReloadRefused, health.Degraded, run(unwritable), run(gone)},
 		{health.DumpUnusable, health.Degraded, aside(dump), back(dump)},
 		{health.LoginFailing, health.Degraded, run("REVOKE EXECUTE ON FUNCTION pooler.login_secret FROM pgherd_pooler"),
@@ -97,21 +98,21 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 	} {
 		c.spoil()
 		a.ReloadPooler()
-		s.reported(t, c.code, c.status)
+		reported(t, s, c.code, c.status)
 		c.mend()
 		a.ReloadPooler()
-		s.wellAgain(t)
+		wellAgain(t, s)
 	}
 
-	check.NoError(t, syscall.Kill(s.bouncer.Pid(), syscall.SIGTERM))
+	check.NoError(t, syscall.Kill(s.Bouncer.Pid(), syscall.SIGTERM))
 	select {
-	case <-s.bouncer.Done():
+	case <-s.Bouncer.Done():
 	case <-time.After(5 * time.Second):
 		t.Error("PgBouncer without customers does not end on SIGTERM")
 	}
-	s.reported(t, health.PoolerDown, health.Degraded)
-	check.NoError(t, s.bouncer.Start(ctx))
-	s.wellAgain(t)
+	reported(t, s, health.PoolerDown, health.Degraded)
+	check.NoError(t, s.Bouncer.Start(ctx))
+	wellAgain(t, s)
 	if n := log.FilterMessage("the server is not as it should be").Len(); n > 15 {
 		t.Errorf("%d lines about what was wrong", n)
 	}
@@ -125,17 +126,18 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 // An agent of a server that was never prepared says what to do, in its report and in its log, and not again and again.
 func TestAnUnpreparedServerIsSaidToBe(t *testing.T) {
 	t.Parallel()
-	s := *realStack(t) // whose files it does not touch before it is in charge
-	s.config.PostgresPort, s.config.Listen = clustertest.New(t, nil).Port(), "127.0.0.1:"+freePort(t)
-	s.config.ChecksEvery = 200 * time.Millisecond
+	other := *agenttest.Shared(t) // whose files it does not touch before it is in charge
+	s := &other
+	s.Config.PostgresPort, s.Config.Listen = clustertest.New(t, nil).Port(), "127.0.0.1:"+freePort(t)
+	s.Config.ChecksEvery = 200 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, log, _ := s.run(t, ctx)
+	_, log, _ := s.Run(ctx, t)
 	check.Eventually(t, "the agent does not listen", func() bool {
-		_, _, err := s.request(http.MethodGet, "/healthz", nil)
+		_, _, err := s.Request(http.MethodGet, "/healthz", nil)
 		return err == nil
 	})
-	if said := s.reported(t, health.NotInitialized, health.Degraded); !strings.Contains(said, "run pgherd agent init") {
+	if said := reported(t, s, health.NotInitialized, health.Degraded); !strings.Contains(said, "run pgherd agent init") {
 		t.Errorf("health says %s", said)
 	}
 	time.Sleep(2 * time.Second)
@@ -153,7 +155,7 @@ func TestAnUnpreparedServerIsSaidToBe(t *testing.T) {
 // Without the credentials file an agent ends with one line that says what to do.
 func TestAnAgentWithoutCredentialsSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	c := realStack(t).config
+	c := agenttest.Shared(t).Config
 	c.CredentialsFile = filepath.Join(t.TempDir(), "credentials.json")
 	if _, err := agent.New(c, agent.Deps{}); err == nil || !strings.Contains(err.Error(), "pgherd agent init") {
 		t.Errorf("%v", err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -13,7 +14,7 @@ import (
 )
 
 // discarding gives up the empty database.
-func (c cloning) discarding() protocol.Command { return c.clone.discarding(c.clone.operation) }
+func (c cloning) discarding() protocol.Command { return c.clone.Discarding(c.clone.Operation) }
 
 // steps are the commands of a clone. The switch is the fourth.
 func (c cloning) steps() []protocol.Command {
@@ -25,7 +26,7 @@ func (c cloning) has(t testing.TB, step protocol.Command) {
 	t.Helper()
 	var state string
 	check.Eventually(t, "the step does not end", func() bool {
-		report := as[struct{ State, Message string }](t, c.done(t, step))
+		report := agenttest.As[struct{ State, Message string }](t, c.Done(t, step))
 		state = report.State + " " + report.Message
 		return report.State != string(command.LoadRunning)
 	})
@@ -41,35 +42,35 @@ func (c cloning) goesOn(t *testing.T) {
 		c.has(t, step)
 	}
 	c.noPassingFile(t)
-	c.nothingOf(t, c.clone.operation)
-	c.getsIn(t, "the clone", c.clone.present(database.OwnerLogin))
-	if said := c.inDatabase(t, c.clone, "SELECT said FROM word"); said != "source" {
+	c.NothingOf(t, c.clone.Operation)
+	c.GetsIn(t, "the clone", c.clone.Present(database.OwnerLogin))
+	if said := c.InDatabase(t, c.clone, "SELECT said FROM word"); said != "source" {
 		t.Errorf("the word in the clone is %q", said)
 	}
-	c.refusedFor(t, command.ReasonCompleted, closing(c.clone.operation))
-	c.noOrphans(t)
+	c.RefusedFor(t, command.ReasonCompleted, agenttest.Closing(c.clone.Operation))
+	c.NoOrphans(t)
 }
 
 // isClosed has the operation closed: nothing is left of it.
 func (c cloning) isClosed(t *testing.T) {
 	t.Helper()
-	c.done(t, closing(c.clone.operation))
+	c.Done(t, agenttest.Closing(c.clone.Operation))
 	for _, step := range c.steps()[:3] {
-		c.refusedFor(t, command.ReasonClosed, step)
+		c.RefusedFor(t, command.ReasonClosed, step)
 	}
-	c.noTrace(t, c.clone)
+	c.NoTrace(t, c.clone)
 	c.noPassingFile(t)
-	c.nothingOf(t, c.clone.operation)
-	c.noOrphans(t)
+	c.NothingOf(t, c.clone.Operation)
+	c.NoOrphans(t)
 }
 
 // sourceOn makes a database to be cloned.
-func (s *stack) sourceOn(t *testing.T) wanted {
+func sourceOn(t *testing.T, s *agenttest.Stack) agenttest.Wanted {
 	t.Helper()
-	maker := s.child(t, "")
-	source := s.made(t, database.Managed)
-	check.Must(s.owner(t, source).Exec("CREATE TABLE word AS SELECT 'source' AS said"))(t)
-	maker.kill()
+	maker := s.Child(t, "")
+	source := s.Made(t, database.Managed)
+	check.Must(s.Owner(t, source).Exec("CREATE TABLE word AS SELECT 'source' AS said"))(t)
+	maker.Kill()
 	return source
 }
 
@@ -78,8 +79,8 @@ func (s *stack) sourceOn(t *testing.T) wanted {
 // these commands has its case in acceptance/crash, over other flows; the points here are one or two of each step.
 func TestCrashWhileCloning(t *testing.T) {
 	t.Parallel()
-	s := forgetfulStack(t)
-	source := s.sourceOn(t)
+	s := agenttest.ForgetfulStack(t)
+	source := sourceOn(t, s)
 	i := 0
 	for _, at := range []struct {
 		step  int
@@ -90,48 +91,48 @@ func TestCrashWhileCloning(t *testing.T) {
 		{4, crash.DiscardPassing}, {5, crash.CreateProved},
 	} {
 		for _, then := range []string{"goes on", "closed", "PostgreSQL"} {
-			if i++; turn(i, 0, 7) && (then != "PostgreSQL" || at.step == 0 || at.step == 3) {
-				t.Run(at.point+" "+then, func(t *testing.T) { s.cloningOf(source).dies(t, at.step, at.point, then) })
+			if i++; agenttest.Turn(i, 0, 7) && (then != "PostgreSQL" || at.step == 0 || at.step == 3) {
+				t.Run(at.point+" "+then, func(t *testing.T) { cloningOf(s, source).dies(t, at.step, at.point, then) })
 			}
 		}
 	}
-	t.Run("half made", func(t *testing.T) { s.cloningOf(source).isNotOpened(t) })
+	t.Run("half made", func(t *testing.T) { cloningOf(s, source).isNotOpened(t) })
 }
 
 // isNotOpened has the making of the closed database gone on with by a command that is for an open one.
 func (c cloning) isNotOpened(t *testing.T) {
-	c.crashAt(t, crash.CreateRights, c.ensure())
-	next := c.child(t, "")
-	defer next.kill()
-	c.refusedFor(t, command.ReasonFailed, c.proving())
+	c.CrashAt(t, crash.CreateRights, c.ensure())
+	next := c.Child(t, "")
+	defer next.Kill()
+	c.RefusedFor(t, command.ReasonFailed, c.proving())
 	c.isShut(t, "half made")
 	c.goesOn(t)
 }
 
 // dies kills the agent, or PostgreSQL, over the n-th step.
 func (c cloning) dies(t *testing.T, n int, point, then string) {
-	maker := c.child(t, "")
+	maker := c.Child(t, "")
 	for _, step := range c.steps()[:n] {
 		c.has(t, step)
 	}
-	maker.kill()
-	var next *child
+	maker.Kill()
+	var next *agenttest.Child
 	if then == "PostgreSQL" {
-		next = c.serverCrash(t, point, c.steps()[n])
-		time.Sleep(remembered)
+		next = c.ServerCrash(t, point, c.steps()[n])
+		time.Sleep(agenttest.Remembered)
 	} else {
-		c.child(t, point).diesOver(t, c.stack, c.steps()[n])
-		next = c.child(t, "")
+		c.Child(t, point).DiesOver(t, c.Stack, c.steps()[n])
+		next = c.Child(t, "")
 	}
-	defer next.kill()
-	c.getsIn(t, "the source", c.source.present(database.OwnerLogin))
+	defer next.Kill()
+	c.GetsIn(t, "the source", c.source.Present(database.OwnerLogin))
 	switched := n > 3 || point == crash.SwitchRenamed || n == 3 && then == "PostgreSQL" // which was sent again
 	if !switched {
 		c.isShut(t, point)
 	}
 	switch {
 	case then == "closed" && switched:
-		c.refusedFor(t, command.ReasonCompleted, closing(c.clone.operation))
+		c.RefusedFor(t, command.ReasonCompleted, agenttest.Closing(c.clone.Operation))
 	case then == "closed":
 		c.isClosed(t)
 		return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/backup"
@@ -21,58 +22,57 @@ import (
 
 // cloning is a database that one operation makes as another one is.
 type cloning struct {
-	*stack
-	source, clone wanted
+	*agenttest.Stack
+	source, clone agenttest.Wanted
 }
 
-func (s *stack) cloningOf(source wanted) cloning { return cloning{s, source, want(source.model)} }
+func cloningOf(s *agenttest.Stack, source agenttest.Wanted) cloning {
+	return cloning{s, source, agenttest.Want(source.Model)}
+}
 
 const passingName = "20260301_120001.sql.gz"
 
 // ensure makes the database of the clone, closed and empty.
 func (c cloning) ensure() protocol.Command {
 	closed := command.EnsureDatabase{
-		DatabaseID: c.clone.databaseID(), Name: c.clone.name, RoleModel: c.clone.model, ConnectionCap: c.clone.cap, Closed: true,
+		DatabaseID: c.clone.DatabaseID(), Name: c.clone.Name, RoleModel: c.clone.Model, ConnectionCap: c.clone.Cap, Closed: true,
 	}
-	for _, l := range c.clone.model.Logins() {
+	for _, l := range c.clone.Model.Logins() {
 		closed.Logins = append(closed.Logins, command.Login{
-			Login: l, Username: c.clone.names().Of(l), Verifier: c.clone.verifiers[l],
+			Login: l, Username: c.clone.Names().Of(l), Verifier: c.clone.Verifiers[l],
 		})
 	}
-	return told(c.clone.operation, 1, closed)
+	return agenttest.Told(c.clone.Operation, 1, closed)
 }
 
 func (c cloning) dump() protocol.Command {
-	return told(c.clone.operation, 1, command.Backup{
-		DatabaseID: c.source.databaseID(), Filename: backup.Filename(passingName), Passing: true,
+	return agenttest.Told(c.clone.Operation, 1, command.Backup{
+		DatabaseID: c.source.DatabaseID(), Filename: backup.Filename(passingName), Passing: true,
 	})
 }
 
 func (c cloning) load() protocol.Command {
-	return told(c.clone.operation, 1, command.Load{
-		DatabaseID: c.clone.databaseID(), Names: c.renamings(), Compare: true,
-		Source: command.Source{DatabaseID: c.source.databaseID(), Filename: backup.Filename(passingName)},
+	return agenttest.Told(c.clone.Operation, 1, command.Load{
+		DatabaseID: c.clone.DatabaseID(), Names: c.renamings(), Compare: true,
+		Source: command.Source{DatabaseID: c.source.DatabaseID(), Filename: backup.Filename(passingName)},
 	})
 }
 
 func (c cloning) renamings() []command.Renaming {
-	return clone.Names(c.source.record(), c.clone.record())
-}
-
-func (w wanted) record() database.Record {
-	return database.Record{ID: w.databaseID(), Name: w.name, RoleModel: w.model}
+	return clone.Names(c.source.Record(), c.clone.Record())
 }
 
 // proving is the command that proves the log-in of the clone's owner.
-func (c cloning) proving() protocol.Command   { return c.clone.create() }
-func (c cloning) switching() protocol.Command { return c.clone.switching(c.clone.operation) }
+func (c cloning) proving() protocol.Command { return c.clone.Create() }
+
+func (c cloning) switching() protocol.Command { return c.clone.Switching(c.clone.Operation) }
 
 // loaded has everything done up to the switch, and returns what the copy lacks.
 func (c cloning) loaded(t testing.TB) (notes []string) {
 	t.Helper()
-	c.done(t, c.ensure())
-	c.wantBackup(t, c.dump(), command.BackupDone, "")
-	report := c.stack.loaded(t, c.load())
+	c.Done(t, c.ensure())
+	c.WantBackup(t, c.dump(), command.BackupDone, "")
+	report := c.Stack.Loaded(t, c.load())
 	if report.State != command.LoadReady {
 		t.Fatalf("%+v", report)
 	}
@@ -82,10 +82,10 @@ func (c cloning) loaded(t testing.TB) (notes []string) {
 // switched has the rest done. Nothing is left of the operation but the clone.
 func (c cloning) switched(t testing.TB) {
 	t.Helper()
-	c.done(t, c.switching())
-	c.discarded(t, c.clone, c.clone.operation)
+	c.Done(t, c.switching())
+	c.Discarded(t, c.clone, c.clone.Operation)
 	c.noPassingFile(t)
-	c.done(t, c.proving())
+	c.Done(t, c.proving())
 }
 
 // isShut demands that nobody gets into the clone, by whatever way, and that each of the obstacles stands by itself.
@@ -94,18 +94,18 @@ func (c cloning) isShut(t testing.TB, when string) {
 	const open = `SELECT concat_ws(', ', (SELECT 'the database' FROM ledger.database WHERE id = $1 AND open),
 		(SELECT 'gates' FROM pooler.gate WHERE database = $2 AND open LIMIT 1),
 		(SELECT 'logins' FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid WHERE l.database_id = $1 AND r.rolcanlogin LIMIT 1))`
-	if found := c.one(t, open, c.clone.id, c.clone.name); found != "" {
+	if found := c.One(t, open, c.clone.ID, c.clone.Name); found != "" {
 		t.Errorf("%s, open are %s", when, found)
 	}
-	for _, l := range c.clone.model.Logins() {
-		c.getsInNowhere(t, when, c.clone.present(l))
+	for _, l := range c.clone.Model.Logins() {
+		c.GetsInNowhere(t, when, c.clone.Present(l))
 	}
 }
 
 func (c cloning) passingFiles(t testing.TB) []string {
 	t.Helper()
 	stem := strings.TrimSuffix(passingName, ".sql.gz")
-	return check.Must(filepath.Glob(filepath.Join(c.config.BackupDir, c.source.id, stem+"*")))(t)
+	return check.Must(filepath.Glob(filepath.Join(c.Config.BackupDir, c.source.ID, stem+"*")))(t)
 }
 
 func (c cloning) noPassingFile(t testing.TB) {
@@ -171,85 +171,85 @@ const ofLogin = `CREATE TABLE inner_one.its_own (id int); GRANT SELECT ON inner_
 // The clone is the source, with the clone's names for the roles; and the source is as it was.
 func TestAClone(t *testing.T) {
 	t.Parallel()
-	s := realStack(t)
+	s := agenttest.Shared(t)
 	for _, model := range []database.RoleModel{database.Managed, database.SingleLogin} {
 		t.Run(string(model), func(t *testing.T) {
-			c := s.cloningOf(s.made(t, model))
-			s.saved(t, c.source)
-			other := c.source.name
+			c := cloningOf(s, s.Made(t, model))
+			s.Saved(t, c.source)
+			other := c.source.Name
 			if model == database.Managed {
-				other = c.source.names().Runtime
+				other = c.source.Names().Runtime
 			}
-			check.Must(s.owner(t, c.source).Exec(fmt.Sprintf(everyClause, c.source.name, other)))(t)
+			check.Must(s.Owner(t, c.source).Exec(fmt.Sprintf(everyClause, c.source.Name, other)))(t)
 			if model == database.Managed {
-				name, password := c.source.login(database.RuntimeLogin)
-				check.Must(s.direct(t, c.source.name, name, password).Exec(ofLogin))(t)
+				name, password := c.source.Login(database.RuntimeLogin)
+				check.Must(s.Direct(t, c.source.Name, name, password).Exec(ofLogin))(t)
 			}
-			sessions := s.connected(t, c.source)
-			before, dump := c.stateOf(t, c.source), s.dumped(t, c.source)
+			sessions := s.Connected(t, c.source)
+			before, dump := c.stateOf(t, c.source), s.Dumped(t, c.source)
 
 			if notes := c.loaded(t); len(notes) > 0 {
 				t.Errorf("notes: %v", notes)
 			}
 			c.isShut(t, "before the switch")
-			s.refusedFor(t, command.ReasonFailed, c.proving())
+			s.RefusedFor(t, command.ReasonFailed, c.proving())
 			c.isShut(t, "after a proof before the switch")
-			whole := s.wholeOf(t, c.clone)
+			whole := s.WholeOf(t, c.clone)
 			c.switched(t)
 
-			if diff := cmp.Diff(sorted(c.renamed(dump)), sorted(s.dumped(t, c.clone))); diff != "" {
+			if diff := cmp.Diff(sorted(c.renamed(dump)), sorted(s.Dumped(t, c.clone))); diff != "" {
 				t.Error(diff)
 			}
-			if now := s.wholeOf(t, c.clone); now != whole {
+			if now := s.WholeOf(t, c.clone); now != whole {
 				t.Errorf("the database as a whole:\n%s\nas it was made:\n%s", now, whole)
 			}
 			for _, l := range model.Logins() {
-				s.getsIn(t, "the clone", c.clone.present(l))
+				s.GetsIn(t, "the clone", c.clone.Present(l))
 			}
-			s.refusedFor(t, command.ReasonCompleted, closing(c.clone.operation))
+			s.RefusedFor(t, command.ReasonCompleted, agenttest.Closing(c.clone.Operation))
 			if now := c.stateOf(t, c.source); now != before {
 				t.Errorf("the source is now\n%s\nand was\n%s", now, before)
 			}
 			for _, conn := range sessions {
 				check.Must(conn.ExecContext(t.Context(), "SELECT 1"))(t)
 			}
-			check.Must(os.Stat(filepath.Join(s.config.BackupDir, c.source.id, backupName)))(t)
+			check.Must(os.Stat(filepath.Join(s.Config.BackupDir, c.source.ID, agenttest.BackupName)))(t)
 		})
 	}
 }
 
 // stateOf is what customers and operators see of a database.
-func (c cloning) stateOf(t testing.TB, w wanted) string {
+func (c cloning) stateOf(t testing.TB, w agenttest.Wanted) string {
 	t.Helper()
-	return c.one(t, `SELECT concat_ws(E'\n', (SELECT row_to_json(d) FROM ledger.database d WHERE id = $1),
+	return c.One(t, `SELECT concat_ws(E'\n', (SELECT row_to_json(d) FROM ledger.database d WHERE id = $1),
 		(SELECT string_agg(row_to_json(g)::text, E'\n' ORDER BY login) FROM pooler.gate g WHERE g.database = $2),
 		(SELECT string_agg(r.rolname || r.rolcanlogin || r.rolconfig::text || r.rolvaliduntil, E'\n' ORDER BY r.oid)
-			FROM pg_roles r JOIN ledger.role l ON l.oid = r.oid AND l.database_id = $1))`, w.id, w.name) + "\n" + c.wholeOf(t, w)
+			FROM pg_roles r JOIN ledger.role l ON l.oid = r.oid AND l.database_id = $1))`, w.ID, w.Name) + "\n" + c.WholeOf(t, w)
 }
 
 // Who is no role of the clone gets nothing in it: neither the source's additional roles, nor another account's, nor PostgreSQL's
 // own, nor the clone's under the names that they have in the source. What was theirs is the owner's.
 func TestACloneHasNoOtherRoles(t *testing.T) {
 	t.Parallel()
-	s, source := databaseStack(t)
-	first, second := s.opened(t, source.additional(1, role.Custom)), s.opened(t, source.additional(2, role.ReadWrite))
-	stranger := s.made(t, database.SingleLogin)
-	check.Must(s.owner(t, source).Exec(fmt.Sprintf(furnishing, source.name, first.username, second.username)))(t)
-	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`GRANT SELECT ON things TO %[1]q, pg_monitor;
+	s, source := agenttest.DatabaseStack(t)
+	first, second := s.Opened(t, source.Additional(1, role.Custom)), s.Opened(t, source.Additional(2, role.ReadWrite))
+	stranger := s.Made(t, database.SingleLogin)
+	check.Must(s.Owner(t, source).Exec(fmt.Sprintf(agenttest.Furnishing, source.Name, first.Username, second.Username)))(t)
+	check.Must(s.Owner(t, source).Exec(fmt.Sprintf(`GRANT SELECT ON things TO %[1]q, pg_monitor;
 		GRANT USAGE ON SCHEMA public TO %[1]q;
 		CREATE POLICY mixed ON things TO %[1]q, %[2]q, pg_monitor USING (true); CREATE POLICY theirs ON things TO %[1]q USING (true);
 		ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO %[1]q; ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %[3]q;
 		GRANT SELECT ON LARGE OBJECT 4711 TO %[1]q WITH GRANT OPTION; UPDATE things SET mine = ''`,
-		stranger.name, source.names().Runtime, first.username)))(t)
-	of := s.direct(t, source.name, first.username, first.password)
+		stranger.Name, source.Names().Runtime, first.Username)))(t)
+	of := s.Direct(t, source.Name, first.Username, first.Password)
 	check.Must(of.Exec(fmt.Sprintf(`CREATE TABLE of_role (id int); GRANT SELECT ON of_role TO %q, %q; SELECT lo_from_bytea(4715, '');
 		GRANT SELECT (name) ON things TO %[1]q; ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %[1]q`,
-		source.names().Runtime, stranger.name)))(t)
-	c := s.cloningOf(source)
-	s.done(t, c.ensure())
-	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`GRANT TRIGGER ON things TO %[1]s;
+		source.Names().Runtime, stranger.Name)))(t)
+	c := cloningOf(s, source)
+	s.Done(t, c.ensure())
+	check.Must(s.Owner(t, source).Exec(fmt.Sprintf(`GRANT TRIGGER ON things TO %[1]s;
 		ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO %[1]s;
-		CREATE POLICY claims ON things TO %[1]s USING (true)`, c.clone.names().Runtime)))(t)
+		CREATE POLICY claims ON things TO %[1]s USING (true)`, c.clone.Names().Runtime)))(t)
 	notes := c.loaded(t)
 	want := []string{"claims ON public.things", "few ON public.things", "theirs ON public.things"}
 	if len(notes) != len(want) || slices.ContainsFunc(want, func(policy string) bool {
@@ -258,38 +258,38 @@ func TestACloneHasNoOtherRoles(t *testing.T) {
 		t.Errorf("notes: %q, want %q", notes, want)
 	}
 	c.switched(t)
-	s.wantOwnersTable(t, c.clone)
+	s.WantOwnersTable(t, c.clone)
 	const foreign = `SELECT coalesce(string_agg(DISTINCT pg_get_userbyid(d.refobjid), ' '), '') FROM pg_shdepend d
 		WHERE d.dbid = (SELECT oid FROM pg_database WHERE datname = $1) AND d.refclassid = 'pg_authid'::regclass
 		AND NOT EXISTS (SELECT FROM ledger.role l WHERE l.oid = d.refobjid AND l.database_id = $2)`
-	if roles := s.one(t, foreign, c.clone.name, c.clone.id); roles != "" {
+	if roles := s.One(t, foreign, c.clone.Name, c.clone.ID); roles != "" {
 		t.Errorf("in the clone, %s have something", roles)
 	}
-	dump := s.dumped(t, c.clone)
-	for _, name := range []string{source.name, compact(source.id), stranger.name, "pg_monitor", "TRIGGER", "claims"} {
+	dump := s.Dumped(t, c.clone)
+	for _, name := range []string{source.Name, agenttest.Compact(source.ID), stranger.Name, "pg_monitor", "TRIGGER", "claims"} {
 		if strings.Contains(dump, name) {
 			t.Errorf("the clone knows %s:\n%s", name, dump)
 		}
 	}
-	if !strings.Contains(dump, "CREATE POLICY mixed ON public.things TO "+c.clone.names().Runtime+" USING") {
+	if !strings.Contains(dump, "CREATE POLICY mixed ON public.things TO "+c.clone.Names().Runtime+" USING") {
 		t.Error("the policy that is for the runtime login too is not for it alone")
 	}
-	s.getsInNowhere(t, "an additional role", loginOf{wanted: c.clone, username: first.username, password: first.password})
+	s.GetsInNowhere(t, "an additional role", agenttest.LoginOf{Wanted: c.clone, Username: first.Username, Password: first.Password})
 }
 
 // Text that mentions a role stays as it is, wherever it stands.
 func TestACloneKeepsTexts(t *testing.T) {
 	t.Parallel()
-	s, source := databaseStack(t)
-	check.Must(s.owner(t, source).Exec(fmt.Sprintf(`CREATE SCHEMA %[1]q;
+	s, source := agenttest.DatabaseStack(t)
+	check.Must(s.Owner(t, source).Exec(fmt.Sprintf(`CREATE SCHEMA %[1]q;
 		CREATE TABLE %[1]q.%[2]q (%[1]q text DEFAULT 'OWNER TO %[1]s');
 		INSERT INTO %[1]q.%[2]q VALUES ('%[1]s'); CREATE FUNCTION public.who() RETURNS text LANGUAGE sql SET application_name TO '%[1]s'
 			AS 'SELECT ''GRANT ALL ON t TO "%[1]s";''::text';
 		COMMENT ON FUNCTION public.who() IS '-- Name: who(); Type: FUNCTION; Schema: public; Owner: %[1]s
 GRANT ALL ON FUNCTION who() TO "%[1]s";';
 		CREATE POLICY %[1]q ON %[1]q.%[2]q TO %[1]q USING (current_user <> '%[1]s'); GRANT SELECT ON %[1]q.%[2]q TO %[2]q;
-		CREATE TABLE public.roles (r regrole); INSERT INTO public.roles VALUES ('%[1]q')`, source.name, source.names().Runtime)))(t)
-	c := s.cloningOf(source)
+		CREATE TABLE public.roles (r regrole); INSERT INTO public.roles VALUES ('%[1]q')`, source.Name, source.Names().Runtime)))(t)
+	c := cloningOf(s, source)
 	if notes := c.loaded(t); len(notes) > 0 {
 		t.Errorf("notes: %v", notes)
 	}
@@ -297,14 +297,14 @@ GRANT ALL ON FUNCTION who() TO "%[1]s";';
 	texts := fmt.Sprintf(`SELECT concat_ws(E'\n', (SELECT row_to_json(t) FROM %[1]q.%[2]q t), (SELECT r::text FROM public.roles),
 		who(), obj_description('who'::regproc), (SELECT proconfig FROM pg_proc WHERE proname = 'who'),
 		(SELECT adbin IS NOT NULL || pg_get_expr(adbin, adrelid) FROM pg_attrdef), (SELECT polname || pg_get_expr(polqual, polrelid)
-			FROM pg_policy))`, source.name, source.names().Runtime)
-	if of, as := s.inDatabase(t, source, texts), s.inDatabase(t, c.clone, texts); of != as {
+			FROM pg_policy))`, source.Name, source.Names().Runtime)
+	if of, as := s.InDatabase(t, source, texts), s.InDatabase(t, c.clone, texts); of != as {
 		t.Errorf("the source has\n%s\nthe clone\n%s", of, as)
 	}
 	rights := fmt.Sprintf(`SELECT concat_ws(E'\n', (SELECT string_agg(a::text, ' ' ORDER BY a::text) FROM pg_class, unnest(relacl) a
 			WHERE oid = '%[1]q.%[2]q'::regclass),
-		(SELECT polroles::regrole[] FROM pg_policy))`, source.name, source.names().Runtime)
-	if of, as := c.renamed(s.inDatabase(t, source, rights)), s.inDatabase(t, c.clone, rights); of != as {
+		(SELECT polroles::regrole[] FROM pg_policy))`, source.Name, source.Names().Runtime)
+	if of, as := c.renamed(s.InDatabase(t, source, rights)), s.InDatabase(t, c.clone, rights); of != as {
 		t.Errorf("the source has\n%s\nthe clone\n%s", of, as)
 	}
 }
@@ -312,24 +312,51 @@ GRANT ALL ON FUNCTION who() TO "%[1]s";';
 // A clone of which nobody speaks any more, as after a restore of the metadata from a backup, does not keep its file for good.
 func TestTheFileOfAForgottenCloneIsRemoved(t *testing.T) {
 	t.Parallel()
-	s := ownStack(t)
-	first := s.child(t, "")
-	s.startBouncer(t, t.Context())
-	c, other := s.cloningOf(s.made(t, database.SingleLogin)), s.cloningOf(s.made(t, database.SingleLogin))
+	s := agenttest.Own(t)
+	first := s.Child(t, "")
+	s.StartBouncer(t.Context(), t)
+	c, other := cloningOf(s, s.Made(t, database.SingleLogin)), cloningOf(s, s.Made(t, database.SingleLogin))
 	for _, of := range []cloning{c, other} {
-		s.saved(t, of.source)
-		s.done(t, of.ensure())
-		s.wantBackup(t, of.dump(), command.BackupDone, "")
+		s.Saved(t, of.source)
+		s.Done(t, of.ensure())
+		s.WantBackup(t, of.dump(), command.BackupDone, "")
 	}
-	first.kill()
+	first.Kill()
 	const silent = "UPDATE ledger.operation SET spoken_at = now() - interval '31 days' WHERE id <> $1"
-	check.Must(s.super.Exec(silent, other.clone.operation))(t)
-	s.child(t, "")
+	check.Must(s.Super.Exec(silent, other.clone.Operation))(t)
+	s.Child(t, "")
 	check.Eventually(t, "the file is left", func() bool { return len(c.passingFiles(t)) == 0 })
 	if len(other.passingFiles(t)) == 0 {
 		t.Error("the file of a clone that is under way is gone")
 	}
-	check.Must(os.Stat(filepath.Join(s.config.BackupDir, c.source.id, backupName)))(t)
-	s.done(t, closing(other.clone.operation))
+	check.Must(os.Stat(filepath.Join(s.Config.BackupDir, c.source.ID, agenttest.BackupName)))(t)
+	s.Done(t, agenttest.Closing(other.clone.Operation))
 	other.noPassingFile(t)
+}
+
+// A clone knows nothing of the source's overlay, and lacks nothing for it: not a note is made. It may have its own.
+func TestTheCloneOfAnOverlaidDatabase(t *testing.T) {
+	t.Parallel()
+	s := agenttest.Shared(t)
+	source := s.Made(t, database.SingleLogin)
+	check.Must(s.Owner(t, source).Exec("CREATE TABLE older (n int); INSERT INTO older VALUES (1); CREATE SCHEMA sales"))(t)
+	s.Done(t, source.OptIn())
+	l := s.Opened(t, source.Additional(1, role.ReadWrite))
+	check.Must(s.Owner(t, source).Exec(fmt.Sprintf(`CREATE TABLE sales.later (n serial);
+		GRANT SELECT (n), REFERENCES ON older TO %[1]s WITH GRANT OPTION;
+		ALTER DEFAULT PRIVILEGES IN SCHEMA sales GRANT SELECT ON TABLES TO %[1]s; SELECT lo_from_bytea(4711, 'l');
+		GRANT SELECT ON LARGE OBJECT 4711 TO %[1]s`, l.Username)))(t)
+	c := cloningOf(s, source)
+	if notes := c.loaded(t); len(notes) > 0 {
+		t.Errorf("notes: %v", notes)
+	}
+	c.switched(t)
+	if dump := s.Dumped(t, c.clone); strings.Contains(dump, "pgh_") {
+		t.Errorf("the clone has something of its source's roles: %s", dump)
+	}
+	s.GetsIn(t, "the clone", c.clone.Present(database.OwnerLogin))
+	s.Done(t, c.clone.OptIn())
+	its := s.Opened(t, c.clone.Additional(1, role.ReadOnly))
+	check.Must(s.Direct(t, c.clone.Name, its.Username, its.Password).Exec("SELECT * FROM older; SELECT * FROM sales.later"))(t)
+	s.GetsIn(t, "the source", l)
 }

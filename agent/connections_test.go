@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/command"
@@ -18,18 +19,18 @@ import (
 
 // holders keep the rows of roles, by functions that the roles have made in another database. Who is ended comes again at once.
 type holders struct {
-	s      *stack
-	in     wanted
+	s      *agenttest.Stack
+	in     agenttest.Wanted
 	ctx    context.Context
 	all    sync.WaitGroup
 	cancel context.CancelFunc
 }
 
-func (s *stack) holders(t testing.TB) *holders {
+func newHolders(t testing.TB, s *agenttest.Stack) *holders {
 	t.Helper()
-	h := &holders{s: s, in: want(database.Managed)}
-	h.in.cap = 50
-	s.done(t, h.in.create())
+	h := &holders{s: s, in: agenttest.Want(database.Managed)}
+	h.in.Cap = 50
+	s.Done(t, h.in.Create())
 	h.ctx, h.cancel = context.WithCancel(t.Context())
 	t.Cleanup(h.stop)
 	return h
@@ -38,22 +39,22 @@ func (s *stack) holders(t testing.TB) *holders {
 func (h *holders) stop() { h.cancel(); h.all.Wait() }
 
 // hold has two sessions of another login keep the role of a login.
-func (h *holders) hold(t testing.TB, l loginOf) {
+func (h *holders) hold(t testing.TB, l agenttest.LoginOf) {
 	t.Helper()
-	owner := h.s.owner(t, h.in)
+	owner := h.s.Owner(t, h.in)
 	check.Must(owner.Exec(fmt.Sprintf(`CREATE SCHEMA %[1]q; GRANT USAGE, CREATE ON SCHEMA %[1]q TO %[1]q;
-		GRANT CONNECT ON DATABASE %[2]q TO %[1]q`, l.username, h.in.name)))(t)
-	theirs := h.s.direct(t, h.in.name, l.username, l.password)
+		GRANT CONNECT ON DATABASE %[2]q TO %[1]q`, l.Username, h.in.Name)))(t)
+	theirs := h.s.Direct(t, h.in.Name, l.Username, l.Password)
 	check.Must(theirs.Exec(fmt.Sprintf(`CREATE FUNCTION %q.hold() RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-		AS 'BEGIN ALTER ROLE CURRENT_USER PASSWORD NULL; END'`, l.username)))(t)
+		AS 'BEGIN ALTER ROLE CURRENT_USER PASSWORD NULL; END'`, l.Username)))(t)
 	_ = theirs.Close()
 	begun := make(chan struct{})
 	var once sync.Once
 	for range 2 {
-		db := h.s.owner(t, h.in)
+		db := h.s.Owner(t, h.in)
 		h.all.Go(func() {
 			for h.ctx.Err() == nil {
-				holdOnce(h.ctx, db, l.username, func() { once.Do(func() { close(begun) }) })
+				holdOnce(h.ctx, db, l.Username, func() { once.Do(func() { close(begun) }) })
 			}
 		})
 	}
@@ -66,7 +67,7 @@ func holdOnce(ctx context.Context, db *sql.DB, role string, begun func()) {
 		return
 	}
 	defer tx.Rollback()
-	if _, err := tx.ExecContext(ctx, "SELECT "+quoted(role)+".hold()"); err != nil {
+	if _, err := tx.ExecContext(ctx, "SELECT "+agenttest.Quoted(role)+".hold()"); err != nil {
 		return
 	}
 	begun()
@@ -86,10 +87,10 @@ func ended(t testing.TB, what string, bound time.Duration, do func()) {
 }
 
 // singleConnection is a stack whose agent has one connection for its commands.
-func singleConnection(t *testing.T) *stack {
+func singleConnection(t *testing.T) *agenttest.Stack {
 	t.Helper()
-	s := crashStack(t)
-	s.config.Connections = 1
+	s := agenttest.CrashStack(t)
+	s.Config.Connections = 1
 	return s
 }
 
@@ -97,21 +98,21 @@ func singleConnection(t *testing.T) *stack {
 func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 	t.Parallel()
 	s := singleConnection(t)
-	half := want(database.Managed)
-	first := s.child(t, crash.CreateRenamed)
-	_, _, _ = s.send(half.create()) // gets no answer
-	first.died(t)
-	s.child(t, "")
-	h := s.holders(t)
-	w, stranger := s.made(t, database.Managed), s.made(t, database.SingleLogin)
-	holding := func(t testing.TB, ordinal int) loginOf {
-		l := s.opened(t, w.additional(ordinal, role.Custom))
+	half := agenttest.Want(database.Managed)
+	first := s.Child(t, crash.CreateRenamed)
+	_, _, _ = s.Send(half.Create()) // gets no answer
+	first.Died(t)
+	s.Child(t, "")
+	h := newHolders(t, s)
+	w, stranger := s.Made(t, database.Managed), s.Made(t, database.SingleLogin)
+	holding := func(t testing.TB, ordinal int) agenttest.LoginOf {
+		l := s.Opened(t, w.Additional(ordinal, role.Custom))
 		h.hold(t, l)
 		return l
 	}
 	granting := func(t testing.TB) *sql.Tx { // an open grant of the owner's on the database
-		tx := check.Must(s.owner(t, w).BeginTx(t.Context(), nil))(t)
-		check.Must(tx.Exec(fmt.Sprintf("GRANT TEMPORARY ON DATABASE %q TO %s", w.name, w.names().Runtime)))(t)
+		tx := check.Must(s.Owner(t, w).BeginTx(t.Context(), nil))(t)
+		check.Must(tx.Exec(fmt.Sprintf("GRANT TEMPORARY ON DATABASE %q TO %s", w.Name, w.Names().Runtime)))(t)
 		t.Cleanup(func() { _ = tx.Rollback() })
 		return tx
 	}
@@ -120,7 +121,7 @@ func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 		l := holding(t, ordinal)
 		changed := make(chan error, 1)
 		go func() {
-			_, _, err := s.send(l.shut(role.Expiry, 2))
+			_, _, err := s.Send(l.Shut(role.Expiry, 2))
 			changed <- err
 		}()
 		time.Sleep(100 * time.Millisecond)
@@ -133,88 +134,88 @@ func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 		run   func(t *testing.T) (command func())
 	}{
 		{"create", soon, func(t *testing.T) func() {
-			return func() { s.done(t, want(database.Managed).create()) }
+			return func() { s.Done(t, agenttest.Want(database.Managed).Create()) }
 		}},
 		{"allowlist", soon, func(t *testing.T) func() {
-			return func() { s.done(t, w.allowlist(2, "127.0.0.0/8")) }
+			return func() { s.Done(t, w.Allowlist(2, "127.0.0.0/8")) }
 		}},
 		{"prepare", insisted, func(t *testing.T) func() {
-			l, tx := w.additional(11, role.ReadOnly), granting(t)
+			l, tx := w.Additional(11, role.ReadOnly), granting(t)
 			return func() {
-				s.refusedFor(t, command.ReasonUnavailable, l.prepare(1))
+				s.RefusedFor(t, command.ReasonUnavailable, l.Prepare(1))
 				check.NoError(t, tx.Rollback())
-				s.done(t, l.prepare(1))
+				s.Done(t, l.Prepare(1))
 			}
 		}},
 		{"open", soon, func(t *testing.T) func() {
-			l := w.additional(12, role.ReadOnly)
-			s.done(t, l.prepare(1))
-			s.openGrant(t, stranger, l.username)
-			return func() { s.done(t, l.open(1)) }
+			l := w.Additional(12, role.ReadOnly)
+			s.Done(t, l.Prepare(1))
+			s.OpenGrant(t, stranger, l.Username)
+			return func() { s.Done(t, l.Open(1)) }
 		}},
 		{"rotate", pushed, func(t *testing.T) func() {
 			l := holding(t, 13)
-			return func() { s.done(t, l.rotate(2, l.renewed())) }
+			return func() { s.Done(t, l.Rotate(2, l.Renewed())) }
 		}},
 		{"revoke", pushed, func(t *testing.T) func() {
 			l := holding(t, 14)
-			return func() { s.done(t, l.shut(role.Revocation, 2)) }
+			return func() { s.Done(t, l.Shut(role.Revocation, 2)) }
 		}},
 		{"expire", pushed, func(t *testing.T) func() {
 			l := holding(t, 15)
-			return func() { s.done(t, l.shut(role.Expiry, 2)) }
+			return func() { s.Done(t, l.Shut(role.Expiry, 2)) }
 		}},
 		{"remove", pushed + insisted, func(t *testing.T) func() {
 			l := holding(t, 16)
-			s.openGrant(t, stranger, l.username)
-			return func() { s.removed(t, l.remove(2)) }
+			s.OpenGrant(t, stranger, l.Username)
+			return func() { s.Removed(t, l.Remove(2)) }
 		}},
 		{"backup", soon, func(t *testing.T) func() {
 			tx := granting(t)
-			b := w.backup(newUUID(), backupName, true)
+			b := w.Backup(agenttest.NewUUID(), agenttest.BackupName, true)
 			return func() {
-				if got := as[command.BackupReport](t, s.done(t, b)); got.State != command.BackupRunning {
+				if got := agenttest.As[command.BackupReport](t, s.Done(t, b)); got.State != command.BackupRunning {
 					t.Errorf("%+v", got)
 				}
 				check.NoError(t, tx.Rollback())
-				s.wantBackup(t, b, command.BackupDone, "")
+				s.WantBackup(t, b, command.BackupDone, "")
 			}
 		}},
 		{"close a create", soon, func(t *testing.T) func() {
-			s.openGrant(t, stranger, half.name)
-			return func() { s.done(t, closing(half.operation)) }
+			s.OpenGrant(t, stranger, half.Name)
+			return func() { s.Done(t, agenttest.Closing(half.Operation)) }
 		}},
 		{"close a backup", soon, func(t *testing.T) func() {
 			granting(t)
-			b := w.backup(newUUID(), "20260301_120001.sql.gz", true)
-			s.done(t, b)
-			return func() { s.done(t, closing(b.OperationID)) }
+			b := w.Backup(agenttest.NewUUID(), "20260301_120001.sql.gz", true)
+			s.Done(t, b)
+			return func() { s.Done(t, agenttest.Closing(b.OperationID)) }
 		}},
 		{"inspect", soon, func(t *testing.T) func() {
-			l := w.present(database.RuntimeLogin)
+			l := w.Present(database.RuntimeLogin)
 			h.hold(t, l)
-			return beside(t, 18, func() { s.wantCondition(t, l, command.LoginInForce) })
+			return beside(t, 18, func() { s.WantCondition(t, l, command.LoginInForce) })
 		}},
 		{"stop and start", 2 * pushed, func(t *testing.T) func() {
 			holding(t, 17)
 			return func() {
-				s.done(t, w.access(2, false, true))
-				s.done(t, w.access(3, true, false))
+				s.Done(t, w.Access(2, false, true))
+				s.Done(t, w.Access(3, true, false))
 			}
 		}},
 		{"size", soon, func(t *testing.T) func() {
-			return beside(t, 19, func() { s.answered(t, "/v1/databases/"+w.id+"/size") })
+			return beside(t, 19, func() { answered(t, s, "/v1/databases/"+w.ID+"/size") })
 		}},
-		{"health", soon, func(t *testing.T) func() { return beside(t, 20, func() { s.answered(t, "/health") }) }},
+		{"health", soon, func(t *testing.T) func() { return beside(t, 20, func() { answered(t, s, "/health") }) }},
 	} {
 		t.Run(c.name, func(t *testing.T) { ended(t, c.name, c.bound, c.run(t)) })
 	}
 }
 
 // answered demands an answer that is none of an error.
-func (s *stack) answered(t testing.TB, path string) {
+func answered(t testing.TB, s *agenttest.Stack, path string) {
 	t.Helper()
-	if status, text, err := s.request(http.MethodGet, path, nil); err != nil || status != http.StatusOK {
+	if status, text, err := s.Request(http.MethodGet, path, nil); err != nil || status != http.StatusOK {
 		t.Errorf("%s: status %d, %s, %v", path, status, text, err)
 	}
 }
@@ -222,14 +223,14 @@ func (s *stack) answered(t testing.TB, path string) {
 // A customer keeps changes of many roles from being done for as long as they like. The commands of others are done meanwhile.
 func TestBlockedChangesOfOneCustomerHoldUpNobodyElse(t *testing.T) {
 	t.Parallel()
-	s := crashStack(t)
-	s.child(t, "")
-	h, bystander := s.holders(t), s.made(t, database.Managed)
-	mine := s.opened(t, bystander.additional(1, role.ReadOnly))
+	s := agenttest.CrashStack(t)
+	s.Child(t, "")
+	h, bystander := newHolders(t, s), s.Made(t, database.Managed)
+	mine := s.Opened(t, bystander.Additional(1, role.ReadOnly))
 	const blocked = 6
-	var theirs []loginOf
+	var theirs []agenttest.LoginOf
 	for range blocked {
-		l := s.opened(t, s.made(t, database.Managed).additional(1, role.Custom))
+		l := s.Opened(t, s.Made(t, database.Managed).Additional(1, role.Custom))
 		h.hold(t, l)
 		theirs = append(theirs, l)
 	}
@@ -238,8 +239,8 @@ func TestBlockedChangesOfOneCustomerHoldUpNobodyElse(t *testing.T) {
 	for _, l := range theirs {
 		sending.Go(func() {
 			for generation := int64(2); ctx.Err() == nil; generation++ {
-				next := l.renewed()
-				if _, reason, err := s.send(l.rotate(generation, next)); err != nil {
+				next := l.Renewed()
+				if _, reason, err := s.Send(l.Rotate(generation, next)); err != nil {
 					t.Errorf("%s %v", reason, err)
 				}
 				l = next
@@ -251,9 +252,9 @@ func TestBlockedChangesOfOneCustomerHoldUpNobodyElse(t *testing.T) {
 	time.Sleep(3 * time.Second) // all of them have come as far as they get
 	const few = 10 * time.Second
 	for i := range 3 {
-		next := mine.renewed()
-		ended(t, "a rotation", few, func() { s.done(t, mine.rotate(int64(i+2), next)) })
+		next := mine.Renewed()
+		ended(t, "a rotation", few, func() { s.Done(t, mine.Rotate(int64(i+2), next)) })
 		mine = next
-		ended(t, "a create", few, func() { s.done(t, want(database.Managed).create()) })
+		ended(t, "a create", few, func() { s.Done(t, agenttest.Want(database.Managed).Create()) })
 	}
 }

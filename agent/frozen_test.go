@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/health"
@@ -17,14 +18,14 @@ import (
 // says that it is in charge, neither in its report nor in what it tells the control plane, which it answers all the same.
 func TestAPostgresThatHangsIsSaidTo(t *testing.T) {
 	t.Parallel()
-	s := ownStack(t)
-	s.config.ChecksEvery = 200 * time.Millisecond
+	s := agenttest.Own(t)
+	s.Config.ChecksEvery = 200 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s.started(t, ctx)
+	s.Started(ctx, t)
 	known := func() (known command.Capabilities) {
 		began := time.Now()
-		_, body, err := s.request(http.MethodGet, "/v1/capabilities", nil)
+		_, body, err := s.Request(http.MethodGet, "/v1/capabilities", nil)
 		check.NoError(t, err)
 		check.NoError(t, json.Unmarshal(body, &known))
 		if took := time.Since(began); took > 4*time.Second {
@@ -35,21 +36,21 @@ func TestAPostgresThatHangsIsSaidTo(t *testing.T) {
 	if got := known().State; !got.InCharge || !got.Postgres {
 		t.Errorf("before: %+v", got)
 	}
-	check.NoError(t, s.pg.Freeze())
-	defer func() { check.NoError(t, s.pg.Thaw()) }()
+	check.NoError(t, s.PG.Freeze())
+	defer func() { check.NoError(t, s.PG.Thaw()) }()
 	began := time.Now()
 	if got := known().State; got.Postgres {
 		t.Errorf("when it hangs: %+v", got)
 	}
-	s.reported(t, health.PostgresDown, health.Degraded)
+	reported(t, s, health.PostgresDown, health.Degraded)
 	if took := time.Since(began); took > 11*time.Second {
 		t.Errorf("it is unreachable only after %s", took)
 	}
-	said := s.reported(t, health.NotInCharge, health.Degraded)
+	said := reported(t, s, health.NotInCharge, health.Degraded)
 	if !strings.Contains(said, "PostgreSQL has not answered since") || strings.Contains(said, "%!") {
 		t.Errorf("health says %s", said)
 	}
-	for _, r := range s.healthOf(t).Reasons {
+	for _, r := range healthOf(t, s).Reasons {
 		if r.Code == string(health.CheckHangs) && strings.Contains(r.Message, `"postgres"`) {
 			t.Errorf("health says %s", r.Message)
 		}
@@ -57,9 +58,9 @@ func TestAPostgresThatHangsIsSaidTo(t *testing.T) {
 	if got := known().State; got.InCharge || got.Postgres {
 		t.Errorf("capabilities say %+v", got)
 	}
-	check.NoError(t, s.pg.Thaw())
+	check.NoError(t, s.PG.Thaw())
 	check.Eventually(t, "it is not noticed that PostgreSQL is back", func() bool {
 		got := known().State
-		return got.InCharge && got.Postgres && s.healthOf(t).PostgresConnected
+		return got.InCharge && got.Postgres && healthOf(t, s).PostgresConnected
 	})
 }

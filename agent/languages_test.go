@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/languages"
@@ -20,16 +21,16 @@ import (
 )
 
 // refusesLanguage fails the test unless an agent that accepts no language ends with a refusal that says where one is.
-func (s *stack) refusesLanguage(t testing.TB, where string) {
+func refusesLanguage(t testing.TB, s *agenttest.Stack, where string) {
 	t.Helper()
-	s.config.Languages = languages.Policy{Accept: []string{"mad", "made_extension"}}
-	before := s.one(t, "SELECT coalesce(max(instance), '') FROM ledger.agent")
-	a, _, ended := s.run(t, t.Context())
+	s.Config.Languages = languages.Policy{Accept: []string{"mad", "made_extension"}}
+	before := s.One(t, "SELECT coalesce(max(instance), '') FROM ledger.agent")
+	a, _, ended := s.Run(t.Context(), t)
 	var refusal *languages.Refusal
 	if err := ends(t, ended); !errors.As(err, &refusal) || !strings.Contains(err.Error(), where) {
 		t.Errorf("it ended with %v", err)
 	}
-	if a.InCharge() || s.one(t, "SELECT coalesce(max(instance), '') FROM ledger.agent") != before {
+	if a.InCharge() || s.One(t, "SELECT coalesce(max(instance), '') FROM ledger.agent") != before {
 		t.Error("it took charge")
 	}
 }
@@ -38,14 +39,14 @@ func (s *stack) refusesLanguage(t testing.TB, where string) {
 func TestAgentRefusesALanguage(t *testing.T) {
 	t.Parallel()
 	pg, extensions := clustertest.NewPrivate(t)
-	s := newStack(t, pg, t.TempDir())
+	s := agenttest.New(t, pg, t.TempDir())
 	clustertest.OfferLanguage(t, extensions, "made_extension", "made")
-	s.refusesLanguage(t, "made (offered by the extension made_extension)")
+	refusesLanguage(t, s, "made (offered by the extension made_extension)")
 
-	s.config.Languages = languages.Policy{Accept: []string{"made", "other"}}
+	s.Config.Languages = languages.Policy{Accept: []string{"made", "other"}}
 	ctx, cancel := context.WithCancel(t.Context())
-	a, log, ended := s.started(t, ctx)
-	for _, name := range s.config.Languages.Accept {
+	a, log, ended := s.Started(ctx, t)
+	for _, name := range s.Config.Languages.Accept {
 		said := log.FilterMessage("a trusted procedural language would be accepted (--accept-languages)")
 		if said.FilterField(zap.String("language", name)).Len() != 1 {
 			t.Errorf("%s is not named: %+v", name, log.All())
@@ -56,23 +57,23 @@ func TestAgentRefusesALanguage(t *testing.T) {
 		t.Errorf("it shows %+v", got)
 	}
 
-	s.startBouncer(t, ctx)
-	w := s.made(t, database.Managed)
-	check.Must(s.owner(t, w).Exec("CREATE EXTENSION made_extension"))(t)
+	s.StartBouncer(ctx, t)
+	w := s.Made(t, database.Managed)
+	check.Must(s.Owner(t, w).Exec("CREATE EXTENSION made_extension"))(t)
 	cancel()
 	check.NoError(t, ends(t, ended))
 	check.NoError(t, os.Remove(filepath.Join(extensions, "made_extension.control")))
-	s.refusesLanguage(t, "made (installed in the database "+w.name+")")
+	refusesLanguage(t, s, "made (installed in the database "+w.Name+")")
 }
 
 // TestAgentThatCannotAskForLanguagesSaysWhatToDo has a server without the functions that agent init makes.
 func TestAgentThatCannotAskForLanguagesSaysWhatToDo(t *testing.T) {
 	t.Parallel()
-	s := ownStack(t)
-	check.Must(s.super.Exec("DROP SCHEMA server CASCADE"))(t)
+	s := agenttest.Own(t)
+	check.Must(s.Super.Exec("DROP SCHEMA server CASCADE"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	a, log, _ := s.run(t, ctx)
+	a, log, _ := s.Run(ctx, t)
 	check.Eventually(t, "the agent does not say that init has to be run again", func() bool {
 		return slices.ContainsFunc(log.FilterMessage("looking for procedural languages").All(), func(e observer.LoggedEntry) bool {
 			return strings.Contains(e.ContextMap()["error"].(string), "run pgherd agent init")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 )
 
@@ -27,14 +28,14 @@ const latin = `
 // into another encoding and collation comes back in those.
 func TestRoundTripInAnotherEncoding(t *testing.T) {
 	t.Parallel()
-	s, w := databaseStack(t)
-	s.moveToLatin1(t, w)
-	s.asOwner(t, w, latin)
+	s, w := agenttest.DatabaseStack(t)
+	moveToLatin1(t, s, w)
+	asOwner(t, s, w, latin)
 	const locale = `SELECT concat_ws(' ', pg_encoding_to_char(encoding), datlocprovider, daticulocale, daticurules, datcollate)
 		FROM pg_database WHERE datname = $1`
 	const want = "LATIN1 i de-AT & z < a C"
-	s.roundTrip(t, w)
-	if got := s.one(t, locale, w.name); got != want {
+	roundTrip(t, s, w)
+	if got := s.One(t, locale, w.Name); got != want {
 		t.Errorf("it is %s, want %s", got, want)
 	}
 }
@@ -42,17 +43,17 @@ func TestRoundTripInAnotherEncoding(t *testing.T) {
 var inUTF8 = regexp.MustCompile(`(?m)^(CREATE DATABASE .*) ENCODING = 'UTF8' .*;$`)
 
 // moveToLatin1 makes a database anew in another encoding and with another collation, by a dump.
-func (s *stack) moveToLatin1(t testing.TB, w wanted) {
+func moveToLatin1(t testing.TB, s *agenttest.Stack, w agenttest.Wanted) {
 	t.Helper()
-	dump := string(check.Must(exec.Command(s.config.PgDump, "--create", s.pg.URL(w.name)).Output())(t))
+	dump := string(check.Must(exec.Command(s.Config.PgDump, "--create", s.PG.URL(w.Name)).Output())(t))
 	moved := inUTF8.ReplaceAllString(dump,
 		`$1 ENCODING = 'LATIN1' LOCALE_PROVIDER = icu ICU_LOCALE = 'de-AT' ICU_RULES = '& z < a' LC_COLLATE = 'C' LC_CTYPE = 'C';`)
 	if moved == dump {
 		t.Fatal("the dump does not make a database in UTF8")
 	}
 	moved = strings.ReplaceAll(moved, "SET transaction_timeout = 0;", "") // which PostgreSQL 16 does not know
-	check.Must(s.super.Exec(`DROP DATABASE "` + w.name + `" WITH (FORCE)`))(t)
-	s.psql(t, s.pg.URL("postgres"), moved)
+	check.Must(s.Super.Exec(`DROP DATABASE "` + w.Name + `" WITH (FORCE)`))(t)
+	psql(t, s, s.PG.URL("postgres"), moved)
 	const register = `UPDATE ledger.database SET oid = (SELECT oid FROM pg_database WHERE datname = name) WHERE id = $1`
-	check.Must(s.super.Exec(register, w.id))(t)
+	check.Must(s.Super.Exec(register, w.ID))(t)
 }

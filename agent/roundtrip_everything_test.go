@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -17,21 +18,21 @@ func TestRoundTripOfEverything(t *testing.T) {
 		"artifact/testdata/rich.sql", "sidecar/testdata/world.sql", "testdata/roundtrip/everything.sql",
 	} {
 		t.Run(script, func(t *testing.T) {
-			s, w := databaseStack(t)
-			first, second := s.opened(t, w.additional(1, role.Custom)), s.opened(t, w.additional(2, role.ReadWrite))
-			n := w.names()
+			s, w := agenttest.DatabaseStack(t)
+			first, second := s.Opened(t, w.Additional(1, role.Custom)), s.Opened(t, w.Additional(2, role.ReadWrite))
+			n := w.Names()
 			quoted := func(name string) string { return `"` + name + `"` }
 			renamed := strings.NewReplacer(
-				`"shop ""TO"" $$ Ü;"`, quoted(first.username), `"shop reader"`, quoted(first.username), "shop_c2", quoted(second.username),
+				`"shop ""TO"" $$ Ü;"`, quoted(first.Username), `"shop reader"`, quoted(first.Username), "shop_c2", quoted(second.Username),
 				"shop_rt", quoted(n.Runtime), "shop_ro", quoted(n.Readonly),
 				"shop_gro", quoted(n.ReadGroup), "shop_grw", quoted(n.WriteGroup),
 				"shop", quoted(n.Owner), "REVOKE ALL ON LARGE OBJECT 900004", "--", // see TestBackupOfAnUnreadableLargeObject
 			)
 			text := "SET SESSION AUTHORIZATION " + quoted(n.Owner) + ";\n" + renamed.Replace(string(check.Must(os.ReadFile(script))(t))) +
 				"DROP TABLE IF EXISTS sales.words CASCADE;" // what comes back in other words; the sidecar's tests are about those
-			s.psql(t, s.pg.URL(w.name), text, "-o", os.DevNull, "-v", "database="+w.name, "-v", "owner="+w.name,
-				"-v", "runtime="+n.Runtime, "-v", "readonly="+n.Readonly, "-v", "first="+first.username, "-v", "second="+second.username)
-			s.roundTrip(t, w)
+			psql(t, s, s.PG.URL(w.Name), text, "-o", os.DevNull, "-v", "database="+w.Name, "-v", "owner="+w.Name,
+				"-v", "runtime="+n.Runtime, "-v", "readonly="+n.Readonly, "-v", "first="+first.Username, "-v", "second="+second.Username)
+			roundTrip(t, s, w)
 		})
 	}
 }

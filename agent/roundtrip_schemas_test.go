@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/core/database"
@@ -26,24 +27,24 @@ var schemas = []struct {
 
 func TestRoundTripsOfSchemas(t *testing.T) {
 	t.Parallel()
-	s := realStack(t)
+	s := agenttest.Shared(t)
 	folder := check.Must(toolchain.Folder(toolchain.Schemas))(t)
 	fill := string(check.Must(os.ReadFile("testdata/roundtrip/fill.sql"))(t))
 	for _, schema := range sample.OneIn(t, len(schemas), schemas) {
 		t.Run(schema.name, func(t *testing.T) {
-			w := s.made(t, schema.model)
-			s.asOwner(t, w, "", "-o", os.DevNull, "-f", filepath.Join(folder, schema.name+".sql"))
-			s.asOwner(t, w, fill)
-			s.wantRows(t, w)
-			s.roundTrip(t, w)
+			w := s.Made(t, schema.model)
+			asOwner(t, s, w, "", "-o", os.DevNull, "-f", filepath.Join(folder, schema.name+".sql"))
+			asOwner(t, s, w, fill)
+			wantRows(t, s, w)
+			roundTrip(t, s, w)
 		})
 	}
 }
 
 // wantRows demands that most tables have rows.
-func (s *stack) wantRows(t testing.TB, w wanted) {
+func wantRows(t testing.TB, s *agenttest.Stack, w agenttest.Wanted) {
 	t.Helper()
-	s.asOwner(t, w, `DO $$
+	asOwner(t, s, w, `DO $$
 		DECLARE relation regclass; filled boolean; empty int := 0; tables int := 0;
 		BEGIN
 			FOR relation IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace LOOP

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/hosts/toolchain"
@@ -15,17 +16,17 @@ import (
 
 // roundTrip has a backup of a database verified, restores it, and demands that nothing about it differs: neither what pg_dump
 // says of it, nor its privileges as psql shows them.
-func (s *stack) roundTrip(t testing.TB, w wanted) {
+func roundTrip(t testing.TB, s *agenttest.Stack, w agenttest.Wanted) {
 	t.Helper()
-	dump, privileges := s.dumped(t, w), s.privileges(t, w)
-	oid := s.databaseOID(t, w)
-	s.verified(t, w)
-	s.restored(t, w)
-	if s.databaseOID(t, w) == oid {
+	dump, privileges := s.Dumped(t, w), privilegesOf(t, s, w)
+	oid := s.DatabaseOID(t, w)
+	s.Verified(t, w)
+	s.Restored(t, w)
+	if s.DatabaseOID(t, w) == oid {
 		t.Fatal("it is the same database")
 	}
-	sameLines(t, "dump", settled(dump), settled(s.dumped(t, w)))
-	sameLines(t, "privileges", privileges, s.privileges(t, w))
+	sameLines(t, "dump", settled(dump), settled(s.Dumped(t, w)))
+	sameLines(t, "privileges", privileges, privilegesOf(t, s, w))
 }
 
 // settled is a dump in a form in which it is the same after a restore:
@@ -77,15 +78,15 @@ func sortData(lines []string) {
 	slices.Sort(lines[1:])
 }
 
-// privileges are what psql shows of all that is granted, granted by default and set for roles, and whose everything is. What
+// privilegesOf are what psql shows of all that is granted, granted by default and set for roles, and whose everything is. What
 // stands together in a cell is sorted: PostgreSQL promises no order of grants.
-func (s *stack) privileges(t testing.TB, w wanted) string {
+func privilegesOf(t testing.TB, s *agenttest.Stack, w agenttest.Wanted) string {
 	t.Helper()
 	args := []string{"-A", "-t", "-F", "\x1f", "-R", "\x1e", "-f", "sidecar/testdata/access.sql"}
-	for _, command := range []string{`\dp *.*`, `\ddp`, `\drds * "` + w.name + `"`} {
+	for _, command := range []string{`\dp *.*`, `\ddp`, `\drds * "` + w.Name + `"`} {
 		args = append(args, "-c", command)
 	}
-	rows := strings.Split(s.psql(t, s.pg.URL(w.name), "", args...), "\x1e")
+	rows := strings.Split(psql(t, s, s.PG.URL(w.Name), "", args...), "\x1e")
 	for i, row := range rows {
 		cells := strings.Split(row, "\x1f")
 		for j, cell := range cells {
@@ -99,7 +100,7 @@ func (s *stack) privileges(t testing.TB, w wanted) string {
 }
 
 // psql runs a script as whom the URL says. It stops at the first error, unless args say otherwise.
-func (s *stack) psql(t testing.TB, url, script string, args ...string) string {
+func psql(t testing.TB, s *agenttest.Stack, url, script string, args ...string) string {
 	t.Helper()
 	tools := check.Must(toolchain.Find())(t)
 	cmd := exec.Command(tools.Psql, append([]string{"-X", "-q", "-v", "ON_ERROR_STOP=1", url}, args...)...)
@@ -115,9 +116,9 @@ func (s *stack) psql(t testing.TB, url, script string, args ...string) string {
 }
 
 // asOwner runs a script as the owner of a database.
-func (s *stack) asOwner(t testing.TB, w wanted, script string, args ...string) string {
+func asOwner(t testing.TB, s *agenttest.Stack, w agenttest.Wanted, script string, args ...string) string {
 	t.Helper()
-	return s.psql(t, s.pg.URLFor(w.name, w.passwords[database.OwnerLogin], w.name), script, args...)
+	return psql(t, s, s.PG.URLFor(w.Name, w.Passwords[database.OwnerLogin], w.Name), script, args...)
 }
 
 // sameLines names the lines of two texts that the other has not, or the first that stands elsewhere.

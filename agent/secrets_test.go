@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -20,31 +21,29 @@ func TestServerLogHoldsNoSecret(t *testing.T) {
 		"log_statement": "all", "log_min_duration_statement": "0", "log_min_error_statement": "debug5",
 		"log_transaction_sample_rate": "1",
 	})
-	s := newStack(t, pg, t.TempDir())
-	s.started(t, t.Context())
-	s.startBouncer(t, t.Context())
-	w := s.filledDatabase(t)
-	s.wantBackup(t, w.backup(newUUID(), backupName, true), command.BackupDone, "")
-	s.done(t, w.access(2, false, true))
-	s.done(t, w.access(3, true, false))
-	reader := s.opened(t, w.additional(1, role.ReadOnly))
-	rotated := reader.renewed()
-	s.done(t, reader.rotate(2, rotated))
-	s.wantCondition(t, rotated, command.LoginInForce)
-	s.done(t, rotated.shut(role.Revocation, 3))
-	s.removed(t, rotated.remove(4))
-	taken := want(database.Managed)
-	check.Must(s.super.Exec("CREATE ROLE " + taken.names().WriteGroup))(t)
-	s.refusedFor(t, command.ReasonNameTaken, taken.create())
+	s := agenttest.New(t, pg, t.TempDir()).Start(t)
+	w := s.FilledDatabase(t)
+	s.WantBackup(t, w.Backup(agenttest.NewUUID(), agenttest.BackupName, true), command.BackupDone, "")
+	s.Done(t, w.Access(2, false, true))
+	s.Done(t, w.Access(3, true, false))
+	reader := s.Opened(t, w.Additional(1, role.ReadOnly))
+	rotated := reader.Renewed()
+	s.Done(t, reader.Rotate(2, rotated))
+	s.WantCondition(t, rotated, command.LoginInForce)
+	s.Done(t, rotated.Shut(role.Revocation, 3))
+	s.Removed(t, rotated.Remove(4))
+	taken := agenttest.Want(database.Managed)
+	check.Must(s.Super.Exec("CREATE ROLE " + taken.Names().WriteGroup))(t)
+	s.RefusedFor(t, command.ReasonNameTaken, taken.Create())
 
-	log := string(check.Must(os.ReadFile(filepath.Join(s.one(t, "SHOW data_directory"), "..", "postgres.log")))(t))
+	log := string(check.Must(os.ReadFile(filepath.Join(s.One(t, "SHOW data_directory"), "..", "postgres.log")))(t))
 	if !strings.Contains(log, "CREATE TABLE things") {
 		t.Fatal("the log does not hold the statements of customers")
 	}
 	for what, secret := range map[string]string{
-		"verifier": w.verifiers[database.OwnerLogin], "verifier of a refused create": taken.verifiers[database.RuntimeLogin],
-		"password": w.passwords[database.OwnerLogin], "any verifier": "SCRAM-SHA-256$4096",
-		"password of a role": reader.password, "new password of a role": rotated.password,
+		"verifier": w.Verifiers[database.OwnerLogin], "verifier of a refused create": taken.Verifiers[database.RuntimeLogin],
+		"password": w.Passwords[database.OwnerLogin], "any verifier": "SCRAM-SHA-256$4096",
+		"password of a role": reader.Password, "new password of a role": rotated.Password,
 	} {
 		for line := range strings.Lines(log) {
 			if strings.Contains(line, secret) {

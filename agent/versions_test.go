@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/command"
@@ -20,9 +21,9 @@ import (
 )
 
 // serverVersion is what the stack's PostgreSQL says of its version.
-func (s *stack) serverVersion(t testing.TB) string {
+func serverVersion(t testing.TB, s *agenttest.Stack) string {
 	t.Helper()
-	return "PostgreSQL " + s.one(t, "SHOW server_version")
+	return "PostgreSQL " + s.One(t, "SHOW server_version")
 }
 
 // ends waits until an agent has ended by itself.
@@ -40,12 +41,12 @@ func ends(t testing.TB, ended <-chan error) error {
 // TestAgentRefusesAPgBouncerThatComesLater starts PgBouncer after the agent, which writes its files, as on a new server.
 func TestAgentRefusesAPgBouncerThatComesLater(t *testing.T) {
 	t.Parallel()
-	s := ownStack(t)
-	s.config.Versions = versions.Policy{Accept: []string{s.serverVersion(t)}}
+	s := agenttest.Own(t)
+	s.Config.Versions = versions.Policy{Accept: []string{serverVersion(t, s)}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	a, log, ended := s.started(t, ctx)
-	s.startBouncer(t, ctx)
+	a, log, ended := s.Started(ctx, t)
+	s.StartBouncer(ctx, t)
 	version := check.Must(versions.Parse(check.Must(versions.Ask(ctx, check.Must(toolchain.Find())(t).PgBouncer, nil))(t)))(t)
 	if (versions.Policy{}).Judge(version).Below {
 		var refusal *versions.Refusal
@@ -66,25 +67,25 @@ func TestAgentRefusesAPgBouncerThatComesLater(t *testing.T) {
 // accepted by name, which it says at every start.
 func TestAgentAcceptsVersionsByName(t *testing.T) {
 	t.Parallel()
-	s := ownStack(t)
-	good := s.config.PgDump
-	s.config.PgDump = filepath.Join(t.TempDir(), "pg_dump")
-	check.NoError(t, os.WriteFile(s.config.PgDump, []byte("#!/bin/sh\necho 'pg_dump (PostgreSQL) 17.4'\n"), 0o755))
-	accepted := []string{s.serverVersion(t), "PgBouncer 1.20.0"}
-	s.config.Versions = versions.Policy{Accept: accepted}
-	a, _, ended := s.run(t, t.Context())
+	s := agenttest.Own(t)
+	good := s.Config.PgDump
+	s.Config.PgDump = filepath.Join(t.TempDir(), "pg_dump")
+	check.NoError(t, os.WriteFile(s.Config.PgDump, []byte("#!/bin/sh\necho 'pg_dump (PostgreSQL) 17.4'\n"), 0o755))
+	accepted := []string{serverVersion(t, s), "PgBouncer 1.20.0"}
+	s.Config.Versions = versions.Policy{Accept: accepted}
+	a, _, ended := s.Run(t.Context(), t)
 	var refusal *versions.Refusal
 	err := ends(t, ended)
 	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "pg_dump (PostgreSQL) 17.4 is older than 17.11") {
 		t.Errorf("it ended with %v", err)
 	}
-	if n := s.one(t, "SELECT count(*) FROM ledger.agent"); n != "0" || a.InCharge() {
+	if n := s.One(t, "SELECT count(*) FROM ledger.agent"); n != "0" || a.InCharge() {
 		t.Error("it took charge")
 	}
-	s.config.PgDump = good
+	s.Config.PgDump = good
 	for range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
-		_, log, ended := s.started(t, ctx)
+		_, log, ended := s.Started(ctx, t)
 		cancel()
 		check.NoError(t, ends(t, ended))
 		for _, text := range accepted {
@@ -100,17 +101,17 @@ func TestAgentAcceptsVersionsByName(t *testing.T) {
 // nobody else's version. Then it is frozen: connections hang, none is refused.
 func TestPgBouncerComesAndHangs(t *testing.T) {
 	t.Parallel()
-	s := ownStack(t)
-	s.config.PgDump = filepath.Join(t.TempDir(), "pg_dump")
-	check.NoError(t, os.WriteFile(s.config.PgDump, []byte("#!/bin/sh\necho 'pg_dump (PostgreSQL) 17.12'\n"), 0o755))
+	s := agenttest.Own(t)
+	s.Config.PgDump = filepath.Join(t.TempDir(), "pg_dump")
+	check.NoError(t, os.WriteFile(s.Config.PgDump, []byte("#!/bin/sh\necho 'pg_dump (PostgreSQL) 17.12'\n"), 0o755))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	a, log, _ := s.started(t, ctx)
-	check.NoError(t, os.Remove(s.config.PgDump))
+	a, log, _ := s.Started(ctx, t)
+	check.NoError(t, os.Remove(s.Config.PgDump))
 	if a.PoolerAnswers() {
 		t.Error("a PgBouncer that was never started answers")
 	}
-	s.startBouncer(t, ctx)
+	s.StartBouncer(ctx, t)
 	check.Eventually(t, "PgBouncer is not seen", a.PoolerAnswers)
 	version := check.Must(versions.Ask(ctx, check.Must(toolchain.Find())(t).PgBouncer, nil))(t)
 	check.Eventually(t, "the version of PgBouncer is not seen", func() bool {
@@ -118,7 +119,7 @@ func TestPgBouncerComesAndHangs(t *testing.T) {
 	})
 
 	log.TakeAll() // it did not answer before it was started
-	check.NoError(t, s.bouncer.Freeze())
+	check.NoError(t, s.Bouncer.Freeze())
 	began := time.Now()
 	check.Eventually(t, "it is not noticed that PgBouncer stopped", func() bool { return !a.PoolerAnswers() })
 	if took := time.Since(began); took > 6*time.Second {
@@ -127,7 +128,7 @@ func TestPgBouncerComesAndHangs(t *testing.T) {
 	if log.FilterMessage("PgBouncer does not answer, so customers cannot connect").Len() == 0 {
 		t.Errorf("the log says nothing: %+v", log.All())
 	}
-	s.reported(t, health.PoolerDown, health.Degraded)
-	check.NoError(t, s.bouncer.Thaw())
+	reported(t, s, health.PoolerDown, health.Degraded)
+	check.NoError(t, s.Bouncer.Thaw())
 	check.Eventually(t, "it is not noticed that PgBouncer is back", a.PoolerAnswers)
 }

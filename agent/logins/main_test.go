@@ -1,10 +1,15 @@
-package logins
+package logins_test
 
 import (
 	"os"
 	"testing"
 
-	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/acceptance/agenttest"
 )
 
-func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
+func TestMain(m *testing.M) {
+	os.Exit(agenttest.Main(m,
+		"TestAcceptanceIsNotForgotten", "TestLogInsAreJudgedTogether", "TestRememberedFailureIsNoAnswer",
+		"TestWhatDependsOnARoleIsNotLookedForInIsolatedDatabases",
+	))
+}

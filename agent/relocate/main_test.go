@@ -1,10 +1,15 @@
-package relocate
+package relocate_test
 
 import (
 	"os"
 	"testing"
 
-	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/acceptance/agenttest"
 )
 
-func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
+func TestMain(m *testing.M) {
+	os.Exit(agenttest.Main(m,
+		"TestGrantsOfADatabaseInTheirOrder", "TestLedgerIsolatesTheDatabaseItself", "TestStatementsOfDatabaseSettings",
+		"TestWhatGoesOverAllDatabasesLeavesIsolatedOnesOut",
+	))
+}

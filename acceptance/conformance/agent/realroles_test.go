@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -17,11 +16,7 @@ import (
 // What owners and operators do to logins is done by the superuser here, in the owner's name where the owner does it.
 
 func (s realServer) LogInDirectly(database, username, password string) bool {
-	u, err := url.Parse(s.pg.URL(database))
-	noError(s.t, err)
-	u.User = url.UserPassword(username, password)
-	db, err := sql.Open("postgres", u.String())
-	noError(s.t, err)
+	db := must(sql.Open("postgres", s.on.PG.URLFor(username, password, database)))(s.t)
 	defer db.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -128,7 +123,7 @@ func (s realServer) must(database string, statements ...string) {
 
 func (s realServer) run(database string, statements ...string) error {
 	s.t.Helper()
-	db, err := sql.Open("postgres", s.pg.URL(database))
+	db, err := sql.Open("postgres", s.on.PG.URL(database))
 	noError(s.t, err)
 	defer db.Close()
 	db.SetMaxOpenConns(1)

@@ -3,29 +3,25 @@ package agent_test
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"net/netip"
-	"net/url"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	_ "github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/acceptance/agenttest"
 	conformance "github.com/pgherd/pgherd/acceptance/conformance/agent"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 // realServer looks at a server as its superuser, and at its PgBouncer as a customer.
 type realServer struct {
-	t    *testing.T
-	pg   *cluster.Postgres
-	ca   string
-	port int
+	t  *testing.T
+	on *agenttest.Stack
 }
 
 func (s realServer) From() netip.Addr { return loopback }
@@ -41,12 +37,12 @@ func (s realServer) Logins() []string {
 
 func (s realServer) AddForeign(t *testing.T, name string) {
 	t.Helper()
-	clustertest.Exec(t, s.pg.URL("postgres"), `CREATE DATABASE "`+name+`"`)
+	clustertest.Exec(t, s.on.PG.URL("postgres"), `CREATE DATABASE "`+name+`"`)
 }
 
 func (s realServer) AccountOf(db id.DatabaseID) id.AccountID {
 	s.t.Helper()
-	maintenance, err := sql.Open("postgres", s.pg.URL(setup.MaintenanceDatabase))
+	maintenance, err := sql.Open("postgres", s.on.PG.URL(setup.MaintenanceDatabase))
 	noError(s.t, err)
 	defer maintenance.Close()
 	var account id.AccountID
@@ -56,20 +52,16 @@ func (s realServer) AccountOf(db id.DatabaseID) id.AccountID {
 
 func (s realServer) names(query string) []string {
 	s.t.Helper()
-	db := must(sql.Open("postgres", s.pg.URL("postgres")))(s.t)
+	db := must(sql.Open("postgres", s.on.PG.URL("postgres")))(s.t)
 	defer db.Close()
 	return must(stack.Column(context.Background(), db, query))(s.t)
 }
 
 // LogIn goes as far as a first query: only then PgBouncer has a connection to PostgreSQL.
 func (s realServer) LogIn(database, username, password string) (conformance.CustomerSession, error) {
-	u := url.URL{
-		Scheme: "postgres", User: url.UserPassword(username, password), Host: fmt.Sprintf("127.0.0.1:%d", s.port),
-		Path: "/" + database, RawQuery: url.Values{"sslmode": {"verify-full"}, "sslrootcert": {s.ca}}.Encode(),
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	conn, err := pgconn.Connect(ctx, u.String())
+	conn, err := pgconn.Connect(ctx, s.on.PooledURL(database, username, password))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,3 @@
+package databases_test
+
+func databaseResource(id string) string { return "database/" + id }

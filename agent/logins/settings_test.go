@@ -1,0 +1,113 @@
+package logins_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/agenttest"
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/role"
+)
+
+// A login may have its own sessions fail at their beginning. Its password changes all the same: a change that never ends would
+// keep everybody else's from beginning.
+func TestLoginThatSpoilsItsSessionsRotates(t *testing.T) {
+	agenttest.OverModelsWhole(t, testLoginThatSpoilsItsSessionsRotates)
+}
+
+func testLoginThatSpoilsItsSessionsRotates(t *testing.T, m database.RoleModel) {
+	s, w := agenttest.ModelStack(t, m)
+	for library, l := range map[string]agenttest.LoginOf{
+		"nothing":      s.Opened(t, w.Additional(1, role.ReadOnly)),
+		"../elsewhere": s.Opened(t, w.Additional(2, role.Custom)),
+		"neither":      w.Present(database.OwnerLogin),
+	} {
+		check.Must(s.Direct(t, w.Name, l.Username, l.Password).Exec(
+			fmt.Sprintf("ALTER ROLE %q SET local_preload_libraries = '%s'", l.Username, library)))(t)
+		for range 3 { // with and without a failure that PgBouncer remembers
+			next := l.Renewed()
+			proof := agenttest.As[role.Proof](t, s.Done(t, l.Rotate(s.NextGeneration(), next)))
+			if !proof.NoneLeft || !proof.OldRefused || !proof.NewAccepted || proof.ConnectMissing {
+				t.Errorf("%s, %s: %+v", l.Username, library, proof)
+			}
+			s.GetsInNowhere(t, "the old password", l)
+			l = next
+		}
+		s.WantCondition(t, l, command.LoginInForce)
+	}
+}
+
+// A login may have its transactions wait until nobody writes in a serializable one, and somebody in another database do that for
+// as long as they like.
+func TestLoginThatWaitsForASafeSnapshotRotates(t *testing.T) {
+	agenttest.OverModelsWhole(t, testLoginThatWaitsForASafeSnapshotRotates)
+}
+
+func testLoginThatWaitsForASafeSnapshotRotates(t *testing.T, m database.RoleModel) {
+	s := agenttest.Shared(t)
+	w, elsewhere := s.MadeWithRoles(t, m), s.Made(t, database.Managed)
+	accomplice := check.Must(s.Owner(t, elsewhere).BeginTx(t.Context(), nil))(t)
+	check.Must(accomplice.Exec("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; CREATE TABLE written (); TABLE written"))(t)
+	defer func() { _ = accomplice.Rollback() }()
+	l := s.Opened(t, w.Additional(1, role.ReadOnly))
+	check.Must(s.Direct(t, w.Name, l.Username, l.Password).Exec(`
+		ALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable';
+		ALTER ROLE CURRENT_USER SET default_transaction_read_only = on;
+		ALTER ROLE CURRENT_USER SET default_transaction_deferrable = on`))(t)
+	for range 2 { // with and without such a setting in the pool
+		next := l.Renewed()
+		proof := agenttest.As[role.Proof](t, s.Done(t, l.Rotate(s.NextGeneration(), next)))
+		if !proof.NoneLeft || !proof.OldRefused || !proof.NewAccepted || proof.ConnectMissing {
+			t.Errorf("%+v", proof)
+		}
+		l = next
+	}
+	s.Done(t, l.Shut(role.Revocation, s.NextGeneration()))
+}
+
+// Whoever knew the old password may have had the login's sessions fail at their beginning, in every database or in this one. The
+// new password gets in all the same: nobody else could take such a setting back.
+func TestRotationTakesBackWhatLocksALoginOut(t *testing.T) {
+	agenttest.OverModelsWhole(t, testRotationTakesBackWhatLocksALoginOut)
+}
+
+func testRotationTakesBackWhatLocksALoginOut(t *testing.T, m database.RoleModel) {
+	s, w, l := agenttest.RoleStackOf(t, m, role.ReadOnly)
+	for _, l := range []agenttest.LoginOf{l, w.Present(database.OwnerLogin)} {
+		check.Must(s.Direct(t, w.Name, l.Username, l.Password).Exec(fmt.Sprintf(`
+			ALTER ROLE %[1]q SET work_mem = '5MB';
+			ALTER ROLE %[1]q SET local_preload_libraries = 'nothing';
+			ALTER ROLE %[1]q IN DATABASE %[2]q SET local_preload_libraries = 'nothing either'`, l.Username, w.Name)))(t)
+		agenttest.Refused(t, "before", s.Direct(t, w.Name, l.Username, l.Password), "SELECT 1")
+		next := l.Renewed()
+		s.Done(t, l.Rotate(s.NextGeneration(), next))
+		s.GetsIn(t, "after", next)
+		const query = "SELECT array_to_string(setconfig, ' ') FROM pg_db_role_setting WHERE setrole = $1::regrole"
+		if kept := s.One(t, query, fmt.Sprintf("%q", l.Username)); kept != "work_mem=5MB" {
+			t.Errorf("%s: what is kept of its settings is %s", l.Username, kept)
+		}
+	}
+}
+
+// An administrator may have set PostgreSQL's own limit of a login. A rotation restores it: one that no log-in can prove would go
+// on for ever, and keep everybody else's from beginning.
+func TestRotationRestoresTheLimitOfALogin(t *testing.T) {
+	agenttest.OverModelsWhole(t, testRotationRestoresTheLimitOfALogin)
+}
+
+func testRotationRestoresTheLimitOfALogin(t *testing.T, m database.RoleModel) {
+	s, w, l := agenttest.RoleStackOf(t, m, role.ReadOnly)
+	const query = "SELECT rolconnlimit::text FROM pg_roles WHERE rolname = $1"
+	for _, l := range []agenttest.LoginOf{l, another(t, s, w)} {
+		made := s.One(t, query, l.Username)
+		check.Must(s.Super.Exec(fmt.Sprintf("ALTER ROLE %q CONNECTION LIMIT 0", l.Username)))(t)
+		next := l.Renewed()
+		s.Done(t, l.Rotate(s.NextGeneration(), next))
+		s.GetsIn(t, "after", next)
+		if now := s.One(t, query, l.Username); now != made {
+			t.Errorf("%s: the limit is %s, and was made as %s", l.Username, now, made)
+		}
+	}
+}
