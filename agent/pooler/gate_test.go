@@ -99,16 +99,6 @@ func TestNobodyComesInBesideARemoval(t *testing.T) {
 	}
 }
 
-// A login is refused at the entries of other databases, whatever it sends.
-func TestStrangerAtAnEntryHasNoPassword(t *testing.T) {
-	s := realStack(t)
-	for _, password := range []string{"", "md5", "shop-pw"} {
-		if err := s.pooler.Prove(t.Context(), "blog", "shop", password); !errors.Is(err, ErrRefused) {
-			t.Errorf("%q: %v", password, err)
-		}
-	}
-}
-
 // A login whose first attempt meets a closed gate, as with a stopped database, gets in once the gate is open. PgBouncer keeps
 // what it knew of the login at that attempt with the pool: since 1.26 a login for which it was given no row would be locked out
 // of PostgreSQL for as long as PgBouncer runs.

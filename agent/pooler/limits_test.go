@@ -3,13 +3,9 @@ package pooler
 import (
 	"context"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
-
-	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // passage is how a state comes to be applied.
@@ -109,111 +105,4 @@ func goesBy(t *testing.T, rt *rapid.T, p *Pooler, state State) {
 			}
 		}
 	}
-}
-
-// TestServersOfALogin counts the server connections that a login gets, while a client from before the change keeps one of them.
-func TestServersOfALogin(t *testing.T) {
-	s := realStack(t)
-	p := s.pooler
-	for _, step := range []struct {
-		what  string
-		limit int
-		how   passage
-	}{
-		{"as it was", 2, plainly},
-		{"lowered", 1, plainly},
-		{"raised", 3, plainly},
-		{"lifted", 0, plainly},
-		{"set again", 2, plainly},
-		{"lifted", 0, byAnotherAgent},
-		{"set again", 1, takenUp},
-		{"lifted", 0, takenUp},
-		{"set again", 2, afterARestart},
-		{"lifted", 0, afterARestart},
-		{"set again", 2, beforeARestart},
-		{"removed", absent, plainly},
-		{"made again without", 0, plainly},
-		{"still without", 0, byAnotherAgent},
-	} {
-		before := s.occupy(t, 1, 1)
-		var err error
-		if p, err = s.apply(t.Context(), p, s.withLimits(0, step.limit, 0), step.how); err != nil {
-			t.Fatalf("%s, %s: %v", step.what, step.how, err)
-		}
-		want := step.limit
-		if step.limit == 0 {
-			want = asked
-		}
-		if step.limit != absent {
-			left := s.serversOf(t)
-			more := s.occupy(t, asked-left, want-left)
-			if got := left + len(more); got != want {
-				t.Errorf("%s, %s: %d server connections, want %d", step.what, step.how, got, want)
-			}
-			before = append(before, more...)
-		}
-		s.vacate(t, before)
-	}
-}
-
-// asked is how many server connections shop_rt asks for in all. Its entry has more.
-const asked = 4
-
-// occupy has n new clients of shop_rt ask for a server connection each, and returns those that got one. Once the wanted ones did,
-// the others have a moment left.
-func (s *stack) occupy(t *testing.T, n, wanted int) (clients []*session) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	enough := func() {
-		if len(clients) == wanted {
-			time.AfterFunc(300*time.Millisecond, cancel)
-		}
-	}
-	enough()
-	var got sync.Mutex
-	var asking sync.WaitGroup
-	for range n {
-		asking.Go(func() {
-			client, err := dial(ctx, s.settings, "shop", "shop_rt", "shop_rt-pw")
-			if err != nil {
-				return // as many as the limit allows get in
-			}
-			if client.each(ctx, "SELECT 1", func(row) error { return nil }) != nil {
-				client.close()
-				return
-			}
-			got.Lock()
-			defer got.Unlock()
-			clients = append(clients, client)
-			enough()
-		})
-	}
-	asking.Wait()
-	return clients
-}
-
-// vacate ends clients, and the server connections that they leave, which the next client could take whatever the limit.
-func (s *stack) vacate(t *testing.T, clients []*session) {
-	t.Helper()
-	for _, client := range clients {
-		client.close()
-	}
-	check.Eventually(t, "server connections stay", func() bool {
-		execute(t, s, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shop_rt'")
-		return s.serversOf(t) == 0
-	})
-}
-
-// serversOf counts the server connections of shop_rt.
-func (s *stack) serversOf(t *testing.T) (n int) {
-	t.Helper()
-	err := s.pooler.each(t.Context(), "SHOW USERS", func(r row) error {
-		if r.text("name") == "shop_rt" {
-			n = int(r.number("current_connections"))
-		}
-		return nil
-	})
-	check.NoError(t, err)
-	return n
 }

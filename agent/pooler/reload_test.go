@@ -3,8 +3,6 @@ package pooler
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -191,33 +189,4 @@ func TestSyncSoonCollectsChanges(t *testing.T) {
 		p.Close()
 		step("the agent has ended", time.Hour, 5)
 	})
-}
-
-// BenchmarkFiveThousandDatabases changes one allowlist among 5,000 databases with 30,000 logins: it renders, writes, reloads
-// and reads back.
-func BenchmarkFiveThousandDatabases(b *testing.B) {
-	s := realStack(b)
-	state := bigState(s.settings)
-	check.NoError(b, s.pooler.Apply(b.Context(), state))
-	var worst time.Duration
-	for n := 0; b.Loop(); n++ {
-		state.Entries[n%len(state.Entries)].Allow = []netip.Prefix{network("10.0.0.0/8")}
-		began := time.Now()
-		check.NoError(b, s.pooler.Apply(b.Context(), state))
-		worst = max(worst, time.Since(began))
-	}
-	b.ReportMetric(worst.Seconds(), "worst-s")
-}
-
-func bigState(settings Settings) State {
-	state := State{Settings: settings}
-	for n := range 5000 {
-		e := Entry{Database: fmt.Sprintf("database-%05d", n), ConnectionCap: 20}
-		e.Logins = append(e.Logins, Login{e.Database, 20})
-		for role := range 5 {
-			e.Logins = append(e.Logins, Login{fmt.Sprintf("pgh_%032d_c%d", n, role), 5})
-		}
-		state.Entries = append(state.Entries, e)
-	}
-	return state
 }
