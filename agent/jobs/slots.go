@@ -33,7 +33,7 @@ func NewSlots(n int) *Slots {
 
 // Ask asks for a slot. It does not wait: the order of the questions is that of an account's jobs. Whoever asks must Leave in the
 // end.
-func (s *Slots) Ask(account id.AccountID) *slot.Turn { return s.queue.Ask(account, here) }
+func (s *Slots) Ask(account id.AccountID) *slot.Request { return s.queue.Ask(account, here) }
 
 // Count says how many jobs run, and how many wait for a slot.
 func (s *Slots) Count() (running, waiting int) { return s.queue.Count() }

@@ -56,8 +56,8 @@ func TestWhoLeavesTheQueueIsNotWaitedFor(t *testing.T) {
 
 func TestAccountsTakeTurns(t *testing.T) {
 	s := NewSlots(2)
-	running := []*slot.Turn{s.Ask("ada"), s.Ask("bob")}
-	waiting := map[*slot.Turn]id.AccountID{}
+	running := []*slot.Request{s.Ask("ada"), s.Ask("bob")}
+	waiting := map[*slot.Request]id.AccountID{}
 	for _, a := range []id.AccountID{"ada", "ada", "ada", "cyd", "bob"} {
 		waiting[s.Ask(a)] = a
 	}

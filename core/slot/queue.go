@@ -9,18 +9,18 @@ import (
 
 // Queue is Slots for goroutines: one that has to wait is told when it holds its slot. It is safe for concurrent use.
 type Queue struct {
-	mu    sync.Mutex
-	slots *Slots
-	turns map[*Ticket]chan struct{} // of those that wait; closed when they hold a slot
+	mu      sync.Mutex
+	slots   *Slots
+	waiting map[*Ticket]chan struct{} // of those that wait; closed when they hold a slot
 }
 
 // NewQueue returns a queue of which nobody has a slot.
 func NewQueue(l Limits) *Queue {
-	return &Queue{slots: New(l), turns: map[*Ticket]chan struct{}{}}
+	return &Queue{slots: New(l), waiting: map[*Ticket]chan struct{}{}}
 }
 
-// Turn is what somebody has who asked for a slot, until Leave.
-type Turn struct {
+// Request is what somebody has who asked for a slot, until Leave.
+type Request struct {
 	queue  *Queue
 	ticket *Ticket
 	came   chan struct{}
@@ -28,26 +28,26 @@ type Turn struct {
 
 // Ask asks for a slot, and does not wait for it. It returns nil where the account may not even wait. Whoever asks must Leave in
 // the end.
-func (q *Queue) Ask(account id.AccountID, server id.ServerID) *Turn {
+func (q *Queue) Ask(account id.AccountID, server id.ServerID) *Request {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	ticket, place := q.slots.Ask(account, server)
-	t := &Turn{queue: q, ticket: ticket, came: make(chan struct{})}
+	r := &Request{queue: q, ticket: ticket, came: make(chan struct{})}
 	switch place {
 	case Holding:
-		close(t.came)
+		close(r.came)
 	case Waiting:
-		q.turns[ticket] = t.came
+		q.waiting[ticket] = r.came
 	default:
 		return nil
 	}
-	return t
+	return r
 }
 
 // Held reports whether the slot is held.
-func (t *Turn) Held() bool {
+func (r *Request) Held() bool {
 	select {
-	case <-t.came:
+	case <-r.came:
 		return true
 	default:
 		return false
@@ -55,9 +55,9 @@ func (t *Turn) Held() bool {
 }
 
 // Wait returns once the slot is held, or ctx has ended.
-func (t *Turn) Wait(ctx context.Context) error {
+func (r *Request) Wait(ctx context.Context) error {
 	select {
-	case <-t.came:
+	case <-r.came:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -65,14 +65,14 @@ func (t *Turn) Wait(ctx context.Context) error {
 }
 
 // Leave gives the slot, or the place in the queue, back. It may be called again.
-func (t *Turn) Leave() {
-	q := t.queue
+func (r *Request) Leave() {
+	q := r.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.turns, t.ticket)
-	for _, next := range q.slots.Leave(t.ticket) {
-		close(q.turns[next])
-		delete(q.turns, next)
+	delete(q.waiting, r.ticket)
+	for _, next := range q.slots.Leave(r.ticket) {
+		close(q.waiting[next])
+		delete(q.waiting, next)
 	}
 }
 

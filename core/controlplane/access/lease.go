@@ -32,7 +32,7 @@ func (a *Access) find(
 		})
 	}
 	if !class.Leased() {
-		return a.lease(ctx, c, client, class, &turn{Ask: ratelimit.Ask{Requests: 1}})
+		return a.lease(ctx, c, client, class, &renewal{Ask: ratelimit.Ask{Requests: 1}})
 	}
 	decision, t, err := a.leases.decide(ctx, c, class, a.base.Limits[class])
 	switch {
@@ -50,7 +50,7 @@ func (a *Access) find(
 }
 
 func (a *Access) lease(
-	ctx context.Context, c account.Credential, client netip.Addr, class ratelimit.Class, t *turn,
+	ctx context.Context, c account.Credential, client netip.Addr, class ratelimit.Class, t *renewal,
 ) (found ports.Admission, d ratelimit.Decision, err error) {
 	var got *ratelimit.Lease
 	defer func() { a.leases.answered(t, got) }()
@@ -81,7 +81,7 @@ func (a *Access) ReturnLeases(ctx context.Context, all bool) (err error) {
 	for some := range slices.Chunk(rests, returnedAtOnce) {
 		err = errors.Join(err, a.base.Admissions.Return(ctx, some, a.base.Clock.Now()))
 		if errors.Is(err, ports.ErrUnavailable) {
-			break // requests wait for the turns
+			break // requests wait for the renewals
 		}
 	}
 	return err

@@ -43,17 +43,17 @@ func newLeases(most int, clock ports.Clock) *leases {
 	return &leases{most: most, clock: clock, by: map[leaseOf]*lease{}}
 }
 
-// turn is the duty to ask the bucket, and then to tell answered.
-type turn struct {
+// renewal is the duty to ask the bucket, and then to tell answered.
+type renewal struct {
 	ratelimit.Ask
 	of   leaseOf
 	kept *lease // nil where there is no room to keep a lease
 }
 
-// decide decides by the lease. Where it returns a turn instead, the caller must ask the bucket.
+// decide decides by the lease. Where it returns a renewal instead, the caller must ask the bucket.
 func (l *leases) decide(
 	ctx context.Context, c account.Credential, class ratelimit.Class, limit ratelimit.Limit,
-) (ratelimit.Decision, *turn, error) {
+) (ratelimit.Decision, *renewal, error) {
 	for {
 		d, t, asked := l.try(leaseOf{c.Hash, class}, c.ID, limit)
 		if asked == nil {
@@ -67,14 +67,14 @@ func (l *leases) decide(
 	}
 }
 
-// try returns a decision, a turn, or what to wait for.
-func (l *leases) try(of leaseOf, key id.KeyID, limit ratelimit.Limit) (d ratelimit.Decision, t *turn, asked <-chan struct{}) {
+// try returns a decision, a renewal, or what to wait for.
+func (l *leases) try(of leaseOf, key id.KeyID, limit ratelimit.Limit) (d ratelimit.Decision, t *renewal, asked <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.by[of]
 	switch {
 	case e == nil && len(l.by) >= l.most:
-		return d, &turn{Ask: ratelimit.Ask{Requests: 1}}, nil
+		return d, &renewal{Ask: ratelimit.Ask{Requests: 1}}, nil
 	case e == nil:
 		e = &lease{key: key, limit: limit}
 		l.by[of] = e
@@ -85,13 +85,13 @@ func (l *leases) try(of leaseOf, key id.KeyID, limit ratelimit.Limit) (d ratelim
 	if d, ok := e.Take(limit, l.clock.Now()); ok {
 		return d, nil, nil
 	}
-	t = &turn{e.Ask(limit, e.waiting), of, e}
+	t = &renewal{e.Ask(limit, e.waiting), of, e}
 	e.Lease, e.waiting, e.asked = ratelimit.Lease{}, 0, make(chan struct{})
 	return d, t, nil
 }
 
-// answered ends a turn, with a lease or without one.
-func (l *leases) answered(t *turn, got *ratelimit.Lease) {
+// answered ends a renewal, with a lease or without one.
+func (l *leases) answered(t *renewal, got *ratelimit.Lease) {
 	if t.kept == nil {
 		return
 	}
@@ -105,9 +105,9 @@ func (l *leases) answered(t *turn, got *ratelimit.Lease) {
 	t.kept.Lease = *got
 }
 
-// end ends the leases that are over, or all. Until each turn is answered, requests of its key wait: they must find in the bucket
+// end ends the leases that are over, or all. Until each renewal is answered, requests of its key wait: they must find in the bucket
 // what goes back.
-func (l *leases) end(all bool) (ended []*turn, rests []ports.Rest) {
+func (l *leases) end(all bool) (ended []*renewal, rests []ports.Rest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
@@ -118,7 +118,7 @@ func (l *leases) end(all bool) (ended []*turn, rests []ports.Rest) {
 			delete(l.by, of)
 		default:
 			e.asked = make(chan struct{})
-			ended = append(ended, &turn{of: of, kept: e})
+			ended = append(ended, &renewal{of: of, kept: e})
 			rests = append(rests, ports.Rest{Key: e.key, Class: of.class, Limit: e.limit, Stretch: e.Rest})
 		}
 	}

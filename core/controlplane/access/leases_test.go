@@ -13,7 +13,7 @@ import (
 func TestFullOfLeases(t *testing.T) {
 	clock, limit := fakeclock.New(), ratelimit.Defaults()[ratelimit.Read]
 	l, bucket := newLeases(1, clock), ratelimit.Bucket{}
-	request := func(key byte) *turn {
+	request := func(key byte) *renewal {
 		t.Helper()
 		_, asks, err := l.decide(t.Context(), account.Credential{Hash: [32]byte{key}}, ratelimit.Read, limit)
 		if err != nil {

@@ -34,36 +34,36 @@ func NewLimiter(limits slot.Limits, wait time.Duration, fullAccount, fullServer 
 // Enter waits for a slot and returns what gives it back; that may be called again. RATE_LIMITED: the account has as many as it
 // may have. SERVER_BUSY: all slots of the server are taken. The end of ctx ends the wait.
 func (l *Limiter) Enter(ctx context.Context, account id.AccountID, server id.ServerID) (release func(), err error) {
-	turn := l.queue.Ask(account, server)
+	request := l.queue.Ask(account, server)
 	switch {
-	case turn == nil:
+	case request == nil:
 		return nil, tryLater(fault.RateLimited, retryFullAccount, l.fullAccount)
-	case turn.Held():
-		return turn.Leave, nil
+	case request.Held():
+		return request.Leave, nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, l.wait)
 	defer cancel()
-	if turn.Wait(waiting) == nil {
-		return turn.Leave, nil
+	if request.Wait(waiting) == nil {
+		return request.Leave, nil
 	}
 	if err = ctx.Err(); err == nil {
 		err = l.tooLate(account)
 	}
-	turn.Leave() // also gives back a slot that came at the same moment
+	request.Leave() // also gives back a slot that came at the same moment
 	return nil, err
 }
 
 // EnterNow is Enter for work that can be left out: false where it would have to wait.
 func (l *Limiter) EnterNow(account id.AccountID, server id.ServerID) (release func(), ok bool) {
-	turn := l.queue.Ask(account, server)
+	request := l.queue.Ask(account, server)
 	switch {
-	case turn == nil:
+	case request == nil:
 		return nil, false
-	case !turn.Held():
-		turn.Leave()
+	case !request.Held():
+		request.Leave()
 		return nil, false
 	}
-	return turn.Leave, true
+	return request.Leave, true
 }
 
 // tooLate says who has the slots that did not become free in time.

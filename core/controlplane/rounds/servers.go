@@ -45,36 +45,36 @@ func RegisterServers[W any](r *Runner, t ServerTask[W]) {
 	if t.Limit == 0 {
 		t.Limit = DefaultLimit
 	}
-	p := pass[W]{
-		ServerTask: t, runner: r, turns: map[turn]bool{}, unanswered: map[turn][]string{}, slots: map[id.ServerID]chan struct{}{},
+	p := lanes[W]{
+		ServerTask: t, runner: r, busy: map[lane]bool{}, unanswered: map[lane][]string{}, slots: map[id.ServerID]chan struct{}{},
 	}
 	r.tasks = append(r.tasks, task{name: t.Name, every: t.Every, round: p.round})
 }
 
-// turn is an account's turn on a server.
-type turn struct {
+// lane is the work of one account on one server, which is done in its order.
+type lane struct {
 	server  id.ServerID
 	account id.AccountID
 }
 
-// pass is a task with its turns that are under way.
-type pass[W any] struct {
+// lanes are a task with those of its lanes that are under way.
+type lanes[W any] struct {
 	ServerTask[W]
 	runner *Runner
 
 	mu         sync.Mutex
-	turns      map[turn]bool
-	unanswered map[turn][]string // keys of the pieces that had no answer when they were last tried, in that order
+	busy       map[lane]bool
+	unanswered map[lane][]string // keys of the pieces that had no answer when they were last tried, in that order
 	slots      map[id.ServerID]chan struct{}
 }
 
-func (p *pass[W]) round(ctx context.Context, start func(work func())) error {
+func (p *lanes[W]) round(ctx context.Context, start func(work func())) error {
 	finding, cancel := context.WithTimeout(ctx, DefaultLimit)
 	defer cancel()
 	found, err := p.Find(finding)
-	order, work, alive := []turn{}, map[turn][]W{}, map[id.ServerID]func() bool{}
+	order, work, alive := []lane{}, map[lane][]W{}, map[id.ServerID]func() bool{}
 	for _, w := range found {
-		var of turn
+		var of lane
 		of.server, of.account = p.Of(w)
 		if work[of] == nil {
 			order = append(order, of)
@@ -89,35 +89,35 @@ func (p *pass[W]) round(ctx context.Context, start func(work func())) error {
 		if slot, free := p.begin(of); free {
 			start(func() {
 				defer p.end(of)
-				p.take(ctx, slot, of, alive[of.server], work[of])
+				p.runLane(ctx, slot, of, alive[of.server], work[of])
 			})
 		}
 	}
 	return err
 }
 
-// begin takes an account's turn on a server; false while an earlier one is under way.
-func (p *pass[W]) begin(of turn) (slot chan struct{}, free bool) {
+// begin begins a lane; false while it is under way from an earlier round.
+func (p *lanes[W]) begin(of lane) (slot chan struct{}, free bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.turns[of] {
+	if p.busy[of] {
 		return nil, false
 	}
-	p.turns[of] = true
+	p.busy[of] = true
 	if p.slots[of.server] == nil {
 		p.slots[of.server] = make(chan struct{}, perServer)
 	}
 	return p.slots[of.server], true
 }
 
-func (p *pass[W]) end(of turn) {
+func (p *lanes[W]) end(of lane) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.turns, of)
+	delete(p.busy, of)
 }
 
-// take does an account's work on a server when there is a slot.
-func (p *pass[W]) take(ctx context.Context, slot chan struct{}, of turn, alive func() bool, work []W) {
+// runLane does the work of a lane, one piece after another, once there is a slot.
+func (p *lanes[W]) runLane(ctx context.Context, slot chan struct{}, of lane, alive func() bool, work []W) {
 	select {
 	case slot <- struct{}{}:
 	case <-ctx.Done():
@@ -127,21 +127,21 @@ func (p *pass[W]) take(ctx context.Context, slot chan struct{}, of turn, alive f
 	if !alive() {
 		return
 	}
-	for _, w := range p.othersFirst(of, work) {
-		err := p.one(ctx, w)
+	for _, w := range p.unansweredLast(of, work) {
+		err := p.do(ctx, w)
 		if ctx.Err() != nil {
 			return
 		}
-		p.note(of, w, NoAnswer(err))
+		p.remember(of, w, NoAnswer(err))
 		if NoAnswer(err) {
 			return
 		}
 	}
 }
 
-// othersFirst puts the pieces that had no answer when they were last tried behind the others, the latest one last. It forgets
+// unansweredLast puts the pieces that had no answer when they were last tried behind the others, the latest one last. It forgets
 // those that are no longer found.
-func (p *pass[W]) othersFirst(of turn, work []W) []W {
+func (p *lanes[W]) unansweredLast(of lane, work []W) []W {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.unanswered[of]
@@ -156,15 +156,15 @@ func (p *pass[W]) othersFirst(of turn, work []W) []W {
 	return work
 }
 
-// forget forgets the turns for which nothing is found any more.
-func (p *pass[W]) forget(work map[turn][]W) {
+// forget forgets the lanes for which nothing is found any more.
+func (p *lanes[W]) forget(work map[lane][]W) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	maps.DeleteFunc(p.unanswered, func(of turn, _ []string) bool { return work[of] == nil && !p.turns[of] })
+	maps.DeleteFunc(p.unanswered, func(of lane, _ []string) bool { return work[of] == nil && !p.busy[of] })
 }
 
-// note remembers whether a piece had no answer.
-func (p *pass[W]) note(of turn, w W, unanswered bool) {
+// remember remembers whether a piece had no answer.
+func (p *lanes[W]) remember(of lane, w W, unanswered bool) {
 	if p.Key == nil {
 		return
 	}
@@ -180,7 +180,7 @@ func (p *pass[W]) note(of turn, w W, unanswered bool) {
 
 // answers looks for an outage, once in a round, before anything is written for the server's sake. Every answer is a sign of life;
 // but one that says that the agent has another protocol is of no use.
-func (p *pass[W]) answers(ctx context.Context, server id.ServerID) bool {
+func (p *lanes[W]) answers(ctx context.Context, server id.ServerID) bool {
 	ctx, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
 	err := p.runner.reach(ctx, server)
@@ -192,7 +192,7 @@ func (p *pass[W]) answers(ctx context.Context, server id.ServerID) bool {
 	return false
 }
 
-func (p *pass[W]) one(ctx context.Context, w W) error {
+func (p *lanes[W]) do(ctx context.Context, w W) error {
 	ctx, cancel := context.WithTimeout(ctx, p.Limit)
 	defer cancel()
 	return p.Do(ctx, w)
