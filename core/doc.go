@@ -3,7 +3,9 @@
 //
 //	fault         the one error type and the one table of codes
 //	id            typed identifiers
+//	repeat        which of many equal errors the log repeats
 //	machine       the shape of a state machine: a table with a cell for each state and event
+//	slot          who of the accounts gets the next slot of what is scarce
 //	network       networks as they are written, and who is in them
 //	account       plans, quotas, keys and scopes, who may do what
 //	member        the people of a database: members and invitations
@@ -12,6 +14,7 @@
 //	keyring       the keys that encrypt stored secrets, by their fingerprints, and which hosts have them
 //	credential    SCRAM verifiers, generated passwords
 //	server        a registered database server
+//	rollout       features, limited-rollout routes, and the gates that they open
 //	querytimeout  profiles of query timeouts, and when a change of them may begin
 //	database      names, the status machine, environment, lifecycle, allowlist, settings
 //	preview       leases of preview databases, their refs and names
@@ -21,9 +24,11 @@
 //	backup        file names, manifest, the verification rule, retention
 //	certificate   restore certificates, and the keys that sign them
 //	restore       the machine of restores, which backups can be restored, and beside what
+//	clone         the machine of clones, and what a clone takes from its source
 //	deletion      what is left of deleted databases, until when they can be recovered, and how they are deleted, recovered, purged
 //	extension     the catalog of extensions, and when one may be installed or upgraded
 //	download      the lowest rate of a download, and who may download next
+//	upload        dumps that customers send in pieces
 //	event         the catalogue of operation events and their payload
 //	lease         a dispatcher's right to make the next attempt
 //	webhook       endpoints, URL and address rules, signatures, the delivery schedule
@@ -35,4 +40,78 @@
 //	command       what an agent can be told and asked: one type each, with its result and its JSON form
 //	doctor        what a server has compared with what the metadata say of it
 //	controlplane  the use cases: what an embedder imports
+//
+// # Control plane
+//
+// Below controlplane there is one package for each capability, and what they share:
+//
+//	base          ports, configuration, and what every capability needs
+//	work          the engine: kinds of operations, their steps and leases
+//	rounds        periodic tasks
+//	access        who calls, and what of everything that caller reaches
+//	provision     a new database before it is stored, and how its password is shown
+//	settings      sends the settings of databases to their servers
+//	monitor       asks every agent for a sign of life
+//	operator      the use cases of the people who run the service
+//
+// The others are named after what they serve: backups, certificates, checkups, citokens, clones, databases, deletion, extensions,
+// keyrings, mails, members, operations, previews, pruning, querytimeouts, restores, roles, storage, uploads, webhooks.
+//
+// # Glossary
+//
+// Each word of the code has one meaning.
+//
+//	advance       a caller's request to do the next step of a managed restore
+//	attempt       one try at a delivery, a mail or a step
+//	backoff       the pause before the next attempt, which grows
+//	caller        who makes a request: a key, its account and its user
+//	change        a rotation, revocation, expiry or removal of a login, as it is carried out
+//	claim         to take the lease of what is due
+//	command       what an agent is told to do: a desired state, with a generation
+//	digest        a checksum of a table's rows, or of a file
+//	dispatcher    sends what is delivered at least once: webhooks and mails
+//	enrolment     admits one database to a limited-rollout route
+//	epoch         counts the claims of a lease; a write with an older one is refused
+//	fence         the operation and epoch under which a command is sent; the agent refuses an older epoch
+//	finding       a difference that the doctor reports, or a result of a server check
+//	gate          what must be open to let something in: a feature or an enrolment for a route, the pooler's entry for a login
+//	generation    counts the changes of what a server is told, such as settings or a password; a lower one is refused
+//	grace         how long a host that ends waits for its requests
+//	holder        the role without login that owns a customer's database
+//	intent        what is committed before an outside effect, so that another process can continue
+//	job           long work of an agent, which the control plane asks about
+//	journal       the operator's log
+//	kind          a kind of operation, with its input, steps and rights
+//	lane          work that is done in its order, beside other lanes
+//	lease         a right that ends by itself unless it is renewed: to an operation, to a part of a bucket, to a preview
+//	ledger        the agent's table of the commands that it has admitted and carried out
+//	limiter       bounds the requests that run at the same time
+//	manifest      what a backup holds, by which a restore is compared
+//	observation   what a look at a changed login shows: which password is in force
+//	operation     asynchronous work on a database, which users can follow; at most one is open
+//	order         what an operator decides about an operation that does not end by itself
+//	outbox        events that were committed with their cause and are still to be delivered
+//	overlay       the group roles that give a database with a single login additional roles
+//	owner         the person whose account a database belongs to, and the login that this person gets
+//	pooler        PgBouncer
+//	proof         a log-in by which the agent shows that a password works or is refused
+//	pushed        sent to a server outside of operations, and sent again until the server has it
+//	question      what an agent is asked; it changes nothing
+//	reached       found within the caller's scope, through the gates
+//	refusal       an agent's answer that it does not carry out a command, with the reason
+//	role          an additional login of a database, made by a customer
+//	round         one run of a periodic task
+//	sealed        encrypted, and bound to what it belongs to
+//	sidecar       what a portable dump leaves out: owners, grants, default privileges
+//	slot          one of a bounded number of places
+//	stage         how far an operation with stages is; each is committed before it begins
+//	standing      a caller's relation to one database: owner, admin, developer or viewer
+//	step          one bounded piece of an operation, under a lease
+//	survey        what is seen of a server from outside: its agent, its version, its public address
+//	switch        to put a restored copy in the place of the live database
+//	tombstone     what is kept of a deleted database until it is purged
+//	turn          one step of an operation with stages: what it has read, and what it may commit
+//	use           an operation of one database uses another database or its backup, which stays meanwhile
+//	verifier      the SCRAM-SHA-256 form of a password, which is all that PostgreSQL gets
+//	window        a span of time: of maintenance, of the recovery of a deleted database, of a limit
 package core
