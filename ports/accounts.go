@@ -44,9 +44,4 @@ type Keys interface {
 	Bind(ctx context.Context, k account.Key) error
 	// Revoke stores RevokedAt.
 	Revoke(ctx context.Context, k account.Key) error
-	// AddNamespace stores a namespace that CI keys are bound to. A name that the account already uses is VALIDATION_ERROR on
-	// "name".
-	AddNamespace(ctx context.Context, n account.Namespace) error
-	// Namespace returns a namespace; ErrNoRow when there is none.
-	Namespace(ctx context.Context, namespace id.NamespaceID) (account.Namespace, error)
 }

@@ -9,10 +9,14 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Namespaces keeps what CI keys are bound to. Keys stores new ones.
+// Namespaces keeps what CI keys are bound to. Keys stores new keys.
 type Namespaces interface {
-	// Lock returns a namespace and locks it until the transaction ends; ErrNoRow when there is none. Whoever makes a key or a trust
-	// of it, or revokes it, holds the lock.
+	// Add stores a namespace. A name that the account already uses is VALIDATION_ERROR on "name".
+	Add(ctx context.Context, n account.Namespace) error
+	// Get returns a namespace; ErrNoRow when there is none.
+	Get(ctx context.Context, n id.NamespaceID) (account.Namespace, error)
+	// Lock is Get, and locks the namespace until the transaction ends. Whoever makes a key or a trust of it, or revokes it, holds
+	// the lock.
 	Lock(ctx context.Context, n id.NamespaceID) (account.Namespace, error)
 	// List returns the namespaces of an account, revoked ones too, oldest first.
 	List(ctx context.Context, of id.AccountID) ([]account.Namespace, error)

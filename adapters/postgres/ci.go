@@ -46,6 +46,10 @@ func revokeKeysOf(column string) string {
 
 type namespaces struct{ pgdb.Rows[account.Namespace] }
 
+func (n namespaces) Get(ctx context.Context, of id.NamespaceID) (account.Namespace, error) {
+	return n.One(ctx, getNamespace, of)
+}
+
 func (n namespaces) Lock(ctx context.Context, of id.NamespaceID) (account.Namespace, error) {
 	return n.Locked(ctx, lockNamespace, of)
 }

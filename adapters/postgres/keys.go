@@ -60,11 +60,3 @@ func (k keys) Bind(ctx context.Context, key account.Key) error {
 func (k keys) Revoke(ctx context.Context, key account.Key) error {
 	return k.MustChange(ctx, ports.ErrNoRow, revokeKey, key.RevokedAt, key.ID)
 }
-
-func (k keys) AddNamespace(ctx context.Context, n account.Namespace) error {
-	return namespaceTable.Add(ctx, k.Session, n)
-}
-
-func (k keys) Namespace(ctx context.Context, namespace id.NamespaceID) (account.Namespace, error) {
-	return pgdb.One[account.Namespace](ctx, k.Session, getNamespace, namespace)
-}

@@ -6,11 +6,30 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/citoken"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
 type namespaces struct{ session }
+
+func (n namespaces) Add(ctx context.Context, row account.Namespace) error {
+	return n.write(ctx, func(s *state) error {
+		if _, ok := s.accounts.get(row.AccountID); !ok {
+			return n.refuse(ports.ErrNoRow)
+		}
+		same := func(other account.Namespace) bool { return other.AccountID == row.AccountID && other.Name == row.Name }
+		if s.namespaces.any(same) {
+			return n.refuse(fault.Invalid("name", "is in use"))
+		}
+		s.namespaces.put(s.txid, row.ID, row)
+		return nil
+	})
+}
+
+func (n namespaces) Get(ctx context.Context, of id.NamespaceID) (account.Namespace, error) {
+	return read(ctx, n.session, func(s *state) (account.Namespace, error) { return found(s.namespaces.get(of)) })
+}
 
 func (n namespaces) Lock(ctx context.Context, of id.NamespaceID) (account.Namespace, error) {
 	return write(ctx, n.session, func(s *state) (account.Namespace, error) { return found(s.namespaces.get(of)) })

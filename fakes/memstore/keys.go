@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -111,22 +110,4 @@ func (k keys) change(ctx context.Context, key id.KeyID, change func(*account.Key
 		s.keys.put(s.txid, key, stored)
 		return nil
 	})
-}
-
-func (k keys) AddNamespace(ctx context.Context, n account.Namespace) error {
-	return k.write(ctx, func(s *state) error {
-		if _, ok := s.accounts.get(n.AccountID); !ok {
-			return k.refuse(ports.ErrNoRow)
-		}
-		same := func(other account.Namespace) bool { return other.AccountID == n.AccountID && other.Name == n.Name }
-		if s.namespaces.any(same) {
-			return k.refuse(fault.Invalid("name", "is in use"))
-		}
-		s.namespaces.put(s.txid, n.ID, n)
-		return nil
-	})
-}
-
-func (k keys) Namespace(ctx context.Context, namespace id.NamespaceID) (account.Namespace, error) {
-	return read(ctx, k.session, func(s *state) (account.Namespace, error) { return found(s.namespaces.get(namespace)) })
 }

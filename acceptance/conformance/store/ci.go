@@ -92,7 +92,7 @@ func revokedNamespaceEndsAll(w *world) {
 	w.addTrust(ended, 1)
 	ended.RevokedAt = &at
 	w.update(writing(ports.Tx.Namespaces, ports.Namespaces.Revoke, ended))
-	w.equal("the namespace", read(w, ports.Tx.Keys, ports.Keys.Namespace, ended.ID), ended)
+	w.equal("the namespace", read(w, ports.Tx.Namespaces, ports.Namespaces.Get, ended.ID), ended)
 	keys[0].RevokedAt, keys[1].RevokedAt = &at, &at
 	w.equal("its keys", read(w, ports.Tx.Namespaces, ports.Namespaces.Keys, ended.ID), keys)
 	w.equal("its trusts", len(read(w, ports.Tx.Trusts, ports.Trusts.List, ended.ID)), 0)

@@ -190,7 +190,7 @@ func allNamespacesAreListed(w *world) {
 	bob, other := w.addAccount("bob@example.com")
 	entry := func(of account.Account, email, name string, at int) ports.NamespaceEntry {
 		n := account.Namespace{ID: newID[id.NamespaceID](), AccountID: of.ID, Name: name, CreatedAt: minutes(at)}
-		w.update(writing(ports.Tx.Keys, ports.Keys.AddNamespace, n))
+		w.update(writing(ports.Tx.Namespaces, ports.Namespaces.Add, n))
 		return ports.NamespaceEntry{Namespace: n, Email: email}
 	}
 	one, two, three := entry(w.account, w.user.Email, "main", 1), entry(w.account, w.user.Email, "web", 1),

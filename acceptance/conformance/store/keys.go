@@ -112,8 +112,8 @@ func keyIsBound(w *world) {
 
 func namespaceBindsKeys(w *world) {
 	n := account.Namespace{ID: newID[id.NamespaceID](), AccountID: w.account.ID, Name: "main", CreatedAt: epoch}
-	w.update(writing(ports.Tx.Keys, ports.Keys.AddNamespace, n))
-	w.equal("the namespace", read(w, ports.Tx.Keys, ports.Keys.Namespace, n.ID), n)
+	w.update(writing(ports.Tx.Namespaces, ports.Namespaces.Add, n))
+	w.equal("the namespace", read(w, ports.Tx.Namespaces, ports.Namespaces.Get, n.ID), n)
 	_, c := account.NewKey(account.CIKey, randomBase62())
 	until := minutes(60)
 	k := account.Key{
@@ -126,11 +126,11 @@ func namespaceBindsKeys(w *world) {
 
 	again := n
 	again.ID = newID[id.NamespaceID]()
-	w.refused("a namespace whose name is in use", invalid("name"), writing(ports.Tx.Keys, ports.Keys.AddNamespace, again))
+	w.refused("a namespace whose name is in use", invalid("name"), writing(ports.Tx.Namespaces, ports.Namespaces.Add, again))
 	_, theirs := w.addAccount("bob@example.com")
 	again.AccountID = theirs.ID
-	w.update(writing(ports.Tx.Keys, ports.Keys.AddNamespace, again))
-	w.missing("an unknown namespace", reading(ports.Tx.Keys, ports.Keys.Namespace, newID[id.NamespaceID]()))
+	w.update(writing(ports.Tx.Namespaces, ports.Namespaces.Add, again))
+	w.missing("an unknown namespace", reading(ports.Tx.Namespaces, ports.Namespaces.Get, newID[id.NamespaceID]()))
 }
 
 func keyRefersToWhatExists(w *world) {

@@ -31,7 +31,7 @@ func Previews(t *testing.T, m Metadata) {
 func (w *world) namespaceOf(of account.Account, name string) account.Namespace {
 	w.Helper()
 	n := account.Namespace{ID: newID[id.NamespaceID](), AccountID: of.ID, Name: name, CreatedAt: epoch}
-	w.update(writing(ports.Tx.Keys, ports.Keys.AddNamespace, n))
+	w.update(writing(ports.Tx.Namespaces, ports.Namespaces.Add, n))
 	return n
 }
 

@@ -25,7 +25,7 @@ func (o *Operator) CreateNamespace(ctx context.Context, a id.AccountID, name str
 		if _, err := tx.Accounts().Get(ctx, a); err != nil {
 			return notFound(err, "account")
 		}
-		if err := tx.Keys().AddNamespace(ctx, n); err != nil {
+		if err := tx.Namespaces().Add(ctx, n); err != nil {
 			return err
 		}
 		return o.auditCI(ctx, tx, n, audit.NamespaceCreated, audit.Details{})
@@ -104,7 +104,7 @@ func (o *Operator) CreateCIKey(ctx context.Context, namespace id.NamespaceID) (k
 // CIKeys lists the keys of a namespace, newest first, without their hashes. VALIDATION_ERROR on "namespace".
 func (o *Operator) CIKeys(ctx context.Context, namespace id.NamespaceID) ([]base.By[account.Key], error) {
 	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]base.By[account.Key], error) {
-		if _, err := tx.Keys().Namespace(ctx, namespace); err != nil {
+		if _, err := tx.Namespaces().Get(ctx, namespace); err != nil {
 			return nil, notFound(err, "namespace")
 		}
 		list, err := tx.Namespaces().Keys(ctx, namespace)
@@ -123,7 +123,7 @@ func (o *Operator) RevokeCIKey(ctx context.Context, key id.KeyID) error {
 		if err != nil {
 			return err
 		}
-		n, err := tx.Keys().Namespace(ctx, stored.NamespaceID)
+		n, err := tx.Namespaces().Get(ctx, stored.NamespaceID)
 		if err != nil {
 			return err
 		}

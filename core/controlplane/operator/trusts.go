@@ -49,7 +49,7 @@ func aboutTrust(t citoken.Trust) audit.Details {
 // Trusts lists the trusts of a namespace, oldest first. VALIDATION_ERROR on "namespace".
 func (o *Operator) Trusts(ctx context.Context, namespace id.NamespaceID) ([]citoken.Trust, error) {
 	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]citoken.Trust, error) {
-		if _, err := tx.Keys().Namespace(ctx, namespace); err != nil {
+		if _, err := tx.Namespaces().Get(ctx, namespace); err != nil {
 			return nil, notFound(err, "namespace")
 		}
 		return tx.Trusts().List(ctx, namespace)
