@@ -55,8 +55,8 @@ func measureClone(ctx context.Context, b *bench) ([]row, error) {
 		}
 	}
 	return []row{
-		told(fmt.Sprintf("clone of a database of %s against pg_dump | psql", amount(text.size)), against.ours, against.byHand),
-		told("  against createdb -T of a database that nobody is in", against.ours, copied.byHand),
+		toldOf(fmt.Sprintf("clone of a database of %s against pg_dump | psql", amount(text.size)), against),
+		toldOf("  against createdb -T of a database that nobody is in", turns{against.ours, copied.byHand}),
 	}, nil
 }
 
@@ -81,6 +81,5 @@ func (b *bench) dumpInto(ctx context.Context, from, to string) error {
 	// A dump of a later pg_dump sets what an earlier server does not know.
 	const script = `"$PG_DUMP" --no-owner --no-privileges "$1" | sed '1,30{/^SET transaction_timeout/d}' |
 		"$PSQL" -X -q -o /dev/null -v ON_ERROR_STOP=1 "$2"`
-	_, err := b.byHand(ctx, script, b.at(from), b.at(to))
-	return err
+	return b.script(ctx, script, b.at(from), b.at(to))
 }

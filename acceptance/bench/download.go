@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,55 +21,67 @@ const (
 	mostGrowth = 8 * mebibyte
 )
 
-// measureDownload downloads the file of part (c) several times at once, and once slowly, and watches the memory of API and agent.
+// measureDownload downloads the file of part (c) several times at once, and once slowly, and watches the memory of API and agent,
+// and of a handler that serves the file by hand.
 func measureDownload(ctx context.Context, b *bench) ([]row, error) {
 	text, err := b.withBackup(ctx)
 	if err != nil {
 		return nil, err
 	}
-	processes := []struct {
-		name string
-		pid  int
-	}{{"API", b.api.Pid()}, {"agent", b.agent.Pid()}}
+	file := b.path("served.sql.gz")
+	if err := b.client.save(ctx, text, file); err != nil {
+		return nil, err
+	}
+	plain, end, err := b.startPlain(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	byHand, err := newClient("http://"+plain.address, b.account.Key)
+	if err != nil {
+		return nil, err
+	}
+	var used []usage
+	for _, of := range []struct {
+		client
+		pids []int
+	}{{b.client, []int{b.api.Pid(), b.agent.Pid()}}, {byHand, []int{plain.pid}}} {
+		now, err := of.downloadAtOnce(ctx, text, of.pids)
+		if err != nil {
+			return nil, err
+		}
+		used = append(used, now...)
+	}
+	var rows []row
+	for i, name := range []string{"API", "agent"} {
+		what := fmt.Sprintf("peak memory of the %s, %d + 1 slow downloads of %s, against http.ServeFile", name, fastDownloads,
+			amount(text.last.SizeBytes))
+		rows = append(rows, below(what, used[i].peak, used[2].peak, mostMemory),
+			below("  its growth from the first third to the last", used[i].late-used[i].early, used[2].late-used[2].early, mostGrowth))
+	}
+	return rows, os.Remove(file)
+}
+
+// downloadAtOnce watches the memory of processes. It holds every byte against the checksum of the operation.
+func (c client) downloadAtOnce(ctx context.Context, text *textDatabase, pids []int) (used []usage, err error) {
 	var watched []*memory
-	for _, p := range processes {
-		m, err := watch(p.pid)
+	for _, pid := range pids {
+		m, err := watch(pid)
 		if err != nil {
 			return nil, err
 		}
 		watched = append(watched, m)
 	}
-	failed := b.downloadAtOnce(ctx, text)
-	var table []row
-	for i, m := range watched {
-		used, err := m.end()
-		failed = errors.Join(failed, err)
-		table = append(table, memoryRows(processes[i].name, used, text.last.SizeBytes)...)
-	}
-	return table, failed
-}
-
-func memoryRows(name string, used usage, size int64) []row {
-	growth := used.late - used.early
-	return []row{
-		{
-			measure: fmt.Sprintf("peak memory of the %s, %d + 1 slow downloads of %s", name, fastDownloads, amount(size)),
-			ours:    amount(used.peak).String(), limit: "< " + amount(mostMemory).String(), met: used.peak < mostMemory,
-		},
-		{
-			measure: "  its growth from the first third to the last", ours: amount(growth).String(), baseline: amount(used.early).String(),
-			limit: "≤ " + amount(mostGrowth).String(), met: growth <= mostGrowth,
-		},
-	}
-}
-
-// downloadAtOnce holds every byte against the checksum of the operation.
-func (b *bench) downloadAtOnce(ctx context.Context, text *textDatabase) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for n := range fastDownloads + 1 {
-		group.Go(func() error { return b.client.download(ctx, text, n == 0) })
+		group.Go(func() error { return c.download(ctx, text, n == 0) })
 	}
-	return group.Wait()
+	err = group.Wait()
+	for _, m := range watched {
+		now, failed := m.end()
+		used, err = append(used, now), errors.Join(err, failed)
+	}
+	return used, err
 }
 
 func (c client) download(ctx context.Context, text *textDatabase, slowly bool) error {

@@ -13,13 +13,13 @@ import (
 // memory watches the resident memory of a process.
 type memory struct {
 	pid     int
-	samples []int64
+	samples []amount
 	stop    chan struct{}
 	done    chan error
 }
 
 // usage is what a process needed, in bytes: at its highest, and at the highest of the first and of the last third of the time.
-type usage struct{ peak, early, late int64 }
+type usage struct{ peak, early, late amount }
 
 const sampleEvery = 20 * time.Millisecond
 
@@ -67,7 +67,7 @@ func (m *memory) end() (usage, error) {
 }
 
 // status reads a size from what the kernel says of a process.
-func status(pid int, field string) (int64, error) {
+func status(pid int, field string) (amount, error) {
 	text, err := os.ReadFile(procFile(pid, "status"))
 	if err != nil {
 		return 0, err
@@ -75,7 +75,7 @@ func status(pid int, field string) (int64, error) {
 	for line := range strings.Lines(string(text)) {
 		if name, value, _ := strings.Cut(line, ":"); name == field {
 			kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-			return kilobytes << 10, err
+			return amount(kilobytes) * kibibyte, err
 		}
 	}
 	return 0, fmt.Errorf("process %d has no %s", pid, field)

@@ -22,6 +22,9 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
+// plainStatements are those of one request.
+const plainStatements = 2
+
 // plainHandler is the argument that makes this program the baseline of part (b).
 const plainHandler = "plain-handler"
 
@@ -29,6 +32,7 @@ const plainHandler = "plain-handler"
 type plainTask struct {
 	MetadataURL string
 	Connections int
+	File        string // what every backup is
 }
 
 // servePlain is GET /databases/{id} as somebody writes it in an afternoon who has only seen the tables: net/http and lib/pq, the
@@ -53,6 +57,9 @@ func servePlain(in io.Reader, out io.Writer) error {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /api/v1/databases/{id}", handler)
+	mux.HandleFunc("GET /api/v1/databases/{id}/backups/{filename}", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFile(w, r, task.File)
+	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	go func() {
 		_, _ = io.Copy(io.Discard, io.MultiReader(decoder.Buffered(), in)) // until the parent has gone

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"slices"
+	"syscall"
 	"time"
 
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -17,12 +17,13 @@ const (
 	manyDatabases   = 5000
 	loginsOfEach    = 6
 	changesPerRun   = 5
-	mostForAChange  = time.Second
-	mostForARestart = 5 * time.Second // with PgBouncer 1.26, which needs 3 GB for that many limits
+	mostForAChange  = span(time.Second)
+	mostForARestart = span(5 * time.Second) // with PgBouncer 1.26, which needs 3 GB for that many limits
 	poolerLocalhost = "127.0.0.1"
 )
 
-// measurePooler is about a PgBouncer of its own: how long a change takes, and what it needs.
+// measurePooler is about a PgBouncer of its own: how long a change takes, and what it needs. By hand it is one with an entry for
+// all databases and no limits, whose file is written and reloaded.
 func measurePooler(ctx context.Context, b *bench) ([]row, error) {
 	settings, owner, err := b.poolerSettings()
 	if err != nil {
@@ -30,64 +31,66 @@ func measurePooler(ctx context.Context, b *bench) ([]row, error) {
 	}
 	p := pooler.New(settings, owner)
 	defer p.Close()
-	changes, err := b.poolerChanges(ctx, p, manyEntries(settings))
-	if err != nil {
-		return nil, err
+	var took [2]turns
+	for i, state := range []pooler.State{manyEntries(settings), {Settings: settings}} {
+		if err := b.withPooler(ctx, p, state, func(running *cluster.Pooler) error {
+			change := func(n int) error { return rewritten(ctx, p, running, settings) }
+			if i == 0 {
+				change = func(n int) error {
+					state.Entries[n].Allow = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+					return p.Apply(ctx, state)
+				}
+			}
+			restart := func(int) error { return restarted(ctx, p, running) }
+			return errors.Join(b.often(change, took[0].of(i)), b.often(restart, took[1].of(i)))
+		}); err != nil {
+			return nil, err
+		}
 	}
-	restarts, err := b.poolerRestarts(ctx, p, manyEntries(settings))
-	if err != nil {
-		return nil, err
+	many := fmt.Sprintf("%d databases, %d logins", manyDatabases, manyDatabases*loginsOfEach)
+	rows := []row{
+		below("render, write, reload and read back "+many+", against a file and RELOAD by hand", span(median(took[0].ours)),
+			span(median(took[0].byHand)), mostForAChange),
+		below("restart of PgBouncer with "+many+", against one that knows none", span(median(took[1].ours)),
+			span(median(took[1].byHand)), mostForARestart),
 	}
 	memory, err := b.poolerMemory(ctx, p, settings)
-	return slices.Concat(changes, restarts, memory), err
+	return append(rows, memory...), err
 }
 
-// poolerChanges changes one of 5,000 databases with 30,000 logins, over and over: each change renders every file, writes it,
-// reloads, and reads back that PgBouncer goes by it.
-func (b *bench) poolerChanges(ctx context.Context, p *pooler.Pooler, state pooler.State) ([]row, error) {
-	return b.timePooler(ctx, p, state, "render, write, reload and read back", mostForAChange, func(_ *cluster.Pooler, n int) error {
-		state.Entries[n].Allow = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
-		return p.Apply(ctx, state)
-	})
-}
+func (t *turns) of(i int) *[]time.Duration { return []*[]time.Duration{&t.ours, &t.byHand}[i] }
 
-// poolerRestarts ends PgBouncer at once, and starts it again: for that long nobody can log in.
-func (b *bench) poolerRestarts(ctx context.Context, p *pooler.Pooler, state pooler.State) ([]row, error) {
-	return b.timePooler(ctx, p, state, "restart of PgBouncer with", mostForARestart, func(running *cluster.Pooler, _ int) error {
-		began := time.Now()
-		if err := running.Restart(context.WithoutCancel(ctx)); err != nil {
+// often does something over and over. The first time does not count.
+func (b *bench) often(do func(n int) error, into *[]time.Duration) error {
+	for n := range b.runs*changesPerRun + 1 {
+		if err := (way{measured: do}).clock(n, into); err != nil {
 			return err
 		}
-		for p.Ping(ctx) != nil && time.Since(began) < mostForARestart {
-			time.Sleep(time.Millisecond)
-		}
-		return nil
-	})
+	}
+	*into = (*into)[1:]
+	return nil
 }
 
-// timePooler does something with a PgBouncer that has started with a state, over and over. The first time does not count.
-func (b *bench) timePooler(
-	ctx context.Context, p *pooler.Pooler, state pooler.State, what string, most time.Duration, do func(*cluster.Pooler, int) error,
-) ([]row, error) {
-	var took []time.Duration
-	err := b.withPooler(ctx, p, state, func(running *cluster.Pooler) error {
-		for n := range b.runs*changesPerRun + 1 {
-			began := time.Now()
-			if err := do(running, n); err != nil {
-				return err
-			}
-			took = append(took, time.Since(began))
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+// rewritten writes PgBouncer's file again as it is, and reloads.
+func rewritten(ctx context.Context, p *pooler.Pooler, running *cluster.Pooler, s pooler.Settings) error {
+	file := pooler.ConfigFile(s.Dir)
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
 	}
-	ours := median(took[1:])
-	return []row{{
-		measure: fmt.Sprintf("%s %d databases, %d logins (median of %d)", what, manyDatabases, manyDatabases*loginsOfEach, len(took)-1),
-		ours:    span(ours).String(), limit: "< " + span(most).String(), met: ours < most,
-	}}, nil
+	return errors.Join(err, syscall.Kill(running.Pid(), syscall.SIGHUP), p.Ping(ctx))
+}
+
+// restarted ends PgBouncer at once, and starts it again: for that long nobody can log in.
+func restarted(ctx context.Context, p *pooler.Pooler, running *cluster.Pooler) error {
+	began := time.Now()
+	if err := running.Restart(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	for p.Ping(ctx) != nil && time.Since(began) < time.Duration(mostForARestart) {
+		time.Sleep(time.Millisecond)
+	}
+	return nil
 }
 
 // withPooler runs a PgBouncer that has started with a state.

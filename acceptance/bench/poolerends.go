@@ -47,18 +47,11 @@ func measureEnds(ctx context.Context, b *bench) (rows []row, err error) {
 			return err
 		}
 		rows = []row{
-			{
-				measure: fmt.Sprintf("reloads of PgBouncer for %d of %d databases that go, one each %s", endingDatabases,
-					manyDatabases, endsEvery),
-				ours: fmt.Sprint(reloads), baseline: fmt.Sprint(endingDatabases), met: true,
-			},
-			{
-				measure: "a client's wait for PgBouncer beside that, against nothing beside (p99)",
-				ours:    span(percentile(beside, 99)).String(), baseline: span(percentile(quiet, 99)).String(), met: true,
-			},
-			{
-				measure: "  the longest", ours: span(slices.Max(beside)).String(), baseline: span(slices.Max(quiet)).String(), met: true,
-			},
+			told(fmt.Sprintf("reloads of PgBouncer for %d databases that go, one each %s", endingDatabases, endsEvery), number(reloads),
+				number(endingDatabases)),
+			told("a client's wait for PgBouncer beside that, against nothing beside (p99)", span(percentile(beside, 99)),
+				span(percentile(quiet, 99))),
+			told("  the longest", span(slices.Max(beside)), span(slices.Max(quiet))),
 		}
 		return nil
 	})

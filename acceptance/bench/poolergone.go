@@ -33,15 +33,11 @@ func measureGone(ctx context.Context, b *bench) (rows []row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, row{
-			measure: fmt.Sprintf("memory of PgBouncer, %d logins %s gone, against never there", goneLogins, kind),
-			ours:    amount(after.memory).String(), baseline: amount(before.memory).String(), met: true,
-		}, row{
-			measure: "  of that for one", ours: kibibytes((after.memory - before.memory) / goneLogins), met: true,
-		}, row{
-			measure: "  a change of one database, likewise", ours: span(after.change).String(), baseline: span(before.change).String(),
-			met: true,
-		})
+		rows = append(rows,
+			told(fmt.Sprintf("memory of PgBouncer, %d logins %s gone, against never there", goneLogins, kind), after.memory,
+				before.memory),
+			told("  of that for one", (after.memory-before.memory)/goneLogins, nil),
+			told("  a change of one database, likewise", span(after.change), span(before.change)))
 	}
 	return rows, nil
 }
@@ -77,7 +73,7 @@ func (b *bench) comeAndGo(
 
 // leftover is what a PgBouncer with one database needs.
 type leftover struct {
-	memory int64
+	memory amount
 	change time.Duration
 }
 

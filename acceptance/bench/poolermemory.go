@@ -18,7 +18,7 @@ func (b *bench) poolerMemory(ctx context.Context, p *pooler.Pooler, settings poo
 			logins.Entries[i].Logins[j].MaxConnections = 0
 		}
 	}
-	var used []int64
+	var used []amount
 	for _, state := range []pooler.State{none, entries, logins, manyEntries(settings)} {
 		err := b.withPooler(ctx, p, state, func(running *cluster.Pooler) error {
 			if err := p.Apply(ctx, state); err != nil {
@@ -36,29 +36,24 @@ func (b *bench) poolerMemory(ctx context.Context, p *pooler.Pooler, settings poo
 }
 
 // mostForALogin is what a login without a limit may need before anybody uses it. A line in [users] takes more on every version.
-const mostForALogin = 3 << 10
+const mostForALogin = 3 * kibibyte
 
-func memoryOf(used []int64) []row {
+func memoryOf(used []amount) []row {
 	const allEntries, allLogins = 2 * manyDatabases, manyDatabases * loginsOfEach
 	var rows []row
 	for i, added := range []struct {
 		what       string
-		many, most int64
+		many, most amount
 	}{
 		{fmt.Sprintf("%d databases, which have %d entries", manyDatabases, allEntries), allEntries, 0},
 		{fmt.Sprintf("their %d logins, without limits", allLogins), allLogins, mostForALogin},
 		{"a limit of each login", allLogins, 0},
 	} {
-		all := row{measure: "memory of PgBouncer with " + added.what, met: true}
-		all.ours, all.baseline = amount(used[i+1]).String(), amount(used[i]).String()
-		perOne := (used[i+1] - used[i]) / added.many
-		one := row{measure: "  of that for one", ours: kibibytes(perOne), met: true}
+		one := told("  of that for one", (used[i+1]-used[i])/added.many, nil)
 		if added.most > 0 {
-			one.limit, one.met = "< "+kibibytes(added.most), perOne < added.most
+			one = below(one.measure, (used[i+1]-used[i])/added.many, nil, added.most)
 		}
-		rows = append(rows, all, one)
+		rows = append(rows, told("memory of PgBouncer with "+added.what, used[i+1], used[i]), one)
 	}
 	return rows
 }
-
-func kibibytes(n int64) string { return fmt.Sprintf("%.1f KiB", float64(n)/1024) }

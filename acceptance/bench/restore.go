@@ -41,11 +41,12 @@ func measureRestore(ctx context.Context, b *bench) (rows []row, err error) {
 	if err := b.restartAgent(ctx); err != nil { // so that its memory is that of restores
 		return nil, err
 	}
-	var peak int64
+	m, err := watch(b.agent.Pid())
+	if err != nil {
+		return nil, err
+	}
 	for _, compared := range []bool{false, true} {
-		l := &loader{bench: b, agent: agent, text: text, compare: compared}
-		h := &byHand{bench: b, file: file}
-		t, err := inTurn((b.runs+1)/2, l.way(ctx), h.way(ctx))
+		t, err := inTurn((b.runs+1)/2, loading(ctx, agent, text, compared), b.restoring(ctx, file))
 		if err != nil {
 			return nil, err
 		}
@@ -53,13 +54,10 @@ func measureRestore(ctx context.Context, b *bench) (rows []row, err error) {
 		if !compared {
 			what, limit = fmt.Sprintf("restore of a database of %s against gunzip | psql", amount(text.size)), mostToRestore
 		}
-		rows = append(rows, t.row(what, limit), told("    CPU time, with PostgreSQL's", l.used[1:], h.used[1:]))
-		peak = max(peak, l.peak)
+		rows = append(rows, t.row(what, limit))
 	}
-	return append(rows, row{
-		measure: "  peak memory of the agent", ours: amount(peak).String(),
-		limit: "< " + amount(mostToRestoreIn).String(), met: peak < mostToRestoreIn,
-	}), nil
+	used, err := m.end()
+	return append(rows, below("  peak memory of the agent", used.peak, nil, mostToRestoreIn)), err
 }
 
 // save downloads a backup.
@@ -77,47 +75,29 @@ func (c client) save(ctx context.Context, text *textDatabase, path string) (err 
 	return errors.Join(err, to.Close())
 }
 
-// loader has copies made for restores, which are dropped when they have been measured.
-type loader struct {
-	bench     *bench
-	agent     ports.Agent
-	text      *textDatabase
-	compare   bool
-	operation id.OperationID
-	watch     *memory
-	peak      int64
-	began     [2]time.Duration
-	used      []time.Duration // by the agent and PostgreSQL
-}
-
-func (l *loader) way(ctx context.Context) way {
+// loading has copies made for restores, which are dropped when they have been measured.
+func loading(ctx context.Context, agent ports.Agent, text *textDatabase, compare bool) way {
+	var fence ports.Fence
 	return way{
-		before: func(int) (err error) {
-			l.operation = newOperation()
-			if l.watch, err = watch(l.bench.agent.Pid()); err != nil {
-				return err
-			}
-			l.began, err = l.bench.cpu()
-			return err
+		before: func(int) error {
+			var random [16]byte
+			_, _ = rand.Read(random[:]) // never fails
+			fence = ports.Fence{OperationID: id.FromBytes[id.OperationID](random), Epoch: 1}
+			return nil
 		},
-		measured: func(int) error { return l.load(ctx) },
-		after: func(int) error {
-			now, err := l.bench.cpu()
-			l.used = append(l.used, now[0]+now[1]-l.began[0]-l.began[1])
-			used, watched := l.watch.end()
-			l.peak = max(l.peak, used.peak)
-			return errors.Join(err, watched, ports.Close(ctx, l.agent, ports.Fence{OperationID: l.operation, Epoch: 1}))
+		measured: func(int) error {
+			return makeCopy(ctx, agent, fence, command.Load{
+				DatabaseID: text.ID, Compare: compare,
+				Source: command.Source{DatabaseID: text.ID, Filename: backup.Filename(text.last.Filename)},
+			})
 		},
+		after: func(int) error { return ports.Close(ctx, agent, fence) },
 	}
 }
 
-func (l *loader) load(ctx context.Context) error {
-	asks := command.Load{
-		DatabaseID: l.text.ID, Compare: l.compare,
-		Source: command.Source{DatabaseID: l.text.ID, Filename: backup.Filename(l.text.last.Filename)},
-	}
+func makeCopy(ctx context.Context, agent ports.Agent, fence ports.Fence, asks command.Load) error {
 	for {
-		report, err := ports.Do(ctx, l.agent, ports.Fence{OperationID: l.operation, Epoch: 1}, asks)
+		report, err := ports.Do(ctx, agent, fence, asks)
 		switch {
 		case err != nil:
 			return err
@@ -130,40 +110,13 @@ func (l *loader) load(ctx context.Context) error {
 	}
 }
 
-func newOperation() id.OperationID {
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // never fails
-	return id.FromBytes[id.OperationID](random)
-}
-
-// byHand is the baseline: nothing is checked, and everything belongs to one login.
-type byHand struct {
-	bench *bench
-	file  string
-	used  []time.Duration // by gunzip, psql and PostgreSQL
-}
-
-func (h *byHand) way(ctx context.Context) way {
-	const name = "by_hand"
-	var began [2]time.Duration
-	var ended *os.ProcessState
+// restoring is the baseline: nothing is checked, and everything belongs to one login.
+func (b *bench) restoring(ctx context.Context, file string) way {
 	return way{
-		before: func(int) (err error) {
-			began, err = h.bench.cpu()
-			return err
-		},
-		measured: func(int) (err error) {
-			if err := h.bench.sql(ctx, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
-				return err
-			}
+		measured: func(int) error {
 			const script = `gunzip -c "$1" | "$PSQL" -X -q -o /dev/null -v ON_ERROR_STOP=1 "$2"`
-			ended, err = h.bench.byHand(ctx, script, h.file, h.bench.at(name))
-			return err
+			return errors.Join(b.sql(ctx, "CREATE DATABASE by_hand TEMPLATE template0"), b.script(ctx, script, file, b.at("by_hand")))
 		},
-		after: func(int) error {
-			now, err := h.bench.cpu()
-			h.used = append(h.used, now[1]-began[1]+ended.UserTime()+ended.SystemTime())
-			return errors.Join(err, h.bench.sql(ctx, "DROP DATABASE "+name))
-		},
+		after: func(int) error { return b.sql(ctx, "DROP DATABASE by_hand") },
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	mostStart    = 30 * time.Millisecond
+	mostStart    = span(30 * time.Millisecond)
 	mostAbove    = 10 * time.Millisecond
 	startsPerRun = 10
 )
@@ -40,16 +40,13 @@ func measureSvc(ctx context.Context, b *bench) ([]row, error) {
 		above = append(above, call.ours[i]-call.byHand[i])
 	}
 	return []row{
-		{
-			measure: "svc --version, against pg_dump --version", ours: span(median(start.ours)).String(),
-			baseline: span(median(start.byHand)).String(), limit: "≤ " + span(mostStart).String(), met: median(start.ours) <= mostStart,
-		},
+		below("svc --version, against pg_dump --version", span(median(start.ours)), span(median(start.byHand)), mostStart),
 		{
 			measure: fmt.Sprintf("  svc databases list, %s above the API's own time", span(median(above))),
-			ours:    span(median(call.ours)).String(), baseline: span(median(call.byHand)).String(),
+			ours:    span(median(call.ours)), baseline: span(median(call.byHand)),
 			limit: "≤ +" + span(mostAbove).String(), met: median(above) <= mostAbove,
 		},
-		{measure: "  the program's size", ours: amount(size).String(), met: true},
+		told("  the program's size", amount(size), nil),
 	}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -12,11 +13,25 @@ import (
 // row is one figure with its baseline and its limit.
 type row struct {
 	measure  string
-	ours     string
-	baseline string
-	ratio    string // empty where the limit is no ratio
+	ours     fmt.Stringer
+	baseline fmt.Stringer // nil where there is none
+	ratio    float64      // 0 where the limit is no ratio
 	limit    string
 	met      bool
+}
+
+func (r row) cells() []string {
+	cells := []string{r.measure, r.ours.String(), "", "", r.limit, "ok"}
+	if r.baseline != nil {
+		cells[2] = r.baseline.String()
+	}
+	if r.ratio != 0 {
+		cells[3] = fmt.Sprintf("%.2f", r.ratio)
+	}
+	if !r.met {
+		cells[5] = "MISSED"
+	}
+	return cells
 }
 
 // section is what one part has measured.
@@ -34,12 +49,7 @@ func (t table) String() string {
 	_, _ = fmt.Fprintf(w, "\n\tmeasure\tpgherd\tbaseline\tratio\tlimit\t\tload\n")
 	for _, s := range t {
 		for _, r := range s.rows {
-			verdict := "ok"
-			if !r.met {
-				verdict = "MISSED"
-			}
-			cells := []string{s.name, r.measure, r.ours, r.baseline, r.ratio, r.limit, verdict, s.load}
-			_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
+			_, _ = fmt.Fprintln(w, strings.Join(slices.Concat([]string{s.name}, r.cells(), []string{s.load}), "\t"))
 		}
 	}
 	_ = w.Flush() // into memory
@@ -48,10 +58,20 @@ func (t table) String() string {
 
 // atMost is a row whose ratio of ours to baseline may not pass a limit.
 func atMost(measure string, ours, baseline fmt.Stringer, ratio, limit float64) row {
-	return row{
-		measure: measure, ours: ours.String(), baseline: baseline.String(), ratio: fmt.Sprintf("%.2f", ratio),
-		limit: fmt.Sprintf("≤ %.2f", limit), met: ratio <= limit,
-	}
+	return row{measure, ours, baseline, ratio, fmt.Sprintf("≤ %.2f", limit), ratio <= limit}
+}
+
+// below is a row whose figure stays below a limit, beside its baseline.
+func below[T interface {
+	cmp.Ordered
+	fmt.Stringer
+}](measure string, ours T, baseline fmt.Stringer, limit T) row {
+	return row{measure, ours, baseline, 0, "< " + limit.String(), ours < limit}
+}
+
+// told is a row without a limit.
+func told(measure string, ours, baseline fmt.Stringer) row {
+	return row{measure: measure, ours: ours, baseline: baseline, met: true}
 }
 
 func median[T cmp.Ordered](all []T) T {
@@ -74,6 +94,24 @@ func (s span) String() string {
 // amount is a number of bytes, to print in units of 1024.
 type amount int64
 
-const mebibyte = 1 << 20
+const (
+	kibibyte amount = 1 << 10
+	mebibyte amount = 1 << 20
+)
 
-func (b amount) String() string { return fmt.Sprintf("%.1f MiB", float64(b)/mebibyte) }
+func (b amount) String() string {
+	if b < mebibyte && b > -mebibyte {
+		return fmt.Sprintf("%.1f KiB", float64(b)/float64(kibibyte))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(b)/float64(mebibyte))
+}
+
+// rate is a number a second, and number one that is counted.
+type (
+	rate   float64
+	number int
+)
+
+func (r rate) String() string { return fmt.Sprintf("%.0f/s", float64(r)) }
+
+func (n number) String() string { return strconv.Itoa(int(n)) }

@@ -55,3 +55,8 @@ func (t turns) row(measure string, limit float64) row {
 	return atMost(fmt.Sprintf("%s (median of %d pairs)", measure, len(ratios)), span(median(t.ours)), span(median(t.byHand)),
 		median(ratios), limit)
 }
+
+// toldOf is a row of medians without a limit.
+func toldOf(measure string, t turns) row {
+	return told(measure, span(median(t.ours)), span(median(t.byHand)))
+}

@@ -4,64 +4,63 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"os"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
 )
 
 const (
-	// mostForDigests is how many times as long a verified backup with digests may take as one that compares numbers of rows.
-	mostForDigests   = 1.5
+	mostToVerify     = 1.5 // times what it takes by hand
 	mostWhenVerified = 150 * mebibyte
 )
 
-// verifiedWay is one of the two ways to compare a restored copy, with the CPU time that its backups took.
-type verifiedWay struct {
-	bench *bench
-	text  *textDatabase
-	flags []string
-	agent []time.Duration
-	both  []time.Duration // with PostgreSQL
-	peak  int64           // of the agent's memory, at its highest
-	began [2]time.Duration
-	watch *memory
-}
-
-// measureVerified takes verified backups with digests of contents and without, each by an agent that has just started.
+// measureVerified takes verified backups. By hand it is a dump into a file, from that into a new database, and a dump of this,
+// which has to be the same.
 func measureVerified(ctx context.Context, b *bench) (rows []row, err error) {
 	text, err := b.withText(ctx)
 	if err != nil {
 		return nil, err
 	}
-	digests := &verifiedWay{bench: b, text: text}
-	counts := &verifiedWay{bench: b, text: text, flags: []string{"--backup-counts-only"}}
-	if err := b.verifyBackups(ctx, true); err != nil {
+	if err := errors.Join(b.verifyBackups(ctx, true), b.restartAgent(ctx)); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.verifyBackups(ctx, false), b.restartAgent(ctx)) }()
-	t, err := inTurn((b.runs+1)/2, digests.way(ctx), counts.way(ctx))
+	defer func() { err = errors.Join(err, b.verifyBackups(ctx, false)) }()
+	m, err := watch(b.agent.Pid())
 	if err != nil {
 		return nil, err
 	}
-	what := fmt.Sprintf("backup of a database of %s, verified by digests, against by counts", amount(text.size))
-	peak := row{
-		measure: "  peak memory of the agent", ours: amount(digests.peak).String(), baseline: amount(counts.peak).String(),
-		limit: "< " + amount(mostWhenVerified).String(), met: digests.peak < mostWhenVerified,
+	t, err := inTurn((b.runs+1)/2, way{measured: func(int) error {
+		done, err := stack.BackUp(ctx, b.client.Client, text.ID)
+		if err == nil && done.VerifiedAt == nil {
+			err = errors.New("the backup is not verified")
+		}
+		return err
+	}}, way{
+		measured: func(int) error { return b.verifyByHand(ctx, text.Name) },
+		after:    func(int) error { return b.sql(ctx, "DROP DATABASE by_hand") },
+	})
+	used, watched := m.end()
+	if err := errors.Join(err, watched); err != nil {
+		return nil, err
 	}
+	what := fmt.Sprintf("backup of a database of %s, verified, against dump, restore and cmp", amount(text.size))
 	return []row{
-		t.row(what, mostForDigests),
-		told("  CPU time of agent and pg_dump", digests.agent, counts.agent),
-		told("  CPU time of these and PostgreSQL", digests.both, counts.both), peak,
+		t.row(what, mostToVerify),
+		below("  peak memory of the agent", used.peak, nil, mostWhenVerified),
 	}, nil
 }
 
-// told is a row without a limit.
-func told(measure string, ours, byHand []time.Duration) row {
-	a, b := median(ours), median(byHand)
-	return row{
-		measure: measure, ours: span(a).String(), baseline: span(b).String(), ratio: fmt.Sprintf("%.2f", a.Seconds()/b.Seconds()),
-		met: true,
+func (b *bench) verifyByHand(ctx context.Context, database string) error {
+	file := b.path("verified.sql.gz")
+	const script = `"$PG_DUMP" --no-owner --no-privileges --restrict-key=by "$1" | gzip -6 > "$3" &&
+		gunzip -c "$3" | sed '1,30{/^SET transaction_timeout/d}' | "$PSQL" -X -q -o /dev/null -v ON_ERROR_STOP=1 "$2" &&
+		gunzip -c "$3" | grep -v -e ^-- -e '^$' > "$3.1" &&
+		"$PG_DUMP" --no-owner --no-privileges --restrict-key=by "$2" | grep -v -e ^-- -e '^$' | cmp - "$3.1"`
+	err := b.sql(ctx, "CREATE DATABASE by_hand TEMPLATE template0")
+	if err == nil {
+		err = b.script(ctx, script, b.at(database), b.at("by_hand"), file)
 	}
+	return errors.Join(err, os.Remove(file), os.Remove(file+".1"))
 }
 
 func (b *bench) verifyBackups(ctx context.Context, on bool) error {
@@ -69,61 +68,12 @@ func (b *bench) verifyBackups(ctx context.Context, on bool) error {
 	return err
 }
 
-func (w *verifiedWay) way(ctx context.Context) way {
-	return way{
-		before: func(int) error { return w.before(ctx) },
-		measured: func(int) error {
-			done, err := stack.BackUp(ctx, w.bench.client.Client, w.text.ID)
-			if err == nil && done.VerifiedAt == nil {
-				err = errors.New("the backup is not verified")
-			}
-			return err
-		},
-		after: w.after,
-	}
-}
-
-func (w *verifiedWay) before(ctx context.Context) (err error) {
-	if err := w.bench.restartAgent(ctx, w.flags...); err != nil {
-		return err
-	}
-	if w.watch, err = watch(w.bench.agent.Pid()); err != nil {
-		return err
-	}
-	w.began, err = w.bench.cpu()
-	return err
-}
-
-func (w *verifiedWay) after(n int) error {
-	used, err := w.watch.end()
-	now, cpu := w.bench.cpu()
-	if err = errors.Join(err, cpu); err != nil {
-		return err
-	}
-	w.peak = max(w.peak, used.peak)
-	if n > 0 { // the first warms up
-		w.agent = append(w.agent, now[0]-w.began[0])
-		w.both = append(w.both, now[0]+now[1]-w.began[0]-w.began[1])
-	}
-	return nil
-}
-
-// cpu is the CPU time of the agent, and of PostgreSQL.
-func (b *bench) cpu() (used [2]time.Duration, err error) {
-	for i, pid := range []int{b.agent.Pid(), b.stack.Server.Pid()} {
-		if used[i], err = cpu(pid); err != nil {
-			return used, err
-		}
-	}
-	return used, nil
-}
-
-// restartAgent puts an agent with these flags in the place of the one that runs.
-func (b *bench) restartAgent(ctx context.Context, flags ...string) error {
+// restartAgent puts another agent in the place of the one that runs.
+func (b *bench) restartAgent(ctx context.Context) error {
 	if err := b.agent.Stop(ctx); err != nil {
 		return err
 	}
-	next, err := b.stack.LaunchAgent("", flags...)
+	next, err := b.stack.LaunchAgent("")
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,8 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		gate: cfg.Gate, limits: cfg.Limits, proxies: cfg.Proxies, tls: cfg.TLS,
-		log: cfg.Log, requests: cfg.Log.WithOptions(zap.WithCaller(false)), metrics: m, outages: repeat.New(time.Now), crowd: newCrowd(cfg, m), requestID: cfg.RequestID,
+		log: cfg.Log, requests: cfg.Log.WithOptions(zap.WithCaller(false)), metrics: m, outages: repeat.New(time.Now),
+		crowd: newCrowd(cfg, m), requestID: cfg.RequestID,
 	}
 	if s.routes, err = withDescription(cfg.Routes); err != nil {
 		return nil, err

@@ -27,9 +27,11 @@ var (
 		ORDER BY 1`)
 	markBackup = pgdb.Define(pgdb.Dollar.Update("backups t").Set("deleting_at", sq.Expr("coalesce(t.deleting_at, ?)", nil)).
 			Where("t.database_id = ? AND t.filename = ?").Suffix("RETURNING " + backupTable.Row("t")))
-	setExpiry     = pgdb.Define(backupTable.Update([]string{"expires_at"}, "database_id = ? AND filename = ? AND deleting_at IS NULL"))
+	setExpiry = pgdb.Define(backupTable.Update([]string{"expires_at"},
+		"database_id = ? AND filename = ? AND deleting_at IS NULL"))
 	removeBackup  = pgdb.Written("DELETE FROM backups WHERE database_id = $1 AND filename = $2")
-	doomedBackups = pgdb.Define(backupTable.Read().Columns("d.server_id", "d.account_id").Join("databases d ON d.id = t.database_id").
+	doomedBackups = pgdb.Define(backupTable.Read().Columns("d.server_id", "d.account_id").
+			Join("databases d ON d.id = t.database_id").
 			Where("(t.deleting_at IS NOT NULL OR t.expires_at <= ? AND NOT t.held AND NOT d."+gone+")").
 			OrderBy("least(t.deleting_at, t.expires_at)", "t.database_id", "t.filename").Suffix("LIMIT ?"))
 )

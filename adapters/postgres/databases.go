@@ -14,7 +14,8 @@ import (
 )
 
 var (
-	databaseTable = pgdb.TableOf[database.Record]("databases", "host", "port", "account_plan", "account_database_bytes", "namespace_id").
+	databaseTable = pgdb.TableOf[database.Record]("databases",
+		"host", "port", "account_plan", "account_database_bytes", "namespace_id").
 		WithOptional("timeout_operation", "overlay_id").Added().
 		Saved([]string{"id"}, []string{
 			"display_name", "environment", "schedule", "status", "connection_cap", "size_bytes", "sized_at", "next_backup_at",

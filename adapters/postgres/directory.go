@@ -86,7 +86,8 @@ func (d directory) Databases(ctx context.Context, of ports.DatabaseFilter, p por
 }
 
 func (d directory) Backups(ctx context.Context, of ports.BackupFilter, p ports.Page) ([]ports.BackupEntry, error) {
-	return pgdb.PageOf[ports.BackupEntry](ctx, d.Session, listAllBackups, pgdb.Backward, p, of.DatabaseID, of.AccountID, of.Unverified)
+	return pgdb.PageOf[ports.BackupEntry](ctx, d.Session, listAllBackups, pgdb.Backward, p,
+		of.DatabaseID, of.AccountID, of.Unverified)
 }
 
 func (d directory) Namespaces(ctx context.Context, of ports.NamespaceFilter, p ports.Page) ([]ports.NamespaceEntry, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// fairQueue is a table whose rows are claimed fairly: by lanes, of which the next is the one with the fewest claimed rows, then the
-// one that was served longest ago.
+// fairQueue is a table whose rows are claimed fairly: by lanes, of which the next is the one with the fewest claimed rows, then
+// the one that was served longest ago.
 type fairQueue struct {
 	table, lanes, lane, turns string // lane is the column that says whose a row is
 	open, claimed             string // what is true of a row that is not finished, and the status of one that is claimed
@@ -34,16 +34,16 @@ var (
 )
 
 // fairly builds the statements. The last of their common CTEs, fair, has a row for each lane that may be served now: the row that
-// has been due longest, the lane's turn, and how many are claimed. They jump from lane to lane through the index, so they cost the
-// same whether a lane has one row waiting or ten thousand. The parameters are $1 now and $2 how many of a lane may be claimed; of a
-// claim also $3 the owner and $4 the end of the lease.
+// has been due longest, the lane's turn, and how many are claimed. They jump from lane to lane through the index, so they cost
+// the same whether a lane has one row waiting or ten thousand. The parameters are $1 now and $2 how many of a lane may be
+// claimed; of a claim also $3 the owner and $4 the end of the lease.
 //
 // Each jump and each count is a short scan of its own: such a scan marks the index entries of finished rows as dead, and no later
 // one visits them. One scan over all that is claimed would visit them until the next vacuum.
 //
-// Claims of different lanes do not wait for each other: SKIP LOCKED gives each of them a different lane. If the turn of a lane has
-// changed since it was read, the lane was served in the meantime and its counts are out of date: then nothing is claimed, and the
-// lane is kept locked.
+// Claims of different lanes do not wait for each other: SKIP LOCKED gives each of them a different lane. If the turn of a lane
+// has changed since it was read, the lane was served in the meantime and its counts are out of date: then nothing is claimed, and
+// the lane is kept locked.
 func fairly[T any](t *pgdb.Table[T], q fairQueue) *fairQueue {
 	const fairest = `FROM fair f JOIN LANES l ON l.LANE = f.LANE
 		ORDER BY f.leased, f.turn, f.due, f.LANE LIMIT 1 FOR NO KEY UPDATE OF l`

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/lib/pq"
-
 	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -114,14 +112,6 @@ func (o operations) ClaimNext(ctx context.Context, c ports.OperationClaim) (oper
 			return operation.Operation{}, err
 		}
 	}
-}
-
-// listed is an array parameter: nil is an empty one, as NULL compares with nothing.
-func listed[T ~string](list []T) any {
-	if list == nil {
-		list = []T{}
-	}
-	return pq.Array(list)
 }
 
 // leave notes when a lane that is locked will be due again.

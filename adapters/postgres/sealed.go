@@ -34,10 +34,11 @@ var (
 		FROM (SELECT id FROM databases WHERE id = (SELECT database_id FROM roles WHERE id = $2) FOR NO KEY UPDATE) d
 		WHERE r.id = $2 AND r.database_id = d.id AND r.sealed = $3`)
 	resealCertificateKey = pgdb.Written("UPDATE certificate_keys SET sealed_seed = $1 WHERE id = $2 AND sealed_seed = $3")
-	resealLogin          = pgdb.Written("UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4")
-	resealMail           = pgdb.Written("UPDATE mails SET sealed_token = $1 WHERE id = $2 AND sealed_token = $3")
-	resealServer         = pgdb.Written("UPDATE servers SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
-	resealWebhook        = pgdb.Written("UPDATE webhook_endpoints SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
+	resealLogin          = pgdb.Written(`
+		UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4`)
+	resealMail    = pgdb.Written("UPDATE mails SET sealed_token = $1 WHERE id = $2 AND sealed_token = $3")
+	resealServer  = pgdb.Written("UPDATE servers SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
+	resealWebhook = pgdb.Written("UPDATE webhook_endpoints SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
 )
 
 // sealedRows are the encrypted values of one table. The key of a row is what follows the first slash of its Ref, cut at the

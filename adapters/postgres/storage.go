@@ -16,7 +16,8 @@ import (
 var (
 	serversInUse = pgdb.Define(serverTable.Read().
 			Where("EXISTS (SELECT FROM databases d WHERE d.server_id = t.id AND NOT d." + gone + ")").OrderBy("t.name"))
-	databasesOnServer  = pgdb.Define(readDatabases().Where("t.server_id = ? AND t.id = ANY(?::uuid[]) AND NOT t." + gone).OrderBy("t.id"))
+	databasesOnServer = pgdb.Define(readDatabases().Where("t.server_id = ? AND t.id = ANY(?::uuid[])").
+				Where("NOT t." + gone).OrderBy("t.id"))
 	databasesBetween   = pgdb.Define(readDatabases().Where("t.server_id = ? AND t.id > ?::uuid AND t.id <= ?::uuid").OrderBy("t.id"))
 	databasesOfAccount = pgdb.Written("SELECT id FROM databases d WHERE account_id = $1 AND NOT d." + gone + " ORDER BY id")
 	backupBytes        = pgdb.Written(`SELECT coalesce(sum(size_bytes), 0)::bigint FROM backups b

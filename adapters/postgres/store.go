@@ -45,8 +45,8 @@ func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.
 type tx struct{ pgdb.Session }
 
 func (s tx) Accounts() ports.Accounts         { return accounts{accountTable.Rows(s.Session)} }
-func (s tx) Directory() ports.Directory       { return directory{s.Session} }
-func (s tx) Members() ports.Members           { return members{s.Session} }
+func (s tx) Directory() ports.Directory       { return directory(s) }
+func (s tx) Members() ports.Members           { return members(s) }
 func (s tx) Invitations() ports.Invitations   { return invitations{invitationTable.Rows(s.Session)} }
 func (s tx) Keys() ports.Keys                 { return keys{keyTable.Rows(s.Session)} }
 func (s tx) Namespaces() ports.Namespaces     { return namespaces{namespaceTable.Rows(s.Session)} }
@@ -59,13 +59,13 @@ func (s tx) Allowlist() ports.Allowlist       { return allowlist{allowlistTable.
 func (s tx) Backups() ports.Backups           { return backups{backupTable.Rows(s.Session)} }
 func (s tx) Operations() ports.Operations     { return operations{operationTable.Rows(s.Session)} }
 func (s tx) Uses() ports.Uses                 { return uses{useTable.Rows(s.Session)} }
-func (s tx) Storage() ports.Storage           { return storage{s.Session} }
+func (s tx) Storage() ports.Storage           { return storage(s) }
 func (s tx) Idempotency() ports.Idempotency   { return idempotencyKeys{keyRecordTable.Rows(s.Session)} }
 func (s tx) Audit() ports.Audit               { return auditEntries{auditTable.Rows(s.Session)} }
 func (s tx) Outbox() ports.Outbox             { return outbox{outboxTable.Rows(s.Session)} }
 func (s tx) Servers() ports.Servers           { return servers{serverTable.Rows(s.Session)} }
-func (s tx) Switches() ports.Switches         { return switches{s.Session} }
-func (s tx) SealedValues() ports.SealedValues { return sealedValues{s.Session} }
+func (s tx) Switches() ports.Switches         { return switches(s) }
+func (s tx) SealedValues() ports.SealedValues { return sealedValues(s) }
 func (s tx) Webhooks() ports.Webhooks         { return webhooks{webhookTable.Rows(s.Session)} }
 func (s tx) Deliveries() ports.Deliveries     { return deliveries{deliveryTable.Rows(s.Session)} }
 func (s tx) Mails() ports.Mails               { return mails{mailTable.Rows(s.Session)} }
@@ -77,4 +77,4 @@ func (s tx) KeyRings() ports.KeyRings       { return keyRings{ringKeyTable.Rows(
 func (s tx) Uploads() ports.Uploads         { return uploads{uploadTable.Rows(s.Session)} }
 func (s tx) Previews() ports.Previews       { return previews{previewTable.Rows(s.Session)} }
 func (s tx) Deletions() ports.Deletions     { return deletions{tombstoneTable.Rows(s.Session)} }
-func (s tx) Retention() ports.Retention     { return ages{s.Session} }
+func (s tx) Retention() ports.Retention     { return ages(s) }

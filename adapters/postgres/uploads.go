@@ -18,7 +18,8 @@ var (
 	accountUploads = pgdb.Define(uploadTable.Read().Join("databases d ON d.id = t.database_id").
 			Where("d.account_id = ?").OrderBy("t.created_at", "t.id"))
 	removeUpload  = pgdb.Written("DELETE FROM uploads WHERE id = $1")
-	doomedUploads = pgdb.Define(uploadTable.Read().Columns("d.server_id", "d.account_id").Join("databases d ON d.id = t.database_id").
+	doomedUploads = pgdb.Define(uploadTable.Read().Columns("d.server_id", "d.account_id").
+			Join("databases d ON d.id = t.database_id").
 			LeftJoin("operations o ON o.id = t.operation_id AND o."+open).
 			Where("(CASE WHEN t.operation_id IS NULL THEN t.expires_at <= ? ELSE o.id IS NULL END)").
 			OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))

@@ -31,8 +31,8 @@ type DB struct {
 	retired []*prepared
 }
 
-// Open connects, calls check, and prepares every statement unless Brief says otherwise. The errors are ErrURL, ErrTarget, those of
-// check, or those of the connection. A statement that breaks the unique constraint of a refusal fails with that.
+// Open connects, calls check, and prepares every statement unless Brief says otherwise. The errors are ErrURL, ErrTarget, those
+// of check, or those of the connection. A statement that breaks the unique constraint of a refusal fails with that.
 func Open(
 	ctx context.Context, c Config, refusals map[string]func() error, check func(context.Context, *sqlx.DB) error,
 ) (*DB, error) {
