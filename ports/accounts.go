@@ -34,7 +34,7 @@ type Keys interface {
 	Add(ctx context.Context, k account.Key, databases []id.DatabaseID) error
 	// Get returns a key; ErrNoRow when there is none.
 	Get(ctx context.Context, key id.KeyID) (account.Key, error)
-	// Lock is Get, and locks the key until the transaction ends. Who writes a key that it has read must hold the lock.
+	// Lock is Get, and locks the key until the transaction ends. Writing a key that was read before needs the lock.
 	Lock(ctx context.Context, key id.KeyID) (account.Key, error)
 	// List returns the keys of an account, newest first.
 	List(ctx context.Context, account id.AccountID) ([]account.Key, error)

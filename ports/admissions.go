@@ -17,7 +17,7 @@ import (
 // it is given back or, where the host has died, until the bucket has refilled by time. A lease is at most an eighth of what is
 // free. So while n-1 of n hosts hold leases of a key and use nothing, the n-th may let in as little as (7/8)^(n-1) of what is
 // free: 77 % with three hosts. That lasts five seconds at most: ratelimit.Hold until a lease ends, a second until it is given
-// back, and ratelimit.Hold until a host that was refused asks again. One host alone lets in all.
+// back, and ratelimit.Hold until a host that was refused asks again. A single host lets in all.
 type Admissions interface {
 	// Find returns ErrNoRow for an unknown key ID. It writes nothing. The caller decides with Key.Admits.
 	Find(ctx context.Context, key id.KeyID) (Admission, error)

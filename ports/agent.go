@@ -20,7 +20,7 @@ type Fleet interface {
 }
 
 // Agent does the work on one database server. What it can be told and asked is in core/command; callers use Do, Tell and Ask.
-// Its errors tell what is known:
+// Its errors say what is known:
 //
 //   - *command.Refusal: the agent has answered, and did not do it;
 //   - ErrAgentUnreachable: the command was never delivered;

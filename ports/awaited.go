@@ -4,7 +4,7 @@ import "context"
 
 type awaited struct{}
 
-// Awaited marks a context whose work somebody waits for, such as a request. A store that does not answer tells that work so soon,
+// Awaited marks a context whose work a request waits for. A store that does not answer tells that work so soon,
 // with ErrUnavailable; other work is patient.
 func Awaited(ctx context.Context) context.Context { return context.WithValue(ctx, awaited{}, true) }
 

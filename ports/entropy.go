@@ -1,6 +1,6 @@
 package ports
 
-// Entropy generates values that nobody can guess.
+// Entropy generates values that cannot be guessed.
 type Entropy interface {
 	// UUID returns 16 random bytes for an identifier.
 	UUID() [16]byte

@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Journal is told what the use cases do, for the operator's log and metrics. It never receives a secret, and must not block.
+// Journal receives what the use cases do, for the operator's log and metrics. It never receives a secret, and must not block.
 type Journal interface {
 	Log(ctx context.Context, e JournalEvent)
 }

@@ -34,6 +34,6 @@ type KeyRings interface {
 	Report(ctx context.Context, h keyring.Host) error
 	// Forget removes a host, if it is there.
 	Forget(ctx context.Context, h id.RingHostID) error
-	// ForgetBefore removes every host that was last heard of before a moment.
+	// ForgetBefore removes every host that last reported before a time.
 	ForgetBefore(ctx context.Context, seen time.Time) error
 }

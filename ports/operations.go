@@ -68,7 +68,7 @@ type OperationClaim struct {
 	// NotOf and NotOn are accounts and servers of which the worker has enough in hand.
 	NotOf []id.AccountID
 	NotOn []id.ServerID
-	// Only, where it is set, is the one operation that is wanted: whether it is due or not, but not while somebody holds it.
+	// Only, where it is set, is the only operation to claim: due or not, but not while another worker holds it.
 	Only id.OperationID
 }
 

@@ -12,7 +12,7 @@ type Passwords interface {
 	Matches(hash, password string) bool
 }
 
-// NoPasswords is for an installation where nobody has a password: new people cannot accept invitations.
+// NoPasswords is for an installation without passwords: new people cannot accept invitations.
 type NoPasswords struct{}
 
 // Hash refuses with FEATURE_NOT_AVAILABLE.

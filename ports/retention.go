@@ -12,7 +12,7 @@ type Retention interface {
 	// Forget looks at up to limit entries of a kind that were over before a time, the oldest first, beginning after a position, or
 	// at the beginning where that is nil. It deletes those that nothing needs, see package retention.
 	Forget(ctx context.Context, k retention.Kind, before time.Time, after *Position, limit int) (Forgotten, error)
-	// Stored tells of each kind how much is stored.
+	// Stored returns how much of each kind is stored.
 	Stored(ctx context.Context) ([]StoredKind, error)
 }
 

@@ -67,7 +67,7 @@ type Deliveries interface {
 	// endpoint comes first.
 	Lock(ctx context.Context, d id.DeliveryID) (webhook.Delivery, error)
 	// SaveLeased writes every field that can change, with the attempt where there was one, provided that the stored epoch is still
-	// d.Epoch; ErrLeaseLost otherwise, and nothing is written. A delivery that nobody holds is saved the same way; if all its
+	// d.Epoch; ErrLeaseLost otherwise, and nothing is written. A delivery without a lease is saved the same way; if all its
 	// attempts are still to come, that wakes dispatchers.
 	SaveLeased(ctx context.Context, d webhook.Delivery, a *webhook.Attempt) error
 	// Abandon applies webhook.Delivery.Abandoned to every delivery of an endpoint.

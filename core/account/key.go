@@ -29,7 +29,7 @@ const (
 // KeyCharacters is how many random base62 characters NewKey needs.
 const KeyCharacters = keyIDLength + keySecretLength
 
-// KeyKind tells an account's key from a preview CI key.
+// KeyKind distinguishes an account's key from a preview CI key.
 type KeyKind string
 
 // The kinds of keys.

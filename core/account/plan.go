@@ -124,7 +124,7 @@ type User struct {
 	Email     string    `db:"email"`
 	Name      string    `db:"name"`
 	CreatedAt time.Time `db:"created_at"`
-	// PasswordHash is as ports.Passwords makes it; empty for somebody who has no password.
+	// PasswordHash is as ports.Passwords makes it; empty: the user has no password.
 	PasswordHash string `db:"password_hash"`
 }
 

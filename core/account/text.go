@@ -46,7 +46,7 @@ const (
 	maxPassword = 200
 )
 
-// ValidatePassword checks the length of a password that somebody chooses. Every character counts, spaces too.
+// ValidatePassword checks the length of a chosen password. Every character counts, spaces too.
 func ValidatePassword(password string) error {
 	if n := utf8.RuneCountInString(password); !utf8.ValidString(password) || n < minPassword || n > maxPassword {
 		return fault.Invalid("password", "must have %d-%d characters", minPassword, maxPassword)

@@ -31,7 +31,7 @@ const (
 	PurgeBegun         Action = "database.purge_begun"
 	DatabasePurged     Action = "database.purged"
 	StorageFull        Action = "storage.full"   // read-only by default
-	StorageClosed      Action = "storage.closed" // nobody can connect
+	StorageClosed      Action = "storage.closed" // connections are refused
 	StorageWithin      Action = "storage.ok"
 	AllowlistAdded     Action = "allowlist.added"
 	AllowlistRemoved   Action = "allowlist.removed"

@@ -14,7 +14,7 @@ import (
 // TableDigest stands for the contents of a table, whatever the order of its rows: Sum is the sum modulo 2^256 of the SHA-256 of
 // each line that COPY writes for it, without the line's end. Unlike an exclusive or, a sum is not blind to two equal rows.
 //
-// It finds what goes wrong, not what somebody forges: whoever may choose thousands of rows can compute others with the same sum.
+// It finds errors, not forgeries: somebody who chooses thousands of rows can compute others with the same sum.
 // Against that, the file that a copy is restored from is bound by its own SHA-256.
 //
 // That of large objects has no columns. Instead of lines it is of each object: its OID in decimal, a blank, and its content.

@@ -35,7 +35,7 @@ type Manifest struct {
 	LargeObjects  []LargeObjects `json:"largeObjects,omitempty"` // who may use them, which the sidecar leaves out
 }
 
-// StoredManifest is a manifest as it stands in a file.
+// StoredManifest is a manifest as it is in a file.
 type StoredManifest struct {
 	Manifest
 	SHA256 string // of its text, in lower-case hex

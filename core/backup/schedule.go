@@ -11,7 +11,7 @@ import (
 const day = 24 * time.Hour
 
 // Slot is the time of day, in UTC and whole seconds, at which a database's scheduled backup starts. It is derived from the ID
-// alone, which spreads the backups of many databases evenly over the day and keeps each at its time.
+// alone, which spreads the backups of many databases evenly over the day and keeps each at the same time.
 func Slot(db id.DatabaseID) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(db)) // a hash never fails

@@ -67,7 +67,7 @@ type Counted struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// Decide tells whether a backup has a certificate. BACKUP_NOT_VERIFIED says why not, and what to do.
+// Decide says whether a backup has a certificate. BACKUP_NOT_VERIFIED says why not, and what to do.
 func Decide(b backup.Backup) error {
 	if b.VerifiedAt != nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Facts are what a document says that stands in the backup's manifest alone.
+// Facts are what a document takes from the backup's manifest.
 type Facts struct {
 	FormatVersion  int
 	DatabaseID     id.DatabaseID

@@ -80,7 +80,7 @@ func (k Key) Sign(seed, document []byte) (Certificate, error) {
 	return Certificate{KeyID: k.ID, Document: document, Signature: ed25519.Sign(private, document)}, nil
 }
 
-// ErrNoKey answers whoever asks for a certificate where no key signs.
+// ErrNoKey is the error for a certificate while no key signs.
 func ErrNoKey() error {
 	return fault.New(fault.FeatureNotAvailable, "this installation has no key to sign certificates with; ask its operator, who "+
 		"makes one with: pgherd admin certificate-key create")

@@ -6,11 +6,11 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// Pattern matches subjects, such as repo:acme/shop:ref:refs/heads/main. Parts are what stands between colons.
+// Pattern matches subjects, such as repo:acme/shop:ref:refs/heads/main. Parts are separated by colons.
 //
-//   - "*" stands for one or more characters, but never for a colon: it does not reach into the next part.
-//   - "**" at the end, after a colon, stands for all parts that follow, one at least.
-//   - Every other character stands for itself, in its letter case.
+//   - "*" matches one or more characters, but no colon: it does not reach into the next part.
+//   - "**" at the end, after a colon, matches all parts that follow, at least one.
+//   - Every other character matches itself; letter case counts.
 //
 // What comes before the first "*" must name whose the subject is: at least two names, each ended by a colon or a slash, as
 // "repo:acme/". So "*", "repo:*" and "repo:acme*", which others could match by the names that they choose, are refused.

@@ -37,7 +37,7 @@ type Claims struct {
 	Signed                         [32]byte // SHA-256 of what the signature is of
 }
 
-// Refusal says why a token is refused, for the operator alone: whoever presents it is told nothing but ErrRefused. No refusal
+// Refusal says why a token is refused, for the operator only: the client always gets ErrRefused. No refusal
 // quotes anything of a token.
 type Refusal string
 

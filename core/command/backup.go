@@ -19,7 +19,7 @@ type Backup struct {
 	// MaxBytes is how large the file may become; 0: as large as the server has room for. One that becomes larger is
 	// BackupFailed with ReasonStorageFull.
 	MaxBytes int64 `json:"maxBytes,omitempty"`
-	// Passing says that the file serves only the operation that makes it, a clone, and is nobody's backup. It completes no
+	// Passing says that only the operation that makes the file, a clone, uses it: it is not a backup. It completes no
 	// operation: Close removes it, and so does Discard.
 	Passing bool `json:"passing,omitempty"`
 	// ForDeletion says that the file is made on the way to an Isolate of the same operation, which keeps it. Until then it completes
@@ -61,7 +61,7 @@ func (c Backup) Check() error {
 	return checkFile(c.DatabaseID, c.Filename)
 }
 
-// BackupState tells a running backup from a finished one.
+// BackupState says whether a backup runs or has ended.
 type BackupState string
 
 // The states of a backup.
@@ -72,7 +72,7 @@ const (
 	BackupFailed      BackupState = "failed"       // there is no file
 )
 
-// UnmarshalText refuses a state that this version does not know: nobody can tell what has become of the backup.
+// UnmarshalText refuses an unknown state: it does not say what became of the backup.
 func (s *BackupState) UnmarshalText(text []byte) (err error) {
 	*s, err = oneOf(text, BackupRunning, BackupDone, BackupNotVerified, BackupFailed)
 	return err

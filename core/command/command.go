@@ -12,7 +12,7 @@ type Kind string
 // Command is declarative: it describes a desired state.
 type Command interface {
 	About() About
-	// Check refuses, with ReasonInvalid, what cannot be carried out whatever stands on the server.
+	// Check refuses, with ReasonInvalid, what cannot be carried out whatever the state of the server.
 	Check() error
 }
 

@@ -31,7 +31,7 @@ func (c Isolate) Check() error { return checkDatabase(c.DatabaseID) }
 // to. Once it has its name again, Close is refused with ReasonCompleted, and the command is sent until it is done.
 //
 // A refusal for another reason than ReasonUnavailable means that nothing was changed. ReasonBusy and ReasonFailed: as of Isolate.
-// ReasonNotFound: the server has no such database. ReasonNameTaken: somebody else than the agent has given its name away.
+// ReasonNotFound: the server has no such database. ReasonNameTaken: its name was given to another database, not by the agent.
 type Rejoin struct {
 	Returns[Rejoined] `json:"-"`
 	DatabaseID        id.DatabaseID `json:"databaseId"`

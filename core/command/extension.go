@@ -10,7 +10,7 @@ import (
 
 // ChangeExtension installs an extension in the schema public, or upgrades it there, with the rights of the database's owner. It
 // starts the work, takes it up after a crash, or reports on it, and returns at once. Nothing is ever done twice: what became of
-// an attempt whose end nobody saw is asked of the database.
+// the database is asked about an attempt whose end was not seen.
 type ChangeExtension struct {
 	Returns[ExtensionReport] `json:"-"`
 	DatabaseID               id.DatabaseID    `json:"databaseId"`
@@ -60,7 +60,7 @@ func checkExtension(name extension.Name, version string) error {
 	return nil
 }
 
-// ExtensionState tells running work on an extension from finished.
+// ExtensionState says whether work on an extension runs or has ended.
 type ExtensionState string
 
 // The states.
@@ -70,7 +70,7 @@ const (
 	ExtensionFailed  ExtensionState = "failed"
 )
 
-// UnmarshalText refuses a state that this version does not know: nobody can tell what has become of the work.
+// UnmarshalText refuses an unknown state: it does not say what became of the work.
 func (s *ExtensionState) UnmarshalText(text []byte) (err error) {
 	*s, err = oneOf(text, ExtensionRunning, ExtensionDone, ExtensionFailed)
 	return err

@@ -7,7 +7,7 @@ import (
 
 // EnsureOverlay makes the two group roles of a database with a single login, and has them granted what the access profiles
 // promise: on what the owner has, in every schema that it owns or may use, and by default privileges on what it makes later.
-// Customers keep working: a lock that one of them holds is left alone, and tried again.
+// Customers keep working: where a customer holds a lock, the agent tries again.
 //
 // ReasonUnfinished: some of it is left. It may also wait for a transaction that made tables before the default privileges, and
 // has not ended. ReasonNameTaken: the server has a role of that name that this service did not make. ReasonInvalid: the database
@@ -41,7 +41,7 @@ type ReadOutcome struct {
 	Verifier         string             `json:"verifier,omitempty"` // empty: the role shall have no password
 }
 
-// Outcome is what is known of a step, and how its role stands.
+// Outcome is what is known of a step, and the state of its role.
 type Outcome struct {
 	Done bool       `json:"done"` // one that is not done may have been begun
 	Role role.Found `json:"role"`

@@ -1,6 +1,6 @@
 package command
 
-// Protocol is the number of what stands in this package: what an agent can be told and asked, and how it answers. Any change of
+// Protocol is the number of this package's protocol: what an agent can be told and asked, and how it answers. Any change of
 // that raises it, once a release. It travels with every request. An agent carries out and answers only what is of its own
 // protocol, except AskCapabilities: to everything else it says ReasonOtherProtocol, and work for its server waits.
 const Protocol = 1

@@ -1,10 +1,10 @@
 package command
 
 // Question is a request outside of the ledger: it belongs to no operation, and may be sent again as it likes. Its fields with
-// the tag `path` stand in its route, the others in the body as JSON.
+// the tag `path` are in its route, the others in the body as JSON.
 type Question interface {
 	Route() Route
-	// Check refuses, with ReasonInvalid, what cannot be answered whatever stands on the server.
+	// Check refuses, with ReasonInvalid, what cannot be answered whatever the state of the server.
 	Check() error
 }
 

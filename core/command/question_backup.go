@@ -68,7 +68,7 @@ func (q OpenRest) Check() error {
 	return checkFile(q.DatabaseID, q.Filename)
 }
 
-// OpenManifest asks for the manifest of a backup, as it stands in its file. ReasonNotFound: the backup does not exist.
+// OpenManifest asks for the manifest of a backup, as it is in its file. ReasonNotFound: the backup does not exist.
 type OpenManifest struct {
 	DatabaseID id.DatabaseID   `json:"-" path:"id"`
 	Filename   backup.Filename `json:"-" path:"filename"`

@@ -30,7 +30,7 @@ type InspectLogin struct {
 	Verifier            string        `json:"verifier"`
 }
 
-// LoginState is how a login stands.
+// LoginState is the state of a login.
 type LoginState struct {
 	Condition LoginCondition `json:"condition"`
 }
@@ -46,7 +46,7 @@ const (
 	LoginAbsent  LoginCondition = "absent"   // the server has no such login made by this service
 )
 
-// UnmarshalText refuses a condition that this version does not know.
+// UnmarshalText refuses an unknown condition.
 func (c *LoginCondition) UnmarshalText(text []byte) (err error) {
 	*c, err = oneOf(text, LoginInForce, LoginDrifted, LoginShut, LoginAbsent)
 	return err
@@ -65,7 +65,7 @@ func (q InspectLogin) Check() error {
 	return nil
 }
 
-// SetAccounts tells whose some of the server's databases are, which the agent needs to know who holds more of the server than
+// SetAccounts names the accounts of some databases, which the agent needs to know which account uses more of the server than
 // others. Databases that it does not name keep what is known of them, and those that the server does not have are passed over,
 // so a long list may come in parts.
 type SetAccounts struct {

@@ -18,7 +18,7 @@ type ExtensionList struct {
 	Entries       []ExtensionEntry `json:"entries"`
 }
 
-// ExtensionEntry is how one extension stands.
+// ExtensionEntry is the state of one extension.
 type ExtensionEntry struct {
 	Name             extension.Name `json:"name"`
 	Available        bool           `json:"available"`                  // the server has it

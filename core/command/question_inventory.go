@@ -36,9 +36,9 @@ type InventoryDatabase struct {
 	RoleModel     database.RoleModel `json:"roleModel"`
 	ConnectionCap int                `json:"connectionCap"`
 	MadeBy        id.OperationID     `json:"madeBy"`
-	AccountID     id.AccountID       `json:"accountId,omitempty"` // empty until it is told
+	AccountID     id.AccountID       `json:"accountId,omitempty"` // empty until SetAccounts or EnsureDatabase says it
 	Made          bool               `json:"made"`                // it has its name
-	// Isolated is the name that it stands under while it is out of service; empty: it is in service.
+	// Isolated is its name while it is out of service; empty: it is in service.
 	Isolated string         `json:"isolated,omitempty"`
 	Open     bool           `json:"open"`   // as the last SetAccess wants it
 	Closed   bool           `json:"closed"` // Configure keeps customers out

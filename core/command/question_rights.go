@@ -2,7 +2,7 @@ package command
 
 import "github.com/pgherd/pgherd/core/id"
 
-// AskRights asks what stands inside a database of the rights that are given when it is made. The agent reads PostgreSQL's own
+// AskRights asks which of the rights that a database is given when it is made are still there. The agent reads PostgreSQL's own
 // catalogs there, and nothing of the customer's runs. ReasonNotFound: there is no such database in service.
 type AskRights struct {
 	Returns[Rights] `json:"-"`

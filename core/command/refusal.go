@@ -29,7 +29,7 @@ const (
 	ReasonBusy            Reason = "busy"             // customers cannot be kept out of the database; nothing came of it, try again
 	ReasonCrowded         Reason = "crowded"          // too many of its sort come at this moment, of whomever; try again
 	ReasonUnfinished      Reason = "unfinished"       // some of it is done; it goes on when the command is sent again
-	ReasonAltered         Reason = "altered"          // somebody else than this service has changed it; Message says what
+	ReasonAltered         Reason = "altered"          // it was changed by others than this service; Message says what
 )
 
 // Reasons lists every reason. One that is not listed may or may not be final.

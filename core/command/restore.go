@@ -108,7 +108,7 @@ func (c Load) checkUpload() error {
 	return checkUpload(s.DatabaseID, s.Upload, s.SizeBytes)
 }
 
-// LoadState tells a copy that is being made from one that is whole.
+// LoadState says whether a copy is being made or is complete.
 type LoadState string
 
 // The states of a copy.
@@ -118,7 +118,7 @@ const (
 	LoadFailed  LoadState = "failed" // there will be none
 )
 
-// UnmarshalText refuses a state that this version does not know: nobody can tell what has become of the copy.
+// UnmarshalText refuses an unknown state: it does not say what became of the copy.
 func (s *LoadState) UnmarshalText(text []byte) (err error) {
 	*s, err = oneOf(text, LoadRunning, LoadReady, LoadFailed)
 	return err
@@ -135,7 +135,7 @@ type LoadReport struct {
 	Reason    Reason `json:"reason,omitempty"`
 	Message   string `json:"message,omitempty"` // of LoadFailed; fit for the customer
 	SizeBytes int64  `json:"sizeBytes,omitempty"`
-	// Notes name what the copy does not have although the backup has it, such as a policy none of whose roles stands any more.
+	// Notes name what the copy does not have although the backup has it, such as a policy none of whose roles exists any more.
 	// They are fit for the customer.
 	Notes []string `json:"notes,omitempty"`
 }

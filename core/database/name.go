@@ -74,7 +74,7 @@ func ParseSchedule(s string) (Schedule, error) {
 	return fault.OneOf("scheduledBackup", s, NoSchedule, Daily)
 }
 
-// Chosen checks an optional choice; absent stands for one that is not made.
+// Chosen checks an optional choice; absent is used if none was made.
 func Chosen[T ~string](choice *T, absent T, parse func(string) (T, error)) (T, error) {
 	if choice == nil {
 		return absent, nil

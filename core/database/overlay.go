@@ -23,8 +23,8 @@ type OverlayStatus string
 // The statuses.
 const (
 	NoOverlay       OverlayStatus = "none"     // the database has not opted in
-	OverlayReserved OverlayStatus = "reserved" // recorded; how much of it stands on the server is not known
-	OverlayActive   OverlayStatus = "active"   // the group roles and their rights are proven to stand
+	OverlayReserved OverlayStatus = "reserved" // recorded; how much of it exists on the server is not known
+	OverlayActive   OverlayStatus = "active"   // the group roles and their rights are proven to exist
 )
 
 // OverlayStatuses lists every status in the order of the docs.
@@ -39,8 +39,8 @@ type OverlayEvent string
 // The events.
 const (
 	OptIn OverlayEvent = "opt_in" // the owner asks for it
-	Stood OverlayEvent = "stood"  // the agent has proven that it stands
-	Lost  OverlayEvent = "lost"   // the owner asks for it again, and the agent has seen that it does not stand any more
+	Stood OverlayEvent = "stood"  // the agent has proven that it exists
+	Lost  OverlayEvent = "lost"   // the owner asks for it again, and the agent has seen that it no longer exists
 )
 
 // OverlayEvents lists every event in the order of the docs.

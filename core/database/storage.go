@@ -57,17 +57,17 @@ const (
 
 func share(quota, percent int64) int64 { return quota/100*percent + quota%100*percent/100 }
 
-// Storage is where a database stands with regard to the quota of its bytes. Ceiling is the size above which one that an operator
+// Storage is the state of a database with regard to the quota of its bytes. Ceiling is the size above which one that an operator
 // has opened is closed again; 0: the rule's own.
 type Storage struct {
 	Status  StorageStatus
 	Ceiling int64
 }
 
-// Storage is where the record stands.
+// Storage returns the record's.
 func (r Record) Storage() Storage { return Storage{r.StorageStatus, r.StorageCeiling} }
 
-// SetStorage stores where it stands now.
+// SetStorage sets the record's.
 func (r *Record) SetStorage(s Storage) { r.StorageStatus, r.StorageCeiling = s.Status, s.Ceiling }
 
 // Measured is what follows from a size.

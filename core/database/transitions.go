@@ -11,7 +11,7 @@ type Status string
 
 // The statuses.
 const (
-	Creating Status = "creating" // being created; nobody can log in
+	Creating Status = "creating" // being created; logins are closed
 	Active   Status = "active"   // customers can log in
 	Stopped  Status = "stopped"  // complete, but customers cannot log in
 	Deleting Status = "deleting" // closed for customers; a delete operation is open

@@ -13,7 +13,7 @@ type Viewer struct {
 	Scope     account.Scope
 	// NamespaceID is that of a CI key, which sees the previews of its namespace alone, whatever its scope; empty for others.
 	NamespaceID id.NamespaceID
-	// Deleted says that databases are seen, too, that are deleted or being purged; nobody else sees them.
+	// Deleted says that databases that are deleted or being purged are also seen.
 	Deleted bool
 }
 

@@ -335,7 +335,7 @@ func mayLogIn(may bool) string {
 	return "may not log in"
 }
 
-// login compares who may get in, by what.
+// login compares whether a login may get in, and with which password.
 func (l *comparison) login(p presence, w wantedRole, r command.InventoryRole) {
 	s := r.Actual
 	l.differ(LoginEnabled, w.name, mayLogIn(w.enabled), mayLogIn(r.Enabled))
@@ -367,7 +367,7 @@ func (l *comparison) login(p presence, w wantedRole, r command.InventoryRole) {
 	}
 }
 
-// markOf is a verifier's mark, as an agent tells it.
+// markOf is a verifier's mark, as an agent reports it.
 func markOf(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return hex.EncodeToString(sum[:])

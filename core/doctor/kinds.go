@@ -101,7 +101,7 @@ const (
 	UploadUnknown  Code = "upload_unknown"
 )
 
-// Notice reports whether customers may do that themselves, as far as is known: it is told, and is no difference.
+// Notice reports whether customers may have done that themselves: it is reported, but is not a difference.
 func (c Code) Notice() bool {
 	return slices.Contains([]Code{PasswordDiffers, OverlayReserved, RightsUnread, SchemaGiven, GroupRights}, c)
 }

@@ -23,7 +23,7 @@ func groupRights(n database.Names) []command.GroupRight {
 	}
 }
 
-// ExamineRights compares what stands inside a database. Its owner may take the groups' rights, and give them more: that is no
+// ExamineRights compares the rights inside a database. Its owner may take the groups' rights, and give them more: that is no
 // difference, and what is missing is a notice.
 func ExamineRights(want *Database, has command.Rights) []Finding {
 	l := &comparison{want: want}

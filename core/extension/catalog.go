@@ -55,7 +55,7 @@ type Result struct {
 type Entry struct {
 	Name      Name
 	Available bool // the server has it
-	Trusted   bool // who may create objects in the database may install it
+	Trusted   bool // a login that may create objects in the database may install it
 	// RestoreQualified means that a backup with the default version was proven to be restorable on this server.
 	RestoreQualified bool
 	DefaultVersion   string // of the server; empty where it is not available

@@ -69,7 +69,7 @@ type Record struct {
 	CreatedAt   time.Time    `db:"created_at"`
 }
 
-// Derived stands for the key in answers that never show it.
+// Derived is shown in place of the key in answers that never show the key.
 func (r Record) Derived() Fingerprint {
 	return NewFingerprint(string(r.AccountID), r.Route, string(r.Key))
 }

@@ -17,7 +17,7 @@ import (
 // Fingerprint names a key without helping to find it.
 type Fingerprint string
 
-// String is short enough for a message, and long enough to tell keys apart.
+// String is short enough for a message, and long enough to distinguish keys.
 func (f Fingerprint) String() string { return string(f[:min(len(f), 12)]) }
 
 // Status says what a key is for.
@@ -90,7 +90,7 @@ type Ring struct {
 // Has reports whether the ring has a key.
 func (r Ring) Has(f Fingerprint) bool { return slices.Contains(r.Keys, f) }
 
-// Host is a process with a ring, as it said when it was last heard of.
+// Host is a process with a ring, as it last reported.
 type Host struct {
 	ID     id.RingHostID
 	Name   string
@@ -100,9 +100,9 @@ type Host struct {
 }
 
 const (
-	// ReportEvery is how often a host says what it has, and hears which key is the primary.
+	// ReportEvery is how often a host reports its keys and reads which one is the primary.
 	ReportEvery = 10 * time.Second
-	// Trust is how long after that a host may go on to encrypt: whoever was suspended or cut off for longer asks first.
+	// Trust is how long after a report a host may encrypt: one that was suspended or cut off for longer reports first.
 	Trust = 30 * time.Second
 	// GoneAfter is when a host that says nothing is taken to be gone. It still counts, because it may come back.
 	GoneAfter = time.Minute
@@ -113,7 +113,7 @@ const (
 	DefaultSettle = time.Minute
 )
 
-// Live reports whether the host was heard of lately. One that was heard of at a time that is yet to come had a wrong clock.
+// Live reports whether the host has reported lately. A report from the future means that its clock was wrong.
 func (h Host) Live(now time.Time) bool { return now.Sub(h.SeenAt).Abs() <= GoneAfter }
 
 // Has reports whether the host can read what a key has encrypted.

@@ -5,10 +5,10 @@ import (
 	"unicode"
 )
 
-// maxName is how many characters of a name stand in a mail.
+// maxName is how many characters of a name a mail shows.
 const maxName = 64
 
-// flatten makes of a name that somebody has chosen one line that no mail program shows as a link: it has no control or invisible
+// flatten makes one line of a chosen name that no mail program shows as a link: it has no control or invisible
 // characters, nothing that a link needs, and no dot within a word. A name that is empty then is replaced.
 func flatten(name, instead string) string {
 	var b strings.Builder

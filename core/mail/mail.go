@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/lease"
 )
 
-// Invitation is what a mail tells of an invitation. The names are as they were when somebody was invited.
+// Invitation is what a mail says of an invitation, with the names at the time of the invitation.
 type Invitation struct {
 	InvitationID id.InvitationID  `db:"invitation_id"`
 	AccountID    id.AccountID     `db:"account_id"` // that owns the database: mails are sent fairly by account

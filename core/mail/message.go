@@ -19,7 +19,7 @@ type Message struct {
 // Refusal means that a mail will never be taken.
 type Refusal struct {
 	Reason   string // may be shown to the customer
-	Doubtful bool   // whoever refuses gives no cause, and may mean it for now only
+	Doubtful bool   // no cause was given, so it may be temporary
 }
 
 func (r *Refusal) Error() string { return r.Reason }

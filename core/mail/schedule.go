@@ -6,7 +6,7 @@ import "time"
 // at a mail for long before they take it, and one that is given up too early arrives again and again.
 const Timeout = 90 * time.Second
 
-// Retention is how long a mail is kept after it became final: it has somebody's address, and shows what became of it.
+// Retention is how long a mail is kept after it became final: it contains an address, and shows what became of it.
 const Retention = 7 * 24 * time.Hour
 
 // delays are the pauses after each failed attempt but the last: a mail server that is down over a weekend loses no mail.

@@ -45,7 +45,7 @@ func (i Invitation) At(now time.Time) Invitation {
 	return i
 }
 
-// Accepted returns the invitation after somebody has used its token; INVITATION_NOT_FOUND where nobody may any more.
+// Accepted returns the invitation after its token was used; INVITATION_NOT_FOUND if it cannot be used any more.
 func (i Invitation) Accepted(now time.Time) (Invitation, error) { return i.apply(Accept, now) }
 
 // Revoked returns the invitation after the owner has deleted it; INVITATION_NOT_FOUND where it has ended otherwise.

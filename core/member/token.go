@@ -5,7 +5,7 @@ import (
 	"crypto/subtle"
 )
 
-// TokenCharacters is how many random base62 characters a token has: over 238 bits, so that nobody guesses one.
+// TokenCharacters is how many random base62 characters a token has: over 238 bits, so that it cannot be guessed.
 const TokenCharacters = 40
 
 // Hash is what is stored of a token.
@@ -14,7 +14,7 @@ type Hash [sha256.Size]byte
 // HashOf is the hash of a token.
 func HashOf(token string) Hash { return sha256.Sum256([]byte(token)) }
 
-// ParseToken reads a token that somebody presents; false for a text that is none.
+// ParseToken reads a presented token; false for a text that is not a token.
 func ParseToken(text string) (Hash, bool) {
 	if len(text) != TokenCharacters {
 		return Hash{}, false

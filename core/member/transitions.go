@@ -13,7 +13,7 @@ const (
 	Open     Status = "open"     // its token can be used
 	Accepted Status = "accepted" // the invited person is a member
 	Revoked  Status = "revoked"  // the owner has deleted it
-	Expired  Status = "expired"  // nobody used its token in time
+	Expired  Status = "expired"  // its token was not used in time
 )
 
 // Statuses lists every status in the order of the docs.
@@ -27,7 +27,7 @@ type Event string
 
 // The events.
 const (
-	Accept Event = "accept" // somebody uses the token
+	Accept Event = "accept" // the token is used
 	Resend Event = "resend" // a new token, by the owner; also where the same address is invited again
 	Revoke Event = "revoke" // the owner deletes it, or adds the person without it
 	Expire Event = "expire" // the token has run out

@@ -1,4 +1,4 @@
-// Package network reads networks, and says who is in them.
+// Package network parses networks and says which addresses are in them.
 package network
 
 import (

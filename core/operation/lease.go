@@ -13,7 +13,7 @@ type Lease struct {
 	NotBefore time.Time  `db:"not_before"` // no claim before
 }
 
-// Claimable reports whether a worker may claim the operation now: it is due and nobody holds it.
+// Claimable reports whether a worker may claim the operation now: it is due and without a lease.
 func (o Operation) Claimable(now time.Time) bool {
 	if o.Status.Final() || now.Before(o.NotBefore) {
 		return false

@@ -88,7 +88,7 @@ func (p Policy) Check() error {
 	return nil
 }
 
-// longest is a time that nobody outlives, and that can be counted in nanoseconds.
+// longest is longer than any installation lives, and can be counted in nanoseconds.
 const longest = 36500 * day
 
 // Parse reads a length of time: days as 400d, or what time.ParseDuration takes.
@@ -154,8 +154,8 @@ func OfKey(k idempotency.Record, open []operation.Operation) Entry {
 	})}
 }
 
-// OfChange is needed by nothing once it has ended: a role names the change alone that has not.
+// OfChange is not needed once it has ended: a role names only a change that has not.
 func OfChange(c role.Change) Entry { return Entry{Over: c.EndedAt} }
 
-// OfAudit is needed by nothing: nobody decides by what was logged.
+// OfAudit is never needed: no decision depends on the log.
 func OfAudit(e audit.Entry) Entry { return Entry{Over: &e.At} }

@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// All stands for every limited-rollout route.
+// All is every limited-rollout route.
 const All = "all"
 
 // Features are what is on or off for the whole installation.

@@ -8,7 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// Gate stands before a capability. Whoever reaches a database for it passes the gate first.
+// Gate must be open for a request to reach a database for a capability.
 type Gate string
 
 // The gates.

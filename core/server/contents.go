@@ -22,7 +22,7 @@ type Contents struct {
 	Changes    int `db:"changes"`    // of logins, that are pending
 }
 
-// Removable refuses to forget a server on which something stands: VALIDATION_ERROR on "server", which says what.
+// Removable refuses to remove a server that still has something: VALIDATION_ERROR on "server", which says what.
 func (s Contents) Removable(name string) error {
 	var left []string
 	for _, k := range []struct {

@@ -45,7 +45,7 @@ const AnswerNoted = time.Minute
 // AnswerCounts is how long a stored answer counts: by then a batch host has stored another one, or that the agent is away.
 const AnswerCounts = 2 * AnswerNoted
 
-// HeardFrom reports whether batch hosts hear from the agent, as far as they have stored it.
+// HeardFrom reports whether the agent answers batch hosts, according to what they have stored.
 func (s Server) HeardFrom(now time.Time) bool {
 	return s.AwaySince == nil && s.AnsweredAt != nil && now.Sub(*s.AnsweredAt) < AnswerCounts
 }

@@ -15,7 +15,7 @@ type Survey struct {
 	Protocol     int           // of the agent; where it is not command.Protocol, nothing below is known
 	Installation string        // empty: the agent does not know yet
 	Connections  int           // that its databases can have together; 0: the agent does not know
-	Holes        []string      // its programs with known holes that nobody has accepted
+	Holes        []string      // its programs with known holes that the operator has not accepted
 	Postgres     bool          // answers
 	PgBouncer    bool          // answers
 	Reasons      []string      // why it is not well, in the agent's words

@@ -7,26 +7,26 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Queue is Slots for goroutines: one that has to wait is told when it holds its slot. It is safe for concurrent use.
+// Queue is Slots for goroutines, which can wait for their slots. It is safe for concurrent use.
 type Queue struct {
 	mu      sync.Mutex
 	slots   *Slots
 	waiting map[*Ticket]chan struct{} // of those that wait; closed when they hold a slot
 }
 
-// NewQueue returns a queue of which nobody has a slot.
+// NewQueue returns a queue whose slots are all free.
 func NewQueue(l Limits) *Queue {
 	return &Queue{slots: New(l), waiting: map[*Ticket]chan struct{}{}}
 }
 
-// Request is what somebody has who asked for a slot, until Leave.
+// Request is a request for a slot, until Leave.
 type Request struct {
 	queue  *Queue
 	ticket *Ticket
 	came   chan struct{}
 }
 
-// Ask asks for a slot, and does not wait for it. It returns nil where the account may not even wait. Whoever asks must Leave in
+// Ask asks for a slot and does not wait for it. It returns nil if the account may not even wait. The caller must call Leave in
 // the end.
 func (q *Queue) Ask(account id.AccountID, server id.ServerID) *Request {
 	q.mu.Lock()

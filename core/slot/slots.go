@@ -1,5 +1,5 @@
 // Package slot holds the rule for what is scarce on a database server and is shared by the accounts, such as downloads from it,
-// calls to its agent, and the agent's jobs: who may have one now, who waits, and whose turn is next.
+// calls to its agent, and the agent's jobs: which account may have one now, which waits, and which is next.
 package slot
 
 import (
@@ -15,10 +15,10 @@ type Limits struct {
 	PerServer  int // slots of one server
 }
 
-// Unplaced stands for the server of a request for which none has been chosen. It has no limit: only the account's share counts.
+// Unplaced is the server of a request for which none has been chosen. It has no limit: only the account's share counts.
 const Unplaced id.ServerID = ""
 
-// Place is what somebody who asked for a slot got.
+// Place is the answer to a request for a slot.
 type Place int
 
 // The places.
@@ -29,14 +29,14 @@ const (
 	Left                 // it was given back
 )
 
-// Ticket stands for one use of a slot, from the question for it until Leave.
+// Ticket is one use of a slot, from the request for it until Leave.
 type Ticket struct {
 	Account id.AccountID
 	Server  id.ServerID
 	place   Place
 }
 
-// Slots says who may have a slot. It is not safe for concurrent use.
+// Slots decides which account may have a slot. It is not safe for concurrent use.
 //
 // A slot of a server that becomes free goes to the account that holds the fewest of that server, and among these to the one
 // that has waited longest since it last gave one back there: with very many tickets an account keeps another waiting for one
@@ -55,7 +55,7 @@ type holder struct {
 	server  id.ServerID
 }
 
-// New returns slots of which nobody has one.
+// New returns slots that are all free.
 func New(l Limits) *Slots {
 	return &Slots{
 		limits: l, tickets: map[id.AccountID]int{}, held: map[id.AccountID]int{}, taken: map[id.ServerID]int{},
@@ -63,7 +63,7 @@ func New(l Limits) *Slots {
 	}
 }
 
-// Ask asks for a slot. Whoever is not refused must Leave in the end.
+// Ask asks for a slot. A caller that is not refused must call Leave in the end.
 func (s *Slots) Ask(account id.AccountID, server id.ServerID) (*Ticket, Place) {
 	t := &Ticket{Account: account, Server: server}
 	if s.tickets[account] >= s.limits.PerAccount {
@@ -137,7 +137,7 @@ func (s *Slots) queueAnew(t *Ticket) {
 	s.queue = append(others, own...)
 }
 
-// next takes the ticket whose turn it is off the queue.
+// next takes the next ticket off the queue.
 func (s *Slots) next() *Ticket {
 	best := -1
 	for i, t := range s.queue {
@@ -156,7 +156,7 @@ func (s *Slots) next() *Ticket {
 // holds is how many slots of its server a ticket's account holds.
 func (s *Slots) holds(t *Ticket) int { return s.holding[holder{t.Account, t.Server}] }
 
-// less forgets a count that comes to nothing, so that the table does not grow with everybody who was ever here.
+// less deletes a count that becomes 0, so that the map does not grow with every account that was ever here.
 func less[K comparable](counts map[K]int, k K) {
 	if counts[k]--; counts[k] <= 0 {
 		delete(counts, k)

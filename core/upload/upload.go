@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Upload is the record of a file that a customer has announced. Its bytes are on the database server alone.
+// Upload is the record of a file that a customer has announced. Its bytes are only on the database server.
 type Upload struct {
 	ID         id.UploadID   `db:"id"`
 	DatabaseID id.DatabaseID `db:"database_id"`

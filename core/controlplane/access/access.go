@@ -149,10 +149,10 @@ func (a *Access) Admit(ctx context.Context, k Attempt) (Admission, error) {
 	return a.letIn(found, decision, now, k)
 }
 
-// foreignAgain is how long the log is silent about a key outside its networks, so that nobody fills it.
+// foreignAgain is how long a key outside its networks is not logged again, so that it cannot fill the log.
 const foreignAgain = 10 * time.Minute
 
-// tellForeign tells the operator that a key is used outside its networks, once in a while. Whoever uses it is told nothing.
+// tellForeign logs that a key is used outside its networks, once in a while. The client is not told.
 func (a *Access) tellForeign(ctx context.Context, key account.Key, k Attempt, now time.Time) {
 	if _, silent := a.told.until(key.Prefix(), now); silent {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// door is what a client address is counted at: its class, and what the names of its buckets begin with.
+// door is how requests of a client address are counted: their class, and the prefix of their buckets' names.
 type door struct {
 	class  ratelimit.Class
 	prefix string

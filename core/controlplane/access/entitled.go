@@ -10,14 +10,14 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// A transfer may take hours. Who loses the key, or the membership, meanwhile moves no more of it after entitledFor and the next
-// chunk. Looking may take no longer than lookTime of the transfer.
+// A transfer may take hours. A caller who loses the key or the membership meanwhile moves no more of it after entitledFor and the
+// next chunk. Looking may take no longer than lookTime of the transfer.
 const (
 	entitledFor = 5 * time.Second
 	lookTime    = time.Second
 )
 
-// entitled is the content of a transfer for as long as the caller may move it. An outage of the store takes it from nobody.
+// entitled is the content of a transfer for as long as the caller may move it. An outage of the store does not end it.
 type entitled struct {
 	io.Reader
 	clock func() time.Time

@@ -17,7 +17,7 @@ const maxLeases = 10_000
 // leases are what this process has leased of the keys' buckets. Of the requests of one key that need a new lease, one asks for
 // all, and the others wait for it.
 //
-// They are found by the hash of the whole key, as recentKeys are: who knows the visible ID of a key makes nobody wait.
+// They are found by the hash of the whole key, as recentKeys are: a client that knows only the visible ID makes nobody wait.
 type leases struct {
 	most  int
 	clock ports.Clock

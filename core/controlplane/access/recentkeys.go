@@ -15,8 +15,8 @@ const (
 	maxRecentKeys = 100_000
 )
 
-// recentKeys remembers which keys this process found valid lately, by the hash of the whole key: who knows the visible ID of a
-// recent key gains nothing.
+// recentKeys remembers which keys this process found valid lately, by the hash of the whole key: knowing the visible ID of a
+// recent key is of no use.
 type recentKeys struct {
 	most int
 

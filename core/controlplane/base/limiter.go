@@ -66,7 +66,7 @@ func (l *Limiter) EnterNow(account id.AccountID, server id.ServerID) (release fu
 	return request.Leave, true
 }
 
-// tooLate says who has the slots that did not become free in time.
+// tooLate is the refusal of a request that got no slot in time.
 func (l *Limiter) tooLate(account id.AccountID) error {
 	if l.queue.HasShare(account) {
 		return tryLater(fault.RateLimited, retryFullAccount, l.fullAccount)

@@ -72,7 +72,7 @@ func (p *Base) updateLocked(ctx context.Context, db id.DatabaseID, missing error
 	})
 }
 
-// Log tells the operator something that is not a step of an operation.
+// Log logs something that is not a step of an operation.
 func (p *Base) Log(ctx context.Context, what string, db id.DatabaseID, err error) {
 	p.Journal.Log(ctx, ports.JournalEvent{What: what, DatabaseID: db, Err: err})
 }

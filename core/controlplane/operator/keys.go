@@ -110,8 +110,8 @@ func joined[T ~string](list []T) string {
 	return strings.Join(texts, " ")
 }
 
-// addKey stores a key and looks at its databases as it will. One that it could not reach today it might tomorrow, when its user
-// becomes a member there, without anybody thinking of it again. The locks keep the memberships as they are meanwhile.
+// addKey stores a key and checks that it sees its databases. Otherwise it would begin to see one later, when its user becomes a
+// member there, and that would surprise. The locks keep the memberships as they are meanwhile.
 func addKey(ctx context.Context, tx ports.Tx, k account.Key, databases []id.DatabaseID) error {
 	for _, db := range slices.Sorted(slices.Values(databases)) {
 		if _, err := tx.Databases().Lock(ctx, db); err != nil {

@@ -61,7 +61,7 @@ func entries[T any](
 	})
 }
 
-// paged reads pages of at most so many entries, until there are no more or the limit is reached; 0 is none.
+// paged reads pages of at most length entries until there are no more or the limit is reached; a limit of 0 is none.
 func paged[T any](
 	limit, length int, position func(T) ports.Position, page func(ports.Page) ([]T, error),
 ) (list []T, err error) {

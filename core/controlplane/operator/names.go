@@ -124,7 +124,7 @@ func asID[T ~string](text string) (T, bool) {
 	return v, err == nil
 }
 
-// looked is what a look into the directory finds.
+// looked reads from the directory.
 func looked[T any](ctx context.Context, o *Operator, fn func(context.Context, ports.Directory) (T, error)) (T, error) {
 	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) (T, error) { return fn(ctx, tx.Directory()) })
 }

@@ -97,7 +97,7 @@ func (o *Operator) RetryOperation(ctx context.Context, op id.OperationID, by ope
 
 func errNoOperation() error { return fault.New(fault.OperationNotFound, "no such operation") }
 
-// ordered is the operation that an order is about.
+// ordered checks an order and returns its operation.
 func (o *Operator) ordered(ctx context.Context, op id.OperationID, by operation.Order) (operation.Operation, error) {
 	if err := by.Check(); err != nil {
 		return operation.Operation{}, err
@@ -105,7 +105,7 @@ func (o *Operator) ordered(ctx context.Context, op id.OperationID, by operation.
 	return o.Operation(ctx, op)
 }
 
-// leftAlone looks at the server whether it still works on an operation.
+// leftAlone returns DATABASE_STATE_CONFLICT while the server still works on an operation.
 func (o *Operator) leftAlone(ctx context.Context, of operation.Operation) error {
 	if err := o.base.CheckThere(ctx, of.ServerID, base.OrGone); err != nil {
 		return err

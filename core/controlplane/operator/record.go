@@ -11,7 +11,7 @@ import (
 )
 
 // record adds what the operator did to the log of an account, or of the installation where there is no account, in the
-// transaction that does it. Whose hands these were comes from base.ByOperator.
+// transaction that does it. The operator's name comes from base.ByOperator.
 func (o *Operator) record(
 	ctx context.Context, tx ports.Tx, a id.AccountID, what audit.Action, details audit.Details,
 ) error {

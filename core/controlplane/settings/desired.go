@@ -6,8 +6,8 @@ import (
 	"github.com/pgherd/pgherd/core/querytimeout"
 )
 
-// Desired is everything that the service sets in a database, of whatever capability. It is the one place that composes it: each
-// capability stores its own part in the record, and whoever sends sends all parts.
+// Desired is everything that the service sets in a database, of whatever capability. It is composed only here: each
+// capability stores its own part in the record, and every push sends all parts.
 func Desired(r database.Record) command.Configure {
 	return command.Configure{
 		DatabaseID: r.ID,

@@ -20,7 +20,7 @@ import (
 )
 
 // Uploads are the use cases. A dump is announced, sent in as many pieces as its sender likes, and completed, which restores the
-// database from it. Its bytes are on the database server alone.
+// database from it. Its bytes are only on the database server.
 type Uploads struct {
 	base    *base.Base
 	restore Restoring
