@@ -23,7 +23,7 @@ func tryKeys(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	again(t, func(ctx context.Context) {
 		n++
 		key, _ := account.NewKey(account.AccountKey, fmt.Sprintf("%040d", n))
-		_, err := from.with(t, key).Databases.List(ctx, apiclient.Page{})
+		_, err := from.with(t, key).Databases.List().Page(ctx, apiclient.Page{})
 		if stacktest.Code(err) == fault.RateLimited {
 			limited.Add(1)
 		}
@@ -70,7 +70,7 @@ func readLongLists(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	must(m.metadata(t).ExecContext(soon(t), fill, d.ID))(t)
 	longest := new(atomic.Int64)
 	again(t, func(ctx context.Context) {
-		if list, err := m.Activity.List(ctx, d.ID, apiclient.Page{}); err == nil {
+		if list, err := m.Activity.List(d.ID).Page(ctx, apiclient.Page{}); err == nil {
 			longest.Store(max(longest.Load(), int64(len(list.Data))))
 		}
 		wait(ctx, 100*time.Millisecond)

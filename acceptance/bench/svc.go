@@ -24,7 +24,7 @@ func measureSvc(ctx context.Context, b *bench) ([]row, error) {
 		return nil, err
 	}
 	list := func(int) error {
-		_, err := b.client.Databases.List(ctx, apiclient.Page{})
+		_, err := b.client.Databases.List().Page(ctx, apiclient.Page{})
 		return err
 	}
 	start, err := inTurn(b.runs*startsPerRun, b.running(ctx, program, "--version"), b.running(ctx, b.tools.PgDump, "--version"))

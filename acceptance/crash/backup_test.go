@@ -69,7 +69,7 @@ func (g guest) operation(t *testing.T, api *stack.Host, of id.OperationID) wire.
 // operations are those of the database, newest first.
 func (g guest) operations(t *testing.T, api *stack.Host) []wire.Operation {
 	t.Helper()
-	return must(g.user.at(api).Operations.List(soon(t), g.db.ID, apiclient.Page{}))(t).Data
+	return must(g.user.at(api).Operations.List(g.db.ID).Page(soon(t), apiclient.Page{}))(t).Data
 }
 
 // atWork waits until the agent works on a backup.
@@ -84,7 +84,7 @@ func (w *world) atWork(t *testing.T, o wire.Operation) {
 
 func (g guest) backups(t *testing.T, api *stack.Host) []wire.Backup {
 	t.Helper()
-	return must(g.user.at(api).Backups.List(soon(t), g.db.ID, apiclient.Page{}))(t).Data
+	return must(g.user.at(api).Backups.List(g.db.ID).Page(soon(t), apiclient.Page{}))(t).Data
 }
 
 // download opens a backup file, which is closed with the test.

@@ -84,7 +84,7 @@ func (f *deletionFlow) repeat(t *testing.T, w *world) {
 
 func (f *deletionFlow) check(t *testing.T, w *world, api *stack.Host) {
 	f.release()
-	list := must(f.user.at(api).Databases.ListDeleted(soon(t), apiclient.Page{}))(t).Data
+	list := must(f.user.at(api).Databases.ListDeleted().Page(soon(t), apiclient.Page{}))(t).Data
 	if f.end == operation.Succeeded {
 		if len(list) != 1 || list[0].RecoveryStatus != deletion.Recoverable {
 			t.Errorf("the deleted databases are %+v", list)

@@ -83,7 +83,7 @@ func TestAgentAway(t *testing.T) {
 	r := newRequest(t, w, database.Managed)
 	_, err := r.send(t, w.api)
 	refused(t, "create", err, fault.AgentError)
-	must(g.user.at(w.api).Databases.List(soon(t), apiclient.Page{}))(t)
+	must(g.user.at(w.api).Databases.List().Page(soon(t), apiclient.Page{}))(t)
 	g.status(t, w.api)
 	_, err = g.addNetwork(t, w.api, elsewhere)
 	refused(t, "an entry that nobody enforces yet", err, fault.AgentError)

@@ -44,7 +44,7 @@ func limitsAKey(t *testing.T, w *world) {
 		for i := range 4 * len(hosts) {
 			crowd.Go(func() {
 				for range each {
-					_, err := u.at(hosts[i%len(hosts)]).Databases.List(soon(t), apiclient.Page{})
+					_, err := u.at(hosts[i%len(hosts)]).Databases.List().Page(soon(t), apiclient.Page{})
 					switch {
 					case err == nil:
 						let.Add(1)

@@ -75,7 +75,7 @@ func TestOutagesAreToldInAFewLines(t *testing.T) {
 	noError(t, w.Metadata.Stop(soon(t), cluster.Fast))
 	for began := time.Now(); time.Since(began) < whileAway; time.Sleep(50 * time.Millisecond) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		_, err := g.user.at(w.api).Databases.List(ctx, apiclient.Page{})
+		_, err := g.user.at(w.api).Databases.List().Page(ctx, apiclient.Page{})
 		cancel()
 		if err == nil {
 			t.Error("the API answers without the metadata")

@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi"
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/operation"
 )
@@ -36,8 +37,8 @@ func client(url string, transport http.RoundTripper) func(key string) spec.Clien
 func routes() (rows []spec.Route) {
 	for _, r := range httpapi.Routes(&controlplane.ControlPlane{}) {
 		row := spec.Route{
-			Method: r.Method, Path: r.Path, FullAccount: r.Key == httpapi.FullAccount, Preview: r.Key == httpapi.PreviewKey,
-			Public: r.Key == httpapi.Public,
+			Method: r.Method, Path: r.Path, FullAccount: r.Key == serve.FullAccount, Preview: r.Key == serve.PreviewKey,
+			Public: r.Key == serve.Public,
 		}
 		if r.Body.IsJSON() {
 			row.Body = exampleBody(document().Paths.Value(r.Path).GetOperation(r.Method))

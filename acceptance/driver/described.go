@@ -12,6 +12,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/pgherd/pgherd/adapters/httpapi"
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/core/controlplane"
 )
 
@@ -24,7 +25,7 @@ type described struct {
 
 // document is what every API host serves.
 var document = sync.OnceValue(func() *openapi3.T {
-	text, err := httpapi.Describe(httpapi.Routes(&controlplane.ControlPlane{}))
+	text, err := serve.Describe(httpapi.Routes(&controlplane.ControlPlane{}))
 	if err != nil {
 		panic(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/adapters/httpapi"
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/core/controlplane"
 )
 
@@ -35,17 +36,17 @@ func onHTTP(t testing.TB, s *service) spec.World {
 	w := s.world()
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	for _, cp := range s.hosts {
-		w.Hosts = append(w.Hosts, client(serve(t, s, cp), described{transport, t}))
+		w.Hosts = append(w.Hosts, client(startHost(t, s, cp), described{transport, t}))
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	return w
 }
 
-// serve starts an API host and returns its base URL.
-func serve(t testing.TB, s *service, cp *controlplane.ControlPlane) string {
+// startHost starts an API host and returns its base URL.
+func startHost(t testing.TB, s *service, cp *controlplane.ControlPlane) string {
 	t.Helper()
-	server, err := httpapi.New(httpapi.Config{
-		Gate: httpapi.NewGate(cp), Routes: httpapi.Routes(cp), Limits: httpapi.DefaultLimits(),
+	server, err := serve.New(serve.Config{
+		Gate: httpapi.NewGate(cp), Routes: httpapi.Routes(cp), Limits: serve.DefaultLimits(),
 		Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Log:     zap.NewNop(), Metrics: prometheus.NewRegistry(), RequestID: func() string { return s.entropy.Base62(20) },
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/driver"
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/adapters/apiclient"
-	"github.com/pgherd/pgherd/adapters/httpapi"
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 // described writes the document, as a host serves it, into a folder of its own.
 func described(t *testing.T, host spec.Client) (folder string) {
 	t.Helper()
-	answer, err := host.Do(t.Context(), apiclient.Request{Method: http.MethodGet, Path: httpapi.DescriptionPath})
+	answer, err := host.Do(t.Context(), apiclient.Request{Method: http.MethodGet, Path: serve.DescriptionPath})
 	if err != nil || answer.Status != http.StatusOK {
 		t.Fatalf("%d %v", answer.Status, err)
 	}

@@ -88,7 +88,7 @@ func (c *Customer) certifies(of id.DatabaseID, file backup.Filename) (made wire.
 func (s *Stage) certificateKeys() []wire.CertificateKey {
 	s.Helper()
 	var all []wire.CertificateKey
-	for k, err := range s.Hosts[0]("").Certificates.AllKeys(ctx) {
+	for k, err := range s.Hosts[0]("").Certificates.ListKeys().All(ctx) {
 		s.OK(err)
 		all = append(all, k)
 	}

@@ -47,7 +47,7 @@ var keepingCIKeys = []Scenario{
 func (s *Stage) ciKeyWorks(key string) {
 	s.Helper()
 	for _, host := range s.Hosts {
-		s.Refused(refusal(host(key).Databases.List(ctx, apiclient.Page{})), "KEY_SCOPE_DENIED")
+		s.Refused(refusal(host(key).Databases.List().Page(ctx, apiclient.Page{})), "KEY_SCOPE_DENIED")
 	}
 }
 
@@ -55,7 +55,7 @@ func (s *Stage) ciKeyWorks(key string) {
 func (s *Stage) keyIsOver(key string) {
 	s.Helper()
 	for _, host := range s.Hosts {
-		s.Refused(refusal(host(key).Databases.List(ctx, apiclient.Page{})), "UNAUTHORIZED")
+		s.Refused(refusal(host(key).Databases.List().Page(ctx, apiclient.Page{})), "UNAUTHORIZED")
 	}
 }
 

@@ -85,7 +85,7 @@ func (c *Customer) Sees(of id.DatabaseID) wire.Database {
 // SeesAll returns the IDs of every database that the key shows.
 func (c *Customer) SeesAll() (ids []id.DatabaseID) {
 	c.stage.Helper()
-	for _, d := range must(c.Databases.List(ctx, apiclient.Page{}))(c.stage).Data {
+	for _, d := range must(c.Databases.List().Page(ctx, apiclient.Page{}))(c.stage).Data {
 		ids = append(ids, d.ID)
 	}
 	return ids
@@ -132,13 +132,13 @@ func (s *Stage) fileOf(o wire.Operation) backup.Filename {
 // ListsBackups returns every backup of a database.
 func (c *Customer) ListsBackups(of id.DatabaseID) []wire.Backup {
 	c.stage.Helper()
-	return must(c.Backups.List(ctx, of, apiclient.Page{}))(c.stage).Data
+	return must(c.Backups.List(of).Page(ctx, apiclient.Page{}))(c.stage).Data
 }
 
 // ListsOperations returns every operation of a database.
 func (c *Customer) ListsOperations(of id.DatabaseID) []wire.Operation {
 	c.stage.Helper()
-	return must(c.Operations.List(ctx, of, apiclient.Page{}))(c.stage).Data
+	return must(c.Operations.List(of).Page(ctx, apiclient.Page{}))(c.stage).Data
 }
 
 // Downloads returns a backup file.
@@ -156,5 +156,5 @@ func (c *Customer) Allows(of id.DatabaseID, cidr string) wire.AllowlistEntry {
 // ReadsActivity returns the activity log of a database, newest first.
 func (c *Customer) ReadsActivity(of id.DatabaseID) []wire.Activity {
 	c.stage.Helper()
-	return must(c.Activity.List(ctx, of, apiclient.Page{}))(c.stage).Data
+	return must(c.Activity.List(of).Page(ctx, apiclient.Page{}))(c.stage).Data
 }

@@ -194,7 +194,7 @@ func (c *Customer) Recovers(db Created) (r deletion.RecoveryResult) {
 
 func (c *Customer) seesTombstones() []wire.DeletedDatabase {
 	c.stage.Helper()
-	return must(c.Databases.ListDeleted(ctx, apiclient.Page{}))(c.stage).Data
+	return must(c.Databases.ListDeleted().Page(ctx, apiclient.Page{}))(c.stage).Data
 }
 
 // seesDeleted expects that a database is the only deleted one, as its operation says.
@@ -225,7 +225,7 @@ func (c Client) DownloadDeletionBackup(of id.DatabaseID) ([]byte, error) {
 // seesAll are the databases that a key shows.
 func (c Client) seesAll(s *Stage) []wire.Database {
 	s.Helper()
-	return must(c.Databases.List(ctx, apiclient.Page{}))(s).Data
+	return must(c.Databases.List().Page(ctx, apiclient.Page{}))(s).Data
 }
 
 // deletionBackup asks for a deletion backup.

@@ -45,7 +45,7 @@ var hearing = []Scenario{
 				"%s", first.Body)
 			var attempts []wire.DeliveryAttempt
 			s.Eventually("the attempt is told", func() bool {
-				attempts = must(ada.Webhooks.ListDeliveryAttempts(ctx, hook.ID, apiclient.Page{}))(s).Data
+				attempts = must(ada.Webhooks.ListDeliveryAttempts(hook.ID).Page(ctx, apiclient.Page{}))(s).Data
 				return len(attempts) == 1
 			})
 			a := attempts[0]

@@ -14,7 +14,7 @@ var changingKeys = []Scenario{
 		second := s.WithKey(ada.Account)
 		s.OK(s.Operator.RevokeKey(ada.Key))
 		for _, host := range s.Hosts {
-			s.Refused(refusal(host(ada.Key.Text).Databases.List(ctx, apiclient.Page{})), "UNAUTHORIZED")
+			s.Refused(refusal(host(ada.Key.Text).Databases.List().Page(ctx, apiclient.Page{})), "UNAUTHORIZED")
 		}
 		second.SeesAll()
 	}},
@@ -24,7 +24,7 @@ var changingKeys = []Scenario{
 		selected := s.WithKey(ada.Account, one.ID)
 		replaced := must(s.Operator.ReplaceKey(selected.Key))(s)
 
-		s.Refused(refusal(selected.Databases.List(ctx, apiclient.Page{})), "UNAUTHORIZED")
+		s.Refused(refusal(selected.Databases.List().Page(ctx, apiclient.Page{})), "UNAUTHORIZED")
 		fresh := &Customer{Client: s.Hosts[0](replaced.Text), Account: ada.Account, Key: replaced, stage: s}
 		fresh.Sees(one.ID)
 		s.Refused(refusal(fresh.Databases.Get(ctx, other.ID)), "DATABASE_NOT_FOUND")

@@ -10,7 +10,7 @@ var maintaining = []Scenario{
 			s.finally(func() error { return s.Operator.SetMaintenance(false) })
 			s.Refused(refusal(ada.Databases.Get(ctx, made.ID)), "MAINTENANCE")
 			s.Refused(refusal(ada.CreateDatabase(NewDatabase{Name: s.Name("shop"), DisplayName: "D"})), "MAINTENANCE")
-			s.Refused(refusal(s.Hosts[1]("pgh_unknown").Databases.List(ctx, apiclient.Page{})), "UNAUTHORIZED")
+			s.Refused(refusal(s.Hosts[1]("pgh_unknown").Databases.List().Page(ctx, apiclient.Page{})), "UNAUTHORIZED")
 			s.Connects(made.Login())
 
 			s.OK(s.Operator.SetMaintenance(false))

@@ -1,12 +1,10 @@
 package spec
 
 import (
-	"context"
 	"slices"
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
-	"github.com/pgherd/pgherd/core/id"
 )
 
 var paging = []Scenario{
@@ -18,29 +16,18 @@ var paging = []Scenario{
 			ada.FinishesBackup(made.ID)
 			s.Pass(glance)
 		}
-		turnsPages(s, "databases", ada.Databases.List, func(d wire.Database) string { return string(d.ID) })
-		turnsPages(s, "backups", ofDatabase(ada.Backups.List, made), func(b wire.Backup) string { return string(b.Filename) })
-		turnsPages(s, "operations", ofDatabase(ada.Operations.List, made), func(o wire.Operation) string { return string(o.ID) })
-		turnsPages(s, "activity", ofDatabase(ada.Activity.List, made), func(a wire.Activity) string { return string(a.ID) })
+		turnsPages(s, "databases", ada.Databases.List(), func(d wire.Database) string { return string(d.ID) })
+		turnsPages(s, "backups", ada.Backups.List(made.ID), func(b wire.Backup) string { return string(b.Filename) })
+		turnsPages(s, "operations", ada.Operations.List(made.ID), func(o wire.Operation) string { return string(o.ID) })
+		turnsPages(s, "activity", ada.Activity.List(made.ID), func(a wire.Activity) string { return string(a.ID) })
 	}},
 }
 
-// lister is a call that reads one page.
-type lister[T any] func(context.Context, apiclient.Page, ...apiclient.Option) (wire.Page[T], error)
-
-func ofDatabase[T any](
-	get func(context.Context, id.DatabaseID, apiclient.Page, ...apiclient.Option) (wire.Page[T], error), of Created,
-) lister[T] {
-	return func(ctx context.Context, p apiclient.Page, opts ...apiclient.Option) (wire.Page[T], error) {
-		return get(ctx, of.ID, p, opts...)
-	}
-}
-
 // turnsPages reads a list whole, then in pages of every size. name is what identifies an entry.
-func turnsPages[T any](s *Stage, what string, get lister[T], name func(T) string) {
+func turnsPages[T any](s *Stage, what string, list apiclient.Pages[T], name func(T) string) {
 	s.Helper()
 	names := func(p apiclient.Page) (names []string, next *string) {
-		l := must(get(ctx, p))(s)
+		l := must(list.Page(ctx, p))(s)
 		for _, e := range l.Data {
 			names = append(names, name(e))
 		}

@@ -50,7 +50,7 @@ func (c *Customer) Hooks(url string, of id.DatabaseID) wire.WebhookSecret {
 // ListsWebhooks returns every endpoint of the account.
 func (c *Customer) ListsWebhooks() []wire.Webhook {
 	c.stage.Helper()
-	return must(c.Webhooks.List(ctx, apiclient.Page{}))(c.stage).Data
+	return must(c.Webhooks.List().Page(ctx, apiclient.Page{}))(c.stage).Data
 }
 
 // asks is a request about endpoints.

@@ -110,7 +110,7 @@ func inBackground(t testing.TB, hasten func() error) (end func()) {
 
 // database finds a database of the account by name. What is no name is taken for an ID: of one that is deleted, say.
 func (s *service) database(nameOrID string) (spec.Created, error) {
-	for d, err := range s.client.Databases.All(context.Background()) {
+	for d, err := range s.client.Databases.List().All(context.Background()) {
 		if err != nil {
 			return spec.Created{}, err
 		}

@@ -71,7 +71,7 @@ func (p *pipeline) exchanges(t *testing.T, subject string) (wire.ExchangedKey, e
 func (p *pipeline) works(t *testing.T) {
 	t.Helper()
 	made := must(p.exchanges(t, "repo:acme/shop:pull_request"))(t)
-	_, err := must(stack.Client(p.URL, made.APIKey, nil))(t).Databases.List(soon(t), apiclient.Page{})
+	_, err := must(stack.Client(p.URL, made.APIKey, nil))(t).Databases.List().Page(soon(t), apiclient.Page{})
 	stacktest.Refused(t, "a route of accounts", err, fault.KeyScopeDenied)
 	p.presented = append(p.presented, made.APIKey)
 	p.previews(t, made.APIKey)
@@ -90,7 +90,7 @@ func (p *pipeline) previews(t *testing.T, key string) {
 		t.Errorf("it is %+v", made.Data)
 	}
 	listed := func() (ids []id.DatabaseID) {
-		for _, d := range must(p.api(t).Databases.List(soon(t), apiclient.Page{}))(t).Data {
+		for _, d := range must(p.api(t).Databases.List().Page(soon(t), apiclient.Page{}))(t).Data {
 			ids = append(ids, d.ID)
 		}
 		return ids

@@ -133,7 +133,7 @@ func (w *world) disable(t testing.TB, e wire.WebhookSecret) {
 // listed is the endpoint as the list shows it.
 func (w *world) listed(t testing.TB, e wire.WebhookSecret) wire.Webhook {
 	t.Helper()
-	for one, err := range w.api(t).Webhooks.All(soon(t)) {
+	for one, err := range w.api(t).Webhooks.List().All(soon(t)) {
 		noError(t, err)
 		if one.ID == e.ID {
 			return one
@@ -146,7 +146,7 @@ func (w *world) listed(t testing.TB, e wire.WebhookSecret) wire.Webhook {
 // attempts are those at an endpoint, newest first.
 func (w *world) attempts(t testing.TB, e wire.WebhookSecret) []wire.DeliveryAttempt {
 	t.Helper()
-	return must(w.api(t).Webhooks.ListDeliveryAttempts(soon(t), e.ID, apiclient.Page{}))(t).Data
+	return must(w.api(t).Webhooks.ListDeliveryAttempts(e.ID).Page(soon(t), apiclient.Page{}))(t).Data
 }
 
 // awaitAttempts waits until so many attempts at an endpoint are recorded, and returns the newest.

@@ -31,7 +31,7 @@ func ExampleClient() {
 		fmt.Println(err)
 		return
 	}
-	for entry, err := range client.Activity.All(ctx, made.ID) {
+	for entry, err := range client.Activity.List(made.ID).All(ctx) {
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -50,7 +50,7 @@ func ExampleBackups_Download() {
 		return
 	}
 	const database = "0b5c1f4e-7a52-4f0d-9d3e-1c2b3a4d5e6f"
-	for backup, err := range client.Backups.All(ctx, database) {
+	for backup, err := range client.Backups.List(database).All(ctx) {
 		if err != nil {
 			fmt.Println(err)
 			return

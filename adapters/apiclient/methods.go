@@ -4,7 +4,6 @@ package apiclient
 
 import (
 	"context"
-	"iter"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/backup"
@@ -58,13 +57,8 @@ func callsOf(c *Client) Calls {
 type Databases struct{ c *Client }
 
 // ListDeleted sends GET /databases/deleted: list the deleted databases of the account, the one deleted last first.
-func (x Databases) ListDeleted(ctx context.Context, p Page, opts ...Option) (wire.Page[wire.DeletedDatabase], error) {
-	return listOf[wire.DeletedDatabase](ctx, x.c, p, get("/databases/deleted"), opts)
-}
-
-// AllDeleted reads all pages of ListDeleted, one after the other.
-func (x Databases) AllDeleted(ctx context.Context, opts ...Option) iter.Seq2[wire.DeletedDatabase, error] {
-	return allOf[wire.DeletedDatabase](ctx, x.c, get("/databases/deleted"), opts)
+func (x Databases) ListDeleted() Pages[wire.DeletedDatabase] {
+	return Pages[wire.DeletedDatabase]{x.c, get("/databases/deleted")}
 }
 
 // Delete sends DELETE /databases/{id}: delete a database, which can be recovered for a while.
@@ -84,13 +78,8 @@ func (x Databases) Recover(ctx context.Context, databaseID id.DatabaseID, opts .
 }
 
 // List sends GET /databases: list the databases that the key can see.
-func (x Databases) List(ctx context.Context, p Page, opts ...Option) (wire.Page[wire.Database], error) {
-	return listOf[wire.Database](ctx, x.c, p, get("/databases"), opts)
-}
-
-// All reads all pages of List, one after the other.
-func (x Databases) All(ctx context.Context, opts ...Option) iter.Seq2[wire.Database, error] {
-	return allOf[wire.Database](ctx, x.c, get("/databases"), opts)
+func (x Databases) List() Pages[wire.Database] {
+	return Pages[wire.Database]{x.c, get("/databases")}
 }
 
 // Create sends POST /databases: create a database.
@@ -166,13 +155,8 @@ func (x QueryTimeouts) Set(
 type Backups struct{ c *Client }
 
 // List sends GET /databases/{id}/backups: list the backups of a database, newest first.
-func (x Backups) List(ctx context.Context, databaseID id.DatabaseID, p Page, opts ...Option) (wire.Page[wire.Backup], error) {
-	return listOf[wire.Backup](ctx, x.c, p, get("/databases/%s/backups", databaseID), opts)
-}
-
-// All reads all pages of List, one after the other.
-func (x Backups) All(ctx context.Context, databaseID id.DatabaseID, opts ...Option) iter.Seq2[wire.Backup, error] {
-	return allOf[wire.Backup](ctx, x.c, get("/databases/%s/backups", databaseID), opts)
+func (x Backups) List(databaseID id.DatabaseID) Pages[wire.Backup] {
+	return Pages[wire.Backup]{x.c, get("/databases/%s/backups", databaseID)}
 }
 
 // Start sends POST /databases/{id}/backups: start a backup.
@@ -211,13 +195,8 @@ func (x Certificates) Get(
 }
 
 // ListKeys sends GET /certificate-keys: list every key that ever signed certificates, newest first; needs no API key.
-func (x Certificates) ListKeys(ctx context.Context, p Page, opts ...Option) (wire.Page[wire.CertificateKey], error) {
-	return listOf[wire.CertificateKey](ctx, x.c, p, get("/certificate-keys"), opts)
-}
-
-// AllKeys reads all pages of ListKeys, one after the other.
-func (x Certificates) AllKeys(ctx context.Context, opts ...Option) iter.Seq2[wire.CertificateKey, error] {
-	return allOf[wire.CertificateKey](ctx, x.c, get("/certificate-keys"), opts)
+func (x Certificates) ListKeys() Pages[wire.CertificateKey] {
+	return Pages[wire.CertificateKey]{x.c, get("/certificate-keys")}
 }
 
 // Restores groups calls: bringing a database back to one of its backups, or to a dump of your own.
@@ -334,15 +313,8 @@ func (x CITokens) Exchange(ctx context.Context, b wire.ExchangeToken, opts ...Op
 type Operations struct{ c *Client }
 
 // List sends GET /databases/{id}/operations: list the operations of a database, newest first.
-func (x Operations) List(
-	ctx context.Context, databaseID id.DatabaseID, p Page, opts ...Option,
-) (wire.Page[wire.Operation], error) {
-	return listOf[wire.Operation](ctx, x.c, p, get("/databases/%s/operations", databaseID), opts)
-}
-
-// All reads all pages of List, one after the other.
-func (x Operations) All(ctx context.Context, databaseID id.DatabaseID, opts ...Option) iter.Seq2[wire.Operation, error] {
-	return allOf[wire.Operation](ctx, x.c, get("/databases/%s/operations", databaseID), opts)
+func (x Operations) List(databaseID id.DatabaseID) Pages[wire.Operation] {
+	return Pages[wire.Operation]{x.c, get("/databases/%s/operations", databaseID)}
 }
 
 // Get sends GET /operations/{id}: get an operation.
@@ -360,13 +332,8 @@ func (x Operations) Cancel(ctx context.Context, operationID id.OperationID, opts
 type Activity struct{ c *Client }
 
 // List sends GET /databases/{id}/activity: list the activity log of a database, newest first.
-func (x Activity) List(ctx context.Context, databaseID id.DatabaseID, p Page, opts ...Option) (wire.Page[wire.Activity], error) {
-	return listOf[wire.Activity](ctx, x.c, p, get("/databases/%s/activity", databaseID), opts)
-}
-
-// All reads all pages of List, one after the other.
-func (x Activity) All(ctx context.Context, databaseID id.DatabaseID, opts ...Option) iter.Seq2[wire.Activity, error] {
-	return allOf[wire.Activity](ctx, x.c, get("/databases/%s/activity", databaseID), opts)
+func (x Activity) List(databaseID id.DatabaseID) Pages[wire.Activity] {
+	return Pages[wire.Activity]{x.c, get("/databases/%s/activity", databaseID)}
 }
 
 // Members groups calls: people who may use a database beside its owner, and invitations.
@@ -426,13 +393,8 @@ func (x Members) AcceptInvitation(ctx context.Context, b wire.AcceptInvitation, 
 type Webhooks struct{ c *Client }
 
 // List sends GET /webhooks: list the webhook endpoints of the account, including disabled ones.
-func (x Webhooks) List(ctx context.Context, p Page, opts ...Option) (wire.Page[wire.Webhook], error) {
-	return listOf[wire.Webhook](ctx, x.c, p, get("/webhooks"), opts)
-}
-
-// All reads all pages of List, one after the other.
-func (x Webhooks) All(ctx context.Context, opts ...Option) iter.Seq2[wire.Webhook, error] {
-	return allOf[wire.Webhook](ctx, x.c, get("/webhooks"), opts)
+func (x Webhooks) List() Pages[wire.Webhook] {
+	return Pages[wire.Webhook]{x.c, get("/webhooks")}
 }
 
 // Create sends POST /webhooks: create a webhook endpoint.
@@ -456,17 +418,8 @@ func (x Webhooks) Test(ctx context.Context, webhookID id.WebhookID, opts ...Opti
 }
 
 // ListDeliveryAttempts sends GET /webhooks/{id}/deliveries: list the delivery attempts of an endpoint, newest first.
-func (x Webhooks) ListDeliveryAttempts(
-	ctx context.Context, webhookID id.WebhookID, p Page, opts ...Option,
-) (wire.Page[wire.DeliveryAttempt], error) {
-	return listOf[wire.DeliveryAttempt](ctx, x.c, p, get("/webhooks/%s/deliveries", webhookID), opts)
-}
-
-// AllDeliveryAttempts reads all pages of ListDeliveryAttempts, one after the other.
-func (x Webhooks) AllDeliveryAttempts(
-	ctx context.Context, webhookID id.WebhookID, opts ...Option,
-) iter.Seq2[wire.DeliveryAttempt, error] {
-	return allOf[wire.DeliveryAttempt](ctx, x.c, get("/webhooks/%s/deliveries", webhookID), opts)
+func (x Webhooks) ListDeliveryAttempts(webhookID id.WebhookID) Pages[wire.DeliveryAttempt] {
+	return Pages[wire.DeliveryAttempt]{x.c, get("/webhooks/%s/deliveries", webhookID)}
 }
 
 // RedeliverEvent sends POST /webhooks/{id}/deliveries/{deliveryId}/redeliver: deliver an event again.

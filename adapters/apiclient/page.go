@@ -14,20 +14,28 @@ type Page struct {
 	Cursor string // NextCursor of the page before
 }
 
-// on adds the page to a call.
-func (p Page) on(r call) call { return r.with("cursor", p.Cursor).with("limit", p.Limit) }
-
 // pageLength is that of the pages which an iterator reads.
 const pageLength = 100
 
 var errSamePage = errors.New("apiclient: the list repeats a page")
 
-// all reads page after page, as far as its caller goes. An error is the last that it yields.
-func all[T any](list func(Page) (wire.Page[T], error)) iter.Seq2[T, error] {
+// Pages are those of a list.
+type Pages[T any] struct {
+	c *Client
+	r call
+}
+
+// Page reads one page.
+func (l Pages[T]) Page(ctx context.Context, p Page, opts ...Option) (wire.Page[T], error) {
+	return ask[wire.Page[T]](ctx, l.c, l.r.with("cursor", p.Cursor).with("limit", p.Limit), opts)
+}
+
+// All reads page after page, as far as its caller goes. An error is the last that it yields.
+func (l Pages[T]) All(ctx context.Context, opts ...Option) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		for p := (Page{Limit: pageLength}); ; {
-			page, err := list(p)
+			page, err := l.Page(ctx, p, opts...)
 			if err == nil && page.NextCursor != nil && *page.NextCursor == p.Cursor {
 				err = errSamePage
 			}
@@ -46,14 +54,4 @@ func all[T any](list func(Page) (wire.Page[T], error)) iter.Seq2[T, error] {
 			p.Cursor = *page.NextCursor
 		}
 	}
-}
-
-// listOf reads one page.
-func listOf[T any](ctx context.Context, c *Client, p Page, r call, opts []Option) (wire.Page[T], error) {
-	return ask[wire.Page[T]](ctx, c, p.on(r), opts)
-}
-
-// allOf reads all of them.
-func allOf[T any](ctx context.Context, c *Client, r call, opts []Option) iter.Seq2[T, error] {
-	return all(func(p Page) (wire.Page[T], error) { return listOf[T](ctx, c, p, r, opts) })
 }

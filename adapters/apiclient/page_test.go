@@ -26,7 +26,7 @@ func TestPages(t *testing.T) {
 		}
 	})
 	var got []id.DatabaseID
-	for d, err := range client.Databases.All(t.Context()) {
+	for d, err := range client.Databases.List().All(t.Context()) {
 		check.NoError(t, err)
 		got = append(got, d.ID)
 	}
@@ -34,10 +34,10 @@ func TestPages(t *testing.T) {
 		t.Errorf("%v, asked for %q", got, asked)
 	}
 	asked = nil
-	for range client.Databases.All(t.Context()) {
+	for range client.Databases.List().All(t.Context()) {
 		break
 	}
-	page, err := client.Databases.List(t.Context(), Page{Limit: 2, Cursor: "one"})
+	page, err := client.Databases.List().Page(t.Context(), Page{Limit: 2, Cursor: "one"})
 	if err != nil || len(page.Data) != 1 || *page.NextCursor != "two" ||
 		!slices.Equal(asked, []string{"limit=100", "cursor=one&limit=2"}) {
 		t.Errorf("%+v %v, asked for %q", page, err, asked)
@@ -52,7 +52,7 @@ func TestListsEnd(t *testing.T) {
 	} {
 		var last error
 		n := 0
-		for _, err := range hear(t, Config{Attempts: 1}, answer).Activity.All(t.Context(), "d") {
+		for _, err := range hear(t, Config{Attempts: 1}, answer).Activity.List("d").All(t.Context()) {
 			if last, n = err, n+1; n > 2 {
 				break
 			}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -27,11 +28,10 @@ func viewPerson(u *account.User) *wire.Person {
 
 type activityRoutes struct{ use *operations.Activity }
 
-func (a activityRoutes) routes() []Route {
-	return []Route{{
+func (a activityRoutes) routes() []serve.Route {
+	return []serve.Route{{
 		Name: "listActivity", Summary: "List the activity log of a database, newest first",
 		Method: http.MethodGet, Path: databasesPath + "/{id}/activity", Class: ratelimit.Read,
-		Target: Database, Action: account.See, List: LongList, Handle: paged((*Request).database, a.use.List, viewActivity),
-		Answers: documented(http.StatusOK, wire.Page[wire.Activity]{}),
+		Target: Database, Action: account.See, Work: serve.Paged(serve.LongList, databaseOf, a.use.List, viewActivity),
 	}}
 }

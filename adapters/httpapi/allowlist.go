@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
@@ -18,46 +19,43 @@ func viewEntry(e database.AllowlistEntry) wire.AllowlistEntry {
 
 type allowlistRoutes struct{ use *databases.Allowlist }
 
-func (a allowlistRoutes) routes() []Route {
+func (a allowlistRoutes) routes() []serve.Route {
 	const list = databasesPath + "/{id}/network/allowlist"
-	return []Route{
+	return []serve.Route{
 		{
 			Name: "listAllowlistEntries", Summary: "List the networks that may connect to a database",
-			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Target: Database, Action: account.See, Handle: a.list,
-			Answers: documented(http.StatusOK, wire.Data[[]wire.AllowlistEntry]{}),
+			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Target: Database, Action: account.See, Work: serve.OK(a.list),
 		},
 		{
 			Name: "addAllowlistEntry", Summary: "Allow a network to connect to a database",
 			Method: http.MethodPost, Path: list, Class: ratelimit.Write, Target: Database, Action: account.Configure,
-			Body: JSON[wire.AddAllowlistEntry](), Handle: a.add,
-			Answers:  documented(http.StatusCreated, wire.Data[wire.AllowlistEntry]{}),
+			Body: serve.JSON[wire.AddAllowlistEntry](), Work: serve.Created(a.add),
 			Refusals: []fault.Code{fault.DatabaseStateConflict, fault.AgentError, fault.ServerBusy},
 		},
 		{
 			Name: "removeAllowlistEntry", Summary: "Remove a network from the allowlist of a database",
 			Method: http.MethodDelete, Path: list + "/{entryId}", Class: ratelimit.Write, Target: Database, Action: account.Configure,
-			Handle:   a.remove,
-			Answers:  documented(http.StatusNoContent, nil),
+			Work:     serve.Empty(a.remove),
 			Refusals: []fault.Code{fault.AllowlistEntryNotFound, fault.DatabaseStateConflict, fault.AgentError, fault.ServerBusy},
 		},
 	}
 }
 
-func (a allowlistRoutes) list(r *Request) (Answer, error) {
-	entries, err := a.use.List(r.Context(), r.database())
-	return OK(wire.Data[[]wire.AllowlistEntry]{Data: mapped(entries, viewEntry)}), err
+func (a allowlistRoutes) list(r *serve.Request) (wire.Data[[]wire.AllowlistEntry], error) {
+	entries, err := a.use.List(r.Context(), databaseOf(r))
+	return wire.Data[[]wire.AllowlistEntry]{Data: mapped(entries, viewEntry)}, err
 }
 
-func (a allowlistRoutes) add(r *Request) (Answer, error) {
-	body := Decoded[wire.AddAllowlistEntry](r)
+func (a allowlistRoutes) add(r *serve.Request) (wire.Data[wire.AllowlistEntry], error) {
+	body := serve.Decoded[wire.AddAllowlistEntry](r)
 	description := ""
 	if body.Description != nil {
 		description = *body.Description
 	}
-	entry, err := a.use.Add(r.Context(), r.database(), body.CIDR, description)
-	return Created(wire.Data[wire.AllowlistEntry]{Data: viewEntry(entry)}), err
+	entry, err := a.use.Add(r.Context(), databaseOf(r), body.CIDR, description)
+	return wire.Data[wire.AllowlistEntry]{Data: viewEntry(entry)}, err
 }
 
-func (a allowlistRoutes) remove(r *Request) (Answer, error) {
-	return NoContent(), a.use.Remove(r.Context(), r.database(), id.AllowlistEntryID(r.Param("entryId")))
+func (a allowlistRoutes) remove(r *serve.Request) error {
+	return a.use.Remove(r.Context(), databaseOf(r), id.AllowlistEntryID(r.Param("entryId")))
 }

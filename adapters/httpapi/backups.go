@@ -3,11 +3,13 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
@@ -21,42 +23,38 @@ func viewBackup(b backup.Backup) wire.Backup {
 
 type backupRoutes struct{ use *backups.Backups }
 
-func (b backupRoutes) routes() []Route {
+func (b backupRoutes) routes() []serve.Route {
 	const (
 		list = databasesPath + "/{id}/backups"
 		one  = list + "/{filename}"
 	)
-	return []Route{
+	return []serve.Route{
 		{
 			Name: "listBackups", Summary: "List the backups of a database, newest first",
 			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Target: Database, Action: account.See,
-			List: WholeList, Handle: paged((*Request).database, b.use.List, viewBackup),
-			Answers: documented(http.StatusOK, wire.Page[wire.Backup]{}),
+			Work: serve.Paged(serve.WholeList, databaseOf, b.use.List, viewBackup),
 		},
 		{
 			Name: "startBackup", Summary: "Start a backup",
 			Method: http.MethodPost, Path: list, Class: ratelimit.Create, Target: Database, Action: account.ManageBackups,
-			Handle:   b.start,
-			Answers:  documented(http.StatusAccepted, wire.OperationWithMessage{}),
+			Work:     queued("The backup is queued.", b.start),
 			Refusals: []fault.Code{fault.DatabaseStateConflict, fault.BackupStorageFull, fault.AgentError, fault.ServerBusy},
 		},
 		{
 			Name: "downloadBackup", Summary: "Download a backup",
-			Method: http.MethodGet, Path: one, Class: ratelimit.Read, Target: Database, Action: account.See, Handle: b.download,
-			Answers:  backupFile(),
+			Method: http.MethodGet, Path: one, Class: ratelimit.Read, Target: Database, Action: account.See,
+			Work:     sendsBackup(b.download),
 			Refusals: []fault.Code{fault.BackupNotFound, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy},
 		},
 		{
 			Name: "setBackupPolicy", Summary: "Choose whether the service makes daily backups of a database",
 			Method: http.MethodPatch, Path: databasesPath + "/{id}/backup-policy", Class: ratelimit.Write, Target: Database,
-			Action: account.ManageBackups, Body: JSON[wire.SetBackupPolicy](), Handle: b.setPolicy,
-			Answers: documented(http.StatusOK, wire.DataWithMessage[wire.BackupPolicy]{}),
+			Action: account.ManageBackups, Body: serve.JSON[wire.SetBackupPolicy](), Work: serve.OK(b.setPolicy),
 		},
 		{
 			Name: "deleteBackup", Summary: "Delete a backup permanently",
 			Method: http.MethodDelete, Path: one, Class: ratelimit.Write, Target: Database, Action: account.ManageBackups,
-			Handle:  b.delete,
-			Answers: documented(http.StatusNoContent, nil),
+			Work: serve.Empty(b.delete),
 			Refusals: []fault.Code{
 				fault.BackupNotFound, fault.BackupConflict, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy,
 			},
@@ -64,34 +62,39 @@ func (b backupRoutes) routes() []Route {
 	}
 }
 
-func (b backupRoutes) start(r *Request) (Answer, error) {
-	work, err := b.use.Start(r.Context(), r.database())
-	return Accepted(wire.OperationWithMessage{Message: "The backup is queued.", Operation: viewOperation(work)}), err
+func (b backupRoutes) start(r *serve.Request) (operation.Operation, error) {
+	return b.use.Start(r.Context(), databaseOf(r))
 }
 
-// download streams the file as the agent sends it. Before that it may wait for a slot, as long as its client does.
-func (b backupRoutes) download(r *Request) (Answer, error) {
-	filename := backup.Filename(r.Param(filenameParameter))
-	return answerWhoStays(r, func() (backups.Download, error) {
-		return b.use.Open(r.Context(), r.database(), filename, r.beginning())
-	}, func(d backups.Download) (Answer, error) { return backupOf(d.Backup, d.File), nil })
+func (b backupRoutes) download(r *serve.Request) (backups.Download, error) {
+	return b.use.Open(r.Context(), databaseOf(r), filenameOf(r), r.Beginning())
 }
 
-// backupFile are the answers with a backup.
-func backupFile() []Documented {
-	return []Documented{
-		{Status: http.StatusOK, ContentType: gzipType, Meaning: "The file; its ETag is its SHA-256"},
-		{Status: http.StatusPartialContent, ContentType: gzipType, Meaning: "The file from the byte on that Range names"},
+// sendsBackup is work that streams a backup file, or the rest of one, as the agent sends it. Opening the file may wait for a slot,
+// as long as the client does.
+func sendsBackup(open func(*serve.Request) (backups.Download, error)) serve.Work {
+	return serve.Work{
+		Answers: []serve.Documented{
+			{Status: http.StatusOK, ContentType: serve.Gzip, Meaning: "The file; its ETag is its SHA-256"},
+			{Status: http.StatusPartialContent, ContentType: serve.Gzip, Meaning: "The file from the byte on that Range names"},
+		},
+		Handle: serve.WhileClientStays(open, func(d backups.Download) (serve.Answer, error) {
+			b := d.Backup
+			return serve.Answer{Status: http.StatusOK, Download: &serve.Download{
+				Filename: string(b.Filename), ContentType: serve.Gzip, Tag: b.ChecksumSHA256, Size: b.SizeBytes,
+				From: b.SizeBytes - d.File.Size, Content: d.File.Body,
+			}}, nil
+		}),
 	}
 }
 
-func (b backupRoutes) setPolicy(r *Request) (Answer, error) {
-	schedule := Decoded[wire.SetBackupPolicy](r).ScheduledBackup
-	err := b.use.SetSchedule(r.Context(), r.database(), schedule)
-	view := wire.BackupPolicy{ID: r.database().Record().ID, ScheduledBackup: schedule}
-	return OK(wire.DataWithMessage[wire.BackupPolicy]{Message: "The backup policy was changed.", Data: view}), err
+func (b backupRoutes) setPolicy(r *serve.Request) (wire.DataWithMessage[wire.BackupPolicy], error) {
+	schedule := serve.Decoded[wire.SetBackupPolicy](r).ScheduledBackup
+	err := b.use.SetSchedule(r.Context(), databaseOf(r), schedule)
+	view := wire.BackupPolicy{ID: databaseOf(r).Record().ID, ScheduledBackup: schedule}
+	return wire.DataWithMessage[wire.BackupPolicy]{Message: "The backup policy was changed.", Data: view}, err
 }
 
-func (b backupRoutes) delete(r *Request) (Answer, error) {
-	return NoContent(), b.use.Delete(r.Context(), r.database(), backup.Filename(r.Param(filenameParameter)))
+func (b backupRoutes) delete(r *serve.Request) error {
+	return b.use.Delete(r.Context(), databaseOf(r), filenameOf(r))
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/certificates"
@@ -28,13 +28,12 @@ func viewCertificateKey(k certificate.Key) wire.CertificateKey {
 
 type certificateRoutes struct{ use *certificates.Certificates }
 
-func (c certificateRoutes) routes() []Route {
-	return []Route{
+func (c certificateRoutes) routes() []serve.Route {
+	return []serve.Route{
 		{
 			Name: "getBackupCertificate", Summary: "Get the signed proof that a backup was restored and found equal",
 			Method: http.MethodGet, Path: databasesPath + "/{id}/backups/{filename}/certificate", Class: ratelimit.Read,
-			Target: Database, Action: account.See, Handle: c.issue,
-			Answers: documented(http.StatusOK, wire.Certificate{}),
+			Target: Database, Action: account.See, Work: c.issue(),
 			Refusals: []fault.Code{
 				fault.BackupNotFound, fault.BackupNotVerified, fault.BackupConflict, fault.FeatureNotAvailable, fault.AgentError,
 				fault.AgentRouteUnavailable, fault.ServerBusy,
@@ -42,9 +41,8 @@ func (c certificateRoutes) routes() []Route {
 		},
 		{
 			Name: "listCertificateKeys", Summary: "List every key that ever signed certificates, newest first; needs no API key",
-			Method: http.MethodGet, Path: keyed + "/certificate-keys", Class: ratelimit.Publish, Key: Public, List: WholeList,
-			Handle:  paged((*Request).caller, c.keys, viewCertificateKey),
-			Answers: documented(http.StatusOK, wire.Page[wire.CertificateKey]{}),
+			Method: http.MethodGet, Path: keyed + "/certificate-keys", Class: ratelimit.Publish, Key: serve.Public,
+			Work: serve.Paged(serve.WholeList, callerOf, c.keys, viewCertificateKey),
 		},
 	}
 }
@@ -57,19 +55,22 @@ func (c certificateRoutes) keys(
 
 // issue sends the certificate as a stream, so that its turn, and with it the memory that certificates take, is given back when it
 // was sent: a client may be slow.
-func (c certificateRoutes) issue(r *Request) (Answer, error) {
-	return answerWhoStays(r, func() (certificates.Issued, error) {
-		return c.use.Issue(r.Context(), r.database(), backup.Filename(r.Param(filenameParameter)))
-	}, viewCertificate)
+func (c certificateRoutes) issue() serve.Work {
+	return serve.Work{
+		Answers: []serve.Documented{{Status: http.StatusOK, Body: wire.Certificate{}}},
+		Handle: serve.WhileClientStays(func(r *serve.Request) (certificates.Issued, error) {
+			return c.use.Issue(r.Context(), databaseOf(r), filenameOf(r))
+		}, viewCertificate),
+	}
 }
 
-func viewCertificate(made certificates.Issued) (Answer, error) {
+func viewCertificate(made certificates.Issued) (serve.Answer, error) {
 	text, err := json.Marshal(wire.Certificate{KeyID: made.KeyID, Document: made.Document, Signature: made.Signature})
 	if err != nil {
 		made.Done()
-		return Answer{}, err
+		return serve.Answer{}, err
 	}
-	return Answer{Status: http.StatusOK, Download: &Download{
+	return serve.Answer{Status: http.StatusOK, Download: &serve.Download{
 		ContentType: "application/json", Size: int64(len(text)), Content: held{bytes.NewReader(text), made.Done},
 	}}, nil
 }

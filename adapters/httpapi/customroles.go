@@ -3,6 +3,7 @@ package httpapi
 import (
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/database"
@@ -40,51 +41,51 @@ func viewCredential(r database.Record, password string) wire.Credential {
 
 type customRoles struct{ use *roles.Roles }
 
-// roleID is the role that the path names; whether the database has it is for the use case to say.
-func (r *Request) roleID() id.RoleID { return id.RoleID(r.Param("roleId")) }
+// roleOf is the role that the path names; whether the database has it is for the use case to say.
+func roleOf(r *serve.Request) id.RoleID { return id.RoleID(r.Param("roleId")) }
 
-func (c customRoles) list(r *Request) (Answer, error) {
+func (c customRoles) list(r *serve.Request) (out wire.Roles[wire.ListedRole], err error) {
 	revoked, err := r.Flag("includeRevoked")
 	if err != nil {
-		return Answer{}, err
+		return out, err
 	}
-	list, err := c.use.List(r.Context(), r.database(), revoked)
-	return OK(wire.Roles[wire.ListedRole]{Roles: mapped(list, viewListedRole)}), err
+	list, err := c.use.List(r.Context(), databaseOf(r), revoked)
+	return wire.Roles[wire.ListedRole]{Roles: mapped(list, viewListedRole)}, err
 }
 
-func (c customRoles) create(r *Request) (Answer, error) {
-	body := Decoded[wire.CreateRole](r)
-	made, err := c.use.Create(r.Context(), r.database(), role.Request{
+func (c customRoles) create(r *serve.Request) (wire.Role, error) {
+	body := serve.Decoded[wire.CreateRole](r)
+	made, err := c.use.Create(r.Context(), databaseOf(r), role.Request{
 		DisplayName: label(body.DisplayName), AccessProfile: body.AccessProfile,
 		ConnectionLimit: body.ConnectionLimit, Key: r.Key,
 	})
-	return OK(viewRole(made)), err
+	return viewRole(made), err
 }
 
-func (c customRoles) prepare(r *Request) (Answer, error) {
-	prepared, err := c.use.Prepare(r.Context(), r.database(), r.roleID())
-	return Accepted(viewSetup(prepared)), err
+func (c customRoles) prepare(r *serve.Request) (wire.RoleSetup, error) {
+	prepared, err := c.use.Prepare(r.Context(), databaseOf(r), roleOf(r))
+	return viewSetup(prepared), err
 }
 
-func (c customRoles) admit(r *Request) (Answer, error) {
-	admitted, err := c.use.Admit(r.Context(), r.database(), r.roleID())
-	return OK(viewSetup(admitted)), err
+func (c customRoles) admit(r *serve.Request) (wire.RoleSetup, error) {
+	admitted, err := c.use.Admit(r.Context(), databaseOf(r), roleOf(r))
+	return viewSetup(admitted), err
 }
 
 // label composes a role's label, so that the two encodings of an accented letter make one label: labels must be unique, and core
 // does without Unicode's tables for that.
 func label(text string) string { return norm.NFC.String(text) }
 
-func (c customRoles) rename(r *Request) (Answer, error) {
-	renamed, err := c.use.Rename(r.Context(), r.database(), r.roleID(), label(Decoded[wire.RenameRole](r).DisplayName))
-	return OK(wire.RoleLabel{RoleID: renamed.ID, DisplayName: renamed.DisplayName}), err
+func (c customRoles) rename(r *serve.Request) (wire.RoleLabel, error) {
+	renamed, err := c.use.Rename(r.Context(), databaseOf(r), roleOf(r), label(serve.Decoded[wire.RenameRole](r).DisplayName))
+	return wire.RoleLabel{RoleID: renamed.ID, DisplayName: renamed.DisplayName}, err
 }
 
-func (c customRoles) reveal(r *Request) (Answer, error) {
-	shown, err := c.use.Reveal(r.Context(), r.database(), r.roleID())
-	return OK(wire.RevealedRole{
-		Role: viewRole(shown.State), Credential: viewCredential(r.database().Record(), shown.Password),
-	}), err
+func (c customRoles) reveal(r *serve.Request) (wire.RevealedRole, error) {
+	shown, err := c.use.Reveal(r.Context(), databaseOf(r), roleOf(r))
+	return wire.RevealedRole{
+		Role: viewRole(shown.State), Credential: viewCredential(databaseOf(r).Record(), shown.Password),
+	}, err
 }
 
 // confirmed refuses false where a request has to confirm what it asks for; a field that is missing was refused before.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
@@ -25,55 +26,50 @@ func viewSummary(s database.Summary) wire.Database {
 
 type databaseRoutes struct{ use *databases.Databases }
 
-func (d databaseRoutes) routes() []Route {
+func (d databaseRoutes) routes() []serve.Route {
 	const one = databasesPath + "/{id}"
-	return []Route{
+	return []serve.Route{
 		{
 			Name: "listDatabases", Summary: "List the databases that the key can see",
-			Method: http.MethodGet, Path: databasesPath, Class: ratelimit.Read, List: WholeList,
-			Handle:  paged((*Request).caller, d.use.List, viewDatabase),
-			Answers: documented(http.StatusOK, wire.Page[wire.Database]{}),
+			Method: http.MethodGet, Path: databasesPath, Class: ratelimit.Read,
+			Work: serve.Paged(serve.WholeList, callerOf, d.use.List, viewDatabase),
 		},
 		{
 			Name: "createDatabase", Summary: "Create a database",
-			Method: http.MethodPost, Path: databasesPath, Class: ratelimit.Create, Key: FullAccount, PlanRefusal: fault.PlanLimit,
-			Body: JSON[wire.CreateDatabase](), Idempotency: Optional, NoStore: true, Handle: d.create,
-			Answers:  documented(http.StatusCreated, wire.CreatedDatabase{}),
+			Method: http.MethodPost, Path: databasesPath, Class: ratelimit.Create, Key: serve.FullAccount, PlanRefusal: fault.PlanLimit,
+			Body: serve.JSON[wire.CreateDatabase](), Idempotency: serve.Optional, NoStore: true, Work: serve.Created(d.create),
 			Refusals: []fault.Code{fault.DatabaseStateConflict, fault.AgentError, fault.ServerBusy},
 		},
 		{
 			Name: "getDatabase", Summary: "Get a database",
-			Method: http.MethodGet, Path: one, Class: ratelimit.Read, Target: DatabaseSummary, Action: account.See, Handle: d.get,
-			Answers: documented(http.StatusOK, wire.Database{}),
+			Method: http.MethodGet, Path: one, Class: ratelimit.Read, Target: DatabaseSummary, Action: account.See, Work: serve.OK(d.get),
 		},
 		{
 			Name: "setDatabaseEnvironment", Summary: "Set or remove the environment label of a database",
 			Method: http.MethodPatch, Path: one + "/environment", Class: ratelimit.Write, Target: Database, Action: account.Configure,
-			Body: JSON[wire.SetEnvironment](), Handle: d.setEnvironment,
-			Answers:  documented(http.StatusOK, wire.DataWithMessage[wire.EnvironmentChange]{}),
+			Body: serve.JSON[wire.SetEnvironment](), Work: serve.OK(d.setEnvironment),
 			Refusals: []fault.Code{fault.DatabaseStateConflict},
 		},
 		{
 			Name: "setDatabaseLifecycle", Summary: "Start, stop or restart a database",
 			Method: http.MethodPost, Path: one + "/lifecycle", Class: ratelimit.Write, Target: Database, Action: account.Configure,
-			Body: JSON[wire.SetLifecycle](), Handle: d.setLifecycle,
-			Answers:  documented(http.StatusOK, wire.DataWithMessage[wire.LifecycleChange]{}),
+			Body: serve.JSON[wire.SetLifecycle](), Work: serve.OK(d.setLifecycle),
 			Refusals: []fault.Code{fault.DatabaseStateConflict, fault.AgentError, fault.ServerBusy},
 		},
 	}
 }
 
-func (d databaseRoutes) get(r *Request) (Answer, error) {
-	return OK(viewSummary(r.Target.(database.Summary))), nil
+func (d databaseRoutes) get(r *serve.Request) (wire.Database, error) {
+	return viewSummary(r.Target.(database.Summary)), nil
 }
 
-func (d databaseRoutes) create(r *Request) (Answer, error) {
-	b := Decoded[wire.CreateDatabase](r)
+func (d databaseRoutes) create(r *serve.Request) (wire.CreatedDatabase, error) {
+	b := serve.Decoded[wire.CreateDatabase](r)
 	made, err := d.use.Create(r.Context(), r.Caller, databases.CreateRequest{
 		Name: b.Name, DisplayName: b.DisplayName, RoleModel: b.RoleModel, Environment: b.Environment, Schedule: b.ScheduledBackup,
 		Key: r.Key,
 	})
-	return Created(viewMade(made)), err
+	return viewMade(made), err
 }
 
 func viewMade(made databases.Created) wire.CreatedDatabase {
@@ -84,18 +80,18 @@ func viewMade(made databases.Created) wire.CreatedDatabase {
 	return view
 }
 
-func (d databaseRoutes) setEnvironment(r *Request) (Answer, error) {
-	label := Decoded[wire.SetEnvironment](r).Environment
-	err := d.use.SetEnvironment(r.Context(), r.database(), label)
-	view := wire.EnvironmentChange{ID: r.database().Record().ID, Environment: label}
-	return OK(wire.DataWithMessage[wire.EnvironmentChange]{Message: "The environment was changed.", Data: view}), err
+func (d databaseRoutes) setEnvironment(r *serve.Request) (wire.DataWithMessage[wire.EnvironmentChange], error) {
+	label := serve.Decoded[wire.SetEnvironment](r).Environment
+	err := d.use.SetEnvironment(r.Context(), databaseOf(r), label)
+	view := wire.EnvironmentChange{ID: databaseOf(r).Record().ID, Environment: label}
+	return wire.DataWithMessage[wire.EnvironmentChange]{Message: "The environment was changed.", Data: view}, err
 }
 
-func (d databaseRoutes) setLifecycle(r *Request) (Answer, error) {
-	action := Decoded[wire.SetLifecycle](r).Action
-	status, err := d.use.SetLifecycle(r.Context(), r.database(), action)
-	view := wire.LifecycleChange{ID: r.database().Record().ID, Status: status}
-	return OK(wire.DataWithMessage[wire.LifecycleChange]{Message: lifecycleMessage(action), Data: view}), err
+func (d databaseRoutes) setLifecycle(r *serve.Request) (wire.DataWithMessage[wire.LifecycleChange], error) {
+	action := serve.Decoded[wire.SetLifecycle](r).Action
+	status, err := d.use.SetLifecycle(r.Context(), databaseOf(r), action)
+	view := wire.LifecycleChange{ID: databaseOf(r).Record().ID, Status: status}
+	return wire.DataWithMessage[wire.LifecycleChange]{Message: lifecycleMessage(action), Data: view}, err
 }
 
 func lifecycleMessage(action database.Event) string {

@@ -4,10 +4,13 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/deletion"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/rollout"
 )
@@ -16,46 +19,42 @@ type deletionRoutes struct{ use *deletion.Deletion }
 
 const deletionBackupPath = databasesPath + "/{id}/deletion-backup"
 
-func (x deletionRoutes) routes() []Route {
+func (x deletionRoutes) routes() []serve.Route {
 	const one = databasesPath + "/{id}"
-	return []Route{
+	return []serve.Route{
 		{
 			Name: "listDeletedDatabases", Summary: "List the deleted databases of the account, the one deleted last first",
-			Method: http.MethodGet, Path: databasesPath + "/deleted", Class: ratelimit.Read, Key: FullAccount,
-			List: LongList, Handle: x.list,
-			Answers:  documented(http.StatusOK, wire.Page[wire.DeletedDatabase]{}),
+			Method: http.MethodGet, Path: databasesPath + "/deleted", Class: ratelimit.Read, Key: serve.FullAccount,
+			Work:     x.list(),
 			Refusals: []fault.Code{fault.FeatureNotAvailable},
 		},
 		{
 			Name: "deleteDatabase", Summary: "Delete a database, which can be recovered for a while",
-			Method: http.MethodDelete, Path: one, Class: ratelimit.Write, Key: FullAccount,
-			Target: Database, Action: account.Own, Gate: rollout.Delete, Handle: x.delete,
-			Answers:  documented(http.StatusAccepted, wire.OperationWithMessage{}),
+			Method: http.MethodDelete, Path: one, Class: ratelimit.Write, Key: serve.FullAccount,
+			Target: Database, Action: account.Own, Gate: rollout.Delete, Work: queued("The database is being deleted.", x.delete),
 			Refusals: []fault.Code{fault.DatabaseStateConflict, fault.PreviewConflict},
 		},
 		{
 			Name: "downloadDeletionBackup", Summary: "Download the backup that was made when a database was deleted",
-			Method: http.MethodGet, Path: deletionBackupPath, Class: ratelimit.Read, Key: FullAccount,
-			Target: BuriedBackup, Action: account.Own, Gate: rollout.DeletedDatabases, Handle: x.download,
-			Answers:  backupFile(),
+			Method: http.MethodGet, Path: deletionBackupPath, Class: ratelimit.Read, Key: serve.FullAccount,
+			Target: BuriedBackup, Action: account.Own, Gate: rollout.DeletedDatabases, Work: sendsBackup(x.download),
 			Refusals: []fault.Code{fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy},
 		},
 		{
 			Name: "recoverDatabase", Summary: "Recover a deleted database; repeated requests get the same operation",
-			Method: http.MethodPost, Path: one + "/recover", Class: ratelimit.Write, Key: FullAccount,
-			Target: Recoverable, Action: account.Own, Gate: rollout.Recover, Repeatable: true, Handle: x.recover,
-			Answers:  documented(http.StatusAccepted, wire.OperationWithMessage{}),
+			Method: http.MethodPost, Path: one + "/recover", Class: ratelimit.Write, Key: serve.FullAccount,
+			Target: Recoverable, Action: account.Own, Gate: rollout.Recover, Repeatable: true,
+			Work:     queued("The database is being recovered.", x.recover),
 			Refusals: []fault.Code{fault.PlanLimit, fault.DatabaseStateConflict, fault.PreviewConflict, fault.AgentError},
 		},
 	}
 }
 
-func (x deletionRoutes) list(r *Request) (Answer, error) {
-	l, err := x.use.Reveal(r.Context(), r.Caller)
-	if err != nil {
-		return Answer{}, err
-	}
-	return paged(func(*Request) deletion.Listing { return l }, x.use.List, viewDeleted)(r)
+// list refuses callers for whom there is no such list, before it reads which page they want.
+func (x deletionRoutes) list() serve.Work {
+	return serve.PagedOf(serve.LongList, func(r *serve.Request) (deletion.Listing, error) {
+		return x.use.Reveal(r.Context(), r.Caller)
+	}, x.use.List, viewDeleted)
 }
 
 func viewDeleted(s deletion.Shown) wire.DeletedDatabase {
@@ -76,19 +75,15 @@ func viewDeleted(s deletion.Shown) wire.DeletedDatabase {
 	return v
 }
 
-func (x deletionRoutes) delete(r *Request) (Answer, error) {
-	o, err := x.use.Delete(r.Context(), r.database())
-	return Accepted(wire.OperationWithMessage{Message: "The database is being deleted.", Operation: viewOperation(o)}), err
+func (x deletionRoutes) delete(r *serve.Request) (operation.Operation, error) {
+	return x.use.Delete(r.Context(), databaseOf(r))
 }
 
-// download streams the file as downloads of backups do.
-func (x deletionRoutes) download(r *Request) (Answer, error) {
-	return answerWhoStays(r, func() (deletion.Download, error) {
-		return x.use.OpenBackup(r.Context(), r.database(), r.beginning())
-	}, func(d deletion.Download) (Answer, error) { return backupOf(d.Backup, d.File), nil })
+func (x deletionRoutes) download(r *serve.Request) (backups.Download, error) {
+	d, err := x.use.OpenBackup(r.Context(), databaseOf(r), r.Beginning())
+	return backups.Download(d), err
 }
 
-func (x deletionRoutes) recover(r *Request) (Answer, error) {
-	o, err := x.use.Recover(r.Context(), r.Target.(deletion.Recoverable))
-	return Accepted(wire.OperationWithMessage{Message: "The database is being recovered.", Operation: viewOperation(o)}), err
+func (x deletionRoutes) recover(r *serve.Request) (operation.Operation, error) {
+	return x.use.Recover(r.Context(), r.Target.(deletion.Recoverable))
 }

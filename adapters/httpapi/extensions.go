@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/extensions"
@@ -27,37 +28,29 @@ func viewExtensionOperation(o operation.Operation) (wire.ExtensionOperation, err
 
 type extensionRoutes struct{ use *extensions.Extensions }
 
-func (x extensionRoutes) routes() []Route {
+func (x extensionRoutes) routes() []serve.Route {
 	const (
 		catalog = databasesPath + "/{id}/extensions"
 		all     = catalog + "/operations"
 		one     = all + "/{operationId}"
 	)
-	changes := doneOrPending(wire.ExtensionOperation{},
-		"The operation has ended: the request was made before.", "The operation is queued or running.")
-	for i := range changes {
-		changes[i].Location = "Where to read the operation"
-	}
-	rows := []Route{
+	rows := []serve.Route{
 		{
 			Name: "listExtensions", Summary: "List the PostgreSQL extensions of a database",
-			Method: http.MethodGet, Path: catalog, Class: ratelimit.Read, Action: account.See, Handle: x.list,
-			Answers:  documented(http.StatusOK, wire.Data[[]wire.Extension]{}),
+			Method: http.MethodGet, Path: catalog, Class: ratelimit.Read, Action: account.See, Work: serve.OK(x.list),
 			Refusals: []fault.Code{fault.DatabaseStateConflict, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy},
 		},
 		{
 			Name: "changeExtension", Summary: "Install or upgrade a PostgreSQL extension",
 			Method: http.MethodPost, Path: all, Class: ratelimit.Write, Action: account.Configure,
-			Body: JSON[wire.ChangeExtension](), Idempotency: Required, Handle: x.change,
-			Answers: changes,
+			Body: serve.JSON[wire.ChangeExtension](), Idempotency: serve.Required, Work: x.change(),
 			Refusals: []fault.Code{
 				fault.ExtensionMutationUnavailable, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy,
 			},
 		},
 		{
 			Name: "getExtensionOperation", Summary: "Get an operation on an extension, and check its progress",
-			Method: http.MethodGet, Path: one, Class: ratelimit.Read, Action: account.See, Handle: x.get,
-			Answers:  documented(http.StatusOK, wire.ExtensionOperation{}),
+			Method: http.MethodGet, Path: one, Class: ratelimit.Read, Action: account.See, Work: serve.OK(x.get),
 			Refusals: []fault.Code{fault.OperationNotFound},
 		},
 	}
@@ -67,33 +60,43 @@ func (x extensionRoutes) routes() []Route {
 	return rows
 }
 
-func (x extensionRoutes) list(r *Request) (Answer, error) {
-	entries, err := x.use.Catalog(r.Context(), r.database())
-	return OK(wire.Data[[]wire.Extension]{Data: mapped(entries, viewExtension)}), err
+func (x extensionRoutes) list(r *serve.Request) (wire.Data[[]wire.Extension], error) {
+	entries, err := x.use.Catalog(r.Context(), databaseOf(r))
+	return wire.Data[[]wire.Extension]{Data: mapped(entries, viewExtension)}, err
 }
 
-func (x extensionRoutes) change(r *Request) (Answer, error) {
-	body := Decoded[wire.ChangeExtension](r)
-	o, err := x.use.Start(r.Context(), r.database(), extension.Request{
+func (x extensionRoutes) change() serve.Work {
+	work := serve.DoneOrPending(
+		"The operation has ended: the request was made before.", "The operation is queued or running.", x.start)
+	for i := range work.Answers {
+		work.Answers[i].Location = "Where to read the operation"
+	}
+	answer := work.Handle
+	work.Handle = func(r *serve.Request) (serve.Answer, error) {
+		a, err := answer(r)
+		o := a.Body.(wire.ExtensionOperation)
+		a.Location = databasesPath + "/" + string(o.DatabaseID) + "/extensions/operations/" + string(o.ID)
+		return a, err
+	}
+	return work
+}
+
+func (x extensionRoutes) start(r *serve.Request) (_ wire.ExtensionOperation, isDone bool, _ error) {
+	body := serve.Decoded[wire.ChangeExtension](r)
+	o, err := x.use.Start(r.Context(), databaseOf(r), extension.Request{
 		Extension: body.Extension, Change: body.Kind, Key: r.Key,
 	})
 	if err != nil {
-		return Answer{}, err
+		return wire.ExtensionOperation{}, false, err
 	}
 	view, err := viewExtensionOperation(o)
-	answer := Accepted(view)
-	if o.Status.Final() {
-		answer = OK(view)
-	}
-	answer.Location = databasesPath + "/" + string(o.DatabaseID) + "/extensions/operations/" + string(o.ID)
-	return answer, err
+	return view, o.Status.Final(), err
 }
 
-func (x extensionRoutes) get(r *Request) (Answer, error) {
-	o, err := x.use.Status(r.Context(), r.database(), r.operationID())
+func (x extensionRoutes) get(r *serve.Request) (wire.ExtensionOperation, error) {
+	o, err := x.use.Status(r.Context(), databaseOf(r), operationOf(r))
 	if err != nil {
-		return Answer{}, err
+		return wire.ExtensionOperation{}, err
 	}
-	view, err := viewExtensionOperation(o)
-	return OK(view), err
+	return viewExtensionOperation(o)
 }

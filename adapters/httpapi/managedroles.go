@@ -1,12 +1,10 @@
 package httpapi
 
 import (
-	"slices"
-
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/role"
 )
 
 func viewLogin(l roles.ManagedLogin) wire.Login {
@@ -24,40 +22,25 @@ func viewLoginRotation(l roles.LoginRotation) wire.LoginRotation {
 
 type managedRoles struct{ use *roles.ManagedLogins }
 
-// login is what the path names. ROLE_NOT_FOUND where no database has such a login; whether this one has it is for the use case to
-// say.
-func (r *Request) login() (database.Login, error) {
-	l := database.Login(r.Param(loginParameter))
-	if !slices.Contains(database.Managed.Logins(), l) {
-		return "", role.ErrNotFound()
-	}
-	return l, nil
+func (m managedRoles) list(r *serve.Request) (wire.Roles[wire.Login], error) {
+	logins, err := m.use.List(r.Context(), databaseOf(r))
+	return wire.Roles[wire.Login]{Roles: mapped(logins, viewLogin)}, err
 }
 
-func (m managedRoles) list(r *Request) (Answer, error) {
-	logins, err := m.use.List(r.Context(), r.database())
-	return OK(wire.Roles[wire.Login]{Roles: mapped(logins, viewLogin)}), err
+func (m managedRoles) reveal(r *serve.Request) (wire.RevealedLogin, error) {
+	shown, err := m.use.Reveal(r.Context(), databaseOf(r), loginOf(r))
+	return wire.RevealedLogin{
+		Login: viewLogin(shown.ManagedLogin), Credential: viewCredential(databaseOf(r).Record(), shown.Password),
+	}, err
 }
 
-func (m managedRoles) reveal(r *Request) (Answer, error) {
-	login, err := r.login()
-	if err != nil {
-		return Answer{}, err
+func (m managedRoles) rotate(r *serve.Request) (_ wire.LoginRotation, isDone bool, err error) {
+	if err := confirmed("confirmDisconnect", serve.Decoded[wire.Disconnect](r).ConfirmDisconnect); err != nil {
+		return wire.LoginRotation{}, false, err
 	}
-	shown, err := m.use.Reveal(r.Context(), r.database(), login)
-	return OK(wire.RevealedLogin{
-		Login: viewLogin(shown.ManagedLogin), Credential: viewCredential(r.database().Record(), shown.Password),
-	}), err
+	rotation, err := m.use.Rotate(r.Context(), databaseOf(r), loginOf(r), r.Key)
+	return viewLoginRotation(rotation), !rotation.Open(), err
 }
 
-func (m managedRoles) rotate(r *Request) (Answer, error) {
-	if err := confirmed("confirmDisconnect", Decoded[wire.Disconnect](r).ConfirmDisconnect); err != nil {
-		return Answer{}, err
-	}
-	login, err := r.login()
-	if err != nil {
-		return Answer{}, err
-	}
-	rotation, err := m.use.Rotate(r.Context(), r.database(), login, r.Key)
-	return progress(rotation.Change, viewLoginRotation(rotation)), err
-}
+// loginOf is the login that the path names; whether the database has it is for the use case to say.
+func loginOf(r *serve.Request) database.Login { return database.Login(r.Param(serve.LoginParameter)) }

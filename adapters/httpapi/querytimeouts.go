@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/command"
@@ -44,20 +45,19 @@ func viewOverride(o command.RoleOverride) wire.RoleTimeoutOverride {
 
 type timeoutRoutes struct{ use *querytimeouts.QueryTimeouts }
 
-func (q timeoutRoutes) routes() []Route {
+func (q timeoutRoutes) routes() []serve.Route {
 	const path = databasesPath + "/{id}/query-timeouts"
-	return []Route{
+	return []serve.Route{
 		{
 			Name: "getQueryTimeouts", Summary: "Get the query timeouts of a database",
-			Method: http.MethodGet, Path: path, Class: ratelimit.Read, Target: Database, Action: account.Own, Handle: q.get,
-			Answers: documented(http.StatusOK, wire.Data[wire.QueryTimeouts]{}),
+			Method: http.MethodGet, Path: path, Class: ratelimit.Read, Target: Database, Action: account.Own, Work: serve.OK(q.get),
 		},
 		{
 			Name: "setQueryTimeouts", Summary: "Choose a profile of query timeouts for a database",
 			Method: http.MethodPost, Path: path, Class: ratelimit.Write, Target: Database, Action: account.Own,
-			Body: JSON[wire.SetQueryTimeouts](), Idempotency: Required, Handle: q.set,
-			Answers: doneOrPending(wire.Data[wire.QueryTimeouts]{},
-				"The profile is in effect.", "The change is open, and continues in the background."),
+			Body: serve.JSON[wire.SetQueryTimeouts](), Idempotency: serve.Required,
+			Work: serve.DoneOrPending(
+				"The profile is in effect.", "The change is open, and continues in the background.", q.set),
 			Refusals: []fault.Code{
 				fault.QueryTimeoutConflict, fault.DatabaseStateConflict, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy,
 			},
@@ -65,15 +65,12 @@ func (q timeoutRoutes) routes() []Route {
 	}
 }
 
-func (q timeoutRoutes) get(r *Request) (Answer, error) {
-	s, err := q.use.Get(r.Context(), r.database())
-	return OK(viewTimeouts(s)), err
+func (q timeoutRoutes) get(r *serve.Request) (wire.Data[wire.QueryTimeouts], error) {
+	s, err := q.use.Get(r.Context(), databaseOf(r))
+	return viewTimeouts(s), err
 }
 
-func (q timeoutRoutes) set(r *Request) (Answer, error) {
-	s, err := q.use.Set(r.Context(), r.database(), Decoded[wire.SetQueryTimeouts](r).Profile, r.Key)
-	if err == nil && !s.Change.Status.Final() {
-		return Accepted(viewTimeouts(s)), nil
-	}
-	return OK(viewTimeouts(s)), err
+func (q timeoutRoutes) set(r *serve.Request) (_ wire.Data[wire.QueryTimeouts], isDone bool, _ error) {
+	s, err := q.use.Set(r.Context(), databaseOf(r), serve.Decoded[wire.SetQueryTimeouts](r).Profile, r.Key)
+	return viewTimeouts(s), err == nil && s.Change.Status.Final(), err
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/id"
@@ -14,62 +15,53 @@ func viewChange(c role.Change) wire.RoleChange {
 	}
 }
 
-// progress answers 202 while a change is pending, and 200 when it has ended.
-func progress(c role.Change, body any) Answer {
-	if c.Open() {
-		return Accepted(body)
-	}
-	return OK(body)
-}
-
-func (c customRoles) change(r *Request) (Answer, error) {
-	body := Decoded[wire.ChangeRole](r)
+func (c customRoles) change(r *serve.Request) (_ wire.RoleChange, isDone bool, _ error) {
+	body := serve.Decoded[wire.ChangeRole](r)
 	if err := confirmed("confirmDisconnect", body.ConfirmDisconnect); err != nil {
-		return Answer{}, err
+		return wire.RoleChange{}, false, err
 	}
-	change, err := c.use.Change(r.Context(), r.database(), r.roleID(), body.Kind, r.Key)
-	return progress(change, viewChange(change)), err
+	change, err := c.use.Change(r.Context(), databaseOf(r), roleOf(r), body.Kind, r.Key)
+	return viewChange(change), !change.Open(), err
 }
 
-// operationID is the change or the operation that the path names after its database.
-func (r *Request) operationID() id.OperationID { return id.OperationID(r.Param("operationId")) }
+// operationOf is the change or the operation that the path names after its database.
+func operationOf(r *serve.Request) id.OperationID { return id.OperationID(r.Param("operationId")) }
 
-func (c customRoles) readChange(r *Request) (Answer, error) {
-	change, err := c.use.ReadChange(r.Context(), r.database(), r.roleID(), r.operationID())
-	return OK(viewChange(change)), err
+func (c customRoles) readChange(r *serve.Request) (wire.RoleChange, error) {
+	change, err := c.use.ReadChange(r.Context(), databaseOf(r), roleOf(r), operationOf(r))
+	return viewChange(change), err
 }
 
-func (c customRoles) replayChange(r *Request) (Answer, error) {
-	if err := confirmed("confirmDisconnect", Decoded[wire.Disconnect](r).ConfirmDisconnect); err != nil {
-		return Answer{}, err
+func (c customRoles) replayChange(r *serve.Request) (_ wire.RoleChange, isDone bool, _ error) {
+	if err := confirmed("confirmDisconnect", serve.Decoded[wire.Disconnect](r).ConfirmDisconnect); err != nil {
+		return wire.RoleChange{}, false, err
 	}
-	change, err := c.use.ReplayChange(r.Context(), r.database(), r.roleID(), r.operationID())
-	return progress(change, viewChange(change)), err
+	change, err := c.use.ReplayChange(r.Context(), databaseOf(r), roleOf(r), operationOf(r))
+	return viewChange(change), !change.Open(), err
 }
 
-func answerRemoval(m roles.Removal) Answer {
+func viewRemoval(m roles.Removal) wire.RoleRemoval {
 	if m.Done {
-		return OK(wire.RoleRemoval{RoleID: m.RoleID, Status: string(role.Removed)})
+		return wire.RoleRemoval{RoleID: m.RoleID, Status: string(role.Removed)}
 	}
 	v := wire.RoleRemoval{RoleID: m.RoleID, Status: string(role.Pending), Phase: m.Phase}
 	if m.Phase == roles.RevokePhase {
 		v.OperationID = m.OperationID
 	}
-	return Accepted(v)
+	return v
 }
 
-func (c customRoles) delete(r *Request) (Answer, error) {
-	if err := confirmed("confirm", Decoded[wire.DeleteRole](r).Confirm); err != nil {
-		return Answer{}, err
+func (c customRoles) delete(r *serve.Request) (_ wire.RoleRemoval, isDone bool, _ error) {
+	if err := confirmed("confirm", serve.Decoded[wire.DeleteRole](r).Confirm); err != nil {
+		return wire.RoleRemoval{}, false, err
 	}
-	m, err := c.use.Delete(r.Context(), r.database(), r.roleID())
-	return answerRemoval(m), err
+	m, err := c.use.Delete(r.Context(), databaseOf(r), roleOf(r))
+	return viewRemoval(m), m.Done, err
 }
 
-func (c customRoles) remove(r *Request) (Answer, error) {
-	m, err := c.use.Remove(r.Context(), r.database(), r.roleID())
-	if m.Done {
-		return answerRemoval(m), err
-	}
-	return Accepted(wire.RoleRemoval{RoleID: m.RoleID, Status: string(role.Pending)}), err
+func (c customRoles) remove(r *serve.Request) (_ wire.RoleRemoval, isDone bool, _ error) {
+	m, err := c.use.Remove(r.Context(), databaseOf(r), roleOf(r))
+	view := viewRemoval(m)
+	view.Phase, view.OperationID = "", ""
+	return view, m.Done, err
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/fault"
@@ -11,44 +12,40 @@ import (
 )
 
 // Additional roles (spec, "Managed additional roles") depend on the operator's switch.
-func (c customRoles) routes() []Route {
+func (c customRoles) routes() []serve.Route {
 	const path = databasesPath + "/{id}/custom-roles"
 	rows := append(c.common(path, "Role", fault.ManagedRoleConflict),
-		Route{
+		serve.Route{
 			Name: "createRole", Summary: "Create an additional role, or continue its creation",
 			Method: http.MethodPost, Path: path, Class: ratelimit.Create, Action: account.Configure,
-			Body: JSON[wire.CreateRole](), Idempotency: Required, Handle: c.create,
-			Answers: documented(http.StatusOK, wire.Role{}),
+			Body: serve.JSON[wire.CreateRole](), Idempotency: serve.Required, Work: serve.OK(c.create),
 			Refusals: []fault.Code{
 				fault.ManagedRoleConflict, fault.CustomRoleRequiresV3Clone, fault.ConnectGrantRequired,
 				fault.AgentError, fault.ServerBusy,
 			},
 		},
-		Route{
+		serve.Route{
 			Name: "removeRole", Summary: "Remove a revoked role",
-			Method: http.MethodDelete, Path: path + "/{roleId}", Class: ratelimit.Write, Action: account.Configure, Handle: c.remove,
-			Answers:  roleRemoval,
+			Method: http.MethodDelete, Path: path + "/{roleId}", Class: ratelimit.Write, Action: account.Configure,
+			Work:     removal(c.remove),
 			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict, fault.RoleDependencies, fault.ServerBusy},
 		},
-		Route{
+		serve.Route{
 			Name: "prepareRole", Summary: "Create a reserved role on the server",
 			Method: http.MethodPost, Path: path + "/{roleId}/prepare", Class: ratelimit.Write, Action: account.Configure,
-			Repeatable: true, Handle: c.prepare,
-			Answers:  documented(http.StatusAccepted, wire.RoleSetup{}),
+			Repeatable: true, Work: serve.Accepted(c.prepare),
 			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict, fault.AgentError, fault.ServerBusy},
 		},
-		Route{
+		serve.Route{
 			Name: "renameRole", Summary: "Change the display name of a role",
 			Method: http.MethodPatch, Path: path + "/{roleId}", Class: ratelimit.Write, Action: account.Configure,
-			Body: JSON[wire.RenameRole](), Handle: c.rename,
-			Answers:  documented(http.StatusOK, wire.RoleLabel{}),
+			Body: serve.JSON[wire.RenameRole](), Work: serve.OK(c.rename),
 			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict},
 		},
-		Route{
+		serve.Route{
 			Name: "deleteRole", Summary: "Revoke a role and remove it",
 			Method: http.MethodPost, Path: path + "/{roleId}/delete", Class: ratelimit.Write, Action: account.Configure,
-			Body: JSON[wire.DeleteRole](), Repeatable: true, Handle: c.delete,
-			Answers: roleRemoval,
+			Body: serve.JSON[wire.DeleteRole](), Repeatable: true, Work: removal(c.delete),
 			Refusals: []fault.Code{
 				fault.RoleNotFound, fault.ManagedRoleConflict, fault.RoleDependencies, fault.ServerBusy,
 			},
@@ -58,41 +55,39 @@ func (c customRoles) routes() []Route {
 }
 
 // Those of databases with a single login (spec, "Additional roles for existing databases") depend on an activation.
-func (l legacyRoles) routes() []Route {
+func (l legacyRoles) routes() []serve.Route {
 	const path = databasesPath + "/{id}/legacy-roles"
 	rows := append(l.common(path, "LegacyRole", fault.LegacyRoleConflict),
-		Route{
+		serve.Route{
 			Name: "createLegacyRole", Summary: "Reserve an additional role",
 			Method: http.MethodPost, Path: path, Class: ratelimit.Create, Action: account.Configure,
-			Body: JSON[wire.CreateRole](), Idempotency: Required, Handle: l.create,
-			Answers:  documented(http.StatusOK, wire.Role{}),
+			Body: serve.JSON[wire.CreateRole](), Idempotency: serve.Required, Work: serve.OK(l.create),
 			Refusals: []fault.Code{fault.LegacyRoleConflict, fault.ServerBusy},
 		},
-		Route{
+		serve.Route{
 			Name: "removeLegacyRole", Summary: "Remove a role; a ready one is revoked first",
-			Method: http.MethodDelete, Path: path + "/{roleId}", Class: ratelimit.Write, Action: account.Configure, Handle: l.delete,
-			Answers:  roleRemoval,
+			Method: http.MethodDelete, Path: path + "/{roleId}", Class: ratelimit.Write, Action: account.Configure,
+			Work:     removal(l.delete),
 			Refusals: []fault.Code{fault.RoleNotFound, fault.LegacyRoleConflict, fault.RoleDependencies, fault.ServerBusy},
 		},
-		Route{
+		serve.Route{
 			Name: "prepareLegacyRole", Summary: "Create a reserved role on the server",
 			Method: http.MethodPost, Path: path + "/{roleId}/prepare", Class: ratelimit.Write, Action: account.Configure,
-			Repeatable: true, Handle: l.prepare,
-			Answers:  documented(http.StatusAccepted, wire.ConnectGrant{}),
+			Repeatable: true, Work: serve.Accepted(l.prepare),
 			Refusals: []fault.Code{fault.RoleNotFound, fault.LegacyRoleConflict, fault.AgentError, fault.ServerBusy},
 		},
-		Route{
+		serve.Route{
 			Name: "optInLegacyRoles", Summary: "Opt in for additional roles, or go on with the opt-in",
 			Method: http.MethodPost, Path: path + "/opt-in", Class: ratelimit.Create, Action: account.Configure,
-			Repeatable: true, Handle: l.optIn,
-			Answers:  doneOrPending(wire.Overlay{}, "The overlay is active.", "The overlay is reserved: repeat the request."),
+			Repeatable: true,
+			Work: serve.DoneOrPending(
+				"The overlay is active.", "The overlay is reserved: repeat the request.", l.optIn),
 			Refusals: []fault.Code{fault.LegacyRoleConflict, fault.AgentError, fault.ServerBusy},
 		},
-		Route{
+		serve.Route{
 			Name: "reconcileLegacyRole", Summary: "Find out what has become of the last step of a role",
 			Method: http.MethodPost, Path: path + "/{roleId}/reconcile", Class: ratelimit.Write, Action: account.Configure,
-			Repeatable: true, Handle: l.reconcile,
-			Answers: documented(http.StatusOK, wire.ListedRole{}),
+			Repeatable: true, Work: serve.OK(l.reconcile),
 			Refusals: []fault.Code{
 				fault.RoleNotFound, fault.LegacyRoleConflict, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy,
 			},
@@ -101,55 +96,53 @@ func (l legacyRoles) routes() []Route {
 	return aboutLogins(rollout.LegacyRoles, rows)
 }
 
-var roleRemoval = doneOrPending(wire.RoleRemoval{}, "The role is removed.", "The removal is not finished: repeat the request.")
+func removal(do func(*serve.Request) (wire.RoleRemoval, bool, error)) serve.Work {
+	return serve.DoneOrPending("The role is removed.", "The removal is not finished: repeat the request.", do)
+}
+
+func changing(do func(*serve.Request) (wire.RoleChange, bool, error)) serve.Work {
+	return serve.DoneOrPending("The change is completed.", "The change is pending, and continues in the background.", do)
+}
 
 // common are the routes that both kinds of additional roles have. The noun completes their names, and conflict is the code of
 // what a state forbids.
-func (c customRoles) common(list, noun string, conflict fault.Code) []Route {
+func (c customRoles) common(list, noun string, conflict fault.Code) []serve.Route {
 	one := list + "/{roleId}"
 	changes := one + "/changes"
 	change := changes + "/{operationId}"
-	progress := doneOrPending(wire.RoleChange{},
-		"The change is completed.", "The change is pending, and continues in the background.")
-	return []Route{
+	return []serve.Route{
 		{
 			Name: "list" + noun + "s", Summary: "List the additional roles of a database",
-			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Action: account.See, Handle: c.list,
-			Query:   []Parameter{{Name: "includeRevoked", Meaning: "if true, revoked roles are listed too", Enum: []string{"true"}}},
-			Answers: documented(http.StatusOK, wire.Roles[wire.ListedRole]{}),
+			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Action: account.See, Work: serve.OK(c.list),
+			Query: []serve.Parameter{{Name: "includeRevoked", Meaning: "if true, revoked roles are listed too", Enum: []string{"true"}}},
 		},
 		{
 			Name: "reveal" + noun, Summary: "Reveal the password of a role",
 			Method: http.MethodPost, Path: one + "/credentials", Class: ratelimit.Reveal, Action: account.Configure,
-			Repeatable: true, Handle: c.reveal,
-			Answers:  documented(http.StatusOK, wire.RevealedRole{}),
+			Repeatable: true, Work: serve.OK(c.reveal),
 			Refusals: []fault.Code{fault.RoleNotFound, conflict, fault.AgentError, fault.ServerBusy},
 		},
 		{
 			Name: "change" + noun, Summary: "Rotate the password of a role, or revoke the role",
 			Method: http.MethodPost, Path: changes, Class: ratelimit.Write, Action: account.Configure,
-			Body: JSON[wire.ChangeRole](), Idempotency: Required, Handle: c.change,
-			Answers:  progress,
+			Body: serve.JSON[wire.ChangeRole](), Idempotency: serve.Required, Work: changing(c.change),
 			Refusals: []fault.Code{fault.RoleNotFound, conflict, fault.ServerBusy},
 		},
 		{
 			Name: "get" + noun + "Change", Summary: "Get a change of a role",
-			Method: http.MethodGet, Path: change, Class: ratelimit.Read, Action: account.Configure, Handle: c.readChange,
-			Answers:  documented(http.StatusOK, wire.RoleChange{}),
+			Method: http.MethodGet, Path: change, Class: ratelimit.Read, Action: account.Configure, Work: serve.OK(c.readChange),
 			Refusals: []fault.Code{fault.RoleNotFound, fault.OperationNotFound, conflict},
 		},
 		{
 			Name: "continue" + noun + "Change", Summary: "Continue a pending change of a role",
-			Method: http.MethodPost, Path: change, Class: ratelimit.Write, Action: account.Configure, Body: JSON[wire.Disconnect](),
-			Repeatable: true, Handle: c.replayChange,
-			Answers:  progress,
+			Method: http.MethodPost, Path: change, Class: ratelimit.Write, Action: account.Configure, Body: serve.JSON[wire.Disconnect](),
+			Repeatable: true, Work: changing(c.replayChange),
 			Refusals: []fault.Code{fault.RoleNotFound, fault.OperationNotFound, conflict, fault.ServerBusy},
 		},
 		{
 			Name: "admit" + noun, Summary: "Allow a prepared role to log in",
 			Method: http.MethodPost, Path: one + "/admit", Class: ratelimit.Write, Action: account.Configure,
-			Repeatable: true, Handle: c.admit,
-			Answers: documented(http.StatusOK, wire.RoleSetup{}),
+			Repeatable: true, Work: serve.OK(c.admit),
 			Refusals: []fault.Code{
 				fault.RoleNotFound, conflict, fault.ConnectGrantRequired, fault.AgentError, fault.ServerBusy,
 			},
@@ -158,37 +151,35 @@ func (c customRoles) common(list, noun string, conflict fault.Code) []Route {
 }
 
 // The logins that came with the database.
-func (m managedRoles) routes() []Route {
+func (m managedRoles) routes() []serve.Route {
 	const (
 		list = databasesPath + "/{id}/managed-roles"
-		one  = list + "/{" + loginParameter + "}"
+		one  = list + "/{" + serve.LoginParameter + "}"
 	)
-	return aboutLogins("", []Route{
+	return aboutLogins("", []serve.Route{
 		{
 			Name: "listLogins", Summary: "List the logins that were created with a database",
-			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Action: account.See, Handle: m.list,
-			Answers: documented(http.StatusOK, wire.Roles[wire.Login]{}),
+			Method: http.MethodGet, Path: list, Class: ratelimit.Read, Action: account.See, Work: serve.OK(m.list),
 		},
 		{
 			Name: "revealLogin", Summary: "Reveal the password of the runtime or readonly login",
 			Method: http.MethodPost, Path: one + "/credentials", Class: ratelimit.Reveal, Action: account.Configure,
-			Repeatable: true, Handle: m.reveal,
-			Answers:  documented(http.StatusOK, wire.RevealedLogin{}),
+			Repeatable: true, Work: serve.OK(m.reveal),
 			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict, fault.AgentError, fault.ServerBusy},
 		},
 		{
 			Name: "rotateLogin", Summary: "Rotate the password of a login; the owner's new password is returned once",
 			Method: http.MethodPost, Path: one + "/rotate", Class: ratelimit.Write, Action: account.Configure,
-			Body: JSON[wire.Disconnect](), Idempotency: Required, Handle: m.rotate,
-			Answers: doneOrPending(wire.LoginRotation{},
-				"The rotation is completed.", "The rotation is pending, and continues in the background."),
+			Body: serve.JSON[wire.Disconnect](), Idempotency: serve.Required,
+			Work: serve.DoneOrPending(
+				"The rotation is completed.", "The rotation is pending, and continues in the background.", m.rotate),
 			Refusals: []fault.Code{fault.RoleNotFound, fault.ManagedRoleConflict, fault.ServerBusy},
 		},
 	})
 }
 
 // aboutLogins completes rows whose answers may not be stored. The gate is empty where there is none.
-func aboutLogins(gate rollout.Gate, rows []Route) []Route {
+func aboutLogins(gate rollout.Gate, rows []serve.Route) []serve.Route {
 	for i := range rows {
 		rows[i].Target, rows[i].Gate, rows[i].NoStore = Database, gate, true
 	}

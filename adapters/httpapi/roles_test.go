@@ -5,11 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
 
@@ -84,18 +81,4 @@ func TestStatusOfWhatGoesOn(t *testing.T) {
 	w.send("POST", w.roles(of, "changes", change), cutOff).is(200)
 	w.lose("ChangeLogin")
 	w.send("POST", w.logins("owner", "rotate"), cutOff).is(202)
-}
-
-func TestRateClassesOfRoles(t *testing.T) {
-	reveal := ratelimit.Limit{Count: 3, Period: time.Minute}
-	w := newRoleWorld(t, func(c *controlplane.Config) { c.Limits[ratelimit.Reveal] = reveal })
-	of := w.send("POST", w.roles(), roleText("Reports", "custom", 1)).is(200).text("roleId")
-	w.send("POST", w.roles(of, "credentials"), "").is(200)
-	w.send("POST", w.logins("runtime", "credentials"), "").is(200)
-	w.send("POST", w.logins("readonly", "credentials"), "").is(200)
-	last := w.send("POST", w.roles(of, "credentials"), "").refused(fault.RateLimited, "")
-	if last.Header.Get("Retry-After") != "20" || last.Header.Get(headerRateLimit) != "3" {
-		t.Errorf("the headers are %v", last.Header)
-	}
-	w.send("GET", w.roles(), "").is(200)
 }

@@ -61,7 +61,7 @@ func newRoleWorld(t *testing.T, changes ...func(*controlplane.Config)) *roleWorl
 	w.server = fleet.Server(machine.ID)
 	check.NoError(w.t, o.SetFeature(ctx, "additional-roles", true))
 	w.account, w.key = w.customer("ada@example.org", account.FullAccount)
-	w.stage = open(t, func(c *Config) { c.Gate, c.Routes = NewGate(w.use), Routes(w.use) })
+	w.stage = open(t, w.use)
 	made := w.send("POST", "/api/v1/databases", `{"name":"shop-1","displayName":"Shop"}`).is(201)
 	w.database.ID, w.database.Name = id.DatabaseID(made.text("id")), "shop-1"
 	return w

@@ -3,11 +3,13 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/uploads"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/upload"
@@ -17,15 +19,14 @@ type uploadRoutes struct{ use *uploads.Uploads }
 
 const uploadParameter = "uploadId"
 
-func (x uploadRoutes) routes() []Route {
+func (x uploadRoutes) routes() []serve.Route {
 	const all = databasesPath + "/{id}/backups/restore-upload"
-	return []Route{
+	return []serve.Route{
 		{
 			Name: "announceUpload", Summary: "Announce a dump of your own, to restore a database with a single login from",
 			Method: http.MethodPost, Path: all + "/init", Class: ratelimit.Create, Target: Database, Action: account.Own,
 			Gate: rollout.RestoreUpload,
-			Body: JSON[wire.AnnounceUpload](), Handle: x.announce,
-			Answers: documented(http.StatusCreated, wire.Data[wire.Upload]{}),
+			Body: serve.JSON[wire.AnnounceUpload](), Work: serve.Created(x.announce),
 			Refusals: []fault.Code{
 				fault.ManagedRoleConflict, fault.DatabaseStateConflict, fault.BackupStorageFull, fault.AgentError,
 				fault.AgentRouteUnavailable, fault.ServerBusy,
@@ -35,8 +36,10 @@ func (x uploadRoutes) routes() []Route {
 			Name: "sendUpload", Summary: "Send an announced dump, whole or in parts, or ask how much of it has come",
 			Method: http.MethodPut, Path: all + "/{" + uploadParameter + "}", Class: ratelimit.Write, Target: Database,
 			Action: account.Own, Gate: rollout.RestoreUpload,
-			Body: Stream(gzipType, "application/octet-stream"), Handle: x.send,
-			Answers: []Documented{{Status: http.StatusNoContent, Range: "What has come, from the beginning; absent where nothing has"}},
+			Body: serve.Stream(serve.Gzip, "application/octet-stream"), Work: serve.Work{
+				Answers: []serve.Documented{{Status: http.StatusNoContent, Range: "What has come, from the beginning; absent where nothing has"}},
+				Handle:  x.send,
+			},
 			Refusals: []fault.Code{
 				fault.UploadNotFound, fault.BackupConflict, fault.BackupStorageFull, fault.AgentError, fault.AgentRouteUnavailable,
 				fault.ServerBusy,
@@ -46,8 +49,7 @@ func (x uploadRoutes) routes() []Route {
 			Name: "completeUpload", Summary: "Restore a database from a dump that was sent",
 			Method: http.MethodPost, Path: all + "/complete", Class: ratelimit.Create, Target: Database, Action: account.Own,
 			Gate: rollout.RestoreUpload,
-			Body: JSON[wire.CompleteUpload](), Handle: x.complete,
-			Answers: documented(http.StatusAccepted, wire.OperationWithMessage{}),
+			Body: serve.JSON[wire.CompleteUpload](), Work: queued("The restore is queued.", x.complete),
 			Refusals: []fault.Code{
 				fault.UploadNotFound, fault.BackupConflict, fault.ManagedRoleConflict, fault.LegacyRoleConflict,
 				fault.DatabaseStateConflict, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy,
@@ -56,34 +58,33 @@ func (x uploadRoutes) routes() []Route {
 	}
 }
 
-func (x uploadRoutes) announce(r *Request) (Answer, error) {
-	b := Decoded[wire.AnnounceUpload](r)
-	u, err := x.use.Announce(r.Context(), r.database(), b.SizeBytes, b.ChecksumSHA256)
-	return Created(wire.Data[wire.Upload]{Data: wire.Upload{
+func (x uploadRoutes) announce(r *serve.Request) (wire.Data[wire.Upload], error) {
+	b := serve.Decoded[wire.AnnounceUpload](r)
+	u, err := x.use.Announce(r.Context(), databaseOf(r), b.SizeBytes, b.ChecksumSHA256)
+	return wire.Data[wire.Upload]{Data: wire.Upload{
 		UploadID: u.ID, UploadURL: databasesPath + "/" + string(u.DatabaseID) + "/backups/restore-upload/" + string(u.ID),
 		ExpiresAt: instant(u.ExpiresAt),
-	}}), err
+	}}, err
 }
 
-func (x uploadRoutes) send(r *Request) (Answer, error) {
-	part, err := r.header(upload.Header)
+func (x uploadRoutes) send(r *serve.Request) (serve.Answer, error) {
+	part, err := r.Header(upload.Header)
 	if err != nil {
-		return Answer{}, err
+		return serve.Answer{}, err
 	}
-	received, err := x.use.Send(r.Context(), r.database(), id.UploadID(r.Param(uploadParameter)), uploads.Content{
-		Range: part, Length: int64(r.body.length), Body: r.Stream(),
+	received, err := x.use.Send(r.Context(), databaseOf(r), id.UploadID(r.Param(uploadParameter)), uploads.Content{
+		Range: part, Length: int64(r.BodyLength()), Body: r.Stream(),
 	})
-	return Answer{Status: http.StatusNoContent, Range: upload.RangeOf(received)}, err
+	return serve.Answer{Status: http.StatusNoContent, Range: upload.RangeOf(received)}, err
 }
 
-func (x uploadRoutes) complete(r *Request) (Answer, error) {
-	b := Decoded[wire.CompleteUpload](r)
+func (x uploadRoutes) complete(r *serve.Request) (o operation.Operation, err error) {
+	b := serve.Decoded[wire.CompleteUpload](r)
 	if _, err := id.Parse[id.UploadID](string(b.UploadID)); err != nil {
-		return Answer{}, fault.Invalid(uploadParameter, "must be a lowercase UUID")
+		return o, fault.Invalid(uploadParameter, "must be a lowercase UUID")
 	}
 	if err := confirmed("confirmDisconnect", b.ConfirmDisconnect); err != nil {
-		return Answer{}, err
+		return o, err
 	}
-	o, err := x.use.Complete(r.Context(), r.database(), b.UploadID)
-	return Accepted(wire.OperationWithMessage{Message: "The restore is queued.", Operation: viewOperation(o)}), err
+	return x.use.Complete(r.Context(), databaseOf(r), b.UploadID)
 }

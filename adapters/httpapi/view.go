@@ -3,10 +3,10 @@ package httpapi
 import (
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 )
-
-const gzipType = "application/gzip"
 
 // instant is a time as the API writes it: UTC, ISO 8601.
 func instant(t time.Time) time.Time { return t.UTC() }
@@ -19,9 +19,12 @@ func instantOrNull(t *time.Time) *time.Time {
 	return &u
 }
 
-// caller and database are what the caller's key and the pipeline have found.
-func (r *Request) caller() access.Caller    { return r.Caller }
-func (r *Request) database() access.Reached { return r.Target.(access.Reached) }
+// What the caller's key and the pipeline have found, and what the path names after that.
+func callerOf(r *serve.Request) access.Caller    { return r.Caller }
+func databaseOf(r *serve.Request) access.Reached { return r.Target.(access.Reached) }
+func filenameOf(r *serve.Request) backup.Filename {
+	return backup.Filename(r.Param(serve.FilenameParameter))
+}
 
 // nullIfZero shows the zero value as null.
 func nullIfZero[T comparable](v T) *T {

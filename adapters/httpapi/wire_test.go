@@ -22,6 +22,11 @@ import (
 	"github.com/pgherd/pgherd/core/querytimeout"
 )
 
+const (
+	knownID   = "0b5c1f4e-7a52-4f0d-9d3e-1c2b3a4d5e6f"
+	foreignID = "11111111-2222-4333-8444-555555555555"
+)
+
 // The wire shapes, byte for byte as the spec names their fields.
 func TestWireShapes(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 30, 0, 0, time.FixedZone("east", 3600))

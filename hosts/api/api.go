@@ -16,6 +16,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/certfile"
 	"github.com/pgherd/pgherd/adapters/httpapi"
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/controlplane"
@@ -34,12 +35,12 @@ type Settings struct {
 	Proxies        []string
 	Grace          time.Duration
 	Limits         map[string]string
-	HTTP           httpapi.Limits
+	HTTP           serve.Limits
 }
 
 // Command is "pgherd api".
 func Command() *cobra.Command {
-	s := Settings{HTTP: httpapi.DefaultLimits()}
+	s := Settings{HTTP: serve.DefaultLimits()}
 	cmd := &cobra.Command{
 		Use:   "api",
 		Short: "serve the control plane API",
@@ -97,12 +98,12 @@ func Module(s Settings) fx.Option {
 	return fx.Module("api",
 		fx.Provide(
 			func() (*certfile.Files, error) { return openTLS(s) },
-			func(cp *controlplane.ControlPlane, log *zap.Logger, r metrics.Registry, f *certfile.Files) (*httpapi.Server, error) {
+			func(cp *controlplane.ControlPlane, log *zap.Logger, r metrics.Registry, f *certfile.Files) (*serve.Server, error) {
 				return newServer(s, cp, log, r, f)
 			},
 		),
 		fx.Invoke(func(
-			lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, server *httpapi.Server, cp *controlplane.ControlPlane,
+			lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, server *serve.Server, cp *controlplane.ControlPlane,
 		) {
 			for _, u := range upkeep(cp.Access) {
 				wiring.Attach(lc, stop, log, wiring.Part{Name: u.name, Run: func(ctx context.Context) error {
@@ -120,16 +121,16 @@ func Module(s Settings) fx.Option {
 
 func newServer(
 	s Settings, cp *controlplane.ControlPlane, log *zap.Logger, r metrics.Registry, files *certfile.Files,
-) (*httpapi.Server, error) {
+) (*serve.Server, error) {
 	proxies, err := wiring.Networks("trusted-proxies", s.Proxies)
 	if err != nil {
 		return nil, err
 	}
 	var secure *tls.Config
 	if files != nil {
-		secure = httpapi.TLS(files.Certificate)
+		secure = serve.TLS(files.Certificate)
 	}
-	return httpapi.New(httpapi.Config{
+	return serve.New(serve.Config{
 		Gate: httpapi.NewGate(cp), Routes: httpapi.Routes(cp), Limits: s.HTTP, Proxies: proxies,
 		TLS: secure, Log: log, Metrics: r, RequestID: func() string { return system.Entropy{}.Base62(20) },
 	})
@@ -171,7 +172,7 @@ func openTLS(s Settings) (*certfile.Files, error) {
 
 // graceful bounds how long a shutdown waits for open requests.
 type graceful struct {
-	*httpapi.Server
+	*serve.Server
 	grace time.Duration
 }
 

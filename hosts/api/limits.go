@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pgherd/pgherd/adapters/httpapi"
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
 // checkConnections returns an error that names the flag of a bound that lets nobody in.
-func checkConnections(l httpapi.Limits) error {
+func checkConnections(l serve.Limits) error {
 	if l.Connections < 1 {
 		return errors.New("--max-connections must be 1 or more")
 	}

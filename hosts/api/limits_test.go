@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/adapters/httpapi"
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
@@ -44,12 +44,12 @@ func TestParseLimitsNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestABoundThatLetsNobodyInIsNamed(t *testing.T) {
-	for flag, change := range map[string]func(*httpapi.Limits){
-		"":                              func(*httpapi.Limits) {},
-		"--max-connections ":            func(l *httpapi.Limits) { l.Connections = 0 },
-		"--max-connections-per-address": func(l *httpapi.Limits) { l.ConnectionsPerAddress = -1 },
+	for flag, change := range map[string]func(*serve.Limits){
+		"":                              func(*serve.Limits) {},
+		"--max-connections ":            func(l *serve.Limits) { l.Connections = 0 },
+		"--max-connections-per-address": func(l *serve.Limits) { l.ConnectionsPerAddress = -1 },
 	} {
-		limits := httpapi.DefaultLimits()
+		limits := serve.DefaultLimits()
 		change(&limits)
 		if err := checkConnections(limits); (err == nil) != (flag == "") || (err != nil && !strings.Contains(err.Error(), flag)) {
 			t.Errorf("%q: %v", flag, err)

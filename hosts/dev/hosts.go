@@ -8,7 +8,7 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/adapters/httpapi"
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
@@ -44,7 +44,7 @@ func (s Settings) hosts(
 	if base.Webhooks, err = s.webhooks(); err != nil {
 		return nil, err
 	}
-	limits := httpapi.DefaultLimits()
+	limits := serve.DefaultLimits()
 	limits.ConnectionsPerAddress = limits.Connections // all clients of a development host have the same
 	return fx.Options(
 		wiring.Base(base, clock),

@@ -2,6 +2,7 @@ package roles
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -76,7 +77,7 @@ func (m *ManagedLogins) Reveal(ctx context.Context, reached access.Reached, l da
 	if err := reached.Permit(account.Configure); err != nil {
 		return RevealedLogin{}, err
 	}
-	if l == database.OwnerLogin {
+	if l == database.OwnerLogin || !known(l) {
 		return RevealedLogin{}, role.ErrNotFound()
 	}
 	var stored ports.LoginSecret
@@ -90,6 +91,9 @@ func (m *ManagedLogins) Reveal(ctx context.Context, reached access.Reached, l da
 	}
 	return RevealedLogin{ManagedLogin: managedLogin(reached.Record(), stored), Password: password}, nil
 }
+
+// known reports whether databases have such a login.
+func known(l database.Login) bool { return slices.Contains(database.Managed.Logins(), l) }
 
 // loginOf returns a login; ROLE_NOT_FOUND.
 func loginOf(ctx context.Context, tx ports.Tx, db id.DatabaseID, l database.Login) (ports.LoginSecret, error) {
@@ -118,6 +122,9 @@ func (m *ManagedLogins) Rotate(
 ) (LoginRotation, error) {
 	if err := reached.Permit(account.Configure); err != nil {
 		return LoginRotation{}, err
+	}
+	if !known(l) {
+		return LoginRotation{}, role.ErrNotFound()
 	}
 	var stored ports.LoginSecret
 	find := func(ctx context.Context, tx ports.Tx) (err error) {

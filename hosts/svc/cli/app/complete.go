@@ -21,7 +21,7 @@ func (a *App) CompleteDatabase(cmd *cobra.Command, args []string, _ string) ([]s
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return a.Names(cmd, func(ctx context.Context, c *apiclient.Client) (names []string, err error) {
-		for d, err := range c.Databases.All(ctx) {
+		for d, err := range c.Databases.List().All(ctx) {
 			if err != nil {
 				return nil, err
 			}

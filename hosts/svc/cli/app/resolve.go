@@ -35,7 +35,7 @@ func (a *App) FindDatabase(ctx context.Context, name string) (wire.Database, err
 	if of, is := IDOf[id.DatabaseID](name); is {
 		return c.Databases.Get(ctx, of)
 	}
-	return Named(c.Databases.All(ctx), name, "database", func(d wire.Database) string { return d.Name })
+	return Named(c.Databases.List().All(ctx), name, "database", func(d wire.Database) string { return d.Name })
 }
 
 // Named finds the one entry of a list that has a name. Names of databases are unique on their server, and a key can see those of

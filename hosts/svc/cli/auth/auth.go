@@ -129,7 +129,7 @@ func readKey(a *app.App, given, service string) (string, error) {
 // tryKey asks the API whether it knows the key, and says what kind it is.
 func tryKey(ctx context.Context, a *app.App) (what string, err error) {
 	err = a.WithAPI(ctx, func(ctx context.Context, c *apiclient.Client) error {
-		page, err := c.Databases.List(ctx, apiclient.Page{Limit: 1})
+		page, err := c.Databases.List().Page(ctx, apiclient.Page{Limit: 1})
 		var refused *apiclient.Error
 		if errors.As(err, &refused) && refused.Code == fault.KeyScopeDenied {
 			what = "a key for previews"

@@ -34,7 +34,7 @@ func backupsList(a *app.App) *cobra.Command {
 		Use: "list DATABASE", Short: "List the backups of a database, newest first", Args: cobra.ExactArgs(1),
 		ValidArgsFunction: a.CompleteDatabase,
 		RunE: a.OnDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
-			list, err := app.Collected(c.Backups.All(ctx, of))
+			list, err := app.Collected(c.Backups.List(of).All(ctx))
 			if err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ var errNoneVerified = errors.New("the database has no verified backup")
 
 // backupNamed finds a backup of a database by its file name, or the latest.
 func backupNamed(ctx context.Context, c *apiclient.Client, of id.DatabaseID, name string) (wire.Backup, error) {
-	for b, err := range c.Backups.All(ctx, of) {
+	for b, err := range c.Backups.List(of).All(ctx) {
 		if err != nil {
 			return wire.Backup{}, err
 		}
@@ -140,7 +140,7 @@ func completeBackup(a *app.App, others ...string) cobra.CompletionFunc {
 				return nil, err
 			}
 			names := slices.Clone(others)
-			for b, err := range c.Backups.All(ctx, of) {
+			for b, err := range c.Backups.List(of).All(ctx) {
 				if err != nil {
 					return nil, err
 				}

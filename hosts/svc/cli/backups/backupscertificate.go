@@ -72,7 +72,7 @@ func saveCertificate(ctx context.Context, a *app.App, c *apiclient.Client, of id
 
 // checkCertificate checks the signature of a certificate and reads what it says.
 func checkCertificate(ctx context.Context, c *apiclient.Client, signed wire.Certificate) (says certificate.Document, err error) {
-	key, err := app.Named(c.Certificates.AllKeys(ctx), string(signed.KeyID), "published key of certificates",
+	key, err := app.Named(c.Certificates.ListKeys().All(ctx), string(signed.KeyID), "published key of certificates",
 		func(k wire.CertificateKey) string { return string(k.KeyID) })
 	if err != nil {
 		return says, err

@@ -112,7 +112,7 @@ func remoteDeleted(ctx context.Context, a *app.App, c *apiclient.Client, name st
 		return f, err
 	}
 	idOfDeleted := func(d wire.DeletedDatabase) string { return string(d.ID) }
-	d, err := app.Named(c.Databases.AllDeleted(ctx), string(of), "deleted database", idOfDeleted)
+	d, err := app.Named(c.Databases.ListDeleted().All(ctx), string(of), "deleted database", idOfDeleted)
 	if err != nil {
 		return f, err
 	}

@@ -41,7 +41,7 @@ func databasesList(a *app.App) *cobra.Command {
 		Use: "list", Short: "List the databases that the key can see", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.WithAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
-				list, err := app.Collected(c.Databases.All(ctx))
+				list, err := app.Collected(c.Databases.List().All(ctx))
 				if err != nil {
 					return err
 				}

@@ -45,7 +45,7 @@ func databasesDeleted(a *app.App) *cobra.Command {
 		Use: "deleted", Short: "List the deleted databases that are not purged yet", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.WithAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
-				list, err := app.Collected(c.Databases.AllDeleted(ctx))
+				list, err := app.Collected(c.Databases.ListDeleted().All(ctx))
 				if err != nil {
 					return err
 				}
@@ -96,7 +96,7 @@ func DeletedNamed(ctx context.Context, a *app.App, c *apiclient.Client, name str
 		return of, nil
 	}
 	nameOf := func(d wire.DeletedDatabase) string { return d.Name }
-	found, err := app.Named(c.Databases.AllDeleted(ctx), name, "deleted database", nameOf)
+	found, err := app.Named(c.Databases.ListDeleted().All(ctx), name, "deleted database", nameOf)
 	return found.ID, err
 }
 
@@ -107,7 +107,7 @@ func CompleteDeleted(a *app.App) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return a.Names(cmd, func(ctx context.Context, c *apiclient.Client) (names []string, err error) {
-			for d, err := range c.Databases.AllDeleted(ctx) {
+			for d, err := range c.Databases.ListDeleted().All(ctx) {
 				if err != nil {
 					return nil, err
 				}

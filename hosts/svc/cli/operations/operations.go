@@ -32,7 +32,7 @@ func operationsList(a *app.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				list, err := app.Collected(c.Operations.All(ctx, of))
+				list, err := app.Collected(c.Operations.List(of).All(ctx))
 				if err != nil {
 					return err
 				}

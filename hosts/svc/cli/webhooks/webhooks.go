@@ -34,7 +34,7 @@ func webhooksList(a *app.App) *cobra.Command {
 		Use: "list", Short: "List the webhooks of the account, disabled ones too", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.WithAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
-				list, err := app.Collected(c.Webhooks.All(ctx))
+				list, err := app.Collected(c.Webhooks.List().All(ctx))
 				if err != nil {
 					return err
 				}
@@ -199,7 +199,7 @@ unless its operator has chosen another time.`,
 			}
 			return onWebhook(a, func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
 				var list []wire.DeliveryAttempt
-				for attempt, err := range c.Webhooks.AllDeliveryAttempts(ctx, of) {
+				for attempt, err := range c.Webhooks.ListDeliveryAttempts(of).All(ctx) {
 					if err != nil {
 						return err
 					}
@@ -272,7 +272,7 @@ func webhookNamed(ctx context.Context, c *apiclient.Client, name string) (id.Web
 		url = target.URL // as the service writes it
 	}
 	var found []string
-	for w, err := range c.Webhooks.All(ctx) {
+	for w, err := range c.Webhooks.List().All(ctx) {
 		if err != nil {
 			return "", err
 		}
@@ -297,7 +297,7 @@ func completeWebhook(a *app.App) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return a.Names(cmd, func(ctx context.Context, c *apiclient.Client) (names []string, err error) {
-			list, err := app.Collected(c.Webhooks.All(ctx))
+			list, err := app.Collected(c.Webhooks.List().All(ctx))
 			sharing := map[string]int{}
 			for _, w := range list {
 				sharing[w.URL]++
