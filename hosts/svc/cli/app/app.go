@@ -32,6 +32,7 @@ type App struct {
 	timeout              time.Duration
 	json                 bool
 	jq                   string
+	yes                  bool // what a command asks is answered
 
 	Ctx      context.Context // of the invocation, which an app lives as long as
 	filter   *gojq.Code      // of --jq; nil for none

@@ -13,19 +13,17 @@ import (
 	"github.com/pgherd/pgherd/hosts/internal/terminal"
 )
 
-// Confirmation is --yes of a command that cannot be undone or disconnects people.
-type Confirmation struct{ yes bool }
-
-// Add adds the flag to a command.
-func (c *Confirmation) Add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&c.yes, "yes", false, "do not ask")
+// Confirmed gives --yes to a command that cannot be undone or disconnects people.
+func (a *App) Confirmed(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolVar(&a.yes, "yes", false, "do not ask")
+	return cmd
 }
 
 var errNotConfirmed = errors.New("nothing was done: the name was not repeated")
 
 // Ask wants a name typed before what cannot be taken back. Where nobody can type it, --yes is needed.
-func (c *Confirmation) Ask(a *App, name, what string) error {
-	if _, err := a.api(); err != nil || c.yes { // Nobody is asked where the answer can lead nowhere.
+func (a *App) Ask(name, what string) error {
+	if _, err := a.api(); err != nil || a.yes { // Nobody is asked where the answer can lead nowhere.
 		return err
 	}
 	if f, is := a.In.(*os.File); !is || !term.IsTerminal(int(f.Fd())) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 
 	"github.com/itchyny/gojq"
 
@@ -31,6 +32,15 @@ func ShowList[T any](a *App, entries []T, none string, fieldsOf func(T) []Field)
 		rows[i] = fieldsOf(e)
 	}
 	return a.print(func(p terminal.Printer) { p.List(rows) })
+}
+
+// ShowAll prints a list as ShowList does, unless it could not be read.
+func ShowAll[T any](a *App, list iter.Seq2[T, error], none string, fieldsOf func(T) []Field) error {
+	entries, err := Collected(list)
+	if err != nil {
+		return err
+	}
+	return ShowList(a, entries, none, fieldsOf)
 }
 
 // ShowRecord prints one thing, a line for each field, or the JSON of what the API says of it.
@@ -62,6 +72,14 @@ func (a *App) Say(answer any, format string, args ...any) error {
 	}
 	_, err := fmt.Fprintln(a.Out, terminal.Visible(fmt.Sprintf(format, args...)))
 	return err
+}
+
+// Done is Say where it was done, and else why it was not.
+func (a *App) Done(answer any, err error, format string, args ...any) error {
+	if err != nil {
+		return err
+	}
+	return a.Say(answer, format, args...)
 }
 
 // WantsJSON reports whether JSON is to be printed, or what --jq makes of it.

@@ -34,11 +34,8 @@ func backupsList(a *app.App) *cobra.Command {
 		Use: "list DATABASE", Short: "List the backups of a database, newest first", Args: cobra.ExactArgs(1),
 		ValidArgsFunction: a.CompleteDatabase,
 		RunE: a.OnDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
-			list, err := app.Collected(c.Backups.List(of).All(ctx))
-			if err != nil {
-				return err
-			}
-			return app.ShowList(a, list, `No backups. Make one with "svc backups create DATABASE".`, func(b wire.Backup) []app.Field {
+			const none = `No backups. Make one with "svc backups create DATABASE".`
+			return app.ShowAll(a, c.Backups.List(of).All(ctx), none, func(b wire.Backup) []app.Field {
 				return []app.Field{
 					{"FILENAME", b.Filename}, {"CREATED", b.CreatedAt}, {"SIZE", terminal.Size(b.SizeBytes)}, {"VERIFIED", b.VerifiedAt},
 					{"KIND", b.Trigger}, {"EXPIRES", b.ExpiresAt},
@@ -71,8 +68,7 @@ An answer that is lost is not asked for again: "svc operations list DATABASE" sh
 }
 
 func backupsDelete(a *app.App) *cobra.Command {
-	var confirm app.Confirmation
-	cmd := &cobra.Command{
+	return a.Confirmed(&cobra.Command{
 		Use: "delete DATABASE BACKUP", Short: "Delete a backup for good", Args: cobra.ExactArgs(2),
 		ValidArgsFunction: completeBackup(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,7 +77,7 @@ func backupsDelete(a *app.App) *cobra.Command {
 				return app.Usage("BACKUP: %w", err)
 			}
 			what := "This deletes the backup " + args[1] + " of " + args[0] + ". Nobody can bring it back."
-			if err := confirm.Ask(a, args[1], what); err != nil {
+			if err := a.Ask(args[1], what); err != nil {
 				return err
 			}
 			return a.OnDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
@@ -91,9 +87,7 @@ func backupsDelete(a *app.App) *cobra.Command {
 				return a.Say(map[string]backup.Filename{"filename": file}, "%s of %s was deleted.", file, args[0])
 			})(cmd, args)
 		},
-	}
-	confirm.Add(cmd)
-	return cmd
+	})
 }
 
 // latest stands for the newest verified backup.

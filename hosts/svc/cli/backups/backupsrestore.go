@@ -16,7 +16,6 @@ import (
 )
 
 func backupsRestore(a *app.App) *cobra.Command {
-	var confirm app.Confirmation
 	var wait app.Waiting
 	cmd := &cobra.Command{
 		Use: "restore DATABASE BACKUP", Short: "Replace what a single-login database holds by a backup of it",
@@ -42,7 +41,7 @@ POST /api/v1/databases/{id}/managed-restores.`,
 			}
 			what := "This replaces all that " + args[0] + " holds by the backup of " + file.Time().Format("2006-01-02 15:04:05") +
 				" UTC, and closes all its connections. What was written since then is lost."
-			if err := confirm.Ask(a, args[0], what); err != nil {
+			if err := a.Ask(args[0], what); err != nil {
 				return err
 			}
 			return a.WithAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
@@ -54,9 +53,8 @@ POST /api/v1/databases/{id}/managed-restores.`,
 			})
 		},
 	}
-	confirm.Add(cmd)
 	wait.Add(cmd)
-	return cmd
+	return a.Confirmed(cmd)
 }
 
 var errManagedRestore = errors.New("this database has managed logins, and svc restores only databases with a single login")

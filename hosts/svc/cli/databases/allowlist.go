@@ -25,11 +25,8 @@ func allowlistList(a *app.App) *cobra.Command {
 		Use: "list DATABASE", Short: "List the addresses that may connect; any may where there are none", Args: cobra.ExactArgs(1),
 		ValidArgsFunction: a.CompleteDatabase,
 		RunE: a.OnDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
-			list, err := c.Allowlist.List(ctx, of)
-			if err != nil {
-				return err
-			}
-			return app.ShowList(a, list, "No entries: any address may connect.", func(e wire.AllowlistEntry) []app.Field {
+			const none = "No entries: any address may connect."
+			return app.ShowAll(a, app.Sequence(c.Allowlist.List(ctx, of)), none, func(e wire.AllowlistEntry) []app.Field {
 				return []app.Field{
 					{"CIDR", e.CIDR}, {"DESCRIPTION", e.Description}, {"CREATED", e.CreatedAt}, {"ID", e.ID},
 				}
@@ -40,7 +37,6 @@ func allowlistList(a *app.App) *cobra.Command {
 
 func allowlistAdd(a *app.App) *cobra.Command {
 	var description string
-	var confirm app.Confirmation
 	cmd := &cobra.Command{
 		Use: "add DATABASE CIDR", Short: "Let an address or a network connect", Args: cobra.ExactArgs(2),
 		Long: `Let an address or a network connect, as in 198.51.100.7 or 2001:db8::/32. With the first entry, no other address may
@@ -67,27 +63,22 @@ connect any more, and open connections from others are closed: it wants the name
 			}
 			if open {
 				what := "This is the first entry: it closes the connections to " + args[0] + " from everywhere else, and lets none in."
-				if err := confirm.Ask(a, args[0], what); err != nil {
+				if err := a.Ask(args[0], what); err != nil {
 					return err
 				}
 			}
 			return a.WithAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
 				added, err := c.Allowlist.Add(ctx, which, b)
-				if err != nil {
-					return err
-				}
-				return a.Say(added, "%s may connect to %s.", added.CIDR, args[0])
+				return a.Done(added, err, "%s may connect to %s.", added.CIDR, args[0])
 			})
 		},
 	}
-	confirm.Add(cmd)
 	cmd.Flags().StringVar(&description, "description", "", "what the entry is for, at most 200 characters")
-	return cmd
+	return a.Confirmed(cmd)
 }
 
 func allowlistRemove(a *app.App) *cobra.Command {
-	var confirm app.Confirmation
-	cmd := &cobra.Command{
+	return a.Confirmed(&cobra.Command{
 		Use: "remove DATABASE CIDR|ID", Short: "Remove an entry, and close its connections", Args: cobra.ExactArgs(2),
 		ValidArgsFunction: a.CompleteDatabase,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -97,7 +88,7 @@ func allowlistRemove(a *app.App) *cobra.Command {
 				}
 			}
 			what := "This closes the connections from " + args[1] + ", or lets any address connect if it is the last entry."
-			if err := confirm.Ask(a, args[1], what); err != nil {
+			if err := a.Ask(args[1], what); err != nil {
 				return err
 			}
 			return a.OnDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
@@ -105,15 +96,11 @@ func allowlistRemove(a *app.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := c.Allowlist.Remove(ctx, of, entry); err != nil {
-					return err
-				}
-				return a.Say(map[string]string{"id": string(entry)}, "%s was removed from the allowlist of %s.", args[1], args[0])
+				err = c.Allowlist.Remove(ctx, of, entry)
+				return a.Done(map[string]string{"id": string(entry)}, err, "%s was removed from the allowlist of %s.", args[1], args[0])
 			})(cmd, args)
 		},
-	}
-	confirm.Add(cmd)
-	return cmd
+	})
 }
 
 // entryNamed finds an entry by its network or its ID.

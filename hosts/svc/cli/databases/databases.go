@@ -41,11 +41,8 @@ func databasesList(a *app.App) *cobra.Command {
 		Use: "list", Short: "List the databases that the key can see", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.WithAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
-				list, err := app.Collected(c.Databases.List().All(ctx))
-				if err != nil {
-					return err
-				}
-				return app.ShowList(a, list, `No databases. Make one with "svc databases create NAME".`, func(d wire.Database) []app.Field {
+				const none = `No databases. Make one with "svc databases create NAME".`
+				return app.ShowAll(a, c.Databases.List().All(ctx), none, func(d wire.Database) []app.Field {
 					return []app.Field{
 						{"NAME", d.Name}, {"STATUS", d.Status}, {"ENVIRONMENT", d.Environment}, {"SIZE", terminal.Size(d.SizeBytes)},
 						{"STORAGE", exceptional(d.Storage.Status)}, {"BACKUPS", d.ScheduledBackup}, {"CREATED", d.CreatedAt},
@@ -174,10 +171,7 @@ func databasesEnvironment(a *app.App) *cobra.Command {
 			}
 			return a.OnDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
 				changed, err := c.Databases.SetEnvironment(ctx, of, b)
-				if err != nil {
-					return err
-				}
-				return a.Say(changed, "The environment of %s is %s.", args[0], args[1])
+				return a.Done(changed, err, "The environment of %s is %s.", args[0], args[1])
 			})(cmd, args)
 		},
 	}
@@ -194,10 +188,7 @@ func databasesBackupPolicy(a *app.App) *cobra.Command {
 			}
 			return a.OnDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
 				changed, err := c.Backups.SetPolicy(ctx, of, wire.SetBackupPolicy{ScheduledBackup: schedule})
-				if err != nil {
-					return err
-				}
-				return a.Say(changed, "Scheduled backups of %s: %s.", args[0], schedule)
+				return a.Done(changed, err, "Scheduled backups of %s: %s.", args[0], schedule)
 			})(cmd, args)
 		},
 	}
@@ -223,19 +214,16 @@ func databasesRestart(a *app.App) *cobra.Command {
 
 // disconnecting makes a command that ends the sessions of a database's users, and asks before.
 func disconnecting(a *app.App, use, short string, action database.Event, done string) *cobra.Command {
-	var confirm app.Confirmation
-	cmd := &cobra.Command{
+	return a.Confirmed(&cobra.Command{
 		Use: use + " DATABASE", Short: short, Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteDatabase,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			what := "This closes all connections of " + args[0] + ", and rolls their open transactions back."
-			if err := confirm.Ask(a, args[0], what); err != nil {
+			if err := a.Ask(args[0], what); err != nil {
 				return err
 			}
 			return lifecycle(a, cmd, args, action, done)
 		},
-	}
-	confirm.Add(cmd)
-	return cmd
+	})
 }
 
 func lifecycle(a *app.App, cmd *cobra.Command, args []string, action database.Event, done string) error {

@@ -13,7 +13,6 @@ import (
 )
 
 func databasesDelete(a *app.App) *cobra.Command {
-	var confirm app.Confirmation
 	var wait app.Waiting
 	cmd := &cobra.Command{
 		Use: "delete DATABASE", Short: "Back a database up and delete it", Args: cobra.ExactArgs(1),
@@ -23,7 +22,7 @@ func databasesDelete(a *app.App) *cobra.Command {
 		ValidArgsFunction: a.CompleteDatabase,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			what := "This closes all connections of " + args[0] + ", backs it up and deletes it."
-			if err := confirm.Ask(a, args[0], what); err != nil {
+			if err := a.Ask(args[0], what); err != nil {
 				return err
 			}
 			return a.OnDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
@@ -35,9 +34,8 @@ func databasesDelete(a *app.App) *cobra.Command {
 			})(cmd, args)
 		},
 	}
-	confirm.Add(cmd)
 	wait.Add(cmd)
-	return cmd
+	return a.Confirmed(cmd)
 }
 
 func databasesDeleted(a *app.App) *cobra.Command {
@@ -45,11 +43,7 @@ func databasesDeleted(a *app.App) *cobra.Command {
 		Use: "deleted", Short: "List the deleted databases that are not purged yet", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.WithAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
-				list, err := app.Collected(c.Databases.ListDeleted().All(ctx))
-				if err != nil {
-					return err
-				}
-				return app.ShowList(a, list, "No deleted databases.", func(d wire.DeletedDatabase) []app.Field {
+				return app.ShowAll(a, c.Databases.ListDeleted().All(ctx), "No deleted databases.", func(d wire.DeletedDatabase) []app.Field {
 					return []app.Field{
 						{"NAME", d.Name}, {"STATUS", d.RecoveryStatus}, {"DELETED", d.DeletedAt}, {"PURGED AFTER", d.PurgeAfter},
 						{"BACKUP", deletionBackup(d)}, {"ID", d.ID},

@@ -23,11 +23,7 @@ backup with it must be proven to be restorable, before it can be installed.
 A database with the name of one of the commands below is named by its ID here.`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteDatabase,
 		RunE: a.OnDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
-			list, err := c.Extensions.List(ctx, of)
-			if err != nil {
-				return err
-			}
-			return app.ShowList(a, list, "No extensions.", func(e wire.Extension) []app.Field {
+			return app.ShowAll(a, app.Sequence(c.Extensions.List(ctx, of)), "No extensions.", func(e wire.Extension) []app.Field {
 				return []app.Field{
 					{"NAME", e.Name}, {"INSTALLED", e.InstalledVersion}, {"SCHEMA", e.Schema}, {"SERVER HAS", e.DefaultVersion},
 					{"SUPPORTED", e.Name.Version()}, {"TRUSTED", e.Trusted}, {"RESTORABLE", e.RestoreQualified},

@@ -25,12 +25,8 @@ func invitationsList(a *app.App) *cobra.Command {
 		Use: "list DATABASE", Short: "List the invitations that are open or expired", Args: cobra.ExactArgs(1),
 		ValidArgsFunction: a.CompleteDatabase,
 		RunE: a.OnDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
-			list, err := c.Members.ListInvitations(ctx, of)
-			if err != nil {
-				return err
-			}
 			const none = `No invitations. Invite somebody with "svc members add DATABASE EMAIL ROLE".`
-			return app.ShowList(a, list, none, func(i wire.Invitation) []app.Field {
+			return app.ShowAll(a, app.Sequence(c.Members.ListInvitations(ctx, of)), none, func(i wire.Invitation) []app.Field {
 				return []app.Field{
 					{"EMAIL", i.Email}, {"ROLE", i.Role}, {"STATUS", i.Status}, {"EXPIRES", i.ExpiresAt}, {"CREATED", i.CreatedAt},
 					{"ID", i.ID},
@@ -49,10 +45,7 @@ It is open for seven more days then. The link of the mail before works no more.`
 		ValidArgsFunction: completePerson(a, invitedAddresses),
 		RunE: onInvitation(a, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, to id.InvitationID, _ string) error {
 			sent, err := c.Members.ResendInvitation(ctx, of, to)
-			if err != nil {
-				return err
-			}
-			return a.Say(sent, "%s was sent another invitation.", sent.Email)
+			return a.Done(sent, err, "%s was sent another invitation.", sent.Email)
 		}),
 	}
 }
@@ -63,10 +56,8 @@ func invitationsRemove(a *app.App) *cobra.Command {
 		Long:              "Withdraw an invitation, which is named by mail address or by ID. The link of its mail works no more.",
 		ValidArgsFunction: completePerson(a, invitedAddresses),
 		RunE: onInvitation(a, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, to id.InvitationID, name string) error {
-			if err := c.Members.DeleteInvitation(ctx, of, to); err != nil {
-				return err
-			}
-			return a.Say(map[string]string{"id": string(to)}, "The invitation of %s was withdrawn.", name)
+			err := c.Members.DeleteInvitation(ctx, of, to)
+			return a.Done(map[string]string{"id": string(to)}, err, "The invitation of %s was withdrawn.", name)
 		}),
 	}
 }

@@ -124,18 +124,14 @@ Passwords of the database's logins that the person knows stay as they are.
 			}
 			return onMember(a, cmd, args, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, who id.MembershipID) error {
 				changed, err := c.Members.SetRole(ctx, of, who, wire.SetMemberRole{Role: role})
-				if err != nil {
-					return err
-				}
-				return a.Say(changed, "%s is %s of %s.", changed.Email, changed.Role, args[0])
+				return a.Done(changed, err, "%s is %s of %s.", changed.Email, changed.Role, args[0])
 			})
 		},
 	}
 }
 
 func membersRemove(a *app.App) *cobra.Command {
-	var confirm app.Confirmation
-	cmd := &cobra.Command{
+	return a.Confirmed(&cobra.Command{
 		Use: "remove DATABASE MEMBER", Short: "Take the access of a member away", Args: cobra.ExactArgs(2),
 		Long: `Take the access of a member away, who is named by mail address or by membership ID.
 
@@ -147,19 +143,15 @@ that the person knows stay as they are: rotate them.`,
 				return err
 			}
 			what := "This takes the access to " + args[0] + " away from " + args[1] + ". Passwords of its logins stay as they are."
-			if err := confirm.Ask(a, args[1], what); err != nil {
+			if err := a.Ask(args[1], what); err != nil {
 				return err
 			}
 			return onMember(a, cmd, args, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, who id.MembershipID) error {
-				if err := c.Members.Remove(ctx, of, who); err != nil {
-					return err
-				}
-				return a.Say(map[string]string{"id": string(who)}, "%s is no member of %s any more.", args[1], args[0])
+				err := c.Members.Remove(ctx, of, who)
+				return a.Done(map[string]string{"id": string(who)}, err, "%s is no member of %s any more.", args[1], args[0])
 			})
 		},
-	}
-	confirm.Add(cmd)
-	return cmd
+	})
 }
 
 // onMember runs a command whose arguments begin with a database and one of its members.

@@ -32,11 +32,7 @@ func operationsList(a *app.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				list, err := app.Collected(c.Operations.List(of).All(ctx))
-				if err != nil {
-					return err
-				}
-				return app.ShowList(a, list, "No operations.", func(o wire.Operation) []app.Field {
+				return app.ShowAll(a, c.Operations.List(of).All(ctx), "No operations.", func(o wire.Operation) []app.Field {
 					return []app.Field{
 						{"ID", o.ID}, {"TYPE", o.Type}, {"STATUS", o.Status}, {"CREATED", o.CreatedAt}, {"TOOK", app.Took(o)},
 						{"ERROR", failure(o)},
@@ -90,10 +86,7 @@ func operationsCancel(a *app.App) *cobra.Command {
 		Use: "cancel OPERATION", Short: "Cancel an operation that has changed nothing yet", Args: cobra.ExactArgs(1),
 		RunE: onOperation(a, func(ctx context.Context, c *apiclient.Client, of id.OperationID) error {
 			canceled, err := c.Operations.Cancel(ctx, of)
-			if err != nil {
-				return err
-			}
-			return a.Say(canceled, "%s", canceled.Message)
+			return a.Done(canceled, err, "%s", canceled.Message)
 		}),
 	}
 }

@@ -231,7 +231,6 @@ func previewsBackupPolicy(a *app.App) *cobra.Command {
 
 func previewsDelete(a *app.App) *cobra.Command {
 	var name previewName
-	var confirm app.Confirmation
 	cmd := &cobra.Command{
 		Use: "delete [PREVIEW]", Short: "Have a preview deleted, or that of a ref", Args: cobra.MaximumNArgs(1),
 		Long: `Have a preview deleted, with a backup. Until its recovery deadline, a key with full access to the account can recover it.
@@ -244,33 +243,29 @@ With --ref, the preview is the one that a ref has. A ref that has none is no err
 				return err
 			}
 			if byRef {
-				return deleteOfRef(a, cmd, name.ref, confirm)
+				return deleteOfRef(a, cmd, name.ref)
 			}
 			if _, err := app.WantID[id.DatabaseID](args[0], "PREVIEW"); err != nil {
 				return err
 			}
-			if err := confirm.Ask(a, args[0], whatDeletion); err != nil {
+			if err := a.Ask(args[0], whatDeletion); err != nil {
 				return err
 			}
 			return onPreview(a, cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
 				p, err := c.Previews.Delete(ctx, of)
-				if err != nil {
-					return err
-				}
-				return a.Say(p, "The preview of %s is being deleted.", p.Ref)
+				return a.Done(p, err, "The preview of %s is being deleted.", p.Ref)
 			})
 		},
 	}
 	name.add(cmd)
-	confirm.Add(cmd)
-	return cmd
+	return a.Confirmed(cmd)
 }
 
 const whatDeletion = "This closes all connections of the preview, backs it up and deletes it."
 
 // deleteOfRef has the preview of a ref deleted.
-func deleteOfRef(a *app.App, cmd *cobra.Command, ref string, confirm app.Confirmation) error {
-	if err := confirm.Ask(a, ref, whatDeletion); err != nil {
+func deleteOfRef(a *app.App, cmd *cobra.Command, ref string) error {
+	if err := a.Ask(ref, whatDeletion); err != nil {
 		return err
 	}
 	return withCIKey(a, cmd, func(ctx context.Context, c *apiclient.Client) error {
@@ -282,10 +277,8 @@ func deleteOfRef(a *app.App, cmd *cobra.Command, ref string, confirm app.Confirm
 		case err != nil:
 			return err
 		}
-		if p, err = c.Previews.Delete(ctx, p.DatabaseID); err != nil {
-			return err
-		}
-		return a.Say(p, "The preview of %s is being deleted.", ref)
+		p, err = c.Previews.Delete(ctx, p.DatabaseID)
+		return a.Done(p, err, "The preview of %s is being deleted.", ref)
 	})
 }
 

@@ -19,11 +19,7 @@ func logins(a *app.App) *cobra.Command {
 		Use: "logins DATABASE", Short: "List the logins that were created with a database", Args: cobra.ExactArgs(1),
 		ValidArgsFunction: a.CompleteDatabase,
 		RunE: a.OnDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
-			list, err := c.Logins.List(ctx, of)
-			if err != nil {
-				return err
-			}
-			return app.ShowList(a, list, "No logins.", func(l wire.Login) []app.Field {
+			return app.ShowAll(a, app.Sequence(c.Logins.List(ctx, of)), "No logins.", func(l wire.Login) []app.Field {
 				return []app.Field{
 					{"LOGIN", l.Login}, {"LIMIT", unlessZero(l.ConnectionLimit)}, {"GENERATION", l.CredentialGeneration},
 					{"USERNAME", l.Username},
@@ -68,7 +64,7 @@ when the database is created and when it is rotated, and at no other time.`,
 }
 
 func loginsRotate(a *app.App) *cobra.Command {
-	var flags changing
+	var wait bool
 	var key app.KeyFlag
 	cmd := &cobra.Command{
 		Use: "logins-rotate DATABASE owner|runtime|readonly", Short: "Give a login a new password", Args: cobra.ExactArgs(2),
@@ -80,7 +76,7 @@ rolled back. The owner's new password is printed once; the others' are shown by 
 			if err != nil {
 				return app.Usage("%w", err)
 			}
-			if err := flags.confirm.Ask(a, args[1], closes(args[1], args[0])); err != nil {
+			if err := a.Ask(args[1], closes(args[1], args[0])); err != nil {
 				return err
 			}
 			opt, err := key.Use(a)
@@ -92,7 +88,7 @@ rolled back. The owner's new password is printed once; the others' are shown by 
 					return c.Logins.Rotate(ctx, of, login, wire.Disconnect{ConfirmDisconnect: true}, opt)
 				}
 				rotation, err := rotate(ctx)
-				if err == nil && flags.wait {
+				if err == nil && wait {
 					done := func(r wire.LoginRotation) bool { return r.Status != role.Pending }
 					rotation, err = app.UntilDone(ctx, rotation, done, rotate)
 				}
@@ -103,9 +99,8 @@ rolled back. The owner's new password is printed once; the others' are shown by 
 			})(cmd, args)
 		},
 	}
-	flags.add(cmd)
 	key.Add(cmd)
-	return cmd
+	return changing(a, cmd, &wait)
 }
 
 // showRotation shows the rotation of a login's password, and says what follows from how it stands.

@@ -55,10 +55,7 @@ func customRename(a *app.App, m RoleModel) *cobra.Command {
 			}
 			return m.onRole(a, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, one id.RoleID) error {
 				renamed, err := c.Roles.Rename(ctx, of, one, wire.RenameRole{DisplayName: name})
-				if err != nil {
-					return err
-				}
-				return a.Say(renamed, "The role %s is called %s.", args[1], renamed.DisplayName)
+				return a.Done(renamed, err, "The role %s is called %s.", args[1], renamed.DisplayName)
 			})(cmd, args)
 		},
 	}

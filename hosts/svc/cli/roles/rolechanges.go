@@ -13,15 +13,10 @@ import (
 	"github.com/pgherd/pgherd/hosts/svc/cli/app"
 )
 
-// changing is what the commands have in common that change a password: they close connections, and can wait.
-type changing struct {
-	confirm app.Confirmation
-	wait    bool
-}
-
-func (f *changing) add(cmd *cobra.Command) {
-	f.confirm.Add(cmd)
-	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait until the server has confirmed it")
+// changing completes a command that changes a password: it closes connections, and can wait.
+func changing(a *app.App, cmd *cobra.Command, wait *bool) *cobra.Command {
+	cmd.Flags().BoolVar(wait, "wait", false, "wait until the server has confirmed it")
+	return a.Confirmed(cmd)
 }
 
 // closes is what a change does to who is connected as a login of a database.
@@ -42,7 +37,7 @@ keeps what it owns, and counts as one of the database's roles until it is delete
 }
 
 func roleChange(a *app.App, m RoleModel, kind role.Kind, use, short, long string) *cobra.Command {
-	var flags changing
+	var wait bool
 	var key app.KeyFlag
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: cobra.ExactArgs(2), ValidArgsFunction: m.complete(a),
@@ -51,7 +46,7 @@ func roleChange(a *app.App, m RoleModel, kind role.Kind, use, short, long string
 			if kind == role.Revocation {
 				what += " Nobody can log in as the role any more, and that cannot be undone."
 			}
-			if err := flags.confirm.Ask(a, args[1], what); err != nil {
+			if err := a.Ask(args[1], what); err != nil {
 				return err
 			}
 			opt, err := key.Use(a)
@@ -63,7 +58,7 @@ func roleChange(a *app.App, m RoleModel, kind role.Kind, use, short, long string
 				if err != nil {
 					return a.MayBeDone(err, app.Again(cmd, args))
 				}
-				if flags.wait {
+				if wait {
 					change, err = m.awaitChange(ctx, a, args, change, m.replay(c, of, change))
 				}
 				if err != nil {
@@ -73,9 +68,8 @@ func roleChange(a *app.App, m RoleModel, kind role.Kind, use, short, long string
 			})(cmd, args)
 		},
 	}
-	flags.add(cmd)
 	key.Add(cmd)
-	return cmd
+	return changing(a, cmd, &wait)
 }
 
 // look is a call that says how a change stands.
@@ -127,7 +121,7 @@ func (m RoleModel) endChange(a *app.App, args []string, change wire.RoleChange) 
 }
 
 func roleShowChange(a *app.App, m RoleModel) *cobra.Command {
-	var flags changing
+	var wait bool
 	var goOn bool
 	cmd := &cobra.Command{
 		Use: m.prefix + "change DATABASE ROLE OPERATION", Short: "Show how a change of a role stands, or have it go on",
@@ -140,7 +134,7 @@ pauses; with --continue it does so at once. One that is completed is not done ag
 				return err
 			}
 			if goOn {
-				if err := flags.confirm.Ask(a, args[1], closes(args[1], args[0])); err != nil {
+				if err := a.Ask(args[1], closes(args[1], args[0])); err != nil {
 					return err
 				}
 			}
@@ -155,7 +149,7 @@ pauses; with --continue it does so at once. One that is completed is not done ag
 				if RefusedWith(err, fault.OperationNotFound) {
 					return app.Next(err, `"%s" shows the pending changes`, m.line(a, "list", args[0]))
 				}
-				if err == nil && flags.wait {
+				if err == nil && wait {
 					change, err = m.awaitChange(ctx, a, args, change, now)
 				}
 				if err != nil {
@@ -166,8 +160,7 @@ pauses; with --continue it does so at once. One that is completed is not done ag
 		},
 	}
 	cmd.Flags().BoolVar(&goOn, "continue", false, "have a pending change go on")
-	flags.add(cmd)
-	return cmd
+	return changing(a, cmd, &wait)
 }
 
 // completeChange offers the pending changes of the database's roles for the third argument.

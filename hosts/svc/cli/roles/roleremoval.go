@@ -14,15 +14,14 @@ import (
 )
 
 func roleDelete(a *app.App, m RoleModel) *cobra.Command {
-	var confirm app.Confirmation
-	cmd := &cobra.Command{
+	return a.Confirmed(&cobra.Command{
 		Use: m.prefix + "delete DATABASE ROLE", Short: "Revoke a role and remove it", Args: cobra.ExactArgs(2),
 		Long: `Revoke a role and remove it. Its connections are closed, and their open transactions rolled back.
 
 Nothing that the role owns is dropped: where something depends on it, the role is revoked and stays until that is gone.`,
 		ValidArgsFunction: m.complete(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := confirm.Ask(a, args[1], closes(args[1], args[0])+" The role cannot be brought back."); err != nil {
+			if err := a.Ask(args[1], closes(args[1], args[0])+" The role cannot be brought back."); err != nil {
 				return err
 			}
 			return m.onRole(a, func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, one id.RoleID) error {
@@ -36,9 +35,7 @@ Nothing that the role owns is dropped: where something depends on it, the role i
 				return a.Say(gone, "The role %s was removed.", args[1])
 			})(cmd, args)
 		},
-	}
-	confirm.Add(cmd)
-	return cmd
+	})
 }
 
 // removed repeats the call that removes a role until it is gone.

@@ -34,11 +34,8 @@ func webhooksList(a *app.App) *cobra.Command {
 		Use: "list", Short: "List the webhooks of the account, disabled ones too", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.WithAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
-				list, err := app.Collected(c.Webhooks.List().All(ctx))
-				if err != nil {
-					return err
-				}
-				return app.ShowList(a, list, `No webhooks. Make one with "svc webhooks create HTTPS-URL".`, func(w wire.Webhook) []app.Field {
+				const none = `No webhooks. Make one with "svc webhooks create HTTPS-URL".`
+				return app.ShowAll(a, c.Webhooks.List().All(ctx), none, func(w wire.Webhook) []app.Field {
 					return []app.Field{
 						{"URL", w.URL}, {"STATUS", enabled(w.Enabled)}, {"DATABASE", w.DatabaseID}, {"FAILURES", failures(w)},
 						{"CREATED", w.CreatedAt}, {"ID", w.ID},
@@ -115,14 +112,13 @@ func showSecret(a *app.App, w wire.WebhookSecret) error {
 }
 
 func webhooksRotate(a *app.App) *cobra.Command {
-	var confirm app.Confirmation
-	cmd := &cobra.Command{
+	return a.Confirmed(&cobra.Command{
 		Use: "rotate WEBHOOK", Short: "Replace the signing secret, and print the new one once", Args: cobra.ExactArgs(1),
 		Long: `Replace the signing secret of a webhook, which is named by URL or ID, and print the new one, which is shown only now. The
 secret before signs nothing any more, also no retries. A disabled webhook is enabled by it.`,
 		ValidArgsFunction: completeWebhook(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := confirm.Ask(a, args[0], "This ends the signing secret of "+args[0]+" at once."); err != nil {
+			if err := a.Ask(args[0], "This ends the signing secret of "+args[0]+" at once."); err != nil {
 				return err
 			}
 			return onWebhook(a, func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
@@ -133,32 +129,25 @@ secret before signs nothing any more, also no retries. A disabled webhook is ena
 				return showSecret(a, rotated)
 			})(cmd, args)
 		},
-	}
-	confirm.Add(cmd)
-	return cmd
+	})
 }
 
 func webhooksDisable(a *app.App) *cobra.Command {
-	var confirm app.Confirmation
-	cmd := &cobra.Command{
+	return a.Confirmed(&cobra.Command{
 		Use: "disable WEBHOOK", Short: "Send no more events to a webhook", Args: cobra.ExactArgs(1),
 		Long: `Send no more events to a webhook, which is named by URL or ID. Deliveries that wait for it fail. It stays listed; "svc
 webhooks rotate" enables it again, with another secret.`,
 		ValidArgsFunction: completeWebhook(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := confirm.Ask(a, args[0], "This sends no more events to "+args[0]+", and ends its signing secret."); err != nil {
+			if err := a.Ask(args[0], "This sends no more events to "+args[0]+", and ends its signing secret."); err != nil {
 				return err
 			}
 			return onWebhook(a, func(ctx context.Context, c *apiclient.Client, of id.WebhookID, _ []string) error {
-				if err := c.Webhooks.Disable(ctx, of); err != nil {
-					return err
-				}
-				return a.Say(map[string]string{"id": string(of)}, "%s is disabled.", args[0])
+				err := c.Webhooks.Disable(ctx, of)
+				return a.Done(map[string]string{"id": string(of)}, err, "%s is disabled.", args[0])
 			})(cmd, args)
 		},
-	}
-	confirm.Add(cmd)
-	return cmd
+	})
 }
 
 func webhooksTest(a *app.App) *cobra.Command {
