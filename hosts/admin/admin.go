@@ -52,6 +52,16 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
+// command is a command without arguments and flags of its own.
+func (m *metadata) command(
+	use, short string, do func(context.Context, *operator.Operator) (output, error),
+) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return m.work(cmd, do) },
+	}
+}
+
 // work runs a command on the operator's use cases, and shows its output.
 func (m *metadata) work(cmd *cobra.Command, do func(context.Context, *operator.Operator) (output, error)) error {
 	return m.operate(cmd, func(ctx context.Context, o *operator.Operator) error {

@@ -13,26 +13,17 @@ import (
 
 func (m *metadata) certificateKey() *cobra.Command {
 	return group("certificate-key", "the keys that sign restore certificates; no command prints a private part",
-		m.certificateKeyCommand("create", "make the first key; without one there are no certificates",
+		m.command("create", "make the first key; without one there are no certificates",
 			func(ctx context.Context, o *operator.Operator) (output, error) {
 				k, err := o.CreateCertificateKey(ctx)
 				return certificateKeyRow(k), err
 			}),
 		m.certificateKeyRotate(),
-		m.certificateKeyCommand("list", "list every key that ever signed, newest first",
+		m.command("list", "list every key that ever signed, newest first",
 			func(ctx context.Context, o *operator.Operator) (output, error) {
 				keys, err := o.CertificateKeys(ctx)
 				return tableOf(keys, certificateKeyRow).only("keyId", "createdAt", "retiredAt", "publicKey"), err
 			}))
-}
-
-func (m *metadata) certificateKeyCommand(
-	use, short string, do func(context.Context, *operator.Operator) (output, error),
-) *cobra.Command {
-	return &cobra.Command{
-		Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return m.work(cmd, do) },
-	}
 }
 
 func (m *metadata) certificateKeyRotate() *cobra.Command {

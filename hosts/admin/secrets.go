@@ -80,43 +80,35 @@ var errHasRing = errors.New("this installation has a key ring, which its stored 
 	"or copy it from another host")
 
 func (m *metadata) secretsKeys() *cobra.Command {
-	return &cobra.Command{
-		Use: "keys", Short: "list the keys that the metadata know, by their fingerprints", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
-				keys, err := o.Ring.Known(ctx)
-				return tableOf(keys, func(k keyring.Key) row {
-					return row{
-						{"key", string(k.Fingerprint)}, {"status", string(k.Status)}, {"since", k.Since},
-						{"resealedAt", k.ResealedAt},
-					}
-				}), err
-			})
-		},
-	}
+	return m.command("keys", "list the keys that the metadata know, by their fingerprints",
+		func(ctx context.Context, o *operator.Operator) (output, error) {
+			keys, err := o.Ring.Known(ctx)
+			return tableOf(keys, func(k keyring.Key) row {
+				return row{
+					{"key", string(k.Fingerprint)}, {"status", string(k.Status)}, {"since", k.Since},
+					{"resealedAt", k.ResealedAt},
+				}
+			}), err
+		})
 }
 
 func (m *metadata) secretsHosts() *cobra.Command {
-	return &cobra.Command{
-		Use: "hosts", Short: "list the hosts and which of the present keys each has", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
-				keys, err := o.Ring.Known(ctx)
-				if err != nil {
-					return nil, err
+	return m.command("hosts", "list the hosts and which of the present keys each has",
+		func(ctx context.Context, o *operator.Operator) (output, error) {
+			keys, err := o.Ring.Known(ctx)
+			if err != nil {
+				return nil, err
+			}
+			primary, _ := keys.Primary()
+			staged, _ := keys.Staged()
+			hosts, err := o.Ring.Hosts(ctx)
+			return tableOf(hosts, func(h keyring.Host) row {
+				return row{
+					{"host", h.Name}, {"seenAt", h.SeenAt}, {"hasPrimary", h.Has(primary.Fingerprint)},
+					{"hasStaged", h.Has(staged.Fingerprint)},
 				}
-				primary, _ := keys.Primary()
-				staged, _ := keys.Staged()
-				hosts, err := o.Ring.Hosts(ctx)
-				return tableOf(hosts, func(h keyring.Host) row {
-					return row{
-						{"host", h.Name}, {"seenAt", h.SeenAt}, {"hasPrimary", h.Has(primary.Fingerprint)},
-						{"hasStaged", h.Has(staged.Fingerprint)},
-					}
-				}), err
-			})
-		},
-	}
+			}), err
+		})
 }
 
 // secretsStage writes the ring's file first: where it is cut off, it takes that key again.

@@ -210,15 +210,11 @@ func (m *metadata) serverRemove() *cobra.Command {
 }
 
 func (m *metadata) serverList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "list the servers", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
-				servers, err := o.Servers(ctx)
-				return tableOf(servers, serverRow), err
-			})
-		},
-	}
+	return m.command("list", "list the servers",
+		func(ctx context.Context, o *operator.Operator) (output, error) {
+			servers, err := o.Servers(ctx)
+			return tableOf(servers, serverRow), err
+		})
 }
 
 func serverRow(s server.Server) row {
