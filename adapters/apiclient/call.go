@@ -174,7 +174,7 @@ func (c *Client) request(r call, opts []Option) (Request, options, error) {
 	if !r.keyed {
 		return request, o, nil
 	}
-	key, err := c.keyOf(o)
+	key, err := keyOf(o)
 	if err == nil && key != "" {
 		request.Header.Set(keyHeader, key)
 	}

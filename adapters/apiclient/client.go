@@ -1,9 +1,8 @@
 package apiclient
 
 import (
-	"crypto/rand"
 	"errors"
-	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,20 +22,21 @@ type Config struct {
 	// until it is done. Where something was removed but the answer was lost, the call succeeds although the next attempt is told
 	// that there is nothing.
 	Attempts int
-	// LongestWait is the longest Retry-After that a call waits for; 0 for 30 seconds. A longer one is the caller's to wait for.
-	LongestWait time.Duration
-	// Patience is how long a call that may be repeated is repeated for, whatever Attempts and LongestWait are, while the API answers
-	// RATE_LIMITED, SERVER_BUSY or MAINTENANCE. 0 for not at all.
+	// Patience is how long a call that may be repeated is repeated for, whatever Attempts is and however late the API wants it
+	// again, while that answers RATE_LIMITED, SERVER_BUSY or MAINTENANCE. 0 for not at all.
 	Patience time.Duration
 	// Waiting is told of each wait before a call is sent again, and of the error that it follows; nil for nobody.
 	Waiting func(why error, wait time.Duration)
-	// AttemptTimeout bounds one attempt of a call, and of a download the wait for its header; 0 for 2 minutes.
-	AttemptTimeout time.Duration
-	// StallTimeout ends an attempt of a download that brings no byte for so long; 0 for 1 minute.
-	StallTimeout time.Duration
-	// Random is where idempotency keys and the jitter of retries come from; nil for crypto/rand. It is used from many goroutines.
-	Random io.Reader
 }
+
+const (
+	// attemptTimeout bounds one attempt of a call, and of a download the wait for its header.
+	attemptTimeout = 2 * time.Minute
+	// stallTimeout ends an attempt of a download or an upload that moves no byte for so long.
+	stallTimeout = time.Minute
+	// longestWait is the longest Retry-After that a call waits for. A longer one is the caller's to wait for.
+	longestWait = 30 * time.Second
+)
 
 // Client calls the API with one key. Any number of goroutines may use it.
 type Client struct {
@@ -45,11 +45,10 @@ type Client struct {
 	base      string
 	authorize func(http.Header) // a function, so that no dump of the client shows the key
 	http      *http.Client
-	timeout   time.Duration
 	stall     time.Duration
 	retry     retryPolicy
 	waiting   func(error, time.Duration)
-	random    io.Reader
+	jitter    func() float64 // at least 0 and below 1
 }
 
 // New makes a client. It sends nothing.
@@ -65,16 +64,12 @@ func New(c Config) (*Client, error) {
 		return nil, errors.New("apiclient: Attempts is negative")
 	}
 	client := &Client{
-		base: base, authorize: bearer(c.Key), http: c.HTTP,
-		timeout: or(c.AttemptTimeout, 2*time.Minute), stall: or(c.StallTimeout, time.Minute), random: c.Random,
-		retry:   retryPolicy{attempts: or(c.Attempts, 4), longest: or(c.LongestWait, 30*time.Second), patience: c.Patience},
+		base: base, authorize: bearer(c.Key), http: c.HTTP, stall: stallTimeout, jitter: rand.Float64,
+		retry:   retryPolicy{attempts: or(c.Attempts, 4), patience: c.Patience},
 		waiting: c.Waiting,
 	}
 	if client.http == nil {
 		client.http = http.DefaultClient
-	}
-	if client.random == nil {
-		client.random = rand.Reader
 	}
 	if client.waiting == nil {
 		client.waiting = func(error, time.Duration) {}

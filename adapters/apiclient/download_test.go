@@ -81,7 +81,8 @@ func TestDownloads(t *testing.T) {
 			t.Parallel()
 			s := &c.source
 			s.content = content
-			client := hear(t, Config{Attempts: 3, Random: zeros{}, StallTimeout: 300 * time.Millisecond}, s.ServeHTTP)
+			client := hear(t, Config{Attempts: 3}, s.ServeHTTP)
+			client.stall = 300 * time.Millisecond
 			d := check.Must(client.Backups.Download(t.Context(), "d", "f"))(t)
 			got, err := io.ReadAll(d)
 			if (err != nil) != c.err || len(s.asked) != c.asked || d.Size != int64(len(content)) || d.Close() != nil {
@@ -138,7 +139,7 @@ func TestContinuedDownloads(t *testing.T) {
 			t.Parallel()
 			s := &c.source
 			s.content = content
-			client := hear(t, Config{Attempts: 3, Random: zeros{}}, s.ServeHTTP)
+			client := hear(t, Config{Attempts: 3}, s.ServeHTTP)
 			d, err := client.Backups.Download(t.Context(), "d", "f", Continue(bytes.NewReader(c.have), int64(len(content)), sum))
 			if strings.Join(s.asked, ",") != c.asked && len(s.cut) == 0 || errors.Is(err, ErrOtherFile) != c.other {
 				t.Fatalf("asked for %q: %v", s.asked, err)
@@ -183,7 +184,7 @@ func TestContinuedDownloadOfAnUnreadableFile(t *testing.T) {
 
 func TestDownloadThatIsRefused(t *testing.T) {
 	asked := 0
-	client := hear(t, Config{Attempts: 3, Random: zeros{}}, func(w http.ResponseWriter, _ *http.Request) {
+	client := hear(t, Config{Attempts: 3}, func(w http.ResponseWriter, _ *http.Request) {
 		asked++
 		if asked == 1 {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -203,7 +204,7 @@ func TestDownloadThatIsRefused(t *testing.T) {
 func TestAnswerWithoutTheFile(t *testing.T) {
 	for _, status := range []int{http.StatusNoContent, http.StatusPartialContent} {
 		asked := 0
-		client := hear(t, Config{Random: zeros{}}, func(w http.ResponseWriter, _ *http.Request) {
+		client := hear(t, Config{}, func(w http.ResponseWriter, _ *http.Request) {
 			asked++
 			w.WriteHeader(status)
 		})
@@ -216,7 +217,7 @@ func TestAnswerWithoutTheFile(t *testing.T) {
 // Close ends a Read that waits, and the file is not asked for again.
 func TestCloseEndsADownload(t *testing.T) {
 	s := &source{content: make([]byte, 100_000), cut: []int{50_000}, stall: true}
-	d := check.Must(hear(t, Config{Random: zeros{}}, s.ServeHTTP).Backups.Download(t.Context(), "d", "f"))(t)
+	d := check.Must(hear(t, Config{}, s.ServeHTTP).Backups.Download(t.Context(), "d", "f"))(t)
 	time.AfterFunc(100*time.Millisecond, func() { _ = d.Close() })
 	got, err := io.ReadAll(d)
 	if _, again := d.Read(make([]byte, 1)); !errors.Is(err, context.Canceled) || again == nil || len(s.asked) != 1 {

@@ -1,6 +1,8 @@
 package apiclient
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"io"
 	"strings"
@@ -34,10 +36,16 @@ func KeepResponse(r *Response) Option {
 	return func(o *options) { o.response = r }
 }
 
+func newKey() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return hex.EncodeToString(b[:])
+}
+
 // keyOf is the caller's key, or a new one.
-func (c *Client) keyOf(o options) (string, error) {
+func keyOf(o options) (string, error) {
 	if o.key == nil {
-		return c.newKey()
+		return newKey(), nil
 	}
 	if strings.ContainsFunc(*o.key, unicode.IsControl) {
 		return "", errors.New("apiclient: an Idempotency-Key has no control characters")

@@ -22,7 +22,7 @@ var errStalled error = unanswered{errors.New("nothing came for too long"), true}
 // openPart waits for the header of an answer. A refusal is an *Error.
 func (c *Client) openPart(ctx context.Context, r Request) (*part, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(c.timeout, func() { cancel(errStalled) })
+	timer := time.AfterFunc(attemptTimeout, func() { cancel(errStalled) })
 	response, err := c.open(ctx, r) //nolint:bodyclose // the part does, or checkFile
 	if err == nil {
 		err = checkFile(r, response)

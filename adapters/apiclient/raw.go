@@ -30,7 +30,7 @@ const maxBody = 64 << 20
 // Do sends a request once, and returns what comes. It adds the key, unless the request has an Authorization header. An error
 // means that there was no whole answer.
 func (c *Client) Do(ctx context.Context, r Request) (Response, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	response, err := c.open(ctx, r) //nolint:bodyclose // readAll does
 	if err != nil {

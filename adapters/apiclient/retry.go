@@ -13,7 +13,6 @@ import (
 // retryPolicy bounds how often and how late a call is sent again.
 type retryPolicy struct {
 	attempts int
-	longest  time.Duration
 	patience time.Duration
 }
 
@@ -64,7 +63,7 @@ func (p retryPolicy) wait(attempt int, taken time.Duration, err error, jitter fl
 	if patient {
 		return wait, taken+wait <= p.patience
 	}
-	return wait, asked <= p.longest
+	return wait, asked <= longestWait
 }
 
 // pause is the wait before the next attempt: as long as the answer asks for, which is asked too, and else longer each time.
@@ -98,28 +97,20 @@ func (c *Client) repeat(ctx context.Context, safe bool, do func(context.Context)
 		if errors.As(err, new(*Error)) {
 			said = err
 		}
-		again, unknown := c.pause(ctx, attempt, time.Since(began), err)
-		if unknown != nil {
-			return errors.Join(err, unknown)
-		}
-		if !again {
+		if !c.pause(ctx, attempt, time.Since(began), err) {
 			return err
 		}
 	}
 }
 
 // pause waits before the next attempt, and reports whether there is one.
-func (c *Client) pause(ctx context.Context, attempt int, taken time.Duration, after error) (again bool, unknown error) {
-	jitter, unknown := c.jitter()
-	if unknown != nil {
-		return false, unknown
-	}
-	wait, again := c.retry.wait(attempt, taken, after, jitter)
+func (c *Client) pause(ctx context.Context, attempt int, taken time.Duration, after error) (again bool) {
+	wait, again := c.retry.wait(attempt, taken, after, c.jitter())
 	if !again {
-		return false, nil
+		return false
 	}
 	c.waiting(after, wait)
-	return sleep(ctx, wait), nil
+	return sleep(ctx, wait)
 }
 
 // sleep reports false where the context ends before; it does not wait for that.

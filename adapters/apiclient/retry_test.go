@@ -39,7 +39,7 @@ func TestWhatIsTemporary(t *testing.T) {
 }
 
 func TestWaits(t *testing.T) {
-	policy := retryPolicy{attempts: 20, longest: 30 * time.Second}
+	policy := retryPolicy{attempts: 20}
 	busy := func(after time.Duration) error { return &Error{Status: 429, RetryAfter: after} }
 	for _, c := range []struct {
 		attempt int
@@ -70,7 +70,7 @@ func TestWaits(t *testing.T) {
 
 // Patience outlasts attempts and long waits, but only where the API asks to come back soon.
 func TestPatience(t *testing.T) {
-	policy := retryPolicy{attempts: 2, longest: time.Second, patience: time.Minute}
+	policy := retryPolicy{attempts: 2, patience: time.Minute}
 	apis := func(status int, code fault.Code, after time.Duration) error {
 		return &Error{Status: status, ErrorBody: wire.ErrorBody{Code: code}, RetryAfter: after}
 	}
@@ -145,17 +145,10 @@ func (tr *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (tr *transport) client(t *testing.T) *Client {
 	t.Helper()
-	c, err := New(Config{
-		URL: "http://test", HTTP: &http.Client{Transport: tr}, Attempts: 3, Random: zeros{}, AttemptTimeout: time.Minute,
-	})
-	check.NoError(t, err)
+	c := check.Must(New(Config{URL: "http://test", HTTP: &http.Client{Transport: tr}, Attempts: 3}))(t)
+	c.jitter = func() float64 { return 0 }
 	return c
 }
-
-// zeros is randomness without any: no jitter.
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestWhichCallsAreRepeated(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -170,7 +163,7 @@ func TestWhichCallsAreRepeated(t *testing.T) {
 		"a GET without an answer":    {get("/x"), nil, []string{"", "200"}, 2, 125 * time.Millisecond, true},
 		"a PATCH without an answer":  {patch(1, "/x"), nil, []string{"", "200"}, 2, 125 * time.Millisecond, true},
 		"a DELETE without an answer": {remove("/x"), nil, []string{"", "200"}, 2, 125 * time.Millisecond, true},
-		"a GET that hangs":           {get("/x"), nil, []string{"hang", "200"}, 2, time.Minute + 125*time.Millisecond, true},
+		"a GET that hangs":           {get("/x"), nil, []string{"hang", "200"}, 2, attemptTimeout + 125*time.Millisecond, true},
 		"a GET at a busy server":     {get("/x"), nil, []string{"SERVER_BUSY", "SERVER_BUSY", "200"}, 3, 4 * time.Second, true},
 		"a GET that stays unheard":   {get("/x"), nil, []string{""}, 3, 375 * time.Millisecond, false},
 		"a GET in maintenance":       {get("/x"), nil, []string{"MAINTENANCE"}, 1, 0, false},

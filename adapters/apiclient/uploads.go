@@ -61,11 +61,7 @@ func (s *sending) all(ctx context.Context) error {
 		if !temporary(err) {
 			after = io.ErrUnexpectedEOF // what ended a part need not end the next
 		}
-		again, unknown := s.c.pause(ctx, max(1, broken), time.Since(progress), after)
-		if unknown != nil {
-			return errors.Join(err, unknown)
-		}
-		if !again {
+		if !s.c.pause(ctx, max(1, broken), time.Since(progress), after) {
 			return err
 		}
 	}
@@ -91,7 +87,7 @@ func (s *sending) ask(ctx context.Context) error {
 	return s.put(ctx, fmt.Sprintf("bytes */%d", s.size), http.NoBody, 0)
 }
 
-// put sends a part once. It has as long as the bytes go on: one that brings none for Config.StallTimeout is ended.
+// put sends a part once. It has as long as the bytes go on: one that brings none for stallTimeout is ended.
 func (s *sending) put(ctx context.Context, part string, body io.Reader, length int64) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
