@@ -124,7 +124,15 @@ func previewFields(p wire.Preview) []app.Field {
 	}
 }
 
-func showPreview(a *app.App, p wire.Preview) error { return a.ShowRecord(p, previewFields(p)...) }
+// showPreview shows a preview, unless there is an error.
+func showPreview(a *app.App) func(wire.Preview, error) error {
+	return func(p wire.Preview, err error) error {
+		if err != nil {
+			return err
+		}
+		return a.ShowRecord(p, previewFields(p)...)
+	}
+}
 
 // previewName is how a command names a preview: by its ID, which is an argument, or by its ref.
 type previewName struct{ ref string }
@@ -160,19 +168,11 @@ func previewsGet(a *app.App) *cobra.Command {
 			}
 			if byRef {
 				return withCIKey(a, cmd, func(ctx context.Context, c *apiclient.Client) error {
-					p, err := c.Previews.Find(ctx, name.ref)
-					if err != nil {
-						return err
-					}
-					return showPreview(a, p)
+					return showPreview(a)(c.Previews.Find(ctx, name.ref))
 				})
 			}
 			return onPreview(a, cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
-				p, err := c.Previews.Get(ctx, of)
-				if err != nil {
-					return err
-				}
-				return showPreview(a, p)
+				return showPreview(a)(c.Previews.Get(ctx, of))
 			})
 		},
 	}
@@ -191,11 +191,7 @@ func previewsExtend(a *app.App) *cobra.Command {
 				return err
 			}
 			return onPreview(a, cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
-				p, err := c.Previews.Extend(ctx, of, wire.ExtendPreview{TTLHours: hours})
-				if err != nil {
-					return err
-				}
-				return showPreview(a, p)
+				return showPreview(a)(c.Previews.Extend(ctx, of, wire.ExtendPreview{TTLHours: hours}))
 			})
 		},
 	}
@@ -219,11 +215,7 @@ func previewsBackupPolicy(a *app.App) *cobra.Command {
 				return app.Usage("%w", err)
 			}
 			return onPreview(a, cmd, args[0], func(ctx context.Context, c *apiclient.Client, of id.DatabaseID) error {
-				p, err := c.Previews.SetBackupPolicy(ctx, of, wire.SetBackupPolicy{ScheduledBackup: schedule})
-				if err != nil {
-					return err
-				}
-				return showPreview(a, p)
+				return showPreview(a)(c.Previews.SetBackupPolicy(ctx, of, wire.SetBackupPolicy{ScheduledBackup: schedule}))
 			})
 		},
 	}
