@@ -8,7 +8,7 @@ COMPILE = GOGC=400 $(GO)
 # What takes long shows one in several of its cases to "make test": those of the day. "make test SAMPLE=7" shows another day's.
 SAMPLE ?= $(shell date +%Y%j)
 # The longest go first.
-PACKAGES ?= ./agent ./acceptance ./acceptance/crash ./agent/logins ./agent/artifact ./acceptance/conformance/agent ./...
+PACKAGES ?= ./agent ./acceptance ./acceptance/crash ./agent/logins ./agent/backup ./acceptance/conformance/agent ./...
 # Of a package, on a slow or busy machine too.
 TEST_TIMEOUT ?= 25m
 # Tests mostly wait for processes: twice as many packages as cores are tested at a time. Vet is part of "make lint".
@@ -139,7 +139,7 @@ abuse: toolchain ## measure a bystander beside each thing that one customer can 
 # What fails is kept in testdata, and belongs into the repository with the change that mends it. With PGHERD_FUZZ_SEED, which the
 # log names, the same inputs are made again.
 fuzz: toolchain ## for FUZZTIME, restore made-up dumps by psql and by our reader, and compare
-	PGHERD_FUZZ=$(FUZZTIME) $(GO) test -count=1 -v -timeout 0 -run '^TestSearch' ./agent/artifact
+	PGHERD_FUZZ=$(FUZZTIME) $(GO) test -count=1 -v -timeout 0 -run '^TestSearch' ./agent/load
 
 # docs/develop/releasing.md says when.
 upgrade: toolchain ## kill the version FROM, a tag or commit, during a backup, and go on with this one: make upgrade FROM=v1.0.0

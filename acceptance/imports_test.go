@@ -39,6 +39,13 @@ var (
 // under is what a package of the agent must not reach: the wiring, and the packages of the agent that stand above or beside it.
 func under(packages ...string) []string { return slices.Concat(wiring, packages) }
 
+// resources are the packages of the agent that carry out commands about databases and logins. What stands beside them reaches them
+// by the ledger.
+var resources = []string{"agent/databases", "agent/logins", "agent/settings", "agent/overlay", "agent/relocate", "agent/guard"}
+
+// aboveCopies are the packages that rest on what copies and backups share.
+var aboveCopies = slices.Concat(resources, []string{"agent/ledger", "agent/copies", "agent/backup", "agent/extensions"})
+
 // rooms: the first row that matches a package holds for it. A folder that has no row fails, so that a new one gets its rules here
 // and in .golangci.yml.
 var rooms = []room{
@@ -52,6 +59,14 @@ var rooms = []room{
 	{"agent/logins/...", under("agent/databases", "agent/settings", "agent/relocate", "agent/guard")},
 	{"agent/settings/...", under("agent/logins", "agent/relocate", "agent/guard")},
 	{"agent/relocate/...", under("agent/logins", "agent/settings", "agent/guard")},
+	{"agent/sessions/...", under(aboveCopies...)},
+	{"agent/content/...", under(aboveCopies...)},
+	{"agent/pgdump/...", under(aboveCopies...)},
+	{"agent/diskroom/...", under(aboveCopies...)},
+	{"agent/uploads/...", under(aboveCopies...)},
+	{"agent/copies/...", under(slices.Concat(resources, []string{"agent/backup", "agent/extensions"})...)},
+	{"agent/backup/...", under(slices.Concat(resources, []string{"agent/extensions"})...)},
+	{"agent/extensions/...", under(resources...)},
 	{"agent/...", wiring},
 	{"adapters/postgres/...", wiring},
 	{"adapters/agentclient/...", wiringOrSQL},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"sync/atomic"
@@ -11,8 +12,10 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/backup"
+	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/databases"
+	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/extensions"
 	"github.com/pgherd/pgherd/agent/guard"
 	"github.com/pgherd/pgherd/agent/health"
@@ -30,6 +33,7 @@ import (
 	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/agent/uploads"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // ErrSuperseded is what Run returns when another agent has taken over the server.
@@ -49,9 +53,11 @@ type Agent struct {
 	relocate  *relocate.Relocator
 	guard     *guard.Guard
 	files     *store.Store
-	backuper  *artifact.Backuper
+	room      *diskroom.Room
+	copies    *copies.Copies
 	uploads   *uploads.Uploads
 	changer   *extensions.Changer
+	prover    *extensions.Prover
 	server    *server.Server
 	programs  *programs
 	languages *languageWatch
@@ -93,17 +99,20 @@ func New(c Config, d Deps) (*Agent, error) {
 		files: store.New(c.BackupDir, store.Options{Reserve: c.BackupReserve, Instance: instance}), started: make(chan struct{}),
 		patience: loop.NewPatience(),
 	}
-	artifacts := c.artifacts(secrets.AgentPassword, d)
-	artifacts.InCharge = func(ctx context.Context) error { return a.ledger.InCharge(ctx) }
-	a.backuper = artifact.New(artifacts, a.files)
-	a.backuper.Crash = c.crash
-	a.uploads = uploads.New(a.files, a.backuper, d.Log)
-	a.uploads.Crash = c.crash
 	a.programs = newPrograms(c, a.postgres, a.pooler.Console, d.Log)
 	a.languages = newLanguageWatch(c, a.postgres, d.Log)
 	if a.ledger, err = ledger.New(a.postgres, c.Pooler, d.Log); err != nil {
 		return nil, err
 	}
+	inDumps := c.sessions(secrets.AgentPassword, a.ledger.InCharge)
+	a.room = diskroom.New(diskroom.Config{DataDir: c.DataDir}, inDumps, a.files, d.Log)
+	a.uploads = uploads.New(a.files, a.room, d.Log)
+	a.uploads.Crash = c.crash
+	a.copies = copies.New(&copies.Deps{
+		Server: inDumps, Tool: c.dumpTool(), Files: a.files, Room: a.room, Limits: c.BackupLimits, UploadTime: c.UploadTime,
+		Log: d.Log, Crash: c.crash,
+	})
+	backups := backup.New(backup.Config{CountsOnly: c.BackupCountsOnly, Now: d.Now, Size: a.size}, a.copies)
 	rights := overlay.New(a.ledger)
 	a.databases = databases.New(a.ledger, a.pooler)
 	a.logins = logins.New(a.ledger, rights, a.pooler, d.Log)
@@ -112,13 +121,16 @@ func New(c Config, d Deps) (*Agent, error) {
 	if a.guard, err = guard.New(a.postgres, d.Log); err != nil {
 		return nil, err
 	}
-	a.sizes = sizes.New(a.databases.Sightings, a.databases.Measure, d.Log)
+	measured := sizes.Source{Ledger: a.ledger}
+	a.sizes = sizes.New(measured.Look, measured.Measure, d.Log)
 	a.relocate.Replaced, a.relocate.RemoveFiles = a.sizes.Forget, a.removeFiles
 	a.ledger.Jobs.Pause = c.BackupPause
 	a.ledger.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
-	ledger.OnJob(a.ledger, backups(a.backuper))
-	ledger.OnJob(a.ledger, loads(a.backuper, jobs.NewSlots(loadsAtOnce)))
-	if err := a.extensions(c); err != nil {
+	backups.Register(a.ledger)
+	a.copies.Register(a.ledger)
+	a.prover = extensions.NewProver(a.ledger, a.copies, backups)
+	changes := extensions.Config{LockWait: c.ExtensionLockWait, Patience: c.ExtensionPatience}
+	if a.changer, err = extensions.New(changes, a.ledger, d.Log); err != nil {
 		return nil, err
 	}
 	report := pooler.NewReport(a.pooler.Console)
@@ -127,18 +139,18 @@ func New(c Config, d Deps) (*Agent, error) {
 	}, d.Log, a.checks(report)...)
 	listed := inventory.New(a.ledger.DB(), a.ledger.PoolerState, a.pooler, a.files)
 	a.server, err = server.New(server.Config{
-		Certificate: c.Certificate, Secrets: c.Secrets, Version: c.Version, Commands: a.ledger, Refusal: refusal,
+		Certificate: c.Certificate, Secrets: c.Secrets, Version: c.Version, Commands: a.ledger, Refusal: ledger.AsRefusal,
 		InCharge: a.ready, Confirmed: a.confirmed, PoolerAnswers: a.PoolerAnswers,
 		Questions: []server.Question{
-			server.Answering(a.databases.Size), server.Answering(a.logins.InspectLogin), server.Answering(a.logins.ReadOutcome),
+			server.Answering(measured.Size), server.Answering(a.logins.InspectLogin), server.Answering(a.logins.ReadOutcome),
 			server.Answering(a.databases.SetAccounts),
 			server.Answering(a.sizes.Use),
 			server.Answering(a.settings.Settings), server.Answering(a.ledger.Applied),
-			server.Answering(a.room), server.Answering(a.deleteBackup), server.Opening("application/gzip", a.openBackup),
-			server.Opening("application/gzip", a.openRest), server.Opening("application/json", a.openManifest),
+			server.Answering(backups.HasRoom), server.Answering(backups.Delete), server.Opening("application/gzip", backups.Open),
+			server.Opening("application/gzip", backups.OpenRest), server.Opening("application/json", backups.OpenManifest),
 			server.Answering(a.openUpload), server.Answering(a.uploads.Ask), server.Answering(a.uploads.Drop),
 			server.Receiving(a.uploads.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
-			server.Answering(a.databases.Extensions), server.Answering(rights.Rights),
+			server.Answering(a.changer.Extensions), server.Answering(rights.Rights),
 			server.Answering(listed.Databases), server.Answering(listed.Strays), server.Answering(listed.Files),
 		},
 		Health: a.health, Metrics: d.Metrics,
@@ -191,7 +203,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.onceInCharge(ctx, a.languages.watch) })
 	err = group.Wait()
 	a.ledger.Stop()
-	_, _, _ = a.guard.Close(), a.backuper.Close(), a.changer.Admin.Close() // nothing is lost with a connection
+	_, _, _ = a.guard.Close(), a.room.Close(), a.changer.Close() // nothing is lost with a connection
 	a.pooler.Close()
 	return err
 }
@@ -205,4 +217,26 @@ func (a *Agent) listen() (net.Listener, error) {
 		return nil, fmt.Errorf("the agent cannot listen: %w", err)
 	}
 	return l, nil
+}
+
+// size is how large a database was when it was last measured.
+func (a *Agent) size(ctx context.Context, db id.DatabaseID) (int64, error) {
+	if bytes, known := a.sizes.Size(db); known {
+		return bytes, nil
+	}
+	measured, err := sizes.Source{Ledger: a.ledger}.Size(ctx, command.DatabaseSize{DatabaseID: db})
+	return measured.Bytes, err
+}
+
+func (a *Agent) openUpload(ctx context.Context, q command.OpenUpload) (command.Uploaded, error) {
+	if err := a.ledger.HasDatabase(ctx, q.DatabaseID); err != nil {
+		return command.Uploaded{}, err
+	}
+	return a.uploads.Open(ctx, q)
+}
+
+// removeFiles removes every file that there is of a database: its backups, with what was written and not committed, and uploads.
+// Nobody must be making any of them.
+func (a *Agent) removeFiles(ctx context.Context, db id.DatabaseID) error {
+	return errors.Join(a.uploads.RemoveAll(ctx, db), a.files.DeleteAll(db))
 }

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/databases"
+	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
@@ -22,7 +22,7 @@ type Figures struct {
 	Connections *ledger.Capacity
 	Waits       *Waits
 	Disks       []Disk
-	Held        []databases.Held
+	Held        []diskroom.Held
 	// PoolerMemory is how many bytes PgBouncer has in memory; nil also where the agent cannot see its process.
 	PoolerMemory *int64
 }
@@ -44,7 +44,7 @@ type kept struct {
 	connections atomic.Pointer[ledger.Capacity]
 	waits       atomic.Pointer[Waits]
 	disks       atomic.Pointer[[]Disk]
-	held        atomic.Pointer[[]databases.Held]
+	held        atomic.Pointer[[]diskroom.Held]
 	memory      atomic.Pointer[int64]
 }
 
@@ -101,7 +101,7 @@ func (a *Agent) checks(report *pooler.Report) []health.Check {
 		{Name: "pg_dump", Code: core.DumpUnusable, Every: time.Minute, Limit: 15 * time.Second, Look: a.lookAtDump},
 		{Name: "backups", Code: core.BackupsUnwritable, Every: 30 * time.Second, Limit: 10 * time.Second, Look: a.writeBackups},
 		{Name: "disks", Every: 15 * time.Second, Limit: 5 * time.Second, Look: keep(&a.kept.disks, a.disks)},
-		{Name: "room", Every: 30 * time.Second, Limit: 10 * time.Second, Look: keep(&a.kept.held, a.databases.Held)},
+		{Name: "room", Every: 30 * time.Second, Limit: 10 * time.Second, Look: keep(&a.kept.held, a.room.Held)},
 		{Name: "connections", Every: 15 * time.Second, Limit: 10 * time.Second, Look: func(ctx context.Context) error {
 			if err := connections(ctx); err != nil {
 				return err

@@ -18,10 +18,13 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/agent/artifact"
+	agentbackup "github.com/pgherd/pgherd/agent/backup"
+	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/pgdump"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/sessions"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/agent/uploads"
 	"github.com/pgherd/pgherd/agent/versions"
@@ -147,19 +150,19 @@ func (c *Config) dumpAs() *syscall.Credential {
 	return nil
 }
 
-func (c *Config) artifacts(password string, d Deps) artifact.Config {
-	return artifact.Config{
-		DumpAs: c.dumpAs(),
-		Host:   c.PostgresHost, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,
-		Maintenance: setup.MaintenanceDatabase, PgDump: c.PgDump, DataDir: c.DataDir, Limits: c.BackupLimits,
-		UploadTime: c.UploadTime, CountsOnly: c.BackupCountsOnly, Now: d.Now, Log: d.Log,
+func (c *Config) dumpTool() pgdump.Tool { return pgdump.Tool{Path: c.PgDump, As: c.dumpAs()} }
+
+func (c *Config) sessions(password string, inCharge func(context.Context) error) *sessions.Server {
+	return &sessions.Server{
+		Host: c.PostgresHost, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,
+		Maintenance: setup.MaintenanceDatabase, InCharge: inCharge,
 	}
 }
 
 // CrashPoints lists every point where PGHERD_CRASH_AT can kill an agent: those of its flows and those of a backup.
 func CrashPoints() []string {
 	points := slices.Clone(crash.Points)
-	for _, p := range slices.Concat(artifact.CrashPoints, artifact.LoadPoints, uploads.CrashPoints) {
+	for _, p := range slices.Concat(agentbackup.CrashPoints, copies.CrashPoints, uploads.CrashPoints) {
 		points = append(points, backupPoint(p))
 	}
 	return points

@@ -45,6 +45,20 @@ func (a *Agent) takeCharge(ctx context.Context) (leader *ledger.Leader) {
 	return leader
 }
 
+// takeOver ends a predecessor's dumps and restores, then removes the files that they left unfinished.
+func (a *Agent) takeOver(ctx context.Context) error {
+	if err := a.copies.Server.EndPredecessor(ctx); err != nil {
+		return err
+	}
+	if err := a.files.Sweep(); err != nil {
+		return err
+	}
+	if err := a.room.TakeOver(ctx); err != nil {
+		return err
+	}
+	return a.prover.Forget(ctx)
+}
+
 // prepare ends what a predecessor left at work, and writes PgBouncer's files. PgBouncer need not run yet.
 func (a *Agent) prepare(ctx context.Context) error {
 	if err := a.takeOver(ctx); err != nil {

@@ -23,7 +23,7 @@ type programs struct {
 	postgres ledger.Server
 	console  *pooler.Console
 	pgDump   string
-	dumpAs   *syscall.Credential // see artifact.Config
+	dumpAs   *syscall.Credential // see pgdump.Tool
 	log      *zap.Logger
 	back     chan struct{} // wakes the watch when PgBouncer uses the desired state again
 

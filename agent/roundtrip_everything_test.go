@@ -15,7 +15,7 @@ import (
 func TestRoundTripOfEverything(t *testing.T) {
 	t.Parallel()
 	for _, script := range []string{
-		"artifact/testdata/rich.sql", "sidecar/testdata/world.sql", "testdata/roundtrip/everything.sql",
+		"backup/testdata/rich.sql", "sidecar/testdata/world.sql", "testdata/roundtrip/everything.sql",
 	} {
 		t.Run(script, func(t *testing.T) {
 			s, w := agenttest.DatabaseStack(t)

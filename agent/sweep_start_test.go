@@ -10,10 +10,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
+	"github.com/pgherd/pgherd/acceptance/backuptest"
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/artifact"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/sessions"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/database"
 )
@@ -127,11 +128,11 @@ func TestSweepOfAPredecessorIsRefused(t *testing.T) {
 	server := ledger.Server{Host: s.PG.Host(), Port: s.PG.Port(), Password: password, Instance: "one before"}
 	before := check.Must(ledger.New(server, pooler.Settings{}, zap.NewNop()))(t)
 	defer before.Stop()
-	sweeper := artifact.New(artifact.Config{
+	sweeper := backuptest.NewAgent(backuptest.Config{Server: sessions.Server{
 		Host: s.PG.Host(), Port: s.PG.Port(), User: setup.AgentLogin, Password: password, Maintenance: setup.MaintenanceDatabase,
 		InCharge: before.InCharge,
-	}, nil)
-	if err := sweeper.Sweep(t.Context()); agenttest.SQLState(err) != "PGH01" {
+	}}, nil)
+	if err := sweeper.Copies.Sweep(t.Context()); agenttest.SQLState(err) != "PGH01" {
 		t.Errorf("%v", err)
 	}
 }

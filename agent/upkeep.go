@@ -107,7 +107,7 @@ func (a *Agent) prune(ctx context.Context) {
 // the way of some for long. unwanted wakes it when there is something.
 func (a *Agent) sweepBackups(ctx context.Context, unwanted <-chan struct{}) {
 	loop.Run(ctx, a.log, unwanted, "what backups have left is not removed", func(ctx context.Context) (time.Duration, error) {
-		if err := errors.Join(a.backuper.Sweep(ctx), a.uploads.Sweep(ctx)); err != nil {
+		if err := errors.Join(a.copies.Sweep(ctx), a.uploads.Sweep(ctx)); err != nil {
 			return sweepAgain, err
 		}
 		return sweepPause, nil

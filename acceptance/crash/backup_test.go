@@ -18,7 +18,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
-	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/backup"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -239,7 +239,7 @@ func backingUp() []killing {
 	add(inAPI, "delete", func() flow { return &eraseFlow{} }, backups.CrashDoomed, backups.CrashErased)
 	add(inBatch, "expire", func() flow { return &eraseFlow{expire: true} }, backups.CrashErased)
 	add(inAgent, "backup", plain, crash.BackupAdmitted, crash.BackupStarted, crash.BackupFinished, crash.BackupReply)
-	for _, p := range artifact.CrashPoints {
+	for _, p := range backup.CrashPoints {
 		add(inAgent, "backup", plain, "agent."+p)
 	}
 	add(inAgent, "cancel", cancel, crash.CloseRecorded, crash.CloseEmptied, crash.CloseReply)

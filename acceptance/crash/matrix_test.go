@@ -8,7 +8,8 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/acceptance/stack"
-	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/backup"
+	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
@@ -318,7 +319,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 		}
 	}
 	points := slices.Concat(kindPoints(t), controlplane.CrashPoints, crash.Points)
-	for _, p := range slices.Concat(artifact.CrashPoints, artifact.LoadPoints) {
+	for _, p := range slices.Concat(backup.CrashPoints, copies.CrashPoints) {
 		points = append(points, "agent."+p)
 	}
 	for _, p := range points {

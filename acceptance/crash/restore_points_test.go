@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/pgherd/pgherd/agent/artifact"
+	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -87,7 +87,7 @@ func restoresAtTheAgent(managed, plain *restorable) (cases []killing) {
 	points := slices.DeleteFunc(slices.Clone(crash.Points), func(p string) bool {
 		return !strings.HasPrefix(p, "agent.restore.") || p == crash.SwitchUndone
 	})
-	for _, p := range artifact.LoadPoints {
+	for _, p := range copies.CrashPoints {
 		points = append(points, "agent."+p)
 	}
 	for _, p := range points {

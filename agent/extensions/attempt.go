@@ -51,10 +51,10 @@ func (c *Changer) change(
 			return failed(reason), nil
 		case !pg.InTheWay(err):
 			return report, err
-		case time.Since(began) > c.patience():
-			return failed(locked(change, blocker, c.patience())), nil
+		case time.Since(began) > c.Patience:
+			return failed(locked(change, blocker, c.Patience)), nil
 		}
-		if err := loop.Wait(ctx, c.lockWait()/4); err != nil {
+		if err := loop.Wait(ctx, c.LockWait/4); err != nil {
 			return report, err
 		}
 	}

@@ -13,6 +13,8 @@ package extensions
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"time"
 
 	"github.com/lib/pq"
 
@@ -41,5 +43,30 @@ func List(ctx context.Context, q pg.Querier) (list command.ExtensionList, err er
 		list.Entries = append(list.Entries, e)
 		return err
 	}, listQuery, pq.Array(extension.Names))
+	return list, err
+}
+
+// catalogTime bounds the look at the extensions of one database, with the wait for a connection.
+const catalogTime = 5 * time.Second
+
+// Extensions lists how the extensions stand in a database.
+func (c *Changer) Extensions(ctx context.Context, q command.Extensions) (list command.ExtensionList, err error) {
+	ctx, cancel := context.WithTimeout(ctx, catalogTime)
+	defer cancel()
+	d, err := c.ledger.InService(ctx, string(q.DatabaseID))
+	if err != nil {
+		return list, err
+	}
+	err = c.ledger.Looking.Run(ctx, func() error {
+		return c.ledger.Inside.Run(ctx, func() (err error) {
+			conn, err := c.ledger.Server().Open(d.Name)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, conn.Close()) }()
+			list, err = List(ctx, conn)
+			return err
+		})
+	})
 	return list, err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/locks"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/core/command"
@@ -20,21 +21,47 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Changer installs and upgrades extensions. It is safe for concurrent use by different operations.
-type Changer struct {
-	Host string // PostgreSQL's loopback address or socket folder
-	Port int
-	// Admin are connections of the agent in charge to the maintenance database.
-	Admin *sql.DB
+// Config bounds the work on extensions.
+type Config struct {
 	// LockWait is how long a change waits for one lock, and Patience how long it tries again; 0 means 1 s and 20 s.
 	LockWait, Patience time.Duration
-	Log                *zap.Logger
-
-	turns locks.Locks // by operation: they keep a sweep and a job apart
 }
 
-func (c *Changer) lockWait() time.Duration { return cmp.Or(c.LockWait, time.Second) }
-func (c *Changer) patience() time.Duration { return cmp.Or(c.Patience, 20*time.Second) }
+// Changer installs and upgrades extensions. It is safe for concurrent use by different operations.
+type Changer struct {
+	Config
+	ledger *ledger.Ledger
+	admin  *sql.DB // connections to the maintenance database
+	log    *zap.Logger
+	turns  locks.Locks // by operation: they keep a sweep and a job apart
+}
+
+const (
+	// changes is how many extensions are changed at a time, of which an account has at most half. Each change has a connection
+	// of its own, and may wait for locks of its customer's for as long as its patience lasts; backups do not wait for it. An
+	// account with very many such changes keeps another waiting for one of them. There are no more slots, because the server
+	// keeps few connections for the agent.
+	changes = 2
+	// changeAdmin bounds the connections to the maintenance database that they share. No statement on one waits for a customer
+	// for longer than a moment. None is kept: what a connection knows of roles can be outdated, and the server has few.
+	changeAdmin = 2
+)
+
+// New registers the kind of job that changes an extension.
+func New(c Config, l *ledger.Ledger, log *zap.Logger) (*Changer, error) {
+	admin, err := l.Server().OpenMaintenance(changeAdmin)
+	if err != nil {
+		return nil, err
+	}
+	admin.SetMaxIdleConns(0)
+	c.LockWait, c.Patience = cmp.Or(c.LockWait, time.Second), cmp.Or(c.Patience, 20*time.Second)
+	x := &Changer{Config: c, ledger: l, admin: admin, log: log}
+	ledger.OnJob(l, x.kind())
+	return x, nil
+}
+
+// Close closes the connections.
+func (c *Changer) Close() error { return c.admin.Close() }
 
 // The stages of a change.
 const (
@@ -42,10 +69,9 @@ const (
 	stageChanging  = "changing"
 )
 
-// Kind is the kind of job that changes an extension. Slots are for these jobs alone.
-func (c *Changer) Kind(slots *jobs.Slots) jobs.Kind[command.ChangeExtension, command.ExtensionReport] {
+func (c *Changer) kind() jobs.Kind[command.ChangeExtension, command.ExtensionReport] {
 	return jobs.Kind[command.ChangeExtension, command.ExtensionReport]{
-		Slots: slots, Run: c.Run, Abandon: c.abandon,
+		Slots: jobs.NewSlots(changes), Run: c.run, Abandon: c.abandon,
 		Discard: func(ctx context.Context, j jobs.Job, _ command.ChangeExtension) error {
 			return c.discard(ctx, j.OperationID)
 		},
@@ -74,9 +100,9 @@ func changed(c command.ChangeExtension) command.ExtensionReport {
 	}
 }
 
-// Run makes a change, or finds out that an earlier run has made it. An error says that nothing was changed, and that it may be
+// run makes a change, or finds out that an earlier run has made it. An error says that nothing was changed, and that it may be
 // run again; only a job that was canceled leaves its outcome open.
-func (c *Changer) Run(
+func (c *Changer) run(
 	ctx context.Context, j jobs.Job, change command.ChangeExtension, tell jobs.Tell,
 ) (command.ExtensionReport, error) {
 	release, err := c.turns.Take(ctx, string(j.OperationID))
@@ -104,7 +130,7 @@ func (c *Changer) Run(
 func (c *Changer) leave(ctx context.Context, j jobs.Job) {
 	drop := func(ctx context.Context) error { return c.dropLogin(ctx, j.OperationID) }
 	if err := persistently(ctx, drop); err != nil {
-		c.Log.Warn("the login of a change is left", zap.String("operationId", string(j.OperationID)),
+		c.log.Warn("the login of a change is left", zap.String("operationId", string(j.OperationID)),
 			zap.String("databaseId", string(j.DatabaseID)), zap.String("database", j.Database), zap.Error(err))
 	}
 }
@@ -156,7 +182,7 @@ func (c *Changer) committed(ctx context.Context, j jobs.Job) (bool, error) {
 	}
 	const query = `SELECT pg_xact_status(xact) FROM ledger.job WHERE operation_id = $1 AND step = $2`
 	var status sql.NullString
-	err := c.Admin.QueryRowContext(ctx, query, string(j.OperationID), j.Step).Scan(&status)
+	err := c.admin.QueryRowContext(ctx, query, string(j.OperationID), j.Step).Scan(&status)
 	switch {
 	case errors.Is(err, sql.ErrNoRows), pq.As(err, unknownTransaction) != nil:
 		return false, nil //nolint:nilerr // see above
@@ -171,7 +197,7 @@ const unknownTransaction = "22023" // it is in the future
 // remember enters the transaction in which the change is about to be made, before it is.
 func (c *Changer) remember(ctx context.Context, j jobs.Job, xact string) error {
 	const statement = `UPDATE ledger.job SET xact = $3::xid8 WHERE operation_id = $1 AND step = $2`
-	done, err := c.Admin.ExecContext(ctx, statement, string(j.OperationID), j.Step, xact)
+	done, err := c.admin.ExecContext(ctx, statement, string(j.OperationID), j.Step, xact)
 	if err != nil {
 		return err
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/load"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/core/command"
 )
@@ -36,7 +36,7 @@ func refusal(err error, c command.ChangeExtension) string {
 	case slices.Contains(passing, string(said.Code.Class())) || said.Code == lockNotAvailable:
 		return ""
 	}
-	return fmt.Sprintf("PostgreSQL refused %s: %s (SQLSTATE %s)", statement(c), oneLine(said.Message), said.Code)
+	return fmt.Sprintf("PostgreSQL refused %s: %s (SQLSTATE %s)", statement(c), load.Shorten(said.Message, mostSaid), said.Code)
 }
 
 const (
@@ -47,14 +47,8 @@ const (
 // passing classes: connection, resources, operator intervention, system errors, internal errors, and conflicts with others.
 var passing = []string{"08", "53", "57", "58", "XX", "40"}
 
-func oneLine(text string) string {
-	const most = 300
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "..."
-	}
-	return text
-}
+// mostSaid bounds what is passed on of PostgreSQL's words.
+const mostSaid = 300
 
 func locked(c command.ChangeExtension, blocker string, patience time.Duration) string {
 	if blocker == "" {
@@ -68,7 +62,7 @@ func (c *Changer) watched(ctx context.Context, j jobs.Job, pid int, run func() e
 	ctx, cancel := context.WithCancel(ctx)
 	seen := make(chan string, 1)
 	go func() {
-		if loop.Wait(ctx, c.lockWait()/2) != nil {
+		if loop.Wait(ctx, c.LockWait/2) != nil {
 			seen <- ""
 			return
 		}
@@ -85,7 +79,7 @@ func (c *Changer) blocker(ctx context.Context, j jobs.Job, pid int) string {
 		WHERE pid = ANY (pg_blocking_pids($1)) AND datname = $2 AND xact_start IS NOT NULL ORDER BY xact_start LIMIT 1`
 	var who string
 	var since time.Time
-	if c.Admin.QueryRowContext(ctx, query, pid, j.Database).Scan(&who, &since) != nil {
+	if c.admin.QueryRowContext(ctx, query, pid, j.Database).Scan(&who, &since) != nil {
 		return ""
 	}
 	return fmt.Sprintf("a transaction of the login %s, open since %s,", who, since.UTC().Format(time.RFC3339))

@@ -29,14 +29,14 @@ func owner(j jobs.Job) string { return database.RoleNames(j.DatabaseID, j.Databa
 // which the owner may hold; and where customers' sessions fill the server, by one of the connections that are kept for the agent.
 func (c *Changer) makeLogin(ctx context.Context, j jobs.Job) (password string, err error) {
 	name := pq.QuoteIdentifier(login(j.OperationID))
-	return mark.Make(ctx, c.Admin, login(j.OperationID),
+	return mark.Make(ctx, c.admin, login(j.OperationID),
 		`GRANT `+pq.QuoteIdentifier(owner(j))+` TO `+name+` WITH INHERIT TRUE, SET TRUE`,
 		`GRANT pg_use_reserved_connections TO `+name) // last: every job's login needs that lock
 }
 
 // endSession ends what an earlier attempt at the operation still does, and returns when that is over.
 func (c *Changer) endSession(ctx context.Context, op id.OperationID) error {
-	left, err := joblogin.EndSessions(ctx, c.Admin, joblogin.RunPatience, `usename = $1`, login(op))
+	left, err := joblogin.EndSessions(ctx, c.admin, joblogin.RunPatience, `usename = $1`, login(op))
 	if err == nil && left > 0 {
 		err = fmt.Errorf("the session of %s does not end", login(op))
 	}
@@ -46,14 +46,14 @@ func (c *Changer) endSession(ctx context.Context, op id.OperationID) error {
 // dropLogin ends the login of an operation; it is no error if there is none. A customer who has just granted it something keeps
 // nobody waiting: then it is retired.
 func (c *Changer) dropLogin(ctx context.Context, op id.OperationID) error {
-	found, err := mark.Exists(ctx, c.Admin, login(op))
+	found, err := mark.Exists(ctx, c.admin, login(op))
 	if err != nil || !found {
 		return err
 	}
 	if err := c.endSession(ctx, op); err != nil {
 		return err
 	}
-	return joblogin.End(ctx, c.Admin, login(op), joblogin.SweepPatience)
+	return joblogin.End(ctx, c.admin, login(op), joblogin.SweepPatience)
 }
 
 // Sweep drops the logins that agents before this one have left.
@@ -61,7 +61,7 @@ func (c *Changer) Sweep(ctx context.Context) error {
 	const query = `SELECT substr(rolname, length('` + setup.ExtensionPrefix + `') + 1)::uuid::text FROM pg_roles
 		WHERE rolname ~ '^` + setup.ExtensionPrefix + `[0-9a-f]{32}$'
 			AND shobj_description(oid, 'pg_authid') = '` + string(mark) + `' || rolname ORDER BY 1`
-	operations, err := pg.Column(ctx, c.Admin, query)
+	operations, err := pg.Column(ctx, c.admin, query)
 	for _, text := range operations {
 		op := id.OperationID(text)
 		done := c.turns.Try(text)
@@ -86,13 +86,13 @@ func (c *Changer) session(j jobs.Job, password string) (*sql.DB, error) {
 	options := ""
 	for _, set := range []struct{ name, value string }{
 		{"search_path", "pg_catalog,pg_temp"}, {"default_transaction_read_only", "off"}, {"synchronous_commit", "on"},
-		{"lock_timeout", milliseconds(c.lockWait())}, {"statement_timeout", milliseconds(statementTime)},
+		{"lock_timeout", milliseconds(c.LockWait)}, {"statement_timeout", milliseconds(statementTime)},
 		{"idle_in_transaction_session_timeout", milliseconds(idleTime)}, {"idle_session_timeout", milliseconds(idleTime)},
 	} {
 		options += " -c " + set.name + "=" + set.value
 	}
 	connector, err := pq.NewConnectorConfig(pq.Config{
-		Host: c.Host, Port: uint16(c.Port), User: login(j.OperationID), Password: password, Database: j.Database,
+		Host: c.ledger.Server().Host, Port: uint16(c.ledger.Server().Port), User: login(j.OperationID), Password: password, Database: j.Database,
 		SSLMode: pq.SSLModeDisable, ApplicationName: "pgherd-extension-" + string(j.OperationID), ConnectTimeout: 10 * time.Second,
 		ClientEncoding: "UTF8", Datestyle: "ISO, MDY", Options: options,
 	})

@@ -9,6 +9,6 @@ import (
 
 func TestMain(m *testing.M) {
 	os.Exit(agenttest.Main(m,
-		"TestRefusal",
+		"TestRefusal", "TestWhatSaysSomethingAboutAnExtension",
 	))
 }

@@ -103,7 +103,7 @@ func (r *Runner) slotsOf(k kind) *Slots { return cmp.Or(k.slots, r.Slots) }
 // start has the work done once the job has its slot.
 func start(j Job, slots *Slots, work func(context.Context, *Running) (Result, error)) *Running {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &Running{Job: j, begun: time.Now(), cancel: cancel, done: make(chan struct{}), stage: "queued"}
+	w := &Running{Job: j, begun: time.Now(), cancel: cancel, done: make(chan struct{}), stage: StageQueued}
 	slot := slots.Ask(j.Account)
 	go func() {
 		defer close(w.done)

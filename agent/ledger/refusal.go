@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 // Unavailable is a refusal of what may be sent again.
@@ -29,9 +30,12 @@ const (
 // intent, so a repeated command continues where this one stopped.
 func AsRefusal(err error) *command.Refusal {
 	var r *command.Refusal
+	var known *fault.Error
 	switch {
 	case errors.As(err, &r):
 		return r
+	case errors.As(err, &known) && ReasonOf(known.Code) != "":
+		return command.Refuse(ReasonOf(known.Code), "%s", known.Message)
 	case pg.State(err) == notInCharge:
 		return Unavailable("another agent is in charge of this server", err)
 	case pg.State(err) == crashedMeanwhile:
@@ -57,4 +61,13 @@ func isFinal(err error) bool {
 	default:
 		return state[:2] == "22" || state[:2] == "23" || state[:2] == "42"
 	}
+}
+
+// ReasonOf is what an error about files is on the wire; empty: another error.
+func ReasonOf(code fault.Code) command.Reason {
+	return map[fault.Code]command.Reason{
+		fault.BackupStorageFull: command.ReasonStorageFull, fault.BackupConflict: command.ReasonConflict,
+		fault.DatabaseNotFound: command.ReasonNotFound, fault.BackupNotFound: command.ReasonNotFound,
+		fault.UploadNotFound: command.ReasonNotFound,
+	}[code]
 }

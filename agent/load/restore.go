@@ -263,6 +263,12 @@ func Transient(sqlState string) bool {
 	return slices.Contains([]string{"08", "53", "57", "58", "XX"}, sqlState[:min(2, len(sqlState))])
 }
 
+// InTheWay reports whether a SQLSTATE says that somebody else was in the way: its class is the log-in, conflicts with others, or
+// objects in use.
+func InTheWay(sqlState string) bool {
+	return slices.Contains([]string{"28", "40", "55"}, sqlState[:min(2, len(sqlState))])
+}
+
 // Shorten makes one line of a text, of about so many bytes at most.
 func Shorten(text string, limit int) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")

@@ -4,6 +4,7 @@ package pg
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"strings"
 
 	"github.com/lib/pq"
@@ -71,4 +72,12 @@ func InTransaction(ctx context.Context, db *sql.DB, statements ...string) error 
 		}
 	}
 	return tx.Commit()
+}
+
+// Read is Each with errors that say what was read.
+func Read(ctx context.Context, q Querier, what, query string, scan func(*sql.Rows) error) error {
+	if err := Each(ctx, q, scan, query); err != nil {
+		return fmt.Errorf("read %s: %w", what, err)
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/sizes"
 	"github.com/pgherd/pgherd/core/command"
 )
 
@@ -28,7 +29,7 @@ func TestWhatGoesOverAllDatabasesLeavesIsolatedOnesOut(t *testing.T) {
 	ledgertest.Exec(t, db, "INSERT INTO pooler.gate (login, database, open) VALUES ($1, $1, false)", name)
 	count := func() map[string]int {
 		holdings, err := x.Holdings(t.Context())
-		sightings, failed := x.Sightings(t.Context())
+		sightings, failed := sizes.Source{Ledger: l}.Look(t.Context())
 		check.NoError(t, errors.Join(err, failed))
 		return map[string]int{
 			"holdings": len(holdings), "sightings": len(sightings),

@@ -88,15 +88,17 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if c.Kind == (command.Backup{}).About().Kind && isRunning(result) {
+	if isRunning(result) {
 		onlyAsks(r.Context())
 	}
 	write(w, http.StatusOK, protocol.Reply{Result: result})
 	return nil
 }
 
-// isRunning reports whether a backup goes on. Its beginning and its end are logged.
+// isRunning reports whether a result says that a job goes on. Its beginning and its end are logged.
 func isRunning(result []byte) bool {
-	var report command.BackupReport
-	return json.Unmarshal(result, &report) == nil && report.State == command.BackupRunning
+	var report struct {
+		State string `json:"state"`
+	}
+	return json.Unmarshal(result, &report) == nil && report.State == "running"
 }

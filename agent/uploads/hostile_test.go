@@ -16,7 +16,7 @@ import (
 )
 
 // refusals are uploads of which something is executed before they are refused, with what is said of each. What is refused before
-// that, such as by how a statement begins, has its tests in artifact and dumpsql.
+// that, such as by how a statement begins, has its tests in copies and dumpsql.
 var refusals = map[string]struct{ sql, said string }{
 	`\! after data (CVE-2025-8714)`: {
 		"CREATE TABLE a (b int);\nCOPY a FROM stdin;\n\\.\n\\! id\n", "statement 3, line 4: backslash command",

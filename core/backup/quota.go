@@ -17,3 +17,8 @@ func TooLarge(left int64) *fault.Error {
 	return fault.New(fault.BackupStorageFull, "the backup is larger than the %d bytes that are left of the account's quota "+
 		"for the backups of this database (not the server's disk): delete some of them", left)
 }
+
+// NotVerified is the error for a file that did not come back equal.
+func NotVerified(why error) error {
+	return fault.Wrap(why, fault.BackupNotVerified, "the backup file did not come back equal: %s", why.Error())
+}

@@ -15,7 +15,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/agent"
-	"github.com/pgherd/pgherd/agent/databases"
+	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/core/command"
@@ -55,7 +55,7 @@ func (crowded) Figures() agent.Figures {
 		},
 		Waits: &agent.Waits{Clients: 9, Longest: 1500 * time.Millisecond},
 		Disks: []agent.Disk{{Of: "data", Size: 1000, Free: 10, Reserve: 100}},
-		Held:  []databases.Held{{For: "upload", Count: 2, Bytes: 4096}, {For: databases.HeldReady, Count: 1}},
+		Held:  []diskroom.Held{{For: "upload", Count: 2, Bytes: 4096}, {For: diskroom.HeldReady, Count: 1}},
 	}
 }
 

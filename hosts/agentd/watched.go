@@ -7,7 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/agent"
-	"github.com/pgherd/pgherd/agent/databases"
+	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/health"
 	core "github.com/pgherd/pgherd/core/health"
 )
@@ -100,7 +100,7 @@ func (w watched) collect(out chan<- prometheus.Metric, states []health.State, he
 	}
 	for _, h := range f.Held {
 		gauge(w.held, float64(h.Count), h.For)
-		if h.For != databases.HeldReady {
+		if h.For != diskroom.HeldReady {
 			gauge(w.heldBytes, float64(h.Bytes), h.For)
 		}
 	}

@@ -1,4 +1,4 @@
--- What logins of a customer can make, with the clauses that the other scripts (rich.sql of the artifacts, world.sql of the sidecar)
+-- What logins of a customer can make, with the clauses that the other scripts (rich.sql of the backups, world.sql of the sidecar)
 -- do not have. Operator classes and families, base types, access methods, parsers and templates of text search, transforms, foreign
 -- data, event triggers and publications of a whole schema are for superusers only: no customer's database has them.
 -- The roles are :"owner", :"runtime", :"readonly", and :"first" and :"second", which are additional ones.

@@ -1,0 +1,275 @@
+package backup_test
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/pgherd/pgherd/acceptance/backuptest"
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/copies"
+	"github.com/pgherd/pgherd/agent/store"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+func TestEverythingComesBackEqual(t *testing.T) {
+	w := newWorld(t)
+	w.LoadRich()
+	result := check.Must(w.Run(w.Agent, w.Request()))(t)
+	if result.VerifiedAt == nil {
+		t.Error("not verified")
+	}
+	w.LeavesNothing()
+	m := result.Manifest
+	c := m.Contents
+	if c.Rows["sales.customer"] != 502 || c.Rows["sales.base"] != 1 || c.Rows["sales.derived"] != 2 || c.LargeObjects != 3 {
+		t.Errorf("rows %v, %d large objects", c.Rows, c.LargeObjects)
+	}
+	for _, kind := range []string{
+		"policy", "generated column", "identity column", "partitioned table", "inheritance", "materialized view",
+		"populated materialized view", "procedure", "aggregate", "operator", "cast", "rule", "trigger", "enum", "domain", "range type",
+		"composite type", "foreign key", "exclusion constraint", "publication", "statistics object", "table with forced row security",
+		"collation", "text search configuration", "unlogged table",
+	} {
+		if c.Objects[kind] == 0 {
+			t.Errorf("no %s was counted", kind)
+		}
+	}
+	if got := c.Sequences[`"Weird schema; ""quoted"""."seq; 'odd'"`]; got.Last != -5 || !got.Called {
+		t.Errorf("sequences %v", c.Sequences)
+	}
+	if !m.HasRoles() || len(m.Grants) == 0 || len(m.Logins) != 2 || m.Logins[0].MemberOf[0] != "shop reader" {
+		t.Errorf("logins %+v, %d grants", m.Logins, len(m.Grants))
+	}
+	if len(m.Settings) != 2 || m.Settings[0].Value != "1ms" || m.Settings[1].Login != "shop" {
+		t.Errorf("settings %+v", m.Settings)
+	}
+}
+
+func TestTheFileIsPortable(t *testing.T) {
+	w := newWorld(t)
+	w.LoadRich()
+	w.Backup(w.Request())
+	text := w.Text()
+	for _, never := range []string{"transaction_timeout", "OWNER TO", "\nGRANT ", "\nREVOKE ", "shop reader", "TO shop"} {
+		if strings.Contains(text, never) {
+			t.Errorf("the file holds %q", never)
+		}
+	}
+	bare := clustertest.New(t, nil)
+	w.PSQL(bare.URL("postgres"), text)
+	var rows int
+	db := clustertest.Database{URL: bare.URL("postgres")}.Open(t)
+	if err := db.QueryRow(`SELECT count(*) FROM sales.customer`).Scan(&rows); err != nil || rows != 502 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+}
+
+func TestRunAgainMakesNothingAgain(t *testing.T) {
+	w := newWorld(t)
+	w.Load(`CREATE TABLE t AS SELECT generate_series(1, 10) AS n`)
+	first := check.Must(w.Run(w.Agent, w.Request()))(t)
+	again := check.Must(w.Run(backuptest.NewAgent(w.Config(), w.Store(store.Options{Reserve: 1})), w.Request()))(t)
+	if diff := cmp.Diff(first, again, cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
+	}
+	other := w.Request()
+	other.OperationID = "33333333-3333-4333-8333-333333333333"
+	if _, err := w.Run(w.Agent, other); !fault.Has(err, fault.BackupConflict) {
+		t.Errorf("another operation with the same file name: %v", err)
+	}
+}
+
+func TestAnUnknownDatabaseIsSaidSo(t *testing.T) {
+	w := newWorld(t)
+	req := w.Request()
+	req.Database = "no_such_database"
+	if _, err := w.Run(w.Agent, req); !fault.Has(err, fault.DatabaseNotFound) {
+		t.Errorf("%v", err)
+	}
+}
+
+// The copy that verifies a backup is made beside the databases. It must not take the room that they need.
+func TestACopyNeedsRoomBesideTheDatabases(t *testing.T) {
+	w := newWorld(t)
+	w.Load(`CREATE TABLE t (n int)`)
+	full := true
+	disk := func(path string) (store.Disk, error) {
+		if path == "/databases" && full {
+			return store.Disk{ID: 2, Free: 1 << 20}, nil // less than the smallest database
+		}
+		return store.Disk{ID: 1, Free: 1 << 40}, nil
+	}
+	config := w.Config()
+	config.DataDir = "/databases"
+	agent := backuptest.NewAgent(config, w.Store(store.Options{Reserve: 1, Disk: disk}))
+	if _, err := w.Run(agent, w.Request()); !fault.Has(err, fault.BackupStorageFull) {
+		t.Errorf("without room for the copy: %v", err)
+	}
+	without := w.Request()
+	without.Verify = false
+	if _, err := w.Run(agent, without); err != nil {
+		t.Errorf("without a copy: %v", err)
+	}
+	full = false
+	if _, err := w.Run(agent, w.Request()); err != nil {
+		t.Errorf("with room: %v", err)
+	}
+}
+
+func TestAFullDiskLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.Load(`CREATE TABLE t AS SELECT md5(n::text) || md5((-n)::text) AS v FROM generate_series(1, 700000) n`)
+	var full atomic.Bool                       // the file's writer looks at the disk, and the watch of the dump
+	disk := func(string) (store.Disk, error) { // full after the dump was let in
+		if begun, err := filepath.Glob(filepath.Join(w.Root, "*", "*.partial")); err != nil || len(begun) == 0 {
+			return store.Disk{ID: 1, Free: 1 << 40}, err
+		}
+		full.Store(true)
+		return store.Disk{ID: 1, Free: 0}, nil
+	}
+	files := w.Store(store.Options{Reserve: 1, Disk: disk})
+	_, err := w.Run(backuptest.NewAgent(w.Config(), files), w.Request())
+	if !fault.Has(err, fault.BackupStorageFull) {
+		t.Fatalf("%v", err)
+	}
+	if !full.Load() {
+		t.Fatal("the dump was too small to fill the disk")
+	}
+	left, err := filepath.Glob(filepath.Join(w.Root, "*"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	w.LeavesNothing()
+	var running strings.Builder
+	check.NoError(t, pprof.Lookup("goroutine").WriteTo(&running, 1))
+	if strings.Contains(running.String(), "pgzip") {
+		t.Error("the compressor still runs")
+	}
+}
+
+func TestNoRoomIsRefusedBeforeTheDump(t *testing.T) {
+	w := newWorld(t)
+	w.Load(`SELECT 1`)
+	files := w.Store(store.Options{Reserve: 1 << 62})
+	if _, err := w.Run(backuptest.NewAgent(w.Config(), files), w.Request()); !fault.Has(err, fault.BackupStorageFull) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(w.Root, string(backuptest.DatabaseID))); !os.IsNotExist(err) {
+		t.Errorf("a folder was made: %v", err)
+	}
+}
+
+func TestACanceledBackupLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.Load(`CREATE TABLE t AS SELECT n, md5(n::text) AS v FROM generate_series(1, 300000) n`)
+	for _, stage := range []string{"dumping", copies.StageVerifying} {
+		ctx, cancel := context.WithCancel(context.Background())
+		_, err := w.Agent.Run(ctx, w.Request(), func(now string, _ int, _ command.Bytes) {
+			if now == stage {
+				cancel()
+			}
+		})
+		if err == nil || fault.Has(err, fault.BackupNotVerified) {
+			t.Errorf("canceled while %s: %v", stage, err)
+		}
+		if left := w.Leftovers(); left != "" {
+			t.Errorf("canceled while %s leaves %s", stage, left)
+		}
+	}
+}
+
+// A customer who keeps a table locked holds a backup up for a bounded time.
+func TestALockedTableIsNotWaitedForForEver(t *testing.T) {
+	w := newWorld(t)
+	w.Load(`CREATE TABLE t (n int)`)
+	tx := check.Must(w.Open(t).Begin())(t)
+	defer tx.Rollback() // it only holds the lock
+	check.Must(tx.Exec("LOCK TABLE t IN ACCESS EXCLUSIVE MODE"))(t)
+	config := w.Config()
+	config.LockWait = 200 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := backuptest.NewAgent(config, w.Files).Run(ctx, w.Request(), backuptest.Unseen)
+	if err == nil || ctx.Err() != nil {
+		t.Errorf("with a table locked: %v, %v", err, ctx.Err())
+	}
+	var told interface{ ForCustomer() string }
+	if !errors.As(err, &told) || told.ForCustomer() != "a table stayed locked for 200ms; end the transaction that holds the lock" {
+		t.Errorf("nothing to tell the customer: %v", err)
+	}
+	w.LeavesNothing()
+}
+
+// What the portable file leaves out stands in the sidecar, which is of the same snapshot.
+func TestTheSidecarHasOwnersAndPrivileges(t *testing.T) {
+	w := newWorld(t)
+	w.LoadRich()
+	req := w.Request()
+	req.Verify = false
+	result := check.Must(w.Run(w.Agent, req))(t)
+	file, size, err := w.Files.OpenSidecar(backuptest.DatabaseID, backuptest.Filename)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	sum := sha256.New()
+	zip := check.Must(gzip.NewReader(io.TeeReader(file, sum)))(t)
+	text := check.Must(io.ReadAll(zip))(t)
+	for _, want := range []string{
+		"ALTER TABLE sales.customer OWNER TO shop;", `GRANT SELECT ON TABLE sales.base TO "shop reader";`,
+		`CREATE POLICY mine ON sales.secret FOR SELECT TO shop, "shop reader" USING`, "ALTER DEFAULT PRIVILEGES FOR ROLE shop",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the sidecar has no %q", want)
+		}
+	}
+	if m := result.Manifest.Sidecar; m.SizeBytes != size || m.SHA256 != hex.EncodeToString(sum.Sum(nil)) {
+		t.Errorf("the manifest says %+v of %d bytes", m, size)
+	}
+}
+
+// Rows and sequences go on while the dump runs; file and manifest are of one moment all the same.
+func TestABusyDatabaseComesBackEqual(t *testing.T) {
+	w := newWorld(t)
+	w.Load(`CREATE TABLE a (id bigserial PRIMARY KEY, v text); CREATE TABLE b (id bigserial, v text);
+		INSERT INTO a (v) SELECT md5(n::text) FROM generate_series(1, 100000) n`)
+	db := w.Open(t)
+	ctx, stop := context.WithCancel(t.Context())
+	written, busy := 0, make(chan struct{})
+	go func() {
+		defer close(busy)
+		for ctx.Err() == nil {
+			const both = `WITH x AS (INSERT INTO a (v) SELECT 'more' FROM generate_series(1, 10) RETURNING v)
+				INSERT INTO b (v) SELECT v FROM x`
+			if _, err := db.Exec(`SET statement_timeout = 0; ` + both); err == nil {
+				written += 10
+			}
+		}
+	}()
+	result, err := w.Run(w.Agent, w.Request())
+	stop()
+	<-busy
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := result.Manifest.Contents.Rows
+	if rows["public.a"]-100000 != rows["public.b"] || rows["public.b"] >= int64(written) {
+		t.Errorf("rows %v, %d written in all", rows, written)
+	}
+}

@@ -1,0 +1,250 @@
+package backup
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/pgzip"
+	"github.com/lib/pq"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pgherd/pgherd/agent/content"
+	"github.com/pgherd/pgherd/agent/copies"
+	"github.com/pgherd/pgherd/agent/dumpsql"
+	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/pgdump"
+	"github.com/pgherd/pgherd/agent/store"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+)
+
+// The compression of a backup file: gzip's default level, in blocks of 1 MiB on two threads. This also bounds memory.
+const (
+	gzipLevel   = 6
+	gzipBlock   = 1 << 20
+	gzipThreads = 2
+)
+
+const stageDumping = "dumping"
+
+// dump makes the set of files and commits it. When it fails, nothing of the set is left.
+func (x *Backups) dump(
+	ctx context.Context, req Request, tell jobs.Tell,
+) (manifest backup.StoredManifest, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, x.Files.Discard(req.DatabaseID, req.Filename))
+		}
+	}()
+	ctx, cancel := jobs.Within(ctx, "the dump", x.Limits.Dump)
+	defer cancel()
+	run := pgdump.New(x.Tool, x.Server, req.Database, req.OperationID)
+	err = x.Server.With(req.Database, req.OperationID, func(db *sql.DB) error {
+		manifest, err = x.inSnapshot(ctx, db, run, req, tell)
+		return err
+	})
+	if late := jobs.Overlong(ctx); err != nil && late != nil {
+		return backup.StoredManifest{}, errors.Join(late, err)
+	}
+	if err != nil {
+		return backup.StoredManifest{}, run.Explained(noDatabase(err))
+	}
+	x.Crash("backup.after-partial")
+	err = x.Files.Commit(req.DatabaseID, req.Filename, func(step string) { x.Crash("backup.after-" + step + "-rename") })
+	if err == nil {
+		x.Crash("backup.after-commit")
+	}
+	return manifest, err
+}
+
+// noDatabase returns DATABASE_NOT_FOUND for a failed connection to a database that does not exist.
+func noDatabase(err error) error {
+	if e := pq.As(err, "3D000"); e != nil {
+		return fault.Wrap(err, fault.DatabaseNotFound, "the database does not exist")
+	}
+	return err
+}
+
+// inSnapshot writes all files of a set from one snapshot of the database.
+func (x *Backups) inSnapshot(
+	ctx context.Context, db *sql.DB, run *pgdump.Dump, req Request, tell jobs.Tell,
+) (stored backup.StoredManifest, err error) {
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return stored, fmt.Errorf("begin snapshot: %w", err)
+	}
+	defer tx.Rollback()
+	if err := run.Export(ctx, tx); err != nil {
+		return stored, err
+	}
+	x.Crash("backup.after-snapshot")
+	owners, err := largeObjectOwners(ctx, tx)
+	if err != nil {
+		return stored, err
+	}
+	defer func() { err = errors.Join(err, run.DropLogin(ctx)) }()
+	if err := run.MakeLogin(ctx, owners); err != nil {
+		return stored, err
+	}
+	x.Crash("backup.after-login")
+	p, err := x.plan(ctx, tx, req, tell)
+	if err != nil {
+		return stored, err
+	}
+	m := backup.Manifest{
+		FormatVersion: backup.FormatVersion, DatabaseID: req.DatabaseID, OperationID: req.OperationID, Filename: req.Filename,
+		CreatedAt: x.Now().UTC(),
+	}
+	var counts map[string]int64
+	group, working := errgroup.WithContext(ctx)
+	group.Go(func() (err error) { m.File, err = x.writeData(working, run, req, p); return err })
+	group.Go(func() error { return describe(working, tx, req.Logins, &m) })
+	group.Go(func() (err error) { // in turn: a database has few connections to spare for the agent
+		if m.Sidecar, err = x.writeSidecar(working, run, req); err != nil {
+			return err
+		}
+		counts, err = countRows(working, run, p.tables)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return stored, err
+	}
+	m.Contents.Sequences, m.Contents.Rows = p.sequences, counts
+	p.digests.into(&m.Contents)
+	return x.Files.Prepare(m)
+}
+
+// countRows counts in the snapshot, over a connection of the dump's login.
+func countRows(ctx context.Context, run *pgdump.Dump, list []content.Table) (map[string]int64, error) {
+	conn, err := run.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has only read
+	return content.Count(ctx, conn, list)
+}
+
+// largeObjectOwners are the roles that own large objects of the database, as far as the agent may pass them on.
+func largeObjectOwners(ctx context.Context, tx *sql.Tx) ([]string, error) {
+	return pg.Column(ctx, tx, `SELECT rolname FROM pg_roles r
+		WHERE pg_has_role(r.oid, 'MEMBER WITH ADMIN OPTION') AND NOT rolsuper
+		AND EXISTS (SELECT FROM pg_largeobject_metadata WHERE lomowner = r.oid) ORDER BY 1`)
+}
+
+// plan is what the portable filter needs to know about the source, and what it learns from the dump.
+type plan struct {
+	settings  map[string]bool
+	tables    []content.Table
+	meter     *meter
+	sequences map[string]backup.Value
+	digests   *digests
+}
+
+func (x *Backups) plan(ctx context.Context, tx *sql.Tx, req Request, tell jobs.Tell) (*plan, error) {
+	settings, err := content.KnownSettings(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	weights, err := content.TableSizes(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	list, err := content.Tables(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	percent := 99
+	if req.Verify {
+		percent = copies.DumpShare
+	}
+	dumped := jobs.Share(tell, stageDumping, 0, percent)
+	p := &plan{settings: settings, tables: list, meter: newMeter(weights, dumped), sequences: map[string]backup.Value{}}
+	if !x.CountsOnly {
+		p.digests = newDigests(list)
+	}
+	return p, nil
+}
+
+// filter makes the dump portable. Sequences are taken from the dump itself: they follow no snapshot.
+func (p *plan) filter() dumpsql.Portable {
+	return dumpsql.Portable{
+		Known: func(setting string) bool { return p.settings[setting] },
+		Data:  p.meter.add,
+		Table: func(name string, columns []string) {
+			p.meter.begin(name)
+			p.digests.begin(name, columns)
+		},
+		Lines:       p.digests.lines,
+		LargeObject: p.digests.beginObject,
+		Content:     p.digests.content,
+		Sequence: func(s dumpsql.Sequence) {
+			p.sequences[dumpsql.Canonical(s.Name)] = backup.Value{Last: s.Last, Called: s.Called}
+		},
+	}
+}
+
+func (x *Backups) writeData(ctx context.Context, run *pgdump.Dump, req Request, p *plan) (backup.FileDigest, error) {
+	file, err := x.Files.Create(req.DatabaseID, req.Filename)
+	if err != nil {
+		return backup.FileDigest{}, err
+	}
+	return compressed(file, req.MaxBytes, func(dst io.Writer) error {
+		consume := func(src io.Reader) error { return p.filter().Copy(dst, src) }
+		return run.Run(ctx, consume, "--no-owner", "--no-privileges")
+	})
+}
+
+// writeSidecar writes what the portable file leaves out: the schema with owners, privileges and the roles of policies.
+func (x *Backups) writeSidecar(ctx context.Context, run *pgdump.Dump, req Request) (backup.FileDigest, error) {
+	file, err := x.Files.CreateSidecar(req.DatabaseID, req.Filename)
+	if err != nil {
+		return backup.FileDigest{}, err
+	}
+	return compressed(file, 0, func(dst io.Writer) error {
+		consume := func(src io.Reader) error { _, err := io.Copy(dst, src); return err }
+		return run.Run(ctx, consume, "--schema-only")
+	})
+}
+
+// compressed runs produce with a gzip writer to the file, and makes the file durable. A file that becomes larger than most, where
+// that is not 0, is BACKUP_STORAGE_FULL.
+func compressed(file *store.File, most int64, produce func(io.Writer) error) (backup.FileDigest, error) {
+	defer file.Close() //nolint:errcheck // after Finish it does nothing; before it, the file is discarded
+	var to io.Writer = file
+	if most > 0 {
+		to = &bounded{file: file, left: most, most: most}
+	}
+	zip, err := pgzip.NewWriterLevel(to, gzipLevel)
+	if err != nil {
+		return backup.FileDigest{}, err
+	}
+	if err := zip.SetConcurrency(gzipBlock, gzipThreads); err != nil {
+		return backup.FileDigest{}, err
+	}
+	err = produce(zip)
+	if closing := zip.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		zip.Reset(io.Discard) // Close ends the writer's goroutine only where it succeeds
+		return backup.FileDigest{}, err
+	}
+	return file.Finish()
+}
+
+// bounded refuses what goes beyond a number of bytes.
+type bounded struct {
+	file       io.Writer
+	left, most int64
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		return 0, backup.TooLarge(b.most)
+	}
+	return b.file.Write(p)
+}

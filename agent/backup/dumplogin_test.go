@@ -1,0 +1,83 @@
+package backup_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/backuptest"
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// beforeDumping returns an agent whose pg_dump is preceded by statements of a customer's, run over a connection like pg_dump's
+// own: what an object that was replaced at the right moment would do. The file has the answers.
+func (w *world) beforeDumping(statements ...string) (agent *backuptest.Agent, said string) {
+	w.T.Helper()
+	tools := check.Must(toolchain.Find())(w.T)
+	dir := w.T.TempDir()
+	said = filepath.Join(dir, "said")
+	script := fmt.Sprintf("#!/bin/sh\n'%s' -X -At >>'%s' 2>&1 <<'END'\n%s;\nEND\nexec '%s' \"$@\"\n",
+		tools.Psql, said, strings.Join(statements, ";\n"), tools.PgDump)
+	config := w.Config()
+	config.Path = filepath.Join(dir, "pg_dump")
+	check.NoError(w.T, os.WriteFile(config.Path, []byte(script), 0o700))
+	return backuptest.NewAgent(config, w.Files), said
+}
+
+// pg_dump reads a sequence by its name. Whoever puts a table with a trap in its place has code run in that session.
+func TestADumpsSessionMayOnlyReadItsDatabase(t *testing.T) {
+	w := newWorld(t)
+	w.Load(`CREATE TABLE t (a int); CREATE SEQUENCE s`)
+	stranger := clustertest.NewDatabase(t)
+	clustertest.Exec(t, w.Cluster.URL("postgres"), `REVOKE ALL ON DATABASE `+stranger.Name+` FROM PUBLIC`)
+	defer stranger.Open(t).Close()
+	agent, said := w.beforeDumping(
+		`SELECT 'powers: ' || count(*) FROM pg_roles r WHERE pg_has_role(r.oid, 'MEMBER') AND rolname <> current_user
+			AND rolname NOT IN ('pg_read_all_data', 'pg_use_reserved_connections')`,
+		`SELECT 'attributes: ' || concat(rolsuper, rolcreaterole, rolcreatedb, rolreplication) FROM pg_roles
+			WHERE rolname = session_user`,
+		`CREATE TABLE mine (a int)`,
+		`BEGIN READ WRITE`, `CREATE ROLE mine`, `ROLLBACK`,
+		`SET ROLE pgherd_agent`,
+		`SELECT 'ended: ' || pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'pgherd_agent' LIMIT 1`,
+		`SELECT 'overheard: ' || query FROM pg_stat_activity WHERE usename = 'pgherd_agent' AND query NOT LIKE '<%' LIMIT 1`,
+		`\c `+stranger.Name,
+	)
+	result, err := w.Run(agent, w.Request())
+	if err != nil || result.VerifiedAt == nil {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	text := check.Must(os.ReadFile(said))(t)
+	got := string(text)
+	for _, want := range []string{
+		"powers: 0\n", "attributes: ffff\n", "cannot execute CREATE TABLE in a read-only transaction",
+		"permission denied to create role", `permission denied to set role "pgherd_agent"`, "permission denied to terminate process",
+		"permission denied for database",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in what the session was told:\n%s", want, got)
+		}
+	}
+	for _, never := range []string{"ended:", "overheard:", "You are now connected"} {
+		if strings.Contains(got, never) {
+			t.Errorf("the session was told %q:\n%s", never, got)
+		}
+	}
+	w.LeavesNothing()
+}
+
+// The privileges of a dump's login are not part of the backup.
+func TestADumpsLoginIsInNoManifest(t *testing.T) {
+	w := newWorld(t)
+	w.LoadRich()
+	result := check.Must(w.Run(w.Agent, w.Request()))(t)
+	for _, g := range result.Manifest.Grants {
+		if strings.HasPrefix(g.Grantee, "dump_") {
+			t.Errorf("the manifest has %+v", g)
+		}
+	}
+}

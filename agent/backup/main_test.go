@@ -1,0 +1,34 @@
+package backup_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/backuptest"
+	"github.com/pgherd/pgherd/acceptance/sample"
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(crashEnv) != "" {
+		os.Exit(runUntilCrash())
+	}
+	if err := sample.Tests(8, "TestKilledAtEveryPoint"); err != nil {
+		panic(err)
+	}
+	os.Exit(clustertest.Main(m))
+}
+
+// world has what the tests of this package do beside.
+type world struct{ *backuptest.World }
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	return &world{backuptest.New(t)}
+}
+
+// newOwnWorld is a world with a cluster of its own, which the test may crash.
+func newOwnWorld(t *testing.T) *world {
+	t.Helper()
+	return &world{backuptest.NewOwn(t)}
+}

@@ -1,0 +1,46 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/pgherd/pgherd/core/command"
+)
+
+// HasRoom refuses a database whose dump had no room even if no other were made.
+func (x *Backups) HasRoom(ctx context.Context, q command.RoomForBackup) (none command.None, err error) {
+	size, err := x.Size(ctx, q.DatabaseID)
+	if err != nil {
+		return none, err
+	}
+	return none, x.Room.HasRoom(ctx, size)
+}
+
+// Delete removes a backup.
+func (x *Backups) Delete(_ context.Context, q command.DeleteBackup) (none command.None, err error) {
+	return none, x.Files.Delete(q.DatabaseID, q.Filename)
+}
+
+// Open opens the file of a backup.
+func (x *Backups) Open(_ context.Context, q command.OpenBackup) (io.ReadCloser, int64, error) {
+	return x.Files.Open(q.DatabaseID, q.Filename)
+}
+
+// OpenRest opens what follows on a number of bytes.
+func (x *Backups) OpenRest(_ context.Context, q command.OpenRest) (io.ReadCloser, int64, error) {
+	file, size, err := x.Files.Open(q.DatabaseID, q.Filename)
+	if err != nil {
+		return nil, 0, err
+	}
+	left := max(0, size-q.Offset)
+	if _, err := file.Seek(-left, io.SeekEnd); err != nil {
+		return nil, 0, errors.Join(err, file.Close())
+	}
+	return file, left, nil
+}
+
+// OpenManifest opens the manifest of a backup.
+func (x *Backups) OpenManifest(_ context.Context, q command.OpenManifest) (io.ReadCloser, int64, error) {
+	return x.Files.OpenManifest(q.DatabaseID, q.Filename)
+}

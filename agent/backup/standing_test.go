@@ -1,0 +1,122 @@
+package backup
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/copies"
+	"github.com/pgherd/pgherd/agent/store"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// What a request finds of its backup, by what is in the store.
+func TestStanding(t *testing.T) {
+	const other id.OperationID = "33333333-3333-4333-8333-333333333333"
+	own := stood.OperationID
+	for what, c := range map[string]struct {
+		by         id.OperationID // who made the file; empty: nobody
+		open       bool           // it was not committed
+		marked     bool           // as verified
+		unreadable bool           // the mark
+		torn       bool           // the manifest
+		want       standing       // of a request that asks for a verification
+		failing    bool
+		plain      standing // of one that does not
+	}{
+		"no file":                  {want: nothing, plain: nothing},
+		"a file without commit":    {by: own, open: true, want: nothing, plain: nothing},
+		"another's file":           {by: other, want: foreign, plain: foreign},
+		"another's, verified":      {by: other, marked: true, want: foreign, plain: foreign},
+		"a file":                   {by: own, want: unverified, plain: complete},
+		"a file, verified":         {by: own, marked: true, want: complete, plain: complete},
+		"a manifest of nobody":     {by: other, torn: true, want: damaged, plain: damaged},
+		"a mark that nobody reads": {by: own, marked: true, unreadable: true, want: unverified, failing: true, plain: complete},
+	} {
+		t.Run(what, func(t *testing.T) {
+			root := t.TempDir()
+			files := openStore(t, root)
+			req := stood
+			if c.by != "" {
+				keep(t, files, c.by, !c.open, c.marked)
+			}
+			if c.unreadable {
+				spoil(t, root, ".verified.json")
+			}
+			if c.torn {
+				spoil(t, root, ".manifest.json")
+			}
+			b := New(Config{}, copies.New(&copies.Deps{Files: files}))
+			got, result, err := b.standing(req)
+			if got != c.plain || err != nil || (result.Manifest.OperationID == own) != (got == complete) || result.VerifiedAt != nil {
+				t.Errorf("without a verification: %d, %+v, %v", got, result, err)
+			}
+			req.Verify = true
+			got, result, err = b.standing(req)
+			if got != c.want || (err != nil) != c.failing || (result.Manifest.OperationID == own) != (got >= unverified) ||
+				(result.VerifiedAt != nil) != (got == complete) {
+				t.Errorf("with one: %d, %+v, %v", got, result, err)
+			}
+			if whole, err := b.Complete(req); whole != (c.want == complete) || (err != nil) != c.failing {
+				t.Errorf("complete: %v, %v", whole, err)
+			}
+		})
+	}
+}
+
+// stood is the request whose backup is looked up.
+var stood = Request{
+	OperationID: "22222222-2222-4222-8222-222222222222", DatabaseID: "11111111-1111-4111-8111-111111111111",
+	Filename: "20260301_120000.sql.gz",
+}
+
+func openStore(t *testing.T, root string) *store.Store {
+	t.Helper()
+	files := store.New(root, store.Options{Reserve: 1})
+	if err := files.Sweep(); err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// spoil leaves a companion of the backup that cannot be read.
+func spoil(t *testing.T, root, ending string) {
+	t.Helper()
+	path := filepath.Join(root, string(stood.DatabaseID), stood.Filename.Stem()+ending)
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keep writes the files of a backup.
+func keep(t *testing.T, files *store.Store, by id.OperationID, commit, verified bool) {
+	t.Helper()
+	m := backup.Manifest{
+		FormatVersion: backup.FormatVersion, DatabaseID: stood.DatabaseID, Filename: stood.Filename, OperationID: by,
+	}
+	file, err := files.Create(m.DatabaseID, m.Filename)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.File, err = file.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if file, err = files.CreateSidecar(m.DatabaseID, m.Filename); err != nil {
+		t.Fatal(err)
+	}
+	if m.Sidecar, err = file.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := files.Prepare(m)
+	if err == nil && commit {
+		err = files.Commit(m.DatabaseID, m.Filename, func(string) {})
+	}
+	if err == nil && verified {
+		err = files.MarkVerified(stored, time.Now())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,197 @@
+package content
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/pgherd/pgherd/agent/copyout"
+	"github.com/pgherd/pgherd/core/backup"
+)
+
+// readersAtOnce is how many connections read the tables of a copy. With the session that looks for them they are three, as with a
+// dump.
+const readersAtOnce = 2
+
+// Read reads the rows and large objects of a database into found, as far as the manifest says what they were. It tells how much
+// is read.
+func Read(
+	ctx context.Context, db *sql.DB, connect func(context.Context) (*pgconn.PgConn, error), want backup.Contents,
+	found *backup.Contents, tell func(done, total int64),
+) error {
+	list, err := Tables(ctx, db)
+	if err != nil {
+		return err
+	}
+	sizes, err := TableSizes(ctx, db)
+	if err != nil {
+		return err
+	}
+	// The largest go first: none of them is left to one reader when the others have nothing more to do.
+	slices.SortStableFunc(list, func(a, b Table) int { return cmp.Compare(sizes[b.quoted()], sizes[a.quoted()]) })
+	todo := make(chan Table, len(list))
+	for _, t := range list {
+		todo <- t
+	}
+	close(todo)
+	into := newRows(want.Digests)
+	into.told(sizes, tell)
+	group, working := errgroup.WithContext(ctx)
+	for range min(readersAtOnce, len(list)) {
+		group.Go(func() error { return readTables(working, connect, want.DigestSettings, todo, into) })
+	}
+	if want.HasDigests() {
+		group.Go(func() error {
+			objects, err := largeObjectDigest(working, db)
+			found.LargeObjectDigest = &objects
+			return err
+		})
+	}
+	err = group.Wait()
+	found.Rows, found.Digests = into.counts, into.digests()
+	return err
+}
+
+// readTables reads tables over a connection of its own.
+func readTables(
+	ctx context.Context, connect func(context.Context) (*pgconn.PgConn, error), settings map[string]string, todo <-chan Table,
+	into *rows,
+) error {
+	conn, err := connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has only read
+	for name, value := range settings {
+		if err := set(ctx, conn, name, value); err != nil {
+			return err
+		}
+	}
+	out, err := copyout.New(ctx, conn)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	for t := range todo {
+		if err := readTable(ctx, out, t, into); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Count counts the rows of tables, by the names of those into which a dump loads them.
+func Count(ctx context.Context, conn *pgconn.PgConn, list []Table) (map[string]int64, error) {
+	out, err := copyout.New(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	counted := newRows(nil)
+	for _, t := range list {
+		if err := readTable(ctx, out, t, counted); err != nil {
+			return nil, err
+		}
+	}
+	return counted.counts, nil
+}
+
+// set makes sure that a setting has the value: PostgreSQL takes some in other words.
+func set(ctx context.Context, conn *pgconn.PgConn, name, value string) error {
+	const query = `SELECT pg_catalog.set_config($1, $2, false)`
+	result := conn.ExecParams(ctx, query, [][]byte{[]byte(name), []byte(value)}, nil, nil, nil).Read()
+	if result.Err != nil {
+		return fmt.Errorf("set %s for digests: %w", name, result.Err)
+	}
+	if got := string(result.Rows[0][0]); got != value {
+		return fmt.Errorf("set %s for digests: it is %q, and not %q", name, got, value)
+	}
+	return nil
+}
+
+// rows are what was read of tables, over one connection or several.
+type rows struct {
+	want map[string]backup.TableDigest // the digests to take
+
+	mu     sync.Mutex
+	counts map[string]int64
+	sums   map[string]*TableSum
+	read   func(Table) // is told of each table
+}
+
+// TableSum takes the digest of a table's rows.
+type TableSum struct {
+	backup.LineSum
+	Columns []string
+}
+
+func newRows(want map[string]backup.TableDigest) *rows {
+	return &rows{want: want, counts: map[string]int64{}, sums: map[string]*TableSum{}, read: func(Table) {}}
+}
+
+// told tells how much of all is read. A table without rows counts a little too.
+func (r *rows) told(sizes map[string]int64, tell func(done, total int64)) {
+	var done, total int64
+	for _, size := range sizes {
+		total += size + 1
+	}
+	r.read = func(t Table) {
+		done += sizes[t.quoted()] + 1
+		tell(done, total)
+	}
+}
+
+// readTable reads the rows of a table, to count them and, where a manifest has a digest of the table, to take one.
+func readTable(ctx context.Context, from *copyout.Reader, t Table, into *rows) error {
+	to, query := io.Discard, t.counting()
+	var sum *TableSum
+	if w, ok := into.want[t.Loaded()]; ok {
+		sum = &TableSum{Columns: t.columns}
+		if sameNames(w.Columns, t.columns) { // a table whose columns are others differs in any case
+			query, to, sum.Columns = t.reading(w.Columns...), sum, w.Columns
+		}
+	}
+	n, err := from.Read(ctx, query, to)
+	if err != nil {
+		return fmt.Errorf("read rows of %s: %w", t.sql(), err)
+	}
+	into.add(t, n, sum)
+	return nil
+}
+
+// add adds what was read of a table to what others say that are loaded as one with it.
+func (r *rows) add(t Table, rows int64, sum *TableSum) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := t.Loaded()
+	r.counts[name] += rows
+	switch all := r.sums[name]; {
+	case sum == nil:
+	case all == nil:
+		r.sums[name] = sum
+	default:
+		all.Merge(sum.Sum)
+	}
+	r.read(t)
+}
+
+func (r *rows) digests() map[string]backup.TableDigest {
+	digests := make(map[string]backup.TableDigest, len(r.sums))
+	for name, sum := range r.sums {
+		digests[name] = sum.Digest(sum.Columns)
+	}
+	return digests
+}
+
+// sameNames reports whether two lists have the same names, in whatever order: that of a table that inherits can change when it is
+// restored.
+func sameNames(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}

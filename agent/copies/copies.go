@@ -1,0 +1,48 @@
+// Package copies makes isolated copies of databases: it restores a backup or an upload into one, under a login made for that one
+// restore, and compares it with what the backup says of its database. A copy verifies its backup, or becomes a database.
+package copies
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/diskroom"
+	"github.com/pgherd/pgherd/agent/ledger"
+	"github.com/pgherd/pgherd/agent/locks"
+	"github.com/pgherd/pgherd/agent/pgdump"
+	"github.com/pgherd/pgherd/agent/sessions"
+	"github.com/pgherd/pgherd/agent/store"
+	"github.com/pgherd/pgherd/core/backup"
+)
+
+// Deps are what copies and backups are made with.
+type Deps struct {
+	Server     *sessions.Server
+	Tool       pgdump.Tool
+	Files      *store.Store
+	Room       *diskroom.Room
+	Limits     backup.Limits // how long a dump and a verification may take
+	UploadTime time.Duration // how long an upload may take to be loaded; 0 means 1 h
+	Log        *zap.Logger
+	// Crash is called at each of the crash points, so that a test can end the process there.
+	Crash func(point string)
+}
+
+// Copies makes copies. It is safe for concurrent use by different operations.
+type Copies struct {
+	*Deps
+	turns locks.Locks // by the operation as the names of its logins have it
+}
+
+// New completes what copies are made with.
+func New(d *Deps) *Copies {
+	d.Limits = d.Limits.OrDefault()
+	if d.UploadTime == 0 {
+		d.UploadTime = time.Hour
+	}
+	return &Copies{Deps: d}
+}
+
+// Register adds the kind of job that makes the copy for a restore.
+func (x *Copies) Register(l *ledger.Ledger) { ledger.OnJob(l, x.kind()) }

@@ -1,0 +1,95 @@
+package copies
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+
+	"github.com/pgherd/pgherd/agent/content"
+	"github.com/pgherd/pgherd/agent/dumpsql"
+	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/load"
+	"github.com/pgherd/pgherd/core/backup"
+)
+
+// consumer reads the text of a file.
+type consumer = func(io.Reader) error
+
+func (x *Copies) restoreBy(ctx context.Context, copied *Isolated, m backup.Manifest, read func(consumer) error) error {
+	settings, err := content.KnownSettings(ctx, copied.admin)
+	if err != nil {
+		return err
+	}
+	conn, err := copied.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the copy is dropped in any case
+	r := load.Restorer{Conn: conn, Settings: settings, Extensions: versions(m.Contents.Extensions), Rows: m.Contents.Rows}
+	return read(func(text io.Reader) error {
+		return r.Run(ctx, dumpsql.NewReader(text, dumpsql.Limits{}))
+	})
+}
+
+func versions(list []backup.Extension) map[string]string {
+	m := make(map[string]string, len(list))
+	for _, e := range list {
+		m[dumpsql.QuoteName(e.Name)] = e.Version
+	}
+	return m
+}
+
+// readFile has consume read a file's text, and checks that the file is complete and the one that the manifest names.
+func readFile(file io.Reader, size int64, m backup.Manifest, tell jobs.Part, consume consumer) error {
+	src := &stored{src: file, sum: sha256.New(), report: func(n int64) { tell(n, size) }}
+	text, err := unzip(src)
+	if err == nil {
+		err = consume(text)
+	}
+	if err != nil {
+		return atFault(err)
+	}
+	if _, err := io.Copy(io.Discard, src); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(src.sum.Sum(nil)); got != m.File.SHA256 {
+		return backup.NotVerified(&damagedError{errors.New("its SHA-256 is not the manifest's")})
+	}
+	return nil
+}
+
+// stored hashes and counts what is read of the stored file.
+type stored struct {
+	src    io.Reader
+	sum    hash.Hash
+	n      int64
+	report func(n int64)
+}
+
+func (s *stored) Read(p []byte) (int, error) {
+	n, err := s.src.Read(p)
+	s.sum.Write(p[:n])
+	s.n += int64(n)
+	s.report(s.n)
+	return n, err
+}
+
+// atFault turns errors that only the dump can have caused into BACKUP_NOT_VERIFIED, and leaves others unchanged.
+func atFault(err error) error {
+	var statement *load.StatementError
+	var syntax *dumpsql.SyntaxError
+	var damaged *damagedError
+	switch {
+	case errors.As(err, &damaged):
+		return backup.NotVerified(damaged)
+	case errors.As(err, &statement):
+		return backup.NotVerified(statement)
+	case errors.As(err, &syntax):
+		return backup.NotVerified(err)
+	default:
+		return err
+	}
+}

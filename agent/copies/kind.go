@@ -1,0 +1,95 @@
+package copies
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/ledger"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// loadsAtOnce is how many copies of backups are made at a time, of which an account has at most half. They have slots of their
+// own: whoever needs a backup back does not wait for the backups of a night, and takes no turn from those.
+const loadsAtOnce = 2
+
+// kind makes the copy for a restore.
+func (x *Copies) kind() jobs.Kind[command.Load, command.LoadReport] {
+	return jobs.Kind[command.Load, command.LoadReport]{
+		Slots: jobs.NewSlots(loadsAtOnce),
+		Check: func(ctx context.Context, op id.OperationID, c command.Load) error {
+			return x.Check(ctx, requestOf(jobs.Job{OperationID: op}, c))
+		},
+		Run: func(ctx context.Context, j jobs.Job, c command.Load, tell jobs.Tell) (command.LoadReport, error) {
+			return reported(x.Load(ctx, requestOf(j, c), tell))
+		},
+		Abandon: func(ctx context.Context, j jobs.Job, _ command.Load, attempts int, last error) (command.LoadReport, error) {
+			return reported(x.Abandon(ctx, j.OperationID, attempts, last))
+		},
+		Discard:  func(ctx context.Context, j jobs.Job, _ command.Load) error { return x.Discard(ctx, j.OperationID) },
+		Complete: func(context.Context, jobs.Job, command.Load) (bool, error) { return false, nil },
+		Running: func(stage string, progress int, bytes command.Bytes) command.LoadReport {
+			if stage == jobs.StageQueued {
+				stage = StageWaiting
+			}
+			return command.LoadReport{State: command.LoadRunning, Stage: stage, Progress: progress, Bytes: bytes}
+		},
+		Failed: func(cause error) command.LoadReport {
+			const otherwise = "the backup could not be restored into a copy; the agent's log says why"
+			return failedLoad(command.ReasonFailed, jobs.ForCustomer(cause, otherwise))
+		},
+		Made:    func(r command.LoadReport) bool { return r.State == command.LoadReady },
+		Passing: true, // Switch completes a restore
+	}
+}
+
+func requestOf(j jobs.Job, c command.Load) Request {
+	req := Request{
+		OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Owner: j.Database, Source: c.Source.DatabaseID,
+		Filename: c.Source.Filename, ManifestSHA256: c.Source.ManifestSHA256, Names: map[string]string{}, Rows: c.Compare,
+	}
+	for _, n := range c.Names {
+		req.Names[n.From] = n.To
+	}
+	if u := c.Source; u.Upload != "" {
+		req.Upload = UploadedFile{ID: u.Upload, SizeBytes: u.SizeBytes, SHA256: u.SHA256, MaxBytes: u.MaxBytes}
+	}
+	req.Account = j.Account
+	return req
+}
+
+// reported is what became of a load. An error means that this is open.
+func reported(copied Loaded, err error) (command.LoadReport, error) {
+	if err == nil {
+		return command.LoadReport{
+			State: command.LoadReady, Stage: "done", Progress: 100, SizeBytes: copied.SizeBytes, Notes: copied.Notes,
+		}, nil
+	}
+	var late *jobs.TooLongError
+	var cut *jobs.CutShortError
+	var known *fault.Error
+	switch {
+	case errors.As(err, &late): // as another attempt would
+		message := late.Error()
+		if errors.As(err, &known) { // with the statement that ran
+			message = known.Message
+		}
+		return failedLoad(command.ReasonFailed, message), nil
+	case errors.As(err, &cut):
+		return failedLoad(command.ReasonFailed, cut.Error()), nil
+	case errors.As(err, &known):
+		switch known.Code {
+		case fault.BackupNotVerified:
+			return failedLoad(command.ReasonInvalid, known.Message), nil
+		case fault.BackupStorageFull, fault.BackupNotFound, fault.UploadNotFound:
+			return failedLoad(ledger.ReasonOf(known.Code), known.Message), nil
+		}
+	}
+	return command.LoadReport{}, err
+}
+
+func failedLoad(reason command.Reason, message string) command.LoadReport {
+	return command.LoadReport{State: command.LoadFailed, Stage: "done", Progress: 100, Reason: reason, Message: message}
+}

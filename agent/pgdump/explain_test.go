@@ -1,0 +1,34 @@
+package pgdump
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReasonsOfPgDump(t *testing.T) {
+	const locked = "a table stayed locked for 30s; end the transaction that holds the lock"
+	for complaint, want := range map[string]string{
+		"pg_dump: error: Dumping the contents of table \"big v\" failed: PQgetResult() failed.\n" +
+			"pg_dump: detail: Error message from server: ERROR:  invalid memory alloc request size 1600000003\n": "a row is too " +
+			"large: PostgreSQL writes at most about 1 GB of text for one",
+		"pg_dump: error: query failed: ERROR:  out of shared memory\nHINT:  You might need": "it has more" +
+			" tables and sequences than the server can lock at once; the operator can raise the limit",
+		"pg_dump: error: could not open large object 900004: ERROR:  permission denied for large object 900004": "the owner of large " +
+			"object 900004 may not read it; grant it SELECT on that, or remove the object",
+		"pg_dump: error: query failed: ERROR:  permission denied for large object of others":                              "",
+		"pg_dump: error: query failed: ERROR:  canceling statement due to lock timeout\npg_dump: detail: Query was: LOCK": locked,
+		"pg_dump: error: query failed: ERROR:  queries of others: SELECT secret":                                          "",
+		"pg_dump: error: connection to server at \"127.0.0.1\", port 5432 failed: FATAL:  password authentication failed": "",
+	} {
+		var told interface{ ForCustomer() string }
+		got, dump := "", New(Tool{}, nil, "", "")
+		if errors.As(dump.Explained(&failedError{complaint, errors.New("exit status 1")}), &told) {
+			got = told.ForCustomer()
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s:\n%s", complaint, diff)
+		}
+	}
+}
