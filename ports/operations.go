@@ -15,13 +15,13 @@ import (
 // Operations keeps operations and is the queue of those to be worked on.
 type Operations interface {
 	// Add stores an operation, queued or already claimed, and wakes workers when the transaction commits. It returns
-	// DATABASE_STATE_CONFLICT if the database has an open operation.
+	// DATABASE_STATE_CONFLICT if the database has an open operation; one that changes a login counts beside the others.
 	Add(ctx context.Context, o operation.Operation) error
 	// Get returns an operation; ErrNoRow when there is none.
 	Get(ctx context.Context, op id.OperationID) (operation.Operation, error)
 	// Lock returns an operation and locks it until the transaction ends.
 	Lock(ctx context.Context, op id.OperationID) (operation.Operation, error)
-	// Open returns the open operation of a database; ErrNoRow when none is open.
+	// Open returns the open operation of a database, beside one that changes a login; ErrNoRow when none is open.
 	Open(ctx context.Context, db id.DatabaseID) (operation.Operation, error)
 	// Refused counts the open operations of a kind that have an error: their servers refuse them.
 	Refused(ctx context.Context, kind operation.Kind) (int, error)

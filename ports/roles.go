@@ -49,14 +49,4 @@ type RoleChanges interface {
 	List(ctx context.Context, db id.DatabaseID) ([]role.Change, error)
 	// Stuck counts the pending changes of all databases whose server refuses them for good.
 	Stuck(ctx context.Context) (int, error)
-	// Due lists up to limit pending changes whose NotBefore has passed, the earliest first.
-	Due(ctx context.Context, now time.Time, limit int) ([]DueChange, error)
-}
-
-// DueChange names a pending change, the server that its login is on, and the account of its database.
-type DueChange struct {
-	ID         id.OperationID `db:"id"`
-	DatabaseID id.DatabaseID  `db:"database_id"`
-	ServerID   id.ServerID    `db:"server_id"`
-	AccountID  id.AccountID   `db:"account_id"`
 }

@@ -29,7 +29,7 @@ func (w *world) quiet(t testing.TB) {
 		 WHERE status IN ('queued', 'running')
 		UNION ALL SELECT format('allowlist of %s', name) FROM databases WHERE allowlist_applied < allowlist_generation
 		UNION ALL SELECT format('settings of %s', name) FROM databases WHERE settings_applied < settings_generation
-		UNION ALL SELECT format('%s of %s, attempt %s', kind, username, attempts) FROM role_changes WHERE status = 'pending'
+		UNION ALL SELECT format('%s of %s', kind, username) FROM role_changes WHERE status = 'pending'
 		UNION ALL SELECT format('expiry of %s', username) FROM roles WHERE status = 'ready' AND credential_expires_at < now()
 		UNION ALL SELECT format('deletion of %s', filename) FROM backups WHERE deleting_at IS NOT NULL OR expires_at < now()) open`
 	eventually(t, "the work is finished", func() (bool, string) {

@@ -10,6 +10,8 @@ import (
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 )
 
@@ -139,14 +141,22 @@ var changePoints = []string{
 	crash.ChangeProved, crash.ChangeSwept, crash.ChangeReply,
 }
 
+// attempted are the call and the commit of an attempt that does what was asked for.
+var attempted = []string{"change", "succeeded"}
+
+// beginning is a case in which the API dies when a change is begun.
+func beginning(what string, kind role.Kind, f flow) []killing {
+	return []killing{kill(inAPI, what, f, work.Reserved(operation.Kind(kind)))}
+}
+
 func changingRoles(h *shared) []killing {
 	var cases []killing
 	for _, kind := range []role.Kind{role.Rotation, role.Revocation} {
 		what := h.model.name(string(kind))
-		for _, p := range pointsOf("role." + string(kind)) {
-			cases = append(cases, kill(inAPI, what, &changeFlow{kind: kind, shared: h}, p))
-			cases = append(cases, kill(inBatch, what+" in batch", &changeFlow{kind: kind, shared: h}, p))
-		}
+		flow := func() flow { return &changeFlow{kind: kind, shared: h} }
+		cases = append(cases, beginning(what, kind, flow())...)
+		cases = append(cases, aroundCommits(inAPI, operation.Kind(kind), what, flow, attempted...)...)
+		cases = append(cases, aroundCommits(inBatch, operation.Kind(kind), what+" in batch", flow, attempted...)...)
 		for _, p := range changePoints {
 			cases = append(cases, kill(inAgent, what, &changeFlow{kind: kind, shared: h}, p))
 		}
@@ -174,8 +184,9 @@ func revokingExpiredRoles(h *shared) []killing {
 			cases = append(cases, kill(in, h.model.name("revoke expired in "+string(in)), f, p))
 		}
 	}
-	add(inAPI, pointsOf("role.revoke"))
-	add(inBatch, pointsOf("role.revoke"))
+	points := around("revoke", attempted...)
+	add(inAPI, append(points, work.Reserved("revoke")))
+	add(inBatch, points)
 	add(inAgent, changePoints)
 	return cases
 }
@@ -244,7 +255,7 @@ func (f *expireFlow) check(t *testing.T, w *world, api *stack.Host) {
 
 func expiringRoles(h *shared) []killing {
 	var cases []killing
-	for _, p := range pointsOf("role.expire") {
+	for _, p := range append(around("expire", attempted...), work.Reserved("expire")) {
 		cases = append(cases, kill(inBatch, h.model.name("expire"), &expireFlow{shared: h}, p))
 	}
 	for _, p := range changePoints {

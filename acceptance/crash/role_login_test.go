@@ -98,11 +98,13 @@ func (f *loginFlow) check(t *testing.T, w *world, api *stack.Host) {
 
 func rotatingLogins(h *shared) []killing {
 	var cases []killing
-	for _, p := range pointsOf("role.rotate") {
-		cases = append(cases, kill(inAPI, "owner", &loginFlow{which: database.OwnerLogin, shared: h}, p))
-		cases = append(cases, kill(inAPI, "runtime", &loginFlow{which: database.RuntimeLogin, shared: h}, p))
-		cases = append(cases, kill(inBatch, "owner in batch", &loginFlow{which: database.OwnerLogin, shared: h}, p))
-		cases = append(cases, kill(inBatch, "readonly in batch", &loginFlow{which: database.ReadonlyLogin, shared: h}, p))
+	of := func(l database.Login) func() flow { return func() flow { return &loginFlow{which: l, shared: h} } }
+	cases = append(cases, beginning("owner", role.Rotation, of(database.OwnerLogin)())...)
+	for _, l := range []database.Login{database.OwnerLogin, database.RuntimeLogin} {
+		cases = append(cases, aroundCommits(inAPI, "rotate", string(l), of(l), attempted...)...)
+	}
+	for _, l := range []database.Login{database.OwnerLogin, database.ReadonlyLogin} {
+		cases = append(cases, aroundCommits(inBatch, "rotate", string(l)+" in batch", of(l), attempted...)...)
 	}
 	for i, p := range changePoints {
 		which := database.Managed.Logins()[i%3]

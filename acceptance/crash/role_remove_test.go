@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -125,14 +126,16 @@ func removingRoles(h *shared) []killing {
 			cases = append(cases, kill(in, what, f, p))
 		}
 	}
-	add(inAPI, "ready", false, pointsOf("role.delete", "role.remove")...)
-	add(inAPI, "expired", false, pointsOf("role.delete", "role.remove")...)
-	add(inAPI, "revoked", false, pointsOf("role.remove")...)
-	add(inAPI, "sql_ready", false, pointsOf("role.remove")...)
-	add(inAPI, "ready", true, pointsOf("role.remove")...)
-	add(inBatch, "ready", false, pointsOf("role.delete")...)
-	add(inBatch, "revoked", false, pointsOf("role.remove")...)
-	add(inBatch, "revoked", true, pointsOf("role.remove")...)
+	revoking, removing, keeping := around("revoke", attempted...), around("remove", attempted...), around("remove", "change", "failed")
+	begun := work.Reserved("remove")
+	add(inAPI, "ready", false, append(slices.Concat(revoking, removing), work.Reserved("revoke"), begun)...)
+	add(inAPI, "expired", false, slices.Concat(revoking, removing)...)
+	add(inAPI, "revoked", false, append(removing, begun)...)
+	add(inAPI, "sql_ready", false, append(removing, begun)...)
+	add(inAPI, "ready", true, keeping...)
+	add(inBatch, "ready", false, revoking...)
+	add(inBatch, "revoked", false, removing...)
+	add(inBatch, "revoked", true, keeping...)
 	removePoints := []string{crash.RemoveAdmitted, crash.RemoveShut, crash.RemoveDropped, crash.RemoveReply}
 	add(inAgent, "ready", false, slices.Concat(changePoints, removePoints)...) // it is revoked first
 	add(inAgent, "expired", false, removePoints...)

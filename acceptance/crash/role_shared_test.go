@@ -234,11 +234,10 @@ func (w *world) away(t *testing.T, request func()) {
 	move(w.AgentURL())
 }
 
-// hurry ends the time that a pending change, or an open operation, leaves to the requests which drive it.
+// hurry ends the time that an open operation leaves to the requests which drive it.
 func (w *world) hurry(t *testing.T) {
 	t.Helper()
 	for _, statement := range []string{
-		"UPDATE role_changes SET not_before = created_at WHERE status = 'pending'",
 		"UPDATE operations SET not_before = created_at WHERE status IN ('queued', 'running')",
 		"UPDATE operation_lanes SET due_at = now()",
 	} {

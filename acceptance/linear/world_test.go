@@ -15,7 +15,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
-	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -74,7 +73,7 @@ type world struct {
 	network *network
 	server  *fakeagent.Server
 	planes  []*plane
-	rounds  *rounds.Runner
+	batch   *controlplane.ControlPlane
 	caller  access.Caller
 	db      databases.Created
 
@@ -125,7 +124,7 @@ func newWorld(t *testing.T, seed uint64, s setting) *world {
 		}
 		w.planes = append(w.planes, &plane{cp, p.roles(one)})
 	}
-	w.rounds = w.planes[2].Rounds
+	w.batch = w.planes[2].ControlPlane
 	w.planes = w.planes[:2]
 	w.makeDatabase(fleet)
 	return w
@@ -171,7 +170,7 @@ func (w *world) reach(p *plane) access.Reached {
 	return must(p.Access.Reach(w.ctx, w.caller, w.db.Record.ID, account.Configure, w.model.Gate))(w.t)
 }
 
-// background lets time pass and rounds run, until the returned function is called.
+// background lets time pass and a batch host work, until the returned function is called.
 func (w *world) background() (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
@@ -182,7 +181,7 @@ func (w *world) background() (stop func()) {
 				return
 			case <-time.After(300 * time.Microsecond):
 				w.clock.Advance(400 * time.Millisecond)
-				_ = w.rounds.Once(w.ctx) // what it could not do now, it does later
+				w.turn()
 			}
 		}
 	})
@@ -198,7 +197,16 @@ func (w *world) settle() {
 	w.network.heal()
 	for range 5 {
 		w.clock.Advance(2 * time.Minute)
-		ok(w.t, w.rounds.Once(w.ctx))
+		w.turn()
+	}
+}
+
+// turn does a round, and what is due. What it cannot do now, it does later.
+func (w *world) turn() {
+	w.t.Helper()
+	_ = w.batch.Rounds.Once(w.ctx) // of a server that is away
+	for must(w.batch.Work.RunNext(w.ctx))(w.t) {
+		continue
 	}
 }
 

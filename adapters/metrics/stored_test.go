@@ -28,8 +28,8 @@ const twoChanges = `
 		SELECT gen_random_uuid(), a.id, s.id, n, '', 'managed', '', 'none', 'active', 'epoch', 1, 0, 0, 0, 0, 1, 0, false
 		FROM accounts a, servers s, unnest(ARRAY['x', 'y']) n;
 	INSERT INTO role_changes (id, database_id, login, username, kind, status, idempotency_key, generation, credential_generation,
-		verifier, revealed, actor, request_id, created_at, attempts, not_before)
-		SELECT gen_random_uuid(), id, 'owner', 'u', 'revoke', 'pending', 'k', 1, 1, '', false, '', '', 'epoch', 1, 'epoch'
+		verifier, revealed, actor, request_id, created_at)
+		SELECT gen_random_uuid(), id, 'owner', 'u', 'revoke', 'pending', 'k', 1, 1, '', false, '', '', 'epoch'
 		FROM databases`
 
 // twoMails wait, and one was sent; one of those that wait is held.

@@ -86,7 +86,7 @@ var (
 	dueDatabases = map[ports.DueWork]*pgdb.Statement{
 		ports.DueBackup: pgdb.Define(readDatabases().Where("t.next_backup_at <= ? AND t.status IN ('active', 'stopped')").
 			Where(`NOT EXISTS (SELECT FROM operations o
-				WHERE o.database_id = t.id AND o.status IN ('queued', 'running'))`).
+				WHERE o.database_id = t.id AND NOT o.logins AND o.status IN ('queued', 'running'))`).
 			OrderBy("t.next_backup_at", "t.id").Suffix("LIMIT ?")),
 		ports.DueAllowlist: pgdb.Define(readDatabases().Where("t.allowlist_applied < t.allowlist_generation").
 			Where("t.status IN ('active', 'stopped') AND ?::timestamptz IS NOT NULL").OrderBy("t.id").Suffix("LIMIT ?")),

@@ -56,7 +56,7 @@ var (
 		AND $2 = EXISTS (SELECT FROM previews p WHERE p.database_id = d.id)`)
 	dueTombstones = pgdb.Define(tombstoneTable.Read().Join("databases d ON d.id = t.database_id AND d.status = 'deleted'").
 			Where("t.purge_after <= ?").
-			Where("NOT EXISTS (SELECT FROM operations o WHERE o.database_id = t.database_id AND o."+open+")").
+			Where("NOT EXISTS (SELECT FROM operations o WHERE o.database_id = t.database_id AND NOT o.logins AND o."+open+")").
 			OrderBy("t.purge_after", "t.database_id").Suffix("LIMIT ?"))
 
 	tombstoneRecords = pgdb.Define(readDatabases().Where("t.id = ANY(?::uuid[])"))

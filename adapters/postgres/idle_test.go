@@ -92,7 +92,6 @@ var idleRounds = map[string]idleRound{
 	"settings":               {dueDatabases[ports.DueSettings], []any{idleAt, 100}},
 	"expired backups":        {doomedBackups, []any{idleAt, 100}},
 	"uploads":                {doomedUploads, []any{idleAt, 100}},
-	"changes of logins":      {dueRoleChanges, []any{idleAt, 100}},
 
 	"open operations":          {openOperations, nil},
 	"pending changes":          {pendingChanges, nil},

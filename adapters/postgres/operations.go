@@ -31,7 +31,7 @@ const open = "status IN ('queued', 'running')"
 var (
 	getOperation   = pgdb.Define(operationTable.Read().Where("t.id = ?"))
 	lockOperation  = pgdb.Define(operationTable.Read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
-	openOperation  = pgdb.Define(operationTable.Read().Where("t.database_id = ? AND t." + open))
+	openOperation  = pgdb.Define(operationTable.Read().Where("t.database_id = ? AND NOT t.logins AND t." + open))
 	listOperations = pgdb.Define(operationTable.Read().Where("t.database_id = ? AND t.kind = ANY(?)").
 			Where("(t.created_at, t.id) < (?, ?)").OrderBy("t.created_at DESC", "t.id DESC").Suffix("LIMIT ?"))
 	refusedOperations = pgdb.Written("SELECT count(*) FROM operations WHERE kind = $1 AND error_code <> '' AND " + open)

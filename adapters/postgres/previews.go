@@ -39,7 +39,7 @@ var (
 		SELECT DISTINCT ON (d.server_id, d.account_id) ` + previewRow + `, d.server_id, d.account_id
 		FROM previews t JOIN databases d ON d.id = t.database_id
 		WHERE t.lease_status = 'expired' AND t.end_at <= $1
-			AND NOT EXISTS (SELECT FROM operations o WHERE o.database_id = t.database_id AND o.` + open + `)
+			AND NOT EXISTS (SELECT FROM operations o WHERE o.database_id = t.database_id AND NOT o.logins AND o.` + open + `)
 			AND NOT EXISTS (SELECT FROM previews b JOIN databases e ON e.id = b.database_id
 				WHERE b.ending_since > $2 AND e.server_id = d.server_id)
 		ORDER BY d.server_id, d.account_id, t.end_at, t.database_id`)

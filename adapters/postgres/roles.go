@@ -26,7 +26,7 @@ var (
 			Where("t.status = 'ready' AND t.credential_expires_at <= ?").
 			Where("NOT EXISTS (SELECT FROM role_changes c WHERE c.database_id = t.database_id AND c.status = 'pending')").
 			Where(`NOT EXISTS (SELECT FROM operations o
-			WHERE o.database_id = t.database_id AND o.status IN ('queued', 'running') AND o.kind <> ALL(?)
+			WHERE o.database_id = t.database_id AND NOT o.logins AND o.status IN ('queued', 'running') AND o.kind <> ALL(?)
 				AND (o.status <> 'queued' OR o.kind <> ALL(?)))`).
 		OrderBy("t.credential_expires_at", "t.id").Suffix("LIMIT ?"))
 )

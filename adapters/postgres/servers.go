@@ -29,7 +29,7 @@ var (
 	serverContents = pgdb.Written(fmt.Sprintf(`SELECT count(*) FILTER (WHERE NOT d.%[1]s) AS databases,
 			count(*) FILTER (WHERE d.%[1]s) AS deleted, %[2]s AS sold,
 			(SELECT count(*) FROM backups b JOIN databases o ON o.id = b.database_id WHERE o.server_id = $1) AS backups,
-			(SELECT count(*) FROM operations WHERE server_id = $1 AND %[3]s) AS operations,
+			(SELECT count(*) FROM operations WHERE server_id = $1 AND NOT logins AND %[3]s) AS operations,
 			(SELECT count(*) FROM role_changes c JOIN databases o ON o.id = c.database_id
 				WHERE o.server_id = $1 AND c.status = 'pending') AS changes
 		FROM databases d WHERE d.server_id = $1`, gone, soldConnections, open))

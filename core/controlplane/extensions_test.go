@@ -52,7 +52,7 @@ func TestAnExtensionIsUnavailable(t *testing.T) {
 	w.unavailable(citext) // a pending change
 	w.server.OnCall(nil)
 	w.clock.Advance(2 * time.Minute)
-	ok(t, w.Rounds.Once(w.ctx))
+	w.batch(w.ControlPlane)
 
 	backup := must(w.Backups.Start(w.ctx, w.reached(w.only().ID)))(t)
 	w.unavailable(citext) // an open operation

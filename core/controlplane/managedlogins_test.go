@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -72,7 +73,7 @@ func TestOwnersPasswordIsHandedOverOnce(t *testing.T) {
 	var first string
 	c := quick()
 	c.Crash = func(point string) {
-		if point == "role.rotate.committed" {
+		if point == work.After("rotate", "succeeded") {
 			first = must(w.rotateLogin(database.OwnerLogin, "key"))(t).Password
 		}
 	}
@@ -120,7 +121,7 @@ func TestOwnersPasswordThatCannotBeDecrypted(t *testing.T) {
 	w := newRoleWorld(t)
 	var box *broken
 	c := quick()
-	c.Crash = func(point string) { box.on = box.on || point == "role.rotate.committed" }
+	c.Crash = func(point string) { box.on = box.on || point == work.After("rotate", "succeeded") }
 	var cp *controlplane.ControlPlane
 	cp, box = w.withBrokenBox(c)
 	for range 2 {

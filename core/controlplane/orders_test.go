@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
 	rule "github.com/pgherd/pgherd/core/deletion"
@@ -142,6 +143,25 @@ var waysOut = []struct {
 		w.clock.Advance(rule.DefaultWindow)
 		w.rounds(w.ControlPlane)
 	}, "conflict", "succeeded "},
+	{"rotate", "ChangeLogin", func(w *world) { w.changing("ChangeLogin", asks(role.Rotation)) }, "failed active", "failed active"},
+	{"revoke", "ChangeLogin", func(w *world) { w.changing("ChangeLogin", asks(role.Revocation)) }, "failed active", "failed active"},
+	{"expire", "ChangeLogin", func(w *world) {
+		w.changing("ChangeLogin", func(of *roleWorld, cp *controlplane.ControlPlane, r role.Role) {
+			past(of, r)
+			expires(of, cp, r)
+		})
+	}, "failed active", "failed active"},
+	{"remove", "RemoveRole", func(w *world) { w.changing("RemoveRole", deletes) }, "failed active", "failed active"},
+}
+
+// changing does something to a role whose password is good for an hour, while the server refuses a call for now.
+func (w *world) changing(at string, act func(*roleWorld, *controlplane.ControlPlane, role.Role)) {
+	w.t.Helper()
+	of := managed(w)
+	of.passwordsEnd(time.Hour)
+	r := of.role("report").Role
+	w.refusing(at, command.ReasonUnavailable)
+	act(of, w.ControlPlane, r)
 }
 
 func TestEveryKindHasAWayOut(t *testing.T) {

@@ -139,12 +139,12 @@ func TestARestoreOfADeactivatedDatabase(t *testing.T) {
 	})
 }
 
-// keepsOn has the rounds go on with what is pending.
+// keepsOn has a batch host go on with what is pending.
 func (w overlaidWorld) keepsOn() {
 	w.t.Helper()
 	for range 3 {
 		w.clock.Advance(2 * time.Minute)
-		w.rounds(w.ControlPlane)
+		w.batch(w.ControlPlane)
 	}
 }
 

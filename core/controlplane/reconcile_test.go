@@ -142,7 +142,7 @@ func TestReconcileOfChangesThatNobodyAskedFor(t *testing.T) {
 	r = w.role("report")
 	w.clock.Advance(time.Hour)
 	w.losing("ChangeLogin", 0)
-	ok(t, w.Rounds.Once(w.ctx))
+	w.batch(w.ControlPlane)
 	equal(t, "pending", w.state(r.ID).ChangeID != "", true)
 	equal(t, "expired", must(w.reconcile(r.ID))(t).Status, role.Expired)
 	equal(t, "pending", w.state(r.ID).ChangeID, "")

@@ -110,7 +110,7 @@ func TestCredentialsExpireBesideARestore(t *testing.T) {
 	w.work(w.ControlPlane)
 	o := w.reserved()
 	w.clock.Advance(30 * time.Minute)
-	ok(t, w.Rounds.Once(w.ctx))
+	w.batch(w.ControlPlane)
 	w.is(first.ID, role.Expired)
 
 	second := w.role("second")

@@ -1,114 +1,124 @@
 package controlplane_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 )
 
-// lifeOfARole does everything that has a crash point. It is repeated after each death, as a client repeats its requests.
-type lifeOfARole struct {
-	*roleWorld
-	role roles.State
-}
-
-// goOn runs one flow on a process until it is through; a panic of a crash point passes.
-func (l *lifeOfARole) goOn(cp *controlplane.ControlPlane, flow string) {
-	t := l.t
-	switch flow {
-	case "prepare", "admit":
-		l.role = must(l.create(cp, "report"))(t)
-	case "opt_in":
-		equal(t, "overlay", must(cp.LegacyRoles.OptIn(l.ctx, l.here()))(t).OverlayStatus, database.OverlayActive)
-	case "rotate":
-		must(cp.Roles.Change(l.ctx, l.here(), l.role.ID, role.Rotation, "rotate"))(t)
-	case "revoke":
-		must(cp.Roles.Change(l.ctx, l.here(), l.role.ID, role.Revocation, "revoke"))(t)
-	case "delete", "remove":
-		equal(t, "done", must(cp.Roles.Delete(l.ctx, l.here(), l.role.ID))(t).Done, true)
-	case "expire":
-		ok(t, cp.Rounds.Once(l.ctx))
-	}
-}
-
-// afterwards checks that metadata and server agree, however the process died.
-func (l *lifeOfARole) afterwards(flow, old string) {
-	t := l.t
-	switch flow {
-	case "prepare", "admit":
-		l.is(l.role.ID, role.Ready)
-		equal(t, "gets in", l.getsIn(l.role.Username, l.password(l.role.ID)), true)
-		equal(t, "created in the log", len(l.details(audit.RoleCreated)), 1)
-		return
-	case "opt_in":
-		equal(t, "overlay", l.here().Record().OverlayStatus, database.OverlayActive)
-		equal(t, "opt-in in the log", len(l.details(audit.OverlayActive)), 1)
-		equal(t, "gets in", l.getsIn(l.roleWorld.role("report").Username, l.password(l.first().ID)), true)
-		return
-	case "rotate":
-		l.is(l.role.ID, role.Ready)
-		equal(t, "gets in", l.getsIn(l.role.Username, l.password(l.role.ID)), true)
-		equal(t, "rotated in the log", len(l.details(audit.RoleRotated)), 1)
-	case "revoke":
-		l.is(l.role.ID, role.Revoked)
-		equal(t, "revoked in the log", len(l.details(audit.RoleRevoked)), 1)
-	case "delete", "remove":
-		equal(t, "done", must(l.Roles.Delete(l.ctx, l.here(), l.role.ID))(t).Done, true)
-		equal(t, "removed in the log", len(l.details(audit.RoleRemoved)), 1)
-		equal(t, "logins on the server", len(l.server.Logins()), l.came)
-	case "expire":
-		l.is(l.role.ID, role.Expired)
-		equal(t, "expired in the log", len(l.details(audit.RoleExpired)), 1)
-	}
-	equal(t, "the old password gets in", l.getsIn(l.role.Username, old), false)
-}
-
-func TestRolesSurviveEveryCrash(t *testing.T) {
+// The set-up of a role, or of the overlay, goes on with the same request, however the process died.
+func TestSetupsSurviveEveryCrash(t *testing.T) {
 	for _, point := range roles.CrashPoints {
-		flow := strings.Split(point, ".")[1]
-		for _, byRound := range []bool{false, true} {
-			making := slices.Contains([]string{"prepare", "admit", "opt_in"}, flow)
-			if byRound && making {
-				continue // a role, or an overlay, that is half made waits for its request
+		t.Run(point, func(t *testing.T) {
+			optsIn := strings.HasPrefix(point, "role.opt_in")
+			newWorld := newRoleWorld
+			if optsIn {
+				newWorld = newLegacyWorld
 			}
-			t.Run(point, func(t *testing.T) {
-				newWorld := newRoleWorld
-				if flow == "opt_in" {
-					newWorld = newLegacyWorld
+			w := newWorld(t)
+			goOn := func(cp *controlplane.ControlPlane) {
+				if optsIn {
+					equal(t, "overlay", must(cp.LegacyRoles.OptIn(w.ctx, w.here()))(t).OverlayStatus, database.OverlayActive)
+					return
 				}
-				l := &lifeOfARole{roleWorld: newWorld(t)}
-				l.passwordsEnd(time.Hour)
-				var old string
-				if !making {
-					l.role = l.roleWorld.role("report")
-					old = l.password(l.role.ID)
+				must(w.create(cp, "report"))(t)
+			}
+			if !dies(func() { goOn(w.process(mortal(point))) }) {
+				t.Fatalf("%s was not hit", point)
+			}
+			goOn(w.ControlPlane)
+			if optsIn {
+				equal(t, "opt-in in the log", len(w.details(audit.OverlayActive)), 1)
+			}
+			r := w.role("report")
+			w.is(r.ID, role.Ready)
+			equal(t, "gets in", w.getsIn(r.Username, w.password(r.ID)), true)
+			equal(t, "created in the log", len(w.details(audit.RoleCreated)), 1)
+		})
+	}
+}
+
+// changing is a change that dies at its points.
+type changing struct {
+	kind operation.Kind
+	// ready is what befalls the role before.
+	ready func(w *roleWorld, r role.Role)
+	act   func(w *roleWorld, cp *controlplane.ControlPlane, r role.Role)
+	ends  role.Status
+	in    audit.Action // of the one entry in the log
+}
+
+func asks(k role.Kind) func(*roleWorld, *controlplane.ControlPlane, role.Role) {
+	return func(w *roleWorld, cp *controlplane.ControlPlane, r role.Role) {
+		_, _ = cp.Roles.Change(w.ctx, w.here(), r.ID, k, "key") // it may be refused
+	}
+}
+
+func deletes(w *roleWorld, cp *controlplane.ControlPlane, r role.Role) {
+	_, _ = cp.Roles.Delete(w.ctx, w.here(), r.ID) // it may be refused
+}
+
+func expires(w *roleWorld, cp *controlplane.ControlPlane, _ role.Role) { w.batch(cp) }
+
+func past(w *roleWorld, _ role.Role) { w.clock.Advance(time.Hour) }
+
+var changings = map[string]changing{
+	"rotate": {kind: "rotate", act: asks(role.Rotation), ends: role.Ready, in: audit.RoleRotated},
+	"rotate past the agent's generations": {kind: "rotate", ready: func(w *roleWorld, r role.Role) {
+		restore := w.store.Backup()
+		w.rotations(r.ID, "a", "b", "c")
+		restore()
+	}, act: asks(role.Rotation), ends: role.Ready, in: audit.RoleRotated},
+	"rotate, refused": {kind: "rotate", ready: func(w *roleWorld, _ role.Role) {
+		w.refusing("ChangeLogin", command.ReasonFailed)
+	}, act: asks(role.Rotation), ends: role.Ready, in: audit.ChangeEnded},
+	"revoke": {kind: "revoke", act: asks(role.Revocation), ends: role.Revoked, in: audit.RoleRevoked},
+	"remove": {kind: "remove", act: deletes, in: audit.RoleRemoved},
+	"remove, kept": {kind: "remove", ready: func(w *roleWorld, r role.Role) {
+		w.server.AddDependency(r.Username, grant)
+	}, act: deletes, ends: role.Revoked, in: audit.RoleRevoked},
+	"expire": {kind: "expire", ready: past, act: expires, ends: role.Expired, in: audit.RoleExpired},
+	"expire, stuck": {kind: "expire", ready: func(w *roleWorld, r role.Role) {
+		past(w, r)
+		w.failing("ChangeLogin", 0, &command.Refusal{Reason: command.ReasonFailed, Message: "as the test wants it"})
+	}, act: func(w *roleWorld, cp *controlplane.ControlPlane, r role.Role) {
+		w.batch(cp)
+		w.clock.Advance(time.Minute)
+		w.batch(cp)
+	}, ends: role.Expired, in: audit.RoleExpired},
+}
+
+// A change goes on with a worker, however the process died that drove it, and the metadata agree with the server.
+func TestChangesSurviveEveryCrash(t *testing.T) {
+	for name, c := range changings {
+		t.Run(name, func(t *testing.T) {
+			var w *roleWorld
+			var r role.Role
+			var old string
+			killed(t, c.kind, func(plain *world) {
+				w = managed(plain)
+				w.passwordsEnd(time.Hour)
+				r = w.role("report").Role
+				old = w.password(r.ID)
+				if c.ready != nil {
+					c.ready(w, r)
 				}
-				if flow == "expire" {
-					l.clock.Advance(time.Hour)
+			}, func(_ *world, cp *controlplane.ControlPlane) { c.act(w, cp, r) }, func(*world) {
+				w.is(r.ID, c.ends)
+				equal(t, "in the log", len(w.details(c.in)), 1)
+				if c.ends == role.Ready {
+					equal(t, "gets in", w.getsIn(r.Username, w.password(r.ID)), true)
 				}
-				if !dies(func() { l.goOn(l.process(mortal(point)), flow) }) {
-					t.Fatalf("%s was not hit", point)
-				}
-				if byRound {
-					for range 3 {
-						l.clock.Advance(10 * time.Second)
-						ok(t, l.Rounds.Once(l.ctx))
-					}
-				} else if flow != "expire" {
-					l.goOn(l.ControlPlane, flow)
-				} else {
-					l.clock.Advance(10 * time.Second)
-					l.goOn(l.ControlPlane, flow)
-				}
-				l.afterwards(flow, old)
+				equal(t, "the old password gets in", w.getsIn(r.Username, old), c.in == audit.ChangeEnded)
 			})
-		}
+		})
 	}
 }

@@ -3,20 +3,16 @@ package controlplane_test
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane"
-	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
-	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -32,11 +28,11 @@ func TestCredentialsExpire(t *testing.T) {
 	w.passwordsEnd(time.Hour)
 	r, other := w.role("report"), w.role("other")
 	w.clock.Advance(time.Hour - time.Second)
-	ok(t, w.Rounds.Once(w.ctx))
+	w.batch(w.ControlPlane)
 	w.is(r.ID, role.Ready)
 	w.clock.Advance(time.Second)
 	for range 2 {
-		ok(t, w.Rounds.Once(w.ctx))
+		w.batch(w.ControlPlane)
 		w.is(r.ID, role.Expired)
 		w.is(other.ID, role.Expired)
 	}
@@ -54,7 +50,7 @@ func TestExpiryWithoutAnAnswer(t *testing.T) {
 	password := w.password(r.ID)
 	w.clock.Advance(time.Hour)
 	w.server.SetUnreachable(true)
-	ok(t, w.Rounds.Once(w.ctx))
+	w.batch(w.ControlPlane)
 	w.is(r.ID, role.Expired)
 	equal(t, "still gets in", w.getsIn(r.Username, password), true)
 	equal(t, "expired in the log", len(w.details(audit.RoleExpired)), 0)
@@ -73,20 +69,20 @@ func TestExpiryWaits(t *testing.T) {
 	r := w.role("report")
 	must(w.Databases.SetLifecycle(w.ctx, w.here(), database.Stop))(t)
 	w.clock.Advance(2 * time.Hour)
-	ok(t, w.Rounds.Once(w.ctx))
+	w.batch(w.ControlPlane)
 	w.is(r.ID, role.Ready)
 	must(w.Databases.SetLifecycle(w.ctx, w.here(), database.Start))(t)
-	ok(t, w.Rounds.Once(w.ctx))
+	w.batch(w.ControlPlane)
 	w.is(r.ID, role.Expired)
 }
 
-// A round leaves a change to the request that began it, for as long as role.Grace, and then comes back ever less often.
-func TestARoundGivesARequestTime(t *testing.T) {
+// A worker leaves a change to the request that drives it, and comes back ever less often where the server is not available.
+func TestAWorkerGivesARequestTime(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
 	w.during("ChangeLogin", func() {
-		ok(t, w.Rounds.Once(w.ctx))
-		equal(t, "attempts of the round", w.server.Calls("ChangeLogin"), 1)
+		w.batch(w.ControlPlane)
+		equal(t, "attempts of the worker", w.server.Calls("ChangeLogin"), 1)
 	})
 	must(w.change(r.ID, role.Rotation, "key"))(t)
 	w.refusing("ChangeLogin", command.ReasonUnavailable)
@@ -94,7 +90,7 @@ func TestARoundGivesARequestTime(t *testing.T) {
 	before := w.server.Calls("ChangeLogin")
 	for range 600 { // twenty minutes
 		w.clock.Advance(2 * time.Second)
-		ok(t, w.Rounds.Once(w.ctx))
+		w.batch(w.ControlPlane)
 	}
 	if made := w.server.Calls("ChangeLogin") - before; made < 20 || made > 30 {
 		t.Errorf("%d attempts in twenty minutes", made)
@@ -104,7 +100,7 @@ func TestARoundGivesARequestTime(t *testing.T) {
 	w.is(r.ID, role.Ready)
 }
 
-// Rounds side by side, and requests with them, finish each change once.
+// Workers side by side, and requests with them, finish each change once.
 func TestManyDrivers(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
@@ -115,7 +111,7 @@ func TestManyDrivers(t *testing.T) {
 	var running sync.WaitGroup
 	for range 20 {
 		running.Go(func() {
-			if err := w.Rounds.Once(w.ctx); err != nil {
+			if _, err := w.Work.RunNext(w.ctx); err != nil {
 				t.Error(err)
 			}
 		})
@@ -130,71 +126,6 @@ func TestManyDrivers(t *testing.T) {
 	equal(t, "credential generation", w.state(r.ID).CredentialGeneration, 2)
 	equal(t, "in the log", len(w.details(audit.RoleRotated)), 1)
 	equal(t, "gets in", w.getsIn(r.Username, w.password(r.ID)), true)
-}
-
-// One server that does not answer keeps no change on another from being finished, however much there is to do on it.
-func TestADeadServerDelaysNoChange(t *testing.T) {
-	w := newRoleWorld(t)
-	must(w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) {
-		many := 1000
-		a.MaxDatabases = &many
-	}))(t)
-	for i := range 120 {
-		db := w.reached(w.made("dead-" + string(rune('a'+i/26)) + string(rune('a'+i%26))).Record.ID)
-		w.server.SetUnreachable(true)
-		c := must(w.ManagedLogins.Rotate(w.ctx, db, database.RuntimeLogin, "key"))(t)
-		equal(t, "status", c.Status, role.Pending)
-		w.server.SetUnreachable(false)
-	}
-	second, agent := w.another("two", 0)
-	alive := w.made("alive")
-	if alive.Record.ServerID != second.ID {
-		t.Fatal("both are on one server")
-	}
-	r := must(w.Roles.Create(w.ctx, w.forRoles(alive.Record.ID), wanted("report")))(t)
-	agent.LoseReplies(1)
-	c := must(w.Roles.Change(w.ctx, w.forRoles(alive.Record.ID), r.ID, role.Rotation, "key"))(t)
-	equal(t, "status", c.Status, role.Pending)
-	w.server.SetUnreachable(true)
-	w.clock.Advance(time.Minute)
-	before := w.server.Calls("ChangeLogin")
-	ok(t, w.Rounds.Once(w.ctx))
-	equal(t, "attempts at the dead server", w.server.Calls("ChangeLogin")-before, 0)
-	done := must(w.Roles.ReadChange(w.ctx, w.forRoles(alive.Record.ID), r.ID, c.ID))(t)
-	equal(t, "status", done.Status, role.Completed)
-}
-
-// What waits on a server that does not answer costs a round no transactions, however much it is.
-func TestADeadServerCostsLittle(t *testing.T) {
-	w := newRoleWorld(t)
-	var waiting []databases.Created
-	for i := range 9 {
-		waiting = append(waiting, w.made("shop-"+string(rune('a'+i))))
-	}
-	w.server.SetUnreachable(true)
-	for _, c := range waiting {
-		must(w.ManagedLogins.Rotate(w.ctx, w.reached(c.Record.ID), database.RuntimeLogin, "key"))(t)
-	}
-	counted := &countingStore{Store: w.store}
-	p := w.ports
-	p.Store = counted
-	running := must(controlplane.New(p, quick()))(t).Rounds
-	ok(t, running.Once(w.ctx))
-	idle := counted.updates.Swap(0)
-	w.clock.Advance(time.Minute)
-	ok(t, running.Once(w.ctx))
-	equal(t, "transactions", counted.updates.Load()-idle, 0)
-}
-
-// countingStore counts what locks something.
-type countingStore struct {
-	ports.Store
-	updates atomic.Int64
-}
-
-func (c *countingStore) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	c.updates.Add(1)
-	return c.Store.Update(ctx, fn)
 }
 
 // A lifecycle action that is open keeps changes off, and a change that is pending keeps lifecycle actions off; see blocked for
@@ -256,39 +187,4 @@ func TestLifecycleAgainstChanges(t *testing.T) {
 		}
 		return nil
 	}))
-}
-
-// A server that hangs over a login keeps the rounds from nothing else.
-func TestARoundWaitsForNoServer(t *testing.T) {
-	w := newRoleWorld(t)
-	r := w.role("report")
-	w.losing("ChangeLogin", 0)
-	must(w.change(r.ID, role.Rotation, "key"))(t)
-	hangs := make(chan struct{})
-	w.server.OnCall(func(ctx context.Context, c fakeagent.Call) fakeagent.Fault {
-		if c.Method == "ChangeLogin" {
-			close(hangs)
-			<-ctx.Done()
-		}
-		return fakeagent.Fault{}
-	})
-	w.clock.Advance(time.Minute)
-	ctx, stop := context.WithCancel(w.ctx)
-	var running sync.WaitGroup
-	running.Go(func() { w.Rounds.Run(ctx) })
-	defer running.Wait()
-	defer stop()
-	<-hangs
-
-	w.server.SetUnreachable(true)
-	refused(t, errOf(w.Allowlist.Add(w.ctx, w.here(), elsewhere, "")), fault.AgentError)
-	w.server.SetUnreachable(false)
-	deadline := time.Now().Add(10 * time.Second)
-	for record := w.here().Record(); record.AllowlistApplied < record.AllowlistGeneration; record = w.here().Record() {
-		if time.Now().After(deadline) {
-			t.Fatal("the allowlist is not pushed while a change hangs")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	w.is(r.ID, role.Updating)
 }

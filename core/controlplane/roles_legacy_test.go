@@ -23,7 +23,6 @@ func TestLegacyRoles(t *testing.T) {
 		"pending change":                    TestPendingChange,
 		"slow agent":                        TestSlowAgent,
 		"caller leaves":                     TestCallerLeavesAChange,
-		"another driver is first":           TestAnotherDriverIsFirst,
 		"missing login":                     TestChangeOfAMissingLogin,
 		"change without proof":              TestChangeWithoutProof,
 		"refused change ends":               TestARefusedChangeEnds,
@@ -50,12 +49,12 @@ func TestLegacyRoles(t *testing.T) {
 		"expiry waits":                      TestExpiryWaits,
 		"expiry is not tried in vain":       TestExpiryIsNotTriedInVain,
 		"rotation outlives its validity":    TestRotationOutlivesItsValidity,
-		"a round gives a request time":      TestARoundGivesARequestTime,
+		"a worker gives a request time":     TestAWorkerGivesARequestTime,
 		"many drivers":                      TestManyDrivers,
 		"lifecycle against changes":         TestLifecycleAgainstChanges,
 		"everything at once":                TestEverythingAtOnce,
 		"many deletions":                    TestManyDeletions,
-		"every crash":                       TestRolesSurviveEveryCrash,
+		"every crash of a set-up":           TestSetupsSurviveEveryCrash,
 	} {
 		t.Run(name, test)
 	}

@@ -168,14 +168,14 @@ func TestALookIsTakenTwice(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
 	looks := 0
+	var late func() error
 	w.ports.Fleet = afterInspection{w.fleet, func() {
 		if looks++; looks == 2 { // new and old password: the old one was seen in force
-			w.losing("ChangeLogin", 0)
-			must(w.process(quick()).Roles.ReplayChange(w.ctx, w.here(), r.ID, w.state(r.ID).ChangeID))(t)
+			w.server.OnCall(nil)
+			ok(t, late())
 		}
-	}}
+	}, &late}
 	cp := w.process(quick())
-	w.refusing("ChangeLogin", command.ReasonFailed)
 	w.ports.Fleet = w.fleet
 	c := must(cp.Roles.Change(w.ctx, w.here(), r.ID, role.Rotation, "key"))(t)
 	equal(t, "status", c.Status, role.Completed)
@@ -251,7 +251,7 @@ func TestAnOperatorEndsAChange(t *testing.T) {
 	}
 }
 
-// A command that comes late changes nothing any more: the agent was told that the change is over.
+// A command that comes late changes nothing any more: the agent was told of the lease under which the change has ended.
 func TestALateCommandOfAnEndedChange(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
@@ -259,10 +259,10 @@ func TestALateCommandOfAnEndedChange(t *testing.T) {
 	change := must(w.change(r.ID, role.Rotation, "key"))(t)
 	must(w.Operator.EndChange(w.ctx, w.db, change.ID, order()))(t)
 	agent := must(w.fleet.Agent(w.machine))(t)
-	_, err := ports.Do(w.ctx, agent, ports.Fence{OperationID: change.ID}, command.ChangeLogin{
+	_, err := ports.Do(w.ctx, agent, ports.Fence{OperationID: change.ID, Epoch: 1}, command.ChangeLogin{
 		DatabaseID: w.db, Username: r.Username, Generation: change.Generation, Want: role.Rotation,
 	})
-	if !command.RefusedFor(err, command.ReasonClosed) {
+	if !command.RefusedFor(err, command.ReasonFenced) {
 		t.Errorf("a late command: %v", err)
 	}
 	equal(t, "the stored password gets in", w.getsIn(r.Username, w.password(r.ID)), true)

@@ -3,6 +3,7 @@ package controlplane_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -127,22 +128,25 @@ func TestRemovalAfterAnotherDatabaseWasMade(t *testing.T) {
 	}
 }
 
-// Another driver writes the refusal down first: the list comes all the same.
+// Another request is at work, and writes the refusal down: the list comes all the same.
 func TestDependenciesThatAnotherDriverFound(t *testing.T) {
 	w := newRoleWorld(t)
 	r := w.role("report")
 	must(w.change(r.ID, role.Revocation, "revoke"))(t)
 	w.server.AddDependency(r.Username, grant)
-	w.during("RemoveRole", func() {
-		w.clock.Advance(time.Minute)
-		ok(t, w.Rounds.Once(w.ctx))
-	})
-	_, err := w.Roles.Delete(w.ctx, w.here(), r.ID)
-	refused(t, err, fault.RoleDependencies)
-	var known *fault.Error
-	errors.As(err, &known)
-	list, _ := known.Extra["dependencies"].([]role.Dependency)
-	equal(t, "listed", len(list), 1)
+	here := w.here()
+	var other sync.WaitGroup
+	list := func() []role.Dependency {
+		_, err := w.Roles.Delete(w.ctx, here, r.ID)
+		refused(t, err, fault.RoleDependencies)
+		var known *fault.Error
+		errors.As(err, &known)
+		found, _ := known.Extra["dependencies"].([]role.Dependency)
+		return found
+	}
+	w.during("RemoveRole", func() { other.Go(func() { equal(t, "listed for the other", len(list()), 1) }) })
+	equal(t, "listed", len(list()), 1)
+	other.Wait()
 }
 
 // The revocation takes all the time that a request has: the removal is begun all the same, and goes on by itself.

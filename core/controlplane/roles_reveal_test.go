@@ -46,7 +46,7 @@ func TestRevealAgainstAChange(t *testing.T) {
 		w := newRoleWorld(t)
 		r := w.role("report")
 		hooked := w.ports
-		hooked.Fleet = afterInspection{w.fleet, func() { must(w.change(r.ID, kind, "meanwhile"))(t) }}
+		hooked.Fleet = afterInspection{w.fleet, func() { must(w.change(r.ID, kind, "meanwhile"))(t) }, nil}
 		slow := w.ofModel(must(controlplane.New(hooked, quick()))(t))
 		refused(t, errOf(slow.Roles.Reveal(w.ctx, w.here(), r.ID)), w.model.Conflict)
 		equal(t, "reveals in the log", len(w.details(audit.RoleRevealed)), 0)

@@ -45,7 +45,10 @@ func newRoleWorld(t *testing.T) *roleWorld {
 		must(w.LegacyRoles.OptIn(w.ctx, w.here()))(t)
 		return w
 	}
-	w := newWorld(t)
+	return managed(newWorld(t))
+}
+
+func managed(w *world) *roleWorld {
 	shop := w.made("my-shop")
 	return &roleWorld{world: w, model: role.ManagedRoles, shop: shop, db: shop.Record.ID, came: 3}
 }
@@ -196,12 +199,21 @@ func (w *roleWorld) change(of id.RoleID, k role.Kind, key string) (role.Change, 
 	return w.Roles.Change(w.ctx, w.here(), of, k, idempotency.Key(key))
 }
 
-// keep lets a round work until it has had its turn with everything that waits.
+// keep lets a batch host work until it has had its turn with everything that waits.
 func (w *roleWorld) keep() {
 	w.t.Helper()
 	for range 3 {
 		w.clock.Advance(2 * time.Minute)
-		ok(w.t, w.Rounds.Once(w.ctx))
+		w.batch(w.ControlPlane)
+	}
+}
+
+// batch does a round, and what is due.
+func (w *world) batch(cp *controlplane.ControlPlane) {
+	w.t.Helper()
+	ok(w.t, cp.Rounds.Once(w.ctx))
+	for must(cp.Work.RunNext(w.ctx))(w.t) {
+		continue
 	}
 }
 
@@ -258,27 +270,37 @@ func (b blind) Do(ctx context.Context, f ports.Fence, c command.Command) (json.R
 	return b.Agent.Do(ctx, f, c)
 }
 
-// afterInspection are agents after whose look at a login something happens, before it is told.
+// afterInspection are agents after whose look at a login something happens, before it is told. late carries out the last change
+// of a login that was sent.
 type afterInspection struct {
 	ports.Fleet
 	then func()
+	late *func() error
 }
 
 func (a afterInspection) Agent(s server.Server) (ports.Agent, error) {
 	agent, err := a.Fleet.Agent(s)
-	return slowToTell{agent, a.then}, err
+	return slowToTell{agent, a}, err
 }
 
 type slowToTell struct {
 	ports.Agent
-	then func()
+	of afterInspection
+}
+
+// Do implements ports.Agent.
+func (s slowToTell) Do(ctx context.Context, f ports.Fence, c command.Command) (json.RawMessage, error) {
+	if _, is := c.(command.ChangeLogin); is && s.of.late != nil {
+		*s.of.late = func() error { return errOf(s.Agent.Do(ctx, f, c)) }
+	}
+	return s.Agent.Do(ctx, f, c)
 }
 
 // Ask implements ports.Agent.
 func (s slowToTell) Ask(ctx context.Context, q command.Question) (json.RawMessage, error) {
 	answer, err := s.Agent.Ask(ctx, q)
 	if _, is := q.(command.InspectLogin); is {
-		s.then()
+		s.of.then()
 	}
 	return answer, err
 }

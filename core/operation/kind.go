@@ -17,6 +17,8 @@ type Spec struct {
 	Right account.Action
 	// Cancelable reports whether one that runs may still be canceled, because it has changed nothing; nil: never.
 	Cancelable func(Operation) bool
+	// Logins says that one changes a login. It is open beside those that do not.
+	Logins bool
 	// BesideLogins permits changes of logins while one is open, because it only reads.
 	BesideLogins bool
 	// OnlyForward says that one can neither be taken back nor given up, unless its server is gone.

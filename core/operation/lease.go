@@ -21,6 +21,14 @@ func (o Operation) Claimable(now time.Time) bool {
 	return o.Until == nil || !now.Before(*o.Until)
 }
 
+// Failed counts the attempts since the work last made progress that did not take the operation further.
+func (o Operation) Failed() int {
+	if o.Until != nil || o.Status.Final() {
+		return max(o.Attempts-1, 0) // the last one is under way, or has ended it
+	}
+	return o.Attempts
+}
+
 // Claimed returns the operation as a claim leaves it.
 func (o Operation) Claimed(owner string, now time.Time, hold time.Duration) Operation {
 	until := now.Add(hold)

@@ -11,13 +11,15 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Operation is one piece of work on one database. At most one is open per database.
+// Operation is one piece of work on one database. At most one is open per database, and beside it at most one that changes a
+// login.
 type Operation struct {
 	ID         id.OperationID  `db:"id"`
 	AccountID  id.AccountID    `db:"account_id"`
 	DatabaseID id.DatabaseID   `db:"database_id"`
 	ServerID   id.ServerID     `db:"server_id"` // of the database
 	Kind       Kind            `db:"kind"`
+	Logins     bool            `db:"logins"` // Spec.Logins of its kind
 	Status     Status          `db:"status"`
 	Stage      string          `db:"stage"`       // informational
 	Progress   int             `db:"progress"`    // 0-100, of bytes or tables, never of time

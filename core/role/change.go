@@ -78,10 +78,6 @@ type Change struct {
 	CreatedAt time.Time  `db:"created_at"`
 	EndedAt   *time.Time `db:"ended_at"`
 
-	// Attempts counts the attempts with unknown outcome; the batch host makes the next one no earlier than NotBefore.
-	Attempts  int       `db:"attempts"`
-	NotBefore time.Time `db:"not_before"`
-
 	// Refusal is the last answer of the server if it was a refusal for good, and what an operator gave as the reason of the end. A
 	// pending change with a refusal is stuck: a look at its login does not show what has become of it.
 	Refusal string `db:"refusal"`
@@ -105,7 +101,7 @@ func (c Change) Ended(s ChangeStatus, now time.Time) Change {
 	return c
 }
 
-// Grace is how long only the request that began a change works on it; after that, so does the batch host.
+// Grace is how long the process that works on a change may be silent before another takes over.
 const Grace = 5 * time.Second
 
 // Proof is what the agent observed before it reported a change as done. It is recorded in the activity log.

@@ -15,8 +15,9 @@ import (
 
 type operations struct{ session }
 
+// isOpenOn finds the open operation of a database, beside one that changes a login.
 func isOpenOn(db id.DatabaseID) func(operation.Operation) bool {
-	return func(o operation.Operation) bool { return o.DatabaseID == db && !o.Status.Final() }
+	return func(o operation.Operation) bool { return o.DatabaseID == db && !o.Logins && !o.Status.Final() }
 }
 
 func (o operations) Add(ctx context.Context, op operation.Operation) error {
@@ -27,7 +28,10 @@ func (o operations) Add(ctx context.Context, op operation.Operation) error {
 		if _, ok := s.accounts.get(op.AccountID); !ok {
 			return o.refuse(ports.ErrNoRow)
 		}
-		if !op.Status.Final() && s.operations.any(isOpenOn(op.DatabaseID)) {
+		inTheWay := func(o operation.Operation) bool {
+			return o.DatabaseID == op.DatabaseID && o.Logins == op.Logins && !o.Status.Final()
+		}
+		if !op.Status.Final() && s.operations.any(inTheWay) {
 			return o.refuse(fault.New(fault.DatabaseStateConflict, "another operation of the database is open"))
 		}
 		s.operations.put(s.txid, op.ID, kept(op))
@@ -135,6 +139,7 @@ func (o operations) SaveLeased(ctx context.Context, op operation.Operation) erro
 		}
 		next := kept(op)
 		next.AccountID, next.DatabaseID, next.ServerID, next.Kind = stored.AccountID, stored.DatabaseID, stored.ServerID, stored.Kind
+		next.Logins = stored.Logins
 		next.Actor, next.RequestID, next.CreatedAt = stored.Actor, stored.RequestID, stored.CreatedAt
 		next.CancelRequested = stored.CancelRequested || op.CancelRequested
 		if stored.CancelRequested && !op.CancelRequested && stored.NotBefore.Before(op.NotBefore) {

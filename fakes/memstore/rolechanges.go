@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -71,15 +70,11 @@ func (c roleChanges) only(ctx context.Context, match func(role.Change) bool) (ro
 	if err != nil {
 		return role.Change{}, err
 	}
-	list := s.roleChanges.having(match, byNotBefore)
+	list := s.roleChanges.having(match, nil)
 	if len(list) == 0 {
 		return role.Change{}, ports.ErrNoRow
 	}
 	return ownChange(list[0]), nil
-}
-
-func byNotBefore(a, b role.Change) int {
-	return byTime(a.NotBefore, string(a.ID), b.NotBefore, string(b.ID))
 }
 
 func (c roleChanges) Save(ctx context.Context, changed role.Change) error {
@@ -91,20 +86,8 @@ func (c roleChanges) Save(ctx context.Context, changed role.Change) error {
 		stored.Status, stored.Verifier, stored.Sealed = changed.Status, changed.Verifier, changed.Sealed
 		stored.Generation, stored.CredentialGeneration = changed.Generation, changed.CredentialGeneration
 		stored.Revealed, stored.EndedAt = changed.Revealed, changed.EndedAt
-		stored.Attempts, stored.NotBefore, stored.Refusal = changed.Attempts, changed.NotBefore, changed.Refusal
+		stored.Refusal = changed.Refusal
 		return c.put(s, stored)
-	})
-}
-
-func (c roleChanges) Due(ctx context.Context, now time.Time, limit int) ([]ports.DueChange, error) {
-	return read(ctx, c.session, func(s *state) ([]ports.DueChange, error) {
-		due := func(c role.Change) bool { return c.Open() && !c.NotBefore.After(now) }
-		var list []ports.DueChange
-		for _, c := range first(s.roleChanges.having(due, byNotBefore), limit) {
-			of, _ := s.databases.get(c.DatabaseID)
-			list = append(list, ports.DueChange{ID: c.ID, DatabaseID: c.DatabaseID, ServerID: of.ServerID, AccountID: of.AccountID})
-		}
-		return list, nil
 	})
 }
 
@@ -119,6 +102,6 @@ func (c roleChanges) List(ctx context.Context, db id.DatabaseID) ([]role.Change,
 
 func (c roleChanges) Stuck(ctx context.Context) (int, error) {
 	return read(ctx, c.session, func(s *state) (int, error) {
-		return len(s.roleChanges.having(func(c role.Change) bool { return c.Open() && c.Refusal != "" }, byNotBefore)), nil
+		return len(s.roleChanges.having(func(c role.Change) bool { return c.Open() && c.Refusal != "" }, nil)), nil
 	})
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
-	"github.com/pgherd/pgherd/core/role"
 )
 
 func (m *metadata) change() *cobra.Command {
@@ -47,7 +47,7 @@ func (m *metadata) changeEnd() *cobra.Command {
 				return nil, err
 			}
 			ended, err := o.EndChange(ctx, db, change, operation.Order{By: person(), Reason: reason, ServerGone: gone})
-			return append(changeRow(ended.Change), field{"found", ended.Found}), err
+			return append(changeRow(ended.Attempted), field{"found", ended.Found}), err
 		})
 }
 
@@ -62,7 +62,7 @@ func person() string {
 	return "unknown"
 }
 
-func changeRow(c role.Change) row {
+func changeRow(c roles.Attempted) row {
 	return row{
 		{"changeId", c.ID}, {"databaseId", c.DatabaseID}, {"username", c.Username}, {"kind", c.Kind}, {"status", c.Status},
 		{"createdAt", c.CreatedAt}, {"endedAt", c.EndedAt}, {"attempts", c.Attempts}, {"refusal", c.Refusal},

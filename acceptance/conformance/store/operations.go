@@ -131,6 +131,11 @@ func oneIsOpen(w *world) {
 		return tx.Operations().Add(ctx, claimed)
 	})
 	w.equal("one that was added claimed", getWork(w, claimed.ID), claimed)
+	change, second := w.work(r.ID), w.work(r.ID)
+	change.Logins, second.Logins = true, true
+	w.update(writing(ports.Tx.Operations, ports.Operations.Add, change))
+	w.equal("the one beside the change of a login", read(w, ports.Tx.Operations, ports.Operations.Open, r.ID), claimed)
+	w.refused("a second change of a login", conflict, writing(ports.Tx.Operations, ports.Operations.Add, second))
 
 	raced, won := w.addDatabase("raced"), make([]error, 8)
 	together(w.T, len(won), func(i int) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/database"
@@ -25,7 +24,6 @@ func RoleChanges(t *testing.T, m Metadata) {
 		{"one of many begins its change", onePendingOfMany},
 		{"a key is used once, for ever", changeKeyUsedOnce},
 		{"a change is whole", changeIsWhole},
-		{"pending changes become due, the earliest first", changesBecomeDue},
 		{"every change of a database is listed, the latest first", changesAreListed},
 		{"a pending change with a refusal is stuck", changesAreStuck},
 		{"the password of a change is nobody else's", changePasswordIsCopied},
@@ -39,7 +37,7 @@ func changeOf(db id.DatabaseID) role.Change {
 		ID: newID[id.OperationID](), DatabaseID: db, Login: database.RuntimeLogin, Username: "pgh_rt", Kind: role.Rotation,
 		Status: role.Pending, Key: idempotency.Key(newID[id.OperationID]()), Generation: 3, CredentialGeneration: 2,
 		Verifier: "SCRAM-SHA-256$4096:c2FsdA==$c3RvcmVk:c2VydmVy", Sealed: []byte{0, 255, '\\', '\'', 10}, ExpiresAt: &end,
-		Actor: audit.ByKey("pgh_ABCDEFGH", newID[id.UserID]()), RequestID: "request-1", CreatedAt: epoch, NotBefore: minutes(1),
+		Actor: audit.ByKey("pgh_ABCDEFGH", newID[id.UserID]()), RequestID: "request-1", CreatedAt: epoch,
 	}
 }
 
@@ -93,7 +91,7 @@ func changeComesBack(w *world) {
 				return err
 			})
 		}
-		c.Attempts, c.NotBefore, c.Revealed, c.Refusal = 7, minutes(9), true, "refused"
+		c.Revealed, c.Refusal = true, "refused"
 		c.Generation, c.CredentialGeneration = c.Generation+90, c.CredentialGeneration+91
 		w.update(savingChange(c))
 		w.equal("as saved", w.storedChange(db, c.ID), c)
@@ -125,7 +123,7 @@ func changeIdentityStays(w *world) {
 	w.equal("what cannot change", w.storedChange(db, c.ID), c)
 	w.refused("saving what does not exist", ports.ErrNoRow, savingChange(changeOf(db)))
 	moved := c
-	moved.DatabaseID, moved.Attempts = w.addDatabase("other").ID, 9
+	moved.DatabaseID, moved.Refusal = w.addDatabase("other").ID, "refused"
 	w.refused("saving it as another database's", ports.ErrNoRow, savingChange(moved))
 	w.equal("after that", w.storedChange(db, c.ID), c)
 }
@@ -245,48 +243,6 @@ func changeIsWhole(w *world) {
 		}
 	}
 	w.equal("what is stored", w.storedChange(db, c.ID), c)
-}
-
-func changesBecomeDue(w *world) {
-	in := map[id.OperationID]database.Record{}
-	due := func(now time.Time, limit int) (ids []id.OperationID) {
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			list, err := tx.RoleChanges().Due(ctx, now, limit)
-			for _, c := range list {
-				of := in[c.ID]
-				want := ports.DueChange{ID: c.ID, DatabaseID: of.ID, ServerID: of.ServerID, AccountID: of.AccountID}
-				w.equal("where a due change is", c, want)
-				ids = append(ids, c.ID)
-			}
-			return err
-		})
-		return ids
-	}
-	var c [4]role.Change
-	for i, minute := range []int{2, 1, 3, 30} {
-		record := w.addDatabase(numbered(i))
-		db := record.ID
-		c[i] = changeOf(db)
-		c[i].NotBefore = minutes(minute)
-		in[c[i].ID] = record
-		ended := changeOf(db).Ended(role.Completed, epoch)
-		w.update(func(ctx context.Context, tx ports.Tx) error {
-			if err := tx.RoleChanges().Add(ctx, ended); err != nil {
-				return err
-			}
-			return tx.RoleChanges().Add(ctx, c[i])
-		})
-	}
-	first, second, third, last := c[1], c[0], c[2], c[3]
-	w.equal("before the first", due(minutes(1).Add(-time.Microsecond), 10), []id.OperationID(nil))
-	w.equal("at the instant", due(minutes(1), 10), []id.OperationID{first.ID})
-	w.equal("in order", due(minutes(5), 10), []id.OperationID{first.ID, second.ID, third.ID})
-	w.equal("at most two", due(minutes(5), 2), []id.OperationID{first.ID, second.ID})
-	w.equal("all", due(minutes(30), 10), []id.OperationID{first.ID, second.ID, third.ID, last.ID})
-	first.Attempts, first.NotBefore = 1, minutes(4)
-	w.update(savingChange(first))
-	w.update(savingChange(second.Ended(role.Completed, minutes(5))))
-	w.equal("after one was put off and one has ended", due(minutes(5), 10), []id.OperationID{third.ID, first.ID})
 }
 
 func changesAreListed(w *world) {

@@ -167,7 +167,7 @@ func holderSeesNewValue(w *world) {
 			return err
 		}
 		read()
-		renamed.DisplayName, attempted.Attempts = "Renamed", 1
+		renamed.DisplayName, attempted.Refusal = "Renamed", "refused"
 		if err := tx.Roles().Save(ctx, renamed); err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func holderSeesNewValue(w *world) {
 	w.equal("the role's password", string(got.Sealed), "new")
 	w.equal("the change's password", string(change.Sealed), "new")
 	w.equal("what the holder has written", got.DisplayName, "Renamed")
-	w.equal("what the holder has written", change.Attempts, 1)
+	w.equal("what the holder has written", change.Refusal, "refused")
 }
 
 // movedIsMet completes a rotation at every point of a walk: whatever the order, the new password is met somewhere.

@@ -291,8 +291,6 @@ CREATE TABLE role_changes (
     request_id            text NOT NULL,
     created_at            timestamptz NOT NULL,
     ended_at              timestamptz,
-    attempts              integer NOT NULL,
-    not_before            timestamptz NOT NULL,
     CONSTRAINT role_changes_key_unique UNIQUE (database_id, idempotency_key),
     CONSTRAINT role_changes_target CHECK ((role_id IS NULL) = (login <> '')),
     CONSTRAINT role_changes_end CHECK ((ended_at IS NULL) = (status = 'pending')),
@@ -300,7 +298,6 @@ CREATE TABLE role_changes (
 );
 CREATE UNIQUE INDEX role_changes_one_pending ON role_changes (database_id) WHERE status = 'pending';
 CREATE INDEX role_changes_of_role ON role_changes (role_id) WHERE role_id IS NOT NULL;
-CREATE INDEX role_changes_due ON role_changes (not_before, id) WHERE status = 'pending';
 CREATE INDEX role_changes_ended ON role_changes (ended_at, id) WHERE ended_at IS NOT NULL;
 
 --
@@ -394,6 +391,7 @@ CREATE TABLE operations (
     database_id      uuid NOT NULL,
     server_id        uuid NOT NULL,
     kind             text NOT NULL,
+    logins           boolean NOT NULL DEFAULT false,
     status           text NOT NULL CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'canceled')),
     stage            text NOT NULL,
     progress         integer NOT NULL CHECK (progress BETWEEN 0 AND 100),
@@ -417,7 +415,7 @@ CREATE TABLE operations (
     not_before       timestamptz NOT NULL,
     CONSTRAINT operations_end CHECK ((finished_at IS NOT NULL) = (status IN ('succeeded', 'failed', 'canceled')))
 );
-CREATE UNIQUE INDEX operations_one_open ON operations (database_id) WHERE status IN ('queued', 'running');
+CREATE UNIQUE INDEX operations_one_open ON operations (database_id, logins) WHERE status IN ('queued', 'running');
 CREATE INDEX operations_of_database ON operations (database_id, created_at, id);
 -- What has waited longest: an operation waits since it may be claimed and nobody holds it.
 CREATE INDEX operations_waiting ON operations (greatest(not_before, lease_until), created_at, id)

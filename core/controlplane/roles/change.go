@@ -62,11 +62,11 @@ func (d *driver) request(
 	defer release()
 	want := d.userIntent(reached, asked.Kind, asked.Key)
 	var job changeJob
-	var known bool
 	err = d.updateReached(ctx, reached, func(ctx context.Context, tx ports.Tx, s role.Scene) (err error) {
 		if err = find(ctx, tx); err != nil {
 			return err
 		}
+		known := false
 		if job, known, err = changeByKey(ctx, tx, s.Database, asked); err != nil || known {
 			return err
 		}
@@ -76,7 +76,7 @@ func (d *driver) request(
 	if err != nil {
 		return role.Change{}, err
 	}
-	return d.answerChange(ctx, job, !known)
+	return d.answerChange(ctx, job)
 }
 
 // ReadChange returns a change that a user requested, or that began a deletion, without continuing it. FORBIDDEN,
@@ -120,7 +120,7 @@ func (r *Roles) ReplayChange(
 	if err != nil {
 		return role.Change{}, err
 	}
-	return r.answerChange(ctx, job, false)
+	return r.answerChange(ctx, job)
 }
 
 // publicChange returns a change of a role that users can read; ROLE_NOT_FOUND, OPERATION_NOT_FOUND.
@@ -142,10 +142,7 @@ func (r *Roles) publicChange(
 }
 
 // answerChange continues a pending change for as long as a request waits.
-func (d *driver) answerChange(ctx context.Context, job changeJob, begun bool) (role.Change, error) {
-	if begun {
-		d.logChange(ctx, "change.begun", job.change, nil)
-	}
+func (d *driver) answerChange(ctx context.Context, job changeJob) (role.Change, error) {
 	if !job.change.Open() {
 		return shown(job.change)
 	}
@@ -158,20 +155,24 @@ func (d *driver) answerChange(ctx context.Context, job changeJob, begun bool) (r
 	return shown(o.change)
 }
 
-// errRefusedChange is about a change that was ended without being carried out.
-func errRefusedChange(c role.Change) error {
+// errRefused is about a change that has ended without being carried out: because of a refusal, because something depends on the
+// role, or because the server has no such login.
+func errRefused(c role.Change, refusal string) *fault.Error {
+	switch {
+	case refusal == "" && c.Kind == role.Removal:
+		return fault.New(fault.RoleDependencies, "something depends on the role %s, which was not removed", c.Username)
+	case refusal != "":
+		return fault.New(fault.ManagedRoleConflict,
+			"the database server refuses to %s the login %s; the change has ended without it", c.Kind, c.Username)
+	}
 	return fault.New(fault.ManagedRoleConflict,
-		"the database server refuses to %s the login %s; the change has ended without it", c.Kind, c.Username)
+		"the database server has no login %s, so its password cannot be changed; nothing was", c.Username)
 }
 
 // shown is a change as users see it: without its password, and as an error if it changed nothing.
 func shown(c role.Change) (role.Change, error) {
-	if c.Status == role.Refused && c.Refusal != "" {
-		return role.Change{}, errRefusedChange(c)
-	}
 	if c.Status == role.Refused {
-		return role.Change{}, fault.New(fault.ManagedRoleConflict,
-			"the database server has no login %s, so its password cannot be changed; nothing was", c.Username)
+		return role.Change{}, errRefused(c, c.Refusal)
 	}
 	c.Verifier, c.Sealed = "", nil
 	return c, nil

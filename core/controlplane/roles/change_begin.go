@@ -6,21 +6,24 @@ import (
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/machine"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// changeJob is a change of a login with everything needed to carry it out.
+// changeJob is a change of a login with everything needed to carry it out. begun is its operation where this process has just
+// stored it.
 type changeJob struct {
 	record  database.Record
 	change  role.Change
 	current currentLogin
+	begun   operation.Operation
 }
 
 // currentLogin is a login with its current password, which is encrypted and bound to context, and empty if it has none.
@@ -39,10 +42,12 @@ func loginOfDatabase(l ports.LoginSecret) currentLogin {
 	return currentLogin{l.Username, l.Verifier, l.Generation, l.Sealed, l.Context()}
 }
 
-// intent is a change that is wanted: its kind and key, and who wants it. A rotation has its new password.
+// intent is a change that is wanted: its kind and key, and who wants it. A rotation has its new password. One that is left is for
+// whichever worker claims it.
 type intent struct {
 	role.Change
 	password string
+	left     bool
 }
 
 // newPassword generates a password. Computing the verifier takes a millisecond, so call it before locking a database.
@@ -82,7 +87,7 @@ func (d *driver) changeRole(
 	return job, tx.Roles().Save(ctx, target.Begun(job.change, cell))
 }
 
-// addChange commits the intent to change a login, which it names.
+// addChange commits the intent to change a login, which it names, as an operation that this process works on.
 func (d *driver) addChange(
 	ctx context.Context, tx ports.Tx, record database.Record, want intent, current currentLogin,
 ) (changeJob, error) {
@@ -91,9 +96,13 @@ func (d *driver) addChange(
 		return changeJob{}, err
 	}
 	c, now := want.Change, d.base.Clock.Now()
-	c.ID, c.DatabaseID, c.Generation = base.NewID[id.OperationID](d.base.Entropy), record.ID, record.RoleGeneration
+	o := d.base.Work.Own(record, operation.Kind(c.Kind), nil, work.Origin{Actor: c.Actor, RequestID: c.RequestID})
+	if want.left {
+		o.Until = nil
+	}
+	c.ID, c.DatabaseID, c.Generation = o.ID, record.ID, record.RoleGeneration
 	c.Username, c.CredentialGeneration = current.username, current.generation
-	c.Status, c.CreatedAt, c.NotBefore = role.Pending, now, now.Add(role.Grace)
+	c.Status, c.CreatedAt = role.Pending, now
 	if c.Kind == role.Rotation {
 		var err error
 		c.CredentialGeneration++
@@ -101,7 +110,10 @@ func (d *driver) addChange(
 			return changeJob{}, err
 		}
 	}
-	return changeJob{record, c, current}, tx.RoleChanges().Add(ctx, c)
+	if err := tx.RoleChanges().Add(ctx, c); err != nil {
+		return changeJob{}, err
+	}
+	return changeJob{record, c, current, o}, tx.Operations().Add(ctx, o)
 }
 
 // changeByKey finds the change that an earlier request with the same key began; false if there is none. The caller holds the
@@ -123,12 +135,12 @@ func changeByKey(
 	return job, true, err
 }
 
-// jobOf reads everything needed to continue a change. The caller holds the database's lock.
+// jobOf reads everything needed to continue a change.
 func jobOf(ctx context.Context, tx ports.Tx, record database.Record, c role.Change) (changeJob, error) {
 	if c.RoleID != "" {
 		r, err := tx.Roles().Get(ctx, record.ID, c.RoleID)
-		return changeJob{record, c, loginOfRole(r)}, err
+		return changeJob{record: record, change: c, current: loginOfRole(r)}, err
 	}
 	l, err := tx.Logins().Get(ctx, record.ID, c.Login)
-	return changeJob{record, c, loginOfDatabase(l)}, err
+	return changeJob{record: record, change: c, current: loginOfDatabase(l)}, err
 }

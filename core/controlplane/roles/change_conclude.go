@@ -5,7 +5,9 @@ import (
 	"strconv"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -15,49 +17,56 @@ type verdict struct {
 	change  role.ChangeEvent
 	role    role.Event
 	result  role.Result
-	refusal string        // why the server, or an operator, ends it without an answer
-	actor   audit.Actor   // who ends it without an answer
-	entry   audit.Details // of the activity log, about that
+	seen    role.Observation // of the look
+	refusal string           // why the server, or an operator, ends it without an answer
+	actor   audit.Actor      // who ends it without an answer
+	entry   audit.Details    // of the activity log, about that
 }
 
 // conclude stores the agent's answer.
-func (d *driver) conclude(ctx context.Context, j changeJob, result role.Result) (outcome, error) {
+func (a *attempt) conclude(ctx context.Context, result role.Result) (work.Next, error) {
 	v := verdict{result: result}
-	v.change, v.role = j.change.Outcome(result)
-	return d.endChange(ctx, j, v)
+	v.change, v.role = a.change.Outcome(result)
+	return a.end(ctx, v)
 }
 
-// endChange stores how a change ends: change, login and activity entries commit in one transaction. It writes nothing if
-// another driver was first.
-func (d *driver) endChange(ctx context.Context, j changeJob, v verdict) (outcome, error) {
-	ctx, cancel := d.base.Settling(ctx)
+// end stores how a change ends: change, login, activity entries and operation commit in one transaction.
+func (a *attempt) end(ctx context.Context, v verdict) (work.Next, error) {
+	ctx, cancel := a.base.Settling(ctx)
 	defer cancel()
-	o, first := outcome{}, false
-	err := d.updateChange(ctx, j.change, func(ctx context.Context, tx ports.Tx, record database.Record, c role.Change) error {
-		o = outcome{change: c, dependencies: v.result.Dependencies}
-		cell, err := c.Status.Decide(v.change)
-		if first = err == nil; !first {
-			return nil
+	cell, err := a.change.Status.Decide(v.change)
+	if err != nil {
+		return work.Next{}, err
+	}
+	e := work.Ending{On: operation.Succeed, Result: operation.Encode(findings{v.result.Dependencies, v.seen})}
+	if cell.Next == role.Refused {
+		e.On, e.Cause = operation.Fail, errRefused(a.change, v.refusal)
+	}
+	e.Also = func(ctx context.Context, tx ports.Tx) error {
+		c, err := tx.RoleChanges().Get(ctx, a.record.ID, a.change.ID) // its password may have been encrypted anew
+		if err != nil {
+			return err
 		}
-		o.change = c.Ended(cell.Next, d.base.Clock.Now())
-		o.change.Refusal = v.refusal
-		if err := tx.RoleChanges().Save(ctx, o.change); err != nil {
+		ended := c.Ended(cell.Next, a.base.Clock.Now())
+		ended.Refusal = v.refusal
+		if err := tx.RoleChanges().Save(ctx, ended); err != nil {
 			return err
 		}
 		if v.entry != nil {
-			if err := d.base.Audit(ctx, tx, record, v.actor, audit.ChangeEnded, v.entry); err != nil {
+			if err := a.base.Audit(ctx, tx, a.record, v.actor, audit.ChangeEnded, v.entry); err != nil {
 				return err
 			}
 		}
 		if c.RoleID != "" {
-			return d.concludeRole(ctx, tx, record, c, v.role, v.result)
+			return a.concludeRole(ctx, tx, a.record, c, v.role, v.result)
 		}
-		return d.concludeLogin(ctx, tx, record, c, v)
-	})
-	if err == nil && first {
-		d.logChange(ctx, "change."+string(o.change.Status), o.change, nil)
+		return a.concludeLogin(ctx, tx, a.record, c, v)
 	}
-	return o, err
+	next, err := a.Finish(ctx, e)
+	if err == nil && a.change.Kind == role.Expiry {
+		a.expireNext(ctx, a.record.ID)
+	}
+	return next, err
 }
 
 func (d *driver) concludeRole(

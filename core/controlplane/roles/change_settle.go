@@ -8,6 +8,9 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -30,56 +33,75 @@ func refusalOf(err error) string {
 
 // settleRefused ends a change that the server refuses for good, if a look at the login shows what has become of it. Otherwise
 // the change stays pending and is tried again: the cause may be mended on the server, and an operator can end it.
-func (d *driver) settleRefused(ctx context.Context, j changeJob, refusal error) (outcome, error) {
-	agent, err := d.base.AgentOf(ctx, j.record.ServerID)
-	if err != nil {
-		return d.postpone(ctx, j, errors.Join(refusal, err))
-	}
-	seen, err := d.lookBeforeEnd(ctx, agent, j, func(s role.Observation) bool {
-		on, _ := j.change.Settled(s)
+func (a *attempt) settleRefused(ctx context.Context, refusal error) (work.Next, error) {
+	seen, err := a.lookBeforeEnd(ctx, func(s role.Observation) bool {
+		on, _ := a.change.Settled(s)
 		return on != role.Postponed
 	})
-	on, of := j.change.Settled(seen)
+	on, of := a.change.Settled(seen)
 	if err != nil || on == role.Postponed {
-		return d.postpone(ctx, j, errors.Join(refusal, err))
+		return a.postpone(ctx, errors.Join(refusal, err))
 	}
-	return d.endChange(ctx, j, verdict{
-		change: on, role: of, refusal: refusalOf(refusal), actor: audit.System,
-		entry: endDetails(j.change, seen, refusal.Error()),
+	return a.end(ctx, verdict{
+		change: on, role: of, seen: seen, refusal: refusalOf(refusal), actor: audit.System,
+		entry: endDetails(a.change, seen, refusal.Error()),
 	})
+}
+
+// giveUp ends the change on an operator's order, after a look at its login. The password that the server has stored is the one
+// that is kept: the new one of a rotation that got so far, otherwise the current one. Where the server is gone, nothing is looked
+// at.
+func (d *driver) giveUp(ctx context.Context, job *work.Job[work.None], by operation.Order) (work.Next, error) {
+	a, err := d.newAttempt(ctx, job)
+	if err != nil {
+		return work.Next{}, err
+	}
+	seen := role.Unseen
+	if !by.ServerGone {
+		if seen, err = a.lookBeforeEnd(ctx, func(role.Observation) bool { return true }); err != nil {
+			return work.Next{}, fault.Wrap(err, fault.AgentError,
+				"the login cannot be looked at, so the change is still pending: %s%s", err, base.OrGone)
+		}
+		if err := a.base.CheckThere(ctx, a.record.ServerID, base.OrGone); err != nil {
+			return work.Next{}, err
+		}
+	}
+	v := verdict{seen: seen, actor: audit.Operator, entry: endDetails(a.change, seen, by.Reason)}
+	v.change, v.role = a.change.CutShort(seen)
+	v.entry["operator"] = by.By
+	v.refusal = "ended by an operator: " + by.Reason
+	return a.end(ctx, v)
 }
 
 // lookBeforeEnd looks at the login of a change. Where that is enough to end the change, it has the agent carry out no command
 // of it any more, and looks again: one may have been under way.
-func (d *driver) lookBeforeEnd(
-	ctx context.Context, agent ports.Agent, j changeJob, enough func(role.Observation) bool,
-) (role.Observation, error) {
-	seen, err := d.look(ctx, agent, j)
+func (a *attempt) lookBeforeEnd(ctx context.Context, enough func(role.Observation) bool) (role.Observation, error) {
+	seen, err := a.look(ctx)
 	if err != nil || !enough(seen) {
 		return seen, err
 	}
-	if err := ports.Close(ctx, agent, ports.Fence{OperationID: j.change.ID}); err != nil {
+	if err := a.Close(ctx, a.agent); err != nil {
 		return seen, err
 	}
-	return d.look(ctx, agent, j)
+	return a.look(ctx)
 }
 
 // look compares what the server has stored for the login with the new password, if there is one, and with the current one.
-func (d *driver) look(ctx context.Context, agent ports.Agent, j changeJob) (role.Observation, error) {
+func (a *attempt) look(ctx context.Context) (role.Observation, error) {
 	ask := func(verifier string) (command.LoginCondition, error) {
 		if verifier == "" { // no password that the server could have: any other tells whether there is a login
-			_, verifier = d.newPassword()
+			_, verifier = a.newPassword()
 		}
-		question := command.InspectLogin{DatabaseID: j.record.ID, Username: j.change.Username, Verifier: verifier}
-		login, err := ports.Ask(ctx, agent, question)
+		question := command.InspectLogin{DatabaseID: a.record.ID, Username: a.change.Username, Verifier: verifier}
+		login, err := ports.Ask(ctx, a.agent, question)
 		return login.Condition, err
 	}
 	observed := map[command.LoginCondition]role.Observation{
 		command.LoginInForce: role.OldInForce, command.LoginShut: role.OldShut, command.LoginAbsent: role.NoLogin,
 		command.LoginDrifted: role.NeitherPassword,
 	}
-	if j.change.Kind == role.Rotation {
-		switch condition, err := ask(j.change.Verifier); {
+	if a.change.Kind == role.Rotation {
+		switch condition, err := ask(a.change.Verifier); {
 		case err != nil:
 			return "", err
 		case condition == command.LoginInForce:
@@ -88,7 +110,7 @@ func (d *driver) look(ctx context.Context, agent ports.Agent, j changeJob) (role
 			return role.NewShut, nil
 		}
 	}
-	condition, err := ask(j.current.verifier)
+	condition, err := ask(a.current.verifier)
 	if err != nil {
 		return "", err
 	}

@@ -11,21 +11,16 @@ func stepsOf(what string) steps {
 	return steps{"role." + what + ".reserved", "role." + what + ".confirmed", "role." + what + ".committed"}
 }
 
-// The commands about logins. The revocation that begins a deletion has its own points; the rotation of a login that was created
-// with the database shares those of a role's.
+// The commands that make a role or an overlay. Changes of logins are operations, which have their own points; see
+// work.Engine.Points.
 var (
 	prepareSteps = stepsOf("prepare")
 	admitSteps   = stepsOf("admit")
-	rotateSteps  = stepsOf("rotate")
-	revokeSteps  = stepsOf("revoke")
-	deleteSteps  = stepsOf("delete")
-	removeSteps  = stepsOf("remove")
-	expireSteps  = stepsOf("expire")
 	optInSteps   = stepsOf("opt_in")
 )
 
-// CrashPoints lists the points of additional roles and other logins.
-var CrashPoints = pointsOf(prepareSteps, admitSteps, rotateSteps, revokeSteps, deleteSteps, removeSteps, expireSteps, optInSteps)
+// CrashPoints lists the points of additional roles.
+var CrashPoints = pointsOf(prepareSteps, admitSteps, optInSteps)
 
 func pointsOf(of ...steps) (points []string) {
 	for _, s := range of {

@@ -2,6 +2,7 @@ package roles
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
@@ -14,43 +15,37 @@ import (
 // carryOutNewest carries a change out, once more where it has to move past the agent's generations. A rotation sets the password
 // that it has stored: the server may have a later one, of which there is no record, so nobody can be shown it. What shuts a
 // login out shuts out that password too. A removal that conflicts is begun anew, see renewRemoval.
-func (d *driver) carryOutNewest(ctx context.Context, j changeJob) (role.Result, error) {
-	result, err := d.carryOut(ctx, j)
-	if !base.Superseded(err) || j.change.Kind == role.Removal && command.RefusedFor(err, command.ReasonConflict) {
+func (a *attempt) carryOutNewest(ctx context.Context) (role.Result, error) {
+	result, err := a.carryOut(ctx)
+	if !base.Superseded(err) || a.change.Kind == role.Removal && command.RefusedFor(err, command.ReasonConflict) {
 		return result, err
 	}
-	newest, moved := d.surpassChange(ctx, j, err)
-	switch {
-	case moved != nil:
-		return role.Result{}, moved
-	case !newest.change.Open():
-		return role.Result{}, err // another process has learnt its outcome
+	if err := a.surpass(ctx, err); err != nil {
+		return role.Result{}, err
 	}
-	return d.carryOut(ctx, newest)
+	return a.carryOut(ctx)
 }
 
-// surpassChange moves a pending change past the agent's generations, unless another process has done so since it was sent.
-func (d *driver) surpassChange(ctx context.Context, sent changeJob, refusal error) (job changeJob, err error) {
-	d.logChange(ctx, "change.overtaken", sent.change, refusal)
-	err = d.updateChange(ctx, sent.change, func(ctx context.Context, tx ports.Tx, record database.Record, c role.Change) error {
-		if c.Open() && c.Generation == sent.change.Generation {
-			var err error
-			if c, err = d.surpassCredential(c, refusal); err != nil {
-				return err
-			}
-			record.RoleGeneration = base.NextGeneration(record.RoleGeneration, refusal)
-			c.Generation = record.RoleGeneration
-			if err := tx.Databases().Save(ctx, record); err != nil {
-				return err
-			}
-			if err := tx.RoleChanges().Save(ctx, c); err != nil {
-				return err
-			}
+// surpass moves the change past the agent's generations.
+func (a *attempt) surpass(ctx context.Context, refusal error) error {
+	a.Log("operation.overtaken", refusal)
+	return a.Save(ctx, "generation", nil, func(ctx context.Context, tx ports.Tx) error {
+		record, err := tx.Databases().Lock(ctx, a.record.ID)
+		if err != nil {
+			return err
 		}
-		job, err = jobOf(ctx, tx, record, c)
-		return err
+		c, err := tx.RoleChanges().Get(ctx, record.ID, a.change.ID)
+		if err != nil {
+			return err
+		}
+		if c, err = a.surpassCredential(c, refusal); err != nil {
+			return err
+		}
+		record.RoleGeneration = base.NextGeneration(record.RoleGeneration, refusal)
+		c.Generation = record.RoleGeneration
+		a.record, a.change = record, c
+		return errors.Join(tx.Databases().Save(ctx, record), tx.RoleChanges().Save(ctx, c))
 	})
-	return job, err
 }
 
 // surpassCredential gives the new password of a rotation a generation that the agent takes. The password itself stays: an

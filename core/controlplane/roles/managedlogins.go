@@ -145,6 +145,19 @@ func (m *ManagedLogins) Rotate(
 	return m.handOver(ctx, reached, c)
 }
 
+// updateChange runs fn in a transaction that has locked the database of a change.
+func (d *driver) updateChange(
+	ctx context.Context, of role.Change, fn func(ctx context.Context, tx ports.Tx, record database.Record, c role.Change) error,
+) error {
+	return d.base.UpdateDatabase(ctx, of.DatabaseID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+		c, err := tx.RoleChanges().Get(ctx, of.DatabaseID, of.ID)
+		if err != nil {
+			return err
+		}
+		return fn(ctx, tx, record, c)
+	})
+}
+
 // handOver returns the owner's new password, after it has recorded that this answer carries it. If the password cannot be
 // decrypted, nothing is recorded, and the request can be repeated.
 func (m *ManagedLogins) handOver(ctx context.Context, reached access.Reached, c role.Change) (LoginRotation, error) {

@@ -69,9 +69,9 @@ func (r *Roles) remove(
 		case o.change.Open() && o.change.ID == job.change.ID:
 			return pendingRemoval(o.change), nil
 		case o.change.Status == role.Refused && o.change.Refusal != "":
-			return Removal{}, errRefusedChange(o.change)
-		case o.dependencies.Any():
-			return Removal{}, o.dependencies.Refusal(listed)
+			return Removal{}, errRefused(o.change, o.change.Refusal)
+		case o.Dependencies.Any():
+			return Removal{}, o.Dependencies.Refusal(listed)
 		case o.change.Kind == role.Removal && o.change.Status == role.Completed:
 			return Removal{RoleID: of, Done: true}, nil
 		}
@@ -93,9 +93,7 @@ func (r *Roles) nextRemoval(
 ) (job changeJob, found role.Status, err error) {
 	ctx, cancel := r.base.Settling(ctx)
 	defer cancel()
-	begun := false
 	err = r.updateScene(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
-		begun = false
 		target, err := r.roleOf(ctx, tx, s.Database.ID, of)
 		if err != nil {
 			return err
@@ -108,13 +106,9 @@ func (r *Roles) nextRemoval(
 		if err != nil || len(cell.Effects) == 0 {
 			return err
 		}
-		begun = true
 		job, err = r.changeRole(ctx, tx, s.Database, target, cell, r.removalIntent(reached, cell.Effects))
 		return err
 	})
-	if err == nil && begun {
-		r.logChange(ctx, "change.begun", job.change, nil)
-	}
 	return job, found, err
 }
 

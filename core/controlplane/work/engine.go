@@ -71,7 +71,7 @@ func (e *Engine) Queued(r database.Record, k operation.Kind, input json.RawMessa
 	now := e.Clock.Now()
 	return operation.Operation{
 		ID: id.FromBytes[id.OperationID](e.Entropy.UUID()), AccountID: r.AccountID, DatabaseID: r.ID, ServerID: r.ServerID, Kind: k,
-		Status: operation.Queued, Stage: operation.StageQueued, Input: input, Actor: by.Actor, RequestID: by.RequestID,
+		Logins: e.Spec(k).Logins, Status: operation.Queued, Stage: operation.StageQueued, Input: input, Actor: by.Actor, RequestID: by.RequestID,
 		CreatedAt: now, Lease: operation.Lease{NotBefore: now},
 	}
 }
@@ -79,7 +79,7 @@ func (e *Engine) Queued(r database.Record, k operation.Kind, input json.RawMessa
 // Own is a new operation for which a caller of this process waits: it is created as claimed, for RunNow.
 func (e *Engine) Own(r database.Record, k operation.Kind, input json.RawMessage, by Origin) operation.Operation {
 	o := e.Queued(r, k, input, by)
-	return o.Claimed(e.Instance, o.CreatedAt, e.LeaseHold)
+	return o.Claimed(e.Instance, o.CreatedAt, e.holdOf(k))
 }
 
 // Reserved is called when the intent of an operation was committed.

@@ -18,6 +18,8 @@ type Kind[In any] struct {
 	// GiveUp ends the operation on an operator's order, as a step does: by its way of failing or, where it has come too far for
 	// that, by going on. Where the order says that the server is gone, it ends without a word of the server.
 	GiveUp func(ctx context.Context, j *Job[In], by operation.Order) (Next, error)
+	// Hold is how long the process of a caller may be silent before a worker takes over; 0 or longer than Config.LeaseHold: that.
+	Hold time.Duration
 	// Calls and Commits name the calls of agents and the commits of its steps. Before and after each of them is a crash point;
 	// see Points.
 	Calls, Commits []string
@@ -54,6 +56,7 @@ type kind struct {
 	giveUp   func(ctx context.Context, l *Lease, by operation.Order) (Next, error) // nil: none
 	withdraw func(ctx context.Context, tx ports.Tx, o operation.Operation) error   // nil: nothing to take back
 	points   []string
+	hold     time.Duration
 }
 
 // Register adds a kind. It is called before the engine runs, and panics if the kind is registered twice.
@@ -62,7 +65,7 @@ func Register[In any](e *Engine, k Kind[In]) {
 		panic("work: " + string(k.Kind) + " is registered twice")
 	}
 	known := kind{
-		Spec: k.Spec, withdraw: k.Withdraw, points: pointsOf(k.Kind, k.Calls, k.Commits),
+		Spec: k.Spec, withdraw: k.Withdraw, hold: k.Hold, points: pointsOf(k.Kind, k.Calls, k.Commits),
 		step: func(ctx context.Context, l *Lease) (Next, error) {
 			j, err := jobOf[In](l)
 			if err != nil {
@@ -101,6 +104,14 @@ func (e *Engine) Kinds() []operation.Spec {
 		list = append(list, e.kinds[name].Spec)
 	}
 	return list
+}
+
+// holdOf is how long a caller's process may be silent that works on an operation of a kind.
+func (e *Engine) holdOf(k operation.Kind) time.Duration {
+	if hold := e.kinds[k].hold; hold > 0 {
+		return min(hold, e.LeaseHold)
+	}
+	return e.LeaseHold
 }
 
 // Spec is that of a kind. One that this program does not know permits nothing.

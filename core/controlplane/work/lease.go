@@ -40,7 +40,8 @@ func (l *Lease) release() {
 }
 
 func (l *Lease) renew() {
-	tick := time.NewTicker(l.engine.LeaseHold / 3)
+	hold := l.engine.holdOf(l.Operation().Kind)
+	tick := time.NewTicker(hold / 3)
 	defer tick.Stop()
 	for {
 		select {
@@ -49,7 +50,7 @@ func (l *Lease) renew() {
 		case <-tick.C:
 		}
 		err := l.save(l.ctx, func(o *operation.Operation) {
-			until := l.engine.Clock.Now().Add(l.engine.LeaseHold)
+			until := l.engine.Clock.Now().Add(hold)
 			o.Until = &until
 		}, nil)
 		if errors.Is(err, ports.ErrLeaseLost) || err != nil && !l.alive() {
