@@ -150,7 +150,7 @@ record-statements: toolchain ## record what this version, a release, sends to th
 	PGHERD_RECORD_STATEMENTS=$(CURDIR)/$(RECORDED) $(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '/postgres$$' ./acceptance/conformance/store
 
 generate: ## rewrite the files that tests generate, such as docs/develop/states.md
-	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/... ./agent/versions ./hosts/svc/manual
+	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/... ./agent/floors ./hosts/svc/manual
 
 verify: generate ## fail if a generated file is out of date
 	git diff --exit-code

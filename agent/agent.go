@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/agent/databases"
 	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/extensions"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/guard"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/inventory"
@@ -59,8 +60,8 @@ type Agent struct {
 	changer   *extensions.Changer
 	prover    *extensions.Prover
 	server    *server.Server
-	programs  *programs
-	languages *languageWatch
+	programs  *floors.Programs
+	languages *floors.Languages
 	sizes     *sizes.Meter
 
 	health *health.Watch
@@ -99,8 +100,8 @@ func New(c Config, d Deps) (*Agent, error) {
 		files: store.New(c.BackupDir, store.Options{Reserve: c.BackupReserve, Instance: instance}), started: make(chan struct{}),
 		patience: loop.NewPatience(),
 	}
-	a.programs = newPrograms(c, a.postgres, a.pooler.Console, d.Log)
-	a.languages = newLanguageWatch(c, a.postgres, d.Log)
+	a.programs = a.newPrograms(c.dumpTool())
+	a.languages = floors.NewLanguages(c.Languages, a.postgres.OfferedLanguages, a.postgres.InstalledLanguages, d.Log)
 	if a.ledger, err = ledger.New(a.postgres, c.Pooler, d.Log); err != nil {
 		return nil, err
 	}
@@ -188,8 +189,8 @@ func (a *Agent) Unmeasured() (databases int) { return a.sizes.Unmeasured() }
 func (a *Agent) Started() <-chan struct{} { return a.started }
 
 // Run listens, takes charge of the server as soon as PostgreSQL answers, and carries out commands. It returns nil when ctx
-// ends, ErrSuperseded when another agent takes over, a *versions.Refusal for a program with known holes, and a
-// *languages.Refusal for a trusted procedural language. Call it once.
+// ends, ErrSuperseded when another agent takes over, and a *floors.Refusal for a program with known
+// holes or a trusted procedural language. Call it once.
 func (a *Agent) Run(ctx context.Context) error {
 	listener, err := a.listen()
 	if err != nil {
@@ -199,8 +200,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.server.Serve(ctx, listener) })
 	group.Go(func() error { return a.lead(ctx) })
 	group.Go(func() error { a.health.Run(ctx); return nil })
-	group.Go(func() error { return a.onceInCharge(ctx, a.programs.watch) })
-	group.Go(func() error { return a.onceInCharge(ctx, a.languages.watch) })
+	group.Go(func() error { return a.onceInCharge(ctx, a.programs.Watch) })
+	group.Go(func() error { return a.onceInCharge(ctx, a.languages.Watch) })
 	err = group.Wait()
 	a.ledger.Stop()
 	_, _, _ = a.guard.Close(), a.room.Close(), a.changer.Close() // nothing is lost with a connection
@@ -229,7 +230,7 @@ func (a *Agent) size(ctx context.Context, db id.DatabaseID) (int64, error) {
 }
 
 func (a *Agent) openUpload(ctx context.Context, q command.OpenUpload) (command.Uploaded, error) {
-	if err := a.ledger.HasDatabase(ctx, q.DatabaseID); err != nil {
+	if _, err := a.ledger.InService(ctx, string(q.DatabaseID)); err != nil {
 		return command.Uploaded{}, err
 	}
 	return a.uploads.Open(ctx, q)

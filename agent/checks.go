@@ -224,7 +224,7 @@ func (a *Agent) enterOutside(ctx context.Context) error {
 }
 
 func (a *Agent) lookAtDump(ctx context.Context) error {
-	found, err := a.programs.askDump(ctx)
+	found, err := a.config.dumpTool().Version(ctx)
 	if err != nil {
 		return fmt.Errorf("no backup can be made: %w", err)
 	}

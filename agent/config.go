@@ -21,13 +21,12 @@ import (
 	agentbackup "github.com/pgherd/pgherd/agent/backup"
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/crash"
-	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/pgdump"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/sessions"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/agent/uploads"
-	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/backup"
 )
 
@@ -85,9 +84,9 @@ type Config struct {
 	// Version of the program, for capabilities.
 	Version string
 	// Versions says what to do about a PostgreSQL, PgBouncer or pg_dump with known holes.
-	Versions versions.Policy
+	Versions floors.Policy
 	// Languages says what to do about trusted procedural languages besides PL/pgSQL.
-	Languages languages.Policy
+	Languages floors.Policy
 }
 
 // Deps are an agent's optional dependencies.
@@ -114,10 +113,10 @@ func (c *Config) complete() (setup.Credentials, error) {
 	if c.Jobs < 0 {
 		return setup.Credentials{}, fmt.Errorf("%d jobs at a time are too few; there must be 1 or more", c.Jobs)
 	}
-	if err := errors.Join(c.Versions.Check(), c.BackupLimits.Check()); err != nil {
+	if err := errors.Join(c.Versions.CheckVersions(), c.BackupLimits.Check()); err != nil {
 		return setup.Credentials{}, err
 	}
-	if err := c.Languages.Check(); err != nil {
+	if err := c.Languages.CheckLanguages(); err != nil {
 		return setup.Credentials{}, err
 	}
 	secrets, err := setup.ReadCredentials(c.CredentialsFile)

@@ -1,14 +1,68 @@
 package agent
 
-import "context"
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/floors"
+	"github.com/pgherd/pgherd/agent/pgdump"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/core/command"
+)
+
+// versionTime bounds how long one server may take to answer; one that hangs is not waited for.
+const versionTime = 3 * time.Second
+
+// programs are those that the agent works with.
+func (a *Agent) newPrograms(tool pgdump.Tool) *floors.Programs {
+	within := func(ask floors.Ask) floors.Ask {
+		return func(ctx context.Context) (floors.Version, error) {
+			ctx, cancel := context.WithTimeout(ctx, versionTime)
+			defer cancel()
+			return ask(ctx)
+		}
+	}
+	return floors.NewPrograms(a.config.Versions, map[floors.Program]floors.Ask{
+		floors.PostgreSQL: within(a.postgres.Version),
+		floors.PgBouncer: within(func(ctx context.Context) (found floors.Version, err error) {
+			text, err := a.pooler.Console.Version(ctx)
+			if err != nil {
+				return found, err
+			}
+			return floors.Parse(text)
+		}),
+		floors.PgDump: tool.Version,
+	}, func(err error) bool { return errors.Is(err, pooler.ErrUnreachable) }, a.log)
+}
+
+// Programs lists PostgreSQL, PgBouncer and pg_dump with what is known of their versions.
+func (a *Agent) Programs() []command.Program { return a.programs.Report() }
+
+// Languages lists the trusted procedural languages besides PL/pgSQL that the agent saw when it last looked.
+func (a *Agent) Languages() []floors.LanguageVerdict { return a.languages.Report() }
+
+// checkFloors waits until PostgreSQL answers, and returns a *floors.Refusal before a predecessor loses charge.
+func (a *Agent) checkFloors(ctx context.Context) error {
+	for _, version := range a.config.Versions.Accept {
+		a.log.Warn("a version with known holes would be accepted (--accept-versions)", zap.String("version", version))
+	}
+	if err := a.judged(ctx, "looking at versions", a.programs.Look); err != nil || ctx.Err() != nil {
+		return err
+	}
+	for _, name := range a.config.Languages.Accept {
+		a.log.Warn("a trusted procedural language would be accepted (--accept-languages)", zap.String("language", name))
+	}
+	return a.judged(ctx, "looking for procedural languages", a.languages.Look)
+}
 
 // judged waits until a look at what the agent works beside ends in a judgement, and returns that if it is a refusal.
-func (a *Agent) judged(
-	ctx context.Context, what string, look func(context.Context) error, isRefusal func(error) bool,
-) (refusal error) {
+func (a *Agent) judged(ctx context.Context, what string, look func(context.Context) error) (refusal error) {
 	_ = a.untilDone(ctx, what, func(ctx context.Context) error {
 		err := look(ctx)
-		if isRefusal(err) {
+		if floors.Is(err) {
 			refusal, err = err, nil
 		}
 		return err

@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,8 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent"
-	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -23,11 +21,10 @@ import (
 // refusesLanguage fails the test unless an agent that accepts no language ends with a refusal that says where one is.
 func refusesLanguage(t testing.TB, s *agenttest.Stack, where string) {
 	t.Helper()
-	s.Config.Languages = languages.Policy{Accept: []string{"mad", "made_extension"}}
+	s.Config.Languages = floors.Policy{Accept: []string{"mad", "made_extension"}}
 	before := s.One(t, "SELECT coalesce(max(instance), '') FROM ledger.agent")
 	a, _, ended := s.Run(t.Context(), t)
-	var refusal *languages.Refusal
-	if err := ends(t, ended); !errors.As(err, &refusal) || !strings.Contains(err.Error(), where) {
+	if err := ends(t, ended); !floors.Is(err) || !strings.Contains(err.Error(), where) {
 		t.Errorf("it ended with %v", err)
 	}
 	if a.InCharge() || s.One(t, "SELECT coalesce(max(instance), '') FROM ledger.agent") != before {
@@ -43,7 +40,7 @@ func TestAgentRefusesALanguage(t *testing.T) {
 	clustertest.OfferLanguage(t, extensions, "made_extension", "made")
 	refusesLanguage(t, s, "made (offered by the extension made_extension)")
 
-	s.Config.Languages = languages.Policy{Accept: []string{"made", "other"}}
+	s.Config.Languages = floors.Policy{Accept: []string{"made", "other"}}
 	ctx, cancel := context.WithCancel(t.Context())
 	a, log, ended := s.Started(ctx, t)
 	for _, name := range s.Config.Languages.Accept {
@@ -52,8 +49,8 @@ func TestAgentRefusesALanguage(t *testing.T) {
 			t.Errorf("%s is not named: %+v", name, log.All())
 		}
 	}
-	want := agent.Language{Found: languages.Found{Name: "made", Extension: "made_extension"}, Accepted: true}
-	if got := a.Languages(); !slices.Equal(got, []agent.Language{want}) {
+	want := floors.LanguageVerdict{Language: floors.Language{Name: "made", Extension: "made_extension"}, Accepted: true}
+	if got := a.Languages(); !slices.Equal(got, []floors.LanguageVerdict{want}) {
 		t.Errorf("it shows %+v", got)
 	}
 

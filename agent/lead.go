@@ -14,10 +14,7 @@ import (
 
 // lead takes charge, prepares, and watches until ctx ends.
 func (a *Agent) lead(ctx context.Context) error {
-	if err := a.checkVersions(ctx); err != nil || ctx.Err() != nil {
-		return err
-	}
-	if err := a.checkLanguages(ctx); err != nil || ctx.Err() != nil {
+	if err := a.checkFloors(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
 	leader := a.takeCharge(ctx)

@@ -72,7 +72,7 @@ func (a *Agent) poolerChanged(err error) {
 		a.log.Warn("PgBouncer does not use the desired state", zap.Error(err))
 	default:
 		a.log.Info("PgBouncer uses the desired state again")
-		loop.Wake(a.programs.back)
+		a.programs.Wake()
 	}
 }
 

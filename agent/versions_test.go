@@ -14,7 +14,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/health"
 	"github.com/pgherd/pgherd/hosts/toolchain"
@@ -42,15 +42,14 @@ func ends(t testing.TB, ended <-chan error) error {
 func TestAgentRefusesAPgBouncerThatComesLater(t *testing.T) {
 	t.Parallel()
 	s := agenttest.Own(t)
-	s.Config.Versions = versions.Policy{Accept: []string{serverVersion(t, s)}}
+	s.Config.Versions = floors.Policy{Accept: []string{serverVersion(t, s)}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	a, log, ended := s.Started(ctx, t)
 	s.StartBouncer(ctx, t)
-	version := check.Must(versions.Parse(check.Must(versions.Ask(ctx, check.Must(toolchain.Find())(t).PgBouncer, nil))(t)))(t)
-	if (versions.Policy{}).Judge(version).Below {
-		var refusal *versions.Refusal
-		if err := ends(t, ended); !errors.As(err, &refusal) || refusal.Verdict.Text != version.Text {
+	version := check.Must(floors.Parse(check.Must(floors.Said(ctx, check.Must(toolchain.Find())(t).PgBouncer, nil))(t)))(t)
+	if (floors.Policy{}).Judge(version).Below {
+		if err := ends(t, ended); !floors.Is(err) || !strings.HasPrefix(err.Error(), version.Text) {
 			t.Errorf("it ended with %v", err)
 		}
 		return
@@ -72,9 +71,9 @@ func TestAgentAcceptsVersionsByName(t *testing.T) {
 	s.Config.PgDump = filepath.Join(t.TempDir(), "pg_dump")
 	check.NoError(t, os.WriteFile(s.Config.PgDump, []byte("#!/bin/sh\necho 'pg_dump (PostgreSQL) 17.4'\n"), 0o755))
 	accepted := []string{serverVersion(t, s), "PgBouncer 1.20.0"}
-	s.Config.Versions = versions.Policy{Accept: accepted}
+	s.Config.Versions = floors.Policy{Accept: accepted}
 	a, _, ended := s.Run(t.Context(), t)
-	var refusal *versions.Refusal
+	var refusal *floors.Refusal
 	err := ends(t, ended)
 	if !errors.As(err, &refusal) || !strings.Contains(err.Error(), "pg_dump (PostgreSQL) 17.4 is older than 17.11") {
 		t.Errorf("it ended with %v", err)
@@ -113,7 +112,7 @@ func TestPgBouncerComesAndHangs(t *testing.T) {
 	}
 	s.StartBouncer(ctx, t)
 	check.Eventually(t, "PgBouncer is not seen", a.PoolerAnswers)
-	version := check.Must(versions.Ask(ctx, check.Must(toolchain.Find())(t).PgBouncer, nil))(t)
+	version := check.Must(floors.Said(ctx, check.Must(toolchain.Find())(t).PgBouncer, nil))(t)
 	check.Eventually(t, "the version of PgBouncer is not seen", func() bool {
 		return slices.ContainsFunc(a.Programs(), func(p command.Program) bool { return p.Version == version })
 	})

@@ -22,10 +22,9 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/certfile"
 	"github.com/pgherd/pgherd/agent"
-	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
-	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/hosts/toolchain"
@@ -93,7 +92,7 @@ func New(t testing.TB, pg *cluster.Postgres, dir string) *Stack {
 		PostgresHost:    pg.Host(), PostgresPort: pg.Port(), Pooler: set,
 		BackupDir: filepath.Join(dir, "backups"), PgDump: tools.PgDump, DataDir: dir, Version: "test",
 		BackupPause: 100 * time.Millisecond,
-		Versions:    versions.Policy{Development: true}, Languages: languages.Policy{Development: true},
+		Versions:    floors.Policy{Development: true}, Languages: floors.Policy{Development: true},
 	}
 	s.prepare(t)
 	s.Super = check.Must(sql.Open("postgres", pg.URL(setup.MaintenanceDatabase)))(t)

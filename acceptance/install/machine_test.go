@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -101,7 +101,7 @@ func newMachines(t *testing.T, root string, one bool) map[string]*machine {
 	ca := check.Must(cluster.OpenCA(filepath.Join(root, "ca")))(t)
 	var accepted []string
 	for _, path := range []string{tools.Postgres, tools.PgDump, tools.PgBouncer} {
-		accepted = append(accepted, check.Must(versions.Ask(t.Context(), path, nil))(t))
+		accepted = append(accepted, check.Must(floors.Said(t.Context(), path, nil))(t))
 	}
 	taken := map[string]string{}
 	for _, port := range []string{"5432", "6432", "8081", "8082", "8090", "8091", "8443"} {

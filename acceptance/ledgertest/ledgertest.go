@@ -10,10 +10,9 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/setup"
-	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -32,7 +31,7 @@ func NewOn(t *testing.T) (server *cluster.Postgres, db *sql.DB, password string)
 	credentials := filepath.Join(t.TempDir(), "credentials.json")
 	check.Must(setup.Init(t.Context(), setup.Options{
 		DSN: server.URL("postgres"), CredentialsFile: credentials,
-		Versions: versions.Policy{Development: true}, Languages: languages.Policy{Development: true},
+		Versions: floors.Policy{Development: true}, Languages: floors.Policy{Development: true},
 	}))(t)
 	db = clustertest.Database{URL: server.URL(setup.MaintenanceDatabase)}.Open(t)
 	return server, db, check.Must(setup.ReadCredentials(credentials))(t).AgentPassword

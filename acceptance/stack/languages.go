@@ -6,7 +6,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/floors"
 )
 
 // acceptLanguages notes the procedural languages that the machine's PostgreSQL offers, which an agent refuses.
@@ -15,7 +15,7 @@ func (s *Stack) acceptLanguages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := languages.Offered(ctx, db)
+	found, err := floors.OfferedLanguages(ctx, db)
 	for _, f := range found {
 		if !slices.Contains(s.languages, f.Name) {
 			s.languages = append(s.languages, f.Name)

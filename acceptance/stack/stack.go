@@ -18,9 +18,9 @@ import (
 
 	_ "github.com/lib/pq" // the driver "postgres"
 
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
-	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -134,7 +134,7 @@ func (s *Stack) prepareFiles(ctx context.Context) (err error) {
 // Versions is what PostgreSQL, pg_dump and PgBouncer say of their versions.
 func Versions(ctx context.Context, tools toolchain.Tools) (texts []string, err error) {
 	for _, path := range []string{tools.Postgres, tools.PgDump, tools.PgBouncer} {
-		text, err := versions.Ask(ctx, path, nil)
+		text, err := floors.Said(ctx, path, nil)
 		if err != nil {
 			return nil, err
 		}

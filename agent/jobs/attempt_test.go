@@ -12,9 +12,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/setup"
-	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
@@ -28,7 +27,7 @@ func ledgerOf(t *testing.T) (*cluster.Postgres, *sql.DB) {
 	pg := clustertest.New(t, nil)
 	if _, err := setup.Init(t.Context(), setup.Options{
 		DSN: pg.URL("postgres"), CredentialsFile: filepath.Join(t.TempDir(), "credentials.json"),
-		Versions: versions.Policy{Development: true}, Languages: languages.Policy{Development: true},
+		Versions: floors.Policy{Development: true}, Languages: floors.Policy{Development: true},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/setup"
-	"github.com/pgherd/pgherd/agent/versions"
 )
 
 // Server says how the agent connects to PostgreSQL.
@@ -70,12 +70,12 @@ func (l *Ledger) InCharge(ctx context.Context) error {
 }
 
 // Version asks the server for its version, without a claim to be in charge of it.
-func (s Server) Version(ctx context.Context) (found versions.Found, err error) {
+func (s Server) Version(ctx context.Context) (found floors.Version, err error) {
 	err = s.asks(func(db *sql.DB) error {
 		var version string
 		var number int
-		err := db.QueryRowContext(ctx, versions.OfServer).Scan(&version, &number)
-		found = versions.Server(version, number)
+		err := db.QueryRowContext(ctx, floors.OfServer).Scan(&version, &number)
+		found = floors.Server(version, number)
 		return err
 	})
 	return found, err

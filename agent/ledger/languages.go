@@ -5,16 +5,16 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/setup"
 )
 
 // OfferedLanguages lists the trusted procedural languages that customers could install, without a claim to be in charge of the
 // server.
-func (s Server) OfferedLanguages(ctx context.Context) (found []languages.Found, err error) {
+func (s Server) OfferedLanguages(ctx context.Context) (found []floors.Language, err error) {
 	err = s.asks(func(db *sql.DB) error {
-		found, err = languages.OfferedBySchema(ctx, db)
+		found, err = floors.LanguagesBySchema(ctx, db)
 		return err
 	})
 	switch pg.State(err) {
@@ -26,9 +26,9 @@ func (s Server) OfferedLanguages(ctx context.Context) (found []languages.Found, 
 
 // InstalledLanguages lists those that databases have. It lists what it found also where it returns an error, since a database did
 // not answer.
-func (s Server) InstalledLanguages(ctx context.Context) (found []languages.Found, err error) {
+func (s Server) InstalledLanguages(ctx context.Context) (found []floors.Language, err error) {
 	err = s.asks(func(db *sql.DB) error {
-		found, err = languages.Installed(ctx, db, s.Open)
+		found, err = floors.InstalledLanguages(ctx, db, s.Open)
 		return err
 	})
 	return found, err

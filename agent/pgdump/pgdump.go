@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/pgherd/pgherd/agent/child"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/joblogin"
 	"github.com/pgherd/pgherd/agent/sessions"
 	"github.com/pgherd/pgherd/core/id"
@@ -29,6 +30,11 @@ type Tool struct {
 	// As is the system user that it runs as, for an agent that runs as root; nil: the agent's own.
 	As       *syscall.Credential
 	LockWait time.Duration // how long a dump waits for a table's lock; 0 means 30 s
+}
+
+// Version asks the program for its version.
+func (t Tool) Version(ctx context.Context) (floors.Version, error) {
+	return floors.Find(ctx, t.Path, t.As)
 }
 
 // Dump is the dump of one database, in one snapshot, for an operation.

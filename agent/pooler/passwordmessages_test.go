@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/agent/floors"
 )
 
 // firstMessages are client-first-messages of SCRAM; a good one is "n,,n=,r=nonce".
@@ -94,8 +94,8 @@ var nonceless = final{"no nonce", func(d dice, both string) []byte {
 func finalsFor(t *testing.T, s *stack) []final {
 	t.Helper()
 	text := check.Must(s.pooler.Version(t.Context()))(t)
-	found := check.Must(versions.Parse(text))(t)
-	if found.Number.AtLeast(versions.Number{1, 26}) {
+	found := check.Must(floors.Parse(text))(t)
+	if found.Number.AtLeast(floors.Number{1, 26}) {
 		return append(finals[:len(finals):len(finals)], nonceless)
 	}
 	return finals

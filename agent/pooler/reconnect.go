@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/agent/floors"
 )
 
 // Reconnect has PgBouncer close the server connections of both entries of a database, since only new ones begin with what is set
@@ -81,7 +81,7 @@ func (c *Console) quietServersOf(ctx context.Context, database string) (map[stri
 
 // remembering is the first version of PgBouncer that remembers default_transaction_read_only for each client, as it was when the
 // client logged in, and sets it on whatever server connection the client gets.
-var remembering = versions.Number{1, 26}
+var remembering = floors.Number{1, 26}
 
 // Keeping returns, by database, the IDs of the clients that go on with the default_transaction_read_only that they began with,
 // also over new server connections: none in a version of PgBouncer that does not remember it.
@@ -91,7 +91,7 @@ func (c *Console) Keeping(ctx context.Context, databases []string) (map[string][
 	if err != nil {
 		return nil, err
 	}
-	if number, ok := versions.ParseNumber(version); !ok || !number.AtLeast(remembering) {
+	if number, ok := floors.ParseNumber(version); !ok || !number.AtLeast(remembering) {
 		return ids, nil
 	}
 	of := map[string]string{}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
@@ -178,7 +178,7 @@ func poolerRemembers(t testing.TB, s *agenttest.Stack) bool {
 	t.Helper()
 	var version string
 	check.NoError(t, s.Console(t).QueryRow("SHOW VERSION").Scan(&version))
-	return check.Must(versions.Parse(version))(t).Number.AtLeast(versions.Number{1, 26})
+	return check.Must(floors.Parse(version))(t).Number.AtLeast(floors.Number{1, 26})
 }
 
 // What customers set for themselves is kept, and told: for roles of their own, and for the owner where the service has set it

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -29,7 +29,7 @@ func TestTheFetchedServerOffersNoLanguage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if found, err := languages.Offered(t.Context(), db); err != nil || len(found) > 0 {
+	if found, err := floors.OfferedLanguages(t.Context(), db); err != nil || len(found) > 0 {
 		t.Errorf("it offers %v (%v); fetch.sh should have taken that out, so run make toolchain", found, err)
 	}
 }

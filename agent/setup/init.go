@@ -13,10 +13,9 @@ import (
 
 	"github.com/lib/pq"
 
-	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
-	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/credential"
 )
@@ -53,9 +52,9 @@ type Options struct {
 	// CredentialsOwner, if not nil, becomes the owner of a new file: the system user of the agent.
 	CredentialsOwner *FileOwner
 	// Versions says what to do about a version with known holes.
-	Versions versions.Policy
+	Versions floors.Policy
 	// Languages says what to do about trusted procedural languages.
-	Languages languages.Policy
+	Languages floors.Policy
 	// Programs are the paths, or the names, of pg_dump and PgBouncer, whose versions are checked too. One that is not found is a
 	// warning: the agent checks it when it starts.
 	Programs []string
@@ -83,8 +82,8 @@ var ledgerFunctionsSQL string
 
 // Init prepares a server: the agent's login, the maintenance database with ledger and pooler schema, and the privileges that
 // PUBLIC must not have. It may be run again at any time, even while an agent is running, and then repairs what differs. It
-// refuses a server that is not PostgreSQL 16, that has known holes (a *versions.Refusal), that has languages in which a session
-// cannot be ended (a *languages.Refusal), that lets anyone in without a password (trust), that reserves too few connections for
+// refuses a server that is not PostgreSQL 16, that has known holes (a *floors.Refusal), that has languages in which a session
+// cannot be ended (a *floors.Refusal), that lets anyone in without a password (trust), that reserves too few connections for
 // the agent, or that has too few for one database of the largest plan; then nothing was changed.
 func Init(ctx context.Context, o Options) (Report, error) {
 	s, err := newSuperuser(o)
@@ -258,7 +257,7 @@ func prepareMaintenance(ctx context.Context, s superuser, secrets Credentials) e
 		return err
 	}
 	statements := []string{
-		clusterSQL, pooler.SchemaSQL, languages.Schema(AgentLogin),
+		clusterSQL, pooler.SchemaSQL, floors.Schema(AgentLogin),
 		"GRANT CONNECT ON DATABASE " + MaintenanceDatabase + " TO " + AgentLogin,
 		"CREATE SCHEMA IF NOT EXISTS ledger AUTHORIZATION " + AgentLogin,
 		"SET LOCAL ROLE " + AgentLogin, tables, ledgerFunctionsSQL, "RESET ROLE",

@@ -16,9 +16,8 @@ import (
 
 	_ "github.com/lib/pq" // the driver "postgres"
 
-	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/setup"
-	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -27,8 +26,8 @@ func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
 
 // For what is not about versions or languages: tests run on what the machine has.
 var (
-	anyVersion  = versions.Policy{Development: true}
-	anyLanguage = languages.Policy{Development: true}
+	anyVersion  = floors.Policy{Development: true}
+	anyLanguage = floors.Policy{Development: true}
 )
 
 func prepare(t *testing.T, pg *cluster.Postgres, file string) (setup.Report, setup.Credentials) {
@@ -271,12 +270,12 @@ func TestUnsafeServersAreRefused(t *testing.T) {
 func TestServerWithKnownHolesIsRefused(t *testing.T) {
 	pg := clustertest.New(t, nil)
 	url := pg.URL("postgres")
-	found := versions.Server(text(t, url, "SHOW server_version"), number(t, url, "SHOW server_version_num"))
-	if (versions.Policy{}).Judge(found).Below {
-		refused(t, url, versions.Policy{Accept: []string{found.Text + " "}}, "--accept-versions '"+found.Text+"'")
-		refused(t, url, versions.Policy{Accept: []string{"PgBouncer 1.24.1"}}, "CVE-2026-6460")
+	found := floors.Server(text(t, url, "SHOW server_version"), number(t, url, "SHOW server_version_num"))
+	if (floors.Policy{}).Judge(found).Below {
+		refused(t, url, floors.Policy{Accept: []string{found.Text + " "}}, "--accept-versions '"+found.Text+"'")
+		refused(t, url, floors.Policy{Accept: []string{"PgBouncer 1.24.1"}}, "CVE-2026-6460")
 	}
-	accepted := versions.Policy{Accept: []string{found.Text}}
+	accepted := floors.Policy{Accept: []string{found.Text}}
 	old := program(t, "pgbouncer", "PgBouncer 1.24.0")
 	refused(t, url, accepted, old+": PgBouncer 1.24.0 is older than", old)
 	refused(t, url, accepted, "no version", program(t, "pg_dump", "no version"))
@@ -320,7 +319,7 @@ func program(t *testing.T, name, version string) string {
 }
 
 // refused also demands that nothing was made.
-func refused(t *testing.T, url string, policy versions.Policy, want string, programs ...string) {
+func refused(t *testing.T, url string, policy floors.Policy, want string, programs ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "credentials")
 	_, err := setup.Init(context.Background(), setup.Options{

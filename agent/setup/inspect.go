@@ -12,24 +12,24 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/agent/floors"
 )
 
 // minReserved is how many connections must be kept for the agent when customers have used up all others.
 const minReserved = 10
 
 // inspect refuses a server on which the guarantees to customers would not hold.
-func inspect(ctx context.Context, db *sql.DB, policy versions.Policy) (Report, error) {
+func inspect(ctx context.Context, db *sql.DB, policy floors.Policy) (Report, error) {
 	var number, reserved int
 	var super bool
 	var version, listen string
-	err := db.QueryRowContext(ctx, versions.OfServer+`, current_setting('reserved_connections', true)::int,
+	err := db.QueryRowContext(ctx, floors.OfServer+`, current_setting('reserved_connections', true)::int,
 		current_setting('is_superuser')::bool, current_setting('listen_addresses')`).
 		Scan(&version, &number, ignoreNull{&reserved}, &super, &listen)
 	if err != nil {
 		return Report{}, fmt.Errorf("reading the server's settings: %w", err)
 	}
-	server := versions.Server(version, number)
+	server := floors.Server(version, number)
 	switch refusal := policy.Judge(server).Admit(); {
 	case server.Number[0] != 16:
 		return Report{}, fmt.Errorf("the server is %s; only PostgreSQL 16 is supported", server.Text)
@@ -77,7 +77,7 @@ func inspectPrograms(ctx context.Context, o Options) (warnings []string, err err
 			warnings = append(warnings, name+" was not found, so its version was not checked; the agent does that when it starts")
 			continue
 		}
-		found, err := versions.Find(ctx, path, o.asks())
+		found, err := floors.Find(ctx, path, o.asks())
 		if err != nil {
 			return warnings, err
 		}

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 // initWith runs agent init with a policy for languages.
-func initWith(t *testing.T, pg *cluster.Postgres, p languages.Policy) (setup.Report, error) {
+func initWith(t *testing.T, pg *cluster.Postgres, p floors.Policy) (setup.Report, error) {
 	t.Helper()
 	return setup.Init(t.Context(), setup.Options{
 		DSN: pg.URL("postgres"), CredentialsFile: filepath.Join(t.TempDir(), "credentials"), NewPasswords: true,
@@ -26,8 +26,8 @@ func initWith(t *testing.T, pg *cluster.Postgres, p languages.Policy) (setup.Rep
 // refusedFor fails the test unless init refuses for exactly these languages.
 func refusedFor(t *testing.T, pg *cluster.Postgres, want ...string) {
 	t.Helper()
-	_, err := initWith(t, pg, languages.Policy{})
-	if !languages.Is(err) || !strings.HasSuffix(err.Error(), "--accept-languages "+strings.Join(want, ",")) {
+	_, err := initWith(t, pg, floors.Policy{})
+	if !floors.Is(err) || !strings.HasSuffix(err.Error(), "--accept-languages "+strings.Join(want, ",")) {
 		t.Fatalf("init says %v; want it to refuse %v", err, want)
 	}
 }
@@ -36,7 +36,7 @@ func refusedFor(t *testing.T, pg *cluster.Postgres, want ...string) {
 func TestLanguagesOfTheServer(t *testing.T) {
 	pg, extensions := clustertest.NewPrivate(t)
 	admin := pg.URL("postgres")
-	if _, err := initWith(t, pg, languages.Policy{}); err != nil {
+	if _, err := initWith(t, pg, floors.Policy{}); err != nil {
 		t.Fatalf("without languages: %v", err)
 	}
 	clustertest.OfferLanguage(t, extensions, "made_extension", "made")
@@ -45,7 +45,7 @@ func TestLanguagesOfTheServer(t *testing.T) {
 	if n := text(t, admin, "SELECT count(*) FROM pg_database WHERE datname = 'pgherd_maintenance'"); n != "0" {
 		t.Error("a server that was refused was changed")
 	}
-	report, err := initWith(t, pg, languages.Policy{Accept: []string{"made"}})
+	report, err := initWith(t, pg, floors.Policy{Accept: []string{"made"}})
 	if err != nil || !slices.ContainsFunc(report.Warnings, func(w string) bool { return strings.Contains(w, "made (offered by") }) {
 		t.Fatalf("accepted: %v, %v", report.Warnings, err)
 	}
@@ -59,7 +59,7 @@ func TestLanguagesOfTheServer(t *testing.T) {
 	}
 	refusedFor(t, pg, "made")
 	clustertest.Exec(t, pg.URL("orders"), "DROP EXTENSION made_extension")
-	if _, err := initWith(t, pg, languages.Policy{}); err != nil {
+	if _, err := initWith(t, pg, floors.Policy{}); err != nil {
 		t.Fatalf("after all: %v", err)
 	}
 }
@@ -110,7 +110,7 @@ func TestWhichExtensionsBringLanguages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	found, err := languages.Offered(t.Context(), db)
+	found, err := floors.OfferedLanguages(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
 	}

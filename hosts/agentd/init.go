@@ -29,10 +29,10 @@ func initCommand() *cobra.Command {
 			if o.Peer, err = fileOwner("peer-user", peer); err != nil {
 				return err
 			}
-			if err := o.Versions.Check(); err != nil {
+			if err := o.Versions.CheckVersions(); err != nil {
 				return err
 			}
-			if err := o.Languages.Check(); err != nil {
+			if err := o.Languages.CheckLanguages(); err != nil {
 				return err
 			}
 			if o.LargestPlan, err = account.ParsePlan(plan); err != nil {

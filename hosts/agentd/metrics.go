@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/core/command"
 )
@@ -14,7 +15,7 @@ import (
 // Measured is what the metrics of an agent are read from, at each scrape; *agent.Agent implements it.
 type Measured interface {
 	Programs() []command.Program
-	Languages() []agent.Language
+	Languages() []floors.LanguageVerdict
 	InCharge() bool
 	PoolerAnswers() bool
 	Clients() agent.ClientCount

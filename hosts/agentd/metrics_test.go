@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/diskroom"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/core/command"
@@ -26,10 +27,10 @@ import (
 // crowded is an agent whose PgBouncer holds many clients, and that has much to do.
 type crowded struct{}
 
-func (crowded) Programs() []command.Program { return nil }
-func (crowded) Languages() []agent.Language { return nil }
-func (crowded) InCharge() bool              { return true }
-func (crowded) PoolerAnswers() bool         { return true }
+func (crowded) Programs() []command.Program         { return nil }
+func (crowded) Languages() []floors.LanguageVerdict { return nil }
+func (crowded) InCharge() bool                      { return true }
+func (crowded) PoolerAnswers() bool                 { return true }
 func (crowded) Clients() agent.ClientCount {
 	return agent.ClientCount{Now: 240, Limit: 350, Idle: 105, Waiting: 7}
 }

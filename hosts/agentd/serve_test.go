@@ -13,10 +13,9 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
-	"github.com/pgherd/pgherd/agent/versions"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
@@ -32,7 +31,7 @@ func TestMetricsAreServedToWhoHasTheSecret(t *testing.T) {
 	a := &s.Agent
 	a.Pooler = pooler.DefaultSettings()
 	a.CredentialsFile, s.Secret = filepath.Join(dir, "credentials.json"), "5eabc1d2e3f405162738495a6b7c8d9e"
-	a.Versions, a.Languages = versions.Policy{Development: true}, languages.Policy{Development: true}
+	a.Versions, a.Languages = floors.Policy{Development: true}, floors.Policy{Development: true}
 	check.Must(setup.Init(t.Context(), setup.Options{
 		DSN: pg.URL("postgres"), CredentialsFile: a.CredentialsFile, Versions: a.Versions, Languages: a.Languages,
 	}))(t)

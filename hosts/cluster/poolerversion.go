@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
@@ -22,7 +22,7 @@ func CheckPooler(ctx context.Context, console *sql.DB) error {
 	if chosen := os.Getenv(toolchain.PoolerVariable); chosen != "" && chosen != tools.PgBouncer {
 		return fmt.Errorf("%s is %s, and the tools name %s", toolchain.PoolerVariable, chosen, tools.PgBouncer)
 	}
-	want, err := versions.Ask(ctx, tools.PgBouncer, nil)
+	want, err := floors.Said(ctx, tools.PgBouncer, nil)
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/pgherd/pgherd/agent/languages"
+	"github.com/pgherd/pgherd/agent/floors"
 )
 
 // developmentLanguages lets every procedural language pass: nobody's rotation depends on a development host.
-var developmentLanguages = languages.Policy{Development: true}
+var developmentLanguages = floors.Policy{Development: true}
 
 // sayWarnings prints what agent init warns of, such as languages that every other host refuses, once at a start.
 func sayWarnings(out io.Writer, warnings []string) {

@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 // developmentVersions lets every version pass: nobody's data depends on a development host.
-var developmentVersions = versions.Policy{Development: true}
+var developmentVersions = floors.Policy{Development: true}
 
 // sayVersions names the programs with known holes, once at a start: every other host refuses them.
 func sayVersions(ctx context.Context, out io.Writer, tools toolchain.Tools) error {
 	for _, path := range []string{tools.Postgres, tools.PgBouncer, tools.PgDump} {
-		found, err := versions.Find(ctx, path, nil)
+		found, err := floors.Find(ctx, path, nil)
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/agent/floors"
 )
 
 // Part names a set of tools that come from one folder and are fetched together.
@@ -50,7 +50,7 @@ func (m *Missing) Error() string {
 type program struct {
 	name string
 	path *string
-	fits func(versions.Number) bool
+	fits func(floors.Number) bool
 	want string
 }
 

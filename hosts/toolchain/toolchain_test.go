@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/agent/floors"
 )
 
 func TestWhichVersionsFit(t *testing.T) {
-	type number = versions.Number
+	type number = floors.Number
 	for _, c := range []struct {
 		fits func(number) bool
 		v    number

@@ -3,18 +3,18 @@ package toolchain
 import (
 	"context"
 
-	"github.com/pgherd/pgherd/agent/versions"
+	"github.com/pgherd/pgherd/agent/floors"
 )
 
 // versionOf asks a program for its version. A program that does not start has none.
-func versionOf(path string) (versions.Number, bool) {
-	text, err := versions.Ask(context.Background(), path, nil)
+func versionOf(path string) (floors.Number, bool) {
+	text, err := floors.Said(context.Background(), path, nil)
 	if err != nil {
-		return versions.Number{}, false
+		return floors.Number{}, false
 	}
-	return versions.ParseNumber(text)
+	return floors.ParseNumber(text)
 }
 
-func server16(v versions.Number) bool   { return v[0] == 16 }
-func client16(v versions.Number) bool   { return v.AtLeast(versions.Number{16}) }
-func pooler1241(v versions.Number) bool { return v.AtLeast(versions.Number{1, 24, 1}) }
+func server16(v floors.Number) bool   { return v[0] == 16 }
+func client16(v floors.Number) bool   { return v.AtLeast(floors.Number{16}) }
+func pooler1241(v floors.Number) bool { return v.AtLeast(floors.Number{1, 24, 1}) }

@@ -1,4 +1,4 @@
-package versions
+package floors
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func TestWhatPasses(t *testing.T) {
 func TestOnlyTheExactVersionIsAccepted(t *testing.T) {
 	const checked = "pg_dump (PostgreSQL) 17.5 (Debian 17.5-1)"
 	p := Policy{Accept: []string{checked, "PgBouncer 1.24.1"}}
-	check.NoError(t, p.Check())
+	check.NoError(t, p.CheckVersions())
 	for text, accepted := range map[string]bool{
 		checked: true, "pg_dump (PostgreSQL) 17.5": false, "pg_dump (PostgreSQL) 17.5 (Debian 17.5-2)": false,
 		"PgBouncer 1.24.1": true, "PgBouncer 1.24.10": false, "PgBouncer 1.24.0": false,
@@ -66,14 +66,14 @@ func TestOnlyTheExactVersionIsAccepted(t *testing.T) {
 }
 
 func TestDevelopmentPassesAndStillSaysSo(t *testing.T) {
-	v := Policy{Development: true}.Judge(Found{PgBouncer, "PgBouncer 1.24.1", Number{1, 24, 1}})
+	v := Policy{Development: true}.Judge(Version{PgBouncer, "PgBouncer 1.24.1", Number{1, 24, 1}})
 	if !v.Passes || !v.Below || v.Accepted || len(v.Holes) == 0 || v.Admit() != nil {
 		t.Errorf("%+v", v)
 	}
 }
 
 func TestARefusalSaysWhatToDo(t *testing.T) {
-	err := Policy{}.Judge(Found{PostgreSQL, "PostgreSQL 16.14", Number{16, 14}}).Admit()
+	err := Policy{}.Judge(Version{PostgreSQL, "PostgreSQL 16.14", Number{16, 14}}).Admit()
 	var refusal *Refusal
 	if !errors.As(err, &refusal) {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestWhatIsNoVersionIsNamed(t *testing.T) {
 		"", "1.24.1", "PgBouncer", "pgbouncer 1.24.1", "PgBouncer 1.24.1 ", "PgBouncer x.y", "MySQL 8.0", "PostgreSQL 17beta1", "*",
 		"PgBouncer *",
 	} {
-		if err := (Policy{Accept: []string{text}}).Check(); err == nil || !strings.Contains(err.Error(), `"`+text+`"`) {
+		if err := (Policy{Accept: []string{text}}).CheckVersions(); err == nil || !strings.Contains(err.Error(), `"`+text+`"`) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestWhatIsNoVersionIsNamed(t *testing.T) {
 
 // TestFloorsAreData holds that each program has a floor, each floor its reasons, and each series one floor, in ascending order.
 func TestFloorsAreData(t *testing.T) {
-	for _, p := range Programs {
+	for _, p := range All {
 		of := floors[p]
 		if len(of) == 0 {
 			t.Errorf("%s has no floor", p)
@@ -141,16 +141,16 @@ func TestAProgramIsAskedForItsVersion(t *testing.T) {
 	} {
 		text := "#!/bin/sh\n[ \"$1\" = --version ] && echo '" + prints + "' && echo more\n"
 		check.NoError(t, os.WriteFile(script, []byte(text), 0o755))
-		if got, err := Ask(t.Context(), script, nil); err != nil || got != want {
+		if got, err := Said(t.Context(), script, nil); err != nil || got != want {
 			t.Errorf("%q, want %q (%v)", got, want, err)
 		}
 	}
-	if _, err := Ask(t.Context(), script+"-not-there", nil); err == nil {
+	if _, err := Said(t.Context(), script+"-not-there", nil); err == nil {
 		t.Error("a program that is not there has a version")
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Ask(ended, script, nil); err == nil {
+	if _, err := Said(ended, script, nil); err == nil {
 		t.Error("the end of the context is ignored")
 	}
 }
@@ -166,12 +166,12 @@ func TestAProgramIsAskedAsAnother(t *testing.T) {
 	if os.Geteuid() == 0 {
 		as, want = &syscall.Credential{Uid: 65534, Gid: 65533}, "65534 65533 65533"
 	}
-	got, err := Ask(t.Context(), script, as)
+	got, err := Said(t.Context(), script, as)
 	if err != nil || !strings.HasPrefix(got, want) || strings.Contains(got, "secret") {
 		t.Errorf("it ran as %q, want %q (%v)", got, want, err)
 	}
 	check.NoError(t, os.Chmod(script, 0o600))
-	_, err = Ask(t.Context(), script, as)
+	_, err = Said(t.Context(), script, as)
 	if err == nil || strings.Contains(err.Error(), "as the system user 65534") != (as != nil) {
 		t.Errorf("a program that the user cannot run: %v", err)
 	}
@@ -210,7 +210,7 @@ func TestAProgramThatHangsIsNotWaitedFor(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	if text, err := Ask(ctx, script, nil); err == nil || time.Since(began) > 5*time.Second {
+	if text, err := Said(ctx, script, nil); err == nil || time.Since(began) > 5*time.Second {
 		t.Errorf("%q and %v after %s", text, err, time.Since(began))
 	}
 }

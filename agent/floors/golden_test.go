@@ -1,4 +1,4 @@
-package versions
+package floors
 
 import (
 	"flag"
@@ -16,7 +16,7 @@ var update = flag.Bool("update", os.Getenv("PGHERD_UPDATE_GOLDEN") != "", "rewri
 
 const head = `# Oldest versions
 
-Generated from the table in agent/versions; "make generate" rewrites this file. "pgherd agent init" and "pgherd agent" refuse
+Generated from the table in agent/floors; "make generate" rewrites this file. "pgherd agent init" and "pgherd agent" refuse
 anything older; [security.md](security.md) says how a distribution's backport is accepted.
 
 | program | oldest version | older ones have |
@@ -26,7 +26,7 @@ anything older; [security.md](security.md) says how a distribution's backport is
 func TestGoldenFloorsAreDocumented(t *testing.T) {
 	var want strings.Builder
 	want.WriteString(head)
-	for _, p := range Programs {
+	for _, p := range All {
 		for _, f := range floors[p] {
 			holes := Verdict{Holes: f.Holes}.Known()
 			fmt.Fprintf(&want, "| %s %d | %s | %s |\n", p, f.Least[0], f.Least, holes)

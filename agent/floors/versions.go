@@ -1,6 +1,4 @@
-// Package versions knows from which version on a program that the agent works with has no published hole that a customer or a
-// stranger can use, and compares what runs with that.
-package versions
+package floors
 
 import (
 	"context"
@@ -28,8 +26,8 @@ const (
 	PgDump     Program = "pg_dump"
 )
 
-// Programs lists all programs.
-var Programs = []Program{PostgreSQL, PgBouncer, PgDump}
+// All lists all programs.
+var All = []Program{PostgreSQL, PgBouncer, PgDump}
 
 // Number is a version's number: PostgreSQL's have two parts, PgBouncer's three.
 type Number [3]int
@@ -67,41 +65,41 @@ func ParseNumber(text string) (n Number, ok bool) {
 	return n, true
 }
 
-// Found is a version as a program reports it, in one line: "PostgreSQL 16.16 (Debian 16.16-1.pgdg13+1)", "PgBouncer 1.26.1",
+// Version is a version as a program reports it, in one line: "PostgreSQL 16.16 (Debian 16.16-1.pgdg13+1)", "PgBouncer 1.26.1",
 // "pg_dump (PostgreSQL) 17.12 (Debian 17.12-0+deb13u1)".
-type Found struct {
+type Version struct {
 	Program Program
 	Text    string
 	Number  Number
 }
 
 // Parse reads one line that a program reports.
-func Parse(text string) (Found, error) {
+func Parse(text string) (Version, error) {
 	word, _, _ := strings.Cut(text, " ")
 	number, ok := ParseNumber(text)
-	if !slices.Contains(Programs, Program(word)) || !ok || text != strings.TrimSpace(text) {
-		return Found{}, fmt.Errorf("%q is no version as PostgreSQL, PgBouncer or pg_dump report it, such as \"PgBouncer 1.26.1\"", text)
+	if !slices.Contains(All, Program(word)) || !ok || text != strings.TrimSpace(text) {
+		return Version{}, fmt.Errorf("%q is no version as PostgreSQL, PgBouncer or pg_dump report it, such as \"PgBouncer 1.26.1\"", text)
 	}
-	return Found{Program(word), text, number}, nil
+	return Version{Program(word), text, number}, nil
 }
 
 // OfServer is the beginning of a query that asks a PostgreSQL server for what Server takes.
 const OfServer = "SELECT current_setting('server_version'), current_setting('server_version_num')::int"
 
 // Server makes a version of what a PostgreSQL server says of itself: server_version and server_version_num.
-func Server(version string, number int) Found {
-	return Found{PostgreSQL, string(PostgreSQL) + " " + version, Number{number / 10000, number % 10000}}
+func Server(version string, number int) Version {
+	return Version{PostgreSQL, string(PostgreSQL) + " " + version, Number{number / 10000, number % 10000}}
 }
 
-// Find asks one of the Programs, by its path, for its version. It runs as a system user; nil: the caller's own.
-func Find(ctx context.Context, path string, as *syscall.Credential) (Found, error) {
-	text, err := Ask(ctx, path, as)
+// Find asks one of the All, by its path, for its version. It runs as a system user; nil: the caller's own.
+func Find(ctx context.Context, path string, as *syscall.Credential) (Version, error) {
+	text, err := Said(ctx, path, as)
 	if err != nil {
-		return Found{}, err
+		return Version{}, err
 	}
 	found, err := Parse(text)
 	if err != nil {
-		return Found{}, fmt.Errorf("%s: %w", path, err)
+		return Version{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return found, nil
 }
@@ -109,10 +107,10 @@ func Find(ctx context.Context, path string, as *syscall.Credential) (Found, erro
 // askTime bounds how long a program may take to print its version.
 const askTime = 10 * time.Second
 
-// Ask runs a program with --version and returns the first line that it prints, without the blanks around it. What the program
+// Said runs a program with --version and returns the first line that it prints, without the blanks around it. What the program
 // postgres prints becomes what a server says of itself. It runs as a system user, nil: the caller's own: whoever can replace the
 // program must not become root by a caller that is root, nor see secrets in the caller's environment, which it does not get.
-func Ask(ctx context.Context, path string, as *syscall.Credential) (string, error) {
+func Said(ctx context.Context, path string, as *syscall.Credential) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	runtime.LockOSThread() // see child.Attributes
