@@ -1,13 +1,8 @@
 package backup_test
 
 import (
-	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"io"
-	"os"
 	"path/filepath"
 	"runtime/pprof"
 	"strings"
@@ -55,6 +50,11 @@ func TestEverythingComesBackEqual(t *testing.T) {
 	}
 	if !m.HasRoles() || len(m.Grants) == 0 || len(m.Logins) != 2 || m.Logins[0].MemberOf[0] != "shop reader" {
 		t.Errorf("logins %+v, %d grants", m.Logins, len(m.Grants))
+	}
+	for _, g := range m.Grants {
+		if strings.HasPrefix(g.Grantee, "dump_") {
+			t.Errorf("the manifest has the login of the dump: %+v", g)
+		}
 	}
 	if len(m.Settings) != 2 || m.Settings[0].Value != "1ms" || m.Settings[1].Login != "shop" {
 		t.Errorf("settings %+v", m.Settings)
@@ -163,18 +163,6 @@ func TestAFullDiskLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestNoRoomIsRefusedBeforeTheDump(t *testing.T) {
-	w := newWorld(t)
-	w.Load(`SELECT 1`)
-	files := w.Store(store.Options{Reserve: 1 << 62})
-	if _, err := w.Run(backuptest.NewAgent(w.Config(), files), w.Request()); !fault.Has(err, fault.BackupStorageFull) {
-		t.Errorf("%v", err)
-	}
-	if _, err := os.Stat(filepath.Join(w.Root, string(backuptest.DatabaseID))); !os.IsNotExist(err) {
-		t.Errorf("a folder was made: %v", err)
-	}
-}
-
 func TestACanceledBackupLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.Load(`CREATE TABLE t AS SELECT n, md5(n::text) AS v FROM generate_series(1, 300000) n`)
@@ -214,34 +202,6 @@ func TestALockedTableIsNotWaitedForForEver(t *testing.T) {
 		t.Errorf("nothing to tell the customer: %v", err)
 	}
 	w.LeavesNothing()
-}
-
-// What the portable file leaves out stands in the sidecar, which is of the same snapshot.
-func TestTheSidecarHasOwnersAndPrivileges(t *testing.T) {
-	w := newWorld(t)
-	w.LoadRich()
-	req := w.Request()
-	req.Verify = false
-	result := check.Must(w.Run(w.Agent, req))(t)
-	file, size, err := w.Files.OpenSidecar(backuptest.DatabaseID, backuptest.Filename)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	sum := sha256.New()
-	zip := check.Must(gzip.NewReader(io.TeeReader(file, sum)))(t)
-	text := check.Must(io.ReadAll(zip))(t)
-	for _, want := range []string{
-		"ALTER TABLE sales.customer OWNER TO shop;", `GRANT SELECT ON TABLE sales.base TO "shop reader";`,
-		`CREATE POLICY mine ON sales.secret FOR SELECT TO shop, "shop reader" USING`, "ALTER DEFAULT PRIVILEGES FOR ROLE shop",
-	} {
-		if !strings.Contains(string(text), want) {
-			t.Errorf("the sidecar has no %q", want)
-		}
-	}
-	if m := result.Manifest.Sidecar; m.SizeBytes != size || m.SHA256 != hex.EncodeToString(sum.Sum(nil)) {
-		t.Errorf("the manifest says %+v of %d bytes", m, size)
-	}
 }
 
 // Rows and sequences go on while the dump runs; file and manifest are of one moment all the same.

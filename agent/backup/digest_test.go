@@ -141,6 +141,8 @@ func TestEveryTableHasADigestThatComesBack(t *testing.T) {
 		CREATE TABLE part PARTITION OF parts DEFAULT; INSERT INTO parts VALUES (1, 'x');
 		CREATE TABLE parent (a int); CREATE TABLE child (b int, c int) INHERITS (parent); ALTER TABLE parent ADD z int;
 		ALTER TABLE child DROP b; INSERT INTO child VALUES (1, 2, 3);
+		CREATE TABLE hidden (a int); INSERT INTO hidden VALUES (1);
+		ALTER TABLE hidden ENABLE ROW LEVEL SECURITY; ALTER TABLE hidden FORCE ROW LEVEL SECURITY;
 		CREATE TABLE none (); INSERT INTO none DEFAULT VALUES;
 		CREATE TABLE made (a int GENERATED ALWAYS AS (1) STORED); INSERT INTO made DEFAULT VALUES;
 		CREATE UNLOGGED TABLE "odd "" name" ("odd "" column" text, "from" int, ")" int);
@@ -151,18 +153,21 @@ func TestEveryTableHasADigestThatComesBack(t *testing.T) {
 		"public.spread": {Columns: []string{"c", "n"}, Rows: 6}, "public.part": {Columns: []string{"n", "v"}, Rows: 1},
 		"public.child": {Columns: []string{"a", "c", "z"}, Rows: 1}, "public.none": {Rows: 1}, "public.made": {Rows: 1},
 		`public."odd "" name"`: {Columns: []string{`odd " column`, "from", ")"}, Rows: 3},
-		"public.parent":        {Columns: []string{"a", "z"}},
+		"public.parent":        {Columns: []string{"a", "z"}}, "public.hidden": {Columns: []string{"a"}, Rows: 1},
 	} {
 		got := c.Digests[name]
 		got.Sum = ""
-		if diff := cmp.Diff(want, got); diff != "" || c.Rows[name] != want.Rows {
-			t.Errorf("%s: %d rows, %s", name, c.Rows[name], diff)
+		if rows, counted := c.Rows[name]; !counted || rows != want.Rows {
+			t.Errorf("%s: %d rows, counted: %t", name, rows, counted)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
 	}
 	if _, taken := c.Digests["public.hashed"]; taken || c.Rows["public.hashed"] != 6 {
 		t.Errorf("rows with their values in two orders have a digest, or are %d", c.Rows["public.hashed"])
 	}
-	if len(c.Digests) != 7 || len(c.Rows) != 8 {
+	if len(c.Digests) != 8 || len(c.Rows) != 9 {
 		t.Errorf("%d digests, rows %v", len(c.Digests), c.Rows)
 	}
 }

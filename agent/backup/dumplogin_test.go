@@ -69,15 +69,3 @@ func TestADumpsSessionMayOnlyReadItsDatabase(t *testing.T) {
 	}
 	w.LeavesNothing()
 }
-
-// The privileges of a dump's login are not part of the backup.
-func TestADumpsLoginIsInNoManifest(t *testing.T) {
-	w := newWorld(t)
-	w.LoadRich()
-	result := check.Must(w.Run(w.Agent, w.Request()))(t)
-	for _, g := range result.Manifest.Grants {
-		if strings.HasPrefix(g.Grantee, "dump_") {
-			t.Errorf("the manifest has %+v", g)
-		}
-	}
-}

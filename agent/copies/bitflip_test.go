@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -53,7 +54,7 @@ func TestNoFlippedBitIsVerified(t *testing.T) {
 
 // intact is what a verification or a restore checks of the files themselves.
 func (x *Copies) intact(of id.DatabaseID) error {
-	set, err := x.openSet(Request{Source: of, Filename: flippedName})
+	set, err := x.openSet(Request{Source: command.Source{DatabaseID: of, Filename: flippedName}})
 	if err != nil {
 		return err
 	}

@@ -28,8 +28,7 @@ func (x *Copies) kind() jobs.Kind[command.Load, command.LoadReport] {
 		Abandon: func(ctx context.Context, j jobs.Job, _ command.Load, attempts int, last error) (command.LoadReport, error) {
 			return reported(x.Abandon(ctx, j.OperationID, attempts, last))
 		},
-		Discard:  func(ctx context.Context, j jobs.Job, _ command.Load) error { return x.Discard(ctx, j.OperationID) },
-		Complete: func(context.Context, jobs.Job, command.Load) (bool, error) { return false, nil },
+		Discard: func(ctx context.Context, j jobs.Job, _ command.Load) error { return x.Discard(ctx, j.OperationID) },
 		Running: func(stage string, progress int, bytes command.Bytes) command.LoadReport {
 			if stage == jobs.StageQueued {
 				stage = StageWaiting
@@ -47,16 +46,12 @@ func (x *Copies) kind() jobs.Kind[command.Load, command.LoadReport] {
 
 func requestOf(j jobs.Job, c command.Load) Request {
 	req := Request{
-		OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Owner: j.Database, Source: c.Source.DatabaseID,
-		Filename: c.Source.Filename, ManifestSHA256: c.Source.ManifestSHA256, Names: map[string]string{}, Rows: c.Compare,
+		OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Owner: j.Database, Account: j.Account,
+		Source: c.Source, Names: map[string]string{}, Rows: c.Compare,
 	}
 	for _, n := range c.Names {
 		req.Names[n.From] = n.To
 	}
-	if u := c.Source; u.Upload != "" {
-		req.Upload = UploadedFile{ID: u.Upload, SizeBytes: u.SizeBytes, SHA256: u.SHA256, MaxBytes: u.MaxBytes}
-	}
-	req.Account = j.Account
 	return req
 }
 

@@ -32,11 +32,7 @@ type Request struct {
 	Owner       string        // the role to which everything belongs that is nobody's else
 	Account     id.AccountID  // whose it is; empty where that is not known
 
-	Source         id.DatabaseID // whose backup it is
-	Filename       backup.Filename
-	ManifestSHA256 string // of the manifest beside the file; empty: any
-
-	Upload UploadedFile // what is loaded instead of a backup, where it has an ID
+	Source command.Source // a backup or, where it names one, an upload
 
 	// Names are what roles of the source are called in the copy, by their names there. All others of the server's keep theirs in a
 	// copy of the database's own backup; in one of another database's they are no roles of the copy.
@@ -85,7 +81,7 @@ func (x *Copies) Load(ctx context.Context, req Request, tell jobs.Tell) (Loaded,
 	defer set.close()
 	tell = jobs.Rising(tell)
 	c := x.Room.Claim(diskroom.Work{
-		OperationID: req.OperationID, DatabaseID: req.DatabaseID, Database: req.Database, Quota: req.Upload.MaxBytes,
+		OperationID: req.OperationID, DatabaseID: req.DatabaseID, Database: req.Database, Quota: req.Source.MaxBytes,
 		Waits: func() { tell(StageWaiting, 0, command.Bytes{}) },
 	})
 	defer c.End(ctx)
@@ -107,7 +103,7 @@ func (x *Copies) Load(ctx context.Context, req Request, tell jobs.Tell) (Loaded,
 
 // openSource opens what is loaded.
 func (x *Copies) openSource(ctx context.Context, req Request) (*fileSet, error) {
-	if req.Upload.ID != "" {
+	if req.Source.Upload != "" {
 		return x.openUploaded(ctx, req)
 	}
 	return x.openSet(req)
@@ -246,7 +242,7 @@ const loadShare = 90
 
 // standingFor are the roles of the copy. The server's are read once the copy is loaded: later ones have nothing in it.
 func standingFor(ctx context.Context, admin *sql.DB, req Request) (sidecar.Roles, error) {
-	if req.Source != req.DatabaseID {
+	if req.Source.DatabaseID != req.DatabaseID {
 		return sidecar.Roles{Owner: req.Owner, Names: req.Names}, nil
 	}
 	roles, err := sidecar.Standing(ctx, admin, req.Owner)
@@ -304,10 +300,10 @@ func (x *Copies) Check(ctx context.Context, req Request) error {
 }
 
 func (x *Copies) checkSource(ctx context.Context, req Request) error {
-	if req.Upload.ID != "" {
+	if req.Source.Upload != "" {
 		return x.checkUploaded(ctx, req)
 	}
-	file, _, err := x.Files.Open(req.Source, req.Filename)
+	file, _, err := x.Files.Open(req.Source.DatabaseID, req.Source.Filename)
 	if err != nil {
 		return err
 	}

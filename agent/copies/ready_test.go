@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/backuptest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/copies"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
@@ -39,7 +40,7 @@ func restoring(t *testing.T, free int64) (*world, *backuptest.Disk) {
 func (w *world) loading(n int, account id.AccountID) copies.Request {
 	return copies.Request{
 		OperationID: w.Numbered(n).OperationID, DatabaseID: backuptest.DatabaseID, Database: w.Name, Owner: "shop", Account: account,
-		Source: backuptest.DatabaseID, Filename: backuptest.Filename,
+		Source: command.Source{DatabaseID: backuptest.DatabaseID, Filename: backuptest.Filename},
 	}
 }
 

@@ -32,21 +32,21 @@ func (x *Copies) openSet(req Request) (set *fileSet, err error) {
 			set.close()
 		}
 	}()
-	if set.data, set.size, err = x.Files.Open(req.Source, req.Filename); err != nil {
+	if set.data, set.size, err = x.Files.Open(req.Source.DatabaseID, req.Source.Filename); err != nil {
 		return set, err
 	}
-	set.manifest, err = x.Files.Manifest(req.Source, req.Filename)
+	set.manifest, err = x.Files.Manifest(req.Source.DatabaseID, req.Source.Filename)
 	switch {
 	case errors.Is(err, backup.ErrManifest):
 		return set, unlike(err)
 	case err != nil:
 		return set, err
-	case req.ManifestSHA256 != "" && req.ManifestSHA256 != set.manifest.SHA256:
+	case req.Source.ManifestSHA256 != "" && req.Source.ManifestSHA256 != set.manifest.SHA256:
 		return set, unlike(errors.New("its manifest is not the one that was recorded when it was made"))
-	case set.manifest.DatabaseID != req.Source || set.manifest.Filename != req.Filename:
+	case set.manifest.DatabaseID != req.Source.DatabaseID || set.manifest.Filename != req.Source.Filename:
 		return set, unlike(errors.New("its manifest is another backup's"))
 	}
-	if set.sidecar, _, err = x.Files.OpenSidecar(req.Source, req.Filename); err != nil {
+	if set.sidecar, _, err = x.Files.OpenSidecar(req.Source.DatabaseID, req.Source.Filename); err != nil {
 		if fault.Has(err, fault.BackupNotFound) {
 			err = unlike(errMissingSidecar)
 		}

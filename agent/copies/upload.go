@@ -21,16 +21,7 @@ import (
 	"github.com/pgherd/pgherd/agent/uploads"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/id"
 )
-
-// UploadedFile is an upload as it was announced.
-type UploadedFile struct {
-	ID        id.UploadID
-	SizeBytes int64
-	SHA256    string // in lower-case hex
-	MaxBytes  int64  // that the copy may have as a database; 0: no bound but the room
-}
 
 const (
 	// mostGrowth is how many times its size an upload may unpack to.
@@ -59,13 +50,13 @@ func ofUpload(err error) error {
 
 // checkUploaded returns UPLOAD_NOT_FOUND where there is nothing to load: no file, or one whose room is not kept any more.
 func (x *Copies) checkUploaded(ctx context.Context, req Request) error {
-	file, _, err := x.Files.OpenUpload(store.Upload{Database: req.DatabaseID, ID: req.Upload.ID})
+	file, _, err := x.Files.OpenUpload(store.Upload{Database: req.DatabaseID, ID: req.Source.Upload})
 	if err != nil {
 		return err
 	}
 	ledger, err := x.Room.Ledger()
 	if err == nil {
-		_, err = uploads.Size(ctx, ledger, req.Upload.ID)
+		_, err = uploads.Size(ctx, ledger, req.Source.Upload)
 	}
 	return errors.Join(err, file.Close())
 }
@@ -78,18 +69,18 @@ func (x *Copies) openUploaded(ctx context.Context, req Request) (set *fileSet, e
 			set.close()
 		}
 	}()
-	set.data, set.size, err = x.Files.OpenUpload(store.Upload{Database: req.DatabaseID, ID: req.Upload.ID})
+	set.data, set.size, err = x.Files.OpenUpload(store.Upload{Database: req.DatabaseID, ID: req.Source.Upload})
 	if err != nil {
 		return set, err
 	}
-	if set.size != req.Upload.SizeBytes {
-		return set, refusedUpload(fmt.Errorf("it has %d bytes, and %d were announced", set.size, req.Upload.SizeBytes))
+	if set.size != req.Source.SizeBytes {
+		return set, refusedUpload(fmt.Errorf("it has %d bytes, and %d were announced", set.size, req.Source.SizeBytes))
 	}
 	sum := sha256.New()
 	if _, err := io.Copy(sum, &attended{ctx, set.data}); err != nil {
 		return set, err
 	}
-	if hex.EncodeToString(sum.Sum(nil)) != req.Upload.SHA256 {
+	if hex.EncodeToString(sum.Sum(nil)) != req.Source.SHA256 {
 		return set, refusedUpload(errors.New("its SHA-256 is not the announced one"))
 	}
 	err = x.Server.Admin(req.OperationID, func(admin *sql.DB) (err error) {
@@ -145,7 +136,7 @@ func (x *Copies) fillUploaded(
 		return loaded, err
 	}
 	x.Crash("restore.granted")
-	return loaded, x.withinQuota(ctx, copied, req.Upload.MaxBytes)
+	return loaded, x.withinQuota(ctx, copied, req.Source.MaxBytes)
 }
 
 // withinQuota returns BACKUP_NOT_VERIFIED for a copy that is larger than its database may be.
@@ -184,7 +175,7 @@ func (x *Copies) restoreUploaded(ctx context.Context, copied *Isolated, req Requ
 		return err
 	case conn.TxStatus() != 'I':
 		return refusedUpload(errors.New("it ends within a transaction"))
-	case hex.EncodeToString(packed.sum.Sum(nil)) != req.Upload.SHA256:
+	case hex.EncodeToString(packed.sum.Sum(nil)) != req.Source.SHA256:
 		return errors.New("the upload was changed while it was read")
 	}
 	return nil

@@ -33,7 +33,7 @@ func (w *world) uploaded(dump string) copies.Request {
 	check.Must(w.Agent.Uploads.Receive(w.T.Context(), chunk, size, io.NopCloser(bytes.NewReader(file))))(w.T)
 	return copies.Request{
 		OperationID: backuptest.OperationID, DatabaseID: backuptest.DatabaseID, Database: w.Name, Owner: "shop",
-		Upload: copies.UploadedFile{ID: upload, SizeBytes: size, SHA256: sum},
+		Source: command.Source{Upload: upload, SizeBytes: size, SHA256: sum},
 	}
 }
 
@@ -105,7 +105,7 @@ func TestAnUploadBeyondTheQuota(t *testing.T) {
 			w := newWorld(t)
 			w.Cramped(1<<40, func(config *backuptest.Config) { config.UploadTime = time.Minute })
 			req := w.uploaded(fmt.Sprintf(rows, c.loops))
-			req.Upload.MaxBytes = c.quota
+			req.Source.MaxBytes = c.quota
 			_, err := w.Agent.Copies.Load(t.Context(), req, backuptest.Unseen)
 			if c.said == "" {
 				if err = errors.Join(err, w.Agent.Copies.Discard(t.Context(), backuptest.OperationID)); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pgdump"
 	"github.com/pgherd/pgherd/agent/sessions"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -46,7 +47,7 @@ func (x *Copies) verify(ctx context.Context, c *diskroom.Claim, v Verification, 
 	m := v.Manifest
 	req := Request{ // the restore of a backup into its own database
 		OperationID: m.OperationID, DatabaseID: m.DatabaseID, Database: v.Database, Owner: v.Owner,
-		Source: m.DatabaseID, Filename: m.Filename, ManifestSHA256: m.SHA256, Rows: true,
+		Source: command.Source{DatabaseID: m.DatabaseID, Filename: m.Filename, ManifestSHA256: m.SHA256}, Rows: true,
 	}
 	set, err := x.openSet(req)
 	if err != nil {

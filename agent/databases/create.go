@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/command"
 )
 
@@ -125,7 +126,7 @@ func (x *Databases) makeDatabase(ctx context.Context, p plan, logins func() erro
 		return err
 	}
 	crash.Point(crash.CreateRights)
-	empty := func() error { return x.ledger.AwaitEmpty(ctx, p.temporary) }
+	empty := func() error { return x.awaitEmpty(ctx, p.temporary) }
 	if err := empty(); err != nil {
 		return err
 	}
@@ -167,4 +168,14 @@ func (x *Databases) prove(ctx context.Context, p plan) error {
 		crash.Point(crash.CreateProved)
 	}
 	return err
+}
+
+// awaitEmpty waits until the agent's own closing connections to a database are gone, and terminates all others: a rename waits
+// in steps of 100 ms and then fails.
+func (x *Databases) awaitEmpty(ctx context.Context, name string) error {
+	const query = `SELECT count(CASE WHEN a.usename = '` + setup.AgentLogin + `' THEN true ELSE pg_terminate_backend(a.pid) END)
+		FROM pg_stat_activity a WHERE a.backend_type = 'client backend' AND a.datname = $1`
+	return x.ledger.Until(ctx, "sessions are still open", func() (int, error) {
+		return pg.One[int](ctx, x.db, query, name)
+	})
 }

@@ -29,9 +29,9 @@ type Databases struct {
 // New registers the commands with the ledger, and what undoes a creation.
 func New(l *ledger.Ledger, p Pooler) *Databases {
 	x := &Databases{ledger: l, server: l.Server(), db: l.DB(), pooler: p}
-	ledger.On(l, x.ensureDatabase)
+	ledger.On(l, x.ensureDatabase, ledger.AdmittedLate)
 	ledger.On(l, x.setAccess)
-	ledger.On(l, x.setAllowlist)
+	ledger.On(l, x.setAllowlist, ledger.OfNoOperation)
 	ledger.Completing[command.EnsureDatabase](l, func(command.None) bool { return true })
 	l.AfterJobs(x.undoCreate)
 	return x

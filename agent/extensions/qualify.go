@@ -84,8 +84,7 @@ func (p *Prover) kind() jobs.Kind[command.QualifyExtension, command.ExtensionPro
 		) (command.ExtensionProof, error) {
 			return failed(fmt.Sprintf("PostgreSQL or its agent went down during %d attempts", attempts)), discard(ctx, j, c)
 		},
-		Discard:  discard,
-		Complete: func(context.Context, jobs.Job, command.QualifyExtension) (bool, error) { return false, nil },
+		Discard: discard,
 		Running: func(stage string, _ int, _ command.Bytes) command.ExtensionProof {
 			return command.ExtensionProof{State: command.ExtensionRunning, Stage: stage}
 		},

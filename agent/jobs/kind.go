@@ -39,7 +39,7 @@ type Kind[C command.Returning[R], R any] struct {
 	Abandon func(ctx context.Context, j Job, c C, attempts int, last error) (R, error)
 	// Discard removes everything that the job has made, finished or not.
 	Discard func(ctx context.Context, j Job, c C) error
-	// Complete reports whether the job has made all that it was to make, although no result is stored.
+	// Complete reports whether the job has made all that it was to make, although no result is stored; nil: it never has.
 	Complete func(ctx context.Context, j Job, c C) (bool, error)
 
 	// Running is the reply for a job that is not over.
@@ -48,6 +48,8 @@ type Kind[C command.Returning[R], R any] struct {
 	Failed func(cause error) R
 	// Made reports whether a result leaves something that was made. What other results leave is discarded.
 	Made func(result R) bool
+	// Serves reports whether what a job makes serves only its operation; nil: none does.
+	Serves func(c C) bool
 	// Passing says that a result does not complete the operation: another of its commands does, or it is closed.
 	Passing bool
 }
@@ -65,6 +67,7 @@ type kind struct {
 	abandon  func(ctx context.Context, j Job, attempts int, last error) (Result, error)
 	discard  func(ctx context.Context, j Job) error
 	complete func(ctx context.Context, j Job) (bool, error)
+	serves   func(j Job) (bool, error)
 	failed   func(cause error) Result
 }
 
@@ -85,7 +88,13 @@ func Register[C command.Returning[R], R any](r *Runner, k Kind[C, R]) {
 			return err
 		},
 		complete: func(ctx context.Context, j Job) (bool, error) {
+			if k.Complete == nil {
+				return false, nil
+			}
 			return with(j, func(c C) (bool, error) { return k.Complete(ctx, j, c) })
+		},
+		serves: func(j Job) (bool, error) {
+			return with(j, func(c C) (bool, error) { return k.Serves != nil && k.Serves(c), nil })
 		},
 		failed: func(cause error) Result { return Result{Value: k.Failed(cause)} },
 	}

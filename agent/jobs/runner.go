@@ -181,6 +181,15 @@ func (r *Runner) Discard(ctx context.Context, j Job) error {
 	return k.discard(ctx, j)
 }
 
+// Serves reports whether what a job makes serves only its operation.
+func (r *Runner) Serves(j Job) (bool, error) {
+	k, known := r.kinds[j.Kind]
+	if !known {
+		return false, nil
+	}
+	return k.serves(j)
+}
+
 // cancel cancels the jobs of an operation, or all where that is empty, and returns them.
 func (r *Runner) cancel(of id.OperationID) (list []*Running) {
 	r.mu.Lock()

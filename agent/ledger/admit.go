@@ -32,7 +32,7 @@ var verdictRefusals = map[string]*command.Refusal{
 // admit stores the intent of a command, or returns what became of it.
 func (l *Ledger) admit(ctx context.Context, c protocol.Command) (verdict, error) {
 	query := "SELECT verdict, result FROM ledger.admit($1, $2, $3, $4, $5, $6, $7, $8)"
-	if c.Kind == (command.EnsureDatabase{}).About().Kind || c.Kind == (command.ChangeLogin{}).About().Kind {
+	if l.has(c.Kind, AdmittedLate) {
 		query += ", " + flushLaterCall
 	}
 	var word string
@@ -143,13 +143,7 @@ func (l *Ledger) Database(ctx context.Context, db string) (Database, bool, error
 	return d, err == nil, err
 }
 
-// HasDatabase refuses a database that is not in service on the server.
-func (l *Ledger) HasDatabase(ctx context.Context, db id.DatabaseID) error {
-	_, err := l.InService(ctx, string(db))
-	return err
-}
-
-// InService is database for commands that need one that is in service.
+// InService is Database for what needs one that is in service, and refuses any other.
 func (l *Ledger) InService(ctx context.Context, db string) (Database, error) {
 	d, found, err := l.Database(ctx, db)
 	if err == nil && (!found || !d.InService()) {

@@ -25,9 +25,11 @@ func (l *Ledger) Applied(ctx context.Context, q command.AskApplied) (part comman
 		ORDER BY d.id COLLATE "C"`
 	ctx, cancel := context.WithTimeout(ctx, appliedTime)
 	defer cancel()
-	kinds := make(pq.StringArray, 0, len(ofNoOperation))
-	for _, kind := range ofNoOperation {
-		kinds = append(kinds, string(kind))
+	var kinds pq.StringArray
+	for kind := range l.traits {
+		if l.has(kind, OfNoOperation) {
+			kinds = append(kinds, string(kind))
+		}
 	}
 	part.Databases = []command.AppliedIn{}
 	err = pg.Each(ctx, l.db, func(rows *sql.Rows) error {

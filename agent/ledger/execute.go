@@ -26,9 +26,21 @@ type kindStep struct {
 	step string
 }
 
+// Trait is how the commands of a kind differ from others.
+type Trait int
+
+const (
+	// OfNoOperation: they are ordered by their generations alone.
+	OfNoOperation Trait = iota + 1
+	// AdmittedLate: their admission does not wait for the disk; see FlushLater.
+	AdmittedLate
+)
+
 // On has the commands of a type carried out by do, which stores the outcome itself, in the transaction of its last change. What
 // do gets beside the command is what the ledger knows it by.
-func On[C command.Returning[R], R any](l *Ledger, do func(ctx context.Context, e protocol.Command, c C) (R, error)) {
+func On[C command.Returning[R], R any](
+	l *Ledger, do func(ctx context.Context, e protocol.Command, c C) (R, error), traits ...Trait,
+) {
 	handle := func(e protocol.Command) (action, error) {
 		c, err := decode[C](e)
 		e.Payload, e.Secrets = nil, nil
@@ -41,6 +53,7 @@ func On[C command.Returning[R], R any](l *Ledger, do func(ctx context.Context, e
 		}, err
 	}
 	var zero C
+	l.traits[zero.About().Kind] = traits
 	for _, step := range command.Steps(zero) {
 		if step == string(zero.About().Kind) {
 			step = ""
@@ -94,8 +107,7 @@ func (l *Ledger) Execute(ctx context.Context, e protocol.Command) (json.RawMessa
 	return result, nil
 }
 
-// ofNoOperation are the kinds of commands that are ordered by their generations alone.
-var ofNoOperation = []command.Kind{(command.SetAllowlist{}).About().Kind, (command.Configure{}).About().Kind}
+func (l *Ledger) has(k command.Kind, t Trait) bool { return slices.Contains(l.traits[k], t) }
 
 // read checks a command before it is entered into the ledger, and finds the function that carries it out.
 func (l *Ledger) read(e protocol.Command) (action, error) {
@@ -110,7 +122,7 @@ func (l *Ledger) read(e protocol.Command) (action, error) {
 	switch {
 	case e.OperationID != "" && opErr != nil:
 		return nil, command.Refuse(command.ReasonInvalid, "operationId must be a UUID")
-	case e.OperationID == "" && !slices.Contains(ofNoOperation, e.Kind):
+	case e.OperationID == "" && !l.has(e.Kind, OfNoOperation):
 		return nil, command.Refuse(command.ReasonInvalid, "%s belongs to an operation", e.Kind)
 	case e.Step == "" || e.Resource == "" || e.Epoch < 0 || e.Generation < 0:
 		return nil, command.Refuse(command.ReasonInvalid, "step, resource, epoch or generation cannot be")

@@ -65,7 +65,6 @@ const (
 	pushTime = 5 * time.Second
 	// buildTime bounds CREATE DATABASE and DROP DATABASE.
 	buildTime = time.Minute
-	SizeTime  = 30 * time.Second
 )
 
 // Gauge bounds how many functions run concurrently. Who waits comes in turn.

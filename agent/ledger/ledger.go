@@ -31,6 +31,7 @@ type Ledger struct {
 	Jobs *jobs.Runner
 
 	kinds     map[kindStep]handler
+	traits    map[command.Kind][]Trait
 	completes map[command.Kind]func(result []byte) (bool, error)
 	completed []func(ctx context.Context, operation string) (bool, error)
 	// beforeJobs and afterJobs undo what an operation left: before and after what its jobs left is discarded.
@@ -50,6 +51,7 @@ func New(s Server, settings pooler.Settings, log *zap.Logger) (*Ledger, error) {
 	x := &Ledger{
 		server: s, db: db, urgent: urgent, settings: settings, log: log, lanes: newLanes(), Jobs: jobs.New(db, log),
 		completes: map[command.Kind]func([]byte) (bool, error){}, kinds: map[kindStep]handler{},
+		traits: map[command.Kind][]Trait{},
 	}
 	x.Retired = retire.NewSweeper(db, x.Soon, log)
 	On(x, x.close)

@@ -2,11 +2,9 @@ package ledger
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/pgherd/pgherd/agent/pg"
-	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -19,8 +17,7 @@ const Passing = "(payload ->> 'passing' = 'true' OR " + ForDeletion + ")"
 func (l *Ledger) DiscardPassing(ctx context.Context, operation string) error {
 	all, err := l.Jobs.Of(ctx, id.OperationID(operation))
 	for _, j := range all {
-		var made command.Backup
-		if j.Kind == made.About().Kind && json.Unmarshal(j.Payload, &made) == nil && (made.Passing || made.ForDeletion) {
+		if serves, failed := l.Jobs.Serves(j); failed == nil && serves {
 			err = errors.Join(err, l.Jobs.Discard(ctx, j))
 		}
 	}

@@ -23,7 +23,6 @@ const (
 	ObjectInUse       = "55006"
 	notInCharge       = "PGH01"
 	crashedMeanwhile  = "PGH02"
-	OtherwiseNow      = "PGH03"
 )
 
 // AsRefusal turns every error into a refusal. Errors that are not known to be final become "unavailable": the ledger has the

@@ -82,16 +82,6 @@ func (l *Ledger) EndVisible(ctx context.Context, d Database) error {
 	})
 }
 
-// AwaitEmpty waits until the agent's own closing connections to a database are gone, and terminates all others: a rename waits
-// in steps of 100 ms and then fails.
-func (l *Ledger) AwaitEmpty(ctx context.Context, name string) error {
-	const query = `SELECT count(CASE WHEN a.usename = '` + setup.AgentLogin + `' THEN true ELSE pg_terminate_backend(a.pid) END)
-		FROM pg_stat_activity a WHERE a.backend_type = 'client backend' AND a.datname = $1`
-	return l.Until(ctx, "sessions are still open", func() (int, error) {
-		return pg.One[int](ctx, l.db, query, name)
-	})
-}
-
 // Until repeats its look until nothing is left.
 func (l *Ledger) Until(ctx context.Context, what string, look func() (int, error)) error {
 	for began := time.Now(); ; {

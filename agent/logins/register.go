@@ -41,7 +41,7 @@ func New(l *ledger.Ledger, o *overlay.Overlay, p Pooler, log *zap.Logger) *Login
 	x := &Logins{ledger: l, overlay: o, server: l.Server(), db: l.DB(), pooler: p, log: log, changed: make(chan struct{}, 1)}
 	ledger.On(l, x.prepareRole)
 	ledger.On(l, x.admitRole)
-	ledger.On(l, x.changeLogin)
+	ledger.On(l, x.changeLogin, ledger.AdmittedLate)
 	ledger.On(l, x.removeRole)
 	return x
 }

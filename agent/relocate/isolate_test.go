@@ -61,7 +61,7 @@ func TestLedgerIsolatesTheDatabaseItself(t *testing.T) {
 	ledgertest.Exec(t, db, `UPDATE ledger.database SET settings_since = now(), reconnected = false, renewing = true`)
 	refused := func(call string) {
 		t.Helper()
-		if _, err := db.ExecContext(t.Context(), "SELECT "+call); pg.State(err) != ledger.OtherwiseNow {
+		if _, err := db.ExecContext(t.Context(), "SELECT "+call); pg.State(err) != otherwiseNow {
 			t.Errorf("%s: %v", call, err)
 		}
 	}

@@ -87,6 +87,9 @@ func (x *Relocator) overlayIn(ctx context.Context, d ledger.Database, s copyRow)
 	return x.overlay.InTurns(ctx, func(ctx context.Context) (string, error) { return x.overlay.SpreadInCopy(ctx, d, s.name) })
 }
 
+// otherwiseNow is the SQLSTATE of the ledger's functions for what is not any more as it was read.
+const otherwiseNow = "PGH03"
+
 // exchange shuts the database, and has the copy take its place in one transaction.
 func (x *Relocator) exchange(ctx context.Context, d ledger.Database, s copyRow) error {
 	begin := fmt.Sprintf("SELECT ledger.begin_place(%s, %t)", pg.Quote(s.name), d.Open)
@@ -108,7 +111,7 @@ func (x *Relocator) exchange(ctx context.Context, d ledger.Database, s copyRow) 
 			return err
 		}
 		err = x.ledger.PushThrough(ctx, func() error { return x.ledger.EndVisible(ctx, d) }, switchPlan{d, s, w}.statements()...)
-		if pg.State(err) != ledger.OtherwiseNow {
+		if pg.State(err) != otherwiseNow {
 			break
 		}
 	}

@@ -33,6 +33,6 @@ type Setter struct {
 // New registers the command with the ledger.
 func New(l *ledger.Ledger, d *databases.Databases, p Pooler, log *zap.Logger) *Setter {
 	x := &Setter{ledger: l, databases: d, db: l.DB(), pooler: p, log: log, unsettled: make(chan struct{}, 1)}
-	ledger.On(l, x.configure)
+	ledger.On(l, x.configure, ledger.OfNoOperation)
 	return x
 }

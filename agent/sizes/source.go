@@ -65,12 +65,15 @@ func (s Source) measure(
 	return size.Int64, took, err
 }
 
+// askTime bounds how long a database is measured because somebody asks.
+const askTime = 30 * time.Second
+
 // Size answers with the size of a database on disk. Nobody waits for that but who asks for another.
 func (s Source) Size(ctx context.Context, q command.DatabaseSize) (size command.Size, err error) {
-	ctx, cancel := context.WithTimeout(ctx, ledger.SizeTime)
+	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	err = s.Asking.Run(ctx, func() error {
-		size.Bytes, _, err = s.measure(ctx, s.Building, q.DatabaseID, ledger.SizeTime)
+		size.Bytes, _, err = s.measure(ctx, s.Building, q.DatabaseID, askTime)
 		return err
 	})
 	return size, err
