@@ -41,7 +41,7 @@ type Stack struct {
 	Super   *sql.DB // maintenance database
 }
 
-const Secret = "a secret of the tests"
+const Secret = "a-secret-of-the-tests"
 
 var shared struct {
 	once  sync.Once
