@@ -6,8 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-
-	"github.com/pgherd/pgherd/agent/pg"
 )
 
 // Language is a trusted procedural language other than PL/pgSQL: one that an extension would install, or one that a database has.
@@ -52,24 +50,18 @@ func LanguagesBySchema(ctx context.Context, maintenance *sql.DB) ([]Language, er
 }
 
 func offers(ctx context.Context, db *sql.DB, query string) (all []Language, err error) {
-	err = pg.Each(ctx, db, func(rows *sql.Rows) error {
-		var l Language
-		err := rows.Scan(&l.Name, &l.Extension)
-		all = append(all, l)
-		return err
-	}, query)
-	return all, err
+	return list(ctx, db, query, func(rows *sql.Rows) (l Language, err error) { return l, rows.Scan(&l.Name, &l.Extension) })
 }
 
 // InstalledLanguages lists what databases have, of those that the session may connect to. It looks at template1 and postgres, and where
 // the shared catalog says that somebody else than the first superuser owns a language: PostgreSQL's own extensions give it to the
 // customer who installs them. A database that cannot be asked hides no other.
 func InstalledLanguages(ctx context.Context, db *sql.DB, open func(database string) (*sql.DB, error)) ([]Language, error) {
-	names, err := pg.Column(ctx, db, `SELECT datname FROM pg_catalog.pg_database
+	names, err := list(ctx, db, `SELECT datname FROM pg_catalog.pg_database
 		WHERE datallowconn AND pg_catalog.has_database_privilege(oid, 'CONNECT') AND (datname IN ('template1', 'postgres')
 			OR oid IN (SELECT dbid FROM pg_catalog.pg_shdepend
 				WHERE classid = 'pg_catalog.pg_language'::pg_catalog.regclass AND deptype = 'o'))
-		ORDER BY datname`)
+		ORDER BY datname`, name)
 	var found []Language
 	for _, name := range names {
 		in, failed := installedIn(ctx, name, open)
@@ -84,8 +76,8 @@ func installedIn(ctx context.Context, database string, open func(string) (*sql.D
 		return nil, err
 	}
 	defer db.Close()
-	names, err := pg.Column(ctx, db, `SELECT lanname FROM pg_catalog.pg_language
-		WHERE lanispl AND lanpltrusted AND lanname <> 'plpgsql' ORDER BY lanname`)
+	names, err := list(ctx, db, `SELECT lanname FROM pg_catalog.pg_language
+		WHERE lanispl AND lanpltrusted AND lanname <> 'plpgsql' ORDER BY lanname`, name)
 	if err != nil {
 		return nil, fmt.Errorf("languages of the database %s: %w", database, err)
 	}
@@ -94,4 +86,23 @@ func installedIn(ctx context.Context, database string, open func(string) (*sql.D
 		found = append(found, Language{Name: name, Database: database})
 	}
 	return found, nil
+}
+
+func name(rows *sql.Rows) (name string, err error) { return name, rows.Scan(&name) }
+
+// list is no function of pg: the cluster of that package's tests asks this one for versions.
+func list[T any](ctx context.Context, db *sql.DB, query string, scan func(*sql.Rows) (T, error)) (all []T, err error) {
+	rows, err := db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		one, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
 }
