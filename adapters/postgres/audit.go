@@ -25,16 +25,16 @@ type auditRow struct {
 var auditTable = pgdb.TableOf[auditRow]("audit_entries").WithOptional("account_id", "database_id", "user_id").Added()
 
 var (
-	listAudit = pgdb.Define(auditTable.Read().Where("t.database_id = ? AND (t.at, t.id) < (?, ?)").
-			OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?"))
-	auditOfInstallation = pgdb.Define(auditTable.Read().
-				Where("t.database_id IS NULL AND t.account_id IS NULL AND (t.at, t.id) < (?, ?)").
-				OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?"))
+	listAudit           = auditPages("t.database_id = ?")
+	auditOfInstallation = auditPages("t.database_id IS NULL AND t.account_id IS NULL")
+	auditOfAccount      = auditPages("t.account_id = ?")
 )
 
-var auditOfAccount = pgdb.Define(auditTable.Read().
-	Where("t.account_id = ? AND (t.at, t.id) < (?, ?)").
-	OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?"))
+// auditPages lists the entries where a condition holds, the latest first.
+func auditPages(where string) *pgdb.Statement {
+	return pgdb.Define(auditTable.Read().Where(where).Where("(t.at, t.id) < (?, ?)").
+		OrderBy("t.at DESC", "t.id DESC").Suffix("LIMIT ?"))
+}
 
 type auditEntries struct{ pgdb.Rows[auditRow] }
 
@@ -48,21 +48,19 @@ func (a auditEntries) Add(ctx context.Context, e audit.Entry) error {
 }
 
 func (a auditEntries) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]audit.Entry, error) {
-	rows, err := a.Page(ctx, listAudit, pgdb.Backward, p, db)
-	return entriesOf(rows, err)
+	return a.page(ctx, listAudit, p, db)
 }
 
 func (a auditEntries) OfInstallation(ctx context.Context, p ports.Page) ([]audit.Entry, error) {
-	rows, err := a.Page(ctx, auditOfInstallation, pgdb.Backward, p)
-	return entriesOf(rows, err)
+	return a.page(ctx, auditOfInstallation, p)
 }
 
 func (a auditEntries) OfAccount(ctx context.Context, of id.AccountID, p ports.Page) ([]audit.Entry, error) {
-	rows, err := a.Page(ctx, auditOfAccount, pgdb.Backward, p, of)
-	return entriesOf(rows, err)
+	return a.page(ctx, auditOfAccount, p, of)
 }
 
-func entriesOf(rows []auditRow, err error) ([]audit.Entry, error) {
+func (a auditEntries) page(ctx context.Context, st *pgdb.Statement, p ports.Page, args ...any) ([]audit.Entry, error) {
+	rows, err := a.Page(ctx, st, pgdb.Backward, p, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -14,8 +15,9 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// TestSlowClaimsKeepTheCap lets claims take long, because very many endpoints wait. While one is looking, another delivery of
-// the endpoint that comes first arrives, is due even longer, and is claimed: the slow claim must not go by what it counted.
+// TestSlowClaimsKeepTheCap lets claims of deliveries take long, because very many endpoints wait; mails are claimed by the same
+// statements. While one is looking, another delivery of the endpoint that comes first arrives, is due even longer, and is claimed:
+// the slow claim must not go by what it counted.
 func TestSlowClaimsKeepTheCap(t *testing.T) {
 	db := migrated(t)
 	populate(t, db, 1)
@@ -61,4 +63,16 @@ func TestSlowClaimsKeepTheCap(t *testing.T) {
 			string(first.ID)+"'", "UPDATE webhook_deliveries SET status = 'pending', lease_until = NULL WHERE status = 'delivering'",
 			"UPDATE webhook_lanes SET turn = 0")
 	}
+}
+
+// addDue makes so many endpoints, each with so many deliveries that are due.
+func addDue(t testing.TB, db clustertest.Database, endpoints, each int) {
+	t.Helper()
+	clustertest.Exec(t, db.URL,
+		fmt.Sprintf(`INSERT INTO webhook_endpoints (id, account_id, url, sealed_secret, consecutive_failures, created_at, updated_at)
+			SELECT gen_random_uuid(), a.id, 'u', '', 0, 'epoch', 'epoch' FROM accounts a, generate_series(1, %d)`, endpoints),
+		"INSERT INTO webhook_lanes SELECT id, 0 FROM webhook_endpoints",
+		fmt.Sprintf(`INSERT INTO webhook_deliveries SELECT gen_random_uuid(), e.id, e.account_id, gen_random_uuid(), 'backup.succeeded',
+			'{"id": "x"}', 'pending', 0, 0, 'epoch', NULL, '', 0, NULL, 'epoch'
+			FROM webhook_endpoints e, generate_series(1, %d)`, each))
 }

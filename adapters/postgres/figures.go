@@ -52,42 +52,34 @@ var (
 		WHERE ` + unsent + ` AND greatest(not_before, lease_until) <= $1`)
 )
 
-// OpenOperations implements ports.Figures.
 func (f figures) OpenOperations(ctx context.Context) ([]ports.OperationTally, error) {
 	return pgdb.All[ports.OperationTally](ctx, f.Session, openOperations)
 }
 
-// PendingChanges implements ports.Figures.
 func (f figures) PendingChanges(ctx context.Context) (ports.Tally, error) {
 	return pgdb.One[ports.Tally](ctx, f.Session, pendingChanges)
 }
 
-// PreviewLeases implements ports.Figures.
 func (f figures) PreviewLeases(ctx context.Context, now, soon time.Time) (ports.LeaseTally, error) {
 	return pgdb.One[ports.LeaseTally](ctx, f.Session, previewLeases, now, soon)
 }
 
-// OverdueBackups implements ports.Figures.
 func (f figures) OverdueBackups(ctx context.Context, now, late time.Time) ([]ports.ServerTally, error) {
 	return pgdb.All[ports.ServerTally](ctx, f.Session, overdueBackups, now, late)
 }
 
-// BackupAges implements ports.Figures.
 func (f figures) BackupAges(ctx context.Context, unverifiedPlans []string) ([]ports.ServerTally, error) {
 	return pgdb.All[ports.ServerTally](ctx, f.Session, backupAges, pq.Array(unverifiedPlans))
 }
 
-// DueDeliveries implements ports.Figures.
 func (f figures) DueDeliveries(ctx context.Context, now time.Time) (ports.Tally, error) {
 	return pgdb.One[ports.Tally](ctx, f.Session, dueDeliveries, now)
 }
 
-// WaitingEvents implements ports.Figures.
 func (f figures) WaitingEvents(ctx context.Context) (ports.Tally, error) {
 	return pgdb.One[ports.Tally](ctx, f.Session, waitingEvents)
 }
 
-// DueMails implements ports.Figures.
 func (f figures) DueMails(ctx context.Context, now time.Time) (ports.Tally, error) {
 	return pgdb.One[ports.Tally](ctx, f.Session, dueMails, now)
 }

@@ -14,33 +14,6 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var (
-	sealedCertificateKeys = pgdb.Define(signingKeyTable.Read().Where("t.sealed_seed IS NOT NULL AND t.id > ?").
-				OrderBy("t.id").Suffix("LIMIT ?"))
-	sealedChanges = pgdb.Define(roleChangeTable.Read().Where("t.sealed IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
-	sealedLogins  = pgdb.Define(loginTable.Read().Where("(t.database_id, t.login) > (?, ?)").
-			OrderBy("t.database_id", "t.login").Suffix("LIMIT ?"))
-	sealedMails    = pgdb.Define(mailTable.Read().Where("t.sealed_token IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
-	sealedRoles    = pgdb.Define(roleTable.Read().Where("t.sealed IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
-	sealedServers  = pgdb.Define(serverTable.Read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
-	sealedWebhooks = pgdb.Define(webhookTable.Read().Where("t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
-	// The holder of the database's lock writes back what it has read of roles and changes, so these two wait for it.
-	resealChange = pgdb.Written(`
-		UPDATE role_changes c SET sealed = $1
-		FROM (SELECT id FROM databases WHERE id = (SELECT database_id FROM role_changes WHERE id = $2) FOR NO KEY UPDATE) d
-		WHERE c.id = $2 AND c.database_id = d.id AND c.sealed = $3`)
-	resealRole = pgdb.Written(`
-		UPDATE roles r SET sealed = $1
-		FROM (SELECT id FROM databases WHERE id = (SELECT database_id FROM roles WHERE id = $2) FOR NO KEY UPDATE) d
-		WHERE r.id = $2 AND r.database_id = d.id AND r.sealed = $3`)
-	resealCertificateKey = pgdb.Written("UPDATE certificate_keys SET sealed_seed = $1 WHERE id = $2 AND sealed_seed = $3")
-	resealLogin          = pgdb.Written(`
-		UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4`)
-	resealMail    = pgdb.Written("UPDATE mails SET sealed_token = $1 WHERE id = $2 AND sealed_token = $3")
-	resealServer  = pgdb.Written("UPDATE servers SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
-	resealWebhook = pgdb.Written("UPDATE webhook_endpoints SET sealed_secret = $1 WHERE id = $2 AND sealed_secret = $3")
-)
-
 // sealedRows are the encrypted values of one table. The key of a row is what follows the first slash of its Ref, cut at the
 // slashes.
 type sealedRows struct {
@@ -53,39 +26,58 @@ type sealedRows struct {
 // sealedTables are in the order of their Refs. Changes come before logins and roles, because the password of a completed change
 // moves there: an iteration that misses it in the first table finds it in a later one.
 var sealedTables = []sealedRows{
-	{"certificate-key", []string{pgdb.FirstUUID}, sealedIn(sealedCertificateKeys, func(k certificate.Key) ports.SealedValue {
-		return ports.SealedValue{Ref: "certificate-key/" + string(k.ID), Context: k.SecretContext(), Sealed: k.SealedSeed}
-	}), resealCertificateKey},
-	{"change", []string{pgdb.FirstUUID}, sealedIn(sealedChanges, func(c role.Change) ports.SealedValue {
-		return ports.SealedValue{Ref: "change/" + string(c.ID), Context: c.SecretContext(), Sealed: c.Sealed}
-	}), resealChange},
-	{"login", []string{pgdb.FirstUUID, ""}, sealedIn(sealedLogins, func(l ports.LoginSecret) ports.SealedValue {
-		ref := "login/" + string(l.DatabaseID) + "/" + string(l.Login)
-		return ports.SealedValue{Ref: ref, Context: l.Context(), Sealed: l.Sealed}
-	}), resealLogin},
-	{"mail", []string{pgdb.FirstUUID}, sealedIn(sealedMails, func(m mail.Mail) ports.SealedValue {
-		return ports.SealedValue{Ref: "mail/" + string(m.ID), Context: mail.SecretContext(m.ID), Sealed: m.SealedToken}
-	}), resealMail},
-	{"role", []string{pgdb.FirstUUID}, sealedIn(sealedRoles, func(r role.Role) ports.SealedValue {
-		return ports.SealedValue{Ref: "role/" + string(r.ID), Context: r.SecretContext(), Sealed: r.Sealed}
-	}), resealRole},
-	{"server", []string{pgdb.FirstUUID}, sealedIn(sealedServers, func(s server.Server) ports.SealedValue {
-		return ports.SealedValue{Ref: "server/" + string(s.ID), Context: s.SecretContext(), Sealed: s.SealedSecret}
-	}), resealServer},
-	{"webhook", []string{pgdb.FirstUUID}, sealedIn(sealedWebhooks, func(e webhook.Endpoint) ports.SealedValue {
-		return ports.SealedValue{Ref: "webhook/" + string(e.ID), Context: webhook.SecretContext(e.ID), Sealed: e.SealedSecret}
-	}), resealWebhook},
+	sealed("certificate-key", signingKeyTable, "sealed_seed", resealing, func(k certificate.Key) (string, string, []byte) {
+		return string(k.ID), k.SecretContext(), k.SealedSeed
+	}),
+	sealed("change", roleChangeTable, "sealed", resealingLocked, func(c role.Change) (string, string, []byte) {
+		return string(c.ID), c.SecretContext(), c.Sealed
+	}),
+	{"login", []string{pgdb.FirstUUID, ""}, sealedIn("login", pgdb.Define(loginTable.Read().Where("(t.database_id, t.login) > (?, ?)").
+		OrderBy("t.database_id", "t.login").Suffix("LIMIT ?")), func(l ports.LoginSecret) (string, string, []byte) {
+		return string(l.DatabaseID) + "/" + string(l.Login), l.Context(), l.Sealed
+	}), pgdb.Written("UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4")},
+	sealed("mail", mailTable, "sealed_token", resealing, func(m mail.Mail) (string, string, []byte) {
+		return string(m.ID), mail.SecretContext(m.ID), m.SealedToken
+	}),
+	sealed("role", roleTable, "sealed", resealingLocked, func(r role.Role) (string, string, []byte) {
+		return string(r.ID), r.SecretContext(), r.Sealed
+	}),
+	sealed("server", serverTable, "sealed_secret", resealing, func(s server.Server) (string, string, []byte) {
+		return string(s.ID), s.SecretContext(), s.SealedSecret
+	}),
+	sealed("webhook", webhookTable, "sealed_secret", resealing, func(e webhook.Endpoint) (string, string, []byte) {
+		return string(e.ID), webhook.SecretContext(e.ID), e.SealedSecret
+	}),
+}
+
+// The holder of a database's lock writes back what it has read of roles and changes, so a replacement of theirs waits for it.
+const (
+	resealing       = "UPDATE TABLE SET SEALED = $1 WHERE id = $2 AND SEALED = $3"
+	resealingLocked = `
+		UPDATE TABLE r SET SEALED = $1
+		FROM (SELECT id FROM databases WHERE id = (SELECT database_id FROM TABLE WHERE id = $2) FOR NO KEY UPDATE) d
+		WHERE r.id = $2 AND r.database_id = d.id AND r.SEALED = $3`
+)
+
+// sealed are those of a column, in a table whose key is a uuid. Of a row, value says its key, the context of its secret, and that.
+func sealed[T any](
+	kind string, t *pgdb.Table[T], column, reseal string, value func(T) (key, secretContext string, sealed []byte),
+) sealedRows {
+	read := pgdb.Define(t.Read().Where("t." + column + " IS NOT NULL AND t.id > ?").OrderBy("t.id").Suffix("LIMIT ?"))
+	write := pgdb.Written(strings.NewReplacer("TABLE", t.Name, "SEALED", column).Replace(reseal))
+	return sealedRows{kind, []string{pgdb.FirstUUID}, sealedIn(kind, read, value), write}
 }
 
 // sealedIn reads what a statement finds, and of each row its encrypted value.
 func sealedIn[T any](
-	st *pgdb.Statement, value func(T) ports.SealedValue,
+	kind string, st *pgdb.Statement, value func(T) (string, string, []byte),
 ) func(context.Context, pgdb.Session, []any) ([]ports.SealedValue, error) {
 	return func(ctx context.Context, s pgdb.Session, after []any) ([]ports.SealedValue, error) {
 		rows, err := pgdb.All[T](ctx, s, st, after...)
 		values := make([]ports.SealedValue, len(rows))
 		for i, row := range rows {
-			values[i] = value(row)
+			key, secretContext, sealed := value(row)
+			values[i] = ports.SealedValue{Ref: kind + "/" + key, Context: secretContext, Sealed: sealed}
 		}
 		return values, err
 	}

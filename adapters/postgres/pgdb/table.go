@@ -12,7 +12,7 @@ import (
 
 // Table maps a type of the domain to its table: the db tags of the type are the columns.
 type Table[T any] struct {
-	name    string
+	Name    string
 	Columns []string
 	// optional are the uuid columns in which an empty identifier is stored as NULL.
 	optional []string
@@ -32,7 +32,7 @@ func TableOf[T any](name string, elsewhere ...string) *Table[T] {
 			columns = append(columns, tag)
 		}
 	}
-	return &Table[T]{name: name, Columns: columns}
+	return &Table[T]{Name: name, Columns: columns}
 }
 
 // WithOptional names the uuid columns in which an empty identifier is stored as NULL.
@@ -79,7 +79,7 @@ func (t *Table[T]) Prefixed(alias, prefix string) string {
 }
 
 // Read begins a SELECT of whole rows; the table's alias is t.
-func (t *Table[T]) Read() sq.SelectBuilder { return Dollar.Select(t.List("t")...).From(t.name + " t") }
+func (t *Table[T]) Read() sq.SelectBuilder { return Dollar.Select(t.List("t")...).From(t.Name + " t") }
 
 // Insert builds the INSERT of a row; its arguments are those of Values.
 func (t *Table[T]) Insert() sq.InsertBuilder {
@@ -90,7 +90,7 @@ func (t *Table[T]) Insert() sq.InsertBuilder {
 			places[i] = sq.Expr("nullif(?, '')::uuid", nil)
 		}
 	}
-	return Dollar.Insert(t.name).Columns(t.Columns...).Values(places...)
+	return Dollar.Insert(t.Name).Columns(t.Columns...).Values(places...)
 }
 
 // Values are the arguments of Insert.
@@ -98,7 +98,7 @@ func (t *Table[T]) Values(row T) []any { return ValuesOf(row, t.Columns) }
 
 // Update builds the UPDATE of some columns; its arguments are those columns' values, then those of where.
 func (t *Table[T]) Update(columns []string, where string) sq.UpdateBuilder {
-	update := Dollar.Update(t.name)
+	update := Dollar.Update(t.Name)
 	for _, column := range columns {
 		var value any
 		if slices.Contains(t.optional, column) {
