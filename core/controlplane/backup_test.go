@@ -120,22 +120,6 @@ func TestBackupNeedsTheServer(t *testing.T) {
 	}
 }
 
-// The agent is gone for a while, loses replies, and comes back: the same backup is finished, once.
-func TestBackupOutlivesTheAgent(t *testing.T) {
-	w := newWorld(t)
-	r, work := w.started()
-	w.server.SetUnreachable(true)
-	w.runOnce()
-	equal(t, "status", w.operation(work.ID).Status, operation.Running)
-	equal(t, "claimable before its rest", must(w.Work.RunNext(w.ctx))(t), false)
-	w.server.SetUnreachable(false)
-	w.server.LoseReplies(3)
-	w.work(w.ControlPlane)
-	equal(t, "status", w.operation(work.ID).Status, operation.Succeeded)
-	equal(t, "backups", len(w.backups(r)), 1)
-	w.expectEvent("backup.succeeded", work.ID)
-}
-
 // reachedOperation is an operation as the owner of its database reaches it.
 func (w *world) reachedOperation(op id.OperationID) operations.Reached {
 	w.t.Helper()

@@ -1,7 +1,6 @@
 package controlplane_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -203,21 +202,9 @@ func TestMalformedExchanges(t *testing.T) {
 	}
 }
 
-// journal keeps what it is told.
-type journal struct {
-	mu     sync.Mutex
-	events []ports.JournalEvent
-}
-
-func (j *journal) Log(_ context.Context, e ports.JournalEvent) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.events = append(j.events, e)
-}
-
 func TestTheJournalSaysWhyAndQuotesNothing(t *testing.T) {
 	w := newTrusting(t)
-	told := &journal{}
+	told := &spy{}
 	w.ports.Journal = told
 	w.ControlPlane = w.process(quick())
 	sameRefusal(t, "another subject", errOf(w.exchange(w.namespace.ID, w.token(func(c *citoken.Claims) {

@@ -84,16 +84,6 @@ func TestAllowlistThatIsAlwaysOvertaken(t *testing.T) {
 	}
 }
 
-func TestLifecycleOfRestoredMetadata(t *testing.T) {
-	w := newWorld(t)
-	c := w.made("shop")
-	w.stopsAndStarts(c, 2)
-	restore := w.store.Backup()
-	w.stopsAndStarts(c, 3)
-	restore()
-	w.stopsAndStarts(c, 1)
-}
-
 func (w *world) stopsAndStarts(c databases.Created, times int) {
 	w.t.Helper()
 	for range times {

@@ -34,7 +34,7 @@ func TestAStolenKeyTakesNothing(t *testing.T) {
 	for name, used := range map[string]bool{"while the key is in use": true, "before it is used": false} {
 		t.Run(name, func(t *testing.T) {
 			w, counts := leasing(t)
-			told := &journal{}
+			told := &spy{}
 			w.ports.Journal = told
 			w.ControlPlane = w.leasingHost()
 			w.bindTo("203.0.113.7/32")

@@ -3,7 +3,6 @@ package controlplane_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,28 +17,6 @@ import (
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/ports"
 )
-
-func TestAUserIsAddedAndGetsRoles(t *testing.T) {
-	w := newShared(t)
-	bob, _, _ := w.newAccount("bob@example.org", account.Free)
-	added := w.adds(" BOB@Example.org", account.Viewer)
-	if m := added.Member; m == nil || m.UserID != bob.OwnerID || m.Email != "bob@example.org" || m.Role != account.Viewer {
-		t.Fatalf("added %+v", added)
-	}
-	w.clock.Advance(time.Second)
-	again := w.adds("bob@example.org", account.Admin)
-	equal(t, "the ID of an existing member", again.Member.ID, added.Member.ID)
-	w.clock.Advance(time.Second)
-	changed := must(w.Members.SetRole(w.ctx, w.db, added.Member.ID, account.Developer))(t)
-	equal(t, "the role", changed.Role, account.Developer)
-	must(w.Members.SetRole(w.ctx, w.db, added.Member.ID, account.Developer))(t)
-	w.peopleAre("bob@example.org developer")
-	equal(t, "mails", len(w.tokens("bob@example.org")), 0)
-	want := []audit.Action{audit.MemberAdded, audit.MemberRoleChanged, audit.MemberRoleChanged}
-	if got := w.activity(w.db.Record().ID); !slices.Equal(got[len(got)-3:], want) {
-		t.Errorf("the log says %v", got)
-	}
-}
 
 func TestTheOwnerIsNoMember(t *testing.T) {
 	w := newShared(t)
@@ -78,16 +55,6 @@ func TestANewPersonAccepts(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestAUserAcceptsWithoutAPassword(t *testing.T) {
-	w := newShared(t)
-	token := w.invited("bob@example.org", account.Viewer)
-	bob, _, _ := w.newAccount("bob@example.org", account.Pro) // who became a user between
-	joined := must(w.Members.Accept(w.ctx, members.Acceptance{Token: token}))(t)
-	equal(t, "the member", joined.UserID, bob.OwnerID)
-	equal(t, "passwords hashed", w.hashing.times.Load(), int64(0))
-	w.peopleAre("bob@example.org viewer")
 }
 
 // What a token is worth nothing for is found before any password is hashed, and every answer is the same.

@@ -3,7 +3,6 @@ package controlplane_test
 import (
 	"context"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,18 +10,6 @@ import (
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
-
-// lines keeps what the monitor tells.
-type lines struct {
-	mu  sync.Mutex
-	all []ports.JournalEvent
-}
-
-func (l *lines) Log(_ context.Context, e ports.JournalEvent) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.all = append(l.all, e)
-}
 
 // counted counts the writes of a store.
 type counted struct {
@@ -43,7 +30,7 @@ func (w *world) listedServer() server.Server {
 // An agent is away for ten minutes, and comes back: the log tells that in a few lines, the list of servers since when, and the
 // store is not written with every look.
 func TestAnAgentThatIsAway(t *testing.T) {
-	w, log := newWorld(t), &lines{}
+	w, log := newWorld(t), &spy{}
 	store := &counted{Store: w.store}
 	w.ports.Journal, w.ports.Store = log, store
 	monitor := w.process(quick()).Monitor
@@ -55,8 +42,8 @@ func TestAnAgentThatIsAway(t *testing.T) {
 	}
 	look(5 * time.Minute)
 	seen := monitor.Servers()[0]
-	if !seen.Up || *seen.State != (command.ServerState{InCharge: true, Postgres: true, PgBouncer: true}) || len(log.all) > 0 {
-		t.Errorf("an agent that answers: %+v, %v", seen, log.all)
+	if !seen.Up || *seen.State != (command.ServerState{InCharge: true, Postgres: true, PgBouncer: true}) || len(log.events) > 0 {
+		t.Errorf("an agent that answers: %+v, %v", seen, log.events)
 	}
 	if store.updates > 5 {
 		t.Errorf("%d writes in five minutes in which nothing changed", store.updates)
@@ -81,7 +68,7 @@ func TestAnAgentThatIsAway(t *testing.T) {
 		t.Errorf("back: %v, %v", s.AnsweredAt, s.AwaySince)
 	}
 	var told []string
-	for _, e := range log.all {
+	for _, e := range log.events {
 		told = append(told, e.What)
 		if e.ServerName != "one" || e.Host != "https://agent:8090" || (e.Err != nil) != (e.What == "agent.away") {
 			t.Errorf("the line says %+v", e)
@@ -90,7 +77,7 @@ func TestAnAgentThatIsAway(t *testing.T) {
 	if !slices.Equal(told, []string{"agent.away", "agent.away", "agent.away", "agent.away", "agent.back"}) {
 		t.Errorf("told: %v", told)
 	}
-	if back := log.all[len(log.all)-1]; back.After != 10*time.Minute || back.Repeated != 120 {
+	if back := log.events[len(log.events)-1]; back.After != 10*time.Minute || back.Repeated != 120 {
 		t.Errorf("back after %v and %d attempts", back.After, back.Repeated)
 	}
 }
@@ -125,7 +112,7 @@ func (u *unopened) Agent(s server.Server) (ports.Agent, error) {
 
 // A host that can no longer ask an agent says so, and neither that the agent is away nor that it is there.
 func TestAHostThatCannotAsk(t *testing.T) {
-	w, log := newWorld(t), &lines{}
+	w, log := newWorld(t), &spy{}
 	fleet := &unopened{Fleet: w.fleet}
 	w.ports.Journal, w.ports.Fleet = log, fleet
 	monitor := w.process(quick()).Monitor
@@ -138,8 +125,8 @@ func TestAHostThatCannotAsk(t *testing.T) {
 	if s := w.listedServer(); s.AwaySince != nil || len(monitor.Servers()) != 0 {
 		t.Errorf("away since %v; seen: %+v", s.AwaySince, monitor.Servers())
 	}
-	if len(log.all) != 1 || log.all[0].What != "agent.not_asked" || log.all[0].ServerName != "one" || log.all[0].Err == nil {
-		t.Errorf("told: %+v", log.all)
+	if len(log.events) != 1 || log.events[0].What != "agent.not_asked" || log.events[0].ServerName != "one" || log.events[0].Err == nil {
+		t.Errorf("told: %+v", log.events)
 	}
 	fleet.unable = false
 	monitor.Once(w.ctx)
@@ -150,7 +137,7 @@ func TestAHostThatCannotAsk(t *testing.T) {
 
 // While the metadata are away, agents that are known are looked at still.
 func TestTheWatchOutlivesTheMetadata(t *testing.T) {
-	w, log := newWorld(t), &lines{}
+	w, log := newWorld(t), &spy{}
 	w.ports.Journal = log
 	store := &failing{Store: w.store}
 	w.ports.Store = store

@@ -98,7 +98,7 @@ func TestAServerOfAnotherProtocolIsPassedOver(t *testing.T) {
 // The state of such a server is plain: to an operator who looks, in what a host sees, and in its log.
 func TestAnAgentOfAnotherProtocolIsSeen(t *testing.T) {
 	for word, ahead := range map[string]int{"too old": -1, "too new": 1} {
-		w, log := newWorld(t), &lines{}
+		w, log := newWorld(t), &spy{}
 		w.ports.Journal = log
 		w.ControlPlane = w.process(quick())
 		w.server.SetProtocol(ahead)
@@ -115,11 +115,11 @@ func TestAnAgentOfAnotherProtocolIsSeen(t *testing.T) {
 		w.server.SetProtocol(0)
 		w.Monitor.Once(w.ctx)
 		told := []string{}
-		for _, e := range log.all {
+		for _, e := range log.events {
 			told = append(told, e.What)
 		}
-		if !slices.Equal(told, []string{"agent.other_protocol", "agent.same_protocol"}) || log.all[1].After != time.Minute {
-			t.Errorf("%s: told %+v", word, log.all)
+		if !slices.Equal(told, []string{"agent.other_protocol", "agent.same_protocol"}) || log.events[1].After != time.Minute {
+			t.Errorf("%s: told %+v", word, log.events)
 		}
 	}
 }

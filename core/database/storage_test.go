@@ -9,25 +9,8 @@ import (
 	"github.com/pgherd/pgherd/core/machine/machinetest"
 )
 
-// storageMoves is every way from one status to another, written a second time.
-var storageMoves = map[StorageStatus]map[StorageEvent]StorageStatus{
-	StorageOK: {
-		BelowRelease: StorageOK, BelowQuota: StorageOK, AtQuota: StorageFull, AboveCeiling: StorageClosed, QuotaRaised: StorageOK,
-		Replaced: StorageOK,
-	},
-	StorageFull: {
-		BelowRelease: StorageOK, BelowQuota: StorageFull, AtQuota: StorageFull, AboveCeiling: StorageClosed, QuotaRaised: StorageFull,
-		Replaced: StorageFull,
-	},
-	StorageClosed: {
-		BelowRelease: StorageClosed, BelowQuota: StorageClosed, AtQuota: StorageClosed, AboveCeiling: StorageClosed,
-		QuotaRaised: StorageFull, StorageOpen: StorageFull, Replaced: StorageFull,
-	},
-}
-
 func TestStorageMachine(t *testing.T) {
 	machinetest.Complete(t, StorageTransitions, StorageOK.Values(), StorageEvents)
-	machinetest.Moves(t, StorageTransitions, StorageOK.Values(), StorageEvents, storageMoves, fault.DatabaseStateConflict)
 }
 
 func TestSizesAgainstAQuota(t *testing.T) {

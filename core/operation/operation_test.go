@@ -17,16 +17,6 @@ func TestMachineIsComplete(t *testing.T) {
 	machinetest.Complete(t, Transitions, Statuses, Events)
 }
 
-var moves = map[Status]map[Event]Status{
-	Queued:   {Claim: Running, RequestCancel: Canceled},
-	Running:  {Claim: Running, Succeed: Succeeded, Fail: Failed, RequestCancel: Running, ConfirmCancel: Canceled},
-	Canceled: {RequestCancel: Canceled},
-}
-
-func TestMoves(t *testing.T) {
-	machinetest.Moves(t, Transitions, Statuses, Events, moves, fault.DatabaseStateConflict)
-}
-
 // Nothing leaves a final status, and each step into one emits an event, exactly once.
 func TestFinalIsFinal(t *testing.T) {
 	for _, s := range Statuses {

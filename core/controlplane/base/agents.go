@@ -28,13 +28,17 @@ func (p *Base) ServerOf(ctx context.Context, serverID id.ServerID) (s server.Ser
 	return s, agent, err
 }
 
-// DatabaseAndAgent are what an operation works on: its database, also a deleted one, and the agent of its server. No lock is needed: the
-// lease excludes other work.
-func (p *Base) DatabaseAndAgent(ctx context.Context, o operation.Operation) (record database.Record, agent ports.Agent, err error) {
-	record, err = ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
-		return tx.Databases().Get(ctx, o.DatabaseID)
+// Record returns a database, also a deleted one; ErrNoRow when there is none.
+func (p *Base) Record(ctx context.Context, db id.DatabaseID) (database.Record, error) {
+	return ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
+		return tx.Databases().Get(ctx, db)
 	})
-	if err == nil {
+}
+
+// DatabaseAndAgent returns what an operation works on: its database, also a deleted one, and the agent of its server. No lock is
+// needed: the lease excludes other work.
+func (p *Base) DatabaseAndAgent(ctx context.Context, o operation.Operation) (record database.Record, agent ports.Agent, err error) {
+	if record, err = p.Record(ctx, o.DatabaseID); err == nil {
 		agent, err = p.AgentOf(ctx, record.ServerID)
 	}
 	return record, agent, err

@@ -155,11 +155,7 @@ func (c *Checkups) render(ctx context.Context, s server.Server) error {
 }
 
 func (c *Checkups) tellAccount(ctx context.Context, agent ports.Agent, db id.DatabaseID) error {
-	var record database.Record
-	err := c.base.UpdateDatabase(ctx, db, func(_ context.Context, _ ports.Tx, stored database.Record) error {
-		record = stored
-		return nil
-	})
+	record, err := c.base.Record(ctx, db)
 	if err == nil {
 		err = base.TellAccount(ctx, agent, record)
 	}

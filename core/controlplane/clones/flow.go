@@ -15,7 +15,6 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/stage"
-	"github.com/pgherd/pgherd/ports"
 )
 
 // Kind is the kind of the operations that clone databases. They belong to the source.
@@ -34,9 +33,7 @@ func (c *Clones) register() {
 		},
 		Machine: clone.Machine, Begun: clone.Making,
 		Begin: func(ctx context.Context, t *work.Turn[clone.Input]) (work.Steps, error) {
-			record, err := ports.Read(ctx, c.base.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
-				return tx.Databases().Get(ctx, t.Input.DatabaseID)
-			})
+			record, err := c.base.Record(ctx, t.Input.DatabaseID)
 			return turn{t, c, record}, err
 		},
 	})

@@ -36,9 +36,7 @@ type creation = work.Job[work.None]
 // stepCreate makes the database that its record describes. The agent's command is declarative: after a crash the same command
 // is sent again, with the same logins and verifiers, and the agent continues from what it finds.
 func (d *Databases) stepCreate(ctx context.Context, j *creation) (work.Next, error) {
-	record, err := ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
-		return tx.Databases().Get(ctx, j.Operation().DatabaseID)
-	})
+	record, err := d.base.Record(ctx, j.Operation().DatabaseID)
 	if err != nil {
 		return work.Next{}, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
-	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -156,11 +156,9 @@ func outcomeOf(failure error) mail.Outcome {
 
 // audit tells the customer that nobody will get the mail. The invitation still names its address.
 func (d *Dispatcher) audit(ctx context.Context, tx ports.Tx, m mail.Mail, reason string) error {
-	return tx.Audit().Add(ctx, audit.Entry{
-		ID: base.NewID[id.AuditID](d.base.Entropy), At: d.base.Clock.Now(), AccountID: m.AccountID, DatabaseID: m.DatabaseID,
-		Actor: audit.System, Action: audit.InvitationNotSent,
-		Details: audit.Details{"invitationId": string(m.InvitationID), "reason": reason},
-	})
+	about := database.Record{ID: m.DatabaseID, AccountID: m.AccountID}
+	details := audit.Details{"invitationId": string(m.InvitationID), "reason": reason}
+	return d.base.Audit(ctx, tx, about, audit.System, audit.InvitationNotSent, details)
 }
 
 func (d *Dispatcher) log(ctx context.Context, what string, m mail.Mail, err error) {

@@ -29,9 +29,7 @@ type change = work.Job[operation.QueryTimeoutInput]
 
 // step has the server enforce the settings that are stored with the operation. A round may have done that before.
 func (q *QueryTimeouts) step(ctx context.Context, j *change) (work.Next, error) {
-	record, err := ports.Read(ctx, q.base.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
-		return tx.Databases().Get(ctx, j.Operation().DatabaseID)
-	})
+	record, err := q.base.Record(ctx, j.Operation().DatabaseID)
 	if err != nil {
 		return work.Next{}, err
 	}
@@ -48,9 +46,7 @@ func (q *QueryTimeouts) step(ctx context.Context, j *change) (work.Next, error) 
 
 // giveUp makes the profile that is in effect the wanted one again, as a refusal does.
 func (q *QueryTimeouts) giveUp(ctx context.Context, j *change, by operation.Order) (work.Next, error) {
-	record, err := ports.Read(ctx, q.base.Store, func(ctx context.Context, tx ports.Tx) (database.Record, error) {
-		return tx.Databases().Get(ctx, j.Operation().DatabaseID)
-	})
+	record, err := q.base.Record(ctx, j.Operation().DatabaseID)
 	if err != nil {
 		return work.Next{}, err
 	}

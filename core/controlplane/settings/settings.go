@@ -52,7 +52,7 @@ func (s *Settings) Push(ctx context.Context, db id.DatabaseID) error {
 
 // send tells the agent what the record says, and records that it has done so.
 func (s *Settings) send(ctx context.Context, db id.DatabaseID) (sent int64, err error) {
-	r, err := s.read(ctx, db)
+	r, err := s.base.Record(ctx, db)
 	if err != nil || r.SettingsApplied >= r.SettingsGeneration {
 		return 0, err
 	}
@@ -69,12 +69,4 @@ func (s *Settings) send(ctx context.Context, db id.DatabaseID) (sent int64, err 
 		stored.Applied(sent, r.TimeoutProfile)
 		return tx.Databases().Save(ctx, stored)
 	})
-}
-
-func (s *Settings) read(ctx context.Context, db id.DatabaseID) (r database.Record, err error) {
-	err = s.base.UpdateDatabase(ctx, db, func(_ context.Context, _ ports.Tx, locked database.Record) error {
-		r = locked
-		return nil
-	})
-	return r, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -229,14 +230,11 @@ func hostOf(checked string) string {
 func auditEndpoint(
 	ctx context.Context, p *base.Base, tx ports.Tx, by audit.Actor, what audit.Action, e webhook.Endpoint,
 ) error {
-	entry := audit.Entry{
-		ID: base.NewID[id.AuditID](p.Entropy), At: p.Clock.Now(), AccountID: e.AccountID, Actor: by, Action: what,
-		Details: audit.Details{"webhookId": string(e.ID), "host": hostOf(e.URL)},
-	}
+	about := database.Record{AccountID: e.AccountID}
 	if e.DatabaseID != nil {
-		entry.DatabaseID = *e.DatabaseID
+		about.ID = *e.DatabaseID
 	}
-	return tx.Audit().Add(ctx, entry)
+	return p.Audit(ctx, tx, about, by, what, audit.Details{"webhookId": string(e.ID), "host": hostOf(e.URL)})
 }
 
 // Test sends a webhook.test event to the endpoint, through the same queue as every other. INVALID_WEBHOOK_ENDPOINT: it is
