@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/doctor"
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/machine"
 	"github.com/pgherd/pgherd/core/mail"
@@ -96,6 +98,23 @@ var restoreStages = []meaning[stage.Stage]{
 	{stage.Succeeded, "final"},
 	{stage.Failed, "final: the database is as it was, and `error` says why"},
 	{stage.Canceled, "final: the database is as it was"},
+}
+
+var backupStages = []meaning[stage.Stage]{
+	{stage.Queued, "nothing has been done"},
+	{backup.Making, "the backup is being made and verified; shown as the agent's present step"},
+	{stage.Succeeded, "final: there is a backup"},
+	{stage.Failed, "final: there is none, or one that is not verified, and `error` says why"},
+	{stage.Canceled, "final: there is none"},
+}
+
+var extensionStages = []meaning[stage.Stage]{
+	{stage.Queued, "nothing has been done"},
+	{extension.Changing, "the extension is being changed; shown as the agent's present step"},
+	{stage.Failing, "the agent is asked whether the change is made after all"},
+	{stage.Succeeded, "final: the extension is changed"},
+	{stage.Failed, "final: `error` says whether anything was changed"},
+	{stage.Canceled, "final: nothing was changed"},
 }
 
 var cloneStages = []meaning[stage.Stage]{
@@ -207,6 +226,8 @@ func TestGoldenStates(t *testing.T) {
 	b.WriteString("\nWhile it runs, an operation can be canceled only where its kind has changed nothing in the database yet;\n" +
 		"otherwise the answer is `DATABASE_STATE_CONFLICT`. A backup only reads, so it can be canceled until it is complete;\n" +
 		"a change of an extension can until it is committed.\n")
+	staged(t, &b, "Backup", backupStages, backup.Machine)
+	staged(t, &b, "Change of an extension", extensionStages, extension.Machine)
 	staged(t, &b, "Restore", restoreStages, restore.Machine)
 	b.WriteString("\nThese are the stages of a restore operation. A managed restore continues with `advance`; after an hour\n" +
 		"without one a worker cancels it, and 10 s after its switch has begun a worker continues it. Any other restore\n" +

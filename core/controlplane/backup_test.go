@@ -12,7 +12,6 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
@@ -88,19 +87,6 @@ func TestVerificationCanBeTurnedOff(t *testing.T) {
 	}
 }
 
-// The agent knows for what there is no room, and its words are the operation's.
-func TestNoRoomForWhat(t *testing.T) {
-	w := newWorld(t)
-	_, work := w.started()
-	w.server.SetStorageFull(true)
-	w.work(w.ControlPlane)
-	f := w.operation(work.ID).Failure()
-	if f == nil || f.Code != fault.BackupStorageFull || f.Message != "the server has no room for the backup" {
-		t.Errorf("%+v", f)
-	}
-	equal(t, "closed at the agent", w.server.Calls("Close"), 1)
-}
-
 func TestBackupNeedsTheServer(t *testing.T) {
 	w := newWorld(t)
 	r := w.reached(w.made("shop").Record.ID)
@@ -139,47 +125,6 @@ func TestCancelTooLate(t *testing.T) {
 	equal(t, "listed", len(w.backups(r)), 1)
 	w.expectEvent("backup.succeeded", work.ID)
 	refused(t, errOf(w.Operations.Cancel(w.ctx, w.reachedOperation(work.ID))), fault.DatabaseStateConflict)
-}
-
-// Killed at any point, the next process finishes the same backup: one file, one record, one event.
-func TestBackupSurvivesEveryCrash(t *testing.T) {
-	killed(t, backups.Kind, func(w *world) { w.made("shop") },
-		func(w *world, cp *controlplane.ControlPlane) {
-			_, _ = cp.Backups.Start(w.ctx, w.reached(w.only().ID))
-			w.work(cp)
-		},
-		func(w *world) {
-			list := w.backups(w.reached(w.only().ID))
-			if len(list) != 1 {
-				w.t.Fatalf("%+v", list)
-			}
-			w.expectEvent("backup.succeeded", list[0].OperationID)
-		})
-}
-
-func TestFailingAndCancelingSurviveACrash(t *testing.T) {
-	for _, end := range []operation.Status{operation.Failed, operation.Canceled} {
-		killed(t, backups.Kind, func(w *world) {
-			w.started()
-			w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-				if c.Method == "Backup" && c.CallIndex >= 1 {
-					if end == operation.Failed {
-						f.Before = &command.Refusal{Reason: command.ReasonFailed}
-					} else {
-						_, _ = w.Operations.Cancel(w.ctx, w.reachedOperation(w.newest().ID)) // or it is canceled already
-					}
-				}
-				return f
-			})
-		}, func(w *world, cp *controlplane.ControlPlane) {
-			cp.Work.Reserved(backups.Kind) // where it would die before anybody has claimed it
-			w.work(cp)
-		}, func(w *world) {
-			equal(w.t, "status", w.newest().Status, end)
-			equal(w.t, "listed", len(w.backups(w.reached(w.only().ID))), 0)
-			w.expectEvent("backup."+string(end), w.newest().ID)
-		})
-	}
 }
 
 // What goes wrong when the agent is told whose the database is says nothing of the backup, which is tried again.

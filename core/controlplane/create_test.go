@@ -10,7 +10,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/database"
@@ -113,28 +112,4 @@ func TestCallerLeaves(t *testing.T) {
 	w.server.OnCall(func(context.Context, fakeagent.Call) fakeagent.Fault { leave(); return fakeagent.Fault{} })
 	_, _ = w.Databases.Create(ctx, w.caller, request("shop")) // nobody hears the answer
 	equal(t, "status", w.only().Status, database.Active)
-}
-
-// Killed at any point, the next process finishes: one database, the quota exact, and the replay has a password that works.
-func TestCreateSurvivesEveryCrash(t *testing.T) {
-	r := keyed("shop")
-	killed(t, databases.KindCreate, func(*world) {},
-		func(w *world, cp *controlplane.ControlPlane) { _, _ = cp.Databases.Create(w.ctx, w.caller, r) },
-		func(w *world) {
-			c := must(w.Databases.Create(w.ctx, w.caller, r))(w.t)
-			equal(w.t, "logs in", w.logsIn(c), true)
-			equal(w.t, "databases", w.databases(), 1)
-			equal(w.t, "logins", len(w.server.Logins()), 3)
-		})
-}
-
-func TestClearingSurvivesEveryCrash(t *testing.T) {
-	killed(t, databases.KindCreate, func(w *world) { w.server.AddForeign("shop") },
-		func(w *world, cp *controlplane.ControlPlane) {
-			_, _ = cp.Databases.Create(w.ctx, w.caller, request("shop"))
-		},
-		func(w *world) {
-			equal(w.t, "databases", w.databases(), 0)
-			equal(w.t, "databases on the server", len(w.server.Databases()), 0)
-		})
 }

@@ -10,15 +10,11 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/database"
 	rule "github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
-	"github.com/pgherd/pgherd/core/restore"
-	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
-	"github.com/pgherd/pgherd/ports"
 )
 
 func TestADeletionAndItsRecovery(t *testing.T) {
@@ -106,123 +102,6 @@ func (w *world) wantDeletedAgain() {
 	equal(w.t, "recovery", s.Tombstone.RecoveryID, "")
 }
 
-// Killed at any point, a deletion comes to its end, and either nothing of it is left or the database can be recovered.
-func TestADeletionSurvivesEveryCrash(t *testing.T) {
-	act := func(w *world, cp *controlplane.ControlPlane) {
-		_, _ = w.deletes(cp, w.source())
-		w.work(cp)
-	}
-	killed(t, rule.KindDelete, (*world).deletable, act, func(w *world) {
-		w.wantDeleted()
-		equal(w.t, "files", w.server.Files(), 1)
-		if got := w.events(); !slices.Equal(got, []string{"delete.succeeded"}) {
-			w.t.Errorf("events %v", got)
-		}
-	})
-	for _, end := range []operation.Status{operation.Failed, operation.Canceled} {
-		killed(t, rule.KindDelete, func(w *world) {
-			w.deletable()
-			o := must(w.deletes(w.ControlPlane, w.source()))(w.t)
-			if end == operation.Failed {
-				w.server.SetNotVerified("row 7 differs")
-				return
-			}
-			w.during("Backup", func() { _, _ = w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)) })
-		}, func(w *world, cp *controlplane.ControlPlane) {
-			cp.Work.Reserved(rule.KindDelete) // where it would die before anybody has claimed it
-			w.work(cp)
-		}, func(w *world) {
-			if got := w.events(); !slices.Equal(got, []string{"delete." + string(end)}) {
-				w.t.Errorf("events %v", got)
-			}
-			w.server.OnCall(nil)
-			w.wantLive(0)
-		})
-	}
-}
-
-// Killed at any point, a recovery comes to its end.
-func TestARecoverySurvivesEveryCrash(t *testing.T) {
-	prepare := func(w *world) {
-		w.deletable()
-		w.deleted(w.source())
-	}
-	act := func(w *world, cp *controlplane.ControlPlane) {
-		_, _ = w.recovers(cp, w.source())
-		w.work(cp)
-	}
-	killed(t, rule.KindRecover, prepare, act, func(w *world) {
-		equal(w.t, "events", w.events()[1], "recover.succeeded")
-		w.wantLive(1)
-	})
-	killed(t, rule.KindRecover, func(w *world) {
-		prepare(w)
-		w.refusing("Rejoin", command.ReasonFailed)
-	}, act, func(w *world) {
-		equal(w.t, "events", w.events()[1], "recover.failed")
-		w.wantDeleted()
-		w.server.OnCall(nil)
-		w.recovered(w.source())
-		w.wantLive(1)
-	})
-}
-
-// Killed at any point, a purge leaves nothing.
-func TestAPurgeSurvivesEveryCrash(t *testing.T) {
-	killed(t, rule.KindPurge, func(w *world) {
-		w.deletable()
-		must(w.Backups.Start(w.ctx, w.reached(w.source())))(w.t)
-		w.work(w.ControlPlane)
-		w.deleted(w.source())
-	}, func(w *world, cp *controlplane.ControlPlane) {
-		w.purged(cp)
-	}, func(w *world) {
-		w.wantPurged()
-		if got := w.events(); !slices.Equal(got, []string{"backup.succeeded", "delete.succeeded"}) {
-			w.t.Errorf("events %v", got)
-		}
-		refused(w.t, errOf(w.recovers(w.ControlPlane, w.latest.Record.ID)), fault.DatabaseNotFound)
-	})
-}
-
-// What fails leaves the database as it was, with nothing beside it.
-func TestADeletionThatFails(t *testing.T) {
-	refuses := func(method string, reason command.Reason) func(w *world) {
-		return func(w *world) { w.failing(method, 0, command.Refuse(reason, "as the test wants it")) }
-	}
-	for name, c := range map[string]struct {
-		breaks  func(w *world)
-		code    fault.Code
-		message string
-	}{
-		"it is not closed": {refuses("SetAccess", command.ReasonFailed), fault.AgentError,
-			"the database server could not close the database"},
-		"not verified": {func(w *world) { w.server.SetNotVerified("row 7 differs") }, fault.BackupNotVerified, "row 7 differs"},
-		"no room":      {func(w *world) { w.server.SetStorageFull(true) }, fault.BackupStorageFull, ""},
-		"no backup": {refuses("Backup", command.ReasonFailed), fault.AgentError,
-			"the database server could not make the deletion backup"},
-		"not isolated": {refuses("Isolate", command.ReasonFailed), fault.AgentError, ""},
-		"never alone": {func(w *world) { w.server.StayBusy(restore.MostSwitches) }, fault.AgentError,
-			"the database server could not take the database out of service: sessions of the database cannot be ended"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newDeletionWorld(t)
-			o := must(w.deletes(w.ControlPlane, w.source()))(t)
-			c.breaks(w)
-			w.work(w.ControlPlane)
-			f := w.operation(o.ID).Failure()
-			if f == nil || f.Code != c.code || c.message != "" && f.Message != c.message {
-				t.Errorf("%+v, want %s: %s", f, c.code, c.message)
-			}
-			equal(t, "ends in the log", count(w.activity(w.source()), audit.DeleteFailed), 1)
-			w.server.OnCall(nil)
-			w.server.SetStorageFull(false)
-			w.server.SetNotVerified("")
-			w.wantLive(0)
-		})
-	}
-}
-
 // A database that cannot be opened again is in error until it can.
 func TestADeletionThatIsNotTakenBack(t *testing.T) {
 	w := newDeletionWorld(t)
@@ -305,67 +184,6 @@ func TestADeletionWithoutABackupIsInTheLog(t *testing.T) {
 	if !maps.Equal(newest.Details, want) {
 		t.Errorf("the details are %v, want %v", newest.Details, want)
 	}
-}
-
-func TestCancelingADeletion(t *testing.T) {
-	for _, at := range []stage.Stage{stage.Queued, rule.BackingUp} {
-		t.Run(string(at), func(t *testing.T) {
-			w := newDeletionWorld(t)
-			o := must(w.deletes(w.ControlPlane, w.source()))(t)
-			if at == rule.BackingUp {
-				w.runOnce()
-			}
-			equal(t, "stage", rule.Machine.Of(w.operation(o.ID)), at)
-			now := must(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)))(t)
-			equal(t, "at once", now.Status.Final(), at == stage.Queued)
-			w.work(w.ControlPlane)
-			equal(t, "status", w.operation(o.ID).Status, operation.Canceled)
-			equal(t, "canceled in the log", count(w.activity(w.source()), audit.OperationCanceled), 1)
-			w.wantLive(0)
-		})
-	}
-	t.Run("too late", func(t *testing.T) {
-		w := newDeletionWorld(t)
-		o := must(w.deletes(w.ControlPlane, w.source()))(t)
-		w.failing("Isolate", 0, ports.ErrAgentUnreachable)
-		for rule.Machine.Of(w.operation(o.ID)) != rule.Isolating {
-			w.runOnce()
-			w.clock.Advance(2 * time.Second)
-		}
-		refused(t, errOf(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID))), fault.DatabaseStateConflict)
-		w.work(w.ControlPlane)
-		w.wantDeleted()
-	})
-	t.Run("a recovery", func(t *testing.T) {
-		w := newDeletionWorld(t)
-		w.deleted(w.source())
-		o := must(w.recovers(w.ControlPlane, w.source()))(t)
-		must(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)))(t)
-		w.wantDeleted()
-		equal(t, "events", w.events()[1], "recover.canceled")
-		if again := w.recovered(w.source()); again.ID == o.ID {
-			t.Error("the canceled recovery was taken up")
-		}
-	})
-}
-
-// The agent knows better: what cannot be closed is isolated, or in service, and is concluded.
-func TestClosingsThatComeTooLate(t *testing.T) {
-	w := newDeletionWorld(t)
-	o := must(w.deletes(w.ControlPlane, w.source()))(t)
-	w.inCall("Isolate", 0, func() fakeagent.Fault { // of an agent that errs
-		return fakeagent.Fault{After: command.Refuse(command.ReasonFailed, "the database is gone")}
-	})
-	w.work(w.ControlPlane)
-	equal(t, "deletion", w.operation(o.ID).Status, operation.Succeeded)
-	w.wantDeleted()
-	o = must(w.recovers(w.ControlPlane, w.source()))(t)
-	w.inCall("Rejoin", 0, func() fakeagent.Fault {
-		return fakeagent.Fault{After: command.Refuse(command.ReasonFailed, "the database is gone")}
-	})
-	w.work(w.ControlPlane)
-	equal(t, "recovery", w.operation(o.ID).Status, operation.Succeeded)
-	w.wantLive(1)
 }
 
 // A deletion whose server is away goes on when it is back, and so does a purge.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane"
 	rule "github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/doctor"
 	"github.com/pgherd/pgherd/core/fault"
@@ -116,23 +115,4 @@ func TestAPurgeThatSomebodyIsInTheWayOf(t *testing.T) {
 	w.server.OnCall(nil)
 	w.work(w.ControlPlane)
 	w.wantPurged()
-}
-
-// Killed at any point, a refused purge says why, and goes on.
-func TestARefusedPurgeSurvivesEveryCrash(t *testing.T) {
-	killed(t, rule.KindPurge, func(w *world) {
-		w.deletable()
-		w.deleted(w.source())
-		refusals := 3
-		w.inEveryCall("Purge", func() (f fakeagent.Fault) {
-			if refusals--; refusals >= 0 {
-				f.Before = command.Refuse(command.ReasonFailed, "as the test wants it")
-			}
-			return f
-		})
-	}, func(w *world, cp *controlplane.ControlPlane) {
-		w.purged(cp)
-	}, func(w *world) {
-		w.wantPurged()
-	})
 }

@@ -2,11 +2,7 @@ package controlplane_test
 
 import (
 	"context"
-	"errors"
 	"testing"
-	"time"
-
-	"pgregory.net/rapid"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -22,7 +18,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Each cause by itself, in the store: what was deleted by then cannot be recovered, and the row stays for the purge.
+// Causes in the store, of which package deletion has all: what was deleted by then cannot be recovered, and the row stays for the
+// purge.
 func TestWhatMakesADeletedDatabaseUnavailable(t *testing.T) {
 	entry := func(w *world) database.AllowlistEntry {
 		return database.AllowlistEntry{
@@ -31,13 +28,6 @@ func TestWhatMakesADeletedDatabaseUnavailable(t *testing.T) {
 		}
 	}
 	type broken func(w *world, s deletion.Shown, ctx context.Context, tx ports.Tx) error
-	backupAs := func(change func(b *backup.Backup)) broken {
-		return func(_ *world, s deletion.Shown, ctx context.Context, tx ports.Tx) error {
-			other := *s.Backup
-			change(&other)
-			return errors.Join(tx.Backups().Remove(ctx, other.DatabaseID, other.Filename), tx.Backups().Add(ctx, other))
-		}
-	}
 	for name, c := range map[string]struct {
 		breaks       broken
 		downloadable bool
@@ -49,18 +39,6 @@ func TestWhatMakesADeletedDatabaseUnavailable(t *testing.T) {
 			_, err := tx.Backups().MarkDeleting(ctx, s.Database.ID, s.Backup.Filename, w.clock.Now())
 			return err
 		}, false},
-		"the backup has a retention": {func(w *world, s deletion.Shown, ctx context.Context, tx ports.Tx) error {
-			return tx.Backups().SetExpiry(ctx, s.Database.ID, s.Backup.Filename, w.clock.Now().Add(time.Hour))
-		}, false},
-		"the tombstone names another operation": {func(_ *world, s deletion.Shown, ctx context.Context, tx ports.Tx) error {
-			s.Tombstone.OperationID = id.OperationID(s.Database.ID)
-			_, err := tx.Deletions().Add(ctx, s.Tombstone)
-			return err
-		}, false},
-		"the backup has another checksum": {backupAs(func(b *backup.Backup) {
-			b.ChecksumSHA256 = sumOfNothing
-		}), false},
-		"the backup is not verified": {backupAs(func(b *backup.Backup) { b.VerifiedAt = nil }), false},
 		"the allowlist has changed": {func(w *world, _ deletion.Shown, ctx context.Context, tx ports.Tx) error {
 			return tx.Allowlist().Add(ctx, entry(w))
 		}, true},
@@ -200,137 +178,5 @@ func TestOthersTakePartInDeletions(t *testing.T) {
 	}
 	for i := range want {
 		equal(t, "outcome", seen[i], want[i])
-	}
-}
-
-// Whatever is asked for in whatever order, while time jumps: the server and the record agree, nothing is purged early or lost, no
-// database is deleted or recovered twice, and what has failed or was canceled has changed nothing.
-func TestInterleavingsOfDeletionRecoveryAndPurge(t *testing.T) {
-	for range 2 { // of a hundred each
-		rapid.Check(t, func(r *rapid.T) {
-			w := newDeletionWorld(t)
-			m := model{world: w, status: database.Active}
-			for range rapid.IntRange(5, 25).Draw(r, "steps") {
-				m.step(r)
-				m.compare(r)
-			}
-			m.worked()
-			m.compare(r)
-		})
-	}
-}
-
-// model is what the owner knows of the database.
-type model struct {
-	*world
-	status database.Status // of when nothing is open
-	open   operation.Kind  // of the operation that is open
-	op     id.OperationID
-	end    time.Time // of the time of recovery
-	gone   bool
-}
-
-func (m *model) step(r *rapid.T) {
-	switch rapid.IntRange(0, 6).Draw(r, "step") {
-	case 0:
-		o, err := m.deletes(m.ControlPlane, m.source())
-		m.began(r, "delete", err == nil, !m.gone && m.open == "" && m.status == database.Active, rule.KindDelete, o.ID)
-	case 1:
-		o, err := m.recovers(m.ControlPlane, m.source())
-		now := m.clock.Now()
-		known := err == nil && (m.open != "" || m.status == database.Active)
-		if known { // the operation of before
-			return
-		}
-		may := !m.gone && m.open == "" && m.status == database.Deleted && now.Before(m.end)
-		m.began(r, "recover", err == nil, may, rule.KindRecover, o.ID)
-	case 2:
-		before := m.status
-		if err := m.Rounds.Once(m.ctx); err != nil {
-			r.Fatal(err)
-		}
-		if before == database.Deleted && m.open == "" && !m.gone && !m.clock.Now().Before(m.end) {
-			m.status, m.open = database.Purging, rule.KindPurge
-		}
-	case 3:
-		m.worked()
-	case 4:
-		if m.open == rule.KindDelete || m.open == rule.KindRecover {
-			o, err := m.Operations.Reach(m.ctx, m.caller, m.op, account.See)
-			if err != nil {
-				r.Fatal(err)
-			}
-			if now, err := m.Operations.Cancel(m.ctx, o); err == nil && now.Status.Final() {
-				m.open = ""
-			}
-		}
-	case 5:
-		m.clock.Jump(rapid.SampledFrom([]time.Duration{
-			-25 * time.Hour, -time.Hour, time.Hour, 25 * time.Hour, 3 * 24 * time.Hour,
-		}).Draw(r, "jump"))
-	case 6:
-		if !m.end.IsZero() {
-			near := rapid.SampledFrom([]time.Duration{
-				-25 * time.Hour, -time.Hour, -time.Microsecond, 0, time.Hour, 25 * time.Hour,
-			}).Draw(r, "near the end")
-			m.clock.Jump(m.end.Add(near).Sub(m.clock.Now()))
-		}
-	}
-}
-
-func (m *model) began(r *rapid.T, what string, did, may bool, k operation.Kind, op id.OperationID) {
-	if did != may {
-		r.Fatalf("%s: %t, while the database is %s with %q open until %s at %s", what, did, m.status, m.open, m.end, m.clock.Now())
-	}
-	if did {
-		m.open, m.op = k, op
-	}
-}
-
-// worked has the open operation come to its end. The queue is worked without letting much time pass.
-func (m *model) worked() {
-	for range 20 {
-		for did, err := true, error(nil); did && err == nil; {
-			did, err = m.Work.RunNext(m.ctx)
-		}
-		if o, err := m.openNow(); errors.Is(err, ports.ErrNoRow) {
-			break
-		} else if wait := o.NotBefore.Sub(m.clock.Now()); wait > 0 {
-			m.clock.Jump(wait)
-		}
-	}
-	switch m.open {
-	case rule.KindDelete:
-		if list := m.tombstones(); len(list) == 1 {
-			m.status, m.end = database.Deleted, list[0].Tombstone.PurgeAfter
-		}
-	case rule.KindRecover:
-		m.status = database.Active
-	case rule.KindPurge:
-		m.gone = true
-	}
-	m.open = ""
-}
-
-func (m *model) openNow() (operation.Operation, error) {
-	return ports.Read(m.ctx, m.store, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
-		return tx.Operations().Open(ctx, m.source())
-	})
-}
-
-func (m *model) compare(r *rapid.T) {
-	_, err := m.openNow()
-	if open := err == nil; open != (m.open != "") {
-		r.Fatalf("open: %t, and %q is", open, m.open)
-	}
-	live := !m.gone && m.status == database.Active && m.open == ""
-	if got := m.logsIn(m.latest); live && !got || (m.gone || m.status != database.Active) && m.open != rule.KindRecover && got {
-		r.Fatalf("log-ins: %t, while it is %s with %q open", got, m.status, m.open)
-	}
-	if got := len(m.server.Databases()); (got == 0) != m.gone {
-		r.Fatalf("%d databases on the server; gone: %t", got, m.gone)
-	}
-	if m.open == "" && !m.gone && m.server.Files() == 0 && m.status == database.Deleted {
-		r.Fatal("the deletion backup is gone")
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/extensions"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/extension"
@@ -84,31 +83,6 @@ func TestRequestsForAnExtensionAtOnce(t *testing.T) {
 	equal(t, "operations", len(made), 1)
 }
 
-// The agent failed before it changed anything, or refused for good.
-func TestAnExtensionThatCannotBePrepared(t *testing.T) {
-	for name, c := range map[string]struct {
-		breaks func(w *world)
-		says   string
-	}{
-		"failed": {func(w *world) { w.server.FailExtensions("a type is in the way") }, "a type is in the way"},
-		"refused": {func(w *world) { w.refusing("ChangeExtension", command.ReasonFailed) },
-			"the database server could not change the extension; nothing was changed"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newExtensionWorld(t)
-			o := w.installing()
-			c.breaks(w)
-			w.work(w.ControlPlane)
-			f := w.operation(o.ID).Failure()
-			if f == nil || f.Code != fault.ExtensionPreparationFailed || f.Message != c.says {
-				t.Errorf("%+v", f)
-			}
-			equal(t, "closed at the agent", w.server.Calls("Close"), 1)
-			w.expectEvent("extension.failed", o.ID)
-		})
-	}
-}
-
 // An agent that has made the change, and refuses for good to report on it, is not asked for ever. Nobody is told that nothing was
 // changed.
 func TestAnExtensionThatTheAgentCannotReportOn(t *testing.T) {
@@ -149,86 +123,16 @@ func TestTheReasonOfAFailureSurvivesACrash(t *testing.T) {
 	w.expectEvent("extension.failed", o.ID)
 }
 
-// While nobody can tell what has become of the change the operation runs, however long; each look asks for the same one again.
-func TestAnUnconfirmedExtensionKeepsRunning(t *testing.T) {
+// A change that is made by the time is not canceled.
+func TestCancelingAnExtensionTooLate(t *testing.T) {
 	w := newExtensionWorld(t)
 	o := w.installing()
-	w.server.HoldExtensions(true)
-	w.tryForAnHour()
-	w.server.LoseReplies(2)
-	w.tryForAnHour()
-	equal(t, "status", w.operation(o.ID).Status, operation.Running)
-	w.server.HoldExtensions(false)
-	w.losing("ChangeExtension", 0) // it is changed, and nobody hears of it
-	w.work(w.ControlPlane)
-	equal(t, "status", w.operation(o.ID).Status, operation.Succeeded)
-	w.expectEvent("extension.succeeded", o.ID)
-}
-
-func TestCancelingAnExtension(t *testing.T) {
-	cancel := func(w *world, o operation.Operation) {
+	w.inCall("ChangeExtension", 1, func() fakeagent.Fault {
 		must(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)))(w.t)
-	}
-	for name, c := range map[string]struct {
-		run func(w *world, o operation.Operation)
-		end operation.Status
-	}{
-		"while it is queued": {cancel, operation.Canceled},
-		"before the change": {func(w *world, o operation.Operation) {
-			w.server.HoldExtensions(true)
-			w.runOnce()
-			cancel(w, o)
-		}, operation.Canceled},
-		"after the change": {func(w *world, o operation.Operation) {
-			w.inCall("ChangeExtension", 1, func() fakeagent.Fault {
-				cancel(w, o)
-				return fakeagent.Fault{After: fakeagent.ErrReplyLost}
-			})
-		}, operation.Succeeded},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newExtensionWorld(t)
-			o := w.installing()
-			c.run(w, o)
-			w.work(w.ControlPlane)
-			equal(t, "status", w.operation(o.ID).Status, c.end)
-			equal(t, "installed", w.entry("citext").InstalledVersion != "", c.end == operation.Succeeded)
-			w.expectEvent("extension."+string(c.end), o.ID)
-		})
-	}
-}
-
-// Killed at any point, the next process brings the same operation to its end: one change at most, one event.
-func TestAnExtensionSurvivesEveryCrash(t *testing.T) {
-	check := func(end operation.Status) func(*world) {
-		return func(w *world) {
-			o := w.newest()
-			equal(w.t, "status", o.Status, end)
-			equal(w.t, "installed", w.entry("citext").InstalledVersion != "", end == operation.Succeeded)
-			w.expectEvent("extension."+string(end), o.ID)
-		}
-	}
-	killed(t, extensions.Kind, (*world).readyForExtensions, func(w *world, cp *controlplane.ControlPlane) {
-		_, _ = cp.Extensions.Start(w.ctx, w.forExtensions(), install("citext", "once"))
-		w.work(cp)
-	}, check(operation.Succeeded))
-	for _, end := range []operation.Status{operation.Failed, operation.Canceled} {
-		killed(t, extensions.Kind, func(w *world) {
-			w.readyForExtensions()
-			w.installing()
-			w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-				if c.Method == "ChangeExtension" && end == operation.Failed {
-					f.Before = &command.Refusal{Reason: command.ReasonFailed}
-				} else if c.Method == "ChangeExtension" && c.CallIndex == 0 {
-					_, _ = w.Operations.Cancel(w.ctx, w.reachedOperation(w.newest().ID)) // or it is canceled already
-				}
-				return f
-			})
-		}, func(w *world, cp *controlplane.ControlPlane) {
-			cp.Work.Reserved(extensions.Kind) // where it would die before anybody has claimed it
-			w.work(cp)
-		}, check(end))
-	}
+		return fakeagent.Fault{After: fakeagent.ErrReplyLost}
+	})
+	w.work(w.ControlPlane)
+	theExtension.ended(w, operation.Succeeded)
 }
 
 // Reading alone brings an operation to its end. A read asks the agent once, and not before the pause that the last one asked for.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -33,20 +32,6 @@ func TestStoppedTwice(t *testing.T) {
 	refused(t, errOf(w.Databases.SetLifecycle(w.ctx, w.reached(db), database.Restart)), fault.DatabaseStateConflict)
 	equal(t, "commands", w.server.Calls("SetAccess"), 1)
 	equal(t, "stops in the log", count(w.activity(db), audit.DatabaseStopped), 1)
-}
-
-// stopped asks for the only database to be stopped. Whoever is asked may die over it.
-func stopped(w *world, cp *controlplane.ControlPlane) {
-	_, _ = cp.Databases.SetLifecycle(w.ctx, w.reached(w.only().ID), database.Stop)
-}
-
-func TestLifecycleSurvivesEveryCrash(t *testing.T) {
-	killed(t, databases.KindLifecycle, func(w *world) { w.made("shop") },
-		stopped,
-		func(w *world) {
-			equal(w.t, "status", w.only().Status, database.Stopped)
-			equal(w.t, "logs in", w.logsIn(w.latest), false)
-		})
 }
 
 func TestSizeIsReadAndKept(t *testing.T) {

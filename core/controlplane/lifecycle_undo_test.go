@@ -7,7 +7,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
@@ -119,30 +118,6 @@ func TestUndoingPassesANewerGeneration(t *testing.T) {
 	equal(t, "status", w.status(c.Record.ID), database.Active)
 	equal(t, "logs in", w.logsIn(c), true)
 	equal(t, "stopped", must(w.Databases.SetLifecycle(w.ctx, w.reached(c.Record.ID), database.Stop))(t), database.Stopped)
-}
-
-func TestUndoingSurvivesEveryCrash(t *testing.T) {
-	killed(t, databases.KindLifecycle,
-		func(w *world) { w.made("shop"); w.refusesAccess(1, database.Stop) },
-		stopped,
-		func(w *world) {
-			// A process that died before it had noted the refusal tries again, and then nothing is refused.
-			equal(w.t, "logs in", w.logsIn(w.latest), w.only().Status == database.Active)
-			must(w.Databases.SetLifecycle(w.ctx, w.reached(w.only().ID), database.Stop))(w.t)
-		})
-}
-
-// Undoing is refused for a while, so that access counts as lost meanwhile.
-func TestALossSurvivesEveryCrash(t *testing.T) {
-	killed(t, databases.KindLifecycle,
-		func(w *world) { w.made("shop"); w.refusesAccess(4, database.Stop) },
-		stopped,
-		func(w *world) {
-			w.clock.Advance(2 * time.Minute)
-			w.work(w.ControlPlane)
-			equal(w.t, "logs in", w.logsIn(w.latest), w.only().Status == database.Active)
-			must(w.Databases.SetLifecycle(w.ctx, w.reached(w.only().ID), database.Stop))(w.t)
-		})
 }
 
 // The process dies after the agent has closed the operation: it carries out no command of it any more, and none is needed.

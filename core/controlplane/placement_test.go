@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -129,20 +128,6 @@ func TestNowhereElse(t *testing.T) {
 		}
 		equal(t, what+": databases", w.databases(), before)
 	}
-}
-
-// The process dies anywhere around the move and the first command to the other server.
-func TestAMoveSurvivesACrash(t *testing.T) {
-	r := keyed("shop")
-	killed(t, databases.KindCreate,
-		func(w *world) { _, dead := w.another("roomy", 0); dead.SetUnreachable(true) },
-		func(w *world, cp *controlplane.ControlPlane) { _, _ = cp.Databases.Create(w.ctx, w.caller, r) },
-		func(w *world) {
-			c := must(w.Databases.Create(w.ctx, w.caller, r))(w.t)
-			on := w.fleet.Server(c.Record.ServerID)
-			equal(w.t, "logs in", on.CanLogIn(customer, c.Record.Name, c.Username, c.Password), true)
-			equal(w.t, "databases", w.databases(), 1)
-		})
 }
 
 // Two servers that do not answer send each other nothing back and forth.

@@ -8,7 +8,6 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/querytimeouts"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/database"
@@ -264,40 +263,16 @@ func TestAQueryTimeoutThatARoundSetsAfterAll(t *testing.T) {
 	w.timeoutsAre(db, querytimeout.Short)
 }
 
-func TestAKilledChangeOfQueryTimeouts(t *testing.T) {
-	prepare := func(w *world) { must(w.setsTimeouts(w.made("shop").Record.ID, querytimeout.Standard, "before"))(w.t) }
-	set := func(w *world, cp *controlplane.ControlPlane) {
-		_, _ = cp.QueryTimeouts.Set(w.ctx, w.reached(w.only().ID), querytimeout.Short, "one")
-	}
-	t.Run("that is done", func(t *testing.T) {
-		killed(t, querytimeouts.Kind, prepare, set, func(w *world) {
-			db := w.only().ID
-			w.timeoutsAre(db, querytimeout.Short)
-			again := must(w.setsTimeouts(db, querytimeout.Short, "one"))(w.t)
-			equal(w.t, "status", again.Change.Status, operation.Succeeded)
-			equal(w.t, "changes in the log", count(w.activity(db), audit.TimeoutsChanged), 2)
-		})
-	})
-	t.Run("that is refused", func(t *testing.T) {
-		killed(t, querytimeouts.Kind, func(w *world) {
-			prepare(w)
-			w.refusing("Configure", command.ReasonFailed)
-		}, set, func(w *world) {
-			db := w.only().ID
-			refused(w.t, errOf(w.setsTimeouts(db, querytimeout.Short, "one")), fault.AgentError)
-			w.server.OnCall(nil)
-			ok(w.t, w.Rounds.Once(w.ctx))
-			w.timeoutsAre(db, querytimeout.Standard)
-			equal(w.t, "failures in the log", count(w.activity(db), audit.TimeoutsFailed), 1)
-		})
-	})
+func TestAKilledPushOfSettings(t *testing.T) {
 	for _, point := range settings.CrashPoints {
 		w := newWorld(t)
-		prepare(w)
-		if !dies(func() { set(w, w.process(mortal(point))) }) {
+		db := w.made("shop").Record.ID
+		if !dies(func() {
+			_, _ = w.process(mortal(point)).QueryTimeouts.Set(w.ctx, w.reached(db), querytimeout.Short, "one")
+		}) {
 			t.Fatalf("%s was not hit", point)
 		}
 		ok(t, w.Rounds.Once(w.ctx))
-		w.timeoutsAre(w.only().ID, querytimeout.Short)
+		w.timeoutsAre(db, querytimeout.Short)
 	}
 }

@@ -1,13 +1,11 @@
 package controlplane_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -70,32 +68,6 @@ func TestAManagedRestoreSurvivesEveryCrash(t *testing.T) {
 		w.wantEnd(operation.Succeeded)
 		equal(t, "switches", w.server.Calls("Switch") <= 2, true)
 	})
-}
-
-func TestARestoreSurvivesEveryCrash(t *testing.T) {
-	killed(t, restores.Kind, func(w *world) { w.restorable(database.SingleLogin) }, func(w *world, cp *controlplane.ControlPlane) {
-		_, _ = cp.Restores.Start(w.ctx, w.forRestore(), w.backedUp())
-		w.work(cp)
-	}, func(w *world) { w.wantEnd(operation.Succeeded) })
-	for _, end := range []operation.Status{operation.Failed, operation.Canceled} {
-		killed(t, restores.Kind, func(w *world) {
-			w.restorable(database.SingleLogin)
-			w.restoring()
-			if end == operation.Failed {
-				w.server.FailLoads("a type is in the way")
-				return
-			}
-			w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-				if c.Method == "Load" && c.CallIndex == 0 {
-					_, _ = w.Operations.Cancel(w.ctx, w.reachedOperation(w.newest().ID)) // or it is canceled already
-				}
-				return f
-			})
-		}, func(w *world, cp *controlplane.ControlPlane) {
-			cp.Work.Reserved(restores.Kind) // where it would die before anybody has claimed it
-			w.work(cp)
-		}, func(w *world) { w.wantEnd(end) })
-	}
 }
 
 // Callers who stay away for an hour find the restore canceled, at whichever stage they left; before that nobody touches it.
@@ -179,50 +151,22 @@ func TestABusyDatabase(t *testing.T) {
 	}
 }
 
-// What the agent says decides over the code; the database is as it was.
-func TestARestoreThatFails(t *testing.T) {
-	report := func(reason command.Reason, message string) func(w *world) {
-		return func(w *world) {
-			w.inEveryCall("Load", func() fakeagent.Fault {
-				return fakeagent.Fault{Before: command.Refuse(reason, "%s", message)}
-			})
+// Its callers are told why a managed restore has failed, however often they ask.
+func TestAManagedRestoreThatFails(t *testing.T) {
+	w := newRestoreWorld(t, database.Managed)
+	o := w.reserved()
+	w.server.FailLoads("row 7 differs")
+	var err error
+	for range 10 {
+		if _, err = w.advance(w.ControlPlane, o.ID); err != nil {
+			break
 		}
 	}
-	for name, c := range map[string]struct {
-		breaks  func(w *world)
-		code    fault.Code
-		message string
-	}{
-		"the copy differs": {func(w *world) { w.server.FailLoads("row 7 differs") }, fault.BackupNotVerified, "row 7 differs"},
-		"no room": {report(command.ReasonStorageFull, "inside"), fault.BackupStorageFull,
-			"the database server has no room for a copy of the database"},
-		"refused": {report(command.ReasonFailed, "inside"), fault.AgentError,
-			"the database server could not restore the backup; the database is as it was"},
-		"the switch is refused": {func(w *world) { w.refusing("Switch", command.ReasonFailed) }, fault.AgentError,
-			"the database server refused to put the copy in the place of the database, which is as it was"},
-		"the copy gave way": {func(w *world) { w.refusing("Switch", command.ReasonNotFound) }, fault.BackupStorageFull,
-			"the copy was ready and had to give way to others who needed room; the database is as it was: start another restore," +
-				" and advance it as soon as it is ready"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newRestoreWorld(t, database.Managed)
-			o := w.reserved()
-			c.breaks(w)
-			var err error
-			for range 10 {
-				if _, err = w.advance(w.ControlPlane, o.ID); err != nil {
-					break
-				}
-			}
-			refused(t, err, fault.RestoreOperationTerminal)
-			equal(t, "says", err.Error(), fmt.Sprintf("RESTORE_OPERATION_TERMINAL: the restore has failed: %s: %s", c.code, c.message))
-			wantFailure(t, w.operation(o.ID), c.code, c.message)
-			w.wantEnd(operation.Failed)
-			refused(t, errOf(w.reserving("once")), fault.RestoreOperationTerminal)
-			w.server.OnCall(nil)
-			w.wantFree()
-		})
-	}
+	refused(t, err, fault.RestoreOperationTerminal)
+	says(t, err, "the restore has failed: BACKUP_NOT_VERIFIED: row 7 differs")
+	w.wantEnd(operation.Failed)
+	refused(t, errOf(w.reserving("once")), fault.RestoreOperationTerminal)
+	w.wantFree()
 }
 
 // A failure whose end nobody could tell the agent is ended by a worker soon, and tells the same.
@@ -240,20 +184,6 @@ func TestAFailureWaitsForNoCaller(t *testing.T) {
 	w.runOnce()
 	wantFailure(t, w.operation(o.ID), fault.BackupNotVerified, "row 7 differs")
 	w.wantEnd(operation.Failed)
-}
-
-// The agent knows better: what cannot be closed has switched, and is concluded.
-func TestAClosingThatComesTooLate(t *testing.T) {
-	w := newRestoreWorld(t, database.SingleLogin)
-	w.restoring()
-	w.inCall("Switch", 0, func() fakeagent.Fault { // of an agent that errs
-		return fakeagent.Fault{After: command.Refuse(command.ReasonFailed, "the database is gone")}
-	})
-	w.work(w.ControlPlane)
-	w.wantEnd(operation.Succeeded)
-	if f := w.newest().Failure(); f != nil {
-		t.Errorf("it has the error %+v", f)
-	}
 }
 
 func TestCancelingARestore(t *testing.T) {

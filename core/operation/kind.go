@@ -37,9 +37,6 @@ func (s Spec) AdmitsLogins(o Operation) bool {
 // Beside are the kinds of open operations beside which logins may change: Always, and UntilBegun while one is queued.
 type Beside struct{ Always, UntilBegun []Kind }
 
-// Always is the Cancelable of a kind that changes nothing.
-func Always(Operation) bool { return true }
-
 // DecideCancel applies a user's request to cancel. A running operation that may already have changed something is refused with
 // DATABASE_STATE_CONFLICT.
 func (s Spec) DecideCancel(o Operation) (Status, error) {

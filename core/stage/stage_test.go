@@ -4,8 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/machine/machinetest"
 	"github.com/pgherd/pgherd/core/operation"
@@ -18,11 +20,13 @@ var machines = map[string]struct {
 	stage.Machine
 	forward []stage.Stage
 }{
-	"clone":    {clone.Machine, []stage.Stage{clone.Switching, clone.Settling}},
-	"restore":  {restore.Machine, []stage.Stage{restore.Switching, restore.Settling}},
-	"deletion": {deletion.Machine, []stage.Stage{deletion.Isolating}},
-	"recovery": {deletion.Recovery, []stage.Stage{deletion.Rejoining}},
-	"purge":    {deletion.Purge, []stage.Stage{deletion.Erasing, deletion.Removing}},
+	"backup":    {backup.Machine, nil},
+	"extension": {extension.Machine, nil},
+	"clone":     {clone.Machine, []stage.Stage{clone.Switching, clone.Settling}},
+	"restore":   {restore.Machine, []stage.Stage{restore.Switching, restore.Settling}},
+	"deletion":  {deletion.Machine, []stage.Stage{deletion.Isolating}},
+	"recovery":  {deletion.Recovery, []stage.Stage{deletion.Rejoining}},
+	"purge":     {deletion.Purge, []stage.Stage{deletion.Erasing, deletion.Removing}},
 }
 
 func TestMachines(t *testing.T) {
@@ -34,7 +38,7 @@ func TestMachines(t *testing.T) {
 					t.Errorf("%s never ends", s)
 				}
 				o := operation.Operation{Status: operation.Running, Stage: string(s)}
-				late := s == stage.Failing || slices.Contains(m.forward, s) || name == "purge"
+				late := s == stage.Failing && name != "extension" || slices.Contains(m.forward, s) || name == "purge"
 				if got := m.Cancelable(o); got == late && !final(s) {
 					t.Errorf("%s can be canceled: %t", s, got)
 				}

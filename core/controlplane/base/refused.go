@@ -1,9 +1,11 @@
 package base
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 // RefusedForGood reports whether the agent's refusal is permanent. ReasonUnavailable, ReasonNoRoute, ReasonOtherProtocol,
@@ -37,6 +39,16 @@ func ReasonShown(err error) command.Reason {
 		return command.ReasonStorageFull
 	}
 	return command.ReasonFailed
+}
+
+// JobFailed is what an operation fails with whose job the agent could not do: in the agent's words, where it has any that are fit
+// for the customer, or in these.
+func JobFailed(why command.Reason, says, message, noRoom string) *fault.Error {
+	code := fault.AgentError
+	if why == command.ReasonStorageFull {
+		code, message = fault.BackupStorageFull, noRoom
+	}
+	return fault.New(code, "%s", cmp.Or(says, message))
 }
 
 // MessageShown is the message of a refusal that is fit for the customer: that of ReasonBusy, which says what is in the way.

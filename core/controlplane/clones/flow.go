@@ -110,11 +110,8 @@ func (t turn) dump(ctx context.Context) (work.Next, error) {
 }
 
 func dumpFailed(r command.BackupReport) *fault.Error {
-	code, message := fault.AgentError, "the database server could not dump the database"
-	if r.Reason == command.ReasonStorageFull {
-		code, message = fault.BackupStorageFull, "the database server has no room for a dump of the database"
-	}
-	return fault.New(code, "%s", cmp.Or(r.Message, message))
+	return base.JobFailed(r.Reason, r.Message, "the database server could not dump the database",
+		"the database server has no room for a dump of the database")
 }
 
 // load has the agent make the copy, under the clone's names.
@@ -148,14 +145,12 @@ func (t turn) loaded(ctx context.Context, r command.LoadReport) (work.Next, erro
 
 // loadFailed tells a file that cannot be restored from a server that cannot restore it now.
 func loadFailed(r command.LoadReport) *fault.Error {
-	code, message := fault.AgentError, "the database server could not fill the clone; nothing is left of it"
-	switch r.Reason { //nolint:exhaustive // the others tell the customer nothing
-	case command.ReasonInvalid:
-		code, message = fault.BackupNotVerified, "the clone did not become equal to the database that it is of; nothing is left of it"
-	case command.ReasonStorageFull:
-		code, message = fault.BackupStorageFull, "the database server has no room for the clone"
+	if r.Reason == command.ReasonInvalid {
+		return fault.New(fault.BackupNotVerified, "%s",
+			cmp.Or(r.Message, "the clone did not become equal to the database that it is of; nothing is left of it"))
 	}
-	return fault.New(code, "%s", cmp.Or(r.Message, message))
+	return base.JobFailed(r.Reason, r.Message, "the database server could not fill the clone; nothing is left of it",
+		"the database server has no room for the clone")
 }
 
 // almost is the progress of a clone whose copy is whole.

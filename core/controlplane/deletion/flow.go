@@ -113,14 +113,12 @@ func (t turn) backUp(ctx context.Context) (work.Next, error) {
 const almost = 95
 
 func backupFailed(r command.BackupReport) *fault.Error {
-	code, message := fault.AgentError, "the database server could not make the deletion backup"
-	switch {
-	case r.State != command.BackupFailed:
-		code, message = fault.BackupNotVerified, "the deletion backup did not come back equal to the database"
-	case r.Reason == command.ReasonStorageFull:
-		code, message = fault.BackupStorageFull, "the database server has no room for the deletion backup"
+	if r.State != command.BackupFailed {
+		return fault.New(fault.BackupNotVerified, "%s",
+			cmp.Or(r.Message, "the deletion backup did not come back equal to the database"))
 	}
-	return fault.New(code, "%s", cmp.Or(r.Message, message))
+	return base.JobFailed(r.Reason, r.Message, "the database server could not make the deletion backup",
+		"the database server has no room for the deletion backup")
 }
 
 // isolate has the agent take the database out of service. The intent is committed.

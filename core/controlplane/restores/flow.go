@@ -134,19 +134,16 @@ func (t turn) source() command.Source {
 
 // causeOf tells a backup or an upload that cannot be restored from a server that cannot restore it now.
 func (t turn) causeOf(r command.LoadReport) *fault.Error {
-	code, message := fault.AgentError, "the database server could not restore the backup; the database is as it was"
+	message := "the database server could not restore the backup; the database is as it was"
 	invalid, why := fault.BackupNotVerified, "the backup did not come back as it was made; the database is as it was"
 	if t.Input.Upload != nil {
 		message = "the database server could not restore the upload; the database is as it was"
 		invalid, why = fault.ValidationError, "the upload is no dump that can be restored; the database is as it was"
 	}
-	switch r.Reason { //nolint:exhaustive // the others tell the customer nothing
-	case command.ReasonInvalid:
-		code, message = invalid, why
-	case command.ReasonStorageFull:
-		code, message = fault.BackupStorageFull, "the database server has no room for a copy of the database"
+	if r.Reason == command.ReasonInvalid {
+		return fault.New(invalid, "%s", cmp.Or(r.Message, why))
 	}
-	return fault.New(code, "%s", cmp.Or(r.Message, message))
+	return base.JobFailed(r.Reason, r.Message, message, "the database server has no room for a copy of the database")
 }
 
 // Ending implements work.Steps.

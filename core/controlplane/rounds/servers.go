@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/slot"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -46,7 +48,8 @@ func RegisterServers[W any](r *Runner, t ServerTask[W]) {
 		t.Limit = DefaultLimit
 	}
 	p := lanes[W]{
-		ServerTask: t, runner: r, busy: map[lane]bool{}, unanswered: map[lane][]string{}, slots: map[id.ServerID]chan struct{}{},
+		ServerTask: t, runner: r, busy: map[lane]bool{}, unanswered: map[lane][]string{},
+		slots: slot.NewQueue(slot.Limits{PerAccount: math.MaxInt, Share: math.MaxInt, PerServer: perServer}),
 	}
 	r.tasks = append(r.tasks, task{name: t.Name, every: t.Every, round: p.round})
 }
@@ -65,7 +68,7 @@ type lanes[W any] struct {
 	mu         sync.Mutex
 	busy       map[lane]bool
 	unanswered map[lane][]string // keys of the pieces that had no answer when they were last tried, in that order
-	slots      map[id.ServerID]chan struct{}
+	slots      *slot.Queue
 }
 
 func (p *lanes[W]) round(ctx context.Context, start func(work func())) error {
@@ -86,10 +89,10 @@ func (p *lanes[W]) round(ctx context.Context, start func(work func())) error {
 	}
 	p.forget(work)
 	for _, of := range order {
-		if slot, free := p.begin(of); free {
+		if p.begin(of) {
 			start(func() {
 				defer p.end(of)
-				p.runLane(ctx, slot, of, alive[of.server], work[of])
+				p.runLane(ctx, of, alive[of.server], work[of])
 			})
 		}
 	}
@@ -97,17 +100,12 @@ func (p *lanes[W]) round(ctx context.Context, start func(work func())) error {
 }
 
 // begin begins a lane; false while it is under way from an earlier round.
-func (p *lanes[W]) begin(of lane) (slot chan struct{}, free bool) {
+func (p *lanes[W]) begin(of lane) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.busy[of] {
-		return nil, false
-	}
+	underWay := p.busy[of]
 	p.busy[of] = true
-	if p.slots[of.server] == nil {
-		p.slots[of.server] = make(chan struct{}, perServer)
-	}
-	return p.slots[of.server], true
+	return !underWay
 }
 
 func (p *lanes[W]) end(of lane) {
@@ -117,14 +115,10 @@ func (p *lanes[W]) end(of lane) {
 }
 
 // runLane does the work of a lane, one piece after another, once there is a slot.
-func (p *lanes[W]) runLane(ctx context.Context, slot chan struct{}, of lane, alive func() bool, work []W) {
-	select {
-	case slot <- struct{}{}:
-	case <-ctx.Done():
-		return
-	}
-	defer func() { <-slot }()
-	if !alive() {
+func (p *lanes[W]) runLane(ctx context.Context, of lane, alive func() bool, work []W) {
+	slot := p.slots.Ask(of.account, of.server)
+	defer slot.Leave()
+	if slot.Wait(ctx) != nil || !alive() {
 		return
 	}
 	for _, w := range p.unansweredLast(of, work) {

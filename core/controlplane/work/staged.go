@@ -120,6 +120,8 @@ func (t *Turn[In]) advance(ctx context.Context, on stage.Event) (Next, error) {
 		if err := t.Intend(ctx, cell.Next); err != nil {
 			return Next{}, err
 		}
+		fallthrough
+	case stage.Canceled:
 		return t.steps.End(ctx, t.steps.Ending(operation.ConfirmCancel, nil))
 	}
 	return t.steps.Do(ctx, cell.Next)

@@ -88,9 +88,13 @@ func (t *Turn[In]) Running(shown string, percent int, b command.Bytes, waits boo
 	return t.Again(t.PollAfter(waits)), nil
 }
 
-// Fail commits what the operation fails with, and ends it.
+// Fail commits what the operation fails with, where it has something to take back, and ends it.
 func (t *Turn[In]) Fail(ctx context.Context, cause *fault.Error) (Next, error) {
-	if err := t.enter(ctx, stage.Refused, cause, nil); err != nil {
+	cell, err := t.kind.Machine.Decide(t.Stage, stage.Refused)
+	if err == nil && cell.Next == stage.Failing {
+		err = t.enter(ctx, stage.Refused, cause, nil)
+	}
+	if err != nil {
 		return Next{}, err
 	}
 	return t.steps.End(ctx, t.steps.Ending(operation.Fail, cause))
