@@ -51,9 +51,7 @@ type Outcome struct {
 func (q ReadOutcome) Resource() string { return ofLogin(q.Step, q.DatabaseID, q.Username, 0).Resource }
 
 // Route implements Question.
-func (ReadOutcome) Route() Route {
-	return Route{Method: "POST", Path: "/v1/logins/outcome"}
-}
+func (ReadOutcome) Route() Route { return Route{Method: "POST", Path: "/v1/logins/outcome"} }
 
 // Check implements Question.
 func (q ReadOutcome) Check() error {

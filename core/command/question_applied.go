@@ -29,9 +29,7 @@ type AppliedIn struct {
 }
 
 // Route implements Question.
-func (AskApplied) Route() Route {
-	return Route{Method: "GET", Path: "/v1/applied/{after}"}
-}
+func (AskApplied) Route() Route { return Route{Method: "GET", Path: "/v1/applied/{after}"} }
 
 // Check implements Question.
 func (q AskApplied) Check() error {

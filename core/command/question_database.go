@@ -53,9 +53,7 @@ func (c *LoginCondition) UnmarshalText(text []byte) (err error) {
 }
 
 // Route implements Question.
-func (InspectLogin) Route() Route {
-	return Route{Method: "POST", Path: "/v1/logins/inspect"}
-}
+func (InspectLogin) Route() Route { return Route{Method: "POST", Path: "/v1/logins/inspect"} }
 
 // Check implements Question.
 func (q InspectLogin) Check() error {

@@ -29,9 +29,7 @@ type ExtensionEntry struct {
 }
 
 // Route implements Question.
-func (Extensions) Route() Route {
-	return Route{Method: "GET", Path: "/v1/databases/{id}/extensions"}
-}
+func (Extensions) Route() Route { return Route{Method: "GET", Path: "/v1/databases/{id}/extensions"} }
 
 // Check implements Question.
 func (q Extensions) Check() error { return checkDatabase(q.DatabaseID) }

@@ -43,9 +43,7 @@ const (
 )
 
 // Route implements Question.
-func (AskRights) Route() Route {
-	return Route{Method: "GET", Path: "/v1/databases/{id}/rights"}
-}
+func (AskRights) Route() Route { return Route{Method: "GET", Path: "/v1/databases/{id}/rights"} }
 
 // Check implements Question.
 func (q AskRights) Check() error { return checkDatabase(q.DatabaseID) }

@@ -99,9 +99,7 @@ const (
 )
 
 // Route implements Question.
-func (AskStrays) Route() Route {
-	return Route{Method: "GET", Path: "/v1/inventory/strays"}
-}
+func (AskStrays) Route() Route { return Route{Method: "GET", Path: "/v1/inventory/strays"} }
 
 // Check implements Question.
 func (AskStrays) Check() error { return nil }
@@ -130,9 +128,7 @@ type StoredFile struct {
 }
 
 // Route implements Question.
-func (AskFiles) Route() Route {
-	return Route{Method: "POST", Path: "/v1/inventory/files"}
-}
+func (AskFiles) Route() Route { return Route{Method: "POST", Path: "/v1/inventory/files"} }
 
 // Check implements Question.
 func (q AskFiles) Check() error {

@@ -81,9 +81,7 @@ type RoleOverride struct {
 }
 
 // Route implements Question.
-func (Settings) Route() Route {
-	return Route{Method: "GET", Path: "/v1/databases/{id}/settings"}
-}
+func (Settings) Route() Route { return Route{Method: "GET", Path: "/v1/databases/{id}/settings"} }
 
 // Check implements Question.
 func (q Settings) Check() error { return checkDatabase(q.DatabaseID) }

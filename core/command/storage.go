@@ -35,9 +35,7 @@ type DatabaseUse struct {
 }
 
 // Route implements Question.
-func (StorageUse) Route() Route {
-	return Route{Method: "GET", Path: "/v1/storage/{after}"}
-}
+func (StorageUse) Route() Route { return Route{Method: "GET", Path: "/v1/storage/{after}"} }
 
 var positionPattern = regexp.MustCompile(`^[0-9A-Za-z.]{1,64}$`)
 

@@ -26,7 +26,7 @@ import (
 type Access struct {
 	base   *base.Base
 	shut   *refusals
-	told   *refusals // keys outside their networks, of which the log has a line
+	logged *refusals // keys outside their networks, of which the log has a line
 	recent *recentKeys
 	leases *leases
 
@@ -37,7 +37,7 @@ type Access struct {
 // New makes the use cases.
 func New(p *base.Base) *Access {
 	a := &Access{
-		base: p, shut: newRefusals(maxRefusals), told: newRefusals(maxRefusals), recent: newRecentKeys(maxRecentKeys),
+		base: p, shut: newRefusals(maxRefusals), logged: newRefusals(maxRefusals), recent: newRecentKeys(maxRecentKeys),
 		leases: newLeases(maxLeases, p.Clock), used: map[id.KeyID]time.Time{},
 	}
 	rounds.Register(p.Rounds, rounds.Task{Name: "rate buckets", Every: base.RoundEvery, Do: func(ctx context.Context) error {
@@ -126,7 +126,7 @@ func (c Caller) RequirePreviewKey() error {
 func (a *Access) Admit(ctx context.Context, k Attempt) (Admission, error) {
 	credential, err := account.ParseKey(k.Key)
 	if err != nil {
-		return a.turnAway(ctx, k.Client)
+		return a.refuse(ctx, k.Client)
 	}
 	now := a.base.Clock.Now()
 	if d, shut := a.shutOut(byKey, k.Client, now); shut && !a.recent.has(credential.Hash, k.Client, now) {
@@ -139,32 +139,32 @@ func (a *Access) Admit(ctx context.Context, k Attempt) (Admission, error) {
 	}
 	if unknown || found.Key.Kind != credential.Kind || !found.Key.Accepts(credential.Hash, now) {
 		a.recent.forget(credential.Hash)
-		return a.turnAway(ctx, k.Client)
+		return a.refuse(ctx, k.Client)
 	}
-	a.recent.note(credential.Hash, found.Key.Networks, now)
+	a.recent.remember(credential.Hash, found.Key.Networks, now)
 	if !found.Key.Networks.Contains(k.Client) {
-		a.tellForeign(ctx, found.Key, k, now)
-		return a.turnAway(ctx, k.Client)
+		a.logForeign(ctx, found.Key, k, now)
+		return a.refuse(ctx, k.Client)
 	}
-	return a.letIn(found, decision, now, k)
+	return a.admitted(found, decision, now, k)
 }
 
 // foreignAgain is how long a key outside its networks is not logged again, so that it cannot fill the log.
 const foreignAgain = 10 * time.Minute
 
-// tellForeign logs that a key is used outside its networks, once in a while. The client is not told.
-func (a *Access) tellForeign(ctx context.Context, key account.Key, k Attempt, now time.Time) {
-	if _, silent := a.told.until(key.Prefix(), now); silent {
+// logForeign logs that a key is used outside its networks, once in a while. The client is not told.
+func (a *Access) logForeign(ctx context.Context, key account.Key, k Attempt, now time.Time) {
+	if _, silent := a.logged.until(key.Prefix(), now); silent {
 		return
 	}
-	a.told.remember(key.Prefix(), now.Add(foreignAgain), now)
+	a.logged.remember(key.Prefix(), now.Add(foreignAgain), now)
 	a.base.Journal.Log(ctx, ports.JournalEvent{
 		What: "key.outside_networks", RequestID: k.RequestID,
 		Err: fmt.Errorf("the key %s was presented from %s, which is in none of its networks", key.Prefix(), k.Client),
 	})
 }
 
-func (a *Access) letIn(found ports.Admission, d ratelimit.Decision, now time.Time, k Attempt) (Admission, error) {
+func (a *Access) admitted(found ports.Admission, d ratelimit.Decision, now time.Time, k Attempt) (Admission, error) {
 	key := found.Key
 	key.Hash = nil
 	admission := Admission{

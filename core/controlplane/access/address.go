@@ -27,7 +27,7 @@ func (d door) bucket(client netip.Addr) string { return d.prefix + ratelimit.Sou
 // AdmitAddress takes one request of a route that needs no key out of the bucket of its client's address and class. RATE_LIMITED:
 // nothing is left; MAINTENANCE: a maintenance window is open. The Admission tells the rate in both cases.
 func (a *Access) AdmitAddress(ctx context.Context, k Attempt) (Admission, error) {
-	d, err := a.knock(ctx, withoutKey(k.Class), k.Client)
+	d, err := a.take(ctx, withoutKey(k.Class), k.Client)
 	switch {
 	case err != nil:
 		return Admission{}, err
@@ -48,9 +48,9 @@ func ErrMaintenance() error {
 	return fault.New(fault.Maintenance, "the service is in a maintenance window; retry later")
 }
 
-// turnAway counts an unauthorised attempt. Only a refusal for the rate tells the state of the bucket.
-func (a *Access) turnAway(ctx context.Context, client netip.Addr) (Admission, error) {
-	d, err := a.knock(ctx, byKey, client)
+// refuse counts an unauthorised attempt. Only a refusal for the rate tells the state of the bucket.
+func (a *Access) refuse(ctx context.Context, client netip.Addr) (Admission, error) {
+	d, err := a.take(ctx, byKey, client)
 	switch {
 	case err != nil:
 		return Admission{}, err
@@ -60,9 +60,9 @@ func (a *Access) turnAway(ctx context.Context, client netip.Addr) (Admission, er
 	return Admission{}, account.ErrUnauthorized()
 }
 
-// knock takes one request out of the bucket of an address. An address without any left is refused from memory until its bucket
+// take takes one request out of the bucket of an address. An address without any left is refused from memory until its bucket
 // has room again, so that a flood does not load the store.
-func (a *Access) knock(ctx context.Context, at door, client netip.Addr) (ratelimit.Decision, error) {
+func (a *Access) take(ctx context.Context, at door, client netip.Addr) (ratelimit.Decision, error) {
 	now := a.base.Clock.Now()
 	if d, shut := a.shutOut(at, client, now); shut {
 		return d, nil

@@ -35,8 +35,8 @@ func newRecentKeys(most int) *recentKeys {
 	return &recentKeys{most: most, by: map[[32]byte]*list.Element{}, order: list.New()}
 }
 
-// note remembers a key that was found valid, in its networks at least, and drops what has become old.
-func (r *recentKeys) note(hash [32]byte, networks network.List, now time.Time) {
+// remember remembers a key that was found valid, in its networks at least, and drops what has become old.
+func (r *recentKeys) remember(hash [32]byte, networks network.List, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e, known := r.by[hash]; known {

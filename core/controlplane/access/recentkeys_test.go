@@ -38,7 +38,7 @@ func TestRecentKeys(t *testing.T) {
 				r.forget([32]byte{1})
 				continue
 			}
-			r.note([32]byte{e.key}, "", start.Add(time.Duration(e.minute)*time.Minute))
+			r.remember([32]byte{e.key}, "", start.Add(time.Duration(e.minute)*time.Minute))
 		}
 		got := ""
 		for key := byte(1); key <= 4; key++ {
@@ -67,8 +67,8 @@ func TestRecentKeysHaveNetworks(t *testing.T) {
 	if r.foreign(key, outside) {
 		t.Error("an unknown key is foreign")
 	}
-	r.note(key, "10.0.0.0/8", now)
+	r.remember(key, "10.0.0.0/8", now)
 	check("in one network", false, true)
-	r.note(key, "", now)
+	r.remember(key, "", now)
 	check("anywhere", true, false)
 }

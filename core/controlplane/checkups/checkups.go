@@ -65,7 +65,7 @@ func (c *Checkups) Examine(ctx context.Context, s server.Server, o Options) ([]D
 		if err != nil {
 			return nil, err
 		}
-		damaged, err := c.sums(ctx, s)
+		damaged, err := c.checksums(ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func (o Options) pauses() []time.Duration {
 
 // lasting looks until nothing differs or no pause is left.
 func (c *Checkups) lasting(ctx context.Context, s server.Server, pauses []time.Duration) ([]doctor.Finding, error) {
-	found, err := c.look(ctx, s)
+	found, err := c.compareOnce(ctx, s)
 	for i, pause := range pauses {
 		if err != nil || len(found) == 0 || i > 0 && !slices.ContainsFunc(found, differs) {
 			return found, err
@@ -101,7 +101,7 @@ func (c *Checkups) lasting(ctx context.Context, s server.Server, pauses []time.D
 			return nil, ctx.Err()
 		}
 		var now []doctor.Finding
-		now, err = c.look(ctx, s)
+		now, err = c.compareOnce(ctx, s)
 		found = doctor.Lasting(found, now)
 	}
 	return found, err
@@ -110,8 +110,8 @@ func (c *Checkups) lasting(ctx context.Context, s server.Server, pauses []time.D
 // differs reports whether a finding is more than a notice, for which nobody waits.
 func differs(f doctor.Finding) bool { return !f.Code.Notice() }
 
-// look compares once.
-func (c *Checkups) look(ctx context.Context, s server.Server) ([]doctor.Finding, error) {
+// compareOnce compares a server with the metadata.
+func (c *Checkups) compareOnce(ctx context.Context, s server.Server) ([]doctor.Finding, error) {
 	agent, err := c.base.Fleet.Agent(s)
 	if err != nil { // as where its secret cannot be read
 		away := doctor.Finding{Code: doctor.ServerUnreachable, Subject: s.Name, Has: err.Error()}

@@ -40,7 +40,7 @@ func (c *Checkups) repair(ctx context.Context, s server.Server, o Options, list 
 		if _, done := outcomes[w]; done || w.repair == doctor.Nothing {
 			continue
 		}
-		outcomes[w] = c.mend(ctx, s, d.Finding)
+		outcomes[w] = c.repairOne(ctx, s, d.Finding)
 		c.base.Log(ctx, "doctor.repair", d.DatabaseID, outcomes[w])
 	}
 	if len(outcomes) == 0 {
@@ -62,15 +62,15 @@ func (c *Checkups) repair(ctx context.Context, s server.Server, o Options, list 
 	return err
 }
 
-// mend does one repair, by the commands and questions that the service has anyway, and writes it down.
-func (c *Checkups) mend(ctx context.Context, s server.Server, f doctor.Finding) error {
+// repairOne does one repair, by the commands and questions that the service has anyway, and writes it down.
+func (c *Checkups) repairOne(ctx context.Context, s server.Server, f doctor.Finding) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	agent, err := c.base.Fleet.Agent(s)
 	if err != nil {
 		return err
 	}
-	if err := c.write(ctx, s, f); err != nil {
+	if err := c.record(ctx, s, f); err != nil {
 		return err
 	}
 	switch f.Repair() {
@@ -95,9 +95,9 @@ func (c *Checkups) mend(ctx context.Context, s server.Server, f doctor.Finding) 
 	return err
 }
 
-// write adds what is about to be done to the activity log, before it is done. What is about a database without a record is the
+// record adds what is about to be done to the activity log, before it is done. What is about a database without a record is the
 // installation's.
-func (c *Checkups) write(ctx context.Context, s server.Server, f doctor.Finding) error {
+func (c *Checkups) record(ctx context.Context, s server.Server, f doctor.Finding) error {
 	return c.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		var record database.Record
 		if f.DatabaseID != "" {

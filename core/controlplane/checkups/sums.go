@@ -15,9 +15,9 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// sums reads every backup file and its manifest as a download does, one after another, and compares them with what was written
+// checksums reads every backup file and its manifest as a download does, one after another, and compares them with what was written
 // down when they were made. What is deleted meanwhile is no finding.
-func (c *Checkups) sums(ctx context.Context, s server.Server) (found []doctor.Finding, err error) {
+func (c *Checkups) checksums(ctx context.Context, s server.Server) (found []doctor.Finding, err error) {
 	agent, err := c.base.Fleet.Agent(s)
 	if err != nil {
 		return []doctor.Finding{}, nil //nolint:nilerr // that it does not answer is a finding already
@@ -35,8 +35,8 @@ func (c *Checkups) sums(ctx context.Context, s server.Server) (found []doctor.Fi
 			}
 			data := command.OpenBackup{DatabaseID: r.ID, Filename: b.Filename}
 			manifest := command.OpenManifest{DatabaseID: r.ID, Filename: b.Filename}
-			if f.Has = wrong(ctx, agent, data, b.ChecksumSHA256); f.Has == "" {
-				if f.Has = wrong(ctx, agent, manifest, b.ManifestSHA256); f.Has != "" {
+			if f.Has = problemOf(ctx, agent, data, b.ChecksumSHA256); f.Has == "" {
+				if f.Has = problemOf(ctx, agent, manifest, b.ManifestSHA256); f.Has != "" {
 					f.Has = "manifest: " + f.Has
 				}
 			}
@@ -57,8 +57,8 @@ func (c *Checkups) backupsOf(ctx context.Context, r database.Record) ([]backup.B
 	})
 }
 
-// wrong says what is wrong with a file; empty where it has the sum.
-func wrong(ctx context.Context, agent ports.Agent, q command.Question, sum string) string {
+// problemOf says what is wrong with a file; empty where it has the sum.
+func problemOf(ctx context.Context, agent ports.Agent, q command.Question, sum string) string {
 	file, err := agent.Open(ctx, q)
 	switch {
 	case command.RefusedFor(err, command.ReasonNotFound):

@@ -1,5 +1,5 @@
-// Package monitor keeps an eye on the agents of all servers, for the operator: the log, the metrics, and the list of servers.
-// Nothing else depends on what it has seen.
+// Package monitor asks the agents of all servers for a sign of life, for the log, the metrics and the list of servers.
+// Nothing else depends on the answers.
 package monitor
 
 import (
@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// every is how often each agent is asked.
-	every = 5 * time.Second
-	// askTime is how long it may take to answer. An agent whose PostgreSQL hangs answers in two seconds.
-	askTime = 5 * time.Second
-	// storeTime bounds what a round reads, and what it writes for one server.
-	storeTime = 5 * time.Second
-	// together is how many agents are asked at the same time.
-	together = 256
+	// interval is how often each agent is asked.
+	interval = 5 * time.Second
+	// askTimeout is how long it may take to answer. An agent whose PostgreSQL hangs answers in two seconds.
+	askTimeout = 5 * time.Second
+	// storeTimeout bounds what a round reads, and what it writes for one server.
+	storeTimeout = 5 * time.Second
+	// parallel is how many agents are asked at the same time.
+	parallel = 256
 )
 
 // Monitor asks all agents for a sign of life again and again.
@@ -61,7 +61,7 @@ func New(p *base.Base) *Monitor {
 
 // Run asks until the context ends.
 func (w *Monitor) Run(ctx context.Context) {
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		w.Once(ctx)
@@ -91,7 +91,7 @@ func (w *Monitor) Once(ctx context.Context) {
 	w.mu.Lock()
 	servers := slices.Collect(maps.Values(w.known))
 	w.mu.Unlock()
-	slots := make(chan struct{}, together)
+	slots := make(chan struct{}, parallel)
 	var asking sync.WaitGroup
 	for _, s := range servers {
 		slots <- struct{}{}
@@ -104,16 +104,16 @@ func (w *Monitor) Once(ctx context.Context) {
 			}
 			known, err := ask(ctx, agent)
 			if ctx.Err() == nil {
-				w.note(ctx, s, known, err)
+				w.record(ctx, s, known, err)
 			}
 		})
 	}
 	asking.Wait()
 }
 
-// list learns of new servers and changed records, and forgets those that are gone.
+// list reads the servers: it adds new ones, updates changed ones and forgets those that are gone.
 func (w *Monitor) list(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	list, err := ports.Read(ctx, w.base.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
 		return tx.Servers().List(ctx)
@@ -137,7 +137,7 @@ func (w *Monitor) list(ctx context.Context) {
 }
 
 func ask(ctx context.Context, agent ports.Agent) (command.Capabilities, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	return ports.Ask(ctx, agent, command.AskCapabilities{})
 }
@@ -156,8 +156,8 @@ func (w *Monitor) skip(ctx context.Context, s *Seen, err error) {
 	}
 }
 
-// note keeps what an agent has answered. Any answer is one, also a refusal.
-func (w *Monitor) note(ctx context.Context, s *Seen, known command.Capabilities, err error) {
+// record stores what an agent has answered. Any answer is one, also a refusal.
+func (w *Monitor) record(ctx context.Context, s *Seen, known command.Capabilities, err error) {
 	var refusal *command.Refusal
 	up, now := err == nil || errors.As(err, &refusal), w.base.Clock.Now()
 	w.mu.Lock()
@@ -172,10 +172,10 @@ func (w *Monitor) note(ctx context.Context, s *Seen, known command.Capabilities,
 	}
 	store := s.unstored
 	w.mu.Unlock()
-	w.tell(ctx, s.Server, now, event{!up, "agent.away", "agent.back", err})
+	w.report(ctx, s.Server, now, event{!up, "agent.away", "agent.back", err})
 	if err == nil {
 		other := base.CheckProtocol(known)
-		w.tell(ctx, s.Server, now, event{other != nil, "agent.other_protocol", "agent.same_protocol", other})
+		w.report(ctx, s.Server, now, event{other != nil, "agent.other_protocol", "agent.same_protocol", other})
 	}
 	if store && w.store(ctx, s.Server.ID, up, now) {
 		w.mu.Lock()
@@ -184,15 +184,15 @@ func (w *Monitor) note(ctx context.Context, s *Seen, known command.Capabilities,
 	}
 }
 
-// event is something that keeps work for a server waiting, while it is there.
+// event is a condition that makes work for a server wait.
 type event struct {
 	there       bool
 	begun, over string
 	err         error
 }
 
-// tell has the log say that something is there, once in a while, and that it is over.
-func (w *Monitor) tell(ctx context.Context, s server.Server, now time.Time, of event) {
+// report logs that an event is there, once in a while, and that it is over.
+func (w *Monitor) report(ctx context.Context, s server.Server, now time.Time, of event) {
 	e := ports.JournalEvent{What: of.begun, ServerID: s.ID, ServerName: s.Name, Host: s.AgentURL, Err: of.err, Told: true}
 	key := of.begun + " " + string(s.ID)
 	if of.there {
@@ -210,7 +210,7 @@ func (w *Monitor) tell(ctx context.Context, s server.Server, now time.Time, of e
 
 // store reports whether the list of servers shows now what was seen.
 func (w *Monitor) store(ctx context.Context, of id.ServerID, up bool, now time.Time) bool {
-	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	err := w.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if up {

@@ -57,7 +57,7 @@ func entries[T any](
 	position func(T) ports.Position,
 ) ([]T, error) {
 	return paged(limit, pageLength, position, func(p ports.Page) ([]T, error) {
-		return looked(ctx, o, func(ctx context.Context, d ports.Directory) ([]T, error) { return list(ctx, d, p) })
+		return fromDirectory(ctx, o, func(ctx context.Context, d ports.Directory) ([]T, error) { return list(ctx, d, p) })
 	})
 }
 
@@ -246,7 +246,7 @@ func (o *Operator) FeatureList(ctx context.Context) (list []Feature, err error) 
 	if err != nil {
 		return nil, err
 	}
-	enrolled, err := looked(ctx, o, func(ctx context.Context, d ports.Directory) (map[string]int, error) { return d.Enrolled(ctx) })
+	enrolled, err := fromDirectory(ctx, o, func(ctx context.Context, d ports.Directory) (map[string]int, error) { return d.Enrolled(ctx) })
 	if err != nil {
 		return nil, err
 	}

@@ -22,13 +22,13 @@ func (o *Operator) AccountNamed(ctx context.Context, flag, text string) (id.Acco
 	if named, is := asID[id.AccountID](text); is {
 		filter = ports.AccountFilter{ID: named}
 	}
-	found, err := looked(ctx, o, func(ctx context.Context, d ports.Directory) ([]ports.AccountEntry, error) {
+	found, err := fromDirectory(ctx, o, func(ctx context.Context, d ports.Directory) ([]ports.AccountEntry, error) {
 		return d.Accounts(ctx, filter, ports.Page{Limit: mostNamed})
 	})
 	if err != nil {
 		return "", err
 	}
-	return meant(thing{flag, "account", "account list"}, text, candidates(found, ofOwner))
+	return resolve(thing{flag, "account", "account list"}, text, candidates(found, ofOwner))
 }
 
 func ofOwner(a ports.AccountEntry) (id.AccountID, string) { return a.ID, "of " + a.Email }
@@ -39,13 +39,13 @@ func (o *Operator) DatabaseNamed(ctx context.Context, flag, text string) (id.Dat
 	if named, is := asID[id.DatabaseID](text); is {
 		filter = ports.DatabaseFilter{ID: named}
 	}
-	found, err := looked(ctx, o, func(ctx context.Context, d ports.Directory) ([]ports.DatabaseEntry, error) {
+	found, err := fromDirectory(ctx, o, func(ctx context.Context, d ports.Directory) ([]ports.DatabaseEntry, error) {
 		return d.Databases(ctx, filter, ports.Page{Limit: mostNamed})
 	})
 	if err != nil {
 		return "", err
 	}
-	return meant(thing{flag, "database", "database list"}, text,
+	return resolve(thing{flag, "database", "database list"}, text,
 		candidates(found, func(r ports.DatabaseEntry) (id.DatabaseID, string) {
 			return r.ID, fmt.Sprintf("%s on server %s", r.Status, r.Server)
 		}))
@@ -94,7 +94,7 @@ func (o *Operator) ServerNamed(ctx context.Context, flag, text string) (id.Serve
 			found = append(found, candidate[id.ServerID]{s.ID, "named " + s.Name})
 		}
 	}
-	return meant(thing{flag, "server", "server list"}, text, found)
+	return resolve(thing{flag, "server", "server list"}, text, found)
 }
 
 // NamespaceNamed finds a CI namespace, also a revoked one, by its ID or name.
@@ -102,13 +102,13 @@ func (o *Operator) NamespaceNamed(ctx context.Context, flag, text string) (id.Na
 	if named, is := asID[id.NamespaceID](text); is {
 		return named, nil // its use case says whether there is one
 	}
-	found, err := looked(ctx, o, func(ctx context.Context, d ports.Directory) ([]ports.NamespaceEntry, error) {
+	found, err := fromDirectory(ctx, o, func(ctx context.Context, d ports.Directory) ([]ports.NamespaceEntry, error) {
 		return d.Namespaces(ctx, ports.NamespaceFilter{Name: text}, ports.Page{Limit: mostNamed})
 	})
 	if err != nil {
 		return "", err
 	}
-	return meant(thing{flag, "namespace", "ci-namespace list"}, text,
+	return resolve(thing{flag, "namespace", "ci-namespace list"}, text,
 		candidates(found, func(n ports.NamespaceEntry) (id.NamespaceID, string) { return n.ID, "of " + n.Email }))
 }
 
@@ -124,8 +124,8 @@ func asID[T ~string](text string) (T, bool) {
 	return v, err == nil
 }
 
-// looked reads from the directory.
-func looked[T any](ctx context.Context, o *Operator, fn func(context.Context, ports.Directory) (T, error)) (T, error) {
+// fromDirectory reads from the directory.
+func fromDirectory[T any](ctx context.Context, o *Operator, fn func(context.Context, ports.Directory) (T, error)) (T, error) {
 	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) (T, error) { return fn(ctx, tx.Directory()) })
 }
 
@@ -152,8 +152,8 @@ func candidates[T ~string, E any](found []E, of func(E) (T, string)) []candidate
 	return list
 }
 
-// meant is the one that a text means.
-func meant[T ~string](what thing, text string, found []candidate[T]) (T, error) {
+// resolve returns the one that a text means.
+func resolve[T ~string](what thing, text string, found []candidate[T]) (T, error) {
 	switch len(found) {
 	case 0:
 		return "", fault.Invalid(what.flag, "no %s is called %q; pgherd admin %s shows them", what.word, text, what.lists)

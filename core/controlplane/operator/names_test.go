@@ -27,7 +27,7 @@ func TestWhichAccountIsMeant(t *testing.T) {
 			`account: several are called "Ada"; give the ID: 1 (of ada@example.com), 3 (of eve@example.com)`},
 		{"\x1b", nil, `no account is called "\x1b"`},
 	} {
-		got, err := meant(thing{"account", "account", "account list"}, c.text, candidates(c.found, ofOwner))
+		got, err := resolve(thing{"account", "account", "account list"}, c.text, candidates(c.found, ofOwner))
 		if err == nil && string(got) != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %q, %v, want %s", c.text, got, err, c.want)
 		}
@@ -39,7 +39,7 @@ func TestManyOfOneNameAreNotAllListed(t *testing.T) {
 	for n := range 100 {
 		found = append(found, candidate[id.DatabaseID]{id.DatabaseID(fmt.Sprintf("id-%d", n)), "active on server db1"})
 	}
-	_, err := meant(thing{"database", "database", "database list"}, "shop", found)
+	_, err := resolve(thing{"database", "database", "database list"}, "shop", found)
 	if err == nil || !strings.HasSuffix(err.Error(), "id-4 (active on server db1), and others") {
 		t.Error(err)
 	}

@@ -55,7 +55,7 @@ func (o *Operator) FailOperation(ctx context.Context, op id.OperationID, by oper
 	if by.ServerGone {
 		err = o.base.CheckGone(ctx, of.ServerID)
 	} else {
-		err = o.leftAlone(ctx, of)
+		err = o.checkIdle(ctx, of)
 	}
 	if err != nil {
 		return of, err
@@ -105,8 +105,8 @@ func (o *Operator) ordered(ctx context.Context, op id.OperationID, by operation.
 	return o.Operation(ctx, op)
 }
 
-// leftAlone returns DATABASE_STATE_CONFLICT while the server still works on an operation.
-func (o *Operator) leftAlone(ctx context.Context, of operation.Operation) error {
+// checkIdle returns DATABASE_STATE_CONFLICT while the server still works on an operation.
+func (o *Operator) checkIdle(ctx context.Context, of operation.Operation) error {
 	if err := o.base.CheckThere(ctx, of.ServerID, base.OrGone); err != nil {
 		return err
 	}

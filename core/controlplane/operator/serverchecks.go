@@ -14,8 +14,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// meet looks at a server that is to be stored, and completes it with its installation. VALIDATION_ERROR names what is wrong.
-func (o *Operator) meet(ctx context.Context, s *server.Server, version string) (server.Survey, error) {
+// surveyNew surveys a server that is to be stored, and completes it with its installation. VALIDATION_ERROR names what is wrong.
+func (o *Operator) surveyNew(ctx context.Context, s *server.Server, version string) (server.Survey, error) {
 	seen := o.base.Fleet.Survey(ctx, *s)
 	if wrong := server.FirstWrong(s.Judge(seen, o.base.Clock.Now(), version)); wrong != nil {
 		return seen, refusalOf(*wrong)
@@ -37,12 +37,12 @@ func refusalOf(f server.Finding) error {
 func (o *Operator) notRegistered(ctx context.Context, s server.Server) error {
 	other, err := o.registered(ctx, s)
 	if err == nil && other != nil {
-		err = fault.Invalid("agentUrl", "%s", twice(s, *other))
+		err = fault.Invalid("agentUrl", "%s", sameServer(s, *other))
 	}
 	return err
 }
 
-func twice(s, other server.Server) string {
+func sameServer(s, other server.Server) string {
 	return fmt.Sprintf("%s leads to the server that is registered as %s already, with %s", s.AgentURL, other.Name, other.AgentURL)
 }
 
@@ -102,7 +102,7 @@ func (o *Operator) CheckServer(
 	if other != nil {
 		i := slices.IndexFunc(found, func(f server.Finding) bool { return f.Check == server.CheckInstallation })
 		found[i] = server.Finding{
-			Check: server.CheckInstallation, Verdict: server.Wrong, Found: twice(s, *other), Do: "keep one of the two registrations",
+			Check: server.CheckInstallation, Verdict: server.Wrong, Found: sameServer(s, *other), Do: "keep one of the two registrations",
 		}
 		return s, found, nil
 	}
@@ -181,7 +181,7 @@ func (o *Operator) SetServer(ctx context.Context, of id.ServerID, c ServerChange
 	}
 	s.SealedSecret = sealed
 	if c.reaches() && !c.Unchecked {
-		if _, err := o.meet(ctx, &s, c.Version); err != nil {
+		if _, err := o.surveyNew(ctx, &s, c.Version); err != nil {
 			return s, err
 		}
 	}

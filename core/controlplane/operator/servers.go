@@ -57,7 +57,7 @@ func (o *Operator) AddServer(ctx context.Context, n NewServer) (server.Server, e
 		return server.Server{}, err
 	}
 	if !n.Unchecked {
-		seen, err := o.meet(ctx, &s, n.Version)
+		seen, err := o.surveyNew(ctx, &s, n.Version)
 		if err != nil {
 			return server.Server{}, err
 		}

@@ -25,16 +25,16 @@ type Storage struct {
 	base *base.Base
 
 	mu sync.Mutex
-	// heard is up to where this process has taken over an agent's sizes. What a process has not stored when it ends, the next one
-	// hears again: it begins from the start.
-	heard map[id.ServerID]string
+	// positions are up to where this process has stored the agents' sizes. What a process has not stored when it ends, the next one
+	// reads again: it begins from the start.
+	positions map[id.ServerID]string
 }
 
 // New makes it, and registers its periodic task.
 func New(p *base.Base) *Storage {
-	s := &Storage{base: p, heard: map[id.ServerID]string{}}
+	s := &Storage{base: p, positions: map[id.ServerID]string{}}
 	rounds.RegisterServers(p.Rounds, rounds.ServerTask[server.Server]{
-		Name: "sizes of databases", Every: base.RoundEvery, Find: s.servers, Do: s.hear,
+		Name: "sizes of databases", Every: base.RoundEvery, Find: s.servers, Do: s.update,
 		Of: func(s server.Server) (id.ServerID, id.AccountID) { return s.ID, "" },
 	})
 	return s
@@ -52,8 +52,8 @@ func (s *Storage) servers(ctx context.Context) ([]server.Server, error) {
 	})
 }
 
-// hear takes over the sizes of one server that have changed. If some cannot be stored, all are asked for again in the next round.
-func (s *Storage) hear(ctx context.Context, of server.Server) error {
+// update stores the sizes of one server that have changed. If some cannot be stored, all are asked for again in the next round.
+func (s *Storage) update(ctx context.Context, of server.Server) error {
 	agent, err := s.base.Fleet.Agent(of)
 	if err != nil {
 		return s.base.UnlessSettled(ctx, "storage.not_asked", "", err)
@@ -65,13 +65,13 @@ func (s *Storage) hear(ctx context.Context, of server.Server) error {
 		if err != nil {
 			return s.base.UnlessSettled(ctx, "storage.not_asked", "", err)
 		}
-		failed = errors.Join(failed, s.take(ctx, page{agent, of.ID, position}, used.Databases))
+		failed = errors.Join(failed, s.storeAll(ctx, page{agent, of.ID, position}, used.Databases))
 		position, more = used.Next, used.More
 	}
 	if failed == nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.heard[of.ID] = position
+		s.positions[of.ID] = position
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (s *Storage) hear(ctx context.Context, of server.Server) error {
 func (s *Storage) position(of id.ServerID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if position, heard := s.heard[of]; heard {
+	if position, known := s.positions[of]; known {
 		return position
 	}
 	return command.StorageFromStart
@@ -92,8 +92,8 @@ type page struct {
 	after string
 }
 
-// take stores sizes, each by itself: one that cannot be stored holds up no other.
-func (s *Storage) take(ctx context.Context, p page, uses []command.DatabaseUse) error {
+// storeAll stores sizes, each in its own transaction, so that a failure affects no other.
+func (s *Storage) storeAll(ctx context.Context, p page, uses []command.DatabaseUse) error {
 	if len(uses) == 0 {
 		return nil
 	}
