@@ -88,7 +88,7 @@
 //	limiter       bounds the requests that run at the same time
 //	manifest      what a backup holds, by which a restore is compared
 //	observation   what a look at a changed login shows: which password is in force
-//	operation     asynchronous work on a database, which users can follow; at most one is open
+//	operation     asynchronous work on a database; at most one is open, and beside it one that changes a login
 //	order         what an operator decides about an operation that does not end by itself
 //	outbox        events that were committed with their cause and are still to be delivered
 //	overlay       the group roles that give a database with a single login additional roles
