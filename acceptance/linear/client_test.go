@@ -58,9 +58,7 @@ func run(t *testing.T, seed uint64, s setting, clients, calls int) *history {
 	} else {
 		last.begin()
 	}
-	if !s.calm {
-		c.network.worsen()
-	}
+	c.network.worsen()
 	stop := c.background()
 	operator, runs := &client{c, clients + 1, rand.New(rand.NewPCG(seed, 4))}, true
 	if s.legacy {
