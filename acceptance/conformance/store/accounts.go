@@ -14,8 +14,7 @@ import (
 func Accounts(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
 		{"an account comes back as it was stored", accountComesBack},
-		{"mail addresses and owners are unique", accountsAreUnique},
-		{"an account needs its user", accountNeedsUser},
+		{"mail addresses and owners are unique, and there", accountsAreUnique},
 		{"several users are found at once", usersAreFoundAtOnce},
 		{"counting and adding are one step", quotaHolds},
 		{"a user is found by ID and by address", usersAreFound},
@@ -48,19 +47,10 @@ func accountsAreUnique(w *world) {
 			ID: newID[id.UserID](), Email: email, Name: "Other", CreatedAt: epoch,
 		}))
 	}
-	w.refused("a second account of one user", invalid("owner"), func(ctx context.Context, tx ports.Tx) error {
-		return tx.Accounts().Add(ctx, account.Account{
-			ID: newID[id.AccountID](), OwnerID: w.user.ID, Plan: account.Free, CreatedAt: epoch,
-		})
-	})
-}
-
-func accountNeedsUser(w *world) {
-	w.refused("an account of nobody", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Accounts().Add(ctx, account.Account{
-			ID: newID[id.AccountID](), OwnerID: newID[id.UserID](), Plan: account.Free, CreatedAt: epoch,
-		})
-	})
+	another := account.Account{ID: newID[id.AccountID](), OwnerID: w.user.ID, Plan: account.Free, CreatedAt: epoch}
+	w.refused("a second account of one user", invalid("owner"), writing(ports.Tx.Accounts, ports.Accounts.Add, another))
+	another.OwnerID = newID[id.UserID]()
+	w.refused("an account of nobody", ports.ErrNoRow, writing(ports.Tx.Accounts, ports.Accounts.Add, another))
 }
 
 func usersAreFoundAtOnce(w *world) {
@@ -85,8 +75,8 @@ func usersAreFoundAtOnce(w *world) {
 
 func quotaHolds(w *world) {
 	const room, tries = 3, 12
-	together(w.T, tries, func(i int) {
-		_ = w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+	w.race(tries, nil, func(i int) transaction {
+		return func(ctx context.Context, tx ports.Tx) error {
 			if _, err := tx.Accounts().LockForQuota(ctx, w.account.ID); err != nil {
 				return err
 			}
@@ -95,13 +85,10 @@ func quotaHolds(w *world) {
 				return err
 			}
 			return tx.Databases().Add(ctx, w.record(numbered(i)))
-		})
+		}
 	})
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		n, err := tx.Databases().Count(ctx, w.account.ID)
-		w.equal("databases of an account that has room for three", n, room)
-		return err
-	})
+	w.equal("databases of an account that has room for three",
+		read(w, ports.Tx.Databases, ports.Databases.Count, w.account.ID), room)
 }
 
 func usersAreFound(w *world) {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"testing"
 
 	"github.com/pgherd/pgherd/core/audit"
@@ -16,7 +15,6 @@ func Audit(t *testing.T, m Metadata) {
 		{"an entry may concern no database", auditOfNoDatabase},
 		{"the installation has a list of its own", auditOfInstallation},
 		{"an account has a list with that of its databases", auditOfAccount},
-		{"an entry needs its transaction", auditNeedsTransaction},
 	})
 }
 
@@ -34,6 +32,8 @@ func (w *world) addEntryOfLog(e audit.Entry) audit.Entry {
 	return e
 }
 
+func entryAt(e audit.Entry) ports.Position { return at(e.At, e.ID) }
+
 func auditPages(w *world) {
 	db, other := newID[id.DatabaseID](), newID[id.DatabaseID]()
 	w.addEntryOfLog(w.entry(other, 0))
@@ -41,10 +41,7 @@ func auditPages(w *world) {
 	for i := range 6 {
 		want = append(want, w.addEntryOfLog(w.entry(db, i/3)))
 	}
-	position := func(e audit.Entry) ports.Position { return ports.Position{At: e.At, ID: string(e.ID)} }
-	pagesOf(w, want, position, -1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]audit.Entry, error) {
-		return tx.Audit().List(ctx, db, p)
-	})
+	pagesOf(w, want, entryAt, -1, paged(ports.Tx.Audit, ports.Audit.List, db))
 }
 
 func auditOfNoDatabase(w *world) {
@@ -71,10 +68,7 @@ func auditOfInstallation(w *world) {
 		e.AccountID = ""
 		want = append(want, w.addEntryOfLog(e))
 	}
-	position := func(e audit.Entry) ports.Position { return ports.Position{At: e.At, ID: string(e.ID)} }
-	pagesOf(w, want, position, -1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]audit.Entry, error) {
-		return tx.Audit().OfInstallation(ctx, p)
-	})
+	pagesOf(w, want, entryAt, -1, paged0(ports.Tx.Audit, ports.Audit.OfInstallation))
 }
 
 func auditOfAccount(w *world) {
@@ -88,23 +82,5 @@ func auditOfAccount(w *world) {
 	for i := range 4 {
 		want = append(want, w.addEntryOfLog(w.entry([]id.DatabaseID{"", newID[id.DatabaseID]()}[i%2], i/2)))
 	}
-	position := func(e audit.Entry) ports.Position { return ports.Position{At: e.At, ID: string(e.ID)} }
-	pagesOf(w, want, position, -1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]audit.Entry, error) {
-		return tx.Audit().OfAccount(ctx, w.account.ID, p)
-	})
-}
-
-func auditNeedsTransaction(w *world) {
-	e := w.entry(newID[id.DatabaseID](), 0)
-	w.refused("the caller's error", errChanged, func(ctx context.Context, tx ports.Tx) error {
-		if err := tx.Audit().Add(ctx, e); err != nil {
-			return err
-		}
-		return errChanged
-	})
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Audit().List(ctx, e.DatabaseID, ports.Page{})
-		w.equal("the log after the rollback", len(got), 0)
-		return err
-	})
+	pagesOf(w, want, entryAt, -1, paged(ports.Tx.Audit, ports.Audit.OfAccount, w.account.ID))
 }

@@ -34,12 +34,18 @@ func (w *world) backupOf(db id.DatabaseID, at time.Time) backup.Backup {
 
 func (w *world) addBackup(db id.DatabaseID, at time.Time, change ...func(*backup.Backup)) backup.Backup {
 	w.Helper()
-	b := w.backupOf(db, at)
-	for _, c := range change {
-		c(&b)
-	}
+	b := changed(w.backupOf(db, at), change)
 	w.update(writing(ports.Tx.Backups, ports.Backups.Add, b))
 	return b
+}
+
+// mark has a backup be deleted, as of a minute.
+func (w *world) mark(db id.DatabaseID, file backup.Filename, at time.Time) {
+	w.Helper()
+	w.update(func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.Backups().MarkDeleting(ctx, db, file, at)
+		return err
+	})
 }
 
 func (w *world) wantBackups(what string, db id.DatabaseID, want ...backup.Backup) {
@@ -86,10 +92,8 @@ func backupPages(w *world) {
 		// Two of each three were made at one instant: their names decide.
 		want = append(want, w.addBackup(r.ID, minutes(i), func(b *backup.Backup) { b.CreatedAt = minutes(i / 3) }))
 	}
-	position := func(b backup.Backup) ports.Position { return ports.Position{At: b.CreatedAt, ID: string(b.Filename)} }
-	pagesOf(w, want, position, -1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]backup.Backup, error) {
-		return tx.Backups().List(ctx, r.ID, p)
-	})
+	position := func(b backup.Backup) ports.Position { return at(b.CreatedAt, b.Filename) }
+	pagesOf(w, want, position, -1, paged(ports.Tx.Backups, ports.Backups.List, r.ID))
 }
 
 func namesAreTaken(w *world) {
@@ -105,22 +109,12 @@ func namesAreTaken(w *world) {
 	w.addBackup(other.ID, minutes(3))
 	done := w.addWork(r.ID, promise(minutes(4)))
 	done = ended(done, operation.Canceled)
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		if err := tx.Operations().RequestCancel(ctx, done); err != nil {
-			return err
-		}
-		_, err := tx.Backups().MarkDeleting(ctx, r.ID, backup.FilenameAt(minutes(2)), minutes(9))
-		return err
-	})
+	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, done))
+	w.mark(r.ID, backup.FilenameAt(minutes(2)), minutes(9))
 	w.addWork(r.ID, promise(minutes(5)))
 	w.addWork(other.ID, promise(minutes(6)))
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Backups().Names(ctx, r.ID)
-		want := []backup.Filename{
-			backup.FilenameAt(minutes(1)), backup.FilenameAt(minutes(2)), backup.FilenameAt(minutes(5)),
-		}
-		w.equal("the names that are taken", got, want)
-		return err
+	w.equal("the names that are taken", read(w, ports.Tx.Backups, ports.Backups.Names, r.ID), []backup.Filename{
+		backup.FilenameAt(minutes(1)), backup.FilenameAt(minutes(2)), backup.FilenameAt(minutes(5)),
 	})
 }
 
@@ -157,20 +151,13 @@ func doomedAreListed(w *world) {
 	}
 	second, first, marked := expiring(1, 20), expiring(2, 10), expiring(3, 90)
 	w.addBackup(r.ID, minutes(4))
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Backups().MarkDeleting(ctx, r.ID, marked.Filename, minutes(15))
-		return err
-	})
+	w.mark(r.ID, marked.Filename, minutes(15))
 	doomed := func(now, limit int) (names []backup.Filename) {
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			list, err := tx.Backups().Doomed(ctx, minutes(now), limit)
-			for _, b := range list {
-				names = append(names, b.Filename)
-				w.equal("its server", b.ServerID, r.ServerID)
-				w.equal("its account", b.AccountID, r.AccountID)
-			}
-			return err
-		})
+		for _, b := range read2(w, ports.Tx.Backups, ports.Backups.Doomed, minutes(now), limit) {
+			names = append(names, b.Filename)
+			w.equal("its server", b.ServerID, r.ServerID)
+			w.equal("its account", b.AccountID, r.AccountID)
+		}
 		return names
 	}
 	w.equal("before any has expired", doomed(9, 10), []backup.Filename{marked.Filename})

@@ -22,7 +22,6 @@ func Namespaces(t *testing.T, m Metadata) {
 		{"a namespace has each trust once", trustIsThereOnce},
 		{"a removed trust ends the keys that it made", removedTrustEndsKeys},
 		{"a token is spent once, by whomever", tokenIsSpentOnce},
-		{"a token of a transaction that fails is not spent", failedSpendIsNone},
 		{"what is over is swept, in pieces", endedIsSwept},
 	})
 }
@@ -42,19 +41,20 @@ func (w *world) addTrust(n account.Namespace, minute int) citoken.Trust {
 	return t
 }
 
-// addCIKey adds a key that was exchanged at a minute, for an hour.
-func (w *world) addCIKey(n account.Namespace, minute int, change ...func(*account.Key)) account.Key {
-	w.Helper()
+// ciKey was exchanged at a minute, for an hour.
+func (w *world) ciKey(n account.Namespace, minute int) account.Key {
 	_, c := account.NewKey(account.CIKey, randomBase62())
 	until := minutes(minute + 60)
-	k := account.Key{
+	return account.Key{
 		ID: c.ID, Kind: account.CIKey, AccountID: n.AccountID, UserID: w.user.ID, NamespaceID: n.ID, Label: n.Name,
 		Scope: account.SelectedDatabases, Hash: c.Hash[:], CreatedAt: minutes(minute), ExpiresAt: &until,
 		TrustID: newID[id.TrustID](), Issuer: "https://ci.example.org", Subject: "repo:acme/shop:pull_request",
 	}
-	for _, c := range change {
-		c(&k)
-	}
+}
+
+func (w *world) addCIKey(n account.Namespace, minute int, change ...func(*account.Key)) account.Key {
+	w.Helper()
+	k := changed(w.ciKey(n, minute), change)
 	w.update(writing2(ports.Tx.Keys, ports.Keys.Add, k, nil))
 	return k
 }
@@ -105,8 +105,8 @@ func revokedNamespaceEndsAll(w *world) {
 // namespaceLockWaits has many add a key each where none is yet.
 func namespaceLockWaits(w *world) {
 	n := w.addNamespace("main")
-	together(w.T, 8, func(int) {
-		err := w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+	w.race(8, nil, func(int) transaction {
+		return func(ctx context.Context, tx ports.Tx) error {
 			if _, err := tx.Namespaces().Lock(ctx, n.ID); err != nil {
 				return err
 			}
@@ -114,15 +114,7 @@ func namespaceLockWaits(w *world) {
 			if err != nil || live.Number > 0 {
 				return err
 			}
-			_, c := account.NewKey(account.CIKey, randomBase62())
-			until := minutes(60)
-			return tx.Keys().Add(ctx, account.Key{
-				ID: c.ID, Kind: account.CIKey, AccountID: n.AccountID, UserID: w.user.ID, NamespaceID: n.ID, Label: "x",
-				Scope: account.SelectedDatabases, Hash: c.Hash[:], CreatedAt: epoch, ExpiresAt: &until, TrustID: newID[id.TrustID](),
-			}, nil)
-		})
-		if err != nil {
-			w.Error(err)
+			return tx.Keys().Add(ctx, w.ciKey(n, 0), nil)
 		}
 	})
 	w.equal("keys", len(read(w, ports.Tx.Namespaces, ports.Namespaces.Keys, n.ID)), 1)
@@ -185,12 +177,9 @@ func spent(mark byte, until time.Time) citoken.Spent {
 }
 
 // spends spends a token, and reports whether it was not spent before.
-func (w *world) spends(host ports.Store, s citoken.Spent) (fresh bool) {
+func (w *world) spends(host ports.Store, s citoken.Spent) bool {
 	w.Helper()
-	err := host.Update(w.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
-		fresh, err = tx.Trusts().Spend(ctx, s)
-		return err
-	})
+	fresh, err := take(w.Context(), host, func(ctx context.Context, tx ports.Tx) (bool, error) { return tx.Trusts().Spend(ctx, s) })
 	if err != nil {
 		w.Error(err)
 	}
@@ -198,7 +187,7 @@ func (w *world) spends(host ports.Store, s citoken.Spent) (fresh bool) {
 }
 
 func tokenIsSpentOnce(w *world) {
-	hosts := []ports.Store{w.Store, w.another(w.T).Store}
+	hosts := w.stores()
 	var won atomic.Int64
 	together(w.T, 50, func(i int) {
 		if w.spends(hosts[i%2], spent(1, minutes(1))) {
@@ -210,16 +199,6 @@ func tokenIsSpentOnce(w *world) {
 	w.equal("the first one again", w.spends(w.Store, spent(1, minutes(9))), false)
 }
 
-func failedSpendIsNone(w *world) {
-	w.refused("the caller's error", errChanged, func(ctx context.Context, tx ports.Tx) error {
-		if _, err := tx.Trusts().Spend(ctx, spent(1, minutes(1))); err != nil {
-			return err
-		}
-		return errChanged
-	})
-	w.equal("the same token", w.spends(w.Store, spent(1, minutes(1))), true)
-}
-
 func endedIsSwept(w *world) {
 	n := w.addNamespace("main")
 	for i := range 3 {
@@ -227,12 +206,10 @@ func endedIsSwept(w *world) {
 		w.addCIKey(n, i)
 	}
 	forever := w.addCIKey(n, 0, stored)
-	sweep := func(limit int) (n int) {
-		w.update(func(ctx context.Context, tx ports.Tx) (err error) {
-			n, err = tx.Trusts().Sweep(ctx, minutes(2), minutes(62), limit)
-			return err
+	sweep := func(limit int) int {
+		return found(w.update, func(ctx context.Context, tx ports.Tx) (int, error) {
+			return tx.Trusts().Sweep(ctx, minutes(2), minutes(62), limit)
 		})
-		return n
 	}
 	w.equal("a first piece", sweep(1), 2)
 	w.equal("the rest", sweep(10), 2)

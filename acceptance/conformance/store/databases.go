@@ -10,7 +10,6 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/querytimeout"
 	"github.com/pgherd/pgherd/core/role"
@@ -80,28 +79,13 @@ func identityStays(w *world) {
 func nameIsUnique(w *world) {
 	w.addDatabase("shop")
 	w.refused("a taken name", database.ErrNameTaken(), writing(ports.Tx.Databases, ports.Databases.Add, w.record("shop")))
-	second := w.addServer("second", 10)
-	w.addDatabase("shop", func(r *database.Record) { r.ServerID = second.ID })
-	w.refused("a database on no server", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		r := w.record("lost")
-		r.ServerID = newID[id.ServerID]()
-		return tx.Databases().Add(ctx, r)
-	})
-
-	taken := make([]error, 8)
-	together(w.T, len(taken), func(i int) {
-		taken[i] = w.Store.Update(w.Context(), writing(ports.Tx.Databases, ports.Databases.Add, w.record("raced")))
-	})
-	won := 0
-	for _, err := range taken {
-		switch {
-		case err == nil:
-			won++
-		case !sameError(err, database.ErrNameTaken()):
-			w.Errorf("a lost race for a name: %v", err)
-		}
-	}
-	w.equal("winners of a race for a name", won, 1)
+	w.addDatabase("shop", nameServer(w.addServer("second", 10).ID))
+	lost := w.record("lost")
+	lost.ServerID = newID[id.ServerID]()
+	w.refused("a database on no server", ports.ErrNoRow, writing(ports.Tx.Databases, ports.Databases.Add, lost))
+	w.equal("winners of a race for a name", w.race(8, database.ErrNameTaken(), func(int) transaction {
+		return writing(ports.Tx.Databases, ports.Databases.Add, w.record("raced"))
+	}), 1)
 }
 
 func quotaCounts(w *world) {
@@ -109,80 +93,38 @@ func quotaCounts(w *world) {
 		w.addDatabase(numbered(i), func(r *database.Record) { r.Status = status })
 	}
 	_, theirs := w.addAccount("bob@example.com")
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		mine, err := tx.Databases().Count(ctx, w.account.ID)
-		w.equal("databases of the account", mine, len(database.Active.Values()))
-		if err != nil {
-			return err
-		}
-		none, err := tx.Databases().Count(ctx, theirs.ID)
-		w.equal("databases of another account", none, 0)
-		return err
-	})
+	count := func(a account.Account) int { return read(w, ports.Tx.Databases, ports.Databases.Count, a.ID) }
+	w.equal("databases of the account", count(w.account), len(database.Active.Values()))
+	w.equal("databases of another account", count(theirs), 0)
 }
 
 func removeLeavesAudit(w *world) {
 	r := w.addDatabase("shop", func(r *database.Record) { r.Status = database.Creating })
 	work := w.addWork(r.ID, func(o *operation.Operation) { o.Kind, o.Input = "create", nil })
-	entry := audit.Entry{
-		ID: newID[id.AuditID](), At: epoch, AccountID: w.account.ID, DatabaseID: r.ID, Actor: audit.System,
-		Action: audit.DatabaseCreateFail, Details: audit.Details{"reason": "refused"},
-	}
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		if err := tx.Audit().Add(ctx, entry); err != nil {
-			return err
-		}
-		return tx.Databases().Remove(ctx, r.ID)
-	})
+	entry := w.entry(r.ID, 0)
+	w.update(inOrder(writing(ports.Tx.Audit, ports.Audit.Add, entry), writing(ports.Tx.Databases, ports.Databases.Remove, r.ID)))
 	w.missing("the removed database", reach(w, r.ID))
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		log, err := tx.Audit().List(ctx, r.ID, ports.Page{})
-		w.equal("the activity log after the removal", log, []audit.Entry{entry})
-		if err != nil {
-			return err
-		}
-		_, err = tx.Operations().Get(ctx, work.ID)
-		return err
-	})
+	log := read2(w, ports.Tx.Audit, ports.Audit.List, r.ID, ports.Page{})
+	w.equal("the activity log after the removal", log, []audit.Entry{entry})
+	w.view(reading(ports.Tx.Operations, ports.Operations.Get, work.ID))
 	w.refused("removing it again", ports.ErrNoRow, writing(ports.Tx.Databases, ports.Databases.Remove, r.ID))
 }
 
 func removeFrees(w *world) {
 	r := w.addDatabase("shop")
-	request := idempotency.Record{
-		AccountID: w.account.ID, Route: "databases", Key: "k-1", Fingerprint: "f", ResourceID: string(r.ID), CreatedAt: epoch,
-	}
+	request := w.request("k-1")
+	request.ResourceID = string(r.ID)
 	key := w.addKey(account.SelectedDatabases, w.account, r.ID)
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		if _, _, err := tx.Idempotency().Claim(ctx, request); err != nil {
-			return err
-		}
-		if err := tx.Logins().Add(ctx, ownerOf(r.ID)); err != nil {
-			return err
-		}
-		if err := tx.Switches().Enroll(ctx, r.ID, "clone"); err != nil {
-			return err
-		}
-		return tx.Allowlist().Add(ctx, database.AllowlistEntry{
-			ID: newID[id.AllowlistEntryID](), DatabaseID: r.ID, CIDR: "10.0.0.0/8", CreatedAt: epoch,
-		})
-	})
+	w.wantClaim("a new key", request, request, true)
+	w.update(inOrder(writing(ports.Tx.Logins, ports.Logins.Add, ownerOf(r.ID)),
+		writing2(ports.Tx.Switches, ports.Switches.Enroll, r.ID, "clone")))
+	w.addEntry(r.ID, "10.0.0.0/8", 0)
 	w.update(writing(ports.Tx.Databases, ports.Databases.Remove, r.ID))
 	again := w.addDatabase("shop")
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		_, fresh, err := tx.Idempotency().Claim(ctx, request)
-		w.equal("the freed key is new", fresh, true)
-		return err
-	})
+	w.wantClaim("the freed key", request, request, true)
 	w.missing("a login of the removed database", reading2(ports.Tx.Logins, ports.Logins.Get, r.ID, database.OwnerLogin))
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: key.ID, Scope: key.Scope}
-		list, err := tx.Databases().Visible(ctx, viewer, ports.Page{})
-		if len(list) != 0 {
-			w.Errorf("a key bound to the removed database sees its successor %s", again.ID)
-		}
-		return err
-	})
+	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: key.ID, Scope: key.Scope}
+	w.wantSeen("a key that was bound to the removed database", viewer, []database.Record{again}, seen{})
 }
 
 func removeTakesRoles(w *world) {
@@ -212,14 +154,12 @@ func removeTakesRoles(w *world) {
 func due(w *world, what ports.DueWork, now time.Time, limit int) []id.DatabaseID {
 	w.Helper()
 	ids := []id.DatabaseID{}
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Databases().Due(ctx, what, now, limit)
-		for _, r := range list {
-			ids = append(ids, r.ID)
-			w.equal("the host of a due database", r.Host, w.server.PublicHost)
-		}
-		return err
-	})
+	for _, r := range found(w.view, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
+		return tx.Databases().Due(ctx, what, now, limit)
+	}) {
+		ids = append(ids, r.ID)
+		w.equal("the host of a due database", r.Host, w.server.PublicHost)
+	}
 	return ids
 }
 
@@ -246,9 +186,7 @@ func backupsBecomeDue(w *world) {
 	work = ended(work, operation.Canceled)
 	work.CancelRequested = true
 	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, work))
-	if got := due(w, ports.DueBackup, minutes(1), 10); len(got) != 2 {
-		w.Errorf("%d are due after the open operation ended, want 2", len(got))
-	}
+	w.equal("due after the open operation ended", len(due(w, ports.DueBackup, minutes(1), 10)), 2)
 }
 
 func behindAllowlist(r *database.Record, applied int64) {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -41,10 +40,7 @@ func addDeliveries(ds ...webhook.Delivery) transaction {
 // addDelivery stores a delivery after change.
 func (w *world) addDelivery(e webhook.Endpoint, change ...func(*webhook.Delivery)) webhook.Delivery {
 	w.Helper()
-	d := newDelivery(e, epoch)
-	for _, c := range change {
-		c(&d)
-	}
+	d := changed(newDelivery(e, epoch), change)
 	w.update(addDeliveries(d))
 	return d
 }
@@ -58,8 +54,8 @@ func getDelivery(w *world, of id.DeliveryID) webhook.Delivery {
 	return readLocked(w, ports.Tx.Deliveries, ports.Deliveries.Lock, of)
 }
 
-// settle ends an attempt that began at now, as the core says, and stores what it leaves.
-func (w *world) settle(d webhook.Delivery, e webhook.Endpoint, statusCode int, now time.Time) webhook.Settled {
+// attempted is what an attempt leaves that began at now, as the core says.
+func (w *world) attempted(d webhook.Delivery, e webhook.Endpoint, statusCode int, now time.Time) webhook.Settled {
 	w.Helper()
 	o := webhook.Outcome{StatusCode: statusCode, Took: 1500 * time.Microsecond}
 	if !webhook.Delivers(statusCode) {
@@ -69,6 +65,13 @@ func (w *world) settle(d webhook.Delivery, e webhook.Endpoint, statusCode int, n
 	if err != nil {
 		w.Fatal(err)
 	}
+	return s
+}
+
+// settle stores what an attempt leaves.
+func (w *world) settle(d webhook.Delivery, e webhook.Endpoint, statusCode int, now time.Time) webhook.Settled {
+	w.Helper()
+	s := w.attempted(d, e, statusCode, now)
 	w.update(saveDelivery(s.Delivery, &s.Attempt))
 	return s
 }
@@ -99,12 +102,10 @@ func eventGoesOnce(w *world) {
 	w.refused("the second delivery", ports.ErrNoRow, reading(ports.Tx.Deliveries, ports.Deliveries.Lock, again.ID))
 
 	raced := newID[id.EventID]()
-	together(w.T, 8, func(int) {
+	w.race(8, nil, func(int) transaction {
 		d := newDelivery(e, epoch)
 		d.EventID = raced
-		if err := w.Store.Update(w.Context(), addDeliveries(d)); err != nil {
-			w.Error(err)
-		}
+		return addDeliveries(d)
 	})
 	w.equal("deliveries after a race", backlogOf(w).Open, 3)
 }
@@ -150,10 +151,7 @@ func lostLeaseRecordsNothing(w *world) {
 	w.addDelivery(e)
 	slept := w.mustClaimDelivery("dispatcher-1", minutes(1))
 	current := w.mustClaimDelivery("dispatcher-2", *slept.Until)
-	late, err := webhook.Settle(slept, e, webhook.Outcome{StatusCode: 200}, minutes(1), minutes(3), 0)
-	if err != nil {
-		w.Fatal(err)
-	}
+	late := w.attempted(slept, e, 200, minutes(3))
 	w.refused("an outcome under the old epoch", ports.ErrLeaseLost, saveDelivery(late.Delivery, &late.Attempt))
 	ahead, ghost := current, current
 	ahead.Epoch++
@@ -170,10 +168,9 @@ func lostLeaseRecordsNothing(w *world) {
 	}
 }
 
-func attemptsAt(w *world, of id.WebhookID) (list []ports.WebhookAttempt) {
+func attemptsAt(w *world, of id.WebhookID) []ports.WebhookAttempt {
 	w.Helper()
-	list = read2(w, ports.Tx.Deliveries, ports.Deliveries.Attempts, of, ports.Page{})
-	return list
+	return read2(w, ports.Tx.Deliveries, ports.Deliveries.Attempts, of, ports.Page{})
 }
 
 func attemptPages(w *world) {
@@ -192,10 +189,8 @@ func attemptPages(w *world) {
 			})
 		}
 	}
-	position := func(a ports.WebhookAttempt) ports.Position { return ports.Position{At: a.At, ID: string(a.DeliveryID)} }
-	pagesOf(w, want, position, -1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]ports.WebhookAttempt, error) {
-		return tx.Deliveries().Attempts(ctx, e.ID, p)
-	})
+	position := func(a ports.WebhookAttempt) ports.Position { return at(a.At, a.DeliveryID) }
+	pagesOf(w, want, position, -1, paged(ports.Tx.Deliveries, ports.Deliveries.Attempts, e.ID))
 }
 
 func abandonIsTheCores(w *world) {
@@ -216,13 +211,9 @@ func abandonIsTheCores(w *world) {
 	w.equal("a delivery to another endpoint", getDelivery(w, spared.ID), spared)
 }
 
-func backlogOf(w *world) (b ports.WebhookBacklog) {
+func backlogOf(w *world) ports.WebhookBacklog {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		b, err = tx.Deliveries().Backlog(ctx)
-		return err
-	})
-	return b
+	return read0(w, ports.Tx.Deliveries, ports.Deliveries.Backlog)
 }
 
 func backlogCounts(w *world) {

@@ -35,11 +35,9 @@ func accountsAreListed(w *world) {
 		list = append(list, entry(w.addAccount(email)))
 	}
 	of := func(f ports.AccountFilter) func(context.Context, ports.Tx, ports.Page) ([]ports.AccountEntry, error) {
-		return func(ctx context.Context, tx ports.Tx, p ports.Page) ([]ports.AccountEntry, error) {
-			return tx.Directory().Accounts(ctx, f, p)
-		}
+		return paged(ports.Tx.Directory, ports.Directory.Accounts, f)
 	}
-	at := func(e ports.AccountEntry) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} }
+	at := func(e ports.AccountEntry) ports.Position { return at(e.CreatedAt, e.ID) }
 	ada, bob, bobby, ad := list[0], list[1], list[2], list[3]
 	bob.Plan, bob.Overrides = account.Free, account.Overrides{BackupBytes: new(int64(7))}
 	w.update(writing(ports.Tx.Accounts, ports.Accounts.Save, bob.Account))
@@ -80,10 +78,7 @@ func accountUseAddsUp(w *world) {
 	}
 	w.addBackup(gone.ID, minutes(4), func(b *backup.Backup) { b.Trigger = backup.Deletion }) // bound to the tombstone
 	doomed := w.addBackup(a.ID, minutes(5))
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Backups().MarkDeleting(ctx, a.ID, doomed.Filename, minutes(6))
-		return err
-	})
+	w.mark(a.ID, doomed.Filename, minutes(6))
 	w.addKey(account.FullAccount, w.account)
 	revoked := w.addKey(account.FullAccount, w.account)
 	revoked.RevokedAt = new(minutes(1))
@@ -121,7 +116,7 @@ func allDatabasesAreListed(w *world) {
 		entry(blog, bob.Email, "first", "clone", "restore")
 	one.InBackups = 2 << 40
 	ended := []database.Status{database.Deleted, database.Stopped}
-	at := func(e ports.DatabaseEntry) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} }
+	at := func(e ports.DatabaseEntry) ports.Position { return at(e.CreatedAt, e.ID) }
 	for what, c := range map[string]struct {
 		filter ports.DatabaseFilter
 		want   []ports.DatabaseEntry
@@ -137,9 +132,7 @@ func allDatabasesAreListed(w *world) {
 		"any route":            {ports.DatabaseFilter{Route: rollout.All}, []ports.DatabaseEntry{one, three}},
 		"an account's on none": {ports.DatabaseFilter{AccountID: other.ID, ServerID: second.ID}, nil},
 	} {
-		list := func(ctx context.Context, tx ports.Tx, p ports.Page) ([]ports.DatabaseEntry, error) {
-			return tx.Directory().Databases(ctx, c.filter, p)
-		}
+		list := paged(ports.Tx.Directory, ports.Directory.Databases, c.filter)
 		w.equal(what, len(onePage(w, ports.Page{}, list)), len(c.want))
 		pagesOf(w, c.want, at, 1, list)
 	}
@@ -160,13 +153,8 @@ func allBackupsAreListed(w *world) {
 	one, two := of(shop, w.user.Email, 1, verified), of(shop, w.user.Email, 2, not)
 	three, four := of(blog, "bob@example.com", 2, not), of(blog, "bob@example.com", 3, verified)
 	doomed := w.addBackup(shop.ID, minutes(5))
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Backups().MarkDeleting(ctx, shop.ID, doomed.Filename, minutes(6))
-		return err
-	})
-	at := func(e ports.BackupEntry) ports.Position {
-		return ports.Position{At: e.CreatedAt, ID: string(e.OperationID)}
-	}
+	w.mark(shop.ID, doomed.Filename, minutes(6))
+	at := func(e ports.BackupEntry) ports.Position { return at(e.CreatedAt, e.OperationID) }
 	for what, c := range map[string]struct {
 		filter ports.BackupFilter
 		want   []ports.BackupEntry
@@ -178,9 +166,7 @@ func allBackupsAreListed(w *world) {
 		"those of the account": {ports.BackupFilter{AccountID: other.ID, Unverified: true}, []ports.BackupEntry{three}},
 		"the wrong account":    {ports.BackupFilter{AccountID: other.ID, DatabaseID: shop.ID}, nil},
 	} {
-		list := func(ctx context.Context, tx ports.Tx, p ports.Page) ([]ports.BackupEntry, error) {
-			return tx.Directory().Backups(ctx, c.filter, p)
-		}
+		list := paged(ports.Tx.Directory, ports.Directory.Backups, c.filter)
 		w.equal(what, len(onePage(w, ports.Page{}, list)), len(c.want))
 		pagesOf(w, c.want, at, -1, list)
 	}
@@ -197,7 +183,7 @@ func allNamespacesAreListed(w *world) {
 		entry(other, bob.Email, "main", 2)
 	two.RevokedAt = new(minutes(3))
 	w.update(writing(ports.Tx.Namespaces, ports.Namespaces.Revoke, two.Namespace))
-	at := func(e ports.NamespaceEntry) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} }
+	at := func(e ports.NamespaceEntry) ports.Position { return at(e.CreatedAt, e.ID) }
 	for what, c := range map[string]struct {
 		filter ports.NamespaceFilter
 		want   []ports.NamespaceEntry
@@ -207,9 +193,7 @@ func allNamespacesAreListed(w *world) {
 		"the account": {ports.NamespaceFilter{AccountID: w.account.ID}, []ports.NamespaceEntry{one, two}},
 		"both":        {ports.NamespaceFilter{AccountID: other.ID, Name: "main"}, []ports.NamespaceEntry{three}},
 	} {
-		list := func(ctx context.Context, tx ports.Tx, p ports.Page) ([]ports.NamespaceEntry, error) {
-			return tx.Directory().Namespaces(ctx, c.filter, p)
-		}
+		list := paged(ports.Tx.Directory, ports.Directory.Namespaces, c.filter)
 		w.equal(what, len(onePage(w, ports.Page{}, list)), len(c.want))
 		pagesOf(w, c.want, at, 1, list)
 	}
@@ -218,13 +202,9 @@ func allNamespacesAreListed(w *world) {
 func enrolmentsAreCounted(w *world) {
 	count := func(want map[string]int) {
 		w.Helper()
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			got, err := tx.Directory().Enrolled(ctx)
-			if !maps.Equal(got, want) {
-				w.Errorf("got %v, want %v", got, want)
-			}
-			return err
-		})
+		if got := read0(w, ports.Tx.Directory, ports.Directory.Enrolled); !maps.Equal(got, want) {
+			w.Errorf("got %v, want %v", got, want)
+		}
 	}
 	count(nil)
 	a, b := w.addDatabase("a-1"), w.addDatabase("b-1")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 func Dispatch(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
 		{"events are taken once, oldest first", eventsAreTaken},
-		{"events of a rolled-back transaction wait on", takingRollsBack},
 		{"many dispatchers never take one event twice", noEventIsTakenTwice},
 		{"a delivery's claim leaves what the core says", deliveryClaimIsTheCores},
 		{"of an endpoint what has been due longest is claimed first", longestDueFirst},
@@ -37,19 +35,20 @@ func Dispatch(t *testing.T, m Metadata) {
 // enough is a cap that no check of one endpoint reaches.
 const enough = 100
 
-func claimDeliveryAt(
-	ctx context.Context, s ports.Store, owner string, now time.Time, perEndpoint int,
-) (d webhook.Delivery, err error) {
-	err = s.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		d, err = tx.Deliveries().ClaimNext(ctx, owner, now, hold, perEndpoint)
-		return err
+func claimDeliveryAt(ctx context.Context, s ports.Store, owner string, now time.Time, perEndpoint int) (webhook.Delivery, error) {
+	return take(ctx, s, func(ctx context.Context, tx ports.Tx) (webhook.Delivery, error) {
+		return tx.Deliveries().ClaimNext(ctx, owner, now, hold, perEndpoint)
 	})
-	return d, err
 }
 
 func (w *world) claimCapped(now time.Time, perEndpoint int) webhook.Delivery {
 	w.Helper()
-	d, err := claimDeliveryAt(w.Context(), w.Store, "dispatcher-1", now, perEndpoint)
+	return w.mustClaimCapped("dispatcher-1", now, perEndpoint)
+}
+
+func (w *world) mustClaimCapped(owner string, now time.Time, perEndpoint int) webhook.Delivery {
+	w.Helper()
+	d, err := claimDeliveryAt(w.Context(), w.Store, owner, now, perEndpoint)
 	if err != nil {
 		w.Fatalf("claiming at %v: %v", now, err)
 	}
@@ -58,35 +57,25 @@ func (w *world) claimCapped(now time.Time, perEndpoint int) webhook.Delivery {
 
 func (w *world) mustClaimDelivery(owner string, now time.Time) webhook.Delivery {
 	w.Helper()
-	d, err := claimDeliveryAt(w.Context(), w.Store, owner, now, enough)
-	if err != nil {
-		w.Fatalf("claiming at %v: %v", now, err)
-	}
-	return d
+	return w.mustClaimCapped(owner, now, enough)
 }
 
-func (w *world) nothingDue(what string, now time.Time) {
+func (w *world) nothingDue(what string, now time.Time, perEndpoint ...int) {
 	w.Helper()
-	if d, err := claimDeliveryAt(w.Context(), w.Store, "dispatcher-0", now, enough); !errors.Is(err, ports.ErrNoRow) {
+	if d, err := claimDeliveryAt(w.Context(), w.Store, "d", now, append(perEndpoint, enough)[0]); !errors.Is(err, ports.ErrNoRow) {
 		w.Errorf("%s: claimed %s (%v)", what, d.ID, err)
 	}
 }
 
-func takeEvents(ctx context.Context, s ports.Store, limit int) (events []ports.OutboxEvent, err error) {
-	err = s.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		events, err = tx.Deliveries().TakeEvents(ctx, limit)
-		return err
+func takeEvents(ctx context.Context, s ports.Store, limit int) ([]ports.OutboxEvent, error) {
+	return take(ctx, s, func(ctx context.Context, tx ports.Tx) ([]ports.OutboxEvent, error) {
+		return tx.Deliveries().TakeEvents(ctx, limit)
 	})
-	return events, err
 }
 
 func (w *world) mustTake(limit int) []ports.OutboxEvent {
 	w.Helper()
-	events, err := takeEvents(w.Context(), w.Store, limit)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return events
+	return readLocked(w, ports.Tx.Deliveries, ports.Deliveries.TakeEvents, limit)
 }
 
 func eventsAreTaken(w *world) {
@@ -103,30 +92,11 @@ func eventsAreTaken(w *world) {
 	w.equal("the outbox keeps what was taken", len(w.Events(w.T)), 4)
 }
 
-func takingRollsBack(w *world) {
-	e := w.event(1)
-	w.update(addEvent(e))
-	w.refused("the caller's error", errChanged, func(ctx context.Context, tx ports.Tx) error {
-		taken, err := tx.Deliveries().TakeEvents(ctx, 5)
-		w.equal("taken by the transaction", len(taken), 1)
-		if err != nil {
-			return err
-		}
-		return errChanged
-	})
-	w.equal("after the rollback", w.mustTake(5), []ports.OutboxEvent{e})
-}
-
 func noEventIsTakenTwice(w *world) {
 	const events = 60
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		for i := range events {
-			if err := tx.Outbox().Add(ctx, w.event(i)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	for i := range events {
+		w.update(addEvent(w.event(i)))
+	}
 	w.takenOnce("events", events, func(host ports.Store, _ int) (ids []string, err error) {
 		taken, err := takeEvents(w.Context(), host, 3)
 		for _, e := range taken {
@@ -192,9 +162,7 @@ func capIsKept(w *world) {
 		w.addDelivery(e)
 	}
 	first, second := w.claimCapped(minutes(1), 2), w.claimCapped(minutes(1), 2)
-	if d, err := claimDeliveryAt(w.Context(), w.Store, "d", minutes(1), 2); !errors.Is(err, ports.ErrNoRow) {
-		w.Errorf("a third delivery %s was claimed (%v)", d.ID, err)
-	}
+	w.nothingDue("a third", minutes(1), 2)
 	w.settle(first, e, 200, minutes(1))
 	third := w.claimCapped(minutes(1), 2)
 	if third.ID == first.ID || third.ID == second.ID {
@@ -203,9 +171,8 @@ func capIsKept(w *world) {
 	// Both leases are over: neither is held, and both are claimed again before the fourth.
 	over := third.Until.Add(time.Second)
 	again := map[id.DeliveryID]bool{w.claimCapped(over, 2).ID: true, w.claimCapped(over, 2).ID: true}
-	if d, err := claimDeliveryAt(w.Context(), w.Store, "d", over, 2); !errors.Is(err, ports.ErrNoRow) || len(again) != 2 {
-		w.Errorf("with two held again, %s was claimed (%v)", d.ID, err)
-	}
+	w.equal("claimed again", len(again), 2)
+	w.nothingDue("with two held again", over, 2)
 }
 
 func fewestHeldFirst(w *world) {
@@ -264,58 +231,27 @@ func backlogKeepsNobodyWaiting(w *world) {
 	}
 	w.addDelivery(small, func(d *webhook.Delivery) { d.NotBefore = minutes(1) })
 	w.equal("with the other at its cap", w.claimCapped(minutes(1), 4).WebhookID, small.ID)
-	if d, err := claimDeliveryAt(w.Context(), w.Store, "d", minutes(1), 4); !errors.Is(err, ports.ErrNoRow) {
-		w.Errorf("past the cap, %s was claimed (%v)", d.ID, err)
-	}
+	w.nothingDue("past the cap", minutes(1), 4)
 }
 
 func noDeliveryIsClaimedTwice(w *world) {
-	const endpoints, each, dispatchers, perEndpoint = 3, 24, 4, 2
+	const endpoints, each, perEndpoint = 3, 24, 2
 	of := map[id.WebhookID]webhook.Endpoint{}
 	for range endpoints {
 		e := w.addEndpoint()
 		of[e.ID] = e
-		var ds []webhook.Delivery
 		for range each {
-			ds = append(ds, newDelivery(e, epoch))
+			w.addDelivery(e)
 		}
-		w.update(addDeliveries(ds...))
 	}
-	hosts := []ports.Store{w.Store, w.another(w.T).Store}
-	var mu sync.Mutex
-	times, underWay := map[id.DeliveryID]int{}, map[id.WebhookID]int{}
-	together(w.T, dispatchers*len(hosts), func(i int) {
-		for {
-			d, err := claimDeliveryAt(w.Context(), hosts[i%len(hosts)], fmt.Sprint("dispatcher-", i), minutes(1), perEndpoint)
-			mu.Lock()
-			done := len(times) == endpoints*each
-			if err == nil {
-				times[d.ID]++
-				if underWay[d.WebhookID]++; underWay[d.WebhookID] > perEndpoint {
-					w.Errorf("%d deliveries of one endpoint are under way", underWay[d.WebhookID])
-				}
-			}
-			mu.Unlock()
-			switch {
-			case err == nil:
-				time.Sleep(time.Millisecond) // the attempt
-				mu.Lock()
-				underWay[d.WebhookID]-- // before it is saved: a claim that follows may be quicker than this dispatcher
-				mu.Unlock()
-				w.settle(d, of[d.WebhookID], 200, minutes(1))
-			case !errors.Is(err, ports.ErrNoRow):
-				w.Error(err)
-				return
-			case done:
-				return
-			}
+	w.claimedOnce(endpoints*each, perEndpoint, func(host ports.Store, owner string) (string, string, transaction, error) {
+		d, err := claimDeliveryAt(w.Context(), host, owner, minutes(1), perEndpoint)
+		if err != nil {
+			return "", "", nil, err
 		}
+		s := w.attempted(d, of[d.WebhookID], 200, minutes(1))
+		return string(d.ID), string(d.WebhookID), saveDelivery(s.Delivery, &s.Attempt), nil
 	})
-	for d, n := range times {
-		if n != 1 {
-			w.Errorf("%s was claimed %d times", d, n)
-		}
-	}
 }
 
 // placesAreRacedFor has many dispatchers ask once each for the places of one endpoint, at which more is due, and which gets
@@ -324,11 +260,9 @@ func placesAreRacedFor(w *world) {
 	const dispatchers, late = 8, 4
 	e := w.addEndpoint()
 	for round := range 3 * dispatchers {
-		var ds []webhook.Delivery
 		for range dispatchers {
-			ds = append(ds, newDelivery(e, epoch))
+			w.addDelivery(e)
 		}
-		w.update(addDeliveries(ds...))
 		places := 1 + round%dispatchers
 		claimed, errs := make([]webhook.Delivery, dispatchers), make([]error, dispatchers)
 		together(w.T, dispatchers+late, func(i int) {
@@ -366,20 +300,10 @@ func epochsFenceDispatchers(w *world) {
 		held[i] = w.mustClaimDelivery(fmt.Sprint("dispatcher-", i), now)
 		now = now.Add(hold)
 	}
-	saved := make([]error, rounds)
-	together(w.T, rounds, func(i int) {
-		s, err := webhook.Settle(held[i], e, webhook.Outcome{StatusCode: 200 + i}, now, now, 0)
-		if err != nil {
-			w.Error(err)
-			return
-		}
-		saved[i] = w.Store.Update(w.Context(), saveDelivery(s.Delivery, &s.Attempt))
+	w.fenced(rounds, func(i int) transaction {
+		s := w.attempted(held[i], e, 200+i, now)
+		return saveDelivery(s.Delivery, &s.Attempt)
 	})
-	for i, err := range saved {
-		if last := i == rounds-1; last && err != nil || !last && !errors.Is(err, ports.ErrLeaseLost) {
-			w.Errorf("the outcome under epoch %d of %d: %v", held[i].Epoch, rounds, err)
-		}
-	}
 	attempts := attemptsAt(w, e.ID)
 	if len(attempts) != 1 || attempts[0].StatusCode != 200+rounds-1 || attempts[0].DeliveryID != d.ID {
 		w.Errorf("recorded were %+v", attempts)
@@ -393,19 +317,17 @@ func claimRacesWithOutcome(w *world) {
 	for range 20 {
 		d := w.addDelivery(e)
 		first := w.mustClaimDelivery("dispatcher-1", minutes(1))
-		var claimErr, saveErr error
-		together(w.T, 2, func(i int) {
+		s := w.attempted(first, e, 200, minutes(1))
+		errs := w.atOnce(2, func(i int) transaction {
 			if i == 0 {
-				_, claimErr = claimDeliveryAt(w.Context(), w.Store, "dispatcher-2", *first.Until, enough)
-				return
+				return func(ctx context.Context, tx ports.Tx) error {
+					_, err := tx.Deliveries().ClaimNext(ctx, "dispatcher-2", *first.Until, hold, enough)
+					return err
+				}
 			}
-			s, err := webhook.Settle(first, e, webhook.Outcome{StatusCode: 200}, minutes(1), minutes(1), 0)
-			if err != nil {
-				w.Error(err)
-				return
-			}
-			saveErr = w.Store.Update(w.Context(), saveDelivery(s.Delivery, &s.Attempt))
+			return saveDelivery(s.Delivery, &s.Attempt)
 		})
+		claimErr, saveErr := errs[0], errs[1]
 		got := getDelivery(w, d.ID)
 		delivered := saveErr == nil && errors.Is(claimErr, ports.ErrNoRow) && got.Status == webhook.Delivered
 		retaken := errors.Is(saveErr, ports.ErrLeaseLost) && claimErr == nil && got.Status == webhook.Delivering

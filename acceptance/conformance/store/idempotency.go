@@ -17,7 +17,6 @@ func Idempotency(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
 		{"a known key returns its record", knownKeyReturnsRecord},
 		{"keys of accounts and routes are apart", keysAreApart},
-		{"a rolled-back key is new again", rolledBackKeyIsNew},
 		{"200 parallel claims make one", parallelClaimsMakeOne},
 		{"a claim waits for the one that is under way", claimWaits},
 	})
@@ -83,20 +82,9 @@ func keysAreApart(w *world) {
 	}
 }
 
-func rolledBackKeyIsNew(w *world) {
-	r := w.request("k")
-	w.refused("the caller's error", errChanged, func(ctx context.Context, tx ports.Tx) error {
-		if _, _, err := tx.Idempotency().Claim(ctx, r); err != nil {
-			return err
-		}
-		return errChanged
-	})
-	w.wantClaim("after the rollback", r, r, true)
-}
-
 func parallelClaimsMakeOne(w *world) {
 	const claims = 200
-	hosts := []ports.Store{w.Store, w.another(w.T).Store}
+	hosts := w.stores()
 	stored, fresh := make([]idempotency.Record, claims), make([]bool, claims)
 	together(w.T, claims, func(i int) {
 		var err error

@@ -30,10 +30,7 @@ func (w *world) invitation(db id.DatabaseID, email string) member.Invitation {
 
 func (w *world) addInvitation(db id.DatabaseID, email string, change ...func(*member.Invitation)) member.Invitation {
 	w.Helper()
-	i := w.invitation(db, email)
-	for _, c := range change {
-		c(&i)
-	}
+	i := changed(w.invitation(db, email), change)
 	w.update(writing(ports.Tx.Invitations, ports.Invitations.Add, i))
 	return i
 }

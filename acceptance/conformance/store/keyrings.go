@@ -19,13 +19,9 @@ func KeyRings(t *testing.T, m Metadata) {
 	})
 }
 
-func (w *world) ringKeys() (keys keyring.Keys) {
+func (w *world) ringKeys() keyring.Keys {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		keys, err = tx.KeyRings().Keys(ctx)
-		return err
-	})
-	return keys
+	return read0(w, ports.Tx.KeyRings, ports.KeyRings.Keys)
 }
 
 func puttingKey(k keyring.Key) transaction { return writing(ports.Tx.KeyRings, ports.KeyRings.Put, k) }
@@ -46,21 +42,15 @@ func oneOfEachStatus(w *world) {
 	}
 	first.Status, first.Since, first.ResealedAt = keyring.Old, minutes(4), nil
 	second.Status, second.Since = keyring.Primary, minutes(4)
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		if err := puttingKey(first)(ctx, tx); err != nil {
-			return err
-		}
-		return puttingKey(second)(ctx, tx)
-	})
+	w.update(inOrder(puttingKey(first), puttingKey(second)))
 	w.equal("keys", w.ringKeys(), keyring.Keys{second, first})
 }
 
 // ringTurns has many count by what they read, which comes out right only where they take turns.
 func ringTurns(w *world) {
 	const n = 8
-	hosts := []ports.Store{w.Store, w.another(w.T).Store}
-	together(w.T, n, func(i int) {
-		err := hosts[i%2].Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+	w.race(n, nil, func(int) transaction {
+		return func(ctx context.Context, tx ports.Tx) error {
 			if err := tx.KeyRings().Lock(ctx); err != nil {
 				return err
 			}
@@ -70,9 +60,6 @@ func ringTurns(w *world) {
 			}
 			next := keyring.Fingerprint(rune('a' + len(keys)))
 			return tx.KeyRings().Put(ctx, keyring.Key{Fingerprint: next, Status: keyring.Old, Since: epoch})
-		})
-		if err != nil {
-			w.Error(err)
 		}
 	})
 	w.equal("keys", len(w.ringKeys()), n)
@@ -81,11 +68,7 @@ func ringTurns(w *world) {
 func lastReportCounts(w *world) {
 	want := func(hosts ...keyring.Host) {
 		w.Helper()
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			got, err := tx.KeyRings().Hosts(ctx)
-			w.equal("hosts", got, hosts)
-			return err
-		})
+		w.equal("hosts", read0(w, ports.Tx.KeyRings, ports.KeyRings.Hosts), hosts)
 	}
 	host := func(name string, at time.Time, keys ...keyring.Fingerprint) keyring.Host {
 		return keyring.Host{ID: newID[id.RingHostID](), Name: name, Keys: keys, Seals: keys[0], SeenAt: at}

@@ -1,9 +1,7 @@
 package store
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/database"
@@ -40,11 +38,7 @@ func keysAreListed(w *world) {
 	w.addKey(account.FullAccount, theirs)
 	var want []account.Key
 	for i := range 3 {
-		_, c := account.NewKey(account.AccountKey, randomBase62())
-		k := account.Key{
-			ID: c.ID, Kind: account.AccountKey, AccountID: w.account.ID, UserID: w.user.ID, Label: numbered(i),
-			Scope: account.FullAccount, Hash: c.Hash[:], CreatedAt: minutes(i),
-		}
+		k := keyOf(w.account, account.FullAccount, func(k *account.Key) { k.Label, k.CreatedAt = numbered(i), minutes(i) })
 		w.update(writing2(ports.Tx.Keys, ports.Keys.Add, k, nil))
 		want = append([]account.Key{k}, want...)
 	}
@@ -52,22 +46,16 @@ func keysAreListed(w *world) {
 }
 
 func replacedKeyKeepsReach(w *world) {
-	r, other := w.addDatabase("shop"), w.addDatabase("other")
+	r := w.addDatabase("shop")
+	every := []database.Record{r, w.addDatabase("other")}
 	old := w.addKey(account.SelectedDatabases, w.account, r.ID)
-	_, c := account.NewKey(account.AccountKey, randomBase62())
-	fresh := old
-	fresh.ID, fresh.Hash = c.ID, c.Hash[:]
+	fresh, c := old, keyOf(w.account, old.Scope)
+	fresh.ID, fresh.Hash = c.ID, c.Hash
 	w.update(writing2(ports.Tx.Keys, ports.Keys.Replace, old.ID, fresh))
 	w.equal("the replaced key", getKey(w, fresh.ID), fresh)
 	w.missing("the old key", reading(ports.Tx.Keys, ports.Keys.Get, old.ID))
 	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: fresh.ID, Scope: fresh.Scope}
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Databases().Visible(ctx, viewer, ports.Page{})
-		if len(list) != 1 || list[0].ID != r.ID {
-			w.Errorf("the replaced key sees %d databases, not the one of the old key (and not %s)", len(list), other.ID)
-		}
-		return err
-	})
+	w.wantSeen("the replaced key", viewer, every, seen{r.ID: account.Owner})
 	w.refused("replacing a key that does not exist", ports.ErrNoRow, writing2(ports.Tx.Keys, ports.Keys.Replace, old.ID, fresh))
 }
 
@@ -83,17 +71,12 @@ func revokedKeyStays(w *world) {
 
 func keyIsBound(w *world) {
 	end := minutes(60)
-	_, c := account.NewKey(account.AccountKey, randomBase62())
-	k := account.Key{
-		ID: c.ID, Kind: account.AccountKey, AccountID: w.account.ID, UserID: w.user.ID, Label: "bound", Scope: account.FullAccount,
-		Hash: c.Hash[:], CreatedAt: epoch, ExpiresAt: &end, Networks: "10.0.0.0/8 2001:db8::/32",
-	}
+	k := keyOf(w.account, account.FullAccount, func(k *account.Key) { k.ExpiresAt, k.Networks = &end, "10.0.0.0/8 2001:db8::/32" })
 	w.update(writing2(ports.Tx.Keys, ports.Keys.Add, k, nil))
 	w.equal("the key", getKey(w, k.ID), k)
 
-	_, c = account.NewKey(account.AccountKey, randomBase62())
-	old := k.ID
-	k.ID, k.Hash = c.ID, c.Hash[:]
+	old, c := k.ID, keyOf(w.account, k.Scope)
+	k.ID, k.Hash = c.ID, c.Hash
 	w.update(writing2(ports.Tx.Keys, ports.Keys.Replace, old, k))
 	w.equal("the replaced key", getKey(w, k.ID), k)
 
@@ -111,17 +94,9 @@ func keyIsBound(w *world) {
 }
 
 func namespaceBindsKeys(w *world) {
-	n := account.Namespace{ID: newID[id.NamespaceID](), AccountID: w.account.ID, Name: "main", CreatedAt: epoch}
-	w.update(writing(ports.Tx.Namespaces, ports.Namespaces.Add, n))
+	n := w.addNamespace("main")
 	w.equal("the namespace", read(w, ports.Tx.Namespaces, ports.Namespaces.Get, n.ID), n)
-	_, c := account.NewKey(account.CIKey, randomBase62())
-	until := minutes(60)
-	k := account.Key{
-		ID: c.ID, Kind: account.CIKey, AccountID: w.account.ID, UserID: w.user.ID, NamespaceID: n.ID, Label: "ci",
-		Scope: account.SelectedDatabases, Hash: c.Hash[:], CreatedAt: epoch, ExpiresAt: &until, TrustID: newID[id.TrustID](),
-		Issuer: "https://ci.example.org", Subject: "repo:acme/shop:pull_request",
-	}
-	w.update(writing2(ports.Tx.Keys, ports.Keys.Add, k, nil))
+	k := w.addCIKey(n, 0)
 	w.equal("the CI key", getKey(w, k.ID), k)
 
 	again := n
@@ -134,11 +109,7 @@ func namespaceBindsKeys(w *world) {
 }
 
 func keyRefersToWhatExists(w *world) {
-	_, c := account.NewKey(account.AccountKey, randomBase62())
-	k := account.Key{
-		ID: c.ID, Kind: account.AccountKey, AccountID: w.account.ID, UserID: w.user.ID, Label: "x",
-		Scope: account.SelectedDatabases, Hash: c.Hash[:], CreatedAt: epoch.Add(time.Second),
-	}
+	k := keyOf(w.account, account.SelectedDatabases)
 	w.refused("a key for a database that does not exist", ports.ErrNoRow,
 		writing2(ports.Tx.Keys, ports.Keys.Add, k, []id.DatabaseID{newID[id.DatabaseID]()}))
 	w.missing("the refused key", reading(ports.Tx.Keys, ports.Keys.Get, k.ID))

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"testing"
 
 	"github.com/pgherd/pgherd/core/database"
@@ -35,25 +34,16 @@ func loginComesBack(w *world) {
 
 func ownerIsFirst(w *world) {
 	r := w.addDatabase("shop")
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		for _, login := range []database.Login{database.ReadonlyLogin, database.OwnerLogin, database.RuntimeLogin} {
-			l := ownerOf(r.ID)
-			l.Login = login
-			if err := tx.Logins().Add(ctx, l); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Logins().List(ctx, r.ID)
-		var got []database.Login
-		for _, l := range list {
-			got = append(got, l.Login)
-		}
-		w.equal("the logins in order", got, database.Managed.Logins())
-		return err
-	})
+	for _, login := range []database.Login{database.ReadonlyLogin, database.OwnerLogin, database.RuntimeLogin} {
+		l := ownerOf(r.ID)
+		l.Login = login
+		w.update(writing(ports.Tx.Logins, ports.Logins.Add, l))
+	}
+	var got []database.Login
+	for _, l := range read(w, ports.Tx.Logins, ports.Logins.List, r.ID) {
+		got = append(got, l.Login)
+	}
+	w.equal("the logins in order", got, database.Managed.Logins())
 }
 
 func loginBelongs(w *world) {
@@ -71,11 +61,10 @@ func loginIsReplaced(w *world) {
 	reader := l
 	reader.Login, reader.Username, reader.Sealed = database.ReadonlyLogin, "reader", []byte("reader's")
 	replacing := func(l ports.LoginSecret) transaction {
-		return func(ctx context.Context, tx ports.Tx) error { return tx.Logins().Replace(ctx, l) }
+		return writing(ports.Tx.Logins, ports.Logins.Replace, l)
 	}
-	stored := func(of ports.LoginSecret) (got ports.LoginSecret) {
-		got = read2(w, ports.Tx.Logins, ports.Logins.Get, of.DatabaseID, of.Login)
-		return got
+	stored := func(of ports.LoginSecret) ports.LoginSecret {
+		return read2(w, ports.Tx.Logins, ports.Logins.Get, of.DatabaseID, of.Login)
 	}
 	for _, added := range []ports.LoginSecret{l, reader, bystander} {
 		w.update(writing(ports.Tx.Logins, ports.Logins.Add, added))

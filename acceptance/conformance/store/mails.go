@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -59,12 +58,10 @@ func getMail(w *world, of id.MailID) mail.Mail {
 	return readLocked(w, ports.Tx.Mails, ports.Mails.Lock, of)
 }
 
-func claimMailAt(ctx context.Context, s ports.Store, owner string, now time.Time, perAccount int) (m mail.Mail, err error) {
-	err = s.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		m, err = tx.Mails().ClaimNext(ctx, owner, now, hold, perAccount)
-		return err
+func claimMailAt(ctx context.Context, s ports.Store, owner string, now time.Time, perAccount int) (mail.Mail, error) {
+	return take(ctx, s, func(ctx context.Context, tx ports.Tx) (mail.Mail, error) {
+		return tx.Mails().ClaimNext(ctx, owner, now, hold, perAccount)
 	})
-	return m, err
 }
 
 func (w *world) mustClaimMail(now time.Time, perAccount int) mail.Mail {
@@ -191,12 +188,9 @@ func recentMailsAreCounted(w *world) {
 	}
 	w.addMail(foreign, minutes(5))
 	w.addMail(r, minutes(1)) // too long ago
-	var got mail.Recent
-	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		got, err = tx.Mails().Recent(ctx, w.account.ID, "Bob+Shop@example.COM", minutes(1))
-		return err
-	})
-	w.equal("recent mails", got, mail.Recent{ToRecipient: 5, OfAccount: 11, Together: 6})
+	w.equal("recent mails", found(w.view, func(ctx context.Context, tx ports.Tx) (mail.Recent, error) {
+		return tx.Mails().Recent(ctx, w.account.ID, "Bob+Shop@example.COM", minutes(1))
+	}), mail.Recent{ToRecipient: 5, OfAccount: 11, Together: 6})
 }
 
 func mailClaimIsTheCores(w *world) {
@@ -251,45 +245,13 @@ func noMailIsClaimedTwice(w *world) {
 			w.addMail(r, epoch)
 		}
 	}
-	var mu sync.Mutex
-	claimed, underWay := map[id.MailID]int{}, map[id.AccountID]int{}
-	count := func(m mail.Mail, n int) {
-		mu.Lock()
-		defer mu.Unlock()
-		claimed[m.ID] += max(n, 0)
-		if underWay[m.AccountID] += n; underWay[m.AccountID] > most {
-			w.Errorf("%d mails of one account are under way", underWay[m.AccountID])
+	w.claimedOnce(accounts*each, most, func(host ports.Store, owner string) (string, string, transaction, error) {
+		m, err := claimMailAt(w.Context(), host, owner, minutes(1), most)
+		if err != nil {
+			return "", "", nil, err
 		}
-	}
-	left := func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return len(claimed) < accounts*each
-	}
-	together(w.T, 8, func(n int) {
-		host := w.another(w.T)
-		for left() {
-			m, err := claimMailAt(w.Context(), host.Store, fmt.Sprint(n), minutes(1), most)
-			if errors.Is(err, ports.ErrNoRow) {
-				continue // another is in the way
-			}
-			if err != nil {
-				w.Error(err)
-				return
-			}
-			count(m, 1)
-			time.Sleep(time.Millisecond) // the attempt
-			count(m, -1)                 // before it is saved: a claim that follows may be quicker than this dispatcher
-			if err := host.Store.Update(w.Context(), saveMail(w.settled(m, mail.Outcome{}, minutes(1)))); err != nil {
-				w.Error(err)
-			}
-		}
+		return string(m.ID), string(m.AccountID), saveMail(w.settled(m, mail.Outcome{}, minutes(1))), nil
 	})
-	for m, times := range claimed {
-		if times != 1 {
-			w.Errorf("%s was claimed %d times", m, times)
-		}
-	}
 }
 
 func oldMailsAreForgotten(w *world) {
@@ -315,13 +277,7 @@ func oldMailsAreForgotten(w *world) {
 }
 
 func mailBacklogCounts(w *world) {
-	backlog := func() (b ports.MailBacklog) {
-		w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-			b, err = tx.Mails().Backlog(ctx)
-			return err
-		})
-		return b
-	}
+	backlog := func() ports.MailBacklog { return read0(w, ports.Tx.Mails, ports.Mails.Backlog) }
 	w.equal("of an empty store", backlog(), ports.MailBacklog{})
 	r := w.addDatabase("shop")
 	w.addMail(r, minutes(2))

@@ -83,11 +83,7 @@ func operationsAreFound(w *world) {
 		"of a kind":         {ports.OperationFilter{Kind: "create"}, ports.Page{}, all[1:2]},
 		"of nothing at all": {ports.OperationFilter{DatabaseID: shop.ID, Kind: "create"}, ports.Page{}, nil},
 	} {
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			got, err := tx.Operations().Find(ctx, c.f, c.p)
-			w.equal(what, got, c.want)
-			return err
-		})
+		w.equal(what, read2(w, ports.Tx.Operations, ports.Operations.Find, c.f, c.p), c.want)
 	}
 }
 
@@ -96,22 +92,13 @@ func attemptIsHastened(w *world) {
 	o.NotBefore = minutes(9)
 	w.update(writing(ports.Tx.Operations, ports.Operations.Add, o))
 	hasten := func(op id.OperationID, at time.Time) transaction {
-		return func(ctx context.Context, tx ports.Tx) error { return tx.Operations().Hasten(ctx, op, at) }
+		return writing2(ports.Tx.Operations, ports.Operations.Hasten, op, at)
 	}
 	w.update(hasten(o.ID, minutes(5)))
 	w.equal("earlier", getWork(w, o.ID).NotBefore, minutes(5))
 	w.update(hasten(o.ID, minutes(7)))
 	w.equal("not later", getWork(w, o.ID).NotBefore, minutes(5))
-	claim := ports.OperationClaim{Owner: "worker-1", Now: minutes(5), Hold: time.Minute, Kinds: []operation.Kind{o.Kind}}
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Operations().ClaimNext(ctx, claim)
-		w.equal("claimed", got.ID, o.ID)
-		o = got
-		return err
-	})
-	end := minutes(6)
-	o.Status, o.FinishedAt = operation.Failed, &end
-	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, o))
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, ended(w.mustClaim("worker-1", minutes(5)), operation.Failed)))
 	w.refused("a final one", ports.ErrNoRow, hasten(o.ID, minutes(1)))
 }
 
@@ -124,12 +111,8 @@ func oneIsOpen(w *world) {
 	claimed := w.work(r.ID).Claimed("worker-1", epoch, time.Minute)
 	w.refused("a second one, claimed already", conflict, writing(ports.Tx.Operations, ports.Operations.Add, claimed))
 	first = ended(first, operation.Failed)
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		if err := tx.Operations().SaveLeased(ctx, first); err != nil {
-			return err
-		}
-		return tx.Operations().Add(ctx, claimed)
-	})
+	w.update(inOrder(writing(ports.Tx.Operations, ports.Operations.SaveLeased, first),
+		writing(ports.Tx.Operations, ports.Operations.Add, claimed)))
 	w.equal("one that was added claimed", getWork(w, claimed.ID), claimed)
 	change, second := w.work(r.ID), w.work(r.ID)
 	change.Logins, second.Logins = true, true
@@ -137,20 +120,10 @@ func oneIsOpen(w *world) {
 	w.equal("the one beside the change of a login", read(w, ports.Tx.Operations, ports.Operations.Open, r.ID), claimed)
 	w.refused("a second change of a login", conflict, writing(ports.Tx.Operations, ports.Operations.Add, second))
 
-	raced, won := w.addDatabase("raced"), make([]error, 8)
-	together(w.T, len(won), func(i int) {
-		won[i] = w.Store.Update(w.Context(), writing(ports.Tx.Operations, ports.Operations.Add, w.work(raced.ID)))
-	})
-	winners := 0
-	for _, err := range won {
-		switch {
-		case err == nil:
-			winners++
-		case !sameError(err, conflict):
-			w.Errorf("a lost race: %v", err)
-		}
-	}
-	w.equal("winners of a race for a database", winners, 1)
+	raced := w.addDatabase("raced")
+	w.equal("winners of a race for a database", w.race(8, conflict, func(int) transaction {
+		return writing(ports.Tx.Operations, ports.Operations.Add, w.work(raced.ID))
+	}), 1)
 }
 
 // ended is an operation as its last write leaves it.
@@ -201,7 +174,7 @@ func operationPages(w *world) {
 			want = append(want, o)
 		}
 	}
-	position := func(o operation.Operation) ports.Position { return ports.Position{At: o.CreatedAt, ID: string(o.ID)} }
+	position := func(o operation.Operation) ports.Position { return at(o.CreatedAt, o.ID) }
 	pagesOf(w, want, position, -1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]operation.Operation, error) {
 		return tx.Operations().List(ctx, r.ID, shown, p)
 	})

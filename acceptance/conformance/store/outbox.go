@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 func Outbox(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
 		{"an event is kept byte for byte", eventIsKept},
-		{"an event needs its transaction", eventNeedsTransaction},
 		{"an operation makes an event once", eventIsMadeOnce},
 		{"what is over is forgotten in its time", oldEventsAreForgotten},
 	})
@@ -37,17 +35,6 @@ func eventIsKept(w *world) {
 	w.update(addEvent(second))
 	w.update(addEvent(first))
 	w.equal("the outbox", w.Events(w.T), []ports.OutboxEvent{first, second})
-}
-
-func eventNeedsTransaction(w *world) {
-	e := w.event(1)
-	w.refused("the caller's error", errChanged, func(ctx context.Context, tx ports.Tx) error {
-		if err := tx.Outbox().Add(ctx, e); err != nil {
-			return err
-		}
-		return errChanged
-	})
-	w.equal("events of a rolled-back transaction", len(w.Events(w.T)), 0)
 }
 
 func eventIsMadeOnce(w *world) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/pgherd/pgherd/ports"
 )
@@ -11,8 +12,7 @@ import (
 // pagesOf reads a list in pages of every length and wants the entries in the order of (time, ID), upwards or downwards, each
 // once. A page goes on from the position of the last entry, as a cursor that a client hands back.
 func pagesOf[T any](
-	w *world, want []T, position func(T) ports.Position, direction int,
-	list func(ctx context.Context, tx ports.Tx, p ports.Page) ([]T, error),
+	w *world, want []T, position func(T) ports.Position, direction int, list func(context.Context, ports.Tx, ports.Page) ([]T, error),
 ) {
 	w.Helper()
 	slices.SortFunc(want, func(a, b T) int {
@@ -41,13 +41,23 @@ func pagesOf[T any](
 	}
 }
 
-func onePage[T any](
-	w *world, p ports.Page, list func(ctx context.Context, tx ports.Tx, p ports.Page) ([]T, error),
-) (page []T) {
+func onePage[T any](w *world, p ports.Page, list func(context.Context, ports.Tx, ports.Page) ([]T, error)) []T {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		page, err = list(ctx, tx, p)
-		return err
-	})
-	return page
+	return found(w.view, func(ctx context.Context, tx ports.Tx) ([]T, error) { return list(ctx, tx, p) })
 }
+
+// paged is a list of what belongs to a.
+func paged[R, A, T any](
+	of func(ports.Tx) R, call func(R, context.Context, A, ports.Page) ([]T, error), a A,
+) func(context.Context, ports.Tx, ports.Page) ([]T, error) {
+	return func(ctx context.Context, tx ports.Tx, p ports.Page) ([]T, error) { return call(of(tx), ctx, a, p) }
+}
+
+func paged0[R, T any](
+	of func(ports.Tx) R, call func(R, context.Context, ports.Page) ([]T, error),
+) func(context.Context, ports.Tx, ports.Page) ([]T, error) {
+	return func(ctx context.Context, tx ports.Tx, p ports.Page) ([]T, error) { return call(of(tx), ctx, p) }
+}
+
+// at is a position.
+func at[T ~string](t time.Time, id T) ports.Position { return ports.Position{At: t, ID: string(id)} }

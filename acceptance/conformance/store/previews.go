@@ -45,10 +45,7 @@ func (w *world) addPreview(
 ) (database.Record, preview.Preview) {
 	w.Helper()
 	r := w.addDatabase(name, func(r *database.Record) { r.AccountID = n.AccountID })
-	p := w.previewOf(r.ID, n, ref, use)
-	for _, one := range change {
-		one(&p)
-	}
+	p := changed(w.previewOf(r.ID, n, ref, use), change)
 	w.update(writing(ports.Tx.Previews, ports.Previews.Add, p))
 	p.Schedule = r.Schedule
 	return lock(w, r.ID), p
@@ -189,11 +186,9 @@ func leasesLapse(w *world) {
 	lapse := func(minute, limit, want int) {
 		w.Helper()
 		w.equal("whether any is over", read(w, ports.Tx.Previews, ports.Previews.Over, minutes(minute)), want > 0)
-		w.update(func(ctx context.Context, tx ports.Tx) error {
-			got, err := tx.Previews().Lapse(ctx, minutes(minute), limit)
-			w.equal("how many leases end", got, want)
-			return err
-		})
+		w.equal("how many leases end", found(w.update, func(ctx context.Context, tx ports.Tx) (int, error) {
+			return tx.Previews().Lapse(ctx, minutes(minute), limit)
+		}), want)
 	}
 	first, _ := w.addPreview("one", n, "one", 1)
 	second, _ := w.addPreview("two", n, "two", 1, func(p *preview.Preview) { p.ExpiresAt = minutes(61) })
@@ -223,20 +218,16 @@ func previewsAreDue(w *world) {
 	w.addPreview("four", n, "four", 1)
 	due := func(minute int, since time.Time, want ...database.Record) {
 		w.Helper()
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			list, err := tx.Previews().Due(ctx, minutes(minute), since)
-			got, wanted := map[id.DatabaseID]id.AccountID{}, map[id.DatabaseID]id.AccountID{}
-			for _, d := range list {
-				got[d.DatabaseID] = d.AccountID
-				w.equal("its server", d.ServerID, w.server.ID)
-				w.equal("the preview", d.Preview, lockPreview(w, d.DatabaseID))
-			}
-			for _, r := range want {
-				wanted[r.ID] = r.AccountID
-			}
-			w.equal("what is due", got, wanted)
-			return err
-		})
+		got, wanted := map[id.DatabaseID]id.AccountID{}, map[id.DatabaseID]id.AccountID{}
+		for _, d := range read2(w, ports.Tx.Previews, ports.Previews.Due, minutes(minute), since) {
+			got[d.DatabaseID] = d.AccountID
+			w.equal("its server", d.ServerID, w.server.ID)
+			w.equal("the preview", d.Preview, lockPreview(w, d.DatabaseID))
+		}
+		for _, r := range want {
+			wanted[r.ID] = r.AccountID
+		}
+		w.equal("what is due", got, wanted)
 	}
 	due(1, epoch)
 	due(2, epoch, early)
@@ -259,27 +250,22 @@ func previewsAreDue(w *world) {
 	w.equal("what the service is deleting", len(w.ending()), 0)
 }
 
-func (w *world) ending() (list []ports.EndingPreview) {
+func (w *world) ending() []ports.EndingPreview {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		list, err = tx.Previews().Ending(ctx)
-		return err
-	})
-	return list
+	return read0(w, ports.Tx.Previews, ports.Previews.Ending)
 }
 
 // Many hosts begin to delete a preview each, at the same moment. Who has locked the server sees what the others have begun.
 func oneEndsAtATime(w *world) {
 	const many = 6
 	n := w.addNamespace("web")
-	hosts := []ports.Store{w.Store, w.another(w.T).Store}
 	rows := make([]preview.Preview, many)
 	for i := range rows {
 		_, rows[i] = w.addPreview(fmt.Sprint("p", i), n, fmt.Sprint("p", i), 1)
 	}
 	since := minutes(5)
-	together(w.T, many, func(i int) {
-		err := hosts[i%len(hosts)].Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+	w.race(many, nil, func(i int) transaction {
+		return func(ctx context.Context, tx ports.Tx) error {
 			if _, err := tx.Databases().Lock(ctx, rows[i].DatabaseID); err != nil {
 				return err
 			}
@@ -293,9 +279,6 @@ func oneEndsAtATime(w *world) {
 			p := rows[i]
 			p.Lease, p.EndingSince = preview.Deleting, &since
 			return tx.Previews().Save(ctx, p)
-		})
-		if err != nil {
-			w.Error(err)
 		}
 	})
 	w.equal("how many are being deleted", len(w.ending()), 1)

@@ -23,7 +23,6 @@ func Queue(t *testing.T, m Metadata) {
 		{"one operation can be claimed before it is due", oneIsClaimed},
 		{"an operation follows its database to another server", workMoves},
 		{"what rests, is held or is final is not claimed", restingIsLeft},
-		{"a lease that is over is claimed again", leaseIsTakenOver},
 		{"a lost lease writes nothing", lostLeaseWritesNothing},
 		{"many workers of two hosts never claim one twice", noneIsClaimedTwice},
 		{"epochs fence workers that race", epochsFence},
@@ -32,39 +31,44 @@ func Queue(t *testing.T, m Metadata) {
 
 const hold = 30 * time.Second
 
-func (w *world) claim(owner string, now time.Time) (operation.Operation, error) {
-	return claimAt(w.Context(), w.Store, owner, now)
-}
-
-func claimAt(ctx context.Context, s ports.Store, owner string, now time.Time) (operation.Operation, error) {
-	return claimOf(ctx, s, ports.OperationClaim{Owner: owner, Now: now, Hold: hold, Kinds: claimed})
-}
-
 // claimed are the kinds that the suite's workers know.
 var claimed = []operation.Kind{"backup", "lifecycle"}
 
-func claimOf(ctx context.Context, s ports.Store, c ports.OperationClaim) (o operation.Operation, err error) {
-	err = s.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		o, err = tx.Operations().ClaimNext(ctx, c)
-		return err
+func claimOf(ctx context.Context, s ports.Store, c ports.OperationClaim) (operation.Operation, error) {
+	return take(ctx, s, func(ctx context.Context, tx ports.Tx) (operation.Operation, error) {
+		return tx.Operations().ClaimNext(ctx, c)
 	})
-	return o, err
 }
 
-func (w *world) mustClaim(owner string, now time.Time) operation.Operation {
+// unclaimed demands that a claim finds nothing.
+func (w *world) unclaimed(what string, c ports.OperationClaim) {
 	w.Helper()
-	o, err := w.claim(owner, now)
+	if o, err := claimOf(w.Context(), w.Store, c); !errors.Is(err, ports.ErrNoRow) {
+		w.Errorf("%s: claimed %s (%v)", what, o.ID, err)
+	}
+}
+
+func (w *world) mustClaimOf(c ports.OperationClaim) operation.Operation {
+	w.Helper()
+	o, err := claimOf(w.Context(), w.Store, c)
 	if err != nil {
-		w.Fatalf("claiming at %v: %v", now, err)
+		w.Fatalf("claiming at %v: %v", c.Now, err)
 	}
 	return o
 }
 
+func claimBy(owner string, now time.Time) ports.OperationClaim {
+	return ports.OperationClaim{Owner: owner, Now: now, Hold: hold, Kinds: claimed}
+}
+
+func (w *world) mustClaim(owner string, now time.Time) operation.Operation {
+	w.Helper()
+	return w.mustClaimOf(claimBy(owner, now))
+}
+
 func (w *world) nothingToClaim(what string, now time.Time) {
 	w.Helper()
-	if o, err := w.claim("worker-0", now); !errors.Is(err, ports.ErrNoRow) {
-		w.Errorf("%s: claimed %s (%v)", what, o.ID, err)
-	}
+	w.unclaimed(what, claimBy("worker-0", now))
 }
 
 func claimIsTheCores(w *world) {
@@ -131,7 +135,7 @@ func claimsLeaveOut(w *world) {
 	_, theirs := w.addAccount("grace@example.com")
 	db := w.addDatabase("theirs", func(r *database.Record) { r.AccountID, r.ServerID = theirs.ID, other.ID })
 	of := w.addWork(db.ID, func(o *operation.Operation) { o.AccountID, o.ServerID = theirs.ID, other.ID })
-	c := ports.OperationClaim{Owner: "worker-1", Now: minutes(1), Hold: hold, Kinds: claimed}
+	c := claimBy("worker-1", minutes(1))
 	for what, leave := range map[string]func(*ports.OperationClaim){
 		"an account that has enough":   func(c *ports.OperationClaim) { c.NotOf = []id.AccountID{w.account.ID, theirs.ID} },
 		"a server that has enough":     func(c *ports.OperationClaim) { c.NotOn = []id.ServerID{other.ID} },
@@ -140,40 +144,28 @@ func claimsLeaveOut(w *world) {
 	} {
 		without := c
 		leave(&without)
-		if o, err := claimOf(w.Context(), w.Store, without); !errors.Is(err, ports.ErrNoRow) {
-			w.Errorf("%s: claimed %s (%v)", what, o.ID, err)
-		}
+		w.unclaimed(what, without)
 	}
 	c.NotOf, c.NotOn = []id.AccountID{w.account.ID}, []id.ServerID{w.server.ID}
-	got, err := claimOf(w.Context(), w.Store, c)
-	w.equal("what is left", got.ID, of.ID)
-	w.equal("the error", err, nil)
+	w.equal("what is left", w.mustClaimOf(c).ID, of.ID)
 }
 
 func oneIsClaimed(w *world) {
 	o := w.addWork(w.addDatabase("shop").ID, func(o *operation.Operation) { o.NotBefore = minutes(60) })
 	w.addWork(w.addDatabase("other").ID)
-	c := ports.OperationClaim{Owner: "worker-1", Now: minutes(1), Hold: hold, Kinds: claimed, Only: o.ID}
-	got, err := claimOf(w.Context(), w.Store, c)
-	w.equal("before it is due", got, o.Claimed("worker-1", minutes(1), hold))
-	w.equal("the error", err, nil)
-	none := func(what string, c ports.OperationClaim) {
-		w.Helper()
-		if o, err := claimOf(w.Context(), w.Store, c); !errors.Is(err, ports.ErrNoRow) {
-			w.Errorf("%s: claimed %s (%v)", what, o.ID, err)
-		}
-	}
-	none("while it is held", c)
+	c := claimBy("worker-1", minutes(1))
+	c.Only = o.ID
+	w.equal("before it is due", w.mustClaimOf(c), o.Claimed("worker-1", minutes(1), hold))
+	w.unclaimed("while it is held", c)
 	c.Now = c.Now.Add(hold)
 	unknown := c
 	unknown.Kinds = []operation.Kind{"lifecycle"}
-	none("of an unknown kind", unknown)
-	got, err = claimOf(w.Context(), w.Store, c)
+	w.unclaimed("of an unknown kind", unknown)
+	got := w.mustClaimOf(c)
 	w.equal("when the lease is over", got.Epoch, int64(2))
-	w.equal("the error", err, nil)
 	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, ended(got, operation.Failed)))
 	c.Now = c.Now.Add(hold)
-	none("when it is final", c)
+	w.unclaimed("when it is final", c)
 }
 
 func workMoves(w *world) {
@@ -183,12 +175,9 @@ func workMoves(w *world) {
 	w.update(writing2(ports.Tx.Servers, ports.Servers.Move, db.ID, other.ID))
 	o.ServerID = other.ID
 	w.equal("as stored", getWork(w, o.ID), o)
-	c := ports.OperationClaim{
-		Owner: "worker-1", Now: minutes(1), Hold: hold, Kinds: claimed, NotOn: []id.ServerID{w.server.ID},
-	}
-	got, err := claimOf(w.Context(), w.Store, c)
-	w.equal("on the other server", got.ID, o.ID)
-	w.equal("the error", err, nil)
+	c := claimBy("worker-1", minutes(1))
+	c.NotOn = []id.ServerID{w.server.ID}
+	w.equal("on the other server", w.mustClaimOf(c).ID, o.ID)
 }
 
 func restingIsLeft(w *world) {
@@ -203,24 +192,13 @@ func restingIsLeft(w *world) {
 	w.equal("when it has rested", w.mustClaim("worker-2", minutes(8)).Epoch, int64(2))
 }
 
-func leaseIsTakenOver(w *world) {
-	w.addWork(w.addDatabase("shop").ID)
-	first := w.mustClaim("worker-1", minutes(1))
-	second := w.mustClaim("worker-2", *first.Until)
-	w.equal("the same operation", second.ID, first.ID)
-	w.equal("the epoch", second.Epoch, first.Epoch+1)
-	w.equal("the attempts", second.Attempts, 2)
-	w.equal("when the work began", *second.StartedAt, *first.StartedAt)
-	w.equal("the owner", second.Owner, "worker-2")
-}
-
 func lostLeaseWritesNothing(w *world) {
 	w.addWork(w.addDatabase("shop").ID)
 	slept := w.mustClaim("worker-1", minutes(1))
 	current := w.mustClaim("worker-2", *slept.Until)
 	slept.Status, slept.Stage = operation.Succeeded, operation.StageFinished
 	save := func(o operation.Operation) transaction {
-		return func(ctx context.Context, tx ports.Tx) error { return tx.Operations().SaveLeased(ctx, o) }
+		return writing(ports.Tx.Operations, ports.Operations.SaveLeased, o)
 	}
 	w.refused("a write under the old epoch", ports.ErrLeaseLost, save(slept))
 	w.equal("as the new owner left it", getWork(w, current.ID), current)
@@ -242,7 +220,7 @@ func noneIsClaimedTwice(w *world) {
 		w.addWork(w.addDatabase(numbered(i)).ID)
 	}
 	w.takenOnce("operations", works, func(host ports.Store, worker int) ([]string, error) {
-		o, err := claimAt(w.Context(), host, fmt.Sprint("worker-", worker), minutes(1))
+		o, err := claimOf(w.Context(), host, claimBy(fmt.Sprint("worker-", worker), minutes(1)))
 		if errors.Is(err, ports.ErrNoRow) {
 			return nil, nil
 		}
@@ -260,18 +238,9 @@ func epochsFence(w *world) {
 		held[i] = w.mustClaim(fmt.Sprint("worker-", i), now)
 		now = now.Add(hold)
 	}
-	saved := make([]error, rounds)
-	together(w.T, rounds, func(i int) {
-		saved[i] = w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
-			mine := held[i]
-			mine.Stage = mine.Owner
-			return tx.Operations().SaveLeased(ctx, mine)
-		})
+	w.fenced(rounds, func(i int) transaction {
+		held[i].Stage = held[i].Owner
+		return writing(ports.Tx.Operations, ports.Operations.SaveLeased, held[i])
 	})
-	for i, err := range saved {
-		if last := i == rounds-1; last && err != nil || !last && !errors.Is(err, ports.ErrLeaseLost) {
-			w.Errorf("the write under epoch %d of %d: %v", held[i].Epoch, rounds, err)
-		}
-	}
 	w.equal("the stage", getWork(w, o.ID).Stage, fmt.Sprint("worker-", rounds-1))
 }

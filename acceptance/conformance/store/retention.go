@@ -35,10 +35,8 @@ func (w *world) forget(k retention.Kind, minute int) (gone int) {
 	w.Helper()
 	var after *ports.Position
 	for {
-		var f ports.Forgotten
-		w.update(func(ctx context.Context, tx ports.Tx) (err error) {
-			f, err = tx.Retention().Forget(ctx, k, minutes(minute), after, 2)
-			return err
+		f := found(w.update, func(ctx context.Context, tx ports.Tx) (ports.Forgotten, error) {
+			return tx.Retention().Forget(ctx, k, minutes(minute), after, 2)
 		})
 		gone += f.Gone
 		if f.Looked > 2 || f.Gone > f.Looked || (f.Last == nil) != (f.Looked == 0) {
@@ -161,17 +159,13 @@ func storedIsCounted(w *world) {
 	w.endedAt(r.ID, 2)
 	w.addWork(r.ID)
 	var kinds []retention.Kind
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Retention().Stored(ctx)
-		for _, s := range list {
-			kinds = append(kinds, s.Kind)
-			want := (*time.Time)(nil)
-			if s.Kind == retention.Operations {
-				want = oldest.FinishedAt
-			}
-			w.equal("the oldest of "+string(s.Kind), s.Oldest, want)
+	for _, s := range read0(w, ports.Tx.Retention, ports.Retention.Stored) {
+		kinds = append(kinds, s.Kind)
+		want := (*time.Time)(nil)
+		if s.Kind == retention.Operations {
+			want = oldest.FinishedAt
 		}
-		return err
-	})
+		w.equal("the oldest of "+string(s.Kind), s.Oldest, want)
+	}
 	w.equal("the kinds", kinds, retention.Kinds())
 }

@@ -43,10 +43,7 @@ func roleOf(db id.DatabaseID, ordinal int) role.Role {
 // addRole stores a role after change.
 func (w *world) addRole(db id.DatabaseID, ordinal int, change ...func(*role.Role)) role.Role {
 	w.Helper()
-	r := roleOf(db, ordinal)
-	for _, c := range change {
-		c(&r)
-	}
+	r := changed(roleOf(db, ordinal), change)
 	w.update(addingRole(r))
 	return r
 }
@@ -60,10 +57,9 @@ func (w *world) storedRole(db id.DatabaseID, of id.RoleID) role.Role {
 	return read2(w, ports.Tx.Roles, ports.Roles.Get, db, of)
 }
 
-func (w *world) listedRoles(db id.DatabaseID) (list []role.Role) {
+func (w *world) listedRoles(db id.DatabaseID) []role.Role {
 	w.Helper()
-	list = read(w, ports.Tx.Roles, ports.Roles.List, db)
-	return list
+	return read(w, ports.Tx.Roles, ports.Roles.List, db)
 }
 
 // in returns the role in a status, with the password that it has there.
@@ -219,8 +215,8 @@ func rolePasswordIsCopied(w *world) {
 func nextOrdinalIsTakenOnce(w *world) {
 	const makers = 8
 	db := w.addDatabase("shop").ID
-	together(w.T, makers, func(i int) {
-		err := w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+	w.race(makers, nil, func(i int) transaction {
+		return func(ctx context.Context, tx ports.Tx) error {
 			record, err := tx.Databases().Lock(ctx, db)
 			if err != nil {
 				return err
@@ -240,9 +236,6 @@ func nextOrdinalIsTakenOnce(w *world) {
 			r := roleOf(db, record.RoleOrdinal)
 			r.Key = idempotency.Key(numbered(1000 + i))
 			return tx.Roles().Add(ctx, r)
-		})
-		if err != nil {
-			w.Error(err)
 		}
 	})
 	for i, r := range w.listedRoles(db) {

@@ -41,16 +41,13 @@ func rolesExpire(w *world) {
 
 func (w *world) expiring(now time.Time, limit int) (ids []id.RoleID) {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Roles().Expiring(ctx, now, operation.Beside{
-			Always: []operation.Kind{"backup"}, UntilBegun: []operation.Kind{"restore"},
-		}, limit)
-		for _, r := range list {
-			w.equal("an expiring role", r, w.storedRole(r.DatabaseID, r.ID))
-			ids = append(ids, r.ID)
-		}
-		return err
-	})
+	beside := operation.Beside{Always: []operation.Kind{"backup"}, UntilBegun: []operation.Kind{"restore"}}
+	for _, r := range found(w.view, func(ctx context.Context, tx ports.Tx) ([]role.Role, error) {
+		return tx.Roles().Expiring(ctx, now, beside, limit)
+	}) {
+		w.equal("an expiring role", r, w.storedRole(r.DatabaseID, r.ID))
+		ids = append(ids, r.ID)
+	}
 	return ids
 }
 

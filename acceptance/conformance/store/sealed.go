@@ -106,7 +106,7 @@ func valueIsReplaced(w *world) {
 	want := fillSealed(w)
 	for i, v := range want {
 		replace := func(sealed string) transaction {
-			return func(ctx context.Context, tx ports.Tx) error { return tx.SealedValues().Replace(ctx, v, []byte(sealed)) }
+			return writing2(ports.Tx.SealedValues, ports.SealedValues.Replace, v, []byte(sealed))
 		}
 		w.update(replace("first"))
 		w.update(replace("second")) // v is no longer what is stored
@@ -141,16 +141,11 @@ func holderSeesNewValue(w *world) {
 	replaced := make(chan error, 1)
 	read := sync.OnceFunc(func() {
 		go func() {
-			replaced <- w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
-				for _, v := range []ports.SealedValue{
-					{Ref: "change/" + string(c.ID), Sealed: c.Sealed}, {Ref: "role/" + string(r.ID), Sealed: r.Sealed},
-				} {
-					if err := tx.SealedValues().Replace(ctx, v, []byte("new")); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
+			replaced <- w.Store.Update(w.Context(), inOrder(
+				writing2(ports.Tx.SealedValues, ports.SealedValues.Replace,
+					ports.SealedValue{Ref: "change/" + string(c.ID), Sealed: c.Sealed}, []byte("new")),
+				writing2(ports.Tx.SealedValues, ports.SealedValues.Replace,
+					ports.SealedValue{Ref: "role/" + string(r.ID), Sealed: r.Sealed}, []byte("new"))))
 		}()
 		time.Sleep(200 * time.Millisecond) // time in which it would be done, if it did not wait
 	})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,25 +40,17 @@ func Servers(t *testing.T, m Metadata) {
 
 func serverComesBack(w *world) {
 	second := w.addServer("a-second", 3)
-	read := func(want ...server.Server) {
+	stands := func(want ...server.Server) {
 		w.Helper()
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			list, err := tx.Servers().List(ctx)
-			w.equal("the list, by name", list, want)
-			if err != nil {
-				return err
-			}
-			got, err := tx.Servers().Get(ctx, want[0].ID)
-			w.equal("the server", got, want[0])
-			return err
-		})
+		w.equal("the list, by name", read0(w, ports.Tx.Servers, ports.Servers.List), want)
+		w.equal("the server", read(w, ports.Tx.Servers, ports.Servers.Get, want[0].ID), want[0])
 	}
-	read(second, w.server)
+	stands(second, w.server)
 	second.AgentURL, second.SealedSecret, second.CA = "https://moved:1", []byte{9}, ""
 	second.PublicHost, second.PublicPort, second.Capacity, second.Enabled = "moved", 1, 0, false
 	second.Connections, second.Installation = 7, "i"
 	w.update(writing(ports.Tx.Servers, ports.Servers.Save, second))
-	read(second, w.server)
+	stands(second, w.server)
 	w.missing("an unknown server", reading(ports.Tx.Servers, ports.Servers.Get, newID[id.ServerID]()))
 	w.update(writing(ports.Tx.Servers, ports.Servers.Lock, second.ID))
 	second.ID = newID[id.ServerID]()
@@ -77,25 +68,18 @@ func installationIsUnique(w *world) {
 	w.refused("another's at once", invalid("agentUrl"), writing(ports.Tx.Servers, ports.Servers.Add, third))
 }
 
-func (w *world) contents(on id.ServerID) (n server.Contents) {
-	w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-		n, err = tx.Servers().Contents(ctx, on)
-		return err
-	})
-	return n
-}
-
 func standingIsCounted(w *world) {
 	second := w.addServer("second", 9)
-	w.equal("an empty one", w.contents(second.ID), server.Contents{})
-	w.equal("an unknown one", w.contents(newID[id.ServerID]()), server.Contents{})
+	contents := func(on id.ServerID) server.Contents { return read(w, ports.Tx.Servers, ports.Servers.Contents, on) }
+	w.equal("an empty one", contents(second.ID), server.Contents{})
+	w.equal("an unknown one", contents(newID[id.ServerID]()), server.Contents{})
 	shop := w.addDatabase("shop", nameServer(second.ID), func(r *database.Record) { r.ConnectionCap = 10 })
 	w.addDatabase("blog", func(r *database.Record) { r.ServerID, r.Status, r.ConnectionCap = second.ID, database.Deleted, 20 })
 	w.addDatabase("news", nameServer(w.server.ID))
 	o := w.work(shop.ID)
 	o.ServerID = second.ID
 	w.update(writing(ports.Tx.Operations, ports.Operations.Add, o))
-	w.equal("with databases", w.contents(second.ID), server.Contents{
+	w.equal("with databases", contents(second.ID), server.Contents{
 		Databases: 1, Deleted: 1, Sold: 10 + database.SpareConnections, Operations: 1,
 	})
 }
@@ -118,25 +102,14 @@ func removalMeetsPlacement(w *world) {
 	w.saveServer(w.server, func(s *server.Server) { s.Enabled = false })
 	for i := range 10 {
 		s := w.addServer(numbered(i), 1)
-		placed := make(chan error, 1)
-		go func() {
-			placed <- w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
-				picked, err := tx.Servers().Pick(ctx, ports.Placement{Now: epoch, Connections: 1})
-				if err != nil {
-					return err
-				}
-				r := w.record("d" + numbered(i))
-				r.ServerID = picked.ID
-				return tx.Databases().Add(ctx, r)
-			})
-		}()
-		gone := w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
-			if err := tx.Servers().Lock(ctx, s.ID); err != nil {
-				return err
+		r := w.record("d" + numbered(i))
+		errs := w.atOnce(2, func(who int) transaction {
+			if who == 0 {
+				return w.placing(r, ports.Placement{Now: epoch, Connections: 1})
 			}
-			return tx.Servers().Remove(ctx, s.ID)
+			return inOrder(writing(ports.Tx.Servers, ports.Servers.Lock, s.ID), writing(ports.Tx.Servers, ports.Servers.Remove, s.ID))
 		})
-		in := <-placed
+		in, gone := errs[0], errs[1]
 		if (in == nil) == (gone == nil) || in != nil && !sameError(in, ports.ErrNoRow) ||
 			gone != nil && !sameError(gone, ports.ErrReferenced) {
 			w.Fatalf("placed: %v, removed: %v", in, gone)
@@ -144,6 +117,18 @@ func removalMeetsPlacement(w *world) {
 		if gone != nil {
 			w.saveServer(s, func(s *server.Server) { s.Enabled = false })
 		}
+	}
+}
+
+// placing stores a record where one more is picked for.
+func (w *world) placing(r database.Record, p ports.Placement) transaction {
+	return func(ctx context.Context, tx ports.Tx) error {
+		s, err := tx.Servers().Pick(ctx, p)
+		if err != nil {
+			return err
+		}
+		r.ServerID = s.ID
+		return tx.Databases().Add(ctx, r)
 	}
 }
 
@@ -155,23 +140,12 @@ func serverNameIsUnique(w *world) {
 	w.refused("a name that is in use", invalid("name"), writing(ports.Tx.Servers, ports.Servers.Add, second))
 }
 
-// pick places a database that takes one connection, outside of the transaction that would store it.
-func (w *world) pick(change ...func(*ports.Placement)) (got server.Server, err error) {
-	p := ports.Placement{Now: epoch, Connections: 1}
-	for _, c := range change {
-		c(&p)
-	}
-	err = w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
-		got, err = tx.Servers().Pick(ctx, p)
-		return err
-	})
-	return got, err
-}
-
-// picks demands a server by its name, or none.
+// picks demands a server by its name, or none, for a database that takes one connection and that is not stored.
 func (w *world) picks(what, want string, change ...func(*ports.Placement)) {
 	w.Helper()
-	got, err := w.pick(change...)
+	got, err := take(w.Context(), w.Store, func(ctx context.Context, tx ports.Tx) (server.Server, error) {
+		return tx.Servers().Pick(ctx, changed(ports.Placement{Now: epoch, Connections: 1}, change))
+	})
 	if got.Name != want || want == "" != sameError(err, ports.ErrNoRow) || want != "" && err != nil {
 		w.Errorf("%s: %q was picked (%v), want %q", what, got.Name, err, want)
 	}
@@ -200,15 +174,11 @@ func accountsOfServer(w *world) {
 	w.addDatabase("toys", as(database.Creating, theirs.ID, second.ID))
 	w.addDatabase("news", as(database.Active, theirs.ID, w.server.ID))
 	slices.SortFunc(here, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) })
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Servers().DatabaseAccounts(ctx, second.ID)
-		var want []database.Ownership
-		for _, r := range here {
-			want = append(want, database.Ownership{DatabaseID: r.ID, AccountID: r.AccountID})
-		}
-		w.equal("the databases", list, want)
-		return err
-	})
+	var want []database.Ownership
+	for _, r := range here {
+		want = append(want, database.Ownership{DatabaseID: r.ID, AccountID: r.AccountID})
+	}
+	w.equal("the databases", read(w, ports.Tx.Servers, ports.Servers.DatabaseAccounts, second.ID), want)
 }
 
 func (w *world) saveServer(s server.Server, change func(*server.Server)) {
@@ -262,37 +232,18 @@ func connectionsAreCounted(w *world) {
 
 // lastPlaceGoesToOne has two hosts place databases at the same time where room is left for one, by number and by connections.
 func lastPlaceGoesToOne(w *world) {
-	hosts := []ports.Store{w.Store, w.another(w.T).Store}
+	needed := w.record("").ReservedConnections()
 	limits := map[string]func(*server.Server){
 		"capacity":    func(s *server.Server) { s.Capacity = 1 },
-		"connections": func(s *server.Server) { s.Connections = 2*w.record("").ReservedConnections() - 1 },
+		"connections": func(s *server.Server) { s.Connections = 2*needed - 1 },
 	}
 	w.saveServer(w.server, func(s *server.Server) { s.Enabled = false })
 	for what, limit := range limits {
 		only := w.addServer(what, 100)
 		w.saveServer(only, limit)
-		var placed, full atomic.Int32
-		together(w.T, 8, func(i int) {
-			r := w.record(numbered(i))
-			err := hosts[i%len(hosts)].Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
-				s, err := tx.Servers().Pick(ctx, ports.Placement{Now: epoch, Connections: r.ReservedConnections()})
-				if err != nil {
-					return err
-				}
-				r.ServerID = s.ID
-				return tx.Databases().Add(ctx, r)
-			})
-			switch {
-			case err == nil:
-				placed.Add(1)
-			case sameError(err, ports.ErrNoRow):
-				full.Add(1)
-			default:
-				w.Error(err)
-			}
-		})
-		w.equal("placed by "+what, placed.Load(), int32(1))
-		w.equal("refused by "+what, full.Load(), int32(7))
+		w.equal("placed by "+what, w.race(8, ports.ErrNoRow, func(i int) transaction {
+			return w.placing(w.record(numbered(i)), ports.Placement{Now: epoch, Connections: needed})
+		}), 1)
 		w.saveServer(only, func(s *server.Server) { s.Enabled = false })
 	}
 }
@@ -336,46 +287,24 @@ func deletedTakesAPlace(w *world) {
 	w.fits("on a server that takes no new ones, one too many", w.server.ID, 21, false)
 	w.saveServer(w.server, func(s *server.Server) { s.Connections = 0 })
 	w.fits("with none counted", w.server.ID, 1000, true)
-	w.refused("connections of an unknown server", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Servers().Fits(ctx, newID[id.ServerID](), 1)
-		return err
-	})
+	w.refused("connections of an unknown server", ports.ErrNoRow,
+		reading2(ports.Tx.Servers, ports.Servers.Fits, newID[id.ServerID](), 1))
 }
 
 // lastConnectionsGoToOne has recoveries and creations of two hosts take the connections that are left, which suffice for one.
 func lastConnectionsGoToOne(w *world) {
-	hosts := []ports.Store{w.Store, w.another(w.T).Store}
 	needed := w.record("").ReservedConnections()
 	w.saveServer(w.server, func(s *server.Server) { s.Connections = 2*needed - 1 })
-	var taken, full atomic.Int32
 	var deleted [4]database.Record
 	for i := range deleted {
 		deleted[i] = w.addDatabase("deleted-"+numbered(i), func(r *database.Record) { r.Status = database.Deleted })
 	}
-	together(w.T, 2*len(deleted), func(i int) {
-		err := hosts[i%len(hosts)].Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
-			if i%4 < 2 {
-				return w.recoverOn(ctx, tx, deleted[i/4*2+i%2])
-			}
-			s, err := tx.Servers().Pick(ctx, ports.Placement{Now: epoch, Connections: needed})
-			if err != nil {
-				return err
-			}
-			r := w.record(numbered(i))
-			r.ServerID = s.ID
-			return tx.Databases().Add(ctx, r)
-		})
-		switch {
-		case err == nil:
-			taken.Add(1)
-		case sameError(err, ports.ErrNoRow):
-			full.Add(1)
-		default:
-			w.Error(err)
+	w.equal("taken", w.race(2*len(deleted), ports.ErrNoRow, func(i int) transaction {
+		if i%4 < 2 {
+			return func(ctx context.Context, tx ports.Tx) error { return w.recoverOn(ctx, tx, deleted[i/4*2+i%2]) }
 		}
-	})
-	w.equal("taken", taken.Load(), int32(1))
-	w.equal("refused", full.Load(), int32(7))
+		return w.placing(w.record(numbered(i)), ports.Placement{Now: epoch, Connections: needed})
+	}), 1)
 }
 
 // recoverOn stores a recovery where its server has the connections, else it is ErrNoRow.

@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/pgherd/pgherd/core/certificate"
@@ -43,23 +41,15 @@ func (w *world) retires(k certificate.Key, minute int) certificate.Key {
 	return k
 }
 
-func currentSigningKey(ctx context.Context, tx ports.Tx) (certificate.Key, error) {
-	return tx.SigningKeys().Current(ctx)
-}
-
 func (w *world) wantsSigningKey(want certificate.Key) {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		k, err := currentSigningKey(ctx, tx)
-		w.equal("the key that signs", k, want)
-		return err
-	})
+	w.equal("the key that signs", read0(w, ports.Tx.SigningKeys, ports.SigningKeys.Current), want)
 }
 
 func (w *world) wantsNoSigningKey() {
 	w.Helper()
 	w.missing("the key that signs", func(ctx context.Context, tx ports.Tx) error {
-		_, err := currentSigningKey(ctx, tx)
+		_, err := tx.SigningKeys().Current(ctx)
 		return err
 	})
 }
@@ -86,40 +76,18 @@ func retiredKeyIsPublic(w *world) {
 // oneReplacesKey has two read which key signs, and then both replace it.
 func oneReplacesKey(w *world) {
 	first := w.addSigningKey(1)
-	fresh := []certificate.Key{signingKey(2), signingKey(3)}
-	errs := w.bothAtOnce(func(ctx context.Context, tx ports.Tx, who int) error {
-		if err := tx.SigningKeys().Retire(ctx, first.ID, minutes(4)); err != nil {
-			return err
-		}
-		return tx.SigningKeys().Add(ctx, fresh[who])
+	won := w.race(2, ports.ErrNoRow, func(who int) transaction {
+		return inOrder(writing2(ports.Tx.SigningKeys, ports.SigningKeys.Retire, first.ID, minutes(4)),
+			writing(ports.Tx.SigningKeys, ports.SigningKeys.Add, signingKey(2+who)))
 	})
-	w.wantsSigningKey(w.winner(fresh, errs, ports.ErrNoRow))
+	w.equal("who replaced it", won, 1)
 	w.equal("keys", len(read(w, ports.Tx.SigningKeys, ports.SigningKeys.List, ports.Page{})), 2)
 }
 
 func oneAddsKey(w *world) {
-	fresh := []certificate.Key{signingKey(2), signingKey(3)}
-	errs := w.bothAtOnce(func(ctx context.Context, tx ports.Tx, who int) error { return tx.SigningKeys().Add(ctx, fresh[who]) })
-	w.wantsSigningKey(w.winner(fresh, errs, invalid("key")))
-}
-
-func (w *world) bothAtOnce(do func(ctx context.Context, tx ports.Tx, who int) error) (errs [2]error) {
-	together(w.T, len(errs), func(who int) {
-		errs[who] = w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error { return do(ctx, tx, who) })
-	})
-	return errs
-}
-
-// winner is the key of the one who had no error; the other one's is like want.
-func (w *world) winner(keys []certificate.Key, errs [2]error, want error) certificate.Key {
-	w.Helper()
-	for i, err := range errs {
-		if err == nil && sameError(errs[1-i], want) {
-			return keys[i]
-		}
-	}
-	w.Fatal(fmt.Errorf("want one to succeed: %w", errors.Join(errs[:]...)))
-	return certificate.Key{}
+	w.equal("who added it", w.race(2, invalid("key"), func(who int) transaction {
+		return writing(ports.Tx.SigningKeys, ports.SigningKeys.Add, signingKey(2+who))
+	}), 1)
 }
 
 func signingKeyPages(w *world) {
@@ -127,8 +95,6 @@ func signingKeyPages(w *world) {
 	for i := range 5 {
 		all = append(all, w.retires(w.addSigningKey(i/2), 10+i))
 	}
-	position := func(k certificate.Key) ports.Position { return ports.Position{At: k.CreatedAt, ID: string(k.ID)} }
-	pagesOf(w, all, position, -1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]certificate.Key, error) {
-		return tx.SigningKeys().List(ctx, p)
-	})
+	position := func(k certificate.Key) ports.Position { return at(k.CreatedAt, k.ID) }
+	pagesOf(w, all, position, -1, paged0(ports.Tx.SigningKeys, ports.SigningKeys.List))
 }

@@ -23,14 +23,7 @@ func Storage(t *testing.T, m Metadata) {
 }
 
 func databasesAreFound(w *world) {
-	servers := func() (n int) {
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			list, err := tx.Storage().Servers(ctx)
-			n = len(list)
-			return err
-		})
-		return n
-	}
+	servers := func() int { return len(read0(w, ports.Tx.Storage, ports.Storage.Servers)) }
 	w.equal("servers without a database", servers(), 0)
 	a, b := w.addDatabase("a-1"), w.addDatabase("b-1")
 	w.equal("servers with two", servers(), 1)
@@ -78,21 +71,12 @@ func backupBytesAddUp(w *world) {
 	doomed := w.addBackup(r.ID, minutes(4), of(8, same))
 	w.addBackup(other.ID, minutes(1), of(16, same))
 	w.equal("of two, a deletion's and a doomed one", sum(), int64(1<<40+2+8))
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Backups().MarkDeleting(ctx, r.ID, doomed.Filename, minutes(5))
-		return err
-	})
+	w.mark(r.ID, doomed.Filename, minutes(5))
 	w.equal("once one is marked", sum(), int64(1<<40+2))
 }
 
 func databasesAddUp(w *world) {
-	totals := func() (t ports.StorageTotals) {
-		w.view(func(ctx context.Context, tx ports.Tx) (err error) {
-			t, err = tx.Storage().Totals(ctx)
-			return err
-		})
-		return t
-	}
+	totals := func() ports.StorageTotals { return read0(w, ports.Tx.Storage, ports.Storage.Totals) }
 	w.equal("of nothing", totals(), ports.StorageTotals{})
 	for i, s := range []database.StorageStatus{
 		database.StorageOK, database.StorageFull, database.StorageFull, database.StorageClosed,

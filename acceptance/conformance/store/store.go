@@ -35,28 +35,35 @@ func Store(t *testing.T, m Metadata) {
 
 var errChanged = errors.New("the caller has changed its mind")
 
+var changesItsMind transaction = func(context.Context, ports.Tx) error { return errChanged }
+
 func errorRollsBack(w *world) {
 	w.addDatabase("before")
-	r := w.record("shop")
-	w.refused("the caller's error", errChanged, func(ctx context.Context, tx ports.Tx) error {
-		if err := tx.Databases().Add(ctx, r); err != nil {
+	r, waits, made, key := w.record("shop"), w.event(1), w.event(2), w.request("k")
+	w.update(addEvent(waits))
+	w.refused("the caller's error", errChanged, inOrder(
+		writing(ports.Tx.Databases, ports.Databases.Add, r), writing(ports.Tx.Audit, ports.Audit.Add, w.entry(r.ID, 0)),
+		reading(ports.Tx.Deliveries, ports.Deliveries.TakeEvents, 5), addEvent(made),
+		reading(ports.Tx.Trusts, ports.Trusts.Spend, spent(1, minutes(1))),
+		func(ctx context.Context, tx ports.Tx) error {
+			_, _, err := tx.Idempotency().Claim(ctx, key)
 			return err
-		}
-		return errChanged
-	})
+		}, changesItsMind,
+	))
 	w.missing("the database of the rolled-back transaction", reach(w, r.ID))
+	w.equal("its log", len(read2(w, ports.Tx.Audit, ports.Audit.List, r.ID, ports.Page{})), 0)
+	w.equal("the outbox", w.Events(w.T), []ports.OutboxEvent{waits})
+	w.equal("an event that it took", w.mustTake(5), []ports.OutboxEvent{waits})
+	w.equal("a token that it spent", w.spends(w.Store, spent(1, minutes(1))), true)
+	w.wantClaim("a key that it claimed", key, key, true)
 }
 
 func panicRollsBack(w *world) {
 	r := w.record("shop")
 	func() {
 		defer func() { _ = recover() }()
-		_ = w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
-			if err := tx.Databases().Add(ctx, r); err != nil {
-				w.Error(err)
-			}
-			panic("a bug in a use case")
-		})
+		_ = w.Store.Update(w.Context(), inOrder(writing(ports.Tx.Databases, ports.Databases.Add, r),
+			func(context.Context, ports.Tx) error { panic("a bug in a use case") }))
 	}()
 	w.missing("the database of the transaction that panicked", reach(w, r.ID))
 	w.update(writing(ports.Tx.Databases, ports.Databases.Add, r))
@@ -65,15 +72,12 @@ func panicRollsBack(w *world) {
 func uncommittedIsUnseen(w *world) {
 	w.addDatabase("before")
 	r := w.record("shop")
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		if err := tx.Databases().Add(ctx, r); err != nil {
-			return err
-		}
+	w.update(inOrder(writing(ports.Tx.Databases, ports.Databases.Add, r), func(ctx context.Context, tx ports.Tx) error {
 		w.missing("an uncommitted database, from outside", reach(w, r.ID))
 		n, err := tx.Databases().Count(ctx, w.account.ID)
 		w.equal("databases as the transaction counts them", n, 2)
 		return err
-	})
+	}))
 	w.view(reach(w, r.ID))
 }
 
@@ -192,13 +196,10 @@ func viewSeesCommits(w *world) {
 func endedContext(w *world) {
 	ctx, cancel := context.WithCancel(w.Context())
 	r := w.record("shop")
-	err := w.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		if err := tx.Databases().Add(ctx, r); err != nil {
-			return err
-		}
-		cancel()
-		return tx.Databases().Save(ctx, r)
-	})
+	err := w.Store.Update(ctx, inOrder(
+		writing(ports.Tx.Databases, ports.Databases.Add, r),
+		func(context.Context, ports.Tx) error { cancel(); return nil }, writing(ports.Tx.Databases, ports.Databases.Save, r),
+	))
 	if !errors.Is(err, context.Canceled) {
 		w.Errorf("a statement after its context ended: %v", err)
 	}
@@ -210,28 +211,18 @@ func endedContext(w *world) {
 
 func lockWaits(w *world) {
 	r := w.addDatabase("shop")
-	const hosts, each = 4, 10
-	together(w.T, hosts, func(int) {
-		host := w.another(w.T)
-		for range each {
-			err := host.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
-				stored, err := tx.Databases().Lock(ctx, r.ID)
-				if err != nil {
-					return err
-				}
-				stored.AccessGeneration++
-				return tx.Databases().Save(ctx, stored)
-			})
+	const each = 40
+	w.race(each, nil, func(int) transaction {
+		return func(ctx context.Context, tx ports.Tx) error {
+			stored, err := tx.Databases().Lock(ctx, r.ID)
 			if err != nil {
-				w.Error(err)
+				return err
 			}
+			stored.AccessGeneration++
+			return tx.Databases().Save(ctx, stored)
 		}
 	})
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		stored, err := tx.Databases().Lock(ctx, r.ID)
-		w.equal("the generation after all increments", stored.AccessGeneration, int64(hosts*each))
-		return err
-	})
+	w.equal("the generation after all increments", lock(w, r.ID).AccessGeneration, int64(each))
 	w.refused("locking a database that does not exist", ports.ErrNoRow,
 		reading(ports.Tx.Databases, ports.Databases.Lock, newID[id.DatabaseID]()))
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -27,22 +26,15 @@ func nameServer(server id.ServerID) func(*database.Record) {
 // granted expects what is on for the installation and for a database.
 func (w *world) granted(db id.DatabaseID, features, enrolments string) {
 	w.Helper()
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Switches().Grants(ctx, db)
-		w.equal("features", strings.Join(got.Features, " "), features)
-		w.equal("enrolments", strings.Join(got.Enrolments, " "), enrolments)
-		return err
-	})
+	got := read(w, ports.Tx.Switches, ports.Switches.Grants, db)
+	w.equal("features", strings.Join(got.Features, " "), features)
+	w.equal("enrolments", strings.Join(got.Enrolments, " "), enrolments)
 }
 
 func maintenanceSwitches(w *world) {
 	for _, on := range []bool{false, true, true, false} {
 		w.update(writing(ports.Tx.Switches, ports.Switches.SetMaintenance, on))
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			got, err := tx.Switches().Maintenance(ctx)
-			w.equal("the window", got, on)
-			return err
-		})
+		w.equal("the window", read0(w, ports.Tx.Switches, ports.Switches.Maintenance), on)
 	}
 }
 
@@ -70,7 +62,7 @@ func enrolmentsSwitch(w *world) {
 		w.granted(r.ID, "", want)
 		w.granted(other.ID, "", "")
 	}
-	unenroll := func(ctx context.Context, tx ports.Tx) error { return tx.Switches().Unenroll(ctx, r.ID, "clone") }
+	unenroll := writing2(ports.Tx.Switches, ports.Switches.Unenroll, r.ID, "clone")
 	enroll("restore-upload", "restore-upload")
 	enroll("clone", "clone restore-upload")
 	enroll("clone", "clone restore-upload")

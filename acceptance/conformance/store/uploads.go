@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -66,18 +65,13 @@ func doomedUploads(w *world) {
 	w.update(writing(ports.Tx.Uploads, ports.Uploads.Save, used))
 	doomed := func(now, limit int, want ...upload.Upload) {
 		w.Helper()
-		w.view(func(ctx context.Context, tx ports.Tx) error {
-			list, err := tx.Uploads().Doomed(ctx, minutes(now), limit)
-			for i, d := range list {
-				w.equal("where it is", [2]string{string(d.ServerID), string(d.AccountID)},
-					[2]string{string(r.ServerID), string(r.AccountID)})
-				if i < len(want) {
-					w.equal("what is doomed", d.Upload, want[i])
-				}
-			}
-			w.equal("how many", len(list), len(want))
-			return err
-		})
+		var got []upload.Upload
+		for _, d := range read2(w, ports.Tx.Uploads, ports.Uploads.Doomed, minutes(now), limit) {
+			w.equal("where it is", [2]string{string(d.ServerID), string(d.AccountID)},
+				[2]string{string(r.ServerID), string(r.AccountID)})
+			got = append(got, d.Upload)
+		}
+		w.equal("what is doomed", got, want)
 	}
 	doomed(59, 9)
 	doomed(120, 9, expired)

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"testing"
 
 	"github.com/pgherd/pgherd/core/id"
@@ -21,18 +20,10 @@ func usedWhileOpen(w *world) {
 		{OperationID: o.ID, DatabaseID: source.ID}, {OperationID: o.ID, DatabaseID: source.ID, Backup: "file", Exclusive: true},
 	}
 	elsewhere := operation.Use{OperationID: o.ID, DatabaseID: other.ID, Backup: "file"}
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		for _, u := range append(want, elsewhere) {
-			if err := tx.Uses().Add(ctx, u); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	of := func(db id.DatabaseID) (list []operation.Use) {
-		list = read(w, ports.Tx.Uses, ports.Uses.Of, db)
-		return list
+	for _, u := range append(want, elsewhere) {
+		w.update(writing(ports.Tx.Uses, ports.Uses.Add, u))
 	}
+	of := func(db id.DatabaseID) []operation.Use { return read(w, ports.Tx.Uses, ports.Uses.Of, db) }
 	w.equal("of the source", of(source.ID), want)
 	w.equal("of another database", of(other.ID), []operation.Use{elsewhere})
 	w.equal("of the operation's own", len(of(copied.ID)), 0)

@@ -8,7 +8,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -16,8 +15,6 @@ import (
 func Visibility(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
 		{"each viewer sees exactly its databases", viewersSee},
-		{"what is being deleted is gone for a selected-database key", deletingIsGone},
-		{"a revoked key sees nothing", revokedSeesNothing},
 		{"one database and the list are seen alike", seenAlike},
 		{"a list is read in pages", visiblePages},
 		{"a foreign cursor is refused", cursorIsChecked},
@@ -67,11 +64,7 @@ func viewersSee(w *world) {
 	every := []database.Record{mine, unbound, shared, foreign}
 
 	// Ada is a member of Bob's shared database, and her key is bound to it and, wrongly, to his other one.
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		return tx.Members().Set(ctx, member.Membership{
-			ID: newID[id.MembershipID](), DatabaseID: shared.ID, UserID: w.user.ID, Role: account.Developer,
-		})
-	})
+	w.addMember(shared.ID, w.user, account.Developer, 0)
 	full := w.addKey(account.FullAccount, w.account)
 	selected := w.addKey(account.SelectedDatabases, w.account, mine.ID, shared.ID, foreign.ID)
 	empty := w.addKey(account.SelectedDatabases, w.account)
@@ -87,43 +80,14 @@ func viewersSee(w *world) {
 	w.wantSeen("the other account", other, every, seen{shared.ID: account.Owner, foreign.ID: account.Owner})
 }
 
-func deletingIsGone(w *world) {
-	r := w.addDatabase("shop", func(r *database.Record) { r.Status = database.Deleting })
-	stopped := w.addDatabase("stopped", func(r *database.Record) { r.Status = database.Stopped })
-	full, selected := w.addKey(account.FullAccount, w.account), w.addKey(account.SelectedDatabases, w.account, r.ID, stopped.ID)
-	every := []database.Record{r, stopped}
-	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: full.ID, Scope: full.Scope}
-	w.wantSeen("the full-account key", viewer, every, seen{r.ID: account.Owner, stopped.ID: account.Owner})
-	viewer.KeyID, viewer.Scope = selected.ID, selected.Scope
-	w.wantSeen("the selected-database key", viewer, every, seen{stopped.ID: account.Owner})
-}
-
-func revokedSeesNothing(w *world) {
-	r := w.addDatabase("shop")
-	every := []database.Record{r}
-	for _, scope := range []account.Scope{account.FullAccount, account.SelectedDatabases} {
-		key := w.addKey(scope, w.account, r.ID)
-		viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: key.ID, Scope: scope}
-		w.wantSeen("a key in force", viewer, every, seen{r.ID: account.Owner})
-		key.RevokedAt = new(minutes(1))
-		w.update(writing(ports.Tx.Keys, ports.Keys.Revoke, key))
-		w.wantSeen("a revoked key", viewer, every, seen{})
-		viewer.KeyID = "00000000"
-		w.wantSeen("a key that is gone", viewer, every, seen{})
-	}
-	w.wantSeen("a worker", database.Viewer{AccountID: w.account.ID, Scope: account.FullAccount}, every, seen{r.ID: account.Owner})
-}
-
 func visiblePages(w *world) {
 	var want []database.Record
 	for i := range 7 {
 		want = append(want, w.addDatabase(numbered(i), func(r *database.Record) { r.CreatedAt = minutes(i / 3) }))
 	}
 	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, Scope: account.FullAccount}
-	position := func(r database.Record) ports.Position { return ports.Position{At: r.CreatedAt, ID: string(r.ID)} }
-	pagesOf(w, want, position, 1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]database.Record, error) {
-		return tx.Databases().Visible(ctx, viewer, p)
-	})
+	position := func(r database.Record) ports.Position { return at(r.CreatedAt, r.ID) }
+	pagesOf(w, want, position, 1, paged(ports.Tx.Databases, ports.Databases.Visible, viewer))
 }
 
 func cursorIsChecked(w *world) {

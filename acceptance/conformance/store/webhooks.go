@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 
 	"github.com/pgherd/pgherd/core/id"
@@ -35,10 +34,7 @@ func (w *world) endpoint() webhook.Endpoint {
 // addEndpoint stores an endpoint after change.
 func (w *world) addEndpoint(change ...func(*webhook.Endpoint)) webhook.Endpoint {
 	w.Helper()
-	e := w.endpoint()
-	for _, c := range change {
-		c(&e)
-	}
+	e := changed(w.endpoint(), change)
 	w.update(writing(ports.Tx.Webhooks, ports.Webhooks.Add, e))
 	return e
 }
@@ -77,11 +73,9 @@ func endpointIdentityStays(w *world) {
 	w.update(saveEndpoint(changed))
 	w.equal("what cannot change", getEndpoint(w, e.ID), e)
 	w.refused("saving what does not exist", ports.ErrNoRow, saveEndpoint(w.endpoint()))
-	w.refused("an endpoint of no account", ports.ErrNoRow, func(ctx context.Context, tx ports.Tx) error {
-		lost := w.endpoint()
-		lost.AccountID = newID[id.AccountID]()
-		return tx.Webhooks().Add(ctx, lost)
-	})
+	lost := w.endpoint()
+	lost.AccountID = newID[id.AccountID]()
+	w.refused("an endpoint of no account", ports.ErrNoRow, writing(ports.Tx.Webhooks, ports.Webhooks.Add, lost))
 }
 
 func endpointIsOfAccount(w *world) {
@@ -95,11 +89,7 @@ func endpointIsOfAccount(w *world) {
 	w.missing("an unknown endpoint", get(w.account.ID, newID[id.WebhookID]()))
 	w.missing("an ID that is none", get(w.account.ID, "no-uuid"))
 	w.refused("locking an unknown endpoint", ports.ErrNoRow, reading(ports.Tx.Webhooks, ports.Webhooks.Lock, newID[id.WebhookID]()))
-	w.view(func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Webhooks().List(ctx, theirs.ID, ports.Page{})
-		w.equal("the other account's endpoints", len(list), 0)
-		return err
-	})
+	w.equal("the other account's endpoints", len(read2(w, ports.Tx.Webhooks, ports.Webhooks.List, theirs.ID, ports.Page{})), 0)
 }
 
 func endpointPages(w *world) {
@@ -111,10 +101,8 @@ func endpointPages(w *world) {
 			}
 		}))
 	}
-	position := func(e webhook.Endpoint) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} }
-	pagesOf(w, want, position, 1, func(ctx context.Context, tx ports.Tx, p ports.Page) ([]webhook.Endpoint, error) {
-		return tx.Webhooks().List(ctx, w.account.ID, p)
-	})
+	position := func(e webhook.Endpoint) ports.Position { return at(e.CreatedAt, e.ID) }
+	pagesOf(w, want, position, 1, paged(ports.Tx.Webhooks, ports.Webhooks.List, w.account.ID))
 }
 
 func wantingIsTheCores(w *world) {
@@ -159,28 +147,16 @@ func wantingIsTheCores(w *world) {
 func lastPlaceIsTakenOnce(w *world) {
 	const places, callers = 3, 8
 	w.addEndpoint(func(e *webhook.Endpoint) { *e = e.DisabledByUser(minutes(1)) })
-	var added atomic.Int64
-	together(w.T, callers, func(int) {
-		took := false
-		err := w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+	w.race(callers, nil, func(int) transaction {
+		return func(ctx context.Context, tx ports.Tx) error {
 			enabled, err := tx.Webhooks().LockEnabled(ctx, w.account.ID)
-			if took = enabled < places; err != nil || !took {
+			if err != nil || enabled >= places {
 				return err
 			}
 			return tx.Webhooks().Add(ctx, w.endpoint())
-		})
-		if err != nil {
-			w.Error(err)
-		} else if took {
-			added.Add(1)
 		}
 	})
-	w.equal("places that were taken", added.Load(), int64(places))
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		enabled, err := tx.Webhooks().LockEnabled(ctx, w.account.ID)
-		w.equal("enabled endpoints", enabled, places)
-		return err
-	})
+	w.equal("enabled endpoints", readLocked(w, ports.Tx.Webhooks, ports.Webhooks.LockEnabled, w.account.ID), places)
 	w.refused("counting for no account", ports.ErrNoRow,
 		reading(ports.Tx.Webhooks, ports.Webhooks.LockEnabled, newID[id.AccountID]()))
 }
@@ -198,23 +174,12 @@ func wantingHolds(w *world) {
 	const events = 6
 	for range 4 {
 		e := w.addEndpoint()
-		together(w.T, events+1, func(i int) {
-			err := w.Store.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
-				if i < events {
-					return addWanted(ctx, w, tx)
-				}
-				locked, err := tx.Webhooks().Lock(ctx, e.ID)
-				if err != nil {
-					return err
-				}
-				if err := tx.Webhooks().Save(ctx, locked.DisabledByUser(minutes(1))); err != nil {
-					return err
-				}
-				return tx.Deliveries().Abandon(ctx, e.ID, minutes(1))
-			})
-			if err != nil {
-				w.Error(err)
+		w.race(events+1, nil, func(i int) transaction {
+			if i < events {
+				return func(ctx context.Context, tx ports.Tx) error { return addWanted(ctx, w, tx) }
 			}
+			return inOrder(reading(ports.Tx.Webhooks, ports.Webhooks.Lock, e.ID), saveEndpoint(e.DisabledByUser(minutes(1))),
+				writing2(ports.Tx.Deliveries, ports.Deliveries.Abandon, e.ID, minutes(1)))
 		})
 		w.update(saveEndpoint(e)) // enabled again: what waits for it could be claimed now
 		w.nothingDue("after the endpoint was disabled", minutes(2))

@@ -42,6 +42,7 @@ type world struct {
 	*testing.T
 	Host
 	another func(t *testing.T) Host
+	other   ports.Store // of another host, once it is needed
 	user    account.User
 	account account.Account
 	server  server.Server
@@ -77,12 +78,7 @@ func (w *world) addAccountOf(email, name string) (account.User, account.Account)
 	w.Helper()
 	u := account.User{ID: newID[id.UserID](), Email: email, Name: name, CreatedAt: epoch}
 	a := account.Account{ID: newID[id.AccountID](), OwnerID: u.ID, Plan: account.Business, CreatedAt: epoch}
-	w.update(func(ctx context.Context, tx ports.Tx) error {
-		if err := tx.Accounts().AddUser(ctx, u); err != nil {
-			return err
-		}
-		return tx.Accounts().Add(ctx, a)
-	})
+	w.update(inOrder(writing(ports.Tx.Accounts, ports.Accounts.AddUser, u), writing(ports.Tx.Accounts, ports.Accounts.Add, a)))
 	return u, a
 }
 
@@ -111,10 +107,7 @@ func (w *world) record(name string) database.Record {
 // addDatabase stores a database after change.
 func (w *world) addDatabase(name string, change ...func(*database.Record)) database.Record {
 	w.Helper()
-	r := w.record(name)
-	for _, c := range change {
-		c(&r)
-	}
+	r := changed(w.record(name), change)
 	w.update(writing(ports.Tx.Databases, ports.Databases.Add, r))
 	return r
 }
@@ -132,21 +125,23 @@ func (w *world) work(db id.DatabaseID) operation.Operation {
 // addWork stores an operation after change.
 func (w *world) addWork(db id.DatabaseID, change ...func(*operation.Operation)) operation.Operation {
 	w.Helper()
-	o := w.work(db)
-	for _, c := range change {
-		c(&o)
-	}
+	o := changed(w.work(db), change)
 	w.update(writing(ports.Tx.Operations, ports.Operations.Add, o))
 	return o
 }
 
-func (w *world) addKey(scope account.Scope, owner account.Account, databases ...id.DatabaseID) account.Key {
-	w.Helper()
+// keyOf is a key that is not stored yet.
+func keyOf(owner account.Account, scope account.Scope, change ...func(*account.Key)) account.Key {
 	_, c := account.NewKey(account.AccountKey, randomBase62())
-	k := account.Key{
+	return changed(account.Key{
 		ID: c.ID, Kind: account.AccountKey, AccountID: owner.ID, UserID: owner.OwnerID, Label: "ci", Scope: scope,
 		Hash: c.Hash[:], CreatedAt: epoch,
-	}
+	}, change)
+}
+
+func (w *world) addKey(scope account.Scope, owner account.Account, databases ...id.DatabaseID) account.Key {
+	w.Helper()
+	k := keyOf(owner, scope)
 	w.update(writing2(ports.Tx.Keys, ports.Keys.Add, k, databases))
 	return k
 }
