@@ -37,8 +37,8 @@ func accountComesBack(w *world) {
 	w.equal("without overrides again", read(w, ports.Tx.Accounts, ports.Accounts.Get, w.account.ID), w.account)
 	nobody := account.Account{ID: newID[id.AccountID](), OwnerID: w.user.ID, Plan: account.Free, CreatedAt: epoch}
 	w.missing("an unknown account", reading(ports.Tx.Accounts, ports.Accounts.Get, nobody.ID))
-	w.refused("saving an unknown account", ports.ErrNoRow, writing(ports.Tx.Accounts, ports.Accounts.Save, nobody))
-	w.refused("locking an unknown account", ports.ErrNoRow, reading(ports.Tx.Accounts, ports.Accounts.LockForQuota, nobody.ID))
+	w.unknown("saving an unknown account", writing(ports.Tx.Accounts, ports.Accounts.Save, nobody))
+	w.unknown("locking an unknown account", reading(ports.Tx.Accounts, ports.Accounts.LockForQuota, nobody.ID))
 }
 
 func accountsAreUnique(w *world) {
@@ -50,7 +50,7 @@ func accountsAreUnique(w *world) {
 	another := account.Account{ID: newID[id.AccountID](), OwnerID: w.user.ID, Plan: account.Free, CreatedAt: epoch}
 	w.refused("a second account of one user", invalid("owner"), writing(ports.Tx.Accounts, ports.Accounts.Add, another))
 	another.OwnerID = newID[id.UserID]()
-	w.refused("an account of nobody", ports.ErrNoRow, writing(ports.Tx.Accounts, ports.Accounts.Add, another))
+	w.unknown("an account of nobody", writing(ports.Tx.Accounts, ports.Accounts.Add, another))
 }
 
 func usersAreFoundAtOnce(w *world) {

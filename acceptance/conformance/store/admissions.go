@@ -48,11 +48,7 @@ type decided struct {
 
 func (w *world) admit(k account.Key, now time.Time) decided {
 	w.Helper()
-	a, err := decide(w.Context(), w.Admissions, request(k, ratelimit.Create, now))
-	if err != nil {
-		w.Fatal(err)
-	}
-	return a
+	return must(decide(w.Context(), w.Admissions, request(k, ratelimit.Create, now)))(w)
 }
 
 func decide(ctx context.Context, from ports.Admissions, r ports.LeaseRequest) (decided, error) {
@@ -80,10 +76,7 @@ func keyIsAdmitted(w *world) {
 		w.equal("the account", a.Account, w.account)
 		w.equal("the maintenance window", a.Maintenance, maintenance)
 		w.equal("what is left", a.Decision.Remaining, 5-i)
-		found, err := w.Admissions.Find(w.Context(), k.ID)
-		if err != nil {
-			w.Fatal(err)
-		}
+		found := must(w.Admissions.Find(w.Context(), k.ID))(w)
 		w.equal("what is found without a lease", found, a.Admission)
 	}
 	unknown := k
@@ -109,10 +102,7 @@ func bucketIsTheCores(w *world) {
 		want := ratelimit.Decide(sixAnHour, tat, now)
 		tat = want.TAT
 		w.equal("the key's bucket at step "+numbered(i), w.admit(k, now).Decision, want)
-		got, err := w.Admissions.Take(w.Context(), "address/192.0.2.1", sixAnHour, now)
-		if err != nil {
-			w.Fatal(err)
-		}
+		got := must(w.Admissions.Take(w.Context(), "address/192.0.2.1", sixAnHour, now))(w)
 		w.equal("the address's bucket at step "+numbered(i), got, want)
 	}
 }
@@ -124,16 +114,10 @@ func bucketsAreApart(w *world) {
 	}
 	w.equal("the drained bucket", w.admit(one, epoch).Decision.Allowed, false)
 	w.equal("another key's", w.admit(other, epoch).Decision.Remaining, 5)
-	a, err := decide(w.Context(), w.Admissions, request(one, ratelimit.Read, epoch))
-	if err != nil {
-		w.Fatal(err)
-	}
+	a := must(decide(w.Context(), w.Admissions, request(one, ratelimit.Read, epoch)))(w)
 	w.equal("another class's", a.Decision.Remaining, 5)
 	on := w.another(w.T)
-	a, err = decide(w.Context(), on.Admissions, request(one, ratelimit.Create, epoch))
-	if err != nil {
-		w.Fatal(err)
-	}
+	a = must(decide(w.Context(), on.Admissions, request(one, ratelimit.Create, epoch)))(w)
 	w.equal("the drained bucket, on another host", a.Decision.Allowed, false)
 }
 
@@ -250,10 +234,7 @@ func clockMovedBack(w *world) {
 func lastUseGrows(w *world) {
 	k, unused := w.addKey(account.FullAccount, w.account), w.addKey(account.FullAccount, w.account)
 	for _, minute := range []int{5, 3, 9} {
-		err := w.Admissions.Touch(w.Context(), map[id.KeyID]time.Time{k.ID: minutes(minute), "00000000": epoch})
-		if err != nil {
-			w.Fatal(err)
-		}
+		noError(w, w.Admissions.Touch(w.Context(), map[id.KeyID]time.Time{k.ID: minutes(minute), "00000000": epoch}))
 	}
 	last := minutes(9)
 	k.LastUsedAt = &last
@@ -277,13 +258,9 @@ func sweepForgetsFull(w *world) {
 	w.admit(k, epoch)
 	w.admit(k, epoch)
 	for _, now := range []time.Time{epoch, minutes(19)} {
-		if err := w.Admissions.Sweep(w.Context(), now); err != nil {
-			w.Fatal(err)
-		}
+		noError(w, w.Admissions.Sweep(w.Context(), now))
 	}
 	w.equal("what is left after a sweep of full buckets", w.admit(k, epoch).Decision.Remaining, 3)
-	if err := w.Admissions.Sweep(w.Context(), minutes(60)); err != nil {
-		w.Fatal(err)
-	}
+	noError(w, w.Admissions.Sweep(w.Context(), minutes(60)))
 	w.equal("what is left after the bucket was swept", w.admit(k, epoch).Decision.Remaining, 5)
 }

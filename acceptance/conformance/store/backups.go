@@ -81,8 +81,7 @@ func backupNameIsUnique(w *world) {
 	w.addBackup(other.ID, epoch)
 	w.refused("a file name that is in use", fault.New(fault.BackupConflict, ""),
 		writing(ports.Tx.Backups, ports.Backups.Add, w.backupOf(r.ID, epoch)))
-	w.refused("a backup of no database", ports.ErrNoRow,
-		writing(ports.Tx.Backups, ports.Backups.Add, w.backupOf(newID[id.DatabaseID](), epoch)))
+	w.unknown("a backup of no database", writing(ports.Tx.Backups, ports.Backups.Add, w.backupOf(newID[id.DatabaseID](), epoch)))
 }
 
 func backupPages(w *world) {
@@ -139,7 +138,7 @@ func markedIsHidden(w *world) {
 	remove := func(ctx context.Context, tx ports.Tx) error { return tx.Backups().Remove(ctx, r.ID, b.Filename) }
 	w.update(remove)
 	w.update(remove) // the file is gone, whoever says so
-	w.refused("marking a removed backup", ports.ErrNoRow, mark(minutes(12)))
+	w.unknown("marking a removed backup", mark(minutes(12)))
 	w.wantBackups("the list after the removal", r.ID, other)
 }
 

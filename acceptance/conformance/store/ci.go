@@ -75,9 +75,7 @@ func namespacesAreListed(w *world) {
 	w.addKey(account.FullAccount, w.account)
 	w.equal("the keys", read(w, ports.Tx.Namespaces, ports.Namespaces.Keys, first.ID), []account.Key{newer, older})
 	used := minutes(5)
-	if err := w.Admissions.Touch(w.Context(), map[id.KeyID]time.Time{older.ID: used}); err != nil {
-		w.Fatal(err)
-	}
+	noError(w, w.Admissions.Touch(w.Context(), map[id.KeyID]time.Time{older.ID: used}))
 	older.LastUsedAt = &used
 	w.equal("the keys after a use", read(w, ports.Tx.Namespaces, ports.Namespaces.Keys, first.ID), []account.Key{newer, older})
 }
@@ -99,7 +97,7 @@ func revokedNamespaceEndsAll(w *world) {
 	w.equal("another one's keys", read(w, ports.Tx.Namespaces, ports.Namespaces.Keys, other.ID), []account.Key{kept})
 	w.equal("another one's trusts", read(w, ports.Tx.Trusts, ports.Trusts.List, other.ID), []citoken.Trust{trust})
 	ended.ID = newID[id.NamespaceID]()
-	w.refused("one that does not exist", ports.ErrNoRow, writing(ports.Tx.Namespaces, ports.Namespaces.Revoke, ended))
+	w.unknown("one that does not exist", writing(ports.Tx.Namespaces, ports.Namespaces.Revoke, ended))
 }
 
 // namespaceLockWaits has many add a key each where none is yet.
@@ -118,8 +116,7 @@ func namespaceLockWaits(w *world) {
 		}
 	})
 	w.equal("keys", len(read(w, ports.Tx.Namespaces, ports.Namespaces.Keys, n.ID)), 1)
-	w.refused("locking one that does not exist", ports.ErrNoRow,
-		reading(ports.Tx.Namespaces, ports.Namespaces.Lock, newID[id.NamespaceID]()))
+	w.unknown("locking one that does not exist", reading(ports.Tx.Namespaces, ports.Namespaces.Lock, newID[id.NamespaceID]()))
 	if err := w.Store.View(w.Context(), reading(ports.Tx.Namespaces, ports.Namespaces.Lock, n.ID)); err == nil {
 		w.Error("a view locks a namespace")
 	}
@@ -153,7 +150,7 @@ func trustIsThereOnce(w *world) {
 	again.Audience = "another"
 	w.update(writing(ports.Tx.Trusts, ports.Trusts.Add, again))
 	again.ID, again.NamespaceID = newID[id.TrustID](), newID[id.NamespaceID]()
-	w.refused("one of no namespace", ports.ErrNoRow, writing(ports.Tx.Trusts, ports.Trusts.Add, again))
+	w.unknown("one of no namespace", writing(ports.Tx.Trusts, ports.Trusts.Add, again))
 	w.missing("an unknown trust", reading(ports.Tx.Trusts, ports.Trusts.Get, newID[id.TrustID]()))
 }
 
@@ -167,7 +164,7 @@ func removedTrustEndsKeys(w *world) {
 	ended.RevokedAt = &at
 	w.equal("the keys", read(w, ports.Tx.Namespaces, ports.Namespaces.Keys, n.ID), []account.Key{ended, other, hand})
 	w.equal("the trusts", read(w, ports.Tx.Trusts, ports.Trusts.List, n.ID), []citoken.Trust{kept})
-	w.refused("removing it again", ports.ErrNoRow, writing2(ports.Tx.Trusts, ports.Trusts.Remove, gone.ID, at))
+	w.unknown("removing it again", writing2(ports.Tx.Trusts, ports.Trusts.Remove, gone.ID, at))
 }
 
 func spent(mark byte, until time.Time) citoken.Spent {

@@ -73,7 +73,7 @@ func identityStays(w *world) {
 	changed.CreatedAt, changed.Host, changed.Port = minutes(9), "elsewhere", 1
 	w.update(writing(ports.Tx.Databases, ports.Databases.Save, changed))
 	w.equal("what cannot change", lock(w, r.ID), r)
-	w.refused("saving what does not exist", ports.ErrNoRow, writing(ports.Tx.Databases, ports.Databases.Save, w.record("ghost")))
+	w.unknown("saving what does not exist", writing(ports.Tx.Databases, ports.Databases.Save, w.record("ghost")))
 }
 
 func nameIsUnique(w *world) {
@@ -82,7 +82,7 @@ func nameIsUnique(w *world) {
 	w.addDatabase("shop", nameServer(w.addServer("second", 10).ID))
 	lost := w.record("lost")
 	lost.ServerID = newID[id.ServerID]()
-	w.refused("a database on no server", ports.ErrNoRow, writing(ports.Tx.Databases, ports.Databases.Add, lost))
+	w.unknown("a database on no server", writing(ports.Tx.Databases, ports.Databases.Add, lost))
 	w.equal("winners of a race for a name", w.race(8, database.ErrNameTaken(), func(int) transaction {
 		return writing(ports.Tx.Databases, ports.Databases.Add, w.record("raced"))
 	}), 1)
@@ -107,7 +107,7 @@ func removeLeavesAudit(w *world) {
 	log := read2(w, ports.Tx.Audit, ports.Audit.List, r.ID, ports.Page{})
 	w.equal("the activity log after the removal", log, []audit.Entry{entry})
 	w.view(reading(ports.Tx.Operations, ports.Operations.Get, work.ID))
-	w.refused("removing it again", ports.ErrNoRow, writing(ports.Tx.Databases, ports.Databases.Remove, r.ID))
+	w.unknown("removing it again", writing(ports.Tx.Databases, ports.Databases.Remove, r.ID))
 }
 
 func removeFrees(w *world) {

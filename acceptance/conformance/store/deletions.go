@@ -70,9 +70,9 @@ func sceneComesBack(w *world) {
 	w.equal("with a backup that is to go", scene(w, r.ID), want)
 	nobody := newID[id.DatabaseID]()
 	w.missing("the tombstone of nothing", reading(ports.Tx.Deletions, ports.Deletions.Get, nobody))
-	w.refused("a recovery of nothing", ports.ErrNoRow,
+	w.unknown("a recovery of nothing",
 		writing2(ports.Tx.Deletions, ports.Deletions.SetRecovery, nobody, want.Tombstone.RecoveryID))
-	w.refused("a tombstone of nothing", ports.ErrNoRow,
+	w.unknown("a tombstone of nothing",
 		reading(ports.Tx.Deletions, ports.Deletions.Add, deletion.Tombstone{DatabaseID: nobody, StatusBefore: database.Active}))
 }
 
@@ -213,8 +213,7 @@ func deletedIsUnseen(w *world) {
 	w.refused("its name", database.ErrNameTaken(), writing(ports.Tx.Databases, ports.Databases.Add, w.record("deleted")))
 	small := w.addServer("small", 1)
 	w.addDatabase("there", func(r *database.Record) { r.ServerID, r.Status = small.ID, database.Deleted })
-	w.refused("its place", ports.ErrNoRow,
-		reading(ports.Tx.Servers, ports.Servers.Pick, ports.Placement{Now: epoch, Only: small.ID}))
+	w.unknown("its place", reading(ports.Tx.Servers, ports.Servers.Pick, ports.Placement{Now: epoch, Only: small.ID}))
 }
 
 func recoveringCounts(w *world) {
@@ -270,7 +269,7 @@ func deletedKeepsBackups(w *world) {
 	w.equal("bytes with the released one", bytes(), expired.SizeBytes+bound.SizeBytes)
 	bound.ExpiresAt = new(minutes(50))
 	w.wantBackups("the released one", r.ID, bound, expired)
-	w.refused("a retention of what is to go", ports.ErrNoRow, release(marked.Filename))
+	w.unknown("a retention of what is to go", release(marked.Filename))
 	r.Status = database.Active
 	w.update(writing(ports.Tx.Deletions, ports.Deletions.Recovered, r.ID))
 	w.update(writing(ports.Tx.Databases, ports.Databases.Save, r))
@@ -287,7 +286,7 @@ func referencedStays(w *world) {
 	w.refused("removing a database with an upload", ports.ErrReferenced, remove)
 	w.update(writing(ports.Tx.Uploads, ports.Uploads.Remove, u.ID))
 	w.update(remove)
-	w.refused("removing what is gone", ports.ErrNoRow, remove)
+	w.unknown("removing what is gone", remove)
 }
 
 func removeTakesTombstone(w *world) {

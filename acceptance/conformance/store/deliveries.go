@@ -61,11 +61,7 @@ func (w *world) attempted(d webhook.Delivery, e webhook.Endpoint, statusCode int
 	if !webhook.Delivers(statusCode) {
 		o.Error = "the receiver answered with another status: ünicode"
 	}
-	s, err := webhook.Settle(d, e, o, now, now, 0.5)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return s
+	return must(webhook.Settle(d, e, o, now, now, 0.5))(w)
 }
 
 // settle stores what an attempt leaves.
@@ -87,8 +83,7 @@ func deliveryComesBack(w *world) {
 	for _, want := range []webhook.Delivery{first, second, third} {
 		w.equal("as added", getDelivery(w, want.ID), want)
 	}
-	w.refused("locking an unknown delivery", ports.ErrNoRow,
-		reading(ports.Tx.Deliveries, ports.Deliveries.Lock, newID[id.DeliveryID]()))
+	w.unknown("locking an unknown delivery", reading(ports.Tx.Deliveries, ports.Deliveries.Lock, newID[id.DeliveryID]()))
 }
 
 func eventGoesOnce(w *world) {
@@ -99,7 +94,7 @@ func eventGoesOnce(w *world) {
 	w.update(addDeliveries(again, elsewhere))
 	w.equal("the first delivery", getDelivery(w, d.ID), d)
 	w.equal("the delivery to the other endpoint", getDelivery(w, elsewhere.ID), elsewhere)
-	w.refused("the second delivery", ports.ErrNoRow, reading(ports.Tx.Deliveries, ports.Deliveries.Lock, again.ID))
+	w.unknown("the second delivery", reading(ports.Tx.Deliveries, ports.Deliveries.Lock, again.ID))
 
 	raced := newID[id.EventID]()
 	w.race(8, nil, func(int) transaction {
@@ -113,12 +108,10 @@ func eventGoesOnce(w *world) {
 func deliveryNeedsEndpoint(w *world) {
 	d := w.addDelivery(w.addEndpoint())
 	lost := newDelivery(w.endpoint(), epoch)
-	w.refused("a delivery to no endpoint", ports.ErrNoRow, addDeliveries(lost))
+	w.unknown("a delivery to no endpoint", addDeliveries(lost))
 	twin := newDelivery(w.addEndpoint(), epoch)
 	twin.ID = d.ID
-	if err := w.Store.Update(w.Context(), addDeliveries(twin)); err == nil {
-		w.Error("two deliveries have one ID")
-	}
+	w.fails("two deliveries have one ID", addDeliveries(twin))
 	w.equal("deliveries", backlogOf(w).Open, 1)
 }
 
@@ -138,10 +131,7 @@ func deliveryIdentityStays(w *world) {
 		w.update(saveDelivery(want, nil))
 		w.equal("in status "+string(status), getDelivery(w, d.ID), want)
 	}
-	again, err := want.Redelivered(e, minutes(7))
-	if err != nil {
-		w.Fatal(err)
-	}
+	again := must(want.Redelivered(e, minutes(7)))(w)
 	w.update(saveDelivery(again, nil))
 	w.equal("redelivered", getDelivery(w, d.ID), again)
 }
@@ -163,9 +153,7 @@ func lostLeaseRecordsNothing(w *world) {
 	w.equal("recorded attempts", len(attemptsAt(w, e.ID)), 0)
 	won := w.settle(current, e, 200, minutes(3))
 	w.equal("the outcome of the new owner", getDelivery(w, current.ID), won.Delivery)
-	if err := w.Store.Update(w.Context(), saveDelivery(won.Delivery, &won.Attempt)); err == nil {
-		w.Error("one attempt was recorded twice")
-	}
+	w.fails("one attempt was recorded twice", saveDelivery(won.Delivery, &won.Attempt))
 }
 
 func attemptsAt(w *world, of id.WebhookID) []ports.WebhookAttempt {
@@ -241,10 +229,7 @@ func backlogCounts(w *world) {
 func dispatchersWake(w *world) {
 	e := w.addEndpoint()
 	final := w.addDelivery(e, func(d *webhook.Delivery) { d.Status = webhook.Failed })
-	again, err := final.Redelivered(e, minutes(1))
-	if err != nil {
-		w.Fatal(err)
-	}
+	again := must(final.Redelivered(e, minutes(1)))(w)
 	other := w.another(w.T)
 	for what, act := range map[string]func(int){
 		"an event":     func(n int) { w.update(addEvent(w.event(n))) },

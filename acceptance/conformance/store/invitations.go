@@ -48,23 +48,17 @@ func invitationComesBack(w *world) {
 	old := member.HashOf(string(i.ID))
 	w.equal("by its token", read(w, ports.Tx.Invitations, ports.Invitations.ByToken, old), i)
 	fresh := member.HashOf("fresh")
-	resent, err := i.Resent(account.Admin, fresh, minutes(3))
-	if err != nil {
-		w.Fatal(err)
-	}
+	resent := must(i.Resent(account.Admin, fresh, minutes(3)))(w)
 	w.update(writing(ports.Tx.Invitations, ports.Invitations.Save, resent))
 	w.equal("by its new token", read(w, ports.Tx.Invitations, ports.Invitations.ByToken, fresh), resent)
 	w.missing("by its old token", reading(ports.Tx.Invitations, ports.Invitations.ByToken, old))
-	accepted, err := resent.Accepted(minutes(4))
-	if err != nil {
-		w.Fatal(err)
-	}
+	accepted := must(resent.Accepted(minutes(4)))(w)
 	w.update(writing(ports.Tx.Invitations, ports.Invitations.Save, accepted))
 	w.equal("as saved", read2(w, ports.Tx.Invitations, ports.Invitations.Get, r.ID, i.ID), accepted)
 
-	w.refused("saving an unknown one", ports.ErrNoRow,
+	w.unknown("saving an unknown one",
 		writing(ports.Tx.Invitations, ports.Invitations.Save, w.invitation(r.ID, "eve@example.com")))
-	w.refused("an invitation to no database", ports.ErrNoRow,
+	w.unknown("an invitation to no database",
 		writing(ports.Tx.Invitations, ports.Invitations.Add, w.invitation(newID[id.DatabaseID](), "eve@example.com")))
 	w.update(writing(ports.Tx.Databases, ports.Databases.Remove, r.ID))
 	w.missing("of a removed database", reading(ports.Tx.Invitations, ports.Invitations.ByToken, fresh))
@@ -98,9 +92,7 @@ func invitationsAreUnique(w *world) {
 		"an open one beside an expired one":  w.invitation(r.ID, "b@example.com"),
 		"another one with the token of this": same,
 	} {
-		if err := w.Store.Update(w.Context(), writing(ports.Tx.Invitations, ports.Invitations.Add, i)); err == nil {
-			w.Errorf("%s is stored", what)
-		}
+		w.fails(fmt.Sprintf("%s is stored", what), writing(ports.Tx.Invitations, ports.Invitations.Add, i))
 	}
 }
 

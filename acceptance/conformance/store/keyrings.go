@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -36,9 +37,7 @@ func oneOfEachStatus(w *world) {
 	w.equal("keys", w.ringKeys(), keyring.Keys{second, first})
 	for _, status := range []keyring.Status{keyring.Primary, keyring.Staged} {
 		other := keyring.Key{Fingerprint: "c3", Status: status, Since: epoch}
-		if err := w.Store.Update(w.Context(), puttingKey(other)); err == nil {
-			w.Errorf("two keys are %s", status)
-		}
+		w.fails(fmt.Sprintf("two keys are %s", status), puttingKey(other))
 	}
 	first.Status, first.Since, first.ResealedAt = keyring.Old, minutes(4), nil
 	second.Status, second.Since = keyring.Primary, minutes(4)

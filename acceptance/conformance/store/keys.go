@@ -56,7 +56,7 @@ func replacedKeyKeepsReach(w *world) {
 	w.missing("the old key", reading(ports.Tx.Keys, ports.Keys.Get, old.ID))
 	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, KeyID: fresh.ID, Scope: fresh.Scope}
 	w.wantSeen("the replaced key", viewer, every, seen{r.ID: account.Owner})
-	w.refused("replacing a key that does not exist", ports.ErrNoRow, writing2(ports.Tx.Keys, ports.Keys.Replace, old.ID, fresh))
+	w.unknown("replacing a key that does not exist", writing2(ports.Tx.Keys, ports.Keys.Replace, old.ID, fresh))
 }
 
 func revokedKeyStays(w *world) {
@@ -66,7 +66,7 @@ func revokedKeyStays(w *world) {
 	w.update(writing(ports.Tx.Keys, ports.Keys.Revoke, k))
 	w.equal("the keys with the revoked one", read(w, ports.Tx.Keys, ports.Keys.List, w.account.ID), []account.Key{k})
 	k.ID = "00000000"
-	w.refused("revoking a key that does not exist", ports.ErrNoRow, writing(ports.Tx.Keys, ports.Keys.Revoke, k))
+	w.unknown("revoking a key that does not exist", writing(ports.Tx.Keys, ports.Keys.Revoke, k))
 }
 
 func keyIsBound(w *world) {
@@ -90,7 +90,7 @@ func keyIsBound(w *world) {
 	w.update(writing(ports.Tx.Keys, ports.Keys.Bind, k))
 	w.equal("the key without bounds", getKey(w, k.ID), k)
 	k.ID = "00000000"
-	w.refused("binding a key that does not exist", ports.ErrNoRow, writing(ports.Tx.Keys, ports.Keys.Bind, k))
+	w.unknown("binding a key that does not exist", writing(ports.Tx.Keys, ports.Keys.Bind, k))
 }
 
 func namespaceBindsKeys(w *world) {
@@ -110,7 +110,7 @@ func namespaceBindsKeys(w *world) {
 
 func keyRefersToWhatExists(w *world) {
 	k := keyOf(w.account, account.SelectedDatabases)
-	w.refused("a key for a database that does not exist", ports.ErrNoRow,
+	w.unknown("a key for a database that does not exist",
 		writing2(ports.Tx.Keys, ports.Keys.Add, k, []id.DatabaseID{newID[id.DatabaseID]()}))
 	w.missing("the refused key", reading(ports.Tx.Keys, ports.Keys.Get, k.ID))
 }

@@ -31,9 +31,7 @@ func leasesAreTheCores(w *world) {
 		if dice.IntN(3) == 0 {
 			bucket.Return(manyAMinute, held[host], at)
 			rest := ports.Rest{Key: k.ID, Class: ratelimit.Read, Limit: manyAMinute, Stretch: held[host]}
-			if err := w.Admissions.Return(w.Context(), []ports.Rest{rest}, at); err != nil {
-				w.Fatal(err)
-			}
+			noError(w, w.Admissions.Return(w.Context(), []ports.Rest{rest}, at))
 			held[host] = ratelimit.Stretch{}
 			continue
 		}

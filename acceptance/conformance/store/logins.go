@@ -49,11 +49,8 @@ func ownerIsFirst(w *world) {
 func loginBelongs(w *world) {
 	l := ownerOf(w.addDatabase("shop").ID)
 	w.update(writing(ports.Tx.Logins, ports.Logins.Add, l))
-	err := w.Store.Update(w.Context(), writing(ports.Tx.Logins, ports.Logins.Add, l))
-	if err == nil {
-		w.Error("the same login was added twice")
-	}
-	w.refused("a login of no database", ports.ErrNoRow, writing(ports.Tx.Logins, ports.Logins.Add, ownerOf(newID[id.DatabaseID]())))
+	w.fails("the same login was added twice", writing(ports.Tx.Logins, ports.Logins.Add, l))
+	w.unknown("a login of no database", writing(ports.Tx.Logins, ports.Logins.Add, ownerOf(newID[id.DatabaseID]())))
 }
 
 func loginIsReplaced(w *world) {
@@ -83,8 +80,8 @@ func loginIsReplaced(w *world) {
 
 	ghost := l
 	ghost.Login = database.RuntimeLogin
-	w.refused("a login that was not made", ports.ErrNoRow, replacing(ghost))
+	w.unknown("a login that was not made", replacing(ghost))
 	ghost = l
 	ghost.DatabaseID = newID[id.DatabaseID]()
-	w.refused("a login of no database", ports.ErrNoRow, replacing(ghost))
+	w.unknown("a login of no database", replacing(ghost))
 }

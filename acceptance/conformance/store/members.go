@@ -58,7 +58,7 @@ func membershipChanges(w *world) {
 	nowhere.DatabaseID = newID[id.DatabaseID]()
 	nobody.DatabaseID, nobody.UserID = r.ID, newID[id.UserID]()
 	for what, m := range map[string]member.Membership{"a member of no database": nowhere, "a member who is nobody": nobody} {
-		w.refused(what, ports.ErrNoRow, writing(ports.Tx.Members, ports.Members.Set, m))
+		w.unknown(what, writing(ports.Tx.Members, ports.Members.Set, m))
 	}
 }
 
@@ -93,13 +93,13 @@ func removalUnbinds(w *world) {
 	}
 	elsewhere := member.Membership
 	elsewhere.DatabaseID = other.ID
-	w.refused("through another database", ports.ErrNoRow, writing(ports.Tx.Members, ports.Members.Remove, elsewhere))
+	w.unknown("through another database", writing(ports.Tx.Members, ports.Members.Remove, elsewhere))
 	sees("one key", one, 2)
 	w.update(removal)
 	sees("one key, afterwards", one, 1)
 	sees("the other key", two, 0)
 	sees("another member's key", hers, 1)
-	w.refused("once more", ports.ErrNoRow, removal)
+	w.unknown("once more", removal)
 	w.addMember(r.ID, bob, account.Admin, 2)
 	sees("one key of somebody who is a member again", one, 1)
 	sees("the other key, too", two, 0)

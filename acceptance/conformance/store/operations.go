@@ -50,8 +50,7 @@ func operationComesBack(w *world) {
 	} {
 		w.missing(what, read)
 	}
-	w.refused("locking an unknown operation", ports.ErrNoRow,
-		reading(ports.Tx.Operations, ports.Operations.Lock, newID[id.OperationID]()))
+	w.unknown("locking an unknown operation", reading(ports.Tx.Operations, ports.Operations.Lock, newID[id.OperationID]()))
 }
 
 func operationsAreFound(w *world) {
@@ -99,7 +98,7 @@ func attemptIsHastened(w *world) {
 	w.update(hasten(o.ID, minutes(7)))
 	w.equal("not later", getWork(w, o.ID).NotBefore, minutes(5))
 	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, ended(w.mustClaim("worker-1", minutes(5)), operation.Failed)))
-	w.refused("a final one", ports.ErrNoRow, hasten(o.ID, minutes(1)))
+	w.unknown("a final one", hasten(o.ID, minutes(1)))
 }
 
 func oneIsOpen(w *world) {
@@ -186,7 +185,7 @@ func cancellationIsRecorded(w *world) {
 	queued.Status, queued.Stage, queued.FinishedAt = operation.Canceled, operation.StageFinished, &finished
 	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, queued))
 	w.equal("a queued operation", getWork(w, queued.ID), queued)
-	w.refused("canceling what is final", ports.ErrNoRow, writing(ports.Tx.Operations, ports.Operations.RequestCancel, queued))
+	w.unknown("canceling what is final", writing(ports.Tx.Operations, ports.Operations.RequestCancel, queued))
 
 	running := w.work(w.addDatabase("running").ID).Claimed("worker-1", epoch, time.Minute)
 	running.NotBefore = minutes(60)

@@ -12,7 +12,8 @@ import (
 // pagesOf reads a list in pages of every length and wants the entries in the order of (time, ID), upwards or downwards, each
 // once. A page goes on from the position of the last entry, as a cursor that a client hands back.
 func pagesOf[T any](
-	w *world, want []T, position func(T) ports.Position, direction int, list func(context.Context, ports.Tx, ports.Page) ([]T, error),
+	w *world, want []T, position func(T) ports.Position, direction int,
+	list func(context.Context, ports.Tx, ports.Page) ([]T, error),
 ) {
 	w.Helper()
 	slices.SortFunc(want, func(a, b T) int {
@@ -31,10 +32,7 @@ func pagesOf[T any](
 				break
 			}
 			got = append(got, page...)
-			after, err := ports.ParseCursor(position(page[len(page)-1]).Cursor())
-			if err != nil {
-				w.Fatal(err)
-			}
+			after := must(ports.ParseCursor(position(page[len(page)-1]).Cursor()))(w)
 			p.After = after
 		}
 		w.equal("the list in pages", got, want)

@@ -90,8 +90,8 @@ func previewComesBack(w *world) {
 	w.save(changed)
 	w.equal("what cannot change", lockPreview(w, r.ID), p)
 	p.DatabaseID = plain.ID
-	w.refused("saving what is none", ports.ErrNoRow, writing(ports.Tx.Previews, ports.Previews.Save, p))
-	w.refused("a preview of no database", ports.ErrNoRow,
+	w.unknown("saving what is none", writing(ports.Tx.Previews, ports.Previews.Save, p))
+	w.unknown("a preview of no database",
 		writing(ports.Tx.Previews, ports.Previews.Add, w.previewOf(newID[id.DatabaseID](), n, "none", 1)))
 }
 

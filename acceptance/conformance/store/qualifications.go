@@ -47,6 +47,6 @@ func lastTrialCounts(w *world) {
 }
 
 func trialNeedsItsServer(w *world) {
-	w.refused("a server that does not exist", ports.ErrNoRow,
+	w.unknown("a server that does not exist",
 		writing(ports.Tx.Qualifications, ports.Qualifications.Put, w.trial("citext", newID[id.ServerID]())))
 }

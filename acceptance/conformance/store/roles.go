@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/pgherd/pgherd/core/id"
@@ -105,10 +106,10 @@ func roleIdentityStays(w *world) {
 	changed.CreatedAt, changed.Key, changed.Fingerprint, changed.SetupID = minutes(9), "k2", "f2", newID[id.OperationID]()
 	w.update(savingRole(changed))
 	w.equal("what cannot change", w.storedRole(db, r.ID), r)
-	w.refused("saving what does not exist", ports.ErrNoRow, savingRole(roleOf(db, 2)))
+	w.unknown("saving what does not exist", savingRole(roleOf(db, 2)))
 	moved := r
 	moved.DatabaseID, moved.DisplayName = w.addDatabase("other").ID, "stolen"
-	w.refused("saving it as another database's", ports.ErrNoRow, savingRole(moved))
+	w.unknown("saving it as another database's", savingRole(moved))
 	w.equal("after that", w.storedRole(db, r.ID), r)
 }
 
@@ -130,7 +131,7 @@ func roleBelongs(w *world) {
 		w.missing("another database's key "+string(key), reading2(ports.Tx.Roles, ports.Roles.ByKey, other, key))
 	}
 	w.equal("the roles of another database", len(w.listedRoles(other)), 0)
-	w.refused("a role of no database", ports.ErrNoRow, addingRole(roleOf(newID[id.DatabaseID](), 1)))
+	w.unknown("a role of no database", addingRole(roleOf(newID[id.DatabaseID](), 1)))
 	w.addRole(other, 1, func(o *role.Role) { o.Key = r.Key }) // ordinals and keys are those of one database
 }
 
@@ -141,9 +142,7 @@ func roleUsedOnce(w *world) {
 		sameOrdinal, sameKey, sameName := roleOf(db, 50), roleOf(db, 51), roleOf(db, 52)
 		sameOrdinal.Ordinal, sameKey.Key, sameName.Username = used.Ordinal, used.Key, used.Username
 		for what, r := range map[string]role.Role{"ordinal": sameOrdinal, "key": sameKey, "username": sameName, "ID": used} {
-			if err := w.Store.Update(w.Context(), addingRole(r)); err == nil {
-				w.Errorf("the %s of a role that is %s was used again", what, status)
-			}
+			w.fails(fmt.Sprintf("the %s of a role that is %s was used again", what, status), addingRole(r))
 		}
 	}
 	w.equal("the roles that are there", len(w.listedRoles(db)), 1)
@@ -182,12 +181,8 @@ func rolePasswordFits(w *world) {
 			added.Status, saved.Status = status, status
 			change(&added)
 			change(&saved)
-			if err := w.Store.Update(w.Context(), addingRole(added)); err == nil {
-				w.Fatalf("a role that is %s was added with a wrong password (%d)", status, i)
-			}
-			if err := w.Store.Update(w.Context(), savingRole(saved)); err == nil {
-				w.Fatalf("a role was saved as %s with a wrong password (%d)", status, i)
-			}
+			w.fails(fmt.Sprintf("a role that is %s was added with a wrong password (%d)", status, i), addingRole(added))
+			w.fails(fmt.Sprintf("a role was saved as %s with a wrong password (%d)", status, i), savingRole(saved))
 		}
 	}
 	w.equal("what is stored", w.listedRoles(db), []role.Role{stored})

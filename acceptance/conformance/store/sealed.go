@@ -168,9 +168,7 @@ func holderSeesNewValue(w *world) {
 		}
 		return tx.RoleChanges().Save(ctx, attempted)
 	})
-	if err := <-replaced; err != nil {
-		w.Fatal(err)
-	}
+	noError(w, <-replaced)
 	got, change := w.storedRole(db, r.ID), w.storedChange(db, c.ID)
 	w.equal("the role's password", string(got.Sealed), "new")
 	w.equal("the change's password", string(change.Sealed), "new")

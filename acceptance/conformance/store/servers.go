@@ -54,8 +54,8 @@ func serverComesBack(w *world) {
 	w.missing("an unknown server", reading(ports.Tx.Servers, ports.Servers.Get, newID[id.ServerID]()))
 	w.update(writing(ports.Tx.Servers, ports.Servers.Lock, second.ID))
 	second.ID = newID[id.ServerID]()
-	w.refused("locking an unknown server", ports.ErrNoRow, writing(ports.Tx.Servers, ports.Servers.Lock, second.ID))
-	w.refused("saving an unknown server", ports.ErrNoRow, writing(ports.Tx.Servers, ports.Servers.Save, second))
+	w.unknown("locking an unknown server", writing(ports.Tx.Servers, ports.Servers.Lock, second.ID))
+	w.unknown("saving an unknown server", writing(ports.Tx.Servers, ports.Servers.Save, second))
 }
 
 func installationIsUnique(w *world) {
@@ -91,7 +91,7 @@ func emptyServerGoes(w *world) {
 		ServerID: second.ID, Extension: extension.Citext, At: epoch,
 	}))
 	w.update(remove)
-	w.refused("again", ports.ErrNoRow, remove)
+	w.unknown("again", remove)
 	w.missing("it is gone", reading(ports.Tx.Servers, ports.Servers.Get, second.ID))
 	w.addDatabase("shop", nameServer(w.server.ID))
 	w.refused("with a database", ports.ErrReferenced, writing(ports.Tx.Servers, ports.Servers.Remove, w.server.ID))
@@ -287,8 +287,7 @@ func deletedTakesAPlace(w *world) {
 	w.fits("on a server that takes no new ones, one too many", w.server.ID, 21, false)
 	w.saveServer(w.server, func(s *server.Server) { s.Connections = 0 })
 	w.fits("with none counted", w.server.ID, 1000, true)
-	w.refused("connections of an unknown server", ports.ErrNoRow,
-		reading2(ports.Tx.Servers, ports.Servers.Fits, newID[id.ServerID](), 1))
+	w.unknown("connections of an unknown server", reading2(ports.Tx.Servers, ports.Servers.Fits, newID[id.ServerID](), 1))
 }
 
 // lastConnectionsGoToOne has recoveries and creations of two hosts take the connections that are left, which suffice for one.
@@ -338,8 +337,7 @@ func avoidedIsLast(w *world) {
 	w.saveServer(w.server, func(s *server.Server) { s.Enabled = true })
 	avoid(second, nil)
 	w.picks("when it has answered", "second")
-	w.refused("avoiding an unknown server", ports.ErrNoRow,
-		writing2(ports.Tx.Servers, ports.Servers.Avoid, newID[id.ServerID](), &until))
+	w.unknown("avoiding an unknown server", writing2(ports.Tx.Servers, ports.Servers.Avoid, newID[id.ServerID](), &until))
 }
 
 func answersAreKept(w *world) {
@@ -359,10 +357,8 @@ func answersAreKept(w *world) {
 	seen("a server that was changed meanwhile", &answered, &since)
 	w.update(writing2(ports.Tx.Servers, ports.Servers.Answered, w.server.ID, since))
 	seen("another answer", &since, nil)
-	w.refused("an answer of an unknown server", ports.ErrNoRow,
-		writing2(ports.Tx.Servers, ports.Servers.Answered, newID[id.ServerID](), since))
-	w.refused("an unknown server that is away", ports.ErrNoRow,
-		writing2(ports.Tx.Servers, ports.Servers.Away, newID[id.ServerID](), since))
+	w.unknown("an answer of an unknown server", writing2(ports.Tx.Servers, ports.Servers.Answered, newID[id.ServerID](), since))
+	w.unknown("an unknown server that is away", writing2(ports.Tx.Servers, ports.Servers.Away, newID[id.ServerID](), since))
 }
 
 func elsewhereIsAnother(w *world) {
@@ -381,8 +377,6 @@ func elsewhereIsAnother(w *world) {
 	third, until := w.addServer("third", 10), epoch.Add(time.Minute)
 	w.update(writing2(ports.Tx.Servers, ports.Servers.Avoid, third.ID, &until))
 	w.picks("a server to move to, which is avoided", "", leaving)
-	w.refused("moving to an unknown server", ports.ErrNoRow,
-		writing2(ports.Tx.Servers, ports.Servers.Move, again.ID, newID[id.ServerID]()))
-	w.refused("moving an unknown database", ports.ErrNoRow,
-		writing2(ports.Tx.Servers, ports.Servers.Move, newID[id.DatabaseID](), third.ID))
+	w.unknown("moving to an unknown server", writing2(ports.Tx.Servers, ports.Servers.Move, again.ID, newID[id.ServerID]()))
+	w.unknown("moving an unknown database", writing2(ports.Tx.Servers, ports.Servers.Move, newID[id.DatabaseID](), third.ID))
 }

@@ -68,7 +68,7 @@ func retiredKeyIsPublic(w *world) {
 	first := w.retires(w.addSigningKey(1), 2)
 	w.equal("the keys", read(w, ports.Tx.SigningKeys, ports.SigningKeys.List, ports.Page{}), []certificate.Key{first})
 	for what, k := range map[string]id.CertificateKeyID{"a retired key": first.ID, "none": newID[id.CertificateKeyID]()} {
-		w.refused(what, ports.ErrNoRow, writing2(ports.Tx.SigningKeys, ports.SigningKeys.Retire, k, minutes(3)))
+		w.unknown(what, writing2(ports.Tx.SigningKeys, ports.SigningKeys.Retire, k, minutes(3)))
 	}
 	w.equal("the keys", read(w, ports.Tx.SigningKeys, ports.SigningKeys.List, ports.Page{}), []certificate.Key{first})
 }

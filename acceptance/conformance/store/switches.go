@@ -70,8 +70,7 @@ func enrolmentsSwitch(w *world) {
 	w.update(unenroll)
 	w.granted(r.ID, "", "restore-upload")
 	w.granted("", "", "")
-	w.refused("enrolling no database", ports.ErrNoRow,
-		writing2(ports.Tx.Switches, ports.Switches.Enroll, newID[id.DatabaseID](), "clone"))
+	w.unknown("enrolling no database", writing2(ports.Tx.Switches, ports.Switches.Enroll, newID[id.DatabaseID](), "clone"))
 }
 
 func autoEnrolSwitches(w *world) {
@@ -79,6 +78,6 @@ func autoEnrolSwitches(w *world) {
 		w.update(writing2(ports.Tx.Switches, ports.Switches.SetAutoEnroll, w.account.ID, on))
 		w.equal("enrolled by itself", read(w, ports.Tx.Switches, ports.Switches.AutoEnroll, w.account.ID), on)
 	}
-	w.refused("an account that does not exist", ports.ErrNoRow,
+	w.unknown("an account that does not exist",
 		writing2(ports.Tx.Switches, ports.Switches.SetAutoEnroll, newID[id.AccountID](), true))
 }

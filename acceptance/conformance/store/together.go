@@ -91,7 +91,9 @@ func (w *world) takenOnce(what string, n int, take func(host ports.Store, worker
 // claimedOnce has many claim from a queue that may have so many of a group under way at most, and makes an attempt at each until
 // n were claimed; it fails the test where one was claimed twice. claim returns what it claimed, of which group that is, and what
 // saves the attempt.
-func (w *world) claimedOnce(n, most int, claim func(host ports.Store, owner string) (one, group string, save transaction, err error)) {
+func (w *world) claimedOnce(
+	n, most int, claim func(host ports.Store, owner string) (one, group string, save transaction, err error),
+) {
 	w.Helper()
 	hosts := w.stores()
 	var mu sync.Mutex

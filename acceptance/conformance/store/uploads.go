@@ -21,10 +21,7 @@ func Uploads(t *testing.T, m Metadata) {
 
 func (w *world) addUpload(db id.DatabaseID, at int) upload.Upload {
 	w.Helper()
-	u, err := upload.New(newID[id.UploadID](), db, upload.MostBytes, strings.Repeat("ab", 32), minutes(at))
-	if err != nil {
-		w.Fatal(err)
-	}
+	u := must(upload.New(newID[id.UploadID](), db, upload.MostBytes, strings.Repeat("ab", 32), minutes(at)))(w)
 	w.update(writing(ports.Tx.Uploads, ports.Uploads.Add, u))
 	return u
 }
@@ -42,9 +39,9 @@ func uploadComesBack(w *world) {
 	w.update(writing(ports.Tx.Uploads, ports.Uploads.Remove, u.ID))
 	w.update(writing(ports.Tx.Uploads, ports.Uploads.Remove, u.ID))
 	w.missing("the removed upload", reading2(ports.Tx.Uploads, ports.Uploads.Get, r.ID, u.ID))
-	w.refused("saving what is gone", ports.ErrNoRow, writing(ports.Tx.Uploads, ports.Uploads.Save, u))
+	w.unknown("saving what is gone", writing(ports.Tx.Uploads, ports.Uploads.Save, u))
 	u.DatabaseID = newID[id.DatabaseID]()
-	w.refused("an upload of no database", ports.ErrNoRow, writing(ports.Tx.Uploads, ports.Uploads.Add, u))
+	w.unknown("an upload of no database", writing(ports.Tx.Uploads, ports.Uploads.Add, u))
 }
 
 func uploadsOfAccount(w *world) {

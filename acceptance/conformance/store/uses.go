@@ -27,7 +27,7 @@ func usedWhileOpen(w *world) {
 	w.equal("of the source", of(source.ID), want)
 	w.equal("of another database", of(other.ID), []operation.Use{elsewhere})
 	w.equal("of the operation's own", len(of(copied.ID)), 0)
-	w.refused("a use of an operation that does not exist", ports.ErrNoRow,
+	w.unknown("a use of an operation that does not exist",
 		writing(ports.Tx.Uses, ports.Uses.Add, operation.Use{OperationID: newID[id.OperationID](), DatabaseID: source.ID}))
 	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, ended(o, operation.Succeeded)))
 	w.equal("after the end", len(of(source.ID)), 0)

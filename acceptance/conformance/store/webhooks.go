@@ -72,10 +72,10 @@ func endpointIdentityStays(w *world) {
 	changed.CreatedBy = theirs.OwnerID
 	w.update(saveEndpoint(changed))
 	w.equal("what cannot change", getEndpoint(w, e.ID), e)
-	w.refused("saving what does not exist", ports.ErrNoRow, saveEndpoint(w.endpoint()))
+	w.unknown("saving what does not exist", saveEndpoint(w.endpoint()))
 	lost := w.endpoint()
 	lost.AccountID = newID[id.AccountID]()
-	w.refused("an endpoint of no account", ports.ErrNoRow, writing(ports.Tx.Webhooks, ports.Webhooks.Add, lost))
+	w.unknown("an endpoint of no account", writing(ports.Tx.Webhooks, ports.Webhooks.Add, lost))
 }
 
 func endpointIsOfAccount(w *world) {
@@ -88,7 +88,7 @@ func endpointIsOfAccount(w *world) {
 	w.missing("another account's endpoint", get(theirs.ID, e.ID))
 	w.missing("an unknown endpoint", get(w.account.ID, newID[id.WebhookID]()))
 	w.missing("an ID that is none", get(w.account.ID, "no-uuid"))
-	w.refused("locking an unknown endpoint", ports.ErrNoRow, reading(ports.Tx.Webhooks, ports.Webhooks.Lock, newID[id.WebhookID]()))
+	w.unknown("locking an unknown endpoint", reading(ports.Tx.Webhooks, ports.Webhooks.Lock, newID[id.WebhookID]()))
 	w.equal("the other account's endpoints", len(read2(w, ports.Tx.Webhooks, ports.Webhooks.List, theirs.ID, ports.Page{})), 0)
 }
 
@@ -157,8 +157,7 @@ func lastPlaceIsTakenOnce(w *world) {
 		}
 	})
 	w.equal("enabled endpoints", readLocked(w, ports.Tx.Webhooks, ports.Webhooks.LockEnabled, w.account.ID), places)
-	w.refused("counting for no account", ports.ErrNoRow,
-		reading(ports.Tx.Webhooks, ports.Webhooks.LockEnabled, newID[id.AccountID]()))
+	w.unknown("counting for no account", reading(ports.Tx.Webhooks, ports.Webhooks.LockEnabled, newID[id.AccountID]()))
 }
 
 func endpointOutlivesDatabase(w *world) {

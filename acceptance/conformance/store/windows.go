@@ -87,13 +87,9 @@ func sweepForgetsPassedWindows(w *world) {
 	w.reserve(k, epoch)
 	w.reserve(k, minutes(10))
 	for _, now := range []time.Time{minutes(59), minutes(70)} {
-		if err := w.Admissions.Sweep(w.Context(), now); err != nil {
-			w.Fatal(err)
-		}
+		noError(w, w.Admissions.Sweep(w.Context(), now))
 	}
 	w.equal("what is left after a sweep", w.reserve(k, minutes(60)).Decision.Remaining, 4)
-	if err := w.Admissions.Sweep(w.Context(), minutes(121)); err != nil {
-		w.Fatal(err)
-	}
+	noError(w, w.Admissions.Sweep(w.Context(), minutes(121)))
 	w.equal("what is left of a forgotten window", w.reserve(k, minutes(61)).Decision.Remaining, 5)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	shared "github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/database"
@@ -170,6 +171,20 @@ func (w *world) refused(what string, want error, fn func(ctx context.Context, tx
 	}
 }
 
+// unknown runs a transaction that must fail as it is about something that does not exist.
+func (w *world) unknown(what string, fn transaction) {
+	w.Helper()
+	w.refused(what, ports.ErrNoRow, fn)
+}
+
+// fails runs a transaction that must fail, however.
+func (w *world) fails(what string, fn transaction) {
+	w.Helper()
+	if err := w.Store.Update(w.Context(), fn); err == nil {
+		w.Errorf("not refused: %s", what)
+	}
+}
+
 // missing runs a view that must find nothing.
 func (w *world) missing(what string, fn func(ctx context.Context, tx ports.Tx) error) {
 	w.Helper()
@@ -189,6 +204,10 @@ func (w *world) equal(what string, got, want any) {
 
 // invalid is the VALIDATION_ERROR about a field.
 func invalid(field string) error { return fault.Invalid(field, "") }
+
+var noError = shared.NoError
+
+func must[T any](v T, err error) func(testing.TB) T { return shared.Must(v, err) }
 
 // minutes is the n-th minute of the world.
 func minutes(n int) time.Time { return epoch.Add(time.Duration(n) * time.Minute) }
