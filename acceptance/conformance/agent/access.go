@@ -64,18 +64,17 @@ func accessConflict(t *testing.T, s Stand) {
 	fence := newFence()
 	noError(t, ports.Tell(bounded(t), s.Agent, fence, command.SetAccess{DatabaseID: spec.DatabaseID, Generation: 2}))
 	other := command.SetAccess{DatabaseID: spec.DatabaseID, Generation: 2, Open: true}
-	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, other), command.ReasonConflict)
+	s.refuses(t, fence, other, command.ReasonConflict)
 	wantLogIn(t, s.Server, spec, false)
 
 	noError(t, ports.Close(bounded(t), s.Agent, fence))
-	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, command.SetAccess{DatabaseID: spec.DatabaseID, Generation: 3, Open: true}),
-		command.ReasonClosed)
+	s.refuses(t, fence, command.SetAccess{DatabaseID: spec.DatabaseID, Generation: 3, Open: true}, command.ReasonClosed)
 	wantLogIn(t, s.Server, spec, false)
 }
 
 func accessOfNothing(t *testing.T, s Stand) {
 	spec := command.SetAccess{DatabaseID: newID[id.DatabaseID](), Generation: 1}
-	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), spec), command.ReasonNotFound)
+	s.refuses(t, newFence(), spec, command.ReasonNotFound)
 }
 
 func allowlistAdmits(t *testing.T, s Stand) {
@@ -123,5 +122,5 @@ func allowlistAgain(t *testing.T, s Stand) {
 
 func allowlistOfNothing(t *testing.T, s Stand) {
 	spec := command.SetAllowlist{DatabaseID: newID[id.DatabaseID](), Generation: 1}
-	wantReason(t, ports.Tell(bounded(t), s.Agent, ports.Fence{}, spec), command.ReasonNotFound)
+	s.refuses(t, ports.Fence{}, spec, command.ReasonNotFound)
 }

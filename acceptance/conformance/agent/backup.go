@@ -27,22 +27,10 @@ func backedUp(t *testing.T, s Stand, verify bool) (ports.Fence, command.Backup, 
 	return fence, spec, finish(t, s, fence, spec)
 }
 
-// finish asks until the backup has come to its end. Progress never goes back.
+// finish asks until the backup has come to its end.
 func finish(t *testing.T, s Stand, fence ports.Fence, spec command.Backup) command.BackupReport {
 	t.Helper()
-	ctx, before := bounded(t), 0
-	for ctx.Err() == nil {
-		report := must(ports.Do(ctx, s.Agent, fence, spec))(t)
-		if report.Progress < before || report.Progress > 100 {
-			t.Errorf("progress went from %d to %d", before, report.Progress)
-		}
-		if before = report.Progress; report.State != command.BackupRunning {
-			return report
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	t.Fatal("the backup did not come to an end")
-	return command.BackupReport{}
+	return over(t, s, fence, spec, func(r command.BackupReport) (bool, int) { return r.State == command.BackupRunning, r.Progress })
 }
 
 func backupVerified(t *testing.T, s Stand) {
@@ -133,19 +121,19 @@ func backupAgain(t *testing.T, s Stand) {
 		t.Errorf("first %+v, then %+v", report, again)
 	}
 	fence.Epoch--
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, fence, spec)), command.ReasonFenced)
+	s.refuses(t, fence, spec, command.ReasonFenced)
 }
 
 func backupConflict(t *testing.T, s Stand) {
 	fence, spec, _ := backedUp(t, s, false)
 	spec.Filename = "20261121_065348.sql.gz"
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, fence, spec)), command.ReasonConflict)
+	s.refuses(t, fence, spec, command.ReasonConflict)
 	wantNoFile(t, s, spec.DatabaseID, spec.Filename)
 }
 
 func backupOfNothing(t *testing.T, s Stand) {
 	spec := command.Backup{DatabaseID: newID[id.DatabaseID](), Filename: backupName}
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, newFence(), spec)), command.ReasonNotFound)
+	s.refuses(t, newFence(), spec, command.ReasonNotFound)
 	wantReason(t, ask(bounded(t), s.Agent, command.RoomForBackup{DatabaseID: spec.DatabaseID}), command.ReasonNotFound)
 	wantNoFile(t, s, spec.DatabaseID, spec.Filename)
 }
@@ -162,7 +150,7 @@ func backupClosed(t *testing.T, s Stand) {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, fence, spec)), command.ReasonClosed)
+	s.refuses(t, fence, spec, command.ReasonClosed)
 	wantNoFile(t, s, spec.DatabaseID, spec.Filename)
 	if second := finish(t, s, newFence(), spec); second.State != command.BackupDone {
 		t.Errorf("the next backup: %+v", second)

@@ -3,7 +3,6 @@ package agent
 import (
 	"reflect"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/command"
@@ -67,14 +66,8 @@ func (c *cloning) steps() []func(t *testing.T) {
 
 func (c *cloning) ready(t *testing.T) {
 	t.Helper()
-	for ctx := bounded(t); ; time.Sleep(20 * time.Millisecond) {
-		report := must(ports.Do(ctx, c.Agent, c.fence, c.load))(t)
-		switch report.State {
-		case command.LoadReady:
-			return
-		case command.LoadFailed:
-			t.Fatalf("the copy: %+v", report)
-		}
+	if report := loaded(t, c.Stand, c.fence, c.load); report.State != command.LoadReady {
+		t.Fatalf("the copy: %+v", report)
 	}
 }
 
@@ -208,7 +201,7 @@ func cloneClosed(t *testing.T, s Stand) {
 		r := restorable{stage: c.stage}
 		r.wantDatabases(t, databases)
 		for _, told := range []command.Command{c.clone, c.dump, c.load, c.switching(), c.proof()} {
-			wantReason(t, refusal(s.Agent.Do(bounded(t), c.fence, told)), command.ReasonClosed)
+			s.refuses(t, c.fence, told, command.ReasonClosed)
 		}
 		c.wantSource(t)
 	}
@@ -219,9 +212,9 @@ func cloneNotOpened(t *testing.T, s Stand) {
 	c := cloningOf(t, s)
 	c.steps()[0](t)
 	wantRefused(t, ports.Tell(bounded(t), s.Agent, c.fence, c.proof()), c.clone.Logins[0].Password)
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, c.fence, c.switching())), command.ReasonNotFound)
+	s.refuses(t, c.fence, c.switching(), command.ReasonNotFound)
 	start := command.SetAccess{DatabaseID: c.clone.DatabaseID, Generation: 2, Open: true}
-	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), start), command.ReasonFailed)
+	s.refuses(t, newFence(), start, command.ReasonFailed)
 	c.wantShut(t)
 	noError(t, ports.Close(bounded(t), s.Agent, c.fence))
 	wantNothing(t, s.Server, c.clone)
@@ -232,11 +225,11 @@ func cloneOfOpen(t *testing.T, s Stand) {
 	c := cloningOf(t, s)
 	stands, fence := made(t, s)
 	stands.Closed = true
-	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, stands), command.ReasonConflict)
-	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), stands), command.ReasonConflict)
+	s.refuses(t, fence, stands, command.ReasonConflict)
+	s.refuses(t, newFence(), stands, command.ReasonConflict)
 	wantLogIn(t, s.Server, stands, true)
 	c.steps()[0](t)
-	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), c.clone), command.ReasonConflict)
+	s.refuses(t, newFence(), c.clone, command.ReasonConflict)
 	c.wantShut(t)
 	noError(t, ports.Close(bounded(t), s.Agent, c.fence))
 }

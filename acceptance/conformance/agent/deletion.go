@@ -178,7 +178,7 @@ func deletionGivenUp(t *testing.T, s Stand) {
 		}
 		wantNoFile(t, s, d.spec.DatabaseID, d.last.Filename)
 		for _, c := range []command.Command{d.last, d.isolation()} {
-			wantReason(t, refusal(s.Agent.Do(bounded(t), d.fence, c)), command.ReasonClosed)
+			s.refuses(t, d.fence, c, command.ReasonClosed)
 		}
 	}
 	d.wantBack(t, before)
@@ -206,7 +206,7 @@ func deletionFenced(t *testing.T, s Stand) {
 	d.fence.Epoch++
 	must(s.Agent.Do(bounded(t), d.fence, d.last))(t)
 	for _, c := range []command.Command{d.last, d.isolation(), d.comeback(true), d.purge()} {
-		wantReason(t, refusal(s.Agent.Do(bounded(t), late, c)), command.ReasonFenced)
+		s.refuses(t, late, c, command.ReasonFenced)
 	}
 	noError(t, ports.Close(bounded(t), s.Agent, d.fence))
 }
@@ -214,9 +214,9 @@ func deletionFenced(t *testing.T, s Stand) {
 // Of a database that the server does not have there is nothing to isolate or to bring back, and nothing to be removed but files.
 func deletionOfNothing(t *testing.T, s Stand) {
 	nothing := newID[id.DatabaseID]()
-	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), command.Isolate{DatabaseID: nothing}), command.ReasonNotFound)
+	s.refuses(t, newFence(), command.Isolate{DatabaseID: nothing}, command.ReasonNotFound)
 	back := command.Rejoin{DatabaseID: nothing, Open: true}
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, newFence(), back)), command.ReasonNotFound)
+	s.refuses(t, newFence(), back, command.ReasonNotFound)
 	fence := newFence()
 	for range 2 {
 		noError(t, ports.Tell(bounded(t), s.Agent, fence, command.Purge{DatabaseID: nothing}))
@@ -227,9 +227,9 @@ func deletionOfUnfilled(t *testing.T, s Stand) {
 	c := cloningOf(t, s)
 	c.steps()[0](t)
 	isolation := command.Isolate{DatabaseID: c.clone.DatabaseID}
-	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), isolation), command.ReasonFailed)
+	s.refuses(t, newFence(), isolation, command.ReasonFailed)
 	back := command.Rejoin{DatabaseID: c.clone.DatabaseID, Open: true}
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, newFence(), back)), command.ReasonFailed)
+	s.refuses(t, newFence(), back, command.ReasonFailed)
 	c.wantShut(t)
 	noError(t, ports.Close(bounded(t), s.Agent, c.fence))
 	wantNothing(t, s.Server, c.clone)
@@ -253,7 +253,7 @@ func isolatedTakesNothing(t *testing.T, s Stand) {
 		if kind := c.About().Kind; strings.HasSuffix(string(kind), "allowlist") || strings.HasSuffix(string(kind), "configure") {
 			fence = ports.Fence{}
 		}
-		wantReason(t, refusal(s.Agent.Do(bounded(t), fence, c)), command.ReasonNotFound)
+		s.refuses(t, fence, c, command.ReasonNotFound)
 	}
 	for _, unanswered := range []error{
 		refusal(ports.Ask(bounded(t), s.Agent, command.DatabaseSize{DatabaseID: db})),
@@ -310,9 +310,9 @@ func isolatedKeepsNames(t *testing.T, s Stand) {
 	another.Name = d.spec.Name
 	another.Logins[0].Username = d.spec.Name
 	fence := newFence()
-	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, another), command.ReasonNameTaken)
+	s.refuses(t, fence, another, command.ReasonNameTaken)
 	noError(t, ports.Close(bounded(t), s.Agent, fence))
-	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), d.spec), command.ReasonConflict)
+	s.refuses(t, newFence(), d.spec, command.ReasonConflict)
 	d.wantIsolated(t)
 }
 
@@ -345,9 +345,9 @@ func isolatedWithHalfARole(t *testing.T, s Stand) {
 		d := halfMade(t, s, prepared)
 		d.isolated(t)
 		if !prepared {
-			wantReason(t, ports.Tell(bounded(t), s.Agent, d.setUp, preparation(d.role)), command.ReasonNotFound)
+			s.refuses(t, d.setUp, preparation(d.role), command.ReasonNotFound)
 		}
-		wantReason(t, ports.Tell(bounded(t), s.Agent, d.setUp, d.role), command.ReasonNotFound)
+		s.refuses(t, d.setUp, d.role, command.ReasonNotFound)
 		d.wantIn(t, d.login, false)
 		must(ports.Do(bounded(t), s.Agent, newFence(), d.comeback(true)))(t)
 		d.wantIn(t, d.login, false)
@@ -364,9 +364,9 @@ func purgedWithHalfARole(t *testing.T, s Stand) {
 		d.tell(t, d.purge())
 		d.wantListed(t, false)
 		if !prepared {
-			wantReason(t, ports.Tell(bounded(t), s.Agent, d.setUp, preparation(d.role)), command.ReasonNotFound)
+			s.refuses(t, d.setUp, preparation(d.role), command.ReasonNotFound)
 		}
-		wantReason(t, ports.Tell(bounded(t), s.Agent, d.setUp, d.role), command.ReasonNotFound)
+		s.refuses(t, d.setUp, d.role, command.ReasonNotFound)
 		d.wantListed(t, false)
 		wantNothing(t, s.Server, d.spec)
 	}
@@ -391,7 +391,7 @@ func isolatedPurged(t *testing.T, s Stand) {
 	}
 	wantReason(t, ports.Close(bounded(t), s.Agent, d.fence), command.ReasonCompleted)
 	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), d.purge()))
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, newFence(), d.comeback(true))), command.ReasonNotFound)
+	s.refuses(t, newFence(), d.comeback(true), command.ReasonNotFound)
 	again := newSpec(d.spec.RoleModel)
 	again.Name, again.Logins[0].Username = d.spec.Name, d.spec.Name
 	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), again))
@@ -402,12 +402,12 @@ func inServiceNotPurged(t *testing.T, s Stand) {
 	d := deletableOf(t, s)
 	before := d.settings(t)
 	report := finish(t, s, newFence(), command.Backup{DatabaseID: d.spec.DatabaseID, Filename: backupName})
-	wantReason(t, ports.Tell(bounded(t), s.Agent, d.fence, d.purge()), command.ReasonFailed)
+	s.refuses(t, d.fence, d.purge(), command.ReasonFailed)
 	noError(t, ports.Close(bounded(t), s.Agent, d.fence))
 	d.wantBack(t, before)
 	wantFile(t, s, command.Backup{DatabaseID: d.spec.DatabaseID, Filename: backupName}, report)
 	d.setAccess(t, 7, false)
-	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), d.purge()), command.ReasonFailed)
+	s.refuses(t, newFence(), d.purge(), command.ReasonFailed)
 }
 
 // Nobody who is in is disturbed.

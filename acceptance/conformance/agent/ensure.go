@@ -80,7 +80,7 @@ func ensureByAnother(t *testing.T, s Stand) {
 	other := spec
 	other.Name = "x" + spec.Name
 	other.Logins = []command.Login{newLogin(database.OwnerLogin, other.Name)}
-	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), other), command.ReasonConflict)
+	s.refuses(t, newFence(), other, command.ReasonConflict)
 	wantStands(t, s.Server, spec)
 	wantNothing(t, s.Server, other)
 }
@@ -113,10 +113,10 @@ func ensureConflict(t *testing.T, s Stand) {
 	spec, fence := made(t, s)
 	other := spec
 	other.ConnectionCap = 3
-	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, other), command.ReasonConflict)
+	s.refuses(t, fence, other, command.ReasonConflict)
 	other = spec
 	other.Logins = []command.Login{newLogin(database.OwnerLogin, spec.Name)}
-	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, other), command.ReasonConflict)
+	s.refuses(t, fence, other, command.ReasonConflict)
 	wantStands(t, s.Server, spec)
 	if canLogIn(t, s.Server, spec.Name, other.Logins[0]) {
 		t.Error("the password of the refused command gets in")
@@ -127,7 +127,7 @@ func ensureFenced(t *testing.T, s Stand) {
 	spec, late := newSpec(database.SingleLogin), newFence()
 	ahead := ports.Fence{OperationID: late.OperationID, Epoch: late.Epoch + 1}
 	noError(t, ports.Tell(bounded(t), s.Agent, ahead, spec))
-	wantReason(t, ports.Tell(bounded(t), s.Agent, late, spec), command.ReasonFenced)
+	s.refuses(t, late, spec, command.ReasonFenced)
 	wantReason(t, ports.Close(bounded(t), s.Agent, late), command.ReasonFenced)
 	wantStands(t, s.Server, spec)
 }
@@ -135,7 +135,7 @@ func ensureFenced(t *testing.T, s Stand) {
 func ensureForeignName(t *testing.T, s Stand) {
 	spec, fence := newSpec(database.Managed), newFence()
 	s.Server.AddForeign(t, spec.Name)
-	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, spec), command.ReasonNameTaken)
+	s.refuses(t, fence, spec, command.ReasonNameTaken)
 	noError(t, ports.Close(bounded(t), s.Agent, fence))
 	for _, l := range spec.Logins {
 		if slices.Contains(s.Server.Logins(), l.Username) {
@@ -143,14 +143,14 @@ func ensureForeignName(t *testing.T, s Stand) {
 		}
 	}
 	wantLogIn(t, s.Server, spec, false)
-	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, spec), command.ReasonClosed)
+	s.refuses(t, fence, spec, command.ReasonClosed)
 }
 
 func ensureTakenName(t *testing.T, s Stand) {
 	first, _ := made(t, s)
 	second, fence := newSpec(database.SingleLogin), newFence()
 	second.Name, second.Logins[0].Username = first.Name, first.Name
-	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, second), command.ReasonNameTaken)
+	s.refuses(t, fence, second, command.ReasonNameTaken)
 	noError(t, ports.Close(bounded(t), s.Agent, fence))
 	wantStands(t, s.Server, first)
 	if canLogIn(t, s.Server, first.Name, second.Logins[0]) {
@@ -178,9 +178,9 @@ func closeUnseen(t *testing.T, s Stand) {
 	for range 2 {
 		noError(t, ports.Close(bounded(t), s.Agent, fence))
 	}
-	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, spec), command.ReasonClosed)
+	s.refuses(t, fence, spec, command.ReasonClosed)
 	fence.Epoch++
-	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, spec), command.ReasonClosed)
+	s.refuses(t, fence, spec, command.ReasonClosed)
 	noError(t, ports.Close(bounded(t), s.Agent, fence))
 	wantNothing(t, s.Server, spec)
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -27,26 +26,14 @@ func installing(db id.DatabaseID, name extension.Name) command.ChangeExtension {
 	return command.ChangeExtension{DatabaseID: db, Extension: name, Change: extension.Install, Version: version}
 }
 
-// over asks until work on an extension has come to its end.
-func over[R any](t *testing.T, s Stand, fence ports.Fence, c command.Returning[R], running func(R) bool) (report R) {
-	t.Helper()
-	for ctx := bounded(t); ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
-		if report = must(ports.Do(ctx, s.Agent, fence, c))(t); !running(report) {
-			return report
-		}
-	}
-	t.Fatal("the work does not come to an end")
-	return report
-}
-
 func changedExtension(t *testing.T, s Stand, fence ports.Fence, c command.ChangeExtension) command.ExtensionReport {
 	t.Helper()
-	return over(t, s, fence, c, func(r command.ExtensionReport) bool { return r.State == command.ExtensionRunning })
+	return over(t, s, fence, c, func(r command.ExtensionReport) (bool, int) { return r.State == command.ExtensionRunning, 0 })
 }
 
 func provedExtension(t *testing.T, s Stand, fence ports.Fence, c command.QualifyExtension) command.ExtensionProof {
 	t.Helper()
-	return over(t, s, fence, c, func(r command.ExtensionProof) bool { return r.State == command.ExtensionRunning })
+	return over(t, s, fence, c, func(r command.ExtensionProof) (bool, int) { return r.State == command.ExtensionRunning, 0 })
 }
 
 func extensionInstalled(t *testing.T, s Stand) {
@@ -63,10 +50,10 @@ func extensionInstalled(t *testing.T, s Stand) {
 		t.Errorf("first %+v, then %+v", first, again)
 	}
 	fence.Epoch--
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, fence, c)), command.ReasonFenced)
+	s.refuses(t, fence, c, command.ReasonFenced)
 	fence.Epoch++
 	c.Extension = extension.Citext
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, fence, c)), command.ReasonConflict)
+	s.refuses(t, fence, c, command.ReasonConflict)
 	wantReason(t, ports.Close(bounded(t), s.Agent, fence), command.ReasonCompleted)
 
 	list := must(ports.Ask(bounded(t), s.Agent, command.Extensions{DatabaseID: db.DatabaseID}))(t)
@@ -102,7 +89,7 @@ func extensionUnchanged(t *testing.T, s Stand) {
 
 func extensionOfNothing(t *testing.T, s Stand) {
 	db := newID[id.DatabaseID]()
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, newFence(), installing(db, extension.Citext))), command.ReasonNotFound)
+	s.refuses(t, newFence(), installing(db, extension.Citext), command.ReasonNotFound)
 	wantReason(t, refusal(ports.Ask(bounded(t), s.Agent, command.Extensions{DatabaseID: db})), command.ReasonNotFound)
 }
 
@@ -135,7 +122,7 @@ func extensionQualified(t *testing.T, s Stand) {
 		t.Errorf("first %+v, then %+v", first, again)
 	}
 	noError(t, ports.Close(bounded(t), s.Agent, fence))
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, fence, c)), command.ReasonClosed)
+	s.refuses(t, fence, c, command.ReasonClosed)
 }
 
 func extensionNotQualified(t *testing.T, s Stand) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
@@ -69,24 +70,34 @@ func newID[T ~string]() T {
 	return id.FromBytes[T](b)
 }
 
-func noError(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var noError = check.NoError
 
-// must is the result of a step that has to go well.
-func must[T any](result T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		noError(t, err)
-		return result
+func must[T any](result T, err error) func(testing.TB) T { return check.Must(result, err) }
+
+// over asks until the work on a command has come to its end. Its progress never goes back.
+func over[R any](t *testing.T, s Stand, fence ports.Fence, c command.Returning[R], at func(R) (running bool, progress int)) R {
+	t.Helper()
+	before := 0
+	for ctx := bounded(t); ; time.Sleep(20 * time.Millisecond) {
+		report := must(ports.Do(ctx, s.Agent, fence, c))(t)
+		running, progress := at(report)
+		if progress < before || progress > 100 {
+			t.Errorf("progress went from %d to %d", before, progress)
+		}
+		if before = progress; !running {
+			return report
+		}
 	}
 }
 
 // refusal is the error of a call.
 func refusal[T any](_ T, err error) error { return err }
+
+// refuses sends a command that must be refused.
+func (s Stand) refuses(t *testing.T, fence ports.Fence, c command.Command, reason command.Reason) {
+	t.Helper()
+	wantReason(t, refusal(s.Agent.Do(bounded(t), fence, c)), reason)
+}
 
 func wantReason(t *testing.T, err error, reason command.Reason) {
 	t.Helper()

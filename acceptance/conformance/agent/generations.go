@@ -26,12 +26,10 @@ func wantGenerations(t *testing.T, err error, reason command.Reason, want comman
 func generationsOfNothing(t *testing.T, s Stand) {
 	db := newID[id.DatabaseID]()
 	admitted := command.Generations{Admitted: 5}
-	wantReason(t, ports.Tell(bounded(t), s.Agent, ports.Fence{}, command.SetAllowlist{DatabaseID: db, Generation: 5}),
-		command.ReasonNotFound)
+	s.refuses(t, ports.Fence{}, command.SetAllowlist{DatabaseID: db, Generation: 5}, command.ReasonNotFound)
 	wantGenerations(t, ports.Tell(bounded(t), s.Agent, ports.Fence{}, command.SetAllowlist{DatabaseID: db, Generation: 4}),
 		command.ReasonStale, admitted)
-	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), command.SetAccess{DatabaseID: db, Generation: 5}),
-		command.ReasonNotFound)
+	s.refuses(t, newFence(), command.SetAccess{DatabaseID: db, Generation: 5}, command.ReasonNotFound)
 	wantGenerations(t, ports.Tell(bounded(t), s.Agent, newFence(), command.SetAccess{DatabaseID: db, Generation: 4}),
 		command.ReasonStale, admitted)
 }
@@ -72,6 +70,6 @@ func roleOfAnother(t *testing.T, s Stand) {
 	g := admitted(t, s)
 	other := g.role
 	other.Generation, other.AccessProfile = g.generation(), role.ReadOnly
-	wantReason(t, ports.Tell(bounded(t), g.Agent, changeFence(), preparation(other)), command.ReasonNameTaken)
+	g.refuses(t, changeFence(), preparation(other), command.ReasonNameTaken)
 	g.wantIn(t, g.login, true)
 }

@@ -70,16 +70,21 @@ func listedAs(spec command.EnsureDatabase) *doctor.Database {
 	return want
 }
 
+// listed is the stage's role as the record has it.
+func (g *stage) listed(as role.Status) []role.Role {
+	return []role.Role{{
+		Username: g.role.Username, AccessProfile: g.role.AccessProfile, ConnectionLimit: g.role.ConnectionLimit, Status: as,
+		Verifier: g.role.Verifier, CredentialGeneration: 1,
+	}}
+}
+
 func inventoryManaged(t *testing.T, s Stand) {
 	g := stageOf(t, s)
 	want := listedAs(g.spec)
 	wantListedAs(t, s, want)
 	g.role.AccessProfile = role.ReadWrite
 	g.prepare(t)
-	want.Roles = []role.Role{{
-		Username: g.role.Username, AccessProfile: role.ReadWrite, ConnectionLimit: g.role.ConnectionLimit, Status: role.SQLReady,
-		Verifier: g.role.Verifier, CredentialGeneration: 1,
-	}}
+	want.Roles = g.listed(role.SQLReady)
 	wantListedAs(t, s, want)
 	g.admit(t)
 	want.Roles[0].Status = role.Ready
@@ -105,13 +110,7 @@ func inventoryManaged(t *testing.T, s Stand) {
 	if has := inventoryOf(t, s, want.ID); has.AccountID != want.AccountID || has.MadeBy == "" {
 		t.Errorf("the database is listed as %+v", has)
 	}
-	beside := must(ports.Ask(bounded(t), s.Agent, command.AskStrays{}))(t)
-	for _, r := range beside.Roles {
-		if r.DatabaseID == want.ID {
-			t.Errorf("%s is a stray", r.Name)
-		}
-	}
-	for _, d := range beside.Pooler {
+	for _, d := range wantNoStrays(t, s, want.ID).Pooler {
 		if d.Database == want.Name {
 			t.Errorf("the pooler differs: %+v", d)
 		}
@@ -140,34 +139,36 @@ func inventorySingleLogin(t *testing.T, s Stand) {
 // The groups of an overlay are listed, with what they have inside, and the roles that are in them; and after a purge, nothing.
 func inventoryOverlay(t *testing.T, s Stand) {
 	spec, _ := made(t, s)
-	want, login := listedAs(spec), newLogin("", role.LegacyRoles.Username(spec.DatabaseID, 1))
+	want := listedAs(spec)
 	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), command.EnsureOverlay{DatabaseID: want.ID}))
 	want.OverlayStatus = database.OverlayActive
 	wantListedAs(t, s, want)
-	setUp := changeFence()
-	admit := command.AdmitRole{
-		DatabaseID: want.ID, Username: login.Username, Generation: 1, AccessProfile: role.ReadOnly, ConnectionLimit: 4,
-		Verifier: login.Verifier, Password: login.Password,
-	}
-	noError(t, ports.Tell(bounded(t), s.Agent, setUp, preparation(admit)))
-	want.Roles = []role.Role{{
-		Username: login.Username, AccessProfile: role.ReadOnly, ConnectionLimit: 4, Status: role.SQLReady,
-		Verifier: login.Verifier, CredentialGeneration: 1,
-	}}
+	g := stageIn(s, spec, role.LegacyRoles)
+	g.role.AccessProfile = role.ReadOnly
+	g.prepare(t)
+	want.Roles = g.listed(role.SQLReady)
 	wantListedAs(t, s, want)
-	did(t, s.Server.SetConnect(login.Username, true), "granting CONNECT")
-	noError(t, ports.Tell(bounded(t), s.Agent, setUp, admit))
+	g.connect(t)
+	g.admit(t)
 	want.Roles[0].Status = role.Ready
 	wantListedAs(t, s, want)
 	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), command.Isolate{DatabaseID: want.ID}))
 	want.Status = database.Deleted
 	wantListedAs(t, s, want)
 	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), command.Purge{DatabaseID: want.ID}))
-	for _, r := range must(ports.Ask(bounded(t), s.Agent, command.AskStrays{}))(t).Roles {
-		if r.DatabaseID == want.ID {
+	wantNoStrays(t, s, want.ID)
+}
+
+// wantNoStrays checks that no role of a database is one that nobody knows.
+func wantNoStrays(t *testing.T, s Stand, db id.DatabaseID) command.Strays {
+	t.Helper()
+	has := must(ports.Ask(bounded(t), s.Agent, command.AskStrays{}))(t)
+	for _, r := range has.Roles {
+		if r.DatabaseID == db {
 			t.Errorf("%s is a stray", r.Name)
 		}
 	}
+	return has
 }
 
 // The files of a backup are listed while it is there.

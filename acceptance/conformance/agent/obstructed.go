@@ -16,7 +16,7 @@ func roleRotatedInVain(t *testing.T, s Stand) {
 	change, fresh := g.rotation()
 	fence := changeFence()
 	for range 2 {
-		wantReason(t, refusal(ports.Do(bounded(t), g.Agent, fence, change)), command.ReasonFailed)
+		g.refuses(t, fence, change, command.ReasonFailed)
 	}
 	g.wantCondition(t, g.login, command.LoginShut)
 	g.wantCondition(t, fresh, command.LoginDrifted)
@@ -27,7 +27,7 @@ func roleRotatedInVain(t *testing.T, s Stand) {
 		noError(t, ports.Close(bounded(t), g.Agent, fence))
 	}
 	did(t, g.Server.Obstruct(g.login.Username, false), "removing the obstacle")
-	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, fence, change)), command.ReasonClosed)
+	g.refuses(t, fence, change, command.ReasonClosed)
 	next, other := g.rotation()
 	g.change(t, next)
 	g.wantIn(t, other, true)
@@ -37,7 +37,7 @@ func roleRemovedInVain(t *testing.T, s Stand) {
 	g := admitted(t, s)
 	g.change(t, g.shutting(role.Revocation))
 	did(t, g.Server.Obstruct(g.login.Username, true), "obstructing")
-	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, changeFence(), g.removal())), command.ReasonFailed)
+	g.refuses(t, changeFence(), g.removal(), command.ReasonFailed)
 	g.wantCondition(t, g.login, command.LoginDrifted)
 	did(t, g.Server.Obstruct(g.login.Username, false), "removing the obstacle")
 	must(ports.Do(bounded(t), g.Agent, changeFence(), g.removal()))(t)

@@ -58,7 +58,7 @@ func overlayMade(t *testing.T, s Stand) {
 
 func overlayOfManaged(t *testing.T, s Stand) {
 	g := stageOf(t, s)
-	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), overlay(g.spec)), command.ReasonInvalid)
+	s.refuses(t, newFence(), overlay(g.spec), command.ReasonInvalid)
 	g.open(t)
 	g.wantIn(t, g.login, true)
 }
@@ -71,7 +71,7 @@ func overlayOfStopped(t *testing.T, s Stand) {
 	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), overlay(spec)))
 	g.prepare(t)
 	g.connect(t)
-	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role), command.ReasonDatabaseClosed)
+	g.refuses(t, g.setUp, g.role, command.ReasonDatabaseClosed)
 	g.wantIn(t, spec.Logins[0], false)
 	g.setAccess(t, 3, true)
 	g.admit(t)
@@ -84,16 +84,16 @@ func overlayOfNothing(t *testing.T, s Stand) {
 	g := stageIn(s, spec, role.LegacyRoles)
 	g.setAccess(t, 2, false)
 	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), command.Isolate{DatabaseID: spec.DatabaseID}))
-	wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), overlay(spec)), command.ReasonNotFound)
+	s.refuses(t, newFence(), overlay(spec), command.ReasonNotFound)
 }
 
 func overlayClosed(t *testing.T, s Stand) {
 	spec, _ := made(t, s)
 	fence := newFence()
 	noError(t, ports.Close(bounded(t), s.Agent, fence))
-	wantReason(t, ports.Tell(bounded(t), s.Agent, fence, overlay(spec)), command.ReasonClosed)
+	s.refuses(t, fence, overlay(spec), command.ReasonClosed)
 	g := stageIn(s, spec, role.LegacyRoles)
-	wantReason(t, ports.Tell(bounded(t), s.Agent, g.setUp, preparation(g.role)), command.ReasonInvalid)
+	s.refuses(t, g.setUp, preparation(g.role), command.ReasonInvalid)
 }
 
 // No role is made where its groups do not stand.
@@ -101,7 +101,7 @@ func overlayNeeded(t *testing.T, s Stand) {
 	spec, _ := made(t, s)
 	g := stageIn(s, spec, role.LegacyRoles)
 	for range 2 {
-		wantReason(t, ports.Tell(bounded(t), s.Agent, g.setUp, preparation(g.role)), command.ReasonInvalid)
+		s.refuses(t, g.setUp, preparation(g.role), command.ReasonInvalid)
 		g.wantListed(t, false)
 	}
 	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), overlay(spec)))
@@ -114,10 +114,10 @@ func overlayOfTakenName(t *testing.T, s Stand) {
 	spec, _ := made(t, s)
 	s.Server.AddForeignLogin(database.RoleNames(spec.DatabaseID, spec.Name).WriteGroup)
 	for range 2 {
-		wantReason(t, ports.Tell(bounded(t), s.Agent, newFence(), overlay(spec)), command.ReasonNameTaken)
+		s.refuses(t, newFence(), overlay(spec), command.ReasonNameTaken)
 	}
 	g := stageIn(s, spec, role.LegacyRoles)
-	wantReason(t, ports.Tell(bounded(t), s.Agent, g.setUp, preparation(g.role)), command.ReasonInvalid)
+	s.refuses(t, g.setUp, preparation(g.role), command.ReasonInvalid)
 	g.wantIn(t, spec.Logins[0], true)
 }
 
@@ -126,7 +126,7 @@ func roleOfOtherModel(t *testing.T, s Stand) {
 	for _, m := range [][2]role.Model{{role.ManagedRoles, role.LegacyRoles}, {role.LegacyRoles, role.ManagedRoles}} {
 		s.roles = m[0]
 		g := stageIn(s, stageOf(t, s).spec, m[1])
-		wantReason(t, ports.Tell(bounded(t), s.Agent, g.setUp, preparation(g.role)), command.ReasonInvalid)
+		s.refuses(t, g.setUp, preparation(g.role), command.ReasonInvalid)
 		g.wantListed(t, false)
 	}
 }
@@ -161,7 +161,7 @@ func outcomeOfStep(t *testing.T, s Stand) {
 	g.wantOutcome(t, of, prepare, true, prepared)
 	g.wantOutcome(t, of, g.role, false, prepared)
 	g.wantOutcome(t, newID[id.OperationID](), prepare, false, prepared)
-	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role), command.ReasonConnectRequired)
+	g.refuses(t, g.setUp, g.role, command.ReasonConnectRequired)
 	g.wantOutcome(t, of, g.role, false, prepared)
 	g.connect(t)
 	g.admit(t)
@@ -225,7 +225,7 @@ func roleAlteredSincePrepared(t *testing.T, s Stand) {
 	g.connect(t)
 	did(t, s.Server.Empower(g.login.Username), "giving an attribute")
 	for range 2 {
-		wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role), command.ReasonAltered)
+		g.refuses(t, g.setUp, g.role, command.ReasonAltered)
 		g.wantIn(t, g.login, false)
 	}
 }

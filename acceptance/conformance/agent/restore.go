@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
@@ -52,21 +51,15 @@ func restorableOf(t *testing.T, s Stand) *restorable {
 	}}
 }
 
-// loaded asks until the copy is ready or has failed. Progress never goes back.
+// loaded asks until the copy is ready or has failed.
 func (r *restorable) loaded(t *testing.T) command.LoadReport {
 	t.Helper()
-	before := 0
-	for ctx := bounded(t); ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
-		report := must(ports.Do(ctx, r.Agent, r.fence, r.load))(t)
-		if report.Progress < before || report.Progress > 100 {
-			t.Errorf("progress went from %d to %d", before, report.Progress)
-		}
-		if before = report.Progress; report.State != command.LoadRunning {
-			return report
-		}
-	}
-	t.Fatal("the copy does not come to an end")
-	return command.LoadReport{}
+	return loaded(t, r.Stand, r.fence, r.load)
+}
+
+func loaded(t *testing.T, s Stand, fence ports.Fence, c command.Load) command.LoadReport {
+	t.Helper()
+	return over(t, s, fence, c, func(r command.LoadReport) (bool, int) { return r.State == command.LoadRunning, r.Progress })
 }
 
 // ready is loaded for a copy that has to be ready.
@@ -165,9 +158,9 @@ func restoreConflict(t *testing.T, s Stand) {
 	r.ready(t)
 	other := r.load
 	other.Source.Filename = "20261121_065348.sql.gz"
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, r.fence, other)), command.ReasonConflict)
+	s.refuses(t, r.fence, other, command.ReasonConflict)
 	must(ports.Do(bounded(t), s.Agent, r.fence, r.switching(true)))(t)
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, r.fence, r.switching(false))), command.ReasonConflict)
+	s.refuses(t, r.fence, r.switching(false), command.ReasonConflict)
 	r.wantIn(t, r.spec.Logins[0], true)
 	r.discard(t)
 }
@@ -175,11 +168,11 @@ func restoreConflict(t *testing.T, s Stand) {
 func restoreOfNothing(t *testing.T, s Stand) {
 	r := restorableOf(t, s)
 	r.load.Source.Filename = "20261121_065348.sql.gz"
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, newFence(), r.load)), command.ReasonNotFound)
+	s.refuses(t, newFence(), r.load, command.ReasonNotFound)
 	r.load.Source.Filename, r.load.DatabaseID = backupName, newID[id.DatabaseID]()
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, newFence(), r.load)), command.ReasonNotFound)
+	s.refuses(t, newFence(), r.load, command.ReasonNotFound)
 	switching := command.Switch{DatabaseID: r.load.DatabaseID, Open: true}
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, newFence(), switching)), command.ReasonNotFound)
+	s.refuses(t, newFence(), switching, command.ReasonNotFound)
 	r.wantRestored(t, false)
 }
 
@@ -203,12 +196,12 @@ func restoreOtherManifest(t *testing.T, s Stand) {
 // A copy that is not ready, or another operation's, is not switched to; nor is there anything to discard.
 func restoreUnready(t *testing.T, s Stand) {
 	r := restorableOf(t, s)
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, r.fence, r.switching(true))), command.ReasonNotFound)
+	s.refuses(t, r.fence, r.switching(true), command.ReasonNotFound)
 	discard := command.Discard{DatabaseID: r.spec.DatabaseID}
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, r.fence, discard)), command.ReasonNotFound)
+	s.refuses(t, r.fence, discard, command.ReasonNotFound)
 	r.ready(t)
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, newFence(), r.switching(true))), command.ReasonNotFound)
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, r.fence, discard)), command.ReasonNotFound)
+	s.refuses(t, newFence(), r.switching(true), command.ReasonNotFound)
+	s.refuses(t, r.fence, discard, command.ReasonNotFound)
 	r.wantRestored(t, false)
 	r.wantIn(t, r.spec.Logins[0], true)
 	noError(t, ports.Close(bounded(t), s.Agent, r.fence))
@@ -229,8 +222,8 @@ func restoreClosed(t *testing.T, s Stand) {
 		for range 2 {
 			noError(t, ports.Close(bounded(t), s.Agent, r.fence))
 		}
-		wantReason(t, refusal(ports.Do(bounded(t), s.Agent, r.fence, r.load)), command.ReasonClosed)
-		wantReason(t, refusal(ports.Do(bounded(t), s.Agent, r.fence, r.switching(true))), command.ReasonClosed)
+		s.refuses(t, r.fence, r.load, command.ReasonClosed)
+		s.refuses(t, r.fence, r.switching(true), command.ReasonClosed)
 		r.wantDatabases(t, databases)
 	}
 	if !session.Alive() {
@@ -319,7 +312,7 @@ func restoreFenced(t *testing.T, s Stand) {
 	r.fence.Epoch++
 	r.ready(t)
 	for _, c := range []command.Command{r.load, r.switching(true), command.Discard{DatabaseID: r.spec.DatabaseID}} {
-		wantReason(t, refusal(s.Agent.Do(bounded(t), late, c)), command.ReasonFenced)
+		s.refuses(t, late, c, command.ReasonFenced)
 	}
 	r.wantRestored(t, false)
 	noError(t, ports.Close(bounded(t), s.Agent, r.fence))

@@ -49,7 +49,7 @@ func roleRotatedAgain(t *testing.T, s Stand) {
 
 	other := rotation
 	other.Verifier = newLogin("", g.login.Username).Verifier
-	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, fence, other)), command.ReasonConflict)
+	g.refuses(t, fence, other, command.ReasonConflict)
 	wantAlive(t, sessions, true)
 	g.wantIn(t, fresh, true)
 }
@@ -74,18 +74,6 @@ func roleRotatedAtOnce(t *testing.T, s Stand) {
 	g.wantIn(t, fresh, true)
 }
 
-func roleRotatedTwice(t *testing.T, s Stand) {
-	g := admitted(t, s)
-	rotation, second := g.rotation()
-	wantRotated(t, g.change(t, rotation))
-	rotation, third := g.rotationOf(second)
-	rotation.CredentialGeneration = 3
-	wantRotated(t, g.change(t, rotation))
-	g.wantIn(t, g.login, false)
-	g.wantIn(t, second, false)
-	g.wantIn(t, third, true)
-}
-
 // A password that somebody has changed by hand is dead after a rotation too.
 func roleRotatedAfterDrift(t *testing.T, s Stand) {
 	g := admitted(t, s)
@@ -105,14 +93,14 @@ func roleRotatedAfterDrift(t *testing.T, s Stand) {
 func roleRotatedAbsent(t *testing.T, s Stand) {
 	g := stageOf(t, s)
 	rotation, _ := g.rotation()
-	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, changeFence(), rotation)), command.ReasonNotFound)
+	g.refuses(t, changeFence(), rotation, command.ReasonNotFound)
 	g.wantListed(t, false)
 
 	g = admitted(t, s)
 	did(t, g.Server.DropLogin(g.login.Username), "dropping the login by hand")
 	g.wantCondition(t, g.login, command.LoginAbsent)
 	rotation, _ = g.rotation()
-	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, changeFence(), rotation)), command.ReasonNotFound)
+	g.refuses(t, changeFence(), rotation, command.ReasonNotFound)
 	g.wantListed(t, false)
 }
 

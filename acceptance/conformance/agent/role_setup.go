@@ -6,7 +6,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/ports"
 )
 
 func rolePrepared(t *testing.T, s Stand) {
@@ -39,7 +38,7 @@ func roleAdmitted(t *testing.T, s Stand) {
 
 func roleAdmittedUnprepared(t *testing.T, s Stand) {
 	g := stageOf(t, s)
-	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role), command.ReasonNotFound)
+	g.refuses(t, g.setUp, g.role, command.ReasonNotFound)
 	g.wantListed(t, false)
 	g.open(t)
 	g.wantIn(t, g.login, true)
@@ -50,11 +49,11 @@ func roleConflict(t *testing.T, s Stand) {
 	g.prepare(t)
 	other := g.role
 	other.ConnectionLimit++
-	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, preparation(other)), command.ReasonConflict)
+	g.refuses(t, g.setUp, preparation(other), command.ReasonConflict)
 	g.admit(t)
 	other = g.role
 	other.Verifier = newLogin("", g.login.Username).Verifier
-	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, other), command.ReasonConflict)
+	g.refuses(t, g.setUp, other, command.ReasonConflict)
 	g.wantIn(t, g.login, true)
 }
 
@@ -63,7 +62,7 @@ func roleNeedsConnect(t *testing.T, s Stand) {
 	g.prepare(t)
 	did(t, g.Server.SetConnect(g.login.Username, false), "withdrawing CONNECT")
 	for range 2 {
-		wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, g.role), command.ReasonConnectRequired)
+		g.refuses(t, g.setUp, g.role, command.ReasonConnectRequired)
 		g.wantIn(t, g.login, false)
 		g.prepare(t) // does not grant what the owner took back
 	}
@@ -95,14 +94,14 @@ func roleLosesConnect(t *testing.T, s Stand) {
 func roleForeignName(t *testing.T, s Stand) {
 	g := stageOf(t, s)
 	g.Server.AddForeignLogin(g.login.Username)
-	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, preparation(g.role)), command.ReasonNameTaken)
-	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, preparation(g.role)), command.ReasonNameTaken)
+	g.refuses(t, g.setUp, preparation(g.role), command.ReasonNameTaken)
+	g.refuses(t, g.setUp, preparation(g.role), command.ReasonNameTaken)
 	g.wantCondition(t, g.login, command.LoginAbsent)
 	if found := g.remove(t); found.Any() {
 		t.Errorf("got %+v", found)
 	}
 	g.role.Generation = g.generation() // the foreign login is still there
-	wantReason(t, ports.Tell(bounded(t), g.Agent, changeFence(), preparation(g.role)), command.ReasonNameTaken)
+	g.refuses(t, changeFence(), preparation(g.role), command.ReasonNameTaken)
 }
 
 func roleOfNothing(t *testing.T, s Stand) {
@@ -110,11 +109,11 @@ func roleOfNothing(t *testing.T, s Stand) {
 	nothing := g.role
 	nothing.DatabaseID = newID[id.DatabaseID]()
 	nothing.Username = g.roles.Username(nothing.DatabaseID, 1)
-	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, preparation(nothing)), command.ReasonNotFound)
-	wantReason(t, ports.Tell(bounded(t), g.Agent, g.setUp, nothing), command.ReasonNotFound)
+	g.refuses(t, g.setUp, preparation(nothing), command.ReasonNotFound)
+	g.refuses(t, g.setUp, nothing, command.ReasonNotFound)
 	rotation, _ := g.rotation()
 	rotation.DatabaseID, rotation.Username = nothing.DatabaseID, nothing.Username
-	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, changeFence(), rotation)), command.ReasonNotFound)
+	g.refuses(t, changeFence(), rotation, command.ReasonNotFound)
 }
 
 // idleTime is how long the pooler keeps an idle connection of another entry.

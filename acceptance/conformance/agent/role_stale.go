@@ -5,7 +5,6 @@ import (
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/role"
-	"github.com/pgherd/pgherd/ports"
 )
 
 // What was overtaken does nothing, of whatever kind it is: a late command cannot open what was shut.
@@ -16,23 +15,13 @@ func roleStale(t *testing.T, s Stand) {
 	rotation, fresh := g.rotation()
 	g.change(t, rotation)
 
-	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, changeFence(), late)), command.ReasonStale)
-	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, changeFence(), lateRevocation)), command.ReasonStale)
-	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, changeFence(), lateRemoval)), command.ReasonStale)
-	wantReason(t, ports.Tell(bounded(t), g.Agent, changeFence(), preparation(g.role)), command.ReasonStale)
-	wantReason(t, ports.Tell(bounded(t), g.Agent, changeFence(), g.role), command.ReasonStale)
+	g.refuses(t, changeFence(), late, command.ReasonStale)
+	g.refuses(t, changeFence(), lateRevocation, command.ReasonStale)
+	g.refuses(t, changeFence(), lateRemoval, command.ReasonStale)
+	g.refuses(t, changeFence(), preparation(g.role), command.ReasonStale)
+	g.refuses(t, changeFence(), g.role, command.ReasonStale)
 	g.wantIn(t, fresh, true)
 	g.wantIn(t, lateLogin, false)
-	g.wantIn(t, g.login, false)
-}
-
-func roleStaleAfterRevocation(t *testing.T, s Stand) {
-	g := admitted(t, s)
-	late, fresh := g.rotation()
-	g.change(t, g.shutting(role.Revocation))
-	wantReason(t, refusal(ports.Do(bounded(t), g.Agent, changeFence(), late)), command.ReasonStale)
-	g.admit(t) // the same command as before: it is told that it was done, and opens nothing
-	g.wantIn(t, fresh, false)
 	g.wantIn(t, g.login, false)
 }
 
@@ -42,7 +31,7 @@ func roleStaleAfterRemoval(t *testing.T, s Stand) {
 	g.wantListed(t, false)
 	g.prepare(t)
 	g.admit(t)
-	wantReason(t, ports.Tell(bounded(t), g.Agent, changeFence(), preparation(g.role)), command.ReasonStale)
+	g.refuses(t, changeFence(), preparation(g.role), command.ReasonStale)
 	g.wantListed(t, false)
 }
 

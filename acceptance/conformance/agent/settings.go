@@ -88,7 +88,7 @@ func settingsStale(t *testing.T, s Stand) {
 func settingsOfNothing(t *testing.T, s Stand) {
 	db := newID[id.DatabaseID]()
 	set := command.Configure{DatabaseID: db, Generation: 1}
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, ports.Fence{}, set)), command.ReasonNotFound)
+	s.refuses(t, ports.Fence{}, set, command.ReasonNotFound)
 	wantReason(t, refusal(ports.Ask(bounded(t), s.Agent, command.Settings{DatabaseID: db})), command.ReasonNotFound)
 }
 

@@ -20,8 +20,7 @@ import (
 var uploadCases = map[string]func(t *testing.T, s Stand){
 	"upload comes in chunks":            uploadInChunks,
 	"upload whose chunk breaks off":     uploadBroken,
-	"upload of which there is none":     uploadNone,
-	"upload is dropped":                 uploadDropped,
+	"upload is dropped, or never came":  uploadDropped,
 	"upload takes the database's place": uploadRestored,
 	"upload is not what was announced":  uploadOther,
 }
@@ -162,19 +161,13 @@ func uploadBroken(t *testing.T, s Stand) {
 	u.wantReceived(t, int64(len(u.data)))
 }
 
-func uploadNone(t *testing.T, s Stand) {
-	u := uploadingOf(t, s)
-	u.wantGone(t)
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, u.fence, u.load)), command.ReasonNotFound)
-	u.drop(t)
-}
-
 func uploadDropped(t *testing.T, s Stand) {
-	u := uploadingOf(t, s).whole(t)
-	u.drop(t)
-	u.drop(t)
-	u.wantGone(t)
-	wantReason(t, refusal(ports.Do(bounded(t), s.Agent, u.fence, u.load)), command.ReasonNotFound)
+	for _, u := range []*uploading{uploadingOf(t, s), uploadingOf(t, s).whole(t)} {
+		u.drop(t)
+		u.drop(t)
+		u.wantGone(t)
+		s.refuses(t, u.fence, u.load, command.ReasonNotFound)
+	}
 }
 
 func uploadRestored(t *testing.T, s Stand) {
@@ -203,7 +196,7 @@ func uploadOther(t *testing.T, s Stand) {
 		if report := u.loaded(t); report.State != command.LoadFailed || report.Reason != command.ReasonInvalid || report.Message == "" {
 			t.Errorf("%+v", report)
 		}
-		wantReason(t, refusal(ports.Do(bounded(t), s.Agent, u.fence, u.switching(true))), command.ReasonNotFound)
+		s.refuses(t, u.fence, u.switching(true), command.ReasonNotFound)
 		u.wantRestored(t, false)
 		u.drop(t)
 	}
