@@ -117,3 +117,26 @@ func (d deliveries) Backlog(ctx context.Context) (ports.WebhookBacklog, error) {
 		return b, nil
 	})
 }
+
+func (d deliveries) ClaimNext(
+	ctx context.Context, owner string, now time.Time, hold time.Duration, perEndpoint int,
+) (webhook.Delivery, error) {
+	return write(ctx, d.session, func(s *state) (webhook.Delivery, error) {
+		open := s.deliveries.having(func(row webhook.Delivery) bool {
+			return !row.Status.Final() && s.webhooks.byKey[row.WebhookID].Status() == webhook.Enabled
+		}, nil)
+		next, err := fairest(open, perEndpoint, s.webhookLanes.byKey, func(d webhook.Delivery) waiting[id.WebhookID] {
+			return waiting[id.WebhookID]{
+				d.WebhookID, d.UnderLease(now), d.Claimable(now), dueSince(d.NotBefore, d.Until), d.CreatedAt, string(d.ID),
+			}
+		})
+		if err != nil {
+			return webhook.Delivery{}, err
+		}
+		claimed := next.Claimed(owner, now, hold)
+		s.deliveries.put(s.txid, claimed.ID, claimed)
+		s.turns++
+		s.webhookLanes.put(s.txid, claimed.WebhookID, s.turns)
+		return claimed, nil
+	})
+}

@@ -2,7 +2,6 @@ package memstore
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -119,23 +118,13 @@ func (m mails) ClaimNext(
 	ctx context.Context, owner string, now time.Time, hold time.Duration, perAccount int,
 ) (mail.Mail, error) {
 	return write(ctx, m.session, func(s *state) (mail.Mail, error) {
-		held, due := map[id.AccountID]int{}, map[id.AccountID]mail.Mail{}
-		for _, row := range s.mails.byKey {
-			if row.UnderLease(now) {
-				held[row.AccountID]++
+		next, err := fairest(s.mails.having(every, nil), perAccount, s.mailLanes.byKey, func(m mail.Mail) waiting[id.AccountID] {
+			return waiting[id.AccountID]{
+				m.AccountID, m.UnderLease(now), m.Claimable(now), dueSince(m.NotBefore, m.Until), m.CreatedAt, string(m.ID),
 			}
-			if longest, ok := due[row.AccountID]; row.Claimable(now) && (!ok || byMailDue(row, longest) < 0) {
-				due[row.AccountID] = row
-			}
-		}
-		var next *mail.Mail
-		for account, row := range due {
-			if held[account] < perAccount && (next == nil || s.fairerAccount(row, *next, held)) {
-				next = &row
-			}
-		}
-		if next == nil {
-			return mail.Mail{}, ports.ErrNoRow
+		})
+		if err != nil {
+			return mail.Mail{}, err
 		}
 		claimed := next.Claimed(owner, now, hold)
 		s.mails.put(s.txid, claimed.ID, claimed)
@@ -143,23 +132,4 @@ func (m mails) ClaimNext(
 		s.mailLanes.put(s.txid, claimed.AccountID, s.turns)
 		return claimed, nil
 	})
-}
-
-// fairerAccount puts first the account with the fewest mails held, then the one that was last served before the other.
-func (s *state) fairerAccount(a, b mail.Mail, held map[id.AccountID]int) bool {
-	return cmp.Or(cmp.Compare(held[a.AccountID], held[b.AccountID]),
-		cmp.Compare(s.mailLanes.byKey[a.AccountID], s.mailLanes.byKey[b.AccountID]),
-		mailDueSince(a).Compare(mailDueSince(b)), cmp.Compare(a.AccountID, b.AccountID)) < 0
-}
-
-func byMailDue(a, b mail.Mail) int {
-	return cmp.Or(mailDueSince(a).Compare(mailDueSince(b)), byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID)))
-}
-
-// mailDueSince is since when the mail may be claimed and nobody holds it.
-func mailDueSince(m mail.Mail) time.Time {
-	if m.Until != nil && m.Until.After(m.NotBefore) {
-		return *m.Until
-	}
-	return m.NotBefore
 }

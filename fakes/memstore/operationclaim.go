@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -51,7 +50,7 @@ func (s *state) fairer(a, b operation.Operation) int {
 	turnB, _ := s.operationLanes.get(laneOf(b))
 	return cmp.Or(
 		cmp.Compare(s.turnOf(a.AccountID), s.turnOf(b.AccountID)), cmp.Compare(turnA, turnB),
-		since(a).Compare(since(b)), byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID)))
+		dueSince(a.NotBefore, a.Until).Compare(dueSince(b.NotBefore, b.Until)), byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID)))
 }
 
 // turnOf is when an account was last served, in any of its lanes that still has open operations.
@@ -62,11 +61,4 @@ func (s *state) turnOf(account id.AccountID) (last int64) {
 		}
 	}
 	return last
-}
-
-func since(op operation.Operation) time.Time {
-	if op.Until != nil && op.Until.After(op.NotBefore) {
-		return *op.Until
-	}
-	return op.NotBefore
 }

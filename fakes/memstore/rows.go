@@ -50,6 +50,9 @@ func (r *rows[K, V]) having(match func(V) bool, order func(a, b V) int) []V {
 	return list
 }
 
+// every row matches it.
+func every[V any](V) bool { return true }
+
 // any reports whether a row matches.
 func (r *rows[K, V]) any(match func(V) bool) bool {
 	for _, v := range r.byKey {

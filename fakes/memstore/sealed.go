@@ -6,7 +6,11 @@ import (
 	"context"
 	"slices"
 
+	"github.com/pgherd/pgherd/core/certificate"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -19,60 +23,63 @@ type sealed struct {
 	put func(*state, []byte)
 }
 
+// sealedIn lists the encrypted values of a table: of says what one is called, what it is bound to, and where it is in its row.
+func sealedIn[K comparable, V any](
+	table func(*state) *rows[K, V], of func(*V) (ref, boundTo string, value *[]byte),
+) func(*state) []sealed {
+	return func(s *state) (list []sealed) {
+		for key, row := range table(s).byKey {
+			ref, boundTo, value := of(&row)
+			if *value == nil {
+				continue
+			}
+			list = append(list, sealed{
+				ports.SealedValue{Ref: ref, Context: boundTo, Sealed: bytes.Clone(*value)},
+				func(s *state, with []byte) {
+					*value = with
+					table(s).put(s.txid, key, row)
+				},
+			})
+		}
+		return list
+	}
+}
+
+var sealedTables = []func(*state) []sealed{
+	sealedIn(func(s *state) *rows[loginKey, ports.LoginSecret] { return &s.logins },
+		func(l *ports.LoginSecret) (string, string, *[]byte) {
+			return "login/" + string(l.DatabaseID) + "/" + string(l.Login), l.Context(), &l.Sealed
+		}),
+	sealedIn(func(s *state) *rows[id.RoleID, role.Role] { return &s.roles },
+		func(r *role.Role) (string, string, *[]byte) {
+			return "role/" + string(r.ID), r.SecretContext(), &r.Sealed
+		}),
+	sealedIn(func(s *state) *rows[id.OperationID, role.Change] { return &s.roleChanges },
+		func(c *role.Change) (string, string, *[]byte) {
+			return "change/" + string(c.ID), c.SecretContext(), &c.Sealed
+		}),
+	sealedIn(func(s *state) *rows[id.ServerID, server.Server] { return &s.servers },
+		func(r *server.Server) (string, string, *[]byte) {
+			return "server/" + string(r.ID), r.SecretContext(), &r.SealedSecret
+		}),
+	sealedIn(func(s *state) *rows[id.WebhookID, webhook.Endpoint] { return &s.webhooks },
+		func(w *webhook.Endpoint) (string, string, *[]byte) {
+			return "webhook/" + string(w.ID), webhook.SecretContext(w.ID), &w.SealedSecret
+		}),
+	sealedIn(func(s *state) *rows[id.CertificateKeyID, certificate.Key] { return &s.signingKeys },
+		func(k *certificate.Key) (string, string, *[]byte) {
+			return "certificate-key/" + string(k.ID), k.SecretContext(), &k.SealedSeed
+		}),
+	sealedIn(func(s *state) *rows[id.MailID, mail.Mail] { return &s.mails },
+		func(m *mail.Mail) (string, string, *[]byte) {
+			return "mail/" + string(m.ID), mail.SecretContext(m.ID), &m.SealedToken
+		}),
+}
+
 // sealed are the encrypted values in no order.
 func (s *state) sealed() (list []sealed) {
-	add := func(ref, boundTo string, value []byte, put func(*state, []byte)) {
-		list = append(list, sealed{ports.SealedValue{Ref: ref, Context: boundTo, Sealed: bytes.Clone(value)}, put})
-	}
-	for key, l := range s.logins.byKey {
-		add("login/"+string(l.DatabaseID)+"/"+string(l.Login), l.Context(), l.Sealed, func(s *state, value []byte) {
-			l.Sealed = value
-			s.logins.put(s.txid, key, l)
-		})
-	}
-	for key, r := range s.roles.byKey {
-		if r.Sealed != nil {
-			add("role/"+string(r.ID), r.SecretContext(), r.Sealed, func(s *state, value []byte) {
-				r.Sealed = value
-				s.roles.put(s.txid, key, r)
-			})
-		}
-	}
-	for key, c := range s.roleChanges.byKey {
-		if c.Sealed != nil {
-			add("change/"+string(c.ID), c.SecretContext(), c.Sealed, func(s *state, value []byte) {
-				c.Sealed = value
-				s.roleChanges.put(s.txid, key, c)
-			})
-		}
-	}
-	for key, r := range s.servers.byKey {
-		add("server/"+string(r.ID), r.SecretContext(), r.SealedSecret, func(s *state, value []byte) {
-			r.SealedSecret = value
-			s.servers.put(s.txid, key, r)
-		})
-	}
-	for key, w := range s.webhooks.byKey {
-		add("webhook/"+string(w.ID), webhook.SecretContext(w.ID), w.SealedSecret, func(s *state, value []byte) {
-			w.SealedSecret = value
-			s.webhooks.put(s.txid, key, w)
-		})
-	}
-	for key, k := range s.signingKeys.byKey {
-		if k.SealedSeed != nil {
-			add("certificate-key/"+string(k.ID), k.SecretContext(), k.SealedSeed, func(s *state, value []byte) {
-				k.SealedSeed = value
-				s.signingKeys.put(s.txid, key, k)
-			})
-		}
-	}
-	for key, m := range s.mails.byKey {
-		if m.SealedToken != nil {
-			add("mail/"+string(m.ID), mail.SecretContext(m.ID), m.SealedToken, func(s *state, value []byte) {
-				m.SealedToken = value
-				s.mails.put(s.txid, key, m)
-			})
-		}
+	for _, in := range sealedTables {
+		list = append(list, in(s)...)
 	}
 	return list
 }

@@ -51,11 +51,12 @@ type state struct {
 	audit            rows[id.AuditID, audit.Entry]
 	events           rows[id.EventID, ports.OutboxEvent]
 	taken            rows[id.EventID, id.EventID] // events of which deliveries were made
-	webhooks         rows[id.WebhookID, lane]
+	webhooks         rows[id.WebhookID, webhook.Endpoint]
+	webhookLanes     rows[id.WebhookID, int64] // the turn at which each was last served
 	deliveries       rows[id.DeliveryID, webhook.Delivery]
 	attempts         rows[attemptKey, ports.WebhookAttempt]
 	mails            rows[id.MailID, mail.Mail]
-	mailLanes        rows[id.AccountID, int64] // the turn at which each was last served
+	mailLanes        rows[id.AccountID, int64] // the same
 	turns            int64                     // claims so far
 	features         rows[string, string]
 	enrolments       rows[enrolment, enrolment]
@@ -101,12 +102,6 @@ type requestKey struct {
 type enrolment struct {
 	database id.DatabaseID
 	route    string
-}
-
-// lane is an endpoint, with the turn at which it was last served.
-type lane struct {
-	webhook.Endpoint
-	turn int64
 }
 
 type attemptKey struct {

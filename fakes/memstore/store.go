@@ -101,7 +101,6 @@ func (s *Store) damage(how func(now *state)) {
 
 // Events returns what is in the outbox, oldest first.
 func (s *Store) Events() []ports.OutboxEvent {
-	every := func(ports.OutboxEvent) bool { return true }
 	return s.committed.Load().events.having(every, byCreation)
 }
 

@@ -21,7 +21,7 @@ func (w webhooks) Add(ctx context.Context, e webhook.Endpoint) error {
 			return w.refuse(ports.ErrNoRow)
 		}
 		e.SealedSecret = bytes.Clone(e.SealedSecret)
-		s.webhooks.put(s.txid, e.ID, lane{Endpoint: e})
+		s.webhooks.put(s.txid, e.ID, e)
 		return nil
 	})
 }
@@ -29,18 +29,12 @@ func (w webhooks) Add(ctx context.Context, e webhook.Endpoint) error {
 func (w webhooks) Get(ctx context.Context, account id.AccountID, of id.WebhookID) (webhook.Endpoint, error) {
 	return read(ctx, w.session, func(s *state) (webhook.Endpoint, error) {
 		stored, ok := s.webhooks.get(of)
-		if !ok || stored.AccountID != account {
-			return webhook.Endpoint{}, ports.ErrNoRow
-		}
-		return stored.Endpoint, nil
+		return found(stored, ok && stored.AccountID == account)
 	})
 }
 
 func (w webhooks) Lock(ctx context.Context, of id.WebhookID) (webhook.Endpoint, error) {
-	return write(ctx, w.session, func(s *state) (webhook.Endpoint, error) {
-		stored, err := found(s.webhooks.get(of))
-		return stored.Endpoint, err
-	})
+	return write(ctx, w.session, func(s *state) (webhook.Endpoint, error) { return found(s.webhooks.get(of)) })
 }
 
 func (w webhooks) List(ctx context.Context, account id.AccountID, p ports.Page) ([]webhook.Endpoint, error) {
@@ -53,14 +47,9 @@ func (w webhooks) List(ctx context.Context, account id.AccountID, p ports.Page) 
 
 // endpoints are the matching ones, oldest first.
 func (s *state) endpoints(match func(webhook.Endpoint) bool) []webhook.Endpoint {
-	lanes := s.webhooks.having(func(l lane) bool { return match(l.Endpoint) }, func(a, b lane) int {
+	return s.webhooks.having(match, func(a, b webhook.Endpoint) int {
 		return byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID))
 	})
-	list := make([]webhook.Endpoint, len(lanes))
-	for i, l := range lanes {
-		list[i] = l.Endpoint
-	}
-	return list
 }
 
 func (w webhooks) LockEnabled(ctx context.Context, account id.AccountID) (int, error) {
