@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/core/preview"
 )
 
 // pipeline is one of a CI system whose issuer is on this machine; a namespace of the account trusts it.
@@ -74,41 +72,8 @@ func (p *pipeline) works(t *testing.T) {
 	_, err := must(stack.Client(p.URL, made.APIKey, nil))(t).Databases.List().Page(soon(t), apiclient.Page{})
 	stacktest.Refused(t, "a route of accounts", err, fault.KeyScopeDenied)
 	p.presented = append(p.presented, made.APIKey)
-	p.previews(t, made.APIKey)
 	_, err = p.exchanges(t, "repo:evil/shop:pull_request")
 	stacktest.Refused(t, "another's pipeline", err, fault.Unauthorized)
-}
-
-// previews has the pipeline make a preview with such a key and delete it; the account sees it until then.
-func (p *pipeline) previews(t *testing.T, key string) {
-	t.Helper()
-	ci := must(stack.Client(p.URL, key, nil))(t)
-	made := must(ci.Previews.Create(soon(t), wire.CreatePreview{Ref: "pull/17"}))(t)
-	p.presented = append(p.presented, made.Connection.Password)
-	of := made.Data.DatabaseID
-	if made.Data.NamespaceID != p.namespace || made.Connection.Password == "" {
-		t.Errorf("it is %+v", made.Data)
-	}
-	listed := func() (ids []id.DatabaseID) {
-		for _, d := range must(p.api(t).Databases.List().Page(soon(t), apiclient.Page{}))(t).Data {
-			ids = append(ids, d.ID)
-		}
-		return ids
-	}
-	if !slices.Contains(listed(), of) {
-		t.Errorf("the account sees %v", listed())
-	}
-	// A job that comes later has another key, with which it reaches the same preview.
-	other := must(p.exchanges(t, "repo:acme/shop:pull_request"))(t).APIKey
-	p.presented = append(p.presented, other)
-	later := must(stack.Client(p.URL, other, nil))(t)
-	must(later.Previews.Delete(soon(t), of))(t)
-	eventually(t, "the preview is deleted", func() bool {
-		return must(ci.Previews.Get(soon(t), of))(t).LeaseStatus == preview.Deleted
-	})
-	if slices.Contains(listed(), of) {
-		t.Errorf("the account sees %v", listed())
-	}
 }
 
 // isRefused has the host refuse the issuer's tokens without asking it.
