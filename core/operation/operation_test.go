@@ -36,7 +36,7 @@ func TestFinalIsFinal(t *testing.T) {
 }
 
 func TestDecideCancel(t *testing.T) {
-	always, early := Spec{Cancelable: Always}, Spec{Cancelable: func(o Operation) bool { return o.Stage == "early" }}
+	always, early := Spec{Cancelable: func(Operation) bool { return true }}, Spec{Cancelable: func(o Operation) bool { return o.Stage == "early" }}
 	cases := []struct {
 		name  string
 		spec  Spec

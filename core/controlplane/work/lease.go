@@ -29,7 +29,8 @@ type Lease struct {
 func (e *Engine) hold(ctx context.Context, o operation.Operation) *Lease {
 	l := &Lease{engine: e, op: o}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	l.done.Go(l.renew)
+	hold := e.holdOf(o.Kind)
+	l.done.Go(func() { l.renew(hold) })
 	return l
 }
 
@@ -39,8 +40,7 @@ func (l *Lease) release() {
 	l.done.Wait()
 }
 
-func (l *Lease) renew() {
-	hold := l.engine.holdOf(l.Operation().Kind)
+func (l *Lease) renew(hold time.Duration) {
 	tick := time.NewTicker(hold / 3)
 	defer tick.Stop()
 	for {
