@@ -81,7 +81,8 @@ func (c Caller) Known() bool { return c.Key.ID != "" }
 // Actor is the caller's name in the activity log.
 func (c Caller) Actor() audit.Actor { return ActorOf(c.Key) }
 
-// ActorOf is who acts with a key: the person who holds it. For a key that was exchanged, it says for whose token.
+// ActorOf is the actor of a key: the person who holds it. For a key that was exchanged, it also names the token's issuer and
+// subject.
 func ActorOf(k account.Key) audit.Actor {
 	if k.Exchanged() {
 		return audit.ByToken(k.Prefix(), k.Issuer, k.Subject, k.UserID)
@@ -92,7 +93,8 @@ func ActorOf(k account.Key) audit.Actor {
 // Origin is the caller as the origin of an operation.
 func (c Caller) Origin() work.Origin { return work.Origin{Actor: c.Actor(), RequestID: c.RequestID} }
 
-// Viewer is the caller as the store is asked what it may see. A CI key sees the previews of its namespace, and no other database.
+// Viewer is the caller as the store is asked what it may see. A CI key sees the previews of its namespace, and no other
+// database.
 func (c Caller) Viewer() database.Viewer {
 	scope := c.Key.Scope
 	if c.Key.Kind == account.CIKey {
@@ -121,8 +123,9 @@ func (c Caller) RequirePreviewKey() error {
 
 // Admit authenticates and takes one request out of the key's bucket. It returns UNAUTHORIZED, identical for every cause, or
 // RATE_LIMITED, either for the key's class or for too many unauthorised attempts from one client address. From such an address
-// only keys that this process found valid within the last hour are looked up: customers who share it with an attacker go on, and
-// the attacker cannot make the store look up keys. A key that is presented outside its networks is not valid there.
+// only keys that this process found valid within the last hour are looked up: customers who share it with an attacker
+// continue, and the attacker cannot make the store look up keys. A key that is presented outside its networks is not valid
+// there.
 func (a *Access) Admit(ctx context.Context, k Attempt) (Admission, error) {
 	credential, err := account.ParseKey(k.Key)
 	if err != nil {

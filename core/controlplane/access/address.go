@@ -25,7 +25,7 @@ func withoutKey(class ratelimit.Class) door { return door{class, string(class) +
 func (d door) bucket(client netip.Addr) string { return d.prefix + ratelimit.Source(client) }
 
 // AdmitAddress takes one request of a route that needs no key out of the bucket of its client's address and class. RATE_LIMITED:
-// nothing is left; MAINTENANCE: a maintenance window is open. The Admission tells the rate in both cases.
+// nothing is left; MAINTENANCE: a maintenance window is open. The Admission has the rate in both cases.
 func (a *Access) AdmitAddress(ctx context.Context, k Attempt) (Admission, error) {
 	d, err := a.take(ctx, withoutKey(k.Class), k.Client)
 	switch {
@@ -48,7 +48,7 @@ func ErrMaintenance() error {
 	return fault.New(fault.Maintenance, "the service is in a maintenance window; retry later")
 }
 
-// refuse counts an unauthorised attempt. Only a refusal for the rate tells the state of the bucket.
+// refuse counts an unauthorised attempt. Only a refusal for the rate shows the state of the bucket.
 func (a *Access) refuse(ctx context.Context, client netip.Addr) (Admission, error) {
 	d, err := a.take(ctx, byKey, client)
 	switch {

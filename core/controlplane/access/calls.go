@@ -9,9 +9,10 @@ import (
 )
 
 // MayCall waits until a request may call the agent of its database's server. Every request that makes an agent work comes here
-// before it stores anything, so that one that is refused has changed nothing; it gives the slot back at its end. Without it, one
-// account whose calls all hang could have all connections to an agent, and everybody else would wait behind it. It counts
-// against the caller's account, whose database it may not be. What batch hosts continue needs no slot, so it is never refused.
+// before it stores anything, so that one that is refused has changed nothing; it gives the slot back at its end. Without it,
+// one account whose calls all hang could have all connections to an agent, and everybody else would wait behind it. It counts
+// against the caller's account, whose database it may not be. Work that batch hosts continue needs no slot, so it is never
+// refused.
 //
 // No transaction may be open: those who hold a slot may need its locks. RATE_LIMITED: the account has Config.CallsPerAccount
 // under way. SERVER_BUSY: the server has Config.CallsPerServer. Both only after Config.CallWait.

@@ -10,8 +10,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// A transfer may take hours. A caller who loses the key or the membership meanwhile moves no more of it after entitledFor and the
-// next chunk. Looking may take no longer than lookTime of the transfer.
+// A transfer may take hours. A caller who loses the key or the membership meanwhile moves no more of it after entitledFor and
+// the next chunk. Looking may take no longer than lookTime of the transfer.
 const (
 	entitledFor = 5 * time.Second
 	lookTime    = time.Second
@@ -34,7 +34,7 @@ func (r Reached) Seeing(ctx context.Context, p *base.Base, body io.Reader) io.Re
 	})
 }
 
-// Keeping returns body as it can be read for as long as the caller has the same standing on the database, likewise.
+// Keeping is Seeing for as long as the caller has the same standing on the database.
 func (r Reached) Keeping(ctx context.Context, p *base.Base, body io.Reader) io.Reader {
 	return r.entitling(ctx, p, body, r.StillHolds)
 }
@@ -55,7 +55,7 @@ func (r Reached) entitling(
 	}}
 }
 
-// keyHolds looks whether the key has expired meanwhile, or has lost the network that it was presented from. DATABASE_NOT_FOUND.
+// keyHolds returns DATABASE_NOT_FOUND if the key has expired, or may no longer be used from the client's address.
 func (c Caller) keyHolds(ctx context.Context, tx ports.Tx, now time.Time) error {
 	key, err := tx.Keys().Get(ctx, c.Key.ID)
 	if err == nil && (key.Expired(now) || !key.Networks.Contains(c.Client)) {

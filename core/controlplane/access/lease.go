@@ -11,11 +11,11 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// find looks a key up, so that a revocation is heeded at once, and decides by this host's lease of its bucket, or leases anew. A
-// decision means nothing where the key does not admit the credential from the client's address.
+// find looks a key up, so that a revocation takes effect at once, and decides by this host's lease of its bucket, or leases
+// anew. A decision means nothing where the key does not admit the credential from the client's address.
 //
-// Who has stolen a key and uses it outside its networks takes nothing out of the lease: what this host knows of the networks
-// decides whether it is looked at, and what the store knows decides the rest.
+// A stolen key that is used outside its networks takes nothing out of the lease: if this host knows the networks, it does not
+// use the lease, and otherwise the store checks them.
 func (a *Access) find(
 	ctx context.Context, c account.Credential, k Attempt,
 ) (found ports.Admission, d ratelimit.Decision, err error) {

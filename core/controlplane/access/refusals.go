@@ -10,8 +10,9 @@ const maxRefusals = 10_000
 
 // refusals remembers, in this process, which addresses the shared bucket refuses and until when.
 //
-// No call looks at all of them, so that a flood from many addresses does not make valid keys wait. They are dropped in the order
-// in which they came, which is nearly that of their ends: one that has ended takes up room until those before it have ended, too.
+// No call looks at all of them, so that a flood from many addresses does not make valid keys wait. They are dropped in the
+// order in which they came, which is nearly that of their ends: one that has ended takes up room until those before it have
+// ended, too.
 type refusals struct {
 	most int
 
@@ -39,7 +40,7 @@ func (r *refusals) until(source string, now time.Time) (time.Time, bool) {
 }
 
 // remember does nothing while there is no room. Each attempt from that address is then counted by the shared bucket, and refused
-// there: the store has more to do, but nobody gets in whom memory would have kept out.
+// there: the store has more to do, but no other request gets in.
 func (r *refusals) remember(source string, until, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 )
 
 // Update runs fn in a transaction that has locked the database, as long as the caller still has the standing with which it was
-// reached: between the two a body may have come slowly, and a call may have waited for its turn. Who writes memberships holds the
-// same lock, so after a removal nothing is done in the removed person's name. DATABASE_NOT_FOUND where the database, the
+// reached: between the two a body may have come slowly, and a call may have waited for its turn. Who writes memberships holds
+// the same lock, so after a removal nothing is done in the removed person's name. DATABASE_NOT_FOUND where the database, the
 // membership or the key's binding is gone, or the member has another role by now: the same request is then decided anew.
 func (r Reached) Update(ctx context.Context, p *base.Base, fn base.LockedUpdate) error {
 	update := p.UpdateReached
@@ -34,8 +34,8 @@ func (r Reached) StillHolds(ctx context.Context, tx ports.Tx) error {
 	return base.NotFound(err, base.ErrDatabaseNotFound())
 }
 
-// Holds looks again whether the caller may see a database that was reached a while ago; nothing needs to be locked.
-// DATABASE_NOT_FOUND: the key was revoked or replaced, or no longer reaches the database. Another error tells nothing about the
+// Holds checks again that the caller may see a database that was reached a while ago; nothing needs to be locked.
+// DATABASE_NOT_FOUND: the key was revoked or replaced, or no longer reaches the database. Another error says nothing about the
 // caller.
 func (r Reached) Holds(ctx context.Context, p *base.Base) error {
 	_, err := ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (Reached, error) {

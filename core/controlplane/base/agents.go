@@ -44,9 +44,9 @@ func (p *Base) DatabaseAndAgent(ctx context.Context, o operation.Operation) (rec
 	return record, agent, err
 }
 
-// TellAccount says whose a database is before its server begins a job for it: the agent gives an account half of its jobs at
-// most, and all databases whose account it does not know count as one account's. A refusal says nothing of the job: the step is
-// done again.
+// TellAccount names the account of a database before its server begins a job for it: the agent gives an account half of its
+// jobs at most, and all databases whose account it does not know count as one account's. A refusal says nothing of the job:
+// the step is done again.
 func TellAccount(ctx context.Context, agent ports.Agent, r database.Record) error {
 	owner := database.Ownership{DatabaseID: r.ID, AccountID: r.AccountID}
 	_, err := ports.Ask(ctx, agent, command.SetAccounts{Databases: []database.Ownership{owner}})
@@ -66,7 +66,7 @@ func (p *Base) reachable(ctx context.Context, s id.ServerID) error {
 	return CheckProtocol(known)
 }
 
-// CheckProtocol refuses an agent that has another protocol than this host, in whose eyes it would refuse everything.
+// CheckProtocol refuses an agent that has another protocol than this host.
 func CheckProtocol(known command.Capabilities) error {
 	if known.Protocol == command.Protocol {
 		return nil

@@ -13,9 +13,10 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Ports are what the use cases need. Ring, Journal, Sender, Mailer, Passwords and Tokens may be nil (without a Ring, nobody looks
-// whether processes have the same keys; without a Sender, webhooks are refused; without a Mailer, invitations are; without
-// Passwords, nobody new can accept one; without Tokens, no token of a CI system is exchanged); all others are required.
+// Ports are what the use cases need. Ring, Journal, Sender, Mailer, Passwords and Tokens may be nil (without a Ring, it is not
+// checked that processes have the same keys; without a Sender, webhooks are refused; without a Mailer, invitations are;
+// without Passwords, nobody new can accept one; without Tokens, no token of a CI system is exchanged); all others are
+// required.
 type Ports struct {
 	Store      ports.Store
 	Admissions ports.Admissions
@@ -52,8 +53,8 @@ type Config struct {
 	LeaseHold time.Duration
 	// CreateWait is how long a request waits for a creation or a lifecycle action to finish; by default 60 s.
 	CreateWait time.Duration
-	// RoleWait is how long a request about a role, a login or query timeouts waits for the agent, which continues afterwards, and
-	// how long a round waits that pushes settings or an allowlist; by default 20 s.
+	// RoleWait is how long a request about a role, a login or query timeouts waits for the agent, which continues afterwards,
+	// and how long a round waits that pushes settings or an allowlist; by default 20 s.
 	RoleWait time.Duration
 	// SizeWait is how long a read of one database waits for the agent to report its size; by default 300 ms.
 	SizeWait time.Duration
@@ -78,8 +79,8 @@ type Config struct {
 	CallWait time.Duration
 	// HashWait is how long a request waits until its password may be hashed; by default 5 s.
 	HashWait time.Duration
-	// Crash is called at each of the points that controlplane.CrashPoints and work.Engine.Points list, so that tests can kill the
-	// process there.
+	// Crash is called at each of the points that controlplane.CrashPoints and work.Engine.Points list, so that tests can kill
+	// the process there.
 	Crash func(point string)
 }
 

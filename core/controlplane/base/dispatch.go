@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// dispatchPoll is how long a dispatcher waits before it looks again when nothing woke it.
+// dispatchPoll is how often a dispatcher looks for work when nothing wakes it.
 const dispatchPoll = 500 * time.Millisecond
 
 // Attempts is work that is claimed under leases and attempted.
@@ -20,7 +20,7 @@ type Attempts[W any] struct {
 	Claim func(ctx context.Context) (W, error)
 	// Attempt does it and stores its outcome, or leaves it to the end of the lease.
 	Attempt func(ctx context.Context, w W)
-	// Unreadable is told why nothing could be claimed.
+	// Unreadable is called with the reason why nothing could be claimed.
 	Unreadable func(ctx context.Context, err error)
 }
 
@@ -72,7 +72,7 @@ func WhenWoken(ctx context.Context, n ports.Notifier, also <-chan struct{}, work
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // one is waiting to be heard already
+	default: // one is pending already
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/pgherd/pgherd/core/server"
 )
 
-// CheckGone looks at a server that an operator takes for gone for good. It must not take new databases, nothing may answer at its
-// agent's address, and batch hosts must not hear from it: it may be that only this machine finds no way there. VALIDATION_ERROR
+// CheckGone checks that a server is permanently gone, as an operator says. It must not take new databases, nothing may answer at
+// its agent's address, and it must not answer batch hosts: perhaps only this machine cannot reach it. VALIDATION_ERROR
 // on "serverGone".
 func (p *Base) CheckGone(ctx context.Context, of id.ServerID) error {
 	s, seen, err := p.survey(ctx, of)
@@ -45,11 +45,11 @@ func (p *Base) CheckGone(ctx context.Context, of id.ServerID) error {
 		s.AgentURL, s.Name, seen.Agent.Why, elsewhere)
 }
 
-// OrGone is what an order offers that need not look at a server which is gone.
+// OrGone is appended to an error where the operator may say that the server is gone.
 const OrGone = "; where it is gone for good, --server-gone"
 
-// CheckThere demands that the agent of a server can be worked with, and that it is this server's. AGENT_ERROR says what is wrong,
-// and what to do; otherwise is what else the caller offers where the server may be gone.
+// CheckThere demands that the agent of a server can be worked with, and that it is this server's. AGENT_ERROR says what is
+// wrong, and what to do; otherwise is what else the caller offers where the server may be gone.
 func (p *Base) CheckThere(ctx context.Context, of id.ServerID, otherwise string) error {
 	s, seen, err := p.survey(ctx, of)
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 	RoundEvery = 2 * time.Second
 	// RoundBatch bounds a round of what needs no server.
 	RoundBatch = 100
-	// RoundMost bounds how much work for all servers together a round looks at. It is far more than a dead server usually has
+	// RoundMost bounds how much work for all servers together a round reads. It is far more than a dead server usually has
 	// waiting, so that the others' work is seen too.
 	RoundMost = 100 * RoundBatch
 )

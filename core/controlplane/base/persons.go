@@ -8,13 +8,13 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// By is something that somebody did, with the person, but without the hash of the password; nil where nobody is known.
+// By is something with the person who did it, without the hash of the password; nil if no person is known.
 type By[T any] struct {
 	What   T
 	Person *account.User
 }
 
-// WithPersons finds out who did each thing of a list. Names are looked up when they are shown: what is stored has IDs alone.
+// WithPersons adds the person to each entry of a list. Only IDs are stored; names are looked up when they are shown.
 func WithPersons[T any](ctx context.Context, tx ports.Tx, list []T, by func(T) id.UserID) ([]By[T], error) {
 	asked := map[id.UserID]*account.User{}
 	var ids []id.UserID

@@ -11,9 +11,9 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// PushedState is a part of databases' records that their servers are told outside of operations. Its generation grows with every
-// change; a change is stored first and then pushed, and a periodic task pushes again what a crash or an outage left behind. A
-// second one finds what a server that was restored from a backup has lost.
+// PushedState is a part of databases' records that is sent to their servers outside of operations. Its generation grows with
+// every change; a change is stored first and then pushed, and a periodic task pushes again what a crash or an outage left
+// behind. A second one finds what a server that was restored from a backup has lost.
 type PushedState struct {
 	Name string       // begins the names of its log lines
 	Task string       // names its periodic task
@@ -21,12 +21,12 @@ type PushedState struct {
 	Due  ports.DueWork
 	// Generation is where a record has the stored generation, and Applied that which the server is known to have.
 	Generation, Applied func(r *database.Record) *int64
-	// Send tells the server what is stored, unless it is known to have that, and records that it has. It returns the generation
+	// Send sends what is stored, unless the server is known to have it, and records that it has. It returns the generation
 	// that it sent.
 	Send func(ctx context.Context, db id.DatabaseID) (sent int64, err error)
 }
 
-// RegisterPushed registers the periodic tasks. What servers have lost is looked for in one for all parts.
+// RegisterPushed registers the periodic tasks. One task for all parts finds what servers have lost.
 func (p *Base) RegisterPushed(u PushedState) {
 	if len(p.pushed) == 0 {
 		p.registerLost()
@@ -74,7 +74,8 @@ func (p *Base) Resend(ctx context.Context, db id.DatabaseID, kind command.Kind) 
 	return p.Push(ctx, db, u)
 }
 
-// surpass moves what is stored past the agent's generations, unless another process has stored something newer since it was sent.
+// surpass moves what is stored past the agent's generations, unless another process has stored something newer since it was
+// sent.
 func (p *Base) surpass(ctx context.Context, db id.DatabaseID, u PushedState, sent int64, refusal error) error {
 	p.Log(ctx, u.Name+".overtaken", db, refusal)
 	return p.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, stored database.Record) error {

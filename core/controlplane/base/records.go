@@ -19,8 +19,8 @@ func ByOperator(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, operatorName{}, name)
 }
 
-// Audit adds a line to the activity log of a database; to that of an account, where the record has nothing but the account; or of
-// the installation, where it is empty.
+// Audit adds a line to the activity log of a database; to that of an account, where the record has nothing but the account; or
+// of the installation, where it is empty.
 func (p *Base) Audit(
 	ctx context.Context, tx ports.Tx, r database.Record, by audit.Actor, what audit.Action, details audit.Details,
 ) error {
@@ -46,7 +46,7 @@ func (p *Base) UpdateDatabase(ctx context.Context, db id.DatabaseID, fn LockedUp
 	return p.updateLocked(ctx, db, ports.ErrNoRow, fn)
 }
 
-// UpdateReached is UpdateDatabase for whoever was asked about the database: DATABASE_NOT_FOUND where there is none any more, or
+// UpdateReached is UpdateDatabase for a caller's request: DATABASE_NOT_FOUND where there is none any more, or
 // it is deleted.
 func (p *Base) UpdateReached(ctx context.Context, db id.DatabaseID, fn LockedUpdate) error {
 	return p.updateLocked(ctx, db, ErrDatabaseNotFound(), func(ctx context.Context, tx ports.Tx, locked database.Record) error {
@@ -57,7 +57,7 @@ func (p *Base) UpdateReached(ctx context.Context, db id.DatabaseID, fn LockedUpd
 	})
 }
 
-// UpdateStored is UpdateReached for whoever may be asked about a deleted database, too.
+// UpdateStored is UpdateReached for requests that may also concern a deleted database.
 func (p *Base) UpdateStored(ctx context.Context, db id.DatabaseID, fn LockedUpdate) error {
 	return p.updateLocked(ctx, db, ErrDatabaseNotFound(), fn)
 }

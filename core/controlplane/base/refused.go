@@ -41,8 +41,8 @@ func ReasonShown(err error) command.Reason {
 	return command.ReasonFailed
 }
 
-// JobFailed is what an operation fails with whose job the agent could not do: in the agent's words, where it has any that are fit
-// for the customer, or in these.
+// JobFailed is what an operation fails with whose job the agent could not do: in the agent's words, where it has any that are
+// fit for the customer, or in these.
 func JobFailed(why command.Reason, says, message, noRoom string) *fault.Error {
 	code := fault.AgentError
 	if why == command.ReasonStorageFull {
@@ -63,7 +63,7 @@ func MessageShown(err error) string {
 // An agent that has been told a higher generation than the stored one refuses a command as stale, or as another one of the same
 // generation. Either another process has stored something newer meanwhile, which is then sent; or the metadata were restored
 // from a backup, and the agent knows changes of which there is no record any more. The record is what counts: it moves past the
-// agent's generations, and is sent again. Each attempt moves once, so that a pause lies between two moves in vain.
+// agent's generations, and is sent again. Each attempt moves once, so that there is a pause between two moves without success.
 
 // Superseded reports whether an agent refused a command for its generation.
 func Superseded(err error) bool {

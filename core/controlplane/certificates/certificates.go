@@ -26,8 +26,8 @@ type Certificates struct {
 	making *base.Limiter
 }
 
-// Each certificate that is being made or sent takes some certificate.MaxDocument of memory. So that many at a time do not take it
-// all, this process has few, and an account one of them: who makes many takes turns with others.
+// Each certificate that is being made or sent takes some certificate.MaxDocument of memory. So that many at a time do not take
+// it all, this process has few, and an account one of them: one that makes many takes turns with others.
 const (
 	atATime    = 8
 	perAccount = 4 // those that wait are counted too
@@ -53,8 +53,8 @@ type Issued struct {
 
 // Issue makes the certificate of a backup. It is the same each time, until another key signs. BACKUP_NOT_FOUND.
 // FEATURE_NOT_AVAILABLE: no key signs. BACKUP_NOT_VERIFIED: the backup was not restored and compared. BACKUP_CONFLICT: its
-// database has too many tables. AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE: its manifest cannot be read. RATE_LIMITED, SERVER_BUSY: too
-// many are being made.
+// database has too many tables. AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE: its manifest cannot be read. RATE_LIMITED, SERVER_BUSY:
+// too many are being made.
 func (c *Certificates) Issue(ctx context.Context, r access.Reached, filename backup.Filename) (i Issued, err error) {
 	if err := r.Permit(account.See); err != nil {
 		return Issued{}, err
@@ -113,7 +113,7 @@ func currentKey(ctx context.Context, tx ports.Tx) (certificate.Key, error) {
 
 const noManifest = "the database server cannot hand the backup's manifest out now"
 
-// open has the agent hand out the manifest.
+// open opens the manifest at the agent.
 func (c *Certificates) open(ctx context.Context, r access.Reached, stored backup.Backup) (ports.File, error) {
 	agent, err := c.base.AgentOf(ctx, r.Record().ServerID)
 	if err != nil {

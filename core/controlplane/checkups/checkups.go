@@ -1,5 +1,5 @@
 // Package checkups compares what servers have with the metadata, on a service that works on, and repairs what can be repaired
-// without losing anything. What is a difference stands in package core/doctor.
+// without losing anything. Package core/doctor says what a difference is.
 package checkups
 
 import (
@@ -24,13 +24,13 @@ type Checkups struct{ base *base.Base }
 // New makes the use cases.
 func New(p *base.Base) *Checkups { return &Checkups{base: p} }
 
-// Options say how to look.
+// Options say how to compare.
 type Options struct {
-	// Deep also looks into every database, and reads every backup file and compares it with its checksum.
+	// Deep also examines the inside of every database, and compares every backup file with its checksum.
 	Deep bool
 	// Repair does what can be done about each finding.
 	Repair bool
-	// Patience is how long what differs is looked at again; by default DefaultPatience.
+	// Patience is how long a difference is checked again; by default DefaultPatience.
 	Patience time.Duration
 }
 
@@ -52,9 +52,9 @@ func (c *Checkups) records(ctx context.Context, of server.Server) ([]database.Re
 	})
 }
 
-// Examine compares a server with the metadata. It looks again where something differs: a finding is what every look has shown,
-// so that it finds nothing on a server where work goes on as it should. The error is that of the metadata; a server that does
-// not answer is a finding.
+// Examine compares a server with the metadata. It compares again where something differs: a finding is what every comparison
+// has shown, so that it finds nothing on a server where work goes on as it should. The error is that of the metadata; a server
+// that does not answer is a finding.
 func (c *Checkups) Examine(ctx context.Context, s server.Server, o Options) ([]Diagnosis, error) {
 	found, err := c.lasting(ctx, s, o.pauses())
 	if err != nil {
@@ -82,13 +82,13 @@ func (c *Checkups) Examine(ctx context.Context, s server.Server, o Options) ([]D
 	return list, nil
 }
 
-// pauses are those between looks. Most of what is under way is over after the first.
+// pauses are those between comparisons. Most of what is under way is over after the first.
 func (o Options) pauses() []time.Duration {
 	unit := cmp.Or(o.Patience, DefaultPatience) / 13
 	return []time.Duration{unit, 3 * unit, 9 * unit}
 }
 
-// lasting looks until nothing differs or no pause is left.
+// lasting compares until nothing differs or no pause is left.
 func (c *Checkups) lasting(ctx context.Context, s server.Server, pauses []time.Duration) ([]doctor.Finding, error) {
 	found, err := c.compareOnce(ctx, s)
 	for i, pause := range pauses {
@@ -107,7 +107,7 @@ func (c *Checkups) lasting(ctx context.Context, s server.Server, pauses []time.D
 	return found, err
 }
 
-// differs reports whether a finding is more than a notice, for which nobody waits.
+// differs reports whether a finding is more than a notice, which need not be checked again.
 func differs(f doctor.Finding) bool { return !f.Code.Notice() }
 
 // compareOnce compares a server with the metadata.
@@ -149,7 +149,7 @@ func ask[R any](ctx context.Context, l *checkup, q command.Asking[R]) (answer R,
 	return answer, nil
 }
 
-// Patients are the servers that are worth a look: a disabled one without databases may be gone.
+// Patients are the servers to examine: a disabled one without databases may be gone, and is left out.
 func (c *Checkups) Patients(ctx context.Context) (list []server.Server, err error) {
 	return ports.Read(ctx, c.base.Store, func(ctx context.Context, tx ports.Tx) (list []server.Server, err error) {
 		all, err := tx.Servers().List(ctx)

@@ -12,12 +12,12 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// insideAll has the agent look into every database in service, one after another. Where it does not answer, that is a finding
-// already, and nothing is said of what is left.
+// insideAll has the agent examine the inside of every database in service, one after another. If it does not answer, that is a
+// finding already, and nothing is said of what is left.
 func (c *Checkups) insideAll(ctx context.Context, s server.Server) (found []doctor.Finding, err error) {
 	agent, err := c.base.Fleet.Agent(s)
 	if err != nil {
-		return nil, nil //nolint:nilerr // the finding of the first look
+		return nil, nil //nolint:nilerr // the finding of the first comparison
 	}
 	l := &checkup{base: c.base, server: s, agent: agent}
 	records, err := c.records(ctx, s)
@@ -39,7 +39,8 @@ func (c *Checkups) insideAll(ctx context.Context, s server.Server) (found []doct
 	return found, err
 }
 
-// inside looks into a database, and once more where something differs: what an operation has changed in between is no finding.
+// inside examines the inside of a database, and once more where something differs: what an operation has changed in between is
+// no finding.
 func (l *checkup) inside(ctx context.Context, r database.Record) (found []doctor.Finding, err error) {
 	for again := range 2 {
 		want, err := ports.Read(ctx, l.base.Store, func(ctx context.Context, tx ports.Tx) (*doctor.Database, error) {
@@ -50,7 +51,7 @@ func (l *checkup) inside(ctx context.Context, r database.Record) (found []doctor
 		}
 		has, err := ask(ctx, l, command.AskRights{DatabaseID: r.ID})
 		switch {
-		case command.RefusedFor(err, command.ReasonNotFound): // the look from outside says what is wrong
+		case command.RefusedFor(err, command.ReasonNotFound): // the comparison from outside reports that
 			return nil, nil
 		case command.RefusedFor(err, command.ReasonFailed):
 			has = command.Rights{Unread: "PostgreSQL refuses it"}

@@ -169,7 +169,7 @@ func readNetworks(ctx context.Context, tx ports.Tx, want *doctor.Database) error
 	return nil
 }
 
-// strays looks at what is beside the databases.
+// strays compares what the server has beside the databases.
 func (l *checkup) strays(ctx context.Context) error {
 	has, err := ask(ctx, l, command.AskStrays{})
 	if err != nil {
@@ -201,7 +201,7 @@ func operations(ctx context.Context, tx ports.Tx, has command.Strays) (map[id.Op
 	return of, nil
 }
 
-// listFiles compares the files, all at once: those of one backup may stand in two parts of the list.
+// listFiles compares the files, all at once: those of one backup may be in two parts of the list.
 func (l *checkup) listFiles(ctx context.Context) error {
 	var all []command.StoredFile
 	for after, more := "", true; more; {

@@ -19,7 +19,7 @@ import (
 // errStays says that a repair was done, and the difference is still there.
 var errStays = errors.New("it was done, and changed nothing")
 
-// repair does what can be done about findings, and looks again. A finding is repaired when no look shows it any more. One repair
+// repair does what can be done about findings, and compares again. A finding is repaired when it is not found again. One repair
 // is often for several findings, and is done once.
 func (c *Checkups) repair(ctx context.Context, s server.Server, o Options, list []Diagnosis) error {
 	type work struct {
@@ -113,7 +113,7 @@ func (c *Checkups) record(ctx context.Context, s server.Server, f doctor.Finding
 	})
 }
 
-// setAccess opens or closes a database as its status says, under a generation of its own. It ends nobody's connection. Whatever
+// setAccess opens or closes a database as its status says, under a generation of its own. It ends no connection. Whatever
 // is asked for meanwhile comes under a higher one, and wins.
 func (c *Checkups) setAccess(ctx context.Context, agent ports.Agent, db id.DatabaseID) error {
 	var want command.SetAccess

@@ -73,7 +73,7 @@ func (t *Tokens) Exchange(ctx context.Context, p Presented) (Exchanged, error) {
 }
 
 // admit counts a token by the client's address and the namespace, whether there is one of that ID or not. Pipelines of several
-// customers may share an address, such as that of a CI system: those of one that presents tokens in vain do not keep out others.
+// customers may share an address, such as that of a CI system: refused tokens of one do not keep out others.
 func (t *Tokens) admit(ctx context.Context, namespace id.NamespaceID, client netip.Addr) error {
 	bucket := string(ratelimit.Token) + "/" + ratelimit.Source(client) + "/" + string(namespace)
 	d, err := t.base.Admissions.Take(ctx, bucket, t.base.Limits[ratelimit.Token], t.base.Clock.Now())

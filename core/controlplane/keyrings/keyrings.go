@@ -26,7 +26,7 @@ import (
 type Keyring struct {
 	base *base.Base
 
-	looking sync.Mutex // held while the ring is told which key encrypts: what was heard later counts
+	looking sync.Mutex // held while the primary is read and set in the ring, so that the later one stays
 
 	mu        sync.Mutex
 	host      keyring.Host // its ID is empty unless the process has joined
@@ -41,7 +41,7 @@ func New(p *base.Base) *Keyring {
 	return k
 }
 
-// Join has the process take part under a name: it must be able to encrypt, and is counted until it leaves or is not heard of for
+// Join registers the process under a name: it must be able to encrypt, and counts until it leaves or has not reported for
 // long. Where no ring was registered yet, its ring is, if it opens what is stored.
 func (k *Keyring) Join(ctx context.Context, name string) error {
 	return k.JoinFrom(ctx, keyring.Boot{}, name)
@@ -76,8 +76,8 @@ func (k *Keyring) JoinFrom(ctx context.Context, boot keyring.Boot, name string) 
 	return err
 }
 
-// Refresh hears which key encrypts, and says what the process has if it has joined. It is to be called every keyring.ReportEvery,
-// and when the ring has changed.
+// Refresh reads which key encrypts, and reports the process's keys if it has joined. It is to be called every
+// keyring.ReportEvery, and when the ring has changed.
 func (k *Keyring) Refresh(ctx context.Context) error {
 	if k.base.Ring == nil {
 		return nil
@@ -101,7 +101,7 @@ func (k *Keyring) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_ = k.Refresh(ctx) // Ready tells
+			_ = k.Refresh(ctx) // Ready reports it
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (k *Keyring) Leave(ctx context.Context) error {
 	return k.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.KeyRings().Forget(ctx, host.ID) })
 }
 
-// Ready returns why the ring could not be used when it was last looked at, or that this is longer ago than keyring.Trust.
+// Ready returns why the ring could not be used at the last check, or that the last check is longer ago than keyring.Trust.
 func (k *Keyring) Ready() error {
 	if k.base.Ring == nil {
 		return nil
@@ -148,7 +148,7 @@ func (k *Keyring) remember(host keyring.Host, err error) {
 	}
 }
 
-// unusable is an error whose reason is the ring, and not that the store cannot be asked.
+// unusable is an error of the ring, and not of the store.
 type unusable struct{ error }
 
 func (u unusable) Unwrap() error { return u.error }

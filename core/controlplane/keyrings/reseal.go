@@ -100,7 +100,7 @@ func (k *Keyring) reseal(ctx context.Context, tx ports.Tx, v ports.SealedValue, 
 	plain, err := k.base.Secrets.Open(v.Sealed, v.Context)
 	if err != nil {
 		done.Unreadable = append(done.Unreadable, v.Ref)
-		return nil //nolint:nilerr // it is as it was: one value that nobody can read keeps no other back
+		return nil //nolint:nilerr // it stays: a value that cannot be read does not stop the others
 	}
 	sealed, err := k.base.Secrets.Seal(plain, v.Context)
 	if err != nil {

@@ -26,7 +26,7 @@ func NewDispatcher(p *base.Base) *Dispatcher {
 	return d
 }
 
-// forgetMails deletes mails that became final mail.Retention ago: each has somebody's address.
+// forgetMails deletes mails that became final mail.Retention ago: each contains an address.
 func (d *Dispatcher) forgetMails(ctx context.Context) error {
 	return d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Mails().Forget(ctx, d.base.Clock.Now().Add(-mail.Retention), base.RoundBatch)
@@ -66,8 +66,8 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed mail.Mail, err error) {
 	return claimed, err
 }
 
-// attempt makes one attempt and stores its outcome. Where the dispatcher stops before the outcome is known, or the outcome cannot
-// be stored, the lease ends and the attempt is repeated.
+// attempt makes one attempt and stores its outcome. Where the dispatcher stops before the outcome is known, or the outcome
+// cannot be stored, the lease ends and the attempt is repeated.
 func (d *Dispatcher) attempt(ctx context.Context, claimed mail.Mail) {
 	d.base.Crash(CrashClaimed)
 	err := d.send(ctx, claimed)
@@ -154,7 +154,7 @@ func outcomeOf(failure error) mail.Outcome {
 	return mail.Outcome{Error: "the mail could not be sent in several days of attempts"}
 }
 
-// audit tells the customer that nobody will get the mail. The invitation still names its address.
+// audit logs for the customer that the mail will not arrive. The invitation still has its address.
 func (d *Dispatcher) audit(ctx context.Context, tx ports.Tx, m mail.Mail, reason string) error {
 	about := database.Record{ID: m.DatabaseID, AccountID: m.AccountID}
 	details := audit.Details{"invitationId": string(m.InvitationID), "reason": reason}

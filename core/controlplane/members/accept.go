@@ -14,7 +14,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Acceptance is what somebody presents who was invited. Name and Password are those of a new person; a user needs neither.
+// Acceptance is the request of an invited person. Name and Password are those of a new person; a user needs neither.
 type Acceptance struct {
 	Token          string
 	Name, Password *string
@@ -26,12 +26,12 @@ const hashServer id.ServerID = "this process"
 // errBecameUser means that another acceptance has made the user of the address.
 var errBecameUser = errors.New("the address is a user's by now")
 
-// Accept makes whoever holds the token of an invitation a member. For an address that is no user's it makes the user, and an
+// Accept makes the holder of an invitation's token a member. For an address that is no user's it makes the user, and an
 // account of the user's own on the free plan. The token is looked up before anything else is done, and works once, also where
 // many present it at the same moment.
 //
-// INVITATION_NOT_FOUND, the same for a token that is unknown, used, replaced, withdrawn or expired. VALIDATION_ERROR on "name" or
-// "password". SERVER_BUSY, RATE_LIMITED: too many passwords are being hashed.
+// INVITATION_NOT_FOUND, the same for a token that is unknown, used, replaced, withdrawn or expired. VALIDATION_ERROR on "name"
+// or "password". SERVER_BUSY, RATE_LIMITED: too many passwords are being hashed.
 func (m *Members) Accept(ctx context.Context, a Acceptance) (member.Member, error) {
 	token, ok := member.ParseToken(a.Token)
 	if !ok {
@@ -47,8 +47,8 @@ func (m *Members) Accept(ctx context.Context, a Acceptance) (member.Member, erro
 	return m.acceptNew(ctx, token, i, a)
 }
 
-// find returns the open invitation of a token, and whether its address is a user's. A database that is being deleted takes nobody
-// in, so for it no password is hashed.
+// find returns the open invitation of a token, and whether its address is a user's. A database that is being deleted takes no
+// new members, so for it no password is hashed.
 func (m *Members) find(ctx context.Context, token member.Hash) (i member.Invitation, known bool, err error) {
 	err = m.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if i, err = tx.Invitations().ByToken(ctx, token); err != nil {
@@ -74,7 +74,7 @@ func (m *Members) find(ctx context.Context, token member.Hash) (i member.Invitat
 }
 
 // acceptNew accepts for an address that is no user's. It holds its turn to hash until all is stored: of many who wait with one
-// token, the others find it used, and nobody's password is hashed for nothing.
+// token, the others find it used, and no password is hashed in vain.
 func (m *Members) acceptNew(ctx context.Context, token member.Hash, i member.Invitation, a Acceptance) (member.Member, error) {
 	name, err := newName(a)
 	if err != nil {
@@ -142,7 +142,7 @@ func (m *Members) accept(
 	return joined, base.NotFound(err, member.ErrNotFound())
 }
 
-// stillOpen is the invitation as its acceptance leaves it. A database that is being deleted takes nobody in.
+// stillOpen is the invitation as its acceptance leaves it. A database that is being deleted takes no new members.
 func (m *Members) stillOpen(
 	ctx context.Context, tx ports.Tx, db database.Record, token member.Hash,
 ) (i member.Invitation, err error) {
@@ -155,7 +155,7 @@ func (m *Members) stillOpen(
 	return i.Accepted(m.base.Clock.Now())
 }
 
-// userOf is the user with the invitation's address, who is made where there is none.
+// userOf returns the user with the invitation's address, and makes one if there is none.
 func userOf(
 	ctx context.Context, tx ports.Tx, i member.Invitation, person *account.User, owned id.AccountID,
 ) (account.User, error) {
@@ -163,7 +163,7 @@ func userOf(
 	switch {
 	case err == nil || !isMissing(err):
 		return user, err
-	case person == nil: // a user had the address, but has it no more
+	case person == nil: // a user had the address, but has another one now
 		return user, member.ErrNotFound()
 	}
 	err = tx.Accounts().AddUser(ctx, *person)

@@ -67,7 +67,7 @@ func (m *Members) resend(
 	return again, m.audit(ctx, tx, r.Caller().Actor(), db, audit.InvitationResent, again)
 }
 
-// Revoke deletes an invitation: its token is worth nothing, and its mail is withdrawn where it was not sent yet.
+// Revoke deletes an invitation: its token no longer works, and its mail is withdrawn if it was not sent yet.
 // INVITATION_NOT_FOUND; further errors as for List.
 func (m *Members) Revoke(ctx context.Context, r access.Reached, of id.InvitationID) error {
 	return m.update(ctx, r, func(ctx context.Context, tx ports.Tx, db database.Record) error {
@@ -109,8 +109,8 @@ func (m *Members) end(ctx context.Context, tx ports.Tx, i member.Invitation) err
 	return tx.Mails().Withdraw(ctx, i.ID, m.base.Clock.Now())
 }
 
-// registerRounds stores the end of invitations whose time is over, and forgets those that ended long ago. Nothing waits for it:
-// a token that has run out is refused all the same.
+// registerRounds stores the end of invitations whose time is over, and forgets those that ended long ago. A token that has
+// expired is refused also before.
 func (m *Members) registerRounds() {
 	rounds.Register(m.base.Rounds, rounds.Task{Name: "invitations", Every: base.RoundEvery, Do: func(ctx context.Context) error {
 		now := m.base.Clock.Now()

@@ -23,7 +23,7 @@ type Added struct {
 	Invitation *member.Invitation
 }
 
-// Add makes the user with an address a member, or sets the role of one who is a member; anybody else is invited by mail. An
+// Add makes the user with an address a member, or sets the role of one who is a member; any other address is invited by mail. An
 // address that is invited already gets a new token with the new role, as by Resend.
 //
 // VALIDATION_ERROR on "role" and "email". RATE_LIMITED: the account adds too many addresses, or too many mails went to this one.
@@ -66,7 +66,7 @@ func (m *Members) Add(ctx context.Context, r access.Reached, email string, role 
 	return added, err
 }
 
-// mayInvite counts an address that is added, or invited again. Whoever adds one learns whether it is a user's: the limit also
+// mayInvite counts an address that is added, or invited again. The answer shows whether the address is a user's: the limit also
 // bounds how many addresses can be tried.
 func (m *Members) mayInvite(ctx context.Context, r access.Reached) error {
 	if err := permit(r); err != nil {

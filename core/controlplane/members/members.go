@@ -118,9 +118,9 @@ func (m *Members) setRole(
 	return who, m.base.Audit(ctx, tx, db, r.Caller().Actor(), audit.MemberRoleChanged, details)
 }
 
-// Remove ends a membership. The person's keys lose the database at once, and for good: whoever becomes a member again needs a key
-// that is bound to it again. Passwords of logins that the person knows stay as they are. MEMBER_NOT_FOUND, DATABASE_NOT_FOUND;
-// errors as for List.
+// Remove ends a membership. The person's keys lose the database at once, and for good: whoever becomes a member again needs a
+// key that is bound to it again. Passwords of logins that the person knows stay as they are. MEMBER_NOT_FOUND,
+// DATABASE_NOT_FOUND; errors as for List.
 func (m *Members) Remove(ctx context.Context, r access.Reached, of id.MembershipID) error {
 	return m.update(ctx, r, func(ctx context.Context, tx ports.Tx, db database.Record) error {
 		who, err := tx.Members().Get(ctx, db.ID, of)
@@ -146,7 +146,7 @@ func (m *Members) update(ctx context.Context, r access.Reached, fn base.LockedUp
 	return r.Update(ctx, m.base, fn)
 }
 
-// permit lets in whoever acts as the owner with a full-account key.
+// permit lets in only the owner with a full-account key.
 func permit(r access.Reached) error {
 	if err := r.Permit(account.Own); err != nil {
 		return err

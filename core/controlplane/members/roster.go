@@ -13,7 +13,7 @@ import (
 )
 
 // Roster is what the people who run the service see and do about the people of any database. It does not authenticate. An owner
-// whose plan has no API access any more can remove nobody: the operator does it then, also from a deleted database.
+// whose plan no longer includes the API cannot remove members: the operator does it then, also from a deleted database.
 type Roster struct{ members *Members }
 
 // NewRoster makes the use cases.

@@ -46,7 +46,8 @@ type Seen struct {
 	AnsweredAt time.Time // 0: not since this process runs
 	// State is what the agent said last; nil while it does not answer, or has another protocol.
 	State *command.ServerState
-	// Protocol is what the agent said last; 0 while it does not answer. Where it is not command.Protocol, work for the server waits.
+	// Protocol is what the agent said last; 0 while it does not answer. Where it is not command.Protocol, work for the server
+	// waits.
 	Protocol int
 
 	asked    bool
@@ -54,7 +55,7 @@ type Seen struct {
 	unstored bool      // what is stored is not what was seen
 }
 
-// New makes a monitor, which asks nobody yet.
+// New makes a monitor, which asks no agent yet.
 func New(p *base.Base) *Monitor {
 	return &Monitor{base: p, failures: repeat.New(p.Clock.Now), known: map[id.ServerID]*Seen{}}
 }
@@ -143,7 +144,7 @@ func ask(ctx context.Context, agent ports.Agent) (command.Capabilities, error) {
 }
 
 // skip is for a server that this host cannot ask, as where its key ring lacks the key of the stored secret. That says nothing of
-// the agent, which other hosts may hear from.
+// the agent, which other hosts may reach.
 func (w *Monitor) skip(ctx context.Context, s *Seen, err error) {
 	w.mu.Lock()
 	s.asked = false

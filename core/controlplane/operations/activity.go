@@ -38,7 +38,7 @@ func (a *Activity) List(
 		})
 }
 
-// hideAddresses leaves out the mail addresses, masked ones too, of who was invited, added or removed. Members see who acts,
+// hideAddresses removes the mail addresses, masked ones too, of people who were invited, added or removed. Members see who acts,
 // by name; the list of people with their addresses is the owner's.
 func hideAddresses(list []base.By[audit.Entry]) {
 	for i := range list {

@@ -24,7 +24,7 @@ func (o *Operator) CreateCertificateKey(ctx context.Context) (certificate.Key, e
 	return fresh.Public(), err
 }
 
-// unnamedAfter is how long a key has to sign before one who does not name it can retire it.
+// unnamedAfter is how old a key must be to be retired without being named.
 const unnamedAfter = time.Minute
 
 // RotateCertificateKey retires the key that signs, whose private part is gone then, and makes another one. An operator who names
@@ -89,7 +89,7 @@ func (o *Operator) newCertificateKey() (certificate.Key, error) {
 	return fresh, err
 }
 
-// beginCertificateKey stores a key that signs from now on, and who has made it.
+// beginCertificateKey stores a key that signs from now on, and logs it.
 func (o *Operator) beginCertificateKey(
 	ctx context.Context, tx ports.Tx, fresh certificate.Key, what audit.Action, details audit.Details,
 ) error {

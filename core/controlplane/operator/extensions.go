@@ -40,7 +40,7 @@ func (o *Operator) QualifyExtensions(ctx context.Context, of id.ServerID) (list 
 		if one != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", name, one))
 			if ctx.Err() != nil {
-				break // nobody waits for the others
+				break // the caller has left
 			}
 			continue
 		}

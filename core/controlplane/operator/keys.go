@@ -45,9 +45,9 @@ func (b KeyBounds) apply(k *account.Key, now time.Time) (err error) {
 	return err
 }
 
-// CreateKey makes a key of the account's owner and returns its text, which cannot be retrieved later. It is for databases of the
-// account, and for those of others on which the owner is a member. VALIDATION_ERROR on "label", "scope", "account", "database" or
-// "expires", with an empty text.
+// CreateKey makes a key of the account's owner and returns its text, which cannot be retrieved later. It is for databases of
+// the account, and for those of others on which the owner is a member. VALIDATION_ERROR on "label", "scope", "account",
+// "database" or "expires", with an empty text.
 func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, text string, err error) {
 	label, err := account.ValidateLabel(n.Label)
 	if err != nil {
@@ -132,8 +132,8 @@ func addKey(ctx context.Context, tx ports.Tx, k account.Key, databases []id.Data
 }
 
 // ReplaceKey gives a key of an account a new text, and other bounds where some are given; the old text stops working at once,
-// label and scope stay. VALIDATION_ERROR on "expires", or on "key" where there is none, it is revoked or a CI key, or has expired
-// and gets no other end.
+// label and scope stay. VALIDATION_ERROR on "expires", or on "key" where there is none, it is revoked or a CI key, or has
+// expired and gets no other end.
 func (o *Operator) ReplaceKey(ctx context.Context, old id.KeyID, bounds KeyBounds) (key account.Key, text string, err error) {
 	random := o.base.Entropy.Base62(account.KeyCharacters)
 	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
@@ -220,7 +220,7 @@ func (o *Operator) usableKey(ctx context.Context, tx ports.Tx, kind account.KeyK
 
 func errExpired() error { return fault.Invalid("key", "has expired") }
 
-// unrevokedKey is a key of a kind, locked for who writes it.
+// unrevokedKey returns a key of a kind, locked.
 func unrevokedKey(ctx context.Context, tx ports.Tx, kind account.KeyKind, key id.KeyID) (account.Key, error) {
 	stored, err := tx.Keys().Lock(ctx, key)
 	switch {

@@ -182,7 +182,7 @@ func (o *Operator) DatabaseDetails(ctx context.Context, of id.DatabaseID) (d Dat
 	return d, err
 }
 
-// count fills in who may use the database.
+// count fills in the logins, roles, members and allowlist entries.
 func (d *DatabaseDetails) count(ctx context.Context, tx ports.Tx) error {
 	logins, err := tx.Logins().List(ctx, d.ID)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // Operators call things by their IDs or by names. What has the form of an ID is one: customers choose names, and none of them
-// may pass for somebody else's ID. A name that several things have is refused with the IDs of them all. Errors are
+// may look like another's ID. A name that several things have is refused with the IDs of them all. Errors are
 // VALIDATION_ERROR on the flag that holds the text.
 
 // AccountNamed finds an account by its ID, or by its owner's email address or name. A text with an @ is an address: what others
@@ -51,8 +51,8 @@ func (o *Operator) DatabaseNamed(ctx context.Context, flag, text string) (id.Dat
 		}))
 }
 
-// PastDatabaseNamed is DatabaseNamed for what outlives a database, such as its log: an ID may also be that of one that is purged,
-// while an operation or an entry of the log is left of it.
+// PastDatabaseNamed is DatabaseNamed for what outlives a database, such as its log: an ID may also be that of one that is
+// purged, while an operation or an entry of the log is left of it.
 func (o *Operator) PastDatabaseNamed(ctx context.Context, flag, text string) (id.DatabaseID, error) {
 	named, is := asID[id.DatabaseID](text)
 	if !is {
@@ -129,7 +129,7 @@ func fromDirectory[T any](ctx context.Context, o *Operator, fn func(context.Cont
 	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) (T, error) { return fn(ctx, tx.Directory()) })
 }
 
-// mostNamed bounds the things that are looked at, and mostSaid those that an error names, where a name is not unique.
+// mostNamed bounds the things that are read, and mostSaid those that an error names, where a name is not unique.
 const (
 	mostNamed = 100
 	mostSaid  = 5
@@ -138,7 +138,7 @@ const (
 // thing is what a text is to name: the flag that holds it, the word for it, and the command that lists what there is.
 type thing struct{ flag, word, lists string }
 
-// candidate is one that a text may mean, with what tells it from the others.
+// candidate is one that a text may mean, with what distinguishes it from the others.
 type candidate[T ~string] struct {
 	id    T
 	about string

@@ -20,8 +20,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Operator holds the use cases of the people who run the service. It does not authenticate: whoever has access to the metadata
-// database may use it.
+// Operator holds the use cases of the people who run the service. It does not authenticate: access to the metadata
+// database is enough.
 type Operator struct {
 	base *base.Base
 	// Ring changes the ring of keys that stored secrets are encrypted with.

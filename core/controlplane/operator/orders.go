@@ -39,11 +39,12 @@ func (o *Operator) FindOperations(ctx context.Context, f ports.OperationFilter, 
 	})
 }
 
-// FailOperation ends an operation that does not end by itself: by its way of failing at the server, or without a word of it where
-// the order says that the server is gone. It returns the operation as it is then: one that has come too far succeeds, or goes on.
+// FailOperation ends an operation that does not end by itself: by its way of failing at the server, or without a word of it
+// where the order says that the server is gone. It returns the operation as it is then: one that has come too far succeeds, or
+// goes on.
 //
 // VALIDATION_ERROR on "reason" or "serverGone". OPERATION_NOT_FOUND. DATABASE_STATE_CONFLICT: it has ended, a worker has it, the
-// server still works on it, or it can only go on. AGENT_ERROR: the server cannot be looked at, and nothing has changed.
+// server still works on it, or it can only go on. AGENT_ERROR: the server cannot be checked, and nothing has changed.
 func (o *Operator) FailOperation(ctx context.Context, op id.OperationID, by operation.Order) (operation.Operation, error) {
 	of, err := o.ordered(ctx, op, by)
 	if err != nil {

@@ -68,7 +68,7 @@ func (o *Operator) registered(ctx context.Context, s server.Server) (*server.Ser
 	return nil, nil
 }
 
-// Server returns a registered server, and what stands on it. VALIDATION_ERROR on "server" where there is none.
+// Server returns a registered server, and what is on it. VALIDATION_ERROR on "server" where there is none.
 func (o *Operator) Server(ctx context.Context, of id.ServerID) (s server.Server, n server.Contents, err error) {
 	err = o.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if s, err = tx.Servers().Get(ctx, of); err != nil {
@@ -80,7 +80,7 @@ func (o *Operator) Server(ctx context.Context, of id.ServerID) (s server.Server,
 	return s, n, err
 }
 
-// CheckServer looks at a registered server. One that has not said yet which it is, is remembered by what it says. version is this
+// CheckServer checks a registered server. If its installation is not known yet, it is stored. version is this
 // program's. VALIDATION_ERROR on "server" where there is none.
 func (o *Operator) CheckServer(
 	ctx context.Context, of id.ServerID, version string,
@@ -129,7 +129,7 @@ type ServerChange struct {
 	Enabled                           *bool
 
 	Version   string // of this program
-	Unchecked bool   // do not look at the server first
+	Unchecked bool   // do not check the server first
 }
 
 // reaches reports whether the agent is reached in another way after the change.
@@ -195,8 +195,8 @@ func (o *Operator) SetServer(ctx context.Context, of id.ServerID, c ServerChange
 	})
 }
 
-// RemoveServer forgets a server on which nothing stands. A creation that is placed at the same moment is either seen, or placed
-// elsewhere. VALIDATION_ERROR on "server": there is none, or something stands on it.
+// RemoveServer removes a server that has nothing. A creation that is placed at the same moment is either seen, or placed
+// elsewhere. VALIDATION_ERROR on "server": there is none, or it is in use.
 func (o *Operator) RemoveServer(ctx context.Context, of id.ServerID) (s server.Server, err error) {
 	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		if s, err = lockServer(ctx, tx, of); err != nil {

@@ -28,7 +28,7 @@ type NewServer struct {
 	// Connections is how many connections its databases may have together: 0 for any number, nil for what its agent says that
 	// there are, or any number if it does not answer.
 	Connections *int
-	// Version is this program's. Unchecked registers the server without a look at it, as where its agent does not run yet.
+	// Version is this program's. Unchecked registers the server without a check, for example while its agent does not run yet.
 	Version   string
 	Unchecked bool
 }
@@ -95,7 +95,7 @@ func (o *Operator) Servers(ctx context.Context) ([]server.Server, error) {
 	})
 }
 
-// lockServer is a registered server, locked for who writes it. VALIDATION_ERROR on "server" where there is none.
+// lockServer returns a registered server, locked. VALIDATION_ERROR on "server" where there is none.
 func lockServer(ctx context.Context, tx ports.Tx, of id.ServerID) (server.Server, error) {
 	err := tx.Servers().Lock(ctx, of)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// A switch that stands as it is wanted is left alone, and the log has no entry of that.
+// A switch that is set already is left unchanged, and nothing is logged.
 
 // SetAutoEnroll makes every new database of an account enrolled for every limited-rollout route. VALIDATION_ERROR on "account".
 func (o *Operator) SetAutoEnroll(ctx context.Context, accountID id.AccountID, on bool) error {
@@ -45,8 +45,8 @@ func (o *Operator) ActivateLegacyRoles(ctx context.Context, db id.DatabaseID) er
 	return o.enrol(ctx, db, []string{rollout.LegacyEnrolment}, true, audit.LegacyActivated)
 }
 
-// DeactivateLegacyRoles withdraws what ActivateLegacyRoles granted. The roles that there are stay as they are, and nobody can see
-// or change them by the API. Errors as for ActivateLegacyRoles.
+// DeactivateLegacyRoles withdraws what ActivateLegacyRoles granted. Existing roles stay as they are, and the API neither shows
+// nor changes them. Errors as for ActivateLegacyRoles.
 func (o *Operator) DeactivateLegacyRoles(ctx context.Context, db id.DatabaseID) error {
 	return o.enrol(ctx, db, []string{rollout.LegacyEnrolment}, false, audit.LegacyDeactivated)
 }

@@ -1,4 +1,4 @@
-// Package provision holds what every new database begins with, whoever makes it: its record, its logins with their passwords, and
+// Package provision holds what every new database begins with: its record, its logins with their passwords, and
 // its place in the account's quota and on a server.
 package provision
 
@@ -18,7 +18,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Draft is everything about a new database that must be stored before its server hears of it.
+// Draft is everything about a new database that must be stored before its server is called.
 type Draft struct {
 	Record database.Record
 
@@ -26,12 +26,12 @@ type Draft struct {
 	verified *sync.WaitGroup // wait for it before using the logins: it computes their verifiers
 }
 
-// Making is a database that is to be made, for whoever makes databases.
+// Making describes a database that is to be made.
 type Making struct {
 	// Record has its names, role model and labels; see New.
 	Record database.Record
-	// Claim returns the database that an earlier request for the same has begun to make; empty where this one is the first. It runs
-	// in the transaction that stores the draft, and may name it. Nil: every request is the first.
+	// Claim returns the database that an earlier request for the same has begun to make; empty where this one is the first. It
+	// runs in the transaction that stores the draft, and may name it. Nil: every request is the first.
 	Claim func(ctx context.Context, tx ports.Tx, d *Draft) (known id.DatabaseID, err error)
 	// Lasting lets a repeated request have the password for as long as it is the one of the creation; else see ShownAgain.
 	Lasting bool
@@ -72,7 +72,7 @@ func (d *Draft) makeLogins(p *base.Base) error {
 	return nil
 }
 
-// Name names a database whose name only the transaction knows that stores it.
+// Name sets the name of a database where only the transaction that stores it knows the name.
 func (d *Draft) Name(name string) {
 	d.Record.Name = name
 	names := database.RoleNames(d.Record.ID, name)
@@ -143,7 +143,7 @@ func (d *Draft) enroll(ctx context.Context, tx ports.Tx) error {
 	return nil
 }
 
-// Spec reads back what was stored before the agent first heard of a database.
+// Spec reads back what was stored before the agent was first called for a database.
 func Spec(ctx context.Context, p *base.Base, r database.Record) (command.EnsureDatabase, error) {
 	spec := command.EnsureDatabase{
 		DatabaseID: r.ID, Name: r.Name, RoleModel: r.RoleModel, ConnectionCap: r.ConnectionCap,

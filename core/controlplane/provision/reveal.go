@@ -67,7 +67,7 @@ func WithoutStalePassword(
 // answer asks soon, and a key of a request should not stay worth as much as the password.
 const AgainFor = 24 * time.Hour
 
-// ShownAgain is the answer to a repeated request: with the password, which stands in the activity log then, or without it when
+// ShownAgain is the answer to a repeated request: with the password, which is then logged, or without it when
 // AgainFor is over.
 func ShownAgain(ctx context.Context, p *base.Base, by access.Caller, m Made) (Made, error) {
 	if m.Password == "" {

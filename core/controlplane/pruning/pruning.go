@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// every is how often entries are looked at. What is needed although it is old is looked at each time.
+	// every is how often entries are checked. Those that are old but still needed are checked each time.
 	every = 10 * time.Minute
-	// batch bounds a transaction, and batches a round: what is left is looked at in the next one.
+	// batch bounds a transaction, and batches a round: what is left is checked in the next one.
 	batch, batches = 500, 20
 )
 
@@ -25,7 +25,7 @@ type Pruning struct {
 	kind retention.Kind
 
 	mu    sync.Mutex
-	after *ports.Position // where the last round ended before it had looked at everything
+	after *ports.Position // where the last round ended before it had checked everything
 }
 
 // Register registers a periodic task for each kind.
@@ -36,7 +36,7 @@ func Register(p *base.Base) {
 	}
 }
 
-// round goes on where the last one ended. Several processes may look at the same entries.
+// round continues where the last one ended. Several processes may check the same entries.
 func (p *Pruning) round(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

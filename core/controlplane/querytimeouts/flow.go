@@ -64,7 +64,7 @@ func (q *QueryTimeouts) succeed(ctx context.Context, j *change, r database.Recor
 }
 
 // fail makes the profile that is in effect the wanted one again. That is a change of the settings too, which a round has the
-// server enforce: nobody knows whether the failed one has reached it before.
+// server enforce: it is not known whether the failed one has reached it before.
 func (q *QueryTimeouts) fail(ctx context.Context, j *change, r database.Record, cause *fault.Error) (work.Next, error) {
 	of := j.Operation()
 	return j.Finish(ctx, work.Ending{

@@ -58,12 +58,13 @@ func (q *QueryTimeouts) Get(ctx context.Context, r access.Reached) (State, error
 	return s, nil
 }
 
-// Set makes a profile that of a database, and returns the state with the change, which is open where the server has not confirmed
-// it in time: it then goes on in the background. The same key with the same profile returns what it began.
+// Set makes a profile that of a database, and returns the state with the change, which is open where the server has not
+// confirmed it in time: it then goes on in the background. The same key with the same profile returns what it began.
 //
-// VALIDATION_ERROR on "profile". FORBIDDEN: a member. QUERY_TIMEOUT_CONFLICT: another change is open, or the key was used for another profile.
-// DATABASE_STATE_CONFLICT: the status, an open operation or an unfinished change of a login forbids it. AGENT_ERROR: the server
-// cannot be reached, or has refused. AGENT_ROUTE_UNAVAILABLE: its agent is to be updated. With the last two nothing was changed.
+// VALIDATION_ERROR on "profile". FORBIDDEN: a member. QUERY_TIMEOUT_CONFLICT: another change is open, or the key was used for
+// another profile. DATABASE_STATE_CONFLICT: the status, an open operation or an unfinished change of a login forbids it.
+// AGENT_ERROR: the server cannot be reached, or has refused. AGENT_ROUTE_UNAVAILABLE: its agent is to be updated. With the
+// last two nothing was changed.
 func (q *QueryTimeouts) Set(
 	ctx context.Context, r access.Reached, p querytimeout.Profile, key idempotency.Key,
 ) (State, error) {
@@ -120,7 +121,7 @@ func (q *QueryTimeouts) stored(ctx context.Context, r access.Reached, of id.Oper
 	return s, base.NotFound(err, base.ErrDatabaseNotFound())
 }
 
-// inForce is what the server reports; nil where it does not, of which only the journal hears.
+// inForce is what the server reports; nil where it does not, which is only logged.
 func (q *QueryTimeouts) inForce(ctx context.Context, r database.Record) *command.SettingsInForce {
 	answer, err := q.ask(ctx, r, q.base.SettingsWait)
 	if err != nil {
@@ -187,8 +188,8 @@ func (q *QueryTimeouts) reserve(
 	return of, own, err
 }
 
-// begins decides whether a change may begin on a database that is locked. One that is stopped has settings too: they hold once it
-// is started.
+// begins decides whether a change may begin on a database that is locked. One that is stopped has settings too: they hold once
+// it is started.
 func begins(ctx context.Context, tx ports.Tx, r database.Record) error {
 	if _, err := r.Status.Decide(database.Configure); err != nil {
 		return err

@@ -75,7 +75,7 @@ func (r *Runner) keep(ctx context.Context, t task, start func(work func())) {
 	tick := time.NewTicker(t.every)
 	defer tick.Stop()
 	for {
-		_ = r.one(ctx, t, start) // the journal tells
+		_ = r.one(ctx, t, start) // it is logged
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -23,7 +23,7 @@ type ServerTask[W any] struct {
 	Every time.Duration
 	// Find lists what is to be done. It may have written that it is to be done, and nothing else.
 	Find func(ctx context.Context) ([]W, error)
-	// Of is the server that a piece of work asks, and for whose sake.
+	// Of is the server that a piece of work asks, and the account that it is for.
 	Of func(W) (id.ServerID, id.AccountID)
 	// Key names a piece of work from round to round; nil where there is one of each account on a server at most.
 	Key func(W) string
@@ -172,7 +172,7 @@ func (p *lanes[W]) remember(of lane, w W, unanswered bool) {
 	p.unanswered[of] = keys
 }
 
-// answers looks for an outage, once in a round, before anything is written for the server's sake. Every answer is a sign of life;
+// answers checks for an outage, once in a round, before anything is written for the server. Every answer is a sign of life;
 // but one that says that the agent has another protocol is of no use.
 func (p *lanes[W]) answers(ctx context.Context, server id.ServerID) bool {
 	ctx, cancel := context.WithTimeout(ctx, reachTime)

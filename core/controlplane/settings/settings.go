@@ -1,6 +1,6 @@
-// Package settings has servers enforce what the service sets in databases: query timeouts and storage quotas. A capability stores
-// its part in the record and calls Save in its transaction, and then Push. A periodic task pushes again what a crash or an outage
-// left behind.
+// Package settings has servers enforce what the service sets in databases: query timeouts and storage quotas. A capability
+// stores its part in the record and calls Save in its transaction, and then Push. A periodic task pushes again what a crash or
+// an outage left behind.
 package settings
 
 import (
@@ -44,13 +44,13 @@ const CrashApplied = "settings.applied"
 // CrashPoints lists it.
 var CrashPoints = []string{CrashApplied}
 
-// Push makes the server enforce the stored settings, and records that it does. It is done already where nothing has changed since
-// the server confirmed them. The errors are those of ports.Agent.
+// Push makes the server enforce the stored settings, and records that it does. It is done already where nothing has changed
+// since the server confirmed them. The errors are those of ports.Agent.
 func (s *Settings) Push(ctx context.Context, db id.DatabaseID) error {
 	return s.base.Push(ctx, db, s.pushed())
 }
 
-// send tells the agent what the record says, and records that it has done so.
+// send sends the agent what the record says, and records that it has done so.
 func (s *Settings) send(ctx context.Context, db id.DatabaseID) (sent int64, err error) {
 	r, err := s.base.Record(ctx, db)
 	if err != nil || r.SettingsApplied >= r.SettingsGeneration {

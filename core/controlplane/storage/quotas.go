@@ -21,7 +21,7 @@ type Quotas struct{ base *base.Base }
 // NewQuotas makes the use cases.
 func NewQuotas(p *base.Base) *Quotas { return &Quotas{p} }
 
-// OpenDatabase lets customers in again whose database was closed for its size, so that they can delete. It stays full, and is
+// OpenDatabase opens a database again that was closed for its size, so that its customers can delete data. It stays full, and is
 // closed again only once it has grown by another 20 % of its quota. VALIDATION_ERROR on "reason". DATABASE_NOT_FOUND.
 // DATABASE_STATE_CONFLICT: it is not closed.
 func (q *Quotas) OpenDatabase(ctx context.Context, db id.DatabaseID, by, reason string) (r database.Record, err error) {
@@ -83,7 +83,7 @@ func (q *Quotas) QuotaChanged(ctx context.Context, tx ports.Tx, owned []id.Datab
 	return nil
 }
 
-// withQuota reads the quota of a locked record again: who waited for the lock has the one from before.
+// withQuota reads the quota of a locked record again: it may have changed while the lock was waited for.
 func withQuota(ctx context.Context, tx ports.Tx, locked database.Record) (database.Record, error) {
 	of, err := tx.Accounts().Get(ctx, locked.AccountID)
 	locked.Plan, locked.DatabaseBytes = of.Plan, of.DatabaseBytes
@@ -94,7 +94,7 @@ var actions = map[database.StorageStatus]audit.Action{
 	database.StorageOK: audit.StorageWithin, database.StorageFull: audit.StorageFull, database.StorageClosed: audit.StorageClosed,
 }
 
-// move stores where a database stands now. A change of its status is one of its settings, and is told in the activity log.
+// move stores the storage state of a database. A change of its status is one of its settings, and is logged.
 func move(
 	ctx context.Context, p *base.Base, tx ports.Tx, locked database.Record, to database.Storage, by audit.Actor,
 	also audit.Details,
