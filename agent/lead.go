@@ -50,9 +50,6 @@ func (a *Agent) takeOver(ctx context.Context) error {
 	if err := a.files.Sweep(); err != nil {
 		return err
 	}
-	if err := a.room.TakeOver(ctx); err != nil {
-		return err
-	}
 	return a.prover.Forget(ctx)
 }
 

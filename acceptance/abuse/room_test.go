@@ -24,7 +24,7 @@ func needMuchRoom(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	m.hang(t, all[0])
 	others := m.startBackups(t, all[1:])
 	ledger := stacktest.Open(t, m.Server.URL(setup.MaintenanceDatabase))
-	const query = `SELECT count(DISTINCT operation_id) FROM ledger.reservation`
+	const query = `SELECT count(*) FROM ledger.job WHERE cut_short > 0` // being attempted
 	for ctx, asked := soon(t), 0; asked < share; time.Sleep(50 * time.Millisecond) {
 		noError(t, ledger.QueryRowContext(ctx, query).Scan(&asked))
 	}

@@ -114,6 +114,6 @@ func (s *Stack) Sent(t testing.TB, w Wanted, data []byte) Upload {
 // UploadsLeft is what the agent has of an upload.
 func (s *Stack) UploadsLeft(t testing.TB, u Upload) string {
 	t.Helper()
-	return s.One(t, `SELECT concat_ws(' ', (SELECT 'row' FROM ledger.reservation WHERE operation_id = $1),
+	return s.One(t, `SELECT concat_ws(' ', (SELECT 'row' FROM ledger.reservation WHERE claimant = $1),
 		(SELECT 'file' FROM pg_ls_dir($2) f WHERE f LIKE '%' || $1 || '%'))`, string(u.ID), s.Config.BackupDir+"/uploads")
 }

@@ -10,11 +10,11 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/backup"
+	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/store"
 	core "github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 // RoomFor is enough for a small database's dump and copy, and not for two copies: each has a margin of 64 MiB.
@@ -93,10 +93,15 @@ func (s *Stages) Seen() []string {
 	return slices.Clone(s.list)
 }
 
-// Reservations counts the rows of the ledger.
-func (w *World) Reservations() (n int) {
+// Held is what the agent has promised for a purpose.
+func (w *World) Held(purpose diskroom.Purpose) diskroom.Held {
 	w.T.Helper()
-	db := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(w.T)
-	check.NoError(w.T, db.QueryRow(`SELECT count(*) FROM ledger.reservation`).Scan(&n))
-	return n
+	all := check.Must(w.Agent.Room.Held(w.T.Context()))(w.T)
+	return all[slices.IndexFunc(all, func(h diskroom.Held) bool { return h.For == string(purpose) })]
+}
+
+// Reservations counts the admitted ones for dumps and copies.
+func (w *World) Reservations() int {
+	w.T.Helper()
+	return w.Held(diskroom.Dump).Count + w.Held(diskroom.Copy).Count
 }

@@ -78,7 +78,6 @@ func worldOf(t *testing.T, db clustertest.Database) *World {
 func (w *World) NewAgent(config Config) *Agent {
 	w.T.Helper()
 	agent := NewAgent(config, w.Files)
-	check.NoError(w.T, agent.Room.TakeOver(w.T.Context()))
 	w.T.Cleanup(func() { _ = agent.Room.Close() })
 	return agent
 }

@@ -60,7 +60,7 @@ func (x *Backups) Make(ctx context.Context, req Request, tell jobs.Tell) (Result
 		OperationID: req.OperationID, DatabaseID: req.DatabaseID, Database: req.Database,
 		Waits: func() { tell(jobs.StageQueued, 0, command.Bytes{}) },
 	})
-	defer c.End(ctx)
+	defer c.End()
 	if err := c.Reserve(ctx, func(ctx context.Context) ([]diskroom.Need, error) { return x.needs(ctx, req) }); err != nil {
 		return Result{}, err
 	}
@@ -108,7 +108,8 @@ func (x *Backups) file(ctx context.Context, c *diskroom.Claim, req Request, tell
 		if err != nil {
 			return Result{}, err
 		}
-		return result, c.Release(ctx, diskroom.Dump)
+		c.Release(diskroom.Dump)
+		return result, nil
 	case damaged:
 		return Result{}, &pgdump.Undumpable{
 			Reason: "the backup's manifest was damaged on the server's disk; make another backup",

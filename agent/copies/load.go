@@ -84,7 +84,7 @@ func (x *Copies) Load(ctx context.Context, req Request, tell jobs.Tell) (Loaded,
 		OperationID: req.OperationID, DatabaseID: req.DatabaseID, Database: req.Database, Quota: req.Source.MaxBytes,
 		Waits: func() { tell(StageWaiting, 0, command.Bytes{}) },
 	})
-	defer c.End(ctx)
+	defer c.End()
 	needs := func(ctx context.Context) ([]diskroom.Need, error) { return x.needs(ctx, req, set.size) }
 	if err := c.Reserve(ctx, needs); err != nil {
 		return Loaded{}, noRoomToLoad(err)

@@ -2,7 +2,6 @@ package diskroom_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -11,11 +10,10 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/backuptest"
-	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 // Four verifications at the same moment, with room for one and a half.
@@ -111,31 +109,11 @@ func TestRoomIsRefusedOnlyWhereItWouldNotDoAlone(t *testing.T) {
 	if err := w.Agent.Room.HasRoom(t.Context(), 2*backuptest.RoomFor+10); !fault.Has(err, fault.BackupStorageFull) {
 		t.Errorf("a dump that does not: %v", err)
 	}
-	super := w.Cluster.URL("postgres")
-	clustertest.Exec(t, super, `UPDATE ledger.reservation SET used = 50000000 WHERE purpose = 'copy'`)
-	if err := w.Agent.Room.HasRoom(t.Context(), 2*backuptest.RoomFor+2*49000000); err != nil {
-		t.Errorf("a dump that fits once the copy is gone: %v", err)
-	}
 	release()
 	d.Free.Store(backuptest.RoomFor / 2)
 	never := func(stage string, _ int, _ command.Bytes) { t.Errorf("stage %s", stage) }
 	if _, err := w.Agent.Run(t.Context(), w.Numbered(2), never); !fault.Has(err, fault.BackupStorageFull) {
 		t.Errorf("a copy without room: %v", err)
-	}
-}
-
-// A removal that fails, say because PostgreSQL is just being restarted, must not hold room until the agent starts again.
-func TestAReservationOfNobodyHoldsNoRoom(t *testing.T) {
-	w := newWorld(t)
-	w.Load(`CREATE TABLE t AS SELECT generate_series(1, 10) AS n`)
-	w.Cramped(backuptest.RoomFor, func(c *backuptest.Config) { c.RoomWait = time.Second })
-	clustertest.Exec(t, w.Cluster.URL("postgres"), `INSERT INTO ledger.reservation (operation_id, purpose, disk, bytes, waiting)
-		VALUES ('gone', 'copy', 7, 100000000, false)`)
-	if _, err := w.Run(w.Agent, w.Request()); err != nil {
-		t.Error(err)
-	}
-	if n := w.Reservations(); n != 0 {
-		t.Errorf("%d reservations", n)
 	}
 }
 
@@ -152,43 +130,13 @@ func TestAResumedVerificationNeedsRoomForItsCopy(t *testing.T) {
 		t.Errorf("without room: %v", err)
 	}
 	d.Free.Store(backuptest.RoomFor)
-	clustertest.Exec(t, w.Cluster.URL("postgres"), fmt.Sprintf( // PostgreSQL was down when the dump ended
-		`INSERT INTO ledger.reservation (operation_id, purpose, disk, bytes, waiting) VALUES ('%s', 'dump', 7, %d, false)`,
-		backuptest.OperationID, int64(1)<<40))
-	var purposes string
+	dumps, copied := -1, -1
 	w.Agent.Crash = func(point string) {
 		if point == "backup.reserved" {
-			db := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(t)
-			if err := db.QueryRow(`SELECT string_agg(purpose, ' ') FROM ledger.reservation`).Scan(&purposes); err != nil {
-				t.Error(err)
-			}
+			dumps, copied = w.Held(diskroom.Dump).Count, w.Held(diskroom.Copy).Count
 		}
 	}
-	if result, err := w.Run(w.Agent, w.Request()); err != nil || result.VerifiedAt == nil || purposes != "copy" {
-		t.Errorf("with room: %v, reserved for %q", err, purposes)
-	}
-}
-
-// Two decisions at the same moment, of an agent and its successor too, must not both see the same room.
-func TestOneDecidesAtATime(t *testing.T) {
-	w := newWorld(t)
-	w.Load(`CREATE TABLE t AS SELECT generate_series(1, 10) AS n`)
-	tx := check.Must(clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(t).Begin())(t)
-	defer tx.Rollback() // it only holds the lock
-	check.Must(tx.Exec(`SELECT pg_advisory_xact_lock(7450018)`))(t)
-	var admitted atomic.Bool
-	w.Agent.Crash = func(string) { admitted.Store(true) }
-	ended := make(chan error, 1)
-	go func() {
-		_, err := w.Agent.Run(context.Background(), w.Request(), backuptest.Unseen)
-		ended <- err
-	}()
-	time.Sleep(300 * time.Millisecond)
-	if admitted.Load() {
-		t.Error("it was admitted while another decided")
-	}
-	check.NoError(t, tx.Rollback())
-	if err := <-ended; err != nil {
-		t.Error(err)
+	if result, err := w.Run(w.Agent, w.Request()); err != nil || result.VerifiedAt == nil || dumps != 0 || copied != 1 {
+		t.Errorf("with room: %v, reserved for %d dumps and %d copies", err, dumps, copied)
 	}
 }

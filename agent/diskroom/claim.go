@@ -34,7 +34,6 @@ const copyLimit = 3
 type Claim struct {
 	room *Room
 	of   Work
-	held map[Purpose]Reservation
 	most int64 // that the copy may take
 }
 
@@ -49,9 +48,7 @@ type Work struct {
 
 // Claim announces a piece of work. The caller ends the claim.
 func (x *Room) Claim(of Work) *Claim {
-	c := &Claim{room: x, of: of, held: make(map[Purpose]Reservation)}
-	x.begin(c.claimant())
-	return c
+	return &Claim{room: x, of: of}
 }
 
 func (c *Claim) claimant() Claimant { return Claimant(c.of.OperationID) }
@@ -63,33 +60,15 @@ func (c *Claim) fields(err error) []zap.Field {
 	}
 }
 
-// End gives back all room. If that fails, the next decision removes the reservations.
-func (c *Claim) End(ctx context.Context) {
-	c.room.end(c.claimant())
-	if len(c.held) > 0 {
-		_ = c.Release(ctx, "")
-	}
-}
+// End gives back all room.
+func (c *Claim) End() { c.room.remove(c.claimant(), "") }
 
-// Release gives back the room for one purpose, or for all where that is empty.
-func (c *Claim) Release(ctx context.Context, purpose Purpose) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
-	defer cancel()
-	db, err := c.room.open()
-	if err != nil {
-		return err
-	}
-	_, err = db.ExecContext(ctx, `DELETE FROM ledger.reservation WHERE operation_id = $1 AND $2 IN ('', purpose)`,
-		string(c.claimant()), string(purpose))
-	return err
-}
+// Release gives back the room for one purpose.
+func (c *Claim) Release(purpose Purpose) { c.room.remove(c.claimant(), purpose) }
 
 // Reserve waits until there is room for everything that the work still has to make: needs says what that is. It takes all at once:
 // two that each wait for what the other has would wait for ever.
 func (c *Claim) Reserve(ctx context.Context, needs func(context.Context) ([]Need, error)) error {
-	if err := c.Release(ctx, ""); err != nil { // what an earlier attempt could not give back
-		return err
-	}
 	list, err := needs(ctx)
 	if err != nil || len(list) == 0 {
 		return err
@@ -143,36 +122,22 @@ func (c *Claim) take(ctx context.Context, needs []Reservation, wasThere bool) er
 	}
 }
 
-// ask writes the reservations, which say of themselves that they wait until they are admitted.
+// ask enters the reservations, which say of themselves that they wait until they are admitted.
 func (c *Claim) ask(ctx context.Context, needs []Reservation) (verdict Verdict, err error) {
-	err = c.room.decide(ctx, func(tx *sql.Tx) error {
-		for _, r := range needs {
-			c.held[r.Purpose] = r
-			if err := put(ctx, tx, r); err != nil {
-				return err
-			}
-		}
-		all, err := c.room.list(ctx, tx)
-		if err != nil {
-			return err
-		}
-		spare, err := c.room.spare() // read last: it may lack more than is counted as used, and never less
-		if err != nil {
-			return err
-		}
+	for _, r := range needs {
+		c.room.put(r)
+	}
+	err = c.room.decide(ctx, func(db *sql.DB, all []Reservation, spare Spare) error {
 		switch verdict = Decide(all, c.claimant(), spare); verdict {
 		case Wait:
-			return c.room.makeWay(ctx, tx, all, c.claimant(), spare)
+			return c.room.makeWay(ctx, db, all, c.claimant(), spare)
 		case Full:
 			return nil
 		case Admitted:
 		}
 		for _, r := range needs {
 			r.Waiting = false
-			c.held[r.Purpose] = r
-			if err := put(ctx, tx, r); err != nil {
-				return err
-			}
+			c.room.put(r)
 		}
 		return nil
 	})

@@ -2,9 +2,6 @@ package diskroom
 
 import (
 	"context"
-	"database/sql"
-
-	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/pg"
 )
@@ -24,22 +21,26 @@ const HeldReady = "ready"
 var HeldFor = []string{"dump", "copy", "upload", HeldReady}
 
 // Held says what holds room. Each purpose is there, if with nothing.
-func (x *Room) Held(ctx context.Context) (all []Held, err error) {
-	const query = `SELECT purpose, count(held), coalesce(sum(held), 0)::bigint FROM unnest($1::text[]) AS p (purpose)
-		LEFT JOIN (
-			SELECT r.purpose, greatest(r.bytes, r.used) FROM ledger.reservation r
-			WHERE NOT r.waiting AND (r.kept_until IS NULL OR r.kept_until > clock_timestamp())
-			UNION ALL SELECT 'ready', 0 FROM ledger.copy WHERE ready_at IS NOT NULL
-		) AS h (purpose, held) USING (purpose) GROUP BY purpose`
+func (x *Room) Held(ctx context.Context) ([]Held, error) {
 	db, err := x.open()
 	if err != nil {
 		return nil, err
 	}
-	err = pg.Each(ctx, db, func(rows *sql.Rows) error {
-		var h Held
-		err := rows.Scan(&h.For, &h.Count, &h.Bytes)
-		all = append(all, h)
-		return err
-	}, query, pq.Array(HeldFor))
+	kept, err := x.kept(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Held, len(HeldFor))
+	for i, purpose := range HeldFor {
+		all[i].For = purpose
+		for _, r := range append(x.reserved(), kept...) {
+			if string(r.Purpose) == purpose && !r.Waiting {
+				all[i].Count++
+				all[i].Bytes += max(r.Bytes, r.Used)
+			}
+		}
+	}
+	ready := &all[len(all)-1]
+	ready.Count, err = pg.One[int](ctx, db, `SELECT count(*) FROM ledger.copy WHERE ready_at IS NOT NULL`)
 	return all, err
 }

@@ -3,9 +3,11 @@ package diskroom
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/store"
 )
 
@@ -18,20 +20,45 @@ type Kept struct {
 	Until    time.Time
 }
 
+// kept are the reservations of what is kept.
+func (x *Room) kept(ctx context.Context, q pg.Querier) (all []Reservation, err error) {
+	files, err := x.files.Disk()
+	if err != nil {
+		return nil, err
+	}
+	const query = `SELECT claimant, purpose, bytes, used FROM ledger.reservation
+		WHERE kept_until > clock_timestamp() ORDER BY since, claimant, purpose`
+	err = pg.Read(ctx, q, "reservations", query, func(rows *sql.Rows) error {
+		r := Reservation{Disk: Disk(files.ID)}
+		err := rows.Scan(&r.Claimant, &r.Purpose, &r.Bytes, &r.Used)
+		all = append(all, r)
+		return err
+	})
+	return all, err
+}
+
+// Forget removes what was kept until a time that has come.
+func (x *Room) Forget(ctx context.Context) error {
+	return x.write(ctx, `DELETE FROM ledger.reservation WHERE kept_until <= clock_timestamp()`)
+}
+
+func (x *Room) write(ctx context.Context, statement string, args ...any) error {
+	db, err := x.open()
+	if err == nil {
+		_, err = db.ExecContext(ctx, statement, args...)
+	}
+	if err != nil {
+		return fmt.Errorf("reservations: %w", err)
+	}
+	return nil
+}
+
 // Keep reserves room, or changes what was reserved for the same claimant and purpose. It does not wait: BACKUP_STORAGE_FULL says
 // that more is asked for than others leave, and changes nothing. The room is there over restarts of the agent and of PostgreSQL,
 // until Release; or until its time, for whoever does not come back.
 func (x *Room) Keep(ctx context.Context, k Kept) error {
-	return x.decideSynced(ctx, func(tx *sql.Tx) error {
-		all, err := x.list(ctx, tx)
-		if err != nil {
-			return err
-		}
+	return x.decide(ctx, func(_ *sql.DB, all []Reservation, spare Spare) error {
 		files, err := x.files.Disk()
-		if err != nil {
-			return err
-		}
-		spare, err := x.spare()
 		if err != nil {
 			return err
 		}
@@ -41,20 +68,17 @@ func (x *Room) Keep(ctx context.Context, k Kept) error {
 		if !leaves(all, asks, spare) {
 			return store.ErrFull
 		}
-		asks.Waiting = false
-		if err := put(ctx, tx, asks); err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, `UPDATE ledger.reservation SET kept_until = $3 WHERE operation_id = $1 AND purpose = $2`,
-			string(k.Claimant), string(k.Purpose), k.Until)
-		return err
+		return x.write(ctx, `INSERT INTO ledger.reservation (claimant, purpose, bytes, used, kept_until) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (claimant, purpose) DO UPDATE
+			SET bytes = excluded.bytes, used = excluded.used, kept_until = excluded.kept_until`,
+			string(k.Claimant), string(k.Purpose), k.Bytes, k.Used, k.Until)
 	})
 }
 
 // leaves reports whether all others leave the room that is asked for, those that wait for theirs too, and whether it leaves them
 // enough. Whoever asks for no more than was reserved has it.
 func leaves(all []Reservation, asks Reservation, spare Spare) bool {
-	same := func(r Reservation) bool { return r.Claimant == asks.Claimant && r.Purpose == asks.Purpose }
+	same := func(r Reservation) bool { return r.is(asks.Claimant, asks.Purpose) }
 	if i := slices.IndexFunc(all, same); i >= 0 && all[i].Disk == asks.Disk && all[i].Bytes >= asks.Bytes {
 		return true
 	}
@@ -67,8 +91,5 @@ func leaves(all []Reservation, asks Reservation, spare Spare) bool {
 
 // Release ends what Keep has reserved for a claimant.
 func (x *Room) Release(ctx context.Context, of Claimant) error {
-	return x.decideSynced(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM ledger.reservation WHERE operation_id = $1 AND kept_until IS NOT NULL`, string(of))
-		return err
-	})
+	return x.write(ctx, `DELETE FROM ledger.reservation WHERE claimant = $1`, string(of))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/backuptest"
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/command"
@@ -122,9 +123,7 @@ func TestADumpThatOutgrowsItsRoom(t *testing.T) {
 	first, second := w.Numbered(1), w.Numbered(2)
 	first.Verify, second.Verify = false, false
 	release := w.HoldFirst(first)
-	var reserved int64
-	db := clustertest.Database{URL: w.Cluster.URL("postgres")}.Open(t)
-	check.NoError(t, db.QueryRow(`SELECT bytes FROM ledger.reservation`).Scan(&reserved))
+	reserved := w.Held(diskroom.Dump).Bytes
 	d.Free.Store(2*reserved + 1<<20)
 	_, err := w.Run(w.Agent, second)
 	if !fault.Has(err, fault.BackupStorageFull) || !strings.Contains(err.Error(), "is larger than expected: it takes ") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -15,20 +16,19 @@ import (
 // Config.ReadyTime gives way to whoever waits: its operation has no copy any more, and the sweep drops it.
 
 // readyCopies are as reservations, the one that has been ready longest first. One whose load has not returned yet has its own.
-func (x *Room) readyCopies(ctx context.Context, q pg.Querier) (all []Reservation, err error) {
+func (x *Room) readyCopies(ctx context.Context, q pg.Querier, held []Reservation) (all []Reservation, err error) {
 	_, data, err := x.Disks()
 	if err != nil {
 		return nil, err
 	}
 	query := fmt.Sprintf(`SELECT operation_id, (ready ->> 'sizeBytes')::bigint, coalesce(account_id, ''), `+givesWay+`
-		FROM ledger.copy c WHERE ready IS NOT NULL AND replaced IS NULL
-			AND NOT EXISTS (SELECT FROM ledger.reservation r WHERE r.operation_id = c.operation_id AND r.purpose = '%s')
-		ORDER BY ready_at, operation_id`, x.ReadyTime.Seconds(), Copy)
+		FROM ledger.copy WHERE ready IS NOT NULL AND replaced IS NULL ORDER BY ready_at, operation_id`, x.ReadyTime.Seconds())
 	err = pg.Read(ctx, q, "copies that are ready", query, func(rows *sql.Rows) error {
 		r := Reservation{Purpose: Copy, Disk: Disk(data.ID), Lasting: &Lasting{}}
 		err := rows.Scan(&r.Claimant, &r.Bytes, &r.Lasting.Account, &r.Lasting.Idle)
-		r.Used = r.Bytes
-		all = append(all, r)
+		if r.Used = r.Bytes; !slices.ContainsFunc(held, func(h Reservation) bool { return h.is(r.Claimant, Copy) }) {
+			all = append(all, r)
+		}
 		return err
 	})
 	return all, err
@@ -43,13 +43,13 @@ const givesWay = `(until_closed AND reopen IS NULL AND replaced IS NULL
 
 // makeWay gives up a copy for one who waits, unless one is being dropped already.
 func (x *Room) makeWay(
-	ctx context.Context, tx *sql.Tx, all []Reservation, asks Claimant, spare Spare,
+	ctx context.Context, db *sql.DB, all []Reservation, asks Claimant, spare Spare,
 ) error {
 	whose, found := GivesWay(all, asks, spare)
 	if !found {
 		return nil
 	}
-	done, err := tx.ExecContext(ctx, fmt.Sprintf(`UPDATE ledger.copy SET until_closed = false
+	done, err := db.ExecContext(ctx, fmt.Sprintf(`UPDATE ledger.copy SET until_closed = false
 		WHERE operation_id = $1 AND purpose = $2 AND `+givesWay+` AND NOT EXISTS (
 			SELECT FROM ledger.copy WHERE purpose = $2 AND ready IS NOT NULL AND NOT until_closed AND replaced IS NULL)`,
 		x.ReadyTime.Seconds()), string(whose), restoring)

@@ -63,7 +63,7 @@ func (c *Claim) watch(ctx context.Context, purpose Purpose, used func(context.Co
 			return nil
 		case <-time.After(pause):
 		}
-		began, own := time.Now(), c.held[purpose]
+		began, own := time.Now(), c.reserved(purpose)
 		var err error
 		own.Used, err = used(ctx)
 		pause = max(c.room.LookPause, min(10*time.Since(began), longestPause))
@@ -81,7 +81,7 @@ func (c *Claim) watch(ctx context.Context, purpose Purpose, used func(context.Co
 	}
 }
 
-// look judges what a piece of work has used, and writes it down. Work that has used more than its reservation gets more if
+// look judges what a piece of work has used, and notes it. Work that has used more than its reservation gets more if
 // nobody else was promised that.
 func (c *Claim) look(ctx context.Context, own Reservation) error {
 	if own.Purpose == Copy && c.of.Quota > 0 && own.Used > CopySize(c.of.Quota) { // the margin is for sorting
@@ -91,15 +91,7 @@ func (c *Claim) look(ctx context.Context, own Reservation) error {
 		return backup.NotVerified(fmt.Errorf("its copy takes %s, where %s do for most databases of this size and %s are allowed",
 			megabytes(own.Used), megabytes(c.most/copyLimit), megabytes(c.most)))
 	}
-	err := c.room.decide(ctx, func(tx *sql.Tx) error {
-		all, err := c.room.list(ctx, tx)
-		if err != nil {
-			return err
-		}
-		spare, err := c.room.spare()
-		if err != nil {
-			return err
-		}
+	return c.room.decide(ctx, func(_ *sql.DB, all []Reservation, spare Spare) error {
 		if own.Purpose == Copy && spare[own.Disk] < 0 && Newest(all, own) {
 			return &noRoom{own.Used, "PostgreSQL's disk has less room than the reserve"}
 		}
@@ -110,12 +102,19 @@ func (c *Claim) look(ctx context.Context, own Reservation) error {
 			}
 			own.Bytes = bytes
 		}
-		return put(ctx, tx, own)
+		c.room.put(own)
+		return nil
 	})
-	if err == nil {
-		c.held[own.Purpose] = own
+}
+
+// reserved is what there is for a purpose.
+func (c *Claim) reserved(purpose Purpose) (own Reservation) {
+	for _, r := range c.room.reserved() {
+		if r.is(c.claimant(), purpose) {
+			own = r
+		}
 	}
-	return err
+	return own
 }
 
 // TooLarge is BACKUP_NOT_VERIFIED for the copy of an upload that is, or would become, larger than its database may be.
@@ -140,11 +139,9 @@ func (c *Claim) OnceMore(ctx context.Context, work func() error) error {
 	if short == nil {
 		return err
 	}
-	again := c.held[Copy]
+	again := c.reserved(Copy)
 	again.Bytes, again.Used, again.Waiting = max(again.Bytes, short.used+margin(short.used)), 0, true
-	if err := c.Release(ctx, Copy); err != nil {
-		return err
-	}
+	c.Release(Copy)
 	if err := c.take(ctx, []Reservation{again}, true); err != nil {
 		return err
 	}

@@ -54,8 +54,6 @@ const (
 	jobsQuery = `SELECT j.operation_id, j.step, j.database_id FROM ledger.job j JOIN ledger.operation o ON o.id = j.operation_id
 		WHERE NOT o.closed AND NOT EXISTS (SELECT FROM ledger.command c
 			WHERE c.operation_id = j.operation_id AND c.step = j.step AND c.result IS NOT NULL) ORDER BY 1, 2 LIMIT $1`
-	reservationsQuery = `SELECT operation_id, purpose, bytes, waiting, kept_until IS NOT NULL FROM ledger.reservation
-		ORDER BY 1, 2 LIMIT $1`
 	operationsQuery = `SELECT id, epoch, closed, greatest(0, extract(epoch FROM clock_timestamp() - spoken_at))::bigint
 		FROM ledger.operation WHERE id = ANY ($1) ORDER BY 1`
 )
@@ -97,11 +95,6 @@ func readStrays(ctx context.Context, tx *sql.Tx) (found command.Strays, err erro
 			return listed(ctx, tx, &found.Jobs, func(rows *sql.Rows) (j command.InventoryJob, err error) {
 				return j, rows.Scan(&j.OperationID, &j.Step, &j.DatabaseID)
 			}, jobsQuery)
-		},
-		func() (bool, error) {
-			return listed(ctx, tx, &found.Reservations, func(rows *sql.Rows) (r command.InventoryReserve, err error) {
-				return r, rows.Scan(&r.Of, &r.Purpose, &r.Bytes, &r.Waiting, &r.Kept)
-			}, reservationsQuery)
 		},
 	} {
 		full, err := read()
@@ -177,9 +170,6 @@ func named(s command.Strays) pq.StringArray {
 	}
 	for _, j := range s.Jobs {
 		all = append(all, string(j.OperationID))
-	}
-	for _, r := range s.Reservations {
-		all = append(all, r.Of)
 	}
 	slices.Sort(all)
 	return append(pq.StringArray{}, slices.Compact(all)...)

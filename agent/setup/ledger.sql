@@ -142,18 +142,15 @@ CREATE TABLE ledger.job (
     PRIMARY KEY (operation_id, step)
 );
 
--- Room on the server's disks that is promised to somebody, or that they wait for.
+-- Room on the disk of the backup files that is kept for uploads. What operations have reserved is known to the agent alone.
 CREATE TABLE ledger.reservation (
-    operation_id text        NOT NULL, -- where kept_until is set, the ID of what it is for: an upload has no operation
-    purpose      text        NOT NULL,
-    disk         bigint      NOT NULL, -- the number of its device
-    bytes        bigint      NOT NULL CHECK (bytes >= 0),
-    used         bigint      NOT NULL DEFAULT 0 CHECK (used >= 0),
-    waiting      boolean     NOT NULL,
-    since        timestamptz NOT NULL DEFAULT clock_timestamp(),
-    kept_until   timestamptz, -- null: for as long as the agent in charge works on the operation
-    account_id   text,        -- of a restore's copy: whose that is
-    PRIMARY KEY (operation_id, purpose)
+    claimant   text        NOT NULL, -- the ID of what it is for
+    purpose    text        NOT NULL,
+    bytes      bigint      NOT NULL CHECK (bytes >= 0),
+    used       bigint      NOT NULL DEFAULT 0 CHECK (used >= 0),
+    since      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    kept_until timestamptz NOT NULL,
+    PRIMARY KEY (claimant, purpose)
 );
 
 -- Copies of databases, each with a login of its name, in whose transaction it is entered.

@@ -99,7 +99,7 @@ func expiredUploads(t *testing.T, s *agenttest.Stack, w agenttest.Wanted, data [
 	sentTo(t, s, loading)
 	operation := agenttest.NewUUID()
 	s.Loaded(t, loading.Load(operation))
-	check.Must(s.Super.Exec("UPDATE ledger.reservation SET kept_until = now() WHERE operation_id IN ($1, $2)",
+	check.Must(s.Super.Exec("UPDATE ledger.reservation SET kept_until = now() WHERE claimant IN ($1, $2)",
 		string(abandoned.ID), string(loading.ID)))(t)
 	if _, reason := s.Ask(t, abandoned.Asking()); reason != command.ReasonNotFound {
 		t.Errorf("an expired upload: %q", reason)

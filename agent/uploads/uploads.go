@@ -170,7 +170,7 @@ func (x *Uploads) size(ctx context.Context, upload id.UploadID) (int64, error) {
 // Size is how large an upload will be that is kept, as the ledger has it.
 func Size(ctx context.Context, ledger *sql.DB, upload id.UploadID) (size int64, err error) {
 	err = ledger.QueryRowContext(ctx, `SELECT bytes FROM ledger.reservation
-		WHERE operation_id = $1 AND purpose = $2 AND kept_until > clock_timestamp()`,
+		WHERE claimant = $1 AND purpose = $2 AND kept_until > clock_timestamp()`,
 		string(upload), string(diskroom.Upload)).Scan(&size)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, errNone
@@ -182,7 +182,7 @@ func Size(ctx context.Context, ledger *sql.DB, upload id.UploadID) (size int64, 
 func (x *Uploads) count(ctx context.Context, upload id.UploadID, received int64) error {
 	db, err := x.room.Ledger()
 	if err == nil {
-		_, err = db.ExecContext(ctx, `UPDATE ledger.reservation SET used = $3 WHERE operation_id = $1 AND purpose = $2`,
+		_, err = db.ExecContext(ctx, `UPDATE ledger.reservation SET used = $3 WHERE claimant = $1 AND purpose = $2`,
 			string(upload), string(diskroom.Upload), received)
 	}
 	return err
@@ -265,7 +265,7 @@ func (x *Uploads) Sweep(ctx context.Context) error {
 
 // isWanted says whether an upload is kept, or loaded by an operation that is not closed and has not switched.
 const isWanted = `SELECT EXISTS (SELECT FROM ledger.reservation
-		WHERE operation_id = $1 AND purpose = 'upload' AND kept_until > clock_timestamp())
+		WHERE claimant = $1 AND purpose = 'upload' AND kept_until > clock_timestamp())
 	OR EXISTS (SELECT FROM ledger.job j WHERE j.kind = 'restore.load' AND j.payload->'source'->>'upload' = $1
 		AND NOT EXISTS (SELECT FROM ledger.operation o WHERE o.id = j.operation_id AND o.closed)
 		AND NOT EXISTS (SELECT FROM ledger.command c WHERE c.operation_id = j.operation_id AND c.kind = 'restore.switch'

@@ -7,7 +7,7 @@ import (
 )
 
 // AskStrays asks what of the service's the server has beside the databases of the agent's ledger: databases and roles by their
-// mark or the shape of their name, copies, jobs, reservations, and where PgBouncer differs from what the ledger wants.
+// mark or the shape of their name, copies, jobs, and where PgBouncer differs from what the ledger wants.
 type AskStrays struct {
 	Returns[Strays] `json:"-"`
 }
@@ -17,14 +17,13 @@ const StraysAtOnce = 300
 
 // Strays is what there is. Where a list is full, Cut says so.
 type Strays struct {
-	Databases    []StrayDatabase      `json:"databases,omitempty"`
-	Roles        []StrayRole          `json:"roles,omitempty"`
-	Copies       []InventoryCopy      `json:"copies,omitempty"`
-	Jobs         []InventoryJob       `json:"jobs,omitempty"`
-	Reservations []InventoryReserve   `json:"reservations,omitempty"`
-	Pooler       []PoolerDifference   `json:"pooler,omitempty"`
-	Operations   []InventoryOperation `json:"operations,omitempty"` // that the other lists name
-	Cut          bool                 `json:"cut,omitempty"`
+	Databases  []StrayDatabase      `json:"databases,omitempty"`
+	Roles      []StrayRole          `json:"roles,omitempty"`
+	Copies     []InventoryCopy      `json:"copies,omitempty"`
+	Jobs       []InventoryJob       `json:"jobs,omitempty"`
+	Pooler     []PoolerDifference   `json:"pooler,omitempty"`
+	Operations []InventoryOperation `json:"operations,omitempty"` // that the other lists name
+	Cut        bool                 `json:"cut,omitempty"`
 }
 
 // StrayDatabase is a database that no row of the ledger has by OID. It has the shape of a name that the agent gives, or an owner
@@ -59,15 +58,6 @@ type InventoryJob struct {
 	OperationID id.OperationID `json:"operationId"`
 	Step        string         `json:"step"`
 	DatabaseID  id.DatabaseID  `json:"databaseId,omitempty"`
-}
-
-// InventoryReserve is room that is reserved, or waited for.
-type InventoryReserve struct {
-	Of      string `json:"of"` // the operation, or what it is for
-	Purpose string `json:"purpose"`
-	Bytes   int64  `json:"bytes"`
-	Waiting bool   `json:"waiting"`
-	Kept    bool   `json:"kept"` // until a time of its own, also without an operation
 }
 
 // InventoryOperation is an operation as the ledger has it.

@@ -85,11 +85,10 @@ const (
 	PoolerFiles Code = "pooler_files"
 	PoolerLive  Code = "pooler_live"
 
-	StrayDatabase   Code = "stray_database"
-	StrayRole       Code = "stray_role"
-	CopyLeft        Code = "copy_left"
-	JobLeft         Code = "job_left"
-	ReservationLeft Code = "reservation_left"
+	StrayDatabase Code = "stray_database"
+	StrayRole     Code = "stray_role"
+	CopyLeft      Code = "copy_left"
+	JobLeft       Code = "job_left"
 
 	FileMissing    Code = "file_missing"
 	FileSize       Code = "file_size"
@@ -162,7 +161,6 @@ var Kinds = []Kind{
 	{StrayRole, "PostgreSQL has a role of the service that is not in the ledger", Nothing},
 	{CopyLeft, "a copy is left, but its operation has ended", CloseOperation},
 	{JobLeft, "a job is unfinished, but its operation has ended", CloseOperation},
-	{ReservationLeft, "disk space is reserved, but its operation has ended", Nothing},
 
 	{FileMissing, "a backup's file is missing", Nothing},
 	{FileSize, "a backup's file has another size", Nothing},

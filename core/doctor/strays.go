@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 
@@ -96,11 +95,6 @@ func (s *strays) work(has command.Strays) {
 	for _, j := range has.Jobs {
 		left(JobLeft, j.Step+" of "+string(j.OperationID), "", j.OperationID, j.DatabaseID, true)
 	}
-	for _, r := range has.Reservations {
-		if !r.Kept {
-			left(ReservationLeft, r.Purpose+" of "+r.Of, fmt.Sprintf("%d bytes", r.Bytes), id.OperationID(r.Of), "", false)
-		}
-	}
 }
 
 func (s *strays) pooler(differences []command.PoolerDifference) {
@@ -127,9 +121,6 @@ func Named(has command.Strays) (all []id.OperationID) {
 	}
 	for _, j := range has.Jobs {
 		all = append(all, j.OperationID)
-	}
-	for _, r := range has.Reservations {
-		all = append(all, id.OperationID(r.Of))
 	}
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(op id.OperationID) bool {

@@ -14,11 +14,10 @@ import (
 var of = map[id.OperationID]Operation{openOp: {Known: true, Open: true, Epoch: 3}, doneOp: {Known: true, Epoch: 3}}
 
 type (
-	all     = command.Strays
-	copies  = []command.InventoryCopy
-	pooler  = []command.PoolerDifference
-	reserve = []command.InventoryReserve
-	files   = []command.StoredFile
+	all    = command.Strays
+	copies = []command.InventoryCopy
+	pooler = []command.PoolerDifference
+	files  = []command.StoredFile
 )
 
 // leftovers are what a server has beside its databases, and what is found of it.
@@ -52,9 +51,6 @@ var leftovers = []struct {
 	}, codes: []Code{JobLeft}},
 	{what: "a job", has: all{Jobs: []command.InventoryJob{{OperationID: doneOp, Step: "backup.run"}}},
 		codes: []Code{JobLeft}, repairs: true},
-	{what: "room", has: all{Reservations: reserve{{Of: string(doneOp), Purpose: "dump"}}},
-		codes: []Code{ReservationLeft}},
-	{what: "room of an upload", has: all{Reservations: reserve{{Of: string(noOp), Purpose: "upload", Kept: true}}}},
 	{what: "no pooler", has: all{Pooler: pooler{{Where: command.PoolerDown, What: "it"}}},
 		codes: []Code{PoolerDown}},
 	{what: "files", has: all{Pooler: pooler{{Where: command.PoolerFiles, What: "entry", Database: "shop"}}},
