@@ -26,7 +26,7 @@ import (
 type Keyring struct {
 	base *base.Base
 
-	looking sync.Mutex // held while the primary is read and set in the ring, so that the later one stays
+	comparing sync.Mutex // held while the primary is read and set in the ring, so that the later one stays
 
 	mu        sync.Mutex
 	host      keyring.Host // its ID is empty unless the process has joined
@@ -52,10 +52,10 @@ func (k *Keyring) JoinFrom(ctx context.Context, boot keyring.Boot, name string) 
 	if k.base.Ring == nil {
 		return nil
 	}
-	k.looking.Lock()
-	defer k.looking.Unlock()
+	k.comparing.Lock()
+	defer k.comparing.Unlock()
 	host := boot.Host(base.NewID[id.RingHostID](k.base.Entropy), name)
-	err := k.look(ctx, &host, func(ctx context.Context, tx ports.Tx) error {
+	err := k.compare(ctx, &host, func(ctx context.Context, tx ports.Tx) error {
 		if err := tx.KeyRings().ForgetBefore(ctx, k.base.Clock.Now().Add(-keyring.ForgottenAfter)); err != nil {
 			return err
 		}
@@ -82,12 +82,12 @@ func (k *Keyring) Refresh(ctx context.Context) error {
 	if k.base.Ring == nil {
 		return nil
 	}
-	k.looking.Lock()
-	defer k.looking.Unlock()
+	k.comparing.Lock()
+	defer k.comparing.Unlock()
 	k.mu.Lock()
 	host := k.host
 	k.mu.Unlock()
-	err := k.look(ctx, &host, nil)
+	err := k.compare(ctx, &host, nil)
 	k.remember(host, err)
 	return err
 }
@@ -153,9 +153,9 @@ type unusable struct{ error }
 
 func (u unusable) Unwrap() error { return u.error }
 
-// look compares the ring with what the metadata say of it, and has the ring encrypt with the primary. It stores what a host has
+// compare compares the ring with what the metadata say of it, and has the ring encrypt with the primary. It stores what a host has
 // that has joined, even if that is not enough.
-func (k *Keyring) look(ctx context.Context, host *keyring.Host, before func(context.Context, ports.Tx) error) error {
+func (k *Keyring) compare(ctx context.Context, host *keyring.Host, before func(context.Context, ports.Tx) error) error {
 	has, err := k.base.Ring.Keys()
 	if err != nil {
 		return unusable{err}

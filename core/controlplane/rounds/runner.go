@@ -66,16 +66,16 @@ func (r *Runner) Tasks() (names []string) {
 func (r *Runner) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, t := range r.tasks {
-		running.Go(func() { r.keep(ctx, t, running.Go) })
+		running.Go(func() { r.repeat(ctx, t, running.Go) })
 	}
 	running.Wait()
 }
 
-func (r *Runner) keep(ctx context.Context, t task, start func(work func())) {
+func (r *Runner) repeat(ctx context.Context, t task, start func(work func())) {
 	tick := time.NewTicker(t.every)
 	defer tick.Stop()
 	for {
-		_ = r.one(ctx, t, start) // it is logged
+		_ = r.round(ctx, t, start) // it is logged
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -88,12 +88,12 @@ func (r *Runner) keep(ctx context.Context, t task, start func(work func())) {
 func (r *Runner) Once(ctx context.Context) error {
 	var failed []error
 	for _, t := range r.tasks {
-		failed = append(failed, r.one(ctx, t, func(work func()) { work() }))
+		failed = append(failed, r.round(ctx, t, func(work func()) { work() }))
 	}
 	return errors.Join(failed...)
 }
 
-func (r *Runner) one(ctx context.Context, t task, start func(work func())) error {
+func (r *Runner) round(ctx context.Context, t task, start func(work func())) error {
 	began := r.clock.Now()
 	err := t.round(ctx, start)
 	if ctx.Err() != nil {
