@@ -238,3 +238,36 @@ func TestAFloodOnThreeHosts(t *testing.T) {
 		t.Errorf("%d were let in, %d are allowed", n, manyReads)
 	}
 }
+
+// An ended lease goes back without a request: after its end, another host finds all that drained meanwhile and all that was left.
+func TestEndedLeasesGoBack(t *testing.T) {
+	w, _ := leasing(t)
+	for range 60 {
+		must(w.read(w.ControlPlane))(t)
+	}
+	w.clock.Advance(ratelimit.Hold)
+	ok(t, w.Access.ReturnLeases(w.ctx, false))
+	equal(t, "more", w.reads(w.leasingHost()), manyReads-60+manyReads*int(ratelimit.Hold)/int(time.Minute))
+}
+
+// Restore reservations are counted one by one and over all hosts: in no hour are there more than the limit allows.
+func TestReservationsAreNotLeased(t *testing.T) {
+	w, counts := leasing(t)
+	other := w.leasingHost()
+	k := attempt(w.key)
+	k.Class = ratelimit.Reservation
+	for range 50 {
+		must(w.Access.Admit(w.ctx, k))(t)
+		must(other.Access.Admit(w.ctx, k))(t)
+	}
+	equal(t, "reads without asking", counts.finds.Load(), 0)
+	for range 2 {
+		a, err := other.Access.Admit(w.ctx, k)
+		refused(t, err, fault.RateLimited)
+		equal(t, "again after", a.Rate.RetryAfter, time.Hour)
+	}
+	w.clock.Advance(time.Hour - time.Minute)
+	refused(t, errOf(w.Access.Admit(w.ctx, k)), fault.RateLimited)
+	w.clock.Advance(time.Minute)
+	must(w.Access.Admit(w.ctx, k))(t)
+}

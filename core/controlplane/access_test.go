@@ -236,3 +236,18 @@ func TestPortsAreRequired(t *testing.T) {
 		t.Error("a control plane without ports")
 	}
 }
+
+// Wrong keys are counted by address: an address that has used its attempts up does not keep a valid key out, nor anybody else.
+// An IPv6 host moves about in its /64; an IPv4 address written as IPv6 is the same address.
+func TestAddressesThatShareABucket(t *testing.T) {
+	for _, pair := range [][2]string{{"2001:db8:1:2::1", "2001:db8:1:2:ffff::9"}, {"203.0.113.7", "::ffff:203.0.113.7"}} {
+		w := newWorld(t)
+		k := attempt("wrong")
+		k.Client = netip.MustParseAddr(pair[0])
+		for range 30 {
+			refused(t, errOf(w.Access.Admit(w.ctx, k)), fault.Unauthorized)
+		}
+		k.Client = netip.MustParseAddr(pair[1])
+		refused(t, errOf(w.Access.Admit(w.ctx, k)), fault.RateLimited)
+	}
+}

@@ -134,3 +134,29 @@ func TestEveryEndOfADownloadGivesBackItsSlot(t *testing.T) {
 		})
 	}
 }
+
+func TestADownloadWaitsForASlotOfItsServer(t *testing.T) {
+	w := configured(t, narrow(4, 1, 20*time.Millisecond))
+	ada, bob := w.reader("ada"), w.reader("bob")
+	open := ada.opens()
+	_, err := bob.open(w.ctx)
+	expectLater(t, err, fault.ServerBusy)
+	equal(t, "files that bob's agent opened", w.server.Calls("OpenBackup"), 1)
+	ok(t, open.Close())
+	ok(t, bob.opens().Close())
+
+	w.ControlPlane = w.process(narrow(4, 1, time.Minute))
+	open = ada.opens()
+	opened := make(chan error, 1)
+	go func() {
+		_, err := bob.open(w.ctx)
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		t.Fatalf("bob did not wait: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	ok(t, open.Close())
+	ok(t, <-opened)
+}

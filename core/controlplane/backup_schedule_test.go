@@ -144,3 +144,29 @@ func TestChoosingTheSchedule(t *testing.T) {
 	}
 	equal(t, "entries of the log", count(w.activity(c.Record.ID), audit.BackupsScheduled), 3)
 }
+
+// One server that does not answer keeps the rounds from nothing on another, however much it has to do there.
+func TestADeadServerStarvesNoOther(t *testing.T) {
+	w := newWorld(t)
+	dead := w.made("dead")
+	for range 110 {
+		w.clock.Advance(time.Second)
+		must(w.Backups.Start(w.ctx, w.reached(dead.Record.ID)))(t)
+		w.runAll()
+	}
+	w.another("two", 0)
+	alive := w.made("alive")
+	if alive.Record.ServerID == dead.Record.ServerID {
+		t.Fatal("both are on one server")
+	}
+	r := w.reached(alive.Record.ID)
+	must(w.Backups.Start(w.ctx, r))(t)
+	w.runAll()
+	w.server.SetUnreachable(true)
+	w.clock.Advance(40 * 24 * time.Hour)
+	for range 5 {
+		ok(t, w.Rounds.Once(w.ctx))
+		w.clock.Advance(time.Minute)
+	}
+	equal(t, "expired backups on the other server", count(w.activity(alive.Record.ID), audit.BackupExpired), 1)
+}

@@ -227,3 +227,16 @@ func TestAnAgentThatIsToBeUpdatedHandsNothingOut(t *testing.T) {
 		}
 	}
 }
+
+// The agent knows for what there is no room, and its words are the operation's.
+func TestNoRoomForWhat(t *testing.T) {
+	w := newWorld(t)
+	_, work := w.started()
+	w.server.SetStorageFull(true)
+	w.work(w.ControlPlane)
+	f := w.operation(work.ID).Failure()
+	if f == nil || f.Code != fault.BackupStorageFull || f.Message != "the server has no room for the backup" {
+		t.Errorf("%+v", f)
+	}
+	equal(t, "closed at the agent", w.server.Calls("Close"), 1)
+}

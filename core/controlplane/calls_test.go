@@ -189,3 +189,21 @@ func TestARequestBeyondItsAccountsShareChangesNothing(t *testing.T) {
 		t.Run(r.name+", once more", func(t *testing.T) { ok(t, r.make()) })
 	}
 }
+
+func TestARequestWaitsForASlotOfItsServer(t *testing.T) {
+	w := configured(t, crowdedCalls(8, 1))
+	_, blocked := w.ofAccount("ada", 1)
+	bob, calm := w.ofAccount("bob", 1)
+	h := w.hangs(32, blocked...)
+	rotate := func(r access.Reached) error {
+		return errOf(w.ManagedLogins.Rotate(w.ctx, r, database.RuntimeLogin, "key"))
+	}
+	rotated := make(chan error, 1)
+	go func() { rotated <- rotate(blocked[0]) }()
+	h.comesTo(t, 1)
+	expectLater(t, rotate(calm[0]), fault.ServerBusy)
+	must(w.Databases.Create(w.ctx, bob, request("next")))(t) // may go to any server
+	close(h.over)
+	ok(t, <-rotated)
+	ok(t, rotate(calm[0]))
+}

@@ -189,3 +189,22 @@ func TestOfTwoWhoRotateOneDoes(t *testing.T) {
 	})
 	equal(t, "entries of the log", len(entries), 2)
 }
+
+func TestCertificatesTakeTurns(t *testing.T) {
+	w := configured(t, narrow(1, 1, 20*time.Millisecond))
+	must(w.Operator.CreateCertificateKey(w.ctx))(t)
+	var all []reader
+	for _, name := range []string{"ada", "bob", "cid", "dan", "eve", "fay", "gil", "hal", "ida"} {
+		all = append(all, w.reader(name))
+	}
+	first := must(all[0].certifies())(t)
+	_, err := all[0].certifies()
+	expectLater(t, err, fault.RateLimited)
+	for _, other := range all[1:8] {
+		must(other.certifies())(t)
+	}
+	_, err = all[8].certifies()
+	expectLater(t, err, fault.ServerBusy)
+	first.Done()
+	must(all[8].certifies())(t)
+}

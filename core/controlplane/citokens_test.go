@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/citoken"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/citokens"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
@@ -396,5 +397,17 @@ func TestKindsOfKeysDoNotMix(t *testing.T) {
 		}) {
 			t.Errorf("%s is not in the log: %+v", what, log)
 		}
+	}
+}
+
+// Also one that says that it reaches the whole account does not.
+func TestCIKeysSeeNoDatabases(t *testing.T) {
+	w := newTrusting(t)
+	db := w.made("shop").Record.ID
+	c := w.caller
+	c.Key.Kind, c.Key.NamespaceID = account.CIKey, w.namespace.ID
+	refused(t, errOf(w.Access.Reach(w.ctx, c, db, account.See)), fault.DatabaseNotFound)
+	if _, err := w.Access.Reach(w.ctx, access.Caller{Key: w.caller.Key, Account: w.account}, db, account.See); err != nil {
+		t.Error(err)
 	}
 }

@@ -161,3 +161,63 @@ func TestStoppingADispatcher(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 }
+
+// A dispatcher that dies once at every point in turn does not use up the attempts of a delivery.
+func TestADeathIsNoFailedAttempt(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	w.fires(w.reached(w.made("shop").Record.ID))
+	for range 2 * webhook.MaxAttempts {
+		dead := w.process(mortal(webhooks.CrashSent))
+		equal(t, "died", dies(func() { w.dispatch(dead) }), true)
+		w.clock.Advance(webhook.Hold)
+	}
+	w.dispatch(w.ControlPlane)
+	equal(t, "attempts", len(w.attempts(made)), 1)
+	equal(t, "failures", w.endpoint(made).ConsecutiveFailures, 0)
+}
+
+// A dispatcher wakes up while another one holds the delivery: what it brings neither counts nor ends the other's lease.
+func TestADispatcherThatSleptLeavesTheHolderAlone(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	holder := w.process(mortal(webhooks.CrashClaimed))
+	w.inbox.On(receiver, func(_ context.Context, n int) webhook.Outcome {
+		if n > 1 {
+			return webhook.Outcome{StatusCode: 200}
+		}
+		w.clock.Advance(webhook.Hold)
+		equal(t, "the holder claims it", dies(func() { w.dispatch(holder) }), true)
+		return webhook.Outcome{StatusCode: 500, Error: "too late"}
+	})
+	w.fires(w.reached(w.made("shop").Record.ID))
+	w.dispatch(w.ControlPlane)
+	equal(t, "attempts recorded", len(w.attempts(made)), 0)
+	equal(t, "failures", w.endpoint(made).ConsecutiveFailures, 0)
+	equal(t, "requests while it is under lease", len(w.inbox.Requests(receiver)), 1)
+	w.clock.Advance(webhook.Hold)
+	w.dispatch(w.ControlPlane)
+	list := w.attempts(made)
+	if len(list) != 1 || list[0].StatusCode != 200 || list[0].Number != 1 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// An endpoint is disabled while its attempt is under way: the outcome is recorded, and no other attempt follows.
+func TestDisabledDuringAnAttempt(t *testing.T) {
+	w := newWorld(t)
+	made := w.hook(receiver)
+	w.inbox.On(receiver, func(context.Context, int) webhook.Outcome {
+		ok(t, w.Webhooks.Disable(w.ctx, w.reachedHook(made)))
+		return webhook.Outcome{StatusCode: 500, Error: "the receiver answered 500"}
+	})
+	w.fires(w.reached(w.made("shop").Record.ID))
+	w.dispatch(w.ControlPlane)
+	list := w.attempts(made)
+	if len(list) != 1 || list[0].Status != webhook.Failed || list[0].NextAttempt != nil {
+		t.Errorf("%+v", list)
+	}
+	w.clock.Advance(time.Hour)
+	w.dispatch(w.ControlPlane)
+	equal(t, "requests", len(w.inbox.Requests(receiver)), 1)
+}

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/event"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/fakes/inbox"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -87,3 +90,67 @@ type brokenOutbox struct {
 func (o brokenOutbox) Add(context.Context, ports.OutboxEvent) error { return o.err }
 
 func (o brokenOutbox) Forget(context.Context, time.Time, int) error { return o.err }
+
+// An event goes to the endpoints of its account, for all databases or for its own, and to no other.
+func TestWhoHearsOfAnEvent(t *testing.T) {
+	w := newWorld(t)
+	shop, blog := w.made("shop").Record.ID, w.made("blog").Record.ID
+	_, _, stranger := w.newAccount("stranger@example.org", account.Pro)
+	secrets := map[string]string{
+		"https://all.example.com/": w.hook("https://all.example.com/").Secret,
+		"https://one.example.com/": w.hook("https://one.example.com/", shop).Secret,
+		"https://two.example.com/": w.hook("https://two.example.com/").Secret,
+	}
+	w.hook("https://blog.example.com/", blog)
+	must(w.Webhooks.Create(w.ctx, stranger, "https://stranger.example.com/", nil))(t)
+	ok(t, w.Webhooks.Disable(w.ctx, w.reachedHook(w.hook("https://off.example.com/"))))
+
+	work := w.fires(w.reached(shop))
+	w.dispatch(w.ControlPlane)
+	w.hook("https://late.example.com/") // made after the event: it hears of later ones
+	w.dispatch(w.ControlPlane)
+	seen := map[string]bool{}
+	for _, r := range w.inbox.Requests("") {
+		signedBy(t, r, secrets[r.URL], true)
+		equal(t, "operation", must(operationEvent(r))(t).ID, work.ID)
+		equal(t, "two endpoints have one event ID", seen[r.EventID], false)
+		seen[r.EventID] = true
+	}
+	equal(t, "who heard", heard(w.inbox), "https://all.example.com/ https://one.example.com/ https://two.example.com/")
+}
+
+// More events than one transaction takes: every one arrives, once.
+func TestManyEvents(t *testing.T) {
+	w := newWorld(t)
+	w.hook(receiver)
+	r := w.reached(w.made("shop").Record.ID)
+	const many = 250
+	for range many {
+		w.fires(r)
+	}
+	taken := 0
+	for {
+		n := must(w.Dispatcher.FanOut(w.ctx))(t)
+		if taken += n; n == 0 {
+			break
+		}
+	}
+	equal(t, "taken", taken, many)
+	w.dispatch(w.ControlPlane)
+	operations := map[id.OperationID]bool{}
+	for _, got := range w.inbox.Requests(receiver) {
+		operations[must(operationEvent(got))(t).ID] = true
+	}
+	equal(t, "requests", len(w.inbox.Requests(receiver)), many)
+	equal(t, "operations", len(operations), many)
+}
+
+// heard are the URLs of all requests, in the order of the alphabet.
+func heard(box *inbox.Inbox) string {
+	var urls []string
+	for _, r := range box.Requests("") {
+		urls = append(urls, r.URL)
+	}
+	slices.Sort(urls)
+	return strings.Join(urls, " ")
+}

@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/pgherd/pgherd/core/command"
@@ -60,4 +61,24 @@ func TestSettingsThatAServerHasLost(t *testing.T) {
 	equal(t, "pushes of what was lost", pushes(), before+2)
 	ok(t, w.Rounds.Once(w.ctx))
 	equal(t, "pushes of what is there again", pushes(), before+2)
+}
+
+// An agent that never takes a generation is asked a few times and left for the next round, which is told.
+func TestSettingsThatAreAlwaysOvertaken(t *testing.T) {
+	w := newWorld(t)
+	log := &spy{}
+	w.ports.Journal = log
+	w.ControlPlane = w.process(quick())
+	db := w.made("shop").Record.ID
+	w.refusing("Configure", command.ReasonStale)
+	must(w.setsTimeouts(db, querytimeout.Short, "one"))(t)
+	equal(t, "pushes", w.server.Calls("Configure"), 3)
+	ok(t, w.Rounds.Once(w.ctx))
+	equal(t, "pushes after a round", w.server.Calls("Configure"), 6)
+	if said := log.said(db); !slices.Contains(said, "settings.pending") {
+		t.Errorf("the journal has %v", said)
+	}
+	w.server.OnCall(nil)
+	w.work(w.ControlPlane)
+	w.timeoutsAre(db, querytimeout.Short)
 }

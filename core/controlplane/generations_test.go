@@ -126,3 +126,45 @@ func TestLifecycleMovesOnce(t *testing.T) {
 	equal(t, "status", w.status(db), database.Stopped)
 	equal(t, "commands", w.server.Calls("SetAccess")-from, 3)
 }
+
+// The metadata were restored from a backup. What is changed then is enforced, although the agent has been told higher
+// generations, and so is what was stored and not enforced when the backup was made.
+func TestAllowlistOfRestoredMetadata(t *testing.T) {
+	w := newWorld(t)
+	db := w.made("shop").Record.ID
+	entry := must(w.Allowlist.Add(w.ctx, w.reached(db), elsewhere, ""))(t)
+	must(w.Allowlist.Add(w.ctx, w.reached(db), office, ""))(t)
+	restore := w.store.Backup()
+	later := func() {
+		for range 3 {
+			e := must(w.Allowlist.Add(w.ctx, w.reached(db), laboratory, ""))(t)
+			ok(t, w.Allowlist.Remove(w.ctx, w.reached(db), e.ID))
+		}
+	}
+	later()
+	restore()
+	ok(t, w.Allowlist.Remove(w.ctx, w.reached(db), entry.ID))
+	w.enforced(db)
+
+	w.server.SetUnreachable(true)
+	refused(t, errOf(w.Allowlist.Add(w.ctx, w.reached(db), elsewhere, "")), fault.AgentError)
+	restore = w.store.Backup()
+	w.server.SetUnreachable(false)
+	later()
+	restore()
+	ok(t, w.Rounds.Once(w.ctx))
+	w.enforced(db)
+	calls := w.server.Calls("SetAllowlist")
+	ok(t, w.Rounds.Once(w.ctx))
+	equal(t, "pushes of what is enforced", w.server.Calls("SetAllowlist"), calls)
+}
+
+func TestLifecycleOfRestoredMetadata(t *testing.T) {
+	w := newWorld(t)
+	c := w.made("shop")
+	w.stopsAndStarts(c, 2)
+	restore := w.store.Backup()
+	w.stopsAndStarts(c, 3)
+	restore()
+	w.stopsAndStarts(c, 1)
+}

@@ -3,9 +3,12 @@ package controlplane_test
 import (
 	"context"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
@@ -139,4 +142,77 @@ func TestOldMailsAreForgotten(t *testing.T) {
 	ok(t, w.Rounds.Once(w.ctx))
 	err := w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error { return errOf(tx.Mails().Lock(ctx, m.ID)) })
 	equal(t, "after its time", err, ports.ErrNoRow)
+}
+
+func TestMailIsWithdrawnDuringItsAttempt(t *testing.T) {
+	w := newWorld(t)
+	var m mail.Mail
+	w.mailbox.On(recipient, func(context.Context, int) error {
+		return w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
+			return tx.Mails().Withdraw(ctx, m.InvitationID, w.clock.Now())
+		})
+	})
+	m = w.invites(w.made("shop").Record, recipient)
+	w.mails(w.ControlPlane)
+	w.mailEnded(m, mail.Withdrawn)
+	equal(t, "complaints", len(w.mailLog(m.DatabaseID)), 0)
+}
+
+// A mail that a mailer holds too long is sent by another; what the first brings counts for nothing.
+func TestAMailerThatSleptRecordsNothing(t *testing.T) {
+	w := newWorld(t)
+	other := w.process(quick())
+	w.mailbox.On(recipient, func(_ context.Context, n int) error {
+		if n > 1 {
+			return nil
+		}
+		w.clock.Advance(mail.Hold)
+		equal(t, "the other sends it", must(other.Mails.RunNext(w.ctx))(t), true)
+		return errDown
+	})
+	m := w.invites(w.made("shop").Record, recipient)
+	w.mails(w.ControlPlane)
+	w.mailEnded(m, mail.Sent)
+	equal(t, "failures", w.stored(m).Attempts, 0)
+}
+
+// A mail server hangs for one account's mails: those of another are sent.
+func TestAnAccountsHangingMailsHoldUpNoOther(t *testing.T) {
+	w := newWorld(t)
+	a, _, other := w.newAccount("eve@example.org", account.Pro)
+	busy := must(w.Databases.Create(w.ctx, other, request("busy")))(t).Record
+	equal(t, "its account", busy.AccountID, a.ID)
+	const hanging = "nobody@example.com"
+	var underWay atomic.Int32
+	w.mailbox.On(hanging, func(ctx context.Context, _ int) error {
+		underWay.Add(1)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	for range 50 {
+		w.invites(busy, hanging)
+	}
+	mine := w.invites(w.made("shop").Record, recipient)
+	ctx, stop := context.WithCancel(w.ctx)
+	var running sync.WaitGroup
+	running.Go(func() { w.Mails.Run(ctx, w.store.Dispatchers()) })
+	asExpected := func() bool { return len(w.mailbox.Mails(recipient)) == 1 && underWay.Load() >= 2 }
+	for until := time.Now().Add(20 * time.Second); !asExpected() && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	running.Wait()
+	w.mailEnded(mine, mail.Sent)
+	equal(t, "of the other account under way", underWay.Load(), 2)
+}
+
+func TestTokensFollowARotationOfTheKeys(t *testing.T) {
+	w := newWorld(t)
+	m := w.invites(w.made("shop").Record, recipient)
+	must(w.Keyring.Reseal(w.ctx))(t)
+	equal(t, "sealed anew", string(w.stored(m).SealedToken) != string(m.SealedToken), true)
+	w.mails(w.ControlPlane)
+	if got := w.mailbox.Mails(recipient); len(got) != 1 || !containsToken(got[0].Text) {
+		t.Errorf("%+v", got)
+	}
 }

@@ -312,3 +312,13 @@ func TestManyWithOneTokenHashOnce(t *testing.T) {
 	equal(t, "acceptances", won, 1)
 	equal(t, "passwords hashed", w.hashing.times.Load(), int64(1))
 }
+
+func TestAUserAcceptsWithoutAPassword(t *testing.T) {
+	w := newShared(t)
+	token := w.invited("bob@example.org", account.Viewer)
+	bob, _, _ := w.newAccount("bob@example.org", account.Pro) // who became a user between
+	joined := must(w.Members.Accept(w.ctx, members.Acceptance{Token: token}))(t)
+	equal(t, "the member", joined.UserID, bob.OwnerID)
+	equal(t, "passwords hashed", w.hashing.times.Load(), int64(0))
+	w.peopleAre("bob@example.org viewer")
+}

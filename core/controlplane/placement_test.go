@@ -3,12 +3,14 @@ package controlplane_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -157,4 +159,34 @@ func TestConnectionsOfANewServer(t *testing.T) {
 	some := 500
 	n.Name, n.Connections = "three", &some
 	equal(t, "given", must(w.Operator.AddServer(w.ctx, n))(t).Connections, 500)
+}
+
+// A server is full when the caps of its databases, and 5 for each, are what may be sold.
+func TestConnectionsAreSoldOnce(t *testing.T) {
+	w := newWorld(t)
+	must(w.Operator.ChangeServer(w.ctx, w.machine.ID, func(s *server.Server) { s.Connections = 2*65 + 1 }))(t)
+	var made sync.Map
+	var running sync.WaitGroup
+	for i := range 5 {
+		running.Go(func() {
+			c, err := w.Databases.Create(w.ctx, w.caller, request(fmt.Sprint("shop-", i)))
+			switch {
+			case err == nil:
+				made.Store(i, c)
+			case !fault.Has(err, fault.AgentError):
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	equal(t, "databases", w.databases(), 2)
+	made.Range(func(_, c any) bool {
+		equal(t, "logs in", w.logsIn(c.(databases.Created)), true)
+		return true
+	})
+	must(w.Operator.ChangeServer(w.ctx, w.machine.ID, func(s *server.Server) { s.Connections = 3 * 65 }))(t)
+	one := request("single")
+	one.RoleModel = new(database.SingleLogin)
+	must(w.Databases.Create(w.ctx, w.caller, one))(t)
+	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("more"))), fault.AgentError)
 }

@@ -176,3 +176,47 @@ func TestWhatIsNotExtended(t *testing.T) {
 	ok(t, w.Operator.RevokeCIKey(w.ctx, ci.Key.ID))
 	refused(t, errOf(w.Previews.Extend(w.ctx, reached, 1)), fault.PreviewNotFound)
 }
+
+func TestOnlyTheNamespaceReachesAPreview(t *testing.T) {
+	w := newWorld(t)
+	ci, sibling := w.pipeline(w.account, "web"), w.pipeline(w.account, "app")
+	theirs, _, _ := w.newAccount("mallory@example.org", account.Pro)
+	stranger := w.pipeline(theirs, "web")
+	plain, one := w.made("shop").Record.ID, w.opened(ci, ofRef("main")).Preview.DatabaseID
+	var texts []string
+	for _, c := range []struct {
+		by access.Caller
+		db id.DatabaseID
+	}{{sibling, one}, {stranger, one}, {ci, plain}, {ci, "11111111-2222-4333-8444-555555555555"}} {
+		err := errOf(w.Previews.Reach(w.ctx, c.by, c.db))
+		refused(t, err, fault.PreviewNotFound)
+		texts = append(texts, err.Error())
+	}
+	for _, text := range texts {
+		equal(t, "the refusal", text, texts[0])
+	}
+	refused(t, errOf(w.Previews.Reach(w.ctx, w.caller, one)), fault.KeyScopeDenied)
+	refused(t, errOf(w.Previews.Open(w.ctx, w.caller, ofRef("main"))), fault.KeyScopeDenied)
+	equal(t, "the databases that a CI key sees", len(w.listed(ci)), 1)
+	refused(t, errOf(w.Databases.Create(w.ctx, ci, request("mine"))), fault.KeyScopeDenied)
+
+	reached := must(w.Previews.Reach(w.ctx, ci, one))(t)
+	ok(t, w.Operator.RevokeCIKey(w.ctx, ci.Key.ID))
+	refused(t, errOf(w.Previews.Extend(w.ctx, reached, 1)), fault.PreviewNotFound)
+}
+
+func TestTheBackupPolicyOfAPreview(t *testing.T) {
+	w := newWorld(t)
+	ci := w.pipeline(w.account, "web")
+	made := w.opened(ci, ofRef("main")).Preview
+	reached := must(w.Previews.Reach(w.ctx, ci, made.DatabaseID))(t)
+	for _, schedule := range []database.Schedule{database.Daily, database.Daily, database.NoSchedule} {
+		changed := must(w.Previews.SetSchedule(w.ctx, reached, schedule))(t)
+		r := w.reached(made.DatabaseID).Record()
+		equal(t, "the preview's", changed.Schedule, schedule)
+		equal(t, "the record's", r.Schedule, schedule)
+		equal(t, "a backup is due at a time", r.NextBackupAt != nil, schedule == database.Daily)
+	}
+	equal(t, "its log", len(w.log(made.DatabaseID)), 3)
+	w.opened(ci, ofRef("main")) // it is the same request still
+}

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/retention"
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
@@ -47,4 +49,16 @@ func TestOldEntriesOfTheLogGo(t *testing.T) {
 	equal(t, "after a round", left() > 0 && left() <= 1_010, true)
 	ok(t, w.Rounds.Once(w.ctx))
 	equal(t, "after two", left(), 0)
+}
+
+// An operation that is gone is as one that never was.
+func TestAnOldOperationIsNotFound(t *testing.T) {
+	w := newWorld(t)
+	o := must(w.Backups.Start(w.ctx, w.reached(w.made("shop").Record.ID)))(t)
+	w.work(w.ControlPlane)
+	w.reachedOperation(o.ID)
+	w.clock.Advance(retention.Operations.Bounds().Default + time.Hour)
+	ok(t, w.Rounds.Once(w.ctx)) // of which an earlier task removes the backup, which is over, too
+	_, err := w.Operations.Reach(w.ctx, w.caller, o.ID, account.See)
+	refused(t, err, fault.OperationNotFound)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/querytimeout"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -274,5 +275,43 @@ func TestAKilledPushOfSettings(t *testing.T) {
 		}
 		ok(t, w.Rounds.Once(w.ctx))
 		w.timeoutsAre(db, querytimeout.Short)
+	}
+}
+
+// A database whose settings its server never takes, as its customer may bring about, keeps those of the account's others away for
+// one round, whichever comes first; and its allowlist those of their allowlists.
+func TestADatabaseThatTakesNoPushDelaysNoOther(t *testing.T) {
+	for method, push := range map[string]func(w *world, db id.DatabaseID){
+		"Configure":    func(w *world, db id.DatabaseID) { must(w.setsTimeouts(db, querytimeout.Short, "one"))(w.t) },
+		"SetAllowlist": func(w *world, db id.DatabaseID) { _, _ = w.Allowlist.Add(w.ctx, w.reached(db), office, "") },
+	} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			brief := quick()
+			brief.RoleWait = 200 * time.Millisecond
+			w := configured(t, brief)
+			shop, blog := w.made("shop").Record, w.made("blog").Record
+			w.refusing(method, command.ReasonUnavailable)
+			push(w, shop.ID)
+			push(w, blog.ID)
+			behind := func(db id.DatabaseID) bool {
+				r := w.reached(db).Record()
+				return r.SettingsApplied < r.SettingsGeneration || r.AllowlistApplied < r.AllowlistGeneration
+			}
+			bad, other := shop.ID, blog.ID
+			if other < bad {
+				bad, other = other, bad
+			}
+			w.server.OnCall(func(ctx context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+				if c.Method == method && c.Database == bad {
+					<-ctx.Done()
+					f.Before = ctx.Err()
+				}
+				return f
+			})
+			ok(t, w.Rounds.Once(w.ctx))
+			ok(t, w.Rounds.Once(w.ctx))
+			equal(t, "behind: the one that hangs, the other", [2]bool{behind(bad), behind(other)}, [2]bool{true, false})
+		})
 	}
 }

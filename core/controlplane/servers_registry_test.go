@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
@@ -112,4 +114,32 @@ func TestAServerIsRemoved(t *testing.T) {
 	equal(t, "logged", slices.ContainsFunc(log, func(e base.By[audit.Entry]) bool {
 		return e.What.Action == audit.ServerRemoved && e.What.Details["server"] == "two"
 	}), true)
+}
+
+// Of a creation and a removal at the same moment one comes first: the database never stands on a server that is gone.
+func TestACreationMeetsARemoval(t *testing.T) {
+	w := newWorld(t)
+	off := false
+	must(w.Operator.SetServer(w.ctx, w.machine.ID, operator.ServerChange{Enabled: &off}))(t)
+	for i := range 20 {
+		name := "s" + string(rune('a'+i))
+		s := must(w.Operator.AddServer(w.ctx, newServer(name)))(t)
+		removed := make(chan error, 1)
+		go func() {
+			time.Sleep(time.Duration(i%4) * 100 * time.Microsecond)
+			_, err := w.Operator.RemoveServer(w.ctx, s.ID)
+			removed <- err
+		}()
+		made, err := w.Databases.Create(w.ctx, w.caller, request(name+"-db"))
+		gone := <-removed
+		switch {
+		case err == nil && gone == nil:
+			t.Fatalf("%s was made on a server that is gone", made.Record.Name)
+		case err == nil:
+			equal(t, "status", made.Record.Status, database.Active)
+			must(w.Operator.SetServer(w.ctx, s.ID, operator.ServerChange{Enabled: &off}))(t)
+		case gone != nil:
+			t.Fatal(err, gone)
+		}
+	}
 }
