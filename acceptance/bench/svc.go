@@ -7,8 +7,8 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/adapters/apiclient"
-	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 const (
@@ -19,7 +19,11 @@ const (
 
 // measureSvc starts the command-line client alone, and to list databases: what that takes beyond the API's own time.
 func measureSvc(ctx context.Context, b *bench) ([]row, error) {
-	program, size, err := b.buildSvc(ctx)
+	program, err := stack.Build(ctx, "svc")
+	if err != nil {
+		return nil, err
+	}
+	built, err := os.Stat(program)
 	if err != nil {
 		return nil, err
 	}
@@ -46,27 +50,8 @@ func measureSvc(ctx context.Context, b *bench) ([]row, error) {
 			ours:    span(median(call.ours)), baseline: span(median(call.byHand)),
 			limit: "≤ +" + span(mostAbove).String(), met: median(above) <= mostAbove,
 		},
-		told("  the program's size", amount(size), nil),
+		told("  the program's size", amount(built.Size()), nil),
 	}, nil
-}
-
-// buildSvc builds the client as "make build" does.
-func (b *bench) buildSvc(ctx context.Context) (program string, size int64, err error) {
-	root, err := toolchain.Root()
-	if err != nil {
-		return "", 0, err
-	}
-	program = b.path("svc")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./hosts/svc")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", 0, fmt.Errorf("build svc: %w\n%s", err, out)
-	}
-	info, err := os.Stat(program)
-	if err != nil {
-		return "", 0, err
-	}
-	return program, info.Size(), nil
 }
 
 // running runs a program, which svc is, with the account's key and no configuration.
