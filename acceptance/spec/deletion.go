@@ -138,6 +138,67 @@ var deleting = []Scenario{
 			s.Refused(refusal(ada.Databases.Recover(ctx, made.ID)), "DATABASE_STATE_CONFLICT")
 			s.ShutOut(made.Login())
 		}},
+	{Name: "a recovery takes a place in the quota, and is one however often it is asked for", Needs: []Ability{Restoring},
+		Play: func(s *Stage) {
+			ada, made := s.Deletable()
+			s.OK(s.Operator.SetQuota(ada.Account, 1))
+			ada.Drops(made)
+			other := ada.Creates("other")
+			s.Refused(refusal(ada.Databases.Recover(ctx, made.ID)), "PLAN_LIMIT")
+			s.OK(s.Operator.SetQuota(ada.Account, 2))
+			first := must(ada.Databases.Recover(ctx, made.ID))(s).Operation
+			s.Refused(refusal(ada.CreateDatabase(NewDatabase{Name: s.Name("third"), DisplayName: "third"})), "PLAN_LIMIT")
+			for _, err := range s.atOnce(4, func(int) error {
+				again, err := ada.Databases.Recover(ctx, made.ID)
+				s.That(err != nil || again.Operation.ID == first.ID, "another one: %+v", again)
+				return err
+			}) {
+				s.OK(err)
+			}
+			s.That(ada.Follows(first).Status == "succeeded", "it has failed")
+			again := must(ada.Databases.Recover(ctx, made.ID))(s).Operation
+			s.That(again.ID == first.ID && len(ada.SeesAll()) == 2, "it was recovered again: %+v", again)
+			s.OK(s.Operator.Enroll(other.ID, "recover"))
+			s.Refused(refusal(ada.Databases.Recover(ctx, other.ID)), "DATABASE_STATE_CONFLICT")
+		}},
+	{Name: "only the owner of an enrolled database deletes and recovers it, with a full-account key", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		eve := s.Customer("pro")
+		for name, ask := range map[string]func(c *Customer) error{
+			"delete":  func(c *Customer) error { return refusal(c.Databases.Delete(ctx, made.ID)) },
+			"recover": func(c *Customer) error { return refusal(c.Databases.Recover(ctx, made.ID)) },
+		} {
+			s.Refused(ask(ada), "FEATURE_NOT_AVAILABLE")
+			s.OK(s.Operator.Enroll(made.ID, name))
+			s.Refused(ask(s.WithKey(ada.Account, made.ID)), "KEY_SCOPE_DENIED")
+			s.Refused(ask(eve), "DATABASE_NOT_FOUND")
+		}
+		s.Refused(refusal(ada.Databases.Recover(ctx, made.ID)), "DATABASE_STATE_CONFLICT")
+		s.Refused(refusal(s.WithKey(ada.Account, made.ID).Databases.ListDeleted().Page(ctx, apiclient.Page{})), "KEY_SCOPE_DENIED")
+		s.That(len(ada.seesTombstones()) == 0 && ada.Sees(made.ID).Status == "active", "something was done")
+	}},
+	{Name: "each end of a deletion and of a recovery is one event", Needs: []Ability{Restoring, HasReceivers}, Play: func(s *Stage) {
+		ada, made := s.Deletable()
+		hook := ada.Hooks(s.receiver(), made.ID)
+		canceled := func(asked wire.OperationWithMessage, err error) {
+			s.OK(err)
+			must(ada.Operations.Cancel(ctx, asked.Operation.ID))(s)
+			s.OK(s.Batch.Start())
+		}
+		s.OK(s.Batch.Stop())
+		canceled(ada.Databases.Delete(ctx, made.ID))
+		s.isEventOf(hook, 1, "delete.canceled", made)
+		ada.Drops(made)
+		s.isEventOf(hook, 2, "delete.succeeded", made)
+		s.OK(s.Batch.Stop())
+		canceled(ada.Databases.Recover(ctx, made.ID))
+		s.isEventOf(hook, 3, "recover.canceled", made)
+		ada.Recovers(made)
+		s.isEventOf(hook, 4, "recover.succeeded", made)
+		s.OK(s.Spoil(made))
+		ada.Follows(must(ada.Databases.Delete(ctx, made.ID))(s).Operation)
+		s.isEventOf(hook, 5, "delete.failed", made)
+	}},
 	{Name: "after its time a deleted database is purged, and its name is free", Needs: []Ability{Restoring, MovesTime},
 		Play: func(s *Stage) {
 			ada, made := s.Deletable()
@@ -232,4 +293,12 @@ func (c Client) seesAll(s *Stage) []wire.Database {
 func (s *Stage) deletionBackup(c *Customer, of id.DatabaseID) Answer {
 	s.Helper()
 	return s.sends(Request{Method: "GET", Path: "/api/v1/databases/" + string(of) + "/deletion-backup", Key: c.Key.Text})
+}
+
+// isEventOf expects the n-th event that an endpoint hears.
+func (s *Stage) isEventOf(hook wire.WebhookSecret, n int, name string, of Created) {
+	s.Helper()
+	e := s.reads(s.Hears(hook, n)[n-1])
+	s.That(string(e.Event) == name && e.Data.DatabaseID == of.ID && e.Data.DatabaseName == of.Name &&
+		strings.HasSuffix(name, "."+string(e.Data.Status)), "%+v", e)
 }

@@ -33,6 +33,18 @@ var sharing = []Scenario{
 		s.Refused(refusal(bob.CreateWebhook(quietURL, made.ID)), "INVALID_WEBHOOK_ENDPOINT", "databaseId")
 		s.Refused(refusal(s.WithKey(bob.Account, made.ID).CreateWebhook(quietURL, made.ID)), "KEY_SCOPE_DENIED")
 	}},
+	{Name: "what a member does is told to the endpoints of the database's account, and never to the member's own",
+		Needs: []Ability{HasReceivers}, Play: func(s *Stage) {
+			ada, made := s.Owner()
+			bob := s.Customer("pro")
+			ada.Admits(bob, made, "developer")
+			hers, his := ada.Hooks(s.receiver(), ""), bob.Hooks(s.receiver(), "")
+			there := s.WithKey(bob.Account, made.ID)
+			there.FinishesBackup(made.ID)
+			s.Hears(hers, 1)
+			must(bob.Webhooks.Test(ctx, his.ID))(s)
+			s.Hears(his, 1) // the test alone
+		}},
 	{Name: "a key is for databases of its account and for those that its user is a member of, and for no other",
 		Play: func(s *Stage) {
 			_, made := s.Owner()

@@ -87,6 +87,92 @@ var inviting = []Scenario{
 				s.That(answer.Status == 404 && bytes.Equal(answer.Body, answers[0].Body), "%d %s", answer.Status, answer.Body)
 			}
 		}},
+	{Name: "an invitation is good for seven days, and can be sent again later", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		address := s.address()
+		invited := id.InvitationID(ada.Adds(made, address, "viewer").ID)
+		token := s.MailsTo(address, 1)[0].Token()
+		s.OK(s.Clock.Advance(7 * 24 * time.Hour))
+		s.Refused(refusal(s.accepts(newcomer(token))), "INVITATION_NOT_FOUND")
+		listed := must(ada.Members.ListInvitations(ctx, made.ID))(s)
+		s.That(len(listed) == 1 && listed[0].Status == "expired", "%+v", listed)
+		must(ada.Members.ResendInvitation(ctx, made.ID, invited))(s)
+		must(s.accepts(newcomer(s.MailsTo(address, 2)[1].Token())))(s)
+	}},
+	{Name: "of many who use one token at once one becomes a member", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		address := s.address()
+		ada.Adds(made, address, "viewer")
+		token, won := s.MailsTo(address, 1)[0].Token(), 0
+		for _, err := range s.atOnce(8, func(int) error { return refusal(s.accepts(newcomer(token))) }) {
+			if err == nil {
+				won++
+				continue
+			}
+			s.Refused(err, "INVITATION_NOT_FOUND")
+		}
+		s.That(won == 1, "%d became members", won)
+	}},
+	{Name: "a removed member's keys lose the database at once, and do not get it back with a later membership",
+		Play: func(s *Stage) {
+			ada, made := s.Owner()
+			bob := s.Customer("pro")
+			added := ada.Adds(made, bob.Account.Email, "admin")
+			key := s.WithKey(bob.Account, made.ID)
+			key.Sees(made.ID)
+			s.OK(ada.Members.Remove(ctx, made.ID, id.MembershipID(added.ID)))
+			s.Refused(refusal(key.Databases.Get(ctx, made.ID)), "DATABASE_NOT_FOUND")
+			ada.Adds(made, bob.Account.Email, "admin")
+			s.Refused(refusal(key.Databases.Get(ctx, made.ID)), "DATABASE_NOT_FOUND")
+			key = s.WithKey(bob.Account, made.ID)
+			key.Sees(made.ID)
+			s.OK(s.Operator.RemoveMember(made.ID, strings.ToUpper(bob.Account.Email)))
+			s.Refused(refusal(key.Databases.Get(ctx, made.ID)), "DATABASE_NOT_FOUND")
+		}},
+	{Name: "the owner is no member, and no more than fifty invitations are open", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		s.Refused(refusal(ada.adds(made, strings.ToUpper(ada.Account.Email), "admin")), "MEMBER_CONFLICT")
+		for _, address := range []string{
+			"", "bob", "a@b\r\nBcc: c@d", "Bob <bob@example.org>", "a@b,c@d", strings.Repeat("x", 254) + "@b",
+		} {
+			s.Refused(refusal(ada.adds(made, address, "admin")), "VALIDATION_ERROR", "email")
+		}
+		for _, role := range []account.Standing{"", "owner", "Admin"} {
+			s.Refused(refusal(ada.adds(made, s.address(), role)), "VALIDATION_ERROR", "role")
+		}
+		more := s.WithKey(ada.Account) // for its own limit
+		for range 50 {
+			more.Adds(made, s.address(), "viewer")
+		}
+		s.Refused(refusal(ada.adds(made, s.address(), "viewer")), "MEMBER_CONFLICT")
+	}},
+	{Name: "nobody is sent mail after mail", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		address := s.address()
+		var err error
+		sent := 0
+		for ; err == nil && sent < 100; sent++ {
+			_, err = ada.adds(made, address, "viewer")
+		}
+		refused := s.Refused(err, "RATE_LIMITED")
+		s.That(sent <= 10 && refused.RetryAfter > 0, "%d mails, then %+v", sent-1, refused)
+	}},
+	{Name: "acceptances are limited by client address", Play: func(s *Stage) {
+		stranger := s.someAddress()
+		answer := s.sends(acceptance("x", stranger))
+		s.That(answer.number(s, "X-RateLimit-Limit") > 0, "the headers are %v", answer.Header)
+		for n := 0; answer.Status == 404 && n < 100; n++ {
+			answer = s.sends(acceptance("x", stranger))
+		}
+		s.Refused(answer.refusal(), "RATE_LIMITED")
+		s.That(answer.number(s, "Retry-After") > 0, "the headers are %v", answer.Header)
+		s.That(s.sends(acceptance("x", s.someAddress())).Status == 404, "another address is turned away, too")
+	}},
+	{Name: "in a maintenance window nobody accepts", Alone: true, Play: func(s *Stage) {
+		s.OK(s.Operator.SetMaintenance(true))
+		s.finally(func() error { return s.Operator.SetMaintenance(false) })
+		s.Refused(s.sends(acceptance("x", s.someAddress())).refusal(), "MAINTENANCE")
+	}},
 }
 
 // address is one that no user has.

@@ -3,6 +3,7 @@ package spec
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
@@ -58,6 +59,31 @@ var previewing = []Scenario{
 		}
 		s.That(len(ada.SeesAll()) == 1, "the account sees %v", ada.SeesAll())
 	}},
+	{Name: "many jobs that ask for one ref at once get the same preview", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		ci := s.Pipeline(ada)
+		var all sync.WaitGroup
+		var got [5]wire.CreatedPreview
+		var errs [5]error
+		for i := range got {
+			all.Go(func() { got[i], errs[i] = ci.Previews.Create(ctx, wire.CreatePreview{Ref: "main"}) })
+		}
+		all.Wait()
+		for i := range got {
+			s.OK(errs[i])
+			s.That(got[i] == got[0], "one got %+v, and another one %+v", got[i], got[0])
+		}
+		s.Connects(loginOf(got[0]))
+		s.That(len(ada.SeesAll()) == 1, "%d databases exist", len(ada.SeesAll()))
+	}},
+	{Name: "a repeated request does not tell a password that the owner has changed", Play: func(s *Stage) {
+		ci := s.Pipeline(s.Customer("pro"))
+		made := must(ci.Previews.Create(ctx, wire.CreatePreview{Ref: "main"}))(s)
+		s.OK(s.OnServer.SetPassword(loginOf(made), "chosen by the owner"))
+		again := must(ci.Previews.Create(ctx, wire.CreatePreview{Ref: "main"}))(s)
+		s.That(again.Data == made.Data && again.Connection.Password == "" && again.Connection.ConnectionString == "",
+			"it tells %+v", again)
+	}},
 	{Name: "a lease is renewed from now on, and never shortened", Play: func(s *Stage) {
 		ci := s.Pipeline(s.Customer("pro"))
 		made := must(ci.Previews.Create(ctx, wire.CreatePreview{Ref: "main", TTLHours: new(48)}))(s).Data
@@ -101,7 +127,48 @@ var previewing = []Scenario{
 		s.Refused(refusal(ada.Previews.Create(ctx, wire.CreatePreview{Ref: "main"})), "KEY_SCOPE_DENIED")
 		s.That(must(mine.Previews.Get(ctx, made))(s).LeaseGeneration == 1, "a refused request had an effect")
 	}},
+	{Name: "previews take places in the quota", Play: func(s *Stage) {
+		ada, free := s.Customer("pro"), s.Customer("free")
+		s.OK(s.Operator.SetQuota(ada.Account, 2))
+		ci := s.Pipeline(ada)
+		ada.Creates("orders")
+		must(ci.Previews.Create(ctx, wire.CreatePreview{Ref: "one"}))(s)
+		s.Refused(refusal(ci.Previews.Create(ctx, wire.CreatePreview{Ref: "two"})), "PLAN_LIMIT")
+		s.Refused(refusal(ada.CreateDatabase(NewDatabase{Name: s.Name("more"), DisplayName: "D"})), "PLAN_LIMIT")
+		s.Refused(refusal(s.Pipeline(free).Previews.Create(ctx, wire.CreatePreview{Ref: "one"})), "PLAN_LIMIT")
+	}},
+	{Name: "a preview is not brought back, copied or deleted by the routes of databases", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		p := must(s.Pipeline(ada).Previews.Create(ctx, wire.CreatePreview{Ref: "main"}))(s).Data
+		s.OK(s.Operator.Enroll(p.DatabaseID, "all"))
+		for _, route := range s.targeted() {
+			if !slices.Contains(notForPreviews, route.line()) {
+				continue
+			}
+			r := s.request(route, string(p.DatabaseID), nobodysID, s.WithKey(ada.Account).Key.Text)
+			r.Body = []byte(validForPreviews[route.line()])
+			s.Logf("%s", route)
+			s.Refused(s.sends(r).refusal(), "PREVIEW_CONFLICT")
+		}
+	}},
 }
+
+// notForPreviews are the routes about databases that refuse previews, and validForPreviews their bodies.
+var notForPreviews = []string{
+	"DELETE /databases/{id}", "POST /databases/{id}/clone", "POST /databases/{id}/managed-restores",
+	"POST /databases/{id}/backups/{filename}", "POST /databases/{id}/backups/restore-upload/init",
+	"PUT /databases/{id}/backups/restore-upload/{uploadId}", "POST /databases/{id}/backups/restore-upload/complete",
+}
+
+var validForPreviews = map[string]string{
+	"POST /databases/{id}/clone":                           `{"name":"a-copy-of-it","displayName":"A copy"}`,
+	"POST /databases/{id}/managed-restores":                `{"backupFilename":"20260101_000000.sql.gz"}`,
+	"POST /databases/{id}/backups/{filename}":              `{"confirmDisconnect":true}`,
+	"POST /databases/{id}/backups/restore-upload/init":     `{"sizeBytes":1,"checksumSha256":"` + sumOfNothing + `"}`,
+	"POST /databases/{id}/backups/restore-upload/complete": `{"uploadId":"` + nobodysID + `","confirmDisconnect":true}`,
+}
+
+const sumOfNothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 // endingPreviews are previews that are deleted.
 var endingPreviews = []Scenario{
@@ -155,6 +222,27 @@ var endingPreviews = []Scenario{
 		s.Connects(loginOf(made))
 		s.hasNotes(ada, Created{CreatedDatabase: wire.CreatedDatabase{Database: ada.Sees(of)}}, "kept")
 		must(ci.Previews.Extend(ctx, of, wire.ExtendPreview{TTLHours: 72}))(s)
+	}},
+	{Name: "what is asked for while a backup runs is done afterwards", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		ci := s.Pipeline(ada)
+		p := must(ci.Previews.Create(ctx, wire.CreatePreview{Ref: "main"}))(s).Data
+		ada.BacksUp(p.DatabaseID)
+		released := must(ci.Previews.Delete(ctx, p.DatabaseID))(s)
+		s.That(released.LeaseStatus != "active", "it is %+v", released)
+		ci.awaitsDeletion(p.DatabaseID)
+	}},
+	{Name: "a lease that ends takes its preview along", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
+		ci := s.Pipeline(s.Customer("pro"))
+		made := must(ci.Previews.Create(ctx, wire.CreatePreview{Ref: "main", TTLHours: new(2)}))(s)
+		s.OK(s.Clock.Advance(time.Hour))
+		p := must(ci.Previews.Extend(ctx, made.Data.DatabaseID, wire.ExtendPreview{TTLHours: 2}))(s)
+		s.OK(s.Clock.Advance(119 * time.Minute))
+		s.Connects(loginOf(made))
+		s.OK(s.Clock.Advance(time.Minute))
+		s.Refused(refusal(ci.Previews.Extend(ctx, p.DatabaseID, wire.ExtendPreview{TTLHours: 2})), "PREVIEW_LEASE_ENDED")
+		ci.awaitsDeletion(p.DatabaseID)
+		s.ShutOut(loginOf(made))
 	}},
 }
 
