@@ -20,7 +20,7 @@ import (
 const mostClients = 350
 
 // One account comes with more clients than PgBouncer admits. Some of them are ended, and the log says whose; another account gets
-// in, as do the agent's proofs. That its clients stay is in pooler, and that this goes on when they come back in acceptance/abuse.
+// in, as do the agent's proofs. That its clients stay is in pooler; when they come back, see acceptance/abuse.
 func TestACrowdOfOneAccountKeepsNobodyOut(t *testing.T) {
 	t.Parallel()
 	s := agenttest.Own(t)

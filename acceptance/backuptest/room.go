@@ -23,6 +23,7 @@ const RoomFor = 120 << 20
 // Disk is a pretended disk, on which all folders are.
 type Disk struct{ Free atomic.Int64 }
 
+// At is a store's look at a folder.
 func (d *Disk) At(string) (store.Disk, error) { return store.Disk{ID: 7, Free: d.Free.Load()}, nil }
 
 // Cramped is a world whose agent has a pretended disk and looks often.
@@ -38,6 +39,7 @@ func (w *World) Cramped(free int64, change func(*Config)) *Disk {
 	return d
 }
 
+// AsIs changes nothing.
 func AsIs(*Config) {}
 
 // Numbered is the request of one of several operations.
@@ -79,6 +81,7 @@ type Stages struct {
 	list []string
 }
 
+// Add is told of progress.
 func (s *Stages) Add(stage string, _ int, _ command.Bytes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,6 +90,7 @@ func (s *Stages) Add(stage string, _ int, _ command.Bytes) {
 	}
 }
 
+// Seen are the stages so far, in their order.
 func (s *Stages) Seen() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

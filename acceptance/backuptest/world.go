@@ -155,6 +155,7 @@ func Trap(body string) string {
 		IF current_database() LIKE 'verify%' THEN ` + body + ` END IF; RETURN true; END $$;`
 }
 
+// LoadRich makes something of every kind.
 func (w *World) LoadRich() {
 	w.T.Helper()
 	sql := check.Must(os.ReadFile("testdata/rich.sql"))(w.T)

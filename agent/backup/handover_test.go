@@ -150,7 +150,8 @@ func TestAVerificationGivesEverythingToWhomItBelongs(t *testing.T) {
 				WHERE oid = ANY (polroles)), ', ' ORDER BY polname) FROM pg_policy),
 			(SELECT defaclacl::text FROM pg_default_acl), (SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'theirs'),
 			(SELECT string_agg(concat_ws(' ', lomowner::regrole, lomacl), ', ' ORDER BY oid) FROM pg_largeobject_metadata))`
-		copied := w.Cluster.URLFor("pgherd_agent", backuptest.Password, "verify_"+id.Compact(backuptest.OperationID)) // whom the agent may end
+		// The agent may end its own sessions.
+		copied := w.Cluster.URLFor("pgherd_agent", backuptest.Password, "verify_"+id.Compact(backuptest.OperationID))
 		if err := (clustertest.Database{URL: copied}).Open(t).QueryRow(access).Scan(&found); err != nil {
 			t.Error(err)
 		}

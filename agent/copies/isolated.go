@@ -98,9 +98,10 @@ func (i *Isolated) createLogin(ctx context.Context) (err error) {
 		VALUES (%s, %s, %s, %s, %t) ON CONFLICT (name) DO UPDATE SET database_id = excluded.database_id`,
 		pq.QuoteLiteral(i.Name()), pq.QuoteLiteral(i.purpose.name), pq.QuoteLiteral(string(i.op)), pq.QuoteLiteral(string(i.of)),
 		i.purpose.untilClosed)
-	i.password, err = copyMark.Make(ctx, i.admin, i.Name(), joblogin.BypassRowSecurity(i.Name()), // In the copy indexes are built: its reservation bounds the temporary files of that. Neither the login itself can set the
-		// parameter, nor any customer's.
-		"ALTER ROLE "+dumpsql.QuoteIdentifier(i.Name())+" SET temp_file_limit = -1", enter)
+	// In the copy indexes are built: its reservation bounds the temporary files of that. Neither the login itself can set the
+	// parameter, nor any customer's.
+	exempt := `ALTER ROLE ` + dumpsql.QuoteIdentifier(i.Name()) + ` SET temp_file_limit = -1`
+	i.password, err = copyMark.Make(ctx, i.admin, i.Name(), joblogin.BypassRowSecurity(i.Name()), exempt, enter)
 	return err
 }
 

@@ -29,8 +29,8 @@ func (x *Copies) limitCopy(ctx context.Context, what string, dump time.Duration)
 	return jobs.Within(ctx, what, x.Limits.Verify(dump))
 }
 
-// unverifiedInTime returns BACKUP_NOT_VERIFIED, with the statement that was running, and the *jobs.TooLongError, for work on a copy
-// that the limit has ended.
+// unverifiedInTime returns BACKUP_NOT_VERIFIED, with the statement that was running, and the *jobs.TooLongError, for work on a
+// copy that the limit has ended.
 func unverifiedInTime(ctx context.Context, err error) error {
 	late := jobs.Overlong(ctx)
 	if err == nil || late == nil || fault.Has(err, fault.BackupNotVerified) {

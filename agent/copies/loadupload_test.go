@@ -43,122 +43,47 @@ func TestUploadsThatAreNoDump(t *testing.T) {
 		file []byte
 		said string
 	}{
-		"bytes after the last member": {
-			append(bytes.Clone(good), "more, and more"...),
-			"the file is damaged: gzip: invalid header",
-		},
-		"zeros after the last member": {
-			append(bytes.Clone(good), make([]byte, 512)...),
-			"the file is damaged: gzip: invalid header",
-		},
-		"half a member": {
-			append(bytes.Clone(good), good[:12]...),
-			"the file is damaged: unexpected EOF",
-		},
+		"bytes after the last member": {append(bytes.Clone(good), "more, and more"...), "the file is damaged: gzip: invalid header"},
+		"zeros after the last member": {append(bytes.Clone(good), make([]byte, 512)...), "the file is damaged: gzip: invalid header"},
+		"half a member":               {append(bytes.Clone(good), good[:12]...), "the file is damaged: unexpected EOF"},
 		"one of many members": {
-			slices.Concat(bytes.Repeat(good, 100), packed("\\! id\n"), good),
-			"statement 1, line 201: backslash",
+			slices.Concat(bytes.Repeat(good, 100), packed("\\! id\n"), good), "statement 1, line 201: backslash",
 		},
-		"a statement over members": {
-			slices.Concat(good, packed("\\"), packed("! id\n")),
-			"statement 1, line 3: backslash",
-		},
-		"cut off": {
-			good[:len(good)-3],
-			"the file is damaged: unexpected EOF",
-		},
-		"cut off in the header": {
-			good[:5],
-			"the file is damaged: unexpected EOF",
-		},
-		"bit flip": {
-			flipped,
-			"the file is damaged: gzip: invalid checksum",
-		},
-		"no gzip": {
-			[]byte(blanks),
-			"the file is damaged: gzip: invalid header",
-		},
-		"an archive": {
-			packed("PGDMP\x01\x0e\x00"),
-			"make the dump with --format=plain",
-		},
-		"a bomb": {
-			packed(strings.Repeat("-", 4<<20)),
-			"it unpacks to more than 200 times its size",
-		},
+		"a statement over members": {slices.Concat(good, packed("\\"), packed("! id\n")), "statement 1, line 3: backslash"},
+		"cut off":                  {good[:len(good)-3], "the file is damaged: unexpected EOF"},
+		"cut off in the header":    {good[:5], "the file is damaged: unexpected EOF"},
+		"bit flip":                 {flipped, "the file is damaged: gzip: invalid checksum"},
+		"no gzip":                  {[]byte(blanks), "the file is damaged: gzip: invalid header"},
+		"an archive":               {packed("PGDMP\x01\x0e\x00"), "make the dump with --format=plain"},
+		"a bomb":                   {packed(strings.Repeat("-", 4<<20)), "it unpacks to more than 200 times its size"},
 		"a bomb of members": {
-			bytes.Repeat(packed(strings.Repeat("-\n", 50_000)), 20),
-			"it unpacks to more than 200 times its size",
+			bytes.Repeat(packed(strings.Repeat("-\n", 50_000)), 20), "it unpacks to more than 200 times its size",
 		},
-		`\!`: {
-			packed("\n\n\\! touch /tmp/x\n"),
-			"statement 1, line 3: backslash command",
-		},
+		`\!`: {packed("\n\n\\! touch /tmp/x\n"), "statement 1, line 3: backslash command"},
 		`\! in a comment (CVE-2025-8715)`: {
-			packed("--\n-- Name: a\n\\! id\n; Type: TABLE\n"),
-			"statement 1, line 3: backslash command",
+			packed("--\n-- Name: a\n\\! id\n; Type: TABLE\n"), "statement 1, line 3: backslash command",
 		},
-		`\copy`: {
-			packed("\\copy a from program 'id'\n"),
-			"statement 1, line 1: backslash command",
-		},
-		`\unrestrict that runs (CVE-2026-18408)`: {
-			packed("\\restrict a\n\\unrestrict :`id`\n"),
-			"statement 1, line 2: backslash",
-		},
-		`\restrict that runs`: {
-			packed("\\restrict `id`\n"),
-			"statement 1, line 1: backslash command",
-		},
-		`\connect`: {
-			packed("\\connect postgres\n"),
-			"statement 1, line 1: backslash command",
-		},
-		"ALTER ROLE": {
-			packed("\nALTER ROLE postgres PASSWORD 'x';"),
-			`statement 1 on line 2: "ALTER ROLE`,
-		},
-		"SET SESSION AUTHORIZATION": {
-			packed("SET SESSION AUTHORIZATION postgres;"),
-			"statement 1 on line 1",
-		},
-		"an untrusted extension": {
-			packed("CREATE EXTENSION dblink;"),
-			"no trusted extension dblink",
-		},
-		"COPY ... PROGRAM": {
-			packed("COPY a FROM PROGRAM 'id';"),
-			"statement 1 on line 1",
-		},
+		`\copy`:                                  {packed("\\copy a from program 'id'\n"), "statement 1, line 1: backslash command"},
+		`\unrestrict that runs (CVE-2026-18408)`: {packed("\\restrict a\n\\unrestrict :`id`\n"), "statement 1, line 2: backslash"},
+		`\restrict that runs`:                    {packed("\\restrict `id`\n"), "statement 1, line 1: backslash command"},
+		`\connect`:                               {packed("\\connect postgres\n"), "statement 1, line 1: backslash command"},
+		"ALTER ROLE":                             {packed("\nALTER ROLE postgres PASSWORD 'x';"), `statement 1 on line 2: "ALTER ROLE`},
+		"SET SESSION AUTHORIZATION":              {packed("SET SESSION AUTHORIZATION postgres;"), "statement 1 on line 1"},
+		"an untrusted extension":                 {packed("CREATE EXTENSION dblink;"), "no trusted extension dblink"},
+		"COPY ... PROGRAM":                       {packed("COPY a FROM PROGRAM 'id';"), "statement 1 on line 1"},
 		"COPY ... PROGRAM in disguise": {
-			packed("COPY a FROM PROGRAM 'id' WHERE b IS DISTINCT FROM stdin;\n\\.\n"),
-			"statement 1 on line 1",
+			packed("COPY a FROM PROGRAM 'id' WHERE b IS DISTINCT FROM stdin;\n\\.\n"), "statement 1 on line 1",
 		},
 		"statistics (CVE-2026-16238)": {
-			packed("SELECT * FROM pg_catalog.pg_restore_attribute_stats('x', 1);"),
-			"statement 1 on line 1",
+			packed("SELECT * FROM pg_catalog.pg_restore_attribute_stats('x', 1);"), "statement 1 on line 1",
 		},
-		"an owner": {
-			packed("ALTER TABLE a OWNER TO postgres;"),
-			"--no-owner",
-		},
+		"an owner": {packed("ALTER TABLE a OWNER TO postgres;"), "--no-owner"},
 		"a statement without end": {
-			packed("CREATE TABLE a (b text DEFAULT '" + noise(9<<20)),
-			"statement 1, line 1: statement is too long",
+			packed("CREATE TABLE a (b text DEFAULT '" + noise(9<<20)), "statement 1, line 1: statement is too long",
 		},
-		"a comment without end": {
-			packed("/*" + noise(9<<20)),
-			"statement 1, line 1: statement is too long",
-		},
-		"an unclosed string": {
-			packed("\nCREATE TABLE a (b text DEFAULT 'x);"),
-			"statement 1, line 2: the dump ends in the middle",
-		},
-		"a zero byte": {
-			packed("CREATE TABLE a\x00 (b int);"),
-			"statement 1, line 1: zero byte",
-		},
+		"a comment without end": {packed("/*" + noise(9<<20)), "statement 1, line 1: statement is too long"},
+		"an unclosed string":    {packed("\nCREATE TABLE a (b text DEFAULT 'x);"), "statement 1, line 2: the dump ends in the middle"},
+		"a zero byte":           {packed("CREATE TABLE a\x00 (b int);"), "statement 1, line 1: zero byte"},
 	} {
 		err := restoredWithout(attack.file)
 		if err == nil || !strings.HasPrefix(err.Error(), "BACKUP_NOT_VERIFIED: the upload cannot be restored: ") ||

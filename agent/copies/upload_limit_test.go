@@ -27,7 +27,9 @@ func (w *world) uploaded(dump string) copies.Request {
 	upload := id.FromBytes[id.UploadID](random)
 	file := backuptest.Packed(dump)
 	size, sum := int64(len(file)), fmt.Sprintf("%x", sha256.Sum256(file))
-	opened := command.OpenUpload{DatabaseID: backuptest.DatabaseID, UploadID: upload, SizeBytes: size, ExpiresAt: time.Now().Add(time.Hour)}
+	opened := command.OpenUpload{
+		DatabaseID: backuptest.DatabaseID, UploadID: upload, SizeBytes: size, ExpiresAt: time.Now().Add(time.Hour),
+	}
 	check.Must(w.Agent.Uploads.Open(w.T.Context(), opened))(w.T)
 	chunk := command.Chunk{DatabaseID: backuptest.DatabaseID, UploadID: upload}
 	check.Must(w.Agent.Uploads.Receive(w.T.Context(), chunk, size, io.NopCloser(bytes.NewReader(file))))(w.T)

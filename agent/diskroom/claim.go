@@ -66,8 +66,8 @@ func (c *Claim) End() { c.room.remove(c.claimant(), "") }
 // Release gives back the room for one purpose.
 func (c *Claim) Release(purpose Purpose) { c.room.remove(c.claimant(), purpose) }
 
-// Reserve waits until there is room for everything that the work still has to make: needs says what that is. It takes all at once:
-// two that each wait for what the other has would wait for ever.
+// Reserve waits until there is room for everything that the work still has to make: needs says what that is. It takes all at
+// once: two that each wait for what the other has would wait for ever.
 func (c *Claim) Reserve(ctx context.Context, needs func(context.Context) ([]Need, error)) error {
 	list, err := needs(ctx)
 	if err != nil || len(list) == 0 {

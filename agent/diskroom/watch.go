@@ -30,8 +30,8 @@ type noRoom struct {
 
 func (n *noRoom) Error() string { return "the copy was stopped: " + n.why }
 
-// Watch runs the work for which there is room of a purpose, and looks meanwhile at what it has used. Its context ends when it must
-// not go on.
+// Watch runs the work for which there is room of a purpose, and looks meanwhile at what it has used. Its context ends when it
+// must not go on.
 func (c *Claim) Watch(
 	ctx context.Context, purpose Purpose, used func(context.Context) (int64, error), work func(context.Context) error,
 ) error {

@@ -129,7 +129,7 @@ func (c *Changer) run(
 // leave drops the login of an operation, or leaves it to a sweep.
 func (c *Changer) leave(ctx context.Context, j jobs.Job) {
 	drop := func(ctx context.Context) error { return c.dropLogin(ctx, j.OperationID) }
-	if err := persistently(ctx, drop); err != nil {
+	if err := loop.Persist(ctx, cleanupTime, drop); err != nil {
 		c.log.Warn("the login of a change is left", zap.String("operationId", string(j.OperationID)),
 			zap.String("databaseId", string(j.DatabaseID)), zap.String("database", j.Database), zap.Error(err))
 	}
@@ -159,7 +159,7 @@ func (c *Changer) discard(ctx context.Context, op id.OperationID) error {
 // settled finds out whether an attempt at the change was committed, and asks until PostgreSQL tells. Afterwards none goes on.
 func (c *Changer) settled(ctx context.Context, j jobs.Job) (done bool, err error) {
 	const pause = time.Second
-	err = persistently(ctx, func(ctx context.Context) error {
+	err = loop.Persist(ctx, cleanupTime, func(ctx context.Context) error {
 		for {
 			if done, err = c.committed(ctx, j); err == nil {
 				return nil
@@ -210,13 +210,3 @@ func (c *Changer) remember(ctx context.Context, j jobs.Job, xact string) error {
 
 // cleanupTime bounds what a canceled job still does.
 const cleanupTime = 15 * time.Second
-
-// persistently does something even where the job is canceled, but then not for long.
-func persistently(ctx context.Context, do func(context.Context) error) error {
-	if err := do(ctx); ctx.Err() == nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
-	defer cancel()
-	return do(ctx)
-}

@@ -91,8 +91,9 @@ func (c *Changer) session(j jobs.Job, password string) (*sql.DB, error) {
 	} {
 		options += " -c " + set.name + "=" + set.value
 	}
+	server := c.ledger.Server()
 	connector, err := pq.NewConnectorConfig(pq.Config{
-		Host: c.ledger.Server().Host, Port: uint16(c.ledger.Server().Port), User: login(j.OperationID), Password: password, Database: j.Database,
+		Host: server.Host, Port: uint16(server.Port), User: login(j.OperationID), Password: password, Database: j.Database,
 		SSLMode: pq.SSLModeDisable, ApplicationName: "pgherd-extension-" + string(j.OperationID), ConnectTimeout: 10 * time.Second,
 		ClientEncoding: "UTF8", Datestyle: "ISO, MDY", Options: options,
 	})

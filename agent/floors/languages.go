@@ -53,9 +53,9 @@ func offers(ctx context.Context, db *sql.DB, query string) (all []Language, err 
 	return list(ctx, db, query, func(rows *sql.Rows) (l Language, err error) { return l, rows.Scan(&l.Name, &l.Extension) })
 }
 
-// InstalledLanguages lists what databases have, of those that the session may connect to. It looks at template1 and postgres, and where
-// the shared catalog says that somebody else than the first superuser owns a language: PostgreSQL's own extensions give it to the
-// customer who installs them. A database that cannot be asked hides no other.
+// InstalledLanguages lists what databases have, of those that the session may connect to. It looks at template1 and postgres,
+// and where the shared catalog says that somebody else than the first superuser owns a language: PostgreSQL's own extensions
+// give it to the customer who installs them. A database that cannot be asked hides no other.
 func InstalledLanguages(ctx context.Context, db *sql.DB, open func(database string) (*sql.DB, error)) ([]Language, error) {
 	names, err := list(ctx, db, `SELECT datname FROM pg_catalog.pg_database
 		WHERE datallowconn AND pg_catalog.has_database_privilege(oid, 'CONNECT') AND (datname IN ('template1', 'postgres')

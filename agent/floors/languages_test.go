@@ -39,7 +39,8 @@ func TestWhatIsNoLanguageIsNamed(t *testing.T) {
 		t.Error(err)
 	}
 	for _, text := range []string{"", "*", "pl*", "pl perl", "plperl,pltcl", "plperl\n"} {
-		if err := (Policy{Accept: []string{text}}).CheckLanguages(); err == nil || !strings.Contains(err.Error(), "accepted languages") {
+		err := Policy{Accept: []string{text}}.CheckLanguages()
+		if err == nil || !strings.Contains(err.Error(), "accepted languages") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -15,8 +15,8 @@ type LanguageVerdict struct {
 	Accepted bool // by the operator
 }
 
-// Languages knows the trusted procedural languages besides PL/pgSQL. As with programs, one that does not pass when this agent looks
-// for the first time ends the agent, and one that comes while it runs is only complained about.
+// Languages knows the trusted procedural languages besides PL/pgSQL. As with programs, one that does not pass when this agent
+// looks for the first time ends the agent, and one that comes while it runs is only complained about.
 type Languages struct {
 	policy             Policy
 	offered, installed AskLanguages

@@ -33,7 +33,7 @@ type Ask func(context.Context) (Version, error)
 // answer, as absent says of an error, is no error.
 func NewPrograms(p Policy, asks map[Program]Ask, absent func(error) bool, log *zap.Logger) *Programs {
 	return &Programs{
-		policy: p, asks: asks, absent: absent, log: log, back: make(chan struct{}, 1), known: map[Program]Verdict{},
+		policy: p, asks: asks, absent: absent, log: log, back: make(chan struct{}, 1), known: make(map[Program]Verdict),
 	}
 }
 

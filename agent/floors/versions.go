@@ -78,7 +78,7 @@ func Parse(text string) (Version, error) {
 	word, _, _ := strings.Cut(text, " ")
 	number, ok := ParseNumber(text)
 	if !slices.Contains(All, Program(word)) || !ok || text != strings.TrimSpace(text) {
-		return Version{}, fmt.Errorf("%q is no version as PostgreSQL, PgBouncer or pg_dump report it, such as \"PgBouncer 1.26.1\"", text)
+		return Version{}, fmt.Errorf(`%q is no version as PostgreSQL, PgBouncer or pg_dump report it, such as "PgBouncer 1.26.1"`, text)
 	}
 	return Version{Program(word), text, number}, nil
 }

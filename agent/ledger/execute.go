@@ -30,9 +30,9 @@ type kindStep struct {
 type Trait int
 
 const (
-	// OfNoOperation: they are ordered by their generations alone.
+	// OfNoOperation says that they are ordered by their generations alone.
 	OfNoOperation Trait = iota + 1
-	// AdmittedLate: their admission does not wait for the disk; see FlushLater.
+	// AdmittedLate says that their admission does not wait for the disk; see FlushLater.
 	AdmittedLate
 )
 

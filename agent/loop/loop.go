@@ -45,3 +45,13 @@ func Wait(ctx context.Context, pause time.Duration) error {
 		return nil
 	}
 }
+
+// Persist does something even where ctx has ended, but then for no longer than the limit.
+func Persist(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
+	if err := do(ctx); ctx.Err() == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	return do(ctx)
+}

@@ -12,9 +12,9 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// pg_dump reads some of a customer's objects by name, without a lock: whoever replaces such an object at the right moment has code
-// run as the dump's login. So that login is not the agent's, which may do things to every database of the server. It can connect
-// to the one database and read it.
+// pg_dump reads some of a customer's objects by name, without a lock: whoever replaces such an object at the right moment has
+// code run as the dump's login. So that login is not the agent's, which may do things to every database of the server. It can
+// connect to the one database and read it.
 //
 // As with the login of an isolated copy, a comment is our mark, and nothing without it is dropped.
 

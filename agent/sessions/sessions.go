@@ -17,6 +17,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/agent/joblogin"
+	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -138,17 +139,14 @@ func quoted(value string) string {
 
 // CleanUp removes something. Once the operation is canceled, that may take CleanupTime; what is left then the next start sweeps.
 func (s *Server) CleanUp(ctx context.Context, remove func(context.Context) error) error {
-	if err := remove(ctx); ctx.Err() == nil {
-		return err
-	}
-	ctx, cancel := s.Bounded(context.WithoutCancel(ctx))
-	defer cancel()
-	return remove(ctx)
+	return loop.Persist(ctx, s.cleanupTime(), remove)
 }
+
+func (s *Server) cleanupTime() time.Duration { return cmp.Or(s.CleanupTime, time.Minute) }
 
 // Bounded is a context that ends after CleanupTime.
 func (s *Server) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, cmp.Or(s.CleanupTime, time.Minute))
+	return context.WithTimeout(ctx, s.cleanupTime())
 }
 
 // EndPredecessor ends every session of an operation that is open in the cluster, pg_dump's and restores' included. A starting

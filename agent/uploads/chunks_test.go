@@ -31,7 +31,9 @@ func (w *world) sends() (s sender, in bool) {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails
 	s.of = id.FromBytes[id.UploadID](random)
-	opened := command.OpenUpload{DatabaseID: backuptest.DatabaseID, UploadID: s.of, SizeBytes: 10, ExpiresAt: time.Now().Add(time.Hour)}
+	opened := command.OpenUpload{
+		DatabaseID: backuptest.DatabaseID, UploadID: s.of, SizeBytes: 10, ExpiresAt: time.Now().Add(time.Hour),
+	}
 	check.Must(w.Agent.Uploads.Open(w.T.Context(), opened))(w.T)
 	return w.sendsTo(s.of)
 }
@@ -40,7 +42,8 @@ func (w *world) sendsTo(of id.UploadID) (s sender, in bool) {
 	from, to := io.Pipe()
 	s = sender{of: of, body: to, said: make(chan error, 1)}
 	go func() {
-		_, err := w.Agent.Uploads.Receive(context.WithoutCancel(w.T.Context()), command.Chunk{DatabaseID: backuptest.DatabaseID, UploadID: of}, 10, from)
+		chunk := command.Chunk{DatabaseID: backuptest.DatabaseID, UploadID: of}
+		_, err := w.Agent.Uploads.Receive(context.WithoutCancel(w.T.Context()), chunk, 10, from)
 		s.said <- err
 		_ = from.CloseWithError(io.ErrClosedPipe)
 	}()
