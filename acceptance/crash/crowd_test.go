@@ -5,11 +5,76 @@ import (
 	"encoding/json"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
+
+// Whoever repeats a request while the first is still at work, even on another host, gets the same database.
+func TestOneKeyMakesOneDatabase(t *testing.T) {
+	t.Parallel()
+	w := startStack(t)
+	other, err := w.StartAPI(soon(t), "")
+	noError(t, err)
+	r := newRequest(t, w, database.Managed)
+	const requests = 200
+	answers := make([]wire.CreatedDatabase, requests)
+	var crowd sync.WaitGroup
+	for i := range requests {
+		host := []*stack.Host{w.api, other}[i%2]
+		crowd.Go(func() {
+			var err error
+			if answers[i], err = r.send(t, host); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	crowd.Wait()
+	for _, a := range answers {
+		if !same(a, answers[0]) {
+			t.Fatalf("one was told %+v, another %+v", answers[0], a)
+		}
+	}
+	w.logsIn(t, answers[0])
+	w.settled(t)
+	if known := w.databases(t); len(known) != 1 {
+		t.Errorf("there are %d databases", len(known))
+	}
+	r.fills(t, other, 1)
+}
+
+// Many creations at once, on two hosts, do not get past the quota.
+func TestACrowdKeepsToItsQuota(t *testing.T) {
+	t.Parallel()
+	w := startStack(t)
+	other := must(w.StartAPI(soon(t), ""))(t)
+	const quota, requests = 3, 12
+	u := w.newUser(t, quota)
+	var crowd sync.WaitGroup
+	var made atomic.Int32
+	for i := range requests {
+		host := []*stack.Host{w.api, other}[i%2]
+		crowd.Go(func() {
+			name := newName("crowd")
+			_, err := u.at(host).Databases.Create(soon(t), wire.CreateDatabase{Name: name, DisplayName: name})
+			if err == nil {
+				made.Add(1)
+				return
+			}
+			refused(t, "one more than the quota", err, fault.PlanLimit)
+		})
+	}
+	crowd.Wait()
+	w.settled(t)
+	if known := w.databases(t); made.Load() != quota || len(known) != quota {
+		t.Errorf("%d were made, and there are %d databases", made.Load(), len(known))
+	}
+}
 
 // Two batch hosts share the queue: each operation is claimed once, by one of them, and reaches the agent as one command.
 func TestTwoBatchHostsRunNothingTwice(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 // admits checks that PgBouncer's rules for a database are what its record says.
@@ -38,6 +40,28 @@ const (
 	hereOnly    = "127.0.0.0/8"
 	anotherSite = "198.51.100.0/24"
 )
+
+// PgBouncer is away while a network is removed, and another added: the agent admits both and applies neither. Both are enforced
+// when it is back.
+func TestAllowlistWhileThePoolerIsAway(t *testing.T) {
+	t.Parallel()
+	w := startStack(t)
+	g := newGuest(t, w, "hba")
+	here := must(g.addNetwork(t, w.api, hereOnly))(t)
+	must(g.addNetwork(t, w.api, elsewhere))(t)
+	noError(t, g.comesIn(t, w))
+
+	noError(t, w.Pooler.Kill())
+	refused(t, "a removal that nobody enforces yet", g.removeNetwork(t, w.api, here), fault.AgentError)
+	_, err := g.addNetwork(t, w.api, anotherSite)
+	refused(t, "an entry that nobody enforces yet", err, fault.AgentError)
+	noError(t, w.Pooler.Start(t.Context()))
+	w.settled(t)
+	g.admits(t, w, elsewhere, anotherSite)
+	if g.comesIn(t, w) == nil {
+		t.Error("the removed network still has access")
+	}
+}
 
 // The metadata are restored from a backup: the server has been told of changes that nobody knows of any more, whose generations
 // are higher. What is changed then is enforced; and all that the backup says is, once the operator has had it sent again.

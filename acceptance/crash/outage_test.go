@@ -7,6 +7,8 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
@@ -66,4 +68,61 @@ func TestMetadataRestartedUnderLoad(t *testing.T) {
 	for _, d := range kept {
 		w.logsIn(t, d)
 	}
+}
+
+// While the agent is away, what needs it says so and what does not goes on. When it is back the rest follows by itself.
+func TestAgentAway(t *testing.T) {
+	t.Parallel()
+	w := startStack(t)
+	g := newLoadedGuest(t, w, "away")
+	release := g.holdUp(t)
+	o := g.startBackup(t, w.api)
+	w.atWork(t, o)
+	noError(t, w.agent.Kill())
+
+	r := newRequest(t, w, database.Managed)
+	_, err := r.send(t, w.api)
+	refused(t, "create", err, fault.AgentError)
+	must(g.user.at(w.api).Databases.List().Page(soon(t), apiclient.Page{}))(t)
+	g.status(t, w.api)
+	_, err = g.addNetwork(t, w.api, elsewhere)
+	refused(t, "an entry that nobody enforces yet", err, fault.AgentError)
+	if open := g.operation(t, w.api, o.ID); open.Status != "running" {
+		t.Errorf("the backup is %s while nobody knows of it", open.Status)
+	}
+	release()
+
+	w.restartAgent(t)
+	w.settled(t)
+	if done := g.operation(t, w.api, o.ID); done.Status != "succeeded" {
+		t.Errorf("the backup: %+v", done)
+	}
+	if err := g.comesIn(t, w); err == nil {
+		t.Error("the allowlist is not enforced")
+	}
+	noError(t, g.removeNetwork(t, w.api, g.networks(t, w.api)[0]))
+	noError(t, g.comesIn(t, w))
+	r.fills(t, w.api, 0) // the create that failed took no place
+	w.settled(t)
+}
+
+// While PgBouncer is away no create is confirmed; when it is back, what was begun is finished and customers are let in again.
+func TestPoolerAway(t *testing.T) {
+	t.Parallel()
+	w := startStack(t)
+	g := newLoadedGuest(t, w, "pooler")
+	noError(t, w.Pooler.Kill())
+	r := newRequest(t, w, database.Managed)
+	_, err := r.send(t, w.api)
+	refused(t, "create", err, fault.AgentError)
+	if err := g.comesIn(t, w); err == nil {
+		t.Error("a customer gets in without a pooler")
+	}
+	noError(t, w.Pooler.Start(context.WithoutCancel(t.Context())))
+	w.settled(t)
+	noError(t, g.comesIn(t, w))
+	d := must(r.insists(t, w))(t)
+	w.logsIn(t, d)
+	r.fills(t, w.api, 1)
+	w.settled(t)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/restore"
 )
@@ -100,4 +101,41 @@ func TestCallersWhoLeaveARestore(t *testing.T) {
 func (d *driven) now(t *testing.T, w *world) wire.Operation {
 	t.Helper()
 	return must(d.user.at(w.api).Operations.Get(soon(t), d.operation.ID))(t)
+}
+
+// A backup that a restore uses can be deleted in none of its stages, and does not expire; afterwards it does both.
+func TestBackupOfARestoreStays(t *testing.T) {
+	t.Parallel()
+	w := startStack(t)
+	deleted, expired := newDriven(t, w, operation.Succeeded), newDriven(t, w, operation.Succeeded)
+	must(w.meta.ExecContext(soon(t), "UPDATE backups SET expires_at = created_at WHERE database_id = $1", expired.db.ID))(t)
+	w.look(t)
+	erase := func() error { return deleted.user.at(w.api).Backups.Delete(soon(t), deleted.db.ID, deleted.file) }
+	for _, until := range []func(wire.Operation) bool{isUntouched, isRunning, isReady} {
+		for _, d := range []*driven{deleted, expired} {
+			if !until(d.operation) {
+				d.drive(t, w, until)
+			}
+		}
+		refused(t, "a deletion", erase(), fault.BackupConflict)
+		if list := expired.backups(t, w.api); len(list) != 1 {
+			t.Fatalf("backups: %+v", list)
+		}
+	}
+	w.look(t)
+	host := must(w.StartAPI(soon(t), work.After(restores.Kind, "switch")))(t)
+	deleted.advances(t, w, host, deleted.operation, never)
+	dies(t, host.Process, "the end of the switch")
+	refused(t, "a deletion", erase(), fault.BackupConflict)
+	for _, d := range []*driven{deleted, expired} {
+		d.drive(t, w, isRestored)
+		d.check(t, w, w.api)
+	}
+	noError(t, erase())
+	w.settled(t)
+	for _, d := range []*driven{deleted, expired} {
+		if list := d.backups(t, w.api); len(list) != 0 {
+			t.Errorf("backups: %+v", list)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/adapters/agentclient"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakebox"
@@ -95,6 +96,43 @@ func (w *world) awaitStep(t *testing.T, operation id.OperationID) (epoch int) {
 		return epoch > 0 && same > 10, "none that lasts"
 	})
 	return epoch
+}
+
+// An API host that slept while the agent made a database finds that another has finished the work.
+func TestSleepingHostWritesNothing(t *testing.T) {
+	t.Parallel()
+	w := startStack(t)
+	r := newRequest(t, w, database.Managed)
+	host := must(w.StartAPI(soon(t), ""))(t)
+	noError(t, w.agent.Freeze())
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		_, err := r.send(t, host)
+		mayHaveFailed(t, err)
+	}()
+	var operation id.OperationID
+	eventually(t, "the work has begun", func() (bool, string) {
+		found := column(t, w.meta, "SELECT id FROM operations")
+		if len(found) == 1 {
+			operation = id.OperationID(found[0])
+		}
+		return len(found) == 1, "no operation"
+	})
+	noError(t, host.Freeze())
+	w.awaitEpoch(t, operation, 2)
+	noError(t, w.agent.Thaw())
+	w.settled(t)
+	before := w.records(t)
+	noError(t, host.Thaw())
+	<-told
+	awaitLost(t, host.Process, operation)
+	if diff := cmp.Diff(before, w.records(t)); diff != "" {
+		t.Errorf("the sleeper changed (- to +):\n%s", diff)
+	}
+	w.isFenced(t, operation, 1)
+	w.logsIn(t, must(r.send(t, host))(t))
+	w.settled(t)
 }
 
 // An agent that hangs is replaced. When it wakes it ends itself, and spoils nothing of its successor's work.

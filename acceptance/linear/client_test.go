@@ -58,7 +58,9 @@ func run(t *testing.T, seed uint64, s setting, clients, calls int) *history {
 	} else {
 		last.begin()
 	}
-	c.network.worsen()
+	if !s.calm {
+		c.network.worsen()
+	}
 	stop := c.background()
 	operator, runs := &client{c, clients + 1, rand.New(rand.NewPCG(seed, 4))}, true
 	if s.legacy {

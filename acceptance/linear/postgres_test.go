@@ -45,3 +45,6 @@ func TestLegacyRolesAreLinearizableOnPostgreSQL(t *testing.T) {
 	s.legacy = true
 	run(t, 1, s, clients, calls).mustHold(t, 1)
 }
+
+func TestOneKeyIsOneRoleOnPostgreSQL(t *testing.T)    { oneKeyIsOneRole(t, onPostgres(t)) }
+func TestOneKeyHasOneWinnerOnPostgreSQL(t *testing.T) { oneKeyHasOneWinner(t, onPostgres(t)) }

@@ -52,6 +52,7 @@ type setting struct {
 	store func() (ports.Store, ports.Admissions)
 	// plant returns the store, the agents and the use cases that have the bug.
 	plant func(*rand.Rand, parts) parts
+	calm  bool // the network has no faults
 	// legacy: the database has a single login.
 	legacy bool
 }
