@@ -42,6 +42,11 @@ func (o fakeOperator) AddTrust(n id.NamespaceID, issuer, audience, subject strin
 	return t.ID, err
 }
 
+// RemoveTrust implements spec.CIOperator.
+func (o fakeOperator) RemoveTrust(t id.TrustID) error {
+	return o.use().RemoveTrust(context.Background(), t)
+}
+
 // fakePipelines have an issuer that is not asked over the network.
 type fakePipelines struct{ issuers *fakeissuer.Issuers }
 
@@ -79,4 +84,10 @@ func (o realOperator) AddTrust(n id.NamespaceID, issuer, audience, subject strin
 	made, err := o.admin("ci-trust", "add", "--namespace", string(n), "--issuer", issuer, "--audience", audience,
 		"--subject", subject)
 	return id.TrustID(fmt.Sprint(made["trustId"])), err
+}
+
+// RemoveTrust implements spec.CIOperator.
+func (o realOperator) RemoveTrust(t id.TrustID) error {
+	_, err := o.admin("ci-trust", "remove", "--trust", string(t))
+	return err
 }

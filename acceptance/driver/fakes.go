@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/network"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
 
@@ -170,6 +171,19 @@ func (o fakeOperator) SetCredentialValidity(a spec.Account, d time.Duration) err
 		a.CredentialValidity = &d
 	})
 	return err
+}
+
+// AddDeadServer implements spec.Operator.
+func (o fakeOperator) AddDeadServer() (retire func() error, err error) {
+	s, err := o.use().AddServer(context.Background(), operator.NewServer{
+		Name: "dead", AgentURL: "https://dead.test:8090", Secret: agentSecret, PublicHost: "dead.test", PublicPort: 6432,
+		Capacity: 1_000_000,
+	})
+	o.s.fleet.Server(s.ID).SetUnreachable(true)
+	return func() error {
+		_, err := o.use().ChangeServer(context.Background(), s.ID, func(s *server.Server) { s.Enabled = false })
+		return err
+	}, err
 }
 
 // EndChange implements spec.Operator.

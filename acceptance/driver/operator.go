@@ -178,6 +178,16 @@ func (o realOperator) SetCredentialValidity(a spec.Account, d time.Duration) err
 	return err
 }
 
+// AddDeadServer implements spec.Operator. Nothing listens on the port of its agent.
+func (o realOperator) AddDeadServer() (retire func() error, err error) {
+	made, err := o.admin("server", "add", "--unchecked", "--name", rand.Text(), "--agent-url", "https://127.0.0.1:1",
+		"--public-host", "dead.test", "--capacity", "1000000", "--connections", "0")
+	return func() error {
+		_, err := o.admin("server", "disable", "--server", fmt.Sprint(made["serverId"]))
+		return err
+	}, err
+}
+
 // EndChange implements spec.Operator.
 func (o realOperator) EndChange(of id.DatabaseID, change id.OperationID, reason string) (found string, err error) {
 	ended, err := o.admin("change", "end", "--database", string(of), "--change", string(change), "--reason", reason)

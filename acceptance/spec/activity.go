@@ -65,6 +65,13 @@ var recording = []Scenario{
 			s.That(i >= 0 && log[i].Details["email"] == c.has && log[i].Details["role"] == "admin", "the log is %+v", log)
 		}
 	}},
+	{Name: "what one database's log says concerns no other database", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		one, other := ada.Creates("one"), ada.Creates("other")
+		ada.Sets(one.ID, "stop", "stopped")
+		log := ada.ReadsActivity(other.ID)
+		s.That(len(log) == 1 && log[0].Action == "database.created", "the other's log has %+v", log)
+	}},
 }
 
 // did reports whether an entry names the customer's key and its person.

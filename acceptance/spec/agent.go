@@ -18,6 +18,21 @@ var losingTheAgent = []Scenario{
 			s.That(slices.Equal(s.serverObjects(), before), "the server has %v; it had %v", s.serverObjects(), before)
 			s.Connects(ada.CreatesAs(ask).Login())
 		}},
+	{Name: "beside a server whose agent nobody reaches, creations go to the one that answers", Alone: true,
+		Play: func(s *Stage) {
+			ada := s.Customer("pro")
+			first := ada.Creates("before")
+			retire, err := s.Operator.AddDeadServer()
+			s.OK(err)
+			s.finally(retire)
+			for _, key := range []string{"deploy-1", "deploy-2"} {
+				ask := NewDatabase{Name: s.Name("orders"), DisplayName: "Orders", IdempotencyKey: key}
+				made := ada.CreatesAs(ask)
+				s.That(made.Host == first.Host, "it is at %s; want %s", made.Host, first.Host)
+				s.Connects(made.Login())
+				s.That(ada.CreatesAs(ask).Password == made.Password, "the repeated request gives another password")
+			}
+		}},
 	{Name: "without its agent a database is still shown, and its logins still work", Alone: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		size := ada.Sees(made.ID).SizeBytes

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -48,6 +49,21 @@ var backingUp = []Scenario{
 		s.Refused(refusal(ada.DownloadBackup(made.ID, backup)), "BACKUP_NOT_FOUND")
 		s.Refused(ada.Backups.Delete(ctx, made.ID, backup), "BACKUP_NOT_FOUND")
 	}},
+	{Name: "backups of one second have names of their own, newest first", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		var names []backup.Filename
+		for range 3 {
+			names = append(names, ada.FinishesBackup(made.ID))
+		}
+		var listed []backup.Filename
+		for _, b := range ada.ListsBackups(made.ID) {
+			listed = append(listed, b.Filename)
+		}
+		slices.Sort(names)
+		slices.Reverse(names)
+		s.That(len(slices.Compact(slices.Clone(names))) == 3, "two have one name: %v", names)
+		s.That(slices.Equal(listed, names), "the list is %v; want %v", listed, names)
+	}},
 	{Name: "a stopped database can be backed up", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		s.OK(s.Connects(made.Login()).Write("kept"))
@@ -55,6 +71,16 @@ var backingUp = []Scenario{
 		backup := ada.FinishesBackup(made.ID)
 		s.holds(ada.Downloads(made.ID, backup), "kept")
 		s.ShutOut(made.Login())
+	}},
+	{Name: "what is written during a backup belongs to the next one", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		session := s.Connects(made.Login())
+		s.OK(session.Write("before"))
+		first := ada.FinishesBackup(made.ID)
+		s.OK(session.Write("after"))
+		second := ada.FinishesBackup(made.ID)
+		s.holds(ada.Downloads(made.ID, first), "before")
+		s.holds(ada.Downloads(made.ID, second), "before", "after")
 	}},
 	{Name: "a backup that does not come back equal fails, names what is wrong, and its file stays", Play: func(s *Stage) {
 		ada, made := s.Owner()

@@ -22,6 +22,7 @@ type CIOperator interface {
 	RevokeCIKey(k Key) error
 	// AddTrust lets tokens be exchanged for keys of a namespace.
 	AddTrust(n id.NamespaceID, issuer, audience, subject string) (id.TrustID, error)
+	RemoveTrust(t id.TrustID) error
 }
 
 // Pipelines run on a CI system, whose issuer signs tokens for them.
@@ -40,6 +41,19 @@ var keepingCIKeys = []Scenario{
 		s.ciKeyWorks(kept.Text)
 		s.That(s.Operator.RevokeCIKey(gone) != nil, "a revoked key is revoked again")
 		s.That(s.Operator.RevokeKey(kept) != nil, "a CI key is revoked as a key of an account")
+	}},
+	{Name: "a revoked namespace ends its keys at once, and has no new ones", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		namespace, other := must(s.Operator.NewNamespace(ada.Account))(s), must(s.Operator.NewNamespace(ada.Account))(s)
+		gone, kept := must(s.Operator.NewCIKeyOf(namespace))(s), must(s.Operator.NewCIKeyOf(other))(s)
+		s.ciKeyWorks(gone.Text)
+		s.OK(s.Operator.RevokeNamespace(namespace))
+		s.keyIsOver(gone.Text)
+		s.ciKeyWorks(kept.Text)
+		s.That(refusal(s.Operator.NewCIKeyOf(namespace)) != nil, "a revoked namespace has a new key")
+		s.That(refusal(s.Operator.AddTrust(namespace, "https://ci.example.org", "x", "repo:acme/shop:x")) != nil,
+			"a revoked namespace has a new trust")
+		ada.SeesAll()
 	}},
 }
 
@@ -86,6 +100,38 @@ var exchanging = []Scenario{
 				answer.Status, answer.Header, answer.Body)
 		}
 	}},
+	{Name: "a malformed exchange names the field", Play: func(s *Stage) {
+		namespace := must(s.Operator.NewNamespace(s.Customer("pro").Account))(s)
+		for body, field := range map[string]string{
+			fmt.Sprintf(`{"namespaceId":%q}`, namespace):                "token",
+			fmt.Sprintf(`{"namespaceId":%q,"token":""}`, namespace):     "token",
+			fmt.Sprintf(`{"namespaceId":%q,"token":1}`, namespace):      "token",
+			fmt.Sprintf(`{"namespaceId":%q,"token":"a\nb"}`, namespace): "token",
+			`{"token":"x"}`:                   "namespaceId",
+			`{"namespaceId":"x","token":"x"}`: "namespaceId",
+			fmt.Sprintf(`{"namespaceId":%q,"token":"x","scope":"x"}`, namespace): "scope",
+		} {
+			request := exchange(wire.ExchangeToken{}, s.someAddress())
+			request.Body = []byte(body)
+			s.Refused(s.sends(request).refusal(), "VALIDATION_ERROR", field)
+		}
+		long := wire.ExchangeToken{NamespaceID: namespace, Token: strings.Repeat("x", citoken.MaxToken+1)}
+		s.Refused(s.sends(exchange(long, s.someAddress())).refusal(), "VALIDATION_ERROR", "token")
+	}},
+	{Name: "exchanges are limited by client address and namespace", Play: func(s *Stage) {
+		ask := wire.ExchangeToken{NamespaceID: nobodysID, Token: "x"}
+		stranger := s.someAddress()
+		answer := s.sends(exchange(ask, stranger))
+		s.That(answer.number(s, "X-RateLimit-Limit") > 0, "the headers are %v", answer.Header)
+		for n := 0; answer.Status == 401 && n < 100; n++ {
+			answer = s.sends(exchange(ask, stranger))
+		}
+		s.Refused(answer.refusal(), "RATE_LIMITED")
+		s.That(answer.number(s, "Retry-After") > 0, "the headers are %v", answer.Header)
+		s.That(s.sends(exchange(ask, s.someAddress())).Status == 401, "another address is turned away, too")
+		ask.NamespaceID = must(s.Operator.NewNamespace(s.Customer("pro").Account))(s)
+		s.That(s.sends(exchange(ask, stranger)).Status == 401, "another namespace is turned away, too")
+	}},
 	{Name: "a pipeline gets a key for an hour, once for a token", Needs: []Ability{HasPipelines, MovesTime}, Play: func(s *Stage) {
 		namespace := must(s.Operator.NewNamespace(s.Customer("pro").Account))(s)
 		must(s.Operator.AddTrust(namespace, s.Pipelines.Issuer(), ciAudience, "repo:acme/shop:**"))(s)
@@ -110,6 +156,19 @@ var exchanging = []Scenario{
 		s.Refused(refusal(s.Hosts[0]("").CITokens.Exchange(ctx, other)), "UNAUTHORIZED")
 		s.OK(s.Clock.Advance(time.Hour))
 		s.keyIsOver(made.APIKey)
+	}},
+	{Name: "a removed trust ends the keys that were made by it", Needs: []Ability{HasPipelines, MovesTime}, Play: func(s *Stage) {
+		namespace := must(s.Operator.NewNamespace(s.Customer("pro").Account))(s)
+		trust := must(s.Operator.AddTrust(namespace, s.Pipelines.Issuer(), ciAudience, "repo:acme/shop:**"))(s)
+		ask := wire.ExchangeToken{NamespaceID: namespace, Token: s.token("1", "repo:acme/shop:pull_request")}
+		made := must(s.Hosts[0]("").CITokens.Exchange(ctx, ask))(s)
+		stored := must(s.Operator.NewCIKeyOf(namespace))(s)
+		s.ciKeyWorks(made.APIKey)
+		s.OK(s.Operator.RemoveTrust(trust))
+		s.keyIsOver(made.APIKey)
+		s.ciKeyWorks(stored.Text)
+		ask.Token = s.token("2", "repo:acme/shop:pull_request")
+		s.Refused(refusal(s.Hosts[0]("").CITokens.Exchange(ctx, ask)), "UNAUTHORIZED")
 	}},
 }
 

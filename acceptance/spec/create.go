@@ -56,6 +56,13 @@ var creating = []Scenario{
 		seen.SizeBytes = made.SizeBytes // refreshed by the look
 		s.That(seen == made.Database, "it is shown as\n%+v\nand was made as\n%+v", seen, made.Database)
 	}},
+	{Name: "the choices of a creation are kept", Play: func(s *Stage) {
+		ada := s.Customer("business")
+		made := ada.CreatesAs(NewDatabase{Name: s.Name("shop"), DisplayName: "Shop", Environment: "staging"})
+		s.That(made.Environment != nil && *made.Environment == "staging", "its environment is %v", made.Environment)
+		plain := ada.Creates("plain")
+		s.That(plain.Environment == nil, "an environment came from nowhere: %v", plain.Environment)
+	}},
 	{Name: "the size of a database is known and grows with its content", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		s.That(ada.Sees(made.ID).SizeBytes > 1<<20, "an empty database takes %d bytes", ada.Sees(made.ID).SizeBytes)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/extension"
 )
 
@@ -63,6 +64,31 @@ var extending = []Scenario{
 		s.unavailable(ada, made, "pg_trgm", "upgrade")
 		s.unavailable(ada, made, "citext", "upgrade")
 	}},
+	{Name: "what stands in another schema is left alone", Play: func(s *Stage) {
+		ada, made := s.Extender()
+		s.OK(s.OnServer.OwnExtension(made, "pg_trgm", "1.3", "app"))
+		s.unavailable(ada, made, "pg_trgm", "install")
+		s.unavailable(ada, made, "pg_trgm", "upgrade")
+		e := ada.SeesExtension(made, "pg_trgm")
+		s.That(*e.InstalledVersion == "1.3" && *e.Schema == "app", "it has %+v", e)
+	}},
+	{Name: "a repeated request gets its operation, and its key is good for nothing else", Play: func(s *Stage) {
+		ada, made := s.Extender()
+		done := ada.Extends(made, "citext", "install", "deploy-1")
+		again := must(ada.ChangeExtension(made.ID, "citext", "install", "deploy-1"))(s)
+		s.That(again.ID == done.ID && again.Status == "succeeded" && again.IdempotencyKey == done.IdempotencyKey, "it is %+v", again)
+		for _, name := range []extension.Name{"citext", "pgcrypto"} {
+			for _, kind := range []extension.Change{"install", "upgrade"} {
+				if name != "citext" || kind != "install" {
+					_, err := ada.ChangeExtension(made.ID, name, kind, "deploy-1")
+					s.Refused(err, "EXTENSION_MUTATION_UNAVAILABLE")
+				}
+			}
+		}
+		other := ada.Creates("other")
+		theirs := ada.Extends(other, "citext", "install", "deploy-1")
+		s.That(theirs.ID != done.ID && theirs.IdempotencyKey != done.IdempotencyKey, "another database's is %+v", theirs)
+	}},
 	{Name: "what cannot be prepared fails, and changes nothing", Play: func(s *Stage) {
 		ada, made := s.Extender()
 		s.OK(s.OnServer.BlockExtension(made, true))
@@ -72,5 +98,40 @@ var extending = []Scenario{
 		s.That(ada.SeesExtension(made, "citext").InstalledVersion == nil, "it is installed")
 		s.OK(s.OnServer.BlockExtension(made, false))
 		ada.Installs(made, "citext")
+	}},
+	{Name: "a database without managed logins has the catalog alone", Play: func(s *Stage) {
+		ada, _ := s.Extender()
+		single := ada.CreatesAs(NewDatabase{Name: s.Name("single"), DisplayName: "S", RoleModel: "single_login"})
+		s.That(len(ada.SeesExtensions(single)) == 3, "the catalog is %+v", ada.SeesExtensions(single))
+		s.unavailable(ada, single, "citext", "install")
+	}},
+	{Name: "a stopped database has no catalog and no changes", Play: func(s *Stage) {
+		ada, made := s.Extender()
+		done := ada.Installs(made, "citext")
+		ada.Sets(made.ID, "stop", "stopped")
+		s.Refused(refusal(ada.Extensions.List(ctx, made.ID)), "DATABASE_STATE_CONFLICT")
+		s.unavailable(ada, made, "pgcrypto", "install")
+		s.That(ada.ReadsExtension(made, done.ID).Status == "succeeded", "what was done is not shown")
+	}},
+	{Name: "a body says exactly which extension, and what to do", Play: func(s *Stage) {
+		ada, made := s.Extender()
+		for name, kind := range map[extension.Name]extension.Change{"postgis": "install", "citext": "drop", "CITEXT": "install"} {
+			_, err := ada.ChangeExtension(made.ID, name, kind, "key")
+			field := "extension"
+			if name == "citext" {
+				field = "kind"
+			}
+			s.Refused(err, "VALIDATION_ERROR", field)
+		}
+	}},
+	{Name: "the activity log tells who changed which extension", Play: func(s *Stage) {
+		ada, made := s.Extender()
+		done := ada.Installs(made, "citext")
+		log := ada.ReadsActivity(made.ID)
+		for _, action := range []audit.Action{audit.ExtensionRequested, audit.ExtensionFinished} {
+			e := s.only(log, action)
+			s.That(ada.did(e) && e.Details["operationId"] == string(done.ID) && e.Details["extension"] == "citext" &&
+				e.Details["change"] == "install" && e.Details["version"] == "1.6", "the entry is %+v", e)
+		}
 	}},
 }

@@ -12,6 +12,23 @@ import (
 )
 
 var isolating = []Scenario{
+	{Name: "no route answers without a key, or with one that is wrong in any way; all such answers are the same",
+		Play: func(s *Stage) {
+			ada, made := s.Owner()
+			revoked := s.WithKey(ada.Account)
+			s.OK(s.Operator.RevokeKey(revoked.Key))
+			for _, route := range s.keyed() {
+				var first Answer
+				for i, key := range []string{"", ada.Key.Text[:len(ada.Key.Text)-1] + "!", "pgh_AAAAAAAA_x", revoked.Key.Text} {
+					answer := s.sends(s.request(route, string(made.ID), nobodysID, key))
+					s.Refused(answer.refusal(), "UNAUTHORIZED")
+					if i == 0 {
+						first = answer
+					}
+					s.sameAnswer(route, first, answer)
+				}
+			}
+		}},
 	{Name: "on every route, in every place, a foreign ID and a missing ID get the same bytes",
 		Play: func(s *Stage) {
 			ada, mallory := s.Customer("pro"), s.Customer("pro")
@@ -33,6 +50,33 @@ var isolating = []Scenario{
 				}
 			}
 		}},
+	{Name: "on every route a key for others gets what a missing ID gets", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		inside, outside := ada.Creates("inside"), ada.Creates("outside")
+		work := ada.Follows(ada.BacksUp(outside.ID))
+		for _, route := range s.keyed() {
+			selected := s.WithKey(ada.Account, inside.ID) // one a route, for the limit of each
+			id := string(outside.ID)
+			if route.Target == "operation" {
+				id = string(work.ID)
+			}
+			answer := s.sends(s.request(route, id, nobodysID, selected.Key.Text))
+			if route.FullAccount || route.Preview {
+				s.Refused(answer.refusal(), "KEY_SCOPE_DENIED")
+				continue
+			}
+			if route.Target == "" {
+				s.That(answer.Status == 200 && !bytes.Contains(answer.Body, []byte(outside.ID)), "%s shows %s", route, answer.Body)
+				continue
+			}
+			s.sameAnswer(route, s.sends(s.request(route, nobodysID, nobodysID, selected.Key.Text)), answer)
+		}
+	}},
+}
+
+// keyed are the routes that need a key.
+func (s *Stage) keyed() []Route {
+	return slices.DeleteFunc(slices.Clone(s.Routes), func(r Route) bool { return r.Public })
 }
 
 // targeted are the routes that name something of an account's keys. Those of preview CI keys have scenarios of their own.

@@ -37,6 +37,22 @@ var deletingLegacyRoles = overSingleLogins([]Scenario{
 		}
 		s.That(len(ada.ListsRoles(made)) == 0, "the list is %+v", ada.ListsRoles(made))
 	}},
+	{Name: "a grant of the owner keeps a role, revoked, until it is taken back, and the refusal has no list", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		role, login := ada.AddsLogin(made, "Reports", "read_only")
+		s.OK(s.OnServer.Entangle(made, role.Username, 2))
+		sessions := s.bothIn(login)
+		for range 2 {
+			r := s.Refused(refusal(ada.Roles.Remove(ctx, made.ID, role.RoleID)), "ROLE_DEPENDENCIES")
+			s.That(r.Dependencies == nil, "it tells %+v", r.Dependencies)
+			s.That(ada.FindsRole(made, role).Status == "revoked", "it is %s", ada.FindsRole(made, role).Status)
+		}
+		s.closed(sessions...)
+		s.bothOut(login)
+		s.OK(s.OnServer.Disentangle(made, role.Username))
+		ada.Deletes(made, role)
+		s.gone(role)
+	}},
 })
 
 // gone fails the story where the server has a role.

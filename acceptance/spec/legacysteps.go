@@ -5,6 +5,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // overSingleLogins has stories play over databases with a single login.
@@ -60,6 +61,25 @@ func (c *Customer) Reconciles(db Created, r wire.Role) wire.ListedRole {
 // asksRole is a request for a role.
 func asksRole(name string, limit int) NewRole {
 	return NewRole{DisplayName: name, AccessProfile: "read_only", ConnectionLimit: limit, IdempotencyKey: "add " + name}
+}
+
+// tryLegacy calls each of the routes about additional roles of a database with a single login.
+func (s *Stage) tryLegacy(c *Customer, of id.DatabaseID, r id.RoleID, change id.OperationID) map[string]error {
+	all := map[string]error{
+		"opt in":    refusal(c.LegacyRoles.OptIn(ctx, of)),
+		"list":      refusal(c.LegacyRoles.List(ctx, of, false)),
+		"create":    refusal(c.CreateRole(of, asksRole("tried", 1))),
+		"prepare":   refusal(c.LegacyRoles.Prepare(ctx, of, r)),
+		"admit":     refusal(c.LegacyRoles.Admit(ctx, of, r)),
+		"reconcile": refusal(c.LegacyRoles.Reconcile(ctx, of, r)),
+		"reveal":    refusal(c.LegacyRoles.Reveal(ctx, of, r)),
+		"change":    refusal(c.ChangeRole(of, r, "rotate", "tried")),
+		"look":      refusal(c.LegacyRoles.GetChange(ctx, of, r, change)),
+		"replay":    refusal(c.ReplayChange(of, r, change)),
+		"remove":    refusal(c.LegacyRoles.Remove(ctx, of, r)),
+	}
+	s.That(len(all) == 11, "these are %d routes", len(all))
+	return all
 }
 
 // refusesAll fails the story unless each of the calls was refused with the code.

@@ -88,6 +88,14 @@ var keepingLogins = []Scenario{
 		ada.AddsRole(made, "Next", "read_write")
 		ada.FinishesBackup(made.ID)
 	}},
+	{Name: "a login that there is not, and a database with a single login, have nothing to rotate", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		s.Refused(refusal(ada.Logins.Reveal(ctx, made.ID, "root")), "ROLE_NOT_FOUND")
+		s.Refused(refusal(ada.RotateLogin(made.ID, "root", "k")), "ROLE_NOT_FOUND")
+		single := ada.CreatesAs(NewDatabase{Name: s.Name("single"), DisplayName: "S", RoleModel: "single_login"})
+		s.Refused(refusal(ada.RotateLogin(single.ID, "owner", "k")), "MANAGED_ROLE_CONFLICT")
+		s.Connects(single.Login())
+	}},
 	{Name: "a rotation without the agent is pending and finished in the background; the owner's password is then told", Alone: true,
 		Play: func(s *Stage) {
 			ada, made := s.Owner()

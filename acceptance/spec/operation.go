@@ -32,6 +32,18 @@ var operating = []Scenario{
 		release()
 		ada.FinishesBackup(made.ID)
 	}},
+	{Name: "what is final cannot be canceled, what is canceled stays so", Alone: true, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		done := ada.Follows(ada.BacksUp(made.ID))
+		s.Refused(refusal(ada.Operations.Cancel(ctx, done.ID)), "DATABASE_STATE_CONFLICT")
+
+		s.stopsBatch()
+		queued := ada.BacksUp(made.ID)
+		for range 2 {
+			canceled := must(ada.Operations.Cancel(ctx, queued.ID))(s)
+			s.That(canceled.Operation.Status == "canceled", "it is %s", canceled.Operation.Status)
+		}
+	}},
 	{Name: "a database has one open operation at a time", Alone: true, Play: func(s *Stage) {
 		ada := s.Customer("pro")
 		made, other := ada.Creates("orders"), ada.Creates("other")

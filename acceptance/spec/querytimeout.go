@@ -34,6 +34,11 @@ var limitingQueries = []Scenario{
 			log[1].Action == "query_timeouts.changed", "the log is %+v", log)
 		s.That(len(ada.ListsOperations(made.ID)) == 0, "it is listed as %+v", ada.ListsOperations(made.ID))
 	}},
+	{Name: "the owner's key for this database sets query timeouts", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		s.WithKey(ada.Account, made.ID).SetsTimeouts(made.ID, "balanced", "one")
+		s.That(ada.SeesTimeouts(made.ID).EffectiveProfile == "balanced", "it is %+v", ada.SeesTimeouts(made.ID))
+	}},
 	{Name: "every login gets the new timeouts through both entries but one with its own, and an open transaction goes on",
 		Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
 			ada, made := s.Owner()

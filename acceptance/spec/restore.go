@@ -2,6 +2,7 @@ package spec
 
 import (
 	"slices"
+	"time"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
@@ -34,4 +35,75 @@ var restoring = []Scenario{
 		}
 		s.That(acted("restore.requested") == 1 && acted("restore.finished") == 1, "the log is %+v", log)
 	}},
+	{Name: "while a restore runs, the database is for nothing else, and its backup stays", Needs: []Ability{Restoring},
+		Play: func(s *Stage) {
+			ada, made := s.Extender()
+			role, file := ada.AddsRole(made, "Reports", "custom"), ada.FinishesBackup(made.ID)
+			o := ada.Advances(ada.Reserves(made, file, "deploy-1"))
+			s.That(o.Status == "running", "it is %+v", o)
+			s.Refused(refusal(ada.Backups.Start(ctx, made.ID)), "DATABASE_STATE_CONFLICT")
+			s.Refused(refusal(ada.SetLifecycle(made.ID, "stop")), "DATABASE_STATE_CONFLICT")
+			s.Refused(refusal(ada.SetQueryTimeouts(made.ID, "short", "one")), "DATABASE_STATE_CONFLICT")
+			s.Refused(refusal(ada.ChangeExtension(made.ID, "citext", "install", "one")), "EXTENSION_MUTATION_UNAVAILABLE")
+			_, err := ada.CreateRole(made.ID, NewRole{"More", "custom", 1, "one"})
+			s.Refused(err, "MANAGED_ROLE_CONFLICT")
+			s.Refused(refusal(ada.ChangeRole(made.ID, role.RoleID, "rotate", "one")), "MANAGED_ROLE_CONFLICT")
+			s.Refused(refusal(ada.RotateLogin(made.ID, "owner", "one")), "MANAGED_ROLE_CONFLICT")
+			s.Refused(refusal(ada.Reserve(made.ID, file, "deploy-2")), "MANAGED_ROLE_CONFLICT")
+			s.Refused(ada.Backups.Delete(ctx, made.ID, file), "BACKUP_CONFLICT")
+			s.That(ada.RestoresManaged(made, file, "deploy-1").ID == o.ID, "it is another one")
+			s.OK(ada.Backups.Delete(ctx, made.ID, file))
+			ada.Rotates(made, role, "two")
+		}},
+	{Name: "passwords are those of now, and what was removed since stays away", Needs: []Ability{Restoring}, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		role, login := ada.AddsLogin(made, "Reports", "read_only")
+		kept, old := ada.AddsLogin(made, "Kept", "read_only")
+		file := ada.FinishesBackup(made.ID)
+		ada.Deletes(made, role)
+		ada.Rotates(made, kept, "rotate-1")
+		ada.RestoresManaged(made, file, "deploy-1")
+		s.ShutOut(login)
+		s.ShutOut(old)
+		s.Connects(ada.Reveals(made, kept).Login())
+		s.Connects(made.Login())
+	}},
+	{Name: "a saved profile of query timeouts is in force in the restored database too", Needs: []Ability{Restoring},
+		Play: func(s *Stage) {
+			ada, made := s.Owner()
+			file := ada.FinishesBackup(made.ID)
+			before := ada.SetsTimeouts(made.ID, "short", "one")
+			ada.RestoresManaged(made, file, "deploy-1")
+			after := ada.SeesTimeouts(made.ID)
+			s.That(after.DesiredProfile == "short" && after.EffectiveProfile == "short" && after.Current != nil &&
+				after.Current.StatementTimeoutMs == before.Current.StatementTimeoutMs, "it is %+v", after)
+			s.That(after.DatabaseOID != nil && *after.DatabaseOID != *before.DatabaseOID, "it is bound to %d", *before.DatabaseOID)
+		}},
+	{Name: "a restore that nobody advances for an hour is canceled", Needs: []Ability{Restoring, MovesTime}, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		s.OK(s.Connects(made.Login()).Write("kept"))
+		file := ada.FinishesBackup(made.ID)
+		o := ada.Advances(ada.Reserves(made, file, "deploy-1"))
+		s.OK(s.Clock.Advance(59 * time.Minute))
+		s.That(must(ada.Operations.Get(ctx, o.ID))(s).Status == "running", "it has not been left alone")
+		s.OK(s.Clock.Advance(time.Minute))
+		s.That(ada.Follows(o).Status == "canceled", "it is not canceled")
+		s.terminal(ada, made, o, file, "deploy-1")
+		ada.RestoresManaged(made, file, "deploy-2")
+	}},
+	{Name: "each end of a restore is one event", Needs: []Ability{Restoring, HasReceivers}, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		file := ada.FinishesBackup(made.ID)
+		hook := ada.Hooks(s.receiver(), made.ID)
+		must(ada.Operations.Cancel(ctx, ada.Reserves(made, file, "deploy-1").ID))(s)
+		s.isRestoreEvent(hook, 1, "canceled")
+		ada.RestoresManaged(made, file, "deploy-2")
+		s.isRestoreEvent(hook, 2, "succeeded")
+	}},
+}
+
+func (s *Stage) isRestoreEvent(hook wire.WebhookSecret, n int, status string) {
+	s.Helper()
+	e := s.reads(s.Hears(hook, n)[n-1])
+	s.That(string(e.Event) == "restore."+status && string(e.Data.Status) == status && e.Data.Error == nil, "%+v", e)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/backup"
 )
 
 // restoringPlain are restores of databases with a single login.
@@ -20,6 +21,26 @@ var restoringPlain = []Scenario{
 		s.Eventually("the session of before ends", session.Ended)
 		s.hasNotes(ada, made, "kept")
 		s.Refused(refusal(ada.Restores.Advance(ctx, done.ID)), "OPERATION_NOT_FOUND")
+	}},
+	{Name: "a restore in one call is for enrolled databases with a single login, and needs its consent", Play: func(s *Stage) {
+		ada, made := s.single()
+		start := func(of Created, file backup.Filename, b wire.Disconnect) error {
+			return refusal(ada.Restores.Restore(ctx, of.ID, file, b))
+		}
+		const none = backup.Filename("20260101_000000.sql.gz")
+		file := ada.FinishesBackup(made.ID)
+		s.Refused(start(made, file, wire.Disconnect{}), "VALIDATION_ERROR", "confirmDisconnect")
+		s.Refused(start(made, none, disconnect), "BACKUP_NOT_FOUND")
+		s.Refused(start(made, "latest", disconnect), "INVALID_BACKUP_FILENAME")
+		s.Refused(refusal(ada.Reserve(made.ID, file, "deploy-1")), "MANAGED_ROLE_CONFLICT")
+		s.OK(s.Spoil(made))
+		ada.Follows(ada.BacksUp(made.ID))
+		s.Refused(start(made, ada.ListsBackups(made.ID)[0].Filename, disconnect), "BACKUP_NOT_VERIFIED")
+
+		managed := ada.Creates("managed")
+		s.Refused(start(managed, none, disconnect), "FEATURE_NOT_AVAILABLE")
+		s.OK(s.Operator.Enroll(managed.ID, "restore"))
+		s.Refused(start(managed, none, disconnect), "BACKUP_NOT_FOUND")
 	}},
 }
 

@@ -25,6 +25,37 @@ var interruptingRoles = []Scenario{
 			s.bothIn(ada.Reveals(made, role).Login())
 			ada.AddsRoleAs(made, other)
 		}},
+	{Name: "a setup that was left reserved is prepared and admitted by hand", Alone: true, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		s.losesAgent()
+		_, err := ada.CreateRole(made.ID, NewRole{
+			DisplayName: "Reports", AccessProfile: "read_write", ConnectionLimit: 2, IdempotencyKey: "deploy-1",
+		})
+		s.Refused(err, "AGENT_ERROR")
+		half := ada.halfMade(made)
+		s.Refused(refusal(ada.Roles.Prepare(ctx, made.ID, half.RoleID)), "AGENT_ERROR")
+		s.OK(s.Agent.Start())
+		for range 2 {
+			prepared := must(ada.Roles.Prepare(ctx, made.ID, half.RoleID))(s)
+			s.That(prepared.Status == "sql_ready" && prepared.Username == half.Username, "%+v", prepared)
+		}
+		s.Refused(s.tryOne(ada, made, half, "reveal"), "MANAGED_ROLE_CONFLICT")
+		for range 2 {
+			admitted := must(ada.Roles.Admit(ctx, made.ID, half.RoleID))(s)
+			s.That(admitted.Status == "ready" && admitted.RoleID == half.RoleID, "%+v", admitted)
+		}
+		s.bothIn(ada.Reveals(made, half).Login())
+	}},
+	{Name: "a reserved role of which the server never heard is deleted", Alone: true, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		s.losesAgent()
+		_, err := ada.CreateRole(made.ID, NewRole{DisplayName: "R", AccessProfile: "custom", ConnectionLimit: 1, IdempotencyKey: "k"})
+		s.Refused(err, "AGENT_ERROR")
+		half := ada.halfMade(made)
+		s.OK(s.Agent.Start())
+		ada.Deletes(made, half)
+		ada.AddsRole(made, "R", "custom")
+	}},
 	{Name: "a rotation without the agent is pending, blocks every other, and is finished in the background", Alone: true,
 		Play: func(s *Stage) {
 			ada, made := s.Owner()
@@ -42,6 +73,53 @@ var interruptingRoles = []Scenario{
 			fresh := ada.Reveals(made, role)
 			s.That(fresh.CredentialGeneration == 2, "it was applied again: %+v", fresh.Role)
 			s.bothIn(fresh.Login())
+		}},
+	{Name: "a replay finishes a pending change; a look at it does not", Alone: true, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		role, old := ada.AddsLogin(made, "Reports", "read_only")
+		s.stopsBatch()
+		s.losesAgent()
+		begun := must(ada.ChangeRole(made.ID, role.RoleID, "revoke", "revoke-1"))(s)
+		replayed := must(ada.ReplayChange(made.ID, role.RoleID, begun.OperationID))(s)
+		s.That(begun.Status == "pending" && replayed == begun, "%+v, %+v", begun, replayed)
+		s.OK(s.Agent.Start())
+		for range 3 {
+			seen := must(ada.Roles.GetChange(ctx, made.ID, role.RoleID, begun.OperationID))(s)
+			s.That(seen == begun, "a look made it %+v", seen)
+		}
+		done := must(ada.ReplayChange(made.ID, role.RoleID, begun.OperationID))(s)
+		s.That(done.Status == "completed" && done.OperationID == begun.OperationID, "%+v", done)
+		s.bothOut(old)
+	}},
+	{Name: "a deletion without the agent is pending in its first phase, and goes on when it is called again", Alone: true,
+		Play: func(s *Stage) {
+			ada, made := s.Owner()
+			role, login := ada.AddsLogin(made, "Reports", "read_only")
+			s.losesAgent()
+			begun := must(ada.DeleteRole(made.ID, role.RoleID))(s)
+			s.That(begun.Status == "pending" && begun.Phase == "revoke" && begun.OperationID != "", "it is %+v", begun)
+			again := must(ada.DeleteRole(made.ID, role.RoleID))(s)
+			s.That(again == begun, "it is %+v; it was %+v", again, begun)
+			s.That(*ada.FindsRole(made, role).OperationID == begun.OperationID, "the list is %+v", ada.ListsRoles(made))
+
+			s.OK(s.Agent.Start())
+			ada.Deletes(made, role)
+			s.bothOut(login)
+		}},
+	{Name: "a removal without the agent is pending in its second phase, and is finished in the background", Alone: true,
+		Play: func(s *Stage) {
+			ada, made := s.Owner()
+			role := ada.AddsRole(made, "Reports", "read_only")
+			ada.Revokes(made, role)
+			s.losesAgent()
+			begun := must(ada.DeleteRole(made.ID, role.RoleID))(s)
+			s.That(begun == wire.RoleRemoval{RoleID: role.RoleID, Status: "pending", Phase: "remove"}, "it is %+v", begun)
+			short := must(ada.Roles.Remove(ctx, made.ID, role.RoleID))(s)
+			s.That(short == wire.RoleRemoval{RoleID: role.RoleID, Status: "pending"}, "the short way tells %+v", short)
+			s.OK(s.Agent.Start())
+			s.Eventually("the role is gone", func() bool { return len(ada.ListsRoles(made)) == 0 })
+			ada.Deletes(made, role)
+			ada.AddsRole(made, "Reports 2", "custom")
 		}},
 	{Name: "without its agent no password is shown, for nobody could say whether it is in force", Alone: true, Play: func(s *Stage) {
 		ada, made := s.Owner()

@@ -5,6 +5,14 @@ import (
 )
 
 var grantingConnect = []Scenario{
+	{Name: "an owner who withdraws CONNECT during setup is told what to run, and the same request goes on", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		ask, told := s.withdrawsDuringSetup(ada, made)
+		s.OK(s.OnServer.Owner(made, told.GrantSQL))
+		role := ada.AddsRoleAs(made, ask)
+		s.That(role.Status == "ready" && role.Username == told.Username, "it is %+v", role)
+		s.bothIn(ada.Reveals(made, role).Login())
+	}},
 	{Name: "a setup that CONNECT holds up can be finished step by step", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		ask, told := s.withdrawsDuringSetup(ada, made)
@@ -24,6 +32,20 @@ var grantingConnect = []Scenario{
 		s.That(ada.AddsRoleAs(made, ask).RoleID == role.RoleID, "the request makes another role")
 		s.bothIn(ada.Reveals(made, role).Login())
 	}},
+	{Name: "a role that is not finished lets nobody in, blocks the next one, and can be deleted", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		ask, _ := s.withdrawsDuringSetup(ada, made)
+		role := ada.halfMade(made)
+		other := NewRole{DisplayName: "other", AccessProfile: "custom", ConnectionLimit: 1, IdempotencyKey: "other"}
+		s.Refused(refusal(ada.CreateRole(made.ID, other)), "MANAGED_ROLE_CONFLICT")
+		for what, err := range s.tryReady(ada, made, role) {
+			s.Log(what)
+			s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		}
+		ada.Deletes(made, role)
+		s.Refused(refusal(ada.CreateRole(made.ID, ask)), "MANAGED_ROLE_CONFLICT")
+		ada.AddsRoleAs(made, other)
+	}},
 	{Name: "a rotation while CONNECT is withdrawn opens nothing until the owner grants it again", Both: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		role, login := ada.AddsLogin(made, "Reports", "read_only")
@@ -42,6 +64,28 @@ var grantingConnect = []Scenario{
 			})
 		}
 		s.bothOut(login)
+	}},
+	{Name: "a role whose CONNECT is withdrawn can be shown, revoked and deleted", Both: true, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		for what, end := range map[string]func(wire.Role){
+			"revoked": func(r wire.Role) { ada.Revokes(made, r) },
+			"deleted": func(r wire.Role) { ada.Deletes(made, r) },
+			"removed": func(r wire.Role) {
+				ada.Revokes(made, r)
+				gone := must(ada.Roles.Remove(ctx, made.ID, r.RoleID))(s)
+				s.That(gone.Status == "removed", "it is %+v", gone)
+			},
+		} {
+			role, login := ada.AddsLogin(made, what, "read_only")
+			sessions := s.bothIn(login)
+			s.OK(s.OnServer.Withdraw(made, role.Username))
+			s.That(ada.Reveals(made, role).Login() == login, "another password is shown")
+			end(role)
+			s.closed(sessions...)
+			s.bothOut(login)
+		}
+		list := ada.ListsRoles(made)
+		s.That(len(list) == 1 && list[0].DisplayName == "revoked" && list[0].Status == "revoked", "the list is %+v", list)
 	}},
 }
 
@@ -74,14 +118,4 @@ func (s *Stage) tryReady(c *Customer, db Created, r wire.Role) map[string]error 
 		errs[string(what)] = s.tryOne(c, db, r, what)
 	}
 	return errs
-}
-
-// tryOne reveals or changes a role.
-func (s *Stage) tryOne(c *Customer, db Created, r wire.Role, what RoleKind) (err error) {
-	if what == "reveal" {
-		_, err = c.Roles.Reveal(ctx, db.ID, r.RoleID)
-		return err
-	}
-	_, err = c.ChangeRole(db.ID, r.RoleID, what, "try "+string(what)+" "+string(r.RoleID))
-	return err
 }

@@ -57,6 +57,16 @@ var deletingRoles = []Scenario{
 		gone := must(ada.Roles.Remove(ctx, made.ID, role.RoleID))(s)
 		s.That(gone.Status == "removed", "it is %+v", gone)
 	}},
+	{Name: "of many dependencies twenty are told, and that there are more", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		role := ada.AddsRole(made, "Reports", "custom")
+		s.OK(s.OnServer.Entangle(made, role.Username, 21))
+		_, err := ada.DeleteRole(made.ID, role.RoleID)
+		told := s.dependencies(err)
+		s.That(len(told.Dependencies) == 20 && told.Truncated, "it tells %d", len(told.Dependencies))
+		s.OK(s.OnServer.Disentangle(made, role.Username))
+		ada.Deletes(made, role)
+	}},
 	{Name: "what depends on a role in another database of the account is told without its name; in a stranger's it does not count",
 		Play: func(s *Stage) {
 			ada, eve := s.Customer("pro"), s.Customer("pro")

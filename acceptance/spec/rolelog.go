@@ -1,6 +1,10 @@
 package spec
 
 import (
+	"slices"
+	"time"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/audit"
 )
 
@@ -30,5 +34,30 @@ var recordingRoles = []Scenario{
 			"role.removed", "login.revealed", "login.rotated", "login.revealed",
 		})
 		s.noSecretIn(log, secrets...)
+	}},
+	{Name: "what was proven of a rotation stands in the log", Both: true, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		role, login := ada.AddsLogin(made, "Reports", "read_only")
+		s.bothIn(login)
+		ada.Rotates(made, role, "rotate-1")
+		log := ada.ReadsActivity(made.ID)
+		i := slices.IndexFunc(log, func(e wire.Activity) bool { return e.Action == "role.rotated" })
+		s.That(i >= 0, "the log is %+v", log)
+		for _, proven := range []string{"noneLeft", "oldRefused", "newAccepted"} {
+			s.That(log[i].Details[proven] == "true", "%s: the entry is %+v", proven, log[i])
+		}
+		s.That(log[i].Details["credentialGeneration"] == "2", "the entry is %+v", log[i])
+	}},
+	{Name: "an expiry is the service's own doing", Both: true, Needs: []Ability{MovesTime}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		s.OK(s.Operator.SetCredentialValidity(ada.Account, time.Hour))
+		made := ada.Creates("orders")
+		role := ada.AddsRole(made, "Reports", "read_only")
+		s.OK(s.Clock.Advance(time.Hour))
+		s.isExpired(ada, made, role)
+		log := ada.ReadsActivity(made.ID)
+		i := slices.IndexFunc(log, func(e wire.Activity) bool { return e.Action == "role.expired" })
+		s.That(i >= 0 && log[i].Actor == "system" && log[i].Person == nil, "the log is %+v", log)
+		s.That(log[i].Details["roleId"] == string(role.RoleID), "the log is %+v", log)
 	}},
 }

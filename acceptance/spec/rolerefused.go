@@ -22,4 +22,16 @@ var refusingRoles = []Scenario{
 		s.bothIn(ada.Reveals(made, role).Login())
 		ada.Sets(made.ID, "restart", "active")
 	}},
+	{Name: "a removal that the server refuses for good ends by itself, and blocks nothing", Both: true, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		role, other := ada.AddsRole(made, "Reports", "read_only"), ada.AddsRole(made, "Jobs", "read_only")
+		ada.Revokes(made, role)
+		s.OK(s.OnServer.Obstruct(role.Username, true))
+		s.Refused(refusal(ada.DeleteRole(made.ID, role.RoleID)), "MANAGED_ROLE_CONFLICT")
+		s.That(ada.FindsRole(made, role).Status == "revoked", "it is %+v", ada.FindsRole(made, role))
+		ada.Rotates(made, other, "rotate-1")
+
+		s.OK(s.OnServer.Obstruct(role.Username, false))
+		ada.Deletes(made, role)
+	}},
 }

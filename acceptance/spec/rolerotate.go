@@ -63,6 +63,31 @@ var rotatingRoles = []Scenario{
 			ada.Deletes(made, spoilt)
 			ada.Sets(made.ID, "restart", "active")
 		}},
+	{Name: "a repeated rotation answers alike and is not applied again", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		role := ada.AddsRole(made, "Reports", "read_only")
+		first := ada.Rotates(made, role, "rotate-1")
+		now := ada.Reveals(made, role)
+		open := s.bothIn(now.Login())
+		s.That(ada.Rotates(made, role, "rotate-1") == first, "the second answer differs")
+		replayed := must(ada.ReplayChange(made.ID, role.RoleID, first.OperationID))(s)
+		read := must(ada.Roles.GetChange(ctx, made.ID, role.RoleID, first.OperationID))(s)
+		s.That(replayed == first && read == first, "the answers are\n%+v\n%+v\n%+v", first, replayed, read)
+		s.open(open...)
+		s.That(ada.Reveals(made, role) == now, "the password was changed again")
+
+		second := ada.Rotates(made, role, "rotate-2")
+		s.That(second.OperationID != first.OperationID && second.CredentialGeneration == 3, "%+v", second)
+		s.That(ada.Rotates(made, role, "rotate-1") == first, "the first change's answer differs after the second")
+	}},
+	{Name: "a key stands for one change of one role", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		role, other := ada.AddsRole(made, "Reports", "custom"), ada.AddsRole(made, "Jobs", "custom")
+		ada.Rotates(made, role, "change-1")
+		s.Refused(refusal(ada.ChangeRole(made.ID, role.RoleID, "revoke", "change-1")), "MANAGED_ROLE_CONFLICT")
+		s.Refused(refusal(ada.ChangeRole(made.ID, other.RoleID, "rotate", "change-1")), "MANAGED_ROLE_CONFLICT")
+		s.bothIn(ada.Reveals(made, role).Login())
+	}},
 	{Name: "50 rotations in a row disturb none of 100 clients of the other logins", Needs: []Ability{RunsRealSQL},
 		Play: func(s *Stage) {
 			ada := s.Customer("business")
@@ -90,6 +115,41 @@ var rotatingRoles = []Scenario{
 			s.bothOut(last)
 			s.bothIn(ada.Reveals(made, role).Login())
 		}},
+	{Name: "20 requests at once with one key rotate once", Both: true, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		role, old := ada.AddsLogin(made, "Reports", "read_only")
+		answers := make([]wire.RoleChange, 20)
+		errs := s.atOnce(len(answers), func(i int) (err error) {
+			answers[i], err = ada.on(i).ChangeRole(made.ID, role.RoleID, "rotate", "rotate-1")
+			return err
+		})
+		for i, err := range errs {
+			s.OK(err)
+			s.That(answers[i].OperationID == answers[0].OperationID && answers[i].CredentialGeneration == 2, "%+v", answers[i])
+		}
+		s.That(ada.Rotates(made, role, "rotate-1").CredentialGeneration == 2, "it was applied again")
+		s.bothOut(old)
+		s.bothIn(ada.Reveals(made, role).Login())
+	}},
+	{Name: "of different rotations at once each is done or refused, and the last password works", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		role := ada.AddsRole(made, "Reports", "read_only")
+		done := int64(0)
+		for _, err := range s.atOnce(8, func(i int) error {
+			_, err := ada.on(i).ChangeRole(made.ID, role.RoleID, "rotate", nth("rotate", i))
+			return err
+		}) {
+			if err == nil {
+				done++
+				continue
+			}
+			s.Refused(err, "MANAGED_ROLE_CONFLICT")
+		}
+		s.Eventually("the last one is done", func() bool { return ada.FindsRole(made, role).Status == "ready" })
+		fresh := ada.Reveals(made, role)
+		s.That(done > 0 && fresh.CredentialGeneration == 1+done, "%d were done; it is %+v", done, fresh.Role)
+		s.bothIn(fresh.Login())
+	}},
 }
 
 // bystander is a client with an open transaction, and what it saw of that.

@@ -11,6 +11,19 @@ var runningOutOfRoom = []Scenario{
 		s.OK(s.Agent.SetFull(false))
 		ada.FinishesBackup(made.ID)
 	}},
+	{Name: "a queued backup that finds no room any more fails and leaves nothing", Alone: true, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		s.stopsBatch()
+		queued := ada.BacksUp(made.ID)
+		s.fillsUp()
+		s.OK(s.Batch.Start())
+
+		done := ada.Follows(queued)
+		s.That(done.Status == "failed" && done.Error.Code == "BACKUP_STORAGE_FULL", "it ended as %s: %+v", done.Status, done.Error)
+		s.That(len(ada.ListsBackups(made.ID)) == 0, "a file is listed")
+		s.OK(s.Agent.SetFull(false))
+		ada.FinishesBackup(made.ID)
+	}},
 }
 
 // fillsUp leaves no room for backups until the story gives it back, or ends.

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
@@ -45,6 +46,14 @@ var limitingBytes = []Scenario{
 			return e.Actor == "operator" && e.Action == "storage.full" && e.Details["reason"] == "they delete"
 		}), "the log is %+v", ada.ReadsActivity(made.ID))
 	}},
+	{Name: "raising the quota opens a closed database", Play: func(s *Stage) {
+		ada, made := s.limited(bytesQuota)
+		s.grows(ada, made, farOverQuota, database.StorageClosed)
+		s.Eventually("nobody gets in", func() bool { return !s.getsIn(made.Login()) })
+		s.OK(s.Operator.SetBytes(ada.Account, 2*farOverQuota, 1<<30))
+		s.stores(ada, made.ID, database.StorageOK)
+		s.Eventually("they get in", func() bool { return s.getsIn(made.Login()) })
+	}},
 	{Name: "a full database is read-only by default for every login and entry, and what overrides it can delete",
 		Needs: []Ability{RunsRealSQL}, Play: func(s *Stage) {
 			ada, made := s.limited(bytesQuota)
@@ -73,6 +82,22 @@ var limitingBytes = []Scenario{
 			}
 			must(s.SQL.Run(made.Login(), "CREATE TABLE more ()"))(s)
 		}},
+	{Name: "a backup over the quota is refused or fails, and works again with room", Play: func(s *Stage) {
+		ada, made := s.limited(1 << 30)
+		s.OK(s.Operator.SetBytes(ada.Account, 1<<30, 10))
+		done := ada.Follows(ada.BacksUp(made.ID))
+		s.That(done.Status == "failed" && done.Error.Code == "BACKUP_STORAGE_FULL" && strings.Contains(done.Error.Message, "quota"),
+			"it ended as %s: %+v", done.Status, done.Error)
+		s.That(len(ada.ListsBackups(made.ID)) == 0, "a file is listed")
+
+		s.OK(s.Operator.SetBytes(ada.Account, 1<<30, 1<<30))
+		file := ada.FinishesBackup(made.ID)
+		s.OK(s.Operator.SetBytes(ada.Account, 1<<30, ada.ListsBackups(made.ID)[0].SizeBytes))
+		r := s.Refused(refusal(ada.Backups.Start(ctx, made.ID)), "BACKUP_STORAGE_FULL")
+		s.That(strings.Contains(r.Message, "quota"), "which storage is full? %s", r.Message)
+		s.OK(ada.Backups.Delete(ctx, made.ID, file))
+		ada.BacksUp(made.ID)
+	}},
 }
 
 // limited is a customer whose databases may take so many bytes, with one of them.

@@ -3,6 +3,7 @@ package spec
 import (
 	"encoding/json"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -38,6 +39,41 @@ var keepingWebhooks = []Scenario{
 		again := must(ada.Webhooks.RotateSecret(ctx, two.ID))(s)
 		back := ada.ListsWebhooks()[1]
 		s.That(again.Enabled && back.Enabled && back.DisabledAt == nil && back.ConsecutiveFailures == 0, "%+v", back)
+	}},
+	{Name: "what is done to an endpoint is in the log of its database, and no secret is", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		hook := ada.Hooks(quietURL+"/path?token=abc", made.ID)
+		rotated := must(ada.Webhooks.RotateSecret(ctx, hook.ID))(s)
+		s.OK(ada.Webhooks.Disable(ctx, hook.ID))
+		found := map[string]int{}
+		for _, a := range ada.ReadsActivity(made.ID) {
+			found[string(a.Action)]++
+			for _, detail := range a.Details {
+				for _, secret := range []string{"path", "token", hook.Secret, rotated.Secret} {
+					s.That(!strings.Contains(detail, secret), "%s tells %q", a.Action, detail)
+				}
+			}
+		}
+		s.That(found["webhook.created"] == 1 && found["webhook.rotated"] == 1 && found["webhook.disabled"] == 1, "%v", found)
+	}},
+	{Name: "the answers about endpoints have exactly the fields of the spec", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := s.sends(ada.asks("POST", "", `{"url":"`+quietURL+`"}`))
+		s.that(made, 201, "data", "id", "databaseId", "url", "enabled", "createdAt", "secret")
+		s.That(made.Header.Get("Cache-Control") == "no-store", "a secret may be cached")
+		var id struct{ Data struct{ ID string } }
+		s.OK(json.Unmarshal(made.Body, &id))
+		rotated := s.sends(ada.asks("POST", "/"+id.Data.ID+"/rotate", ""))
+		s.that(rotated, 200, "data,message", "id", "databaseId", "url", "enabled", "updatedAt", "secret")
+		s.That(rotated.Header.Get("Cache-Control") == "no-store", "a secret may be cached")
+		gone := s.sends(ada.asks("DELETE", "/"+id.Data.ID, ""))
+		s.That(gone.Status == http.StatusNoContent && len(gone.Body) == 0, "%d %s", gone.Status, gone.Body)
+		list := s.sends(ada.asks("GET", "", ""))
+		var all struct{ Data []json.RawMessage }
+		s.OK(json.Unmarshal(list.Body, &all))
+		s.That(list.Status == 200 && len(all.Data) == 1, "%d %s", list.Status, list.Body)
+		s.fields(all.Data[0], "id", "databaseId", "url", "enabled", "consecutiveFailures", "disabledAt", "createdAt",
+			"createdBy", "updatedAt")
 	}},
 }
 

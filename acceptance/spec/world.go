@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/fakes/inbox"
@@ -29,6 +30,8 @@ type World struct {
 	HoldBackup func(db Created) (release func(), err error)
 	// Spoil puts something into the database that cannot be restored from a backup.
 	Spoil func(db Created) error
+	// Predate makes a backup one of a time before there were additional roles.
+	Predate func(db Created, file backup.Filename) error
 	// OnServer is what is done on the server without the service.
 	OnServer OnServer
 	// Agent is the agent on the only database server.
@@ -131,6 +134,9 @@ type Operator interface {
 	DropOldSecretKeys() error
 	// RotateCertificateKey has certificates signed with a new key instead of that one.
 	RotateCertificateKey(named id.CertificateKeyID) error
+	// AddDeadServer registers a second database server, with more room than the first, whose agent nobody reaches. retire takes it
+	// out of use again.
+	AddDeadServer() (retire func() error, err error)
 	// EndChange ends a pending change of a login, and returns what was found at the login.
 	EndChange(of id.DatabaseID, change id.OperationID, reason string) (found string, err error)
 	// MakeForeign puts a database on the server that the service did not make.
