@@ -39,8 +39,8 @@ var (
 // under is what a package of the agent must not reach: the wiring, and the packages of the agent that stand above or beside it.
 func under(packages ...string) []string { return slices.Concat(wiring, packages) }
 
-// resources are the packages of the agent that carry out commands about databases and logins. What stands beside them reaches them
-// by the ledger.
+// resources are the packages of the agent that carry out commands about databases and logins. What stands beside them reaches
+// them by the ledger.
 var resources = []string{"agent/databases", "agent/logins", "agent/settings", "agent/overlay", "agent/relocate", "agent/guard"}
 
 // aboveCopies are the packages that rest on what copies and backups share.

@@ -1,8 +1,10 @@
 package backup
 
 import (
+	"context"
 	"errors"
 
+	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
 )
@@ -45,4 +47,62 @@ func (x *Backups) standing(req Request) (standing, Result, error) {
 		return unverified, Result{Manifest: m}, err
 	}
 	return complete, Result{Manifest: m, VerifiedAt: at}, nil
+}
+
+// Discard removes everything of a request's backup: its sessions, its login, its isolated copy, partial files, and the file, even
+// if that is verified. The file of another operation stays. The request must not be running.
+func (x *Backups) Discard(ctx context.Context, req Request) error {
+	done, err := x.copies.Turn(ctx, req.OperationID)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return x.Remove(ctx, req)
+}
+
+// Remove is Discard for who has the operation's turn.
+func (x *Backups) Remove(ctx context.Context, req Request) error {
+	if err := x.copies.RemoveVerification(ctx, req.OperationID); err != nil {
+		return err
+	}
+	req.Verify = false // whether it is verified does not matter, nor whether that can be read
+	// A damaged one goes too: the name was given to this request.
+	if found, _, err := x.standing(req); err != nil || found == foreign {
+		return err
+	}
+	return x.Files.Delete(req.DatabaseID, req.Filename)
+}
+
+// Complete reports whether the backup of this very request is complete: its file exists and, where it is to be verified, is.
+func (x *Backups) Complete(req Request) (bool, error) {
+	found, _, err := x.standing(req)
+	return found == complete, err
+}
+
+// Abandon ends a backup of which so many attempts were cut short, the last with an error or, if that is nil, with the agent
+// itself. It removes what they left in PostgreSQL, and runs nothing of the customer's. A backup that is complete is returned. A
+// file that is not verified stays, as the result says, with BACKUP_NOT_VERIFIED: it may be good. Without a file, the error is a
+// *jobs.CutShortError. After any other error, call Abandon again. The request must not be running.
+func (x *Backups) Abandon(ctx context.Context, req Request, attempts int, last error) (Result, error) {
+	done, err := x.copies.Turn(ctx, req.OperationID)
+	if err != nil {
+		return Result{}, err
+	}
+	defer done()
+	if err := x.copies.RemoveVerification(ctx, req.OperationID); err != nil {
+		return Result{}, err
+	}
+	why := copies.CutShort("backup", attempts, last)
+	found, result, err := x.standing(req)
+	if err != nil {
+		return Result{}, err
+	}
+	switch found {
+	case complete:
+		return result, nil
+	case unverified:
+		return result, fault.New(fault.BackupNotVerified, "the backup file could not be verified: %s", why.Error())
+	default:
+		return Result{}, why
+	}
 }

@@ -49,11 +49,8 @@ type Isolated struct {
 	password string
 }
 
-// prefix begins the names of the copies, and the operation ends them.
-func (p copyPurpose) prefix() string { return p.name + "_" }
-
 // Name is that of the copy and of its login.
-func (i *Isolated) Name() string { return i.purpose.prefix() + id.Compact(i.op) }
+func (i *Isolated) Name() string { return i.purpose.name + "_" + id.Compact(i.op) }
 
 func (x *Copies) copyFor(p copyPurpose, op id.OperationID, of id.DatabaseID, admin *sql.DB) *Isolated {
 	return &Isolated{server: x.Server, purpose: p, op: op, of: of, admin: admin}

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/diskroom"
+	"github.com/pgherd/pgherd/agent/joblogin"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/load"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
 )
@@ -41,4 +44,43 @@ func unverifiedInTime(ctx context.Context, err error) error {
 		return errors.Join(backup.NotVerified(fmt.Errorf("%w; it was ended in %s", late, in.At.Where())), late)
 	}
 	return errors.Join(backup.NotVerified(late), late)
+}
+
+// watched runs work on a copy, and looks meanwhile at the copy's size with that of its sessions' temporary files, whose names
+// hold the process. Files that parallel workers share are in folders, which are not listed: for those there is the reserve.
+func (i *Isolated) watched(ctx context.Context, c *diskroom.Claim, work func(context.Context) error) error {
+	const size = `SELECT pg_database_size(d.oid) + coalesce((SELECT sum(t.size) FROM pg_ls_tmpdir() t
+			JOIN pg_stat_activity a ON t.name LIKE 'pgsql\_tmp' || a.pid || '.%' WHERE a.datid = d.oid), 0)
+		FROM pg_database d WHERE d.datname = $1`
+	used := func(ctx context.Context) (int64, error) { return pg.One[int64](ctx, i.admin, size, i.Name()) }
+	return c.Watch(ctx, diskroom.Copy, used, func(ctx context.Context) error { return i.within(ctx, work) })
+}
+
+// within runs work on the copy. Once ctx has ended, for whatever cause, it ends the copy's sessions.
+func (i *Isolated) within(ctx context.Context, work func(context.Context) error) error {
+	ended := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() { ended <- i.endCopy(context.WithoutCancel(ctx)) })
+	err := work(ctx)
+	if stop() {
+		return err
+	}
+	return errors.Join(err, <-ended)
+}
+
+// copyPatience is for the sessions of a copy. PostgreSQL's own DROP DATABASE ... WITH (FORCE) waits as long.
+const copyPatience = 5 * time.Second
+
+// endCopy ends every session of the copy. It is an error if one is left.
+func (i *Isolated) endCopy(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, copyPatience)
+	defer cancel()
+	left, err := joblogin.EndSessions(ctx, i.admin, copyPatience,
+		`backend_type = 'client backend' AND (usename = $1 OR datname = $1 AND usename = current_user)`, i.Name())
+	if err == nil && left > 0 {
+		err = fmt.Errorf("%d do not end", left)
+	}
+	if err != nil {
+		return fmt.Errorf("end the copy's sessions: %w", err)
+	}
+	return nil
 }
