@@ -70,8 +70,8 @@ func (b backupRoutes) download(r *serve.Request) (backups.Download, error) {
 	return b.use.Open(r.Context(), databaseOf(r), filenameOf(r), r.Beginning())
 }
 
-// sendsBackup is work that streams a backup file, or the rest of one, as the agent sends it. Opening the file may wait for a slot,
-// as long as the client does.
+// sendsBackup is work that streams a backup file, or the rest of one, as the agent sends it. Opening the file may wait for a
+// slot, as long as the client does.
 func sendsBackup(open func(*serve.Request) (backups.Download, error)) serve.Work {
 	return serve.Work{
 		Answers: []serve.Documented{

@@ -36,10 +36,7 @@ func (x uploadRoutes) routes() []serve.Route {
 			Name: "sendUpload", Summary: "Send an announced dump, whole or in parts, or ask how much of it has come",
 			Method: http.MethodPut, Path: all + "/{" + uploadParameter + "}", Class: ratelimit.Write, Target: Database,
 			Action: account.Own, Gate: rollout.RestoreUpload,
-			Body: serve.Stream(serve.Gzip, "application/octet-stream"), Work: serve.Work{
-				Answers: []serve.Documented{{Status: http.StatusNoContent, Range: "What has come, from the beginning; absent where nothing has"}},
-				Handle:  x.send,
-			},
+			Body: serve.Stream(serve.Gzip, "application/octet-stream"), Work: serve.Work{Handle: x.send, Answers: received},
 			Refusals: []fault.Code{
 				fault.UploadNotFound, fault.BackupConflict, fault.BackupStorageFull, fault.AgentError, fault.AgentRouteUnavailable,
 				fault.ServerBusy,
@@ -67,15 +64,20 @@ func (x uploadRoutes) announce(r *serve.Request) (wire.Data[wire.Upload], error)
 	}}, err
 }
 
+// received documents the answer of send.
+var received = []serve.Documented{
+	{Status: http.StatusNoContent, Range: "What has come, from the beginning; absent where nothing has"},
+}
+
 func (x uploadRoutes) send(r *serve.Request) (serve.Answer, error) {
 	part, err := r.Header(upload.Header)
 	if err != nil {
 		return serve.Answer{}, err
 	}
-	received, err := x.use.Send(r.Context(), databaseOf(r), id.UploadID(r.Param(uploadParameter)), uploads.Content{
+	size, err := x.use.Send(r.Context(), databaseOf(r), id.UploadID(r.Param(uploadParameter)), uploads.Content{
 		Range: part, Length: int64(r.BodyLength()), Body: r.Stream(),
 	})
-	return serve.Answer{Status: http.StatusNoContent, Range: upload.RangeOf(received)}, err
+	return serve.Answer{Status: http.StatusNoContent, Range: upload.RangeOf(size)}, err
 }
 
 func (x uploadRoutes) complete(r *serve.Request) (o operation.Operation, err error) {

@@ -242,7 +242,8 @@ func TestAnOperatorChangesWhatAPlanAllows(t *testing.T) {
 	}
 	for flag, want := range map[string]string{
 		"--max-databases=-2": "maxDatabases", "--connection-cap=0": "connectionCap", "--backup-days=-2": "backupDays",
-		"--database-bytes=0": "databaseBytes", "--backup-bytes=1025TiB": "backupBytes", "--credential-validity=1s": "credentialValidity",
+		"--database-bytes=0": "databaseBytes", "--backup-bytes=1025TiB": "backupBytes",
+		"--credential-validity=1s": "credentialValidity",
 	} {
 		c.refuses(want+": must be", "account", "set", "--account="+account, flag)
 	}

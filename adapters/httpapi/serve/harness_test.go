@@ -185,6 +185,8 @@ func (st *stage) table() []Route {
 			Filename: "20260101_000000.sql.gz", ContentType: "application/gzip", Size: st.size, Content: st.feed(r),
 		}}, nil
 	})
+	waits := WhileClientStays(func(r *Request) (renamed, error) { return st.wait(r) },
+		func(renamed) (Answer, error) { return Answer{}, nil })
 	rows := []Route{
 		{Method: "GET", Path: base, Class: ratelimit.Read, Target: aThing, Action: account.See, Work: Work{Handle: get, Answers: done}},
 		{Method: "PATCH", Path: base, Class: ratelimit.Write, Target: aThing, Action: account.Configure,
@@ -195,7 +197,8 @@ func (st *stage) table() []Route {
 			Work: Work{Handle: keyed, Answers: done}},
 		{Method: "POST", Path: base + "/run", Class: ratelimit.Write, Target: aThing, Work: Work{Handle: get, Answers: done},
 			BareMaintenance: true},
-		{Method: "DELETE", Path: base, Class: ratelimit.Write, Key: FullAccount, Target: aThing, Work: Work{Handle: get, Answers: done}},
+		{Method: "DELETE", Path: base, Class: ratelimit.Write, Key: FullAccount, Target: aThing,
+			Work: Work{Handle: get, Answers: done}},
 		{Method: "POST", Path: base + "/gated", Class: ratelimit.Write, Target: aThing, Gate: closedGate,
 			Body: JSON[renameBody](), Work: Work{Handle: rename, Answers: done}},
 		{Method: "PUT", Path: base + "/upload", Class: ratelimit.Write, Target: aThing,
@@ -206,7 +209,7 @@ func (st *stage) table() []Route {
 		{Method: "GET", Path: base + "/panic", Class: ratelimit.Read, Target: aThing,
 			Work: OK(func(*Request) (renamed, error) { panic("secret thing") })},
 		{Method: "GET", Path: base + "/wait", Class: ratelimit.Read, Target: aThing,
-			Work: Work{Handle: WhileClientStays(func(r *Request) (renamed, error) { return st.wait(r) }, func(renamed) (Answer, error) { return Answer{}, nil }), Answers: done}},
+			Work: Work{Handle: waits, Answers: done}},
 		{Method: "POST", Path: "/api/v1/open-things", Class: ratelimit.Exchange, Key: Public, Body: JSON[renameBody](),
 			Work: Work{Handle: rename, Answers: done}},
 		{Method: "GET", Path: base + "/backups/{filename}", Class: ratelimit.Read, Target: aThing,

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"fmt"
-	"io"
 	"net/netip"
 	"strings"
 	"testing"
@@ -100,11 +99,6 @@ func TestClientAddress(t *testing.T) {
 			t.Errorf("%v behind %v: %s, want %s", c.forward, c.proxies, got, c.want)
 		}
 	}
-}
-
-// discardCore is the production encoder writing nowhere.
-func discardCore() zapcore.Core {
-	return zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard), zap.InfoLevel)
 }
 
 // While the metadata are away each request is one line, as ever, and the failure is told once, not with each.
