@@ -17,7 +17,7 @@ func TestNoCodeOfTheCustomersRunsAsTheAgent(t *testing.T) {
 			EXECUTE 'CREATE ROLE taken_over CREATEROLE';
 			RETURN 1;
 		END $$;
-		CREATE FUNCTION public.backuptest.Trap(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+		CREATE FUNCTION public.trap(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
 			IF session_user = 'pgherd_agent' AND pg_catalog.current_setting('transaction_read_only') = 'on' THEN
 				RAISE 'run as the agent';
 			ELSIF session_user = 'pgherd_agent' THEN
