@@ -23,8 +23,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// flow is a kind of operations as the tests of what all kinds have in common drive it. What a kind has of its own is tested in its
-// own file.
+// flow is a kind of operations as the tests of what all kinds have in common drive it. What a kind has of its own is tested in
+// its own file.
 type flow struct {
 	name    string
 	kind    operation.Kind
