@@ -16,8 +16,8 @@ import (
 )
 
 // TestSlowClaimsKeepTheCap lets claims of deliveries take long, because very many endpoints wait; mails are claimed by the same
-// statements. While one is looking, another delivery of the endpoint that comes first arrives, is due even longer, and is claimed:
-// the slow claim must not go by what it counted.
+// statements. While one is looking, another delivery of the endpoint that comes first arrives, is due even longer, and is
+// claimed: the slow claim must not go by what it counted.
 func TestSlowClaimsKeepTheCap(t *testing.T) {
 	db := migrated(t)
 	populate(t, db, 1)

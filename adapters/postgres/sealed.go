@@ -14,6 +14,13 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
+// A login has a key of two columns.
+var (
+	sealedLogins = pgdb.Define(loginTable.Read().Where("(t.database_id, t.login) > (?, ?)").
+			OrderBy("t.database_id", "t.login").Suffix("LIMIT ?"))
+	resealLogin = pgdb.Written("UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4")
+)
+
 // sealedRows are the encrypted values of one table. The key of a row is what follows the first slash of its Ref, cut at the
 // slashes.
 type sealedRows struct {
@@ -32,10 +39,9 @@ var sealedTables = []sealedRows{
 	sealed("change", roleChangeTable, "sealed", resealingLocked, func(c role.Change) (string, string, []byte) {
 		return string(c.ID), c.SecretContext(), c.Sealed
 	}),
-	{"login", []string{pgdb.FirstUUID, ""}, sealedIn("login", pgdb.Define(loginTable.Read().Where("(t.database_id, t.login) > (?, ?)").
-		OrderBy("t.database_id", "t.login").Suffix("LIMIT ?")), func(l ports.LoginSecret) (string, string, []byte) {
+	{"login", []string{pgdb.FirstUUID, ""}, sealedIn("login", sealedLogins, func(l ports.LoginSecret) (string, string, []byte) {
 		return string(l.DatabaseID) + "/" + string(l.Login), l.Context(), l.Sealed
-	}), pgdb.Written("UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4")},
+	}), resealLogin},
 	sealed("mail", mailTable, "sealed_token", resealing, func(m mail.Mail) (string, string, []byte) {
 		return string(m.ID), mail.SecretContext(m.ID), m.SealedToken
 	}),
@@ -59,7 +65,8 @@ const (
 		WHERE r.id = $2 AND r.database_id = d.id AND r.SEALED = $3`
 )
 
-// sealed are those of a column, in a table whose key is a uuid. Of a row, value says its key, the context of its secret, and that.
+// sealed are those of a column, in a table whose key is a uuid. Of a row, value says its key, the context of its secret, and
+// that.
 func sealed[T any](
 	kind string, t *pgdb.Table[T], column, reseal string, value func(T) (key, secretContext string, sealed []byte),
 ) sealedRows {
