@@ -1,10 +1,8 @@
 package logins_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -73,48 +71,6 @@ func testWhatCannotBeToldDoesNotKeepARole(t *testing.T, m database.RoleModel) {
 	soonRemoved(t, s, l, 2)
 	check.Must(s.Super.Exec("DELETE FROM pg_shdepend WHERE objid = $1 AND refobjid = $2", table, oid))(t)
 	noDead(t, s, oid)
-}
-
-// A function that the role has made where a stranger let it changes the role, again and again, in transactions that stay open.
-func TestFunctionOfTheRoleDoesNotKeepIt(t *testing.T) {
-	agenttest.OverModelsWhole(t, testFunctionOfTheRoleDoesNotKeepIt)
-}
-
-func testFunctionOfTheRoleDoesNotKeepIt(t *testing.T, m database.RoleModel) {
-	s := agenttest.Shared(t)
-	w, stranger := s.MadeWithRoles(t, m), s.Made(t, database.SingleLogin)
-	l := s.Opened(t, w.Additional(1, role.ReadOnly))
-	oid, theirs := oidOf(t, s, l), s.Owner(t, stranger)
-	check.Must(theirs.Exec("CREATE SCHEMA shared; GRANT USAGE, CREATE ON SCHEMA shared TO " + l.Username))(t)
-	check.Must(theirs.Exec(fmt.Sprintf("GRANT CONNECT ON DATABASE %q TO %s", stranger.Name, l.Username)))(t)
-	check.Must(s.Direct(t, stranger.Name, l.Username, l.Password).Exec(`CREATE FUNCTION shared.hold() RETURNS void LANGUAGE plpgsql
-		SECURITY DEFINER AS 'BEGIN ALTER ROLE CURRENT_USER PASSWORD NULL; END'`))(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	var holders sync.WaitGroup
-	for range 8 { // one has the role, and the next waits for it
-		db := s.Owner(t, stranger)
-		holders.Go(func() {
-			for ctx.Err() == nil {
-				hold(ctx, db)
-			}
-		})
-	}
-	soonRemoved(t, s, l, 2)
-	cancel()
-	holders.Wait()
-	check.Must(theirs.Exec("DROP SCHEMA shared CASCADE"))(t) // CONNECT on their database is taken from it without them
-	noDead(t, s, oid)
-}
-
-// hold keeps the role in an open transaction until its session is ended.
-func hold(ctx context.Context, db *sql.DB) {
-	tx, err := db.BeginTx(ctx, nil)
-	for err == nil {
-		_, err = tx.ExecContext(ctx, "SELECT shared.hold(), pg_sleep(0.05)")
-	}
-	if tx != nil {
-		_ = tx.Rollback()
-	}
 }
 
 // Neither a start of the agent nor a later burial waits for who grants to a dead role.

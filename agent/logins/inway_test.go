@@ -29,25 +29,6 @@ func trapped(t testing.TB, s *agenttest.Stack, w agenttest.Wanted) *sql.Tx {
 	return tx
 }
 
-// Another customer may be in the way of a stop, in a database of its own.
-func TestStopEndsWhoIsInTheWayElsewhere(t *testing.T) {
-	agenttest.OverModelsWhole(t, testStopEndsWhoIsInTheWayElsewhere)
-}
-
-func testStopEndsWhoIsInTheWayElsewhere(t *testing.T, m database.RoleModel) {
-	s := agenttest.Shared(t)
-	w, theirs := s.MadeWithRoles(t, m), s.Made(t, database.Managed)
-	l := s.Opened(t, w.Additional(1, role.Custom))
-	trapIn(t, s, theirs, l)
-	tx := trapped(t, s, theirs)
-	s.Done(t, w.Access(2, false, true))
-	if tx.Commit() == nil {
-		t.Error("the transaction in the way is committed")
-	}
-	s.Done(t, w.Access(3, true, false))
-	s.GetsIn(t, "started again", l)
-}
-
 // What a forced change ends is in its own way, not in that of another command, which waits for a customer and leaves it alone.
 func TestForcedChangeSparesWhoIsInTheWayOfOthers(t *testing.T) {
 	agenttest.OverModelsWhole(t, testForcedChangeSparesWhoIsInTheWayOfOthers)

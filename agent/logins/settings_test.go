@@ -6,66 +6,9 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
-	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/role"
 )
-
-// A login may have its own sessions fail at their beginning. Its password changes all the same: a change that never ends would
-// keep everybody else's from beginning.
-func TestLoginThatSpoilsItsSessionsRotates(t *testing.T) {
-	agenttest.OverModelsWhole(t, testLoginThatSpoilsItsSessionsRotates)
-}
-
-func testLoginThatSpoilsItsSessionsRotates(t *testing.T, m database.RoleModel) {
-	s, w := agenttest.ModelStack(t, m)
-	for library, l := range map[string]agenttest.LoginOf{
-		"nothing":      s.Opened(t, w.Additional(1, role.ReadOnly)),
-		"../elsewhere": s.Opened(t, w.Additional(2, role.Custom)),
-		"neither":      w.Present(database.OwnerLogin),
-	} {
-		check.Must(s.Direct(t, w.Name, l.Username, l.Password).Exec(
-			fmt.Sprintf("ALTER ROLE %q SET local_preload_libraries = '%s'", l.Username, library)))(t)
-		for range 3 { // with and without a failure that PgBouncer remembers
-			next := l.Renewed()
-			proof := agenttest.As[role.Proof](t, s.Done(t, l.Rotate(s.NextGeneration(), next)))
-			if !proof.NoneLeft || !proof.OldRefused || !proof.NewAccepted || proof.ConnectMissing {
-				t.Errorf("%s, %s: %+v", l.Username, library, proof)
-			}
-			s.GetsInNowhere(t, "the old password", l)
-			l = next
-		}
-		s.WantCondition(t, l, command.LoginInForce)
-	}
-}
-
-// A login may have its transactions wait until nobody writes in a serializable one, and somebody in another database do that for
-// as long as they like.
-func TestLoginThatWaitsForASafeSnapshotRotates(t *testing.T) {
-	agenttest.OverModelsWhole(t, testLoginThatWaitsForASafeSnapshotRotates)
-}
-
-func testLoginThatWaitsForASafeSnapshotRotates(t *testing.T, m database.RoleModel) {
-	s := agenttest.Shared(t)
-	w, elsewhere := s.MadeWithRoles(t, m), s.Made(t, database.Managed)
-	accomplice := check.Must(s.Owner(t, elsewhere).BeginTx(t.Context(), nil))(t)
-	check.Must(accomplice.Exec("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE; CREATE TABLE written (); TABLE written"))(t)
-	defer func() { _ = accomplice.Rollback() }()
-	l := s.Opened(t, w.Additional(1, role.ReadOnly))
-	check.Must(s.Direct(t, w.Name, l.Username, l.Password).Exec(`
-		ALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable';
-		ALTER ROLE CURRENT_USER SET default_transaction_read_only = on;
-		ALTER ROLE CURRENT_USER SET default_transaction_deferrable = on`))(t)
-	for range 2 { // with and without such a setting in the pool
-		next := l.Renewed()
-		proof := agenttest.As[role.Proof](t, s.Done(t, l.Rotate(s.NextGeneration(), next)))
-		if !proof.NoneLeft || !proof.OldRefused || !proof.NewAccepted || proof.ConnectMissing {
-			t.Errorf("%+v", proof)
-		}
-		l = next
-	}
-	s.Done(t, l.Shut(role.Revocation, s.NextGeneration()))
-}
 
 // Whoever knew the old password may have had the login's sessions fail at their beginning, in every database or in this one. The
 // new password gets in all the same: nobody else could take such a setting back.

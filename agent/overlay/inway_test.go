@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,25 +61,6 @@ func TestOptInLeavesOpenTransactionsAlone(t *testing.T) {
 		t.Errorf("others' work took %s", took)
 	}
 	tries.Wait()
-}
-
-// A transaction that ends while the command is at work is waited for.
-func TestOptInWaitsForOlderWriters(t *testing.T) {
-	s, w, owner := singleStack(t)
-	tx := check.Must(owner.BeginTx(t.Context(), nil))(t)
-	check.Must(tx.Exec("CREATE TABLE late (id serial)"))(t)
-	var ending atomic.Bool
-	ended := make(chan error, 1)
-	time.AfterFunc(time.Second, func() {
-		ending.Store(true)
-		ended <- tx.Commit()
-	})
-	s.DoneInTheEnd(t, w.OptIn())
-	if !ending.Load() {
-		t.Error("the opt-in is done before the transaction has ended")
-	}
-	check.NoError(t, <-ended)
-	nothingLacks(t, s, w)
 }
 
 // busily is whatever an owner does with a table or a schema while it is granted on. %d is its number.

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,16 +24,6 @@ type crowd struct {
 	tls     *tls.Config
 	finals  []final
 	t       *testing.T
-
-	mu     sync.Mutex
-	visits []visit
-}
-
-// visit is what a stranger sent when.
-type visit struct {
-	at     time.Time
-	number uint64
-	shape  string
 }
 
 func newCrowd(t *testing.T, s *stack, seed uint64) *crowd {
@@ -56,14 +45,14 @@ func (c *crowd) enter(n uint64, staying *sync.WaitGroup) error {
 	if err != nil {
 		return err
 	}
-	send := c.sendFirst
+	said := pick(d, firstPackets...).draw
 	if n%6 == 1 {
-		send = c.sendPassword
+		if said, err = c.beginLogin(conn, d); err != nil {
+			_ = conn.Close()
+			return err
+		}
 	}
-	if err := send(conn, d, n); err != nil {
-		_ = conn.Close()
-		return err
-	}
+	_, _ = conn.Write(said(d)) // PgBouncer may hang up in the middle
 	if d.IntN(8) == 0 {
 		staying.Go(func() { c.stay(conn, n) })
 		return nil
@@ -97,37 +86,24 @@ func (c *crowd) dial(inTLS bool) (net.Conn, error) {
 	return inside, nil
 }
 
-// sendFirst sends one of the malformed first packets. PgBouncer may hang up in the middle.
-func (c *crowd) sendFirst(conn net.Conn, d dice, n uint64) error {
-	s := firstPackets[d.IntN(len(firstPackets))]
-	c.note(n, s.name)
-	_, _ = conn.Write(s.draw(d))
-	return nil
-}
-
-// sendPassword begins to log in and goes on in one of the malformed ways.
-func (c *crowd) sendPassword(conn net.Conn, d dice, n uint64) error {
+// beginLogin begins to log in, and returns in which of the malformed ways to go on.
+func (c *crowd) beginLogin(conn net.Conn, d dice) (next func(dice) []byte, err error) {
 	_, _ = conn.Write(startup("user", "shop", "database", "shop"))
 	if kind, code, _, err := readAnswer(conn); err != nil || kind != 'R' || code != saslAsked {
-		return fmt.Errorf("shop was not asked for its password: %q %d, %w", kind, code, err)
+		return nil, fmt.Errorf("shop was not asked for its password: %q %d, %w", kind, code, err)
 	}
 	if d.IntN(2) == 0 {
-		s := initials[d.IntN(len(initials))]
-		c.note(n, s.name)
-		_, _ = conn.Write(s.draw(d))
-		return nil
+		return pick(d, initials...).draw, nil
 	}
 	nonce := d.letters(1, 40)
 	_, _ = conn.Write(saslInitial("SCRAM-SHA-256", "n,,n=,r="+nonce))
 	kind, code, said, err := readAnswer(conn)
 	if err != nil || kind != 'R' || code != saslContinue {
-		return fmt.Errorf("no answer to the beginning of SCRAM: %q %d, %w", kind, code, err)
+		return nil, fmt.Errorf("no answer to the beginning of SCRAM: %q %d, %w", kind, code, err)
 	}
 	both, _, _ := strings.Cut(strings.TrimPrefix(said, "r="), ",")
-	s := c.finals[d.IntN(len(c.finals))]
-	c.note(n, s.name)
-	_, _ = conn.Write(s.draw(d, both))
-	return nil
+	last := pick(d, c.finals...)
+	return func(d dice) []byte { return last.draw(d, both) }, nil
 }
 
 // stay waits for PgBouncer to end the connection, as it must for everybody who does not log in.
@@ -137,24 +113,4 @@ func (c *crowd) stay(conn net.Conn, n uint64) {
 		c.t.Errorf("PgBouncer did not end the connection of stranger %d within %s", n, longestVisit)
 	}
 	_ = conn.Close()
-}
-
-func (c *crowd) note(number uint64, shape string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.visits = append(c.visits, visit{time.Now(), number, shape})
-}
-
-// around lists the strangers who sent something in the moment before a time and in the moment after it: those to suspect.
-func (c *crowd) around(at time.Time) string {
-	const moment = 100 * time.Millisecond
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var text strings.Builder
-	for v := range slices.Values(c.visits) {
-		if v.at.After(at.Add(-moment)) && v.at.Before(at.Add(moment)) {
-			fmt.Fprintf(&text, "%s number %d: %s\n", v.at.Format("15:04:05.000"), v.number, v.shape)
-		}
-	}
-	return text.String()
 }

@@ -185,17 +185,11 @@ func (c *Console) differencesLive(
 	if mark != filesMark {
 		found = append(found, command.PoolerDifference{Where: command.PoolerLive, What: "mark", Want: filesMark, Has: mark})
 	}
-	want := map[string]string{}
-	for _, e := range s.Entries {
-		for _, x := range entriesOf(s.Settings, e) {
-			want[x.name] = x.String()
-		}
-	}
-	has, err := c.shownEntries(ctx, s)
+	entries, err := c.differentEntries(ctx, s, of)
 	if err != nil {
 		return nil, err
 	}
-	found = append(found, compareLines(command.PoolerLive, kindEntries, of, want, has)...)
+	found = append(found, entries...)
 	limits, shown, err := c.shownLimits(ctx, s)
 	if err != nil {
 		return nil, err
@@ -208,15 +202,28 @@ func (e entry) String() string {
 	return fmt.Sprintf("%s of %s, pool_size=%d, max_db_connections=%d", e.mode, e.database, e.poolSize, e.maxServers)
 }
 
-func (c *Console) shownEntries(ctx context.Context, s State) (map[string]string, error) {
-	has := map[string]string{}
+// differentEntries compares a state's entries with those that PgBouncer shows.
+func (c *Console) differentEntries(ctx context.Context, s State, of map[string]string) ([]command.PoolerDifference, error) {
+	want, has := map[string]string{}, map[string]string{}
+	for _, e := range s.Entries {
+		for _, x := range entriesOf(s.Settings, e) {
+			want[x.name] = x.String()
+		}
+	}
 	err := c.each(ctx, "SHOW DATABASES", func(r row) error {
-		if name := r.text("name"); name != adminDatabase && name != s.Settings.MaintenanceDatabase {
-			has[name] = shownEntry(r).String()
+		shown := entry{
+			name: r.text("name"), database: r.text("database"), mode: r.text("pool_mode"),
+			poolSize: int(r.number("pool_size")), maxServers: int(r.number("max_connections")),
+		}
+		if shown.name != adminDatabase && shown.name != s.Settings.MaintenanceDatabase {
+			has[shown.name] = shown.String()
 		}
 		return nil
 	})
-	return has, err
+	if err != nil {
+		return nil, err
+	}
+	return compareLines(command.PoolerLive, kindEntries, of, want, has), nil
 }
 
 // shownLimits are the limits of the state's logins, as wanted and as PgBouncer shows them. It never forgets a login that it has

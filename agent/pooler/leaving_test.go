@@ -41,7 +41,9 @@ func TestPgBouncerThatIsToldToEndIsLetGo(t *testing.T) {
 			t.Fatalf("%s: PgBouncer has not waited for its customer", how)
 		default:
 		}
-		check.NoError(t, s.pooler.Evict(t.Context(), OfLogin("shop")))
+		if err := s.pooler.Evict(t.Context(), OfLogin("shop")); err != nil && !errors.Is(err, ErrUnreachable) { // it may have ended
+			t.Error(err)
+		}
 		_ = tx.Rollback()
 		select {
 		case <-s.bouncer.Done():

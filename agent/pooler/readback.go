@@ -43,40 +43,11 @@ func (c *Console) mark(ctx context.Context) (string, error) {
 }
 
 func (c *Console) readBackEntries(ctx context.Context, s State) error {
-	wanted := make(map[string]entry, 2*len(s.Entries))
-	for _, e := range s.Entries {
-		for _, x := range entriesOf(s.Settings, e) {
-			wanted[x.name] = x
-		}
+	found, err := c.differentEntries(ctx, s, nil)
+	if err == nil && len(found) > 0 {
+		err = fmt.Errorf("%w: %s is %q, not %q", ErrNotTakenOver, found[0].What, found[0].Has, found[0].Want)
 	}
-	err := c.each(ctx, "SHOW DATABASES", func(r row) error {
-		name := r.text("name")
-		if name == adminDatabase || name == s.Settings.MaintenanceDatabase {
-			return nil
-		}
-		want, ok := wanted[name]
-		shown := shownEntry(r)
-		if !ok || shown != want {
-			return fmt.Errorf("%w: entry %+v", ErrNotTakenOver, shown)
-		}
-		delete(wanted, name)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for name := range wanted {
-		return fmt.Errorf("%w: entry %q is missing", ErrNotTakenOver, name)
-	}
-	return nil
-}
-
-// shownEntry is a line of SHOW DATABASES.
-func shownEntry(r row) entry {
-	return entry{
-		name: r.text("name"), database: r.text("database"), mode: r.text("pool_mode"),
-		poolSize: int(r.number("pool_size")), maxServers: int(r.number("max_connections")),
-	}
+	return err
 }
 
 // readBackRules logs in as the canary: it is refused by its own rule if that HBA file is in force, and for lack of a rule if

@@ -19,7 +19,7 @@ const (
 	// PgBouncer ends them come on top: one in eight, far below max_client_conn.
 	strangers, crowdSize = 2000, 16
 	// longestVisit is client_login_timeout and what PgBouncer may take to notice that it is over.
-	longestVisit = 8 * time.Second
+	longestVisit = 20 * time.Second
 	seedVariable = "PGHERD_STRANGERS_SEED"
 )
 
@@ -32,7 +32,7 @@ func TestStrangersHurtNobody(t *testing.T) {
 	c, b := newCrowd(t, s, seed), newBystander(t, s)
 	t.Cleanup(func() { restartAfterFailure(t, s, seed) })
 	before := resourcesOf(t, s)
-	c.come(t, b)
+	c.come(t)
 	b.rest(t)
 	if t.Failed() {
 		return
@@ -66,13 +66,13 @@ func restartAfterFailure(t *testing.T, s *stack, seed uint64) {
 }
 
 // come sends all strangers. It ends early when the bystander is hurt.
-func (c *crowd) come(t *testing.T, b *bystander) {
+func (c *crowd) come(t *testing.T) {
 	var sending, staying sync.WaitGroup
 	numbers := make(chan uint64)
 	for range crowdSize {
 		sending.Go(func() {
 			for n := range numbers {
-				if err := c.enter(n, &staying); err != nil && b.hurt().IsZero() {
+				if err := c.enter(n, &staying); err != nil && !t.Failed() {
 					t.Errorf("stranger %d: %v", n, err)
 				}
 			}
@@ -87,9 +87,6 @@ func (c *crowd) come(t *testing.T, b *bystander) {
 	close(numbers)
 	sending.Wait()
 	staying.Wait()
-	if hurt := b.hurt(); !hurt.IsZero() {
-		t.Errorf("strangers of that moment:\n%s", c.around(hurt))
-	}
 }
 
 // resources is what PgBouncer holds.

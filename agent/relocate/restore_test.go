@@ -1,11 +1,9 @@
 package relocate_test
 
 import (
-	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -105,71 +103,6 @@ func TestRoleIsRemovedBeforeTheSwitch(t *testing.T) {
 	s.WantOwnersTable(t, w)
 	s.Discarded(t, w, operation)
 	s.Gone(t, l)
-}
-
-// watcher asks for the same row again and again over one pool, and notes what it hears.
-type watcher struct {
-	first, over chan struct{} // closed when it has heard something, and when it has heard the last
-	said        []string
-}
-
-// watch returns when something has been heard. The watcher ends with the last that is to be heard, or after ten seconds.
-func watch(t testing.TB, db *sql.DB, last string) *watcher {
-	t.Helper()
-	w := &watcher{first: make(chan struct{}), over: make(chan struct{})}
-	go func() {
-		defer close(w.over)
-		for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(time.Millisecond) {
-			var said string
-			if err := db.QueryRow("SELECT said || (SELECT count(*) FROM later) FROM word").Scan(&said); err != nil {
-				said = "error"
-			}
-			n := len(w.said)
-			if n == 0 || w.said[n-1] != said {
-				w.said = append(w.said, said)
-			}
-			if n == 0 {
-				close(w.first)
-			}
-			if said == last {
-				return
-			}
-		}
-	}()
-	<-w.first
-	return w
-}
-
-func (w *watcher) heard() string {
-	<-w.over
-	return strings.Join(w.said, " ")
-}
-
-// A client that stays, by whatever way, sees the data of now, then an error, and then the data of the backup.
-func TestClientsOverASwitch(t *testing.T) {
-	s, w := agenttest.DatabaseStack(t)
-	owner := s.Owner(t, w)
-	check.Must(owner.Exec("CREATE TABLE word AS SELECT 'old' AS said; CREATE TABLE later (id int)"))(t)
-	s.Saved(t, w)
-	check.Must(owner.Exec("UPDATE word SET said = 'new'; INSERT INTO later VALUES (1)"))(t)
-	operation := agenttest.NewUUID()
-	s.Ready(t, w, operation)
-	watchers := map[string]*watcher{}
-	for way, db := range s.WaysOf(t, w.Present(database.OwnerLogin)) {
-		watchers[way] = watch(t, db, "old0")
-	}
-	held := check.Must(s.Pooled(t, w.Name+".transaction", w.Name, w.Passwords[database.OwnerLogin]).Begin())(t)
-	check.Must(held.Exec("INSERT INTO later VALUES (2)"))(t)
-	s.Done(t, w.Switching(operation))
-	if err := held.Commit(); err == nil {
-		t.Error("a transaction of before was committed")
-	}
-	for way, watcher := range watchers {
-		if heard := watcher.heard(); heard != "new1 error old0" {
-			t.Errorf("%s: %s", way, heard)
-		}
-	}
-	s.Discarded(t, w, operation)
 }
 
 // A customer's own transactions are no obstacle: one that changes the role, and another account's that passes on what it was

@@ -164,9 +164,9 @@ const otherPasswords = "name the file that the agent uses with --credentials-fil
 	"--new-passwords, which cuts off the running agent and all customers until the agent and PgBouncer have started again"
 
 // verifiersOf are what the server has of its logins' passwords, by login.
-func verifiersOf(ctx context.Context, db *sql.DB) (map[string]string, error) {
+func verifiersOf(ctx context.Context, q pg.Querier) (map[string]string, error) {
 	verifiers := make(map[string]string)
-	err := pg.Each(ctx, db, func(rows *sql.Rows) error {
+	err := pg.Each(ctx, q, func(rows *sql.Rows) error {
 		var login, verifier string
 		err := rows.Scan(&login, &verifier)
 		verifiers[login] = verifier
@@ -185,19 +185,18 @@ func (c Credentials) foreign(verifiers map[string]string) bool {
 
 // prepareCluster does what cannot be done in a transaction, and what every database needs.
 func prepareCluster(ctx context.Context, db *sql.DB) error {
-	steps := []struct{ exists, create string }{
-		{"SELECT count(*) FROM pg_catalog.pg_roles WHERE rolname = '" + AgentLogin + "'", "CREATE ROLE " + AgentLogin},
+	for _, s := range []struct{ missing, create string }{
+		{"pg_roles WHERE rolname = '" + AgentLogin + "'", "CREATE ROLE " + AgentLogin},
 		{
-			"SELECT count(*) FROM pg_catalog.pg_database WHERE datname = '" + MaintenanceDatabase + "'",
+			"pg_database WHERE datname = '" + MaintenanceDatabase + "'",
 			"CREATE DATABASE " + MaintenanceDatabase + " TEMPLATE template0",
 		},
-	}
-	for _, s := range steps {
-		var n int
-		if err := db.QueryRowContext(ctx, s.exists).Scan(&n); err != nil {
+	} {
+		missing, err := pg.One[bool](ctx, db, "SELECT count(*) = 0 FROM pg_catalog."+s.missing)
+		if err != nil {
 			return err
 		}
-		if n > 0 {
+		if !missing {
 			continue
 		}
 		if _, err := db.ExecContext(ctx, s.create); err != nil {
@@ -210,23 +209,12 @@ func prepareCluster(ctx context.Context, db *sql.DB) error {
 // shutOutPublic revokes from PUBLIC what PostgreSQL grants to everybody: to connect to any database, and to fill its disk with
 // temporary tables. Grants to individual roles stay.
 func shutOutPublic(ctx context.Context, db *sql.DB) error {
-	rows, err := db.QueryContext(ctx, "SELECT datname FROM pg_catalog.pg_database WHERE datallowconn")
+	revoke, err := pg.Column(ctx, db, `SELECT pg_catalog.format('REVOKE CONNECT, TEMPORARY ON DATABASE %I FROM PUBLIC', datname)
+		FROM pg_catalog.pg_database WHERE datallowconn`)
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	var revoke strings.Builder
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return err
-		}
-		revoke.WriteString("REVOKE CONNECT, TEMPORARY ON DATABASE " + pq.QuoteIdentifier(name) + " FROM PUBLIC;")
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	_, err = db.ExecContext(ctx, revoke.String())
+	_, err = db.ExecContext(ctx, strings.Join(revoke, ";"))
 	return err
 }
 
@@ -267,27 +255,17 @@ func prepareMaintenance(ctx context.Context, s superuser, secrets Credentials) e
 			return fmt.Errorf("maintenance database: %w", err)
 		}
 	}
+	verifiers, err := verifiersOf(ctx, tx)
+	if err != nil {
+		return fmt.Errorf("passwords: %w", err)
+	}
 	for login, password := range map[string]string{AgentLogin: secrets.AgentPassword, PoolerLogin: secrets.PoolerPassword} {
-		if err := setPassword(ctx, tx, login, password); err != nil {
-			return err
+		if credential.Matches(verifiers[login], password) {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, "ALTER ROLE "+login+" PASSWORD "+pq.QuoteLiteral(newVerifier(password))); err != nil {
+			return fmt.Errorf("password of %s: %w", login, err)
 		}
 	}
 	return tx.Commit()
-}
-
-// setPassword leaves a correct password alone.
-func setPassword(ctx context.Context, tx *sql.Tx, login, password string) error {
-	var verifier sql.NullString
-	const query = "SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolname = $1"
-	if err := tx.QueryRowContext(ctx, query, login).Scan(&verifier); err != nil {
-		return fmt.Errorf("password of %s: %w", login, err)
-	}
-	if credential.Matches(verifier.String, password) {
-		return nil
-	}
-	_, err := tx.ExecContext(ctx, "ALTER ROLE "+login+" PASSWORD "+pq.QuoteLiteral(newVerifier(password)))
-	if err != nil {
-		return fmt.Errorf("password of %s: %w", login, err)
-	}
-	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/pgherd/pgherd/agent/floors"
+	"github.com/pgherd/pgherd/agent/pg"
 )
 
 // minReserved is how many connections must be kept for the agent when customers have used up all others.
@@ -89,26 +90,14 @@ func inspectPrograms(ctx context.Context, o Options) (warnings []string, err err
 }
 
 func refuseTrust(ctx context.Context, db *sql.DB) error {
-	rows, err := db.QueryContext(ctx, `SELECT line_number, coalesce(error, '') FROM pg_catalog.pg_hba_file_rules
+	found, err := pg.Column(ctx, db, `SELECT pg_catalog.format('line %s %s', line_number,
+			coalesce(error, 'lets clients in without a password (trust)')) FROM pg_catalog.pg_hba_file_rules
 		WHERE auth_method = 'trust' OR error IS NOT NULL ORDER BY line_number`)
 	if err != nil {
 		return fmt.Errorf("reading pg_hba.conf: %w", err)
 	}
-	defer rows.Close()
-	var found []string
-	for rows.Next() {
-		var line int
-		var broken string
-		if err := rows.Scan(&line, &broken); err != nil {
-			return err
-		}
-		if broken == "" {
-			broken = "lets clients in without a password (trust)"
-		}
-		found = append(found, fmt.Sprintf("line %d %s", line, broken))
-	}
-	if err := rows.Err(); err != nil || len(found) == 0 {
-		return err
+	if len(found) == 0 {
+		return nil
 	}
 	return fmt.Errorf("pg_hba.conf: %s; use scram-sha-256 or peer, then run agent init again", strings.Join(found, "; "))
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/pg"
 )
 
 // DefaultTempFileLimit is what one session may put on PostgreSQL's disk to sort and to hash, on a server where nobody has set it.
@@ -17,8 +19,7 @@ func inspectTempFileLimit(ctx context.Context, db *sql.DB, limit string) error {
 	if limit == "" {
 		return nil
 	}
-	var taken string
-	err := db.QueryRowContext(ctx, "SELECT pg_catalog.set_config('temp_file_limit', $1, true)", limit).Scan(&taken)
+	taken, err := pg.One[string](ctx, db, "SELECT pg_catalog.set_config('temp_file_limit', $1, true)", limit)
 	if err != nil {
 		return fmt.Errorf("temp-file-limit: %w", err)
 	}
@@ -34,10 +35,9 @@ func inspectTempFileLimit(ctx context.Context, db *sql.DB, limit string) error {
 // and the agent for the copies that verify backups.
 func limitTempFiles(ctx context.Context, db *sql.DB, limit string) error {
 	if limit == "" {
-		var set bool // for the server, not for this session
-		const query = `SELECT EXISTS (
-			SELECT FROM pg_catalog.pg_file_settings WHERE name = 'temp_file_limit' AND error IS NULL)`
-		if err := db.QueryRowContext(ctx, query).Scan(&set); err != nil || set {
+		set, err := pg.One[bool](ctx, db, `SELECT EXISTS (
+			SELECT FROM pg_catalog.pg_file_settings WHERE name = 'temp_file_limit' AND error IS NULL)`) // not for this session
+		if err != nil || set {
 			return err
 		}
 		limit = DefaultTempFileLimit
