@@ -87,8 +87,8 @@ type ControlPlane struct {
 	Keyring       *keyrings.Keyring
 }
 
-// New checks the ports and builds the use cases. It starts nothing: the host must call Work.Run, Rounds.Run and Monitor.Run, with a
-// Sender Dispatcher.Run, with a Mailer Mails.Run, and with a Ring Keyring.Join and then Keyring.Run.
+// New checks the ports and builds the use cases. It starts nothing: the host must call Work.Run, Rounds.Run and Monitor.Run,
+// with a Sender Dispatcher.Run, with a Mailer Mails.Run, and with a Ring Keyring.Join and then Keyring.Run.
 func New(p Ports, c Config) (*ControlPlane, error) {
 	shared, err := base.New(p, c)
 	if err != nil {

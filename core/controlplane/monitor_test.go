@@ -125,7 +125,7 @@ func TestAHostThatCannotAsk(t *testing.T) {
 	if s := w.listedServer(); s.AwaySince != nil || len(monitor.Servers()) != 0 {
 		t.Errorf("away since %v; seen: %+v", s.AwaySince, monitor.Servers())
 	}
-	if len(log.events) != 1 || log.events[0].What != "agent.not_asked" || log.events[0].ServerName != "one" || log.events[0].Err == nil {
+	if told := log.events; len(told) != 1 || told[0].What != "agent.not_asked" || told[0].ServerName != "one" || told[0].Err == nil {
 		t.Errorf("told: %+v", log.events)
 	}
 	fleet.unable = false

@@ -36,7 +36,8 @@ func TestFinalIsFinal(t *testing.T) {
 }
 
 func TestDecideCancel(t *testing.T) {
-	always, early := Spec{Cancelable: func(Operation) bool { return true }}, Spec{Cancelable: func(o Operation) bool { return o.Stage == "early" }}
+	always := Spec{Cancelable: func(Operation) bool { return true }}
+	early := Spec{Cancelable: func(o Operation) bool { return o.Stage == "early" }}
 	cases := []struct {
 		name  string
 		spec  Spec

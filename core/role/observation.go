@@ -15,8 +15,9 @@ const (
 	Unseen Observation = "unseen"
 )
 
-// Settled tells what has become of a change that its server refuses for good. Where the observation leaves that open the change is
-// Postponed: the stored password must never be another one than the server's, and nobody may be told of an end that did not come.
+// Settled tells what has become of a change that its server refuses for good. Where the observation leaves that open the
+// change is Postponed: the stored password must never be another one than the server's, and nobody may be told of an end that
+// did not come.
 func (c Change) Settled(seen Observation) (ChangeEvent, Event) {
 	switch {
 	case seen == NoLogin && c.Kind != Rotation, seen == NewInForce && c.Kind == Rotation:

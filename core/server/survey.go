@@ -2,8 +2,8 @@ package server
 
 import "time"
 
-// Survey is what a look at a server shows from where the control plane runs: whether its agent can be reached and asked, what that
-// says, and whether customers find a TLS listener at its public address.
+// Survey is what a look at a server shows from where the control plane runs: whether its agent can be reached and asked, what
+// that says, and whether customers find a TLS listener at its public address.
 type Survey struct {
 	Agent  Reach
 	Public Reach

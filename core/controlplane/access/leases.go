@@ -105,8 +105,8 @@ func (l *leases) answered(t *renewal, got *ratelimit.Lease) {
 	t.kept.Lease = *got
 }
 
-// end ends the leases that are over, or all. Until each renewal is answered, requests of its key wait: they must find in the bucket
-// what goes back.
+// end ends the leases that are over, or all. Until each renewal is answered, requests of its key wait: they must find in the
+// bucket what goes back.
 func (l *leases) end(all bool) (ended []*renewal, rests []ports.Rest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

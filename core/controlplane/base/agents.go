@@ -37,7 +37,9 @@ func (p *Base) Record(ctx context.Context, db id.DatabaseID) (database.Record, e
 
 // DatabaseAndAgent returns what an operation works on: its database, also a deleted one, and the agent of its server. No lock is
 // needed: the lease excludes other work.
-func (p *Base) DatabaseAndAgent(ctx context.Context, o operation.Operation) (record database.Record, agent ports.Agent, err error) {
+func (p *Base) DatabaseAndAgent(
+	ctx context.Context, o operation.Operation,
+) (record database.Record, agent ports.Agent, err error) {
 	if record, err = p.Record(ctx, o.DatabaseID); err == nil {
 		agent, err = p.AgentOf(ctx, record.ServerID)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// checksums reads every backup file and its manifest as a download does, one after another, and compares them with what was written
-// down when they were made. What is deleted meanwhile is no finding.
+// checksums reads every backup file and its manifest as a download does, one after another, and compares them with what was
+// written down when they were made. What is deleted meanwhile is no finding.
 func (c *Checkups) checksums(ctx context.Context, s server.Server) (found []doctor.Finding, err error) {
 	agent, err := c.base.Fleet.Agent(s)
 	if err != nil {

@@ -37,8 +37,9 @@ func (a *Allowlist) List(ctx context.Context, r access.Reached) ([]database.Allo
 }
 
 // Add allows one more network to connect, and returns when the server enforces it. FORBIDDEN: a developer or viewer.
-// VALIDATION_ERROR on "description", and on "cidr": no network, a duplicate, or too many entries. DATABASE_STATE_CONFLICT while the database is being created or
-// deleted. AGENT_ERROR: the change is stored, and enforced as soon as the server answers.
+// VALIDATION_ERROR on "description", and on "cidr": no network, a duplicate, or too many entries. DATABASE_STATE_CONFLICT
+// while the database is being created or deleted. AGENT_ERROR: the change is stored, and enforced as soon as the server
+// answers.
 func (a *Allowlist) Add(
 	ctx context.Context, r access.Reached, cidr, description string,
 ) (database.AllowlistEntry, error) {

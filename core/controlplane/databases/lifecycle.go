@@ -21,8 +21,9 @@ import (
 // SetLifecycle starts, stops or restarts a database and returns its status. It is no error if the database is already in that
 // status.
 //
-// VALIDATION_ERROR on "action". FORBIDDEN: a developer or viewer. DATABASE_STATE_CONFLICT: the status or an open operation forbids it. AGENT_ERROR: the
-// server cannot be reached and nothing was changed; or it has not confirmed, and the action continues in the background.
+// VALIDATION_ERROR on "action". FORBIDDEN: a developer or viewer. DATABASE_STATE_CONFLICT: the status or an open operation
+// forbids it. AGENT_ERROR: the server cannot be reached and nothing was changed; or it has not confirmed, and the action
+// continues in the background.
 func (d *Databases) SetLifecycle(ctx context.Context, r access.Reached, action database.Event) (database.Status, error) {
 	if _, err := database.ParseLifecycle(string(action)); err != nil {
 		return "", err

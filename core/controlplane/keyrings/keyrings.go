@@ -153,8 +153,8 @@ type unusable struct{ error }
 
 func (u unusable) Unwrap() error { return u.error }
 
-// compare compares the ring with what the metadata say of it, and has the ring encrypt with the primary. It stores what a host has
-// that has joined, even if that is not enough.
+// compare compares the ring with what the metadata say of it, and has the ring encrypt with the primary. It stores what a host
+// has that has joined, even if that is not enough.
 func (k *Keyring) compare(ctx context.Context, host *keyring.Host, before func(context.Context, ports.Tx) error) error {
 	has, err := k.base.Ring.Keys()
 	if err != nil {

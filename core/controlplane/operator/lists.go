@@ -246,7 +246,9 @@ func (o *Operator) FeatureList(ctx context.Context) (list []Feature, err error) 
 	if err != nil {
 		return nil, err
 	}
-	enrolled, err := fromDirectory(ctx, o, func(ctx context.Context, d ports.Directory) (map[string]int, error) { return d.Enrolled(ctx) })
+	enrolled, err := fromDirectory(ctx, o, func(ctx context.Context, d ports.Directory) (map[string]int, error) {
+		return d.Enrolled(ctx)
+	})
 	if err != nil {
 		return nil, err
 	}

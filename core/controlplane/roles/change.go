@@ -66,7 +66,7 @@ func (d *driver) request(
 		if err = find(ctx, tx); err != nil {
 			return err
 		}
-		known := false
+		var known bool
 		if job, known, err = changeByKey(ctx, tx, s.Database, asked); err != nil || known {
 			return err
 		}

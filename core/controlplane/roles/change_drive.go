@@ -28,11 +28,12 @@ const beside = 25 * time.Millisecond
 // drive makes an attempt at a pending change. Where somebody else works on it, it waits for them. The context has a deadline.
 func (d *driver) drive(ctx context.Context, j changeJob) (o outcome, err error) {
 	deadline, _ := ctx.Deadline()
+	left := func() time.Duration { return time.Until(deadline) } //nolint:forbidigo // a context has the machine's clock
 	for first := true; ; first = false {
 		if first && j.begun.ID != "" {
-			err = d.base.Work.RunNow(ctx, j.begun, time.Until(deadline))
+			err = d.base.Work.RunNow(ctx, j.begun, left())
 		} else {
-			_, err = d.base.Work.Advance(ctx, j.change.ID, time.Until(deadline))
+			_, err = d.base.Work.Advance(ctx, j.change.ID, left())
 		}
 		elsewhere := errors.Is(err, ports.ErrNoRow) || errors.Is(err, ports.ErrLeaseLost)
 		if o, err = d.outcomeOf(ctx, j.change); err != nil || !o.change.Open() || !elsewhere { // the engine logs what went wrong

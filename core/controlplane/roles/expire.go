@@ -45,8 +45,8 @@ func (d *driver) expireNext(ctx context.Context, db id.DatabaseID) {
 	}
 }
 
-// expire commits the intent to shut out a role, unless something else has to end first. From then on nobody reveals or rotates the
-// password, whatever its server does.
+// expire commits the intent to shut out a role, unless something else has to end first. From then on nobody reveals or rotates
+// the password, whatever its server does.
 func (d *driver) expire(ctx context.Context, ended role.Role) error {
 	err := d.updateScene(ctx, ended.DatabaseID, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
 		target, err := tx.Roles().Get(ctx, ended.DatabaseID, ended.ID)

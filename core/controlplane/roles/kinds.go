@@ -10,8 +10,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// registerKinds registers a kind of operations for each kind of changes. A change and its operation have one ID. The operation has
-// the attempts at the change, the change what is changed.
+// registerKinds registers a kind of operations for each kind of changes. A change and its operation have one ID. The operation
+// has the attempts at the change, the change what is changed.
 func (d *driver) registerKinds() {
 	for _, k := range role.Kinds {
 		work.Register(d.base.Work, work.Kind[work.None]{

@@ -51,8 +51,8 @@ type EndedChange struct {
 // endTime bounds an order: its looks at a server that answers.
 const endTime = 2 * time.Minute
 
-// EndChange ends a pending change after a look at its login, so that the database is free for others. If the password that is kept
-// lets nobody in, the login can be rotated again.
+// EndChange ends a pending change after a look at its login, so that the database is free for others. If the password that is
+// kept lets nobody in, the login can be rotated again.
 //
 // VALIDATION_ERROR on "reason" or "serverGone". OPERATION_NOT_FOUND. MANAGED_ROLE_CONFLICT, or the code that the database's
 // model has for it: the change has ended. AGENT_ERROR: the login could not be looked at, and the change is still pending.

@@ -21,9 +21,9 @@ import (
 // those with a single login, see LegacyRoles. Where a method's comment names MANAGED_ROLE_CONFLICT, it is the model's own code.
 //
 // Decisions are made while the database is locked, and committed before a command is sent to its server. Commands are sent
-// outside of transactions. An interrupted step of a role's creation is repeated by the same request or by another one, possibly by
-// several at once: the server gives the same command the same answer, and only the first answer is stored. A change is an
-// operation, which its request drives, and a worker where no request does.
+// outside of transactions. An interrupted step of a role's creation is repeated by the same request or by another one,
+// possibly by several at once: the server gives the same command the same answer, and only the first answer is stored. A
+// change is an operation, which its request drives, and a worker where no request does.
 type Roles struct {
 	*driver
 	model role.Model

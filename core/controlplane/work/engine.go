@@ -71,7 +71,8 @@ func (e *Engine) Queued(r database.Record, k operation.Kind, input json.RawMessa
 	now := e.Clock.Now()
 	return operation.Operation{
 		ID: id.FromBytes[id.OperationID](e.Entropy.UUID()), AccountID: r.AccountID, DatabaseID: r.ID, ServerID: r.ServerID, Kind: k,
-		Logins: e.Spec(k).Logins, Status: operation.Queued, Stage: operation.StageQueued, Input: input, Actor: by.Actor, RequestID: by.RequestID,
+		Logins: e.Spec(k).Logins, Status: operation.Queued, Stage: operation.StageQueued, Input: input,
+		Actor: by.Actor, RequestID: by.RequestID,
 		CreatedAt: now, Lease: operation.Lease{NotBefore: now},
 	}
 }
