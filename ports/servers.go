@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/server"
@@ -46,8 +45,6 @@ type Servers interface {
 	// Remove forgets a server, with the qualifications of its extensions; ErrNoRow where there is none, ErrReferenced while there
 	// are databases on it. A Pick that waits for it then finds another one.
 	Remove(ctx context.Context, server id.ServerID) error
-	// DatabaseAccounts lists the active and stopped databases of a server with their accounts, by database ID.
-	DatabaseAccounts(ctx context.Context, server id.ServerID) ([]database.Ownership, error)
 }
 
 // Placement is what a new database needs of its server.

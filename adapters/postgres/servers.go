@@ -24,8 +24,6 @@ var (
 	getServer      = pgdb.Define(serverTable.Read().Where("t.id = ?"))
 	lockServer     = pgdb.Written("SELECT FROM servers WHERE id = $1 FOR NO KEY UPDATE")
 	listServers    = pgdb.Define(serverTable.Read().OrderBy("t.name"))
-	serverAccounts = pgdb.Written(`SELECT id, account_id FROM databases
-		WHERE server_id = $1 AND status IN ('active', 'stopped') ORDER BY id`)
 	serverContents = pgdb.Written(fmt.Sprintf(`SELECT count(*) FILTER (WHERE NOT d.%[1]s) AS databases,
 			count(*) FILTER (WHERE d.%[1]s) AS deleted, %[2]s AS sold,
 			(SELECT count(*) FROM backups b JOIN databases o ON o.id = b.database_id WHERE o.server_id = $1) AS backups,
@@ -118,8 +116,4 @@ func (s servers) Remove(ctx context.Context, of id.ServerID) error {
 		return err
 	}
 	return s.MustChange(ctx, ports.ErrNoRow, removeServer, of)
-}
-
-func (s servers) DatabaseAccounts(ctx context.Context, of id.ServerID) ([]database.Ownership, error) {
-	return pgdb.All[database.Ownership](ctx, s.Session, serverAccounts, of)
 }

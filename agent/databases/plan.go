@@ -19,6 +19,7 @@ type plan struct {
 	id, operation string
 	model         database.RoleModel
 	names         database.Names
+	account       string            // whose it is; empty where nobody knows
 	temporary     string            // name of the database while it is made; marks it with its operation
 	limit         int               // CONNECTION LIMIT; the pooler uses the cap alone
 	cap           int               // 0: none
@@ -29,7 +30,7 @@ type plan struct {
 
 func planOf(e protocol.Command, c command.EnsureDatabase) plan {
 	p := plan{
-		id: string(c.DatabaseID), operation: e.OperationID, model: c.RoleModel, names: c.Names(),
+		id: string(c.DatabaseID), account: string(c.AccountID), operation: e.OperationID, model: c.RoleModel, names: c.Names(),
 		temporary: temporaryName(e.OperationID), limit: -1, cap: c.ConnectionCap, open: !c.Closed, verifiers: map[string]string{},
 	}
 	if p.cap > 0 {
@@ -71,8 +72,9 @@ func (p plan) groups() []overlay.Role {
 func (p plan) beginStatements() []string {
 	return []string{
 		ledger.FlushLater,
-		fmt.Sprintf("INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, open) VALUES (%s,%s,%s,%d,%s,%t)",
-			pg.Quote(p.id), pg.Quote(p.names.Owner), pg.Quote(string(p.model)), p.cap, pg.Quote(p.operation), p.open),
+		fmt.Sprintf("INSERT INTO ledger.database (id, account_id, name, role_model, connection_cap, made_by, open) "+
+			"VALUES (%s,%s,%s,%s,%d,%s,%t)",
+			pg.Quote(p.id), pg.Quote(p.account), pg.Quote(p.names.Owner), pg.Quote(string(p.model)), p.cap, pg.Quote(p.operation), p.open),
 		"CREATE ROLE " + pg.Ident(p.names.Holder) + " NOLOGIN" + overlay.Harmless,
 		overlay.Mark(p.id, p.holder()),
 		p.gateStatement(),

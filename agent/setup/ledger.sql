@@ -69,7 +69,7 @@ CREATE TABLE ledger.database (
     oid            oid     UNIQUE,                               -- null until it has its name
     networks       cidr[]  NOT NULL DEFAULT '{}',                -- empty: every address
     open           boolean NOT NULL DEFAULT true,                -- customers may log in
-    account_id     text    NOT NULL DEFAULT '',                  -- whose it is; empty until the control plane has said it
+    account_id     text    NOT NULL DEFAULT '',                  -- whose it is; empty where nobody has said it
 
     -- What the service has set in a database, and nobody else: timeouts (of statements, locks, and idle in transaction, in
     -- milliseconds; null: none), and that transactions are read-only by default. settings_since is when these settings came, and

@@ -16,6 +16,7 @@ import (
 type EnsureDatabase struct {
 	Returns[None] `json:"-"`
 	DatabaseID    id.DatabaseID      `json:"databaseId"`
+	AccountID     id.AccountID       `json:"accountId,omitempty"` // whose it is; empty where nobody knows
 	Name          string             `json:"name"`
 	RoleModel     database.RoleModel `json:"roleModel"`
 	ConnectionCap int                `json:"connectionCap"` // 0: none
@@ -88,6 +89,9 @@ func (c EnsureDatabase) Names() database.Names { return database.RoleNames(c.Dat
 func (c EnsureDatabase) Check() error {
 	if err := checkDatabase(c.DatabaseID); err != nil {
 		return err
+	}
+	if _, err := id.Parse[id.AccountID](string(c.AccountID)); c.AccountID != "" && err != nil {
+		return Refuse(ReasonInvalid, "accountId must be a UUID")
 	}
 	model, modelErr := database.ParseRoleModel(string(c.RoleModel))
 	nameErr := database.ValidateName(c.Name)

@@ -36,7 +36,7 @@ type InventoryDatabase struct {
 	RoleModel     database.RoleModel `json:"roleModel"`
 	ConnectionCap int                `json:"connectionCap"`
 	MadeBy        id.OperationID     `json:"madeBy"`
-	AccountID     id.AccountID       `json:"accountId,omitempty"` // empty until SetAccounts or EnsureDatabase says it
+	AccountID     id.AccountID       `json:"accountId,omitempty"` // empty where nobody has said it
 	Made          bool               `json:"made"`                // it has its name
 	// Isolated is its name while it is out of service; empty: it is in service.
 	Isolated string         `json:"isolated,omitempty"`

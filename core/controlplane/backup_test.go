@@ -127,18 +127,6 @@ func TestCancelTooLate(t *testing.T) {
 	refused(t, errOf(w.Operations.Cancel(w.ctx, w.reachedOperation(work.ID))), fault.DatabaseStateConflict)
 }
 
-// What goes wrong when the agent is told whose the database is says nothing of the backup, which is tried again.
-func TestABackupOutlivesARefusedAccount(t *testing.T) {
-	w := newWorld(t)
-	_, started := w.started()
-	w.refusing("SetAccounts", command.ReasonFailed)
-	w.tryForAnHour()
-	equal(t, "backups asked for", w.server.Calls("Backup"), 0)
-	w.server.OnCall(nil)
-	w.work(w.ControlPlane)
-	equal(t, "status", w.operation(started.ID).Status, operation.Succeeded)
-}
-
 // A backup that an operation of another database uses stays until that ends, whoever wants it gone.
 func TestABackupInUseStays(t *testing.T) {
 	w := newWorld(t)

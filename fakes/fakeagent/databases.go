@@ -78,7 +78,7 @@ func (s *Server) makeDatabase(f ports.Fence, c command.EnsureDatabase) error {
 	}
 	s.lastOID++
 	s.databases[c.DatabaseID] = &databaseState{
-		id: c.DatabaseID, oid: firstOID + s.lastOID, name: c.Name, model: c.RoleModel, cap: c.ConnectionCap,
+		id: c.DatabaseID, account: c.AccountID, oid: firstOID + s.lastOID, name: c.Name, model: c.RoleModel, cap: c.ConnectionCap,
 		madeBy: f.OperationID, logins: loginsOf(c), open: !c.Closed, empty: c.Closed, sessions: map[*Session]bool{},
 		extensions: make(map[extension.Name]installed),
 	}

@@ -203,15 +203,3 @@ func (v servers) Remove(ctx context.Context, of id.ServerID) error {
 		return nil
 	})
 }
-
-func (v servers) DatabaseAccounts(ctx context.Context, of id.ServerID) ([]database.Ownership, error) {
-	return read(ctx, v.session, func(s *state) ([]database.Ownership, error) {
-		var list []database.Ownership
-		for _, r := range s.records(func(r database.Record) bool {
-			return r.ServerID == of && (r.Status == database.Active || r.Status == database.Stopped)
-		}, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) }) {
-			list = append(list, database.Ownership{DatabaseID: r.ID, AccountID: r.AccountID})
-		}
-		return list, nil
-	})
-}

@@ -13,8 +13,8 @@ func accountsKept(t *testing.T, s Stand) {
 	first, _ := made(t, s)
 	second, _ := made(t, s)
 	account := newID[id.AccountID]()
-	if got := s.Server.AccountOf(first.DatabaseID); got != "" {
-		t.Errorf("before the agent was told, the database is of %q", got)
+	if got := s.Server.AccountOf(first.DatabaseID); got == "" || got != first.AccountID {
+		t.Errorf("the database that was made is of %q, want %s", got, first.AccountID)
 	}
 	both := []database.Ownership{
 		{DatabaseID: first.DatabaseID, AccountID: account}, {DatabaseID: second.DatabaseID, AccountID: account},

@@ -30,7 +30,9 @@ func newFence() ports.Fence { return ports.Fence{OperationID: newID[id.Operation
 
 func newSpec(model database.RoleModel) command.EnsureDatabase {
 	db := newID[id.DatabaseID]()
-	spec := command.EnsureDatabase{DatabaseID: db, Name: "c" + id.Compact(db)[:20], RoleModel: model}
+	spec := command.EnsureDatabase{
+		DatabaseID: db, AccountID: newID[id.AccountID](), Name: "c" + id.Compact(db)[:20], RoleModel: model,
+	}
 	if model == database.Managed {
 		spec.ConnectionCap = 8
 	}

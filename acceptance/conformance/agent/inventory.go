@@ -62,7 +62,8 @@ func wantListedAs(t *testing.T, s Stand, want *doctor.Database) {
 
 func listedAs(spec command.EnsureDatabase) *doctor.Database {
 	want := &doctor.Database{Record: database.Record{
-		ID: spec.DatabaseID, Name: spec.Name, RoleModel: spec.RoleModel, ConnectionCap: spec.ConnectionCap, Status: database.Active,
+		ID: spec.DatabaseID, AccountID: spec.AccountID, Name: spec.Name, RoleModel: spec.RoleModel,
+		ConnectionCap: spec.ConnectionCap, Status: database.Active,
 	}}
 	for _, l := range spec.Logins {
 		want.Logins = append(want.Logins, doctor.Login{Login: l.Login, Username: l.Username, Verifier: l.Verifier, Generation: 1})

@@ -208,7 +208,6 @@ func deletedIsUnseen(w *world) {
 	w.equal("servers", len(read0(w, ports.Tx.Storage, ports.Storage.Servers)), 0)
 	w.equal("on the server", len(read2(w, ports.Tx.Storage, ports.Storage.OnServer, w.server.ID, dbs)), 0)
 	w.equal("of the account", len(read(w, ports.Tx.Storage, ports.Storage.OfAccount, w.account.ID)), 0)
-	w.equal("that the agent is told of", len(read(w, ports.Tx.Servers, ports.Servers.DatabaseAccounts, w.server.ID)), 0)
 	w.equal("the lock", lock(w, dbs[0]), every[0])
 	w.refused("its name", database.ErrNameTaken(), writing(ports.Tx.Databases, ports.Databases.Add, w.record("deleted")))
 	small := w.addServer("small", 1)

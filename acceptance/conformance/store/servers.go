@@ -1,9 +1,7 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -22,7 +20,6 @@ func Servers(t *testing.T, m Metadata) {
 		{"a server comes back as it was stored", serverComesBack},
 		{"a name is unique", serverNameIsUnique},
 		{"the one with the most room is picked", roomiestIsPicked},
-		{"databases with their accounts", accountsOfServer},
 		{"connections are counted", connectionsAreCounted},
 		{"the last place goes to one", lastPlaceGoesToOne},
 		{"a deleted database takes a place", deletedTakesAPlace},
@@ -159,26 +156,6 @@ func onlyOneIsPicked(w *world) {
 	w.picks("of one", second.Name, only)
 	w.addDatabase("shop", nameServer(second.ID))
 	w.picks("of one that is full", "", only)
-}
-
-func accountsOfServer(w *world) {
-	second := w.addServer("second", 3)
-	_, theirs := w.addAccount("bob@example.com")
-	as := func(status database.Status, of id.AccountID, on id.ServerID) func(*database.Record) {
-		return func(r *database.Record) { r.Status, r.AccountID, r.ServerID = status, of, on }
-	}
-	here := []database.Record{
-		w.addDatabase("shop", as(database.Active, w.account.ID, second.ID)),
-		w.addDatabase("blog", as(database.Stopped, theirs.ID, second.ID)),
-	}
-	w.addDatabase("toys", as(database.Creating, theirs.ID, second.ID))
-	w.addDatabase("news", as(database.Active, theirs.ID, w.server.ID))
-	slices.SortFunc(here, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) })
-	var want []database.Ownership
-	for _, r := range here {
-		want = append(want, database.Ownership{DatabaseID: r.ID, AccountID: r.AccountID})
-	}
-	w.equal("the databases", read(w, ports.Tx.Servers, ports.Servers.DatabaseAccounts, second.ID), want)
 }
 
 func (w *world) saveServer(s server.Server, change func(*server.Server)) {

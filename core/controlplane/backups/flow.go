@@ -45,11 +45,6 @@ func (t turn) Do(ctx context.Context, _ stage.Stage) (work.Next, error) {
 		return t.Finish(ctx, t.Ending(operation.Fail, fault.New(fault.BackupStorageFull,
 			"the account's quota for the backups of this database is used up: delete some of them")))
 	}
-	if t.Of.Stage == operation.StageQueued {
-		if err := base.TellAccount(ctx, t.Agent, t.Record); err != nil {
-			return work.Next{}, err
-		}
-	}
 	r, err := work.Send(ctx, t.Lease, "backup", t.Agent, command.Backup{
 		DatabaseID: t.Record.ID, Filename: backup.Filename(t.Input.Filename), Verify: t.Input.Verify, MaxBytes: t.Input.MaxBytes,
 	})

@@ -46,15 +46,6 @@ func (p *Base) DatabaseAndAgent(
 	return record, agent, err
 }
 
-// TellAccount names the account of a database before its server begins a job for it: the agent gives an account half of its
-// jobs at most, and all databases whose account it does not know count as one account's. A refusal says nothing of the job:
-// the step is done again.
-func TellAccount(ctx context.Context, agent ports.Agent, r database.Record) error {
-	owner := database.Ownership{DatabaseID: r.ID, AccountID: r.AccountID}
-	_, err := ports.Ask(ctx, agent, command.SetAccounts{Databases: []database.Ownership{owner}})
-	return err
-}
-
 // reachable asks a server for a sign of life. ReasonOtherProtocol: it answers, and carries out nothing.
 func (p *Base) reachable(ctx context.Context, s id.ServerID) error {
 	agent, err := p.AgentOf(ctx, s)

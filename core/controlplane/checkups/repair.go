@@ -157,7 +157,8 @@ func (c *Checkups) render(ctx context.Context, s server.Server) error {
 func (c *Checkups) tellAccount(ctx context.Context, agent ports.Agent, db id.DatabaseID) error {
 	record, err := c.base.Record(ctx, db)
 	if err == nil {
-		err = base.TellAccount(ctx, agent, record)
+		owner := database.Ownership{DatabaseID: record.ID, AccountID: record.AccountID}
+		_, err = ports.Ask(ctx, agent, command.SetAccounts{Databases: []database.Ownership{owner}})
 	}
 	return err
 }

@@ -78,11 +78,6 @@ func (t turn) make(ctx context.Context) (work.Next, error) {
 	case err != nil:
 		return work.Next{}, err
 	}
-	for _, r := range []database.Record{t.Record, t.record} {
-		if err := base.TellAccount(ctx, t.Agent, r); err != nil {
-			return work.Next{}, err
-		}
-	}
 	if t.Input.Fresh {
 		return t.Next(ctx, clone.MadeBare)
 	}

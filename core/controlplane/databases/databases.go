@@ -22,15 +22,12 @@ type Databases struct {
 
 	mu    sync.Mutex
 	asked map[id.DatabaseID]time.Time // when this process last asked for a size
-
-	sent sentAccounts
 }
 
 // New makes the use cases, and registers their kinds and periodic tasks.
 func New(p *base.Base) *Databases {
 	d := &Databases{base: p}
 	d.register()
-	d.registerRounds()
 	return d
 }
 

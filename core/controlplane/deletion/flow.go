@@ -70,9 +70,6 @@ func (t turn) shut(ctx context.Context) (work.Next, error) {
 	case t.Input.Filename == "":
 		return t.Next(ctx, deletion.ShutBare)
 	}
-	if err := base.TellAccount(ctx, t.Agent, t.Record); err != nil {
-		return work.Next{}, err
-	}
 	return t.Next(ctx, deletion.Shut)
 }
 

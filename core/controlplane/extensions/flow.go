@@ -42,9 +42,6 @@ type turn struct{ *work.Turn[extension.Input] }
 func (t turn) Do(ctx context.Context, s stage.Stage) (work.Next, error) {
 	t.Stage = s
 	if t.Of.Stage == operation.StageQueued {
-		if err := base.TellAccount(ctx, t.Agent, t.Record); err != nil {
-			return work.Next{}, err
-		}
 		t.Progress(waiting, 0)
 	}
 	report, err := work.Send(ctx, t.Lease, "change", t.Agent, command.ChangeExtension{

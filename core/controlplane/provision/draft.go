@@ -146,7 +146,7 @@ func (d *Draft) enroll(ctx context.Context, tx ports.Tx) error {
 // Spec reads back what was stored before the agent was first called for a database.
 func Spec(ctx context.Context, p *base.Base, r database.Record) (command.EnsureDatabase, error) {
 	spec := command.EnsureDatabase{
-		DatabaseID: r.ID, Name: r.Name, RoleModel: r.RoleModel, ConnectionCap: r.ConnectionCap,
+		DatabaseID: r.ID, AccountID: r.AccountID, Name: r.Name, RoleModel: r.RoleModel, ConnectionCap: r.ConnectionCap,
 	}
 	logins, err := ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]ports.LoginSecret, error) {
 		return tx.Logins().List(ctx, r.ID)

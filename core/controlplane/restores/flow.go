@@ -81,9 +81,6 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 		if waits {
 			return t.Again(work.PollMost), nil
 		}
-		if err := base.TellAccount(ctx, t.Agent, t.Record); err != nil {
-			return work.Next{}, err
-		}
 	}
 	report, err := t.ask(ctx)
 	switch {
