@@ -298,7 +298,8 @@ func kinds(t testing.TB) *work.Engine {
 	return cp.Work
 }
 
-// refusedChanges are the points of changes of logins that servers refuse. A removal fails also where something depends on the role.
+// refusedChanges are the points of changes of logins that servers refuse. A removal fails also where something depends on the
+// role.
 func refusedChanges() (points []string) {
 	for _, k := range role.Kinds {
 		points = append(points, around(operation.Kind(k), "generation", "stuck", "close")...)

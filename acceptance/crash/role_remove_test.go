@@ -126,7 +126,8 @@ func removingRoles(h *shared) []killing {
 			cases = append(cases, kill(in, what, f, p))
 		}
 	}
-	revoking, removing, keeping := around("revoke", attempted...), around("remove", attempted...), around("remove", "change", "failed")
+	revoking, removing := around("revoke", attempted...), around("remove", attempted...)
+	keeping := around("remove", "change", "failed")
 	begun := work.Reserved("remove")
 	add(inAPI, "ready", false, append(slices.Concat(revoking, removing), work.Reserved("revoke"), begun)...)
 	add(inAPI, "expired", false, slices.Concat(revoking, removing)...)
