@@ -44,6 +44,21 @@ func roleRotatedTooLate(t *testing.T, s Stand) {
 	g.wantIn(t, fresh, false)
 }
 
+// A role whose rotation came too late is shut like every other, though its password has never let anybody in.
+func roleExpiredAfterLapse(t *testing.T, s Stand) {
+	g := admitted(t, s)
+	rotation, late := g.rotation()
+	rotation.ValidUntil = fromNow(-time.Hour)
+	g.change(t, rotation)
+	g.login = late
+	for _, kind := range []role.Kind{role.Expiry, role.Revocation} {
+		if proof := g.change(t, g.shutting(kind)); !proof.NoneLeft || !proof.OldRefused || proof.Absent || proof.Lapsed {
+			t.Errorf("%s: %+v", kind, proof)
+		}
+	}
+	g.wantIn(t, late, false)
+}
+
 func roleAdmittedTooLate(t *testing.T, s Stand) {
 	g := stageOf(t, s)
 	g.prepare(t)

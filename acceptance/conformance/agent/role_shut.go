@@ -32,6 +32,17 @@ func roleShut(t *testing.T, s Stand, kind role.Kind, want command.LoginCondition
 	}
 }
 
+func roleRevokedAfterExpiry(t *testing.T, s Stand) {
+	g := admitted(t, s)
+	g.change(t, g.shutting(role.Expiry))
+	proof := g.change(t, g.shutting(role.Revocation))
+	if !proof.NoneLeft || !proof.OldRefused || proof.Absent {
+		t.Errorf("got %+v", proof)
+	}
+	g.wantIn(t, g.login, false)
+	g.wantCondition(t, g.login, command.LoginDrifted)
+}
+
 func roleRevokedAfterDrift(t *testing.T, s Stand) {
 	g := admitted(t, s)
 	drifted := newLogin("", g.login.Username)

@@ -25,6 +25,16 @@ func roleStale(t *testing.T, s Stand) {
 	g.wantIn(t, g.login, false)
 }
 
+func roleStaleAfterRevocation(t *testing.T, s Stand) {
+	g := admitted(t, s)
+	late, fresh := g.rotation()
+	g.change(t, g.shutting(role.Revocation))
+	g.refuses(t, changeFence(), late, command.ReasonStale)
+	g.admit(t) // the same command as before: it is told that it was done, and opens nothing
+	g.wantIn(t, fresh, false)
+	g.wantIn(t, g.login, false)
+}
+
 func roleStaleAfterRemoval(t *testing.T, s Stand) {
 	g := admitted(t, s)
 	g.remove(t)
