@@ -30,7 +30,9 @@ func TestASurveyAsksOnce(t *testing.T) {
 			command.Capabilities{Version: "v", Protocol: 1, Installation: "i", Connections: 80, State: state, Reasons: reasons},
 			server.Survey{Version: "v", Protocol: 1, Installation: "i", Connections: 80, Postgres: true, Reasons: reasons},
 		},
-		"another protocol": {command.Capabilities{Version: "w", Protocol: 7, Connections: 80}, server.Survey{Version: "w", Protocol: 7}},
+		"another protocol": {
+			command.Capabilities{Version: "w", Protocol: 7, Connections: 80}, server.Survey{Version: "w", Protocol: 7},
+		},
 	} {
 		w := newWire(t, func(rw http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/v1/capabilities" || r.Header.Get("Authorization") != "Bearer "+secret {

@@ -64,8 +64,8 @@ func (q InspectLogin) Check() error {
 }
 
 // SetAccounts names the accounts of some databases, which the agent needs to know which account uses more of the server than
-// others. It knows them since EnsureDatabase made the databases; this sets right what has come to differ. Databases that it does not name keep what is known of them, and those that the server does not have are passed over,
-// so a long list may come in parts.
+// others. EnsureDatabase has told it already; this corrects what differs. Databases that are not named keep their account, and
+// those that the server does not have are passed over, so a long list may come in parts.
 type SetAccounts struct {
 	Returns[None] `json:"-"`
 	Databases     []database.Ownership `json:"databases"`

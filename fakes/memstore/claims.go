@@ -25,7 +25,7 @@ func dueSince(notBefore time.Time, until *time.Time) time.Time {
 	return notBefore
 }
 
-// fairest is the row that the next claim gets: one of the lane that has the fewest rows held, and fewer than most, then of the one
+// fairest is the row that the next claim gets: one of the lane with the fewest rows held, if fewer than most, then of the one
 // that was last served before the others; of a lane the row that has been due longest.
 func fairest[L ~string, R any](list []R, most int, turns map[L]int64, of func(R) waiting[L]) (none R, _ error) {
 	held := map[L]int{}

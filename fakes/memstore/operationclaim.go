@@ -50,7 +50,8 @@ func (s *state) fairer(a, b operation.Operation) int {
 	turnB, _ := s.operationLanes.get(laneOf(b))
 	return cmp.Or(
 		cmp.Compare(s.turnOf(a.AccountID), s.turnOf(b.AccountID)), cmp.Compare(turnA, turnB),
-		dueSince(a.NotBefore, a.Until).Compare(dueSince(b.NotBefore, b.Until)), byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID)))
+		dueSince(a.NotBefore, a.Until).Compare(dueSince(b.NotBefore, b.Until)),
+		byTime(a.CreatedAt, string(a.ID), b.CreatedAt, string(b.ID)))
 }
 
 // turnOf is when an account was last served, in any of its lanes that still has open operations.

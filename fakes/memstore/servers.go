@@ -185,7 +185,9 @@ func (v servers) Contents(ctx context.Context, of id.ServerID) (server.Contents,
 			n.Backups += len(s.backups.having(func(b backup.Backup) bool { return b.DatabaseID == r.ID }, nil))
 			n.Changes += len(s.roleChanges.having(func(c role.Change) bool { return c.DatabaseID == r.ID && c.Open() }, nil))
 		}
-		n.Operations = len(s.operations.having(func(o operation.Operation) bool { return o.ServerID == of && !o.Logins && !o.Status.Final() }, nil))
+		n.Operations = len(s.operations.having(func(o operation.Operation) bool {
+			return o.ServerID == of && !o.Logins && !o.Status.Final()
+		}, nil))
 		return n, nil
 	})
 }
