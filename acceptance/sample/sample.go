@@ -72,7 +72,7 @@ func pick[T any](seed uint64, name string, several int, list []T) (some []T) {
 	return some
 }
 
-// Tests has a test binary run one in several of its tests, and those that always names. TestMain calls it before m.Run. A run
+// Tests has a test binary run one in several of its tests and fuzz tests, and those that always names. TestMain calls it before m.Run. A run
 // that names its tests, with -run or -skip, runs those.
 func Tests(several int, always ...string) error {
 	if Whole() || slices.ContainsFunc(os.Args[1:], ownChoice) {
@@ -82,7 +82,7 @@ func Tests(several int, always ...string) error {
 	if err != nil {
 		return err
 	}
-	out, err := exec.Command(os.Args[0], "-test.list=^Test").Output()
+	out, err := exec.Command(os.Args[0], "-test.list=^(Test|Fuzz)").Output()
 	if err != nil {
 		return fmt.Errorf("list the tests: %w", err)
 	}
