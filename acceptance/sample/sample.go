@@ -72,8 +72,8 @@ func pick[T any](seed uint64, name string, several int, list []T) (some []T) {
 	return some
 }
 
-// Tests has a test binary run one in several of its tests and fuzz tests, and those that always names. TestMain calls it before m.Run. A run
-// that names its tests, with -run or -skip, runs those.
+// Tests has a test binary run one in several of its tests and fuzz tests, and those that always names. TestMain calls it before
+// m.Run. A run that names its tests, with -run or -skip, runs those.
 func Tests(several int, always ...string) error {
 	if Whole() || slices.ContainsFunc(os.Args[1:], ownChoice) {
 		return nil
