@@ -23,7 +23,7 @@ RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git describe 
 NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build server run dev-server test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
+.PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
 	regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas clean-dev install \
 	install-svc
 
@@ -34,9 +34,10 @@ build: server ## build bin/pgherd, bin/svc, and the man pages and completions of
 	$(COMPILE) build -o bin/ ./hosts/svc
 	$(COMPILE) run ./hosts/svc/manual bin/share
 
+BIN = bin
 server:
-	@mkdir -p bin
-	$(COMPILE) build -o bin/ ./hosts/pgherd
+	@mkdir -p $(BIN)
+	$(COMPILE) build -o $(BIN)/ ./hosts/pgherd
 
 # Needs neither Go nor the network. Users and folders are made by systemd-sysusers and systemd-tmpfiles: see
 # docs/operate/production.md.
@@ -71,12 +72,8 @@ install-svc: ## install bin/svc alone, with its man pages and completions, as on
 # Without inlining and what debuggers read, all compiles in three fifths of the time. What is installed, "make build" makes.
 run: export GOFLAGS += '-gcflags=all=-l -dwarf=false' -ldflags=-w
 run: ## run a whole pgherd on this machine until Ctrl-C; its state is kept in .pgherd/dev
-	@$(MAKE) --no-print-directory -j2 dev-server toolchain
+	@$(MAKE) --no-print-directory -j2 server toolchain BIN=bin/dev
 	@$(COMPILE) build -o bin/ ./hosts/svc & exec bin/dev/pgherd dev
-
-dev-server:
-	@mkdir -p bin/dev
-	$(COMPILE) build -o bin/dev/ ./hosts/pgherd
 
 test: ready ## run the tests, including those on the real stack; of what takes long, a sample ("make check" has all)
 	@echo 'PGHERD_SAMPLE=$(SAMPLE)'
