@@ -28,13 +28,10 @@ func (a *attempt) carryOut(ctx context.Context) (result role.Result, err error) 
 	if err != nil {
 		return result, err
 	}
-	err = a.Call(ctx, "change", func(ctx context.Context, f ports.Fence) (err error) {
-		result.Proof, err = ports.Do(ctx, a.agent, f, command.ChangeLogin{
-			DatabaseID: a.record.ID, Username: a.change.Username, Generation: a.change.Generation, Want: a.change.Kind,
-			CredentialGeneration: a.change.CredentialGeneration, Verifier: a.change.Verifier, ValidUntil: a.change.ExpiresAt,
-			NewPassword: fresh, OldPassword: old,
-		})
-		return err
+	result.Proof, err = work.Send(ctx, a.Lease, "change", a.agent, command.ChangeLogin{
+		DatabaseID: a.record.ID, Username: a.change.Username, Generation: a.change.Generation, Want: a.change.Kind,
+		CredentialGeneration: a.change.CredentialGeneration, Verifier: a.change.Verifier, ValidUntil: a.change.ExpiresAt,
+		NewPassword: fresh, OldPassword: old,
 	})
 	if a.change.Kind == role.Rotation && command.RefusedFor(err, command.ReasonNotFound) {
 		return role.Result{Missing: true}, nil
@@ -61,11 +58,8 @@ func (a *attempt) removeRole(ctx context.Context) (result role.Result, err error
 	if err != nil {
 		return result, err
 	}
-	err = a.Call(ctx, "change", func(ctx context.Context, f ports.Fence) (err error) {
-		result.Dependencies, err = ports.Do(ctx, a.agent, f, command.RemoveRole{
-			DatabaseID: a.record.ID, Username: a.change.Username, Generation: a.change.Generation, AccountDatabases: neighbours,
-		})
-		return err
+	result.Dependencies, err = work.Send(ctx, a.Lease, "change", a.agent, command.RemoveRole{
+		DatabaseID: a.record.ID, Username: a.change.Username, Generation: a.change.Generation, AccountDatabases: neighbours,
 	})
 	return result, err
 }

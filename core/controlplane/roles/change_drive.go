@@ -22,14 +22,18 @@ type findings struct {
 	Observed     role.Observation  `json:"observed"` // where the login was looked at to end the change
 }
 
-// beside is the pause before another look at a change on which somebody else works.
-const beside = 25 * time.Millisecond
+// Pauses before another look at a change on which somebody else works: each look writes to the metadata, and many requests may
+// wait for one server that hangs.
+const (
+	firstPause = 25 * time.Millisecond
+	mostPause  = 500 * time.Millisecond
+)
 
 // drive makes an attempt at a pending change. Where somebody else works on it, it waits for them. The context has a deadline.
 func (d *driver) drive(ctx context.Context, j changeJob) (o outcome, err error) {
 	deadline, _ := ctx.Deadline()
 	left := func() time.Duration { return time.Until(deadline) } //nolint:forbidigo // a context has the machine's clock
-	for first := true; ; first = false {
+	for first, pause := true, firstPause; ; first, pause = false, min(2*pause, mostPause) {
 		if first && j.begun.ID != "" {
 			err = d.base.Work.RunNow(ctx, j.begun, left())
 		} else {
@@ -40,7 +44,7 @@ func (d *driver) drive(ctx context.Context, j changeJob) (o outcome, err error) 
 			return o, err
 		}
 		select {
-		case <-time.After(beside):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return o, nil
 		}
