@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/agent/backup"
 	"github.com/pgherd/pgherd/agent/pgdump"
 	"github.com/pgherd/pgherd/agent/sessions"
@@ -26,6 +27,14 @@ import (
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
+
+// Main runs the tests of a package: of a sample, one in eight and those that always names. It returns the exit status.
+func Main(m *testing.M, always ...string) int {
+	if err := sample.Tests(8, always...); err != nil {
+		panic(err)
+	}
+	return clustertest.Main(m)
+}
 
 const (
 	DatabaseID  id.DatabaseID  = "11111111-1111-4111-8111-111111111111"

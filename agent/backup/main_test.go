@@ -5,18 +5,13 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/backuptest"
-	"github.com/pgherd/pgherd/acceptance/sample"
-	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 func TestMain(m *testing.M) {
 	if os.Getenv(crashEnv) != "" {
 		os.Exit(runUntilCrash())
 	}
-	if err := sample.Tests(8, "TestKilledAtEveryPoint"); err != nil {
-		panic(err)
-	}
-	os.Exit(clustertest.Main(m))
+	os.Exit(backuptest.Main(m, "TestKilledAtEveryPoint"))
 }
 
 // world has what the tests of this package do beside.

@@ -5,15 +5,10 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/backuptest"
-	"github.com/pgherd/pgherd/acceptance/sample"
-	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 func TestMain(m *testing.M) {
-	if err := sample.Tests(8, "TestNotesOfALoadAreBounded"); err != nil {
-		panic(err)
-	}
-	os.Exit(clustertest.Main(m))
+	os.Exit(backuptest.Main(m, "TestNotesOfALoadAreBounded"))
 }
 
 // world has what the tests of this package do beside.

@@ -5,19 +5,14 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/backuptest"
-	"github.com/pgherd/pgherd/acceptance/sample"
-	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 func TestMain(m *testing.M) {
-	if err := sample.Tests(8,
+	os.Exit(backuptest.Main(m,
 		"TestNoAccountFillsADiskWithCopies", "TestWhoGivesWay", "TestUploadsLeaveHalfOfADisk", "TestNobodyIsPromisedWhatAnotherHas",
 		"TestNewest", "TestFourCopiesThatDoNotFitTogether", "TestExtend", "TestDecide", "TestAnAccountsLastingCopiesHaveHalf",
 		"TestALastingCopyGrowsWithinTheShare",
-	); err != nil {
-		panic(err)
-	}
-	os.Exit(clustertest.Main(m))
+	))
 }
 
 // world has what the tests of this package do beside.

@@ -4,13 +4,9 @@ import (
 	"os"
 	"testing"
 
-	"github.com/pgherd/pgherd/acceptance/sample"
-	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/acceptance/backuptest"
 )
 
 func TestMain(m *testing.M) {
-	if err := sample.Tests(8, "TestWhatIsShownOfAStatement", "TestKeptInputsAreInTheCorpus"); err != nil {
-		panic(err)
-	}
-	os.Exit(clustertest.Main(m))
+	os.Exit(backuptest.Main(m, "TestWhatIsShownOfAStatement", "TestKeptInputsAreInTheCorpus"))
 }
