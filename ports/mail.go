@@ -56,11 +56,5 @@ type Mails interface {
 	// Forget deletes up to limit mails that became final before a time.
 	Forget(ctx context.Context, before time.Time, limit int) error
 	// Backlog returns how many mails wait, and when the oldest of them was added.
-	Backlog(ctx context.Context) (MailBacklog, error)
-}
-
-// MailBacklog is what was not sent yet.
-type MailBacklog struct {
-	Open   int        `db:"open"`
-	Oldest *time.Time `db:"oldest"` // nil: nothing waits
+	Backlog(ctx context.Context) (Tally, error)
 }

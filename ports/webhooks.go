@@ -76,7 +76,7 @@ type Deliveries interface {
 	Attempts(ctx context.Context, w id.WebhookID, p Page) ([]WebhookAttempt, error)
 	// Backlog returns how many events wait for their deliveries and how many deliveries to enabled endpoints are not final,
 	// and when the oldest of them was made.
-	Backlog(ctx context.Context) (WebhookBacklog, error)
+	Backlog(ctx context.Context) (Tally, error)
 }
 
 // WebhookAttempt is an attempt with what it tried to deliver. Its position in a list is its time and the delivery's ID.
@@ -85,12 +85,6 @@ type WebhookAttempt struct {
 	EventID id.EventID             `db:"event_id"`
 	Event   event.Name             `db:"event"`
 	Status  webhook.DeliveryStatus `db:"status"` // of the delivery
-}
-
-// WebhookBacklog is what has not been delivered yet, events without deliveries included.
-type WebhookBacklog struct {
-	Open   int        `db:"open"`
-	Oldest *time.Time `db:"oldest"` // nil: nothing waits
 }
 
 // NoWebhooks is the sender of an installation without webhooks: it refuses every endpoint.

@@ -208,7 +208,7 @@ func (m Measured) webhooks() *family {
 			set.tally(due, longest, ready, now)
 			return m.view(ctx, func(ctx context.Context, tx ports.Tx) error {
 				all, err := tx.Deliveries().Backlog(ctx)
-				set.tally(undelivered, oldest, ports.Tally{Count: int64(all.Open), Oldest: all.Oldest}, now)
+				set.tally(undelivered, oldest, all, now)
 				return err
 			})
 		},
@@ -231,7 +231,7 @@ func (m Measured) mails() *family {
 			set.tally(due, longest, ready, now)
 			return m.view(ctx, func(ctx context.Context, tx ports.Tx) error {
 				all, err := tx.Mails().Backlog(ctx)
-				set.tally(waiting, oldest, ports.Tally{Count: int64(all.Open), Oldest: all.Oldest}, now)
+				set.tally(waiting, oldest, all, now)
 				return err
 			})
 		},

@@ -50,7 +50,7 @@ var (
 			Where("t.webhook_id = ? AND (t.at, t.delivery_id) < (?, ?)").
 			OrderBy("t.at DESC", "t.delivery_id DESC", "t.number DESC").Suffix("LIMIT ?"))
 	backlog = pgdb.Written(`
-		SELECT count(*) AS open, min(w.created_at) AS oldest FROM (
+		SELECT count(*) AS count, min(w.created_at) AS oldest FROM (
 			SELECT d.created_at FROM webhook_deliveries d
 			JOIN webhook_endpoints e ON e.id = d.webhook_id AND e.disabled_at IS NULL
 			WHERE d.` + undelivered + `
@@ -121,6 +121,6 @@ func (d deliveries) Attempts(ctx context.Context, w id.WebhookID, p ports.Page) 
 	return pgdb.PageOf[ports.WebhookAttempt](ctx, d.Session, listAttempts, pgdb.Backward, p, w)
 }
 
-func (d deliveries) Backlog(ctx context.Context) (ports.WebhookBacklog, error) {
-	return pgdb.One[ports.WebhookBacklog](ctx, d.Session, backlog)
+func (d deliveries) Backlog(ctx context.Context) (ports.Tally, error) {
+	return pgdb.One[ports.Tally](ctx, d.Session, backlog)
 }

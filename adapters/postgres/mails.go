@@ -38,7 +38,7 @@ var (
 	forgetMails = pgdb.Written(`
 		DELETE FROM mails WHERE id IN (
 			SELECT id FROM mails WHERE finished_at < $1 ORDER BY finished_at LIMIT $2 FOR UPDATE SKIP LOCKED)`)
-	mailBacklog = pgdb.Written("SELECT count(*) AS open, min(created_at) AS oldest FROM mails WHERE " + unsent)
+	mailBacklog = pgdb.Written("SELECT count(*) AS count, min(created_at) AS oldest FROM mails WHERE " + unsent)
 )
 
 type mails struct{ pgdb.Rows[mail.Mail] }
@@ -73,6 +73,6 @@ func (m mails) Forget(ctx context.Context, before time.Time, limit int) error {
 	return m.Write(ctx, forgetMails, before, limit)
 }
 
-func (m mails) Backlog(ctx context.Context) (ports.MailBacklog, error) {
-	return pgdb.One[ports.MailBacklog](ctx, m.Session, mailBacklog)
+func (m mails) Backlog(ctx context.Context) (ports.Tally, error) {
+	return pgdb.One[ports.Tally](ctx, m.Session, mailBacklog)
 }

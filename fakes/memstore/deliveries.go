@@ -97,11 +97,11 @@ func (d deliveries) Attempts(ctx context.Context, w id.WebhookID, p ports.Page) 
 	})
 }
 
-func (d deliveries) Backlog(ctx context.Context) (ports.WebhookBacklog, error) {
-	return read(ctx, d.session, func(s *state) (ports.WebhookBacklog, error) {
-		var b ports.WebhookBacklog
+func (d deliveries) Backlog(ctx context.Context) (ports.Tally, error) {
+	return read(ctx, d.session, func(s *state) (ports.Tally, error) {
+		var b ports.Tally
 		add := func(since time.Time) {
-			b.Open++
+			b.Count++
 			if b.Oldest == nil || since.Before(*b.Oldest) {
 				b.Oldest = &since
 			}

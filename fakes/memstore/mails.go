@@ -99,13 +99,13 @@ func (m mails) Forget(ctx context.Context, before time.Time, limit int) error {
 	})
 }
 
-func (m mails) Backlog(ctx context.Context) (ports.MailBacklog, error) {
-	return read(ctx, m.session, func(s *state) (b ports.MailBacklog, _ error) {
+func (m mails) Backlog(ctx context.Context) (ports.Tally, error) {
+	return read(ctx, m.session, func(s *state) (b ports.Tally, _ error) {
 		for _, row := range s.mails.byKey {
 			if row.Status.Final() {
 				continue
 			}
-			b.Open++
+			b.Count++
 			if b.Oldest == nil || row.CreatedAt.Before(*b.Oldest) {
 				b.Oldest = &row.CreatedAt
 			}

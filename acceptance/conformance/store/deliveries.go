@@ -102,7 +102,7 @@ func eventGoesOnce(w *world) {
 		d.EventID = raced
 		return addDeliveries(d)
 	})
-	w.equal("deliveries after a race", backlogOf(w).Open, 3)
+	w.equal("deliveries after a race", backlogOf(w).Count, int64(3))
 }
 
 func deliveryNeedsEndpoint(w *world) {
@@ -112,7 +112,7 @@ func deliveryNeedsEndpoint(w *world) {
 	twin := newDelivery(w.addEndpoint(), epoch)
 	twin.ID = d.ID
 	w.fails("two deliveries have one ID", addDeliveries(twin))
-	w.equal("deliveries", backlogOf(w).Open, 1)
+	w.equal("deliveries", backlogOf(w).Count, int64(1))
 }
 
 func deliveryIdentityStays(w *world) {
@@ -199,16 +199,16 @@ func abandonIsTheCores(w *world) {
 	w.equal("a delivery to another endpoint", getDelivery(w, spared.ID), spared)
 }
 
-func backlogOf(w *world) ports.WebhookBacklog {
+func backlogOf(w *world) ports.Tally {
 	w.Helper()
 	return read0(w, ports.Tx.Deliveries, ports.Deliveries.Backlog)
 }
 
 func backlogCounts(w *world) {
-	w.equal("of an empty store", backlogOf(w), ports.WebhookBacklog{})
-	since := func(open, minute int) ports.WebhookBacklog {
+	w.equal("of an empty store", backlogOf(w), ports.Tally{})
+	since := func(open int64, minute int) ports.Tally {
 		at := minutes(minute)
-		return ports.WebhookBacklog{Open: open, Oldest: &at}
+		return ports.Tally{Count: open, Oldest: &at}
 	}
 	e := w.addEndpoint()
 	disabled := w.addEndpoint(func(e *webhook.Endpoint) { *e = e.DisabledByUser(epoch) })

@@ -268,18 +268,18 @@ func oldMailsAreForgotten(w *world) {
 }
 
 func mailBacklogCounts(w *world) {
-	backlog := func() ports.MailBacklog { return read0(w, ports.Tx.Mails, ports.Mails.Backlog) }
-	w.equal("of an empty store", backlog(), ports.MailBacklog{})
+	backlog := func() ports.Tally { return read0(w, ports.Tx.Mails, ports.Mails.Backlog) }
+	w.equal("of an empty store", backlog(), ports.Tally{})
 	r := w.addDatabase("shop")
 	w.addMail(r, minutes(2))
 	w.addMail(r, minutes(1))
 	oldest := minutes(1)
-	w.equal("of two", backlog(), ports.MailBacklog{Open: 2, Oldest: &oldest})
+	w.equal("of two", backlog(), ports.Tally{Count: 2, Oldest: &oldest})
 	held := w.mustClaimMail(minutes(3), 1)
-	w.equal("of one that is held", backlog(), ports.MailBacklog{Open: 2, Oldest: &oldest})
+	w.equal("of one that is held", backlog(), ports.Tally{Count: 2, Oldest: &oldest})
 	w.update(saveMail(w.settled(held, mail.Outcome{}, minutes(4))))
 	oldest = minutes(2)
-	w.equal("when one was sent", backlog(), ports.MailBacklog{Open: 1, Oldest: &oldest})
+	w.equal("when one was sent", backlog(), ports.Tally{Count: 1, Oldest: &oldest})
 }
 
 func mailWakes(w *world) {
