@@ -77,6 +77,7 @@ func worldOf(t *testing.T, db clustertest.Database) *World {
 		`GRANT CONNECT, CREATE, TEMPORARY ON DATABASE `+db.Name+` TO shop WITH GRANT OPTION`,
 		`ALTER DATABASE `+db.Name+` SET statement_timeout = '1ms'`, // must not reach the agent
 		`ALTER ROLE shop IN DATABASE `+db.Name+` SET work_mem = '8MB'`)
+	db.URL += patient
 	w := &World{Database: db, T: t, Root: t.TempDir()}
 	w.Files = w.Store(store.Options{Reserve: 1})
 	w.Agent = w.NewAgent(w.Config())
@@ -146,10 +147,11 @@ func (w *World) Request() backup.Request {
 	}
 }
 
-// Patient is a login's connection to the database without the database's own timeout. A SET would have to be quicker than that.
-func (w *World) Patient(login string) string {
-	return w.Cluster.URLFor(login, Password, w.Name) + "&options=-cstatement_timeout%3D0"
-}
+// patient is the part of a connection string that lifts the database's own timeout. A SET would have to be quicker than that.
+const patient = "&options=-cstatement_timeout%3D0"
+
+// Patient is a login's connection to the database without the database's own timeout.
+func (w *World) Patient(login string) string { return w.Cluster.URLFor(login, Password, w.Name) + patient }
 
 // Load runs a script as the customer, and lets the agent in, as the platform does with every database that it makes.
 func (w *World) Load(sql string) {

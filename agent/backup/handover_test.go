@@ -87,7 +87,7 @@ func (w *world) super(statements ...string) {
 // bury takes from party what it has in the database.
 func (w *world) bury() {
 	w.T.Helper()
-	clustertest.Exec(w.T, w.URL, `SET statement_timeout = 0; DO $$ BEGIN
+	clustertest.Exec(w.T, w.URL, `DO $$ BEGIN
 		IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'party') THEN
 			REASSIGN OWNED BY party TO shop; DROP OWNED BY party;
 		END IF; END $$`)
