@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -81,47 +82,49 @@ func TestAStepThatFails(t *testing.T) {
 
 // A step that hangs is given up in time, and its server then has one operation at a time until it answers.
 func TestAStepThatHangs(t *testing.T) {
-	w := newWorld(t)
-	ada, one, two := w.newAccount("ada"), w.newServer("one"), w.newServer("two")
-	hung := []operation.Operation{w.queued(ada, one, "a"), w.queued(ada, one, "b"), w.queued(ada, one, "c")}
-	other := w.queued(ada, two, "d")
-	w.step = func(ctx context.Context, j *work.Job[depth]) (work.Next, error) {
-		if j.Operation().ServerID == two {
-			return succeed(ctx, j)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		ada, one, two := w.newAccount("ada"), w.newServer("one"), w.newServer("two")
+		hung := []operation.Operation{w.queued(ada, one, "a"), w.queued(ada, one, "b"), w.queued(ada, one, "c")}
+		other := w.queued(ada, two, "d")
+		w.step = func(ctx context.Context, j *work.Job[depth]) (work.Next, error) {
+			if j.Operation().ServerID == two {
+				return succeed(ctx, j)
+			}
+			<-ctx.Done()
+			return work.Next{}, ctx.Err()
 		}
-		<-ctx.Done()
-		return work.Next{}, ctx.Err()
-	}
-	ctx, stop := context.WithCancel(w.ctx)
-	done := make(chan struct{})
-	go func() { defer close(done); w.Run(ctx, w.store, work.Workers{All: 4, PerAccount: 4, PerServer: 2}) }()
-	began := time.Now()
-	for !w.stored(other).Status.Final() && time.Since(began) < 5*time.Second {
-		time.Sleep(time.Millisecond)
-	}
-	if waited := time.Since(began); waited > 150*time.Millisecond {
-		t.Errorf("the other server waited for %s", waited)
-	}
-	for time.Since(began) < time.Second { // several step times
-		w.clock.Advance(time.Second)
-		time.Sleep(10 * time.Millisecond)
-		leased := 0
-		for _, o := range hung {
-			if w.stored(o).Until != nil {
-				leased++
+		ctx, stop := context.WithCancel(w.ctx)
+		done := make(chan struct{})
+		go func() { defer close(done); w.Run(ctx, w.store, work.Workers{All: 4, PerAccount: 4, PerServer: 2}) }()
+		began := time.Now()
+		for !w.stored(other).Status.Final() && time.Since(began) < 5*time.Second {
+			time.Sleep(time.Millisecond)
+		}
+		if waited := time.Since(began); waited > 150*time.Millisecond {
+			t.Errorf("the other server waited for %s", waited)
+		}
+		for time.Since(began) < time.Second { // several step times
+			w.clock.Advance(time.Second)
+			time.Sleep(10 * time.Millisecond)
+			leased := 0
+			for _, o := range hung {
+				if w.stored(o).Until != nil {
+					leased++
+				}
+			}
+			if leased > 2 || leased > 1 && time.Since(began) > 700*time.Millisecond {
+				t.Fatalf("%d leases on the server that hangs", leased)
 			}
 		}
-		if leased > 2 || leased > 1 && time.Since(began) > 700*time.Millisecond {
-			t.Fatalf("%d leases on the server that hangs", leased)
+		stop()
+		<-done
+		for _, o := range hung {
+			if now := w.stored(o); now.Until != nil {
+				t.Error("a lease was not returned")
+			}
 		}
-	}
-	stop()
-	<-done
-	for _, o := range hung {
-		if now := w.stored(o); now.Until != nil {
-			t.Error("a lease was not returned")
-		}
-	}
+	})
 }
 
 // Steps that follow each other without a pause, and look at no context, end with the time of a step too.
