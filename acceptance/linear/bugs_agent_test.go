@@ -144,7 +144,7 @@ func (u tornUseCases) Reveal(
 	if err != nil {
 		return revealed, err
 	}
-	time.Sleep(5 * time.Millisecond)
+	time.Sleep(forARotation)
 	states, err := u.useCases.List(ctx, reached, true)
 	for _, state := range states {
 		if state.ID == of && state.Status == role.Ready {
