@@ -17,6 +17,9 @@ type abuse struct {
 	begin func(t *testing.T, m *mallory) (stillOn func(*testing.T))
 	// fair are the measures of the bystander that it does not slow down; the others may be somewhat slower.
 	fair []string
+	// shared is what all customers share and it takes much of. Such an abuse is tried for a while, and its end is looked at; see
+	// lastingTables. The others go on for as long as one round of the bystander takes.
+	shared []shared
 }
 
 var abuses = []abuse{

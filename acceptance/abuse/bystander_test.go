@@ -68,19 +68,23 @@ func newBystander(t *testing.T, w *world) *bystander {
 	return b
 }
 
-// round does everything so often, and returns how long each request took. A request that fails fails the test.
-func (b *bystander) round(t *testing.T, times often) map[string][]time.Duration {
-	t.Helper()
-	does := map[string]func(context.Context, int) error{
+// does is one request of a measure.
+func (b *bystander) does(measure string) func(ctx context.Context, n int) error {
+	return map[string]func(context.Context, int) error{
 		queries: b.query, logins: b.logIn, reads: b.read, creations: b.createOne, downloads: b.downloadLast,
 		backups: b.backUpOne, rotations: func(ctx context.Context, _ int) error { return b.rotate(ctx, b.db.ID, b.role.RoleID) },
 		stops: b.stopOne,
-	}
+	}[measure]
+}
+
+// round does everything so often, and returns how long each request took. A request that fails fails the test.
+func (b *bystander) round(t *testing.T, times often) map[string][]time.Duration {
+	t.Helper()
 	took := map[string][]time.Duration{}
 	for _, m := range measures {
 		for n := range times[m] {
 			began := time.Now()
-			if err := b.within(t.Context(), func(ctx context.Context) error { return does[m](ctx, n) }); err != nil {
+			if err := b.within(t.Context(), func(ctx context.Context) error { return b.does(m)(ctx, n) }); err != nil {
 				t.Errorf("the bystander's %s %d after %s: %v", m, n+1, time.Since(began).Round(time.Millisecond), err)
 				break
 			}

@@ -28,7 +28,7 @@ type customer struct {
 // newCustomer makes an account whose requests come from an address.
 func (w *world) newCustomer(t testing.TB, name, from string) *customer {
 	t.Helper()
-	const databases = 500
+	const databases = 5000
 	a := must(w.NewAccount(soon(t), name, "business", databases))(t)
 	dialer := net.Dialer{Timeout: patience, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 8}

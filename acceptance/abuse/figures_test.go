@@ -17,8 +17,12 @@ const (
 
 // table holds how long the bystander's requests took: on the idle service, and beside each abuse.
 type table struct {
-	idle map[string][]time.Duration
-	rows []row
+	title    string
+	measures []string
+	figure   func(measure string, took []time.Duration) time.Duration
+	most     float64 // how much slower a figure may be
+	idle     map[string][]time.Duration
+	rows     []row
 }
 
 type row struct {
@@ -30,48 +34,55 @@ func (t *table) add(a abuse, took map[string][]time.Duration) {
 	t.rows = append(t.rows, row{a, took})
 }
 
-// limit is how much slower a figure may be.
-func (r row) limit(measure string) float64 {
+// limit is how much slower a figure of a row may be.
+func (t *table) limit(r row, measure string) float64 {
 	if slices.Contains(r.abuse.fair, measure) {
 		return fair
 	}
-	return most
+	return t.most
 }
 
-// figure is the 99th percentile of what there are a thousand of, and the median of the rest; 0 where nothing was measured.
-func figure(measure string, took []time.Duration) time.Duration {
+// usual is the 99th percentile of what there are a thousand of, and the median of the rest.
+func usual(measure string, took []time.Duration) time.Duration {
+	if measure == queries || measure == reads {
+		return p99(measure, took)
+	}
+	return median(measure, took)
+}
+
+func p99(_ string, took []time.Duration) time.Duration    { return percentile(99, took) }
+func median(_ string, took []time.Duration) time.Duration { return percentile(50, took) }
+
+// percentile is 0 where nothing was measured.
+func percentile(percent int, took []time.Duration) time.Duration {
 	if len(took) == 0 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(took))
-	if measure == queries || measure == reads {
-		return sorted[len(sorted)*99/100]
-	}
-	return sorted[len(sorted)/2]
+	return slices.Sorted(slices.Values(took))[len(took)*percent/100]
 }
 
 func (t *table) ratio(r row, measure string) float64 {
-	return figure(measure, r.took[measure]).Seconds() / figure(measure, t.idle[measure]).Seconds()
+	return t.figure(measure, r.took[measure]).Seconds() / t.figure(measure, t.idle[measure]).Seconds()
 }
 
-func (t table) String() string {
+func (t *table) String() string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintf(w, "\nbeside (p99 of %s and %s, else median)\t%s\n", queries, reads, strings.Join(measures, "\t"))
+	_, _ = fmt.Fprintf(w, "\n%s\t%s\n", t.title, strings.Join(t.measures, "\t"))
 	line := func(name string, cell func(measure string) string) {
 		cells := []string{name}
-		for _, m := range measures {
+		for _, m := range t.measures {
 			cells = append(cells, cell(m))
 		}
 		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
-	line("nothing", func(m string) string { return short(figure(m, t.idle[m])) })
+	line("nothing", func(m string) string { return short(t.figure(m, t.idle[m])) })
 	for _, r := range t.rows {
 		line(r.abuse.name, func(m string) string {
 			if len(r.took[m]) == 0 {
 				return "-"
 			}
-			return fmt.Sprintf("%s (%.2f)", short(figure(m, r.took[m])), t.ratio(r, m))
+			return fmt.Sprintf("%s (%.2f)", short(t.figure(m, r.took[m])), t.ratio(r, m))
 		})
 	}
 	_ = w.Flush() // into memory
@@ -89,10 +100,10 @@ func short(d time.Duration) string {
 func (t *table) check(tb testing.TB) {
 	tb.Helper()
 	for _, r := range t.rows {
-		for _, m := range measures {
-			if len(r.took[m]) > 0 && t.ratio(r, m) > r.limit(m) {
-				tb.Errorf("beside %s a %s takes %.2f times as long as on an idle service, more than %.1f",
-					r.abuse.name, m, t.ratio(r, m), r.limit(m))
+		for _, m := range t.measures {
+			if len(r.took[m]) > 0 && t.ratio(r, m) > t.limit(r, m) {
+				tb.Errorf("%s: %s: a %s takes %.2f times as long as on an idle service, more than %.1f",
+					t.title, r.abuse.name, m, t.ratio(r, m), t.limit(r, m))
 			}
 		}
 	}

@@ -32,9 +32,20 @@ func TestBystander(t *testing.T) {
 	if *figures { // what is slow only once, such as the first connection of each pool, is no figure
 		b.round(t, few)
 	}
-	results := table{idle: b.round(t, often)}
+	results := &table{
+		title: fmt.Sprintf("beside (p99 of %s and %s, else median)", queries, reads), measures: measures, figure: usual,
+		idle: b.round(t, often), most: most,
+	}
+	var lasting *lastingTables
+	if *figures {
+		lasting = newLastingTables(t, b)
+	}
 	for _, a := range sample.OneIn(t, 8, abuses) {
 		t.Run(a.name, func(t *testing.T) {
+			if a.shared != nil {
+				lasting.try(t, b, a)
+				return
+			}
 			m := newMallory(t, w, a)
 			stillOn := a.begin(t, m)
 			results.add(a, b.round(t, often))
@@ -46,8 +57,10 @@ func TestBystander(t *testing.T) {
 	}
 	stacktest.WantHealthy(t, w)
 	if *figures {
-		fmt.Print(results)
-		results.check(t)
+		for _, each := range append(lasting.all(), results) {
+			fmt.Print(each)
+			each.check(t)
+		}
 	}
 }
 
@@ -57,6 +70,7 @@ func startWorld(t *testing.T) *world {
 	defer cancel()
 	s := stacktest.Start(ctx, t, stack.Options{Durable: *figures, AgentFlags: agentFlags, InitFlags: initFlags})
 	w := &world{Stack: s, agent: s.FirstAgent()}
+	w.asSuperuser = w.superuser(t)
 	var err error
 	w.api, err = s.StartAPI(ctx, "", apiFlags...)
 	noError(t, err)

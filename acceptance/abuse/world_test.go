@@ -13,11 +13,11 @@ import (
 const maxClients = "400"
 
 // agentFlags, initFlags and apiFlags make the limits small enough to be reached in a test. What they bound is the same. Restores
-// can be reserved as often as with many keys.
+// can be reserved, and databases made, as often as with many keys.
 var (
 	agentFlags = []string{"--pooler-max-clients", maxClients}
 	initFlags  = []string{"--temp-file-limit", "64MB"}
-	apiFlags   = []string{"--rate-limits", "unauthorized=30/1m,reservation=1000/1h"}
+	apiFlags   = []string{"--rate-limits", "unauthorized=30/1m,reservation=1000/1h,create=600/1m"}
 )
 
 // world is a running stack with one host of each kind.
@@ -25,6 +25,8 @@ type world struct {
 	*stack.Stack
 	api, batch *stack.Host
 	agent      *stack.Process
+	// asSuperuser stays open, so that it can ask while nobody can log in any more.
+	asSuperuser *sql.DB
 }
 
 // superuser is a connection to PostgreSQL itself, and metadata one to the metadata.
