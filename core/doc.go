@@ -5,6 +5,7 @@
 //	id            typed identifiers
 //	repeat        which of many equal errors the log repeats
 //	machine       the shape of a state machine: a table with a cell for each state and event
+//	brake         why work that goes by time has to wait
 //	slot          who of the accounts gets the next slot of what is scarce
 //	network       networks as they are written, and who is in them
 //	account       plans, quotas, keys and scopes, who may do what
@@ -64,6 +65,7 @@
 //	advance       a caller's request to do the next step of a managed restore
 //	attempt       one try at a delivery, a mail or a step
 //	backoff       the pause before the next attempt, which grows
+//	brake         what holds work that goes by time, or destroys, while that cannot be trusted
 //	caller        who makes a request: a key, its account and its user
 //	change        a rotation, revocation, expiry or removal of a login, as it is carried out
 //	claim         to take the lease of what is due

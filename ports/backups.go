@@ -26,8 +26,8 @@ type Backups interface {
 	SetExpiry(ctx context.Context, db id.DatabaseID, filename backup.Filename, at time.Time) error
 	// Remove deletes the record of a file that is gone.
 	Remove(ctx context.Context, db id.DatabaseID, filename backup.Filename) error
-	// Doomed lists up to limit backups whose files are to be deleted: expired ones, unless their database is deleted, and marked
-	// ones that are not yet removed.
+	// Doomed lists up to limit backups whose files are to be deleted: expired ones, unless their database is deleted or no other
+	// backup outlasts them, and marked ones that are not yet removed.
 	Doomed(ctx context.Context, now time.Time, limit int) ([]DoomedBackup, error)
 }
 

@@ -12,6 +12,8 @@ type Retention interface {
 	// Forget looks at up to limit entries of a kind that were over before a time, the oldest first, beginning after a position, or
 	// at the beginning where that is nil. It deletes those that nothing needs, see package retention.
 	Forget(ctx context.Context, k retention.Kind, before time.Time, after *Position, limit int) (Forgotten, error)
+	// Clock returns what the clock of the metadata's server shows. A host compares its own with that; nothing else goes by it.
+	Clock(ctx context.Context) (time.Time, error)
 	// Stored returns how much of each kind is stored.
 	Stored(ctx context.Context) ([]StoredKind, error)
 }

@@ -48,6 +48,14 @@ func Clock(t *testing.T, newClock func() MovableClock) {
 			t.Errorf("a week forward moved it by %v", moved)
 		}
 	})
+	t.Run("tells by how much it was moved", func(t *testing.T) {
+		c := newClock()
+		before := c.Now().Add(-c.Moved())
+		c.Advance(7 * 24 * time.Hour)
+		if unmoved := c.Now().Add(-c.Moved()).Sub(before); unmoved < -time.Second || unmoved > time.Minute {
+			t.Errorf("the machine's clock went on by %v", unmoved)
+		}
+	})
 	t.Run("serves many at once", func(t *testing.T) {
 		c := newClock()
 		before := c.Now()

@@ -107,8 +107,14 @@ func (d *driven) now(t *testing.T, w *world) wire.Operation {
 func TestBackupOfARestoreStays(t *testing.T) {
 	t.Parallel()
 	w := startStack(t)
-	deleted, expired := newDriven(t, w, operation.Succeeded), newDriven(t, w, operation.Succeeded)
-	must(w.meta.ExecContext(soon(t), "UPDATE backups SET expires_at = created_at WHERE database_id = $1", expired.db.ID))(t)
+	expired := &driven{restoreFlow: restoreFlow{restorable: &restorable{model: database.Managed}, end: operation.Succeeded}}
+	expired.ready(t, w)
+	expired.startBackup(t, w.api) // the last one does not expire
+	w.quiet(t)
+	expired.operation = must(expired.reserve(t, w.api))(t)
+	deleted := newDriven(t, w, operation.Succeeded)
+	const expire = "UPDATE backups SET expires_at = created_at WHERE database_id = $1 AND filename = $2"
+	must(w.meta.ExecContext(soon(t), expire, expired.db.ID, expired.file))(t)
 	w.look(t)
 	erase := func() error { return deleted.user.at(w.api).Backups.Delete(soon(t), deleted.db.ID, deleted.file) }
 	for _, until := range []func(wire.Operation) bool{isUntouched, isRunning, isReady} {
@@ -118,7 +124,7 @@ func TestBackupOfARestoreStays(t *testing.T) {
 			}
 		}
 		refused(t, "a deletion", erase(), fault.BackupConflict)
-		if list := expired.backups(t, w.api); len(list) != 1 {
+		if list := expired.backups(t, w.api); len(list) != 2 {
 			t.Fatalf("backups: %+v", list)
 		}
 	}
@@ -133,9 +139,10 @@ func TestBackupOfARestoreStays(t *testing.T) {
 	}
 	noError(t, erase())
 	w.settled(t)
-	for _, d := range []*driven{deleted, expired} {
-		if list := d.backups(t, w.api); len(list) != 0 {
-			t.Errorf("backups: %+v", list)
-		}
+	if list := deleted.backups(t, w.api); len(list) != 0 {
+		t.Errorf("backups: %+v", list)
+	}
+	if list := expired.backups(t, w.api); len(list) != 1 || list[0].Filename == expired.file {
+		t.Errorf("backups: %+v", list)
 	}
 }

@@ -51,7 +51,7 @@ func TestAServerFromFirstToLast(t *testing.T) {
 	must(w.Admin(soon(t), "server", "disable", server))(t)
 	fail := func(more ...string) error {
 		_, err := w.Admin(soon(t), append([]string{
-			"operation", "fail", "--operation", string(backup.Operation.ID), "--reason", "it burned",
+			"operation", "fail", "--operation", string(backup.Operation.ID), "--reason", "it burned", "--yes",
 		}, more...)...)
 		return err
 	}

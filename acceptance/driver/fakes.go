@@ -147,6 +147,12 @@ func (o fakeOperator) DeleteUnverified(of id.DatabaseID, reason string) error {
 	return err
 }
 
+// Undelete implements spec.Operator.
+func (o fakeOperator) Undelete(of id.DatabaseID, reason string) error {
+	_, err := o.use().Undelete(context.Background(), of, "operator", reason)
+	return err
+}
+
 // SetFeature implements spec.Operator.
 func (o fakeOperator) SetFeature(name string, on bool) error {
 	return o.use().SetFeature(context.Background(), name, on)

@@ -53,7 +53,13 @@ func (o realOperator) OpenDatabase(of id.DatabaseID, reason string) error {
 
 // DeleteUnverified implements spec.Operator.
 func (o realOperator) DeleteUnverified(of id.DatabaseID, reason string) error {
-	_, err := o.admin("operation", "delete-unverified", "--database", string(of), "--reason", reason)
+	_, err := o.admin("operation", "delete-unverified", "--database", string(of), "--reason", reason, "--yes")
+	return err
+}
+
+// Undelete implements spec.Operator.
+func (o realOperator) Undelete(of id.DatabaseID, reason string) error {
+	_, err := o.admin("database", "recover", "--database", string(of), "--reason", reason)
 	return err
 }
 

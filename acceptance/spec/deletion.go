@@ -137,6 +137,11 @@ var deleting = []Scenario{
 			s.That(t.RecoveryStatus == "unavailable" && t.DeletionBackup == nil, "it is %+v", t)
 			s.Refused(refusal(ada.Databases.Recover(ctx, made.ID)), "DATABASE_STATE_CONFLICT")
 			s.ShutOut(made.Login())
+
+			s.OK(s.Operator.Undelete(made.ID, "it was the wrong one"))
+			s.Eventually("it is back", func() bool { return len(ada.seesTombstones()) == 0 })
+			s.That(ada.Sees(made.ID).Status == "active", "it is %+v", ada.Sees(made.ID))
+			s.OK(s.Connects(made.Login()).Write("after"))
 		}},
 	{Name: "a recovery takes a place in the quota, and is one however often it is asked for", Needs: []Ability{Restoring},
 		Play: func(s *Stage) {

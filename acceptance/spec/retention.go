@@ -11,7 +11,7 @@ import (
 const day = 24 * time.Hour
 
 var retaining = []Scenario{
-	{Name: "a backup is kept for as long as the plan says, then deleted", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
+	{Name: "a backup is kept for as long as the plan says, and the last one for longer", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
 		for plan, days := range map[string]int{"pro": 14, "business": 30} {
 			ada := s.Customer(plan)
 			made := ada.Creates("orders")
@@ -22,11 +22,17 @@ var retaining = []Scenario{
 
 			s.OK(s.Clock.Advance(time.Duration(days)*day - time.Hour))
 			ada.Downloads(made.ID, backup)
+			last := ada.FinishesBackup(made.ID)
 			s.OK(s.Clock.Advance(2 * time.Hour))
-			s.Eventually("the backup is gone", func() bool { return len(ada.ListsBackups(made.ID)) == 0 })
+			s.Eventually("the backup is gone", func() bool { return len(ada.ListsBackups(made.ID)) == 1 })
 			s.Refused(refusal(ada.DownloadBackup(made.ID, backup)), "BACKUP_NOT_FOUND")
 			log := ada.ReadsActivity(made.ID)
 			s.That(log[0].Action == "backup.expired" && log[0].Actor == "system", "the log says %+v", log[0])
+
+			s.OK(s.Clock.Advance(time.Duration(days) * day))
+			list := ada.ListsBackups(made.ID)
+			s.That(len(list) == 1 && list[0].ExpiresAt == nil, "the last one is listed as %+v", list)
+			ada.Downloads(made.ID, last)
 		}
 	}},
 }

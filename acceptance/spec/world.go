@@ -109,6 +109,8 @@ type Operator interface {
 	OpenDatabase(of id.DatabaseID, reason string) error
 	// DeleteUnverified deletes a database without a deletion backup.
 	DeleteUnverified(of id.DatabaseID, reason string) error
+	// Undelete brings a deleted database back, also one without a deletion backup.
+	Undelete(of id.DatabaseID, reason string) error
 	// RemoveMember ends the membership and the invitation of an address.
 	RemoveMember(of id.DatabaseID, email string) error
 	// NewKey makes an API key: of full access, or of the given databases only.

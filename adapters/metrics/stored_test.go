@@ -186,6 +186,8 @@ func (c impatient) Now() time.Time {
 	return time.Now().Add(time.Duration(c.asked.Add(1)) * 2 * time.Minute)
 }
 
+func (impatient) Moved() time.Duration { return 0 }
+
 func counted(t *testing.T, r metrics.Registry, name string, want float64, labels ...string) {
 	t.Helper()
 	if got := gauge(t, r, name, labels...); got != want {

@@ -13,11 +13,19 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var backupTable = pgdb.TableOf[backup.Backup]("backups").Added("ON CONFLICT (operation_id) DO NOTHING")
+var backupTable = pgdb.TableOf[backup.Backup]("backups", "last").Added("ON CONFLICT (operation_id) DO NOTHING")
+
+// lastBackup is backup.Backup.Last of a backup t; the conformance suite compares it with the rule.
+const lastBackup = `NOT EXISTS (
+	SELECT FROM backups o WHERE o.database_id = t.database_id AND o.deleting_at IS NULL AND
+		(o.verified_at IS NOT NULL, o.created_at, o.filename) > (t.verified_at IS NOT NULL, t.created_at, t.filename))`
+
+// readBackups reads backups as they are among those of their databases.
+func readBackups() sq.SelectBuilder { return backupTable.Read().Column(lastBackup + " AS last") }
 
 var (
-	getBackup   = pgdb.Define(backupTable.Read().Where("t.database_id = ? AND t.filename = ? AND t.deleting_at IS NULL"))
-	listBackups = pgdb.Define(backupTable.Read().Where("t.database_id = ? AND t.deleting_at IS NULL").
+	getBackup   = pgdb.Define(readBackups().Where("t.database_id = ? AND t.filename = ? AND t.deleting_at IS NULL"))
+	listBackups = pgdb.Define(readBackups().Where("t.database_id = ? AND t.deleting_at IS NULL").
 			Where("(t.created_at, t.filename) < (?, ?)").
 			OrderBy("t.created_at DESC", "t.filename DESC").Suffix("LIMIT ?"))
 	backupNames = pgdb.Written(`
@@ -30,9 +38,9 @@ var (
 	setExpiry = pgdb.Define(backupTable.Update([]string{"expires_at"},
 		"database_id = ? AND filename = ? AND deleting_at IS NULL"))
 	removeBackup  = pgdb.Written("DELETE FROM backups WHERE database_id = $1 AND filename = $2")
-	doomedBackups = pgdb.Define(backupTable.Read().Columns("d.server_id", "d.account_id").
+	doomedBackups = pgdb.Define(readBackups().Columns("d.server_id", "d.account_id").
 			Join("databases d ON d.id = t.database_id").
-			Where("(t.deleting_at IS NOT NULL OR t.expires_at <= ? AND NOT t.held AND NOT d."+gone+")").
+			Where("(t.deleting_at IS NOT NULL OR t.expires_at <= ? AND NOT t.held AND NOT d."+gone+" AND NOT "+lastBackup+")").
 			OrderBy("least(t.deleting_at, t.expires_at)", "t.database_id", "t.filename").Suffix("LIMIT ?"))
 )
 

@@ -45,7 +45,7 @@ var (
 			rollout.All+"')))").
 		Where("(t.created_at, t.id) > (?, ?)").OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
 
-	listAllBackups = pgdb.Define(backupTable.Read().
+	listAllBackups = pgdb.Define(readBackups().
 			Columns("d.name AS database", "d.status", "d.account_id", "u.email", "d.server_id", "s.name AS server").
 			Join("databases d ON d.id = t.database_id").Join("servers s ON s.id = d.server_id").
 			Join("accounts a ON a.id = d.account_id").Join("users u ON u.id = a.owner_id").

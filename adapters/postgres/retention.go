@@ -101,6 +101,13 @@ func (a ages) Forget(
 	return f, fmt.Errorf("no entries are of the kind %q", k)
 }
 
+// readClock is the one statement that asks PostgreSQL for the time.
+var readClock = pgdb.Written("SELECT clock_timestamp()")
+
+func (a ages) Clock(ctx context.Context) (time.Time, error) {
+	return pgdb.One[time.Time](ctx, a.Session, readClock)
+}
+
 // firstPosition is before all others.
 var firstPosition = ports.Position{ID: "00000000-0000-0000-0000-000000000000"}
 

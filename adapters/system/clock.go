@@ -16,6 +16,9 @@ func (c *Clock) Now() time.Time {
 	return time.Now().UTC().Add(time.Duration(c.ahead.Load())).Truncate(time.Microsecond)
 }
 
+// Moved implements ports.Clock.
+func (c *Clock) Moved() time.Duration { return time.Duration(c.ahead.Load()) }
+
 // Advance moves the clock forward permanently, for the development host's clock route, and returns how far it is ahead of the
 // machine's clock. A negative d has no effect.
 func (c *Clock) Advance(d time.Duration) time.Duration {

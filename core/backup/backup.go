@@ -3,6 +3,8 @@
 package backup
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
@@ -43,6 +45,7 @@ type Backup struct {
 	ExpiresAt      *time.Time     `db:"expires_at"`    // nil: it does not expire
 	RoleManifest   bool           `db:"role_manifest"` // its manifest names the logins and their grants
 	DeletingAt     *time.Time     `db:"deleting_at"`   // when its deletion was decided; the file may still exist
+	Last           bool           `db:"last"`          // it outlasts all others of its database that are not being deleted; not stored
 }
 
 // Beginning is what a client has of a file already.
@@ -70,9 +73,29 @@ func Expiry(trigger Trigger, createdAt time.Time, days int) *time.Time {
 	return &at
 }
 
-// Expired reports whether retention has ended, which it has from the instant ExpiresAt on.
+// Outlasts reports whether retention keeps a backup rather than another one of the same database: one that is verified rather
+// than one that is not, and otherwise the newer one. Which outlasts all others is kept for as long as the database lives, however
+// old it is; only its customer deletes it.
+func (b Backup) Outlasts(other Backup) bool {
+	if verified := b.VerifiedAt != nil; verified != (other.VerifiedAt != nil) {
+		return verified
+	}
+	return cmp.Or(b.CreatedAt.Compare(other.CreatedAt), strings.Compare(string(b.Filename), string(other.Filename))) > 0
+}
+
+// Expired reports whether retention has ended, which it has from the instant ExpiresAt on, unless no other backup outlasts this
+// one.
 func (b Backup) Expired(now time.Time) bool {
-	return b.ExpiresAt != nil && !now.Before(*b.ExpiresAt)
+	return !b.Last && b.ExpiresAt != nil && !now.Before(*b.ExpiresAt)
+}
+
+// Ends is when retention removes the backup, or may, as it is shown: nil where it does not, as no other backup outlasts this one,
+// whose time is over.
+func (b Backup) Ends(now time.Time) *time.Time {
+	if b.Last && b.ExpiresAt != nil && !now.Before(*b.ExpiresAt) {
+		return nil
+	}
+	return b.ExpiresAt
 }
 
 // Bound reports whether the file belongs to the tombstone of its database. The backup of a deletion that was taken back has an

@@ -2,6 +2,7 @@ package backup_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -84,9 +85,44 @@ func TestRetention(t *testing.T) {
 	if b.Expired(noon.AddDate(0, 0, 7).Add(-1)) || !b.Expired(noon.AddDate(0, 0, 7)) {
 		t.Errorf("seven days end at %s", b.ExpiresAt)
 	}
+	b.Last = true
+	if end := noon.AddDate(0, 0, 7); b.Expired(end) || b.Ends(end) != nil || b.Ends(end.Add(-1)) != b.ExpiresAt {
+		t.Errorf("the last one ends at %v", b.Ends(end))
+	}
 	if backup.Expiry(backup.Deletion, noon, 7) != nil {
 		t.Error("a deletion backup expires by itself")
 	}
+}
+
+// Whatever backups there are, retention keeps one: the newest verified one, or where none is verified the newest. So of a database
+// with a verified backup none expires before a newer verified one exists.
+func TestOneOutlastsAllOthers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var all []backup.Backup
+		for i := range rapid.IntRange(1, 8).Draw(t, "backups") {
+			at := noon.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "created")) * time.Hour)
+			b := backup.Backup{Filename: backup.FilenameAt(noon.Add(time.Duration(i) * time.Second)), CreatedAt: at}
+			if rapid.Bool().Draw(t, "verified") {
+				b.VerifiedAt = &at
+			}
+			all = append(all, b)
+		}
+		var last []backup.Backup
+		for _, b := range all {
+			if !slices.ContainsFunc(all, func(o backup.Backup) bool { return o.Outlasts(b) }) {
+				last = append(last, b)
+			}
+		}
+		if len(last) != 1 {
+			t.Fatalf("%d of %+v outlast all others", len(last), all)
+		}
+		for _, b := range all {
+			if b.VerifiedAt != nil && last[0].VerifiedAt == nil ||
+				(b.VerifiedAt != nil) == (last[0].VerifiedAt != nil) && b.CreatedAt.After(last[0].CreatedAt) {
+				t.Fatalf("%+v is kept rather than %+v", last[0], b)
+			}
+		}
+	})
 }
 
 func TestOnlyADeletionBackupIsKeptFromItsCustomer(t *testing.T) {

@@ -1,6 +1,7 @@
 package controlplane_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +13,8 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/stage"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // daily is a database with a daily backup.
@@ -84,21 +87,103 @@ func TestExpiredBackupsAreErased(t *testing.T) {
 	r, _ := w.started()
 	w.work(w.ControlPlane)
 	b := w.backups(r)[0]
+	w.backUp(r)
 	w.clock.Advance(b.ExpiresAt.Sub(w.clock.Now()) - time.Second)
 	ok(t, w.Rounds.Once(w.ctx))
-	equal(t, "listed before it expires", len(w.backups(r)), 1)
+	equal(t, "listed before it expires", len(w.backups(r)), 2)
 	w.clock.Advance(time.Second)
 	w.server.SetUnreachable(true)
 	ok(t, w.Rounds.Once(w.ctx))
 	w.server.SetUnreachable(false)
 	ok(t, w.Rounds.Once(w.ctx))
-	equal(t, "listed", len(w.backups(r)), 0)
+	equal(t, "listed", len(w.backups(r)), 1)
 	agent := must(w.fleet.Agent(w.machine))(t)
 	_, err := agent.Open(w.ctx, command.OpenBackup{DatabaseID: r.Record().ID, Filename: b.Filename})
 	equal(t, "the file is gone", command.RefusedFor(err, command.ReasonNotFound), true)
 	log := w.activity(r.Record().ID)
 	equal(t, "expiries in the log", count(log, audit.BackupExpired), 1)
 	equal(t, "deletions in the log", count(log, audit.BackupDeleted), 0)
+}
+
+// However old it is, the newest verified backup stays until there is a newer verified one; it can be restored from, and says that
+// it does not expire. What is not verified goes in its time.
+func TestTheLastVerifiedBackupStays(t *testing.T) {
+	w := newRestoreWorld(t, database.Managed)
+	r := w.reached(w.only().ID)
+	w.server.SetNotVerified("no dump restores it")
+	w.backUp(r)
+	w.backUp(r)
+	equal(t, "listed", len(w.backups(r)), 3)
+	w.clock.Advance(365 * 24 * time.Hour)
+	ok(t, w.Rounds.Once(w.ctx))
+	left := w.backups(r)
+	if len(left) != 1 || left[0].VerifiedAt == nil || left[0].ExpiresAt != nil {
+		t.Fatalf("left are %+v", left)
+	}
+	w.server.SetNotVerified("")
+	o := w.reserved()
+	w.until(o.ID, stage.Succeeded)
+	w.backUp(r)
+	ok(t, w.Rounds.Once(w.ctx))
+	last := w.backups(r)
+	if len(last) != 1 || last[0].Filename == left[0].Filename || last[0].ExpiresAt == nil {
+		t.Fatalf("left are %+v", last)
+	}
+	ok(t, w.Backups.Delete(w.ctx, r, last[0].Filename)) // its customer may
+	equal(t, "listed at the end", len(w.backups(r)), 0)
+}
+
+// The customer deletes the newer backup at the moment at which the older one is to expire: that stays.
+func TestTheLastVerifiedBackupIsTheOneThatIsLeft(t *testing.T) {
+	w := newWorld(t)
+	r, _ := w.started()
+	w.work(w.ControlPlane)
+	w.backUp(r)
+	list := w.backups(r)
+	w.clock.Advance(365 * 24 * time.Hour)
+	deleted := false
+	w.ports.Store = lookedFor{w.store, func(found []ports.DoomedBackup) {
+		if !deleted && len(found) == 1 && found[0].Filename == list[1].Filename {
+			deleted = true
+			ok(t, w.Backups.Delete(w.ctx, r, list[0].Filename))
+		}
+	}}
+	ok(t, w.process(quick()).Rounds.Once(w.ctx))
+	left := w.backups(r)
+	if !deleted || len(left) != 1 || left[0].Filename != list[1].Filename {
+		t.Errorf("left are %+v", left)
+	}
+}
+
+// lookedFor is a store in which something happens after a look for what is to go.
+type lookedFor struct {
+	ports.Store
+	happens func(found []ports.DoomedBackup)
+}
+
+// View implements ports.Store.
+func (m lookedFor) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	return m.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error { return fn(ctx, looking{tx, m}) })
+}
+
+type looking struct {
+	ports.Tx
+	of lookedFor
+}
+
+// Backups implements ports.Tx.
+func (l looking) Backups() ports.Backups { return lookingForBackups{l.Tx.Backups(), l.of} }
+
+type lookingForBackups struct {
+	ports.Backups
+	of lookedFor
+}
+
+// Doomed implements ports.Backups.
+func (l lookingForBackups) Doomed(ctx context.Context, now time.Time, limit int) ([]ports.DoomedBackup, error) {
+	found, err := l.Backups.Doomed(ctx, now, limit)
+	l.of.happens(found)
+	return found, err
 }
 
 // A database that is made without a word about backups has the installation's schedule, and a repeated request is the same
@@ -160,8 +245,11 @@ func TestADeadServerStarvesNoOther(t *testing.T) {
 		t.Fatal("both are on one server")
 	}
 	r := w.reached(alive.Record.ID)
-	must(w.Backups.Start(w.ctx, r))(t)
-	w.runAll()
+	for range 2 {
+		must(w.Backups.Start(w.ctx, r))(t)
+		w.runAll()
+		w.clock.Advance(time.Second)
+	}
 	w.server.SetUnreachable(true)
 	w.clock.Advance(40 * 24 * time.Hour)
 	for range 5 {

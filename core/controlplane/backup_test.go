@@ -38,6 +38,13 @@ func (w *world) backups(r access.Reached) []backup.Backup {
 	return list
 }
 
+// backUp makes one more backup of a database.
+func (w *world) backUp(r access.Reached) {
+	w.t.Helper()
+	must(w.Backups.Start(w.ctx, r))(w.t)
+	w.work(w.ControlPlane)
+}
+
 func (w *world) expectEvent(name string, op id.OperationID) {
 	w.t.Helper()
 	if got := w.events(); !slices.Equal(got, []string{name}) {
@@ -133,6 +140,7 @@ func TestABackupInUseStays(t *testing.T) {
 	r, _ := w.started()
 	w.work(w.ControlPlane)
 	b, user := w.backups(r)[0], w.made("copy").Record
+	w.backUp(r)
 	o := w.Work.Queued(user, backups.Kind, nil, work.Origin{Actor: audit.System})
 	ok(t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
 		use := operation.Use{OperationID: o.ID, DatabaseID: r.Record().ID, Backup: string(b.Filename)}

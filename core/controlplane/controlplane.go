@@ -82,6 +82,7 @@ type ControlPlane struct {
 	Mails         *mails.Dispatcher
 	Work          *work.Engine
 	Rounds        *rounds.Runner
+	Brake         *base.Brake
 	Monitor       *monitor.Monitor
 	Operator      *operator.Operator
 	Keyring       *keyrings.Keyring
@@ -136,6 +137,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Mails:         mails.NewDispatcher(shared),
 		Work:          shared.Work,
 		Rounds:        shared.Rounds,
+		Brake:         shared.Brake,
 		Monitor:       monitor.New(shared),
 		Operator:      operator.New(shared, deleting, ring),
 		Keyring:       ring,

@@ -238,3 +238,35 @@ func TestNothingIsPurgedEarly(t *testing.T) {
 	w.work(w.ControlPlane)
 	w.wantPurged()
 }
+
+// The people who run the service bring back what was deleted without a backup, until its purge has begun; the customer cannot.
+func TestAnOperatorBringsADatabaseBack(t *testing.T) {
+	w := newDeletionWorld(t)
+	made := w.latest
+	refused(t, errOf(w.Operator.Undelete(w.ctx, w.source(), "somebody", "it was the wrong one")), fault.DatabaseStateConflict)
+	must(w.Operator.DeleteUnverified(w.ctx, w.source(), "somebody", "it is lost"))(t)
+	w.work(w.ControlPlane)
+	equal(t, "recovery status", w.tombstone().Status, rule.Unavailable)
+	refused(t, errOf(w.recovers(w.ControlPlane, w.source())), fault.DatabaseStateConflict)
+	refused(t, errOf(w.Operator.Undelete(w.ctx, w.source(), "somebody", " ")), fault.ValidationError)
+
+	w.clock.Advance(rule.DefaultWindow) // its purge has not begun
+	o := must(w.Operator.Undelete(w.ctx, w.source(), "somebody", "it was the wrong one"))(t)
+	again := must(w.Operator.Undelete(w.ctx, w.source(), "somebody", "again"))(t)
+	equal(t, "the operation of a second order", again.ID, o.ID)
+	newest := w.log(w.source())[0]
+	want := audit.Details{"operator": "somebody", "reason": "it was the wrong one", "operationId": string(o.ID)}
+	if newest.Action != audit.RecoverRequested || newest.Actor != audit.Operator || !maps.Equal(newest.Details, want) {
+		t.Errorf("the log says %+v", newest)
+	}
+	w.rounds(w.ControlPlane) // a purge does not begin beside it
+	w.work(w.ControlPlane)
+	equal(t, "status", w.status(w.source()), database.Active)
+	equal(t, "log-ins", w.logsIn(made), true)
+
+	must(w.Operator.DeleteUnverified(w.ctx, w.source(), "somebody", "it is lost"))(t)
+	w.work(w.ControlPlane)
+	w.clock.Advance(rule.DefaultWindow)
+	w.rounds(w.ControlPlane)
+	refused(t, errOf(w.Operator.Undelete(w.ctx, w.source(), "somebody", "too late")), fault.DatabaseStateConflict)
+}

@@ -56,6 +56,7 @@ func TestAnOldOperationIsNotFound(t *testing.T) {
 	w := newWorld(t)
 	o := must(w.Backups.Start(w.ctx, w.reached(w.made("shop").Record.ID)))(t)
 	w.work(w.ControlPlane)
+	w.backUp(w.reached(w.only().ID))
 	w.reachedOperation(o.ID)
 	w.clock.Advance(retention.Operations.Bounds().Default + time.Hour)
 	ok(t, w.Rounds.Once(w.ctx)) // of which an earlier task removes the backup, which is over, too

@@ -168,6 +168,7 @@ func TestTheBackupOfARestoreStays(t *testing.T) {
 	w := newRestoreWorld(t, database.Managed)
 	r := w.reached(w.only().ID)
 	b := w.backups(r)[0]
+	w.backUp(r)
 	o := w.reserved()
 	refused(t, w.Backups.Delete(w.ctx, r, b.Filename), fault.BackupConflict)
 	w.until(o.ID, restore.Loading)

@@ -23,6 +23,8 @@ type systemClock struct{}
 
 func (systemClock) Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
+func (systemClock) Moved() time.Duration { return 0 }
+
 func stand(t *testing.T) (ports.Agent, *fakeagent.Server) {
 	t.Helper()
 	fleet := fakeagent.New(systemClock{})

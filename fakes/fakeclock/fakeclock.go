@@ -36,6 +36,13 @@ func (c *Clock) Advance(d time.Duration) time.Time {
 	return c.now
 }
 
+// Moved implements ports.Clock: the machine's clock is right, wherever this one stands.
+func (c *Clock) Moved() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now.Sub(time.Now())
+}
+
 // Jump moves the clock, also back, as that of a machine may be.
 func (c *Clock) Jump(d time.Duration) {
 	c.mu.Lock()

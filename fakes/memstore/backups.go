@@ -35,7 +35,7 @@ func (b backups) Add(ctx context.Context, row backup.Backup) error {
 func (b backups) Get(ctx context.Context, db id.DatabaseID, filename backup.Filename) (backup.Backup, error) {
 	return read(ctx, b.session, func(s *state) (backup.Backup, error) {
 		row, ok := s.backups.get(backupKey{db, filename})
-		return found(row, ok && row.DeletingAt == nil)
+		return found(s.ranked(row), ok && row.DeletingAt == nil)
 	})
 }
 
@@ -50,7 +50,11 @@ func (b backups) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]ba
 		position := func(row backup.Backup) ports.Position {
 			return ports.Position{At: row.CreatedAt, ID: string(row.Filename)}
 		}
-		return paged(s.backups.having(kept, nil), p, position, -1), nil
+		page := paged(s.backups.having(kept, nil), p, position, -1)
+		for i, row := range page {
+			page[i] = s.ranked(row)
+		}
+		return page, nil
 	})
 }
 
@@ -114,7 +118,7 @@ func (b backups) Doomed(ctx context.Context, now time.Time, limit int) ([]ports.
 	return read(ctx, b.session, func(s *state) ([]ports.DoomedBackup, error) {
 		doomed := func(row backup.Backup) bool {
 			of, _ := s.databases.get(row.DatabaseID)
-			return row.DeletingAt != nil || row.Expired(now) && !of.Status.Gone()
+			return row.DeletingAt != nil || s.ranked(row).Expired(now) && !of.Status.Gone()
 		}
 		rows := s.backups.having(doomed, func(a, b backup.Backup) int {
 			return cmp.Or(end(a).Compare(end(b)), cmp.Compare(a.DatabaseID, b.DatabaseID), cmp.Compare(a.Filename, b.Filename))
@@ -122,10 +126,18 @@ func (b backups) Doomed(ctx context.Context, now time.Time, limit int) ([]ports.
 		var list []ports.DoomedBackup
 		for _, row := range first(rows, limit) {
 			of, _ := s.databases.get(row.DatabaseID)
-			list = append(list, ports.DoomedBackup{Backup: row, ServerID: of.ServerID, AccountID: of.AccountID})
+			list = append(list, ports.DoomedBackup{Backup: s.ranked(row), ServerID: of.ServerID, AccountID: of.AccountID})
 		}
 		return list, nil
 	})
+}
+
+// ranked is a backup as it is among those of its database.
+func (s *state) ranked(b backup.Backup) backup.Backup {
+	b.Last = !s.backups.any(func(other backup.Backup) bool {
+		return other.DatabaseID == b.DatabaseID && other.DeletingAt == nil && other.Outlasts(b)
+	})
+	return b
 }
 
 // end is when a doomed backup was to go: the earlier of its expiry and its mark.

@@ -112,7 +112,7 @@ func (d directory) Backups(ctx context.Context, of ports.BackupFilter, p ports.P
 			r, _ := s.databases.get(b.DatabaseID)
 			on, _ := s.servers.get(r.ServerID)
 			list[i] = ports.BackupEntry{
-				Backup: b, Database: r.Name, Status: r.Status, AccountID: r.AccountID, Email: s.ownerOf(r.AccountID).Email,
+				Backup: s.ranked(b), Database: r.Name, Status: r.Status, AccountID: r.AccountID, Email: s.ownerOf(r.AccountID).Email,
 				ServerID: r.ServerID, Server: on.Name,
 			}
 		}

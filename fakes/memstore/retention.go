@@ -89,6 +89,11 @@ func (a ages) Forget(
 	})
 }
 
+// Clock implements ports.Retention: the store is on this machine.
+func (a ages) Clock(ctx context.Context) (time.Time, error) {
+	return read(ctx, a.session, func(*state) (time.Time, error) { return time.Now().UTC(), nil })
+}
+
 // Stored implements ports.Retention. What is in memory has no size.
 func (a ages) Stored(ctx context.Context) ([]ports.StoredKind, error) {
 	return read(ctx, a.session, func(s *state) (list []ports.StoredKind, _ error) {

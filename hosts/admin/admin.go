@@ -5,6 +5,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -22,11 +23,16 @@ type metadata struct {
 	url     string
 	keyring string
 	json    bool
+	yes     bool                    // what a command asks is answered
+	typed   func(in io.Reader) bool // whether somebody types what is read
 }
 
 // Command is "pgherd admin".
-func Command() *cobra.Command {
-	m := &metadata{}
+func Command() *cobra.Command { return commandAt(onTerminal) }
+
+// commandAt is Command where typed tells whether somebody types what is read.
+func commandAt(typed func(in io.Reader) bool) *cobra.Command {
+	m := &metadata{typed: typed}
 	cmd := group("admin", "manage accounts, keys, servers and switches in the metadata database",
 		m.account(), m.user(), m.key(), m.namespace(), m.ciKey(), m.ciTrust(), m.server(), m.feature(), m.maintenance(),
 		m.enroll(), m.unenroll(), m.legacyRoles(), m.database(), m.backup(), m.member(), m.extensions(), m.operation(), m.change(),

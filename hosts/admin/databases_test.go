@@ -11,7 +11,7 @@ func TestADeletionWithoutABackupIsAudited(t *testing.T) {
 	c := newConsole(t)
 	ada := c.does("account", "create", "--email=ada@example.com", "--name=Ada", "--plan=free")
 	c.shared(text(t, ada, "accountId"), text(t, ada, "userId"))
-	remove := []string{"operation", "delete-unverified", "--database=" + shop}
+	remove := []string{"operation", "delete-unverified", "--database=" + shop, "--yes"}
 	c.refuses(`"reason" not set`, remove...)
 	c.refuses("VALIDATION_ERROR", append(remove, "--reason= ")...)
 	asked := c.does(append(remove, "--reason=the customer asked for it")...)

@@ -29,15 +29,18 @@ func (m *metadata) deleteUnverified() *cobra.Command {
 		Use:   "delete-unverified",
 		Short: "delete a database without a deletion backup, so that it cannot be recovered",
 		Long: "Delete a database whose deletion backup cannot be made or verified. It is taken out of service as soon as\n" +
-			"its server can, nobody can recover it, and what it holds is gone when its time of recovery is over. It takes the\n" +
-			"ID alone: the name of one that is gone may be another's by now.",
+			"its server can, its owner cannot recover it, and what it holds is gone when its time of recovery is over; until then\n" +
+			"database recover brings it back. It takes the ID alone: the name of one that is gone may be another's by now.",
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; the activity log has it")
 	onlyID := func(_ context.Context, _ *operator.Operator, flag, text string) (id.DatabaseID, error) {
 		return parse[id.DatabaseID](flag, text)
 	}
-	return onFound(m, required(cmd, "reason"), "database", onlyID,
+	return onFound(m, m.asking(required(cmd, "reason")), "database", onlyID,
 		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
+			if err := m.confirmDatabase(ctx, cmd, o, db, "Delete it without a backup?"); err != nil {
+				return nil, err
+			}
 			found, err := o.DeleteUnverified(ctx, db, person(), reason)
 			return operationRow(found), err
 		})
@@ -124,8 +127,13 @@ func (m *metadata) operationFail() *cobra.Command {
 			"is asked of the server: a deletion and a purge are then done, and every other operation has failed.",
 	}
 	cmd.Flags().BoolVar(&gone, "server-gone", false, serverGoneUsage)
-	return m.order(cmd, func(ctx context.Context, o *operator.Operator, op id.OperationID, by operation.Order) (output, error) {
+	return m.order(m.asking(cmd), func(
+		ctx context.Context, o *operator.Operator, op id.OperationID, by operation.Order,
+	) (output, error) {
 		by.ServerGone = gone
+		if err := m.confirmOperation(ctx, cmd, o, op); err != nil {
+			return nil, err
+		}
 		found, err := o.FailOperation(ctx, op, by)
 		return operationRow(found), err
 	})

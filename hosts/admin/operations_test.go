@@ -62,14 +62,14 @@ func TestAnOperatorEndsOperations(t *testing.T) {
 	c.refuses("state: must be open", "operation", "list", "--state=stuck")
 
 	of := "--operation=" + op
-	c.refuses("reason: must have", "operation", "fail", of, "--reason= ")
-	c.refuses("nothing listens at https://127.0.0.1:1", "operation", "fail", of, "--reason=it burned")
+	c.refuses("reason: must have", "operation", "fail", of, "--yes", "--reason= ")
+	c.refuses("nothing listens at https://127.0.0.1:1", "operation", "fail", of, "--yes", "--reason=it burned")
 	c.refuses("nothing listens at https://127.0.0.1:1", "operation", "retry", of, "--reason=it burned")
-	c.refuses("pgherd admin server disable", "operation", "fail", of, "--reason=it burned", "--server-gone")
+	c.refuses("pgherd admin server disable", "operation", "fail", of, "--yes", "--reason=it burned", "--server-gone")
 	c.does("server", "disable", "--server="+server)
-	if got := c.does("operation", "fail", of, "--reason=it burned", "--server-gone"); got["status"] != "failed" {
+	if got := c.does("operation", "fail", of, "--yes", "--reason=it burned", "--server-gone"); got["status"] != "failed" {
 		t.Errorf("%v", got)
 	}
-	c.refuses("has ended", "operation", "fail", of, "--reason=it burned", "--server-gone")
+	c.refuses("has ended", "operation", "fail", of, "--yes", "--reason=it burned", "--server-gone")
 	c.does("server", "remove", "--server="+server)
 }

@@ -11,7 +11,23 @@ import (
 )
 
 func (m *metadata) database() *cobra.Command {
-	return group("database", "databases", m.databaseList(), m.databaseShow(), m.databaseOpen())
+	return group("database", "databases", m.databaseList(), m.databaseShow(), m.databaseOpen(), m.databaseRecover())
+}
+
+func (m *metadata) databaseRecover() *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "recover",
+		Short: "bring a deleted database back that is not purged yet, with or without a deletion backup",
+		Long: "Put a deleted database back into service as it was. Its owner can do that only with a whole deletion backup and in\n" +
+			"time; this can be done until the purge begins. It prints the operation, which operation show follows.",
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
+	return onID(m, required(cmd, "reason"), "database",
+		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
+			found, err := o.Undelete(ctx, db, person(), reason)
+			return operationRow(found), err
+		})
 }
 
 func (m *metadata) databaseOpen() *cobra.Command {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -27,8 +28,16 @@ func main() {
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pgherd:", err)
-		os.Exit(1)
+		os.Exit(status(err))
 	}
+}
+
+// status is the exit status of a command that has failed: 2 where it has done nothing because nobody has confirmed it.
+func status(err error) int {
+	if errors.Is(err, admin.ErrNotConfirmed) {
+		return 2
+	}
+	return 1
 }
 
 func command() *cobra.Command {

@@ -2,6 +2,9 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,6 +25,8 @@ func Backups(t *testing.T, m Metadata) {
 		{"names are used or promised", namesAreTaken},
 		{"a marked backup is hidden until it is removed", markedIsHidden},
 		{"expired and marked backups are doomed", doomedAreListed},
+		{"the last verified backup never is", lastIsKept},
+		{"which one is the last is what the rule says", lastIsByTheRule},
 	})
 }
 
@@ -50,7 +55,11 @@ func (w *world) mark(db id.DatabaseID, file backup.Filename, at time.Time) {
 
 func (w *world) wantBackups(what string, db id.DatabaseID, want ...backup.Backup) {
 	w.Helper()
-	w.equal(what, read2(w, ports.Tx.Backups, ports.Backups.List, db, ports.Page{}), want)
+	list := read2(w, ports.Tx.Backups, ports.Backups.List, db, ports.Page{})
+	for i := range list {
+		list[i].Last = false
+	}
+	w.equal(what, list, want)
 }
 
 func backupComesBack(w *world) {
@@ -60,6 +69,7 @@ func backupComesBack(w *world) {
 		b := w.addBackup(r.ID, minutes(i), func(b *backup.Backup) {
 			b.Trigger, b.VerifiedAt, b.ExpiresAt, b.RoleManifest = trigger, &verified, &expires, true
 		})
+		b.Last = true
 		w.equal("the backup", read2(w, ports.Tx.Backups, ports.Backups.Get, r.ID, b.Filename), b)
 	}
 	other := w.addDatabase("other")
@@ -91,6 +101,7 @@ func backupPages(w *world) {
 		// Two of each three were made at one instant: their names decide.
 		want = append(want, w.addBackup(r.ID, minutes(i), func(b *backup.Backup) { b.CreatedAt = minutes(i / 3) }))
 	}
+	want[5].Last = true
 	position := func(b backup.Backup) ports.Position { return at(b.CreatedAt, b.Filename) }
 	pagesOf(w, want, position, -1, paged(ports.Tx.Backups, ports.Backups.List, r.ID))
 }
@@ -163,4 +174,60 @@ func doomedAreListed(w *world) {
 	w.equal("at the instant of an expiry", doomed(10, 10), []backup.Filename{first.Filename, marked.Filename})
 	w.equal("after both", doomed(20, 10), []backup.Filename{first.Filename, marked.Filename, second.Filename})
 	w.equal("at most one", doomed(20, 1), []backup.Filename{first.Filename})
+}
+
+// doomedNow are the names of what is to go at a minute, in that order.
+func (w *world) doomedNow(minute int) (names []backup.Filename) {
+	w.Helper()
+	for _, b := range read2(w, ports.Tx.Backups, ports.Backups.Doomed, minutes(minute), 10) {
+		names = append(names, b.Filename)
+	}
+	return names
+}
+
+func lastIsKept(w *world) {
+	r, other := w.addDatabase("shop"), w.addDatabase("other")
+	add := func(db id.DatabaseID, at int, verified bool) backup.Filename {
+		return w.addBackup(db, minutes(at), func(b *backup.Backup) {
+			if b.ExpiresAt = new(minutes(10 + at)); verified {
+				b.VerifiedAt = &b.CreatedAt
+			}
+		}).Filename
+	}
+	good, bad, worse := add(r.ID, 1, true), add(r.ID, 2, false), add(r.ID, 3, false)
+	w.equal("beside what is not verified", w.doomedNow(60), []backup.Filename{bad, worse})
+	w.equal("it has expired", read2(w, ports.Tx.Backups, ports.Backups.Get, r.ID, good).Expired(minutes(60)), false)
+	unverified := add(other.ID, 9, false)
+	w.equal("beside another database's", w.doomedNow(60), []backup.Filename{bad, worse})
+	newer := add(other.ID, 8, true)
+	w.equal("once another one is verified", w.doomedNow(60), []backup.Filename{bad, worse, unverified})
+	w.mark(other.ID, newer, minutes(9))
+	w.equal("while that is being deleted", w.doomedNow(60), []backup.Filename{newer, bad, worse})
+	newer = add(r.ID, 7, true)
+	w.equal("beside a newer one", w.doomedNow(60), []backup.Filename{backup.FilenameAt(minutes(8)), good, bad, worse})
+	w.equal("the newer one has expired", read2(w, ports.Tx.Backups, ports.Backups.Get, r.ID, newer).Expired(minutes(60)), false)
+}
+
+func lastIsByTheRule(w *world) {
+	dice := rand.New(rand.NewPCG(1, 2))
+	for n := range 20 {
+		r := w.addDatabase(fmt.Sprintf("shop%d", n))
+		var all []backup.Backup
+		for i := range 1 + dice.IntN(6) {
+			b := w.addBackup(r.ID, minutes(i), func(b *backup.Backup) {
+				if b.CreatedAt = minutes(dice.IntN(3)); dice.IntN(2) == 0 {
+					b.VerifiedAt = new(minutes(dice.IntN(9)))
+				}
+			})
+			if dice.IntN(4) == 0 {
+				w.mark(r.ID, b.Filename, minutes(9))
+			} else {
+				all = append(all, b)
+			}
+		}
+		for _, b := range read2(w, ports.Tx.Backups, ports.Backups.List, r.ID, ports.Page{}) {
+			outlasted := slices.ContainsFunc(all, func(o backup.Backup) bool { return o.Outlasts(b) })
+			w.equal(fmt.Sprintf("%s of %+v is the last", b.Filename, all), b.Last, !outlasted)
+		}
+	}
 }

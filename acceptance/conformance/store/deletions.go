@@ -272,7 +272,7 @@ func deletedKeepsBackups(w *world) {
 	r.Status = database.Active
 	w.update(writing(ports.Tx.Deletions, ports.Deletions.Recovered, r.ID))
 	w.update(writing(ports.Tx.Databases, ports.Databases.Save, r))
-	w.equal("doomed of a recovered database", doomed(), []backup.Filename{expired.Filename, marked.Filename, bound.Filename})
+	w.equal("doomed of a recovered database", doomed(), []backup.Filename{expired.Filename, marked.Filename})
 }
 
 func referencedStays(w *world) {

@@ -152,6 +152,7 @@ func allBackupsAreListed(w *world) {
 	not := func(*backup.Backup) {}
 	one, two := of(shop, w.user.Email, 1, verified), of(shop, w.user.Email, 2, not)
 	three, four := of(blog, "bob@example.com", 2, not), of(blog, "bob@example.com", 3, verified)
+	one.Last, four.Last = true, true
 	doomed := w.addBackup(shop.ID, minutes(5))
 	w.mark(shop.ID, doomed.Filename, minutes(6))
 	at := func(e ports.BackupEntry) ports.Position { return at(e.CreatedAt, e.OperationID) }

@@ -27,6 +27,7 @@ func Retention(t *testing.T, m Metadata) {
 		{"ended changes go in their time", oldChangesGo},
 		{"a view deletes nothing", viewDeletesNothing},
 		{"what is stored is counted", storedIsCounted},
+		{"the clock of the store is that of its server", clockIsRight},
 	})
 }
 
@@ -150,6 +151,14 @@ func viewDeletesNothing(w *world) {
 		if !sameError(err, ports.ErrReadOnly) {
 			w.Errorf("%s: %v", k, err)
 		}
+	}
+}
+
+func clockIsRight(w *world) {
+	before := time.Now()
+	now := read0(w, ports.Tx.Retention, ports.Retention.Clock)
+	if now.Before(before.Truncate(time.Microsecond)) || now.After(time.Now().Add(time.Microsecond)) {
+		w.Errorf("%s, between %s and %s", now, before, time.Now())
 	}
 }
 

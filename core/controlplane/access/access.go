@@ -12,6 +12,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -40,9 +41,10 @@ func New(p *base.Base) *Access {
 		base: p, shut: newRefusals(maxRefusals), logged: newRefusals(maxRefusals), recent: newRecentKeys(maxRecentKeys),
 		leases: newLeases(maxLeases, p.Clock), used: map[id.KeyID]time.Time{},
 	}
-	rounds.Register(p.Rounds, rounds.Task{Name: "rate buckets", Every: base.RoundEvery, Do: func(ctx context.Context) error {
-		return p.Admissions.Sweep(ctx, p.Clock.Now())
-	}})
+	rounds.Register(p.Rounds, rounds.Task{
+		Name: "rate buckets", Every: base.RoundEvery, Work: brake.Harmless,
+		Do: func(ctx context.Context, now time.Time) error { return p.Admissions.Sweep(ctx, now) },
+	})
 	return a
 }
 

@@ -32,17 +32,23 @@ func New(p *base.Base) *Backups {
 	return b
 }
 
-// List returns the backups of a database, newest first, and the position of the last one where there are more.
+// List returns the backups of a database, newest first, and the position of the last one where there are more. What would have
+// expired, but for that no other backup outlasts it, is shown without an expiry.
 func (b *Backups) List(
 	ctx context.Context, r access.Reached, p ports.Page,
 ) ([]backup.Backup, *ports.Position, error) {
 	if err := r.Permit(account.See); err != nil {
 		return nil, nil, err
 	}
+	now := b.base.Clock.Now()
 	return base.List(ctx, b.base.Store, p,
 		func(v backup.Backup) ports.Position { return ports.Position{At: v.CreatedAt, ID: string(v.Filename)} },
 		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]backup.Backup, error) {
-			return tx.Backups().List(ctx, r.Record().ID, p)
+			list, err := tx.Backups().List(ctx, r.Record().ID, p)
+			for i, one := range list {
+				list[i].ExpiresAt = one.Ends(now)
+			}
+			return list, err
 		})
 }
 

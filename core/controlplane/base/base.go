@@ -15,13 +15,14 @@ import (
 )
 
 // Base is one control plane: its ports, the installation's choices, the engine that carries out operations, the runner of
-// periodic tasks, and the limiter before the agents.
+// periodic tasks, the limiter before the agents, and the brake before what goes by time.
 type Base struct {
 	Ports
 	Config
 	Work   *work.Engine
 	Rounds *rounds.Runner
 	Calls  *Limiter
+	Brake  *Brake
 
 	pushed []PushedState // see RegisterPushed
 }
@@ -51,11 +52,12 @@ func New(p Ports, c Config) (*Base, error) {
 		return nil, err
 	}
 	made.Calls = newCalls(made.Config)
+	made.Brake = newBrake(made.Ports)
 	made.Work = work.New(work.Config{
-		Store: p.Store, Clock: p.Clock, Entropy: p.Entropy, Journal: p.Journal,
+		Store: p.Store, May: made.Brake.May, Clock: p.Clock, Entropy: p.Entropy, Journal: p.Journal,
 		Site: made.DatabaseAndAgent, Audit: made.Audit, Instance: made.Instance, LeaseHold: made.LeaseHold, Crash: made.Crash,
 	})
-	made.Rounds = rounds.New(p.Clock, p.Journal, made.reachable)
+	made.Rounds = rounds.New(p.Clock, p.Journal, made.Brake.Now, made.reachable)
 	return made, nil
 }
 

@@ -21,10 +21,10 @@ const (
 	RoundMost = 100 * RoundBatch
 )
 
-// Due lists the databases that have work of a kind waiting.
-func (p *Base) Due(ctx context.Context, what ports.DueWork, limit int) ([]database.Record, error) {
+// Due lists the databases that have work of a kind waiting by then.
+func (p *Base) Due(ctx context.Context, what ports.DueWork, now time.Time, limit int) ([]database.Record, error) {
 	return ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
-		return tx.Databases().Due(ctx, what, p.Clock.Now(), limit)
+		return tx.Databases().Due(ctx, what, now, limit)
 	})
 }
 

@@ -3,7 +3,9 @@ package base
 import (
 	"context"
 	"slices"
+	"time"
 
+	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
@@ -33,10 +35,12 @@ func (p *Base) RegisterPushed(u PushedState) {
 	}
 	p.pushed = append(p.pushed, u)
 	rounds.RegisterServers(p.Rounds, rounds.ServerTask[database.Record]{
-		Name: u.Task, Every: RoundEvery, Limit: p.RoleWait, Of: OfRecord,
-		Key:  func(r database.Record) string { return string(r.ID) },
-		Find: func(ctx context.Context) ([]database.Record, error) { return p.Due(ctx, u.Due, RoundMost) },
-		Do: func(ctx context.Context, r database.Record) error {
+		Name: u.Task, Every: RoundEvery, Limit: p.RoleWait, Work: brake.Harmless, Of: OfRecord,
+		Key: func(r database.Record) string { return string(r.ID) },
+		Find: func(ctx context.Context, now time.Time) ([]database.Record, error) {
+			return p.Due(ctx, u.Due, now, RoundMost)
+		},
+		Do: func(ctx context.Context, _ time.Time, r database.Record) error {
 			return p.UnlessSettled(ctx, u.Name+".pending", r.ID, p.Push(ctx, r.ID, u))
 		},
 	})

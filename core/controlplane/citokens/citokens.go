@@ -173,11 +173,10 @@ func (t *Tokens) decide(
 }
 
 // sweep forgets in pieces, so that no transaction is a long one.
-func (t *Tokens) sweep(ctx context.Context) error {
+func (t *Tokens) sweep(ctx context.Context, now time.Time) error {
 	for {
 		var done int
 		err := t.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-			now := t.base.Clock.Now()
 			done, err = tx.Trusts().Sweep(ctx, now, now.Add(-citoken.KeptFor), base.RoundBatch)
 			return err
 		})

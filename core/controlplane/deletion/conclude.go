@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
@@ -15,7 +16,10 @@ import (
 // conclude makes the operation final, and in the same transaction stores the backup, the tombstone with the access snapshot and
 // the status, and withdraws the open invitations.
 func (t turn) conclude(ctx context.Context) (work.Next, error) {
-	now := t.d.base.Clock.Now()
+	now, err := t.d.base.Brake.Now(ctx, brake.Schedules) // by this time the purge goes
+	if err != nil {
+		return work.Next{}, err
+	}
 	tomb := deletion.Tombstone{
 		DatabaseID: t.Record.ID, OperationID: t.Of.ID, StatusBefore: t.Input.From,
 		DeletedAt: now, PurgeAfter: now.Add(t.d.base.RecoveryWindow),

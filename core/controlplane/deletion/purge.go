@@ -3,6 +3,7 @@ package deletion
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
@@ -39,24 +40,24 @@ func purgesOn(context.Context, ports.Tx, operation.Operation) error {
 
 // beginPurges queues the purges of the databases whose time is over. It asks no server: the queue is fair between accounts and
 // servers, and a database that is being recovered comes when that has failed.
-func (d *Deletion) beginPurges(ctx context.Context) error {
+func (d *Deletion) beginPurges(ctx context.Context, now time.Time) error {
 	list, err := ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) ([]deletion.Tombstone, error) {
-		return tx.Deletions().Due(ctx, d.base.Clock.Now(), base.RoundBatch)
+		return tx.Deletions().Due(ctx, now, base.RoundBatch)
 	})
 	for _, t := range list {
-		err = errors.Join(err, d.base.UnlessSettled(ctx, "purge.not_begun", t.DatabaseID, d.beginPurge(ctx, t)))
+		err = errors.Join(err, d.base.UnlessSettled(ctx, "purge.not_begun", t.DatabaseID, d.beginPurge(ctx, now, t)))
 	}
 	return err
 }
 
 // beginPurge is where a purge becomes possible no earlier than its time, and only while nothing else is done to the database.
-func (d *Deletion) beginPurge(ctx context.Context, due deletion.Tombstone) error {
+func (d *Deletion) beginPurge(ctx context.Context, now time.Time, due deletion.Tombstone) error {
 	err := d.base.UpdateDatabase(ctx, due.DatabaseID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		s, err := tx.Deletions().Get(ctx, locked.ID)
 		if err != nil {
 			return err
 		}
-		if !s.Tombstone.Due(d.base.Clock.Now()) {
+		if !s.Tombstone.Due(now) {
 			return base.ErrSettled
 		}
 		switch _, err := tx.Operations().Open(ctx, locked.ID); {

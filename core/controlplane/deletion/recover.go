@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/fault"
@@ -68,7 +69,10 @@ func (d *Deletion) Recover(ctx context.Context, r Recoverable) (o operation.Oper
 		if o, known, err = recovery(ctx, tx, scene); err != nil || known {
 			return err
 		}
-		o, err = d.beginRecovery(ctx, tx, scene, r.Caller())
+		if err := scene.AdmitsRecovery(d.base.Clock.Now()); err != nil {
+			return err
+		}
+		o, err = d.beginRecovery(ctx, tx, scene, r.Caller().Origin(), audit.Details{})
 		return err
 	})
 	if err == nil && !known {
@@ -90,11 +94,8 @@ func recovery(ctx context.Context, tx ports.Tx, s deletion.Scene) (o operation.O
 }
 
 func (d *Deletion) beginRecovery(
-	ctx context.Context, tx ports.Tx, s deletion.Scene, by access.Caller,
+	ctx context.Context, tx ports.Tx, s deletion.Scene, by work.Origin, details audit.Details,
 ) (o operation.Operation, err error) {
-	if err := s.AdmitsRecovery(d.base.Clock.Now()); err != nil {
-		return o, err
-	}
 	if err := d.admits(ctx, tx, s.Database, database.Recover); err != nil {
 		return o, err
 	}
@@ -102,7 +103,7 @@ func (d *Deletion) beginRecovery(
 		return o, err
 	}
 	input := deletion.RecoveryInput{Status: s.Tombstone.StatusBefore}
-	o = d.base.Work.Queued(s.Database, deletion.KindRecover, operation.Encode(input), by.Origin())
+	o = d.base.Work.Queued(s.Database, deletion.KindRecover, operation.Encode(input), by)
 	if err := tx.Operations().Add(ctx, o); err != nil {
 		return o, err
 	}
@@ -112,7 +113,8 @@ func (d *Deletion) beginRecovery(
 	if err := d.followed(ctx, tx, s.Database, Recovering); err != nil {
 		return o, err
 	}
-	return o, d.base.Audit(ctx, tx, s.Database, o.Actor, audit.RecoverRequested, audit.Details{"operationId": string(o.ID)})
+	details["operationId"] = string(o.ID)
+	return o, d.base.Audit(ctx, tx, s.Database, o.Actor, audit.RecoverRequested, details)
 }
 
 // room decides whether the account may have one more database, and whether the server has connections for it, which others may

@@ -40,16 +40,16 @@ func (d *Deletion) Delete(ctx context.Context, r access.Reached) (o operation.Op
 	return o, err
 }
 
-// Unverified is what the people who run the service do about a database whose backup cannot be verified. It does not
-// authenticate.
+// Unverified is what the people who run the service do about a database whose backup cannot be verified, and to bring one back. It
+// does not authenticate.
 type Unverified struct{ deletion *Deletion }
 
 // NewUnverified makes the use case.
 func NewUnverified(d *Deletion) *Unverified { return &Unverified{d} }
 
-// DeleteUnverified queues the deletion of a database without a deletion backup: it cannot be recovered, and what it holds is gone
-// with its purge. It asks for no gate. VALIDATION_ERROR on "reason". DATABASE_NOT_FOUND. DATABASE_STATE_CONFLICT as for
-// Delete.
+// DeleteUnverified queues the deletion of a database without a deletion backup: its owner cannot recover it, and what it holds is
+// gone with its purge; until then Undelete brings it back. It asks for no gate. VALIDATION_ERROR on "reason". DATABASE_NOT_FOUND.
+// DATABASE_STATE_CONFLICT as for Delete.
 func (u *Unverified) DeleteUnverified(
 	ctx context.Context, db id.DatabaseID, by, reason string,
 ) (o operation.Operation, err error) {
@@ -65,6 +65,37 @@ func (u *Unverified) DeleteUnverified(
 	})
 	if err == nil {
 		d.Begun()
+	}
+	return o, err
+}
+
+// Undelete queues the recovery of a deleted database on the order of the people who run the service. It needs no deletion backup
+// and no whole access snapshot: what the database holds stands until its purge begins, also past the time in which its owner could
+// recover it. It asks for no gate. An open recovery, or one that has succeeded, is returned.
+//
+// VALIDATION_ERROR on "reason". DATABASE_NOT_FOUND. DATABASE_STATE_CONFLICT: it is not deleted, or its purge has begun.
+// PREVIEW_CONFLICT, PLAN_LIMIT, AGENT_ERROR as for Recover.
+func (u *Unverified) Undelete(ctx context.Context, db id.DatabaseID, by, reason string) (o operation.Operation, err error) {
+	if err := operation.CheckReason(reason); err != nil {
+		return o, err
+	}
+	d, known := u.deletion, false
+	err = d.base.UpdateStored(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		if _, err := locked.Status.Decide(database.Recover); err != nil {
+			return err
+		}
+		scene, err := tx.Deletions().Get(ctx, locked.ID)
+		if err != nil {
+			return err
+		}
+		if o, known, err = recovery(ctx, tx, scene); err != nil || known {
+			return err
+		}
+		o, err = d.beginRecovery(ctx, tx, scene, work.Origin{Actor: audit.Operator}, audit.Details{"operator": by, "reason": reason})
+		return err
+	})
+	if err == nil && !known {
+		d.base.Work.Reserved(deletion.KindRecover)
 	}
 	return o, err
 }

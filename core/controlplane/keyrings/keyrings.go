@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
@@ -37,7 +38,7 @@ type Keyring struct {
 // New makes the use cases, and registers their periodic task.
 func New(p *base.Base) *Keyring {
 	k := &Keyring{base: p}
-	rounds.Register(p.Rounds, rounds.Task{Name: "keyring", Every: time.Minute, Limit: resealLimit, Do: k.resume})
+	rounds.Register(p.Rounds, rounds.Task{Name: "keyring", Every: time.Minute, Limit: resealLimit, Work: brake.Harmless, Do: k.resume})
 	return k
 }
 

@@ -19,7 +19,7 @@ type Resealed struct {
 }
 
 // resume finishes a promotion that was cut off, wherever that was.
-func (k *Keyring) resume(ctx context.Context) error {
+func (k *Keyring) resume(ctx context.Context, _ time.Time) error {
 	if k.base.Ring == nil {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/base"
@@ -27,9 +28,9 @@ func NewDispatcher(p *base.Base) *Dispatcher {
 }
 
 // forgetMails deletes mails that became final mail.Retention ago: each contains an address.
-func (d *Dispatcher) forgetMails(ctx context.Context) error {
+func (d *Dispatcher) forgetMails(ctx context.Context, now time.Time) error {
 	return d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Mails().Forget(ctx, d.base.Clock.Now().Add(-mail.Retention), base.RoundBatch)
+		return tx.Mails().Forget(ctx, now.Add(-mail.Retention), base.RoundBatch)
 	})
 }
 
@@ -59,6 +60,9 @@ func (d *Dispatcher) RunNext(ctx context.Context) (worked bool, err error) {
 }
 
 func (d *Dispatcher) claim(ctx context.Context) (claimed mail.Mail, err error) {
+	if err := d.base.Brake.May(ctx); err != nil {
+		return claimed, err
+	}
 	err = d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		claimed, err = tx.Mails().ClaimNext(ctx, d.base.Instance, d.base.Clock.Now(), mail.Hold, perAccount)
 		return err

@@ -3,6 +3,7 @@ package members
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -112,13 +113,12 @@ func (m *Members) end(ctx context.Context, tx ports.Tx, i member.Invitation) err
 // registerRounds stores the end of invitations whose time is over, and forgets those that ended long ago. A token that has
 // expired is refused also before.
 func (m *Members) registerRounds() {
-	rounds.Register(m.base.Rounds, rounds.Task{Name: "invitations", Every: base.RoundEvery, Do: func(ctx context.Context) error {
-		now := m.base.Clock.Now()
+	rounds.Register(m.base.Rounds, rounds.Task{Name: "invitations", Every: base.RoundEvery, Do: func(ctx context.Context, now time.Time) error {
 		overdue, err := ports.Read(ctx, m.base.Store, func(ctx context.Context, tx ports.Tx) ([]member.Invitation, error) {
 			return tx.Invitations().Overdue(ctx, now, base.RoundBatch)
 		})
 		for _, i := range overdue {
-			err = errors.Join(err, m.base.UnlessSettled(ctx, "invitation.overdue", i.DatabaseID, m.expire(ctx, i)))
+			err = errors.Join(err, m.base.UnlessSettled(ctx, "invitation.overdue", i.DatabaseID, m.expire(ctx, now, i)))
 		}
 		return errors.Join(err, m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 			return tx.Invitations().Forget(ctx, now.Add(-member.Kept), base.RoundBatch)
@@ -126,13 +126,13 @@ func (m *Members) registerRounds() {
 	}})
 }
 
-func (m *Members) expire(ctx context.Context, overdue member.Invitation) error {
+func (m *Members) expire(ctx context.Context, now time.Time, overdue member.Invitation) error {
 	return m.base.UpdateDatabase(ctx, overdue.DatabaseID, func(ctx context.Context, tx ports.Tx, db database.Record) error {
 		i, err := tx.Invitations().Get(ctx, db.ID, overdue.ID)
 		if err != nil {
 			return err
 		}
-		expired := i.At(m.base.Clock.Now())
+		expired := i.At(now)
 		if i.Status != member.Open || expired.Status != member.Expired {
 			return base.ErrSettled
 		}

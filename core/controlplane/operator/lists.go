@@ -35,7 +35,11 @@ func (o *Operator) Databases(ctx context.Context, of ports.DatabaseFilter, limit
 // Backups lists the backups of all databases, the newest first; a limit of 0 lists all.
 func (o *Operator) Backups(ctx context.Context, of ports.BackupFilter, limit int) ([]ports.BackupEntry, error) {
 	return entries(ctx, o, limit, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.BackupEntry, error) {
-		return d.Backups(ctx, of, p)
+		list, err := d.Backups(ctx, of, p)
+		for i, one := range list {
+			list[i].ExpiresAt = one.Ends(o.base.Clock.Now())
+		}
+		return list, err
 	}, func(e ports.BackupEntry) ports.Position {
 		return ports.Position{At: e.CreatedAt, ID: string(e.OperationID)}
 	})

@@ -31,8 +31,7 @@ func (p *Previews) registerRounds() {
 // endLeases ends the leases whose time is over, and begins to delete previews whose leases have ended: on each server one, once
 // the last one that the service has begun to delete is done. So the backups that this takes are made one after the other, beside
 // the work of customers, however many leases end at the same time. One that takes longer than preview.LongEnd holds up no others.
-func (p *Previews) endLeases(ctx context.Context) error {
-	now := p.base.Clock.Now()
+func (p *Previews) endLeases(ctx context.Context, now time.Time) error {
 	due, ending, err := p.lapse(ctx, now)
 	if err != nil {
 		return err
@@ -43,7 +42,7 @@ func (p *Previews) endLeases(ctx context.Context) error {
 		err := p.base.UpdateDatabase(ctx, one.DatabaseID, func(
 			ctx context.Context, tx ports.Tx, locked database.Record,
 		) (err error) {
-			begun, err = p.endOne(ctx, tx, locked)
+			begun, err = p.endOne(ctx, tx, now, locked)
 			return err
 		})
 		if err == nil && begun {
@@ -78,12 +77,13 @@ func (p *Previews) lapse(
 }
 
 // endOne begins to delete an expired preview. Where something else is done to the database, it is tried again after a pause.
-func (p *Previews) endOne(ctx context.Context, tx ports.Tx, locked database.Record) (begun bool, err error) {
+func (p *Previews) endOne(
+	ctx context.Context, tx ports.Tx, now time.Time, locked database.Record,
+) (begun bool, err error) {
 	s, err := lock(ctx, tx, locked)
 	if err != nil {
 		return false, err
 	}
-	now := p.base.Clock.Now()
 	if s.preview.Lease != preview.Expired || s.preview.EndAt.After(now) {
 		return false, base.ErrSettled
 	}

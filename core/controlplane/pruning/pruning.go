@@ -37,10 +37,10 @@ func Register(p *base.Base) {
 }
 
 // round continues where the last one ended. Several processes may check the same entries.
-func (p *Pruning) round(ctx context.Context) error {
+func (p *Pruning) round(ctx context.Context, now time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	before := p.base.Clock.Now().Add(-p.base.Retention.Of(p.kind))
+	before := now.Add(-p.base.Retention.Of(p.kind))
 	for range batches {
 		var f ports.Forgotten
 		err := p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {

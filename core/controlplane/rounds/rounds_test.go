@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/id"
@@ -31,11 +32,13 @@ type world struct {
 	log    []string
 	do     func(ctx context.Context, p piece) error
 	silent map[id.ServerID]bool
+	asked  int
+	held   int // the brake holds from this time on that it is asked; 0: never
 }
 
 func newWorld(left ...piece) *world {
 	w := &world{left: left, silent: map[id.ServerID]bool{}}
-	w.Runner = rounds.New(fakeclock.New(), w, func(ctx context.Context, s id.ServerID) error {
+	w.Runner = rounds.New(fakeclock.New(), w, w.may, func(ctx context.Context, s id.ServerID) error {
 		if w.silent[s] {
 			return ports.ErrAgentUnreachable
 		}
@@ -43,14 +46,14 @@ func newWorld(left ...piece) *world {
 	})
 	rounds.RegisterServers(w.Runner, rounds.ServerTask[piece]{
 		Name: "pieces", Every: time.Millisecond, Limit: 300 * time.Millisecond,
-		Find: func(context.Context) ([]piece, error) {
+		Find: func(context.Context, time.Time) ([]piece, error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return slices.Clone(w.left), nil
 		},
 		Of:  func(p piece) (id.ServerID, id.AccountID) { return p.server, p.account },
 		Key: func(p piece) string { return p.name },
-		Do: func(ctx context.Context, p piece) error {
+		Do: func(ctx context.Context, _ time.Time, p piece) error {
 			err := w.do(ctx, p)
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -62,6 +65,15 @@ func newWorld(left ...piece) *world {
 		},
 	})
 	return w
+}
+
+func (w *world) may(context.Context, brake.Work) (time.Time, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.asked++; w.held > 0 && w.asked >= w.held {
+		return time.Time{}, brake.Held{{Reason: brake.Clock}}
+	}
+	return fakeclock.Start, nil
 }
 
 // Log implements ports.Journal.
@@ -104,6 +116,20 @@ func TestInOrder(t *testing.T) {
 	w.do = works
 	if err := w.Once(t.Context()); err != nil || !slices.Equal(w.have(), []string{"1", "2", "3"}) {
 		t.Errorf("%v, %v", w.have(), err)
+	}
+}
+
+// What the brake holds while a round is under way is not begun any more.
+func TestHeld(t *testing.T) {
+	for held, want := range [][]string{nil, nil, nil, {"1"}} {
+		w := newWorld(piece{"s", "a", "1"}, piece{"s", "a", "2"})
+		w.do, w.held = works, held
+		if err := w.Once(t.Context()); held > 0 && !slices.Equal(w.have(), want) {
+			t.Errorf("held from the question %d on: %v, %v", held, w.have(), err)
+		}
+		if held == 1 && !slices.Equal(w.log, []string{"round.held pieces"}) {
+			t.Error(w.log)
+		}
 	}
 }
 
@@ -189,7 +215,7 @@ func TestATaskThatHangs(t *testing.T) {
 	w.do = works
 	ended := make(chan error, 100)
 	rounds.Register(w.Runner, rounds.Task{Name: "hangs", Every: time.Millisecond, Limit: 20 * time.Millisecond,
-		Do: func(ctx context.Context) error {
+		Do: func(ctx context.Context, _ time.Time) error {
 			<-ctx.Done()
 			ended <- ctx.Err()
 			return ctx.Err()

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/slot"
@@ -21,8 +22,10 @@ import (
 type ServerTask[W any] struct {
 	Name  string
 	Every time.Duration
+	// Work says what the brake holds it for, as that of a Task. It is asked before each piece of work, too.
+	Work brake.Work
 	// Find lists what is to be done. It may have written that it is to be done, and nothing else.
-	Find func(ctx context.Context) ([]W, error)
+	Find func(ctx context.Context, now time.Time) ([]W, error)
 	// Of is the server that a piece of work asks, and the account that it is for.
 	Of func(W) (id.ServerID, id.AccountID)
 	// Key names a piece of work from round to round; nil where there is one of each account on a server at most.
@@ -32,7 +35,7 @@ type ServerTask[W any] struct {
 	// Do does one piece of work, and logs its error. After one that is no answer of the server, see NoAnswer, the account's
 	// other pieces wait for the next round, so that a dead server costs a round one attempt and not one for every piece. There
 	// they come first: what fails again and again, or takes its whole time, delays the others once.
-	Do func(ctx context.Context, w W) error
+	Do func(ctx context.Context, now time.Time, w W) error
 }
 
 const (
@@ -51,7 +54,7 @@ func RegisterServers[W any](r *Runner, t ServerTask[W]) {
 		ServerTask: t, runner: r, busy: map[lane]bool{}, unanswered: map[lane][]string{},
 		slots: slot.NewQueue(slot.Limits{PerAccount: math.MaxInt, Share: math.MaxInt, PerServer: perServer}),
 	}
-	r.tasks = append(r.tasks, task{name: t.Name, every: t.Every, round: p.round})
+	r.tasks = append(r.tasks, task{name: t.Name, every: t.Every, work: t.Work, round: p.round})
 }
 
 // lane is the work of one account on one server, which is done in its order.
@@ -71,10 +74,10 @@ type lanes[W any] struct {
 	slots      *slot.Queue
 }
 
-func (p *lanes[W]) round(ctx context.Context, start func(work func())) error {
+func (p *lanes[W]) round(ctx context.Context, now time.Time, start func(work func())) error {
 	finding, cancel := context.WithTimeout(ctx, DefaultLimit)
 	defer cancel()
-	found, err := p.Find(finding)
+	found, err := p.Find(finding, now)
 	order, work, alive := []lane{}, map[lane][]W{}, map[id.ServerID]func() bool{}
 	for _, w := range found {
 		var of lane
@@ -189,7 +192,11 @@ func (p *lanes[W]) answers(ctx context.Context, server id.ServerID) bool {
 func (p *lanes[W]) do(ctx context.Context, w W) error {
 	ctx, cancel := context.WithTimeout(ctx, p.Limit)
 	defer cancel()
-	return p.Do(ctx, w)
+	now, err := p.runner.mayNow(ctx, p.Work)
+	if err != nil {
+		return err
+	}
+	return p.Do(ctx, now, w)
 }
 
 // NoAnswer reports whether an error is no definite answer of a server.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
@@ -34,7 +35,7 @@ type Storage struct {
 func New(p *base.Base) *Storage {
 	s := &Storage{base: p, positions: map[id.ServerID]string{}}
 	rounds.RegisterServers(p.Rounds, rounds.ServerTask[server.Server]{
-		Name: "sizes of databases", Every: base.RoundEvery, Find: s.servers, Do: s.update,
+		Name: "sizes of databases", Every: base.RoundEvery, Work: brake.Harmless, Find: s.servers, Do: s.update,
 		Of: func(s server.Server) (id.ServerID, id.AccountID) { return s.ID, "" },
 	})
 	return s
@@ -46,14 +47,14 @@ const CrashDecided = "storage.decided"
 // CrashPoints lists it.
 var CrashPoints = []string{CrashDecided}
 
-func (s *Storage) servers(ctx context.Context) ([]server.Server, error) {
+func (s *Storage) servers(ctx context.Context, _ time.Time) ([]server.Server, error) {
 	return ports.Read(ctx, s.base.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
 		return tx.Storage().Servers(ctx)
 	})
 }
 
 // update stores the sizes of one server that have changed. If some cannot be stored, all are asked for again in the next round.
-func (s *Storage) update(ctx context.Context, of server.Server) error {
+func (s *Storage) update(ctx context.Context, _ time.Time, of server.Server) error {
 	agent, err := s.base.Fleet.Agent(of)
 	if err != nil {
 		return s.base.UnlessSettled(ctx, "storage.not_asked", "", err)

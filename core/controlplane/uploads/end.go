@@ -2,6 +2,7 @@ package uploads
 
 import (
 	"context"
+	"time"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
@@ -17,16 +18,16 @@ func (u *Uploads) registerRounds() {
 		Name: "ended uploads", Every: base.RoundEvery, Find: u.doomed,
 		Of:  func(d ports.DoomedUpload) (id.ServerID, id.AccountID) { return d.ServerID, d.AccountID },
 		Key: func(d ports.DoomedUpload) string { return string(d.ID) },
-		Do: func(ctx context.Context, d ports.DoomedUpload) error {
+		Do: func(ctx context.Context, _ time.Time, d ports.DoomedUpload) error {
 			return u.base.UnlessSettled(ctx, "upload.not_ended", d.DatabaseID, u.end(ctx, d.Upload, d.ServerID))
 		},
 	})
 }
 
 // doomed lists the uploads that have expired or were restored from, or whose restore has ended otherwise.
-func (u *Uploads) doomed(ctx context.Context) ([]ports.DoomedUpload, error) {
+func (u *Uploads) doomed(ctx context.Context, now time.Time) ([]ports.DoomedUpload, error) {
 	return ports.Read(ctx, u.base.Store, func(ctx context.Context, tx ports.Tx) ([]ports.DoomedUpload, error) {
-		return tx.Uploads().Doomed(ctx, u.base.Clock.Now(), base.RoundMost)
+		return tx.Uploads().Doomed(ctx, now, base.RoundMost)
 	})
 }
 

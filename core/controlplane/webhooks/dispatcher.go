@@ -28,9 +28,9 @@ func NewDispatcher(p *base.Base) *Dispatcher {
 }
 
 // forgetEvents deletes deliveries that became final long enough ago, and their events.
-func (d *Dispatcher) forgetEvents(ctx context.Context) error {
+func (d *Dispatcher) forgetEvents(ctx context.Context, now time.Time) error {
 	return d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Outbox().Forget(ctx, d.base.Clock.Now().Add(-d.base.Retention.Of(retention.Deliveries)), base.RoundBatch)
+		return tx.Outbox().Forget(ctx, now.Add(-d.base.Retention.Of(retention.Deliveries)), base.RoundBatch)
 	})
 }
 
@@ -110,6 +110,9 @@ func (d *Dispatcher) RunNext(ctx context.Context) (worked bool, err error) {
 }
 
 func (d *Dispatcher) claim(ctx context.Context) (claimed webhook.Delivery, err error) {
+	if err := d.base.Brake.May(ctx); err != nil {
+		return claimed, err
+	}
 	err = d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		claimed, err = tx.Deliveries().ClaimNext(ctx, d.base.Instance, d.base.Clock.Now(), webhook.Hold, perEndpoint)
 		return err

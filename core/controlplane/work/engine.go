@@ -23,6 +23,9 @@ type Config struct {
 	// stages need it, and Audit, which adds a line to the activity log.
 	Site  func(context.Context, operation.Operation) (database.Record, ports.Agent, error)
 	Audit func(context.Context, ports.Tx, database.Record, audit.Actor, audit.Action, audit.Details) error
+	// May is asked before a worker claims something; it returns ErrNoRow where that has to be left to other processes. By default
+	// nothing has.
+	May func(context.Context) error
 	// Instance names this process in leases; it must differ from every other process's.
 	Instance string
 	// LeaseHold is how long a worker may be silent before another takes over its work; by default DefaultLeaseHold.
@@ -54,6 +57,9 @@ type Engine struct {
 // New makes an engine without kinds. It starts nothing: see Register and Run.
 func New(c Config) *Engine {
 	c.LeaseHold, c.StepTime = cmp.Or(c.LeaseHold, DefaultLeaseHold), cmp.Or(c.StepTime, DefaultStepTime)
+	if c.May == nil {
+		c.May = func(context.Context) error { return nil }
+	}
 	if c.Crash == nil {
 		c.Crash = func(string) {}
 	}

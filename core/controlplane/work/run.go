@@ -82,6 +82,9 @@ func (e *Engine) bounded(ctx context.Context, o operation.Operation) {
 
 // claim takes the operation whose turn it is, and counts it as load until leave is called.
 func (e *Engine) claim(ctx context.Context) (o operation.Operation, leave func(), err error) {
+	if err := e.May(ctx); err != nil {
+		return o, nil, err
+	}
 	accounts, servers := e.load.full()
 	if o, err = e.take(ctx, ports.OperationClaim{NotOf: accounts, NotOn: servers}); err != nil {
 		return o, nil, err
