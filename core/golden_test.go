@@ -162,9 +162,10 @@ var recoveryStages = []meaning[stage.Stage]{
 
 var purgeStages = []meaning[stage.Stage]{
 	{stage.Queued, "nothing has been done; the record is `purging`"},
-	{deletion.Erasing, "the files of its backups are being removed, each with its record"},
-	{deletion.Removing, "the database and its logins are being removed from the server"},
+	{deletion.Removing, "its files, the database and its logins are being removed from the server"},
+	{stage.Failing, "an operator keeps the database, which is being put into service"},
 	{stage.Succeeded, "final: nothing is left, and its name is free"},
+	{stage.Failed, "final: the database is what it was before its deletion"},
 }
 
 var roleStates = []meaning[role.Status]{

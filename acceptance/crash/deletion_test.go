@@ -264,7 +264,7 @@ func deleting() (cases []killing) {
 	add(deletion.KindDelete, "delete that is not taken back", stuck, "lost")
 	add(deletion.KindRecover, "recover", back, "rejoin", "succeeded")
 	add(deletion.KindRecover, "recover in vain", refusal, "failing", "close", "failed")
-	add(deletion.KindPurge, "purge", purge, "isolate", "erase", "erased", "removing", "purge", "succeeded")
+	add(deletion.KindPurge, "purge", purge, "purge", "succeeded")
 	add(deletion.KindPurge, "purge that is refused", hindered, "refused")
 	return cases
 }

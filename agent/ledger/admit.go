@@ -146,10 +146,25 @@ func (l *Ledger) Database(ctx context.Context, db string) (Database, bool, error
 // InService is Database for what needs one that is in service, and refuses any other.
 func (l *Ledger) InService(ctx context.Context, db string) (Database, error) {
 	d, found, err := l.Database(ctx, db)
-	if err == nil && (!found || !d.InService()) {
+	switch {
+	case err != nil:
+	case !found:
 		err = NoDatabase(db)
+	default:
+		err = d.Serves()
 	}
 	return d, err
+}
+
+// Serves refuses a database that is not InService. ReasonNotFound: it has no name yet. ReasonIsolated.
+func (d Database) Serves() error {
+	switch {
+	case !d.Named():
+		return NoDatabase(d.ID)
+	case d.Isolated != "":
+		return command.Refuse(command.ReasonIsolated, "the database %s stands, and is out of service", d.ID)
+	}
+	return nil
 }
 
 // NoDatabase is the refusal of a database that is not there.

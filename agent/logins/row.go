@@ -27,8 +27,8 @@ type loginRow struct {
 // login reads a login of a database that is in service.
 func (x *Logins) login(ctx context.Context, databaseID, username string) (loginRow, error) {
 	l, err := x.anyLogin(ctx, databaseID, username)
-	if err == nil && !l.db.InService() {
-		err = ledger.NoDatabase(databaseID)
+	if err == nil {
+		err = l.db.Serves()
 	}
 	return l, err
 }

@@ -320,10 +320,10 @@ func TestOptInOfADatabaseThatGoes(t *testing.T) {
 		outcome <- fmt.Sprint(reason, err)
 	}()
 	operation := s.Deleted(t, w, 4)
-	if got := <-outcome; got != "<nil>" && !strings.HasPrefix(got, string(command.ReasonNotFound)) && !agenttest.IsForLater(got) {
+	if got := <-outcome; got != "<nil>" && !strings.HasPrefix(got, string(command.ReasonIsolated)) && !agenttest.IsForLater(got) {
 		t.Error(got)
 	}
-	s.RefusedFor(t, command.ReasonNotFound, w.OptIn())
+	s.RefusedFor(t, command.ReasonIsolated, w.OptIn())
 	s.Done(t, w.Purging(operation))
 	s.RefusedFor(t, command.ReasonNotFound, w.OptIn())
 	s.NoTrace(t, w)

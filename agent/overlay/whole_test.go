@@ -81,7 +81,7 @@ func TestTheLifeOfAnOverlaidDatabase(t *testing.T) {
 	same("back in service")
 
 	s.Deleted(t, w, 5)
-	s.RefusedFor(t, command.ReasonNotFound, w.OptIn())
+	s.RefusedFor(t, command.ReasonIsolated, w.OptIn())
 	s.Done(t, w.Purging(agenttest.NewUUID()))
 	s.IsPurged(t, w)
 }

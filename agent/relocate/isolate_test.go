@@ -48,7 +48,7 @@ func TestWhatGoesOverAllDatabasesLeavesIsolatedOnesOut(t *testing.T) {
 	want("in service", 1)
 	ledgertest.Exec(t, db, `UPDATE ledger.database SET isolated = 'deleted_d', settings_since = now(), reconnected = false`)
 	want("isolated", 0)
-	if _, err := l.InService(t.Context(), ledgertest.ID); !command.RefusedFor(err, command.ReasonNotFound) {
+	if _, err := l.InService(t.Context(), ledgertest.ID); !command.RefusedFor(err, command.ReasonIsolated) {
 		t.Errorf("for a command it is there: %v", err)
 	}
 }

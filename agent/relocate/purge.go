@@ -38,14 +38,22 @@ func (x *Relocator) purge(ctx context.Context, e protocol.Command, c command.Pur
 	return none, err
 }
 
-// canBePurged refuses a database that is in service, one that the ledger takes for another, as it is never dropped by its oid
-// alone, and one that somebody holds whom the agent does not end.
+// canBePurged refuses a database that is in service, also as another one that an administrator has put in its place, one that the
+// ledger takes for another, as it is never dropped by its oid alone, and one that somebody holds whom the agent does not end.
 func (x *Relocator) canBePurged(ctx context.Context, d ledger.Database) error {
-	switch now, err := x.nameNow(ctx, d); {
+	const replaced = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)"
+	now, err := x.nameNow(ctx, d)
+	if err == nil && now == "" && d.Isolated == "" {
+		var another bool
+		if another, err = pg.One[bool](ctx, x.db, replaced, d.Name); another {
+			return command.Refuse(command.ReasonInService, "customers reach another database, which has the name of this one")
+		}
+	}
+	switch {
 	case err != nil || now == "":
 		return err
 	case d.Isolated == "":
-		return command.Refuse(command.ReasonFailed, "the database is in service")
+		return command.Refuse(command.ReasonInService, "the database is in service")
 	case now != d.Isolated:
 		return command.Refuse(command.ReasonFailed, "the database is no longer the one that the agent has isolated")
 	}

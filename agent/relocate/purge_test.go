@@ -30,7 +30,7 @@ func TestAPurgeLeavesNothing(t *testing.T) {
 		GRANT SELECT ON bait TO %[2]q, %[3]s; GRANT USAGE ON SCHEMA public TO %[2]q`, stranger.Name, w.Name, l.Username)))(t)
 	s.Done(t, w.Configure(4, command.Configure{Timeouts: agenttest.Standard}))
 	check.Must(s.Direct(t, stranger.Name, w.Name, w.Passwords[database.OwnerLogin]).Exec("CREATE SCHEMA owned CREATE TABLE t ()"))(t)
-	s.RefusedFor(t, command.ReasonFailed, w.Purging(agenttest.NewUUID()))
+	s.RefusedFor(t, command.ReasonInService, w.Purging(agenttest.NewUUID()))
 	s.GetsIn(t, "in service, whatever was sent", w.Present(database.OwnerLogin))
 
 	s.Deleted(t, w, 5)
@@ -70,6 +70,10 @@ func TestAPurgeOfWhatIsLeft(t *testing.T) {
 	s.Saved(t, gone)
 	check.Must(s.Super.Exec(fmt.Sprintf("DROP DATABASE %q WITH (FORCE)", gone.Name)))(t)
 	s.RefusedFor(t, command.ReasonNotFound, gone.Isolating(agenttest.NewUUID()))
+	check.Must(s.Super.Exec(fmt.Sprintf("CREATE DATABASE %q", gone.Name)))(t) // from a dump, in the place of the one that was lost
+	s.RefusedFor(t, command.ReasonInService, gone.Purging(agenttest.NewUUID()))
+	check.Must(os.Stat(filepath.Join(s.Config.BackupDir, gone.ID, agenttest.BackupName)))(t)
+	check.Must(s.Super.Exec(fmt.Sprintf("DROP DATABASE %q", gone.Name)))(t)
 	s.Done(t, gone.Purging(agenttest.NewUUID()))
 	s.IsPurged(t, gone)
 

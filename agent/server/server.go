@@ -211,7 +211,8 @@ var statuses = map[command.Reason]int{
 	command.ReasonInvalid: http.StatusBadRequest, command.ReasonFailed: http.StatusUnprocessableEntity,
 	command.ReasonOtherProtocol: http.StatusNotImplemented, command.ReasonBusy: http.StatusConflict,
 	command.ReasonCrowded: http.StatusServiceUnavailable, command.ReasonUnfinished: http.StatusServiceUnavailable,
-	command.ReasonAltered: http.StatusConflict,
+	command.ReasonAltered: http.StatusConflict, command.ReasonInService: http.StatusConflict,
+	command.ReasonIsolated: http.StatusConflict,
 }
 
 // refuse answers with a refusal. Its cause goes to the log only: it names things on the server, but never a secret.

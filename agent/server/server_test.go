@@ -343,7 +343,7 @@ func TestRefusalsHaveTheirStatus(t *testing.T) {
 		command.ReasonCompleted: 409, command.ReasonNameTaken: 409, command.ReasonNotFound: 404, command.ReasonStorageFull: 507,
 		command.ReasonUnavailable: 503, command.ReasonNoRoute: 404, command.ReasonInvalid: 400, command.ReasonFailed: 422,
 		command.ReasonConnectRequired: 409, command.ReasonDatabaseClosed: 409, command.ReasonOtherProtocol: 501,
-		command.ReasonBusy: 409, command.ReasonCrowded: 503,
+		command.ReasonBusy: 409, command.ReasonCrowded: 503, command.ReasonInService: 409, command.ReasonIsolated: 409,
 	} {
 		r := start(t, &work{refuse: reason})
 		status, body := r.do(t, "POST", "/v1/commands", "Bearer "+secret, valid)

@@ -60,7 +60,10 @@ func (s Source) measure(
 		return s.DB().QueryRowContext(ctx, query, string(db)).Scan(&size)
 	})
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !size.Valid {
-		return 0, took, ledger.NoDatabase(string(db))
+		if _, err := s.InService(ctx, string(db)); err != nil {
+			return 0, took, err
+		}
+		return 0, took, ledger.NoDatabase(string(db)) // PostgreSQL has none
 	}
 	return size.Int64, took, err
 }

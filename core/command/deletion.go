@@ -5,7 +5,7 @@ import "github.com/pgherd/pgherd/core/id"
 // A deletion is three commands of one operation: SetAccess closes the database, Backup makes the file that it is recovered from
 // beside the isolated generation, and Isolate ends it. Until then Close leaves nothing of the file, and the control plane opens
 // the database again as it was; from then on Close is refused with ReasonCompleted. Rejoin, of another operation, takes that
-// back, and Purge removes everything. In between, other commands about the database are refused with ReasonNotFound, and so are
+// back, and Purge removes everything. In between, other commands about the database are refused with ReasonIsolated, and so are
 // questions but for those about its backup files.
 
 // Isolate takes a database out of service and keeps it as it is: renamed, entered by nobody, and within seconds without its
@@ -51,8 +51,10 @@ func (c Rejoin) Check() error { return checkDatabase(c.DatabaseID) }
 
 // Purge removes an isolated database for good: its data, its logins, what the ledger has of it, and every file of its backups. It
 // frees the names. Of a database that the server does not have, or whose making was never completed, it removes what there is.
-// ReasonFailed: the database is in service, or no longer the one that was isolated; nothing was removed. ReasonBusy: an
-// administrator or a prepared transaction is in its way; try again.
+//
+// It takes none out of service. Where it refuses, nothing was removed. ReasonInService: the database is in service, or customers
+// reach another one in its place. ReasonFailed: it is no longer the one that was isolated. ReasonBusy: an administrator or a
+// prepared transaction is in its way; try again.
 type Purge struct {
 	Returns[None] `json:"-"`
 	DatabaseID    id.DatabaseID `json:"databaseId"`

@@ -30,13 +30,15 @@ const (
 	ReasonCrowded         Reason = "crowded"          // too many of its sort come at this moment, of whomever; try again
 	ReasonUnfinished      Reason = "unfinished"       // some of it is done; it goes on when the command is sent again
 	ReasonAltered         Reason = "altered"          // it was changed by others than this service; Message says what
+	ReasonInService       Reason = "in_service"       // the database is in service, and what was asked for would destroy it
+	ReasonIsolated        Reason = "isolated"         // the database stands, and is out of service
 )
 
 // Reasons lists every reason. One that is not listed may or may not be final.
 var Reasons = []Reason{
 	ReasonStale, ReasonFenced, ReasonConflict, ReasonClosed, ReasonCompleted, ReasonNameTaken, ReasonNotFound, ReasonStorageFull,
 	ReasonUnavailable, ReasonNoRoute, ReasonOtherProtocol, ReasonInvalid, ReasonFailed, ReasonConnectRequired, ReasonDatabaseClosed,
-	ReasonBusy, ReasonCrowded, ReasonUnfinished, ReasonAltered,
+	ReasonBusy, ReasonCrowded, ReasonUnfinished, ReasonAltered, ReasonInService, ReasonIsolated,
 }
 
 // Refusal is an agent's definite refusal: it has not done what it was told.

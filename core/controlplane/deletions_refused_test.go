@@ -17,27 +17,6 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// A server that was restored to a time before the deletion has the database in service: it is isolated before anything is erased.
-// Where that is refused, nothing is.
-func TestAPurgeErasesNothingOfADatabaseInService(t *testing.T) {
-	w := newDeletionWorld(t)
-	w.deleted(w.source())
-	w.inEveryCall("Isolate", func() fakeagent.Fault {
-		return fakeagent.Fault{Before: command.Refuse(command.ReasonFailed, "as the test wants it")}
-	})
-	files := w.server.Files()
-	w.clock.Advance(rule.DefaultWindow)
-	w.rounds(w.ControlPlane)
-	for range 3 {
-		w.runOnce()
-		w.clock.Advance(time.Minute)
-	}
-	equal(t, "files", w.server.Files(), files)
-	w.server.OnCall(nil)
-	w.work(w.ControlPlane)
-	w.wantPurged()
-}
-
 // refusedPurges counts the purges that wait for an operator.
 func (w *world) refusedPurges() int {
 	w.t.Helper()
@@ -46,42 +25,39 @@ func (w *world) refusedPurges() int {
 	}))(w.t)
 }
 
-// A purge that is refused, at whatever step, tells operators why, holds up no other one, and goes on when that is mended.
+// A purge that is refused tells operators why, holds up no other one, and goes on when that is mended.
 func TestARefusedPurge(t *testing.T) {
-	for _, at := range []string{"Isolate", "DeleteBackup", "Purge"} {
-		t.Run(at, func(t *testing.T) {
-			w := newDeletionWorld(t)
-			shop := w.source()
-			w.deleted(shop)
-			other := w.made("other").Record.ID
-			ok(t, w.Operator.Enroll(w.ctx, other, rollout.All))
-			w.deleted(other)
-			w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
-				if c.Method == at && c.Database == shop {
-					f.Before = command.Refuse(command.ReasonFailed, "as the test wants it")
-				}
-				return f
-			})
-			w.clock.Advance(rule.DefaultWindow)
-			w.rounds(w.ControlPlane)
-			for range 5 {
-				w.runOnce()
-				w.clock.Advance(time.Minute)
-				w.rounds(w.ControlPlane)
-			}
-			equal(t, "deleted database that is left", w.tombstone().Database.ID, shop)
-			o := must(w.Operator.Operations(w.ctx, shop, ports.Page{}))(t)[0]
-			equal(t, "operation", o.Status, operation.Running)
-			equal(t, "error", o.ErrorCode, fault.AgentError)
-			equal(t, "reason", strings.HasSuffix(o.ErrorText, ": as the test wants it"), true)
-			equal(t, "refused", w.refusedPurges(), 1)
-			w.wantFindings(doctor.PurgeRefused)
-			w.server.OnCall(nil)
-			w.work(w.ControlPlane)
-			equal(t, "refused when it is mended", w.refusedPurges(), 0)
-			w.wantPurged()
-		})
+	w := newDeletionWorld(t)
+	shop := w.source()
+	w.deleted(shop)
+	other := w.made("other").Record.ID
+	ok(t, w.Operator.Enroll(w.ctx, other, rollout.All))
+	w.deleted(other)
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == "Purge" && c.Database == shop {
+			f.Before = command.Refuse(command.ReasonFailed, "as the test wants it")
+		}
+		return f
+	})
+	w.clock.Advance(rule.DefaultWindow)
+	w.rounds(w.ControlPlane)
+	for range 5 {
+		w.runOnce()
+		w.clock.Advance(time.Minute)
+		w.rounds(w.ControlPlane)
 	}
+	equal(t, "deleted database that is left", w.tombstone().Database.ID, shop)
+	equal(t, "its file", w.server.Files(), 1)
+	o := must(w.Operator.Operations(w.ctx, shop, ports.Page{}))(t)[0]
+	equal(t, "operation", o.Status, operation.Running)
+	equal(t, "error", o.ErrorCode, fault.AgentError)
+	equal(t, "reason", strings.HasSuffix(o.ErrorText, ": as the test wants it"), true)
+	equal(t, "refused", w.refusedPurges(), 1)
+	w.wantFindings(doctor.PurgeRefused)
+	w.server.OnCall(nil)
+	w.work(w.ControlPlane)
+	equal(t, "refused when it is mended", w.refusedPurges(), 0)
+	w.wantPurged()
 }
 
 // An operator who cancels a purge before anybody has begun it would leave a database that nothing can be done to.

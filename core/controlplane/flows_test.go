@@ -3,6 +3,7 @@ package controlplane_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
@@ -227,6 +228,26 @@ var within = []flow{
 			})
 		},
 		begin: thePurge.begin, ended: func(w *world, _ operation.Status) { w.wantPurged() },
+	},
+	{
+		name: "purge, ended by an operator", kind: rule.KindPurge,
+		prepare: func(w *world) {
+			w.deletable()
+			w.deleted(w.source())
+			w.clock.Advance(rule.DefaultWindow)
+			w.rounds(w.ControlPlane)
+		},
+		begin: func(w *world, cp *controlplane.ControlPlane) {
+			w.clock.Advance(time.Minute) // a lease of who died is over
+			_, _ = cp.Operator.FailOperation(w.ctx, w.openOnes()[0].ID, anOrder)
+		},
+		ended: func(w *world, _ operation.Status) {
+			if w.recordOf(w.latest.Record.ID) == "" { // nobody had heard of the order
+				w.wantPurged()
+				return
+			}
+			w.wantLive(1)
+		},
 	},
 	{
 		name: "timeouts", kind: querytimeouts.Kind,

@@ -121,7 +121,7 @@ var Transitions = machine.Table[Status, Event]{
 	Purging: {
 		Created: conflict, CreateFailed: conflict, FoundWhole: conflict,
 		Start: conflict, Stop: conflict, Restart: conflict, AccessLost: conflict, Delete: conflict,
-		ReopenAsActive: conflict, ReopenAsStopped: conflict, ReopenAsError: conflict,
+		ReopenAsActive: to(Active, OpenAccess), ReopenAsStopped: to(Stopped), ReopenAsError: to(Error),
 		Backup: conflict, Configure: conflict, Restore: conflict,
 		Isolate: conflict, Recover: conflict, Purge: conflict,
 	},

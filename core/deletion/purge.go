@@ -2,25 +2,23 @@ package deletion
 
 import "github.com/pgherd/pgherd/core/stage"
 
-// The stages of a purge. It has no way back, and no end but its own.
-const (
-	Erasing  stage.Stage = "erasing"
-	Removing stage.Stage = "removing"
-)
+// Removing is the stage of a purge in which the agent works.
+const Removing stage.Stage = "removing"
 
 // The events of a purge.
 const (
-	Erased  stage.Event = "erased"  // no file of a backup is left, and no record of one
 	Removed stage.Event = "removed" // nothing is left on the server
+	Kept    stage.Event = "kept"    // the database is in service
 )
 
-// Purge is the machine of purges.
+// Purge is the machine of purges. Only an operator's order takes one back, which puts the database into service as far as it
+// stands.
 var Purge = stage.New(
-	[]stage.Stage{stage.Queued, Erasing, Removing, stage.Succeeded},
-	[]stage.Event{stage.Advance, Erased, Removed},
-	Erasing,
+	[]stage.Stage{stage.Queued, Removing, stage.Failing, stage.Succeeded, stage.Failed},
+	[]stage.Event{stage.Advance, Removed, stage.Refused, Kept, stage.Completed},
+	Removing,
 	stage.Moves{
-		stage.Queued: {stage.Advance: to(Erasing)},
-		Erasing:      {Erased: to(Removing)},
-		Removing:     {Removed: to(stage.Succeeded, DropRecord)},
+		stage.Queued:  {stage.Advance: to(Removing)},
+		Removing:      {Removed: to(stage.Succeeded, DropRecord), stage.Refused: to(stage.Failing)},
+		stage.Failing: {Kept: to(stage.Failed, SetRecord), stage.Completed: to(Removing)},
 	})

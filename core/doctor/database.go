@@ -45,14 +45,15 @@ type presence struct {
 	settled bool // a database can have it without an open operation
 	open    bool // customers may log in
 	out     bool // it is out of service, under another name
+	stands  bool // it is in service, whoever gets in
 }
 
 var presences = map[database.Status]presence{
 	database.Creating: {},
-	database.Active:   {settled: true, open: true},
-	database.Stopped:  {settled: true},
+	database.Active:   {settled: true, open: true, stands: true},
+	database.Stopped:  {settled: true, stands: true},
 	database.Deleting: {},
-	database.Error:    {},
+	database.Error:    {stands: true},
 	database.Deleted:  {settled: true, out: true},
 	database.Purging:  {},
 }
@@ -96,6 +97,8 @@ func ExamineDatabase(want *Database, has *command.InventoryDatabase) []Finding {
 	}
 	p := presences[want.Status]
 	switch {
+	case p.stands && has != nil && has.Isolated != "": // whatever else differs comes of that
+		l.differ(ServiceDiffers, want.Name, service(false), service(true))
 	case !p.settled:
 		l.say(StatusStuck, want.Name, "", string(want.Status))
 	case (has == nil || !has.Made) && want.MayLack:
@@ -120,7 +123,11 @@ func (l *comparison) database(p presence) {
 	if has.AccountID != "" {
 		l.differ(AccountDiffers, want.Name, string(want.AccountID), string(has.AccountID))
 	}
-	l.differ(ServiceDiffers, want.Name, service(p.out), service(has.Isolated != ""))
+	if p.out && has.Isolated == "" { // of which only an operator knows whether it is to be deleted
+		l.found = append(l.found, Finding{
+			Code: ServiceDiffers, DatabaseID: want.ID, Subject: want.Name, Want: service(true), Has: service(false), NoRepair: true,
+		})
+	}
 	l.differ(AccessDiffers, want.Name, openness(p.open), openness(has.Open))
 	if !p.out { // what was changed last is sent when it is back
 		l.differ(AllowlistDiffers, want.Name, networks(want.Networks), networks(has.Networks))

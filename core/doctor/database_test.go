@@ -343,6 +343,24 @@ func TestExamineDatabase(t *testing.T) {
 	wantCodes(t, ExamineDatabase(want, nil), DatabaseMissing)
 }
 
+// One that should be in service is put back there; of one that is deleted and in service, an operator decides.
+func TestWhatIsPutBackIntoService(t *testing.T) {
+	for status, repair := range map[database.Status]Repair{
+		database.Active: Rejoin, database.Stopped: Rejoin, database.Error: Rejoin, database.Deleted: Nothing,
+	} {
+		want, has := healthy()
+		if isolate(want, has); status == database.Deleted {
+			_, has = healthy()
+		}
+		want.Status = status
+		found := ExamineDatabase(want, has)
+		i := slices.IndexFunc(found, func(f Finding) bool { return f.Code == ServiceDiffers })
+		if i < 0 || found[i].Repair() != repair {
+			t.Errorf("%s: found %v", status, found)
+		}
+	}
+}
+
 // wantCodes compares the findings' codes, each of which must be known and name what it is about.
 func wantCodes(t *testing.T, found []Finding, want ...Code) {
 	t.Helper()

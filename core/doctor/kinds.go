@@ -19,11 +19,12 @@ const (
 	CloseOperation Repair = "close the operation at the agent, which removes what it left"
 	DropUpload     Repair = "remove the upload"
 	RemoveFile     Repair = "remove the file"
+	Rejoin         Repair = "put a database back into service that is not deleted"
 )
 
 // Repairs lists them.
 var Repairs = []Repair{
-	SetAccess, SendSettings, SendAllowlist, TellAccount, RenderPooler, CloseOperation, DropUpload, RemoveFile,
+	SetAccess, SendSettings, SendAllowlist, TellAccount, RenderPooler, CloseOperation, DropUpload, RemoveFile, Rejoin,
 }
 
 // Kind is a kind of finding.
@@ -112,7 +113,7 @@ var Kinds = []Kind{
 	{ListCut, "the server has more than the agent lists at once; run the doctor again after repairing this", Nothing},
 
 	{StatusStuck, "the database is in transition, but no operation is open", Nothing},
-	{PurgeRefused, "the server refuses to purge the database; the purge continues once the cause is fixed", Nothing},
+	{PurgeRefused, "the server refuses to purge the database; the purge continues once the cause is fixed, or is ended", Nothing},
 	{DatabaseMissing, "the agent's ledger does not have the database", Nothing},
 	{DatabaseUnknown, "the agent's ledger has a database without a record", Nothing},
 	{DatabaseGone, "PostgreSQL has no database with the OID in the ledger", Nothing},
@@ -121,7 +122,7 @@ var Kinds = []Kind{
 	{RoleModelDiffers, "the ledger has another role model", Nothing},
 	{CapDiffers, "the ledger has another connection cap", Nothing},
 	{LimitDiffers, "the database has another connection limit in PostgreSQL", Nothing},
-	{ServiceDiffers, "the database is in service but should not be, or the reverse", Nothing},
+	{ServiceDiffers, "the database is in service but should not be, or the reverse", Rejoin},
 	{ConnectionsDiffer, "PostgreSQL allows connections to the database but should not, or the reverse", Nothing},
 	{PublicRights, "PUBLIC has rights on the database", Nothing},
 	{OwnerRights, "the owner login has other rights on the database than it was given", Nothing},

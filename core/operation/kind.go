@@ -21,8 +21,6 @@ type Spec struct {
 	Logins bool
 	// BesideLogins permits changes of logins while one is open, because it only reads.
 	BesideLogins bool
-	// OnlyForward says that one can neither be taken back nor given up, unless its server is gone.
-	OnlyForward bool
 	// Driven reports whether one is put down for as long as its callers may stay away; nil: no caller drives any.
 	Driven func(Operation) bool
 	// LoginsUntilBegun permits the same while one is queued, as long as its callers may leave it so.

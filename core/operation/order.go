@@ -31,20 +31,10 @@ func (o Order) Cause() *fault.Error {
 	return fault.New(fault.AgentError, "ended by the operators of the service: %s", o.Reason)
 }
 
-// AdmitsFail decides whether an operator may end an operation as failed: DATABASE_STATE_CONFLICT where it has ended, a worker has
-// it, or it can only go on.
-func (s Spec) AdmitsFail(o Operation, by Order, now time.Time) error {
-	if s.OnlyForward && !by.ServerGone && !o.Status.Final() {
-		return fault.New(fault.DatabaseStateConflict,
-			"a %s operation can only go on: mend what its server refuses, and retry it", o.Kind)
-	}
-	return o.atRest(now)
-}
-
 // AdmitsRetry decides whether an operator may have an operation taken up at once: DATABASE_STATE_CONFLICT where it has ended, a
 // worker has it, or its callers drive it.
 func (s Spec) AdmitsRetry(o Operation, now time.Time) error {
-	if err := o.atRest(now); err != nil {
+	if err := o.AtRest(now); err != nil {
 		return err
 	}
 	if s.Driven != nil && s.Driven(o) && now.Before(o.NotBefore) {
@@ -54,8 +44,8 @@ func (s Spec) AdmitsRetry(o Operation, now time.Time) error {
 	return nil
 }
 
-// atRest is nil for an operation that is open and that nobody works on.
-func (o Operation) atRest(now time.Time) error {
+// AtRest returns DATABASE_STATE_CONFLICT unless the operation is open and nobody works on it: then an operator may end it.
+func (o Operation) AtRest(now time.Time) error {
 	switch {
 	case o.Status.Final():
 		return fault.New(fault.DatabaseStateConflict, "the operation has ended: it is %s", o.Status)

@@ -10,35 +10,31 @@ import (
 
 func TestWhatOrdersAreAdmitted(t *testing.T) {
 	earlier, later := start.Add(-time.Second), start.Add(time.Minute)
-	plain, forward := Spec{}, Spec{OnlyForward: true}
+	plain := Spec{}
 	driven := Spec{Driven: func(o Operation) bool { return o.Stage == "ready" }}
 	ready := func(at time.Time) Operation {
 		return Operation{Status: Running, Stage: "ready", Lease: Lease{NotBefore: at}}
 	}
-	lost := Order{Reason: "r", ServerGone: true}
 	for name, c := range map[string]struct {
 		spec        Spec
 		o           Operation
-		by          Order
 		fail, retry bool // are admitted
 	}{
-		"queued":                    {plain, Operation{Status: Queued}, Order{}, true, true},
-		"backing off":               {plain, Operation{Status: Running, Lease: Lease{NotBefore: later}}, Order{}, true, true},
-		"under a lease":             {plain, Operation{Status: Running, Lease: Lease{Until: &later}}, lost, false, false},
-		"lease over":                {plain, Operation{Status: Running, Lease: Lease{Until: &earlier}}, Order{}, true, true},
-		"succeeded":                 {plain, Operation{Status: Succeeded}, lost, false, false},
-		"failed":                    {plain, Operation{Status: Failed}, lost, false, false},
-		"canceled":                  {plain, Operation{Status: Canceled}, lost, false, false},
-		"without a way back":        {forward, Operation{Status: Running}, Order{}, false, true},
-		"the same, server gone":     {forward, Operation{Status: Running}, lost, true, true},
-		"waiting for callers":       {driven, ready(later), Order{}, true, false},
-		"callers stayed away":       {driven, ready(earlier), Order{}, true, true},
-		"callers have no part here": {driven, Operation{Status: Running, Lease: Lease{NotBefore: later}}, Order{}, true, true},
+		"queued":                    {plain, Operation{Status: Queued}, true, true},
+		"backing off":               {plain, Operation{Status: Running, Lease: Lease{NotBefore: later}}, true, true},
+		"under a lease":             {plain, Operation{Status: Running, Lease: Lease{Until: &later}}, false, false},
+		"lease over":                {plain, Operation{Status: Running, Lease: Lease{Until: &earlier}}, true, true},
+		"succeeded":                 {plain, Operation{Status: Succeeded}, false, false},
+		"failed":                    {plain, Operation{Status: Failed}, false, false},
+		"canceled":                  {plain, Operation{Status: Canceled}, false, false},
+		"waiting for callers":       {driven, ready(later), true, false},
+		"callers stayed away":       {driven, ready(earlier), true, true},
+		"callers have no part here": {driven, Operation{Status: Running, Lease: Lease{NotBefore: later}}, true, true},
 	} {
 		for what, got := range map[string]struct {
 			err  error
 			want bool
-		}{"fail": {c.spec.AdmitsFail(c.o, c.by, start), c.fail}, "retry": {c.spec.AdmitsRetry(c.o, start), c.retry}} {
+		}{"fail": {c.o.AtRest(start), c.fail}, "retry": {c.spec.AdmitsRetry(c.o, start), c.retry}} {
 			if got.want != (got.err == nil) || got.err != nil && !fault.Has(got.err, fault.DatabaseStateConflict) {
 				t.Errorf("%s, %s: %v", name, what, got.err)
 			}

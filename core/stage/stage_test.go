@@ -26,7 +26,7 @@ var machines = map[string]struct {
 	"restore":   {restore.Machine, []stage.Stage{restore.Switching, restore.Settling}},
 	"deletion":  {deletion.Machine, []stage.Stage{deletion.Isolating}},
 	"recovery":  {deletion.Recovery, []stage.Stage{deletion.Rejoining}},
-	"purge":     {deletion.Purge, []stage.Stage{deletion.Erasing, deletion.Removing}},
+	"purge":     {deletion.Purge, []stage.Stage{deletion.Removing}},
 }
 
 func TestMachines(t *testing.T) {

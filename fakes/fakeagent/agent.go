@@ -218,8 +218,8 @@ const emptyDatabase = 7_500_000
 
 // onDatabase does something to a database that is in service.
 func onDatabase[R any](s *Server, db id.DatabaseID, do func(*databaseState) (R, error)) (any, error) {
-	if !s.inService(db) {
-		return nil, errNoDatabase(db)
+	if err := s.serves(db); err != nil {
+		return nil, err
 	}
 	return do(s.databases[db])
 }

@@ -56,7 +56,7 @@ func (s *Server) rejoin(f ports.Fence, c command.Rejoin) (command.Rejoined, erro
 // purge leaves nothing but what operations were told.
 func (s *Server) purge(f ports.Fence, c command.Purge) (none command.None, err error) {
 	if s.inService(c.DatabaseID) {
-		return none, command.Refuse(command.ReasonFailed, "the database is in service")
+		return none, command.Refuse(command.ReasonInService, "the database is in service")
 	}
 	delete(s.databases, c.DatabaseID)
 	maps.DeleteFunc(s.files, func(key fileKey, _ *file) bool { return key.database == c.DatabaseID })
@@ -76,6 +76,17 @@ func (s *Server) purge(f ports.Fence, c command.Purge) (none command.None, err e
 	})
 	s.ended[f.OperationID] = true
 	return none, nil
+}
+
+// serves refuses a database that is not in service.
+func (s *Server) serves(db id.DatabaseID) error {
+	switch d := s.databases[db]; {
+	case d == nil:
+		return errNoDatabase(db)
+	case d.isolated:
+		return command.Refuse(command.ReasonIsolated, "the database %s stands, and is out of service", db)
+	}
+	return nil
 }
 
 func errNoDatabase(db id.DatabaseID) error {

@@ -123,8 +123,9 @@ func (m *metadata) operationFail() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "fail", Short: "end an operation that does not end by itself, after a look at its server",
 		Long: "End an open operation that no worker has and its server does not work on. The server takes back what the operation\n" +
-			"began; one that has come too far for that succeeds or goes on, as the printed status says. With --server-gone nothing\n" +
-			"is asked of the server: a deletion and a purge are then done, and every other operation has failed.",
+			"began; one that has come too far for that succeeds or goes on, as the printed status says. The end of a purge puts\n" +
+			"the database into service, as it was before its deletion. With --server-gone nothing is asked of the server: a\n" +
+			"deletion and a purge are then done, and every other operation has failed.",
 	}
 	cmd.Flags().BoolVar(&gone, "server-gone", false, serverGoneUsage)
 	return m.order(m.asking(cmd), func(

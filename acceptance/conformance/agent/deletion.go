@@ -253,7 +253,7 @@ func isolatedTakesNothing(t *testing.T, s Stand) {
 		if kind := c.About().Kind; strings.HasSuffix(string(kind), "allowlist") || strings.HasSuffix(string(kind), "configure") {
 			fence = ports.Fence{}
 		}
-		s.refuses(t, fence, c, command.ReasonNotFound)
+		s.refuses(t, fence, c, command.ReasonIsolated)
 	}
 	for _, unanswered := range []error{
 		refusal(ports.Ask(bounded(t), s.Agent, command.DatabaseSize{DatabaseID: db})),
@@ -265,7 +265,7 @@ func isolatedTakesNothing(t *testing.T, s Stand) {
 			DatabaseID: db, UploadID: newID[id.UploadID](), SizeBytes: 1, ExpiresAt: time.Now().Add(time.Minute),
 		})),
 	} {
-		wantReason(t, unanswered, command.ReasonNotFound)
+		wantReason(t, unanswered, command.ReasonIsolated)
 	}
 	for after := command.AppliedFromStart; ; {
 		part := must(ports.Ask(bounded(t), s.Agent, command.AskApplied{After: after}))(t)
@@ -345,9 +345,9 @@ func isolatedWithHalfARole(t *testing.T, s Stand) {
 		d := halfMade(t, s, prepared)
 		d.isolated(t)
 		if !prepared {
-			s.refuses(t, d.setUp, preparation(d.role), command.ReasonNotFound)
+			s.refuses(t, d.setUp, preparation(d.role), command.ReasonIsolated)
 		}
-		s.refuses(t, d.setUp, d.role, command.ReasonNotFound)
+		s.refuses(t, d.setUp, d.role, command.ReasonIsolated)
 		d.wantIn(t, d.login, false)
 		must(ports.Do(bounded(t), s.Agent, newFence(), d.comeback(true)))(t)
 		d.wantIn(t, d.login, false)
@@ -402,12 +402,12 @@ func inServiceNotPurged(t *testing.T, s Stand) {
 	d := deletableOf(t, s)
 	before := d.settings(t)
 	report := finish(t, s, newFence(), command.Backup{DatabaseID: d.spec.DatabaseID, Filename: backupName})
-	s.refuses(t, d.fence, d.purge(), command.ReasonFailed)
+	s.refuses(t, d.fence, d.purge(), command.ReasonInService)
 	noError(t, ports.Close(bounded(t), s.Agent, d.fence))
 	d.wantBack(t, before)
 	wantFile(t, s, command.Backup{DatabaseID: d.spec.DatabaseID, Filename: backupName}, report)
 	d.setAccess(t, 7, false)
-	s.refuses(t, newFence(), d.purge(), command.ReasonFailed)
+	s.refuses(t, newFence(), d.purge(), command.ReasonInService)
 }
 
 // Nobody who is in is disturbed.

@@ -49,7 +49,7 @@ func wantListedAs(t *testing.T, s Stand, want *doctor.Database) {
 	}
 	has, err := ports.Ask(bounded(t), s.Agent, command.AskRights{DatabaseID: want.ID})
 	if want.Status == database.Deleted {
-		if !command.RefusedFor(err, command.ReasonNotFound) {
+		if !command.RefusedFor(err, command.ReasonIsolated) {
 			t.Errorf("what is inside a deleted database: %+v, %v", has, err)
 		}
 		return

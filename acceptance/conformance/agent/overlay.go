@@ -84,7 +84,7 @@ func overlayOfNothing(t *testing.T, s Stand) {
 	g := stageIn(s, spec, role.LegacyRoles)
 	g.setAccess(t, 2, false)
 	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), command.Isolate{DatabaseID: spec.DatabaseID}))
-	s.refuses(t, newFence(), overlay(spec), command.ReasonNotFound)
+	s.refuses(t, newFence(), overlay(spec), command.ReasonIsolated)
 }
 
 func overlayClosed(t *testing.T, s Stand) {

@@ -17,7 +17,8 @@ func RefusedForGood(err error) bool {
 	}
 	switch r.Reason {
 	case command.ReasonNameTaken, command.ReasonConflict, command.ReasonClosed, command.ReasonInvalid, command.ReasonFailed,
-		command.ReasonNotFound, command.ReasonStorageFull, command.ReasonStale, command.ReasonAltered:
+		command.ReasonNotFound, command.ReasonStorageFull, command.ReasonStale, command.ReasonAltered, command.ReasonInService,
+		command.ReasonIsolated:
 		return true
 	case command.ReasonFenced, command.ReasonCompleted, command.ReasonUnavailable, command.ReasonNoRoute,
 		command.ReasonOtherProtocol, command.ReasonConnectRequired, command.ReasonDatabaseClosed, command.ReasonBusy,
@@ -92,4 +93,11 @@ func WhyRefused(err error) string {
 		return r.Message
 	}
 	return err.Error()
+}
+
+// ErrOutOfService is the caller's error where a server has a database out of service that should be in service: the metadata are
+// of before its deletion. It is as it was; the doctor finds it, and brings it back.
+func ErrOutOfService(refusal error) *fault.Error {
+	return fault.Wrap(refusal, fault.AgentError, "the database server has the database out of service, and has changed nothing; "+
+		"the operators of the service have to bring it back first")
 }

@@ -51,7 +51,8 @@ func (l *checkup) inside(ctx context.Context, r database.Record) (found []doctor
 		}
 		has, err := ask(ctx, l, command.AskRights{DatabaseID: r.ID})
 		switch {
-		case command.RefusedFor(err, command.ReasonNotFound): // the comparison from outside reports that
+		case command.RefusedFor(err, command.ReasonNotFound), command.RefusedFor(err, command.ReasonIsolated):
+			// the comparison from outside reports that
 			return nil, nil
 		case command.RefusedFor(err, command.ReasonFailed):
 			has = command.Rights{Unread: "PostgreSQL refuses it"}

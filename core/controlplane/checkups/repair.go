@@ -80,6 +80,8 @@ func (c *Checkups) repairOne(ctx context.Context, s server.Server, f doctor.Find
 		return c.base.Resend(ctx, f.DatabaseID, command.Configure{}.About().Kind)
 	case doctor.SendAllowlist:
 		return c.base.Resend(ctx, f.DatabaseID, command.SetAllowlist{}.About().Kind)
+	case doctor.Rejoin:
+		return c.rejoin(ctx, agent, f.DatabaseID)
 	case doctor.RenderPooler:
 		return c.render(ctx, s)
 	case doctor.TellAccount:
@@ -137,6 +139,27 @@ func (c *Checkups) setAccess(ctx context.Context, agent ports.Agent, db id.Datab
 	}
 	fence := ports.Fence{OperationID: base.NewID[id.OperationID](c.base.Entropy), Epoch: 1}
 	return ports.Tell(ctx, agent, fence, want)
+}
+
+// rejoin puts a database into service that is none of the deleted ones. What its deletion has made is left alone.
+func (c *Checkups) rejoin(ctx context.Context, agent ports.Agent, db id.DatabaseID) error {
+	open, err := ports.Read(ctx, c.base.Store, func(ctx context.Context, tx ports.Tx) (open bool, err error) {
+		r, err := tx.Databases().Get(ctx, db)
+		if err != nil {
+			return false, err
+		}
+		under, err := busy(ctx, tx, db)
+		if err == nil && (under || r.Status.Gone()) {
+			err = errBusy
+		}
+		return r.Status == database.Active, err
+	})
+	if err != nil {
+		return err
+	}
+	fence := ports.Fence{OperationID: base.NewID[id.OperationID](c.base.Entropy), Epoch: 1}
+	_, err = ports.Do(ctx, agent, fence, command.Rejoin{DatabaseID: db, Open: open})
+	return err
 }
 
 var errBusy = fault.New(fault.DatabaseStateConflict, "work on the database has begun since it was looked at")

@@ -124,6 +124,8 @@ func (d *Databases) stepLifecycle(ctx context.Context, j *lifecycle) (work.Next,
 			On: operation.Fail, DatabaseName: record.Name,
 			Cause: fault.Wrap(err, fault.AgentError, "the database server cannot be reached; nothing was changed"),
 		})
+	case command.RefusedFor(err, command.ReasonIsolated):
+		return d.failLifecycle(ctx, j, agent, record.Name, base.ErrOutOfService(err))
 	case !base.Superseded(err) && base.RefusedForGood(err):
 		return d.failLifecycle(ctx, j, agent, record.Name, fault.Wrap(err, fault.AgentError,
 			"the database server could not %s the database", action))

@@ -35,6 +35,7 @@ func (d *Databases) undoLifecycle(
 	if was != database.Error { // of such a one nobody knew who gets in
 		record, err := base.UndoAccess(ctx, j.Lease, agent, was == database.Active)
 		switch {
+		case command.RefusedFor(err, command.ReasonIsolated): // as it was before
 		case command.RefusedFor(err, command.ReasonNotFound):
 			was = database.Error
 		case base.RefusedForGood(err) && !base.Superseded(err):

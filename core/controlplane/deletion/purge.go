@@ -22,12 +22,12 @@ import (
 func (d *Deletion) registerPurge() {
 	work.RegisterStaged(d.base.Work, work.Staged[work.None]{
 		Kind: work.Kind[work.None]{
-			Spec:     operation.Spec{Kind: deletion.KindPurge, OnlyForward: true},
+			Spec:     operation.Spec{Kind: deletion.KindPurge},
 			Withdraw: purgesOn,
-			Calls:    []string{"isolate", "erase", "purge"},
-			Commits:  []string{"refused", "erased", string(deletion.Removing), "succeeded"},
+			Calls:    []string{"purge", "rejoin"},
+			Commits:  []string{"refused", string(stage.Failing), string(deletion.Removing), "succeeded", "failed"},
 		},
-		Machine: deletion.Purge, Begun: deletion.Erasing,
+		Machine: deletion.Purge, Begun: deletion.Removing,
 		Begin: func(_ context.Context, t *work.Turn[work.None]) (work.Steps, error) { return purging{t, d}, nil },
 	})
 	rounds.Register(d.base.Rounds, rounds.Task{Name: "purges", Every: base.RoundEvery, Do: d.beginPurges})
@@ -92,17 +92,19 @@ type purging struct {
 	d *Deletion
 }
 
-// Do implements work.Steps.
-func (t purging) Do(ctx context.Context, s stage.Stage) (next work.Next, err error) {
-	if s == deletion.Erasing {
-		next, err = t.erase(ctx)
-	} else {
-		next, err = t.remove(ctx)
-	}
-	if t.refused(err) {
+// Do implements work.Steps: the agent removes what it has of the database, its files with it. It refuses what is in service: then
+// the metadata went back in time, or the server did. The record goes afterwards, which frees the name.
+func (t purging) Do(ctx context.Context, s stage.Stage) (work.Next, error) {
+	t.Stage = s
+	t.Progress(string(s), 0)
+	_, err := work.Send(ctx, t.Lease, "purge", t.Agent, command.Purge{DatabaseID: t.Record.ID})
+	switch {
+	case err == nil:
+		return t.Finish(ctx, t.Ending(operation.Succeed, nil))
+	case t.refused(err):
 		err = errors.Join(err, t.noteRefusal(ctx, err))
 	}
-	return next, err
+	return work.Next{}, err
 }
 
 // refused reports whether an operator has to mend something before the purge goes on: the agent refuses it for good, or somebody
@@ -112,84 +114,66 @@ func (t purging) refused(err error) bool {
 }
 
 // noteRefusal records in the operation, once, why its server refuses the purge. It stays where it is and is tried again, until
-// the cause is mended on the server: a purge has no other end than its own, and others do not wait for it.
+// the cause is mended on the server, or an operator ends it; others do not wait for it.
 func (t purging) noteRefusal(ctx context.Context, err error) error {
 	t.Log("purge.refused", err)
 	cause := fault.Wrap(err, fault.AgentError, "the database server refuses to purge the database: %s", base.WhyRefused(err))
+	if command.RefusedFor(err, command.ReasonInService) {
+		cause.Message += "; to keep it, end the purge as failed"
+	}
 	if now := t.Failure(); now != nil && now.Message == cause.Message {
 		return nil
 	}
-	return t.Save(ctx, "refused", func(o *operation.Operation) { o.Enter(o.Stage, cause) }, nil)
+	return t.Save(ctx, "refused", func(o *operation.Operation) { o.Enter(string(t.Stage), cause) }, nil)
 }
 
-// filesAtOnce bounds one step.
-const filesAtOnce = 20
-
-// isolate makes sure that the database is out of service before anything of it is erased: its server may have been restored to a
-// time at which it was in service. Where the agent refuses that, nothing is erased.
-func (t purging) isolate(ctx context.Context) error {
-	_, err := work.Send(ctx, t.Lease, "isolate", t.Agent, command.Isolate{DatabaseID: t.Record.ID})
-	if command.RefusedFor(err, command.ReasonNotFound) {
-		return nil // there is nothing to be isolated
-	}
-	return err
-}
-
-// erase removes files of backups with their records, the records of files that are gone included.
-func (t purging) erase(ctx context.Context) (work.Next, error) {
-	if t.Of.Stage == operation.StageQueued {
-		if err := t.isolate(ctx); err != nil {
-			return work.Next{}, err
-		}
-	}
-	t.Progress(string(deletion.Erasing), 0)
-	files, err := ports.Read(ctx, t.d.base.Store, func(ctx context.Context, tx ports.Tx) (list []command.DeleteBackup, err error) {
-		names, err := tx.Backups().Names(ctx, t.Record.ID)
-		for _, n := range names {
-			list = append(list, command.DeleteBackup{DatabaseID: t.Record.ID, Filename: n})
-		}
-		return list, err
+// End implements work.Steps, on an operator's order: the agent puts the database into service, or says that it is, and it is what
+// it was before its deletion. Where nothing of it stands any more, the purge goes on.
+func (t purging) End(ctx context.Context, e work.Ending) (work.Next, error) {
+	scene, err := ports.Read(ctx, t.d.base.Store, func(ctx context.Context, tx ports.Tx) (deletion.Scene, error) {
+		return tx.Deletions().Get(ctx, t.Record.ID)
 	})
 	if err != nil {
 		return work.Next{}, err
 	}
-	if len(files) == 0 {
-		return t.Next(ctx, deletion.Erased)
+	was := scene.Tombstone.StatusBefore
+	_, err = work.Send(ctx, t.Lease, "rejoin", t.Agent, command.Rejoin{DatabaseID: t.Record.ID, Open: was == database.Active})
+	switch {
+	case command.RefusedFor(err, command.ReasonNotFound):
+		return t.Next(ctx, stage.Completed)
+	case err != nil:
+		return work.Next{}, err
 	}
-	files = files[:min(len(files), filesAtOnce)]
-	for _, f := range files {
-		err := t.Call(ctx, "erase", func(ctx context.Context, _ ports.Fence) error {
-			_, err := ports.Ask(ctx, t.Agent, f)
-			return err
-		})
-		if err != nil && !command.RefusedFor(err, command.ReasonNotFound) {
-			return work.Next{}, err
+	e.Also = func(ctx context.Context, tx ports.Tx) error {
+		locked, err := tx.Databases().Lock(ctx, t.Record.ID)
+		if err == nil {
+			err = t.d.followed(ctx, tx, locked, Recovering)
 		}
+		if err == nil {
+			err = t.d.revive(ctx, tx, locked, was)
+		}
+		if err != nil {
+			return err
+		}
+		return t.d.base.Audit(ctx, tx, locked, audit.Operator, audit.DatabaseRecovered, audit.Details{
+			"operationId": string(t.Of.ID), "status": string(was),
+		})
 	}
-	goesOn := func(o *operation.Operation) { o.Enter(o.Stage, nil) }
-	return work.Again(0), t.Save(ctx, "erased", goesOn, func(ctx context.Context, tx ports.Tx) error {
-		for _, f := range files {
-			if err := tx.Backups().Remove(ctx, t.Record.ID, f.Filename); err != nil {
+	return t.Finish(ctx, e)
+}
+
+// Ending implements work.Steps. Where it succeeds, the record is removed, with those of the backups.
+func (t purging) Ending(on operation.Event, cause *fault.Error) work.Ending {
+	return work.Ending{On: on, Cause: cause, DatabaseName: t.Record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
+		names, err := tx.Backups().Names(ctx, t.Record.ID)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := tx.Backups().Remove(ctx, t.Record.ID, name); err != nil {
 				return err
 			}
 		}
-		return nil
-	})
-}
-
-// remove has the agent remove the database, and then removes the record, which frees its name. While there are uploads it waits
-// for their end.
-func (t purging) remove(ctx context.Context) (work.Next, error) {
-	_, err := work.Send(ctx, t.Lease, "purge", t.Agent, command.Purge{DatabaseID: t.Record.ID})
-	if err != nil {
-		return work.Next{}, err
-	}
-	return t.Finish(ctx, t.Ending(operation.Succeed, nil))
-}
-
-// Ending implements work.Steps: the record is removed.
-func (t purging) Ending(on operation.Event, _ *fault.Error) work.Ending {
-	return work.Ending{On: on, DatabaseName: t.Record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
 		if err := t.d.followed(ctx, tx, t.Record, Purged); err != nil {
 			return err
 		}
@@ -204,15 +188,6 @@ func (t purging) Ending(on operation.Event, _ *fault.Error) work.Ending {
 // finds what stands there.
 func (t purging) Lost(ctx context.Context, _ *fault.Error) (work.Next, error) {
 	return t.Finish(ctx, t.Ending(operation.Succeed, nil).After(func(ctx context.Context, tx ports.Tx) error {
-		names, err := tx.Backups().Names(ctx, t.Record.ID)
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			if err := tx.Backups().Remove(ctx, t.Record.ID, name); err != nil {
-				return err
-			}
-		}
 		files, err := tx.Uploads().OfAccount(ctx, t.Record.AccountID)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package deletion
 
 import (
 	"context"
+	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -85,7 +86,6 @@ func (d *Deletion) notRecovered(ctx context.Context, tx ports.Tx, o operation.Op
 // then is reported; what goes at the same moment has gone afterwards.
 func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 	var result deletion.RecoveryResult
-	var file backup.Filename
 	err := t.d.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		s, err := tx.Deletions().Get(ctx, t.Record.ID)
 		if err != nil {
@@ -93,9 +93,6 @@ func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 		}
 		skipped, err := tx.Deletions().Skipped(ctx, t.Record.ID)
 		result = deletion.Recovered(s.Tombstone, skipped)
-		if s.Backup != nil {
-			file = s.Backup.Filename
-		}
 		return err
 	})
 	if err != nil {
@@ -108,13 +105,7 @@ func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 			if err != nil {
 				return err
 			}
-			if err := t.release(ctx, tx, locked, file); err != nil {
-				return err
-			}
-			if err := tx.Deletions().Recovered(ctx, locked.ID); err != nil {
-				return err
-			}
-			if err := t.d.save(ctx, tx, locked, Recovered, t.revive); err != nil {
+			if err := t.d.revive(ctx, tx, locked, t.Input.Status); err != nil {
 				return err
 			}
 			return t.d.base.Audit(ctx, tx, locked, t.Of.Actor, audit.DatabaseRecovered, audit.Details{
@@ -124,23 +115,31 @@ func (t recovering) conclude(ctx context.Context) (work.Next, error) {
 	})
 }
 
-// revive gives the record its status, and a daily backup its next time: it missed none while it was deleted.
-func (t recovering) revive(r *database.Record) (err error) {
-	now := t.d.base.Clock.Now()
-	r.NextBackupAt, r.ScheduleSince = backup.Next(r.ID, r.Schedule, now), &now
-	r.Status, err = deletion.Reopen(r.Status, t.Input.Status)
-	return err
+// revive makes a locked database what it was before its deletion. A daily backup gets its next time, since none was missed; the
+// deletion backup becomes a backup like any other, with a retention from now on.
+func (d *Deletion) revive(ctx context.Context, tx ports.Tx, locked database.Record, was database.Status) error {
+	now := d.base.Clock.Now()
+	if err := d.release(ctx, tx, locked, now); err != nil {
+		return err
+	}
+	if err := tx.Deletions().Recovered(ctx, locked.ID); err != nil {
+		return err
+	}
+	return d.save(ctx, tx, locked, Recovered, func(r *database.Record) (err error) {
+		r.NextBackupAt, r.ScheduleSince = backup.Next(r.ID, r.Schedule, now), &now
+		r.Status, err = deletion.Reopen(r.Status, was)
+		return err
+	})
 }
 
-// release makes the deletion backup, where there is one, a backup like any other, with a retention from now on.
-func (t recovering) release(ctx context.Context, tx ports.Tx, locked database.Record, file backup.Filename) error {
-	if file == "" {
-		return nil
+func (d *Deletion) release(ctx context.Context, tx ports.Tx, locked database.Record, now time.Time) error {
+	s, err := tx.Deletions().Get(ctx, locked.ID)
+	if err != nil || s.Backup == nil {
+		return err
 	}
 	owner, err := tx.Accounts().Get(ctx, locked.AccountID)
 	if err != nil {
 		return err
 	}
-	until := t.d.base.Clock.Now().AddDate(0, 0, owner.Quotas().BackupDays)
-	return tx.Backups().SetExpiry(ctx, locked.ID, file, until)
+	return tx.Backups().SetExpiry(ctx, locked.ID, s.Backup.Filename, now.AddDate(0, 0, owner.Quotas().BackupDays))
 }

@@ -35,6 +35,7 @@ func (t turn) End(ctx context.Context, e work.Ending) (work.Next, error) {
 		switch {
 		case t.Untouched(err):
 			return t.kept(ctx, e, was)
+		case command.RefusedFor(err, command.ReasonIsolated): // as it was before
 		case command.RefusedFor(err, command.ReasonNotFound), t.Ordered && refusedForGood(err):
 			was = database.Error
 		case err != nil:
@@ -56,7 +57,8 @@ func refusedForGood(err error) bool { return base.RefusedForGood(err) && !base.S
 // restoreAccess opens or closes the database as it was.
 func (t turn) restoreAccess(ctx context.Context) error {
 	record, err := base.UndoAccess(ctx, t.Lease, t.Agent, t.Input.From == database.Active)
-	if refusedForGood(err) && !command.RefusedFor(err, command.ReasonNotFound) {
+	nowhere := command.RefusedFor(err, command.ReasonNotFound) || command.RefusedFor(err, command.ReasonIsolated)
+	if refusedForGood(err) && !nowhere {
 		t.Log("deletion.not_undone", err)
 		return errors.Join(err, t.loseAccess(ctx, record))
 	}
@@ -100,7 +102,7 @@ func (t turn) kept(ctx context.Context, e work.Ending, was database.Status) (wor
 }
 
 // Lost implements work.Steps. The database is deleted, without a backup to recover it from; one that was to stay stays, and
-// nobody knows who gets in. Should the server come back, the purge still takes the database out of service first.
+// nobody knows who gets in. Should the server come back with the database in service, its purge is refused.
 func (t turn) Lost(ctx context.Context, _ *fault.Error) (work.Next, error) {
 	switch t.Stage {
 	case stage.Failing:

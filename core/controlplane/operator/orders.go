@@ -43,14 +43,14 @@ func (o *Operator) FindOperations(ctx context.Context, f ports.OperationFilter, 
 // where the order says that the server is gone. It returns the operation as it is then: one that has come too far succeeds, or
 // goes on.
 //
-// VALIDATION_ERROR on "reason" or "serverGone". OPERATION_NOT_FOUND. DATABASE_STATE_CONFLICT: it has ended, a worker has it, the
-// server still works on it, or it can only go on. AGENT_ERROR: the server cannot be checked, and nothing has changed.
+// VALIDATION_ERROR on "reason" or "serverGone". OPERATION_NOT_FOUND. DATABASE_STATE_CONFLICT: it has ended, a worker has it, or
+// the server still works on it. AGENT_ERROR: the server cannot be checked, and nothing has changed.
 func (o *Operator) FailOperation(ctx context.Context, op id.OperationID, by operation.Order) (operation.Operation, error) {
 	of, err := o.ordered(ctx, op, by)
 	if err != nil {
 		return of, err
 	}
-	if err := o.base.Work.Spec(of.Kind).AdmitsFail(of, by, o.base.Clock.Now()); err != nil {
+	if err := of.AtRest(o.base.Clock.Now()); err != nil {
 		return of, err
 	}
 	if by.ServerGone {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/role"
@@ -128,6 +129,8 @@ func (r *Roles) setupError(ctx context.Context, j setup, err error) error {
 		return role.ErrAltered(err, nil)
 	case command.RefusedFor(err, command.ReasonNotFound):
 		return cmp.Or(r.stillCalm(ctx, j), role.ErrLost(err))
+	case command.RefusedFor(err, command.ReasonIsolated):
+		return cmp.Or(r.stillCalm(ctx, j), error(base.ErrOutOfService(err)))
 	case command.RefusedFor(err, command.ReasonStale):
 		return errChangedMeanwhile()
 	}
