@@ -33,6 +33,7 @@ var abuses = []abuse{
 	{name: "grants before a start", begin: grantBeforeStart},
 	{name: "wrong keys", begin: tryKeys},
 	{name: "connections to the API", begin: fillAPI},
+	{name: "idle connections from many addresses", begin: crowdAPI, shared: []shared{openFiles}},
 	{name: "long lists", begin: readLongLists},
 	{name: "temporary files", begin: sortMuch},
 	{name: "a stopped server", begin: stopServer},

@@ -3,6 +3,7 @@ package abuse_test
 import (
 	"context"
 	"database/sql"
+	"strconv"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
@@ -17,7 +18,9 @@ const maxClients = "400"
 var (
 	agentFlags = []string{"--pooler-max-clients", maxClients}
 	initFlags  = []string{"--temp-file-limit", "64MB"}
-	apiFlags   = []string{"--rate-limits", "unauthorized=30/1m,reservation=1000/1h,create=600/1m"}
+	apiFlags   = []string{
+		"--rate-limits", "unauthorized=30/1m,reservation=1000/1h,create=600/1m", "--max-connections", strconv.Itoa(maxConnections),
+	}
 )
 
 // world is a running stack with one host of each kind.

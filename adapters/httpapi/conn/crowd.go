@@ -7,94 +7,119 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
-
-	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
 // The bounds that a connection can be beyond, as the metric and the log name them.
 const (
 	BoundOfAll     = "all"
 	BoundOfAddress = "address"
+	BoundOfNetwork = "network"
+	BoundOfFiles   = "files" // of the process or the machine
+)
+
+// Which connection is closed where there are too many, as the metric names it.
+const (
+	ClosedWaiting = "waiting" // one without an admitted request
+	ClosedNew     = "new"     // where there are no files left, it waits
 )
 
 // crowdLogPause is the time between two log lines about connections in excess: a flood of them must not fill the log.
 const crowdLogPause = 10 * time.Second
 
-// Crowd counts the open connections of the process, together and by client address. A proxy's connections belong to many clients,
-// so they count only together.
+// Crowd bounds the open connections of the process, together, by client address, and by network. Where there are too many, one
+// without an admitted request is closed; see guests. If every other one has an admitted request, the new one is.
 type Crowd struct {
-	bounds Bounds
-	log    *zap.Logger
-	excess *prometheus.CounterVec
+	proxies []netip.Prefix
+	log     *zap.Logger
+	excess  *prometheus.CounterVec
 
 	mu     sync.Mutex
-	open   int
-	of     map[string]int
+	guests *guests
 	unsaid int       // connections closed since the last log line
 	saidAt time.Time // of that line
 }
 
 // Bounds of a crowd.
 type Bounds struct {
-	All, PerAddress int
-	Proxies         []netip.Prefix
+	All        int
+	PerAddress int // of an IPv4 address or a /64 network of IPv6; a /56 may have twice as many, and a /48 four times
+	Proxies    []netip.Prefix
 }
 
-// NewCrowd makes an empty crowd. Excess counts, by bound, the connections that it has no room for.
+// NewCrowd makes an empty crowd. Excess counts, by bound and by which connection it was, those that were closed for it. A proxy's
+// connections belong to many clients, so they count only together.
 func NewCrowd(b Bounds, log *zap.Logger, excess *prometheus.CounterVec) *Crowd {
-	return &Crowd{bounds: b, log: log, excess: excess, of: map[string]int{}}
+	return &Crowd{proxies: b.Proxies, log: log, excess: excess, guests: newGuests(b.All, b.PerAddress)}
 }
 
-// enter counts one more connection, or reports that there is no room for it. Who has entered must leave.
-func (c *Crowd) enter(from netip.Addr) bool {
-	source := c.source(from)
+// enter lets a connection in, and closes another one where that is needed; false where it has to be closed itself. Who has
+// entered must leave.
+func (c *Crowd) enter(from netip.Addr, end func()) (*guest, bool) {
+	g, gone := c.admit(from, end)
+	if gone == nil {
+		return g, true
+	}
+	gone.end() // its worker sees the error
+	return g, gone != g
+}
+
+func (c *Crowd) admit(from netip.Addr, end func()) (g, gone *guest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.open >= c.bounds.All:
-		c.refuse(BoundOfAll, from)
-		return false
-	case source != "" && c.of[source] >= c.bounds.PerAddress:
-		c.refuse(BoundOfAddress, from)
-		return false
+	g, gone, bound := c.guests.enter(from, Within(from, c.proxies), end)
+	if gone != nil {
+		which := ClosedWaiting
+		if gone == g {
+			which = ClosedNew
+		}
+		c.excess.WithLabelValues(bound, which).Inc()
+		c.say(bound, which, gone.from)
 	}
-	c.open++
-	if source != "" {
-		c.of[source]++
-	}
-	return true
+	return g, gone
 }
 
-func (c *Crowd) leave(from netip.Addr) {
-	source := c.source(from)
+// shortage makes room where the system has none for one more: it closes a connection as if the crowd were full.
+func (c *Crowd) shortage() {
+	c.mu.Lock()
+	gone, from, which := c.guests.all.first(), netip.Addr{}, ClosedNew
+	if gone != nil {
+		c.guests.leave(gone)
+		from, which = gone.from, ClosedWaiting
+	}
+	c.excess.WithLabelValues(BoundOfFiles, which).Inc()
+	c.say(BoundOfFiles, which, from)
+	c.mu.Unlock()
+	if gone != nil {
+		gone.end()
+	}
+}
+
+func (c *Crowd) serve(g *guest) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open--
-	if source == "" {
-		return
-	}
-	if c.of[source]--; c.of[source] == 0 {
-		delete(c.of, source)
-	}
+	return c.guests.serve(g)
 }
 
-// source is what is counted apart from the rest; empty for a proxy.
-func (c *Crowd) source(from netip.Addr) string {
-	if !from.IsValid() || Within(from, c.bounds.Proxies) {
-		return ""
-	}
-	return ratelimit.Source(from)
+func (c *Crowd) wait(g *guest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.guests.wait(g)
 }
 
-// refuse counts a connection in excess, and says so now and then.
-func (c *Crowd) refuse(bound string, from netip.Addr) {
-	c.excess.WithLabelValues(bound).Inc()
+func (c *Crowd) leave(g *guest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.guests.leave(g)
+}
+
+// say tells now and then of a connection in excess.
+func (c *Crowd) say(bound, which string, from netip.Addr) {
 	c.unsaid++
 	now := time.Now()
 	if now.Sub(c.saidAt) < crowdLogPause {
 		return
 	}
-	c.log.Warn("connections are closed at once, since there are too many", zap.String("bound", bound), zap.Stringer("client", from),
-		zap.Int("open", c.open), zap.Int("closedSinceLastSaid", c.unsaid))
+	c.log.Warn("connections are closed, since there are too many", zap.String("bound", bound), zap.String("closed", which),
+		zap.Stringer("client", from), zap.Int("open", c.guests.all.held), zap.Int("closedSinceLastSaid", c.unsaid))
 	c.saidAt, c.unsaid = now, 0
 }

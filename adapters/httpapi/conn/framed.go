@@ -15,17 +15,20 @@ import (
 // Only the serving worker reads.
 type Framed struct {
 	net.Conn
-	end  headerEnd
-	rest []byte // was read and is not taken yet: a body, or further requests
+	end      headerEnd
+	rest     []byte // was read and is not taken yet: a body, or further requests
+	admitted bool   // a request was, and the next header is not awaited yet
 }
 
 var errPastHeader = errors.New("conn: nothing is to be read beyond a header")
 
 // Read returns bytes of a header; an error once that has ended.
 func (c *Framed) Read(p []byte) (n int, err error) {
-	switch {
-	case c.end.found:
+	if c.end.found {
 		return 0, errPastHeader
+	}
+	c.await()
+	switch {
 	case len(c.rest) == 0:
 		var read int
 		if read, err = c.Conn.Read(p); read > 0 {
@@ -42,6 +45,24 @@ func (c *Framed) Read(p []byte) (n int, err error) {
 
 // Proceed makes the next header the one that Read returns. What comes before it has been read.
 func (c *Framed) Proceed() { c.end = headerEnd{} }
+
+// Admit keeps the connection from being closed for a new one, until the next header is awaited. It is false where that has
+// happened.
+func (c *Framed) Admit() bool {
+	g := guardOf(c)
+	c.admitted = g == nil || g.listener.crowd.serve(g.guest)
+	return c.admitted
+}
+
+func (c *Framed) await() {
+	if !c.admitted {
+		return
+	}
+	c.admitted = false
+	if g := guardOf(c); g != nil {
+		g.listener.crowd.wait(g.guest)
+	}
+}
 
 // NetConn is the connection below.
 func (c *Framed) NetConn() net.Conn { return c.Conn }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -43,11 +43,11 @@ func Guard(ln net.Listener, limits Limits, c *Crowd) *Listener {
 
 // Accept waits for a connection that there is room for. Its first bytes must arrive within the header timeout.
 func (l *Listener) Accept() (net.Conn, error) {
-	inner, from, err := l.acceptNext()
+	inner, guest, err := l.acceptNext()
 	if err != nil {
 		return nil, err
 	}
-	c := &guardedConn{Conn: inner, listener: l, from: from, writeTime: l.limits.WriteTimeout}
+	c := &guardedConn{Conn: inner, listener: l, guest: guest, writeTime: l.limits.WriteTimeout}
 	_ = inner.SetReadDeadline(time.Now().Add(l.limits.HeaderTimeout)) // an error shows at the first read
 	l.mu.Lock()
 	l.open[c] = struct{}{}
@@ -56,23 +56,28 @@ func (l *Listener) Accept() (net.Conn, error) {
 }
 
 // acceptNext closes what there is no room for before anything of it is read: an answer would cost a wait for each.
-func (l *Listener) acceptNext() (c net.Conn, from netip.Addr, err error) {
+func (l *Listener) acceptNext() (net.Conn, *guest, error) {
 	for {
-		if c, err = l.acceptPatiently(); err != nil {
-			return nil, from, err
+		c, err := l.acceptPatiently()
+		if err != nil {
+			return nil, nil, err
 		}
-		if from = SocketAddress(c.RemoteAddr()); l.crowd.enter(from) {
-			return c, from, nil
+		closed := func() { _ = c.Close() } // it is not used any more
+		if guest, entered := l.crowd.enter(SocketAddress(c.RemoteAddr()), closed); entered {
+			return c, guest, nil
 		}
-		_ = c.Close() // it is not used
 	}
 }
 
-// acceptPatiently retries if the error is temporary; fasthttp would stop serving altogether.
+// acceptPatiently retries if the error is temporary; fasthttp would stop serving altogether. Where files or memory are short, a
+// connection without an admitted request makes room, one before each retry.
 func (l *Listener) acceptPatiently() (net.Conn, error) {
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		c, err := l.Listener.Accept()
-		if err == nil || !passing(err) {
+		switch {
+		case isOneOf(err, shortages):
+			l.crowd.shortage()
+		case err == nil, !isOneOf(err, passing):
 			return c, err
 		}
 		select {
@@ -83,15 +88,14 @@ func (l *Listener) acceptPatiently() (net.Conn, error) {
 	}
 }
 
-func passing(err error) bool {
-	for _, e := range []syscall.Errno{
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.EINTR,
-	} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+// The errors of accept that say nothing of the listener.
+var (
+	shortages = []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM}
+	passing   = []syscall.Errno{syscall.ECONNABORTED, syscall.EINTR}
+)
+
+func isOneOf(err error, of []syscall.Errno) bool {
+	return slices.ContainsFunc(of, func(e syscall.Errno) bool { return errors.Is(err, e) })
 }
 
 // Close stops accepting; open connections go on. To close again is no error.
@@ -118,14 +122,14 @@ func (l *Listener) release(c *guardedConn) {
 	l.mu.Lock()
 	delete(l.open, c)
 	l.mu.Unlock()
-	l.crowd.leave(c.from)
+	l.crowd.leave(c.guest)
 }
 
 // guardedConn gives every write a deadline and, if asked to, reads what the client still sends before closing.
 type guardedConn struct {
 	net.Conn
 	listener *Listener
-	from     netip.Addr
+	guest    *guest
 	linger   atomic.Bool
 	closed   atomic.Bool
 

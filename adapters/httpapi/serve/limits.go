@@ -16,7 +16,8 @@ type Limits struct {
 	WriteTimeout   time.Duration // for each write of an answer; a download's has as long as Download allows where that is longer
 	Download       download.Rule // what the client of a download has to keep up over all its writes
 	HandlerTimeout time.Duration // for everything except streams
-	// Connections of the process, and of one client address (IPv6: of a /64 network) that is no proxy. One more is closed at once.
+	// Connections of the process, and of one client address (IPv6: of a /64 network) that is no proxy. See conn.Crowd for what
+	// happens with one more.
 	Connections, ConnectionsPerAddress int
 }
 

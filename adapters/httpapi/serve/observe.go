@@ -45,8 +45,9 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		}, []string{"code"}),
 		excess: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pgherd_http_excess_connections_total",
-			Help: "Connections closed at once because there were too many, of the process (bound=all) or of one address (bound=address).",
-		}, []string{"bound"}),
+			Help: "Connections closed because there were too many of the process (bound=all), of one address, or of one network of " +
+				"IPv6, or no files left for one more: one without an admitted request (closed=waiting), or else the new one (closed=new).",
+		}, []string{"bound", "closed"}),
 		broken: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "pgherd_http_downloads_broken_off_total",
 			Help: "Downloads that did not come to their end, by reason: slow_client, client_gone, or source (the agent).",
@@ -76,8 +77,9 @@ func (m *metrics) begin(routes []Route) {
 	for _, code := range []fault.Code{fault.ValidationError, fault.RequestTimeout, fault.HeaderTooLarge} {
 		m.refused.WithLabelValues(string(code))
 	}
-	for _, bound := range []string{conn.BoundOfAll, conn.BoundOfAddress} {
-		m.excess.WithLabelValues(bound)
+	for _, bound := range []string{conn.BoundOfAll, conn.BoundOfAddress, conn.BoundOfNetwork, conn.BoundOfFiles} {
+		m.excess.WithLabelValues(bound, conn.ClosedWaiting)
+		m.excess.WithLabelValues(bound, conn.ClosedNew)
 	}
 	for _, reason := range []string{brokenBySlowness, brokenByClient, brokenBySource} {
 		m.broken.WithLabelValues(reason)

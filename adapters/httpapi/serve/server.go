@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -178,7 +179,9 @@ func (s *Server) serveUnparsed(raw *fasthttp.RequestCtx, err error) {
 	forbidStoring(&raw.Response)
 	_ = refuse(&raw.Response, shown, false) // the client's fault: nothing to log
 	closeAfterAnswer(raw, raw.Conn())
-	s.metrics.unparsed(shown)
+	if !errors.Is(err, net.ErrClosed) { // by this host
+		s.metrics.unparsed(shown)
+	}
 }
 
 // Serve accepts connections until Shutdown, and none if that was called before. It then returns nil.

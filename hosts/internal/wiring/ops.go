@@ -36,7 +36,10 @@ func NewOps(r metrics.Registry, checks []Check) *Ops {
 	})
 	o.mux.HandleFunc("GET /readyz", o.ready)
 	o.mux.Handle("GET /metrics", r.Handler())
-	o.server = http.Server{Handler: o.mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	o.server = http.Server{
+		Handler: o.mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: time.Minute,
+	}
 	return o
 }
 
