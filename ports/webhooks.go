@@ -61,8 +61,11 @@ type Deliveries interface {
 	// ClaimNext takes a claimable delivery to an enabled endpoint, as webhook.Delivery.Claimed leaves it; ErrNoRow when there is
 	// none. It is fair: among the endpoints with fewer than perEndpoint deliveries under lease at the time it chooses the one with
 	// the fewest, among several the one that was served longest ago, and of that endpoint the delivery that has been due longest.
-	// Two dispatchers never claim the same one, nor do they together exceed perEndpoint.
-	ClaimNext(ctx context.Context, owner string, now time.Time, hold time.Duration, perEndpoint int) (webhook.Delivery, error)
+	// Two dispatchers never claim the same one, nor do they together exceed perEndpoint. Endpoints of the accounts that are named
+	// get nothing.
+	ClaimNext(
+		ctx context.Context, owner string, now time.Time, hold time.Duration, perEndpoint int, except ...id.AccountID,
+	) (webhook.Delivery, error)
 	// Lock returns a delivery and locks it until the transaction ends; ErrNoRow when there is none. Where both are locked, the
 	// endpoint comes first.
 	Lock(ctx context.Context, d id.DeliveryID) (webhook.Delivery, error)

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lib/pq"
+
 	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
@@ -17,6 +20,7 @@ import (
 type fairQueue struct {
 	table, lanes, lane, turns string // lane is the column that says whose a row is
 	open, claimed             string // what is true of a row that is not finished, and the status of one that is claimed
+	account                   string // whose a lane is
 	join                      string // what a lane that may be served has
 
 	claim, await, any *pgdb.Statement
@@ -25,18 +29,19 @@ type fairQueue struct {
 var (
 	fairDeliveries = fairly(deliveryTable, fairQueue{
 		table: "webhook_deliveries", lanes: "webhook_lanes", lane: "webhook_id", turns: "webhook_turns",
-		open: undelivered, claimed: "delivering",
+		open: undelivered, claimed: "delivering", account: "e.account_id",
 		join: "JOIN webhook_endpoints e ON e.id = f.webhook_id AND e.disabled_at IS NULL",
 	})
 	fairMails = fairly(mailTable, fairQueue{
 		table: "mails", lanes: "mail_lanes", lane: "account_id", turns: "mail_turns", open: unsent, claimed: "sending",
+		account: "f.account_id",
 	})
 )
 
 // fairly builds the statements. The last of their common CTEs, fair, has a row for each lane that may be served now: the row that
 // has been due longest, the lane's turn, and how many are claimed. They jump from lane to lane through the index, so they cost
-// the same whether a lane has one row waiting or ten thousand. The parameters are $1 now and $2 how many of a lane may be
-// claimed; of a claim also $3 the owner and $4 the end of the lease.
+// the same whether a lane has one row waiting or ten thousand. The parameters are $1 now, $2 how many of a lane may be claimed,
+// and $3 the accounts that get nothing; of a claim also $4 the owner and $5 the end of the lease.
 //
 // Each jump and each count is a short scan of its own: such a scan marks the index entries of finished rows as dead, and no later
 // one visits them. One scan over all that is claimed would visit them until the next vacuum.
@@ -51,7 +56,7 @@ func fairly[T any](t *pgdb.Table[T], q fairQueue) *fairQueue {
 	written := func(text string) *pgdb.Statement {
 		return pgdb.Written(strings.NewReplacer(
 			"TABLE", q.table, "LANES", q.lanes, "LANE", q.lane, "TURNS", q.turns, "OPEN", q.open, "CLAIMED", q.claimed,
-			"JOINED", q.join, "SINCE", "greatest(d.not_before, d.lease_until)",
+			"JOINED", q.join, "ACCOUNT", q.account, "SINCE", "greatest(d.not_before, d.lease_until)",
 		).Replace(`
 			WITH RECURSIVE first AS (
 				(SELECT d.LANE, d.id, SINCE AS due FROM TABLE d WHERE d.OPEN ORDER BY d.LANE, SINCE, d.created_at, d.id LIMIT 1)
@@ -64,7 +69,7 @@ func fairly[T any](t *pgdb.Table[T], q fairQueue) *fairQueue {
 				CROSS JOIN LATERAL (
 					SELECT count(*) AS leased FROM TABLE h
 					WHERE h.LANE = f.LANE AND h.status = 'CLAIMED' AND h.lease_until > $1) b
-				WHERE f.due <= $1 AND b.leased < $2
+				WHERE f.due <= $1 AND b.leased < $2 AND ACCOUNT <> ALL ($3::uuid[])
 			)` + text))
 	}
 	q.claim = written(`, chosen AS (
@@ -72,7 +77,7 @@ func fairly[T any](t *pgdb.Table[T], q fairQueue) *fairQueue {
 		), served AS (
 			UPDATE LANES l SET turn = nextval('TURNS') FROM chosen c WHERE l.LANE = c.LANE
 		), claimed AS (
-			UPDATE TABLE t SET status = 'CLAIMED', lease_owner = $3, lease_epoch = t.lease_epoch + 1, lease_until = $4
+			UPDATE TABLE t SET status = 'CLAIMED', lease_owner = $4, lease_epoch = t.lease_epoch + 1, lease_until = $5
 			FROM chosen c
 			WHERE c.counted AND t.id = c.id AND t.OPEN AND greatest(t.not_before, t.lease_until) <= $1
 			RETURNING t.*
@@ -92,25 +97,26 @@ const maxLooks = 4
 // would have taken, and tries again. It never waits for a lane while it holds one.
 func claimFairly[T any](
 	ctx context.Context, s pgdb.Session, q *fairQueue, owner string, now time.Time, hold time.Duration, most int,
+	except []id.AccountID,
 ) (none T, err error) {
-	holdsLane := false
+	holdsLane, without := false, pq.Array(append([]id.AccountID{}, except...)) // an empty list, not NULL
 	for range maxLooks {
 		found, err := pgdb.Locked[struct {
 			Row     T    `db:"row"`
 			Claimed bool `db:"claimed"`
-		}](ctx, s, q.claim, now, most, owner, now.Add(hold))
+		}](ctx, s, q.claim, now, most, without, owner, now.Add(hold))
 		switch {
 		case err == nil && found.Claimed:
 			return found.Row, nil
 		case err != nil && !errors.Is(err, ports.ErrNoRow):
 			return none, err
 		case err != nil && holdsLane: // either there is nothing to claim, or other claims are in the way
-			if _, err := pgdb.Locked[string](ctx, s, q.any, now, most); err != nil {
+			if _, err := pgdb.Locked[string](ctx, s, q.any, now, most, without); err != nil {
 				return none, err
 			}
 			return none, pgdb.ErrContended
 		case err != nil:
-			if _, err := pgdb.Locked[string](ctx, s, q.await, now, most); err != nil {
+			if _, err := pgdb.Locked[string](ctx, s, q.await, now, most, without); err != nil {
 				return none, err
 			}
 		}
@@ -120,13 +126,13 @@ func claimFairly[T any](
 }
 
 func (d deliveries) ClaimNext(
-	ctx context.Context, owner string, now time.Time, hold time.Duration, perEndpoint int,
+	ctx context.Context, owner string, now time.Time, hold time.Duration, perEndpoint int, except ...id.AccountID,
 ) (webhook.Delivery, error) {
-	return claimFairly[webhook.Delivery](ctx, d.Session, fairDeliveries, owner, now, hold, perEndpoint)
+	return claimFairly[webhook.Delivery](ctx, d.Session, fairDeliveries, owner, now, hold, perEndpoint, except)
 }
 
 func (m mails) ClaimNext(
 	ctx context.Context, owner string, now time.Time, hold time.Duration, perAccount int,
 ) (mail.Mail, error) {
-	return claimFairly[mail.Mail](ctx, m.Session, fairMails, owner, now, hold, perAccount)
+	return claimFairly[mail.Mail](ctx, m.Session, fairMails, owner, now, hold, perAccount, nil)
 }

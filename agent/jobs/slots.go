@@ -15,7 +15,7 @@ const DefaultSlots = 4
 // here is the one server of an agent's slots.
 const here id.ServerID = "here"
 
-// Slots bound how many jobs run at a time. An account has at most half of them, so that its jobs, whatever they hang in, leave
+// Slots bound how many jobs run at a time. An account has at most half of them, as of all slots, so that its jobs, whatever they hang in, leave
 // the others to other accounts. Databases whose account the control plane has not said are together one account: nobody gets
 // more by making many.
 //
@@ -27,7 +27,7 @@ type Slots struct {
 
 // NewSlots returns n slots, of which nobody has one.
 func NewSlots(n int) *Slots {
-	queue := slot.NewQueue(slot.Limits{PerAccount: math.MaxInt, Share: max(1, n/2), PerServer: n})
+	queue := slot.NewQueue(slot.Limits{PerAccount: math.MaxInt, Share: math.MaxInt, PerServer: n})
 	return &Slots{queue: queue, last: make(chan struct{}, 1)}
 }
 

@@ -2,10 +2,12 @@ package controlplane_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -66,10 +68,52 @@ func TestADeadReceiverHoldsUpNoOther(t *testing.T) {
 	}
 	var running sync.WaitGroup
 	ctx, stop := context.WithCancel(w.ctx)
-	running.Go(func() { w.Dispatcher.Run(ctx, w.store.Dispatchers(), 8) })
+	running.Go(func() { w.Dispatcher.Run(ctx, w.store.Dispatchers(), 16) })
 	w.awaitRequests(alive, events)
 	if n := len(w.inbox.Requests(dead)); n == 0 || n > 4 {
 		t.Errorf("%d requests are under way at the dead receiver", n)
+	}
+	stop()
+	running.Wait()
+}
+
+// One account's receivers all hang, and they are many. Another account's is reached.
+func TestAnAccountsDeadReceiversHoldUpNoOthers(t *testing.T) {
+	w := newWorld(t)
+	const alive, parallel, receivers, events = "https://alive.example.com/", 16, 8, 8
+	for n := range receivers {
+		dead := fmt.Sprintf("https://dead%d.example.com/", n)
+		w.hook(dead)
+		w.inbox.On(dead, func(ctx context.Context, _ int) webhook.Outcome {
+			<-ctx.Done()
+			return webhook.Outcome{Error: "no answer"}
+		})
+	}
+	shop := w.reached(w.made("shop").Record.ID)
+	for range events {
+		w.fires(shop)
+	}
+	var running sync.WaitGroup
+	ctx, stop := context.WithCancel(w.ctx)
+	running.Go(func() { w.Dispatcher.Run(ctx, w.store.Dispatchers(), parallel) })
+	under := func() (n int) {
+		for i := range receivers {
+			n += len(w.inbox.Requests(fmt.Sprintf("https://dead%d.example.com/", i)))
+		}
+		return n
+	}
+	for until := time.Now().Add(20 * time.Second); under() < parallel/2 && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
+	_, _, w.caller = w.newAccount("bob@example.org", account.Pro)
+	w.hook(alive)
+	r := w.reached(w.made("other").Record.ID)
+	for range events {
+		w.fires(r)
+	}
+	w.awaitRequests(alive, events)
+	if n := under(); n >= parallel {
+		t.Errorf("%d requests of one account are under way, of %d", n, parallel)
 	}
 	stop()
 	running.Wait()

@@ -76,11 +76,11 @@ func (r *Request) Leave() {
 	}
 }
 
-// HasShare reports whether an account holds its whole share.
-func (q *Queue) HasShare(account id.AccountID) bool {
+// HasShare is that of Slots.
+func (q *Queue) HasShare(account id.AccountID, server id.ServerID) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.slots.HasShare(account)
+	return q.slots.HasShare(account, server)
 }
 
 // Count says how many slots are held, and how many wait for one.

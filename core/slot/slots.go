@@ -12,7 +12,7 @@ import (
 type Limits struct {
 	PerAccount int // tickets at a time, the waiting ones included
 	Share      int // slots that an account may hold at a time, on all servers
-	PerServer  int // slots of one server
+	PerServer  int // slots of one server, of which an account holds at most half
 }
 
 // Unplaced is the server of a request for which none has been chosen. It has no limit: only the account's share counts.
@@ -40,7 +40,8 @@ type Ticket struct {
 //
 // A slot of a server that becomes free goes to the account that holds the fewest of that server, and among these to the one
 // that has waited longest since it last gave one back there: with very many tickets an account keeps another waiting for one
-// use of a slot at most. An account that holds its share is passed over. Nobody else waits while a slot is free.
+// use of a slot at most. An account that holds its share, or half of the server's slots, is passed over: whatever the share, one
+// account never holds all of a server's, unless it has a single one. Nobody else waits while a slot is free.
 type Slots struct {
 	limits  Limits
 	tickets map[id.AccountID]int // that wait or hold
@@ -102,8 +103,11 @@ func (s *Slots) Leave(t *Ticket) (next []*Ticket) {
 	return next
 }
 
-// HasShare reports whether an account holds as many slots as it may.
-func (s *Slots) HasShare(account id.AccountID) bool { return s.held[account] >= s.limits.Share }
+// HasShare reports whether an account holds as many slots as it may, or as many of a server as it may.
+func (s *Slots) HasShare(account id.AccountID, server id.ServerID) bool {
+	return s.held[account] >= s.limits.Share ||
+		server != Unplaced && s.holding[holder{account, server}] >= Half(s.limits.PerServer)
+}
 
 // Count says how many slots are held, and how many wait for one.
 func (s *Slots) Count() (held, waiting int) {
@@ -114,7 +118,7 @@ func (s *Slots) Count() (held, waiting int) {
 }
 
 func (s *Slots) mayHold(t *Ticket) bool {
-	return !s.HasShare(t.Account) && (t.Server == Unplaced || s.taken[t.Server] < s.limits.PerServer)
+	return !s.HasShare(t.Account, t.Server) && (t.Server == Unplaced || s.taken[t.Server] < s.limits.PerServer)
 }
 
 func (s *Slots) give(t *Ticket) {

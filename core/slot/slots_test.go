@@ -14,57 +14,65 @@ import (
 
 // Each story is a row of words: "ada@1" asks for a slot of server 1, "ada@" for one of no server yet, "-ada@1" gives back the
 // oldest that ada has there. What is expected after a word: "in", "waits", "refused", and for a leaving one who gets a slot, or
-// "nobody". An account may have four tickets and hold three slots, and a server has two.
+// "nobody". An account may have four tickets and hold three slots, and a server has as many as stands before the story.
 func TestSlots(t *testing.T) {
 	type word struct{ say, hear string }
-	for name, story := range map[string][]word{
-		"the account's limit counts what waits, on all servers": {
-			{"ada@1", "in"}, {"ada@1", "in"}, {"ada@1", "waits"}, {"ada@2", "in"}, {"ada@3", "refused"}, {"bob@3", "in"},
+	for name, story := range map[string]struct {
+		perServer int
+		words     []word
+	}{
+		"the account's limit counts what waits, on all servers": {2, []word{
+			{"ada@1", "in"}, {"ada@1", "waits"}, {"ada@1", "waits"}, {"ada@2", "in"}, {"ada@3", "refused"}, {"bob@3", "in"},
 			{"-ada@2", "nobody"}, {"ada@3", "in"},
-		},
-		"an account waits for its own share where slots are free": {
-			{"ada@1", "in"}, {"ada@2", "in"}, {"ada@", "in"}, {"ada@1", "waits"}, {"bob@1", "in"}, {"-bob@1", "nobody"},
-			{"-ada@2", "ada@1"},
-		},
-		"one that leaves lets in two: its server's next, and its account's": {
-			{"ada@1", "in"}, {"bob@1", "in"}, {"ada@2", "in"}, {"ada@3", "in"}, {"ada@4", "waits"}, {"bob@1", "waits"},
-			{"-ada@1", "ada@4 bob@1"},
-		},
-		"who holds a share is passed over": {
-			{"ada@2", "in"}, {"ada@3", "in"}, {"ada@", "in"}, {"bob@1", "in"}, {"bob@1", "in"}, {"ada@1", "waits"},
-			{"bob@1", "waits"}, {"-bob@1", "bob@1"}, {"-ada@", "nobody"}, {"-bob@1", "ada@1"},
-		},
-		"where no server is chosen, only the share counts": {
+		}},
+		"an account waits for its own share where slots are free": {2, []word{
+			{"ada@1", "in"}, {"ada@2", "in"}, {"ada@", "in"}, {"ada@3", "waits"}, {"bob@3", "in"}, {"-bob@3", "nobody"},
+			{"-ada@2", "ada@3"},
+		}},
+		"an account has half of a server, whatever its share": {4, []word{
+			{"ada@1", "in"}, {"ada@1", "in"}, {"ada@1", "waits"}, {"bob@1", "in"}, {"ada@2", "in"}, {"-bob@1", "nobody"},
+			{"-ada@1", "ada@1"},
+		}},
+		"one that leaves lets in two: its server's next, and its account's": {2, []word{
+			{"ada@1", "in"}, {"bob@1", "in"}, {"ada@2", "in"}, {"ada@3", "in"}, {"ada@4", "waits"}, {"cyd@1", "waits"},
+			{"-ada@1", "ada@4 cyd@1"},
+		}},
+		"who holds a share is passed over": {2, []word{
+			{"ada@2", "in"}, {"ada@3", "in"}, {"ada@", "in"}, {"bob@1", "in"}, {"cyd@1", "in"}, {"ada@1", "waits"},
+			{"dan@1", "waits"}, {"-bob@1", "dan@1"}, {"-ada@", "nobody"}, {"-cyd@1", "ada@1"},
+		}},
+		"where no server is chosen, only the share counts": {2, []word{
 			{"ada@", "in"}, {"ada@", "in"}, {"ada@", "in"}, {"ada@", "waits"}, {"bob@", "in"}, {"-bob@", "nobody"}, {"-ada@", "ada@"},
-		},
-		"one server's downloads do not hold up another's": {
+		}},
+		"one server's downloads do not hold up another's": {2, []word{
 			{"ada@1", "in"}, {"bob@1", "in"}, {"cyd@1", "waits"}, {"cyd@2", "in"},
-		},
-		"who holds none passes who holds some, and comes later": {
-			{"ada@1", "in"}, {"bob@1", "in"}, {"ada@1", "waits"}, {"cyd@1", "waits"}, {"-bob@1", "cyd@1"}, {"-cyd@1", "ada@1"},
-		},
-		"among equals the one who waited longest": {
-			{"ada@1", "in"}, {"ada@1", "in"}, {"bob@1", "waits"}, {"cyd@1", "waits"}, {"bob@1", "waits"}, {"-ada@1", "bob@1"},
-			{"-ada@1", "cyd@1"}, {"-cyd@1", "bob@1"},
-		},
-		"who had one comes after who has waited since, with all that it has waiting": {
+		}},
+		"who holds none passes who holds some, and comes later": {4, []word{
+			{"ada@1", "in"}, {"bob@1", "in"}, {"cyd@1", "in"}, {"dan@1", "in"}, {"ada@1", "waits"}, {"eve@1", "waits"},
+			{"-bob@1", "eve@1"}, {"-eve@1", "ada@1"},
+		}},
+		"among equals the one who waited longest": {4, []word{
+			{"ada@1", "in"}, {"ada@1", "in"}, {"dan@1", "in"}, {"dan@1", "in"}, {"bob@1", "waits"}, {"cyd@1", "waits"},
+			{"bob@1", "waits"}, {"-ada@1", "bob@1"}, {"-ada@1", "cyd@1"}, {"-cyd@1", "bob@1"},
+		}},
+		"who had one comes after who has waited since, with all that it has waiting": {2, []word{
 			{"ada@1", "in"}, {"bob@1", "in"}, {"ada@1", "waits"}, {"ada@1", "waits"}, {"bob@1", "waits"}, {"cyd@1", "waits"},
 			{"-ada@1", "cyd@1"}, {"-bob@1", "ada@1"}, {"-ada@1", "bob@1"}, {"-bob@1", "ada@1"},
-		},
-		"one of another server does not put it behind": {
+		}},
+		"one of another server does not put it behind": {2, []word{
 			{"bob@1", "in"}, {"cyd@1", "in"}, {"ada@2", "in"}, {"ada@1", "waits"}, {"dan@1", "waits"}, {"-ada@2", "nobody"},
 			{"-bob@1", "ada@1"},
-		},
-		"a slot of another server does not count against it": {
-			{"ada@2", "in"}, {"bob@1", "in"}, {"bob@1", "in"}, {"ada@1", "waits"}, {"cyd@1", "waits"}, {"-bob@1", "ada@1"},
-		},
-		"who leaves the queue is not called": {
-			{"ada@1", "in"}, {"ada@1", "in"}, {"bob@1", "waits"}, {"cyd@1", "waits"}, {"-bob@1", "nobody"}, {"-ada@1", "cyd@1"},
-		},
+		}},
+		"a slot of another server does not count against it": {2, []word{
+			{"ada@2", "in"}, {"bob@1", "in"}, {"eve@1", "in"}, {"ada@1", "waits"}, {"cyd@1", "waits"}, {"-bob@1", "ada@1"},
+		}},
+		"who leaves the queue is not called": {2, []word{
+			{"ada@1", "in"}, {"dan@1", "in"}, {"bob@1", "waits"}, {"cyd@1", "waits"}, {"-bob@1", "nobody"}, {"-ada@1", "cyd@1"},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, open := New(Limits{PerAccount: 4, Share: 3, PerServer: 2}), map[string][]*Ticket{}
-			for i, w := range story {
+			s, open := New(Limits{PerAccount: 4, Share: 3, PerServer: story.perServer}), map[string][]*Ticket{}
+			for i, w := range story.words {
 				if got := play(s, open, w.say); got != w.hear {
 					t.Fatalf("word %d, %s: %s, want %s", i+1, w.say, got, w.hear)
 				}
@@ -114,7 +122,8 @@ func (c *crowd) holds(a id.AccountID, v id.ServerID) int {
 }
 
 func (c *crowd) mayHold(a id.AccountID, v id.ServerID) bool {
-	full := c.count(func(t *Ticket) bool { return c.in[t] && t.Server == v }) >= c.limits.PerServer
+	full := c.count(func(t *Ticket) bool { return c.in[t] && t.Server == v }) >= c.limits.PerServer ||
+		c.holds(a, v) > 0 && 2*(c.holds(a, v)+1) > c.limits.PerServer
 	return (v == Unplaced || !full) && c.count(func(t *Ticket) bool { return c.in[t] && t.Account == a }) < c.limits.Share
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/core/id"
@@ -119,11 +120,12 @@ func (d deliveries) Backlog(ctx context.Context) (ports.Tally, error) {
 }
 
 func (d deliveries) ClaimNext(
-	ctx context.Context, owner string, now time.Time, hold time.Duration, perEndpoint int,
+	ctx context.Context, owner string, now time.Time, hold time.Duration, perEndpoint int, except ...id.AccountID,
 ) (webhook.Delivery, error) {
 	return write(ctx, d.session, func(s *state) (webhook.Delivery, error) {
 		open := s.deliveries.having(func(row webhook.Delivery) bool {
-			return !row.Status.Final() && s.webhooks.byKey[row.WebhookID].Status() == webhook.Enabled
+			e := s.webhooks.byKey[row.WebhookID]
+			return !row.Status.Final() && e.Status() == webhook.Enabled && !slices.Contains(except, e.AccountID)
 		}, nil)
 		next, err := fairest(open, perEndpoint, s.webhookLanes.byKey, func(d webhook.Delivery) waiting[id.WebhookID] {
 			return waiting[id.WebhookID]{

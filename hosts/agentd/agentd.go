@@ -93,7 +93,7 @@ func (s *Settings) flags(cmd *cobra.Command) {
 		"compare restored copies by numbers of rows only; digests of contents, which this leaves out, take time and find a changed row")
 	backupLimits(f, &a.BackupLimits)
 	f.IntVar(&a.Jobs, "jobs", jobs.DefaultSlots,
-		"how many backups and other long jobs run at a time; of these one account has at most half, and at least one")
+		"how many backups and other long jobs run at a time, 2 or more; of these one account has at most half")
 	f.StringVar(&a.PgDump, "pg-dump", "pg_dump", "path of pg_dump 16 or later")
 	f.StringVar(&a.DataDir, "data-dir", "/var/lib/postgresql",
 		"folder of PostgreSQL's data; health reports its file system, which needs room for the copy that verifies a backup")

@@ -26,6 +26,7 @@ func (s *Settings) check() error {
 		func() error {
 			return checkRange("pooler-max-packet", a.Pooler.MaxPacket, pooler.LeastPacket, pooler.MostPacket)
 		},
+		func() error { return checkRange("jobs", a.Jobs, 2, math.MaxInt32) }, // one account has half
 		func() error { return checkProgram("pg-dump", a.PgDump) },
 		func() error { return checkFolder("data-dir", a.DataDir, "name the folder of PostgreSQL's data") },
 		func() error { return checkSocketDir(a.Pooler.SocketDir) },

@@ -82,13 +82,14 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 	f.StringSliceVar(&s.Proxies, "trusted-proxies", nil, "networks whose X-Forwarded-For is believed, such as 10.0.0.0/8")
 	f.DurationVar(&s.Grace, "shutdown-grace", 30*time.Second, "how long open requests may take when the host stops")
 	f.IntVar(&s.HTTP.Connections, "max-connections", s.HTTP.Connections,
-		"most open connections of this host; one more is closed at once")
+		"most open connections of this host; for one more, one without an admitted request is closed")
 	f.IntVar(&s.HTTP.ConnectionsPerAddress, "max-connections-per-address", s.HTTP.ConnectionsPerAddress,
-		"most open connections of one client address (IPv6: of one /64 network) that is no trusted proxy")
+		"most open connections of one client address that is no trusted proxy (IPv6: of a /64 network; a /56 may have twice as many, "+
+			"a /48 four times); at most half of all")
 	f.StringToStringVar(&s.Limits, "rate-limits", nil,
 		"limits by class, such as read=600/1m,write=120/1m,create=30/1m,reveal=60/1m,reservation=6/1h,unauthorized=30/1m")
 	f.IntVar(&s.DownloadsPerAccount, "downloads-per-account", base.DefaultDownloadsPerAccount,
-		"backup downloads that an account may have at a time at this host")
+		"backup downloads that an account may have at a time at this host, and uploads that it sends; at most 16")
 	f.Int64Var(&s.HTTP.Download.Rate, "download-min-rate", s.HTTP.Download.Rate,
 		"bytes a second that the client of a download must take; one that falls behind by 30 s of that is cut off")
 }

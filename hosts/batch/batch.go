@@ -3,6 +3,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -15,7 +16,9 @@ import (
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/monitor"
+	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/slot"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
@@ -41,7 +44,7 @@ func Command() *cobra.Command {
 			if err := s.Check(cmd); err != nil {
 				return err
 			}
-			if err := checkKept(s.Retention); err != nil {
+			if err := errors.Join(checkKept(s.Retention), s.checkShares()); err != nil {
 				return err
 			}
 			return wiring.Run(cmd.Context(), wiring.Base(s.Settings, system.NewClock()), Module(s), fx.Invoke(onHangup))
@@ -49,11 +52,22 @@ func Command() *cobra.Command {
 	}
 	s.Flags(cmd)
 	cmd.Flags().IntVar(&s.Workers.All, "workers", 8, "how many operations this host works on at a time")
-	cmd.Flags().IntVar(&s.Workers.PerAccount, "workers-per-account", 0, "of these, for one account at most (default half)")
-	cmd.Flags().IntVar(&s.Workers.PerServer, "workers-per-server", 0, "of these, on one server at most (default half)")
+	cmd.Flags().IntVar(&s.Workers.PerAccount, "workers-per-account", 0, "of these, for one account at most; half is the default, and the most")
+	cmd.Flags().IntVar(&s.Workers.PerServer, "workers-per-server", 0, "of these, on one server at most; half is the default, and the most")
 	keepFlags(cmd.Flags(), &s.Retention)
 	cmd.Flags().IntVar(&s.Deliveries, "deliveries", DefaultDeliveries, "how many webhook attempts this host makes at a time")
 	return cmd
+}
+
+// checkShares refuses settings with which one account, or one server, could hold everything.
+func (s *Settings) checkShares() error {
+	all, half := s.Workers.All, slot.Half(s.Workers.All)
+	return errors.Join(
+		slot.CheckShare("--workers-per-account", cmp.Or(s.Workers.PerAccount, half), "--workers", all),
+		slot.CheckShare("--workers-per-server", cmp.Or(s.Workers.PerServer, half), "--workers", all),
+		// An endpoint that hangs leaves half of its account's share to the account's others.
+		slot.CheckShare("what two webhook endpoints get", 2*webhooks.PerEndpoint, "--deliveries", s.Deliveries),
+	)
 }
 
 func onHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r *wiring.Ring) {

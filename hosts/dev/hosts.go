@@ -13,11 +13,11 @@ import (
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/adapters/webhooksender"
-	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/core/slot"
 	"github.com/pgherd/pgherd/hosts/agentd"
 	"github.com/pgherd/pgherd/hosts/api"
 	"github.com/pgherd/pgherd/hosts/batch"
@@ -38,14 +38,15 @@ func (s Settings) hosts(
 	base := wiring.Settings{
 		Kind:        "dev",
 		MetadataURL: g.metadataURL, KeyringFile: s.keyringFile(), OpsListen: address(s.OpsPort), LogLevel: s.LogLevel,
-		Limits: api.TenTimes(ratelimit.Defaults()), DownloadsPerAccount: 10 * base.DefaultDownloadsPerAccount,
+		Limits: api.TenTimes(ratelimit.Defaults()),
 	}
 	base.Mail.Dir = s.mailbox()
 	if base.Webhooks, err = s.webhooks(); err != nil {
 		return nil, err
 	}
 	limits := serve.DefaultLimits()
-	limits.ConnectionsPerAddress = limits.Connections // all clients of a development host have the same
+	limits.Connections = min(limits.Connections, max(256, api.MostConnections()))
+	limits.ConnectionsPerAddress = slot.Half(limits.Connections) // all clients of a development host have the same address
 	return fx.Options(
 		wiring.Base(base, clock),
 		fx.Replace(log),

@@ -23,6 +23,7 @@ func Dispatch(t *testing.T, m Metadata) {
 		{"a disabled endpoint is not served", disabledIsNotServed},
 		{"an endpoint has so many deliveries held at most", capIsKept},
 		{"the endpoint with the fewest held is served", fewestHeldFirst},
+		{"an account that is named gets nothing", namedAccountsGetNothing},
 		{"endpoints take turns", endpointsTakeTurns},
 		{"a backlog of thousands keeps nobody waiting", backlogKeepsNobodyWaiting},
 		{"many dispatchers never claim one delivery twice, nor exceed the cap", noDeliveryIsClaimedTwice},
@@ -188,6 +189,24 @@ func fewestHeldFirst(w *world) {
 	}
 	for i := range 3 {
 		w.equal(fmt.Sprintf("claim %d", i+1), w.mustClaimDelivery("dispatcher-1", minutes(1)).WebhookID, idle.ID)
+	}
+}
+
+func namedAccountsGetNothing(w *world) {
+	first := w.addEndpoint()
+	w.addDelivery(first)
+	const other id.AccountID = "00000000-0000-4000-8000-000000000001"
+	claim := func(except ...id.AccountID) (webhook.Delivery, error) {
+		return take(w.Context(), w.Store, func(ctx context.Context, tx ports.Tx) (webhook.Delivery, error) {
+			return tx.Deliveries().ClaimNext(ctx, "dispatcher-1", minutes(1), hold, enough, except...)
+		})
+	}
+	if d, err := claim(other, first.AccountID); !errors.Is(err, ports.ErrNoRow) {
+		w.Fatalf("%v, %v", d, err)
+	}
+	d, err := claim(other)
+	if err != nil || d.WebhookID != first.ID {
+		w.Errorf("with another one named: %v, %v", d, err)
 	}
 }
 

@@ -64,12 +64,13 @@ type Config struct {
 	CheckWait time.Duration
 	// DownloadsPerAccount is how many downloads an account may have in this process at a time; by default 4.
 	DownloadsPerAccount int
-	// DownloadsPerServer is how many downloads this process may have from one database server at a time; by default 32.
+	// DownloadsPerServer is how many downloads this process may have from one database server at a time, and one account at most
+	// half of them; by default 32.
 	DownloadsPerServer int
 	// DownloadWait is how long a download waits for one of these, and a certificate until it may be made; by default 5 s.
 	DownloadWait time.Duration
-	// CallsPerAccount is how many requests of an account may call agents in this process at a time; by default 8. It should be a
-	// fraction of CallsPerServer: so many accounts are needed to take all of a server's.
+	// CallsPerAccount is how many requests of an account may call agents in this process at a time, of one server at most half of
+	// CallsPerServer; by default 8.
 	CallsPerAccount int
 	// CallsPerServer is how many requests may call the agent of one server at a time; by default 32, which is also how many
 	// connections a process makes to an agent.
@@ -86,6 +87,9 @@ type Config struct {
 
 // DefaultDownloadsPerAccount is enough for a customer, and leaves a server's slots to many.
 const DefaultDownloadsPerAccount = 4
+
+// DefaultDownloadsPerServer is how many downloads, and as many uploads, a process has from one database server.
+const DefaultDownloadsPerServer = 32
 
 func withDefaults(c Config, e ports.Entropy) Config {
 	limits := ratelimit.Defaults()
@@ -109,7 +113,7 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	defaultTo(&c.SettingsWait, 3*time.Second)
 	defaultTo(&c.CheckWait, 5*time.Second)
 	defaultTo(&c.DownloadsPerAccount, DefaultDownloadsPerAccount)
-	defaultTo(&c.DownloadsPerServer, 32)
+	defaultTo(&c.DownloadsPerServer, DefaultDownloadsPerServer)
 	defaultTo(&c.DownloadWait, 5*time.Second)
 	defaultTo(&c.CallsPerAccount, 8)
 	defaultTo(&c.CallsPerServer, 32)

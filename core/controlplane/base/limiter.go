@@ -47,7 +47,7 @@ func (l *Limiter) Enter(ctx context.Context, account id.AccountID, server id.Ser
 		return request.Leave, nil
 	}
 	if err = ctx.Err(); err == nil {
-		err = l.tooLate(account)
+		err = l.tooLate(account, server)
 	}
 	request.Leave() // also gives back a slot that came at the same moment
 	return nil, err
@@ -67,8 +67,8 @@ func (l *Limiter) EnterNow(account id.AccountID, server id.ServerID) (release fu
 }
 
 // tooLate is the refusal of a request that got no slot in time.
-func (l *Limiter) tooLate(account id.AccountID) error {
-	if l.queue.HasShare(account) {
+func (l *Limiter) tooLate(account id.AccountID, server id.ServerID) error {
+	if l.queue.HasShare(account, server) {
 		return tryLater(fault.RateLimited, retryFullAccount, l.fullAccount)
 	}
 	return tryLater(fault.ServerBusy, retryFullServer, l.fullServer)

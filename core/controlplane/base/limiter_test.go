@@ -44,8 +44,8 @@ func (l *Limiter) enters(t *testing.T, account id.AccountID) (release func()) {
 
 // The requests of an account that has slots came first; those of one that has none are served first all the same.
 func TestWaitingDownloadsAreServedFairly(t *testing.T) {
-	d, served, done := few(4, 2, time.Minute), make(chan string, 3), sync.WaitGroup{}
-	held := []func(){d.enters(t, "ada"), d.enters(t, "ada")}
+	d, served, done := few(4, 4, time.Minute), make(chan string, 3), sync.WaitGroup{}
+	held := []func(){d.enters(t, "dan"), d.enters(t, "ada"), d.enters(t, "dan"), d.enters(t, "eve")}
 	for i, account := range []id.AccountID{"ada", "bob", "cyd"} {
 		done.Go(func() {
 			release, err := d.Enter(t.Context(), account, "server")
@@ -58,7 +58,9 @@ func TestWaitingDownloadsAreServedFairly(t *testing.T) {
 	}
 	held[0]()
 	done.Wait()
-	held[1]()
+	for _, leave := range held[1:] {
+		leave()
+	}
 	if order := <-served + " " + <-served + " " + <-served; order != "bob<nil> cyd<nil> ada<nil>" {
 		t.Error(order)
 	}

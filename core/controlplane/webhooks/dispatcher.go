@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/retention"
+	"github.com/pgherd/pgherd/core/slot"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -18,11 +19,20 @@ import (
 // Dispatcher delivers events to the endpoints that want them: each at least once, in no guaranteed order. Any number of
 // dispatchers, in any number of processes, share the work: a delivery is claimed under a lease, so nothing is lost when a
 // dispatcher dies in the middle of an attempt, and the receiver recognises a repeated delivery by its Service-Event-Id.
-type Dispatcher struct{ base *base.Base }
+//
+// An account has at most half of a dispatcher's attempts, and those of the claims that are under way: whatever its endpoints hang
+// in, others' are attempted.
+type Dispatcher struct {
+	base *base.Base
+
+	mu    sync.Mutex
+	most  int                  // attempts of an account; 0: no bound
+	under map[id.AccountID]int // way, of each account
+}
 
 // NewDispatcher makes the dispatcher; its Run has to be called.
 func NewDispatcher(p *base.Base) *Dispatcher {
-	d := &Dispatcher{base: p}
+	d := &Dispatcher{base: p, under: map[id.AccountID]int{}}
 	rounds.Register(p.Rounds, rounds.Task{Name: "old events", Every: base.RoundEvery, Do: d.forgetEvents})
 	return d
 }
@@ -35,8 +45,8 @@ func (d *Dispatcher) forgetEvents(ctx context.Context, now time.Time) error {
 }
 
 const (
-	// perEndpoint bounds the concurrent attempts at one endpoint, so that a hanging endpoint delays only its own deliveries.
-	perEndpoint = 4
+	// PerEndpoint bounds the concurrent attempts at one endpoint, so that a hanging endpoint delays only its own deliveries.
+	PerEndpoint = 4
 	// fanOutBatch bounds one transaction that makes deliveries of events.
 	fanOutBatch = 100
 	// claimers is how many deliveries one dispatcher claims concurrently.
@@ -46,6 +56,9 @@ const (
 // Run makes deliveries of events and attempts them, up to parallel at a time, until the context ends. It returns when the
 // running attempts have ended.
 func (d *Dispatcher) Run(ctx context.Context, n ports.Notifier, parallel int) {
+	d.mu.Lock()
+	d.most = slot.Half(parallel)
+	d.mu.Unlock()
 	var fanningOut sync.WaitGroup
 	defer fanningOut.Wait()
 	fanningOut.Go(func() { base.WhenWoken(ctx, n, nil, func() { d.fanOutAll(ctx) }) })
@@ -114,14 +127,38 @@ func (d *Dispatcher) claim(ctx context.Context) (claimed webhook.Delivery, err e
 		return claimed, err
 	}
 	err = d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		claimed, err = tx.Deliveries().ClaimNext(ctx, d.base.Instance, d.base.Clock.Now(), webhook.Hold, perEndpoint)
+		claimed, err = tx.Deliveries().ClaimNext(ctx, d.base.Instance, d.base.Clock.Now(), webhook.Hold, PerEndpoint, d.full()...)
 		return err
 	})
+	if err == nil {
+		d.count(claimed.AccountID, 1)
+	}
 	return claimed, err
+}
+
+func (d *Dispatcher) count(account id.AccountID, by int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.under[account] += by; d.under[account] == 0 {
+		delete(d.under, account)
+	}
+}
+
+// full are the accounts that have as many attempts under way as they may.
+func (d *Dispatcher) full() (list []id.AccountID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for account, n := range d.under {
+		if d.most > 0 && n >= d.most {
+			list = append(list, account)
+		}
+	}
+	return list
 }
 
 // attempt makes one attempt and stores its outcome. If that cannot be stored, the lease ends and the attempt is repeated.
 func (d *Dispatcher) attempt(ctx context.Context, claimed webhook.Delivery) {
+	defer d.count(claimed.AccountID, -1)
 	d.base.Crash(CrashClaimed)
 	began := d.base.Clock.Now()
 	outcome, err := d.send(ctx, claimed, began)

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/slot"
 )
 
 // load counts the operations that the workers of this process work on, so that those of one account or on one server never take
@@ -20,7 +21,7 @@ type load struct {
 func (l *load) limit(w Workers) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	half := max(1, w.All/2)
+	half := slot.Half(w.All)
 	l.perAccount, l.perServer = cmp.Or(w.PerAccount, half), cmp.Or(w.PerServer, half)
 }
 
