@@ -90,7 +90,7 @@ func TestMetadataOfBeforeARecovery(t *testing.T) {
 
 	for i, point := range []string{work.Before(deletion.KindPurge, "failing"), work.After(deletion.KindPurge, "failing")} {
 		eventually(t, "the order dies at "+point, func() (bool, string) { // once no worker has the operation
-			p := must(w.LaunchAdmin(point, "operation", "fail", "--operation", purge, "--reason", "the metadata went back"))(t)
+			p := must(w.LaunchAdmin(point, "operation", "fail", "--operation", purge, "--reason", "the metadata went back", "--yes"))(t)
 			noError(t, p.AwaitEnd(soon(t)))
 			return p.Killed(), "a worker has it"
 		})
