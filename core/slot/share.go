@@ -6,11 +6,12 @@ import "fmt"
 // it is that one.
 func Half(all int) int { return max(1, all/2) }
 
-// CheckShare checks a setting of what one may hold of what many share, as the operator knows both, such as "--workers-per-account"
+// CheckShare checks a setting of what one may hold of what many share, as the operator knows both: "--workers-per-account", say,
 // and "--workers". Its error names them unless at least one can be held, and at most half of all.
 func CheckShare(setting string, one int, of string, all int) error {
 	if one >= 1 && one <= all/2 {
 		return nil
 	}
-	return fmt.Errorf("%s is %d, and must be from 1 to half of %s, which is %d: else one could hold all of them", setting, one, of, all)
+	return fmt.Errorf("%s is %d, and must be from 1 to half of %s, which is %d: else one could hold all of them",
+		setting, one, of, all)
 }

@@ -52,8 +52,10 @@ func Command() *cobra.Command {
 	}
 	s.Flags(cmd)
 	cmd.Flags().IntVar(&s.Workers.All, "workers", 8, "how many operations this host works on at a time")
-	cmd.Flags().IntVar(&s.Workers.PerAccount, "workers-per-account", 0, "of these, for one account at most; half is the default, and the most")
-	cmd.Flags().IntVar(&s.Workers.PerServer, "workers-per-server", 0, "of these, on one server at most; half is the default, and the most")
+	cmd.Flags().IntVar(&s.Workers.PerAccount, "workers-per-account", 0,
+		"of these, for one account at most; half is the default, and the most")
+	cmd.Flags().IntVar(&s.Workers.PerServer, "workers-per-server", 0,
+		"of these, on one server at most; half is the default, and the most")
 	keepFlags(cmd.Flags(), &s.Retention)
 	cmd.Flags().IntVar(&s.Deliveries, "deliveries", DefaultDeliveries, "how many webhook attempts this host makes at a time")
 	return cmd

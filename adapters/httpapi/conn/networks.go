@@ -6,8 +6,8 @@ import (
 	"net/netip"
 )
 
-// guests are the open connections of a process, by the networks that they come from. Each of them waits, until a request of it was
-// admitted, and again after the answer. A new one always enters. If that is one too many, one that waits has to go for it.
+// guests are the open connections of a process, by the networks that they come from. Each of them waits, until a request of it
+// was admitted, and again after the answer. A new one always enters. If that is one too many, one that waits has to go for it.
 //
 // That is one of the network with the most that wait, so that whoever connects from few networks keeps nobody else out: a client
 // stays that is alone in its network, as long as another one has two. Among networks with as many, and within an address, it is

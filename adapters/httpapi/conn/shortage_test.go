@@ -43,8 +43,8 @@ func fileless(t *testing.T) (restore func()) {
 	return restore
 }
 
-// Without files, a connection that waits makes room for the next. If none waits, the listener tries again and again, more and more
-// seldom, and says so once.
+// Without files, a connection that waits makes room for the next. If none waits, the listener tries again, more and more seldom,
+// and says so once.
 func TestAShortageOfFiles(t *testing.T) {
 	core, logs := observer.New(zap.DebugLevel)
 	excess := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "excess"}, []string{"bound", "closed"})
