@@ -27,6 +27,7 @@ import (
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/overlay"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/poolermem"
 	"github.com/pgherd/pgherd/agent/relocate"
 	"github.com/pgherd/pgherd/agent/server"
 	"github.com/pgherd/pgherd/agent/settings"
@@ -47,6 +48,7 @@ type Agent struct {
 	listener  net.Listener
 	postgres  ledger.Server
 	pooler    *pooler.Pooler
+	memory    *poolermem.Watch
 	ledger    *ledger.Ledger
 	databases *databases.Databases
 	logins    *logins.Logins
@@ -116,6 +118,9 @@ func New(c Config, d Deps) (*Agent, error) {
 	backups := backup.New(backup.Config{CountsOnly: c.BackupCountsOnly, Now: d.Now, Size: a.size}, a.copies)
 	rights := overlay.New(a.ledger)
 	a.databases = databases.New(a.ledger, a.pooler)
+	a.memory = poolermem.New(poolermem.Config{
+		Console: a.pooler.Console, Pooler: c.Pooler, Bound: c.PoolerMemory, Holdings: a.databases.Holdings, Log: d.Log,
+	})
 	a.logins = logins.New(a.ledger, rights, a.pooler, d.Log)
 	a.settings = settings.New(a.ledger, a.databases, a.pooler, d.Log)
 	a.relocate = relocate.New(a.ledger, rights, a.databases, a.pooler)

@@ -261,8 +261,8 @@ func (a *Agent) lookWhetherOversold(c ledger.Capacity) error {
 // lookAtMemory has nothing to keep where the agent cannot see PgBouncer's process, which is no fault.
 func (a *Agent) lookAtMemory(ctx context.Context) error {
 	var found *int64
-	if resident, known := a.pooler.Memory(ctx); known {
-		found = &resident
+	if m, known := a.pooler.Memory(ctx); known {
+		found = &m.Resident
 	}
 	a.kept.memory.Store(found)
 	return nil

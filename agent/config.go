@@ -2,6 +2,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -24,6 +25,7 @@ import (
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/pgdump"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/poolermem"
 	"github.com/pgherd/pgherd/agent/sessions"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/agent/uploads"
@@ -54,6 +56,10 @@ type Config struct {
 	Pooler pooler.Settings
 	// PoolerOwner is the system user of PgBouncer and of pg_dump, for an agent that runs as root.
 	PoolerOwner *pooler.Owner
+
+	// PoolerMemory is how many bytes of memory PgBouncer may have before clients are ended for what they hold; 0 means
+	// poolermem.DefaultBound.
+	PoolerMemory int64
 
 	// BackupDir is the folder of backup files; one agent only.
 	BackupDir string
@@ -127,6 +133,7 @@ func (c *Config) complete() (setup.Credentials, error) {
 		return secrets, err
 	}
 	p := &c.Pooler
+	c.PoolerMemory = cmp.Or(c.PoolerMemory, poolermem.DefaultBound)
 	p.ServerHost, p.ServerPort, p.MaintenanceDatabase = c.PostgresHost, c.PostgresPort, setup.MaintenanceDatabase
 	p.AuthUser, p.AuthPassword = setup.PoolerLogin, secrets.PoolerPassword
 	p.AdminUser, p.AdminPassword = setup.PoolerAdmin, secrets.PoolerAdminPassword

@@ -17,8 +17,11 @@ type ClientCount struct {
 	Now int64
 	// Limit is how many it admits.
 	Limit int64
-	// Idle and Waiting are how many this agent has ended, in either state, to make room for others.
-	Idle, Waiting int64
+	// Idle and Waiting are how many this agent has ended, in either state, to make room for others; Memory how many for what they
+	// may have held of PgBouncer's memory.
+	Idle, Waiting, Memory int64
+	// MemoryLimit is how many bytes PgBouncer may have before that.
+	MemoryLimit int64
 }
 
 // clients keeps a ClientCount.
@@ -28,7 +31,7 @@ type clients struct{ now, idle, waiting atomic.Int64 }
 func (a *Agent) Clients() ClientCount {
 	return ClientCount{
 		Now: a.clients.now.Load(), Limit: int64(a.config.Pooler.MaxClients),
-		Idle: a.clients.idle.Load(), Waiting: a.clients.waiting.Load(),
+		Idle: a.clients.idle.Load(), Waiting: a.clients.waiting.Load(), Memory: a.memory.Ended(), MemoryLimit: a.config.PoolerMemory,
 	}
 }
 

@@ -22,6 +22,7 @@ const (
 func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.watchPooler(ctx)
 	go a.shed(ctx)
+	go a.memory.Run(ctx)
 	go a.prune(ctx)
 	go a.logins.SweepChanged(ctx)
 	go a.settings.SettleSessions(ctx)

@@ -13,10 +13,13 @@ import (
 // maxClients is small, so that a test can hold more connections than the pooler takes.
 const maxClients = "400"
 
+// poolerMemory is 128 MiB: PgBouncer has 30 at rest.
+const poolerMemory = "134217728"
+
 // agentFlags, initFlags and apiFlags make the limits small enough to be reached in a test. What they bound is the same. Restores
 // can be reserved, and databases made, as often as with many keys.
 var (
-	agentFlags = []string{"--pooler-max-clients", maxClients}
+	agentFlags = []string{"--pooler-max-clients", maxClients, "--pooler-memory", poolerMemory}
 	initFlags  = []string{"--temp-file-limit", "64MB"}
 	apiFlags   = []string{
 		"--rate-limits", "unauthorized=30/1m,reservation=1000/1h,create=600/1m", "--max-connections", strconv.Itoa(maxConnections),

@@ -71,6 +71,18 @@ func (c *Console) reload(ctx context.Context) error {
 	return err
 }
 
+// Show hands each row that answers a command to fn, as texts by column. A column that this version of PgBouncer lacks is empty.
+func (c *Console) Show(ctx context.Context, command string, fn func(map[string]string)) error {
+	return c.each(ctx, command, func(r row) error {
+		texts := make(map[string]string, len(r.columns))
+		for name := range r.columns {
+			texts[name] = r.text(name)
+		}
+		fn(texts)
+		return nil
+	})
+}
+
 func (c *Console) command(ctx context.Context, command string) error {
 	return c.each(ctx, command, func(row) error { return nil })
 }

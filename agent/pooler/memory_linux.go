@@ -11,17 +11,17 @@ import (
 	"syscall"
 )
 
-// Memory is how many bytes PgBouncer has in memory. It is not known where the agent cannot see the process, as in another
-// container, or where somebody else holds PgBouncer's socket for it: the process must have been started with our ConfigFile.
-func (c *Console) Memory(ctx context.Context) (resident int64, known bool) {
+// Memory is what PgBouncer's process has. It is not known where the agent cannot see the process, as in another container, or
+// where somebody else holds PgBouncer's socket for it: the process must have been started with our ConfigFile.
+func (c *Console) Memory(ctx context.Context) (m Memory, known bool) {
 	s, err := c.take(ctx)
 	if err != nil {
-		return 0, false
+		return m, false
 	}
 	defer c.give(s)
 	pid, err := listener(s.wire.conn)
 	if err != nil {
-		return 0, false
+		return m, false
 	}
 	of := func(name string) []byte {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name)) // nothing: it is not visible, or gone
@@ -30,9 +30,10 @@ func (c *Console) Memory(ctx context.Context) (resident int64, known bool) {
 	started := slices.ContainsFunc(bytes.Split(of("cmdline"), []byte{0}), func(argument []byte) bool {
 		return filepath.Clean(string(argument)) == ConfigFile(c.settings.Dir)
 	})
-	var size, pages int64
-	_, err = fmt.Sscan(string(of("statm")), &size, &pages)
-	return pages * int64(os.Getpagesize()), started && err == nil
+	var resident, private, other int64 // pages
+	_, err = fmt.Sscan(string(of("statm")), &other, &resident, &other, &other, &other, &private)
+	page := int64(os.Getpagesize())
+	return Memory{Resident: resident * page, Private: private * page}, started && err == nil
 }
 
 // listener is the process that listens on the other end of a unix socket.

@@ -4,5 +4,5 @@ package pooler
 
 import "context"
 
-// Memory is how many bytes PgBouncer has in memory, which is known on Linux only.
-func (c *Console) Memory(context.Context) (resident int64, known bool) { return 0, false }
+// Memory is what PgBouncer's process has, which is known on Linux only.
+func (c *Console) Memory(context.Context) (m Memory, known bool) { return m, false }

@@ -78,7 +78,7 @@ func TestMainFileHoldsWhatIsPromised(t *testing.T) {
 		"client_tls_sslmode = require", "auth_type = hba", "client_login_timeout = 5", "server_login_retry = 1",
 		"max_prepared_statements = 200", "query_wait_timeout = 30", "server_reset_query = DISCARD ALL",
 		"server_reset_query_always = 1", "ignore_startup_parameters = extra_float_digits, extra_float_digits",
-		"max_packet_size = 268435456", "max_client_conn = 10000", "log_connections = 0",
+		"max_packet_size = 67108864", "max_client_conn = 10000", "log_connections = 0",
 		"max_db_client_connections = 2000", "unix_socket_mode = 0700", "auth_user = pgherd_pooler",
 		"admin_users = pgherd_pooler_admin",
 	} {

@@ -32,6 +32,13 @@ func (c Client) idle() bool { return !c.Linked && (c.State == "active" || c.Stat
 // waiting reports whether a client waits for a server connection, for the first or for its next transaction.
 func (c Client) waiting() bool { return !c.Linked && c.State == "waiting" }
 
+// Memory is what PgBouncer's process has, in bytes.
+type Memory struct {
+	Resident int64
+	// Private is what it has asked for, used or not. Where memory is not overcommitted, others cannot have it.
+	Private int64
+}
+
 // Pool is one line of SHOW POOLS: the clients and server connections of one login at one entry.
 type Pool struct {
 	protocol.PgBouncerPool

@@ -102,7 +102,7 @@ func DefaultSettings() Settings {
 		AdminUser:           "pgherd_pooler_admin",
 		MaxClients:          10_000,
 		MaxDatabaseClients:  2_000,
-		MaxPacket:           256 << 20,
+		MaxPacket:           64 << 20,
 		UncappedPoolSize:    database.UncappedConnections,
 		ResetAlways:         true,
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/poolermem"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/hosts/internal/version"
@@ -84,6 +85,8 @@ func (s *Settings) flags(cmd *cobra.Command) {
 	f.IntVar(&p.MaxClients, "pooler-max-clients", p.MaxClients, "most client connections that PgBouncer accepts")
 	f.IntVar(&p.MaxPacket, "pooler-max-packet", p.MaxPacket,
 		"most bytes of one message or row that PgBouncer lets through, from 1 MiB to 1 GiB - 64; large ones hold up everybody")
+	f.Int64Var(&a.PoolerMemory, "pooler-memory", poolermem.DefaultBound,
+		"bytes of memory with which PgBouncer's clients are ended for what they hold, of accounts with more than their share")
 	f.BoolVar(&p.ResetAlways, "pooler-reset-always", p.ResetAlways,
 		"reset a server session after each transaction; without it, clients of <name>.transaction see each other's session state")
 	f.StringVar(&a.BackupDir, "backup-dir", "", "folder of backup files")

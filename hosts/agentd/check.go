@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/poolermem"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 )
@@ -27,6 +28,9 @@ func (s *Settings) check() error {
 			return checkRange("pooler-max-packet", a.Pooler.MaxPacket, pooler.LeastPacket, pooler.MostPacket)
 		},
 		func() error { return checkRange("jobs", a.Jobs, 2, math.MaxInt32) }, // one account has half
+		func() error {
+			return checkRange("pooler-memory", int(a.PoolerMemory), poolermem.LeastBound, math.MaxInt)
+		},
 		func() error { return checkProgram("pg-dump", a.PgDump) },
 		func() error { return checkFolder("data-dir", a.DataDir, "name the folder of PostgreSQL's data") },
 		func() error { return checkSocketDir(a.Pooler.SocketDir) },

@@ -36,6 +36,7 @@ type figures struct {
 	ended    *prometheus.Desc
 	former   *prometheus.Desc
 	memory   *prometheus.Desc
+	mostMem  *prometheus.Desc
 	jobs     *prometheus.Desc
 	language *prometheus.Desc
 	unknown  *prometheus.Desc
@@ -62,12 +63,15 @@ func Measure(r metrics.Registry, current func() Measured) error {
 			"Clients that PgBouncer admits (--pooler-max-clients).", nil, nil),
 		ended: prometheus.NewDesc("pgherd_agent_pgbouncer_clients_ended_total",
 			"Clients of accounts with more than their share that were ended to make room for others, "+
-				"because they were idle or because they waited for a server connection.", []string{"reason"}, nil),
+				"because they were idle or because they waited for a server connection, or for what they may have held of its memory.",
+			[]string{"reason"}, nil),
 		former: prometheus.NewDesc("pgherd_agent_pgbouncer_former_users",
 			"Users that PgBouncer held at its last reload and that are no longer logins of any database; a restart frees their memory.",
 			nil, nil),
 		memory: prometheus.NewDesc("pgherd_agent_pgbouncer_resident_memory_bytes",
 			"Memory that PgBouncer's process has, where the agent can see the process.", nil, nil),
+		mostMem: prometheus.NewDesc("pgherd_agent_pgbouncer_memory_limit_bytes",
+			"Memory with which PgBouncer's clients are ended for what they hold (--pooler-memory).", nil, nil),
 		jobs: prometheus.NewDesc("pgherd_agent_jobs",
 			"Backups and other long jobs that run, at most --jobs, and that wait because as many run, or half as many of their account.",
 			[]string{"state"}, nil),
@@ -87,6 +91,7 @@ func (f figures) Describe(out chan<- *prometheus.Desc) {
 	out <- f.ended
 	out <- f.former
 	out <- f.memory
+	out <- f.mostMem
 	out <- f.jobs
 	out <- f.unknown
 	f.watched.describe(out)
@@ -111,6 +116,8 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(f.limit, prometheus.GaugeValue, float64(clients.Limit))
 	out <- prometheus.MustNewConstMetric(f.ended, prometheus.CounterValue, float64(clients.Idle), "idle")
 	out <- prometheus.MustNewConstMetric(f.ended, prometheus.CounterValue, float64(clients.Waiting), "waiting")
+	out <- prometheus.MustNewConstMetric(f.ended, prometheus.CounterValue, float64(clients.Memory), "memory")
+	out <- prometheus.MustNewConstMetric(f.mostMem, prometheus.GaugeValue, float64(clients.MemoryLimit))
 	out <- prometheus.MustNewConstMetric(f.former, prometheus.GaugeValue, float64(a.PoolerUsers()))
 	running, waiting := a.JobCount()
 	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(running), "running")

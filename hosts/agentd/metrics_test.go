@@ -32,7 +32,7 @@ func (crowded) Languages() []floors.LanguageVerdict { return nil }
 func (crowded) InCharge() bool                      { return true }
 func (crowded) PoolerAnswers() bool                 { return true }
 func (crowded) Clients() agent.ClientCount {
-	return agent.ClientCount{Now: 240, Limit: 350, Idle: 105, Waiting: 7}
+	return agent.ClientCount{Now: 240, Limit: 350, Idle: 105, Waiting: 7, Memory: 3, MemoryLimit: 1 << 30}
 }
 
 func (crowded) PoolerUsers() int64   { return 1200 }
@@ -77,6 +77,7 @@ func TestAnAgentIsMeasured(t *testing.T) {
 	for _, want := range []string{
 		"pgherd_agent_pgbouncer_clients 240", "pgherd_agent_pgbouncer_clients_limit 350",
 		"pgherd_agent_pgbouncer_clients_ended_total reason=idle 105", "pgherd_agent_pgbouncer_clients_ended_total reason=waiting 7",
+		"pgherd_agent_pgbouncer_clients_ended_total reason=memory 3", "pgherd_agent_pgbouncer_memory_limit_bytes 1.073741824e+09",
 		"pgherd_agent_pgbouncer_former_users 1200", "pgherd_agent_pgbouncer_resident_memory_bytes 1.35266304e+08",
 		"pgherd_agent_jobs state=running 4", "pgherd_agent_jobs state=waiting 96",
 		"pgherd_agent_databases_unmeasured 3",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -49,6 +50,9 @@ func RunPooler(ctx context.Context, o PoolerOptions) (*Pooler, error) {
 	return p, nil
 }
 
+// givesBack has the C library give larger pieces of memory back to the system when they are free, as PgBouncer's unit does.
+var givesBack = []string{"MALLOC_MMAP_THRESHOLD_=65536", "MALLOC_TRIM_THRESHOLD_=1048576"}
+
 // Start starts a PgBouncer that was stopped, killed or has crashed, and returns when it takes connections.
 func (p *Pooler) Start(ctx context.Context) error {
 	if p.process != nil && p.process.running() {
@@ -59,7 +63,7 @@ func (p *Pooler) Start(ctx context.Context) error {
 	}
 	started, err := startProcess(spec{
 		path: p.options.Tools.PgBouncer, args: []string{p.options.Ini}, reads: []string{p.options.Ini}, readAny: true,
-		orphan: poolerStopSignal, env: p.options.Env, log: p.options.Log,
+		orphan: poolerStopSignal, env: slices.Concat(givesBack, p.options.Env), log: p.options.Log,
 	})
 	if err != nil {
 		return err

@@ -81,6 +81,7 @@ func (s *setup) ofAgent() []wrong {
 		{"an open folder of sockets", "agent", set("POOLER_SOCKET_DIR", open), []string{"--pooler-socket-dir", open, "0700"}},
 		{"a small packet", "agent", set("POOLER_MAX_PACKET", "1"), []string{"--pooler-max-packet", "1048576"}},
 		{"a single job", "agent", set("JOBS", "1"), []string{"--jobs", "1 is not from 2"}},
+		{"little memory", "agent", set("POOLER_MEMORY", "1"), []string{"--pooler-memory", "67108864"}},
 		{"an unknown user", "agent", set("POOLER_USER", "nobody-of-that-name"), []string{"--pooler-user", "nobody-of-that-name"}},
 		{"PgBouncer as root", "agent", set("POOLER_USER", "root"), []string{"--pooler-user", "root"}},
 		{"a name that is none", "agent", set("POOLER_LISTEN", "db..example.com"), []string{"--pooler-listen", "db..example.com"}},

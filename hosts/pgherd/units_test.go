@@ -163,6 +163,9 @@ func TestPoolerUnitAndAgentShareFiles(t *testing.T) {
 			t.Errorf("%s=%s of PgBouncer, not %s", key, got, want)
 		}
 	}
+	if got, least := bouncer.one(t, "MemoryMax"), intFlag(t, cmd, "pooler-memory"); got != "4G" || least > 2<<30 {
+		t.Errorf("PgBouncer is killed at %s, and its clients are ended at %d", got, least)
+	}
 	if got, clients := bouncer.number(t, "LimitNOFILE"), intFlag(t, cmd, "pooler-max-clients"); got < 2*clients {
 		t.Errorf("PgBouncer may open %d files for %d clients and their server connections", got, clients)
 	}
