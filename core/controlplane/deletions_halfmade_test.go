@@ -111,7 +111,7 @@ func (w *roleWorld) comesLate(late onTheirWay) {
 	agent := must(w.fleet.Agent(w.machine))(w.t)
 	for _, c := range late.commands {
 		err := ports.Tell(w.ctx, agent, late.fence, c)
-		if err != nil && !command.RefusedFor(err, command.ReasonNotFound) {
+		if err != nil && !command.RefusedFor(err, command.ReasonNotFound) && !command.RefusedFor(err, command.ReasonIsolated) {
 			w.t.Errorf("%T, when it is too late: %v", c, err)
 		}
 	}
