@@ -95,6 +95,7 @@ func (a *Agent) checks(report *pooler.Report) []health.Check {
 	all := []health.Check{
 		{Name: CheckOfCharge, Code: core.NotInCharge, Every: time.Second, Limit: time.Second, Look: a.lookAtCharge},
 		{Name: CheckOfPostgres, Code: core.PostgresDown, Every: 3 * time.Second, Limit: 5 * time.Second, Look: a.lookAtPostgres},
+		{Name: "setup", Code: core.NotInitialized, Every: 30 * time.Second, Limit: 5 * time.Second, Look: a.lookAtSetup},
 		{Name: "protocol", Code: core.OtherProtocol, Every: 3 * time.Second, Limit: time.Second, Look: a.lookAtProtocol},
 		{Name: "pgbouncer", Code: core.PoolerDown, Every: time.Second, Limit: time.Second, Look: a.lookAtPooler},
 		{Name: "login", Code: core.LoginFailing, Every: 15 * time.Second, Limit: 8 * time.Second, Look: a.enterOutside},
@@ -196,6 +197,14 @@ func (a *Agent) lookAtPostgres(ctx context.Context) error {
 	if err := a.postgresAnswers(ctx); err != nil {
 		return unprepared(fmt.Errorf("PostgreSQL at %s, port %d: %w",
 			a.config.PostgresHost, a.config.PostgresPort, setup.Explained(err)))
+	}
+	return nil
+}
+
+// lookAtSetup leaves it to others to say that PostgreSQL does not answer.
+func (a *Agent) lookAtSetup(ctx context.Context) error {
+	if err := setup.CheckPrepared(ctx, a.ledger.DB()); a.InCharge() && errors.Is(err, setup.ErrUnprepared) {
+		return err
 	}
 	return nil
 }

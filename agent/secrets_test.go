@@ -22,6 +22,9 @@ func TestServerLogHoldsNoSecret(t *testing.T) {
 		"log_transaction_sample_rate": "1",
 	})
 	s := agenttest.New(t, pg, t.TempDir()).Start(t)
+	for _, name := range []string{"log_min_messages", "log_min_error_statement"} {
+		check.Must(s.Super.Exec("ALTER ROLE ALL RESET " + name))(t)
+	}
 	w := s.FilledDatabase(t)
 	s.WantBackup(t, w.Backup(agenttest.NewUUID(), agenttest.BackupName, true), command.BackupDone, "")
 	s.Done(t, w.Access(2, false, true))

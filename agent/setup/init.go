@@ -80,6 +80,9 @@ var ledgerSQL string
 //go:embed ledger_functions.sql
 var ledgerFunctionsSQL string
 
+//go:embed server.sql
+var serverSQL string
+
 // Init prepares a server: the agent's login, the maintenance database with ledger and pooler schema, and the privileges that
 // PUBLIC must not have. It may be run again at any time, even while an agent is running, and then repairs what differs. It
 // refuses a server that is not PostgreSQL 16, that has known holes (a *floors.Refusal), that has languages in which a session
@@ -203,6 +206,9 @@ func prepareCluster(ctx context.Context, db *sql.DB) error {
 			return fmt.Errorf("%s: %w", s.create, err)
 		}
 	}
+	if err := muteCustomers(ctx, db); err != nil {
+		return err
+	}
 	return shutOutPublic(ctx, db)
 }
 
@@ -245,7 +251,7 @@ func prepareMaintenance(ctx context.Context, s superuser, secrets Credentials) e
 		return err
 	}
 	statements := []string{
-		clusterSQL, pooler.SchemaSQL, floors.Schema(AgentLogin),
+		clusterSQL, pooler.SchemaSQL, floors.Schema(AgentLogin), serverSQL,
 		"GRANT CONNECT ON DATABASE " + MaintenanceDatabase + " TO " + AgentLogin,
 		"CREATE SCHEMA IF NOT EXISTS ledger AUTHORIZATION " + AgentLogin,
 		"SET LOCAL ROLE " + AgentLogin, tables, ledgerFunctionsSQL, "RESET ROLE",

@@ -1,12 +1,15 @@
 package setup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
+
+	"github.com/pgherd/pgherd/agent/pg"
 )
 
 // ErrUnprepared is wrapped by errors of a server that agent init has not prepared, or not with these passwords.
@@ -30,4 +33,25 @@ func Explained(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %s: %w", ErrUnprepared, what, err)
+}
+
+// lacking is what keeps customers from holding what all share, and is missing.
+const lacking = `SELECT what
+	FROM (SELECT ARRAY(SELECT unnest(setconfig) FROM pg_db_role_setting WHERE setdatabase = 0 AND setrole = 0)) forall (have),
+		LATERAL (VALUES
+			('the function server.end_autovacuum',
+				to_regprocedure('server.end_autovacuum(integer, timestamptz, boolean)') IS NOT NULL),
+			('the function server.exported_snapshots', to_regprocedure('server.exported_snapshots()') IS NOT NULL),
+			('log_min_messages = panic for all', 'log_min_messages=panic' = ANY (have)),
+			('log_min_error_statement = panic for all', 'log_min_error_statement=panic' = ANY (have))) checked (what, there)
+	WHERE NOT there`
+
+// CheckPrepared returns an error that wraps ErrUnprepared where a server lacks some of what init gives it, since an administrator
+// has taken it away, or another version has prepared it. It asks in the maintenance database.
+func CheckPrepared(ctx context.Context, maintenance pg.Querier) error {
+	missing, err := pg.Column(ctx, maintenance, lacking)
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("%w: the server lacks %s", ErrUnprepared, strings.Join(missing, ", "))
+	}
+	return err
 }
