@@ -41,7 +41,9 @@ func under(packages ...string) []string { return slices.Concat(wiring, packages)
 
 // resources are the packages of the agent that carry out commands about databases and logins. What stands beside them reaches
 // them by the ledger.
-var resources = []string{"agent/databases", "agent/logins", "agent/settings", "agent/overlay", "agent/relocate", "agent/guard"}
+var resources = []string{
+	"agent/databases", "agent/logins", "agent/settings", "agent/overlay", "agent/relocate", "agent/guard", "agent/endless",
+}
 
 // aboveCopies are the packages that rest on what copies and backups share.
 var aboveCopies = slices.Concat(resources, []string{"agent/ledger", "agent/copies", "agent/backup", "agent/extensions"})

@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/databases"
 	"github.com/pgherd/pgherd/agent/diskroom"
+	"github.com/pgherd/pgherd/agent/endless"
 	"github.com/pgherd/pgherd/agent/extensions"
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/guard"
@@ -55,6 +56,7 @@ type Agent struct {
 	settings  *settings.Setter
 	relocate  *relocate.Relocator
 	guard     *guard.Guard
+	endless   *endless.Watch
 	files     *store.Store
 	room      *diskroom.Room
 	copies    *copies.Copies
@@ -127,6 +129,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	if a.guard, err = guard.New(a.postgres, d.Log); err != nil {
 		return nil, err
 	}
+	a.endless = endless.New(a.ledger.DB(), a.postgres.Open, endless.Bounds{}, d.Log)
 	measured := sizes.Source{Ledger: a.ledger}
 	a.sizes = sizes.New(measured.Look, measured.Measure, d.Log)
 	a.relocate.Replaced, a.relocate.RemoveFiles = a.sizes.Forget, a.removeFiles
@@ -188,6 +191,9 @@ func (a *Agent) JobCount() (running, waiting int) { return a.ledger.Jobs.Slots.C
 
 // Unmeasured is how many databases could not be measured when that was last tried.
 func (a *Agent) Unmeasured() (databases int) { return a.sizes.Unmeasured() }
+
+// EndlessEnded counts what was ended that customers had PostgreSQL do without end.
+func (a *Agent) EndlessEnded() endless.Counts { return a.endless.Ended() }
 
 // Started is closed once the agent is in charge and has written PgBouncer's files. A PgBouncer that never ran before must not
 // be started earlier.

@@ -38,6 +38,9 @@ var abuses = []abuse{
 	{name: "long lists", begin: readLongLists},
 	{name: "temporary files", begin: sortMuch},
 	{name: "a stopped server", begin: stopServer},
+	{name: "autovacuum without end", begin: holdWorkers, shared: []shared{heldWorkers}},
+	{name: "the server's log", begin: logMuch, shared: []shared{serverLog}},
+	{name: "exported snapshots", begin: exportSnapshots, shared: []shared{exportedSnapshots}},
 }
 
 // mallory is the customer who does it, with an account of its own for each abuse.

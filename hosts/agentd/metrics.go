@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/endless"
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/core/command"
@@ -22,6 +23,7 @@ type Measured interface {
 	PoolerUsers() (former int64)
 	JobCount() (running, waiting int)
 	Unmeasured() (databases int)
+	EndlessEnded() endless.Counts
 	Healthy() bool
 	Checks() []health.State
 	Figures() agent.Figures
@@ -40,6 +42,7 @@ type figures struct {
 	jobs     *prometheus.Desc
 	language *prometheus.Desc
 	unknown  *prometheus.Desc
+	endless  *prometheus.Desc
 	watched  watched
 }
 
@@ -78,6 +81,9 @@ func Measure(r metrics.Registry, current func() Measured) error {
 		unknown: prometheus.NewDesc("pgherd_agent_databases_unmeasured",
 			"Databases whose size could not be measured when that was last tried: their quota is held to what was measured before.",
 			nil, nil),
+		endless: prometheus.NewDesc("pgherd_agent_endless_ended_total",
+			"Tasks of autovacuum that were ended because they kept a worker from all databases, and sessions that were ended because "+
+				"they exported too many snapshots.", []string{"what"}, nil),
 	})
 }
 
@@ -94,6 +100,7 @@ func (f figures) Describe(out chan<- *prometheus.Desc) {
 	out <- f.mostMem
 	out <- f.jobs
 	out <- f.unknown
+	out <- f.endless
 	f.watched.describe(out)
 }
 
@@ -123,6 +130,9 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(running), "running")
 	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(waiting), "waiting")
 	out <- prometheus.MustNewConstMetric(f.unknown, prometheus.GaugeValue, float64(a.Unmeasured()))
+	ended := a.EndlessEnded()
+	out <- prometheus.MustNewConstMetric(f.endless, prometheus.CounterValue, float64(ended.Tasks), "autovacuum")
+	out <- prometheus.MustNewConstMetric(f.endless, prometheus.CounterValue, float64(ended.Exporters), "snapshots")
 	found := a.Figures()
 	f.watched.collect(out, a.Checks(), a.Healthy(), found)
 	if found.PoolerMemory != nil {

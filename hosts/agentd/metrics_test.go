@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/diskroom"
+	"github.com/pgherd/pgherd/agent/endless"
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/ledger"
@@ -39,6 +40,8 @@ func (crowded) PoolerUsers() int64   { return 1200 }
 func (crowded) JobCount() (int, int) { return 4, 96 }
 func (crowded) Unmeasured() int      { return 3 }
 func (crowded) Healthy() bool        { return false }
+
+func (crowded) EndlessEnded() endless.Counts { return endless.Counts{Tasks: 12, Exporters: 5} }
 
 func (crowded) Checks() []health.State {
 	return []health.State{
@@ -81,6 +84,7 @@ func TestAnAgentIsMeasured(t *testing.T) {
 		"pgherd_agent_pgbouncer_former_users 1200", "pgherd_agent_pgbouncer_resident_memory_bytes 1.35266304e+08",
 		"pgherd_agent_jobs state=running 4", "pgherd_agent_jobs state=waiting 96",
 		"pgherd_agent_databases_unmeasured 3",
+		"pgherd_agent_endless_ended_total what=autovacuum 12", "pgherd_agent_endless_ended_total what=snapshots 5",
 		"pgherd_agent_in_charge 1", "pgherd_agent_postgres_answers 0", "pgherd_agent_healthy 0",
 		"pgherd_agent_health_reason code=check_hangs 1", "pgherd_agent_health_reason code=not_initialized 0",
 		"pgherd_agent_check_ok check=charge 1", "pgherd_agent_check_last_success_timestamp_seconds check=charge 1.7000000005e+09",

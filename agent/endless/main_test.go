@@ -1,0 +1,13 @@
+package endless_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/agenttest"
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(agenttest.Main(m,
+		"TestWhoStandsTooLong", "TestWhoStandsAgain", "TestWhoIsAcquitted", "TestTimeWithoutALookHardlyCounts"))
+}
