@@ -239,6 +239,7 @@ func deletionOfUnfilled(t *testing.T, s Stand) {
 func isolatedTakesNothing(t *testing.T, s Stand) {
 	d := deletableOf(t, s)
 	before := d.settings(t)
+	finish(t, s, newFence(), command.Backup{DatabaseID: d.spec.DatabaseID, Filename: backupName})
 	d.isolated(t)
 	db := d.spec.DatabaseID
 	for _, c := range []command.Command{
