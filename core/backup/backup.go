@@ -45,7 +45,7 @@ type Backup struct {
 	ExpiresAt      *time.Time     `db:"expires_at"`    // nil: it does not expire
 	RoleManifest   bool           `db:"role_manifest"` // its manifest names the logins and their grants
 	DeletingAt     *time.Time     `db:"deleting_at"`   // when its deletion was decided; the file may still exist
-	Last           bool           `db:"last"`          // it outlasts all others of its database that are not being deleted; not stored
+	Last           bool           `db:"last"`          // it outlasts all others of its database that stay; not stored
 }
 
 // Beginning is what a client has of a file already.

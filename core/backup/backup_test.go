@@ -94,8 +94,8 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// Whatever backups there are, retention keeps one: the newest verified one, or where none is verified the newest. So of a database
-// with a verified backup none expires before a newer verified one exists.
+// Whatever backups there are, retention keeps one: the newest verified one, or where none is verified the newest. So the last
+// verified backup does not expire before a newer verified one exists.
 func TestOneOutlastsAllOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var all []backup.Backup

@@ -40,7 +40,7 @@ func (c *Clock) Advance(d time.Duration) time.Time {
 func (c *Clock) Moved() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now.Sub(time.Now())
+	return time.Until(c.now)
 }
 
 // Jump moves the clock, also back, as that of a machine may be.

@@ -22,8 +22,8 @@ import (
 // ErrNotConfirmed is the error of a command that has done nothing, because nobody has confirmed what it destroys.
 var ErrNotConfirmed = errors.New("nothing was done")
 
-// asking gives --yes to a command that destroys what a customer has or works on. What only takes a right away, such as a key, asks
-// nobody: a command gives it again, and it may be urgent.
+// asking gives --yes to a command that destroys what a customer has or works on. What only takes a right away, such as a key,
+// asks nobody: a command gives it again, and it may be urgent.
 func (m *metadata) asking(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&m.yes, "yes", false, "do not ask")
 	return cmd

@@ -31,14 +31,14 @@ type Check func(ctx context.Context) (*brake.Hold, error)
 const recent = time.Second
 
 func newBrake(p Ports) *Brake {
-	return &Brake{store: p.Store, clock: p.Clock, journal: p.Journal, on: map[brake.Reason]bool{}}
+	return &Brake{store: p.Store, clock: p.Clock, journal: p.Journal, on: make(map[brake.Reason]bool)}
 }
 
 // Add adds a check. It is called before anything runs.
 func (b *Brake) Add(c Check) { b.checks = append(b.checks, c) }
 
-// Now returns the time by which work of a kind may be done; brake.Held where it has to wait. Work that deletes uses this time, and
-// does not read the clock again: it may jump at any moment.
+// Now returns the time by which work of a kind may be done; brake.Held where it has to wait. Work that deletes uses this time,
+// and does not read the clock again: it may jump at any moment.
 func (b *Brake) Now(ctx context.Context, w brake.Work) (time.Time, error) {
 	now := b.clock.Now()
 	if w == brake.Harmless || w == brake.Schedules && b.justAgreed(now) {
@@ -95,7 +95,7 @@ func (b *Brake) justAgreed(now time.Time) bool {
 
 // tell logs what holds, and what no longer does, and remembers it.
 func (b *Brake) tell(ctx context.Context, now time.Time, holds []brake.Hold) {
-	on := map[brake.Reason]bool{}
+	on := make(map[brake.Reason]bool)
 	for _, h := range holds {
 		on[h.Reason] = true
 		b.journal.Log(ctx, ports.JournalEvent{What: "brake.on", Kind: string(h.Reason), Err: h})

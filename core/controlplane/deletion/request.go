@@ -40,8 +40,8 @@ func (d *Deletion) Delete(ctx context.Context, r access.Reached) (o operation.Op
 	return o, err
 }
 
-// Unverified is what the people who run the service do about a database whose backup cannot be verified, and to bring one back. It
-// does not authenticate.
+// Unverified is what the people who run the service do about a database whose backup cannot be verified, and to bring one back.
+// It does not authenticate.
 type Unverified struct{ deletion *Deletion }
 
 // NewUnverified makes the use case.
@@ -70,8 +70,8 @@ func (u *Unverified) DeleteUnverified(
 }
 
 // Undelete queues the recovery of a deleted database on the order of the people who run the service. It needs no deletion backup
-// and no whole access snapshot: what the database holds stands until its purge begins, also past the time in which its owner could
-// recover it. It asks for no gate. An open recovery, or one that has succeeded, is returned.
+// and no whole access snapshot: what the database holds stands until its purge begins, also past the time in which its owner
+// could recover it. It asks for no gate. An open recovery, or one that has succeeded, is returned.
 //
 // VALIDATION_ERROR on "reason". DATABASE_NOT_FOUND. DATABASE_STATE_CONFLICT: it is not deleted, or its purge has begun.
 // PREVIEW_CONFLICT, PLAN_LIMIT, AGENT_ERROR as for Recover.

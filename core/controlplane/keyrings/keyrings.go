@@ -38,7 +38,9 @@ type Keyring struct {
 // New makes the use cases, and registers their periodic task.
 func New(p *base.Base) *Keyring {
 	k := &Keyring{base: p}
-	rounds.Register(p.Rounds, rounds.Task{Name: "keyring", Every: time.Minute, Limit: resealLimit, Work: brake.Harmless, Do: k.resume})
+	rounds.Register(p.Rounds, rounds.Task{
+		Name: "keyring", Every: time.Minute, Limit: resealLimit, Work: brake.Harmless, Do: k.resume,
+	})
 	return k
 }
 

@@ -113,17 +113,19 @@ func (m *Members) end(ctx context.Context, tx ports.Tx, i member.Invitation) err
 // registerRounds stores the end of invitations whose time is over, and forgets those that ended long ago. A token that has
 // expired is refused also before.
 func (m *Members) registerRounds() {
-	rounds.Register(m.base.Rounds, rounds.Task{Name: "invitations", Every: base.RoundEvery, Do: func(ctx context.Context, now time.Time) error {
-		overdue, err := ports.Read(ctx, m.base.Store, func(ctx context.Context, tx ports.Tx) ([]member.Invitation, error) {
-			return tx.Invitations().Overdue(ctx, now, base.RoundBatch)
-		})
-		for _, i := range overdue {
-			err = errors.Join(err, m.base.UnlessSettled(ctx, "invitation.overdue", i.DatabaseID, m.expire(ctx, now, i)))
-		}
-		return errors.Join(err, m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-			return tx.Invitations().Forget(ctx, now.Add(-member.Kept), base.RoundBatch)
-		}))
-	}})
+	rounds.Register(m.base.Rounds, rounds.Task{Name: "invitations", Every: base.RoundEvery, Do: m.endOverdue})
+}
+
+func (m *Members) endOverdue(ctx context.Context, now time.Time) error {
+	overdue, err := ports.Read(ctx, m.base.Store, func(ctx context.Context, tx ports.Tx) ([]member.Invitation, error) {
+		return tx.Invitations().Overdue(ctx, now, base.RoundBatch)
+	})
+	for _, i := range overdue {
+		err = errors.Join(err, m.base.UnlessSettled(ctx, "invitation.overdue", i.DatabaseID, m.expire(ctx, now, i)))
+	}
+	return errors.Join(err, m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Invitations().Forget(ctx, now.Add(-member.Kept), base.RoundBatch)
+	}))
 }
 
 func (m *Members) expire(ctx context.Context, now time.Time, overdue member.Invitation) error {
