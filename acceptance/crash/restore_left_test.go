@@ -110,6 +110,7 @@ func TestBackupOfARestoreStays(t *testing.T) {
 	expired := &driven{restoreFlow: restoreFlow{restorable: &restorable{model: database.Managed}, end: operation.Succeeded}}
 	expired.ready(t, w)
 	expired.startBackup(t, w.api) // the last one does not expire
+	expired.known++
 	w.quiet(t)
 	expired.operation = must(expired.reserve(t, w.api))(t)
 	deleted := newDriven(t, w, operation.Succeeded)
