@@ -126,7 +126,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.logins = logins.New(a.ledger, rights, a.pooler, d.Log)
 	a.settings = settings.New(a.ledger, a.databases, a.pooler, d.Log)
 	a.relocate = relocate.New(a.ledger, rights, a.databases, a.pooler)
-	if a.guard, err = guard.New(a.postgres, d.Log); err != nil {
+	if a.guard, err = guard.New(a.postgres, a.copies.Locks, d.Log); err != nil {
 		return nil, err
 	}
 	a.endless = endless.New(a.ledger.DB(), a.postgres.Open, endless.Bounds{}, d.Log)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/diskroom"
+	"github.com/pgherd/pgherd/agent/guard"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
@@ -23,6 +24,7 @@ type Figures struct {
 	Waits       *Waits
 	Disks       []Disk
 	Held        []diskroom.Held
+	Guard       guard.Figures
 	// PoolerMemory is how many bytes PgBouncer has in memory; nil also where the agent cannot see its process.
 	PoolerMemory *int64
 }
@@ -50,7 +52,10 @@ type kept struct {
 
 // Figures returns the newest, without a look.
 func (a *Agent) Figures() Figures {
-	f := Figures{Connections: a.kept.connections.Load(), Waits: a.kept.waits.Load(), PoolerMemory: a.kept.memory.Load()}
+	f := Figures{
+		Connections: a.kept.connections.Load(), Waits: a.kept.waits.Load(), Guard: a.guard.Figures(),
+		PoolerMemory: a.kept.memory.Load(),
+	}
 	if disks := a.kept.disks.Load(); disks != nil {
 		f.Disks = *disks
 	}

@@ -41,6 +41,9 @@ var abuses = []abuse{
 	{name: "autovacuum without end", begin: holdWorkers, shared: []shared{heldWorkers}},
 	{name: "the server's log", begin: logMuch, shared: []shared{serverLog}},
 	{name: "exported snapshots", begin: exportSnapshots, shared: []shared{exportedSnapshots}},
+	{name: "locks of one session", begin: fillLocks, shared: lockTable},
+	{name: "locks of twenty sessions", begin: fillLocksTogether, shared: lockTable},
+	{name: "locks of one transaction", begin: unlinkMuch, shared: lockTable},
 }
 
 // mallory is the customer who does it, with an account of its own for each abuse.

@@ -63,7 +63,13 @@ func New(t *testing.T) *World {
 // NewOwn is a world with a cluster of its own, which the test may crash.
 func NewOwn(t *testing.T) *World {
 	t.Helper()
-	pg := clustertest.New(t, nil)
+	return NewWith(t, nil)
+}
+
+// NewWith is NewOwn with settings of the cluster's.
+func NewWith(t *testing.T, settings map[string]string) *World {
+	t.Helper()
+	pg := clustertest.New(t, settings)
 	roles(t, pg.URL("postgres"))
 	clustertest.Exec(t, pg.URL("postgres"), `CREATE DATABASE own TEMPLATE template0`)
 	return worldOf(t, clustertest.Database{Name: "own", URL: pg.URL("own"), Cluster: pg})

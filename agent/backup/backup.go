@@ -28,6 +28,8 @@ type Request struct {
 	Logins      []string // the database's roles, for the manifest
 	MaxBytes    int64    // how large the file may become; 0: as large as there is room for
 
+	Account id.AccountID `json:"-"` // whose the database is; empty where that is not known
+
 	// Try, where it is not nil, tries something in the copy that the verification has found equal, as the login of the copy.
 	Try func(ctx context.Context, conn *pgconn.PgConn) error `json:"-"`
 }
@@ -42,7 +44,7 @@ type Result struct {
 // again, a recorded verification is not repeated, and anything unfinished is removed first.
 //
 // Errors: BACKUP_STORAGE_FULL (a file that could not be verified for it stays until Discard), BACKUP_CONFLICT (another operation
-// has the file name), BACKUP_NOT_VERIFIED (the file exists, as the result says, but its restored copy differs, or cannot be made
+// has the file name, or the database has more tables than can be locked), BACKUP_NOT_VERIFIED (the file exists, as the result says, but its restored copy differs, or cannot be made
 // within its bounds), DATABASE_NOT_FOUND. After any other error the outcome is open: call Run again.
 func (x *Backups) Run(ctx context.Context, req Request, tell jobs.Tell) (Result, error) {
 	done, err := x.copies.Turn(ctx, req.OperationID)

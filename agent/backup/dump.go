@@ -44,6 +44,11 @@ func (x *Backups) dump(
 	defer cancel()
 	run := pgdump.New(x.Tool, x.Server, req.Database, req.OperationID)
 	err = x.Server.With(req.Database, req.OperationID, func(db *sql.DB) error {
+		release, err := x.copies.TakeLocks(ctx, db, req.OperationID, req.Account)
+		if err != nil {
+			return err
+		}
+		defer release()
 		manifest, err = x.inSnapshot(ctx, db, run, req, tell)
 		return err
 	})

@@ -15,7 +15,7 @@ func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 	request := func(j jobs.Job, c command.Backup) Request {
 		return Request{
 			OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Filename: c.Filename, Verify: c.Verify,
-			Owner: j.Database, Logins: j.Roles, MaxBytes: c.MaxBytes,
+			Owner: j.Database, Logins: j.Roles, MaxBytes: c.MaxBytes, Account: j.Account,
 		}
 	}
 	return jobs.Kind[command.Backup, command.BackupReport]{

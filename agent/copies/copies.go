@@ -9,6 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/ledger"
+	"github.com/pgherd/pgherd/agent/lockroom"
 	"github.com/pgherd/pgherd/agent/locks"
 	"github.com/pgherd/pgherd/agent/pgdump"
 	"github.com/pgherd/pgherd/agent/sessions"
@@ -32,7 +33,8 @@ type Deps struct {
 // Copies makes copies. It is safe for concurrent use by different operations.
 type Copies struct {
 	*Deps
-	turns locks.Locks // by the operation as the names of its logins have it
+	Locks *lockroom.Room // what dumps and copies have of PostgreSQL's
+	turns locks.Locks    // by the operation as the names of its logins have it
 }
 
 // New completes what copies are made with.
@@ -41,7 +43,7 @@ func New(d *Deps) *Copies {
 	if d.UploadTime == 0 {
 		d.UploadTime = time.Hour
 	}
-	return &Copies{Deps: d}
+	return &Copies{Deps: d, Locks: &lockroom.Room{}}
 }
 
 // Register adds the kind of job that makes the copy for a restore.

@@ -33,12 +33,14 @@ func (x *Copies) handOver(
 	if err != nil {
 		return made, err
 	}
-	made, err = x.hand(ctx, copied, roles, set)
-	if err != nil {
-		return made, unlessGone(ctx, copied.admin, roles, unsuited(err))
-	}
-	crash("backup.verify.granted")
-	err = x.prove(ctx, copied, roles, set, func() { crash("backup.verify.proving") })
+	err = x.withLocks(ctx, copied, func() error {
+		made, err = x.hand(ctx, copied, roles, set)
+		if err != nil {
+			return unsuited(err)
+		}
+		crash("backup.verify.granted")
+		return x.prove(ctx, copied, roles, set, func() { crash("backup.verify.proving") })
+	})
 	return made, unlessGone(ctx, copied.admin, roles, err)
 }
 

@@ -78,7 +78,7 @@ func reported(copied Loaded, err error) (command.LoadReport, error) {
 		switch known.Code {
 		case fault.BackupNotVerified:
 			return failedLoad(command.ReasonInvalid, known.Message), nil
-		case fault.BackupStorageFull, fault.BackupNotFound, fault.UploadNotFound:
+		case fault.BackupStorageFull, fault.BackupConflict, fault.BackupNotFound, fault.UploadNotFound:
 			return failedLoad(ledger.ReasonOf(known.Code), known.Message), nil
 		}
 	}

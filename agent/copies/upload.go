@@ -132,7 +132,7 @@ func (x *Copies) fillUploaded(
 		return loaded, err
 	}
 	x.Crash("restore.shut")
-	if err := x.handUploaded(ctx, copied, req.Owner); err != nil {
+	if err := x.withLocks(ctx, copied, func() error { return x.handUploaded(ctx, copied, req.Owner) }); err != nil {
 		return loaded, err
 	}
 	x.Crash("restore.granted")

@@ -5,32 +5,45 @@
 // everybody who connects to the database, or uses the catalog, waits behind them. Two sessions of one customer can so keep all
 // others out of a database or, by pg_database, out of the server: one waits, for the other's open transaction.
 //
-// No customer may do any of this, so whoever waits for it is ended.
+// No customer may do any of this, so whoever waits for it is ended. So is who fills the table of locks that all sessions share.
 package guard
 
 import (
 	"context"
 	"database/sql"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/lib/pq"
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/agent/ledger"
+	"github.com/pgherd/pgherd/agent/lockroom"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
 )
 
-// guardPause is between two looks, and so about how long anybody is kept out. guardTime bounds one look.
+// guardPause is between two looks, and so about how long anybody is kept out. A session takes some 15,000 locks in that time, and
+// a look reads no more than a few hundred of them where nobody takes many. busyPause is where somebody does. guardTime bounds one
+// look.
 const (
-	guardPause = 500 * time.Millisecond
+	guardPause = 100 * time.Millisecond
+	busyPause  = 20 * time.Millisecond
 	guardTime  = 5 * time.Second
 )
 
-// held is what pg_terminate_backend reads. The guard has it locked before anybody can be in its way, and reads no other table,
-// not even by pg_stat_activity, which has the names of databases.
+// held is what pg_terminate_backend reads. The guard has it locked before anybody can be in its way, or no lock is left. Until it
+// knows who is to be ended, it reads no other table, not even by pg_stat_activity, which has the names of databases.
 const held = `SELECT FROM pg_roles, pg_auth_members WHERE false`
+
+// The transaction is a new one after a while, so that an administrator who needs what it holds gets it. In between nothing is
+// held: while customers use much of their part of the table of locks, that can wait for lately.
+const (
+	renewAfter = 500 * time.Millisecond
+	lately     = time.Minute
+	much       = 0.5
+)
 
 // waiting are the sessions that wait for a lock of these kinds. That is cheap to see, and mostly there is none.
 const waiting = `SELECT coalesce(array_agg(pid), '{}') FROM pg_stat_get_activity(NULL)
@@ -45,38 +58,92 @@ const endUnentitled = `SELECT pg_terminate_backend(l.pid), r.rolname, l.mode, co
 			OR l.locktype = 'relation' AND l.relation < 16384
 				AND l.mode NOT IN ('AccessShareLock', 'RowShareLock', 'RowExclusiveLock'))`
 
-// Guard ends those who wait so.
+// Guard ends those who wait so, and those who fill the table of locks.
 type Guard struct {
 	db     *sql.DB // one connection to the maintenance database
+	room   *lockroom.Room
 	log    *zap.Logger
 	seldom loop.Seldom // for what a customer can bring about again and again
+	told   map[session]time.Time
+
+	used  atomic.Pointer[Use]
+	ended [len(reasons)]atomic.Int64
 }
 
-// New makes a guard with a connection of its own, as those who are kept waiting hold the others. It connects on first use.
-func New(s ledger.Server, log *zap.Logger) (*Guard, error) {
+// reasons are why sessions are ended. The first two are the kinds of locks.
+var reasons = [...]string{"locks", "predicate_locks", "waiting"}
+
+const forWaiting = 2
+
+// Use is what the last look has counted: entries in use of the table of locks and of that of predicate locks, and how many things
+// each has room for. Where customers hold too much, it is a sample of at least that.
+type Use struct{ Locks, Most, PredicateLocks, MostPredicate int }
+
+// Figures are what the guard has seen and done.
+type Figures struct {
+	Use   *Use             // nil before the first look
+	Ended map[string]int64 // sessions, by why: locks, predicate_locks, or waiting for what no customer may have
+}
+
+// Figures returns the newest.
+func (g *Guard) Figures() Figures {
+	f := Figures{Use: g.used.Load(), Ended: map[string]int64{}}
+	for i, why := range reasons {
+		f.Ended[why] = g.ended[i].Load()
+	}
+	return f
+}
+
+// New makes a guard with a connection of its own, as those who are kept waiting hold the others. It connects on first use. What
+// the agent's jobs have claimed is in room.
+func New(s ledger.Server, room *lockroom.Room, log *zap.Logger) (*Guard, error) {
 	db, err := s.OpenMaintenance(1)
 	if err != nil {
 		return nil, err
 	}
-	return &Guard{db: db, log: log}, nil
+	return &Guard{db: db, room: room, log: log, told: map[session]time.Time{}}, nil
 }
 
 // Close closes its connection.
 func (g *Guard) Close() error { return g.db.Close() }
 
-// Run does so until ctx ends. Its transaction is
-// a new one after each look: an administrator who needs what it holds gets it.
+// Run does so until ctx ends.
 func (g *Guard) Run(ctx context.Context) {
 	var tx *sql.Tx
+	var began time.Time
 	loop.Run(ctx, g.log, nil, "nobody looks who keeps others out", func(ctx context.Context) (_ time.Duration, err error) {
+		use := 0.0
 		if tx != nil {
-			err = g.endUnentitled(ctx, tx)
-			_ = tx.Rollback() // it has written nothing
+			use, err = g.look(ctx, tx)
 		}
-		var failed error
-		tx, failed = g.watchful(ctx)
-		return guardPause, errors.Join(err, failed)
+		if old := time.Since(began); tx == nil || err != nil || old > renewAfter && (use <= much || use <= 1 && old > lately) {
+			if tx != nil {
+				_ = tx.Rollback() // it has written nothing
+			}
+			var failed error
+			tx, failed = g.watchful(ctx)
+			began, err = time.Now(), errors.Join(err, failed)
+			g.forget()
+		}
+		if use > much {
+			return busyPause, err
+		}
+		return guardPause, err
 	})
+}
+
+// look ends whom it must. It returns how much of their part of the table of locks customers use.
+func (g *Guard) look(ctx context.Context, tx *sql.Tx) (use float64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, guardTime)
+	defer cancel()
+	// A transaction sees the same list of sessions again and again otherwise.
+	if _, err := tx.ExecContext(ctx, "SELECT pg_stat_clear_snapshot()"); err != nil {
+		return 0, err
+	}
+	if err := g.endUnentitled(ctx, tx); err != nil {
+		return 0, err
+	}
+	return g.boundLocks(ctx, tx)
 }
 
 // watchful begins a transaction that holds what is held; nil after an error.
@@ -94,8 +161,6 @@ func (g *Guard) watchful(ctx context.Context) (*sql.Tx, error) {
 }
 
 func (g *Guard) endUnentitled(ctx context.Context, tx *sql.Tx) error {
-	ctx, cancel := context.WithTimeout(ctx, guardTime)
-	defer cancel()
 	var pids pq.Int64Array
 	if err := tx.QueryRowContext(ctx, waiting).Scan(&pids); err != nil || len(pids) == 0 {
 		return err
@@ -105,6 +170,7 @@ func (g *Guard) endUnentitled(ctx context.Context, tx *sql.Tx) error {
 		var ended bool
 		var of uint32
 		err := rows.Scan(&ended, &login, &mode, &of)
+		g.ended[forWaiting].Add(1)
 		g.seldom.Warn(g.log, login, "a session was ended that waited for what it may not have, and kept others waiting",
 			zap.String("login", login), zap.String("lock", mode), zap.Uint32("oid", of), zap.Bool("ended", ended))
 		return err

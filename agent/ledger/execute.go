@@ -9,6 +9,8 @@ import (
 
 	strict "github.com/go-json-experiment/json"
 
+	"github.com/pgherd/pgherd/agent/loop"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
@@ -79,6 +81,14 @@ func decode[C command.Command](e protocol.Command) (c C, err error) {
 // commandTime bounds one command. Its sender may have given up long before; the outcome stays in the ledger.
 const commandTime = 2 * time.Minute
 
+// outOfMemory is also what PostgreSQL says while no lock is left. The guard ends who holds them: a command waits for that for so
+// long, with a pause between its attempts.
+const (
+	outOfMemory = "53200"
+	memoryTime  = 10 * time.Second
+	memoryPause = 100 * time.Millisecond
+)
+
 // Execute carries out a command and returns its result. AsRefusal turns every error into a definite refusal; after one with the
 // reason "unavailable", a repeated command continues where this one stopped.
 func (l *Ledger) Execute(ctx context.Context, e protocol.Command) (json.RawMessage, error) {
@@ -88,6 +98,15 @@ func (l *Ledger) Execute(ctx context.Context, e protocol.Command) (json.RawMessa
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
+	for began := time.Now(); ; {
+		result, err := l.execute(ctx, e, do)
+		if pg.State(err) != outOfMemory || time.Since(began) > memoryTime || loop.Wait(ctx, memoryPause) != nil {
+			return result, err
+		}
+	}
+}
+
+func (l *Ledger) execute(ctx context.Context, e protocol.Command, do action) (json.RawMessage, error) {
 	release, err := l.lockFor(ctx, e)
 	if err != nil {
 		return nil, err

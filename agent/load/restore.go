@@ -64,6 +64,24 @@ type InterruptedError struct {
 func (e *InterruptedError) Error() string { return "restore: " + e.err.Error() }
 func (e *InterruptedError) Unwrap() error { return e.err }
 
+// ForCustomer says where it was, in fixed words about why.
+func (e *InterruptedError) ForCustomer() string {
+	why := "PostgreSQL broke it off"
+	var refused *pgconn.PgError
+	if errors.As(e.err, &refused) {
+		switch refused.Code {
+		case "53200":
+			why = "PostgreSQL had no memory, or no lock, left for it"
+		case "57P01":
+			why = "its session was ended, as one is that holds too many locks"
+		}
+	}
+	if e.At == nil {
+		return "the restore was interrupted: " + why
+	}
+	return e.At.Where() + " was interrupted: " + why
+}
+
 // Run restores the whole dump. A *StatementError or a *dumpsql.SyntaxError means that the dump is at fault; after any other
 // error, that is open.
 func (r *Restorer) Run(ctx context.Context, dump *dumpsql.Reader) error {

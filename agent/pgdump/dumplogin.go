@@ -20,15 +20,16 @@ import (
 
 const mark joblogin.Mark = "pgherd dump login "
 
-func loginOf(op id.OperationID) string { return setup.DumpPrefix + id.Compact(op) }
+// LoginOf is the login of an operation's dump.
+func LoginOf(op id.OperationID) string { return setup.DumpPrefix + id.Compact(op) }
 
 // MakeLogin makes the login, of which the snapshot of the dump must know nothing: it is not part of the backup.
 //
 // PostgreSQL lets pg_read_all_data read everything but large objects, which their owners may; owners are those.
 func (d *Dump) MakeLogin(ctx context.Context, owners []string) (err error) {
-	name := dumpsql.QuoteIdentifier(loginOf(d.op))
+	name := dumpsql.QuoteIdentifier(LoginOf(d.op))
 	statements := []string{
-		joblogin.BypassRowSecurity(loginOf(d.op)),
+		joblogin.BypassRowSecurity(LoginOf(d.op)),
 		joblogin.LockWithin(d.tool.LockWait), // the owner may be changing who can connect
 		`GRANT CONNECT ON DATABASE ` + dumpsql.QuoteIdentifier(d.database) + ` TO ` + name,
 	}
@@ -41,7 +42,7 @@ func (d *Dump) MakeLogin(ctx context.Context, owners []string) (err error) {
 		if err := DropLogin(ctx, admin, d.op, joblogin.RunPatience); err != nil {
 			return err
 		}
-		d.password, err = mark.Make(ctx, admin, loginOf(d.op), statements...)
+		d.password, err = mark.Make(ctx, admin, LoginOf(d.op), statements...)
 		return err
 	})
 }
@@ -56,7 +57,7 @@ func (d *Dump) DropLogin(ctx context.Context) error {
 // DropLogin ends the sessions of the login of an operation's dump and drops it, if it bears our mark. It is no error if it does
 // not exist.
 func DropLogin(ctx context.Context, admin *sql.DB, op id.OperationID, patience time.Duration) error {
-	name := loginOf(op)
+	name := LoginOf(op)
 	found, err := mark.Exists(ctx, admin, name)
 	if err != nil || !found {
 		return err

@@ -23,7 +23,12 @@ func (u *Undumpable) Unwrap() error { return u.Cause }
 // ForCustomer says what stands in the way, in fixed words.
 func (u *Undumpable) ForCustomer() string { return u.Reason }
 
-const lockTimeout = "55P03"
+const (
+	lockTimeout   = "55P03"
+	adminShutdown = "57P01"
+)
+
+const ended = "a session of the dump was ended: the database has got many more tables since the dump began, or the operator did it"
 
 // Explained adds the reason to the failures of a dump that its owner can understand, and leaves the others as they are.
 func (d *Dump) Explained(err error) error {
@@ -33,6 +38,8 @@ func (d *Dump) Explained(err error) error {
 	switch {
 	case pq.As(err, lockTimeout) != nil, errors.As(err, &refused) && refused.Code == lockTimeout:
 		return &Undumpable{locked, err}
+	case errors.As(err, &refused) && refused.Code == adminShutdown:
+		return &Undumpable{ended, err}
 	case errors.As(err, &failed):
 		if reason := failed.reason(locked); reason != "" {
 			return &Undumpable{reason, err}
@@ -56,6 +63,7 @@ var known = []struct{ complaint, reason string }{
 	{"canceling statement due to lock timeout", ""}, // said with the time
 	{"invalid memory alloc request size", "a row is too large: PostgreSQL writes at most about 1 GB of text for one"},
 	{"out of shared memory", "it has more tables and sequences than the server can lock at once; the operator can raise the limit"},
+	{"terminating connection due to administrator command", ended},
 }
 
 // deniedObject is the complaint of a large object that the dump's login, which can do what the owners of large objects can, may
@@ -65,7 +73,7 @@ var deniedObject = regexp.MustCompile(`ERROR:  permission denied for large objec
 // reason is what the customer is told; empty where pg_dump failed for anything else, such as the way to the server.
 func (e *failedError) reason(locked string) string {
 	for _, k := range known {
-		if strings.Contains(e.complaint, "ERROR:  "+k.complaint) {
+		if strings.Contains(e.complaint, "ERROR:  "+k.complaint) || strings.Contains(e.complaint, "FATAL:  "+k.complaint) {
 			return cmp.Or(k.reason, locked)
 		}
 	}

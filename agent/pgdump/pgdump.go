@@ -77,7 +77,7 @@ const options = sessions.Options + " -c default_transaction_read_only=on -c idle
 
 // Connect opens a connection of the login in which the snapshot is set.
 func (d *Dump) Connect(ctx context.Context) (*pgconn.PgConn, error) {
-	conn, err := d.server.Dial(ctx, loginOf(d.op), d.password, d.database, map[string]string{
+	conn, err := d.server.Dial(ctx, LoginOf(d.op), d.password, d.database, map[string]string{
 		"application_name": sessions.Name(d.op), "options": options,
 	})
 	if err != nil {
@@ -146,7 +146,7 @@ func (d *Dump) args() []string {
 
 func (d *Dump) env() []string {
 	return []string{
-		"PGHOST=" + d.server.Host, "PGPORT=" + strconv.Itoa(d.server.Port), "PGUSER=" + loginOf(d.op), "PGPASSWORD=" + d.password,
+		"PGHOST=" + d.server.Host, "PGPORT=" + strconv.Itoa(d.server.Port), "PGUSER=" + LoginOf(d.op), "PGPASSWORD=" + d.password,
 		"PGDATABASE=" + d.database, "PGSSLMODE=disable", "PGAPPNAME=" + sessions.Name(d.op), "PGOPTIONS=" + options,
 		"PGCONNECT_TIMEOUT=30", "LC_ALL=C", "PATH=" + os.Getenv("PATH"),
 	}

@@ -87,7 +87,7 @@ var serverSQL string
 // PUBLIC must not have. It may be run again at any time, even while an agent is running, and then repairs what differs. It
 // refuses a server that is not PostgreSQL 16, that has known holes (a *floors.Refusal), that has languages in which a session
 // cannot be ended (a *floors.Refusal), that lets anyone in without a password (trust), that reserves too few connections for
-// the agent, or that has too few for one database of the largest plan; then nothing was changed.
+// the agent, that has prepared transactions, or that has too few for one database of the largest plan; then nothing was changed.
 func Init(ctx context.Context, o Options) (Report, error) {
 	s, err := newSuperuser(o)
 	if err != nil {
@@ -106,11 +106,16 @@ func Init(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return report, err
 	}
-	warnings, err := inspectLanguages(ctx, db, s, o.Languages)
+	warnings, err := inspectLocks(ctx, db)
 	if err != nil {
 		return report, err
 	}
 	report.Warnings = append(report.Warnings, warnings...)
+	warnings, err = inspectLanguages(ctx, db, s, o.Languages)
+	report.Warnings = append(report.Warnings, warnings...)
+	if err != nil {
+		return report, err
+	}
 	warnings, err = inspectPrograms(ctx, o)
 	report.Warnings = append(report.Warnings, warnings...)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/endless"
 	"github.com/pgherd/pgherd/agent/floors"
+	"github.com/pgherd/pgherd/agent/guard"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/core/command"
@@ -57,6 +58,9 @@ func (crowded) Figures() agent.Figures {
 		Connections: &ledger.Capacity{
 			ServerConnections: database.ServerConnections{Max: 100, SuperuserReserved: 3, Reserved: 10}, Sold: 130, InUse: 77,
 		},
+		Guard: guard.Figures{
+			Use: &guard.Use{Locks: 500, Most: 6400, PredicateLocks: 20, MostPredicate: 6500}, Ended: map[string]int64{"locks": 12},
+		},
 		Waits: &agent.Waits{Clients: 9, Longest: 1500 * time.Millisecond},
 		Disks: []agent.Disk{{Of: "data", Size: 1000, Free: 10, Reserve: 100}},
 		Held:  []diskroom.Held{{For: "upload", Count: 2, Bytes: 4096}, {For: diskroom.HeldReady, Count: 1}},
@@ -94,6 +98,9 @@ func TestAnAgentIsMeasured(t *testing.T) {
 		"pgherd_agent_pgbouncer_clients_waiting 9", "pgherd_agent_pgbouncer_longest_wait_seconds 1.5",
 		"pgherd_agent_disk_size_bytes disk=data 1000", "pgherd_agent_disk_free_bytes disk=data 10",
 		"pgherd_agent_disk_reserve_bytes disk=data 100", "pgherd_agent_room_holders for=upload 2",
+		"pgherd_agent_postgres_locks kind=locks 500", "pgherd_agent_postgres_locks kind=predicate_locks 20",
+		"pgherd_agent_postgres_locks_limit kind=locks 6400", "pgherd_agent_postgres_locks_limit kind=predicate_locks 6500",
+		"pgherd_agent_sessions_ended_total reason=locks 12",
 		"pgherd_agent_room_held_bytes for=upload 4096", "pgherd_agent_room_holders for=ready 1",
 	} {
 		if !slices.Contains(got, want) {

@@ -21,6 +21,7 @@ type watched struct {
 	waiting, longest                *prometheus.Desc
 	diskSize, diskFree, diskReserve *prometheus.Desc
 	held, heldBytes                 *prometheus.Desc
+	locks, locksLimit, guarded      *prometheus.Desc
 }
 
 func newWatched() watched {
@@ -48,6 +49,14 @@ func newWatched() watched {
 		diskReserve: describe("disk_reserve_bytes", "What backups leave free there.", "disk"),
 		held: describe("room_holders",
 			"What holds room on the server's disks: dumps, copies, uploads, and copies that are ready to become a database.", "for"),
+		locks: describe("postgres_locks",
+			"Entries in use of PostgreSQL's table of locks, or of predicate locks. Where customers hold too much, at least so many.",
+			"kind"),
+		locksLimit: describe("postgres_locks_limit",
+			"How many things can be locked at a time, by max_locks_per_transaction or max_pred_locks_per_transaction.", "kind"),
+		guarded: describe("sessions_ended_total",
+			"Customers' sessions that were ended because they held too many locks, or waited for what no customer may have and kept "+
+				"others waiting.", "reason"),
 		heldBytes: describe("room_held_bytes", "How much room that is, as promised or, where it is more, as used.", "for"),
 	}
 }
@@ -56,6 +65,7 @@ func (w watched) describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		w.inCharge, w.postgres, w.healthy, w.reason, w.ok, w.succeeded, w.used, w.limit, w.sellable, w.sold, w.waiting, w.longest,
 		w.diskSize, w.diskFree, w.diskReserve, w.held, w.heldBytes,
+		w.locks, w.locksLimit, w.guarded,
 	} {
 		out <- d
 	}
@@ -92,6 +102,15 @@ func (w watched) collect(out chan<- prometheus.Metric, states []health.State, he
 	if f.Waits != nil {
 		gauge(w.waiting, float64(f.Waits.Clients))
 		gauge(w.longest, f.Waits.Longest.Seconds())
+	}
+	if u := f.Guard.Use; u != nil {
+		gauge(w.locks, float64(u.Locks), "locks")
+		gauge(w.locks, float64(u.PredicateLocks), "predicate_locks")
+		gauge(w.locksLimit, float64(u.Most), "locks")
+		gauge(w.locksLimit, float64(u.MostPredicate), "predicate_locks")
+	}
+	for reason, n := range f.Guard.Ended {
+		out <- prometheus.MustNewConstMetric(w.guarded, prometheus.CounterValue, float64(n), reason)
 	}
 	for _, d := range f.Disks {
 		gauge(w.diskSize, float64(d.Size), d.Of)

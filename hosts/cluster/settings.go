@@ -16,6 +16,8 @@ func (p *Postgres) settings() map[string]string {
 		"log_line_prefix":      "%m [%p] %q%u@%d ",
 		"log_timezone":         "UTC",
 		"max_connections":      "250",
+		// As agent init wants it.
+		"max_locks_per_transaction": "400",
 		"reserved_connections": "10",
 		"timezone":             "UTC",
 	}

@@ -46,8 +46,11 @@ func ReasonShown(err error) command.Reason {
 // fit for the customer, or in these.
 func JobFailed(why command.Reason, says, message, noRoom string) *fault.Error {
 	code := fault.AgentError
-	if why == command.ReasonStorageFull {
+	switch why {
+	case command.ReasonStorageFull:
 		code, message = fault.BackupStorageFull, noRoom
+	case command.ReasonConflict:
+		code = fault.BackupConflict
 	}
 	return fault.New(code, "%s", cmp.Or(says, message))
 }

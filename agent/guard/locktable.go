@@ -1,0 +1,225 @@
+package guard
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lib/pq"
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/lockroom"
+	"github.com/pgherd/pgherd/agent/pg"
+)
+
+// A customer can lock very many things: an advisory lock is a lock on a number, and session locks stay after the statement has
+// failed that took them. Nobody is ended for what each session has of the table of locks. Beyond that, customers' sessions have
+// lockroom.Table.ForCustomers entries together; while they hold more, sessions of the account that holds most are ended.
+
+// holder is a customer's session that has entries in the table of locks.
+type holder struct {
+	pid     int64
+	account string // whose login it is
+	locks   int
+	// ending says that it was told to end a short time ago, and is cleaning up. Nobody else is ended for what it holds.
+	ending bool
+}
+
+// excess chooses the sessions to end, so that those left hold no more than most together: of the account that holds most the
+// session that holds most, again and again. None is ended that holds no more than each.
+func excess(all []holder, most, each int) (end []int64) {
+	total, by := 0, map[string]int{}
+	for _, h := range all {
+		by[h.account] += h.locks
+		if !h.ending {
+			total += h.locks
+		}
+	}
+	left := slices.DeleteFunc(slices.Clone(all), func(h holder) bool { return h.ending || h.locks <= each })
+	for total > most && len(left) > 0 {
+		worst := slices.MaxFunc(left, func(a, b holder) int {
+			return cmp.Or(cmp.Compare(by[a.account], by[b.account]), cmp.Compare(a.locks, b.locks), cmp.Compare(a.pid, b.pid))
+		})
+		end = append(end, worst.pid)
+		total, by[worst.account] = total-worst.locks, by[worst.account]-worst.locks
+		left = slices.DeleteFunc(left, func(h holder) bool { return h.pid == worst.pid })
+	}
+	return end
+}
+
+// lockKind is one of PostgreSQL's two tables of locks.
+type lockKind struct {
+	name       string // as the log and the metrics have it
+	most, each int
+}
+
+func kindsOf(t lockroom.Table) [2]lockKind {
+	return [2]lockKind{
+		{"locks", t.ForCustomers(), t.Each}, {"predicate locks", t.PredicatesForCustomers(), t.EachPredicate},
+	}
+}
+
+// counted counts entries by session. It reads so many of them at most: with more, which come in no order, it is a sample. What
+// takes no entry, which is most locks of small transactions, is not counted. The function is in the list of columns, where its
+// rows are not stored before the first is counted.
+const counted = `SELECT (l).pid, count(*) FILTER (WHERE (l).mode <> 'SIReadLock'), count(*) FILTER (WHERE (l).mode = 'SIReadLock')
+	FROM (SELECT pg_lock_status() AS l LIMIT $1) s WHERE NOT (l).fastpath AND (l).pid IS NOT NULL GROUP BY 1`
+
+// holding tells of sessions that are neither the agent's nor a superuser's.
+const holding = `SELECT a.pid, r.rolname, coalesce(a.datid, 0), a.backend_start
+	FROM pg_stat_get_activity(NULL) a JOIN pg_roles r ON r.oid = a.usesysid
+	WHERE a.pid = ANY ($1) AND a.backend_type = 'client backend' AND r.rolname <> current_user AND NOT r.rolsuper`
+
+// accounts are those of sessions' logins: of the database that a login was made for or, of a job, that the job is about.
+const accounts = `SELECT a.pid, coalesce(nullif(d.account_id, ''), d.id)
+	FROM pg_stat_get_activity(NULL) a JOIN pg_roles r ON r.oid = a.usesysid
+	LEFT JOIN ledger.role p ON p.oid = r.oid LEFT JOIN ledger.copy c ON c.name = r.rolname
+	JOIN ledger.database d ON CASE WHEN p.database_id IS NULL AND c.database_id IS NULL THEN d.oid = a.datid
+		ELSE d.id = coalesce(p.database_id, c.database_id) END
+	WHERE a.pid = ANY ($1)`
+
+const terminate = `SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) pid`
+
+// graceTime is how long a session that was told to end may take until what it holds counts again. One that holds very much takes
+// a part of a second.
+const graceTime = 5 * time.Second
+
+// session is one that the guard has told to end. A process ID comes again.
+type session struct {
+	pid   int64
+	start time.Time
+}
+
+// seen is what a look has found of a session.
+type seen struct {
+	session
+	login    string
+	account  string
+	database uint32
+	locks    [2]int // by kind
+}
+
+// jobSlack is how much more than it has claimed a job may hold.
+const jobSlack = 1000
+
+// boundLocks ends the sessions that hold too much. It returns how much of their part of the table customers use.
+func (g *Guard) boundLocks(ctx context.Context, tx *sql.Tx) (use float64, err error) {
+	t, err := lockroom.Ask(ctx, tx)
+	if err != nil {
+		return 0, err
+	}
+	kinds := kindsOf(t)
+	claims, claimed := g.room.Taken()
+	const sessionsOfDump = 3
+	found, sums, err := g.count(ctx, tx, kinds[0].most+kinds[1].most+sessionsOfDump*claimed+jobSlack)
+	if err != nil {
+		return 0, err
+	}
+	g.used.Store(&Use{sums[0], t.Objects, sums[1], t.Predicates})
+	if sums[0] <= kinds[0].most && sums[1] <= kinds[1].most {
+		return max(share(sums[0], kinds[0].most), share(sums[1], kinds[1].most)), nil
+	}
+	customers, err := g.know(ctx, tx, found)
+	for i, k := range kinds {
+		if err != nil {
+			return 0, err
+		}
+		held := 0
+		for _, s := range customers {
+			if i == 0 && claims[s.login] > 0 {
+				s.locks[i] = max(0, s.locks[i]-claims[s.login]-jobSlack)
+			}
+			held += s.locks[i]
+		}
+		use = max(use, share(held, k.most))
+		err = g.end(ctx, tx, k, customers, i)
+	}
+	return use, err
+}
+
+// count counts the entries of each session, at most so many.
+func (g *Guard) count(ctx context.Context, tx *sql.Tx, most int) (found map[int64]*seen, sums [2]int, err error) {
+	found = map[int64]*seen{}
+	err = pg.Each(ctx, tx, func(rows *sql.Rows) error {
+		var s seen
+		err := rows.Scan(&s.pid, &s.locks[0], &s.locks[1])
+		found[s.pid] = &s
+		sums[0], sums[1] = sums[0]+s.locks[0], sums[1]+s.locks[1]
+		return err
+	}, counted, most)
+	return found, sums, err
+}
+
+func share(n, of int) float64 { return float64(n) / float64(max(1, of)) }
+
+// know finds out whose the sessions are. It leaves out those that are no customer's.
+func (g *Guard) know(ctx context.Context, tx *sql.Tx, found map[int64]*seen) (list []*seen, err error) {
+	pids := pq.Int64Array(slices.Collect(maps.Keys(found)))
+	err = pg.Each(ctx, tx, func(rows *sql.Rows) error {
+		var pid int64
+		var s seen
+		if err := rows.Scan(&pid, &s.login, &s.database, &s.start); err != nil {
+			return err
+		}
+		known := found[pid]
+		known.login, known.database, known.start, known.account = s.login, s.database, s.start, s.login
+		list = append(list, known)
+		return nil
+	}, holding, pids)
+	if err != nil {
+		return nil, err
+	}
+	// The ledger's tables need locks themselves. Where there is none left, each login stands for itself.
+	if _, err := tx.ExecContext(ctx, "SAVEPOINT accounts"); err != nil {
+		return nil, err
+	}
+	unknown := pg.Each(ctx, tx, func(rows *sql.Rows) error {
+		var pid int64
+		var account string
+		err := rows.Scan(&pid, &account)
+		found[pid].account = account
+		return err
+	}, accounts, pids)
+	if unknown != nil {
+		_, err = tx.ExecContext(ctx, "ROLLBACK TO accounts")
+	}
+	return list, err
+}
+
+// end ends the sessions that hold too much of one kind.
+func (g *Guard) end(ctx context.Context, tx *sql.Tx, k lockKind, customers []*seen, kind int) error {
+	var holders []holder
+	for _, s := range customers {
+		holders = append(holders, holder{s.pid, s.account, s.locks[kind], time.Since(g.told[s.session]) < graceTime})
+	}
+	pids := excess(holders, k.most, k.each)
+	if len(pids) == 0 {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, terminate, pq.Int64Array(pids))
+	for _, s := range customers {
+		if !slices.Contains(pids, s.pid) {
+			continue
+		}
+		if _, again := g.told[s.session]; !again {
+			g.ended[kind].Add(1)
+		}
+		g.told[s.session] = time.Now()
+		g.seldom.Warn(g.log, k.name+s.login, "a session was ended that held too many locks, of which all customers share one table",
+			zap.String("login", s.login), zap.String("account", s.account), zap.Uint32("databaseOID", s.database),
+			zap.String("kind", k.name), zap.Int("held", s.locks[kind]), zap.Int("customersMayHold", k.most), zap.Error(err))
+	}
+	return err
+}
+
+// forget drops what was told to sessions that must have ended long ago.
+func (g *Guard) forget() {
+	for s, told := range g.told {
+		if time.Since(told) > time.Hour {
+			delete(g.told, s)
+		}
+	}
+}
