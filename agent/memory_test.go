@@ -36,7 +36,7 @@ var (
 
 func prepare(name, text string) []byte { return message('P', name, "\x00", text, "\x00\x00\x00") }
 
-// hoards are ways to have PgBouncer hold more and more. Each is what a client sends at an entry, by its number, until it is ended.
+// hoards are ways to have PgBouncer hold more and more. Each is what a client sends at an entry, by number, until it is ended.
 var hoards = []struct {
 	name, entry string
 	clients     int

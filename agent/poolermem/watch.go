@@ -2,6 +2,7 @@ package poolermem
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync/atomic"
@@ -71,10 +72,15 @@ func (w *Watch) Run(ctx context.Context) {
 		func(ctx context.Context) (time.Duration, error) {
 			ctx, cancel := context.WithTimeout(ctx, lookTime)
 			defer cancel()
-			if m, known := w.Console.Memory(ctx); known {
-				return lookPause, w.look(ctx, m.Private)
+			m, known := w.Console.Memory(ctx)
+			if !known {
+				return time.Second, nil
 			}
-			return time.Second, nil
+			err := w.look(ctx, m.Private)
+			if errors.Is(err, pooler.ErrUnreachable) { // another part says so
+				return time.Second, nil
+			}
+			return lookPause, err
 		})
 }
 
