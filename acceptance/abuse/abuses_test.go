@@ -37,6 +37,7 @@ var abuses = []abuse{
 	{name: "idle connections from many addresses", begin: crowdAPI, shared: []shared{openFiles}},
 	{name: "long lists", begin: readLongLists},
 	{name: "temporary files", begin: sortMuch},
+	{name: "settings elsewhere", begin: storeElsewhere},
 	{name: "a stopped server", begin: stopServer},
 	{name: "autovacuum without end", begin: holdWorkers, shared: []shared{heldWorkers}},
 	{name: "the server's log", begin: logMuch, shared: []shared{serverLog}},

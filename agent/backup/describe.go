@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/content"
 	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/stored"
 	"github.com/pgherd/pgherd/core/backup"
 )
 
@@ -24,7 +25,7 @@ func describe(ctx context.Context, tx *sql.Tx, logins []string, m *backup.Manife
 	if m.Contents, err = content.Observe(ctx, tx); err != nil {
 		return err
 	}
-	if m.Settings, err = settings(ctx, tx); err != nil {
+	if m.Settings, err = settings(ctx, tx, logins); err != nil {
 		return err
 	}
 	if m.Logins, err = describeLogins(ctx, tx, logins); err != nil || len(m.Logins) == 0 {
@@ -37,19 +38,24 @@ func describe(ctx context.Context, tx *sql.Tx, logins []string, m *backup.Manife
 	return err
 }
 
-// settings are the defaults of the database and of logins in it.
-func settings(ctx context.Context, q pg.Querier) ([]backup.Setting, error) {
-	var list []backup.Setting
-	const query = `SELECT coalesce(rolname, ''), split_part(s, '=', 1), substr(s, strpos(s, '=') + 1)
-		FROM pg_db_role_setting JOIN pg_database d ON d.oid = setdatabase AND datname = current_database()
-		LEFT JOIN pg_roles r ON r.oid = setrole, unnest(setconfig) s ORDER BY 1, 2`
-	err := pg.Read(ctx, q, "database settings", query, func(rows *sql.Rows) error {
-		var s backup.Setting
-		err := rows.Scan(&s.Login, &s.Name, &s.Value)
-		list = append(list, s)
-		return err
-	})
-	return list, err
+// settings are the defaults of the database and of its logins in it. Those of other logins are none of its owner's. A login that
+// has stored more than is read has one without a name.
+func settings(ctx context.Context, tx *sql.Tx, logins []string) (list []backup.Setting, err error) {
+	const query = `SELECT d.oid, ARRAY(SELECT 0 UNION SELECT r.oid::bigint FROM pg_roles r WHERE r.rolname = ANY ($1))
+		FROM pg_database d WHERE d.datname = current_database()`
+	var database uint32
+	var roles pq.Int64Array
+	if err := tx.QueryRowContext(ctx, query, pq.Array(logins)).Scan(&database, &roles); err != nil {
+		return nil, fmt.Errorf("read database settings: %w", err)
+	}
+	all, err := stored.Settings(ctx, tx, database, roles)
+	if err != nil {
+		return nil, fmt.Errorf("read database settings: %w", err)
+	}
+	for _, s := range all {
+		list = append(list, backup.Setting{Login: s.Role, Name: s.Name, Value: s.Value})
+	}
+	return list, nil
 }
 
 func describeLogins(ctx context.Context, tx *sql.Tx, names []string) ([]backup.Login, error) {
@@ -74,11 +80,11 @@ func describeLogins(ctx context.Context, tx *sql.Tx, names []string) ([]backup.L
 
 func grants(ctx context.Context, q pg.Querier) ([]backup.Grant, error) {
 	var list []backup.Grant
-	err := pg.Read(ctx, q, "grants", readGrants, func(rows *sql.Rows) error {
+	err := content.ReadWithin(ctx, q, "the privileges in it", content.Most, readGrants, func(rows *sql.Rows) (int, error) {
 		var g backup.Grant
 		err := rows.Scan(&g.Kind, &g.Object, &g.Grantor, &g.Grantee, pq.Array(&g.Privileges), pq.Array(&g.WithOption))
 		list = append(list, g)
-		return err
+		return content.SizeOf(g), err
 	})
 	return list, err
 }

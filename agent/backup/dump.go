@@ -56,7 +56,7 @@ func (x *Backups) dump(
 		return backup.StoredManifest{}, errors.Join(late, err)
 	}
 	if err != nil {
-		return backup.StoredManifest{}, run.Explained(noDatabase(err))
+		return backup.StoredManifest{}, run.Explained(overBound(noDatabase(err)))
 	}
 	x.Crash("backup.after-partial")
 	err = x.Files.Commit(req.DatabaseID, req.Filename, func(step string) { x.Crash("backup.after-" + step + "-rename") })
@@ -154,11 +154,14 @@ func (x *Backups) plan(ctx context.Context, tx *sql.Tx, req Request, tell jobs.T
 	if err != nil {
 		return nil, err
 	}
-	weights, err := content.TableSizes(ctx, tx)
+	if err := boundDefinitions(ctx, tx); err != nil {
+		return nil, err
+	}
+	list, err := content.Tables(ctx, tx) // bounds how many sizes there are
 	if err != nil {
 		return nil, err
 	}
-	list, err := content.Tables(ctx, tx)
+	weights, err := content.TableSizes(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
@@ -210,8 +213,7 @@ func (x *Backups) writeSidecar(ctx context.Context, run *pgdump.Dump, req Reques
 		return backup.FileDigest{}, err
 	}
 	return compressed(file, 0, func(dst io.Writer) error {
-		consume := func(src io.Reader) error { _, err := io.Copy(dst, src); return err }
-		return run.Run(ctx, consume, "--schema-only")
+		return run.Run(ctx, func(src io.Reader) error { return copyWithin(dst, src) }, "--schema-only")
 	})
 }
 

@@ -60,12 +60,15 @@ func reported(result Result, err error) (command.BackupReport, error) {
 	}
 	var late *jobs.TooLongError
 	var cut *jobs.CutShortError
+	var over *overBoundError
 	var known *fault.Error
 	switch {
 	case errors.As(err, &late) && !fault.Has(err, fault.BackupNotVerified): // a second attempt would take as long
 		return failed(command.ReasonFailed, late.Error())
 	case errors.As(err, &cut):
 		return failed(command.ReasonFailed, cut.Error())
+	case errors.As(err, &over): // and find the same again
+		return failed(command.ReasonFailed, over.Error())
 	case errors.As(err, &known):
 		switch known.Code {
 		case fault.BackupNotVerified:

@@ -15,10 +15,12 @@ import (
 //go:embed largeobjects.sql
 var readLargeObjects string
 
-// LargeObjectAccess reads who owns the large objects and what others may do with them.
+// LargeObjectAccess reads who owns the large objects and what others may do with them. The error is a *TooMuchError where that
+// is too much.
 func LargeObjectAccess(ctx context.Context, q pg.Querier) ([]backup.LargeObjects, error) {
 	var list []backup.LargeObjects
-	err := pg.Read(ctx, q, "large objects", readLargeObjects, func(rows *sql.Rows) error {
+	const what = "owners and privileges of its large objects"
+	err := ReadWithin(ctx, q, what, Most, readLargeObjects, func(rows *sql.Rows) (int, error) {
 		next, grant := backup.LargeObjects{}, backup.Grant{Kind: "large object"}
 		var grantee sql.NullString
 		err := rows.Scan(&next.First, &next.Last, &next.Owner, &grant.Grantor, &grantee, pq.Array(&grant.Privileges),
@@ -30,7 +32,7 @@ func LargeObjectAccess(ctx context.Context, q pg.Querier) ([]backup.LargeObjects
 			last := &list[len(list)-1]
 			last.Grants = append(last.Grants, grant)
 		}
-		return err
+		return len(next.Owner) + SizeOf(grant), err
 	})
 	return list, err
 }

@@ -57,10 +57,10 @@ func (t Table) counting() string {
 //go:embed tables.sql
 var queryTables string
 
-// Tables lists the tables whose rows a dump holds.
+// Tables lists the tables whose rows a dump holds. The error is a *TooMuchError where they are too many.
 func Tables(ctx context.Context, q pg.Querier) ([]Table, error) {
 	var list []Table
-	err := pg.Read(ctx, q, "tables", queryTables, func(rows *sql.Rows) error {
+	err := ReadWithin(ctx, q, "the names of its tables and columns", Most, queryTables, func(rows *sql.Rows) (int, error) {
 		var r Table
 		var rootSchema, root string
 		err := rows.Scan(&r.schema, &r.name, pq.Array(&r.columns), &r.cheapest, &rootSchema, &root)
@@ -68,7 +68,7 @@ func Tables(ctx context.Context, q pg.Querier) ([]Table, error) {
 			r.root = dumpsql.QuoteName(rootSchema, root)
 		}
 		list = append(list, r)
-		return err
+		return perEntry + sizeOf(r.columns) + len(r.schema) + len(r.name) + len(r.root), err
 	})
 	return list, err
 }

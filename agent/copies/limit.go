@@ -47,10 +47,11 @@ func unverifiedInTime(ctx context.Context, err error) error {
 }
 
 // watched runs work on a copy, and looks meanwhile at the copy's size with that of its sessions' temporary files, whose names
-// hold the process. Files that parallel workers share are in folders, which are not listed: for those there is the reserve.
+// hold the process: among those of everybody, which can be very many. Files that parallel workers share are in folders, which are
+// not listed: for those there is the reserve.
 func (i *Isolated) watched(ctx context.Context, c *diskroom.Claim, work func(context.Context) error) error {
 	const size = `SELECT pg_database_size(d.oid) + coalesce((SELECT sum(t.size) FROM pg_ls_tmpdir() t
-			JOIN pg_stat_activity a ON t.name LIKE 'pgsql\_tmp' || a.pid || '.%' WHERE a.datid = d.oid), 0)
+			JOIN pg_stat_activity a ON substring(t.name from '^pgsql_tmp([0-9]+)\.') = a.pid::text WHERE a.datid = d.oid), 0)
 		FROM pg_database d WHERE d.datname = $1`
 	used := func(ctx context.Context) (int64, error) { return pg.One[int64](ctx, i.admin, size, i.Name()) }
 	return c.Watch(ctx, diskroom.Copy, used, func(ctx context.Context) error { return i.within(ctx, work) })

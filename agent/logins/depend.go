@@ -105,20 +105,20 @@ func (x *Logins) accountDatabases(ctx context.Context, l loginRow, account []id.
 //
 // Functions, policies and the like have no schema or name of their own in pg_identify_object, but their address begins with the
 // one and ends with the other. That of default privileges begins with their role, and that of a large
-// object is its number, which is no identifier to be quoted.
+// object is its number, which is no identifier to be quoted. The identity of a function has the types of its hundred arguments.
 const describeQuery = `WITH found AS MATERIALIZED (
 		SELECT s.classid, s.objid, s.objsubid, s.deptype FROM pg_shdepend s
 		WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = $1::oid
 		  AND (s.dbid = $2::oid OR s.dbid = 0 AND s.classid = 'pg_database'::regclass AND s.objid = $2::oid AND EXISTS (` +
 	databaseGrants + `)) ORDER BY s.classid, s.objid, s.objsubid, s.deptype LIMIT %d)
 	SELECT f.deptype, f.classid = 'pg_user_mapping'::regclass, i.type,
-		CASE WHEN i.schema IS NOT NULL THEN i.schema
-			WHEN f.classid <> 'pg_default_acl'::regclass AND cardinality(a.names) > 1 THEN quote_ident(a.names[1]) ELSE '' END,
-		CASE WHEN i.name IS NOT NULL THEN i.name
+		left(CASE WHEN i.schema IS NOT NULL THEN i.schema
+			WHEN f.classid <> 'pg_default_acl'::regclass AND cardinality(a.names) > 1 THEN quote_ident(a.names[1]) ELSE '' END, 300),
+		left(CASE WHEN i.name IS NOT NULL THEN i.name
 			WHEN f.classid NOT IN ('pg_default_acl'::regclass, 'pg_largeobject'::regclass) AND cardinality(a.names) > 0
 				THEN quote_ident(a.names[cardinality(a.names)])
-			ELSE i.identity END,
-		i.identity
+			ELSE i.identity END, 300),
+		left(i.identity, 1000)
 	FROM found f, pg_identify_object(f.classid, f.objid, f.objsubid) i,
 		pg_identify_object_as_address(f.classid, f.objid, f.objsubid) a (kind, names, args)
 	WHERE i.identity IS NOT NULL ORDER BY i.type, i.identity`

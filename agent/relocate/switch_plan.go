@@ -11,6 +11,8 @@ import (
 
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/stored"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -35,7 +37,7 @@ type databaseGrant struct {
 type databaseSetting struct{ role, name, value string }
 
 // wholeOf reads it. Of roles' own settings, which anybody can store for themselves in whatever database, those of the database's
-// own roles count.
+// own roles count. ReasonFailed: it is more than a switch can repeat while customers are shut out.
 func (x *Relocator) wholeOf(ctx context.Context, d ledger.Database) (w whole, err error) {
 	const base = `SELECT p.datconnlimit, coalesce(shobj_description(p.oid, 'pg_database'), ''),
 		ARRAY(SELECT 0 UNION SELECT r.oid::bigint FROM ledger.role l JOIN pg_roles r ON r.oid = l.oid
@@ -46,27 +48,34 @@ func (x *Relocator) wholeOf(ctx context.Context, d ledger.Database) (w whole, er
 	}
 	const grants = `SELECT pg_get_userbyid(a.grantor), CASE a.grantee WHEN 0 THEN '' ELSE pg_get_userbyid(a.grantee) END,
 			a.privilege_type, a.is_grantable
-		FROM pg_database p, aclexplode(coalesce(p.datacl, acldefault('d', p.datdba))) a WHERE p.oid = $1 ORDER BY 1, 2, 3`
+		FROM pg_database p, aclexplode(coalesce(p.datacl, acldefault('d', p.datdba))) a WHERE p.oid = $1 ORDER BY 1, 2, 3 LIMIT $2`
 	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
 		var g databaseGrant
 		err := rows.Scan(&g.grantor, &g.grantee, &g.privilege, &g.option)
 		w.grants = append(w.grants, g)
 		return err
-	}, grants, d.OID)
+	}, grants, d.OID, mostGrants+1)
 	if err != nil {
 		return w, err
 	}
-	const settings = `SELECT coalesce(r.rolname, ''), split_part(e, '=', 1), substr(e, strpos(e, '=') + 1)
-		FROM pg_db_role_setting s LEFT JOIN pg_roles r ON r.oid = s.setrole, unnest(s.setconfig) WITH ORDINALITY c (e, n)
-		WHERE s.setdatabase = $1 AND s.setrole = ANY ($2::bigint[]::oid[]) ORDER BY s.setrole, c.n`
-	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
-		var s databaseSetting
-		err := rows.Scan(&s.role, &s.name, &s.value)
-		w.settings = append(w.settings, s)
-		return err
-	}, settings, d.OID, pq.Int64Array(w.roles))
+	if len(w.grants) > mostGrants {
+		return w, command.Refuse(command.ReasonFailed, "more than %d privileges are granted on the database, which is more than a"+
+			" switch can repeat; revoke what is not needed, and restore again", mostGrants)
+	}
+	all, err := stored.Settings(ctx, x.db, d.OID, w.roles)
+	for _, s := range all {
+		if s.Excess() {
+			return w, command.Refuse(command.ReasonFailed, "the login %[1]s has stored more than %[2]d settings, or %[3]d KiB of"+
+				" them, for the database; connect as %[1]s, ALTER ROLE CURRENT_USER IN DATABASE %[4]s RESET ALL, and restore again",
+				s.Role, stored.Most, stored.MostBytes>>10, pg.Ident(d.Name))
+		}
+		w.settings = append(w.settings, databaseSetting{s.Role, s.Name, s.Value})
+	}
 	return w, err
 }
+
+// mostGrants bounds the privileges on a database that a switch repeats, each by a statement.
+const mostGrants = 1000
 
 // switchPlan is the one place that says which statements put a copy in the place of a database. They are for one transaction: in
 // it the database gets another name, and the copy gets its name and all that belongs to it as a whole.

@@ -86,7 +86,7 @@ type Value struct {
 	Called bool  `json:"called"` // false: Last itself is the next value
 }
 
-// Setting is a default setting of the database or, if Login is not empty, of that login in the database.
+// Setting is a default of the database or, with a Login, of that login in it; one without a Name is in place of too many.
 type Setting struct {
 	Login string `json:"login,omitempty"`
 	Name  string `json:"name"`
