@@ -61,6 +61,7 @@ var rooms = []room{
 	{"agent/logins/...", under("agent/databases", "agent/settings", "agent/relocate", "agent/guard")},
 	{"agent/settings/...", under("agent/logins", "agent/relocate", "agent/guard")},
 	{"agent/relocate/...", under("agent/logins", "agent/settings", "agent/guard")},
+	{"agent/commons/...", under(resources...)},
 	{"agent/floors/...", under(slices.Concat(aboveCopies, []string{"agent/pooler", "agent/setup"})...)},
 	{"agent/sessions/...", under(aboveCopies...)},
 	{"agent/content/...", under(aboveCopies...)},

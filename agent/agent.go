@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pgherd/pgherd/agent/backup"
+	"github.com/pgherd/pgherd/agent/commons"
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/databases"
 	"github.com/pgherd/pgherd/agent/diskroom"
@@ -57,6 +58,7 @@ type Agent struct {
 	relocate  *relocate.Relocator
 	guard     *guard.Guard
 	endless   *endless.Watch
+	commons   *commons.Commons
 	files     *store.Store
 	room      *diskroom.Room
 	copies    *copies.Copies
@@ -130,6 +132,9 @@ func New(c Config, d Deps) (*Agent, error) {
 		return nil, err
 	}
 	a.endless = endless.New(a.ledger.DB(), a.postgres.Open, endless.Bounds{}, d.Log)
+	if a.commons, err = commons.New(a.postgres, c.Commons, d.Log); err != nil {
+		return nil, err
+	}
 	measured := sizes.Source{Ledger: a.ledger}
 	a.sizes = sizes.New(measured.Look, measured.Measure, d.Log)
 	a.relocate.Replaced, a.relocate.RemoveFiles = a.sizes.Forget, a.removeFiles
@@ -195,6 +200,9 @@ func (a *Agent) Unmeasured() (databases int) { return a.sizes.Unmeasured() }
 // EndlessEnded counts what was ended that customers had PostgreSQL do without end.
 func (a *Agent) EndlessEnded() endless.Counts { return a.endless.Ended() }
 
+// Commons is what the agent last found of what all databases share, and whether that is fresh.
+func (a *Agent) Commons() (found commons.Figures, fresh bool) { return a.commons.Figures() }
+
 // Started is closed once the agent is in charge and has written PgBouncer's files. A PgBouncer that never ran before must not
 // be started earlier.
 func (a *Agent) Started() <-chan struct{} { return a.started }
@@ -215,7 +223,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.onceInCharge(ctx, a.languages.Watch) })
 	err = group.Wait()
 	a.ledger.Stop()
-	_, _, _ = a.guard.Close(), a.room.Close(), a.changer.Close() // nothing is lost with a connection
+	_, _, _, _ = a.guard.Close(), a.commons.Close(), a.room.Close(), a.changer.Close() // nothing is lost with a connection
 	a.pooler.Close()
 	return err
 }

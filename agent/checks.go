@@ -120,6 +120,7 @@ func (a *Agent) checks(report *pooler.Report) []health.Check {
 			}
 			return lookAtWaits(*a.kept.waits.Load())
 		}},
+		{Name: "commons", Every: 15 * time.Second, Limit: time.Second, Look: a.lookAtCommons},
 		{Name: "memory", Every: 5 * time.Second, Limit: time.Second, Look: a.lookAtMemory},
 	}
 	if longest := a.config.ChecksEvery; longest > 0 {
@@ -270,6 +271,14 @@ func (a *Agent) lookWhetherOversold(c ledger.Capacity) error {
 	}
 	return health.Find(core.Oversold, fmt.Sprintf("the databases can take %d connections and PostgreSQL has %d for them: set "+
 		"max_connections to %d or more", c.Sold, c.ForDatabases(), c.MaxFor(c.Sold)))
+}
+
+// lookAtCommons also succeeds where another agent is in charge.
+func (a *Agent) lookAtCommons(context.Context) error {
+	if !a.InCharge() {
+		return nil
+	}
+	return a.commons.Fresh()
 }
 
 // lookAtMemory has nothing to keep where the agent cannot see PgBouncer's process, which is no fault.

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 
 	agentbackup "github.com/pgherd/pgherd/agent/backup"
+	"github.com/pgherd/pgherd/agent/commons"
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/floors"
@@ -80,6 +81,8 @@ type Config struct {
 	// ExtensionLockWait is how long the change of an extension waits for a lock of the customer's, and ExtensionPatience how long it
 	// tries again; 0 means 1 s and 20 s.
 	ExtensionLockWait, ExtensionPatience time.Duration
+	// Commons say when sessions are ended that take too much of what all databases share.
+	Commons commons.Limits
 	// PgDump is the path of pg_dump 16 or later.
 	PgDump string
 	// DataDir is on the databases' file system. The health report contains its figures, and a backup is verified only if it has

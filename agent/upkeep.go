@@ -28,6 +28,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.settings.SettleSessions(ctx)
 	go a.guard.Run(ctx)
 	go a.endless.Run(ctx)
+	go a.commons.Run(ctx)
 	go a.ledger.Retired.Sweep(ctx)
 	go a.sweepBackups(ctx, a.relocate.Unwanted())
 	go a.sizes.Run(ctx)

@@ -45,6 +45,9 @@ var abuses = []abuse{
 	{name: "locks of one session", begin: fillLocks, shared: lockTable},
 	{name: "locks of twenty sessions", begin: fillLocksTogether, shared: lockTable},
 	{name: "locks of one transaction", begin: unlinkMuch, shared: lockTable},
+	{name: "transaction IDs", begin: burnIDs, shared: []shared{keptIDs}},
+	{name: "notifications", begin: fillQueue, shared: []shared{queueInUse}},
+	{name: "shared catalogs", begin: growCatalogs, shared: []shared{catalogBytes}},
 }
 
 // mallory is the customer who does it, with an account of its own for each abuse.

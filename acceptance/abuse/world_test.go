@@ -19,9 +19,11 @@ const poolerMemory = "134217728"
 // agentFlags, initFlags and apiFlags make the limits small enough to be reached in a test. What they bound is the same. Restores
 // can be reserved, and databases made, as often as with many keys.
 var (
-	agentFlags = []string{"--pooler-max-clients", maxClients, "--pooler-memory", poolerMemory}
-	initFlags  = []string{"--temp-file-limit", "64MB"}
-	apiFlags   = []string{
+	agentFlags = []string{
+		"--pooler-max-clients", maxClients, "--pooler-memory", poolerMemory, "--transaction-ids", "500000",
+	}
+	initFlags = []string{"--temp-file-limit", "64MB"}
+	apiFlags  = []string{
 		"--rate-limits", "unauthorized=30/1m,reservation=1000/1h,create=600/1m", "--max-connections", strconv.Itoa(maxConnections),
 	}
 )

@@ -39,6 +39,13 @@ CREATE TABLE IF NOT EXISTS pooler.shut (
 );
 REVOKE ALL ON pooler.shut FROM PUBLIC;
 
+-- Databases of which nobody passes the pooler for a time, because they take too much of what all databases share.
+CREATE TABLE IF NOT EXISTS pooler.resting (
+    database text        PRIMARY KEY,
+    until    timestamptz NOT NULL
+);
+REVOKE ALL ON pooler.resting FROM PUBLIC;
+
 -- The logins that had a row, and when it went. Until PgBouncer has read files without such a login, it lets the login come to the
 -- question for its password.
 CREATE TABLE IF NOT EXISTS pooler.former (
@@ -84,6 +91,7 @@ AS $$
        AND g.database = wanted_database
        AND g.open
        AND NOT EXISTS (SELECT FROM pooler.shut s WHERE s.database = g.database)
+       AND NOT EXISTS (SELECT FROM pooler.resting t WHERE t.database = g.database AND t.until > pg_catalog.statement_timestamp())
       LEFT JOIN pg_catalog.pg_authid a ON a.rolname = g.login::name
        AND a.rolcanlogin
        AND NOT a.rolsuper
@@ -127,12 +135,12 @@ REVOKE ALL ON FUNCTION pooler.verifier_mark(text) FROM PUBLIC;
 
 GRANT USAGE ON SCHEMA pooler TO pgherd_secret_reader, pgherd_pooler, pgherd_agent;
 GRANT SELECT (rolname, rolpassword, rolcanlogin, rolsuper, rolvaliduntil) ON pg_catalog.pg_authid TO pgherd_secret_reader;
-GRANT SELECT ON pooler.gate, pooler.shut, pooler.former TO pgherd_secret_reader;
+GRANT SELECT ON pooler.gate, pooler.shut, pooler.resting, pooler.former TO pgherd_secret_reader;
 GRANT EXECUTE ON FUNCTION pooler.no_verifier() TO pgherd_secret_reader, pgherd_agent;
 GRANT EXECUTE ON FUNCTION pooler.login_secret(text, text) TO pgherd_pooler;
 GRANT EXECUTE ON FUNCTION pooler.has_verifier(text, text) TO pgherd_agent;
 GRANT EXECUTE ON FUNCTION pooler.verifier_mark(text) TO pgherd_agent;
-GRANT SELECT, INSERT, UPDATE, DELETE ON pooler.gate, pooler.shut, pooler.former TO pgherd_agent;
+GRANT SELECT, INSERT, UPDATE, DELETE ON pooler.gate, pooler.shut, pooler.resting, pooler.former TO pgherd_agent;
 
 DO $$
 BEGIN

@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/commons"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/poolermem"
@@ -97,6 +98,8 @@ func (s *Settings) flags(cmd *cobra.Command) {
 	backupLimits(f, &a.BackupLimits)
 	f.IntVar(&a.Jobs, "jobs", jobs.DefaultSlots,
 		"how many backups and other long jobs run at a time, 2 or more; of these one account has at most half")
+	f.Int64Var(&a.Commons.TransactionIDs, "transaction-ids", commons.DefaultTransactionIDs,
+		"how many transaction IDs may be taken while a customer's transaction keeps them from being reused; it is ended then")
 	f.StringVar(&a.PgDump, "pg-dump", "pg_dump", "path of pg_dump 16 or later")
 	f.StringVar(&a.DataDir, "data-dir", "/var/lib/postgresql",
 		"folder of PostgreSQL's data; health reports its file system, which needs room for the copy that verifies a backup")

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/pgherd/pgherd/agent/commons"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/poolermem"
 	"github.com/pgherd/pgherd/agent/setup"
@@ -30,6 +31,9 @@ func (s *Settings) check() error {
 		func() error { return checkRange("jobs", a.Jobs, 2, math.MaxInt32) }, // one account has half
 		func() error {
 			return checkRange("pooler-memory", int(a.PoolerMemory), poolermem.LeastBound, math.MaxInt)
+		},
+		func() error {
+			return checkRange("transaction-ids", int(a.Commons.TransactionIDs), 1, commons.MostTransactionIDs)
 		},
 		func() error { return checkProgram("pg-dump", a.PgDump) },
 		func() error { return checkFolder("data-dir", a.DataDir, "name the folder of PostgreSQL's data") },

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/commons"
 	"github.com/pgherd/pgherd/agent/endless"
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/health"
@@ -27,6 +28,7 @@ type Measured interface {
 	Healthy() bool
 	Checks() []health.State
 	Figures() agent.Figures
+	Commons() (found commons.Figures, fresh bool)
 }
 
 type figures struct {
@@ -44,6 +46,7 @@ type figures struct {
 	unknown  *prometheus.Desc
 	endless  *prometheus.Desc
 	watched  watched
+	shared   shared
 }
 
 // Measure adds the figures of the agent that current returns to the metrics of its host.
@@ -51,6 +54,7 @@ func Measure(r metrics.Registry, current func() Measured) error {
 	return r.Register(figures{
 		current: current,
 		watched: newWatched(),
+		shared:  newShared(),
 		below: prometheus.NewDesc("pgherd_agent_program_below_floor",
 			"1 for a program that is older than the oldest version without known holes, also where the operator has accepted it.",
 			[]string{"program", "version", "floor", "accepted"}, nil),
@@ -102,6 +106,7 @@ func (f figures) Describe(out chan<- *prometheus.Desc) {
 	out <- f.unknown
 	out <- f.endless
 	f.watched.describe(out)
+	f.shared.describe(out)
 }
 
 // Collect implements prometheus.Collector. A program that has not answered yet has no figure.
@@ -135,6 +140,7 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(f.endless, prometheus.CounterValue, float64(ended.Exporters), "snapshots")
 	found := a.Figures()
 	f.watched.collect(out, a.Checks(), a.Healthy(), found)
+	f.shared.collect(out, a.Commons)
 	if found.PoolerMemory != nil {
 		out <- prometheus.MustNewConstMetric(f.memory, prometheus.GaugeValue, float64(*found.PoolerMemory))
 	}

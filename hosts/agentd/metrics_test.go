@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/commons"
 	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/endless"
 	"github.com/pgherd/pgherd/agent/floors"
@@ -49,6 +50,13 @@ func (crowded) Checks() []health.State {
 		{Name: agent.CheckOfCharge, Ended: true, OK: true, Succeeded: time.Unix(1_700_000_000, 500_000_000)},
 		{Name: agent.CheckOfPostgres, Reason: &core.Reason{Code: core.CheckHangs}},
 	}
+}
+
+func (crowded) Commons() (commons.Figures, bool) {
+	return commons.Figures{
+		Kept: map[string]int64{"customer": 7000, "database": 150_000_000}, Taken: 99, Bound: 50_000_000, Multixacts: 12, Queue: 0.25,
+		CatalogBytes: 4096, Ended: map[commons.Resource]int64{commons.NotifyQueue: 3},
+	}, true
 }
 
 func (crowded) Figures() agent.Figures {
@@ -89,6 +97,12 @@ func TestAnAgentIsMeasured(t *testing.T) {
 		"pgherd_agent_jobs state=running 4", "pgherd_agent_jobs state=waiting 96",
 		"pgherd_agent_databases_unmeasured 3",
 		"pgherd_agent_endless_ended_total what=autovacuum 12", "pgherd_agent_endless_ended_total what=snapshots 5",
+		"pgherd_agent_transaction_ids_kept by=customer 7000", "pgherd_agent_transaction_ids_kept by=database 1.5e+08",
+		"pgherd_agent_transaction_ids_kept by=slot 0", "pgherd_agent_transaction_ids_bound 5e+07",
+		"pgherd_agent_transaction_ids_taken_total 99", "pgherd_agent_multixact_ids_kept 12",
+		"pgherd_agent_notify_queue_usage_ratio 0.25", "pgherd_agent_shared_catalogs_bytes 4096",
+		"pgherd_agent_commons_sessions_ended_total resource=notify_queue 3",
+		"pgherd_agent_commons_sessions_ended_total resource=shared_catalogs 0",
 		"pgherd_agent_in_charge 1", "pgherd_agent_postgres_answers 0", "pgherd_agent_healthy 0",
 		"pgherd_agent_health_reason code=check_hangs 1", "pgherd_agent_health_reason code=not_initialized 0",
 		"pgherd_agent_check_ok check=charge 1", "pgherd_agent_check_last_success_timestamp_seconds check=charge 1.7000000005e+09",
