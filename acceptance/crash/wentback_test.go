@@ -28,6 +28,7 @@ func (w *world) metadataBackup(t *testing.T) (restore func(*testing.T)) {
 		t.Helper()
 		noError(t, w.api.Stop(soon(t)))
 		noError(t, w.batch.Stop(soon(t)))
+		noError(t, w.meta.Close())
 		admin := stacktest.Open(t, w.Metadata.URL("postgres"))
 		for _, s := range append([]string{
 			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = " + pq.QuoteLiteral(strings.TrimPrefix(at.Path, "/")),
