@@ -74,6 +74,17 @@ func TestACustomerKeepsNoWorkers(t *testing.T) {
 	if n := w.Ended().Tasks; n < 3 {
 		t.Errorf("%d tasks were counted", n)
 	}
+
+	// A worker that freezes a table waits for the lock of an idle session, however long.
+	check.Must(mine.Exec("CREATE TABLE held () WITH (autovacuum_freeze_max_age = 100000)"))(t)
+	holder := check.Must(s.Owner(t, bystander).Begin())(t)
+	check.Must(holder.Exec("LOCK held IN SHARE UPDATE EXCLUSIVE MODE"))(t)
+	check.Must(mine.Exec("DO $$ BEGIN FOR n IN 1 .. 101000 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$"))(t)
+	check.Eventually(t, "a worker waits", func() bool {
+		return log.FilterField(zap.String("task", "autovacuum: VACUUM public.held (to prevent wraparound)")).
+			FilterField(zap.String("was", "waiting")).Len() > 0
+	})
+	check.NoError(t, holder.Rollback())
 }
 
 // The function of the superuser's ends nothing but what it is for.
