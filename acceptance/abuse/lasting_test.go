@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// An abuse of something that all customers of a server share is tried for a while. Meanwhile the bystander works at a steady pace,
-// and soon after the abuse has ended, all is as before.
+// An abuse of something that all customers of a server share is tried for a while. Meanwhile the bystander works at a steady
+// pace, and soon after the abuse has ended, all is as before.
 
 // lasts is how long such an abuse is tried, and lastsSampled how long where nothing is measured. recovers is how long after its
 // end all is as before.

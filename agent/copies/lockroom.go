@@ -9,9 +9,9 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// TakeLocks takes what a dump of a database locks, or who gives all that is in a copy to its owners. It waits until there is room.
-// BACKUP_CONFLICT: the database has too many tables and such for the server. The account is that of a dump, where a customer's code
-// may run and hold others up.
+// TakeLocks takes what a dump of a database locks, or who gives all that is in a copy to its owners. It waits until there is
+// room. BACKUP_CONFLICT: the database has too many tables and such for the server. The account is that of a dump, where a
+// customer's code may run and hold others up.
 func (x *Copies) TakeLocks(
 	ctx context.Context, db *sql.DB, op id.OperationID, account id.AccountID,
 ) (release func(), err error) {

@@ -57,7 +57,7 @@ func failure(ctx context.Context, s *agenttest.Stack, w agenttest.Wanted, statem
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx) //nolint:errcheck // the guard has ended it
+	defer conn.Close(ctx)
 	if _, err := conn.Exec(ctx, statement).ReadAll(); err != nil {
 		return err
 	}

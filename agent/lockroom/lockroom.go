@@ -1,8 +1,8 @@
 // Package lockroom shares out PostgreSQL's table of locks.
 //
-// All sessions of a server have one table of locks, of a fixed size. While it is full nobody gets a lock that needs an entry there,
-// and log-ins, writes and the agent's own work fail. Customers' sessions have a quarter of it, which the guard holds them to, and
-// the agent's dumps and copies a half, which they ask for here. A quarter stays free.
+// All sessions of a server have one table of locks, of a fixed size. While it is full nobody gets a lock that needs an entry
+// there, and log-ins, writes and the agent's own work fail. Customers' sessions have a quarter of it, which the guard holds them
+// to, and the agent's dumps and copies a half, which they ask for here. A quarter stays free.
 package lockroom
 
 import (
@@ -48,8 +48,8 @@ func (t Table) forJobs() int { return t.Objects / 2 }
 // also what the jobs of one account have together.
 func (t Table) ForDatabase() int { return t.forJobs() / 2 }
 
-// Relations counts what a database has of these. A dump locks most of them, and a restore gives all of them to their owners in one
-// transaction.
+// Relations counts what a database has of these. A dump locks most of them, and a restore gives all of them to their owners in
+// one transaction.
 func Relations(ctx context.Context, q pg.Querier) (int, error) {
 	return pg.One[int](ctx, q, `SELECT count(*) FROM pg_class WHERE oid >= 16384`)
 }
