@@ -160,7 +160,8 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.databases.SetAccounts),
 			server.Answering(a.sizes.Use),
 			server.Answering(a.settings.Settings), server.Answering(a.ledger.Applied),
-			server.Answering(backups.HasRoom), server.Answering(backups.Delete), server.Opening("application/gzip", backups.Open),
+			server.Answering(a.ledger.Heard), server.Answering(a.ledger.Vouch),
+			server.Answering(backups.HasRoom), server.Answering(a.deleteBackup), server.Opening("application/gzip", backups.Open),
 			server.Opening("application/gzip", backups.OpenRest), server.Opening("application/json", backups.OpenManifest),
 			server.Answering(a.openUpload), server.Answering(a.uploads.Ask), server.Answering(a.uploads.Drop),
 			server.Receiving(a.uploads.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
@@ -253,6 +254,14 @@ func (a *Agent) openUpload(ctx context.Context, q command.OpenUpload) (command.U
 		return command.Uploaded{}, err
 	}
 	return a.uploads.Open(ctx, q)
+}
+
+// deleteBackup removes a backup, unless who asks for it may not know what has become of the database.
+func (a *Agent) deleteBackup(ctx context.Context, q command.DeleteBackup) (none command.None, err error) {
+	if err := a.ledger.Vouched(ctx, q.DatabaseID, ""); err != nil {
+		return none, err
+	}
+	return none, a.files.Delete(q.DatabaseID, q.Filename)
 }
 
 // removeFiles removes every file that there is of a database: its backups, with what was written and not committed, and uploads.

@@ -115,5 +115,6 @@
 //	turn          one step of an operation with stages: what it has read, and what it may commit
 //	use           an operation of one database uses another database or its backup, which stays meanwhile
 //	verifier      the SCRAM-SHA-256 form of a password, which is all that PostgreSQL gets
+//	vouched       of an operation that an agent has heard of: the metadata have it
 //	window        a span of time: of maintenance, of the recovery of a deleted database, of a limit
 package core

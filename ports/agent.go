@@ -37,7 +37,7 @@ type Agent interface {
 }
 
 // Fence lets an agent refuse a worker that was suspended beyond the end of its lease. A command of no operation has the zero
-// value.
+// value, and one of an operation that the metadata do not keep has no epoch.
 type Fence struct {
 	OperationID id.OperationID
 	Epoch       int64

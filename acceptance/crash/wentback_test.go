@@ -80,13 +80,21 @@ func TestMetadataOfBeforeARecovery(t *testing.T) {
 		}
 	}
 	var purge string
-	eventually(t, "the purge is refused", func() (bool, string) {
-		var why string
-		err := w.meta.QueryRowContext(t.Context(), "SELECT id, error_text FROM operations WHERE database_id = $1 AND kind = 'purge'",
-			f.db.ID).Scan(&purge, &why)
-		return strings.Contains(why, "in service"), fmt.Sprint(why, err)
-	})
-	wantServed()
+	refusedFor := func(cause string) {
+		t.Helper()
+		eventually(t, "the purge is refused: "+cause, func() (bool, string) {
+			var why string
+			err := w.meta.QueryRowContext(t.Context(), "SELECT id, error_text FROM operations WHERE database_id = $1 AND kind = 'purge'",
+				f.db.ID).Scan(&purge, &why)
+			return strings.Contains(why, cause), fmt.Sprint(why, err)
+		})
+		wantServed()
+	}
+	refusedFor("operations that the metadata lack")
+	confirm := must(w.LaunchAdmin("", "metadata", "confirm", "--yes", "--reason", "it is so"))(t)
+	noError(t, confirm.AwaitEnd(soon(t)))
+	w.hurry(t)
+	refusedFor("in service")
 	w.wantDifferences(t, []doctor.Code{doctor.PurgeRefused}, nil)
 
 	for i, point := range []string{work.Before(deletion.KindPurge, "failing"), work.After(deletion.KindPurge, "failing")} {

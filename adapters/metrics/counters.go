@@ -47,7 +47,7 @@ func NewCounters(r Registry) (*Counters, error) {
 var alone = map[string]string{
 	"ci_token.refused": "", "mail.failed": "invitation",
 	"lifecycle.not_undone": "lifecycle", "deletion.not_undone": string(deletion.KindDelete),
-	"purge.refused": string(deletion.KindPurge),
+	"purge.refused": string(deletion.KindPurge), "metadata.behind": "",
 }
 
 // ofOperations are the steps that every kind of operation can have.

@@ -17,11 +17,6 @@ func (x *Backups) HasRoom(ctx context.Context, q command.RoomForBackup) (none co
 	return none, x.Room.HasRoom(ctx, size)
 }
 
-// Delete removes a backup.
-func (x *Backups) Delete(_ context.Context, q command.DeleteBackup) (none command.None, err error) {
-	return none, x.Files.Delete(q.DatabaseID, q.Filename)
-}
-
 // Open opens the file of a backup.
 func (x *Backups) Open(_ context.Context, q command.OpenBackup) (io.ReadCloser, int64, error) {
 	return x.Files.Open(q.DatabaseID, q.Filename)

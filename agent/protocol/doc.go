@@ -10,6 +10,8 @@
 //	POST /v1/logins/outcome                             command.ReadOutcome -> command.Outcome
 //	PUT  /v1/accounts                                   command.SetAccounts -> 204
 //	GET  /v1/applied/{after}                            command.Applied
+//	GET  /v1/operations                                 command.Heard
+//	PUT  /v1/operations                                 command.Vouch -> 204
 //	GET  /v1/databases/{id}/size                        command.Size
 //	GET  /v1/databases/{id}/backups/room                204, or a refusal
 //	GET  /v1/databases/{id}/backups/{filename}          the file

@@ -20,6 +20,9 @@ func (x *Relocator) purge(ctx context.Context, e protocol.Command, c command.Pur
 	if err == nil && found && d.Named() {
 		err = x.canBePurged(ctx, d)
 	}
+	if err == nil {
+		err = x.ledger.Vouched(ctx, c.DatabaseID, id.OperationID(e.OperationID))
+	}
 	if err != nil {
 		return none, err
 	}

@@ -212,7 +212,7 @@ var statuses = map[command.Reason]int{
 	command.ReasonOtherProtocol: http.StatusNotImplemented, command.ReasonBusy: http.StatusConflict,
 	command.ReasonCrowded: http.StatusServiceUnavailable, command.ReasonUnfinished: http.StatusServiceUnavailable,
 	command.ReasonAltered: http.StatusConflict, command.ReasonInService: http.StatusConflict,
-	command.ReasonIsolated: http.StatusConflict,
+	command.ReasonIsolated: http.StatusConflict, command.ReasonBehind: http.StatusConflict,
 }
 
 // refuse answers with a refusal. Its cause goes to the log only: it names things on the server, but never a secret.

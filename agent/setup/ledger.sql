@@ -25,8 +25,13 @@ CREATE TABLE ledger.operation (
     id        text        PRIMARY KEY,
     epoch     bigint      NOT NULL,
     closed    boolean     NOT NULL DEFAULT false,
-    spoken_at timestamptz NOT NULL DEFAULT now() -- when its last command came; what ended long ago is forgotten
+    spoken_at timestamptz NOT NULL DEFAULT now(), -- when its last command came; what ended long ago is forgotten
+
+    -- When a control plane said that its metadata have the operation. Null: none has. -infinity: it need not be in any.
+    vouched_at timestamptz
 );
+CREATE INDEX operation_unvouched ON ledger.operation (id) WHERE vouched_at IS NULL;
+CREATE INDEX operation_vouched ON ledger.operation (vouched_at, id) WHERE vouched_at > '-infinity';
 
 -- Commands that were admitted. One without a result was begun: whoever gets it again observes and goes on.
 CREATE TABLE ledger.command (

@@ -92,7 +92,8 @@ DECLARE
     newest bigint;
 BEGIN
     IF p_operation <> '' THEN
-        INSERT INTO ledger.operation AS o (id, epoch) VALUES (p_operation, p_epoch)
+        INSERT INTO ledger.operation AS o (id, epoch, vouched_at)
+            VALUES (p_operation, p_epoch, CASE WHEN p_epoch = 0 THEN '-infinity'::timestamptz END)
             ON CONFLICT (id) DO UPDATE SET epoch = greatest(o.epoch, excluded.epoch), spoken_at = now()
             RETURNING * INTO spoken;
         IF spoken.epoch > p_epoch THEN

@@ -120,6 +120,8 @@ const (
 	KeyringPruned     Action = "keyring.pruned"
 
 	DoctorRepaired Action = "doctor.repaired" // a difference between a server and the metadata
+
+	MetadataConfirmed Action = "metadata.confirmed" // they count for a server, although it has heard of more
 )
 
 // Actor is who acted, or on whose behalf the service did.

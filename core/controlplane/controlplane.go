@@ -103,6 +103,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	copies, people := backups.New(shared), members.New(shared)
 	deleting := deletion.New(shared, copies.OpenStored, people.Withdraw)
 	pruning.Register(shared)
+	shared.RegisterInStep()
 	short := previews.New(shared, making.Make, deleting)
 	deleting.Register(deletion.Other{Admits: short.Admits, Gate: short.RecoveryGate, Followed: func(
 		ctx context.Context, tx ports.Tx, locked database.Record, o deletion.Outcome,

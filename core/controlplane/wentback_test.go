@@ -1,6 +1,7 @@
 package controlplane_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,11 @@ func TestAPurgeOfADatabaseThatWasRecovered(t *testing.T) {
 	w.server.Load("shop", "CREATE TABLE since (n int);\n")
 	restore()
 	purge := w.due()
+	equal(t, "why", strings.Contains(purge.ErrorText, "operations that the metadata lack"), true)
+	w.clock.Advance(time.Minute)
+	ok(t, w.Operator.ConfirmMetadata(w.ctx, w.machine, anOrder))
+	purge = w.due()
+	equal(t, "why, once they are confirmed", strings.Contains(purge.ErrorText, "is in service"), true)
 	wantServed := func() {
 		t.Helper()
 		equal(t, "log-ins", w.logsIn(w.latest), true)
@@ -55,6 +61,35 @@ func TestAPurgeOfADatabaseThatWasRecovered(t *testing.T) {
 	w.clock.Advance(rule.DefaultWindow)
 	w.rounds(w.ControlPlane)
 	w.wantLive(1)
+}
+
+// Metadata that went back erase no backup until an operator has confirmed that they count.
+func TestMetadataThatWentBackEraseNothing(t *testing.T) {
+	w := newDeletionWorld(t)
+	w.rounds(w.ControlPlane) // vouches for what there is
+	for range 2 {            // the newest one stays in any case
+		must(w.Backups.Start(w.ctx, w.reached(w.source())))(t)
+		w.work(w.ControlPlane)
+		w.clock.Advance(time.Minute)
+	}
+	restore := w.store.Backup()
+	must(w.Databases.SetLifecycle(w.ctx, w.reached(w.source()), database.Restart))(t)
+	restore()
+	equal(t, "lacking", len(must(w.Operator.Lacking(w.ctx, w.machine))(t)), 1)
+	expired := func() {
+		t.Helper()
+		for range 3 {
+			_ = w.Rounds.Once(w.ctx)
+			w.clock.Advance(time.Minute)
+		}
+	}
+	w.clock.Advance(15 * 24 * time.Hour)
+	expired()
+	equal(t, "files", w.server.Files(), 2)
+	ok(t, w.Operator.ConfirmMetadata(w.ctx, w.machine, anOrder))
+	equal(t, "lacking, once they are confirmed", len(must(w.Operator.Lacking(w.ctx, w.machine))(t)), 0)
+	expired()
+	equal(t, "files, once they are confirmed", w.server.Files(), 1)
 }
 
 // What does not stand any more cannot be kept: the purge goes on.

@@ -197,7 +197,15 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return command.None{}, nil
 	case command.RoomForBackup:
 		return onDatabase(s, q.DatabaseID, func(*databaseState) (command.None, error) { return command.None{}, s.room() })
+	case command.AskHeard:
+		return s.ledger.heard(), nil
+	case command.Vouch:
+		s.ledger.vouch(q)
+		return command.None{}, nil
 	case command.DeleteBackup:
+		if err := s.ledger.vouchedFor(q.DatabaseID, ""); err != nil {
+			return nil, err
+		}
 		delete(s.files, fileKey{q.DatabaseID, q.Filename})
 		return command.None{}, nil
 	case command.OpenUpload:

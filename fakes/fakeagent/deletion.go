@@ -58,6 +58,9 @@ func (s *Server) purge(f ports.Fence, c command.Purge) (none command.None, err e
 	if s.inService(c.DatabaseID) {
 		return none, command.Refuse(command.ReasonInService, "the database is in service")
 	}
+	if err := s.ledger.vouchedFor(c.DatabaseID, f.OperationID); err != nil {
+		return none, err
+	}
 	delete(s.databases, c.DatabaseID)
 	maps.DeleteFunc(s.files, func(key fileKey, _ *file) bool { return key.database == c.DatabaseID })
 	maps.DeleteFunc(s.jobs, func(_ id.OperationID, j *job) bool { return j.spec.DatabaseID == c.DatabaseID })

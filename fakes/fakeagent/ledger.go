@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
@@ -17,12 +18,19 @@ type ledger struct {
 	operations  map[id.OperationID]*operationState
 	commands    map[commandKey]*commandState
 	generations map[generationKey]*command.Generations
+	vouches     int
+	now         func() time.Time
 	failing     error // of the call that is being answered, once it is admitted
 }
 
 type operationState struct {
-	epoch  int64
-	closed bool
+	epoch    int64
+	closed   bool
+	spokenAt time.Time
+	// unvouched says that nobody has vouched for it, and vouched in which turn somebody has, and when; 0: it need not be.
+	unvouched bool
+	vouched   int
+	vouchedAt time.Time
 }
 
 type commandKey struct {
@@ -42,8 +50,9 @@ type commandState struct {
 	result any // of a command that is done
 }
 
-func newLedger() ledger {
+func newLedger(now func() time.Time) ledger {
 	return ledger{
+		now:        now,
 		operations: map[id.OperationID]*operationState{}, commands: map[commandKey]*commandState{},
 		generations: map[generationKey]*command.Generations{},
 	}
@@ -56,13 +65,13 @@ func (l *ledger) hear(f ports.Fence, closing bool) error {
 	}
 	o, known := l.operations[f.OperationID]
 	if !known {
-		o = &operationState{}
+		o = &operationState{unvouched: f.Epoch > 0}
 		l.operations[f.OperationID] = o
 	}
 	if f.Epoch < o.epoch {
 		return command.Refuse(command.ReasonFenced, "a worker with a newer lease has taken over this operation")
 	}
-	o.epoch = f.Epoch
+	o.epoch, o.spokenAt = f.Epoch, l.now()
 	if o.closed && !closing {
 		return command.Refuse(command.ReasonClosed, "the operation is closed")
 	}

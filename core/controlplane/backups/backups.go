@@ -201,7 +201,10 @@ func unused(ctx context.Context, tx ports.Tx, doomed backup.Backup) error {
 	return deletion.Admits(open, fault.BackupConflict)
 }
 
-// erase removes the file, then its record. Both can be done again.
+// eraseTries is how often a file is tried to be removed while the server hears of further operations on the database.
+const eraseTries = 3
+
+// erase removes the file, then its record. Both can be done again. ErrBehind.
 func (b *Backups) erase(
 	ctx context.Context, r database.Record, doomed backup.Backup, by audit.Actor, what audit.Action,
 ) error {
@@ -210,7 +213,15 @@ func (b *Backups) erase(
 		return err
 	}
 	gone := command.DeleteBackup{DatabaseID: r.ID, Filename: doomed.Filename}
-	if _, err := ports.Ask(ctx, agent, gone); err != nil {
+	for range eraseTries {
+		if err = b.base.InStep(ctx, agent); err == nil {
+			_, err = ports.Ask(ctx, agent, gone)
+		}
+		if !command.RefusedFor(err, command.ReasonBehind) {
+			break
+		}
+	}
+	if err != nil {
 		return err
 	}
 	b.base.Crash(CrashErased)

@@ -9,7 +9,7 @@ import (
 )
 
 // RefusedForGood reports whether the agent's refusal is permanent. ReasonUnavailable, ReasonNoRoute, ReasonOtherProtocol,
-// ReasonBusy, ReasonCrowded and ReasonUnfinished are temporary.
+// ReasonBusy, ReasonCrowded, ReasonUnfinished and ReasonBehind are temporary.
 func RefusedForGood(err error) bool {
 	var r *command.Refusal
 	if !errors.As(err, &r) {
@@ -22,7 +22,7 @@ func RefusedForGood(err error) bool {
 		return true
 	case command.ReasonFenced, command.ReasonCompleted, command.ReasonUnavailable, command.ReasonNoRoute,
 		command.ReasonOtherProtocol, command.ReasonConnectRequired, command.ReasonDatabaseClosed, command.ReasonBusy,
-		command.ReasonCrowded, command.ReasonUnfinished:
+		command.ReasonCrowded, command.ReasonUnfinished, command.ReasonBehind:
 		return false
 	}
 	return false

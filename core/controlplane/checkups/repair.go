@@ -137,7 +137,7 @@ func (c *Checkups) setAccess(ctx context.Context, agent ports.Agent, db id.Datab
 	if err != nil {
 		return err
 	}
-	fence := ports.Fence{OperationID: base.NewID[id.OperationID](c.base.Entropy), Epoch: 1}
+	fence := ports.Fence{OperationID: base.NewID[id.OperationID](c.base.Entropy)}
 	return ports.Tell(ctx, agent, fence, want)
 }
 
@@ -157,7 +157,7 @@ func (c *Checkups) rejoin(ctx context.Context, agent ports.Agent, db id.Database
 	if err != nil {
 		return err
 	}
-	fence := ports.Fence{OperationID: base.NewID[id.OperationID](c.base.Entropy), Epoch: 1}
+	fence := ports.Fence{OperationID: base.NewID[id.OperationID](c.base.Entropy)}
 	_, err = ports.Do(ctx, agent, fence, command.Rejoin{DatabaseID: db, Open: open})
 	return err
 }

@@ -97,7 +97,10 @@ type purging struct {
 func (t purging) Do(ctx context.Context, s stage.Stage) (work.Next, error) {
 	t.Stage = s
 	t.Progress(string(s), 0)
-	_, err := work.Send(ctx, t.Lease, "purge", t.Agent, command.Purge{DatabaseID: t.Record.ID})
+	err := t.d.base.InStep(ctx, t.Agent)
+	if err == nil {
+		_, err = work.Send(ctx, t.Lease, "purge", t.Agent, command.Purge{DatabaseID: t.Record.ID})
+	}
 	switch {
 	case err == nil:
 		return t.Finish(ctx, t.Ending(operation.Succeed, nil))
@@ -110,7 +113,8 @@ func (t purging) Do(ctx context.Context, s stage.Stage) (work.Next, error) {
 // refused reports whether an operator has to mend something before the purge goes on: the agent refuses it for good, or somebody
 // has been in its way for so long that nobody can be expected to leave.
 func (t purging) refused(err error) bool {
-	return base.RefusedForGood(err) || command.RefusedFor(err, command.ReasonBusy) && t.Of.Attempts >= restore.MostSwitches
+	return base.RefusedForGood(err) || errors.Is(err, base.ErrBehind) ||
+		command.RefusedFor(err, command.ReasonBusy) && t.Of.Attempts >= restore.MostSwitches
 }
 
 // noteRefusal records in the operation, once, why its server refuses the purge. It stays where it is and is tried again, until

@@ -80,7 +80,7 @@ func (o *Operator) qualify(
 ) (q extension.Qualification, err error) {
 	ctx, cancel := context.WithTimeout(ctx, trialMost)
 	defer cancel()
-	fence := ports.Fence{OperationID: base.NewID[id.OperationID](o.base.Entropy), Epoch: 1}
+	fence := ports.Fence{OperationID: base.NewID[id.OperationID](o.base.Entropy)}
 	defer func() {
 		if err != nil {
 			closing, done := o.base.Settling(ctx)
