@@ -2,6 +2,7 @@ package abuse_test
 
 import (
 	"context"
+	"database/sql"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -40,26 +41,17 @@ func growCatalogs(t *testing.T, m *mallory) func(*testing.T) {
 func (m *mallory) takes(t *testing.T, name, first, loop string) (stillOn func(*testing.T)) {
 	d := m.database(t, name)
 	ended := new(atomic.Int64)
-	comesBack := func(do func(context.Context) error) {
+	comesBack := func(entry string, statements ...string) {
+		db := m.at(t, entry, d.Username, d.Password)
 		again(t, func(ctx context.Context) {
-			if err := do(ctx); err != nil {
+			if inOneSession(ctx, db, statements) != nil {
 				ended.Add(1)
 				wait(ctx, 10*time.Millisecond)
 			}
 		})
 	}
-	keeper, taker := m.at(t, d.Name, d.Username, d.Password), m.at(t, d.Name+".transaction", d.Username, d.Password)
-	comesBack(func(ctx context.Context) error {
-		if _, err := keeper.ExecContext(ctx, first); err != nil {
-			return err
-		}
-		_, err := keeper.ExecContext(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT pg_sleep(600)")
-		return err
-	})
-	comesBack(func(ctx context.Context) error {
-		_, err := taker.ExecContext(ctx, loop)
-		return err
-	})
+	comesBack(d.Name, first, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1; SELECT pg_sleep(600)")
+	comesBack(d.Name+".transaction", loop)
 	for ctx := soon(t); ended.Load() == 0 && ctx.Err() == nil; {
 		wait(ctx, 50*time.Millisecond)
 	}
@@ -68,4 +60,19 @@ func (m *mallory) takes(t *testing.T, name, first, loop string) (stillOn func(*t
 			t.Error("nobody was ended")
 		}
 	}
+}
+
+// inOneSession runs statements, and does not begin anew where the session is ended.
+func inOneSession(ctx context.Context, db *sql.DB, statements []string) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for _, statement := range statements {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
 }
