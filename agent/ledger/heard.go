@@ -60,8 +60,8 @@ func (l *Ledger) Vouch(ctx context.Context, q command.Vouch) (none command.None,
 	return none, err
 }
 
-// Vouched refuses a database with an operation that nobody has vouched for, beside this one: who wants to remove something of it may
-// not know what has become of it since. Before anybody has vouched for anything, it refuses none.
+// Vouched refuses a database with an operation that nobody has vouched for, beside this one: who wants to remove something of it
+// may not know what has become of it since. Before anybody has vouched for anything, it refuses none.
 func (l *Ledger) Vouched(ctx context.Context, db id.DatabaseID, but id.OperationID) error {
 	const query = `SELECT EXISTS (SELECT FROM ledger.operation WHERE ` + vouchedLately + `)
 		AND EXISTS (SELECT FROM (SELECT id FROM ledger.operation WHERE ` + unvouched + `) o

@@ -11,8 +11,8 @@ type AskHeard struct {
 // HeardAtOnce bounds the list.
 const HeardAtOnce = 1000
 
-// Heard is what an agent remembers of the last 29 days: the metadata keep operations for longer. What is sent under no epoch is no
-// operation of the metadata, and left out.
+// Heard is what an agent remembers of the last 29 days: the metadata keep operations for longer. What is sent under no epoch is
+// no operation of the metadata, and left out.
 type Heard struct {
 	// Last is the operation that was vouched for last; empty where none was.
 	Last       id.OperationID   `json:"last,omitempty"`

@@ -26,8 +26,8 @@ func (o *Operator) Lacking(ctx context.Context, s server.Server) ([]id.Operation
 	return o.base.Lacking(ctx, heard)
 }
 
-// ConfirmMetadata has a server forget the operations that it has heard of: the metadata count, although they lack some. From then on
-// purges go on there, and backups expire. VALIDATION_ERROR on "reason". AGENT_ERROR: the server does not confirm it; repeat it.
+// ConfirmMetadata has a server forget the operations that it has heard of: the metadata count, although they lack some. From then
+// on purges go on there, and backups expire. VALIDATION_ERROR on "reason". AGENT_ERROR: the server does not confirm it; repeat it.
 func (o *Operator) ConfirmMetadata(ctx context.Context, s server.Server, by operation.Order) error {
 	if err := by.Check(); err != nil {
 		return err
