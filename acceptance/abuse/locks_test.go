@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
@@ -33,6 +34,9 @@ func unlinkMuch(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	return m.over(t, d, func(int) string { return unlinks }, 1)
 }
 
+// lockPause is between two attempts of a session, which take CPU time too.
+const lockPause = time.Second
+
 // over runs a statement in so many sessions, over and over: each of them is ended by the service.
 func (m *mallory) over(
 	t *testing.T, d wire.CreatedDatabase, statement func(session int) string, sessions int,
@@ -49,6 +53,7 @@ func (m *mallory) over(
 				ended.Add(1)
 			}
 			_ = conn.Close()
+			wait(ctx, lockPause)
 		})
 	}
 	return func(t *testing.T) {
