@@ -27,7 +27,7 @@ func (o *Operator) Lacking(ctx context.Context, s server.Server) ([]id.Operation
 }
 
 // ConfirmMetadata has a server forget the operations that it has heard of: the metadata count, although they lack some. From then
-// on purges go on there, and backups expire. VALIDATION_ERROR on "reason". AGENT_ERROR: the server does not confirm it; repeat it.
+// on purges go on there, and backups expire. VALIDATION_ERROR on "reason". AGENT_ERROR: the server has not confirmed it: repeat.
 func (o *Operator) ConfirmMetadata(ctx context.Context, s server.Server, by operation.Order) error {
 	if err := by.Check(); err != nil {
 		return err
