@@ -25,7 +25,8 @@ type ahead struct {
 // Now implements ports.Clock.
 func (c *ahead) Now() time.Time { return c.Clock.Now().Add(c.by) }
 
-// A batch host whose clock is a year ahead joins the stack: whatever its rounds find, they erase nothing, and it takes up no work.
+// A batch host whose clock is a year ahead joins the stack: whatever its rounds find, they erase nothing, and it takes up no
+// work.
 func TestABatchHostWhoseClockIsWrong(t *testing.T) {
 	s := &spec.Stage{TB: t, World: driver.Stack(t)}
 	ada := s.Customer("pro")

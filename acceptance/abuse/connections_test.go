@@ -16,7 +16,9 @@ import (
 const maxConnections = 2000
 
 // openFiles are those of the API host, of which each connection takes one.
-var openFiles = shared{what: "open files of the API host", slack: 100, look: func(ctx context.Context, w *world) (float64, error) {
+var openFiles = shared{what: "open files of the API host", slack: 100, look: openFilesOf}
+
+func openFilesOf(ctx context.Context, w *world) (float64, error) {
 	text, err := w.api.Metrics(ctx)
 	if err != nil {
 		return 0, err
@@ -24,10 +26,10 @@ var openFiles = shared{what: "open files of the API host", slack: 100, look: fun
 	_, after, _ := strings.Cut(text, "\nprocess_open_fds ")
 	line, _, _ := strings.Cut(after, "\n")
 	return strconv.ParseFloat(line, 64)
-}}
+}
 
-// crowdAPI opens as many connections as an API host takes, from addresses of which each may have its part of them. It sends nothing
-// on any, and opens another one whenever it can.
+// crowdAPI opens as many connections as an API host takes, from addresses of which each may have its part of them. It sends
+// nothing on any, and opens another one whenever it can.
 func crowdAPI(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	const addresses = 10
 	open, n := new(atomic.Int64), 0

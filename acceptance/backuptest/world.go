@@ -157,7 +157,9 @@ func (w *World) Request() backup.Request {
 const patient = "&options=-cstatement_timeout%3D0"
 
 // Patient is a login's connection to the database without the database's own timeout.
-func (w *World) Patient(login string) string { return w.Cluster.URLFor(login, Password, w.Name) + patient }
+func (w *World) Patient(login string) string {
+	return w.Cluster.URLFor(login, Password, w.Name) + patient
+}
 
 // Load runs a script as the customer, and lets the agent in, as the platform does with every database that it makes.
 func (w *World) Load(sql string) {

@@ -11,7 +11,7 @@ import (
 const day = 24 * time.Hour
 
 var retaining = []Scenario{
-	{Name: "a backup is kept for as long as the plan says, and the last one for longer", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
+	{Name: "a backup is kept as the plan says, the last one for longer", Needs: []Ability{MovesTime}, Play: func(s *Stage) {
 		for plan, days := range map[string]int{"pro": 14, "business": 30} {
 			ada := s.Customer(plan)
 			made := ada.Creates("orders")

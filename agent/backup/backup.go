@@ -44,8 +44,9 @@ type Result struct {
 // again, a recorded verification is not repeated, and anything unfinished is removed first.
 //
 // Errors: BACKUP_STORAGE_FULL (a file that could not be verified for it stays until Discard), BACKUP_CONFLICT (another operation
-// has the file name, or the database has more tables than can be locked), BACKUP_NOT_VERIFIED (the file exists, as the result says, but its restored copy differs, or cannot be made
-// within its bounds), DATABASE_NOT_FOUND. After any other error the outcome is open: call Run again.
+// has the file name, or the database has more tables than can be locked), BACKUP_NOT_VERIFIED (the file exists, as the result
+// says, but its restored copy differs, or cannot be made within its bounds), DATABASE_NOT_FOUND. After any other error the
+// outcome is open: call Run again.
 func (x *Backups) Run(ctx context.Context, req Request, tell jobs.Tell) (Result, error) {
 	done, err := x.copies.Turn(ctx, req.OperationID)
 	if err != nil {

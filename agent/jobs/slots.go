@@ -15,9 +15,9 @@ const DefaultSlots = 4
 // here is the one server of an agent's slots.
 const here id.ServerID = "here"
 
-// Slots bound how many jobs run at a time. An account has at most half of them, as of all slots, so that its jobs, whatever they hang in, leave
-// the others to other accounts. Databases whose account the control plane has not said are together one account: nobody gets
-// more by making many.
+// Slots bound how many jobs run at a time. An account has at most half of them, as of all slots, so that its jobs, whatever they
+// hang in, leave the others to other accounts. Databases whose account the control plane has not said are together one account:
+// nobody gets more by making many.
 //
 // A job that waits has no limit of its own: its operation is canceled, or one that runs ends, at the latest by its limits.
 type Slots struct {

@@ -28,7 +28,8 @@ const (
 	adminShutdown = "57P01"
 )
 
-const ended = "a session of the dump was ended: the database has got many more tables since the dump began, or the operator did it"
+const ended = "a session of the dump was ended: the database has got many more tables since the dump began, " +
+	"or the operator did it"
 
 // Explained adds the reason to the failures of a dump that its owner can understand, and leaves the others as they are.
 func (d *Dump) Explained(err error) error {

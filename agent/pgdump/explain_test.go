@@ -15,8 +15,8 @@ func TestReasonsOfPgDump(t *testing.T) {
 			"large: PostgreSQL writes at most about 1 GB of text for one",
 		"pg_dump: error: query failed: ERROR:  out of shared memory\nHINT:  You might need": "it has more" +
 			" tables and sequences than the server can lock at once; the operator can raise the limit",
-		"pg_dump: error: query failed: FATAL:  terminating connection due to administrator command": "a session of the dump was ended: " +
-			"the database has got many more tables since the dump began, or the operator did it",
+		"pg_dump: error: query failed: FATAL:  terminating connection due to administrator command": "a session of the dump was " +
+			"ended: the database has got many more tables since the dump began, or the operator did it",
 		"pg_dump: error: could not open large object 900004: ERROR:  permission denied for large object 900004": "the owner of large " +
 			"object 900004 may not read it; grant it SELECT on that, or remove the object",
 		"pg_dump: error: query failed: ERROR:  permission denied for large object of others":                              "",

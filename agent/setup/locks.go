@@ -32,7 +32,7 @@ func inspectLocks(ctx context.Context, db *sql.DB) (warnings []string, err error
 		return nil, nil
 	}
 	return []string{fmt.Sprintf("PostgreSQL can lock %d things at a time, and one customer can fill that before the agent looks: "+
-		"set max_locks_per_transaction to %d or more in postgresql.conf and restart PostgreSQL; until then, a database with more than %d "+
-		"tables, indexes, sequences and views cannot be backed up", t.Objects, (LeastLocks*t.Each+t.Objects-1)/t.Objects,
+		"set max_locks_per_transaction to %d or more in postgresql.conf and restart PostgreSQL; until then, a database with more "+
+		"than %d tables, indexes, sequences and views cannot be backed up", t.Objects, (LeastLocks*t.Each+t.Objects-1)/t.Objects,
 		t.ForDatabase())}, nil
 }

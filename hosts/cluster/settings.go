@@ -13,13 +13,13 @@ import (
 // settings are the package's own, then those of the caller, then those that the package must know of.
 func (p *Postgres) settings() map[string]string {
 	all := map[string]string{
-		"log_line_prefix":      "%m [%p] %q%u@%d ",
-		"log_timezone":         "UTC",
-		"max_connections":      "250",
+		"log_line_prefix": "%m [%p] %q%u@%d ",
+		"log_timezone":    "UTC",
+		"max_connections": "250",
 		// As agent init wants it.
 		"max_locks_per_transaction": "400",
-		"reserved_connections": "10",
-		"timezone":             "UTC",
+		"reserved_connections":      "10",
+		"timezone":                  "UTC",
 	}
 	if p.options.Fast {
 		maps.Copy(all, map[string]string{

@@ -46,10 +46,10 @@ func ReasonShown(err error) command.Reason {
 // fit for the customer, or in these.
 func JobFailed(why command.Reason, says, message, noRoom string) *fault.Error {
 	code := fault.AgentError
-	switch why {
-	case command.ReasonStorageFull:
+	if why == command.ReasonStorageFull {
 		code, message = fault.BackupStorageFull, noRoom
-	case command.ReasonConflict:
+	}
+	if why == command.ReasonConflict {
 		code = fault.BackupConflict
 	}
 	return fault.New(code, "%s", cmp.Or(says, message))
