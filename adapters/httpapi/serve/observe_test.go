@@ -129,7 +129,7 @@ func TestCountersBeginAtZero(t *testing.T) {
 		`pgherd_http_requests_total [name:"method" value:"GET" name:"route" value:"/api/v1/things/{id}" name:"status" value:"500"] 0`,
 		`pgherd_http_downloads_broken_off_total [name:"reason" value:"slow_client"] 0`,
 		`pgherd_http_unparsed_total [name:"code" value:"REQUEST_TIMEOUT"] 0`,
-		`pgherd_http_excess_connections_total [name:"bound" value:"address"] 0`,
+		`pgherd_http_excess_connections_total [name:"bound" value:"address" name:"closed" value:"new"] 0`,
 	} {
 		if !strings.Contains(strings.ReplaceAll(text.String(), "  ", " "), want) {
 			t.Errorf("no %s in\n%s", want, text.String())
