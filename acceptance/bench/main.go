@@ -79,6 +79,7 @@ func measure(ctx context.Context, only string, runs int, scale float64) (err err
 		return err
 	}
 	fmt.Print(facts)
+	defer func() { fmt.Print(b.table) }() // what was measured before an error too
 	missed := false
 	for _, p := range chosen {
 		fmt.Fprintf(os.Stderr, "measuring (%s): %s ...\n", p.name, p.what)
@@ -91,7 +92,6 @@ func measure(ctx context.Context, only string, runs int, scale float64) (err err
 		}
 		b.table = append(b.table, section{p, rows, load()})
 	}
-	fmt.Print(b.table)
 	if err := b.healthy(ctx); err != nil {
 		return err
 	}

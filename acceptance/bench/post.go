@@ -50,8 +50,12 @@ func newPost(ctx context.Context, b *bench) (p *post, err error) {
 }
 
 func (p *post) raise(ctx context.Context, b *bench, dir string) (err error) {
+	binary, err := stack.Build(ctx, "pgherd")
+	if err != nil {
+		return err
+	}
 	p.host, err = stack.StartDev(ctx, stack.DevOptions{
-		Dir: dir, Binary: b.path("pgherd"), Flags: []string{"--allow-private-webhooks", "--webhook-ca-file=" + p.receiver.CAFile},
+		Dir: dir, Binary: binary, Flags: []string{"--allow-private-webhooks", "--webhook-ca-file=" + p.receiver.CAFile},
 	})
 	if err != nil {
 		return err

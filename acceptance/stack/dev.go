@@ -72,7 +72,8 @@ func (d *Dev) Restart(ctx context.Context, crashAt string) (err error) {
 	}
 	for {
 		err = d.start(ctx, env)
-		if err == nil || ctx.Err() != nil || d.Running() || !strings.Contains(d.tail(), "is in use by another program") {
+		inUse := d.Process != nil && strings.Contains(d.tail(), "is in use by another program")
+		if err == nil || ctx.Err() != nil || !inUse || d.Running() {
 			break
 		}
 		// The PostgreSQL of one that was killed dies a moment after it, and a connection may have taken a port meanwhile.
