@@ -37,6 +37,7 @@ func TestSettings(t *testing.T) {
 		return check.Must(stored.Settings(t.Context(), db, database, []int64{0, one}))(t)
 	}
 	excess := []stored.Setting{{Role: "one_who_stores"}}
+	reset := of + ` RESET ALL; ALTER DATABASE ` + in.Name + ` RESET ALL`
 	for name, c := range map[string]struct {
 		store string
 		want  []stored.Setting
@@ -54,13 +55,13 @@ func TestSettings(t *testing.T) {
 		"far too long":                    {long(`repeat('x', 2000000)`), excess},
 		"too long, and of no repetitions": {long(`(SELECT string_agg(md5(n::text), '') FROM generate_series(1, 5000) n)`), excess},
 	} {
-		check.Must(db.Exec(of + ` RESET ALL; ALTER DATABASE ` + in.Name + ` RESET ALL`))(t)
+		check.Must(db.Exec(reset))(t)
 		check.Must(db.Exec(c.store))(t)
 		if diff := cmp.Diff(c.want, read()); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
-	check.Must(db.Exec(of + ` RESET ALL`))(t)
+	check.Must(db.Exec(reset))(t)
 	check.Must(db.Exec(many("200")))(t)
 	if n := len(read()); n != stored.Most {
 		t.Errorf("of as many as may be, %d are read", n)
