@@ -33,6 +33,8 @@ type Crowd struct {
 	log     *zap.Logger
 	excess  *prometheus.CounterVec
 
+	served chan struct{} // one for each connection that has a worker, which ends a little after the connection was closed
+
 	mu     sync.Mutex
 	guests *guests
 	unsaid int       // connections closed since the last log line
@@ -49,8 +51,15 @@ type Bounds struct {
 // NewCrowd makes an empty crowd. Excess counts, by bound and by which connection it was, those that were closed for it. A proxy's
 // connections belong to many clients, so they count only together.
 func NewCrowd(b Bounds, log *zap.Logger, excess *prometheus.CounterVec) *Crowd {
-	return &Crowd{proxies: b.Proxies, log: log, excess: excess, guests: newGuests(b.All, b.PerAddress)}
+	return &Crowd{
+		proxies: b.Proxies, log: log, excess: excess, guests: newGuests(b.All, b.PerAddress),
+		served: make(chan struct{}, Workers(b.All)),
+	}
 }
+
+// Workers is how many connections of a crowd have a worker at most: its own, and as many that have been closed for others and are
+// about to end. Beyond that, a new one waits for one of these, in the system's queue.
+func Workers(all int) int { return 2 * all }
 
 // enter lets a connection in, and closes another one where that is needed; false where it has to be closed itself. Who has
 // entered must leave.

@@ -43,8 +43,14 @@ func Guard(ln net.Listener, limits Limits, c *Crowd) *Listener {
 
 // Accept waits for a connection that there is room for. Its first bytes must arrive within the header timeout.
 func (l *Listener) Accept() (net.Conn, error) {
+	select {
+	case l.crowd.served <- struct{}{}:
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
 	inner, guest, err := l.acceptNext()
 	if err != nil {
+		<-l.crowd.served
 		return nil, err
 	}
 	c := &guardedConn{Conn: inner, listener: l, guest: guest, writeTime: l.limits.WriteTimeout}
@@ -123,6 +129,7 @@ func (l *Listener) release(c *guardedConn) {
 	delete(l.open, c)
 	l.mu.Unlock()
 	l.crowd.leave(c.guest)
+	<-l.crowd.served
 }
 
 // guardedConn gives every write a deadline and, if asked to, reads what the client still sends before closing.

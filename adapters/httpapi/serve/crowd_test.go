@@ -189,7 +189,7 @@ func TestAFloodPushesNoOtherOut(t *testing.T) {
 	}
 	slow.say("Host: api\r\nAuthorization: Bearer " + anyKey + "\r\n\r\n")
 	slow.expectOK()
-	if n := st.excess(t); n["all waiting"] == 0 || len(n) != 1 {
+	if n := st.excess(t); n["all waiting"] < 5*3*all-all || len(n) != 1 {
 		t.Errorf("connections in excess: %v", n)
 	}
 }

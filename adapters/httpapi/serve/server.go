@@ -96,7 +96,7 @@ func newApp(l Limits) *fiber.App {
 		ReadTimeout:                  l.HeaderTimeout,
 		IdleTimeout:                  l.IdleTimeout,
 		ReadBufferSize:               l.HeaderBytes,
-		Concurrency:                  2 * l.Connections, // the crowd bounds them; a worker ends a little after its connection
+		Concurrency:                  2 * conn.Workers(l.Connections), // the crowd bounds them; a worker ends after its connection
 	})
 }
 
