@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
@@ -74,24 +72,15 @@ const vouchEvery = 10 * time.Second
 
 // RegisterInStep registers the periodic task that vouches for what servers have heard, and says where the metadata are behind.
 func (p *Base) RegisterInStep() {
-	rounds.RegisterServers(p.Rounds, rounds.ServerTask[server.Server]{
-		Name: "operations of servers", Every: vouchEvery, Work: brake.Harmless,
-		Of: func(s server.Server) (id.ServerID, id.AccountID) { return s.ID, "" },
-		Find: func(ctx context.Context, _ time.Time) ([]server.Server, error) {
-			return ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
-				return tx.Storage().Servers(ctx)
-			})
-		},
-		Do: func(ctx context.Context, _ time.Time, s server.Server) error {
-			agent, err := p.Fleet.Agent(s)
-			if err == nil {
-				err = p.InStep(ctx, agent)
-			}
-			if errors.Is(err, ErrBehind) {
-				p.Journal.Log(ctx, ports.JournalEvent{What: "metadata.behind", ServerID: s.ID, ServerName: s.Name, Err: err})
-				return nil
-			}
-			return err
-		},
+	p.EachServer("operations of servers", vouchEvery, func(ctx context.Context, _ time.Time, s server.Server) error {
+		agent, err := p.Fleet.Agent(s)
+		if err == nil {
+			err = p.InStep(ctx, agent)
+		}
+		if errors.Is(err, ErrBehind) {
+			p.Journal.Log(ctx, ports.JournalEvent{What: "metadata.behind", ServerID: s.ID, ServerName: s.Name, Err: err})
+			return nil
+		}
+		return err
 	})
 }

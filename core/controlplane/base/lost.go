@@ -5,9 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -19,17 +17,8 @@ const lostEvery = 10 * time.Minute
 
 // registerLost registers the periodic task that finds what servers have lost.
 func (p *Base) registerLost() {
-	rounds.RegisterServers(p.Rounds, rounds.ServerTask[server.Server]{
-		Name: "lost generations", Every: lostEvery, Work: brake.Harmless,
-		Of: func(s server.Server) (id.ServerID, id.AccountID) { return s.ID, "" },
-		Find: func(ctx context.Context, _ time.Time) ([]server.Server, error) {
-			return ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
-				return tx.Storage().Servers(ctx)
-			})
-		},
-		Do: func(ctx context.Context, _ time.Time, s server.Server) error {
-			return p.UnlessSettled(ctx, "generations.not_compared", "", p.findLost(ctx, s))
-		},
+	p.EachServer("lost generations", lostEvery, func(ctx context.Context, _ time.Time, s server.Server) error {
+		return p.UnlessSettled(ctx, "generations.not_compared", "", p.findLost(ctx, s))
 	})
 }
 

@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
-	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -34,10 +32,7 @@ type Storage struct {
 // New makes it, and registers its periodic task.
 func New(p *base.Base) *Storage {
 	s := &Storage{base: p, positions: map[id.ServerID]string{}}
-	rounds.RegisterServers(p.Rounds, rounds.ServerTask[server.Server]{
-		Name: "sizes of databases", Every: base.RoundEvery, Work: brake.Harmless, Find: s.servers, Do: s.update,
-		Of: func(s server.Server) (id.ServerID, id.AccountID) { return s.ID, "" },
-	})
+	p.EachServer("sizes of databases", base.RoundEvery, s.update)
 	return s
 }
 
@@ -46,12 +41,6 @@ const CrashDecided = "storage.decided"
 
 // CrashPoints lists it.
 var CrashPoints = []string{CrashDecided}
-
-func (s *Storage) servers(ctx context.Context, _ time.Time) ([]server.Server, error) {
-	return ports.Read(ctx, s.base.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
-		return tx.Storage().Servers(ctx)
-	})
-}
 
 // update stores the sizes of one server that have changed. If some cannot be stored, all are asked for again in the next round.
 func (s *Storage) update(ctx context.Context, _ time.Time, of server.Server) error {
