@@ -60,15 +60,25 @@ var expiringRoles = []Scenario{
 
 func withinMinute(t, of time.Time) bool { return t.Sub(of).Abs() <= time.Minute }
 
-// isExpired waits until the service has shut an expired role out.
-func (s *Stage) isExpired(c *Customer, db Created, r wire.Role) {
+// isExpired waits until the expiry is over, and returns its entry in the log. The status alone does not say that: it is
+// expired from when the time has come, before the agent has shut the role out.
+func (s *Stage) isExpired(c *Customer, db Created, r wire.Role) (entry wire.Activity) {
 	s.Helper()
-	s.Eventually("the role is expired and nothing is pending", func() bool {
-		list := must(c.Roles.List(ctx, db.ID, false))(s)
-		return slices.ContainsFunc(list, func(o wire.ListedRole) bool {
-			return o.RoleID == r.RoleID && o.Status == "expired" && o.OperationID == nil
+	s.Eventually("the expiry is in the log", func() bool {
+		log := c.ReadsActivity(db.ID)
+		i := slices.IndexFunc(log, func(e wire.Activity) bool {
+			return e.Action == "role.expired" && e.Details["roleId"] == string(r.RoleID)
 		})
+		if i >= 0 {
+			entry = log[i]
+		}
+		return i >= 0
 	})
+	list := must(c.Roles.List(ctx, db.ID, false))(s)
+	s.That(slices.ContainsFunc(list, func(o wire.ListedRole) bool {
+		return o.RoleID == r.RoleID && o.Status == "expired" && o.OperationID == nil
+	}), "the roles are %+v", list)
+	return entry
 }
 
 // tryOne reveals or changes a role.
