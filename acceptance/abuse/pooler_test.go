@@ -14,6 +14,7 @@ func fillPooler(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	const wanted = 450
 	const pause = time.Second // before a client that was refused or ended tries again
 	open := new(atomic.Int64)
+	entering := make(chan struct{}, 8) // log-ins take time, and are another abuse
 	for n := range wanted {
 		d := all[n%len(all)]
 		again(t, func(ctx context.Context) {
@@ -22,7 +23,10 @@ func fillPooler(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 				return
 			}
 			defer db.Close()
-			if conn, err := db.Conn(ctx); err == nil {
+			entering <- struct{}{}
+			conn, err := db.Conn(ctx)
+			<-entering
+			if err == nil {
 				open.Add(1)
 				for err == nil { // finds out within a few seconds that it was ended
 					wait(ctx, 5*time.Second)

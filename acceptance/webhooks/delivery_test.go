@@ -52,7 +52,7 @@ func TestEveryKindOfReceiver(t *testing.T) {
 	for _, c := range cases {
 		var last wire.DeliveryAttempt
 		eventually(t, "six first attempts at "+c.path, func() bool {
-			list := w.attempts(t, endpoints[c.path])
+			list := slices.DeleteFunc(w.attempts(t, endpoints[c.path]), func(a wire.DeliveryAttempt) bool { return a.Attempt > 1 })
 			if len(list) == 6 {
 				last = list[0]
 			}

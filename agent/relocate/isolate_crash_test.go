@@ -173,7 +173,7 @@ func diesRejoining(t *testing.T, s *agenttest.Stack) {
 			return
 		case closed:
 			c.RefusedFor(t, command.ReasonCompleted, agenttest.Closing(back))
-			c.RefusedFor(t, command.ReasonFailed, c.w.Purging(agenttest.NewUUID()))
+			c.RefusedFor(t, command.ReasonInService, c.w.Purging(agenttest.NewUUID()))
 		}
 		c.Done(t, c.w.Rejoining(back))
 		c.serves(t, "back")

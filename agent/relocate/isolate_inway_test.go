@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
@@ -125,7 +126,11 @@ func TestIsolateWaitsForWhatIsInItsWay(t *testing.T) {
 // changed a role of it, and one of another account's that is about the database, which the customer is not told the name of.
 func TestPreparedTransactionsAreWaitedFor(t *testing.T) {
 	t.Parallel()
-	s := agenttest.New(t, clustertest.New(t, map[string]string{"max_prepared_transactions": "5"}), t.TempDir()).Start(t)
+	server := clustertest.New(t, nil)
+	s := agenttest.New(t, server, t.TempDir())
+	clustertest.Exec(t, server.URL("postgres"), "ALTER SYSTEM SET max_prepared_transactions = 5") // agent init would refuse it
+	check.NoError(t, server.Restart(t.Context(), cluster.Fast))
+	s.Start(t)
 	w, stranger := s.FilledDatabase(t), s.Made(t, database.SingleLogin)
 	s.Saved(t, w)
 	prepared := func(statement string) (inIt string, away func()) {
