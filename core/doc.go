@@ -3,6 +3,7 @@
 //
 //	fault         the one error type and the one table of codes
 //	id            typed identifiers
+//	ascii         how texts that name something are compared
 //	repeat        which of many equal errors the log repeats
 //	machine       the shape of a state machine: a table with a cell for each state and event
 //	brake         why work that goes by time has to wait

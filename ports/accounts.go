@@ -9,7 +9,8 @@ import (
 
 // Accounts keeps people and accounts.
 type Accounts interface {
-	// AddUser stores a user. An email address that is already in use, in whatever case, is VALIDATION_ERROR on "email".
+	// AddUser stores a user. Its address is as account.ValidateEmail returns it, as everywhere in the store; one that
+	// is in use already is VALIDATION_ERROR on "email".
 	AddUser(ctx context.Context, u account.User) error
 	// Users returns the users with the given IDs, in any order. One that does not exist is left out.
 	Users(ctx context.Context, users []id.UserID) ([]account.User, error)
@@ -24,7 +25,7 @@ type Accounts interface {
 	Save(ctx context.Context, a account.Account) error
 	// User returns a user; ErrNoRow when there is none.
 	User(ctx context.Context, user id.UserID) (account.User, error)
-	// UserByEmail returns the user with an address, without regard to case; ErrNoRow when there is none.
+	// UserByEmail returns the user with an address; ErrNoRow when there is none.
 	UserByEmail(ctx context.Context, email string) (account.User, error)
 }
 

@@ -28,8 +28,8 @@ type Directory interface {
 type AccountFilter struct {
 	ID    id.AccountID
 	Plan  account.Plan
-	Email string // a part of the owner's address, in whatever case
-	// Owner is the owner's whole address, in whatever case, or a name without an @: names that look like addresses find nobody.
+	Email string // a part of the owner's address
+	// Owner is the owner's whole address or a name without an @: names that look like addresses find nobody.
 	Owner string
 }
 

@@ -22,7 +22,7 @@ var (
 	getAccount  = pgdb.Define(accountTable.Read().Where("t.id = ?"))
 	lockAccount = pgdb.Define(accountTable.Read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
 	getUser     = pgdb.Define(userTable.Read().Where("t.id = ?"))
-	userByEmail = pgdb.Define(userTable.Read().Where(`lower(t.email COLLATE "C") = lower(? COLLATE "C")`))
+	userByEmail = pgdb.Define(userTable.Read().Where(`t.email = ?`))
 )
 
 type accounts struct{ pgdb.Rows[account.Account] }

@@ -17,9 +17,8 @@ var (
 	listAccounts = pgdb.Written(fmt.Sprintf(`SELECT %s, t.email, t.name, d.databases, d.deleted, d.bytes, b.in_backups, k.keys
 		FROM (SELECT a.*, u.email, u.name FROM accounts a JOIN users u ON u.id = a.owner_id
 			WHERE ($1::text = '' OR a.id::text = $1) AND ($2::text = '' OR a.plan = $2)
-				AND strpos(lower(u.email COLLATE "C"), lower($3::text COLLATE "C")) > 0
-				AND ($4::text = '' OR u.name = $4 AND strpos($4, '@') = 0
-					OR lower(u.email COLLATE "C") = lower($4 COLLATE "C"))
+				AND strpos(u.email, $3) > 0
+				AND ($4::text = '' OR u.name = $4 AND strpos($4, '@') = 0 OR u.email = $4)
 				AND (a.created_at, a.id) > ($5, $6)
 			ORDER BY a.created_at, a.id LIMIT $7) t
 		CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE %s) AS databases, count(*) FILTER (WHERE %s) AS deleted,

@@ -17,7 +17,7 @@ var mailChanges = []string{
 }
 
 // mailbox is mail.Mailbox, as the index mails_of_mailbox has it.
-const mailbox = `lower(regexp_replace(recipient, '^([^@+]+)[+][^@]*', '\1'))`
+const mailbox = `regexp_replace(recipient, '^([^@+]+)[+][^@]*', '\1')`
 
 const unsent = "status IN ('pending', 'sending')"
 

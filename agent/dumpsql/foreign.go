@@ -4,6 +4,8 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/pgherd/pgherd/core/ascii"
 )
 
 // Foreign judges the statements of a dump that somebody has sent. It lets through what pg_dump writes for one database without
@@ -78,12 +80,7 @@ func folded(text string) string {
 	if !identStart(text[0]) {
 		return text
 	}
-	return strings.Map(func(c rune) rune {
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		return c
-	}, text)
+	return ascii.Lower(text)
 }
 
 func at(words []string, i int) string {

@@ -3,6 +3,8 @@ package dumpsql
 import (
 	"bytes"
 	"strings"
+
+	"github.com/pgherd/pgherd/core/ascii"
 )
 
 // heading remembers what the first words of a statement are.
@@ -46,7 +48,7 @@ func (s *scan) word() error {
 func (s *scan) endWord(text []byte) {
 	keyword := ""
 	if !s.dotted && len(text) <= len("procedure") {
-		keyword = strings.ToLower(string(text))
+		keyword = ascii.Lower(string(text))
 	}
 	s.dotted = false
 	s.heading.note(keyword, s.parens)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/pgherd/pgherd/core/ascii"
 )
 
 // Sequence is where a dump sets a sequence, as its setval statement says.
@@ -118,7 +120,7 @@ func copyTarget(sql []byte) (string, []string) {
 	listing := false
 	for _, t := range tokens(sql)[1:] { // without COPY
 		switch {
-		case t.text == ")" || !listing && strings.EqualFold(t.text, "from"):
+		case t.text == ")" || !listing && ascii.Equal(t.text, "from"):
 			return name.String(), columns
 		case t.text == "(":
 			listing = true
@@ -141,7 +143,7 @@ func CopyTarget(sql []byte) string {
 func withoutPolicyRoles(sql []byte) []byte {
 	from, parens := -1, 0
 	for _, t := range tokens(sql) {
-		word := strings.ToLower(t.text)
+		word := ascii.Lower(t.text)
 		switch {
 		case word == "(":
 			parens++
@@ -214,5 +216,5 @@ func unquoteLiteral(text string) string {
 
 // StartsCopy reports whether the statement is a COPY.
 func StartsCopy(sql []byte) bool {
-	return len(sql) >= 4 && strings.EqualFold(string(sql[:4]), "copy") && (len(sql) == 4 || !identPart(sql[4]))
+	return len(sql) >= 4 && ascii.Equal(string(sql[:4]), "copy") && (len(sql) == 4 || !identPart(sql[4]))
 }

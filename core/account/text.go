@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/pgherd/pgherd/core/ascii"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -18,27 +19,32 @@ func ValidateName(name string) (string, error) {
 	return name, err
 }
 
-// maxEmail is the longest address, in bytes, that mail servers pass on (RFC 5321, 4.5.3.1.3).
-const maxEmail = 254
+// Bounds of an address and of what stands before its @, in characters: more than that no mail server has to take (RFC 5321).
+const (
+	maxEmail = 254
+	maxLocal = 64
+)
 
-// ValidateEmail accepts an address that mail can be sent to: one @, something on both sides, no spaces, control or invisible
-// characters or ones with a meaning in mail headers, no leading, trailing or repeated dots, at most 254 bytes. It is a bare
-// address, without a name beside it. It returns the address in lower case; addresses are compared in that form.
+// ValidateEmail accepts an address that mail can be sent to: printable ASCII with one @, something on both sides, no characters
+// with a meaning in mail headers, no leading, trailing or repeated dots. It is a bare address, without a name beside it. Blanks
+// around it are ignored. It returns the address in lower case: this form is stored, and is the only one that addresses are
+// compared in. VALIDATION_ERROR on "email".
 func ValidateEmail(email string) (string, error) {
-	email, err := fault.Label("email", email, 1, maxEmail)
-	if err != nil {
-		return "", err
-	}
-	email = strings.ToLower(email)
+	email = strings.Trim(email, " ")
 	local, domain, _ := strings.Cut(email, "@")
 	switch {
+	case !ascii.Visible(email):
+		return "", fault.Invalid("email", "must have printable ASCII characters only; write an international domain as xn--...")
 	case !mailPart(local) || !mailPart(domain):
-		return "", fault.Invalid("email", "must be a mail address")
-	case len(email) > maxEmail:
-		return "", fault.Invalid("email", "must have at most %d bytes", maxEmail)
+		return "", ErrNoAddress()
+	case len(email) > maxEmail || len(local) > maxLocal:
+		return "", fault.Invalid("email", "must have at most %d characters, %d of them before the @", maxEmail, maxLocal)
 	}
-	return email, nil
+	return ascii.Lower(email), nil
 }
+
+// ErrNoAddress is VALIDATION_ERROR on "email".
+func ErrNoAddress() error { return fault.Invalid("email", "must be a mail address") }
 
 // Bounds of a password, in characters. The upper one keeps the work of hashing small.
 const (
@@ -57,12 +63,9 @@ func ValidatePassword(password string) error {
 // mailPart checks one side of the @: words separated by single dots.
 func mailPart(s string) bool {
 	for word := range strings.SplitSeq(s, ".") {
-		if word == "" || strings.ContainsAny(word, `@()<>[]:;,\"`) || strings.ContainsFunc(word, unseen) {
+		if word == "" || strings.ContainsAny(word, `@()<>[]:;,\"`) {
 			return false
 		}
 	}
 	return true
 }
-
-// unseen reports whether a character is a space or cannot be seen, such as one that turns the direction of the text.
-func unseen(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }

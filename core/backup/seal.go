@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/pgherd/pgherd/core/ascii"
 )
 
 // A manifest ends with a checksum of all the text before: of some of it, such as owners, grants and times, a restored copy tells
@@ -50,5 +52,5 @@ func sumOf(text []byte) string {
 
 func isSum(text string) bool {
 	sum, err := hex.DecodeString(text)
-	return err == nil && len(sum) == sha256.Size && text == strings.ToLower(text)
+	return err == nil && len(sum) == sha256.Size && text == ascii.Lower(text)
 }

@@ -166,6 +166,17 @@ func TestOperator(t *testing.T) {
 	db := w.made("shop").Record.ID
 	_, _, err := w.Operator.CreateAccount(w.ctx, operator.NewAccount{Email: " OWNER@example.org", Name: "x", Plan: account.Pro})
 	refused(t, err, fault.ValidationError)
+	for _, email := range []string{"\u017fam@example.org", "\u212aim@example.org"} {
+		_, _, err = w.Operator.CreateAccount(w.ctx, operator.NewAccount{Email: email, Name: "x", Plan: account.Pro})
+		refused(t, err, fault.ValidationError)
+	}
+	_, err = w.Operator.AccountNamed(w.ctx, "account", "owner@exam\u0440le.org")
+	refused(t, err, fault.ValidationError)
+	named, err := w.Operator.AccountNamed(w.ctx, "account", "Owner@Example.org")
+	ok(t, err)
+	if named != w.account.ID {
+		t.Error(named)
+	}
 	for name, n := range map[string]operator.NewKey{
 		"no label":           {AccountID: w.account.ID, Scope: account.FullAccount},
 		"no scope":           {AccountID: w.account.ID, Label: "x"},

@@ -130,7 +130,7 @@ func TestParseLink(t *testing.T) {
 
 func TestCheckRecipient(t *testing.T) {
 	for _, good := range []string{
-		"a@b", "first.last+tag@sub.example", "o'brien@example.org", strings.Repeat("a", 64) + "@example.org",
+		"a@b", "No-Reply@Example.org", "first.last+tag@sub.example", "o'brien@example.org", strings.Repeat("a", 64) + "@example.org",
 	} {
 		if err := CheckRecipient(good); err != nil {
 			t.Errorf("%s: %v", good, err)
@@ -139,6 +139,7 @@ func TestCheckRecipient(t *testing.T) {
 	for _, bad := range []string{
 		"", "a", "@b", "a@", "a@b@c", "a b@c", "a@b\r\nBcc: eve@example.org", "a@b\nRCPT TO:<eve@example.org>", "Bob <a@b>", "<a@b>",
 		`"a b"@c`, `"a@evil.example> ORCPT=x"@c`, "a@b, c@d", "a@b;c@d", "(x)a@b", "a@[127.0.0.1]", "ünï@example.org",
+		" a@b", "a@b ", "\u212a@b",
 		"a@exämple.org", "a@b\x00", "a@b\x7f", strings.Repeat("a", 65) + "@example.org", "a@" + strings.Repeat("b", 260),
 	} {
 		if err := CheckRecipient(bad); !fault.Has(err, fault.ValidationError) {

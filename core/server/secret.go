@@ -3,6 +3,8 @@ package server
 import (
 	"errors"
 	"strings"
+
+	"github.com/pgherd/pgherd/core/ascii"
 )
 
 // A shared secret is what a control plane shows an agent with each request. While one is exchanged for another, the agent takes
@@ -27,12 +29,11 @@ const (
 func CheckSecret(secret string) error {
 	different := map[rune]bool{}
 	for _, c := range secret {
-		if c <= ' ' || c > '~' {
-			return errors.New(notASecret)
-		}
 		different[c] = true
 	}
 	switch {
+	case !ascii.Visible(secret):
+		return errors.New(notASecret)
 	case len(secret) < leastLength(secret):
 		return errors.New(tooShort)
 	case len(different) < leastVariety, strings.Contains((secret + secret)[1:2*len(secret)-1], secret):

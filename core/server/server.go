@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pgherd/pgherd/core/ascii"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -89,7 +90,7 @@ var publicHost = regexp.MustCompile(`^[0-9A-Za-z]([0-9A-Za-z.-]{0,251}[0-9A-Za-z
 
 func validAgentURL(text string) bool {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || !ascii.Visible(text) {
 		return false
 	}
 	if _, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && err != nil {

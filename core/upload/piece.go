@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/pgherd/pgherd/core/ascii"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -48,7 +49,7 @@ func parseRange(s string) (p Piece, total int64, ok bool) {
 	unit, rest, spaced := strings.Cut(s, " ")
 	part, all, named := strings.Cut(rest, "/")
 	total, ok = number(all)
-	if !spaced || !named || !ok || !strings.EqualFold(unit, "bytes") {
+	if !spaced || !named || !ok || !ascii.Equal(unit, "bytes") {
 		return p, 0, false
 	}
 	if part == "*" {

@@ -124,6 +124,7 @@ func TestPieces(t *testing.T) {
 		{"bytes +0-9/1000", 10, Piece{}, "Content-Range"},
 		{"bytes -10/1000", 10, Piece{}, "Content-Range"},
 		{"bytes 0-/1000", 1000, Piece{}, "Content-Range"},
+		{"byte\u017f 0-999/1000", 1000, Piece{}, "Content-Range"},
 		{"bytes 0-9,20-29/1000", 20, Piece{}, "Content-Range"},
 		{"bytes  0-9/1000", 10, Piece{}, "Content-Range"},
 		{"bytes=0-9/1000", 10, Piece{}, "Content-Range"},

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/pgherd/pgherd/core/ascii"
 )
 
 // localNames are host names with a meaning only inside a network; names below them are included.
@@ -14,9 +16,12 @@ const (
 	maxLabel = 63
 )
 
-// parseHost reads the host of a URL as a name or as an address.
+// parseHost reads the host of a URL as a name or as an address. Its characters are checked before letter case is removed.
 func (p Policy) parseHost(u *url.URL) (string, netip.Addr, error) {
-	host := strings.ToLower(u.Hostname())
+	if !ascii.Visible(u.Host) {
+		return "", netip.Addr{}, errNoHostName()
+	}
+	host := ascii.Lower(u.Hostname())
 	if strings.HasPrefix(u.Host, "[") {
 		return p.parseAddress(host)
 	}
@@ -52,13 +57,17 @@ func endsInNumber(host string) bool {
 	return last != "" && strings.Trim(last, "0123456789") == ""
 }
 
+func errNoHostName() error {
+	return refuseURL("its host is not a host name; names in other scripts are written in their xn-- form")
+}
+
 func (p Policy) checkName(host string) error {
 	if host == "" || len(host) > maxName {
 		return refuseURL("its host name is empty or longer than %d characters", maxName)
 	}
 	for label := range strings.SplitSeq(host, ".") {
 		if !validLabel(label) {
-			return refuseURL("its host is not a host name; names in other scripts are written in their xn-- form")
+			return errNoHostName()
 		}
 	}
 	if p.AllowPrivate {

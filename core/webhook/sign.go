@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pgherd/pgherd/core/ascii"
 )
 
 // The headers of a delivery (spec, "Events").
@@ -32,7 +34,7 @@ func Sign(secret, timestamp string, body []byte) string {
 // Verify checks a signature as a receiver does, in constant time. It does not check the age of the timestamp.
 func Verify(secret, timestamp string, body []byte, signature string) bool {
 	digest, hasPrefix := strings.CutPrefix(signature, signaturePrefix)
-	if !hasPrefix || digest != strings.ToLower(digest) {
+	if !hasPrefix || digest != ascii.Lower(digest) {
 		return false
 	}
 	given, err := hex.DecodeString(digest)

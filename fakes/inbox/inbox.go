@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 	"sync"
 
+	"github.com/pgherd/pgherd/core/ascii"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
@@ -137,7 +137,7 @@ func (i *Inbox) addresses(t webhook.Target) []netip.Addr {
 	if t.Address.IsValid() {
 		return []netip.Addr{t.Address}
 	}
-	if list, known := i.names[strings.ToLower(t.Host)]; known {
+	if list, known := i.names[ascii.Lower(t.Host)]; known {
 		return list
 	}
 	return []netip.Addr{somewherePublic}

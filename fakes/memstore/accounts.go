@@ -3,7 +3,6 @@ package memstore
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/fault"
@@ -15,7 +14,7 @@ type accounts struct{ session }
 
 func (a accounts) AddUser(ctx context.Context, u account.User) error {
 	return a.write(ctx, func(s *state) error {
-		if s.users.any(hasEmail(u.Email)) {
+		if s.users.any(func(known account.User) bool { return known.Email == u.Email }) {
 			return a.refuse(fault.Invalid("email", "is in use"))
 		}
 		s.users.put(s.txid, u.ID, u)
@@ -71,17 +70,12 @@ func (a accounts) User(ctx context.Context, user id.UserID) (account.User, error
 
 func (a accounts) UserByEmail(ctx context.Context, email string) (account.User, error) {
 	return read(ctx, a.session, func(s *state) (account.User, error) {
-		list := s.users.having(hasEmail(email), nil)
+		list := s.users.having(func(u account.User) bool { return u.Email == email }, nil)
 		if len(list) == 0 {
 			return account.User{}, ports.ErrNoRow
 		}
 		return list[0], nil
 	})
-}
-
-// hasEmail compares addresses without regard to case.
-func hasEmail(email string) func(account.User) bool {
-	return func(u account.User) bool { return strings.EqualFold(u.Email, email) }
 }
 
 // found turns a missing row into ErrNoRow.

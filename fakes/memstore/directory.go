@@ -26,8 +26,8 @@ func (d directory) Accounts(ctx context.Context, of ports.AccountFilter, p ports
 		for _, a := range s.accounts.byKey {
 			owner, _ := s.users.get(a.OwnerID)
 			named := of.Owner == owner.Name && !strings.Contains(of.Owner, "@")
-			owned := of.Owner == "" || named || strings.EqualFold(of.Owner, owner.Email)
-			part := strings.Contains(strings.ToLower(owner.Email), strings.ToLower(of.Email))
+			owned := of.Owner == "" || named || of.Owner == owner.Email
+			part := strings.Contains(owner.Email, of.Email)
 			if wanted(of.ID, a.ID) && wanted(of.Plan, a.Plan) && owned && part {
 				list = append(list, ports.AccountEntry{Account: a, Email: owner.Email, Name: owner.Name})
 			}

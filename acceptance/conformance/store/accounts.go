@@ -42,11 +42,9 @@ func accountComesBack(w *world) {
 }
 
 func accountsAreUnique(w *world) {
-	for _, email := range []string{w.user.Email, "Ada@Example.Com"} {
-		w.refused("a mail address that is in use", invalid("email"), writing(ports.Tx.Accounts, ports.Accounts.AddUser, account.User{
-			ID: newID[id.UserID](), Email: email, Name: "Other", CreatedAt: epoch,
-		}))
-	}
+	w.refused("a mail address that is in use", invalid("email"), writing(ports.Tx.Accounts, ports.Accounts.AddUser, account.User{
+		ID: newID[id.UserID](), Email: w.user.Email, Name: "Other", CreatedAt: epoch,
+	}))
 	another := account.Account{ID: newID[id.AccountID](), OwnerID: w.user.ID, Plan: account.Free, CreatedAt: epoch}
 	w.refused("a second account of one user", invalid("owner"), writing(ports.Tx.Accounts, ports.Accounts.Add, another))
 	another.OwnerID = newID[id.UserID]()
@@ -93,16 +91,14 @@ func quotaHolds(w *world) {
 
 func usersAreFound(w *world) {
 	u := account.User{
-		ID: newID[id.UserID](), Email: "Bob.Ü@Example.COM", Name: "Bob", CreatedAt: epoch, PasswordHash: "$argon2id$v=19$...",
+		ID: newID[id.UserID](), Email: "bob@example.com", Name: "Bob", CreatedAt: epoch, PasswordHash: "$argon2id$v=19$...",
 	}
 	w.update(writing(ports.Tx.Accounts, ports.Accounts.AddUser, u))
 	w.equal("the user", read(w, ports.Tx.Accounts, ports.Accounts.User, u.ID), u)
-	for _, email := range []string{"Bob.Ü@Example.COM", "bob.Ü@example.com", "BOB.Ü@EXAMPLE.com"} {
-		w.equal("the user of "+email, read(w, ports.Tx.Accounts, ports.Accounts.UserByEmail, email), u)
-	}
+	w.equal("the user of an address", read(w, ports.Tx.Accounts, ports.Accounts.UserByEmail, u.Email), u)
 	w.equal("a user without a password", read(w, ports.Tx.Accounts, ports.Accounts.UserByEmail, w.user.Email), w.user)
 	w.missing("nobody", reading(ports.Tx.Accounts, ports.Accounts.User, newID[id.UserID]()))
-	for _, email := range []string{"", "bob", "%", "bob.ü@example.co_"} {
+	for _, email := range []string{"", "bob", "%", "bob@example.co_", "Bob@example.com", "bob@example.com ", "boб@example.com"} {
 		w.missing(email, reading(ports.Tx.Accounts, ports.Accounts.UserByEmail, email))
 	}
 }

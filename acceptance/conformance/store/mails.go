@@ -37,7 +37,7 @@ func Mails(t *testing.T, m Metadata) {
 func (w *world) mail(r database.Record, now time.Time) mail.Mail {
 	m := newID[id.MailID]()
 	return mail.New(m, mail.Invitation{
-		InvitationID: newID[id.InvitationID](), AccountID: r.AccountID, DatabaseID: r.ID, Recipient: "Bob@example.com",
+		InvitationID: newID[id.InvitationID](), AccountID: r.AccountID, DatabaseID: r.ID, Recipient: "bob@example.com",
 		Inviter: "Ada, \"the\" ünicode", Database: r.DisplayName, Role: account.Viewer, ExpiresAt: minutes(10_000),
 	}, []byte{0, 1, 255}, now)
 }
@@ -170,7 +170,7 @@ func recentMailsAreCounted(w *world) {
 	_, other := w.addAccount("eve@example.com")
 	foreign := w.addDatabase("foreign", func(r *database.Record) { r.AccountID = other.ID })
 	for _, to := range []string{
-		"bob@example.com", "BOB@Example.com", "Bob+1@example.com", "bob+@example.com", "bob++a+b@example.com",
+		"bob@example.com", "bob+0@example.com", "bob+1@example.com", "bob+@example.com", "bob++a+b@example.com",
 		"carol@example.com", "carol+bob@example.com", "+bob@example.com", "bob@example.com+1", "b.ob@example.com", "bob@example.org",
 	} {
 		m := w.mail(r, minutes(5))
@@ -180,7 +180,7 @@ func recentMailsAreCounted(w *world) {
 	w.addMail(foreign, minutes(5))
 	w.addMail(r, minutes(1)) // too long ago
 	w.equal("recent mails", found(w.view, func(ctx context.Context, tx ports.Tx) (mail.Recent, error) {
-		return tx.Mails().Recent(ctx, w.account.ID, "Bob+Shop@example.COM", minutes(1))
+		return tx.Mails().Recent(ctx, w.account.ID, "bob+shop@example.com", minutes(1))
 	}), mail.Recent{ToRecipient: 5, OfAccount: 11, Together: 6})
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pgherd/pgherd/core/ascii"
 	"github.com/pgherd/pgherd/core/download"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -181,7 +182,7 @@ func isJSON(contentType string) bool { return isType(contentType, "application/j
 
 func isType(contentType, want string) bool {
 	kind, _, _ := strings.Cut(contentType, ";")
-	return strings.EqualFold(strings.TrimSpace(kind), want)
+	return ascii.Equal(strings.TrimSpace(kind), want)
 }
 
 // invite answers Expect: 100-continue when the body is about to be read.

@@ -5,11 +5,11 @@ import (
 	"io"
 	"net"
 	"strconv"
-	"strings"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/conn"
+	"github.com/pgherd/pgherd/core/ascii"
 )
 
 // fasthttp reads the first 8 KiB of a body before any handler runs, answers 413 before authentication, and waits for a body
@@ -70,7 +70,7 @@ func takeNotes(raw *fasthttp.RequestCtx) pendingBody {
 		b.source = b.conn.Sized(b.length)
 	}
 	// A client that speaks HTTP/1.0 understands no 100.
-	b.expect = b.source != nil && h.IsHTTP11() && strings.EqualFold(string(h.Peek(noteExpect)), "100-continue")
+	b.expect = b.source != nil && h.IsHTTP11() && ascii.Equal(string(h.Peek(noteExpect)), "100-continue")
 	h.Del(noteLength)
 	h.Del(noteExpect)
 	return b
@@ -117,8 +117,8 @@ func ambiguousLength(raw []byte, chunkable bool) bool {
 			return true
 		}
 		name, _, _ := bytes.Cut(bytes.TrimLeft(line, " \t"), []byte(":"))
-		isCoding := bytes.EqualFold(name, []byte(fasthttp.HeaderTransferEncoding))
-		isLength := bytes.EqualFold(name, []byte(fasthttp.HeaderContentLength))
+		isCoding := ascii.Equal(string(name), fasthttp.HeaderTransferEncoding)
+		isLength := ascii.Equal(string(name), fasthttp.HeaderContentLength)
 		if framing = isCoding || isLength; framing && folded {
 			return true
 		}

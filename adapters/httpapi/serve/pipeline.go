@@ -6,6 +6,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/pgherd/pgherd/core/ascii"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -130,7 +131,7 @@ func (s *Server) reach(r *Request) (err error) {
 // bearer returns the key of "Bearer <key>", empty where the header is anything else.
 func bearer(header []byte) string {
 	scheme, key, ok := strings.Cut(string(header), " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") {
+	if !ok || !ascii.Equal(scheme, "Bearer") {
 		return ""
 	}
 	return strings.TrimSpace(key)

@@ -15,15 +15,17 @@ INSERT INTO oldest_program VALUES (1);
 -- Users, accounts and keys
 --
 
--- An empty password_hash: no password. Addresses are compared without regard to case.
+-- An empty password_hash: no password. An address is stored, here and below, in the one form that it is compared in: printable
+-- ASCII in lower case.
+CREATE DOMAIN address AS text COLLATE "C" CHECK (VALUE = lower(VALUE) AND VALUE ~ '^[!-~]+$');
 CREATE TABLE users (
     id            uuid PRIMARY KEY,
-    email         text NOT NULL,
+    email         address NOT NULL,
     name          text NOT NULL,
     password_hash text NOT NULL DEFAULT '',
-    created_at    timestamptz NOT NULL
+    created_at    timestamptz NOT NULL,
+    CONSTRAINT users_email_unique UNIQUE (email)
 );
-CREATE UNIQUE INDEX users_email_any_case ON users (lower(email COLLATE "C"));
 
 -- What is NULL is as the plan has it.
 CREATE TABLE accounts (
@@ -319,7 +321,7 @@ CREATE TABLE invitations (
     id          uuid PRIMARY KEY,
     account_id  uuid NOT NULL REFERENCES accounts,
     database_id uuid NOT NULL REFERENCES databases ON DELETE CASCADE,
-    email       text NOT NULL,
+    email       address NOT NULL,
     role        text NOT NULL CHECK (role IN ('admin', 'developer', 'viewer')),
     token_hash  bytea NOT NULL CHECK (length(token_hash) = 32),
     status      text NOT NULL CHECK (status IN ('open', 'accepted', 'revoked', 'expired')),
@@ -341,7 +343,7 @@ CREATE TABLE mails (
     invitation_id    uuid NOT NULL,
     account_id       uuid NOT NULL REFERENCES accounts,
     database_id      uuid NOT NULL REFERENCES databases ON DELETE CASCADE,
-    recipient        text NOT NULL,
+    recipient        address NOT NULL,
     inviter          text NOT NULL,
     database_display text NOT NULL,
     role             text NOT NULL CHECK (role IN ('admin', 'developer', 'viewer')),
@@ -362,7 +364,7 @@ CREATE INDEX mails_of_invitation ON mails (invitation_id);
 CREATE INDEX mails_of_database ON mails (database_id);
 CREATE INDEX mails_recent ON mails (account_id, created_at);
 -- The bounds of mails count an address without its tag, as mail.Mailbox has it.
-CREATE INDEX mails_of_mailbox ON mails (lower(regexp_replace(recipient, '^([^@+]+)[+][^@]*', '\1')), created_at);
+CREATE INDEX mails_of_mailbox ON mails (regexp_replace(recipient, '^([^@+]+)[+][^@]*', '\1'), created_at);
 -- What has been due longest of each account: a mail is due since it may be claimed and nobody holds it.
 CREATE INDEX mails_due ON mails (account_id, greatest(not_before, lease_until), created_at, id)
     WHERE status IN ('pending', 'sending');

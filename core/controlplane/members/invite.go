@@ -2,7 +2,6 @@ package members
 
 import (
 	"context"
-	"strings"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -123,7 +122,7 @@ func (m *Members) addMember(
 		return joined, err
 	}
 	for _, i := range invited {
-		if strings.EqualFold(i.Email, joined.Email) {
+		if i.Email == joined.Email {
 			if err := m.revoke(ctx, tx, r.Caller().Actor(), db, i); err != nil {
 				return joined, err
 			}

@@ -2,8 +2,8 @@ package members
 
 import (
 	"context"
-	"strings"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
@@ -32,8 +32,11 @@ func (r *Roster) People(ctx context.Context, db id.DatabaseID) (l Listing, err e
 type Removed struct{ Memberships, Invitations int }
 
 // RemovePerson ends the membership and the invitation of an address, as Members.Remove and Revoke do for the owner.
-// DATABASE_NOT_FOUND. MEMBER_NOT_FOUND: the address has neither.
+// VALIDATION_ERROR on "email". DATABASE_NOT_FOUND. MEMBER_NOT_FOUND: the address has neither.
 func (r *Roster) RemovePerson(ctx context.Context, db id.DatabaseID, email string) (done Removed, err error) {
+	if email, err = account.ValidateEmail(email); err != nil {
+		return done, err
+	}
 	err = r.members.base.UpdateStored(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		done, err = r.remove(ctx, tx, locked, email)
 		if err == nil && done == (Removed{}) {
@@ -50,7 +53,7 @@ func (r *Roster) remove(ctx context.Context, tx ports.Tx, db database.Record, em
 		return done, err
 	}
 	for _, who := range people.Members {
-		if strings.EqualFold(who.Email, email) {
+		if who.Email == email {
 			if err := r.members.remove(ctx, tx, audit.Operator, db, who); err != nil {
 				return done, err
 			}
@@ -58,7 +61,7 @@ func (r *Roster) remove(ctx context.Context, tx ports.Tx, db database.Record, em
 		}
 	}
 	for _, i := range people.Invitations {
-		if strings.EqualFold(i.Email, email) {
+		if i.Email == email {
 			if err := r.members.revoke(ctx, tx, audit.Operator, db, i); err != nil {
 				return done, err
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/ascii"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/base"
@@ -18,8 +19,9 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Accounts lists accounts by creation time; a limit of 0 lists all.
+// Accounts lists accounts by creation time; a limit of 0 lists all. The part of an address may be in whatever case.
 func (o *Operator) Accounts(ctx context.Context, of ports.AccountFilter, limit int) ([]ports.AccountEntry, error) {
+	of.Email = ascii.Lower(of.Email)
 	return entries(ctx, o, limit, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.AccountEntry, error) {
 		return d.Accounts(ctx, of, p)
 	}, func(e ports.AccountEntry) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} })

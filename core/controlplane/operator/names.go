@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/ascii"
+
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -18,9 +21,16 @@ import (
 // AccountNamed finds an account by its ID, or by its owner's email address or name. A text with an @ is an address: what others
 // call themselves neither passes for it nor hides it.
 func (o *Operator) AccountNamed(ctx context.Context, flag, text string) (id.AccountID, error) {
+	what := thing{flag, "account", "account list"}
 	filter := ports.AccountFilter{Owner: text}
 	if named, is := asID[id.AccountID](text); is {
 		filter = ports.AccountFilter{ID: named}
+	} else if strings.Contains(text, "@") {
+		address, err := account.ValidateEmail(text)
+		if err != nil {
+			return resolve[id.AccountID](what, text, nil)
+		}
+		filter.Owner = address
 	}
 	found, err := fromDirectory(ctx, o, func(ctx context.Context, d ports.Directory) ([]ports.AccountEntry, error) {
 		return d.Accounts(ctx, filter, ports.Page{Limit: mostNamed})
@@ -28,7 +38,7 @@ func (o *Operator) AccountNamed(ctx context.Context, flag, text string) (id.Acco
 	if err != nil {
 		return "", err
 	}
-	return resolve(thing{flag, "account", "account list"}, text, candidates(found, ofOwner))
+	return resolve(what, text, candidates(found, ofOwner))
 }
 
 func ofOwner(a ports.AccountEntry) (id.AccountID, string) { return a.ID, "of " + a.Email }
@@ -120,7 +130,7 @@ func errUnknown(flag string) error { return fault.Invalid(flag, "does not exist"
 
 // asID is the ID that a text has the form of.
 func asID[T ~string](text string) (T, bool) {
-	v, err := id.Parse[T](strings.ToLower(text))
+	v, err := id.Parse[T](ascii.Lower(text))
 	return v, err == nil
 }
 

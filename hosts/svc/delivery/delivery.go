@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pgherd/pgherd/core/ascii"
 	"github.com/pgherd/pgherd/core/webhook"
 )
 
@@ -67,7 +68,7 @@ func single(header textproto.MIMEHeader, name string) (string, error) {
 }
 
 func body(header textproto.MIMEHeader, rest io.Reader) ([]byte, error) {
-	if strings.EqualFold(header.Get("Transfer-Encoding"), "chunked") {
+	if ascii.Equal(header.Get("Transfer-Encoding"), "chunked") {
 		text, err := io.ReadAll(httputil.NewChunkedReader(rest))
 		if err != nil {
 			return nil, errors.New("its chunked body is broken")

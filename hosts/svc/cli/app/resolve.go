@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/ascii"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -89,7 +90,7 @@ func Collected[T any](list iter.Seq2[T, error]) (entries []T, err error) {
 
 // IDOf reads an ID, which may be written in capitals.
 func IDOf[T ~string](text string) (of T, is bool) {
-	of, err := id.Parse[T](strings.ToLower(text))
+	of, err := id.Parse[T](ascii.Lower(text))
 	return of, err == nil
 }
 

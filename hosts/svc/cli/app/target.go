@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/core/ascii"
 	"github.com/pgherd/pgherd/hosts/svc/profile"
 )
 
@@ -105,7 +106,7 @@ func baseURL(text string) string {
 	if err != nil {
 		return text // which is refused where it is used
 	}
-	u.Host = strings.ToLower(u.Host)
+	u.Host = ascii.Lower(u.Host)
 	return u.String()
 }
 

@@ -4,13 +4,13 @@ package roles
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/ascii"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
@@ -71,7 +71,7 @@ func RoleIn(list []wire.ListedRole, name string) (found wire.ListedRole, err err
 	label := role.NameKey(norm.NFC.String(name))
 	for _, r := range list {
 		switch {
-		case r.Username == name, strings.EqualFold(string(r.RoleID), name):
+		case r.Username == name, ascii.Equal(string(r.RoleID), name):
 			return r, nil
 		case role.NameKey(r.DisplayName) == label:
 			found = r
