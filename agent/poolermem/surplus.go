@@ -2,6 +2,7 @@ package poolermem
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -15,10 +16,20 @@ const statementSize = 512
 type client struct {
 	id, entry  string
 	statements int64 // that it has prepared
-	unfinished bool  // a part of a message has come
+	unfinished int64 // of a message of which a part has come, the bytes that have not
 	linked     bool  // has a server connection
 	login      bool  // is not logged in yet
 	server     bool  // no client, but a server connection with the statements prepared there
+}
+
+// reserved is what a message of which a part has come takes at least. PgBouncer reserves all of it with its header, also before a
+// log-in, where that says more than fits its buffer (pkt_buf): the next power of two. It says only what has not come yet, so
+// that a client which has sent nearly all holds more.
+func (c client) reserved() int64 {
+	if c.unfinished <= 0 {
+		return 0
+	}
+	return 1 << bits.Len64(uint64(c.unfinished-1))
 }
 
 // traffic is what the clients of an entry have sent.
@@ -50,15 +61,16 @@ func low(bound int64) int64 { return bound / 4 * 3 }
 
 // surplus chooses the accounts whose clients are to be ended: those that are taken to hold the most, and more than their share,
 // until what they hold is what PgBouncer has too much. If that does not explain it, somebody hides large statements among many
-// small ones, and all that an account has sent counts.
+// small ones, or has sent nearly all of large messages: then all that an account has sent counts, and the largest message for each
+// that is not complete.
 //
 // An account's share is half of its part of the growth, by the sum of its caps: whatever clients hold, somebody has more. But
-// nobody is ended for little, and not for what strangers hold in their log-ins, which PgBouncer ends by itself.
+// nobody is ended for little, and not for what strangers surely hold in their log-ins, which PgBouncer ends by itself.
 func (c census) surplus() []claim {
 	accounts, caps := c.accounts()
 	for _, one := range c.clients {
-		if one.unfinished && one.login {
-			c.memory, c.growth = c.memory-c.packet, c.growth-c.packet
+		if one.login {
+			c.memory, c.growth = c.memory-one.reserved(), c.growth-one.reserved()
 		}
 	}
 	chosen, unexplained := c.most(accounts, caps, account.likely)
@@ -77,7 +89,7 @@ func (c census) most(accounts []*account, caps int64, texts func(account) int64)
 		}
 	}
 	for _, a := range accounts {
-		held := a.statements*statementSize + a.unfinished*c.packet + texts(*a)
+		held := a.statements*statementSize + texts(*a)
 		if a.linked > 0 {
 			held += part(c.unsent, a.sent.bytes, linked)
 		}
@@ -100,26 +112,27 @@ func (c census) most(accounts []*account, caps int64, texts func(account) int64)
 
 // account is the sum of its databases.
 type account struct {
-	name                           string
-	databases                      []string
-	caps                           int64
-	sent                           traffic
-	statements, unfinished, linked int64
-	clients                        []string
+	name               string
+	databases          []string
+	caps               int64
+	sent               traffic
+	statements, linked int64
+	least, most        int64 // what messages that are not complete take
+	clients            []string
 }
 
 // likely is how much of what was sent the account holds as statements: as large a part as of the statements that came with it are
 // still there. Whoever prepares statements and closes them again holds little.
 func (a account) likely() int64 {
-	return part(a.sent.bytes, min(a.statements, a.sent.statements), a.sent.statements)
+	return a.least + part(a.sent.bytes, min(a.statements, a.sent.statements), a.sent.statements)
 }
 
 // possible is all that was sent, if a statement that came with it may be there.
 func (a account) possible() int64 {
 	if min(a.statements, a.sent.statements) == 0 {
-		return 0
+		return a.most
 	}
-	return a.sent.bytes
+	return a.most + a.sent.bytes
 }
 
 // accounts adds up by account, and the caps of all. A database whose account is not known is one of its own.
@@ -146,22 +159,22 @@ func (c census) accounts() (all []*account, caps int64) {
 	}
 	for _, one := range c.clients {
 		if a, known := byEntry[one.entry]; known && !one.login {
-			a.add(one, c.unsent > c.bound/16)
+			a.add(one, c.unsent > c.bound/16, c.packet)
 		}
 	}
 	return all, caps
 }
 
 // add counts a client. One that is linked goes at the session entry only if requests without an answer are much of the memory.
-func (a *account) add(one client, unanswered bool) {
+func (a *account) add(one client, unanswered bool, packet int64) {
 	a.statements += one.statements
 	if one.server {
 		return
 	}
 	byTransaction := strings.HasSuffix(one.entry, pooler.TransactionSuffix)
-	unfinished := one.unfinished && byTransaction // a session's is passed on as it comes
+	unfinished := one.unfinished > 0 && byTransaction // a session's is passed on as it comes
 	if unfinished {
-		a.unfinished++
+		a.least, a.most = a.least+one.reserved(), a.most+packet
 	}
 	if one.linked {
 		a.linked++

@@ -78,10 +78,30 @@ func TestSurplus(t *testing.T) {
 			c.sent["busy.transaction"], c.sent["quiet.transaction"] = traffic{600 * mb, 60_000}, traffic{60 * mb, 60}
 		}), ids("busy.transaction", 1)},
 		"strangers hold it": {held(func(c *census) {
-			c.clients = slices.Concat(clients("busy.transaction", 9, client{unfinished: true, login: true}),
+			c.clients = slices.Concat(clients("busy.transaction", 9, client{unfinished: 64*mb - 15, login: true}),
 				clients("quiet.transaction", 1, client{statements: 20}))
 			c.sent["quiet.transaction"] = traffic{15 * mb, 20}
 		}), nil},
+		"strangers who hold little hide nobody": {held(func(c *census) {
+			c.clients = slices.Concat(clients("quiet.transaction", 5000, client{unfinished: 4985, login: true}),
+				clients("", 20, client{unfinished: 1, login: true}), clients("busy.transaction", 1, client{statements: 60}))
+			c.sent["busy.transaction"] = traffic{600 * mb, 60}
+		}), ids("busy.transaction", 1)},
+		"strangers who hold half do not hide the other half": {held(func(c *census) {
+			c.clients = slices.Concat(clients("", 4, client{unfinished: 33 * mb, login: true}),
+				clients("busy.transaction", 1, client{statements: 60}), clients("quiet.transaction", 1, client{statements: 60}))
+			c.sent["busy.transaction"], c.sent["quiet.transaction"] = traffic{300 * mb, 60}, traffic{15 * mb, 60}
+		}), ids("busy.transaction", 1)},
+		"messages that are nearly complete": {held(func(c *census) {
+			c.clients = slices.Concat(clients("busy.transaction", 10, client{unfinished: 5000}),
+				clients("quiet.transaction", 1, client{statements: 20}))
+			c.sent["quiet.transaction"] = traffic{60 * mb, 20}
+		}), ids("busy.transaction", 10)},
+		"small messages that are not complete": {held(func(c *census) {
+			c.clients = slices.Concat(clients("quiet.transaction", 20, client{unfinished: 5000}),
+				clients("busy.transaction", 1, client{statements: 60}))
+			c.sent["busy.transaction"] = traffic{600 * mb, 60}
+		}), ids("busy.transaction", 1)},
 		"closed statements are not held": {held(func(c *census) {
 			c.clients = slices.Concat(clients("busy.transaction", 1, client{statements: 60}),
 				clients("quiet.transaction", 5, client{statements: 40}))
@@ -97,8 +117,8 @@ func TestSurplus(t *testing.T) {
 			c.sent["alone.transaction"] = traffic{600 * mb, 100}
 		}), ids("alone.transaction", 1)},
 		"messages that are not complete": {held(func(c *census) {
-			c.clients = slices.Concat(clients("busy.transaction", 10, client{unfinished: true}),
-				clients("quiet", 10, client{unfinished: true, linked: true}), clients("busier.transaction", 5, client{}))
+			c.clients = slices.Concat(clients("busy.transaction", 10, client{unfinished: 64*mb - 15}),
+				clients("quiet", 10, client{unfinished: 64*mb - 15, linked: true}), clients("busier.transaction", 5, client{}))
 		}), ids("busy.transaction", 10)},
 		"requests without an answer": {held(func(c *census) {
 			c.unsent = 1100 * mb
@@ -137,6 +157,14 @@ func TestSentSince(t *testing.T) {
 	for entry, want := range map[string]traffic{"a": {30, 1}, "b": {5, 1}, "c": {7, 2}} {
 		if got[entry] != want {
 			t.Errorf("%s: %+v, want %+v", entry, got[entry], want)
+		}
+	}
+}
+
+func TestReserved(t *testing.T) {
+	for unfinished, want := range map[int64]int64{0: 0, 1: 1, 4985: 8192, 2 * mb: 2 * mb, 2*mb + 1: 4 * mb, 64*mb - 15: 64 * mb} {
+		if got := (client{unfinished: unfinished}).reserved(); got != want {
+			t.Errorf("%d: %d, want %d", unfinished, got, want)
 		}
 	}
 }

@@ -188,7 +188,7 @@ func since(before, now map[string]traffic) map[string]traffic {
 func (w *Watch) clients(ctx context.Context) (all []client, err error) {
 	err = w.Console.Show(ctx, "SHOW SOCKETS", func(r map[string]string) {
 		one := client{
-			id: r["id"], entry: r["database"], statements: number(r["prepared_statements"]), unfinished: number(r["pkt_remain"]) > 0,
+			id: r["id"], entry: r["database"], statements: number(r["prepared_statements"]), unfinished: number(r["pkt_remain"]),
 			linked: r["link"] != "", login: r["state"] == "cl_login", server: r["type"] == "S",
 		}
 		if one.server || r["addr"] != "unix" {
