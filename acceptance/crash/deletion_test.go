@@ -160,8 +160,19 @@ func (f *purgeFlow) ready(t *testing.T, w *world) {
 }
 
 func (f *purgeFlow) act(t *testing.T, w *world, _ *stack.Host) {
+	f.over(t, w)
+	f.begun(t, w)
+}
+
+// over has the time end in which the database can be recovered.
+func (f *purgeFlow) over(t *testing.T, w *world) {
+	t.Helper()
 	const due = "UPDATE tombstones SET purge_after = now() - interval '1 second' WHERE database_id = $1"
 	must(w.meta.ExecContext(soon(t), due, f.db.ID))(t)
+}
+
+func (f *purgeFlow) begun(t *testing.T, w *world) {
+	t.Helper()
 	eventually(t, "the purge has begun", func() (bool, string) {
 		var begun bool
 		err := w.meta.QueryRowContext(t.Context(), `SELECT EXISTS (SELECT FROM operations

@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/url"
 	"os"
@@ -71,7 +72,7 @@ func TestMetadataOfBeforeARecovery(t *testing.T) {
 	f.asOwner(t, w, "UPDATE word SET said = 'new'")
 	restore(t)
 
-	f.act(t, w, w.api)
+	f.over(t, w)
 	wantServed := func() {
 		t.Helper()
 		f.says(t, w, "new")
@@ -90,10 +91,14 @@ func TestMetadataOfBeforeARecovery(t *testing.T) {
 		})
 		wantServed()
 	}
-	refusedFor("operations that the metadata lack")
+	eventually(t, "the brake is on", func() (bool, string) {
+		text := must(w.batch.Log())(t)
+		return bytes.Contains(text, []byte("brake.on")), string(text)
+	})
+	wantServed()
 	confirm := must(w.LaunchAdmin("", "metadata", "confirm", "--yes", "--reason", "it is so"))(t)
 	noError(t, confirm.AwaitEnd(soon(t)))
-	w.hurry(t)
+	f.begun(t, w)
 	refusedFor("in service")
 	w.wantDifferences(t, []doctor.Code{doctor.PurgeRefused}, nil)
 

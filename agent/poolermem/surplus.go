@@ -61,8 +61,8 @@ func low(bound int64) int64 { return bound / 4 * 3 }
 
 // surplus chooses the accounts whose clients are to be ended: those that are taken to hold the most, and more than their share,
 // until what they hold is what PgBouncer has too much. If that does not explain it, somebody hides large statements among many
-// small ones, or has sent nearly all of large messages: then all that an account has sent counts, and the largest message for each
-// that is not complete.
+// small ones, or has sent nearly all of large messages: then all that an account has sent counts, and the largest message for
+// each that is not complete.
 //
 // An account's share is half of its part of the growth, by the sum of its caps: whatever clients hold, somebody has more. But
 // nobody is ended for little, and not for what strangers surely hold in their log-ins, which PgBouncer ends by itself.

@@ -1,5 +1,5 @@
 // Package brake says when work has to wait because what it goes by cannot be trusted: what is deleted because its time is over
-// does not come back when the clock is set right.
+// does not come back when the clock is set right, or when newer metadata are found.
 package brake
 
 import (
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // Work is what kind of work waits.
@@ -24,16 +26,18 @@ type Reason string
 
 // The reasons.
 const (
-	Clock Reason = "clock" // the clock of the host and that of the metadata's server disagree
+	Clock  Reason = "clock"  // the clock of the host and that of the metadata's server disagree
+	Behind Reason = "behind" // servers have heard of operations that the metadata lack
 )
 
 // holds has the work that waits for each reason. Harmless work never does.
 var holds = map[Reason][]Work{
-	Clock: {Destroys, Schedules},
+	Clock:  {Destroys, Schedules},
+	Behind: {Destroys},
 }
 
 // Reasons lists all of them.
-func Reasons() []Reason { return []Reason{Clock} }
+func Reasons() []Reason { return []Reason{Clock, Behind} }
 
 // Holds reports whether work waits for a reason.
 func (r Reason) Holds(w Work) bool { return slices.Contains(holds[r], w) }
@@ -73,4 +77,12 @@ func Clocks(before, metadata, after time.Time) *Hold {
 	}
 	return &Hold{Clock, fmt.Sprintf("this host's clock is %s %s that of the metadata database's server: set the wrong one right",
 		by.Round(time.Second), how)}
+}
+
+// Lacks is for metadata that lack an operation of which a server has heard. They went back in time, by a restore or a failover
+// that lost transactions, or are a copy that went its own way. So nothing that they say of times is to be trusted, on any server.
+func Lacks(server string, o id.OperationID) Hold {
+	return Hold{Behind, fmt.Sprintf("the server %s has heard of operations that the metadata lack, such as %s: they went back in "+
+		"time, or are another installation's; look at what differs, and confirm that they count (pgherd admin metadata confirm)",
+		server, o)}
 }

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -23,6 +24,8 @@ type Spec struct {
 	BesideLogins bool
 	// Driven reports whether one is put down for as long as its callers may stay away; nil: no caller drives any.
 	Driven func(Operation) bool
+	// Ends says that one which the service begins by itself deletes or shuts out because a time is over.
+	Ends bool
 	// LoginsUntilBegun permits the same while one is queued, as long as its callers may leave it so.
 	LoginsUntilBegun bool
 }
@@ -31,6 +34,9 @@ type Spec struct {
 func (s Spec) AdmitsLogins(o Operation) bool {
 	return s.BesideLogins || s.LoginsUntilBegun && o.Status == Queued
 }
+
+// ByTime reports whether an operation of the kind deletes or shuts out because a time is over, and nobody has asked for it.
+func (s Spec) ByTime(o Operation) bool { return s.Ends && o.Actor == audit.System }
 
 // Beside are the kinds of open operations beside which logins may change: Always, and UntilBegun while one is queued.
 type Beside struct{ Always, UntilBegun []Kind }

@@ -23,8 +23,8 @@ func (m *metadata) confirmMetadata() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "confirm", Short: "say that the metadata count, although servers have heard of more", Args: cobra.NoArgs,
 		Long: "List what the doctor finds on the servers that have heard of operations which the metadata lack, and ask of each\n" +
-			"whether the metadata count there. Until then nothing is purged on it, and no backup is erased. Look at each difference\n" +
-			"before: what the metadata say is deleted goes when its time is over.",
+			"whether the metadata count there. Until then nothing ends by time, on any server. Look at each difference before:\n" +
+			"what the metadata say is deleted goes when its time is over.",
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; the log of the installation has it")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

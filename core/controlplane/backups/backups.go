@@ -204,7 +204,7 @@ func unused(ctx context.Context, tx ports.Tx, doomed backup.Backup) error {
 // eraseTries is how often a file is tried to be removed while the server hears of further operations on the database.
 const eraseTries = 3
 
-// erase removes the file, then its record. Both can be done again. ErrBehind.
+// erase removes the file, then its record. Both can be done again. brake.Held where the metadata are behind.
 func (b *Backups) erase(
 	ctx context.Context, r database.Record, doomed backup.Backup, by audit.Actor, what audit.Action,
 ) error {
@@ -214,7 +214,7 @@ func (b *Backups) erase(
 	}
 	gone := command.DeleteBackup{DatabaseID: r.ID, Filename: doomed.Filename}
 	for range eraseTries {
-		if err = b.base.InStep(ctx, agent); err == nil {
+		if err = b.base.InStep(ctx, r.ServerID); err == nil {
 			_, err = ports.Ask(ctx, agent, gone)
 		}
 		if !command.RefusedFor(err, command.ReasonBehind) {

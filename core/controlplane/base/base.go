@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/deletion"
@@ -25,6 +26,7 @@ type Base struct {
 	Brake  *Brake
 
 	pushed []PushedState // see RegisterPushed
+	heard  heard         // see InStep
 }
 
 // New checks the ports. It starts nothing.
@@ -53,11 +55,12 @@ func New(p Ports, c Config) (*Base, error) {
 	}
 	made.Calls = newCalls(made.Config)
 	made.Brake = newBrake(made.Ports)
+	made.Brake.Add(brake.Behind, made.behind)
 	made.Work = work.New(work.Config{
-		Store: p.Store, May: made.Brake.May, Clock: p.Clock, Entropy: p.Entropy, Journal: p.Journal,
+		Store: p.Store, May: made.Brake.May, Held: made.mayOn, Clock: p.Clock, Entropy: p.Entropy, Journal: p.Journal,
 		Site: made.DatabaseAndAgent, Audit: made.Audit, Instance: made.Instance, LeaseHold: made.LeaseHold, Crash: made.Crash,
 	})
-	made.Rounds = rounds.New(p.Clock, p.Journal, made.Brake.Now, made.reachable)
+	made.Rounds = rounds.New(p.Clock, p.Journal, made.mayOn, made.reachable)
 	return made, nil
 }
 

@@ -16,26 +16,28 @@ type Brake struct {
 	store   ports.Store
 	clock   ports.Clock
 	journal ports.Journal
-	checks  []Check
+	checks  map[brake.Reason]Check
 
 	mu     sync.Mutex
 	on     map[brake.Reason]bool // as last told
 	agreed time.Time             // when the clocks agreed, as last seen
 }
 
-// Check returns a reason for which work has to wait; nil where it finds none. Work waits where it returns an error, too.
-type Check func(ctx context.Context) (*brake.Hold, error)
+// Check says whether work has to wait for a reason; nil: no. Work waits where it returns an error, too.
+type Check func(ctx context.Context, now time.Time) (*brake.Hold, error)
 
 // recent is for how long work that deletes nothing relies on the last comparison. The clock must not have been set meanwhile: a
 // jump ends it.
 const recent = time.Second
 
 func newBrake(p Ports) *Brake {
-	return &Brake{store: p.Store, clock: p.Clock, journal: p.Journal, on: make(map[brake.Reason]bool)}
+	b := &Brake{store: p.Store, clock: p.Clock, journal: p.Journal, on: make(map[brake.Reason]bool)}
+	b.checks = map[brake.Reason]Check{brake.Clock: b.compare}
+	return b
 }
 
-// Add adds a check. It is called before anything runs.
-func (b *Brake) Add(c Check) { b.checks = append(b.checks, c) }
+// Add adds the check of a reason. It is called before anything runs.
+func (b *Brake) Add(r brake.Reason, c Check) { b.checks[r] = c }
 
 // Now returns the time by which work of a kind may be done; brake.Held where it has to wait. Work that deletes uses this time,
 // and does not read the clock again: it may jump at any moment.
@@ -44,27 +46,19 @@ func (b *Brake) Now(ctx context.Context, w brake.Work) (time.Time, error) {
 	if w == brake.Harmless || w == brake.Schedules && b.justAgreed(now) {
 		return now, nil
 	}
-	hold, err := b.compare(ctx, now)
-	if err != nil {
-		return time.Time{}, err
-	}
-	holds := []brake.Hold{}
-	if hold != nil {
-		holds = append(holds, *hold)
-	}
-	for _, check := range b.checks {
-		if hold, err = check(ctx); err != nil {
+	var held brake.Held
+	for _, r := range brake.Reasons() {
+		check := b.checks[r]
+		if check == nil || !r.Holds(w) {
+			continue
+		}
+		hold, err := check(ctx, now)
+		if err != nil {
 			return time.Time{}, err
 		}
+		b.tell(ctx, now, r, hold)
 		if hold != nil {
-			holds = append(holds, *hold)
-		}
-	}
-	b.tell(ctx, now, holds)
-	var held brake.Held
-	for _, h := range holds {
-		if h.Reason.Holds(w) {
-			held = append(held, h)
+			held = append(held, *hold)
 		}
 	}
 	if len(held) > 0 {
@@ -93,21 +87,17 @@ func (b *Brake) justAgreed(now time.Time) bool {
 	return ago >= 0 && ago < recent
 }
 
-// tell logs what holds, and what no longer does, and remembers it.
-func (b *Brake) tell(ctx context.Context, now time.Time, holds []brake.Hold) {
-	on := make(map[brake.Reason]bool)
-	for _, h := range holds {
-		on[h.Reason] = true
-		b.journal.Log(ctx, ports.JournalEvent{What: "brake.on", Kind: string(h.Reason), Err: h})
-	}
+// tell logs whether work waits for a reason, or no longer does, and remembers it.
+func (b *Brake) tell(ctx context.Context, now time.Time, r brake.Reason, hold *brake.Hold) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for was := range b.on {
-		if !on[was] {
-			b.journal.Log(ctx, ports.JournalEvent{What: "brake.off", Kind: string(was)})
-		}
+	switch {
+	case hold != nil:
+		b.journal.Log(ctx, ports.JournalEvent{What: "brake.on", Kind: string(r), Err: hold})
+	case b.on[r]:
+		b.journal.Log(ctx, ports.JournalEvent{What: "brake.off", Kind: string(r)})
 	}
-	if b.on = on; !on[brake.Clock] {
+	if b.on[r] = hold != nil; hold == nil && r == brake.Clock {
 		b.agreed = now
 	}
 }

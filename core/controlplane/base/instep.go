@@ -3,45 +3,167 @@ package base
 import (
 	"context"
 	"errors"
-	"fmt"
+	"sync"
 	"time"
 
+	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// A server remembers the operations that it has heard of. Metadata that lack one of them went back in time, by a restore or a
-// failover that lost transactions, or are a copy that went its own way. What they say of that server is not to be trusted where
-// something would be destroyed, until an operator has looked: nothing is purged there, and no backup is erased. An operation is
-// random and is stored before any agent hears of it, so nothing else needs to be counted.
+// A server remembers the operations that it has heard of. Metadata that lack one of them are behind, see brake.Lacks: nothing is
+// destroyed because a time is over, on any server, until an operator has looked. An operation is random and is stored before any
+// agent hears of it, so nothing else needs to be counted.
 
-// ErrBehind means that a server has heard of operations that the metadata lack.
-var ErrBehind = errors.New("the server has heard of operations that the metadata lack: they went back in time, or are another " +
-	"installation's; look at what differs, and confirm that they count (pgherd admin metadata confirm)")
+const (
+	// vouchEvery is how often servers are asked what they have heard.
+	vouchEvery = 10 * time.Second
+	// heardLately is for how long an answer counts, or that there was none, before what destroys asks by itself.
+	heardLately = 3 * vouchEvery
+	// heardTime is how long what destroys elsewhere waits for a server's answer.
+	heardTime = 5 * time.Second
+)
 
-// InStep asks a server what it remembers, before something is destroyed there, and vouches for what the metadata have. ErrBehind.
-// The other errors are those of ports.Agent, and of the metadata.
-func (p *Base) InStep(ctx context.Context, agent ports.Agent) error {
+// heard is what servers have said of the metadata, as this process has asked them.
+type heard struct {
+	asking sync.Mutex // held by who asks the servers for what destroys
+
+	mu    sync.Mutex
+	asked map[id.ServerID]time.Time
+	lacks map[id.ServerID]brake.Hold
+}
+
+// note notes what a server has said; err: it has not answered, and what it said before still counts.
+func (h *heard) note(of id.ServerID, now time.Time, lacks *brake.Hold, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.asked == nil {
+		h.asked, h.lacks = map[id.ServerID]time.Time{}, map[id.ServerID]brake.Hold{}
+	}
+	h.asked[of] = now
+	switch {
+	case lacks != nil:
+		h.lacks[of] = *lacks
+	case err == nil:
+		delete(h.lacks, of)
+	}
+}
+
+// isOld reports whether a server was not asked lately.
+func (h *heard) isOld(of id.ServerID, now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at, known := h.asked[of]
+	ago := now.Sub(at)
+	return !known || ago < 0 || ago >= heardLately
+}
+
+// of returns what the metadata lack, as a server has last said.
+func (h *heard) of(s id.ServerID) *brake.Hold {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if hold, lacks := h.lacks[s]; lacks {
+		return &hold
+	}
+	return nil
+}
+
+// mayOn is the one rule for everything that is done because a time is over: it is done by the time that mayOn returns, and waits
+// where mayOn returns brake.Held. What destroys on a server also waits until that has said that the metadata lack nothing; its
+// errors are those of InStep then. on is empty where no server is asked.
+func (p *Base) mayOn(ctx context.Context, w brake.Work, on id.ServerID) (time.Time, error) {
+	if w == brake.Destroys && on != "" {
+		if err := p.InStep(ctx, on); err != nil {
+			return time.Time{}, err
+		}
+	}
+	return p.Brake.Now(ctx, w)
+}
+
+// behind holds what destroys while any server has heard of what the metadata lack. One that does not answer holds only what is
+// done on itself: nobody can say for how long it is away.
+func (p *Base) behind(ctx context.Context, _ time.Time) (*brake.Hold, error) {
+	servers, err := p.servers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.heard.asking.Lock()
+	defer p.heard.asking.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, heardTime)
+	defer cancel()
+	var asking sync.WaitGroup
+	for _, s := range servers {
+		if p.heard.isOld(s.ID, p.Clock.Now()) {
+			asking.Go(func() { _ = p.InStep(ctx, s.ID) }) // it is noted, unless the metadata could not be read
+		}
+	}
+	asking.Wait()
+	for _, s := range servers {
+		if p.heard.isOld(s.ID, p.Clock.Now()) {
+			return nil, errNotCompared
+		}
+		if hold := p.heard.of(s.ID); hold != nil {
+			return hold, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // nothing holds
+}
+
+func (p *Base) servers(ctx context.Context) ([]server.Server, error) {
+	return ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]server.Server, error) {
+		return tx.Servers().List(ctx)
+	})
+}
+
+// InStep asks a server what it remembers, before something is destroyed there, and vouches for what the metadata have; brake.Held
+// where they lack something. The other errors are those of ports.Agent, and of the metadata.
+func (p *Base) InStep(ctx context.Context, on id.ServerID) error {
+	s, agent, err := p.ServerOf(ctx, on)
+	if s.ID == "" {
+		return err
+	}
+	var lacking []id.OperationID
+	if err == nil {
+		lacking, err = p.vouch(ctx, agent)
+	}
+	if errors.Is(err, errNotCompared) {
+		return err
+	}
+	if err != nil || len(lacking) == 0 {
+		p.heard.note(on, p.Clock.Now(), nil, err)
+		return err
+	}
+	hold := brake.Lacks(s.Name, lacking[0])
+	p.heard.note(on, p.Clock.Now(), &hold, nil)
+	return brake.Held{hold}
+}
+
+// errNotCompared means that the metadata could not be read.
+var errNotCompared = errors.New("what a server has heard of could not be compared with the metadata")
+
+// vouch vouches for the operations that an agent has heard of, and returns those that the metadata lack. errNotCompared.
+func (p *Base) vouch(ctx context.Context, agent ports.Agent) (lacking []id.OperationID, err error) {
 	for {
 		heard, err := ports.Ask(ctx, agent, command.AskHeard{})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		lacking, err := p.Lacking(ctx, heard)
 		switch {
 		case err != nil:
-			return err
+			return nil, errors.Join(errNotCompared, err)
 		case len(lacking) > 0:
-			return fmt.Errorf("%w: operation %s", ErrBehind, lacking[0])
+			return lacking, nil
 		case len(heard.Operations) > 0:
 			if _, err := ports.Ask(ctx, agent, command.Vouch{Operations: heard.Operations}); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if !heard.More {
-			return nil
+			return nil, nil
 		}
 	}
 }
@@ -67,20 +189,21 @@ func (p *Base) Lacking(ctx context.Context, heard command.Heard) (list []id.Oper
 	return list, err
 }
 
-// vouchEvery is how often servers are asked what they have heard. It bounds how much an agent remembers, not what it protects.
-const vouchEvery = 10 * time.Second
-
 // RegisterInStep registers the periodic task that vouches for what servers have heard, and says where the metadata are behind.
+// Also a server that has only deleted databases is asked: their owners may have recovered them.
 func (p *Base) RegisterInStep() {
-	p.EachServer("operations of servers", vouchEvery, func(ctx context.Context, _ time.Time, s server.Server) error {
-		agent, err := p.Fleet.Agent(s)
-		if err == nil {
-			err = p.InStep(ctx, agent)
-		}
-		if errors.Is(err, ErrBehind) {
-			p.Journal.Log(ctx, ports.JournalEvent{What: "metadata.behind", ServerID: s.ID, ServerName: s.Name, Err: err})
-			return nil
-		}
-		return err
+	rounds.RegisterServers(p.Rounds, rounds.ServerTask[server.Server]{
+		Name: "operations of servers", Every: vouchEvery, Work: brake.Harmless,
+		Find: func(ctx context.Context, _ time.Time) ([]server.Server, error) { return p.servers(ctx) },
+		Of:   func(s server.Server) (id.ServerID, id.AccountID) { return s.ID, "" },
+		Do: func(ctx context.Context, _ time.Time, s server.Server) error {
+			err := p.InStep(ctx, s.ID)
+			var held brake.Held
+			if errors.As(err, &held) {
+				p.Journal.Log(ctx, ports.JournalEvent{What: "metadata.behind", ServerID: s.ID, ServerName: s.Name, Err: err})
+				return nil
+			}
+			return err
+		},
 	})
 }

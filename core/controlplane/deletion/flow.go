@@ -20,7 +20,7 @@ import (
 func (d *Deletion) registerDelete() {
 	work.RegisterStaged(d.base.Work, work.Staged[deletion.Input]{
 		Kind: work.Kind[deletion.Input]{
-			Spec:     operation.Spec{Kind: deletion.KindDelete, Public: true, Right: account.Own},
+			Spec:     operation.Spec{Kind: deletion.KindDelete, Public: true, Right: account.Own, Ends: true},
 			Withdraw: d.withdrawn,
 			Calls:    []string{"access", "backup", "isolate", "undo", "close"},
 			Commits: []string{

@@ -22,7 +22,7 @@ import (
 func (d *Deletion) registerPurge() {
 	work.RegisterStaged(d.base.Work, work.Staged[work.None]{
 		Kind: work.Kind[work.None]{
-			Spec:     operation.Spec{Kind: deletion.KindPurge},
+			Spec:     operation.Spec{Kind: deletion.KindPurge, Ends: true},
 			Withdraw: purgesOn,
 			Calls:    []string{"purge", "rejoin"},
 			Commits:  []string{"refused", string(stage.Failing), string(deletion.Removing), "succeeded", "failed"},
@@ -97,10 +97,7 @@ type purging struct {
 func (t purging) Do(ctx context.Context, s stage.Stage) (work.Next, error) {
 	t.Stage = s
 	t.Progress(string(s), 0)
-	err := t.d.base.InStep(ctx, t.Agent)
-	if err == nil {
-		_, err = work.Send(ctx, t.Lease, "purge", t.Agent, command.Purge{DatabaseID: t.Record.ID})
-	}
+	_, err := work.Send(ctx, t.Lease, "purge", t.Agent, command.Purge{DatabaseID: t.Record.ID})
 	switch {
 	case err == nil:
 		return t.Finish(ctx, t.Ending(operation.Succeed, nil))
@@ -113,8 +110,7 @@ func (t purging) Do(ctx context.Context, s stage.Stage) (work.Next, error) {
 // refused reports whether an operator has to mend something before the purge goes on: the agent refuses it for good, or somebody
 // has been in its way for so long that nobody can be expected to leave.
 func (t purging) refused(err error) bool {
-	return base.RefusedForGood(err) || errors.Is(err, base.ErrBehind) ||
-		command.RefusedFor(err, command.ReasonBusy) && t.Of.Attempts >= restore.MostSwitches
+	return base.RefusedForGood(err) || command.RefusedFor(err, command.ReasonBusy) && t.Of.Attempts >= restore.MostSwitches
 }
 
 // noteRefusal records in the operation, once, why its server refuses the purge. It stays where it is and is tried again, until

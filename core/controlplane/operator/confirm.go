@@ -26,8 +26,9 @@ func (o *Operator) Lacking(ctx context.Context, s server.Server) ([]id.Operation
 	return o.base.Lacking(ctx, heard)
 }
 
-// ConfirmMetadata has a server forget the operations that it has heard of: the metadata count, although they lack some. From then
-// on purges go on there, and backups expire. VALIDATION_ERROR on "reason". AGENT_ERROR: the server has not confirmed it: repeat.
+// ConfirmMetadata has a server forget the operations that it has heard of: the metadata count, although they lack some. Once
+// that is so of all servers, what ends by time goes on. VALIDATION_ERROR on "reason". AGENT_ERROR: the server has not confirmed
+// it: repeat.
 func (o *Operator) ConfirmMetadata(ctx context.Context, s server.Server, by operation.Order) error {
 	if err := by.Check(); err != nil {
 		return err

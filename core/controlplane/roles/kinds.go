@@ -15,7 +15,7 @@ import (
 func (d *driver) registerKinds() {
 	for _, k := range role.Kinds {
 		work.Register(d.base.Work, work.Kind[work.None]{
-			Spec: operation.Spec{Kind: operation.Kind(k), Right: account.Configure, Logins: true},
+			Spec: operation.Spec{Kind: operation.Kind(k), Right: account.Configure, Logins: true, Ends: k == role.Expiry},
 			Hold: role.Grace, Step: d.step, GiveUp: d.giveUp,
 			Calls: []string{"change", "close"}, Commits: []string{"generation", "stuck", "succeeded", "failed"},
 		})

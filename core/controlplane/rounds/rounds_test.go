@@ -67,7 +67,7 @@ func newWorld(left ...piece) *world {
 	return w
 }
 
-func (w *world) may(context.Context, brake.Work) (time.Time, error) {
+func (w *world) may(context.Context, brake.Work, id.ServerID) (time.Time, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.asked++; w.held > 0 && w.asked >= w.held {

@@ -43,8 +43,9 @@ type task struct {
 	round func(ctx context.Context, now time.Time, start func(work func())) error
 }
 
-// Brake returns the time by which work may be done, and brake.Held where it has to wait.
-type Brake func(ctx context.Context, w brake.Work) (time.Time, error)
+// Brake returns the time by which work may be done, and brake.Held where it has to wait. on is the server on which it is done;
+// empty for what asks none, or several.
+type Brake func(ctx context.Context, w brake.Work, on id.ServerID) (time.Time, error)
 
 // New makes a runner without tasks. It starts nothing: see Register and Run. reach asks a server for a sign of life.
 func New(c ports.Clock, j ports.Journal, b Brake, reach func(ctx context.Context, s id.ServerID) error) *Runner {
@@ -114,15 +115,15 @@ func (r *Runner) Once(ctx context.Context) error {
 }
 
 // mayNow asks the brake, which asks the store.
-func (r *Runner) mayNow(ctx context.Context, w brake.Work) (time.Time, error) {
+func (r *Runner) mayNow(ctx context.Context, w brake.Work, on id.ServerID) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, DefaultLimit)
 	defer cancel()
-	return r.brake(ctx, w)
+	return r.brake(ctx, w, on)
 }
 
 func (r *Runner) round(ctx context.Context, t task, start func(work func())) error {
 	began := r.clock.Now()
-	now, err := r.mayNow(ctx, t.work)
+	now, err := r.mayNow(ctx, t.work, "")
 	if err == nil {
 		err = t.round(ctx, now, start)
 	}

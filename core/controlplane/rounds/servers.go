@@ -22,7 +22,8 @@ import (
 type ServerTask[W any] struct {
 	Name  string
 	Every time.Duration
-	// Work says what the brake holds it for, as that of a Task. It is asked before each piece of work, too.
+	// Work says what the brake holds it for, as that of a Task. It is asked before each piece of work, too; what destroys
+	// then waits until the server itself has said that the metadata lack nothing.
 	Work brake.Work
 	// Find lists what is to be done. It may have written that it is to be done, and nothing else.
 	Find func(ctx context.Context, now time.Time) ([]W, error)
@@ -192,7 +193,8 @@ func (p *lanes[W]) answers(ctx context.Context, server id.ServerID) bool {
 func (p *lanes[W]) do(ctx context.Context, w W) error {
 	ctx, cancel := context.WithTimeout(ctx, p.Limit)
 	defer cancel()
-	now, err := p.runner.mayNow(ctx, p.Work)
+	on, _ := p.Of(w)
+	now, err := p.runner.mayNow(ctx, p.Work, on)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -26,6 +27,9 @@ type Config struct {
 	// May is asked before a worker claims something; it returns ErrNoRow where that has to be left to other processes. By default
 	// nothing has.
 	May func(context.Context) error
+	// Held is asked before each step of what the service has begun by itself because a time is over (operation.Spec.Ends), with its
+	// server; brake.Held where it has to wait. By default nothing has to.
+	Held func(context.Context, brake.Work, id.ServerID) (time.Time, error)
 	// Instance names this process in leases; it must differ from every other process's.
 	Instance string
 	// LeaseHold is how long a worker may be silent before another takes over its work; by default DefaultLeaseHold.
@@ -59,6 +63,9 @@ func New(c Config) *Engine {
 	c.LeaseHold, c.StepTime = cmp.Or(c.LeaseHold, DefaultLeaseHold), cmp.Or(c.StepTime, DefaultStepTime)
 	if c.May == nil {
 		c.May = func(context.Context) error { return nil }
+	}
+	if c.Held == nil {
+		c.Held = func(context.Context, brake.Work, id.ServerID) (time.Time, error) { return time.Time{}, nil }
 	}
 	if c.Crash == nil {
 		c.Crash = func(string) {}

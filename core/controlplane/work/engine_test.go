@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -43,6 +45,43 @@ func TestSteps(t *testing.T) {
 	equal(t, "worked", w.runOne(w.Engine), true)
 	equal(t, "status", w.stored(o).Status, operation.Succeeded)
 	equal(t, "events", len(w.store.Events()), 1)
+}
+
+// What the service has begun because a time is over waits while that is held, and is not counted as an attempt. What somebody
+// has asked for, or wants canceled, does not wait.
+func TestWhatIsHeld(t *testing.T) {
+	for what, c := range map[string]struct {
+		held   error
+		change func(o *operation.Operation)
+		steps  int
+	}{
+		"nothing holds":    {nil, func(*operation.Operation) {}, 1},
+		"held":             {brake.Held{{Reason: brake.Behind}}, func(*operation.Operation) {}, 0},
+		"no answer":        {errors.New("reset"), func(*operation.Operation) {}, 0},
+		"asked for":        {brake.Held{{Reason: brake.Behind}}, func(o *operation.Operation) { o.Actor = audit.Operator }, 1},
+		"to be taken back": {brake.Held{{Reason: brake.Behind}}, func(o *operation.Operation) { o.CancelRequested = true }, 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t)
+			o := w.queued(w.newAccount("ada"), w.newServer("one"), "shop", c.change)
+			steps := 0
+			w.held = c.held
+			w.step = func(ctx context.Context, j *work.Job[depth]) (work.Next, error) {
+				steps++
+				return succeed(ctx, j)
+			}
+			equal(t, "worked", w.runOne(w.Engine), true)
+			equal(t, "steps", steps, c.steps)
+			if c.steps == 0 {
+				var held brake.Held
+				equal(t, "counted as an attempt", w.stored(o).Attempts > 0, !errors.As(c.held, &held))
+				w.held = nil
+				w.clock.Advance(time.Minute)
+				equal(t, "worked", w.runOne(w.Engine), true)
+				equal(t, "status", w.stored(o).Status, operation.Succeeded)
+			}
+		})
+	}
 }
 
 // A step may say itself when it is to be done again although its outcome is not known.

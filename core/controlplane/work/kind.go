@@ -3,8 +3,10 @@ package work
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
+	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -67,6 +69,12 @@ func Register[In any](e *Engine, k Kind[In]) {
 	known := kind{
 		Spec: k.Spec, withdraw: k.Withdraw, hold: k.Hold, points: pointsOf(k.Kind, k.Calls, k.Commits),
 		step: func(ctx context.Context, l *Lease) (Next, error) {
+			switch held, err := e.held(ctx, k.Spec, l); {
+			case err != nil:
+				return Next{}, err
+			case held:
+				return Again(heldPause), nil
+			}
 			j, err := jobOf[In](l)
 			if err != nil {
 				return Next{}, err
@@ -85,6 +93,25 @@ func Register[In any](e *Engine, k Kind[In]) {
 	}
 	e.kinds[k.Kind] = known
 	e.names = append(e.names, k.Kind)
+}
+
+// heldPause is how long an operation is put down that has to wait.
+const heldPause = 10 * time.Second
+
+// held reports whether the next step of an operation has to wait: the service has begun it by itself because a time is over, and
+// that cannot be trusted now. To cancel it does not have to wait, and neither does an operator's order.
+func (e *Engine) held(ctx context.Context, s operation.Spec, l *Lease) (bool, error) {
+	o := l.Operation()
+	if !s.ByTime(o) || o.CancelRequested {
+		return false, nil
+	}
+	_, err := e.Held(ctx, brake.Destroys, o.ServerID)
+	var held brake.Held
+	if errors.As(err, &held) {
+		l.Log("operation.held", err)
+		return true, nil
+	}
+	return false, err
 }
 
 func jobOf[In any](l *Lease) (*Job[In], error) {

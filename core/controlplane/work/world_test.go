@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -34,6 +35,7 @@ type world struct {
 	store *memstore.Store
 	ids   *fakeentropy.Entropy
 	step  func(ctx context.Context, j *work.Job[depth]) (work.Next, error)
+	held  error // what holds what goes by time
 }
 
 func newWorld(t *testing.T) *world {
@@ -47,9 +49,10 @@ func newWorld(t *testing.T) *world {
 func (w *world) process(name string) *work.Engine {
 	e := work.New(work.Config{
 		Store: w.store, Clock: w.clock, Entropy: w.ids, Journal: ports.NoJournal{}, Instance: name, StepTime: 200 * time.Millisecond,
+		Held: func(context.Context, brake.Work, id.ServerID) (time.Time, error) { return w.clock.Now(), w.held },
 	})
 	work.Register(e, work.Kind[depth]{
-		Spec:    operation.Spec{Kind: digging, Public: true, Right: account.Own},
+		Spec:    operation.Spec{Kind: digging, Public: true, Right: account.Own, Ends: true},
 		Step:    func(ctx context.Context, j *work.Job[depth]) (work.Next, error) { return w.step(ctx, j) },
 		Calls:   []string{"dig"},
 		Commits: []string{"succeeded", "failed"},
@@ -83,11 +86,14 @@ func (w *world) newServer(name string) id.ServerID {
 	return s.ID
 }
 
-// queued is an operation on a new database.
-func (w *world) queued(a id.AccountID, s id.ServerID, name string) operation.Operation {
+// queued is an operation on a new database, changed in several ways.
+func (w *world) queued(a id.AccountID, s id.ServerID, name string, changes ...func(*operation.Operation)) operation.Operation {
 	w.t.Helper()
 	r := database.Record{ID: newID[id.DatabaseID](w), AccountID: a, ServerID: s, Name: name, Status: database.Active}
 	o := w.Queued(r, digging, operation.Encode(depth{Metres: 3}), work.Origin{Actor: audit.System, RequestID: "r"})
+	for _, change := range changes {
+		change(&o)
+	}
 	w.update(func(ctx context.Context, tx ports.Tx) error {
 		return errors.Join(tx.Databases().Add(ctx, r), tx.Operations().Add(ctx, o))
 	})
