@@ -198,7 +198,7 @@ func TestALockedTableIsNotWaitedForForEver(t *testing.T) {
 		t.Errorf("with a table locked: %v, %v", err, ctx.Err())
 	}
 	var told interface{ ForCustomer() string }
-	if !errors.As(err, &told) || told.ForCustomer() != "a table stayed locked for 200ms; end the transaction that holds the lock" {
+	if !errors.As(err, &told) || told.ForCustomer() != "public.t stayed locked for 200ms; end the transaction that holds the lock" {
 		t.Errorf("nothing to tell the customer: %v", err)
 	}
 	w.LeavesNothing()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/klauspost/pgzip"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/content"
 	"github.com/pgherd/pgherd/agent/copies"
+	"github.com/pgherd/pgherd/agent/copyout"
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/pg"
@@ -49,14 +49,14 @@ func (x *Backups) dump(
 			return err
 		}
 		defer release()
-		manifest, err = x.inSnapshot(ctx, db, run, req, tell)
+		manifest, err = x.undisturbed(ctx, db, run, req, tell)
 		return err
 	})
 	if late := jobs.Overlong(ctx); err != nil && late != nil {
 		return backup.StoredManifest{}, errors.Join(late, err)
 	}
 	if err != nil {
-		return backup.StoredManifest{}, run.Explained(overBound(noDatabase(err)))
+		return backup.StoredManifest{}, err
 	}
 	x.Crash("backup.after-partial")
 	err = x.Files.Commit(req.DatabaseID, req.Filename, func(step string) { x.Crash("backup.after-" + step + "-rename") })
@@ -76,18 +76,9 @@ func noDatabase(err error) error {
 
 // inSnapshot writes all files of a set from one snapshot of the database.
 func (x *Backups) inSnapshot(
-	ctx context.Context, db *sql.DB, run *pgdump.Dump, req Request, tell jobs.Tell,
+	ctx context.Context, db *sql.DB, run *pgdump.Dump, req Request, try int, tell jobs.Tell,
 ) (stored backup.StoredManifest, err error) {
-	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
-	if err != nil {
-		return stored, fmt.Errorf("begin snapshot: %w", err)
-	}
-	defer tx.Rollback()
-	if err := run.Export(ctx, tx); err != nil {
-		return stored, err
-	}
-	x.Crash("backup.after-snapshot")
-	owners, err := largeObjectOwners(ctx, tx)
+	owners, err := largeObjectOwners(ctx, db)
 	if err != nil {
 		return stored, err
 	}
@@ -96,46 +87,57 @@ func (x *Backups) inSnapshot(
 		return stored, err
 	}
 	x.Crash("backup.after-login")
-	p, err := x.plan(ctx, tx, req, tell)
+	held, err := run.Hold(ctx, db)
 	if err != nil {
 		return stored, err
 	}
+	defer held.Close()
 	m := backup.Manifest{
 		FormatVersion: backup.FormatVersion, DatabaseID: req.DatabaseID, OperationID: req.OperationID, Filename: req.Filename,
-		CreatedAt: x.Now().UTC(),
+		CreatedAt: x.Now().UTC(), Snapshot: &backup.Snapshot{LockedTables: held.Tables, Tries: try},
 	}
-	var counts map[string]int64
-	group, working := errgroup.WithContext(ctx)
-	group.Go(func() (err error) { m.File, err = x.writeData(working, run, req, p); return err })
-	group.Go(func() error { return describe(working, tx, req.Logins, &m) })
-	group.Go(func() (err error) { // in turn: a database has few connections to spare for the agent
-		if m.Sidecar, err = x.writeSidecar(working, run, req); err != nil {
-			return err
-		}
-		counts, err = countRows(working, run, p.tables)
-		return err
+	err = x.Server.Admin(req.OperationID, func(admin *sql.DB) error {
+		return held.While(ctx, admin, func(ctx context.Context) error {
+			x.Crash("backup.after-snapshot")
+			return x.write(ctx, run, held, req, &m, tell)
+		})
 	})
-	if err := group.Wait(); err != nil {
+	if err != nil {
 		return stored, err
 	}
-	m.Contents.Sequences, m.Contents.Rows = p.sequences, counts
-	p.digests.into(&m.Contents)
 	return x.Files.Prepare(m)
 }
 
-// countRows counts in the snapshot, over a connection of the dump's login.
-func countRows(ctx context.Context, run *pgdump.Dump, list []content.Table) (map[string]int64, error) {
-	conn, err := run.Connect(ctx)
+// write writes the files, and reads the manifest.
+func (x *Backups) write(
+	ctx context.Context, run *pgdump.Dump, held *pgdump.Held, req Request, m *backup.Manifest, tell jobs.Tell,
+) error {
+	p, err := x.plan(ctx, held.Tx, req, tell)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has only read
-	return content.Count(ctx, conn, list)
+	var rows map[string]int64
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) { m.File, err = x.writeData(ctx, run, held, req, p); return err })
+	group.Go(func() error { return describe(ctx, held.Tx, req.Logins, m) })
+	group.Go(func() (err error) { // over one connection: a database has few to spare for the agent
+		out := copyout.Over(held.Second.Conn)
+		if rows, err = content.Count(ctx, out, p.tables); err != nil {
+			return err
+		}
+		out.Release()
+		m.Sidecar, err = x.writeSidecar(ctx, run, held, req)
+		return err
+	})
+	err = group.Wait()
+	m.Contents.Rows, m.Contents.Sequences = rows, p.sequences
+	p.digests.into(&m.Contents)
+	return err
 }
 
 // largeObjectOwners are the roles that own large objects of the database, as far as the agent may pass them on.
-func largeObjectOwners(ctx context.Context, tx *sql.Tx) ([]string, error) {
-	return pg.Column(ctx, tx, `SELECT rolname FROM pg_roles r
+func largeObjectOwners(ctx context.Context, db *sql.DB) ([]string, error) {
+	return pg.Column(ctx, db, `SELECT rolname FROM pg_roles r
 		WHERE pg_has_role(r.oid, 'MEMBER WITH ADMIN OPTION') AND NOT rolsuper
 		AND EXISTS (SELECT FROM pg_largeobject_metadata WHERE lomowner = r.oid) ORDER BY 1`)
 }
@@ -195,25 +197,29 @@ func (p *plan) filter() dumpsql.Portable {
 	}
 }
 
-func (x *Backups) writeData(ctx context.Context, run *pgdump.Dump, req Request, p *plan) (backup.FileDigest, error) {
+func (x *Backups) writeData(
+	ctx context.Context, run *pgdump.Dump, held *pgdump.Held, req Request, p *plan,
+) (backup.FileDigest, error) {
 	file, err := x.Files.Create(req.DatabaseID, req.Filename)
 	if err != nil {
 		return backup.FileDigest{}, err
 	}
 	return compressed(file, req.MaxBytes, func(dst io.Writer) error {
 		consume := func(src io.Reader) error { return p.filter().Copy(dst, src) }
-		return run.Run(ctx, consume, "--no-owner", "--no-privileges")
+		return run.Run(ctx, held.First, consume, "--no-owner", "--no-privileges")
 	})
 }
 
 // writeSidecar writes what the portable file leaves out: the schema with owners, privileges and the roles of policies.
-func (x *Backups) writeSidecar(ctx context.Context, run *pgdump.Dump, req Request) (backup.FileDigest, error) {
+func (x *Backups) writeSidecar(
+	ctx context.Context, run *pgdump.Dump, held *pgdump.Held, req Request,
+) (backup.FileDigest, error) {
 	file, err := x.Files.CreateSidecar(req.DatabaseID, req.Filename)
 	if err != nil {
 		return backup.FileDigest{}, err
 	}
 	return compressed(file, 0, func(dst io.Writer) error {
-		return run.Run(ctx, func(src io.Reader) error { return copyWithin(dst, src) }, "--schema-only")
+		return run.Run(ctx, held.Second, func(src io.Reader) error { return copyWithin(dst, src) }, "--schema-only")
 	})
 }
 

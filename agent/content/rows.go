@@ -88,12 +88,7 @@ func readTables(
 }
 
 // Count counts the rows of tables, by the names of those into which a dump loads them.
-func Count(ctx context.Context, conn *pgconn.PgConn, list []Table) (map[string]int64, error) {
-	out, err := copyout.New(ctx, conn)
-	if err != nil {
-		return nil, err
-	}
-	defer out.Close()
+func Count(ctx context.Context, out *copyout.Reader, list []Table) (map[string]int64, error) {
 	counted := newRows(nil)
 	for _, t := range list {
 		if err := readTable(ctx, out, t, counted); err != nil {

@@ -95,25 +95,22 @@ func passes(err error) bool {
 }
 
 // prove dumps the schema of the copy as a backup does, and holds it against the sidecar. It calls begun when the login stands.
+// Nobody else is in the copy.
 func (x *Copies) prove(ctx context.Context, copied *Isolated, roles sidecar.Roles, set *fileSet, begun func()) error {
 	return x.Server.With(copied.Name(), copied.op, func(db *sql.DB) (err error) {
-		tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
-		if err != nil {
-			return fmt.Errorf("begin snapshot: %w", err)
-		}
-		defer tx.Rollback()
 		dump := pgdump.New(x.Tool, x.Server, copied.Name(), copied.op)
-		if err := dump.Export(ctx, tx); err != nil {
-			return err
-		}
 		defer func() { err = errors.Join(err, dump.DropLogin(ctx)) }()
 		if err := dump.MakeLogin(ctx, nil); err != nil {
 			return err
 		}
 		begun()
+		conn, err := dump.Connect(ctx)
+		if err != nil {
+			return err
+		}
 		var found []sidecar.Difference
 		var then, now sidecar.Origin
-		err = dump.Run(ctx, func(ofCopy io.Reader) error {
+		err = dump.Run(ctx, conn, func(ofCopy io.Reader) error {
 			text, err := set.schema()
 			if err != nil {
 				return err
@@ -124,7 +121,7 @@ func (x *Copies) prove(ctx context.Context, copied *Isolated, roles sidecar.Role
 			return err
 		}, "--schema-only")
 		if err == nil && len(set.manifest.LargeObjects) > 0 {
-			found, err = addLargeObjects(ctx, tx, roles, set, found)
+			found, err = addLargeObjects(ctx, db, roles, set, found)
 		}
 		if err == nil && len(found) > 0 {
 			return differs(found, then, now)
@@ -135,9 +132,9 @@ func (x *Copies) prove(ctx context.Context, copied *Isolated, roles sidecar.Role
 
 // addLargeObjects compares who may use the large objects, which neither dump says.
 func addLargeObjects(
-	ctx context.Context, tx *sql.Tx, roles sidecar.Roles, set *fileSet, found []sidecar.Difference,
+	ctx context.Context, db *sql.DB, roles sidecar.Roles, set *fileSet, found []sidecar.Difference,
 ) ([]sidecar.Difference, error) {
-	ofCopy, err := content.LargeObjectAccess(ctx, tx)
+	ofCopy, err := content.LargeObjectAccess(ctx, db)
 	if err != nil {
 		return nil, err
 	}

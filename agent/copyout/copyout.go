@@ -37,8 +37,21 @@ func New(ctx context.Context, conn *pgconn.PgConn) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := inBatches(taken.Conn)
-	return &Reader{conn: in, in: bufio.NewReaderSize(in, copyBuffer)}, nil
+	return Over(taken.Conn), nil
+}
+
+// Over reads over the connection of a session that is idle. Release leaves it to others.
+func Over(conn net.Conn) *Reader {
+	in := inBatches(conn)
+	return &Reader{conn: in, in: bufio.NewReaderSize(in, copyBuffer)}
+}
+
+// Release makes the connection what it was before, for who uses it next. The session is idle.
+func (c *Reader) Release() {
+	_ = c.conn.SetDeadline(time.Time{})
+	if b, ok := c.conn.(*batched); ok && b.patient {
+		b.patient = !b.wakeAt(1)
+	}
 }
 
 // Close ends the session.

@@ -1,9 +1,9 @@
-// Package pgdump runs pg_dump in an exported snapshot of a database, under a login made for that one dump.
+// Package pgdump runs pg_dump in one snapshot of a database, under a login made for that one dump, while nobody can write a table
+// anew.
 package pgdump
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -43,7 +43,6 @@ type Dump struct {
 	server   *sessions.Server
 	database string
 	op       id.OperationID
-	snapshot string
 	password string // of the login
 }
 
@@ -55,67 +54,84 @@ func New(t Tool, s *sessions.Server, database string, op id.OperationID) *Dump {
 	return &Dump{tool: t, server: s, database: database, op: op}
 }
 
-// Export takes the snapshot of a transaction, which must stay open until the dump ends.
-func (d *Dump) Export(ctx context.Context, tx *sql.Tx) error {
-	// A customer who keeps a table locked can delay a backup only as long as pg_dump waits.
-	if _, err := tx.ExecContext(ctx, `SELECT set_config('lock_timeout', $1, true)`, d.lockWait()); err != nil {
-		return fmt.Errorf("limit the wait for locks: %w", err)
-	}
-	if err := tx.QueryRowContext(ctx, `SELECT pg_export_snapshot()`).Scan(&d.snapshot); err != nil {
-		return fmt.Errorf("export snapshot: %w", err)
-	}
-	return nil
-}
-
-func (d *Dump) lockWait() string { return strconv.FormatInt(d.tool.LockWait.Milliseconds(), 10) }
-
-// options make sessions of the login read-only from their start, and fix how values are written: pg_dump leaves some of
-// backup.DigestSettings, and how strings are read, to the defaults of the database.
 const options = sessions.Options + " -c default_transaction_read_only=on -c idle_session_timeout=0" +
 	" -c DateStyle=ISO,MDY -c IntervalStyle=postgres -c extra_float_digits=3 -c bytea_output=hex -c TimeZone=UTC" +
 	" -c lc_monetary=C -c quote_all_identifiers=off -c standard_conforming_strings=on"
 
-// Connect opens a connection of the login in which the snapshot is set.
-func (d *Dump) Connect(ctx context.Context) (*pgconn.PgConn, error) {
+// begin begins the transaction of a session. It takes no snapshot yet.
+var begin = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ` + joblogin.LockWithin(holdPatience)
+
+// Session is a session of the login in a transaction that only reads, and is idle. Closing its connection ends it.
+type Session = pgconn.HijackedConn
+
+// Connect opens a session.
+func (d *Dump) Connect(ctx context.Context) (*Session, error) {
+	conn, err := d.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return handed(ctx, conn)
+}
+
+func (d *Dump) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	conn, err := d.server.Dial(ctx, LoginOf(d.op), d.password, d.database, map[string]string{
 		"application_name": sessions.Name(d.op), "options": options,
 	})
 	if err != nil {
 		return nil, err
 	}
-	_, err = conn.Exec(ctx, `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT '`+d.snapshot+`';
-		`+joblogin.LockWithin(d.tool.LockWait)).ReadAll()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("count rows in the snapshot: %w", err), conn.Close(context.WithoutCancel(ctx)))
+	if err := run(ctx, conn, begin); err != nil {
+		return nil, errors.Join(fmt.Errorf("begin a dump: %w", err), conn.Close(context.WithoutCancel(ctx)))
 	}
 	return conn, nil
 }
 
-// Run starts pg_dump and has consume read its output. When either fails, both end. The process list shows no secret: the
-// password is in the child's environment, which only the agent's user can read.
-func (d *Dump) Run(ctx context.Context, consume func(io.Reader) error, args ...string) error {
+// handed takes a session from pgconn, or ends it.
+func handed(ctx context.Context, conn *pgconn.PgConn) (*Session, error) {
+	err := conn.SyncConn(ctx)
+	if err == nil {
+		var s *Session
+		if s, err = conn.Hijack(); err == nil {
+			return s, nil
+		}
+	}
+	return nil, errors.Join(fmt.Errorf("hand on a session: %w", err), conn.Close(context.WithoutCancel(ctx)))
+}
+
+// Run has pg_dump dump what a session sees, and has consume read its output. When either fails, both end. It ends the session.
+// Neither the process list nor the child's environment shows a secret: the child needs none.
+func (d *Dump) Run(ctx context.Context, s *Session, consume func(io.Reader) error, args ...string) error {
+	defer s.Conn.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	door, err := openDoor(d.tool.As)
+	if err != nil {
+		return err
+	}
+	defer door.Close() //nolint:errcheck // what is left is an empty folder
 	out, in, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("pipe to pg_dump: %w", err)
 	}
 	var complaint tail
 	cmd := exec.CommandContext(ctx, d.tool.Path, append(d.args(), args...)...)
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = d.env(), in, &complaint, child.Attributes(d.tool.As)
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = d.env(door.folder), in, &complaint, child.Attributes(d.tool.As)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
-	ended := supervise(cmd, in)
+	ended, served := supervise(cmd, in), make(chan error, 1)
+	go func() { served <- door.serve(ctx, s) }()
 	consumed := consume(out)
 	if consumed != nil {
 		stop()
 	}
 	err = errors.Join(out.Close(), <-ended)
+	stop()
+	unserved := <-served
 	switch {
 	case consumed != nil && !complaint.failed(err):
 		return consumed
 	case err != nil:
-		return &failedError{complaint: complaint.text(), err: err}
+		return &failedError{complaint: complaint.text(), err: errors.Join(err, unserved)}
 	default:
 		return consumed
 	}
@@ -138,17 +154,13 @@ func supervise(cmd *exec.Cmd, in io.Closer) <-chan error {
 }
 
 func (d *Dump) args() []string {
-	return []string{
-		"--format=plain", "--no-password", "--no-subscriptions", "--no-tablespaces", "--encoding=UTF8", "--snapshot=" + d.snapshot,
-		"--lock-wait-timeout=" + d.lockWait(),
-	}
+	return []string{"--format=plain", "--no-password", "--no-subscriptions", "--no-tablespaces", "--encoding=UTF8"}
 }
 
-func (d *Dump) env() []string {
+func (d *Dump) env(door string) []string {
 	return []string{
-		"PGHOST=" + d.server.Host, "PGPORT=" + strconv.Itoa(d.server.Port), "PGUSER=" + LoginOf(d.op), "PGPASSWORD=" + d.password,
-		"PGDATABASE=" + d.database, "PGSSLMODE=disable", "PGAPPNAME=" + sessions.Name(d.op), "PGOPTIONS=" + options,
-		"PGCONNECT_TIMEOUT=30", "LC_ALL=C", "PATH=" + os.Getenv("PATH"),
+		"PGHOST=" + door, "PGPORT=" + strconv.Itoa(doorPort), "PGUSER=" + LoginOf(d.op), "PGDATABASE=" + d.database,
+		"PGSSLMODE=disable", "PGCONNECT_TIMEOUT=30", "LC_ALL=C", "PATH=" + os.Getenv("PATH"),
 	}
 }
 

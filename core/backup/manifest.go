@@ -28,11 +28,19 @@ type Manifest struct {
 	ServerVersion string         `json:"serverVersion"`
 	File          FileDigest     `json:"file"`    // the backup file
 	Sidecar       FileDigest     `json:"sidecar"` // the schema with owners and privileges
+	Snapshot      *Snapshot      `json:"snapshot,omitempty"`
 	Contents      Contents       `json:"contents"`
 	Settings      []Setting      `json:"settings"`
 	Logins        []Login        `json:"logins"`
 	Grants        []Grant        `json:"grants"`
 	LargeObjects  []LargeObjects `json:"largeObjects,omitempty"` // who may use them, which the sidecar leaves out
+}
+
+// Snapshot says how it was made sure that all of a set is of one moment: every table was locked, against what empties it or
+// writes it anew, before the snapshot was taken, and until all was written.
+type Snapshot struct {
+	LockedTables int `json:"lockedTables"`
+	Tries        int `json:"tries"` // the last of which nothing has disturbed
 }
 
 // StoredManifest is a manifest as it is in a file.

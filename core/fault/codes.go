@@ -109,7 +109,7 @@ var Table = []Entry{
 	{QueryTimeoutConflict, 409, "another query-timeout change is open, or the key was used for another profile"},
 	{LegacyRoleConflict, 409, "the role, overlay or database state forbids the action"},
 	{MemberConflict, 409, "the owner cannot be a member, too many invitations are open, or the database has too many members"},
-	{BackupConflict, 409, "the backup is in use, another backup is open, the database has too many tables for a certificate or for the locks of its server, or a part of an upload " +
+	{BackupConflict, 409, "the backup is in use, another backup is open, the database has too many tables for a certificate or for the locks of its server, its tables were emptied or changed whenever it was dumped, or a part of an upload " +
 		"does not follow the one before, comes beside another one, or is missing"},
 	{BackupNotVerified, 409, "the backup file did not come back equal to the database, and the message names statement, object and SQLSTATE; " +
 		"or it was never restored and compared, so that it has no certificate"},
