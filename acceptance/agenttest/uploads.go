@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/upload"
 )
 
 // Marked demands that a copy's login is nothing but its mark.
@@ -37,6 +38,9 @@ func Zipped(text string) []byte {
 	_ = z.Close()
 	return b.Bytes()
 }
+
+// Dump is a dump as customers send it, with its last line.
+func Dump(text string) []byte { return Zipped(text + "\n" + upload.ClosingLine + "\n") }
 
 // Ask asks a question, perhaps with bytes, and returns the answer or why there is none.
 func (s *Stack) Ask(t testing.TB, q command.Question, bytes ...byte) (got command.Uploaded, reason command.Reason) {

@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/upload"
 )
 
 // uploading is a database, and a dump of a customer's own that is to replace what it holds.
@@ -43,7 +44,7 @@ func newUploading(t *testing.T, w *world, rows int) *uploading {
 	for range rows {
 		write(fmt.Sprintln(random.Uint64()))
 	}
-	write("\\.\n")
+	write("\\.\n" + upload.ClosingLine + "\n")
 	noError(t, zip.Close())
 	u.file = packed.Bytes()
 	u.to = must(u.user.at(w.api).Restores.AnnounceUpload(soon(t), u.db.ID, wire.AnnounceUpload{

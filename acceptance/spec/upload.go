@@ -62,6 +62,24 @@ var uploading = []Scenario{
 		s.That(session.Alive(), "a session was ended")
 		s.hasNotes(ada, made, "kept")
 	}},
+	{Name: "a part of a dump restores nothing, unless it is accepted", Needs: []Ability{Restoring}, Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		made := ada.uploadable()
+		s.OK(s.Connects(made.Login()).Write("kept"))
+		const part = "CREATE TABLE t (n int);\n"
+		for _, text := range []string{"", "-- nothing\n\nSET lock_timeout = 0;\n", part} {
+			done := ada.Completes(made.ID, ada.Uploads(made.ID, gzipped(text)))
+			s.That(done.Status == "failed" && done.Error != nil && done.Error.Code == "UPLOAD_INCOMPLETE" && done.Error.Message != "",
+				"it ended as %+v: %+v", done, done.Error)
+		}
+		s.hasNotes(ada, made, "kept")
+		u := ada.Uploads(made.ID, gzipped(part))
+		body := completing(u)
+		body.AcceptIncomplete = true
+		done := ada.Follows(must(ada.Restores.CompleteUpload(ctx, made.ID, body))(s).Operation)
+		s.That(done.Status == "succeeded" && strings.Contains(string(*done.Result), `"acceptIncomplete":true`),
+			"it ended as %+v: %+v", done, done.Error)
+	}},
 	{Name: "an upload is for enrolled databases with a single login, and its restore needs consent", Play: func(s *Stage) {
 		ada, made := s.single()
 		file := []byte("no dump, as nothing of it is read")

@@ -2,8 +2,10 @@ package spec
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/id"
@@ -28,6 +30,15 @@ func (c *Customer) dumpOf(note string) []byte {
 	source := c.CreatesAs(NewDatabase{Name: c.stage.Name("source"), DisplayName: "S", RoleModel: "single_login"})
 	c.stage.OK(c.stage.Connects(source.Login()).Write(note))
 	return c.Downloads(source.ID, c.FinishesBackup(source.ID))
+}
+
+// gzipped is a text as it is uploaded.
+func gzipped(text string) []byte {
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	_, _ = io.WriteString(zip, text) // a buffer takes everything
+	_ = zip.Close()
+	return packed.Bytes()
 }
 
 // Announces announces a file.

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/upload"
 )
@@ -88,5 +89,5 @@ func (x uploadRoutes) complete(r *serve.Request) (o operation.Operation, err err
 	if err := confirmed("confirmDisconnect", b.ConfirmDisconnect); err != nil {
 		return o, err
 	}
-	return x.use.Complete(r.Context(), databaseOf(r), b.UploadID)
+	return x.use.Complete(r.Context(), databaseOf(r), b.UploadID, restore.Consents{AcceptIncomplete: b.AcceptIncomplete})
 }

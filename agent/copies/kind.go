@@ -78,6 +78,8 @@ func reported(copied Loaded, err error) (command.LoadReport, error) {
 		switch known.Code {
 		case fault.BackupNotVerified:
 			return failedLoad(command.ReasonInvalid, known.Message), nil
+		case fault.UploadIncomplete:
+			return failedLoad(command.ReasonIncomplete, known.Message), nil
 		case fault.BackupStorageFull, fault.BackupConflict, fault.BackupNotFound, fault.UploadNotFound:
 			return failedLoad(ledger.ReasonOf(known.Code), known.Message), nil
 		}

@@ -64,7 +64,7 @@ var CrashPoints = []string{
 // role without log-in to which nothing in it refers.
 //
 // Errors: BACKUP_NOT_FOUND, BACKUP_NOT_VERIFIED (what is restored from the file is not what its manifest and its sidecar say, or
-// cannot be restored within its bounds), BACKUP_STORAGE_FULL. After any other error the outcome is open: call Load again.
+// cannot be restored within its bounds), UPLOAD_INCOMPLETE, BACKUP_STORAGE_FULL. After any other error the outcome is open: call Load again.
 func (x *Copies) Load(ctx context.Context, req Request, tell jobs.Tell) (Loaded, error) {
 	done, err := x.Turn(ctx, req.OperationID)
 	if err != nil {

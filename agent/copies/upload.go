@@ -21,6 +21,7 @@ import (
 	"github.com/pgherd/pgherd/agent/uploads"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/upload"
 )
 
 const (
@@ -123,7 +124,7 @@ func (g *growing) Read(p []byte) (int, error) {
 func (x *Copies) fillUploaded(
 	ctx context.Context, copied *Isolated, req Request, set *fileSet, tell jobs.Tell,
 ) (loaded Loaded, err error) {
-	if err := x.restoreUploaded(ctx, copied, req, set, jobs.Share(tell, StageLoading, 0, 99)); err != nil {
+	if loaded.Notes, err = x.restoreUploaded(ctx, copied, req, set, jobs.Share(tell, StageLoading, 0, 99)); err != nil {
 		return loaded, err
 	}
 	x.Crash("restore.loaded")
@@ -148,37 +149,43 @@ func (x *Copies) withinQuota(ctx context.Context, copied *Isolated, quota int64)
 	return err
 }
 
-func (x *Copies) restoreUploaded(ctx context.Context, copied *Isolated, req Request, set *fileSet, tell jobs.Part) error {
+// restoreUploaded returns what is to be noted of an upload that is restored.
+func (x *Copies) restoreUploaded(
+	ctx context.Context, copied *Isolated, req Request, set *fileSet, tell jobs.Part,
+) (notes []string, err error) {
 	settings, err := content.KnownSettings(ctx, copied.admin)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	judge, err := x.judge(ctx, copied, req.Owner)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	conn, err := copied.connect(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the copy is dropped, or all is committed
 	if err := set.rewind(set.data); err != nil {
-		return err
+		return nil, err
 	}
 	packed := &stored{src: &attended{ctx, set.data}, sum: sha256.New(), report: func(n int64) { tell(n, set.size) }}
-	r := load.Restorer{Conn: conn, Settings: settings, Refuse: judge.Refuse}
+	r := load.Restorer{Conn: conn, Settings: settings, Refuse: judge.Refuse, Ending: &upload.Ending{}}
 	err = readUpload(packed, set.size, func(dump io.Reader) error {
 		return r.Run(ctx, dumpsql.NewReader(dump, dumpsql.Limits{Statement: mostStatement}))
 	})
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case conn.TxStatus() != 'I':
-		return refusedUpload(errors.New("it ends within a transaction"))
+		return nil, refusedUpload(errors.New("it ends within a transaction"))
 	case hex.EncodeToString(packed.sum.Sum(nil)) != req.Source.SHA256:
-		return errors.New("the upload was changed while it was read")
+		return nil, errors.New("the upload was changed while it was read")
 	}
-	return nil
+	if !r.Ending.Whole() {
+		notes = append(notes, "the upload does not end with pg_dump's closing line, so that a part may be missing")
+	}
+	return notes, r.Ending.Check(req.Source.AcceptIncomplete)
 }
 
 // readUpload has consume read the SQL text of an upload of that size.

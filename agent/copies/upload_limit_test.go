@@ -17,15 +17,21 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	core "github.com/pgherd/pgherd/core/upload"
 )
 
 // uploaded is a request to load a dump that was uploaded.
 func (w *world) uploaded(dump string) copies.Request {
 	w.T.Helper()
+	return w.uploadedAs(backuptest.Packed(dump + "\n" + core.ClosingLine + "\n"))
+}
+
+// uploadedAs is the same with a file.
+func (w *world) uploadedAs(file []byte) copies.Request {
+	w.T.Helper()
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails
 	upload := id.FromBytes[id.UploadID](random)
-	file := backuptest.Packed(dump)
 	size, sum := int64(len(file)), fmt.Sprintf("%x", sha256.Sum256(file))
 	opened := command.OpenUpload{
 		DatabaseID: backuptest.DatabaseID, UploadID: upload, SizeBytes: size, ExpiresAt: time.Now().Add(time.Hour),

@@ -2,6 +2,7 @@ package dumpsql
 
 import (
 	"bytes"
+	"iter"
 	"strings"
 )
 
@@ -36,4 +37,46 @@ func cutLast(text, separator string) (before, after string) {
 		return text[:i], text[i+len(separator):]
 	}
 	return text, ""
+}
+
+// Comments yields the comments to the end of a line that stand before a statement, or at the end of the dump.
+func (i Item) Comments() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for at, text := 0, i.Text[:i.Body]; at < len(text); {
+			switch rest := text[at:]; {
+			case bytes.HasPrefix(rest, []byte("--")):
+				n := bytes.IndexAny(rest, "\n\r")
+				if n < 0 {
+					n = len(rest)
+				}
+				if !yield(string(rest[:n])) {
+					return
+				}
+				at += n
+			case bytes.HasPrefix(rest, []byte("/*")):
+				at += blockLength(rest)
+			default:
+				at++
+			}
+		}
+	}
+}
+
+// blockLength is that of the block comment at the beginning of a text; blocks nest.
+func blockLength(text []byte) int {
+	depth := 0
+	for n := 0; n < len(text); n++ {
+		switch {
+		case bytes.HasPrefix(text[n:], []byte("/*")):
+			depth++
+			n++
+		case bytes.HasPrefix(text[n:], []byte("*/")):
+			depth--
+			n++
+		}
+		if depth == 0 {
+			return n + 1
+		}
+	}
+	return len(text)
 }

@@ -1,6 +1,7 @@
 package dumpsql_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,16 @@ func TestWhatStatementsAreAbout(t *testing.T) {
 		object, owner, ok := item.About()
 		if got := [2]string{object, owner}; got != want || ok != (want[0] != "") {
 			t.Errorf("%q: %q, %t", comment, got, ok)
+		}
+	}
+}
+
+func TestComments(t *testing.T) {
+	r := dumpsql.NewReader(strings.NewReader("-- a\r\n\n  --b\n/* -- c /*\n-- d\n*/ */ -- e\nSELECT '\n-- f\n'; -- g\n--h"), dumpsql.Limits{})
+	for _, want := range [][]string{{"-- a", "--b", "-- e"}, {"-- g", "--h"}} {
+		item, err := r.Next()
+		if got := slices.Collect(item.Comments()); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q, %v, want %q", got, err, want)
 		}
 	}
 }

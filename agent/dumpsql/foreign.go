@@ -64,6 +64,18 @@ func refusedUnless(allowed bool) string {
 	return notOurs
 }
 
+// Makes reports whether a statement makes or fills something, rather than preparing for that.
+func Makes(sql []byte) bool {
+	words := head(sql)
+	switch at(words, 0) {
+	case "set", "begin", "commit", "drop", ";":
+		return false
+	case "select":
+		return at(words, 3) != "set_config"
+	}
+	return true
+}
+
 // head are the first words, keywords and plain names in lower case.
 func head(sql []byte) (words []string) {
 	for _, text := range Tokens(sql) {

@@ -228,12 +228,29 @@ func withoutData(pieces []piece) (kept []piece) {
 	return kept
 }
 
+// commented demands of each comment that it is one, and that nothing of a statement is in it.
+func commented(t *testing.T, dump []byte, limits dumpsql.Limits) {
+	t.Helper()
+	for r := dumpsql.NewReader(bytes.NewReader(dump), limits); ; {
+		item, err := r.Next()
+		if err != nil {
+			return
+		}
+		for text := range item.Comments() {
+			if !strings.HasPrefix(text, "--") || strings.ContainsAny(text, "\r\n") {
+				t.Fatalf("comment %q", text)
+			}
+		}
+	}
+}
+
 func FuzzReader(f *testing.F) {
 	for _, sql := range single {
 		f.Add([]byte(sql), 4096)
 	}
 	for _, seed := range []string{
 		"\\restrict a\nCOPY t FROM stdin;\n1\n\\.\n\\unrestrict a\n", "COPY t FROM stdin;\n\\.", "E'\\", "$a$", "/*/**", "\"", "\x00",
+		"-- PostgreSQL database dump complete\n--\n\n\\unrestrict a", "/* -- /* */ -- a\n*/ -- b\r-- c", "--", "/* /* */ */ --",
 		"CREATE FUNCTION f() BEGIN ATOMIC CASE END; END; ;", "CREATE OR REPLACE FUNCTION begin atomic ;;", "COPY copy from stdin ;;\n",
 	} {
 		f.Add([]byte(seed), 64)
@@ -251,6 +268,7 @@ func FuzzReader(f *testing.F) {
 		if diff := cmp.Diff(withoutData(whole), withoutData(bits)); err == nil && diff != "" {
 			t.Fatal(diff)
 		}
+		commented(t, dump, limits)
 		for _, p := range whole {
 			if p.Kind == dumpsql.Statement && (!strings.HasSuffix(p.SQL, ";") || strings.Contains(p.SQL, "\x00")) {
 				t.Fatalf("statement %q", p.SQL)

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/pgherd/pgherd/agent/dumpsql"
+	"github.com/pgherd/pgherd/core/upload"
 )
 
 // Restorer streams a dump into a database, one statement per message, and stops at the first error. It is the only way in which
@@ -24,6 +25,7 @@ type Restorer struct {
 	Settings   map[string]bool         // that the server knows
 	Extensions map[string]string       // versions to install; others get the server's default
 	Refuse     func(sql []byte) string // why a statement must not be executed; nil: all may be
+	Ending     *upload.Ending          // what is told of statements and comments; nil: nobody
 	object     string                  // what the dump says that it is about
 	number     int64                   // of the statement
 }
@@ -96,6 +98,7 @@ func (r *Restorer) Run(ctx context.Context, dump *dumpsql.Reader) error {
 		if object, _, ok := item.About(); ok {
 			r.object = Shorten(object, mostNamed)
 		}
+		r.note(item)
 		switch item.Kind {
 		case dumpsql.Statement:
 			r.number++
@@ -108,6 +111,18 @@ func (r *Restorer) Run(ctx context.Context, dump *dumpsql.Reader) error {
 		if err != nil {
 			return err
 		}
+	}
+}
+
+func (r *Restorer) note(item dumpsql.Item) {
+	if r.Ending == nil {
+		return
+	}
+	for text := range item.Comments() {
+		r.Ending.Comment(text)
+	}
+	if item.Kind == dumpsql.Statement || item.Kind == dumpsql.CopyStart {
+		r.Ending.Statement(dumpsql.Makes(item.SQL()))
 	}
 }
 

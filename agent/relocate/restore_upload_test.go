@@ -11,7 +11,7 @@ import (
 
 // sleeping is an upload whose code sleeps for as long as a condition holds.
 func sleeping(condition string) []byte {
-	return agenttest.Zipped(`CREATE TABLE word (said text); INSERT INTO word VALUES ('old');
+	return agenttest.Dump(`CREATE TABLE word (said text); INSERT INTO word VALUES ('old');
 CREATE FUNCTION public.doze() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
 	WHILE ` + condition + ` LOOP PERFORM pg_sleep(0.05); END LOOP; RETURN true; END $$;
 CREATE TABLE public.dozing (n int CHECK (public.doze()));

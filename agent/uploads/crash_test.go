@@ -36,7 +36,7 @@ func TestCrashWhileUploading(t *testing.T) {
 	maker := s.Child(t, "")
 	w := s.Made(t, database.SingleLogin)
 	maker.Kill()
-	data := agenttest.Zipped("CREATE TABLE word (said text);\nINSERT INTO word VALUES ('new');\n")
+	data := agenttest.Dump("CREATE TABLE word (said text);\nINSERT INTO word VALUES ('new');\n")
 	for _, point := range agenttest.PointsOf(t, "upload") {
 		t.Run(point, func(t *testing.T) {
 			u := w.Upload(data)

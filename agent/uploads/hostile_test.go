@@ -146,7 +146,7 @@ func TestCodeInAnUpload(t *testing.T) {
 	for sql := range eachAttempt {
 		dump += "INSERT INTO public.attempts VALUES ($a$" + sql + "$a$);\n"
 	}
-	u := s.Sent(t, w, agenttest.Zipped(dump))
+	u := s.Sent(t, w, agenttest.Dump(dump))
 	operation := agenttest.NewUUID()
 	if report := s.Loaded(t, u.Load(operation)); report.State != command.LoadReady {
 		t.Fatalf("%+v", report)

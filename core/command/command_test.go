@@ -218,10 +218,11 @@ var all = []struct {
 	{
 		command.Load{DatabaseID: db, Source: command.Source{
 			DatabaseID: db, Upload: id.UploadID(other), SizeBytes: 10_737_418_240, SHA256: strings.Repeat("0f", 32), MaxBytes: 5,
+			AcceptIncomplete: true,
 		}},
 		"restore.load", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `","source":{"databaseId":"` + string(db) + `","filename":"","manifestSha256":"",` +
-			`"upload":"` + string(other) + `","sizeBytes":10737418240,"sha256":"` + strings.Repeat("0f", 32) + `","maxBytes":5},` +
+			`"upload":"` + string(other) + `","sizeBytes":10737418240,"sha256":"` + strings.Repeat("0f", 32) + `","maxBytes":5,"acceptIncomplete":true},` +
 			`"names":[],"compare":false}`, nil,
 	},
 	{

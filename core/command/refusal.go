@@ -32,6 +32,7 @@ const (
 	ReasonAltered         Reason = "altered"          // it was changed by others than this service; Message says what
 	ReasonInService       Reason = "in_service"       // the database is in service, and what was asked for would destroy it
 	ReasonIsolated        Reason = "isolated"         // the database stands, and is out of service
+	ReasonIncomplete      Reason = "incomplete"       // an upload that makes nothing, or lacks pg_dump's closing line
 	ReasonBehind          Reason = "behind"           // nobody has vouched for an operation on the database; do that, and try again
 )
 
@@ -40,7 +41,7 @@ var Reasons = []Reason{
 	ReasonStale, ReasonFenced, ReasonConflict, ReasonClosed, ReasonCompleted, ReasonNameTaken, ReasonNotFound, ReasonStorageFull,
 	ReasonUnavailable, ReasonNoRoute, ReasonOtherProtocol, ReasonInvalid, ReasonFailed, ReasonConnectRequired, ReasonDatabaseClosed,
 	ReasonBusy, ReasonCrowded, ReasonUnfinished, ReasonAltered, ReasonInService, ReasonIsolated,
-	ReasonBehind,
+	ReasonBehind, ReasonIncomplete,
 }
 
 // Refusal is an agent's definite refusal: it has not done what it was told.

@@ -50,6 +50,8 @@ type Source struct {
 	// MaxBytes is how large the copy of an upload may become, as a database. ReasonInvalid in the report: it would be larger. 0:
 	// no bound but the room.
 	MaxBytes int64 `json:"maxBytes,omitempty"`
+	// AcceptIncomplete has an upload restored that may be a part of a dump only: see upload.Ending.
+	AcceptIncomplete bool `json:"acceptIncomplete,omitempty"`
 }
 
 // Renaming is the name that a role of the source has in the copy.
@@ -91,6 +93,9 @@ func (c Load) Check() error {
 	if c.Source.Upload != "" {
 		return c.checkUpload()
 	}
+	if c.Source.AcceptIncomplete {
+		return Refuse(ReasonInvalid, "source.acceptIncomplete is for uploads")
+	}
 	return checkFile(c.Source.DatabaseID, c.Source.Filename)
 }
 
@@ -131,7 +136,7 @@ type LoadReport struct {
 	Progress int       `json:"progress"` // percent of the file's bytes
 	Bytes    Bytes     `json:"bytes,omitzero"`
 	// Reason is of LoadFailed. ReasonInvalid: the backup itself is to blame, its files are damaged or it does not come back
-	// equal. ReasonStorageFull: there is no room for the copy.
+	// equal. ReasonIncomplete: an upload may be a part of a dump only. ReasonStorageFull: there is no room for the copy.
 	Reason    Reason `json:"reason,omitempty"`
 	Message   string `json:"message,omitempty"` // of LoadFailed; fit for the customer
 	SizeBytes int64  `json:"sizeBytes,omitempty"`

@@ -311,7 +311,7 @@ func TestPreviewsAreClosedToTheRoutesOfDatabases(t *testing.T) {
 		"a managed restore":   errOf(w.Restores.Reserve(w.ctx, w.reached(w.one()), restore.Request{Filename: file, Key: "k"})),
 		"an upload":           errOf(w.Uploads.Announce(w.ctx, through(rollout.RestoreUpload), 1, sumOfNothing)),
 		"a part of an upload": errOf(w.Uploads.Send(w.ctx, through(rollout.RestoreUpload), id.UploadID(w.one()), uploads.Content{})),
-		"its restore":         errOf(w.Uploads.Complete(w.ctx, through(rollout.RestoreUpload), id.UploadID(w.one()))),
+		"its restore":         errOf(w.Uploads.Complete(w.ctx, through(rollout.RestoreUpload), id.UploadID(w.one()), restore.Consents{})),
 	} {
 		if !fault.Has(err, fault.PreviewConflict) {
 			t.Errorf("%s: %v", what, err)

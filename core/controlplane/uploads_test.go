@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/upload"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
@@ -38,6 +39,8 @@ func TestARestoreFromAnUpload(t *testing.T) {
 
 	o := must(u.complete(of))(t)
 	equal(t, "completed again", must(u.complete(of))(t).ID, o.ID)
+	_, err := u.Uploads.Complete(u.ctx, u.r, of.ID, restore.Consents{AcceptIncomplete: true})
+	refused(t, err, fault.BackupConflict)
 	refused(t, errOf(u.send(of, 0, half)), fault.UploadNotFound)
 	refused(t, errOf(u.Backups.Start(u.ctx, u.r)), fault.DatabaseStateConflict)
 	u.work(u.ControlPlane)
@@ -68,7 +71,7 @@ func TestARestoreFromAnUploadSurvivesEveryCrash(t *testing.T) {
 		u = w.uploader("shop", database.SingleLogin)
 		of = u.whole()
 	}, func(w *world, cp *controlplane.ControlPlane) {
-		_, _ = cp.Uploads.Complete(w.ctx, u.r, of.ID)
+		_, _ = cp.Uploads.Complete(w.ctx, u.r, of.ID, restore.Consents{})
 		w.work(cp)
 	}, func(*world) {
 		u.wantUploaded(of)
@@ -105,6 +108,26 @@ func TestAnotherFileThanWasAnnounced(t *testing.T) {
 		"the upload is not the file that was announced: its size or SHA-256 differs")
 	equal(t, "uploaded", u.server.HasTable("shop", "uploaded"), false)
 	u.wantNothingLeft()
+}
+
+// A file that may be a part of a dump only takes no database's place, unless its owner accepts that, which the result repeats.
+func TestAnUploadThatMayBeAPart(t *testing.T) {
+	for accepted, result := range map[bool]string{true: `"acceptIncomplete":true`, false: ""} {
+		u := newUploader(t, database.SingleLogin)
+		u.packs("CREATE TABLE uploaded (n int);\n")
+		o := must(u.Uploads.Complete(u.ctx, u.r, u.whole().ID, restore.Consents{AcceptIncomplete: accepted}))(t)
+		u.work(u.ControlPlane)
+		equal(t, "uploaded", u.server.HasTable("shop", "uploaded"), accepted)
+		ended := u.newest()
+		equal(t, "the operation", ended.ID, o.ID)
+		if accepted && !strings.Contains(string(ended.Result), result) {
+			t.Errorf("the result is %s", ended.Result)
+		}
+		if !accepted && ended.ErrorCode != fault.UploadIncomplete {
+			t.Errorf("it failed with %s: %s", ended.ErrorCode, ended.ErrorText)
+		}
+		u.wantNothingLeft()
+	}
 }
 
 // An upload that holds more than the database may does not take its place. What counts is the quota when it was complete.

@@ -15,19 +15,20 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/uploads"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/upload"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// ownDump is a dump of a customer's own, and its sum.
-func ownDump() (file []byte, sum string) {
+// packs makes a text the file.
+func (u *uploader) packs(text string) {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
-	_, _ = io.WriteString(z, "CREATE TABLE uploaded (n int);\n") // a buffer takes everything
+	_, _ = io.WriteString(z, text) // a buffer takes everything
 	_ = z.Close()
 	hash := sha256.Sum256(out.Bytes())
-	return out.Bytes(), hex.EncodeToString(hash[:])
+	u.file, u.sum = out.Bytes(), hex.EncodeToString(hash[:])
 }
 
 // uploader is the owner of a database with a single login that may be restored from uploads.
@@ -53,7 +54,7 @@ func (w *world) uploader(name string, m database.RoleModel) *uploader {
 	w.latest = made
 	u := &uploader{world: w}
 	u.r = must(w.Access.Reach(w.ctx, w.caller, made.Record.ID, account.Own, rollout.RestoreUpload))(w.t)
-	u.file, u.sum = ownDump()
+	u.packs("CREATE TABLE uploaded (n int);\n" + upload.ClosingLine)
 	return u
 }
 
@@ -89,7 +90,7 @@ func (u *uploader) wantReceived(of upload.Upload, want int64) {
 }
 
 func (u *uploader) complete(of upload.Upload) (operation.Operation, error) {
-	return u.Uploads.Complete(u.ctx, u.r, of.ID)
+	return u.Uploads.Complete(u.ctx, u.r, of.ID, restore.Consents{})
 }
 
 // whole is an upload of which all has come.

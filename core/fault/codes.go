@@ -58,8 +58,9 @@ const (
 	FeatureDisabled                      Code = "FEATURE_DISABLED"
 	Maintenance                          Code = "MAINTENANCE"
 	BackupStorageFull                    Code = "BACKUP_STORAGE_FULL"
-	// The next one appears only as error.code inside a failed operation.
+	// The next ones appear only as error.code inside a failed operation.
 	ExtensionPreparationFailed Code = "EXTENSION_PREPARATION_FAILED"
+	UploadIncomplete           Code = "UPLOAD_INCOMPLETE"
 )
 
 // Entry is one row of the table of codes.
@@ -135,6 +136,7 @@ var Table = []Entry{
 	{BackupStorageFull, 507, "the account's quota for the backups of the database is used up, it has too many uploads, or the server has no room for " +
 		"another backup or upload; the message says which"},
 	{ExtensionPreparationFailed, 0, "an extension operation failed before any change"},
+	{UploadIncomplete, 0, "a dump that was uploaded makes nothing, or does not end with pg_dump's closing line; the database is as it was"},
 }
 
 var statusByCode = func() map[Code]int {

@@ -17,9 +17,15 @@ type Input struct {
 	Managed        bool            `json:"managed"`
 	Filename       backup.Filename `json:"filename,omitempty"`
 	Upload         *Upload         `json:"upload,omitempty"`
-	ManifestSHA256 string          `json:"manifestSha256,omitempty"` // as the backup's record has it
-	Notes          []string        `json:"notes,omitempty"`          // of the copy that is ready; see Result
-	Open           bool            `json:"open,omitempty"`           // once the switch is intended: the database is open after it
+	Consents       `json:"consents,omitzero"`
+	ManifestSHA256 string   `json:"manifestSha256,omitempty"` // as the backup's record has it
+	Notes          []string `json:"notes,omitempty"`          // of the copy that is ready; see Result
+	Open           bool     `json:"open,omitempty"`           // once the switch is intended: the database is open after it
+}
+
+// Consents are what whoever asks for a restore agrees to, which is refused otherwise.
+type Consents struct {
+	AcceptIncomplete bool `json:"acceptIncomplete,omitempty"` // an upload that may be a part of a dump only
 }
 
 // Upload is the dump of the customer's own that a restore is from.
@@ -37,6 +43,7 @@ type Result struct {
 	Filename backup.Filename `json:"filename,omitempty"`
 	UploadID id.UploadID     `json:"uploadId,omitempty"`
 	Notes    []string        `json:"notes"`
+	Consents
 }
 
 // The times of a managed restore.

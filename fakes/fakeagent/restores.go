@@ -47,7 +47,7 @@ func (s *Server) Files() int {
 
 // load does a part of the work with each call: it begins, it reads the file, and it compares.
 func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, error) {
-	source, why := s.sourceOf(c)
+	source, why, reason := s.sourceOf(c)
 	if source == nil {
 		return command.LoadReport{}, command.Refuse(command.ReasonNotFound, "there is no such file or upload")
 	}
@@ -64,13 +64,13 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 		return r.report, nil
 	}
 	if s.faults.failLoads != "" {
-		why = s.faults.failLoads
+		why, reason = s.faults.failLoads, command.ReasonInvalid
 	}
 	switch {
 	case r.report.State != command.LoadRunning:
 	case why != "":
 		r.report = command.LoadReport{
-			State: command.LoadFailed, Stage: "done", Progress: 100, Reason: command.ReasonInvalid, Message: why,
+			State: command.LoadFailed, Stage: "done", Progress: 100, Reason: reason, Message: why,
 		}
 	case r.report.Stage == "loading":
 		r.copy = *source
@@ -78,6 +78,9 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 	default:
 		r.report.State, r.report.Stage, r.report.Progress = command.LoadReady, "done", 100
 		r.report.SizeBytes = emptyDatabase + int64(len(r.copy.contents))
+		if c.Source.AcceptIncomplete && incomplete(r.copy.contents, false) != "" {
+			r.report.Notes = []string{"the upload may be a part of a dump only"}
+		}
 	}
 	return r.report, nil
 }
@@ -89,23 +92,27 @@ func (s *Server) mapped(c command.Load) bool {
 }
 
 // sourceOf returns what a copy is made of, nil where it is not there, and why it cannot be.
-func (s *Server) sourceOf(c command.Load) (source *held, why string) {
+func (s *Server) sourceOf(c command.Load) (source *held, why string, reason command.Reason) {
 	if c.Source.Upload != "" {
 		u := s.uploads[uploadKey{c.Source.DatabaseID, c.Source.Upload}]
 		if u == nil {
-			return nil, ""
+			return nil, "", ""
 		}
 		text, why := u.uploaded(c.Source)
-		return &held{text, make(map[extension.Name]installed)}, why
+		reason = command.ReasonInvalid
+		if why == "" {
+			why, reason = incomplete(text, c.Source.AcceptIncomplete), command.ReasonIncomplete
+		}
+		return &held{text, make(map[extension.Name]installed)}, why, reason
 	}
 	found := s.files[fileKey{c.Source.DatabaseID, c.Source.Filename}]
 	if found == nil {
-		return nil, ""
+		return nil, "", ""
 	}
 	if c.Source.ManifestSHA256 != "" && c.Source.ManifestSHA256 != sum(found.manifest) {
 		why = "the manifest is not the one that was made with the backup"
 	}
-	return &held{found.held.contents, maps.Clone(found.held.extensions)}, why
+	return &held{found.held.contents, maps.Clone(found.held.extensions)}, why, command.ReasonInvalid
 }
 
 func (s *Server) replace(op id.OperationID, d *databaseState, c command.Switch) (command.Switched, error) {

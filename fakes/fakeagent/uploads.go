@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	core "github.com/pgherd/pgherd/core/upload"
 )
 
 type uploadKey struct {
@@ -182,4 +185,14 @@ func (u *upload) uploaded(want command.Source) (text, why string) {
 		return "", "the upload holds more than the database may"
 	}
 	return string(plain), ""
+}
+
+// incomplete says why a text may be a part of a dump only; empty: it is whole, or that is accepted.
+func incomplete(text string, accepted bool) string {
+	ending, _ := core.ReadEnding(strings.NewReader(text)) // which does not fail
+	var no *fault.Error
+	if errors.As(ending.Check(accepted), &no) {
+		return no.Message
+	}
+	return ""
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/upload"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -23,6 +24,7 @@ var uploadCases = map[string]func(t *testing.T, s Stand){
 	"upload is dropped, or never came":  uploadDropped,
 	"upload takes the database's place": uploadRestored,
 	"upload is not what was announced":  uploadOther,
+	"upload that may be a part only":    uploadPart,
 }
 
 // uploading is a database to which a dump of one table, "before", is uploaded.
@@ -34,11 +36,17 @@ type uploading struct {
 
 func uploadingOf(t *testing.T, s Stand) *uploading {
 	t.Helper()
+	return uploadingTable(t, s, upload.ClosingLine+"\n")
+}
+
+// uploadingTable uploads a table, and what follows it in the file.
+func uploadingTable(t *testing.T, s Stand, tail string) *uploading {
+	t.Helper()
 	g := admitted(t, s)
 	did(t, s.Server.Load(g.spec.Name, "CREATE TABLE before (n int);\nCREATE TABLE after (n int);\n"), "a table")
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
-	must(io.WriteString(zip, "CREATE TABLE before (n int);\n"))(t)
+	must(io.WriteString(zip, "CREATE TABLE before (n int);\n"+tail))(t)
 	noError(t, zip.Close())
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -200,4 +208,22 @@ func uploadOther(t *testing.T, s Stand) {
 		u.wantRestored(t, false)
 		u.drop(t)
 	}
+}
+
+// A file without pg_dump's closing line is loaded only where that is accepted, and noted then.
+func uploadPart(t *testing.T, s Stand) {
+	u := uploadingTable(t, s, "").whole(t)
+	if report := u.loaded(t); report.State != command.LoadFailed || report.Reason != command.ReasonIncomplete || report.Message == "" {
+		t.Errorf("%+v", report)
+	}
+	s.refuses(t, u.fence, u.switching(true), command.ReasonNotFound)
+	u.wantRestored(t, false)
+	u.fence, u.load.Source.AcceptIncomplete = newFence(), true
+	if report := u.loaded(t); report.State != command.LoadReady || len(report.Notes) != 1 {
+		t.Errorf("%+v", report)
+	}
+	must(ports.Do(bounded(t), s.Agent, u.fence, u.switching(true)))(t)
+	u.wantRestored(t, true)
+	u.discard(t)
+	u.drop(t)
 }

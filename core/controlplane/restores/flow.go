@@ -125,6 +125,7 @@ func (t turn) source() command.Source {
 	s := command.Source{DatabaseID: t.Record.ID, Filename: t.Input.Filename, ManifestSHA256: t.Input.ManifestSHA256}
 	if u := t.Input.Upload; u != nil {
 		s.Upload, s.SizeBytes, s.SHA256, s.MaxBytes = u.ID, u.SizeBytes, u.SHA256, u.MaxBytes
+		s.AcceptIncomplete = t.Input.AcceptIncomplete
 	}
 	return s
 }
@@ -137,8 +138,11 @@ func (t turn) causeOf(r command.LoadReport) *fault.Error {
 		message = "the database server could not restore the upload; the database is as it was"
 		invalid, why = fault.ValidationError, "the upload is no dump that can be restored; the database is as it was"
 	}
-	if r.Reason == command.ReasonInvalid {
+	switch r.Reason {
+	case command.ReasonInvalid:
 		return fault.New(invalid, "%s", cmp.Or(r.Message, why))
+	case command.ReasonIncomplete:
+		return fault.New(fault.UploadIncomplete, "%s", cmp.Or(r.Message, why))
 	}
 	return base.JobFailed(r.Reason, r.Message, message, "the database server has no room for a copy of the database")
 }
@@ -147,7 +151,9 @@ func (t turn) causeOf(r command.LoadReport) *fault.Error {
 func (t turn) Ending(on operation.Event, cause *fault.Error) work.Ending {
 	e := t.Logged(on, cause, audit.RestoreFinished, detailsOf(t.Of, t.Input))
 	if on == operation.Succeed {
-		result := restore.Result{Filename: t.Input.Filename, Notes: append([]string{}, t.Input.Notes...)}
+		result := restore.Result{
+			Filename: t.Input.Filename, Notes: append([]string{}, t.Input.Notes...), Consents: t.Input.Consents,
+		}
 		if u := t.Input.Upload; u != nil {
 			result.UploadID = u.ID
 		}

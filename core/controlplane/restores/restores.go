@@ -68,6 +68,7 @@ func (r *Restores) Start(
 // Work.Reserved afterwards. The errors are those of restore.Scene.AdmitsUpload.
 func (r *Restores) FromUpload(
 	ctx context.Context, tx ports.Tx, locked database.Record, reached access.Reached, u restore.Upload,
+	c restore.Consents,
 ) (o operation.Operation, err error) {
 	s := restore.Scene{Database: locked}
 	open, err := tx.Operations().Open(ctx, locked.ID)
@@ -81,7 +82,7 @@ func (r *Restores) FromUpload(
 	if err := s.AdmitsUpload(); err != nil {
 		return o, err
 	}
-	return r.add(ctx, tx, locked, r.operation(locked, reached), restore.Input{Upload: &u})
+	return r.add(ctx, tx, locked, r.operation(locked, reached), restore.Input{Upload: &u, Consents: c})
 }
 
 func (r *Restores) operation(locked database.Record, by access.Reached) operation.Operation {
@@ -110,6 +111,9 @@ func detailsOf(o operation.Operation, input restore.Input) audit.Details {
 	details := audit.Details{"operationId": string(o.ID)}
 	if input.Upload != nil {
 		details["uploadId"] = string(input.Upload.ID)
+		if input.AcceptIncomplete {
+			details["acceptIncomplete"] = "true"
+		}
 		return details
 	}
 	details["filename"] = string(input.Filename)

@@ -29,7 +29,7 @@ type Uploads struct {
 
 // Restoring queues the restore from an upload, in a transaction that has locked its database.
 type Restoring func(
-	ctx context.Context, tx ports.Tx, locked database.Record, r access.Reached, u restore.Upload,
+	ctx context.Context, tx ports.Tx, locked database.Record, r access.Reached, u restore.Upload, c restore.Consents,
 ) (operation.Operation, error)
 
 // New makes the use cases, and registers their periodic task.
