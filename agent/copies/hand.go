@@ -94,7 +94,7 @@ func passes(err error) bool {
 	return errors.As(err, &broken) || pgconn.Timeout(err) || errors.Is(err, context.Canceled) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// prove dumps the schema of the copy as a backup does, and holds it against the sidecar. It calls begun when the login stands.
+// prove dumps the schema of the copy as a backup does, and holds it against the sidecar. It calls begun when its session stands.
 // Nobody else is in the copy.
 func (x *Copies) prove(ctx context.Context, copied *Isolated, roles sidecar.Roles, set *fileSet, begun func()) error {
 	return x.Server.With(copied.Name(), copied.op, func(db *sql.DB) (err error) {
@@ -103,14 +103,14 @@ func (x *Copies) prove(ctx context.Context, copied *Isolated, roles sidecar.Role
 		if err := dump.MakeLogin(ctx, nil); err != nil {
 			return err
 		}
-		begun()
-		conn, err := dump.Connect(ctx)
+		session, err := dump.Connect(ctx)
 		if err != nil {
 			return err
 		}
+		begun()
 		var found []sidecar.Difference
 		var then, now sidecar.Origin
-		err = dump.Run(ctx, conn, func(ofCopy io.Reader) error {
+		err = dump.Run(ctx, session, func(ofCopy io.Reader) error {
 			text, err := set.schema()
 			if err != nil {
 				return err
