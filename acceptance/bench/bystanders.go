@@ -72,7 +72,7 @@ func (r *rotations) bystanders(ctx context.Context) (all []*bystander, err error
 	if err != nil {
 		return nil, err
 	}
-	made, err := c.createRole(ctx, r.db.ID, "bystander")
+	made, err := c.createRole(ctx, r.db.ID, "bystander", roleLimit)
 	if err != nil {
 		return nil, err
 	}

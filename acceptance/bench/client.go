@@ -27,9 +27,9 @@ func (c client) create(ctx context.Context, name string) (wire.CreatedDatabase, 
 
 const roleLimit = 40
 
-func (c client) createRole(ctx context.Context, of id.DatabaseID, name string) (wire.Role, error) {
+func (c client) createRole(ctx context.Context, of id.DatabaseID, name string, limit int) (wire.Role, error) {
 	return c.Roles.Create(ctx, of, wire.CreateRole{
-		DisplayName: name, AccessProfile: role.ReadOnly, ConnectionLimit: roleLimit,
+		DisplayName: name, AccessProfile: role.ReadOnly, ConnectionLimit: limit,
 	})
 }
 

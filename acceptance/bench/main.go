@@ -37,6 +37,7 @@ var parts = []part{
 	{"r1", "create an additional role", measureRoleCreate},
 	{"r2", "rotate its password", measureRotate},
 	{"r3", "rotate beside the clients of other logins", measureBystanders},
+	{"r4", "create and rotate a role with one connection", measureOneConnection},
 	{"w", "deliver webhooks", measureWebhooks},
 	{"s", "start svc", measureSvc},
 }

@@ -32,7 +32,7 @@ func measureRoleCreate(ctx context.Context, b *bench) ([]row, error) {
 	name := func(n int) string { return fmt.Sprintf("by_hand_%03d", n) }
 	t, err := inTurn(b.runs*rolePairsPerRun, way{
 		measured: func(n int) (err error) {
-			made, err = b.client.createRole(ctx, db.ID, fmt.Sprintf("role %d", n))
+			made, err = b.client.createRole(ctx, db.ID, fmt.Sprintf("role %d", n), roleLimit)
 			return err
 		},
 		after: func(int) error { return b.client.removeRole(ctx, db.ID, made.RoleID) },
@@ -62,7 +62,7 @@ func newRotations(ctx context.Context, b *bench, name string) (r *rotations, err
 		return nil, err
 	}
 	if r.db, err = b.client.create(ctx, name); err == nil {
-		r.made, err = b.client.createRole(ctx, r.db.ID, "rotated")
+		r.made, err = b.client.createRole(ctx, r.db.ID, "rotated", roleLimit)
 	}
 	r.who = customer{r.db.Name, "rotated_by_hand_in_" + name, byHandPassword}
 	if err == nil {

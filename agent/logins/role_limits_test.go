@@ -75,3 +75,23 @@ func TestLimitHoldsWhileVerifiersAreAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// A login with a limit of 1 is proven at both entries, one after the other, and no server connection of the first proof keeps the
+// second waiting, or the customer who comes then.
+func TestProofsShareTheOnlyServerConnection(t *testing.T) {
+	s := agenttest.Shared(t)
+	l := roomy(t, s).Additional(1, role.ReadOnly)
+	l.Limit = 1
+	s.Opened(t, l)
+	fastest := time.Minute
+	for range 3 {
+		next := l.Renewed()
+		began := time.Now()
+		s.Done(t, l.Rotate(s.NextGeneration(), next))
+		agenttest.Works(t, "a client after the proof", s.Pooled(t, entryOf(l, 1), next.Username, next.Password))
+		l, fastest = next, min(fastest, time.Since(began))
+	}
+	if fastest > 1500*time.Millisecond { // server_idle_timeout is 2 s
+		t.Errorf("the fastest of three rotations with a log-in took %s", fastest)
+	}
+}

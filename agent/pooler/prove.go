@@ -29,15 +29,17 @@ var ErrFailing = errors.New("pooler: log-in accepted, but PgBouncer does not get
 // login can set libraries to be preloaded that do not exist. Where PgBouncer only remembers that, the error wraps ErrFailing too.
 var ErrNoSession = errors.New("pooler: log-in accepted, but PostgreSQL begins no session for it")
 
-// Prove logs in at an entry through the unix socket and asks PostgreSQL for its version, a statement that takes no snapshot,
-// because a login's settings may make its transactions wait for a safe snapshot, which other transactions can delay forever. If
-// the pool is full, it waits for a server connection like any client, until ctx ends.
+// Prove logs in at an entry through the unix socket and has PostgreSQL begin a transaction, which takes no snapshot: a login's
+// settings may make its transactions wait for a safe one, which others can delay forever. It leaves in the middle of that
+// transaction, so PgBouncer closes the server connection and does not keep it for a time, when it would count against the
+// login's limit and could not be used at the other entry. If the pool is full, Prove waits for a server connection like any
+// client, until ctx ends.
 func (c *Console) Prove(ctx context.Context, entry, login, password string) error {
 	s, err := dialInTurn(ctx, c.settings, entry, login, password)
 	if err == nil {
 		defer s.close()
 		s.wire.heard.listen()
-		if err = s.each(ctx, "SHOW server_version_num", func(row) error { return nil }); err == nil {
+		if err = s.each(ctx, "BEGIN", func(row) error { return nil }); err == nil {
 			return nil
 		}
 		return fmt.Errorf("%w: entry %s, login %s: %w", whyNotServed(ctx, s.wire.heard.refusal()), entry, login, err)

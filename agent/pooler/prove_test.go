@@ -42,6 +42,32 @@ func TestFullEntryStillTellsPasswordsApart(t *testing.T) {
 	}
 }
 
+// A proof leaves no server connection of the login, which could not be used at the other entry, and ends nobody else's.
+func TestProofClosesItsOwnServerConnection(t *testing.T) {
+	s := realStack(t)
+	settle(t, s)
+	for _, entry := range EntryNames("shop") {
+		tx := begin(t, s.into(t, entry, "shop"))
+		check.NoError(t, s.pooler.Prove(t.Context(), entry, "shop", "shop-pw"), entry)
+		left := func() (servers int) {
+			err := s.pooler.each(t.Context(), "SHOW SERVERS", func(r row) error {
+				if r.text("database") == entry {
+					servers++
+				}
+				return nil
+			})
+			check.NoError(t, err)
+			return servers
+		}
+		for began := time.Now(); left() != 1; time.Sleep(10 * time.Millisecond) { // server_idle_timeout is longer
+			if time.Since(began) > time.Second {
+				t.Fatalf("%s: %d server connections, want the customer's", entry, left())
+			}
+		}
+		check.NoError(t, tx.Rollback(), "a customer's transaction beside the proof")
+	}
+}
+
 // A login can have its transactions begin only when nobody else writes, for as long as somebody does.
 func TestProofWaitsForNoSnapshot(t *testing.T) {
 	s := realStack(t)
