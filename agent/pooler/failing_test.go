@@ -69,3 +69,33 @@ func TestFullEntryIsTold(t *testing.T) {
 		t.Errorf("an entry without a cap: %t, %v", uncapped, err)
 	}
 }
+
+// Who asks for replication is refused, and an ordinary log-in of the same login works a moment later, also where PgBouncer has no
+// server connection for it.
+func TestReplicationIsRefusedAndForgotten(t *testing.T) {
+	s := realStack(t)
+	for _, entry := range EntryNames("blog") {
+		for _, value := range []string{"true", "database"} {
+			fastest := time.Minute
+			for range 2 {
+				began := time.Now()
+				check.NoError(t, s.enter(t, entry, "blog", ""), entry)
+				usual := time.Since(began)
+				settle(t, s)
+				check.Eventually(t, "a server connection is left", func() bool {
+					servers := check.Must(s.pooler.serversOf(t.Context(), "blog"))(t)
+					return len(servers) == 0
+				})
+				if s.enter(t, entry, "blog", "replication="+value) == nil {
+					t.Errorf("%s: replication=%s is let in", entry, value)
+				}
+				began = time.Now()
+				check.Eventually(t, "an ordinary log-in is refused", func() bool { return s.enter(t, entry, "blog", "") == nil })
+				fastest = min(fastest, time.Since(began)-usual)
+			}
+			if fastest > 700*time.Millisecond { // than it usually takes
+				t.Errorf("%s: after replication=%s ordinary log-ins take %s longer", entry, value, fastest)
+			}
+		}
+	}
+}

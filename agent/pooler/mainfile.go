@@ -36,7 +36,9 @@ func settingLines(s Settings, accounts, hba string) []setting {
 		{"auth_query", "SELECT NULL::text, NULL::text WHERE $1::text IS NULL"},
 		{"admin_users", s.AdminUser},
 		{"client_login_timeout", "5"},
-		{"server_login_retry", "1"},
+		// A log-in to PostgreSQL that fails has PgBouncer refuse others of the login at the entry for so long, if it has no server
+		// connection there. Anybody with the password brings that about by asking for replication, which only PostgreSQL refuses.
+		{"server_login_retry", "0.2"},
 
 		{"max_client_conn", fmt.Sprint(s.MaxClients)},
 		{"max_db_client_connections", fmt.Sprint(s.MaxDatabaseClients)},

@@ -75,7 +75,7 @@ func TestMainFileHoldsWhatIsPromised(t *testing.T) {
 	files := check.Must(Render(State{Settings: testSettings()}))(t)
 	main := string(files.Main.Content)
 	for _, line := range []string{
-		"client_tls_sslmode = require", "auth_type = hba", "client_login_timeout = 5", "server_login_retry = 1",
+		"client_tls_sslmode = require", "auth_type = hba", "client_login_timeout = 5", "server_login_retry = 0.2",
 		"max_prepared_statements = 200", "query_wait_timeout = 30", "server_reset_query = DISCARD ALL",
 		"server_reset_query_always = 1", "ignore_startup_parameters = extra_float_digits, extra_float_digits",
 		"max_packet_size = 67108864", "max_client_conn = 10000", "log_connections = 0",
