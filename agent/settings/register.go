@@ -10,10 +10,12 @@ import (
 
 	"github.com/pgherd/pgherd/agent/databases"
 	"github.com/pgherd/pgherd/agent/ledger"
+	"github.com/pgherd/pgherd/agent/pooler"
 )
 
 // Pooler is what this package needs of PgBouncer; *pooler.Pooler implements it.
 type Pooler interface {
+	Pools(ctx context.Context) ([]pooler.Pool, error)
 	Reconnect(ctx context.Context, database string) error
 	Keeping(ctx context.Context, databases []string) (map[string][]string, error)
 	EndIdle(ctx context.Context, ids []string, quiet time.Duration) (left []string, err error)

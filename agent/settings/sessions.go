@@ -29,7 +29,7 @@ const (
 	settlePause     = time.Second // while there are such sessions
 	settleIdlePause = 10 * time.Second
 	settleTime      = 30 * time.Second // bounds one round
-	// reconnectsAtOnce bounds how many databases a predecessor's round takes over at once.
+	// reconnectsAtOnce bounds how many databases one round has PgBouncer connect anew for.
 	reconnectsAtOnce = 100
 
 	// settleQuery ends those that PgBouncer would long have ended, were they its own: idle for 5 s. So it hits a transaction only
@@ -69,12 +69,13 @@ func (x *Setter) reconnect(ctx context.Context, d ledger.Database) error {
 }
 
 // SettleSessions sees to it that the sessions end that began before the last change of their database's settings, until ctx ends.
+// It also has PgBouncer forget defaults of logins that were changed.
 func (x *Setter) SettleSessions(ctx context.Context) {
-	clients := keepers{}
+	clients, defaults := keepers{}, map[string]string{}
 	loop.Run(ctx, x.log, x.unsettled, "sessions of older settings are not ended", func(ctx context.Context) (time.Duration, error) {
 		ctx, cancel := context.WithTimeout(ctx, settleTime)
 		defer cancel()
-		err := errors.Join(x.reconnectLeft(ctx), x.renewClients(ctx, clients))
+		err := errors.Join(x.reconnectLeft(ctx), x.renewClients(ctx, clients), x.renewDefaults(ctx, defaults))
 		left, failed := x.settleOlder(ctx, clients.gone())
 		if err = errors.Join(err, failed); left > 0 || err != nil {
 			return settlePause, err
