@@ -46,6 +46,8 @@ var writesAnew = []string{
 	`DROP VIEW v; CREATE VIEW v AS SELECT id FROM t`,
 	`ALTER SCHEMA live RENAME TO last; ALTER SCHEMA next RENAME TO live; ALTER SCHEMA last RENAME TO next`,
 	`DROP FUNCTION IF EXISTS f(); CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'`,
+	`CREATE TEMP TABLE passing (id serial PRIMARY KEY, n int REFERENCES pg_temp.passing); CREATE TYPE pg_temp.mood AS ENUM ('good');
+		CREATE STATISTICS pg_temp.st ON id, n FROM passing; DROP TABLE passing; DROP TYPE pg_temp.mood`,
 	`SELECT lo_unlink(oid) FROM pg_largeobject_metadata; SELECT lo_from_bytea(0, n::text::bytea) FROM g, generate_series(1, 3)`,
 }
 
@@ -179,4 +181,46 @@ func TestADumpGivesWayToWhoWaitsForIt(t *testing.T) {
 			w.LeavesNothing()
 		})
 	}
+}
+
+// What a dump reads as it is now, and not as its snapshot sees it, must not have changed meanwhile; other things may.
+func TestWhatDisturbsADump(t *testing.T) {
+	w := newWorld(t)
+	w.Load(numbered + `; CREATE TYPE mood AS ENUM ('good'); CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'`)
+	conn := check.Must(clustertest.Database{URL: w.Patient("shop")}.Open(t).Conn(t.Context()))(t)
+	for statements, disturbs := range map[string]bool{
+		"INSERT INTO t SELECT 1000 + i, 1, 'y' FROM generate_series(1, 100) i":     false,
+		"SELECT nextval('counter'), setval('counter', 7)":                          false,
+		"CREATE TABLE fresh (n int); DROP TABLE fresh":                             false,
+		"CREATE OR REPLACE VIEW v AS SELECT id, n FROM t":                          false,
+		"DROP TABLE IF EXISTS passing; DROP TYPE IF EXISTS pg_temp.passes":         false,
+		"ALTER SEQUENCE counter RESTART":                                           true,
+		"DROP FUNCTION f(); CREATE FUNCTION f() RETURNS int LANGUAGE sql RETURN 1": true,
+		"DROP VIEW v; CREATE VIEW v AS SELECT id FROM t":                           true,
+		"ALTER TYPE mood RENAME TO moods; ALTER TYPE moods RENAME TO mood":         true,
+		"ALTER TYPE mood RENAME VALUE 'good' TO 'fair'":                            true,
+		"ALTER SCHEMA live RENAME TO last; ALTER SCHEMA last RENAME TO live":       true,
+		"CREATE OR REPLACE FUNCTION f() RETURNS int LANGUAGE sql RETURN 2":         true,
+	} {
+		run := func(statements string) { check.Must(conn.ExecContext(t.Context(), statements))(t) }
+		run("CREATE TEMP TABLE IF NOT EXISTS passing (id serial PRIMARY KEY, n int REFERENCES passing)")
+		run("CREATE TYPE pg_temp.passes AS ENUM ('yes')")
+		once := func() { run(statements) }
+		w.Agent.Crash = func(point string) {
+			if point == "backup.after-snapshot" {
+				once()
+				once = func() {}
+			}
+		}
+		req := w.Request()
+		req.Verify = false
+		result, err := w.Run(w.Agent, req)
+		if err != nil || (result.Manifest.Snapshot.Tries > 1) != disturbs || result.Manifest.Snapshot.LockedTables < 10 {
+			t.Errorf("%s: %+v, %v", statements, result.Manifest.Snapshot, err)
+		}
+		check.NoError(t, w.Agent.Discard(t.Context(), req))
+		run("DROP TYPE IF EXISTS pg_temp.passes")
+	}
+	w.Agent.Crash = func(string) {}
+	w.LeavesNothing()
 }
