@@ -157,7 +157,7 @@ func (s *service) holdBackup(db spec.Created) (release func(), err error) {
 }
 
 func (s *service) spoil(spec.Created) error {
-	s.agent.SetNotVerified("ALTER TABLE ... ADD CONSTRAINT: 23514 on note")
+	s.agent.SetNotVerified("table public.orders of extension citext is missing: ALTER EXTENSION citext DROP TABLE public.orders")
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/store"
+	core "github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
@@ -35,14 +36,22 @@ func TestEverythingComesBackEqual(t *testing.T) {
 	if c.Rows["sales.customer"] != 502 || c.Rows["sales.base"] != 1 || c.Rows["sales.derived"] != 2 || c.LargeObjects != 3 {
 		t.Errorf("rows %v, %d large objects", c.Rows, c.LargeObjects)
 	}
+	listed := map[string]bool{}
+	check.NoError(t, c.Objects.Each(func(o core.Object) {
+		listed[o.Kind] = true
+		for said := range strings.SplitSeq(o.What, ", ") {
+			kind, _, _ := strings.Cut(said, " (")
+			listed[o.Kind+": "+kind] = true
+		}
+	}))
 	for _, kind := range []string{
-		"policy", "generated column", "identity column", "partitioned table", "inheritance", "materialized view",
-		"populated materialized view", "procedure", "aggregate", "operator", "cast", "rule", "trigger", "enum", "domain", "range type",
-		"composite type", "foreign key", "exclusion constraint", "publication", "statistics object", "table with forced row security",
-		"collation", "text search configuration", "unlogged table",
+		"policy", "generated column", "identity column", "table: partitioned", "inheritance", "materialized view: populated",
+		"procedure", "aggregate", "operator", "cast", "rule", "trigger", "type: enum", "type: domain", "type: range", "type: columns",
+		"foreign key", "exclusion constraint", "publication", "publication relation", "statistics object",
+		"table: forced row security", "collation", "text search configuration", "table: unlogged",
 	} {
-		if c.Objects[kind] == 0 {
-			t.Errorf("no %s was counted", kind)
+		if !listed[kind] {
+			t.Errorf("no %s is in the list", kind)
 		}
 	}
 	if got := c.Sequences[`"Weird schema; ""quoted"""."seq; 'odd'"`]; got.Last != -5 || !got.Called {

@@ -17,11 +17,13 @@ type digests struct {
 	object  hash.Hash // of the large object that is being written
 }
 
-// newDigests is for the tables of the list. Others are an extension's, whose script makes rows too.
+// newDigests is for the tables of the list whose rows the dump holds. Of an extension's it may hold others than its script makes.
 func newDigests(list []content.Table) *digests {
 	d := &digests{tables: map[string]*content.TableSum{}}
 	for _, t := range list {
-		d.tables[t.Loaded()] = &content.TableSum{}
+		if t.Dumped() {
+			d.tables[t.Loaded()] = &content.TableSum{}
+		}
 	}
 	return d
 }
@@ -67,13 +69,13 @@ func (d *digests) endObject() {
 	d.object = nil
 }
 
-// into writes down what was taken, when the dump has ended.
-func (d *digests) into(c *backup.Contents) {
+// into writes down what was taken, when the dump has ended, and the digests of tables that it does not hold.
+func (d *digests) into(c *backup.Contents, others map[string]backup.TableDigest) {
 	if d == nil {
 		return
 	}
 	d.endObject()
-	c.DigestSettings, c.Digests = backup.DigestSettings(), map[string]backup.TableDigest{}
+	c.DigestSettings, c.Digests = backup.DigestSettings(), others
 	for name, t := range d.tables {
 		if t != nil {
 			c.Digests[name] = t.Digest(t.Columns)

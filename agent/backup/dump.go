@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"io"
+	"maps"
 
 	"github.com/klauspost/pgzip"
 	"github.com/lib/pq"
@@ -117,22 +118,32 @@ func (x *Backups) write(
 		return err
 	}
 	var rows map[string]int64
+	var others map[string]backup.TableDigest
+	var sequences map[string]backup.Value
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) { m.File, err = x.writeData(ctx, run, held, req, p); return err })
-	group.Go(func() error { return describe(ctx, held.Tx, req.Logins, m) })
+	group.Go(func() (err error) {
+		if err = describe(ctx, held.Tx, req.Logins, m); err == nil {
+			sequences, err = content.ExtensionSequences(ctx, held.Tx)
+		}
+		return err
+	})
 	group.Go(func() (err error) { // over one connection: a database has few to spare for the agent
 		out := copyout.Over(held.Second.Conn)
-		if rows, err = content.Count(ctx, out, p.tables); err != nil {
+		if rows, others, err = content.Count(ctx, out, p.tables, p.digests != nil); err != nil {
 			return err
 		}
 		out.Release()
 		m.Sidecar, err = x.writeSidecar(ctx, run, held, req)
 		return err
 	})
-	err = group.Wait()
-	m.Contents.Rows, m.Contents.Sequences = rows, p.sequences
-	p.digests.into(&m.Contents)
-	return err
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	maps.Copy(sequences, p.sequences)
+	m.Contents.Rows, m.Contents.Sequences = rows, sequences
+	p.digests.into(&m.Contents, others)
+	return nil
 }
 
 // largeObjectOwners are the roles that own large objects of the database, as far as the agent may pass them on.

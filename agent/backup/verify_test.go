@@ -26,7 +26,7 @@ func TestWhatDoesNotComeBackEqualIsNamed(t *testing.T) {
 		want     []string
 	}{
 		"a row is missing":  {"3\t3\n", "", []string{"rows public.t: expected 10, found 9"}},
-		"a view is missing": {"CREATE VIEW public.v", "CREATE TEMPORARY VIEW v", []string{"objects view: expected 1, missing"}},
+		"a view is missing": {"CREATE VIEW public.v", "CREATE TEMPORARY VIEW v", []string{"view public.v: expected columns (id, v), missing"}},
 		"a sequence differs": {"setval('public.t_id_seq', 10", "setval('public.t_id_seq', 9",
 			[]string{"sequence public.t_id_seq", "found last value 9"}},
 		"a large object is missing": {"SELECT pg_catalog.lo_create", "SELECT pg_catalog.lo_creat(-1) FROM (SELECT 1 WHERE false) x; --",
@@ -49,7 +49,7 @@ func TestWhatDoesNotComeBackEqualIsNamed(t *testing.T) {
 		"a server's file":     {"CREATE VIEW public.v AS", "SELECT pg_read_file('/etc/passwd'); --", []string{"SQLSTATE 42501"}},
 		"a copy of no table":  {"COPY public.t", "COPY public.nothing", []string{"SQLSTATE 42P01"}},
 		"two in the place of 1": {"CREATE VIEW public.v AS", "CREATE VIEW public.v AS SELECT 'a' AS b; DROP VIEW public.v; --",
-			[]string{"objects view"}},
+			[]string{"view public.v: expected columns (id, v), missing"}},
 	} {
 		w.Replace(func(string) string {
 			changed := strings.Replace(original, c.old, c.new, 1)

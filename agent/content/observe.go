@@ -12,8 +12,8 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 )
 
-//go:embed catalog.sql
-var countObjects string
+//go:embed objects.sql
+var listObjects string
 
 // KnownSettings are those that the server knows.
 func KnownSettings(ctx context.Context, q pg.Querier) (map[string]bool, error) {
@@ -27,14 +27,16 @@ func KnownSettings(ctx context.Context, q pg.Querier) (map[string]bool, error) {
 	return known, err
 }
 
-// userTables are the tables whose rows a dump contains. Rows that belong to an extension are created by its script.
+// userTables are the tables whose rows a dump contains. Rows in an extension's tables are created by its script.
 const userTables = ` FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 	WHERE c.relkind = 'r' AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND NOT EXISTS (
 		SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'e')`
 
-const userSequences = ` FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-	WHERE c.relkind = 'S' AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' AND NOT EXISTS (
-		SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'e')`
+const allSequences = `SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+	WHERE c.relkind = 'S' AND c.oid >= 16384 AND n.nspname !~ '^pg_(temp|toast)'`
+
+const membersOnly = ` AND EXISTS (
+	SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = c.oid AND deptype = 'e')`
 
 // TableSizes are those of the tables whose rows a dump contains, by their quoted names.
 func TableSizes(ctx context.Context, q pg.Querier) (map[string]int64, error) {
@@ -96,37 +98,52 @@ func extensions(ctx context.Context, q pg.Querier) ([]backup.Extension, error) {
 	return list, err
 }
 
-func objects(ctx context.Context, q pg.Querier) (map[string]int64, error) {
-	counts := map[string]int64{}
-	err := pg.Read(ctx, q, "objects", countObjects, func(rows *sql.Rows) error {
-		var kind string
-		var n int64
-		err := rows.Scan(&kind, &n)
-		counts[kind] = n
-		return err
+// mostObjects bounds the text of the list of objects, in bytes. 100,000 tables of ten columns are half of that.
+const mostObjects = 4 * Most
+
+func objects(ctx context.Context, q pg.Querier) (backup.Objects, error) {
+	p := backup.NewPacker()
+	err := ReadWithin(ctx, q, "the names of its objects", mostObjects, listObjects, func(rows *sql.Rows) (int, error) {
+		var o backup.Object
+		if err := rows.Scan(&o.Kind, &o.Name, &o.Relation, &o.Extension, &o.What); err != nil {
+			return 0, err
+		}
+		return p.Add(o)
 	})
-	return counts, err
+	if err != nil {
+		return nil, err
+	}
+	return p.Objects()
 }
 
 // Sequences reads the position of each sequence.
 func Sequences(ctx context.Context, q pg.Querier) (map[string]backup.Value, error) {
-	var sequences []Table
-	err := pg.Read(ctx, q, "sequences", `SELECT n.nspname, c.relname`+userSequences, func(rows *sql.Rows) error {
+	return sequences(ctx, q, allSequences)
+}
+
+// ExtensionSequences reads the position of each sequence that belongs to an extension.
+func ExtensionSequences(ctx context.Context, q pg.Querier) (map[string]backup.Value, error) {
+	return sequences(ctx, q, allSequences+membersOnly)
+}
+
+func sequences(ctx context.Context, q pg.Querier, query string) (map[string]backup.Value, error) {
+	var list []Table
+	err := pg.Read(ctx, q, "sequences", query, func(rows *sql.Rows) error {
 		var s Table
 		err := rows.Scan(&s.schema, &s.name)
-		sequences = append(sequences, s)
+		list = append(list, s)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	values := make(map[string]backup.Value, len(sequences))
-	for _, s := range sequences {
+	values := make(map[string]backup.Value, len(list))
+	for _, s := range list {
 		var v backup.Value
 		if err := q.QueryRowContext(ctx, `SELECT last_value, is_called FROM `+s.sql()).Scan(&v.Last, &v.Called); err != nil {
 			return nil, fmt.Errorf("read sequence %s: %w", s.sql(), err)
 		}
-		values[dumpsql.QuoteName(s.schema, s.name)] = v
+		values[s.quoted()] = v
 	}
 	return values, nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/lib/pq"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pgherd/pgherd/agent/copyout"
@@ -87,15 +88,43 @@ func readTables(
 	return nil
 }
 
-// Count counts the rows of tables, by the names of those into which a dump loads them.
-func Count(ctx context.Context, out *copyout.Reader, list []Table) (map[string]int64, error) {
-	counted := newRows(nil)
+// Count counts the rows of tables, by the names of those into which a dump loads them. With digests it also takes them of tables
+// that a dump does not hold, under the settings of a manifest. The session is in a transaction, and stays as it is.
+func Count(
+	ctx context.Context, out *copyout.Reader, list []Table, digests bool,
+) (rows map[string]int64, of map[string]backup.TableDigest, err error) {
+	into := newRows(map[string]backup.TableDigest{})
 	for _, t := range list {
-		if err := readTable(ctx, out, t, counted); err != nil {
-			return nil, err
+		if digests && !t.Dumped() {
+			into.want[t.Loaded()] = backup.TableDigest{Columns: t.columns}
 		}
 	}
-	return counted.counts, nil
+	var before, after []string
+	if len(into.want) > 0 {
+		before, after = []string{"SAVEPOINT digests"}, []string{"ROLLBACK TO SAVEPOINT digests", "RELEASE SAVEPOINT digests"}
+		for name, value := range backup.DigestSettings() {
+			before = append(before, "SELECT pg_catalog.set_config("+pq.QuoteLiteral(name)+", "+pq.QuoteLiteral(value)+", true)")
+		}
+	}
+	if err := each(ctx, out, before); err != nil {
+		return nil, nil, err
+	}
+	for _, t := range list {
+		if err := readTable(ctx, out, t, into); err != nil {
+			return nil, nil, err
+		}
+	}
+	return into.counts, into.digests(), each(ctx, out, after)
+}
+
+// each runs statements.
+func each(ctx context.Context, out *copyout.Reader, statements []string) error {
+	for _, sql := range statements {
+		if _, err := out.Read(ctx, sql, io.Discard); err != nil {
+			return fmt.Errorf("read rows: %w", err)
+		}
+	}
+	return nil
 }
 
 // set makes sure that a setting has the value: PostgreSQL takes some in other words.

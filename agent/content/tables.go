@@ -19,6 +19,7 @@ type Table struct {
 	columns      []string // that COPY takes: those that are not generated
 	cheapest     string   // the one to read where any will do; empty where there is none
 	root         string   // the table into which a dump loads the rows, where that is not the table itself
+	member       bool     // of an extension
 }
 
 func (t Table) sql() string {
@@ -57,13 +58,17 @@ func (t Table) counting() string {
 //go:embed tables.sql
 var queryTables string
 
-// Tables lists the tables whose rows a dump holds. The error is a *TooMuchError where they are too many.
+// Dumped reports whether a dump holds the rows of the table. Those of a table of an extension are made by its script, and a dump
+// may hold others of them.
+func (t Table) Dumped() bool { return !t.member }
+
+// Tables lists the tables that have rows. The error is a *TooMuchError where they are too many.
 func Tables(ctx context.Context, q pg.Querier) ([]Table, error) {
 	var list []Table
 	err := ReadWithin(ctx, q, "the names of its tables and columns", Most, queryTables, func(rows *sql.Rows) (int, error) {
 		var r Table
 		var rootSchema, root string
-		err := rows.Scan(&r.schema, &r.name, pq.Array(&r.columns), &r.cheapest, &rootSchema, &root)
+		err := rows.Scan(&r.schema, &r.name, pq.Array(&r.columns), &r.cheapest, &rootSchema, &root, &r.member)
 		if root != "" {
 			r.root = dumpsql.QuoteName(rootSchema, root)
 		}

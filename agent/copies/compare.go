@@ -7,10 +7,12 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/lib/pq"
+	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/agent/content"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 // compare observes the copy, as the agent and therefore without running any of the customer's code, and holds it against the
@@ -36,11 +38,36 @@ func (x *Copies) compare(ctx context.Context, copied *Isolated, m backup.Manifes
 		if found.Sequences, err = content.Sequences(ctx, db); err != nil {
 			return err
 		}
-		if unlike := backup.Compare(m, found); len(unlike) > 0 {
-			return backup.NotVerified(errors.New(backup.Summary(unlike)))
+		unlike, err := backup.Compare(m, found)
+		if err == nil && len(unlike) > 0 {
+			err = backup.NotVerified(errors.New(backup.Explain(unlike)))
 		}
-		return nil
+		return err
 	})
+}
+
+// leftOut adds to BACKUP_NOT_VERIFIED of a file that could not be loaded what no dump of the database holds: that is likely to be
+// why.
+func (x *Copies) leftOut(ctx context.Context, copied *Isolated, m backup.Manifest, err error) error {
+	var known *fault.Error
+	if !errors.As(err, &known) || known.Code != fault.BackupNotVerified {
+		return err
+	}
+	unseen := x.Server.With(copied.Name(), copied.op, func(db *sql.DB) error {
+		found, unseen := content.Observe(ctx, db)
+		if unseen != nil {
+			return unseen
+		}
+		lost, unseen := backup.LeftOut(m, found)
+		if len(lost) > 0 {
+			err = fault.Wrap(err, fault.BackupNotVerified, "%s; %s", known.Message, backup.Explain(lost))
+		}
+		return unseen
+	})
+	if unseen != nil {
+		x.Log.Info("what the backup leaves out could not be read", zap.String("copy", copied.Name()), zap.Error(unseen))
+	}
+	return err
 }
 
 const insufficientPrivilege = "42501"

@@ -256,7 +256,8 @@ func (x *Copies) restoreSet(ctx context.Context, copied *Isolated, set *fileSet,
 		return err
 	}
 	m := set.manifest.Manifest
-	return x.restoreBy(ctx, copied, m, func(consume consumer) error { return readFile(set.data, set.size, m, tell, consume) })
+	err := x.restoreBy(ctx, copied, m, func(consume consumer) error { return readFile(set.data, set.size, m, tell, consume) })
+	return x.leftOut(ctx, copied, m, err)
 }
 
 // Discard removes what a load has made: a copy that was switched to stays. The load must not be running.

@@ -10,16 +10,22 @@ import (
 
 // Difference is one respect in which a restored copy differs from the manifest.
 type Difference struct {
-	Kind   string // rows, columns, contents, objects, sequence, extension, locale, largeObjects
-	Object string // what differs; empty for a kind with one object only
-	Want   string // as in the manifest; empty: it should not be there
-	Got    string // as found in the copy; empty: it is missing
+	Kind      string // rows, columns, contents, sequence, extension, locale, largeObjects, or that of an object
+	Object    string // what differs; empty for a kind with one object only
+	Want      string // as in the manifest; empty: it should not be there
+	Got       string // as found in the copy; empty: it is missing
+	Extension string // the extension to which the object belongs; empty: to none
+
+	of string // the relation of which the object is part
 }
 
 func (d Difference) String() string {
 	subject := d.Kind
 	if d.Object != "" {
 		subject += " " + d.Object
+	}
+	if d.Extension != "" {
+		subject += " of extension " + d.Extension
 	}
 	switch {
 	case d.Got == "":
@@ -31,16 +37,29 @@ func (d Difference) String() string {
 	}
 }
 
-// Compare is the verification rule: a copy equals its manifest when there is no difference in rows of any table, number of
-// objects of any kind, sequence, extension, encoding, collation or large objects. Of rows and large objects the digests are
-// compared where the manifest has them, else the numbers only. Owners, privileges and settings are not compared, because an
-// isolated copy has none of them. The result is sorted by kind and object.
-func Compare(want Manifest, got Contents) []Difference {
+// Compare is the verification rule: a copy equals its manifest when there is no difference in rows of any table, objects, position
+// of any sequence, extension, encoding, collation or large objects. Of rows and large objects the digests are compared where the
+// manifest has them, else the numbers only. Owners, privileges and settings are not compared, because an isolated copy has none
+// of them. The result is sorted: first what was added to an extension, then what else belongs to one, and by kind and object. Of a table or sequence that is
+// missing as a whole it says nothing more. The error is that of a list of objects that cannot be read.
+func Compare(want Manifest, got Contents) ([]Difference, error) {
 	w := want.Contents
-	var found []Difference
-	found = append(found, compareMaps("rows", w.Rows, got.Rows, decimal)...)
-	found = append(found, compareMaps("objects", w.Objects, got.Objects, decimal)...)
-	found = append(found, compareMaps("sequence", w.Sequences, got.Sequences, Value.String)...)
+	found, err := compareObjects(w.Objects, got.Objects)
+	if err != nil {
+		return nil, err
+	}
+	inside := compareMaps("rows", w.Rows, got.Rows, decimal)
+	inside = append(inside, compareDigests(w, got)...)
+	inside = append(inside, compareMaps("sequence", w.Sequences, got.Sequences, Value.String)...)
+	missing := map[string]bool{}
+	for _, d := range found {
+		missing[d.Object] = missing[d.Object] || d.of == "" && d.Got == ""
+	}
+	inside = slices.DeleteFunc(inside, func(d Difference) bool { return missing[d.Object] })
+	if err := membership(w.Objects, inside); err != nil {
+		return nil, err
+	}
+	found = append(found, inside...)
 	found = append(found, compareMaps("extension", byName(w.Extensions), byName(got.Extensions), Extension.String)...)
 	if w.Locale != got.Locale {
 		found = append(found, Difference{Kind: "locale", Want: w.Locale.String(), Got: got.Locale.String()})
@@ -48,11 +67,13 @@ func Compare(want Manifest, got Contents) []Difference {
 	if w.LargeObjects != got.LargeObjects {
 		found = append(found, Difference{Kind: "largeObjects", Want: decimal(w.LargeObjects), Got: decimal(got.LargeObjects)})
 	}
-	found = append(found, compareDigests(w, got)...)
+	if w, g := w.LargeObjectDigest, got.LargeObjectDigest; w != nil && want.Contents.LargeObjects == got.LargeObjects {
+		found = append(found, w.differs("", *cmp.Or(g, &TableDigest{}), g != nil)...)
+	}
 	slices.SortFunc(found, func(a, b Difference) int {
-		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Object, b.Object))
+		return cmp.Or(a.turn()-b.turn(), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Object, b.Object))
 	})
-	return found
+	return found, nil
 }
 
 // Summary names the first differences and counts the rest, for an operation's error message.
@@ -98,10 +119,6 @@ func compareDigests(want, got Contents) []Difference {
 			continue
 		}
 		found = append(found, w.differs(name, g, ok)...)
-	}
-	if w := want.LargeObjectDigest; w != nil && want.LargeObjects == got.LargeObjects {
-		g := cmp.Or(got.LargeObjectDigest, &TableDigest{})
-		found = append(found, w.differs("", *g, got.LargeObjectDigest != nil)...)
 	}
 	return found
 }

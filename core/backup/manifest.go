@@ -60,8 +60,8 @@ type FileDigest struct {
 type Contents struct {
 	Locale       Locale           `json:"locale"`
 	Extensions   []Extension      `json:"extensions"`
-	Rows         map[string]int64 `json:"rows"`      // by quoted table name, without the rows of child tables
-	Objects      map[string]int64 `json:"objects"`   // number by kind ("view", "index", ...)
+	Rows         map[string]int64 `json:"rows"` // by quoted table name, without the rows of child tables
+	Objects      Objects          `json:"objects"`
 	Sequences    map[string]Value `json:"sequences"` // by quoted name
 	LargeObjects int64            `json:"largeObjects"`
 
