@@ -186,6 +186,32 @@ func TestMarkTellsVerifiersApart(t *testing.T) {
 	}
 }
 
+// A login can give itself a verifier of any length. PgBouncer and the agent are given none of it.
+func TestAVerifierThatIsTooLong(t *testing.T) {
+	s := realStack(t)
+	t.Cleanup(func() { execute(t, s, "ALTER ROLE shop PASSWORD 'shop-pw'") })
+	for bytes, want := range map[int]string{16: "t f", 3_000_000: "f t"} {
+		// Incompressible, as whoever wants to fill memory makes it.
+		execute(t, s, fmt.Sprintf(`DO $$ DECLARE salt bytea := (SELECT string_agg(sha256(n::text::bytea), '') FROM
+				generate_series(0, %[1]d / 32) n); BEGIN
+			EXECUTE format('ALTER ROLE shop PASSWORD %%L', 'SCRAM-SHA-256$4096:' ||
+				translate(encode(substr(salt, 1, %[1]d), 'base64'), E'\n', '') || '$' ||
+				encode(sha256('a'), 'base64') || ':' || encode(sha256('b'), 'base64')); END $$`, bytes))
+		var got string
+		check.NoError(t, s.super.QueryRowContext(t.Context(), `SELECT concat_ws(' ', rolpassword = secret, secret = pooler.no_verifier())
+			FROM pooler.login_secret('shop', 'shop'), pg_authid WHERE rolname = 'shop'`).Scan(&got))
+		if got != want {
+			t.Errorf("a verifier with %d bytes of salt: %s, want %s", bytes, got, want)
+		}
+		var mark, whole int
+		check.NoError(t, s.super.QueryRowContext(t.Context(), `SELECT length(pooler.verifier_mark('shop')), length(rolpassword)
+			FROM pg_authid WHERE rolname = 'shop'`).Scan(&mark, &whole))
+		if mark > 64 || whole < bytes {
+			t.Errorf("a verifier of %d characters has a mark of %d", whole, mark)
+		}
+	}
+}
+
 func TestPoolersLoginCanOnlyAskForVerifiers(t *testing.T) {
 	s := realStack(t)
 	asPooler, err := sql.Open("postgres", fmt.Sprintf(

@@ -72,6 +72,14 @@ CREATE OR REPLACE FUNCTION pooler.no_verifier() RETURNS text LANGUAGE sql IMMUTA
 $$;
 REVOKE ALL ON FUNCTION pooler.no_verifier() FROM PUBLIC;
 
+-- A login can give itself a verifier with a salt of any length, and whoever names it at the pooler, without a password, has it
+-- read. PgBouncer takes none above 2,048 bytes, and a message above its limit costs the connection by which it asks for all
+-- logins. The length is asked for without unpacking the text.
+CREATE OR REPLACE FUNCTION pooler.is_short(verifier text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT pg_catalog.octet_length(verifier) <= 1024
+$$;
+REVOKE ALL ON FUNCTION pooler.is_short(text) FROM PUBLIC;
+
 -- SECURITY DEFINER with a pinned search_path, and every name qualified: a caller's objects are never found first. An old
 -- md5 password is no verifier here, because whoever reads it can log in with it.
 --
@@ -96,7 +104,7 @@ AS $$
        AND a.rolcanlogin
        AND NOT a.rolsuper
        AND (a.rolvaliduntil IS NULL OR a.rolvaliduntil > pg_catalog.statement_timestamp())
-       AND a.rolpassword LIKE 'SCRAM-SHA-256$%'
+       AND CASE WHEN pooler.is_short(a.rolpassword) THEN a.rolpassword LIKE 'SCRAM-SHA-256$%' ELSE false END
      WHERE made.login = wanted_login
 $$;
 ALTER FUNCTION pooler.login_secret(text, text) OWNER TO pgherd_secret_reader;
@@ -119,12 +127,15 @@ ALTER FUNCTION pooler.has_verifier(text, text) OWNER TO pgherd_secret_reader;
 REVOKE ALL ON FUNCTION pooler.has_verifier(text, text) FROM PUBLIC;
 
 -- Tells one stored verifier of a customer login from another without giving it: a SHA-256 sum, from which the random salt in it
--- keeps everybody from finding the password. Null: the login has none.
+-- keeps everybody from finding the password. Null: the login has none. One that is too long is none of ours, and not told from
+-- another such one.
 CREATE OR REPLACE FUNCTION pooler.verifier_mark(wanted_login text) RETURNS text
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
 AS $$
-    SELECT pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(a.rolpassword, 'UTF8')), 'hex')
+    SELECT CASE WHEN pooler.is_short(a.rolpassword)
+             THEN pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(a.rolpassword, 'UTF8')), 'hex')
+             WHEN a.rolpassword IS NOT NULL THEN 'too long' END
       FROM pooler.gate g
       JOIN pg_catalog.pg_authid a ON a.rolname = g.login::name
      WHERE g.login = wanted_login
@@ -137,6 +148,7 @@ GRANT USAGE ON SCHEMA pooler TO pgherd_secret_reader, pgherd_pooler, pgherd_agen
 GRANT SELECT (rolname, rolpassword, rolcanlogin, rolsuper, rolvaliduntil) ON pg_catalog.pg_authid TO pgherd_secret_reader;
 GRANT SELECT ON pooler.gate, pooler.shut, pooler.resting, pooler.former TO pgherd_secret_reader;
 GRANT EXECUTE ON FUNCTION pooler.no_verifier() TO pgherd_secret_reader, pgherd_agent;
+GRANT EXECUTE ON FUNCTION pooler.is_short(text) TO pgherd_secret_reader;
 GRANT EXECUTE ON FUNCTION pooler.login_secret(text, text) TO pgherd_pooler;
 GRANT EXECUTE ON FUNCTION pooler.has_verifier(text, text) TO pgherd_agent;
 GRANT EXECUTE ON FUNCTION pooler.verifier_mark(text) TO pgherd_agent;
