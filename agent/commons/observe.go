@@ -10,6 +10,7 @@ import (
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/setup"
 )
@@ -89,20 +90,14 @@ const figuresQuery = `SELECT age('3'::xid)::bigint, d.oldest, current_setting('a
 
 // A copy has a login of its name. VACUUM keeps nothing back, whatever its session shows.
 const sessionColumns = `a.pid, a.backend_start, coalesce(r.rolname, ''), coalesce(b.datname, ''),
-		coalesce(nullif(d.account_id, ''), d.id, ''),
-		CASE WHEN l.oid IS NOT NULL THEN 3 WHEN c.name IS NOT NULL THEN 2 WHEN r.rolname ~ '` + setup.JobLogins + `' THEN 1 ELSE 0 END,
+		coalesce(` + ledger.SessionAccount + `, ''),
+		CASE WHEN l.oid IS NOT NULL THEN 3 WHEN c.name = r.rolname THEN 2 WHEN r.rolname ~ '` + setup.JobLogins + `' THEN 1 ELSE 0 END,
 		coalesce(extract(epoch FROM clock_timestamp() -
 			least(a.xact_start, CASE WHEN a.state = 'active' THEN a.query_start END)), 0)::float8,
 		CASE WHEN v.pid IS NULL THEN greatest(age(a.backend_xid), age(a.backend_xmin), 0) ELSE 0 END`
 
 const sessionTables = ` FROM pg_stat_get_activity(NULL) a
-	LEFT JOIN pg_stat_get_progress_info('VACUUM') v ON v.pid = a.pid
-	LEFT JOIN pg_roles r ON r.oid = a.usesysid
-	LEFT JOIN pg_database b ON b.oid = a.datid
-	LEFT JOIN ledger.role l ON l.oid = a.usesysid
-	LEFT JOIN ledger.copy c ON c.name = r.rolname
-	LEFT JOIN ledger.database h ON h.oid = a.datid
-	LEFT JOIN ledger.database d ON d.id = coalesce(l.database_id, c.database_id, h.id)`
+	LEFT JOIN pg_stat_get_progress_info('VACUUM') v ON v.pid = a.pid` + ledger.SessionOwner
 
 const sessionsQuery = `SELECT ` + sessionColumns + sessionTables + `
 	WHERE a.pid <> pg_backend_pid() AND (a.state = 'active' OR a.xact_start IS NOT NULL

@@ -8,15 +8,15 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/pg"
 )
 
 // atWork are the workers in customers' databases, and whether no other is free. In none of its own sleeps (VacuumDelay) does a
 // worker run a customer's code. ANALYZE does so in all its phases but those that read the table, and a BRIN index is summarized
 // also in the task's own name.
-const atWork = `SELECT a.pid, a.backend_start, a.query_start, a.query, d.datname, coalesce(v.relid, 0),
-		coalesce((SELECT nullif(l.account_id, '') FROM ledger.database l WHERE l.oid = a.datid
-			OR l.id = (SELECT c.database_id FROM ledger.copy c WHERE c.name = d.datname) LIMIT 1), d.datname),
+const atWork = `SELECT a.pid, a.backend_start, a.query_start, a.query, b.datname, coalesce(v.relid, 0),
+		coalesce(` + ledger.SessionAccount + `, b.datname),
 		CASE WHEN a.wait_event = 'VacuumDelay' THEN 'working'
 			WHEN n.phase NOT LIKE 'acquiring%' OR starts_with(a.query, 'autovacuum: BRIN summarize') THEN 'computing'
 			WHEN a.wait_event_type = 'BufferPin' THEN 'waiting'
@@ -26,7 +26,8 @@ const atWork = `SELECT a.pid, a.backend_start, a.query_start, a.query, d.datname
 		concat_ws(' ', v.phase, v.heap_blks_scanned, v.heap_blks_vacuumed, v.index_vacuum_count, v.num_dead_tuples),
 		(SELECT count(*) FROM pg_stat_get_activity(NULL) b WHERE b.backend_type = 'autovacuum worker')
 			>= current_setting('autovacuum_max_workers')::int
-	FROM pg_stat_activity a JOIN pg_database d ON d.oid = a.datid JOIN pg_roles o ON o.oid = d.datdba AND NOT o.rolsuper
+	FROM pg_stat_activity a` + ledger.SessionOwner + `
+		JOIN pg_roles o ON o.oid = b.datdba AND NOT o.rolsuper
 		LEFT JOIN pg_stat_progress_vacuum v ON v.pid = a.pid LEFT JOIN pg_stat_progress_analyze n ON n.pid = a.pid
 	WHERE a.backend_type = 'autovacuum worker' AND a.query_start IS NOT NULL`
 

@@ -11,6 +11,7 @@ import (
 	"github.com/lib/pq"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/lockroom"
 	"github.com/pgherd/pgherd/agent/pg"
 )
@@ -73,21 +74,19 @@ const holding = `SELECT a.pid, r.rolname, coalesce(a.datid, 0), a.backend_start
 	FROM pg_stat_get_activity(NULL) a JOIN pg_roles r ON r.oid = a.usesysid
 	WHERE a.pid = ANY ($1) AND a.backend_type = 'client backend' AND r.rolname <> current_user AND NOT r.rolsuper`
 
-// accounts are those of sessions' logins: of the database that a login was made for or, of a job, that the job is about.
-const accounts = `SELECT a.pid, coalesce(nullif(d.account_id, ''), d.id)
-	FROM pg_stat_get_activity(NULL) a JOIN pg_roles r ON r.oid = a.usesysid
-	LEFT JOIN ledger.role p ON p.oid = r.oid LEFT JOIN ledger.copy c ON c.name = r.rolname
-	JOIN ledger.database d ON CASE WHEN p.database_id IS NULL AND c.database_id IS NULL THEN d.oid = a.datid
-		ELSE d.id = coalesce(p.database_id, c.database_id) END
-	WHERE a.pid = ANY ($1)`
+// accounts are whose the sessions are.
+const accounts = `SELECT a.pid, ` + ledger.SessionAccount + ` FROM pg_stat_get_activity(NULL) a` + ledger.SessionOwner + `
+	WHERE a.pid = ANY ($1) AND d.id IS NOT NULL`
 
-const terminate = `SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) pid`
+// terminate ends sessions, if they are still the same: a process ID comes again.
+const terminate = `SELECT pg_terminate_backend(a.pid) FROM unnest($1::int[], $2::timestamptz[]) s (pid, start)
+	JOIN pg_stat_get_activity(NULL) a ON a.pid = s.pid AND a.backend_start = s.start`
 
 // graceTime is how long a session that was told to end may take until what it holds counts again. One that holds very much takes
 // a part of a second.
 const graceTime = 5 * time.Second
 
-// session is one that the guard has told to end. A process ID comes again.
+// session is one of PostgreSQL's.
 type session struct {
 	pid   int64
 	start time.Time
@@ -199,7 +198,13 @@ func (g *Guard) end(ctx context.Context, tx *sql.Tx, k lockKind, customers []*se
 	if len(pids) == 0 {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, terminate, pq.Int64Array(pids))
+	starts := make(pq.StringArray, len(pids))
+	for _, s := range customers {
+		if i := slices.Index(pids, s.pid); i >= 0 {
+			starts[i] = s.start.Format(time.RFC3339Nano)
+		}
+	}
+	_, err := tx.ExecContext(ctx, terminate, pq.Int64Array(pids), starts)
 	for _, s := range customers {
 		if !slices.Contains(pids, s.pid) {
 			continue

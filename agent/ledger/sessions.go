@@ -21,6 +21,20 @@ const ForeignSessions = ` FROM pg_stat_activity a LEFT JOIN pg_roles r ON r.oid 
 	  AND r.rolsuper IS DISTINCT FROM true
 	  AND (a.datname = $1 OR a.usesysid IN (SELECT p.oid FROM ledger.role p WHERE p.database_id = $2))`
 
+// SessionOwner joins a session a with its login r, its database b, their rows l and c where it is a customer's login or that of a
+// copy, and d: the database whose it is. That is the one that its login was made for or, in a copy, that this is a copy of; any
+// other session, as a job's, belongs to the database that it is in. A worker of autovacuum has no login.
+const SessionOwner = `
+	LEFT JOIN pg_roles r ON r.oid = a.usesysid
+	LEFT JOIN pg_database b ON b.oid = a.datid
+	LEFT JOIN ledger.role l ON l.oid = a.usesysid
+	LEFT JOIN ledger.copy c ON c.name = coalesce(r.rolname, b.datname)
+	LEFT JOIN ledger.database h ON h.oid = a.datid
+	LEFT JOIN ledger.database d ON d.id = coalesce(l.database_id, c.database_id, h.id)`
+
+// SessionAccount is the account of a SessionOwner or, where nobody has said it, the database; null where there is none.
+const SessionAccount = `coalesce(nullif(d.account_id, ''), d.id)`
+
 // The pause between two looks at sessions; a terminated session needs some milliseconds to end. The longer they have been waited
 // for, the longer it is, an eighth of that time: so the end of a wait is seen late by no more.
 const (

@@ -44,7 +44,7 @@ type figures struct {
 	jobs     *prometheus.Desc
 	language *prometheus.Desc
 	unknown  *prometheus.Desc
-	endless  *prometheus.Desc
+	sessions *prometheus.Desc
 	watched  watched
 	shared   shared
 }
@@ -85,9 +85,9 @@ func Measure(r metrics.Registry, current func() Measured) error {
 		unknown: prometheus.NewDesc("pgherd_agent_databases_unmeasured",
 			"Databases whose size could not be measured when that was last tried: their quota is held to what was measured before.",
 			nil, nil),
-		endless: prometheus.NewDesc("pgherd_agent_endless_ended_total",
-			"Tasks of autovacuum that were ended because they kept a worker from all databases, and sessions that were ended because "+
-				"they exported too many snapshots.", []string{"what"}, nil),
+		sessions: prometheus.NewDesc("pgherd_agent_sessions_ended_total",
+			"Customers' sessions, and tasks of autovacuum, that were ended because they took too much of what all databases of the "+
+				"server share, or stood in others' way.", []string{"reason"}, nil),
 	})
 }
 
@@ -104,7 +104,7 @@ func (f figures) Describe(out chan<- *prometheus.Desc) {
 	out <- f.mostMem
 	out <- f.jobs
 	out <- f.unknown
-	out <- f.endless
+	out <- f.sessions
 	f.watched.describe(out)
 	f.shared.describe(out)
 }
@@ -135,13 +135,31 @@ func (f figures) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(running), "running")
 	out <- prometheus.MustNewConstMetric(f.jobs, prometheus.GaugeValue, float64(waiting), "waiting")
 	out <- prometheus.MustNewConstMetric(f.unknown, prometheus.GaugeValue, float64(a.Unmeasured()))
-	ended := a.EndlessEnded()
-	out <- prometheus.MustNewConstMetric(f.endless, prometheus.CounterValue, float64(ended.Tasks), "autovacuum")
-	out <- prometheus.MustNewConstMetric(f.endless, prometheus.CounterValue, float64(ended.Exporters), "snapshots")
 	found := a.Figures()
+	taken, fresh := a.Commons()
+	f.ends(out, a.EndlessEnded(), found.Guard.Ended, taken.Ended)
 	f.watched.collect(out, a.Checks(), a.Healthy(), found)
-	f.shared.collect(out, a.Commons)
+	if fresh {
+		f.shared.collect(out, taken)
+	}
 	if found.PoolerMemory != nil {
 		out <- prometheus.MustNewConstMetric(f.memory, prometheus.GaugeValue, float64(*found.PoolerMemory))
+	}
+}
+
+// ends are the sessions that were ended, by what they took or where they stood.
+func (f figures) ends(
+	out chan<- prometheus.Metric, stood endless.Counts, guarded map[string]int64, taken map[commons.Resource]int64,
+) {
+	count := func(n int64, reason string) {
+		out <- prometheus.MustNewConstMetric(f.sessions, prometheus.CounterValue, float64(n), reason)
+	}
+	count(stood.Tasks, "autovacuum")
+	count(stood.Exporters, "snapshots")
+	for reason, n := range guarded {
+		count(n, reason)
+	}
+	for _, of := range commons.Resources {
+		count(taken[of], string(of))
 	}
 }

@@ -6,10 +6,9 @@ import (
 	"github.com/pgherd/pgherd/agent/commons"
 )
 
-// shared are the figures of what all databases of the server share. Where the agent could not look of late they are left out, but
-// for the counter.
+// shared are the figures of what all databases of the server share. Where the agent could not look of late they are left out.
 type shared struct {
-	kept, bound, taken, multixacts, queue, catalogs, ended *prometheus.Desc
+	kept, bound, taken, multixacts, queue, catalogs *prometheus.Desc
 }
 
 func newShared() shared {
@@ -26,25 +25,16 @@ func newShared() shared {
 		multixacts: describe("multixact_ids_kept", "How many multixact IDs cannot be reused because a database may hold the oldest."),
 		queue:      describe("notify_queue_usage_ratio", "Part of PostgreSQL's queue of notifications that is in use, from 0 to 1."),
 		catalogs:   describe("shared_catalogs_bytes", "Size of the catalogs that all databases share (tablespace pg_global)."),
-		ended: describe("commons_sessions_ended_total",
-			"Sessions that were ended because they took too much of what all databases share.", "resource"),
 	}
 }
 
 func (s shared) describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.kept, s.bound, s.taken, s.multixacts, s.queue, s.catalogs, s.ended} {
+	for _, d := range []*prometheus.Desc{s.kept, s.bound, s.taken, s.multixacts, s.queue, s.catalogs} {
 		out <- d
 	}
 }
 
-func (s shared) collect(out chan<- prometheus.Metric, find func() (commons.Figures, bool)) {
-	found, fresh := find()
-	for _, r := range commons.Resources {
-		out <- prometheus.MustNewConstMetric(s.ended, prometheus.CounterValue, float64(found.Ended[r]), string(r))
-	}
-	if !fresh {
-		return
-	}
+func (s shared) collect(out chan<- prometheus.Metric, found commons.Figures) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}

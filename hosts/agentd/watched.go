@@ -21,7 +21,7 @@ type watched struct {
 	waiting, longest                *prometheus.Desc
 	diskSize, diskFree, diskReserve *prometheus.Desc
 	held, heldBytes                 *prometheus.Desc
-	locks, locksLimit, guarded      *prometheus.Desc
+	locks, locksLimit               *prometheus.Desc
 }
 
 func newWatched() watched {
@@ -54,9 +54,6 @@ func newWatched() watched {
 			"kind"),
 		locksLimit: describe("postgres_locks_limit",
 			"How many things can be locked at a time, by max_locks_per_transaction or max_pred_locks_per_transaction.", "kind"),
-		guarded: describe("sessions_ended_total",
-			"Customers' sessions that were ended because they held too many locks, or waited for what no customer may have and kept "+
-				"others waiting.", "reason"),
 		heldBytes: describe("room_held_bytes", "How much room that is, as promised or, where it is more, as used.", "for"),
 	}
 }
@@ -65,7 +62,7 @@ func (w watched) describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		w.inCharge, w.postgres, w.healthy, w.reason, w.ok, w.succeeded, w.used, w.limit, w.sellable, w.sold, w.waiting, w.longest,
 		w.diskSize, w.diskFree, w.diskReserve, w.held, w.heldBytes,
-		w.locks, w.locksLimit, w.guarded,
+		w.locks, w.locksLimit,
 	} {
 		out <- d
 	}
@@ -108,9 +105,6 @@ func (w watched) collect(out chan<- prometheus.Metric, states []health.State, he
 		gauge(w.locks, float64(u.PredicateLocks), "predicate_locks")
 		gauge(w.locksLimit, float64(u.Most), "locks")
 		gauge(w.locksLimit, float64(u.MostPredicate), "predicate_locks")
-	}
-	for reason, n := range f.Guard.Ended {
-		out <- prometheus.MustNewConstMetric(w.guarded, prometheus.CounterValue, float64(n), reason)
 	}
 	for _, d := range f.Disks {
 		gauge(w.diskSize, float64(d.Size), d.Of)
