@@ -54,6 +54,7 @@ func (h fakeOnServer) Entangle(in spec.Created, username string, tables int) err
 		name := fmt.Sprintf("tangle_%d", n)
 		if !h.server.AddDependencyIn(in.Name, username, role.Dependency{
 			Kind: role.GrantDependency, ObjectType: "table", Schema: "public", Name: name, Identity: "public." + name,
+			Grantor: in.Name,
 		}) {
 			return errNoLogin
 		}

@@ -45,7 +45,8 @@ var deletingRoles = []Scenario{
 			told := s.dependencies(err)
 			s.That(len(told.Dependencies) == 2 && !told.Truncated, "it tells %+v", told)
 			for _, d := range told.Dependencies {
-				s.That(d.Kind == "grant" && d.ObjectType == "table" && d.Schema == "public" && d.Name != "" && d.Identity != "", "%+v", d)
+				s.That(d.Kind == "grant" && d.ObjectType == "table" && d.Schema == "public" && d.Name != "" && d.Identity != "" &&
+					d.Grantor == made.Name, "%+v", d)
 			}
 			s.That(ada.FindsRole(made, role).Status == "revoked", "it is %s", ada.FindsRole(made, role).Status)
 		}

@@ -106,6 +106,9 @@ func (x *Logins) accountDatabases(ctx context.Context, l loginRow, account []id.
 // Functions, policies and the like have no schema or name of their own in pg_identify_object, but their address begins with the
 // one and ends with the other. That of default privileges begins with their role, and that of a large
 // object is its number, which is no identifier to be quoted. The identity of a function has the types of its hundred arguments.
+//
+// A grant is told once for each grantor: PostgreSQL lets nobody else revoke it, but the owner of the object can end what a
+// grantor was allowed to pass on.
 const describeQuery = `WITH found AS MATERIALIZED (
 		SELECT s.classid, s.objid, s.objsubid, s.deptype FROM pg_shdepend s
 		WHERE s.refclassid = 'pg_authid'::regclass AND s.refobjid = $1::oid
@@ -118,10 +121,28 @@ const describeQuery = `WITH found AS MATERIALIZED (
 			WHEN f.classid NOT IN ('pg_default_acl'::regclass, 'pg_largeobject'::regclass) AND cardinality(a.names) > 0
 				THEN quote_ident(a.names[cardinality(a.names)])
 			ELSE i.identity END, 300),
-		left(i.identity, 1000)
-	FROM found f, pg_identify_object(f.classid, f.objid, f.objsubid) i,
+		left(i.identity, 1000), coalesce(pg_get_userbyid(g.grantor), '')
+	FROM found f LEFT JOIN LATERAL (
+			SELECT DISTINCT x.grantor FROM aclexplode(` + privileges + `) x
+			WHERE f.deptype = 'a' AND (x.grantor = $1::oid OR x.grantee = $1::oid AND NOT (f.classid = 'pg_database'::regclass
+				AND x.privilege_type = 'CONNECT' AND x.grantor = (SELECT o.oid FROM pg_roles o WHERE o.rolname = $3)))) g ON true,
+		pg_identify_object(f.classid, f.objid, f.objsubid) i,
 		pg_identify_object_as_address(f.classid, f.objid, f.objsubid) a (kind, names, args)
-	WHERE i.identity IS NOT NULL ORDER BY i.type, i.identity`
+	WHERE i.identity IS NOT NULL ORDER BY i.type, i.identity, g.grantor`
+
+// privileges are those on what was found, f.
+const privileges = `CASE f.classid
+	WHEN 'pg_class'::regclass THEN CASE f.objsubid WHEN 0 THEN (SELECT c.relacl FROM pg_class c WHERE c.oid = f.objid)
+		ELSE (SELECT c.attacl FROM pg_attribute c WHERE c.attrelid = f.objid AND c.attnum = f.objsubid) END
+	WHEN 'pg_namespace'::regclass THEN (SELECT c.nspacl FROM pg_namespace c WHERE c.oid = f.objid)
+	WHEN 'pg_proc'::regclass THEN (SELECT c.proacl FROM pg_proc c WHERE c.oid = f.objid)
+	WHEN 'pg_type'::regclass THEN (SELECT c.typacl FROM pg_type c WHERE c.oid = f.objid)
+	WHEN 'pg_largeobject'::regclass THEN (SELECT c.lomacl FROM pg_largeobject_metadata c WHERE c.oid = f.objid)
+	WHEN 'pg_default_acl'::regclass THEN (SELECT c.defaclacl FROM pg_default_acl c WHERE c.oid = f.objid)
+	WHEN 'pg_language'::regclass THEN (SELECT c.lanacl FROM pg_language c WHERE c.oid = f.objid)
+	WHEN 'pg_foreign_server'::regclass THEN (SELECT c.srvacl FROM pg_foreign_server c WHERE c.oid = f.objid)
+	WHEN 'pg_foreign_data_wrapper'::regclass THEN (SELECT c.fdwacl FROM pg_foreign_data_wrapper c WHERE c.oid = f.objid)
+	WHEN 'pg_database'::regclass THEN (SELECT c.datacl FROM pg_database c WHERE c.oid = f.objid) END`
 
 // tellTime bounds the look into one database: it holds a connection that creates need too.
 const tellTime = 10 * time.Second
@@ -145,7 +166,7 @@ func (x *Logins) tell(ctx context.Context, told *role.Dependencies, l loginRow, 
 		var how string
 		var mapping bool
 		var d role.Dependency
-		if err := rows.Scan(&how, &mapping, &d.ObjectType, &d.Schema, &d.Name, &d.Identity); err != nil {
+		if err := rows.Scan(&how, &mapping, &d.ObjectType, &d.Schema, &d.Name, &d.Identity, &d.Grantor); err != nil {
 			return err
 		}
 		d.Kind = dependencyKind(how, mapping, db == l.db.OID)

@@ -115,7 +115,7 @@ func TestConnectThatARolePassesOn(t *testing.T) {
 		t.Errorf("the owner takes back what was passed on: %v", err)
 	}
 	named := agenttest.Quoted(w.Name)
-	kept := role.Dependency{Kind: "grant", ObjectType: "database", Name: named, Identity: named}
+	kept := role.Dependency{Kind: "grant", ObjectType: "database", Name: named, Identity: named, Grantor: custom.Username}
 	s.Done(t, custom.Shut(role.Revocation, 2))
 	s.GetsInNowhere(t, "revoked", custom)
 	for _, l := range []agenttest.LoginOf{custom, reader} {

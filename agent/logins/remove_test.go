@@ -1,6 +1,7 @@
 package logins_test
 
 import (
+	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -28,23 +29,26 @@ func testDependenciesOfEveryKindKeepARole(t *testing.T, m database.RoleModel) {
 	}{
 		{
 			"GRANT SELECT ON things TO %s", "REVOKE SELECT ON things FROM %s", false,
-			role.Dependency{Kind: "grant", ObjectType: "table", Schema: "public", Name: "things", Identity: "public.things"},
+			role.Dependency{
+				Kind: "grant", ObjectType: "table", Schema: "public", Name: "things", Identity: "public.things", Grantor: w.Name,
+			},
 		},
 		{
 			"GRANT UPDATE (name) ON things TO %s", "REVOKE UPDATE (name) ON things FROM %s", false,
 			role.Dependency{
 				Kind: "grant", ObjectType: "table column", Schema: "public", Name: "things", Identity: "public.things.name",
+				Grantor: w.Name,
 			},
 		},
 		{
 			"GRANT CREATE, USAGE ON SCHEMA theirs TO %s", "REVOKE ALL ON SCHEMA theirs FROM %s", false,
-			role.Dependency{Kind: "grant", ObjectType: "schema", Name: "theirs", Identity: "theirs"},
+			role.Dependency{Kind: "grant", ObjectType: "schema", Name: "theirs", Identity: "theirs", Grantor: w.Name},
 		},
 		{
 			"ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO %s", "ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM %s", false,
 			role.Dependency{
 				Kind: "grant", ObjectType: "default acl", Name: "for role " + agenttest.Quoted(w.Name) + " on tables",
-				Identity: "for role " + agenttest.Quoted(w.Name) + " on tables",
+				Identity: "for role " + agenttest.Quoted(w.Name) + " on tables", Grantor: w.Name,
 			},
 		},
 		{
@@ -56,7 +60,10 @@ func testDependenciesOfEveryKindKeepARole(t *testing.T, m database.RoleModel) {
 		{
 			"GRANT TEMPORARY ON DATABASE " + agenttest.Quoted(w.Name) + " TO %s",
 			"REVOKE TEMPORARY ON DATABASE " + agenttest.Quoted(w.Name) + " FROM %s", false,
-			role.Dependency{Kind: "grant", ObjectType: "database", Name: agenttest.Quoted(w.Name), Identity: agenttest.Quoted(w.Name)},
+			role.Dependency{
+				Kind: "grant", ObjectType: "database", Name: agenttest.Quoted(w.Name), Identity: agenttest.Quoted(w.Name),
+				Grantor: w.Name,
+			},
 		},
 		{
 			"CREATE TABLE theirs.orders (id int)", "DROP TABLE theirs.orders", true,
@@ -106,6 +113,66 @@ func testDependenciesOfEveryKindKeepARole(t *testing.T, m database.RoleModel) {
 	check.Must(owner.Exec("TABLE things"))(t)
 }
 
+// What a role has granted keeps both roles, also after the owner has taken from them all that DROP OWNED takes: the role could
+// pass on the privilege on the whole table, and did so for a column. It is told with its grantor, and the owner can end it.
+func TestGrantsOfARevokedRoleCanBeEnded(t *testing.T) {
+	s, w := agenttest.ModelStack(t, database.Managed)
+	owner := s.Owner(t, w)
+	a, b := s.Opened(t, w.Additional(1, role.Custom)), s.Opened(t, w.Additional(2, role.Custom))
+	as := func(db *sql.DB, statements ...string) {
+		t.Helper()
+		for _, statement := range statements {
+			check.Must(db.Exec(strings.NewReplacer("%a", a.Username, "%b", b.Username).Replace(statement)))(t)
+		}
+	}
+	as(owner, "CREATE SCHEMA ours", "CREATE TABLE ours.things (id int, name text)",
+		"CREATE FUNCTION ours.one() RETURNS int RETURN 1", "CREATE TYPE ours.pair AS (x int)", "CREATE SEQUENCE ours.numbers", "SELECT lo_create(815)")
+	on := []string{
+		"USAGE ON SCHEMA ours", "SELECT ON ours.things", "EXECUTE ON FUNCTION ours.one", "USAGE ON TYPE ours.pair",
+		"USAGE ON SEQUENCE ours.numbers", "SELECT ON LARGE OBJECT 815", "TEMPORARY ON DATABASE " + agenttest.Quoted(w.Name),
+	}
+	direct := s.Direct(t, w.Name, a.Username, a.Password)
+	for _, privilege := range on {
+		as(owner, "GRANT "+privilege+" TO %a WITH GRANT OPTION")
+		as(direct, "GRANT "+privilege+" TO %b")
+	}
+	as(direct, "GRANT SELECT (id), SELECT (name) ON ours.things TO %b", "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO %b")
+	check.NoError(t, direct.Close())
+	told := func(l agenttest.LoginOf, attempt int64) (columns int) {
+		t.Helper()
+		for _, d := range s.Removed(t, l.Remove(attempt)).List {
+			byOwner := l.Username == a.Username && d.Grantor == w.Name
+			if d.Kind == role.GrantDependency && d.Grantor != a.Username && !byOwner {
+				t.Errorf("%s: %+v", l.Username, d)
+			}
+			if d.ObjectType == "table column" {
+				columns++
+			}
+		}
+		return columns
+	}
+	if n, m := told(a, 2), told(b, 2); n != 2 || m != 2 {
+		t.Errorf("%d and %d grants on columns are told with their grantor", n, m)
+	}
+	as(owner, "DROP OWNED BY %b", "DROP OWNED BY %a")
+	for _, l := range []agenttest.LoginOf{a, b} {
+		if n := len(s.Removed(t, l.Remove(3)).List); n != 2 {
+			t.Errorf("DROP OWNED leaves %d dependencies of %s", n, l.Username)
+		}
+	}
+	as(owner, "REVOKE ALL (id, name) ON ours.things FROM %b")
+	if n := told(b, 4); n != 2 {
+		t.Errorf("the owner's own revocation leaves %d", n)
+	}
+	as(owner, "GRANT ALL (id, name) ON ours.things TO %a WITH GRANT OPTION", "REVOKE ALL (id, name) ON ours.things FROM %a CASCADE")
+	for i, l := range []agenttest.LoginOf{a, b} {
+		if found := s.Removed(t, l.Remove(int64(5+i))); found.Any() {
+			t.Errorf("%s: %+v", l.Username, found)
+		}
+		s.Gone(t, l)
+	}
+}
+
 func filledWith(statement, role string) string {
 	return strings.ReplaceAll(statement, "%s", role)
 }
@@ -126,7 +193,7 @@ func testDependenciesInOtherDatabases(t *testing.T, m database.RoleModel) {
 	found := s.Removed(t, l.Remove(2, sibling.ID))
 	if want := (role.Dependency{
 		Kind: "other_database", ObjectType: "table", Schema: "public", Name: "bait",
-		Identity: "public.bait in database " + sibling.Name,
+		Identity: "public.bait in database " + sibling.Name, Grantor: sibling.Name,
 	}); len(found.List) != 1 || found.List[0] != want {
 		t.Errorf("%+v, want %+v", found, want)
 	}

@@ -235,6 +235,7 @@ type wantedRole struct {
 	validUntil string // of an additional role that may log in
 	memberOf   string // empty: none
 	mayHave    []string
+	mayBeIn    []string // with the rights of each, and no more
 	additional bool
 }
 
@@ -261,6 +262,7 @@ func (d *Database) wanted() []wantedRole {
 			generation: secrets[l].Generation, memberOf: groups[profiles[l]],
 		})
 	}
+	var dead []string
 	for _, r := range d.Roles {
 		w := wantedRole{
 			name: r.Username, part: command.PartAdditional, login: true, additional: true, limit: r.ConnectionLimit,
@@ -274,8 +276,14 @@ func (d *Database) wanted() []wantedRole {
 			}
 		}
 		all = append(all, w)
+		if r.Status != role.Ready { // what keeps it from being removed, the owner is to clear
+			dead = append(dead, r.Username)
+		}
 	}
 	for i, group := range all {
+		if group.part == string(database.OwnerLogin) {
+			all[i].mayBeIn = dead
+		}
 		for _, other := range all {
 			if other.memberOf == group.name {
 				all[i].mayHave = append(all[i].mayHave, other.name)
@@ -389,6 +397,7 @@ func (l *comparison) members(w wantedRole, s *command.ActualRole) {
 		switch {
 		case reflect.DeepEqual(m, want):
 			missing = false
+		case slices.Contains(w.mayBeIn, m.Role) && reflect.DeepEqual(m, command.Membership{Role: m.Role, Inherit: true}):
 		case m.Role == want.Role:
 			l.say(MembershipUnexpected, w.name, membership(want), membership(m))
 			missing = false

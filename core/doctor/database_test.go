@@ -96,10 +96,11 @@ func actualRoles() []command.InventoryRole {
 	readonly := login(names.Readonly, command.PartReadonly, "verifier ro", names.ReadGroup)
 	readonly.CredentialGeneration = 3
 	revoked.Actual.Members = []string{names.Owner} // who is to drop what it has
+	owner := login(names.Owner, command.PartOwner, "verifier of the owner", revoked.Name)
 	return []command.InventoryRole{
 		group(names.Holder, command.PartHolder), group(names.ReadGroup, command.PartReadGroup, names.Readonly, revoked.Name),
 		group(names.WriteGroup, command.PartWriteGroup, names.Runtime, ready.Name, "dump_00000000000000000000000000000000"),
-		login(names.Owner, command.PartOwner, "verifier of the owner", ""),
+		owner,
 		login(names.Runtime, command.PartRuntime, "verifier rt", names.WriteGroup),
 		readonly, ready, revoked, shut(additional(4, "")), shut(additional(5, "")),
 	}
@@ -122,6 +123,9 @@ func unused(w *Database, h *command.InventoryDatabase) {
 	w.Roles = nil
 	h.Roles = slices.DeleteFunc(h.Roles, func(r command.InventoryRole) bool {
 		r.Actual.Members = nil
+		if r.Part == command.PartOwner {
+			r.Actual.MemberOf = nil
+		}
 		return r.Part == command.PartAdditional
 	})
 }
@@ -319,6 +323,12 @@ var damages = []struct {
 	}, []Code{MembershipUnexpected}},
 	{"another membership", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
 		find(names.Owner).Actual.MemberOf = []command.Membership{{Role: "pg_read_all_data", Inherit: true}}
+	}, []Code{MembershipUnexpected}},
+	{"more of a dead role", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
+		find(names.Owner).Actual.MemberOf[0].Set = true
+	}, []Code{MembershipUnexpected}},
+	{"the rights of a role that logs in", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
+		find(names.Owner).Actual.MemberOf[0].Role = ready
 	}, []Code{MembershipUnexpected}},
 	{"a member", func(_ *Database, _ *command.InventoryDatabase, find func(string) *command.InventoryRole) {
 		find(names.Holder).Actual.Members = []string{"somebody"}

@@ -29,6 +29,9 @@ type Dependency struct {
 	Schema     string         `json:"schema"`
 	Name       string         `json:"name"`
 	Identity   string         `json:"identity"`
+	// Grantor is the role that made the grant; the object's owner, or one that the owner let pass the privilege on. Empty for what
+	// is no grant.
+	Grantor string `json:"grantor,omitempty" required:"false"`
 }
 
 // Dependencies are the first MaxDependencies of a role; Truncated is true if there are more.

@@ -99,6 +99,9 @@ func roleKept(t *testing.T, s Stand, kind role.DependencyKind) {
 func (g *stage) depend(t *testing.T, in command.EnsureDatabase, kind role.DependencyKind, name string) {
 	t.Helper()
 	d := role.Dependency{Kind: kind, ObjectType: "table", Schema: "public", Name: name, Identity: "public." + name}
+	if kind == role.GrantDependency {
+		d.Grantor = in.Name
+	}
 	did(t, g.Server.AddDependencyIn(in.Name, g.login.Username, d), "making a dependency")
 }
 
@@ -109,6 +112,9 @@ func wantDependency(t *testing.T, found role.Dependencies, kind role.DependencyK
 	}
 	if d := found.List[0]; d.Kind != kind || d.Name != name || d.Schema != "public" || d.ObjectType == "" || d.Identity == "" {
 		t.Errorf("got %+v, want a %s of %s", d, kind, name)
+	}
+	if d := found.List[0]; (d.Grantor != "") != (kind == role.GrantDependency) {
+		t.Errorf("the grantor of a %s is %q", kind, d.Grantor)
 	}
 }
 

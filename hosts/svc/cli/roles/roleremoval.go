@@ -66,6 +66,8 @@ func (m RoleModel) afterDependencies(
 			return app.Next(refusal, `nobody can log in as the role any more. As the database's owner, keep what it owns, and take the
 rest from it:
   REASSIGN OWNED BY "%s" TO CURRENT_USER; DROP OWNED BY "%s";
+A grant whose "grantor" is another login stays: end what the grantor may pass on, as the owner of the object:
+  GRANT ALL (COLUMN) ON TABLE TO GRANTOR WITH GRANT OPTION; REVOKE ALL (COLUMN) ON TABLE FROM GRANTOR CASCADE;
 then repeat: %s`, r.Username, r.Username, repeat)
 		}
 	}
