@@ -194,7 +194,7 @@ var groups = []struct {
 			return slices.Concat(expiringRoles(h), removingRoles(h), revokingExpiredRoles(h), changingShutOutRoles(h))
 		})
 	}},
-	{"rotating logins", func() []killing { return rotatingLogins(&shared{}) }},
+	{"rotating logins", func() []killing { return rotatingLogins(&shared{}, &shared{model: legacyRoles}) }},
 	{"changing extensions", changingExtensions},
 	{"restoring", restoring},
 	{"restoring there", restoringThere},

@@ -96,7 +96,7 @@ func (f *loginFlow) check(t *testing.T, w *world, api *stack.Host) {
 	f.again(t, w.api)
 }
 
-func rotatingLogins(h *shared) []killing {
+func rotatingLogins(h, alone *shared) []killing {
 	var cases []killing
 	of := func(l database.Login) func() flow { return func() flow { return &loginFlow{which: l, shared: h} } }
 	cases = append(cases, beginning("owner", role.Rotation, of(database.OwnerLogin)())...)
@@ -106,6 +106,10 @@ func rotatingLogins(h *shared) []killing {
 	for _, l := range []database.Login{database.OwnerLogin, database.ReadonlyLogin} {
 		cases = append(cases, aroundCommits(inBatch, "rotate", string(l)+" in batch", of(l), attempted...)...)
 	}
+	// The one login of a database without others is rotated in the same way.
+	single := func() flow { return &loginFlow{which: database.OwnerLogin, shared: alone} }
+	cases = append(cases, aroundCommits(inAPI, "rotate", "single owner", single, attempted...)...)
+	cases = append(cases, aroundCommits(inBatch, "rotate", "single owner in batch", single, attempted...)...)
 	for i, p := range changePoints {
 		which := database.Managed.Logins()[i%3]
 		cases = append(cases, kill(inAgent, string(which), &loginFlow{which: which, shared: h}, p))

@@ -88,13 +88,29 @@ var keepingLogins = []Scenario{
 		ada.AddsRole(made, "Next", "read_write")
 		ada.FinishesBackup(made.ID)
 	}},
-	{Name: "a login that there is not, and a database with a single login, have nothing to rotate", Play: func(s *Stage) {
+	{Name: "a login that there is not cannot be rotated", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		s.Refused(refusal(ada.Logins.Reveal(ctx, made.ID, "root")), "ROLE_NOT_FOUND")
 		s.Refused(refusal(ada.RotateLogin(made.ID, "root", "k")), "ROLE_NOT_FOUND")
+	}},
+	{Name: "the owner of a database with a single login gets another password, once, without opting in", Play: func(s *Stage) {
+		ada := s.Customer("pro")
 		single := ada.CreatesAs(NewDatabase{Name: s.Name("single"), DisplayName: "S", RoleModel: "single_login"})
-		s.Refused(refusal(ada.RotateLogin(single.ID, "owner", "k")), "MANAGED_ROLE_CONFLICT")
-		s.Connects(single.Login())
+		sessions := s.bothIn(single.Login())
+		for _, login := range []database.Login{"runtime", "readonly"} {
+			s.Refused(refusal(ada.RotateLogin(single.ID, login, "k")), "ROLE_NOT_FOUND")
+		}
+		s.Refused(refusal(ada.Logins.Reveal(ctx, single.ID, "owner")), "ROLE_NOT_FOUND")
+		done := ada.RotatesLogin(single, "owner", "owner-1")
+		s.closed(sessions...)
+		s.bothOut(single.Login())
+		fresh := single.Login()
+		fresh.Password = done.Password
+		s.bothIn(fresh)
+		again := ada.RotatesLogin(single, "owner", "owner-1")
+		s.That(again.OperationID == done.OperationID && again.Password == "", "the replay is told a password, or is another change")
+		s.That(ada.ListsLogins(single)[0].CredentialGeneration == 2, "it was applied again")
+		s.noSecretIn(ada.ReadsActivity(single.ID), done.Password)
 	}},
 	{Name: "a rotation without the agent is pending and finished in the background; the owner's password is then told", Alone: true,
 		Play: func(s *Stage) {

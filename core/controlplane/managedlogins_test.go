@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 )
 
@@ -102,6 +103,49 @@ func TestOwnersPasswordAfterAnOutage(t *testing.T) {
 		equal(t, "has a password", c.Password != "", !another)
 		equal(t, "shown again", must(w.rotateLogin(database.OwnerLogin, "key"))(t).Password, "")
 	}
+}
+
+// An operator's rotation has one outcome, however often the command is run: the first that finds it completed has the password.
+func TestAnOperatorRotatesTheOwner(t *testing.T) {
+	w := newRoleWorld(t)
+	order := operation.Order{By: "bob", Reason: "it was lost"}
+	refused(t, errOf(w.Operator.RotateOwner(w.ctx, w.db, operation.Order{By: "bob"})), fault.ValidationError)
+	refused(t, errOf(w.Operator.RotateOwner(w.ctx, "0189abcd-ef01-4234-8567-89abcdef0000", order)), fault.DatabaseNotFound)
+	w.refusing("ChangeLogin", command.ReasonUnavailable)
+	begun := must(w.Operator.RotateOwner(w.ctx, w.db, order))(t)
+	equal(t, "pending", string(begun.Status)+begun.Password, string(role.Pending))
+	refused(t, errOf(w.rotateLogin(database.OwnerLogin, "key")), fault.ManagedRoleConflict)
+	w.server.OnCall(nil)
+	w.keep()
+	equal(t, "in the log before it is told", len(w.details(audit.LoginRevealed)), 0)
+	told := must(w.Operator.RotateOwner(w.ctx, w.db, order))(t)
+	equal(t, "the change", told.ID, begun.ID)
+	equal(t, "gets in", w.getsIn("my-shop", told.Password), true)
+	equal(t, "the first one", w.logsIn(w.shop), false)
+	d := w.details(audit.LoginRevealed)[0]
+	equal(t, "log", d["reason"]+" "+d["login"]+" "+d["operationId"], "it was lost owner "+string(begun.ID))
+	next := must(w.Operator.RotateOwner(w.ctx, w.db, order))(t)
+	equal(t, "another change", next.ID != told.ID && next.Password != told.Password, true)
+	equal(t, "gets in", w.getsIn("my-shop", next.Password), true)
+	own := must(w.rotateLogin(database.OwnerLogin, "key"))(t)
+	equal(t, "told twice", own.Password != next.Password && own.CredentialGeneration == 4, true)
+}
+
+// The command dies when the rotation is completed: the next one tells its password, and begins no other.
+func TestAnOperatorsRotationIsToldOnce(t *testing.T) {
+	w := newRoleWorld(t)
+	order := operation.Order{By: "bob", Reason: "it was lost"}
+	var first string
+	c := quick()
+	c.Crash = func(point string) {
+		if point == work.After("rotate", "succeeded") {
+			first = must(w.Operator.RotateOwner(w.ctx, w.db, order))(t).Password
+		}
+	}
+	second := must(w.process(c).Operator.RotateOwner(w.ctx, w.db, order))(t)
+	equal(t, "the first answer's gets in", w.getsIn("my-shop", first), true)
+	equal(t, "the second's", second.Password, "")
+	equal(t, "its status", second.Status, role.Completed)
 }
 
 func TestRevealOfAManagedLoginDuringItsChange(t *testing.T) {

@@ -206,16 +206,13 @@ var closing = map[string]bool{"revoke": true, "delete": true, "remove": true}
 func TestRolesWaitForTheDatabase(t *testing.T) {
 	for _, m := range models {
 		for rule, decide := range rules {
-			if m.OwnerConnects && rule == "login" {
-				continue // its single login is not changed
-			}
 			if err := decide(sceneOf(m)); err != nil {
 				t.Errorf("%s on a calm database of %s: %v", rule, m.Of, err)
 			}
 			for name, change := range unrest(m) {
 				s := sceneOf(m)
 				change(&s)
-				may := closing[rule] && (name == "stopped" || name == "single_login")
+				may := closing[rule] && name == "stopped" || (closing[rule] || rule == "login") && name == "single_login"
 				if err := decide(s); fault.Has(err, fault.ManagedRoleConflict) == may {
 					t.Errorf("%s, %s, %s: %v", m.Of, rule, name, err)
 				}

@@ -61,13 +61,9 @@ func (s Scene) AdmitsChange(r Role, k Kind, now time.Time) (machine.Cell[Status]
 	return cell, s.Calm()
 }
 
-// AdmitsLoginChange decides about rotating the password of a login that was created with the database.
-func (s Scene) AdmitsLoginChange() error {
-	if err := s.Serves(ManagedRoles); err != nil {
-		return err
-	}
-	return s.Calm()
-}
+// AdmitsLoginChange decides about rotating the password of a login that was created with the database, of whatever model. It
+// needs no groups.
+func (s Scene) AdmitsLoginChange() error { return s.undisturbed(database.Active) }
 
 // AdmitsRemoval decides about the removal of a role: event is Delete or Remove. A cell without effects means that the role is
 // already removed.

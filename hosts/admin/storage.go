@@ -11,7 +11,8 @@ import (
 )
 
 func (m *metadata) database() *cobra.Command {
-	return group("database", "databases", m.databaseList(), m.databaseShow(), m.databaseOpen(), m.databaseRecover())
+	return group("database", "databases", m.databaseList(), m.databaseShow(), m.databaseOpen(), m.databaseRecover(),
+		m.rotateOwner())
 }
 
 func (m *metadata) databaseRecover() *cobra.Command {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -56,8 +57,14 @@ func (d *driver) newPassword() (text, verifier string) {
 	return text, credential.Verifier(text, d.base.Entropy.Salt(), credential.Iterations)
 }
 
-func (d *driver) userIntent(reached access.Reached, k role.Kind, key idempotency.Key) (want intent) {
-	want.Kind, want.Key, want.Actor, want.RequestID = k, key, reached.Caller().Actor(), reached.Caller().RequestID
+func (d *driver) userIntent(reached access.Reached, k role.Kind, key idempotency.Key) intent {
+	want := d.intentOf(reached.Caller().Actor(), k, key)
+	want.RequestID = reached.Caller().RequestID
+	return want
+}
+
+func (d *driver) intentOf(by audit.Actor, k role.Kind, key idempotency.Key) (want intent) {
+	want.Kind, want.Key, want.Actor = k, key, by
 	if k == role.Rotation {
 		want.password, want.Verifier = d.newPassword()
 	}

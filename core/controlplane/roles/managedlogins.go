@@ -2,6 +2,7 @@ package roles
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -142,7 +143,7 @@ func (m *ManagedLogins) Rotate(
 	if err != nil || l != database.OwnerLogin || c.Open() || c.Revealed {
 		return LoginRotation{Change: c}, err
 	}
-	return m.handOver(ctx, reached, c)
+	return m.handOver(ctx, reached.Caller().Actor(), nil, c)
 }
 
 // updateChange runs fn in a transaction that has locked the database of a change.
@@ -158,19 +159,19 @@ func (d *driver) updateChange(
 	})
 }
 
-// handOver returns the owner's new password, after it has recorded that this answer carries it. If the password cannot be
-// decrypted, nothing is recorded, and the request can be repeated.
-func (m *ManagedLogins) handOver(ctx context.Context, reached access.Reached, c role.Change) (LoginRotation, error) {
-	ctx, cancel := m.base.Settling(ctx)
+// handOver returns the owner's new password, after it has recorded that this answer carries it, and what more there is to say. If
+// the password cannot be decrypted, nothing is recorded, and the request can be repeated.
+func (d *driver) handOver(ctx context.Context, by audit.Actor, more audit.Details, c role.Change) (LoginRotation, error) {
+	ctx, cancel := d.base.Settling(ctx)
 	defer cancel()
 	var password string
-	err := m.updateChange(ctx, c, func(ctx context.Context, tx ports.Tx, record database.Record, stored role.Change) error {
+	err := d.updateChange(ctx, c, func(ctx context.Context, tx ports.Tx, record database.Record, stored role.Change) error {
 		password = ""
 		current, err := loginOf(ctx, tx, record.ID, c.Login)
 		if err != nil || stored.Revealed || current.Generation != stored.CredentialGeneration {
 			return err
 		}
-		if password, err = m.unseal(current.Sealed, current.Context()); err != nil {
+		if password, err = d.unseal(current.Sealed, current.Context()); err != nil {
 			return err
 		}
 		stored.Revealed = true
@@ -179,7 +180,8 @@ func (m *ManagedLogins) handOver(ctx context.Context, reached access.Reached, c 
 		}
 		details := loginDetails(c.Login, c.Username, c.CredentialGeneration)
 		details["operationId"] = string(c.ID)
-		return m.base.Audit(ctx, tx, record, reached.Caller().Actor(), audit.LoginRevealed, details)
+		maps.Copy(details, more)
+		return d.base.Audit(ctx, tx, record, by, audit.LoginRevealed, details)
 	})
 	if err != nil {
 		return LoginRotation{}, err
