@@ -2,6 +2,7 @@ package copies
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -27,9 +28,9 @@ import (
 const (
 	// mostGrowth is how many times its size an upload may unpack to.
 	mostGrowth = 200
-	// mostStatement bounds one statement of an upload: it is in memory several times, and pg_dump writes long ones only for rows
-	// that it was told to write as INSERT.
-	mostStatement = 8 << 20
+	// mostStatement bounds one statement of an upload, which is in memory four times, of as many uploads as loadsAtOnce. pg_dump
+	// writes long ones only for rows that it was told to write as INSERT.
+	mostStatement = 32 << 20
 )
 
 // refusedUpload is BACKUP_NOT_VERIFIED for what is wrong with an upload itself.
@@ -170,18 +171,19 @@ func (x *Copies) restoreUploaded(
 		return nil, err
 	}
 	packed := &stored{src: &attended{ctx, set.data}, sum: sha256.New(), report: func(n int64) { tell(n, set.size) }}
-	r := load.Restorer{Conn: conn, Settings: settings, Refuse: judge.Refuse, Ending: &upload.Ending{}}
+	r := load.Restorer{Conn: conn, Settings: settings, Refuse: judge.Refuse, Skip: judge.Skip, Ending: &upload.Ending{}}
 	err = readUpload(packed, set.size, func(dump io.Reader) error {
 		return r.Run(ctx, dumpsql.NewReader(dump, dumpsql.Limits{Statement: mostStatement}))
 	})
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, advised(err, r.Dumped, conn.ParameterStatus("server_version"))
 	case conn.TxStatus() != 'I':
 		return nil, refusedUpload(errors.New("it ends within a transaction"))
 	case hex.EncodeToString(packed.sum.Sum(nil)) != req.Source.SHA256:
 		return nil, errors.New("the upload was changed while it was read")
 	}
+	notes = r.Notes
 	if !r.Ending.Whole() {
 		notes = append(notes, "the upload does not end with pg_dump's closing line, so that a part may be missing")
 	}
@@ -190,7 +192,15 @@ func (x *Copies) restoreUploaded(
 
 // readUpload has consume read the SQL text of an upload of that size.
 func readUpload(packed io.Reader, size int64, consume consumer) error {
-	text, err := unzip(packed)
+	file := bufio.NewReader(packed)
+	begins, err := file.Peek(upload.MostSniffed)
+	if wrong := upload.Packed(begins); wrong != nil {
+		return refusedUpload(wrong)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	text, err := unzip(file)
 	if err != nil {
 		return atFault(err)
 	}
@@ -204,18 +214,20 @@ func readUpload(packed io.Reader, size int64, consume consumer) error {
 	return atFault(err)
 }
 
-// plainDump refuses pg_dump's other formats in words.
+// plainDump refuses other formats in words, and leaves a byte order mark out.
 func plainDump(text io.Reader) (io.Reader, error) {
-	const magic = "PGDMP"
 	plain := bufio.NewReader(text)
-	begins, err := plain.Peek(len(magic))
-	switch {
-	case string(begins) == magic:
-		return nil, refusedUpload(errors.New("it is an archive of pg_dump; make the dump with --format=plain"))
-	case err != nil && !errors.Is(err, io.EOF):
+	begins, err := plain.Peek(upload.MostSniffed)
+	if wrong := upload.Plain(begins); wrong != nil {
+		return nil, refusedUpload(wrong)
+	}
+	if bytes.HasPrefix(begins, []byte(upload.Mark)) {
+		_, _ = plain.Discard(len(upload.Mark)) // it was peeked at
+	}
+	if err != nil && !errors.Is(err, io.EOF) && len(begins) == 0 {
 		return nil, err
 	}
-	return plain, nil
+	return plain, nil // an error after the first bytes comes when they are read
 }
 
 // judge knows the extensions that whoever may create objects in a database can make.

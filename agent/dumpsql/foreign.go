@@ -34,6 +34,9 @@ func (f Foreign) Refuse(sql []byte) string {
 	case "set":
 		return refusedUnless(portableSettings[words[1]] && (at(words, 2) == "=" || at(words, 2) == "to"))
 	case "select":
+		if strings.HasPrefix(at(words, 3), "pg_restore_") || strings.HasPrefix(at(words, 5), "pg_restore_") {
+			return "a dump that is uploaded has no statistics, which a newer pg_dump writes; make it with --no-statistics"
+		}
 		return refusedUnless(callsPortably(sql) || unlinksObject(sql))
 	case "create":
 		return f.create(sql, words[1:])
@@ -63,6 +66,30 @@ func refusedUnless(allowed bool) string {
 	}
 	return notOurs
 }
+
+// Skip reports whether a statement is left out of a restore, and what is to be noted of that. It is about what the database has
+// in any case, or is the server's: schema public, the language plpgsql, tablespaces.
+func (f Foreign) Skip(sql []byte) (note string, skip bool) {
+	words := head(sql)
+	switch at(words, 0) + " " + at(words, 1) {
+	case "create schema":
+		return "", isName(at(withoutIfNotExists(words[2:]), 0), "public")
+	case "drop schema", "drop extension":
+		name := at(words, 2)
+		if name == "if" {
+			name = at(words, 4)
+		}
+		return "", isName(name, map[string]string{"schema": "public", "extension": "plpgsql"}[words[1]])
+	case "comment on":
+		return "", at(words, 2) == "extension" && isName(at(words, 3), "plpgsql")
+	case "set default_tablespace":
+		value := at(words, 3)
+		return "the tablespace " + shown(value) + " was left out: the service has one for all", value != "''"
+	}
+	return "", false
+}
+
+func isName(word, name string) bool { return word != "" && Canonical(word) == name }
 
 // Makes reports whether a statement makes or fills something, rather than preparing for that.
 func Makes(sql []byte) bool {
@@ -182,7 +209,7 @@ func (f Foreign) extension(sql []byte) string {
 	case len(rest) != 1 || rest[0] != ";":
 		return notOurs
 	case !f.Extension(name):
-		return "the server has no trusted extension " + name
+		return "the server has no trusted extension " + name + ", so it is not offered"
 	}
 	return ""
 }

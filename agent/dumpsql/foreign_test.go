@@ -37,6 +37,28 @@ func TestForeign(t *testing.T) {
 	}
 }
 
+// What the database has in any case is left out, and a tablespace is noted.
+func TestLeftOut(t *testing.T) {
+	for sql, want := range map[string]string{
+		"CREATE SCHEMA public;": "", "CREATE SCHEMA IF NOT EXISTS public;": "", `create schema "public";`: "",
+		"DROP SCHEMA IF EXISTS public;": "", "DROP SCHEMA public;": "", "DROP EXTENSION IF EXISTS plpgsql;": "",
+		"COMMENT ON EXTENSION plpgsql IS 'PL/pgSQL';": "", "SET default_tablespace = fast;": "the tablespace fast was left out",
+		"SET default_tablespace = 'a b';": "the tablespace 'a b' was left out",
+	} {
+		if note, skip := foreign.Skip([]byte(sql)); !skip || !strings.HasPrefix(note, want) || (note == "") != (want == "") {
+			t.Errorf("%s: %q, %t", sql, note, skip)
+		}
+	}
+	for _, sql := range []string{
+		"CREATE SCHEMA publication;", `CREATE SCHEMA "Public";`, "DROP SCHEMA shop;", "DROP EXTENSION citext;", "SELECT 1;", ";",
+		"COMMENT ON EXTENSION citext IS 'x';", "COMMENT ON SCHEMA public IS 'x';", "SET default_tablespace = '';", "DROP TABLE public;",
+	} {
+		if note, skip := foreign.Skip([]byte(sql)); skip || note != "" && !strings.Contains(sql, "''") {
+			t.Errorf("%s is left out: %q", sql, note)
+		}
+	}
+}
+
 // What is let through begins as pg_dump's statements do, whatever stands before it.
 func FuzzForeign(f *testing.F) {
 	for line := range strings.Lines(harmless + strange) {

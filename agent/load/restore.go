@@ -22,12 +22,15 @@ import (
 type Restorer struct {
 	Rows       map[string]int64 // of the tables, as far as they are known before they are restored
 	Conn       *pgconn.PgConn
-	Settings   map[string]bool         // that the server knows
-	Extensions map[string]string       // versions to install; others get the server's default
-	Refuse     func(sql []byte) string // why a statement must not be executed; nil: all may be
-	Ending     *upload.Ending          // what is told of statements and comments; nil: nobody
-	object     string                  // what the dump says that it is about
-	number     int64                   // of the statement
+	Settings   map[string]bool                           // that the server knows
+	Extensions map[string]string                         // versions to install; others get the server's default
+	Refuse     func(sql []byte) string                   // why a statement must not be executed; nil: all may be
+	Skip       func(sql []byte) (note string, skip bool) // whether it is left out; nil: none is
+	Ending     *upload.Ending                            // what is told of statements and comments; nil: nobody
+	Notes      []string                                  // of what was left out, each once
+	Dumped     string                                    // the version of the server that the dump is of, as it says
+	object     string                                    // what the dump says that it is about
+	number     int64                                     // of the statement
 }
 
 // StatementError says which statement of a dump could not be restored. Its text may be shown to the customer.
@@ -120,9 +123,16 @@ func (r *Restorer) note(item dumpsql.Item) {
 	}
 	for text := range item.Comments() {
 		r.Ending.Comment(text)
+		if version, ok := strings.CutPrefix(text, "-- Dumped from database version "); ok && r.Dumped == "" {
+			r.Dumped = Shorten(version, mostNamed)
+		}
 	}
 	if item.Kind == dumpsql.Statement || item.Kind == dumpsql.CopyStart {
-		r.Ending.Statement(dumpsql.Makes(item.SQL()))
+		skip := false
+		if r.Skip != nil {
+			_, skip = r.Skip(item.SQL())
+		}
+		r.Ending.Statement(!skip && dumpsql.Makes(item.SQL()))
 	}
 }
 
@@ -140,6 +150,9 @@ func (r *Restorer) execute(ctx context.Context, item dumpsql.Item) error {
 	if err := r.allow(item); err != nil {
 		return err
 	}
+	if r.skips(item) {
+		return nil
+	}
 	sql := string(item.SQL())
 	if name, ok := dumpsql.Setting(item.SQL()); ok && !r.Settings[name] {
 		return nil
@@ -152,6 +165,17 @@ func (r *Restorer) execute(ctx context.Context, item dumpsql.Item) error {
 		return r.Failure(item, err)
 	}
 	return r.stillSafe(item)
+}
+
+func (r *Restorer) skips(item dumpsql.Item) bool {
+	if r.Skip == nil {
+		return false
+	}
+	note, skip := r.Skip(item.SQL())
+	if skip && note != "" && len(r.Notes) < mostNotes && !slices.Contains(r.Notes, note) {
+		r.Notes = append(r.Notes, note)
+	}
+	return skip
 }
 
 func (r *Restorer) allow(item dumpsql.Item) error {
@@ -264,6 +288,7 @@ const (
 	// MostSaid bounds the bytes of an error's message, which may be of a customer's code: it is stored, sent and shown.
 	MostSaid  = 2000
 	mostNamed = 200 // bytes of what it is about
+	mostNotes = 50
 )
 
 // Failure distinguishes an error of the statement from one of the server or the connection, which says nothing about the dump.
