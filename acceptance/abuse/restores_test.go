@@ -90,7 +90,7 @@ func (m *mallory) restorable(t *testing.T, name string, statements ...string) re
 
 // restore reserves a restore and advances it until that is enough, or it has ended.
 func (m *mallory) restore(ctx context.Context, of restorable, enough func(wire.Operation) bool) error {
-	reserved, err := m.Restores.Reserve(ctx, of.id, wire.ReserveRestore{BackupFilename: of.file})
+	reserved, err := m.Restores.Reserve(ctx, of.id, wire.ReserveRestore{BackupFilename: of.file, ConfirmShrink: true})
 	if err != nil {
 		return err
 	}

@@ -104,7 +104,7 @@ func (b *bench) withTables(ctx context.Context) (d wire.CreatedDatabase, tables 
 
 // readyToSwitch reserves a restore, and advances it to where the next advance switches.
 func (c client) readyToSwitch(ctx context.Context, of id.DatabaseID, file backup.Filename, n int) (id.OperationID, error) {
-	reserved, err := c.Restores.Reserve(ctx, of, wire.ReserveRestore{BackupFilename: file})
+	reserved, err := c.Restores.Reserve(ctx, of, wire.ReserveRestore{BackupFilename: file, ConfirmShrink: true})
 	if err != nil {
 		return "", fmt.Errorf("restore %d: %w", n, err)
 	}

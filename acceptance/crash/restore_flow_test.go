@@ -141,10 +141,11 @@ func (f *restoreFlow) reserve(t *testing.T, api *stack.Host) (wire.Operation, er
 	t.Helper()
 	calls := f.user.at(api).Restores
 	if f.managed() {
-		got, err := calls.Reserve(soon(t), f.db.ID, wire.ReserveRestore{BackupFilename: f.file}, apiclient.IdempotencyKey(f.key))
+		body := wire.ReserveRestore{BackupFilename: f.file, ConfirmShrink: true}
+		got, err := calls.Reserve(soon(t), f.db.ID, body, apiclient.IdempotencyKey(f.key))
 		return got.Operation, err
 	}
-	got, err := calls.Restore(soon(t), f.db.ID, f.file, wire.Disconnect{ConfirmDisconnect: true})
+	got, err := calls.Restore(soon(t), f.db.ID, f.file, wire.RestoreBackup{ConfirmDisconnect: true, ConfirmShrink: true})
 	return got.Operation, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -126,7 +127,7 @@ func (c *client) restore(p *plane) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	if _, err = p.Restores.Start(c.ctx, reached, list[0].Filename); err == nil {
+	if _, err = p.Restores.Start(c.ctx, reached, list[0].Filename, restore.Consents{}); err == nil {
 		c.call(c.number, func() []fact { return []fact{{is: restored}} })
 	}
 	return err

@@ -2,8 +2,10 @@ package spec
 
 import (
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 )
 
@@ -21,7 +23,7 @@ var restoring = []Scenario{
 
 		done := ada.RestoresManaged(made, file, "deploy-1")
 		s.That(done.ID == o.ID && done.Progress == 100 && done.Error == nil && done.FinishedAt != nil &&
-			string(*done.Result) == `{"filename":"`+string(file)+`","notes":[]}`, "it ended as %+v, %s", done, *done.Result)
+			restoredTo(done, `{"filename":"`+string(file)+`","notes":[],"change":`, 2, 1), "it ended as %+v, %s", done, *done.Result)
 		s.Eventually("the session of before ends", session.Ended)
 		s.hasNotes(ada, made, "kept")
 		s.OK(s.Connects(made.Login()).Write("new"))
@@ -35,6 +37,33 @@ var restoring = []Scenario{
 		}
 		s.That(acted("restore.requested") == 1 && acted("restore.finished") == 1, "the log is %+v", log)
 	}},
+	{Name: "a managed restore says before its switch what it changes, and more than nine tenths need a consent",
+		Needs: []Ability{Restoring}, Play: func(s *Stage) {
+			ada, made := s.Owner()
+			session := s.Connects(made.Login())
+			s.OK(session.Write("kept"))
+			file := ada.FinishesBackup(made.ID)
+			s.OK(session.Write(strings.Fields("a b c d e f g h i j")...))
+			o := ada.Reserves(made, file, "deploy-1")
+			var failed error
+			s.Eventually("the restore has failed", func() bool {
+				_, failed = ada.Restores.Advance(ctx, o.ID)
+				return failed != nil
+			})
+			s.Refused(failed, "RESTORE_OPERATION_TERMINAL")
+			s.That(strings.Contains(failed.Error(), "RESTORE_SHRINKS"), "it has failed with %v", failed)
+			s.That(session.Alive(), "a session was ended")
+
+			body := wire.ReserveRestore{BackupFilename: file, ConfirmShrink: true}
+			s.Refused(refusal(ada.Restores.Reserve(ctx, made.ID, body, apiclient.IdempotencyKey("deploy-1"))), "MANAGED_ROLE_CONFLICT")
+			o = must(ada.Restores.Reserve(ctx, made.ID, body, apiclient.IdempotencyKey("deploy-2")))(s).Operation
+			s.Eventually("the copy is ready", func() bool { o = ada.Advances(o); return o.Stage == "ready" })
+			s.That(o.Status == "running" && restoredTo(o, "", 11, 1), "before the switch it is %+v", o)
+			s.That(session.Alive(), "a session was ended")
+			s.Eventually("the restore has succeeded", func() bool { o = ada.Advances(o); return o.Status == "succeeded" })
+			s.That(restoredTo(o, "", 11, 1), "it ended as %+v", o)
+			s.hasNotes(ada, made, "kept")
+		}},
 	{Name: "while a restore runs, the database is for nothing else, and its backup stays", Needs: []Ability{Restoring},
 		Play: func(s *Stage) {
 			ada, made := s.Extender()

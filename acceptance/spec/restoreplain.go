@@ -2,6 +2,7 @@ package spec
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/backup"
@@ -16,33 +17,53 @@ var restoringPlain = []Scenario{
 		file := ada.FinishesBackup(made.ID)
 		s.OK(session.Write("lost"))
 		done := s.WithKey(ada.Account, made.ID).RestoresPlain(made, file)
-		s.That(done.Status == "succeeded" && string(*done.Result) == `{"filename":"`+string(file)+`","notes":[]}`,
+		s.That(done.Status == "succeeded" && restoredTo(done, `{"filename":"`+string(file)+`","notes":[],"change":`, 2, 1),
 			"it ended as %+v: %+v", done, done.Error)
 		s.Eventually("the session of before ends", session.Ended)
 		s.hasNotes(ada, made, "kept")
 		s.Refused(refusal(ada.Restores.Advance(ctx, done.ID)), "OPERATION_NOT_FOUND")
 	}},
+	{Name: "a restore that removes nearly all rows needs another consent", Needs: []Ability{Restoring}, Play: func(s *Stage) {
+		ada, made := s.single()
+		session := s.Connects(made.Login())
+		s.OK(session.Write("kept"))
+		file := ada.FinishesBackup(made.ID)
+		s.OK(session.Write(strings.Fields("a b c d e f g h i j")...))
+		done := ada.RestoresPlain(made, file)
+		s.That(done.Status == "failed" && done.Error != nil && done.Error.Code == "RESTORE_SHRINKS" &&
+			strings.Contains(done.Error.Message, "11 rows") && done.Result == nil, "it ended as %+v: %+v", done, done.Error)
+		s.That(session.Alive(), "a session was ended")
+		body := consent
+		body.ConfirmShrink = true
+		done = ada.Follows(must(ada.Restores.Restore(ctx, made.ID, file, body))(s).Operation)
+		s.That(restoredTo(done, "", 11, 1) && strings.HasSuffix(string(*done.Result), `,"confirmShrink":true}`),
+			"it ended as %+v: %+v", done, done.Error)
+		s.hasNotes(ada, made, "kept")
+	}},
 	{Name: "a restore in one call is for enrolled databases with a single login, and needs its consent", Play: func(s *Stage) {
 		ada, made := s.single()
-		start := func(of Created, file backup.Filename, b wire.Disconnect) error {
+		start := func(of Created, file backup.Filename, b wire.RestoreBackup) error {
 			return refusal(ada.Restores.Restore(ctx, of.ID, file, b))
 		}
 		const none = backup.Filename("20260101_000000.sql.gz")
 		file := ada.FinishesBackup(made.ID)
-		s.Refused(start(made, file, wire.Disconnect{}), "VALIDATION_ERROR", "confirmDisconnect")
-		s.Refused(start(made, none, disconnect), "BACKUP_NOT_FOUND")
-		s.Refused(start(made, "latest", disconnect), "INVALID_BACKUP_FILENAME")
+		s.Refused(start(made, file, wire.RestoreBackup{}), "VALIDATION_ERROR", "confirmDisconnect")
+		s.Refused(start(made, none, consent), "BACKUP_NOT_FOUND")
+		s.Refused(start(made, "latest", consent), "INVALID_BACKUP_FILENAME")
 		s.Refused(refusal(ada.Reserve(made.ID, file, "deploy-1")), "MANAGED_ROLE_CONFLICT")
 		s.OK(s.Spoil(made))
 		ada.Follows(ada.BacksUp(made.ID))
-		s.Refused(start(made, ada.ListsBackups(made.ID)[0].Filename, disconnect), "BACKUP_NOT_VERIFIED")
+		s.Refused(start(made, ada.ListsBackups(made.ID)[0].Filename, consent), "BACKUP_NOT_VERIFIED")
 
 		managed := ada.Creates("managed")
-		s.Refused(start(managed, none, disconnect), "FEATURE_NOT_AVAILABLE")
+		s.Refused(start(managed, none, consent), "FEATURE_NOT_AVAILABLE")
 		s.OK(s.Operator.Enroll(managed.ID, "restore"))
-		s.Refused(start(managed, none, disconnect), "BACKUP_NOT_FOUND")
+		s.Refused(start(managed, none, consent), "BACKUP_NOT_FOUND")
 	}},
 }
+
+// consent is to a restore of a database with a single login.
+var consent = wire.RestoreBackup{ConfirmDisconnect: true}
 
 // restoringRoles are restores of databases that have additional roles.
 var restoringRoles = overSingleLogins([]Scenario{
@@ -62,7 +83,7 @@ var restoringRoles = overSingleLogins([]Scenario{
 
 			half := must(ada.CreateRole(made.ID, asksRole("half", 1)))(s)
 			for range 2 {
-				s.Refused(refusal(ada.Restores.Restore(ctx, made.ID, file, disconnect)), "LEGACY_ROLE_CONFLICT")
+				s.Refused(refusal(ada.Restores.Restore(ctx, made.ID, file, consent)), "LEGACY_ROLE_CONFLICT")
 				s.Refused(refusal(ada.Restores.CompleteUpload(ctx, made.ID, completing(u))), "LEGACY_ROLE_CONFLICT")
 				ada.Prepares(made, half)
 			}

@@ -1,6 +1,9 @@
 package spec
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/backup"
@@ -38,6 +41,12 @@ func (c *Customer) RestoresManaged(of Created, file backup.Filename, key string)
 // RestoresPlain restores a database that has a single login, and returns the operation as it ended.
 func (c *Customer) RestoresPlain(of Created, file backup.Filename) wire.Operation {
 	c.stage.Helper()
-	queued := must(c.Restores.Restore(ctx, of.ID, file, wire.Disconnect{ConfirmDisconnect: true}))(c.stage)
+	queued := must(c.Restores.Restore(ctx, of.ID, file, consent))(c.stage)
 	return c.Follows(queued.Operation)
+}
+
+// restoredTo reports whether the result of a restore begins so, and says that it changes so many rows to so many.
+func restoredTo(o wire.Operation, begins string, before, after int) bool {
+	return o.Result != nil && strings.HasPrefix(string(*o.Result), begins) &&
+		strings.Contains(string(*o.Result), fmt.Sprintf(`"rows":{"before":%d,"after":%d}`, before, after))
 }

@@ -38,7 +38,7 @@ var uploading = []Scenario{
 		done := s.WithKey(ada.Account, made.ID).Completes(made.ID, u)
 		s.That(done.Type == "restore" && done.Status == "succeeded" && done.Error == nil && done.Progress == 100,
 			"it ended as %+v: %+v", done, done.Error)
-		s.That(string(*done.Result) == `{"uploadId":"`+string(u.UploadID)+`","notes":[]}`, "the result is %s", *done.Result)
+		s.That(restoredTo(done, `{"uploadId":"`+string(u.UploadID)+`","notes":[],"change":`, 1, 1), "the result is %s", *done.Result)
 		s.Eventually("the session of before ends", session.Ended)
 		s.hasNotes(ada, made, "brought")
 		s.OK(s.Connects(made.Login()).Write("new"))
@@ -73,10 +73,14 @@ var uploading = []Scenario{
 				"it ended as %+v: %+v", done, done.Error)
 		}
 		s.hasNotes(ada, made, "kept")
-		u := ada.Uploads(made.ID, gzipped(part))
-		body := completing(u)
-		body.AcceptIncomplete = true
-		done := ada.Follows(must(ada.Restores.CompleteUpload(ctx, made.ID, body))(s).Operation)
+		accepts := func(shrink bool) wire.Operation {
+			body := completing(ada.Uploads(made.ID, gzipped(part)))
+			body.AcceptIncomplete, body.ConfirmShrink = true, shrink
+			return ada.Follows(must(ada.Restores.CompleteUpload(ctx, made.ID, body))(s).Operation)
+		}
+		done := accepts(false)
+		s.That(done.Error != nil && done.Error.Code == "RESTORE_SHRINKS", "it ended as %+v: %+v", done, done.Error)
+		done = accepts(true)
 		s.That(done.Status == "succeeded" && strings.Contains(string(*done.Result), `"acceptIncomplete":true`),
 			"it ended as %+v: %+v", done, done.Error)
 	}},

@@ -218,7 +218,7 @@ func (x Restores) Advance(ctx context.Context, operationID id.OperationID, opts 
 
 // Restore sends POST /databases/{id}/backups/{filename}: restore a database that has a single login from one of its backups.
 func (x Restores) Restore(
-	ctx context.Context, databaseID id.DatabaseID, filename backup.Filename, b wire.Disconnect, opts ...Option,
+	ctx context.Context, databaseID id.DatabaseID, filename backup.Filename, b wire.RestoreBackup, opts ...Option,
 ) (wire.OperationWithMessage, error) {
 	return ask[wire.OperationWithMessage](ctx, x.c, post(b, "/databases/%s/backups/%s", databaseID, filename), opts)
 }

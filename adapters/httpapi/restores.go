@@ -44,7 +44,7 @@ func (x restoreRoutes) routes() []serve.Route {
 			Name: "restoreBackup", Summary: "Restore a database that has a single login from one of its backups",
 			Method: http.MethodPost, Path: one + "/backups/{filename}", Class: ratelimit.Create, Target: Database,
 			Action: account.Own, Gate: rollout.Restore,
-			Body: serve.JSON[wire.Disconnect](), Work: queued("The restore is queued.", x.start),
+			Body: serve.JSON[wire.RestoreBackup](), Work: queued("The restore is queued.", x.start),
 			Refusals: []fault.Code{
 				fault.BackupNotFound, fault.BackupNotVerified, fault.DatabaseStateConflict, fault.ManagedRoleConflict,
 				fault.LegacyRoleConflict,
@@ -54,8 +54,9 @@ func (x restoreRoutes) routes() []serve.Route {
 }
 
 func (x restoreRoutes) reserve(r *serve.Request) (_ wire.OperationWithMessage, isDone bool, _ error) {
+	b := serve.Decoded[wire.ReserveRestore](r)
 	o, err := x.use.Reserve(r.Context(), databaseOf(r), restore.Request{
-		Filename: serve.Decoded[wire.ReserveRestore](r).BackupFilename, Key: r.Key,
+		Filename: b.BackupFilename, Key: r.Key, Consents: restore.Consents{ConfirmShrink: b.ConfirmShrink},
 	})
 	message := "The restore is reserved: advance it until it has succeeded."
 	if o.Status == operation.Succeeded {
@@ -71,8 +72,9 @@ func (x restoreRoutes) advance(r *serve.Request) (_ wire.Operation, isDone bool,
 }
 
 func (x restoreRoutes) start(r *serve.Request) (o operation.Operation, err error) {
-	if err := confirmed("confirmDisconnect", serve.Decoded[wire.Disconnect](r).ConfirmDisconnect); err != nil {
+	b := serve.Decoded[wire.RestoreBackup](r)
+	if err := confirmed("confirmDisconnect", b.ConfirmDisconnect); err != nil {
 		return o, err
 	}
-	return x.use.Start(r.Context(), databaseOf(r), filenameOf(r))
+	return x.use.Start(r.Context(), databaseOf(r), filenameOf(r), restore.Consents{ConfirmShrink: b.ConfirmShrink})
 }

@@ -89,5 +89,7 @@ func (x uploadRoutes) complete(r *serve.Request) (o operation.Operation, err err
 	if err := confirmed("confirmDisconnect", b.ConfirmDisconnect); err != nil {
 		return o, err
 	}
-	return x.use.Complete(r.Context(), databaseOf(r), b.UploadID, restore.Consents{AcceptIncomplete: b.AcceptIncomplete})
+	return x.use.Complete(r.Context(), databaseOf(r), b.UploadID, restore.Consents{
+		AcceptIncomplete: b.AcceptIncomplete, ConfirmShrink: b.ConfirmShrink,
+	})
 }

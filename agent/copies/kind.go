@@ -60,6 +60,7 @@ func reported(copied Loaded, err error) (command.LoadReport, error) {
 	if err == nil {
 		return command.LoadReport{
 			State: command.LoadReady, Stage: "done", Progress: 100, SizeBytes: copied.SizeBytes, Notes: copied.Notes,
+			Change: &copied.Change,
 		}, nil
 	}
 	var late *jobs.TooLongError

@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/restore"
 )
 
 // restoring is for copies that are to become databases.
@@ -42,8 +43,9 @@ type Request struct {
 
 // Loaded is a copy that is whole and proved.
 type Loaded struct {
-	SizeBytes int64    `json:"sizeBytes"`
-	Notes     []string `json:"notes,omitempty"` // what the backup has and the copy has not
+	SizeBytes int64          `json:"sizeBytes"`
+	Notes     []string       `json:"notes,omitempty"` // what the backup has and the copy has not
+	Change    restore.Change `json:"change"`
 }
 
 // The stages of a load, as an operation shows them.
@@ -64,7 +66,8 @@ var CrashPoints = []string{
 // role without log-in to which nothing in it refers.
 //
 // Errors: BACKUP_NOT_FOUND, BACKUP_NOT_VERIFIED (what is restored from the file is not what its manifest and its sidecar say, or
-// cannot be restored within its bounds), UPLOAD_INCOMPLETE, BACKUP_STORAGE_FULL. After any other error the outcome is open: call Load again.
+// cannot be restored within its bounds), UPLOAD_INCOMPLETE, BACKUP_STORAGE_FULL. After any other error the outcome is open: call
+// Load again.
 func (x *Copies) Load(ctx context.Context, req Request, tell jobs.Tell) (Loaded, error) {
 	done, err := x.Turn(ctx, req.OperationID)
 	if err != nil {
@@ -157,7 +160,9 @@ func (x *Copies) load(
 			return err
 		}
 		err = copied.watched(limited, c, func(ctx context.Context) (err error) {
-			loaded, err = x.fill(ctx, copied, req, set, tell)
+			if loaded, err = x.fill(ctx, copied, req, set, tell); err == nil {
+				loaded.Change, err = x.changeOf(ctx, copied, req, set)
+			}
 			return err
 		})
 		if err == nil {

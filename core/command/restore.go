@@ -9,6 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/restore"
 )
 
 // A restore is three commands of one operation: Load, Switch, Discard. Until Switch has renamed the databases, Close undoes
@@ -140,6 +141,8 @@ type LoadReport struct {
 	Reason    Reason `json:"reason,omitempty"`
 	Message   string `json:"message,omitempty"` // of LoadFailed; fit for the customer
 	SizeBytes int64  `json:"sizeBytes,omitempty"`
+	// Change is of LoadReady: what the switch would change, as far as that was counted when the copy was ready.
+	Change *restore.Change `json:"change,omitempty"`
 	// Notes name what the copy does not have although the backup has it, such as a policy none of whose roles exists any more.
 	// They are fit for the customer.
 	Notes []string `json:"notes,omitempty"`

@@ -74,7 +74,7 @@ var theRestore = flow{
 	name: "restore", kind: restores.Kind, during: "Load", forward: "Switch",
 	prepare: func(w *world) { w.restorable(database.SingleLogin) },
 	begin: func(w *world, cp *controlplane.ControlPlane) {
-		_, _ = cp.Restores.Start(w.ctx, w.forRestore(), w.backedUp())
+		_, _ = cp.Restores.Start(w.ctx, w.forRestore(), w.backedUp(), restore.Consents{})
 	},
 	fails: func(w *world) { w.server.FailLoads("a type is in the way") },
 	ended: (*world).wantEnd,

@@ -92,7 +92,7 @@ func (w overlaidWorld) restores(byUpload bool) (operation.Operation, error) {
 		return w.complete(w.whole())
 	}
 	r := must(w.Access.Reach(w.ctx, w.caller, w.source(), account.See, rollout.Restore))(w.t)
-	return w.Restores.Start(w.ctx, r, w.copied())
+	return w.Restores.Start(w.ctx, r, w.copied(), restore.Consents{})
 }
 
 // both runs a test for restores from a backup and from an upload.

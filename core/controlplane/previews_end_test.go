@@ -307,11 +307,12 @@ func TestPreviewsAreClosedToTheRoutesOfDatabases(t *testing.T) {
 			Name: "copy", DisplayName: "A copy", Filename: &file,
 		})),
 		"a deletion":          errOf(w.Deletion.Delete(w.ctx, through(rollout.Delete))),
-		"a restore":           errOf(w.Restores.Start(w.ctx, through(rollout.Restore), file)),
+		"a restore":           errOf(w.Restores.Start(w.ctx, through(rollout.Restore), file, restore.Consents{})),
 		"a managed restore":   errOf(w.Restores.Reserve(w.ctx, w.reached(w.one()), restore.Request{Filename: file, Key: "k"})),
 		"an upload":           errOf(w.Uploads.Announce(w.ctx, through(rollout.RestoreUpload), 1, sumOfNothing)),
 		"a part of an upload": errOf(w.Uploads.Send(w.ctx, through(rollout.RestoreUpload), id.UploadID(w.one()), uploads.Content{})),
-		"its restore":         errOf(w.Uploads.Complete(w.ctx, through(rollout.RestoreUpload), id.UploadID(w.one()), restore.Consents{})),
+		"its restore": errOf(w.Uploads.Complete(
+			w.ctx, through(rollout.RestoreUpload), id.UploadID(w.one()), restore.Consents{})),
 	} {
 		if !fault.Has(err, fault.PreviewConflict) {
 			t.Errorf("%s: %v", what, err)

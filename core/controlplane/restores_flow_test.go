@@ -37,7 +37,9 @@ func TestAManagedRestoreStepByStep(t *testing.T) {
 	}
 	w.wantEnd(operation.Succeeded)
 	again := must(w.advance(w.ControlPlane, o.ID))(t)
-	if string(again.Result) != `{"filename":"`+string(w.backedUp())+`","notes":[]}` || again.Progress != 100 {
+	want := `{"filename":"` + string(w.backedUp()) +
+		`","notes":[],"change":{"tables":{"before":2,"after":1},"rows":{"before":0,"after":0}}}`
+	if string(again.Result) != want || again.Progress != 100 {
 		t.Errorf("%s, %d %%", again.Result, again.Progress)
 	}
 	equal(t, "reserved again", must(w.reserving("once"))(t).ID, o.ID)

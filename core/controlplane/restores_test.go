@@ -63,7 +63,7 @@ func TestWhoRestores(t *testing.T) {
 	refused(t, errOf(w.Restores.Advance(w.ctx, reached, o)), fault.KeyScopeDenied)
 	other := w.reached(w.made("other").Record.ID)
 	refused(t, errOf(w.Restores.Advance(w.ctx, other, o)), fault.OperationNotFound)
-	refusedInside(t, errOf(w.Restores.Start(w.ctx, w.reached(db), file))) // not through its gate
+	refusedInside(t, errOf(w.Restores.Start(w.ctx, w.reached(db), file, restore.Consents{}))) // not through its gate
 }
 
 // A key that is revoked while its advance waits for its turn does nothing more.

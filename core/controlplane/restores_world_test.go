@@ -83,7 +83,7 @@ func (w *world) forRestore() access.Reached {
 
 func (w *world) restoring() operation.Operation {
 	w.t.Helper()
-	return must(w.Restores.Start(w.ctx, w.forRestore(), w.backedUp()))(w.t)
+	return must(w.Restores.Start(w.ctx, w.forRestore(), w.backedUp(), restore.Consents{}))(w.t)
 }
 
 // wantEnd expects how the only restore has ended, with its event, and what the database holds.

@@ -58,7 +58,8 @@ func (u *uploader) wantUploaded(of upload.Upload) {
 	u.t.Helper()
 	o := u.newest()
 	equal(u.t, "status", o.Status, operation.Succeeded)
-	equal(u.t, "result", string(o.Result), `{"uploadId":"`+string(of.ID)+`","notes":[]}`)
+	equal(u.t, "result", string(o.Result), `{"uploadId":"`+string(of.ID)+
+		`","notes":[],"change":{"tables":{"before":0,"after":1},"rows":{"before":0,"after":0}}}`)
 	equal(u.t, "uploaded", u.server.HasTable("shop", "uploaded"), true)
 	equal(u.t, "copies", u.server.Copies(), 0)
 	equal(u.t, "log-ins", u.logsIn(u.latest), true)

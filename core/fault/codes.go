@@ -61,6 +61,7 @@ const (
 	// The next ones appear only as error.code inside a failed operation.
 	ExtensionPreparationFailed Code = "EXTENSION_PREPARATION_FAILED"
 	UploadIncomplete           Code = "UPLOAD_INCOMPLETE"
+	RestoreShrinks             Code = "RESTORE_SHRINKS"
 )
 
 // Entry is one row of the table of codes.
@@ -137,6 +138,7 @@ var Table = []Entry{
 		"another backup or upload; the message says which"},
 	{ExtensionPreparationFailed, 0, "an extension operation failed before any change"},
 	{UploadIncomplete, 0, "a dump that was uploaded makes nothing, or does not end with pg_dump's closing line; the database is as it was"},
+	{RestoreShrinks, 0, "a restore that would remove more than nine tenths of the rows or tables of a database wants confirmShrink; the database is as it was"},
 }
 
 var statusByCode = func() map[Code]int {

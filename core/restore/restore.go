@@ -3,6 +3,7 @@
 package restore
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/pgherd/pgherd/core/backup"
@@ -20,12 +21,14 @@ type Input struct {
 	Consents       `json:"consents,omitzero"`
 	ManifestSHA256 string   `json:"manifestSha256,omitempty"` // as the backup's record has it
 	Notes          []string `json:"notes,omitempty"`          // of the copy that is ready; see Result
+	Change         *Change  `json:"change,omitempty"`         // from when the copy is ready
 	Open           bool     `json:"open,omitempty"`           // once the switch is intended: the database is open after it
 }
 
 // Consents are what whoever asks for a restore agrees to, which is refused otherwise.
 type Consents struct {
 	AcceptIncomplete bool `json:"acceptIncomplete,omitempty"` // an upload that may be a part of a dump only
+	ConfirmShrink    bool `json:"confirmShrink,omitempty"`    // see Change.Refusal
 }
 
 // Upload is the dump of the customer's own that a restore is from.
@@ -37,12 +40,13 @@ type Upload struct {
 	MaxBytes int64 `json:"maxBytes,omitempty"`
 }
 
-// Result is the result of a restore that succeeded. Notes name what the backup has and the database has not, such as a policy
-// none of whose roles stands any more.
+// Result is the result of a restore, from when its copy is ready. Notes name what the backup has and the database has not, such
+// as a policy none of whose roles stands any more.
 type Result struct {
 	Filename backup.Filename `json:"filename,omitempty"`
 	UploadID id.UploadID     `json:"uploadId,omitempty"`
 	Notes    []string        `json:"notes"`
+	Change   *Change         `json:"change,omitempty"`
 	Consents
 }
 
@@ -62,6 +66,7 @@ type Request struct {
 	DatabaseID id.DatabaseID
 	Filename   backup.Filename
 	Key        idempotency.Key
+	Consents   Consents
 }
 
 // KeyRoute is the route that keys of managed restores belong to. It names no database: a key belongs to one restore of the
@@ -82,11 +87,11 @@ func (r Request) Check() error {
 
 // Fingerprint identifies what the request asks for.
 func (r Request) Fingerprint() idempotency.Fingerprint {
-	return idempotency.NewFingerprint(string(r.DatabaseID), string(r.Filename))
+	return idempotency.NewFingerprint(string(r.DatabaseID), string(r.Filename), strconv.FormatBool(r.Consents.ConfirmShrink))
 }
 
 // AdmitsReplay decides about a request whose key was used before: MANAGED_ROLE_CONFLICT where it was for another database or
-// backup.
+// backup, or with other consents.
 func (r Request) AdmitsReplay(of idempotency.Record) error {
 	return of.Replay(r.Fingerprint(), fault.ManagedRoleConflict)
 }

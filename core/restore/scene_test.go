@@ -99,7 +99,10 @@ func TestRequests(t *testing.T) {
 	}
 	known := idempotency.Record{Fingerprint: r.Fingerprint()}
 	want(t, "the same", r.AdmitsReplay(known), "")
-	for _, other := range []Request{{"e", r.Filename, "k"}, {"d", "20261121_065348.sql.gz", "k"}} {
+	for _, other := range []Request{
+		{DatabaseID: "e", Filename: r.Filename}, {DatabaseID: "d", Filename: "20261121_065348.sql.gz"},
+		{DatabaseID: "d", Filename: r.Filename, Consents: Consents{ConfirmShrink: true}},
+	} {
 		want(t, "another", other.AdmitsReplay(known), fault.ManagedRoleConflict)
 	}
 }

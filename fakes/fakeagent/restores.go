@@ -3,11 +3,13 @@ package fakeagent
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/restore"
 )
 
 // restoreJob is a restore: its copy, and what the switch has replaced.
@@ -78,12 +80,20 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 	default:
 		r.report.State, r.report.Stage, r.report.Progress = command.LoadReady, "done", 100
 		r.report.SizeBytes = emptyDatabase + int64(len(r.copy.contents))
+		r.report.Change = &restore.Change{
+			Tables: restore.Count{Before: tablesOf(s.databases[c.DatabaseID].contents), After: tablesOf(r.copy.contents)},
+			Rows:   restore.Count{Before: rowsOf(s.databases[c.DatabaseID].contents), After: rowsOf(r.copy.contents)},
+		}
 		if c.Source.AcceptIncomplete && incomplete(r.copy.contents, false) != "" {
 			r.report.Notes = []string{"the upload may be a part of a dump only"}
 		}
 	}
 	return r.report, nil
 }
+
+// tablesOf and rowsOf count the statements that make a table or a row.
+func tablesOf(contents string) int64 { return int64(strings.Count("\n"+contents, "\nCREATE TABLE ")) }
+func rowsOf(contents string) int64   { return int64(strings.Count("\n"+contents, "\nINSERT INTO ")) }
 
 // mapped reports whether the owner of a file's database is named to be that of the copy, where they are two.
 func (s *Server) mapped(c command.Load) bool {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -106,10 +107,15 @@ func of(databases []string, spec command.EnsureDatabase) (list []string) {
 
 func restoreSwitches(t *testing.T, s Stand) {
 	r := restorableOf(t, s)
+	did(t, s.Server.Load(r.spec.Name, "INSERT INTO after VALUES (1);\n"), "a row")
 	databases, owner := s.Server.Databases(), r.spec.Logins[0]
 	before := must(ports.Ask(bounded(t), s.Agent, command.Settings{DatabaseID: r.spec.DatabaseID}))(t)
 	sessions := r.sessions(t, owner)
 	r.ready(t)
+	want := restore.Change{Tables: restore.Count{Before: 2, After: 1}, Rows: restore.Count{Before: 1}}
+	if got := r.loaded(t).Change; got == nil || *got != want {
+		t.Errorf("it would change %+v, want %+v", got, want)
+	}
 	wantAlive(t, sessions, true)
 	r.wantRestored(t, false)
 	switched := must(ports.Do(bounded(t), s.Agent, r.fence, r.switching(true)))(t)

@@ -5,4 +5,12 @@ import "github.com/pgherd/pgherd/core/backup"
 // ReserveRestore names the backup from which a database is to be restored.
 type ReserveRestore struct {
 	BackupFilename backup.Filename `json:"backupFilename" example:"20260301_113000.sql.gz"`
+	ConfirmShrink  bool            `json:"confirmShrink,omitzero" description:"as in RestoreBackup" example:"false"`
+}
+
+// RestoreBackup confirms a restore. ConfirmShrink has it remove more than nine tenths of the rows or tables, which it does not
+// otherwise.
+type RestoreBackup struct {
+	ConfirmDisconnect bool `json:"confirmDisconnect" description:"must be true: open connections are closed"`
+	ConfirmShrink     bool `json:"confirmShrink,omitzero" example:"false"`
 }

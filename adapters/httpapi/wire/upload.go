@@ -20,9 +20,11 @@ type Upload struct {
 }
 
 // CompleteUpload has a database restored from an upload. ConfirmDisconnect must be true: its connections are closed.
-// AcceptIncomplete has a file restored that does not end with pg_dump's closing line: a part of it may be missing.
+// ConfirmShrink is as in RestoreBackup. AcceptIncomplete has a file restored that does not end with pg_dump's closing line, so
+// that a part of it may be missing.
 type CompleteUpload struct {
 	UploadID          id.UploadID `json:"uploadId" example:"5c1e7c2e-58c4-4d44-9f0a-3f3f2bb1f1de"`
 	ConfirmDisconnect bool        `json:"confirmDisconnect" example:"true"`
+	ConfirmShrink     bool        `json:"confirmShrink,omitzero" example:"false"`
 	AcceptIncomplete  bool        `json:"acceptIncomplete,omitzero" example:"false"`
 }

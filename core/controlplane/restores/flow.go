@@ -89,11 +89,34 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 	case report.State == command.LoadFailed:
 		return t.Fail(ctx, t.causeOf(report))
 	case report.State == command.LoadReady:
-		t.Input.Notes = report.Notes
+		t.Input.Notes, t.Input.Change = report.Notes, report.Change
+		if err := t.shrinks(); err != nil {
+			return t.Fail(ctx, err)
+		}
+		t.Result(operation.Encode(t.result()))
 		t.Progress(string(restore.Ready), almost)
 		return t.Next(ctx, restore.Loaded)
 	}
 	return t.Running(restore.Shown(report.Stage), min(report.Progress, almost), report.Bytes, report.Stage == restore.Waiting)
+}
+
+// shrinks is RESTORE_SHRINKS for what nobody has confirmed. A report without a change says nothing about it.
+func (t turn) shrinks() *fault.Error {
+	if t.Input.Change == nil {
+		return restore.Change{Unknown: true}.Refusal(t.Input.ConfirmShrink)
+	}
+	return t.Input.Change.Refusal(t.Input.ConfirmShrink)
+}
+
+// result is what the operation says from now on.
+func (t turn) result() restore.Result {
+	r := restore.Result{
+		Filename: t.Input.Filename, Notes: append([]string{}, t.Input.Notes...), Change: t.Input.Change, Consents: t.Input.Consents,
+	}
+	if u := t.Input.Upload; u != nil {
+		r.UploadID = u.ID
+	}
+	return r
 }
 
 // almost is the progress of a restore whose copy is whole.
@@ -151,13 +174,7 @@ func (t turn) causeOf(r command.LoadReport) *fault.Error {
 func (t turn) Ending(on operation.Event, cause *fault.Error) work.Ending {
 	e := t.Logged(on, cause, audit.RestoreFinished, detailsOf(t.Of, t.Input))
 	if on == operation.Succeed {
-		result := restore.Result{
-			Filename: t.Input.Filename, Notes: append([]string{}, t.Input.Notes...), Consents: t.Input.Consents,
-		}
-		if u := t.Input.Upload; u != nil {
-			result.UploadID = u.ID
-		}
-		e.Result = operation.Encode(result)
+		e.Result = operation.Encode(t.result())
 	}
 	return e
 }

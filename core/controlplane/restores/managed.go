@@ -73,7 +73,9 @@ func (r *Restores) reserve(
 	if err := s.AdmitsManaged(of, r.base.Clock.Now()); err != nil {
 		return o, fresh, err
 	}
-	o, err = r.add(ctx, tx, locked, o, restore.Input{Managed: true, Filename: q.Filename, ManifestSHA256: of.ManifestSHA256})
+	o, err = r.add(ctx, tx, locked, o, restore.Input{
+		Managed: true, Filename: q.Filename, ManifestSHA256: of.ManifestSHA256, Consents: q.Consents,
+	})
 	return o, fresh, err
 }
 

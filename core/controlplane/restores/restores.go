@@ -40,7 +40,7 @@ func New(p *base.Base, s *settings.Settings, restored Restored) *Restores {
 // Start queues a restore of a database with a single login. FORBIDDEN: anyone but the owner. The other errors are those of
 // restore.Scene.AdmitsPlain.
 func (r *Restores) Start(
-	ctx context.Context, reached access.Reached, filename backup.Filename,
+	ctx context.Context, reached access.Reached, filename backup.Filename, c restore.Consents,
 ) (o operation.Operation, err error) {
 	if err := reached.Permit(account.Own, rollout.Restore); err != nil {
 		return o, err
@@ -54,7 +54,7 @@ func (r *Restores) Start(
 			return err
 		}
 		o, err = r.add(ctx, tx, locked, r.operation(locked, reached), restore.Input{
-			Filename: filename, ManifestSHA256: of.ManifestSHA256,
+			Filename: filename, ManifestSHA256: of.ManifestSHA256, Consents: c,
 		})
 		return err
 	})
@@ -109,11 +109,14 @@ func (r *Restores) add(
 // detailsOf are what the activity log says about a restore.
 func detailsOf(o operation.Operation, input restore.Input) audit.Details {
 	details := audit.Details{"operationId": string(o.ID)}
+	if input.AcceptIncomplete {
+		details["acceptIncomplete"] = "true"
+	}
+	if input.ConfirmShrink {
+		details["confirmShrink"] = "true"
+	}
 	if input.Upload != nil {
 		details["uploadId"] = string(input.Upload.ID)
-		if input.AcceptIncomplete {
-			details["acceptIncomplete"] = "true"
-		}
 		return details
 	}
 	details["filename"] = string(input.Filename)

@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/pgherd/pgherd/core/database"
@@ -49,8 +50,9 @@ type Turn[In any] struct {
 	On      stage.Event // what led to the work that is done
 	Ordered bool        // an operator wants it ended
 
-	kind  Staged[In]
-	steps Steps
+	kind   Staged[In]
+	steps  Steps
+	result json.RawMessage // what the operation shows from the next stage on
 }
 
 // RegisterStaged adds a kind with stages; see Register.

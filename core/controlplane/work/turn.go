@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
@@ -37,6 +38,9 @@ func (t *Turn[In]) enter(
 	s := cell.Next
 	err = t.Save(ctx, string(s), func(o *operation.Operation) {
 		o.Enter(string(s), cause)
+		if t.result != nil {
+			o.Result = t.result
+		}
 		if len(o.Input) > 0 {
 			o.Input = operation.Encode(t.Input)
 		}
@@ -49,6 +53,9 @@ func (t *Turn[In]) enter(
 	}
 	return err
 }
+
+// Result is what the operation shows from the next stage on, before it has ended.
+func (t *Turn[In]) Result(r json.RawMessage) { t.result = r }
 
 // Intend commits the stage whose work is about to begin, unless the operation is at it.
 func (t *Turn[In]) Intend(ctx context.Context, s stage.Stage) error {

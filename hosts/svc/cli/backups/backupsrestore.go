@@ -17,11 +17,15 @@ import (
 
 func backupsRestore(a *app.App) *cobra.Command {
 	var wait app.Waiting
+	var shrink bool
 	cmd := &cobra.Command{
 		Use: "restore DATABASE BACKUP", Short: "Replace what a single-login database holds by a backup of it",
 		Args: cobra.ExactArgs(2),
 		Long: `Replace what a database holds by a backup of it. What was written since the backup is lost, and all connections are
 closed. The backup is restored beside the database first, and compared, so that a restore that fails changes nothing.
+
+A restore that would remove more than nine tenths of the rows or tables fails, and changes nothing either, unless
+--confirm-shrink says that it is meant.
 
 This is for databases with a single login. For those with managed logins, there is the API alone:
 POST /api/v1/databases/{id}/managed-restores.`,
@@ -45,7 +49,7 @@ POST /api/v1/databases/{id}/managed-restores.`,
 				return err
 			}
 			return a.WithAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
-				begun, err := c.Restores.Restore(ctx, which, file, wire.Disconnect{ConfirmDisconnect: true})
+				begun, err := c.Restores.Restore(ctx, which, file, wire.RestoreBackup{ConfirmDisconnect: true, ConfirmShrink: shrink})
 				if err != nil {
 					return a.MayHaveBegun(err, args[0])
 				}
@@ -53,6 +57,7 @@ POST /api/v1/databases/{id}/managed-restores.`,
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&shrink, "confirm-shrink", false, "let it remove more than nine tenths of the rows or tables")
 	wait.Add(cmd)
 	return a.Confirmed(cmd)
 }
