@@ -37,11 +37,12 @@ func (d Difference) String() string {
 	}
 }
 
-// Compare is the verification rule: a copy equals its manifest when there is no difference in rows of any table, objects, position
-// of any sequence, extension, encoding, collation or large objects. Of rows and large objects the digests are compared where the
-// manifest has them, else the numbers only. Owners, privileges and settings are not compared, because an isolated copy has none
-// of them. The result is sorted: first what was added to an extension, then what else belongs to one, and by kind and object. Of a table or sequence that is
-// missing as a whole it says nothing more. The error is that of a list of objects that cannot be read.
+// Compare is the verification rule: a copy equals its manifest when there is no difference in rows of any table, objects,
+// position of any sequence, extension, encoding, collation or large objects. Of rows and large objects the digests are compared
+// where the manifest has them, else the numbers only. Owners, privileges and settings are not compared, because an isolated copy
+// has none of them. The result is sorted: first what was added to an extension, then what else belongs to one, and by kind and
+// object. Of a table or sequence that is missing as a whole it says nothing more. The error is that of a list of objects that
+// cannot be read.
 func Compare(want Manifest, got Contents) ([]Difference, error) {
 	w := want.Contents
 	found, err := compareObjects(w.Objects, got.Objects)

@@ -200,8 +200,9 @@ func (d Difference) turn() int {
 func (d Difference) wayOut() string {
 	switch d.turn() {
 	case addedToExtension:
+		kind := strings.ToUpper(d.Kind) //nolint:forbidigo // it is a word of PostgreSQL's, and names nothing
 		return fmt.Sprintf("; no dump holds what was added to an extension: after ALTER EXTENSION %s DROP %s %s, a new backup has it",
-			d.Extension, strings.ToUpper(d.Kind), d.Object)
+			d.Extension, kind, d.Object)
 	case changedInExtension:
 		return "; no dump holds what was changed in an extension's own objects: keep it in objects of your own"
 	default:
