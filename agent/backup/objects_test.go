@@ -159,8 +159,8 @@ func failsUntilTakenOut(t *testing.T, more string) {
 	_, err := w.Run(w.Agent, w.Request())
 	var failed *fault.Error
 	const out = "ALTER EXTENSION citext DROP TABLE public.orders"
-	want := "table public.orders of extension citext: expected columns (n integer not null), missing; no dump holds what was added " +
-		"to an extension: after " + out + ", a new backup has it"
+	want := "table public.orders of extension citext: expected columns (n integer not null), missing; no dump holds what was " +
+		"added to an extension: after " + out + ", a new backup has it"
 	if !errors.As(err, &failed) || failed.Code != fault.BackupNotVerified || !strings.HasSuffix(failed.Message, want) {
 		t.Errorf("%v", err)
 	}

@@ -25,8 +25,9 @@ func TestWhatDoesNotComeBackEqualIsNamed(t *testing.T) {
 		old, new string
 		want     []string
 	}{
-		"a row is missing":  {"3\t3\n", "", []string{"rows public.t: expected 10, found 9"}},
-		"a view is missing": {"CREATE VIEW public.v", "CREATE TEMPORARY VIEW v", []string{"view public.v: expected columns (id, v), missing"}},
+		"a row is missing": {"3\t3\n", "", []string{"rows public.t: expected 10, found 9"}},
+		"a view is missing": {"CREATE VIEW public.v", "CREATE TEMPORARY VIEW v",
+			[]string{"view public.v: expected columns (id, v), missing"}},
 		"a sequence differs": {"setval('public.t_id_seq', 10", "setval('public.t_id_seq', 9",
 			[]string{"sequence public.t_id_seq", "found last value 9"}},
 		"a large object is missing": {"SELECT pg_catalog.lo_create", "SELECT pg_catalog.lo_creat(-1) FROM (SELECT 1 WHERE false) x; --",

@@ -76,7 +76,7 @@ func TestDumpsAsPeopleHaveThem(t *testing.T) {
 		"nothing but schema public":   {"CREATE SCHEMA public;\n", "no statement that makes"},
 		"an extension is missing":     {"CREATE TABLE public.t (v public.citext);\n", "it belongs to the extension citext"},
 		"only data":                   {"COPY public.t (v) FROM stdin;\na\n\\.\n", "--data-only"},
-		"a constraint of 18":          {of18 + "CREATE TABLE public.t (v int, CONSTRAINT n NOT NULL v);\n", "18.1, and this server has 16"},
+		"a constraint of 18":          {of18 + "CREATE TABLE public.t (v int, NOT NULL v);\n", "18.1, and this server has 16"},
 		"a virtual column":            {of18 + "CREATE TABLE public.t (v int, w int GENERATED ALWAYS AS (v));\n", "of PostgreSQL 18.1"},
 		"statistics of the planner":   {table + "SELECT * FROM pg_catalog.pg_restore_relation_stats('v', 1);\n", "--no-statistics"},
 		"an extension is not offered": {"CREATE EXTENSION postgis;\n" + table, "no trusted extension postgis, so it is not offered"},

@@ -29,7 +29,8 @@ func TestWhatStatementsAreAbout(t *testing.T) {
 }
 
 func TestComments(t *testing.T) {
-	r := dumpsql.NewReader(strings.NewReader("-- a\r\n\n  --b\n/* -- c /*\n-- d\n*/ */ -- e\nSELECT '\n-- f\n'; -- g\n--h"), dumpsql.Limits{})
+	const text = "-- a\r\n\n  --b\n/* -- c /*\n-- d\n*/ */ -- e\nSELECT '\n-- f\n'; -- g\n--h"
+	r := dumpsql.NewReader(strings.NewReader(text), dumpsql.Limits{})
 	for _, want := range [][]string{{"-- a", "--b", "-- e"}, {"-- g", "--h"}} {
 		item, err := r.Next()
 		if got := slices.Collect(item.Comments()); err != nil || !slices.Equal(got, want) {

@@ -126,7 +126,8 @@ func TestGrantsOfARevokedRoleCanBeEnded(t *testing.T) {
 		}
 	}
 	as(owner, "CREATE SCHEMA ours", "CREATE TABLE ours.things (id int, name text)",
-		"CREATE FUNCTION ours.one() RETURNS int RETURN 1", "CREATE TYPE ours.pair AS (x int)", "CREATE SEQUENCE ours.numbers", "SELECT lo_create(815)")
+		"CREATE FUNCTION ours.one() RETURNS int RETURN 1", "CREATE TYPE ours.pair AS (x int)", "CREATE SEQUENCE ours.numbers",
+		"SELECT lo_create(815)")
 	on := []string{
 		"USAGE ON SCHEMA ours", "SELECT ON ours.things", "EXECUTE ON FUNCTION ours.one", "USAGE ON TYPE ours.pair",
 		"USAGE ON SEQUENCE ours.numbers", "SELECT ON LARGE OBJECT 815", "TEMPORARY ON DATABASE " + agenttest.Quoted(w.Name),

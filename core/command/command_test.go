@@ -222,7 +222,8 @@ var all = []struct {
 		}},
 		"restore.load", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `","source":{"databaseId":"` + string(db) + `","filename":"","manifestSha256":"",` +
-			`"upload":"` + string(other) + `","sizeBytes":10737418240,"sha256":"` + strings.Repeat("0f", 32) + `","maxBytes":5,"acceptIncomplete":true},` +
+			`"upload":"` + string(other) + `","sizeBytes":10737418240,"sha256":"` + strings.Repeat("0f", 32) +
+			`","maxBytes":5,"acceptIncomplete":true},` +
 			`"names":[],"compare":false}`, nil,
 	},
 	{

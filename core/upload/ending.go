@@ -94,8 +94,8 @@ func ReadEnding(text io.Reader) (e Ending, err error) {
 	}
 }
 
-func startsWith(line []byte, any []string) bool {
-	for _, one := range any {
+func startsWith(line []byte, beginnings []string) bool {
+	for _, one := range beginnings {
 		if bytes.HasPrefix(line, []byte(one)) {
 			return true
 		}

@@ -213,7 +213,8 @@ func uploadOther(t *testing.T, s Stand) {
 // A file without pg_dump's closing line is loaded only where that is accepted, and noted then.
 func uploadPart(t *testing.T, s Stand) {
 	u := uploadingTable(t, s, "").whole(t)
-	if report := u.loaded(t); report.State != command.LoadFailed || report.Reason != command.ReasonIncomplete || report.Message == "" {
+	report := u.loaded(t)
+	if report.State != command.LoadFailed || report.Reason != command.ReasonIncomplete || report.Message == "" {
 		t.Errorf("%+v", report)
 	}
 	s.refuses(t, u.fence, u.switching(true), command.ReasonNotFound)

@@ -31,8 +31,10 @@ type Check func(ctx context.Context, now time.Time) (*brake.Hold, error)
 const recent = time.Second
 
 func newBrake(p Ports) *Brake {
-	b := &Brake{store: p.Store, clock: p.Clock, journal: p.Journal, on: make(map[brake.Reason]bool)}
-	b.checks = map[brake.Reason]Check{brake.Clock: b.compare}
+	b := &Brake{
+		store: p.Store, clock: p.Clock, journal: p.Journal, checks: make(map[brake.Reason]Check), on: make(map[brake.Reason]bool),
+	}
+	b.Add(brake.Clock, b.compare)
 	return b
 }
 

@@ -161,10 +161,10 @@ func (t turn) causeOf(r command.LoadReport) *fault.Error {
 		message = "the database server could not restore the upload; the database is as it was"
 		invalid, why = fault.ValidationError, "the upload is no dump that can be restored; the database is as it was"
 	}
-	switch r.Reason {
-	case command.ReasonInvalid:
+	if r.Reason == command.ReasonInvalid {
 		return fault.New(invalid, "%s", cmp.Or(r.Message, why))
-	case command.ReasonIncomplete:
+	}
+	if r.Reason == command.ReasonIncomplete {
 		return fault.New(fault.UploadIncomplete, "%s", cmp.Or(r.Message, why))
 	}
 	return base.JobFailed(r.Reason, r.Message, message, "the database server has no room for a copy of the database")

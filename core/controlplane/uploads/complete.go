@@ -18,8 +18,9 @@ import (
 
 // Complete queues the restore from an upload of which all has come; its size and SHA-256 are compared with the announcement
 // before anything of it is read. The same request again returns the same operation, until that has ended. UPLOAD_NOT_FOUND.
-// BACKUP_CONFLICT: a part is missing, or it was completed with other consents. MANAGED_ROLE_CONFLICT, LEGACY_ROLE_CONFLICT, DATABASE_STATE_CONFLICT: see
-// restore.Scene.AdmitsUpload. AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE; RATE_LIMITED, SERVER_BUSY: see Reached.MayCall.
+// BACKUP_CONFLICT: a part is missing, or it was completed with other consents. MANAGED_ROLE_CONFLICT, LEGACY_ROLE_CONFLICT,
+// DATABASE_STATE_CONFLICT: see restore.Scene.AdmitsUpload. AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE; RATE_LIMITED, SERVER_BUSY: see
+// Reached.MayCall.
 func (u *Uploads) Complete(
 	ctx context.Context, r access.Reached, of id.UploadID, c restore.Consents,
 ) (o operation.Operation, err error) {
