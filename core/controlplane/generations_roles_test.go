@@ -38,6 +38,7 @@ func TestChangesOfRestoredMetadata(t *testing.T) {
 			equal(t, "logins on the server", len(w.server.Logins()), 3)
 		},
 		"expire": func(t *testing.T, w *roleWorld, of id.RoleID) {
+			ok(t, w.Operator.ConfirmMetadata(w.ctx, w.machine, anOrder)) // until then nothing ends by time
 			w.clock.Advance(time.Hour)
 			w.keep()
 			w.is(of, role.Expired)
@@ -77,6 +78,7 @@ func TestRotationMovesOnce(t *testing.T) {
 	restore := w.store.Backup()
 	w.rotations(r.ID, "a", "b", "c")
 	restore()
+	ok(t, w.Operator.ConfirmMetadata(w.ctx, w.machine, anOrder))
 	w.losing("ChangeLogin", 1)
 	equal(t, "rotation", must(w.change(r.ID, role.Rotation, "d"))(t).Status, role.Pending)
 	from := w.server.Calls("ChangeLogin")
