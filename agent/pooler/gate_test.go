@@ -199,7 +199,8 @@ func TestAVerifierThatIsTooLong(t *testing.T) {
 				encode(sha256('a'), 'base64') || ':' || encode(sha256('b'), 'base64')); END $$`, bytes))
 		var got string
 		check.NoError(t, s.super.QueryRowContext(t.Context(), `
-			SELECT concat_ws(' ', rolpassword = secret, secret = pooler.no_verifier()) FROM pooler.login_secret('shop', 'shop'), pg_authid WHERE rolname = 'shop'`).Scan(&got))
+			SELECT concat_ws(' ', rolpassword = secret, secret = pooler.no_verifier())
+			FROM pooler.login_secret('shop', 'shop'), pg_authid WHERE rolname = 'shop'`).Scan(&got))
 		if got != want {
 			t.Errorf("a verifier with %d bytes of salt: %s, want %s", bytes, got, want)
 		}
