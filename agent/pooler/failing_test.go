@@ -75,6 +75,7 @@ func TestFullEntryIsTold(t *testing.T) {
 func TestReplicationIsRefusedAndForgotten(t *testing.T) {
 	s := realStack(t)
 	for _, entry := range EntryNames("blog") {
+		check.Eventually(t, "nothing is left of the test before", func() bool { return s.enter(t, entry, "blog", "") == nil })
 		for _, value := range []string{"true", "database"} {
 			fastest := time.Minute
 			for range 2 {
