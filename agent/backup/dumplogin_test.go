@@ -13,15 +13,15 @@ import (
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
-// beforeDumping returns an agent whose pg_dump is preceded by statements of a customer's, run over a connection like pg_dump's
-// own: what an object that was replaced at the right moment would do. The file has the answers.
-func (w *world) beforeDumping(statements ...string) (agent *backuptest.Agent, said string) {
+// inPlaceOfDumping returns an agent that has psql run statements in the session that it gives pg_dump: what an object that was
+// replaced at the right moment would do. The file has the answers.
+func (w *world) inPlaceOfDumping(statements ...string) (agent *backuptest.Agent, said string) {
 	w.T.Helper()
 	tools := check.Must(toolchain.Find())(w.T)
 	dir := w.T.TempDir()
 	said = filepath.Join(dir, "said")
-	script := fmt.Sprintf("#!/bin/sh\n'%s' -X -At >>'%s' 2>&1 <<'END'\n%s;\nEND\nexec '%s' \"$@\"\n",
-		tools.Psql, said, strings.Join(statements, ";\n"), tools.PgDump)
+	script := fmt.Sprintf("#!/bin/sh\necho password: ${PGPASSWORD:-none} >>'%[2]s'\n"+
+		"'%[1]s' -X -At -v ON_ERROR_ROLLBACK=on >>'%[2]s' 2>&1 <<'END'\n%[3]s;\nEND\nexit 1\n", tools.Psql, said, strings.Join(statements, ";\n"))
 	config := w.Config()
 	config.Path = filepath.Join(dir, "pg_dump")
 	check.NoError(w.T, os.WriteFile(config.Path, []byte(script), 0o700))
@@ -35,28 +35,29 @@ func TestADumpsSessionMayOnlyReadItsDatabase(t *testing.T) {
 	stranger := clustertest.NewDatabase(t)
 	clustertest.Exec(t, w.Cluster.URL("postgres"), `REVOKE ALL ON DATABASE `+stranger.Name+` FROM PUBLIC`)
 	defer stranger.Open(t).Close()
-	agent, said := w.beforeDumping(
+	agent, said := w.inPlaceOfDumping(
 		`SELECT 'powers: ' || count(*) FROM pg_roles r WHERE pg_has_role(r.oid, 'MEMBER') AND rolname <> current_user
 			AND rolname NOT IN ('pg_read_all_data', 'pg_use_reserved_connections')`,
 		`SELECT 'attributes: ' || concat(rolsuper, rolcreaterole, rolcreatedb, rolreplication) FROM pg_roles
 			WHERE rolname = session_user`,
+		`SELECT 'elsewhere: ' || has_database_privilege('`+stranger.Name+`', 'CONNECT')`,
 		`CREATE TABLE mine (a int)`,
-		`BEGIN READ WRITE`, `CREATE ROLE mine`, `ROLLBACK`,
+		`SET TRANSACTION READ WRITE`,
 		`SET ROLE pgherd_agent`,
 		`SELECT 'ended: ' || pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'pgherd_agent' LIMIT 1`,
 		`SELECT 'overheard: ' || query FROM pg_stat_activity WHERE usename = 'pgherd_agent' AND query NOT LIKE '<%' LIMIT 1`,
-		`\c `+stranger.Name,
+		`ROLLBACK`, `BEGIN READ WRITE`, `CREATE ROLE mine`, `ROLLBACK`,
 	)
-	result, err := w.Run(agent, w.Request())
-	if err != nil || result.VerifiedAt == nil {
-		t.Fatalf("%+v, %v", result, err)
+	if result, err := w.Run(agent, w.Request()); err == nil {
+		t.Errorf("there is a dump without pg_dump: %+v", result)
 	}
 	text := check.Must(os.ReadFile(said))(t)
 	got := string(text)
 	for _, want := range []string{
-		"powers: 0\n", "attributes: ffff\n", "cannot execute CREATE TABLE in a read-only transaction",
+		"password: none\n", "powers: 0\n", "attributes: ffff\n", "elsewhere: f",
+		"cannot execute CREATE TABLE in a read-only transaction",
 		"permission denied to create role", `permission denied to set role "pgherd_agent"`, "permission denied to terminate process",
-		"permission denied for database",
+		"cannot set transaction read-write mode inside a read-only transaction",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in what the session was told:\n%s", want, got)

@@ -61,7 +61,8 @@ func (d *door) serve(ctx context.Context, session *Session) error {
 	if err != nil {
 		return fmt.Errorf("wait for pg_dump: %w", err)
 	}
-	defer client.Close() //nolint:errcheck // both sides have ended
+	defer client.Close()   //nolint:errcheck // both sides have ended
+	_ = d.listener.Close() // nobody else comes in
 	if err := greet(client, session); err != nil {
 		return fmt.Errorf("greet pg_dump: %w", err)
 	}
