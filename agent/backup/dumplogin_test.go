@@ -21,7 +21,8 @@ func (w *world) inPlaceOfDumping(statements ...string) (agent *backuptest.Agent,
 	dir := w.T.TempDir()
 	said = filepath.Join(dir, "said")
 	script := fmt.Sprintf("#!/bin/sh\necho password: ${PGPASSWORD:-none} >>'%[2]s'\n"+
-		"'%[1]s' -X -At -v ON_ERROR_ROLLBACK=on >>'%[2]s' 2>&1 <<'END'\n%[3]s;\nEND\nexit 1\n", tools.Psql, said, strings.Join(statements, ";\n"))
+		"'%[1]s' -X -At -v ON_ERROR_ROLLBACK=on >>'%[2]s' 2>&1 <<'END'\n%[3]s;\nEND\nexit 1\n", tools.Psql, said,
+		strings.Join(statements, ";\n"))
 	config := w.Config()
 	config.Path = filepath.Join(dir, "pg_dump")
 	check.NoError(w.T, os.WriteFile(config.Path, []byte(script), 0o700))
