@@ -203,7 +203,7 @@ func TestALockedTableIsNotWaitedForForEver(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	_, err := backuptest.NewAgent(config, w.Files).Run(ctx, w.Request(), backuptest.Unseen)
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || fault.Has(err, fault.BackupConflict) { // which would come of ten tries
 		t.Errorf("with a table locked: %v, %v", err, ctx.Err())
 	}
 	var told interface{ ForCustomer() string }

@@ -41,7 +41,7 @@ func (d *Dump) Explained(err error) error {
 	switch {
 	case errors.As(err, &disturbed):
 		if disturbed.locked {
-			return &Undumpable{d.locked(disturbed.Object), err}
+			return &Undumpable{d.locked(disturbed.Object), disturbed.Cause} // and no *Disturbed, which is tried again
 		}
 		return err
 	case pq.As(err, lockTimeout) != nil:
