@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/sessions"
 )
 
 // Disturbed is what a dump ends with that somebody else's statements were in the way of. Another try can succeed.
@@ -36,13 +37,15 @@ func (e *Disturbed) Text() string {
 	return e.How + " (" + e.Object + ")"
 }
 
+// quotedName is that of the relation c in the schema n, empty where there is none.
+const quotedName = `coalesce(min(quote_ident(n.nspname) || '.' || quote_ident(c.relname)), '')`
+
 // name finds out the name of what was waited for.
 func (e *Disturbed) name(ctx context.Context, db *sql.DB) error {
 	if e.relation == 0 {
 		return nil
 	}
-	const query = `SELECT coalesce(min(quote_ident(n.nspname) || '.' || quote_ident(c.relname)), '')
-		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1`
+	const query = `SELECT ` + quotedName + ` FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1`
 	name, err := pg.One[string](ctx, db, query, e.relation)
 	e.Object = name
 	return err
@@ -103,12 +106,16 @@ const (
 	lookPause    = 100 * time.Millisecond
 )
 
+// ofDump is the condition that a session is still one of a dump's: its process ID may be another session's by now, as pg_dump has
+// ended it.
+const ofDump = `pid = ANY ($1) AND application_name = $2`
+
 func (d *Dump) waits(ctx context.Context, admin *sql.DB, pids []int64) error {
 	// The second condition costs much, and what is waited for is seldom.
-	const query = `WITH waiting AS MATERIALIZED (SELECT pid FROM pg_stat_activity
-			WHERE datname = $1 AND wait_event_type = 'Lock' AND (pid = ANY ($2) OR pg_blocking_pids(pid) && $2::int[]))
-		SELECT w.pid = ANY ($2), coalesce(l.relation, 0),
-			extract(epoch FROM coalesce(clock_timestamp() - l.waitstart, '0'))
+	const query = `WITH own AS MATERIALIZED (SELECT array_agg(pid) AS pids FROM pg_stat_activity WHERE ` + ofDump + `),
+		waiting AS MATERIALIZED (SELECT pid, pid = ANY (pids) AS ours FROM pg_stat_activity, own
+			WHERE datname = $3 AND wait_event_type = 'Lock' AND (pid = ANY (pids) OR pg_blocking_pids(pid) && pids))
+		SELECT w.ours, coalesce(l.relation, 0), extract(epoch FROM coalesce(clock_timestamp() - l.waitstart, '0'))
 		FROM waiting w CROSS JOIN LATERAL (SELECT relation, waitstart FROM pg_locks WHERE NOT granted AND pid = w.pid LIMIT 1) l`
 	return pg.Each(ctx, admin, func(rows *sql.Rows) error {
 		var own bool
@@ -125,7 +132,7 @@ func (d *Dump) waits(ctx context.Context, admin *sql.DB, pids []int64) error {
 			return &Disturbed{How: "other sessions waited for what the dump reads", relation: relation, Cause: errHurts}
 		}
 		return nil
-	}, query, d.database, pq.Array(pids))
+	}, query, pq.Array(pids), sessions.Name(d.op), d.database)
 }
 
 var (

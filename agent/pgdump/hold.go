@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/agent/joblogin"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/sessions"
 )
 
 // A snapshot does not show a table as it was if the table is emptied or written anew afterwards, as TRUNCATE, CLUSTER, VACUUM
@@ -191,7 +192,7 @@ func (h *Held) While(ctx context.Context, admin *sql.DB, work func(context.Conte
 		err := h.dump.waiting(working, admin, h.pids)
 		if err != nil {
 			stop(err)
-			_, failed := joblogin.EndSessions(ctx, admin, joblogin.RunPatience, `pid = ANY ($1)`, pq.Array(h.pids))
+			_, failed := joblogin.EndSessions(ctx, admin, joblogin.RunPatience, ofDump, pq.Array(h.pids), sessions.Name(h.dump.op))
 			err = errors.Join(err, failed)
 		}
 		watched <- err
@@ -218,7 +219,7 @@ func blamed(ctx context.Context, db *sql.DB, err error) error {
 	}
 	switch code {
 	case lockTimeout, deadlock:
-		const query = `SELECT coalesce(min(quote_ident(n.nspname) || '.' || quote_ident(c.relname)), '')
+		const query = `SELECT ` + quotedName + `
 			FROM pg_locks l JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n ON n.oid = c.relnamespace
 			WHERE l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND l.granted AND c.relkind IN ('r', 'p')
 				AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`

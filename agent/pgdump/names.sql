@@ -1,12 +1,13 @@
 -- What pg_dump finds by name, or asks of PostgreSQL as it is now and not as its snapshot sees it: a text that changes with it, and
--- a name for people. Of a sequence that is where it is stored, which a restart changes. What is temporary comes and goes.
+-- a name for people. Of a sequence that is where it is stored, which a restart changes. Tables
+-- are locked, and what is temporary comes and goes.
 WITH ns AS (SELECT oid, quote_ident(nspname) AS name, xmin FROM pg_namespace
   WHERE nspname !~ '^pg_' AND nspname <> 'information_schema')
 SELECT 'n' || oid || ':' || xmin, 'schema ' || name FROM ns
 UNION ALL SELECT 'c' || c.oid || ':' || relname || ':' || relnamespace || CASE relkind WHEN 'S' THEN ':' || relfilenode ELSE '' END,
-  CASE relkind WHEN 'S' THEN 'sequence ' WHEN 'v' THEN 'view ' WHEN 'm' THEN 'materialized view ' WHEN 'i' THEN 'index '
-    WHEN 'f' THEN 'foreign table ' ELSE 'table ' END || ns.name || '.' || quote_ident(relname)
-  FROM pg_class c JOIN ns ON ns.oid = relnamespace
+  CASE relkind WHEN 'S' THEN 'sequence ' WHEN 'v' THEN 'view ' WHEN 'm' THEN 'materialized view ' WHEN 'f' THEN 'foreign table '
+    WHEN 'c' THEN 'type ' ELSE 'index ' END || ns.name || '.' || quote_ident(relname)
+  FROM pg_class c JOIN ns ON ns.oid = relnamespace WHERE relkind NOT IN ('r', 'p')
 UNION ALL SELECT 'p' || p.oid || ':' || p.xmin, 'function ' || ns.name || '.' || quote_ident(proname)
   FROM pg_proc p JOIN ns ON ns.oid = pronamespace WHERE p.oid >= 16384
 UNION ALL SELECT 't' || t.oid || ':' || t.xmin, 'type ' || ns.name || '.' || quote_ident(typname)
