@@ -79,8 +79,9 @@ func countFor(
 	if err != nil {
 		return nil, err
 	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it has only read
 	if _, err := conn.Exec(ctx, lockedFor).ReadAll(); err != nil {
-		return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+		return nil, err
 	}
 	out, err := copyout.New(ctx, conn)
 	if err != nil {

@@ -101,11 +101,12 @@ func (r *Restorer) Run(ctx context.Context, dump *dumpsql.Reader) error {
 		if object, _, ok := item.About(); ok {
 			r.object = Shorten(object, mostNamed)
 		}
-		r.note(item)
+		skip := r.skips(item)
+		r.note(item, skip)
 		switch item.Kind {
 		case dumpsql.Statement:
 			r.number++
-			err = r.execute(ctx, item)
+			err = r.execute(ctx, item, skip)
 		case dumpsql.CopyStart:
 			r.number++
 			err = r.copy(ctx, dump, item)
@@ -117,7 +118,7 @@ func (r *Restorer) Run(ctx context.Context, dump *dumpsql.Reader) error {
 	}
 }
 
-func (r *Restorer) note(item dumpsql.Item) {
+func (r *Restorer) note(item dumpsql.Item, skip bool) {
 	if r.Ending == nil {
 		return
 	}
@@ -128,10 +129,6 @@ func (r *Restorer) note(item dumpsql.Item) {
 		}
 	}
 	if item.Kind == dumpsql.Statement || item.Kind == dumpsql.CopyStart {
-		skip := false
-		if r.Skip != nil {
-			_, skip = r.Skip(item.SQL())
-		}
 		r.Ending.Statement(!skip && dumpsql.Makes(item.SQL()))
 	}
 }
@@ -145,12 +142,12 @@ func unread(err error, statement int64) error {
 }
 
 // execute runs one statement. The extended protocol accepts exactly one, so the reader and the server cannot disagree about
-// where statements end.
-func (r *Restorer) execute(ctx context.Context, item dumpsql.Item) error {
+// where statements end. One that is left out must be allowed too.
+func (r *Restorer) execute(ctx context.Context, item dumpsql.Item, skip bool) error {
 	if err := r.allow(item); err != nil {
 		return err
 	}
-	if r.skips(item) {
+	if skip {
 		return nil
 	}
 	sql := string(item.SQL())
@@ -167,8 +164,9 @@ func (r *Restorer) execute(ctx context.Context, item dumpsql.Item) error {
 	return r.stillSafe(item)
 }
 
+// skips reports whether a statement is left out, and keeps what is to be noted of that.
 func (r *Restorer) skips(item dumpsql.Item) bool {
-	if r.Skip == nil {
+	if r.Skip == nil || item.Kind != dumpsql.Statement {
 		return false
 	}
 	note, skip := r.Skip(item.SQL())

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/pgherd/pgherd/core/fault"
@@ -80,7 +81,7 @@ func ReadEnding(text io.Reader) (e Ending, err error) {
 		case bytes.HasPrefix(trimmed, []byte("--")):
 			e.Comment(string(trimmed))
 		default:
-			e.Statement(!startsWith(trimmed, idle))
+			e.Statement(!slices.ContainsFunc(idle, func(begins string) bool { return bytes.HasPrefix(trimmed, []byte(begins)) }))
 		}
 		for errors.Is(err, bufio.ErrBufferFull) { // the rest of a long line
 			_, err = lines.ReadSlice('\n')
@@ -92,13 +93,4 @@ func ReadEnding(text io.Reader) (e Ending, err error) {
 			return e, err
 		}
 	}
-}
-
-func startsWith(line []byte, beginnings []string) bool {
-	for _, one := range beginnings {
-		if bytes.HasPrefix(line, []byte(one)) {
-			return true
-		}
-	}
-	return false
 }
