@@ -39,11 +39,12 @@ type shared struct {
 	alice, first, second agenttest.Wanted
 }
 
-// open begins a transaction that keeps what it sees. It returns a statement in it, which reports whether that stands.
+// open begins a transaction that keeps what it sees, and has been open for longer than everybody's may. It returns a statement in
+// it, which reports whether that stands.
 func (s shared) open(t *testing.T, w agenttest.Wanted, first string) (does func(string) bool) {
 	t.Helper()
 	conn := check.Must(s.Owner(t, w).Conn(t.Context()))(t)
-	for _, statement := range []string{first, "BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT 1"} {
+	for _, statement := range []string{first, "BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT pg_sleep(1.1)"} {
 		check.Must(conn.ExecContext(t.Context(), statement))(t)
 	}
 	return func(statement string) bool {
@@ -79,12 +80,12 @@ func TestWhatAllShareHasABound(t *testing.T) {
 	for _, c := range []struct {
 		resource    commons.Resource
 		first, does string
-		roomAgain   bool // once the transaction that keeps it is gone: who takes it may stay
+		roomAgain   bool // once the transaction that keeps it is gone: who takes it may stay, so this is the last
 	}{
 		{commons.TransactionIDs, "SELECT 1", burn, false},
 		{commons.TransactionIDs, "SELECT 1", burnInside, false},
-		{commons.NotifyQueue, "LISTEN x", notify, true},
 		{commons.SharedCatalogs, "SELECT 1", store, false},
+		{commons.NotifyQueue, "LISTEN x", notify, true},
 	} {
 		before, _ := a.Commons()
 		administrator := check.Must(s.Super.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead}))(t)
