@@ -83,7 +83,6 @@ func (x *Backups) inSnapshot(
 	if err != nil {
 		return stored, err
 	}
-	defer func() { err = errors.Join(err, run.DropLogin(ctx)) }()
 	if err := run.MakeLogin(ctx, owners); err != nil {
 		return stored, err
 	}

@@ -27,6 +27,7 @@ const (
 func (x *Backups) undisturbed(
 	ctx context.Context, db *sql.DB, run *pgdump.Dump, req Request, tell jobs.Tell,
 ) (stored backup.StoredManifest, err error) {
+	defer func() { err = errors.Join(err, run.DropLogin(ctx)) }()
 	for try := 1; ; try++ {
 		stored, err = x.inSnapshot(ctx, db, run, req, try, tell)
 		if err == nil {

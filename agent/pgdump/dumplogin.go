@@ -4,10 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/joblogin"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -23,28 +25,48 @@ const mark joblogin.Mark = "pgherd dump login "
 // LoginOf is the login of an operation's dump.
 func LoginOf(op id.OperationID) string { return setup.DumpPrefix + id.Compact(op) }
 
-// MakeLogin makes the login, of which the snapshot of the dump must know nothing: it is not part of the backup.
+// MakeLogin makes the login, of which the snapshot of the dump must know nothing: it is not part of the backup. It is made once
+// for all tries: each makes and ends a right on the database, and an owner who changes others' at that moment is refused.
 //
-// PostgreSQL lets pg_read_all_data read everything but large objects, which their owners may; owners are those.
-func (d *Dump) MakeLogin(ctx context.Context, owners []string) (err error) {
+// PostgreSQL lets pg_read_all_data read everything but large objects, which their owners may; owners are those. A further call
+// adds new ones.
+func (d *Dump) MakeLogin(ctx context.Context, owners []string) error {
 	name := dumpsql.QuoteIdentifier(LoginOf(d.op))
-	statements := []string{
+	var statements []string
+	for _, owner := range owners {
+		if !slices.Contains(d.owners, owner) {
+			statements = append(statements, `GRANT `+dumpsql.QuoteIdentifier(owner)+` TO `+name+` WITH INHERIT TRUE, SET FALSE`)
+		}
+	}
+	if d.password != "" && len(statements) == 0 {
+		return nil
+	}
+	return d.server.Admin(d.op, func(admin *sql.DB) (err error) {
+		if d.password != "" {
+			err = pg.InTransaction(ctx, admin, append([]string{joblogin.LockWithin(d.tool.LockWait)}, statements...)...)
+		} else {
+			d.password, err = d.makeLogin(ctx, admin, statements)
+		}
+		if err == nil {
+			d.owners = owners
+		}
+		return err
+	})
+}
+
+func (d *Dump) makeLogin(ctx context.Context, admin *sql.DB, grants []string) (password string, err error) {
+	if err := DropLogin(ctx, admin, d.op, joblogin.RunPatience); err != nil {
+		return "", err
+	}
+	name := dumpsql.QuoteIdentifier(LoginOf(d.op))
+	return mark.Make(ctx, admin, LoginOf(d.op), slices.Concat([]string{
 		joblogin.BypassRowSecurity(LoginOf(d.op)),
 		joblogin.LockWithin(d.tool.LockWait), // the owner may be changing who can connect
 		`GRANT CONNECT ON DATABASE ` + dumpsql.QuoteIdentifier(d.database) + ` TO ` + name,
-	}
-	for _, owner := range owners {
-		statements = append(statements, `GRANT `+dumpsql.QuoteIdentifier(owner)+` TO `+name+` WITH INHERIT TRUE, SET FALSE`)
-	}
-	// Last: it locks these roles, which every dump needs, until the end of the transaction.
-	statements = append(statements, `GRANT pg_read_all_data, pg_use_reserved_connections TO `+name)
-	return d.server.Admin(d.op, func(admin *sql.DB) error {
-		if err := DropLogin(ctx, admin, d.op, joblogin.RunPatience); err != nil {
-			return err
-		}
-		d.password, err = mark.Make(ctx, admin, LoginOf(d.op), statements...)
-		return err
-	})
+	}, grants, []string{
+		// Last: it locks these roles, which every dump needs, until the end of the transaction.
+		`GRANT pg_read_all_data, pg_use_reserved_connections TO ` + name,
+	})...)
 }
 
 // DropLogin removes the login.

@@ -43,7 +43,8 @@ type Dump struct {
 	server   *sessions.Server
 	database string
 	op       id.OperationID
-	password string // of the login
+	password string   // of the login
+	owners   []string // of large objects that the login may read
 }
 
 // New returns a dump that is not begun yet.
@@ -54,9 +55,7 @@ func New(t Tool, s *sessions.Server, database string, op id.OperationID) *Dump {
 	return &Dump{tool: t, server: s, database: database, op: op}
 }
 
-const options = sessions.Options + " -c default_transaction_read_only=on -c idle_session_timeout=0" +
-	" -c DateStyle=ISO,MDY -c IntervalStyle=postgres -c extra_float_digits=3 -c bytea_output=hex -c TimeZone=UTC" +
-	" -c lc_monetary=C -c quote_all_identifiers=off -c standard_conforming_strings=on"
+const options = sessions.Options + " -c default_transaction_read_only=on -c idle_session_timeout=0 -c DateStyle=ISO,MDY"
 
 // begin begins the transaction of a session. It takes no snapshot yet.
 var begin = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ` + joblogin.LockWithin(holdPatience)

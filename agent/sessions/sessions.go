@@ -36,9 +36,12 @@ type Server struct {
 	InCharge func(context.Context) error
 }
 
-// Options override a customer's defaults in the agent's sessions.
+// Options override a customer's defaults in the agent's sessions. Some of those change how PostgreSQL writes names, values and
+// definitions, which are compared with those of another database.
 const Options = "-c search_path=pg_catalog,pg_temp -c statement_timeout=0 -c lock_timeout=0" +
-	" -c idle_in_transaction_session_timeout=0 -c default_transaction_read_only=off"
+	" -c idle_in_transaction_session_timeout=0 -c default_transaction_read_only=off" +
+	" -c IntervalStyle=postgres -c extra_float_digits=3 -c bytea_output=hex -c TimeZone=UTC -c lc_monetary=C" +
+	" -c quote_all_identifiers=off -c standard_conforming_strings=on"
 
 // prefix begins the application_name of every session of an operation. A starting agent uses it to find and end its predecessor's
 // sessions.
