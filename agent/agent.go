@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
@@ -77,8 +78,11 @@ type Agent struct {
 	// patience is for asking PostgreSQL whether it answers.
 	patience *loop.Patience
 
-	inCharge   atomic.Bool
-	started    chan struct{}
+	inCharge atomic.Bool
+	started  chan struct{}
+	// lockedSince is since when a start fails because no lock is left.
+	lockedSince time.Time
+
 	poolerDown atomic.Bool
 	poolerSeen atomic.Pointer[error] // how the last look at PgBouncer ended
 	clients    clients

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/agent/ledger"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
 )
@@ -83,10 +84,35 @@ func (a *Agent) untilDone(ctx context.Context, what string, fn func(context.Cont
 			return nil
 		}
 		a.seldom.Warn(a.log, what+": "+err.Error(), what, zap.Error(err))
+		a.lockedOut(ctx, err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(retryPause):
 		}
 	}
+}
+
+// lockedTime is how long a start may fail because no lock is left, before it makes room. The guard of an agent in charge needs
+// less.
+const lockedTime = 10 * time.Second
+
+// lockedOut makes room where a customer holds the whole table of locks. Then PostgreSQL lets nobody in any more, not even a
+// superuser who could see whose the locks are, and that lasts as long as the customer's session: so all clients of PgBouncer are
+// closed.
+func (a *Agent) lockedOut(ctx context.Context, err error) {
+	switch {
+	case pg.State(err) != pg.OutOfMemory:
+		a.lockedSince = time.Time{}
+		return
+	case a.lockedSince.IsZero():
+		a.lockedSince = time.Now()
+	}
+	if time.Since(a.lockedSince) < lockedTime {
+		return
+	}
+	a.lockedSince = time.Time{}
+	closed, err := a.pooler.CloseAll(ctx)
+	a.log.Warn("all clients of PgBouncer were closed, since PostgreSQL has no lock left for a log-in",
+		zap.Int("clients", closed), zap.Error(err))
 }

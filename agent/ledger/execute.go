@@ -81,10 +81,8 @@ func decode[C command.Command](e protocol.Command) (c C, err error) {
 // commandTime bounds one command. Its sender may have given up long before; the outcome stays in the ledger.
 const commandTime = 2 * time.Minute
 
-// outOfMemory is also what PostgreSQL says while no lock is left. The guard ends who holds them: a command waits for that for so
-// long, with a pause between its attempts.
+// The guard ends who holds all locks. A command waits for that for so long, with a pause between its attempts.
 const (
-	outOfMemory = "53200"
 	memoryTime  = 10 * time.Second
 	memoryPause = 100 * time.Millisecond
 )
@@ -100,7 +98,7 @@ func (l *Ledger) Execute(ctx context.Context, e protocol.Command) (json.RawMessa
 	defer cancel()
 	for began := time.Now(); ; {
 		result, err := l.execute(ctx, e, do)
-		if pg.State(err) != outOfMemory || time.Since(began) > memoryTime || loop.Wait(ctx, memoryPause) != nil {
+		if pg.State(err) != pg.OutOfMemory || time.Since(began) > memoryTime || loop.Wait(ctx, memoryPause) != nil {
 			return result, err
 		}
 	}

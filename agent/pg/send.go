@@ -100,6 +100,9 @@ func (d Discarded) Error() string { return d.Cause.Error() }
 
 func (d Discarded) Unwrap() []error { return []error{driver.ErrBadConn, d.Cause} }
 
+// OutOfMemory is the SQLSTATE of what PostgreSQL says also while no lock is left.
+const OutOfMemory = "53200"
+
 // State is the SQLSTATE of an error of PostgreSQL; empty where it is none.
 func State(err error) string {
 	var p *pq.Error

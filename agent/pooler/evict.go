@@ -143,3 +143,9 @@ func (c *Console) closeOnce(ctx context.Context, who Who) ([]string, error) {
 	}
 	return ids, c.KillClients(ctx, ids...)
 }
+
+// CloseAll closes all clients, and returns how many there were. It keeps nobody out.
+func (c *Console) CloseAll(ctx context.Context) (closed int, err error) {
+	ids, err := c.closeOnce(ctx, Who{matches: func(Client) bool { return true }})
+	return len(ids), err
+}
