@@ -4,6 +4,7 @@
 //	fault         the one error type and the one table of codes
 //	id            typed identifiers
 //	ascii         how texts that name something are compared
+//	guests        which open connection goes where there are too many
 //	repeat        which of many equal errors the log repeats
 //	machine       the shape of a state machine: a table with a cell for each state and event
 //	brake         why work that goes by time has to wait

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/door"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -63,6 +64,10 @@ type Config struct {
 
 // Limits of the listener.
 const (
+	// An API host holds some 200 connections at most.
+	maxConnections = 2048
+	maxOfAddress   = 512
+
 	maxCommand    = 1 << 20 // bytes of a command
 	maxHeader     = 16 << 10
 	headerTime    = 5 * time.Second
@@ -103,8 +108,8 @@ func New(c Config) (*Server, error) {
 		Handler:           s.logged(s.routes()),
 		ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, WriteTimeout: answerTime, IdleTimeout: idleTime,
 		MaxHeaderBytes: maxHeader,
-		ErrorLog:       zap.NewStdLog(c.Log),
 	}
+	door.Bound(s.http, door.Bounds{All: maxConnections, PerAddress: maxOfAddress}, c.Log)
 	return s, nil
 }
 
@@ -183,6 +188,7 @@ func (s *Server) authenticated(next handle) http.Handler {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
+		defer door.Admit(r.Context())()
 		s.others.note(r)
 		if err := next(w, r); err != nil {
 			s.refuse(w, r, err)

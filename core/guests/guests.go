@@ -1,4 +1,5 @@
-package conn
+// Package guests decides which open connection of a listener has to go where there are too many.
+package guests
 
 import (
 	"container/heap"
@@ -6,7 +7,14 @@ import (
 	"net/netip"
 )
 
-// guests are the open connections of a process, by the networks that they come from. Each of them waits, until a request of it
+// The bounds that a connection can be beyond.
+const (
+	BoundOfAll     = "all"
+	BoundOfAddress = "address"
+	BoundOfNetwork = "network"
+)
+
+// Guests are the open connections of a listener, by the networks that they come from. Each of them waits, until a request of it
 // was admitted, and again after the answer. A new one always enters. If that is one too many, one that waits has to go for it.
 //
 // That is one of the network with the most that wait, so that whoever connects from few networks keeps nobody else out: a client
@@ -14,7 +22,7 @@ import (
 // the one that has waited longest.
 //
 // Every step takes a time that grows with the logarithm of the number of networks. It is not safe for concurrent use.
-type guests struct {
+type Guests struct {
 	all        network
 	perAddress int
 	turns      uint64
@@ -45,49 +53,51 @@ type network struct {
 	parts   map[netip.Prefix]*network
 	ranks   ranking   // the parts in which somebody waits
 	rank    int       // in that of the network around it; -1: in none
-	line    list.List // of the *guest that wait here, without parts; who has waited longest comes first
+	line    list.List // of the *Guest that wait here, without parts; who has waited longest comes first
 }
 
-// guest is one connection.
-type guest struct {
-	from  netip.Addr
+// Guest is one connection.
+type Guest struct {
+	From  netip.Addr
 	of    *network
 	turn  uint64        // of all that ever began to wait
 	place *list.Element // in the line of its network; nil while a request of it is served, and once it has left
 	left  bool
-	end   func() // closes the connection
+	End   func() // closes the connection
 }
 
-func newGuests(all, perAddress int) *guests {
-	return &guests{all: network{bound: all, named: BoundOfAll, rank: -1}, perAddress: perAddress}
+// New makes an empty list with bounds: of all, and of an IPv4 address or a /64 network of IPv6; a /56 may have twice as many, and
+// a /48 four times.
+func New(all, perAddress int) *Guests {
+	return &Guests{all: network{bound: all, named: BoundOfAll, rank: -1}, perAddress: perAddress}
 }
 
-// enter lets a connection in. Gone is the one that has left for it; it may be the new one, where no other waits. Then bound says
+// Enter lets a connection in. Gone is the one that has left for it; it may be the new one, where no other waits. Then bound says
 // what would have been exceeded. One that is shared, as a proxy's is by its clients, is a network of its own.
-func (s *guests) enter(from netip.Addr, shared bool, end func()) (g, gone *guest, bound string) {
-	g = &guest{from: from, of: s.networkOf(from, shared), end: end}
+func (s *Guests) Enter(from netip.Addr, shared bool, end func()) (g, gone *Guest, bound string) {
+	g = &Guest{From: from, of: s.networkOf(from, shared), End: end}
 	for n := g.of; n != nil; n = n.within {
 		n.held++
 	}
-	s.wait(g)
+	s.Wait(g)
 	for n := g.of; n != nil; n = n.within {
 		if n.bound > 0 && n.held > n.bound {
 			gone = n.first()
-			s.leave(gone)
+			s.Leave(gone)
 			return g, gone, n.named
 		}
 	}
 	return g, nil, ""
 }
 
-// serve keeps a guest from having to go, until it waits again. It is false for one that has left.
-func (s *guests) serve(g *guest) bool {
+// Serve keeps a guest from having to go, until it waits again. It is false for one that has left.
+func (s *Guests) Serve(g *Guest) bool {
 	s.unline(g)
 	return !g.left
 }
 
-// wait puts a guest at the end of the line.
-func (s *guests) wait(g *guest) {
+// Wait puts a guest at the end of the line.
+func (s *Guests) Wait(g *Guest) {
 	if g.left || g.place != nil {
 		return
 	}
@@ -96,8 +106,8 @@ func (s *guests) wait(g *guest) {
 	g.of.count(1)
 }
 
-// leave may be called again.
-func (s *guests) leave(g *guest) {
+// Leave may be called again.
+func (s *Guests) Leave(g *Guest) {
 	if g.left {
 		return
 	}
@@ -110,7 +120,13 @@ func (s *guests) leave(g *guest) {
 	}
 }
 
-func (s *guests) unline(g *guest) {
+// First is who has to go where the machine has no room for another one; nil where nobody waits.
+func (s *Guests) First() *Guest { return s.all.first() }
+
+// Held is how many are open.
+func (s *Guests) Held() int { return s.all.held }
+
+func (s *Guests) unline(g *Guest) {
 	if g.place == nil {
 		return
 	}
@@ -120,7 +136,7 @@ func (s *guests) unline(g *guest) {
 }
 
 // networkOf finds the smallest network of an address.
-func (s *guests) networkOf(from netip.Addr, shared bool) *network {
+func (s *Guests) networkOf(from netip.Addr, shared bool) *network {
 	if !from.IsValid() || shared {
 		return &network{within: &s.all, rank: -1}
 	}
@@ -150,12 +166,12 @@ func (n *network) part(prefix netip.Prefix, bound int) *network {
 }
 
 // first is who has to go first; nil where nobody waits.
-func (n *network) first() *guest {
+func (n *network) first() *Guest {
 	for len(n.ranks) > 0 {
 		n = n.ranks[0]
 	}
 	if front := n.line.Front(); front != nil {
-		return front.Value.(*guest)
+		return front.Value.(*Guest)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package conn
+package guests
 
 import (
 	"cmp"
@@ -41,26 +41,26 @@ func TestWhoHasToGo(t *testing.T) {
 		"and each of its connections for itself":  {proxy + " " + proxy + " 1.1.1.1 1.1.1.1 2.2.2.2", "all:1.1.1.1"},
 	} {
 		var gone []string
-		s, open := newGuests(4, 2), map[string][]*guest{}
+		s, open := New(4, 2), map[string][]*Guest{}
 		for _, word := range strings.Fields(c.story) {
 			address := strings.TrimLeft(word, "+~-")
-			oldest := func(waits bool) *guest {
-				i := slices.IndexFunc(open[address], func(g *guest) bool { return !g.left && (g.place != nil) == waits })
+			oldest := func(waits bool) *Guest {
+				i := slices.IndexFunc(open[address], func(g *Guest) bool { return !g.left && (g.place != nil) == waits })
 				return open[address][i]
 			}
 			switch word[0] {
 			case '+':
-				s.serve(oldest(true))
+				s.Serve(oldest(true))
 			case '~':
-				s.wait(oldest(false))
+				s.Wait(oldest(false))
 			case '-':
-				s.leave(oldest(true))
+				s.Leave(oldest(true))
 			default:
-				g, out, bound := s.enter(netip.MustParseAddr(address), address == proxy, nil)
+				g, out, bound := s.Enter(netip.MustParseAddr(address), address == proxy, nil)
 				if open[address] = append(open[address], g); out == g {
 					gone = append(gone, bound+":new")
 				} else if out != nil {
-					gone = append(gone, bound+":"+out.from.String())
+					gone = append(gone, bound+":"+out.From.String())
 				}
 			}
 		}
@@ -79,9 +79,9 @@ func TestALargeNetworkOfIPv6(t *testing.T) {
 		"a /56": {"2001:db8:1:aa%02x::1", 20},
 		"a /48": {"2001:db8:1:%02x00::1", 40},
 	} {
-		s := newGuests(1000, 10)
+		s := New(1000, 10)
 		for n := range 200 {
-			_, gone, bound := s.enter(netip.MustParseAddr(fmt.Sprintf(c.address, n)), false, nil)
+			_, gone, bound := s.Enter(netip.MustParseAddr(fmt.Sprintf(c.address, n)), false, nil)
 			if want := n >= c.most; (gone != nil) != want || (want && bound != BoundOfNetwork) {
 				t.Fatalf("%s: connection %d: %v has to go for the bound %q", name, n+1, gone, bound)
 			}
@@ -95,8 +95,8 @@ func TestALargeNetworkOfIPv6(t *testing.T) {
 // house is the naive form of guests: a list of everybody, asked anew each time.
 type house struct {
 	all, perAddress int
-	here            []*guest // those that wait are in the order of their waiting
-	rings           map[*guest][]ring
+	here            []*Guest // those that wait are in the order of their waiting
+	rings           map[*Guest][]ring
 }
 
 // ring is a network around a guest, with its bound.
@@ -106,18 +106,18 @@ type ring struct {
 }
 
 // around are the networks of a guest, from the smallest; the last is everybody.
-func (h *house) around(g *guest) []ring {
+func (h *house) around(g *Guest) []ring {
 	if h.rings[g] != nil {
 		return h.rings[g]
 	}
 	var rings []ring
 	in := func(bits, bound int) {
-		rings = append(rings, ring{netip.PrefixFrom(g.from, bits).Masked().String(), bound})
+		rings = append(rings, ring{netip.PrefixFrom(g.From, bits).Masked().String(), bound})
 	}
 	switch {
 	case !g.of.prefix.IsValid():
 		rings = []ring{{fmt.Sprintf("%p", g), 0}}
-	case g.from.Is4():
+	case g.From.Is4():
 		in(32, h.perAddress)
 		in(24, 0)
 	default:
@@ -129,12 +129,12 @@ func (h *house) around(g *guest) []ring {
 	return h.rings[g]
 }
 
-func (h *house) within(g *guest, name string) int {
+func (h *house) within(g *Guest, name string) int {
 	return slices.IndexFunc(h.around(g), func(r ring) bool { return r.name == name })
 }
 
 // in are those of a network.
-func (h *house) in(name string, waiting bool) (list []*guest) {
+func (h *house) in(name string, waiting bool) (list []*Guest) {
 	for _, g := range h.here {
 		if h.within(g, name) >= 0 && (!waiting || g.place != nil) {
 			list = append(list, g)
@@ -145,8 +145,8 @@ func (h *house) in(name string, waiting bool) (list []*guest) {
 
 // first looks through the parts of a network for the one with the most that wait, among several for the one whose own first has
 // waited longest.
-func (h *house) first(name string) *guest {
-	parts := map[string]*guest{}
+func (h *house) first(name string) *Guest {
+	parts := map[string]*Guest{}
 	for _, g := range h.in(name, true) {
 		at := h.within(g, name)
 		if at == 0 {
@@ -156,7 +156,7 @@ func (h *house) first(name string) *guest {
 			parts[part] = h.first(part)
 		}
 	}
-	var best *guest
+	var best *Guest
 	most := 0
 	for part, first := range parts {
 		n := len(h.in(part, true))
@@ -168,7 +168,7 @@ func (h *house) first(name string) *guest {
 }
 
 // expected is who has to go for one that has just come, and the network that has too many.
-func (h *house) expected(g *guest) (*guest, string) {
+func (h *house) expected(g *Guest) (*Guest, string) {
 	for _, r := range h.around(g) {
 		if r.bound > 0 && len(h.in(r.name, false)) > r.bound {
 			return h.first(r.name), r.name
@@ -208,16 +208,16 @@ var comers = func() (list []netip.Addr) {
 
 // play has each byte be one step: below 128 somebody connects, then has a request admitted, waits again, or leaves.
 func play(t interface{ Fatalf(string, ...any) }, all, perAddress int, steps []byte) {
-	s, h := newGuests(all, perAddress), &house{all: all, perAddress: perAddress, rings: map[*guest][]ring{}}
-	remove := func(g *guest) { h.here = slices.DeleteFunc(h.here, func(o *guest) bool { return o == g }) }
-	toEnd := func(g *guest) { remove(g); h.here = append(h.here, g) }
+	s, h := New(all, perAddress), &house{all: all, perAddress: perAddress, rings: map[*Guest][]ring{}}
+	remove := func(g *Guest) { h.here = slices.DeleteFunc(h.here, func(o *Guest) bool { return o == g }) }
+	toEnd := func(g *Guest) { remove(g); h.here = append(h.here, g) }
 	for _, b := range steps {
 		switch {
 		case b < 128:
 			from := comers[int(b)%len(comers)]
 			proxy := int(b)%len(comers) == len(comers)-1
-			g, gone, _ := s.enter(from, proxy, nil)
-			g.from = g.from.Unmap()
+			g, gone, _ := s.Enter(from, proxy, nil)
+			g.From = g.From.Unmap()
 			h.here = append(h.here, g)
 			h.judge(t, g, gone)
 			if gone != nil {
@@ -225,16 +225,16 @@ func play(t interface{ Fatalf(string, ...any) }, all, perAddress int, steps []by
 			}
 		case len(h.here) == 0:
 		case b < 180:
-			s.serve(h.here[int(b)%len(h.here)])
+			s.Serve(h.here[int(b)%len(h.here)])
 		case b < 220:
 			if g := h.here[int(b)%len(h.here)]; g.place == nil {
-				s.wait(g)
+				s.Wait(g)
 				toEnd(g)
 			}
 		default:
 			g := h.here[int(b)%len(h.here)]
-			s.leave(g)
-			s.leave(g)
+			s.Leave(g)
+			s.Leave(g)
 			remove(g)
 		}
 		if s.all.held != len(h.here) || s.all.waiting != len(h.in("", true)) {
@@ -242,7 +242,7 @@ func play(t interface{ Fatalf(string, ...any) }, all, perAddress int, steps []by
 		}
 	}
 	for _, g := range h.here {
-		s.leave(g)
+		s.Leave(g)
 	}
 	if s.all.held+s.all.waiting+len(s.all.parts)+len(s.all.ranks) > 0 {
 		t.Fatalf("left behind: %+v", s.all)
@@ -250,7 +250,7 @@ func play(t interface{ Fatalf(string, ...any) }, all, perAddress int, steps []by
 }
 
 // judge says what must hold for whoever has to go. The structure has taken it out already.
-func (h *house) judge(t interface{ Fatalf(string, ...any) }, g, gone *guest) {
+func (h *house) judge(t interface{ Fatalf(string, ...any) }, g, gone *Guest) {
 	if gone != nil {
 		gone.place = gone.of.line.PushBack(gone) // as it was
 		defer func() {
@@ -263,13 +263,13 @@ func (h *house) judge(t interface{ Fatalf(string, ...any) }, g, gone *guest) {
 		t.Fatalf("%v has to go, not %v", want, gone)
 	}
 	// Who is alone in its network stays while another one has several. Within a bound, those outside it do not matter.
-	outermost := func(g *guest) []*guest { rings := h.around(g); return h.in(rings[len(rings)-2].name, true) }
+	outermost := func(g *Guest) []*Guest { rings := h.around(g); return h.in(rings[len(rings)-2].name, true) }
 	if gone == nil || over != "" || len(outermost(gone)) > 1 {
 		return
 	}
 	for _, other := range h.here {
 		if len(outermost(other)) > 1 {
-			t.Fatalf("%s was alone and had to go, though there are several of %s", gone.from, other.from)
+			t.Fatalf("%s was alone and had to go, though there are several of %s", gone.From, other.From)
 		}
 	}
 }
@@ -279,12 +279,12 @@ func BenchmarkAFullHouse(b *testing.B) {
 	const all = 10_000
 	for _, networks := range []int{40, all} {
 		b.Run(fmt.Sprint(networks, " networks"), func(b *testing.B) {
-			s := newGuests(all, all)
+			s := New(all, all)
 			for n := range b.N + all {
 				if n == all {
 					b.ResetTimer()
 				}
-				s.enter(netip.AddrFrom4([4]byte{10, byte(n % networks >> 8), byte(n % networks), 1}), false, nil)
+				s.Enter(netip.AddrFrom4([4]byte{10, byte(n % networks >> 8), byte(n % networks), 1}), false, nil)
 			}
 		})
 	}

@@ -215,11 +215,11 @@ func Module(s Settings) fx.Option {
 		),
 		fx.Provide(
 			wiring.NewRegistry,
-			func(r metrics.Registry, a *agent.Agent) *wiring.Ops {
+			func(r metrics.Registry, a *agent.Agent, log *zap.Logger) *wiring.Ops {
 				return wiring.NewOps(r, []wiring.Check{
 					ready("in charge", "the agent is not yet in charge of its server", a.InCharge),
 					ready("PgBouncer", "PgBouncer does not answer", a.PoolerAnswers),
-				})
+				}, log)
 			},
 		),
 		fx.Invoke(

@@ -7,13 +7,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/core/guests"
 )
 
 // The bounds that a connection can be beyond, as the metric and the log name them.
 const (
-	BoundOfAll     = "all"
-	BoundOfAddress = "address"
-	BoundOfNetwork = "network"
+	BoundOfAll     = guests.BoundOfAll
+	BoundOfAddress = guests.BoundOfAddress
+	BoundOfNetwork = guests.BoundOfNetwork
 	BoundOfFiles   = "files" // of the process or the machine
 )
 
@@ -27,7 +29,7 @@ const (
 const crowdLogPause = 10 * time.Second
 
 // Crowd bounds the open connections of the process, together, by client address, and by network. Where there are too many, one
-// without an admitted request is closed; see guests. If every other one has an admitted request, the new one is.
+// without an admitted request is closed; see guests.Guests. If every other one has an admitted request, the new one is.
 type Crowd struct {
 	proxies []netip.Prefix
 	log     *zap.Logger
@@ -36,7 +38,7 @@ type Crowd struct {
 	served chan struct{} // one for each connection that has a worker, which ends a little after the connection was closed
 
 	mu     sync.Mutex
-	guests *guests
+	guests *guests.Guests
 	unsaid int       // connections closed since the last log line
 	saidAt time.Time // of that line
 }
@@ -52,7 +54,7 @@ type Bounds struct {
 // connections belong to many clients, so they count only together.
 func NewCrowd(b Bounds, log *zap.Logger, excess *prometheus.CounterVec) *Crowd {
 	return &Crowd{
-		proxies: b.Proxies, log: log, excess: excess, guests: newGuests(b.All, b.PerAddress),
+		proxies: b.Proxies, log: log, excess: excess, guests: guests.New(b.All, b.PerAddress),
 		served: make(chan struct{}, Workers(b.All)),
 	}
 }
@@ -63,26 +65,26 @@ func Workers(all int) int { return 2 * all }
 
 // enter lets a connection in, and closes another one where that is needed; false where it has to be closed itself. Who has
 // entered must leave.
-func (c *Crowd) enter(from netip.Addr, end func()) (*guest, bool) {
+func (c *Crowd) enter(from netip.Addr, end func()) (*guests.Guest, bool) {
 	g, gone := c.admit(from, end)
 	if gone == nil {
 		return g, true
 	}
-	gone.end() // its worker sees the error
+	gone.End() // its worker sees the error
 	return g, gone != g
 }
 
-func (c *Crowd) admit(from netip.Addr, end func()) (g, gone *guest) {
+func (c *Crowd) admit(from netip.Addr, end func()) (g, gone *guests.Guest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	g, gone, bound := c.guests.enter(from, Within(from, c.proxies), end)
+	g, gone, bound := c.guests.Enter(from, Within(from, c.proxies), end)
 	if gone != nil {
 		which := ClosedWaiting
 		if gone == g {
 			which = ClosedNew
 		}
 		c.excess.WithLabelValues(bound, which).Inc()
-		c.say(bound, which, gone.from)
+		c.say(bound, which, gone.From)
 	}
 	return g, gone
 }
@@ -90,35 +92,35 @@ func (c *Crowd) admit(from netip.Addr, end func()) (g, gone *guest) {
 // shortage makes room where the system has none for one more: it closes a connection as if the crowd were full.
 func (c *Crowd) shortage() {
 	c.mu.Lock()
-	gone, from, which := c.guests.all.first(), netip.Addr{}, ClosedNew
+	gone, from, which := c.guests.First(), netip.Addr{}, ClosedNew
 	if gone != nil {
-		c.guests.leave(gone)
-		from, which = gone.from, ClosedWaiting
+		c.guests.Leave(gone)
+		from, which = gone.From, ClosedWaiting
 	}
 	c.excess.WithLabelValues(BoundOfFiles, which).Inc()
 	c.say(BoundOfFiles, which, from)
 	c.mu.Unlock()
 	if gone != nil {
-		gone.end()
+		gone.End()
 	}
 }
 
-func (c *Crowd) serve(g *guest) bool {
+func (c *Crowd) serve(g *guests.Guest) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.guests.serve(g)
+	return c.guests.Serve(g)
 }
 
-func (c *Crowd) wait(g *guest) {
+func (c *Crowd) wait(g *guests.Guest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.guests.wait(g)
+	c.guests.Wait(g)
 }
 
-func (c *Crowd) leave(g *guest) {
+func (c *Crowd) leave(g *guests.Guest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.guests.leave(g)
+	c.guests.Leave(g)
 }
 
 // say tells now and then of a connection in excess.
@@ -129,6 +131,6 @@ func (c *Crowd) say(bound, which string, from netip.Addr) {
 		return
 	}
 	c.log.Warn("connections are closed, since there are too many", zap.String("bound", bound), zap.String("closed", which),
-		zap.Stringer("client", from), zap.Int("open", c.guests.all.held), zap.Int("closedSinceLastSaid", c.unsaid))
+		zap.Stringer("client", from), zap.Int("open", c.guests.Held()), zap.Int("closedSinceLastSaid", c.unsaid))
 	c.saidAt, c.unsaid = now, 0
 }

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/pgherd/pgherd/core/guests"
 )
 
 // lingerTime bounds how long a closing connection is drained, so that the client still gets its answer.
@@ -62,7 +64,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 }
 
 // acceptNext closes what there is no room for before anything of it is read: an answer would cost a wait for each.
-func (l *Listener) acceptNext() (net.Conn, *guest, error) {
+func (l *Listener) acceptNext() (net.Conn, *guests.Guest, error) {
 	for {
 		c, err := l.acceptPatiently()
 		if err != nil {
@@ -136,7 +138,7 @@ func (l *Listener) release(c *guardedConn) {
 type guardedConn struct {
 	net.Conn
 	listener *Listener
-	guest    *guest
+	guest    *guests.Guest
 	linger   atomic.Bool
 	closed   atomic.Bool
 

@@ -8,7 +8,10 @@ import (
 	"net/http"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/pgherd/pgherd/adapters/metrics"
+	"github.com/pgherd/pgherd/agent/door"
 )
 
 // Check tells whether one part of a host works.
@@ -28,8 +31,11 @@ type Ops struct {
 // checkLimit bounds all checks of one /readyz.
 const checkLimit = 3 * time.Second
 
+// opsBounds bound the connections of an operations listener.
+var opsBounds = door.Bounds{All: 256, PerAddress: 64}
+
 // NewOps makes the listener's handler. A host is ready when every check passes.
-func NewOps(r metrics.Registry, checks []Check) *Ops {
+func NewOps(r metrics.Registry, checks []Check, log *zap.Logger) *Ops {
 	o := &Ops{mux: http.NewServeMux(), checks: checks}
 	o.mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
@@ -40,6 +46,7 @@ func NewOps(r metrics.Registry, checks []Check) *Ops {
 		Handler: o.mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: time.Minute,
 	}
+	door.Bound(&o.server, opsBounds, log)
 	return o
 }
 

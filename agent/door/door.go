@@ -1,0 +1,118 @@
+// Package door bounds the connections of an http.Server that stands in the operator's network: whoever reaches it without a
+// secret must not take its memory and files.
+package door
+
+import (
+	"context"
+	"crypto/tls"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/loop"
+	"github.com/pgherd/pgherd/core/guests"
+)
+
+// Bounds of open connections.
+type Bounds struct {
+	All        int
+	PerAddress int // of an IPv4 address or a /64 network of IPv6
+}
+
+// door lets connections in. Where there are too many, one without an admitted request is closed; see guests.Guests.
+type door struct {
+	log    *zap.Logger
+	seldom loop.Seldom
+
+	mu   sync.Mutex
+	list *guests.Guests
+	open map[net.Conn]*guests.Guest
+}
+
+// Bound makes a server let in no more connections than that, and has it log what strangers can bring about only once in a while.
+// It sets ConnContext, ConnState and ErrorLog.
+func Bound(s *http.Server, b Bounds, to *zap.Logger) {
+	d := &door{log: to, list: guests.New(b.All, b.PerAddress), open: make(map[net.Conn]*guests.Guest)}
+	s.ErrorLog = log.New(d, "", 0)
+	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, key{}, admission{d, d.enter(c)})
+	}
+	s.ConnState = func(c net.Conn, now http.ConnState) {
+		if now == http.StateClosed || now == http.StateHijacked {
+			d.leave(c)
+		}
+	}
+}
+
+type key struct{}
+
+type admission struct {
+	door  *door
+	guest *guests.Guest
+}
+
+// Admit keeps the connection of a request from being closed for another one, until done is called.
+func Admit(ctx context.Context) (done func()) {
+	a, bounded := ctx.Value(key{}).(admission)
+	if !bounded {
+		return func() {}
+	}
+	a.door.mu.Lock()
+	defer a.door.mu.Unlock()
+	a.door.list.Serve(a.guest)
+	return func() {
+		a.door.mu.Lock()
+		defer a.door.mu.Unlock()
+		a.door.list.Wait(a.guest)
+	}
+}
+
+// Write takes a line of the server about a connection. It is said by what it says before the client's address.
+func (d *door) Write(line []byte) (int, error) {
+	text := strings.TrimSpace(string(line))
+	what, _, _ := strings.Cut(text, " from ")
+	d.seldom.Warn(d.log, what, text)
+	return len(line), nil
+}
+
+func (d *door) enter(c net.Conn) *guests.Guest {
+	d.mu.Lock()
+	g, gone, bound := d.list.Enter(address(c), false, func() { _ = below(c).Close() }) // who serves it sees that
+	d.open[c] = g
+	d.mu.Unlock()
+	if gone != nil {
+		gone.End()
+		d.seldom.Warn(d.log, bound, "connections are closed, since there are too many", zap.String("bound", bound),
+			zap.Stringer("client", gone.From))
+	}
+	return g
+}
+
+func (d *door) leave(c net.Conn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if g := d.open[c]; g != nil {
+		d.list.Leave(g)
+		delete(d.open, c)
+	}
+}
+
+// below is the connection below TLS, which closes without a word to the client.
+func below(c net.Conn) net.Conn {
+	if t, ok := c.(*tls.Conn); ok {
+		return t.NetConn()
+	}
+	return c
+}
+
+func address(c net.Conn) netip.Addr {
+	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr()
+	}
+	return netip.Addr{}
+}
