@@ -19,6 +19,7 @@ var Advice = map[fault.Code]string{
 	fault.FeatureNotAvailable:   "ask the operator of the service to enable this for the database",
 
 	// What is not there.
+	fault.UploadNotFound:             "repeat this command: an upload has an hour, and another one of the database ends it",
 	fault.DatabaseNotFound:           `"svc databases list" shows what the key can see`,
 	fault.InvalidBackupFilename:      `"svc backups list DATABASE" shows the backups`,
 	fault.BackupNotFound:             `"svc backups list DATABASE" shows the backups`,

@@ -9,7 +9,6 @@ import (
 // selfEvident are the codes without advice.
 var selfEvident = map[fault.Code]string{
 	fault.ValidationError:            "the message names the field, and what it must be",
-	fault.UploadNotFound:             "svc uploads nothing",
 	fault.RestoreOperationTerminal:   "svc begins no restore with an idempotency key",
 	fault.RestoreShrinks:             "it stands in a failed operation, which says why",
 	fault.UploadIncomplete:           "it stands in a failed operation, which says why",

@@ -25,6 +25,7 @@ func Command(a *app.App) *cobra.Command {
 		backupsDownload(a),
 		backupsDelete(a),
 		backupsRestore(a),
+		backupsUpload(a),
 		backupsCertificate(a),
 	)
 }

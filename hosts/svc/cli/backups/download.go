@@ -151,7 +151,7 @@ func streamTo(ctx context.Context, a *app.App, to io.Writer, f remoteFile) error
 		return err
 	}
 	defer func() { _ = d.Close() }() // it was read
-	meter := newMeter(a, f, 0)
+	meter := newMeter(a, string(f.Name), f.Size, 0)
 	defer meter.end()
 	_, err = io.Copy(to, io.TeeReader(d, meter))
 	switch {
@@ -250,7 +250,7 @@ func resume(ctx context.Context, a *app.App, p *partial, f remoteFile, had int64
 		return err
 	}
 	defer func() { _ = d.Close() }() // it was read
-	meter := newMeter(a, f, had)
+	meter := newMeter(a, string(f.Name), f.Size, had)
 	defer meter.end()
 	if _, err := io.Copy(p, io.TeeReader(d, meter)); err != nil {
 		return p.keeps(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/hosts/svc/cli/app"
 )
 
-// meter shows how much of a file has come: a bar on a terminal, and elsewhere a line each minute.
+// meter shows how much of a file has come or gone: a bar on a terminal, and elsewhere a line each minute.
 type meter struct {
 	a          *app.App
 	have, size int64
@@ -21,12 +21,12 @@ type meter struct {
 
 const meterLines = time.Minute
 
-func newMeter(a *app.App, f remoteFile, have int64) *meter {
-	m := &meter{a: a, have: have, size: f.Size, last: time.Now()}
+func newMeter(a *app.App, name string, size, have int64) *meter {
+	m := &meter{a: a, have: have, size: size, last: time.Now()}
 	if a.Err.Terminal {
 		m.all = mpb.New(mpb.WithOutput(a.Err.Writer), mpb.WithWidth(min(a.Err.Width, 100)))
-		m.bar = m.all.New(f.Size, mpb.BarStyle().Lbound("").Rbound("").Filler("━").Tip("━").Padding(" "),
-			mpb.PrependDecorators(decor.Name(string(f.Name)+" ")),
+		m.bar = m.all.New(size, mpb.BarStyle().Lbound("").Rbound("").Filler("━").Tip("━").Padding(" "),
+			mpb.PrependDecorators(decor.Name(name+" ")),
 			mpb.AppendDecorators(decor.CountersKibiByte("% .1f of % .1f"), decor.EwmaSpeed(decor.SizeB1024(0), "  % .1f", 30)),
 			mpb.BarRemoveOnComplete())
 		m.bar.SetCurrent(have)
