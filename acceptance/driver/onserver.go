@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/lib/pq"
 
@@ -18,8 +19,14 @@ type onServer struct{ apps applications }
 // Owner implements spec.OnServer.
 func (h onServer) Owner(db spec.Created, statement string) error {
 	_, err := h.apps.Run(db.Login(), statement)
+	for n := 0; err != nil && strings.Contains(err.Error(), concurrently) && n < 3; n++ { // as docs/use/roles.md says
+		_, err = h.apps.Run(db.Login(), statement)
+	}
 	return err
 }
+
+// concurrently is what PostgreSQL refuses a GRANT with while the service changes the same rights.
+const concurrently = "tuple concurrently updated"
 
 // overriding is what an owner begins with whose database is full.
 const overriding = "SET default_transaction_read_only = off"

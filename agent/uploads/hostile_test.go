@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/upload"
 )
 
 // refusals are uploads of which something is executed before they are refused, with what is said of each. What is refused before
@@ -47,7 +48,8 @@ func byCode(statement string) string {
 	return `CREATE TABLE public.code (a int);
 		CREATE FUNCTION public.run() RETURNS trigger LANGUAGE plpgsql AS $f$ BEGIN EXECUTE $s$` + statement + `$s$; RETURN NEW; END $f$;
 		CREATE TRIGGER run BEFORE INSERT ON public.code FOR EACH ROW EXECUTE FUNCTION public.run();
-		INSERT INTO public.code VALUES (1);`
+		INSERT INTO public.code VALUES (1);
+` + upload.ClosingLine
 }
 
 // everything is what the server has for all databases, and what is locked in one.
