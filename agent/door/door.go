@@ -8,7 +8,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"sync"
 
@@ -29,8 +28,9 @@ type door struct {
 	log    *zap.Logger
 	seldom loop.Seldom
 
-	mu   sync.Mutex
 	list *guests.Guests
+
+	mu   sync.Mutex
 	open map[net.Conn]*guests.Guest
 }
 
@@ -40,7 +40,7 @@ func Bound(s *http.Server, b Bounds, to *zap.Logger) {
 	d := &door{log: to, list: guests.New(b.All, b.PerAddress), open: make(map[net.Conn]*guests.Guest)}
 	s.ErrorLog = log.New(d, "", 0)
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		return context.WithValue(ctx, key{}, admission{d, d.enter(c)})
+		return context.WithValue(ctx, key{}, admission{d.list, d.enter(c)})
 	}
 	s.ConnState = func(c net.Conn, now http.ConnState) {
 		if now == http.StateClosed || now == http.StateHijacked {
@@ -52,7 +52,7 @@ func Bound(s *http.Server, b Bounds, to *zap.Logger) {
 type key struct{}
 
 type admission struct {
-	door  *door
+	list  *guests.Guests
 	guest *guests.Guest
 }
 
@@ -62,14 +62,8 @@ func Admit(ctx context.Context) (done func()) {
 	if !bounded {
 		return func() {}
 	}
-	a.door.mu.Lock()
-	defer a.door.mu.Unlock()
-	a.door.list.Serve(a.guest)
-	return func() {
-		a.door.mu.Lock()
-		defer a.door.mu.Unlock()
-		a.door.list.Wait(a.guest)
-	}
+	a.list.Serve(a.guest)
+	return func() { a.list.Wait(a.guest) }
 }
 
 // Write takes a line of the server about a connection. It is said by what it says before the client's address.
@@ -81,8 +75,9 @@ func (d *door) Write(line []byte) (int, error) {
 }
 
 func (d *door) enter(c net.Conn) *guests.Guest {
+	end := func() { _ = below(c).Close() } // who serves it sees that
+	g, gone, bound := d.list.Enter(guests.AddressOf(c.RemoteAddr()), false, end)
 	d.mu.Lock()
-	g, gone, bound := d.list.Enter(address(c), false, func() { _ = below(c).Close() }) // who serves it sees that
 	d.open[c] = g
 	d.mu.Unlock()
 	if gone != nil {
@@ -108,11 +103,4 @@ func below(c net.Conn) net.Conn {
 		return t.NetConn()
 	}
 	return c
-}
-
-func address(c net.Conn) netip.Addr {
-	if tcp, ok := c.RemoteAddr().(*net.TCPAddr); ok {
-		return tcp.AddrPort().Addr()
-	}
-	return netip.Addr{}
 }

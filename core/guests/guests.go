@@ -4,7 +4,9 @@ package guests
 import (
 	"container/heap"
 	"container/list"
+	"net"
 	"net/netip"
+	"sync"
 )
 
 // The bounds that a connection can be beyond.
@@ -21,8 +23,9 @@ const (
 // stays that is alone in its network, as long as another one has two. Among networks with as many, and within an address, it is
 // the one that has waited longest.
 //
-// Every step takes a time that grows with the logarithm of the number of networks. It is not safe for concurrent use.
+// Every step takes a time that grows with the logarithm of the number of networks. It is safe for concurrent use.
 type Guests struct {
+	mu         sync.Mutex
 	all        network
 	perAddress int
 	turns      uint64
@@ -75,15 +78,17 @@ func New(all, perAddress int) *Guests {
 // Enter lets a connection in. Gone is the one that has left for it; it may be the new one, where no other waits. Then bound says
 // what would have been exceeded. One that is shared, as a proxy's is by its clients, is a network of its own.
 func (s *Guests) Enter(from netip.Addr, shared bool, end func()) (g, gone *Guest, bound string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	g = &Guest{From: from, of: s.networkOf(from, shared), End: end}
 	for n := g.of; n != nil; n = n.within {
 		n.held++
 	}
-	s.Wait(g)
+	s.wait(g)
 	for n := g.of; n != nil; n = n.within {
 		if n.bound > 0 && n.held > n.bound {
 			gone = n.first()
-			s.Leave(gone)
+			s.leave(gone)
 			return g, gone, n.named
 		}
 	}
@@ -92,12 +97,20 @@ func (s *Guests) Enter(from netip.Addr, shared bool, end func()) (g, gone *Guest
 
 // Serve keeps a guest from having to go, until it waits again. It is false for one that has left.
 func (s *Guests) Serve(g *Guest) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.unline(g)
 	return !g.left
 }
 
 // Wait puts a guest at the end of the line.
 func (s *Guests) Wait(g *Guest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wait(g)
+}
+
+func (s *Guests) wait(g *Guest) {
 	if g.left || g.place != nil {
 		return
 	}
@@ -108,6 +121,12 @@ func (s *Guests) Wait(g *Guest) {
 
 // Leave may be called again.
 func (s *Guests) Leave(g *Guest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leave(g)
+}
+
+func (s *Guests) leave(g *Guest) {
 	if g.left {
 		return
 	}
@@ -120,11 +139,30 @@ func (s *Guests) Leave(g *Guest) {
 	}
 }
 
-// First is who has to go where the machine has no room for another one; nil where nobody waits.
-func (s *Guests) First() *Guest { return s.all.first() }
+// MakeRoom has one go where the machine has no room for another one; nil where nobody waits.
+func (s *Guests) MakeRoom() (gone *Guest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if gone = s.all.first(); gone != nil {
+		s.leave(gone)
+	}
+	return gone
+}
 
 // Held is how many are open.
-func (s *Guests) Held() int { return s.all.held }
+func (s *Guests) Held() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all.held
+}
+
+// AddressOf is the address of a TCP socket; none for any other one.
+func AddressOf(a net.Addr) netip.Addr {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap().WithZone("")
+	}
+	return netip.Addr{}
+}
 
 func (s *Guests) unline(g *Guest) {
 	if g.place == nil {

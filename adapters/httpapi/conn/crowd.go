@@ -37,8 +37,9 @@ type Crowd struct {
 
 	served chan struct{} // one for each connection that has a worker, which ends a little after the connection was closed
 
-	mu     sync.Mutex
 	guests *guests.Guests
+
+	mu     sync.Mutex
 	unsaid int       // connections closed since the last log line
 	saidAt time.Time // of that line
 }
@@ -75,56 +76,33 @@ func (c *Crowd) enter(from netip.Addr, end func()) (*guests.Guest, bool) {
 }
 
 func (c *Crowd) admit(from netip.Addr, end func()) (g, gone *guests.Guest) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	g, gone, bound := c.guests.Enter(from, Within(from, c.proxies), end)
 	if gone != nil {
 		which := ClosedWaiting
 		if gone == g {
 			which = ClosedNew
 		}
-		c.excess.WithLabelValues(bound, which).Inc()
-		c.say(bound, which, gone.From)
+		c.note(bound, which, gone.From)
 	}
 	return g, gone
 }
 
 // shortage makes room where the system has none for one more: it closes a connection as if the crowd were full.
 func (c *Crowd) shortage() {
-	c.mu.Lock()
-	gone, from, which := c.guests.First(), netip.Addr{}, ClosedNew
-	if gone != nil {
-		c.guests.Leave(gone)
-		from, which = gone.From, ClosedWaiting
+	gone := c.guests.MakeRoom()
+	if gone == nil {
+		c.note(BoundOfFiles, ClosedNew, netip.Addr{})
+		return
 	}
-	c.excess.WithLabelValues(BoundOfFiles, which).Inc()
-	c.say(BoundOfFiles, which, from)
-	c.mu.Unlock()
-	if gone != nil {
-		gone.End()
-	}
+	c.note(BoundOfFiles, ClosedWaiting, gone.From)
+	gone.End()
 }
 
-func (c *Crowd) serve(g *guests.Guest) bool {
+// note counts a connection in excess, and tells of one now and then.
+func (c *Crowd) note(bound, which string, from netip.Addr) {
+	c.excess.WithLabelValues(bound, which).Inc()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.guests.Serve(g)
-}
-
-func (c *Crowd) wait(g *guests.Guest) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.guests.Wait(g)
-}
-
-func (c *Crowd) leave(g *guests.Guest) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.guests.Leave(g)
-}
-
-// say tells now and then of a connection in excess.
-func (c *Crowd) say(bound, which string, from netip.Addr) {
 	c.unsaid++
 	now := time.Now()
 	if now.Sub(c.saidAt) < crowdLogPause {

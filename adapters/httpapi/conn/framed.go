@@ -50,7 +50,7 @@ func (c *Framed) Proceed() { c.end = headerEnd{} }
 // happened.
 func (c *Framed) Admit() bool {
 	g := guardOf(c)
-	c.admitted = g == nil || g.listener.crowd.serve(g.guest)
+	c.admitted = g == nil || g.listener.crowd.guests.Serve(g.guest)
 	return c.admitted
 }
 
@@ -60,7 +60,7 @@ func (c *Framed) await() {
 	}
 	c.admitted = false
 	if g := guardOf(c); g != nil {
-		g.listener.crowd.wait(g.guest)
+		g.listener.crowd.guests.Wait(g.guest)
 	}
 }
 

@@ -71,7 +71,7 @@ func (l *Listener) acceptNext() (net.Conn, *guests.Guest, error) {
 			return nil, nil, err
 		}
 		closed := func() { _ = c.Close() } // it is not used any more
-		if guest, entered := l.crowd.enter(SocketAddress(c.RemoteAddr()), closed); entered {
+		if guest, entered := l.crowd.enter(guests.AddressOf(c.RemoteAddr()), closed); entered {
 			return c, guest, nil
 		}
 	}
@@ -130,7 +130,7 @@ func (l *Listener) release(c *guardedConn) {
 	l.mu.Lock()
 	delete(l.open, c)
 	l.mu.Unlock()
-	l.crowd.leave(c.guest)
+	l.crowd.guests.Leave(c.guest)
 	<-l.crowd.served
 }
 

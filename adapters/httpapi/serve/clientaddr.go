@@ -7,12 +7,13 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/conn"
+	"github.com/pgherd/pgherd/core/guests"
 )
 
 // clientAddress is the socket's address or, if that is a configured proxy, the last hop in X-Forwarded-For, which the proxy
 // wrote. Earlier hops come from the client and are not trusted.
 func clientAddress(raw *fasthttp.RequestCtx, proxies []netip.Prefix) netip.Addr {
-	socket := conn.SocketAddress(raw.RemoteAddr())
+	socket := guests.AddressOf(raw.RemoteAddr())
 	if !conn.Within(socket, proxies) {
 		return socket
 	}
