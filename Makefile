@@ -79,6 +79,8 @@ test: ready ## run the tests, including those on the real stack; of what takes l
 	@echo 'PGHERD_SAMPLE=$(SAMPLE)'
 	PGHERD_SAMPLE=$(SAMPLE) $(TESTS) $(PACKAGES)
 
+# With the race detector, tests wait for the processor: more of them at a time would only make each late.
+check: AT_A_TIME = $(shell getconf _NPROCESSORS_ONLN)
 check: ready lint verify ## run everything: each test, each crash point, each history, with the race detector, for hours
 	PGHERD_FUZZ=1m $(TESTS) -race -count=1 -timeout 3h $(PACKAGES)
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/linear

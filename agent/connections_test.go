@@ -170,7 +170,7 @@ func TestEveryCommandIsDoneOverOneConnection(t *testing.T) {
 			s.OpenGrant(t, stranger, l.Username)
 			return func() { s.Removed(t, l.Remove(2)) }
 		}},
-		{"backup", soon, func(t *testing.T) func() {
+		{"backup", insisted, func(t *testing.T) func() {
 			tx := granting(t)
 			b := w.Backup(agenttest.NewUUID(), agenttest.BackupName, true)
 			return func() {
