@@ -16,7 +16,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pg"
 )
 
-// Extent is how much a database holds.
+// Extent is how much a database holds. A large object counts as a row.
 type Extent struct {
 	Tables, Rows int64
 	Estimated    bool // some rows are PostgreSQL's estimate
@@ -50,7 +50,9 @@ func ExtentOf(
 		loaded[t.Loaded()] = true
 	}
 	e.Tables = int64(len(loaded))
-	return e, nil
+	objects, err := pg.One[int64](ctx, db, countLargeObjects)
+	e.Rows += objects
+	return e, err
 }
 
 // estimates are the numbers of rows that PostgreSQL has noted of tables, by their quoted names. The statistics lose theirs in a

@@ -52,6 +52,8 @@ func TableSizes(ctx context.Context, q pg.Querier) (map[string]int64, error) {
 	return sizes, err
 }
 
+const countLargeObjects = `SELECT count(*) FROM pg_largeobject_metadata`
+
 // Observe reads from the catalogs what the database holds, all but its rows.
 func Observe(ctx context.Context, q pg.Querier) (c backup.Contents, err error) {
 	if c.Locale, err = Locale(ctx, q); err != nil {
@@ -63,8 +65,7 @@ func Observe(ctx context.Context, q pg.Querier) (c backup.Contents, err error) {
 	if c.Objects, err = objects(ctx, q); err != nil {
 		return c, err
 	}
-	const large = `SELECT count(*) FROM pg_largeobject_metadata`
-	if err = q.QueryRowContext(ctx, large).Scan(&c.LargeObjects); err != nil {
+	if err = q.QueryRowContext(ctx, countLargeObjects).Scan(&c.LargeObjects); err != nil {
 		return c, fmt.Errorf("count large objects: %w", err)
 	}
 	return c, nil

@@ -39,7 +39,7 @@ func (x *Copies) changeOf(ctx context.Context, copied *Isolated, req Request, se
 		}
 	} else {
 		rows := set.manifest.Contents.Rows
-		after.Tables = int64(len(rows))
+		after.Tables, after.Rows = int64(len(rows)), set.manifest.Contents.LargeObjects
 		for _, n := range rows {
 			after.Rows += n
 		}
