@@ -133,7 +133,7 @@ previews: toolchain ## let a thousand leases end on fakes, and a hundred on the 
 	PGHERD_PREVIEWS=100 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run README ./hosts/dev
 
 abuse: toolchain ## measure a bystander beside each thing that one customer can hold
-	$(GO) test -count=1 -v -timeout 1h ./acceptance/abuse -figures
+	$(GO) test -count=1 -v -timeout 2h ./acceptance/abuse -figures
 
 # What fails is kept in testdata, and belongs into the repository with the change that mends it. With PGHERD_FUZZ_SEED, which the
 # log names, the same inputs are made again.

@@ -15,23 +15,31 @@ const (
 	fair = 1.5
 )
 
-// table holds how long the bystander's requests took: on the idle service, and beside each abuse.
+// table holds how long the bystander's requests took: on each idle service, and beside an abuse of it.
 type table struct {
 	title    string
 	measures []string
 	figure   func(measure string, took []time.Duration) time.Duration
 	most     float64 // how much slower a figure may be
-	idle     map[string][]time.Duration
 	rows     []row
 }
 
 type row struct {
-	abuse abuse
-	took  map[string][]time.Duration
+	abuse      abuse
+	idle, took map[string][]time.Duration
 }
 
-func (t *table) add(a abuse, took map[string][]time.Duration) {
-	t.rows = append(t.rows, row{a, took})
+// add adds a row, and fails the test where a figure of it passes its limit.
+func (t *table) add(tb testing.TB, a abuse, idle, took map[string][]time.Duration) {
+	tb.Helper()
+	r := row{a, idle, took}
+	t.rows = append(t.rows, r)
+	for _, m := range t.measures {
+		if len(took[m]) > 0 && t.ratio(r, m) > t.limit(r, m) {
+			tb.Errorf("%s: a %s takes %s, %.2f times as long as on the idle service, more than %.1f",
+				t.title, m, short(t.figure(m, took[m])), t.ratio(r, m), t.limit(r, m))
+		}
+	}
 }
 
 // limit is how much slower a figure of a row may be.
@@ -50,19 +58,21 @@ func usual(measure string, took []time.Duration) time.Duration {
 	return median(measure, took)
 }
 
-func p99(_ string, took []time.Duration) time.Duration    { return percentile(99, took) }
-func median(_ string, took []time.Duration) time.Duration { return percentile(50, took) }
+func p99(_ string, took []time.Duration) time.Duration { return ranked(len(took)*99/100, took) }
 
-// percentile is 0 where nothing was measured.
-func percentile(percent int, took []time.Duration) time.Duration {
+// median is the lower one of two.
+func median(_ string, took []time.Duration) time.Duration { return ranked((len(took)-1)/2, took) }
+
+// ranked is 0 where nothing was measured.
+func ranked(rank int, took []time.Duration) time.Duration {
 	if len(took) == 0 {
 		return 0
 	}
-	return slices.Sorted(slices.Values(took))[len(took)*percent/100]
+	return slices.Sorted(slices.Values(took))[rank]
 }
 
 func (t *table) ratio(r row, measure string) float64 {
-	return t.figure(measure, r.took[measure]).Seconds() / t.figure(measure, t.idle[measure]).Seconds()
+	return t.figure(measure, r.took[measure]).Seconds() / t.figure(measure, r.idle[measure]).Seconds()
 }
 
 func (t *table) String() string {
@@ -76,7 +86,6 @@ func (t *table) String() string {
 		}
 		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
-	line("nothing", func(m string) string { return short(t.figure(m, t.idle[m])) })
 	for _, r := range t.rows {
 		line(r.abuse.name, func(m string) string {
 			if len(r.took[m]) == 0 {
@@ -94,17 +103,4 @@ func short(d time.Duration) string {
 		return d.Round(10 * time.Microsecond).String()
 	}
 	return d.Round(time.Millisecond).String()
-}
-
-// check fails the test where a figure passes its limit.
-func (t *table) check(tb testing.TB) {
-	tb.Helper()
-	for _, r := range t.rows {
-		for _, m := range t.measures {
-			if len(r.took[m]) > 0 && t.ratio(r, m) > t.limit(r, m) {
-				tb.Errorf("%s: %s: a %s takes %.2f times as long as on an idle service, more than %.1f",
-					t.title, r.abuse.name, m, t.ratio(r, m), t.limit(r, m))
-			}
-		}
-	}
 }

@@ -44,44 +44,25 @@ func counted(what string, slack float64, query string) shared {
 	}}
 }
 
-// lastingTables are the figures while such abuses are tried, and those after their ends.
-type lastingTables struct{ tried, after table }
-
-func newLastingTables(t *testing.T, b *bystander) *lastingTables {
+// last plays an abuse of something shared for so long. It returns how long the bystander's requests took meanwhile and, where
+// figures are measured, soon after its end.
+func (a abuse) last(t *testing.T, b *bystander, d time.Duration) (during, after map[string][]time.Duration) {
 	t.Helper()
-	idle := b.works(t, lasts)
-	return &lastingTables{
-		tried: table{title: "while it is tried (p99)", measures: lastingMeasures, figure: p99, idle: idle, most: most},
-		after: table{title: "after its end (median)", measures: lastingMeasures, figure: median, idle: idle, most: fair},
-	}
-}
-
-func (l *lastingTables) all() []*table { return []*table{&l.tried, &l.after} }
-
-// try plays an abuse of something shared. Where figures are measured, it adds them.
-func (l *lastingTables) try(t *testing.T, b *bystander, a abuse) {
-	t.Helper()
-	d := lastsSampled
-	if l != nil {
-		d = lasts
-	}
 	before := usedOf(t, b.world, a.shared)
-	var beside map[string][]time.Duration
 	t.Run("tried", func(t *testing.T) { // the abuse ends with this test
 		stillOn := a.begin(t, newMallory(t, b.world, a))
-		beside = b.works(t, d)
+		during = b.works(t, d)
 		if stillOn != nil {
 			stillOn(t)
 		}
 	})
 	ended := time.Now()
 	b.wantAsBefore(t, a.shared, before)
-	if l == nil {
-		return
+	if !*figures {
+		return during, nil
 	}
 	time.Sleep(time.Until(ended.Add(recovers)))
-	l.tried.add(a, beside)
-	l.after.add(a, b.works(t, lasts/4))
+	return during, b.works(t, lasts/2)
 }
 
 // works has the bystander do everything of lastingMeasures at its pace, all at the same time, and returns how long each request

@@ -21,47 +21,66 @@ var figures = flag.Bool("figures", false, "measure the bystander beside each abu
 // patience bounds one request or wait of the bystander. It is far above what any of them takes.
 const patience = 30 * time.Second
 
-// TestBystander plays the abuses one after another on one stack.
+// TestBystander plays the abuses one after another on one stack or, with -figures, each on its own.
 func TestBystander(t *testing.T) {
+	if *figures {
+		measureAll(t)
+		return
+	}
 	w := startWorld(t)
-	often := few
-	if *figures {
-		often = many
-	}
 	b := newBystander(t, w)
-	if *figures { // what is slow only once, such as the first connection of each pool, is no figure
-		b.round(t, few)
-	}
-	results := &table{
-		title: fmt.Sprintf("beside (p99 of %s and %s, else median)", queries, reads), measures: measures, figure: usual,
-		idle: b.round(t, often), most: most,
-	}
-	var lasting *lastingTables
-	if *figures {
-		lasting = newLastingTables(t, b)
-	}
+	b.round(t, few)
 	for _, a := range sample.OneIn(t, 8, abuses) {
-		t.Run(a.name, func(t *testing.T) {
-			if a.shared != nil {
-				lasting.try(t, b, a)
-				return
-			}
-			m := newMallory(t, w, a)
-			stillOn := a.begin(t, m)
-			results.add(a, b.round(t, often))
-			if stillOn != nil {
-				stillOn(t)
-			}
-		})
+		t.Run(a.name, func(t *testing.T) { a.play(t, b, few) })
 		b.round(t, one) // whatever the abuse left behind
 	}
 	stacktest.WantHealthy(t, w)
-	if *figures {
-		for _, each := range append(lasting.all(), results) {
-			fmt.Print(each)
-			each.check(t)
-		}
+}
+
+// measureAll plays each abuse on a stack of its own, and compares with the same stack while it was idle: every further database
+// and role of a server makes creations a little slower.
+func measureAll(t *testing.T) {
+	tried := &table{title: "while it is tried (p99)", measures: lastingMeasures, figure: p99, most: most}
+	after := &table{title: "after its end (median)", measures: lastingMeasures, figure: median, most: fair}
+	beside := &table{
+		title: fmt.Sprintf("beside (p99 of %s and %s, else median)", queries, reads), measures: measures, figure: usual, most: most,
 	}
+	for _, a := range abuses {
+		t.Run(a.name, func(t *testing.T) {
+			w := startWorld(t)
+			b := newBystander(t, w)
+			b.round(t, few) // what is slow only once, such as the first connection of each pool, is no figure
+			if a.shared != nil {
+				idle := b.works(t, lasts)
+				during, later := a.last(t, b, lasts)
+				tried.add(t, a, idle, during)
+				after.add(t, a, idle, later)
+			} else {
+				idle := b.round(t, many)
+				beside.add(t, a, idle, a.play(t, b, many))
+			}
+			b.round(t, one)
+			stacktest.WantHealthy(t, w)
+		})
+	}
+	for _, each := range []*table{tried, after, beside} {
+		fmt.Print(each)
+	}
+}
+
+// play has the bystander do everything so often beside the abuse, and returns how long each request took.
+func (a abuse) play(t *testing.T, b *bystander, times often) map[string][]time.Duration {
+	t.Helper()
+	if a.shared != nil {
+		a.last(t, b, lastsSampled)
+		return nil
+	}
+	stillOn := a.begin(t, newMallory(t, b.world, a))
+	took := b.round(t, times)
+	if stillOn != nil {
+		stillOn(t)
+	}
+	return took
 }
 
 func startWorld(t *testing.T) *world {
