@@ -30,7 +30,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.endless.Run(ctx)
 	go a.commons.Run(ctx)
 	go a.ledger.Retired.Sweep(ctx)
-	go a.sweepBackups(ctx, a.relocate.Unwanted())
+	go a.sweepBackups(ctx)
 	go a.sizes.Run(ctx)
 	go a.sweepExtensions(ctx)
 }
@@ -107,9 +107,9 @@ func (a *Agent) prune(ctx context.Context) {
 }
 
 // sweepBackups removes the logins and copies that backups have left, now and again and again: a customer's transaction may be in
-// the way of some for long. unwanted wakes it when there is something.
-func (a *Agent) sweepBackups(ctx context.Context, unwanted <-chan struct{}) {
-	loop.Run(ctx, a.log, unwanted, "what backups have left is not removed", func(ctx context.Context) (time.Duration, error) {
+// the way of some for long.
+func (a *Agent) sweepBackups(ctx context.Context) {
+	loop.Run(ctx, a.log, a.copies.Left(), "what backups have left is not removed", func(ctx context.Context) (time.Duration, error) {
 		if err := errors.Join(a.copies.Sweep(ctx), a.uploads.Sweep(ctx)); err != nil {
 			return sweepAgain, err
 		}

@@ -25,7 +25,7 @@ func TestWhatBackupsHaveLeftDoesNotFillTheLog(t *testing.T) {
 		a := &Agent{log: zap.New(core), copies: nowhere.Copies, uploads: nowhere.Uploads}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		a.sweepBackups(ctx, nil)
+		a.sweepBackups(ctx)
 		check.NoError(t, nowhere.Room.Close())
 		if n := said.FilterMessage("what backups have left is not removed").Len(); n < 3 || n > 5 {
 			t.Errorf("said %d times in ten minutes", n)

@@ -4,7 +4,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/acceptance/backuptest"
 	"github.com/pgherd/pgherd/acceptance/check"
@@ -160,17 +159,4 @@ func TestARestoreReachesNothingElse(t *testing.T) {
 	if rights != "f f f f 0 f SCRAM-SHA-256$" {
 		t.Errorf("its rights are %q", rights)
 	}
-}
-
-// DROP DATABASE waits for a checkpoint and removes every file: for a large database that takes its time.
-func TestAGoodBackupDoesNotFailForASlowRemovalOfItsCopy(t *testing.T) {
-	w := newWorld(t)
-	w.Load(`CREATE TABLE t (n int)`)
-	config := w.Config()
-	config.CleanupTime = time.Nanosecond
-	result, err := w.Run(backuptest.NewAgent(config, w.Files), w.Request())
-	if err != nil || result.VerifiedAt == nil {
-		t.Errorf("%v, verified at %v", err, result.VerifiedAt)
-	}
-	w.LeavesNothing()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/lockroom"
 	"github.com/pgherd/pgherd/agent/locks"
+	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pgdump"
 	"github.com/pgherd/pgherd/agent/sessions"
 	"github.com/pgherd/pgherd/agent/store"
@@ -35,6 +36,7 @@ type Copies struct {
 	*Deps
 	Locks *lockroom.Room // what dumps and copies have of PostgreSQL's
 	turns locks.Locks    // by the operation as the names of its logins have it
+	left  chan struct{}  // see Left
 }
 
 // New completes what copies are made with.
@@ -43,8 +45,14 @@ func New(d *Deps) *Copies {
 	if d.UploadTime == 0 {
 		d.UploadTime = time.Hour
 	}
-	return &Copies{Deps: d, Locks: &lockroom.Room{}}
+	return &Copies{Deps: d, Locks: &lockroom.Room{}, left: make(chan struct{}, 1)}
 }
+
+// Left wakes who sweeps when there is a copy that nobody wants any more, and Leave says so.
+func (x *Copies) Left() <-chan struct{} { return x.left }
+
+// Leave wakes who sweeps.
+func (x *Copies) Leave() { loop.Wake(x.left) }
 
 // Register adds the kind of job that makes the copy for a restore.
 func (x *Copies) Register(l *ledger.Ledger) { ledger.OnJob(l, x.kind()) }

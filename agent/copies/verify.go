@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/joblogin"
@@ -54,12 +56,12 @@ func (x *Copies) verify(ctx context.Context, c *diskroom.Claim, v Verification, 
 		return err
 	}
 	defer set.close()
-	return x.Server.Admin(m.OperationID, func(admin *sql.DB) (err error) {
+	return x.Server.Admin(m.OperationID, func(admin *sql.DB) error {
 		copied := x.copyFor(verification, m.OperationID, m.DatabaseID, admin)
 		if err := copied.Drop(ctx, func(string) {}); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, x.removeCopy(ctx, copied)) }()
+		defer x.removeCopy(ctx, copied)
 		began, err := recovered(ctx, admin)
 		if err != nil {
 			return err
@@ -96,10 +98,18 @@ func (x *Copies) tryRestore(
 	return err
 }
 
-// removeCopy drops the copy, however long PostgreSQL takes for its files and the checkpoint before: a backup that was found equal
-// must not fail for that.
-func (x *Copies) removeCopy(ctx context.Context, copied *Isolated) error {
-	return x.Server.CleanUp(ctx, func(ctx context.Context) error { return copied.Drop(ctx, x.Crash) })
+// removeTime is how long the drop of a copy may take until it is left to the sweep.
+const removeTime = time.Second
+
+// removeCopy drops the copy. PostgreSQL waits for a checkpoint before it removes files, and for every session of the server. A
+// backup that was found equal neither fails for that nor waits for it long: the sweep tries again.
+func (x *Copies) removeCopy(ctx context.Context, copied *Isolated) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
+	defer cancel()
+	if err := copied.Drop(ctx, x.Crash); err != nil {
+		x.Log.Info("a copy is left to the next sweep", zap.String("copy", copied.Name()), zap.Error(err))
+		x.Leave()
+	}
 }
 
 // RemoveVerification ends the sessions of an operation, and removes its copy and the login that dumps. The caller has the

@@ -5,7 +5,8 @@
 // everybody who connects to the database, or uses the catalog, waits behind them. Two sessions of one customer can so keep all
 // others out of a database or, by pg_database, out of the server: one waits, for the other's open transaction.
 //
-// No customer may do any of this, so whoever waits for it is ended. So is who fills the table of locks that all sessions share.
+// No customer may do any of this, so whoever waits for it is ended. So is who fills the table of locks that all sessions share,
+// and whose client stands still in the middle of a statement while the drop of a database waits for all sessions.
 package guard
 
 import (
@@ -45,9 +46,12 @@ const (
 	much       = 0.5
 )
 
-// waiting are the sessions that wait for a lock of these kinds. That is cheap to see, and mostly there is none.
-const waiting = `SELECT coalesce(array_agg(pid), '{}') FROM pg_stat_get_activity(NULL)
-	WHERE wait_event_type = 'Lock' AND wait_event IN ('object', 'relation') AND backend_type = 'client backend'`
+// waiting are the sessions that wait for a lock of these kinds, and since when anybody waits for all sessions. That is cheap to
+// see, and mostly there is none.
+const waiting = `SELECT coalesce(array_agg(pid) FILTER (WHERE wait_event_type = 'Lock'), '{}'),
+		min(query_start) FILTER (WHERE wait_event_type = 'IPC')
+	FROM pg_stat_get_activity(NULL) WHERE backend_type = 'client backend'
+		AND (wait_event_type, wait_event) IN (('Lock', 'object'), ('Lock', 'relation'), ('IPC', 'ProcSignalBarrier'))`
 
 // endUnentitled ends those of them that wait for what no customer may have, and are not the agent's or an administrator's. 1262
 // is pg_database, and 16384 the first OID of what is no system object.
@@ -58,22 +62,23 @@ const endUnentitled = `SELECT pg_terminate_backend(l.pid), r.rolname, l.mode, co
 			OR l.locktype = 'relation' AND l.relation < 16384
 				AND l.mode NOT IN ('AccessShareLock', 'RowShareLock', 'RowExclusiveLock'))`
 
-// Guard ends those who wait so, and those who fill the table of locks.
+// Guard ends those who wait so, those who fill the table of locks, and those who stand still while somebody waits for all.
 type Guard struct {
 	db     *sql.DB // one connection to the maintenance database
 	room   *lockroom.Room
 	log    *zap.Logger
 	seldom loop.Seldom // for what a customer can bring about again and again
 	told   map[session]time.Time
+	still  standstill
 
 	used  atomic.Pointer[Use]
 	ended [len(reasons)]atomic.Int64
 }
 
 // reasons are why sessions are ended. The first two are the kinds of locks.
-var reasons = [...]string{"locks", "predicate_locks", "waiting"}
+var reasons = [...]string{"locks", "predicate_locks", "waiting", "stalled"}
 
-const forWaiting = 2
+const forWaiting, forStalled = 2, 3
 
 // Use is what the last look has counted: entries in use of the table of locks and of that of predicate locks, and how many things
 // each has room for. Where customers hold too much, it is a sample of at least that.
@@ -81,8 +86,9 @@ type Use struct{ Locks, Most, PredicateLocks, MostPredicate int }
 
 // Figures are what the guard has seen and done.
 type Figures struct {
-	Use   *Use             // nil before the first look
-	Ended map[string]int64 // sessions, by why: locks, predicate_locks, or waiting for what no customer may have
+	Use *Use // nil before the first look
+	// Ended are sessions, by why: locks, predicate_locks, waiting for what no customer may have, or stalled while all waited.
+	Ended map[string]int64
 }
 
 // Figures returns the newest.
@@ -140,10 +146,20 @@ func (g *Guard) look(ctx context.Context, tx *sql.Tx) (use float64, err error) {
 	if _, err := tx.ExecContext(ctx, "SELECT pg_stat_clear_snapshot()"); err != nil {
 		return 0, err
 	}
-	if err := g.endUnentitled(ctx, tx); err != nil {
+	var pids pq.Int64Array
+	var waits sql.NullTime
+	if err := tx.QueryRowContext(ctx, waiting).Scan(&pids, &waits); err != nil {
 		return 0, err
 	}
-	return g.boundLocks(ctx, tx)
+	if len(pids) > 0 {
+		if err := g.endUnentitled(ctx, tx, pids); err != nil {
+			return 0, err
+		}
+	}
+	if use, err = g.boundLocks(ctx, tx); err == nil && waits.Valid {
+		err = g.endStalled(ctx, tx, waits.Time)
+	}
+	return use, err
 }
 
 // watchful begins a transaction that holds what is held; nil after an error.
@@ -160,11 +176,7 @@ func (g *Guard) watchful(ctx context.Context) (*sql.Tx, error) {
 	return tx, nil
 }
 
-func (g *Guard) endUnentitled(ctx context.Context, tx *sql.Tx) error {
-	var pids pq.Int64Array
-	if err := tx.QueryRowContext(ctx, waiting).Scan(&pids); err != nil || len(pids) == 0 {
-		return err
-	}
+func (g *Guard) endUnentitled(ctx context.Context, tx *sql.Tx, pids pq.Int64Array) error {
 	return pg.Each(ctx, tx, func(rows *sql.Rows) error {
 		var login, mode string
 		var ended bool

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/pgherd/pgherd/agent/dumpsql"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/upload"
 )
 
@@ -75,7 +76,7 @@ func (e *InterruptedError) ForCustomer() string {
 	var refused *pgconn.PgError
 	if errors.As(e.err, &refused) {
 		switch refused.Code {
-		case "53200":
+		case pg.OutOfMemory:
 			why = "PostgreSQL had no memory, or no lock, left for it"
 		case "57P01":
 			why = "its session was ended, as one is that holds too many locks"

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/ledger"
-	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -37,7 +36,7 @@ func (x *Relocator) purge(ctx context.Context, e protocol.Command, c command.Pur
 		}
 	}
 	none, err = ledger.Conclude(ctx, x.ledger, e, none, crash.PurgeReply, forgetStatements(string(c.DatabaseID))...)
-	loop.Wake(x.unwanted)
+	x.Left()
 	return none, err
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/databases"
 	"github.com/pgherd/pgherd/agent/ledger"
-	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
@@ -238,9 +237,6 @@ func (x *Relocator) discard(ctx context.Context, e protocol.Command, c command.D
 	none, err = ledger.Conclude(ctx, x.ledger, e, none, crash.DiscardReply,
 		"UPDATE ledger.copy SET until_closed = false WHERE name = "+pg.Quote(s.name),
 		"DELETE FROM ledger.job WHERE operation_id = "+pg.Quote(e.OperationID)+" AND "+ledger.Passing)
-	loop.Wake(x.unwanted)
+	x.Left()
 	return none, err
 }
-
-// Unwanted wakes who drops copies when there is one that nobody wants any more.
-func (x *Relocator) Unwanted() <-chan struct{} { return x.unwanted }

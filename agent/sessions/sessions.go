@@ -3,7 +3,6 @@
 package sessions
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -30,8 +29,6 @@ type Server struct {
 	Password string
 
 	Maintenance string // the database from which copies are created and dropped
-	// CleanupTime is how long a canceled operation may take to remove its copy or login; 0 means 1 min.
-	CleanupTime time.Duration
 	// InCharge returns an error unless this agent is in charge of the server; nil means that it always is. See fenced.
 	InCharge func(context.Context) error
 }
@@ -140,16 +137,17 @@ func quoted(value string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "'"
 }
 
-// CleanUp removes something. Once the operation is canceled, that may take CleanupTime; what is left then the next start sweeps.
+// cleanupTime is how long a canceled operation, or a sweep, may take to remove a copy or login.
+const cleanupTime = time.Minute
+
+// CleanUp removes something. Once the operation is canceled, that may take cleanupTime; what is left then a later sweep removes.
 func (s *Server) CleanUp(ctx context.Context, remove func(context.Context) error) error {
-	return loop.Persist(ctx, s.cleanupTime(), remove)
+	return loop.Persist(ctx, cleanupTime, remove)
 }
 
-func (s *Server) cleanupTime() time.Duration { return cmp.Or(s.CleanupTime, time.Minute) }
-
-// Bounded is a context that ends after CleanupTime.
+// Bounded is a context that ends after cleanupTime.
 func (s *Server) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, s.cleanupTime())
+	return context.WithTimeout(ctx, cleanupTime)
 }
 
 // EndPredecessor ends every session of an operation that is open in the cluster, pg_dump's and restores' included. A starting
