@@ -20,6 +20,9 @@ type abuse struct {
 	// shared is what all customers share and it takes much of. Such an abuse is tried for a while, and its end is looked at; see
 	// lastingTables. The others go on for as long as one round of the bystander takes.
 	shared []shared
+	// computes does as much in as many sessions without anything that is shared but the processor, which the system divides between
+	// processes and not between customers. Figures of such an abuse are compared with those beside that.
+	computes func(t *testing.T, m *mallory)
 }
 
 var abuses = []abuse{
@@ -43,10 +46,11 @@ var abuses = []abuse{
 	{name: "the server's log", begin: logMuch, shared: []shared{serverLog}},
 	{name: "exported snapshots", begin: exportSnapshots, shared: []shared{exportedSnapshots}},
 	{name: "locks of one session", begin: fillLocks, shared: lockTable},
-	{name: "locks of twenty sessions", begin: fillLocksTogether, shared: lockTable},
+	{name: "locks of twenty sessions", begin: fillLocksTogether, shared: lockTable, computes: countTogether},
 	{name: "locks of one transaction", begin: unlinkMuch, shared: lockTable},
 	{name: "transaction IDs", begin: burnIDs, shared: []shared{keptIDs}},
-	{name: "notifications", begin: fillQueue, shared: []shared{queueInUse}},
+	{name: "notifications", begin: fillQueue, shared: []shared{queueInUse}, computes: sendMuch},
+	{name: "clients that stand still", begin: standStill, shared: []shared{waitForAll}},
 	{name: "shared catalogs", begin: growCatalogs, shared: []shared{catalogBytes}},
 }
 

@@ -32,6 +32,20 @@ func burnIDs(t *testing.T, m *mallory) func(*testing.T) {
 func fillQueue(t *testing.T, m *mallory) func(*testing.T) {
 	return m.takes(t, "notify", "LISTEN x", notifyLoop)
 }
+
+// sendMuch makes as much text, and sends it to a client.
+func sendMuch(t *testing.T, m *mallory) {
+	d := m.database(t, "sends")
+	for entry, statement := range map[string]string{
+		d.Name: "SELECT repeat('y', 7000) || n FROM generate_series(1, 100000) n",
+		d.Name + ".transaction": `DO $$ BEGIN LOOP PERFORM count(repeat('y', 7000) || n) FROM generate_series(1, 1000) n; COMMIT;
+			END LOOP; END $$`,
+	} {
+		db := m.at(t, entry, d.Username, d.Password)
+		again(t, func(ctx context.Context) { _, _ = db.ExecContext(ctx, statement) })
+	}
+}
+
 func growCatalogs(t *testing.T, m *mallory) func(*testing.T) {
 	return m.takes(t, "store", "SELECT 1", storeLoop)
 }

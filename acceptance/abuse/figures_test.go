@@ -15,7 +15,7 @@ const (
 	fair = 1.5
 )
 
-// table holds how long the bystander's requests took: on each idle service, and beside an abuse of it.
+// table holds how long the bystander's requests took: on each idle service, or beside one who computes, and beside an abuse of it.
 type table struct {
 	title    string
 	measures []string
@@ -91,7 +91,7 @@ func (t *table) String() string {
 			if len(r.took[m]) == 0 {
 				return "-"
 			}
-			return fmt.Sprintf("%s (%.2f)", short(t.figure(m, r.took[m])), t.ratio(r, m))
+			return fmt.Sprintf("%s of %s (%.2f)", short(t.figure(m, r.took[m])), short(t.figure(m, r.idle[m])), t.ratio(r, m))
 		})
 	}
 	_ = w.Flush() // into memory

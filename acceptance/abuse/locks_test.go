@@ -27,6 +27,12 @@ func fillLocksTogether(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	return m.over(t, m.database(t, "locks-together"), func(n int) string { return fmt.Sprintf(manyLocks, n+1) }, 20)
 }
 
+// countTogether computes for as long.
+func countTogether(t *testing.T, m *mallory) {
+	d := m.database(t, "counts-together")
+	m.over(t, d, func(int) string { return "SELECT count(sqrt(n)) FROM generate_series(1, 1000000) n" }, 20)
+}
+
 // unlinkMuch locks many large objects in one transaction.
 func unlinkMuch(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	d := m.database(t, "large-objects", "SELECT count(lo_create(0)) FROM generate_series(1, 200000)")

@@ -52,8 +52,15 @@ func measureAll(t *testing.T) {
 			b.round(t, few) // what is slow only once, such as the first connection of each pool, is no figure
 			if a.shared != nil {
 				idle := b.works(t, lasts)
+				computing := idle
+				if a.computes != nil {
+					t.Run("computes", func(t *testing.T) { // it ends with this test
+						a.computes(t, newMallory(t, w, abuse{name: a.name + " not"}))
+						computing = b.works(t, lasts)
+					})
+				}
 				during, later := a.last(t, b, lasts)
-				tried.add(t, a, idle, during)
+				tried.add(t, a, computing, during)
 				after.add(t, a, idle, later)
 			} else {
 				idle := b.round(t, many)
