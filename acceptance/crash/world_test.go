@@ -38,7 +38,8 @@ func newWorld(t *testing.T, s *stack.Stack) *world {
 	w.maintenance = stacktest.Open(t, s.Server.URL(setup.MaintenanceDatabase))
 	dsn, err := s.ConsoleDSN()
 	noError(t, err)
-	w.console = stacktest.Open(t, dsn)
+	w.console = must(sql.Open("postgres", dsn))(t)
+	t.Cleanup(func() { _ = w.console.Close() }) // PgBouncer may have been killed
 	ctx := soon(t)
 	w.api = must(s.StartAPI(ctx, ""))(t)
 	w.batch = must(s.StartBatch(ctx, ""))(t)

@@ -57,7 +57,7 @@ func Open(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("postgres", dsn)
 	check.NoError(t, err)
-	t.Cleanup(func() { _ = db.Close() }) // a server that was killed takes no word of leaving
+	t.Cleanup(func() { check.NoError(t, db.Close()) })
 	return db
 }
 

@@ -1,8 +1,6 @@
 package conn
 
-import (
-	"net/netip"
-)
+import "net/netip"
 
 // Within reports whether an address is in one of the networks.
 func Within(a netip.Addr, networks []netip.Prefix) bool {

@@ -11,13 +11,8 @@ import (
 	"github.com/pgherd/pgherd/core/guests"
 )
 
-// The bounds that a connection can be beyond, as the metric and the log name them.
-const (
-	BoundOfAll     = guests.BoundOfAll
-	BoundOfAddress = guests.BoundOfAddress
-	BoundOfNetwork = guests.BoundOfNetwork
-	BoundOfFiles   = "files" // of the process or the machine
-)
+// BoundOfFiles is a bound that a connection can be beyond, as those of core/guests are: the files of the process or the machine.
+const BoundOfFiles = "files"
 
 // Which connection is closed where there are too many, as the metric names it.
 const (

@@ -13,8 +13,8 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/certfile"
-	"github.com/pgherd/pgherd/adapters/httpapi/conn"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/guests"
 )
 
 // stallers has every timeout be long, so that nothing ends a connection but the crowd.
@@ -147,8 +147,8 @@ func TestAnAdmittedRequestIsEnded(t *testing.T) {
 		},
 	} {
 		for bound, limit := range map[string]func(*Config){
-			conn.BoundOfAll:     func(c *Config) { c.Limits.Connections = 1 },
-			conn.BoundOfAddress: func(c *Config) { c.Limits.ConnectionsPerAddress = 1 },
+			guests.BoundOfAll:     func(c *Config) { c.Limits.Connections = 1 },
+			guests.BoundOfAddress: func(c *Config) { c.Limits.ConnectionsPerAddress = 1 },
 		} {
 			t.Run(name+", too many of "+bound, func(t *testing.T) {
 				st := open(t, stallers, limit)

@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/conn"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/guests"
 	"github.com/pgherd/pgherd/core/operation"
 )
 
@@ -77,7 +78,7 @@ func (m *metrics) begin(routes []Route) {
 	for _, code := range []fault.Code{fault.ValidationError, fault.RequestTimeout, fault.HeaderTooLarge} {
 		m.refused.WithLabelValues(string(code))
 	}
-	for _, bound := range []string{conn.BoundOfAll, conn.BoundOfAddress, conn.BoundOfNetwork, conn.BoundOfFiles} {
+	for _, bound := range []string{guests.BoundOfAll, guests.BoundOfAddress, guests.BoundOfNetwork, conn.BoundOfFiles} {
 		m.excess.WithLabelValues(bound, conn.ClosedWaiting)
 		m.excess.WithLabelValues(bound, conn.ClosedNew)
 	}
