@@ -15,7 +15,7 @@ const (
 	fair = 1.5
 )
 
-// table holds how long the bystander's requests took: on each idle service, or beside one who computes, and beside an abuse of it.
+// table holds how long the bystander's requests took: on each idle service or beside one who computes, and beside an abuse of it.
 type table struct {
 	title    string
 	measures []string

@@ -11,7 +11,8 @@ import (
 )
 
 // waitForAll is a drop of a database that waits for every session of the server. Whoever drops one does for a moment.
-var waitForAll = counted("sessions that wait for all", 1, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'ProcSignalBarrier'")
+var waitForAll = counted("sessions that wait for all", 1,
+	"SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'ProcSignalBarrier'")
 
 // standStill has clients stand still in the middle of a statement: half of them do not read the result, and the others do not go
 // on with a COPY. Whoever is ended comes back.
@@ -24,7 +25,7 @@ func standStill(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 			if err != nil {
 				return
 			}
-			defer conn.Close(ctx) //nolint:errcheck // it may have been ended
+			defer conn.Close(ctx)
 			standing.Add(1)
 			defer standing.Add(-1)
 			if n%2 == 0 {

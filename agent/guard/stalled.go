@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"database/sql"
+	"maps"
 	"time"
 
 	"github.com/lib/pq"
@@ -51,6 +52,7 @@ func (s *standstill) look(waits time.Time, now time.Time, all []stalled) (end []
 	if !waits.Equal(s.waits) {
 		s.waits, s.since = waits, nil
 	}
+	maps.DeleteFunc(s.ended, func(_ string, ended time.Time) bool { return now.Sub(ended) >= stallMemory })
 	since := make(map[session]time.Time, len(all))
 	for _, x := range all {
 		first, seen := s.since[x.session]
@@ -59,7 +61,7 @@ func (s *standstill) look(waits time.Time, now time.Time, all []stalled) (end []
 		}
 		since[x.session] = first
 		patience := stallTime
-		if ended, before := s.ended[x.account]; before && now.Sub(ended) < stallMemory {
+		if _, before := s.ended[x.account]; before {
 			patience = stalledAgain
 		}
 		if now.Sub(first) >= patience {
@@ -95,7 +97,7 @@ func (g *Guard) endStalled(ctx context.Context, tx *sql.Tx, waits time.Time) err
 			return err
 		}
 		g.ended[forStalled].Add(1)
-		g.seldom.Warn(g.log, "stalled"+x.login, "a session was ended whose client stood still while the drop of a database waited for it",
+		g.seldom.Warn(g.log, "stalled"+x.login, "a session was ended whose client stood still while the drop of a database waited",
 			zap.String("login", x.login), zap.String("account", x.account))
 	}
 	return nil

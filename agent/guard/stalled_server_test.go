@@ -27,12 +27,13 @@ func standStill(t *testing.T, s *agenttest.Stack, w agenttest.Wanted) (standing 
 	}
 	reads, sends, listens := connect(), connect(), connect()
 	reads.Exec(t.Context(), "SELECT repeat('x', 1000) FROM generate_series(1, 10000000)").NextResult()
-	go sends.CopyFrom(t.Context(), silent{t.Context()}, "COPY t FROM STDIN") //nolint:errcheck // it is ended
+	go sends.CopyFrom(t.Context(), silent{t.Context()}, "COPY t FROM STDIN") // until it is ended
 	check.Must(listens.Exec(t.Context(), "LISTEN x").ReadAll())(t)
 	check.Must(owner.Exec("SELECT pg_notify('x', n || repeat('y', 7000)) FROM generate_series(1, 3000) n"))(t)
 	standing = func() string {
 		return s.One(t, fmt.Sprintf(`SELECT count(*) FROM pg_stat_activity WHERE pid IN (%d, %d, %d)
-			AND (wait_event = 'ClientWrite' OR state = 'active' AND wait_event = 'ClientRead')`, reads.PID(), sends.PID(), listens.PID()))
+			AND (wait_event = 'ClientWrite' OR state = 'active' AND wait_event = 'ClientRead')`,
+			reads.PID(), sends.PID(), listens.PID()))
 	}
 	check.Eventually(t, "they do not stand still", func() bool { return standing() == "3" })
 	return standing
