@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shirou/gopsutil/v4/disk"
+
 	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/guard"
 	"github.com/pgherd/pgherd/agent/health"
@@ -39,6 +41,7 @@ type Waits struct {
 type Disk struct {
 	Of                  string // data or backups
 	Size, Free, Reserve int64  // bytes
+	Files, FilesFree    int64  // how many there can be, and how many more; 0 where the file system does not say
 }
 
 // kept holds figures.
@@ -256,11 +259,14 @@ func (a *Agent) writeBackups(context.Context) error {
 
 func (a *Agent) disks(ctx context.Context) (all []Disk, err error) {
 	for _, d := range []struct{ of, folder string }{{"data", a.config.DataDir}, {"backups", a.config.BackupDir}} {
-		figures, err := health.Host{DataDir: d.folder}.Disk(ctx)
+		u, err := disk.UsageWithContext(ctx, d.folder)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Disk{Of: d.of, Size: figures.TotalBytes, Free: figures.FreeBytes, Reserve: a.files.Reserve()})
+		all = append(all, Disk{
+			Of: d.of, Size: int64(u.Total), Free: int64(u.Free), Reserve: a.files.Reserve(),
+			Files: int64(u.InodesTotal), FilesFree: int64(u.InodesFree),
+		})
 	}
 	return all, nil
 }

@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"crypto/md5"
+	"encoding/hex"
 	"slices"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
@@ -111,6 +113,20 @@ var keepingLogins = []Scenario{
 		s.That(again.OperationID == done.OperationID && again.Password == "", "the replay is told a password, or is another change")
 		s.That(ada.ListsLogins(single)[0].CredentialGeneration == 2, "it was applied again")
 		s.noSecretIn(ada.ReadsActivity(single.ID), done.Password)
+	}},
+	{Name: "an owner with a single login who has stored a password as md5 gets in again by its rotation", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		single := ada.CreatesAs(NewDatabase{Name: s.Name("single"), DisplayName: "S", RoleModel: "single_login"})
+		own := single.Login()
+		own.Password = "chosen by the owner"
+		sum := md5.Sum([]byte(own.Password + own.Username))
+		s.OK(s.OnServer.SetPassword(single.Login(), "md5"+hex.EncodeToString(sum[:])))
+		s.bothOut(own)
+		s.bothOut(single.Login())
+		fresh := single.Login()
+		fresh.Password = ada.RotatesLogin(single, "owner", "owner-1").Password
+		s.bothOut(own)
+		s.bothIn(fresh)
 	}},
 	{Name: "a rotation without the agent is pending and finished in the background; the owner's password is then told", Alone: true,
 		Play: func(s *Stage) {

@@ -22,5 +22,13 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     WHERE s.pid IS NOT NULL GROUP BY s.pid
 $$;
 
-REVOKE ALL ON FUNCTION server.end_autovacuum(integer, timestamptz, boolean), server.exported_snapshots() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION server.end_autovacuum(integer, timestamptz, boolean), server.exported_snapshots() TO pgherd_agent;
+-- How many files a database has in the data directory.
+CREATE OR REPLACE FUNCTION server.database_files(p_database oid) RETURNS bigint
+LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    SELECT count(*) FROM pg_ls_dir('base/' || p_database, true, false)
+$$;
+
+REVOKE ALL ON FUNCTION server.end_autovacuum(integer, timestamptz, boolean), server.exported_snapshots(),
+    server.database_files(oid) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION server.end_autovacuum(integer, timestamptz, boolean), server.exported_snapshots(),
+    server.database_files(oid) TO pgherd_agent;

@@ -67,6 +67,7 @@ func TestCustomersWriteNoServerLog(t *testing.T) {
 		"log_min_error_statement":   "ALTER ROLE ALL RESET log_min_error_statement",
 		"server.end_autovacuum":     "DROP FUNCTION server.end_autovacuum",
 		"server.exported_snapshots": "DROP FUNCTION server.exported_snapshots",
+		"server.database_files":     "DROP FUNCTION server.database_files",
 	} {
 		clustertest.Exec(t, pg.URL(setup.MaintenanceDatabase), change)
 		err := setup.CheckPrepared(t.Context(), asAgent)

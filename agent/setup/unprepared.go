@@ -42,6 +42,7 @@ const lacking = `SELECT what
 			('the function server.end_autovacuum',
 				to_regprocedure('server.end_autovacuum(integer, timestamptz, boolean)') IS NOT NULL),
 			('the function server.exported_snapshots', to_regprocedure('server.exported_snapshots()') IS NOT NULL),
+			('the function server.database_files', to_regprocedure('server.database_files(oid)') IS NOT NULL),
 			('log_min_messages = panic for all', 'log_min_messages=panic' = ANY (have)),
 			('log_min_error_statement = panic for all', 'log_min_error_statement=panic' = ANY (have))) checked (what, there)
 	WHERE NOT there`

@@ -4,7 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -56,6 +60,21 @@ const (
 	// tenMegabytes makes them quickly, incompressibly, and without any that lie outside of the table.
 	tenMegabytes = `SELECT repeat(md5(i::text), 30) AS x FROM generate_series(1, 10000) i`
 )
+
+// A disk can be without room for another file long before its bytes are used up.
+func TestManyFilesCount(t *testing.T) {
+	s := agenttest.Shared(t)
+	w := s.Made(t, database.SingleLogin)
+	oid := s.One(t, "SELECT oid FROM pg_database WHERE datname = $1", w.Name)
+	folder := filepath.Join(s.One(t, "SHOW data_directory"), "base", oid)
+	for n := range 21_000 {
+		check.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("empty_%d", n)), nil, 0o644))
+	}
+	check.Must(s.Owner(t, w).Exec("CREATE TABLE t ()"))(t)
+	const beyond = 1000 * 16 << 10
+	size := check.Must(strconv.ParseInt(s.One(t, "SELECT pg_database_size($1)", w.Name), 10, 64))(t)
+	becomes(t, s, "many files", w, func(bytes int64) bool { return bytes >= size+beyond })
+}
 
 // What PostgreSQL counts late, or only at the end of a transaction, is noticed as what it counts at once.
 func TestGrowthIsNoticedHoweverItComesAbout(t *testing.T) {

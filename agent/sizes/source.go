@@ -37,6 +37,13 @@ func (s Source) Look(ctx context.Context) (all []Sighting, err error) {
 	return all, err
 }
 
+// A file system has room for a number of files, often one for each 16 KiB. An empty table takes one or two of them, and 3 KiB of
+// catalogs. So each file of a database beyond manyFiles counts for fileBytes more.
+const (
+	manyFiles = 20_000
+	fileBytes = 16 << 10
+)
+
 // Measure returns the size of a database on disk, and how long measuring it took. It takes at most limit once it is its turn:
 // where that is much, it waits for one of those that make and drop databases.
 func (s Source) Measure(ctx context.Context, db id.DatabaseID, limit time.Duration) (int64, time.Duration, error) {
@@ -49,15 +56,15 @@ func (s Source) Measure(ctx context.Context, db id.DatabaseID, limit time.Durati
 func (s Source) measure(
 	ctx context.Context, turn ledger.Gauge, db id.DatabaseID, limit time.Duration,
 ) (bytes int64, took time.Duration, err error) {
-	const query = `SELECT pg_database_size(p.oid) FROM ledger.database d JOIN pg_database p ON p.oid = d.oid
-		WHERE d.id = $1 AND ` + ledger.Serving
+	const query = `SELECT pg_database_size(p.oid) + greatest(0, server.database_files(p.oid) - $2) * $3::bigint
+		FROM ledger.database d JOIN pg_database p ON p.oid = d.oid WHERE d.id = $1 AND ` + ledger.Serving
 	var size sql.NullInt64
 	err = turn.Run(ctx, func() error {
 		began := time.Now()
 		defer func() { took = time.Since(began) }()
 		ctx, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
-		return s.DB().QueryRowContext(ctx, query, string(db)).Scan(&size)
+		return s.DB().QueryRowContext(ctx, query, string(db), manyFiles, fileBytes).Scan(&size)
 	})
 	if errors.Is(err, sql.ErrNoRows) || err == nil && !size.Valid {
 		if _, err := s.InService(ctx, string(db)); err != nil {

@@ -70,7 +70,7 @@ func (crowded) Figures() agent.Figures {
 			Use: &guard.Use{Locks: 500, Most: 6400, PredicateLocks: 20, MostPredicate: 6500}, Ended: map[string]int64{"locks": 12},
 		},
 		Waits: &agent.Waits{Clients: 9, Longest: 1500 * time.Millisecond},
-		Disks: []agent.Disk{{Of: "data", Size: 1000, Free: 10, Reserve: 100}},
+		Disks: []agent.Disk{{Of: "data", Size: 1000, Free: 10, Reserve: 100, Files: 50, FilesFree: 7}},
 		Held:  []diskroom.Held{{For: "upload", Count: 2, Bytes: 4096}, {For: diskroom.HeldReady, Count: 1}},
 	}
 }
@@ -111,6 +111,7 @@ func TestAnAgentIsMeasured(t *testing.T) {
 		"pgherd_agent_postgres_connections_sellable 83", "pgherd_agent_postgres_connections_sold 130",
 		"pgherd_agent_pgbouncer_clients_waiting 9", "pgherd_agent_pgbouncer_longest_wait_seconds 1.5",
 		"pgherd_agent_disk_size_bytes disk=data 1000", "pgherd_agent_disk_free_bytes disk=data 10",
+		"pgherd_agent_disk_files_limit disk=data 50", "pgherd_agent_disk_files_free disk=data 7",
 		"pgherd_agent_disk_reserve_bytes disk=data 100", "pgherd_agent_room_holders for=upload 2",
 		"pgherd_agent_postgres_locks kind=locks 500", "pgherd_agent_postgres_locks kind=predicate_locks 20",
 		"pgherd_agent_postgres_locks_limit kind=locks 6400", "pgherd_agent_postgres_locks_limit kind=predicate_locks 6500",

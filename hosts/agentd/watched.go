@@ -20,6 +20,7 @@ type watched struct {
 	used, limit, sellable, sold     *prometheus.Desc
 	waiting, longest                *prometheus.Desc
 	diskSize, diskFree, diskReserve *prometheus.Desc
+	diskFiles, diskFilesFree        *prometheus.Desc
 	held, heldBytes                 *prometheus.Desc
 	locks, locksLimit               *prometheus.Desc
 }
@@ -47,6 +48,9 @@ func newWatched() watched {
 		diskSize:    describe("disk_size_bytes", "Size of the file system of a folder, data or backups.", "disk"),
 		diskFree:    describe("disk_free_bytes", "What is free there.", "disk"),
 		diskReserve: describe("disk_reserve_bytes", "What backups leave free there.", "disk"),
+		diskFiles: describe("disk_files_limit",
+			"How many files there can be on the file system of a folder; 0 where it does not say.", "disk"),
+		diskFilesFree: describe("disk_files_free", "How many more files there can be.", "disk"),
 		held: describe("room_holders",
 			"What holds room on the server's disks: dumps, copies, uploads, and copies that are ready to become a database.", "for"),
 		locks: describe("postgres_locks",
@@ -61,7 +65,7 @@ func newWatched() watched {
 func (w watched) describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		w.inCharge, w.postgres, w.healthy, w.reason, w.ok, w.succeeded, w.used, w.limit, w.sellable, w.sold, w.waiting, w.longest,
-		w.diskSize, w.diskFree, w.diskReserve, w.held, w.heldBytes,
+		w.diskSize, w.diskFree, w.diskReserve, w.diskFiles, w.diskFilesFree, w.held, w.heldBytes,
 		w.locks, w.locksLimit,
 	} {
 		out <- d
@@ -110,6 +114,8 @@ func (w watched) collect(out chan<- prometheus.Metric, states []health.State, he
 		gauge(w.diskSize, float64(d.Size), d.Of)
 		gauge(w.diskFree, float64(d.Free), d.Of)
 		gauge(w.diskReserve, float64(d.Reserve), d.Of)
+		gauge(w.diskFiles, float64(d.Files), d.Of)
+		gauge(w.diskFilesFree, float64(d.FilesFree), d.Of)
 	}
 	for _, h := range f.Held {
 		gauge(w.held, float64(h.Count), h.For)
