@@ -23,6 +23,8 @@ func advised(err error, dumped, server string) error {
 	}
 	advice := ""
 	switch newer := major(dumped) > major(server); {
+	case ofServer(at.Statement):
+		advice = "what is uploaded is restored into the one database: make the dump with pg_dump, without --create, not with pg_dumpall"
 	case newer && at.SQLState != "":
 		advice = fmt.Sprintf("the dump is of PostgreSQL %s, and this server has %s, which does not know all that newer ones write",
 			shortVersion(dumped), shortVersion(server))
@@ -35,6 +37,16 @@ func advised(err error, dumped, server string) error {
 		return err
 	}
 	return refusedUpload(fmt.Errorf("%w; %s", why(err), advice))
+}
+
+// ofServer reports whether a statement is one that pg_dump --create or pg_dumpall writes about more than what is in a database.
+func ofServer(statement string) bool {
+	for _, begins := range []string{"CREATE DATABASE ", "DROP DATABASE ", "CREATE ROLE ", "DROP ROLE ", "ALTER ROLE "} {
+		if strings.HasPrefix(statement, begins) {
+			return true
+		}
+	}
+	return false
 }
 
 // why is an error without its code.

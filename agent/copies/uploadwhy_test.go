@@ -26,6 +26,10 @@ func TestAdviceOnUploads(t *testing.T) {
 			load.StatementError{SQLState: "42P01", Statement: "COPY t (a) FROM stdin", Message: "no such table"}, "", "--data-only",
 		},
 		"another table": {load.StatementError{SQLState: "42P01", Statement: "ALTER TABLE t", Message: "does not exist"}, "", ""},
+		"with --create": {
+			load.StatementError{SQLState: "42501", Statement: "CREATE DATABASE shop"}, "18.1", "without --create",
+		},
+		"all databases": {load.StatementError{SQLState: "42501", Statement: "CREATE ROLE ada"}, "16.1", "not with pg_dumpall"},
 		"a newer one": {
 			load.StatementError{SQLState: "42601", Message: `syntax error at or near "NOT"`}, "18.1 (Debian 18.1-1)",
 			"of PostgreSQL 18.1, and this server has 16.14",
