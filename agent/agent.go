@@ -32,6 +32,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/poolermem"
 	"github.com/pgherd/pgherd/agent/relocate"
+	"github.com/pgherd/pgherd/agent/resting"
 	"github.com/pgherd/pgherd/agent/server"
 	"github.com/pgherd/pgherd/agent/settings"
 	"github.com/pgherd/pgherd/agent/sizes"
@@ -127,16 +128,18 @@ func New(c Config, d Deps) (*Agent, error) {
 	rights := overlay.New(a.ledger)
 	a.databases = databases.New(a.ledger, a.pooler)
 	a.memory = poolermem.New(poolermem.Config{
-		Console: a.pooler.Console, Pooler: c.Pooler, Bound: c.PoolerMemory, Holdings: a.databases.Holdings, Log: d.Log,
+		Console: a.pooler.Console, Pooler: c.Pooler, Bound: c.PoolerMemory, Holdings: a.databases.Holdings,
+		Rests: resting.New(a.ledger.DB()), Log: d.Log,
 	})
 	a.logins = logins.New(a.ledger, rights, a.pooler, d.Log)
 	a.settings = settings.New(a.ledger, a.databases, a.pooler, d.Log)
 	a.relocate = relocate.New(a.ledger, rights, a.databases, a.pooler)
-	if a.guard, err = guard.New(a.postgres, a.copies.Locks, d.Log); err != nil {
+	rests := resting.New(a.ledger.DB())
+	if a.guard, err = guard.New(a.postgres, a.copies.Locks, rests, d.Log); err != nil {
 		return nil, err
 	}
 	a.endless = endless.New(a.ledger.DB(), a.postgres.Open, endless.Bounds{}, d.Log)
-	if a.commons, err = commons.New(a.postgres, c.Commons, d.Log); err != nil {
+	if a.commons, err = commons.New(a.postgres, c.Commons, rests, d.Log); err != nil {
 		return nil, err
 	}
 	measured := sizes.Source{Ledger: a.ledger}

@@ -90,17 +90,18 @@ func TestHoardersOfThePoolersMemoryAreEnded(t *testing.T) {
 	s.Config.PoolerMemory = 96 << 20
 	a, logs, _ := s.Started(t.Context(), t)
 	s.StartBouncer(t.Context(), t)
-	hoarder, quiet := s.Made(t, database.Managed), s.Made(t, database.Managed)
-	hoarding := agenttest.NewUUID()
-	s.TellAccounts(t, map[string][]agenttest.Wanted{hoarding: {hoarder}, agenttest.NewUUID(): {quiet}})
+	quiet := s.Made(t, database.Managed)
+	hoarding, another := agenttest.NewUUID(), agenttest.NewUUID()
 	name, password := quiet.Login(database.OwnerLogin)
 	session := check.Must(s.Pooled(t, quiet.Name, name, password).Conn(t.Context()))(t)
 	pooled := check.Must(pgconn.Connect(t.Context(), s.PooledURL(quiet.Name+".transaction", name, password)))(t)
 	defer pooled.Close(t.Context())
 	check.Must(pooled.Prepare(t.Context(), "own", "SELECT 1", nil))(t)
 
-	name, password = hoarder.Login(database.OwnerLogin)
 	for _, h := range sample.OneIn(t, 3, hoards) {
+		hoarder := s.Made(t, database.Managed) // of its own: who comes back is kept out
+		s.TellAccounts(t, map[string][]agenttest.Wanted{hoarding: {hoarder}, another: {quiet}})
+		name, password := hoarder.Login(database.OwnerLogin)
 		before := a.Clients().Memory
 		var all []net.Conn
 		for range h.clients {

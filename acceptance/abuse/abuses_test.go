@@ -32,7 +32,7 @@ var abuses = []abuse{
 	{name: "restores", begin: restoreMuch},
 	{name: "leases that end", begin: endLeases},
 	{name: "idle clients", begin: fillPooler},
-	{name: "statements at the pooler", begin: hoardStatements, shared: []shared{poolerMiB}, computes: passStatements},
+	{name: "statements at the pooler", begin: hoardStatements, shared: []shared{poolerMiB}},
 	{name: "blocked rotations", begin: blockRotations},
 	{name: "grants before a start", begin: grantBeforeStart},
 	{name: "wrong keys", begin: tryKeys},

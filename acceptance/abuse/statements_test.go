@@ -17,30 +17,11 @@ import (
 
 // hoardStatements prepares large statements at the pooler, one after the other, and begins anew when it is ended.
 func hoardStatements(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
-	ended := m.prepares(t, "hoard", func(n int) string { return fmt.Sprint("s", n) })
-	for deadline := time.Now().Add(patience); ended.Load() == 0 && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
-	}
-	return func(t *testing.T) {
-		if ended.Load() == 0 {
-			t.Error("no client was ended")
-		}
-	}
-}
-
-// passStatements sends as many through the pooler, which keeps none without a name.
-func passStatements(t *testing.T, m *mallory) {
-	m.prepares(t, "pass", func(int) string { return "" })
-}
-
-// prepares has two clients prepare statements of some megabytes without end, and counts how often one was ended.
-func (m *mallory) prepares(t *testing.T, database string, name func(n int) string) (ended *atomic.Int64) {
-	t.Helper()
-	d := m.database(t, database)
+	d := m.database(t, "hoard")
 	url := m.PoolerURL(d.Name+".transaction", d.Username, d.Password)
 	const size = 4 << 20
 	text := string(bytes.Repeat([]byte("x"), size))
-	ended = new(atomic.Int64)
+	ended := new(atomic.Int64)
 	for client := range 2 {
 		again(t, func(ctx context.Context) {
 			conn, err := pgconn.Connect(ctx, url)
@@ -55,7 +36,7 @@ func (m *mallory) prepares(t *testing.T, database string, name func(n int) strin
 			defer raw.Conn.Close()
 			go func() { _, _ = io.Copy(io.Discard, raw.Conn) }()
 			for n := 0; ctx.Err() == nil; n++ {
-				body := fmt.Sprintf("%s\x00SELECT 1 -- %d %d%s\x00\x00\x00", name(n), client, n, text)
+				body := fmt.Sprintf("s%d\x00SELECT 1 -- %d %d%s\x00\x00\x00", n, client, n, text)
 				parse := binary.BigEndian.AppendUint32([]byte{'P'}, uint32(len(body)+4))
 				if _, err := raw.Conn.Write(append(append(parse, body...), 'S', 0, 0, 0, 4)); err != nil {
 					ended.Add(1)
@@ -64,7 +45,14 @@ func (m *mallory) prepares(t *testing.T, database string, name func(n int) strin
 			}
 		})
 	}
-	return ended
+	for deadline := time.Now().Add(patience); ended.Load() == 0 && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return func(t *testing.T) {
+		if ended.Load() == 0 {
+			t.Error("no client was ended")
+		}
+	}
 }
 
 // poolerMiB is PgBouncer's memory. The C library keeps some of what was freed.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/loop"
+	"github.com/pgherd/pgherd/agent/resting"
 )
 
 const (
@@ -48,6 +49,7 @@ type Commons struct {
 	log     *zap.Logger
 	seldom  loop.Seldom // for what a customer can bring about again and again
 	memory  memory
+	rests   *resting.Rests
 	trimmed time.Time // when stored settings were last looked at
 	latest  atomic.Pointer[Figures]
 	ended   map[Resource]*atomic.Int64
@@ -72,13 +74,14 @@ type Figures struct {
 	CatalogBytes int64
 }
 
-// New makes a watch with a connection of its own, which connects on first use. Limits that are 0 are the defaults.
-func New(s ledger.Server, limits Limits, log *zap.Logger) (*Commons, error) {
+// New makes a watch with a connection of its own, which connects on first use. Limits that are 0 are the defaults. Who comes back
+// rests.
+func New(s ledger.Server, limits Limits, rests *resting.Rests, log *zap.Logger) (*Commons, error) {
 	db, err := s.OpenMaintenance(1)
 	if err != nil {
 		return nil, err
 	}
-	c := &Commons{db: db, limits: limits.orDefault(), log: log, ended: make(map[Resource]*atomic.Int64)}
+	c := &Commons{db: db, limits: limits.orDefault(), rests: rests, log: log, ended: make(map[Resource]*atomic.Int64)}
 	for _, r := range Resources {
 		c.ended[r] = new(atomic.Int64)
 	}

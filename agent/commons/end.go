@@ -16,14 +16,6 @@ import (
 const terminate = `SELECT coalesce(bool_or(pg_terminate_backend(a.pid)), false) FROM pg_stat_get_activity($1) a
 	WHERE a.backend_start = $2`
 
-// rest ends all sessions of a login, and lets nobody of its database pass the pooler for some seconds. Otherwise who comes back
-// at once takes nearly as much as before.
-const rest = `WITH login AS (
-			SELECT l.oid, d.name FROM ledger.role l JOIN ledger.database d ON d.id = l.database_id WHERE l.name = $1),
-		noted AS (INSERT INTO pooler.resting SELECT name, now() + make_interval(secs => $2) FROM login
-			ON CONFLICT (database) DO UPDATE SET until = excluded.until RETURNING 1)
-	SELECT count(pg_terminate_backend(a.pid)) FROM noted, login, pg_stat_get_activity(NULL) a WHERE a.usesysid = login.oid`
-
 // end ends sessions.
 func (c *Commons) end(ctx context.Context, list []verdict, now time.Time) (err error) {
 	for _, v := range list {
@@ -34,9 +26,9 @@ func (c *Commons) end(ctx context.Context, list []verdict, now time.Time) (err e
 		}
 		c.ended[v.resource].Add(1)
 		f, rests := c.latest.Load(), false
-		if v.takes && v.class == customer && c.memory.comesBack(v.login, now) {
-			_, failed = c.db.ExecContext(ctx, rest, v.login, restTime.Seconds())
-			rests, err = true, errors.Join(err, failed)
+		if v.takes && v.class == customer {
+			rests, failed = c.rests.Ended(ctx, v.login, now)
+			err = errors.Join(err, failed)
 		}
 		c.seldom.Warn(c.log, string(v.resource)+v.account+v.database+v.why,
 			"a session was ended that takes too much of what all databases share",

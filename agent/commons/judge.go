@@ -49,9 +49,6 @@ const (
 	watchfulTime = time.Minute
 	// passing is how long everybody has a transaction open.
 	passing = time.Second
-	// Who comes back within backTime of being ended for what they take, and is ended again, rests for restTime.
-	backTime = 5 * time.Minute
-	restTime = time.Minute
 )
 
 func (l Limits) burnRate() float64 { return float64(l.TransactionIDs) / burnTime.Seconds() }
@@ -70,8 +67,6 @@ type memory struct {
 	watchful time.Time
 	// takes is how many transaction IDs a second each account takes, of late.
 	takes map[string]float64
-	// takers are the logins that were ended because they take, and when.
-	takers map[string]time.Time
 }
 
 // note compares a look with the one before. It reports whether it is to be seen by samples who takes what.
@@ -320,17 +315,6 @@ func overCatalogs(s *state, charged map[string]float64, l Limits) (list []verdic
 		}
 	}
 	return list
-}
-
-// comesBack notes that a login is ended because it takes, and reports whether it was before, of late.
-func (m *memory) comesBack(login string, now time.Time) bool {
-	if m.takers == nil {
-		m.takers = make(map[string]time.Time)
-	}
-	maps.DeleteFunc(m.takers, func(_ string, at time.Time) bool { return now.Sub(at) > backTime })
-	before, known := m.takers[login]
-	m.takers[login] = now
-	return known && before.Before(now)
 }
 
 // figures are for the metrics.

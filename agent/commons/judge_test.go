@@ -229,22 +229,6 @@ func TestWhoBurns(t *testing.T) {
 	}
 }
 
-func TestWhoComesBack(t *testing.T) {
-	m, now := new(memory), time.Now()
-	for i, c := range []struct {
-		after time.Duration
-		login string
-		back  bool
-	}{
-		{0, "a", false}, {0, "a", false}, {time.Second, "a", true}, {2 * time.Second, "b", false},
-		{4 * time.Minute, "a", true}, {10 * time.Minute, "a", false},
-	} {
-		if got := m.comesBack(c.login, now.Add(c.after)); got != c.back {
-			t.Errorf("%d: %t", i, got)
-		}
-	}
-}
-
 // Whatever a look shows: no administrator goes, nobody goes twice, and as long as all is below its bound nobody goes.
 func TestNobodyGoesWithoutNeed(t *testing.T) {
 	l := Limits{}.orDefault()

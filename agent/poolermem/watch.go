@@ -12,6 +12,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/resting"
 )
 
 // Bounds of PgBouncer's memory, in bytes. PgBouncer with 10,000 idle clients takes some 400 MiB.
@@ -36,6 +37,7 @@ type Config struct {
 	Pooler   pooler.Settings
 	Bound    int64 // in bytes
 	Holdings func(context.Context) ([]pooler.Holding, error)
+	Rests    *resting.Rests
 	Log      *zap.Logger
 }
 
@@ -130,15 +132,29 @@ func (w *Watch) relieve(ctx context.Context, memory, unsent int64) error {
 			return err
 		}
 		w.ended.Add(int64(len(c.clients)))
+		rests, err := w.rest(ctx, c.databases)
+		if err != nil {
+			return err
+		}
 		w.seldom.Warn(w.Log, "account "+c.account+c.databases[0], "clients were ended that may hold much of PgBouncer's memory, of "+
 			"an account that holds more than its share", zap.String("account", c.account), zap.Strings("databases", c.databases),
-			zap.Int("clients", len(c.clients)), zap.Int64("held", c.bytes), zap.Int64("memory", memory), zap.Int64("limit", w.Bound))
+			zap.Int("clients", len(c.clients)), zap.Int64("held", c.bytes), zap.Int64("memory", memory), zap.Int64("limit", w.Bound),
+			zap.Bool("rests", rests))
 	}
 	if len(chosen) == 0 {
 		w.seldom.Warn(w.Log, "nobody", "PgBouncer has more memory than its limit, and no account holds more than its share",
 			zap.Int64("memory", memory), zap.Int64("limit", w.Bound))
 	}
 	return w.settle(ctx, sent)
+}
+
+// rest notes whose clients were ended, and reports whether any of them rests.
+func (w *Watch) rest(ctx context.Context, databases []string) (rests bool, err error) {
+	for _, d := range databases {
+		one, failed := w.Rests.Ended(ctx, d, time.Now())
+		rests, err = rests || one, errors.Join(err, failed)
+	}
+	return rests, err
 }
 
 // settle begins anew with what is left.
