@@ -61,6 +61,7 @@ type Agent struct {
 	guard     *guard.Guard
 	endless   *endless.Watch
 	commons   *commons.Commons
+	rests     *resting.Rests
 	files     *store.Store
 	room      *diskroom.Room
 	copies    *copies.Copies
@@ -127,19 +128,19 @@ func New(c Config, d Deps) (*Agent, error) {
 	backups := backup.New(backup.Config{CountsOnly: c.BackupCountsOnly, Now: d.Now, Size: a.size}, a.copies)
 	rights := overlay.New(a.ledger)
 	a.databases = databases.New(a.ledger, a.pooler)
+	a.rests = resting.New(a.ledger.DB(), d.Log)
 	a.memory = poolermem.New(poolermem.Config{
 		Console: a.pooler.Console, Pooler: c.Pooler, Bound: c.PoolerMemory, Holdings: a.databases.Holdings,
-		Rests: resting.New(a.ledger.DB()), Log: d.Log,
+		Rests: a.rests, Log: d.Log,
 	})
 	a.logins = logins.New(a.ledger, rights, a.pooler, d.Log)
 	a.settings = settings.New(a.ledger, a.databases, a.pooler, d.Log)
 	a.relocate = relocate.New(a.ledger, rights, a.databases, a.pooler)
-	rests := resting.New(a.ledger.DB())
-	if a.guard, err = guard.New(a.postgres, a.copies.Locks, rests, d.Log); err != nil {
+	if a.guard, err = guard.New(a.postgres, a.copies.Locks, a.rests, d.Log); err != nil {
 		return nil, err
 	}
 	a.endless = endless.New(a.ledger.DB(), a.postgres.Open, endless.Bounds{}, d.Log)
-	if a.commons, err = commons.New(a.postgres, c.Commons, rests, d.Log); err != nil {
+	if a.commons, err = commons.New(a.postgres, c.Commons, a.rests, d.Log); err != nil {
 		return nil, err
 	}
 	measured := sizes.Source{Ledger: a.ledger}

@@ -29,6 +29,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.guard.Run(ctx)
 	go a.endless.Run(ctx)
 	go a.commons.Run(ctx)
+	go a.rests.Run(ctx)
 	go a.ledger.Retired.Sweep(ctx)
 	go a.sweepBackups(ctx)
 	go a.sizes.Run(ctx)

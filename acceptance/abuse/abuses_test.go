@@ -18,7 +18,7 @@ type abuse struct {
 	// fair are the measures of the bystander that it does not slow down; the others may be somewhat slower.
 	fair []string
 	// shared is what all customers share and it takes much of. Such an abuse is tried for a while, and its end is looked at; see
-	// lastingTables. The others go on for as long as one round of the bystander takes.
+	// last. The others go on for as long as one round of the bystander takes.
 	shared []shared
 	// computes does as much in as many sessions without anything that is shared but the processor, which the system divides between
 	// processes and not between customers. Figures of such an abuse are compared with those beside that.

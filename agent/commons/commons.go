@@ -135,5 +135,5 @@ func (c *Commons) look(ctx context.Context) error {
 	}
 	verdicts := c.memory.judge(&s, c.limits)
 	c.latest.Store(c.memory.figures(&s, now, c.limits))
-	return errors.Join(c.end(ctx, verdicts, now), c.trim(ctx, now))
+	return errors.Join(c.end(ctx, verdicts), c.trim(ctx, now))
 }

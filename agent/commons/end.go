@@ -17,7 +17,7 @@ const terminate = `SELECT coalesce(bool_or(pg_terminate_backend(a.pid)), false) 
 	WHERE a.backend_start = $2`
 
 // end ends sessions.
-func (c *Commons) end(ctx context.Context, list []verdict, now time.Time) (err error) {
+func (c *Commons) end(ctx context.Context, list []verdict) (err error) {
 	for _, v := range list {
 		ended, failed := pg.One[bool](ctx, c.db, terminate, v.pid, v.began)
 		err = errors.Join(err, failed)
@@ -25,17 +25,15 @@ func (c *Commons) end(ctx context.Context, list []verdict, now time.Time) (err e
 			continue
 		}
 		c.ended[v.resource].Add(1)
-		f, rests := c.latest.Load(), false
+		f := c.latest.Load()
 		if v.takes && v.class == customer {
-			rests, failed = c.rests.Ended(ctx, v.login, now)
-			err = errors.Join(err, failed)
+			c.rests.Ended(v.login)
 		}
 		c.seldom.Warn(c.log, string(v.resource)+v.account+v.database+v.why,
 			"a session was ended that takes too much of what all databases share",
 			zap.String("resource", string(v.resource)), zap.String("why", v.why), zap.String("login", v.login),
 			zap.String("database", v.database), zap.String("account", v.account), zap.Duration("open", v.open.Round(time.Second)),
-			zap.Int64("keptIDs", v.held), zap.Float64("queue", f.Queue), zap.Int64("catalogBytes", f.CatalogBytes),
-			zap.Bool("rests", rests))
+			zap.Int64("keptIDs", v.held), zap.Float64("queue", f.Queue), zap.Int64("catalogBytes", f.CatalogBytes))
 	}
 	return err
 }

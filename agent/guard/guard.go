@@ -71,7 +71,6 @@ type Guard struct {
 	seldom loop.Seldom // for what a customer can bring about again and again
 	told   map[session]time.Time
 	rests  *resting.Rests
-	takers chan taker // whose sessions were ended for the locks that they hold
 	still  standstill
 
 	used  atomic.Pointer[Use]
@@ -110,7 +109,7 @@ func New(s ledger.Server, room *lockroom.Room, rests *resting.Rests, log *zap.Lo
 	if err != nil {
 		return nil, err
 	}
-	return &Guard{db: db, room: room, rests: rests, log: log, told: map[session]time.Time{}, takers: make(chan taker, 64)}, nil
+	return &Guard{db: db, room: room, rests: rests, log: log, told: map[session]time.Time{}}, nil
 }
 
 // Close closes its connection.
@@ -118,7 +117,6 @@ func (g *Guard) Close() error { return g.db.Close() }
 
 // Run does so until ctx ends.
 func (g *Guard) Run(ctx context.Context) {
-	go g.putToRest(ctx)
 	var tx *sql.Tx
 	var began time.Time
 	loop.Run(ctx, g.log, nil, "nobody looks who keeps others out", func(ctx context.Context) (_ time.Duration, err error) {
@@ -140,39 +138,6 @@ func (g *Guard) Run(ctx context.Context) {
 		}
 		return guardPause, err
 	})
-}
-
-// taker is a login of which a session was ended at a time for the locks that it held.
-type taker struct {
-	login string
-	at    time.Time
-}
-
-// taken says whose sessions were ended. It waits for nobody: who comes back is ended again.
-func (g *Guard) taken(login string) {
-	select {
-	case g.takers <- taker{login, time.Now()}:
-	default:
-	}
-}
-
-// putToRest has those rest who come back. It has a connection of the pool, which a customer's lock can be in the way of, so the
-// guard does not wait for it.
-func (g *Guard) putToRest(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case t := <-g.takers:
-			within, cancel := context.WithTimeout(ctx, guardTime)
-			rests, err := g.rests.Ended(within, t.login, t.at)
-			cancel()
-			if rests || err != nil {
-				g.seldom.Warn(g.log, "rests"+t.login, "who came back for locks is kept out for a while",
-					zap.String("login", t.login), zap.Error(err))
-			}
-		}
-	}
 }
 
 // look ends whom it must. It returns how much of their part of the table of locks customers use.

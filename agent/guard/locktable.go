@@ -211,7 +211,7 @@ func (g *Guard) end(ctx context.Context, tx *sql.Tx, k lockKind, customers []*se
 		}
 		if _, again := g.told[s.session]; !again {
 			g.ended[kind].Add(1)
-			g.taken(s.login)
+			g.rests.Ended(s.login)
 		}
 		g.told[s.session] = time.Now()
 		g.seldom.Warn(g.log, k.name+s.login, "a session was ended that held too many locks, of which all customers share one table",

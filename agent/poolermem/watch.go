@@ -132,29 +132,18 @@ func (w *Watch) relieve(ctx context.Context, memory, unsent int64) error {
 			return err
 		}
 		w.ended.Add(int64(len(c.clients)))
-		rests, err := w.rest(ctx, c.databases)
-		if err != nil {
-			return err
+		for _, d := range c.databases {
+			w.Rests.Ended(d)
 		}
 		w.seldom.Warn(w.Log, "account "+c.account+c.databases[0], "clients were ended that may hold much of PgBouncer's memory, of "+
 			"an account that holds more than its share", zap.String("account", c.account), zap.Strings("databases", c.databases),
-			zap.Int("clients", len(c.clients)), zap.Int64("held", c.bytes), zap.Int64("memory", memory), zap.Int64("limit", w.Bound),
-			zap.Bool("rests", rests))
+			zap.Int("clients", len(c.clients)), zap.Int64("held", c.bytes), zap.Int64("memory", memory), zap.Int64("limit", w.Bound))
 	}
 	if len(chosen) == 0 {
 		w.seldom.Warn(w.Log, "nobody", "PgBouncer has more memory than its limit, and no account holds more than its share",
 			zap.Int64("memory", memory), zap.Int64("limit", w.Bound))
 	}
 	return w.settle(ctx, sent)
-}
-
-// rest notes whose clients were ended, and reports whether any of them rests.
-func (w *Watch) rest(ctx context.Context, databases []string) (rests bool, err error) {
-	for _, d := range databases {
-		one, failed := w.Rests.Ended(ctx, d, time.Now())
-		rests, err = rests || one, errors.Join(err, failed)
-	}
-	return rests, err
 }
 
 // settle begins anew with what is left.

@@ -6,7 +6,7 @@ import (
 )
 
 func TestWhoComesBack(t *testing.T) {
-	r, now := New(nil), time.Now()
+	r, now := New(nil, nil), time.Now()
 	for i, c := range []struct {
 		after time.Duration
 		who   string
