@@ -145,7 +145,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	}
 	measured := sizes.Source{Ledger: a.ledger}
 	a.sizes = sizes.New(measured.Look, measured.Measure, d.Log)
-	a.relocate.Replaced, a.relocate.RemoveFiles, a.relocate.Left = a.sizes.Forget, a.removeFiles, a.copies.Leave
+	a.relocate.Replaced, a.relocate.RemoveFiles, a.relocate.AskForSweep = a.sizes.Forget, a.removeFiles, a.copies.AskForSweep
 	a.ledger.Jobs.Pause = c.BackupPause
 	a.ledger.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
 	backups.Register(a.ledger)

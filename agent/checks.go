@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/shirou/gopsutil/v4/disk"
-
 	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/guard"
 	"github.com/pgherd/pgherd/agent/health"
@@ -259,13 +257,12 @@ func (a *Agent) writeBackups(context.Context) error {
 
 func (a *Agent) disks(ctx context.Context) (all []Disk, err error) {
 	for _, d := range []struct{ of, folder string }{{"data", a.config.DataDir}, {"backups", a.config.BackupDir}} {
-		u, err := disk.UsageWithContext(ctx, d.folder)
+		u, err := health.UsageOf(ctx, d.folder)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, Disk{
-			Of: d.of, Size: int64(u.Total), Free: int64(u.Free), Reserve: a.files.Reserve(),
-			Files: int64(u.InodesTotal), FilesFree: int64(u.InodesFree),
+			Of: d.of, Size: u.Size, Free: u.Free, Reserve: a.files.Reserve(), Files: u.Files, FilesFree: u.FilesFree,
 		})
 	}
 	return all, nil

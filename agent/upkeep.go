@@ -110,7 +110,8 @@ func (a *Agent) prune(ctx context.Context) {
 // sweepBackups removes the logins and copies that backups have left, now and again and again: a customer's transaction may be in
 // the way of some for long.
 func (a *Agent) sweepBackups(ctx context.Context) {
-	loop.Run(ctx, a.log, a.copies.Left(), "what backups have left is not removed", func(ctx context.Context) (time.Duration, error) {
+	const failed = "what backups have left is not removed"
+	loop.Run(ctx, a.log, a.copies.SweepDue(), failed, func(ctx context.Context) (time.Duration, error) {
 		if err := errors.Join(a.copies.Sweep(ctx), a.uploads.Sweep(ctx)); err != nil {
 			return sweepAgain, err
 		}

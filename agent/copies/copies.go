@@ -34,9 +34,9 @@ type Deps struct {
 // Copies makes copies. It is safe for concurrent use by different operations.
 type Copies struct {
 	*Deps
-	Locks *lockroom.Room // what dumps and copies have of PostgreSQL's
-	turns locks.Locks    // by the operation as the names of its logins have it
-	left  chan struct{}  // see Left
+	Locks    *lockroom.Room // what dumps and copies have of PostgreSQL's
+	turns    locks.Locks    // by the operation as the names of its logins have it
+	sweepDue chan struct{}  // see SweepDue
 }
 
 // New completes what copies are made with.
@@ -45,14 +45,14 @@ func New(d *Deps) *Copies {
 	if d.UploadTime == 0 {
 		d.UploadTime = time.Hour
 	}
-	return &Copies{Deps: d, Locks: &lockroom.Room{}, left: make(chan struct{}, 1)}
+	return &Copies{Deps: d, Locks: &lockroom.Room{}, sweepDue: make(chan struct{}, 1)}
 }
 
-// Left wakes who sweeps when there is a copy that nobody wants any more, and Leave says so.
-func (x *Copies) Left() <-chan struct{} { return x.left }
+// SweepDue tells who sweeps that there is a copy that nobody wants any more.
+func (x *Copies) SweepDue() <-chan struct{} { return x.sweepDue }
 
-// Leave wakes who sweeps.
-func (x *Copies) Leave() { loop.Wake(x.left) }
+// AskForSweep says that there is one.
+func (x *Copies) AskForSweep() { loop.Wake(x.sweepDue) }
 
 // Register adds the kind of job that makes the copy for a restore.
 func (x *Copies) Register(l *ledger.Ledger) { ledger.OnJob(l, x.kind()) }

@@ -108,7 +108,7 @@ func (x *Copies) removeCopy(ctx context.Context, copied *Isolated) {
 	defer cancel()
 	if err := copied.Drop(ctx, x.Crash); err != nil {
 		x.Log.Info("a copy is left to the next sweep", zap.String("copy", copied.Name()), zap.Error(err))
-		x.Leave()
+		x.AskForSweep()
 	}
 }
 

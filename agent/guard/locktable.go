@@ -78,9 +78,18 @@ const holding = `SELECT a.pid, r.rolname, coalesce(a.datid, 0), a.backend_start
 const accounts = `SELECT a.pid, ` + ledger.SessionAccount + ` FROM pg_stat_get_activity(NULL) a` + ledger.SessionOwner + `
 	WHERE a.pid = ANY ($1) AND d.id IS NOT NULL`
 
-// terminate ends sessions, if they are still the same: a process ID comes again.
-const terminate = `SELECT pg_terminate_backend(a.pid) FROM unnest($1::int[], $2::timestamptz[]) s (pid, start)
+// terminateSessions ends sessions, if they are still the same: a process ID comes again.
+const terminateSessions = `SELECT pg_terminate_backend(a.pid) FROM unnest($1::int[], $2::timestamptz[]) s (pid, start)
 	JOIN pg_stat_get_activity(NULL) a ON a.pid = s.pid AND a.backend_start = s.start`
+
+func terminate(ctx context.Context, tx *sql.Tx, all ...session) error {
+	pids, starts := make(pq.Int64Array, len(all)), make(pq.StringArray, len(all))
+	for i, s := range all {
+		pids[i], starts[i] = s.pid, s.start.Format(time.RFC3339Nano)
+	}
+	_, err := tx.ExecContext(ctx, terminateSessions, pids, starts)
+	return err
+}
 
 // graceTime is how long a session that was told to end may take until what it holds counts again. One that holds very much takes
 // a part of a second.
@@ -198,17 +207,13 @@ func (g *Guard) end(ctx context.Context, tx *sql.Tx, k lockKind, customers []*se
 	if len(pids) == 0 {
 		return nil
 	}
-	starts := make(pq.StringArray, len(pids))
-	for _, s := range customers {
-		if i := slices.Index(pids, s.pid); i >= 0 {
-			starts[i] = s.start.Format(time.RFC3339Nano)
-		}
+	customers = slices.DeleteFunc(slices.Clone(customers), func(s *seen) bool { return !slices.Contains(pids, s.pid) })
+	all := make([]session, len(customers))
+	for i, s := range customers {
+		all[i] = s.session
 	}
-	_, err := tx.ExecContext(ctx, terminate, pq.Int64Array(pids), starts)
+	err := terminate(ctx, tx, all...)
 	for _, s := range customers {
-		if !slices.Contains(pids, s.pid) {
-			continue
-		}
 		if _, again := g.told[s.session]; !again {
 			g.ended[kind].Add(1)
 			g.rests.Ended(s.login)

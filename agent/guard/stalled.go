@@ -6,7 +6,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/lib/pq"
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/agent/ledger"
@@ -92,8 +91,7 @@ func (g *Guard) endStalled(ctx context.Context, tx *sql.Tx, waits time.Time) err
 		return err
 	}
 	for _, x := range g.still.look(waits, time.Now(), all) {
-		_, err := tx.ExecContext(ctx, terminate, pq.Int64Array{x.pid}, pq.StringArray{x.start.Format(time.RFC3339Nano)})
-		if err != nil {
+		if err := terminate(ctx, tx, x.session); err != nil {
 			return err
 		}
 		g.ended[forStalled].Add(1)

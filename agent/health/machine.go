@@ -15,19 +15,30 @@ import (
 // Host is the machine that the agent runs on. DataDir lies on the file system that holds the databases.
 type Host struct{ DataDir string }
 
-// Disk returns the figures of the file system; free is what an unprivileged user may still write.
+// Disk returns the figures of the file system.
 func (h Host) Disk(ctx context.Context) (protocol.ServerDisk, error) {
-	u, err := disk.UsageWithContext(ctx, h.DataDir)
+	u, err := UsageOf(ctx, h.DataDir)
 	if err != nil {
 		return protocol.ServerDisk{}, err
 	}
-	total, used, free := signed(u.Total), signed(u.Used), signed(u.Free)
 	return protocol.ServerDisk{
-		TotalBytes: total, TotalPretty: health.Pretty(total),
-		UsedBytes: used, UsedPretty: health.Pretty(used),
-		FreeBytes: free, FreePretty: health.Pretty(free),
-		UsedPercent: health.Percent(used, total),
+		TotalBytes: u.Size, TotalPretty: health.Pretty(u.Size),
+		UsedBytes: u.used, UsedPretty: health.Pretty(u.used),
+		FreeBytes: u.Free, FreePretty: health.Pretty(u.Free),
+		UsedPercent: health.Percent(u.used, u.Size),
 	}, nil
+}
+
+// Usage is how full a file system is: bytes, and files. Free is what an unprivileged user may still write.
+type Usage struct{ Size, used, Free, Files, FilesFree int64 }
+
+// UsageOf asks the file system that holds the folder.
+func UsageOf(ctx context.Context, folder string) (Usage, error) {
+	u, err := disk.UsageWithContext(ctx, folder)
+	if err != nil {
+		return Usage{}, err
+	}
+	return Usage{signed(u.Total), signed(u.Used), signed(u.Free), signed(u.InodesTotal), signed(u.InodesFree)}, nil
 }
 
 // Memory returns the figures of main memory.

@@ -36,7 +36,7 @@ func (x *Relocator) purge(ctx context.Context, e protocol.Command, c command.Pur
 		}
 	}
 	none, err = ledger.Conclude(ctx, x.ledger, e, none, crash.PurgeReply, forgetStatements(string(c.DatabaseID))...)
-	x.Left()
+	x.AskForSweep()
 	return none, err
 }
 

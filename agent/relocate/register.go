@@ -29,8 +29,8 @@ type Relocator struct {
 	db        *sql.DB // maintenance database
 	pooler    Pooler
 
-	// Left hears that there is a copy that nobody wants any more.
-	Left func()
+	// AskForSweep hears that there is a copy that nobody wants any more.
+	AskForSweep func()
 	// Replaced hears of each database whose place a copy has taken, before the control plane does.
 	Replaced func(id.DatabaseID)
 	// RemoveFiles removes every file that there is of a database.
@@ -41,7 +41,7 @@ type Relocator struct {
 func New(l *ledger.Ledger, o *overlay.Overlay, d *databases.Databases, p Pooler) *Relocator {
 	x := &Relocator{
 		ledger: l, overlay: o, databases: d, server: l.Server(), db: l.DB(), pooler: p,
-		Left: func() {}, Replaced: func(id.DatabaseID) {},
+		AskForSweep: func() {}, Replaced: func(id.DatabaseID) {},
 		RemoveFiles: func(context.Context, id.DatabaseID) error { return nil },
 	}
 	ledger.On(l, x.switchOver)

@@ -237,6 +237,6 @@ func (x *Relocator) discard(ctx context.Context, e protocol.Command, c command.D
 	none, err = ledger.Conclude(ctx, x.ledger, e, none, crash.DiscardReply,
 		"UPDATE ledger.copy SET until_closed = false WHERE name = "+pg.Quote(s.name),
 		"DELETE FROM ledger.job WHERE operation_id = "+pg.Quote(e.OperationID)+" AND "+ledger.Passing)
-	x.Left()
+	x.AskForSweep()
 	return none, err
 }
