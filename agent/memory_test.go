@@ -107,7 +107,9 @@ func TestHoardersOfThePoolersMemoryAreEnded(t *testing.T) {
 		for range h.clients {
 			conn := check.Must(pgconn.Connect(t.Context(), s.PooledURL(hoarder.Name+h.entry, name, password)))(t)
 			all = append(all, check.Must(conn.Hijack())(t).Conn)
-			hoard(all[len(all)-1], h.send)
+		}
+		for _, conn := range all { // when all are in: who is ended twice is kept out
+			hoard(conn, h.send)
 		}
 		check.Eventually(t, h.name+": nobody is ended", func() bool { return a.Clients().Memory > before })
 		for _, conn := range all {
