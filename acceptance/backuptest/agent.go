@@ -2,6 +2,8 @@
 package backuptest
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -9,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/agent/backup"
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/diskroom"
+	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/pgdump"
 	"github.com/pgherd/pgherd/agent/sessions"
 	"github.com/pgherd/pgherd/agent/store"
@@ -45,4 +48,15 @@ func NewAgent(c Config, files *store.Store) *Agent {
 		Backups: backup.New(backup.Config{CountsOnly: c.CountsOnly}, made), Copies: made,
 		Uploads: uploads.New(files, room, log),
 	}
+}
+
+// Run makes a backup, and sweeps where the backup has asked for that, as an agent does.
+func (a *Agent) Run(ctx context.Context, r backup.Request, tell jobs.Tell) (result backup.Result, err error) {
+	result, err = a.Backups.Run(ctx, r, tell)
+	select {
+	case <-a.Copies.SweepDue():
+		err = errors.Join(err, a.Copies.Sweep(context.WithoutCancel(ctx)))
+	default:
+	}
+	return result, err
 }
