@@ -78,9 +78,12 @@ func (r *Rests) Run(ctx context.Context) {
 func (r *Rests) rest(ctx context.Context, who string) {
 	ctx, cancel := context.WithTimeout(ctx, noteTime)
 	defer cancel()
-	_, err := r.db.ExecContext(ctx, rest, who, restTime.Seconds())
-	r.seldom.Warn(r.log, who, "who came back and was ended again is kept out of the database for a while", zap.String("who", who),
-		zap.Error(err))
+	if _, err := r.db.ExecContext(ctx, rest, who, restTime.Seconds()); err != nil {
+		r.seldom.Warn(r.log, "failed"+who, "who came back and was ended again could not be kept out", zap.String("who", who),
+			zap.Error(err))
+		return
+	}
+	r.seldom.Warn(r.log, who, "who came back and was ended again is kept out of the database for a while", zap.String("who", who))
 }
 
 func (r *Rests) comesBack(who string, now time.Time) bool {
