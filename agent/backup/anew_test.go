@@ -183,6 +183,22 @@ func TestADumpGivesWayToWhoWaitsForIt(t *testing.T) {
 	}
 }
 
+// A role may make its first large object when the login of the dump, which can read those of some roles, has just been made.
+func TestABackupHoldsTheFirstLargeObjectOfARole(t *testing.T) {
+	w := newWorld(t)
+	db := clustertest.Database{URL: w.Patient("shop")}.Open(t)
+	w.Agent.Crash = func(point string) {
+		if point == "backup.after-login" {
+			check.Must(db.Exec("SELECT lo_from_bytea(0, 'late')"))(t)
+		}
+	}
+	result := w.Backup(w.Request())
+	if n := result.Manifest.Contents.LargeObjects; n != 1 || result.VerifiedAt == nil {
+		t.Errorf("%d large objects, verified at %v", n, result.VerifiedAt)
+	}
+	w.LeavesNothing()
+}
+
 // What a dump reads as it is now, and not as its snapshot sees it, must not have changed meanwhile; other things may.
 func TestWhatDisturbsADump(t *testing.T) {
 	w := newWorld(t)

@@ -99,6 +99,13 @@ func (x *Backups) inSnapshot(
 	err = x.Server.Admin(req.OperationID, func(admin *sql.DB) error {
 		return held.While(ctx, admin, func(ctx context.Context) error {
 			x.Crash("backup.after-snapshot")
+			owners, err := largeObjectOwners(ctx, held.Tx) // who has got the first since the login was made
+			if err == nil {
+				err = run.MakeLogin(ctx, owners)
+			}
+			if err != nil {
+				return err
+			}
 			return x.write(ctx, run, held, req, &m, tell)
 		})
 	})
@@ -146,8 +153,8 @@ func (x *Backups) write(
 }
 
 // largeObjectOwners are the roles that own large objects of the database, as far as the agent may pass them on.
-func largeObjectOwners(ctx context.Context, db *sql.DB) ([]string, error) {
-	return pg.Column(ctx, db, `SELECT rolname FROM pg_roles r
+func largeObjectOwners(ctx context.Context, q pg.Querier) ([]string, error) {
+	return pg.Column(ctx, q, `SELECT rolname FROM pg_roles r
 		WHERE pg_has_role(r.oid, 'MEMBER WITH ADMIN OPTION') AND NOT rolsuper
 		AND EXISTS (SELECT FROM pg_largeobject_metadata WHERE lomowner = r.oid) ORDER BY 1`)
 }
