@@ -82,7 +82,7 @@ const metadataDatabase = "pgherd_metadata"
 
 // serverSettings leave room for many databases with a client or two each.
 var serverSettings = map[string]string{
-	"max_connections": "300", "max_locks_per_transaction": "512", "reserved_connections": "10",
+	"max_connections": "300", "max_locks_per_transaction": "670", "reserved_connections": "10",
 }
 
 // Start brings up both clusters, prepares them as an operator does, starts an agent and then PgBouncer, registers the server and

@@ -68,7 +68,8 @@ type Guard struct {
 	db     *sql.DB // one connection to the maintenance database
 	room   *lockroom.Room
 	log    *zap.Logger
-	seldom loop.Seldom // for what a customer can bring about again and again
+	seldom loop.Seldom    // for what a customer can bring about again and again
+	table  lockroom.Table // as it was when the transaction began
 	told   map[session]time.Time
 	rests  *resting.Rests
 	still  standstill
@@ -144,8 +145,8 @@ func (g *Guard) Run(ctx context.Context) {
 func (g *Guard) look(ctx context.Context, tx *sql.Tx) (use float64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, guardTime)
 	defer cancel()
-	// A transaction sees the same list of sessions again and again otherwise.
-	if _, err := tx.ExecContext(ctx, "SELECT pg_stat_clear_snapshot()"); err != nil {
+	// First what cannot wait: while sessions fill the table of locks, each question takes its turn among them.
+	if use, err = g.boundLocks(ctx, tx); err != nil {
 		return 0, err
 	}
 	var pids pq.Int64Array
@@ -158,13 +159,17 @@ func (g *Guard) look(ctx context.Context, tx *sql.Tx) (use float64, err error) {
 			return 0, err
 		}
 	}
-	if use, err = g.boundLocks(ctx, tx); err == nil && waits.Valid {
-		err = g.endStalled(ctx, tx, waits.Time)
+	if waits.Valid {
+		if err := g.endStalled(ctx, tx, waits.Time); err != nil {
+			return 0, err
+		}
 	}
+	// The next look of the transaction would see the same list of sessions otherwise.
+	_, err = tx.ExecContext(ctx, "SELECT pg_stat_clear_snapshot()")
 	return use, err
 }
 
-// watchful begins a transaction that holds what is held; nil after an error.
+// watchful begins a transaction that holds what is held, and asks how large the table of locks is; nil after an error.
 func (g *Guard) watchful(ctx context.Context) (*sql.Tx, error) {
 	tx, err := g.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -174,6 +179,9 @@ func (g *Guard) watchful(ctx context.Context) (*sql.Tx, error) {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {
 			return nil, errors.Join(err, tx.Rollback())
 		}
+	}
+	if g.table, err = lockroom.Ask(ctx, tx); err != nil {
+		return nil, errors.Join(err, tx.Rollback())
 	}
 	return tx, nil
 }

@@ -30,8 +30,9 @@ type holder struct {
 }
 
 // excess chooses the sessions to end, so that those left hold no more than most together: of the account that holds most the
-// session that holds most, again and again. None is ended that holds no more than each.
-func excess(all []holder, most, each int) (end []int64) {
+// session that holds most, again and again. None is ended that holds no more than each. A sample does not say how many are
+// enough, and the table may be filling fast: all of that account's are ended that hold more than each.
+func excess(all []holder, sample bool, most, each int) (end []int64) {
 	total, by := 0, map[string]int{}
 	for _, h := range all {
 		by[h.account] += h.locks
@@ -44,9 +45,14 @@ func excess(all []holder, most, each int) (end []int64) {
 		worst := slices.MaxFunc(left, func(a, b holder) int {
 			return cmp.Or(cmp.Compare(by[a.account], by[b.account]), cmp.Compare(a.locks, b.locks), cmp.Compare(a.pid, b.pid))
 		})
-		end = append(end, worst.pid)
-		total, by[worst.account] = total-worst.locks, by[worst.account]-worst.locks
-		left = slices.DeleteFunc(left, func(h holder) bool { return h.pid == worst.pid })
+		left = slices.DeleteFunc(left, func(h holder) bool {
+			chosen := h.pid == worst.pid || sample && h.account == worst.account
+			if chosen {
+				end = append(end, h.pid)
+				total, by[h.account] = total-h.locks, by[h.account]-h.locks
+			}
+			return chosen
+		})
 	}
 	return end
 }
@@ -66,8 +72,9 @@ func kindsOf(t lockroom.Table) [2]lockKind {
 // counted counts entries by session. It reads so many of them at most: with more, which come in no order, it is a sample. What
 // takes no entry, which is most locks of small transactions, is not counted. The function is in the list of columns, where its
 // rows are not stored before the first is counted.
-const counted = `SELECT (l).pid, count(*) FILTER (WHERE (l).mode <> 'SIReadLock'), count(*) FILTER (WHERE (l).mode = 'SIReadLock')
-	FROM (SELECT pg_lock_status() AS l LIMIT $1) s WHERE NOT (l).fastpath AND (l).pid IS NOT NULL GROUP BY 1`
+const counted = `SELECT coalesce((l).pid, 0), count(*) FILTER (WHERE NOT (l).fastpath AND (l).mode <> 'SIReadLock'),
+		count(*) FILTER (WHERE (l).mode = 'SIReadLock'), count(*)
+	FROM (SELECT pg_lock_status() AS l LIMIT $1) s GROUP BY 1`
 
 // holding tells of sessions that are neither the agent's nor a superuser's.
 const holding = `SELECT a.pid, r.rolname, coalesce(a.datid, 0), a.backend_start
@@ -115,18 +122,15 @@ const jobSlack = 1000
 
 // boundLocks ends the sessions that hold too much. It returns how much of their part of the table customers use.
 func (g *Guard) boundLocks(ctx context.Context, tx *sql.Tx) (use float64, err error) {
-	t, err := lockroom.Ask(ctx, tx)
-	if err != nil {
-		return 0, err
-	}
-	kinds := kindsOf(t)
+	kinds := kindsOf(g.table)
 	claims, claimed := g.room.Taken()
 	const sessionsOfDump = 3
-	found, sums, err := g.count(ctx, tx, kinds[0].most+kinds[1].most+sessionsOfDump*claimed+jobSlack)
+	limit := kinds[0].most + kinds[1].most + sessionsOfDump*claimed + jobSlack
+	found, sums, read, err := g.count(ctx, tx, limit)
 	if err != nil {
 		return 0, err
 	}
-	g.used.Store(&Use{sums[0], t.Objects, sums[1], t.Predicates})
+	g.used.Store(&Use{sums[0], g.table.Objects, sums[1], g.table.Predicates})
 	if sums[0] <= kinds[0].most && sums[1] <= kinds[1].most {
 		return max(share(sums[0], kinds[0].most), share(sums[1], kinds[1].most)), nil
 	}
@@ -143,22 +147,23 @@ func (g *Guard) boundLocks(ctx context.Context, tx *sql.Tx) (use float64, err er
 			held += s.locks[i]
 		}
 		use = max(use, share(held, k.most))
-		err = g.end(ctx, tx, k, customers, i)
+		err = g.end(ctx, tx, k, customers, i, read == limit)
 	}
 	return use, err
 }
 
-// count counts the entries of each session, at most so many.
-func (g *Guard) count(ctx context.Context, tx *sql.Tx, most int) (found map[int64]*seen, sums [2]int, err error) {
+// count counts the entries of each session. It reads at most so many.
+func (g *Guard) count(ctx context.Context, tx *sql.Tx, most int) (found map[int64]*seen, sums [2]int, read int, err error) {
 	found = map[int64]*seen{}
 	err = pg.Each(ctx, tx, func(rows *sql.Rows) error {
 		var s seen
-		err := rows.Scan(&s.pid, &s.locks[0], &s.locks[1])
+		var all int
+		err := rows.Scan(&s.pid, &s.locks[0], &s.locks[1], &all)
 		found[s.pid] = &s
-		sums[0], sums[1] = sums[0]+s.locks[0], sums[1]+s.locks[1]
+		sums[0], sums[1], read = sums[0]+s.locks[0], sums[1]+s.locks[1], read+all
 		return err
 	}, counted, most)
-	return found, sums, err
+	return found, sums, read, err
 }
 
 func share(n, of int) float64 { return float64(n) / float64(max(1, of)) }
@@ -198,12 +203,12 @@ func (g *Guard) know(ctx context.Context, tx *sql.Tx, found map[int64]*seen) (li
 }
 
 // end ends the sessions that hold too much of one kind.
-func (g *Guard) end(ctx context.Context, tx *sql.Tx, k lockKind, customers []*seen, kind int) error {
+func (g *Guard) end(ctx context.Context, tx *sql.Tx, k lockKind, customers []*seen, kind int, sample bool) error {
 	var holders []holder
 	for _, s := range customers {
 		holders = append(holders, holder{s.pid, s.account, s.locks[kind], time.Since(g.told[s.session]) < graceTime})
 	}
-	pids := excess(holders, k.most, k.each)
+	pids := excess(holders, sample, k.most, k.each)
 	if len(pids) == 0 {
 		return nil
 	}

@@ -1,8 +1,9 @@
 // Package lockroom shares out PostgreSQL's table of locks.
 //
 // All sessions of a server have one table of locks, of a fixed size. While it is full nobody gets a lock that needs an entry
-// there, and log-ins, writes and the agent's own work fail. Customers' sessions have a quarter of it, which the guard holds them
-// to, and the agent's dumps and copies a half, which they ask for here. A quarter stays free.
+// there, and log-ins, writes and the agent's own work fail. Customers' sessions have an eighth of it, which the guard holds them
+// to, and the agent's dumps and copies a half, which they ask for here. The rest stays free: it is what customers' sessions can
+// fill until the guard has looked.
 package lockroom
 
 import (
@@ -35,9 +36,9 @@ func Ask(ctx context.Context, q pg.Querier) (t Table, err error) {
 }
 
 // ForCustomers is how many entries customers' sessions have together.
-func (t Table) ForCustomers() int { return t.Objects / 4 }
+func (t Table) ForCustomers() int { return t.Objects / 8 }
 
-// PredicatesForCustomers is the same of predicate locks.
+// PredicatesForCustomers is a quarter of those: nothing of the agent's needs one.
 func (t Table) PredicatesForCustomers() int { return t.Predicates / 4 }
 
 // forJobs is how many objects the agent's dumps and copies lock together. Up to three sessions of a dump lock the same ones, and

@@ -15,8 +15,8 @@ func TestWhatATableAdmits(t *testing.T) {
 	if err := table.admit(401); !fault.Has(err, fault.BackupConflict) {
 		t.Errorf("more than a quarter: %v", err)
 	}
-	if customers, jobs := table.ForCustomers(), table.forJobs(); customers+jobs > 1200 {
-		t.Errorf("customers have %d and jobs %d, and a quarter is to stay free", customers, jobs)
+	if customers, jobs := table.ForCustomers(), table.forJobs(); customers+jobs > 1000 {
+		t.Errorf("customers have %d and jobs %d, and three eighths are to stay free", customers, jobs)
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/pgherd/pgherd/agent/pg"
 )
 
-// LeastLocks is how many things a server should be able to lock at a time: no session fills a quarter of that before the agent
-// looks again.
-const LeastLocks = 100_000
+// LeastLocks is how many things a server should be able to lock at a time. Twenty sessions that lock as fast as two processors do
+// it fill half of that until the agent has looked and ended them.
+const LeastLocks = 200_000
 
 // inspectLocks refuses a server on which transactions can be prepared: such a one keeps its locks, and rows from being removed,
 // without a session that could be ended. It warns of a small table of locks.

@@ -23,7 +23,7 @@ func TestInitLooksAtTheTableOfLocks(t *testing.T) {
 	small := clustertest.New(t, map[string]string{"max_locks_per_transaction": "64"})
 	report := check.Must(setup.Init(t.Context(), options(small)))(t)
 	if !slices.ContainsFunc(report.Warnings, func(w string) bool {
-		return strings.Contains(w, "16000 things") && strings.Contains(w, "max_locks_per_transaction to 400 ")
+		return strings.Contains(w, "16000 things") && strings.Contains(w, "max_locks_per_transaction to 800 ")
 	}) {
 		t.Errorf("warnings %q", report.Warnings)
 	}

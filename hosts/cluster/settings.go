@@ -17,7 +17,7 @@ func (p *Postgres) settings() map[string]string {
 		"log_timezone":    "UTC",
 		"max_connections": "250",
 		// As agent init wants it.
-		"max_locks_per_transaction": "400",
+		"max_locks_per_transaction": "800",
 		"reserved_connections":      "10",
 		"timezone":                  "UTC",
 	}

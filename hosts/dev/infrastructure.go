@@ -38,7 +38,7 @@ const metadataDatabase = "pgherd_metadata"
 // database with many tables: it locks each one, and its sequences, at the same time.
 var serverSettings = map[string]string{
 	"max_connections":           "300",
-	"max_locks_per_transaction": "512",
+	"max_locks_per_transaction": "670",
 	"reserved_connections":      "10",
 }
 
