@@ -11,6 +11,8 @@
 //	slot          who of the accounts gets the next slot of what is scarce
 //	network       networks as they are written, and who is in them
 //	account       plans, quotas, keys and scopes, who may do what
+//	token         the secrets of links and cookies, and what is stored of them
+//	person        people who log in: sessions, second factors, recovery codes
 //	member        the people of a database: members and invitations
 //	ratelimit     route classes, limits, and the pure decision of a shared bucket
 //	idempotency   what a key may look like, and when a request is the same request
@@ -58,7 +60,8 @@
 //	operator      the use cases of the people who run the service
 //
 // The others are named after what they serve: backups, certificates, checkups, citokens, clones, databases, deletion, extensions,
-// keyrings, mails, members, operations, previews, pruning, querytimeouts, restores, roles, storage, uploads, webhooks.
+// keyrings, keys, mails, members, operations, people, previews, pruning, querytimeouts, restores, roles, storage, uploads,
+// webhooks.
 //
 // # Glossary
 //
@@ -68,7 +71,7 @@
 //	attempt       one try at a delivery, a mail or a step
 //	backoff       the pause before the next attempt, which grows
 //	brake         what holds work that goes by time, or destroys, while that cannot be trusted
-//	caller        who makes a request: a key, its account and its user
+//	caller        who makes a request: a key or a person with a session, and the account it acts for
 //	change        a rotation, revocation, expiry or removal of a login, as it is carried out
 //	claim         to take the lease of what is due
 //	command       what an agent is told to do: a desired state, with a generation

@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/preview"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/role"
@@ -185,6 +186,12 @@ var changeStates = []meaning[role.ChangeStatus]{
 	{role.Refused, "final: nothing was changed, because of dependencies or because the server refuses; or an operator has ended it"},
 }
 
+var sessionStates = []meaning[person.Status]{
+	{person.AwaitsFactor, "the password was right, and the second factor is missing: it reaches nothing, and ends after 10 minutes"},
+	{person.Open, "the person is logged in, for 14 days at most and 12 hours without a request"},
+	{person.Ended, "final: its token is worth nothing"},
+}
+
 var invitationStates = []meaning[member.Status]{
 	{member.Open, "its token can be used for 7 days"},
 	{member.Accepted, "final: the invited person is a member"},
@@ -254,10 +261,12 @@ func TestGoldenStates(t *testing.T) {
 	section(t, &b, "Overlay of a database with a single login", overlayStates, database.OverlayStatuses, database.OverlayEvents,
 		database.OverlayTransitions)
 	section(t, &b, "Change of a login", changeStates, role.ChangeStatuses, role.ChangeEvents, role.ChangeTransitions)
+	section(t, &b, "Session of a person", sessionStates, person.Statuses, person.Events, person.Transitions)
+	b.WriteString("\nA proof gives the session another token. After five misses in a row it ends.\n")
 	section(t, &b, "Invitation", invitationStates, member.Statuses, member.Events, member.Transitions)
 	section(t, &b, "Webhook endpoint", endpointStates, webhook.Statuses, webhook.Events, webhook.Transitions)
 	section(t, &b, "Webhook delivery", deliveryStates, webhook.DeliveryStatuses, webhook.DeliveryEvents, webhook.DeliveryTransitions)
-	section(t, &b, "Invitation mail", mailStates, mail.Statuses, mail.Events, mail.Transitions)
+	section(t, &b, "Mail", mailStates, mail.Statuses, mail.Events, mail.Transitions)
 	golden(t, "develop/states.md", b.String())
 }
 

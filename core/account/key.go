@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pgherd/pgherd/core/ascii"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/network"
@@ -132,7 +133,7 @@ func ParseKeyID(flag, text string) (id.KeyID, error) {
 	if _, rest, ok := cutKind(text); ok {
 		name = rest
 	}
-	if len(name) != keyIDLength || !isBase62(name) {
+	if len(name) != keyIDLength || !ascii.Base62(name) {
 		return "", fault.Invalid(flag, "must be the ID or the prefix of a key, as in %s_0a1B2c3D", KeyPrefix)
 	}
 	return id.KeyID(name), nil
@@ -145,7 +146,7 @@ func ParseKey(text string) (Credential, error) {
 		return Credential{}, ErrUnauthorized()
 	}
 	body, sum := text[:len(text)-checksumLength], text[len(text)-checksumLength:]
-	if !isBase62(rest[:keyIDLength]) || !isBase62(rest[keyIDLength+1:]) || checksum(body) != sum {
+	if !ascii.Base62(rest[:keyIDLength]) || !ascii.Base62(rest[keyIDLength+1:]) || checksum(body) != sum {
 		return Credential{}, ErrUnauthorized()
 	}
 	return Credential{Kind: kind, ID: id.KeyID(rest[:keyIDLength]), Hash: sha256.Sum256([]byte(text))}, nil
@@ -182,14 +183,4 @@ func checksum(s string) string {
 		v /= 62
 	}
 	return string(out[:])
-}
-
-func isBase62(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			return false
-		}
-	}
-	return true
 }

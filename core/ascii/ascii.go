@@ -40,6 +40,16 @@ func Visible(text string) bool {
 	return true
 }
 
+// Base62 reports whether the text has only digits and letters of ASCII. The empty text is one.
+func Base62(text string) bool {
+	for i := range len(text) {
+		if c := lower(text[i]); (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
 func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 func lower(c byte) byte {

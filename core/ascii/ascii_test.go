@@ -46,6 +46,16 @@ func TestVisible(t *testing.T) {
 	}
 }
 
+func TestBase62(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": true, "09azAZ": true, "a b": false, "/": false, ":": false, "@": false, "[": false, "`": false, "{": false, "é": false,
+	} {
+		if ascii.Base62(text) != want {
+			t.Errorf("%q", text)
+		}
+	}
+}
+
 func TestEqual(t *testing.T) {
 	for _, pair := range [][2]string{{"a", "ab"}, {"a", "b"}, {"@", "`"}, {"[", "{"}} {
 		if ascii.Equal(pair[0], pair[1]) {

@@ -14,6 +14,7 @@ const (
 	PlanAPIAccessRequired                Code = "PLAN_API_ACCESS_REQUIRED"
 	PlanLimit                            Code = "PLAN_LIMIT"
 	Forbidden                            Code = "FORBIDDEN"
+	LoginRequired                        Code = "LOGIN_REQUIRED"
 	FeatureNotAvailable                  Code = "FEATURE_NOT_AVAILABLE"
 	DatabaseNotFound                     Code = "DATABASE_NOT_FOUND"
 	BackupNotFound                       Code = "BACKUP_NOT_FOUND"
@@ -82,6 +83,7 @@ var Table = []Entry{
 	{PlanAPIAccessRequired, 403, "the account is not on a Pro or Business plan"},
 	{PlanLimit, 403, "the plan does not allow API access or more databases"},
 	{Forbidden, 403, "the caller may see this but not do it"},
+	{LoginRequired, 403, "this needs a recent log-in: only for people, never for a key"},
 	{FeatureNotAvailable, 403, "limited-rollout or feature-gated route for a target that is not enrolled, or the installation sends no " +
 		"mails to invite people, or has no key to sign certificates with"},
 	{DatabaseNotFound, 404, "missing, not owned, or out of key scope"},

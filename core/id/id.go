@@ -28,6 +28,8 @@ type (
 	UploadID         string
 	TrustID          string
 	RingHostID       string
+	SessionID        string
+	PasskeyID        string
 )
 
 // KeyID is the visible part of an API key: 8 base62 characters.

@@ -23,6 +23,8 @@ const (
 	Exchange     Class = "exchange"     // tokens of CI systems for keys, per client address
 	Token        Class = "token"        // the same for one namespace, per client address
 	Publish      Class = "publish"      // what anybody may read, per client address
+	LogIn        Class = "log_in"       // attempts to log in, per client address
+	Guess        Class = "guess"        // passwords and codes for one person, from wherever
 	Invite       Class = "invite"       // addresses that an account adds to databases, or sends an invitation again
 )
 
@@ -45,6 +47,8 @@ func Defaults() map[Class]Limit {
 		Exchange:     {600, time.Minute},
 		Token:        {60, time.Minute},
 		Publish:      {60, time.Minute},
+		LogIn:        {20, time.Minute},
+		Guess:        {30, 15 * time.Minute},
 		Invite:       {100, time.Hour},
 	}
 }

@@ -15,6 +15,7 @@ func TestDefaults(t *testing.T) {
 		Read: {600, time.Minute}, Write: {120, time.Minute}, Create: {30, time.Minute}, Reveal: {60, time.Minute},
 		Reservation: {6, time.Hour}, Unauthorized: {30, time.Minute}, Accept: {20, time.Minute}, Invite: {100, time.Hour},
 		Publish: {60, time.Minute}, Exchange: {600, time.Minute}, Token: {60, time.Minute},
+		LogIn: {20, time.Minute}, Guess: {30, 15 * time.Minute},
 	}
 	got := Defaults()
 	if len(got) != len(want) {

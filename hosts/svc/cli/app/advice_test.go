@@ -9,6 +9,7 @@ import (
 // selfEvident are the codes without advice.
 var selfEvident = map[fault.Code]string{
 	fault.ValidationError:            "the message names the field, and what it must be",
+	fault.LoginRequired:              "it is only for people, and svc has a key",
 	fault.RestoreOperationTerminal:   "svc begins no restore with an idempotency key",
 	fault.RestoreShrinks:             "it stands in a failed operation, which says why",
 	fault.UploadIncomplete:           "it stands in a failed operation, which says why",

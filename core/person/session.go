@@ -1,0 +1,160 @@
+// Package person holds the rules of people who log in: sessions, second factors and recovery codes.
+package person
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/token"
+)
+
+// How long a session lasts.
+const (
+	// Idle is how long an open session may be without a request.
+	Idle = 12 * time.Hour
+	// Life is how long an open session lasts at most, from its log-in.
+	Life = 14 * 24 * time.Hour
+	// FactorTime is how long a log-in may wait for its second factor.
+	FactorTime = 10 * time.Minute
+	// Recent is how long a log-in, or a proof of who somebody is, counts as recent.
+	Recent = 10 * time.Minute
+	// Touch is how exactly it is known when a session was last used.
+	Touch = time.Minute
+)
+
+// MaxSessions is how many sessions of a person are open or wait for a factor. One more ends the one that was used longest ago.
+const MaxSessions = 50
+
+// MaxFactorTries is how many wrong codes a log-in may have before it ends.
+const MaxFactorTries = 5
+
+// maxAgent is how much is kept of what a browser says of itself, in characters.
+const maxAgent = 200
+
+// Session is a person who is logged in on one device, or is about to be. Its token is in a cookie, and is another one after each
+// proof.
+type Session struct {
+	ID        id.SessionID `db:"id"`
+	UserID    id.UserID    `db:"user_id"`
+	TokenHash []byte       `db:"token_hash"`
+	Status    Status       `db:"status"`
+	Tries     int          `db:"tries"` // wrong codes since the last right one
+	CreatedAt time.Time    `db:"created_at"`
+	UsedAt    time.Time    `db:"used_at"`   // to Touch
+	ProvedAt  time.Time    `db:"proved_at"` // when the person last proved who they are
+	EndedAt   *time.Time   `db:"ended_at"`
+	Client    string       `db:"client"` // the address at log-in
+	Agent     string       `db:"agent"`  // what the browser said of itself
+}
+
+// Device is where somebody logs in.
+type Device struct{ Client, Agent string }
+
+// Begin is a new session after a right password. Where the person has a second factor, it waits for that.
+func Begin(s id.SessionID, of id.UserID, hash token.Hash, hasFactor bool, at Device, now time.Time) Session {
+	status := Open
+	if hasFactor {
+		status = AwaitsFactor
+	}
+	return Session{
+		ID: s, UserID: of, TokenHash: hash[:], Status: status, CreatedAt: now, UsedAt: now, ProvedAt: now,
+		Client: at.Client, Agent: shortened(at.Agent),
+	}
+}
+
+// shortened is a text that can be stored: valid, without control characters, and not long.
+func shortened(agent string) string {
+	kept := make([]rune, 0, maxAgent)
+	for _, r := range agent {
+		if len(kept) == maxAgent {
+			break
+		}
+		if r != utf8.RuneError && r >= ' ' && r != 0x7f {
+			kept = append(kept, r)
+		}
+	}
+	return string(kept)
+}
+
+// At is the session as it is at a time: one whose time is over has ended, whether or not that is stored yet.
+func (s Session) At(now time.Time) Session {
+	if end := s.end(); s.Status != Ended && !now.Before(end) {
+		s.Status, s.EndedAt = Transitions[s.Status][Expire].Next, &end
+	}
+	return s
+}
+
+// end is when a session ends by itself.
+func (s Session) end() time.Time {
+	if s.Status == AwaitsFactor {
+		return s.CreatedAt.Add(FactorTime)
+	}
+	end, idle := s.CreatedAt.Add(Life), s.UsedAt.Add(Idle)
+	if idle.Before(end) {
+		return idle
+	}
+	return end
+}
+
+// Proved is the session after the person has proved who they are, by a second factor or once more: it is open, and has another
+// token. UNAUTHORIZED where it has ended.
+func (s Session) Proved(hash token.Hash, now time.Time) (Session, error) {
+	s, err := s.apply(Prove, now)
+	if err == nil {
+		s.TokenHash, s.ProvedAt, s.UsedAt, s.Tries = hash[:], now, now, 0
+	}
+	return s, err
+}
+
+// Missed is the session after a wrong proof. The last one that is allowed ends it. UNAUTHORIZED where it has ended.
+func (s Session) Missed(now time.Time) (Session, error) {
+	if s.Tries+1 >= MaxFactorTries {
+		return s.Closed(now)
+	}
+	s, err := s.apply(Miss, now)
+	if err == nil {
+		s.Tries++
+	}
+	return s, err
+}
+
+// Closed is the session after its end. UNAUTHORIZED where it has ended already.
+func (s Session) Closed(now time.Time) (Session, error) {
+	s, err := s.apply(End, now)
+	if err == nil {
+		s.EndedAt = &now
+	}
+	return s, err
+}
+
+func (s Session) apply(e Event, now time.Time) (Session, error) {
+	s = s.At(now)
+	cell, err := Transitions.Decide(s.Status, e)
+	if err == nil {
+		s.Status = cell.Next
+	}
+	return s, err
+}
+
+// IsOpen reports whether the session reaches anything at a time.
+func (s Session) IsOpen(now time.Time) bool { return s.At(now).Status == Open }
+
+// Used is the session after a request, and whether that is worth storing.
+func (s Session) Used(now time.Time) (_ Session, changed bool) {
+	if now.Sub(s.UsedAt) < Touch {
+		return s, false
+	}
+	s.UsedAt = now
+	return s, true
+}
+
+// RequireRecent returns LOGIN_REQUIRED where the last proof is too long ago for what cannot be undone, or shows a secret.
+func (s Session) RequireRecent(now time.Time) error {
+	if now.Sub(s.ProvedAt) > Recent {
+		return fault.New(fault.LoginRequired, "this needs a log-in of the last %d minutes: prove once more who you are",
+			Recent/time.Minute)
+	}
+	return nil
+}
