@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/driver"
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/adapters/passwords"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/adapters/system"
@@ -18,7 +19,9 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/people"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
@@ -28,6 +31,7 @@ import (
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/ports"
 )
 
 func newControlPlane(ctx context.Context, metadataURL, keyringFile string) (*controlplane.ControlPlane, error) {
@@ -42,7 +46,7 @@ func newControlPlane(ctx context.Context, metadataURL, keyringFile string) (*con
 	return controlplane.New(controlplane.Ports{
 		Store: store, Admissions: store, Secrets: box, Ring: box,
 		Fleet: agentclient.New(box, agentclient.Options{}), // reaches the agents of the registered servers
-		Clock: system.NewClock(), Entropy: system.Entropy{},
+		Clock: system.NewClock(), Entropy: system.Entropy{}, Passwords: passwords.Hasher{},
 	}, controlplane.Config{})
 }
 
@@ -96,21 +100,23 @@ func TestEmbedding(t *testing.T) {
 	running.Go(func() { cp.Keyring.Run(ctx) })
 	defer func() { cancel(); running.Wait(); s.OK(cp.Keyring.Leave(context.Background())); s.OK(notifier.Close()) }()
 
-	e := &embedder{s, cp, newCustomer(s, cp)}
+	email := s.Name("embedded") + "@example.org"
+	e := &embedder{s, cp, newCustomer(s, cp, email)}
 	made := e.creates()
+	e.seesAsPerson(email, made.Record.ID)
 	s.Connects(spec.Login{Database: made.Record.Name, Username: made.Username, Password: made.Password, From: spec.Home})
 	reports := e.addsRole(made.Record.ID)
 	s.Connects(spec.Login{Database: made.Record.Name, Username: reports.Username, Password: reports.Password, From: spec.Home})
 	e.backsUp(made.Record.ID)
 }
 
-func newCustomer(s *spec.Stage, cp *controlplane.ControlPlane) (key string) {
+func newCustomer(s *spec.Stage, cp *controlplane.ControlPlane, email string) (key string) {
 	s.Helper()
 	a, _, err := cp.Operator.CreateAccount(s.Context(), operator.NewAccount{
-		Email: s.Name("embedded") + "@example.org", Name: "Somebody", Plan: account.Pro,
+		Email: email, Name: "Somebody", Plan: account.Pro,
 	})
 	s.OK(err)
-	_, key, err = cp.Operator.CreateKey(s.Context(), operator.NewKey{
+	_, key, err = cp.Operator.CreateKey(s.Context(), keys.NewKey{
 		AccountID: a.ID, Label: "a key", Scope: account.FullAccount,
 	})
 	s.OK(err)
@@ -144,6 +150,28 @@ func (e *embedder) creates() databases.Created {
 	made, err := e.cp.Databases.Create(e.Context(), e.caller(ratelimit.Create), asked)
 	e.OK(err)
 	return made
+}
+
+// seesAsPerson has the customer choose a password, log in, and see the database.
+func (e *embedder) seesAsPerson(email string, of id.DatabaseID) {
+	e.Helper()
+	from := people.Client{Address: netip.MustParseAddr("192.0.2.1"), Agent: "a browser"}
+	link, _, err := e.cp.Operator.LinkUser(e.Context(), email)
+	e.OK(err)
+	const password = "correct horse battery"
+	e.OK(e.cp.People.Reset(e.Context(), link, password, from))
+	_, err = e.cp.People.LogIn(e.Context(), people.Credentials{Email: email, Password: "another one"}, from)
+	e.That(fault.Has(err, fault.Unauthorized), "a wrong password: %v", err)
+	in, err := e.cp.People.LogIn(e.Context(), people.Credentials{Email: email, Password: password}, from)
+	e.OK(err)
+	admitted, err := e.cp.Access.AdmitPerson(e.Context(), access.Visit{Token: in.Token, Class: ratelimit.Read, Client: from.Address})
+	e.OK(err)
+	list, _, err := e.cp.Databases.List(e.Context(), admitted.Caller, ports.Page{})
+	e.OK(err)
+	e.That(len(list) == 1 && list[0].ID == of, "the person sees %v", list)
+	e.OK(e.cp.People.LogOut(e.Context(), in.Token))
+	_, err = e.cp.Access.Reach(e.Context(), admitted.Caller, of, account.See)
+	e.That(fault.Has(err, fault.DatabaseNotFound), "after the log-out: %v", err)
 }
 
 func (e *embedder) addsRole(of id.DatabaseID) roles.Revealed {

@@ -82,6 +82,7 @@ var rooms = []room{
 	{"adapters/mailer/...", wiringOrSQL},
 	{"adapters/metrics/...", wiring}, // Prometheus has a collector of database/sql.
 	{"adapters/passwords/...", effects},
+	{"adapters/passkeys/...", wiringOrSQL},
 	{"adapters/webhooksender/...", wiringOrSQL},
 	{"adapters/oidc/...", wiringOrSQL},
 	{"adapters/guarded/...", wiringOrSQL},

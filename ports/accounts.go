@@ -18,6 +18,8 @@ type Accounts interface {
 	Add(ctx context.Context, a account.Account) error
 	// Get returns an account; ErrNoRow when there is none.
 	Get(ctx context.Context, account id.AccountID) (account.Account, error)
+	// OfOwner returns the account that a user owns; ErrNoRow when there is none.
+	OfOwner(ctx context.Context, user id.UserID) (account.Account, error)
 	// LockForQuota returns the account and locks it until the transaction ends, so that counting and adding are atomic. Who locks
 	// databases of the account too has locked them before.
 	LockForQuota(ctx context.Context, account id.AccountID) (account.Account, error)

@@ -36,10 +36,12 @@ func (NoMail) Send(context.Context, mail.Message) error {
 
 // Mails keeps mails on their way. A mail goes with its database.
 type Mails interface {
-	// Add stores a mail and wakes dispatchers when the transaction commits. ErrNoRow where there is no such account or database.
+	// Add stores a mail and wakes dispatchers when the transaction commits. ErrNoRow where there is no such account or, for an
+	// invitation, no such database.
 	Add(ctx context.Context, m mail.Mail) error
-	// Recent counts the mails that an account, and that all accounts together, have added since a time. Addresses with the same
-	// mail.Mailbox are one. Where two callers must not both take an account's last place, they hold the account's lock.
+	// Recent counts the mails that an account, and that all accounts together, have added since a time; notices do not count.
+	// Addresses with the same mail.Mailbox are one. Where two callers must not both take an account's last place, they hold the
+	// account's lock.
 	Recent(ctx context.Context, account id.AccountID, recipient string, since time.Time) (mail.Recent, error)
 	// Withdraw applies mail.Mail.Withdrawn to every mail of an invitation.
 	Withdraw(ctx context.Context, i id.InvitationID, now time.Time) error

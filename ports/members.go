@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/token"
 )
 
 // Members keeps who besides its owner may use a database. Writers must hold the database's lock (Databases.Lock).
@@ -31,7 +32,7 @@ type Invitations interface {
 	// Get returns an invitation to a database, whatever its status; ErrNoRow when there is none.
 	Get(ctx context.Context, db id.DatabaseID, i id.InvitationID) (member.Invitation, error)
 	// ByToken returns the invitation with a token, whatever its status; ErrNoRow when there is none.
-	ByToken(ctx context.Context, token member.Hash) (member.Invitation, error)
+	ByToken(ctx context.Context, hash token.Hash) (member.Invitation, error)
 	// List returns the invitations to a database that are open or expired, the oldest first.
 	List(ctx context.Context, db id.DatabaseID) ([]member.Invitation, error)
 	// Save writes every field that can change: role, token, status, expiry and end. ErrNoRow when there is no such invitation.

@@ -14,7 +14,8 @@ type SealedValues interface {
 }
 
 // SealedValue is one encrypted value. Ref names its row ("certificate-key/<id>", "change/<id>" of a pending rotation,
-// "login/<database>/<login>", "mail/<id>", "role/<id>", "server/<id>", "webhook/<id>"), Context is what it is bound to.
+// "factor/<user>", "login/<database>/<login>", "mail/<id>", "role/<id>", "server/<id>", "webhook/<id>"), Context is what it is
+// bound to.
 type SealedValue struct {
 	Ref     string
 	Context string

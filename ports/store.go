@@ -27,6 +27,9 @@ type Tx interface {
 	Directory() Directory
 	Members() Members
 	Invitations() Invitations
+	Sessions() Sessions
+	Credentials() Credentials
+	Passkeys() Passkeys
 	Keys() Keys
 	Namespaces() Namespaces
 	Trusts() Trusts

@@ -82,7 +82,8 @@ func (w *world) invites(t *testing.T, d wire.CreatedDatabase, of id.AccountID) (
 	m, token = id.MailID(uuid.NewString()), strings.ReplaceAll(uuid.NewString(), "-", "")
 	sealed := must(box.Seal([]byte(token), mail.SecretContext(m)))(t)
 	now := time.Now().UTC()
-	made := mail.New(m, mail.Invitation{
+	made := mail.New(m, mail.Letter{
+		Kind:         mail.ToInvite,
 		InvitationID: id.InvitationID(uuid.NewString()), AccountID: of, DatabaseID: d.ID, Recipient: "bob@example.com",
 		Inviter: "Ada", Database: d.DisplayName, Role: account.Viewer, ExpiresAt: now.Add(time.Hour),
 	}, sealed, now)

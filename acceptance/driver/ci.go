@@ -7,7 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/core/citoken"
-	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/fakes/fakeissuer"
 )
@@ -36,7 +36,7 @@ func (o fakeOperator) RevokeNamespace(n id.NamespaceID) error {
 
 // AddTrust implements spec.CIOperator.
 func (o fakeOperator) AddTrust(n id.NamespaceID, issuer, audience, subject string) (id.TrustID, error) {
-	t, err := o.use().AddTrust(context.Background(), operator.NewTrust{
+	t, err := o.use().AddTrust(context.Background(), keys.NewTrust{
 		NamespaceID: n, Issuer: issuer, Audience: audience, Subject: subject,
 	})
 	return t.ID, err

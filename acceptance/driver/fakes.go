@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/network"
@@ -65,7 +66,7 @@ func (o fakeOperator) RemoveMember(of id.DatabaseID, email string) error {
 
 // NewKey implements spec.Operator.
 func (o fakeOperator) NewKey(a spec.Account, databases ...id.DatabaseID) (spec.Key, error) {
-	n := operator.NewKey{AccountID: a.ID, Label: "a key", Scope: account.FullAccount}
+	n := keys.NewKey{AccountID: a.ID, Label: "a key", Scope: account.FullAccount}
 	for _, db := range databases {
 		n.Scope, n.Databases = account.SelectedDatabases, append(n.Databases, db)
 	}
@@ -75,7 +76,7 @@ func (o fakeOperator) NewKey(a spec.Account, databases ...id.DatabaseID) (spec.K
 
 // SetKey implements spec.Operator.
 func (o fakeOperator) SetKey(k spec.Key, expires string, networks ...string) error {
-	var bounds operator.KeyBounds
+	var bounds keys.Bounds
 	if expires != "" {
 		end, err := account.ParseExpiry(expires)
 		if err != nil {
@@ -96,7 +97,7 @@ func (o fakeOperator) SetKey(k spec.Key, expires string, networks ...string) err
 
 // ReplaceKey implements spec.Operator.
 func (o fakeOperator) ReplaceKey(k spec.Key) (spec.Key, error) {
-	key, text, err := o.use().ReplaceKey(context.Background(), k.ID, operator.KeyBounds{})
+	key, text, err := o.use().ReplaceKey(context.Background(), k.ID, keys.Bounds{})
 	return spec.Key{ID: key.ID, Text: text}, err
 }
 

@@ -73,7 +73,7 @@ func newService(t testing.TB) *service {
 	}
 	for range apiHosts + 1 {
 		cp, err := controlplane.New(ports, controlplane.Config{
-			Limits: limits, InvitationPage: page, DefaultSchedule: database.NoSchedule,
+			Limits: limits, Pages: mail.Pages{Invitation: page}, DefaultSchedule: database.NoSchedule,
 		})
 		if err != nil {
 			t.Fatal(err)

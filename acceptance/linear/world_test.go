@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/database"
@@ -151,7 +152,7 @@ func (w *world) makeDatabase(fleet *fakeagent.Fleet) {
 		Email: "owner@example.org", Name: "Somebody", Plan: account.Business,
 	})
 	ok(w.t, err)
-	_, key, err := first.Operator.CreateKey(w.ctx, operator.NewKey{
+	_, key, err := first.Operator.CreateKey(w.ctx, keys.NewKey{
 		AccountID: owner.ID, Label: "test", Scope: account.FullAccount,
 	})
 	ok(w.t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -79,7 +80,7 @@ func (w *roleWorld) customer(email string, scope account.Scope, dbs ...id.Databa
 			})
 		}))
 	}
-	_, key, err := o.CreateKey(w.t.Context(), operator.NewKey{AccountID: a.ID, Label: "k", Scope: scope, Databases: dbs})
+	_, key, err := o.CreateKey(w.t.Context(), keys.NewKey{AccountID: a.ID, Label: "k", Scope: scope, Databases: dbs})
 	check.NoError(w.t, err)
 	return a, key
 }

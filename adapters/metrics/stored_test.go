@@ -34,9 +34,11 @@ const twoChanges = `
 
 // twoMails wait, and one was sent; one of those that wait is held.
 const twoMails = `
-	INSERT INTO mails (id, invitation_id, account_id, database_id, recipient, inviter, database_display, role, expires_at,
+	INSERT INTO mails (id, kind, note, invitation_id, account_id, database_id, recipient, inviter, database_display, role,
+		expires_at,
 		sealed_token, status, attempts, created_at, finished_at, lease_owner, lease_epoch, not_before)
-		SELECT gen_random_uuid(), gen_random_uuid(), d.account_id, d.id, 'bob@example.org', '', '', 'viewer', 'infinity',
+		SELECT gen_random_uuid(), 'invitation', '', gen_random_uuid(), d.account_id, d.id, 'bob@example.org', '', '', 'viewer',
+			'infinity',
 			CASE s WHEN 'sent' THEN NULL ELSE ''::bytea END, s, 0, 'epoch', CASE s WHEN 'sent' THEN 'epoch'::timestamptz END,
 			'', 0, 'epoch'
 		FROM databases d, unnest(ARRAY['pending', 'sending', 'sent']) s WHERE d.name = 'x'`

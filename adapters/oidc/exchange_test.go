@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/core/citoken"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/citokens"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -51,7 +52,7 @@ func install(t *testing.T) *installation {
 	a, _, err := in.Operator.CreateAccount(t.Context(), operator.NewAccount{Email: "a@example.org", Name: "A", Plan: account.Pro})
 	check.NoError(t, err)
 	in.namespace = check.Must(in.Operator.CreateNamespace(t.Context(), a.ID, "pipeline"))(t).ID
-	check.Must(in.Operator.AddTrust(t.Context(), operator.NewTrust{
+	check.Must(in.Operator.AddTrust(t.Context(), keys.NewTrust{
 		NamespaceID: in.namespace, Issuer: in.issuer.URL, Audience: audience, Subject: "repo:acme/shop:ref:refs/heads/*",
 	}))(t)
 	return in

@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
@@ -59,7 +60,7 @@ func newInviting(t *testing.T, databases int) *inviting {
 	server := check.Must(op.AddServer(t.Context(), operator.NewServer{
 		Name: "one", AgentURL: "https://agent:8090", Secret: agentSecret, PublicHost: "db.example.org", PublicPort: 6432, Capacity: 100,
 	}))(t)
-	_, key, err := op.CreateKey(t.Context(), operator.NewKey{AccountID: owner.ID, Label: "k", Scope: account.FullAccount})
+	_, key, err := op.CreateKey(t.Context(), keys.NewKey{AccountID: owner.ID, Label: "k", Scope: account.FullAccount})
 	check.NoError(t, err)
 	for n := range databases {
 		r := database.Record{

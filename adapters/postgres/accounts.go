@@ -20,6 +20,7 @@ var (
 var (
 	getUsers    = pgdb.Define(userTable.Read().Where("t.id = ANY(?)"))
 	getAccount  = pgdb.Define(accountTable.Read().Where("t.id = ?"))
+	accountOf   = pgdb.Define(accountTable.Read().Where("t.owner_id = ?"))
 	lockAccount = pgdb.Define(accountTable.Read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
 	getUser     = pgdb.Define(userTable.Read().Where("t.id = ?"))
 	userByEmail = pgdb.Define(userTable.Read().Where(`t.email = ?`))
@@ -37,6 +38,10 @@ func (a accounts) Users(ctx context.Context, users []id.UserID) ([]account.User,
 
 func (a accounts) Get(ctx context.Context, of id.AccountID) (account.Account, error) {
 	return a.One(ctx, getAccount, of)
+}
+
+func (a accounts) OfOwner(ctx context.Context, user id.UserID) (account.Account, error) {
+	return a.One(ctx, accountOf, user)
 }
 
 func (a accounts) LockForQuota(ctx context.Context, of id.AccountID) (account.Account, error) {

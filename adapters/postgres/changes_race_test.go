@@ -8,7 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/network"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeclock"
@@ -20,7 +20,7 @@ func TestChangesOfTwoOperatorsAreBothKept(t *testing.T) {
 	w := newInviting(t, 1)
 	one, other := w.processes[0].Operator, w.processes[1].Operator
 	record := w.databases[0].Record()
-	key, _, err := one.CreateKey(t.Context(), operator.NewKey{
+	key, _, err := one.CreateKey(t.Context(), keys.NewKey{
 		AccountID: record.AccountID, Label: "k", Scope: account.FullAccount,
 	})
 	check.NoError(t, err)
@@ -29,14 +29,14 @@ func TestChangesOfTwoOperatorsAreBothKept(t *testing.T) {
 		from := network.List(fmt.Sprintf("10.0.%d.0/24", round))
 		var both sync.WaitGroup
 		both.Go(func() {
-			_, err := one.BindKey(t.Context(), key.ID, operator.KeyBounds{Expires: &days})
+			_, err := one.BindKey(t.Context(), key.ID, keys.Bounds{Expires: &days})
 			_, failed := one.ChangeServer(t.Context(), record.ServerID, func(s *server.Server) { s.Capacity = 100 + round })
 			if err != nil || failed != nil {
 				t.Error(err, failed)
 			}
 		})
 		both.Go(func() {
-			_, err := other.BindKey(t.Context(), key.ID, operator.KeyBounds{Networks: &from})
+			_, err := other.BindKey(t.Context(), key.ID, keys.Bounds{Networks: &from})
 			_, failed := other.ChangeServer(t.Context(), record.ServerID, func(s *server.Server) { s.PublicPort = 7000 + round })
 			if err != nil || failed != nil {
 				t.Error(err, failed)
@@ -45,7 +45,7 @@ func TestChangesOfTwoOperatorsAreBothKept(t *testing.T) {
 		both.Wait()
 		s, _, err := one.Server(t.Context(), record.ServerID)
 		check.NoError(t, err)
-		got := check.Must(one.BindKey(t.Context(), key.ID, operator.KeyBounds{}))(t)
+		got := check.Must(one.BindKey(t.Context(), key.ID, keys.Bounds{}))(t)
 		ends := check.Must(days.Ends(fakeclock.New().Now()))(t)
 		if s.Capacity != 100+round || s.PublicPort != 7000+round || got.Networks != from || !got.ExpiresAt.Equal(*ends) {
 			t.Errorf("round %d: %+v, %+v", round, s, got)

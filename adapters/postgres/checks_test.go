@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/preview"
 	"github.com/pgherd/pgherd/core/querytimeout"
 	"github.com/pgherd/pgherd/core/role"
@@ -55,8 +56,11 @@ var allowed = map[string][]string{
 
 	"keyring_keys.status": texts(keyring.Statuses...),
 
+	"mails.kind":   texts(mail.Kinds...),
 	"mails.status": texts(mail.Statuses...),
-	"mails.role":   texts(account.Admin, account.Developer, account.Viewer),
+	"mails.role":   texts("", account.Admin, account.Developer, account.Viewer),
+
+	"sessions.status": texts(person.Statuses...),
 }
 
 func texts[T ~string](values ...T) []string {

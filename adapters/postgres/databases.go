@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	sq "github.com/Masterminds/squirrel"
@@ -63,9 +64,30 @@ func orNull[T ~string](id T) any {
 	return id
 }
 
-// The columns of database.Ties. The first takes the key; the others take the key, and then the user.
+// viewOfPerson is database.Viewer.StandingOn for a page of the list of a person. Own databases and those of others are found
+// apart, each by an index: of those who have thousands, as of those who have one among many others'. Its arguments are those
+// of personArguments.
+func viewOfPerson(q sq.SelectBuilder) sq.SelectBuilder {
+	const next = " AND (d.created_at, d.id) > (?, ?) ORDER BY d.created_at, d.id LIMIT ?)"
+	return q.Where(`t.id IN (
+		(SELECT d.id FROM databases d WHERE d.account_id = ?::uuid AND (?::boolean OR NOT d.`+gone+`)`+next+`
+		UNION ALL
+		(SELECT d.id FROM memberships m JOIN databases d ON d.id = m.database_id
+			WHERE m.user_id = ?::uuid AND d.account_id <> ?::uuid AND d.status <> 'deleting' AND NOT d.`+gone+next+`)`).
+		Where("EXISTS (SELECT FROM sessions p WHERE p.id = ?::uuid AND p.status = 'open')").
+		OrderBy("t.created_at", "t.id").Suffix("LIMIT ?")
+}
+
+func personArguments(v database.Viewer, p ports.Page) ([]any, error) {
+	after, err := pgdb.Forward(p)
+	own, shared := []any{v.AccountID, v.Deleted}, []any{v.UserID, v.AccountID}
+	return slices.Concat(own, after, shared, after, []any{v.SessionID, pgdb.Limit(p)}), err
+}
+
+// The columns of database.Ties. The first two take the key and the session; the others take the key, and then the user.
 const (
 	tieKeyValid = "EXISTS (SELECT FROM api_keys k WHERE k.id = ? AND k.revoked_at IS NULL) AS key_valid"
+	tieSession  = "EXISTS (SELECT FROM sessions p WHERE p.id = ?::uuid AND p.status = 'open') AS session_open"
 	tieBound    = "EXISTS (SELECT FROM key_databases b WHERE b.key_id = ? AND b.database_id = t.id) AS bound"
 	tieMember   = "coalesce((SELECT m.role FROM memberships m WHERE m.database_id = t.id AND m.user_id = ?::uuid), '') AS member"
 )
@@ -73,9 +95,11 @@ const (
 var (
 	getDatabase = pgdb.Define(readDatabases().Where("t.id = ?"))
 	// A key of the whole account, or of a namespace, has no other ties that count.
-	tiedDatabase     = pgdb.Define(readDatabases().Column(tieKeyValid).Where("t.id = ?"))
-	selectedDatabase = pgdb.Define(readDatabases().Column(tieKeyValid).Column(tieBound).Column(tieMember).Where("t.id = ?"))
-	visibleDatabases = pgdb.Define(inView(readDatabases()).Where("(t.created_at, t.id) > (?, ?)").
+	tiedDatabase      = pgdb.Define(readDatabases().Column(tieKeyValid).Where("t.id = ?"))
+	selectedDatabase  = pgdb.Define(readDatabases().Column(tieKeyValid).Column(tieBound).Column(tieMember).Where("t.id = ?"))
+	sharedDatabase    = pgdb.Define(readDatabases().Column(tieSession).Column(tieMember).Where("t.id = ?"))
+	databasesOfPerson = pgdb.Define(viewOfPerson(readDatabases()))
+	visibleDatabases  = pgdb.Define(inView(readDatabases()).Where("(t.created_at, t.id) > (?, ?)").
 				OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
 	lockDatabase   = pgdb.Define(readDatabases().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t"))
 	countDatabases = pgdb.Written("SELECT count(*) FROM databases d WHERE account_id = $1 AND " + inService)
@@ -110,7 +134,10 @@ func (d databases) Tied(
 		database.Ties
 	}
 	statement, args := tiedDatabase, []any{v.KeyID, db}
-	if v.Selects() {
+	switch {
+	case v.IsPerson():
+		statement, args = sharedDatabase, []any{v.SessionID, orNull(v.UserID), db}
+	case v.Selects():
 		statement, args = selectedDatabase, []any{v.KeyID, v.KeyID, orNull(v.UserID), db}
 	}
 	row, err := pgdb.One[tied](ctx, d.Session, statement, args...)
@@ -118,6 +145,13 @@ func (d databases) Tied(
 }
 
 func (d databases) Visible(ctx context.Context, v database.Viewer, p ports.Page) ([]database.Record, error) {
+	if v.IsPerson() {
+		args, err := personArguments(v, p)
+		if err != nil {
+			return nil, err
+		}
+		return d.All(ctx, databasesOfPerson, args...)
+	}
 	return d.Page(ctx, visibleDatabases, pgdb.Forward, p, viewerArguments(v)...)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/citoken"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/citokens"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -50,7 +51,7 @@ func newExchanging(t *testing.T) *exchanging {
 	owner, _, err := op.CreateAccount(t.Context(), operator.NewAccount{Email: "ada@example.org", Name: "Ada", Plan: account.Pro})
 	check.NoError(t, err)
 	w.namespace = check.Must(op.CreateNamespace(t.Context(), owner.ID, "main"))(t).ID
-	w.trust = check.Must(op.AddTrust(t.Context(), operator.NewTrust{
+	w.trust = check.Must(op.AddTrust(t.Context(), keys.NewTrust{
 		NamespaceID: w.namespace, Issuer: "https://ci.example.org", Audience: "pgherd", Subject: "repo:acme/shop:**",
 	}))(t).ID
 	return w

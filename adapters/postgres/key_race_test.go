@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -29,7 +30,7 @@ func TestAKeyIsNotMadeWhileItsUserIsRemoved(t *testing.T) {
 			return err
 		}
 		go func() {
-			_, _, err := w.processes[1].Operator.CreateKey(t.Context(), operator.NewKey{
+			_, _, err := w.processes[1].Operator.CreateKey(t.Context(), keys.NewKey{
 				AccountID: bob.ID, Label: "k", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{db},
 			})
 			made <- err

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -25,7 +26,7 @@ func TestAKeyIsReplacedWhileItsUserIsRemoved(t *testing.T) {
 	})
 	check.NoError(t, err)
 	added := check.Must(w.processes[0].Members.Add(t.Context(), w.databases[0], "bob@example.org", account.Admin))(t)
-	key, _, err := w.processes[1].Operator.CreateKey(t.Context(), operator.NewKey{
+	key, _, err := w.processes[1].Operator.CreateKey(t.Context(), keys.NewKey{
 		AccountID: bob.ID, Label: "k", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{db},
 	})
 	check.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var mailTable = pgdb.TableOf[mail.Mail]("mails")
+var mailTable = pgdb.TableOf[mail.Mail]("mails").WithOptional("invitation_id", "database_id")
 
 var mailChanges = []string{
 	"sealed_token", "status", "attempts", "finished_at", "lease_owner", "lease_until", "not_before",
@@ -28,7 +28,7 @@ var (
 		SELECT count(*) FILTER (WHERE account_id = $1) AS of_account,
 			count(*) FILTER (WHERE account_id = $1 AND ` + mailbox + ` = $2) AS to_recipient,
 			count(*) FILTER (WHERE ` + mailbox + ` = $2) AS together
-		FROM mails WHERE (account_id = $1 OR ` + mailbox + ` = $2) AND created_at > $3`)
+		FROM mails WHERE (account_id = $1 OR ` + mailbox + ` = $2) AND created_at > $3 AND kind <> 'notice'`)
 	withdrawMails = pgdb.Written(`
 		UPDATE mails SET status = 'withdrawn', finished_at = $2, sealed_token = NULL, lease_owner = '', lease_until = NULL,
 			lease_epoch = lease_epoch + CASE status WHEN 'sending' THEN 1 ELSE 0 END

@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -76,8 +77,8 @@ func (i invitations) Get(ctx context.Context, db id.DatabaseID, invitation id.In
 	return i.One(ctx, getInvitation, db, invitation)
 }
 
-func (i invitations) ByToken(ctx context.Context, token member.Hash) (member.Invitation, error) {
-	return i.One(ctx, invitationByToken, token[:])
+func (i invitations) ByToken(ctx context.Context, hash token.Hash) (member.Invitation, error) {
+	return i.One(ctx, invitationByToken, hash[:])
 }
 
 func (i invitations) List(ctx context.Context, db id.DatabaseID) ([]member.Invitation, error) {

@@ -13,6 +13,7 @@ import (
 // broken maps the name of a unique constraint to the fault that its port names.
 var broken = map[string]func() error{
 	"users_email_unique":             func() error { return fault.Invalid("email", "is in use") },
+	"passkeys_credential_unique":     func() error { return fault.Invalid("passkey", "is known already") },
 	"accounts_owner_unique":          func() error { return fault.Invalid("owner", "owns an account already") },
 	"ci_namespaces_name_unique":      func() error { return fault.Invalid("name", "is in use") },
 	"ci_trusts_unique":               citoken.ErrTrusted,

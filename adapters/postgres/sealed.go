@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -38,6 +39,9 @@ var sealedTables = []sealedRows{
 	}),
 	sealed("change", roleChangeTable, "sealed", resealingLocked, func(c role.Change) (string, string, []byte) {
 		return string(c.ID), c.SecretContext(), c.Sealed
+	}),
+	sealed("factor", factorTable, "sealed_secret", resealing, func(f person.Factor) (string, string, []byte) {
+		return string(f.UserID), f.SecretContext(), f.SealedSecret
 	}),
 	{"login", []string{pgdb.FirstUUID, ""}, sealedIn("login", sealedLogins, func(l ports.LoginSecret) (string, string, []byte) {
 		return string(l.DatabaseID) + "/" + string(l.Login), l.Context(), l.Sealed

@@ -48,6 +48,9 @@ func (s tx) Accounts() ports.Accounts         { return accounts{accountTable.Row
 func (s tx) Directory() ports.Directory       { return directory(s) }
 func (s tx) Members() ports.Members           { return members(s) }
 func (s tx) Invitations() ports.Invitations   { return invitations{invitationTable.Rows(s.Session)} }
+func (s tx) Sessions() ports.Sessions         { return sessions{sessionTable.Rows(s.Session)} }
+func (s tx) Passkeys() ports.Passkeys         { return passkeys{passkeyTable.Rows(s.Session)} }
+func (s tx) Credentials() ports.Credentials   { return credentials{factorTable.Rows(s.Session)} }
 func (s tx) Keys() ports.Keys                 { return keys{keyTable.Rows(s.Session)} }
 func (s tx) Namespaces() ports.Namespaces     { return namespaces{namespaceTable.Rows(s.Session)} }
 func (s tx) Trusts() ports.Trusts             { return trusts{trustTable.Rows(s.Session)} }

@@ -88,6 +88,17 @@ const (
 	KeyChanged        Action = "api_key.changed"
 	KeyReplaced       Action = "api_key.replaced"
 	KeyRevoked        Action = "api_key.revoked"
+	SessionOpened     Action = "session.opened" // a person has logged in
+	SessionsEnded     Action = "session.others_ended"
+	PasswordReset     Action = "person.password_reset" // by a link in a mail
+	PasswordChanged   Action = "person.password_changed"
+	FactorAdded       Action = "person.factor_added"
+	FactorRemoved     Action = "person.factor_removed"
+	LinkMade          Action = "person.link_made" // by the operator, to choose a password
+	FactorsReset      Action = "person.factors_reset"
+	PasskeyAdded      Action = "person.passkey_added"
+	PasskeyRemoved    Action = "person.passkey_removed"
+	RecoveryRenewed   Action = "person.recovery_codes_renewed"
 	Enrolled          Action = "database.enrolled" // for limited-rollout routes
 	Unenrolled        Action = "database.unenrolled"
 	LegacyActivated   Action = "legacy_roles.activated"

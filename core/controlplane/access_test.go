@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
@@ -29,14 +30,14 @@ func TestUnauthorizedIsAlwaysTheSame(t *testing.T) {
 	_, revoked, _ := w.newAccount("revoked@example.org", account.Pro)
 	ok(t, w.Operator.RevokeKey(w.ctx, id.KeyID(revoked[4:12])))
 	_, replaced, _ := w.newAccount("replaced@example.org", account.Pro)
-	_, fresh, err := w.Operator.ReplaceKey(w.ctx, id.KeyID(replaced[4:12]), operator.KeyBounds{})
+	_, fresh, err := w.Operator.ReplaceKey(w.ctx, id.KeyID(replaced[4:12]), keys.Bounds{})
 	ok(t, err)
 	w.admit(fresh)
 	_, expired, _ := w.newAccount("expired@example.org", account.Pro)
-	must(w.Operator.BindKey(w.ctx, id.KeyID(expired[4:12]), operator.KeyBounds{Expires: &account.Expiry{After: time.Hour}}))(t)
+	must(w.Operator.BindKey(w.ctx, id.KeyID(expired[4:12]), keys.Bounds{Expires: &account.Expiry{After: time.Hour}}))(t)
 	_, foreign, _ := w.newAccount("foreign@example.org", account.Pro)
 	office := network.List("192.0.2.0/24")
-	must(w.Operator.BindKey(w.ctx, id.KeyID(foreign[4:12]), operator.KeyBounds{Networks: &office}))(t)
+	must(w.Operator.BindKey(w.ctx, id.KeyID(foreign[4:12]), keys.Bounds{Networks: &office}))(t)
 	w.clock.Advance(time.Hour)
 	for name, key := range map[string]string{
 		"none": "", "malformed": "pgh_x", "bad checksum": w.key[:len(w.key)-1] + "!", "unknown": unknown,
@@ -122,7 +123,7 @@ var tooMany = []fault.Code{fault.RateLimited, fault.RateLimited}
 
 // fresh is a valid key that was never used.
 func (w *world) fresh() string {
-	_, key, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
+	_, key, err := w.Operator.CreateKey(w.ctx, keys.NewKey{
 		AccountID: w.account.ID, Label: "fresh", Scope: account.FullAccount,
 	})
 	ok(w.t, err)
@@ -177,7 +178,7 @@ func TestOperator(t *testing.T) {
 	if named != w.account.ID {
 		t.Error(named)
 	}
-	for name, n := range map[string]operator.NewKey{
+	for name, n := range map[string]keys.NewKey{
 		"no label":           {AccountID: w.account.ID, Scope: account.FullAccount},
 		"no scope":           {AccountID: w.account.ID, Label: "x"},
 		"unknown scope":      {AccountID: w.account.ID, Label: "x", Scope: "everything"},

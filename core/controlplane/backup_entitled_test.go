@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -35,7 +36,7 @@ func (w *world) lent() lent {
 		ID: "0189abcd-ef01-4234-8567-89abcdef0123", DatabaseID: l.r.Record().ID, UserID: user.ID, Role: account.Viewer,
 	}
 	l.updates(func(ctx context.Context, m ports.Members) error { return m.Set(ctx, l.member) })
-	key, text, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
+	key, text, err := w.Operator.CreateKey(w.ctx, keys.NewKey{
 		AccountID: a.ID, Label: "k", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{l.r.Record().ID},
 	})
 	ok(w.t, err)
@@ -43,12 +44,12 @@ func (w *world) lent() lent {
 	return l
 }
 
-func (l lent) binds(b operator.KeyBounds) {
+func (l lent) binds(b keys.Bounds) {
 	l.w.t.Helper()
 	must(l.w.Operator.BindKey(l.w.ctx, l.key.ID, b))(l.w.t)
 }
 
-func (l lent) bindsTo(networks network.List) { l.binds(operator.KeyBounds{Networks: &networks}) }
+func (l lent) bindsTo(networks network.List) { l.binds(keys.Bounds{Networks: &networks}) }
 
 func (l lent) updates(do func(context.Context, ports.Members) error) {
 	l.w.t.Helper()
@@ -79,14 +80,14 @@ func TestADownloadEndsWithTheRightToIt(t *testing.T) {
 		}, true},
 		"key revoked": {func(l lent, _ *unreachable) { ok(l.w.t, l.w.Operator.RevokeKey(l.w.ctx, l.key.ID)) }, true},
 		"key replaced": {func(l lent, _ *unreachable) {
-			_, _, err := l.w.Operator.ReplaceKey(l.w.ctx, l.key.ID, operator.KeyBounds{})
+			_, _, err := l.w.Operator.ReplaceKey(l.w.ctx, l.key.ID, keys.Bounds{})
 			ok(l.w.t, err)
 		}, true},
 		"key expired": {func(l lent, _ *unreachable) {
-			l.binds(operator.KeyBounds{Expires: &account.Expiry{After: time.Second}})
+			l.binds(keys.Bounds{Expires: &account.Expiry{After: time.Second}})
 		}, true},
 		"key ends later": {func(l lent, _ *unreachable) {
-			l.binds(operator.KeyBounds{Expires: &account.Expiry{After: 2 * time.Hour}})
+			l.binds(keys.Bounds{Expires: &account.Expiry{After: 2 * time.Hour}})
 		}, false},
 		"key lost the network": {func(l lent, _ *unreachable) { l.bindsTo("192.0.2.0/24") }, true},
 		"key kept the network": {func(l lent, _ *unreachable) { l.bindsTo("203.0.113.0/24") }, false},

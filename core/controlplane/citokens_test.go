@@ -17,7 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/citokens"
-	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -42,7 +42,7 @@ type trusting struct {
 func newTrusting(t *testing.T) *trusting {
 	w := &trusting{world: newWorld(t)}
 	w.namespace = must(w.Operator.CreateNamespace(w.ctx, w.account.ID, "pipeline"))(t)
-	w.trust = must(w.Operator.AddTrust(w.ctx, operator.NewTrust{
+	w.trust = must(w.Operator.AddTrust(w.ctx, keys.NewTrust{
 		NamespaceID: w.namespace.ID, Issuer: ciIssuer, Audience: ciAudience, Subject: "repo:acme/shop:**",
 	}))(t)
 	w.clock.Advance(time.Second) // what is logged from now on is newer
@@ -154,7 +154,7 @@ func TestTheLogNamesThePipeline(t *testing.T) {
 func TestEveryRefusedTokenGetsTheSameAnswer(t *testing.T) {
 	w := newTrusting(t)
 	revoked := must(w.Operator.CreateNamespace(w.ctx, w.account.ID, "revoked"))(t)
-	must(w.Operator.AddTrust(w.ctx, operator.NewTrust{
+	must(w.Operator.AddTrust(w.ctx, keys.NewTrust{
 		NamespaceID: revoked.ID, Issuer: ciIssuer, Audience: ciAudience, Subject: ciSubject,
 	}))(t)
 	ok(t, w.Operator.RevokeNamespace(w.ctx, revoked.ID))
@@ -242,7 +242,7 @@ func TestATokenWorksOnce(t *testing.T) {
 	equal(t, "keys of the namespace", len(must(w.Operator.CIKeys(w.ctx, w.namespace.ID))(t)), 1)
 	// In another namespace it is as spent; and it is remembered until nothing takes it any more.
 	other := must(w.Operator.CreateNamespace(w.ctx, w.account.ID, "other"))(t)
-	must(w.Operator.AddTrust(w.ctx, operator.NewTrust{
+	must(w.Operator.AddTrust(w.ctx, keys.NewTrust{
 		NamespaceID: other.ID, Issuer: ciIssuer, Audience: ciAudience, Subject: ciSubject,
 	}))(t)
 	sameRefusal(t, "in another namespace", errOf(w.exchange(other.ID, token)))
@@ -269,7 +269,7 @@ func TestARevokedNamespaceIsOver(t *testing.T) {
 	sameRefusal(t, "a token", errOf(w.exchange(w.namespace.ID, token)))
 	_, _, err = w.Operator.CreateCIKey(w.ctx, w.namespace.ID)
 	refused(t, err, fault.ValidationError)
-	refused(t, errOf(w.Operator.AddTrust(w.ctx, operator.NewTrust{
+	refused(t, errOf(w.Operator.AddTrust(w.ctx, keys.NewTrust{
 		NamespaceID: w.namespace.ID, Issuer: ciIssuer, Audience: "x", Subject: ciSubject,
 	})), fault.ValidationError)
 	refused(t, w.Operator.RevokeNamespace(w.ctx, w.namespace.ID), fault.ValidationError)
@@ -289,7 +289,7 @@ func TestARevokedNamespaceIsOver(t *testing.T) {
 func TestARemovedTrustEndsItsKeys(t *testing.T) {
 	w := newTrusting(t)
 	made, token := w.exchanged(), w.token()
-	other := must(w.Operator.AddTrust(w.ctx, operator.NewTrust{
+	other := must(w.Operator.AddTrust(w.ctx, keys.NewTrust{
 		NamespaceID: w.namespace.ID, Issuer: ciIssuer, Audience: "another", Subject: ciSubject,
 	}))(t)
 	kept := must(w.exchange(w.namespace.ID, w.token(func(c *citoken.Claims) { c.Audience = []string{"another"} })))(t)
@@ -323,7 +323,7 @@ func TestExchangedKeysAreBounded(t *testing.T) {
 	}
 	equal(t, "when there is room", full.RetryAfter, time.Hour-citoken.MaxLive*time.Second)
 	other := must(w.Operator.CreateNamespace(w.ctx, w.account.ID, "other"))(t)
-	must(w.Operator.AddTrust(w.ctx, operator.NewTrust{
+	must(w.Operator.AddTrust(w.ctx, keys.NewTrust{
 		NamespaceID: other.ID, Issuer: ciIssuer, Audience: ciAudience, Subject: ciSubject,
 	}))(t)
 	must(w.exchange(other.ID, w.token()))(t)
@@ -335,7 +335,7 @@ func TestExchangedKeysAreBounded(t *testing.T) {
 func TestTrustsAreBounded(t *testing.T) {
 	w := newTrusting(t)
 	add := func(audience string) error {
-		return errOf(w.Operator.AddTrust(w.ctx, operator.NewTrust{
+		return errOf(w.Operator.AddTrust(w.ctx, keys.NewTrust{
 			NamespaceID: w.namespace.ID, Issuer: ciIssuer, Audience: audience, Subject: ciSubject,
 		}))
 	}
@@ -375,7 +375,7 @@ func TestKindsOfKeysDoNotMix(t *testing.T) {
 	ci, text, err := w.Operator.CreateCIKey(w.ctx, w.namespace.ID)
 	ok(t, err)
 	refused(t, w.Operator.RevokeKey(w.ctx, ci.ID), fault.ValidationError)
-	_, _, err = w.Operator.ReplaceKey(w.ctx, ci.ID, operator.KeyBounds{})
+	_, _, err = w.Operator.ReplaceKey(w.ctx, ci.ID, keys.Bounds{})
 	refused(t, err, fault.ValidationError)
 	refused(t, w.Operator.RevokeCIKey(w.ctx, w.caller.Key.ID), fault.ValidationError)
 	w.admit(text)

@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/clone"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -142,7 +143,7 @@ func TestTheKeyOfAClone(t *testing.T) {
 // Only a full-account key of the owner clones, through the gate, and as long as it has not been revoked.
 func TestWhoClones(t *testing.T) {
 	w := newCloneWorld(t)
-	_, text, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
+	_, text, err := w.Operator.CreateKey(w.ctx, keys.NewKey{
 		AccountID: w.account.ID, Label: "one", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{w.source()},
 	})
 	ok(t, err)

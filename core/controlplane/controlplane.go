@@ -14,11 +14,13 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/deletion"
 	"github.com/pgherd/pgherd/core/controlplane/extensions"
 	"github.com/pgherd/pgherd/core/controlplane/keyrings"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
 	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/monitor"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/people"
 	"github.com/pgherd/pgherd/core/controlplane/previews"
 	"github.com/pgherd/pgherd/core/controlplane/pruning"
 	"github.com/pgherd/pgherd/core/controlplane/querytimeouts"
@@ -62,6 +64,8 @@ type ControlPlane struct {
 	Databases     *databases.Databases
 	Allowlist     *databases.Allowlist
 	Members       *members.Members
+	People        *people.People
+	Keys          *keys.Keys
 	QueryTimeouts *querytimeouts.QueryTimeouts
 	Roles         *roles.Roles
 	LegacyRoles   roles.LegacyRoles
@@ -100,8 +104,8 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	restoring := restores.New(shared, sets, sizes.Restored)
 	making := databases.New(shared)
 	ring := keyrings.New(shared)
-	copies, people := backups.New(shared), members.New(shared)
-	deleting := deletion.New(shared, copies.OpenStored, people.Withdraw)
+	copies, joining, persons := backups.New(shared), members.New(shared), people.New(shared)
+	deleting := deletion.New(shared, copies.OpenStored, joining.Withdraw)
 	pruning.Register(shared)
 	shared.RegisterInStep()
 	short := previews.New(shared, making.Make, deleting)
@@ -117,7 +121,9 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Access:        access.New(shared),
 		Databases:     making,
 		Allowlist:     databases.NewAllowlist(shared),
-		Members:       people,
+		Members:       joining,
+		People:        persons,
+		Keys:          keys.New(shared),
 		QueryTimeouts: querytimeouts.New(shared, sets),
 		Roles:         roles.New(shared),
 		LegacyRoles:   roles.NewLegacy(shared),
@@ -140,7 +146,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Rounds:        shared.Rounds,
 		Brake:         shared.Brake,
 		Monitor:       monitor.New(shared),
-		Operator:      operator.New(shared, deleting, ring),
+		Operator:      operator.New(shared, deleting, ring, persons.Helpdesk()),
 		Keyring:       ring,
 	}, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/network"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -21,12 +21,12 @@ func (w *world) stolen() (access.Admission, error) {
 	return w.Access.Admit(w.ctx, k)
 }
 
-func (w *world) bind(b operator.KeyBounds) account.Key {
+func (w *world) bind(b keys.Bounds) account.Key {
 	w.t.Helper()
 	return must(w.Operator.BindKey(w.ctx, w.caller.Key.ID, b))(w.t)
 }
 
-func (w *world) bindTo(networks network.List) { w.bind(operator.KeyBounds{Networks: &networks}) }
+func (w *world) bindTo(networks network.List) { w.bind(keys.Bounds{Networks: &networks}) }
 
 // Who uses a key outside its networks, however often, takes nothing of its rate from those who may use it, is shut out like
 // everybody with wrong keys, and is told of in the log once in a while.
@@ -85,12 +85,12 @@ func TestBoundsCountAtOnce(t *testing.T) {
 	w.bindTo("")
 	must(w.stolen())(t)
 
-	w.bind(operator.KeyBounds{Expires: &account.Expiry{After: time.Minute}})
+	w.bind(keys.Bounds{Expires: &account.Expiry{After: time.Minute}})
 	w.clock.Advance(time.Minute - time.Microsecond)
 	must(w.read(w.ControlPlane))(t)
 	w.clock.Advance(time.Microsecond)
 	refused(t, errOf(w.read(w.ControlPlane)), fault.Unauthorized)
-	w.bind(operator.KeyBounds{Expires: &account.Expiry{}})
+	w.bind(keys.Bounds{Expires: &account.Expiry{}})
 	must(w.read(w.ControlPlane))(t)
 }
 
@@ -99,12 +99,12 @@ func TestTheBoundsOfReplacedAndExpiredKeys(t *testing.T) {
 	w := newWorld(t)
 	office := network.List("203.0.113.0/24")
 	hour, day := account.Expiry{After: time.Hour}, account.Expiry{After: 24 * time.Hour}
-	first, _, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
+	first, _, err := w.Operator.CreateKey(w.ctx, keys.NewKey{
 		AccountID: w.account.ID, Label: "x", Scope: account.FullAccount,
-		KeyBounds: operator.KeyBounds{Expires: &hour, Networks: &office},
+		Bounds: keys.Bounds{Expires: &hour, Networks: &office},
 	})
 	ok(t, err)
-	second, text, err := w.Operator.ReplaceKey(w.ctx, first.ID, operator.KeyBounds{})
+	second, text, err := w.Operator.ReplaceKey(w.ctx, first.ID, keys.Bounds{})
 	ok(t, err)
 	for _, key := range []account.Key{second, w.admit(text).Key} {
 		if !key.ExpiresAt.Equal(w.clock.Now().Add(time.Hour)) || key.Networks != office {
@@ -112,24 +112,24 @@ func TestTheBoundsOfReplacedAndExpiredKeys(t *testing.T) {
 		}
 	}
 	w.clock.Advance(2 * time.Hour)
-	_, _, err = w.Operator.ReplaceKey(w.ctx, second.ID, operator.KeyBounds{})
+	_, _, err = w.Operator.ReplaceKey(w.ctx, second.ID, keys.Bounds{})
 	refused(t, err, fault.ValidationError)
-	third, text, err := w.Operator.ReplaceKey(w.ctx, second.ID, operator.KeyBounds{Expires: &day})
+	third, text, err := w.Operator.ReplaceKey(w.ctx, second.ID, keys.Bounds{Expires: &day})
 	ok(t, err)
 	equal(t, "its networks", w.admit(text).Key.Networks, office)
 
 	w.clock.Advance(25 * time.Hour)
 	refused(t, errOf(w.Access.Admit(w.ctx, attempt(text))), fault.Unauthorized)
-	must(w.Operator.BindKey(w.ctx, third.ID, operator.KeyBounds{Expires: &day}))(t)
+	must(w.Operator.BindKey(w.ctx, third.ID, keys.Bounds{Expires: &day}))(t)
 	w.admit(text)
 	past := account.Expiry{At: w.clock.Now()}
-	refused(t, errOf(w.Operator.BindKey(w.ctx, third.ID, operator.KeyBounds{Expires: &past})), fault.ValidationError)
+	refused(t, errOf(w.Operator.BindKey(w.ctx, third.ID, keys.Bounds{Expires: &past})), fault.ValidationError)
 	w.clock.Advance(25 * time.Hour)
 	ok(t, w.Operator.RevokeKey(w.ctx, third.ID))
-	refused(t, errOf(w.Operator.BindKey(w.ctx, third.ID, operator.KeyBounds{Expires: &day})), fault.ValidationError)
+	refused(t, errOf(w.Operator.BindKey(w.ctx, third.ID, keys.Bounds{Expires: &day})), fault.ValidationError)
 
 	n := must(w.Operator.CreateNamespace(w.ctx, w.account.ID, "pipeline"))(t)
 	ci, _, err := w.Operator.CreateCIKey(w.ctx, n.ID)
 	ok(t, err)
-	refused(t, errOf(w.Operator.BindKey(w.ctx, ci.ID, operator.KeyBounds{Expires: &day})), fault.ValidationError)
+	refused(t, errOf(w.Operator.BindKey(w.ctx, ci.ID, keys.Bounds{Expires: &day})), fault.ValidationError)
 }

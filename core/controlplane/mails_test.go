@@ -124,7 +124,7 @@ func TestAnUnreadableTokenIsNoEndlessLoop(t *testing.T) {
 	w := newWorld(t)
 	r := w.made("shop").Record
 	other := w.invites(r, "else@example.com")
-	m := mail.New(id.FromBytes[id.MailID](w.ports.Entropy.UUID()), other.Invitation, []byte("garbage"), w.clock.Now())
+	m := mail.New(id.FromBytes[id.MailID](w.ports.Entropy.UUID()), other.Letter, []byte("garbage"), w.clock.Now())
 	ok(t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Mails().Add(ctx, m) }))
 	w.mails(w.ControlPlane)
 	equal(t, "failures", w.stored(m).Attempts, 1)

@@ -27,7 +27,8 @@ func (w *world) invites(r database.Record, to string) mail.Mail {
 	w.t.Helper()
 	m := id.FromBytes[id.MailID](w.ports.Entropy.UUID())
 	sealed := must(w.ports.Secrets.Seal([]byte(mailToken), mail.SecretContext(m)))(w.t)
-	made := mail.New(m, mail.Invitation{
+	made := mail.New(m, mail.Letter{
+		Kind:         mail.ToInvite,
 		InvitationID: id.FromBytes[id.InvitationID](w.ports.Entropy.UUID()), AccountID: r.AccountID, DatabaseID: r.ID,
 		Recipient: to, Inviter: "Ada", Database: r.DisplayName, Role: account.Viewer, ExpiresAt: w.clock.Now().Add(7 * 24 * time.Hour),
 	}, sealed, w.clock.Now())

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -68,8 +69,8 @@ func TestTokensThatAreWorthNothing(t *testing.T) {
 	equal(t, "invitations", len(list), 2)
 	ok(t, w.Members.Revoke(w.ctx, w.db, list[1].ID))
 	refused(t, w.Members.Revoke(w.ctx, w.db, list[1].ID), fault.InvitationNotFound)
-	for _, token := range []string{"", "x", strings.Repeat("0", member.TokenCharacters), current + "0", old, withdrawn} {
-		w.nobody(token)
+	for _, text := range []string{"", "x", strings.Repeat("0", token.Characters), current + "0", old, withdrawn} {
+		w.nobody(text)
 	}
 	w.clock.Advance(member.Validity)
 	w.nobody(current)

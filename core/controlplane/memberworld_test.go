@@ -9,8 +9,8 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/members"
-	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/fakes/fakepasswords"
@@ -101,7 +101,7 @@ func (s *shared) nobody(token string) {
 // keyOf is a selected-database key of an account, bound to the database.
 func (s *shared) keyOf(a id.AccountID) string {
 	s.t.Helper()
-	_, key, err := s.Operator.CreateKey(s.ctx, operator.NewKey{
+	_, key, err := s.Operator.CreateKey(s.ctx, keys.NewKey{
 		AccountID: a, Label: "k", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{s.db.Record().ID},
 	})
 	ok(s.t, err)

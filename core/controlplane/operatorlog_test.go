@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -43,7 +44,7 @@ func TestTheLogOfAnOperator(t *testing.T) {
 		{"", "account", func() error { return o.SetAutoEnroll(ctx, of, true) }, nil},
 		{audit.KeyCreated, "account", func() (err error) {
 			var text string
-			key, text, err = o.CreateKey(ctx, operator.NewKey{
+			key, text, err = o.CreateKey(ctx, keys.NewKey{
 				AccountID: of, Label: "deploy", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{db},
 			})
 			secrets = append(secrets, text)
@@ -51,12 +52,12 @@ func TestTheLogOfAnOperator(t *testing.T) {
 		}, audit.Details{"label": "deploy", "scope": "selected", "databases": string(db), "expiresAt": "never", "networks": "any"}},
 		{audit.KeyChanged, "account", func() error {
 			soon, office := account.Expiry{After: time.Hour}, network.List("192.0.2.0/24")
-			return errOf(o.BindKey(ctx, key.ID, operator.KeyBounds{Expires: &soon, Networks: &office}))
+			return errOf(o.BindKey(ctx, key.ID, keys.Bounds{Expires: &soon, Networks: &office}))
 		}, audit.Details{"label": "deploy", "expiresAt": "never -> 2026-01-05T10:36:00Z", "networks": "any -> 192.0.2.0/24"}},
-		{"", "account", func() error { return errOf(o.BindKey(ctx, key.ID, operator.KeyBounds{})) }, nil},
+		{"", "account", func() error { return errOf(o.BindKey(ctx, key.ID, keys.Bounds{})) }, nil},
 		{audit.KeyReplaced, "account", func() (err error) {
 			var text string
-			key, text, err = o.ReplaceKey(ctx, key.ID, operator.KeyBounds{})
+			key, text, err = o.ReplaceKey(ctx, key.ID, keys.Bounds{})
 			secrets = append(secrets, text)
 			return err
 		}, audit.Details{"label": "deploy"}},
@@ -127,7 +128,7 @@ func TestARefusedCommandIsNotInTheLog(t *testing.T) {
 	tooMany := 1_000_001
 	_, err := w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) { a.MaxDatabases = &tooMany })
 	refused(t, err, fault.ValidationError)
-	_, _, err = w.Operator.CreateKey(w.ctx, operator.NewKey{
+	_, _, err = w.Operator.CreateKey(w.ctx, keys.NewKey{
 		AccountID: w.account.ID, Label: "x", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{"none"},
 	})
 	refused(t, err, fault.ValidationError)

@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -53,7 +53,7 @@ func TestWhoRestores(t *testing.T) {
 	w := newRestoreWorld(t, database.Managed)
 	db, file := w.only().ID, w.backedUp()
 	o := w.reserved()
-	_, text, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
+	_, text, err := w.Operator.CreateKey(w.ctx, keys.NewKey{
 		AccountID: w.account.ID, Label: "one", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{db},
 	})
 	ok(t, err)

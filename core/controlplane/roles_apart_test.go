@@ -6,7 +6,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
-	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -127,7 +127,7 @@ func TestLegacyRolesWithASelectedKey(t *testing.T) {
 		selected id.DatabaseID
 		code     fault.Code
 	}{{w.db, ""}, {other, fault.DatabaseNotFound}} {
-		_, key, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
+		_, key, err := w.Operator.CreateKey(w.ctx, keys.NewKey{
 			AccountID: w.account.ID, Label: "s", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{c.selected},
 		})
 		ok(t, err)

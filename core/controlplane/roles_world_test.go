@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/database"
@@ -108,7 +109,7 @@ func (w *roleWorld) member(standing account.Standing) access.Caller {
 			ID: "0189abcd-ef01-4234-8567-89abcdef0123", DatabaseID: w.db, UserID: user.ID, Role: standing,
 		})
 	}))
-	_, key, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
+	_, key, err := w.Operator.CreateKey(w.ctx, keys.NewKey{
 		AccountID: a.ID, Label: "m", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{w.db},
 	})
 	ok(w.t, err)

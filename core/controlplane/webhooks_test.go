@@ -13,7 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
-	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/event"
 	"github.com/pgherd/pgherd/core/fault"
@@ -59,7 +59,7 @@ func TestWebhooksNeedAFullAccountKey(t *testing.T) {
 	w := newWorld(t)
 	made := w.hook(receiver)
 	db := w.made("shop").Record.ID
-	_, text, err := w.Operator.CreateKey(w.ctx, operator.NewKey{
+	_, text, err := w.Operator.CreateKey(w.ctx, keys.NewKey{
 		AccountID: w.account.ID, Label: "narrow", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{db},
 	})
 	ok(t, err)

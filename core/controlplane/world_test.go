@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -98,7 +99,7 @@ func (w *world) newAccount(email string, p account.Plan) (account.Account, strin
 	w.t.Helper()
 	a, _, err := w.Operator.CreateAccount(w.ctx, operator.NewAccount{Email: email, Name: "Somebody", Plan: p})
 	ok(w.t, err)
-	_, key, err := w.Operator.CreateKey(w.ctx, operator.NewKey{AccountID: a.ID, Label: "test", Scope: account.FullAccount})
+	_, key, err := w.Operator.CreateKey(w.ctx, keys.NewKey{AccountID: a.ID, Label: "test", Scope: account.FullAccount})
 	ok(w.t, err)
 	return a, key, w.admit(key)
 }

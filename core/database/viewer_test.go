@@ -20,8 +20,10 @@ func TestStandingOn(t *testing.T) {
 	full := viewer{AccountID: "a", UserID: "u", KeyID: "k", Scope: account.FullAccount}
 	selected := viewer{AccountID: "a", UserID: "u", KeyID: "k", Scope: account.SelectedDatabases}
 	ci := viewer{AccountID: "a", UserID: "u", KeyID: "k", Scope: account.SelectedDatabases, NamespaceID: "n"}
+	ada := viewer{AccountID: "a", UserID: "u", SessionID: "s"}
 	worker := viewer{AccountID: "a", Scope: account.FullAccount}
 	seeingDeleted := func(v viewer) viewer { v.Deleted = true; return v }
+	open, guest := ties{SessionOpen: true}, ties{SessionOpen: true, Member: account.Viewer}
 	valid, bound := ties{KeyValid: true}, ties{KeyValid: true, Bound: true}
 	member := ties{KeyValid: true, Bound: true, Member: account.Developer}
 	for name, c := range map[string]struct {
@@ -47,6 +49,16 @@ func TestStandingOn(t *testing.T) {
 		"selected, being deleted":                      {selected, in(database.Deleting, mine), bound, ""},
 		"selected, deleted, for who sees these":        {seeingDeleted(selected), in(database.Deleted, mine), bound, ""},
 		"selected and revoked":                         {selected, mine, ties{Bound: true}, ""},
+		"a person":                                     {ada, mine, open, account.Owner},
+		"a person, a preview":                          {ada, preview, open, account.Owner},
+		"a person, a deleted database":                 {ada, in(database.Deleted, mine), open, ""},
+		"a person, a deleted one, to recover it":       {seeingDeleted(ada), in(database.Deleted, mine), open, account.Owner},
+		"a member":                                     {ada, theirs, guest, account.Viewer},
+		"a member, of what is being deleted":           {ada, in(database.Deleting, theirs), guest, ""},
+		"a member, of what is deleted":                 {seeingDeleted(ada), in(database.Deleted, theirs), guest, ""},
+		"a person who is no member":                    {ada, theirs, open, ""},
+		"a person whose session has ended":             {ada, mine, ties{Member: account.Admin}, ""},
+		"a member whose session has ended":             {ada, theirs, ties{Member: account.Admin}, ""},
 		"a CI key":                                     {ci, preview, valid, account.Owner},
 		"a CI key, no preview":                         {ci, mine, bound, ""},
 		"a CI key, another account's preview":          {ci, record{AccountID: "b", NamespaceID: "n"}, member, ""},

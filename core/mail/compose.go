@@ -3,6 +3,7 @@ package mail
 import (
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,27 +22,38 @@ func may(role account.Standing) string {
 	}
 }
 
-// Compose writes the mail, with the invitation's token. The names in it were chosen by customers: each is flattened.
-func (m Mail) Compose(token string, page Link, now time.Time) Message {
-	inviter, database := flatten(m.Inviter, "Somebody"), flatten(m.Database, "a database")
-	c := content{
-		intro:  fmt.Sprintf("%s invites you to the PostgreSQL database “%s” as %s.", inviter, database, m.Role),
-		may:    may(m.Role),
-		link:   page.with(token),
-		token:  token,
-		until:  "The invitation can be accepted once, until " + m.ExpiresAt.UTC().Format("2 January 2006, 15:04 UTC") + ".",
-		secret: "Whoever has this mail can accept the invitation: do not forward it.",
-		ignore: "If you expect no such invitation, ignore this mail: nothing happens then.",
-	}
-	return Message{
-		ID: m.ID, At: now, To: m.Recipient, Subject: fmt.Sprintf("%s invites you to the database “%s”", inviter, database),
-		Text: c.text(), HTML: c.html(),
+// Pages are where the links of mails lead.
+type Pages struct{ Invitation, Reset Link }
+
+// Compose writes the mail, with its token. The names in it were chosen by customers: each is flattened.
+func (m Mail) Compose(token string, pages Pages, now time.Time) Message {
+	switch m.Kind {
+	case ToReset:
+		return m.reset(token, pages.Reset, now)
+	case ToTell:
+		return m.notice(now)
+	default:
+		return m.invitation(token, pages.Invitation, now)
 	}
 }
 
-// content is what both forms of a mail say. Nothing in it is escaped.
-type content struct {
-	intro, may, link, token, until, secret, ignore string
+func (m Mail) invitation(token string, page Link, now time.Time) Message {
+	inviter, database := flatten(m.Inviter, "Somebody"), flatten(m.Database, "a database")
+	c := content{
+		before: []string{
+			fmt.Sprintf("%s invites you to the PostgreSQL database “%s” as %s.", inviter, database, m.Role), may(m.Role),
+		},
+		do: "To accept", title: "Accept the invitation", link: page.with(token),
+		after: []string{
+			"The invitation can be accepted once, until " + moment(m.ExpiresAt) + ".",
+			"Whoever has this mail can accept the invitation: do not forward it.",
+			"If you expect no such invitation, ignore this mail: nothing happens then.",
+		},
+	}
+	if c.link == "" {
+		c.before, c.example = append(c.before, byAPI), fmt.Sprintf(acceptRequest, token)
+	}
+	return m.message(c, fmt.Sprintf("%s invites you to the database “%s”", inviter, database), now)
 }
 
 const byAPI = "To accept, send this token to the service's API, with a name and a password of your own if you are new there:"
@@ -49,29 +61,67 @@ const byAPI = "To accept, send this token to the service's API, with a name and 
 const acceptRequest = `POST /api/v1/invitations/accept
 {"token": "%s", "name": "...", "password": "..."}`
 
-func (c content) text() string {
-	accept := "To accept, open this page:\n\n" + c.link
-	if c.link == "" {
-		accept = byAPI + "\n\n" + fmt.Sprintf(acceptRequest, c.token)
+func (m Mail) reset(token string, page Link, now time.Time) Message {
+	c := content{
+		before: []string{"Somebody, probably you, asked for another password for " + m.Recipient + "."},
+		do:     "To choose one", title: "Choose another password", link: page.with(token),
+		after: []string{
+			"The link works once, until " + moment(m.ExpiresAt) + ". All sessions end then.",
+			"Whoever has this mail can choose the password: do not forward it.",
+			"If you did not ask for this, ignore this mail: the password stays as it is.",
+		},
 	}
-	return strings.Join([]string{c.intro, c.may, accept, c.until, c.secret, c.ignore}, "\n\n") + "\n"
+	return m.message(c, "Another password", now)
+}
+
+func (m Mail) notice(now time.Time) Message {
+	c := content{
+		before: []string{m.Note, "It happened on " + moment(m.CreatedAt) + "."},
+		after:  []string{"If it was not you, ask for another password at once, and end all other sessions."},
+	}
+	return m.message(c, "A change in how you log in", now)
+}
+
+func moment(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
+
+// content is what both forms of a mail say. Nothing in it is escaped.
+type content struct {
+	before          []string // paragraphs
+	example         string   // of a request, in place of a link
+	do, title, link string
+	after           []string
+}
+
+func (m Mail) message(c content, subject string, now time.Time) Message {
+	return Message{ID: m.ID, At: now, To: m.Recipient, Subject: subject, Text: c.text(), HTML: c.html()}
+}
+
+func (c content) text() string {
+	parts := slices.Clone(c.before)
+	switch {
+	case c.link != "":
+		parts = append(parts, c.do+", open this page:", c.link)
+	case c.example != "":
+		parts = append(parts, c.example)
+	}
+	return strings.Join(append(parts, c.after...), "\n\n") + "\n"
 }
 
 func (c content) html() string {
 	var b strings.Builder
 	b.WriteString("<!DOCTYPE html>\n<html><body>\n")
-	for _, part := range []string{c.intro, c.may} {
+	for _, part := range c.before {
 		paragraph(&b, html.EscapeString(part))
 	}
-	if c.link == "" {
-		paragraph(&b, html.EscapeString(byAPI))
-		b.WriteString("<pre>" + html.EscapeString(fmt.Sprintf(acceptRequest, c.token)) + "</pre>\n")
-	} else {
+	switch {
+	case c.link != "":
 		link := html.EscapeString(c.link)
-		paragraph(&b, `<a href="`+link+`">Accept the invitation</a>`)
+		paragraph(&b, `<a href="`+link+`">`+html.EscapeString(c.title)+`</a>`)
 		paragraph(&b, "Or open this page: "+link)
+	case c.example != "":
+		b.WriteString("<pre>" + html.EscapeString(c.example) + "</pre>\n")
 	}
-	for _, part := range []string{c.until, c.secret, c.ignore} {
+	for _, part := range c.after {
 		paragraph(&b, html.EscapeString(part))
 	}
 	b.WriteString("</body></html>\n")

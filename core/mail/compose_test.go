@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -24,7 +25,7 @@ func composed(t testing.TB, page string, change func(*Mail)) Message {
 	if change != nil {
 		change(&m)
 	}
-	return m.Compose(token, link, began)
+	return m.Compose(token, Pages{Invitation: link}, began)
 }
 
 func TestMailSaysWhatTheRecipientNeeds(t *testing.T) {
@@ -83,7 +84,7 @@ func TestNamesAddNothingButText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := m.Compose(token, link, began)
+		got := m.Compose(token, Pages{Invitation: link}, began)
 		if strings.Count(got.Text, "\n") != strings.Count(plain.Text, "\n") || strings.ContainsAny(got.Subject, "\r\n") {
 			t.Fatalf("a name adds lines:\n%s", got.Text)
 		}
@@ -145,5 +146,26 @@ func TestCheckRecipient(t *testing.T) {
 		if err := CheckRecipient(bad); !fault.Has(err, fault.ValidationError) {
 			t.Errorf("%q: %v", bad, err)
 		}
+	}
+}
+
+func TestMailsAboutLoggingIn(t *testing.T) {
+	pages := Pages{Invitation: check.Must(ParseLink("https://app.example.org/join"))(t)}
+	pages.Reset = check.Must(ParseLink("https://app.example.org/reset"))(t)
+	letter := Letter{Kind: ToReset, Recipient: "o'brien@example.org", ExpiresAt: began.Add(30 * time.Minute)}
+	reset := New("m", letter, []byte("sealed"), began).Compose(token, pages, began)
+	for _, want := range []string{"https://app.example.org/reset#token=" + token, "22 November 2026, 09:30 UTC", "do not forward"} {
+		if !strings.Contains(reset.Text, want) || !strings.Contains(reset.HTML, want) {
+			t.Errorf("%q is missing in\n%s\n%s", want, reset.Text, reset.HTML)
+		}
+	}
+	if strings.Contains(reset.Subject, token) || !strings.Contains(reset.HTML, "o&#39;brien") || reset.To != letter.Recipient {
+		t.Errorf("%+v", reset)
+	}
+	letter = Letter{Kind: ToTell, Recipient: "bob@example.org", Note: "The password <was> changed."}
+	told := New("m", letter, []byte("sealed"), began).Compose("", pages, began.Add(time.Hour))
+	if strings.Contains(told.Text+told.HTML, "://") || !strings.Contains(told.HTML, "&lt;was&gt;") ||
+		!strings.Contains(told.Text, "22 November 2026, 09:00 UTC") {
+		t.Errorf("%+v", told)
 	}
 }

@@ -1,4 +1,4 @@
-// Package mail is the rules of invitation mails: who gets one, when it is tried again, when it is given up, and what it says.
+// Package mail is the rules of mails: who gets one, when it is tried again, when it is given up, and what it says.
 package mail
 
 import (
@@ -9,22 +9,40 @@ import (
 	"github.com/pgherd/pgherd/core/lease"
 )
 
-// Invitation is what a mail says of an invitation, with the names at the time of the invitation.
-type Invitation struct {
+// Kind is what a mail is about.
+type Kind string
+
+// The kinds.
+const (
+	ToInvite Kind = "invitation" // to a database
+	ToReset  Kind = "reset"      // a link with which a person chooses another password
+	ToTell   Kind = "notice"     // what has changed in how a person logs in
+)
+
+// Kinds lists them in the order of the docs.
+var Kinds = []Kind{ToInvite, ToReset, ToTell}
+
+// Letter is what a mail says, with the names as they were when it was added.
+type Letter struct {
+	Kind      Kind         `db:"kind"`
+	AccountID id.AccountID `db:"account_id"` // whose it is: mails are sent fairly by account
+	Recipient string       `db:"recipient"`
+	ExpiresAt time.Time    `db:"expires_at"` // when it is worth nothing any more
+
+	// Of an invitation only.
 	InvitationID id.InvitationID  `db:"invitation_id"`
-	AccountID    id.AccountID     `db:"account_id"` // that owns the database: mails are sent fairly by account
 	DatabaseID   id.DatabaseID    `db:"database_id"`
-	Recipient    string           `db:"recipient"`
 	Inviter      string           `db:"inviter"`          // the name of who invites
 	Database     string           `db:"database_display"` // the database's display name
 	Role         account.Standing `db:"role"`
-	ExpiresAt    time.Time        `db:"expires_at"` // when the invitation does
+
+	Note string `db:"note"` // of a notice: what has happened, in one sentence
 }
 
 // Mail is one mail on its way. Its ID makes the Message-ID of every attempt, so that a receiver can recognise a repeated one.
 type Mail struct {
 	ID id.MailID `db:"id"`
-	Invitation
+	Letter
 	SealedToken []byte     `db:"sealed_token"` // encrypted under SecretContext; nil once the status is final
 	Status      Status     `db:"status"`
 	Attempts    int        `db:"attempts"` // that failed
@@ -33,9 +51,9 @@ type Mail struct {
 	lease.Lease
 }
 
-// New makes the mail of an invitation, due at once. sealed is the invitation's token under SecretContext.
-func New(m id.MailID, i Invitation, sealed []byte, now time.Time) Mail {
-	return Mail{ID: m, Invitation: i, SealedToken: sealed, Status: Pending, CreatedAt: now, Lease: lease.Lease{NotBefore: now}}
+// New makes a mail that is due at once. sealed is its token, of a notice the empty one, under SecretContext.
+func New(m id.MailID, l Letter, sealed []byte, now time.Time) Mail {
+	return Mail{ID: m, Letter: l, SealedToken: sealed, Status: Pending, CreatedAt: now, Lease: lease.Lease{NotBefore: now}}
 }
 
 // SecretContext binds a stored token to its mail.

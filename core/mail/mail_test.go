@@ -14,7 +14,8 @@ import (
 var began = time.Date(2026, time.November, 22, 9, 0, 0, 0, time.UTC)
 
 func pending() Mail {
-	return New("m", Invitation{
+	return New("m", Letter{
+		Kind:      ToInvite,
 		Recipient: "bob@example.org", Inviter: "Ada", Database: "Shop", Role: account.Viewer, ExpiresAt: began.Add(7 * 24 * time.Hour),
 	}, []byte("sealed"), began)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/token"
 )
 
 // Validity is how long the token of an invitation can be used.
@@ -31,8 +32,8 @@ type Invitation struct {
 }
 
 // Opened is a new invitation with its token, of which the fields before the token are given.
-func (i Invitation) Opened(token Hash, now time.Time) Invitation {
-	i.TokenHash, i.Status, i.CreatedAt, i.ExpiresAt = token[:], Open, now, now.Add(Validity)
+func (i Invitation) Opened(hash token.Hash, now time.Time) Invitation {
+	i.TokenHash, i.Status, i.CreatedAt, i.ExpiresAt = hash[:], Open, now, now.Add(Validity)
 	return i
 }
 
@@ -53,10 +54,10 @@ func (i Invitation) Revoked(now time.Time) (Invitation, error) { return i.apply(
 
 // Resent returns the invitation with a new token and new days; the old token is worth nothing. INVITATION_NOT_FOUND where it was
 // accepted or revoked.
-func (i Invitation) Resent(role account.Standing, token Hash, now time.Time) (Invitation, error) {
+func (i Invitation) Resent(role account.Standing, hash token.Hash, now time.Time) (Invitation, error) {
 	i, err := i.apply(Resend, now)
 	if err == nil {
-		i.Role, i.TokenHash, i.ExpiresAt, i.EndedAt = role, token[:], now.Add(Validity), nil
+		i.Role, i.TokenHash, i.ExpiresAt, i.EndedAt = role, hash[:], now.Add(Validity), nil
 	}
 	return i, err
 }

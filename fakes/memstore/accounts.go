@@ -45,6 +45,19 @@ func (a accounts) Get(ctx context.Context, of id.AccountID) (account.Account, er
 	return read(ctx, a.session, func(s *state) (account.Account, error) { return found(s.accounts.get(of)) })
 }
 
+func (a accounts) OfOwner(ctx context.Context, user id.UserID) (account.Account, error) {
+	return read(ctx, a.session, func(s *state) (account.Account, error) { return s.owned(user) })
+}
+
+// owned is the account of an owner.
+func (s *state) owned(by id.UserID) (account.Account, error) {
+	list := s.accounts.having(func(a account.Account) bool { return a.OwnerID == by }, nil)
+	if len(list) == 0 {
+		return account.Account{}, ports.ErrNoRow
+	}
+	return list[0], nil
+}
+
 func (a accounts) LockForQuota(ctx context.Context, of id.AccountID) (account.Account, error) {
 	if a.tx == nil {
 		return account.Account{}, ports.ErrReadOnly

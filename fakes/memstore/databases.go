@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/upload"
 	"github.com/pgherd/pgherd/ports"
@@ -52,9 +53,12 @@ func (s *state) record(r database.Record) database.Record {
 // ties are what is stored between a viewer and a database.
 func (s *state) ties(v database.Viewer, db id.DatabaseID) database.Ties {
 	key, known := s.keys.get(v.KeyID)
+	ofPerson, _ := s.sessions.get(v.SessionID)
 	_, bound := s.bindings.get(binding{v.KeyID, db})
 	member, _ := s.memberships.get(membershipKey{db, v.UserID})
-	return database.Ties{KeyValid: known && key.RevokedAt == nil, Bound: bound, Member: member.Role}
+	return database.Ties{
+		KeyValid: known && key.RevokedAt == nil, SessionOpen: ofPerson.Status == person.Open, Bound: bound, Member: member.Role,
+	}
 }
 
 func (d databases) Get(ctx context.Context, db id.DatabaseID) (database.Record, error) {

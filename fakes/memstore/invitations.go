@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -49,10 +50,10 @@ func (i invitations) Get(ctx context.Context, db id.DatabaseID, invitation id.In
 	})
 }
 
-func (i invitations) ByToken(ctx context.Context, token member.Hash) (member.Invitation, error) {
+func (i invitations) ByToken(ctx context.Context, hash token.Hash) (member.Invitation, error) {
 	return read(ctx, i.session, func(s *state) (member.Invitation, error) {
 		for _, row := range s.invitations.byKey {
-			if row.Accepts(token) {
+			if hash.Equals(row.TokenHash) {
 				return row, nil
 			}
 		}

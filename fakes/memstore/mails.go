@@ -17,7 +17,7 @@ func (m mails) Add(ctx context.Context, row mail.Mail) error {
 	return m.write(ctx, func(s *state) error {
 		_, ofAccount := s.accounts.get(row.AccountID)
 		_, ofDatabase := s.databases.get(row.DatabaseID)
-		if !ofAccount || !ofDatabase {
+		if !ofAccount || row.Kind == mail.ToInvite && !ofDatabase {
 			return m.refuse(ports.ErrNoRow)
 		}
 		if _, taken := s.mails.get(row.ID); taken {
@@ -36,7 +36,7 @@ func (m mails) Recent(
 	return read(ctx, m.session, func(s *state) (recent mail.Recent, _ error) {
 		for _, row := range s.mails.byKey {
 			same := mail.Mailbox(row.Recipient) == mail.Mailbox(recipient)
-			if !row.CreatedAt.After(since) {
+			if !row.CreatedAt.After(since) || row.Kind == mail.ToTell {
 				continue
 			}
 			if same {

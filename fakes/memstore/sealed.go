@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/webhook"
@@ -49,6 +50,10 @@ var sealedTables = []func(*state) []sealed{
 	sealedIn(func(s *state) *rows[loginKey, ports.LoginSecret] { return &s.logins },
 		func(l *ports.LoginSecret) (string, string, *[]byte) {
 			return "login/" + string(l.DatabaseID) + "/" + string(l.Login), l.Context(), &l.Sealed
+		}),
+	sealedIn(func(s *state) *rows[id.UserID, person.Factor] { return &s.factors },
+		func(f *person.Factor) (string, string, *[]byte) {
+			return "factor/" + string(f.UserID), f.SecretContext(), &f.SealedSecret
 		}),
 	sealedIn(func(s *state) *rows[id.RoleID, role.Role] { return &s.roles },
 		func(r *role.Role) (string, string, *[]byte) {

@@ -17,9 +17,11 @@ import (
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/preview"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/core/upload"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
@@ -29,6 +31,12 @@ import (
 type state struct {
 	txid             txid // of the transaction that made it
 	users            rows[id.UserID, account.User]
+	sessions         rows[id.SessionID, person.Session]
+	factors          rows[id.UserID, person.Factor]
+	passkeys         rows[id.PasskeyID, person.Passkey]
+	ceremonies       rows[token.Hash, person.Ceremony]
+	resets           rows[id.UserID, person.Reset]
+	recoveryCodes    rows[recoveryCode, recoveryCode]
 	accounts         rows[id.AccountID, account.Account]
 	namespaces       rows[id.NamespaceID, account.Namespace]
 	keys             rows[id.KeyID, account.Key]

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pgherd/pgherd/core/citoken"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
@@ -91,7 +92,7 @@ func (m *metadata) ciTrust() *cobra.Command {
 }
 
 func (m *metadata) ciTrustAdd() *cobra.Command {
-	var n operator.NewTrust
+	var n keys.NewTrust
 	cmd := &cobra.Command{Use: "add", Short: "trust the tokens of an issuer for an audience, with some subjects"}
 	f := cmd.Flags()
 	f.StringVar(&n.Issuer, "issuer", "", "https URL of the issuer, to the letter as in its tokens")

@@ -5,7 +5,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/network"
 )
 
@@ -24,7 +24,7 @@ func (b *keyBounds) flags(cmd *cobra.Command) {
 }
 
 // read returns the bounds that are given.
-func (b *keyBounds) read() (bounds operator.KeyBounds, err error) {
+func (b *keyBounds) read() (bounds keys.Bounds, err error) {
 	if b.given.Changed("expires") {
 		expires, err := account.ParseExpiry(b.expires)
 		if err != nil {

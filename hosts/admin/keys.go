@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -33,7 +34,7 @@ func (m *metadata) keyCreate() *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
-				n.KeyBounds = given
+				n.Bounds = given
 				key, text, err := o.CreateKey(ctx, n)
 				return append(secretKey(key, text), boundsRow(key)...), err
 			})
@@ -50,7 +51,7 @@ func (m *metadata) keyCreate() *cobra.Command {
 
 func newKey(
 	ctx context.Context, o *operator.Operator, accountID, label, scope string, databases []string,
-) (n operator.NewKey, err error) {
+) (n keys.NewKey, err error) {
 	if n.AccountID, err = find[id.AccountID](ctx, o, "account", accountID); err != nil {
 		return n, err
 	}

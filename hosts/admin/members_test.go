@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -27,7 +28,7 @@ func (c console) shared(owner, bob string) {
 	invited := member.Invitation{
 		ID: "00000000-0000-4000-8000-000000000003", AccountID: id.AccountID(owner), DatabaseID: shop, Email: "robert@example.com",
 		Role: account.Viewer,
-	}.Opened(member.HashOf("token"), now)
+	}.Opened(token.Of("token"), now)
 	store := check.Must(postgres.Open(c.t.Context(), postgres.Config{URL: c.url}))(c.t)
 	defer func() { check.NoError(c.t, store.Close()) }()
 	check.NoError(c.t, store.Update(c.t.Context(), func(ctx context.Context, tx ports.Tx) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/rollout"
@@ -39,7 +40,7 @@ func plant(ctx context.Context, file string, o *operator.Operator) (seed, error)
 		return s, err
 	}
 	s.AccountID = a.ID
-	if _, s.APIKey, err = o.CreateKey(ctx, operator.NewKey{
+	if _, s.APIKey, err = o.CreateKey(ctx, keys.NewKey{
 		AccountID: a.ID, Label: "development", Scope: account.FullAccount,
 	}); err != nil {
 		return s, err

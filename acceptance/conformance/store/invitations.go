@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -25,7 +26,7 @@ func Invitations(t *testing.T, m Metadata) {
 func (w *world) invitation(db id.DatabaseID, email string) member.Invitation {
 	i := newID[id.InvitationID]()
 	return member.Invitation{ID: i, AccountID: w.account.ID, DatabaseID: db, Email: email, Role: account.Viewer}.
-		Opened(member.HashOf(string(i)), epoch)
+		Opened(token.Of(string(i)), epoch)
 }
 
 func (w *world) addInvitation(db id.DatabaseID, email string, change ...func(*member.Invitation)) member.Invitation {
@@ -45,9 +46,9 @@ func invitationComesBack(w *world) {
 	i := w.addInvitation(r.ID, "bob@example.com")
 	w.equal("as added", read2(w, ports.Tx.Invitations, ports.Invitations.Get, r.ID, i.ID), i)
 	w.missing("through another database", reading2(ports.Tx.Invitations, ports.Invitations.Get, other.ID, i.ID))
-	old := member.HashOf(string(i.ID))
+	old := token.Of(string(i.ID))
 	w.equal("by its token", read(w, ports.Tx.Invitations, ports.Invitations.ByToken, old), i)
-	fresh := member.HashOf("fresh")
+	fresh := token.Of("fresh")
 	resent := must(i.Resent(account.Admin, fresh, minutes(3)))(w)
 	w.update(writing(ports.Tx.Invitations, ports.Invitations.Save, resent))
 	w.equal("by its new token", read(w, ports.Tx.Invitations, ports.Invitations.ByToken, fresh), resent)

@@ -36,10 +36,18 @@ func Mails(t *testing.T, m Metadata) {
 // mail is an invitation to a database that was added at now.
 func (w *world) mail(r database.Record, now time.Time) mail.Mail {
 	m := newID[id.MailID]()
-	return mail.New(m, mail.Invitation{
+	return mail.New(m, mail.Letter{
+		Kind:         mail.ToInvite,
 		InvitationID: newID[id.InvitationID](), AccountID: r.AccountID, DatabaseID: r.ID, Recipient: "bob@example.com",
 		Inviter: "Ada, \"the\" ünicode", Database: r.DisplayName, Role: account.Viewer, ExpiresAt: minutes(10_000),
 	}, []byte{0, 1, 255}, now)
+}
+
+// mailToPerson is one that is about no database.
+func mailToPerson(of id.AccountID, k mail.Kind, now time.Time) mail.Mail {
+	return mail.New(newID[id.MailID](), mail.Letter{
+		Kind: k, AccountID: of, Recipient: "bob@example.com", ExpiresAt: minutes(10_000), Note: "Something has changed.",
+	}, []byte{0}, now)
 }
 
 func addMail(m mail.Mail) transaction { return writing(ports.Tx.Mails, ports.Mails.Add, m) }
@@ -95,7 +103,10 @@ func mailComesBack(w *world) {
 	sent.ID = newID[id.MailID]()
 	w.update(addMail(held))
 	w.update(addMail(sent))
-	for _, want := range []mail.Mail{first, held, sent} {
+	reset, notice := mailToPerson(r.AccountID, mail.ToReset, epoch), mailToPerson(r.AccountID, mail.ToTell, epoch)
+	w.update(addMail(reset))
+	w.update(addMail(notice))
+	for _, want := range []mail.Mail{first, held, sent, reset, notice} {
 		w.equal("as added", getMail(w, want.ID), want)
 	}
 	w.unknown("locking an unknown mail", reading(ports.Tx.Mails, ports.Mails.Lock, newID[id.MailID]()))
@@ -120,7 +131,7 @@ func mailIdentityStays(w *world) {
 	m := w.addMail(r, epoch)
 	want := w.settled(w.mustClaimMail(minutes(1), 1), mail.Outcome{Error: "try later"}, minutes(2))
 	changed := want
-	changed.Invitation = w.mail(w.addDatabase("other"), epoch).Invitation
+	changed.Letter = w.mail(w.addDatabase("other"), epoch).Letter
 	changed.Recipient, changed.CreatedAt = "eve@example.com", minutes(9)
 	w.update(saveMail(changed))
 	w.equal("due again", getMail(w, m.ID), want)
@@ -179,9 +190,11 @@ func recentMailsAreCounted(w *world) {
 	}
 	w.addMail(foreign, minutes(5))
 	w.addMail(r, minutes(1)) // too long ago
+	w.update(addMail(mailToPerson(w.account.ID, mail.ToReset, minutes(5))))
+	w.update(addMail(mailToPerson(w.account.ID, mail.ToTell, minutes(5)))) // does not count
 	w.equal("recent mails", found(w.view, func(ctx context.Context, tx ports.Tx) (mail.Recent, error) {
 		return tx.Mails().Recent(ctx, w.account.ID, "bob+shop@example.com", minutes(1))
-	}), mail.Recent{ToRecipient: 5, OfAccount: 11, Together: 6})
+	}), mail.Recent{ToRecipient: 6, OfAccount: 12, Together: 7})
 }
 
 func mailClaimIsTheCores(w *world) {

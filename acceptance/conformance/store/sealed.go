@@ -11,6 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
@@ -28,7 +29,7 @@ func SealedValues(t *testing.T, m Metadata) {
 }
 
 // fillSealed stores two databases with two logins, a role and a pending rotation each, a second server and two endpoints, a mail
-// of each database, and two keys for certificates, of which one is retired.
+// of each database, a second factor, and two keys for certificates, of which one is retired.
 func fillSealed(w *world) (want []ports.SealedValue) {
 	second := w.addServer("second", 1)
 	want = append(want,
@@ -39,6 +40,11 @@ func fillSealed(w *world) (want []ports.SealedValue) {
 	k := w.addSigningKey(3)
 	want = append(want, ports.SealedValue{
 		Ref: "certificate-key/" + string(k.ID), Context: k.SecretContext(), Sealed: k.SealedSeed,
+	})
+	f := person.Factor{UserID: w.user.ID, SealedSecret: []byte("factor"), CreatedAt: epoch}
+	w.update(writing(ports.Tx.Credentials, ports.Credentials.SetFactor, f))
+	want = append(want, ports.SealedValue{
+		Ref: "factor/" + string(f.UserID), Context: f.SecretContext(), Sealed: f.SealedSecret,
 	})
 	for i := range 2 {
 		e := w.addEndpoint(func(e *webhook.Endpoint) { e.SealedSecret = []byte{byte(i)} })

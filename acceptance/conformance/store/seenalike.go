@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -22,6 +23,7 @@ type sights struct {
 	users      []id.UserID
 	namespaces []id.NamespaceID
 	keys       []account.Key
+	sessions   []person.Session
 	databases  []database.Record
 }
 
@@ -64,6 +66,9 @@ func newSights(w *world) *sights {
 			w.addKey(account.SelectedDatabases, a, first.ID, last.ID), s.revoked(w.addKey(account.FullAccount, a)),
 			s.revoked(w.addKey(account.SelectedDatabases, a, first.ID, last.ID)))
 	}
+	for _, u := range s.users[:2] {
+		s.sessions = append(s.sessions, w.addSession(u, 0), w.addSession(u, 0, endedSession(1)), w.session(u, 0))
+	}
 	return s
 }
 
@@ -99,8 +104,15 @@ func (s *sights) draw(t *rapid.T) {
 	}
 }
 
-// viewer is who holds one of the keys, or anybody: one whose account, user, key and scope do not belong together.
+// viewer is a person, who holds one of the keys, or anybody: one whose account, user, key and scope do not belong together.
 func (s *sights) viewer(t *rapid.T) database.Viewer {
+	if rapid.Bool().Draw(t, "person") {
+		in := rapid.SampledFrom(s.sessions).Draw(t, "session")
+		return database.Viewer{
+			AccountID: rapid.SampledFrom(s.accounts).Draw(t, "account").ID, UserID: in.UserID, SessionID: in.ID,
+			Deleted: rapid.Bool().Draw(t, "deleted"),
+		}
+	}
 	key := rapid.SampledFrom(s.keys).Draw(t, "key")
 	v := database.Viewer{
 		AccountID: key.AccountID, UserID: key.UserID, KeyID: key.ID, Scope: key.Scope, NamespaceID: key.NamespaceID,

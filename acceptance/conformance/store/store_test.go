@@ -33,6 +33,9 @@ func TestStore(t *testing.T)          { eachStore(t, conformance.Store) }
 func TestAccounts(t *testing.T)       { eachStore(t, conformance.Accounts) }
 func TestMembers(t *testing.T)        { eachStore(t, conformance.Members) }
 func TestInvitations(t *testing.T)    { eachStore(t, conformance.Invitations) }
+func TestSessions(t *testing.T)       { eachStore(t, conformance.Sessions) }
+func TestCredentials(t *testing.T)    { eachStore(t, conformance.Credentials) }
+func TestPasskeys(t *testing.T)       { eachStore(t, conformance.Passkeys) }
 func TestKeys(t *testing.T)           { eachStore(t, conformance.Keys) }
 func TestNamespaces(t *testing.T)     { eachStore(t, conformance.Namespaces) }
 func TestDatabases(t *testing.T)      { eachStore(t, conformance.Databases) }

@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -17,6 +18,7 @@ func Visibility(t *testing.T, m Metadata) {
 		{"each viewer sees exactly its databases", viewersSee},
 		{"one database and the list are seen alike", seenAlike},
 		{"a list is read in pages", visiblePages},
+		{"a person's list is read in pages", visibleToPerson},
 		{"a foreign cursor is refused", cursorIsChecked},
 		{"an ID that is none finds nothing", malformedFindsNothing},
 	})
@@ -78,6 +80,31 @@ func viewersSee(w *world) {
 	w.wantSeen("the key bound to nothing", viewer(empty), every, seen{})
 	other := database.Viewer{AccountID: theirs.ID, UserID: bob.ID, Scope: account.FullAccount}
 	w.wantSeen("the other account", other, every, seen{shared.ID: account.Owner, foreign.ID: account.Owner})
+}
+
+// A person's list has own databases and those of others, in one order.
+func visibleToPerson(w *world) {
+	bob, theirs := w.addAccount("bob@example.com")
+	var want []database.Record
+	for i := range 9 {
+		r := w.addDatabase(numbered(i), func(r *database.Record) {
+			if r.CreatedAt = minutes(i / 4); i%2 == 1 {
+				r.AccountID = theirs.ID
+			}
+		})
+		if i%2 == 1 {
+			w.addMember(r.ID, w.user, account.Viewer, 0)
+		}
+		want = append(want, r)
+	}
+	w.addDatabase("foreign", func(r *database.Record) { r.AccountID = theirs.ID })
+	w.addMember(want[0].ID, bob, account.Admin, 0)
+	in := w.addSession(w.user.ID, 0)
+	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, SessionID: in.ID}
+	position := func(r database.Record) ports.Position { return at(r.CreatedAt, r.ID) }
+	pagesOf(w, want, position, 1, paged(ports.Tx.Databases, ports.Databases.Visible, viewer))
+	w.update(writing(ports.Tx.Sessions, ports.Sessions.Save, changed(in, []func(*person.Session){endedSession(3)})))
+	w.equal("after the session's end", len(read2(w, ports.Tx.Databases, ports.Databases.Visible, viewer, ports.Page{})), 0)
 }
 
 func visiblePages(w *world) {

@@ -43,6 +43,72 @@ CREATE TABLE accounts (
     CONSTRAINT accounts_owner_unique UNIQUE (owner_id)
 );
 
+-- Of the token of a session only its hash is kept.
+CREATE TABLE sessions (
+    id         uuid PRIMARY KEY,
+    user_id    uuid NOT NULL REFERENCES users,
+    token_hash bytea NOT NULL CHECK (length(token_hash) = 32),
+    status     text NOT NULL CHECK (status IN ('awaits_factor', 'open', 'ended')),
+    tries      integer NOT NULL CHECK (tries >= 0),
+    created_at timestamptz NOT NULL,
+    used_at    timestamptz NOT NULL,
+    proved_at  timestamptz NOT NULL,
+    ended_at   timestamptz,
+    client     text NOT NULL,
+    agent      text NOT NULL,
+    CONSTRAINT sessions_end CHECK ((ended_at IS NOT NULL) = (status = 'ended')),
+    CONSTRAINT sessions_token_unique UNIQUE (token_hash)
+);
+CREATE INDEX sessions_of_user ON sessions (user_id) WHERE status <> 'ended';
+CREATE INDEX sessions_created ON sessions (created_at);
+CREATE INDEX sessions_ended ON sessions (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE TABLE passkeys (
+    id         uuid PRIMARY KEY,
+    user_id    uuid NOT NULL REFERENCES users,
+    handle     bytea NOT NULL CHECK (length(handle) = 32),
+    credential bytea NOT NULL CHECK (length(credential) BETWEEN 1 AND 1023),
+    record     bytea NOT NULL,
+    name       text NOT NULL,
+    created_at timestamptz NOT NULL,
+    used_at    timestamptz,
+    CONSTRAINT passkeys_credential_unique UNIQUE (credential)
+);
+CREATE INDEX passkeys_of_user ON passkeys (user_id, created_at, id);
+
+-- Challenges that devices are to sign. They are short-lived, and may outlive their session.
+CREATE TABLE ceremonies (
+    token_hash bytea PRIMARY KEY CHECK (length(token_hash) = 32),
+    session_id uuid,
+    handle     bytea NOT NULL,
+    state      bytea NOT NULL,
+    expires_at timestamptz NOT NULL
+);
+CREATE INDEX ceremonies_expired ON ceremonies (expires_at);
+
+-- Links to choose another password, of whose tokens only hashes are kept.
+CREATE TABLE resets (
+    user_id    uuid PRIMARY KEY REFERENCES users,
+    token_hash bytea NOT NULL CHECK (length(token_hash) = 32),
+    created_at timestamptz NOT NULL,
+    CONSTRAINT resets_token_unique UNIQUE (token_hash)
+);
+
+-- The second factor of a person, whose ID it has.
+CREATE TABLE factors (
+    id            uuid PRIMARY KEY REFERENCES users,
+    sealed_secret bytea NOT NULL,
+    last_step     bigint NOT NULL CHECK (last_step >= 0),
+    created_at    timestamptz NOT NULL,
+    confirmed_at  timestamptz
+);
+
+CREATE TABLE recovery_codes (
+    user_id uuid NOT NULL REFERENCES users,
+    hash    bytea NOT NULL CHECK (length(hash) = 32),
+    PRIMARY KEY (user_id, hash)
+);
+
 CREATE TABLE ci_namespaces (
     id         uuid PRIMARY KEY,
     account_id uuid NOT NULL REFERENCES accounts,
@@ -336,17 +402,19 @@ CREATE INDEX invitations_of_database ON invitations (database_id, created_at, id
 CREATE INDEX invitations_overdue ON invitations (expires_at) WHERE status = 'open';
 CREATE INDEX invitations_ended ON invitations (ended_at) WHERE ended_at IS NOT NULL;
 
--- Invitation mails on their way. The token is there until the mail was sent or given up. An invitation's row may go before its
--- mail's; a database takes both with it.
+-- Mails on their way. The token is there until the mail was sent or given up. An invitation's row may go before its mail's; a
+-- database takes both with it.
 CREATE TABLE mails (
     id               uuid PRIMARY KEY,
-    invitation_id    uuid NOT NULL,
+    kind             text NOT NULL CHECK (kind IN ('invitation', 'reset', 'notice')),
+    invitation_id    uuid CHECK ((invitation_id IS NOT NULL) = (kind = 'invitation')),
     account_id       uuid NOT NULL REFERENCES accounts,
-    database_id      uuid NOT NULL REFERENCES databases ON DELETE CASCADE,
+    database_id      uuid REFERENCES databases ON DELETE CASCADE CHECK ((database_id IS NOT NULL) = (kind = 'invitation')),
     recipient        address NOT NULL,
     inviter          text NOT NULL,
     database_display text NOT NULL,
-    role             text NOT NULL CHECK (role IN ('admin', 'developer', 'viewer')),
+    role             text NOT NULL CHECK (role IN ('', 'admin', 'developer', 'viewer')),
+    note             text NOT NULL,
     expires_at       timestamptz NOT NULL,
     sealed_token     bytea,
     status           text NOT NULL CHECK (status IN ('pending', 'sending', 'sent', 'failed', 'withdrawn')),
@@ -357,6 +425,7 @@ CREATE TABLE mails (
     lease_epoch      bigint NOT NULL,
     lease_until      timestamptz,
     not_before       timestamptz NOT NULL,
+    CONSTRAINT mails_role_of_invitation CHECK ((role <> '') = (kind = 'invitation')),
     CONSTRAINT mails_token_until_final CHECK ((sealed_token IS NOT NULL) = (status IN ('pending', 'sending'))),
     CONSTRAINT mails_finished_when_final CHECK ((finished_at IS NULL) = (status IN ('pending', 'sending')))
 );

@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -69,19 +70,38 @@ type Admission struct {
 	Database database.Summary
 }
 
-// Caller is the account and user that a valid key acts for. The zero value reaches nothing.
+// Caller is who makes a request: a valid key, or a person with an open session, and the account that it acts for; of a person it
+// is the own one. The zero value reaches nothing.
 type Caller struct {
-	Key       account.Key // without its hash
+	Key       account.Key    // without its hash; of a person empty
+	Session   person.Session // without its hash; of a key empty
+	User      account.User   // of a session, without the password
 	Account   account.Account
 	Client    netip.Addr // where the key was presented
 	RequestID string
 }
 
-// Known reports whether a valid key was presented.
-func (c Caller) Known() bool { return c.Key.ID != "" }
+// Known reports whether a valid key was presented, or there is an open session.
+func (c Caller) Known() bool { return c.Key.ID != "" || c.IsPerson() }
+
+// IsPerson reports whether the caller is a person with a session.
+func (c Caller) IsPerson() bool { return c.Session.ID != "" }
+
+// UserID is the person who calls: for a key the one who holds it.
+func (c Caller) UserID() id.UserID {
+	if c.IsPerson() {
+		return c.Session.UserID
+	}
+	return c.Key.UserID
+}
 
 // Actor is the caller's name in the activity log.
-func (c Caller) Actor() audit.Actor { return ActorOf(c.Key) }
+func (c Caller) Actor() audit.Actor {
+	if c.IsPerson() {
+		return audit.ByUser(c.Session.UserID)
+	}
+	return ActorOf(c.Key)
+}
 
 // ActorOf is the actor of a key: the person who holds it. For a key that was exchanged, it also names the token's issuer and
 // subject.
@@ -96,8 +116,11 @@ func ActorOf(k account.Key) audit.Actor {
 func (c Caller) Origin() work.Origin { return work.Origin{Actor: c.Actor(), RequestID: c.RequestID} }
 
 // Viewer is the caller as the store is asked what it may see. A CI key sees the previews of its namespace, and no other
-// database.
+// database. A person sees the own databases, and those of others as whose member.
 func (c Caller) Viewer() database.Viewer {
+	if c.IsPerson() {
+		return database.Viewer{AccountID: c.Account.ID, UserID: c.Session.UserID, SessionID: c.Session.ID}
+	}
 	scope := c.Key.Scope
 	if c.Key.Kind == account.CIKey {
 		scope = account.SelectedDatabases
@@ -107,8 +130,17 @@ func (c Caller) Viewer() database.Viewer {
 	}
 }
 
-// RequireFullAccount returns KEY_SCOPE_DENIED for every key but a full-account one. It needs no look-up.
+// RequireFullAccount returns KEY_SCOPE_DENIED for every key but a full-account one. A person acts for the own account, and
+// passes. It needs no look-up, and says nothing about databases: those of others a person sees, too.
 func (c Caller) RequireFullAccount() error {
+	if c.IsPerson() {
+		return nil
+	}
+	return c.RequireFullAccountKey()
+}
+
+// RequireFullAccountKey is RequireFullAccount for what no person does in the dashboard.
+func (c Caller) RequireFullAccountKey() error {
 	if c.Key.Kind != account.AccountKey || c.Key.Scope != account.FullAccount {
 		return fault.New(fault.KeyScopeDenied, "this needs a full-account key")
 	}

@@ -50,18 +50,27 @@ func (r Reached) entitling(
 			if err := holds(ctx, tx); err != nil {
 				return err
 			}
-			return r.caller.keyHolds(ctx, tx, clock())
+			return r.caller.holds(ctx, tx, p.Clock)
 		})
 	}}
 }
 
-// keyHolds returns DATABASE_NOT_FOUND if the key has expired, or may no longer be used from the client's address.
-func (c Caller) keyHolds(ctx context.Context, tx ports.Tx, now time.Time) error {
+// holds returns DATABASE_NOT_FOUND if the session has ended, or the key has expired or may no longer be used from the client's
+// address.
+func (c Caller) holds(ctx context.Context, tx ports.Tx, clock ports.Clock) error {
+	holds := c.keyHolds
+	if c.IsPerson() {
+		holds = c.sessionHolds
+	}
+	return base.NotFound(holds(ctx, tx, clock), base.ErrDatabaseNotFound())
+}
+
+func (c Caller) keyHolds(ctx context.Context, tx ports.Tx, clock ports.Clock) error {
 	key, err := tx.Keys().Get(ctx, c.Key.ID)
-	if err == nil && (key.Expired(now) || !key.Networks.Contains(c.Client)) {
+	if err == nil && (key.Expired(clock.Now()) || !key.Networks.Contains(c.Client)) {
 		err = ports.ErrNoRow
 	}
-	return base.NotFound(err, base.ErrDatabaseNotFound())
+	return err
 }
 
 // Read implements io.Reader.

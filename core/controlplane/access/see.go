@@ -13,7 +13,7 @@ import (
 // to be decided. False may also mean that it needs to be reached.
 func (c Caller) Sees(s database.Summary) bool {
 	v := c.Viewer()
-	if s.ID == "" || v.Selects() || v.NamespaceID != "" {
+	if s.ID == "" || v.IsPerson() || v.Selects() || v.NamespaceID != "" {
 		return false
 	}
 	_, sees := v.StandingOn(database.Record{AccountID: v.AccountID, Status: s.Status}, database.Ties{KeyValid: true})

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/slot"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -23,7 +24,9 @@ type Base struct {
 	Work   *work.Engine
 	Rounds *rounds.Runner
 	Calls  *Limiter
-	Brake  *Brake
+	// Hashing gives turns to those who hash passwords of people, in this process: see ThisProcess.
+	Hashing *Limiter
+	Brake   *Brake
 
 	pushed []PushedState // see RegisterPushed
 	heard  heard         // see InStep
@@ -43,6 +46,9 @@ func New(p Ports, c Config) (*Base, error) {
 	if p.Passwords == nil {
 		p.Passwords = ports.NoPasswords{}
 	}
+	if p.Passkeys == nil {
+		p.Passkeys = ports.NoPasskeys{}
+	}
 	if p.Mailer == nil {
 		p.Mailer = ports.NoMail{}
 	}
@@ -53,7 +59,7 @@ func New(p Ports, c Config) (*Base, error) {
 	if err := errors.Join(deletion.CheckWindow(made.RecoveryWindow), made.Retention.Check()); err != nil {
 		return nil, err
 	}
-	made.Calls = newCalls(made.Config)
+	made.Calls, made.Hashing = newCalls(made.Config), newHashing(made.Config)
 	made.Brake = newBrake(made.Ports)
 	made.Brake.Add(brake.Behind, made.behind)
 	made.Work = work.New(work.Config{
@@ -71,6 +77,19 @@ func newCalls(c Config) *Limiter {
 	return NewLimiter(slot.Limits{PerAccount: maxRequests, Share: c.CallsPerAccount, PerServer: c.CallsPerServer}, c.CallWait,
 		"the account has too many requests under way that wait for a database server",
 		"too many requests wait for this database server at the moment")
+}
+
+// ThisProcess is the server of the gate before hashing.
+const ThisProcess id.ServerID = "this process"
+
+// Passwords are hashed by two at a time, each with 19 MiB. Of those who accept invitations to one account's databases, or log in
+// from one address, one at a time is served, so that nobody can keep all others waiting; few more may wait for it.
+var hashLimits = slot.Limits{PerAccount: 16, Share: 1, PerServer: 2}
+
+func newHashing(c Config) *Limiter {
+	return NewLimiter(hashLimits, c.HashWait,
+		"too many people log in from this address, or accept invitations of this account, at the moment; try again",
+		"too many people log in or accept invitations at the moment; try again")
 }
 
 // Patient limits how long a request waits for an agent. The request continues even if the caller disconnects.

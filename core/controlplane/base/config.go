@@ -13,10 +13,10 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Ports are what the use cases need. Ring, Journal, Sender, Mailer, Passwords and Tokens may be nil (without a Ring, it is not
-// checked that processes have the same keys; without a Sender, webhooks are refused; without a Mailer, invitations are;
-// without Passwords, nobody new can accept one; without Tokens, no token of a CI system is exchanged); all others are
-// required.
+// Ports are what the use cases need. Ring, Journal, Sender, Mailer, Passwords, Passkeys and Tokens may be nil (without a Ring, it
+// is not checked that processes have the same keys; without a Sender, webhooks are refused; without a Mailer, invitations are;
+// without Passwords, nobody new can accept one; without Passkeys, nobody has any; without Tokens, no token of a CI system is
+// exchanged); all others are required.
 type Ports struct {
 	Store      ports.Store
 	Admissions ports.Admissions
@@ -29,6 +29,7 @@ type Ports struct {
 	Sender     ports.WebhookSender
 	Mailer     ports.Mailer
 	Passwords  ports.Passwords
+	Passkeys   ports.PasskeyVerifier
 	Tokens     ports.TokenVerifier
 }
 
@@ -46,8 +47,9 @@ type Config struct {
 	Retention retention.Policy
 	// DefaultSchedule is that of a database whose creation names none; by default daily.
 	DefaultSchedule database.Schedule
-	// InvitationPage is where invitations are accepted; by default none, and mails say how to accept by the API.
-	InvitationPage mail.Link
+	// Pages are where the links of mails lead. Without one for invitations, mails say how to accept by the API; without one for
+	// resets, nobody can reset a password.
+	Pages mail.Pages
 	// LeaseHold is how long a worker may be silent before another takes over its work; by default
 	// work.DefaultLeaseHold.
 	LeaseHold time.Duration
@@ -80,6 +82,8 @@ type Config struct {
 	CallWait time.Duration
 	// HashWait is how long a request waits until its password may be hashed; by default 5 s.
 	HashWait time.Duration
+	// ResetPace is how long it takes to ask for another password, whether the address is somebody's or not; by default 300 ms.
+	ResetPace time.Duration
 	// Crash is called at each of the points that controlplane.CrashPoints and work.Engine.Points list, so that tests can kill
 	// the process there.
 	Crash func(point string)
@@ -119,6 +123,7 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	defaultTo(&c.CallsPerServer, 32)
 	defaultTo(&c.CallWait, 20*time.Second)
 	defaultTo(&c.HashWait, 5*time.Second)
+	defaultTo(&c.ResetPace, 300*time.Millisecond)
 	return c
 }
 

@@ -89,7 +89,7 @@ func (d *Dispatcher) attempt(ctx context.Context, claimed mail.Mail) {
 func (d *Dispatcher) send(ctx context.Context, claimed mail.Mail) error {
 	now := d.base.Clock.Now()
 	if !now.Before(claimed.ExpiresAt) {
-		return &mail.Refusal{Reason: "the invitation expired before its mail could be sent"}
+		return &mail.Refusal{Reason: "the " + string(claimed.Kind) + " expired before its mail could be sent"}
 	}
 	token, err := d.base.Secrets.Open(claimed.SealedToken, mail.SecretContext(claimed.ID))
 	if err != nil {
@@ -97,14 +97,14 @@ func (d *Dispatcher) send(ctx context.Context, claimed mail.Mail) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, mail.Timeout)
 	defer cancel()
-	return d.base.Mailer.Send(ctx, claimed.Compose(string(token), d.base.InvitationPage, now))
+	return d.base.Mailer.Send(ctx, claimed.Compose(string(token), d.base.Pages, now))
 }
 
 // errGone means that the mail was withdrawn, or its database removed, during the attempt.
 var errGone = errors.New("the mail was withdrawn during the attempt")
 
-// settle stores the outcome of an attempt, and an activity entry where the mail is given up. It does so even when the dispatcher
-// is stopping, but takes no longer than a lease lasts: a hanging store must block neither a slot nor the process.
+// settle stores the outcome of an attempt, and an activity entry where that of an invitation is given up. It does so even when
+// the dispatcher is stopping, but takes no longer than a lease lasts: a hanging store must block neither a slot nor the process.
 func (d *Dispatcher) settle(ctx context.Context, claimed mail.Mail, failure error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mail.Hold)
 	defer cancel()
@@ -123,7 +123,8 @@ func (d *Dispatcher) settle(ctx context.Context, claimed mail.Mail, failure erro
 		if settled, err = stored.Settle(outcome, d.base.Clock.Now()); err != nil {
 			return err
 		}
-		if err := tx.Mails().SaveLeased(ctx, settled); err != nil || settled.Status != mail.Failed {
+		err = tx.Mails().SaveLeased(ctx, settled)
+		if err != nil || settled.Status != mail.Failed || settled.Kind != mail.ToInvite {
 			return err
 		}
 		return d.audit(ctx, tx, settled, outcome.Error)
@@ -167,6 +168,6 @@ func (d *Dispatcher) audit(ctx context.Context, tx ports.Tx, m mail.Mail, reason
 
 func (d *Dispatcher) log(ctx context.Context, what string, m mail.Mail, err error) {
 	d.base.Journal.Log(ctx, ports.JournalEvent{
-		What: what, Kind: "invitation", DatabaseID: m.DatabaseID, MailID: m.ID, Epoch: m.Epoch, Err: err,
+		What: what, Kind: string(m.Kind), DatabaseID: m.DatabaseID, MailID: m.ID, Epoch: m.Epoch, Err: err,
 	})
 }

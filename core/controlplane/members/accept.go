@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -19,9 +20,6 @@ type Acceptance struct {
 	Token          string
 	Name, Password *string
 }
-
-// hashServer is the server of the gate before hashing: this process.
-const hashServer id.ServerID = "this process"
 
 // errBecameUser means that another acceptance has made the user of the address.
 var errBecameUser = errors.New("the address is a user's by now")
@@ -33,25 +31,25 @@ var errBecameUser = errors.New("the address is a user's by now")
 // INVITATION_NOT_FOUND, the same for a token that is unknown, used, replaced, withdrawn or expired. VALIDATION_ERROR on "name"
 // or "password". SERVER_BUSY, RATE_LIMITED: too many passwords are being hashed.
 func (m *Members) Accept(ctx context.Context, a Acceptance) (member.Member, error) {
-	token, ok := member.ParseToken(a.Token)
+	hash, ok := token.Parse(a.Token)
 	if !ok {
 		return member.Member{}, member.ErrNotFound()
 	}
-	i, known, err := m.find(ctx, token)
+	i, known, err := m.find(ctx, hash)
 	switch {
 	case err != nil:
 		return member.Member{}, err
 	case known:
-		return m.accept(ctx, i.DatabaseID, token, nil)
+		return m.accept(ctx, i.DatabaseID, hash, nil)
 	}
-	return m.acceptNew(ctx, token, i, a)
+	return m.acceptNew(ctx, hash, i, a)
 }
 
 // find returns the open invitation of a token, and whether its address is a user's. A database that is being deleted takes no
 // new members, so for it no password is hashed.
-func (m *Members) find(ctx context.Context, token member.Hash) (i member.Invitation, known bool, err error) {
+func (m *Members) find(ctx context.Context, hash token.Hash) (i member.Invitation, known bool, err error) {
 	err = m.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		if i, err = tx.Invitations().ByToken(ctx, token); err != nil {
+		if i, err = tx.Invitations().ByToken(ctx, hash); err != nil {
 			return base.NotFound(err, member.ErrNotFound())
 		}
 		if _, err := i.Accepted(m.base.Clock.Now()); err != nil {
@@ -75,31 +73,31 @@ func (m *Members) find(ctx context.Context, token member.Hash) (i member.Invitat
 
 // acceptNew accepts for an address that is no user's. It holds its turn to hash until all is stored: of many who wait with one
 // token, the others find it used, and no password is hashed in vain.
-func (m *Members) acceptNew(ctx context.Context, token member.Hash, i member.Invitation, a Acceptance) (member.Member, error) {
+func (m *Members) acceptNew(ctx context.Context, hash token.Hash, i member.Invitation, a Acceptance) (member.Member, error) {
 	name, err := newName(a)
 	if err != nil {
 		return member.Member{}, err
 	}
-	release, err := m.hashing.Enter(ctx, i.AccountID, hashServer)
+	release, err := m.base.Hashing.Enter(ctx, i.AccountID, base.ThisProcess)
 	if err != nil {
 		return member.Member{}, err
 	}
 	defer release()
-	switch _, known, err := m.find(ctx, token); {
+	switch _, known, err := m.find(ctx, hash); {
 	case err != nil:
 		return member.Member{}, err
 	case known:
-		return m.accept(ctx, i.DatabaseID, token, nil)
+		return m.accept(ctx, i.DatabaseID, hash, nil)
 	}
-	hash, err := m.base.Passwords.Hash(*a.Password, m.base.Entropy.Salt())
+	stored, err := m.base.Passwords.Hash(*a.Password, m.base.Entropy.Salt())
 	if err != nil {
 		return member.Member{}, err
 	}
-	joined, err := m.accept(ctx, i.DatabaseID, token, &account.User{
-		ID: base.NewID[id.UserID](m.base.Entropy), Email: i.Email, Name: name, PasswordHash: hash, CreatedAt: m.base.Clock.Now(),
+	joined, err := m.accept(ctx, i.DatabaseID, hash, &account.User{
+		ID: base.NewID[id.UserID](m.base.Entropy), Email: i.Email, Name: name, PasswordHash: stored, CreatedAt: m.base.Clock.Now(),
 	})
 	if errors.Is(err, errBecameUser) {
-		return m.accept(ctx, i.DatabaseID, token, nil)
+		return m.accept(ctx, i.DatabaseID, hash, nil)
 	}
 	return joined, err
 }
@@ -121,12 +119,12 @@ func newName(a Acceptance) (string, error) {
 
 // accept does it, in one transaction that has locked the database: of many with the same token the first finds it open.
 func (m *Members) accept(
-	ctx context.Context, db id.DatabaseID, token member.Hash, person *account.User,
+	ctx context.Context, db id.DatabaseID, hash token.Hash, person *account.User,
 ) (joined member.Member, err error) {
 	membership := base.NewID[id.MembershipID](m.base.Entropy)
 	owned := base.NewID[id.AccountID](m.base.Entropy)
 	err = m.base.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, db database.Record) error {
-		i, err := m.stillOpen(ctx, tx, db, token)
+		i, err := m.stillOpen(ctx, tx, db, hash)
 		if err != nil {
 			return err
 		}
@@ -144,9 +142,9 @@ func (m *Members) accept(
 
 // stillOpen is the invitation as its acceptance leaves it. A database that is being deleted takes no new members.
 func (m *Members) stillOpen(
-	ctx context.Context, tx ports.Tx, db database.Record, token member.Hash,
+	ctx context.Context, tx ports.Tx, db database.Record, hash token.Hash,
 ) (i member.Invitation, err error) {
-	if i, err = tx.Invitations().ByToken(ctx, token); err != nil {
+	if i, err = tx.Invitations().ByToken(ctx, hash); err != nil {
 		return i, err
 	}
 	if i.DatabaseID != db.ID || db.Status == database.Deleting || db.Status.Gone() {

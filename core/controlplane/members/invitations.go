@@ -46,7 +46,7 @@ func (m *Members) resend(
 	ctx context.Context, tx ports.Tx, r access.Reached, db database.Record, i member.Invitation, role account.Standing, l letter,
 ) (member.Invitation, error) {
 	now := m.base.Clock.Now()
-	again, err := i.Resent(role, l.token, now)
+	again, err := i.Resent(role, l.hash, now)
 	if err != nil {
 		return i, err
 	}

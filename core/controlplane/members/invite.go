@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -58,7 +59,7 @@ func (m *Members) Add(ctx context.Context, r access.Reached, email string, role 
 			})
 		case isMissing(err):
 			fresh := member.Invitation{ID: invitation, AccountID: db.AccountID, DatabaseID: db.ID, Email: email, Role: role}
-			added, err = m.invite(ctx, tx, r, db, fresh.Opened(letter.token, m.base.Clock.Now()), letter)
+			added, err = m.invite(ctx, tx, r, db, fresh.Opened(letter.hash, m.base.Clock.Now()), letter)
 		}
 		return err
 	})
@@ -168,15 +169,15 @@ func peopleOf(ctx context.Context, tx ports.Tx, db id.DatabaseID) (members int, 
 
 // letter is a new token, and the mail that takes it to its recipient.
 type letter struct {
-	token  member.Hash
+	hash   token.Hash
 	mail   id.MailID
 	sealed []byte
 }
 
 func (m *Members) newLetter() (letter, error) {
-	token := m.base.Entropy.Base62(member.TokenCharacters)
-	l := letter{token: member.HashOf(token), mail: base.NewID[id.MailID](m.base.Entropy)}
-	sealed, err := m.base.Secrets.Seal([]byte(token), mail.SecretContext(l.mail))
+	text := m.base.Entropy.Base62(token.Characters)
+	l := letter{hash: token.Of(text), mail: base.NewID[id.MailID](m.base.Entropy)}
+	sealed, err := m.base.Secrets.Seal([]byte(text), mail.SecretContext(l.mail))
 	l.sealed = sealed
 	return l, err
 }
@@ -207,7 +208,8 @@ func (m *Members) post(ctx context.Context, tx ports.Tx, db database.Record, i m
 	if err := tx.Mails().Withdraw(ctx, i.ID, now); err != nil {
 		return err
 	}
-	return tx.Mails().Add(ctx, mail.New(l.mail, mail.Invitation{
+	return tx.Mails().Add(ctx, mail.New(l.mail, mail.Letter{
+		Kind:         mail.ToInvite,
 		InvitationID: i.ID, AccountID: owning.ID, DatabaseID: db.ID, Recipient: i.Email,
 		Inviter: inviter.Name, Database: db.DisplayName, Role: i.Role, ExpiresAt: i.ExpiresAt,
 	}, l.sealed, now))

@@ -13,26 +13,16 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
-	"github.com/pgherd/pgherd/core/slot"
 	"github.com/pgherd/pgherd/ports"
 )
 
 // Members manages the people of a database (spec, section "Members and invitations"). All but Accept is for the owner, with a
 // full-account key.
-type Members struct {
-	base    *base.Base
-	hashing *base.Limiter
-}
-
-// Passwords are hashed by two at a time, each with 19 MiB. Of those who accept invitations to one account's databases one at a
-// time is served, so that no customer can keep the others' people waiting; few more may wait for it.
-var hashLimits = slot.Limits{PerAccount: 16, Share: 1, PerServer: 2}
+type Members struct{ base *base.Base }
 
 // New makes the use cases, and registers their periodic task.
 func New(p *base.Base) *Members {
-	m := &Members{base: p, hashing: base.NewLimiter(hashLimits, p.HashWait,
-		"too many people accept invitations of this account at the moment; try again",
-		"too many people accept invitations at the moment; try again")}
+	m := &Members{p}
 	m.registerRounds()
 	return m
 }

@@ -11,8 +11,10 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/checkups"
 	"github.com/pgherd/pgherd/core/controlplane/deletion"
 	"github.com/pgherd/pgherd/core/controlplane/keyrings"
+	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
+	"github.com/pgherd/pgherd/core/controlplane/people"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/storage"
 	"github.com/pgherd/pgherd/core/id"
@@ -26,6 +28,8 @@ type Operator struct {
 	base *base.Base
 	// Ring changes the ring of keys that stored secrets are encrypted with.
 	Ring *keyrings.Keyring
+	*keys.Desk
+	*people.Helpdesk
 	*roles.Overrides
 	*storage.Quotas
 	*members.Roster
@@ -34,10 +38,10 @@ type Operator struct {
 }
 
 // New makes the use cases.
-func New(p *base.Base, d *deletion.Deletion, ring *keyrings.Keyring) *Operator {
+func New(p *base.Base, d *deletion.Deletion, ring *keyrings.Keyring, h *people.Helpdesk) *Operator {
 	return &Operator{
-		base: p, Ring: ring, Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p), Roster: members.NewRoster(p),
-		Checkups: checkups.New(p), Unverified: deletion.NewUnverified(d),
+		base: p, Ring: ring, Desk: keys.OperatorsDesk(p), Helpdesk: h, Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p),
+		Roster: members.NewRoster(p), Checkups: checkups.New(p), Unverified: deletion.NewUnverified(d),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/database"
@@ -89,7 +90,7 @@ func (o *Operator) enrol(ctx context.Context, db id.DatabaseID, routes []string,
 		if len(changed) == 0 {
 			return nil
 		}
-		return o.base.Audit(ctx, tx, locked, audit.Operator, what, audit.Details{"routes": joined(changed)})
+		return o.base.Audit(ctx, tx, locked, audit.Operator, what, audit.Details{"routes": strings.Join(changed, " ")})
 	})
 	return notFound(err, "database")
 }

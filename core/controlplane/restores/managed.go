@@ -17,12 +17,13 @@ import (
 )
 
 // Reserve makes a managed restore, which changes nothing yet: Advance does. A repeated request returns its operation as it is
-// then. KEY_SCOPE_DENIED: no full-account key. FORBIDDEN: anyone but the owner. RESTORE_OPERATION_TERMINAL: the key's restore has
-// failed or was canceled. The other errors are those of restore.Request.Check and restore.Scene.AdmitsManaged.
+// then. KEY_SCOPE_DENIED: no full-account key; a person has none. FORBIDDEN: anyone but the owner. RESTORE_OPERATION_TERMINAL:
+// the key's restore has failed or was canceled. The other errors are those of restore.Request.Check and
+// restore.Scene.AdmitsManaged.
 func (r *Restores) Reserve(
 	ctx context.Context, reached access.Reached, q restore.Request,
 ) (o operation.Operation, err error) {
-	if err := reached.Caller().RequireFullAccount(); err != nil {
+	if err := reached.Caller().RequireFullAccountKey(); err != nil {
 		return o, err
 	}
 	if err := reached.Permit(account.Own); err != nil {
@@ -99,7 +100,7 @@ func (r *Restores) Advance(
 	ctx context.Context, reached access.Reached, o operation.Operation,
 ) (operation.Operation, error) {
 	none := operation.Operation{}
-	if err := reached.Caller().RequireFullAccount(); err != nil {
+	if err := reached.Caller().RequireFullAccountKey(); err != nil {
 		return none, err
 	}
 	if err := reached.Permit(account.Own); err != nil {

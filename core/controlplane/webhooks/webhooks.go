@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
@@ -89,7 +90,7 @@ func (w *Webhooks) Create(ctx context.Context, c access.Caller, rawURL string, d
 	now := w.base.Clock.Now()
 	e := webhook.Endpoint{
 		ID: base.NewID[id.WebhookID](w.base.Entropy), AccountID: c.Account.ID, DatabaseID: db, URL: target.URL,
-		CreatedAt: now, CreatedBy: c.Key.UserID, UpdatedAt: now,
+		CreatedAt: now, CreatedBy: c.UserID(), UpdatedAt: now,
 	}
 	secret, sealed, err := w.newSecret(e.ID)
 	if err != nil {
@@ -115,7 +116,10 @@ func (w *Webhooks) checkOwned(ctx context.Context, tx ports.Tx, c access.Caller,
 	if db == nil {
 		return nil
 	}
-	_, _, err := access.See(ctx, tx, c.Viewer(), *db)
+	_, standing, err := access.See(ctx, tx, c.Viewer(), *db)
+	if err == nil && standing != account.Owner { // a person sees those of others, too
+		err = ports.ErrNoRow
+	}
 	refused := fault.Invalid("databaseId", "is no database of this account")
 	refused.Code = fault.InvalidWebhookEndpoint
 	return base.NotFound(err, refused)

@@ -23,6 +23,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/retention"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
@@ -191,7 +192,7 @@ func newControlPlane(
 	}, controlplane.Config{
 		Limits: s.Limits, UnverifiedPlans: unverified, LeaseHold: s.LeaseHold, DownloadsPerAccount: s.DownloadsPerAccount,
 		RecoveryWindow: s.RecoveryWindow, Retention: s.Retention, DefaultSchedule: database.Schedule(s.DefaultSchedule),
-		InvitationPage: page, Crash: CrashHook(),
+		Pages: mail.Pages{Invitation: page}, Crash: CrashHook(),
 	})
 }
 

@@ -1,4 +1,4 @@
-package operator
+package keys
 
 import (
 	"context"
@@ -24,18 +24,18 @@ type NewKey struct {
 	Label     string
 	Scope     account.Scope
 	Databases []id.DatabaseID
-	KeyBounds
+	Bounds
 }
 
-// KeyBounds are when a key ends and where it may be used from. What is nil stays as it is; a new key then never ends, or may be
+// Bounds are when a key ends and where it may be used from. What is nil stays as it is; a new key then never ends, or may be
 // used from everywhere.
-type KeyBounds struct {
+type Bounds struct {
 	Expires  *account.Expiry
 	Networks *network.List
 }
 
 // apply gives a key its bounds. VALIDATION_ERROR on "expires".
-func (b KeyBounds) apply(k *account.Key, now time.Time) (err error) {
+func (b Bounds) apply(k *account.Key, now time.Time) (err error) {
 	if b.Networks != nil {
 		k.Networks = *b.Networks
 	}
@@ -47,8 +47,8 @@ func (b KeyBounds) apply(k *account.Key, now time.Time) (err error) {
 
 // CreateKey makes a key of the account's owner and returns its text, which cannot be retrieved later. It is for databases of
 // the account, and for those of others on which the owner is a member. VALIDATION_ERROR on "label", "scope", "account",
-// "database" or "expires", with an empty text.
-func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, text string, err error) {
+// "database" or "expires", with an empty text. PLAN_API_ACCESS_REQUIRED: a person's plan has no API.
+func (d *Desk) CreateKey(ctx context.Context, n NewKey) (key account.Key, text string, err error) {
 	label, err := account.ValidateLabel(n.Label)
 	if err != nil {
 		return key, "", err
@@ -59,13 +59,16 @@ func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, te
 	if (n.Scope == account.SelectedDatabases) != (len(n.Databases) > 0) {
 		return key, "", fault.Invalid("database", "is given for a selected-database key, and only for one")
 	}
-	text, credential := account.NewKey(account.AccountKey, o.base.Entropy.Base62(account.KeyCharacters))
-	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	text, credential := account.NewKey(account.AccountKey, d.base.Entropy.Base62(account.KeyCharacters))
+	err = d.update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		a, err := tx.Accounts().Get(ctx, n.AccountID)
 		if err != nil {
-			return notFound(err, "account")
+			return missing(err, "account")
 		}
-		now := o.base.Clock.Now()
+		if err := d.admitsNew(a); err != nil {
+			return err
+		}
+		now := d.base.Clock.Now()
 		key = credential.Key(a, label, n.Scope, now)
 		if err := n.apply(&key, now); err != nil {
 			return err
@@ -79,7 +82,7 @@ func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, te
 		if len(n.Databases) > 0 {
 			details["databases"] = joined(n.Databases)
 		}
-		return o.record(ctx, tx, key.AccountID, audit.KeyCreated, details)
+		return d.record(ctx, tx, key.AccountID, audit.KeyCreated, details)
 	})
 	if err != nil {
 		return account.Key{}, "", err
@@ -90,7 +93,7 @@ func (o *Operator) CreateKey(ctx context.Context, n NewKey) (key account.Key, te
 // aboutKey is what the log says of a key.
 func aboutKey(k account.Key) audit.Details { return audit.Details{"key": k.Prefix(), "label": k.Label} }
 
-// boundsOf are what KeyBounds change, as the log has them.
+// boundsOf are what Bounds change, as the log has them.
 func boundsOf(k account.Key) audit.Details {
 	bounds := audit.Details{"expiresAt": "never", "networks": "any"}
 	if k.ExpiresAt != nil {
@@ -134,14 +137,21 @@ func addKey(ctx context.Context, tx ports.Tx, k account.Key, databases []id.Data
 // ReplaceKey gives a key of an account a new text, and other bounds where some are given; the old text stops working at once,
 // label and scope stay. VALIDATION_ERROR on "expires", or on "key" where there is none, it is revoked or a CI key, or has
 // expired and gets no other end.
-func (o *Operator) ReplaceKey(ctx context.Context, old id.KeyID, bounds KeyBounds) (key account.Key, text string, err error) {
-	random := o.base.Entropy.Base62(account.KeyCharacters)
-	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		stored, err := unrevokedKey(ctx, tx, account.AccountKey, old)
+func (d *Desk) ReplaceKey(ctx context.Context, old id.KeyID, bounds Bounds) (key account.Key, text string, err error) {
+	random := d.base.Entropy.Base62(account.KeyCharacters)
+	err = d.update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		stored, err := d.unrevokedKey(ctx, tx, account.AccountKey, old)
 		if err != nil {
 			return err
 		}
-		now := o.base.Clock.Now()
+		of, err := tx.Accounts().Get(ctx, stored.AccountID)
+		if err != nil {
+			return err
+		}
+		if err := d.admitsNew(of); err != nil {
+			return err
+		}
+		now := d.base.Clock.Now()
 		var c account.Credential
 		text, c = account.NewKey(stored.Kind, random)
 		key = stored
@@ -161,7 +171,7 @@ func (o *Operator) ReplaceKey(ctx context.Context, old id.KeyID, bounds KeyBound
 		details := aboutKey(key)
 		maps.Copy(details, audit.Changes(boundsOf(stored), boundsOf(key)))
 		details["replaces"] = stored.Prefix()
-		return o.record(ctx, tx, key.AccountID, audit.KeyReplaced, details)
+		return d.record(ctx, tx, key.AccountID, audit.KeyReplaced, details)
 	})
 	if err != nil {
 		return account.Key{}, "", err
@@ -171,19 +181,19 @@ func (o *Operator) ReplaceKey(ctx context.Context, old id.KeyID, bounds KeyBound
 
 // BindKey changes the bounds of a key of an account, from the next request on. One that has expired can be given another end.
 // VALIDATION_ERROR on "expires", or on "key" where there is none, or it is revoked or a CI key.
-func (o *Operator) BindKey(ctx context.Context, of id.KeyID, bounds KeyBounds) (key account.Key, err error) {
-	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		if key, err = unrevokedKey(ctx, tx, account.AccountKey, of); err != nil {
+func (d *Desk) BindKey(ctx context.Context, of id.KeyID, bounds Bounds) (key account.Key, err error) {
+	err = d.update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if key, err = d.unrevokedKey(ctx, tx, account.AccountKey, of); err != nil {
 			return err
 		}
 		before := boundsOf(key)
-		if err := bounds.apply(&key, o.base.Clock.Now()); err != nil {
+		if err := bounds.apply(&key, d.base.Clock.Now()); err != nil {
 			return err
 		}
 		if err := tx.Keys().Bind(ctx, key); err != nil {
 			return err
 		}
-		return o.recordChanges(ctx, tx, key.AccountID, audit.KeyChanged, aboutKey(key), audit.Changes(before, boundsOf(key)))
+		return d.recordChanges(ctx, tx, key.AccountID, audit.KeyChanged, aboutKey(key), audit.Changes(before, boundsOf(key)))
 	})
 	key.Hash = nil
 	return key, err
@@ -191,18 +201,18 @@ func (o *Operator) BindKey(ctx context.Context, of id.KeyID, bounds KeyBounds) (
 
 // RevokeKey revokes a key of an account at once and permanently. VALIDATION_ERROR on "key" where there is none, or it is revoked
 // or a CI key.
-func (o *Operator) RevokeKey(ctx context.Context, key id.KeyID) error {
-	return o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		stored, err := unrevokedKey(ctx, tx, account.AccountKey, key)
+func (d *Desk) RevokeKey(ctx context.Context, key id.KeyID) error {
+	return d.update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		stored, err := d.unrevokedKey(ctx, tx, account.AccountKey, key)
 		if err != nil {
 			return err
 		}
-		now := o.base.Clock.Now()
+		now := d.base.Clock.Now()
 		stored.RevokedAt = &now
 		if err := tx.Keys().Revoke(ctx, stored); err != nil {
 			return err
 		}
-		return o.record(ctx, tx, stored.AccountID, audit.KeyRevoked, aboutKey(stored))
+		return d.record(ctx, tx, stored.AccountID, audit.KeyRevoked, aboutKey(stored))
 	})
 }
 
@@ -210,9 +220,9 @@ func (o *Operator) RevokeKey(ctx context.Context, key id.KeyID) error {
 var commandOf = map[account.KeyKind]string{account.AccountKey: "key", account.CIKey: "ci-key"}
 
 // usableKey is a key of a kind that still works.
-func (o *Operator) usableKey(ctx context.Context, tx ports.Tx, kind account.KeyKind, key id.KeyID) (account.Key, error) {
-	stored, err := unrevokedKey(ctx, tx, kind, key)
-	if err == nil && stored.Expired(o.base.Clock.Now()) {
+func (d *Desk) usableKey(ctx context.Context, tx ports.Tx, kind account.KeyKind, key id.KeyID) (account.Key, error) {
+	stored, err := d.unrevokedKey(ctx, tx, kind, key)
+	if err == nil && stored.Expired(d.base.Clock.Now()) {
 		err = errExpired()
 	}
 	return stored, err
@@ -221,11 +231,13 @@ func (o *Operator) usableKey(ctx context.Context, tx ports.Tx, kind account.KeyK
 func errExpired() error { return fault.Invalid("key", "has expired") }
 
 // unrevokedKey returns a key of a kind, locked.
-func unrevokedKey(ctx context.Context, tx ports.Tx, kind account.KeyKind, key id.KeyID) (account.Key, error) {
+func (d *Desk) unrevokedKey(ctx context.Context, tx ports.Tx, kind account.KeyKind, key id.KeyID) (account.Key, error) {
 	stored, err := tx.Keys().Lock(ctx, key)
 	switch {
 	case err != nil:
-		return stored, notFound(err, "key")
+		return stored, missing(err, "key")
+	case d.admits(stored.AccountID, "key") != nil:
+		return account.Key{}, d.admits(stored.AccountID, "key")
 	case stored.Kind != kind:
 		return stored, fault.Invalid("key", "%s is a key of pgherd admin %s", stored.Prefix(), commandOf[stored.Kind])
 	case stored.RevokedAt != nil:
@@ -235,8 +247,11 @@ func unrevokedKey(ctx context.Context, tx ports.Tx, kind account.KeyKind, key id
 }
 
 // Keys lists the keys of an account, CI keys too, with those who hold them, newest first, without their hashes.
-func (o *Operator) Keys(ctx context.Context, a id.AccountID) ([]base.By[account.Key], error) {
-	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]base.By[account.Key], error) {
+func (d *Desk) Keys(ctx context.Context, a id.AccountID) ([]base.By[account.Key], error) {
+	return ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) ([]base.By[account.Key], error) {
+		if err := d.admits(a, "account"); err != nil {
+			return nil, err
+		}
 		list, err := tx.Keys().List(ctx, a)
 		if err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-package operator
+package keys
 
 import (
 	"context"
@@ -13,31 +13,38 @@ import (
 
 // CreateNamespace makes a namespace for the previews of one pipeline. VALIDATION_ERROR on "account" or "name"; the name of a
 // revoked one stays taken.
-func (o *Operator) CreateNamespace(ctx context.Context, a id.AccountID, name string) (account.Namespace, error) {
+func (d *Desk) CreateNamespace(ctx context.Context, a id.AccountID, name string) (account.Namespace, error) {
 	name, err := account.ValidateName(name)
 	if err != nil {
 		return account.Namespace{}, err
 	}
 	n := account.Namespace{
-		ID: base.NewID[id.NamespaceID](o.base.Entropy), AccountID: a, Name: name, CreatedAt: o.base.Clock.Now(),
+		ID: base.NewID[id.NamespaceID](d.base.Entropy), AccountID: a, Name: name, CreatedAt: d.base.Clock.Now(),
 	}
-	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		if _, err := tx.Accounts().Get(ctx, a); err != nil {
-			return notFound(err, "account")
+	err = d.update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		of, err := tx.Accounts().Get(ctx, a)
+		if err != nil {
+			return missing(err, "account")
+		}
+		if err := d.admitsNew(of); err != nil {
+			return err
 		}
 		if err := tx.Namespaces().Add(ctx, n); err != nil {
 			return err
 		}
-		return o.auditCI(ctx, tx, n, audit.NamespaceCreated, audit.Details{})
+		return d.auditCI(ctx, tx, n, audit.NamespaceCreated, audit.Details{})
 	})
 	return n, err
 }
 
 // Namespaces lists the namespaces of an account, revoked ones too, oldest first. VALIDATION_ERROR on "account".
-func (o *Operator) Namespaces(ctx context.Context, a id.AccountID) ([]account.Namespace, error) {
-	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]account.Namespace, error) {
+func (d *Desk) Namespaces(ctx context.Context, a id.AccountID) ([]account.Namespace, error) {
+	return ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) ([]account.Namespace, error) {
 		if _, err := tx.Accounts().Get(ctx, a); err != nil {
-			return nil, notFound(err, "account")
+			return nil, missing(err, "account")
+		}
+		if err := d.admits(a, "account"); err != nil {
+			return nil, err
 		}
 		return tx.Namespaces().List(ctx, a)
 	})
@@ -45,55 +52,70 @@ func (o *Operator) Namespaces(ctx context.Context, a id.AccountID) ([]account.Na
 
 // RevokeNamespace ends all keys and trusts of a namespace at once and permanently; none can be made of it again. Its previews
 // stay as they are. VALIDATION_ERROR on "namespace" where there is none, or it is revoked.
-func (o *Operator) RevokeNamespace(ctx context.Context, namespace id.NamespaceID) error {
-	return o.updateNamespace(ctx, namespace, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
-		now := o.base.Clock.Now()
+func (d *Desk) RevokeNamespace(ctx context.Context, namespace id.NamespaceID) error {
+	return d.updateNamespace(ctx, namespace, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
+		now := d.base.Clock.Now()
 		n.RevokedAt = &now
 		if err := tx.Namespaces().Revoke(ctx, n); err != nil {
 			return err
 		}
-		return o.auditCI(ctx, tx, n, audit.NamespaceRevoked, audit.Details{})
+		return d.auditCI(ctx, tx, n, audit.NamespaceRevoked, audit.Details{})
 	})
 }
 
 // updateNamespace runs fn in a transaction that has locked a namespace which is not revoked.
-func (o *Operator) updateNamespace(
+func (d *Desk) updateNamespace(
 	ctx context.Context, namespace id.NamespaceID, fn func(context.Context, ports.Tx, account.Namespace) error,
 ) error {
-	return o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return d.update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		n, err := tx.Namespaces().Lock(ctx, namespace)
+		if err == nil {
+			err = d.admits(n.AccountID, "namespace")
+		}
 		if err == nil && n.RevokedAt != nil {
 			err = fault.Invalid("namespace", "is revoked")
 		}
 		if err != nil {
-			return notFound(err, "namespace")
+			return missing(err, "namespace")
 		}
 		return fn(ctx, tx, n)
 	})
 }
 
+// sees returns VALIDATION_ERROR on "namespace" where there is none.
+func (d *Desk) sees(ctx context.Context, tx ports.Tx, namespace id.NamespaceID) error {
+	n, err := tx.Namespaces().Get(ctx, namespace)
+	if err != nil {
+		return missing(err, "namespace")
+	}
+	return d.admits(n.AccountID, "namespace")
+}
+
 // auditCI adds an entry about a namespace to the log of its account.
-func (o *Operator) auditCI(
+func (d *Desk) auditCI(
 	ctx context.Context, tx ports.Tx, n account.Namespace, what audit.Action, details audit.Details,
 ) error {
 	details["namespaceId"], details["namespace"] = string(n.ID), n.Name
-	return o.record(ctx, tx, n.AccountID, what, details)
+	return d.record(ctx, tx, n.AccountID, what, details)
 }
 
 // CreateCIKey makes a CI key of a namespace and returns its text, which cannot be retrieved later. VALIDATION_ERROR on
 // "namespace" where there is none, or it is revoked.
-func (o *Operator) CreateCIKey(ctx context.Context, namespace id.NamespaceID) (key account.Key, text string, err error) {
-	text, credential := account.NewKey(account.CIKey, o.base.Entropy.Base62(account.KeyCharacters))
-	err = o.updateNamespace(ctx, namespace, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
+func (d *Desk) CreateCIKey(ctx context.Context, namespace id.NamespaceID) (key account.Key, text string, err error) {
+	text, credential := account.NewKey(account.CIKey, d.base.Entropy.Base62(account.KeyCharacters))
+	err = d.updateNamespace(ctx, namespace, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
 		a, err := tx.Accounts().Get(ctx, n.AccountID)
 		if err != nil {
 			return err
 		}
-		key = n.CIKey(credential, a, o.base.Clock.Now())
+		if err := d.admitsNew(a); err != nil {
+			return err
+		}
+		key = n.CIKey(credential, a, d.base.Clock.Now())
 		if err := tx.Keys().Add(ctx, key, nil); err != nil {
 			return err
 		}
-		return o.auditCI(ctx, tx, n, audit.CIKeyCreated, audit.Details{"key": key.Prefix()})
+		return d.auditCI(ctx, tx, n, audit.CIKeyCreated, audit.Details{"key": key.Prefix()})
 	})
 	if err != nil {
 		return account.Key{}, "", err
@@ -102,10 +124,10 @@ func (o *Operator) CreateCIKey(ctx context.Context, namespace id.NamespaceID) (k
 }
 
 // CIKeys lists the keys of a namespace, newest first, without their hashes. VALIDATION_ERROR on "namespace".
-func (o *Operator) CIKeys(ctx context.Context, namespace id.NamespaceID) ([]base.By[account.Key], error) {
-	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) ([]base.By[account.Key], error) {
-		if _, err := tx.Namespaces().Get(ctx, namespace); err != nil {
-			return nil, notFound(err, "namespace")
+func (d *Desk) CIKeys(ctx context.Context, namespace id.NamespaceID) ([]base.By[account.Key], error) {
+	return ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) ([]base.By[account.Key], error) {
+		if err := d.sees(ctx, tx, namespace); err != nil {
+			return nil, err
 		}
 		list, err := tx.Namespaces().Keys(ctx, namespace)
 		if err != nil {
@@ -117,9 +139,9 @@ func (o *Operator) CIKeys(ctx context.Context, namespace id.NamespaceID) ([]base
 
 // RevokeCIKey revokes a CI key at once and permanently. VALIDATION_ERROR on "key" where there is none, or it works no more, or is
 // a key of an account.
-func (o *Operator) RevokeCIKey(ctx context.Context, key id.KeyID) error {
-	return o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		stored, err := o.usableKey(ctx, tx, account.CIKey, key)
+func (d *Desk) RevokeCIKey(ctx context.Context, key id.KeyID) error {
+	return d.update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		stored, err := d.usableKey(ctx, tx, account.CIKey, key)
 		if err != nil {
 			return err
 		}
@@ -127,11 +149,11 @@ func (o *Operator) RevokeCIKey(ctx context.Context, key id.KeyID) error {
 		if err != nil {
 			return err
 		}
-		now := o.base.Clock.Now()
+		now := d.base.Clock.Now()
 		stored.RevokedAt = &now
 		if err := tx.Keys().Revoke(ctx, stored); err != nil {
 			return err
 		}
-		return o.auditCI(ctx, tx, n, audit.CIKeyRevoked, audit.Details{"key": stored.Prefix()})
+		return d.auditCI(ctx, tx, n, audit.CIKeyRevoked, audit.Details{"key": stored.Prefix()})
 	})
 }

@@ -1,0 +1,95 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/person"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/token"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Visit is one request of a person.
+type Visit struct {
+	Token     string // of a session, as presented; empty if none was
+	Class     ratelimit.Class
+	Client    netip.Addr
+	RequestID string
+}
+
+// AdmitPerson finds the session of a token and takes one request out of its person's bucket. It returns UNAUTHORIZED, identical
+// for every cause, or RATE_LIMITED, either for the person's class or for too many unauthorised attempts from one client address.
+// As with keys, who shares such an address goes on with a session that this process found open within the last hour.
+func (a *Access) AdmitPerson(ctx context.Context, v Visit) (Admission, error) {
+	hash, ok := token.Parse(v.Token)
+	if !ok {
+		return a.refusePerson(ctx, v.Client)
+	}
+	now := a.base.Clock.Now()
+	if d, shut := a.shutOut(byKey, v.Client, now); shut && !a.recent.has(hash, v.Client, now) {
+		return tooMany(d)
+	}
+	found, err := ports.Read(ctx, a.base.Store, func(ctx context.Context, tx ports.Tx) (ports.SessionEntry, error) {
+		return tx.Sessions().ByToken(ctx, hash)
+	})
+	if err != nil && !errors.Is(err, ports.ErrNoRow) {
+		return Admission{}, err
+	}
+	if err != nil || !found.Session.IsOpen(now) {
+		a.recent.forget(hash)
+		return a.refusePerson(ctx, v.Client)
+	}
+	a.recent.remember(hash, "", now)
+	d, err := a.base.Admissions.Take(ctx, personBucket(found.User.ID, v.Class), a.base.Limits[v.Class], now)
+	if err != nil {
+		return Admission{}, err
+	}
+	admission := Admission{Caller: personCaller(found, v), Rate: d, Maintenance: found.Maintenance}
+	if !d.Allowed {
+		return admission, rateLimited(d, "too many %s requests of this person", v.Class)
+	}
+	return admission, a.touch(ctx, found.Session)
+}
+
+func personCaller(found ports.SessionEntry, v Visit) Caller {
+	in := found.Session
+	in.TokenHash = nil
+	return Caller{Session: in, User: found.User, Account: found.Account, Client: v.Client, RequestID: v.RequestID}
+}
+
+func personBucket(of id.UserID, class ratelimit.Class) string {
+	return "person/" + string(of) + "/" + string(class)
+}
+
+// touch stores that a session is used, at most once in a while.
+func (a *Access) touch(ctx context.Context, s person.Session) error {
+	used, changed := s.Used(a.base.Clock.Now())
+	if !changed {
+		return nil
+	}
+	return a.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		return tx.Sessions().Touch(ctx, used.ID, used.UsedAt)
+	})
+}
+
+// refusePerson counts an unauthorised attempt.
+func (a *Access) refusePerson(ctx context.Context, client netip.Addr) (Admission, error) {
+	admission, err := a.refuse(ctx, client)
+	if fault.Has(err, fault.Unauthorized) {
+		err = person.ErrNoSession()
+	}
+	return admission, err
+}
+
+// sessionHolds returns ErrNoRow if the session of the caller has ended.
+func (c Caller) sessionHolds(ctx context.Context, tx ports.Tx, clock ports.Clock) error {
+	now, err := tx.Sessions().Get(ctx, c.Session.ID)
+	if err == nil && !now.IsOpen(clock.Now()) {
+		err = ports.ErrNoRow
+	}
+	return err
+}

@@ -1,0 +1,94 @@
+package keys
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/citoken"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// NewTrust describes a trust.
+type NewTrust struct {
+	NamespaceID               id.NamespaceID
+	Issuer, Audience, Subject string
+}
+
+// AddTrust lets tokens make keys of a namespace. VALIDATION_ERROR on "namespace", "issuer", "audience" or "subject".
+func (d *Desk) AddTrust(ctx context.Context, n NewTrust) (citoken.Trust, error) {
+	trust, err := citoken.NewTrust(n.Issuer, n.Audience, n.Subject)
+	if err != nil {
+		return citoken.Trust{}, err
+	}
+	trust.ID, trust.NamespaceID, trust.CreatedAt = base.NewID[id.TrustID](d.base.Entropy), n.NamespaceID, d.base.Clock.Now()
+	err = d.updateNamespace(ctx, n.NamespaceID, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
+		of, err := tx.Accounts().Get(ctx, n.AccountID)
+		if err != nil {
+			return err
+		}
+		if err := d.admitsNew(of); err != nil {
+			return err
+		}
+		list, err := tx.Trusts().List(ctx, n.ID)
+		switch {
+		case err != nil:
+			return err
+		case len(list) >= citoken.MaxTrusts:
+			return citoken.ErrTooManyTrusts()
+		}
+		if err := tx.Trusts().Add(ctx, trust); err != nil {
+			return err
+		}
+		return d.auditCI(ctx, tx, n, audit.CITrustAdded, aboutTrust(trust))
+	})
+	return trust, err
+}
+
+func aboutTrust(t citoken.Trust) audit.Details {
+	return audit.Details{
+		"trustId": string(t.ID), "issuer": t.Issuer, "audience": t.Audience, "subject": string(t.Subject),
+	}
+}
+
+// Trusts lists the trusts of a namespace, oldest first. VALIDATION_ERROR on "namespace".
+func (d *Desk) Trusts(ctx context.Context, namespace id.NamespaceID) ([]citoken.Trust, error) {
+	return ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) ([]citoken.Trust, error) {
+		if err := d.sees(ctx, tx, namespace); err != nil {
+			return nil, err
+		}
+		return tx.Trusts().List(ctx, namespace)
+	})
+}
+
+// RemoveTrust ends a trust, and at once all keys that were made by it. VALIDATION_ERROR on "trust".
+func (d *Desk) RemoveTrust(ctx context.Context, t id.TrustID) error {
+	trust, err := ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) (citoken.Trust, error) {
+		return tx.Trusts().Get(ctx, t)
+	})
+	if err == nil {
+		err = d.owns(ctx, trust)
+	}
+	if err != nil {
+		return missing(err, "trust")
+	}
+	return d.updateNamespace(ctx, trust.NamespaceID, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
+		if err := tx.Trusts().Remove(ctx, t, d.base.Clock.Now()); err != nil {
+			return missing(err, "trust")
+		}
+		return d.auditCI(ctx, tx, n, audit.CITrustRemoved, aboutTrust(trust))
+	})
+}
+
+// owns returns VALIDATION_ERROR on "trust", as if there were none, where it is not the person's.
+func (d *Desk) owns(ctx context.Context, trust citoken.Trust) error {
+	return d.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		n, err := tx.Namespaces().Get(ctx, trust.NamespaceID)
+		if err != nil {
+			return err
+		}
+		return d.admits(n.AccountID, "trust")
+	})
+}

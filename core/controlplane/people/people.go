@@ -1,0 +1,218 @@
+// Package people is how people log in, and what they log in with.
+package people
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/brake"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/person"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/token"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// People logs people in and out, and manages their sessions and second factors.
+type People struct {
+	base *base.Base
+	// nobody is a hash that is compared where there is no person, or the person has no password: so a refusal takes as long.
+	nobody func() (string, error)
+}
+
+// kept is how long a session stays stored after its end.
+const kept = 24 * time.Hour
+
+// New makes the use cases, and registers their periodic task.
+func New(p *base.Base) *People {
+	rounds.Register(p.Rounds, rounds.Task{
+		Name: "old sessions", Every: base.RoundEvery, Work: brake.Destroys,
+		Do: func(ctx context.Context, now time.Time) error {
+			return p.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+				if err := tx.Passkeys().Forget(ctx, now, base.RoundBatch); err != nil {
+					return err
+				}
+				return tx.Sessions().Forget(ctx, now.Add(-kept), base.RoundBatch)
+			})
+		},
+	})
+	return &People{base: p, nobody: sync.OnceValues(func() (string, error) {
+		return p.Passwords.Hash(p.Entropy.Base62(token.Characters), p.Entropy.Salt())
+	})}
+}
+
+// Client is where a request of somebody who is not logged in comes from.
+type Client struct {
+	Address   netip.Addr
+	Agent     string // what the browser says of itself
+	RequestID string
+}
+
+// Entered is a session with its token, which is known only here: it goes into a cookie.
+type Entered struct {
+	Session person.Session
+	Token   string
+}
+
+// admit takes one attempt to log in out of the bucket of an address. RATE_LIMITED.
+func (p *People) admit(ctx context.Context, from Client) error {
+	return p.take(ctx, ratelimit.LogIn, ratelimit.Source(from.Address), "too many attempts to log in from this address")
+}
+
+// admitGuess takes one password or code out of the bucket of a person, whoever sends it from wherever. RATE_LIMITED.
+func (p *People) admitGuess(ctx context.Context, of string) error {
+	return p.take(ctx, ratelimit.Guess, of, "too many passwords or codes were tried for this person")
+}
+
+func (p *People) take(ctx context.Context, class ratelimit.Class, of, refusal string) error {
+	d, err := p.base.Admissions.Take(ctx, string(class)+"/"+of, p.base.Limits[class], p.base.Clock.Now())
+	if err != nil || d.Allowed {
+		return err
+	}
+	limited := fault.New(fault.RateLimited, "%s; wait before the next", refusal)
+	limited.RetryAfter = d.RetryAfter
+	return limited
+}
+
+// Credentials are what somebody logs in with.
+type Credentials struct{ Email, Password string }
+
+// LogIn begins a session. Where the person has a second factor, the session awaits it, and reaches nothing before.
+//
+// UNAUTHORIZED, the same after the same time whatever is wrong: no such person, no password, another password. RATE_LIMITED: too
+// many attempts from the address or for the person, whether there is one or not. SERVER_BUSY: too many passwords are being
+// hashed.
+func (p *People) LogIn(ctx context.Context, c Credentials, from Client) (Entered, error) {
+	if err := p.admit(ctx, from); err != nil {
+		return Entered{}, err
+	}
+	email, err := account.ValidateEmail(c.Email)
+	if err != nil {
+		return Entered{}, person.ErrLogIn()
+	}
+	if err := p.admitGuess(ctx, email); err != nil {
+		return Entered{}, err
+	}
+	user, err := ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) (account.User, error) {
+		return tx.Accounts().UserByEmail(ctx, email)
+	})
+	if err != nil && !errors.Is(err, ports.ErrNoRow) {
+		return Entered{}, err
+	}
+	right, err := p.matches(ctx, ratelimit.Source(from.Address), user.PasswordHash, c.Password)
+	switch {
+	case err != nil:
+		return Entered{}, err
+	case !right:
+		return Entered{}, person.ErrLogIn()
+	}
+	return p.enter(ctx, user, from, func(ctx context.Context, tx ports.Tx, now account.User) (bool, error) {
+		if now.PasswordHash != user.PasswordHash { // it is another one by now
+			return false, person.ErrLogIn()
+		}
+		_, counts, err := factorOf(ctx, tx, user.ID)
+		return counts, err
+	})
+}
+
+// matches compares a password with a hash. One without a hash never matches, after the same time. SERVER_BUSY, RATE_LIMITED.
+func (p *People) matches(ctx context.Context, turnOf, hash, password string) (bool, error) {
+	release, err := p.base.Hashing.Enter(ctx, id.AccountID(turnOf), base.ThisProcess)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	known := hash != ""
+	if !known {
+		if hash, err = p.nobody(); err != nil {
+			return false, err
+		}
+	}
+	return p.base.Passwords.Matches(hash, password) && known, nil
+}
+
+// enter stores a session of a person, who is locked. Awaits says whether it awaits a second factor, or refuses it.
+func (p *People) enter(
+	ctx context.Context, of account.User, from Client, awaits func(context.Context, ports.Tx, account.User) (bool, error),
+) (in Entered, err error) {
+	now, text := p.base.Clock.Now(), p.base.Entropy.Base62(token.Characters)
+	session := base.NewID[id.SessionID](p.base.Entropy)
+	err = p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		user, err := tx.Credentials().Lock(ctx, of.ID)
+		if err != nil {
+			return base.NotFound(err, person.ErrLogIn())
+		}
+		waits, err := awaits(ctx, tx, user)
+		if err != nil {
+			return err
+		}
+		at := person.Device{Client: from.Address.Unmap().String(), Agent: from.Agent}
+		in = Entered{person.Begin(session, user.ID, token.Of(text), waits, at, now), text}
+		if err := makeRoom(ctx, tx, user.ID, now); err != nil {
+			return err
+		}
+		if err := tx.Sessions().Add(ctx, in.Session); err != nil || waits {
+			return err
+		}
+		return p.audit(ctx, tx, in.Session, audit.SessionOpened, from)
+	})
+	if err != nil {
+		return Entered{}, err
+	}
+	return in, nil
+}
+
+// factorOf is the second factor of a person, and whether a log-in needs it.
+func factorOf(ctx context.Context, tx ports.Tx, user id.UserID) (f person.Factor, counts bool, err error) {
+	f, err = tx.Credentials().Factor(ctx, user)
+	if errors.Is(err, ports.ErrNoRow) {
+		return f, false, nil
+	}
+	return f, f.Counts(), err
+}
+
+// makeRoom ends the sessions of a person that were used longest ago, so that one more may begin. The person is locked.
+func makeRoom(ctx context.Context, tx ports.Tx, user id.UserID, now time.Time) error {
+	all, err := tx.Sessions().Of(ctx, user)
+	if err != nil || len(all) < person.MaxSessions {
+		return err
+	}
+	for _, s := range all[person.MaxSessions-1:] {
+		closed, err := s.Closed(now)
+		if err != nil {
+			closed = s.At(now) // its time is over
+		}
+		if err := tx.Sessions().Save(ctx, closed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// audit adds a line to the log of the account that a person owns; somebody without one has no log.
+func (p *People) audit(ctx context.Context, tx ports.Tx, s person.Session, what audit.Action, from Client) error {
+	of, err := tx.Accounts().OfOwner(ctx, s.UserID)
+	if errors.Is(err, ports.ErrNoRow) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return p.base.Audit(ctx, tx, database.Record{AccountID: of.ID}, audit.ByUser(s.UserID), what,
+		audit.Details{"client": from.Address.Unmap().String()})
+}
+
+// own is the log of the caller's account.
+func (p *People) own(ctx context.Context, tx ports.Tx, c access.Caller, what audit.Action, details audit.Details) error {
+	return p.base.Audit(ctx, tx, database.Record{AccountID: c.Account.ID}, c.Actor(), what, details)
+}

@@ -1,0 +1,159 @@
+package people
+
+import (
+	"context"
+	"errors"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/person"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/token"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// GiveFactor completes a log-in that awaits a second factor. The code is one of the authenticator app, or a recovery code. The
+// session gets another token.
+//
+// UNAUTHORIZED: the session is none that awaits a factor, or the code is wrong; person.MaxFactorTries of these end the log-in.
+// RATE_LIMITED: too many attempts from the address or for the person.
+func (p *People) GiveFactor(ctx context.Context, presented, code string, from Client) (Entered, error) {
+	if err := p.admit(ctx, from); err != nil {
+		return Entered{}, err
+	}
+	hash, ok := token.Parse(presented)
+	if !ok {
+		return Entered{}, person.ErrNoSession()
+	}
+	found, err := ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) (ports.SessionEntry, error) {
+		return tx.Sessions().ByToken(ctx, hash)
+	})
+	switch {
+	case err != nil:
+		return Entered{}, base.NotFound(err, person.ErrNoSession())
+	case found.Session.At(p.base.Clock.Now()).Status != person.AwaitsFactor:
+		return Entered{}, person.ErrNoSession()
+	}
+	if err := p.admitGuess(ctx, found.User.Email); err != nil {
+		return Entered{}, err
+	}
+	return p.prove(ctx, found.Session, func(ctx context.Context, tx ports.Tx, user account.User) (bool, error) {
+		return p.accepts(ctx, tx, user.ID, code)
+	}, func(ctx context.Context, tx ports.Tx, s person.Session) error {
+		return p.audit(ctx, tx, s, audit.SessionOpened, from)
+	})
+}
+
+// Proof is how a person who is logged in proves once more who they are: by the password and, where there is a second factor, by a
+// code as well.
+type Proof struct{ Password, Code string }
+
+// ProveAgain makes a session recent again, which what cannot be undone or shows a secret needs. The session gets another token.
+// UNAUTHORIZED: something is wrong; person.MaxFactorTries of these end the session. RATE_LIMITED, SERVER_BUSY as of LogIn.
+func (p *People) ProveAgain(ctx context.Context, c access.Caller, by Proof, from Client) (Entered, error) {
+	if !c.IsPerson() {
+		return Entered{}, person.ErrNoSession()
+	}
+	if err := p.admit(ctx, from); err != nil {
+		return Entered{}, err
+	}
+	if err := p.admitGuess(ctx, c.User.Email); err != nil {
+		return Entered{}, err
+	}
+	user, err := ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) (account.User, error) {
+		return tx.Accounts().User(ctx, c.Session.UserID)
+	})
+	if err != nil {
+		return Entered{}, base.NotFound(err, person.ErrNoSession())
+	}
+	right, err := p.matches(ctx, ratelimit.Source(from.Address), user.PasswordHash, by.Password)
+	if err != nil {
+		return Entered{}, err
+	}
+	return p.prove(ctx, c.Session, func(ctx context.Context, tx ports.Tx, now account.User) (bool, error) {
+		if !right || now.PasswordHash != user.PasswordHash {
+			return false, nil
+		}
+		_, counts, err := factorOf(ctx, tx, now.ID)
+		if err != nil || !counts {
+			return err == nil, err
+		}
+		return p.accepts(ctx, tx, now.ID, by.Code)
+	}, func(context.Context, ports.Tx, person.Session) error { return nil })
+}
+
+// prove stores what a proof makes of a session: open, with another token, or one more miss.
+func (p *People) prove(
+	ctx context.Context, of person.Session, right func(context.Context, ports.Tx, account.User) (bool, error),
+	then func(context.Context, ports.Tx, person.Session) error,
+) (Entered, error) {
+	now, text := p.base.Clock.Now(), p.base.Entropy.Base62(token.Characters)
+	var next person.Session
+	proved := false
+	err := p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		user, err := tx.Credentials().Lock(ctx, of.UserID)
+		if err != nil {
+			return err
+		}
+		in, err := tx.Sessions().Lock(ctx, of.ID)
+		if err != nil {
+			return err
+		}
+		if in.Status != of.Status { // somebody else was quicker
+			return person.ErrNoSession()
+		}
+		if proved, err = right(ctx, tx, user); err != nil {
+			return err
+		}
+		next, err = in.Missed(now)
+		if proved {
+			next, err = in.Proved(token.Of(text), now)
+		}
+		if err != nil {
+			return err
+		}
+		if err := tx.Sessions().Save(ctx, next); err != nil || !proved {
+			return err
+		}
+		return then(ctx, tx, next)
+	})
+	switch {
+	case err != nil:
+		return Entered{}, base.NotFound(err, person.ErrNoSession())
+	case !proved:
+		return Entered{}, person.ErrLogIn()
+	}
+	return Entered{next, text}, nil
+}
+
+// accepts reports whether a code is right, and uses it up. The person is locked.
+func (p *People) accepts(ctx context.Context, tx ports.Tx, user id.UserID, code string) (bool, error) {
+	f, counts, err := factorOf(ctx, tx, user)
+	if err != nil || !counts {
+		return false, err
+	}
+	if recovery, is := person.ParseRecovery(code); is {
+		err := tx.Credentials().UseRecovery(ctx, user, recovery)
+		if errors.Is(err, ports.ErrNoRow) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	return p.acceptsOf(ctx, tx, f, code)
+}
+
+// acceptsOf is accepts for a code of the authenticator app.
+func (p *People) acceptsOf(ctx context.Context, tx ports.Tx, f person.Factor, code string) (bool, error) {
+	secret, err := p.base.Secrets.Open(f.SealedSecret, f.SecretContext())
+	if err != nil {
+		return false, err
+	}
+	used, right := f.Accept(secret, code, p.base.Clock.Now())
+	if !right {
+		return false, nil
+	}
+	return true, tx.Credentials().SaveFactor(ctx, used.Confirmed(p.base.Clock.Now()))
+}

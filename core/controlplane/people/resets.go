@@ -1,0 +1,194 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/person"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/token"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// AskReset sends a person a link to choose another password. The answer is the same, after the same time, for an address that is
+// nobody's, or that was sent too many mails: then nothing is sent. The link of before works no more.
+//
+// FEATURE_NOT_AVAILABLE: the installation sends no mails, or has no page for it. VALIDATION_ERROR on "email": it is no address.
+// RATE_LIMITED: too many attempts from the address of the client.
+func (p *People) AskReset(ctx context.Context, email string, from Client) error {
+	if p.base.Pages.Reset == (mail.Link{}) {
+		return fault.New(fault.FeatureNotAvailable, "this installation has no page to choose another password on; ask its operator")
+	}
+	if err := p.admit(ctx, from); err != nil {
+		return err
+	}
+	email, err := account.ValidateEmail(email)
+	if err != nil {
+		return err
+	}
+	if err := p.base.Mailer.Check(email); err != nil {
+		return err
+	}
+	wait := time.NewTimer(p.base.ResetPace)
+	defer wait.Stop()
+	if err := p.sendReset(ctx, email); err != nil && !errors.Is(err, ports.ErrNoRow) && !fault.Has(err, fault.RateLimited) {
+		return err
+	}
+	select {
+	case <-wait.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// sendReset returns ErrNoRow for an address that is nobody's, and RATE_LIMITED for one that was sent too many mails.
+func (p *People) sendReset(ctx context.Context, email string) error {
+	text, m := p.base.Entropy.Base62(token.Characters), base.NewID[id.MailID](p.base.Entropy)
+	sealed, err := p.base.Secrets.Seal([]byte(text), mail.SecretContext(m))
+	if err != nil {
+		return err
+	}
+	hash, now := token.Of(text), p.base.Clock.Now()
+	return p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		user, err := tx.Accounts().UserByEmail(ctx, email)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Credentials().Lock(ctx, user.ID); err != nil {
+			return err
+		}
+		of, err := tx.Accounts().OfOwner(ctx, user.ID)
+		if err != nil {
+			return err
+		}
+		recent, err := tx.Mails().Recent(ctx, of.ID, email, now.Add(-mail.Window))
+		if err == nil {
+			err = recent.Admit()
+		}
+		if err != nil {
+			return err
+		}
+		r := person.Reset{UserID: user.ID, TokenHash: hash[:], CreatedAt: now}
+		if err := tx.Credentials().SetReset(ctx, r); err != nil {
+			return err
+		}
+		letter := mail.Letter{Kind: mail.ToReset, AccountID: of.ID, Recipient: email, ExpiresAt: r.Ends()}
+		return tx.Mails().Add(ctx, mail.New(m, letter, sealed, now))
+	})
+}
+
+// Reset gives the person of a link another password, and ends all sessions. A second factor stays. The link works once.
+//
+// UNAUTHORIZED, the same for a link that is unknown, used, replaced or too old. VALIDATION_ERROR on "password". RATE_LIMITED,
+// SERVER_BUSY as of LogIn.
+func (p *People) Reset(ctx context.Context, presented, password string, from Client) error {
+	if err := p.admit(ctx, from); err != nil {
+		return err
+	}
+	hash, ok := token.Parse(presented)
+	if !ok {
+		return person.ErrNoReset()
+	}
+	asked, err := ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) (person.Reset, error) {
+		return tx.Credentials().ResetByToken(ctx, hash)
+	})
+	if err == nil && !asked.Works(p.base.Clock.Now()) {
+		err = ports.ErrNoRow
+	}
+	if err != nil {
+		return base.NotFound(err, person.ErrNoReset())
+	}
+	if err := account.ValidatePassword(password); err != nil {
+		return err
+	}
+	stored, err := p.hash(ctx, ratelimit.Source(from.Address), password)
+	if err != nil {
+		return err
+	}
+	m, sealed, err := p.newNotice()
+	if err != nil {
+		return err
+	}
+	now := p.base.Clock.Now()
+	err = p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		user, err := tx.Credentials().Lock(ctx, asked.UserID)
+		if err != nil {
+			return err
+		}
+		switch again, err := tx.Credentials().ResetByToken(ctx, hash); {
+		case err != nil:
+			return err
+		case again.UserID != user.ID || !again.Works(now):
+			return ports.ErrNoRow
+		}
+		if err := tx.Credentials().RemoveReset(ctx, user.ID); err != nil {
+			return err
+		}
+		if err := tx.Credentials().SetPassword(ctx, user.ID, stored); err != nil {
+			return err
+		}
+		if err := tx.Sessions().EndAll(ctx, user.ID, "", now); err != nil {
+			return err
+		}
+		of, err := tx.Accounts().OfOwner(ctx, user.ID)
+		if err != nil {
+			return err
+		}
+		if err := p.tell(ctx, tx, notice{m, sealed, of.ID, user.Email, "The password was reset by a link in a mail."}); err != nil {
+			return err
+		}
+		return p.base.Audit(ctx, tx, database.Record{AccountID: of.ID}, audit.ByUser(user.ID), audit.PasswordReset,
+			audit.Details{"client": from.Address.Unmap().String()})
+	})
+	return base.NotFound(err, person.ErrNoReset())
+}
+
+// hash hashes a password when it is its turn. SERVER_BUSY, RATE_LIMITED.
+func (p *People) hash(ctx context.Context, turnOf, password string) (string, error) {
+	release, err := p.base.Hashing.Enter(ctx, id.AccountID(turnOf), base.ThisProcess)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	return p.base.Passwords.Hash(password, p.base.Entropy.Salt())
+}
+
+// noticeTime is how long a notice is of use.
+const noticeTime = 3 * 24 * time.Hour
+
+// notice is a mail about how a person logs in.
+type notice struct {
+	mail      id.MailID
+	sealed    []byte
+	account   id.AccountID
+	recipient string
+	note      string
+}
+
+// newNotice is the ID of a notice and its token, which is empty.
+func (p *People) newNotice() (id.MailID, []byte, error) {
+	m := base.NewID[id.MailID](p.base.Entropy)
+	sealed, err := p.base.Secrets.Seal(nil, mail.SecretContext(m))
+	return m, sealed, err
+}
+
+// tell adds a notice, where the installation sends mails. It is not counted against what one address gets: nobody else causes it.
+func (p *People) tell(ctx context.Context, tx ports.Tx, n notice) error {
+	if sends := p.base.Mailer.Check(n.recipient) == nil; !sends {
+		return nil
+	}
+	now := p.base.Clock.Now()
+	letter := mail.Letter{
+		Kind: mail.ToTell, AccountID: n.account, Recipient: n.recipient, ExpiresAt: now.Add(noticeTime), Note: n.note,
+	}
+	return tx.Mails().Add(ctx, mail.New(n.mail, letter, n.sealed, now))
+}

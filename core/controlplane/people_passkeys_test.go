@@ -1,0 +1,124 @@
+package controlplane_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/people"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/person"
+	"github.com/pgherd/pgherd/fakes/fakepasskeys"
+)
+
+func withPasskeys(t *testing.T) *crowd {
+	t.Helper()
+	c := newCrowd(t)
+	c.ports.Passkeys = fakepasskeys.Verifier{Entropy: c.ports.Entropy}
+	c.ControlPlane = c.process(quick())
+	return c
+}
+
+// registers gives a person the passkey of a device.
+func (c *crowd) registers(of access.Caller, d *fakepasskeys.Device) (person.Passkey, error) {
+	c.t.Helper()
+	asked, err := c.People.BeginPasskey(c.ctx, of)
+	if err != nil {
+		return person.Passkey{}, err
+	}
+	return c.People.FinishPasskey(c.ctx, of, asked.Token, d.Registers(asked.Options), "a phone")
+}
+
+// logsInBy logs in by the passkey of a device.
+func (c *crowd) logsInBy(d *fakepasskeys.Device) (people.Entered, error) {
+	c.t.Helper()
+	asked := must(c.People.BeginPasskeyLogIn(c.ctx, home()))(c.t)
+	return c.People.LogInByPasskey(c.ctx, asked.Token, d.Signs(asked.Options), home())
+}
+
+func TestALogInByPasskey(t *testing.T) {
+	c := withPasskeys(t)
+	owner, phone := c.person(), fakepasskeys.NewDevice("phone")
+	k := must(c.registers(owner, phone))(t)
+	in := must(c.logsInBy(phone))(t)
+	equal(t, "whose session it is", in.Session.UserID, c.account.OwnerID)
+	equal(t, "its status", in.Session.Status, person.Open)
+	must(c.visits(in.Token))(t)
+	list := must(c.People.Passkeys(c.ctx, owner))(t)
+	if len(list) != 1 || list[0].ID != k.ID || list[0].UsedAt == nil || list[0].Record != nil || list[0].Name != "a phone" {
+		t.Errorf("%+v", list)
+	}
+	refused(t, errOf(c.logsInBy(fakepasskeys.NewDevice("a stranger's"))), fault.Unauthorized)
+	careless := fakepasskeys.NewDevice("careless")
+	careless.Careless = true
+	refused(t, errOf(c.registers(owner, careless)), fault.Unauthorized)
+	ok(t, c.People.RemovePasskey(c.ctx, owner, k.ID))
+	refused(t, errOf(c.logsInBy(phone)), fault.Unauthorized)
+	refused(t, c.People.RemovePasskey(c.ctx, owner, k.ID), fault.ValidationError)
+}
+
+// A passkey is both factors, also where there is an authenticator app.
+func TestAPasskeyIsBothFactors(t *testing.T) {
+	c := withPasskeys(t)
+	owner, phone := c.person(), fakepasskeys.NewDevice("phone")
+	must(c.registers(owner, phone))(t)
+	app := must(c.People.BeginFactor(c.ctx, owner))(t)
+	must(c.People.ConfirmFactor(c.ctx, owner, code(c, app)))(t)
+	equal(t, "the status", must(c.logsInBy(phone))(t).Session.Status, person.Open)
+}
+
+func TestAChallengeWorksOnceInItsOwnSession(t *testing.T) {
+	c := withPasskeys(t)
+	owner, phone := c.person(), fakepasskeys.NewDevice("phone")
+	must(c.registers(owner, phone))(t)
+	asked := must(c.People.BeginPasskeyLogIn(c.ctx, home()))(t)
+	signed := phone.Signs(asked.Options)
+	must(c.People.LogInByPasskey(c.ctx, asked.Token, signed, home()))(t)
+	refused(t, errOf(c.People.LogInByPasskey(c.ctx, asked.Token, signed, home())), fault.Unauthorized)
+
+	asked = must(c.People.BeginPasskeyLogIn(c.ctx, home()))(t)
+	c.clock.Advance(person.CeremonyTime)
+	refused(t, errOf(c.People.LogInByPasskey(c.ctx, asked.Token, phone.Signs(asked.Options), home())), fault.Unauthorized)
+
+	other := c.person()
+	tablet := fakepasskeys.NewDevice("tablet")
+	asked = must(c.People.BeginPasskey(c.ctx, owner))(t)
+	made := tablet.Registers(asked.Options)
+	refused(t, errOf(c.People.FinishPasskey(c.ctx, other, asked.Token, made, "a tablet")), fault.Unauthorized)
+	asked = must(c.People.BeginPasskeyProof(c.ctx, owner, home()))(t)
+	refused(t, errOf(c.People.LogInByPasskey(c.ctx, asked.Token, phone.Signs(asked.Options), home())), fault.Unauthorized)
+}
+
+func TestAPasskeyProvesAgain(t *testing.T) {
+	c := withPasskeys(t)
+	owner, phone := c.person(), fakepasskeys.NewDevice("phone")
+	must(c.registers(owner, phone))(t)
+	guest := c.guest(c.made("shop").Record.ID, account.Viewer)
+	c.clock.Advance(person.Recent + time.Second)
+	refused(t, errOf(c.registers(owner, fakepasskeys.NewDevice("tablet"))), fault.LoginRequired)
+
+	asked := must(c.People.BeginPasskeyProof(c.ctx, guest, home()))(t)
+	refused(t, errOf(c.People.ProveByPasskey(c.ctx, guest, asked.Token, phone.Signs(asked.Options), home())), fault.Unauthorized)
+	asked = must(c.People.BeginPasskeyProof(c.ctx, owner, home()))(t)
+	in := must(c.People.ProveByPasskey(c.ctx, owner, asked.Token, phone.Signs(asked.Options), home()))(t)
+	owner = must(c.visits(in.Token))(t)
+	must(c.registers(owner, fakepasskeys.NewDevice("tablet")))(t)
+}
+
+func TestHowManyPasskeys(t *testing.T) {
+	c := withPasskeys(t)
+	owner := c.person()
+	for n := range person.MaxPasskeys {
+		must(c.registers(owner, fakepasskeys.NewDevice(string(rune('a'+n)))))(t)
+	}
+	refused(t, errOf(c.registers(owner, fakepasskeys.NewDevice("one more"))), fault.ValidationError)
+	c.setPassword(c.account.OwnerID, "")
+	list := must(c.People.Passkeys(c.ctx, owner))(t)
+	for _, k := range list[1:] {
+		ok(t, c.People.RemovePasskey(c.ctx, owner, k.ID))
+	}
+	without := newCrowd(t)
+	refused(t, errOf(without.People.BeginPasskeyLogIn(without.ctx, home())), fault.FeatureNotAvailable)
+	refused(t, errOf(without.People.BeginPasskey(without.ctx, without.person())), fault.FeatureNotAvailable)
+}

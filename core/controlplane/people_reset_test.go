@@ -1,0 +1,131 @@
+package controlplane_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/person"
+)
+
+// resetting is a crowd whose installation has a page to choose another password on.
+func resetting(t *testing.T) *crowd {
+	t.Helper()
+	c := newCrowd(t)
+	c.ControlPlane = c.process(withResets(t))
+	return c
+}
+
+func withResets(t *testing.T) controlplane.Config {
+	t.Helper()
+	config := quick()
+	config.Pages.Reset = must(mail.ParseLink("https://app.example.org/reset"))(t)
+	config.ResetPace = time.Millisecond
+	return config
+}
+
+// links are the tokens in the mails about another password, the oldest first.
+func (c *crowd) links(email string) (list []string) {
+	c.t.Helper()
+	c.mails(c.ControlPlane)
+	for _, m := range c.mailbox.Mails(email) {
+		if strings.Contains(m.Text, "/reset#token=") {
+			list = append(list, base62.FindString(m.Text))
+		}
+	}
+	return list
+}
+
+func TestAForgottenPassword(t *testing.T) {
+	c := resetting(t)
+	before := c.entered()
+	ok(t, c.People.AskReset(c.ctx, "owner@example.org", home()))
+	c.clock.Advance(time.Second)
+	ok(t, c.People.AskReset(c.ctx, " OWNER@example.org", home()))
+	links := c.links("owner@example.org")
+	equal(t, "links", len(links), 2)
+	const fresh = "a new password"
+	gone := func(what, link string) {
+		t.Helper()
+		if err := c.People.Reset(c.ctx, link, fresh, home()); err == nil || err.Error() != person.ErrNoReset().Error() {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	gone("no link", "")
+	gone("nobody's link", strings.Repeat("0", 40))
+	gone("the link of before", links[0])
+	refused(t, c.People.Reset(c.ctx, links[1], "short", home()), fault.ValidationError)
+	ok(t, c.People.Reset(c.ctx, links[1], fresh, home()))
+	gone("the link again", links[1])
+	c.out("a session of before", before.Token)
+	refused(t, errOf(c.tries("owner@example.org", password)), fault.Unauthorized)
+	must(c.tries("owner@example.org", fresh))(t)
+
+	ok(t, c.People.AskReset(c.ctx, "owner@example.org", home()))
+	last := c.links("owner@example.org")[2]
+	c.clock.Advance(person.ResetTime)
+	gone("a link that is too old", last)
+}
+
+// A reset is no way around a second factor.
+func TestAResetLeavesTheFactor(t *testing.T) {
+	c, app, _ := secured(t)
+	c.ControlPlane = c.process(withResets(t))
+	ok(t, c.People.AskReset(c.ctx, "owner@example.org", home()))
+	ok(t, c.People.Reset(c.ctx, c.links("owner@example.org")[0], "a new password", home()))
+	in := must(c.tries("owner@example.org", "a new password"))(t)
+	equal(t, "the status", in.Session.Status, person.AwaitsFactor)
+	must(c.People.GiveFactor(c.ctx, in.Token, code(c, app), home()))(t)
+}
+
+// Whoever asks learns nothing about who is here, and fills nobody's mailbox.
+func TestAskingForAResetTellsNothing(t *testing.T) {
+	c := resetting(t)
+	ok(t, c.People.AskReset(c.ctx, "nobody@example.org", home()))
+	for range mail.MaxRecipient + 3 {
+		ok(t, c.People.AskReset(c.ctx, "owner@example.org", home()))
+	}
+	equal(t, "mails", len(c.links("owner@example.org")), mail.MaxRecipient)
+	equal(t, "mails to nobody", len(c.mailbox.Mails("nobody@example.org")), 0)
+	refused(t, c.People.AskReset(c.ctx, "no address", home()), fault.ValidationError)
+	for n := range 20 {
+		_ = c.People.AskReset(c.ctx, fmt.Sprintf("nobody%d@example.org", n), home())
+	}
+	refused(t, c.People.AskReset(c.ctx, "owner@example.org", home()), fault.RateLimited)
+	refused(t, newCrowd(t).People.AskReset(c.ctx, "owner@example.org", home()), fault.FeatureNotAvailable)
+}
+
+// A person is told of what changes in how they log in; that fills no quota of invitations, and needs no page.
+func TestChangesAreTold(t *testing.T) {
+	c := newCrowd(t)
+	owner := c.person()
+	app := must(c.People.BeginFactor(c.ctx, owner))(t)
+	for _, change := range []func() error{
+		func() error { return errOf(c.People.ConfirmFactor(c.ctx, owner, code(c, app))) },
+		func() error { return errOf(c.People.RenewRecovery(c.ctx, owner)) },
+		func() error { return c.People.RemoveFactor(c.ctx, owner) },
+		func() error { return c.People.ChangePassword(c.ctx, owner, "another one", home()) },
+	} {
+		ok(t, change())
+		c.mails(c.ControlPlane)
+	}
+	var told []string
+	for _, m := range c.mailbox.Mails("owner@example.org") {
+		first, _, _ := strings.Cut(m.Text, "\n")
+		told = append(told, first)
+	}
+	for n, want := range []string{"app was set up", "recovery codes", "app was removed", "password was changed"} {
+		if len(told) != 4 || !strings.Contains(told[n], want) {
+			t.Fatalf("%q", told)
+		}
+	}
+	added := must(c.Members.Add(c.ctx, c.reached(c.made("shop").Record.ID), "bob@example.org", account.Viewer))(t)
+	if added.Invitation == nil {
+		t.Error("nobody was invited")
+	}
+}
