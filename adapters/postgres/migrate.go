@@ -22,7 +22,7 @@ var (
 	ErrSchemaOlder = errors.New("the metadata database is older than this program: run pgherd migrate")
 	ErrSchemaEmpty = errors.New("it is empty") // goes with ErrSchemaOlder
 	ErrSchemaNewer = errors.New("the metadata database is too new for this program: run a newer program")
-	// ErrSchemaUnreleased is a schema from before the first release.
+	// ErrSchemaUnreleased is a schema from before the first release, or from between two.
 	ErrSchemaUnreleased = errors.New("the metadata database was made by a development version, and cannot be upgraded: " +
 		"make a new one (make clean-dev deletes that of make run)")
 )

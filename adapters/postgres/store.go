@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
 
 	"github.com/pgherd/pgherd/adapters/postgres/admissions"
 	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
@@ -25,6 +27,9 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	opened, err := pgdb.Open(ctx, c, broken, func(ctx context.Context, pool *sqlx.DB) error {
 		return checkSchema(ctx, pool, migrationFiles)
 	})
+	if pq.As(err, pqerror.UndefinedTable, pqerror.UndefinedColumn) != nil { // of the same version, and not what that became
+		return nil, ErrSchemaUnreleased
+	}
 	if err != nil {
 		return nil, err
 	}
