@@ -168,5 +168,5 @@ func (v *Verifier) FinishLogIn(
 		return nil, nil, person.ErrPasskey()
 	}
 	record, err = json.Marshal(used)
-	return used.ID, record, errors.Join(err)
+	return used.ID, record, err
 }

@@ -64,6 +64,9 @@ func orNull[T ~string](id T) any {
 	return id
 }
 
+// sessionOpen takes the session.
+const sessionOpen = "EXISTS (SELECT FROM sessions p WHERE p.id = ?::uuid AND p.status = 'open')"
+
 // viewOfPerson is database.Viewer.StandingOn for a page of the list of a person. Own databases and those of others are found
 // apart, each by an index: of those who have thousands, as of those who have one among many others'. Its arguments are those
 // of personArguments.
@@ -74,7 +77,7 @@ func viewOfPerson(q sq.SelectBuilder) sq.SelectBuilder {
 		UNION ALL
 		(SELECT d.id FROM memberships m JOIN databases d ON d.id = m.database_id
 			WHERE m.user_id = ?::uuid AND d.account_id <> ?::uuid AND d.status <> 'deleting' AND NOT d.`+gone+next+`)`).
-		Where("EXISTS (SELECT FROM sessions p WHERE p.id = ?::uuid AND p.status = 'open')").
+		Where(sessionOpen).
 		OrderBy("t.created_at", "t.id").Suffix("LIMIT ?")
 }
 
@@ -87,7 +90,7 @@ func personArguments(v database.Viewer, p ports.Page) ([]any, error) {
 // The columns of database.Ties. The first two take the key and the session; the others take the key, and then the user.
 const (
 	tieKeyValid = "EXISTS (SELECT FROM api_keys k WHERE k.id = ? AND k.revoked_at IS NULL) AS key_valid"
-	tieSession  = "EXISTS (SELECT FROM sessions p WHERE p.id = ?::uuid AND p.status = 'open') AS session_open"
+	tieSession  = sessionOpen + " AS session_open"
 	tieBound    = "EXISTS (SELECT FROM key_databases b WHERE b.key_id = ? AND b.database_id = t.id) AS bound"
 	tieMember   = "coalesce((SELECT m.role FROM memberships m WHERE m.database_id = t.id AND m.user_id = ?::uuid), '') AS member"
 )

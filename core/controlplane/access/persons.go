@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/person"
@@ -83,6 +84,16 @@ func (a *Access) refusePerson(ctx context.Context, client netip.Addr) (Admission
 		err = person.ErrNoSession()
 	}
 	return admission, err
+}
+
+// StillIn locks the session of a person, and returns UNAUTHORIZED if it has ended: after the end of a session nothing is stored
+// in its name.
+func (c Caller) StillIn(ctx context.Context, tx ports.Tx, clock ports.Clock) error {
+	in, err := tx.Sessions().Lock(ctx, c.Session.ID)
+	if err == nil && !in.IsOpen(clock.Now()) {
+		err = ports.ErrNoRow
+	}
+	return base.NotFound(err, person.ErrNoSession())
 }
 
 // sessionHolds returns ErrNoRow if the session of the caller has ended.

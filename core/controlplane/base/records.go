@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -79,6 +80,12 @@ func (p *Base) Log(ctx context.Context, what string, db id.DatabaseID, err error
 
 // NewID makes an ID.
 func NewID[T ~string](e ports.Entropy) T { return id.FromBytes[T](e.UUID()) }
+
+// NewToken makes the token of a link or a cookie, and what is stored of it.
+func NewToken(e ports.Entropy) (text string, hash token.Hash) {
+	text = e.Base62(token.Characters)
+	return text, token.Of(text)
+}
 
 // ErrDatabaseNotFound is the error for a database that is missing or out of reach.
 func ErrDatabaseNotFound() error { return fault.New(fault.DatabaseNotFound, "no such database") }

@@ -75,14 +75,8 @@ func (t *Tokens) Exchange(ctx context.Context, p Presented) (Exchanged, error) {
 // admit counts a token by the client's address and the namespace, whether there is one of that ID or not. Pipelines of several
 // customers may share an address, such as that of a CI system: refused tokens of one do not keep out others.
 func (t *Tokens) admit(ctx context.Context, namespace id.NamespaceID, client netip.Addr) error {
-	bucket := string(ratelimit.Token) + "/" + ratelimit.Source(client) + "/" + string(namespace)
-	d, err := t.base.Admissions.Take(ctx, bucket, t.base.Limits[ratelimit.Token], t.base.Clock.Now())
-	if err == nil && !d.Allowed {
-		refusal := fault.New(fault.RateLimited, "too many tokens for this namespace from this address")
-		refusal.RetryAfter = d.RetryAfter
-		return refusal
-	}
-	return err
+	return t.base.TakeOne(ctx, ratelimit.Token, ratelimit.Source(client)+"/"+string(namespace),
+		"too many tokens for this namespace from this address")
 }
 
 func (t *Tokens) exchange(ctx context.Context, namespace id.NamespaceID, token string) (Exchanged, error) {

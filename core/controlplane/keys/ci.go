@@ -22,11 +22,7 @@ func (d *Desk) CreateNamespace(ctx context.Context, a id.AccountID, name string)
 		ID: base.NewID[id.NamespaceID](d.base.Entropy), AccountID: a, Name: name, CreatedAt: d.base.Clock.Now(),
 	}
 	err = d.update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		of, err := tx.Accounts().Get(ctx, a)
-		if err != nil {
-			return missing(err, "account")
-		}
-		if err := d.admitsNew(of); err != nil {
+		if _, err := d.admitsNew(ctx, tx, a); err != nil {
 			return err
 		}
 		if err := tx.Namespaces().Add(ctx, n); err != nil {
@@ -104,11 +100,8 @@ func (d *Desk) auditCI(
 func (d *Desk) CreateCIKey(ctx context.Context, namespace id.NamespaceID) (key account.Key, text string, err error) {
 	text, credential := account.NewKey(account.CIKey, d.base.Entropy.Base62(account.KeyCharacters))
 	err = d.updateNamespace(ctx, namespace, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
-		a, err := tx.Accounts().Get(ctx, n.AccountID)
+		a, err := d.admitsNew(ctx, tx, n.AccountID)
 		if err != nil {
-			return err
-		}
-		if err := d.admitsNew(a); err != nil {
 			return err
 		}
 		key = n.CIKey(credential, a, d.base.Clock.Now())

@@ -12,7 +12,6 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -58,27 +57,28 @@ func (d *Desk) admits(of id.AccountID, flag string) error {
 	return nil
 }
 
-// admitsNew is admits for a new key or trust. PLAN_API_ACCESS_REQUIRED: a person's plan has no API.
-func (d *Desk) admitsNew(of account.Account) error {
-	if err := d.admits(of.ID, "account"); err != nil {
-		return err
+// admitsNew is admits for a new key, namespace or trust, and returns its account. PLAN_API_ACCESS_REQUIRED: a person's plan has
+// no API.
+func (d *Desk) admitsNew(ctx context.Context, tx ports.Tx, a id.AccountID) (account.Account, error) {
+	of, err := tx.Accounts().Get(ctx, a)
+	if err != nil {
+		return of, missing(err, "account")
+	}
+	if err := d.admits(a, "account"); err != nil {
+		return of, err
 	}
 	if d.caller != nil && !of.Plan.AllowsAPI() {
-		return fault.New(fault.PlanAPIAccessRequired, "the plan %s has no API access: keys need Pro or Business", of.Plan)
+		err = fault.New(fault.PlanAPIAccessRequired, "the plan %s has no API access: keys need Pro or Business", of.Plan)
 	}
-	return nil
+	return of, err
 }
 
 // update runs fn in a transaction, as long as a person's session is open.
 func (d *Desk) update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
 	return d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if d.caller != nil {
-			in, err := tx.Sessions().Lock(ctx, d.caller.Session.ID)
-			if err == nil && !in.IsOpen(d.base.Clock.Now()) {
-				err = ports.ErrNoRow
-			}
-			if err != nil {
-				return base.NotFound(err, person.ErrNoSession())
+			if err := d.caller.StillIn(ctx, tx, d.base.Clock); err != nil {
+				return err
 			}
 		}
 		return fn(ctx, tx)

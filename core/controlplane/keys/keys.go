@@ -61,11 +61,8 @@ func (d *Desk) CreateKey(ctx context.Context, n NewKey) (key account.Key, text s
 	}
 	text, credential := account.NewKey(account.AccountKey, d.base.Entropy.Base62(account.KeyCharacters))
 	err = d.update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		a, err := tx.Accounts().Get(ctx, n.AccountID)
+		a, err := d.admitsNew(ctx, tx, n.AccountID)
 		if err != nil {
-			return missing(err, "account")
-		}
-		if err := d.admitsNew(a); err != nil {
 			return err
 		}
 		now := d.base.Clock.Now()
@@ -144,11 +141,7 @@ func (d *Desk) ReplaceKey(ctx context.Context, old id.KeyID, bounds Bounds) (key
 		if err != nil {
 			return err
 		}
-		of, err := tx.Accounts().Get(ctx, stored.AccountID)
-		if err != nil {
-			return err
-		}
-		if err := d.admitsNew(of); err != nil {
+		if _, err := d.admitsNew(ctx, tx, stored.AccountID); err != nil {
 			return err
 		}
 		now := d.base.Clock.Now()

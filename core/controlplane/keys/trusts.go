@@ -25,11 +25,7 @@ func (d *Desk) AddTrust(ctx context.Context, n NewTrust) (citoken.Trust, error) 
 	}
 	trust.ID, trust.NamespaceID, trust.CreatedAt = base.NewID[id.TrustID](d.base.Entropy), n.NamespaceID, d.base.Clock.Now()
 	err = d.updateNamespace(ctx, n.NamespaceID, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
-		of, err := tx.Accounts().Get(ctx, n.AccountID)
-		if err != nil {
-			return err
-		}
-		if err := d.admitsNew(of); err != nil {
+		if _, err := d.admitsNew(ctx, tx, n.AccountID); err != nil {
 			return err
 		}
 		list, err := tx.Trusts().List(ctx, n.ID)
@@ -66,29 +62,23 @@ func (d *Desk) Trusts(ctx context.Context, namespace id.NamespaceID) ([]citoken.
 // RemoveTrust ends a trust, and at once all keys that were made by it. VALIDATION_ERROR on "trust".
 func (d *Desk) RemoveTrust(ctx context.Context, t id.TrustID) error {
 	trust, err := ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) (citoken.Trust, error) {
-		return tx.Trusts().Get(ctx, t)
+		trust, err := tx.Trusts().Get(ctx, t)
+		if err != nil {
+			return trust, missing(err, "trust")
+		}
+		n, err := tx.Namespaces().Get(ctx, trust.NamespaceID)
+		if err != nil {
+			return trust, err
+		}
+		return trust, d.admits(n.AccountID, "trust")
 	})
-	if err == nil {
-		err = d.owns(ctx, trust)
-	}
 	if err != nil {
-		return missing(err, "trust")
+		return err
 	}
 	return d.updateNamespace(ctx, trust.NamespaceID, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
 		if err := tx.Trusts().Remove(ctx, t, d.base.Clock.Now()); err != nil {
 			return missing(err, "trust")
 		}
 		return d.auditCI(ctx, tx, n, audit.CITrustRemoved, aboutTrust(trust))
-	})
-}
-
-// owns returns VALIDATION_ERROR on "trust", as if there were none, where it is not the person's.
-func (d *Desk) owns(ctx context.Context, trust citoken.Trust) error {
-	return d.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-		n, err := tx.Namespaces().Get(ctx, trust.NamespaceID)
-		if err != nil {
-			return err
-		}
-		return d.admits(n.AccountID, "trust")
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
@@ -72,14 +71,8 @@ func (m *Members) mayInvite(ctx context.Context, r access.Reached) error {
 	if err := permit(r); err != nil {
 		return err
 	}
-	bucket := string(ratelimit.Invite) + "/" + string(r.Record().AccountID)
-	d, err := m.base.Admissions.Take(ctx, bucket, m.base.Limits[ratelimit.Invite], m.base.Clock.Now())
-	if err == nil && !d.Allowed {
-		refusal := fault.New(fault.RateLimited, "the account adds or invites too many people; try again later")
-		refusal.RetryAfter = d.RetryAfter
-		return refusal
-	}
-	return err
+	return m.base.TakeOne(ctx, ratelimit.Invite, string(r.Record().AccountID),
+		"the account adds or invites too many people; try again later")
 }
 
 // join makes a user a member, or sets the member's role. An invitation of the same address ends, whose token would give the role
@@ -175,8 +168,8 @@ type letter struct {
 }
 
 func (m *Members) newLetter() (letter, error) {
-	text := m.base.Entropy.Base62(token.Characters)
-	l := letter{hash: token.Of(text), mail: base.NewID[id.MailID](m.base.Entropy)}
+	text, hash := base.NewToken(m.base.Entropy)
+	l := letter{hash: hash, mail: base.NewID[id.MailID](m.base.Entropy)}
 	sealed, err := m.base.Secrets.Seal([]byte(text), mail.SecretContext(l.mail))
 	l.sealed = sealed
 	return l, err

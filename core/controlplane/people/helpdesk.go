@@ -11,7 +11,6 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/person"
-	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -23,9 +22,8 @@ func (p *People) Helpdesk() *Helpdesk { return &Helpdesk{p} }
 
 // LinkUser returns the token of a link with which a person chooses a password, the first one too, and when it ends. The link of
 // before works no more. VALIDATION_ERROR on "email": it is nobody's.
-func (h *Helpdesk) LinkUser(ctx context.Context, email string) (text string, ends time.Time, err error) {
-	text = h.people.base.Entropy.Base62(token.Characters)
-	hash := token.Of(text)
+func (h *Helpdesk) LinkUser(ctx context.Context, email string) (link string, ends time.Time, err error) {
+	text, hash := base.NewToken(h.people.base.Entropy)
 	r := person.Reset{TokenHash: hash[:], CreatedAt: h.people.base.Clock.Now()}
 	err = h.update(ctx, email, audit.LinkMade, func(ctx context.Context, tx ports.Tx, user account.User, _ id.AccountID) error {
 		r.UserID = user.ID

@@ -21,8 +21,8 @@ type Asked struct {
 
 // ask stores a ceremony.
 func (p *People) ask(ctx context.Context, in id.SessionID, handle, options, state []byte) (Asked, error) {
-	text := p.base.Entropy.Base62(token.Characters)
-	c := person.Asked(token.Of(text), in, handle, state, p.base.Clock.Now())
+	text, hash := base.NewToken(p.base.Entropy)
+	c := person.Asked(hash, in, handle, state, p.base.Clock.Now())
 	err := p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Passkeys().Ask(ctx, c) })
 	return Asked{options, text}, err
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/ratelimit"
@@ -66,22 +65,14 @@ type Entered struct {
 
 // admit takes one attempt to log in out of the bucket of an address. RATE_LIMITED.
 func (p *People) admit(ctx context.Context, from Client) error {
-	return p.take(ctx, ratelimit.LogIn, ratelimit.Source(from.Address), "too many attempts to log in from this address")
+	return p.base.TakeOne(ctx, ratelimit.LogIn, ratelimit.Source(from.Address),
+		"too many attempts to log in from this address; wait before the next")
 }
 
 // admitGuess takes one password or code out of the bucket of a person, whoever sends it from wherever. RATE_LIMITED.
 func (p *People) admitGuess(ctx context.Context, of string) error {
-	return p.take(ctx, ratelimit.Guess, of, "too many passwords or codes were tried for this person")
-}
-
-func (p *People) take(ctx context.Context, class ratelimit.Class, of, refusal string) error {
-	d, err := p.base.Admissions.Take(ctx, string(class)+"/"+of, p.base.Limits[class], p.base.Clock.Now())
-	if err != nil || d.Allowed {
-		return err
-	}
-	limited := fault.New(fault.RateLimited, "%s; wait before the next", refusal)
-	limited.RetryAfter = d.RetryAfter
-	return limited
+	return p.base.TakeOne(ctx, ratelimit.Guess, of,
+		"too many passwords or codes were tried for this person; wait before the next")
 }
 
 // Credentials are what somebody logs in with.
@@ -145,8 +136,8 @@ func (p *People) matches(ctx context.Context, turnOf, hash, password string) (bo
 func (p *People) enter(
 	ctx context.Context, of account.User, from Client, awaits func(context.Context, ports.Tx, account.User) (bool, error),
 ) (in Entered, err error) {
-	now, text := p.base.Clock.Now(), p.base.Entropy.Base62(token.Characters)
-	session := base.NewID[id.SessionID](p.base.Entropy)
+	now, session := p.base.Clock.Now(), base.NewID[id.SessionID](p.base.Entropy)
+	text, hash := base.NewToken(p.base.Entropy)
 	err = p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		user, err := tx.Credentials().Lock(ctx, of.ID)
 		if err != nil {
@@ -157,7 +148,7 @@ func (p *People) enter(
 			return err
 		}
 		at := person.Device{Client: from.Address.Unmap().String(), Agent: from.Agent}
-		in = Entered{person.Begin(session, user.ID, token.Of(text), waits, at, now), text}
+		in = Entered{person.Begin(session, user.ID, hash, waits, at, now), text}
 		if err := makeRoom(ctx, tx, user.ID, now); err != nil {
 			return err
 		}

@@ -90,7 +90,8 @@ func (p *People) prove(
 	ctx context.Context, of person.Session, right func(context.Context, ports.Tx, account.User) (bool, error),
 	then func(context.Context, ports.Tx, person.Session) error,
 ) (Entered, error) {
-	now, text := p.base.Clock.Now(), p.base.Entropy.Base62(token.Characters)
+	now := p.base.Clock.Now()
+	text, hash := base.NewToken(p.base.Entropy)
 	var next person.Session
 	proved := false
 	err := p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
@@ -110,7 +111,7 @@ func (p *People) prove(
 		}
 		next, err = in.Missed(now)
 		if proved {
-			next, err = in.Proved(token.Of(text), now)
+			next, err = in.Proved(hash, now)
 		}
 		if err != nil {
 			return err

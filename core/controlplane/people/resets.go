@@ -52,12 +52,13 @@ func (p *People) AskReset(ctx context.Context, email string, from Client) error 
 
 // sendReset returns ErrNoRow for an address that is nobody's, and RATE_LIMITED for one that was sent too many mails.
 func (p *People) sendReset(ctx context.Context, email string) error {
-	text, m := p.base.Entropy.Base62(token.Characters), base.NewID[id.MailID](p.base.Entropy)
+	m := base.NewID[id.MailID](p.base.Entropy)
+	text, hash := base.NewToken(p.base.Entropy)
 	sealed, err := p.base.Secrets.Seal([]byte(text), mail.SecretContext(m))
 	if err != nil {
 		return err
 	}
-	hash, now := token.Of(text), p.base.Clock.Now()
+	now := p.base.Clock.Now()
 	return p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		user, err := tx.Accounts().UserByEmail(ctx, email)
 		if err != nil {

@@ -129,12 +129,8 @@ func (p *People) update(
 		if err != nil {
 			return err
 		}
-		in, err := tx.Sessions().Lock(ctx, c.Session.ID)
-		if err != nil {
+		if err := c.StillIn(ctx, tx, p.base.Clock); err != nil {
 			return err
-		}
-		if !in.IsOpen(p.base.Clock.Now()) {
-			return person.ErrNoSession()
 		}
 		return fn(ctx, tx, user)
 	})
