@@ -71,7 +71,7 @@ func (c *Crowd) enter(from netip.Addr, end func()) (*guests.Guest, bool) {
 }
 
 func (c *Crowd) admit(from netip.Addr, end func()) (g, gone *guests.Guest) {
-	g, gone, bound := c.guests.Enter(from, Within(from, c.proxies), end)
+	g, gone, bound := c.guests.Enter(from, guests.Within(from, c.proxies), end)
 	if gone != nil {
 		which := ClosedWaiting
 		if gone == g {

@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/guests"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // unmatchedRoute stands for the path of a request that no route serves; a client's own path is never a label.
@@ -109,7 +110,7 @@ func (s *Server) observe(r *Request, status int, bytes int64) {
 	case r.cause != nil && r.stream != nil:
 		s.metrics.broken.WithLabelValues(r.stream.reason).Inc()
 		s.log.Warn("download broken off", append(fields, zap.String("reason", r.stream.reason), zap.Error(r.cause))...)
-	case away(r.cause) && !s.worthALine(&fields):
+	case ports.Away(r.cause) && !s.worthALine(&fields):
 		s.requests.Info("request", fields...)
 	case r.cause != nil:
 		s.log.Error("request failed", append(fields, zap.Error(r.cause))...)

@@ -84,13 +84,6 @@ func TestClientAddress(t *testing.T) {
 		{local, nil, "127.0.0.1"},
 		{local, []string{"X-Forwarded-For: 9.9.9.9"}, "9.9.9.9"},
 		{local, []string{"X-Forwarded-For: 1.1.1.1, 9.9.9.9"}, "9.9.9.9"},
-		{local, []string{"X-Forwarded-For: 1.1.1.1", "X-Forwarded-For: 9.9.9.9"}, "9.9.9.9"},
-		{local, []string{"X-Forwarded-For: 9.9.9.9:4711"}, "9.9.9.9"},
-		{local, []string{"X-Forwarded-For: 2001:db8::1"}, "2001:db8::1"},
-		{local, []string{"X-Forwarded-For: [2001:db8::1]:4711"}, "2001:db8::1"},
-		{local, []string{"X-Forwarded-For: [2001:db8::1]"}, "2001:db8::1"},
-		{local, []string{"X-Forwarded-For: ::ffff:9.9.9.9"}, "9.9.9.9"},
-		{local, []string{"X-Forwarded-For: nonsense"}, "127.0.0.1"},
 		{local, []string{"X-Forwarded-For: 9.9.9.9,"}, "127.0.0.1"},
 	} {
 		st := open(t, func(cfg *Config) { cfg.Proxies = c.proxies })

@@ -137,6 +137,16 @@ func (r Reached) Permit(a account.Action, gates ...rollout.Gate) error {
 	return nil
 }
 
+// PermitRecent is Permit for what cannot be undone, or shows a password. LOGIN_REQUIRED: the caller is a person who proved who
+// they are too long ago.
+func (r Reached) PermitRecent(clock ports.Clock, a account.Action, gates ...rollout.Gate) error {
+	err := r.Permit(a, gates...)
+	if c := r.caller; err == nil && c.IsPerson() {
+		err = c.Session.RequireRecent(clock.Now())
+	}
+	return err
+}
+
 // Reach finds a database in the caller's scope, for a use case behind these gates. DATABASE_NOT_FOUND: it is missing, of another
 // account, out of scope or, for a selected-database key, being deleted. FEATURE_NOT_AVAILABLE or FEATURE_DISABLED: a gate is
 // closed. FORBIDDEN: the caller sees it, but may not do the action.

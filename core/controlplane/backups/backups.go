@@ -165,7 +165,10 @@ func leftOf(
 // or one that an open operation uses.
 // AGENT_ERROR, AGENT_ROUTE_UNAVAILABLE: the file is no longer listed, and is removed as soon as the server allows.
 func (b *Backups) Delete(ctx context.Context, r access.Reached, filename backup.Filename) error {
-	release, err := r.PermitCall(ctx, b.base, account.ManageBackups)
+	if err := r.PermitRecent(b.base.Clock, account.ManageBackups); err != nil {
+		return err
+	}
+	release, err := r.MayCall(ctx, b.base)
 	if err != nil {
 		return err
 	}

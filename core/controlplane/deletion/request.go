@@ -24,7 +24,7 @@ func (d *Deletion) Delete(ctx context.Context, r access.Reached) (o operation.Op
 	if err := r.Caller().RequireFullAccount(); err != nil {
 		return o, err
 	}
-	if err := r.Permit(account.Own, rollout.Delete); err != nil {
+	if err := r.PermitRecent(d.base.Clock, account.Own, rollout.Delete); err != nil {
 		return o, err
 	}
 	err = r.Update(ctx, d.base, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {

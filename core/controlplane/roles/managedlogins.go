@@ -75,7 +75,7 @@ func (m *ManagedLogins) List(ctx context.Context, reached access.Reached) ([]Man
 // is stored. FORBIDDEN. ROLE_NOT_FOUND: the owner's, or a login that the database does not have. MANAGED_ROLE_CONFLICT: a
 // change of it is unfinished, or its password on the server is another one. AGENT_ERROR: the server could not be asked.
 func (m *ManagedLogins) Reveal(ctx context.Context, reached access.Reached, l database.Login) (RevealedLogin, error) {
-	if err := reached.Permit(account.Configure); err != nil {
+	if err := reached.PermitRecent(m.base.Clock, account.Configure); err != nil {
 		return RevealedLogin{}, err
 	}
 	if l == database.OwnerLogin || !known(l) {
@@ -121,7 +121,7 @@ func settledLogin(ctx context.Context, tx ports.Tx, db id.DatabaseID, l database
 func (m *ManagedLogins) Rotate(
 	ctx context.Context, reached access.Reached, l database.Login, key idempotency.Key,
 ) (LoginRotation, error) {
-	if err := reached.Permit(account.Configure); err != nil {
+	if err := reached.PermitRecent(m.base.Clock, account.Configure); err != nil {
 		return LoginRotation{}, err
 	}
 	if !known(l) {

@@ -104,7 +104,7 @@ type Revealed struct {
 // ended, or its password on the server is another one. AGENT_ERROR: the server could not be asked.
 func (r *Roles) Reveal(ctx context.Context, reached access.Reached, of id.RoleID) (_ Revealed, err error) {
 	defer r.ended(&err)
-	if err := reached.Permit(account.Configure, r.model.Gate); err != nil {
+	if err := reached.PermitRecent(r.base.Clock, account.Configure, r.model.Gate); err != nil {
 		return Revealed{}, err
 	}
 	var target role.Role
