@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 
@@ -21,12 +22,15 @@ import (
 type Bounds struct {
 	All        int
 	PerAddress int // of an IPv4 address or a /64 network of IPv6
+	// Proxies are networks from which many clients come: they have no bound of their own.
+	Proxies []netip.Prefix
 }
 
 // door lets connections in. Where there are too many, one without an admitted request is closed; see guests.Guests.
 type door struct {
-	log    *zap.Logger
-	seldom loop.Seldom
+	log     *zap.Logger
+	seldom  loop.Seldom
+	proxies []netip.Prefix
 
 	list *guests.Guests
 
@@ -37,10 +41,10 @@ type door struct {
 // Bound makes a server let in no more connections than that, and has it log what strangers can bring about only once in a while.
 // It sets ConnContext, ConnState and ErrorLog.
 func Bound(s *http.Server, b Bounds, to *zap.Logger) {
-	d := &door{log: to, list: guests.New(b.All, b.PerAddress), open: make(map[net.Conn]*guests.Guest)}
+	d := &door{log: to, proxies: b.Proxies, list: guests.New(b.All, b.PerAddress), open: make(map[net.Conn]*guests.Guest)}
 	s.ErrorLog = log.New(d, "", 0)
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		return context.WithValue(ctx, key{}, admission{d.list, d.enter(c)})
+		return context.WithValue(ctx, key{}, &admission{list: d.list, guest: d.enter(c)})
 	}
 	s.ConnState = func(c net.Conn, now http.ConnState) {
 		if now == http.StateClosed || now == http.StateHijacked {
@@ -51,19 +55,39 @@ func Bound(s *http.Server, b Bounds, to *zap.Logger) {
 
 type key struct{}
 
+// admission is a connection that can have several requests at a time.
 type admission struct {
 	list  *guests.Guests
 	guest *guests.Guest
+
+	mu       sync.Mutex
+	requests int
+}
+
+func (a *admission) begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.requests++; a.requests == 1 {
+		a.list.Serve(a.guest)
+	}
+}
+
+func (a *admission) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.requests--; a.requests == 0 {
+		a.list.Wait(a.guest)
+	}
 }
 
 // Admit keeps the connection of a request from being closed for another one, until done is called.
 func Admit(ctx context.Context) (done func()) {
-	a, bounded := ctx.Value(key{}).(admission)
+	a, bounded := ctx.Value(key{}).(*admission)
 	if !bounded {
 		return func() {}
 	}
-	a.list.Serve(a.guest)
-	return func() { a.list.Wait(a.guest) }
+	a.begin()
+	return a.end
 }
 
 // Write takes a line of the server about a connection. It is said by what it says before the client's address.
@@ -76,7 +100,8 @@ func (d *door) Write(line []byte) (int, error) {
 
 func (d *door) enter(c net.Conn) *guests.Guest {
 	end := func() { _ = below(c).Close() } // who serves it sees that
-	g, gone, bound := d.list.Enter(guests.AddressOf(c.RemoteAddr()), false, end)
+	from := guests.AddressOf(c.RemoteAddr())
+	g, gone, bound := d.list.Enter(from, guests.Within(from, d.proxies), end)
 	d.mu.Lock()
 	d.open[c] = g
 	d.mu.Unlock()

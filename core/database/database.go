@@ -109,11 +109,16 @@ func (r Record) IsPreview() bool { return r.NamespaceID != "" }
 // StorageQuota is how many bytes the database may take.
 func (r Record) StorageQuota() int64 { return account.DatabaseBytes(r.Plan, r.DatabaseBytes) }
 
-// ConnectionString is the PostgreSQL URL of the session-pooled entry. It requires a verified TLS connection.
+// ConnectionString is the PostgreSQL URL of the session-pooled entry. It requires a verified TLS connection. An empty password is
+// left out.
 func (r Record) ConnectionString(username, password string) string {
+	user := url.User(username)
+	if password != "" {
+		user = url.UserPassword(username, password)
+	}
 	u := url.URL{
 		Scheme:   "postgresql",
-		User:     url.UserPassword(username, password),
+		User:     user,
 		Host:     net.JoinHostPort(r.Host, strconv.Itoa(r.Port)),
 		Path:     "/" + r.Name,
 		RawQuery: "sslmode=verify-full",

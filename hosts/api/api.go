@@ -6,8 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
-	"net/netip"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -98,7 +96,7 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 func Module(s Settings) fx.Option {
 	return fx.Module("api",
 		fx.Provide(
-			func() (*certfile.Files, error) { return openTLS(s) },
+			func() (*certfile.Files, error) { return wiring.OpenTLS("api", s.TLSCertFile, s.TLSKeyFile) },
 			func(cp *controlplane.ControlPlane, log *zap.Logger, r metrics.Registry, f *certfile.Files) (*serve.Server, error) {
 				return newServer(s, cp, log, r, f)
 			},
@@ -139,36 +137,11 @@ func newServer(
 
 // checkListen refuses clear text that others on a network could read: it holds keys and passwords.
 func (s *Settings) checkListen() error {
-	if s.TLSCertFile != "" || s.InsecureListen || loopback(s.Listen) {
+	if s.TLSCertFile != "" || s.InsecureListen || wiring.Loopback(s.Listen) {
 		return nil
 	}
 	return fmt.Errorf("--listen %s would speak clear text beyond this machine: give --tls-cert-file and --tls-key-file, "+
 		"or --insecure-listen where a proxy on a trusted network speaks TLS", s.Listen)
-}
-
-// loopback reports whether an address is reached from this machine alone.
-func loopback(listen string) bool {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
-}
-
-// openTLS opens the certificate of the API; nil where a proxy before it speaks TLS.
-func openTLS(s Settings) (*certfile.Files, error) {
-	if s.TLSCertFile == "" && s.TLSKeyFile == "" {
-		return nil, nil
-	}
-	if s.TLSCertFile == "" || s.TLSKeyFile == "" {
-		return nil, errors.New("--tls-cert-file and --tls-key-file go together")
-	}
-	files, err := certfile.Open("api", s.TLSCertFile, s.TLSKeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("--tls-cert-file, --tls-key-file: %w", err)
-	}
-	return files, nil
 }
 
 // graceful bounds how long a shutdown waits for open requests.

@@ -32,6 +32,7 @@ func Command() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&s.StateDir, "state-dir", filepath.Join(".pgherd", "dev"), "folder of everything that is kept")
 	f.IntVar(&s.APIPort, "api-port", 8080, "port of the API")
+	f.IntVar(&s.DashboardPort, "dashboard-port", 8443, "port of the dashboard")
 	f.IntVar(&s.OpsPort, "ops-port", 8081, "port of /livez, /readyz, /metrics and /dev/clock")
 	f.IntVar(&s.AgentPort, "agent-port", 8090, "port of the agent")
 	f.IntVar(&s.PoolerPort, "pooler-port", 6432, "port that applications connect to")
@@ -80,7 +81,7 @@ func (s Settings) run(ctx context.Context, out io.Writer) (err error) {
 // by itself later is started again.
 func (s Settings) start(ctx context.Context, out io.Writer, tools toolchain.Tools) error {
 	out = &terminal{out: out}
-	fmt.Fprintln(out, "starting PostgreSQL, PgBouncer, the agent, the API and the batch host ...")
+	fmt.Fprintln(out, "starting PostgreSQL, PgBouncer, the agent, the API, the dashboard and the batch host ...")
 	if err := sayVersions(ctx, out, tools); err != nil {
 		return err
 	}
@@ -109,7 +110,7 @@ func (s Settings) start(ctx context.Context, out io.Writer, tools toolchain.Tool
 		return err
 	}
 	ready := fx.Invoke(func(lc fx.Lifecycle) {
-		lc.Append(fx.StartHook(func() error { return s.greet(out, g.seed, g.ca.CertFile()) }))
+		lc.Append(fx.StartHook(func() error { return s.greet(out, g) }))
 	})
 	release := supervise(ctx, out, log, append(g.children(), s.agentChild(agentPart))...)
 	err = wiring.Run(ctx, hosts, ready)

@@ -9,15 +9,18 @@ import (
 // facts are what a user of the development host needs to know, written as lines of NAME=value.
 type facts []struct{ name, value string }
 
-func (s Settings) facts(seed seed, secret, caFile, metadataURL, serverURL string) facts {
+func (s Settings) facts(g *infrastructure) facts {
+	seed, caFile := g.seed, g.ca.CertFile()
 	return facts{
 		{"PGHERD_BASE_URL", s.apiURL()},
+		{"PGHERD_DASHBOARD_URL", s.dashboardURL()},
+		{"PGHERD_DASHBOARD_LOGIN_URL", s.dashboardURL() + g.entrance.path()}, // works once
 		{"PGHERD_OPS_URL", s.opsURL()},
 		{"PGHERD_AGENT_URL", s.agentURL()},
-		{"PGHERD_AGENT_SECRET", secret},
-		{"PGHERD_METADATA_URL", metadataURL},
+		{"PGHERD_AGENT_SECRET", g.agentSecret},
+		{"PGHERD_METADATA_URL", g.metadataURL},
 		{"PGHERD_KEYRING_FILE", s.keyringFile()},
-		{"PGHERD_SERVER_URL", serverURL},
+		{"PGHERD_SERVER_URL", g.postgres.URL("postgres")},
 		{"PGHERD_CA_FILE", caFile},
 		{"PGHERD_ACCOUNT_ID", string(seed.AccountID)},
 		{"PGHERD_API_KEY", seed.APIKey},
@@ -54,6 +57,8 @@ pgherd is ready. Ctrl-C stops it; its state stays in %[1]s.
   API key         %[3]s   (full account)
   preview CI key  %[4]s
   CA file         %[5]s
+  dashboard       %[7]s
+  logs you in     %[8]s   (once)
 
 Try, in another terminal:
 
@@ -64,7 +69,8 @@ Try, in another terminal:
 
 `
 
-func (s Settings) greet(w io.Writer, seed seed, caFile string) error {
-	_, err := fmt.Fprintf(w, welcome, s.StateDir, s.apiURL(), seed.APIKey, seed.CIKey, caFile, s.envFile())
+func (s Settings) greet(w io.Writer, g *infrastructure) error {
+	_, err := fmt.Fprintf(w, welcome, s.StateDir, s.apiURL(), g.seed.APIKey, g.seed.CIKey, g.ca.CertFile(), s.envFile(),
+		s.dashboardURL(), s.dashboardURL()+g.entrance.path())
 	return err
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/pgherd/pgherd/hosts/agentd"
 	"github.com/pgherd/pgherd/hosts/api"
 	"github.com/pgherd/pgherd/hosts/batch"
+	"github.com/pgherd/pgherd/hosts/dashboard"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -41,6 +42,11 @@ func (s Settings) hosts(
 		Limits: api.TenTimes(ratelimit.Defaults()),
 	}
 	base.Mail.Dir = s.mailbox()
+	base.Dashboard = wiring.Dashboard{URL: s.dashboardURL(), Product: "pgherd"}
+	cert, err := g.ca.Issue("dashboard", publicHost, loopback)
+	if err != nil {
+		return nil, err
+	}
 	if base.Webhooks, err = s.webhooks(); err != nil {
 		return nil, err
 	}
@@ -52,6 +58,10 @@ func (s Settings) hosts(
 		fx.Replace(log),
 		api.Module(api.Settings{
 			Settings: base, Listen: address(s.APIPort), Grace: shutdownGrace, HTTP: limits,
+		}),
+		dashboard.Module(dashboard.Settings{
+			Settings: base, Listen: address(s.DashboardPort), TLSCertFile: cert.CertFile, TLSKeyFile: cert.KeyFile, Grace: shutdownGrace,
+			Connections: limits.Connections, PerAddress: limits.ConnectionsPerAddress, Pages: g.entrance.pages,
 		}),
 		batch.Module(batch.Settings{Settings: base, Workers: work.Workers{All: 8}, Deliveries: batch.DefaultDeliveries}),
 		fx.Invoke(func(r metrics.Registry) error { return agentd.Measure(r, running.measured) }),
@@ -84,7 +94,8 @@ func (s Settings) sow(ctx context.Context, g *infrastructure, clock *system.Cloc
 	if err != nil {
 		return err
 	}
-	return s.facts(g.seed, g.agentSecret, g.ca.CertFile(), g.metadataURL, g.postgres.URL("postgres")).write(s.envFile())
+	g.entrance = newEntrance(g.seed.AccountID)
+	return s.facts(g).write(s.envFile())
 }
 
 const (

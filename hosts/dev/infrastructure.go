@@ -29,6 +29,7 @@ type infrastructure struct {
 	agentSecret string
 	metadataURL string
 	seed        seed
+	entrance    *entrance
 	warnings    []string // of agent init
 }
 

@@ -11,13 +11,15 @@ import (
 
 // Settings of the development host. Everything listens on loopback.
 type Settings struct {
-	StateDir     string
-	APIPort      int
-	OpsPort      int
-	AgentPort    int
-	PoolerPort   int
-	PostgresPort int
-	LogLevel     string
+	StateDir string
+	APIPort  int
+	// DashboardPort is that of the dashboard, which speaks TLS.
+	DashboardPort int
+	OpsPort       int
+	AgentPort     int
+	PoolerPort    int
+	PostgresPort  int
+	LogLevel      string
 	// AllowPrivateWebhooks lets webhooks reach private addresses; WebhookCAFile names a CA that receivers' certificates may have.
 	AllowPrivateWebhooks bool
 	WebhookCAFile        string
@@ -41,7 +43,10 @@ func (s Settings) mailbox() string         { return s.path("mailbox") }
 func (s Settings) logFile() string         { return s.path("log") }
 func (s Settings) poolerLog() string       { return s.path("pooler", "pgbouncer.log") }
 
-func (s Settings) apiURL() string   { return "http://" + address(s.APIPort) }
+func (s Settings) apiURL() string { return "http://" + address(s.APIPort) }
+func (s Settings) dashboardURL() string {
+	return "https://" + net.JoinHostPort(publicHost, strconv.Itoa(s.DashboardPort))
+}
 func (s Settings) opsURL() string   { return "http://" + address(s.OpsPort) }
 func (s Settings) agentURL() string { return "https://" + address(s.AgentPort) }
 
@@ -54,7 +59,7 @@ func (s Settings) checkPorts() error {
 		flag string
 		port int
 	}{
-		{"api-port", s.APIPort}, {"ops-port", s.OpsPort}, {"agent-port", s.AgentPort}, {"pooler-port", s.PoolerPort},
+		{"api-port", s.APIPort}, {"dashboard-port", s.DashboardPort}, {"ops-port", s.OpsPort}, {"agent-port", s.AgentPort}, {"pooler-port", s.PoolerPort},
 		{"postgres-port", s.PostgresPort},
 	} {
 		if other, twice := seen[p.port]; twice {

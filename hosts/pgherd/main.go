@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/hosts/agentd"
 	"github.com/pgherd/pgherd/hosts/api"
 	"github.com/pgherd/pgherd/hosts/batch"
+	"github.com/pgherd/pgherd/hosts/dashboard"
 	"github.com/pgherd/pgherd/hosts/dev"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/hosts/internal/version"
@@ -50,7 +51,7 @@ func command() *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return settings.Apply(cmd) },
 	}
 	root.AddCommand(
-		api.Command(), batch.Command(), agentd.Command(), dev.Command(), admin.Command(), migrate.Command(),
+		api.Command(), batch.Command(), dashboard.Command(), agentd.Command(), dev.Command(), admin.Command(), migrate.Command(),
 	)
 	return root
 }

@@ -94,3 +94,14 @@ func (h *Helpdesk) update(
 	})
 	return base.NotFound(err, fault.Invalid("email", "is no user's"))
 }
+
+// LogInUser opens a session of a person without any proof, for a development host. VALIDATION_ERROR on "email": it is nobody's.
+func (h *Helpdesk) LogInUser(ctx context.Context, email string, from Client) (Entered, error) {
+	user, err := ports.Read(ctx, h.people.base.Store, func(ctx context.Context, tx ports.Tx) (account.User, error) {
+		return tx.Accounts().UserByEmail(ctx, email)
+	})
+	if err != nil {
+		return Entered{}, base.NotFound(err, fault.Invalid("email", "is no user's"))
+	}
+	return h.people.enter(ctx, user, from, func(context.Context, ports.Tx, account.User) (bool, error) { return false, nil })
+}

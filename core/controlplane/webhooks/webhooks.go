@@ -33,6 +33,13 @@ type Reached struct {
 	endpoint webhook.Endpoint
 }
 
+// Endpoint is the endpoint as it was when Reach found it, without its secret.
+func (r Reached) Endpoint() webhook.Endpoint {
+	e := r.endpoint
+	e.SealedSecret = nil
+	return e
+}
+
 // Reach finds an endpoint of the caller's account. KEY_SCOPE_DENIED: not a full-account key. WEBHOOK_NOT_FOUND: it is missing or
 // of another account. FEATURE_NOT_AVAILABLE or FEATURE_DISABLED: a gate is closed.
 func (w *Webhooks) Reach(ctx context.Context, c access.Caller, hook id.WebhookID, gates ...rollout.Gate) (Reached, error) {

@@ -23,7 +23,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
-	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/retention"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
@@ -52,6 +51,7 @@ type Settings struct {
 	// RefusedNetworks are further networks where webhooks may not go, in CIDR notation.
 	RefusedNetworks []string
 	Mail            Mail
+	Dashboard       Dashboard
 	// LeaseHold is how long a worker may be silent before another takes its work; 0 for the use cases' own default.
 	LeaseHold time.Duration
 	Limits    map[ratelimit.Class]ratelimit.Limit
@@ -75,6 +75,7 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 		"public networks of your own where webhooks may not go, such as 203.0.113.0/24; private ones, agents and the metadata "+
 			"database are refused anyway")
 	s.Mail.Flags(cmd)
+	s.Dashboard.Flags(cmd)
 	cmd.Flags().StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
 }
 
@@ -96,6 +97,9 @@ func (s *Settings) Check(cmd *cobra.Command) error {
 		return err
 	}
 	if _, _, err := s.Mail.open(); err != nil {
+		return err
+	}
+	if _, err := s.Dashboard.Origin(); err != nil {
 		return err
 	}
 	if _, err := Networks(refusedNetworks, s.RefusedNetworks); err != nil {
@@ -173,7 +177,15 @@ func newControlPlane(
 	if err != nil {
 		return nil, err
 	}
-	mails, page, err := s.Mail.open()
+	mails, invitation, err := s.Mail.open()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := s.Dashboard.pages(invitation)
+	if err != nil {
+		return nil, err
+	}
+	verifier, err := s.Dashboard.passkeys()
 	if err != nil {
 		return nil, err
 	}
@@ -188,11 +200,11 @@ func newControlPlane(
 	return controlplane.New(controlplane.Ports{
 		Store: store, Admissions: store, Fleet: fleet, Clock: clock, Entropy: system.Entropy{}, Secrets: box, Ring: box,
 		Journal: j, Sender: sender, Mailer: mails, Passwords: passwords.Hasher{},
-		Tokens: tokens,
+		Passkeys: verifier, Tokens: tokens,
 	}, controlplane.Config{
 		Limits: s.Limits, UnverifiedPlans: unverified, LeaseHold: s.LeaseHold, DownloadsPerAccount: s.DownloadsPerAccount,
 		RecoveryWindow: s.RecoveryWindow, Retention: s.Retention, DefaultSchedule: database.Schedule(s.DefaultSchedule),
-		Pages: mail.Pages{Invitation: page}, Crash: CrashHook(),
+		Pages: pages, Crash: CrashHook(),
 	})
 }
 

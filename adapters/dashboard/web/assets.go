@@ -1,0 +1,63 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+//go:embed assets templates
+var files embed.FS
+
+// asset is a file that all pages share. Its name changes with what it holds, so that browsers keep it.
+type asset struct {
+	name, kind string
+	plain      []byte
+	packed     []byte
+}
+
+var (
+	style  = newAsset("style.css", "text/css; charset=utf-8")
+	script = newAsset("script.js", "text/javascript; charset=utf-8")
+	icon   = newAsset("icon.svg", "image/svg+xml")
+)
+
+func newAsset(file, kind string) *asset {
+	plain, err := files.ReadFile("assets/" + file)
+	if err != nil {
+		panic(err) // it is a part of the program
+	}
+	var packed bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level exists
+	_, _ = z.Write(plain)                                      // memory takes everything
+	_ = z.Close()
+	sum := sha256.Sum256(plain)
+	base, suffix, _ := strings.Cut(file, ".")
+	return &asset{base + "-" + hex.EncodeToString(sum[:6]) + "." + suffix, kind, plain, packed.Bytes()}
+}
+
+func (a *asset) serve(*Request) (Answer, error) { return a, nil }
+
+// write implements Answer.
+func (a *asset) write(r *Request) error {
+	h, text := r.out.Header(), a.plain
+	h.Set("Content-Type", a.kind)
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	h.Set("Vary", "Accept-Encoding")
+	if strings.Contains(r.http.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		text = a.packed
+	}
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	r.out.WriteHeader(http.StatusOK)
+	if r.http.Method == http.MethodHead {
+		return nil
+	}
+	_, err := r.out.Write(text)
+	return err
+}

@@ -1,0 +1,76 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+var functions = template.FuncMap{
+	"ago": ago, "exact": exact, "near": func(at, now time.Time) bool { return at.Sub(now) < 24*time.Hour },
+	"has": func(list []string, v string) bool {
+		for _, s := range list {
+			if s == v {
+				return true
+			}
+		}
+		return false
+	},
+	"timed": func(c Cell, now time.Time) map[string]any { return map[string]any{"C": c, "Now": now} },
+	"part":  func(s *Section, now time.Time) map[string]any { return map[string]any{"S": s, "Now": now} },
+	"rows":  func(t *Table, now time.Time) map[string]any { return map[string]any{"T": t, "Now": now} },
+}
+
+// ago is a time in relation to now, as people say it.
+func ago(at, now time.Time) string {
+	d := now.Sub(at)
+	if d < 0 {
+		return "in " + span(-d)
+	}
+	if d < 10*time.Second {
+		return "just now"
+	}
+	return span(d) + " ago"
+}
+
+func span(d time.Duration) string {
+	for _, unit := range []struct {
+		name string
+		long time.Duration
+	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}} {
+		if n := int(d / unit.long); n >= 1 && (n > 1 || unit.long <= time.Minute) || unit.long == time.Second {
+			if n == 1 {
+				return "1 " + unit.name
+			}
+			return strconv.Itoa(n) + " " + unit.name + "s"
+		}
+	}
+	return ""
+}
+
+func exact(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// Bytes is a size as people read it.
+func Bytes(n int64) string {
+	const step = 1024
+	if n < step {
+		return fmt.Sprintf("%d B", n)
+	}
+	size, unit := float64(n), -1
+	for size >= step && unit < 5 {
+		size /= step
+		unit++
+	}
+	digits := 1
+	if size >= 100 {
+		digits = 0
+	}
+	return fmt.Sprintf("%.*f %ciB", digits, size, "KMGTPE"[unit])
+}
+
+// pattern is a regular expression of a browser that only a text matches.
+func pattern(text string) string { return regexp.QuoteMeta(text) }
+
+func fieldID(form int, name string) string { return "f" + strconv.Itoa(form) + "-" + name }

@@ -1,0 +1,214 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"html/template"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Answer is what a page answers with.
+type Answer interface {
+	write(r *Request) error
+}
+
+// Redirect sends a browser on. After an action, the next page says what was done.
+type Redirect struct{ To string }
+
+// didParameter names the action of which a page says that it was done.
+const didParameter = "did"
+
+// write implements Answer.
+func (to Redirect) write(r *Request) error {
+	where := to.To
+	if r.page.Done != "" {
+		mark := "?"
+		if strings.Contains(where, "?") {
+			mark = "&"
+		}
+		where += mark + didParameter + "=" + r.page.Name
+	}
+	r.redirect(where)
+	return nil
+}
+
+// Data is JSON for the script of a page.
+type Data []byte
+
+// write implements Answer.
+func (d Data) write(r *Request) error {
+	r.out.Header().Set("Content-Type", "application/json")
+	_, err := r.out.Write(d)
+	return err
+}
+
+// Download is a file for the browser to keep. If Body ends before Size, the connection is broken, so that the browser notices.
+type Download struct {
+	Filename, ContentType string // of the service's own making: no quotes, no control characters
+	Size                  int64
+	Body                  io.ReadCloser
+}
+
+// write implements Answer.
+func (d Download) write(r *Request) error {
+	defer d.Body.Close()
+	h := r.out.Header()
+	h.Set("Content-Type", d.ContentType)
+	h.Set("Content-Disposition", `attachment; filename="`+d.Filename+`"`)
+	h.Set("Content-Length", strconv.FormatInt(d.Size, 10))
+	r.out.WriteHeader(http.StatusOK)
+	if r.http.Method == http.MethodHead {
+		return nil
+	}
+	n, err := io.Copy(paced{r.out, http.NewResponseController(r.out)}, d.Body)
+	if err == nil && n != d.Size {
+		err = fmt.Errorf("the file ended after %d of %d bytes", n, d.Size)
+	}
+	return err
+}
+
+// paced gives a client time for each piece, and not for the whole.
+type paced struct {
+	to      io.Writer
+	control *http.ResponseController
+}
+
+// Write implements io.Writer.
+func (p paced) Write(b []byte) (int, error) {
+	_ = p.control.SetWriteDeadline(time.Now().Add(writeTime))
+	return p.to.Write(b)
+}
+
+// View is a page as people see it: what is around it, and its sections.
+type View struct {
+	Title  string
+	Trail  []Link // what it is a part of
+	Marks  []*Mark
+	Tabs   []Link
+	Lead   string
+	Status int // 0: 200
+	// Sections are what the page shows.
+	Sections []*Section
+	// Watch are the databases with which the page changes.
+	Watch []id.DatabaseID
+	// Outside is a page for somebody who is not logged in.
+	Outside bool
+}
+
+// Link leads to a page. Here says that it is the one that is shown.
+type Link struct {
+	Text, Href string
+	Here       bool
+}
+
+// layout is what the templates get.
+type layout struct {
+	*View
+	Product, Style, Script, Icon string
+	Person                       string
+	Nav                          []Link
+	Said                         string // what the last action did
+	Wrong                        *fault.Error
+	RequestID                    string
+	Live                         string
+	Now                          time.Time
+}
+
+var templates = template.Must(template.New("").Funcs(functions).ParseFS(files, "templates/*.html"))
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// write implements Answer.
+func (v *View) write(r *Request) error {
+	r.claim(v)
+	page := layout{
+		View: v, Product: r.server.cfg.Product, Style: "/assets/" + style.name, Script: "/assets/" + script.name,
+		Icon: "/favicon.ico", RequestID: r.ID, Live: liveURL(v.Watch), Now: r.Now,
+	}
+	if r.Caller.IsPerson() {
+		page.Person = r.Caller.User.Email
+		page.Nav = r.server.nav(r)
+	}
+	if did := r.server.table.byName[r.Query(didParameter)]; did != nil && r.http.Method == http.MethodGet {
+		page.Said = did.Done
+	}
+	if f := r.Failure; f != nil && !f.claimed {
+		page.Wrong = f.Err
+	}
+	text := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(text)
+	text.Reset()
+	if err := templates.ExecuteTemplate(text, "page.html", page); err != nil {
+		return err
+	}
+	return r.sendHTML(v.Status, text.Bytes())
+}
+
+// sendHTML compresses pages with a size worth it. Secrets and what others can put beside them are not on one page in such a way
+// that somebody could learn them from its length: tokens never are in pages, and passwords are shown once.
+func (r *Request) sendHTML(status int, text []byte) error {
+	h := r.out.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Add("Vary", "Accept-Encoding")
+	if status == 0 {
+		status = http.StatusOK
+	}
+	if !strings.Contains(r.http.Header.Get("Accept-Encoding"), "gzip") || r.http.Method == http.MethodHead {
+		h.Set("Content-Length", strconv.Itoa(len(text)))
+		r.out.WriteHeader(status)
+		if r.http.Method == http.MethodHead {
+			return nil
+		}
+		_, err := r.out.Write(text)
+		return err
+	}
+	h.Set("Content-Encoding", "gzip")
+	r.out.WriteHeader(status)
+	z := packers.Get().(*gzip.Writer)
+	defer packers.Put(z)
+	z.Reset(r.out)
+	if _, err := z.Write(text); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+var packers = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level exists
+	return z
+}}
+
+// failWith shows an error as a page of its own.
+func (r *Request) failWith(status int, e *fault.Error) {
+	if e.RetryAfter > 0 {
+		r.retryAfter(e.RetryAfter)
+	}
+	title := "This did not work"
+	switch {
+	case status == http.StatusNotFound:
+		title = "Nothing is here"
+	case status == http.StatusForbidden:
+		title = "You may not do this"
+	case e.Code == fault.Maintenance:
+		title = "Maintenance"
+	case status == http.StatusTooManyRequests:
+		title = "Slow down"
+	}
+	v := &View{
+		Title: title, Status: status, Outside: !r.Caller.IsPerson(),
+		Sections: []*Section{{Alert: &Alert{Text: e.Message, Code: string(e.Code)}, Links: []Link{{Text: "To the databases", Href: "/"}}}},
+	}
+	r.Failure = nil
+	if err := v.write(r); err != nil {
+		r.cause = err
+	}
+}

@@ -1,0 +1,161 @@
+// Package dashboard is the host that serves the dashboard. Any number of them can run concurrently; a request may come to any.
+package dashboard
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/adapters/certfile"
+	"github.com/pgherd/pgherd/adapters/dashboard"
+	"github.com/pgherd/pgherd/adapters/dashboard/web"
+	"github.com/pgherd/pgherd/adapters/metrics"
+	"github.com/pgherd/pgherd/adapters/system"
+	"github.com/pgherd/pgherd/agent/door"
+	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/hosts/internal/settings"
+	"github.com/pgherd/pgherd/hosts/internal/wiring"
+)
+
+// Settings of the dashboard host.
+type Settings struct {
+	wiring.Settings
+	Listen      string
+	TLSCertFile string
+	TLSKeyFile  string
+	// InsecureListen lets the dashboard speak clear text beyond this machine.
+	InsecureListen bool
+	Proxies        []string
+	Grace          time.Duration
+	Connections    int
+	PerAddress     int
+	// Pages are further pages, of a development host.
+	Pages func(*controlplane.ControlPlane) []web.Page
+}
+
+// Command is "pgherd dashboard".
+func Command() *cobra.Command {
+	var s Settings
+	cmd := &cobra.Command{
+		Use:   "dashboard",
+		Short: "serve the dashboard",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s.Kind = "dashboard"
+			if err := errors.Join(s.Check(cmd), settings.Require(cmd, "dashboard-url"), s.checkListen()); err != nil {
+				return err
+			}
+			return wiring.Run(cmd.Context(), wiring.Base(s.Settings, system.NewClock()), Module(s), fx.Invoke(onHangup))
+		},
+	}
+	s.Settings.Flags(cmd)
+	f := cmd.Flags()
+	f.StringVar(&s.Listen, "listen", "127.0.0.1:8443", "address of the dashboard")
+	f.StringVar(&s.TLSCertFile, "tls-cert-file", "", "certificate chain in PEM; with it the dashboard speaks TLS itself")
+	f.StringVar(&s.TLSKeyFile, "tls-key-file", "", "private key of the certificate")
+	f.BoolVar(&s.InsecureListen, "insecure-listen", false,
+		"speak clear text beyond this machine: for a trusted network with a proxy that speaks TLS")
+	f.StringSliceVar(&s.Proxies, "trusted-proxies", nil, "networks whose X-Forwarded-For is believed, such as 10.0.0.0/8")
+	f.DurationVar(&s.Grace, "shutdown-grace", 30*time.Second, "how long open requests may take when the host stops")
+	f.IntVar(&s.Connections, "max-connections", defaultConnections,
+		"most open connections of this host; for one more, one without an admitted request is closed")
+	f.IntVar(&s.PerAddress, "max-connections-per-address", defaultPerAddress,
+		"most open connections of one client address that is no trusted proxy; at most half of all")
+	return cmd
+}
+
+// A browser has one connection, or six to a proxy without HTTP/2.
+const (
+	defaultConnections = 4000
+	defaultPerAddress  = 200
+)
+
+func onHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, c certificate, r *wiring.Ring) {
+	wiring.OnHangup(lc, stop, log, wiring.Certificate{Files: c.files}, r)
+}
+
+// certificate is that of the dashboard; without files where a proxy before it speaks TLS.
+type certificate struct{ files *certfile.Files }
+
+// Module is the dashboard host's own part: the listener.
+func Module(s Settings) fx.Option {
+	return fx.Module("dashboard",
+		fx.Provide(
+			func() (certificate, error) { return openTLS(s) },
+			func(cp *controlplane.ControlPlane, clock *system.Clock, log *zap.Logger, r metrics.Registry, c certificate) (*web.Server, error) {
+				return newServer(s, cp, clock, log, r, c)
+			},
+		),
+		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, server *web.Server) {
+			wiring.Listen(lc, stop, log, wiring.Address{Part: "dashboard", Flag: "listen", Address: s.Listen}, graceful{server, s.Grace})
+		}),
+		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r metrics.Registry, c certificate) error {
+			return wiring.Certify(lc, stop, log, r, wiring.Certificate{Files: c.files})
+		}),
+	)
+}
+
+func newServer(
+	s Settings, cp *controlplane.ControlPlane, clock *system.Clock, log *zap.Logger, r metrics.Registry, c certificate,
+) (*web.Server, error) {
+	origin, err := s.Dashboard.Origin()
+	if err != nil {
+		return nil, err
+	}
+	proxies, err := wiring.Networks("trusted-proxies", s.Proxies)
+	if err != nil {
+		return nil, err
+	}
+	var secure func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	if c.files != nil {
+		secure = c.files.Certificate
+	}
+	unique := func() string { return system.Entropy{}.Base62(20) }
+	pages := dashboard.Pages(cp, dashboard.Settings{
+		Product: s.Dashboard.Product, Mails: s.Mail.Configured(), Passkeys: true,
+	}, unique)
+	if s.Pages != nil {
+		pages = append(pages, s.Pages(cp)...)
+	}
+	return web.New(web.Config{
+		Gate: cp.Access, Pages: pages, Nav: dashboard.Nav, Origin: origin, Proxies: proxies, TLS: secure, Product: s.Dashboard.Product,
+		Log: log, Metrics: r, RequestID: unique, Now: clock.Now, Admit: door.Admit,
+		Bound: func(h *http.Server) {
+			door.Bound(h, door.Bounds{All: s.Connections, PerAddress: s.PerAddress, Proxies: proxies}, log)
+		},
+	})
+}
+
+// checkListen refuses clear text that others on a network could read: it holds passwords.
+func (s *Settings) checkListen() error {
+	if s.TLSCertFile != "" || s.InsecureListen || wiring.Loopback(s.Listen) {
+		return nil
+	}
+	return fmt.Errorf("--listen %s would speak clear text beyond this machine: give --tls-cert-file and --tls-key-file, "+
+		"or --insecure-listen where a proxy on a trusted network speaks TLS", s.Listen)
+}
+
+func openTLS(s Settings) (certificate, error) {
+	files, err := wiring.OpenTLS("dashboard", s.TLSCertFile, s.TLSKeyFile)
+	return certificate{files}, err
+}
+
+// graceful bounds how long a shutdown waits for open requests.
+type graceful struct {
+	*web.Server
+	grace time.Duration
+}
+
+// Shutdown lets open requests finish, then cuts them off.
+func (g graceful) Shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, g.grace)
+	defer cancel()
+	return g.Server.Shutdown(ctx)
+}
