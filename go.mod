@@ -50,6 +50,7 @@ require (
 	github.com/itchyny/gojq v0.12.20
 	github.com/oasdiff/yaml v0.1.1
 	github.com/vbauerster/mpb/v8 v8.16.2
+	golang.org/x/net v0.62.0
 	golang.org/x/term v0.47.0
 )
 

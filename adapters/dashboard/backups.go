@@ -110,7 +110,7 @@ func (s *site) showBackup(r *web.Request) (web.Answer, error) {
 		return nil, err
 	}
 	at := under(d.Record().ID, "backups", string(b.Filename))
-	v := frame(d, backupsTab, string(b.Filename))
+	v := within(d, backupsTab, string(b.Filename))
 	section := &web.Section{ID: "backup", Facts: []web.Fact{
 		{Name: "Made", Cell: web.Time(&b.CreatedAt)},
 		{Name: "By", Cell: web.Words(plain(b.Trigger))},

@@ -60,7 +60,7 @@ func (s *site) showDatabases(r *web.Request) (web.Answer, error) {
 		},
 		Empty: &web.Empty{Text: "No database yet. Make the first one here, or with the command-line client:", Command: "svc databases create shop"},
 	}
-	v := &web.View{Title: "Databases"}
+	v := &web.View{Title: "Databases", Main: &web.Link{Text: "New database", Href: newPath}}
 	for _, d := range list {
 		whose := "yours"
 		if d.AccountID != r.Caller.Account.ID {
@@ -79,7 +79,7 @@ func (s *site) showDatabases(r *web.Request) (web.Answer, error) {
 	turned(t, "/", page, next)
 	v.Sections = []*web.Section{{
 		ID: "databases", Table: t,
-		Links: []web.Link{{Text: "New database", Href: newPath}, {Text: "Deleted databases", Href: deletedPath}},
+		Links: []web.Link{{Text: "Deleted databases", Href: deletedPath}},
 	}}
 	return v, nil
 }

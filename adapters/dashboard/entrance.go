@@ -224,6 +224,9 @@ func (s *site) showProof(r *web.Request) (web.Answer, error) {
 			passkeyForm("prove.passkey", "/prove/passkey", "Use a passkey", next(r)),
 		}})
 	}
+	if len(v.Sections) == 0 {
+		v.Sections = []*web.Section{{Alert: &web.Alert{Text: "You have nothing to prove it with: log in again."}}}
+	}
 	return v, nil
 }
 

@@ -111,7 +111,7 @@ func scopeWords(s account.Scope) string {
 
 func boundFields() []*web.Field {
 	return []*web.Field{
-		{Name: "expires", Label: "Ends", Max: 40, Optional: true, Placeholder: "90d", Help: "After a time such as 12h or 90d, on a day such as 2027-01-31, or never."},
+		{Name: "expires", Label: "Ends", Max: 40, Optional: true, Placeholder: "90d", Help: "A time from now such as 12h or 90d, or a time such as 2027-03-01T00:00:00Z. Empty: never."},
 		{Name: "networks", Label: "Only from these networks", Type: "textarea", Optional: true, Help: "One on each line. Empty: from everywhere."},
 	}
 }
@@ -150,7 +150,11 @@ func bounds(r *web.Request) (b keys.Bounds, err error) {
 	if err != nil {
 		return b, err
 	}
-	networks, err := network.ParseList("networks", lines(r.Field("networks")))
+	from := lines(r.Field("networks"))
+	if len(from) == 0 {
+		from = []string{"any"}
+	}
+	networks, err := network.ParseList("networks", from)
 	return keys.Bounds{Expires: &expires, Networks: &networks}, err
 }
 

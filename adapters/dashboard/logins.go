@@ -86,7 +86,7 @@ func (s *site) revealLogin(r *web.Request) (web.Answer, error) {
 
 // passwordView shows a password once.
 func passwordView(d access.Reached, title, username, password string) *web.View {
-	v := frame(d, loginsTab, title)
+	v := within(d, loginsTab, title)
 	v.Sections = []*web.Section{{
 		Codes: append([]web.Code{{Label: "Password", Text: password, Secret: true}}, connections(d.Record(), username, password)...),
 		Links: []web.Link{{Text: "Back to the logins", Href: under(d.Record().ID, "logins")}},
@@ -107,7 +107,7 @@ func (s *site) rotateLogin(r *web.Request) (web.Answer, error) {
 	if change.Password != "" {
 		return passwordView(d, "New password of "+change.Username, change.Username, change.Password), nil
 	}
-	v := frame(d, loginsTab, "The password of "+change.Username)
+	v := within(d, loginsTab, "The password of "+change.Username)
 	text := "The password was changed, and can be shown under Logins."
 	if change.Open() {
 		text = "The change is under way, and goes on in the background."

@@ -84,14 +84,21 @@ const (
 
 func pathOf(db id.DatabaseID) string { return "/databases/" + string(db) }
 
-// frame is what is around every page of a database.
-func frame(d access.Reached, tab, title string) *web.View {
+// frame is what is around every part of the pages of a database.
+func frame(d access.Reached, tab, title string) *web.View { return framed(d, tab, title, true) }
+
+// within is frame for a page below a part.
+func within(d access.Reached, tab, title string) *web.View { return framed(d, tab, title, false) }
+
+func framed(d access.Reached, tab, title string, part bool) *web.View {
 	record := d.Record()
 	v := &web.View{
 		Title: record.DisplayName, Trail: []web.Link{{Text: "Databases", Href: "/"}},
 		Marks: []*web.Mark{statusMark(record.Status)}, Watch: []id.DatabaseID{record.ID},
 	}
-	if title != "" {
+	if part {
+		v.Part = title
+	} else {
 		v.Trail = append(v.Trail, web.Link{Text: record.DisplayName, Href: pathOf(record.ID)})
 		v.Title = title
 	}

@@ -149,8 +149,8 @@ func (s *site) optIn(r *web.Request) (web.Answer, error) {
 }
 
 // roleOf finds the login of a page.
-func (s *site) roleOf(r *web.Request) (d access.Reached, k keeper, found roles.State, err error) {
-	if d, k, err = s.reachRoles(r, account.See); err != nil {
+func (s *site) roleOf(r *web.Request, a account.Action) (d access.Reached, k keeper, found roles.State, err error) {
+	if d, k, err = s.reachRoles(r, a); err != nil {
 		return d, k, found, err
 	}
 	list, err := k.List(r.Context(), d, true)
@@ -166,11 +166,11 @@ func (s *site) roleOf(r *web.Request) (d access.Reached, k keeper, found roles.S
 }
 
 func (s *site) showRole(r *web.Request) (web.Answer, error) {
-	d, k, l, err := s.roleOf(r)
+	d, k, l, err := s.roleOf(r, account.See)
 	if err != nil {
 		return nil, err
 	}
-	v := frame(d, loginsTab, l.DisplayName)
+	v := within(d, loginsTab, l.DisplayName)
 	v.Marks = []*web.Mark{roleMark(l.Status)}
 	section := &web.Section{ID: "role", Facts: []web.Fact{
 		{Name: "Login", Cell: web.MonoText(l.Username)},
@@ -323,7 +323,7 @@ func (s *site) reconcileRole(r *web.Request) (web.Answer, error) {
 
 // deleteRole shuts a login out and removes it, as far as it comes; the same again goes on.
 func (s *site) deleteRole(r *web.Request) (web.Answer, error) {
-	d, k, l, err := s.roleOf(r)
+	d, k, l, err := s.roleOf(r, account.Configure)
 	if err == nil {
 		err = r.Confirm(l.DisplayName)
 	}

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/pgherd/pgherd/adapters/dashboard/web"
@@ -44,7 +43,7 @@ func (s *site) showTimeouts(r *web.Request) (web.Answer, error) {
 	for _, p := range querytimeout.Profiles {
 		l := querytimeout.Policy[p]
 		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
-			web.Words(plain(p)), web.Words(l.Statement.String()), web.Words(l.Lock.String()), web.Words(l.IdleInTransaction.String()),
+			web.Words(plain(p)), web.Words(web.Span(l.Statement)), web.Words(web.Span(l.Lock)), web.Words(web.Span(l.IdleInTransaction)),
 		}})
 	}
 	form := &web.Form{
@@ -68,7 +67,7 @@ func limit(ms int64) string {
 	if ms == 0 {
 		return "no limit"
 	}
-	return fmt.Sprint(time.Duration(ms) * time.Millisecond)
+	return web.Span(time.Duration(ms) * time.Millisecond)
 }
 
 func (s *site) setTimeouts(r *web.Request) (web.Answer, error) {

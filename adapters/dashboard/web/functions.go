@@ -27,20 +27,21 @@ var functions = template.FuncMap{
 func ago(at, now time.Time) string {
 	d := now.Sub(at)
 	if d < 0 {
-		return "in " + span(-d)
+		return "in " + Span(-d)
 	}
 	if d < 10*time.Second {
 		return "just now"
 	}
-	return span(d) + " ago"
+	return Span(d) + " ago"
 }
 
-func span(d time.Duration) string {
+// Span is a length of time as people say it, in its largest unit.
+func Span(d time.Duration) string {
 	for _, unit := range []struct {
 		name string
 		long time.Duration
 	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}} {
-		if n := int(d / unit.long); n >= 1 && (n > 1 || unit.long <= time.Minute) || unit.long == time.Second {
+		if n := int(d / unit.long); n >= 1 || unit.long == time.Second {
 			if n == 1 {
 				return "1 " + unit.name
 			}

@@ -91,10 +91,12 @@ func (p paced) Write(b []byte) (int, error) {
 // View is a page as people see it: what is around it, and its sections.
 type View struct {
 	Title  string
+	Part   string // of what Title names; empty for all of it
 	Trail  []Link // what it is a part of
 	Marks  []*Mark
 	Tabs   []Link
 	Lead   string
+	Main   *Link // what people come here for, beside reading
 	Status int // 0: 200
 	// Sections are what the page shows.
 	Sections []*Section
