@@ -165,7 +165,7 @@ ready:
 	@$(MAKE) --no-print-directory -j2 tools compile
 
 tools: toolchain
-	@$(MAKE) --no-print-directory schemas
+	@$(GO) run ./hosts/toolchain/ensure schemas browser axe >/dev/null
 
 compile:
 	@$(COMPILE) list -export -test ./... >/dev/null

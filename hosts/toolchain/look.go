@@ -21,6 +21,9 @@ const (
 	// Schemas and Regression are no programs but SQL to test with: schemas of packages, and PostgreSQL's regression tests.
 	Schemas    Part = "schemas"
 	Regression Part = "regression"
+	// Browser and Axe are what pages are tested with: bin/chromium, and axe.min.js.
+	Browser Part = "browser"
+	Axe     Part = "axe"
 )
 
 // Folder is where the part of the repository is that the working directory is in, if it was fetched.
