@@ -44,7 +44,7 @@ type Dev struct {
 func StartDev(ctx context.Context, o DevOptions) (*Dev, error) {
 	d := &Dev{options: o, Flags: o.Flags, args: []string{"dev", "--state-dir=" + filepath.Join(o.Dir, "dev")}}
 	at := map[string]string{}
-	for _, flag := range []string{"api-port", "ops-port", "agent-port", "pooler-port", "postgres-port"} {
+	for _, flag := range []string{"api-port", "dashboard-port", "ops-port", "agent-port", "pooler-port", "postgres-port"} {
 		port, err := cluster.FreePort(loopback)
 		if err != nil {
 			return nil, err
