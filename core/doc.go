@@ -57,6 +57,7 @@
 //	provision     a new database before it is stored, and how its password is shown
 //	settings      sends the settings of databases to their servers
 //	monitor       asks every agent for a sign of life
+//	live          tells open pages of changes
 //	operator      the use cases of the people who run the service
 //
 // The others are named after what they serve: backups, certificates, checkups, citokens, clones, databases, deletion, extensions,

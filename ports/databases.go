@@ -17,6 +17,8 @@ type Databases interface {
 	// Tied is Get for a viewer, with what is stored between the two at the same moment. What the viewer may see of it is for
 	// database.Viewer to say; use cases ask access.See.
 	Tied(ctx context.Context, v database.Viewer, db id.DatabaseID) (database.Record, database.Ties, error)
+	// AllTied is Tied for several databases, in any order. One that does not exist is left out.
+	AllTied(ctx context.Context, v database.Viewer, list []id.DatabaseID) ([]database.Tied, error)
 	// Visible lists the databases that the viewer sees, by creation time and ID.
 	Visible(ctx context.Context, v database.Viewer, p Page) ([]database.Record, error)
 	// Lock returns a record, also of a deleted database, and locks it until the transaction ends; ErrNoRow when there is none. Who
@@ -30,6 +32,11 @@ type Databases interface {
 	// additional roles, all changes of both, its members, its tombstone and its idempotency keys. ErrReferenced while it has backups
 	// or uploads.
 	Remove(ctx context.Context, db id.DatabaseID) error
+	// Pulses returns of each of the databases that exists a text that is another one after every change of what pages show of it: of
+	// its record and its account's plan, its open operations and its latest one, its newest activity entries, its latest backup and
+	// whether that is verified, its roles, a change of a login, members, open invitations, the lease of a preview, its tombstone.
+	// When a size was read is no change, nor is the lease of an operation.
+	Pulses(ctx context.Context, list []id.DatabaseID) (map[id.DatabaseID]string, error)
 	// Due lists up to limit records for which the named work is due.
 	Due(ctx context.Context, what DueWork, now time.Time, limit int) ([]database.Record, error)
 }

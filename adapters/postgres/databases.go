@@ -98,9 +98,11 @@ const (
 var (
 	getDatabase = pgdb.Define(readDatabases().Where("t.id = ?"))
 	// A key of the whole account, or of a namespace, has no other ties that count.
-	tiedDatabase      = pgdb.Define(readDatabases().Column(tieKeyValid).Where("t.id = ?"))
-	selectedDatabase  = pgdb.Define(readDatabases().Column(tieKeyValid).Column(tieBound).Column(tieMember).Where("t.id = ?"))
-	sharedDatabase    = pgdb.Define(readDatabases().Column(tieSession).Column(tieMember).Where("t.id = ?"))
+	tiedDatabase     = pgdb.Define(readDatabases().Column(tieKeyValid).Where("t.id = ?"))
+	selectedDatabase = pgdb.Define(readDatabases().Column(tieKeyValid).Column(tieBound).Column(tieMember).Where("t.id = ?"))
+	sharedDatabase   = pgdb.Define(readDatabases().Column(tieSession).Column(tieMember).Where("t.id = ?"))
+	allTied          = pgdb.Define(readDatabases().Column(tieKeyValid).Column(tieSession).Column(tieBound).Column(tieMember).
+				Where("t.id = ANY(?)"))
 	databasesOfPerson = pgdb.Define(viewOfPerson(readDatabases()))
 	visibleDatabases  = pgdb.Define(inView(readDatabases()).Where("(t.created_at, t.id) > (?, ?)").
 				OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
@@ -132,10 +134,6 @@ func (d databases) Get(ctx context.Context, db id.DatabaseID) (database.Record, 
 func (d databases) Tied(
 	ctx context.Context, v database.Viewer, db id.DatabaseID,
 ) (database.Record, database.Ties, error) {
-	type tied struct {
-		database.Record
-		database.Ties
-	}
 	statement, args := tiedDatabase, []any{v.KeyID, db}
 	switch {
 	case v.IsPerson():
@@ -143,8 +141,13 @@ func (d databases) Tied(
 	case v.Selects():
 		statement, args = selectedDatabase, []any{v.KeyID, v.KeyID, orNull(v.UserID), db}
 	}
-	row, err := pgdb.One[tied](ctx, d.Session, statement, args...)
+	row, err := pgdb.One[database.Tied](ctx, d.Session, statement, args...)
 	return row.Record, row.Ties, err
+}
+
+func (d databases) AllTied(ctx context.Context, v database.Viewer, list []id.DatabaseID) ([]database.Tied, error) {
+	return pgdb.All[database.Tied](ctx, d.Session, allTied,
+		v.KeyID, orNull(v.SessionID), v.KeyID, orNull(v.UserID), pgdb.Listed(list))
 }
 
 func (d databases) Visible(ctx context.Context, v database.Viewer, p ports.Page) ([]database.Record, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/extensions"
 	"github.com/pgherd/pgherd/core/controlplane/keyrings"
 	"github.com/pgherd/pgherd/core/controlplane/keys"
+	"github.com/pgherd/pgherd/core/controlplane/live"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
 	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/monitor"
@@ -88,12 +89,14 @@ type ControlPlane struct {
 	Rounds        *rounds.Runner
 	Brake         *base.Brake
 	Monitor       *monitor.Monitor
+	Live          *live.Live
 	Operator      *operator.Operator
 	Keyring       *keyrings.Keyring
 }
 
 // New checks the ports and builds the use cases. It starts nothing: the host must call Work.Run, Rounds.Run and Monitor.Run,
-// with a Sender Dispatcher.Run, with a Mailer Mails.Run, and with a Ring Keyring.Join and then Keyring.Run.
+// with a Sender Dispatcher.Run, with a Mailer Mails.Run, with a Ring Keyring.Join and then Keyring.Run, and Live.Run where pages
+// are served.
 func New(p Ports, c Config) (*ControlPlane, error) {
 	shared, err := base.New(p, c)
 	if err != nil {
@@ -146,6 +149,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Rounds:        shared.Rounds,
 		Brake:         shared.Brake,
 		Monitor:       monitor.New(shared),
+		Live:          live.New(shared),
 		Operator:      operator.New(shared, deleting, ring, persons.Helpdesk()),
 		Keyring:       ring,
 	}, nil

@@ -39,6 +39,12 @@ type Ties struct {
 	Member account.Standing `db:"member"`
 }
 
+// Tied is a database with what is stored between it and a viewer.
+type Tied struct {
+	Record
+	Ties
+}
+
 // StandingOn returns what a viewer is to a database, and whether the viewer sees it at all. A preview CI key sees the previews of
 // its namespace, and a full-account key its account's databases. A selected-database key sees the databases that it is bound to,
 // if they belong to its account or its user is a member, and while they are not being deleted. A person sees the databases of the

@@ -82,6 +82,15 @@ func (d databases) Tied(
 	return s.record(r), s.ties(v, db), nil
 }
 
+func (d databases) AllTied(ctx context.Context, v database.Viewer, list []id.DatabaseID) ([]database.Tied, error) {
+	return read(ctx, d.session, func(s *state) (found []database.Tied, _ error) {
+		for _, r := range s.records(func(r database.Record) bool { return slices.Contains(list, r.ID) }, nil) {
+			found = append(found, database.Tied{Record: r, Ties: s.ties(v, r.ID)})
+		}
+		return found, nil
+	})
+}
+
 func (d databases) Visible(ctx context.Context, v database.Viewer, p ports.Page) ([]database.Record, error) {
 	return read(ctx, d.session, func(s *state) ([]database.Record, error) {
 		seen := func(r database.Record) bool { _, ok := v.StandingOn(s.record(r), s.ties(v, r.ID)); return ok }

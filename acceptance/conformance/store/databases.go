@@ -28,6 +28,7 @@ func Databases(t *testing.T, m Metadata) {
 		{"a removed record takes its roles along", removeTakesRoles},
 		{"scheduled backups become due", backupsBecomeDue},
 		{"allowlists become due", func(w *world) { behindBecomesDue(w, ports.DueAllowlist, behindAllowlist) }},
+		{"a pulse changes with what pages show", pulsesBeat},
 		{"settings become due", func(w *world) { behindBecomesDue(w, ports.DueSettings, behindSettings) }},
 	})
 }

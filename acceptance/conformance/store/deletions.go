@@ -41,11 +41,15 @@ func (w *world) addDeleted(name string, at int, change ...func(*deletion.Tombsto
 // bury stores a tombstone; its time is over after an hour.
 func (w *world) bury(db id.DatabaseID, at int, change ...func(*deletion.Tombstone)) deletion.Tombstone {
 	w.Helper()
-	t := deletion.Tombstone{
+	return readLocked(w, ports.Tx.Deletions, ports.Deletions.Add, changed(tombstoneOf(db, at), change))
+}
+
+// tombstoneOf a database that was deleted at a minute is not stored yet.
+func tombstoneOf(db id.DatabaseID, at int) deletion.Tombstone {
+	return deletion.Tombstone{
 		DatabaseID: db, OperationID: newID[id.OperationID](), StatusBefore: database.Stopped, DeletedAt: minutes(at),
 		PurgeAfter: minutes(at + 60),
 	}
-	return readLocked(w, ports.Tx.Deletions, ports.Deletions.Add, changed(t, change))
 }
 
 func scene(w *world, db id.DatabaseID) deletion.Scene {

@@ -136,8 +136,15 @@ func (s *sights) compare(ctx context.Context, t *rapid.T, tx ports.Tx, v databas
 	for _, r := range list {
 		listed[r.ID] = r
 	}
+	together, err := s.together(ctx, tx, v)
+	if err != nil {
+		return err
+	}
 	for _, r := range s.databases {
 		one, standing, err := access.See(ctx, tx, v, r.ID)
+		if together[r.ID] != standing {
+			t.Errorf("%+v is to %s, read with others, %q, and by its ID %q", v, r.Name, together[r.ID], standing)
+		}
 		shown, visible := listed[r.ID]
 		switch {
 		case err != nil && !sameError(err, ports.ErrNoRow):
@@ -149,4 +156,20 @@ func (s *sights) compare(ctx context.Context, t *rapid.T, tx ports.Tx, v databas
 		}
 	}
 	return nil
+}
+
+// together is what a viewer is to each database that it sees, where all are read at once.
+func (s *sights) together(ctx context.Context, tx ports.Tx, v database.Viewer) (seen, error) {
+	list := []id.DatabaseID{newID[id.DatabaseID]()}
+	for _, r := range s.databases {
+		list = append(list, r.ID)
+	}
+	all, err := tx.Databases().AllTied(ctx, v, list)
+	found := seen{}
+	for _, one := range all {
+		if standing, sees := v.StandingOn(one.Record, one.Ties); sees {
+			found[one.ID] = standing
+		}
+	}
+	return found, err
 }

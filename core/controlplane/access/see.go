@@ -4,8 +4,10 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -18,6 +20,28 @@ func (c Caller) Sees(s database.Summary) bool {
 	}
 	_, sees := v.StandingOn(database.Record{AccountID: v.AccountID, Status: s.Status}, database.Ties{KeyValid: true})
 	return sees
+}
+
+// StillSees checks again what a page shows to a person a while after it was served. UNAUTHORIZED: the session has ended, or the
+// caller is no person. DATABASE_NOT_FOUND: the person does not see one of the databases.
+func (c Caller) StillSees(ctx context.Context, tx ports.Tx, clock ports.Clock, list []id.DatabaseID) error {
+	if !c.IsPerson() {
+		return person.ErrNoSession()
+	}
+	if err := c.sessionHolds(ctx, tx, clock); err != nil {
+		return base.NotFound(err, person.ErrNoSession())
+	}
+	v, seen := c.Viewer(), map[id.DatabaseID]bool{}
+	found, err := tx.Databases().AllTied(ctx, v, list)
+	for _, one := range found {
+		_, seen[one.ID] = v.StandingOn(one.Record, one.Ties)
+	}
+	for _, db := range list {
+		if err == nil && !seen[db] {
+			err = ports.ErrNoRow
+		}
+	}
+	return base.NotFound(err, base.ErrDatabaseNotFound())
 }
 
 // See reads a database that a viewer sees, and the viewer's standing on it. ErrNoRow does not distinguish missing databases from
