@@ -93,7 +93,11 @@ func Module(s Settings) fx.Option {
 				return newServer(s, cp, clock, log, r, c)
 			},
 		),
-		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, server *web.Server) {
+		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, server *web.Server, cp *controlplane.ControlPlane) {
+			wiring.Attach(lc, stop, log, wiring.Part{Name: "live pages", Run: func(ctx context.Context) error {
+				cp.Live.Run(ctx)
+				return nil
+			}})
 			wiring.Listen(lc, stop, log, wiring.Address{Part: "dashboard", Flag: "listen", Address: s.Listen}, graceful{server, s.Grace})
 		}),
 		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r metrics.Registry, c certificate) error {
@@ -126,7 +130,7 @@ func newServer(
 	}
 	return web.New(web.Config{
 		Gate: cp.Access, Pages: pages, Nav: dashboard.Nav, Origin: origin, Proxies: proxies, TLS: secure, Product: s.Dashboard.Product,
-		Log: log, Metrics: r, RequestID: unique, Now: clock.Now, Admit: door.Admit,
+		Log: log, Metrics: r, RequestID: unique, Now: clock.Now, Admit: door.Admit, Live: cp.Live,
 		Bound: func(h *http.Server) {
 			door.Bound(h, door.Bounds{All: s.Connections, PerAddress: s.PerAddress, Proxies: proxies}, log)
 		},
