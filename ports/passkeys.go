@@ -59,7 +59,8 @@ func (NoPasskeys) FinishLogIn(
 	return nil, nil, errNoPasskeys()
 }
 
-// Passkeys keeps the passkeys of people, and the ceremonies that are under way. Who adds or removes one holds the person's lock.
+// Passkeys keeps the passkeys of people, and what is remembered of answered challenges. Who adds or removes a passkey holds the
+// person's lock.
 type Passkeys interface {
 	// Add stores a passkey. ErrNoRow where there is no such user. VALIDATION_ERROR on "passkey" where its credential is known.
 	Add(ctx context.Context, p person.Passkey) error
@@ -71,11 +72,9 @@ type Passkeys interface {
 	Save(ctx context.Context, p person.Passkey) error
 	// Remove deletes a passkey of a person; ErrNoRow when there is none.
 	Remove(ctx context.Context, user id.UserID, passkey id.PasskeyID) error
-	// Ask stores a ceremony.
-	Ask(ctx context.Context, c person.Ceremony) error
-	// Take deletes a ceremony and returns it, also one that is too old; ErrNoRow when there is none. Of two who take it one finds
-	// it.
-	Take(ctx context.Context, hash token.Hash) (person.Ceremony, error)
-	// Forget deletes up to limit ceremonies that expired before a time.
+	// Spend remembers a challenge until a time; false where it is remembered already. Of two who spend it at the same time, one
+	// gets true.
+	Spend(ctx context.Context, challenge token.Hash, until time.Time) (bool, error)
+	// Forget deletes up to limit challenges that are remembered until before a time.
 	Forget(ctx context.Context, before time.Time, limit int) error
 }

@@ -11,20 +11,16 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var (
-	passkeyTable  = pgdb.TableOf[person.Passkey]("passkeys").Added().Saved([]string{"id"}, []string{"record", "used_at"})
-	ceremonyTable = pgdb.TableOf[person.Ceremony]("ceremonies").WithOptional("session_id").Added()
-)
+var passkeyTable = pgdb.TableOf[person.Passkey]("passkeys").Added().Saved([]string{"id"}, []string{"record", "used_at"})
 
 var (
 	passkeysOf          = pgdb.Define(passkeyTable.Read().Where("t.user_id = ?").OrderBy("t.created_at", "t.id"))
 	passkeyByCredential = pgdb.Define(passkeyTable.Read().Where("t.credential = ?"))
 	removePasskey       = pgdb.Written("DELETE FROM passkeys WHERE user_id = $1 AND id = $2")
-	lockCeremony        = pgdb.Define(ceremonyTable.Read().Where("t.token_hash = ?").Suffix("FOR UPDATE"))
-	removeCeremony      = pgdb.Written("DELETE FROM ceremonies WHERE token_hash = $1")
-	forgetCeremonies    = pgdb.Written(`
-		DELETE FROM ceremonies WHERE token_hash IN (
-			SELECT token_hash FROM ceremonies WHERE expires_at < $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)`)
+	spendChallenge      = pgdb.Written("INSERT INTO spent_challenges (mark, until) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+	forgetChallenges    = pgdb.Written(`
+		DELETE FROM spent_challenges WHERE mark IN (
+			SELECT mark FROM spent_challenges WHERE until < $1 ORDER BY until LIMIT $2 FOR UPDATE SKIP LOCKED)`)
 )
 
 type passkeys struct{ pgdb.Rows[person.Passkey] }
@@ -41,18 +37,11 @@ func (p passkeys) Remove(ctx context.Context, user id.UserID, passkey id.Passkey
 	return p.MustChange(ctx, ports.ErrNoRow, removePasskey, user, passkey)
 }
 
-func (p passkeys) Ask(ctx context.Context, c person.Ceremony) error {
-	return ceremonyTable.Add(ctx, p.Session, c)
-}
-
-func (p passkeys) Take(ctx context.Context, hash token.Hash) (person.Ceremony, error) {
-	c, err := pgdb.Locked[person.Ceremony](ctx, p.Session, lockCeremony, hash[:])
-	if err != nil {
-		return c, err
-	}
-	return c, p.Write(ctx, removeCeremony, hash[:])
+func (p passkeys) Spend(ctx context.Context, challenge token.Hash, until time.Time) (bool, error) {
+	n, err := p.Change(ctx, spendChallenge, challenge[:], until)
+	return n > 0, err
 }
 
 func (p passkeys) Forget(ctx context.Context, before time.Time, limit int) error {
-	return p.Write(ctx, forgetCeremonies, before, limit)
+	return p.Write(ctx, forgetChallenges, before, limit)
 }

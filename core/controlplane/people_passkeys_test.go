@@ -71,11 +71,23 @@ func TestAPasskeyIsBothFactors(t *testing.T) {
 func TestAChallengeWorksOnceInItsOwnSession(t *testing.T) {
 	c := withPasskeys(t)
 	owner, phone := c.person(), fakepasskeys.NewDevice("phone")
+	begin := must(c.People.BeginPasskey(c.ctx, owner))(t)
+	registered := phone.Registers(begin.Options)
+	k := must(c.People.FinishPasskey(c.ctx, owner, begin.Token, registered, "a phone"))(t)
+	ok(t, c.People.RemovePasskey(c.ctx, owner, k.ID))
+	refused(t, errOf(c.People.FinishPasskey(c.ctx, owner, begin.Token, registered, "a phone")), fault.Unauthorized)
 	must(c.registers(owner, phone))(t)
+
 	asked := must(c.People.BeginPasskeyLogIn(c.ctx, home()))(t)
 	signed := phone.Signs(asked.Options)
 	must(c.People.LogInByPasskey(c.ctx, asked.Token, signed, home()))(t)
-	refused(t, errOf(c.People.LogInByPasskey(c.ctx, asked.Token, signed, home())), fault.Unauthorized)
+	for _, again := range []string{asked.Token, sameBytes(asked.Token)} {
+		refused(t, errOf(c.People.LogInByPasskey(c.ctx, again, signed, home())), fault.Unauthorized)
+	}
+	asked = must(c.People.BeginPasskeyProof(c.ctx, owner, home()))(t)
+	signed = phone.Signs(asked.Options)
+	must(c.People.ProveByPasskey(c.ctx, owner, asked.Token, signed, home()))(t)
+	refused(t, errOf(c.People.ProveByPasskey(c.ctx, owner, asked.Token, signed, home())), fault.Unauthorized)
 
 	asked = must(c.People.BeginPasskeyLogIn(c.ctx, home()))(t)
 	c.clock.Advance(person.CeremonyTime)
@@ -86,8 +98,42 @@ func TestAChallengeWorksOnceInItsOwnSession(t *testing.T) {
 	asked = must(c.People.BeginPasskey(c.ctx, owner))(t)
 	made := tablet.Registers(asked.Options)
 	refused(t, errOf(c.People.FinishPasskey(c.ctx, other, asked.Token, made, "a tablet")), fault.Unauthorized)
+	refused(t, errOf(c.People.ProveByPasskey(c.ctx, owner, asked.Token, phone.Signs(asked.Options), home())), fault.Unauthorized)
 	asked = must(c.People.BeginPasskeyProof(c.ctx, owner, home()))(t)
-	refused(t, errOf(c.People.LogInByPasskey(c.ctx, asked.Token, phone.Signs(asked.Options), home())), fault.Unauthorized)
+	signed = phone.Signs(asked.Options)
+	refused(t, errOf(c.People.ProveByPasskey(c.ctx, other, asked.Token, signed, home())), fault.Unauthorized)
+	refused(t, errOf(c.People.LogInByPasskey(c.ctx, asked.Token, signed, home())), fault.Unauthorized)
+	for _, token := range []string{"", "no token", asked.Token[1:]} {
+		refused(t, errOf(c.People.ProveByPasskey(c.ctx, owner, token, signed, home())), fault.Unauthorized)
+	}
+}
+
+// sameBytes is another text of the same bytes, as whoever decodes it loosely takes it.
+func sameBytes(base64 string) string { return base64[:10] + "\n" + base64[10:] }
+
+// Who only asks keeps nobody out, from however many addresses; and nobody logs in more often than what remembers it is emptied.
+func TestPasskeysUnderLoad(t *testing.T) {
+	c := withPasskeys(t)
+	phone := fakepasskeys.NewDevice("phone")
+	must(c.registers(c.person(), phone))(t)
+	for n := range 1000 {
+		for range 25 {
+			_, err := c.People.BeginPasskeyLogIn(c.ctx, from(n))
+			if err != nil && !fault.Has(err, fault.RateLimited) {
+				t.Fatal(err)
+			}
+		}
+	}
+	must(c.logsInBy(phone))(t)
+	limited := 0
+	for n := range 40 {
+		asked := must(c.People.BeginPasskeyLogIn(c.ctx, from(1000+n)))(t)
+		_, err := c.People.LogInByPasskey(c.ctx, asked.Token, phone.Signs(asked.Options), from(1000+n))
+		if fault.Has(err, fault.RateLimited) {
+			limited++
+		}
+	}
+	equal(t, "log-ins of one person from 40 addresses that were refused", limited, 22) // two were before
 }
 
 func TestAPasskeyProvesAgain(t *testing.T) {

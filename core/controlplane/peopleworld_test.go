@@ -63,6 +63,11 @@ func home() people.Client {
 	return people.Client{Address: netip.MustParseAddr("198.51.100.4"), Agent: "a browser", RequestID: "request"}
 }
 
+// from is one of many addresses.
+func from(n int) people.Client {
+	return people.Client{Address: netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)})}
+}
+
 func (c *crowd) tries(email, password string) (people.Entered, error) {
 	return c.People.LogIn(c.ctx, people.Credentials{Email: email, Password: password}, home())
 }

@@ -51,24 +51,37 @@ func MayRemovePasskey(list []Passkey, passkey id.PasskeyID, hasPassword bool) er
 	return nil
 }
 
-// Ceremony is a challenge that a device is to sign. It works once.
+// Purpose is what a ceremony is for.
+type Purpose string
+
+// The purposes.
+const (
+	ToLogIn    Purpose = "log-in"
+	ToProve    Purpose = "proof"        // once more, in a session
+	ToRegister Purpose = "registration" // of a passkey, in a session
+)
+
+// Context is what a sealed ceremony is bound to: it answers for nothing else, and in no other session. A log-in is in none.
+func (p Purpose) Context(in id.SessionID) string { return "ceremony/" + string(p) + "/" + string(in) }
+
+// Ceremony is a challenge that a device is to sign. It works once. Whoever asked keeps it, sealed: those who ask and never answer
+// fill nothing.
 type Ceremony struct {
-	TokenHash []byte       `db:"token_hash"`
-	SessionID id.SessionID `db:"session_id"` // in which it was asked for; empty for a log-in
-	Handle    []byte       `db:"handle"`     // of who registers; empty otherwise
-	State     []byte       `db:"state"`      // as the verifier made it
-	ExpiresAt time.Time    `db:"expires_at"`
+	Handle    []byte    `json:"handle"` // of who registers; empty otherwise
+	State     []byte    `json:"state"`  // as the verifier made it
+	ExpiresAt time.Time `json:"expiresAt"`
 }
 
 // Asked is a new ceremony.
-func Asked(hash token.Hash, in id.SessionID, handle, state []byte, now time.Time) Ceremony {
-	return Ceremony{TokenHash: hash[:], SessionID: in, Handle: handle, State: state, ExpiresAt: now.Add(CeremonyTime)}
+func Asked(handle, state []byte, now time.Time) Ceremony {
+	return Ceremony{Handle: handle, State: state, ExpiresAt: now.Add(CeremonyTime)}
 }
 
-// Answers returns UNAUTHORIZED where the ceremony is too old, or was asked for in another session.
-func (c Ceremony) Answers(in id.SessionID, now time.Time) error {
-	if c.SessionID != in || !now.Before(c.ExpiresAt) {
-		return ErrPasskey()
-	}
-	return nil
+// Expired reports whether an answer comes too late.
+func (c Ceremony) Expired(now time.Time) bool { return !now.Before(c.ExpiresAt) }
+
+// Spent is what is remembered of a ceremony that was answered, and until when: for longer than a host whose clock is behind takes
+// the answer.
+func (c Ceremony) Spent() (mark token.Hash, until time.Time) {
+	return token.Of(string(c.State)), c.ExpiresAt.Add(CeremonyTime)
 }

@@ -67,30 +67,26 @@ func (p passkeys) Remove(ctx context.Context, user id.UserID, passkey id.Passkey
 	})
 }
 
-func (p passkeys) Ask(ctx context.Context, c person.Ceremony) error {
-	return p.write(ctx, func(s *state) error {
-		s.ceremonies.put(s.txid, token.Hash(c.TokenHash), c)
-		return nil
-	})
-}
-
-func (p passkeys) Take(ctx context.Context, hash token.Hash) (person.Ceremony, error) {
-	return write(ctx, p.session, func(s *state) (person.Ceremony, error) {
-		c, err := found(s.ceremonies.get(hash))
-		if err == nil {
-			s.ceremonies.delete(s.txid, hash)
+func (p passkeys) Spend(ctx context.Context, challenge token.Hash, until time.Time) (bool, error) {
+	return write(ctx, p.session, func(s *state) (bool, error) {
+		if _, spent := s.spentChallenges.get(challenge); spent {
+			return false, nil
 		}
-		return c, err
+		s.spentChallenges.put(s.txid, challenge, until)
+		return true, nil
 	})
 }
 
 func (p passkeys) Forget(ctx context.Context, before time.Time, limit int) error {
 	return p.write(ctx, func(s *state) error {
-		old := s.ceremonies.having(func(c person.Ceremony) bool { return c.ExpiresAt.Before(before) },
-			func(a, b person.Ceremony) int { return a.ExpiresAt.Compare(b.ExpiresAt) })
-		for _, c := range first(old, limit) {
-			s.ceremonies.delete(s.txid, token.Hash(c.TokenHash))
-		}
+		left := limit
+		s.spentChallenges.remove(s.txid, func(_ token.Hash, until time.Time) bool {
+			over := left > 0 && until.Before(before)
+			if over {
+				left--
+			}
+			return over
+		})
 		return nil
 	})
 }

@@ -34,7 +34,7 @@ type state struct {
 	sessions         rows[id.SessionID, person.Session]
 	factors          rows[id.UserID, person.Factor]
 	passkeys         rows[id.PasskeyID, person.Passkey]
-	ceremonies       rows[token.Hash, person.Ceremony]
+	spentChallenges  rows[token.Hash, time.Time] // until when they are remembered
 	resets           rows[id.UserID, person.Reset]
 	recoveryCodes    rows[recoveryCode, recoveryCode]
 	accounts         rows[id.AccountID, account.Account]

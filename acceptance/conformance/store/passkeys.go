@@ -1,7 +1,9 @@
 package store
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pgherd/pgherd/core/id"
@@ -15,8 +17,8 @@ func Passkeys(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
 		{"a passkey comes back as it was stored", passkeyComesBack},
 		{"a credential is one person's", credentialsAreUnique},
-		{"a ceremony is taken once", ceremonyIsTakenOnce},
-		{"old ceremonies are forgotten", ceremoniesAreForgotten},
+		{"a challenge is spent once, by whomever", challengeIsSpentOnce},
+		{"old challenges are forgotten", challengesAreForgotten},
 	})
 }
 
@@ -55,30 +57,43 @@ func credentialsAreUnique(w *world) {
 	w.refused("the same credential again", invalid("passkey"), addPasskey(w.passkey(bob.ID, "a", 1)))
 }
 
-func ceremonyIsTakenOnce(w *world) {
-	of, in := token.Of("one"), newID[id.SessionID]()
-	for _, c := range []person.Ceremony{
-		person.Asked(of, in, []byte("handle"), []byte("state"), epoch), person.Asked(of, "", []byte{}, []byte("state"), epoch),
-	} {
-		w.update(writing(ports.Tx.Passkeys, ports.Passkeys.Ask, c))
-		w.equal("as stored", readLocked(w, ports.Tx.Passkeys, ports.Passkeys.Take, of), c)
-		w.unknown("the same again", reading(ports.Tx.Passkeys, ports.Passkeys.Take, of))
+// spendsChallenge spends a challenge until a minute, and reports whether it was not spent before.
+func (w *world) spendsChallenge(host ports.Store, n, minute int) bool {
+	w.Helper()
+	fresh, err := take(w.Context(), host, func(ctx context.Context, tx ports.Tx) (bool, error) {
+		return tx.Passkeys().Spend(ctx, token.Of(numbered(n)), minutes(minute))
+	})
+	if err != nil {
+		w.Error(err)
 	}
+	return fresh
 }
 
-func ceremoniesAreForgotten(w *world) {
-	for n := range 4 {
-		c := person.Asked(token.Of(numbered(n)), "", []byte{}, []byte{}, minutes(n))
-		w.update(writing(ports.Tx.Passkeys, ports.Passkeys.Ask, c))
-	}
-	ends := int(person.CeremonyTime.Minutes())
-	for _, step := range []struct{ before, limit, first int }{{ends, 9, 0}, {ends + 3, 1, 1}, {ends + 3, 9, 3}} {
-		w.update(writing2(ports.Tx.Passkeys, ports.Passkeys.Forget, minutes(step.before), step.limit))
-		err := w.Store.Update(w.Context(), inOrder(
-			reading(ports.Tx.Passkeys, ports.Passkeys.Take, token.Of(numbered(step.first))), changesItsMind))
-		w.equal(fmt.Sprintf("the first that is left after %+v", step), sameError(err, errChanged), true)
-		if step.first > 0 {
-			w.unknown("the one before", reading(ports.Tx.Passkeys, ports.Passkeys.Take, token.Of(numbered(step.first-1))))
+func challengeIsSpentOnce(w *world) {
+	hosts := w.stores()
+	var won atomic.Int64
+	together(w.T, 50, func(i int) {
+		if w.spendsChallenge(hosts[i%2], 1, 1) {
+			won.Add(1)
 		}
+	})
+	w.equal("who spent it", won.Load(), int64(1))
+	w.equal("another one", w.spendsChallenge(w.Store, 2, 1), true)
+	w.equal("the first one again", w.spendsChallenge(w.Store, 1, 9), false)
+}
+
+func challengesAreForgotten(w *world) {
+	for _, step := range []struct{ before, limit, forgotten int }{{0, 9, 0}, {3, 2, 2}, {3, 9, 3}, {9, 9, 4}} {
+		for n := range 4 {
+			w.spendsChallenge(w.Store, n, n)
+		}
+		w.update(writing2(ports.Tx.Passkeys, ports.Passkeys.Forget, minutes(step.before), step.limit))
+		fresh := 0
+		for n := range 4 {
+			if w.spendsChallenge(w.Store, n, n) {
+				fresh++
+			}
+		}
+		w.equal(fmt.Sprintf("forgotten after %+v", step), fresh, step.forgotten)
 	}
 }

@@ -76,15 +76,12 @@ CREATE TABLE passkeys (
 );
 CREATE INDEX passkeys_of_user ON passkeys (user_id, created_at, id);
 
--- Challenges that devices are to sign. They are short-lived, and may outlive their session.
-CREATE TABLE ceremonies (
-    token_hash bytea PRIMARY KEY CHECK (length(token_hash) = 32),
-    session_id uuid,
-    handle     bytea NOT NULL,
-    state      bytea NOT NULL,
-    expires_at timestamptz NOT NULL
+-- Of a passkey's challenge that was answered only a digest is kept, until its time is over.
+CREATE TABLE spent_challenges (
+    mark  bytea PRIMARY KEY CHECK (length(mark) = 32),
+    until timestamptz NOT NULL
 );
-CREATE INDEX ceremonies_expired ON ceremonies (expires_at);
+CREATE INDEX spent_challenges_until ON spent_challenges (until);
 
 -- Links to choose another password, of whose tokens only hashes are kept.
 CREATE TABLE resets (

@@ -2,6 +2,8 @@ package people
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -9,7 +11,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/person"
-	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -19,28 +20,39 @@ type Asked struct {
 	Token   string
 }
 
-// ask stores a ceremony.
-func (p *People) ask(ctx context.Context, in id.SessionID, handle, options, state []byte) (Asked, error) {
-	text, hash := base.NewToken(p.base.Entropy)
-	c := person.Asked(hash, in, handle, state, p.base.Clock.Now())
-	err := p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Passkeys().Ask(ctx, c) })
-	return Asked{options, text}, err
+// ask makes a ceremony, which nothing stores before it is answered.
+func (p *People) ask(to person.Purpose, in id.SessionID, handle, options, state []byte) (Asked, error) {
+	text, err := json.Marshal(person.Asked(handle, state, p.base.Clock.Now()))
+	if err != nil {
+		return Asked{}, err
+	}
+	sealed, err := p.base.Secrets.Seal(text, to.Context(in))
+	return Asked{options, base64.RawURLEncoding.EncodeToString(sealed)}, err
 }
 
-// answered takes the ceremony of a token: it works once. UNAUTHORIZED: there is none, it is too old, or of another session.
-func (p *People) answered(ctx context.Context, presented string, in id.SessionID) (c person.Ceremony, err error) {
-	hash, ok := token.Parse(presented)
-	if !ok {
-		return c, person.ErrPasskey()
+// answered is the ceremony of a token. UNAUTHORIZED: there is none, it is too old, of another session, or for something else.
+func (p *People) answered(presented string, to person.Purpose, in id.SessionID) (c person.Ceremony, err error) {
+	sealed, err := base64.RawURLEncoding.DecodeString(presented)
+	if err == nil {
+		sealed, err = p.base.Secrets.Open(sealed, to.Context(in))
 	}
-	err = p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		c, err = tx.Passkeys().Take(ctx, hash)
-		return err
-	})
-	if err != nil {
-		return c, base.NotFound(err, person.ErrPasskey())
+	if err == nil {
+		err = json.Unmarshal(sealed, &c)
 	}
-	return c, c.Answers(in, p.base.Clock.Now())
+	if err != nil || c.Expired(p.base.Clock.Now()) {
+		return person.Ceremony{}, person.ErrPasskey()
+	}
+	return c, nil
+}
+
+// spend has a ceremony work once: UNAUTHORIZED where it was answered before.
+func (p *People) spend(ctx context.Context, tx ports.Tx, c person.Ceremony) error {
+	mark, until := c.Spent()
+	fresh, err := tx.Passkeys().Spend(ctx, mark, until)
+	if err == nil && !fresh {
+		err = person.ErrPasskey()
+	}
+	return err
 }
 
 // Passkeys lists the passkeys of the caller, the oldest first, without what is stored of their keys. UNAUTHORIZED: the caller is
@@ -91,7 +103,7 @@ func (p *People) BeginPasskey(ctx context.Context, c access.Caller) (Asked, erro
 	if err != nil {
 		return Asked{}, err
 	}
-	return p.ask(ctx, c.Session.ID, o.Handle, options, state)
+	return p.ask(person.ToRegister, c.Session.ID, o.Handle, options, state)
 }
 
 // FinishPasskey stores the passkey that a device has made, under a name of the person's choice. Errors as of BeginPasskey;
@@ -105,7 +117,7 @@ func (p *People) FinishPasskey(
 	if name, err = account.ValidateName(name); err != nil {
 		return made, err
 	}
-	ceremony, err := p.answered(ctx, presented, c.Session.ID)
+	ceremony, err := p.answered(presented, person.ToRegister, c.Session.ID)
 	if err != nil {
 		return made, err
 	}
@@ -127,6 +139,9 @@ func (p *People) FinishPasskey(
 	const note = "A passkey was added, with which one can log in."
 	err = p.updateTelling(ctx, c, note, func(ctx context.Context, tx ports.Tx, user account.User) error {
 		now, err := tx.Passkeys().Of(ctx, user.ID)
+		if err == nil {
+			err = p.spend(ctx, tx, ceremony)
+		}
 		if err == nil {
 			err = person.AdmitPasskey(len(now))
 		}
@@ -177,7 +192,7 @@ func (p *People) BeginPasskeyLogIn(ctx context.Context, from Client) (Asked, err
 	if err != nil {
 		return Asked{}, err
 	}
-	return p.ask(ctx, "", nil, options, state)
+	return p.ask(person.ToLogIn, "", nil, options, state)
 }
 
 // LogInByPasskey begins a session, which awaits nothing: the device has verified its user, so that it is both factors.
@@ -186,7 +201,7 @@ func (p *People) LogInByPasskey(ctx context.Context, presented string, response 
 	if err := p.admit(ctx, from); err != nil {
 		return Entered{}, err
 	}
-	used, err := p.verified(ctx, presented, "", response)
+	used, err := p.verified(ctx, presented, person.ToLogIn, "", response)
 	if err != nil {
 		return Entered{}, err
 	}
@@ -197,7 +212,7 @@ func (p *People) LogInByPasskey(ctx context.Context, presented string, response 
 		return Entered{}, base.NotFound(err, person.ErrPasskey())
 	}
 	return p.enter(ctx, user, from, func(ctx context.Context, tx ports.Tx, _ account.User) (bool, error) {
-		return false, p.stillThere(ctx, tx, used)
+		return false, p.use(ctx, tx, used)
 	})
 }
 
@@ -213,7 +228,7 @@ func (p *People) BeginPasskeyProof(ctx context.Context, c access.Caller, from Cl
 	if err != nil {
 		return Asked{}, err
 	}
-	return p.ask(ctx, c.Session.ID, nil, options, state)
+	return p.ask(person.ToProve, c.Session.ID, nil, options, state)
 }
 
 // ProveByPasskey is ProveAgain by a passkey of the caller.
@@ -226,7 +241,7 @@ func (p *People) ProveByPasskey(
 	if err := p.admit(ctx, from); err != nil {
 		return Entered{}, err
 	}
-	used, err := p.verified(ctx, presented, c.Session.ID, response)
+	used, err := p.verified(ctx, presented, person.ToProve, c.Session.ID, response)
 	if err != nil {
 		return Entered{}, err
 	}
@@ -234,25 +249,30 @@ func (p *People) ProveByPasskey(
 		if used.UserID != user.ID {
 			return false, nil
 		}
-		return true, p.stillThere(ctx, tx, used)
+		return true, p.use(ctx, tx, used)
 	}, func(context.Context, ports.Tx, person.Session) error { return nil })
 }
 
-// verified is the passkey of a response, with its new record.
+// answer is a passkey that has signed a ceremony, with its new record.
+type answer struct {
+	person.Passkey
+	to person.Ceremony
+}
+
+// verified is the answer in a response.
 func (p *People) verified(
-	ctx context.Context, presented string, in id.SessionID, response []byte,
-) (used person.Passkey, err error) {
-	ceremony, err := p.answered(ctx, presented, in)
-	if err != nil {
+	ctx context.Context, presented string, to person.Purpose, in id.SessionID, response []byte,
+) (used answer, err error) {
+	if used.to, err = p.answered(presented, to, in); err != nil {
 		return used, err
 	}
-	_, record, err := p.base.Passkeys.FinishLogIn(ceremony.State, response, func(credential []byte) (ports.PasskeyOwner, error) {
+	_, record, err := p.base.Passkeys.FinishLogIn(used.to.State, response, func(credential []byte) (ports.PasskeyOwner, error) {
 		return ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) (o ports.PasskeyOwner, err error) {
-			if used, err = tx.Passkeys().ByCredential(ctx, credential); err != nil {
+			if used.Passkey, err = tx.Passkeys().ByCredential(ctx, credential); err != nil {
 				return o, err
 			}
 			user, err := tx.Accounts().User(ctx, used.UserID)
-			return ownerOf(user, []person.Passkey{used}), err
+			return ownerOf(user, []person.Passkey{used.Passkey}), err
 		})
 	})
 	now := p.base.Clock.Now()
@@ -260,7 +280,10 @@ func (p *People) verified(
 	return used, base.NotFound(err, person.ErrPasskey())
 }
 
-// stillThere stores the use of a passkey, unless it was removed meanwhile.
-func (p *People) stillThere(ctx context.Context, tx ports.Tx, used person.Passkey) error {
-	return base.NotFound(tx.Passkeys().Save(ctx, used), person.ErrPasskey())
+// use stores the use of a passkey, unless it was removed meanwhile, or had signed the same before.
+func (p *People) use(ctx context.Context, tx ports.Tx, used answer) error {
+	if err := p.spend(ctx, tx, used.to); err != nil {
+		return err
+	}
+	return base.NotFound(tx.Passkeys().Save(ctx, used.Passkey), person.ErrPasskey())
 }

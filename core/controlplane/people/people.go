@@ -29,8 +29,12 @@ type People struct {
 	nobody func() (string, error)
 }
 
-// kept is how long a session stays stored after its end.
-const kept = 24 * time.Hour
+const (
+	// kept is how long a session stays stored after its end.
+	kept = 24 * time.Hour
+	// forgotten is how many rows of a kind a round forgets: more than some hundred people who log in as often as they may leave.
+	forgotten = 1000
+)
 
 // New makes the use cases, and registers their periodic task.
 func New(p *base.Base) *People {
@@ -38,10 +42,10 @@ func New(p *base.Base) *People {
 		Name: "old sessions", Every: base.RoundEvery, Work: brake.Destroys,
 		Do: func(ctx context.Context, now time.Time) error {
 			return p.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-				if err := tx.Passkeys().Forget(ctx, now, base.RoundBatch); err != nil {
+				if err := tx.Passkeys().Forget(ctx, now, forgotten); err != nil {
 					return err
 				}
-				return tx.Sessions().Forget(ctx, now.Add(-kept), base.RoundBatch)
+				return tx.Sessions().Forget(ctx, now.Add(-kept), forgotten)
 			})
 		},
 	})
@@ -132,10 +136,15 @@ func (p *People) matches(ctx context.Context, turnOf, hash, password string) (bo
 	return p.base.Passwords.Matches(hash, password) && known, nil
 }
 
-// enter stores a session of a person, who is locked. Awaits says whether it awaits a second factor, or refuses it.
+// enter stores a session of a person, who is locked. Awaits says whether it awaits a second factor, or refuses it. RATE_LIMITED:
+// the person logs in too often; only who has proved to be that person gets here, so nobody else causes it.
 func (p *People) enter(
 	ctx context.Context, of account.User, from Client, awaits func(context.Context, ports.Tx, account.User) (bool, error),
 ) (in Entered, err error) {
+	err = p.base.TakeOne(ctx, ratelimit.LogIn, "person/"+string(of.ID), "this person logs in too often; wait before the next")
+	if err != nil {
+		return Entered{}, err
+	}
 	now, session := p.base.Clock.Now(), base.NewID[id.SessionID](p.base.Entropy)
 	text, hash := base.NewToken(p.base.Entropy)
 	err = p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
