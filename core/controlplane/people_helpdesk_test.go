@@ -34,7 +34,6 @@ func TestLostFactors(t *testing.T) {
 	owner, phone := must(c.visits(in.Token))(t), fakepasskeys.NewDevice("phone")
 	must(c.registers(owner, phone))(t)
 	ok(t, c.Operator.ResetFactors(c.ctx, "owner@example.org"))
-	c.out("a session of before", in.Token)
 	refused(t, errOf(c.logsInBy(phone)), fault.Unauthorized)
 	equal(t, "the status of a log-in", c.entered().Session.Status, person.Open)
 	equal(t, "what is left", must(c.People.Security(c.ctx, c.person()))(t), people.Security{HasPassword: true})

@@ -2,15 +2,19 @@ package controlplane_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/people"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/person"
+	"github.com/pgherd/pgherd/fakes/fakepasskeys"
 )
 
 // resetting is a crowd whose installation has a page to choose another password on.
@@ -43,7 +47,6 @@ func (c *crowd) links(email string) (list []string) {
 
 func TestAForgottenPassword(t *testing.T) {
 	c := resetting(t)
-	before := c.entered()
 	ok(t, c.People.AskReset(c.ctx, "owner@example.org", home()))
 	c.clock.Advance(time.Second)
 	ok(t, c.People.AskReset(c.ctx, " OWNER@example.org", home()))
@@ -62,7 +65,6 @@ func TestAForgottenPassword(t *testing.T) {
 	refused(t, c.People.Reset(c.ctx, links[1], "short", home()), fault.ValidationError)
 	ok(t, c.People.Reset(c.ctx, links[1], fresh, home()))
 	gone("the link again", links[1])
-	c.out("a session of before", before.Token)
 	refused(t, errOf(c.tries("owner@example.org", password)), fault.Unauthorized)
 	must(c.tries("owner@example.org", fresh))(t)
 
@@ -81,6 +83,81 @@ func TestAResetLeavesTheFactor(t *testing.T) {
 	in := must(c.tries("owner@example.org", "a new password"))(t)
 	equal(t, "the status", in.Session.Status, person.AwaitsFactor)
 	must(c.People.GiveFactor(c.ctx, in.Token, code(c, app), home()))(t)
+}
+
+// ending is a person with two sessions and a link to choose a password.
+type ending struct {
+	*crowd
+	own, other people.Entered
+	caller     access.Caller // of the own session
+	link       string
+}
+
+func newEnding(t *testing.T) *ending {
+	t.Helper()
+	e := &ending{crowd: withPasskeys(t)}
+	e.ControlPlane = e.process(withResets(t))
+	e.own, e.other = e.entered(), e.entered()
+	e.caller = must(e.visits(e.own.Token))(t)
+	ok(t, e.People.AskReset(e.ctx, "owner@example.org", home()))
+	e.link = e.links("owner@example.org")[0]
+	return e
+}
+
+// ended says what has ended.
+func (e *ending) ended() (list []string) {
+	e.t.Helper()
+	for _, session := range []struct{ name, token string }{{"own", e.own.Token}, {"other", e.other.Token}} {
+		if _, err := e.visits(session.token); fault.Has(err, fault.Unauthorized) {
+			list = append(list, session.name)
+		}
+	}
+	if err := e.People.Reset(e.ctx, e.link, "yet another one", home()); fault.Has(err, fault.Unauthorized) {
+		list = append(list, "link")
+	}
+	return list
+}
+
+// What a person or the operator does, and which of the sessions and of the links to choose a password that ends.
+func TestWhatEndsWhat(t *testing.T) {
+	everything := []string{"own", "other", "link"}
+	for what, c := range map[string]struct {
+		do   func(*ending) error
+		ends []string
+	}{
+		"a log-out":    {func(e *ending) error { return e.People.LogOut(e.ctx, e.own.Token) }, []string{"own"}},
+		"all others":   {func(e *ending) error { return e.People.EndOthers(e.ctx, e.caller) }, []string{"other"}},
+		"a reset":      {func(e *ending) error { return e.People.Reset(e.ctx, e.link, "another one", home()) }, everything},
+		"another link": {func(e *ending) error { return e.People.AskReset(e.ctx, "owner@example.org", home()) }, []string{"link"}},
+		"a password": {func(e *ending) error {
+			return e.People.ChangePassword(e.ctx, e.caller, "another one", home())
+		}, []string{"other", "link"}},
+		"a proof": {func(e *ending) (err error) {
+			e.own, err = e.People.ProveAgain(e.ctx, e.caller, people.Proof{Password: password}, home())
+			return err
+		}, nil},
+		"an app": {func(e *ending) error {
+			app := must(e.People.BeginFactor(e.ctx, e.caller))(t)
+			return errOf(e.People.ConfirmFactor(e.ctx, e.caller, code(e.crowd, app)))
+		}, []string{"other"}},
+		"a passkey": {func(e *ending) error { return errOf(e.registers(e.caller, fakepasskeys.NewDevice("phone"))) }, nil},
+		"a passkey less": {func(e *ending) error {
+			return e.People.RemovePasskey(e.ctx, e.caller, must(e.registers(e.caller, fakepasskeys.NewDevice("phone")))(t).ID)
+		}, nil},
+		"the operator's link": {func(e *ending) error {
+			_, _, err := e.Operator.LinkUser(e.ctx, "owner@example.org")
+			return err
+		}, []string{"link"}},
+		"the operator's reset of factors": {func(e *ending) error {
+			return e.Operator.ResetFactors(e.ctx, "owner@example.org")
+		}, everything},
+	} {
+		e := newEnding(t)
+		ok(t, c.do(e))
+		if got := e.ended(); !slices.Equal(got, c.ends) {
+			t.Errorf("%s ends %v, want %v", what, got, c.ends)
+		}
+	}
 }
 
 // Whoever asks learns nothing about who is here, and fills nobody's mailbox.

@@ -36,7 +36,7 @@ func (h *Helpdesk) LinkUser(ctx context.Context, email string) (link string, end
 }
 
 // ResetFactors removes the authenticator app, the recovery codes and the passkeys of a person who has lost them, ends all
-// sessions, and tells the person. VALIDATION_ERROR on "email": it is nobody's.
+// sessions and a link to choose a password, and tells the person. VALIDATION_ERROR on "email": it is nobody's.
 func (h *Helpdesk) ResetFactors(ctx context.Context, email string) error {
 	m, sealed, err := h.people.newNotice()
 	if err != nil {
@@ -47,6 +47,9 @@ func (h *Helpdesk) ResetFactors(ctx context.Context, email string) error {
 		ctx context.Context, tx ports.Tx, user account.User, of id.AccountID,
 	) error {
 		if err := tx.Credentials().RemoveFactor(ctx, user.ID); err != nil {
+			return err
+		}
+		if err := tx.Credentials().RemoveReset(ctx, user.ID); err != nil {
 			return err
 		}
 		list, err := tx.Passkeys().Of(ctx, user.ID)

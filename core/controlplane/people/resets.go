@@ -131,10 +131,7 @@ func (p *People) Reset(ctx context.Context, presented, password string, from Cli
 		case again.UserID != user.ID || !again.Works(now):
 			return ports.ErrNoRow
 		}
-		if err := tx.Credentials().RemoveReset(ctx, user.ID); err != nil {
-			return err
-		}
-		if err := tx.Credentials().SetPassword(ctx, user.ID, stored); err != nil {
+		if err := setPassword(ctx, tx, user.ID, stored); err != nil {
 			return err
 		}
 		if err := tx.Sessions().EndAll(ctx, user.ID, "", now); err != nil {
@@ -151,6 +148,14 @@ func (p *People) Reset(ctx context.Context, presented, password string, from Cli
 			audit.Details{"client": from.Address.Unmap().String()})
 	})
 	return base.NotFound(err, person.ErrNoReset())
+}
+
+// setPassword stores another password. A link with which somebody could choose yet another one ends.
+func setPassword(ctx context.Context, tx ports.Tx, user id.UserID, hash string) error {
+	if err := tx.Credentials().RemoveReset(ctx, user); err != nil {
+		return err
+	}
+	return tx.Credentials().SetPassword(ctx, user, hash)
 }
 
 // hash hashes a password when it is its turn. SERVER_BUSY, RATE_LIMITED.

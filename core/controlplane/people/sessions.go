@@ -84,7 +84,7 @@ func (p *People) EndOthers(ctx context.Context, c access.Caller) error {
 	})
 }
 
-// ChangePassword gives the caller another password, and ends all other sessions. UNAUTHORIZED: the caller is no person, or the
+// ChangePassword gives the caller another password, and ends all other sessions and a link to choose one. UNAUTHORIZED: the caller is no person, or the
 // session has ended. LOGIN_REQUIRED: the last proof is too long ago. VALIDATION_ERROR on "password". RATE_LIMITED, SERVER_BUSY:
 // too many passwords are being hashed.
 func (p *People) ChangePassword(ctx context.Context, c access.Caller, password string, from Client) error {
@@ -99,7 +99,7 @@ func (p *People) ChangePassword(ctx context.Context, c access.Caller, password s
 		return err
 	}
 	return p.updateTelling(ctx, c, "The password was changed.", func(ctx context.Context, tx ports.Tx, user account.User) error {
-		if err := tx.Credentials().SetPassword(ctx, user.ID, hash); err != nil {
+		if err := setPassword(ctx, tx, user.ID, hash); err != nil {
 			return err
 		}
 		if err := tx.Sessions().EndAll(ctx, user.ID, c.Session.ID, p.base.Clock.Now()); err != nil {
