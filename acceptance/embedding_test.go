@@ -159,7 +159,8 @@ func (e *embedder) seesAsPerson(email string, of id.DatabaseID) {
 	link, _, err := e.cp.Operator.LinkUser(e.Context(), email)
 	e.OK(err)
 	const password = "correct horse battery"
-	e.OK(e.cp.People.Reset(e.Context(), link, password, from))
+	from.Device, err = e.cp.People.Reset(e.Context(), link, password, from)
+	e.OK(err)
 	_, err = e.cp.People.LogIn(e.Context(), people.Credentials{Email: email, Password: "another one"}, from)
 	e.That(fault.Has(err, fault.Unauthorized), "a wrong password: %v", err)
 	in, err := e.cp.People.LogIn(e.Context(), people.Credentials{Email: email, Password: password}, from)

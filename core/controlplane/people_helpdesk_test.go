@@ -20,7 +20,7 @@ func TestTheFirstPassword(t *testing.T) {
 	link, ends, err := c.Operator.LinkUser(c.ctx, " New@example.org")
 	ok(t, err)
 	equal(t, "its end", ends, c.clock.Now().Add(person.ResetTime))
-	ok(t, c.People.Reset(c.ctx, link, password, home()))
+	ok(t, errOf(c.People.Reset(c.ctx, link, password, home())))
 	must(c.tries("new@example.org", password))(t)
 	_, _, err = c.Operator.LinkUser(c.ctx, "nobody@example.org")
 	refused(t, err, fault.ValidationError)

@@ -84,10 +84,10 @@ func TestAChallengeWorksOnceInItsOwnSession(t *testing.T) {
 	for _, again := range []string{asked.Token, sameBytes(asked.Token)} {
 		refused(t, errOf(c.People.LogInByPasskey(c.ctx, again, signed, home())), fault.Unauthorized)
 	}
-	asked = must(c.People.BeginPasskeyProof(c.ctx, owner, home()))(t)
+	asked = must(c.People.BeginPasskeyProof(c.ctx, owner))(t)
 	signed = phone.Signs(asked.Options)
-	must(c.People.ProveByPasskey(c.ctx, owner, asked.Token, signed, home()))(t)
-	refused(t, errOf(c.People.ProveByPasskey(c.ctx, owner, asked.Token, signed, home())), fault.Unauthorized)
+	must(c.People.ProveByPasskey(c.ctx, owner, asked.Token, signed))(t)
+	refused(t, errOf(c.People.ProveByPasskey(c.ctx, owner, asked.Token, signed)), fault.Unauthorized)
 
 	asked = must(c.People.BeginPasskeyLogIn(c.ctx, home()))(t)
 	c.clock.Advance(person.CeremonyTime)
@@ -98,13 +98,13 @@ func TestAChallengeWorksOnceInItsOwnSession(t *testing.T) {
 	asked = must(c.People.BeginPasskey(c.ctx, owner))(t)
 	made := tablet.Registers(asked.Options)
 	refused(t, errOf(c.People.FinishPasskey(c.ctx, other, asked.Token, made, "a tablet")), fault.Unauthorized)
-	refused(t, errOf(c.People.ProveByPasskey(c.ctx, owner, asked.Token, phone.Signs(asked.Options), home())), fault.Unauthorized)
-	asked = must(c.People.BeginPasskeyProof(c.ctx, owner, home()))(t)
+	refused(t, errOf(c.People.ProveByPasskey(c.ctx, owner, asked.Token, phone.Signs(asked.Options))), fault.Unauthorized)
+	asked = must(c.People.BeginPasskeyProof(c.ctx, owner))(t)
 	signed = phone.Signs(asked.Options)
-	refused(t, errOf(c.People.ProveByPasskey(c.ctx, other, asked.Token, signed, home())), fault.Unauthorized)
+	refused(t, errOf(c.People.ProveByPasskey(c.ctx, other, asked.Token, signed)), fault.Unauthorized)
 	refused(t, errOf(c.People.LogInByPasskey(c.ctx, asked.Token, signed, home())), fault.Unauthorized)
 	for _, token := range []string{"", "no token", asked.Token[1:]} {
-		refused(t, errOf(c.People.ProveByPasskey(c.ctx, owner, token, signed, home())), fault.Unauthorized)
+		refused(t, errOf(c.People.ProveByPasskey(c.ctx, owner, token, signed)), fault.Unauthorized)
 	}
 }
 
@@ -144,10 +144,10 @@ func TestAPasskeyProvesAgain(t *testing.T) {
 	c.clock.Advance(person.Recent + time.Second)
 	refused(t, errOf(c.registers(owner, fakepasskeys.NewDevice("tablet"))), fault.LoginRequired)
 
-	asked := must(c.People.BeginPasskeyProof(c.ctx, guest, home()))(t)
-	refused(t, errOf(c.People.ProveByPasskey(c.ctx, guest, asked.Token, phone.Signs(asked.Options), home())), fault.Unauthorized)
-	asked = must(c.People.BeginPasskeyProof(c.ctx, owner, home()))(t)
-	in := must(c.People.ProveByPasskey(c.ctx, owner, asked.Token, phone.Signs(asked.Options), home()))(t)
+	asked := must(c.People.BeginPasskeyProof(c.ctx, guest))(t)
+	refused(t, errOf(c.People.ProveByPasskey(c.ctx, guest, asked.Token, phone.Signs(asked.Options))), fault.Unauthorized)
+	asked = must(c.People.BeginPasskeyProof(c.ctx, owner))(t)
+	in := must(c.People.ProveByPasskey(c.ctx, owner, asked.Token, phone.Signs(asked.Options)))(t)
 	owner = must(c.visits(in.Token))(t)
 	must(c.registers(owner, fakepasskeys.NewDevice("tablet")))(t)
 }

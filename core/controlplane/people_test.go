@@ -117,7 +117,7 @@ func TestAnEndedSessionReachesNothing(t *testing.T) {
 		},
 		"another session": func(c *crowd, _ people.Entered, _ access.Caller) error { return c.People.EndOthers(c.ctx, c.person()) },
 		"another password": func(c *crowd, _ people.Entered, _ access.Caller) error {
-			return c.People.ChangePassword(c.ctx, c.person(), "another one", home())
+			return errOf(c.People.ChangePassword(c.ctx, c.person(), "another one", ""))
 		},
 		"twelve idle hours": func(c *crowd, _ people.Entered, _ access.Caller) error { c.clock.Advance(person.Idle); return nil },
 	} {
@@ -180,7 +180,7 @@ func TestWhatNeedsARecentProof(t *testing.T) {
 	owner := must(c.visits(must(c.People.GiveFactor(c.ctx, c.entered().Token, code(c, app), home()))(t).Token))(t)
 	c.clock.Advance(person.Recent + time.Second)
 	for what, err := range map[string]error{
-		"another password":      c.People.ChangePassword(c.ctx, owner, "another one", home()),
+		"another password":      errOf(c.People.ChangePassword(c.ctx, owner, "another one", "")),
 		"a new app":             errOf(c.People.BeginFactor(c.ctx, owner)),
 		"its code":              errOf(c.People.ConfirmFactor(c.ctx, owner, "000000")),
 		"the removal of an app": c.People.RemoveFactor(c.ctx, owner),
@@ -194,11 +194,11 @@ func TestWhatNeedsARecentProof(t *testing.T) {
 		"the password alone": {Password: password}, "the code alone": {Code: code(c, app)},
 		"a wrong code": {Password: password, Code: "000000"},
 	} {
-		if _, err := c.People.ProveAgain(c.ctx, owner, wrong, home()); !fault.Has(err, fault.Unauthorized) {
+		if _, err := c.People.ProveAgain(c.ctx, owner, wrong); !fault.Has(err, fault.Unauthorized) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	again := must(c.People.ProveAgain(c.ctx, owner, people.Proof{Password: password, Code: code(c, app)}, home()))(t)
+	again := must(c.People.ProveAgain(c.ctx, owner, people.Proof{Password: password, Code: code(c, app)}))(t)
 	owner = must(c.visits(again.Token))(t)
 	equal(t, "new recovery codes", len(must(c.People.RenewRecovery(c.ctx, owner))(t)), person.RecoveryCodes)
 	ok(t, c.People.RemoveFactor(c.ctx, owner))
@@ -250,7 +250,7 @@ func TestTheLogNamesPersons(t *testing.T) {
 	c, app, _ := secured(t)
 	owner := must(c.visits(must(c.People.GiveFactor(c.ctx, c.entered().Token, code(c, app), home()))(t).Token))(t)
 	ok(t, c.People.RemoveFactor(c.ctx, owner))
-	ok(t, c.People.ChangePassword(c.ctx, owner, "another one", home()))
+	ok(t, errOf(c.People.ChangePassword(c.ctx, owner, "another one", "")))
 	var actions []audit.Action
 	for _, by := range must(c.Operator.AccountAudit(c.ctx, c.account.ID, ports.Page{}))(t) {
 		if e := by.What; e.Actor == audit.ByUser(c.account.OwnerID) {
@@ -260,8 +260,8 @@ func TestTheLogNamesPersons(t *testing.T) {
 			}
 		}
 	}
-	slices.Reverse(actions)
-	want := []audit.Action{audit.SessionOpened, audit.FactorAdded, audit.SessionOpened, audit.FactorRemoved, audit.PasswordChanged}
+	slices.Sort(actions) // some happen at one moment
+	want := []audit.Action{audit.FactorAdded, audit.FactorRemoved, audit.PasswordChanged, audit.SessionOpened, audit.SessionOpened}
 	if !slices.Equal(actions, want) {
 		t.Errorf("%v, want %v", actions, want)
 	}

@@ -38,10 +38,14 @@ func newCrowd(t *testing.T) *crowd {
 type countingHasher struct {
 	fakepasswords.Hasher
 	compared atomic.Int64
+	stuck    func(password string) // nil: no comparison takes long
 }
 
 func (h *countingHasher) Matches(hash, password string) bool {
 	h.compared.Add(1)
+	if h.stuck != nil {
+		h.stuck(password)
+	}
 	return h.Hasher.Matches(hash, password)
 }
 

@@ -23,8 +23,8 @@ const (
 	Exchange     Class = "exchange"     // tokens of CI systems for keys, per client address
 	Token        Class = "token"        // the same for one namespace, per client address
 	Publish      Class = "publish"      // what anybody may read, per client address
-	LogIn        Class = "log_in"       // attempts to log in, per client address; and those that succeed, per person
-	Guess        Class = "guess"        // passwords and codes for one person, from wherever
+	LogIn        Class = "log_in"       // attempts to log in, per client address or known device; and those that succeed, per person
+	Guess        Class = "guess"        // passwords and codes, per person from wherever, or per known device or session
 	Invite       Class = "invite"       // addresses that an account adds to databases, or sends an invitation again
 )
 

@@ -79,11 +79,15 @@ func newCalls(c Config) *Limiter {
 		"too many requests wait for this database server at the moment")
 }
 
-// ThisProcess is the server of the gate before hashing.
-const ThisProcess id.ServerID = "this process"
+// The servers of the gate before hashing: who has proved something already waits for no stranger.
+const (
+	ThisProcess id.ServerID = "this process"
+	Strangers   id.ServerID = "strangers to this process"
+)
 
-// Passwords are hashed by two at a time, each with 19 MiB. Of those who accept invitations to one account's databases, or log in
-// from one address, one at a time is served, so that nobody can keep all others waiting; few more may wait for it.
+// Passwords are hashed by two at a time, and by two strangers, each with 19 MiB. Of those who accept invitations to one account's
+// databases, are one person, or are strangers from one address, one at a time is served, so that nobody can keep all others
+// waiting; few more may wait for it.
 var hashLimits = slot.Limits{PerAccount: 16, Share: 1, PerServer: 2}
 
 func newHashing(c Config) *Limiter {

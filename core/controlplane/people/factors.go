@@ -74,7 +74,7 @@ func (p *People) ConfirmFactor(ctx context.Context, c access.Caller, code string
 	if err := p.recent(c); err != nil {
 		return nil, err
 	}
-	if err := p.admitGuess(ctx, c.User.Email); err != nil {
+	if err := p.admitProof(ctx, c); err != nil {
 		return nil, err
 	}
 	codes, hashes := p.recovery()

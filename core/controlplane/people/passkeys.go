@@ -185,7 +185,7 @@ func (p *People) RemovePasskey(ctx context.Context, c access.Caller, passkey id.
 // BeginPasskeyLogIn begins a log-in by a passkey, whose person is known only from the answer. RATE_LIMITED: too many attempts
 // from the address. FEATURE_NOT_AVAILABLE: the installation has no passkeys.
 func (p *People) BeginPasskeyLogIn(ctx context.Context, from Client) (Asked, error) {
-	if err := p.admit(ctx, from); err != nil {
+	if _, err := p.admit(ctx, from); err != nil {
 		return Asked{}, err
 	}
 	options, state, err := p.base.Passkeys.BeginLogIn()
@@ -198,7 +198,8 @@ func (p *People) BeginPasskeyLogIn(ctx context.Context, from Client) (Asked, err
 // LogInByPasskey begins a session, which awaits nothing: the device has verified its user, so that it is both factors.
 // UNAUTHORIZED: the response is not accepted, or came too late.
 func (p *People) LogInByPasskey(ctx context.Context, presented string, response []byte, from Client) (Entered, error) {
-	if err := p.admit(ctx, from); err != nil {
+	d, err := p.admit(ctx, from)
+	if err != nil {
 		return Entered{}, err
 	}
 	used, err := p.verified(ctx, presented, person.ToLogIn, "", response)
@@ -211,17 +212,18 @@ func (p *People) LogInByPasskey(ctx context.Context, presented string, response 
 	if err != nil {
 		return Entered{}, base.NotFound(err, person.ErrPasskey())
 	}
-	return p.enter(ctx, user, from, func(ctx context.Context, tx ports.Tx, _ account.User) (bool, error) {
+	return p.enter(ctx, user, from, d, func(ctx context.Context, tx ports.Tx, _ account.User) (bool, error) {
 		return false, p.use(ctx, tx, used)
 	})
 }
 
 // BeginPasskeyProof begins a proof by a passkey of a person who is logged in. UNAUTHORIZED: the caller is no person.
-func (p *People) BeginPasskeyProof(ctx context.Context, c access.Caller, from Client) (Asked, error) {
+// RATE_LIMITED: too many proofs were tried in the session.
+func (p *People) BeginPasskeyProof(ctx context.Context, c access.Caller) (Asked, error) {
 	if !c.IsPerson() {
 		return Asked{}, person.ErrNoSession()
 	}
-	if err := p.admit(ctx, from); err != nil {
+	if err := p.admitProof(ctx, c); err != nil {
 		return Asked{}, err
 	}
 	options, state, err := p.base.Passkeys.BeginLogIn()
@@ -232,13 +234,11 @@ func (p *People) BeginPasskeyProof(ctx context.Context, c access.Caller, from Cl
 }
 
 // ProveByPasskey is ProveAgain by a passkey of the caller.
-func (p *People) ProveByPasskey(
-	ctx context.Context, c access.Caller, presented string, response []byte, from Client,
-) (Entered, error) {
+func (p *People) ProveByPasskey(ctx context.Context, c access.Caller, presented string, response []byte) (Entered, error) {
 	if !c.IsPerson() {
 		return Entered{}, person.ErrNoSession()
 	}
-	if err := p.admit(ctx, from); err != nil {
+	if err := p.admitProof(ctx, c); err != nil {
 		return Entered{}, err
 	}
 	used, err := p.verified(ctx, presented, person.ToProve, c.Session.ID, response)
@@ -250,7 +250,7 @@ func (p *People) ProveByPasskey(
 			return false, nil
 		}
 		return true, p.use(ctx, tx, used)
-	}, func(context.Context, ports.Tx, person.Session) error { return nil })
+	}, func(context.Context, ports.Tx, account.User, *Entered) error { return nil })
 }
 
 // answer is a passkey that has signed a ceremony, with its new record.

@@ -58,6 +58,7 @@ func New(p *base.Base) *People {
 type Client struct {
 	Address   netip.Addr
 	Agent     string // what the browser says of itself
+	Device    string // what it keeps of an earlier log-in, see Entered; empty if nothing
 	RequestID string
 }
 
@@ -65,18 +66,9 @@ type Client struct {
 type Entered struct {
 	Session person.Session
 	Token   string
-}
-
-// admit takes one attempt to log in out of the bucket of an address. RATE_LIMITED.
-func (p *People) admit(ctx context.Context, from Client) error {
-	return p.base.TakeOne(ctx, ratelimit.LogIn, ratelimit.Source(from.Address),
-		"too many attempts to log in from this address; wait before the next")
-}
-
-// admitGuess takes one password or code out of the bucket of a person, whoever sends it from wherever. RATE_LIMITED.
-func (p *People) admitGuess(ctx context.Context, of string) error {
-	return p.base.TakeOne(ctx, ratelimit.Guess, of,
-		"too many passwords or codes were tried for this person; wait before the next")
+	// Device goes into a cookie that lives for person.DeviceLife, whatever happens to the session, and comes back as Client.Device:
+	// strangers cannot keep its person from logging in with it. It is empty where the one that the browser has remains.
+	Device string
 }
 
 // Credentials are what somebody logs in with.
@@ -86,16 +78,17 @@ type Credentials struct{ Email, Password string }
 //
 // UNAUTHORIZED, the same after the same time whatever is wrong: no such person, no password, another password. RATE_LIMITED: too
 // many attempts from the address or for the person, whether there is one or not. SERVER_BUSY: too many passwords are being
-// hashed.
+// hashed. Strangers cause neither on a device on which the person has logged in since the password was chosen.
 func (p *People) LogIn(ctx context.Context, c Credentials, from Client) (Entered, error) {
-	if err := p.admit(ctx, from); err != nil {
+	d, err := p.admit(ctx, from)
+	if err != nil {
 		return Entered{}, err
 	}
 	email, err := account.ValidateEmail(c.Email)
 	if err != nil {
 		return Entered{}, person.ErrLogIn()
 	}
-	if err := p.admitGuess(ctx, email); err != nil {
+	if err := p.admitGuess(ctx, d, email); err != nil {
 		return Entered{}, err
 	}
 	user, err := ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) (account.User, error) {
@@ -104,14 +97,18 @@ func (p *People) LogIn(ctx context.Context, c Credentials, from Client) (Entered
 	if err != nil && !errors.Is(err, ports.ErrNoRow) {
 		return Entered{}, err
 	}
-	right, err := p.matches(ctx, ratelimit.Source(from.Address), user.PasswordHash, c.Password)
+	of := turnOf(user.ID)
+	if !d.isOf(user.ID) {
+		of = turnFrom(from)
+	}
+	right, err := p.matches(ctx, of, user.PasswordHash, c.Password)
 	switch {
 	case err != nil:
 		return Entered{}, err
 	case !right:
 		return Entered{}, person.ErrLogIn()
 	}
-	return p.enter(ctx, user, from, func(ctx context.Context, tx ports.Tx, now account.User) (bool, error) {
+	return p.enter(ctx, user, from, d, func(ctx context.Context, tx ports.Tx, now account.User) (bool, error) {
 		if now.PasswordHash != user.PasswordHash { // it is another one by now
 			return false, person.ErrLogIn()
 		}
@@ -120,9 +117,19 @@ func (p *People) LogIn(ctx context.Context, c Credentials, from Client) (Entered
 	})
 }
 
+// turn is whose turn it is to have a password hashed, and among whom.
+type turn struct {
+	of    id.AccountID
+	among id.ServerID
+}
+
+func turnOf(user id.UserID) turn { return turn{id.AccountID(user), base.ThisProcess} }
+
+func turnFrom(c Client) turn { return turn{id.AccountID(ratelimit.Source(c.Address)), base.Strangers} }
+
 // matches compares a password with a hash. One without a hash never matches, after the same time. SERVER_BUSY, RATE_LIMITED.
-func (p *People) matches(ctx context.Context, turnOf, hash, password string) (bool, error) {
-	release, err := p.base.Hashing.Enter(ctx, id.AccountID(turnOf), base.ThisProcess)
+func (p *People) matches(ctx context.Context, t turn, hash, password string) (bool, error) {
+	release, err := p.base.Hashing.Enter(ctx, t.of, t.among)
 	if err != nil {
 		return false, err
 	}
@@ -139,7 +146,8 @@ func (p *People) matches(ctx context.Context, turnOf, hash, password string) (bo
 // enter stores a session of a person, who is locked. Awaits says whether it awaits a second factor, or refuses it. RATE_LIMITED:
 // the person logs in too often; only who has proved to be that person gets here, so nobody else causes it.
 func (p *People) enter(
-	ctx context.Context, of account.User, from Client, awaits func(context.Context, ports.Tx, account.User) (bool, error),
+	ctx context.Context, of account.User, from Client, d device,
+	awaits func(context.Context, ports.Tx, account.User) (bool, error),
 ) (in Entered, err error) {
 	err = p.base.TakeOne(ctx, ratelimit.LogIn, "person/"+string(of.ID), "this person logs in too often; wait before the next")
 	if err != nil {
@@ -157,11 +165,14 @@ func (p *People) enter(
 			return err
 		}
 		at := person.Device{Client: from.Address.Unmap().String(), Agent: from.Agent}
-		in = Entered{person.Begin(session, user.ID, hash, waits, at, now), text}
+		in = Entered{Session: person.Begin(session, user.ID, hash, waits, at, now), Token: text}
 		if err := makeRoom(ctx, tx, user.ID, now); err != nil {
 			return err
 		}
 		if err := tx.Sessions().Add(ctx, in.Session); err != nil || waits {
+			return err
+		}
+		if in.Device, err = p.remember(d, user); err != nil {
 			return err
 		}
 		return p.audit(ctx, tx, in.Session, audit.SessionOpened, from)

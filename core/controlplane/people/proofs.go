@@ -10,7 +10,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/person"
-	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -21,7 +20,8 @@ import (
 // UNAUTHORIZED: the session is none that awaits a factor, or the code is wrong; person.MaxFactorTries of these end the log-in.
 // RATE_LIMITED: too many attempts from the address or for the person.
 func (p *People) GiveFactor(ctx context.Context, presented, code string, from Client) (Entered, error) {
-	if err := p.admit(ctx, from); err != nil {
+	d, err := p.admit(ctx, from)
+	if err != nil {
 		return Entered{}, err
 	}
 	hash, ok := token.Parse(presented)
@@ -37,13 +37,16 @@ func (p *People) GiveFactor(ctx context.Context, presented, code string, from Cl
 	case found.Session.At(p.base.Clock.Now()).Status != person.AwaitsFactor:
 		return Entered{}, person.ErrNoSession()
 	}
-	if err := p.admitGuess(ctx, found.User.Email); err != nil {
+	if err := p.admitGuess(ctx, d, found.User.Email); err != nil {
 		return Entered{}, err
 	}
 	return p.prove(ctx, found.Session, func(ctx context.Context, tx ports.Tx, user account.User) (bool, error) {
 		return p.accepts(ctx, tx, user.ID, code)
-	}, func(ctx context.Context, tx ports.Tx, s person.Session) error {
-		return p.audit(ctx, tx, s, audit.SessionOpened, from)
+	}, func(ctx context.Context, tx ports.Tx, user account.User, in *Entered) (err error) {
+		if in.Device, err = p.remember(d, user); err != nil {
+			return err
+		}
+		return p.audit(ctx, tx, in.Session, audit.SessionOpened, from)
 	})
 }
 
@@ -52,15 +55,13 @@ func (p *People) GiveFactor(ctx context.Context, presented, code string, from Cl
 type Proof struct{ Password, Code string }
 
 // ProveAgain makes a session recent again, which what cannot be undone or shows a secret needs. The session gets another token.
-// UNAUTHORIZED: something is wrong; person.MaxFactorTries of these end the session. RATE_LIMITED, SERVER_BUSY as of LogIn.
-func (p *People) ProveAgain(ctx context.Context, c access.Caller, by Proof, from Client) (Entered, error) {
+// UNAUTHORIZED: something is wrong; person.MaxFactorTries of these end the session. RATE_LIMITED: too many were tried in the
+// session. SERVER_BUSY: too many passwords are being hashed.
+func (p *People) ProveAgain(ctx context.Context, c access.Caller, by Proof) (Entered, error) {
 	if !c.IsPerson() {
 		return Entered{}, person.ErrNoSession()
 	}
-	if err := p.admit(ctx, from); err != nil {
-		return Entered{}, err
-	}
-	if err := p.admitGuess(ctx, c.User.Email); err != nil {
+	if err := p.admitProof(ctx, c); err != nil {
 		return Entered{}, err
 	}
 	user, err := ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) (account.User, error) {
@@ -69,7 +70,7 @@ func (p *People) ProveAgain(ctx context.Context, c access.Caller, by Proof, from
 	if err != nil {
 		return Entered{}, base.NotFound(err, person.ErrNoSession())
 	}
-	right, err := p.matches(ctx, ratelimit.Source(from.Address), user.PasswordHash, by.Password)
+	right, err := p.matches(ctx, turnOf(user.ID), user.PasswordHash, by.Password)
 	if err != nil {
 		return Entered{}, err
 	}
@@ -82,19 +83,18 @@ func (p *People) ProveAgain(ctx context.Context, c access.Caller, by Proof, from
 			return err == nil, err
 		}
 		return p.accepts(ctx, tx, now.ID, by.Code)
-	}, func(context.Context, ports.Tx, person.Session) error { return nil })
+	}, func(context.Context, ports.Tx, account.User, *Entered) error { return nil })
 }
 
 // prove stores what a proof makes of a session: open, with another token, or one more miss.
 func (p *People) prove(
 	ctx context.Context, of person.Session, right func(context.Context, ports.Tx, account.User) (bool, error),
-	then func(context.Context, ports.Tx, person.Session) error,
-) (Entered, error) {
+	then func(context.Context, ports.Tx, account.User, *Entered) error,
+) (made Entered, err error) {
 	now := p.base.Clock.Now()
 	text, hash := base.NewToken(p.base.Entropy)
-	var next person.Session
 	proved := false
-	err := p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		user, err := tx.Credentials().Lock(ctx, of.UserID)
 		if err != nil {
 			return err
@@ -109,7 +109,7 @@ func (p *People) prove(
 		if proved, err = right(ctx, tx, user); err != nil {
 			return err
 		}
-		next, err = in.Missed(now)
+		next, err := in.Missed(now)
 		if proved {
 			next, err = in.Proved(hash, now)
 		}
@@ -119,7 +119,8 @@ func (p *People) prove(
 		if err := tx.Sessions().Save(ctx, next); err != nil || !proved {
 			return err
 		}
-		return then(ctx, tx, next)
+		made = Entered{Session: next, Token: text}
+		return then(ctx, tx, user, &made)
 	})
 	switch {
 	case err != nil:
@@ -127,7 +128,7 @@ func (p *People) prove(
 	case !proved:
 		return Entered{}, person.ErrLogIn()
 	}
-	return Entered{next, text}, nil
+	return made, nil
 }
 
 // accepts reports whether a code is right, and uses it up. The person is locked.

@@ -13,7 +13,6 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/person"
-	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -27,7 +26,7 @@ func (p *People) AskReset(ctx context.Context, email string, from Client) error 
 	if p.base.Pages.Reset == (mail.Link{}) {
 		return fault.New(fault.FeatureNotAvailable, "this installation has no page to choose another password on; ask its operator")
 	}
-	if err := p.admit(ctx, from); err != nil {
+	if _, err := p.admit(ctx, from); err != nil {
 		return err
 	}
 	email, err := account.ValidateEmail(email)
@@ -87,17 +86,19 @@ func (p *People) sendReset(ctx context.Context, email string) error {
 	})
 }
 
-// Reset gives the person of a link another password, and ends all sessions. A second factor stays. The link works once.
+// Reset gives the person of a link another password, and ends all sessions. A second factor stays. The link works once. What it
+// returns the device keeps, as Entered.Device: all others are those of strangers from now on.
 //
-// UNAUTHORIZED, the same for a link that is unknown, used, replaced or too old. VALIDATION_ERROR on "password". RATE_LIMITED,
-// SERVER_BUSY as of LogIn.
-func (p *People) Reset(ctx context.Context, presented, password string, from Client) error {
-	if err := p.admit(ctx, from); err != nil {
-		return err
+// UNAUTHORIZED, the same for a link that is unknown, used, replaced or too old. VALIDATION_ERROR on "password". RATE_LIMITED: too
+// many attempts from the address. SERVER_BUSY: too many passwords are being hashed.
+func (p *People) Reset(ctx context.Context, presented, password string, from Client) (device string, err error) {
+	d, err := p.admit(ctx, from)
+	if err != nil {
+		return "", err
 	}
 	hash, ok := token.Parse(presented)
 	if !ok {
-		return person.ErrNoReset()
+		return "", person.ErrNoReset()
 	}
 	asked, err := ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) (person.Reset, error) {
 		return tx.Credentials().ResetByToken(ctx, hash)
@@ -106,18 +107,18 @@ func (p *People) Reset(ctx context.Context, presented, password string, from Cli
 		err = ports.ErrNoRow
 	}
 	if err != nil {
-		return base.NotFound(err, person.ErrNoReset())
+		return "", base.NotFound(err, person.ErrNoReset())
 	}
 	if err := account.ValidatePassword(password); err != nil {
-		return err
+		return "", err
 	}
-	stored, err := p.hash(ctx, ratelimit.Source(from.Address), password)
+	stored, err := p.hash(ctx, asked.UserID, password)
 	if err != nil {
-		return err
+		return "", err
 	}
 	m, sealed, err := p.newNotice()
 	if err != nil {
-		return err
+		return "", err
 	}
 	now := p.base.Clock.Now()
 	err = p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
@@ -134,6 +135,10 @@ func (p *People) Reset(ctx context.Context, presented, password string, from Cli
 		if err := setPassword(ctx, tx, user.ID, stored); err != nil {
 			return err
 		}
+		user.PasswordHash = stored
+		if device, err = p.remember(d, user); err != nil {
+			return err
+		}
 		if err := tx.Sessions().EndAll(ctx, user.ID, "", now); err != nil {
 			return err
 		}
@@ -147,7 +152,10 @@ func (p *People) Reset(ctx context.Context, presented, password string, from Cli
 		return p.base.Audit(ctx, tx, database.Record{AccountID: of.ID}, audit.ByUser(user.ID), audit.PasswordReset,
 			audit.Details{"client": from.Address.Unmap().String()})
 	})
-	return base.NotFound(err, person.ErrNoReset())
+	if err != nil {
+		return "", base.NotFound(err, person.ErrNoReset())
+	}
+	return device, nil
 }
 
 // setPassword stores another password. A link with which somebody could choose yet another one ends.
@@ -158,9 +166,10 @@ func setPassword(ctx context.Context, tx ports.Tx, user id.UserID, hash string) 
 	return tx.Credentials().SetPassword(ctx, user, hash)
 }
 
-// hash hashes a password when it is its turn. SERVER_BUSY, RATE_LIMITED.
-func (p *People) hash(ctx context.Context, turnOf, password string) (string, error) {
-	release, err := p.base.Hashing.Enter(ctx, id.AccountID(turnOf), base.ThisProcess)
+// hash hashes a password of a person when it is its turn. SERVER_BUSY, RATE_LIMITED.
+func (p *People) hash(ctx context.Context, of id.UserID, password string) (string, error) {
+	t := turnOf(of)
+	release, err := p.base.Hashing.Enter(ctx, t.of, t.among)
 	if err != nil {
 		return "", err
 	}

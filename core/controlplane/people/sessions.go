@@ -10,7 +10,6 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/person"
-	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -84,29 +83,43 @@ func (p *People) EndOthers(ctx context.Context, c access.Caller) error {
 	})
 }
 
-// ChangePassword gives the caller another password, and ends all other sessions and a link to choose one. UNAUTHORIZED: the caller is no person, or the
-// session has ended. LOGIN_REQUIRED: the last proof is too long ago. VALIDATION_ERROR on "password". RATE_LIMITED, SERVER_BUSY:
-// too many passwords are being hashed.
-func (p *People) ChangePassword(ctx context.Context, c access.Caller, password string, from Client) error {
+// ChangePassword gives the caller another password, and ends all other sessions and a link to choose one. What it returns the
+// device keeps, as Entered.Device: all others are those of strangers from now on. UNAUTHORIZED: the caller is no person, or
+// the session has ended. LOGIN_REQUIRED: the last proof is too long ago. VALIDATION_ERROR on "password". RATE_LIMITED,
+// SERVER_BUSY: too many passwords are being hashed.
+func (p *People) ChangePassword(ctx context.Context, c access.Caller, password, device string) (string, error) {
 	if err := p.recent(c); err != nil {
-		return err
+		return "", err
 	}
 	if err := account.ValidatePassword(password); err != nil {
-		return err
+		return "", err
 	}
-	hash, err := p.hash(ctx, ratelimit.Source(from.Address), password)
+	hash, err := p.hash(ctx, c.Session.UserID, password)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return p.updateTelling(ctx, c, "The password was changed.", func(ctx context.Context, tx ports.Tx, user account.User) error {
+	d, err := p.recognize(ctx, device)
+	if err != nil {
+		return "", err
+	}
+	err = p.updateTelling(ctx, c, "The password was changed.", func(ctx context.Context, tx ports.Tx, user account.User) error {
 		if err := setPassword(ctx, tx, user.ID, hash); err != nil {
 			return err
 		}
 		if err := tx.Sessions().EndAll(ctx, user.ID, c.Session.ID, p.base.Clock.Now()); err != nil {
 			return err
 		}
+		user.PasswordHash = hash
+		var err error
+		if device, err = p.remember(d, user); err != nil {
+			return err
+		}
 		return p.own(ctx, tx, c, audit.PasswordChanged, nil)
 	})
+	if err != nil {
+		return "", err
+	}
+	return device, nil
 }
 
 // recent returns UNAUTHORIZED where the caller is no person, and LOGIN_REQUIRED where the last proof is too long ago.
