@@ -2,6 +2,7 @@
 package person
 
 import (
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -24,7 +25,7 @@ const (
 	Touch = time.Minute
 )
 
-// MaxSessions is how many sessions of a person are open or wait for a factor. One more ends the one that was used longest ago.
+// MaxSessions is how many sessions of a person are open or wait for a factor. One more ends what Displaced says.
 const MaxSessions = 50
 
 // MaxFactorTries is how many wrong codes a log-in may have before it ends.
@@ -148,6 +149,23 @@ func (s Session) Used(now time.Time) (_ Session, changed bool) {
 	}
 	s.UsedAt = now
 	return s, true
+}
+
+// Displaced are those of a person's sessions, the one that was used last first, that end so that one more may begin: log-ins that
+// wait for their factor, and then those that were used longest ago. Who knows the password alone ends one open session at most.
+func Displaced(all []Session) []Session {
+	if len(all) < MaxSessions {
+		return nil
+	}
+	waits := func(s Session) int {
+		if s.Status == AwaitsFactor {
+			return 1
+		}
+		return 0
+	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b Session) int { return waits(a) - waits(b) })
+	return all[MaxSessions-1:]
 }
 
 // RequireRecent returns LOGIN_REQUIRED where the last proof is too long ago for what cannot be undone, or shows a secret.

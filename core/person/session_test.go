@@ -1,6 +1,7 @@
 package person_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,33 @@ func TestSessionsReachNothingAfterTheirEnd(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestWhatOneMoreSessionEnds(t *testing.T) {
+	list := func(waiting ...int) (all []person.Session) {
+		for n := range person.MaxSessions {
+			s := begun(slices.Contains(waiting, n))
+			s.Tries = n
+			all = append(all, s)
+		}
+		return all
+	}
+	last := person.MaxSessions - 1
+	for _, c := range []struct {
+		all  []person.Session
+		ends []int
+	}{
+		{list()[1:], nil}, {list(), []int{last}}, {list(0), []int{0}}, {list(0, 5), []int{5}},
+		{append(list(), list(3)...)[last:], []int{last, 3}},
+	} {
+		var ends []int
+		for _, s := range person.Displaced(c.all) {
+			ends = append(ends, s.Tries)
+		}
+		if !slices.Equal(ends, c.ends) {
+			t.Errorf("of %d sessions %v end, want %v", len(c.all), ends, c.ends)
+		}
+	}
 }
 
 func TestUseIsStoredOnceAMinute(t *testing.T) {

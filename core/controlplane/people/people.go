@@ -192,13 +192,13 @@ func factorOf(ctx context.Context, tx ports.Tx, user id.UserID) (f person.Factor
 	return f, f.Counts(), err
 }
 
-// makeRoom ends the sessions of a person that were used longest ago, so that one more may begin. The person is locked.
+// makeRoom ends sessions of a person, so that one more may begin. The person is locked.
 func makeRoom(ctx context.Context, tx ports.Tx, user id.UserID, now time.Time) error {
 	all, err := tx.Sessions().Of(ctx, user)
-	if err != nil || len(all) < person.MaxSessions {
+	if err != nil {
 		return err
 	}
-	for _, s := range all[person.MaxSessions-1:] {
+	for _, s := range person.Displaced(all) {
 		closed, err := s.Closed(now)
 		if err != nil {
 			closed = s.At(now) // its time is over
