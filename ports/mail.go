@@ -39,7 +39,8 @@ type Mails interface {
 	// Add stores a mail and wakes dispatchers when the transaction commits. ErrNoRow where there is no such account or, for an
 	// invitation, no such database.
 	Add(ctx context.Context, m mail.Mail) error
-	// Recent counts the mails that an account, and that all accounts together, have added since a time; notices do not count.
+	// Recent counts the mails that an account, and that all accounts together, have added since a time; notices do not count, and
+	// warnings by themselves.
 	// Addresses with the same mail.Mailbox are one. Where two callers must not both take an account's last place, they hold the
 	// account's lock.
 	Recent(ctx context.Context, account id.AccountID, recipient string, since time.Time) (mail.Recent, error)

@@ -33,7 +33,7 @@ type Sessions interface {
 	Forget(ctx context.Context, before time.Time, limit int) error
 }
 
-// SessionEntry is a session with its person, whose password is left out, and the account that the person owns.
+// SessionEntry is a session with its person, whose password and last log-in are left out, and the account that the person owns.
 type SessionEntry struct {
 	Session     person.Session
 	User        account.User
@@ -47,6 +47,8 @@ type Credentials interface {
 	Lock(ctx context.Context, user id.UserID) (account.User, error)
 	// SetPassword stores the hash of a password. ErrNoRow when there is no such user.
 	SetPassword(ctx context.Context, user id.UserID, hash string) error
+	// SetLoggedIn stores when a person logged in. ErrNoRow when there is no such user.
+	SetLoggedIn(ctx context.Context, user id.UserID, at time.Time) error
 	// SetReset stores a link to choose another password, in place of the one that the person has. ErrNoRow where there is no such
 	// user.
 	SetReset(ctx context.Context, r person.Reset) error

@@ -25,9 +25,10 @@ var (
 	addMail     = pgdb.Define(mailTable.Insert().Suffix("RETURNING pg_notify('" + dispatchChannel + "', '')"))
 	addMailLane = pgdb.Written("INSERT INTO mail_lanes (account_id, turn) VALUES ($1, 0) ON CONFLICT DO NOTHING")
 	recentMails = pgdb.Written(`
-		SELECT count(*) FILTER (WHERE account_id = $1) AS of_account,
-			count(*) FILTER (WHERE account_id = $1 AND ` + mailbox + ` = $2) AS to_recipient,
-			count(*) FILTER (WHERE ` + mailbox + ` = $2) AS together
+		SELECT count(*) FILTER (WHERE kind <> 'warning' AND account_id = $1) AS of_account,
+			count(*) FILTER (WHERE kind <> 'warning' AND account_id = $1 AND ` + mailbox + ` = $2) AS to_recipient,
+			count(*) FILTER (WHERE kind <> 'warning' AND ` + mailbox + ` = $2) AS together,
+			count(*) FILTER (WHERE kind = 'warning' AND account_id = $1) AS warnings
 		FROM mails WHERE (account_id = $1 OR ` + mailbox + ` = $2) AND created_at > $3 AND kind <> 'notice'`)
 	withdrawMails = pgdb.Written(`
 		UPDATE mails SET status = 'withdrawn', finished_at = $2, sealed_token = NULL, lease_owner = '', lease_until = NULL,

@@ -49,6 +49,7 @@ var (
 
 	lockUser       = pgdb.Define(userTable.Read().Where("t.id = ?").Suffix("FOR NO KEY UPDATE"))
 	setPassword    = pgdb.Written("UPDATE users SET password_hash = $2 WHERE id = $1")
+	setLoggedIn    = pgdb.Written("UPDATE users SET logged_in_at = $2 WHERE id = $1")
 	resetByToken   = pgdb.Define(resetTable.Read().Where("t.token_hash = ?"))
 	removeReset    = pgdb.Written("DELETE FROM resets WHERE user_id = $1")
 	getFactor      = pgdb.Define(factorTable.Read().Where("t.id = ?"))
@@ -104,6 +105,10 @@ func (c credentials) Lock(ctx context.Context, user id.UserID) (account.User, er
 
 func (c credentials) SetPassword(ctx context.Context, user id.UserID, hash string) error {
 	return c.MustChange(ctx, ports.ErrNoRow, setPassword, user, hash)
+}
+
+func (c credentials) SetLoggedIn(ctx context.Context, user id.UserID, at time.Time) error {
+	return c.MustChange(ctx, ports.ErrNoRow, setLoggedIn, user, at)
 }
 
 func (c credentials) SetReset(ctx context.Context, r person.Reset) error {

@@ -126,6 +126,8 @@ type User struct {
 	CreatedAt time.Time `db:"created_at"`
 	// PasswordHash is as ports.Passwords makes it; empty: the user has no password.
 	PasswordHash string `db:"password_hash"`
+	// LoggedInAt is when the person last logged in; nil: never.
+	LoggedInAt *time.Time `db:"logged_in_at"`
 }
 
 // Quotas returns the plan's bounds with the operator's exceptions applied.

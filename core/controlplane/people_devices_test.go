@@ -1,12 +1,14 @@
 package controlplane_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/people"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/fakes/fakepasskeys"
 )
@@ -133,4 +135,50 @@ func TestStrangersHoldNoTurnOfOthers(t *testing.T) {
 	for range 2 {
 		refused(t, <-done, fault.Unauthorized)
 	}
+}
+
+// Where a person logs in for the first time is told by mail, after the very first log-in; and who knows the password fills no
+// mailbox.
+func TestLogInsOnNewDevicesAreTold(t *testing.T) {
+	c, app, _ := secured(t)
+	known := c.deviceOf(app)
+	told := func(what string, want int) {
+		t.Helper()
+		c.mails(c.ControlPlane)
+		n := 0
+		for _, m := range c.mailbox.Mails("owner@example.org") {
+			if m.Subject == "A log-in on another device" {
+				n++
+			}
+		}
+		equal(t, "mails after "+what, n, want)
+	}
+	told("the first two log-ins", 1)
+	c.clock.Advance(person.Touch)
+	there := home()
+	there.Device = known
+	in := must(c.at(known, password))(t)
+	must(c.People.GiveFactor(c.ctx, in.Token, code(c, app), there))(t)
+	told("a log-in on a device that is known", 1)
+	in = c.entered()
+	refused(t, errOf(c.People.GiveFactor(c.ctx, in.Token, "000000", home())), fault.Unauthorized)
+	told("a log-in without its factor", 1)
+	for range 2 * mail.MaxWarnings {
+		c.clock.Advance(15 * time.Minute)
+		c.deviceOf(app)
+	}
+	told("many", mail.MaxWarnings)
+	c.clock.Advance(mail.Window)
+	c.deviceOf(app)
+	told("another one the day after", mail.MaxWarnings+1)
+	newest := c.mailbox.Mails("owner@example.org")
+	if text := newest[len(newest)-1].Text; !strings.Contains(text, "198.51.100.4") || !strings.Contains(text, "a browser") {
+		t.Errorf("the mail does not say where:\n%s", text)
+	}
+}
+
+// deviceOf is what a browser keeps that has nothing, after a log-in of the owner with a code.
+func (c *crowd) deviceOf(app person.Secret) string {
+	c.t.Helper()
+	return must(c.People.GiveFactor(c.ctx, c.entered().Token, code(c, app), home()))(c.t).Device
 }

@@ -14,6 +14,7 @@ const (
 	MaxRecipient = 5   // of one account to one Mailbox
 	MaxAccount   = 200 // of one account to all addresses
 	MaxTogether  = 25  // of all accounts to one Mailbox
+	MaxWarnings  = 5   // of log-ins, beside these: who knows a password fills no mailbox, and the first ones say so
 )
 
 // Recent is how many mails were added within Window, withdrawn ones too.
@@ -21,6 +22,7 @@ type Recent struct {
 	ToRecipient int `db:"to_recipient"` // of the account to the address, with any tag
 	OfAccount   int `db:"of_account"`   // of the account
 	Together    int `db:"together"`     // of all accounts to the address, with any tag
+	Warnings    int `db:"warnings"`     // of the account, which count in none of the others
 }
 
 // Admit returns RATE_LIMITED where an account that has caused so many mails may not cause another to the same address.
@@ -35,6 +37,9 @@ func (r Recent) Admit() error {
 	}
 	return nil
 }
+
+// AdmitsWarning reports whether the owner of the account gets another warning.
+func (r Recent) AdmitsWarning() bool { return r.Warnings < MaxWarnings }
 
 func tooMany(format string, most int) error {
 	refusal := fault.New(fault.RateLimited, format, most)

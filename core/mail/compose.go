@@ -31,7 +31,9 @@ func (m Mail) Compose(token string, pages Pages, now time.Time) Message {
 	case ToReset:
 		return m.reset(token, pages.Reset, now)
 	case ToTell:
-		return m.notice(now)
+		return m.notice("A change in how you log in", now)
+	case ToWarn:
+		return m.notice("A log-in on another device", now)
 	default:
 		return m.invitation(token, pages.Invitation, now)
 	}
@@ -74,12 +76,21 @@ func (m Mail) reset(token string, page Link, now time.Time) Message {
 	return m.message(c, "Another password", now)
 }
 
-func (m Mail) notice(now time.Time) Message {
+// DeviceNote is the note of a warning: the address of a client, and what its browser says of itself.
+func DeviceNote(client, agent string) string {
+	return fmt.Sprintf("Somebody logged in as you on a device on which you had not before, from the address %s, by “%s”.",
+		client, flattenTo(maxAgent, agent, "an unknown browser"))
+}
+
+// maxAgent is how many characters a mail shows of what a browser says.
+const maxAgent = 160
+
+func (m Mail) notice(subject string, now time.Time) Message {
 	c := content{
 		before: []string{m.Note, "It happened on " + moment(m.CreatedAt) + "."},
-		after:  []string{"If it was not you, ask for another password at once, and end all other sessions."},
+		after:  []string{"If it was not you, choose another password at once, which ends all other sessions."},
 	}
-	return m.message(c, "A change in how you log in", now)
+	return m.message(c, subject, now)
 }
 
 func moment(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }

@@ -67,15 +67,19 @@ func TestSubjectHasNoToken(t *testing.T) {
 // linkable is what mail programs make links of.
 var linkable = regexp.MustCompile(`(?i)[a-z]+:/|//|www\.\S|\S+@\S+|[\p{L}\p{N}-]+[.。．｡][\p{L}]{2,}`)
 
-// Whatever a customer's names are, the mail has the lines that it has with harmless ones, no markup and no link but its own.
-func TestNamesAddNothingButText(t *testing.T) {
-	const page = "https://app.example.org/join"
-	plain := composed(t, page, nil)
-	names := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-z.:/@<>"'&\r\n\t ]{0,300}`), rapid.SampledFrom([]string{
+func hostile() *rapid.Generator[string] {
+	return rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-z.:/@<>"'&\r\n\t ]{0,300}`), rapid.SampledFrom([]string{
 		"", "\u202egro.live", "Your bank\r\n\r\nhttps://evil.example/login", "<a href=https://evil.example>Shop</a>", "evil.example",
 		"www.evil.example", "mail eve@evil.example", "javascript:alert(1)", "evil。example", "a\u2028b\u0085c\x00d", "\xff\xfe.org",
 		strings.Repeat("long ", 100), "evil\u00ad.example", "x\u200b.example", `"><script>`, "&lt;b&gt;",
 	}))
+}
+
+// Whatever a customer's names are, the mail has the lines that it has with harmless ones, no markup and no link but its own.
+func TestNamesAddNothingButText(t *testing.T) {
+	const page = "https://app.example.org/join"
+	plain := composed(t, page, nil)
+	names := hostile()
 	rapid.Check(t, func(t *rapid.T) {
 		inviter, database := names.Draw(t, "inviter"), names.Draw(t, "database")
 		m := pending()
@@ -168,4 +172,31 @@ func TestMailsAboutLoggingIn(t *testing.T) {
 		!strings.Contains(told.Text, "22 November 2026, 09:00 UTC") {
 		t.Errorf("%+v", told)
 	}
+}
+
+// Whatever a browser says of itself, a warning is one paragraph without a link.
+func TestBrowsersAddNothingButText(t *testing.T) {
+	warned := func(agent string) Message {
+		return New("m", Letter{
+			Kind: ToWarn, Recipient: "bob@example.org", Note: DeviceNote("192.0.2.1", agent),
+		}, []byte("sealed"), began).Compose("", Pages{}, began.Add(time.Hour))
+	}
+	plain := warned("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")
+	for _, want := range []string{
+		"192.0.2.1", "Linux x86_64", "Firefox 140", "22 November 2026, 09:00 UTC", "choose another password",
+	} {
+		if !strings.Contains(plain.Text, want) || !strings.Contains(plain.HTML, want) {
+			t.Errorf("%q is missing in\n%s", want, plain.Text)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		got := warned(hostile().Draw(t, "agent"))
+		first, rest, _ := strings.Cut(got.Text, "\n")
+		_, same, _ := strings.Cut(plain.Text, "\n")
+		first = strings.Replace(first, "192.0.2.1", "", 1)
+		if rest != same || linkable.MatchString(first) || strings.Count(got.HTML, "<") != strings.Count(plain.HTML, "<") ||
+			utf8.RuneCountInString(first) > maxAgent+120 || !utf8.ValidString(first) {
+			t.Fatalf("a browser adds to\n%s\n%s", got.Text, got.HTML)
+		}
+	})
 }

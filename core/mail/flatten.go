@@ -10,7 +10,9 @@ const maxName = 64
 
 // flatten makes one line of a chosen name that no mail program shows as a link: it has no control or invisible
 // characters, nothing that a link needs, and no dot within a word. A name that is empty then is replaced.
-func flatten(name, instead string) string {
+func flatten(name, instead string) string { return flattenTo(maxName, name, instead) }
+
+func flattenTo(most int, name, instead string) string {
 	var b strings.Builder
 	runes := []rune(strings.ToValidUTF8(name, " "))
 	for i, r := range runes {
@@ -24,8 +26,8 @@ func flatten(name, instead string) string {
 		}
 	}
 	flat := strings.Join(strings.Fields(b.String()), " ")
-	if short := []rune(flat); len(short) > maxName {
-		flat = strings.TrimSpace(string(short[:maxName-1])) + "…"
+	if short := []rune(flat); len(short) > most {
+		flat = strings.TrimSpace(string(short[:most-1])) + "…"
 	}
 	if flat == "" {
 		return instead

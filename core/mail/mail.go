@@ -17,10 +17,11 @@ const (
 	ToInvite Kind = "invitation" // to a database
 	ToReset  Kind = "reset"      // a link with which a person chooses another password
 	ToTell   Kind = "notice"     // what has changed in how a person logs in
+	ToWarn   Kind = "warning"    // a log-in on a device where the person had not logged in before
 )
 
 // Kinds lists them in the order of the docs.
-var Kinds = []Kind{ToInvite, ToReset, ToTell}
+var Kinds = []Kind{ToInvite, ToReset, ToTell, ToWarn}
 
 // Letter is what a mail says, with the names as they were when it was added.
 type Letter struct {
@@ -36,7 +37,7 @@ type Letter struct {
 	Database     string           `db:"database_display"` // the database's display name
 	Role         account.Standing `db:"role"`
 
-	Note string `db:"note"` // of a notice: what has happened, in one sentence
+	Note string `db:"note"` // of a notice or warning: what has happened, in one sentence
 }
 
 // Mail is one mail on its way. Its ID makes the Message-ID of every attempt, so that a receiver can recognise a repeated one.
@@ -51,7 +52,7 @@ type Mail struct {
 	lease.Lease
 }
 
-// New makes a mail that is due at once. sealed is its token, of a notice the empty one, under SecretContext.
+// New makes a mail that is due at once. sealed is its token, of a notice or warning the empty one, under SecretContext.
 func New(m id.MailID, l Letter, sealed []byte, now time.Time) Mail {
 	return Mail{ID: m, Letter: l, SealedToken: sealed, Status: Pending, CreatedAt: now, Lease: lease.Lease{NotBefore: now}}
 }

@@ -39,6 +39,12 @@ func (m mails) Recent(
 			if !row.CreatedAt.After(since) || row.Kind == mail.ToTell {
 				continue
 			}
+			if row.Kind == mail.ToWarn {
+				if row.AccountID == account {
+					recent.Warnings++
+				}
+				continue
+			}
 			if same {
 				recent.Together++
 			}

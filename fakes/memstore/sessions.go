@@ -46,7 +46,7 @@ func (p sessions) ByToken(ctx context.Context, hash token.Hash) (ports.SessionEn
 				continue
 			}
 			user, _ := s.users.get(row.UserID)
-			user.PasswordHash = ""
+			user.PasswordHash, user.LoggedInAt = "", nil
 			owned, err := s.owned(row.UserID)
 			return ports.SessionEntry{Session: row, User: user, Account: owned, Maintenance: s.maintenance}, err
 		}
@@ -139,16 +139,25 @@ func (c credentials) Lock(ctx context.Context, user id.UserID) (account.User, er
 	return write(ctx, c.session, func(s *state) (account.User, error) { return found(s.users.get(user)) })
 }
 
-func (c credentials) SetPassword(ctx context.Context, user id.UserID, hash string) error {
+// change stores a change of a person.
+func (c credentials) change(ctx context.Context, user id.UserID, change func(*account.User)) error {
 	return c.write(ctx, func(s *state) error {
 		u, known := s.users.get(user)
 		if !known {
 			return ports.ErrNoRow
 		}
-		u.PasswordHash = hash
+		change(&u)
 		s.users.put(s.txid, user, u)
 		return nil
 	})
+}
+
+func (c credentials) SetPassword(ctx context.Context, user id.UserID, hash string) error {
+	return c.change(ctx, user, func(u *account.User) { u.PasswordHash = hash })
+}
+
+func (c credentials) SetLoggedIn(ctx context.Context, user id.UserID, at time.Time) error {
+	return c.change(ctx, user, func(u *account.User) { u.LoggedInAt = &at })
 }
 
 func (c credentials) SetReset(ctx context.Context, r person.Reset) error {

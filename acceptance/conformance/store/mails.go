@@ -192,9 +192,11 @@ func recentMailsAreCounted(w *world) {
 	w.addMail(r, minutes(1)) // too long ago
 	w.update(addMail(mailToPerson(w.account.ID, mail.ToReset, minutes(5))))
 	w.update(addMail(mailToPerson(w.account.ID, mail.ToTell, minutes(5)))) // does not count
+	w.update(addMail(mailToPerson(w.account.ID, mail.ToWarn, minutes(5))))
+	w.update(addMail(mailToPerson(w.account.ID, mail.ToWarn, epoch))) // too long ago
 	w.equal("recent mails", found(w.view, func(ctx context.Context, tx ports.Tx) (mail.Recent, error) {
 		return tx.Mails().Recent(ctx, w.account.ID, "bob+shop@example.com", minutes(1))
-	}), mail.Recent{ToRecipient: 6, OfAccount: 12, Together: 7})
+	}), mail.Recent{ToRecipient: 6, OfAccount: 12, Together: 7, Warnings: 1})
 }
 
 func mailClaimIsTheCores(w *world) {

@@ -140,6 +140,7 @@ func sessionsAreForgotten(w *world) {
 func Credentials(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
 		{"a password is replaced", passwordIsReplaced},
+		{"the last log-in is stored", logInIsStored},
 		{"a link to reset a password is one at a time", resetsReplaceEachOther},
 		{"a factor comes back as it was stored, and is replaced whole", factorComesBack},
 		{"a recovery code works once, and new ones end the old", recoveryCodesWorkOnce},
@@ -153,6 +154,14 @@ func passwordIsReplaced(w *world) {
 	}
 	w.unknown("the password of nobody", writing2(ports.Tx.Credentials, ports.Credentials.SetPassword, newID[id.UserID](), "x"))
 	w.unknown("locking nobody", reading(ports.Tx.Credentials, ports.Credentials.Lock, newID[id.UserID]()))
+}
+
+func logInIsStored(w *world) {
+	for _, at := range []time.Time{minutes(1), minutes(2)} {
+		w.update(writing2(ports.Tx.Credentials, ports.Credentials.SetLoggedIn, w.user.ID, at))
+		w.equal("as stored", readLocked(w, ports.Tx.Credentials, ports.Credentials.Lock, w.user.ID).LoggedInAt, &at)
+	}
+	w.unknown("that of nobody", writing2(ports.Tx.Credentials, ports.Credentials.SetLoggedIn, newID[id.UserID](), epoch))
 }
 
 func resetsReplaceEachOther(w *world) {

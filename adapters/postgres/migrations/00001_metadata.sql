@@ -15,7 +15,7 @@ INSERT INTO oldest_program VALUES (1);
 -- Users, accounts and keys
 --
 
--- An empty password_hash: no password. An address is stored, here and below, in the one form that it is compared in: printable
+-- An empty password_hash: no password. Without logged_in_at nobody has ever logged in as the user. An address is stored, here and below, in the one form that it is compared in: printable
 -- ASCII in lower case.
 CREATE DOMAIN address AS text COLLATE "C" CHECK (VALUE = lower(VALUE) AND VALUE ~ '^[!-~]+$');
 CREATE TABLE users (
@@ -24,6 +24,7 @@ CREATE TABLE users (
     name          text NOT NULL,
     password_hash text NOT NULL DEFAULT '',
     created_at    timestamptz NOT NULL,
+    logged_in_at  timestamptz,
     CONSTRAINT users_email_unique UNIQUE (email)
 );
 
@@ -403,7 +404,7 @@ CREATE INDEX invitations_ended ON invitations (ended_at) WHERE ended_at IS NOT N
 -- database takes both with it.
 CREATE TABLE mails (
     id               uuid PRIMARY KEY,
-    kind             text NOT NULL CHECK (kind IN ('invitation', 'reset', 'notice')),
+    kind             text NOT NULL CHECK (kind IN ('invitation', 'reset', 'notice', 'warning')),
     invitation_id    uuid CHECK ((invitation_id IS NOT NULL) = (kind = 'invitation')),
     account_id       uuid NOT NULL REFERENCES accounts,
     database_id      uuid REFERENCES databases ON DELETE CASCADE CHECK ((database_id IS NOT NULL) = (kind = 'invitation')),

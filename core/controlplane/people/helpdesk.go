@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -38,10 +39,6 @@ func (h *Helpdesk) LinkUser(ctx context.Context, email string) (link string, end
 // ResetFactors removes the authenticator app, the recovery codes and the passkeys of a person who has lost them, ends all
 // sessions and a link to choose a password, and tells the person. VALIDATION_ERROR on "email": it is nobody's.
 func (h *Helpdesk) ResetFactors(ctx context.Context, email string) error {
-	m, sealed, err := h.people.newNotice()
-	if err != nil {
-		return err
-	}
 	const note = "The operator of the service removed your authenticator app and passkeys: your password suffices to log in."
 	return h.update(ctx, email, audit.FactorsReset, func(
 		ctx context.Context, tx ports.Tx, user account.User, of id.AccountID,
@@ -64,7 +61,7 @@ func (h *Helpdesk) ResetFactors(ctx context.Context, email string) error {
 		if err := tx.Sessions().EndAll(ctx, user.ID, "", h.people.base.Clock.Now()); err != nil {
 			return err
 		}
-		return h.people.tell(ctx, tx, notice{m, sealed, of, user.Email, note})
+		return h.people.tell(ctx, tx, mail.ToTell, of, user.Email, note)
 	})
 }
 

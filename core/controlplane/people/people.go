@@ -172,10 +172,7 @@ func (p *People) enter(
 		if err := tx.Sessions().Add(ctx, in.Session); err != nil || waits {
 			return err
 		}
-		if in.Device, err = p.remember(d, user); err != nil {
-			return err
-		}
-		return p.audit(ctx, tx, in.Session, audit.SessionOpened, from)
+		return p.opened(ctx, tx, user, from, d, &in)
 	})
 	if err != nil {
 		return Entered{}, err
@@ -210,16 +207,26 @@ func makeRoom(ctx context.Context, tx ports.Tx, user id.UserID, now time.Time) e
 	return nil
 }
 
-// audit adds a line to the log of the account that a person owns; somebody without one has no log.
-func (p *People) audit(ctx context.Context, tx ports.Tx, s person.Session, what audit.Action, from Client) error {
-	of, err := tx.Accounts().OfOwner(ctx, s.UserID)
+// opened is what a log-in does that has just opened its session: the device remembers it, the log of the account that the person
+// owns has it, and the person is told of one on a device that is not known, unless there was none before.
+func (p *People) opened(ctx context.Context, tx ports.Tx, user account.User, from Client, d device, in *Entered) (err error) {
+	if in.Device, err = p.remember(d, user); err != nil {
+		return err
+	}
+	if err := tx.Credentials().SetLoggedIn(ctx, user.ID, p.base.Clock.Now()); err != nil {
+		return err
+	}
+	of, err := tx.Accounts().OfOwner(ctx, user.ID)
 	if errors.Is(err, ports.ErrNoRow) {
-		return nil
+		return nil // there is no log, and the session reaches nothing
+	}
+	if err == nil && user.LoggedInAt != nil && !d.isOf(user.ID) {
+		err = p.warn(ctx, tx, of.ID, user.Email, from)
 	}
 	if err != nil {
 		return err
 	}
-	return p.base.Audit(ctx, tx, database.Record{AccountID: of.ID}, audit.ByUser(s.UserID), what,
+	return p.base.Audit(ctx, tx, database.Record{AccountID: of.ID}, audit.ByUser(user.ID), audit.SessionOpened,
 		audit.Details{"client": from.Address.Unmap().String()})
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/id"
@@ -42,11 +41,8 @@ func (p *People) GiveFactor(ctx context.Context, presented, code string, from Cl
 	}
 	return p.prove(ctx, found.Session, func(ctx context.Context, tx ports.Tx, user account.User) (bool, error) {
 		return p.accepts(ctx, tx, user.ID, code)
-	}, func(ctx context.Context, tx ports.Tx, user account.User, in *Entered) (err error) {
-		if in.Device, err = p.remember(d, user); err != nil {
-			return err
-		}
-		return p.audit(ctx, tx, in.Session, audit.SessionOpened, from)
+	}, func(ctx context.Context, tx ports.Tx, user account.User, in *Entered) error {
+		return p.opened(ctx, tx, user, from, d, in)
 	})
 }
 

@@ -116,10 +116,6 @@ func (p *People) Reset(ctx context.Context, presented, password string, from Cli
 	if err != nil {
 		return "", err
 	}
-	m, sealed, err := p.newNotice()
-	if err != nil {
-		return "", err
-	}
 	now := p.base.Clock.Now()
 	err = p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		user, err := tx.Credentials().Lock(ctx, asked.UserID)
@@ -146,7 +142,8 @@ func (p *People) Reset(ctx context.Context, presented, password string, from Cli
 		if err != nil {
 			return err
 		}
-		if err := p.tell(ctx, tx, notice{m, sealed, of.ID, user.Email, "The password was reset by a link in a mail."}); err != nil {
+		const note = "The password was reset by a link in a mail."
+		if err := p.tell(ctx, tx, mail.ToTell, of.ID, user.Email, note); err != nil {
 			return err
 		}
 		return p.base.Audit(ctx, tx, database.Record{AccountID: of.ID}, audit.ByUser(user.ID), audit.PasswordReset,
@@ -175,35 +172,4 @@ func (p *People) hash(ctx context.Context, of id.UserID, password string) (strin
 	}
 	defer release()
 	return p.base.Passwords.Hash(password, p.base.Entropy.Salt())
-}
-
-// noticeTime is how long a notice is of use.
-const noticeTime = 3 * 24 * time.Hour
-
-// notice is a mail about how a person logs in.
-type notice struct {
-	mail      id.MailID
-	sealed    []byte
-	account   id.AccountID
-	recipient string
-	note      string
-}
-
-// newNotice is the ID of a notice and its token, which is empty.
-func (p *People) newNotice() (id.MailID, []byte, error) {
-	m := base.NewID[id.MailID](p.base.Entropy)
-	sealed, err := p.base.Secrets.Seal(nil, mail.SecretContext(m))
-	return m, sealed, err
-}
-
-// tell adds a notice, where the installation sends mails. It is not counted against what one address gets: nobody else causes it.
-func (p *People) tell(ctx context.Context, tx ports.Tx, n notice) error {
-	if sends := p.base.Mailer.Check(n.recipient) == nil; !sends {
-		return nil
-	}
-	now := p.base.Clock.Now()
-	letter := mail.Letter{
-		Kind: mail.ToTell, AccountID: n.account, Recipient: n.recipient, ExpiresAt: now.Add(noticeTime), Note: n.note,
-	}
-	return tx.Mails().Add(ctx, mail.New(n.mail, letter, n.sealed, now))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/ports"
@@ -154,14 +155,10 @@ func (p *People) update(
 func (p *People) updateTelling(
 	ctx context.Context, c access.Caller, note string, fn func(ctx context.Context, tx ports.Tx, user account.User) error,
 ) error {
-	m, sealed, err := p.newNotice()
-	if err != nil {
-		return err
-	}
 	return p.update(ctx, c, func(ctx context.Context, tx ports.Tx, user account.User) error {
 		if err := fn(ctx, tx, user); err != nil {
 			return err
 		}
-		return p.tell(ctx, tx, notice{m, sealed, c.Account.ID, user.Email, note})
+		return p.tell(ctx, tx, mail.ToTell, c.Account.ID, user.Email, note)
 	})
 }
