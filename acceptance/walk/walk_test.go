@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/x509"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -100,7 +99,7 @@ func (w *world) entrance(t *testing.T) {
 	p.Goto("/nothing")
 	p.Audit("nothing", looks(t)...)
 	p.Goto("/databases/new")
-	if p.Path() != "/login" {
+	if p.Path() != "/login?next=%2Fdatabases%2Fnew" {
 		t.Errorf("somebody who is not logged in comes to %s", p.Path())
 	}
 }
@@ -217,5 +216,3 @@ func (w *world) ofMember(t *testing.T, owner *browser.Page, shop, role string) {
 	p.Expect(404, shop)
 	p.Sees("Nothing is here") // by itself
 }
-
-var _ = filepath.Join

@@ -91,6 +91,7 @@ func (s *site) entered(r *web.Request, in people.Entered, err error) (web.Answer
 		return nil, err
 	}
 	r.SetToken(in.Token)
+	r.SetDevice(in.Device)
 	to := r.Next()
 	if in.Session.Status == person.AwaitsFactor {
 		return web.Redirect{To: web.WithNext("/login/code", to)}, nil
@@ -191,10 +192,12 @@ func newPassword() *web.Field {
 }
 
 func (s *site) reset(r *web.Request) (web.Answer, error) {
-	if err := s.use.People.Reset(r.Context(), r.Field("token"), r.Field("password"), client(r)); err != nil {
+	device, err := s.use.People.Reset(r.Context(), r.Field("token"), r.Field("password"), client(r))
+	if err != nil {
 		return nil, err
 	}
 	r.SetToken("")
+	r.SetDevice(device)
 	return web.Redirect{To: web.LogInPath}, nil
 }
 
@@ -233,17 +236,17 @@ func (s *site) showProof(r *web.Request) (web.Answer, error) {
 func (s *site) prove(r *web.Request) (web.Answer, error) {
 	in, err := s.use.People.ProveAgain(r.Context(), r.Caller, people.Proof{
 		Password: r.Field("password"), Code: r.Field("code"),
-	}, client(r))
+	})
 	return proved(r, in, err)
 }
 
 func (s *site) beginPasskeyProof(r *web.Request) (web.Answer, error) {
-	asked, err := s.use.People.BeginPasskeyProof(r.Context(), r.Caller, client(r))
+	asked, err := s.use.People.BeginPasskeyProof(r.Context(), r.Caller)
 	return ask(asked, err)
 }
 
 func (s *site) proveByPasskey(r *web.Request) (web.Answer, error) {
-	in, err := s.use.People.ProveByPasskey(r.Context(), r.Caller, r.Field("challenge"), []byte(r.Field("response")), client(r))
+	in, err := s.use.People.ProveByPasskey(r.Context(), r.Caller, r.Field("challenge"), []byte(r.Field("response")))
 	return proved(r, in, err)
 }
 

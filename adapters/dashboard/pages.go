@@ -50,7 +50,7 @@ func Pages(cp *controlplane.ControlPlane, of Settings, once func() string) []web
 
 // client is where a request comes from, for use cases of people.
 func client(r *web.Request) people.Client {
-	return people.Client{Address: r.Client, Agent: r.Agent(), RequestID: r.ID}
+	return people.Client{Address: r.Client, Agent: r.Agent(), Device: r.Device(), RequestID: r.ID}
 }
 
 // reach finds the database of a page.

@@ -137,7 +137,11 @@ func browser(agent string) string {
 }
 
 func (s *site) changePassword(r *web.Request) (web.Answer, error) {
-	return web.Redirect{To: securityPath}, s.use.People.ChangePassword(r.Context(), r.Caller, r.Field("password"), client(r))
+	device, err := s.use.People.ChangePassword(r.Context(), r.Caller, r.Field("password"), r.Device())
+	if err == nil {
+		r.SetDevice(device)
+	}
+	return web.Redirect{To: securityPath}, err
 }
 
 // beginFactor shows the secret in its own answer: it is not read again.

@@ -75,34 +75,53 @@ func (r *Request) Confirm(name string) error {
 	return nil
 }
 
-// cookie is the name of the session's cookie. Its prefix keeps others on the same domain from setting it.
-const cookie = "__Host-pgherd"
+// The names of the cookies. Their prefix keeps others on the same domain from setting them.
+const (
+	sessionCookie = "__Host-pgherd"
+	deviceCookie  = "__Host-pgherd-device"
+)
 
-// Token is that of the session; empty where there is none.
-func (r *Request) Token() string {
-	c, err := r.http.Cookie(cookie)
+func (r *Request) cookie(name string) string {
+	c, err := r.http.Cookie(name)
 	if err != nil {
 		return ""
 	}
 	return c.Value
 }
 
-// SetToken gives the browser the token of a session; an empty one takes it away.
-func (r *Request) SetToken(token string) {
+// setCookie has the browser keep a value, or drop it where it is empty. Scripts do not see it, and no other site sends it with a
+// form.
+func (r *Request) setCookie(name, value string, life time.Duration) {
 	c := &http.Cookie{
-		Name: cookie, Value: token, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-		MaxAge: int(person.Life / time.Second),
+		Name: name, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		MaxAge: int(life / time.Second),
 	}
-	if token == "" {
+	if value == "" {
 		c.MaxAge = -1
 	}
 	http.SetCookie(r.out, c)
 }
 
-// Forget has the browser drop everything that it keeps of the dashboard.
+// Token is that of the session; empty where there is none.
+func (r *Request) Token() string { return r.cookie(sessionCookie) }
+
+// Device is what the browser keeps of an earlier log-in; empty where it has nothing.
+func (r *Request) Device() string { return r.cookie(deviceCookie) }
+
+// SetDevice has the browser keep what makes it known at the next log-in. Empty, it keeps what it has.
+func (r *Request) SetDevice(token string) {
+	if token != "" {
+		r.setCookie(deviceCookie, token, person.DeviceLife)
+	}
+}
+
+// SetToken gives the browser the token of a session; an empty one takes it away.
+func (r *Request) SetToken(token string) { r.setCookie(sessionCookie, token, person.Life) }
+
+// Forget has the browser drop what it keeps of a session.
 func (r *Request) Forget() {
 	r.SetToken("")
-	r.out.Header().Set("Clear-Site-Data", `"cache", "cookies", "storage"`)
+	r.out.Header().Set("Clear-Site-Data", `"cache", "storage"`)
 }
 
 // Next is where to go after a log-in.

@@ -103,5 +103,5 @@ func (h *Helpdesk) LogInUser(ctx context.Context, email string, from Client) (En
 	if err != nil {
 		return Entered{}, base.NotFound(err, fault.Invalid("email", "is no user's"))
 	}
-	return h.people.enter(ctx, user, from, func(context.Context, ports.Tx, account.User) (bool, error) { return false, nil })
+	return h.people.enter(ctx, user, from, device{}, func(context.Context, ports.Tx, account.User) (bool, error) { return false, nil })
 }
