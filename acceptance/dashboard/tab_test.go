@@ -92,8 +92,7 @@ func (b *tab) form(button, row string) form {
 				byID[attribute(in, "id")] = name
 			case in.Data == "label":
 				if of := attribute(in, "for"); of != "" {
-					label, _, _ := strings.Cut(textOf(in), " optional")
-					f.names[strings.TrimSpace(label)] = of
+					f.names[textOf(in)] = of
 				}
 			}
 		}

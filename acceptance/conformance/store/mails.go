@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/lease"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -109,6 +110,16 @@ func mailComesBack(w *world) {
 	for _, want := range []mail.Mail{first, held, sent, reset, notice} {
 		w.equal("as added", getMail(w, want.ID), want)
 	}
+	claimed := map[id.MailID]bool{}
+	for range 4 { // all but the one that was sent: whatever a mail is about, it is claimed as it was added
+		m := w.mustClaimMail(minutes(9), 4)
+		m.Lease, m.Status, m.Attempts = lease.Lease{}, "", 0
+		want := getMail(w, m.ID)
+		want.Lease, want.Status, want.Attempts = lease.Lease{}, "", 0
+		w.equal("as claimed", m, want)
+		claimed[m.ID] = true
+	}
+	w.equal("the mails that were claimed", claimed, map[id.MailID]bool{first.ID: true, held.ID: true, reset.ID: true, notice.ID: true})
 	w.unknown("locking an unknown mail", reading(ports.Tx.Mails, ports.Mails.Lock, newID[id.MailID]()))
 	w.fails("two mails have one ID", addMail(first))
 }

@@ -58,12 +58,19 @@ func (t *Table[T]) Saved(key, columns []string) *Table[T] {
 func (t *Table[T]) List(alias string) []string {
 	list := make([]string, len(t.Columns))
 	for i, column := range t.Columns {
-		list[i] = alias + "." + column
-		if slices.Contains(t.optional, column) {
-			list[i] = "coalesce(" + alias + "." + column + "::text, '') AS " + column
+		if list[i] = t.read(alias, column); slices.Contains(t.optional, column) {
+			list[i] += " AS " + column
 		}
 	}
 	return list
+}
+
+// read is a column as it is read.
+func (t *Table[T]) read(alias, column string) string {
+	if slices.Contains(t.optional, column) {
+		return "coalesce(" + alias + "." + column + "::text, '')"
+	}
+	return alias + "." + column
 }
 
 // Row is List as one text, for statements that are written.
@@ -73,7 +80,7 @@ func (t *Table[T]) Row(alias string) string { return strings.Join(t.List(alias),
 func (t *Table[T]) Prefixed(alias, prefix string) string {
 	list := make([]string, len(t.Columns))
 	for i, column := range t.Columns {
-		list[i] = alias + "." + column + ` AS "` + prefix + column + `"`
+		list[i] = t.read(alias, column) + ` AS "` + prefix + column + `"`
 	}
 	return strings.Join(list, ", ")
 }
