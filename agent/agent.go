@@ -38,6 +38,7 @@ import (
 	"github.com/pgherd/pgherd/agent/sizes"
 	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/agent/uploads"
+	"github.com/pgherd/pgherd/agent/usage"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -72,6 +73,7 @@ type Agent struct {
 	programs  *floors.Programs
 	languages *floors.Languages
 	sizes     *sizes.Meter
+	usage     *usage.Meter
 
 	health *health.Watch
 	kept   kept
@@ -156,6 +158,7 @@ func New(c Config, d Deps) (*Agent, error) {
 		return nil, err
 	}
 	report := pooler.NewReport(a.pooler.Console)
+	a.usage = usage.New(usage.Source{Ledger: a.ledger, Report: report}.Look, d.Log)
 	a.health = health.NewWatch(&health.Collector{
 		Machine: health.Host{DataDir: c.DataDir}, Maintenance: a.ledger.DB(), Pooler: report, Answers: a.postgresAnswers,
 	}, d.Log, a.checks(report)...)
@@ -166,7 +169,7 @@ func New(c Config, d Deps) (*Agent, error) {
 		Questions: []server.Question{
 			server.Answering(measured.Size), server.Answering(a.logins.InspectLogin), server.Answering(a.logins.ReadOutcome),
 			server.Answering(a.databases.SetAccounts),
-			server.Answering(a.sizes.Use),
+			server.Answering(a.sizes.Use), server.Answering(a.usage.Use),
 			server.Answering(a.settings.Settings), server.Answering(a.ledger.Applied),
 			server.Answering(a.ledger.Heard), server.Answering(a.ledger.Vouch),
 			server.Answering(backups.HasRoom), server.Answering(a.deleteBackup), server.Opening("application/gzip", backups.Open),

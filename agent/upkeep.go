@@ -33,6 +33,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.ledger.Retired.Sweep(ctx)
 	go a.sweepBackups(ctx)
 	go a.sizes.Run(ctx)
+	go a.usage.Run(ctx)
 	go a.sweepExtensions(ctx)
 }
 

@@ -40,6 +40,7 @@
 //	citoken       which tokens of CI systems may be exchanged for preview CI keys
 //	mail          invitation mails: their machine, lease, schedule, bounds and text
 //	audit         the activity log
+//	usage         what databases use of their servers, in samples of an hour, and what a month comes to
 //	retention     how long what is over stays, and what stays for longer
 //	health        healthy or degraded
 //	command       what an agent can be told and asked: one type each, with its result and its JSON form
@@ -62,7 +63,7 @@
 //
 // The others are named after what they serve: backups, certificates, checkups, citokens, clones, databases, deletion, extensions,
 // keyrings, keys, mails, members, operations, people, previews, pruning, querytimeouts, restores, roles, storage, uploads,
-// webhooks.
+// usage, webhooks.
 //
 // # Glossary
 //
@@ -109,12 +110,14 @@
 //	refusal       an agent's answer that it does not carry out a command, with the reason
 //	role          an additional login of a database, made by a customer
 //	round         one run of a periodic task
+//	sample        what a database used in one hour
 //	sealed        encrypted, and bound to what it belongs to
 //	sidecar       what a portable dump leaves out: owners, grants, default privileges
 //	slot          one of a bounded number of places
 //	stage         how far an operation with stages is; each is committed before it begins
 //	standing      a caller's relation to one database: owner, admin, developer or viewer
 //	step          one bounded piece of an operation, under a lease
+//	stretch       a span of time in which an agent looked at its databases again and again, and what it saw
 //	survey        what is seen of a server from outside: its agent, its version, its public address
 //	switch        to put a restored copy in the place of the live database
 //	tombstone     what is kept of a deleted database until it is purged

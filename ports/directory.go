@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/usage"
 )
 
 // Directory lists what there is in the whole installation, for the people who run it. A field of a filter that is empty matches
@@ -20,6 +21,8 @@ type Directory interface {
 	Backups(ctx context.Context, of BackupFilter, p Page) ([]BackupEntry, error)
 	// Namespaces lists CI namespaces, also revoked ones, by creation time and ID.
 	Namespaces(ctx context.Context, of NamespaceFilter, p Page) ([]NamespaceEntry, error)
+	// Usage lists what the databases of one account, or of all, came to in a month, by the IDs of the databases.
+	Usage(ctx context.Context, of UsageFilter, p Page) ([]UsageEntry, error)
 	// Enrolled counts the databases that are enrolled for each route; a route that has none is left out.
 	Enrolled(ctx context.Context) (map[string]int, error)
 }
@@ -91,5 +94,11 @@ type NamespaceFilter struct {
 // NamespaceEntry is a CI namespace with the address of its account's owner.
 type NamespaceEntry struct {
 	account.Namespace
+	Email string `db:"email"`
+}
+
+// UsageEntry is a line with the address of its account's owner.
+type UsageEntry struct {
+	usage.Line
 	Email string `db:"email"`
 }

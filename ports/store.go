@@ -42,6 +42,7 @@ type Tx interface {
 	Operations() Operations
 	Uses() Uses
 	Storage() Storage
+	Usage() Usage
 	Idempotency() Idempotency
 	Audit() Audit
 	Outbox() Outbox

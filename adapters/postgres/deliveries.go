@@ -7,7 +7,6 @@ import (
 	"time"
 
 	sq "github.com/Masterminds/squirrel"
-	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/id"
@@ -88,17 +87,7 @@ func deliveryArrays() string {
 type deliveries struct{ pgdb.Rows[webhook.Delivery] }
 
 func (d deliveries) Add(ctx context.Context, ds []webhook.Delivery) error {
-	columns := make([][]any, len(deliveryTable.Columns))
-	for _, row := range ds {
-		for i, value := range deliveryTable.Values(row) {
-			columns[i] = append(columns[i], value)
-		}
-	}
-	arguments := make([]any, len(columns))
-	for i := range columns {
-		arguments[i] = pq.Array(columns[i])
-	}
-	return d.Write(ctx, addDeliveries, arguments...)
+	return d.Write(ctx, addDeliveries, deliveryTable.Arrays(ds)...)
 }
 
 func (d deliveries) Lock(ctx context.Context, of id.DeliveryID) (webhook.Delivery, error) {

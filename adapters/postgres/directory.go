@@ -60,6 +60,12 @@ var (
 				Where("(f.account = '' OR t.account_id::text = f.account) AND (f.name = '' OR t.name = f.name)").
 				Where("(t.created_at, t.id) > (?, ?)").OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
 
+	listUsage = pgdb.Define(lineTable.Read().Column("u.email").
+			Join("accounts a ON a.id = t.account_id").Join("users u ON u.id = a.owner_id").
+			JoinClause("CROSS JOIN (SELECT ?::text AS account, ?::timestamptz AS month) f").
+			Where("t.month = f.month AND (f.account = '' OR t.account_id = nullif(f.account, '')::uuid)").
+			Where("(t.month, t.database_id) > (?, ?)").OrderBy("t.month", "t.database_id").Suffix("LIMIT ?"))
+
 	countEnrolled = pgdb.Written("SELECT route, count(*) AS databases FROM enrolments GROUP BY route")
 )
 
@@ -91,6 +97,10 @@ func (d directory) Backups(ctx context.Context, of ports.BackupFilter, p ports.P
 
 func (d directory) Namespaces(ctx context.Context, of ports.NamespaceFilter, p ports.Page) ([]ports.NamespaceEntry, error) {
 	return pgdb.PageOf[ports.NamespaceEntry](ctx, d.Session, listAllNamespaces, pgdb.Forward, p, of.AccountID, of.Name)
+}
+
+func (d directory) Usage(ctx context.Context, of ports.UsageFilter, p ports.Page) ([]ports.UsageEntry, error) {
+	return pgdb.PageOf[ports.UsageEntry](ctx, d.Session, listUsage, pgdb.Forward, p, of.AccountID, of.Month)
 }
 
 func (d directory) Enrolled(ctx context.Context) (map[string]int, error) {

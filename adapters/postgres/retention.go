@@ -40,6 +40,11 @@ var agedKinds = prepareAged(
 			OR EXISTS (SELECT FROM operations o WHERE o.id = ` + resource + ` AND o.` + open + `)`,
 	},
 	aged{kind: retention.Changes, table: "role_changes", over: "ended_at", id: "id", needed: "false"},
+	aged{
+		kind: retention.Usage, table: "usage_samples", over: "hour", id: "database_id", needed: "false",
+		with: `, lines AS (DELETE FROM usage_lines WHERE ctid = ANY (ARRAY(
+			SELECT ctid FROM usage_lines WHERE month < $1::timestamptz - interval '744 hours' ORDER BY month LIMIT $4)))`,
+	},
 )
 
 func prepareAged(list ...aged) []aged {
@@ -50,20 +55,21 @@ func prepareAged(list ...aged) []aged {
 }
 
 // forgetting is the statement of Forget: $1 is the time before which entries were over, $2 and $3 the position to begin after, $4
-// the limit. Entries that another process deletes at the moment count as looked at.
+// the limit. Entries that another process deletes at the moment count as looked at. An entry is found again by its place, as others
+// may have its ID.
 func (a *aged) forgetting() string {
 	return strings.NewReplacer(
 		"TABLE", a.table, "OVER", a.over, "ID", a.id, "NEEDED", a.needed, "WITH_THEM", a.with,
 	).Replace(`
 		WITH looked AS MATERIALIZED (
-			SELECT e.OVER AS since, e.ID AS id, (NEEDED) AS needed FROM TABLE e
+			SELECT e.ctid AS place, e.OVER AS since, e.ID AS id, (NEEDED) AS needed FROM TABLE e
 			WHERE e.OVER < $1 AND (e.OVER, e.ID) > ($2, $3)
 			ORDER BY e.OVER, e.ID LIMIT $4
 		), doomed AS MATERIALIZED (
-			SELECT e.ID AS id FROM TABLE e
-			WHERE e.ID = ANY (ARRAY(SELECT id FROM looked WHERE NOT needed)) AND e.OVER < $1 FOR UPDATE SKIP LOCKED
+			SELECT e.ctid AS place, e.ID AS id FROM TABLE e
+			WHERE e.ctid = ANY (ARRAY(SELECT place FROM looked WHERE NOT needed)) AND e.OVER < $1 FOR UPDATE SKIP LOCKED
 		)WITH_THEM, gone AS (
-			DELETE FROM TABLE e WHERE e.ID = ANY (ARRAY(SELECT id FROM doomed)) AND e.OVER < $1 RETURNING 1
+			DELETE FROM TABLE e WHERE e.ctid = ANY (ARRAY(SELECT place FROM doomed)) AND e.OVER < $1 RETURNING 1
 		)
 		SELECT (SELECT count(*) FROM looked) AS looked, (SELECT count(*) FROM gone) AS gone, last.since, last.id
 		FROM (SELECT 1) always LEFT JOIN (SELECT since, id::text FROM looked l ORDER BY l.since DESC, l.id DESC LIMIT 1) last

@@ -68,6 +68,7 @@ func (s tx) Backups() ports.Backups           { return backups{backupTable.Rows(
 func (s tx) Operations() ports.Operations     { return operations{operationTable.Rows(s.Session)} }
 func (s tx) Uses() ports.Uses                 { return uses{useTable.Rows(s.Session)} }
 func (s tx) Storage() ports.Storage           { return storage(s) }
+func (s tx) Usage() ports.Usage               { return usages(s) }
 func (s tx) Idempotency() ports.Idempotency   { return idempotencyKeys{keyRecordTable.Rows(s.Session)} }
 func (s tx) Audit() ports.Audit               { return auditEntries{auditTable.Rows(s.Session)} }
 func (s tx) Outbox() ports.Outbox             { return outbox{outboxTable.Rows(s.Session)} }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/usage"
 )
 
 // Report returns the console's figures in the form of the health report. PgBouncer serves nobody while it writes a list, and the
@@ -13,20 +14,22 @@ import (
 type Report struct {
 	pools               *loop.Shared[[]Pool]
 	clients             *loop.Shared[[]protocol.PgBouncerClient]
+	counters            *loop.Shared[map[string]usage.Counters]
 	maintenanceDatabase string
 }
 
 const (
-	poolsEvery   = 5 * time.Second
-	clientsEvery = 15 * time.Second
-	listTime     = 2 * time.Second
+	poolsEvery    = 5 * time.Second
+	countersEvery = 10 * time.Second
+	clientsEvery  = 15 * time.Second
+	listTime      = 2 * time.Second
 )
 
 // NewReport makes a report of a console.
 func NewReport(c *Console) *Report {
 	return &Report{
 		pools: loop.NewShared(poolsEvery, listTime, c.Pools), maintenanceDatabase: c.settings.MaintenanceDatabase,
-		clients: loop.NewShared(clientsEvery, listTime, c.reportedClients),
+		clients: loop.NewShared(clientsEvery, listTime, c.reportedClients), counters: loop.NewShared(countersEvery, listTime, c.Counters),
 	}
 }
 
@@ -51,6 +54,34 @@ func (r *Report) Waits(ctx context.Context) (clients int64, longest time.Duratio
 		}
 	}
 	return clients, longest, err
+}
+
+// EntryUse is how one entry is used.
+type EntryUse struct {
+	Active, Waiting int // server connections that clients have, and clients that wait for one
+	usage.Counters
+}
+
+// Entries returns how each entry is used. One that nobody has used may be missing.
+func (r *Report) Entries(ctx context.Context) (map[string]EntryUse, error) {
+	pools, err := r.pools.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	counted, err := r.counters.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries := make(map[string]EntryUse, len(counted))
+	for name, c := range counted {
+		entries[name] = EntryUse{Counters: c}
+	}
+	for _, p := range pools {
+		e := entries[p.Database]
+		e.Active, e.Waiting = e.Active+int(p.ServerActive), e.Waiting+int(p.ClientWaiting)
+		entries[p.Database] = e
+	}
+	return entries, nil
 }
 
 // Clients returns all clients but those of the console. Who asks must not change them: others have the same list.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/usage"
 )
 
 // adminDatabase is PgBouncer's name for its console.
@@ -61,6 +62,16 @@ func (c *Console) Pools(ctx context.Context) ([]Pool, error) {
 		return nil
 	})
 	return pools, err
+}
+
+// Counters returns what PgBouncer has counted at each entry since it began. An entry that nobody has used may be missing.
+func (c *Console) Counters(ctx context.Context) (map[string]usage.Counters, error) {
+	counted := map[string]usage.Counters{}
+	err := c.each(ctx, "SHOW STATS", func(r row) error {
+		counted[r.text("database")] = usage.Counters{Queries: r.number("total_query_count"), WaitUs: r.number("total_wait_time")}
+		return nil
+	})
+	return counted, err
 }
 
 // Clients returns the clients of all entries but the console, without the agent's own that look at the customers' port.

@@ -10,6 +10,7 @@
 //	POST /v1/logins/outcome                             command.ReadOutcome -> command.Outcome
 //	PUT  /v1/accounts                                   command.SetAccounts -> 204
 //	GET  /v1/applied/{after}                            command.Applied
+//	GET  /v1/usage/{after}                              command.Used
 //	GET  /v1/operations                                 command.Heard
 //	PUT  /v1/operations                                 command.Vouch -> 204
 //	GET  /v1/databases/{id}/size                        command.Size

@@ -59,6 +59,7 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"IPv4 in IPv6":      command.SetAllowlist{DatabaseID: db, Networks: networks("::ffff:10.0.0.0/104")},
 		"filename":          command.Backup{DatabaseID: db, Filename: "../../etc/passwd"},
 		"position of none":  command.StorageUse{After: "../x"},
+		"usage after none":  command.AskUsage{},
 		"after no UUID":     command.AskApplied{After: "x"},
 		"negative bytes":    command.Backup{DatabaseID: db, Filename: "x", MaxBytes: -1},
 		"filename to open":  command.OpenBackup{DatabaseID: db, Filename: "x"},

@@ -40,8 +40,10 @@ func (StorageUse) Route() Route { return Route{Method: "GET", Path: "/v1/storage
 var positionPattern = regexp.MustCompile(`^[0-9A-Za-z.]{1,64}$`)
 
 // Check implements Question.
-func (q StorageUse) Check() error {
-	if !positionPattern.MatchString(q.After) {
+func (q StorageUse) Check() error { return checkPosition(q.After) }
+
+func checkPosition(after string) error {
+	if !positionPattern.MatchString(after) {
 		return Refuse(ReasonInvalid, "after is no position that an agent has named")
 	}
 	return nil

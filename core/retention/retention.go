@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/upload"
+	"github.com/pgherd/pgherd/core/usage"
 )
 
 // Kind is a kind of entries that are deleted when they have been over for long enough.
@@ -29,6 +30,7 @@ const (
 	Audit      Kind = "audit"      // entries of the activity log, since they were made
 	Keys       Kind = "keys"       // idempotency keys, since they were first used
 	Changes    Kind = "changes"    // of logins, since they ended
+	Usage      Kind = "usage"      // samples of what databases used, since their hour; bills go with the last sample of their month
 	Deliveries Kind = "deliveries" // of webhooks, since they were settled, with their attempts and events; the outbox forgets them
 )
 
@@ -37,12 +39,14 @@ type Bounds struct{ Default, Least time.Duration }
 
 const day = 24 * time.Hour
 
-// kinds has the bounds of every kind. Those of keys are at least what a client that repeats a request may take.
+// kinds has the bounds of every kind. Those of keys are at least what a client that repeats a request may take. Samples stay for
+// the 13 months that a year is compared with the one before, and for as long as the bill of the last month is wanted.
 var kinds = map[Kind]Bounds{
 	Operations: {400 * day, 30 * day},
 	Audit:      {400 * day, 30 * day},
 	Keys:       {30 * day, 2 * day},
 	Changes:    {400 * day, 30 * day},
+	Usage:      {400 * day, 62 * day},
 	Deliveries: {30 * day, day},
 }
 
@@ -156,6 +160,12 @@ func OfKey(k idempotency.Record, open []operation.Operation) Entry {
 
 // OfChange is not needed once it has ended: a role names only a change that has not.
 func OfChange(c role.Change) Entry { return Entry{Over: c.EndedAt} }
+
+// OfSample is never needed: what it comes to is in the bill, whose line goes once no sample of its month can be left.
+func OfSample(s usage.Sample) Entry { return Entry{Over: &s.Hour} }
+
+// LineGone reports whether a line of a bill goes together with samples of before a time.
+func LineGone(l usage.Line, before time.Time) bool { return l.Month.Before(before.Add(-usage.Longest)) }
 
 // OfAudit is never needed: no decision depends on the log.
 func OfAudit(e audit.Entry) Entry { return Entry{Over: &e.At} }

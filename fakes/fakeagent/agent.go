@@ -170,6 +170,8 @@ func (s *Server) asked(q command.Question) (any, error) {
 		})
 	case command.StorageUse:
 		return s.storageUse(q), nil
+	case command.AskUsage:
+		return s.usage(q), nil
 	case command.Settings:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.SettingsInForce, error) { return d.settingsInForce(), nil })
 	case command.AskApplied:

@@ -31,6 +31,7 @@ func (s *Server) isolate(f ports.Fence, c command.Isolate) (none command.None, e
 		clear(d.sessions) // they are ended all the same
 		return none, command.Refuse(command.ReasonBusy, "sessions of the database cannot be ended")
 	}
+	s.see()
 	d.open, d.isolated = false, true
 	clear(d.sessions)
 	if j := s.jobs[f.OperationID]; j != nil && j.spec.ForDeletion {

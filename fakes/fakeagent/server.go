@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
@@ -30,6 +31,7 @@ type Server struct {
 	lastOID   int64
 	sight     *server.Survey // as set
 	sizes     sizes
+	watched   watched
 
 	offers        map[extension.Name]Offer
 	extensionJobs map[id.OperationID]*extensionJob
@@ -56,9 +58,11 @@ type databaseState struct {
 	networks  []netip.Prefix
 	settings  command.Configure      // the last that was done
 	overrides []command.RoleOverride // customers' own settings of single roles
-	contents  string                 // SQL text
-	size      int64                  // as set; 0: that of contents
-	inside    *command.Rights        // as set; nil: those that it was made with
+	made      time.Time
+	load      Load            // as set
+	contents  string          // SQL text
+	size      int64           // as set; 0: that of contents
+	inside    *command.Rights // as set; nil: those that it was made with
 	sessions  map[*Session]bool
 	// extensions are those that are installed.
 	extensions map[extension.Name]installed
@@ -66,7 +70,7 @@ type databaseState struct {
 
 func newServer(clock ports.Clock) *Server {
 	return &Server{
-		clock: clock, ledger: newLedger(clock.Now), databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
+		clock: clock, watched: watched{began: clock.Now()}, ledger: newLedger(clock.Now), databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
 		files: map[fileKey]*file{}, jobs: map[id.OperationID]*job{},
 		offers: offers(), extensionJobs: map[id.OperationID]*extensionJob{}, restores: map[id.OperationID]*restoreJob{},
 		uploads: map[uploadKey]*upload{}, ended: map[id.OperationID]bool{},

@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/retention"
 	"github.com/pgherd/pgherd/core/upload"
+	"github.com/pgherd/pgherd/core/usage"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -50,6 +51,12 @@ var agedKinds = map[retention.Kind]func(s *state) []aged{ //nolint:exhaustive //
 		}
 		return list
 	},
+	retention.Usage: func(s *state) (list []aged) {
+		for key, n := range s.usageSamples.byKey {
+			list = append(list, aged{retention.OfSample(n), string(n.DatabaseID), func(s *state) { s.usageSamples.delete(s.txid, key) }})
+		}
+		return list
+	},
 }
 
 func (s *state) needs(o operation.Operation) (n retention.Needs) {
@@ -74,6 +81,9 @@ func (a ages) Forget(
 		return f, fmt.Errorf("no entries are of the kind %q", k)
 	}
 	return write(ctx, a.session, func(s *state) (f ports.Forgotten, _ error) {
+		if k == retention.Usage {
+			s.usageLines.remove(s.txid, func(_ usageKey, l usage.Line) bool { return retention.LineGone(l, before) })
+		}
 		list := slices.DeleteFunc(of(s), func(e aged) bool {
 			return e.Over == nil || !e.Over.Before(before) || after != nil && byTime(*e.Over, e.id, after.At, after.ID) <= 0
 		})

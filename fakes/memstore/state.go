@@ -23,6 +23,7 @@ import (
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/core/upload"
+	"github.com/pgherd/pgherd/core/usage"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -79,6 +80,9 @@ type state struct {
 	tombstoneMembers rows[membershipKey, membershipKey]
 	tombstoneKeys    rows[binding, binding]
 	previews         rows[id.DatabaseID, preview.Preview]
+	usageSamples     rows[usageKey, usage.Sample]
+	usageLines       rows[usageKey, usage.Line]
+	usageTaken       rows[id.ServerID, usage.Taken]
 }
 
 type binding struct {

@@ -16,6 +16,7 @@ var kept = map[retention.Kind]string{
 	retention.Audit:      "entries of the activity log",
 	retention.Keys:       "idempotency keys, since their first use",
 	retention.Changes:    "ended changes of logins",
+	retention.Usage:      "samples of what databases used, and the bills of their months",
 	retention.Deliveries: "settled webhook deliveries, with their attempts and events",
 }
 

@@ -92,6 +92,7 @@ func Agent(t *testing.T, several int, newStand func(t *testing.T) Stand) {
 		"accounts of no database":             accountsOfNothing,
 		"size":                                sizeOfDatabase,
 		"sizes that have changed":             sizesOfDatabases,
+		"use of databases":                    useOfDatabases,
 		"backup is made, verified and opened": backupVerified,
 		"backup without verification":         backupUnverified,
 		"backup larger than it may be":        backupBounded,

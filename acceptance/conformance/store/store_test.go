@@ -48,6 +48,7 @@ func TestBackups(t *testing.T)        { eachStore(t, conformance.Backups) }
 func TestOperations(t *testing.T)     { eachStore(t, conformance.Operations) }
 func TestQueue(t *testing.T)          { eachStore(t, conformance.Queue) }
 func TestStorage(t *testing.T)        { eachStore(t, conformance.Storage) }
+func TestUsage(t *testing.T)          { eachStore(t, conformance.Usage) }
 func TestUses(t *testing.T)           { eachStore(t, conformance.Uses) }
 func TestIdempotency(t *testing.T)    { eachStore(t, conformance.Idempotency) }
 func TestAudit(t *testing.T)          { eachStore(t, conformance.Audit) }

@@ -773,6 +773,50 @@ CREATE TABLE webhook_attempts (
 CREATE INDEX webhook_attempts_of_endpoint ON webhook_attempts (webhook_id, at, delivery_id, number);
 
 --
+-- What databases use
+--
+
+-- What databases used in an hour. It outlives them, so it does not refer to them. What is older than an hour does not change any
+-- more, and goes in the order in which it came: so there is one index, and none by database, which would be half of the table again.
+CREATE TABLE usage_samples (
+    hour           timestamptz,
+    database_id    uuid,
+    seen_ms        integer NOT NULL CHECK (seen_ms >= 0),
+    active_ms      bigint NOT NULL CHECK (active_ms >= 0),
+    waiting_ms     bigint NOT NULL CHECK (waiting_ms >= 0),
+    active_peak    integer NOT NULL CHECK (active_peak >= 0),
+    waiting_peak   integer NOT NULL CHECK (waiting_peak >= 0),
+    queries        bigint NOT NULL CHECK (queries >= 0),
+    wait_us        bigint NOT NULL CHECK (wait_us >= 0),
+    bytes          bigint NOT NULL CHECK (bytes >= 0),
+    backup_bytes   bigint NOT NULL CHECK (backup_bytes >= 0),
+    connection_cap integer NOT NULL CHECK (connection_cap >= 0),
+    PRIMARY KEY (hour, database_id)
+) WITH (autovacuum_vacuum_scale_factor = 0.01);
+
+-- What the samples of a month come to, by database: what is billed.
+CREATE TABLE usage_lines (
+    month             timestamptz,
+    database_id       uuid,
+    account_id        uuid NOT NULL,
+    name              text NOT NULL,
+    seen_ms           bigint NOT NULL CHECK (seen_ms >= 0),
+    active_ms         bigint NOT NULL CHECK (active_ms >= 0),
+    byte_hours        bigint NOT NULL CHECK (byte_hours >= 0),
+    backup_byte_hours bigint NOT NULL CHECK (backup_byte_hours >= 0),
+    PRIMARY KEY (month, database_id)
+) WITH (fillfactor = 50);
+CREATE INDEX usage_lines_of_account ON usage_lines (account_id, month, database_id);
+
+-- Up to where what the agent of a server saw is in these tables. Who adds to them holds the row.
+CREATE TABLE usage_taken (
+    server_id uuid PRIMARY KEY REFERENCES servers ON DELETE CASCADE,
+    position  text NOT NULL,
+    until     timestamptz NOT NULL,
+    asked_at  timestamptz NOT NULL
+);
+
+--
 -- Rates and the key ring
 --
 

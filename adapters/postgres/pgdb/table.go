@@ -8,6 +8,7 @@ import (
 
 	sq "github.com/Masterminds/squirrel"
 	"github.com/jmoiron/sqlx/reflectx"
+	"github.com/lib/pq"
 )
 
 // Table maps a type of the domain to its table: the db tags of the type are the columns.
@@ -102,6 +103,21 @@ func (t *Table[T]) Insert() sq.InsertBuilder {
 
 // Values are the arguments of Insert.
 func (t *Table[T]) Values(row T) []any { return ValuesOf(row, t.Columns) }
+
+// Arrays are the values of rows, as an array for each column.
+func (t *Table[T]) Arrays(rows []T) []any {
+	columns := make([][]any, len(t.Columns))
+	for _, row := range rows {
+		for i, value := range t.Values(row) {
+			columns[i] = append(columns[i], value)
+		}
+	}
+	arrays := make([]any, len(columns))
+	for i := range columns {
+		arrays[i] = pq.Array(columns[i])
+	}
+	return arrays
+}
 
 // Update builds the UPDATE of some columns; its arguments are those columns' values, then those of where.
 func (t *Table[T]) Update(columns []string, where string) sq.UpdateBuilder {

@@ -1,0 +1,14 @@
+package usage_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/agenttest"
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(agenttest.Main(m,
+		"TestAMachineThatSlept", "TestAnswersComeInParts", "TestGaps", "TestNobodyAsks", "TestWhatIsSeenOfADatabase",
+	))
+}
