@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/core/usage"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/fakes/fakebox"
@@ -118,6 +119,7 @@ func (s *service) world() spec.World {
 	return spec.World{
 		Routes: routes(), Operator: fakeOperator{s}, Connect: customers.connect, Restore: restoreText, Pass: s.pass, Batch: s.batch,
 		HoldBackup: s.holdBackup, Spoil: s.spoil, Predate: s.predate,
+		AskUsage: s.askUsage,
 		OnServer: fakeOnServer{s.agent}, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
 		Clock: fakeTime{s}, Receivers: s.inbox, Mails: fakeMails(s.mailbox), Restores: true,
 		Pipelines: fakePipelines{s.issuers}, OldAgent: s.agesAgent,
@@ -129,6 +131,12 @@ func (s *service) pass(d time.Duration) {
 	s.clock.Advance(d)
 	s.batch.turn()
 	time.Sleep(time.Millisecond)
+}
+
+// askUsage lets as much time pass.
+func (s *service) askUsage() error {
+	s.pass(usage.Every)
+	return nil
 }
 
 // hasten makes every open operation due.

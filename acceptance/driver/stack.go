@@ -152,6 +152,7 @@ func (r *realService) world() spec.World {
 	w := spec.World{
 		Routes: routes(), Operator: realOperator{r}, Connect: apps.connect, Restore: apps.restore, Pass: time.Sleep, Batch: r.batch,
 		HoldBackup: apps.holdBackup, Spoil: apps.spoil, Predate: r.predate,
+		AskUsage: r.askUsage,
 		OnServer: onServer{apps}, Agent: r.agent, Writes: writesAMinute, SQL: apps,
 		Outages: outages{r}, Mails: r.mails, Restores: true,
 	}
@@ -160,6 +161,12 @@ func (r *realService) world() spec.World {
 		w.Hosts = append(w.Hosts, client(api.URL, remembering{transport, r.secrets}))
 	}
 	return w
+}
+
+// askUsage has the metadata say that nobody has asked for long.
+func (r *realService) askUsage() error {
+	_, err := query(r.MetadataURL(), statementTime, "UPDATE usage_taken SET asked_at = to_timestamp(0)")
+	return err
 }
 
 // realBatch are the batch hosts.

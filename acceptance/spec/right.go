@@ -51,6 +51,7 @@ var takes = map[string]string{
 	"POST /databases/{id}/recover":                                     "account",
 	"GET /databases/{id}/deletion-backup":                              "account",
 	"GET /databases/{id}/activity":                                     "see",
+	"GET /databases/{id}/usage":                                        "see",
 	"GET /databases/{id}/custom-roles":                                 "see",
 	"POST /databases/{id}/custom-roles":                                "configure",
 	"PATCH /databases/{id}/custom-roles/{roleId}":                      "configure",

@@ -24,6 +24,7 @@ type Calls struct {
 	Extensions    Extensions
 	CITokens      CITokens
 	Operations    Operations
+	Usage         Usage
 	Activity      Activity
 	Members       Members
 	Webhooks      Webhooks
@@ -44,6 +45,7 @@ func callsOf(c *Client) Calls {
 		Extensions:    Extensions{c},
 		CITokens:      CITokens{c},
 		Operations:    Operations{c},
+		Usage:         Usage{c},
 		Activity:      Activity{c},
 		Members:       Members{c},
 		Webhooks:      Webhooks{c},
@@ -326,6 +328,14 @@ func (x Operations) Get(ctx context.Context, operationID id.OperationID, opts ..
 // and will be canceled.
 func (x Operations) Cancel(ctx context.Context, operationID id.OperationID, opts ...Option) (wire.OperationWithMessage, error) {
 	return ask[wire.OperationWithMessage](ctx, x.c, post(nil, "/operations/%s/cancel", operationID), opts)
+}
+
+// Usage groups calls: what a database uses of its server, and what is billed by.
+type Usage struct{ c *Client }
+
+// Get sends GET /databases/{id}/usage: get what a database used, hour by hour, for 31 days at most.
+func (x Usage) Get(ctx context.Context, databaseID id.DatabaseID, from string, to string, opts ...Option) (wire.Usage, error) {
+	return data[wire.Usage](ctx, x.c, get("/databases/%s/usage", databaseID).with("from", from).with("to", to), opts)
 }
 
 // Activity groups calls: what was done to a database, and by whom.

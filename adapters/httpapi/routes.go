@@ -38,6 +38,7 @@ func Routes(uc *controlplane.ControlPlane) (table []serve.Route) {
 		{"Extensions", "PostgreSQL extensions of a database", extensionRoutes{uc.Extensions}.routes()},
 		{"CI tokens", "Keys for pipelines that store none", tokenRoutes{uc.CITokens}.routes()},
 		{"Operations", "Asynchronous work and its progress", operationRoutes{uc.Operations}.routes()},
+		{"Usage", "What a database uses of its server, and what is billed by", usageRoutes{uc.Usage}.routes()},
 		{"Activity", "What was done to a database, and by whom", activityRoutes{uc.Activity}.routes()},
 		{"Members", "People who may use a database beside its owner, and invitations", memberRoutes{uc.Members}.routes()},
 		{"Webhooks", "Endpoints that are sent signed events", webhookRoutes{uc.Webhooks}.routes()},

@@ -18,7 +18,7 @@ import (
 var unheld = map[string]brake.Work{
 	"rate buckets": brake.Harmless, "keyring": brake.Harmless, "sizes of databases": brake.Harmless,
 	"lost generations": brake.Harmless, "settings": brake.Harmless, "allowlists": brake.Harmless,
-	"daily backups": brake.Schedules, "operations of servers": brake.Harmless,
+	"daily backups": brake.Schedules, "usage of databases": brake.Schedules, "operations of servers": brake.Harmless,
 }
 
 func TestWhichRoundsAreHeld(t *testing.T) {

@@ -31,6 +31,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/controlplane/storage"
 	"github.com/pgherd/pgherd/core/controlplane/uploads"
+	"github.com/pgherd/pgherd/core/controlplane/usage"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
@@ -78,6 +79,7 @@ type ControlPlane struct {
 	Clones        *clones.Clones
 	Previews      *previews.Previews
 	Uploads       *uploads.Uploads
+	Usage         *usage.Usage
 	Deletion      *deletion.Deletion
 	CITokens      *citokens.Tokens
 	Operations    *operations.Operations
@@ -138,6 +140,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Clones:        clones.New(shared),
 		Previews:      short,
 		Uploads:       uploads.New(shared, restoring.FromUpload),
+		Usage:         usage.New(shared),
 		Deletion:      deleting,
 		CITokens:      citokens.New(shared),
 		Operations:    operations.New(shared),

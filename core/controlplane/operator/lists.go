@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -52,6 +53,17 @@ func (o *Operator) AllNamespaces(ctx context.Context, of ports.NamespaceFilter) 
 	return entries(ctx, o, 0, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.NamespaceEntry, error) {
 		return d.Namespaces(ctx, of, p)
 	}, func(e ports.NamespaceEntry) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} })
+}
+
+// Usage lists what the databases of an account, or of all, came to in a month, also those that are gone, by account.
+func (o *Operator) Usage(ctx context.Context, of ports.UsageFilter) ([]ports.UsageEntry, error) {
+	list, err := entries(ctx, o, 0, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.UsageEntry, error) {
+		return d.Usage(ctx, of, p)
+	}, func(e ports.UsageEntry) ports.Position { return ports.Position{At: e.Month, ID: string(e.DatabaseID)} })
+	slices.SortFunc(list, func(a, b ports.UsageEntry) int {
+		return cmp.Or(cmp.Compare(a.Email, b.Email), cmp.Compare(a.Name, b.Name), cmp.Compare(a.DatabaseID, b.DatabaseID))
+	})
+	return list, err
 }
 
 // pageLength bounds one statement of a list: the fewer there are, the less often what is listed is sorted.

@@ -1,0 +1,46 @@
+package wire
+
+import "time"
+
+// Usage is what a database used in a period, hour by hour. An hour in which the service could not see the database has no sample,
+// and counts in no total.
+type Usage struct {
+	From          time.Time     `json:"from"`
+	To            time.Time     `json:"to"`
+	QuotaBytes    int64         `json:"quotaBytes" description:"of the database, as it is now" example:"21474836480"`
+	ConnectionCap *int          `json:"connectionCap" description:"as it is now; null: none" example:"60"`
+	Total         UsageTotal    `json:"total"`
+	Samples       []UsageSample `json:"samples" description:"the oldest first"`
+}
+
+// UsageTotal is what is billed by.
+type UsageTotal struct {
+	DatabaseHours   float64 `json:"databaseHours" description:"for how long there was a database" example:"720"`
+	ConnectionHours float64 `json:"connectionHours" description:"for how long connections were in use, all together" example:"2161.25"`
+	ByteHours       int64   `json:"byteHours" description:"bytes of the database, times hours" example:"772000000000"`
+	BackupByteHours int64   `json:"backupByteHours" description:"the same of its backups" example:"154000000000"`
+}
+
+// UsageSample is what a database used in one hour.
+type UsageSample struct {
+	At          time.Time        `json:"at" description:"when the hour began"`
+	SeenSeconds int64            `json:"seenSeconds" description:"for how long the service saw the database" example:"3600"`
+	SizeBytes   int64            `json:"sizeBytes" description:"on average" example:"1073741824"`
+	BackupBytes int64            `json:"backupBytes" description:"of its backups, on average" example:"214748364"`
+	Connections UsageConnections `json:"connections"`
+	Queries     int64            `json:"queries" example:"36000"`
+	WaitMs      int64            `json:"waitMs" description:"how long clients waited for connections, all together" example:"250"`
+}
+
+// UsageConnections are connections to the database that were in use, and clients that waited for one.
+type UsageConnections struct {
+	Active  UsageLevel `json:"active"`
+	Waiting UsageLevel `json:"waiting"`
+	Cap     *int       `json:"cap" description:"of the connections that can be in use; null: none" example:"60"`
+}
+
+// UsageLevel is how many there were.
+type UsageLevel struct {
+	Average float64 `json:"average" example:"3.2"`
+	Peak    int     `json:"peak" example:"14"`
+}
