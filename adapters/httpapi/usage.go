@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"math"
 	"net/http"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/serve"
@@ -17,7 +16,7 @@ func viewUsage(s usage.Series) wire.Data[wire.Usage] {
 	return wire.Data[wire.Usage]{Data: wire.Usage{
 		From: instant(s.From), To: instant(s.To), QuotaBytes: s.QuotaBytes, ConnectionCap: nullIfZero(s.ConnectionCap),
 		Total: wire.UsageTotal{
-			DatabaseHours: rounded(s.Sums.DatabaseHours()), ConnectionHours: rounded(s.Sums.ConnectionHours()),
+			DatabaseHours: s.Sums.DatabaseHours(), ConnectionHours: s.Sums.ConnectionHours(),
 			ByteHours: s.Sums.ByteHours, BackupByteHours: s.Sums.BackupByteHours,
 		},
 		Samples: mapped(s.Samples, viewSample),
@@ -28,16 +27,13 @@ func viewSample(s core.Sample) wire.UsageSample {
 	return wire.UsageSample{
 		At: instant(s.Hour), SeenSeconds: s.SeenMs / 1000, SizeBytes: s.Bytes, BackupBytes: s.BackupBytes,
 		Connections: wire.UsageConnections{
-			Active:  wire.UsageLevel{Average: rounded(s.Connections()), Peak: s.ActivePeak},
-			Waiting: wire.UsageLevel{Average: rounded(s.Waiting()), Peak: s.WaitingPeak},
+			Active:  wire.UsageLevel{Average: s.Connections(), Peak: s.ActivePeak},
+			Waiting: wire.UsageLevel{Average: s.Waiting(), Peak: s.WaitingPeak},
 			Cap:     nullIfZero(s.ConnectionCap),
 		},
 		Queries: s.Queries, WaitMs: s.WaitUs / 1000,
 	}
 }
-
-// rounded has four places, of an hour less than a second.
-func rounded(v float64) float64 { return math.Round(v*10_000) / 10_000 }
 
 type usageRoutes struct{ use *usage.Usage }
 

@@ -55,8 +55,8 @@ func prepareAged(list ...aged) []aged {
 }
 
 // forgetting is the statement of Forget: $1 is the time before which entries were over, $2 and $3 the position to begin after, $4
-// the limit. Entries that another process deletes at the moment count as looked at. An entry is found again by its place, as others
-// may have its ID.
+// the limit. Entries that another process deletes at the moment count as looked at. An entry is found again by its place, as
+// others may have its ID.
 func (a *aged) forgetting() string {
 	return strings.NewReplacer(
 		"TABLE", a.table, "OVER", a.over, "ID", a.id, "NEEDED", a.needed, "WITH_THEM", a.with,

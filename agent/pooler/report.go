@@ -29,7 +29,8 @@ const (
 func NewReport(c *Console) *Report {
 	return &Report{
 		pools: loop.NewShared(poolsEvery, listTime, c.Pools), maintenanceDatabase: c.settings.MaintenanceDatabase,
-		clients: loop.NewShared(clientsEvery, listTime, c.reportedClients), counters: loop.NewShared(countersEvery, listTime, c.Counters),
+		clients:  loop.NewShared(clientsEvery, listTime, c.reportedClients),
+		counters: loop.NewShared(countersEvery, listTime, c.Counters),
 	}
 }
 

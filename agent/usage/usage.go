@@ -84,7 +84,8 @@ func New(look Look, log *zap.Logger) *Meter {
 	return &Meter{look: look, log: log, instance: rand.Text()}
 }
 
-// Run looks until ctx ends: every few seconds, and when a stretch ends by the wall clock, so that few lie across the end of an hour.
+// Run looks until ctx ends: every few seconds, and when a stretch ends by the wall clock, so that few lie across the end of an
+// hour.
 func (m *Meter) Run(ctx context.Context) {
 	loop.Run(ctx, m.log, nil, "how databases are used cannot be seen", func(ctx context.Context) (time.Duration, error) {
 		limited, cancel := context.WithTimeout(ctx, lookTime)
@@ -210,8 +211,8 @@ func (m *Meter) after(number, offset int, at time.Time) command.Used {
 	return used
 }
 
-// position is what this process has named: how many stretches came before it, and how many databases of the next one. What another
-// has named, or nobody, is before all.
+// position is what this process has named: how many stretches came before it, and how many databases of the next one. What
+// another has named, or nobody, is before all.
 func (m *Meter) position(text string) (number, offset int) {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 || parts[0] != m.instance {

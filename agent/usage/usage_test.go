@@ -69,7 +69,9 @@ func sum(list []usage.Stretch, of id.DatabaseID) (a usage.Activity) {
 	return a
 }
 
-func counted(queries, wait int64) [2]usage.Counters { return [2]usage.Counters{{Queries: queries, WaitUs: wait}} }
+func counted(queries, wait int64) [2]usage.Counters {
+	return [2]usage.Counters{{Queries: queries, WaitUs: wait}}
+}
 
 func TestWhatIsSeenOfADatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -51,9 +51,9 @@ const (
 	oldest  = 7 * 24 * time.Hour
 )
 
-// Place finds the hours of what an agent answered at a time, by that time alone, and says up to where it is then stored. A stretch
-// that begins where the one before ended is put right behind it, so that nothing counts twice, nor is lost. One that lies in what
-// is stored already is left out: the clock was set back.
+// Place finds the hours of what an agent answered at a time, by that time alone, and says up to where it is then stored. A
+// stretch that begins where the one before ended is put right behind it, so that nothing counts twice, nor is lost. One that lies
+// in what is stored already is left out: the clock was set back.
 func (t Taken) Place(answered []Stretch, now time.Time) ([]Sample, time.Time) {
 	placed := map[sampleKey]Sample{}
 	var name string

@@ -116,8 +116,7 @@ func TestThePeakIsOfTheHourThatHasMostOfIt(t *testing.T) {
 // hour, every query counts once, and asking twice changes nothing.
 func TestEveryMomentCountsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		taken, began := usage.Taken{}, at(0, 0)
-		now, seen, queries := began, began, int64(0)
+		taken, seen, queries := usage.Taken{}, at(0, 0), int64(0)
 		hours := map[time.Time]usage.Sample{}
 		for range rapid.IntRange(1, 40).Draw(t, "answers") {
 			var list []usage.Stretch
@@ -136,7 +135,7 @@ func TestEveryMomentCountsOnce(t *testing.T) {
 			if rapid.Bool().Draw(t, "twice") { // another host asks, and stores nothing
 				taken.Place(list, seen)
 			}
-			now = seen.Add(time.Duration(rapid.IntRange(-20, 20).Draw(t, "late")) * time.Second)
+			now := seen.Add(time.Duration(rapid.IntRange(-20, 20).Draw(t, "late")) * time.Second)
 			var samples []usage.Sample
 			samples, taken.Until = taken.Place(list, now)
 			for _, s := range samples {
@@ -180,22 +179,22 @@ func TestDue(t *testing.T) {
 // However often a pooler begins anew, no query counts twice; of one that is looked at before it begins anew, none is lost.
 func TestCountersOfAPoolerThatBeginsAnew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var counted, seen, real usage.Counters
-		var sum int64
+		var counted, seen usage.Counters
+		var sum, all int64
 		for _, n := range rapid.SliceOf(rapid.Int64Range(-1, 1000)).Draw(t, "queries, or a new beginning") {
 			if n < 0 {
 				sum, seen, counted = sum+counted.Since(seen).Queries, counted, usage.Counters{}
 				continue
 			}
-			counted.Queries, real.Queries = counted.Queries+n, real.Queries+n
+			counted.Queries, all = counted.Queries+n, all+n
 			if since := counted.Since(seen); since.Queries < 0 {
 				t.Fatal(since)
 			} else {
 				sum, seen = sum+since.Queries, counted
 			}
 		}
-		if sum > real.Queries {
-			t.Fatalf("%d of %d queries", sum, real.Queries)
+		if sum > all {
+			t.Fatalf("%d of %d queries", sum, all)
 		}
 	})
 	before := usage.Counters{Queries: 7, WaitUs: 1}

@@ -3,6 +3,7 @@
 package usage
 
 import (
+	"math"
 	"math/bits"
 	"time"
 
@@ -75,11 +76,12 @@ func SumOf(samples []Sample) (sums Sums) {
 
 const hourMs = int64(time.Hour / time.Millisecond)
 
+// ratio has four places: of an hour that is less than a second.
 func ratio(sum, of int64) float64 {
 	if of == 0 {
 		return 0
 	}
-	return float64(sum) / float64(of)
+	return math.Round(float64(sum)/float64(of)*10_000) / 10_000
 }
 
 // average weighs two values; b where they weigh nothing.

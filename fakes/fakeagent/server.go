@@ -70,7 +70,8 @@ type databaseState struct {
 
 func newServer(clock ports.Clock) *Server {
 	return &Server{
-		clock: clock, watched: watched{began: clock.Now()}, ledger: newLedger(clock.Now), databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
+		clock: clock, watched: watched{began: clock.Now()}, ledger: newLedger(clock.Now),
+		databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
 		files: map[fileKey]*file{}, jobs: map[id.OperationID]*job{},
 		offers: offers(), extensionJobs: map[id.OperationID]*extensionJob{}, restores: map[id.OperationID]*restoreJob{},
 		uploads: map[uploadKey]*upload{}, ended: map[id.OperationID]bool{},

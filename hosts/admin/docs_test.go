@@ -38,6 +38,8 @@ func TestThePageOfAccountsIsTrue(t *testing.T) {
 	} {
 		named(command, row(command), w.lists(strings.Fields(command)...)[0])
 	}
+	w.billed(w.adaID, w.bobID)
+	named("usage", row("usage"), w.lists("usage", "--month=2026-11")[0])
 	named("maintenance status", row("maintenance status"), w.does("maintenance", "status"))
 	shown := w.does("account", "show", "--account=Ada")
 	named("account show", row("account list")+row("account show"), shown)

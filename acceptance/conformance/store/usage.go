@@ -98,9 +98,11 @@ func hourOf(n int) time.Time { return epoch.Truncate(time.Hour).Add(time.Duratio
 
 // sampleOf is one of an hour, in which a database was seen for so many seconds.
 func sampleOf(db id.DatabaseID, hour int, seconds int64) usage.Sample {
-	return usage.Sample{DatabaseID: db, Hour: hourOf(hour), Bytes: 10 << 40, BackupBytes: 7, ConnectionCap: 60, Activity: usage.Activity{
+	s := usage.Sample{DatabaseID: db, Hour: hourOf(hour), Bytes: 10 << 40, BackupBytes: 7, ConnectionCap: 60}
+	s.Activity = usage.Activity{
 		SeenMs: seconds * 1000, ActiveMs: 1 << 40, WaitingMs: 3, ActivePeak: 4, WaitingPeak: 5, Queries: 6, WaitUs: 1 << 50,
-	}}
+	}
+	return s
 }
 
 func lineOf(db id.DatabaseID, of id.AccountID, month time.Time, name string) usage.Line {

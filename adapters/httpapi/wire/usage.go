@@ -16,7 +16,7 @@ type Usage struct {
 // UsageTotal is what is billed by.
 type UsageTotal struct {
 	DatabaseHours   float64 `json:"databaseHours" description:"for how long there was a database" example:"720"`
-	ConnectionHours float64 `json:"connectionHours" description:"for how long connections were in use, all together" example:"2161.25"`
+	ConnectionHours float64 `json:"connectionHours" description:"for how long connections were in use, added up" example:"2161.25"`
 	ByteHours       int64   `json:"byteHours" description:"bytes of the database, times hours" example:"772000000000"`
 	BackupByteHours int64   `json:"backupByteHours" description:"the same of its backups" example:"154000000000"`
 }
@@ -29,7 +29,7 @@ type UsageSample struct {
 	BackupBytes int64            `json:"backupBytes" description:"of its backups, on average" example:"214748364"`
 	Connections UsageConnections `json:"connections"`
 	Queries     int64            `json:"queries" example:"36000"`
-	WaitMs      int64            `json:"waitMs" description:"how long clients waited for connections, all together" example:"250"`
+	WaitMs      int64            `json:"waitMs" description:"how long clients waited for connections, added up" example:"250"`
 }
 
 // UsageConnections are connections to the database that were in use, and clients that waited for one.

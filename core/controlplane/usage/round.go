@@ -15,8 +15,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// round asks the agents what they have seen. It goes by the time of the host: one whose clock is wrong waits, and so long the agents
-// keep it.
+// round asks the agents what they have seen. It goes by the time of the host: one whose clock is wrong waits, and meanwhile the
+// agents keep it.
 type round struct{ base *base.Base }
 
 func register(p *base.Base) {
@@ -35,8 +35,9 @@ func (r round) due(ctx context.Context, now time.Time) ([]ports.UsageServer, err
 	return slices.DeleteFunc(list, func(s ports.UsageServer) bool { return !s.Taken.Due(now) }), err
 }
 
-// take stores what the agent of a server has seen since it was last asked, in one transaction with its position: what another host
-// has stored meanwhile is not stored again, and after an error all comes again. An agent that has nothing yet is asked again soon.
+// take stores what the agent of a server has seen since it was last asked, in one transaction with its position: what another
+// host has stored meanwhile is not stored again, and after an error all comes again. An agent that has nothing yet is asked again
+// soon.
 func (r round) take(ctx context.Context, now time.Time, s ports.UsageServer) error {
 	seen, position, err := r.ask(ctx, s)
 	if err != nil || len(seen) == 0 {

@@ -1,4 +1,5 @@
-// Package usage stores what databases use, hour by hour, and shows it: to who sees a database, and to an account what it comes to.
+// Package usage stores what databases use, hour by hour, and shows it to who sees the database; to an account it shows what that
+// comes to.
 package usage
 
 import (
@@ -62,8 +63,8 @@ type Bill struct {
 	Lines []core.Line
 }
 
-// Account returns a page of what the caller's own account came to in a month, by the IDs of its databases, and the position of the
-// last one where there are more. KEY_SCOPE_DENIED for a key of selected databases.
+// Account returns a page of what the caller's own account came to in a month, by the IDs of its databases, and the position of
+// the last one where there are more. KEY_SCOPE_DENIED for a key of selected databases.
 func (u *Usage) Account(
 	ctx context.Context, c access.Caller, month time.Time, p ports.Page,
 ) (b Bill, next *ports.Position, err error) {

@@ -20,6 +20,7 @@ func Command(a *app.App) *cobra.Command {
 		databasesList(a),
 		databasesCreate(a),
 		databasesGet(a),
+		databasesUsage(a),
 		databasesEnvironment(a),
 		databasesBackupPolicy(a),
 		databasesStart(a),
