@@ -15,7 +15,7 @@ import (
 // What somebody has to be on the database of a page. A page about no database of a path is about the person's own account.
 var needs = map[string]account.Action{
 	"database": account.See, "backups": account.See, "backup": account.See, "backup.download": account.See, "backup.certificate": account.See,
-	"logins": account.See, "network": account.See, "extensions": account.See, "activity": account.See, "role": account.See,
+	"logins": account.See, "network": account.See, "extensions": account.See, "activity": account.See, "role": account.See, "usage": account.See,
 
 	"backup.start": account.ManageBackups, "backup.schedule": account.ManageBackups, "backup.delete": account.ManageBackups,
 

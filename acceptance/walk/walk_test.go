@@ -63,8 +63,6 @@ func (w *world) mailTo(t *testing.T, email string) (path string) {
 	t.Helper()
 	check.Eventually(t, "no mail has come to "+email, func() bool {
 		mails := check.Must(eml.ReadFolder(w.Facts["PGHERD_MAILBOX_DIR"]))(t)
-		t.Log(w.Facts["PGHERD_MAILBOX_DIR"], w.origin, len(mails))
-		for _, m := range mails { t.Log(m.To, m.Text) }
 		for _, m := range slices.Backward(mails) {
 			if _, rest, found := strings.Cut(m.Text, w.origin); found && strings.Contains(m.To, email) {
 				path = strings.Fields(rest)[0]

@@ -31,7 +31,7 @@ func (s *site) showAccount(r *web.Request) (web.Answer, error) {
 			{Name: "Backups of a database", Cell: web.Words(web.Bytes(q.BackupBytes))}, {Name: "A backup is kept", Cell: web.Words(fmt.Sprintf("%d days", q.BackupDays))},
 			{Name: "Backups are verified", Cell: web.Words(yesNo(q.VerifyBackups))}, {Name: "API access", Cell: web.Words(yesNo(of.Plan.AllowsAPI()))},
 			{Name: "Passwords of additional logins", Cell: web.Words("work " + validity)},
-		}},
+		}, Links: []web.Link{{Text: "Usage by month", Href: billPath}}},
 	}}, nil
 }
 

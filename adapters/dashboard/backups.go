@@ -58,7 +58,7 @@ func (s *site) showBackups(r *web.Request) (web.Answer, error) {
 		}})
 	}
 	v := frame(d, backupsTab, "Backups")
-	section := &web.Section{ID: "backups", Table: t.Arrange(r)}
+	section := &web.Section{ID: "backups", Chart: backupStrip(all, r.Now), Table: t.Arrange(r)}
 	if may(d, account.ManageBackups) {
 		section.Forms = []*web.Form{
 			button("backup.start", under(d.Record().ID, "backups"), "Start a backup"),

@@ -44,7 +44,7 @@ func Pages(cp *controlplane.ControlPlane, of Settings, once func() string) []web
 		s.listPages(), s.createPages(), s.deletedPages(),
 		s.overviewPages(), s.backupPages(), s.restorePages(), s.loginPages(), s.rolePages(), s.networkPages(), s.extensionPages(),
 		s.timeoutPages(), s.activityPages(), s.memberPages(), s.settingPages(),
-		s.keyPages(), s.ciPages(), s.webhookPages(), s.accountPages(),
+		s.keyPages(), s.ciPages(), s.webhookPages(), s.accountPages(), s.usagePages(),
 	)
 }
 
@@ -80,6 +80,7 @@ const (
 	activityTab   = "/activity"
 	membersTab    = "/members"
 	settingsTab   = "/settings"
+	usageTab      = "/usage"
 )
 
 func pathOf(db id.DatabaseID) string { return "/databases/" + string(db) }
@@ -113,7 +114,7 @@ func framed(d access.Reached, tab, title string, part bool) *web.View {
 		{"Overview", overviewTab, account.See, true}, {"Backups", backupsTab, account.See, true},
 		{"Logins", loginsTab, account.See, true}, {"Network", networkTab, account.See, true},
 		{"Extensions", extensionsTab, account.See, true}, {"Timeouts", timeoutsTab, account.Own, true},
-		{"Activity", activityTab, account.See, true}, {"Members", membersTab, account.Own, true},
+		{"Usage", usageTab, account.See, true}, {"Activity", activityTab, account.See, true}, {"Members", membersTab, account.Own, true},
 		{"Settings", settingsTab, account.Configure, true},
 	} {
 		if may(d, t.needs) {
