@@ -21,6 +21,7 @@
 //	server        a registered database server
 //	rollout       features, limited-rollout routes, and the gates that they open
 //	querytimeout  profiles of query timeouts, and when a change of them may begin
+//	slowquery     which statements are shown of a database, and what of their texts
 //	database      names, the status machine, environment, lifecycle, allowlist, settings
 //	preview       leases of preview databases, their refs and names
 //	operation     the operation machine, leases and fencing epochs
