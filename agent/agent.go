@@ -36,6 +36,7 @@ import (
 	"github.com/pgherd/pgherd/agent/server"
 	"github.com/pgherd/pgherd/agent/settings"
 	"github.com/pgherd/pgherd/agent/sizes"
+	"github.com/pgherd/pgherd/agent/statements"
 	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/agent/uploads"
 	"github.com/pgherd/pgherd/agent/usage"
@@ -74,6 +75,7 @@ type Agent struct {
 	languages *floors.Languages
 	sizes     *sizes.Meter
 	usage     *usage.Meter
+	slow      *statements.Statements
 
 	health *health.Watch
 	kept   kept
@@ -147,6 +149,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	}
 	measured := sizes.Source{Ledger: a.ledger}
 	a.sizes = sizes.New(measured.Look, measured.Measure, d.Log)
+	a.slow = statements.New(a.ledger, d.Log)
 	a.relocate.Replaced, a.relocate.RemoveFiles, a.relocate.AskForSweep = a.sizes.Forget, a.removeFiles, a.copies.AskForSweep
 	a.ledger.Jobs.Pause = c.BackupPause
 	a.ledger.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
@@ -169,7 +172,7 @@ func New(c Config, d Deps) (*Agent, error) {
 		Questions: []server.Question{
 			server.Answering(measured.Size), server.Answering(a.logins.InspectLogin), server.Answering(a.logins.ReadOutcome),
 			server.Answering(a.databases.SetAccounts),
-			server.Answering(a.sizes.Use), server.Answering(a.usage.Use),
+			server.Answering(a.sizes.Use), server.Answering(a.usage.Use), server.Answering(a.slow.SlowQueries),
 			server.Answering(a.settings.Settings), server.Answering(a.ledger.Applied),
 			server.Answering(a.ledger.Heard), server.Answering(a.ledger.Vouch),
 			server.Answering(backups.HasRoom), server.Answering(a.deleteBackup), server.Opening("application/gzip", backups.Open),

@@ -34,6 +34,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.sweepBackups(ctx)
 	go a.sizes.Run(ctx)
 	go a.usage.Run(ctx)
+	go a.slow.Run(ctx)
 	go a.sweepExtensions(ctx)
 }
 

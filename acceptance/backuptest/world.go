@@ -116,7 +116,7 @@ func roles(t *testing.T, super string) {
 		`GRANT pg_read_all_data, pg_use_reserved_connections TO pgherd_agent WITH ADMIN OPTION`,
 		`ALTER ROLE pgherd_agent SET createrole_self_grant = 'set, inherit'`,
 		`ALTER ROLE pgherd_agent SET restrict_nonsystem_relation_kind = 'view, foreign-table'`,
-		`GRANT SET ON PARAMETER temp_file_limit TO pgherd_agent`,
+		`GRANT SET ON PARAMETER temp_file_limit, pg_stat_statements.track TO pgherd_agent`,
 		`GRANT CONNECT ON DATABASE postgres TO pgherd_agent`, `CREATE SCHEMA ledger AUTHORIZATION pgherd_agent`,
 		`SET ROLE pgherd_agent;`+LedgerTables(t),
 		`SET ROLE pgherd_agent; SET createrole_self_grant = 'set, inherit';

@@ -74,6 +74,7 @@ func tell(seen *server.Survey, can command.Capabilities) {
 	}
 	seen.Installation, seen.Connections = can.Installation, can.Connections
 	seen.Postgres, seen.PgBouncer, seen.Reasons = can.State.Postgres, can.State.PgBouncer, can.Reasons
+	seen.SlowQueries = can.SlowQueries
 	for _, p := range can.Programs {
 		if p.BelowFloor && !p.Accepted {
 			seen.Holes = append(seen.Holes, fmt.Sprintf("%s is below %s", p.Version, p.Floor))

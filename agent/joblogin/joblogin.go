@@ -53,6 +53,8 @@ func (m Mark) Make(ctx context.Context, admin *sql.DB, name string, more ...stri
 		`CREATE ROLE ` + pq.QuoteIdentifier(name) + ` LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION PASSWORD ` +
 			pq.QuoteLiteral(credential.Verifier(password, salt, credential.Iterations)),
 		m.comment(name),
+		// What one dump runs is a statement more for each table, and would push out those of customers.
+		`ALTER ROLE ` + pq.QuoteIdentifier(name) + ` SET pg_stat_statements.track = 'none'`,
 	}, more...)
 	if err := pg.InTransaction(ctx, admin, statements...); err != nil {
 		return "", fmt.Errorf("make the login %s: %w", name, err)

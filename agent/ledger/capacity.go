@@ -32,6 +32,13 @@ func (l *Ledger) Connections(ctx context.Context) (int, error) {
 	return c.ForDatabases(), err
 }
 
+// CollectsStatements reports whether the server counts the statements of its databases.
+func (l *Ledger) CollectsStatements(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, capacityTime)
+	defer cancel()
+	return setup.CollectsStatements(ctx, l.db)
+}
+
 // Capacity asks PostgreSQL and the ledger.
 func (l *Ledger) Capacity(ctx context.Context) (c Capacity, err error) {
 	ctx, cancel := context.WithTimeout(ctx, capacityTime)

@@ -18,7 +18,8 @@ import (
 //     in which they came (Pushing);
 //   - of what takes long by itself, at most maxBuilding databases are made, dropped, or measured where that takes long
 //     (Building): of these one at most because somebody has asked (Asking), one because it has grown, and one to be purged
-//     (Purging), which nobody waits for. One more is measured quickly (Sizing). The pool has one more connection than that;
+//     (Purging), which nobody waits for. One more is measured quickly (Sizing). The pool has one more connection than that,
+//     which one at a time has for some hundred milliseconds at most to read the statements of a database;
 //   - of the connections to customers' databases, one at most looks at what depends on a role, or the like (Looking): creates
 //     have the other. Overlays, which a customer can keep from their end by locks, have that one for a turn of about a second,
 //     less than half of that where others hold what they need, and never for more than three seconds. One of them at a

@@ -40,9 +40,12 @@ func (s *Server) capabilities(ctx context.Context, _ command.AskCapabilities) (c
 	asking, cancel := context.WithTimeout(ctx, postgresTime)
 	defer cancel()
 	connections, down := loop.Await(asking, s.patience, s.config.Commands.Connections)
-	installation := ""
+	installation, collects := "", false
 	if charge == nil && down == nil {
 		installation, down = loop.Await(asking, s.patience, s.config.Commands.Installation)
+	}
+	if charge == nil && down == nil {
+		collects, down = loop.Await(asking, s.patience, s.config.Commands.CollectsStatements)
 	}
 	state := command.ServerState{
 		InCharge: s.config.Confirmed() == nil, Postgres: health.Answered(down),
@@ -60,7 +63,8 @@ func (s *Server) capabilities(ctx context.Context, _ command.AskCapabilities) (c
 	slices.Sort(routes)
 	return command.Capabilities{
 		Version: s.config.Version, Protocol: command.Protocol, Routes: routes, Programs: s.config.Programs(),
-		Connections: connections, Installation: installation, State: state, Reasons: s.reasons(),
+		Connections: connections, Installation: installation, SlowQueries: collects, State: state,
+		Reasons: s.reasons(),
 	}, nil
 }
 

@@ -28,6 +28,8 @@ type Commands interface {
 	Connections(ctx context.Context) (int, error)
 	// Installation tells this server from every other one.
 	Installation(ctx context.Context) (string, error)
+	// CollectsStatements reports whether PostgreSQL counts the statements of its databases.
+	CollectsStatements(ctx context.Context) (bool, error)
 }
 
 // Health has the newest health report at hand, and waits a short time for one with the list of PgBouncer's clients.

@@ -88,8 +88,9 @@ func (w *work) inspect(_ context.Context, q command.InspectLogin) (command.Login
 func (w *work) Programs() []command.Program {
 	return []command.Program{{Name: "PgBouncer", Version: "PgBouncer 1.24.1", BelowFloor: true}}
 }
-func (w *work) Connections(context.Context) (int, error)     { return 83, w.failing }
-func (w *work) Installation(context.Context) (string, error) { return "i", nil }
+func (w *work) Connections(context.Context) (int, error)         { return 83, w.failing }
+func (w *work) Installation(context.Context) (string, error)     { return "i", nil }
+func (w *work) CollectsStatements(context.Context) (bool, error) { return true, nil }
 func (w *work) Report() protocol.Health {
 	return protocol.Health{Reasons: []protocol.HealthReason{{Code: "not_initialized", Message: "m\n"}, {Code: "clients_waiting"}}}
 }
@@ -195,6 +196,7 @@ func TestEveryRouteButTheLivenessCheckNeedsTheSecret(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &known); err != nil || len(known.Routes) != 11 || known.Version != "v" ||
 		known.Protocol != command.Protocol ||
 		len(known.Programs) != 1 || !known.Programs[0].BelowFloor || known.Connections != 83 || known.Installation != "i" ||
+		!known.SlowQueries ||
 		known.State != (command.ServerState{InCharge: true, Postgres: true, PgBouncer: true}) ||
 		!slices.Equal(known.Reasons, []string{"not_initialized: m"}) {
 		t.Fatalf("%s %v", text, err)

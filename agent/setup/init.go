@@ -134,11 +134,14 @@ func Init(ctx context.Context, o Options) (Report, error) {
 	if err := prepareMaintenance(ctx, s, secrets); err != nil {
 		return report, err
 	}
-	warning, err := oversold(ctx, s, connections)
-	if warning != "" {
-		report.Warnings = append(report.Warnings, warning)
+	sold, err := oversold(ctx, s, connections)
+	blind, failed := uncollected(ctx, s)
+	for _, warning := range []string{sold, blind} {
+		if warning != "" {
+			report.Warnings = append(report.Warnings, warning)
+		}
 	}
-	return report, errors.Join(err, limitTempFiles(ctx, db, o.TempFileLimit))
+	return report, errors.Join(err, failed, limitTempFiles(ctx, db, o.TempFileLimit))
 }
 
 // findCredentials reads the file, or writes one with new passwords. It refuses where the server's logins have others: those would
@@ -256,7 +259,7 @@ func prepareMaintenance(ctx context.Context, s superuser, secrets Credentials) e
 		return err
 	}
 	statements := []string{
-		clusterSQL, pooler.SchemaSQL, floors.Schema(AgentLogin), serverSQL,
+		clusterSQL, pooler.SchemaSQL, floors.Schema(AgentLogin), serverSQL, statementsSQL,
 		"GRANT CONNECT ON DATABASE " + MaintenanceDatabase + " TO " + AgentLogin,
 		"CREATE SCHEMA IF NOT EXISTS ledger AUTHORIZATION " + AgentLogin,
 		"SET LOCAL ROLE " + AgentLogin, tables, ledgerFunctionsSQL, "RESET ROLE",

@@ -43,6 +43,8 @@ const lacking = `SELECT what
 				to_regprocedure('server.end_autovacuum(integer, timestamptz, boolean)') IS NOT NULL),
 			('the function server.exported_snapshots', to_regprocedure('server.exported_snapshots()') IS NOT NULL),
 			('the function server.database_files', to_regprocedure('server.database_files(oid)') IS NOT NULL),
+			('the function server.statement_texts', to_regprocedure('server.statement_texts()') IS NOT NULL),
+			('SET on pg_stat_statements.track for the agent', has_parameter_privilege('pg_stat_statements.track', 'SET')),
 			('log_min_messages = panic for all', 'log_min_messages=panic' = ANY (have)),
 			('log_min_error_statement = panic for all', 'log_min_error_statement=panic' = ANY (have))) checked (what, there)
 	WHERE NOT there`

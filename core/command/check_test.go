@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/slowquery"
 )
 
 func changed[C any](c C, change func(*C)) C {
@@ -80,6 +81,8 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"other's databases": command.RemoveRole{DatabaseID: db, Username: username, AccountDatabases: []id.DatabaseID{"x"}},
 
 		"no UUID of extensions": command.Extensions{DatabaseID: "x"},
+		"no UUID of statements": command.SlowQueries{DatabaseID: "x", Order: slowquery.ByMean},
+		"order of statements":   command.SlowQueries{DatabaseID: db, Order: "rows"},
 		"unknown extension":     changed(upgrade, func(c *command.ChangeExtension) { c.Extension = "plperlu" }),
 		"unknown change":        changed(upgrade, func(c *command.ChangeExtension) { c.Change = "drop" }),
 		"version with a quote":  changed(upgrade, func(c *command.ChangeExtension) { c.Version = "1.6'; DROP" }),

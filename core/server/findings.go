@@ -40,6 +40,7 @@ const (
 	CheckPostgres     = "PostgreSQL"
 	CheckPgBouncer    = "PgBouncer"
 	CheckConnections  = "connections"
+	CheckSlowQueries  = "slow queries"
 	CheckPublic       = "public address"
 )
 
@@ -152,7 +153,7 @@ func (s Server) judgeAnswers(seen Survey, version string) []Finding {
 	return []Finding{
 		judgeClock(seen.Ahead), judgeVersion(seen, version), judgePrograms(seen.Holes),
 		judgeUse(CheckPostgres, seen.Postgres, seen, startPostgres), judgeUse(CheckPgBouncer, seen.PgBouncer, seen, startPgBouncer),
-		s.judgeInstallation(seen), s.judgeConnections(seen.Connections),
+		s.judgeInstallation(seen), s.judgeConnections(seen.Connections), judgeSlowQueries(seen),
 	}
 }
 
@@ -256,6 +257,17 @@ func (s Server) judgeConnections(there int) Finding {
 		}
 	}
 	return fine(CheckConnections, fmt.Sprintf("%d may be sold, of %d", s.Connections, there))
+}
+
+// judgeSlowQueries is about what an operator may do without.
+func judgeSlowQueries(seen Survey) Finding {
+	switch {
+	case seen.SlowQueries:
+		return fine(CheckSlowQueries, "collected")
+	case seen.Installation == "": // so the agent does not know this either
+		return fine(CheckSlowQueries, "not known")
+	}
+	return fine(CheckSlowQueries, "not collected: pgherd agent init says there what to do")
 }
 
 // judgePublic is about what customers find. Which CA they trust is not known here.

@@ -19,6 +19,7 @@ type Survey struct {
 	Postgres     bool          // answers
 	PgBouncer    bool          // answers
 	Reasons      []string      // why it is not well, in the agent's words
+	SlowQueries  bool          // PostgreSQL collects them; not known without Installation
 }
 
 // Reach is how far a look at an address has come.

@@ -161,7 +161,7 @@ func (s *Server) asked(q command.Question) (any, error) {
 	case command.AskCapabilities:
 		return command.Capabilities{
 			Protocol:    command.Protocol + s.faults.ahead,
-			Connections: manyConnections, Installation: s.installation,
+			Connections: manyConnections, Installation: s.installation, SlowQueries: !s.faults.countsNothing,
 			State: command.ServerState{InCharge: true, Postgres: true, PgBouncer: true},
 		}, nil
 	case command.DatabaseSize:
@@ -217,6 +217,8 @@ func (s *Server) asked(q command.Question) (any, error) {
 	case command.DropUpload:
 		s.dropUpload(q)
 		return command.None{}, nil
+	case command.SlowQueries:
+		return onDatabase(s, q.DatabaseID, func(d *databaseState) (any, error) { return s.slowQueries(d, q.Order), nil })
 	case command.Extensions:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.ExtensionList, error) { return s.extensionsOf(d), nil })
 	}

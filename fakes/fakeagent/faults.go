@@ -56,6 +56,8 @@ type faults struct {
 
 	failLoads string
 	busy      int
+
+	countsNothing bool
 }
 
 // OnCall sets the hook; nil removes it.

@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/core/slowquery"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -20,6 +21,7 @@ import (
 type Server struct {
 	clock        ports.Clock
 	installation string
+	began        time.Time
 
 	mu        sync.Mutex
 	ledger    ledger
@@ -66,11 +68,12 @@ type databaseState struct {
 	sessions  map[*Session]bool
 	// extensions are those that are installed.
 	extensions map[extension.Name]installed
+	statements []slowquery.Statement // that its owner has run
 }
 
 func newServer(clock ports.Clock) *Server {
 	return &Server{
-		clock: clock, watched: watched{began: clock.Now()}, ledger: newLedger(clock.Now),
+		clock: clock, began: clock.Now(), watched: watched{began: clock.Now()}, ledger: newLedger(clock.Now),
 		databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
 		files: map[fileKey]*file{}, jobs: map[id.OperationID]*job{},
 		offers: offers(), extensionJobs: map[id.OperationID]*extensionJob{}, restores: map[id.OperationID]*restoreJob{},
@@ -138,6 +141,7 @@ func (s *Server) Load(name, sql string) bool {
 	d := s.named(name)
 	if d != nil {
 		d.contents += sql
+		d.ran(sql)
 	}
 	return d != nil
 }

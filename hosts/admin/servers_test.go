@@ -40,9 +40,10 @@ type stubCommands struct{ *agentStub }
 func (stubCommands) Execute(context.Context, protocol.Command) (json.RawMessage, error) {
 	return nil, command.Refuse(command.ReasonUnavailable, "not here")
 }
-func (s stubCommands) Connections(context.Context) (int, error)     { return 83, s.down }
-func (s stubCommands) Installation(context.Context) (string, error) { return s.installation, s.down }
-func (stubCommands) Report() protocol.Health                        { return protocol.Health{} }
+func (s stubCommands) Connections(context.Context) (int, error)         { return 83, s.down }
+func (s stubCommands) Installation(context.Context) (string, error)     { return s.installation, s.down }
+func (s stubCommands) CollectsStatements(context.Context) (bool, error) { return true, s.down }
+func (stubCommands) Report() protocol.Health                            { return protocol.Health{} }
 
 func (stubCommands) ReportWithClients(context.Context) protocol.Health { return protocol.Health{} }
 

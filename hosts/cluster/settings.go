@@ -21,6 +21,9 @@ func (p *Postgres) settings() map[string]string {
 		"reserved_connections":      "10",
 		"timezone":                  "UTC",
 	}
+	if p.counts() {
+		all["shared_preload_libraries"] = "pg_stat_statements"
+	}
 	if p.options.Fast {
 		maps.Copy(all, map[string]string{
 			"autovacuum_naptime": "1h", "fsync": "off", "full_page_writes": "off", "max_wal_senders": "0",
@@ -36,6 +39,19 @@ func (p *Postgres) settings() map[string]string {
 		"unix_socket_permissions": "0700",
 	})
 	return all
+}
+
+// counts reports whether PostgreSQL has what counts statements, in one of the folders of libraries beside its program's. It would
+// not start with a library that is missing.
+func (p *Postgres) counts() bool {
+	beside := filepath.Dir(filepath.Dir(p.options.Tools.Postgres))
+	for _, folder := range []string{"lib", "lib/postgresql", "lib64", "lib64/pgsql"} {
+		found, err := filepath.Glob(filepath.Join(beside, folder, "pg_stat_statements.*"))
+		if err == nil && len(found) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // writeSettings replaces postgresql.conf, so that a setting left out at the next start is PostgreSQL's default again.

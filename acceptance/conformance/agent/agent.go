@@ -93,6 +93,8 @@ func Agent(t *testing.T, several int, newStand func(t *testing.T) Stand) {
 		"size":                                sizeOfDatabase,
 		"sizes that have changed":             sizesOfDatabases,
 		"use of databases":                    useOfDatabases,
+		"statements are counted":              statementsCounted,
+		"statements of no database":           statementsOfNothing,
 		"backup is made, verified and opened": backupVerified,
 		"backup without verification":         backupUnverified,
 		"backup larger than it may be":        backupBounded,
