@@ -63,8 +63,8 @@
 //	operator      the use cases of the people who run the service
 //
 // The others are named after what they serve: backups, certificates, checkups, citokens, clones, databases, deletion, extensions,
-// keyrings, keys, mails, members, operations, people, previews, pruning, querytimeouts, restores, roles, storage, uploads,
-// usage, webhooks.
+// keyrings, keys, live, mails, members, operations, people, previews, pruning, querytimeouts, restores, roles, slowqueries,
+// storage, uploads, usage, webhooks.
 //
 // # Glossary
 //

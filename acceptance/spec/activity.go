@@ -103,10 +103,10 @@ func (s *Stage) only(log []wire.Activity, action audit.Action) (found wire.Activ
 	return found
 }
 
-func (s *Stage) noSecretIn(log []wire.Activity, secrets ...string) {
+func (s *Stage) noSecretIn(shown any, secrets ...string) {
 	s.Helper()
-	text := must(json.Marshal(log))(s)
+	text := must(json.Marshal(shown))(s)
 	for _, secret := range secrets {
-		s.That(!strings.Contains(string(text), secret), "the log holds a secret")
+		s.That(!strings.Contains(string(text), secret), "what is shown holds a secret")
 	}
 }

@@ -76,6 +76,7 @@ var takes = map[string]string{
 	"POST /databases/{id}/legacy-roles/{roleId}/changes/{operationId}": "configure",
 	"GET /databases/{id}/query-timeouts":                               "own",
 	"POST /databases/{id}/query-timeouts":                              "own",
+	"GET /databases/{id}/slow-queries":                                 "configure",
 	"GET /databases/{id}/members":                                      "account",
 	"POST /databases/{id}/members":                                     "account",
 	"PATCH /databases/{id}/members/{membershipId}":                     "account",

@@ -19,7 +19,8 @@ func Scenarios() []Scenario {
 	return withBoth(
 		of("create", creating), of("names", naming), of("quota", quotas), of("idempotency", repeating),
 		of("visibility", seeing), of("environment", labelling), of("lifecycle", startingAndStopping),
-		of("allowlist", allowlisting), of("query-timeout", limitingQueries), of("activity", recording), of("usage", using),
+		of("allowlist", allowlisting), of("query-timeout", limitingQueries), of("slow-query", slowing),
+		of("activity", recording), of("usage", using),
 		of("backup", backingUp), of("certificate", certifying), of("retention", retaining),
 		of("schedule", scheduling), of("storage", runningOutOfRoom), of("storage-quota", limitingBytes), of("agent", losingTheAgent),
 		of("operation", operating), of("member", sharing), of("members", inviting), of("right", permitting),

@@ -17,6 +17,7 @@ type Calls struct {
 	Databases     Databases
 	Allowlist     Allowlist
 	QueryTimeouts QueryTimeouts
+	SlowQueries   SlowQueries
 	Backups       Backups
 	Certificates  Certificates
 	Restores      Restores
@@ -38,6 +39,7 @@ func callsOf(c *Client) Calls {
 		Databases:     Databases{c},
 		Allowlist:     Allowlist{c},
 		QueryTimeouts: QueryTimeouts{c},
+		SlowQueries:   SlowQueries{c},
 		Backups:       Backups{c},
 		Certificates:  Certificates{c},
 		Restores:      Restores{c},
@@ -151,6 +153,15 @@ func (x QueryTimeouts) Set(
 	ctx context.Context, databaseID id.DatabaseID, b wire.SetQueryTimeouts, opts ...Option,
 ) (wire.QueryTimeouts, error) {
 	return data[wire.QueryTimeouts](ctx, x.c, post(b, "/databases/%s/query-timeouts", databaseID).withKey(), opts)
+}
+
+// SlowQueries groups calls: what takes the time of a database.
+type SlowQueries struct{ c *Client }
+
+// Get sends GET /databases/{id}/slow-queries: get what takes most time in a database, what takes longest, or what runs most
+// often.
+func (x SlowQueries) Get(ctx context.Context, databaseID id.DatabaseID, order string, opts ...Option) (wire.SlowQueries, error) {
+	return data[wire.SlowQueries](ctx, x.c, get("/databases/%s/slow-queries", databaseID).with("order", order), opts)
 }
 
 // Backups groups calls: backup files of a database.

@@ -24,6 +24,7 @@ func Routes(uc *controlplane.ControlPlane) (table []serve.Route) {
 		{"Databases", "Databases and their lifecycle", databaseRoutes{uc.Databases}.routes()},
 		{"Allowlist", "Networks that may connect to a database", allowlistRoutes{uc.Allowlist}.routes()},
 		{"Query timeouts", "How long the sessions of a database may take", timeoutRoutes{uc.QueryTimeouts}.routes()},
+		{"Slow queries", "What takes the time of a database", slowQueryRoutes{uc.SlowQueries}.routes()},
 		{"Backups", "Backup files of a database", backupRoutes{uc.Backups}.routes()},
 		{"Certificates", "Signed proofs that backups can be restored", certificateRoutes{uc.Certificates}.routes()},
 		{

@@ -20,7 +20,7 @@ type Action string
 const (
 	See           Action = "see"            // the database, its operations, its backups; download a backup
 	ManageBackups Action = "manage_backups" // trigger or delete a backup
-	Configure     Action = "configure"      // environment, lifecycle, allowlist, roles, extensions
+	Configure     Action = "configure"      // environment, lifecycle, allowlist, roles, extensions; what its logins run
 	Own           Action = "own"            // query timeouts, members, webhooks, create, delete, recover, managed restore
 )
 

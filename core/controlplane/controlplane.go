@@ -29,6 +29,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
+	"github.com/pgherd/pgherd/core/controlplane/slowqueries"
 	"github.com/pgherd/pgherd/core/controlplane/storage"
 	"github.com/pgherd/pgherd/core/controlplane/uploads"
 	"github.com/pgherd/pgherd/core/controlplane/usage"
@@ -69,6 +70,7 @@ type ControlPlane struct {
 	People        *people.People
 	Keys          *keys.Keys
 	QueryTimeouts *querytimeouts.QueryTimeouts
+	SlowQueries   *slowqueries.SlowQueries
 	Roles         *roles.Roles
 	LegacyRoles   roles.LegacyRoles
 	ManagedLogins *roles.ManagedLogins
@@ -130,6 +132,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		People:        persons,
 		Keys:          keys.New(shared),
 		QueryTimeouts: querytimeouts.New(shared, sets),
+		SlowQueries:   slowqueries.New(shared),
 		Roles:         roles.New(shared),
 		LegacyRoles:   roles.NewLegacy(shared),
 		ManagedLogins: roles.NewManagedLogins(shared),

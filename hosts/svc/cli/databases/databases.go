@@ -32,6 +32,7 @@ func Command(a *app.App) *cobra.Command {
 		databasesClone(a),
 		databasesTimeouts(a),
 		databasesTimeoutsSet(a),
+		databasesSlowQueries(a),
 		extensions(a),
 		allowlist(a),
 	)
