@@ -24,7 +24,7 @@ var needs = map[string]account.Action{
 	"role.rotate": account.Configure, "role.revoke": account.Configure, "role.continue": account.Configure,
 	"role.reconcile": account.Configure, "role.delete": account.Configure, "network.add": account.Configure,
 	"network.remove": account.Configure, "extension.change": account.Configure, "settings": account.Configure,
-	"database.environment": account.Configure, "database.lifecycle": account.Configure,
+	"database.environment": account.Configure, "database.lifecycle": account.Configure, "slow": account.Configure,
 
 	"backup.restore": account.Own, "backup.clone": account.Own, "database.clone": account.Own, "timeouts": account.Own,
 	"timeouts.set": account.Own, "members": account.Own, "member.add": account.Own, "member.role": account.Own, "member.remove": account.Own,

@@ -44,7 +44,7 @@ func Pages(cp *controlplane.ControlPlane, of Settings, once func() string) []web
 		s.listPages(), s.createPages(), s.deletedPages(),
 		s.overviewPages(), s.backupPages(), s.restorePages(), s.loginPages(), s.rolePages(), s.networkPages(), s.extensionPages(),
 		s.timeoutPages(), s.activityPages(), s.memberPages(), s.settingPages(),
-		s.keyPages(), s.ciPages(), s.webhookPages(), s.accountPages(), s.usagePages(),
+		s.keyPages(), s.ciPages(), s.webhookPages(), s.accountPages(), s.usagePages(), s.slowPages(),
 	)
 }
 
@@ -81,6 +81,7 @@ const (
 	membersTab    = "/members"
 	settingsTab   = "/settings"
 	usageTab      = "/usage"
+	slowTab       = "/slow"
 )
 
 func pathOf(db id.DatabaseID) string { return "/databases/" + string(db) }
@@ -114,7 +115,7 @@ func framed(d access.Reached, tab, title string, part bool) *web.View {
 		{"Overview", overviewTab, account.See, true}, {"Backups", backupsTab, account.See, true},
 		{"Logins", loginsTab, account.See, true}, {"Network", networkTab, account.See, true},
 		{"Extensions", extensionsTab, account.See, true}, {"Timeouts", timeoutsTab, account.Own, true},
-		{"Usage", usageTab, account.See, true}, {"Activity", activityTab, account.See, true}, {"Members", membersTab, account.Own, true},
+		{"Usage", usageTab, account.See, true}, {"Slow queries", slowTab, account.Configure, true}, {"Activity", activityTab, account.See, true}, {"Members", membersTab, account.Own, true},
 		{"Settings", settingsTab, account.Configure, true},
 	} {
 		if may(d, t.needs) {

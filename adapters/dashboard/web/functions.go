@@ -9,7 +9,7 @@ import (
 )
 
 var functions = template.FuncMap{
-	"ago": ago, "exact": exact, "near": func(at, now time.Time) bool { return at.Sub(now) < 24*time.Hour },
+	"ago": ago, "exact": Exact, "near": func(at, now time.Time) bool { return at.Sub(now) < 24*time.Hour },
 	"has": func(list []string, v string) bool {
 		for _, s := range list {
 			if s == v {
@@ -51,7 +51,8 @@ func Span(d time.Duration) string {
 	return ""
 }
 
-func exact(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }
+// Exact is a time to the second.
+func Exact(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 // Bytes is a size as people read it.
 func Bytes(n int64) string {
