@@ -97,7 +97,7 @@ type View struct {
 	Tabs   []Link
 	Lead   string
 	Main   *Link // what people come here for, beside reading
-	Status int // 0: 200
+	Status int   // 0: 200
 	// Sections are what the page shows.
 	Sections []*Section
 	// Watch are the databases with which the page changes.
