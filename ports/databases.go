@@ -19,8 +19,9 @@ type Databases interface {
 	Tied(ctx context.Context, v database.Viewer, db id.DatabaseID) (database.Record, database.Ties, error)
 	// AllTied is Tied for several databases, in any order. One that does not exist is left out.
 	AllTied(ctx context.Context, v database.Viewer, list []id.DatabaseID) ([]database.Tied, error)
-	// Visible lists the databases that the viewer sees, by creation time and ID.
-	Visible(ctx context.Context, v database.Viewer, p Page) ([]database.Record, error)
+	// Visible lists those of the databases that the viewer sees which are in the listing, in its order. The positions of its pages
+	// are those of PlaceIn.
+	Visible(ctx context.Context, v database.Viewer, of database.Listing, p Page) ([]database.Listed, error)
 	// Lock returns a record, also of a deleted database, and locks it until the transaction ends; ErrNoRow when there is none. Who
 	// locks several does so by ID.
 	Lock(ctx context.Context, db id.DatabaseID) (database.Record, error)
@@ -39,6 +40,14 @@ type Databases interface {
 	Pulses(ctx context.Context, list []id.DatabaseID) (map[id.DatabaseID]string, error)
 	// Due lists up to limit records for which the named work is due.
 	Due(ctx context.Context, what DueWork, now time.Time, limit int) ([]database.Record, error)
+}
+
+// PlaceIn is the place of a database in a listing.
+func PlaceIn(of database.Listing, r database.Record) Position {
+	if key := of.Key(r); key != "" {
+		return Position{Key: key, ID: string(r.ID)}
+	}
+	return Position{At: r.CreatedAt, ID: string(r.ID)}
 }
 
 // DueWork names a kind of work that the batch host does on databases.

@@ -16,31 +16,54 @@ type Page struct {
 	After *Position // the last entry of the page before; nil for the first page
 }
 
-// Position is an entry's place in a list. Every list is sorted by time, then by ID, both in the same direction.
+// Position is an entry's place in a list. Every list is sorted by time or, where the entries have a Key, by that, and then by ID,
+// both in the same direction.
 type Position struct {
-	At time.Time
-	ID string
+	At  time.Time
+	Key string // an entry that has one has no At
+	ID  string
 }
 
 // Cursor encodes a position as an opaque text, which clients send back.
 func (p Position) Cursor() string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(p.At.UnixMicro(), 36) + "." + p.ID))
+	by := keyed + p.Key
+	if p.Key == "" {
+		by = strconv.FormatInt(p.At.UnixMicro(), 36)
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(by + "." + p.ID))
 }
 
-// A cursor's time must be within the range of every store, and its ID may only have characters of IDs and file names.
+// keyed is what keys begin with in a cursor, and times do not.
+const keyed = "~"
+
+// A cursor's time must be within the range of every store, its ID may only have characters of IDs and file names, and its key
+// those of names and numbers.
 var (
 	lastInstant = time.Date(10000, time.January, 1, 0, 0, 0, 0, time.UTC)
 	cursorID    = regexp.MustCompile(`^[0-9A-Za-z._-]{1,64}$`)
+	cursorKey   = regexp.MustCompile(`^[0-9a-z-]{1,64}$`)
 )
 
 // ParseCursor decodes a cursor. Anything that Cursor did not produce is VALIDATION_ERROR on "cursor".
 func ParseCursor(s string) (*Position, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	at, id, _ := strings.Cut(string(raw), ".")
-	micros, numErr := strconv.ParseInt(at, 36, 64)
-	p := Position{At: time.UnixMicro(micros).UTC(), ID: id}
-	if err != nil || numErr != nil || !cursorID.MatchString(id) || micros < 0 || !p.At.Before(lastInstant) || p.Cursor() != s {
-		return nil, fault.Invalid("cursor", "is not a cursor that this list returned")
+	by, id, _ := strings.Cut(string(raw), ".")
+	p, ok := parsePlace(by)
+	if p.ID = id; err != nil || !ok || !cursorID.MatchString(id) || p.Cursor() != s {
+		return nil, ErrCursor()
 	}
 	return &p, nil
 }
+
+// parsePlace is a position without its ID.
+func parsePlace(by string) (p Position, ok bool) {
+	if key, is := strings.CutPrefix(by, keyed); is {
+		return Position{Key: key}, cursorKey.MatchString(key)
+	}
+	micros, err := strconv.ParseInt(by, 36, 64)
+	p.At = time.UnixMicro(micros).UTC()
+	return p, err == nil && micros >= 0 && p.At.Before(lastInstant)
+}
+
+// ErrCursor is the refusal of a position that is none of the list's.
+func ErrCursor() error { return fault.Invalid("cursor", "is not a cursor that this list returned") }

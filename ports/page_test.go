@@ -16,8 +16,11 @@ import (
 func TestCursorComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Position{
-			At: time.UnixMicro(rapid.Int64Range(0, lastInstant.UnixMicro()-1).Draw(t, "at")).UTC(),
-			ID: rapid.StringMatching(`[0-9A-Za-z._-]{1,64}`).Draw(t, "id"),
+			Key: rapid.StringMatching(`([0-9a-z-]{1,64})?`).Draw(t, "key"),
+			ID:  rapid.StringMatching(`[0-9A-Za-z._-]{1,64}`).Draw(t, "id"),
+		}
+		if p.Key == "" {
+			p.At = time.UnixMicro(rapid.Int64Range(0, lastInstant.UnixMicro()-1).Draw(t, "at")).UTC()
 		}
 		got, err := ParseCursor(p.Cursor())
 		if err != nil || *got != p {
@@ -47,7 +50,9 @@ func TestForgedCursors(t *testing.T) {
 		"upper case": encoded("A.a"), "far away": encoded(strconv.FormatInt(math.MaxInt64, 36) + ".a"),
 		"long ago": encoded(strconv.FormatInt(math.MinInt64, 36) + ".a"), "overflow": encoded("zzzzzzzzzzzzzzzz.a"),
 		"NUL": encoded("1.a\x00"), "no UTF-8": encoded("1.\xff"), "quote": encoded("1.'"), "line end in ID": encoded("1.a\n"),
-		"long ID": encoded("1." + strings.Repeat("a", 65)),
+		"no key": encoded("~.a"), "key alone": encoded("~shop"), "key in upper case": encoded("~Shop.a"), "two keys": encoded("~~a.a"),
+		"line end in key": encoded("~shop\n.a"), "long key": encoded("~" + strings.Repeat("a", 65) + ".a"),
+		"quote in key": encoded("~'.a"), "long ID": encoded("1." + strings.Repeat("a", 65)),
 	}
 	for name, s := range bad {
 		if p, err := ParseCursor(s); !fault.Has(err, fault.ValidationError) || p != nil {
@@ -60,12 +65,15 @@ func FuzzParseCursor(f *testing.F) {
 	f.Add(Position{At: time.UnixMicro(1), ID: "a"}.Cursor())
 	f.Add(encoded("zzzzzzzzzzzz.a"))
 	f.Add(encoded("1.\x00"))
+	f.Add(Position{Key: "shop-1", ID: "a"}.Cursor())
+	f.Add(encoded("~0.~a"))
 	f.Fuzz(func(t *testing.T, s string) {
 		p, err := ParseCursor(s)
 		if err != nil {
 			return
 		}
-		if p.Cursor() != s || p.At.Year() < 1970 || p.At.Year() > 9999 || p.ID == "" || strings.ContainsAny(p.ID, "\x00\n'") {
+		timed := p.At.Year() >= 1970 && p.At.Year() <= 9999
+		if p.Cursor() != s || timed == (p.Key != "") || p.ID == "" || strings.ContainsAny(p.Key+p.ID, "\x00\n'") {
 			t.Errorf("%q is accepted as %+v", s, p)
 		}
 	})

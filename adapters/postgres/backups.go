@@ -8,7 +8,6 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
 	"github.com/pgherd/pgherd/core/backup"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -54,8 +53,8 @@ func (b backups) Get(ctx context.Context, db id.DatabaseID, filename backup.File
 func (b backups) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]backup.Backup, error) {
 	at, filename := any(pgdb.End), "~" // sorts behind every file name
 	if p.After != nil {
-		if _, err := backup.ParseFilename(p.After.ID); err != nil {
-			return nil, fault.Invalid("cursor", "is not a cursor that this list returned")
+		if _, err := backup.ParseFilename(p.After.ID); err != nil || p.After.Key != "" {
+			return nil, ports.ErrCursor()
 		}
 		at, filename = p.After.At, p.After.ID
 	}

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	sq "github.com/Masterminds/squirrel"
@@ -37,25 +36,6 @@ func readDatabases() sq.SelectBuilder {
 		LeftJoin("previews p ON p.database_id = t.id")
 }
 
-// inView is database.Viewer.StandingOn for a list; its arguments are the user, then account, scope, key, namespace and whether
-// deleted databases are seen.
-func inView(q sq.SelectBuilder) sq.SelectBuilder {
-	return q.LeftJoin("memberships m ON m.database_id = t.id AND m.user_id = ?::uuid").
-		JoinClause("CROSS JOIN (SELECT ?::uuid AS account, ?::text AS scope, ?::text AS key, ?::uuid AS namespace, " +
-			"?::boolean AS deleted) v").
-		Where(`CASE WHEN v.namespace IS NOT NULL THEN
-				t.account_id = v.account AND p.namespace_id = v.namespace AND (v.deleted OR NOT t.` + gone + `)
-			WHEN v.scope = 'full' THEN t.account_id = v.account AND (v.deleted OR NOT t.` + gone + `)
-			ELSE (t.account_id = v.account OR m.role IS NOT NULL) AND t.status <> 'deleting' AND NOT t.` + gone + `
-				AND EXISTS (SELECT FROM key_databases b WHERE b.key_id = v.key AND b.database_id = t.id) END`).
-		Where("(v.key = '' OR EXISTS (SELECT FROM api_keys k WHERE k.id = v.key AND k.revoked_at IS NULL))")
-}
-
-// viewerArguments are the arguments of inView. A viewer without a user, such as a worker, is not a member of any database.
-func viewerArguments(v database.Viewer) []any {
-	return []any{orNull(v.UserID), v.AccountID, v.Scope, v.KeyID, orNull(v.NamespaceID), v.Deleted}
-}
-
 // orNull is an identifier as an argument, null where it is empty.
 func orNull[T ~string](id T) any {
 	if id == "" {
@@ -66,26 +46,6 @@ func orNull[T ~string](id T) any {
 
 // sessionOpen takes the session.
 const sessionOpen = "EXISTS (SELECT FROM sessions p WHERE p.id = ?::uuid AND p.status = 'open')"
-
-// viewOfPerson is database.Viewer.StandingOn for a page of the list of a person. Own databases and those of others are found
-// apart, each by an index: of those who have thousands, as of those who have one among many others'. Its arguments are those
-// of personArguments.
-func viewOfPerson(q sq.SelectBuilder) sq.SelectBuilder {
-	const next = " AND (d.created_at, d.id) > (?, ?) ORDER BY d.created_at, d.id LIMIT ?)"
-	return q.Where(`t.id IN (
-		(SELECT d.id FROM databases d WHERE d.account_id = ?::uuid AND (?::boolean OR NOT d.`+gone+`)`+next+`
-		UNION ALL
-		(SELECT d.id FROM memberships m JOIN databases d ON d.id = m.database_id
-			WHERE m.user_id = ?::uuid AND d.account_id <> ?::uuid AND d.status <> 'deleting' AND NOT d.`+gone+next+`)`).
-		Where(sessionOpen).
-		OrderBy("t.created_at", "t.id").Suffix("LIMIT ?")
-}
-
-func personArguments(v database.Viewer, p ports.Page) ([]any, error) {
-	after, err := pgdb.Forward(p)
-	own, shared := []any{v.AccountID, v.Deleted}, []any{v.UserID, v.AccountID}
-	return slices.Concat(own, after, shared, after, []any{v.SessionID, pgdb.Limit(p)}), err
-}
 
 // The columns of database.Ties. The first two take the key and the session; the others take the key, and then the user.
 const (
@@ -103,9 +63,6 @@ var (
 	sharedDatabase   = pgdb.Define(readDatabases().Column(tieSession).Column(tieMember).Where("t.id = ?"))
 	allTied          = pgdb.Define(readDatabases().Column(tieKeyValid).Column(tieSession).Column(tieBound).Column(tieMember).
 				Where("t.id = ANY(?)"))
-	databasesOfPerson = pgdb.Define(viewOfPerson(readDatabases()))
-	visibleDatabases  = pgdb.Define(inView(readDatabases()).Where("(t.created_at, t.id) > (?, ?)").
-				OrderBy("t.created_at", "t.id").Suffix("LIMIT ?"))
 	lockDatabase   = pgdb.Define(readDatabases().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t"))
 	countDatabases = pgdb.Written("SELECT count(*) FROM databases d WHERE account_id = $1 AND " + inService)
 	removeDatabase = pgdb.Written(`
@@ -148,17 +105,6 @@ func (d databases) Tied(
 func (d databases) AllTied(ctx context.Context, v database.Viewer, list []id.DatabaseID) ([]database.Tied, error) {
 	return pgdb.All[database.Tied](ctx, d.Session, allTied,
 		v.KeyID, orNull(v.SessionID), v.KeyID, orNull(v.UserID), pgdb.Listed(list))
-}
-
-func (d databases) Visible(ctx context.Context, v database.Viewer, p ports.Page) ([]database.Record, error) {
-	if v.IsPerson() {
-		args, err := personArguments(v, p)
-		if err != nil {
-			return nil, err
-		}
-		return d.All(ctx, databasesOfPerson, args...)
-	}
-	return d.Page(ctx, visibleDatabases, pgdb.Forward, p, viewerArguments(v)...)
 }
 
 func (d databases) Lock(ctx context.Context, db id.DatabaseID) (database.Record, error) {

@@ -1,6 +1,8 @@
 package database
 
 import (
+	"time"
+
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -37,6 +39,15 @@ type Ties struct {
 	// user is no member. Bound may be left out for a viewer that does not select, and Member too where that is no person.
 	Bound  bool             `db:"bound"`
 	Member account.Standing `db:"member"`
+}
+
+// Listed is a database in a list of those that a viewer sees.
+type Listed struct {
+	Record
+	// Standing is what the viewer is to it.
+	Standing account.Standing `db:"standing"`
+	// VerifiedBackupAt is when its newest verified backup was made; nil where it has none, or the listing does not ask.
+	VerifiedBackupAt *time.Time `db:"verified_backup_at"`
 }
 
 // Tied is a database with what is stored between it and a viewer.

@@ -42,8 +42,8 @@ func (b backups) Get(ctx context.Context, db id.DatabaseID, filename backup.File
 func (b backups) List(ctx context.Context, db id.DatabaseID, p ports.Page) ([]backup.Backup, error) {
 	return read(ctx, b.session, func(s *state) ([]backup.Backup, error) {
 		if p.After != nil {
-			if _, err := backup.ParseFilename(p.After.ID); err != nil {
-				return nil, errCursor()
+			if _, err := backup.ParseFilename(p.After.ID); err != nil || p.After.Key != "" {
+				return nil, ports.ErrCursor()
 			}
 		}
 		kept := func(row backup.Backup) bool { return row.DatabaseID == db && row.DeletingAt == nil }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
@@ -91,13 +92,32 @@ func (d databases) AllTied(ctx context.Context, v database.Viewer, list []id.Dat
 	})
 }
 
-func (d databases) Visible(ctx context.Context, v database.Viewer, p ports.Page) ([]database.Record, error) {
-	return read(ctx, d.session, func(s *state) ([]database.Record, error) {
-		seen := func(r database.Record) bool { _, ok := v.StandingOn(s.record(r), s.ties(v, r.ID)); return ok }
-		list := s.records(seen, nil)
-		position := func(r database.Record) ports.Position { return ports.Position{At: r.CreatedAt, ID: string(r.ID)} }
-		return pagedByID(list, p, position, 1)
+func (d databases) Visible(
+	ctx context.Context, v database.Viewer, of database.Listing, p ports.Page,
+) ([]database.Listed, error) {
+	return read(ctx, d.session, func(s *state) (list []database.Listed, _ error) {
+		for _, r := range s.records(every, nil) {
+			if standing, sees := v.StandingOn(r, s.ties(v, r.ID)); sees && of.Has(r, standing) {
+				list = append(list, s.listed(r, standing, of))
+			}
+		}
+		direction := 1
+		if of.Descending {
+			direction = -1
+		}
+		return pagedByKey(list, p, func(r database.Listed) ports.Position { return ports.PlaceIn(of, r.Record) }, direction, of.IsKey)
 	})
+}
+
+func (s *state) listed(r database.Record, standing account.Standing, of database.Listing) database.Listed {
+	shown := database.Listed{Record: r, Standing: standing}
+	for _, b := range s.backups.byKey {
+		counts := of.Backups && b.DatabaseID == r.ID && b.VerifiedAt != nil && b.DeletingAt == nil
+		if counts && (shown.VerifiedBackupAt == nil || shown.VerifiedBackupAt.Before(b.CreatedAt)) {
+			shown.VerifiedBackupAt = &b.CreatedAt
+		}
+	}
+	return shown
 }
 
 func (s *state) records(match func(database.Record) bool, order func(a, b database.Record) int) []database.Record {

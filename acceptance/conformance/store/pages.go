@@ -9,7 +9,7 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// pagesOf reads a list in pages of every length and wants the entries in the order of (time, ID), upwards or downwards, each
+// pagesOf reads a list in pages of every length and wants the entries in the order of (time, key, ID), upwards or downwards, each
 // once. A page goes on from the position of the last entry, as a cursor that a client hands back.
 func pagesOf[T any](
 	w *world, want []T, position func(T) ports.Position, direction int,
@@ -18,7 +18,7 @@ func pagesOf[T any](
 	w.Helper()
 	slices.SortFunc(want, func(a, b T) int {
 		p, q := position(a), position(b)
-		return direction * cmp.Or(p.At.Compare(q.At), cmp.Compare(p.ID, q.ID))
+		return direction * cmp.Or(p.At.Compare(q.At), cmp.Compare(p.Key, q.Key), cmp.Compare(p.ID, q.ID))
 	})
 	for limit := range len(want) + 2 {
 		var got []T

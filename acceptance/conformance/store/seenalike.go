@@ -128,11 +128,11 @@ func (s *sights) viewer(t *rapid.T) database.Viewer {
 }
 
 func (s *sights) compare(ctx context.Context, t *rapid.T, tx ports.Tx, v database.Viewer) error {
-	list, err := tx.Databases().Visible(ctx, v, ports.Page{})
+	list, err := tx.Databases().Visible(ctx, v, database.Listing{}, ports.Page{})
 	if err != nil {
 		return err
 	}
-	listed := map[id.DatabaseID]database.Record{}
+	listed := map[id.DatabaseID]database.Listed{}
 	for _, r := range list {
 		listed[r.ID] = r
 	}
@@ -151,7 +151,7 @@ func (s *sights) compare(ctx context.Context, t *rapid.T, tx ports.Tx, v databas
 			return err
 		case visible != (err == nil):
 			t.Errorf("%+v: %s, which is %s, is listed: %t; read by its ID: %v", v, r.Name, r.Status, visible, err)
-		case visible && (!cmp.Equal(one, shown) || standing == ""):
+		case visible && (!cmp.Equal(database.Listed{Record: one, Standing: standing}, shown) || standing == ""):
 			t.Errorf("%+v reads %+v as %q, and is shown %+v", v, one, standing, shown)
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -17,8 +17,7 @@ func Visibility(t *testing.T, m Metadata) {
 	checkAll(t, m, []check{
 		{"each viewer sees exactly its databases", viewersSee},
 		{"one database and the list are seen alike", seenAlike},
-		{"a list is read in pages", visiblePages},
-		{"a person's list is read in pages", visibleToPerson},
+		{"a listing has what it says, in pages and in its order", listingsHold},
 		{"a foreign cursor is refused", cursorIsChecked},
 		{"an ID that is none finds nothing", malformedFindsNothing},
 	})
@@ -31,7 +30,7 @@ type seen map[id.DatabaseID]account.Standing
 func (w *world) wantSeen(who string, v database.Viewer, every []database.Record, want seen) {
 	w.Helper()
 	w.view(func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Databases().Visible(ctx, v, ports.Page{})
+		list, err := tx.Databases().Visible(ctx, v, database.Listing{}, ports.Page{})
 		if err != nil {
 			return err
 		}
@@ -82,48 +81,22 @@ func viewersSee(w *world) {
 	w.wantSeen("the other account", other, every, seen{shared.ID: account.Owner, foreign.ID: account.Owner})
 }
 
-// A person's list has own databases and those of others, in one order.
-func visibleToPerson(w *world) {
-	bob, theirs := w.addAccount("bob@example.com")
-	var want []database.Record
-	for i := range 9 {
-		r := w.addDatabase(numbered(i), func(r *database.Record) {
-			if r.CreatedAt = minutes(i / 4); i%2 == 1 {
-				r.AccountID = theirs.ID
-			}
-		})
-		if i%2 == 1 {
-			w.addMember(r.ID, w.user, account.Viewer, 0)
-		}
-		want = append(want, r)
-	}
-	w.addDatabase("foreign", func(r *database.Record) { r.AccountID = theirs.ID })
-	w.addMember(want[0].ID, bob, account.Admin, 0)
-	in := w.addSession(w.user.ID, 0)
-	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, SessionID: in.ID}
-	position := func(r database.Record) ports.Position { return at(r.CreatedAt, r.ID) }
-	pagesOf(w, want, position, 1, paged(ports.Tx.Databases, ports.Databases.Visible, viewer))
-	w.update(writing(ports.Tx.Sessions, ports.Sessions.Save, changed(in, []func(*person.Session){endedSession(3)})))
-	w.equal("after the session's end", len(read2(w, ports.Tx.Databases, ports.Databases.Visible, viewer, ports.Page{})), 0)
-}
-
-func visiblePages(w *world) {
-	var want []database.Record
-	for i := range 7 {
-		want = append(want, w.addDatabase(numbered(i), func(r *database.Record) { r.CreatedAt = minutes(i / 3) }))
-	}
-	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, Scope: account.FullAccount}
-	position := func(r database.Record) ports.Position { return at(r.CreatedAt, r.ID) }
-	pagesOf(w, want, position, 1, paged(ports.Tx.Databases, ports.Databases.Visible, viewer))
-}
-
 func cursorIsChecked(w *world) {
 	r := w.addDatabase("shop")
 	viewer := database.Viewer{AccountID: w.account.ID, UserID: w.user.ID, Scope: account.FullAccount}
-	for _, bad := range []string{"x", "' OR true --", "20260105_093000.sql.gz", "ABCDEFGH"} {
-		p := ports.Page{After: &ports.Position{At: epoch, ID: bad}}
+	databases := func(of database.Listing, after ports.Position) transaction {
+		return func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Databases().Visible(ctx, viewer, of, ports.Page{After: &after})
+			return err
+		}
+	}
+	for _, bad := range []ports.Position{
+		at(epoch, "x"), at(epoch, "' OR true --"), at(epoch, "20260105_093000.sql.gz"), at(epoch, "ABCDEFGH"),
+		{Key: "shop", ID: string(r.ID)},
+	} {
+		p := ports.Page{After: &bad}
 		for list, read := range map[string]transaction{
-			"databases": reading2(ports.Tx.Databases, ports.Databases.Visible, viewer, p),
+			"databases": databases(database.Listing{}, bad),
 			"operations": func(ctx context.Context, tx ports.Tx) error {
 				_, err := tx.Operations().List(ctx, r.ID, claimed, p)
 				return err
@@ -133,14 +106,24 @@ func cursorIsChecked(w *world) {
 			"attempts":  reading2(ports.Tx.Deliveries, ports.Deliveries.Attempts, newID[id.WebhookID](), p),
 		} {
 			if err := w.Store.View(w.Context(), read); !sameError(err, invalid("cursor")) {
-				w.Errorf("%s after %q: %v", list, bad, err)
+				w.Errorf("%s after %+v: %v", list, bad, err)
 			}
 		}
 	}
-	err := w.Store.View(w.Context(),
-		reading2(ports.Tx.Backups, ports.Backups.List, r.ID, ports.Page{After: &ports.Position{At: epoch, ID: string(r.ID)}}))
-	if !sameError(err, invalid("cursor")) {
-		w.Errorf("backups after the ID of a database: %v", err)
+	backups := func(after ports.Position) transaction {
+		return reading2(ports.Tx.Backups, ports.Backups.List, r.ID, ports.Page{After: &after})
+	}
+	names, sizes := database.Listing{By: database.ByName}, database.Listing{By: database.BySize}
+	for what, read := range map[string]transaction{
+		"backups after the ID of a database": backups(at(epoch, r.ID)),
+		"backups after a key":                backups(ports.Position{Key: "shop", ID: string(backup.FilenameAt(epoch))}),
+		"names after a time":                 databases(names, at(epoch, r.ID)),
+		"sizes after a name":                 databases(sizes, ports.Position{Key: "shop", ID: string(r.ID)}),
+		"sizes after no ID":                  databases(sizes, ports.Position{Key: "0000000000000000007"}),
+	} {
+		if err := w.Store.View(w.Context(), read); !sameError(err, invalid("cursor")) {
+			w.Errorf("%s: %v", what, err)
+		}
 	}
 }
 

@@ -582,6 +582,8 @@ CREATE TABLE backups (
     CONSTRAINT backups_operation_unique UNIQUE (operation_id)
 );
 CREATE INDEX backups_of_database ON backups (database_id, created_at, filename);
+-- Accounts may have many backups that are not verified; lists say when the newest one that is was made.
+CREATE INDEX backups_verified ON backups (database_id, created_at) WHERE verified_at IS NOT NULL AND deleting_at IS NULL;
 -- Rounds that look for what is due pass those of deleted databases by without looking at each.
 CREATE INDEX backups_expiring ON backups (expires_at) WHERE expires_at IS NOT NULL AND NOT held;
 CREATE INDEX backups_deleting ON backups (deleting_at) WHERE deleting_at IS NOT NULL;

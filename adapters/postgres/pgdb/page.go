@@ -5,15 +5,14 @@ import (
 
 	"github.com/lib/pq"
 
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// A page is found by comparing (time, id) with a position. A first page begins before or after all entries, so that one
-// statement, which always walks an index, serves every page.
+// A page is found by comparing (time, id) or (key, id) with a position. A first page begins before or after all entries, so that
+// one statement serves every page.
 const (
-	beginning = "-infinity"
+	Beginning = "-infinity"
 	End       = "infinity"
 	FirstUUID = "00000000-0000-0000-0000-000000000000"
 	LastUUID  = "ffffffff-ffff-ffff-ffff-ffffffffffff"
@@ -31,17 +30,29 @@ func PageOf[T any](
 }
 
 // Forward are the time, ID and limit of a page of a list that is sorted upwards by a uuid.
-func Forward(p ports.Page) ([]any, error) { return positions(p, beginning, FirstUUID) }
+func Forward(p ports.Page) ([]any, error) { return byTime(p, Beginning, FirstUUID) }
 
 // Backward are those of a list that is sorted downwards.
-func Backward(p ports.Page) ([]any, error) { return positions(p, End, LastUUID) }
+func Backward(p ports.Page) ([]any, error) { return byTime(p, End, LastUUID) }
 
-func positions(p ports.Page, at, from string) ([]any, error) {
+func byTime(p ports.Page, at, from string) ([]any, error) {
+	if p.After != nil && p.After.Key != "" {
+		return nil, ports.ErrCursor()
+	}
+	return Positions(p, at, from)
+}
+
+// Positions are the key or time, ID and limit of a page of a list that is sorted by a uuid after that. A first page begins at at
+// and from.
+func Positions(p ports.Page, at, from string) ([]any, error) {
 	if p.After == nil {
 		return []any{at, from, Limit(p)}, nil
 	}
 	if _, err := id.Parse[id.DatabaseID](p.After.ID); err != nil {
-		return nil, fault.Invalid("cursor", "is not a cursor that this list returned")
+		return nil, ports.ErrCursor()
+	}
+	if p.After.Key != "" {
+		return []any{p.After.Key, p.After.ID, Limit(p)}, nil
 	}
 	return []any{p.After.At, p.After.ID, Limit(p)}, nil
 }

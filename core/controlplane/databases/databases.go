@@ -35,10 +35,35 @@ func New(p *base.Base) *Databases {
 func (d *Databases) List(
 	ctx context.Context, c access.Caller, p ports.Page,
 ) ([]database.Record, *ports.Position, error) {
+	list, next, err := d.find(ctx, c, database.Listing{}, p)
+	records := make([]database.Record, len(list))
+	for i, r := range list {
+		records[i] = r.Record
+	}
+	return records, next, err
+}
+
+// Find returns a page of those of the databases that the caller sees which are in a listing, each with the caller's standing and
+// its newest verified backup, and the position of the last one if there are more. VALIDATION_ERROR on what Listing.Checked names,
+// or on "cursor" for a position of another order.
+func (d *Databases) Find(
+	ctx context.Context, c access.Caller, of database.Listing, p ports.Page,
+) ([]database.Listed, *ports.Position, error) {
+	of, err := of.Checked()
+	if err != nil {
+		return nil, nil, err
+	}
+	of.Backups = true
+	return d.find(ctx, c, of, p)
+}
+
+func (d *Databases) find(
+	ctx context.Context, c access.Caller, of database.Listing, p ports.Page,
+) ([]database.Listed, *ports.Position, error) {
 	return base.List(ctx, d.base.Store, p,
-		func(r database.Record) ports.Position { return ports.Position{At: r.CreatedAt, ID: string(r.ID)} },
-		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]database.Record, error) {
-			return tx.Databases().Visible(ctx, c.Viewer(), p)
+		func(r database.Listed) ports.Position { return ports.PlaceIn(of, r.Record) },
+		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]database.Listed, error) {
+			return tx.Databases().Visible(ctx, c.Viewer(), of, p)
 		})
 }
 

@@ -67,8 +67,8 @@ func (a *attempt) removeRole(ctx context.Context) (result role.Result, err error
 // neighbours are the other databases of the account on the same server.
 func (d *driver) neighbours(ctx context.Context, record database.Record) (list []id.DatabaseID, err error) {
 	owner := database.Viewer{AccountID: record.AccountID, Scope: account.FullAccount}
-	all, err := ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) ([]database.Record, error) {
-		return tx.Databases().Visible(ctx, owner, ports.Page{})
+	all, err := ports.Read(ctx, d.base.Store, func(ctx context.Context, tx ports.Tx) ([]database.Listed, error) {
+		return tx.Databases().Visible(ctx, owner, database.Listing{}, ports.Page{})
 	})
 	for _, other := range all {
 		if other.ID != record.ID && other.ServerID == record.ServerID {
