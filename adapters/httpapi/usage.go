@@ -25,7 +25,7 @@ func viewUsage(s usage.Series) wire.Data[wire.Usage] {
 
 func viewSample(s core.Sample) wire.UsageSample {
 	return wire.UsageSample{
-		At: instant(s.Hour), SeenSeconds: s.SeenMs / 1000, SizeBytes: s.Bytes, BackupBytes: s.BackupBytes,
+		At: instant(s.Hour), SeenSeconds: (s.SeenMs + 500) / 1000, SizeBytes: s.Bytes, BackupBytes: s.BackupBytes,
 		Connections: wire.UsageConnections{
 			Active:  wire.UsageLevel{Average: s.Connections(), Peak: s.ActivePeak},
 			Waiting: wire.UsageLevel{Average: s.Waiting(), Peak: s.WaitingPeak},

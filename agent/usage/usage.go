@@ -75,6 +75,7 @@ func now() moment {
 // stretch is a time in which looks followed each other.
 type stretch struct {
 	began, ended moment
+	ms           int64 // how long it is
 	seen         map[id.DatabaseID]usage.Activity
 	list         []usage.Seen // of one that is closed, by ID
 }
@@ -119,19 +120,22 @@ func (m *Meter) note(g glance) {
 		m.open = stretch{began: g.moment, ended: g.moment}
 		return
 	}
-	m.open.add(g, last, passed.Milliseconds())
+	m.open.add(g, last)
 	if !m.open.began.wall.Truncate(usage.Every).Equal(g.wall.Truncate(usage.Every)) {
 		m.close()
 	}
 }
 
 // add adds what was seen between two looks. A database that the last one did not show counts from the next on.
-func (s *stretch) add(g, last glance, ms int64) {
+func (s *stretch) add(g, last glance) {
 	if s.ended = g.moment; s.seen == nil {
 		s.seen = make(map[id.DatabaseID]usage.Activity, len(g.seen))
 	}
+	before := s.ms
+	s.ms = s.ended.at.Sub(s.began.at).Milliseconds()
+	ms := s.ms - before
 	for db, d := range g.seen {
-		before, known := last.seen[db]
+		was, known := last.seen[db]
 		if !known {
 			continue
 		}
@@ -141,7 +145,7 @@ func (s *stretch) add(g, last glance, ms int64) {
 		a.WaitingMs += int64(d.Waiting) * ms
 		a.ActivePeak, a.WaitingPeak = max(a.ActivePeak, d.Active), max(a.WaitingPeak, d.Waiting)
 		for i, counted := range d.Counted {
-			since := counted.Since(before.Counted[i])
+			since := counted.Since(was.Counted[i])
 			a.Queries += since.Queries
 			a.WaitUs += since.WaitUs
 		}
@@ -153,7 +157,7 @@ func (s *stretch) add(g, last glance, ms int64) {
 func (m *Meter) close() {
 	s := m.open
 	m.open = stretch{began: s.ended, ended: s.ended}
-	if !s.ended.at.After(s.began.at) {
+	if s.ms == 0 {
 		return
 	}
 	for db, a := range s.seen {
@@ -199,7 +203,7 @@ func (m *Meter) after(number, offset int, at time.Time) command.Used {
 		part := s.list[offset:min(len(s.list), offset+room)]
 		used.Stretches = append(used.Stretches, usage.Stretch{
 			Name: m.instance + "." + strconv.Itoa(number), EndedMs: at.Sub(s.ended.at).Milliseconds(),
-			LastedMs: s.ended.at.Sub(s.began.at).Milliseconds(), Databases: part,
+			LastedMs: s.ms, Databases: part,
 		})
 		room -= len(part)
 		if offset += len(part); offset == len(s.list) {

@@ -41,7 +41,9 @@ func (t Taken) Due(now time.Time) bool {
 }
 
 const (
-	// tolerance is by how much stretches may lie apart that follow each other: an answer takes its time, and clocks drift.
+	// slack is how far from each other stretches may seem to lie that follow each other: an answer takes its time.
+	slack = 2 * time.Second
+	// tolerance is by how much a stretch may seem to begin before the end of the last one, as clocks drift and are set right.
 	tolerance = time.Minute
 	// stray is how far ahead what was stored may be while a clock that was set back is waited for. Beyond that, the clock was
 	// wrong when it was stored.
@@ -58,7 +60,7 @@ func (t Taken) Place(answered []Stretch, now time.Time) ([]Sample, time.Time) {
 	placed := map[sampleKey]Sample{}
 	var name string
 	var from, to time.Time
-	until := t.Until
+	until, now := t.Until, now.Truncate(time.Millisecond)
 	if until.After(now.Add(stray)) {
 		until = time.Time{}
 	}
@@ -72,7 +74,7 @@ func (t Taken) Place(answered []Stretch, now time.Time) ([]Sample, time.Time) {
 			if from.Before(until.Add(-tolerance)) {
 				continue
 			}
-			if from.Before(until.Add(tolerance)) {
+			if from.Before(until.Add(slack)) {
 				from = until
 			}
 			if name = s.Name; !to.After(from) {
@@ -81,7 +83,7 @@ func (t Taken) Place(answered []Stretch, now time.Time) ([]Sample, time.Time) {
 			until = to
 		}
 		for _, d := range s.Databases {
-			divide(placed, d, from, to)
+			divide(placed, d.within(s.LastedMs, from, to), from, to)
 		}
 	}
 	list := slices.SortedFunc(maps.Values(placed), func(a, b Sample) int {
@@ -92,6 +94,14 @@ func (t Taken) Place(answered []Stretch, now time.Time) ([]Sample, time.Time) {
 
 func (s Stretch) credible() bool {
 	return s.LastedMs > 0 && s.LastedMs <= longest.Milliseconds() && s.EndedMs >= 0 && s.EndedMs <= oldest.Milliseconds()
+}
+
+// within gives what was seen in a stretch the length that the stretch has by the clock of who asked.
+func (d Seen) within(lastedMs int64, from, to time.Time) Seen {
+	whole := to.Sub(from).Milliseconds()
+	d.SeenMs = scaled(min(d.SeenMs, lastedMs), whole, lastedMs)
+	d.ActiveMs, d.WaitingMs = scaled(d.ActiveMs, whole, lastedMs), scaled(d.WaitingMs, whole, lastedMs)
+	return d
 }
 
 type sampleKey struct {
@@ -109,8 +119,8 @@ func divide(placed map[sampleKey]Sample, d Seen, from, to time.Time) {
 		end := min(whole, hour.Add(time.Hour).Sub(from).Milliseconds())
 		share := func(v int64) int64 { return scaled(v, end, whole) - scaled(v, begin, whole) }
 		part := Activity{
-			SeenMs: min(share(d.SeenMs), end-begin), ActiveMs: share(d.ActiveMs), WaitingMs: share(d.WaitingMs),
-			Queries: share(d.Queries), WaitUs: share(d.WaitUs),
+			SeenMs: share(d.SeenMs), ActiveMs: share(d.ActiveMs), WaitingMs: share(d.WaitingMs), Queries: share(d.Queries),
+			WaitUs: share(d.WaitUs),
 		}
 		if hour.Equal(peaksIn) {
 			part.ActivePeak, part.WaitingPeak = d.ActivePeak, d.WaitingPeak

@@ -158,6 +158,32 @@ func TestEveryMomentCountsOnce(t *testing.T) {
 	})
 }
 
+// Of a database that is seen all the time, every whole hour has all of its time, though no answer comes exactly in time.
+func TestWholeHours(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		taken, seen := usage.Taken{}, at(0, 0)
+		hours := map[time.Time]int64{}
+		for range rapid.IntRange(6, 40).Draw(t, "answers") {
+			lasted := time.Duration(rapid.IntRange(5000, 600_000).Draw(t, "lasted")) * time.Millisecond
+			seen = seen.Add(lasted)
+			now := seen.Add(time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "late")))
+			var samples []usage.Sample
+			samples, taken.Until = taken.Place([]usage.Stretch{stretch(seen.String(), 0, lasted, shop)}, now)
+			for _, s := range samples {
+				hours[s.Hour] += s.SeenMs
+				if s.ActiveMs != s.SeenMs {
+					t.Fatalf("%+v", s)
+				}
+			}
+		}
+		for hour, ms := range hours {
+			if whole := hour.After(at(0, 0)) && !hour.Add(time.Hour).After(taken.Until); whole && ms != 3_600_000 {
+				t.Fatalf("%s has %d ms", hour, ms)
+			}
+		}
+	})
+}
+
 func TestDue(t *testing.T) {
 	now := at(10, 0)
 	for name, c := range map[string]struct {

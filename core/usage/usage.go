@@ -97,12 +97,12 @@ func average(a, weightA, b, weightB int64) int64 {
 	return int64(quotient)
 }
 
-// scaled is the part of a value that is the part of a whole. A part is none below 0, and no more than the whole.
+// scaled is a value times a part of a whole, which is not much more than the whole; none, where either is below 0.
 func scaled(value, part, whole int64) int64 {
 	if value <= 0 || part <= 0 {
 		return 0
 	}
-	high, low := bits.Mul64(uint64(value), uint64(min(part, whole)))
+	high, low := bits.Mul64(uint64(value), uint64(part))
 	quotient, _ := bits.Div64(high, low, uint64(whole))
 	return int64(quotient)
 }
