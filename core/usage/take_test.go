@@ -1,6 +1,7 @@
 package usage_test
 
 import (
+	"math"
 	"reflect"
 	"testing"
 	"time"
@@ -102,6 +103,16 @@ func TestPlace(t *testing.T) {
 		if got := seconds(samples); !reflect.DeepEqual(got, c.want) || !until.Equal(c.stored) {
 			t.Errorf("%s: %v until %s, want %v until %s", name, got, until, c.want, c.stored)
 		}
+	}
+}
+
+// No number that an agent could send is beyond what is counted with.
+func TestNumbersBeyondAll(t *testing.T) {
+	s := stretch("a", 0, time.Millisecond, shop)
+	s.Databases[0].Activity = usage.Activity{SeenMs: math.MaxInt64, ActiveMs: math.MaxInt64, WaitingMs: -1, Queries: math.MinInt64}
+	samples, _ := usage.Taken{Until: at(10, 0)}.Place([]usage.Stretch{s}, at(10, 0).Add(time.Second))
+	if len(samples) != 1 || samples[0].SeenMs != 1000 || samples[0].ActiveMs != math.MaxInt64 || samples[0].Queries != 0 {
+		t.Errorf("%+v", samples)
 	}
 }
 

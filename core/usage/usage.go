@@ -97,12 +97,15 @@ func average(a, weightA, b, weightB int64) int64 {
 	return int64(quotient)
 }
 
-// scaled is a value times a part of a whole, which is not much more than the whole; none, where either is below 0.
+// scaled is a value times a part of a whole; none, where either is below 0, and no more than a number can be.
 func scaled(value, part, whole int64) int64 {
 	if value <= 0 || part <= 0 {
 		return 0
 	}
 	high, low := bits.Mul64(uint64(value), uint64(part))
+	if high >= uint64(whole) {
+		return math.MaxInt64
+	}
 	quotient, _ := bits.Div64(high, low, uint64(whole))
-	return int64(quotient)
+	return int64(min(quotient, math.MaxInt64))
 }
