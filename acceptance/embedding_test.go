@@ -156,10 +156,10 @@ func (e *embedder) creates() databases.Created {
 func (e *embedder) seesAsPerson(email string, of id.DatabaseID) {
 	e.Helper()
 	from := people.Client{Address: netip.MustParseAddr("192.0.2.1"), Agent: "a browser"}
-	link, _, err := e.cp.Operator.LinkUser(e.Context(), email)
+	link, err := e.cp.Operator.LinkUser(e.Context(), email)
 	e.OK(err)
 	const password = "correct horse battery"
-	from.Device, err = e.cp.People.Reset(e.Context(), link, password, from)
+	from.Device, err = e.cp.People.Reset(e.Context(), link.Token, password, from)
 	e.OK(err)
 	_, err = e.cp.People.LogIn(e.Context(), people.Credentials{Email: email, Password: "another one"}, from)
 	e.That(fault.Has(err, fault.Unauthorized), "a wrong password: %v", err)

@@ -22,8 +22,8 @@ func (s *site) entrancePages() []web.Page {
 		web.Post("logout", "/logout", web.LogInPath, s.logOut).For(web.Anybody),
 		web.Get("forgotten", "/forgotten", s.showForgotten).For(web.Anybody),
 		web.Post("forgotten.ask", "/forgotten", "/forgotten", s.askReset).For(web.Anybody),
-		web.Get("reset", "/reset", s.showReset).For(web.Anybody),
-		web.Post("reset.choose", "/reset", "/reset", s.reset).For(web.Anybody).Says("The password was changed: log in with it."),
+		web.Get("reset", "/reset/{token}", s.showReset).For(web.Anybody),
+		web.Post("reset.choose", "/reset/{token}", "/reset/{token}", s.reset).For(web.Anybody).Says("The password was changed: log in with it."),
 		web.Get("prove", web.ProvePath, s.showProof),
 		web.Post("prove.password", web.ProvePath, web.ProvePath, s.prove),
 		web.Post("prove.passkey.begin", "/prove/passkey/begin", web.ProvePath, s.beginPasskeyProof),
@@ -166,20 +166,11 @@ func (s *site) askReset(r *web.Request) (web.Answer, error) {
 	}}}, nil
 }
 
-// token is that of a link: in the address when it is followed, and then in the form.
-func linkToken(r *web.Request) string {
-	if t := r.Field("token"); t != "" {
-		return t
-	}
-	return r.Query("token")
-}
-
 func (s *site) showReset(r *web.Request) (web.Answer, error) {
 	return &web.View{Title: "Choose a password", Outside: true, Sections: []*web.Section{{
 		Note: "All sessions of yours end with it.",
 		Forms: []*web.Form{{
-			Name: "reset.choose", Action: "/reset", Submit: "Choose the password",
-			Hidden: []web.Pair{{Name: "token", Value: linkToken(r)}},
+			Name: "reset.choose", Action: "/reset/" + r.Param("token"), Submit: "Choose the password",
 			Fields: []*web.Field{newPassword()},
 		}},
 	}}}, nil
@@ -192,7 +183,7 @@ func newPassword() *web.Field {
 }
 
 func (s *site) reset(r *web.Request) (web.Answer, error) {
-	device, err := s.use.People.Reset(r.Context(), r.Field("token"), r.Field("password"), client(r))
+	device, err := s.use.People.Reset(r.Context(), r.Param("token"), r.Field("password"), client(r))
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 // invitationPages are where the link of an invitation leads.
 func (s *site) invitationPages() []web.Page {
 	return []web.Page{
-		web.Get("invitation", "/invitation", s.showInvitation).For(web.Anybody),
-		web.Post("invitation.accept", "/invitation", "/invitation", s.acceptInvitation, "acceptInvitation").For(web.Anybody).
+		web.Get("invitation", "/invitation/{token}", s.showInvitation).For(web.Anybody),
+		web.Post("invitation.accept", "/invitation/{token}", "/invitation/{token}", s.acceptInvitation, "acceptInvitation").For(web.Anybody).
 			Says("The invitation is accepted."),
 	}
 }
@@ -20,8 +20,7 @@ func (s *site) showInvitation(r *web.Request) (web.Answer, error) {
 	return &web.View{Title: "Accept the invitation", Outside: true, Sections: []*web.Section{{
 		Note: "Somebody lets you use a database. If you have no account here yet, you get one: choose a password.",
 		Forms: []*web.Form{{
-			Name: "invitation.accept", Action: "/invitation", Submit: "Accept",
-			Hidden: []web.Pair{{Name: "token", Value: linkToken(r)}},
+			Name: "invitation.accept", Action: "/invitation/" + r.Param("token"), Submit: "Accept",
 			Fields: []*web.Field{
 				{Name: "name", Label: "Your name", Complete: "name", Max: 100, Optional: true, Help: "Only for a new account."},
 				{
@@ -39,7 +38,7 @@ func (s *site) acceptInvitation(r *web.Request) (web.Answer, error) {
 	}); err != nil {
 		return nil, err
 	}
-	a := members.Acceptance{Token: r.Field("token")}
+	a := members.Acceptance{Token: r.Param("token")}
 	if name := r.Field("name"); name != "" {
 		a.Name = &name
 	}

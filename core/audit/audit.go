@@ -90,6 +90,7 @@ const (
 	KeyRevoked        Action = "api_key.revoked"
 	SessionOpened     Action = "session.opened" // a person has logged in
 	SessionsEnded     Action = "session.others_ended"
+	AllSessionsEnded  Action = "session.all_ended"     // by the operator
 	PasswordReset     Action = "person.password_reset" // by a link in a mail
 	PasswordChanged   Action = "person.password_changed"
 	FactorAdded       Action = "person.factor_added"

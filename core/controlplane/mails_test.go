@@ -131,6 +131,21 @@ func TestAnUnreadableTokenIsNoEndlessLoop(t *testing.T) {
 	equal(t, "status", w.stored(m).Status, mail.Pending)
 }
 
+// A link that leads nowhere is not sent: another host may know where it leads.
+func TestAMailWaitsForItsPage(t *testing.T) {
+	w := newWorld(t)
+	said := &spy{}
+	w.ports.Journal = said
+	if link := must(w.Operator.WelcomeUser(w.ctx, "owner@example.org"))(t); !link.Mailed {
+		t.Error("it is not mailed")
+	}
+	w.mails(w.process(quick()))
+	equal(t, "mails", len(w.mailbox.Mails("owner@example.org")), 0)
+	w.clock.Advance(time.Hour)
+	w.mails(w.process(withResets(t)))
+	equal(t, "mails of a host that knows the page", len(w.mailbox.Mails("owner@example.org")), 1)
+}
+
 func TestOldMailsAreForgotten(t *testing.T) {
 	w := newWorld(t)
 	m := w.invites(w.made("shop").Record, recipient)

@@ -83,13 +83,11 @@ func TestWhoseDeviceItIs(t *testing.T) {
 	c := newCrowd(t)
 	known := must(c.at("", password))(t).Device
 	c.newAccount("other@example.org", account.Free)
-	link, _, err := c.Operator.LinkUser(c.ctx, "other@example.org")
-	ok(t, err)
+	link := must(c.Operator.LinkUser(c.ctx, "other@example.org"))(t).Token
 	others := must(c.People.Reset(c.ctx, link, password, home()))(t)
 	tried := must(c.visits(must(c.at(known, password))(t).Token))(t)
 	changed := must(c.People.ChangePassword(c.ctx, tried, "another one", known))(t)
-	link, _, err = c.Operator.LinkUser(c.ctx, "owner@example.org")
-	ok(t, err)
+	link = must(c.Operator.LinkUser(c.ctx, "owner@example.org"))(t).Token
 	reset := must(c.People.Reset(c.ctx, link, password, home()))(t)
 	again := must(c.at("", password))(t).Device
 	c.besieged()

@@ -25,9 +25,14 @@ func may(role account.Standing) string {
 // Pages are where the links of mails lead.
 type Pages struct{ Invitation, Reset Link }
 
+// Lead reports whether the link of a mail leads anywhere. An invitation can do without.
+func (p Pages) Lead(k Kind) bool { return k != ToWelcome && k != ToReset || p.Reset != Link{} }
+
 // Compose writes the mail, with its token. The names in it were chosen by customers: each is flattened.
 func (m Mail) Compose(token string, pages Pages, now time.Time) Message {
 	switch m.Kind {
+	case ToWelcome:
+		return m.welcome(token, pages.Reset, now)
 	case ToReset:
 		return m.reset(token, pages.Reset, now)
 	case ToTell:
@@ -45,7 +50,7 @@ func (m Mail) invitation(token string, page Link, now time.Time) Message {
 		before: []string{
 			fmt.Sprintf("%s invites you to the PostgreSQL database “%s” as %s.", inviter, database, m.Role), may(m.Role),
 		},
-		do: "To accept", title: "Accept the invitation", link: page.with(token),
+		do: "To accept", title: "Accept the invitation", link: page.With(token),
 		after: []string{
 			"The invitation can be accepted once, until " + moment(m.ExpiresAt) + ".",
 			"Whoever has this mail can accept the invitation: do not forward it.",
@@ -63,10 +68,23 @@ const byAPI = "To accept, send this token to the service's API, with a name and 
 const acceptRequest = `POST /api/v1/invitations/accept
 {"token": "%s", "name": "...", "password": "..."}`
 
+func (m Mail) welcome(token string, page Link, now time.Time) Message {
+	c := content{
+		before: []string{"The operator of the service has made an account for " + m.Recipient + "."},
+		do:     "To choose a password and log in", title: "Choose a password", link: page.With(token),
+		after: []string{
+			"The link works once, until " + moment(m.ExpiresAt) + ".",
+			"Whoever has this mail can choose the password: do not forward it.",
+			"If you expect no such account, ignore this mail.",
+		},
+	}
+	return m.message(c, "Your account", now)
+}
+
 func (m Mail) reset(token string, page Link, now time.Time) Message {
 	c := content{
 		before: []string{"Somebody, probably you, asked for another password for " + m.Recipient + "."},
-		do:     "To choose one", title: "Choose another password", link: page.with(token),
+		do:     "To choose one", title: "Choose another password", link: page.With(token),
 		after: []string{
 			"The link works once, until " + moment(m.ExpiresAt) + ". All sessions end then.",
 			"Whoever has this mail can choose the password: do not forward it.",

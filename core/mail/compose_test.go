@@ -117,8 +117,8 @@ func TestParseLink(t *testing.T) {
 		"http://127.0.0.1/join":                  "http://127.0.0.1/join#token=T",
 	} {
 		link, err := ParseLink(text)
-		if err != nil || link.with("T") != want {
-			t.Errorf("%s: %q, %v", text, link.with("T"), err)
+		if err != nil || link.With("T") != want {
+			t.Errorf("%s: %q, %v", text, link.With("T"), err)
 		}
 	}
 	for _, text := range []string{
@@ -129,6 +129,28 @@ func TestParseLink(t *testing.T) {
 	} {
 		if _, err := ParseLink(text); !fault.Has(err, fault.ValidationError) {
 			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestPagesOfTheDashboard(t *testing.T) {
+	for _, address := range []string{"https://db.example.org", "https://db.example.org/"} {
+		p, err := DashboardPages(address)
+		if err != nil || p.Reset.With("T") != "https://db.example.org/reset/T" ||
+			p.Invitation.With("T") != "https://db.example.org/invitation/T" {
+			t.Errorf("%s: %+v, %v", address, p, err)
+		}
+	}
+	for _, address := range []string{
+		"", "db.example.org", "http://db.example.org", "https://db.example.org/?a=b", "https://{token}.org",
+	} {
+		if _, err := DashboardPages(address); err == nil || !strings.Contains(err.Error(), "dashboard-url: ") {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+	for kind, leads := range map[Kind]bool{ToInvite: true, ToTell: true, ToWarn: true, ToReset: false, ToWelcome: false} {
+		if (Pages{}).Lead(kind) != leads {
+			t.Errorf("without a page the link of %s leads somewhere: %t", kind, !leads)
 		}
 	}
 }
@@ -165,6 +187,13 @@ func TestMailsAboutLoggingIn(t *testing.T) {
 	}
 	if strings.Contains(reset.Subject, token) || !strings.Contains(reset.HTML, "o&#39;brien") || reset.To != letter.Recipient {
 		t.Errorf("%+v", reset)
+	}
+	letter.Kind, letter.ExpiresAt = ToWelcome, began.Add(7*24*time.Hour)
+	welcome := New("m", letter, []byte("sealed"), began).Compose(token, pages, began)
+	for _, want := range []string{"https://app.example.org/reset#token=" + token, "made an account", "29 November 2026, 09:00 UTC"} {
+		if !strings.Contains(welcome.Text, want) || !strings.Contains(welcome.HTML, want) {
+			t.Errorf("%q is missing in\n%s", want, welcome.Text)
+		}
 	}
 	letter = Letter{Kind: ToTell, Recipient: "bob@example.org", Note: "The password <was> changed."}
 	told := New("m", letter, []byte("sealed"), began).Compose("", pages, began.Add(time.Hour))

@@ -17,7 +17,25 @@ const tokenPlace = "{token}"
 
 // ParseLink reads the setting of the page: https, or http on this machine. Without a {token} the token becomes the fragment,
 // which no browser sends, so that no server's log has it.
-func ParseLink(text string) (Link, error) {
+func ParseLink(text string) (Link, error) { return parseLink("invitation-url", text) }
+
+// DashboardPages are those of the dashboard at an address. They take the token in their path: the fragment is nothing to a page
+// without script.
+func DashboardPages(address string) (p Pages, err error) {
+	address = strings.TrimSuffix(address, "/")
+	if strings.ContainsAny(address, "?#{}") {
+		return p, invalidLink(dashboard, "must have no query and no fragment")
+	}
+	if p.Invitation, err = parseLink(dashboard, address+"/invitation/"+tokenPlace); err != nil {
+		return p, err
+	}
+	p.Reset, err = parseLink(dashboard, address+"/reset/"+tokenPlace)
+	return p, err
+}
+
+const dashboard = "dashboard-url"
+
+func parseLink(setting, text string) (Link, error) {
 	before, after, placed := strings.Cut(text, tokenPlace)
 	if !placed {
 		before += "#token="
@@ -26,17 +44,17 @@ func ParseLink(text string) (Link, error) {
 	other, otherErr := url.Parse(before + "b" + after)
 	switch {
 	case err != nil || otherErr != nil:
-		return Link{}, invalidLink("is not a URL")
+		return Link{}, invalidLink(setting, "is not a URL")
 	case u.Host != other.Host:
-		return Link{}, invalidLink("must have " + tokenPlace + " behind the host name")
+		return Link{}, invalidLink(setting, "must have "+tokenPlace+" behind the host name")
 	case u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !local(u.Hostname())):
-		return Link{}, invalidLink("must begin with https:// and a host name")
+		return Link{}, invalidLink(setting, "must begin with https:// and a host name")
 	case u.User != nil:
-		return Link{}, invalidLink("must have no user name and no password")
+		return Link{}, invalidLink(setting, "must have no user name and no password")
 	case !placed && strings.Contains(text, "#"):
-		return Link{}, invalidLink("has a fragment without " + tokenPlace)
+		return Link{}, invalidLink(setting, "has a fragment without "+tokenPlace)
 	case strings.Contains(after, tokenPlace):
-		return Link{}, invalidLink("has " + tokenPlace + " twice")
+		return Link{}, invalidLink(setting, "has "+tokenPlace+" twice")
 	}
 	return Link{before, after}, nil
 }
@@ -46,10 +64,10 @@ func local(host string) bool {
 	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
-func invalidLink(issue string) error { return fault.Invalid("invitation-url", "%s", issue) }
+func invalidLink(setting, issue string) error { return fault.Invalid(setting, "%s", issue) }
 
-// with is the address for a token; "" without a page.
-func (l Link) with(token string) string {
+// With is the address for a token; "" without a page.
+func (l Link) With(token string) string {
 	if l.before == "" {
 		return ""
 	}

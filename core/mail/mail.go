@@ -14,14 +14,15 @@ type Kind string
 
 // The kinds.
 const (
-	ToInvite Kind = "invitation" // to a database
-	ToReset  Kind = "reset"      // a link with which a person chooses another password
-	ToTell   Kind = "notice"     // what has changed in how a person logs in
-	ToWarn   Kind = "warning"    // a log-in on a device where the person had not logged in before
+	ToInvite  Kind = "invitation" // to a database
+	ToWelcome Kind = "welcome"    // a link with which somebody for whom the operator has made an account chooses a password
+	ToReset   Kind = "reset"      // a link with which a person chooses another password
+	ToTell    Kind = "notice"     // what has changed in how a person logs in
+	ToWarn    Kind = "warning"    // a log-in on a device where the person had not logged in before
 )
 
 // Kinds lists them in the order of the docs.
-var Kinds = []Kind{ToInvite, ToReset, ToTell, ToWarn}
+var Kinds = []Kind{ToInvite, ToWelcome, ToReset, ToTell, ToWarn}
 
 // Letter is what a mail says, with the names as they were when it was added.
 type Letter struct {

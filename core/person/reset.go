@@ -4,20 +4,31 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/token"
 )
 
-// ResetTime is how long the link works with which a person chooses another password.
-const ResetTime = 30 * time.Minute
+// How long the link works with which a person chooses a password.
+const (
+	ResetTime = 30 * time.Minute
+	// WelcomeTime is that of somebody who has none yet: an operator, who may hand it over by any way, has just made the user.
+	WelcomeTime = 7 * 24 * time.Hour
+)
 
-// Reset is a link that a person was sent. There is one at a time, and it is deleted when it is used.
+// Reset is a link that a person was given. There is one at a time, and it is deleted when it is used.
 type Reset struct {
 	UserID    id.UserID `db:"user_id"`
 	TokenHash []byte    `db:"token_hash"`
-	CreatedAt time.Time `db:"created_at"`
+	ExpiresAt time.Time `db:"expires_at"`
 }
 
-// Ends is when the link stops working.
-func (r Reset) Ends() time.Time { return r.CreatedAt.Add(ResetTime) }
+// NewReset is a link of a person.
+func NewReset(of id.UserID, hasPassword bool, hash token.Hash, now time.Time) Reset {
+	life := WelcomeTime
+	if hasPassword {
+		life = ResetTime
+	}
+	return Reset{UserID: of, TokenHash: hash[:], ExpiresAt: now.Add(life)}
+}
 
 // Works reports whether the link works at a time.
-func (r Reset) Works(now time.Time) bool { return now.Before(r.Ends()) }
+func (r Reset) Works(now time.Time) bool { return now.Before(r.ExpiresAt) }

@@ -21,28 +21,28 @@ func (m *metadata) account() *cobra.Command {
 		m.accountSet())
 }
 
-func (m *metadata) user() *cobra.Command {
-	plan := string(account.Free)
-	return group("user", "people who own or share databases",
-		m.accountCreate("make a user with an account on the free plan", &plan))
+func (m *metadata) accountCreate(short string, plan *string) *cobra.Command {
+	cmd := &cobra.Command{Use: "create", Short: short}
+	return m.newAccount(cmd, plan, func(ctx context.Context, o *operator.Operator, n operator.NewAccount) (output, error) {
+		a, u, err := o.CreateAccount(ctx, n)
+		return row{{"accountId", a.ID}, {"userId", u.ID}, {"plan", a.Plan}}, err
+	})
 }
 
-func (m *metadata) accountCreate(short string, plan *string) *cobra.Command {
+// newAccount makes a command one that makes a user and an account.
+func (m *metadata) newAccount(
+	cmd *cobra.Command, plan *string, do func(context.Context, *operator.Operator, operator.NewAccount) (output, error),
+) *cobra.Command {
 	var n operator.NewAccount
-	cmd := &cobra.Command{
-		Use: "create", Short: short, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if n.Plan, err = account.ParsePlan(*plan); err != nil {
-				return err
-			}
-			return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
-				a, u, err := o.CreateAccount(ctx, n)
-				return row{{"accountId", a.ID}, {"userId", u.ID}, {"plan", a.Plan}}, err
-			})
-		},
-	}
 	cmd.Flags().StringVar(&n.Email, "email", "", "email address of the owner")
 	cmd.Flags().StringVar(&n.Name, "name", "", "name of the owner")
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if n.Plan, err = account.ParsePlan(*plan); err != nil {
+			return err
+		}
+		return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) { return do(ctx, o, n) })
+	}
 	return required(cmd, "email", "name")
 }
 

@@ -23,6 +23,7 @@ type metadata struct {
 	url     string
 	keyring string
 	json    bool
+	mail    wiring.Mail             // of the commands that send any
 	yes     bool                    // what a command asks is answered
 	typed   func(in io.Reader) bool // whether somebody types what is read
 }
@@ -85,7 +86,8 @@ func (m *metadata) operate(cmd *cobra.Command, do func(context.Context, *operato
 		return err
 	}
 	ctx := base.ByOperator(cmd.Context(), person())
-	return wiring.Operate(ctx, m.url, m.box, system.NewClock(), do)
+	console := wiring.Console{MetadataURL: m.url, Box: m.box, Clock: system.NewClock(), Mailer: m.mail.Outbox()}
+	return console.Operate(ctx, do)
 }
 
 // box loads the key ring where one is given. Most commands touch no secret and need none.

@@ -81,7 +81,9 @@ func TestWhichCommandsAsk(t *testing.T) {
 			ask = append(ask, name)
 		}
 	}
-	want := []string{"database rotate-owner", "metadata confirm", "operation delete-unverified", "operation fail"}
+	want := []string{
+		"database rotate-owner", "metadata confirm", "operation delete-unverified", "operation fail", "user reset-factors",
+	}
 	if slices.Sort(ask); !slices.Equal(ask, want) {
 		t.Errorf("these ask: %v", ask)
 	}

@@ -41,6 +41,8 @@ func TestThePageOfAccountsIsTrue(t *testing.T) {
 	w.billed(w.adaID, w.bobID)
 	named("usage", row("usage"), w.lists("usage", "--month=2026-11")[0])
 	named("maintenance status", row("maintenance status"), w.does("maintenance", "status"))
+	w.enters(text(t, w.lists("account", "list")[0], "userId"))
+	named("user sessions", row("user sessions"), w.lists("user", "sessions", "--email="+w.ada)[0])
 	shown := w.does("account", "show", "--account=Ada")
 	named("account show", row("account list")+row("account show"), shown)
 	named("account show", row("account show"), shown["databaseList"].([]any)[0].(map[string]any))

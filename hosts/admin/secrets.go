@@ -66,8 +66,10 @@ const howToGoOn = "pgherd admin secrets keys registers the ring of that file, or
 
 // hadNoRing is an error where the installation has a ring, or cannot be asked.
 func (m *metadata) hadNoRing(ctx context.Context) error {
-	without := func() (ports.SecretBox, error) { return noKeyring{}, nil }
-	return wiring.Operate(ctx, m.url, without, system.NewClock(), func(ctx context.Context, o *operator.Operator) error {
+	console := wiring.Console{
+		MetadataURL: m.url, Clock: system.NewClock(), Box: func() (ports.SecretBox, error) { return noKeyring{}, nil },
+	}
+	return console.Operate(ctx, func(ctx context.Context, o *operator.Operator) error {
 		empty, err := o.Ring.Empty(ctx)
 		if err == nil && !empty {
 			err = errHasRing

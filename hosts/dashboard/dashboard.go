@@ -56,6 +56,7 @@ func Command() *cobra.Command {
 		},
 	}
 	s.Settings.Flags(cmd)
+	s.Dashboard.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.Listen, "listen", "127.0.0.1:8443", "address of the dashboard")
 	f.StringVar(&s.TLSCertFile, "tls-cert-file", "", "certificate chain in PEM; with it the dashboard speaks TLS itself")
@@ -109,7 +110,7 @@ func Module(s Settings) fx.Option {
 func newServer(
 	s Settings, cp *controlplane.ControlPlane, clock *system.Clock, log *zap.Logger, r metrics.Registry, c certificate,
 ) (*web.Server, error) {
-	origin, err := s.Dashboard.Origin()
+	origin, err := s.Dashboard.Origin(s.Mail.Dashboard)
 	if err != nil {
 		return nil, err
 	}

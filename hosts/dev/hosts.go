@@ -42,7 +42,7 @@ func (s Settings) hosts(
 		Limits: api.TenTimes(ratelimit.Defaults()),
 	}
 	base.Mail.Dir = s.mailbox()
-	base.Dashboard = wiring.Dashboard{URL: s.dashboardURL(), Product: "pgherd"}
+	base.Mail.Dashboard, base.Dashboard.Product = s.dashboardURL(), "pgherd"
 	cert, err := g.ca.Issue("dashboard", publicHost, loopback)
 	if err != nil {
 		return nil, err
@@ -81,8 +81,11 @@ func (s Settings) webhooks() (o webhooksender.Options, err error) {
 
 // sow makes what the first start makes, brings the server's record up to date, and writes the facts for a shell.
 func (s Settings) sow(ctx context.Context, g *infrastructure, clock *system.Clock) error {
-	box := func() (ports.SecretBox, error) { return secretbox.Load(s.keyringFile()) }
-	err := wiring.Operate(ctx, g.metadataURL, box, clock, func(ctx context.Context, o *operator.Operator) (err error) {
+	console := wiring.Console{
+		MetadataURL: g.metadataURL, Clock: clock,
+		Box: func() (ports.SecretBox, error) { return secretbox.Load(s.keyringFile()) },
+	}
+	err := console.Operate(ctx, func(ctx context.Context, o *operator.Operator) (err error) {
 		if g.seed, err = plant(ctx, s.seedFile(), o); err != nil {
 			return err
 		}

@@ -166,8 +166,7 @@ func logInIsStored(w *world) {
 
 func resetsReplaceEachOther(w *world) {
 	reset := func(text string, minute int) person.Reset {
-		hash := token.Of(text)
-		return person.Reset{UserID: w.user.ID, TokenHash: hash[:], CreatedAt: minutes(minute)}
+		return person.NewReset(w.user.ID, true, token.Of(text), minutes(minute))
 	}
 	for n, text := range []string{"one", "another"} {
 		w.update(writing(ports.Tx.Credentials, ports.Credentials.SetReset, reset(text, n)))

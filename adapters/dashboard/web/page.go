@@ -85,7 +85,7 @@ func newTable(pages []Page) (table, error) {
 }
 
 // namedParameters are parameters of paths that are no UUIDs.
-var namedParameters = []string{"$", "filename", "login", "key", "name", "route"}
+var namedParameters = []string{"$", "filename", "login", "key", "name", "token"}
 
 // checkParameters returns an error where a parameter of a path is none.
 func (r *Request) checkParameters() error {

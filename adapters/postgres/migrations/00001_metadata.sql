@@ -88,7 +88,7 @@ CREATE INDEX spent_challenges_until ON spent_challenges (until);
 CREATE TABLE resets (
     user_id    uuid PRIMARY KEY REFERENCES users,
     token_hash bytea NOT NULL CHECK (length(token_hash) = 32),
-    created_at timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
     CONSTRAINT resets_token_unique UNIQUE (token_hash)
 );
 
@@ -404,7 +404,7 @@ CREATE INDEX invitations_ended ON invitations (ended_at) WHERE ended_at IS NOT N
 -- database takes both with it.
 CREATE TABLE mails (
     id               uuid PRIMARY KEY,
-    kind             text NOT NULL CHECK (kind IN ('invitation', 'reset', 'notice', 'warning')),
+    kind             text NOT NULL CHECK (kind IN ('invitation', 'welcome', 'reset', 'notice', 'warning')),
     invitation_id    uuid CHECK ((invitation_id IS NOT NULL) = (kind = 'invitation')),
     account_id       uuid NOT NULL REFERENCES accounts,
     database_id      uuid REFERENCES databases ON DELETE CASCADE CHECK ((database_id IS NOT NULL) = (kind = 'invitation')),

@@ -91,6 +91,9 @@ func (d *Dispatcher) send(ctx context.Context, claimed mail.Mail) error {
 	if !now.Before(claimed.ExpiresAt) {
 		return &mail.Refusal{Reason: "the " + string(claimed.Kind) + " expired before its mail could be sent"}
 	}
+	if !d.base.Pages.Lead(claimed.Kind) {
+		return errors.New("this host does not know where the dashboard is: --dashboard-url")
+	}
 	token, err := d.base.Secrets.Open(claimed.SealedToken, mail.SecretContext(claimed.ID))
 	if err != nil {
 		return fmt.Errorf("the token cannot be decrypted: %w", err)

@@ -21,19 +21,70 @@ type Helpdesk struct{ people *People }
 // Helpdesk returns that of the same people.
 func (p *People) Helpdesk() *Helpdesk { return &Helpdesk{p} }
 
-// LinkUser returns the token of a link with which a person chooses a password, the first one too, and when it ends. The link of
-// before works no more. VALIDATION_ERROR on "email": it is nobody's.
-func (h *Helpdesk) LinkUser(ctx context.Context, email string) (link string, ends time.Time, err error) {
-	text, hash := base.NewToken(h.people.base.Entropy)
-	r := person.Reset{TokenHash: hash[:], CreatedAt: h.people.base.Clock.Now()}
-	err = h.update(ctx, email, audit.LinkMade, func(ctx context.Context, tx ports.Tx, user account.User, _ id.AccountID) error {
-		r.UserID = user.ID
-		return tx.Credentials().SetReset(ctx, r)
+// Link is a link with which a person chooses a password, the first one too.
+type Link struct {
+	Token  string
+	EndsAt time.Time
+	Mailed bool // it is sent to the person as well
+}
+
+// LinkUser makes a link for a person. The one of before works no more. VALIDATION_ERROR on "email": it is nobody's.
+func (h *Helpdesk) LinkUser(ctx context.Context, email string) (Link, error) {
+	return h.link(ctx, email, false)
+}
+
+// WelcomeUser is LinkUser for somebody who is new. Where the installation sends mails, the link is sent.
+func (h *Helpdesk) WelcomeUser(ctx context.Context, email string) (Link, error) {
+	return h.link(ctx, email, true)
+}
+
+func (h *Helpdesk) link(ctx context.Context, email string, post bool) (made Link, err error) {
+	b := h.people.base
+	text, hash := base.NewToken(b.Entropy)
+	err = h.update(ctx, email, audit.LinkMade, func(
+		ctx context.Context, tx ports.Tx, user account.User, of id.AccountID,
+	) (bool, error) {
+		r := person.NewReset(user.ID, user.PasswordHash != "", hash, b.Clock.Now())
+		made = Link{Token: text, EndsAt: r.ExpiresAt, Mailed: post && b.Mailer.Check(user.Email) == nil}
+		if err := tx.Credentials().SetReset(ctx, r); err != nil || !made.Mailed {
+			return true, err
+		}
+		letter := mail.Letter{Kind: mail.ToWelcome, AccountID: of, Recipient: user.Email, ExpiresAt: r.ExpiresAt}
+		return true, h.people.post(ctx, tx, letter, text)
 	})
 	if err != nil {
-		return "", time.Time{}, err
+		return Link{}, err
 	}
-	return text, r.Ends(), nil
+	return made, nil
+}
+
+// UserSessions lists where a person is logged in, as People.Sessions does. VALIDATION_ERROR on "email": it is nobody's.
+func (h *Helpdesk) UserSessions(ctx context.Context, email string) (open []person.Session, err error) {
+	if email, err = account.ValidateEmail(email); err != nil {
+		return nil, err
+	}
+	user, err := ports.Read(ctx, h.people.base.Store, func(ctx context.Context, tx ports.Tx) (account.User, error) {
+		return tx.Accounts().UserByEmail(ctx, email)
+	})
+	if err != nil {
+		return nil, base.NotFound(err, errNobody())
+	}
+	return h.people.sessionsOf(ctx, user.ID)
+}
+
+// EndSessions ends all sessions of a person, and returns how many there were. VALIDATION_ERROR on "email": it is nobody's.
+func (h *Helpdesk) EndSessions(ctx context.Context, email string) (ended int, err error) {
+	now := h.people.base.Clock.Now()
+	err = h.update(ctx, email, audit.AllSessionsEnded, func(
+		ctx context.Context, tx ports.Tx, user account.User, _ id.AccountID,
+	) (bool, error) {
+		all, err := tx.Sessions().Of(ctx, user.ID)
+		if ended = len(all); err != nil || ended == 0 {
+			return false, err
+		}
+		return true, tx.Sessions().EndAll(ctx, user.ID, "", now)
+	})
+	return ended, err
 }
 
 // ResetFactors removes the authenticator app, the recovery codes and the passkeys of a person who has lost them, ends all
@@ -42,33 +93,34 @@ func (h *Helpdesk) ResetFactors(ctx context.Context, email string) error {
 	const note = "The operator of the service removed your authenticator app and passkeys: your password suffices to log in."
 	return h.update(ctx, email, audit.FactorsReset, func(
 		ctx context.Context, tx ports.Tx, user account.User, of id.AccountID,
-	) error {
+	) (bool, error) {
 		if err := tx.Credentials().RemoveFactor(ctx, user.ID); err != nil {
-			return err
+			return false, err
 		}
 		if err := tx.Credentials().RemoveReset(ctx, user.ID); err != nil {
-			return err
+			return false, err
 		}
 		list, err := tx.Passkeys().Of(ctx, user.ID)
 		if err != nil {
-			return err
+			return false, err
 		}
 		for _, k := range list {
 			if err := tx.Passkeys().Remove(ctx, user.ID, k.ID); err != nil {
-				return err
+				return false, err
 			}
 		}
 		if err := tx.Sessions().EndAll(ctx, user.ID, "", h.people.base.Clock.Now()); err != nil {
-			return err
+			return false, err
 		}
-		return h.people.tell(ctx, tx, mail.ToTell, of, user.Email, note)
+		return true, h.people.tell(ctx, tx, mail.ToTell, of, user.Email, note)
 	})
 }
 
-// update runs fn in a transaction that has locked a person, and logs what was done in the account that the person owns.
+// update runs fn in a transaction that has locked a person, and logs what was done, if anything was, in the account that the
+// person owns.
 func (h *Helpdesk) update(
 	ctx context.Context, email string, what audit.Action,
-	fn func(ctx context.Context, tx ports.Tx, user account.User, of id.AccountID) error,
+	fn func(ctx context.Context, tx ports.Tx, user account.User, of id.AccountID) (done bool, err error),
 ) error {
 	email, err := account.ValidateEmail(email)
 	if err != nil {
@@ -87,12 +139,12 @@ func (h *Helpdesk) update(
 		if err != nil {
 			return err
 		}
-		if err := fn(ctx, tx, user, of.ID); err != nil {
+		if done, err := fn(ctx, tx, user, of.ID); err != nil || !done {
 			return err
 		}
 		return b.Audit(ctx, tx, database.Record{AccountID: of.ID}, audit.Operator, what, audit.Details{"userId": string(user.ID)})
 	})
-	return base.NotFound(err, fault.Invalid("email", "is no user's"))
+	return base.NotFound(err, errNobody())
 }
 
 // LogInUser opens a session of a person without any proof, for a development host. VALIDATION_ERROR on "email": it is nobody's.
@@ -101,7 +153,9 @@ func (h *Helpdesk) LogInUser(ctx context.Context, email string, from Client) (En
 		return tx.Accounts().UserByEmail(ctx, email)
 	})
 	if err != nil {
-		return Entered{}, base.NotFound(err, fault.Invalid("email", "is no user's"))
+		return Entered{}, base.NotFound(err, errNobody())
 	}
 	return h.people.enter(ctx, user, from, device{}, func(context.Context, ports.Tx, account.User) (bool, error) { return false, nil })
 }
+
+func errNobody() error { return fault.Invalid("email", "is no user's") }

@@ -19,13 +19,18 @@ func (p *People) tell(ctx context.Context, tx ports.Tx, k mail.Kind, of id.Accou
 	if sends := p.base.Mailer.Check(to) == nil; !sends {
 		return nil
 	}
-	m, now := base.NewID[id.MailID](p.base.Entropy), p.base.Clock.Now()
-	sealed, err := p.base.Secrets.Seal(nil, mail.SecretContext(m))
+	ends := p.base.Clock.Now().Add(noticeTime)
+	return p.post(ctx, tx, mail.Letter{Kind: k, AccountID: of, Recipient: to, ExpiresAt: ends, Note: note}, "")
+}
+
+// post adds a mail with a token, which may be empty.
+func (p *People) post(ctx context.Context, tx ports.Tx, l mail.Letter, token string) error {
+	m := base.NewID[id.MailID](p.base.Entropy)
+	sealed, err := p.base.Secrets.Seal([]byte(token), mail.SecretContext(m))
 	if err != nil {
 		return err
 	}
-	letter := mail.Letter{Kind: k, AccountID: of, Recipient: to, ExpiresAt: now.Add(noticeTime), Note: note}
-	return tx.Mails().Add(ctx, mail.New(m, letter, sealed, now))
+	return tx.Mails().Add(ctx, mail.New(m, l, sealed, p.base.Clock.Now()))
 }
 
 // warn tells a person of a log-in on a device that is not known, unless they were told of many just now: who knows the password

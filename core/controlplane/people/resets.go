@@ -51,19 +51,14 @@ func (p *People) AskReset(ctx context.Context, email string, from Client) error 
 
 // sendReset returns ErrNoRow for an address that is nobody's, and RATE_LIMITED for one that was sent too many mails.
 func (p *People) sendReset(ctx context.Context, email string) error {
-	m := base.NewID[id.MailID](p.base.Entropy)
 	text, hash := base.NewToken(p.base.Entropy)
-	sealed, err := p.base.Secrets.Seal([]byte(text), mail.SecretContext(m))
-	if err != nil {
-		return err
-	}
 	now := p.base.Clock.Now()
 	return p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		user, err := tx.Accounts().UserByEmail(ctx, email)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Credentials().Lock(ctx, user.ID); err != nil {
+		if user, err = tx.Credentials().Lock(ctx, user.ID); err != nil {
 			return err
 		}
 		of, err := tx.Accounts().OfOwner(ctx, user.ID)
@@ -77,12 +72,12 @@ func (p *People) sendReset(ctx context.Context, email string) error {
 		if err != nil {
 			return err
 		}
-		r := person.Reset{UserID: user.ID, TokenHash: hash[:], CreatedAt: now}
+		r := person.NewReset(user.ID, user.PasswordHash != "", hash, now)
 		if err := tx.Credentials().SetReset(ctx, r); err != nil {
 			return err
 		}
-		letter := mail.Letter{Kind: mail.ToReset, AccountID: of.ID, Recipient: email, ExpiresAt: r.Ends()}
-		return tx.Mails().Add(ctx, mail.New(m, letter, sealed, now))
+		letter := mail.Letter{Kind: mail.ToReset, AccountID: of.ID, Recipient: email, ExpiresAt: r.ExpiresAt}
+		return p.post(ctx, tx, letter, text)
 	})
 }
 

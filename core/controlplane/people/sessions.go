@@ -50,12 +50,16 @@ func (p *People) end(ctx context.Context, of id.UserID, session id.SessionID) er
 
 // Sessions lists where the caller is logged in, the session that was used last first; those whose time is over are left out.
 // UNAUTHORIZED: the caller is no person.
-func (p *People) Sessions(ctx context.Context, c access.Caller) (open []person.Session, err error) {
+func (p *People) Sessions(ctx context.Context, c access.Caller) ([]person.Session, error) {
 	if !c.IsPerson() {
 		return nil, person.ErrNoSession()
 	}
+	return p.sessionsOf(ctx, c.Session.UserID)
+}
+
+func (p *People) sessionsOf(ctx context.Context, user id.UserID) (open []person.Session, err error) {
 	all, err := ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) ([]person.Session, error) {
-		return tx.Sessions().Of(ctx, c.Session.UserID)
+		return tx.Sessions().Of(ctx, user)
 	})
 	for _, s := range all {
 		if s.TokenHash = nil; s.At(p.base.Clock.Now()).Status != person.Ended {

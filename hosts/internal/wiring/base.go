@@ -75,7 +75,6 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 		"public networks of your own where webhooks may not go, such as 203.0.113.0/24; private ones, agents and the metadata "+
 			"database are refused anyway")
 	s.Mail.Flags(cmd)
-	s.Dashboard.Flags(cmd)
 	cmd.Flags().StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
 }
 
@@ -99,7 +98,7 @@ func (s *Settings) Check(cmd *cobra.Command) error {
 	if _, _, err := s.Mail.open(); err != nil {
 		return err
 	}
-	if _, err := s.Dashboard.Origin(); err != nil {
+	if _, err := s.Dashboard.Origin(s.Mail.Dashboard); err != nil {
 		return err
 	}
 	if _, err := Networks(refusedNetworks, s.RefusedNetworks); err != nil {
@@ -177,15 +176,11 @@ func newControlPlane(
 	if err != nil {
 		return nil, err
 	}
-	mails, invitation, err := s.Mail.open()
+	mails, pages, err := s.Mail.open()
 	if err != nil {
 		return nil, err
 	}
-	pages, err := s.Dashboard.pages(invitation)
-	if err != nil {
-		return nil, err
-	}
-	verifier, err := s.Dashboard.passkeys()
+	verifier, err := s.Dashboard.passkeys(s.Mail.Dashboard)
 	if err != nil {
 		return nil, err
 	}

@@ -9,14 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pgherd/pgherd/adapters/passkeys"
-	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Dashboard says where browsers find the dashboard. All hosts have it, since links in mails lead there.
+// Dashboard says what the dashboard is to browsers and devices. Its address is Mail.Dashboard, which all hosts have, since links in
+// mails lead there.
 type Dashboard struct {
-	URL string
-	// PasskeyHost is the name that passkeys belong to, for ever; empty for that of URL.
+	// PasskeyHost is the name that passkeys belong to, for ever; empty for that of the address.
 	PasskeyHost string
 	Product     string // how the service is called
 }
@@ -24,21 +23,19 @@ type Dashboard struct {
 // Flags gives a command the settings.
 func (d *Dashboard) Flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&d.URL, "dashboard-url", "",
-		"address of the dashboard, such as https://db.example.com: links in mails lead there; the same for all hosts")
 	f.StringVar(&d.PasskeyHost, "passkey-host", "",
 		"name that passkeys belong to; by default that of --dashboard-url, and then with another name all passkeys are lost")
 	f.StringVar(&d.Product, "product-name", "pgherd", "how the service is called in the dashboard and on people's devices")
 }
 
-// Origin is where browsers find the dashboard: scheme and host; nil where there is none.
-func (d Dashboard) Origin() (*url.URL, error) {
-	if d.URL == "" {
+// Origin is where browsers find the dashboard with an address: scheme and host; nil where there is none.
+func (d Dashboard) Origin(address string) (*url.URL, error) {
+	if address == "" {
 		return nil, nil
 	}
-	u, err := url.Parse(strings.TrimSuffix(d.URL, "/"))
+	u, err := url.Parse(strings.TrimSuffix(address, "/"))
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return nil, fmt.Errorf("--dashboard-url must be https:// and a host name, without a path: %q is not", d.URL)
+		return nil, fmt.Errorf("--dashboard-url must be https:// and a host name, without a path: %q is not", address)
 	}
 	if h := d.PasskeyHost; h != "" && h != u.Hostname() && !strings.HasSuffix(u.Hostname(), "."+h) {
 		return nil, errors.New("--passkey-host must be the host of --dashboard-url, or a domain that this is in")
@@ -47,8 +44,8 @@ func (d Dashboard) Origin() (*url.URL, error) {
 }
 
 // passkeys is the verifier; nil where there is no dashboard.
-func (d Dashboard) passkeys() (ports.PasskeyVerifier, error) {
-	u, err := d.Origin()
+func (d Dashboard) passkeys(address string) (ports.PasskeyVerifier, error) {
+	u, err := d.Origin(address)
 	if u == nil || err != nil {
 		return nil, err
 	}
@@ -61,17 +58,4 @@ func (d Dashboard) passkeys() (ports.PasskeyVerifier, error) {
 		return nil, fmt.Errorf("--dashboard-url, --passkey-host: %w", err)
 	}
 	return v, nil
-}
-
-// pages are where links of mails lead; invitation is the setting for another page than the dashboard's.
-func (d Dashboard) pages(invitation mail.Link) (mail.Pages, error) {
-	p := mail.Pages{Invitation: invitation}
-	u, err := d.Origin()
-	if u == nil || err != nil {
-		return p, err
-	}
-	if p.Reset, err = mail.ParseLink(u.String() + "/reset?token={token}"); err == nil && invitation == (mail.Link{}) {
-		p.Invitation, err = mail.ParseLink(u.String() + "/invitation?token={token}")
-	}
-	return p, err
 }

@@ -48,6 +48,19 @@ func TestMailIntoAFolder(t *testing.T) {
 	}
 }
 
+func TestLinksLeadToTheDashboard(t *testing.T) {
+	m := mailOf(t, map[string]string{"PGHERD_DASHBOARD_URL": "https://db.example.com"})
+	_, pages, err := m.open()
+	if err != nil || pages.Invitation.With("T") != "https://db.example.com/invitation/T" ||
+		pages.Reset.With("T") != "https://db.example.com/reset/T" {
+		t.Errorf("%+v, %v", pages, err)
+	}
+	m.Page = "https://app.example.com/join"
+	if _, pages, err = m.open(); err != nil || pages.Invitation.With("T") != "https://app.example.com/join#token=T" {
+		t.Errorf("%+v, %v", pages, err)
+	}
+}
+
 func TestMailIsOptional(t *testing.T) {
 	m := mailOf(t, nil)
 	if sends, _, err := m.open(); err != nil || sends != nil || m.Configured() {
@@ -59,6 +72,7 @@ func TestMailSettingsAreRefused(t *testing.T) {
 	for want, m := range map[string]Mail{
 		"exclude each other": {SMTP: mailer.Options{Address: "a:25"}, Dir: "/tmp/x"},
 		"--invitation-url":   {Page: "http://app.example.com"},
+		"--dashboard-url":    {Dashboard: "db.example.com"},
 		"--smtp-ca-file":     {SMTP: mailer.Options{Address: "a:25"}, CAFile: "/nowhere"},
 		"TLS is":             {SMTP: mailer.Options{Address: "a:25", From: "a@b"}, TLS: "maybe"},
 	} {

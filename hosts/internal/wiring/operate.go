@@ -14,24 +14,29 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Operate opens a metadata database and then the secret box, for the operator's use cases without a host.
-func Operate(
-	ctx context.Context, url string, open func() (ports.SecretBox, error), clock *system.Clock,
-	do func(context.Context, *operator.Operator) error,
-) (err error) {
-	store, err := postgres.Open(ctx, postgres.Config{URL: url, MaxConnections: 2, Brief: true})
+// Console is what the operator's use cases need without a host.
+type Console struct {
+	MetadataURL string
+	Box         func() (ports.SecretBox, error)
+	Clock       *system.Clock
+	Mailer      ports.Mailer // see Mail.Outbox
+}
+
+// Operate opens the metadata database and then the secret box.
+func (c Console) Operate(ctx context.Context, do func(context.Context, *operator.Operator) error) (err error) {
+	store, err := postgres.Open(ctx, postgres.Config{URL: c.MetadataURL, MaxConnections: 2, Brief: true})
 	if err != nil {
 		return NotUsed(err)
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	box, err := open()
+	box, err := c.Box()
 	if err != nil {
 		return err
 	}
 	ring, _ := box.(ports.KeyRing) // nil for a command without secrets
 	cp, err := controlplane.New(controlplane.Ports{
-		Store: store, Admissions: store, Fleet: agentclient.New(box, agentclient.Options{}), Clock: clock,
-		Entropy: system.Entropy{}, Secrets: box, Ring: ring,
+		Store: store, Admissions: store, Fleet: agentclient.New(box, agentclient.Options{}), Clock: c.Clock,
+		Entropy: system.Entropy{}, Secrets: box, Ring: ring, Mailer: c.Mailer,
 	}, controlplane.Config{Crash: CrashHook()})
 	if err != nil {
 		return err
