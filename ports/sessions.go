@@ -39,6 +39,8 @@ type SessionEntry struct {
 	User        account.User
 	Account     account.Account
 	Maintenance bool
+	Operator    bool // the person is named as an operator
+	Passkey     bool // the person has one
 }
 
 // Credentials keeps what people log in with. Writers must hold the person's lock.

@@ -30,6 +30,7 @@ type Tx interface {
 	Sessions() Sessions
 	Credentials() Credentials
 	Passkeys() Passkeys
+	Operators() Operators
 	Keys() Keys
 	Namespaces() Namespaces
 	Trusts() Trusts

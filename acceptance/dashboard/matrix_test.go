@@ -72,6 +72,7 @@ func (s *shared) path(p web.Page, db string) string {
 	return strings.NewReplacer(
 		"{$}", "", "{id}", db, "{filename}", last(s.file), "{role}", last(s.role), "{login}", "runtime", "{key}", "nokey",
 		"{entry}", nowhere, "{member}", nowhere, "{invitation}", nowhere, "{namespace}", nowhere, "{trust}", nowhere, "{delivery}", nowhere,
+		"{token}", "none",
 	).Replace(p.Path)
 }
 

@@ -62,10 +62,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{T: t, store: store, clock: clock, mails: mailbox.New()}
 	w.server = httptest.NewUnstartedServer(nil)
 	w.origin = must(url.Parse("https://" + w.server.Listener.Addr().String()))(t)
-	pages := mail.Pages{
-		Invitation: must(mail.ParseLink(w.origin.String() + "/invitation?token={token}"))(t),
-		Reset:      must(mail.ParseLink(w.origin.String() + "/reset?token={token}"))(t),
-	}
+	pages := must(mail.DashboardPages(w.origin.String()))(t)
 	many := map[ratelimit.Class]ratelimit.Limit{}
 	for class := range ratelimit.Defaults() {
 		many[class] = ratelimit.Limit{Count: 100_000, Period: time.Minute}
@@ -138,10 +135,10 @@ func (w *world) person(name string, plan account.Plan) *someone {
 	of, _, err := w.cp.Operator.CreateAccount(ctx, operator.NewAccount{Email: email, Name: name, Plan: plan})
 	w.ok(err)
 	w.ok(w.cp.Operator.SetAutoEnroll(ctx, of.ID, true))
-	link, _, err := w.cp.Operator.LinkUser(ctx, email)
+	link, err := w.cp.Operator.LinkUser(ctx, email)
 	w.ok(err)
 	p := &someone{w.tab(w.T), email, of}
-	p.open("/reset?token="+link).press("Choose the password", "New password", password).sees("The password was changed")
+	p.open("/reset/"+link.Token).press("Choose the password", "New password", password).sees("The password was changed")
 	p.logIn()
 	return p
 }

@@ -91,7 +91,7 @@ func TestWalk(t *testing.T) {
 // entrance is what somebody sees who is not logged in.
 func (w *world) entrance(t *testing.T) {
 	p := w.open(t)
-	for _, path := range []string{"/login", "/forgotten", "/reset?token=none", "/invitation?token=none", "/login/code"} {
+	for _, path := range []string{"/login", "/forgotten", "/reset/none", "/invitation/none", "/login/code"} {
 		p.Goto(path)
 		p.Audit("outside"+strings.ReplaceAll(path, "/", " "), looks(t)...)
 	}

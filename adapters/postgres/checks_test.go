@@ -60,7 +60,8 @@ var allowed = map[string][]string{
 	"mails.status": texts(mail.Statuses...),
 	"mails.role":   texts("", account.Admin, account.Developer, account.Viewer),
 
-	"sessions.status": texts(person.Statuses...),
+	"sessions.status":    texts(person.Statuses...),
+	"sessions.proved_by": texts(person.AllMeans...),
 }
 
 func texts[T ~string](values ...T) []string {

@@ -16,7 +16,7 @@ import (
 
 var (
 	sessionTable = pgdb.TableOf[person.Session]("sessions").Added().
-			Saved([]string{"id"}, []string{"token_hash", "status", "tries", "used_at", "proved_at", "ended_at"})
+			Saved([]string{"id"}, []string{"token_hash", "status", "tries", "used_at", "proved_at", "proved_by", "ended_at"})
 	resetTable = pgdb.TableOf[person.Reset]("resets").
 			Added("ON CONFLICT (user_id) DO UPDATE SET token_hash = excluded.token_hash, expires_at = excluded.expires_at")
 	factorTable = pgdb.TableOf[person.Factor]("factors").
@@ -29,7 +29,9 @@ var (
 	sessionByToken = pgdb.Written(`
 		SELECT ` + sessionTable.Prefixed("t", "session.") + `, u.id AS "user.id", u.email AS "user.email", u.name AS "user.name",
 			u.created_at AS "user.created_at", ` + accountTable.Prefixed("a", "account.") + `,
-			EXISTS (SELECT FROM switches WHERE name = 'maintenance' AND enabled) AS maintenance
+			EXISTS (SELECT FROM switches WHERE name = 'maintenance' AND enabled) AS maintenance,
+			EXISTS (SELECT FROM operators o WHERE o.user_id = u.id) AS operator,
+			EXISTS (SELECT FROM passkeys k WHERE k.user_id = u.id) AS passkey
 		FROM sessions t JOIN users u ON u.id = t.user_id JOIN accounts a ON a.owner_id = t.user_id
 		WHERE t.token_hash = $1`)
 	getSession  = pgdb.Define(sessionTable.Read().Where("t.id = ?"))
@@ -68,6 +70,8 @@ func (s sessions) ByToken(ctx context.Context, hash token.Hash) (ports.SessionEn
 		User        account.User    `db:"user"`
 		Account     account.Account `db:"account"`
 		Maintenance bool            `db:"maintenance"`
+		Operator    bool            `db:"operator"`
+		Passkey     bool            `db:"passkey"`
 	}
 	row, err := pgdb.One[entry](ctx, s.Session, sessionByToken, hash[:])
 	return ports.SessionEntry(row), err

@@ -55,6 +55,7 @@ func (s tx) Members() ports.Members           { return members(s) }
 func (s tx) Invitations() ports.Invitations   { return invitations{invitationTable.Rows(s.Session)} }
 func (s tx) Sessions() ports.Sessions         { return sessions{sessionTable.Rows(s.Session)} }
 func (s tx) Passkeys() ports.Passkeys         { return passkeys{passkeyTable.Rows(s.Session)} }
+func (s tx) Operators() ports.Operators       { return operators(s) }
 func (s tx) Credentials() ports.Credentials   { return credentials{factorTable.Rows(s.Session)} }
 func (s tx) Keys() ports.Keys                 { return keys{keyTable.Rows(s.Session)} }
 func (s tx) Namespaces() ports.Namespaces     { return namespaces{namespaceTable.Rows(s.Session)} }

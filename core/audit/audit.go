@@ -131,6 +131,9 @@ const (
 	KeyringPromoted   Action = "keyring.promoted"
 	KeyringPruned     Action = "keyring.pruned"
 
+	OperatorAdded   Action = "operator.added" // who may use the console
+	OperatorRemoved Action = "operator.removed"
+
 	DoctorRepaired Action = "doctor.repaired" // a difference between a server and the metadata
 
 	MetadataConfirmed Action = "metadata.confirmed" // they count for a server, although it has heard of more

@@ -45,22 +45,36 @@ type Session struct {
 	CreatedAt time.Time    `db:"created_at"`
 	UsedAt    time.Time    `db:"used_at"`   // to Touch
 	ProvedAt  time.Time    `db:"proved_at"` // when the person last proved who they are
+	ProvedBy  Means        `db:"proved_by"` // and by what
 	EndedAt   *time.Time   `db:"ended_at"`
 	Client    string       `db:"client"` // the address at log-in
 	Agent     string       `db:"agent"`  // what the browser said of itself
 }
 
+// Means is by what a person proves who they are.
+type Means string
+
+// The means.
+const (
+	ByPassword Means = "password"
+	ByCode     Means = "code" // of the authenticator app or a recovery code, beside the password
+	ByPasskey  Means = "passkey"
+)
+
+// AllMeans lists them in the order of their strength.
+var AllMeans = []Means{ByPassword, ByCode, ByPasskey}
+
 // Device is where somebody logs in.
 type Device struct{ Client, Agent string }
 
-// Begin is a new session after a right password. Where the person has a second factor, it waits for that.
-func Begin(s id.SessionID, of id.UserID, hash token.Hash, hasFactor bool, at Device, now time.Time) Session {
+// Begin is a new session after a proof. After a password it waits for the second factor, where the person has one.
+func Begin(s id.SessionID, of id.UserID, hash token.Hash, by Means, hasFactor bool, at Device, now time.Time) Session {
 	status := Open
-	if hasFactor {
+	if hasFactor && by == ByPassword {
 		status = AwaitsFactor
 	}
 	return Session{
-		ID: s, UserID: of, TokenHash: hash[:], Status: status, CreatedAt: now, UsedAt: now, ProvedAt: now,
+		ID: s, UserID: of, TokenHash: hash[:], Status: status, CreatedAt: now, UsedAt: now, ProvedAt: now, ProvedBy: by,
 		Client: at.Client, Agent: shortened(at.Agent),
 	}
 }
@@ -101,10 +115,10 @@ func (s Session) end() time.Time {
 
 // Proved is the session after the person has proved who they are, by a second factor or once more: it is open, and has another
 // token. UNAUTHORIZED where it has ended.
-func (s Session) Proved(hash token.Hash, now time.Time) (Session, error) {
+func (s Session) Proved(hash token.Hash, by Means, now time.Time) (Session, error) {
 	s, err := s.apply(Prove, now)
 	if err == nil {
-		s.TokenHash, s.ProvedAt, s.UsedAt, s.Tries = hash[:], now, now, 0
+		s.TokenHash, s.ProvedAt, s.ProvedBy, s.UsedAt, s.Tries = hash[:], now, by, now, 0
 	}
 	return s, err
 }
@@ -149,6 +163,12 @@ func (s Session) Used(now time.Time) (_ Session, changed bool) {
 	}
 	s.UsedAt = now
 	return s, true
+}
+
+// Operates reports whether a person may use the operator's console in the session: one who is named as an operator and has a
+// passkey, whose last proof was by one. Who proves by a password afterwards is no operator until the next proof.
+func (s Session) Operates(named, hasPasskey bool) bool {
+	return named && hasPasskey && s.ProvedBy == ByPasskey
 }
 
 // Displaced are those of a person's sessions, the one that was used last first, that end so that one more may begin: log-ins that

@@ -17,7 +17,8 @@ import (
 var start = time.Date(2026, time.November, 27, 9, 0, 0, 0, time.UTC)
 
 func begun(hasFactor bool) person.Session {
-	return person.Begin("s", "u", token.Of("first"), hasFactor, person.Device{Client: "192.0.2.1", Agent: "a browser"}, start)
+	at := person.Device{Client: "192.0.2.1", Agent: "a browser"}
+	return person.Begin("s", "u", token.Of("first"), person.ByPassword, hasFactor, at, start)
 }
 
 // The ends that follow from time, each a moment before and at it.
@@ -52,8 +53,9 @@ func TestProofs(t *testing.T) {
 	if waiting.IsOpen(now) {
 		t.Error("a log-in without its factor is open")
 	}
-	proved, err := waiting.Proved(token.Of("second"), now)
-	if err != nil || !proved.IsOpen(now) || !token.Of("second").Equals(proved.TokenHash) || proved.ProvedAt != now {
+	proved, err := waiting.Proved(token.Of("second"), person.ByCode, now)
+	if err != nil || !proved.IsOpen(now) || !token.Of("second").Equals(proved.TokenHash) || proved.ProvedAt != now ||
+		waiting.ProvedBy != person.ByPassword || proved.ProvedBy != person.ByCode {
 		t.Errorf("%+v, %v", proved, err)
 	}
 	later := now.Add(person.Recent)
@@ -63,8 +65,9 @@ func TestProofs(t *testing.T) {
 	if err := proved.RequireRecent(later.Add(1)); !fault.Has(err, fault.LoginRequired) {
 		t.Errorf("a moment later: %v", err)
 	}
-	again, err := proved.Proved(token.Of("third"), later.Add(1))
-	if err != nil || again.RequireRecent(later.Add(1)) != nil || again.CreatedAt != start {
+	again, err := proved.Proved(token.Of("third"), person.ByPasskey, later.Add(1))
+	if err != nil || again.RequireRecent(later.Add(1)) != nil || again.CreatedAt != start ||
+		again.ProvedBy != person.ByPasskey {
 		t.Errorf("%+v, %v", again, err)
 	}
 }
@@ -79,7 +82,7 @@ func TestTheLastWrongCodeEndsALogIn(t *testing.T) {
 			}
 			s = next
 		}
-		if right, err := s.Proved(token.Of("second"), start); err != nil || right.Tries != 0 {
+		if right, err := s.Proved(token.Of("second"), person.ByCode, start); err != nil || right.Tries != 0 {
 			t.Errorf("the right code after them: %d tries, %v", right.Tries, err)
 		}
 		if s, err := s.Missed(start); err != nil || s.Status != person.Ended || s.EndedAt == nil {
@@ -102,7 +105,7 @@ func TestSessionsReachNothingAfterTheirEnd(t *testing.T) {
 			over := ended || s.At(now).Status == person.Ended
 			switch event {
 			case "prove":
-				next, err = s.Proved(token.Of("t"), now)
+				next, err = s.Proved(token.Of("t"), person.ByCode, now)
 				proved = proved || err == nil
 			case "miss":
 				next, err = s.Missed(now)
@@ -125,6 +128,31 @@ func TestSessionsReachNothingAfterTheirEnd(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A passkey is both factors; what a session was opened and last proved by decides whether an operator works in it.
+func TestWhatProofsAreWorth(t *testing.T) {
+	for _, hasFactor := range []bool{false, true} {
+		for _, by := range person.AllMeans {
+			s := person.Begin("s", "u", token.Of("t"), by, hasFactor, person.Device{}, start)
+			if waits := s.Status == person.AwaitsFactor; waits != (hasFactor && by == person.ByPassword) || s.ProvedBy != by {
+				t.Errorf("after a %s, with a factor %t: %s by %s", by, hasFactor, s.Status, s.ProvedBy)
+			}
+		}
+	}
+	for _, c := range []struct {
+		by                person.Means
+		named, hasPasskey bool
+		operates          bool
+	}{
+		{person.ByPasskey, true, true, true}, {person.ByPasskey, true, false, false}, {person.ByPasskey, false, true, false},
+		{person.ByCode, true, true, false}, {person.ByPassword, true, true, false}, {person.ByPassword, false, false, false},
+		{"", true, true, false},
+	} {
+		if got := (person.Session{ProvedBy: c.by}).Operates(c.named, c.hasPasskey); got != c.operates {
+			t.Errorf("%+v: %t", c, got)
+		}
+	}
 }
 
 func TestWhatOneMoreSessionEnds(t *testing.T) {
@@ -169,7 +197,7 @@ func FuzzAgent(f *testing.F) {
 		f.Add(agent)
 	}
 	f.Fuzz(func(t *testing.T, agent string) {
-		s := person.Begin("s", "u", token.Of("t"), false, person.Device{Agent: agent}, start)
+		s := person.Begin("s", "u", token.Of("t"), person.ByPassword, false, person.Device{Agent: agent}, start)
 		if !utf8.ValidString(s.Agent) || utf8.RuneCountInString(s.Agent) > 200 || strings.ContainsAny(s.Agent, "\x00\r\n\x7f") {
 			t.Errorf("%q is kept as %q", agent, s.Agent)
 		}

@@ -48,7 +48,10 @@ func (p sessions) ByToken(ctx context.Context, hash token.Hash) (ports.SessionEn
 			user, _ := s.users.get(row.UserID)
 			user.PasswordHash, user.LoggedInAt = "", nil
 			owned, err := s.owned(row.UserID)
-			return ports.SessionEntry{Session: row, User: user, Account: owned, Maintenance: s.maintenance}, err
+			_, named := s.operators.get(user.ID)
+			return ports.SessionEntry{
+				Session: row, User: user, Account: owned, Maintenance: s.maintenance, Operator: named, Passkey: s.keysOf(user.ID) > 0,
+			}, err
 		}
 		return ports.SessionEntry{}, ports.ErrNoRow
 	})

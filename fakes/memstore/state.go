@@ -32,6 +32,7 @@ import (
 type state struct {
 	txid             txid // of the transaction that made it
 	users            rows[id.UserID, account.User]
+	operators        rows[id.UserID, time.Time] // since when
 	sessions         rows[id.SessionID, person.Session]
 	factors          rows[id.UserID, person.Factor]
 	passkeys         rows[id.PasskeyID, person.Passkey]

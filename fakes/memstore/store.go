@@ -178,6 +178,7 @@ func (s session) Directory() ports.Directory           { return directory{s} }
 func (s session) Members() ports.Members               { return members{s} }
 func (s session) Invitations() ports.Invitations       { return invitations{s} }
 func (s session) Sessions() ports.Sessions             { return sessions{s} }
+func (s session) Operators() ports.Operators           { return operators{s} }
 func (s session) Passkeys() ports.Passkeys             { return passkeys{s} }
 func (s session) Credentials() ports.Credentials       { return credentials{s} }
 func (s session) Keys() ports.Keys                     { return keys{s} }

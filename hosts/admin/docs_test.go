@@ -35,6 +35,7 @@ func TestThePageOfAccountsIsTrue(t *testing.T) {
 	}
 	for _, command := range []string{
 		"account list", "database list", "backup list", "feature list", "enroll list", "ci-namespace list",
+		"operator list",
 	} {
 		named(command, row(command), w.lists(strings.Fields(command)...)[0])
 	}

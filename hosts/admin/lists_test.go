@@ -58,6 +58,7 @@ func newTown(t *testing.T) town {
 	w.does("ci-trust", "add", "--namespace="+w.namespace, "--issuer=https://token.example.com/"+strings.Repeat("i", 80),
 		"--audience=pgherd", "--subject=repo:acme/"+strings.Repeat("r", 100)+":**")
 	w.does("certificate-key", "create")
+	w.does("operator", "add", "--email="+w.bob)
 	w.store()
 	w.does("enroll", "--database="+shop, "--route=all")
 	w.does("feature", "enable", "clone")
@@ -173,6 +174,7 @@ func TestListsFitTheTerminal(t *testing.T) {
 		"legacy-roles list":    {},
 		"member list":          {"--database=" + blog},
 		"operation list":       {"--database=" + blog},
+		"operator list":        {},
 		"server list":          {},
 	}
 	for _, command := range leaves(admin.Command()) {

@@ -85,7 +85,7 @@ func (m *metadata) userSessions() *cobra.Command {
 func sessionRow(s persons.Session) row {
 	return row{
 		{"sessionId", s.ID}, {"status", s.Status}, {"createdAt", s.CreatedAt}, {"usedAt", s.UsedAt}, {"provedAt", s.ProvedAt},
-		{"client", s.Client}, {"agent", some(s.Agent)},
+		{"provedBy", s.ProvedBy}, {"client", s.Client}, {"agent", some(s.Agent)},
 	}
 }
 

@@ -130,6 +130,30 @@ func TestAnOperatorHelpsPeopleIn(t *testing.T) {
 func (c console) enters(user string) {
 	c.t.Helper()
 	at := person.Device{Client: "192.0.2.1", Agent: "a browser"}
-	s := person.Begin("00000000-0000-4000-8000-00000000000e", id.UserID(user), token.Of("t"), false, at, time.Now().UTC())
+	s := person.Begin("00000000-0000-4000-8000-00000000000e", id.UserID(user), token.Of("t"), person.ByPassword, false, at,
+		time.Now().UTC())
 	c.update(func(ctx context.Context, tx ports.Tx) error { return tx.Sessions().Add(ctx, s) })
+}
+
+func TestAnOperatorNamesOperators(t *testing.T) {
+	c := newConsole(t)
+	eve := text(t, c.does("user", "create", "--email=eve@example.com", "--name=Eve"), "userId")
+	if got := c.does("operator", "add", "--email=EVE@example.com"); got["operator"] != true {
+		t.Errorf("%v", got)
+	}
+	list := c.lists("operator", "list")
+	if len(list) != 1 || list[0]["userId"] != eve || list[0]["email"] != "eve@example.com" || list[0]["passkeys"] != 0.0 {
+		t.Errorf("%v", list)
+	}
+	c.does("operator", "add", "--email=eve@example.com")
+	c.refuses("email: is no user's", "operator", "add", "--email=nobody@example.com")
+	c.does("operator", "remove", "--email=eve@example.com")
+	c.refuses("email: is no operator's", "operator", "remove", "--email=eve@example.com")
+	var log []string
+	for _, e := range c.lists("audit", "list", "--installation") {
+		log = append(log, fmt.Sprint(e["action"]))
+	}
+	if got := strings.Join(log, " "); got != "operator.removed operator.added keyring.registered" {
+		t.Errorf("the log has %s", got)
+	}
 }

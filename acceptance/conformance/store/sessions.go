@@ -27,7 +27,7 @@ func Sessions(t *testing.T, m Metadata) {
 // session of a person that began at a minute, with a token of its own, that is not stored yet.
 func (w *world) session(of id.UserID, minute int) person.Session {
 	s, at := newID[id.SessionID](), person.Device{Client: "192.0.2.1", Agent: "ünicode / 1.0"}
-	return person.Begin(s, of, token.Of(string(s)), false, at, minutes(minute))
+	return person.Begin(s, of, token.Of(string(s)), person.ByPassword, false, at, minutes(minute))
 }
 
 func (w *world) addSession(of id.UserID, minute int, change ...func(*person.Session)) person.Session {
@@ -53,7 +53,7 @@ func sessionComesBack(w *world) {
 	w.update(writing(ports.Tx.Switches, ports.Switches.SetMaintenance, true))
 	w.equal("in a maintenance window", read(w, ports.Tx.Sessions, ports.Sessions.ByToken, old).Maintenance, true)
 
-	proved := must(s.Proved(token.Of("fresh"), minutes(2)))(w)
+	proved := must(s.Proved(token.Of("fresh"), person.ByPasskey, minutes(2)))(w)
 	proved.Tries = 3
 	w.update(writing(ports.Tx.Sessions, ports.Sessions.Save, proved))
 	w.equal("by its new token", read(w, ports.Tx.Sessions, ports.Sessions.ByToken, token.Of("fresh")).Session, proved)

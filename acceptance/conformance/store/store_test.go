@@ -36,6 +36,7 @@ func TestInvitations(t *testing.T)    { eachStore(t, conformance.Invitations) }
 func TestSessions(t *testing.T)       { eachStore(t, conformance.Sessions) }
 func TestCredentials(t *testing.T)    { eachStore(t, conformance.Credentials) }
 func TestPasskeys(t *testing.T)       { eachStore(t, conformance.Passkeys) }
+func TestOperators(t *testing.T)      { eachStore(t, conformance.Operators) }
 func TestKeys(t *testing.T)           { eachStore(t, conformance.Keys) }
 func TestNamespaces(t *testing.T)     { eachStore(t, conformance.Namespaces) }
 func TestDatabases(t *testing.T)      { eachStore(t, conformance.Databases) }

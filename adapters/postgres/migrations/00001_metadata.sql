@@ -44,6 +44,12 @@ CREATE TABLE accounts (
     CONSTRAINT accounts_owner_unique UNIQUE (owner_id)
 );
 
+-- Who may use the operator's console.
+CREATE TABLE operators (
+    user_id  uuid PRIMARY KEY REFERENCES users,
+    added_at timestamptz NOT NULL
+);
+
 -- Of the token of a session only its hash is kept.
 CREATE TABLE sessions (
     id         uuid PRIMARY KEY,
@@ -54,6 +60,7 @@ CREATE TABLE sessions (
     created_at timestamptz NOT NULL,
     used_at    timestamptz NOT NULL,
     proved_at  timestamptz NOT NULL,
+    proved_by  text NOT NULL CHECK (proved_by IN ('password', 'code', 'passkey')),
     ended_at   timestamptz,
     client     text NOT NULL,
     agent      text NOT NULL,

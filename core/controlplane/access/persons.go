@@ -59,7 +59,10 @@ func (a *Access) AdmitPerson(ctx context.Context, v Visit) (Admission, error) {
 func personCaller(found ports.SessionEntry, v Visit) Caller {
 	in := found.Session
 	in.TokenHash = nil
-	return Caller{Session: in, User: found.User, Account: found.Account, Client: v.Client, RequestID: v.RequestID}
+	return Caller{
+		Session: in, User: found.User, Account: found.Account, Client: v.Client, RequestID: v.RequestID,
+		Operator: in.Operates(found.Operator, found.Passkey),
+	}
 }
 
 func personBucket(of id.UserID, class ratelimit.Class) string {

@@ -212,7 +212,7 @@ func (p *People) LogInByPasskey(ctx context.Context, presented string, response 
 	if err != nil {
 		return Entered{}, base.NotFound(err, person.ErrPasskey())
 	}
-	return p.enter(ctx, user, from, d, func(ctx context.Context, tx ports.Tx, _ account.User) (bool, error) {
+	return p.enter(ctx, user, person.ByPasskey, from, d, func(ctx context.Context, tx ports.Tx, _ account.User) (bool, error) {
 		return false, p.use(ctx, tx, used)
 	})
 }
@@ -245,11 +245,11 @@ func (p *People) ProveByPasskey(ctx context.Context, c access.Caller, presented 
 	if err != nil {
 		return Entered{}, err
 	}
-	return p.prove(ctx, c.Session, func(ctx context.Context, tx ports.Tx, user account.User) (bool, error) {
+	return p.prove(ctx, c.Session, func(ctx context.Context, tx ports.Tx, user account.User) (person.Means, error) {
 		if used.UserID != user.ID {
-			return false, nil
+			return "", nil
 		}
-		return true, p.use(ctx, tx, used)
+		return person.ByPasskey, p.use(ctx, tx, used)
 	}, func(context.Context, ports.Tx, account.User, *Entered) error { return nil })
 }
 

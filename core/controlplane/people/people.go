@@ -108,7 +108,7 @@ func (p *People) LogIn(ctx context.Context, c Credentials, from Client) (Entered
 	case !right:
 		return Entered{}, person.ErrLogIn()
 	}
-	return p.enter(ctx, user, from, d, func(ctx context.Context, tx ports.Tx, now account.User) (bool, error) {
+	return p.enter(ctx, user, person.ByPassword, from, d, func(ctx context.Context, tx ports.Tx, now account.User) (bool, error) {
 		if now.PasswordHash != user.PasswordHash { // it is another one by now
 			return false, person.ErrLogIn()
 		}
@@ -146,7 +146,7 @@ func (p *People) matches(ctx context.Context, t turn, hash, password string) (bo
 // enter stores a session of a person, who is locked. Awaits says whether it awaits a second factor, or refuses it. RATE_LIMITED:
 // the person logs in too often; only who has proved to be that person gets here, so nobody else causes it.
 func (p *People) enter(
-	ctx context.Context, of account.User, from Client, d device,
+	ctx context.Context, of account.User, by person.Means, from Client, d device,
 	awaits func(context.Context, ports.Tx, account.User) (bool, error),
 ) (in Entered, err error) {
 	err = p.base.TakeOne(ctx, ratelimit.LogIn, "person/"+string(of.ID), "this person logs in too often; wait before the next")
@@ -165,7 +165,7 @@ func (p *People) enter(
 			return err
 		}
 		at := person.Device{Client: from.Address.Unmap().String(), Agent: from.Agent}
-		in = Entered{Session: person.Begin(session, user.ID, hash, waits, at, now), Token: text}
+		in = Entered{Session: person.Begin(session, user.ID, hash, by, waits, at, now), Token: text}
 		if err := makeRoom(ctx, tx, user.ID, now); err != nil {
 			return err
 		}

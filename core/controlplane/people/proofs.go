@@ -39,8 +39,8 @@ func (p *People) GiveFactor(ctx context.Context, presented, code string, from Cl
 	if err := p.admitGuess(ctx, d, found.User.Email); err != nil {
 		return Entered{}, err
 	}
-	return p.prove(ctx, found.Session, func(ctx context.Context, tx ports.Tx, user account.User) (bool, error) {
-		return p.accepts(ctx, tx, user.ID, code)
+	return p.prove(ctx, found.Session, func(ctx context.Context, tx ports.Tx, user account.User) (person.Means, error) {
+		return byCode(p.accepts(ctx, tx, user.ID, code))
 	}, func(ctx context.Context, tx ports.Tx, user account.User, in *Entered) error {
 		return p.opened(ctx, tx, user, from, d, in)
 	})
@@ -70,26 +70,27 @@ func (p *People) ProveAgain(ctx context.Context, c access.Caller, by Proof) (Ent
 	if err != nil {
 		return Entered{}, err
 	}
-	return p.prove(ctx, c.Session, func(ctx context.Context, tx ports.Tx, now account.User) (bool, error) {
+	return p.prove(ctx, c.Session, func(ctx context.Context, tx ports.Tx, now account.User) (person.Means, error) {
 		if !right || now.PasswordHash != user.PasswordHash {
-			return false, nil
+			return "", nil
 		}
 		_, counts, err := factorOf(ctx, tx, now.ID)
 		if err != nil || !counts {
-			return err == nil, err
+			return person.ByPassword, err
 		}
-		return p.accepts(ctx, tx, now.ID, by.Code)
+		return byCode(p.accepts(ctx, tx, now.ID, by.Code))
 	}, func(context.Context, ports.Tx, account.User, *Entered) error { return nil })
 }
 
-// prove stores what a proof makes of a session: open, with another token, or one more miss.
+// prove stores what a proof makes of a session: open, with another token, or one more miss. Right returns by what it was proved;
+// nothing where it was not.
 func (p *People) prove(
-	ctx context.Context, of person.Session, right func(context.Context, ports.Tx, account.User) (bool, error),
+	ctx context.Context, of person.Session, right func(context.Context, ports.Tx, account.User) (person.Means, error),
 	then func(context.Context, ports.Tx, account.User, *Entered) error,
 ) (made Entered, err error) {
 	now := p.base.Clock.Now()
 	text, hash := base.NewToken(p.base.Entropy)
-	proved := false
+	var by person.Means
 	err = p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		user, err := tx.Credentials().Lock(ctx, of.UserID)
 		if err != nil {
@@ -102,17 +103,17 @@ func (p *People) prove(
 		if in.Status != of.Status { // somebody else was quicker
 			return person.ErrNoSession()
 		}
-		if proved, err = right(ctx, tx, user); err != nil {
+		if by, err = right(ctx, tx, user); err != nil {
 			return err
 		}
 		next, err := in.Missed(now)
-		if proved {
-			next, err = in.Proved(hash, now)
+		if by != "" {
+			next, err = in.Proved(hash, by, now)
 		}
 		if err != nil {
 			return err
 		}
-		if err := tx.Sessions().Save(ctx, next); err != nil || !proved {
+		if err := tx.Sessions().Save(ctx, next); err != nil || by == "" {
 			return err
 		}
 		made = Entered{Session: next, Token: text}
@@ -121,10 +122,18 @@ func (p *People) prove(
 	switch {
 	case err != nil:
 		return Entered{}, base.NotFound(err, person.ErrNoSession())
-	case !proved:
+	case by == "":
 		return Entered{}, person.ErrLogIn()
 	}
 	return made, nil
+}
+
+// byCode is by what a code proves, if it is right.
+func byCode(right bool, err error) (person.Means, error) {
+	if !right {
+		return "", err
+	}
+	return person.ByCode, err
 }
 
 // accepts reports whether a code is right, and uses it up. The person is locked.
