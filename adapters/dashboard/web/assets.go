@@ -7,7 +7,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"net/http"
-	"strconv"
 	"strings"
 )
 
@@ -45,19 +44,9 @@ func (a *asset) serve(*Request) (Answer, error) { return a, nil }
 
 // write implements Answer.
 func (a *asset) write(r *Request) error {
-	h, text := r.out.Header(), a.plain
-	h.Set("Content-Type", a.kind)
-	h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	h.Set("Vary", "Accept-Encoding")
-	if strings.Contains(r.http.Header.Get("Accept-Encoding"), "gzip") {
-		h.Set("Content-Encoding", "gzip")
-		text = a.packed
+	r.out.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	if r.takesGzip() {
+		return r.send(a.kind, http.StatusOK, a.packed)
 	}
-	h.Set("Content-Length", strconv.Itoa(len(text)))
-	r.out.WriteHeader(http.StatusOK)
-	if r.http.Method == http.MethodHead {
-		return nil
-	}
-	_, err := r.out.Write(text)
-	return err
+	return r.send(a.kind, http.StatusOK, a.plain)
 }

@@ -25,14 +25,14 @@ var functions = template.FuncMap{
 
 // ago is a time in relation to now, as people say it.
 func ago(at, now time.Time) string {
-	d := now.Sub(at)
-	if d < 0 {
-		return "in " + Span(-d)
-	}
-	if d < 10*time.Second {
+	switch d := now.Sub(at); {
+	case d <= -time.Second:
+		return "in " + Span(at.Sub(now))
+	case d < 10*time.Second:
 		return "just now"
+	default:
+		return Span(d) + " ago"
 	}
-	return Span(d) + " ago"
 }
 
 // Span is a length of time as people say it, in its largest unit.
@@ -60,13 +60,13 @@ func Bytes(n int64) string {
 	if n < step {
 		return fmt.Sprintf("%d B", n)
 	}
-	size, unit := float64(n), -1
-	for size >= step && unit < 5 {
+	size, unit := float64(n)/step, 0
+	for size >= step-.5 && unit < 5 { // it would be shown as the whole of the next unit
 		size /= step
 		unit++
 	}
 	digits := 1
-	if size >= 100 {
+	if size >= 99.95 {
 		digits = 0
 	}
 	return fmt.Sprintf("%.*f %ciB", digits, size, "KMGTPE"[unit])

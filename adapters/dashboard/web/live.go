@@ -15,7 +15,8 @@ import (
 
 // Live tells of changes.
 type Live interface {
-	// Watch returns what is told to a person of databases, whom it has seen to see them. Stop ends it.
+	// Watch returns what is told to a person of databases, whom it has seen to see them. Stop ends it. A channel that is closed ends
+	// the stream.
 	Watch(ctx context.Context, c access.Caller, list []id.DatabaseID) (changed <-chan struct{}, stop func(), err error)
 	// StillSees returns an error if the person's session has ended, or one of the databases is out of sight by now.
 	StillSees(ctx context.Context, c access.Caller, list []id.DatabaseID) error
@@ -42,7 +43,11 @@ const watchParameter = "of"
 func (s *Server) live(r *Request) (Answer, error) {
 	var list []id.DatabaseID
 	for _, of := range r.http.URL.Query()[watchParameter] {
-		list = append(list, id.DatabaseID(of))
+		db, err := id.Parse[id.DatabaseID](of)
+		if err != nil {
+			return nil, errNoPage()
+		}
+		list = append(list, db)
 	}
 	if len(list) == 0 || len(list) > MaxWatched {
 		return nil, fault.Invalid(watchParameter, "names from 1 to %d databases", MaxWatched)
@@ -70,17 +75,18 @@ func (t stream) write(r *Request) error {
 		return nil
 	}
 	defer leave()
-	control := http.NewResponseController(r.out)
+	to := paced{r.out, http.NewResponseController(r.out)}
 	say := func(text string) error {
-		_ = control.SetWriteDeadline(time.Now().Add(writeTime))
+		to.begin()
+		defer to.end()
 		if _, err := r.out.Write([]byte(text)); err != nil {
 			return err
 		}
-		return control.Flush()
+		return to.control.Flush()
 	}
 	r.out.Header().Set("Content-Type", "text/event-stream")
 	r.out.Header().Set("X-Accel-Buffering", "no") // a proxy passes each event on at once
-	if say("retry: 3000\n\n") != nil {
+	if say("retry: 3000\n\n") != nil || r.http.Method == http.MethodHead {
 		return nil
 	}
 	tick, life := time.NewTicker(beat), time.NewTimer(streamLife)
@@ -96,7 +102,10 @@ func (t stream) write(r *Request) error {
 		case <-life.C:
 			return nil
 		case <-tick.C:
-		case <-t.changed:
+		case _, open := <-t.changed:
+			if !open {
+				return nil
+			}
 			event = "event: changed\ndata:\n\n"
 		}
 		ctx, cancel := context.WithTimeout(r.http.Context(), beat)
@@ -122,7 +131,7 @@ type streams struct {
 	ofPerson map[id.UserID]int
 	all      int
 	over     chan struct{}
-	ended    bool
+	end      sync.Once
 }
 
 func newStreams() *streams {
@@ -132,7 +141,7 @@ func newStreams() *streams {
 func (s *streams) enter(of id.UserID) (ended <-chan struct{}, leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.all >= maxStreamsOfAll || s.ofPerson[of] >= maxStreamsOfPerson {
+	if s.all >= maxStreamsOfAll || s.ofPerson[of] >= maxStreamsOfPerson {
 		return nil, nil, false
 	}
 	s.all++
@@ -153,15 +162,8 @@ func (s *streams) count() int {
 	return s.all
 }
 
-// endAll ends all streams, and lets none begin.
-func (s *streams) endAll() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.ended {
-		s.ended = true
-		close(s.over)
-	}
-}
+// endAll ends all streams, and each one as it begins: its browser then asks another host.
+func (s *streams) endAll() { s.end.Do(func() { close(s.over) }) }
 
 // LiveURL is the stream of a page about databases; empty for none.
 func liveURL(list []id.DatabaseID) string {

@@ -42,12 +42,10 @@ func newMetrics(reg prometheus.Registerer, t table, open *streams) (*metrics, er
 	return m, nil
 }
 
-// observe counts and logs one answered request. The log never has the path, the query or a field: the name says which page it was.
+// observe counts and logs one answered request. The log never has the path, the query or a field: the name says which page it
+// was.
 func (s *Server) observe(r *Request) {
-	name, took := noPage, s.cfg.Now().Sub(r.Now)
-	if r.page != nil {
-		name = r.page.Name
-	}
+	name, took := r.pageName(), s.cfg.Now().Sub(r.Now)
 	s.metrics.requests.WithLabelValues(name, strconv.Itoa(r.out.status)).Inc()
 	if name != liveName {
 		s.metrics.seconds.WithLabelValues(name).Observe(took.Seconds())
@@ -72,6 +70,13 @@ func (s *Server) observe(r *Request) {
 	}
 }
 
+func (r *Request) pageName() string {
+	if r.page == nil {
+		return noPage
+	}
+	return r.page.Name
+}
+
 // worthALine reports whether a failure is to be logged that every request has while the metadata database or the key ring is
 // away.
 func (s *Server) worthALine(fields *[]zap.Field) bool {
@@ -84,6 +89,6 @@ func (s *Server) worthALine(fields *[]zap.Field) bool {
 
 // broken notes that an answer did not come to its end: the client has left, or what was sent has ended.
 func (r *Request) broken(err error) {
-	r.server.log.Warn("an answer was broken off", zap.String("page", r.page.Name), zap.String("requestId", r.ID), zap.Error(err))
+	r.server.log.Warn("an answer was broken off", zap.String("page", r.pageName()), zap.String("requestId", r.ID), zap.Error(err))
 	panic(http.ErrAbortHandler)
 }

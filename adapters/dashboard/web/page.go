@@ -77,8 +77,19 @@ func newTable(pages []Page) (table, error) {
 	}
 	for i := range pages {
 		p := &pages[i]
-		if p.Method == http.MethodPost && t.byPath[p.Back][http.MethodGet] == nil {
+		if p.Method != http.MethodPost {
+			continue
+		}
+		switch back := t.byPath[p.Back][http.MethodGet]; {
+		case back == nil:
 			return t, fmt.Errorf("dashboard: the action %s leads back to %q, which is no page", p.Name, p.Back)
+		case p.Who == Anybody && back.Who != Anybody:
+			return t, fmt.Errorf("dashboard: the action %s for anybody leads back to %q, which is not", p.Name, p.Back)
+		}
+		for part := range strings.SplitSeq(p.Back, "/") {
+			if strings.HasPrefix(part, "{") && part != "{$}" && !slices.Contains(strings.Split(p.Path, "/"), part) {
+				return t, fmt.Errorf("dashboard: the action %s leads back to %q, but has no %s", p.Name, p.Back, part)
+			}
 		}
 	}
 	return t, nil

@@ -3,14 +3,13 @@ package web
 import (
 	"context"
 	"errors"
+	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
 	"runtime/debug"
 	"strings"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
@@ -29,6 +28,10 @@ const NextParameter = "next"
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types pgherd"
 
+// permissions are what a page may ask of a device.
+const permissions = "camera=(), microphone=(), geolocation=(), publickey-credentials-get=(self), " +
+	"publickey-credentials-create=(self)"
+
 // dress sets what every answer carries.
 func (s *Server) dress(h http.Header, requestID string) {
 	for name, value := range map[string]string{
@@ -38,7 +41,7 @@ func (s *Server) dress(h http.Header, requestID string) {
 		"Referrer-Policy":              "same-origin",
 		"Cross-Origin-Opener-Policy":   "same-origin",
 		"Cross-Origin-Resource-Policy": "same-origin",
-		"Permissions-Policy":           "camera=(), microphone=(), geolocation=(), publickey-credentials-get=(self), publickey-credentials-create=(self)",
+		"Permissions-Policy":           permissions,
 		"Strict-Transport-Security":    "max-age=31536000",
 		"Cache-Control":                "no-store",
 		"X-Request-Id":                 requestID,
@@ -49,20 +52,15 @@ func (s *Server) dress(h http.Header, requestID string) {
 
 // serve makes the checks of a page in their order, and then serves it.
 func (s *Server) serve(r *Request) {
-	control := http.NewResponseController(r.out)
-	// The deadlines of streams and downloads are their own.
-	_ = control.SetWriteDeadline(time.Now().Add(answerTime + writeTime))
 	ctx, cancel := context.WithTimeout(r.http.Context(), answerTime)
 	defer cancel()
 	r.ctx = ctx
 	if r.http.Method == http.MethodPost {
-		_ = control.SetReadDeadline(time.Now().Add(bodyTime))
-		err := r.readForm(s.cfg.Origin)
-		_ = control.SetReadDeadline(time.Time{}) // else it ends the request while that works
-		if err != nil {
+		if err := r.readForm(s.cfg.Origin); err != nil {
 			r.fail(err)
 			return
 		}
+		_ = http.NewResponseController(r.out).SetReadDeadline(time.Time{}) // else it ends the request while that works
 	}
 	if r.page.Who == Person {
 		if err := s.admit(r); err != nil {
@@ -75,12 +73,16 @@ func (s *Server) serve(r *Request) {
 		r.fail(err)
 		return
 	}
+	r.admitted = true
 	answer, err := r.page.Serve(r)
-	if err != nil {
-		r.fail(err)
-		return
+	if err == nil {
+		err = answer.write(r)
 	}
-	if err := answer.write(r); err != nil {
+	switch {
+	case err == nil:
+	case r.out.status == 0:
+		r.fail(err)
+	default:
 		r.broken(err)
 	}
 }
@@ -103,11 +105,12 @@ func (r *Request) readForm(origin *url.URL) error {
 	if !sameOrigin(r.http.Header, origin) {
 		return errOrigin()
 	}
-	if kind, _, err := mime.ParseMediaType(r.http.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
+	kind, _, err := mime.ParseMediaType(r.http.Header.Get("Content-Type"))
+	if err != nil || kind != "application/x-www-form-urlencoded" {
 		return fault.New(fault.UnsupportedMediaType, "this is not a form of the dashboard")
 	}
 	r.http.Body = http.MaxBytesReader(r.out, r.http.Body, maxBody)
-	err := r.http.ParseForm()
+	err = r.http.ParseForm()
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -127,10 +130,10 @@ func sameOrigin(h http.Header, origin *url.URL) bool {
 }
 
 // fail shows an error. Somebody without a session is sent to log in, and back afterwards; somebody who has to prove who they are,
-// to do that. An action of which a field is wrong shows its page again.
+// to do that. An action of which a field is wrong shows its page again, to those whom the checks have let in.
 func (r *Request) fail(err error) {
 	switch {
-	case fault.Has(err, fault.Unauthorized) && r.page != nil && r.page.Who == Person && r.page.Name != "live":
+	case fault.Has(err, fault.Unauthorized) && r.page != nil && r.page.Who == Person && r.page.Name != liveName:
 		r.SetToken("")
 		r.redirect(LogInPath + r.next())
 		return
@@ -142,7 +145,7 @@ func (r *Request) fail(err error) {
 	if failed {
 		r.cause = err
 	}
-	if r.page != nil && r.page.Method == http.MethodPost && correctable(shown.Code) && r.again(shown) {
+	if r.admitted && r.page.Method == http.MethodPost && correctable(shown.Code) && r.again(shown) {
 		return
 	}
 	r.failWith(shown.Code.Status(), shown)
@@ -150,7 +153,7 @@ func (r *Request) fail(err error) {
 
 // correctable reports whether somebody can do something about an error on the page where the form is.
 func correctable(code fault.Code) bool {
-	switch code { //nolint:exhaustive // what concerns the whole request has a page of its own
+	switch code { // what concerns the whole request has a page of its own
 	case fault.InternalError, fault.Maintenance, fault.PayloadTooLarge, fault.UnsupportedMediaType, fault.DatabaseNotFound:
 		return false
 	default:
@@ -172,7 +175,13 @@ func (r *Request) again(shown *fault.Error) bool {
 	if shown.RetryAfter > 0 {
 		r.retryAfter(shown.RetryAfter)
 	}
-	if err := view.write(r); err != nil {
+	err = view.write(r)
+	switch {
+	case err == nil:
+	case r.out.status == 0:
+		r.cause = err
+		return false
+	default:
 		r.broken(err)
 	}
 	return true
@@ -195,11 +204,14 @@ func (r *Request) next() string {
 func Local(path string) string {
 	u, err := url.Parse(path)
 	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(path, "/") ||
-		strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n\t") || len(path) > maxNextPath {
+		strings.HasPrefix(path, "//") || strings.ContainsFunc(path, misleading) || len(path) > maxNextPath {
 		return "/"
 	}
 	return path
 }
+
+// misleading characters are dropped by browsers, or taken for a slash.
+func misleading(c rune) bool { return c < ' ' || c == '\x7f' || c == '\\' }
 
 // recover answers for a page that panicked.
 func (s *Server) recover(r *Request) {
@@ -207,11 +219,15 @@ func (s *Server) recover(r *Request) {
 	if p == nil {
 		return
 	}
-	s.cfg.Log.Error("page panicked", zap.String("requestId", r.ID), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+	if err, is := p.(error); is && errors.Is(err, http.ErrAbortHandler) { // of broken
+		panic(p)
+	}
+	err := fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 	if r.out.status != 0 {
+		r.cause = err
 		panic(http.ErrAbortHandler) // the client must not take a part for the whole
 	}
-	r.fail(errors.New("a page panicked"))
+	r.fail(err)
 }
 
 // WithNext is a path with where to go from there.

@@ -32,6 +32,8 @@ type Request struct {
 	out    *countingWriter
 	cause  error
 	about  string // the database that it is about, for the log
+
+	admitted bool // the checks have let it in
 }
 
 // Failure is an action that was refused.
@@ -81,12 +83,12 @@ const (
 	deviceCookie  = "__Host-pgherd-device"
 )
 
+// cookie is the value of a cookie; empty where there is none, or more than one, which no browser sends.
 func (r *Request) cookie(name string) string {
-	c, err := r.http.Cookie(name)
-	if err != nil {
-		return ""
+	if list := r.http.CookiesNamed(name); len(list) == 1 {
+		return list[0].Value
 	}
-	return c.Value
+	return ""
 }
 
 // setCookie has the browser keep a value, or drop it where it is empty. Scripts do not see it, and no other site sends it with a
@@ -125,7 +127,13 @@ func (r *Request) Forget() {
 }
 
 // Next is where to go after a log-in.
-func (r *Request) Next() string { return Local(r.http.FormValue(NextParameter)) }
+func (r *Request) Next() string {
+	to := r.Field(NextParameter)
+	if to == "" {
+		to = r.Query(NextParameter)
+	}
+	return Local(to)
+}
 
 func (r *Request) redirect(to string) {
 	r.out.Header().Set("Location", to)
@@ -146,8 +154,12 @@ func errHost() error {
 
 func errNoPage() *fault.Error { return fault.New(fault.RouteNotFound, "there is no such page") }
 
+func errMethod() error {
+	return fault.New(fault.MethodNotAllowed, "this page is not asked for like this: open the one where you came from")
+}
+
 func errOrigin() error {
-	return fault.New(fault.Forbidden, "the form was not sent by a page of the dashboard: open the page again, and send it from there")
+	return fault.New(fault.Forbidden, "the form was not sent by a page of the dashboard: open the page again, and send it there")
 }
 
 // countingWriter knows what was answered.
@@ -168,7 +180,7 @@ func (w *countingWriter) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
-	n, err := w.ResponseWriter.Write(p)
+	n, err := w.ResponseWriter.Write(p) //nolint:gosec // pages are made by html/template, and nothing else is taken for one
 	w.bytes += int64(n)
 	return n, err
 }

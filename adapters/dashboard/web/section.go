@@ -2,6 +2,7 @@ package web
 
 import (
 	"html/template"
+	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
@@ -171,15 +172,7 @@ func (r *Request) Once() string { return r.Field(onceField) }
 func (r *Request) claim(v *View) {
 	number := 0
 	for _, s := range v.Sections {
-		forms := s.Forms
-		if s.Table != nil {
-			for _, row := range s.Table.Rows {
-				for _, c := range row.Cells {
-					forms = append(forms[:len(forms):len(forms)], c.Forms...)
-				}
-			}
-		}
-		for _, f := range forms {
+		for _, f := range s.allForms() {
 			number++
 			f.number(number)
 			if r.Failure != nil && r.Failure.Action == f.Name && r.Failure.Row == f.Row && !f.Inline {
@@ -187,6 +180,26 @@ func (r *Request) claim(v *View) {
 			}
 		}
 	}
+}
+
+// allForms are those of a section, and of its facts and its table.
+func (s *Section) allForms() []*Form {
+	list := slices.Clone(s.Forms)
+	for _, f := range s.Facts {
+		list = append(list, f.Forms...)
+	}
+	if s.Table == nil {
+		return list
+	}
+	if s.Table.Filter != nil {
+		list = append(list, s.Table.Filter)
+	}
+	for _, row := range s.Table.Rows {
+		for _, c := range row.Cells {
+			list = append(list, c.Forms...)
+		}
+	}
+	return list
 }
 
 // number gives the fields of a form IDs that are unique on the page.

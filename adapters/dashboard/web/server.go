@@ -31,8 +31,9 @@ const (
 	answerTime  = 90 * time.Second // of work: a database may take a minute to be made
 	writeTime   = 30 * time.Second // without a byte that the client takes
 	idleTime    = 2 * time.Minute
-	maxStreams  = 250 // requests that a connection may have open at a time
-	maxNextPath = 500 // characters of a path to return to
+	pingTime    = time.Minute // without a frame over HTTP/2, after which a client is asked whether it is still there
+	maxStreams  = 100         // requests that a connection may have open at a time
+	maxNextPath = 500         // characters of a path to return to
 )
 
 // Gate admits people.
@@ -87,7 +88,7 @@ func New(cfg Config) (*Server, error) {
 		mux: http.NewServeMux(),
 	}
 	var err error
-	if s.table, err = newTable(append(cfg.Pages, s.own()...)); err != nil {
+	if s.table, err = newTable(slices.Concat(cfg.Pages, s.own())); err != nil {
 		stop()
 		return nil, err
 	}
@@ -104,8 +105,14 @@ func New(cfg Config) (*Server, error) {
 	protocols.SetHTTP2(true)
 	s.http = &http.Server{
 		Handler: s, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, Protocols: protocols,
-		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		BaseContext: func(net.Listener) context.Context { return base },
+		// A connection holds no more of what a client sends than a few forms, whatever frames it announces.
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams, MaxReadFrameSize: 16 << 10,
+			MaxReceiveBufferPerStream: maxBody, MaxReceiveBufferPerConnection: 4 * maxBody,
+			SendPingTimeout: pingTime, WriteByteTimeout: writeTime,
+		},
+		DisableGeneralOptionsHandler: true, // every answer is dressed
+		BaseContext:                  func(net.Listener) context.Context { return base },
 	}
 	if cfg.TLS != nil {
 		s.http.TLSConfig = &tls.Config{GetCertificate: cfg.TLS, MinVersion: tls.VersionTLS12}
@@ -121,7 +128,7 @@ func (s *Server) own() []Page {
 	pages := []Page{
 		Get("style", "/assets/"+style.name, style.serve).For(Anybody),
 		Get("script", "/assets/"+script.name, script.serve).For(Anybody),
-		Get("icon", "/favicon.ico", icon.serve).For(Anybody),
+		Get("icon", "/assets/"+icon.name, icon.serve).For(Anybody),
 	}
 	if s.cfg.Live != nil {
 		pages = append(pages, Get("live", "/live", s.live))
@@ -160,6 +167,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	}
 	defer s.observe(r)
 	defer s.recover(r)
+	control := http.NewResponseController(r.out)
+	// The deadlines of streams and downloads are their own.
+	_ = control.SetWriteDeadline(time.Now().Add(answerTime + writeTime))
+	if in.ContentLength != 0 { // also where nobody asks for the body: before the next request, it has to be read
+		_ = control.SetReadDeadline(time.Now().Add(bodyTime))
+	}
 	s.dress(r.out.Header(), r.ID)
 	if in.Host != s.cfg.Origin.Host {
 		r.fail(errHost())
@@ -182,8 +195,13 @@ func (s *Server) dispatch(in *http.Request, methods map[string]*Page) {
 	case methods == nil:
 		r.fail(errNoPage())
 	case page == nil:
-		r.out.Header().Set("Allow", strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
-		r.failWith(http.StatusMethodNotAllowed, errNoPage())
+		allowed := slices.Collect(maps.Keys(methods))
+		if methods[http.MethodGet] != nil {
+			allowed = append(allowed, http.MethodHead)
+		}
+		slices.Sort(allowed)
+		r.out.Header().Set("Allow", strings.Join(allowed, ", "))
+		r.fail(errMethod())
 	default:
 		r.page = page
 		s.serve(r)

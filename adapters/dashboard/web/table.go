@@ -45,13 +45,13 @@ const (
 
 // Arrange sorts and filters a table that has come whole as the address says. An order that the table does not have is none.
 func (t *Table) Arrange(r *Request) *Table {
-	here := r.http.URL.Path
+	here := r.http.URL.EscapedPath()
 	if r.Failure != nil {
 		here = filled(r.page.Back, r.http.PathValue)
 	}
-	query := r.http.URL.Query()
-	wanted, filter := query.Get(sortParameter), strings.TrimSpace(query.Get(filterParameter))
+	wanted, filter := r.Query(sortParameter), strings.TrimSpace(r.Query(filterParameter))
 	name, down := strings.CutPrefix(wanted, "-")
+	sorted := false
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		if c.Sort == "" {
@@ -59,7 +59,7 @@ func (t *Table) Arrange(r *Request) *Table {
 		}
 		next := c.Sort
 		if c.Sort == name {
-			c.Order = "ascending"
+			sorted, c.Order = true, "ascending"
 			if next = "-" + c.Sort; down {
 				c.Order, next = "descending", c.Sort
 			}
@@ -71,14 +71,14 @@ func (t *Table) Arrange(r *Request) *Table {
 				return order
 			})
 		}
-		c.Href = here + "?" + pairs(sortParameter, next, filterParameter, filter)
+		c.Href = here + "?" + query(Pair{sortParameter, next}, Pair{filterParameter, filter})
 	}
 	if len(t.Rows) > 8 || filter != "" {
 		t.Filter = &Form{
 			Action: here, Get: true, Submit: "Filter",
-			Fields: []*Field{{Name: filterParameter, Label: "Filter", Type: "search", Value: filter, Optional: true, ID: "filter"}},
+			Fields: []*Field{{Name: filterParameter, Label: "Filter", Type: "search", Value: filter, Optional: true}},
 		}
-		if wanted != "" {
+		if sorted {
 			t.Filter.Hidden = []Pair{{sortParameter, wanted}}
 		}
 	}
@@ -113,13 +113,13 @@ func (c Cell) sortText() string {
 	return c.Text
 }
 
-// pairs is a query of the pairs that have a value.
-func pairs(list ...string) string {
-	query := url.Values{}
-	for i := 0; i < len(list); i += 2 {
-		if list[i+1] != "" {
-			query.Set(list[i], list[i+1])
+// query is that of the pairs that have a value.
+func query(pairs ...Pair) string {
+	values := url.Values{}
+	for _, p := range pairs {
+		if p.Value != "" {
+			values.Set(p.Name, p.Value)
 		}
 	}
-	return query.Encode()
+	return values.Encode()
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pgherd/pgherd/core/ascii"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -46,9 +47,7 @@ type Data []byte
 
 // write implements Answer.
 func (d Data) write(r *Request) error {
-	r.out.Header().Set("Content-Type", "application/json")
-	_, err := r.out.Write(d)
-	return err
+	return r.send("application/json", http.StatusOK, d)
 }
 
 // Download is a file for the browser to keep. If Body ends before Size, the connection is broken, so that the browser notices.
@@ -69,7 +68,9 @@ func (d Download) write(r *Request) error {
 	if r.http.Method == http.MethodHead {
 		return nil
 	}
-	n, err := io.Copy(paced{r.out, http.NewResponseController(r.out)}, d.Body)
+	to := paced{r.out, http.NewResponseController(r.out)}
+	defer to.begin() // of what is left to be sent
+	n, err := io.Copy(to, d.Body)
 	if err == nil && n != d.Size {
 		err = fmt.Errorf("the file ended after %d of %d bytes", n, d.Size)
 	}
@@ -84,9 +85,15 @@ type paced struct {
 
 // Write implements io.Writer.
 func (p paced) Write(b []byte) (int, error) {
-	_ = p.control.SetWriteDeadline(time.Now().Add(writeTime))
+	p.begin()
+	defer p.end()
 	return p.to.Write(b)
 }
+
+func (p paced) begin() { _ = p.control.SetWriteDeadline(time.Now().Add(writeTime)) }
+
+// end takes the deadline away. Over HTTP/2 it would end an answer that has nothing to send at the moment.
+func (p paced) end() { _ = p.control.SetWriteDeadline(time.Time{}) }
 
 // View is a page as people see it: what is around it, and its sections.
 type View struct {
@@ -129,12 +136,21 @@ var templates = template.Must(template.New("").Funcs(functions).ParseFS(files, "
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
+func newBuffer() *bytes.Buffer {
+	b := buffers.Get().(*bytes.Buffer)
+	b.Reset()
+	return b
+}
+
 // write implements Answer.
 func (v *View) write(r *Request) error {
 	r.claim(v)
 	page := layout{
 		View: v, Product: r.server.cfg.Product, Style: "/assets/" + style.name, Script: "/assets/" + script.name,
-		Icon: "/favicon.ico", RequestID: r.ID, Live: liveURL(v.Watch), Now: r.Now,
+		Icon: "/assets/" + icon.name, RequestID: r.ID, Now: r.Now,
+	}
+	if r.server.cfg.Live != nil && r.http.Method == http.MethodGet { // what an action shows cannot be read again
+		page.Live = liveURL(v.Watch)
 	}
 	if r.Caller.IsPerson() {
 		page.Person = r.Caller.User.Email
@@ -146,48 +162,79 @@ func (v *View) write(r *Request) error {
 	if f := r.Failure; f != nil && !f.claimed {
 		page.Wrong = f.Err
 	}
-	text := buffers.Get().(*bytes.Buffer)
-	defer buffers.Put(text)
-	text.Reset()
-	if err := templates.ExecuteTemplate(text, "page.html", page); err != nil {
+	text, err := r.rendered(page)
+	if err != nil {
 		return err
 	}
-	return r.sendHTML(v.Status, text.Bytes())
-}
-
-// sendHTML compresses pages with a size worth it. Secrets and what others can put beside them are not on one page in such a way
-// that somebody could learn them from its length: tokens never are in pages, and passwords are shown once.
-func (r *Request) sendHTML(status int, text []byte) error {
-	h := r.out.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Add("Vary", "Accept-Encoding")
+	status := v.Status
 	if status == 0 {
 		status = http.StatusOK
 	}
-	if !strings.Contains(r.http.Header.Get("Accept-Encoding"), "gzip") || r.http.Method == http.MethodHead {
-		h.Set("Content-Length", strconv.Itoa(len(text)))
-		r.out.WriteHeader(status)
-		if r.http.Method == http.MethodHead {
-			return nil
-		}
-		_, err := r.out.Write(text)
-		return err
+	return r.send("text/html; charset=utf-8", status, text)
+}
+
+// rendered is a page as the client takes it, in a memory of its own that is no larger than it is: a client may take its time.
+func (r *Request) rendered(page layout) ([]byte, error) {
+	text := newBuffer()
+	defer buffers.Put(text)
+	if err := templates.ExecuteTemplate(text, "page.html", page); err != nil {
+		return nil, err
 	}
-	h.Set("Content-Encoding", "gzip")
-	r.out.WriteHeader(status)
-	z := packers.Get().(*gzip.Writer)
+	if r.takesGzip() {
+		return compressed(text.Bytes()), nil
+	}
+	return bytes.Clone(text.Bytes()), nil
+}
+
+// compressed is for pages, too. Secrets and what others can put beside them are not on one page in such a way that somebody could
+// learn them from its length: tokens never are in pages, and passwords are shown once.
+func compressed(text []byte) []byte {
+	packed, z := newBuffer(), packers.Get().(*gzip.Writer)
+	defer buffers.Put(packed)
 	defer packers.Put(z)
-	z.Reset(r.out)
-	if _, err := z.Write(text); err != nil {
-		return err
-	}
-	return z.Close()
+	z.Reset(packed)
+	_, _ = z.Write(text) // memory takes everything
+	_ = z.Close()
+	return bytes.Clone(packed.Bytes())
 }
 
 var packers = sync.Pool{New: func() any {
 	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level exists
 	return z
 }}
+
+// takesGzip reports whether the client takes a compressed text. The header of the answer then says that it is one.
+func (r *Request) takesGzip() bool {
+	h := r.out.Header()
+	h.Set("Vary", "Accept-Encoding")
+	for coding := range strings.SplitSeq(strings.Join(r.http.Header.Values("Accept-Encoding"), ","), ",") {
+		name, weight, _ := strings.Cut(coding, ";")
+		if ascii.Lower(strings.TrimSpace(name)) != "gzip" {
+			continue
+		}
+		q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64)
+		if err == nil && q == 0 {
+			return false
+		}
+		h.Set("Content-Encoding", "gzip")
+		return true
+	}
+	return false
+}
+
+// send sends something that is there as a whole.
+func (r *Request) send(kind string, status int, text []byte) error {
+	h := r.out.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	_ = http.NewResponseController(r.out).SetWriteDeadline(time.Now().Add(writeTime))
+	r.out.WriteHeader(status)
+	if r.http.Method == http.MethodHead {
+		return nil
+	}
+	_, err := r.out.Write(text)
+	return err
+}
 
 // failWith shows an error as a page of its own.
 func (r *Request) failWith(status int, e *fault.Error) {
@@ -207,10 +254,12 @@ func (r *Request) failWith(status int, e *fault.Error) {
 	}
 	v := &View{
 		Title: title, Status: status, Outside: !r.Caller.IsPerson(),
-		Sections: []*Section{{Alert: &Alert{Text: e.Message, Code: string(e.Code)}, Links: []Link{{Text: "To the databases", Href: "/"}}}},
+		Sections: []*Section{{
+			Alert: &Alert{Text: e.Message, Code: string(e.Code)}, Links: []Link{{Text: "To the databases", Href: "/"}},
+		}},
 	}
 	r.Failure = nil
 	if err := v.write(r); err != nil {
-		r.cause = err
+		r.broken(err)
 	}
 }
