@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pgherd/pgherd/adapters/passkeys"
+	"github.com/pgherd/pgherd/core/ascii"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -34,9 +35,10 @@ func (d Dashboard) Origin(address string) (*url.URL, error) {
 		return nil, nil
 	}
 	u, err := url.Parse(strings.TrimSuffix(address, "/"))
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Path+u.RawQuery+u.Fragment != "" {
 		return nil, fmt.Errorf("--dashboard-url must be https:// and a host name, without a path: %q is not", address)
 	}
+	u.Host = strings.TrimSuffix(ascii.Lower(u.Host), ":443") // as browsers name it
 	if h := d.PasskeyHost; h != "" && h != u.Hostname() && !strings.HasSuffix(u.Hostname(), "."+h) {
 		return nil, errors.New("--passkey-host must be the host of --dashboard-url, or a domain that this is in")
 	}
