@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -76,4 +77,41 @@ func TestTooManyConnections(t *testing.T) {
 		slices.ContainsFunc(said.All(), func(e observer.LoggedEntry) bool { return strings.Contains(e.Message, "192.0.2.2") }) {
 		t.Errorf("logged %v", texts)
 	}
+}
+
+// A connection with several requests at a time stays for as long as one of them is at work.
+func TestRequestsAtATime(t *testing.T) {
+	goOn, began := map[string]chan struct{}{"/a": make(chan struct{}), "/b": make(chan struct{})}, make(chan struct{})
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		defer door.Admit(r.Context())()
+		began <- struct{}{}
+		<-goOn[r.URL.Path]
+	}))
+	s.EnableHTTP2 = true
+	door.Bound(s.Config, door.Bounds{All: 2, PerAddress: 2}, zap.NewNop())
+	s.StartTLS()
+	defer s.Close()
+	answered := map[string]chan error{"/a": make(chan error, 1), "/b": make(chan error, 1)}
+	for _, path := range []string{"/a", "/b"} { // the second goes over the connection of the first
+		go func() {
+			got, err := s.Client().Get(s.URL + path)
+			if err == nil {
+				err = got.Body.Close()
+			}
+			answered[path] <- err
+		}()
+		<-began
+	}
+	crowd := func() {
+		for range 5 {
+			c := check.Must(net.Dial("tcp", s.Listener.Addr().String()))(t)
+			t.Cleanup(func() { _ = c.Close() })
+		}
+	}
+	crowd()
+	close(goOn["/a"])
+	check.NoError(t, <-answered["/a"])
+	crowd()
+	close(goOn["/b"])
+	check.NoError(t, <-answered["/b"])
 }
