@@ -90,7 +90,9 @@ func Module(s Settings) fx.Option {
 	return fx.Module("dashboard",
 		fx.Provide(
 			func() (certificate, error) { return openTLS(s) },
-			func(cp *controlplane.ControlPlane, clock *system.Clock, log *zap.Logger, r metrics.Registry, c certificate) (*web.Server, error) {
+			func(
+				cp *controlplane.ControlPlane, clock *system.Clock, log *zap.Logger, r metrics.Registry, c certificate,
+			) (*web.Server, error) {
 				return newServer(s, cp, clock, log, r, c)
 			},
 		),

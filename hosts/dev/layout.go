@@ -59,7 +59,8 @@ func (s Settings) checkPorts() error {
 		flag string
 		port int
 	}{
-		{"api-port", s.APIPort}, {"dashboard-port", s.DashboardPort}, {"ops-port", s.OpsPort}, {"agent-port", s.AgentPort}, {"pooler-port", s.PoolerPort},
+		{"api-port", s.APIPort}, {"dashboard-port", s.DashboardPort}, {"ops-port", s.OpsPort}, {"agent-port", s.AgentPort},
+		{"pooler-port", s.PoolerPort},
 		{"postgres-port", s.PostgresPort},
 	} {
 		if other, twice := seen[p.port]; twice {
