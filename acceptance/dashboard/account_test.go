@@ -16,13 +16,15 @@ func TestKeys(t *testing.T) {
 	ada.open("/keys").sees("No key yet").press("Make the key", "Name", "deploy", "Ends", "soon").refused(400)
 	text := ada.press("Make the key", "Name", "deploy", "Ends", "90d", "Only from these networks", "10.0.0.0/8\n192.0.2.0/24").
 		sees("shown once").code("Key")
-	ada.open("/keys").sees("deploy", "works", "the whole account").lacks(text).follow("deploy").sees("10.0.0.0/8, 192.0.2.0/24", "in 90 days")
+	ada.open("/keys").sees("deploy", "works", "the whole account").lacks(text).follow("deploy").sees("10.0.0.0/8, 192.0.2.0/24",
+		"in 90 days")
 	ada.press("Change", "Ends", "", "Only from these networks", "").sees("The key was changed.", "everywhere")
 	if again := ada.press("Replace the key").code("Key"); again == text {
 		t.Error("the key has the same text")
 	}
 	ada.open("/keys").press("Make the key", "Name", "one", "Reaches", "selected", "shop", "").sees("shown once")
-	ada.open("/keys").follow("one").sees("chosen databases").press("Revoke the key", "Type one to confirm", "one").sees("The key works no more.")
+	ada.open("/keys").follow("one").sees("chosen databases").press("Revoke the key", "Type one to confirm",
+		"one").sees("The key works no more.")
 
 	w.clock.Advance(person.Recent + time.Second)
 	ada.open("/keys").press("Make the key", "Name", "late").sees("Prove that it is you")
@@ -82,7 +84,8 @@ func TestHowSomebodyLogsIn(t *testing.T) {
 	ada.open("/security").press("Set up an app").sees("shown once")
 	secret := ada.code("Secret")
 	ada.press("Confirm", "Code of the app", "000000").refused(400)
-	codes := strings.Fields(ada.press("Confirm", "Code of the app", codeOf(t, secret, w.clock.Now())).sees("Recovery codes").code("Recovery codes"))
+	codes := strings.Fields(ada.press("Confirm", "Code of the app", codeOf(t, secret,
+		w.clock.Now())).sees("Recovery codes").code("Recovery codes"))
 	if other.open("/"); other.at.Path != "/login" {
 		t.Error("another session has outlived the new factor")
 	}
@@ -110,8 +113,10 @@ func TestAForgottenPassword(t *testing.T) {
 	w := newWorld(t)
 	ada := w.person("Ada", account.Pro)
 	lost := w.tab(t)
-	said := textOf(lost.open("/login").follow("Forgot your password?").press("Send the mail", "E-mail address", "nobody@example.org").page)
-	if again := textOf(lost.open("/forgotten").press("Send the mail", "E-mail address", ada.email).page); withoutIDs(again) != withoutIDs(said) {
+	said := textOf(lost.open("/login").follow("Forgot your password?").press("Send the mail", "E-mail address",
+		"nobody@example.org").page)
+	if again := textOf(lost.open("/forgotten").press("Send the mail",
+		"E-mail address", ada.email).page); withoutIDs(again) != withoutIDs(said) {
 		t.Errorf("an address that is known is told apart:\n%s\n%s", said, again)
 	}
 	link := w.mailTo(ada.email)

@@ -12,7 +12,7 @@ import (
 var without = map[string]string{
 	"reserveManagedRestore":  "spec, section Managed restore: in no dashboard",
 	"advanceManagedRestore":  "spec, section Managed restore: in no dashboard",
-	"announceUpload":         "a dump of gigabytes is sent in pieces that go on where they broke off, with its SHA-256: svc backups upload",
+	"announceUpload":         "gigabytes are sent in pieces that go on where they broke off, with their SHA-256: svc backups upload",
 	"sendUpload":             "as announceUpload",
 	"completeUpload":         "as announceUpload",
 	"createPreview":          "spec, section Preview databases: previews are made and ended by preview CI keys",

@@ -14,22 +14,28 @@ import (
 
 // What somebody has to be on the database of a page. A page about no database of a path is about the person's own account.
 var needs = map[string]account.Action{
-	"database": account.See, "backups": account.See, "backup": account.See, "backup.download": account.See, "backup.certificate": account.See,
-	"logins": account.See, "network": account.See, "extensions": account.See, "activity": account.See, "role": account.See, "usage": account.See,
+	"database": account.See, "backups": account.See, "backup": account.See, "backup.download": account.See,
+	"backup.certificate": account.See,
+	"logins":             account.See, "network": account.See, "extensions": account.See, "activity": account.See, "role": account.See,
+	"usage": account.See,
 
 	"backup.start": account.ManageBackups, "backup.schedule": account.ManageBackups, "backup.delete": account.ManageBackups,
 
-	"login.reveal": account.Configure, "login.rotate": account.Configure, "role.create": account.Configure, "role.optin": account.Configure,
-	"role.rename": account.Configure, "role.prepare": account.Configure, "role.admit": account.Configure, "role.reveal": account.Configure,
+	"login.reveal": account.Configure, "login.rotate": account.Configure, "role.create": account.Configure,
+	"role.optin":  account.Configure,
+	"role.rename": account.Configure, "role.prepare": account.Configure, "role.admit": account.Configure,
+	"role.reveal": account.Configure,
 	"role.rotate": account.Configure, "role.revoke": account.Configure, "role.continue": account.Configure,
 	"role.reconcile": account.Configure, "role.delete": account.Configure, "network.add": account.Configure,
 	"network.remove": account.Configure, "extension.change": account.Configure, "settings": account.Configure,
 	"database.environment": account.Configure, "database.lifecycle": account.Configure, "slow": account.Configure,
 
 	"backup.restore": account.Own, "backup.clone": account.Own, "database.clone": account.Own, "timeouts": account.Own,
-	"timeouts.set": account.Own, "members": account.Own, "member.add": account.Own, "member.role": account.Own, "member.remove": account.Own,
-	"invitation.resend": account.Own, "invitation.revoke": account.Own, "database.delete": account.Own, "deleted.recover": account.Own,
-	"deleted.backup": account.Own,
+	"timeouts.set": account.Own, "members": account.Own, "member.add": account.Own, "member.role": account.Own,
+	"member.remove":     account.Own,
+	"invitation.resend": account.Own, "invitation.revoke": account.Own, "database.delete": account.Own,
+	"deleted.recover": account.Own,
+	"deleted.backup":  account.Own,
 }
 
 const nowhere = "00000000-0000-4000-8000-000000000000"
@@ -49,7 +55,8 @@ type shared struct {
 func newShared(t *testing.T) *shared {
 	t.Helper()
 	w := newWorld(t)
-	s := &shared{world: w, owner: w.person("Ada", account.Pro), stranger: w.person("Eve", account.Pro), members: map[account.Standing]*someone{}}
+	s := &shared{world: w, owner: w.person("Ada", account.Pro), stranger: w.person("Eve", account.Pro),
+		members: map[account.Standing]*someone{}}
 	s.stranger.makes("hers")
 	s.shop = s.owner.makes("shop")
 	s.owner.open(s.shop + "/backups").press("Start a backup")
@@ -71,7 +78,8 @@ func (s *shared) path(p web.Page, db string) string {
 	last := func(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 	return strings.NewReplacer(
 		"{$}", "", "{id}", db, "{filename}", last(s.file), "{role}", last(s.role), "{login}", "runtime", "{key}", "nokey",
-		"{entry}", nowhere, "{member}", nowhere, "{invitation}", nowhere, "{namespace}", nowhere, "{trust}", nowhere, "{delivery}", nowhere,
+		"{entry}", nowhere, "{member}", nowhere, "{invitation}", nowhere, "{namespace}", nowhere, "{trust}", nowhere,
+		"{delivery}", nowhere,
 		"{token}", "none",
 	).Replace(p.Path)
 }
@@ -104,7 +112,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		foreign, missing := s.path(p, shop), s.path(p, nowhere)
 		theirs := s.stranger.asks(p, foreign)
 		status, text := theirs.status, withoutIDs(theirs.text)
-		if none := s.stranger.asks(p, missing); status != http.StatusNotFound || none.status != status || withoutIDs(none.text) != text {
+		if none := s.stranger.asks(p, missing); status != http.StatusNotFound || none.status != status ||
+			withoutIDs(none.text) != text {
 			t.Errorf("%s: a foreign database is answered %d, a missing one %d, or by other words", p.Name, status, none.status)
 		}
 		for standing, m := range s.members {
@@ -113,7 +122,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 			if !allowed && m.status != http.StatusForbidden {
 				t.Errorf("%s for a %s: status %d, want 403", p.Name, standing, m.status)
 			}
-			if refused := m.status == http.StatusForbidden || m.status == http.StatusNotFound; allowed && refused && notThere(p) != m.status {
+			if refused := m.status == http.StatusForbidden || m.status == http.StatusNotFound; allowed && refused &&
+				notThere(p) != m.status {
 				t.Errorf("%s for a %s: status %d", p.Name, standing, m.status)
 			}
 		}
@@ -200,7 +210,8 @@ func TestNobodyElseIsServed(t *testing.T) {
 // fromElsewhere sends a form as a page of another site would have it sent.
 func (b *tab) fromElsewhere(path string) int {
 	b.Helper()
-	request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, b.at.ResolveReference(&url.URL{Path: path}).String(), strings.NewReader(""))
+	request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, b.at.ResolveReference(&url.URL{Path: path}).String(),
+		strings.NewReader(""))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -34,8 +34,10 @@ func TestAnOwnerOfADatabase(t *testing.T) {
 	ada.press("Change", "Backups", "daily").sees("The schedule was changed.")
 	ada.open(shop).sees("every day", "backup", "succeeded").follow("backup").sees("Operation: backup", "Result")
 
-	ada.open(shop+"/network").press("Let it connect", "Network", "203.0.113.0/33").refused(400, "must be an IPv4 or IPv6 network").has(`value="203.0.113.0/33"`)
-	ada.press("Let it connect", "Network", "203.0.113.0/24", "Note", "office").sees("The network may connect.", "203.0.113.0/24", "office")
+	ada.open(shop+"/network").press("Let it connect", "Network", "203.0.113.0/33").refused(400,
+		"must be an IPv4 or IPv6 network").has(`value="203.0.113.0/33"`)
+	ada.press("Let it connect", "Network", "203.0.113.0/24", "Note", "office").sees("The network may connect.", "203.0.113.0/24",
+		"office")
 	ada.pressIn("203.0.113.0/24", "Remove").sees("from everywhere")
 
 	ada.open(shop+"/timeouts").press("Set the profile", "Profile", "standard")
@@ -43,7 +45,8 @@ func TestAnOwnerOfADatabase(t *testing.T) {
 	ada.open(shop+"/timeouts").sees("Wanted standard", "Confirmed by the server standard", "1 minute")
 	ada.open(shop+"/activity").sees("database created", "Ada")
 
-	ada.open(shop + "/settings").press("Stop").sees("Nobody can connect until it is started.").press("Start").press("Restart").sees("Restart")
+	ada.open(shop +
+		"/settings").press("Stop").sees("Nobody can connect until it is started.").press("Start").press("Restart").sees("Restart")
 	ada.press("Change", "Environment", "staging").sees("The environment was changed.")
 	ada.press("Clone", "Name", "copy").sees("The clone is being made", "Password of copy")
 	w.settled()
@@ -116,7 +119,8 @@ func TestLoginsOfASingleLogin(t *testing.T) {
 	w.ok(w.cp.Operator.ActivateLegacyRoles(context.Background(), id.DatabaseID(strings.TrimPrefix(single, "/databases/"))))
 	ada.open(single + "/logins").press("Prepare the database").sees("The database takes additional logins.")
 	ada.press("Make the login", "Name", "Reports", "Connections", "2").sees("reserved")
-	ada.press("Make it on the server").sees("sql ready", "GRANT CONNECT").press("Look at it on the server").sees("The login was looked at.")
+	ada.press("Make it on the server").sees("sql ready",
+		"GRANT CONNECT").press("Look at it on the server").sees("The login was looked at.")
 	ada.press("Let it log in")
 	ada.press("Remove the login", "Type Reports to confirm", "Reports")
 }
@@ -131,7 +135,8 @@ func TestMembersAndInvitations(t *testing.T) {
 	ada.pressIn(bob.email, "Change the role", "Role", "admin").sees("The role was changed.")
 	bob.open(shop + "/settings").sees("Restart").lacks("Delete the database")
 
-	ada.open(shop+"/members").press("Add the person", "E-mail address", "carol@example.org", "Role", "developer").sees("Invitations", "carol@example.org")
+	ada.open(shop+"/members").press("Add the person", "E-mail address", "carol@example.org", "Role",
+		"developer").sees("Invitations", "carol@example.org")
 	first := w.mailTo("carol@example.org")
 	ada.press("Send again").sees("The invitation was sent again")
 	carol := &someone{tab: w.tab(t), email: "carol@example.org"}
@@ -140,7 +145,8 @@ func TestMembersAndInvitations(t *testing.T) {
 	carol.open(w.mailTo(carol.email)).press("Accept").refused(400)
 	carol.press("Accept", "Your name", "Carol", "Password", password).sees("Log in")
 	carol.press("Log in", "E-mail address", carol.email, "Password", password).sees("shop", "Your role developer")
-	ada.open(shop+"/members").press("Add the person", "E-mail address", "dave@example.org").press("Take back").lacks("dave@example.org")
+	ada.open(shop+"/members").press("Add the person", "E-mail address",
+		"dave@example.org").press("Take back").lacks("dave@example.org")
 	ada.pressIn(bob.email, "Remove").lacks(bob.email)
 	bob.open(shop).refused(404)
 	bob.open("/").sees("No database yet")

@@ -34,7 +34,8 @@ func (w *world) tab(t *testing.T) *tab {
 // open goes to a path.
 func (b *tab) open(path string) *tab {
 	b.Helper()
-	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, b.at.ResolveReference(must(url.Parse(path))(b)).String(), nil)
+	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet,
+		b.at.ResolveReference(must(url.Parse(path))(b)).String(), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -74,7 +75,8 @@ func (b *tab) form(button, row string) form {
 		if node.Data != "form" || !has(node, "button", button) || row != "" && !strings.Contains(textOf(rowOf(node)), row) {
 			continue
 		}
-		f := form{action: attribute(node, "action"), method: attribute(node, "method"), fields: url.Values{}, names: map[string]string{}}
+		f := form{action: attribute(node, "action"), method: attribute(node,
+			"method"), fields: url.Values{}, names: map[string]string{}}
 		byID := map[string]string{}
 		for in := range node.Descendants() {
 			name := attribute(in, "name")

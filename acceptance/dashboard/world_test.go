@@ -1,4 +1,5 @@
-// Package dashboard_test has people use the dashboard, on fakes: what each may do, what nobody may, and every form that a page has.
+// Package dashboard_test has people use the dashboard, on fakes: what each may do, what nobody may, and every form that a page
+// has.
 package dashboard_test
 
 import (

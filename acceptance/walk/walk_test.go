@@ -165,7 +165,8 @@ func (w *world) ofOwner(t *testing.T, p *browser.Page, shop string) {
 	p.Audit("namespace", looks(t)...)
 	for _, path := range []string{
 		"/", shop, shop + "/backups", shop + "/logins", shop + "/network", shop + "/extensions", shop + "/timeouts", shop + "/activity",
-		shop + "/members", shop + "/settings", "/databases/deleted", "/previews", "/webhooks", "/keys", "/account", "/security", "/prove",
+		shop + "/members", shop + "/settings", "/databases/deleted", "/previews", "/webhooks", "/keys", "/account", "/security",
+		"/prove",
 	} {
 		p.Goto(path)
 		p.Audit("owner"+strings.ReplaceAll(strings.ReplaceAll(path, shop, " database"), "/", " "), looks(t)...)

@@ -26,10 +26,13 @@ func (s *site) showAccount(r *web.Request) (web.Answer, error) {
 			{Name: "Since", Cell: web.Time(&of.CreatedAt)}, {Name: "Account ID", Cell: web.MonoText(string(of.ID))},
 		}, Links: []web.Link{{Text: "Password, passkeys and sessions", Href: securityPath}}},
 		{ID: "plan", Title: "Plan " + string(of.Plan), Facts: []web.Fact{
-			{Name: "Databases", Cell: web.Words(strconv.Itoa(q.Databases))}, {Name: "Size of a database", Cell: web.Words(web.Bytes(q.DatabaseBytes))},
+			{Name: "Databases", Cell: web.Words(strconv.Itoa(q.Databases))},
+			{Name: "Size of a database", Cell: web.Words(web.Bytes(q.DatabaseBytes))},
 			{Name: "Connections of a database", Cell: web.Words(strconv.Itoa(q.ConnectionCap))},
-			{Name: "Backups of a database", Cell: web.Words(web.Bytes(q.BackupBytes))}, {Name: "A backup is kept", Cell: web.Words(fmt.Sprintf("%d days", q.BackupDays))},
-			{Name: "Backups are verified", Cell: web.Words(yesNo(q.VerifyBackups))}, {Name: "API access", Cell: web.Words(yesNo(of.Plan.AllowsAPI()))},
+			{Name: "Backups of a database", Cell: web.Words(web.Bytes(q.BackupBytes))},
+			{Name: "A backup is kept", Cell: web.Words(fmt.Sprintf("%d days", q.BackupDays))},
+			{Name: "Backups are verified", Cell: web.Words(yesNo(q.VerifyBackups))},
+			{Name: "API access", Cell: web.Words(yesNo(of.Plan.AllowsAPI()))},
 			{Name: "Passwords of additional logins", Cell: web.Words("work " + validity)},
 		}, Links: []web.Link{{Text: "Usage by month", Href: billPath}}},
 	}}, nil

@@ -44,7 +44,8 @@ func (s *site) showBackups(r *web.Request) (web.Answer, error) {
 	t := &web.Table{
 		Caption: "Backups, the newest first",
 		Columns: []web.Column{
-			{Title: "Made", Sort: "made"}, {Title: "By", Sort: "by"}, {Title: "Size", Number: true, Sort: "size"}, {Title: "Verified", Sort: "verified"},
+			{Title: "Made", Sort: "made"}, {Title: "By", Sort: "by"}, {Title: "Size", Number: true, Sort: "size"},
+			{Title: "Verified", Sort: "verified"},
 			{Title: "Kept until", Sort: "until"},
 		},
 		Empty: &web.Empty{

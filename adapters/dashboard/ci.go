@@ -34,7 +34,8 @@ func (s *site) showNamespaces(r *web.Request) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &web.View{Title: "Previews", Lead: "Short-lived databases for CI, with synthetic data. A namespace keeps the previews of one pipeline apart."}
+	v := &web.View{Title: "Previews",
+		Lead: "Short-lived databases for CI, with synthetic data. A namespace keeps the previews of one pipeline apart."}
 	if prompt := upgrade(r); prompt != nil {
 		v.Sections = append(v.Sections, prompt)
 		if len(list) == 0 {
@@ -44,7 +45,8 @@ func (s *site) showNamespaces(r *web.Request) (web.Answer, error) {
 	t := &web.Table{
 		Caption: "Namespaces",
 		Columns: []web.Column{{Title: "Name", Sort: "name"}, {Title: "Status", Sort: "status"}, {Title: "Made", Sort: "made"}},
-		Empty:   &web.Empty{Text: "No namespace yet. With one and its key, a pipeline runs:", Command: "svc previews create --ref pr-42"},
+		Empty: &web.Empty{Text: "No namespace yet. With one and its key, a pipeline runs:",
+			Command: "svc previews create --ref pr-42"},
 	}
 	for _, n := range list {
 		mark := &web.Mark{Text: "open", Tone: web.Good}
@@ -123,7 +125,8 @@ func (s *site) showNamespace(r *web.Request) (web.Answer, error) {
 			of = k.What.Issuer + " " + k.What.Subject
 		}
 		keyTable.Rows = append(keyTable.Rows, web.Row{Cells: []web.Cell{
-			web.MonoText(k.What.Prefix()), {Mark: keyMark(r, k.What)}, web.Words(of), web.Time(k.What.LastUsedAt), web.Time(k.What.ExpiresAt), last,
+			web.MonoText(k.What.Prefix()), {Mark: keyMark(r, k.What)}, web.Words(of), web.Time(k.What.LastUsedAt),
+			web.Time(k.What.ExpiresAt), last,
 		}})
 	}
 	trustTable := &web.Table{
@@ -157,7 +160,8 @@ func (s *site) showNamespace(r *web.Request) (web.Answer, error) {
 	}
 	v.Sections = append(v.Sections, &web.Section{Title: "Revoke", Forms: []*web.Form{{
 		Name: "namespace.revoke", Action: at + "/revoke", Submit: "Revoke the namespace", Danger: true, Fold: "Revoke the namespace",
-		Intro: "All its keys and trusts end at once, for ever. Its previews stay until their leases end.", Fields: []*web.Field{web.Typed(n.Name)},
+		Intro:  "All its keys and trusts end at once, for ever. Its previews stay until their leases end.",
+		Fields: []*web.Field{web.Typed(n.Name)},
 	}}})
 	return v, nil
 }
@@ -209,7 +213,8 @@ func (s *site) addTrust(r *web.Request) (web.Answer, error) {
 		return nil, err
 	}
 	_, err = desk.AddTrust(r.Context(), keys.NewTrust{
-		NamespaceID: id.NamespaceID(r.Param("namespace")), Issuer: r.Field("issuer"), Audience: r.Field("audience"), Subject: r.Field("subject"),
+		NamespaceID: id.NamespaceID(r.Param("namespace")), Issuer: r.Field("issuer"), Audience: r.Field("audience"),
+		Subject: r.Field("subject"),
 	})
 	return backToNamespace(r), err
 }

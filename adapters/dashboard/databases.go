@@ -58,7 +58,8 @@ func (s *site) showDatabases(r *web.Request) (web.Answer, error) {
 		Columns: []web.Column{
 			{Title: "Name"}, {Title: "Status"}, {Title: "Size"}, {Title: "Environment"}, {Title: "Whose"}, {Title: "Created"},
 		},
-		Empty: &web.Empty{Text: "No database yet. Make the first one here, or with the command-line client:", Command: "svc databases create shop"},
+		Empty: &web.Empty{Text: "No database yet. Make the first one here, or with the command-line client:",
+			Command: "svc databases create shop"},
 	}
 	v := &web.View{Title: "Databases", Main: &web.Link{Text: "New database", Href: newPath}}
 	for _, d := range list {
@@ -127,11 +128,13 @@ func nameField() *web.Field {
 }
 
 func displayNameField() *web.Field {
-	return &web.Field{Name: "displayName", Label: "Display name", Max: 64, Optional: true, Help: "How it is called here. Empty: its name."}
+	return &web.Field{Name: "displayName", Label: "Display name", Max: 64, Optional: true,
+		Help: "How it is called here. Empty: its name."}
 }
 
 func schedules() []web.Option {
-	return []web.Option{{Value: string(database.Daily), Text: "every day"}, {Value: string(database.NoSchedule), Text: "only on demand"}}
+	return []web.Option{{Value: string(database.Daily), Text: "every day"},
+		{Value: string(database.NoSchedule), Text: "only on demand"}}
 }
 
 // chosen is a field that may be left out.
@@ -192,6 +195,7 @@ func connections(d database.Record, username, password string) []web.Code {
 		{Label: "Connection string", Text: d.ConnectionString(username, password), Secret: secret},
 		{Label: "psql", Text: "psql '" + d.ConnectionString(username, "") + "'"},
 		{Label: "Environment", Secret: secret, Text: fmt.Sprintf(
-			"PGHOST=%s\nPGPORT=%d\nPGDATABASE=%s\nPGUSER=%s\nPGPASSWORD=%s\nPGSSLMODE=verify-full", d.Host, d.Port, d.Name, username, env)},
+			"PGHOST=%s\nPGPORT=%d\nPGDATABASE=%s\nPGUSER=%s\nPGPASSWORD=%s\nPGSSLMODE=verify-full", d.Host, d.Port, d.Name, username,
+			env)},
 	}
 }

@@ -23,7 +23,8 @@ func (s *site) entrancePages() []web.Page {
 		web.Get("forgotten", "/forgotten", s.showForgotten).For(web.Anybody),
 		web.Post("forgotten.ask", "/forgotten", "/forgotten", s.askReset).For(web.Anybody),
 		web.Get("reset", "/reset/{token}", s.showReset).For(web.Anybody),
-		web.Post("reset.choose", "/reset/{token}", "/reset/{token}", s.reset).For(web.Anybody).Says("The password was changed: log in with it."),
+		web.Post("reset.choose", "/reset/{token}",
+			"/reset/{token}", s.reset).For(web.Anybody).Says("The password was changed: log in with it."),
 		web.Get("prove", web.ProvePath, s.showProof),
 		web.Post("prove.password", web.ProvePath, web.ProvePath, s.prove),
 		web.Post("prove.passkey.begin", "/prove/passkey/begin", web.ProvePath, s.beginPasskeyProof),
@@ -150,8 +151,9 @@ func (s *site) logOut(r *web.Request) (web.Answer, error) {
 
 func (s *site) showForgotten(*web.Request) (web.Answer, error) {
 	return &web.View{Title: "Forgot your password?", Outside: true, Sections: []*web.Section{{
-		Note:  "You get a mail with a link, with which you choose another password. A second factor stays.",
-		Forms: []*web.Form{{Name: "forgotten.ask", Action: "/forgotten", Submit: "Send the mail", Fields: []*web.Field{emailField(true)}}},
+		Note: "You get a mail with a link, with which you choose another password. A second factor stays.",
+		Forms: []*web.Form{{Name: "forgotten.ask", Action: "/forgotten", Submit: "Send the mail",
+			Fields: []*web.Field{emailField(true)}}},
 		Links: []web.Link{{Text: "Back to the log-in", Href: web.LogInPath}},
 	}}}, nil
 }

@@ -28,7 +28,8 @@ func (s *site) showExtensions(r *web.Request) (web.Answer, error) {
 	t := &web.Table{
 		Caption: "Extensions of PostgreSQL that the database can have",
 		Columns: []web.Column{
-			{Title: "Name", Sort: "name"}, {Title: "Installed", Sort: "installed"}, {Title: "Of the server", Sort: "server"}, {Title: "Schema"}, {Title: ""},
+			{Title: "Name", Sort: "name"}, {Title: "Installed", Sort: "installed"}, {Title: "Of the server", Sort: "server"},
+			{Title: "Schema"}, {Title: ""},
 		},
 	}
 	for _, e := range list {

@@ -11,7 +11,8 @@ import (
 func (s *site) invitationPages() []web.Page {
 	return []web.Page{
 		web.Get("invitation", "/invitation/{token}", s.showInvitation).For(web.Anybody),
-		web.Post("invitation.accept", "/invitation/{token}", "/invitation/{token}", s.acceptInvitation, "acceptInvitation").For(web.Anybody).
+		web.Post("invitation.accept", "/invitation/{token}", "/invitation/{token}", s.acceptInvitation,
+			"acceptInvitation").For(web.Anybody).
 			Says("The invitation is accepted."),
 	}
 }

@@ -53,7 +53,8 @@ func (s *site) showKeys(r *web.Request) (web.Answer, error) {
 	t := &web.Table{
 		Caption: "Keys of the account",
 		Columns: []web.Column{
-			{Title: "Name", Sort: "name"}, {Title: "Status", Sort: "status"}, {Title: "Reaches", Sort: "reaches"}, {Title: "Last used", Sort: "used"},
+			{Title: "Name", Sort: "name"}, {Title: "Status", Sort: "status"}, {Title: "Reaches", Sort: "reaches"},
+			{Title: "Last used", Sort: "used"},
 			{Title: "Ends", Sort: "ends"}, {Title: "Made", Sort: "made"},
 		},
 		Empty: &web.Empty{Text: "No key yet. With one, on a terminal:", Command: "svc login"},
@@ -111,8 +112,10 @@ func scopeWords(s account.Scope) string {
 
 func boundFields() []*web.Field {
 	return []*web.Field{
-		{Name: "expires", Label: "Ends", Max: 40, Optional: true, Placeholder: "90d", Help: "A time from now such as 12h or 90d, or a time such as 2027-03-01T00:00:00Z. Empty: never."},
-		{Name: "networks", Label: "Only from these networks", Type: "textarea", Optional: true, Help: "One on each line. Empty: from everywhere."},
+		{Name: "expires", Label: "Ends", Max: 40, Optional: true, Placeholder: "90d",
+			Help: "A time from now such as 12h or 90d, or a time such as 2027-03-01T00:00:00Z. Empty: never."},
+		{Name: "networks", Label: "Only from these networks", Type: "textarea", Optional: true,
+			Help: "One on each line. Empty: from everywhere."},
 	}
 }
 
@@ -129,7 +132,8 @@ func (s *site) newKeyForm(r *web.Request) (*web.Form, error) {
 		Fields: []*web.Field{
 			{Name: "label", Label: "Name", Max: 64, Placeholder: "deploy"},
 			{Name: "scope", Label: "Reaches", Type: "select", Options: []web.Option{
-				{Value: string(account.FullAccount), Text: "the whole account"}, {Value: string(account.SelectedDatabases), Text: "only the databases chosen below"},
+				{Value: string(account.FullAccount), Text: "the whole account"},
+				{Value: string(account.SelectedDatabases), Text: "only the databases chosen below"},
 			}},
 		},
 	}
@@ -138,7 +142,8 @@ func (s *site) newKeyForm(r *web.Request) (*web.Form, error) {
 		choices = append(choices, web.Option{Value: string(d.ID), Text: d.DisplayName})
 	}
 	if len(choices) > 0 {
-		form.Fields = append(form.Fields, &web.Field{Name: "database", Label: "Databases", Type: "checks", Options: choices, Optional: true})
+		form.Fields = append(form.Fields, &web.Field{Name: "database", Label: "Databases", Type: "checks", Options: choices,
+			Optional: true})
 	}
 	form.Fields = append(form.Fields, boundFields()...)
 	return form, nil
@@ -192,8 +197,9 @@ func (s *site) createKey(r *web.Request) (web.Answer, error) {
 // keyView shows the text of a key once.
 func keyView(label, back, text string) *web.View {
 	return &web.View{Title: "The key " + label, Trail: []web.Link{{Text: "API keys", Href: keysPath}}, Sections: []*web.Section{{
-		Note:  "The key is shown this once. Whoever has it acts for your account.",
-		Codes: []web.Code{{Label: "Key", Text: text, Secret: true}, {Label: "For svc and scripts", Text: "export SVC_API_KEY=" + text, Secret: true}},
+		Note: "The key is shown this once. Whoever has it acts for your account.",
+		Codes: []web.Code{{Label: "Key", Text: text, Secret: true},
+			{Label: "For svc and scripts", Text: "export SVC_API_KEY=" + text, Secret: true}},
 		Links: []web.Link{{Text: "I have kept it", Href: back}},
 	}}}
 }
@@ -223,11 +229,13 @@ func (s *site) showKey(r *web.Request) (web.Answer, error) {
 	}
 	section := &web.Section{ID: "key", Facts: []web.Fact{
 		{Name: "Begins with", Cell: web.MonoText(k.Prefix())}, {Name: "Reaches", Cell: web.Words(scopeWords(k.Scope))},
-		{Name: "From", Cell: web.Words(networks)}, {Name: "Last used", Cell: web.Time(k.LastUsedAt)}, {Name: "Ends", Cell: web.Time(k.ExpiresAt)},
+		{Name: "From", Cell: web.Words(networks)}, {Name: "Last used", Cell: web.Time(k.LastUsedAt)},
+		{Name: "Ends", Cell: web.Time(k.ExpiresAt)},
 		{Name: "Made", Cell: web.Time(&k.CreatedAt)},
 	}}
 	v := &web.View{
-		Title: k.Label, Marks: []*web.Mark{keyMark(r, k)}, Trail: []web.Link{{Text: "API keys", Href: keysPath}}, Sections: []*web.Section{section},
+		Title: k.Label, Marks: []*web.Mark{keyMark(r, k)}, Trail: []web.Link{{Text: "API keys", Href: keysPath}},
+		Sections: []*web.Section{section},
 	}
 	if k.RevokedAt != nil {
 		return v, nil

@@ -113,7 +113,8 @@ func (s *site) rotateLogin(r *web.Request) (web.Answer, error) {
 		text = "The change is under way, and goes on in the background."
 	}
 	v.Sections = []*web.Section{{
-		Alert: &web.Alert{Good: true, Text: text}, Links: []web.Link{{Text: "Back to the logins", Href: under(d.Record().ID, "logins")}},
+		Alert: &web.Alert{Good: true, Text: text}, Links: []web.Link{{Text: "Back to the logins", Href: under(d.Record().ID,
+			"logins")}},
 	}}
 	return v, nil
 }

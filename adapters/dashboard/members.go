@@ -22,8 +22,6 @@ func (s *site) memberPages() []web.Page {
 	}
 }
 
-var memberRoles = []account.Standing{account.Admin, account.Developer, account.Viewer}
-
 func roleField(value account.Standing) *web.Field {
 	return &web.Field{
 		Name: "role", Label: "Role", Type: "select", Value: string(value),
@@ -46,15 +44,18 @@ func (s *site) showMembers(r *web.Request) (web.Answer, error) {
 	}
 	t := &web.Table{
 		Caption: "People who may use the database",
-		Columns: []web.Column{{Title: "Person", Sort: "person"}, {Title: "Role", Sort: "role"}, {Title: "Since", Sort: "since"}, {Title: ""}},
+		Columns: []web.Column{{Title: "Person", Sort: "person"}, {Title: "Role", Sort: "role"}, {Title: "Since", Sort: "since"},
+			{Title: ""}},
 	}
-	t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{{Text: people.Owner.Name, Sub: people.Owner.Email}, web.Words("owner"), {}, {}}})
+	t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{{Text: people.Owner.Name, Sub: people.Owner.Email}, web.Words("owner"), {},
+		{}}})
 	for _, m := range people.Members {
 		at := under(d.Record().ID, "members", string(m.ID))
 		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
 			{Text: m.Name, Sub: m.Email}, web.Words(standingWords(m.Role)), web.Time(&m.CreatedAt),
 			{Forms: []*web.Form{
-				{Name: "member.role", Action: at + "/role", Row: string(m.ID), Submit: "Change the role", Fold: "Role", Fields: []*web.Field{roleField(m.Role)}},
+				{Name: "member.role", Action: at + "/role", Row: string(m.ID), Submit: "Change the role", Fold: "Role",
+					Fields: []*web.Field{roleField(m.Role)}},
 				button("member.remove", at+"/remove", "Remove"),
 			}},
 		}})
@@ -62,8 +63,9 @@ func (s *site) showMembers(r *web.Request) (web.Answer, error) {
 	v := frame(d, membersTab, "Members")
 	v.Sections = []*web.Section{{ID: "members", Table: t.Arrange(r), Forms: []*web.Form{{
 		Name: "member.add", Action: under(d.Record().ID, "members"), Submit: "Add the person", Fold: "Add somebody",
-		Intro:  "Somebody who is known here becomes a member at once; everybody else is sent an invitation.",
-		Fields: []*web.Field{{Name: "email", Label: "E-mail address", Type: "email", Max: 254, Complete: "off"}, roleField(account.Viewer)},
+		Intro: "Somebody who is known here becomes a member at once; everybody else is sent an invitation.",
+		Fields: []*web.Field{{Name: "email", Label: "E-mail address", Type: "email", Max: 254, Complete: "off"},
+			roleField(account.Viewer)},
 	}}}}
 	if len(people.Invitations) > 0 {
 		v.Sections = append(v.Sections, invitationSection(d.Record().ID, people.Invitations))
@@ -83,8 +85,10 @@ func invitationSection(db id.DatabaseID, list []member.Invitation) *web.Section 
 			tone = web.Neutral
 		}
 		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
-			web.Words(i.Email), web.Words(standingWords(i.Role)), {Mark: &web.Mark{Text: plain(i.Status), Tone: tone}}, web.Time(&i.ExpiresAt),
-			{Forms: []*web.Form{button("invitation.resend", at+"/resend", "Send again"), button("invitation.revoke", at+"/revoke", "Take back")}},
+			web.Words(i.Email), web.Words(standingWords(i.Role)), {Mark: &web.Mark{Text: plain(i.Status), Tone: tone}},
+			web.Time(&i.ExpiresAt),
+			{Forms: []*web.Form{button("invitation.resend", at+"/resend", "Send again"), button("invitation.revoke", at+"/revoke",
+				"Take back")}},
 		}})
 	}
 	return &web.Section{ID: "invitations", Title: "Invitations", Table: t}

@@ -27,7 +27,8 @@ func (s *site) showNetwork(r *web.Request) (web.Answer, error) {
 	}
 	t := &web.Table{
 		Caption: "Networks that may connect",
-		Columns: []web.Column{{Title: "Network", Sort: "network"}, {Title: "Note", Sort: "note"}, {Title: "Added", Sort: "added"}, {Title: ""}},
+		Columns: []web.Column{{Title: "Network", Sort: "network"}, {Title: "Note", Sort: "note"}, {Title: "Added", Sort: "added"},
+			{Title: ""}},
 		Empty: &web.Empty{
 			Text:    "Everybody with a password may connect, from everywhere. With a first network, only that one may.",
 			Command: "svc allowlist add " + d.Record().Name + " 203.0.113.0/24",
@@ -48,7 +49,8 @@ func (s *site) showNetwork(r *web.Request) (web.Answer, error) {
 		section.Forms = []*web.Form{{
 			Name: "network.add", Action: under(d.Record().ID, "network"), Submit: "Let it connect", Fold: "Add a network",
 			Fields: []*web.Field{
-				{Name: "cidr", Label: "Network", Max: 64, Placeholder: "203.0.113.0/24", Help: "An address or a network, IPv4 or IPv6. You are at " + r.Client.String() + "."},
+				{Name: "cidr", Label: "Network", Max: 64, Placeholder: "203.0.113.0/24",
+					Help: "An address or a network, IPv4 or IPv6. You are at " + r.Client.String() + "."},
 				{Name: "description", Label: "Note", Max: 200, Optional: true},
 			},
 		}}

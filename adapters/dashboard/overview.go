@@ -59,7 +59,8 @@ func (s *site) showOverview(r *web.Request) (web.Answer, error) {
 			{Name: "ID", Cell: web.MonoText(string(record.ID))},
 		}},
 		operationSection(ongoing),
-		{Title: "Connect", Note: "Every connection is encrypted, and the server's name is verified.", Codes: connections(record, record.Name, "")},
+		{Title: "Connect", Note: "Every connection is encrypted, and the server's name is verified.", Codes: connections(record,
+			record.Name, "")},
 	}
 	return v, nil
 }
@@ -92,7 +93,8 @@ func operationSection(list []operation.Operation) *web.Section {
 			status.Sub = o.Failure().Message
 		}
 		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
-			{Text: plain(o.Kind), Href: "/operations/" + string(o.ID)}, status, progressCell(o), web.Time(&o.CreatedAt), web.Time(o.FinishedAt),
+			{Text: plain(o.Kind), Href: "/operations/" + string(o.ID)}, status, progressCell(o), web.Time(&o.CreatedAt),
+			web.Time(o.FinishedAt),
 		}})
 	}
 	return &web.Section{ID: "operations", Title: "Operations", Table: t}

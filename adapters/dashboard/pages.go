@@ -115,7 +115,8 @@ func framed(d access.Reached, tab, title string, part bool) *web.View {
 		{"Overview", overviewTab, account.See, true}, {"Backups", backupsTab, account.See, true},
 		{"Logins", loginsTab, account.See, true}, {"Network", networkTab, account.See, true},
 		{"Extensions", extensionsTab, account.See, true}, {"Timeouts", timeoutsTab, account.Own, true},
-		{"Usage", usageTab, account.See, true}, {"Slow queries", slowTab, account.Configure, true}, {"Activity", activityTab, account.See, true}, {"Members", membersTab, account.Own, true},
+		{"Usage", usageTab, account.See, true}, {"Slow queries", slowTab, account.Configure, true},
+		{"Activity", activityTab, account.See, true}, {"Members", membersTab, account.Own, true},
 		{"Settings", settingsTab, account.Configure, true},
 	} {
 		if may(d, t.needs) {

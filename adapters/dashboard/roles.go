@@ -37,9 +37,12 @@ func (s *site) rolePages() []web.Page {
 		post("role.prepare", "/prepare", s.prepareRole, "prepareRole", "prepareLegacyRole").Says("The login exists on the server."),
 		post("role.admit", "/admit", s.admitRole, "admitRole", "admitLegacyRole").Says("The login can log in."),
 		post("role.reveal", "/reveal", s.revealRole, "revealRole", "revealLegacyRole").Of(ratelimit.Reveal),
-		post("role.rotate", "/rotate", s.changeRole(role.Rotation), "changeRole", "changeLegacyRole").Says("The password is rotated, or about to be."),
-		post("role.revoke", "/revoke", s.changeRole(role.Revocation), "changeRole", "changeLegacyRole").Says("The login is shut out, or about to be."),
-		post("role.continue", "/continue", s.continueRole, "continueRoleChange", "continueLegacyRoleChange").Says("The change goes on."),
+		post("role.rotate", "/rotate", s.changeRole(role.Rotation), "changeRole",
+			"changeLegacyRole").Says("The password is rotated, or about to be."),
+		post("role.revoke", "/revoke", s.changeRole(role.Revocation), "changeRole",
+			"changeLegacyRole").Says("The login is shut out, or about to be."),
+		post("role.continue", "/continue", s.continueRole, "continueRoleChange",
+			"continueLegacyRoleChange").Says("The change goes on."),
 		post("role.reconcile", "/reconcile", s.reconcileRole, "reconcileLegacyRole").Says("The login was looked at."),
 		post("role.delete", "/delete", s.deleteRole, "deleteRole", "removeRole", "removeLegacyRole").
 			Says("The login is removed, or about to be."),
@@ -87,7 +90,8 @@ func (s *site) roleSections(r *web.Request, d access.Reached) ([]*web.Section, e
 			{Title: "Name", Sort: "name"}, {Title: "Status", Sort: "status"}, {Title: "Access", Sort: "access"},
 			{Title: "Connections", Number: true, Sort: "connections"}, {Title: "Password ends"},
 		},
-		Empty: &web.Empty{Text: "No additional login yet.", Command: "svc roles create " + d.Record().Name + " --name Reports --access read_only"},
+		Empty: &web.Empty{Text: "No additional login yet.", Command: "svc roles create " + d.Record().Name +
+			" --name Reports --access read_only"},
 	}
 	for _, l := range list {
 		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
@@ -102,7 +106,8 @@ func (s *site) roleSections(r *web.Request, d access.Reached) ([]*web.Section, e
 	}
 	if k.legacy && d.Record().OverlayStatus != database.OverlayActive {
 		section.Forms = []*web.Form{{
-			Name: "role.optin", Action: under(d.Record().ID, "roles-opt-in"), Submit: "Prepare the database", Fold: "Let the database have additional logins",
+			Name: "role.optin", Action: under(d.Record().ID,
+				"roles-opt-in"), Submit: "Prepare the database", Fold: "Let the database have additional logins",
 			Intro: "The service makes group roles in the database, once. Nothing else changes.",
 		}}
 		return []*web.Section{section}, nil
@@ -112,7 +117,8 @@ func (s *site) roleSections(r *web.Request, d access.Reached) ([]*web.Section, e
 		Fields: []*web.Field{
 			{Name: "displayName", Label: "Name", Max: 64, Placeholder: "Reports"},
 			{Name: "accessProfile", Label: "Access", Type: "select", Options: options(role.ReadOnly.Values(), "")},
-			{Name: "connectionLimit", Label: "Connections", Type: "number", Value: "5", Help: "Of the database's own; how many at a time."},
+			{Name: "connectionLimit", Label: "Connections", Type: "number", Value: "5",
+				Help: "Of the database's own; how many at a time."},
 		},
 	}
 	section.Forms = []*web.Form{form.Once(s.once())}
@@ -222,13 +228,16 @@ func (s *site) roleForms(k keeper, d access.Reached, l roles.State) (list []*web
 	case role.Ready:
 		add("role.reveal", "/reveal", "Show the password")
 		for _, f := range []*web.Form{
-			{Name: "role.rotate", Action: at + "/rotate", Submit: "Rotate the password", Fold: "Rotate the password", Intro: endsConnections},
-			{Name: "role.revoke", Action: at + "/revoke", Submit: "Shut the login out", Fold: "Shut the login out", Danger: true, Intro: endsConnections},
+			{Name: "role.rotate", Action: at + "/rotate", Submit: "Rotate the password", Fold: "Rotate the password",
+				Intro: endsConnections},
+			{Name: "role.revoke", Action: at + "/revoke", Submit: "Shut the login out", Fold: "Shut the login out", Danger: true,
+				Intro: endsConnections},
 		} {
 			list = append(list, f.Once(s.once()))
 		}
 	case role.Updating:
-		list = append(list, button("role.continue", at+"/continue", "Go on with the change", web.Pair{Name: "change", Value: string(l.ChangeID)}))
+		list = append(list, button("role.continue", at+"/continue", "Go on with the change",
+			web.Pair{Name: "change", Value: string(l.ChangeID)}))
 	}
 	if k.legacy {
 		add("role.reconcile", "/reconcile", "Look at it on the server")

@@ -126,7 +126,8 @@ func browser(agent string) string {
 		}
 	}
 	for _, known := range []struct{ part, name string }{
-		{"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Android", "Android"}, {"Windows", "Windows"}, {"Mac OS X", "macOS"}, {"Linux", "Linux"},
+		{"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Android", "Android"}, {"Windows", "Windows"}, {"Mac OS X", "macOS"}, {"Linux",
+			"Linux"},
 	} {
 		if strings.Contains(agent, known.part) {
 			system = " on " + known.name

@@ -51,8 +51,9 @@ func (s *site) showSettings(r *web.Request) (web.Answer, error) {
 	}
 	if may(d, account.Own) && s.open(r, rollout.Delete) {
 		v.Sections = append(v.Sections, &web.Section{Title: "Delete", Forms: []*web.Form{{
-			Name: "database.delete", Action: under(record.ID, "delete"), Submit: "Delete the database", Danger: true, Fold: "Delete the database",
-			Intro:  "Every connection ends, and a last backup is made. The database can be recovered for some days; then it is gone for good.",
+			Name: "database.delete", Action: under(record.ID,
+				"delete"), Submit: "Delete the database", Danger: true, Fold: "Delete the database",
+			Intro:  "Every connection ends, and a last backup is made. It can be recovered for some days; then it is gone for good.",
 			Fields: []*web.Field{web.Typed(record.Name)},
 		}}})
 	}

@@ -34,7 +34,8 @@ func (s *site) showSlow(r *web.Request) (web.Answer, error) {
 	t := &web.Table{
 		Caption: "Statements of the database's logins, without their constants",
 		Columns: []web.Column{
-			{Title: "Statement"}, {Title: "Login"}, {Title: "Time", Number: true}, {Title: "Each time", Number: true}, {Title: "Longest", Number: true},
+			{Title: "Statement"}, {Title: "Login"}, {Title: "Time", Number: true}, {Title: "Each time", Number: true},
+			{Title: "Longest", Number: true},
 			{Title: "Calls", Number: true}, {Title: "Rows", Number: true},
 		},
 		Empty: &web.Empty{Text: "No statement was counted yet.", Command: "svc databases slow-queries " + d.Record().Name},

@@ -38,7 +38,8 @@ func (s *site) showTimeouts(r *web.Request) (web.Answer, error) {
 	}
 	t := &web.Table{
 		Caption: "Profiles",
-		Columns: []web.Column{{Title: "Profile"}, {Title: "Statement", Number: true}, {Title: "Lock", Number: true}, {Title: "Idle in a transaction", Number: true}},
+		Columns: []web.Column{{Title: "Profile"}, {Title: "Statement", Number: true}, {Title: "Lock", Number: true},
+			{Title: "Idle in a transaction", Number: true}},
 	}
 	for _, p := range querytimeout.Profiles {
 		l := querytimeout.Policy[p]
@@ -49,8 +50,9 @@ func (s *site) showTimeouts(r *web.Request) (web.Answer, error) {
 	form := &web.Form{
 		Name: "timeouts.set", Action: under(d.Record().ID, "timeouts"), Submit: "Set the profile",
 		Fields: []*web.Field{{
-			Name: "profile", Label: "Profile", Type: "select", Value: string(state.TimeoutProfile), Options: options(querytimeout.Profiles, ""),
-			Help: "New sessions begin with it. A session can choose its own limits.",
+			Name: "profile", Label: "Profile", Type: "select", Value: string(state.TimeoutProfile),
+			Options: options(querytimeout.Profiles, ""),
+			Help:    "New sessions begin with it. A session can choose its own limits.",
 		}},
 	}
 	v := frame(d, timeoutsTab, "Timeouts")

@@ -38,7 +38,8 @@ func (s *site) showUsage(r *web.Request) (web.Answer, error) {
 	v := frame(d, usageTab, "Usage")
 	if len(series.Samples) == 0 {
 		v.Sections = []*web.Section{{Empty: &web.Empty{
-			Text: "Nothing was measured yet: an hour after its end has its figures here.", Command: "svc databases usage " + d.Record().Name,
+			Text: "Nothing was measured yet: an hour after its end has its figures here.", Command: "svc databases usage " +
+				d.Record().Name,
 		}}}
 		return v, nil
 	}
@@ -122,7 +123,8 @@ func dayTable(samples []used.Sample) *web.Table {
 		last := samples[end-1]
 		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
 			web.Words(day.Format("2 January")), web.Words(web.Bytes(last.Bytes)), web.Words(web.Bytes(last.BackupBytes)),
-			web.Words(fmt.Sprint(queries)), web.Words(fmt.Sprint(active)), web.Words(fmt.Sprint(waiting)), web.Words(fmt.Sprint(end - begin)),
+			web.Words(fmt.Sprint(queries)), web.Words(fmt.Sprint(active)), web.Words(fmt.Sprint(waiting)),
+			web.Words(fmt.Sprint(end - begin)),
 		}})
 		end = begin
 	}
@@ -145,7 +147,8 @@ func (s *site) showBill(r *web.Request) (web.Answer, error) {
 	t := &web.Table{
 		Caption: "What each database came to, also those that are gone",
 		Columns: []web.Column{
-			{Title: "Database"}, {Title: "Hours", Number: true}, {Title: "Connection hours", Number: true}, {Title: "GiB hours", Number: true},
+			{Title: "Database"}, {Title: "Hours", Number: true}, {Title: "Connection hours", Number: true},
+			{Title: "GiB hours", Number: true},
 			{Title: "GiB hours of backups", Number: true},
 		},
 		Empty: &web.Empty{Text: "Nothing was measured in this month."},

@@ -34,10 +34,12 @@ func (s *site) showWebhooks(r *web.Request) (web.Answer, error) {
 	t := &web.Table{
 		Caption: "Endpoints",
 		Columns: []web.Column{
-			{Title: "Address", Sort: "address"}, {Title: "Status", Sort: "status"}, {Title: "Failures in a row", Number: true, Sort: "failures"},
+			{Title: "Address", Sort: "address"}, {Title: "Status", Sort: "status"},
+			{Title: "Failures in a row", Number: true, Sort: "failures"},
 			{Title: "Made", Sort: "made"},
 		},
-		Empty: &web.Empty{Text: "No endpoint yet. An endpoint is sent a signed event when an operation ends.", Command: "svc webhooks create https://hooks.example.com/pg"},
+		Empty: &web.Empty{Text: "No endpoint yet. An endpoint is sent a signed event when an operation ends.",
+			Command: "svc webhooks create https://hooks.example.com/pg"},
 	}
 	for _, e := range list {
 		made := web.Time(&e.What.CreatedAt)
@@ -62,7 +64,8 @@ func (s *site) showWebhooks(r *web.Request) (web.Answer, error) {
 	return &web.View{Title: "Webhooks", Sections: []*web.Section{{ID: "webhooks", Table: t.Arrange(r), Forms: []*web.Form{{
 		Name: "webhook.create", Action: webhooksPath, Submit: "Add the endpoint", Fold: "New endpoint",
 		Fields: []*web.Field{
-			{Name: "url", Label: "Address", Type: "url", Max: 2000, Placeholder: "https://hooks.example.com/pg", Help: "https, of a public host."},
+			{Name: "url", Label: "Address", Type: "url", Max: 2000, Placeholder: "https://hooks.example.com/pg",
+				Help: "https, of a public host."},
 			{Name: "database", Label: "Events of", Type: "select", Options: choices},
 		},
 	}}}}}, nil
@@ -141,13 +144,15 @@ func (s *site) showWebhook(r *web.Request) (web.Answer, error) {
 			last.Forms = []*web.Form{button("webhook.redeliver", at+"/deliveries/"+string(a.DeliveryID)+"/redeliver", "Send again")}
 		}
 		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
-			web.Time(&a.At), web.MonoText(string(a.Event)), {Mark: deliveryMark(a.Status), Sub: "attempt " + strconv.Itoa(a.Number)}, answer,
+			web.Time(&a.At), web.MonoText(string(a.Event)),
+			{Mark: deliveryMark(a.Status), Sub: "attempt " + strconv.Itoa(a.Number)}, answer,
 			web.Time(a.NextAttempt), last,
 		}})
 	}
 	turned(t, at, page, next)
 	about := &web.Section{ID: "endpoint", Facts: []web.Fact{
-		{Name: "Status", Cell: web.Cell{Mark: endpointMark(e)}}, {Name: "Failures in a row", Cell: web.Words(strconv.Itoa(e.ConsecutiveFailures))},
+		{Name: "Status", Cell: web.Cell{Mark: endpointMark(e)}},
+		{Name: "Failures in a row", Cell: web.Words(strconv.Itoa(e.ConsecutiveFailures))},
 		{Name: "Made", Cell: web.Time(&e.CreatedAt)}, {Name: "Changed", Cell: web.Time(&e.UpdatedAt)},
 	}}
 	rotate := &web.Form{

@@ -119,7 +119,9 @@ func mailComesBack(w *world) {
 		w.equal("as claimed", m, want)
 		claimed[m.ID] = true
 	}
-	w.equal("the mails that were claimed", claimed, map[id.MailID]bool{first.ID: true, held.ID: true, reset.ID: true, notice.ID: true})
+	w.equal("the mails that were claimed", claimed, map[id.MailID]bool{
+		first.ID: true, held.ID: true, reset.ID: true, notice.ID: true,
+	})
 	w.unknown("locking an unknown mail", reading(ports.Tx.Mails, ports.Mails.Lock, newID[id.MailID]()))
 	w.fails("two mails have one ID", addMail(first))
 }

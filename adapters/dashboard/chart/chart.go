@@ -1,5 +1,5 @@
-// Package chart draws figures as SVG that pages hold. Colours are those of the page's style, light and dark, so nothing of them is
-// here; what is drawn is said in words too, for whoever does not see it.
+// Package chart draws figures as SVG that pages hold. Colours are those of the page's style, light and dark, so nothing of them
+// is here; what is drawn is said in words too, for whoever does not see it.
 package chart
 
 import (
@@ -61,7 +61,8 @@ func (c Lines) SVG() template.HTML {
 			at.UTC().Format("2 Jan"))
 	}
 	for i, s := range c.Series {
-		fmt.Fprintf(&b, `<path class="line l%d" d="%s"><title>%s</title></path>`, i+1, c.path(s, most), template.HTMLEscapeString(s.Name))
+		fmt.Fprintf(&b, `<path class="line l%d" d="%s"><title>%s</title></path>`, i+1, c.path(s, most),
+			template.HTMLEscapeString(s.Name))
 	}
 	if c.Limit > 0 && c.Limit <= most {
 		y := c.y(c.Limit, most)
@@ -139,7 +140,8 @@ func (c Lines) legend() string {
 		fmt.Fprintf(&b, `<span class="k%d">%s</span>`, i+1, template.HTMLEscapeString(s.Name))
 	}
 	if c.Limit > 0 {
-		fmt.Fprintf(&b, `<span class="k0">%s: %s</span>`, template.HTMLEscapeString(c.LimitIs), template.HTMLEscapeString(c.Format(c.Limit)))
+		fmt.Fprintf(&b, `<span class="k0">%s: %s</span>`, template.HTMLEscapeString(c.LimitIs),
+			template.HTMLEscapeString(c.Format(c.Limit)))
 	}
 	b.WriteString("</p>")
 	return b.String()
@@ -160,7 +162,8 @@ func Strip(title string, days []Day) template.HTML {
 		counts[d.Tone]++
 	}
 	fmt.Fprintf(&b, `<svg class="strip" viewBox="0 0 %d %d" role="img" aria-label="%s">`, max(1, len(days))*(side+gap), high,
-		template.HTMLEscapeString(fmt.Sprintf("%s: %d days are good, %d want a look, %d have nothing", title, counts["good"], counts["warning"]+counts["bad"], counts[""])))
+		template.HTMLEscapeString(fmt.Sprintf("%s: %d days are good, %d want a look, %d have nothing", title, counts["good"],
+			counts["warning"]+counts["bad"], counts[""])))
 	for i, d := range days {
 		x := i * (side + gap)
 		fmt.Fprintf(&b, `<g class="day %s"><title>%s</title>`, template.HTMLEscapeString(d.Tone), template.HTMLEscapeString(d.Text))

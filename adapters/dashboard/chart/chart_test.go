@@ -49,7 +49,8 @@ func TestDrawings(t *testing.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(0, 1e18), 0, 50).Draw(t, "values")
 		c := lines(chart.Series{Name: name, Points: hours(values...)})
 		c.Title, c.LimitIs, c.Limit = name, name, rapid.Float64Range(0, 1e18).Draw(t, "limit")
-		for _, drawn := range []string{string(c.SVG()), string(chart.Strip(name, []chart.Day{{Text: name, Tone: "good"}, {Text: name, Tone: "bad"}, {}}))} {
+		for _, drawn := range []string{string(c.SVG()), string(chart.Strip(name, []chart.Day{{Text: name, Tone: "good"},
+			{Text: name, Tone: "bad"}, {}}))} {
 			if strings.Contains(drawn, "NaN") || strings.Contains(drawn, "Inf") {
 				t.Fatalf("no number: %s", drawn)
 			}

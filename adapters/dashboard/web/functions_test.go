@@ -52,14 +52,14 @@ func TestSpan(t *testing.T) {
 		if rapid.Bool().Draw(t, "short") {
 			d = d%(100*time.Hour) + time.Second
 		}
-		number, unit, _ := strings.Cut(span(d), " ")
+		number, unit, _ := strings.Cut(Span(d), " ")
 		n, err := strconv.ParseInt(number, 10, 64)
 		long, known := units[strings.TrimSuffix(unit, "s")]
 		if err != nil || !known || n < 1 || (n == 1) == strings.HasSuffix(unit, "s") {
-			t.Fatalf("%s is %q", d, span(d))
+			t.Fatalf("%s is %q", d, Span(d))
 		}
 		if says := time.Duration(n) * long; says > d || d-says >= long || long < 24*time.Hour && n >= 120 {
-			t.Fatalf("%s is %q", d, span(d))
+			t.Fatalf("%s is %q", d, Span(d))
 		}
 	})
 }

@@ -168,7 +168,7 @@ func (f *Form) Once(key string) *Form {
 // Once is the key of a form that was made with Form.Once.
 func (r *Request) Once() string { return r.Field(onceField) }
 
-// claim gives a failure to the form that it is of, with what was typed; secrets are typed again.
+// claim gives a failure to the form that it is of, with what was typed; secrets and codes are typed again.
 func (r *Request) claim(v *View) {
 	number := 0
 	for _, s := range v.Sections {
@@ -224,7 +224,7 @@ func (f *Form) fill(r *Request) {
 		f.Wrong = r.Failure.Err
 	}
 	for _, field := range f.Fields {
-		if field.Type != "password" && field.Name != confirmField {
+		if field.Type != "password" && field.Complete != "one-time-code" && field.Name != confirmField {
 			field.Value, field.Values = r.Field(field.Name), r.Fields(field.Name)
 		}
 	}

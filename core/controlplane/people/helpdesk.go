@@ -155,7 +155,8 @@ func (h *Helpdesk) LogInUser(ctx context.Context, email string, from Client) (En
 	if err != nil {
 		return Entered{}, base.NotFound(err, errNobody())
 	}
-	return h.people.enter(ctx, user, person.ByPassword, from, device{}, func(context.Context, ports.Tx, account.User) (bool, error) { return false, nil })
+	atOnce := func(context.Context, ports.Tx, account.User) (bool, error) { return false, nil }
+	return h.people.enter(ctx, user, person.ByPassword, from, device{}, atOnce)
 }
 
 func errNobody() error { return fault.Invalid("email", "is no user's") }
