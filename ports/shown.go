@@ -18,8 +18,9 @@ var errAway = &fault.Error{
 	RetryAfter: 5 * time.Second,
 }
 
-// Shown returns the error itself if it was made for a caller, and else what a caller is shown in its place. Failed reports whether
-// the log must have the error: whoever is busy or in maintenance has not failed; who cannot reach the service's own data has.
+// Shown returns the error itself if it was made for a caller, and else what a caller is shown in its place. Failed reports
+// whether the log must have the error: whoever is busy or in maintenance has not failed; who cannot reach the service's own data
+// has.
 func Shown(err error) (shown *fault.Error, failed bool) {
 	if errors.As(err, &shown) && shown.Code.Known() {
 		failed = shown.Code.Status() >= 500 && shown.Code != fault.Maintenance && shown.Code != fault.ServerBusy

@@ -13,29 +13,26 @@ import (
 )
 
 // What somebody has to be on the database of a page. A page about no database of a path is about the person's own account.
-var needs = map[string]account.Action{
-	"database": account.See, "backups": account.See, "backup": account.See, "backup.download": account.See,
-	"backup.certificate": account.See,
-	"logins":             account.See, "network": account.See, "extensions": account.See, "activity": account.See, "role": account.See,
-	"usage": account.See,
+var needs = byName(map[account.Action]string{
+	account.See: "database backups backup backup.download backup.certificate logins network extensions activity " +
+		"role usage",
+	account.ManageBackups: "backup.start backup.schedule backup.delete",
+	account.Configure: "login.reveal login.rotate role.create role.optin role.rename role.prepare role.admit " +
+		"role.reveal role.rotate role.revoke role.continue role.reconcile role.delete network.add " +
+		"network.remove extension.change settings database.environment database.lifecycle slow",
+	account.Own: "backup.restore backup.clone database.clone timeouts timeouts.set members member.add member.role " +
+		"member.remove invitation.resend invitation.revoke database.delete deleted.recover " +
+		"deleted.backup",
+})
 
-	"backup.start": account.ManageBackups, "backup.schedule": account.ManageBackups, "backup.delete": account.ManageBackups,
-
-	"login.reveal": account.Configure, "login.rotate": account.Configure, "role.create": account.Configure,
-	"role.optin":  account.Configure,
-	"role.rename": account.Configure, "role.prepare": account.Configure, "role.admit": account.Configure,
-	"role.reveal": account.Configure,
-	"role.rotate": account.Configure, "role.revoke": account.Configure, "role.continue": account.Configure,
-	"role.reconcile": account.Configure, "role.delete": account.Configure, "network.add": account.Configure,
-	"network.remove": account.Configure, "extension.change": account.Configure, "settings": account.Configure,
-	"database.environment": account.Configure, "database.lifecycle": account.Configure, "slow": account.Configure,
-
-	"backup.restore": account.Own, "backup.clone": account.Own, "database.clone": account.Own, "timeouts": account.Own,
-	"timeouts.set": account.Own, "members": account.Own, "member.add": account.Own, "member.role": account.Own,
-	"member.remove":     account.Own,
-	"invitation.resend": account.Own, "invitation.revoke": account.Own, "database.delete": account.Own,
-	"deleted.recover": account.Own,
-	"deleted.backup":  account.Own,
+func byName(pages map[account.Action]string) map[string]account.Action {
+	of := map[string]account.Action{}
+	for action, names := range pages {
+		for name := range strings.FieldsSeq(names) {
+			of[name] = action
+		}
+	}
+	return of
 }
 
 const nowhere = "00000000-0000-4000-8000-000000000000"

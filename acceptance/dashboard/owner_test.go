@@ -26,7 +26,7 @@ func TestAnOwnerOfADatabase(t *testing.T) {
 		t.Error("the same form again has made another database")
 	}
 	shop := ada.follow("I have kept the password: to the database").sees("active", "production", "owner").lacks(secret).at.Path
-	ada.open("/").sees("shop", "yours")
+	ada.open("/").sees("shop", "owner")
 
 	ada.open(shop + "/backups").sees("No backup yet").press("Start a backup").sees("The backup is queued.")
 	w.settled()
@@ -131,7 +131,7 @@ func TestMembersAndInvitations(t *testing.T) {
 	shop := ada.makes("shop")
 	bob.open(shop).refused(404)
 	ada.open(shop+"/members").press("Add the person", "E-mail address", bob.email, "Role", "viewer").sees(bob.email, "viewer")
-	bob.open("/").sees("shop", "shared with you").open(shop).sees("Your role viewer")
+	bob.open("/").sees("shop", "viewer").open(shop).sees("Your role viewer")
 	ada.pressIn(bob.email, "Change the role", "Role", "admin").sees("The role was changed.")
 	bob.open(shop + "/settings").sees("Restart").lacks("Delete the database")
 

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/pgherd/pgherd/adapters/dashboard/web"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
@@ -44,45 +45,122 @@ func turned(t *web.Table, path string, p ports.Page, next *ports.Position) {
 	}
 }
 
+// listing is what the address asks for of the databases.
+func listing(r *web.Request) database.Listing {
+	q := database.Listing{Text: r.Query("q"), Whose: database.Whose(r.Query("whose"))}
+	by, down := strings.CutPrefix(r.Query("sort"), "-")
+	q.By, q.Descending = database.Order(by), down
+	if status := r.Query("status"); status != "" {
+		q.Statuses = []database.Status{database.Status(status)}
+	}
+	if environment := r.Query("environment"); environment != "" {
+		q.Environment = new(database.Environment(environment))
+	}
+	return q
+}
+
 func (s *site) showDatabases(r *web.Request) (web.Answer, error) {
 	page, err := paged(r)
 	if err != nil {
 		return nil, err
 	}
-	list, next, err := s.use.Databases.List(r.Context(), r.Caller, page)
+	q := listing(r)
+	list, next, err := s.use.Databases.Find(r.Context(), r.Caller, q, page)
 	if err != nil {
 		return nil, err
+	}
+	here := func(pairs ...string) string {
+		of := url.Values{}
+		for _, name := range []string{"q", "status", "environment", "whose", "sort"} {
+			if v := r.Query(name); v != "" {
+				of.Set(name, v)
+			}
+		}
+		for i := 0; i < len(pairs); i += 2 {
+			of.Set(pairs[i], pairs[i+1])
+		}
+		if len(of) == 0 {
+			return "/"
+		}
+		return "/?" + of.Encode()
 	}
 	t := &web.Table{
 		Caption: "Your databases, and those that others share with you",
 		Columns: []web.Column{
-			{Title: "Name"}, {Title: "Status"}, {Title: "Size"}, {Title: "Environment"}, {Title: "Whose"}, {Title: "Created"},
+			{Title: "Name", Sort: "name"}, {Title: "Status"}, {Title: "Size", Sort: "size"}, {Title: "Verified backup"},
+			{Title: "Environment"}, {Title: "Your role"}, {Title: "Created", Sort: string(database.ByCreation)},
 		},
-		Empty: &web.Empty{Text: "No database yet. Make the first one here, or with the command-line client:",
-			Command: "svc databases create shop"},
+		Empty: &web.Empty{
+			Text:    "No database yet. Make the first one here, or with the command-line client:",
+			Command: "svc databases create shop",
+		},
+		Filtered: q.Text != "" || q.Whose != "" || q.Statuses != nil || q.Environment != nil,
+	}
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.Sort != "" || c.Title == "Created" {
+			order(c, q, here)
+		}
 	}
 	v := &web.View{Title: "Databases", Main: &web.Link{Text: "New database", Href: newPath}}
 	for _, d := range list {
-		whose := "yours"
-		if d.AccountID != r.Caller.Account.ID {
-			whose = "shared with you"
-		}
 		status := web.Cell{Mark: statusMark(d.Status)}
 		if m := storageMark(d.StorageStatus); m != nil {
 			status.Sub = m.Text
 		}
 		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
 			{Text: d.DisplayName, Href: pathOf(d.ID), Sub: d.Name}, status, sizeCell(d.SizeBytes, d.StorageQuota()),
-			web.Words(plain(d.Environment)), web.Words(whose), web.Time(&d.CreatedAt),
+			web.Time(d.VerifiedBackupAt), web.Words(plain(d.Environment)), web.Words(standingWords(d.Standing)), web.Time(&d.CreatedAt),
 		}})
 		v.Watch = append(v.Watch, d.ID)
 	}
-	turned(t, "/", page, next)
+	if next != nil {
+		t.Next = here(cursorParameter, next.Cursor())
+	}
+	if page.After != nil {
+		t.First = here()
+	}
+	if len(list) > 8 || t.Filtered || page.After != nil {
+		t.Filter = databaseFilter(r)
+	}
 	v.Sections = []*web.Section{{
-		ID: "databases", Table: t,
-		Links: []web.Link{{Text: "Deleted databases", Href: deletedPath}},
+		ID: "databases", Table: t, Links: []web.Link{{Text: "Deleted databases", Href: deletedPath}},
 	}}
 	return v, nil
+}
+
+// order makes a column's title the link that sorts by it, and the other way round.
+func order(c *web.Column, q database.Listing, here func(...string) string) {
+	next := c.Sort
+	if q.By == database.Order(c.Sort) {
+		c.Order = "ascending"
+		if q.Descending {
+			c.Order = "descending"
+		} else {
+			next = "-" + next
+		}
+	}
+	c.Href = here("sort", next)
+}
+
+func databaseFilter(r *web.Request) *web.Form {
+	form := &web.Form{Action: "/", Get: true, Submit: "Filter", Fields: []*web.Field{
+		{Name: "q", Label: "Name", Type: "search", Value: r.Query("q"), Optional: true, Max: 64},
+		{
+			Name: "status", Label: "Status", Type: "select", Value: r.Query("status"),
+			Options: options(database.Active.Values(), "any"),
+		},
+		{
+			Name: "environment", Label: "Environment", Type: "select", Value: r.Query("environment"),
+			Options: options(database.Production.Values(), "any"),
+		},
+		{Name: "whose", Label: "Whose", Type: "select", Value: r.Query("whose"), Options: []web.Option{
+			{Text: "everybody's"}, {Value: string(database.Own), Text: "yours"}, {Value: string(database.Shared), Text: "shared with you"},
+		}},
+	}}
+	if sort := r.Query("sort"); sort != "" {
+		form.Hidden = []web.Pair{{Name: "sort", Value: sort}}
+	}
+	return form
 }
 
 const newPath = "/databases/new"

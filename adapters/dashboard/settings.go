@@ -28,7 +28,7 @@ func (s *site) showSettings(r *web.Request) (web.Answer, error) {
 		return button("database.lifecycle", under(record.ID, "lifecycle"), submit, web.Pair{Name: "action", Value: string(action)})
 	}
 	open := &web.Section{ID: "lifecycle", Title: "Open and closed"}
-	switch record.Status { //nolint:exhaustive // nothing can be done while something else is
+	switch record.Status {
 	case database.Active:
 		open.Note = "Stopping it ends every connection, and lets nobody in until it is started. Backups go on."
 		open.Forms = []*web.Form{lifecycle(database.Restart, "Restart"), lifecycle(database.Stop, "Stop")}

@@ -30,7 +30,7 @@ func statusMark(s database.Status) *web.Mark {
 
 // storageMark is nil where the quota does nothing to a database.
 func storageMark(s database.StorageStatus) *web.Mark {
-	switch s { //nolint:exhaustive // all others do nothing
+	switch s {
 	case database.StorageFull:
 		return &web.Mark{Text: "storage full: read only", Tone: web.Bad}
 	case database.StorageClosed:

@@ -41,7 +41,7 @@ func Span(d time.Duration) string {
 		name string
 		long time.Duration
 	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}} {
-		if n := int(d / unit.long); n >= 1 || unit.long == time.Second {
+		if n := int(d / unit.long); n >= 1 && (n > 1 || unit.long <= time.Minute) || unit.long == time.Second {
 			if n == 1 {
 				return "1 " + unit.name
 			}

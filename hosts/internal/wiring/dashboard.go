@@ -13,8 +13,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Dashboard says what the dashboard is to browsers and devices. Its address is Mail.Dashboard, which all hosts have, since links in
-// mails lead there.
+// Dashboard says what the dashboard is to browsers and devices. Its address is Mail.Dashboard, which all hosts have, since links
+// in mails lead there.
 type Dashboard struct {
 	// PasskeyHost is the name that passkeys belong to, for ever; empty for that of the address.
 	PasskeyHost string
