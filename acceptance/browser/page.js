@@ -13,10 +13,13 @@ globalThis.pgherd ??= (() => {
   const related = (el, hit) => hit && (el.contains(hit) || hit.localName === 'label' && hit.contains(el) ||
     [...el.labels ?? []].some(label => label.contains(hit)));
 
-  // middle is the point where a person would click: in the first line of an element that has several.
+  // middle is the point where a person would click: in the first line of an element that has several, and of one that is larger
+  // than the window in the part that is in it.
   const middle = el => {
     const box = el.getClientRects()[0];
-    return box && {x: box.x + box.width / 2, y: box.y + box.height / 2};
+    if (!box) return undefined;
+    const within = (from, to, most) => from < most && to > 0 ? (Math.max(from, 0) + Math.min(to, most)) / 2 : (from + to) / 2;
+    return {x: within(box.left, box.right, innerWidth), y: within(box.top, box.bottom, innerHeight)};
   };
 
   const disabled = el => el.matches(':disabled') || el.closest('[inert]') ? named(el) + ' is disabled' : '';

@@ -60,7 +60,7 @@ func (u unit) environment() map[string]string {
 }
 
 // hosts are the units that run pgherd, by the command's name.
-var hosts = []string{"api", "batch", "agent"}
+var hosts = []string{"api", "batch", "dashboard", "agent"}
 
 // command is what a unit runs, with what its ExecStart and its environment set. What stands in files is not read.
 func (u unit) command(t *testing.T) *cobra.Command {
@@ -109,14 +109,16 @@ func TestUnitsRunWhatTheyName(t *testing.T) {
 			t.Errorf("%s: its settings stand in %s", name, got)
 		}
 	}
-	api := readUnit(t, "pgherd-api")
-	cmd := api.command(t)
-	if got := api.number(t, "LimitNOFILE"); got <= intFlag(t, cmd, "max-connections") {
-		t.Errorf("the API may open %d files", got)
-	}
-	grace := check.Must(time.ParseDuration(flag(t, cmd, "shutdown-grace")))(t)
-	if got := api.number(t, "TimeoutStopSec"); got <= int(grace.Seconds()) {
-		t.Errorf("the API is killed after %d s, and lets requests take %s", got, grace)
+	for _, name := range []string{"api", "dashboard"} {
+		u := readUnit(t, "pgherd-"+name)
+		cmd := u.command(t)
+		if got := u.number(t, "LimitNOFILE"); got <= intFlag(t, cmd, "max-connections") {
+			t.Errorf("%s may open %d files", name, got)
+		}
+		grace := check.Must(time.ParseDuration(flag(t, cmd, "shutdown-grace")))(t)
+		if got := u.number(t, "TimeoutStopSec"); got <= int(grace.Seconds()) {
+			t.Errorf("%s is killed after %d s, and lets requests take %s", name, got, grace)
+		}
 	}
 	agent := readUnit(t, "pgherd-agent")
 	if got := agent.number(t, "TimeoutStopSec"); got <= 20 {
