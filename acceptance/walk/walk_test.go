@@ -165,6 +165,7 @@ func (w *world) ofOwner(t *testing.T, p *browser.Page, shop string) {
 	p.Audit("namespace", looks(t)...)
 	for _, path := range []string{
 		"/", shop, shop + "/backups", shop + "/logins", shop + "/network", shop + "/extensions", shop + "/timeouts", shop + "/activity",
+		shop + "/usage", shop + "/slow", "/account/usage",
 		shop + "/members", shop + "/settings", "/databases/deleted", "/previews", "/webhooks", "/keys", "/account", "/security",
 		"/prove",
 	} {

@@ -71,8 +71,8 @@ func TestAddresses(t *testing.T) {
 		{"POST //open HTTP/1.1\r\n" + ours, 307, "/open", ""},
 
 		// The method.
-		{"GET /things/" + thing + "/change HTTP/1.1\r\n" + ours + cookie, 405, "POST", ""},
-		{"HEAD /things/" + thing + "/change HTTP/1.1\r\n" + ours + cookie, 405, "POST", ""},
+		{"GET /things/" + thing + "/change HTTP/1.1\r\n" + ours + cookie, 303, "/things/" + thing, ""},
+		{"PUT /things/" + thing + "/change HTTP/1.1\r\n" + ours + cookie, 405, "POST", ""},
 		{"DELETE /open HTTP/1.1\r\n" + ours, 405, "GET, HEAD, POST", ""},
 		{"get /open HTTP/1.1\r\n" + ours, 405, "GET, HEAD, POST", ""},
 		{"OPTIONS /open HTTP/1.1\r\n" + ours, 405, "GET, HEAD, POST", ""},

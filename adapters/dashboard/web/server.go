@@ -194,6 +194,9 @@ func (s *Server) dispatch(in *http.Request, methods map[string]*Page) {
 	switch page := methods[method]; {
 	case methods == nil:
 		r.fail(errNoPage())
+	case page == nil && method == http.MethodGet && methods[http.MethodPost] != nil:
+		// Somebody loads the page anew that showed what was wrong: its address is the action's.
+		r.redirect(filled(methods[http.MethodPost].Back, in.PathValue))
 	case page == nil:
 		allowed := slices.Collect(maps.Keys(methods))
 		if methods[http.MethodGet] != nil {
