@@ -12,7 +12,7 @@
 //	network       networks as they are written, and who is in them
 //	account       plans, quotas, keys and scopes, who may do what
 //	token         the secrets of links and cookies, and what is stored of them
-//	person        people who log in: sessions, second factors, recovery codes
+//	person        people who log in: sessions, second factors, recovery codes, sign-ons by an issuer
 //	member        the people of a database: members and invitations
 //	ratelimit     route classes, limits, and the pure decision of a shared bucket
 //	idempotency   what a key may look like, and when a request is the same request
@@ -88,6 +88,7 @@
 //	generation    counts the changes of what a server is told, such as settings or a password; a lower one is refused
 //	grace         how long a host that ends waits for its requests
 //	holder        the role without login that owns a customer's database
+//	identity      who a person is to an issuer: a subject
 //	intent        what is committed before an outside effect, so that another process can continue
 //	job           long work of an agent, which the control plane asks about
 //	journal       the operator's log

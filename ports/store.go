@@ -31,6 +31,7 @@ type Tx interface {
 	Credentials() Credentials
 	Passkeys() Passkeys
 	Operators() Operators
+	Identities() Identities
 	Keys() Keys
 	Namespaces() Namespaces
 	Trusts() Trusts

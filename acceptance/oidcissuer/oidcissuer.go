@@ -34,6 +34,7 @@ type Issuer struct {
 	keys   jose.JSONWebKeySet
 	change func(document map[string]any)
 	answer http.HandlerFunc
+	people people
 }
 
 // Start starts an issuer, whose first key is one for ES256. It has a further document, /endless, which never ends.
@@ -48,6 +49,8 @@ func Start() *Issuer {
 		i.AskedKeys.Add(1)
 		i.serve(w, r, func() any { return i.keys })
 	})
+	mux.HandleFunc("/token", i.exchange)
+	mux.HandleFunc("/userinfo", i.userInfo)
 	mux.HandleFunc("/endless", func(w http.ResponseWriter, r *http.Request) {
 		for err := r.Context().Err(); err == nil; {
 			_, err = w.Write(make([]byte, 4<<10))
@@ -71,6 +74,7 @@ func (i *Issuer) Stop() {
 func (i *Issuer) document() any {
 	d := map[string]any{
 		"issuer": i.URL, "jwks_uri": i.URL + "/keys", "id_token_signing_alg_values_supported": []string{"RS256", "none"},
+		"authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token",
 	}
 	if i.change != nil {
 		i.change(d)

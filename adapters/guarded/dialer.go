@@ -1,5 +1,5 @@
-// Package guarded opens connections to hosts that somebody outside the service has named: receivers of webhooks, and whatever the
-// issuers of CI tokens refer to. It is no adapter of a port: adapters that do so share it, so that there is one guard.
+// Package guarded opens connections to hosts that somebody outside the service has named: receivers of webhooks, and whatever
+// issuers of tokens refer to. It is no adapter of a port: adapters that do so share it, so that there is one guard.
 //
 // A name is looked up, all its addresses are checked, and those very addresses are dialled; the kernel's own view of the address
 // is checked once more before it connects. So a name that answers differently the next time gains nothing.
@@ -117,7 +117,7 @@ func Roots(extraCA []byte) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("the system's certificates: %w", err)
 	}
 	if !roots.AppendCertsFromPEM(extraCA) {
-		return nil, errors.New("the extra CA for webhooks holds no PEM certificate")
+		return nil, errors.New("the file of further authorities holds no PEM certificate")
 	}
 	return roots, nil
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -25,10 +26,11 @@ const (
 // transport asks for an issuer's documents, where the policy allows, each on a connection of its own. An answer that is no
 // document, such as a redirect, is an error.
 type transport struct {
-	policy  webhook.Policy
-	timeout time.Duration
-	dialer  guarded.Dialer
-	over    *http.Transport
+	policy   webhook.Policy
+	timeout  time.Duration
+	refusals bool // a document that says why a request is refused is an answer, too
+	dialer   guarded.Dialer
+	over     *http.Transport
 }
 
 func newTransport(o Options, roots *x509.CertPool) *transport {
@@ -62,6 +64,11 @@ func (t *transport) dial(ctx context.Context, _, address string) (net.Conn, erro
 // errNotAnswered means that an issuer did not answer a request, or not with a document.
 var errNotAnswered = errors.New("the issuer did not answer")
 
+func (t *transport) answers(status int) bool {
+	refusal := status == http.StatusBadRequest || status == http.StatusUnauthorized
+	return status == http.StatusOK || t.refusals && refusal
+}
+
 // RoundTrip implements http.RoundTripper. It reads the whole document, in the time that is given to it.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if _, err := t.policy.ParseURL(r.URL.String()); err != nil {
@@ -75,8 +82,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
-	if err != nil || response.StatusCode != http.StatusOK || len(text) > maxDocument || !json.Valid(text) {
+	switch {
+	case err != nil:
 		return nil, errors.Join(errNotAnswered, err)
+	case !t.answers(response.StatusCode):
+		return nil, errors.Join(errNotAnswered, fmt.Errorf("HTTP status %d", response.StatusCode))
+	case len(text) > maxDocument || !json.Valid(text):
+		return nil, errors.Join(errNotAnswered, errors.New("it is too large, or no JSON"))
 	}
 	response.Body = io.NopCloser(bytes.NewReader(text))
 	return response, nil

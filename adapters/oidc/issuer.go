@@ -19,10 +19,23 @@ type issuer struct {
 
 	mu      sync.Mutex
 	inside  int
+	says    configuration
 	set     *keySet   // of the configuration that was read last; nil before
+	why     error     // it could not be read, the last time
 	until   time.Time // when to read that again
 	next    time.Time // when to try again after it could not be read
 	reading chan struct{}
+}
+
+// configuration is what an issuer says of itself.
+type configuration struct {
+	Keys      string   `json:"jwks_uri"`
+	Authorize string   `json:"authorization_endpoint"`
+	Token     string   `json:"token_endpoint"`
+	UserInfo  string   `json:"userinfo_endpoint"`
+	Methods   []string `json:"token_endpoint_auth_methods_supported"`
+	// NamesItself says that each answer has its issuer (RFC 9207).
+	NamesItself bool `json:"authorization_response_iss_parameter_supported"`
 }
 
 // enter takes one of the places of those who look at the issuer's tokens.
@@ -90,12 +103,13 @@ func (i *issuer) outlived(now time.Time) *keySet {
 
 // read reads the configuration. It outlives the request that began it, as others wait too; its own time is bounded.
 func (i *issuer) read() {
-	url, err := i.discover()
+	says, err := i.discover()
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	now := i.now()
-	if err == nil {
-		i.set = newKeySet(url, i.transport, i.now, i.set, now.Add(keysOutlive))
+	if i.why = err; err == nil {
+		i.says = says
+		i.set = newKeySet(says.Keys, i.transport, i.now, i.set, now.Add(keysOutlive))
 		i.until = now.Add(keysKept)
 	} else {
 		i.next = now.Add(pause)
@@ -104,16 +118,19 @@ func (i *issuer) read() {
 	i.reading = nil
 }
 
-// discover reads in the configuration where the keys are. They are read when a token needs them.
-func (i *issuer) discover() (url string, err error) {
+// discover reads the configuration. The keys are read when a token needs them.
+func (i *issuer) discover() (says configuration, err error) {
 	ctx := oidc.ClientContext(context.Background(), &http.Client{Transport: i.transport})
 	provider, err := oidc.NewProvider(ctx, i.url) // which checks that the document is this issuer's
 	if err != nil {
-		return "", err
+		return says, err
 	}
-	var says struct {
-		Keys string `json:"jwks_uri"`
-	}
-	err = provider.Claims(&says)
-	return says.Keys, err
+	return says, provider.Claims(&says)
+}
+
+// last is what the issuer said of itself when it last answered, and why it did not answer since.
+func (i *issuer) last() (says configuration, why error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.says, i.why
 }

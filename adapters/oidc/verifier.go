@@ -1,4 +1,5 @@
-// Package oidc implements ports.TokenVerifier: it asks issuers of OIDC tokens for their keys, and keeps them for a while.
+// Package oidc implements ports.TokenVerifier and ports.SignOn: it asks issuers of OIDC tokens for their keys, and keeps them for
+// a while.
 //
 // The operator names the issuers, but what they answer names further URLs, so each is treated as a customer's: https only, an
 // address that the guard allows, no redirect, no proxy, a bounded document in a bounded time. Each issuer is asked at most once
@@ -43,10 +44,10 @@ const (
 	maxIssuers = 1000
 )
 
-// Options of a verifier. All hosts but the development host leave Policy and ExtraCA as they are.
+// Options say how issuers are asked. Of a verifier all hosts but the development host leave Policy and ExtraCA as they are.
 type Options struct {
 	Policy   webhook.Policy
-	ExtraCA  []byte           // PEM certificates trusted beside the system's; development only
+	ExtraCA  []byte           // PEM certificates trusted beside the system's
 	Resolver guarded.Resolver // nil: the system's
 	Timeout  time.Duration    // of one request to an issuer; 0: 5 s
 	Clock    ports.Clock
@@ -113,22 +114,31 @@ func (v *Verifier) issuer(url string) *issuer {
 	return i
 }
 
-// verify checks the signature. Whether the token is valid now, for whom, and whose it is, the caller decides by a rule of its
-// own: the library would let pass what begins in five minutes, and what ends in years.
+// verify returns what a token says whose signature is the issuer's.
 func verify(ctx context.Context, token string, p presented, keys oidc.KeySet) (citoken.Claims, error) {
+	found, err := signed(ctx, token, p, keys)
+	if err != nil {
+		return citoken.Claims{}, err
+	}
+	return p.claims(found)
+}
+
+// signed checks the signature. Whether the token is valid now, for whom, and whose it is, the caller decides by a rule of its
+// own: the library would let pass what begins in five minutes, and what ends in years.
+func signed(ctx context.Context, token string, p presented, keys oidc.KeySet) (*oidc.IDToken, error) {
 	asked := &asking{KeySet: keys}
 	found, err := oidc.NewVerifier(p.issuer, asked, &oidc.Config{
 		SupportedSigningAlgs: algorithms, SkipClientIDCheck: true, SkipExpiryCheck: true,
 	}).Verify(ctx, token)
 	switch {
 	case err == nil:
-		return p.claims(found)
+		return found, nil
 	case ctx.Err() != nil:
-		return citoken.Claims{}, ctx.Err()
+		return nil, ctx.Err()
 	case asked.failed:
-		return citoken.Claims{}, citoken.NotAsked
+		return nil, citoken.NotAsked
 	}
-	return citoken.Claims{}, citoken.NotSigned
+	return nil, citoken.NotSigned
 }
 
 // asking remembers whether the keys could not be asked for.

@@ -14,6 +14,8 @@ import (
 var broken = map[string]func() error{
 	"users_email_unique":             func() error { return fault.Invalid("email", "is in use") },
 	"passkeys_credential_unique":     func() error { return fault.Invalid("passkey", "is known already") },
+	"identities_pkey":                errLinked,
+	"identities_person_unique":       errLinked,
 	"accounts_owner_unique":          func() error { return fault.Invalid("owner", "owns an account already") },
 	"ci_namespaces_name_unique":      func() error { return fault.Invalid("name", "is in use") },
 	"ci_trusts_unique":               citoken.ErrTrusted,
@@ -31,6 +33,8 @@ var broken = map[string]func() error{
 	"previews_use_unique":            errRefTaken,
 	"webhook_attempts_once":          func() error { return errors.New("the attempt is recorded already") },
 }
+
+func errLinked() error { return fault.Invalid("subject", "is linked already") }
 
 func errChangeUnfinished() error {
 	return fault.New(fault.ManagedRoleConflict, "another change of the database's logins is unfinished")

@@ -18,7 +18,8 @@ var (
 	sessionTable = pgdb.TableOf[person.Session]("sessions").Added().
 			Saved([]string{"id"}, []string{"token_hash", "status", "tries", "used_at", "proved_at", "proved_by", "ended_at"})
 	resetTable = pgdb.TableOf[person.Reset]("resets").
-			Added("ON CONFLICT (user_id) DO UPDATE SET token_hash = excluded.token_hash, expires_at = excluded.expires_at")
+			Added(`ON CONFLICT (user_id) DO UPDATE SET token_hash = excluded.token_hash, expires_at = excluded.expires_at,
+			by_operator = excluded.by_operator`)
 	factorTable = pgdb.TableOf[person.Factor]("factors").
 			Added(`ON CONFLICT (id) DO UPDATE SET sealed_secret = excluded.sealed_secret, last_step = excluded.last_step,
 			created_at = excluded.created_at, confirmed_at = excluded.confirmed_at`).

@@ -56,6 +56,7 @@ func (s tx) Invitations() ports.Invitations   { return invitations{invitationTab
 func (s tx) Sessions() ports.Sessions         { return sessions{sessionTable.Rows(s.Session)} }
 func (s tx) Passkeys() ports.Passkeys         { return passkeys{passkeyTable.Rows(s.Session)} }
 func (s tx) Operators() ports.Operators       { return operators(s) }
+func (s tx) Identities() ports.Identities     { return identities{identityTable.Rows(s.Session)} }
 func (s tx) Credentials() ports.Credentials   { return credentials{factorTable.Rows(s.Session)} }
 func (s tx) Keys() ports.Keys                 { return keys{keyTable.Rows(s.Session)} }
 func (s tx) Namespaces() ports.Namespaces     { return namespaces{namespaceTable.Rows(s.Session)} }

@@ -100,6 +100,8 @@ const (
 	PasskeyAdded      Action = "person.passkey_added"
 	PasskeyRemoved    Action = "person.passkey_removed"
 	RecoveryRenewed   Action = "person.recovery_codes_renewed"
+	SignOnLinked      Action = "person.sign_on_linked"
+	SignOnUnlinked    Action = "person.sign_on_unlinked"
 	Enrolled          Action = "database.enrolled" // for limited-rollout routes
 	Unenrolled        Action = "database.unenrolled"
 	LegacyActivated   Action = "legacy_roles.activated"

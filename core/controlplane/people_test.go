@@ -249,7 +249,9 @@ func TestSessionsOfAPerson(t *testing.T) {
 func TestTheLogNamesPersons(t *testing.T) {
 	c, app, _ := secured(t)
 	owner := must(c.visits(must(c.People.GiveFactor(c.ctx, c.entered().Token, code(c, app), home()))(t).Token))(t)
+	c.clock.Advance(time.Second)
 	ok(t, c.People.RemoveFactor(c.ctx, owner))
+	c.clock.Advance(time.Second)
 	ok(t, errOf(c.People.ChangePassword(c.ctx, owner, "another one", "")))
 	var actions []audit.Action
 	for _, by := range must(c.Operator.AccountAudit(c.ctx, c.account.ID, ports.Page{}))(t) {

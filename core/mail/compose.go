@@ -106,7 +106,9 @@ const maxAgent = 160
 func (m Mail) notice(subject string, now time.Time) Message {
 	c := content{
 		before: []string{m.Note, "It happened on " + moment(m.CreatedAt) + "."},
-		after:  []string{"If it was not you, choose another password at once, which ends all other sessions."},
+		after: []string{
+			"If it was not you, end all other sessions, choose another password if you have one, and tell whoever runs the service.",
+		},
 	}
 	return m.message(c, subject, now)
 }

@@ -19,3 +19,14 @@ func ErrLogIn() error {
 func ErrPasskey() error {
 	return fault.New(fault.Unauthorized, "the passkey was not accepted: try again")
 }
+
+// ErrSignOn is the same for every sign-on that is refused, whatever was wrong.
+func ErrSignOn() error {
+	return fault.New(fault.Unauthorized, "the sign-on was not accepted: try again")
+}
+
+// ErrStranger is the same for somebody whose address is no user's, and for somebody whose address is that of a user who is
+// another person to the issuer.
+func ErrStranger() error {
+	return fault.New(fault.Forbidden, "nobody with your mail address is a user here: ask for an invitation first")
+}

@@ -41,11 +41,11 @@ func AdmitPasskey(has int) error {
 
 // MayRemovePasskey returns VALIDATION_ERROR on "passkey" for one that the person does not have, or that is the last way to log
 // in.
-func MayRemovePasskey(list []Passkey, passkey id.PasskeyID, hasPassword bool) error {
+func MayRemovePasskey(list []Passkey, passkey id.PasskeyID, hasOther bool) error {
 	if !slices.ContainsFunc(list, func(p Passkey) bool { return p.ID == passkey }) {
 		return fault.Invalid("passkey", "does not exist")
 	}
-	if len(list) == 1 && !hasPassword {
+	if len(list) == 1 && !hasOther {
 		return fault.Invalid("passkey", "is the only way to log in: add another one, or choose a password, before")
 	}
 	return nil

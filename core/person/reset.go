@@ -7,7 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/token"
 )
 
-// How long the link works with which a person chooses a password.
+// How long the link works with which a person chooses a password or, where the operator has made it, logs in.
 const (
 	ResetTime = 30 * time.Minute
 	// WelcomeTime is that of somebody who has none yet: an operator, who may hand it over by any way, has just made the user.
@@ -16,9 +16,10 @@ const (
 
 // Reset is a link that a person was given. There is one at a time, and it is deleted when it is used.
 type Reset struct {
-	UserID    id.UserID `db:"user_id"`
-	TokenHash []byte    `db:"token_hash"`
-	ExpiresAt time.Time `db:"expires_at"`
+	UserID     id.UserID `db:"user_id"`
+	TokenHash  []byte    `db:"token_hash"`
+	ExpiresAt  time.Time `db:"expires_at"`
+	ByOperator bool      `db:"by_operator"` // who has made it, not asked for by mail: then it also logs in
 }
 
 // NewReset is a link of a person.

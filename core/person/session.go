@@ -1,4 +1,4 @@
-// Package person holds the rules of people who log in: sessions, second factors and recovery codes.
+// Package person holds the rules of people who log in: sessions, second factors, recovery codes, and sign-ons by an issuer.
 package person
 
 import (
@@ -49,6 +49,15 @@ type Session struct {
 	EndedAt   *time.Time   `db:"ended_at"`
 	Client    string       `db:"client"` // the address at log-in
 	Agent     string       `db:"agent"`  // what the browser said of itself
+	// Who the person is to an issuer, which is stored with the factor that the log-in awaits: who does not have it changes nothing.
+	Issuer  string `db:"issuer"` // empty: nothing is to be stored
+	Subject string `db:"subject"`
+}
+
+// Links is the session with an identity that the person gets with the factor.
+func (s Session) Links(i Identity) Session {
+	s.Issuer, s.Subject = i.Issuer, i.Subject
+	return s
 }
 
 // Means is by what a person proves who they are.
@@ -56,21 +65,22 @@ type Means string
 
 // The means.
 const (
-	ByPassword Means = "password"
-	ByCode     Means = "code" // of the authenticator app or a recovery code, beside the password
+	ByPassword Means = "password" // or a link of the operator in its place
+	BySignOn   Means = "sign_on"
+	ByCode     Means = "code" // of the authenticator app or a recovery code, beside the password or a sign-on
 	ByPasskey  Means = "passkey"
 )
 
 // AllMeans lists them in the order of their strength.
-var AllMeans = []Means{ByPassword, ByCode, ByPasskey}
+var AllMeans = []Means{ByPassword, BySignOn, ByCode, ByPasskey}
 
 // Device is where somebody logs in.
 type Device struct{ Client, Agent string }
 
-// Begin is a new session after a proof. After a password it waits for the second factor, where the person has one.
-func Begin(s id.SessionID, of id.UserID, hash token.Hash, by Means, hasFactor bool, at Device, now time.Time) Session {
+// Begin is a new session after a proof. After a password or a sign-on it waits for the second factor, where that is needed.
+func Begin(s id.SessionID, of id.UserID, hash token.Hash, by Means, needsFactor bool, at Device, now time.Time) Session {
 	status := Open
-	if hasFactor && by == ByPassword {
+	if needsFactor && (by == ByPassword || by == BySignOn) {
 		status = AwaitsFactor
 	}
 	return Session{

@@ -132,10 +132,11 @@ func TestSessionsReachNothingAfterTheirEnd(t *testing.T) {
 
 // A passkey is both factors; what a session was opened and last proved by decides whether an operator works in it.
 func TestWhatProofsAreWorth(t *testing.T) {
+	asks := map[person.Means]bool{person.ByPassword: true, person.BySignOn: true}
 	for _, hasFactor := range []bool{false, true} {
 		for _, by := range person.AllMeans {
 			s := person.Begin("s", "u", token.Of("t"), by, hasFactor, person.Device{}, start)
-			if waits := s.Status == person.AwaitsFactor; waits != (hasFactor && by == person.ByPassword) || s.ProvedBy != by {
+			if waits := s.Status == person.AwaitsFactor; waits != (hasFactor && asks[by]) || s.ProvedBy != by {
 				t.Errorf("after a %s, with a factor %t: %s by %s", by, hasFactor, s.Status, s.ProvedBy)
 			}
 		}
@@ -147,7 +148,7 @@ func TestWhatProofsAreWorth(t *testing.T) {
 	}{
 		{person.ByPasskey, true, true, true}, {person.ByPasskey, true, false, false}, {person.ByPasskey, false, true, false},
 		{person.ByCode, true, true, false}, {person.ByPassword, true, true, false}, {person.ByPassword, false, false, false},
-		{"", true, true, false},
+		{person.BySignOn, true, true, false}, {"", true, true, false},
 	} {
 		if got := (person.Session{ProvedBy: c.by}).Operates(c.named, c.hasPasskey); got != c.operates {
 			t.Errorf("%+v: %t", c, got)

@@ -37,6 +37,7 @@ type state struct {
 	factors          rows[id.UserID, person.Factor]
 	passkeys         rows[id.PasskeyID, person.Passkey]
 	spentChallenges  rows[token.Hash, time.Time] // until when they are remembered
+	identities       rows[identityKey, person.Identity]
 	resets           rows[id.UserID, person.Reset]
 	recoveryCodes    rows[recoveryCode, recoveryCode]
 	accounts         rows[id.AccountID, account.Account]
@@ -85,6 +86,8 @@ type state struct {
 	usageLines       rows[usageKey, usage.Line]
 	usageTaken       rows[id.ServerID, usage.Taken]
 }
+
+type identityKey struct{ issuer, subject string }
 
 type binding struct {
 	key      id.KeyID

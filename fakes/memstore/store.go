@@ -180,6 +180,7 @@ func (s session) Invitations() ports.Invitations       { return invitations{s} }
 func (s session) Sessions() ports.Sessions             { return sessions{s} }
 func (s session) Operators() ports.Operators           { return operators{s} }
 func (s session) Passkeys() ports.Passkeys             { return passkeys{s} }
+func (s session) Identities() ports.Identities         { return identities{s} }
 func (s session) Credentials() ports.Credentials       { return credentials{s} }
 func (s session) Keys() ports.Keys                     { return keys{s} }
 func (s session) Namespaces() ports.Namespaces         { return namespaces{s} }

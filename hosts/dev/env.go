@@ -14,7 +14,7 @@ func (s Settings) facts(g *infrastructure) facts {
 	return facts{
 		{"PGHERD_BASE_URL", s.apiURL()},
 		{"PGHERD_DASHBOARD_URL", s.dashboardURL()},
-		{"PGHERD_DASHBOARD_LOGIN_URL", s.dashboardURL() + g.entrance.path()}, // works once
+		{"PGHERD_DASHBOARD_LOGIN_URL", g.logInURL}, // works once
 		{"PGHERD_OPS_URL", s.opsURL()},
 		{"PGHERD_AGENT_URL", s.agentURL()},
 		{"PGHERD_AGENT_SECRET", g.agentSecret},
@@ -71,6 +71,6 @@ Try, in another terminal:
 
 func (s Settings) greet(w io.Writer, g *infrastructure) error {
 	_, err := fmt.Fprintf(w, welcome, s.StateDir, s.apiURL(), g.seed.APIKey, g.seed.CIKey, g.ca.CertFile(), s.envFile(),
-		s.dashboardURL(), s.dashboardURL()+g.entrance.path())
+		s.dashboardURL(), g.logInURL)
 	return err
 }

@@ -61,7 +61,7 @@ func (s Settings) hosts(
 		}),
 		dashboard.Module(dashboard.Settings{
 			Settings: base, Listen: address(s.DashboardPort), TLSCertFile: cert.CertFile, TLSKeyFile: cert.KeyFile, Grace: shutdownGrace,
-			Connections: limits.Connections, PerAddress: limits.ConnectionsPerAddress, Pages: g.entrance.pages,
+			Connections: limits.Connections, PerAddress: limits.ConnectionsPerAddress,
 		}),
 		batch.Module(batch.Settings{Settings: base, Workers: work.Workers{All: 8}, Deliveries: batch.DefaultDeliveries}),
 		fx.Invoke(func(r metrics.Registry) error { return agentd.Measure(r, running.measured) }),
@@ -92,12 +92,20 @@ func (s Settings) sow(ctx context.Context, g *infrastructure, clock *system.Cloc
 		if err := certify(ctx, o); err != nil {
 			return err
 		}
-		return s.register(ctx, g, o)
+		if err := s.register(ctx, g, o); err != nil {
+			return err
+		}
+		owner, err := o.AccountDetails(ctx, g.seed.AccountID)
+		if err != nil {
+			return err
+		}
+		link, err := o.LinkUser(ctx, owner.Email)
+		g.logInURL = s.dashboardURL() + "/link/" + link.Token
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	g.entrance = newEntrance(g.seed.AccountID)
 	return s.facts(g).write(s.envFile())
 }
 

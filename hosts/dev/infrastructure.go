@@ -29,7 +29,7 @@ type infrastructure struct {
 	agentSecret string
 	metadataURL string
 	seed        seed
-	entrance    *entrance
+	logInURL    string   // of the first person, which works once
 	warnings    []string // of agent init
 }
 

@@ -43,7 +43,9 @@ func endedSession(minute int) func(*person.Session) {
 }
 
 func sessionComesBack(w *world) {
-	s := w.addSession(w.user.ID, 1, func(s *person.Session) { s.Status = person.AwaitsFactor })
+	s := w.addSession(w.user.ID, 1, func(s *person.Session) {
+		s.Status, s.Issuer, s.Subject = person.AwaitsFactor, firstIssuer, "ada"
+	})
 	old := token.Of(string(s.ID))
 	w.equal("as added", read(w, ports.Tx.Sessions, ports.Sessions.Get, s.ID), s)
 	entry := ports.SessionEntry{Session: s, User: w.user, Account: w.account}
@@ -166,7 +168,9 @@ func logInIsStored(w *world) {
 
 func resetsReplaceEachOther(w *world) {
 	reset := func(text string, minute int) person.Reset {
-		return person.NewReset(w.user.ID, true, token.Of(text), minutes(minute))
+		r := person.NewReset(w.user.ID, true, token.Of(text), minutes(minute))
+		r.ByOperator = minute == 1
+		return r
 	}
 	for n, text := range []string{"one", "another"} {
 		w.update(writing(ports.Tx.Credentials, ports.Credentials.SetReset, reset(text, n)))

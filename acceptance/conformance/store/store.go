@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
@@ -125,6 +126,7 @@ func viewCannotWrite(w *world) {
 		"Set password":    writing2(ports.Tx.Credentials, ports.Credentials.SetPassword, w.user.ID, "x"),
 		"Lock user":       reading(ports.Tx.Credentials, ports.Credentials.Lock, w.user.ID),
 		"Remove factor":   writing(ports.Tx.Credentials, ports.Credentials.RemoveFactor, w.user.ID),
+		"Add identity":    writing(ports.Tx.Identities, ports.Identities.Add, person.Identity{UserID: w.user.ID}),
 		"Add invitation":  writing(ports.Tx.Invitations, ports.Invitations.Add, w.invitation(r.ID, "x@example.com")),
 		"Save invitation": writing(ports.Tx.Invitations, ports.Invitations.Save, w.invitation(r.ID, "x@example.com")),
 		"Forget":          writing2(ports.Tx.Invitations, ports.Invitations.Forget, epoch, 1),

@@ -37,6 +37,7 @@ func TestSessions(t *testing.T)       { eachStore(t, conformance.Sessions) }
 func TestCredentials(t *testing.T)    { eachStore(t, conformance.Credentials) }
 func TestPasskeys(t *testing.T)       { eachStore(t, conformance.Passkeys) }
 func TestOperators(t *testing.T)      { eachStore(t, conformance.Operators) }
+func TestIdentities(t *testing.T)     { eachStore(t, conformance.Identities) }
 func TestKeys(t *testing.T)           { eachStore(t, conformance.Keys) }
 func TestNamespaces(t *testing.T)     { eachStore(t, conformance.Namespaces) }
 func TestDatabases(t *testing.T)      { eachStore(t, conformance.Databases) }

@@ -60,10 +60,12 @@ CREATE TABLE sessions (
     created_at timestamptz NOT NULL,
     used_at    timestamptz NOT NULL,
     proved_at  timestamptz NOT NULL,
-    proved_by  text NOT NULL CHECK (proved_by IN ('password', 'code', 'passkey')),
+    proved_by  text NOT NULL CHECK (proved_by IN ('password', 'sign_on', 'code', 'passkey')),
     ended_at   timestamptz,
     client     text NOT NULL,
     agent      text NOT NULL,
+    issuer     text NOT NULL, -- the identity that the person gets with the factor; empty: none
+    subject    text NOT NULL,
     CONSTRAINT sessions_end CHECK ((ended_at IS NOT NULL) = (status = 'ended')),
     CONSTRAINT sessions_token_unique UNIQUE (token_hash)
 );
@@ -91,11 +93,22 @@ CREATE TABLE spent_challenges (
 );
 CREATE INDEX spent_challenges_until ON spent_challenges (until);
 
--- Links to choose another password, of whose tokens only hashes are kept.
+-- Who people are to OpenID Connect issuers. Letter case counts.
+CREATE TABLE identities (
+    issuer     text COLLATE "C" NOT NULL,
+    subject    text COLLATE "C" NOT NULL CHECK (length(subject) BETWEEN 1 AND 255),
+    user_id    uuid NOT NULL REFERENCES users,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (issuer, subject),
+    CONSTRAINT identities_person_unique UNIQUE (user_id, issuer)
+);
+
+-- Links to choose another password or, where the operator has made it, to log in. Of their tokens only hashes are kept.
 CREATE TABLE resets (
-    user_id    uuid PRIMARY KEY REFERENCES users,
-    token_hash bytea NOT NULL CHECK (length(token_hash) = 32),
-    expires_at timestamptz NOT NULL,
+    user_id     uuid PRIMARY KEY REFERENCES users,
+    token_hash  bytea NOT NULL CHECK (length(token_hash) = 32),
+    expires_at  timestamptz NOT NULL,
+    by_operator boolean NOT NULL,
     CONSTRAINT resets_token_unique UNIQUE (token_hash)
 );
 

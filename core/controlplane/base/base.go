@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/slot"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -48,6 +49,12 @@ func New(p Ports, c Config) (*Base, error) {
 	}
 	if p.Passkeys == nil {
 		p.Passkeys = ports.NoPasskeys{}
+	}
+	if p.SignOn == nil {
+		p.SignOn = ports.NoSignOn{}
+	}
+	if c.SignOnRules.Required && p.SignOn.Issuer() == (person.Issuer{}) {
+		return nil, errors.New("controlplane: without SignOn nobody could log in where it is required")
 	}
 	if p.Mailer == nil {
 		p.Mailer = ports.NoMail{}

@@ -8,15 +8,16 @@ import (
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/retention"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Ports are what the use cases need. Ring, Journal, Sender, Mailer, Passwords, Passkeys and Tokens may be nil (without a Ring, it
-// is not checked that processes have the same keys; without a Sender, webhooks are refused; without a Mailer, invitations are;
-// without Passwords, nobody new can accept one; without Passkeys, nobody has any; without Tokens, no token of a CI system is
-// exchanged); all others are required.
+// Ports are what the use cases need. Ring, Journal, Sender, Mailer, Passwords, Passkeys, SignOn and Tokens may be nil (without
+// a Ring, it is not checked that processes have the same keys; without a Sender, webhooks are refused; without a Mailer,
+// invitations are; without Passwords, nobody new can accept one; without Passkeys, nobody has any; without SignOn, nobody logs in
+// by an issuer; without Tokens, no token of a CI system is exchanged); all others are required.
 type Ports struct {
 	Store      ports.Store
 	Admissions ports.Admissions
@@ -30,6 +31,7 @@ type Ports struct {
 	Mailer     ports.Mailer
 	Passwords  ports.Passwords
 	Passkeys   ports.PasskeyVerifier
+	SignOn     ports.SignOn
 	Tokens     ports.TokenVerifier
 }
 
@@ -50,6 +52,9 @@ type Config struct {
 	// Pages are where the links of mails lead. Without one for invitations, mails say how to accept by the API; without one for
 	// resets, nobody can reset a password.
 	Pages mail.Pages
+	// SignOnRules are what the installation makes of sign-ons; by default they are one way in beside others, and its name is "single
+	// sign-on".
+	SignOnRules person.SignOnRules
 	// LeaseHold is how long a worker may be silent before another takes over its work; by default
 	// work.DefaultLeaseHold.
 	LeaseHold time.Duration
@@ -109,6 +114,9 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	}
 	if c.Crash == nil {
 		c.Crash = func(string) {}
+	}
+	if c.SignOnRules.Name == "" {
+		c.SignOnRules.Name = "single sign-on"
 	}
 	defaultTo(&c.RecoveryWindow, deletion.DefaultWindow)
 	defaultTo(&c.CreateWait, time.Minute)

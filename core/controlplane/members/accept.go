@@ -15,7 +15,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Acceptance is the request of an invited person. Name and Password are those of a new person; a user needs neither.
+// Acceptance is the request of an invited person. Name and Password are those of a new person; a user needs neither, and nobody
+// has a password where people have to sign on.
 type Acceptance struct {
 	Token          string
 	Name, Password *string
@@ -74,7 +75,7 @@ func (m *Members) find(ctx context.Context, hash token.Hash) (i member.Invitatio
 // acceptNew accepts for an address that is no user's. It holds its turn to hash until all is stored: of many who wait with one
 // token, the others find it used, and no password is hashed in vain.
 func (m *Members) acceptNew(ctx context.Context, hash token.Hash, i member.Invitation, a Acceptance) (member.Member, error) {
-	name, err := newName(a)
+	name, err := m.newName(a)
 	if err != nil {
 		return member.Member{}, err
 	}
@@ -89,9 +90,11 @@ func (m *Members) acceptNew(ctx context.Context, hash token.Hash, i member.Invit
 	case known:
 		return m.accept(ctx, i.DatabaseID, hash, nil)
 	}
-	stored, err := m.base.Passwords.Hash(*a.Password, m.base.Entropy.Salt())
-	if err != nil {
-		return member.Member{}, err
+	stored := ""
+	if a.Password != nil {
+		if stored, err = m.base.Passwords.Hash(*a.Password, m.base.Entropy.Salt()); err != nil {
+			return member.Member{}, err
+		}
 	}
 	joined, err := m.accept(ctx, i.DatabaseID, hash, &account.User{
 		ID: base.NewID[id.UserID](m.base.Entropy), Email: i.Email, Name: name, PasswordHash: stored, CreatedAt: m.base.Clock.Now(),
@@ -103,16 +106,19 @@ func (m *Members) acceptNew(ctx context.Context, hash token.Hash, i member.Invit
 }
 
 // newName checks what a new person has to say.
-func newName(a Acceptance) (string, error) {
+func (m *Members) newName(a Acceptance) (string, error) {
+	rules := m.base.SignOnRules
 	switch {
 	case a.Name == nil:
 		return "", fault.Invalid("name", "is required, since this address is no user's yet")
-	case a.Password == nil:
+	case a.Password == nil && !rules.Required:
 		return "", fault.Invalid("password", "is required, since this address is no user's yet")
+	case a.Password != nil && rules.Required:
+		return "", fault.Invalid("password", "is not chosen here: people log in by %s", rules.Name)
 	}
 	name, err := account.ValidateName(*a.Name)
-	if err != nil {
-		return "", err
+	if err != nil || rules.Required {
+		return name, err
 	}
 	return name, account.ValidatePassword(*a.Password)
 }

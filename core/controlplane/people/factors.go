@@ -2,6 +2,7 @@ package people
 
 import (
 	"context"
+	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -15,8 +16,9 @@ import (
 // Security is what a person logs in with.
 type Security struct {
 	HasPassword bool
-	HasFactor   bool // that counts
-	Recovery    int  // recovery codes that are left
+	HasFactor   bool       // that counts
+	Recovery    int        // recovery codes that are left
+	SignsOn     *time.Time // since when the person is linked at the issuer; nil: not at all
 }
 
 // Security returns what the caller logs in with. UNAUTHORIZED: the caller is no person.
@@ -32,6 +34,12 @@ func (p *People) Security(ctx context.Context, c access.Caller) (s Security, err
 		s.HasPassword = user.PasswordHash != ""
 		if _, s.HasFactor, err = factorOf(ctx, tx, user.ID); err != nil {
 			return err
+		}
+		switch i, is, err := p.signsOn(ctx, tx, user.ID); {
+		case err != nil:
+			return err
+		case is:
+			s.SignsOn = &i.CreatedAt
 		}
 		s.Recovery, err = tx.Credentials().Recovery(ctx, user.ID)
 		return err

@@ -21,14 +21,14 @@ type Helpdesk struct{ people *People }
 // Helpdesk returns that of the same people.
 func (p *People) Helpdesk() *Helpdesk { return &Helpdesk{p} }
 
-// Link is a link with which a person chooses a password, the first one too.
+// Link is a link with which a person logs in (LogInByLink) or chooses a password (Reset), the first one too.
 type Link struct {
 	Token  string
 	EndsAt time.Time
 	Mailed bool // it is sent to the person as well
 }
 
-// LinkUser makes a link for a person. The one of before works no more. VALIDATION_ERROR on "email": it is nobody's.
+// LinkUser makes a link for a person. It works once, and the one of before no more. VALIDATION_ERROR on "email": it is nobody's.
 func (h *Helpdesk) LinkUser(ctx context.Context, email string) (Link, error) {
 	return h.link(ctx, email, false)
 }
@@ -45,6 +45,7 @@ func (h *Helpdesk) link(ctx context.Context, email string, post bool) (made Link
 		ctx context.Context, tx ports.Tx, user account.User, of id.AccountID,
 	) (bool, error) {
 		r := person.NewReset(user.ID, user.PasswordHash != "", hash, b.Clock.Now())
+		r.ByOperator = true
 		made = Link{Token: text, EndsAt: r.ExpiresAt, Mailed: post && b.Mailer.Check(user.Email) == nil}
 		if err := tx.Credentials().SetReset(ctx, r); err != nil || !made.Mailed {
 			return true, err
@@ -116,6 +117,24 @@ func (h *Helpdesk) ResetFactors(ctx context.Context, email string) error {
 	})
 }
 
+// UnlinkSignOn forgets by what subject an issuer knows a person, for whom it has another one by now: the next sign-on with the
+// person's address counts again. It ends all sessions, and tells the person. VALIDATION_ERROR on "email": it is nobody's, or that
+// of somebody who is not linked.
+func (h *Helpdesk) UnlinkSignOn(ctx context.Context, email string) error {
+	const note = "The operator of the service ended the link with your sign-on: the next one makes it again."
+	return h.update(ctx, email, audit.SignOnUnlinked, func(
+		ctx context.Context, tx ports.Tx, user account.User, of id.AccountID,
+	) (bool, error) {
+		if err := tx.Identities().Remove(ctx, user.ID); err != nil {
+			return false, base.NotFound(err, fault.Invalid("email", "is not linked with a sign-on"))
+		}
+		if err := tx.Sessions().EndAll(ctx, user.ID, "", h.people.base.Clock.Now()); err != nil {
+			return false, err
+		}
+		return true, h.people.tell(ctx, tx, mail.ToTell, of, user.Email, note)
+	})
+}
+
 // update runs fn in a transaction that has locked a person, and logs what was done, if anything was, in the account that the
 // person owns.
 func (h *Helpdesk) update(
@@ -145,18 +164,6 @@ func (h *Helpdesk) update(
 		return b.Audit(ctx, tx, database.Record{AccountID: of.ID}, audit.Operator, what, audit.Details{"userId": string(user.ID)})
 	})
 	return base.NotFound(err, errNobody())
-}
-
-// LogInUser opens a session of a person without any proof, for a development host. VALIDATION_ERROR on "email": it is nobody's.
-func (h *Helpdesk) LogInUser(ctx context.Context, email string, from Client) (Entered, error) {
-	user, err := ports.Read(ctx, h.people.base.Store, func(ctx context.Context, tx ports.Tx) (account.User, error) {
-		return tx.Accounts().UserByEmail(ctx, email)
-	})
-	if err != nil {
-		return Entered{}, base.NotFound(err, errNobody())
-	}
-	atOnce := func(context.Context, ports.Tx, account.User) (bool, error) { return false, nil }
-	return h.people.enter(ctx, user, person.ByPassword, from, device{}, atOnce)
 }
 
 func errNobody() error { return fault.Invalid("email", "is no user's") }

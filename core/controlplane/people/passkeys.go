@@ -172,7 +172,11 @@ func (p *People) RemovePasskey(ctx context.Context, c access.Caller, passkey id.
 		if err != nil {
 			return err
 		}
-		if err := person.MayRemovePasskey(list, passkey, user.PasswordHash != ""); err != nil {
+		_, signsOn, err := p.signsOn(ctx, tx, user.ID)
+		if err != nil {
+			return err
+		}
+		if err := person.MayRemovePasskey(list, passkey, user.PasswordHash != "" || signsOn); err != nil {
 			return err
 		}
 		if err := tx.Passkeys().Remove(ctx, user.ID, passkey); err != nil {
@@ -183,8 +187,11 @@ func (p *People) RemovePasskey(ctx context.Context, c access.Caller, passkey id.
 }
 
 // BeginPasskeyLogIn begins a log-in by a passkey, whose person is known only from the answer. RATE_LIMITED: too many attempts
-// from the address. FEATURE_NOT_AVAILABLE: the installation has no passkeys.
+// from the address. FEATURE_NOT_AVAILABLE: the installation has no passkeys, or people have to sign on.
 func (p *People) BeginPasskeyLogIn(ctx context.Context, from Client) (Asked, error) {
+	if err := p.mayPass(); err != nil {
+		return Asked{}, err
+	}
 	if _, err := p.admit(ctx, from); err != nil {
 		return Asked{}, err
 	}
@@ -196,8 +203,11 @@ func (p *People) BeginPasskeyLogIn(ctx context.Context, from Client) (Asked, err
 }
 
 // LogInByPasskey begins a session, which awaits nothing: the device has verified its user, so that it is both factors.
-// UNAUTHORIZED: the response is not accepted, or came too late.
+// UNAUTHORIZED: the response is not accepted, or came too late. FEATURE_NOT_AVAILABLE: people have to sign on.
 func (p *People) LogInByPasskey(ctx context.Context, presented string, response []byte, from Client) (Entered, error) {
+	if err := p.mayPass(); err != nil {
+		return Entered{}, err
+	}
 	d, err := p.admit(ctx, from)
 	if err != nil {
 		return Entered{}, err
@@ -206,22 +216,21 @@ func (p *People) LogInByPasskey(ctx context.Context, presented string, response 
 	if err != nil {
 		return Entered{}, err
 	}
-	user, err := ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) (account.User, error) {
-		return tx.Accounts().User(ctx, used.UserID)
-	})
-	if err != nil {
-		return Entered{}, base.NotFound(err, person.ErrPasskey())
-	}
-	return p.enter(ctx, user, person.ByPasskey, from, d, func(ctx context.Context, tx ports.Tx, _ account.User) (bool, error) {
-		return false, p.use(ctx, tx, used)
+	return p.enter(ctx, used.UserID, person.ByPasskey, from, d, func(
+		ctx context.Context, tx ports.Tx, _ account.User,
+	) (opening, error) {
+		return opening{}, p.use(ctx, tx, used)
 	})
 }
 
 // BeginPasskeyProof begins a proof by a passkey of a person who is logged in. UNAUTHORIZED: the caller is no person.
-// RATE_LIMITED: too many proofs were tried in the session.
+// RATE_LIMITED: too many proofs were tried in the session. FEATURE_NOT_AVAILABLE as of BeginPasskeyLogIn.
 func (p *People) BeginPasskeyProof(ctx context.Context, c access.Caller) (Asked, error) {
 	if !c.IsPerson() {
 		return Asked{}, person.ErrNoSession()
+	}
+	if err := p.mayPass(); err != nil {
+		return Asked{}, err
 	}
 	if err := p.admitProof(ctx, c); err != nil {
 		return Asked{}, err
@@ -238,6 +247,9 @@ func (p *People) ProveByPasskey(ctx context.Context, c access.Caller, presented 
 	if !c.IsPerson() {
 		return Entered{}, person.ErrNoSession()
 	}
+	if err := p.mayPass(); err != nil {
+		return Entered{}, err
+	}
 	if err := p.admitProof(ctx, c); err != nil {
 		return Entered{}, err
 	}
@@ -245,12 +257,14 @@ func (p *People) ProveByPasskey(ctx context.Context, c access.Caller, presented 
 	if err != nil {
 		return Entered{}, err
 	}
-	return p.prove(ctx, c.Session, func(ctx context.Context, tx ports.Tx, user account.User) (person.Means, error) {
+	return p.prove(ctx, c.Session, person.ErrPasskey(), func(
+		ctx context.Context, tx ports.Tx, user account.User,
+	) (person.Means, error) {
 		if used.UserID != user.ID {
 			return "", nil
 		}
 		return person.ByPasskey, p.use(ctx, tx, used)
-	}, func(context.Context, ports.Tx, account.User, *Entered) error { return nil })
+	}, nothing)
 }
 
 // answer is a passkey that has signed a ceremony, with its new record.

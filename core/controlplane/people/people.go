@@ -71,6 +71,14 @@ type Entered struct {
 	Device string
 }
 
+// mayPass returns FEATURE_NOT_AVAILABLE for a way in that passes by the issuer, where people have to sign on.
+func (p *People) mayPass() error {
+	if p.base.SignOnRules.Required {
+		return p.base.SignOnRules.ErrRequired()
+	}
+	return nil
+}
+
 // Credentials are what somebody logs in with.
 type Credentials struct{ Email, Password string }
 
@@ -79,7 +87,11 @@ type Credentials struct{ Email, Password string }
 // UNAUTHORIZED, the same after the same time whatever is wrong: no such person, no password, another password. RATE_LIMITED: too
 // many attempts from the address or for the person, whether there is one or not. SERVER_BUSY: too many passwords are being
 // hashed. Strangers cause neither on a device on which the person has logged in since the password was chosen.
+// FEATURE_NOT_AVAILABLE: people have to sign on.
 func (p *People) LogIn(ctx context.Context, c Credentials, from Client) (Entered, error) {
+	if err := p.mayPass(); err != nil {
+		return Entered{}, err
+	}
 	d, err := p.admit(ctx, from)
 	if err != nil {
 		return Entered{}, err
@@ -108,12 +120,14 @@ func (p *People) LogIn(ctx context.Context, c Credentials, from Client) (Entered
 	case !right:
 		return Entered{}, person.ErrLogIn()
 	}
-	return p.enter(ctx, user, person.ByPassword, from, d, func(ctx context.Context, tx ports.Tx, now account.User) (bool, error) {
+	return p.enter(ctx, user.ID, person.ByPassword, from, d, func(
+		ctx context.Context, tx ports.Tx, now account.User,
+	) (opening, error) {
 		if now.PasswordHash != user.PasswordHash { // it is another one by now
-			return false, person.ErrLogIn()
+			return opening{}, person.ErrLogIn()
 		}
 		_, counts, err := factorOf(ctx, tx, user.ID)
-		return counts, err
+		return opening{awaits: counts}, err
 	})
 }
 
@@ -143,33 +157,43 @@ func (p *People) matches(ctx context.Context, t turn, hash, password string) (bo
 	return p.base.Passwords.Matches(hash, password) && known, nil
 }
 
-// enter stores a session of a person, who is locked. Awaits says whether it awaits a second factor, or refuses it. RATE_LIMITED:
-// the person logs in too often; only who has proved to be that person gets here, so nobody else causes it.
+// opening is how a session begins.
+type opening struct {
+	awaits bool            // a second factor
+	gets   person.Identity // that the person has once it is open; the zero value: none
+	proved time.Time       // when the person proved who they are; the zero value: now
+}
+
+// enter stores a session of a person, who is locked. How says how it begins, or refuses it. RATE_LIMITED: the person logs in too
+// often; only who has proved to be that person gets here, so nobody else causes it.
 func (p *People) enter(
-	ctx context.Context, of account.User, by person.Means, from Client, d device,
-	awaits func(context.Context, ports.Tx, account.User) (bool, error),
+	ctx context.Context, of id.UserID, by person.Means, from Client, d device,
+	how func(context.Context, ports.Tx, account.User) (opening, error),
 ) (in Entered, err error) {
-	err = p.base.TakeOne(ctx, ratelimit.LogIn, "person/"+string(of.ID), "this person logs in too often; wait before the next")
+	err = p.base.TakeOne(ctx, ratelimit.LogIn, "person/"+string(of), "this person logs in too often; wait before the next")
 	if err != nil {
 		return Entered{}, err
 	}
 	now, session := p.base.Clock.Now(), base.NewID[id.SessionID](p.base.Entropy)
 	text, hash := base.NewToken(p.base.Entropy)
 	err = p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		user, err := tx.Credentials().Lock(ctx, of.ID)
+		user, err := tx.Credentials().Lock(ctx, of)
 		if err != nil {
 			return base.NotFound(err, person.ErrLogIn())
 		}
-		waits, err := awaits(ctx, tx, user)
+		begins, err := how(ctx, tx, user)
 		if err != nil {
 			return err
 		}
 		at := person.Device{Client: from.Address.Unmap().String(), Agent: from.Agent}
-		in = Entered{Session: person.Begin(session, user.ID, hash, by, waits, at, now), Token: text}
+		in = Entered{Session: person.Begin(session, user.ID, hash, by, begins.awaits, at, now).Links(begins.gets), Token: text}
+		if !begins.proved.IsZero() {
+			in.Session.ProvedAt = begins.proved
+		}
 		if err := makeRoom(ctx, tx, user.ID, now); err != nil {
 			return err
 		}
-		if err := tx.Sessions().Add(ctx, in.Session); err != nil || waits {
+		if err := tx.Sessions().Add(ctx, in.Session); err != nil || begins.awaits {
 			return err
 		}
 		return p.opened(ctx, tx, user, from, d, &in)

@@ -39,11 +39,18 @@ func (p *People) GiveFactor(ctx context.Context, presented, code string, from Cl
 	if err := p.admitGuess(ctx, d, found.User.Email); err != nil {
 		return Entered{}, err
 	}
-	return p.prove(ctx, found.Session, func(ctx context.Context, tx ports.Tx, user account.User) (person.Means, error) {
+	wrong := person.ErrLogIn()
+	in, err := p.prove(ctx, found.Session, wrong, func(ctx context.Context, tx ports.Tx, user account.User) (person.Means, error) {
 		return byCode(p.accepts(ctx, tx, user.ID, code))
 	}, func(ctx context.Context, tx ports.Tx, user account.User, in *Entered) error {
+		if gets := in.Session; gets.Issuer != "" {
+			if err := p.link(ctx, tx, user, person.Identity{Issuer: gets.Issuer, Subject: gets.Subject}); err != nil {
+				return err
+			}
+		}
 		return p.opened(ctx, tx, user, from, d, in)
 	})
+	return in, p.doubted(ctx, err, from.RequestID)
 }
 
 // Proof is how a person who is logged in proves once more who they are: by the password and, where there is a second factor, by a
@@ -52,10 +59,13 @@ type Proof struct{ Password, Code string }
 
 // ProveAgain makes a session recent again, which what cannot be undone or shows a secret needs. The session gets another token.
 // UNAUTHORIZED: something is wrong; person.MaxFactorTries of these end the session. RATE_LIMITED: too many were tried in the
-// session. SERVER_BUSY: too many passwords are being hashed.
+// session. SERVER_BUSY: too many passwords are being hashed. FEATURE_NOT_AVAILABLE as of LogIn.
 func (p *People) ProveAgain(ctx context.Context, c access.Caller, by Proof) (Entered, error) {
 	if !c.IsPerson() {
 		return Entered{}, person.ErrNoSession()
+	}
+	if err := p.mayPass(); err != nil {
+		return Entered{}, err
 	}
 	if err := p.admitProof(ctx, c); err != nil {
 		return Entered{}, err
@@ -70,7 +80,9 @@ func (p *People) ProveAgain(ctx context.Context, c access.Caller, by Proof) (Ent
 	if err != nil {
 		return Entered{}, err
 	}
-	return p.prove(ctx, c.Session, func(ctx context.Context, tx ports.Tx, now account.User) (person.Means, error) {
+	return p.prove(ctx, c.Session, person.ErrLogIn(), func(
+		ctx context.Context, tx ports.Tx, now account.User,
+	) (person.Means, error) {
 		if !right || now.PasswordHash != user.PasswordHash {
 			return "", nil
 		}
@@ -79,19 +91,45 @@ func (p *People) ProveAgain(ctx context.Context, c access.Caller, by Proof) (Ent
 			return person.ByPassword, err
 		}
 		return byCode(p.accepts(ctx, tx, now.ID, by.Code))
-	}, func(context.Context, ports.Tx, account.User, *Entered) error { return nil })
+	}, nothing)
 }
 
-// prove stores what a proof makes of a session: open, with another token, or one more miss. Right returns by what it was proved;
-// nothing where it was not.
+// prove stores what a proof makes of a session: open, with another token, or one more miss, which is what wrong says. Right
+// returns by what it was proved; nothing where it was not.
 func (p *People) prove(
-	ctx context.Context, of person.Session, right func(context.Context, ports.Tx, account.User) (person.Means, error),
+	ctx context.Context, of person.Session, wrong error, right func(context.Context, ports.Tx, account.User) (person.Means, error),
 	then func(context.Context, ports.Tx, account.User, *Entered) error,
 ) (made Entered, err error) {
-	now := p.base.Clock.Now()
 	text, hash := base.NewToken(p.base.Entropy)
+	err = p.judge(ctx, of, wrong, right, func(
+		ctx context.Context, tx ports.Tx, user account.User, in person.Session, by person.Means,
+	) error {
+		next, err := in.Proved(hash, by, p.base.Clock.Now())
+		if err != nil {
+			return err
+		}
+		if err := tx.Sessions().Save(ctx, next); err != nil {
+			return err
+		}
+		made = Entered{Session: next, Token: text}
+		return then(ctx, tx, user, &made)
+	})
+	if err != nil {
+		return Entered{}, err
+	}
+	return made, nil
+}
+
+// nothing is what is stored with a proof that changes the session alone.
+func nothing(context.Context, ports.Tx, account.User, *Entered) error { return nil }
+
+// judge does what follows where something is right in a session, or stores one more miss and returns what is wrong.
+func (p *People) judge(
+	ctx context.Context, of person.Session, wrong error, right func(context.Context, ports.Tx, account.User) (person.Means, error),
+	then func(context.Context, ports.Tx, account.User, person.Session, person.Means) error,
+) error {
 	var by person.Means
-	err = p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := p.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		user, err := tx.Credentials().Lock(ctx, of.UserID)
 		if err != nil {
 			return err
@@ -103,29 +141,25 @@ func (p *People) prove(
 		if in.Status != of.Status { // somebody else was quicker
 			return person.ErrNoSession()
 		}
-		if by, err = right(ctx, tx, user); err != nil {
+		switch by, err = right(ctx, tx, user); {
+		case err != nil:
 			return err
+		case by != "":
+			return then(ctx, tx, user, in, by)
 		}
-		next, err := in.Missed(now)
-		if by != "" {
-			next, err = in.Proved(hash, by, now)
-		}
+		missed, err := in.Missed(p.base.Clock.Now())
 		if err != nil {
 			return err
 		}
-		if err := tx.Sessions().Save(ctx, next); err != nil || by == "" {
-			return err
-		}
-		made = Entered{Session: next, Token: text}
-		return then(ctx, tx, user, &made)
+		return tx.Sessions().Save(ctx, missed)
 	})
 	switch {
 	case err != nil:
-		return Entered{}, base.NotFound(err, person.ErrNoSession())
+		return base.NotFound(err, person.ErrNoSession())
 	case by == "":
-		return Entered{}, person.ErrLogIn()
+		return wrong
 	}
-	return made, nil
+	return nil
 }
 
 // byCode is by what a code proves, if it is right.

@@ -20,9 +20,12 @@ import (
 // AskReset sends a person a link to choose another password. The answer is the same, after the same time, for an address that is
 // nobody's, or that was sent too many mails: then nothing is sent. The link of before works no more.
 //
-// FEATURE_NOT_AVAILABLE: the installation sends no mails, or has no page for it. VALIDATION_ERROR on "email": it is no address.
-// RATE_LIMITED: too many attempts from the address of the client.
+// FEATURE_NOT_AVAILABLE: the installation sends no mails, or has no page for it, or people have to sign on. VALIDATION_ERROR on
+// "email": it is no address. RATE_LIMITED: too many attempts from the address of the client.
 func (p *People) AskReset(ctx context.Context, email string, from Client) error {
+	if err := p.mayPass(); err != nil {
+		return err
+	}
 	if p.base.Pages.Reset == (mail.Link{}) {
 		return fault.New(fault.FeatureNotAvailable, "this installation has no page to choose another password on; ask its operator")
 	}
@@ -85,8 +88,11 @@ func (p *People) sendReset(ctx context.Context, email string) error {
 // returns the device keeps, as Entered.Device: all others are those of strangers from now on.
 //
 // UNAUTHORIZED, the same for a link that is unknown, used, replaced or too old. VALIDATION_ERROR on "password". RATE_LIMITED: too
-// many attempts from the address. SERVER_BUSY: too many passwords are being hashed.
+// many attempts from the address. SERVER_BUSY: too many passwords are being hashed. FEATURE_NOT_AVAILABLE as of LogIn.
 func (p *People) Reset(ctx context.Context, presented, password string, from Client) (device string, err error) {
+	if err := p.mayPass(); err != nil {
+		return "", err
+	}
 	d, err := p.admit(ctx, from)
 	if err != nil {
 		return "", err
@@ -95,14 +101,9 @@ func (p *People) Reset(ctx context.Context, presented, password string, from Cli
 	if !ok {
 		return "", person.ErrNoReset()
 	}
-	asked, err := ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) (person.Reset, error) {
-		return tx.Credentials().ResetByToken(ctx, hash)
-	})
-	if err == nil && !asked.Works(p.base.Clock.Now()) {
-		err = ports.ErrNoRow
-	}
+	asked, err := p.asked(ctx, hash)
 	if err != nil {
-		return "", base.NotFound(err, person.ErrNoReset())
+		return "", err
 	}
 	if err := account.ValidatePassword(password); err != nil {
 		return "", err
@@ -117,13 +118,10 @@ func (p *People) Reset(ctx context.Context, presented, password string, from Cli
 		if err != nil {
 			return err
 		}
-		switch again, err := tx.Credentials().ResetByToken(ctx, hash); {
-		case err != nil:
+		if err := p.useUp(ctx, tx, hash, user.ID); err != nil {
 			return err
-		case again.UserID != user.ID || !again.Works(now):
-			return ports.ErrNoRow
 		}
-		if err := setPassword(ctx, tx, user.ID, stored); err != nil {
+		if err := tx.Credentials().SetPassword(ctx, user.ID, stored); err != nil {
 			return err
 		}
 		user.PasswordHash = stored
@@ -150,12 +148,67 @@ func (p *People) Reset(ctx context.Context, presented, password string, from Cli
 	return device, nil
 }
 
-// setPassword stores another password. A link with which somebody could choose yet another one ends.
-func setPassword(ctx context.Context, tx ports.Tx, user id.UserID, hash string) error {
-	if err := tx.Credentials().RemoveReset(ctx, user); err != nil {
-		return err
+// asked is the link of a token that works.
+func (p *People) asked(ctx context.Context, hash token.Hash) (person.Reset, error) {
+	r, err := ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) (person.Reset, error) {
+		return tx.Credentials().ResetByToken(ctx, hash)
+	})
+	if err == nil && !r.Works(p.base.Clock.Now()) {
+		err = ports.ErrNoRow
 	}
-	return tx.Credentials().SetPassword(ctx, user, hash)
+	return r, base.NotFound(err, person.ErrNoReset())
+}
+
+// useUp removes the link of a token that still works, and is a person's, who is locked.
+func (p *People) useUp(ctx context.Context, tx ports.Tx, hash token.Hash, of id.UserID) error {
+	r, err := tx.Credentials().ResetByToken(ctx, hash)
+	if err == nil && (r.UserID != of || !r.Works(p.base.Clock.Now())) {
+		err = ports.ErrNoRow
+	}
+	if err != nil {
+		return base.NotFound(err, person.ErrNoReset())
+	}
+	return tx.Credentials().RemoveReset(ctx, of)
+}
+
+// LogInByLink begins a session by a link that the operator has made, also where people have to sign on and the issuer is away.
+// Where the person has a second factor, the session awaits it. The link works once, and the person is told.
+//
+// UNAUTHORIZED, the same for a link that is unknown, used, replaced or too old, or was asked for by mail. RATE_LIMITED: too many
+// attempts from the address.
+func (p *People) LogInByLink(ctx context.Context, presented string, from Client) (Entered, error) {
+	d, err := p.admit(ctx, from)
+	if err != nil {
+		return Entered{}, err
+	}
+	hash, ok := token.Parse(presented)
+	if !ok {
+		return Entered{}, person.ErrNoReset()
+	}
+	asked, err := p.asked(ctx, hash)
+	switch {
+	case err != nil:
+		return Entered{}, err
+	case !asked.ByOperator:
+		return Entered{}, person.ErrNoReset()
+	}
+	return p.enter(ctx, asked.UserID, person.ByPassword, from, d, func(
+		ctx context.Context, tx ports.Tx, user account.User,
+	) (opening, error) {
+		if err := p.useUp(ctx, tx, hash, user.ID); err != nil {
+			return opening{}, err
+		}
+		of, err := tx.Accounts().OfOwner(ctx, user.ID)
+		if err != nil {
+			return opening{}, base.NotFound(err, person.ErrNoReset())
+		}
+		const note = "Somebody logged in with a link that the operator of the service made."
+		if err := p.tell(ctx, tx, mail.ToTell, of.ID, user.Email, note); err != nil {
+			return opening{}, err
+		}
+		_, counts, err := factorOf(ctx, tx, user.ID)
+		return opening{awaits: counts}, err
+	})
 }
 
 // hash hashes a password of a person when it is its turn. SERVER_BUSY, RATE_LIMITED.

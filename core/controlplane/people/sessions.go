@@ -108,7 +108,10 @@ func (p *People) ChangePassword(ctx context.Context, c access.Caller, password, 
 		return "", err
 	}
 	err = p.updateTelling(ctx, c, "The password was changed.", func(ctx context.Context, tx ports.Tx, user account.User) error {
-		if err := setPassword(ctx, tx, user.ID, hash); err != nil {
+		if err := tx.Credentials().RemoveReset(ctx, user.ID); err != nil {
+			return err
+		}
+		if err := tx.Credentials().SetPassword(ctx, user.ID, hash); err != nil {
 			return err
 		}
 		if err := tx.Sessions().EndAll(ctx, user.ID, c.Session.ID, p.base.Clock.Now()); err != nil {
