@@ -84,8 +84,9 @@ func (s *shared) path(p web.Page, db string) string {
 // asks sends a page's request, without what an action needs: so it changes nothing, but is allowed or not.
 func (b *tab) asks(p web.Page, path string) *tab {
 	b.Helper()
+	follows := b.http.CheckRedirect
 	b.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	defer func() { b.http.CheckRedirect = nil }()
+	defer func() { b.http.CheckRedirect = follows }()
 	if p.Method == http.MethodPost {
 		return b.post(path, url.Values{})
 	}

@@ -21,6 +21,7 @@ type tab struct {
 	status int
 	text   string // of the page, as sent
 	page   *html.Node
+	away   string // where it leads on another server; the tab does not go there
 }
 
 func (w *world) tab(t *testing.T) *tab {
@@ -28,6 +29,12 @@ func (w *world) tab(t *testing.T) *tab {
 	jar, _ := cookiejar.New(nil) // it never fails
 	client := *w.server.Client()
 	client.Jar = jar
+	client.CheckRedirect = func(to *http.Request, _ []*http.Request) error {
+		if to.URL.Host != w.origin.Host {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}
 	return &tab{T: t, http: &client, at: w.origin}
 }
 
@@ -55,6 +62,7 @@ func (b *tab) send(request *http.Request) *tab {
 		b.Fatal(err)
 	}
 	b.at, b.status, b.text = response.Request.URL, response.StatusCode, string(body)
+	b.away = strings.TrimPrefix(response.Header.Get("Refresh"), "0; url=") + response.Header.Get("Location")
 	if b.page, err = html.Parse(strings.NewReader(b.text)); err != nil {
 		b.Fatal(err)
 	}

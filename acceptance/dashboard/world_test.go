@@ -57,7 +57,8 @@ type world struct {
 
 const password = "correct horse battery"
 
-func newWorld(t *testing.T) *world {
+// newWorld makes an installation, of which some parts may be others.
+func newWorld(t *testing.T, change ...func(*controlplane.Ports, *controlplane.Config)) *world {
 	t.Helper()
 	store, clock, entropy := memstore.New(), fakeclock.New(), fakeentropy.New()
 	w := &world{T: t, store: store, clock: clock, mails: mailbox.New()}
@@ -68,15 +69,16 @@ func newWorld(t *testing.T) *world {
 	for class := range ratelimit.Defaults() {
 		many[class] = ratelimit.Limit{Count: 100_000, Period: time.Minute}
 	}
-	var err error
-	w.cp, err = controlplane.New(controlplane.Ports{
+	parts := controlplane.Ports{
 		Store: store, Admissions: store, Fleet: fakeagent.New(clock), Clock: clock, Entropy: entropy, Secrets: fakebox.New(),
 		Sender: inbox.New(webhook.Policy{}), Mailer: w.mails, Passwords: fakepasswords.Hasher{},
 		Passkeys: fakepasskeys.Verifier{Entropy: entropy}, Tokens: fakeissuer.New(),
-	}, controlplane.Config{Limits: many, Pages: pages, DefaultSchedule: database.NoSchedule, ResetPace: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
 	}
+	config := controlplane.Config{Limits: many, Pages: pages, DefaultSchedule: database.NoSchedule, ResetPace: time.Millisecond}
+	for _, other := range change {
+		other(&parts, &config)
+	}
+	w.cp = must(controlplane.New(parts, config))(t)
 	unique := func() string { return entropy.Base62(20) }
 	w.pages = dashboard.Pages(w.cp, dashboard.Settings{Product: "pgherd", Mails: true, Passkeys: true}, unique)
 	site, err := web.New(web.Config{

@@ -91,7 +91,9 @@ func TestWalk(t *testing.T) {
 // entrance is what somebody sees who is not logged in.
 func (w *world) entrance(t *testing.T) {
 	p := w.open(t)
-	for _, path := range []string{"/login", "/forgotten", "/reset/none", "/invitation/none", "/login/code"} {
+	for _, path := range []string{
+		"/login", "/forgotten", "/reset/none", "/invitation/none", "/login/code", "/link/none",
+	} {
 		p.Goto(path)
 		p.Audit("outside"+strings.ReplaceAll(path, "/", " "), looks(t)...)
 	}
@@ -109,6 +111,7 @@ func (w *world) entrance(t *testing.T) {
 func (w *world) firstSession(t *testing.T, p *browser.Page) string {
 	t.Helper()
 	p.Goto(w.Facts["PGHERD_DASHBOARD_LOGIN_URL"])
+	p.Click("Log in")
 	p.Sees("No database yet")
 	p.Audit("empty", looks(t)...)
 

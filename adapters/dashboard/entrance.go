@@ -25,6 +25,8 @@ func (s *site) entrancePages() []web.Page {
 		web.Get("reset", "/reset/{token}", s.showReset).For(web.Anybody),
 		web.Post("reset.choose", "/reset/{token}",
 			"/reset/{token}", s.reset).For(web.Anybody).Says("The password was changed: log in with it."),
+		web.Get("link", linkPath+"{token}", s.showLink).For(web.Anybody),
+		web.Post("link.login", linkPath+"{token}", linkPath+"{token}", s.logInByLink).For(web.Anybody),
 		web.Get("prove", web.ProvePath, s.showProof),
 		web.Post("prove.password", web.ProvePath, web.ProvePath, s.prove),
 		web.Post("prove.passkey.begin", "/prove/passkey/begin", web.ProvePath, s.beginPasskeyProof),
@@ -56,16 +58,25 @@ func codeField() *web.Field {
 }
 
 func (s *site) showLogIn(r *web.Request) (web.Answer, error) {
-	v := &web.View{Title: "Log in", Outside: true, Sections: []*web.Section{{Forms: []*web.Form{{
-		Name: "login.password", Action: web.LogInPath, Submit: "Log in", Hidden: next(r),
-		Fields: []*web.Field{emailField(true), passwordField("Password", "current-password")},
-	}}}}}
-	if s.Passkeys {
+	v := &web.View{Title: "Log in", Outside: true}
+	rules, has := s.use.People.SignOnRules()
+	if !rules.Required {
+		v.Sections = append(v.Sections, &web.Section{Forms: []*web.Form{{
+			Name: "login.password", Action: web.LogInPath, Submit: "Log in", Hidden: next(r),
+			Fields: []*web.Field{emailField(true), passwordField("Password", "current-password")},
+		}}})
+	}
+	if s.Passkeys && !rules.Required {
 		v.Sections = append(v.Sections, &web.Section{Forms: []*web.Form{
 			passkeyForm("login.passkey", "/login/passkey", "Log in with a passkey", next(r)),
 		}})
 	}
-	if s.Mails {
+	if has {
+		v.Sections = append(v.Sections, &web.Section{
+			Main: &web.Link{Text: "Log in with " + rules.Name, Href: web.WithNext(signOnPath, r.Next())},
+		})
+	}
+	if s.Mails && !rules.Required {
 		v.Sections = append(v.Sections, &web.Section{Links: []web.Link{{Text: "Forgot your password?", Href: "/forgotten"}}})
 	}
 	return v, nil
@@ -83,17 +94,16 @@ func (s *site) logIn(r *web.Request) (web.Answer, error) {
 	in, err := s.use.People.LogIn(r.Context(), people.Credentials{
 		Email: r.Field("email"), Password: r.Field("password"),
 	}, client(r))
-	return s.entered(r, in, err)
+	return entered(r, in, r.Next(), err)
 }
 
 // entered gives the browser a session, and leads on.
-func (s *site) entered(r *web.Request, in people.Entered, err error) (web.Answer, error) {
+func entered(r *web.Request, in people.Entered, to string, err error) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
 	r.SetToken(in.Token)
 	r.SetDevice(in.Device)
-	to := r.Next()
 	if in.Session.Status == person.AwaitsFactor {
 		return web.Redirect{To: web.WithNext("/login/code", to)}, nil
 	}
@@ -124,7 +134,7 @@ func ask(asked people.Asked, err error) (web.Answer, error) {
 
 func (s *site) logInByPasskey(r *web.Request) (web.Answer, error) {
 	in, err := s.use.People.LogInByPasskey(r.Context(), r.Field("challenge"), []byte(r.Field("response")), client(r))
-	return s.entered(r, in, err)
+	return entered(r, in, r.Next(), err)
 }
 
 func (s *site) showFactor(r *web.Request) (web.Answer, error) {
@@ -138,7 +148,7 @@ func (s *site) showFactor(r *web.Request) (web.Answer, error) {
 
 func (s *site) giveFactor(r *web.Request) (web.Answer, error) {
 	in, err := s.use.People.GiveFactor(r.Context(), r.Token(), r.Field("code"), client(r))
-	return s.entered(r, in, err)
+	return entered(r, in, r.Next(), err)
 }
 
 func (s *site) logOut(r *web.Request) (web.Answer, error) {
@@ -163,12 +173,16 @@ func (s *site) askReset(r *web.Request) (web.Answer, error) {
 		return nil, err
 	}
 	return &web.View{Title: "Look into your mailbox", Outside: true, Sections: []*web.Section{{
-		Alert: &web.Alert{Good: true, Text: "If the address is known here, a mail is on its way. Its link works for 30 minutes."},
+		Alert: &web.Alert{Good: true, Text: "If the address is known here, a mail is on its way. Its link works for 30 minutes, or a " +
+			"week for who has no password yet."},
 		Links: []web.Link{{Text: "Back to the log-in", Href: web.LogInPath}},
 	}}}, nil
 }
 
 func (s *site) showReset(r *web.Request) (web.Answer, error) {
+	if rules, _ := s.use.People.SignOnRules(); rules.Required { // a link of the operator's logs in, then
+		return web.Redirect{To: linkPath + r.Param("token")}, nil
+	}
 	return &web.View{Title: "Choose a password", Outside: true, Sections: []*web.Section{{
 		Note: "All sessions of yours end with it.",
 		Forms: []*web.Form{{
@@ -194,7 +208,25 @@ func (s *site) reset(r *web.Request) (web.Answer, error) {
 	return web.Redirect{To: web.LogInPath}, nil
 }
 
+// linkPath is where a link of the operator's leads. Whatever looks into mails follows links, but presses no button.
+const linkPath = "/link/"
+
+func (s *site) showLink(r *web.Request) (web.Answer, error) {
+	return &web.View{Title: "Log in by a link", Outside: true, Sections: []*web.Section{{
+		Note: "The operator of the service has made it for you. It works once.",
+		Forms: []*web.Form{{
+			Name: "link.login", Action: linkPath + r.Param("token"), Submit: "Log in",
+		}},
+	}}}, nil
+}
+
+func (s *site) logInByLink(r *web.Request) (web.Answer, error) {
+	in, err := s.use.People.LogInByLink(r.Context(), r.Param("token"), client(r))
+	return entered(r, in, r.Next(), err)
+}
+
 func (s *site) showProof(r *web.Request) (web.Answer, error) {
+	rules, _ := s.use.People.SignOnRules()
 	has, err := s.use.People.Security(r.Context(), r.Caller)
 	if err != nil {
 		return nil, err
@@ -203,7 +235,7 @@ func (s *site) showProof(r *web.Request) (web.Answer, error) {
 		Title: "Prove that it is you",
 		Lead:  "What you are about to do needs a log-in of the last ten minutes.",
 	}
-	if has.HasPassword {
+	if has.HasPassword && !rules.Required {
 		form := &web.Form{
 			Name: "prove.password", Action: web.ProvePath, Submit: "Continue", Hidden: next(r),
 			Fields: []*web.Field{passwordField("Password", "current-password")},
@@ -215,10 +247,19 @@ func (s *site) showProof(r *web.Request) (web.Answer, error) {
 		}
 		v.Sections = append(v.Sections, &web.Section{Forms: []*web.Form{form}})
 	}
-	if s.Passkeys {
+	if s.Passkeys && !rules.Required {
 		v.Sections = append(v.Sections, &web.Section{Forms: []*web.Form{
 			passkeyForm("prove.passkey", "/prove/passkey", "Use a passkey", next(r)),
 		}})
+	}
+	if has.SignsOn != nil {
+		form := &web.Form{Name: "prove.sign-on", Action: proofPath, Submit: "Log in again with " + rules.Name, Hidden: next(r)}
+		if has.HasFactor && !rules.BothFactors {
+			code := codeField()
+			code.Focus = len(v.Sections) == 0
+			form.Fields = []*web.Field{code}
+		}
+		v.Sections = append(v.Sections, &web.Section{Forms: []*web.Form{form}})
 	}
 	if len(v.Sections) == 0 {
 		v.Sections = []*web.Section{{Alert: &web.Alert{Text: "You have nothing to prove it with: log in again."}}}
@@ -243,14 +284,19 @@ func (s *site) proveByPasskey(r *web.Request) (web.Answer, error) {
 	return proved(r, in, err)
 }
 
-// proved gives the browser the session's new token. A proof that is wrong is not the end of a session.
+// proved gives the browser the session's new token, and leads on.
 func proved(r *web.Request, in people.Entered, err error) (web.Answer, error) {
 	if err != nil {
-		if fault.Has(err, fault.Unauthorized) && err.Error() != person.ErrNoSession().Error() {
-			err = fault.Recode(err, fault.Forbidden)
-		}
-		return nil, err
+		return nil, unproven(err)
 	}
 	r.SetToken(in.Token)
 	return web.Redirect{To: r.Next()}, nil
+}
+
+// unproven is the error of a proof. One that is wrong is not the end of a session.
+func unproven(err error) error {
+	if fault.Has(err, fault.Unauthorized) && err.Error() != person.ErrNoSession().Error() {
+		return fault.Recode(err, fault.Forbidden)
+	}
+	return err
 }

@@ -18,18 +18,24 @@ func (s *site) invitationPages() []web.Page {
 }
 
 func (s *site) showInvitation(r *web.Request) (web.Answer, error) {
+	form := &web.Form{
+		Name: "invitation.accept", Action: "/invitation/" + r.Param("token"), Submit: "Accept",
+		Fields: []*web.Field{
+			{Name: "name", Label: "Your name", Complete: "name", Max: 100, Optional: true, Help: "Only for a new account."},
+		},
+	}
+	rules, _ := s.use.People.SignOnRules()
+	then := "log in with " + rules.Name + " afterwards"
+	if !rules.Required {
+		then = "choose a password"
+		form.Fields = append(form.Fields, &web.Field{
+			Name: "password", Label: "Password", Type: "password", Complete: "new-password", Max: 200, Optional: true,
+			Help: "Only for a new account: 8 to 200 characters.",
+		})
+	}
 	return &web.View{Title: "Accept the invitation", Outside: true, Sections: []*web.Section{{
-		Note: "Somebody lets you use a database. If you have no account here yet, you get one: choose a password.",
-		Forms: []*web.Form{{
-			Name: "invitation.accept", Action: "/invitation/" + r.Param("token"), Submit: "Accept",
-			Fields: []*web.Field{
-				{Name: "name", Label: "Your name", Complete: "name", Max: 100, Optional: true, Help: "Only for a new account."},
-				{
-					Name: "password", Label: "Password", Type: "password", Complete: "new-password", Max: 200, Optional: true,
-					Help: "Only for a new account: 8 to 200 characters.",
-				},
-			},
-		}},
+		Note:  "Somebody lets you use a database. If you have no account here yet, you get one: " + then + ".",
+		Forms: []*web.Form{form},
 	}}}, nil
 }
 

@@ -40,7 +40,7 @@ var Nav = []web.Link{
 func Pages(cp *controlplane.ControlPlane, of Settings, once func() string) []web.Page {
 	s := &site{use: cp, Settings: of, once: once}
 	return slices.Concat(
-		s.entrancePages(), s.invitationPages(), s.securityPages(), s.passkeyPages(),
+		s.entrancePages(), s.signOnPages(), s.invitationPages(), s.securityPages(), s.passkeyPages(),
 		s.listPages(), s.createPages(), s.deletedPages(),
 		s.overviewPages(), s.backupPages(), s.restorePages(), s.loginPages(), s.rolePages(), s.networkPages(), s.extensionPages(),
 		s.timeoutPages(), s.activityPages(), s.memberPages(), s.settingPages(),

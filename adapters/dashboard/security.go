@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pgherd/pgherd/adapters/dashboard/web"
+	"github.com/pgherd/pgherd/core/controlplane/people"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/person"
 )
@@ -39,16 +40,38 @@ func (s *site) showSecurity(r *web.Request) (web.Answer, error) {
 		return nil, err
 	}
 	v := &web.View{Title: "Security", Lead: "How you log in as " + r.Caller.User.Email + ", and where you are logged in."}
-	if s.Passkeys {
+	rules, issuer := s.use.People.SignOnRules()
+	if issuer {
+		v.Sections = append(v.Sections, signOnSection(rules.Name, has))
+	}
+	if s.Passkeys && !rules.Required {
 		section, err := s.passkeySection(r)
 		if err != nil {
 			return nil, err
 		}
 		v.Sections = append(v.Sections, section)
 	}
-	v.Sections = append(v.Sections, factorSection(has.HasFactor, has.Recovery), passwordSection(has.HasPassword),
-		sessionSection(r, sessions))
+	v.Sections = append(v.Sections, factorSection(has, s.beforeCode()))
+	if !rules.Required {
+		v.Sections = append(v.Sections, passwordSection(has.HasPassword))
+	}
+	v.Sections = append(v.Sections, sessionSection(r, sessions))
 	return v, nil
+}
+
+// beforeCode is what a log-in asks for a code after.
+func (s *site) beforeCode() string {
+	rules, issuer := s.use.People.SignOnRules()
+	switch asks := issuer && !rules.BothFactors; {
+	case asks && rules.Required:
+		return rules.Name
+	case asks:
+		return "the password or " + rules.Name
+	case rules.Required:
+		return "a link of the operator"
+	default:
+		return "the password"
+	}
 }
 
 func passwordSection(has bool) *web.Section {
@@ -62,22 +85,22 @@ func passwordSection(has bool) *web.Section {
 	}}}
 }
 
-func factorSection(has bool, recovery int) *web.Section {
+func factorSection(has people.Security, before string) *web.Section {
 	section := &web.Section{
-		Title: "Authenticator app", Note: "A second factor: after the password, the log-in asks for a code of an app on your phone.",
+		Title: "Authenticator app", Note: "A second factor: after " + before + ", the log-in asks for a code of an app on your phone.",
 	}
-	if !has {
+	if !has.HasFactor {
 		section.Facts = []web.Fact{{Name: "Status", Cell: web.Cell{Mark: &web.Mark{Text: "not set up", Tone: web.Warning}}}}
 		section.Forms = []*web.Form{button("security.factor.begin", securityPath+"/factor/begin", "Set up an app")}
 		return section
 	}
 	tone := web.Good
-	if recovery < 3 {
+	if has.Recovery < 3 {
 		tone = web.Warning
 	}
 	section.Facts = []web.Fact{
 		{Name: "Status", Cell: web.Cell{Mark: &web.Mark{Text: "on", Tone: web.Good}}},
-		{Name: "Recovery codes left", Cell: web.Cell{Mark: &web.Mark{Text: fmt.Sprint(recovery), Tone: tone}}},
+		{Name: "Recovery codes left", Cell: web.Cell{Mark: &web.Mark{Text: fmt.Sprint(has.Recovery), Tone: tone}}},
 	}
 	section.Forms = []*web.Form{
 		{
@@ -86,7 +109,7 @@ func factorSection(has bool, recovery int) *web.Section {
 		},
 		{
 			Name: "security.factor.remove", Action: securityPath + "/factor/remove", Submit: "Remove the app", Danger: true,
-			Fold: "Remove the app", Intro: "Then the password alone is enough to log in.",
+			Fold: "Remove the app", Intro: "Then " + before + " alone is enough to log in.",
 		},
 	}
 	return section

@@ -36,8 +36,6 @@ type Settings struct {
 	Grace          time.Duration
 	Connections    int
 	PerAddress     int
-	// Pages are further pages, of a development host.
-	Pages func(*controlplane.ControlPlane) []web.Page
 }
 
 // Command is "pgherd dashboard".
@@ -57,6 +55,7 @@ func Command() *cobra.Command {
 	}
 	s.Settings.Flags(cmd)
 	s.Dashboard.Flags(cmd)
+	s.SignOn.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&s.Listen, "listen", "127.0.0.1:8443", "address of the dashboard")
 	f.StringVar(&s.TLSCertFile, "tls-cert-file", "", "certificate chain in PEM; with it the dashboard speaks TLS itself")
@@ -128,9 +127,6 @@ func newServer(
 	pages := dashboard.Pages(cp, dashboard.Settings{
 		Product: s.Dashboard.Product, Mails: s.Mail.Configured(), Passkeys: true,
 	}, unique)
-	if s.Pages != nil {
-		pages = append(pages, s.Pages(cp)...)
-	}
 	return web.New(web.Config{
 		Gate: cp.Access, Pages: pages, Nav: dashboard.Nav, Origin: origin, Proxies: proxies, TLS: secure, Product: s.Dashboard.Product,
 		Log: log, Metrics: r, RequestID: unique, Now: clock.Now, Admit: door.Admit, Live: cp.Live,

@@ -29,7 +29,7 @@ type Page struct {
 	// Does names the routes of the API whose capability the page has.
 	Does []string
 	// Back is the path of the page whose form an action is sent by, with parameters of the action's own path. It is shown again
-	// with what was wrong.
+	// with what was wrong. Of a page that only leads on, it is the page that is shown where that fails; empty: none.
 	Back string
 	// Done is what the next page says after the action.
 	Done string
@@ -49,6 +49,9 @@ func Post(name, path, back string, serve func(*Request) (Answer, error), does ..
 
 // For is the page for others than people with a session.
 func (p Page) For(w Who) Page { p.Who = w; return p }
+
+// Or is the page that leads on, or back to a path where that fails.
+func (p Page) Or(back string) Page { p.Back = back; return p }
 
 // Of is the page with another rate class.
 func (p Page) Of(c ratelimit.Class) Page { p.Class = c; return p }
@@ -77,18 +80,18 @@ func newTable(pages []Page) (table, error) {
 	}
 	for i := range pages {
 		p := &pages[i]
-		if p.Method != http.MethodPost {
+		if p.Method != http.MethodPost && p.Back == "" {
 			continue
 		}
 		switch back := t.byPath[p.Back][http.MethodGet]; {
 		case back == nil:
-			return t, fmt.Errorf("dashboard: the action %s leads back to %q, which is no page", p.Name, p.Back)
+			return t, fmt.Errorf("dashboard: %s leads back to %q, which is no page", p.Name, p.Back)
 		case p.Who == Anybody && back.Who != Anybody:
-			return t, fmt.Errorf("dashboard: the action %s for anybody leads back to %q, which is not", p.Name, p.Back)
+			return t, fmt.Errorf("dashboard: %s, which is for anybody, leads back to %q, which is not", p.Name, p.Back)
 		}
 		for part := range strings.SplitSeq(p.Back, "/") {
 			if strings.HasPrefix(part, "{") && part != "{$}" && !slices.Contains(strings.Split(p.Path, "/"), part) {
-				return t, fmt.Errorf("dashboard: the action %s leads back to %q, but has no %s", p.Name, p.Back, part)
+				return t, fmt.Errorf("dashboard: %s leads back to %q, but has no %s", p.Name, p.Back, part)
 			}
 		}
 	}

@@ -130,7 +130,8 @@ func sameOrigin(h http.Header, origin *url.URL) bool {
 }
 
 // fail shows an error. Somebody without a session is sent to log in, and back afterwards; somebody who has to prove who they are,
-// to do that. An action of which a field is wrong shows its page again, to those whom the checks have let in.
+// to do that. An action of which a field is wrong shows its page again, and so does what leads on from a page, to those whom the
+// checks have let in.
 func (r *Request) fail(err error) {
 	switch {
 	case fault.Has(err, fault.Unauthorized) && r.page != nil && r.page.Who == Person && r.page.Name != liveName:
@@ -145,7 +146,7 @@ func (r *Request) fail(err error) {
 	if failed {
 		r.cause = err
 	}
-	if r.admitted && r.page.Method == http.MethodPost && correctable(shown.Code) && r.again(shown) {
+	if r.admitted && r.page.Back != "" && correctable(shown.Code) && r.again(shown) {
 		return
 	}
 	r.failWith(shown.Code.Status(), shown)
@@ -161,7 +162,7 @@ func correctable(code fault.Code) bool {
 	}
 }
 
-// again shows the page of an action's form, with what was wrong. It returns false where the page is not to be had.
+// again shows the page that a request came from, with what was wrong. It returns false where the page is not to be had.
 func (r *Request) again(shown *fault.Error) bool {
 	action := r.page
 	page := r.server.table.byPath[action.Back][http.MethodGet]
@@ -187,10 +188,10 @@ func (r *Request) again(shown *fault.Error) bool {
 	return true
 }
 
-// next is the query that leads back to where a request came from: the page itself, or that of the action's form.
+// next is the query that leads back to where a request came from: the page itself, or the one before it.
 func (r *Request) next() string {
 	path := r.http.URL.RequestURI()
-	if r.page.Method == http.MethodPost {
+	if r.page.Back != "" {
 		path = filled(r.page.Back, r.http.PathValue)
 	}
 	if path == "/" || len(path) > maxNextPath {

@@ -110,6 +110,15 @@ func (r *Request) Token() string { return r.cookie(sessionCookie) }
 // Device is what the browser keeps of an earlier log-in; empty where it has nothing.
 func (r *Request) Device() string { return r.cookie(deviceCookie) }
 
+// Kept is what the browser keeps under a name; empty where it has nothing.
+func (r *Request) Kept(name string) string { return r.cookie(sessionCookie + "-" + name) }
+
+// Keep has the browser keep a value under a name for a while, or drop it where it is empty. It may have no characters but those
+// of a query.
+func (r *Request) Keep(name, value string, life time.Duration) {
+	r.setCookie(sessionCookie+"-"+name, value, life)
+}
+
 // SetDevice has the browser keep what makes it known at the next log-in. Empty, it keeps what it has.
 func (r *Request) SetDevice(token string) {
 	if token != "" {

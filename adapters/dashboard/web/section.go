@@ -20,6 +20,7 @@ type Section struct {
 	Table *Table
 	Empty *Empty
 	Forms []*Form
+	Main  *Link // as a button
 	Links []Link
 }
 

@@ -3,10 +3,12 @@ package web
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -40,6 +42,30 @@ func (to Redirect) write(r *Request) error {
 	}
 	r.redirect(where)
 	return nil
+}
+
+// Away sends a browser to another server, and only by TLS. After a form that is a page which leads on by itself: a browser does
+// not follow a redirect of a form to where the policy lets no form be sent.
+type Away struct{ To, Name string }
+
+// write implements Answer.
+func (a Away) write(r *Request) error {
+	switch {
+	case !secure(a.To):
+		r.fail(errors.New("a page leads away to what is no https URL"))
+		return nil
+	case r.page.Method != http.MethodPost:
+		r.redirect(a.To)
+		return nil
+	}
+	r.out.Header().Set("Refresh", "0; url="+a.To)
+	on := &Link{Text: "Go on to " + a.Name, Href: a.To}
+	return (&View{Title: "One moment", Outside: true, Sections: []*Section{{Main: on}}}).write(r)
+}
+
+func secure(to string) bool {
+	u, err := url.Parse(to)
+	return err == nil && u.Scheme == "https" && u.Host != "" && u.User == nil
 }
 
 // Data is JSON for the script of a page.

@@ -52,6 +52,8 @@ type Settings struct {
 	RefusedNetworks []string
 	Mail            Mail
 	Dashboard       Dashboard
+	// SignOn is for hosts with pages, which give it its flags.
+	SignOn SignOn
 	// LeaseHold is how long a worker may be silent before another takes its work; 0 for the use cases' own default.
 	LeaseHold time.Duration
 	Limits    map[ratelimit.Class]ratelimit.Limit
@@ -98,7 +100,11 @@ func (s *Settings) Check(cmd *cobra.Command) error {
 	if _, _, err := s.Mail.open(); err != nil {
 		return err
 	}
-	if _, err := s.Dashboard.Origin(s.Mail.Dashboard); err != nil {
+	origin, err := s.Dashboard.Origin(s.Mail.Dashboard)
+	if err != nil {
+		return err
+	}
+	if _, _, err := s.SignOn.open(oidc.Options{Clock: system.NewClock()}, origin); err != nil {
 		return err
 	}
 	if _, err := Networks(refusedNetworks, s.RefusedNetworks); err != nil {
@@ -170,9 +176,18 @@ func newControlPlane(
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := oidc.New(oidc.Options{
+	asking := oidc.Options{
 		Policy: s.Webhooks.Policy, ExtraCA: s.Webhooks.ExtraCA, Resolver: s.Webhooks.Resolver, Clock: clock,
-	})
+	}
+	tokens, err := oidc.New(asking)
+	if err != nil {
+		return nil, err
+	}
+	origin, err := s.Dashboard.Origin(s.Mail.Dashboard)
+	if err != nil {
+		return nil, err
+	}
+	signOn, rules, err := s.SignOn.open(asking, origin)
 	if err != nil {
 		return nil, err
 	}
@@ -195,11 +210,11 @@ func newControlPlane(
 	return controlplane.New(controlplane.Ports{
 		Store: store, Admissions: store, Fleet: fleet, Clock: clock, Entropy: system.Entropy{}, Secrets: box, Ring: box,
 		Journal: j, Sender: sender, Mailer: mails, Passwords: passwords.Hasher{},
-		Passkeys: verifier, Tokens: tokens,
+		Passkeys: verifier, SignOn: signOn, Tokens: tokens,
 	}, controlplane.Config{
 		Limits: s.Limits, UnverifiedPlans: unverified, LeaseHold: s.LeaseHold, DownloadsPerAccount: s.DownloadsPerAccount,
 		RecoveryWindow: s.RecoveryWindow, Retention: s.Retention, DefaultSchedule: database.Schedule(s.DefaultSchedule),
-		Pages: pages, Crash: CrashHook(),
+		Pages: pages, SignOnRules: rules, Crash: CrashHook(),
 	})
 }
 
