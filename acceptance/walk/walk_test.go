@@ -215,8 +215,8 @@ func (w *world) ofMember(t *testing.T, owner *browser.Page, shop, role string) {
 	}
 	owner.Goto(shop + "/members")
 	p.Goto(shop)
+	p.Expect(404, shop)
 	owner.In("section").Click("Remove")
 	owner.Lacks(email)
-	p.Expect(404, shop)
 	p.Sees("Nothing is here") // by itself
 }

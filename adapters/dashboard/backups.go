@@ -59,7 +59,10 @@ func (s *site) showBackups(r *web.Request) (web.Answer, error) {
 		}})
 	}
 	v := frame(d, backupsTab, "Backups")
-	section := &web.Section{ID: "backups", Note: "Of the last 30 days, those with a backup that is kept:", Chart: backupStrip(all, r.Now), Table: t.Arrange(r)}
+	section := &web.Section{
+		ID: "backups", Note: "Of the last 30 days, those with a backup that is kept:", Chart: backupStrip(all, r.Now),
+		Table: t.Arrange(r),
+	}
 	if may(d, account.ManageBackups) {
 		section.Forms = []*web.Form{
 			button("backup.start", under(d.Record().ID, "backups"), "Start a backup"),

@@ -69,19 +69,26 @@
   // A page that is open is brought up to date, section by section: when the server says that something has changed, and once a
   // minute. What somebody is typing in stays.
   const main = document.getElementById("main");
-  let reading = false, again = false;
+  let reading = false, again = false, gone = false, source;
   const busy = (node) => node.contains(document.activeElement) && document.activeElement.matches("input, select, textarea, button")
     || all("input:not([type=hidden]), textarea", node).some((i) => i.type === "checkbox" ? i.checked !== i.defaultChecked : i.value !== i.defaultValue);
   const refresh = async () => {
+    if (gone) return;
     if (reading) { again = true; return; }
     reading = true;
     try {
       const url = new URL(location.href);
       url.searchParams.delete("did");
       const answer = await fetch(url, { headers: { accept: "text/html" } });
-      if (answer.redirected || answer.status === 404 || answer.status === 401) { location.reload(); return; }
-      if (!answer.ok) return;
+      if (answer.redirected) { location.reload(); return; }
+      if (!answer.ok && answer.status !== 404) return;
       const fresh = parse(await answer.text());
+      if (answer.status === 404) { // it was taken away: nothing of it stays to be seen
+        gone = true;
+        source?.close();
+        document.body.replaceWith(document.adoptNode(fresh.body));
+        return;
+      }
       for (const id of ["head", ...all("section[id]").map((s) => s.id)]) {
         const [old, now] = [document.getElementById(id), fresh.getElementById(id)];
         if (!old || !now || busy(old)) continue;
@@ -96,10 +103,10 @@
   };
   if (main.dataset.live) {
     const listen = () => {
-      const source = new EventSource(main.dataset.live);
+      source = new EventSource(main.dataset.live);
       source.addEventListener("open", refresh); // from here on, every change is told
       source.addEventListener("changed", refresh);
-      source.addEventListener("gone", () => { source.close(); location.reload(); });
+      source.addEventListener("gone", () => { source.close(); refresh(); });
       addEventListener("pagehide", () => source.close(), { once: true });
     };
     listen();
