@@ -5,8 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/fx"
@@ -25,15 +23,9 @@ import (
 // Settings of the API host.
 type Settings struct {
 	wiring.Settings
-	Listen      string
-	TLSCertFile string
-	TLSKeyFile  string
-	// InsecureListen lets the API speak clear text beyond this machine.
-	InsecureListen bool
-	Proxies        []string
-	Grace          time.Duration
-	Limits         map[string]string
-	HTTP           serve.Limits
+	wiring.Front
+	Limits map[string]string
+	HTTP   serve.Limits
 }
 
 // Command is "pgherd api".
@@ -48,7 +40,7 @@ func Command() *cobra.Command {
 			if err := s.Check(cmd); err != nil {
 				return err
 			}
-			if err := s.checkListen(); err != nil {
+			if err := s.CheckListen(); err != nil {
 				return err
 			}
 			if s.Settings.Limits, err = parseLimits(s.Limits); err != nil {
@@ -71,14 +63,8 @@ func onHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, f *certfile.
 // Flags gives a command the settings of the API host.
 func (s *Settings) Flags(cmd *cobra.Command) {
 	s.Settings.Flags(cmd)
+	s.Front.Flags(cmd, "the API", "127.0.0.1:8080")
 	f := cmd.Flags()
-	f.StringVar(&s.Listen, "listen", "127.0.0.1:8080", "address of the API")
-	f.StringVar(&s.TLSCertFile, "tls-cert-file", "", "certificate chain in PEM; with it the API speaks TLS itself")
-	f.StringVar(&s.TLSKeyFile, "tls-key-file", "", "private key of the certificate")
-	f.BoolVar(&s.InsecureListen, "insecure-listen", false,
-		"speak clear text beyond this machine: for a trusted network with a proxy that speaks TLS")
-	f.StringSliceVar(&s.Proxies, "trusted-proxies", nil, "networks whose X-Forwarded-For is believed, such as 10.0.0.0/8")
-	f.DurationVar(&s.Grace, "shutdown-grace", 30*time.Second, "how long open requests may take when the host stops")
 	f.IntVar(&s.HTTP.Connections, "max-connections", s.HTTP.Connections,
 		"most open connections of this host; for one more, one without an admitted request is closed")
 	f.IntVar(&s.HTTP.ConnectionsPerAddress, "max-connections-per-address", s.HTTP.ConnectionsPerAddress,
@@ -96,7 +82,7 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 func Module(s Settings) fx.Option {
 	return fx.Module("api",
 		fx.Provide(
-			func() (*certfile.Files, error) { return wiring.OpenTLS("api", s.TLSCertFile, s.TLSKeyFile) },
+			func() (*certfile.Files, error) { return s.OpenTLS("api") },
 			func(cp *controlplane.ControlPlane, log *zap.Logger, r metrics.Registry, f *certfile.Files) (*serve.Server, error) {
 				return newServer(s, cp, log, r, f)
 			},
@@ -110,7 +96,7 @@ func Module(s Settings) fx.Option {
 					return nil
 				}})
 			}
-			wiring.Listen(lc, stop, log, wiring.Address{Part: "api", Flag: "listen", Address: s.Listen}, graceful{server, s.Grace})
+			s.Serve(lc, stop, log, "api", server)
 		}),
 		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r metrics.Registry, f *certfile.Files) error {
 			return wiring.Certify(lc, stop, log, r, wiring.Certificate{Files: f})
@@ -121,7 +107,7 @@ func Module(s Settings) fx.Option {
 func newServer(
 	s Settings, cp *controlplane.ControlPlane, log *zap.Logger, r metrics.Registry, files *certfile.Files,
 ) (*serve.Server, error) {
-	proxies, err := wiring.Networks("trusted-proxies", s.Proxies)
+	proxies, err := s.Trusted()
 	if err != nil {
 		return nil, err
 	}
@@ -133,26 +119,4 @@ func newServer(
 		Gate: httpapi.NewGate(cp), Routes: httpapi.Routes(cp), Limits: s.HTTP, Proxies: proxies,
 		TLS: secure, Log: log, Metrics: r, RequestID: func() string { return system.Entropy{}.Base62(20) },
 	})
-}
-
-// checkListen refuses clear text that others on a network could read: it holds keys and passwords.
-func (s *Settings) checkListen() error {
-	if s.TLSCertFile != "" || s.InsecureListen || wiring.Loopback(s.Listen) {
-		return nil
-	}
-	return fmt.Errorf("--listen %s would speak clear text beyond this machine: give --tls-cert-file and --tls-key-file, "+
-		"or --insecure-listen where a proxy on a trusted network speaks TLS", s.Listen)
-}
-
-// graceful bounds how long a shutdown waits for open requests.
-type graceful struct {
-	*serve.Server
-	grace time.Duration
-}
-
-// Shutdown lets open requests finish, then cuts them off.
-func (g graceful) Shutdown(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, g.grace)
-	defer cancel()
-	return g.Server.Shutdown(ctx)
 }

@@ -5,9 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/fx"
@@ -27,15 +25,9 @@ import (
 // Settings of the dashboard host.
 type Settings struct {
 	wiring.Settings
-	Listen      string
-	TLSCertFile string
-	TLSKeyFile  string
-	// InsecureListen lets the dashboard speak clear text beyond this machine.
-	InsecureListen bool
-	Proxies        []string
-	Grace          time.Duration
-	Connections    int
-	PerAddress     int
+	wiring.Front
+	Connections int
+	PerAddress  int
 }
 
 // Command is "pgherd dashboard".
@@ -47,7 +39,7 @@ func Command() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s.Kind = "dashboard"
-			if err := errors.Join(s.Check(cmd), settings.Require(cmd, "dashboard-url"), s.checkListen()); err != nil {
+			if err := errors.Join(s.Check(cmd), settings.Require(cmd, "dashboard-url"), s.CheckListen()); err != nil {
 				return err
 			}
 			return wiring.Run(cmd.Context(), wiring.Base(s.Settings, system.NewClock()), Module(s), fx.Invoke(onHangup))
@@ -56,14 +48,8 @@ func Command() *cobra.Command {
 	s.Settings.Flags(cmd)
 	s.Dashboard.Flags(cmd)
 	s.SignOn.Flags(cmd)
+	s.Front.Flags(cmd, "the dashboard", "127.0.0.1:8443")
 	f := cmd.Flags()
-	f.StringVar(&s.Listen, "listen", "127.0.0.1:8443", "address of the dashboard")
-	f.StringVar(&s.TLSCertFile, "tls-cert-file", "", "certificate chain in PEM; with it the dashboard speaks TLS itself")
-	f.StringVar(&s.TLSKeyFile, "tls-key-file", "", "private key of the certificate")
-	f.BoolVar(&s.InsecureListen, "insecure-listen", false,
-		"speak clear text beyond this machine: for a trusted network with a proxy that speaks TLS")
-	f.StringSliceVar(&s.Proxies, "trusted-proxies", nil, "networks whose X-Forwarded-For is believed, such as 10.0.0.0/8")
-	f.DurationVar(&s.Grace, "shutdown-grace", 30*time.Second, "how long open requests may take when the host stops")
 	f.IntVar(&s.Connections, "max-connections", defaultConnections,
 		"most open connections of this host; for one more, one without an admitted request is closed")
 	f.IntVar(&s.PerAddress, "max-connections-per-address", defaultPerAddress,
@@ -88,7 +74,10 @@ type certificate struct{ files *certfile.Files }
 func Module(s Settings) fx.Option {
 	return fx.Module("dashboard",
 		fx.Provide(
-			func() (certificate, error) { return openTLS(s) },
+			func() (certificate, error) {
+				files, err := s.OpenTLS("dashboard")
+				return certificate{files}, err
+			},
 			func(
 				cp *controlplane.ControlPlane, clock *system.Clock, log *zap.Logger, r metrics.Registry, c certificate,
 			) (*web.Server, error) {
@@ -100,7 +89,7 @@ func Module(s Settings) fx.Option {
 				cp.Live.Run(ctx)
 				return nil
 			}})
-			wiring.Listen(lc, stop, log, wiring.Address{Part: "dashboard", Flag: "listen", Address: s.Listen}, graceful{server, s.Grace})
+			s.Serve(lc, stop, log, "dashboard", server)
 		}),
 		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r metrics.Registry, c certificate) error {
 			return wiring.Certify(lc, stop, log, r, wiring.Certificate{Files: c.files})
@@ -115,7 +104,7 @@ func newServer(
 	if err != nil {
 		return nil, err
 	}
-	proxies, err := wiring.Networks("trusted-proxies", s.Proxies)
+	proxies, err := s.Trusted()
 	if err != nil {
 		return nil, err
 	}
@@ -124,9 +113,7 @@ func newServer(
 		secure = c.files.Certificate
 	}
 	unique := func() string { return system.Entropy{}.Base62(20) }
-	pages := dashboard.Pages(cp, dashboard.Settings{
-		Product: s.Dashboard.Product, Mails: s.Mail.Configured(), Passkeys: true,
-	}, unique)
+	pages := dashboard.Pages(cp, dashboard.Settings{Product: s.Dashboard.Product, Mails: s.Mail.Configured()}, unique)
 	return web.New(web.Config{
 		Gate: cp.Access, Pages: pages, Nav: dashboard.Nav, Origin: origin, Proxies: proxies, TLS: secure, Product: s.Dashboard.Product,
 		Log: log, Metrics: r, RequestID: unique, Now: clock.Now, Admit: door.Admit, Live: cp.Live,
@@ -134,31 +121,4 @@ func newServer(
 			door.Bound(h, door.Bounds{All: s.Connections, PerAddress: s.PerAddress, Proxies: proxies}, log)
 		},
 	})
-}
-
-// checkListen refuses clear text that others on a network could read: it holds passwords.
-func (s *Settings) checkListen() error {
-	if s.TLSCertFile != "" || s.InsecureListen || wiring.Loopback(s.Listen) {
-		return nil
-	}
-	return fmt.Errorf("--listen %s would speak clear text beyond this machine: give --tls-cert-file and --tls-key-file, "+
-		"or --insecure-listen where a proxy on a trusted network speaks TLS", s.Listen)
-}
-
-func openTLS(s Settings) (certificate, error) {
-	files, err := wiring.OpenTLS("dashboard", s.TLSCertFile, s.TLSKeyFile)
-	return certificate{files}, err
-}
-
-// graceful bounds how long a shutdown waits for open requests.
-type graceful struct {
-	*web.Server
-	grace time.Duration
-}
-
-// Shutdown lets open requests finish, then cuts them off.
-func (g graceful) Shutdown(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, g.grace)
-	defer cancel()
-	return g.Server.Shutdown(ctx)
 }

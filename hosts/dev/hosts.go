@@ -57,11 +57,12 @@ func (s Settings) hosts(
 		wiring.Base(base, clock),
 		fx.Replace(log),
 		api.Module(api.Settings{
-			Settings: base, Listen: address(s.APIPort), Grace: shutdownGrace, HTTP: limits,
+			Settings: base, Front: wiring.Front{Listen: address(s.APIPort), Grace: shutdownGrace}, HTTP: limits,
 		}),
 		dashboard.Module(dashboard.Settings{
-			Settings: base, Listen: address(s.DashboardPort), TLSCertFile: cert.CertFile, TLSKeyFile: cert.KeyFile, Grace: shutdownGrace,
-			Connections: limits.Connections, PerAddress: limits.ConnectionsPerAddress,
+			Settings: base, Connections: limits.Connections, PerAddress: limits.ConnectionsPerAddress, Front: wiring.Front{
+				Listen: address(s.DashboardPort), TLSCertFile: cert.CertFile, TLSKeyFile: cert.KeyFile, Grace: shutdownGrace,
+			},
 		}),
 		batch.Module(batch.Settings{Settings: base, Workers: work.Workers{All: 8}, Deliveries: batch.DefaultDeliveries}),
 		fx.Invoke(func(r metrics.Registry) error { return agentd.Measure(r, running.measured) }),
