@@ -57,17 +57,22 @@ func (p *People) GiveFactor(ctx context.Context, presented, code string, from Cl
 // code as well.
 type Proof struct{ Password, Code string }
 
+// mayProve admits a proof by what a person has here: a password, a code or a passkey.
+func (p *People) mayProve(ctx context.Context, c access.Caller) error {
+	if !c.IsPerson() {
+		return person.ErrNoSession()
+	}
+	if err := p.mayPass(); err != nil {
+		return err
+	}
+	return p.admitProof(ctx, c)
+}
+
 // ProveAgain makes a session recent again, which what cannot be undone or shows a secret needs. The session gets another token.
 // UNAUTHORIZED: something is wrong; person.MaxFactorTries of these end the session. RATE_LIMITED: too many were tried in the
 // session. SERVER_BUSY: too many passwords are being hashed. FEATURE_NOT_AVAILABLE as of LogIn.
 func (p *People) ProveAgain(ctx context.Context, c access.Caller, by Proof) (Entered, error) {
-	if !c.IsPerson() {
-		return Entered{}, person.ErrNoSession()
-	}
-	if err := p.mayPass(); err != nil {
-		return Entered{}, err
-	}
-	if err := p.admitProof(ctx, c); err != nil {
+	if err := p.mayProve(ctx, c); err != nil {
 		return Entered{}, err
 	}
 	user, err := ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) (account.User, error) {
