@@ -77,13 +77,12 @@ func TestNothingIsLeftOfABrowser(t *testing.T) {
 	}
 }
 
-// heldVariable makes TestHeld say its browser's process group and wait to be killed.
+// heldVariable makes TestKilledTestTakesItsBrowserAlong, in a process of its own, say its browser's process group and wait to be
+// killed.
 const heldVariable = "PGHERD_TEST_HELD"
 
-func TestHeld(t *testing.T) {
-	if os.Getenv(heldVariable) == "" {
-		t.Skip("is a part of TestKilledTestTakesItsBrowserAlong")
-	}
+func hold(t *testing.T) {
+	t.Helper()
 	s := newSite(t)
 	b := Start(t, s.roots, s.origin)
 	b.Open(t, s.origin, Options{}).Goto("/")
@@ -92,7 +91,10 @@ func TestHeld(t *testing.T) {
 }
 
 func TestKilledTestTakesItsBrowserAlong(t *testing.T) {
-	test := exec.CommandContext(t.Context(), check.Must(os.Executable())(t), "-test.run=^TestHeld$", "-test.v")
+	if os.Getenv(heldVariable) != "" {
+		hold(t)
+	}
+	test := exec.CommandContext(t.Context(), check.Must(os.Executable())(t), "-test.run=^"+t.Name()+"$", "-test.v")
 	test.Env = append(os.Environ(), heldVariable+"=1", "TMPDIR="+t.TempDir())
 	test.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out := check.Must(test.StdoutPipe())(t)
