@@ -38,7 +38,7 @@ func paged(r *web.Request) (ports.Page, error) {
 // turned adds to a table where it goes on, and where it begins.
 func turned(t *web.Table, path string, p ports.Page, next *ports.Position) {
 	if next != nil {
-		t.Next = path + "?" + url.Values{cursorParameter: {next.Cursor()}}.Encode()
+		t.Next = web.WithQuery(path, cursorParameter, next.Cursor())
 	}
 	if p.After != nil {
 		t.First = path
@@ -109,16 +109,11 @@ func (s *site) showDatabases(r *web.Request) (web.Answer, error) {
 		}
 		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
 			{Text: d.DisplayName, Href: pathOf(d.ID), Sub: d.Name}, status, sizeCell(d.SizeBytes, d.StorageQuota()),
-			web.Time(d.VerifiedBackupAt), web.Words(plain(d.Environment)), web.Words(standingWords(d.Standing)), web.Time(&d.CreatedAt),
+			web.Time(d.VerifiedBackupAt), web.Words(plain(d.Environment)), web.Words(string(d.Standing)), web.Time(&d.CreatedAt),
 		}})
 		v.Watch = append(v.Watch, d.ID)
 	}
-	if next != nil {
-		t.Next = here(cursorParameter, next.Cursor())
-	}
-	if page.After != nil {
-		t.First = here()
-	}
+	turned(t, here(), page, next)
 	if len(list) > 8 || t.Filtered || page.After != nil {
 		t.Filter = databaseFilter(r)
 	}

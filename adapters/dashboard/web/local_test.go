@@ -173,3 +173,14 @@ func TestDid(t *testing.T) {
 		}
 	}
 }
+
+// Where an address has parameters, another one goes beside them.
+func TestWithQuery(t *testing.T) {
+	for address, want := range map[string]string{
+		"/": "/?after=a%26b", "/account/usage?month=2026-11": "/account/usage?month=2026-11&after=a%26b",
+	} {
+		if got := web.WithQuery(address, "after", "a&b"); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // Where a person logs in, and proves once more who they are. The table must have these pages.
@@ -136,13 +137,13 @@ func (r *Request) fail(err error) {
 	switch {
 	case fault.Has(err, fault.Unauthorized) && r.page != nil && r.page.Who == Person && r.page.Name != liveName:
 		r.SetToken("")
-		r.redirect(LogInPath + r.next())
+		r.redirect(WithNext(LogInPath, r.from()))
 		return
 	case fault.Has(err, fault.LoginRequired) && r.page != nil:
-		r.redirect(ProvePath + r.next())
+		r.redirect(WithNext(ProvePath, r.from()))
 		return
 	}
-	shown, failed := r.shown(err)
+	shown, failed := ports.Shown(err)
 	if failed {
 		r.cause = err
 	}
@@ -188,16 +189,16 @@ func (r *Request) again(shown *fault.Error) bool {
 	return true
 }
 
-// next is the query that leads back to where a request came from: the page itself, or the one before it.
-func (r *Request) next() string {
+// from is where a request came from: the page itself, or the one before it; empty where that is too long to lead back to.
+func (r *Request) from() string {
 	path := r.http.URL.RequestURI()
 	if r.page.Back != "" {
 		path = filled(r.page.Back, r.http.PathValue)
 	}
-	if path == "/" || len(path) > maxNextPath {
+	if len(path) > maxNextPath {
 		return ""
 	}
-	return "?" + url.Values{NextParameter: {path}}.Encode()
+	return path
 }
 
 // Local returns a path of this server that a parameter names, and "/" in place of everything else: no other server, and nothing
@@ -236,5 +237,14 @@ func WithNext(path, next string) string {
 	if next == "" || next == "/" {
 		return path
 	}
-	return path + "?" + url.Values{NextParameter: {next}}.Encode()
+	return WithQuery(path, NextParameter, next)
+}
+
+// WithQuery is an address with one more parameter.
+func WithQuery(address, name, value string) string {
+	mark := "?"
+	if strings.Contains(address, "?") {
+		mark = "&"
+	}
+	return address + mark + url.Values{name: {value}}.Encode()
 }

@@ -34,11 +34,7 @@ const didParameter = "did"
 func (to Redirect) write(r *Request) error {
 	where := to.To
 	if r.page.Done != "" {
-		mark := "?"
-		if strings.Contains(where, "?") {
-			mark = "&"
-		}
-		where += mark + didParameter + "=" + r.page.Name
+		where = WithQuery(where, didParameter, r.page.Name)
 	}
 	r.redirect(where)
 	return nil
