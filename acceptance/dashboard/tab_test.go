@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/net/html"
+
+	"github.com/pgherd/pgherd/acceptance/check"
 )
 
 // tab is a browser without script: it follows links, sends the forms that pages have, and keeps cookies.
@@ -309,12 +311,4 @@ func selected(n *html.Node) string {
 	return value
 }
 
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
+func must[T any](v T, err error) func(testing.TB) T { return check.Must(v, err) }

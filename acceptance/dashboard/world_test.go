@@ -80,7 +80,7 @@ func newWorld(t *testing.T, change ...func(*controlplane.Ports, *controlplane.Co
 	}
 	w.cp = must(controlplane.New(parts, config))(t)
 	unique := func() string { return entropy.Base62(20) }
-	w.pages = dashboard.Pages(w.cp, dashboard.Settings{Product: "pgherd", Mails: true, Passkeys: true}, unique)
+	w.pages = dashboard.Pages(w.cp, dashboard.Settings{Product: "pgherd", Mails: true}, unique)
 	site, err := web.New(web.Config{
 		Gate: w.cp.Access, Pages: w.pages, Nav: dashboard.Nav, Origin: w.origin, Product: "pgherd", Log: zap.NewNop(),
 		Metrics: prometheus.NewRegistry(), RequestID: unique, Now: clock.Now,

@@ -9,9 +9,9 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/certificates"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -89,9 +89,9 @@ func verifiedCell(b backup.Backup) web.Cell {
 
 // backupOf is a backup of the database of a page.
 func (s *site) backupOf(r *web.Request) (d access.Reached, b backup.Backup, err error) {
-	name, err := backup.ParseFilename(r.Param("filename"))
+	name, err := filename(r)
 	if err != nil {
-		return d, b, fault.New(fault.BackupNotFound, "there is no such backup")
+		return d, b, err
 	}
 	if d, err = s.reach(r, account.See); err != nil {
 		return d, b, err
@@ -105,7 +105,16 @@ func (s *site) backupOf(r *web.Request) (d access.Reached, b backup.Backup, err 
 			return d, b, nil
 		}
 	}
-	return d, b, fault.New(fault.BackupNotFound, "there is no such backup")
+	return d, b, base.ErrBackupNotFound()
+}
+
+// filename is the name of the backup of a page. BACKUP_NOT_FOUND for what is no name.
+func filename(r *web.Request) (backup.Filename, error) {
+	name, err := backup.ParseFilename(r.Param("filename"))
+	if err != nil {
+		return "", base.ErrBackupNotFound()
+	}
+	return name, nil
 }
 
 func (s *site) showBackup(r *web.Request) (web.Answer, error) {
@@ -160,9 +169,9 @@ func (s *site) setSchedule(r *web.Request) (web.Answer, error) {
 }
 
 func (s *site) downloadBackup(r *web.Request) (web.Answer, error) {
-	name, err := backup.ParseFilename(r.Param("filename"))
+	name, err := filename(r)
 	if err != nil {
-		return nil, fault.New(fault.BackupNotFound, "there is no such backup")
+		return nil, err
 	}
 	d, err := s.reach(r, account.See)
 	if err != nil {
@@ -181,9 +190,9 @@ func download(b backup.Backup, file ports.File) web.Answer {
 }
 
 func (s *site) downloadCertificate(r *web.Request) (web.Answer, error) {
-	name, err := backup.ParseFilename(r.Param("filename"))
+	name, err := filename(r)
 	if err != nil {
-		return nil, fault.New(fault.BackupNotFound, "there is no such backup")
+		return nil, err
 	}
 	d, err := s.reach(r, account.See)
 	if err != nil {
@@ -197,9 +206,9 @@ func (s *site) downloadCertificate(r *web.Request) (web.Answer, error) {
 }
 
 func (s *site) deleteBackup(r *web.Request) (web.Answer, error) {
-	name, err := backup.ParseFilename(r.Param("filename"))
+	name, err := filename(r)
 	if err != nil {
-		return nil, fault.New(fault.BackupNotFound, "there is no such backup")
+		return nil, err
 	}
 	d, err := s.reach(r, account.ManageBackups)
 	if err == nil {

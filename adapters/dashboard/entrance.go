@@ -66,7 +66,7 @@ func (s *site) showLogIn(r *web.Request) (web.Answer, error) {
 			Fields: []*web.Field{emailField(true), passwordField("Password", "current-password")},
 		}}})
 	}
-	if s.Passkeys && !rules.Required {
+	if !rules.Required {
 		v.Sections = append(v.Sections, &web.Section{Forms: []*web.Form{
 			passkeyForm("login.passkey", "/login/passkey", "Log in with a passkey", next(r)),
 		}})
@@ -247,7 +247,7 @@ func (s *site) showProof(r *web.Request) (web.Answer, error) {
 		}
 		v.Sections = append(v.Sections, &web.Section{Forms: []*web.Form{form}})
 	}
-	if s.Passkeys && !rules.Required {
+	if !rules.Required {
 		v.Sections = append(v.Sections, &web.Section{Forms: []*web.Form{
 			passkeyForm("prove.passkey", "/prove/passkey", "Use a passkey", next(r)),
 		}})

@@ -52,7 +52,7 @@ func (s *site) showMembers(r *web.Request) (web.Answer, error) {
 	for _, m := range people.Members {
 		at := under(d.Record().ID, "members", string(m.ID))
 		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
-			{Text: m.Name, Sub: m.Email}, web.Words(standingWords(m.Role)), web.Time(&m.CreatedAt),
+			{Text: m.Name, Sub: m.Email}, web.Words(string(m.Role)), web.Time(&m.CreatedAt),
 			{Forms: []*web.Form{
 				{Name: "member.role", Action: at + "/role", Row: string(m.ID), Submit: "Change the role", Fold: "Role",
 					Fields: []*web.Field{roleField(m.Role)}},
@@ -85,7 +85,7 @@ func invitationSection(db id.DatabaseID, list []member.Invitation) *web.Section 
 			tone = web.Neutral
 		}
 		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
-			web.Words(i.Email), web.Words(standingWords(i.Role)), {Mark: &web.Mark{Text: plain(i.Status), Tone: tone}},
+			web.Words(i.Email), web.Words(string(i.Role)), {Mark: &web.Mark{Text: plain(i.Status), Tone: tone}},
 			web.Time(&i.ExpiresAt),
 			{Forms: []*web.Form{button("invitation.resend", at+"/resend", "Send again"), button("invitation.revoke", at+"/revoke",
 				"Take back")}},

@@ -54,7 +54,7 @@ func (s *site) showOverview(r *web.Request) (web.Answer, error) {
 			{Name: "Latest backup", Cell: backup},
 			{Name: "Backups", Cell: web.Words(scheduleWords(record.Schedule))},
 			{Name: "Environment", Cell: web.Words(orNone(plain(record.Environment)))},
-			{Name: "Your role", Cell: web.Words(standingWords(d.Standing()))},
+			{Name: "Your role", Cell: web.Words(string(d.Standing()))},
 			{Name: "Created", Cell: web.Time(&record.CreatedAt)},
 			{Name: "ID", Cell: web.MonoText(string(record.ID))},
 		}},

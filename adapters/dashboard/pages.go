@@ -19,8 +19,6 @@ type Settings struct {
 	Product string // how the service is called
 	// Mails says that the installation sends mails, so that people can reset their passwords.
 	Mails bool
-	// Passkeys says that people can have passkeys.
-	Passkeys bool
 }
 
 // site is all pages.
@@ -110,14 +108,13 @@ func framed(d access.Reached, tab, title string, part bool) *web.View {
 	for _, t := range []struct {
 		text, tab string
 		needs     account.Action
-		previews  bool
 	}{
-		{"Overview", overviewTab, account.See, true}, {"Backups", backupsTab, account.See, true},
-		{"Logins", loginsTab, account.See, true}, {"Network", networkTab, account.See, true},
-		{"Extensions", extensionsTab, account.See, true}, {"Timeouts", timeoutsTab, account.Own, true},
-		{"Usage", usageTab, account.See, true}, {"Slow queries", slowTab, account.Configure, true},
-		{"Activity", activityTab, account.See, true}, {"Members", membersTab, account.Own, true},
-		{"Settings", settingsTab, account.Configure, true},
+		{"Overview", overviewTab, account.See}, {"Backups", backupsTab, account.See},
+		{"Logins", loginsTab, account.See}, {"Network", networkTab, account.See},
+		{"Extensions", extensionsTab, account.See}, {"Timeouts", timeoutsTab, account.Own},
+		{"Usage", usageTab, account.See}, {"Slow queries", slowTab, account.Configure},
+		{"Activity", activityTab, account.See}, {"Members", membersTab, account.Own},
+		{"Settings", settingsTab, account.Configure},
 	} {
 		if may(d, t.needs) {
 			v.Tabs = append(v.Tabs, web.Link{Text: t.text, Href: pathOf(record.ID) + t.tab, Here: t.tab == tab})

@@ -7,7 +7,6 @@ import (
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/restore"
@@ -45,9 +44,9 @@ func (s *site) restoreForm(r *web.Request, d access.Reached, b backup.Backup) *w
 }
 
 func (s *site) restore(r *web.Request) (web.Answer, error) {
-	name, err := backup.ParseFilename(r.Param("filename"))
+	name, err := filename(r)
 	if err != nil {
-		return nil, fault.New(fault.BackupNotFound, "there is no such backup")
+		return nil, err
 	}
 	d, err := s.reach(r, account.Own, rollout.Restore)
 	if err == nil {
@@ -81,9 +80,9 @@ func (s *site) cloneForm(r *web.Request, d access.Reached, of *backup.Filename) 
 func (s *site) cloneNow(r *web.Request) (web.Answer, error) { return s.clone(r, nil) }
 
 func (s *site) cloneBackup(r *web.Request) (web.Answer, error) {
-	name, err := backup.ParseFilename(r.Param("filename"))
+	name, err := filename(r)
 	if err != nil {
-		return nil, fault.New(fault.BackupNotFound, "there is no such backup")
+		return nil, err
 	}
 	return s.clone(r, &name)
 }

@@ -97,9 +97,6 @@ func progressCell(o operation.Operation) web.Cell {
 	return web.Cell{Bar: &web.Bar{Percent: o.Progress, Text: text}, Sub: plain(o.Stage)}
 }
 
-// standingWords is what somebody is on a database.
-func standingWords(s account.Standing) string { return string(s) }
-
 func options[T ~string](list []T, empty string) (of []web.Option) {
 	if empty != "" {
 		of = append(of, web.Option{Text: empty})

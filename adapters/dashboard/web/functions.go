@@ -4,20 +4,13 @@ import (
 	"fmt"
 	"html/template"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 )
 
 var functions = template.FuncMap{
-	"ago": ago, "exact": Exact, "near": func(at, now time.Time) bool { return at.Sub(now) < 24*time.Hour },
-	"has": func(list []string, v string) bool {
-		for _, s := range list {
-			if s == v {
-				return true
-			}
-		}
-		return false
-	},
+	"ago": ago, "exact": Exact, "has": slices.Contains[[]string],
 	"timed": func(c Cell, now time.Time) map[string]any { return map[string]any{"C": c, "Now": now} },
 	"part":  func(s *Section, now time.Time) map[string]any { return map[string]any{"S": s, "Now": now} },
 	"rows":  func(t *Table, now time.Time) map[string]any { return map[string]any{"T": t, "Now": now} },

@@ -52,16 +52,22 @@ func (s *Server) live(r *Request) (Answer, error) {
 	if len(list) == 0 || len(list) > MaxWatched {
 		return nil, fault.Invalid(watchParameter, "names from 1 to %d databases", MaxWatched)
 	}
+	ended, leave, ok := s.streams.enter(r.Caller.UserID())
+	if !ok {
+		return nil, fault.New(fault.RateLimited, "too many pages are open")
+	}
 	changed, stop, err := s.cfg.Live.Watch(r.ctx, r.Caller, list)
 	if err != nil {
+		leave()
 		return nil, err
 	}
-	return stream{list, changed, stop}, nil
+	return stream{list, changed, ended, func() { stop(); leave() }}, nil
 }
 
 type stream struct {
 	list    []id.DatabaseID
 	changed <-chan struct{}
+	ended   <-chan struct{} // all streams
 	stop    func()
 }
 
@@ -69,12 +75,6 @@ type stream struct {
 func (t stream) write(r *Request) error {
 	defer t.stop()
 	s := r.server
-	ended, leave, ok := s.streams.enter(r.Caller.UserID())
-	if !ok {
-		r.failWith(http.StatusTooManyRequests, fault.New(fault.RateLimited, "too many pages are open"))
-		return nil
-	}
-	defer leave()
 	to := paced{r.out, http.NewResponseController(r.out)}
 	say := func(text string) error {
 		to.begin()
@@ -97,7 +97,7 @@ func (t stream) write(r *Request) error {
 		select {
 		case <-r.http.Context().Done():
 			return nil
-		case <-ended:
+		case <-t.ended:
 			return nil
 		case <-life.C:
 			return nil
@@ -165,7 +165,7 @@ func (s *streams) count() int {
 // endAll ends all streams, and each one as it begins: its browser then asks another host.
 func (s *streams) endAll() { s.end.Do(func() { close(s.over) }) }
 
-// LiveURL is the stream of a page about databases; empty for none.
+// liveURL is the stream of a page about databases; empty for none.
 func liveURL(list []id.DatabaseID) string {
 	if len(list) == 0 || len(list) > MaxWatched {
 		return ""

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -121,7 +122,7 @@ func filled(path string, param func(name string) string) string {
 	parts := strings.Split(path, "/")
 	for i, part := range parts {
 		if name, is := strings.CutPrefix(part, "{"); is {
-			parts[i] = escaped(param(strings.TrimSuffix(name, "}")))
+			parts[i] = url.PathEscape(param(strings.TrimSuffix(name, "}")))
 		}
 	}
 	return strings.Join(parts, "/")

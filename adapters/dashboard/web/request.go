@@ -5,14 +5,12 @@ import (
 	"math"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/person"
-	"github.com/pgherd/pgherd/ports"
 )
 
 // Request is one request to a page.
@@ -152,10 +150,6 @@ func (r *Request) redirect(to string) {
 func (r *Request) retryAfter(d time.Duration) {
 	r.out.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(d.Seconds())))))
 }
-
-func (r *Request) shown(err error) (*fault.Error, bool) { return ports.Shown(err) }
-
-func escaped(part string) string { return url.PathEscape(part) }
 
 func errHost() error {
 	return fault.New(fault.RouteNotFound, "the dashboard is not found under this name; use the address that its operator has set")

@@ -74,7 +74,6 @@ type Cell struct {
 	Mono  bool
 	Sub   string // smaller, below
 	At    *time.Time
-	Ends  bool // At is when something ends, which is a warning where it is near
 	Mark  *Mark
 	Bar   *Bar
 	Forms []*Form
