@@ -190,7 +190,7 @@ func TestNobodyElseIsServed(t *testing.T) {
 	nobody := s.tab(t)
 	for _, p := range s.pages {
 		path := s.path(p, shop)
-		if p.Who == web.Person {
+		if p.Who != web.Anybody {
 			if nobody.asks(p, path); nobody.status != http.StatusSeeOther || nobody.text != "" {
 				t.Errorf("%s, without a session: status %d, %q", p.Name, nobody.status, nobody.text)
 			}

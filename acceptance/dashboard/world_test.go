@@ -50,9 +50,12 @@ type world struct {
 	clock  *fakeclock.Clock
 	mails  *mailbox.Mailbox
 	cp     *controlplane.ControlPlane
+	fleet  *fakeagent.Fleet
 	pages  []web.Page
 	server *httptest.Server
 	origin *url.URL
+
+	console *web.Console
 }
 
 const password = "correct horse battery"
@@ -61,7 +64,7 @@ const password = "correct horse battery"
 func newWorld(t *testing.T, change ...func(*controlplane.Ports, *controlplane.Config)) *world {
 	t.Helper()
 	store, clock, entropy := memstore.New(), fakeclock.New(), fakeentropy.New()
-	w := &world{T: t, store: store, clock: clock, mails: mailbox.New()}
+	w := &world{T: t, store: store, clock: clock, mails: mailbox.New(), fleet: fakeagent.New(clock)}
 	w.server = httptest.NewUnstartedServer(nil)
 	w.origin = must(url.Parse("https://" + w.server.Listener.Addr().String()))(t)
 	pages := must(mail.DashboardPages(w.origin.String()))(t)
@@ -70,7 +73,7 @@ func newWorld(t *testing.T, change ...func(*controlplane.Ports, *controlplane.Co
 		many[class] = ratelimit.Limit{Count: 100_000, Period: time.Minute}
 	}
 	parts := controlplane.Ports{
-		Store: store, Admissions: store, Fleet: fakeagent.New(clock), Clock: clock, Entropy: entropy, Secrets: fakebox.New(),
+		Store: store, Admissions: store, Fleet: w.fleet, Clock: clock, Entropy: entropy, Secrets: fakebox.New(),
 		Sender: inbox.New(webhook.Policy{}), Mailer: w.mails, Passwords: fakepasswords.Hasher{},
 		Passkeys: fakepasskeys.Verifier{Entropy: entropy}, Tokens: fakeissuer.New(),
 	}
@@ -80,10 +83,11 @@ func newWorld(t *testing.T, change ...func(*controlplane.Ports, *controlplane.Co
 	}
 	w.cp = must(controlplane.New(parts, config))(t)
 	unique := func() string { return entropy.Base62(20) }
-	w.pages = dashboard.Pages(w.cp, dashboard.Settings{Product: "pgherd", Mails: true}, unique)
+	w.pages = dashboard.Pages(w.cp, dashboard.Settings{Product: "pgherd", Mails: true, Pages: pages, Console: true}, unique)
+	w.console = &web.Console{Home: dashboard.ConsoleHome}
 	site, err := web.New(web.Config{
-		Gate: w.cp.Access, Pages: w.pages, Nav: dashboard.Nav, Origin: w.origin, Product: "pgherd", Log: zap.NewNop(),
-		Metrics: prometheus.NewRegistry(), RequestID: unique, Now: clock.Now,
+		Gate: w.cp.Access, Pages: w.pages, Nav: dashboard.Nav, Console: w.console, Origin: w.origin, Product: "pgherd",
+		Log: zap.NewNop(), Metrics: prometheus.NewRegistry(), RequestID: unique, Now: clock.Now,
 	})
 	if err != nil {
 		t.Fatal(err)

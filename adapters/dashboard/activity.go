@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/dashboard/web"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 )
 
 func (s *site) activityPages() []web.Page {
@@ -28,19 +29,24 @@ func (s *site) showActivity(r *web.Request) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	t := entryTable("What was done to the database, the latest first", list)
+	turned(t, under(d.Record().ID, "activity"), page, next)
+	v := frame(d, activityTab, "Activity")
+	v.Sections = []*web.Section{{ID: "activity", Table: t}}
+	return v, nil
+}
+
+// entryTable shows a log.
+func entryTable(caption string, list []base.By[audit.Entry]) *web.Table {
 	t := &web.Table{
-		Caption: "What was done to the database, the latest first",
-		Columns: []web.Column{{Title: "When"}, {Title: "What"}, {Title: "By"}, {Title: "Details"}},
+		Caption: caption, Columns: []web.Column{{Title: "When"}, {Title: "What"}, {Title: "By"}, {Title: "Details"}},
 	}
 	for _, e := range list {
 		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
 			web.Time(&e.What.At), web.Words(plain(e.What.Action)), by(e.What.Actor.Name, e.Person), web.Words(detailWords(e.What.Details)),
 		}})
 	}
-	turned(t, under(d.Record().ID, "activity"), page, next)
-	v := frame(d, activityTab, "Activity")
-	v.Sections = []*web.Section{{ID: "activity", Table: t}}
-	return v, nil
+	return t
 }
 
 func detailWords(of audit.Details) string {

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/pgherd/pgherd/adapters/dashboard/web"
 	"github.com/pgherd/pgherd/core/controlplane/people"
@@ -27,10 +28,10 @@ func (s *site) entrancePages() []web.Page {
 			"/reset/{token}", s.reset).For(web.Anybody).Says("The password was changed: log in with it."),
 		web.Get("link", linkPath+"{token}", s.showLink).For(web.Anybody),
 		web.Post("link.login", linkPath+"{token}", linkPath+"{token}", s.logInByLink).For(web.Anybody),
-		web.Get("prove", web.ProvePath, s.showProof),
-		web.Post("prove.password", web.ProvePath, web.ProvePath, s.prove),
-		web.Post("prove.passkey.begin", "/prove/passkey/begin", web.ProvePath, s.beginPasskeyProof),
-		web.Post("prove.passkey", "/prove/passkey", web.ProvePath, s.proveByPasskey),
+		web.Get("prove", web.ProvePath, s.showProof).Open(),
+		web.Post("prove.password", web.ProvePath, web.ProvePath, s.prove).Open(),
+		web.Post("prove.passkey.begin", "/prove/passkey/begin", web.ProvePath, s.beginPasskeyProof).Open(),
+		web.Post("prove.passkey", "/prove/passkey", web.ProvePath, s.proveByPasskey).Open(),
 	}
 }
 
@@ -234,6 +235,13 @@ func (s *site) showProof(r *web.Request) (web.Answer, error) {
 	v := &web.View{
 		Title: "Prove that it is you",
 		Lead:  "What you are about to do needs a log-in of the last ten minutes.",
+	}
+	if console := r.Next() == consolePath || strings.HasPrefix(r.Next(), consolePath+"/"); console && r.Caller.Operator {
+		v.Lead = "The operator's console needs a passkey, and to change something one that was used in the last ten minutes."
+		v.Sections = []*web.Section{{Forms: []*web.Form{
+			passkeyForm("prove.passkey", "/prove/passkey", "Use a passkey", next(r)),
+		}}}
+		return v, nil
 	}
 	if has.HasPassword && !rules.Required {
 		form := &web.Form{

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/people"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/rollout"
 )
 
@@ -19,6 +20,11 @@ type Settings struct {
 	Product string // how the service is called
 	// Mails says that the installation sends mails, so that people can reset their passwords.
 	Mails bool
+	// Pages are where the links of the dashboard lead.
+	Pages mail.Pages
+	// Console says that there are pages for operators.
+	Console bool
+	Version string // of this program
 }
 
 // site is all pages.
@@ -43,6 +49,7 @@ func Pages(cp *controlplane.ControlPlane, of Settings, once func() string) []web
 		s.overviewPages(), s.backupPages(), s.restorePages(), s.loginPages(), s.rolePages(), s.networkPages(), s.extensionPages(),
 		s.timeoutPages(), s.activityPages(), s.memberPages(), s.settingPages(),
 		s.keyPages(), s.ciPages(), s.webhookPages(), s.accountPages(), s.usagePages(), s.slowPages(),
+		s.consolePages(),
 	)
 }
 

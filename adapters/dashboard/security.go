@@ -44,7 +44,7 @@ func (s *site) showSecurity(r *web.Request) (web.Answer, error) {
 	if issuer {
 		v.Sections = append(v.Sections, signOnSection(rules.Name, has))
 	}
-	if !rules.Required {
+	if !rules.Required || r.Caller.Operator {
 		section, err := s.passkeySection(r)
 		if err != nil {
 			return nil, err

@@ -60,8 +60,9 @@ const (
 	LoginRotated       Action = "login.rotated"
 	LoginRevealed      Action = "login.revealed"
 	OperationCanceled  Action = "operation.canceled"
-	OperationEndOrder  Action = "operation.end_ordered" // by an operator; the operation itself says how it ended
-	OperationRetried   Action = "operation.retried"     // before its time, by an operator
+	OperationEndOrder  Action = "operation.end_ordered"    // by an operator; the operation itself says how it ended
+	CancelOrder        Action = "operation.cancel_ordered" // likewise, of one that runs
+	OperationRetried   Action = "operation.retried"        // before its time, by an operator
 	MemberAdded        Action = "member.added"
 	MemberRoleChanged  Action = "member.role_changed"
 	MemberRemoved      Action = "member.removed"
@@ -172,8 +173,11 @@ func ByUser(person id.UserID) Actor { return Actor{"user:" + string(person), per
 // in OperatorDetail, where that is known.
 type Details map[string]string
 
-// OperatorDetail is the detail that names an operator.
-const OperatorDetail = "operator"
+// Details that entries of operators have: the name, and why something was done.
+const (
+	OperatorDetail = "operator"
+	ReasonDetail   = "reason"
+)
 
 // Changes are the details of a change of settings: of each that differs, what it was and what it is. A setting that only one side
 // has was, or is, nothing.

@@ -95,6 +95,7 @@ type ControlPlane struct {
 	Monitor       *monitor.Monitor
 	Live          *live.Live
 	Operator      *operator.Operator
+	Console       *operator.Console
 	Keyring       *keyrings.Keyring
 }
 
@@ -116,6 +117,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	pruning.Register(shared)
 	shared.RegisterInStep()
 	short := previews.New(shared, making.Make, deleting)
+	runs := operator.New(shared, deleting, ring, persons.Helpdesk())
 	deleting.Register(deletion.Other{Admits: short.Admits, Gate: short.RecoveryGate, Followed: func(
 		ctx context.Context, tx ports.Tx, locked database.Record, o deletion.Outcome,
 	) error {
@@ -156,7 +158,8 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Brake:         shared.Brake,
 		Monitor:       monitor.New(shared),
 		Live:          live.New(shared),
-		Operator:      operator.New(shared, deleting, ring, persons.Helpdesk()),
+		Operator:      runs,
+		Console:       operator.NewConsole(runs),
 		Keyring:       ring,
 	}, nil
 }

@@ -24,7 +24,7 @@ import (
 // What an operator does is in the log once, with who did it and on what; what changes nothing, and what is refused, is not.
 func TestTheLogOfAnOperator(t *testing.T) {
 	w := newWorld(t)
-	ctx := base.ByOperator(w.ctx, "grace")
+	ctx := base.ByOperator(w.ctx, base.Mandate{Operator: "grace"})
 	o, of := w.Operator, w.account.ID
 	db := w.made("shop").Record.ID
 	var key account.Key

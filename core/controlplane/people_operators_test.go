@@ -1,11 +1,18 @@
 package controlplane_test
 
 import (
+	"context"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/people"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/fakes/fakepasskeys"
 	"github.com/pgherd/pgherd/ports"
@@ -25,7 +32,7 @@ func TestWhoIsAnOperator(t *testing.T) {
 	in, phone := c.entered(), fakepasskeys.NewDevice("phone")
 	operates := func(what string, in people.Entered, want bool) {
 		t.Helper()
-		equal(t, what, must(c.visits(in.Token))(t).Operator, want)
+		equal(t, what, must(c.visits(in.Token))(t).Operates() == nil, want)
 	}
 	k := must(c.registers(must(c.visits(in.Token))(t), phone))(t)
 	byKey := must(c.logsInBy(phone))(t)
@@ -42,7 +49,7 @@ func TestWhoIsAnOperator(t *testing.T) {
 	if len(list) != 1 || list[0].UserID != c.account.OwnerID || list[0].Passkeys != 1 {
 		t.Errorf("%+v", list)
 	}
-	equal(t, "a key", c.caller.Operator, false)
+	refused(t, c.caller.Operates(), fault.RouteNotFound)
 
 	ok(t, c.Operator.RemoveOperator(c.ctx, "owner@example.org"))
 	operates("who was removed", byKey, false)
@@ -67,6 +74,47 @@ func TestWhoIsAnOperator(t *testing.T) {
 	}
 	equal(t, "entries of those who were named", logged[audit.OperatorAdded], 2)
 	equal(t, "entries of those who were removed", logged[audit.OperatorRemoved], 1)
+}
+
+// What an operator changes in the console is logged with name and reason. It needs both, a recent proof, and a session and a name
+// that last until it is stored.
+func TestWhatAnOperatorChanges(t *testing.T) {
+	c := withPasskeys(t)
+	phone := fakepasskeys.NewDevice("phone")
+	must(c.registers(must(c.visits(c.entered().Token))(t), phone))(t)
+	ok(t, c.Operator.AddOperator(c.ctx, "owner@example.org"))
+	maintenance := func(by access.Caller, reason string, on bool) error {
+		return c.Console.Change(c.ctx, by, reason, func(ctx context.Context, o *operator.Operator, _ operation.Order) error {
+			return o.SetMaintenance(ctx, on)
+		})
+	}
+	is := func(want bool) {
+		t.Helper()
+		on, _, err := c.Operator.Maintenance(c.ctx)
+		ok(t, err)
+		equal(t, "maintenance", on, want)
+	}
+	in := func() access.Caller { return must(c.visits(must(c.logsInBy(phone))(t).Token))(t) }
+
+	ok(t, maintenance(in(), "a new disk", true))
+	is(true)
+	log := must(c.Operator.InstallationAudit(c.ctx, ports.Page{}))(t)
+	at := slices.IndexFunc(log, func(e base.By[audit.Entry]) bool { return e.What.Action == audit.MaintenanceBegun })
+	equal(t, "the operator", log[at].What.Details[audit.OperatorDetail], "owner@example.org")
+	equal(t, "the reason", log[at].What.Details[audit.ReasonDetail], "a new disk")
+	refused(t, maintenance(in(), " ", false), fault.ValidationError)
+	refused(t, maintenance(c.caller, "a key", false), fault.RouteNotFound)
+	late := in()
+	c.clock.Advance(person.Recent + time.Second)
+	refused(t, maintenance(late, "late", false), fault.LoginRequired)
+
+	ended := in()
+	must(c.Operator.EndSessions(c.ctx, "owner@example.org"))(t)
+	refused(t, maintenance(ended, "after the session", false), fault.Unauthorized)
+	unnamed := in()
+	ok(t, c.Operator.RemoveOperator(c.ctx, "owner@example.org"))
+	refused(t, maintenance(unnamed, "after the name", false), fault.Forbidden)
+	is(true)
 }
 
 // By what a session was proved is what the last proof says.

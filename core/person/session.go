@@ -175,10 +175,20 @@ func (s Session) Used(now time.Time) (_ Session, changed bool) {
 	return s, true
 }
 
-// Operates reports whether a person may use the operator's console in the session: one who is named as an operator and has a
+// Operates returns nil if a person may use the operator's console in the session: one who is named as an operator and has a
 // passkey, whose last proof was by one. Who proves by a password afterwards is no operator until the next proof.
-func (s Session) Operates(named, hasPasskey bool) bool {
-	return named && hasPasskey && s.ProvedBy == ByPasskey
+// ROUTE_NOT_FOUND: the person is not named, and is not told that there is a console. FORBIDDEN: they have no passkey.
+// LOGIN_REQUIRED: the last proof was by something else.
+func (s Session) Operates(named, hasPasskey bool) error {
+	switch {
+	case !named:
+		return fault.New(fault.RouteNotFound, "there is no such page")
+	case !hasPasskey:
+		return fault.New(fault.Forbidden, "the operator's console needs a passkey: add one under Security")
+	case s.ProvedBy != ByPasskey:
+		return fault.New(fault.LoginRequired, "the operator's console needs a proof by a passkey")
+	}
+	return nil
 }
 
 // Displaced are those of a person's sessions, the one that was used last first, that end so that one more may begin: log-ins that

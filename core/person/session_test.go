@@ -144,14 +144,17 @@ func TestWhatProofsAreWorth(t *testing.T) {
 	for _, c := range []struct {
 		by                person.Means
 		named, hasPasskey bool
-		operates          bool
+		refused           fault.Code // empty: they operate
 	}{
-		{person.ByPasskey, true, true, true}, {person.ByPasskey, true, false, false}, {person.ByPasskey, false, true, false},
-		{person.ByCode, true, true, false}, {person.ByPassword, true, true, false}, {person.ByPassword, false, false, false},
-		{person.BySignOn, true, true, false}, {"", true, true, false},
+		{person.ByPasskey, true, true, ""}, {person.ByPasskey, true, false, fault.Forbidden},
+		{person.ByPasskey, false, true, fault.RouteNotFound}, {person.ByPassword, false, false, fault.RouteNotFound},
+		{person.ByPassword, true, false, fault.Forbidden}, {person.ByPassword, true, true, fault.LoginRequired},
+		{person.ByCode, true, true, fault.LoginRequired}, {person.BySignOn, true, true, fault.LoginRequired},
+		{"", true, true, fault.LoginRequired},
 	} {
-		if got := (person.Session{ProvedBy: c.by}).Operates(c.named, c.hasPasskey); got != c.operates {
-			t.Errorf("%+v: %t", c, got)
+		err := (person.Session{ProvedBy: c.by}).Operates(c.named, c.hasPasskey)
+		if operates := c.refused == ""; operates != (err == nil) || !operates && !fault.Has(err, c.refused) {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (m *metadata) accountList() *cobra.Command {
 			}
 		}
 		return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
-			found, err := o.Accounts(ctx, of, limit)
+			found, err := o.Accounts(ctx, of, ports.Page{Limit: limit})
 			return tableOf(found, accountRow).only(
 				"accountId", "email", "plan", "databases", "bytes", "backupBytes", "keys", "name"), err
 		})

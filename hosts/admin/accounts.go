@@ -125,7 +125,7 @@ func (m *metadata) changeAccount(cmd *cobra.Command, text string, change func(*a
 
 // ownerOf is the email address of an account's owner.
 func ownerOf(ctx context.Context, o *operator.Operator, a id.AccountID) (email any, err error) {
-	found, err := o.Accounts(ctx, ports.AccountFilter{ID: a}, 1)
+	found, err := o.Accounts(ctx, ports.AccountFilter{ID: a}, ports.Page{Limit: 1})
 	if len(found) > 0 {
 		email = found[0].Email
 	}

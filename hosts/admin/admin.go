@@ -85,7 +85,7 @@ func (m *metadata) operate(cmd *cobra.Command, do func(context.Context, *operato
 	if err := settings.Require(cmd, "metadata-url"); err != nil {
 		return err
 	}
-	ctx := base.ByOperator(cmd.Context(), person())
+	ctx := base.ByOperator(cmd.Context(), base.Mandate{Operator: person()})
 	console := wiring.Console{MetadataURL: m.url, Box: m.box, Clock: system.NewClock(), Mailer: m.mail.Outbox()}
 	return console.Operate(ctx, do)
 }

@@ -36,7 +36,7 @@ func (m *metadata) backupList() *cobra.Command {
 			if of.AccountID, err = findAny[id.AccountID](ctx, o, "account", owner); err != nil {
 				return nil, err
 			}
-			found, err := o.Backups(ctx, of, limit)
+			found, err := o.Backups(ctx, of, ports.Page{Limit: limit})
 			return tableOf(found, backupRow).only("fileName", "sizeBytes", "trigger", "verifiedAt", "database", "server", "email"), err
 		})
 	}

@@ -1,29 +1,21 @@
 package admin
 
 import (
-	"errors"
-	"math"
 	"strconv"
-	"strings"
+
+	"github.com/pgherd/pgherd/core/account"
 )
 
-// byteCount is the value of a flag: a number of bytes, or of a unit of 1,024, as in "20GiB".
+// byteCount is the value of a flag: see account.ParseBytes.
 type byteCount int64
-
-var byteUnits = map[string]int64{"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-
-var errNoBytes = errors.New("must be a whole number of bytes, or of KiB, MiB, GiB or TiB, as in 20GiB")
 
 // Set implements pflag.Value.
 func (b *byteCount) Set(text string) error {
-	digits := strings.TrimRight(text, "BKMGTi")
-	n, err := strconv.ParseInt(digits, 10, 64)
-	unit, known := byteUnits[text[len(digits):]]
-	if err != nil || !known || n > math.MaxInt64/unit || n < math.MinInt64/unit {
-		return errNoBytes
+	n, err := account.ParseBytes(text)
+	if err == nil {
+		*b = byteCount(n)
 	}
-	*b = byteCount(n * unit)
-	return nil
+	return err
 }
 
 // String implements pflag.Value.

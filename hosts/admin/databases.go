@@ -49,7 +49,7 @@ func (m *metadata) databaseList() *cobra.Command {
 			if filter.ServerID, err = findAny[id.ServerID](ctx, o, "server", on); err != nil {
 				return nil, err
 			}
-			found, err := o.Databases(ctx, filter, limit)
+			found, err := o.Databases(ctx, filter, ports.Page{Limit: limit})
 			return tableOf(found, databaseRow).only("databaseId", "name", "status", "server", "email", "size", "storageStatus"), err
 		})
 	}
@@ -125,7 +125,7 @@ func (r row) set(name string, given bool, value func() row) {
 
 // databaseNamed are the fields that name a database.
 func databaseNamed(ctx context.Context, o *operator.Operator, db id.DatabaseID) (row, error) {
-	found, err := o.Databases(ctx, ports.DatabaseFilter{ID: db}, 1)
+	found, err := o.Databases(ctx, ports.DatabaseFilter{ID: db}, ports.Page{Limit: 1})
 	if err != nil || len(found) == 0 { // it was purged just now
 		return row{{"databaseId", db}, {"database", nil}}, err
 	}

@@ -65,7 +65,7 @@ func (m *metadata) enrolledList(
 			if filter.AccountID, err = findAny[id.AccountID](ctx, o, "account", of); err != nil {
 				return nil, err
 			}
-			found, err := o.Databases(ctx, filter, limit)
+			found, err := o.Databases(ctx, filter, ports.Page{Limit: limit})
 			return tableOf(found, func(r ports.DatabaseEntry) row {
 				return row{
 					{"databaseId", r.ID}, {"name", r.Name}, {"status", r.Status}, {"accountId", r.AccountID}, {"email", r.Email},

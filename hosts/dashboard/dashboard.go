@@ -18,7 +18,10 @@ import (
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/agent/door"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/network"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
+	"github.com/pgherd/pgherd/hosts/internal/version"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
@@ -28,6 +31,8 @@ type Settings struct {
 	wiring.Front
 	Connections int
 	PerAddress  int
+	// OperatorNetworks are those from which operators use their console; none: there is no console.
+	OperatorNetworks []string
 }
 
 // Command is "pgherd dashboard".
@@ -54,7 +59,18 @@ func Command() *cobra.Command {
 		"most open connections of this host; for one more, one without an admitted request is closed")
 	f.IntVar(&s.PerAddress, "max-connections-per-address", defaultPerAddress,
 		"most open connections of one client address that is no trusted proxy; at most half of all")
+	f.StringSliceVar(&s.OperatorNetworks, "operator-networks", nil,
+		"networks from which operators use their console, such as 10.0.0.0/8, or any; without it there is no console")
 	return cmd
+}
+
+// console is where the operator's console is open; nil where there is none.
+func (s Settings) console() (*web.Console, error) {
+	if len(s.OperatorNetworks) == 0 {
+		return nil, nil //nolint:nilnil // that there is none is no error
+	}
+	from, err := network.ParseList("operator-networks", s.OperatorNetworks)
+	return &web.Console{Networks: from, Home: dashboard.ConsoleHome}, err
 }
 
 // A browser has one connection, or six to a proxy without HTTP/2.
@@ -113,9 +129,19 @@ func newServer(
 		secure = c.files.Certificate
 	}
 	unique := func() string { return system.Entropy{}.Base62(20) }
-	pages := dashboard.Pages(cp, dashboard.Settings{Product: s.Dashboard.Product, Mails: s.Mail.Configured()}, unique)
+	links, err := mail.DashboardPages(s.Mail.Dashboard)
+	if err != nil {
+		return nil, err
+	}
+	console, err := s.console()
+	if err != nil {
+		return nil, err
+	}
+	pages := dashboard.Pages(cp, dashboard.Settings{
+		Product: s.Dashboard.Product, Mails: s.Mail.Configured(), Pages: links, Console: console != nil, Version: version.Version(),
+	}, unique)
 	return web.New(web.Config{
-		Gate: cp.Access, Pages: pages, Nav: dashboard.Nav, Origin: origin, Proxies: proxies, TLS: secure, Product: s.Dashboard.Product,
+		Gate: cp.Access, Pages: pages, Nav: dashboard.Nav, Console: console, Origin: origin, Proxies: proxies, TLS: secure, Product: s.Dashboard.Product,
 		Log: log, Metrics: r, RequestID: unique, Now: clock.Now, Admit: door.Admit, Live: cp.Live,
 		Bound: func(h *http.Server) {
 			door.Bound(h, door.Bounds{All: s.Connections, PerAddress: s.PerAddress, Proxies: proxies}, log)

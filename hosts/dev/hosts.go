@@ -63,6 +63,7 @@ func (s Settings) hosts(
 			Settings: base, Connections: limits.Connections, PerAddress: limits.ConnectionsPerAddress, Front: wiring.Front{
 				Listen: address(s.DashboardPort), TLSCertFile: cert.CertFile, TLSKeyFile: cert.KeyFile, Grace: shutdownGrace,
 			},
+			OperatorNetworks: []string{"any"},
 		}),
 		batch.Module(batch.Settings{Settings: base, Workers: work.Workers{All: 8}, Deliveries: batch.DefaultDeliveries}),
 		fx.Invoke(func(r metrics.Registry) error { return agentd.Measure(r, running.measured) }),
@@ -98,6 +99,9 @@ func (s Settings) sow(ctx context.Context, g *infrastructure, clock *system.Cloc
 		}
 		owner, err := o.AccountDetails(ctx, g.seed.AccountID)
 		if err != nil {
+			return err
+		}
+		if err := o.AddOperator(ctx, owner.Email); err != nil {
 			return err
 		}
 		link, err := o.LinkUser(ctx, owner.Email)

@@ -16,8 +16,9 @@ type Who int
 
 // Whom pages are for.
 const (
-	Person  Who = iota // somebody with an open session
-	Anybody            // a session is not asked for
+	Person   Who = iota // somebody with an open session
+	Anybody             // a session is not asked for
+	Operator            // a person who may use the operator's console, from its networks; for other people it is not there
 )
 
 // Page is one row of the table of pages. A page with POST is an action: it changes something.
@@ -26,6 +27,8 @@ type Page struct {
 	Method string // GET or POST
 	Path   string // with parameters, as http.ServeMux has them
 	Who    Who
+	// Always is a page that people get during maintenance, too. Operators get all of theirs.
+	Always bool
 	Class  ratelimit.Class // whose bucket a request of a person comes from
 	// Does names the routes of the API whose capability the page has.
 	Does []string
@@ -50,6 +53,9 @@ func Post(name, path, back string, serve func(*Request) (Answer, error), does ..
 
 // For is the page for others than people with a session.
 func (p Page) For(w Who) Page { p.Who = w; return p }
+
+// Open is the page during maintenance, too.
+func (p Page) Open() Page { p.Always = true; return p }
 
 // Or is the page that leads on, or back to a path where that fails.
 func (p Page) Or(back string) Page { p.Back = back; return p }

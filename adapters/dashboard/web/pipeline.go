@@ -63,7 +63,7 @@ func (s *Server) serve(r *Request) {
 		}
 		_ = http.NewResponseController(r.out).SetReadDeadline(time.Time{}) // else it ends the request while that works
 	}
-	if r.page.Who == Person {
+	if r.page.Who != Anybody {
 		if err := s.admit(r); err != nil {
 			r.fail(err)
 			return
@@ -90,14 +90,25 @@ func (s *Server) serve(r *Request) {
 
 // admit asks who somebody is.
 func (s *Server) admit(r *Request) error {
+	if r.page.Who == Operator && !s.cfg.Console.admits(r.Client) {
+		return errNoPage()
+	}
 	admission, err := s.cfg.Gate.AdmitPerson(r.ctx, access.Visit{
 		Token: r.Token(), Class: r.page.Class, Client: r.Client, RequestID: r.ID,
 	})
 	r.Caller = admission.Caller
-	if err == nil && admission.Maintenance {
-		err = access.ErrMaintenance()
+	switch {
+	case err != nil:
+		return err
+	case r.page.Who == Operator:
+		if err = r.Caller.Operates(); fault.Has(err, fault.RouteNotFound) {
+			r.Caller = access.Caller{} // it is answered as a page that is not there
+		}
+		return err
+	case admission.Maintenance && !r.page.Always:
+		return access.ErrMaintenance()
 	}
-	return err
+	return nil
 }
 
 // readForm reads the form of an action, once it is proven to be sent by a page of this server. A browser says itself where a
@@ -135,7 +146,7 @@ func sameOrigin(h http.Header, origin *url.URL) bool {
 // checks have let in.
 func (r *Request) fail(err error) {
 	switch {
-	case fault.Has(err, fault.Unauthorized) && r.page != nil && r.page.Who == Person && r.page.Name != liveName:
+	case fault.Has(err, fault.Unauthorized) && r.page != nil && r.page.Who != Anybody && r.page.Name != liveName:
 		r.SetToken("")
 		r.redirect(WithNext(LogInPath, r.from()))
 		return

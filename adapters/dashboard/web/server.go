@@ -19,6 +19,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/guests"
+	"github.com/pgherd/pgherd/core/network"
 	"github.com/pgherd/pgherd/core/repeat"
 )
 
@@ -41,6 +42,15 @@ type Gate interface {
 	AdmitPerson(ctx context.Context, v access.Visit) (access.Admission, error)
 }
 
+// Console says where the operator's console is open.
+type Console struct {
+	Networks network.List // from which it is used
+	Home     Link         // of every page of an operator
+}
+
+// admits reports whether the console is open to an address.
+func (c *Console) admits(client netip.Addr) bool { return c != nil && c.Networks.Contains(client) }
+
 // Config holds the parts of a Server. All are required except Proxies and TLS.
 type Config struct {
 	Gate      Gate
@@ -50,6 +60,7 @@ type Config struct {
 	TLS       func(*tls.ClientHelloInfo) (*tls.Certificate, error) // nil serves plain HTTP, behind a proxy
 	Product   string                                               // how the service is called
 	Nav       []Link                                               // of every page of a person
+	Console   *Console                                             // nil: the installation has none
 	Log       *zap.Logger
 	Metrics   prometheus.Registerer
 	RequestID func() string // unique; at most 64 printable ASCII characters
@@ -219,6 +230,9 @@ func addressOf(r *http.Request) netip.Addr {
 // nav are the links of every page of a person.
 func (s *Server) nav(r *Request) []Link {
 	links := append([]Link(nil), s.cfg.Nav...)
+	if r.Caller.Operator && s.cfg.Console.admits(r.Client) {
+		links = append(links, s.cfg.Console.Home)
+	}
 	for i := range links {
 		at := links[i].Href
 		links[i].Here = r.http.URL.Path == at || at != "/" && strings.HasPrefix(r.http.URL.Path, at+"/")

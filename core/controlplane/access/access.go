@@ -79,9 +79,9 @@ type Caller struct {
 	Account   account.Account
 	Client    netip.Addr // where the key was presented
 	RequestID string
-	// Operator says that the caller is a person who may use the operator's console; see person.Session.Operates. It is asked anew
-	// for each request.
-	Operator bool
+	// Operator says that the caller is a person who is named as an operator, and HasPasskey that a person has a passkey. Both are
+	// asked anew for each request.
+	Operator, HasPasskey bool
 }
 
 // Known reports whether a valid key was presented, or there is an open session.

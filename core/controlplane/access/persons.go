@@ -61,9 +61,12 @@ func personCaller(found ports.SessionEntry, v Visit) Caller {
 	in.TokenHash = nil
 	return Caller{
 		Session: in, User: found.User, Account: found.Account, Client: v.Client, RequestID: v.RequestID,
-		Operator: in.Operates(found.Operator, found.Passkey),
+		Operator: found.Operator, HasPasskey: found.Passkey,
 	}
 }
+
+// Operates returns nil if the caller may use the operator's console; else an error as of person.Session.Operates.
+func (c Caller) Operates() error { return c.Session.Operates(c.Operator, c.HasPasskey) }
 
 func personBucket(of id.UserID, class ratelimit.Class) string {
 	return "person/" + string(of) + "/" + string(class)

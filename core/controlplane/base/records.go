@@ -13,11 +13,33 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-type operatorName struct{}
+// Mandate is on whose behalf use cases of the operator are called, and why.
+type Mandate struct {
+	Operator string // the name
+	Reason   string // empty where none was asked for
+	// Holds is asked in each transaction that logs what was done: after an error, nothing of it is stored. nil: it holds.
+	Holds func(ctx context.Context, tx ports.Tx) error
+}
 
-// ByOperator names the operator on whose behalf use cases are called with the context: what they log of audit.Operator says so.
-func ByOperator(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, operatorName{}, name)
+type mandateKey struct{}
+
+// ByOperator has use cases be called in the name of an operator: what they log of audit.Operator says so.
+func ByOperator(ctx context.Context, m Mandate) context.Context {
+	return context.WithValue(ctx, mandateKey{}, m)
+}
+
+// details are those of an entry, with the operator and the reason where it has none of its own.
+func (m Mandate) details(of audit.Details) audit.Details {
+	of = maps.Clone(of)
+	if of == nil {
+		of = audit.Details{}
+	}
+	for name, text := range map[string]string{audit.OperatorDetail: m.Operator, audit.ReasonDetail: m.Reason} {
+		if _, given := of[name]; !given && text != "" {
+			of[name] = text
+		}
+	}
+	return of
 }
 
 // Audit adds a line to the activity log of a database; to that of an account, where the record has nothing but the account; or
@@ -25,13 +47,13 @@ func ByOperator(ctx context.Context, name string) context.Context {
 func (p *Base) Audit(
 	ctx context.Context, tx ports.Tx, r database.Record, by audit.Actor, what audit.Action, details audit.Details,
 ) error {
-	name, _ := ctx.Value(operatorName{}).(string)
-	if _, named := details[audit.OperatorDetail]; by == audit.Operator && name != "" && !named {
-		details = maps.Clone(details)
-		if details == nil {
-			details = audit.Details{}
+	if m, has := ctx.Value(mandateKey{}).(Mandate); has && by == audit.Operator {
+		if m.Holds != nil {
+			if err := m.Holds(ctx, tx); err != nil {
+				return err
+			}
 		}
-		details[audit.OperatorDetail] = name
+		details = m.details(details)
 	}
 	return tx.Audit().Add(ctx, audit.Entry{
 		ID: NewID[id.AuditID](p.Entropy), At: p.Clock.Now(), AccountID: r.AccountID, DatabaseID: r.ID,

@@ -21,23 +21,23 @@ import (
 )
 
 // Accounts lists accounts by creation time; a limit of 0 lists all. The part of an address may be in whatever case.
-func (o *Operator) Accounts(ctx context.Context, of ports.AccountFilter, limit int) ([]ports.AccountEntry, error) {
+func (o *Operator) Accounts(ctx context.Context, of ports.AccountFilter, p ports.Page) ([]ports.AccountEntry, error) {
 	of.Email = ascii.Lower(of.Email)
-	return entries(ctx, o, limit, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.AccountEntry, error) {
+	return entries(ctx, o, p, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.AccountEntry, error) {
 		return d.Accounts(ctx, of, p)
 	}, func(e ports.AccountEntry) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} })
 }
 
 // Databases lists databases, also deleted ones, by creation time; a limit of 0 lists all.
-func (o *Operator) Databases(ctx context.Context, of ports.DatabaseFilter, limit int) ([]ports.DatabaseEntry, error) {
-	return entries(ctx, o, limit, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.DatabaseEntry, error) {
+func (o *Operator) Databases(ctx context.Context, of ports.DatabaseFilter, p ports.Page) ([]ports.DatabaseEntry, error) {
+	return entries(ctx, o, p, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.DatabaseEntry, error) {
 		return d.Databases(ctx, of, p)
 	}, func(e ports.DatabaseEntry) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} })
 }
 
 // Backups lists the backups of all databases, the newest first; a limit of 0 lists all.
-func (o *Operator) Backups(ctx context.Context, of ports.BackupFilter, limit int) ([]ports.BackupEntry, error) {
-	return entries(ctx, o, limit, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.BackupEntry, error) {
+func (o *Operator) Backups(ctx context.Context, of ports.BackupFilter, p ports.Page) ([]ports.BackupEntry, error) {
+	return entries(ctx, o, p, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.BackupEntry, error) {
 		list, err := d.Backups(ctx, of, p)
 		for i, one := range list {
 			list[i].ExpiresAt = one.Ends(o.base.Clock.Now())
@@ -50,14 +50,14 @@ func (o *Operator) Backups(ctx context.Context, of ports.BackupFilter, limit int
 
 // AllNamespaces lists the CI namespaces of one account or of all, also revoked ones, by creation time.
 func (o *Operator) AllNamespaces(ctx context.Context, of ports.NamespaceFilter) ([]ports.NamespaceEntry, error) {
-	return entries(ctx, o, 0, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.NamespaceEntry, error) {
+	return entries(ctx, o, ports.Page{}, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.NamespaceEntry, error) {
 		return d.Namespaces(ctx, of, p)
 	}, func(e ports.NamespaceEntry) ports.Position { return ports.Position{At: e.CreatedAt, ID: string(e.ID)} })
 }
 
 // Usage lists what the databases of an account, or of all, came to in a month, also those that are gone, by account.
 func (o *Operator) Usage(ctx context.Context, of ports.UsageFilter) ([]ports.UsageEntry, error) {
-	list, err := entries(ctx, o, 0, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.UsageEntry, error) {
+	list, err := entries(ctx, o, ports.Page{}, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.UsageEntry, error) {
 		return d.Usage(ctx, of, p)
 	}, func(e ports.UsageEntry) ports.Position { return ports.Position{At: e.Month, ID: string(e.DatabaseID)} })
 	slices.SortFunc(list, func(a, b ports.UsageEntry) int {
@@ -71,19 +71,19 @@ const pageLength = 10_000
 
 // entries reads a list of the directory page by page.
 func entries[T any](
-	ctx context.Context, o *Operator, limit int, list func(context.Context, ports.Directory, ports.Page) ([]T, error),
+	ctx context.Context, o *Operator, wanted ports.Page, list func(context.Context, ports.Directory, ports.Page) ([]T, error),
 	position func(T) ports.Position,
 ) ([]T, error) {
-	return paged(limit, pageLength, position, func(p ports.Page) ([]T, error) {
+	return paged(wanted, pageLength, position, func(p ports.Page) ([]T, error) {
 		return fromDirectory(ctx, o, func(ctx context.Context, d ports.Directory) ([]T, error) { return list(ctx, d, p) })
 	})
 }
 
-// paged reads pages of at most length entries until there are no more or the limit is reached; a limit of 0 is none.
+// paged reads a wanted page in pages of at most length entries; a limit of 0 is none.
 func paged[T any](
-	limit, length int, position func(T) ports.Position, page func(ports.Page) ([]T, error),
+	wanted ports.Page, length int, position func(T) ports.Position, page func(ports.Page) ([]T, error),
 ) (list []T, err error) {
-	err = inPages(ports.Page{Limit: limit}, length, position, page, func(found []T) error {
+	err = inPages(wanted, length, position, page, func(found []T) error {
 		list = append(list, found...)
 		return nil
 	})
@@ -125,7 +125,7 @@ type AccountDetails struct {
 
 // AccountDetails returns an account with what it has. VALIDATION_ERROR on "account".
 func (o *Operator) AccountDetails(ctx context.Context, of id.AccountID) (a AccountDetails, err error) {
-	found, err := o.Accounts(ctx, ports.AccountFilter{ID: of}, 1)
+	found, err := o.Accounts(ctx, ports.AccountFilter{ID: of}, ports.Page{Limit: 1})
 	if err == nil && len(found) == 0 {
 		err = errUnknown("account")
 	}
@@ -133,7 +133,7 @@ func (o *Operator) AccountDetails(ctx context.Context, of id.AccountID) (a Accou
 		return a, err
 	}
 	a.AccountEntry = found[0]
-	if a.Owned, err = o.Databases(ctx, ports.DatabaseFilter{AccountID: of}, 0); err != nil {
+	if a.Owned, err = o.Databases(ctx, ports.DatabaseFilter{AccountID: of}, ports.Page{}); err != nil {
 		return a, err
 	}
 	if a.KeyList, err = o.Keys(ctx, of); err != nil {
@@ -167,7 +167,7 @@ type DatabaseDetails struct {
 // DatabaseDetails returns a database with what there is of it, also a deleted one, without any secret. VALIDATION_ERROR on
 // "database".
 func (o *Operator) DatabaseDetails(ctx context.Context, of id.DatabaseID) (d DatabaseDetails, err error) {
-	found, err := o.Databases(ctx, ports.DatabaseFilter{ID: of}, 1)
+	found, err := o.Databases(ctx, ports.DatabaseFilter{ID: of}, ports.Page{Limit: 1})
 	if err == nil && len(found) == 0 {
 		err = errUnknown("database")
 	}

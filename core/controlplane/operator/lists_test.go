@@ -19,7 +19,7 @@ func TestListsAreReadInPages(t *testing.T) {
 		for length := 1; length < 5; length++ {
 			for limit := range 10 {
 				asked := 0
-				got, err := paged(limit, length, position, func(p ports.Page) ([]int, error) {
+				got, err := paged(ports.Page{Limit: limit}, length, position, func(p ports.Page) ([]int, error) {
 					asked += p.Limit
 					from := 0
 					if p.After != nil {

@@ -23,7 +23,7 @@ import (
 )
 
 // Operator holds the use cases of the people who run the service. It does not authenticate: access to the metadata
-// database is enough.
+// database is enough. Console does, for people in a browser.
 type Operator struct {
 	base *base.Base
 	// Ring changes the ring of keys that stored secrets are encrypted with.
@@ -155,7 +155,12 @@ func (o *Operator) CancelOperation(ctx context.Context, op id.OperationID) (oper
 			return base.NotFound(err, errNoOperation())
 		}
 		work, err = operations.Cancel(ctx, o.base, tx, locked, record, audit.Operator)
-		return err
+		if err != nil || work.Status.Final() || locked.CancelRequested {
+			return err
+		}
+		return o.base.Audit(ctx, tx, record, audit.Operator, audit.CancelOrder, audit.Details{
+			"operationId": string(op), "kind": string(work.Kind), "stage": work.Stage,
+		})
 	})
 	return work, err
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -80,6 +82,30 @@ func (o *Operator) Server(ctx context.Context, of id.ServerID) (s server.Server,
 	return s, n, err
 }
 
+// Filled is a server with what is on it.
+type Filled struct {
+	server.Server
+	server.Contents
+}
+
+// Fleet lists the servers with what is on them.
+func (o *Operator) Fleet(ctx context.Context) ([]Filled, error) {
+	return ports.Read(ctx, o.base.Store, func(ctx context.Context, tx ports.Tx) (fleet []Filled, err error) {
+		list, err := tx.Servers().List(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range list {
+			has, err := tx.Servers().Contents(ctx, s.ID)
+			if err != nil {
+				return nil, err
+			}
+			fleet = append(fleet, Filled{s, has})
+		}
+		return fleet, nil
+	})
+}
+
 // CheckServer checks a registered server. If its installation is not known yet, it is stored. version is this
 // program's. VALIDATION_ERROR on "server" where there is none.
 func (o *Operator) CheckServer(
@@ -107,6 +133,33 @@ func (o *Operator) CheckServer(
 		return s, found, nil
 	}
 	return s, found, o.remember(ctx, s)
+}
+
+// Checked is what a check of a server has found.
+type Checked struct {
+	Server   server.Server
+	Findings []server.Finding
+}
+
+// checksAtOnce bounds how many servers are asked at a time.
+const checksAtOnce = 16
+
+// CheckServers is CheckServer for all servers.
+func (o *Operator) CheckServers(ctx context.Context, version string) ([]Checked, error) {
+	list, err := o.Servers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, group := make([]Checked, len(list)), errgroup.Group{}
+	group.SetLimit(checksAtOnce)
+	for i, s := range list {
+		group.Go(func() error {
+			_, found, err := o.CheckServer(ctx, s.ID, version)
+			all[i] = Checked{s, found}
+			return err
+		})
+	}
+	return all, group.Wait()
 }
 
 // remember stores the installation of a server, unless that has been done meanwhile.

@@ -224,9 +224,9 @@ func (p *People) LogInByPasskey(ctx context.Context, presented string, response 
 }
 
 // BeginPasskeyProof begins a proof by a passkey of a person who is logged in. UNAUTHORIZED: the caller is no person.
-// RATE_LIMITED: too many proofs were tried in the session. FEATURE_NOT_AVAILABLE as of BeginPasskeyLogIn.
+// RATE_LIMITED: too many proofs were tried in the session. FEATURE_NOT_AVAILABLE as of BeginPasskeyLogIn, but for operators.
 func (p *People) BeginPasskeyProof(ctx context.Context, c access.Caller) (Asked, error) {
-	if err := p.mayProve(ctx, c); err != nil {
+	if err := p.mayProve(ctx, c, person.ByPasskey); err != nil {
 		return Asked{}, err
 	}
 	options, state, err := p.base.Passkeys.BeginLogIn()
@@ -238,7 +238,7 @@ func (p *People) BeginPasskeyProof(ctx context.Context, c access.Caller) (Asked,
 
 // ProveByPasskey is ProveAgain by a passkey of the caller.
 func (p *People) ProveByPasskey(ctx context.Context, c access.Caller, presented string, response []byte) (Entered, error) {
-	if err := p.mayProve(ctx, c); err != nil {
+	if err := p.mayProve(ctx, c, person.ByPasskey); err != nil {
 		return Entered{}, err
 	}
 	used, err := p.verified(ctx, presented, person.ToProve, c.Session.ID, response)

@@ -58,12 +58,14 @@ func (p *People) GiveFactor(ctx context.Context, presented, code string, from Cl
 type Proof struct{ Password, Code string }
 
 // mayProve admits a proof by what a person has here: a password, a code or a passkey.
-func (p *People) mayProve(ctx context.Context, c access.Caller) error {
+func (p *People) mayProve(ctx context.Context, c access.Caller, by person.Means) error {
 	if !c.IsPerson() {
 		return person.ErrNoSession()
 	}
-	if err := p.mayPass(); err != nil {
-		return err
+	if console := c.Operator && by == person.ByPasskey; !console { // which wants a passkey, whatever people log in with
+		if err := p.mayPass(); err != nil {
+			return err
+		}
 	}
 	return p.admitProof(ctx, c)
 }
@@ -72,7 +74,7 @@ func (p *People) mayProve(ctx context.Context, c access.Caller) error {
 // UNAUTHORIZED: something is wrong; person.MaxFactorTries of these end the session. RATE_LIMITED: too many were tried in the
 // session. SERVER_BUSY: too many passwords are being hashed. FEATURE_NOT_AVAILABLE as of LogIn.
 func (p *People) ProveAgain(ctx context.Context, c access.Caller, by Proof) (Entered, error) {
-	if err := p.mayProve(ctx, c); err != nil {
+	if err := p.mayProve(ctx, c, person.ByPassword); err != nil {
 		return Entered{}, err
 	}
 	user, err := ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) (account.User, error) {

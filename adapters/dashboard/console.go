@@ -1,0 +1,117 @@
+package dashboard
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pgherd/pgherd/adapters/dashboard/web"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// consolePath is where the operator's console is.
+const consolePath = "/operator"
+
+// ConsoleHome leads operators to their console.
+var ConsoleHome = web.Link{Text: "Operator", Href: consolePath}
+
+// The parts of the console.
+const (
+	fleetTab        = ""
+	orderTab        = "/operations"
+	accountTab      = "/accounts"
+	databaseTab     = "/databases"
+	installationTab = "/installation"
+	doctorTab       = "/doctor"
+	auditTab        = "/audit"
+	ringTab         = "/keyring"
+)
+
+// consolePages are the operator's. What changes something is a use case of operator.Console.
+func (s *site) consolePages() []web.Page {
+	if !s.Console {
+		return nil
+	}
+	pages := slices.Concat(
+		s.fleetPages(), s.orderPages(), s.accountListPages(), s.databaseListPages(), s.installationPages(), s.doctorPages(),
+		s.auditPages(), s.ringPages(),
+	)
+	for i := range pages {
+		pages[i].Who = web.Operator
+	}
+	return pages
+}
+
+// look is the operator's use cases, for what only shows.
+func (s *site) look(r *web.Request) (*operator.Operator, error) { return s.use.Console.Look(r.Caller) }
+
+// order has an operator change something, for the reason that the form has.
+func (s *site) order(r *web.Request, do func(context.Context, *operator.Operator, operation.Order) error) error {
+	return s.use.Console.Change(r.Context(), r.Caller, r.Field("reason"), do)
+}
+
+// ordered is order, after which a page is shown.
+func (s *site) ordered(
+	r *web.Request, to string, do func(context.Context, *operator.Operator, operation.Order) error,
+) (web.Answer, error) {
+	return web.Redirect{To: to}, s.order(r, do)
+}
+
+// reasonField is what each form of the console has.
+func reasonField() *web.Field {
+	return &web.Field{Name: "reason", Label: "Why", Max: 300, Complete: "off", Help: "The activity log has it, with your name."}
+}
+
+// console is what is around a part of the console.
+func console(tab, title string) *web.View {
+	v := &web.View{Title: "Operator", Part: title}
+	for _, t := range []struct{ text, tab string }{
+		{"Fleet", fleetTab}, {"Operations", orderTab}, {"Accounts", accountTab}, {"Databases", databaseTab},
+		{"Installation", installationTab}, {"Doctor", doctorTab}, {"Audit", auditTab}, {"Key ring", ringTab},
+	} {
+		v.Tabs = append(v.Tabs, web.Link{Text: t.text, Href: consolePath + t.tab, Here: t.tab == tab})
+	}
+	return v
+}
+
+// below is what is around a page below a part of the console.
+func below(tab, part, title string) *web.View {
+	v := console(tab, "")
+	v.Title, v.Part = title, ""
+	v.Trail = []web.Link{{Text: "Operator", Href: consolePath}, {Text: part, Href: consolePath + tab}}
+	return v
+}
+
+// found is nothing for what a path names and is not there.
+func found(err error) error {
+	if fault.Has(err, fault.ValidationError) {
+		return web.ErrNothing()
+	}
+	return err
+}
+
+// beyond asks for one entry more than a page has, to know whether the list goes on.
+func beyond(p ports.Page) ports.Page {
+	p.Limit++
+	return p
+}
+
+// cut is the page of a list that was asked for with beyond, and where the list goes on.
+func cut[T any](list []T, p ports.Page, position func(T) ports.Position) ([]T, *ports.Position) {
+	if len(list) <= p.Limit {
+		return list, nil
+	}
+	list = list[:p.Limit]
+	next := position(list[p.Limit-1])
+	return list, &next
+}
+
+// nameCell is a cell with a name that leads on, or a word where there is none.
+func nameCell(name, href string) web.Cell {
+	if name == "" {
+		return web.Words("–")
+	}
+	return web.Cell{Text: name, Href: href}
+}

@@ -1,0 +1,273 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pgherd/pgherd/adapters/dashboard/web"
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+const (
+	ownersPath = consolePath + accountTab
+	ownerPath  = ownersPath + "/{id}"
+)
+
+func (s *site) accountListPages() []web.Page {
+	return []web.Page{
+		web.Get("operator.accounts", ownersPath, s.showAccounts),
+		web.Post("operator.account.invite", ownersPath, ownersPath, s.inviteUser),
+		web.Get("operator.account", ownerPath, s.showOwner),
+		web.Post("operator.account.set", ownerPath+"/set", ownerPath, s.setAccount).Says("The account was changed."),
+	}
+}
+
+func pathOfOwner(of id.AccountID) string { return ownersPath + "/" + string(of) }
+
+var plans = []account.Plan{account.Free, account.Pro, account.Business}
+
+func (s *site) showAccounts(r *web.Request) (web.Answer, error) {
+	o, err := s.look(r)
+	if err != nil {
+		return nil, err
+	}
+	page, err := paged(r)
+	if err != nil {
+		return nil, err
+	}
+	of := ports.AccountFilter{Email: strings.TrimSpace(r.Query("q")), Plan: account.Plan(r.Query("plan"))}
+	list, err := o.Accounts(r.Context(), of, beyond(page))
+	if err != nil {
+		return nil, err
+	}
+	list, next := cut(list, page, func(a ports.AccountEntry) ports.Position {
+		return ports.Position{At: a.CreatedAt, ID: string(a.ID)}
+	})
+	t := &web.Table{
+		Caption: "Accounts, the oldest first",
+		Columns: []web.Column{
+			{Title: "Owner"}, {Title: "Plan"}, {Title: "Databases"}, {Title: "Size", Number: true}, {Title: "Backups", Number: true},
+			{Title: "Keys", Number: true}, {Title: "Since"},
+		},
+		Empty:    &web.Empty{Text: "No account yet. Invite somebody here, or:", Command: "pgherd admin user invite --email … --name …"},
+		Filtered: of.Email != "" || of.Plan != "",
+		Filter: &web.Form{Action: ownersPath, Get: true, Submit: "Filter", Fields: []*web.Field{
+			{Name: "q", Label: "E-mail address", Type: "search", Value: of.Email, Optional: true},
+			{Name: "plan", Label: "Plan", Type: "select", Value: string(of.Plan), Options: options(plans, "all"), Optional: true},
+		}},
+	}
+	for _, a := range list {
+		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
+			{Text: a.Email, Href: pathOfOwner(a.ID), Sub: a.Name}, web.Words(string(a.Plan)),
+			partCell(a.Databases, a.Quotas().Databases), web.Words(web.Bytes(a.Bytes)), web.Words(web.Bytes(a.InBackups)),
+			web.Words(strconv.Itoa(a.Keys)), web.Time(&a.CreatedAt),
+		}})
+	}
+	at := ownersPath
+	if t.Filtered {
+		at += "?" + url.Values{"q": {of.Email}, "plan": {string(of.Plan)}}.Encode()
+	}
+	turned(t, at, page, next)
+	v := console(accountTab, "Accounts")
+	v.Sections = []*web.Section{{ID: "accounts", Table: t, Forms: []*web.Form{{
+		Name: "operator.account.invite", Action: ownersPath, Submit: "Make the link", Fold: "Invite somebody",
+		Intro: "Makes a user with an account, where the address is nobody's, and a link with which the user chooses a password.",
+		Fields: []*web.Field{
+			{Name: "email", Label: "E-mail address", Type: "email", Max: 254}, {Name: "name", Label: "Name", Max: 100},
+			{Name: "plan", Label: "Plan", Type: "select", Value: string(account.Free), Options: options(plans, "")},
+			{Name: "mail", Label: "Send the link by mail", Type: "check", Value: yes, Optional: true}, reasonField(),
+		},
+	}}}}
+	return v, nil
+}
+
+func (s *site) inviteUser(r *web.Request) (web.Answer, error) {
+	n := operator.NewAccount{Email: r.Field("email"), Name: r.Field("name"), Plan: account.Plan(r.Field("plan"))}
+	if _, err := account.ParsePlan(string(n.Plan)); err != nil {
+		return nil, err
+	}
+	var made operator.Invited
+	err := s.order(r, func(ctx context.Context, o *operator.Operator, _ operation.Order) (err error) {
+		made, err = o.InviteUser(ctx, n, r.Field("mail") == yes)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	note := "It works once, until " + web.Exact(made.Link.EndsAt) + ". Whoever has it chooses the password."
+	if made.Link.Mailed {
+		note += " It is on its way by mail, too."
+	}
+	v := below(accountTab, "Accounts", "A link for "+made.User.Email)
+	v.Sections = []*web.Section{{
+		Note: note, Codes: []web.Code{{Label: "Link", Text: s.Pages.Reset.With(made.Link.Token), Secret: true}},
+		Links: []web.Link{{Text: "To the account", Href: pathOfOwner(made.Account.ID)}},
+	}}
+	return v, nil
+}
+
+func (s *site) showOwner(r *web.Request) (web.Answer, error) {
+	o, err := s.look(r)
+	if err != nil {
+		return nil, err
+	}
+	a, err := o.AccountDetails(r.Context(), id.AccountID(r.Param("id")))
+	if err != nil {
+		return nil, found(err)
+	}
+	q := a.Quotas()
+	t := &web.Table{
+		Caption: "Databases of the account",
+		Columns: []web.Column{
+			{Title: "Name", Sort: "name"}, {Title: "Status", Sort: "status"}, {Title: "Size", Sort: "size"},
+			{Title: "Backups", Sort: "backups"}, {Title: "Server", Sort: "server"}, {Title: "Created", Sort: "created"},
+		},
+		Empty: &web.Empty{Text: "The account has no database."},
+	}
+	for _, d := range a.Owned {
+		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
+			{Text: d.DisplayName, Href: pathOfRecord(d.ID), Sub: d.Name}, {Mark: statusMark(d.Status)},
+			sizeCell(d.SizeBytes, d.StorageQuota()), sizeCell(d.InBackups, q.BackupBytes),
+			nameCell(d.Server, pathOfServer(d.ServerID)), web.Time(&d.CreatedAt),
+		}})
+	}
+	at := pathOfOwner(a.ID)
+	v := below(accountTab, "Accounts", a.Email)
+	v.Sections = []*web.Section{
+		{ID: "account", Facts: []web.Fact{
+			{Name: "Owner", Cell: web.Words(a.Name)}, {Name: "Plan", Cell: web.Words(string(a.Plan))},
+			{Name: "Databases", Cell: partCell(a.Databases, q.Databases)}, {Name: "Deleted", Cell: web.Words(strconv.Itoa(a.Deleted))},
+			{Name: "Size", Cell: web.Words(web.Bytes(a.Bytes))}, {Name: "Backups", Cell: web.Words(web.Bytes(a.InBackups))},
+			{Name: "API keys", Cell: web.Words(strconv.Itoa(a.Keys))},
+			{Name: "Namespaces", Cell: web.Words(strconv.Itoa(len(a.Namespaces)))}, {Name: "Since", Cell: web.Time(&a.CreatedAt)},
+			{Name: "ID", Cell: web.MonoText(string(a.ID))},
+		}, Links: []web.Link{{Text: "Its activity", Href: consolePath + auditTab + "?account=" + string(a.ID)}},
+			Forms: []*web.Form{accountForm(at, a)}},
+		{ID: "databases", Title: "Databases", Table: t.Arrange(r)},
+	}
+	return v, nil
+}
+
+// The choices of what an exception is: none, and for what is yes or no both.
+const asPlanned = ""
+
+func accountForm(at string, a operator.AccountDetails) *web.Form {
+	own := account.Account{Plan: a.Plan}.Quotas()
+	exception := func(name, label, value, planned string) *web.Field {
+		return &web.Field{Name: name, Label: label, Value: value, Max: 20, Optional: true, Help: "Empty: " + planned + ", as planned."}
+	}
+	verify := asPlanned
+	if a.VerifyBackups != nil {
+		verify = strconv.FormatBool(*a.VerifyBackups)
+	}
+	enroll := &web.Field{Name: "autoEnroll", Label: "New databases are enrolled for every route", Type: "check", Optional: true}
+	if a.AutoEnroll {
+		enroll.Value = yes
+	}
+	return &web.Form{
+		Name: "operator.account.set", Action: at + "/set", Submit: "Change the account", Fold: "Change the plan and its exceptions",
+		Fields: []*web.Field{
+			{Name: "plan", Label: "Plan", Type: "select", Value: string(a.Plan), Options: options(plans, "")},
+			exception("maxDatabases", "Most databases", given(a.MaxDatabases, strconv.Itoa), strconv.Itoa(own.Databases)),
+			exception("connectionCap", "Connections of a new database", given(a.ConnectionCap, strconv.Itoa),
+				strconv.Itoa(own.ConnectionCap)),
+			exception("databaseBytes", "Size of a database", given(a.DatabaseBytes, exactBytes), web.Bytes(own.DatabaseBytes)),
+			exception("backupBytes", "Backups of a database", given(a.BackupBytes, exactBytes), web.Bytes(own.BackupBytes)),
+			exception("backupDays", "Days that a backup is kept", given(a.BackupDays, strconv.Itoa), strconv.Itoa(own.BackupDays)),
+			{Name: "verifyBackups", Label: "Backups are verified", Type: "select", Value: verify, Options: []web.Option{
+				{Value: asPlanned, Text: "as planned"}, {Value: "true", Text: "yes"}, {Value: "false", Text: "no"},
+			}},
+			exception("credentialValidity", "Validity of passwords of additional logins",
+				given(a.CredentialValidity, time.Duration.String), "for ever"),
+			enroll, reasonField(),
+		},
+	}
+}
+
+// given is an exception as a text; empty where there is none.
+func given[T any](exception *T, text func(T) string) string {
+	if exception == nil {
+		return asPlanned
+	}
+	return text(*exception)
+}
+
+// exactBytes is a size in its largest unit that divides it, as account.ParseBytes reads it.
+func exactBytes(n int64) string {
+	for _, unit := range []struct {
+		name string
+		size int64
+	}{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= unit.size && n%unit.size == 0 {
+			return fmt.Sprintf("%d%s", n/unit.size, unit.name)
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// exceptionOf reads an exception; nil where the field is empty. VALIDATION_ERROR on the field.
+func exceptionOf[T any](r *web.Request, field, issue string, parse func(string) (T, error)) (*T, error) {
+	text := strings.TrimSpace(r.Field(field))
+	if text == asPlanned {
+		return nil, nil //nolint:nilnil // that there is none is no error
+	}
+	value, err := parse(text)
+	if err != nil {
+		return nil, fault.Invalid(field, "%s", issue)
+	}
+	return &value, nil
+}
+
+// overridesOf reads the exceptions of an account.
+func overridesOf(r *web.Request) (o account.Overrides, err error) {
+	const whole = "must be a whole number"
+	if o.MaxDatabases, err = exceptionOf(r, "maxDatabases", whole, strconv.Atoi); err != nil {
+		return o, err
+	}
+	if o.ConnectionCap, err = exceptionOf(r, "connectionCap", whole, strconv.Atoi); err != nil {
+		return o, err
+	}
+	if o.BackupDays, err = exceptionOf(r, "backupDays", whole, strconv.Atoi); err != nil {
+		return o, err
+	}
+	const size = "must be a whole number of bytes, or of KiB, MiB, GiB or TiB, as in 20GiB"
+	if o.DatabaseBytes, err = exceptionOf(r, "databaseBytes", size, account.ParseBytes); err != nil {
+		return o, err
+	}
+	if o.BackupBytes, err = exceptionOf(r, "backupBytes", size, account.ParseBytes); err != nil {
+		return o, err
+	}
+	if o.VerifyBackups, err = exceptionOf(r, "verifyBackups", "choose one", strconv.ParseBool); err != nil {
+		return o, err
+	}
+	o.CredentialValidity, err = exceptionOf(r, "credentialValidity", "must be a length of time, as in 720h", time.ParseDuration)
+	return o, err
+}
+
+func (s *site) setAccount(r *web.Request) (web.Answer, error) {
+	plan, err := account.ParsePlan(r.Field("plan"))
+	if err != nil {
+		return nil, err
+	}
+	exceptions, err := overridesOf(r)
+	if err != nil {
+		return nil, err
+	}
+	of, enroll := id.AccountID(r.Param("id")), r.Field("autoEnroll") == yes
+	return s.ordered(r, pathOfOwner(of), func(ctx context.Context, o *operator.Operator, _ operation.Order) error {
+		_, err := o.ChangeAccount(ctx, of, func(a *account.Account) { a.Plan, a.Overrides = plan, exceptions })
+		if err == nil {
+			err = o.SetAutoEnroll(ctx, of, enroll)
+		}
+		return err
+	})
+}

@@ -1,0 +1,62 @@
+package operator
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Console gives the operator's use cases to people who are named as operators; see person.Session.Operates.
+type Console struct{ operator *Operator }
+
+// NewConsole makes it.
+func NewConsole(o *Operator) *Console { return &Console{o} }
+
+// Look returns the use cases, for those that change nothing. Errors are those of person.Session.Operates.
+func (c *Console) Look(by access.Caller) (*Operator, error) {
+	if err := by.Operates(); err != nil {
+		return nil, err
+	}
+	return c.operator, nil
+}
+
+// Change has do change something in the name of an operator, who says why: the activity log has both. Nothing is stored any more
+// once the session has ended, or the person is named no more.
+//
+// Errors are those of person.Session.Operates. VALIDATION_ERROR on "reason": it must have 1 to 300 characters. LOGIN_REQUIRED: the
+// last proof is older than person.Recent.
+func (c *Console) Change(
+	ctx context.Context, by access.Caller, reason string, do func(context.Context, *Operator, operation.Order) error,
+) error {
+	if err := by.Operates(); err != nil {
+		return err
+	}
+	if err := by.Session.RequireRecent(c.operator.base.Clock.Now()); err != nil {
+		return err
+	}
+	if err := operation.CheckReason(reason); err != nil {
+		return err
+	}
+	ctx = base.ByOperator(ctx, base.Mandate{
+		Operator: by.User.Email, Reason: reason,
+		Holds: func(ctx context.Context, tx ports.Tx) error { return c.stillOperates(ctx, tx, by) },
+	})
+	return do(ctx, c.operator, operation.Order{By: by.User.Email, Reason: reason})
+}
+
+// stillOperates returns an error where the session has ended, or the person is named no more.
+func (c *Console) stillOperates(ctx context.Context, tx ports.Tx, by access.Caller) error {
+	if err := by.StillIn(ctx, tx, c.operator.base.Clock); err != nil {
+		return err
+	}
+	named, err := tx.Operators().List(ctx)
+	if err == nil && !slices.ContainsFunc(named, func(e ports.OperatorEntry) bool { return e.UserID == by.Session.UserID }) {
+		err = fault.New(fault.Forbidden, "you are no operator any more")
+	}
+	return err
+}
