@@ -205,6 +205,6 @@ func TestOperationsOfOperators(t *testing.T) {
 	w.settled()
 	grace.open(one).sees("canceled")
 	grace.open("/operator/operations?state=failed").sees("backup", "failed")
-	grace.open("/operator/audit?database=" + strings.TrimPrefix(shop, "/databases/")).sees("operation end ordered",
+	grace.open("/operator/audit?database="+strings.TrimPrefix(shop, "/databases/")).sees("operation end ordered",
 		"operation retried", "operation cancel ordered", why)
 }

@@ -83,6 +83,7 @@ func TestWalk(t *testing.T) {
 	t.Run("nobody", w.entrance)
 	shop := w.firstSession(t, owner)
 	t.Run("owner", func(t *testing.T) { w.ofOwner(t, owner, shop) })
+	t.Run("operator", func(t *testing.T) { w.ofOperator(t, owner) })
 	for _, role := range []string{"admin", "developer", "viewer"} {
 		t.Run(role, func(t *testing.T) { w.ofMember(t, owner, shop, role) })
 	}
@@ -175,6 +176,69 @@ func (w *world) ofOwner(t *testing.T, p *browser.Page, shop string) {
 		p.Goto(path)
 		p.Audit("owner"+strings.ReplaceAll(strings.ReplaceAll(path, shop, " database"), "/", " "), looks(t)...)
 	}
+}
+
+// ofOperator walks the operator's console. The first person of a development host is an operator, once a passkey proves it.
+func (w *world) ofOperator(t *testing.T, p *browser.Page) {
+	const why = "to see it work"
+	p.Goto("/")
+	p.Click("Operator")
+	p.Sees("Fleet", "dev")
+	p.Audit("fleet", looks(t)...)
+	p.Click("dev")
+	p.Sees("Connections sold")
+	p.Audit("server", looks(t)...)
+	p.Click("Check it now")
+	p.Sees("What a check of the server finds")
+	p.Audit("server checked", looks(t)...)
+	p.Goto("/operator/check")
+	p.Audit("fleet checked", looks(t)...)
+
+	p.Goto("/operator/operations?state=all")
+	p.Audit("orders", looks(t)...)
+	p.Click("backup")
+	p.Audit("order", looks(t)...)
+	p.Goto("/operator/databases")
+	p.Audit("records", looks(t)...)
+	p.Click("The shop")
+	p.Click("Enroll, or withdraw")
+	p.Audit("record", looks(t)...)
+	p.Goto("/operator/accounts")
+	p.Audit("accounts", looks(t)...)
+	p.Click("Invite somebody")
+	form := p.In("details[open]")
+	form.Fill("E-mail address", "new@example.org")
+	form.Fill("Name", "New")
+	form.Fill("Why", why)
+	p.Click("Make the link")
+	p.Sees("shown once")
+	p.Audit("invited", looks(t)...)
+	p.Click("To the account")
+	p.Click("Change the plan and its exceptions")
+	p.Audit("account of another", looks(t)...)
+	form.Fill("Most databases", "3")
+	form.Fill("Why", why)
+	p.Click("Change the account")
+	p.Sees("The account was changed.", "0 of 3")
+
+	p.Goto("/operator/installation")
+	p.Click("Begin it")
+	p.Audit("installation", looks(t)...)
+	form.Fill("Why", why)
+	p.Click("Begin maintenance")
+	p.Sees("Maintenance was changed.")
+	p.Click("End it")
+	form.Fill("Why", why)
+	p.Click("End maintenance")
+	p.Sees("Maintenance was changed.", "off")
+	for _, path := range []string{"/operator/doctor", "/operator/audit", "/operator/keyring"} {
+		p.Goto(path)
+		p.Audit(strings.ReplaceAll(path[1:], "/", " "), looks(t)...)
+	}
+	p.Goto("/operator/doctor")
+	p.Click("Examine dev")
+	p.Sees("Nothing differs.")
+	p.Audit("patient", looks(t)...)
 }
 
 // ofMember invites somebody, who takes part and walks the pages of the role.

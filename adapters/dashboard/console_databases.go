@@ -134,8 +134,9 @@ func (s *site) showRecord(r *web.Request) (web.Answer, error) {
 			{Text: "Its activity", Href: consolePath + auditTab + "?database=" + string(d.ID)},
 			{Text: "Its operations", Href: consolePath + orderTab + "?state=all&database=" + string(d.ID)},
 		}},
-		{ID: "enrolments", Title: "Enrolments", Note: "Routes in limited rollout that the database may use, where their feature is on: " +
-			orNone(strings.Join(d.Enrolments, ", ")) + ".", Forms: enrolmentForms(d)},
+		{ID: "enrolments", Title: "Enrolments", Forms: enrolmentForms(d),
+			Note: "Routes in limited rollout that the database may use, where their feature is on: " +
+				orNone(strings.Join(d.Enrolments, ", ")) + "."},
 	}
 	return v, nil
 }

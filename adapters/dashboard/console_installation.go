@@ -45,7 +45,8 @@ func (s *site) showInstallation(r *web.Request) (web.Answer, error) {
 		return nil, err
 	}
 	people := &web.Table{
-		Caption: "Who may use this console", Columns: []web.Column{{Title: "Person"}, {Title: "Passkeys", Number: true}, {Title: "Since"}},
+		Caption: "Who may use this console",
+		Columns: []web.Column{{Title: "Person"}, {Title: "Passkeys", Number: true}, {Title: "Since"}},
 	}
 	for _, p := range operators {
 		people.Rows = append(people.Rows, web.Row{Cells: []web.Cell{

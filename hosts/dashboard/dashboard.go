@@ -141,8 +141,8 @@ func newServer(
 		Product: s.Dashboard.Product, Mails: s.Mail.Configured(), Pages: links, Console: console != nil, Version: version.Version(),
 	}, unique)
 	return web.New(web.Config{
-		Gate: cp.Access, Pages: pages, Nav: dashboard.Nav, Console: console, Origin: origin, Proxies: proxies, TLS: secure, Product: s.Dashboard.Product,
-		Log: log, Metrics: r, RequestID: unique, Now: clock.Now, Admit: door.Admit, Live: cp.Live,
+		Gate: cp.Access, Pages: pages, Nav: dashboard.Nav, Console: console, Origin: origin, Proxies: proxies, TLS: secure,
+		Product: s.Dashboard.Product, Log: log, Metrics: r, RequestID: unique, Now: clock.Now, Admit: door.Admit, Live: cp.Live,
 		Bound: func(h *http.Server) {
 			door.Bound(h, door.Bounds{All: s.Connections, PerAddress: s.PerAddress, Proxies: proxies}, log)
 		},

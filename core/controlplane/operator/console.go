@@ -28,8 +28,8 @@ func (c *Console) Look(by access.Caller) (*Operator, error) {
 // Change has do change something in the name of an operator, who says why: the activity log has both. Nothing is stored any more
 // once the session has ended, or the person is named no more.
 //
-// Errors are those of person.Session.Operates. VALIDATION_ERROR on "reason": it must have 1 to 300 characters. LOGIN_REQUIRED: the
-// last proof is older than person.Recent.
+// Errors are those of person.Session.Operates. VALIDATION_ERROR on "reason": it must have 1 to 300 characters. LOGIN_REQUIRED:
+// the last proof is older than person.Recent.
 func (c *Console) Change(
 	ctx context.Context, by access.Caller, reason string, do func(context.Context, *Operator, operation.Order) error,
 ) error {

@@ -57,7 +57,9 @@ func (o *Operator) AllNamespaces(ctx context.Context, of ports.NamespaceFilter) 
 
 // Usage lists what the databases of an account, or of all, came to in a month, also those that are gone, by account.
 func (o *Operator) Usage(ctx context.Context, of ports.UsageFilter) ([]ports.UsageEntry, error) {
-	list, err := entries(ctx, o, ports.Page{}, func(ctx context.Context, d ports.Directory, p ports.Page) ([]ports.UsageEntry, error) {
+	list, err := entries(ctx, o, ports.Page{}, func(
+		ctx context.Context, d ports.Directory, p ports.Page,
+	) ([]ports.UsageEntry, error) {
 		return d.Usage(ctx, of, p)
 	}, func(e ports.UsageEntry) ports.Position { return ports.Position{At: e.Month, ID: string(e.DatabaseID)} })
 	slices.SortFunc(list, func(a, b ports.UsageEntry) int {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -150,16 +148,18 @@ func (o *Operator) CheckServers(ctx context.Context, version string) ([]Checked,
 	if err != nil {
 		return nil, err
 	}
-	all, group := make([]Checked, len(list)), errgroup.Group{}
-	group.SetLimit(checksAtOnce)
+	all, failed := make([]Checked, len(list)), make([]error, len(list))
+	var checks sync.WaitGroup
+	free := make(chan struct{}, checksAtOnce)
 	for i, s := range list {
-		group.Go(func() error {
-			_, found, err := o.CheckServer(ctx, s.ID, version)
-			all[i] = Checked{s, found}
-			return err
+		free <- struct{}{}
+		checks.Go(func() {
+			all[i].Server, all[i].Findings, failed[i] = o.CheckServer(ctx, s.ID, version)
+			<-free
 		})
 	}
-	return all, group.Wait()
+	checks.Wait()
+	return all, errors.Join(failed...)
 }
 
 // remember stores the installation of a server, unless that has been done meanwhile.
