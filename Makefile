@@ -24,7 +24,7 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 
 .DEFAULT_GOAL := help
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
-	regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas clean-dev install \
+	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas clean-dev install \
 	install-svc
 
 help: ## list the targets
@@ -117,6 +117,15 @@ openapi: ## lint the OpenAPI document and try a client generated from it; fetche
 
 bench: toolchain ## measure speed and memory relative to plain baselines
 	$(GO) run ./acceptance/bench
+
+# What a walk through the dashboard saw, and what the docs call it.
+PICTURES = docs/operate/pictures
+pictures: ready ## take the pictures of the docs anew, by a walk through the dashboard
+	seen=$$(mktemp -d) && trap 'rm -rf "$$seen"' EXIT && \
+	PGHERD_SCREENSHOTS="$$seen" $(TESTS) -count=1 -run TestWalk ./acceptance/walk && mkdir -p $(PICTURES) && \
+	cp "$$seen/owner database 1440 light.png" $(PICTURES)/database.png && \
+	cp "$$seen/owner database backups 1440 light.png" $(PICTURES)/backups.png && \
+	cp "$$seen/server checked 1440 light.png" $(PICTURES)/console.png
 
 round-trips: toolchain schemas ## back up and restore a database of each schema that tests have, and compare it with what it was
 	$(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run 'RoundTrip' ./agent

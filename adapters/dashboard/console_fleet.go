@@ -99,11 +99,14 @@ func (s *site) checkFleet(r *web.Request) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := findingTable("What is not as it should be", "Every server answers, and nothing is to be done.")
+	t := findingTable("What is not as it should be")
+	t.Columns = append([]web.Column{{Title: "Server"}}, t.Columns...)
+	t.Empty = &web.Empty{Text: "Every server answers, and nothing is to be done."}
 	for _, one := range list {
 		for _, f := range one.Findings {
 			if f.Verdict != server.OK {
-				t.Rows = append(t.Rows, findingRow(one.Server, f))
+				at := web.Cell{Text: one.Server.Name, Href: pathOfServer(one.Server.ID)}
+				t.Rows = append(t.Rows, web.Row{Cells: append([]web.Cell{at}, findingCells(f)...)})
 			}
 		}
 	}
@@ -112,15 +115,13 @@ func (s *site) checkFleet(r *web.Request) (web.Answer, error) {
 	return v, nil
 }
 
-func findingTable(caption, none string) *web.Table {
+func findingTable(caption string) *web.Table {
 	return &web.Table{
-		Caption: caption,
-		Columns: []web.Column{{Title: "Server"}, {Title: "What"}, {Title: "Verdict"}, {Title: "Found"}, {Title: "Do"}},
-		Empty:   &web.Empty{Text: none},
+		Caption: caption, Columns: []web.Column{{Title: "What"}, {Title: "Verdict"}, {Title: "Found"}, {Title: "Do"}},
 	}
 }
 
-func findingRow(s server.Server, f server.Finding) web.Row {
+func findingCells(f server.Finding) []web.Cell {
 	tone := web.Good
 	switch f.Verdict {
 	case server.OK:
@@ -129,10 +130,9 @@ func findingRow(s server.Server, f server.Finding) web.Row {
 	case server.Wrong:
 		tone = web.Bad
 	}
-	return web.Row{Cells: []web.Cell{
-		{Text: s.Name, Href: pathOfServer(s.ID)}, web.Words(f.Check), {Mark: &web.Mark{Text: string(f.Verdict), Tone: tone}},
-		web.Words(f.Found), web.Words(f.Do),
-	}}
+	return []web.Cell{
+		web.Words(f.Check), {Mark: &web.Mark{Text: string(f.Verdict), Tone: tone}}, web.Words(f.Found), web.Words(f.Do),
+	}
 }
 
 // checkedParameter has the page of a server talk to its agent.
@@ -193,9 +193,9 @@ func (s *site) showServer(r *web.Request) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := findingTable("What a check of the server finds", "")
+	t := findingTable("What a check of the server finds")
 	for _, f := range list {
-		t.Rows = append(t.Rows, findingRow(one, f))
+		t.Rows = append(t.Rows, web.Row{Cells: findingCells(f)})
 	}
 	v.Sections = append([]*web.Section{{Table: t}}, v.Sections...)
 	return v, nil

@@ -135,7 +135,7 @@ func (s *site) showOrder(r *web.Request) (web.Answer, error) {
 	}
 	r.About(string(o.DatabaseID))
 	section := &web.Section{ID: "operation", Facts: []web.Fact{
-		{Name: "Stage", Cell: web.Words(orNone(plain(o.Stage)))}, {Name: "Progress", Cell: progressCell(o)},
+		{Name: "Stage", Cell: web.Words(orNone(plain(o.Stage)))},
 		{Name: "Attempts", Cell: web.Words(strconv.Itoa(o.Attempts))}, {Name: "Asked for", Cell: web.Time(&o.CreatedAt)},
 		{Name: "By", Cell: web.Words(o.Actor.Name)}, {Name: "Begun", Cell: web.Time(o.StartedAt)},
 		{Name: "Ended", Cell: web.Time(o.FinishedAt)}, {Name: "Request", Cell: web.MonoText(o.RequestID)},
@@ -145,6 +145,9 @@ func (s *site) showOrder(r *web.Request) (web.Answer, error) {
 	}}
 	if o.ErrorText != "" {
 		section.Alert = &web.Alert{Text: o.ErrorText, Code: string(o.ErrorCode)}
+	}
+	if o.Status == operation.Running {
+		section.Facts = append(section.Facts, web.Fact{Name: "Progress", Cell: progressCell(o)})
 	}
 	if !o.Status.Final() {
 		section.Facts = append(section.Facts, web.Fact{Name: "Not before", Cell: web.Time(&o.NotBefore)},
