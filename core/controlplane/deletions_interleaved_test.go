@@ -206,7 +206,7 @@ func (b *burial) stands() (at string, amiss error) {
 		told = append(told, e.Action)
 		if next, known := afterlife[at][e.Action]; known {
 			at = next
-		} else if e.Action != audit.DatabaseCreated && e.Action != audit.Enrolled {
+		} else if !slices.Contains([]audit.Action{audit.DatabaseCreated, audit.Enrolled, audit.CancelOrder}, e.Action) {
 			return at, fmt.Errorf("%s while the database is %s: %v", e.Action, at, told)
 		}
 	}

@@ -185,7 +185,7 @@ var lives = map[string]map[audit.Action]string{
 }
 
 // tellsNothing are the lines that are about the database alone, or beside another one.
-var tellsNothing = []audit.Action{audit.DatabaseCreated, audit.PreviewExpired}
+var tellsNothing = []audit.Action{audit.DatabaseCreated, audit.PreviewExpired, audit.CancelOrder}
 
 // rest has everything come to its end: what is asked for is done, a recovery too, which begins another lease; and what has
 // expired after that is deleted.
