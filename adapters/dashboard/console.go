@@ -44,8 +44,18 @@ func (s *site) consolePages() []web.Page {
 	return pages
 }
 
-// look is the operator's use cases, for what only shows.
-func (s *site) look(r *web.Request) (*operator.Operator, error) { return s.use.Console.Look(r.Caller) }
+// look is a page that only shows something.
+func (s *site) look(
+	show func(*web.Request, *operator.Operator) (web.Answer, error),
+) func(*web.Request) (web.Answer, error) {
+	return func(r *web.Request) (web.Answer, error) {
+		o, err := s.use.Console.Look(r.Caller)
+		if err != nil {
+			return nil, err
+		}
+		return show(r, o)
+	}
+}
 
 // order has an operator change something, for the reason that the form has.
 func (s *site) order(r *web.Request, do func(context.Context, *operator.Operator, operation.Order) error) error {

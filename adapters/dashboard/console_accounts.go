@@ -24,9 +24,9 @@ const (
 
 func (s *site) accountListPages() []web.Page {
 	return []web.Page{
-		web.Get("operator.accounts", ownersPath, s.showAccounts),
+		web.Get("operator.accounts", ownersPath, s.look(s.showAccounts)),
 		web.Post("operator.account.invite", ownersPath, ownersPath, s.inviteUser),
-		web.Get("operator.account", ownerPath, s.showOwner),
+		web.Get("operator.account", ownerPath, s.look(s.showOwner)),
 		web.Post("operator.account.set", ownerPath+"/set", ownerPath, s.setAccount).Says("The account was changed."),
 	}
 }
@@ -35,11 +35,7 @@ func pathOfOwner(of id.AccountID) string { return ownersPath + "/" + string(of) 
 
 var plans = []account.Plan{account.Free, account.Pro, account.Business}
 
-func (s *site) showAccounts(r *web.Request) (web.Answer, error) {
-	o, err := s.look(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) showAccounts(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	page, err := paged(r)
 	if err != nil {
 		return nil, err
@@ -115,11 +111,7 @@ func (s *site) inviteUser(r *web.Request) (web.Answer, error) {
 	return v, nil
 }
 
-func (s *site) showOwner(r *web.Request) (web.Answer, error) {
-	o, err := s.look(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) showOwner(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	a, err := o.AccountDetails(r.Context(), id.AccountID(r.Param("id")))
 	if err != nil {
 		return nil, found(err)

@@ -10,14 +10,10 @@ import (
 )
 
 func (s *site) auditPages() []web.Page {
-	return []web.Page{web.Get("operator.audit", consolePath+auditTab, s.showAudit)}
+	return []web.Page{web.Get("operator.audit", consolePath+auditTab, s.look(s.showAudit))}
 }
 
-func (s *site) showAudit(r *web.Request) (web.Answer, error) {
-	o, err := s.look(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) showAudit(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	page, err := paged(r)
 	if err != nil {
 		return nil, err

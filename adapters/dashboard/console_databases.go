@@ -23,8 +23,8 @@ const (
 
 func (s *site) databaseListPages() []web.Page {
 	return []web.Page{
-		web.Get("operator.databases", recordsPath, s.showRecords),
-		web.Get("operator.database", recordPath, s.showRecord),
+		web.Get("operator.databases", recordsPath, s.look(s.showRecords)),
+		web.Get("operator.database", recordPath, s.look(s.showRecord)),
 		web.Post("operator.database.enroll", recordPath+"/enroll", recordPath, s.enroll).Says("The enrolments were changed."),
 		web.Post("operator.database.roles", recordPath+"/roles", recordPath, s.activateRoles).Says("Additional roles were changed."),
 	}
@@ -32,11 +32,7 @@ func (s *site) databaseListPages() []web.Page {
 
 func pathOfRecord(of id.DatabaseID) string { return recordsPath + "/" + string(of) }
 
-func (s *site) showRecords(r *web.Request) (web.Answer, error) {
-	o, err := s.look(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) showRecords(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	page, err := paged(r)
 	if err != nil {
 		return nil, err
@@ -91,11 +87,7 @@ func (s *site) showRecords(r *web.Request) (web.Answer, error) {
 	return v, nil
 }
 
-func (s *site) showRecord(r *web.Request) (web.Answer, error) {
-	o, err := s.look(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) showRecord(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	d, err := o.DatabaseDetails(r.Context(), id.DatabaseID(r.Param("id")))
 	if err != nil {
 		return nil, found(err)

@@ -21,8 +21,8 @@ const (
 
 func (s *site) doctorPages() []web.Page {
 	return []web.Page{
-		web.Get("operator.doctor", patientsPath, s.showPatients),
-		web.Get("operator.patient", patientPath, s.examine),
+		web.Get("operator.doctor", patientsPath, s.look(s.showPatients)),
+		web.Get("operator.patient", patientPath, s.look(s.examine)),
 		web.Post("operator.patient.repair", patientPath+"/repair", patientsPath, s.repair),
 		web.Post("operator.patient.confirm", patientPath+"/confirm", patientPath, s.confirmMetadata).
 			Says("The metadata count on the server."),
@@ -31,11 +31,7 @@ func (s *site) doctorPages() []web.Page {
 
 func pathOfPatient(of id.ServerID) string { return patientsPath + "/" + string(of) }
 
-func (s *site) showPatients(r *web.Request) (web.Answer, error) {
-	o, err := s.look(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) showPatients(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	list, err := o.Patients(r.Context())
 	if err != nil {
 		return nil, err
@@ -58,11 +54,7 @@ func (s *site) showPatients(r *web.Request) (web.Answer, error) {
 // glance is how long a page looks at a difference again: less than the command does, so that it comes while somebody waits.
 const glance = 5 * time.Second
 
-func (s *site) examine(r *web.Request) (web.Answer, error) {
-	o, err := s.look(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) examine(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	one, _, err := o.Server(r.Context(), id.ServerID(r.Param("id")))
 	if err != nil {
 		return nil, found(err)

@@ -20,9 +20,9 @@ const (
 
 func (s *site) fleetPages() []web.Page {
 	return []web.Page{
-		web.Get("operator.fleet", consolePath, s.showFleet),
-		web.Get("operator.fleet.check", consolePath+"/check", s.checkFleet),
-		web.Get("operator.server", serverPath, s.showServer),
+		web.Get("operator.fleet", consolePath, s.look(s.showFleet)),
+		web.Get("operator.fleet.check", consolePath+"/check", s.look(s.checkFleet)),
+		web.Get("operator.server", serverPath, s.look(s.showServer)),
 		web.Post("operator.server.set", serverPath+"/set", serverPath, s.setServer).Says("The server was changed."),
 		web.Post("operator.server.remove", serverPath+"/remove", serverPath, s.removeServer).Says("The server was removed."),
 	}
@@ -30,11 +30,7 @@ func (s *site) fleetPages() []web.Page {
 
 func pathOfServer(of id.ServerID) string { return serversPath + "/" + string(of) }
 
-func (s *site) showFleet(r *web.Request) (web.Answer, error) {
-	o, err := s.look(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) showFleet(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	fleet, err := o.Fleet(r.Context())
 	if err != nil {
 		return nil, err
@@ -90,11 +86,7 @@ func partCell(n, of int) web.Cell {
 }
 
 // checkFleet talks to every agent, and shows what is not as it should be.
-func (s *site) checkFleet(r *web.Request) (web.Answer, error) {
-	o, err := s.look(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) checkFleet(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	list, err := o.CheckServers(r.Context(), s.Version)
 	if err != nil {
 		return nil, err
@@ -138,11 +130,7 @@ func findingCells(f server.Finding) []web.Cell {
 // checkedParameter has the page of a server talk to its agent.
 const checkedParameter = "check"
 
-func (s *site) showServer(r *web.Request) (web.Answer, error) {
-	o, err := s.look(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) showServer(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	one, has, err := o.Server(r.Context(), id.ServerID(r.Param("id")))
 	if err != nil {
 		return nil, found(err)

@@ -21,17 +21,13 @@ func (s *site) installationPages() []web.Page {
 		return web.Post(name, installationPath+path, installationPath, do)
 	}
 	return []web.Page{
-		web.Get("operator.installation", installationPath, s.showInstallation),
+		web.Get("operator.installation", installationPath, s.look(s.showInstallation)),
 		post("operator.feature", "/feature", s.setFeature).Says("The feature was changed."),
 		post("operator.maintenance", "/maintenance", s.setMaintenance).Says("Maintenance was changed."),
 	}
 }
 
-func (s *site) showInstallation(r *web.Request) (web.Answer, error) {
-	o, err := s.look(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) showInstallation(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	features, err := o.FeatureList(r.Context())
 	if err != nil {
 		return nil, err

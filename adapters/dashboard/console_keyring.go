@@ -2,18 +2,15 @@ package dashboard
 
 import (
 	"github.com/pgherd/pgherd/adapters/dashboard/web"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/keyring"
 )
 
 func (s *site) ringPages() []web.Page {
-	return []web.Page{web.Get("operator.keyring", consolePath+ringTab, s.showRing)}
+	return []web.Page{web.Get("operator.keyring", consolePath+ringTab, s.look(s.showRing))}
 }
 
-func (s *site) showRing(r *web.Request) (web.Answer, error) {
-	o, err := s.look(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) showRing(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	known, err := o.Ring.Known(r.Context())
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ const orderPath = consolePath + orderTab + "/{id}"
 
 func (s *site) orderPages() []web.Page {
 	return []web.Page{
-		web.Get("operator.operations", consolePath+orderTab, s.showOrders),
-		web.Get("operator.operation", orderPath, s.showOrder),
+		web.Get("operator.operations", consolePath+orderTab, s.look(s.showOrders)),
+		web.Get("operator.operation", orderPath, s.look(s.showOrder)),
 		web.Post("operator.operation.cancel", orderPath+"/cancel", orderPath, s.cancelOrder).Says("The operation is asked to end."),
 		web.Post("operator.operation.retry", orderPath+"/retry", orderPath, s.retryOrder).Says("The operation is tried again now."),
 		web.Post("operator.operation.fail", orderPath+"/fail", orderPath, s.failOrder).Says("The operation was ended as it says."),
@@ -36,11 +36,7 @@ var states = []struct {
 	{"all", "All", nil},
 }
 
-func (s *site) showOrders(r *web.Request) (web.Answer, error) {
-	o, err := s.look(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) showOrders(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	page, err := paged(r)
 	if err != nil {
 		return nil, err
@@ -121,11 +117,7 @@ func orderMark(r *web.Request, o operation.Operation) *web.Mark {
 	return operationMark(o)
 }
 
-func (s *site) showOrder(r *web.Request) (web.Answer, error) {
-	u, err := s.look(r)
-	if err != nil {
-		return nil, err
-	}
+func (s *site) showOrder(r *web.Request, u *operator.Operator) (web.Answer, error) {
 	o, err := u.Operation(r.Context(), id.OperationID(r.Param("id")))
 	if fault.Has(err, fault.OperationNotFound) {
 		return nil, web.ErrNothing()
