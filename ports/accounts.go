@@ -23,7 +23,7 @@ type Accounts interface {
 	// LockForQuota returns the account and locks it until the transaction ends, so that counting and adding are atomic. Who locks
 	// databases of the account too has locked them before.
 	LockForQuota(ctx context.Context, account id.AccountID) (account.Account, error)
-	// Save writes plan and overrides.
+	// Save writes plan, overrides and suspension.
 	Save(ctx context.Context, a account.Account) error
 	// User returns a user; ErrNoRow when there is none.
 	User(ctx context.Context, user id.UserID) (account.User, error)

@@ -57,7 +57,9 @@ type DueWork string
 const (
 	DueBackup    DueWork = "backup"    // NextBackupAt has passed, active or stopped, no operation open
 	DueAllowlist DueWork = "allowlist" // AllowlistApplied is behind AllowlistGeneration, and the database exists on its server
-	DueSettings  DueWork = "settings"  // SettingsApplied is behind SettingsGeneration, and the database exists on its server
+	// SettingsApplied is behind SettingsGeneration, and the database exists on its server; in error it may, and is closed if its
+	// account is suspended.
+	DueSettings DueWork = "settings"
 )
 
 // Logins keeps the encrypted passwords of the logins that were created with databases.

@@ -21,7 +21,8 @@ type Deletions interface {
 	List(ctx context.Context, account id.AccountID, p Page) ([]deletion.Scene, error)
 	// Count returns what databases of an account are deleted and not purged: previews, or all others.
 	Count(ctx context.Context, of id.AccountID, previews bool) (account.Deleted, error)
-	// Due lists up to limit deleted databases whose time is over and of which no operation is open, the earliest first.
+	// Due lists up to limit deleted databases whose time is over and of which no operation is open, the earliest first. Those of
+	// suspended accounts are left out.
 	Due(ctx context.Context, now time.Time, limit int) ([]deletion.Tombstone, error)
 	// SetRecovery stores which operation is to recover the database; ErrNoRow where it has no tombstone.
 	SetRecovery(ctx context.Context, db id.DatabaseID, op id.OperationID) error

@@ -29,8 +29,8 @@ type Previews interface {
 	// Lapse records the end of up to limit leases whose time is over, and returns how many there were.
 	Lapse(ctx context.Context, now time.Time, limit int) (int, error)
 	// Due lists expired previews that can be deleted now: of each account on each server the one that has waited longest. Those
-	// with an open operation are left out, and so are all on a server where the deletion of one has begun after the given time and
-	// is not over, if the service has begun it.
+	// with an open operation or of a suspended account are left out, and so are all on a server where the deletion of one has begun
+	// after the given time and is not over, if the service has begun it.
 	Due(ctx context.Context, now, since time.Time) ([]DuePreview, error)
 	// Ending lists the deletions that the service has begun because leases had ended, and that are not over.
 	Ending(ctx context.Context) ([]EndingPreview, error)

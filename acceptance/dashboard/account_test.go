@@ -43,6 +43,21 @@ func TestAFreeAccount(t *testing.T) {
 	bob.open("/account").sees("Plan free", "API access no")
 }
 
+// Somebody whose account is suspended is told why, and gets no further than out.
+func TestASuspendedAccount(t *testing.T) {
+	w := newWorld(t)
+	ada := w.person("Ada", account.Pro)
+	must(w.cp.Operator.Suspend(t.Context(), ada.of.ID, "the bill of May is unpaid"))(t)
+	for _, path := range []string{"/", "/keys", "/account"} {
+		ada.open(path).refused(403, "ACCOUNT_SUSPENDED", "the bill of May is unpaid")
+	}
+	ada.post("/keys", map[string][]string{"label": {"a"}, "scope": {"full"}}).refused(403, "ACCOUNT_SUSPENDED")
+	ada.press("Log out").sees("Log in")
+	ada.open("/login").press("Log in", "E-mail address", ada.email, "Password", password).refused(403, "ACCOUNT_SUSPENDED")
+	must(w.cp.Operator.Resume(t.Context(), ada.of.ID, "paid"))(t)
+	ada.open("/").sees("Databases")
+}
+
 func TestPipelines(t *testing.T) {
 	w := newWorld(t)
 	ada := w.person("Ada", account.Pro)

@@ -58,6 +58,18 @@ func (o fakeOperator) OpenDatabase(of id.DatabaseID, reason string) error {
 	return err
 }
 
+// Suspend implements spec.Operator.
+func (o fakeOperator) Suspend(a spec.Account, reason string) error {
+	_, err := o.use().Suspend(context.Background(), a.ID, reason)
+	return err
+}
+
+// Resume implements spec.Operator.
+func (o fakeOperator) Resume(a spec.Account, reason string) error {
+	_, err := o.use().Resume(context.Background(), a.ID, reason)
+	return err
+}
+
 // RemoveMember implements spec.Operator.
 func (o fakeOperator) RemoveMember(of id.DatabaseID, email string) error {
 	_, err := o.use().RemovePerson(context.Background(), of, email)

@@ -51,6 +51,18 @@ func (o realOperator) OpenDatabase(of id.DatabaseID, reason string) error {
 	return err
 }
 
+// Suspend implements spec.Operator.
+func (o realOperator) Suspend(a spec.Account, reason string) error {
+	_, err := o.admin("account", "suspend", "--account", string(a.ID), "--reason", reason)
+	return err
+}
+
+// Resume implements spec.Operator.
+func (o realOperator) Resume(a spec.Account, reason string) error {
+	_, err := o.admin("account", "resume", "--account", string(a.ID), "--reason", reason)
+	return err
+}
+
 // DeleteUnverified implements spec.Operator.
 func (o realOperator) DeleteUnverified(of id.DatabaseID, reason string) error {
 	_, err := o.admin("operation", "delete-unverified", "--database", string(of), "--reason", reason, "--yes")

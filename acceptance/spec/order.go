@@ -14,11 +14,14 @@ var checking = []Scenario{
 		ada.Admits(bob, made, "viewer")
 		viewer := s.WithKey(bob.Account, made.ID)
 		ada.Sets(made.ID, "stop", "stopped")
+		mallory := s.Customer("free")
+		s.OK(s.Operator.Suspend(mallory.Account, "abuse"))
 
 		lifecycle := made.path("/lifecycle")
 		environment := func(of id.DatabaseID) string { return "/api/v1/databases/" + string(of) + "/environment" }
 		s.checksInOrder([]doubtful{
 			{"no key, and all else wrong", "PATCH", environment("X"), "", "{", "UNAUTHORIZED"},
+			{"a suspended account, a plan without API access", "PATCH", environment("X"), mallory.Key.Text, "{", "ACCOUNT_SUSPENDED"},
 			{"a plan without API access, a malformed ID", "PATCH", environment("X"), eve.Key.Text, "{", "PLAN_API_ACCESS_REQUIRED"},
 			{"a key of the wrong class, a bad body", "POST", "/api/v1/databases", selected.Key.Text, "{", "KEY_SCOPE_DENIED"},
 			{"a malformed ID, a bad body", "PATCH", environment("X"), ada.Key.Text, "{", "VALIDATION_ERROR"},

@@ -109,6 +109,9 @@ type Operator interface {
 	SetBytes(a Account, database, backups int64) error
 	// OpenDatabase lets customers in again whose database was closed for its size.
 	OpenDatabase(of id.DatabaseID, reason string) error
+	// Suspend has an account not be served until Resume.
+	Suspend(a Account, reason string) error
+	Resume(a Account, reason string) error
 	// DeleteUnverified deletes a database without a deletion backup.
 	DeleteUnverified(of id.DatabaseID, reason string) error
 	// Undelete brings a deleted database back, also one without a deletion backup.

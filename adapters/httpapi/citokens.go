@@ -17,7 +17,7 @@ func (t tokenRoutes) routes() []serve.Route {
 		Name: "exchangeToken", Summary: "Exchange an OIDC token of a CI system for a preview CI key of one hour; needs no API key",
 		Method: http.MethodPost, Path: keyed + "/previews/token", Class: ratelimit.Exchange, Key: serve.Public, NoStore: true,
 		Body: serve.JSON[wire.ExchangeToken](), Work: serve.Created(t.exchange),
-		Refusals: []fault.Code{fault.Unauthorized},
+		Refusals: []fault.Code{fault.Unauthorized, fault.AccountSuspended},
 	}}
 }
 

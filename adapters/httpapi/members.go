@@ -100,7 +100,9 @@ func (m memberRoutes) routes() []serve.Route {
 		Name: "acceptInvitation", Summary: "Become a member with the token of an invitation; needs no API key",
 		Method: http.MethodPost, Path: keyed + "/invitations/accept", Class: ratelimit.Accept, Key: serve.Public, NoStore: true,
 		Body: serve.JSON[wire.AcceptInvitation](), Work: serve.OK(m.accept),
-		Refusals: []fault.Code{fault.InvitationNotFound, fault.MemberConflict, fault.ServerBusy, fault.FeatureNotAvailable},
+		Refusals: []fault.Code{
+			fault.InvitationNotFound, fault.MemberConflict, fault.ServerBusy, fault.FeatureNotAvailable, fault.AccountSuspended,
+		},
 	})
 }
 

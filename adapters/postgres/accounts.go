@@ -13,7 +13,7 @@ var (
 	accountTable = pgdb.TableOf[account.Account]("accounts").Added().
 			Saved([]string{"id"}, []string{
 			"plan", "max_databases", "connection_cap", "backup_days", "verify_backups", "credential_validity",
-			"database_bytes", "backup_bytes",
+			"database_bytes", "backup_bytes", "suspended_at", "suspended_for",
 		})
 )
 

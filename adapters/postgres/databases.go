@@ -15,7 +15,7 @@ import (
 
 var (
 	databaseTable = pgdb.TableOf[database.Record]("databases",
-		"host", "port", "account_plan", "account_database_bytes", "namespace_id").
+		"host", "port", "account_plan", "account_database_bytes", "suspended_at", "suspended_for", "namespace_id").
 		WithOptional("timeout_operation", "overlay_id").Added().
 		Saved([]string{"id"}, []string{
 			"display_name", "environment", "schedule", "status", "connection_cap", "size_bytes", "sized_at", "next_backup_at",
@@ -30,7 +30,7 @@ var (
 // readDatabases begins a SELECT of records, with what is known of them by their servers and accounts.
 func readDatabases() sq.SelectBuilder {
 	return databaseTable.Read().Columns("s.public_host AS host", "s.public_port AS port").
-		Columns("a.plan AS account_plan", "a.database_bytes AS account_database_bytes").
+		Columns("a.plan AS account_plan", "a.database_bytes AS account_database_bytes", "a.suspended_at", "a.suspended_for").
 		Column("coalesce(p.namespace_id::text, '') AS namespace_id").
 		Join("servers s ON s.id = t.server_id").Join("accounts a ON a.id = t.account_id").
 		LeftJoin("previews p ON p.database_id = t.id")
@@ -47,22 +47,24 @@ func orNull[T ~string](id T) any {
 // sessionOpen takes the session.
 const sessionOpen = "EXISTS (SELECT FROM sessions p WHERE p.id = ?::uuid AND p.status = 'open')"
 
-// The columns of database.Ties. The first two take the key and the session; the others take the key, and then the user.
+// The columns of database.Ties. They take the key, the session, the key, the user and the account.
 const (
 	tieKeyValid = "EXISTS (SELECT FROM api_keys k WHERE k.id = ? AND k.revoked_at IS NULL) AS key_valid"
 	tieSession  = sessionOpen + " AS session_open"
 	tieBound    = "EXISTS (SELECT FROM key_databases b WHERE b.key_id = ? AND b.database_id = t.id) AS bound"
 	tieMember   = "coalesce((SELECT m.role FROM memberships m WHERE m.database_id = t.id AND m.user_id = ?::uuid), '') AS member"
+	tieOwn      = "coalesce((SELECT v.suspended_for FROM accounts v WHERE v.id = ?::uuid), '') AS own_suspended_for"
 )
 
 var (
 	getDatabase = pgdb.Define(readDatabases().Where("t.id = ?"))
 	// A key of the whole account, or of a namespace, has no other ties that count.
 	tiedDatabase     = pgdb.Define(readDatabases().Column(tieKeyValid).Where("t.id = ?"))
-	selectedDatabase = pgdb.Define(readDatabases().Column(tieKeyValid).Column(tieBound).Column(tieMember).Where("t.id = ?"))
-	sharedDatabase   = pgdb.Define(readDatabases().Column(tieSession).Column(tieMember).Where("t.id = ?"))
-	allTied          = pgdb.Define(readDatabases().Column(tieKeyValid).Column(tieSession).Column(tieBound).Column(tieMember).
-				Where("t.id = ANY(?)"))
+	selectedDatabase = pgdb.Define(readDatabases().Column(tieKeyValid).Column(tieBound).Column(tieMember).Column(tieOwn).
+				Where("t.id = ?"))
+	sharedDatabase = pgdb.Define(readDatabases().Column(tieSession).Column(tieMember).Column(tieOwn).Where("t.id = ?"))
+	allTied        = pgdb.Define(readDatabases().Column(tieKeyValid).Column(tieSession).Column(tieBound).Column(tieMember).
+			Column(tieOwn).Where("t.id = ANY(?)"))
 	lockDatabase   = pgdb.Define(readDatabases().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t"))
 	countDatabases = pgdb.Written("SELECT count(*) FROM databases d WHERE account_id = $1 AND " + inService)
 	removeDatabase = pgdb.Written(`
@@ -77,7 +79,8 @@ var (
 		ports.DueAllowlist: pgdb.Define(readDatabases().Where("t.allowlist_applied < t.allowlist_generation").
 			Where("t.status IN ('active', 'stopped') AND ?::timestamptz IS NOT NULL").OrderBy("t.id").Suffix("LIMIT ?")),
 		ports.DueSettings: pgdb.Define(readDatabases().Where("t.settings_applied < t.settings_generation").
-			Where("t.status IN ('active', 'stopped') AND ?::timestamptz IS NOT NULL").OrderBy("t.id").Suffix("LIMIT ?")),
+			Where("(t.status IN ('active', 'stopped') OR t.status = 'error' AND a.suspended_at IS NOT NULL)").
+			Where("?::timestamptz IS NOT NULL").OrderBy("t.id").Suffix("LIMIT ?")),
 	}
 )
 
@@ -94,9 +97,9 @@ func (d databases) Tied(
 	statement, args := tiedDatabase, []any{v.KeyID, db}
 	switch {
 	case v.IsPerson():
-		statement, args = sharedDatabase, []any{v.SessionID, orNull(v.UserID), db}
+		statement, args = sharedDatabase, []any{v.SessionID, orNull(v.UserID), orNull(v.AccountID), db}
 	case v.Selects():
-		statement, args = selectedDatabase, []any{v.KeyID, v.KeyID, orNull(v.UserID), db}
+		statement, args = selectedDatabase, []any{v.KeyID, v.KeyID, orNull(v.UserID), orNull(v.AccountID), db}
 	}
 	row, err := pgdb.One[database.Tied](ctx, d.Session, statement, args...)
 	return row.Record, row.Ties, err
@@ -104,7 +107,7 @@ func (d databases) Tied(
 
 func (d databases) AllTied(ctx context.Context, v database.Viewer, list []id.DatabaseID) ([]database.Tied, error) {
 	return pgdb.All[database.Tied](ctx, d.Session, allTied,
-		v.KeyID, orNull(v.SessionID), v.KeyID, orNull(v.UserID), pgdb.Listed(list))
+		v.KeyID, orNull(v.SessionID), v.KeyID, orNull(v.UserID), orNull(v.AccountID), pgdb.Listed(list))
 }
 
 func (d databases) Lock(ctx context.Context, db id.DatabaseID) (database.Record, error) {

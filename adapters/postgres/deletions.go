@@ -55,6 +55,7 @@ var (
 		FROM databases d WHERE account_id = $1 AND ` + gone + `
 		AND $2 = EXISTS (SELECT FROM previews p WHERE p.database_id = d.id)`)
 	dueTombstones = pgdb.Define(tombstoneTable.Read().Join("databases d ON d.id = t.database_id AND d.status = 'deleted'").
+			Join("accounts a ON a.id = d.account_id AND a.suspended_at IS NULL").
 			Where("t.purge_after <= ?").
 			Where("NOT EXISTS (SELECT FROM operations o WHERE o.database_id = t.database_id AND NOT o.logins AND o."+open+")").
 			OrderBy("t.purge_after", "t.database_id").Suffix("LIMIT ?"))

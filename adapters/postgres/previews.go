@@ -38,6 +38,7 @@ var (
 	duePreviews = pgdb.Written(`
 		SELECT DISTINCT ON (d.server_id, d.account_id) ` + previewRow + `, d.server_id, d.account_id
 		FROM previews t JOIN databases d ON d.id = t.database_id
+			JOIN accounts a ON a.id = d.account_id AND a.suspended_at IS NULL
 		WHERE t.lease_status = 'expired' AND t.end_at <= $1
 			AND NOT EXISTS (SELECT FROM operations o WHERE o.database_id = t.database_id AND NOT o.logins AND o.` + open + `)
 			AND NOT EXISTS (SELECT FROM previews b JOIN databases e ON e.id = b.database_id

@@ -116,6 +116,7 @@ type Account struct {
 	Plan      Plan         `db:"plan"`
 	CreatedAt time.Time    `db:"created_at"`
 	Overrides
+	Suspension
 }
 
 // User is a person.

@@ -85,6 +85,8 @@ const (
 	AccountCreated    Action = "account.created" // with its owner
 	AccountChanged    Action = "account.changed" // its plan, or an exception to it
 	AccountAutoEnroll Action = "account.auto_enrolment_changed"
+	AccountSuspended  Action = "account.suspended"
+	AccountResumed    Action = "account.resumed"
 	KeyCreated        Action = "api_key.created"
 	KeyChanged        Action = "api_key.changed"
 	KeyReplaced       Action = "api_key.replaced"

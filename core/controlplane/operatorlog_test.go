@@ -42,6 +42,12 @@ func TestTheLogOfAnOperator(t *testing.T) {
 		{"", "account", func() error { return errOf(o.ChangeAccount(ctx, of, func(*account.Account) {})) }, nil},
 		{audit.AccountAutoEnroll, "account", func() error { return o.SetAutoEnroll(ctx, of, true) }, audit.Details{"on": "true"}},
 		{"", "account", func() error { return o.SetAutoEnroll(ctx, of, true) }, nil},
+		{"", "account", func() error { return errOf(o.Resume(ctx, of, "paid")) }, nil},
+		{audit.AccountSuspended, "account", func() error { return errOf(o.Suspend(ctx, of, "unpaid")) }, audit.Details{
+			"reason": "unpaid",
+		}},
+		{"", "account", func() error { return errOf(o.Suspend(ctx, of, "abuse")) }, nil},
+		{audit.AccountResumed, "account", func() error { return errOf(o.Resume(ctx, of, "paid")) }, audit.Details{"reason": "paid"}},
 		{audit.KeyCreated, "account", func() (err error) {
 			var text string
 			key, text, err = o.CreateKey(ctx, keys.NewKey{
@@ -53,7 +59,7 @@ func TestTheLogOfAnOperator(t *testing.T) {
 		{audit.KeyChanged, "account", func() error {
 			soon, office := account.Expiry{After: time.Hour}, network.List("192.0.2.0/24")
 			return errOf(o.BindKey(ctx, key.ID, keys.Bounds{Expires: &soon, Networks: &office}))
-		}, audit.Details{"label": "deploy", "expiresAt": "never -> 2026-01-05T10:36:00Z", "networks": "any -> 192.0.2.0/24"}},
+		}, audit.Details{"label": "deploy", "expiresAt": "never -> 2026-01-05T10:40:00Z", "networks": "any -> 192.0.2.0/24"}},
 		{"", "account", func() error { return errOf(o.BindKey(ctx, key.ID, keys.Bounds{})) }, nil},
 		{audit.KeyReplaced, "account", func() (err error) {
 			var text string

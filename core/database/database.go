@@ -99,6 +99,8 @@ type Record struct {
 	Plan          account.Plan `db:"account_plan"`
 	DatabaseBytes *int64       `db:"account_database_bytes"`
 
+	account.Suspension // of its account
+
 	// NamespaceID is the CI namespace of a preview; empty for every other database.
 	NamespaceID id.NamespaceID `db:"namespace_id"`
 }

@@ -23,8 +23,8 @@ func (StorageStatus) Values() []StorageStatus {
 // Settings is what the service sets in a database for its logins, and how much of that its server is known to have. The server
 // is always told all of it together: see package controlplane/settings.
 type Settings struct {
-	// SettingsGeneration grows with every change of TimeoutProfile or StorageStatus; SettingsApplied is the generation that the
-	// server is known to enforce.
+	// SettingsGeneration grows with every change of TimeoutProfile or StorageStatus, and when the account is suspended or resumed;
+	// SettingsApplied is the generation that the server is known to enforce.
 	SettingsGeneration int64 `db:"settings_generation"`
 	SettingsApplied    int64 `db:"settings_applied"`
 

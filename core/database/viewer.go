@@ -39,6 +39,9 @@ type Ties struct {
 	// user is no member. Bound may be left out for a viewer that does not select, and Member too where that is no person.
 	Bound  bool             `db:"bound"`
 	Member account.Standing `db:"member"`
+	// OwnSuspendedFor is why the viewer's account is suspended; empty unless it is. It may be left out for a viewer who sees
+	// databases of that account alone, of which the records have it.
+	OwnSuspendedFor string `db:"own_suspended_for"`
 }
 
 // Listed is a database in a list of those that a viewer sees.
@@ -81,4 +84,20 @@ func (v Viewer) StandingOn(r Record, t Ties) (s account.Standing, sees bool) {
 		return s, false
 	}
 	return s, owned && (v.Deleted || !r.Status.Gone())
+}
+
+// Served returns ACCOUNT_SUSPENDED where a database that the viewer sees belongs to a suspended account, or the viewer acts for
+// one. A viewer without a key or a session is the service itself, which goes on.
+func (v Viewer) Served(r Record, t Ties) error {
+	switch {
+	case v.KeyID == "" && !v.IsPerson():
+		return nil
+	case r.AccountID == v.AccountID:
+		return r.Served()
+	case t.OwnSuspendedFor != "":
+		return account.ErrSuspended(t.OwnSuspendedFor)
+	case r.Suspended():
+		return account.ErrOwnerSuspended()
+	}
+	return nil
 }

@@ -1,10 +1,13 @@
 package database_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 func TestStandingOn(t *testing.T) {
@@ -69,6 +72,36 @@ func TestStandingOn(t *testing.T) {
 		standing, sees := c.v.StandingOn(c.r, c.t)
 		if sees != (c.want != "") || sees && standing != c.want {
 			t.Errorf("%s: %q, %t; want %q", name, standing, sees, c.want)
+		}
+	}
+}
+
+// Who acts for a suspended account is told why, and others are not.
+func TestServed(t *testing.T) {
+	suspended := account.Suspension{SuspendedAt: &time.Time{}, SuspendedFor: "unpaid"}
+	mine, theirs := database.Record{AccountID: "a"}, database.Record{AccountID: "b"}
+	in := func(r database.Record) database.Record { r.Suspension = suspended; return r }
+	own := database.Ties{OwnSuspendedFor: "abuse"}
+	key, person := database.Viewer{AccountID: "a", KeyID: "k"}, database.Viewer{AccountID: "a", SessionID: "s"}
+	for name, c := range map[string]struct {
+		v    database.Viewer
+		r    database.Record
+		t    database.Ties
+		want string // of the message; empty: served
+	}{
+		"a key":                                 {key, mine, database.Ties{}, ""},
+		"of a suspended account":                {key, in(mine), database.Ties{}, "unpaid"},
+		"a person, another's database":          {person, theirs, database.Ties{}, ""},
+		"of a suspended account, another's":     {person, theirs, own, "abuse"},
+		"another's, of a suspended account":     {person, in(theirs), database.Ties{}, "the database belongs to"},
+		"a key, another's, of a suspended one":  {key, in(theirs), database.Ties{}, "the database belongs to"},
+		"both suspended":                        {person, in(theirs), own, "abuse"},
+		"the service, of a suspended account's": {database.Viewer{AccountID: "a"}, in(mine), database.Ties{}, ""},
+	} {
+		switch err := c.v.Served(c.r, c.t); {
+		case c.want == "" && err == nil:
+		case !fault.Has(err, fault.AccountSuspended) || c.want == "" || !strings.Contains(err.Error(), c.want):
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

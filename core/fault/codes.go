@@ -12,6 +12,7 @@ const (
 	Unauthorized                         Code = "UNAUTHORIZED"
 	KeyScopeDenied                       Code = "KEY_SCOPE_DENIED"
 	PlanAPIAccessRequired                Code = "PLAN_API_ACCESS_REQUIRED"
+	AccountSuspended                     Code = "ACCOUNT_SUSPENDED"
 	PlanLimit                            Code = "PLAN_LIMIT"
 	Forbidden                            Code = "FORBIDDEN"
 	LoginRequired                        Code = "LOGIN_REQUIRED"
@@ -80,6 +81,7 @@ var Table = []Entry{
 	{InvalidWebhookEndpoint, 400, "URL breaks a URL rule, databaseId is not owned, too many endpoints are enabled, or the endpoint is disabled"},
 	{Unauthorized, 401, "missing or invalid key, or a CI token that is refused"},
 	{KeyScopeDenied, 403, "the key is valid, but its kind or scope does not allow this route"},
+	{AccountSuspended, 403, "the operator of the service has suspended the account, and the message says why; or that of the database's owner"},
 	{PlanAPIAccessRequired, 403, "the account is not on a Pro or Business plan"},
 	{PlanLimit, 403, "the plan does not allow API access or more databases"},
 	{Forbidden, 403, "the caller may see this but not do it"},

@@ -71,7 +71,7 @@ func (a accounts) Save(ctx context.Context, row account.Account) error {
 		if !ok {
 			return ports.ErrNoRow
 		}
-		stored.Plan, stored.Overrides = row.Plan, row.Overrides
+		stored.Plan, stored.Overrides, stored.Suspension = row.Plan, row.Overrides, row.Suspension
 		s.accounts.put(s.txid, row.ID, stored)
 		return nil
 	})

@@ -36,7 +36,7 @@ func (s *Store) FindForRead(ctx context.Context, key id.KeyID, db id.DatabaseID)
 		a.Database = now.record(r).Summary()
 	}
 	a.Key.Label, a.Key.CreatedAt, a.Key.LastUsedAt = "", time.Time{}, nil
-	a.Account = account.Account{ID: of.ID, Plan: of.Plan}
+	a.Account = account.Account{ID: of.ID, Plan: of.Plan, Suspension: of.Suspension}
 	a.Account.DatabaseBytes = of.DatabaseBytes
 	return a, nil
 }

@@ -45,7 +45,7 @@ func (s *state) record(r database.Record) database.Record {
 	server, _ := s.servers.get(r.ServerID)
 	r.Host, r.Port = server.PublicHost, server.PublicPort
 	owner, _ := s.accounts.get(r.AccountID)
-	r.Plan, r.DatabaseBytes = owner.Plan, owner.DatabaseBytes
+	r.Plan, r.DatabaseBytes, r.Suspension = owner.Plan, owner.DatabaseBytes, owner.Suspension
 	of, _ := s.previews.get(r.ID)
 	r.NamespaceID = of.NamespaceID
 	return r
@@ -57,8 +57,10 @@ func (s *state) ties(v database.Viewer, db id.DatabaseID) database.Ties {
 	ofPerson, _ := s.sessions.get(v.SessionID)
 	_, bound := s.bindings.get(binding{v.KeyID, db})
 	member, _ := s.memberships.get(membershipKey{db, v.UserID})
+	own, _ := s.accounts.get(v.AccountID)
 	return database.Ties{
 		KeyValid: known && key.RevokedAt == nil, SessionOpen: ofPerson.Status == person.Open, Bound: bound, Member: member.Role,
+		OwnSuspendedFor: own.SuspendedFor,
 	}
 }
 
@@ -215,7 +217,8 @@ func (d databases) Due(ctx context.Context, what ports.DueWork, now time.Time, l
 			return first(s.records(due, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) }), limit), nil
 		case ports.DueSettings:
 			due := func(r database.Record) bool {
-				return slices.Contains(usable, r.Status) && r.SettingsApplied < r.SettingsGeneration
+				there := slices.Contains(usable, r.Status) || r.Status == database.Error && s.record(r).Suspended()
+				return there && r.SettingsApplied < r.SettingsGeneration
 			}
 			return first(s.records(due, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) }), limit), nil
 		}

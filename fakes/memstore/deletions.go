@@ -139,7 +139,7 @@ func (d deletions) Count(ctx context.Context, of id.AccountID, previews bool) (a
 func (d deletions) Due(ctx context.Context, now time.Time, limit int) ([]deletion.Tombstone, error) {
 	return read(ctx, d.session, func(s *state) ([]deletion.Tombstone, error) {
 		list := s.gone(func(r database.Record, t deletion.Tombstone) bool {
-			return r.Status == database.Deleted && t.Due(now) && !s.operations.any(isOpenOn(r.ID))
+			return r.Status == database.Deleted && t.Due(now) && !s.operations.any(isOpenOn(r.ID)) && !s.record(r).Suspended()
 		})
 		slices.SortFunc(list, func(a, b deletion.Tombstone) int {
 			return byTime(a.PurgeAfter, string(a.DatabaseID), b.PurgeAfter, string(b.DatabaseID))

@@ -151,7 +151,8 @@ func (p previews) Due(ctx context.Context, now, since time.Time) ([]ports.DuePre
 		}
 		for _, row := range s.previews.byKey {
 			of, _ := s.databases.get(row.DatabaseID)
-			if row.Lease == preview.Expired && !row.EndAt.After(now) && !busy[of.ServerID] && !s.operations.any(isOpenOn(of.ID)) {
+			held := busy[of.ServerID] || s.operations.any(isOpenOn(of.ID)) || s.record(of).Suspended()
+			if row.Lease == preview.Expired && !row.EndAt.After(now) && !held {
 				list = append(list, ports.DuePreview{Preview: s.preview(row), ServerID: of.ServerID, AccountID: of.AccountID})
 			}
 		}

@@ -35,18 +35,20 @@ func (m *metadata) accountList() *cobra.Command {
 		return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
 			found, err := o.Accounts(ctx, of, ports.Page{Limit: limit})
 			return tableOf(found, accountRow).only(
-				"accountId", "email", "plan", "databases", "bytes", "backupBytes", "keys", "name"), err
+				"accountId", "email", "plan", "suspendedAt", "databases", "bytes", "backupBytes", "keys", "name"), err
 		})
 	}
 	return cmd
 }
 
 func accountRow(a ports.AccountEntry) row {
-	return row{
+	r := append(row{
 		{"accountId", a.ID}, {"email", a.Email}, {"name", a.Name}, {"userId", a.OwnerID}, {"plan", a.Plan},
+	}, suspensionRow(a.Suspension)...)
+	return append(r, row{
 		{"createdAt", a.CreatedAt}, {"databases", usage[int]{a.Databases, a.Quotas().Databases}}, {"deleted", a.Deleted},
 		{"bytes", terminal.Size(a.Bytes)}, {"backupBytes", terminal.Size(a.InBackups)}, {"keys", a.Keys},
-	}
+	}...)
 }
 
 func (m *metadata) accountShow() *cobra.Command {

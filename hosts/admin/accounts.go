@@ -18,7 +18,7 @@ func (m *metadata) account() *cobra.Command {
 	create := m.accountCreate("make a user and an account that the user owns", &plan)
 	create.Flags().StringVar(&plan, "plan", string(account.Free), "free, pro or business")
 	return group("account", "accounts and their plans", m.accountList(), m.accountShow(), create,
-		m.accountSet())
+		m.accountSet(), m.accountSuspend(), m.accountResume())
 }
 
 func (m *metadata) accountCreate(short string, plan *string) *cobra.Command {

@@ -263,6 +263,29 @@ func TestAnOperatorChangesWhatAPlanAllows(t *testing.T) {
 	}
 }
 
+func TestAnOperatorSuspendsAnAccount(t *testing.T) {
+	c := newConsole(t)
+	c.does("account", "create", "--email=a@example.com", "--name=A", "--plan=pro")
+	const of = "--account=a@example.com"
+	suspend, resume := []string{"account", "suspend", of}, []string{"account", "resume", of}
+	c.refuses(`"reason" not set`, suspend...)
+	c.refuses("reason: must", append(resume, "--reason= ")...)
+	begun := c.does(append(suspend, "--reason=unpaid")...)
+	if begun["suspendedFor"] != "unpaid" || begun["email"] != "a@example.com" || text(t, begun, "suspendedAt") == "" {
+		t.Errorf("got %v", begun)
+	}
+	again := c.does(append(suspend, "--reason=abuse")...)
+	listed := c.lists("account", "list")[0]
+	for _, name := range []string{"suspendedAt", "suspendedFor"} {
+		if again[name] != begun[name] || listed[name] != begun[name] {
+			t.Errorf("%s: %v, then %v, listed as %v", name, begun[name], again[name], listed[name])
+		}
+	}
+	if over := c.does(append(resume, "--reason=paid")...); over["suspendedAt"] != nil || over["suspendedFor"] != nil {
+		t.Errorf("got %v", over)
+	}
+}
+
 func TestAnOperatorRegistersServers(t *testing.T) {
 	c := newConsole(t)
 	add := []string{

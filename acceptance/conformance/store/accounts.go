@@ -30,6 +30,7 @@ func accountComesBack(w *world) {
 		MaxDatabases: &databases, BackupDays: &days, VerifyBackups: &verify, CredentialValidity: &validity,
 		DatabaseBytes: &bytes, BackupBytes: &files,
 	}
+	changed.Suspension = unpaid()
 	w.equal("as added", read(w, ports.Tx.Accounts, ports.Accounts.Get, w.account.ID), w.account)
 	w.update(writing(ports.Tx.Accounts, ports.Accounts.Save, changed))
 	w.equal("as saved", readLocked(w, ports.Tx.Accounts, ports.Accounts.LockForQuota, w.account.ID), changed)

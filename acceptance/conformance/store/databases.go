@@ -207,9 +207,15 @@ func behindBecomesDue(w *world, what ports.DueWork, set func(r *database.Record,
 	behind("applied", database.Active, 3)
 	behind("creating", database.Creating, 0)
 	behind("deleting", database.Deleting, 0)
-	behind("error", database.Error, 0)
+	lost := behind("error", database.Error, 0)
 	want := []id.DatabaseID{a.ID, b.ID}
 	slices.Sort(want)
 	w.equal("what is due", due(w, what, epoch, 10), want)
 	w.equal("at most one", due(w, what, epoch, 1), want[:1])
+	w.suspend(w.account)
+	if what == ports.DueSettings {
+		want = append(want, lost.ID)
+		slices.Sort(want)
+	}
+	w.equal("what is due of a suspended account", due(w, what, epoch, 10), want)
 }

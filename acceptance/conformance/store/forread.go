@@ -12,7 +12,7 @@ import (
 // keyIsFoundForRead compares what is found for a read with what Find and Get find.
 func keyIsFoundForRead(w *world) {
 	bytes := int64(1 << 30)
-	w.account.DatabaseBytes = &bytes
+	w.account.DatabaseBytes, w.account.Suspension = &bytes, unpaid()
 	w.update(writing(ports.Tx.Accounts, ports.Accounts.Save, w.account))
 	k := w.addKey(account.FullAccount, w.account)
 	own := w.addDatabase("own")
@@ -35,6 +35,7 @@ func keyIsFoundForRead(w *world) {
 		}
 		w.equal("the key", got.Key, want)
 		w.equal("the plan", got.Account.Plan, w.account.Plan)
+		w.equal("the suspension", got.Account.Suspension, w.account.Suspension)
 		w.equal(name, got.Database, summary)
 	}
 	if _, err := w.Admissions.FindForRead(w.Context(), "00000000", own.ID); !errors.Is(err, ports.ErrNoRow) {

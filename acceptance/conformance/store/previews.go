@@ -248,6 +248,8 @@ func previewsAreDue(w *world) {
 	w.save(ending)
 	due(9, minutes(4), early)
 	w.equal("what the service is deleting", len(w.ending()), 0)
+	w.suspend(w.account)
+	due(9, minutes(4))
 }
 
 func (w *world) ending() []ports.EndingPreview {

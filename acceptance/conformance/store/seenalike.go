@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -10,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
 	"github.com/pgherd/pgherd/core/person"
@@ -78,11 +80,12 @@ func (s *sights) revoked(k account.Key) account.Key {
 	return k
 }
 
-// draw gives the databases their statuses, the member a role and the accounts their plans.
+// draw gives the databases their statuses, the member a role and the accounts their plans, and suspends some.
 func (s *sights) draw(t *rapid.T) {
 	err := s.Store.Update(s.Context(), func(ctx context.Context, tx ports.Tx) error {
 		for i := range s.accounts {
 			s.accounts[i].Plan = rapid.SampledFrom([]account.Plan{account.Free, account.Pro, account.Business}).Draw(t, "plan")
+			s.accounts[i].Suspension = rapid.SampledFrom([]account.Suspension{{}, unpaid()}).Draw(t, "suspension")
 			if err := tx.Accounts().Save(ctx, s.accounts[i]); err != nil {
 				return err
 			}
@@ -142,6 +145,12 @@ func (s *sights) compare(ctx context.Context, t *rapid.T, tx ports.Tx, v databas
 	}
 	for _, r := range s.databases {
 		one, standing, err := access.See(ctx, tx, v, r.ID)
+		if served := err == nil || sameError(err, ports.ErrNoRow); served != s.served(v, r) && one.ID != "" {
+			t.Errorf("%+v, of %s: %v", v, r.Name, err)
+		}
+		if fault.Has(err, fault.AccountSuspended) { // it sees the database all the same
+			err = nil
+		}
 		if together[r.ID] != standing {
 			t.Errorf("%+v is to %s, read with others, %q, and by its ID %q", v, r.Name, together[r.ID], standing)
 		}
@@ -157,6 +166,16 @@ func (s *sights) compare(ctx context.Context, t *rapid.T, tx ports.Tx, v databas
 	}
 	return nil
 }
+
+// served reports whether neither the viewer's account nor that of a database is suspended. The service itself is always served.
+func (s *sights) served(v database.Viewer, r database.Record) bool {
+	return v.KeyID == "" && !v.IsPerson() || !slices.ContainsFunc(s.accounts, func(a account.Account) bool {
+		return a.Suspended() && (a.ID == v.AccountID || a.ID == r.AccountID)
+	})
+}
+
+// unpaid is a suspension.
+func unpaid() account.Suspension { return account.Suspension{}.Suspend("unpaid", minutes(7)) }
 
 // together is what a viewer is to each database that it sees, where all are read at once.
 func (s *sights) together(ctx context.Context, tx ports.Tx, v database.Viewer) (seen, error) {

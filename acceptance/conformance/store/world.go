@@ -83,6 +83,13 @@ func (w *world) addAccountOf(email, name string) (account.User, account.Account)
 	return u, a
 }
 
+// suspend suspends an account; saved as it was given, it is resumed.
+func (w *world) suspend(a account.Account) {
+	w.Helper()
+	a.Suspension = unpaid()
+	w.update(writing(ports.Tx.Accounts, ports.Accounts.Save, a))
+}
+
 func (w *world) addServer(name string, capacity int) server.Server {
 	w.Helper()
 	s := server.Server{

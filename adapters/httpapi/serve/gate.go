@@ -12,8 +12,8 @@ import (
 // Gatekeeper is what the pipeline asks of the use cases before a handler runs.
 type Gatekeeper interface {
 	// Admit authenticates and takes one request out of the key's bucket. It returns UNAUTHORIZED, or RATE_LIMITED for the
-	// key's class as well as for too many unauthorised attempts of one client address. With RATE_LIMITED the Admission's
-	// Rate is filled in too, and for a valid key all of it.
+	// key's class as well as for too many unauthorised attempts of one client address, or ACCOUNT_SUSPENDED. With the last two the
+	// Admission's Rate is filled in too, and for a valid key all of it.
 	Admit(ctx context.Context, k access.Attempt) (access.Admission, error)
 	// AdmitAddress is for a route without a key: it takes one request out of the bucket of the client's address. It returns
 	// RATE_LIMITED, or MAINTENANCE; the Admission's Rate is filled in.

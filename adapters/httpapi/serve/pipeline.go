@@ -15,7 +15,7 @@ import (
 
 // serveRoute runs the checks of a route in the one order that all routes share, then its handler:
 //
-//	401 no valid key · 429 rate · 403 plan · 403 key class · 503 maintenance · 400 malformed ID · 404 scope ·
+//	401 no valid key · 429 rate · 403 suspended · 403 plan · 403 key class · 503 maintenance · 400 malformed ID · 404 scope ·
 //	403 or 503 gate · 403 member's right · 415, 411 (a stream's), 413, 400 header and body · the handler's own, such as 409 state
 //
 // From the first two on, the connection is not closed for a new one. A request without a key gets no such right: anybody can send

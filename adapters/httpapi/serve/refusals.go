@@ -20,7 +20,8 @@ func (route *Route) refusable() []fault.Code {
 		fault.ValidationError, fault.RequestTimeout, fault.HeaderTooLarge, fault.InternalError, fault.ServerBusy,
 	}, route.Refusals...)
 	if route.Key != Public {
-		codes = append(codes, fault.Unauthorized, fault.RateLimited, fault.KeyScopeDenied, fault.Maintenance, route.planRefusal())
+		codes = append(codes, fault.Unauthorized, fault.RateLimited, fault.AccountSuspended, fault.KeyScopeDenied, fault.Maintenance,
+			route.planRefusal())
 	}
 	if route.Key == Public && route.Class != "" {
 		codes = append(codes, fault.RateLimited, fault.Maintenance)

@@ -47,6 +47,7 @@ var (
 		SELECT t.id, t.kind, t.account_id, t.user_id, coalesce(t.namespace_id::text, '') AS namespace_id, t.scope, t.hash,
 			t.revoked_at, t.expires_at, t.networks, coalesce(t.trust_id::text, '') AS trust_id, t.issuer, t.subject,
 			a.id AS "account.id", a.plan AS "account.plan", a.database_bytes AS "account.database_bytes",
+			a.suspended_at AS "account.suspended_at", a.suspended_for AS "account.suspended_for",
 			EXISTS (SELECT FROM switches WHERE name = 'maintenance' AND enabled) AS maintenance,
 			coalesce(d.id::text, '') AS "database.id", coalesce(d.name, '') AS "database.name",
 			coalesce(d.display_name, '') AS "database.display_name", coalesce(d.environment, '') AS "database.environment",

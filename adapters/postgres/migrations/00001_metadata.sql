@@ -41,7 +41,10 @@ CREATE TABLE accounts (
     backup_days         integer CHECK (backup_days > 0),
     verify_backups      boolean,
     credential_validity bigint CHECK (credential_validity >= 0), -- nanoseconds
-    CONSTRAINT accounts_owner_unique UNIQUE (owner_id)
+    suspended_at        timestamptz,
+    suspended_for       text NOT NULL DEFAULT '',
+    CONSTRAINT accounts_owner_unique UNIQUE (owner_id),
+    CONSTRAINT accounts_suspension CHECK ((suspended_at IS NULL) = (suspended_for = ''))
 );
 
 -- Who may use the operator's console.

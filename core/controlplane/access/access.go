@@ -59,8 +59,8 @@ type Attempt struct {
 	Reads id.DatabaseID
 }
 
-// Admission is the result of a valid key. It is also filled in when the error is RATE_LIMITED; for an address with too many
-// unauthorised attempts it then holds the rate alone.
+// Admission is the result of a valid key. It is also filled in when the error is RATE_LIMITED or ACCOUNT_SUSPENDED; for an
+// address with too many unauthorised attempts it then holds the rate alone.
 type Admission struct {
 	Caller      Caller
 	Rate        ratelimit.Decision
@@ -162,7 +162,7 @@ func (c Caller) RequirePreviewKey() error {
 // RATE_LIMITED, either for the key's class or for too many unauthorised attempts from one client address. From such an address
 // only keys that this process found valid within the last hour are looked up: customers who share it with an attacker
 // continue, and the attacker cannot make the store look up keys. A key that is presented outside its networks is not valid
-// there.
+// there. ACCOUNT_SUSPENDED: it is valid, and reaches nothing.
 func (a *Access) Admit(ctx context.Context, k Attempt) (Admission, error) {
 	credential, err := account.ParseKey(k.Key)
 	if err != nil {
@@ -219,7 +219,7 @@ func (a *Access) admitted(found ports.Admission, d ratelimit.Decision, now time.
 	a.mu.Lock()
 	a.used[key.ID] = now
 	a.mu.Unlock()
-	return admission, nil
+	return admission, found.Account.Served()
 }
 
 func rateLimited(d ratelimit.Decision, format string, args ...any) error {

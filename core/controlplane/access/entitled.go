@@ -26,7 +26,7 @@ type entitled struct {
 }
 
 // Seeing returns body as it can be read for as long as the caller may see the database: then reading it ends with
-// DATABASE_NOT_FOUND.
+// DATABASE_NOT_FOUND or ACCOUNT_SUSPENDED.
 func (r Reached) Seeing(ctx context.Context, p *base.Base, body io.Reader) io.Reader {
 	return r.entitling(ctx, p, body, func(ctx context.Context, tx ports.Tx) error {
 		_, err := r.again(ctx, tx, r.record.ID)
@@ -76,7 +76,7 @@ func (c Caller) keyHolds(ctx context.Context, tx ports.Tx, clock ports.Clock) er
 // Read implements io.Reader.
 func (b *entitled) Read(p []byte) (int, error) {
 	if now := b.clock(); !now.Before(b.until) {
-		if err := b.holds(); fault.Has(err, fault.DatabaseNotFound) {
+		if err := b.holds(); fault.Has(err, fault.DatabaseNotFound) || fault.Has(err, fault.AccountSuspended) {
 			return 0, err
 		}
 		b.until = b.clock().Add(entitledFor)

@@ -25,6 +25,7 @@ type Visit struct {
 // AdmitPerson finds the session of a token and takes one request out of its person's bucket. It returns UNAUTHORIZED, identical
 // for every cause, or RATE_LIMITED, either for the person's class or for too many unauthorised attempts from one client address.
 // As with keys, who shares such an address goes on with a session that this process found open within the last hour.
+// ACCOUNT_SUSPENDED: the person can log in and out, and do nothing else.
 func (a *Access) AdmitPerson(ctx context.Context, v Visit) (Admission, error) {
 	hash, ok := token.Parse(v.Token)
 	if !ok {
@@ -52,6 +53,9 @@ func (a *Access) AdmitPerson(ctx context.Context, v Visit) (Admission, error) {
 	admission := Admission{Caller: personCaller(found, v), Rate: d, Maintenance: found.Maintenance}
 	if !d.Allowed {
 		return admission, rateLimited(d, "too many %s requests of this person", v.Class)
+	}
+	if err := found.Account.Served(); err != nil {
+		return admission, err
 	}
 	return admission, a.touch(ctx, found.Session)
 }
@@ -93,13 +97,26 @@ func (a *Access) refusePerson(ctx context.Context, client netip.Addr) (Admission
 }
 
 // StillIn locks the session of a person, and returns UNAUTHORIZED if it has ended: after the end of a session nothing is stored
-// in its name.
+// in its name. ACCOUNT_SUSPENDED: the person's account was suspended meanwhile.
 func (c Caller) StillIn(ctx context.Context, tx ports.Tx, clock ports.Clock) error {
 	in, err := tx.Sessions().Lock(ctx, c.Session.ID)
 	if err == nil && !in.IsOpen(clock.Now()) {
 		err = ports.ErrNoRow
 	}
-	return base.NotFound(err, person.ErrNoSession())
+	if err != nil {
+		return base.NotFound(err, person.ErrNoSession())
+	}
+	return c.StillServed(ctx, tx)
+}
+
+// StillServed returns ACCOUNT_SUSPENDED if the account of the caller is suspended by now. Who writes to a database that was
+// reached needs not ask: its account may be another one, and Update asks for both.
+func (c Caller) StillServed(ctx context.Context, tx ports.Tx) error {
+	own, err := tx.Accounts().Get(ctx, c.Account.ID)
+	if err != nil {
+		return err
+	}
+	return own.Served()
 }
 
 // sessionHolds returns ErrNoRow if the session of the caller has ended.

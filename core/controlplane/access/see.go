@@ -23,7 +23,8 @@ func (c Caller) Sees(s database.Summary) bool {
 }
 
 // StillSees checks again what a page shows to a person a while after it was served. UNAUTHORIZED: the session has ended, or the
-// caller is no person. DATABASE_NOT_FOUND: the person does not see one of the databases.
+// caller is no person. DATABASE_NOT_FOUND: the person does not see one of the databases. ACCOUNT_SUSPENDED: the own account, or
+// that of one of them, is suspended.
 func (c Caller) StillSees(ctx context.Context, tx ports.Tx, clock ports.Clock, list []id.DatabaseID) error {
 	if !c.IsPerson() {
 		return person.ErrNoSession()
@@ -31,10 +32,15 @@ func (c Caller) StillSees(ctx context.Context, tx ports.Tx, clock ports.Clock, l
 	if err := c.sessionHolds(ctx, tx, clock); err != nil {
 		return base.NotFound(err, person.ErrNoSession())
 	}
+	if err := c.StillServed(ctx, tx); err != nil {
+		return err
+	}
 	v, seen := c.Viewer(), map[id.DatabaseID]bool{}
 	found, err := tx.Databases().AllTied(ctx, v, list)
 	for _, one := range found {
-		_, seen[one.ID] = v.StandingOn(one.Record, one.Ties)
+		if _, seen[one.ID] = v.StandingOn(one.Record, one.Ties); seen[one.ID] && err == nil {
+			err = v.Served(one.Record, one.Ties)
+		}
 	}
 	for _, db := range list {
 		if err == nil && !seen[db] {
@@ -45,7 +51,7 @@ func (c Caller) StillSees(ctx context.Context, tx ports.Tx, clock ports.Clock, l
 }
 
 // See reads a database that a viewer sees, and the viewer's standing on it. ErrNoRow does not distinguish missing databases from
-// those of others or out of scope.
+// those of others or out of scope. ACCOUNT_SUSPENDED: the viewer sees it, and may do nothing with it.
 func See(
 	ctx context.Context, tx ports.Tx, v database.Viewer, db id.DatabaseID,
 ) (database.Record, account.Standing, error) {
@@ -57,5 +63,5 @@ func See(
 	if !sees {
 		return database.Record{}, "", ports.ErrNoRow
 	}
-	return record, standing, nil
+	return record, standing, v.Served(record, ties)
 }

@@ -109,6 +109,9 @@ func (t *Tokens) make(ctx context.Context, namespace id.NamespaceID, claims cito
 			return err
 		}
 		owner, err := tx.Accounts().Get(ctx, n.AccountID)
+		if err == nil {
+			err = owner.Served()
+		}
 		if err != nil {
 			return err
 		}

@@ -57,7 +57,7 @@ func (d *Deletion) beginPurge(ctx context.Context, now time.Time, due deletion.T
 		if err != nil {
 			return err
 		}
-		if !s.Tombstone.Due(now) {
+		if !s.Tombstone.Due(now) || locked.Suspended() {
 			return base.ErrSettled
 		}
 		switch _, err := tx.Operations().Open(ctx, locked.ID); {

@@ -127,6 +127,7 @@ func (d *Deletion) revive(ctx context.Context, tx ports.Tx, locked database.Reco
 	}
 	return d.save(ctx, tx, locked, Recovered, func(r *database.Record) (err error) {
 		r.NextBackupAt, r.ScheduleSince = backup.Next(r.ID, r.Schedule, now), &now
+		r.SettingsGeneration++ // the account may have been suspended or resumed meanwhile
 		r.Status, err = deletion.Reopen(r.Status, was)
 		return err
 	})

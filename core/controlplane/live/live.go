@@ -71,7 +71,8 @@ func (l *Live) remove(w *watcher) {
 }
 
 // StillSees checks that a person may go on seeing a page about databases. UNAUTHORIZED: the session has ended, or the caller is
-// no person. DATABASE_NOT_FOUND: the person does not see one of them any more. Any other error says nothing about the person.
+// no person. DATABASE_NOT_FOUND: the person does not see one of them any more. ACCOUNT_SUSPENDED. Any other error says nothing
+// about the person.
 func (l *Live) StillSees(ctx context.Context, c access.Caller, list []id.DatabaseID) error {
 	return l.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		return c.StillSees(ctx, tx, l.base.Clock, list)

@@ -153,8 +153,11 @@ func (m *Members) stillOpen(
 	if i, err = tx.Invitations().ByToken(ctx, hash); err != nil {
 		return i, err
 	}
-	if i.DatabaseID != db.ID || db.Status == database.Deleting || db.Status.Gone() {
+	switch {
+	case i.DatabaseID != db.ID || db.Status == database.Deleting || db.Status.Gone():
 		return i, member.ErrNotFound()
+	case db.Suspended():
+		return i, account.ErrOwnerSuspended()
 	}
 	return i.Accepted(m.base.Clock.Now())
 }

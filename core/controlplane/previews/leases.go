@@ -84,7 +84,7 @@ func (p *Previews) endOne(
 	if err != nil {
 		return false, err
 	}
-	if s.preview.Lease != preview.Expired || s.preview.EndAt.After(now) {
+	if s.preview.Lease != preview.Expired || s.preview.EndAt.After(now) || locked.Suspended() {
 		return false, base.ErrSettled
 	}
 	if err := p.isFree(ctx, tx, locked.ServerID, now); err != nil {

@@ -145,6 +145,9 @@ func (p *Previews) update(
 		if _, err := tx.Previews().Reach(ctx, r.Caller().Key.ID, locked.ID); err != nil {
 			return err
 		}
+		if err := locked.Served(); err != nil {
+			return err
+		}
 		s, err := lock(ctx, tx, locked)
 		if err != nil {
 			return err

@@ -82,10 +82,13 @@ func (d *Draft) Name(name string) {
 }
 
 // Place decides whether the account may have one more database, and which server takes it; on, where it is not empty, is the
-// only one that may. PLAN_LIMIT: no more databases. AGENT_ERROR: there is no room.
+// only one that may. ACCOUNT_SUSPENDED. PLAN_LIMIT: no more databases. AGENT_ERROR: there is no room.
 func (d *Draft) Place(ctx context.Context, tx ports.Tx, on id.ServerID) error {
 	owner, err := tx.Accounts().LockForQuota(ctx, d.Record.AccountID)
 	if err != nil {
+		return err
+	}
+	if err := owner.Served(); err != nil {
 		return err
 	}
 	existing, err := tx.Databases().Count(ctx, owner.ID)

@@ -13,7 +13,7 @@ func Desired(r database.Record) command.Configure {
 		DatabaseID: r.ID,
 		Timeouts:   timeouts(r.TimeoutProfile),
 		ReadOnly:   r.StorageStatus == database.StorageFull || r.StorageStatus == database.StorageClosed,
-		Closed:     r.StorageStatus == database.StorageClosed,
+		Closed:     r.StorageStatus == database.StorageClosed || r.Suspended(),
 		Generation: r.SettingsGeneration,
 	}
 }

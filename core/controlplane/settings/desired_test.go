@@ -3,9 +3,11 @@ package settings_test
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/database"
@@ -37,6 +39,19 @@ func TestDesired(t *testing.T) {
 		}})
 		if !reflect.DeepEqual(got, c.want) || got.Check() != nil {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+// A suspension closes a database, and changes nothing else.
+func TestADatabaseOfASuspendedAccount(t *testing.T) {
+	for _, status := range database.StorageOK.Values() {
+		r := database.Record{Settings: database.Settings{TimeoutProfile: querytimeout.Short, StorageStatus: status}}
+		want := settings.Desired(r)
+		want.Closed = true
+		r.Suspension = account.Suspension{}.Suspend("unpaid", time.Time{})
+		if got := settings.Desired(r); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v", status, got, want)
 		}
 	}
 }

@@ -105,6 +105,9 @@ func (w *Webhooks) Create(ctx context.Context, c access.Caller, rawURL string, d
 	}
 	e.SealedSecret = sealed
 	err = w.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if err := c.StillServed(ctx, tx); err != nil {
+			return err
+		}
 		if err := w.checkOwned(ctx, tx, c, db); err != nil {
 			return err
 		}
@@ -210,6 +213,9 @@ func (w *Webhooks) update(
 	ctx context.Context, r Reached, fn func(ctx context.Context, tx ports.Tx, locked webhook.Endpoint) error,
 ) error {
 	return w.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if err := r.Caller().StillServed(ctx, tx); err != nil {
+			return err
+		}
 		e, err := tx.Webhooks().Lock(ctx, r.endpoint.ID)
 		if err != nil {
 			return base.NotFound(err, errWebhookNotFound())

@@ -3,11 +3,13 @@ package work_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -81,6 +83,36 @@ func TestWhatIsHeld(t *testing.T) {
 				equal(t, "status", w.stored(o).Status, operation.Succeeded)
 			}
 		})
+	}
+}
+
+// What deletes because a time is over waits for as long as its account is suspended. What was asked for goes on.
+func TestWhatASuspensionHolds(t *testing.T) {
+	for by, steps := range map[audit.Actor]int{audit.System: 0, audit.Operator: 1, audit.ByUser("u"): 1} {
+		w := newWorld(t)
+		of := w.newAccount("ada")
+		o := w.queued(of, w.newServer("one"), "shop", func(o *operation.Operation) { o.Actor = by })
+		suspend := func(s account.Suspension) {
+			w.update(func(ctx context.Context, tx ports.Tx) error {
+				a, err := tx.Accounts().LockForQuota(ctx, of)
+				a.Suspension = s
+				return errors.Join(err, tx.Accounts().Save(ctx, a))
+			})
+		}
+		suspend(account.Suspension{}.Suspend("unpaid", w.clock.Now()))
+		done := 0
+		w.step = func(ctx context.Context, j *work.Job[depth]) (work.Next, error) {
+			done++
+			return succeed(ctx, j)
+		}
+		equal(t, "worked", w.runOne(w.Engine), true)
+		equal(t, fmt.Sprint("steps by ", by), done, steps)
+		if steps == 0 {
+			suspend(account.Suspension{})
+			w.clock.Advance(time.Minute)
+			equal(t, "worked", w.runOne(w.Engine), true)
+			equal(t, "status", w.stored(o).Status, operation.Succeeded)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/brake"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
@@ -98,12 +99,27 @@ func Register[In any](e *Engine, k Kind[In]) {
 // heldPause is how long an operation is put down that has to wait.
 const heldPause = 10 * time.Second
 
+// errSuspended holds what deletes because a time is over.
+var errSuspended = errors.New("the account is suspended")
+
 // held reports whether the next step of an operation has to wait: the service has begun it by itself because a time is over, and
-// that cannot be trusted now. To cancel it does not have to wait, and neither does an operator's order.
+// that cannot be trusted now, or it deletes and the account is suspended. To cancel it does not have to wait, and neither does an
+// operator's order. What customers have asked for before a suspension goes on: waiting, it would keep out the daily backup.
 func (e *Engine) held(ctx context.Context, s operation.Spec, l *Lease) (bool, error) {
 	o := l.Operation()
 	if !s.ByTime(o) || o.CancelRequested {
 		return false, nil
+	}
+	if !s.Logins {
+		of, err := ports.Read(ctx, e.Store, func(ctx context.Context, tx ports.Tx) (account.Account, error) {
+			return tx.Accounts().Get(ctx, o.AccountID)
+		})
+		if err == nil && of.Suspended() {
+			l.Log("operation.held", errSuspended)
+		}
+		if err != nil || of.Suspended() {
+			return err == nil, err
+		}
 	}
 	_, err := e.Held(ctx, brake.Destroys, o.ServerID)
 	var held brake.Held

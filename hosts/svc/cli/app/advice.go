@@ -13,6 +13,7 @@ var Advice = map[fault.Code]string{
 	// What the key and the plan do not allow.
 	fault.Unauthorized:          `the key is unknown, revoked or expired: log in with another one, "svc auth login --api-key -"`,
 	fault.KeyScopeDenied:        "this needs a key with full access to the account, and the key is for selected databases",
+	fault.AccountSuspended:      "ask the operator of the service: only the operator resumes the account",
 	fault.PlanAPIAccessRequired: "the API needs a Pro or Business plan",
 	fault.PlanLimit:             "delete a database that is no longer needed, or change the plan",
 	fault.Forbidden:             `ask an admin or the owner of the database: "svc members list DATABASE" shows who they are`,
