@@ -27,8 +27,8 @@ func (x *Setter) configure(
 	}
 	defer loop.Wake(x.unsettled)
 	crash.Point(crash.SettingsStored)
-	if c.Closed {
-		if err := x.databases.Empty(ctx, d); err != nil {
+	if c.Closed { // at once: strangers who stand in the middle of a log-in do not keep the account's next database open
+		if err := x.databases.EmptyAtOnce(ctx, d); err != nil {
 			return done, err
 		}
 		crash.Point(crash.SettingsClosed)
