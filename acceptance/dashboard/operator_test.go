@@ -125,10 +125,17 @@ func TestTheConsole(t *testing.T) {
 
 	// Accounts.
 	grace.open("/operator/accounts?q=ADA").sees("ada@example.org").lacks("grace@example.org,").follow("ada@example.org")
+	owner := grace.at.Path
 	grace.sees("shop", "1 of 10").press("Change the account", "Most databases", "lots", "Why", why).refused(400)
 	grace.press("Change the account", "Plan", "business", "Most databases", "3", "Size of a database", "5GiB", "Why", why).
 		sees("The account was changed.", "business", "1 of 3", "5.0 GiB")
 	grace.follow("Its activity").sees("account changed", "operator grace@example.org", "reason "+why)
+	grace.open(owner).press("Suspend the account", "Type ada@example.org to confirm", "ada", "Why", why).refused(400)
+	grace.press("Suspend the account", "Type ada@example.org to confirm", "ada@example.org", "Why", why).sees("suspended", why)
+	ada.open(shop).refused(http.StatusForbidden, why)
+	grace.open("/operator/accounts").sees("suspended business").follow("ada@example.org").
+		press("Resume the account", "Why", "paid").sees("The account is served again.")
+	ada.open(shop).sees("active")
 	link := grace.open("/operator/accounts").press("Make the link", "E-mail address", "new@example.org", "Name", "New", "Why", why).
 		sees("shown once").code("Link")
 	fresh := &someone{tab: w.tab(t), email: "new@example.org"}

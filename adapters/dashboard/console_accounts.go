@@ -28,6 +28,8 @@ func (s *site) accountListPages() []web.Page {
 		web.Post("operator.account.invite", ownersPath, ownersPath, s.inviteUser),
 		web.Get("operator.account", ownerPath, s.look(s.showOwner)),
 		web.Post("operator.account.set", ownerPath+"/set", ownerPath, s.setAccount).Says("The account was changed."),
+		web.Post("operator.account.suspend", ownerPath+"/suspend", ownerPath, s.suspend).Says("The account is suspended."),
+		web.Post("operator.account.resume", ownerPath+"/resume", ownerPath, s.resume).Says("The account is served again."),
 	}
 }
 
@@ -63,7 +65,7 @@ func (s *site) showAccounts(r *web.Request, o *operator.Operator) (web.Answer, e
 	}
 	for _, a := range list {
 		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
-			{Text: a.Email, Href: pathOfOwner(a.ID), Sub: a.Name}, web.Words(string(a.Plan)),
+			{Text: a.Email, Href: pathOfOwner(a.ID), Sub: a.Name}, {Text: string(a.Plan), Mark: suspensionMark(a.Suspension)},
 			partCell(a.Databases, a.Quotas().Databases), web.Words(web.Bytes(a.Bytes)), web.Words(web.Bytes(a.InBackups)),
 			web.Words(strconv.Itoa(a.Keys)), web.Time(&a.CreatedAt),
 		}})
@@ -134,6 +136,10 @@ func (s *site) showOwner(r *web.Request, o *operator.Operator) (web.Answer, erro
 	}
 	at := pathOfOwner(a.ID)
 	v := below(accountTab, "Accounts", a.Email)
+	if m := suspensionMark(a.Suspension); m != nil {
+		v.Marks = []*web.Mark{m}
+		v.Lead = "Since " + web.Exact(*a.SuspendedAt) + ": " + a.SuspendedFor
+	}
 	v.Sections = []*web.Section{
 		{ID: "account", Facts: []web.Fact{
 			{Name: "Owner", Cell: web.Words(a.Name)}, {Name: "Plan", Cell: web.Words(string(a.Plan))},
@@ -143,10 +149,35 @@ func (s *site) showOwner(r *web.Request, o *operator.Operator) (web.Answer, erro
 			{Name: "Namespaces", Cell: web.Words(strconv.Itoa(len(a.Namespaces)))}, {Name: "Since", Cell: web.Time(&a.CreatedAt)},
 			{Name: "ID", Cell: web.MonoText(string(a.ID))},
 		}, Links: []web.Link{{Text: "Its activity", Href: consolePath + auditTab + "?account=" + string(a.ID)}},
-			Forms: []*web.Form{accountForm(at, a)}},
+			Forms: []*web.Form{accountForm(at, a), suspensionForm(at, a)}},
 		{ID: "databases", Title: "Databases", Table: t.Arrange(r)},
 	}
 	return v, nil
+}
+
+// suspensionMark is nil where an account is served.
+func suspensionMark(s account.Suspension) *web.Mark {
+	if !s.Suspended() {
+		return nil
+	}
+	return &web.Mark{Text: "suspended", Tone: web.Warning}
+}
+
+func suspensionForm(at string, a operator.AccountDetails) *web.Form {
+	if a.Suspended() {
+		return &web.Form{
+			Name: "operator.account.resume", Action: at + "/resume", Submit: "Resume the account", Fold: "Resume it",
+			Intro: "Keys, sessions and passwords are what they were.", Fields: []*web.Field{reasonField()},
+		}
+	}
+	reason := reasonField()
+	reason.Help = "The customer reads it. The activity log has it, with your name."
+	return &web.Form{
+		Name: "operator.account.suspend", Action: at + "/suspend", Submit: "Suspend the account", Fold: "Suspend it", Danger: true,
+		Intro: "Its keys and people are refused, and its databases take no clients, until it is resumed. Nothing is deleted, and " +
+			"backups go on.",
+		Fields: []*web.Field{web.Typed(a.Email), reason},
+	}
 }
 
 // The choices of what an exception is: none, and for what is yes or no both.
@@ -260,6 +291,28 @@ func (s *site) setAccount(r *web.Request) (web.Answer, error) {
 		if err == nil {
 			err = o.SetAutoEnroll(ctx, of, enroll)
 		}
+		return err
+	})
+}
+
+func (s *site) suspend(r *web.Request) (web.Answer, error) {
+	of := id.AccountID(r.Param("id"))
+	return s.ordered(r, pathOfOwner(of), func(ctx context.Context, o *operator.Operator, by operation.Order) error {
+		a, err := o.AccountDetails(ctx, of)
+		if err == nil {
+			err = r.Confirm(a.Email)
+		}
+		if err == nil {
+			_, err = o.Suspend(ctx, of, by.Reason)
+		}
+		return err
+	})
+}
+
+func (s *site) resume(r *web.Request) (web.Answer, error) {
+	of := id.AccountID(r.Param("id"))
+	return s.ordered(r, pathOfOwner(of), func(ctx context.Context, o *operator.Operator, by operation.Order) error {
+		_, err := o.Resume(ctx, of, by.Reason)
 		return err
 	})
 }

@@ -222,7 +222,7 @@ func TestWhatGoesOnInASuspendedAccount(t *testing.T) {
 	}
 	equal(t, "the deleted database", standing(gone), database.Deleted)
 	equal(t, "the preview", standing(w.one()), database.Active)
-	equal(t, "backups", len(must(w.Operator.Backups(w.ctx, ports.BackupFilter{DatabaseID: shop}, 0))(t)) > 0, true)
+	equal(t, "backups", len(must(w.Operator.Backups(w.ctx, ports.BackupFilter{DatabaseID: shop}, ports.Page{}))(t)) > 0, true)
 
 	w.resumes()
 	for range 3 {
