@@ -22,8 +22,8 @@ type Usage interface {
 	Holdings(ctx context.Context, server id.ServerID, list []id.DatabaseID) ([]usage.Holding, error)
 	// Add adds each sample to that of its hour, as its Plus does, and each line to that of its month.
 	Add(ctx context.Context, samples []usage.Sample, lines []usage.Line) error
-	// Samples returns those of a database in a period, by hour.
-	Samples(ctx context.Context, db id.DatabaseID, in usage.Period) ([]usage.Sample, error)
+	// Samples returns those of a list of databases in a period, by hour, then ID.
+	Samples(ctx context.Context, list []id.DatabaseID, in usage.Period) ([]usage.Sample, error)
 	// Lines lists those of an account in a month, by the IDs of their databases.
 	Lines(ctx context.Context, of UsageFilter, p Page) ([]usage.Line, error)
 	// Sum adds these up.
@@ -36,8 +36,9 @@ type UsageServer struct {
 	Taken usage.Taken `db:"taken"`
 }
 
-// UsageFilter chooses the lines of a month.
+// UsageFilter chooses the lines of a month. With a key, only those of the databases that it is bound to.
 type UsageFilter struct {
 	Month     time.Time
 	AccountID id.AccountID
+	KeyID     id.KeyID // Directory.Usage takes none
 }

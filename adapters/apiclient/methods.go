@@ -344,9 +344,17 @@ func (x Operations) Cancel(ctx context.Context, operationID id.OperationID, opts
 // Usage groups calls: what a database uses of its server, and what is billed by.
 type Usage struct{ c *Client }
 
-// Get sends GET /databases/{id}/usage: get what a database used, hour by hour, for 31 days at most.
-func (x Usage) Get(ctx context.Context, databaseID id.DatabaseID, from string, to string, opts ...Option) (wire.Usage, error) {
-	return data[wire.Usage](ctx, x.c, get("/databases/%s/usage", databaseID).with("from", from).with("to", to), opts)
+// Get sends GET /databases/{id}/usage: get what a database used, for 31 days at most by hours, and else for 400.
+func (x Usage) Get(
+	ctx context.Context, databaseID id.DatabaseID, from string, to string, resolution string, opts ...Option,
+) (wire.Usage, error) {
+	request := get("/databases/%s/usage", databaseID).with("from", from).with("to", to).with("resolution", resolution)
+	return data[wire.Usage](ctx, x.c, request, opts)
+}
+
+// List sends GET /usage: list what the databases of the account came to in a month, also those that are gone.
+func (x Usage) List(month string, resolution string) Pages[wire.DatabaseUsage] {
+	return Pages[wire.DatabaseUsage]{x.c, get("/usage").with("month", month).with("resolution", resolution)}
 }
 
 // Activity groups calls: what was done to a database, and by whom.

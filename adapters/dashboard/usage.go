@@ -18,7 +18,7 @@ const billPath = "/account/usage"
 func (s *site) usagePages() []web.Page {
 	return []web.Page{
 		web.Get("usage", "/databases/{id}"+usageTab, s.showUsage, "getUsage"),
-		web.Get("bill", billPath, s.showBill),
+		web.Get("bill", billPath, s.showBill, "listUsage"),
 	}
 }
 
@@ -27,11 +27,11 @@ func (s *site) showUsage(r *web.Request) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	period, err := s.use.Usage.Period("", "")
+	period, err := s.use.Usage.Period("", "", used.Hourly)
 	if err != nil {
 		return nil, err
 	}
-	series, err := s.use.Usage.Of(r.Context(), d, period)
+	series, err := s.use.Usage.Of(r.Context(), d, period, used.Hourly)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (s *site) showBill(r *web.Request) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	bill, next, err := s.use.Usage.Account(r.Context(), r.Caller, month, page)
+	bill, next, err := s.use.Usage.Account(r.Context(), r.Caller, month, used.Monthly, page)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,9 @@ func TestRows(t *testing.T) {
 			long = append(long, strings.TrimPrefix(r.Path, keyed))
 		}
 	}
-	want := []string{"/databases/deleted", "/databases/{id}/operations", "/databases/{id}/activity", "/webhooks/{id}/deliveries"}
+	want := []string{
+		"/databases/deleted", "/databases/{id}/operations", "/usage", "/databases/{id}/activity", "/webhooks/{id}/deliveries",
+	}
 	if !slices.Equal(long, want) {
 		t.Errorf("these lists come in pages where no limit is given: %v", long)
 	}

@@ -45,15 +45,19 @@ var (
 	}))
 	// The index begins with the hour, and is asked for each.
 	samplesOf = pgdb.Written(`SELECT ` + sampleTable.Row("t") + ` FROM usage_samples t
-		WHERE t.database_id = $1 AND t.hour < $3
-			AND t.hour = ANY (ARRAY(SELECT generate_series($2::timestamptz, $3::timestamptz, '3600 seconds'))) ORDER BY t.hour`)
+		WHERE t.database_id = ANY($1::uuid[]) AND t.hour < $3
+			AND t.hour = ANY (ARRAY(SELECT generate_series($2::timestamptz, $3::timestamptz, '3600 seconds')))
+		ORDER BY t.hour, t.database_id`)
 	linesOf = pgdb.Written(`SELECT ` + lineTable.Row("t") + ` FROM usage_lines t
-		WHERE t.account_id = $1 AND t.month = $2 AND (t.month, t.database_id) > ($3, $4)
-		ORDER BY t.month, t.database_id LIMIT $5`)
+		WHERE t.account_id = $1 AND t.month = $2 AND ` + ofKey + ` AND (t.month, t.database_id) > ($4, $5)
+		ORDER BY t.month, t.database_id LIMIT $6`)
 	sumOfLines = pgdb.Written(`SELECT coalesce(sum(seen_ms), 0)::bigint AS seen_ms, coalesce(sum(active_ms), 0)::bigint AS active_ms,
 			coalesce(sum(byte_hours), 0)::bigint AS byte_hours, coalesce(sum(backup_byte_hours), 0)::bigint AS backup_byte_hours
-		FROM usage_lines WHERE account_id = $1 AND month = $2`)
+		FROM usage_lines t WHERE account_id = $1 AND month = $2 AND ` + ofKey)
 )
+
+// ofKey is whether a line t is of a database that a key is bound to, or no key is given.
+const ofKey = "($3 = '' OR EXISTS (SELECT FROM key_databases b WHERE b.key_id = $3 AND b.database_id = t.database_id))"
 
 // usageTypes are the types of the columns that are no bigint.
 var usageTypes = map[string]string{
@@ -83,10 +87,10 @@ func adding(table string, columns []string, key string, rules map[string]string)
 		table, strings.Join(columns, ", "), strings.Join(arrays, ", "), key, strings.Join(sets, ", "))
 }
 
-// averaged is the rule of a column of samples that is weighed by how long each was seen, as usage.Sample.Plus does.
+// averaged is the rule of a column of samples that is weighed by how long each was seen, rounded up, as usage.Sample.Plus does.
 func averaged(column string) string {
 	return fmt.Sprintf(`CASE WHEN t.seen_ms + excluded.seen_ms = 0 THEN excluded.%[1]s ELSE div(t.%[1]s::numeric * t.seen_ms
-		+ excluded.%[1]s::numeric * excluded.seen_ms, t.seen_ms + excluded.seen_ms) END`, column)
+		+ excluded.%[1]s::numeric * excluded.seen_ms + t.seen_ms + excluded.seen_ms - 1, t.seen_ms + excluded.seen_ms) END`, column)
 }
 
 type usages struct{ pgdb.Session }
@@ -114,14 +118,14 @@ func (u usages) Add(ctx context.Context, samples []usage.Sample, lines []usage.L
 	return u.Write(ctx, addLines, lineTable.Arrays(lines)...)
 }
 
-func (u usages) Samples(ctx context.Context, db id.DatabaseID, in usage.Period) ([]usage.Sample, error) {
-	return pgdb.All[usage.Sample](ctx, u.Session, samplesOf, db, in.From.Truncate(time.Hour), in.To)
+func (u usages) Samples(ctx context.Context, list []id.DatabaseID, in usage.Period) ([]usage.Sample, error) {
+	return pgdb.All[usage.Sample](ctx, u.Session, samplesOf, pgdb.Listed(list), in.From.Truncate(time.Hour), in.To)
 }
 
 func (u usages) Lines(ctx context.Context, of ports.UsageFilter, p ports.Page) ([]usage.Line, error) {
-	return pgdb.PageOf[usage.Line](ctx, u.Session, linesOf, pgdb.Forward, p, of.AccountID, of.Month)
+	return pgdb.PageOf[usage.Line](ctx, u.Session, linesOf, pgdb.Forward, p, of.AccountID, of.Month, of.KeyID)
 }
 
 func (u usages) Sum(ctx context.Context, of ports.UsageFilter) (usage.Sums, error) {
-	return pgdb.One[usage.Sums](ctx, u.Session, sumOfLines, of.AccountID, of.Month)
+	return pgdb.One[usage.Sums](ctx, u.Session, sumOfLines, of.AccountID, of.Month, of.KeyID)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/brake"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/usage"
 	"github.com/pgherd/pgherd/core/fault"
@@ -35,8 +36,8 @@ func watched(t *testing.T) (*world, id.DatabaseID) {
 // used is what a database has used so far.
 func (w *world) used(db id.DatabaseID) usage.Series {
 	w.t.Helper()
-	in := must(w.Usage.Period("", w.clock.Now().Add(time.Hour).Format(time.RFC3339)))(w.t)
-	return must(w.Usage.Of(w.ctx, w.reached(db), in))(w.t)
+	in := must(w.Usage.Period("", w.clock.Now().Add(time.Hour).Format(time.RFC3339), rules.Hourly))(w.t)
+	return must(w.Usage.Of(w.ctx, w.reached(db), in, rules.Hourly))(w.t)
 }
 
 // hours are the minutes of each hour in which a database was seen.
@@ -71,7 +72,7 @@ func TestWhatADatabaseUses(t *testing.T) {
 	if s := w.used(shop).Samples[1]; s.BackupBytes <= 0 || s.BackupBytes >= file {
 		t.Errorf("a backup of %d bytes counts with %d", file, s.BackupBytes)
 	}
-	_, err := w.Usage.Of(w.ctx, w.reached(shop), rules.Period{From: w.clock.Now(), To: w.clock.Now()})
+	_, err := w.Usage.Of(w.ctx, w.reached(shop), rules.Period{From: w.clock.Now(), To: w.clock.Now()}, rules.Daily)
 	refused(t, err, fault.ValidationError)
 }
 
@@ -196,14 +197,14 @@ func TestTheBillOfADeletedDatabase(t *testing.T) {
 	blog := w.made("blog").Record.ID
 	w.later(10 * time.Minute)
 	bill := func() usage.Bill {
-		b, next, err := w.Usage.Account(w.ctx, w.caller, w.clock.Now(), ports.Page{})
+		b, next, err := w.Usage.Account(w.ctx, w.caller, w.clock.Now(), rules.Monthly, ports.Page{})
 		if ok(t, err); next != nil {
 			t.Error(next)
 		}
 		return b
 	}
 	of := func(b usage.Bill, db id.DatabaseID) rules.Line {
-		return b.Lines[slices.IndexFunc(b.Lines, func(l rules.Line) bool { return l.DatabaseID == db })]
+		return b.Lines[slices.IndexFunc(b.Lines, func(l usage.Line) bool { return l.DatabaseID == db })].Line
 	}
 	before := bill()
 	if l := of(before, shop); l.Name != "shop" || l.DatabaseHours() < 1 || l.ByteHours < 1<<30 || l.ConnectionHours() < 2 {
@@ -224,24 +225,63 @@ func TestTheBillOfADeletedDatabase(t *testing.T) {
 	}
 }
 
-// An account sees its own bill alone, and a key of some of its databases none.
+// An account sees its own bill alone, and a key of some of its databases what these came to.
 func TestWhoseBillItIs(t *testing.T) {
 	w, shop := watched(t)
+	w.made("blog")
 	w.later(time.Hour)
 	_, _, stranger := w.newAccount("stranger@example.org", account.Pro)
-	b, _, err := w.Usage.Account(w.ctx, stranger, w.clock.Now(), ports.Page{})
-	if ok(t, err); len(b.Lines) != 0 || b.Total != (rules.Sums{}) {
+	billOf := func(c access.Caller) usage.Bill {
+		b, _, err := w.Usage.Account(w.ctx, c, w.clock.Now(), rules.Monthly, ports.Page{})
+		ok(t, err)
+		return b
+	}
+	if b := billOf(stranger); len(b.Lines) != 0 || b.Total != (rules.Sums{}) {
 		t.Errorf("%+v", b)
 	}
 	_, key, err := w.Operator.CreateKey(w.ctx, keys.NewKey{
 		AccountID: w.account.ID, Label: "one", Scope: account.SelectedDatabases, Databases: []id.DatabaseID{shop},
 	})
 	ok(t, err)
-	_, _, err = w.Usage.Account(w.ctx, w.admit(key), w.clock.Now(), ports.Page{})
-	refused(t, err, fault.KeyScopeDenied)
+	if b := billOf(w.admit(key)); len(b.Lines) != 1 || b.Lines[0].DatabaseID != shop || b.Total != b.Lines[0].Sums {
+		t.Errorf("%+v", b)
+	}
+	equal(t, "databases of the account", len(billOf(w.caller).Lines), 2)
 	if s := must(w.Usage.Of(w.ctx, must(w.Access.Reach(w.ctx, w.admit(key), shop, account.See))(t), rules.Period{
 		From: w.clock.Now().Add(-time.Hour), To: w.clock.Now(),
-	}))(t); len(s.Samples) == 0 {
+	}, rules.Hourly))(t); len(s.Samples) == 0 {
 		t.Error("a key of the database does not see what it uses")
+	}
+	_, _, err = w.Usage.Account(w.ctx, access.Caller{}, w.clock.Now(), rules.Monthly, ports.Page{})
+	refused(t, err, fault.KeyScopeDenied)
+}
+
+// A month is divided without rest, in small pages.
+func TestTheDaysOfABill(t *testing.T) {
+	w, _ := watched(t)
+	most := 21
+	must(w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) { a.MaxDatabases = &most }))(t)
+	for n := range 20 {
+		w.made(fmt.Sprintf("shop%d", n))
+	}
+	for range 30 {
+		w.later(time.Hour)
+	}
+	for by, want := range map[rules.Resolution]struct{ page, parts int }{
+		rules.Monthly: {21, 1}, rules.Daily: {20, 2}, rules.Hourly: {20, 30},
+	} {
+		b, next, err := w.Usage.Account(w.ctx, w.caller, w.clock.Now(), by, ports.Page{Limit: 100})
+		if ok(t, err); len(b.Lines) != want.page || (next != nil) != (want.page < 21) {
+			t.Errorf("%s: %d databases, then %v", by, len(b.Lines), next)
+		}
+		for _, l := range b.Lines {
+			var sum rules.Sums
+			for _, p := range l.Parts {
+				sum = sum.Plus(p.Sums)
+			}
+			if len(l.Parts) != want.parts || sum != l.Sums {
+				t.Errorf("%s: %d parts of %+v, the month has %+v", by, len(l.Parts), sum, l.Sums)
+			}
+		}
 	}
 }

@@ -33,6 +33,10 @@ func (s Sums) Plus(o Sums) Sums {
 	return Sums{s.SeenMs + o.SeenMs, s.ActiveMs + o.ActiveMs, s.ByteHours + o.ByteHours, s.BackupByteHours + o.BackupByteHours}
 }
 
+func (s Sums) minus(o Sums) Sums {
+	return Sums{s.SeenMs - o.SeenMs, s.ActiveMs - o.ActiveMs, s.ByteHours - o.ByteHours, s.BackupByteHours - o.BackupByteHours}
+}
+
 // DatabaseHours is SeenMs in hours.
 func (s Sums) DatabaseHours() float64 { return ratio(s.SeenMs, hourMs) }
 
@@ -49,8 +53,13 @@ type Line struct {
 }
 
 // Hold completes samples with what the metadata say of their databases, and makes the lines that come of them. A database that is
-// unknown has neither.
-func Hold(samples []Sample, holdings []Holding) (held []Sample, lines []Line) {
+// unknown has neither. Stored is what is stored of these hours: a line has what they come to more than that, so that the hours of
+// a month add up to it, to the byte.
+func Hold(samples, stored []Sample, holdings []Holding) (held []Sample, lines []Line) {
+	earlier := make(map[sampleKey]Sample, len(stored))
+	for _, s := range stored {
+		earlier[sampleKey{s.DatabaseID, s.Hour.UTC()}] = s
+	}
 	known := make(map[id.DatabaseID]Holding, len(holdings))
 	for _, h := range holdings {
 		known[h.DatabaseID] = h
@@ -63,9 +72,13 @@ func Hold(samples []Sample, holdings []Holding) (held []Sample, lines []Line) {
 		}
 		s.Bytes, s.BackupBytes, s.ConnectionCap = h.Bytes, h.BackupBytes, h.ConnectionCap
 		held = append(held, s)
+		more := s.Sums()
+		if e, there := earlier[sampleKey{s.DatabaseID, s.Hour.UTC()}]; there {
+			more = e.Plus(s).Sums().minus(e.Sums())
+		}
 		key := sampleKey{s.DatabaseID, MonthOf(s.Hour)}
 		billed[key] = Line{
-			Month: key.hour, DatabaseID: h.DatabaseID, AccountID: h.AccountID, Name: h.Name, Sums: billed[key].Plus(s.Sums()),
+			Month: key.hour, DatabaseID: h.DatabaseID, AccountID: h.AccountID, Name: h.Name, Sums: billed[key].Plus(more),
 		}
 	}
 	return held, slices.SortedFunc(maps.Values(billed), func(a, b Line) int {

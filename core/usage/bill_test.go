@@ -29,7 +29,7 @@ func TestHold(t *testing.T) {
 	held, lines := usage.Hold([]usage.Sample{
 		seen(shop, at(22, 0), 1_800_000), seen(shop, at(23, 0), 3_600_000), seen(shop, december, 3_600_000),
 		seen(blog, at(22, 0), 3_600_000),
-	}, []usage.Holding{{DatabaseID: shop, AccountID: ada, Name: "shop", Bytes: 1 << 40, BackupBytes: 10, ConnectionCap: 60}})
+	}, nil, []usage.Holding{{DatabaseID: shop, AccountID: ada, Name: "shop", Bytes: 1 << 40, BackupBytes: 10, ConnectionCap: 60}})
 	want := []usage.Line{
 		{
 			Month: day(time.November, 1), DatabaseID: shop, AccountID: ada, Name: "shop",
@@ -58,7 +58,8 @@ func TestWhatASampleShows(t *testing.T) {
 	}
 }
 
-// The parts of an hour come to the weighted average of what they have, whatever their order, to a byte for each part.
+// The parts of an hour come to the weighted average of what they have, whatever their order, to a byte for each part, and what
+// they come to never grows less.
 func TestPartsOfAnHour(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var hour usage.Sample
@@ -69,7 +70,11 @@ func TestPartsOfAnHour(t *testing.T) {
 			part.SeenMs, part.ActivePeak = rapid.Int64Range(0, 300_000).Draw(t, "seen"), rapid.IntRange(0, 9).Draw(t, "peak")
 			sum.Add(sum, new(big.Int).Mul(big.NewInt(part.Bytes), big.NewInt(part.SeenMs)))
 			weight += part.SeenMs
+			before := hour.Sums()
 			hour = hour.Plus(part)
+			if hour.Sums().ByteHours < before.ByteHours {
+				t.Fatalf("%+v after %+v", hour.Sums(), before)
+			}
 			if hour.ActivePeak < part.ActivePeak || hour.SeenMs != weight {
 				t.Fatalf("%+v", hour)
 			}
@@ -78,7 +83,7 @@ func TestPartsOfAnHour(t *testing.T) {
 			return
 		}
 		want := sum.Div(sum, big.NewInt(weight)).Int64()
-		if hour.Bytes > want || hour.Bytes < want-int64(parts) {
+		if hour.Bytes < want || hour.Bytes > want+int64(parts) {
 			t.Fatalf("%d bytes, want %d", hour.Bytes, want)
 		}
 	})
@@ -122,22 +127,38 @@ func FuzzParseMonth(f *testing.F) {
 func TestPeriods(t *testing.T) {
 	now := at(10, 30)
 	for in, want := range map[[2]string]usage.Period{
-		{"", ""}:                     {now.Add(-usage.Usual).Truncate(time.Hour), now},
+		{"", ""}:                     {day(time.October, 31).Add(10 * time.Hour), now},
 		{"2026-11-01", ""}:           {day(time.November, 1), now},
 		{"2026-10-01", "2026-11-01"}: {day(time.October, 1), day(time.November, 1)},
 		{"2026-11-30T08:15:00+02:00", "2026-11-30T07:00:00Z"}: {at(6, 0), at(7, 0)},
-		{"", "2026-11-30T00:30:00Z"}:                          {at(0, 0).Add(-usage.Usual), at(0, 30)},
+		{"", "2026-11-30T00:30:00Z"}:                          {day(time.October, 31), at(0, 30)},
 	} {
-		got, err := usage.ParsePeriod(in[0], in[1], now)
+		got, err := usage.ParsePeriod(in[0], in[1], usage.Hourly, now)
 		if err != nil || !got.From.Equal(want.From) || !got.To.Equal(want.To) {
 			t.Errorf("%q: %s, %v", in, got, err)
+		}
+	}
+	for in, want := range map[[3]string]usage.Period{
+		{"", "", "daily"}:                               {day(time.October, 31), now},
+		{"", "", "monthly"}:                             {time.Date(2025, time.November, 1, 0, 0, 0, 0, time.UTC), now},
+		{"2026-01-31", "", "monthly"}:                   {day(time.January, 1), now},
+		{"2025-11-01", "2026-11-30T06:00:00Z", "daily"}: {time.Date(2025, time.November, 1, 0, 0, 0, 0, time.UTC), at(6, 0)},
+	} {
+		got, err := usage.ParsePeriod(in[0], in[1], usage.Resolution(in[2]), now)
+		if err != nil || got != want {
+			t.Errorf("%q: %s, %v", in, got, err)
+		}
+	}
+	for _, by := range []usage.Resolution{usage.Daily, usage.Monthly} {
+		if _, err := usage.ParsePeriod("2025-09-01", "2026-11-30", by, now); !fault.Has(err, fault.ValidationError) {
+			t.Errorf("more than a year and a month, %s: %v", by, err)
 		}
 	}
 	for in, field := range map[[2]string]string{
 		{"yesterday", ""}: "from", {"", "soon"}: "to", {"2026-11-02", "2026-11-01"}: "to", {"2026-10-01", "2026-11-03"}: "to",
 		{"2026-11-01", "2026-11-01"}: "to", {"2027-01-01", ""}: "to", {"0000-01-01", "0000-01-02"}: "to", {"", "10000-01-01"}: "to",
 	} {
-		_, err := usage.ParsePeriod(in[0], in[1], now)
+		_, err := usage.ParsePeriod(in[0], in[1], usage.Hourly, now)
 		var e *fault.Error
 		if !errors.As(err, &e) || e.Code != fault.ValidationError || e.Details[0].Field != field {
 			t.Errorf("%q: %v, want %s", in, err, field)
@@ -153,7 +174,7 @@ func FuzzParsePeriod(f *testing.F) {
 		f.Add(in[0], in[1])
 	}
 	f.Fuzz(func(t *testing.T, from, to string) {
-		p, err := usage.ParsePeriod(from, to, at(10, 30))
+		p, err := usage.ParsePeriod(from, to, usage.Hourly, at(10, 30))
 		switch {
 		case err != nil && !fault.Has(err, fault.ValidationError):
 			t.Error(err)

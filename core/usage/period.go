@@ -9,29 +9,35 @@ import (
 // Period is a stretch of time whose samples are asked for: of the hours that begin in it.
 type Period struct{ From, To time.Time }
 
-// Usual is how long a period is where nobody says when it begins, and Longest how long it is at most: a month.
-const (
-	Usual   = 30 * 24 * time.Hour
-	Longest = 31 * 24 * time.Hour
-)
+// Longest is the longest period that is shown by the hour: a month.
+const Longest = 31 * day
+
+// lengths are of periods: usual is how long one is where nobody says when it begins, and longest how long it is at most, without
+// the rest of the first stretch.
+var lengths = map[Resolution]struct{ usual, longest, stretch time.Duration }{
+	Hourly:  {30 * day, Longest, time.Hour},
+	Daily:   {30 * day, 400 * day, day},
+	Monthly: {365 * day, 400 * day, 31 * day},
+}
 
 // ParsePeriod reads two times, or days, which begin at midnight in UTC. Without an end it ends now, and without a beginning it is
-// Usual. VALIDATION_ERROR on "from" or "to".
-func ParsePeriod(from, to string, now time.Time) (p Period, err error) {
+// as long as usual; it begins with a whole stretch. VALIDATION_ERROR on "from" or "to".
+func ParsePeriod(from, to string, by Resolution, now time.Time) (p Period, err error) {
 	if p.To, err = parseTime("to", to, now); err != nil {
 		return Period{}, err
 	}
-	if p.From, err = parseTime("from", from, p.To.Add(-Usual)); err != nil {
+	if p.From, err = parseTime("from", from, p.To.Add(-lengths[by].usual)); err != nil {
 		return Period{}, err
 	}
-	p.From = p.From.Truncate(time.Hour)
-	return p, p.Check()
+	p.From = by.begin(p.From)
+	return p, p.Check(by)
 }
 
-// Check returns VALIDATION_ERROR on "to" where the period is too long, or does not end after it begins.
-func (p Period) Check() error {
-	if length := p.To.Sub(p.From); length <= 0 || length > Longest+time.Hour {
-		return fault.Invalid("to", "must be after from, and at most %d days", Longest/(24*time.Hour))
+// Check returns VALIDATION_ERROR on "to" where the period is too long for a resolution, or does not end after it begins.
+func (p Period) Check(by Resolution) error {
+	of := lengths[by]
+	if length := p.To.Sub(p.From); length <= 0 || length > of.longest+of.stretch {
+		return fault.Invalid("to", "must be after from, and at most %d days", of.longest/day)
 	}
 	return nil
 }

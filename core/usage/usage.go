@@ -37,14 +37,14 @@ func (a Activity) plus(b Activity) Activity {
 // Sample is what a database used in an hour.
 type Sample struct {
 	DatabaseID id.DatabaseID `db:"database_id"`
-	Hour       time.Time     `db:"hour"` // when it began
+	Hour       time.Time     `db:"hour"` // when it began; of a day or a month where By has made it
 	Activity
 	Bytes         int64 `db:"bytes"`          // of the database, on average
 	BackupBytes   int64 `db:"backup_bytes"`   // of its backups, likewise
 	ConnectionCap int   `db:"connection_cap"` // the last one; 0: none
 }
 
-// Plus adds a later part of the same hour.
+// Plus adds a later part of the same hour, or stretch.
 func (s Sample) Plus(later Sample) Sample {
 	s.Bytes = average(s.Bytes, s.SeenMs, later.Bytes, later.SeenMs)
 	s.BackupBytes = average(s.BackupBytes, s.SeenMs, later.BackupBytes, later.SeenMs)
@@ -84,7 +84,7 @@ func ratio(sum, of int64) float64 {
 	return math.Round(float64(sum)/float64(of)*10_000) / 10_000
 }
 
-// average weighs two values; b where they weigh nothing.
+// average weighs two values; b where they weigh nothing. It rounds up, so that no part that is added takes from a sum.
 func average(a, weightA, b, weightB int64) int64 {
 	if weightA+weightB == 0 {
 		return b
@@ -93,7 +93,10 @@ func average(a, weightA, b, weightB int64) int64 {
 	highB, lowB := bits.Mul64(uint64(b), uint64(weightB))
 	low, carry := bits.Add64(lowA, lowB, 0)
 	high, _ := bits.Add64(highA, highB, carry)
-	quotient, _ := bits.Div64(high, low, uint64(weightA+weightB))
+	quotient, rest := bits.Div64(high, low, uint64(weightA+weightB))
+	if rest > 0 {
+		quotient++
+	}
 	return int64(quotient)
 }
 

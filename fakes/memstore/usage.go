@@ -91,18 +91,21 @@ func (u usages) Add(ctx context.Context, samples []usage.Sample, lines []usage.L
 	})
 }
 
-func (u usages) Samples(ctx context.Context, db id.DatabaseID, in usage.Period) ([]usage.Sample, error) {
+func (u usages) Samples(ctx context.Context, list []id.DatabaseID, in usage.Period) ([]usage.Sample, error) {
 	return read(ctx, u.session, func(s *state) ([]usage.Sample, error) {
 		return s.usageSamples.having(func(n usage.Sample) bool {
-			return n.DatabaseID == db && !n.Hour.Before(in.From.Truncate(time.Hour)) && n.Hour.Before(in.To)
-		}, func(a, b usage.Sample) int { return a.Hour.Compare(b.Hour) }), nil
+			return slices.Contains(list, n.DatabaseID) && !n.Hour.Before(in.From.Truncate(time.Hour)) && n.Hour.Before(in.To)
+		}, func(a, b usage.Sample) int {
+			return cmp.Or(a.Hour.Compare(b.Hour), cmp.Compare(a.DatabaseID, b.DatabaseID))
+		}), nil
 	})
 }
 
 // bill are the lines that a filter chooses.
 func (s *state) bill(of ports.UsageFilter) []usage.Line {
 	return s.usageLines.having(func(l usage.Line) bool {
-		return l.Month.Equal(of.Month) && wanted(of.AccountID, l.AccountID)
+		_, bound := s.bindings.get(binding{of.KeyID, l.DatabaseID})
+		return l.Month.Equal(of.Month) && wanted(of.AccountID, l.AccountID) && (of.KeyID == "" || bound)
 	}, func(a, b usage.Line) int { return cmp.Compare(a.DatabaseID, b.DatabaseID) })
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -120,7 +121,7 @@ func (w *world) adds(samples []usage.Sample, lines ...usage.Line) {
 // samples are those of a database from one hour to another.
 func (w *world) samples(db id.DatabaseID, from, to int) []usage.Sample {
 	w.Helper()
-	return read2(w, ports.Tx.Usage, ports.Usage.Samples, db, usage.Period{From: hourOf(from), To: hourOf(to)})
+	return read2(w, ports.Tx.Usage, ports.Usage.Samples, []id.DatabaseID{db}, usage.Period{From: hourOf(from), To: hourOf(to)})
 }
 
 // partsAreAdded compares the rules of the store with those of the core.
@@ -159,8 +160,17 @@ func samplesOfPeriod(w *world) {
 		"where nothing was seen":          {hourOf(2), hourOf(5), nil},
 	} {
 		in := usage.Period{From: c.from, To: c.to}
-		w.equal(what, read2(w, ports.Tx.Usage, ports.Usage.Samples, db, in), c.want)
+		w.equal(what, read2(w, ports.Tx.Usage, ports.Usage.Samples, []id.DatabaseID{db}, in), c.want)
 	}
+	other := sampleOf(newID[id.DatabaseID](), 1, 60)
+	w.adds([]usage.Sample{other, sampleOf(newID[id.DatabaseID](), 1, 60)})
+	want := append(slices.Clone(all), other)
+	slices.SortFunc(want, func(a, b usage.Sample) int {
+		return cmp.Or(a.Hour.Compare(b.Hour), cmp.Compare(a.DatabaseID, b.DatabaseID))
+	})
+	in := usage.Period{From: hourOf(0), To: hourOf(6)}
+	w.equal("of two databases", read2(w, ports.Tx.Usage, ports.Usage.Samples, []id.DatabaseID{other.DatabaseID, db}, in), want)
+	w.equal("of none", len(read2(w, ports.Tx.Usage, ports.Usage.Samples, []id.DatabaseID{}, in)), 0)
 }
 
 // lines are those of the world's account in a month.
@@ -181,10 +191,21 @@ func linesOfAccount(w *world) {
 	position := func(l usage.Line) ports.Position { return at(l.Month, l.DatabaseID) }
 	pagesOf(w, own, position, 1, w.lines(month))
 	pagesOf(w, []usage.Line{later}, position, 1, w.lines(next))
+	bound := w.addDatabase("bound").ID
+	key := w.addKey(account.SelectedDatabases, w.account, bound)
+	ofKey := ports.UsageFilter{Month: next, AccountID: w.account.ID, KeyID: key.ID}
+	listOf := func(of ports.UsageFilter) []usage.Line {
+		return onePage(w, ports.Page{}, paged(ports.Tx.Usage, ports.Usage.Lines, of))
+	}
+	w.equal("of what a key is bound to", len(listOf(ofKey)), 0)
+	kept := lineOf(bound, w.account.ID, next, "bound")
+	w.adds(nil, kept)
+	w.equal("once it has a line", listOf(ofKey), []usage.Line{kept})
 	sum := func(of ports.UsageFilter) usage.Sums { return read(w, ports.Tx.Usage, ports.Usage.Sum, of) }
 	w.equal("the sum", sum(ports.UsageFilter{Month: month, AccountID: w.account.ID}),
 		usage.Sums{SeenMs: 4, ActiveMs: 8, ByteHours: 4 << 50, BackupByteHours: 16})
 	w.equal("of nothing", sum(ports.UsageFilter{Month: next, AccountID: other.ID}), usage.Sums{})
+	w.equal("of a key", sum(ofKey), kept.Sums)
 
 	var all []ports.UsageEntry
 	for _, l := range own {

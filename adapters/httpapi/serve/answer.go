@@ -9,10 +9,11 @@ import (
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
-// Answer is what a handler returns. Body is sent as JSON; without Body and Download, the answer has no body.
+// Answer is what a handler returns. Body is sent as JSON; without Body, CSV and Download, the answer has no body.
 type Answer struct {
 	Status   int
 	Body     any
+	CSV      []byte
 	Location string
 	Range    string // what of an upload has come
 	Download *Download
@@ -31,6 +32,10 @@ func (r *Request) send(a Answer) error {
 			return err
 		}
 		writeJSON(res, text)
+	}
+	if a.CSV != nil {
+		res.Header.SetContentType(CSV + "; charset=utf-8; header=present")
+		res.SetBodyRaw(a.CSV)
 	}
 	res.SetStatusCode(a.Status)
 	if a.Location != "" {

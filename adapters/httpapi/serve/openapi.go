@@ -240,6 +240,9 @@ func (d *description) answers(route *Route) (object, error) {
 			if err != nil {
 				return nil, err
 			}
+			if route.CSV {
+				content[CSV] = object{"schema": object{"type": "string"}}
+			}
 			r["content"] = content
 		}
 		all[strconv.Itoa(a.Status)] = r
@@ -262,6 +265,12 @@ func (route *Route) headers(a Documented) object {
 	}
 	if a.Range != "" {
 		all[fasthttp.HeaderRange] = object{"description": a.Range, "schema": object{"type": "string"}, "example": "bytes=0-1048575"}
+	}
+	if route.CSV && route.List != NoList {
+		all[fasthttp.HeaderLink] = object{
+			"description": "Of CSV: the next page, as `</api/v1/...>; rel=\"next\"`, where there is one",
+			"schema":      object{"type": "string"},
+		}
 	}
 	for name := range answerHeaders {
 		if route.Class != "" || name == headerRequestID {

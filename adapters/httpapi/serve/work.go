@@ -8,6 +8,7 @@ type Work struct {
 	List    ListKind
 	Handle  Handler
 	Answers []Documented
+	CSV     bool // WithCSV has made it
 }
 
 // Handler runs when every check of the route has passed. The answer that comes with an error is not looked at.

@@ -56,7 +56,11 @@ func (r round) take(ctx context.Context, now time.Time, s ports.UsageServer) err
 		if err != nil {
 			return err
 		}
-		held, lines := core.Hold(samples, holdings)
+		stored, err := storedOf(ctx, tx, samples)
+		if err != nil {
+			return err
+		}
+		held, lines := core.Hold(samples, stored, holdings)
 		if err := tx.Usage().Add(ctx, held, lines); err != nil {
 			return err
 		}
@@ -76,6 +80,16 @@ func (r round) ask(ctx context.Context, s ports.UsageServer) (seen []core.Stretc
 		seen, position, more = append(seen, used.Stretches...), used.Next, used.More
 	}
 	return seen, position, err
+}
+
+// storedOf reads what is stored of the hours of samples, which are sorted by these.
+func storedOf(ctx context.Context, tx ports.Tx, samples []core.Sample) ([]core.Sample, error) {
+	if len(samples) == 0 {
+		return nil, nil
+	}
+	return tx.Usage().Samples(ctx, databasesOf(samples), core.Period{
+		From: samples[0].Hour, To: samples[len(samples)-1].Hour.Add(time.Hour),
+	})
 }
 
 func databasesOf(samples []core.Sample) (list []id.DatabaseID) {

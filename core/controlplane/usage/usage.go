@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/id"
 	core "github.com/pgherd/pgherd/core/usage"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -24,8 +25,8 @@ func New(p *base.Base) *Usage {
 }
 
 // Period reads a period of two texts as core.ParsePeriod does, by the service's clock.
-func (u *Usage) Period(from, to string) (core.Period, error) {
-	return core.ParsePeriod(from, to, u.base.Clock.Now())
+func (u *Usage) Period(from, to string, by core.Resolution) (core.Period, error) {
+	return core.ParsePeriod(from, to, by, u.base.Clock.Now())
 }
 
 // Month reads a month as core.ParseMonth does, by the service's clock.
@@ -33,26 +34,27 @@ func (u *Usage) Month(text string) (time.Time, error) {
 	return core.ParseMonth(text, u.base.Clock.Now())
 }
 
-// Series is what a database used in a period. An hour in which nobody saw it has no sample.
+// Series is what a database used in a period. An hour, day or month in which nobody saw it has no sample.
 type Series struct {
 	core.Period
+	Resolution    core.Resolution
 	Samples       []core.Sample
 	Sums          core.Sums
 	QuotaBytes    int64 // of the database, as they are now
 	ConnectionCap int   // 0: none
 }
 
-// Of returns what a database used in a period, by hour. VALIDATION_ERROR on "to" as core.Period.Check says.
-func (u *Usage) Of(ctx context.Context, r access.Reached, in core.Period) (Series, error) {
-	if err := cmp.Or(r.Permit(account.See), in.Check()); err != nil {
+// Of returns what a database used in a period. VALIDATION_ERROR on "to" as core.Period.Check says.
+func (u *Usage) Of(ctx context.Context, r access.Reached, in core.Period, by core.Resolution) (Series, error) {
+	if err := cmp.Or(r.Permit(account.See), in.Check(by)); err != nil {
 		return Series{}, err
 	}
 	samples, err := ports.Read(ctx, u.base.Store, func(ctx context.Context, tx ports.Tx) ([]core.Sample, error) {
-		return tx.Usage().Samples(ctx, r.Record().ID, in)
+		return tx.Usage().Samples(ctx, []id.DatabaseID{r.Record().ID}, in)
 	})
 	return Series{
-		Period: in, Samples: samples, Sums: core.SumOf(samples), QuotaBytes: r.Record().StorageQuota(),
-		ConnectionCap: r.Record().ConnectionCap,
+		Period: in, Resolution: by, Samples: by.By(samples), Sums: core.SumOf(samples),
+		QuotaBytes: r.Record().StorageQuota(), ConnectionCap: r.Record().ConnectionCap,
 	}, err
 }
 
@@ -60,27 +62,62 @@ func (u *Usage) Of(ctx context.Context, r access.Reached, in core.Period) (Serie
 type Bill struct {
 	Month time.Time
 	Total core.Sums
-	Lines []core.Line
+	Lines []Line
 }
 
+// Line is what a database came to, and that by its parts: hours or days, or the month itself.
+type Line struct {
+	core.Line
+	Parts []core.Part
+}
+
+// mostDivided bounds a page whose parts are made of the samples of a month: there are some 700 of each database.
+const mostDivided = 20
+
 // Account returns a page of what the caller's own account came to in a month, by the IDs of its databases, and the position of
-// the last one where there are more. KEY_SCOPE_DENIED for a key of selected databases.
+// the last one where there are more. By the hour or the day a page has at most twenty. A key of selected databases has the bill
+// of those that are its account's. KEY_SCOPE_DENIED for a CI key.
 func (u *Usage) Account(
-	ctx context.Context, c access.Caller, month time.Time, p ports.Page,
+	ctx context.Context, c access.Caller, month time.Time, by core.Resolution, p ports.Page,
 ) (b Bill, next *ports.Position, err error) {
-	if err := c.RequireFullAccount(); err != nil {
-		return b, nil, err
-	}
 	of := ports.UsageFilter{Month: core.MonthOf(month), AccountID: c.Account.ID}
+	if err := c.RequireFullAccount(); err != nil {
+		if c.Key.Kind != account.AccountKey {
+			return b, nil, err
+		}
+		of.KeyID = c.Key.ID
+	}
+	if by != core.Monthly && (p.Limit == 0 || p.Limit > mostDivided) {
+		p.Limit = mostDivided
+	}
 	b.Month = of.Month
 	b.Lines, next, err = base.List(ctx, u.base.Store, p,
-		func(l core.Line) ports.Position { return ports.Position{At: l.Month, ID: string(l.DatabaseID)} },
-		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]core.Line, error) {
-			b.Total, err = tx.Usage().Sum(ctx, of)
-			if err != nil {
+		func(l Line) ports.Position { return ports.Position{At: l.Month, ID: string(l.DatabaseID)} },
+		func(ctx context.Context, tx ports.Tx, p ports.Page) (lines []Line, err error) {
+			if b.Total, err = tx.Usage().Sum(ctx, of); err != nil {
 				return nil, err
 			}
-			return tx.Usage().Lines(ctx, of, p)
+			return linesOf(ctx, tx, of, by, p)
 		})
 	return b, next, err
+}
+
+// linesOf reads lines with their parts: those of the month have it from the bill, which outlives the samples.
+func linesOf(
+	ctx context.Context, tx ports.Tx, of ports.UsageFilter, by core.Resolution, p ports.Page,
+) ([]Line, error) {
+	read, err := tx.Usage().Lines(ctx, of, p)
+	lines, databases := make([]Line, len(read)), make([]id.DatabaseID, len(read))
+	for i, l := range read {
+		lines[i], databases[i] = Line{l, []core.Part{{At: l.Month, Sums: l.Sums}}}, l.DatabaseID
+	}
+	if err != nil || by == core.Monthly {
+		return lines, err
+	}
+	samples, err := tx.Usage().Samples(ctx, databases, core.Period{From: of.Month, To: of.Month.AddDate(0, 1, 0)})
+	parts := by.Parts(samples)
+	for i, l := range lines {
+		lines[i].Parts = parts[l.DatabaseID]
+	}
+	return lines, err
 }

@@ -71,6 +71,7 @@ Log in once with "svc auth login", or set SVC_BASE_URL and SVC_API_KEY. A databa
 		// One to a line, in the order of the documentation.
 		auth.Command(a),
 		databases.Command(a),
+		databases.Usage(a),
 		backups.Command(a),
 		operations.Command(a),
 		members.Command(a),
