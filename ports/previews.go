@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/preview"
 )
 
@@ -34,6 +36,24 @@ type Previews interface {
 	Due(ctx context.Context, now, since time.Time) ([]DuePreview, error)
 	// Ending lists the deletions that the service has begun because leases had ended, and that are not over.
 	Ending(ctx context.Context) ([]EndingPreview, error)
+	// Living lists the previews of an account that are not deleted, of one namespace or of all, by when their leases end.
+	Living(ctx context.Context, of PreviewFilter, p Page) ([]LivingPreview, error)
+}
+
+// PreviewFilter chooses the previews of an account. No namespace: all of them.
+type PreviewFilter struct {
+	AccountID   id.AccountID
+	NamespaceID id.NamespaceID
+}
+
+// LivingPreview is a preview with what is seen of its database.
+type LivingPreview struct {
+	preview.Preview
+	Name   string          `db:"name"`
+	Status database.Status `db:"status"`
+	// OperationID and Kind are of what is under way; empty where nothing is, or only a change of a login.
+	OperationID id.OperationID `db:"operation_id"`
+	Kind        operation.Kind `db:"kind"`
 }
 
 // DuePreview is a preview that is to be deleted, with its server and account.

@@ -1,12 +1,16 @@
 package dashboard_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/previews"
 	"github.com/pgherd/pgherd/core/person"
+	"github.com/pgherd/pgherd/core/ratelimit"
 )
 
 func TestKeys(t *testing.T) {
@@ -64,11 +68,28 @@ func TestPipelines(t *testing.T) {
 	ada.open("/previews").press("Make the namespace", "Name", "web").sees("The namespace was made.", "web")
 	space := ada.at.Path
 	text := ada.press("Make a key").sees("shown once").code("Key")
-	ada.open(space).lacks(text).press("Revoke").sees("The key works no more.")
+	ada.open(space).sees("No preview lives")
+	w.preview(text, "pr-42", 3)
+	w.preview(text, "pr-7", 2)
+	ada.open(space).sees("pr-7", "active", "in 2 hours", "pr-42", "in 3 hours").lacks("No preview lives")
+	ada.open("/previews").sees("pr-42", "web").follow("pr-42").sees("active")
+	bob := w.person("Bob", account.Pro)
+	bob.open("/previews").press("Make the namespace", "Name", "app")
+	bob.open("/previews").sees("No preview lives")
+	ada.open(space).press("Revoke").sees("The key works no more.").lacks(text)
 	ada.press("Trust it", "Issuer", "https://ci.example.org", "Audience", "pgherd", "Subject", "repo:acme/*").sees("repo:acme/*")
 	ada.press("Remove").sees("No trust yet")
 	ada.press("Revoke the namespace", "Type web to confirm", "web").sees("revoked")
-	ada.open(space).lacks("Make a key")
+	w.clock.Advance(2*time.Hour + time.Second)
+	ada.open(space).lacks("Make a key").sees("pr-7", "lease ended")
+}
+
+// preview has a pipeline make a preview for so many hours.
+func (w *world) preview(key, ref string, hours int) {
+	w.Helper()
+	ctx := context.Background()
+	admitted := must(w.cp.Access.Admit(ctx, access.Attempt{Key: key, Class: ratelimit.Create}))(w)
+	must(w.cp.Previews.Open(ctx, admitted.Caller, previews.Request{Ref: ref, TTLHours: &hours}))(w)
 }
 
 func TestWebhooks(t *testing.T) {

@@ -1,10 +1,14 @@
 package dashboard
 
 import (
+	"slices"
+
 	"github.com/pgherd/pgherd/adapters/dashboard/web"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/preview"
+	"github.com/pgherd/pgherd/ports"
 )
 
 const previewsPath = "/previews"
@@ -57,7 +61,7 @@ func (s *site) showNamespaces(r *web.Request) (web.Answer, error) {
 			{Text: n.Name, Href: previewsPath + "/" + string(n.ID)}, {Mark: mark}, web.Time(&n.CreatedAt),
 		}})
 	}
-	section := &web.Section{ID: "namespaces", Table: t.Arrange(r)}
+	section := &web.Section{ID: "namespaces", Title: "Namespaces", Table: t.Arrange(r)}
 	if r.Caller.Account.Plan.AllowsAPI() {
 		section.Forms = []*web.Form{{
 			Name: "namespace.create", Action: previewsPath, Submit: "Make the namespace", Fold: "New namespace",
@@ -65,7 +69,62 @@ func (s *site) showNamespaces(r *web.Request) (web.Answer, error) {
 		}}
 	}
 	v.Sections = append(v.Sections, section)
-	return v, nil
+	if len(list) == 0 {
+		return v, nil
+	}
+	names := map[id.NamespaceID]string{}
+	for _, n := range list {
+		names[n.ID] = n.Name
+	}
+	return v, s.addPreviews(r, v, "", names)
+}
+
+// addPreviews adds a table of the previews of a namespace that live, or of all, with the names of the namespaces. The page
+// changes with them.
+func (s *site) addPreviews(r *web.Request, v *web.View, of id.NamespaceID, names map[id.NamespaceID]string) error {
+	page, err := paged(r)
+	if err != nil {
+		return err
+	}
+	list, next, err := s.use.Previews.Living(r.Context(), r.Caller, of, page)
+	if err != nil {
+		return err
+	}
+	path := previewsPath
+	t := &web.Table{
+		Caption: "Previews that live, the first to end first",
+		Columns: []web.Column{
+			{Title: "Preview"}, {Title: "Namespace"}, {Title: "Status"}, {Title: "Lease ends"}, {Title: "Under way"},
+		},
+		Empty: &web.Empty{Text: "No preview lives. A pipeline with a key of the namespace makes one:",
+			Command: "svc previews create --ref pr-42"},
+	}
+	if of != "" {
+		path += "/" + string(of)
+		t.Columns = slices.Delete(t.Columns, 1, 2)
+	}
+	for _, l := range list {
+		status, lease := web.Cell{Mark: statusMark(l.Status)}, web.Time(&l.ExpiresAt)
+		if l.Lease == preview.Expired {
+			status.Sub = "lease ended"
+		}
+		cells := []web.Cell{{Text: l.Ref, Href: pathOf(l.DatabaseID), Sub: l.Name}, status, lease, doneTo(l)}
+		if of == "" {
+			cells = slices.Insert(cells, 1, web.Cell{Text: names[l.NamespaceID], Href: previewsPath + "/" + string(l.NamespaceID)})
+		}
+		t.Rows = append(t.Rows, web.Row{Cells: cells})
+		v.Watch = append(v.Watch, l.DatabaseID)
+	}
+	turned(t, path, page, next)
+	v.Sections = slices.Insert(v.Sections, 0, &web.Section{ID: "living", Title: "Living previews", Table: t})
+	return nil
+}
+
+func doneTo(l ports.LivingPreview) web.Cell {
+	if l.OperationID == "" {
+		return web.Words("–")
+	}
+	return web.Cell{Text: plain(l.Kind), Href: "/operations/" + string(l.OperationID)}
 }
 
 func (s *site) createNamespace(r *web.Request) (web.Answer, error) {
@@ -145,7 +204,7 @@ func (s *site) showNamespace(r *web.Request) (web.Answer, error) {
 	v.Sections = []*web.Section{keySection, trustSection}
 	if !open {
 		v.Marks = []*web.Mark{{Text: "revoked", Tone: web.Neutral}}
-		return v, nil
+		return v, s.addPreviews(r, v, n.ID, nil)
 	}
 	if r.Caller.Account.Plan.AllowsAPI() {
 		keySection.Forms = []*web.Form{button("ci-key.create", at+"/keys", "Make a key")}
@@ -163,7 +222,7 @@ func (s *site) showNamespace(r *web.Request) (web.Answer, error) {
 		Intro:  "All its keys and trusts end at once, for ever. Its previews stay until their leases end.",
 		Fields: []*web.Field{web.Typed(n.Name)},
 	}}})
-	return v, nil
+	return v, s.addPreviews(r, v, n.ID, nil)
 }
 
 func (s *site) revokeNamespace(r *web.Request) (web.Answer, error) {

@@ -46,6 +46,13 @@ var (
 		ORDER BY d.server_id, d.account_id, t.end_at, t.database_id`)
 	endingPreviews = pgdb.Written(`SELECT t.database_id, d.server_id, d.account_id, t.ending_since
 		FROM previews t JOIN databases d ON d.id = t.database_id WHERE t.ending_since IS NOT NULL`)
+	livingPreviews = pgdb.Written("SELECT " + previewRow + `, d.name, d.status, coalesce(o.id::text, '') AS operation_id,
+			coalesce(o.kind, '') AS kind
+		FROM previews t JOIN databases d ON d.id = t.database_id
+		LEFT JOIN operations o ON o.database_id = d.id AND NOT o.logins AND o.` + open + `
+		WHERE d.account_id = $1 AND ($2 = '' OR t.namespace_id::text = $2) AND t.lease_status <> 'deleted'
+			AND (t.expires_at, t.database_id) > ($3, $4)
+		ORDER BY t.expires_at, t.database_id LIMIT $5`)
 )
 
 type previews struct{ pgdb.Rows[preview.Preview] }
@@ -87,6 +94,10 @@ func (p previews) Due(ctx context.Context, now, since time.Time) ([]ports.DuePre
 
 func (p previews) Ending(ctx context.Context) ([]ports.EndingPreview, error) {
 	return pgdb.All[ports.EndingPreview](ctx, p.Session, endingPreviews)
+}
+
+func (p previews) Living(ctx context.Context, of ports.PreviewFilter, page ports.Page) ([]ports.LivingPreview, error) {
+	return pgdb.PageOf[ports.LivingPreview](ctx, p.Session, livingPreviews, pgdb.Forward, page, of.AccountID, of.NamespaceID)
 }
 
 func errRefTaken() error { return fault.New(fault.PreviewConflict, "the ref has another preview") }

@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -14,9 +15,11 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/previews"
 	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/preview"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // pipeline is a caller with a CI key of a new namespace of the account.
@@ -219,4 +222,39 @@ func TestTheBackupPolicyOfAPreview(t *testing.T) {
 	}
 	equal(t, "its log", len(w.log(made.DatabaseID)), 3)
 	w.opened(ci, ofRef("main")) // it is the same request still
+}
+
+// The owner of an account sees the previews of its pipelines, and nobody else does.
+func TestAnOwnerSeesPreviews(t *testing.T) {
+	w := newWorld(t)
+	web, app := w.pipeline(w.account, "web"), w.pipeline(w.account, "app")
+	late := w.opened(web, daily("late", 3))
+	w.opened(web, daily("early", 2))
+	w.opened(app, ofRef("other"))
+	refs := func(c access.Caller, of id.NamespaceID) (list []string) {
+		found, next, err := w.Previews.Living(w.ctx, c, of, ports.Page{Limit: 9})
+		if ok(t, err); next != nil {
+			t.Error(next)
+		}
+		for _, l := range found {
+			list = append(list, fmt.Sprint(l.Ref, " ", l.Lease))
+		}
+		return list
+	}
+	equal(t, "of a namespace", fmt.Sprint(refs(w.caller, web.Key.NamespaceID)), "[early active late active]")
+	equal(t, "of all", len(refs(w.caller, "")), 3)
+	w.clock.Advance(2 * time.Hour)
+	equal(t, "once a lease is over", fmt.Sprint(refs(w.caller, web.Key.NamespaceID)), "[early expired late active]")
+	must(w.Previews.Delete(w.ctx, must(w.Previews.Reach(w.ctx, web, late.Preview.DatabaseID))(t)))(t)
+	found, _, err := w.Previews.Living(w.ctx, w.caller, web.Key.NamespaceID, ports.Page{})
+	if ok(t, err); len(found) != 2 || found[0].OperationID != "" || found[1].OperationID == "" ||
+		found[1].Kind != deletion.KindDelete {
+		t.Errorf("%+v", found)
+	}
+	w.work(w.ControlPlane)
+	equal(t, "once one is deleted", fmt.Sprint(refs(w.caller, web.Key.NamespaceID)), "[early expired]")
+	_, _, stranger := w.newAccount("stranger@example.org", account.Pro)
+	equal(t, "another account", len(refs(stranger, web.Key.NamespaceID)), 0)
+	_, _, err = w.Previews.Living(w.ctx, web, "", ports.Page{})
+	refused(t, err, fault.KeyScopeDenied)
 }

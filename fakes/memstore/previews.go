@@ -165,3 +165,22 @@ func (p previews) Due(ctx context.Context, now, since time.Time) ([]ports.DuePre
 		}), nil
 	})
 }
+
+func (p previews) Living(ctx context.Context, of ports.PreviewFilter, page ports.Page) ([]ports.LivingPreview, error) {
+	return read(ctx, p.session, func(s *state) (list []ports.LivingPreview, _ error) {
+		for _, row := range s.previews.byKey {
+			d, _ := s.databases.get(row.DatabaseID)
+			if row.Lease == preview.Deleted || d.AccountID != of.AccountID || !wanted(of.NamespaceID, row.NamespaceID) {
+				continue
+			}
+			living := ports.LivingPreview{Preview: s.preview(row), Name: d.Name, Status: d.Status}
+			for _, o := range s.operations.having(isOpenOn(d.ID), nil) {
+				living.OperationID, living.Kind = o.ID, o.Kind
+			}
+			list = append(list, living)
+		}
+		return pagedByID(list, page, func(l ports.LivingPreview) ports.Position {
+			return ports.Position{At: l.ExpiresAt, ID: string(l.DatabaseID)}
+		}, 1)
+	})
+}

@@ -24,6 +24,7 @@ func Previews(t *testing.T, m Metadata) {
 		{"leases end when their time is over", leasesLapse},
 		{"expired previews are due, one of each account on a server", previewsAreDue},
 		{"who has locked the server sees what others have begun to delete", oneEndsAtATime},
+		{"living previews are listed by when they end, with what is done to them", previewsLive},
 		{"a preview goes with its database", previewGoes},
 	})
 }
@@ -284,6 +285,34 @@ func oneEndsAtATime(w *world) {
 		}
 	})
 	w.equal("how many are being deleted", len(w.ending()), 1)
+}
+
+func previewsLive(w *world) {
+	_, theirs := w.addAccount("bob@example.com")
+	n, other := w.addNamespace("web"), w.addNamespace("app")
+	ends := func(minute int, l preview.Lease) func(*preview.Preview) {
+		return func(p *preview.Preview) { p.ExpiresAt, p.Lease = minutes(minute), l }
+	}
+	living := func(name string, n account.Namespace, minute int, l preview.Lease) ports.LivingPreview {
+		r, p := w.addPreview(name, n, name, 1, ends(minute, l))
+		return ports.LivingPreview{Preview: p, Name: r.Name, Status: r.Status}
+	}
+	own := []ports.LivingPreview{
+		living("one", n, 70, preview.Active), living("two", n, 61, preview.Deleting), living("three", n, 61, preview.Recovering),
+	}
+	o := w.addWork(own[0].DatabaseID)
+	own[0].OperationID, own[0].Kind = o.ID, o.Kind
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, ended(w.addWork(own[1].DatabaseID), operation.Failed)))
+	elsewhere := living("four", other, 65, preview.Active)
+	living("gone", n, 61, preview.Deleted)
+	living("bobs", w.namespaceOf(theirs, "web"), 61, preview.Active)
+	position := func(l ports.LivingPreview) ports.Position { return at(l.ExpiresAt, l.DatabaseID) }
+	list := func(of id.NamespaceID) func(context.Context, ports.Tx, ports.Page) ([]ports.LivingPreview, error) {
+		return paged(ports.Tx.Previews, ports.Previews.Living, ports.PreviewFilter{AccountID: w.account.ID, NamespaceID: of})
+	}
+	pagesOf(w, own, position, 1, list(n.ID))
+	pagesOf(w, append(own, elsewhere), position, 1, list(""))
+	pagesOf(w, nil, position, 1, list(newID[id.NamespaceID]()))
 }
 
 func previewGoes(w *world) {

@@ -18,7 +18,7 @@ import (
 )
 
 // Previews are the use cases of preview CI keys (spec, section "Preview databases (CI)"). Each key reaches the previews of its
-// namespace alone.
+// namespace alone. The owner of the account only looks.
 type Previews struct {
 	base     *base.Base
 	make     Make
@@ -92,6 +92,29 @@ func (p *Previews) Get(_ context.Context, r Reached) (preview.Preview, error) {
 		return preview.Preview{}, errNotFound()
 	}
 	return r.preview.At(p.base.Clock.Now()), nil
+}
+
+// Living returns a page of the previews of the caller's own account that are not deleted, of one namespace or, without one, of
+// all, by when their leases end, and the position of the last one where there are more. KEY_SCOPE_DENIED: neither a person nor a
+// full-account key.
+func (p *Previews) Living(
+	ctx context.Context, c access.Caller, of id.NamespaceID, page ports.Page,
+) ([]ports.LivingPreview, *ports.Position, error) {
+	if err := c.RequireFullAccount(); err != nil {
+		return nil, nil, err
+	}
+	filter, now := ports.PreviewFilter{AccountID: c.Account.ID, NamespaceID: of}, p.base.Clock.Now()
+	return base.List(ctx, p.base.Store, page,
+		func(l ports.LivingPreview) ports.Position {
+			return ports.Position{At: l.ExpiresAt, ID: string(l.DatabaseID)}
+		},
+		func(ctx context.Context, tx ports.Tx, page ports.Page) ([]ports.LivingPreview, error) {
+			list, err := tx.Previews().Living(ctx, filter, page)
+			for i := range list {
+				list[i].Preview = list[i].At(now)
+			}
+			return list, err
+		})
 }
 
 // Extend renews the lease of a preview for so many hours from now on. VALIDATION_ERROR. PREVIEW_LEASE_ENDED: it has ended.
