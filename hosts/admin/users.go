@@ -18,7 +18,7 @@ func (m *metadata) user() *cobra.Command {
 	plan := string(account.Free)
 	return group("user", "people who own or share databases, and how they log in",
 		m.accountCreate("make a user with an account on the free plan", &plan), m.userInvite(), m.userLink(), m.userResetFactors(),
-		m.userSessions(), m.userEndSessions())
+		m.userUnlinkSignOn(), m.userSessions(), m.userEndSessions())
 }
 
 func (m *metadata) userInvite() *cobra.Command {
@@ -71,6 +71,22 @@ func (m *metadata) userResetFactors() *cobra.Command {
 			return nil, err
 		}
 		return row{{"email", email}, {"factors", "removed"}}, o.ResetFactors(ctx, email)
+	})
+}
+
+func (m *metadata) userUnlinkSignOn() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "unlink-sign-on", Short: "forget who a user is to the issuer, who has another subject for the user by now",
+		Long: "Forget by which subject an issuer knows a user, and end all sessions: the next sign-on with the address of the user\n" +
+			"makes the link again. Be sure whose the address is by now. Where mails are sent, the user is told.",
+	}
+	m.mail.OutboxFlags(cmd)
+	return m.onEmail(m.asking(cmd), func(ctx context.Context, o *operator.Operator, email string) (output, error) {
+		const what = "Let whoever signs on next with this address be this user?"
+		if err := m.confirm(cmd, email, what, row{{"email", email}}); err != nil {
+			return nil, err
+		}
+		return row{{"email", email}, {"signOn", "unlinked"}}, o.UnlinkSignOn(ctx, email)
 	})
 }
 

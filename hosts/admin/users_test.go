@@ -112,7 +112,17 @@ func TestAnOperatorHelpsPeopleIn(t *testing.T) {
 	}
 	c.refuses("without a terminal, this needs --yes", "user", "reset-factors", on)
 	c.does("user", "reset-factors", on, "--yes")
-	for _, command := range []string{"link " + dashboard, "sessions", "end-sessions", "reset-factors --yes"} {
+	c.update(func(ctx context.Context, tx ports.Tx) error {
+		return tx.Identities().Add(ctx, person.Identity{
+			Issuer: "https://id.example.com", Subject: "eve", UserID: id.UserID(user), CreatedAt: time.Now().UTC(),
+		})
+	})
+	c.refuses("without a terminal, this needs --yes", "user", "unlink-sign-on", on)
+	c.does("user", "unlink-sign-on", on, "--yes")
+	c.refuses("email: is not linked with a sign-on", "user", "unlink-sign-on", on, "--yes")
+	for _, command := range []string{
+		"link " + dashboard, "sessions", "end-sessions", "reset-factors --yes", "unlink-sign-on --yes",
+	} {
 		args := append([]string{"user"}, strings.Fields(command)...)
 		c.refuses("email: is no user's", append(args, "--email=nobody@example.com")...)
 		c.refuses(`"email" not set`, args...)
@@ -121,7 +131,8 @@ func TestAnOperatorHelpsPeopleIn(t *testing.T) {
 	for _, e := range c.lists("audit", "list", "--account=eve@example.com") {
 		log = append(log, fmt.Sprint(e["action"]))
 	}
-	if got := strings.Join(log, " "); got != "person.factors_reset session.all_ended person.link_made account.created" {
+	const want = "person.sign_on_unlinked person.factors_reset session.all_ended person.link_made account.created"
+	if got := strings.Join(log, " "); got != want {
 		t.Errorf("the log has %s", got)
 	}
 }
