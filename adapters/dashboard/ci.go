@@ -61,7 +61,7 @@ func (s *site) showNamespaces(r *web.Request) (web.Answer, error) {
 			{Text: n.Name, Href: previewsPath + "/" + string(n.ID)}, {Mark: mark}, web.Time(&n.CreatedAt),
 		}})
 	}
-	section := &web.Section{ID: "namespaces", Title: "Namespaces", Table: t.Arrange(r)}
+	section := &web.Section{ID: "namespaces", Table: t.Arrange(r)}
 	if r.Caller.Account.Plan.AllowsAPI() {
 		section.Forms = []*web.Form{{
 			Name: "namespace.create", Action: previewsPath, Submit: "Make the namespace", Fold: "New namespace",
@@ -92,7 +92,7 @@ func (s *site) addPreviews(r *web.Request, v *web.View, of id.NamespaceID, names
 	}
 	path := previewsPath
 	t := &web.Table{
-		Caption: "Previews that live, the first to end first",
+		Caption: "Living previews, the first to end first",
 		Columns: []web.Column{
 			{Title: "Preview"}, {Title: "Namespace"}, {Title: "Status"}, {Title: "Lease ends"}, {Title: "Under way"},
 		},
@@ -108,7 +108,7 @@ func (s *site) addPreviews(r *web.Request, v *web.View, of id.NamespaceID, names
 		if l.Lease == preview.Expired {
 			status.Sub = "lease ended"
 		}
-		cells := []web.Cell{{Text: l.Ref, Href: pathOf(l.DatabaseID), Sub: l.Name}, status, lease, doneTo(l)}
+		cells := []web.Cell{{Text: l.Ref, Mono: true, Href: pathOf(l.DatabaseID), Sub: l.Name}, status, lease, doneTo(l)}
 		if of == "" {
 			cells = slices.Insert(cells, 1, web.Cell{Text: names[l.NamespaceID], Href: previewsPath + "/" + string(l.NamespaceID)})
 		}

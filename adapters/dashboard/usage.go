@@ -3,6 +3,7 @@ package dashboard
 import (
 	"fmt"
 	"html/template"
+	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/adapters/dashboard/chart"
@@ -104,29 +105,18 @@ func queryChart(s usage.Series) template.HTML {
 // dayTable has the figures of the charts, a row for each day.
 func dayTable(samples []used.Sample) *web.Table {
 	t := &web.Table{
-		Caption: "What was measured, the latest day first",
+		Caption: "What was measured, the latest day first", Fold: "The figures of each day",
 		Columns: []web.Column{
 			{Title: "Day"}, {Title: "Size", Number: true}, {Title: "Backups", Number: true}, {Title: "Queries", Number: true},
 			{Title: "Most connections", Number: true}, {Title: "Most waiting", Number: true}, {Title: "Hours measured", Number: true},
 		},
 	}
-	for end := len(samples); end > 0; {
-		begin, day := end-1, samples[end-1].Hour.UTC().Truncate(24*time.Hour)
-		for begin > 0 && !samples[begin-1].Hour.Before(day) {
-			begin--
-		}
-		var queries int64
-		var active, waiting int
-		for _, x := range samples[begin:end] {
-			queries, active, waiting = queries+x.Queries, max(active, x.ActivePeak), max(waiting, x.WaitingPeak)
-		}
-		last := samples[end-1]
+	for _, day := range slices.Backward(used.Daily.By(samples)) {
 		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
-			web.Words(day.Format("2 January")), web.Words(web.Bytes(last.Bytes)), web.Words(web.Bytes(last.BackupBytes)),
-			web.Words(fmt.Sprint(queries)), web.Words(fmt.Sprint(active)), web.Words(fmt.Sprint(waiting)),
-			web.Words(fmt.Sprint(end - begin)),
+			web.Words(day.Hour.Format("2 January")), web.Words(web.Bytes(day.Bytes)), web.Words(web.Bytes(day.BackupBytes)),
+			web.Words(fmt.Sprint(day.Queries)), web.Words(fmt.Sprint(day.ActivePeak)), web.Words(fmt.Sprint(day.WaitingPeak)),
+			web.Words(fmt.Sprintf("%.1f", day.Sums().DatabaseHours())),
 		}})
-		end = begin
 	}
 	return t
 }

@@ -12,6 +12,7 @@ import (
 // Table is a list. Where it comes whole, people sort and filter it by the address of the page.
 type Table struct {
 	Caption string
+	Fold    string // what is to be opened before the rows are seen; empty: they are seen
 	Columns []Column
 	Rows    []Row
 	Empty   *Empty
