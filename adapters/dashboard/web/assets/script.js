@@ -69,7 +69,7 @@
   // A page that is open is brought up to date, section by section: when the server says that something has changed, and once a
   // minute. What somebody is typing in stays.
   const main = document.getElementById("main");
-  let reading = false, again = false, gone = false, source;
+  let reading = false, again = false, gone = false, source, retry, pause = 5000;
   const busy = (node) => node.contains(document.activeElement) && document.activeElement.matches("input, select, textarea, button")
     || all("input:not([type=hidden]), textarea", node).some((i) => i.type === "checkbox" ? i.checked !== i.defaultChecked : i.value !== i.defaultValue);
   const refresh = async () => {
@@ -104,11 +104,16 @@
   if (main.dataset.live) {
     const listen = () => {
       source = new EventSource(main.dataset.live);
-      source.addEventListener("open", refresh); // from here on, every change is told
+      source.addEventListener("open", () => { pause = 5000; refresh(); }); // from here on, every change is told
       source.addEventListener("changed", refresh);
       source.addEventListener("gone", () => { source.close(); refresh(); });
-      addEventListener("pagehide", () => source.close(), { once: true });
+      source.addEventListener("error", () => { // a browser gives up where the answer is no stream, as while too many are open
+        if (gone || source.readyState !== EventSource.CLOSED) return;
+        retry = setTimeout(listen, pause * (1 + Math.random()));
+        pause = Math.min(2 * pause, 300000);
+      });
     };
+    addEventListener("pagehide", () => { clearTimeout(retry); source.close(); });
     listen();
     addEventListener("pageshow", (event) => { if (event.persisted) { listen(); refresh(); } });
     setInterval(() => { if (!document.hidden) refresh(); }, 60000);
