@@ -3,7 +3,6 @@ package controlplane_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"testing"
@@ -53,31 +52,6 @@ func (c *crowd) sessionsOf(user id.UserID) []person.Session {
 	return must(ports.Read(c.ctx, c.store, func(ctx context.Context, tx ports.Tx) ([]person.Session, error) {
 		return tx.Sessions().Of(ctx, user)
 	}))(c.t)
-}
-
-// One address may try few passwords, and one person is tried few times, by however many addresses.
-func TestLogInsAreLimited(t *testing.T) {
-	c := newCrowd(t)
-	for n := range 20 {
-		refused(t, errOf(c.tries(fmt.Sprintf("nobody%d@example.org", n), password)), fault.Unauthorized)
-	}
-	refused(t, errOf(c.tries("owner@example.org", password)), fault.RateLimited)
-	limited := 0
-	for n := range 1000 {
-		_, err := c.People.LogIn(c.ctx, people.Credentials{Email: "owner@example.org", Password: "a guess"}, from(n))
-		if fault.Has(err, fault.RateLimited) {
-			limited++
-		}
-	}
-	if limited != 970 {
-		t.Errorf("of 1000 guesses %d were refused for their rate", limited)
-	}
-	compared := c.passwords.compared.Load()
-	refused(t, errOf(c.People.LogIn(c.ctx, people.Credentials{Email: "owner@example.org", Password: password}, from(1000))),
-		fault.RateLimited)
-	equal(t, "passwords that were compared beyond the limit", c.passwords.compared.Load(), compared)
-	c.clock.Advance(15 * time.Minute)
-	must(c.tries("owner@example.org", password))(t)
 }
 
 func TestASessionReachesWhatItsPersonMay(t *testing.T) {

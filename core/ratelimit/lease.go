@@ -18,7 +18,7 @@ type Lease struct {
 // are not counted by key: each asks the bucket.
 func (c Class) Leased() bool {
 	switch c {
-	case Reservation, Unauthorized, Accept, Exchange, Token, Publish, Invite, LogIn, Guess:
+	case Reservation, Unauthorized, Accept, Exchange, Token, Publish, Invite, LogIn, Network, Guess, Code:
 		return false
 	case Read, Write, Create, Reveal:
 		return true

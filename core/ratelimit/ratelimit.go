@@ -24,7 +24,9 @@ const (
 	Token        Class = "token"        // the same for one namespace, per client address
 	Publish      Class = "publish"      // what anybody may read, per client address
 	LogIn        Class = "log_in"       // attempts to log in, per client address or known device; and those that succeed, per person
+	Network      Class = "network"      // attempts to log in, per network of IPv6 addresses
 	Guess        Class = "guess"        // passwords and codes, per person from wherever, or per known device or session
+	Code         Class = "code"         // codes of an authenticator app at log-ins, per person from wherever, or per known device
 	Invite       Class = "invite"       // addresses that an account adds to databases, or sends an invitation again
 )
 
@@ -48,7 +50,9 @@ func Defaults() map[Class]Limit {
 		Token:        {60, time.Minute},
 		Publish:      {60, time.Minute},
 		LogIn:        {20, time.Minute},
+		Network:      {200, time.Minute},
 		Guess:        {30, 15 * time.Minute},
+		Code:         {30, 24 * time.Hour},
 		Invite:       {100, time.Hour},
 	}
 }
@@ -100,11 +104,21 @@ func refused(l Limit, tat, now time.Time, wait time.Duration) Decision {
 // Source returns what shares the limits of a client address: an IPv4 address, or the /64 network within which an IPv6 host can
 // choose addresses.
 func Source(a netip.Addr) string {
-	a = a.Unmap()
-	if a.Is6() {
-		if p, err := a.WithZone("").Prefix(64); err == nil {
-			return p.String()
-		}
+	if network, is := within(a, 64); is {
+		return network
 	}
-	return a.String()
+	return a.Unmap().String()
+}
+
+// Site returns the network of which one customer of a provider may have all addresses, and so 65,536 sources: the /48 of an IPv6
+// address. Of IPv4 addresses nobody has many for nothing: false.
+func Site(a netip.Addr) (network string, is bool) { return within(a, 48) }
+
+func within(a netip.Addr, bits int) (network string, is bool) {
+	a = a.Unmap()
+	if !a.Is6() {
+		return "", false
+	}
+	p, err := a.WithZone("").Prefix(bits)
+	return p.String(), err == nil
 }

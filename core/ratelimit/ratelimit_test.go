@@ -15,7 +15,7 @@ func TestDefaults(t *testing.T) {
 		Read: {600, time.Minute}, Write: {120, time.Minute}, Create: {30, time.Minute}, Reveal: {60, time.Minute},
 		Reservation: {6, time.Hour}, Unauthorized: {30, time.Minute}, Accept: {20, time.Minute}, Invite: {100, time.Hour},
 		Publish: {60, time.Minute}, Exchange: {600, time.Minute}, Token: {60, time.Minute},
-		LogIn: {20, time.Minute}, Guess: {30, 15 * time.Minute},
+		LogIn: {20, time.Minute}, Network: {200, time.Minute}, Guess: {30, 15 * time.Minute}, Code: {30, 24 * time.Hour},
 	}
 	got := Defaults()
 	if len(got) != len(want) {
@@ -32,14 +32,18 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// An IPv6 host can choose addresses in its /64, and an IPv4 address may come written as IPv6.
+// An IPv6 host can choose addresses in its /64, and its owner one of those in a /48; an IPv4 address may come written as IPv6.
 func TestSource(t *testing.T) {
-	for address, want := range map[string]string{
-		"203.0.113.7": "203.0.113.7", "::ffff:203.0.113.7": "203.0.113.7", "2001:db8:1:2::1": "2001:db8:1:2::/64",
-		"2001:db8:1:2:ffff::9": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64",
+	for address, want := range map[string][2]string{
+		"203.0.113.7": {"203.0.113.7"}, "::ffff:203.0.113.7": {"203.0.113.7"},
+		"2001:db8:1:2::1":      {"2001:db8:1:2::/64", "2001:db8:1::/48"},
+		"2001:db8:1:2:ffff::9": {"2001:db8:1:2::/64", "2001:db8:1::/48"},
+		"fe80::1%eth0":         {"fe80::/64", "fe80::/48"},
 	} {
-		if got := Source(netip.MustParseAddr(address)); got != want {
-			t.Errorf("%s: %s", address, got)
+		a := netip.MustParseAddr(address)
+		site, is := Site(a)
+		if got := Source(a); got != want[0] || site != want[1] || is != (want[1] != "") {
+			t.Errorf("%s: %s, %s %t", address, got, site, is)
 		}
 	}
 }

@@ -65,34 +65,52 @@ func (p *People) remember(d device, of account.User) (string, error) {
 // deviceName is how many random characters name a device.
 const deviceName = 22
 
-// admit takes one attempt to log in out of the bucket of the device or, where nobody has logged in on it or that one is empty, of
-// the address: others with that address keep nobody from a device of their own. RATE_LIMITED.
-func (p *People) admit(ctx context.Context, from Client) (device, error) {
+// admit takes one attempt to log in out of the bucket of the device or, where it is not of the person with the mail address or
+// that one is empty, out of that of the client's address and that of its network: others with that address keep nobody from a
+// device of their own, and who has many devices has no more attempts for others. The mail address is empty where it shows later
+// whose attempt it is, by what nobody guesses. RATE_LIMITED.
+func (p *People) admit(ctx context.Context, from Client, email string) (device, error) {
 	d, err := p.recognize(ctx, from.Device)
 	if err != nil {
 		return d, err
 	}
-	if d.name != "" {
+	if d.name != "" && (email == "" || email == d.of.Email) {
 		err := p.base.TakeOne(ctx, ratelimit.LogIn, "device/"+d.name, "")
 		if !fault.Has(err, fault.RateLimited) {
 			return d, err
 		}
 	}
-	return d, p.base.TakeOne(ctx, ratelimit.LogIn, ratelimit.Source(from.Address),
+	err = p.base.TakeOne(ctx, ratelimit.LogIn, ratelimit.Source(from.Address),
 		"too many attempts to log in from this address; wait before the next")
+	if site, is := ratelimit.Site(from.Address); is && err == nil {
+		err = p.base.TakeOne(ctx, ratelimit.Network, site,
+			"too many attempts to log in from the network of this address; wait before the next, or log in where you did before")
+	}
+	return d, err
 }
 
 // admitGuess takes one password or code for a person out of the bucket of a device of that person's or, where it is none or that
 // one is empty, out of the one for whoever sends it from wherever. RATE_LIMITED.
 func (p *People) admitGuess(ctx context.Context, d device, of string) error {
+	return p.admitFor(ctx, ratelimit.Guess, d, of,
+		"too many passwords or codes were tried for this person; wait before the next, use a passkey, or log in where you did before")
+}
+
+// admitCode is admitGuess for a code as an authenticator app shows: it has six digits, and who has the password has months to try.
+// RATE_LIMITED.
+func (p *People) admitCode(ctx context.Context, d device, of string) error {
+	return p.admitFor(ctx, ratelimit.Code, d, of,
+		"too many codes were tried for this person; use a recovery code or a passkey, log in where you did before, or wait")
+}
+
+func (p *People) admitFor(ctx context.Context, class ratelimit.Class, d device, of, refusal string) error {
 	if d.name != "" && d.of.Email == of {
-		err := p.base.TakeOne(ctx, ratelimit.Guess, "device/"+d.name, "")
+		err := p.base.TakeOne(ctx, class, "device/"+d.name, "")
 		if !fault.Has(err, fault.RateLimited) {
 			return err
 		}
 	}
-	return p.base.TakeOne(ctx, ratelimit.Guess, of,
-		"too many passwords or codes were tried for this person; wait before the next, use a passkey, or log in where you did before")
+	return p.base.TakeOne(ctx, class, of, refusal)
 }
 
 // admitProof takes one proof out of the bucket of a session. RATE_LIMITED.

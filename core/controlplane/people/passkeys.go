@@ -192,7 +192,7 @@ func (p *People) BeginPasskeyLogIn(ctx context.Context, from Client) (Asked, err
 	if err := p.mayPass(); err != nil {
 		return Asked{}, err
 	}
-	if _, err := p.admit(ctx, from); err != nil {
+	if _, err := p.admit(ctx, from, ""); err != nil {
 		return Asked{}, err
 	}
 	options, state, err := p.base.Passkeys.BeginLogIn()
@@ -208,7 +208,7 @@ func (p *People) LogInByPasskey(ctx context.Context, presented string, response 
 	if err := p.mayPass(); err != nil {
 		return Entered{}, err
 	}
-	d, err := p.admit(ctx, from)
+	d, err := p.admit(ctx, from, "")
 	if err != nil {
 		return Entered{}, err
 	}

@@ -92,12 +92,12 @@ func (p *People) LogIn(ctx context.Context, c Credentials, from Client) (Entered
 	if err := p.mayPass(); err != nil {
 		return Entered{}, err
 	}
-	d, err := p.admit(ctx, from)
+	email, invalid := account.ValidateEmail(c.Email)
+	d, err := p.admit(ctx, from, email)
 	if err != nil {
 		return Entered{}, err
 	}
-	email, err := account.ValidateEmail(c.Email)
-	if err != nil {
+	if invalid != nil {
 		return Entered{}, person.ErrLogIn()
 	}
 	if err := p.admitGuess(ctx, d, email); err != nil {

@@ -19,7 +19,7 @@ import (
 // UNAUTHORIZED: the session is none that awaits a factor, or the code is wrong; person.MaxFactorTries of these end the log-in.
 // RATE_LIMITED: too many attempts from the address or for the person.
 func (p *People) GiveFactor(ctx context.Context, presented, code string, from Client) (Entered, error) {
-	d, err := p.admit(ctx, from)
+	d, err := p.admit(ctx, from, "")
 	if err != nil {
 		return Entered{}, err
 	}
@@ -38,6 +38,11 @@ func (p *People) GiveFactor(ctx context.Context, presented, code string, from Cl
 	}
 	if err := p.admitGuess(ctx, d, found.User.Email); err != nil {
 		return Entered{}, err
+	}
+	if _, is := person.ParseRecovery(code); !is {
+		if err := p.admitCode(ctx, d, found.User.Email); err != nil {
+			return Entered{}, err
+		}
 	}
 	wrong := person.ErrLogIn()
 	in, err := p.prove(ctx, found.Session, wrong, func(ctx context.Context, tx ports.Tx, user account.User) (person.Means, error) {

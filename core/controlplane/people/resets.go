@@ -29,12 +29,12 @@ func (p *People) AskReset(ctx context.Context, email string, from Client) error 
 	if p.base.Pages.Reset == (mail.Link{}) {
 		return fault.New(fault.FeatureNotAvailable, "this installation has no page to choose another password on; ask its operator")
 	}
-	if _, err := p.admit(ctx, from); err != nil {
+	email, invalid := account.ValidateEmail(email)
+	if _, err := p.admit(ctx, from, email); err != nil {
 		return err
 	}
-	email, err := account.ValidateEmail(email)
-	if err != nil {
-		return err
+	if invalid != nil {
+		return invalid
 	}
 	if err := p.base.Mailer.Check(email); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (p *People) Reset(ctx context.Context, presented, password string, from Cli
 	if err := p.mayPass(); err != nil {
 		return "", err
 	}
-	d, err := p.admit(ctx, from)
+	d, err := p.admit(ctx, from, "")
 	if err != nil {
 		return "", err
 	}
@@ -177,7 +177,7 @@ func (p *People) useUp(ctx context.Context, tx ports.Tx, hash token.Hash, of id.
 // UNAUTHORIZED, the same for a link that is unknown, used, replaced or too old, or was asked for by mail. RATE_LIMITED: too many
 // attempts from the address.
 func (p *People) LogInByLink(ctx context.Context, presented string, from Client) (Entered, error) {
-	d, err := p.admit(ctx, from)
+	d, err := p.admit(ctx, from, "")
 	if err != nil {
 		return Entered{}, err
 	}

@@ -122,7 +122,7 @@ func (p *People) doubted(ctx context.Context, err error, requestID string) error
 // BeginSignOn begins a log-in by the issuer. RATE_LIMITED: too many attempts from the address. FEATURE_NOT_AVAILABLE: the
 // installation has no issuer. SERVER_BUSY: the issuer does not answer.
 func (p *People) BeginSignOn(ctx context.Context, from Client) (SigningOn, error) {
-	if _, err := p.admit(ctx, from); err != nil {
+	if _, err := p.admit(ctx, from, ""); err != nil {
 		return SigningOn{}, err
 	}
 	return p.beginSignOn(ctx, "", false)
@@ -137,7 +137,7 @@ func (p *People) BeginSignOn(ctx context.Context, from Client) (SigningOn, error
 // same text for both, the address is nobody's, or that of a user who is linked to another subject. RATE_LIMITED, SERVER_BUSY as
 // of BeginSignOn.
 func (p *People) LogInBySignOn(ctx context.Context, r Returned, from Client) (Entered, error) {
-	d, err := p.admit(ctx, from)
+	d, err := p.admit(ctx, from, "")
 	if err != nil {
 		return Entered{}, err
 	}
