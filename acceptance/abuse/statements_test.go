@@ -55,14 +55,18 @@ func hoardStatements(t *testing.T, m *mallory) (stillOn func(*testing.T)) {
 	}
 }
 
-// poolerMiB is PgBouncer's memory. The C library keeps some of what was freed.
+// poolerMiB is PgBouncer's memory. The C library keeps some of what was freed. An agent whose last look took too long does not
+// say it, and is asked again.
 var poolerMiB = shared{what: "MiB of PgBouncer", slack: 64, look: func(ctx context.Context, w *world) (float64, error) {
-	text, err := w.AgentMetrics(ctx, w.agent)
-	if err != nil {
-		return 0, err
+	for ; ; wait(ctx, 100*time.Millisecond) {
+		text, err := w.AgentMetrics(ctx, w.agent)
+		if err != nil {
+			return 0, err
+		}
+		if _, after, said := strings.Cut(text, "\npgherd_agent_pgbouncer_resident_memory_bytes "); said {
+			line, _, _ := strings.Cut(after, "\n")
+			size, err := strconv.ParseFloat(line, 64)
+			return size / (1 << 20), err
+		}
 	}
-	_, after, _ := strings.Cut(text, "\npgherd_agent_pgbouncer_resident_memory_bytes ")
-	line, _, _ := strings.Cut(after, "\n")
-	size, err := strconv.ParseFloat(line, 64)
-	return size / (1 << 20), err
 }}
