@@ -65,7 +65,7 @@ func followPage(t *testing.T, root string, one bool) {
 	}
 	othersReadNothing(t, db1)
 	poolerStops(t, db1, customer, func() { same("pgherd-pooler") })
-	for _, name := range []string{"pgherd-agent", "pgherd-api", "pgherd-batch"} {
+	for _, name := range []string{"pgherd-agent", "pgherd-api", "pgherd-batch", "pgherd-dashboard"} {
 		same(name)
 	}
 }
@@ -121,6 +121,7 @@ func reload(t *testing.T, all map[string]*machine) (same func(name string)) {
 	t.Helper()
 	on := map[string]*machine{
 		"pgherd-agent": all["db1"], "pgherd-pooler": all["db1"], "pgherd-api": all["api"], "pgherd-batch": all["api"],
+		"pgherd-dashboard": all["api"],
 	}
 	before := map[string]int{}
 	for name, m := range on {
@@ -136,7 +137,7 @@ func reload(t *testing.T, all map[string]*machine) (same func(name string)) {
 	}
 }
 
-// usersAreSeveral finds that no two parts run as the same user, but API and batch host.
+// usersAreSeveral finds that no two parts run as the same user, but the hosts of the control plane.
 func usersAreSeveral(t *testing.T, all map[string]*machine) {
 	t.Helper()
 	uids := map[uint32]string{0: "root"}

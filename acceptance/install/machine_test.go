@@ -36,9 +36,9 @@ type machine struct {
 
 // What is put in place of what the page says, in its commands and in the units. Everything else stands as it is.
 var (
-	paths = regexp.MustCompile(`(^|[\s='":>(])/(etc|root|run|usr|var)\b`)
-	names = regexp.MustCompile(`\b(db1\.internal\.example|db1\.example\.com|api\.example\.com)\b`)
-	ports = regexp.MustCompile(`\b(5432|6432|8081|8082|8090|8091|8443)\b`)
+	paths = regexp.MustCompile(`(^|[\s='":>(-])/(etc|root|run|usr|var)\b`)
+	names = regexp.MustCompile(`\b(db1\.internal\.example|db1\.example\.com|api\.example\.com|db\.example\.com)\b`)
+	ports = regexp.MustCompile(`\b(5432|6432|8081|8082|8084|8090|8091|8443|8444)\b`)
 	// Where there is one user, of one group.
 	users  = regexp.MustCompile(`(-o |--peer-user |--credentials-owner |chown )(postgres|pgherd-agent|pgherd)\b`)
 	groups = regexp.MustCompile(`(-g |chgrp |PGHERD_POOLER_GROUP=)(pgherd-agent|pgbouncer)\b`)
@@ -104,7 +104,7 @@ func newMachines(t *testing.T, root string, one bool) map[string]*machine {
 		accepted = append(accepted, check.Must(floors.Said(t.Context(), path, nil))(t))
 	}
 	taken := map[string]string{}
-	for _, port := range []string{"5432", "6432", "8081", "8082", "8090", "8091", "8443"} {
+	for _, port := range []string{"5432", "6432", "8081", "8082", "8084", "8090", "8091", "8443", "8444"} {
 		taken[port] = strconv.Itoa(check.Must(cluster.FreePort("127.0.0.1"))(t))
 	}
 	all := map[string]*machine{}

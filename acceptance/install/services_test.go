@@ -287,7 +287,9 @@ func (s *services) pid(name string) int {
 
 // endAll stops what runs, and what others need last.
 func (s *services) endAll() (err error) {
-	for _, name := range []string{"pgherd-api", "pgherd-batch", "pgherd-agent", "pgherd-pooler", "postgresql@16-main"} {
+	for _, name := range []string{
+		"pgherd-dashboard", "pgherd-api", "pgherd-batch", "pgherd-agent", "pgherd-pooler", "postgresql@16-main",
+	} {
 		err = errors.Join(err, s.end(name))
 	}
 	return err

@@ -18,7 +18,7 @@ import (
 type Dashboard struct {
 	// PasskeyHost is the name that passkeys belong to, for ever; empty for that of the address.
 	PasskeyHost string
-	Product     string // how the service is called
+	Product     string // how the service is called; empty for a host that serves no pages
 }
 
 // Flags gives a command the settings.
@@ -45,10 +45,10 @@ func (d Dashboard) Origin(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// passkeys is the verifier; nil where there is no dashboard.
+// passkeys is the verifier; nil where there is no dashboard, or another host serves it.
 func (d Dashboard) passkeys(address string) (ports.PasskeyVerifier, error) {
 	u, err := d.Origin(address)
-	if u == nil || err != nil {
+	if u == nil || err != nil || d.Product == "" {
 		return nil, err
 	}
 	host := d.PasskeyHost

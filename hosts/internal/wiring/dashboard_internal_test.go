@@ -28,3 +28,12 @@ func TestDashboardOrigin(t *testing.T) {
 		t.Errorf("none is %v, %v", u, err)
 	}
 }
+
+// API and batch host know where the dashboard is, and have no passkeys.
+func TestWhoHasPasskeys(t *testing.T) {
+	for product, has := range map[string]bool{"": false, "pgherd": true} {
+		if v, err := (Dashboard{Product: product}).passkeys("https://db.example.com"); (v != nil) != has || err != nil {
+			t.Errorf("with the name %q: %v, %v", product, v, err)
+		}
+	}
+}
