@@ -24,8 +24,7 @@ import (
 type Settings struct {
 	wiring.Settings
 	wiring.Front
-	Limits map[string]string
-	HTTP   serve.Limits
+	HTTP serve.Limits
 }
 
 // Command is "pgherd api".
@@ -43,7 +42,7 @@ func Command() *cobra.Command {
 			if err := s.CheckListen(); err != nil {
 				return err
 			}
-			if s.Settings.Limits, err = parseLimits(s.Limits); err != nil {
+			if s.Limits, err = s.Rates(); err != nil {
 				return err
 			}
 			if err := errors.Join(checkConnections(s.HTTP), s.checkDownloads()); err != nil {
@@ -70,8 +69,6 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 	f.IntVar(&s.HTTP.ConnectionsPerAddress, "max-connections-per-address", s.HTTP.ConnectionsPerAddress,
 		"most open connections of one client address that is no trusted proxy (IPv6: of a /64 network; a /56 may have twice as many, "+
 			"a /48 four times); at most half of all")
-	f.StringToStringVar(&s.Limits, "rate-limits", nil,
-		"limits by class, such as read=600/1m,write=120/1m,create=30/1m,reveal=60/1m,reservation=6/1h,unauthorized=30/1m")
 	f.IntVar(&s.DownloadsPerAccount, "downloads-per-account", base.DefaultDownloadsPerAccount,
 		"backup downloads that an account may have at a time at this host, and uploads that it sends; at most 16")
 	f.Int64Var(&s.HTTP.Download.Rate, "download-min-rate", s.HTTP.Download.Rate,

@@ -42,9 +42,12 @@ func Command() *cobra.Command {
 		Use:   "dashboard",
 		Short: "serve the dashboard",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			s.Kind = "dashboard"
 			if err := errors.Join(s.Check(cmd), settings.Require(cmd, "dashboard-url"), s.CheckListen()); err != nil {
+				return err
+			}
+			if s.Limits, err = s.Rates(); err != nil {
 				return err
 			}
 			return wiring.Run(cmd.Context(), wiring.Base(s.Settings, system.NewClock()), Module(s), fx.Invoke(onHangup))

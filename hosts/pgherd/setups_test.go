@@ -48,6 +48,8 @@ func (s *setup) ofControlPlane() []wrong {
 		{"an operations address in use", "batch", set("OPS_LISTEN", s.taken), []string{"--ops-listen", s.taken, "another"}},
 		{"a proxy that is no network", "api", set("TRUSTED_PROXIES", "10.0.0"), []string{"--trusted-proxies", "10.0.0"}},
 		{"an unknown limit", "api", set("RATE_LIMITS", "reads=1/1m"), []string{"--rate-limits", "reads"}},
+		{"an unknown limit of a dashboard", "dashboard --dashboard-url https://db.example.com", set("RATE_LIMITS", "reads=1/1m"),
+			[]string{"--rate-limits", "reads"}},
 		{"a setting of development", "batch", set("WEBHOOK_CA_FILE", "/x"), []string{"PGHERD_WEBHOOK_CA_FILE", "development"}},
 		{"an unknown schedule", "api", set("DEFAULT_SCHEDULE", "weekly"), []string{"--default-schedule", "daily or none"}},
 		{"an unknown plan", "batch", set("UNVERIFIED_PLANS", "gold"), []string{"--unverified-plans", "free, pro or business"}},

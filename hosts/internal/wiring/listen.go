@@ -24,6 +24,7 @@ type Front struct {
 	InsecureListen bool
 	Proxies        []string
 	Grace          time.Duration
+	RateLimits     map[string]string // "count/period" by class
 }
 
 // Flags gives a command the settings. What names the listener in sentences, and listen is its usual address.
@@ -36,6 +37,8 @@ func (f *Front) Flags(cmd *cobra.Command, what, listen string) {
 		"speak clear text beyond this machine: for a trusted network with a proxy that speaks TLS")
 	flags.StringSliceVar(&f.Proxies, "trusted-proxies", nil, "networks whose X-Forwarded-For is believed, such as 10.0.0.0/8")
 	flags.DurationVar(&f.Grace, "shutdown-grace", 30*time.Second, "how long open requests may take when the host stops")
+	flags.StringToStringVar(&f.RateLimits, "rate-limits", nil,
+		"limits by class, such as read=600/1m,write=120/1m,create=30/1m,reveal=60/1m,reservation=6/1h,unauthorized=30/1m,log_in=20/1m")
 }
 
 // CheckListen refuses clear text that others on a network could read: it holds keys and passwords.
