@@ -39,6 +39,8 @@ var parts = []part{
 	{"r3", "rotate beside the clients of other logins", measureBystanders},
 	{"r4", "create and rotate a role with one connection", measureOneConnection},
 	{"w", "deliver webhooks", measureWebhooks},
+	{"v", "show pages of the dashboard", measurePages},
+	{"v2", "memory of pages that stay open", measureStreams},
 	{"s", "start svc", measureSvc},
 }
 

@@ -61,17 +61,18 @@ func (s *Stack) CheckServer(ctx context.Context) error {
 	return err
 }
 
-// Account is an account with a full-account key.
-type Account struct{ ID, Key string }
+// Account is an account with its owner's address, and a full-account key.
+type Account struct{ ID, Email, Key string }
 
 // NewAccount makes an account on a plan that may have so many databases; 0 for what the plan gives. The name makes the mail
 // address, so it must be new.
 func (s *Stack) NewAccount(ctx context.Context, name, plan string, databases int) (Account, error) {
-	made, err := s.Admin(ctx, "account", "create", "--email", name+"@example.com", "--name", name, "--plan", plan)
+	a := Account{Email: name + "@example.com"}
+	made, err := s.Admin(ctx, "account", "create", "--email", a.Email, "--name", name, "--plan", plan)
 	if err != nil {
 		return Account{}, err
 	}
-	a := Account{ID: fmt.Sprint(made["accountId"])}
+	a.ID = fmt.Sprint(made["accountId"])
 	if databases > 0 {
 		if err := s.SetQuota(ctx, a, databases); err != nil {
 			return a, err
