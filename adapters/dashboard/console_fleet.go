@@ -185,6 +185,7 @@ func (s *site) showServer(r *web.Request, o *operator.Operator) (web.Answer, err
 	for _, f := range list {
 		t.Rows = append(t.Rows, web.Row{Cells: findingCells(f)})
 	}
+	facts.ID = "" // read once a minute, the page would ask the agent each time
 	v.Sections = append([]*web.Section{{Table: t}}, v.Sections...)
 	return v, nil
 }

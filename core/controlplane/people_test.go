@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/person"
+	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -118,6 +119,25 @@ func TestAnEndedSessionReachesNothing(t *testing.T) {
 			equal(t, "databases that it sees", len(c.listed(of)), 0)
 		})
 	}
+}
+
+// A page that is open and asks by itself is no use of a session: it ends once nobody has used it for long enough.
+func TestAnUnattendedPage(t *testing.T) {
+	c := newCrowd(t)
+	in := c.entered()
+	asks := func(unattended bool) error {
+		return errOf(c.Access.AdmitPerson(c.ctx, access.Visit{
+			Token: in.Token, Class: ratelimit.Read, Client: home().Address, Unattended: unattended,
+		}))
+	}
+	c.clock.Advance(person.Idle - time.Minute)
+	ok(t, asks(false))
+	for range 6 {
+		c.clock.Advance(person.Idle/6 - time.Second)
+		ok(t, asks(true))
+	}
+	c.clock.Advance(time.Minute)
+	refused(t, asks(true), fault.Unauthorized)
 }
 
 func TestASecondFactor(t *testing.T) {

@@ -312,19 +312,25 @@ func described(root *html.Node) error {
 	return wrong
 }
 
-// A page watches no more databases than a stream may be about, and none where nobody tells of changes.
+// A page watches no more databases than a stream may be about, and none where nobody tells of changes. One with something that is
+// brought up to date is so without that, too.
 func TestWatch(t *testing.T) {
 	for _, c := range []struct {
 		databases int
 		live      web.Live
 		method    string
 		watches   int
+		section   string
+		lasts     bool
 	}{
-		{0, &live{}, "GET", 0}, {1, &live{}, "GET", 1}, {50, &live{}, "GET", 50}, {51, &live{}, "GET", 0}, {1, nil, "GET", 0},
-		{1, &live{}, "POST", 0},
+		{0, &live{}, "GET", 0, "", false}, {0, &live{}, "GET", 0, "facts", true}, {1, &live{}, "GET", 1, "", true},
+		{50, &live{}, "GET", 50, "", true}, {51, &live{}, "GET", 0, "", false}, {51, &live{}, "GET", 0, "facts", true},
+		{1, nil, "GET", 0, "facts", false}, {1, &live{}, "POST", 0, "facts", false},
 	} {
 		show := func(*web.Request) (web.Answer, error) {
-			return &web.View{Watch: slices.Repeat([]id.DatabaseID{thing}, c.databases)}, nil
+			return &web.View{
+				Watch: slices.Repeat([]id.DatabaseID{thing}, c.databases), Sections: []*web.Section{{ID: c.section}},
+			}, nil
 		}
 		w := newWorld(t, []web.Page{web.Get("watch", "/watch", show), web.Post("watch.more", "/watch", "/watch", show)},
 			func(cfg *web.Config) { cfg.Live = c.live })
@@ -335,6 +341,9 @@ func TestWatch(t *testing.T) {
 		main := elements(w.direct(in).parsed(t), "main")[0]
 		if got := strings.Count(attribute(main, "data-live"), thing); got != c.watches {
 			t.Errorf("%+v: watches %d", c, got)
+		}
+		if lasts := has(main, "data-live"); lasts != c.lasts {
+			t.Errorf("%+v: is brought up to date: %t", c, lasts)
 		}
 	}
 }

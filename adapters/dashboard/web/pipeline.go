@@ -94,7 +94,7 @@ func (s *Server) admit(r *Request) error {
 		return errNoPage()
 	}
 	admission, err := s.cfg.Gate.AdmitPerson(r.ctx, access.Visit{
-		Token: r.Token(), Class: r.page.Class, Client: r.Client, RequestID: r.ID,
+		Token: r.Token(), Class: r.page.Class, Client: r.Client, RequestID: r.ID, Unattended: r.unattended(),
 	})
 	r.Caller = admission.Caller
 	switch {
@@ -109,6 +109,11 @@ func (s *Server) admit(r *Request) error {
 		return access.ErrMaintenance()
 	}
 	return nil
+}
+
+// unattended reports whether a page asks by itself, to be up to date: a browser says that nobody has gone anywhere.
+func (r *Request) unattended() bool {
+	return r.http.Method == http.MethodGet && r.http.Header.Get("Sec-Fetch-Dest") == "empty"
 }
 
 // readForm reads the form of an action, once it is proven to be sent by a page of this server. A browser says itself where a

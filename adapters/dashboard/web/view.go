@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -150,7 +151,8 @@ type layout struct {
 	Said                         string // what the last action did
 	Wrong                        *fault.Error
 	RequestID                    string
-	Live                         string
+	Lasts                        bool   // it is brought up to date while it is open
+	Live                         string // by whom it is told what changes; empty: it only asks once a minute
 	Now                          time.Time
 }
 
@@ -173,6 +175,7 @@ func (v *View) write(r *Request) error {
 	}
 	if r.server.cfg.Live != nil && r.http.Method == http.MethodGet { // what an action shows cannot be read again
 		page.Live = liveURL(v.Watch)
+		page.Lasts = page.Live != "" || slices.ContainsFunc(v.Sections, func(s *Section) bool { return s.ID != "" })
 	}
 	if r.Caller.IsPerson() {
 		page.Person = r.Caller.User.Email

@@ -20,6 +20,8 @@ type Visit struct {
 	Class     ratelimit.Class
 	Client    netip.Addr
 	RequestID string
+	// Unattended says that a page which is open asks by itself: it is no use of the session, which would never be idle.
+	Unattended bool
 }
 
 // AdmitPerson finds the session of a token and takes one request out of its person's bucket. It returns UNAUTHORIZED, identical
@@ -56,6 +58,9 @@ func (a *Access) AdmitPerson(ctx context.Context, v Visit) (Admission, error) {
 	}
 	if err := found.Account.Served(); err != nil {
 		return admission, err
+	}
+	if v.Unattended {
+		return admission, nil
 	}
 	return admission, a.touch(ctx, found.Session)
 }

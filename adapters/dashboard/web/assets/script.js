@@ -115,7 +115,10 @@
     };
     addEventListener("pagehide", () => { clearTimeout(retry); source.close(); });
     listen();
-    addEventListener("pageshow", (event) => { if (event.persisted) { listen(); refresh(); } });
+    addEventListener("pageshow", (event) => { if (event.persisted) listen(); });
+  }
+  if (main.dataset.live !== undefined) {
+    addEventListener("pageshow", (event) => { if (event.persisted) refresh(); });
     setInterval(() => { if (!document.hidden) refresh(); }, 60000);
     document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
   }
