@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	sq "github.com/Masterminds/squirrel"
 
@@ -57,15 +58,17 @@ func placeIn(of database.Listing, p ports.Page) ([]any, error) {
 const wanted = "(SELECT ?::text AS text, ?::text[] AS statuses, ?::text AS environment, ?::text AS whose) f"
 
 func wants(of database.Listing) []any {
-	return []any{ascii.Lower(of.Text), pgdb.Listed(of.Statuses), of.Environment, of.Whose}
+	text := strings.ReplaceAll(ascii.Lower(of.Text), "\n", "\a") // which no name has
+	return []any{text, pgdb.Listed(of.Statuses), of.Environment, of.Whose}
 }
 
-// has is database.Listing.Has for databases with this alias, but for whose they are. Names have no letters in upper case, and in
-// the collation "C" those of ASCII alone have a lower one.
-func has(alias string) string {
-	return fmt.Sprintf(`(f.text = '' OR strpos(lower(%[1]s.display_name COLLATE "C"), f.text) > 0 OR strpos(%[1]s.name, f.text) > 0)
-		AND (cardinality(f.statuses) = 0 OR %[1]s.status = ANY(f.statuses))
-		AND (f.environment IS NULL OR %[1]s.environment = f.environment)`, alias)
+// has is database.Listing.Has for databases with this alias, but for whose they are, and what they have to be besides. Names have
+// no letters in upper case, and in the collation "C" those of ASCII alone have a lower one. The text comes first: where few have
+// it, thousands are looked at.
+func has(alias, also string) string {
+	return fmt.Sprintf(`CASE WHEN strpos(%[1]s.searched, f.text) > 0 THEN
+		(cardinality(f.statuses) = 0 OR %[1]s.status = ANY(f.statuses))
+		AND (f.environment IS NULL OR %[1]s.environment = f.environment) AND %[2]s ELSE false END`, alias, also)
 }
 
 // readListed begins a SELECT of database.Listed; its arguments are those of shownTo.
@@ -94,7 +97,7 @@ func listOfKey(s sorted, descending bool) *pgdb.Statement {
 			ELSE (t.account_id = v.account OR m.role IS NOT NULL) AND t.status <> 'deleting' AND NOT t.` + gone + `
 				AND EXISTS (SELECT FROM key_databases b WHERE b.key_id = v.key AND b.database_id = t.id) END`).
 		Where("(v.key = '' OR EXISTS (SELECT FROM api_keys k WHERE k.id = v.key AND k.revoked_at IS NULL))").
-		Where(has("t") + " AND (f.whose = '' OR (f.whose = 'own') = (t.account_id = v.account))").
+		Where(has("t", "true") + " AND (f.whose = '' OR (f.whose = 'own') = (t.account_id = v.account))").
 		Where(s.next("t", descending)))
 }
 
@@ -103,12 +106,12 @@ func listOfKey(s sorted, descending bool) *pgdb.Statement {
 func listOfPerson(s sorted, descending bool) *pgdb.Statement {
 	return pgdb.Define(readListed().Where(sessionOpen).Where(`t.id IN (
 		(SELECT d.id FROM ` + wanted + `, databases d
-			WHERE d.account_id = ?::uuid AND (?::boolean OR NOT d.` + gone + `) AND f.whose <> 'shared' AND ` + has("d") + `
+			WHERE d.account_id = ?::uuid AND f.whose <> 'shared' AND ` + has("d", "(?::boolean OR NOT d."+gone+")") + `
 				AND ` + s.next("d", descending) + `)
 		UNION ALL
 		(SELECT d.id FROM ` + wanted + `, memberships m JOIN databases d ON d.id = m.database_id
-			WHERE m.user_id = ?::uuid AND d.account_id <> ?::uuid AND d.status <> 'deleting' AND NOT d.` + gone + `
-				AND f.whose <> 'own' AND ` + has("d") + ` AND ` + s.next("d", descending) + `))`).
+			WHERE m.user_id = ?::uuid AND d.account_id <> ?::uuid AND d.status <> 'deleting'
+				AND f.whose <> 'own' AND ` + has("d", "NOT d."+gone) + ` AND ` + s.next("d", descending) + `))`).
 		Suffix(s.sort("t", descending)))
 }
 

@@ -241,6 +241,8 @@ CREATE TABLE databases (
     server_id            uuid NOT NULL REFERENCES servers,
     name                 text NOT NULL,
     display_name         text NOT NULL,
+    -- What lists look for a text in. Names have no control characters. A column is read with all before it.
+    searched             text COLLATE "C" NOT NULL GENERATED ALWAYS AS (lower(display_name COLLATE "C") || E'\n' || name) STORED,
     role_model           text NOT NULL CHECK (role_model IN ('managed', 'single_login')),
     environment          text NOT NULL CHECK (environment IN ('', 'production', 'staging', 'development', 'other')),
     status               text NOT NULL CHECK (status IN
@@ -274,6 +276,9 @@ CREATE TABLE databases (
     CONSTRAINT databases_overlay CHECK ((overlay_status = 'none') = (overlay_id IS NULL))
 );
 CREATE INDEX databases_of_account ON databases (account_id, created_at, id);
+-- The other orders of lists.
+CREATE INDEX databases_by_name ON databases (account_id, name COLLATE "C", id);
+CREATE INDEX databases_by_size ON databases (account_id, size_bytes, id);
 -- Rounds that look for what is due pass deleted databases by without looking at each.
 CREATE INDEX databases_backup_due ON databases (next_backup_at)
     WHERE next_backup_at IS NOT NULL AND status IN ('active', 'stopped');
