@@ -10,10 +10,51 @@ import (
 )
 
 var functions = template.FuncMap{
-	"ago": ago, "exact": Exact, "has": slices.Contains[[]string],
-	"timed": func(c Cell, now time.Time) map[string]any { return map[string]any{"C": c, "Now": now} },
-	"part":  func(s *Section, now time.Time) map[string]any { return map[string]any{"S": s, "Now": now} },
-	"rows":  func(t *Table, now time.Time) map[string]any { return map[string]any{"T": t, "Now": now} },
+	"has":  slices.Contains[[]string],
+	"cell": shown,
+	"part": func(s *Section, now time.Time) timed[*Section] { return timed[*Section]{s, now} },
+	"rows": func(t *Table, now time.Time) timed[*Table] { return timed[*Table]{t, now} },
+	"body": body,
+}
+
+// timed is a part of a page with the time of the page.
+type timed[T any] struct {
+	Of  T
+	Now time.Time
+}
+
+// shownCell is a cell as it stands on a page, with the title of its column. A page has hundreds, and a template is slow where it
+// calls functions, reads maps, or looks into embedded fields.
+type shownCell struct {
+	Title           string
+	Number, Mono    bool
+	Text, Href, Sub string
+	Exact, Ago      string
+	Mark            *Mark
+	Bar             *Bar
+	Forms           []*Form
+}
+
+func shown(c *Cell, now time.Time) *shownCell {
+	s := &shownCell{Text: c.Text, Href: c.Href, Mono: c.Mono, Sub: c.Sub, Mark: c.Mark, Bar: c.Bar, Forms: c.Forms}
+	if c.At != nil {
+		s.Exact, s.Ago = Exact(*c.At), ago(*c.At, now)
+	}
+	return s
+}
+
+// body is the cells of a table, row by row.
+func body(t *Table, now time.Time) [][]*shownCell {
+	rows := make([][]*shownCell, len(t.Rows))
+	for i := range t.Rows {
+		cells := t.Rows[i].Cells
+		rows[i] = make([]*shownCell, len(cells))
+		for k := range cells {
+			rows[i][k] = shown(&cells[k], now)
+			rows[i][k].Title, rows[i][k].Number = t.Columns[k].Title, t.Columns[k].Number
+		}
+	}
+	return rows
 }
 
 // ago is a time in relation to now, as people say it.
