@@ -96,7 +96,7 @@ func (p *People) admitGuess(ctx context.Context, d device, of string) error {
 		"too many passwords or codes were tried for this person; wait before the next, use a passkey, or log in where you did before")
 }
 
-// admitCode is admitGuess for a code as an authenticator app shows: it has six digits, and who has the password has months to try.
+// admitCode is admitGuess for a code of an authenticator app: it has six digits, and who has the password has months to try.
 // RATE_LIMITED.
 func (p *People) admitCode(ctx context.Context, d device, of string) error {
 	return p.admitFor(ctx, ratelimit.Code, d, of,
