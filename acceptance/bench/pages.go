@@ -23,13 +23,13 @@ const (
 	mostPageP99     = 25 * time.Millisecond
 )
 
-// listed gives an account many databases that only the metadata knows, each with a week of backups. Their sizes are known well, so
-// that no agent is asked for them.
+// listed gives an account many databases that only the metadata knows, each with a week of backups. Their sizes are new, so that
+// no agent is asked for them.
 const listed = `WITH made AS (
 		INSERT INTO databases (id, account_id, server_id, name, display_name, role_model, environment, schedule, status, created_at,
 			connection_cap, size_bytes, sized_at, access_generation, allowlist_generation, allowlist_applied)
-		SELECT gen_random_uuid(), $1::text::uuid, s.id, 'listed-' || substr($1, 1, 8) || '-' || n, 'The shop of customer ' || n, 'managed',
-			(ARRAY['', 'production', 'staging', 'development', 'other'])[n % 5 + 1], 'none',
+		SELECT gen_random_uuid(), $1::text::uuid, s.id, 'listed-' || substr($1, 1, 8) || '-' || n, 'The shop of customer ' || n,
+			'managed', (ARRAY['', 'production', 'staging', 'development', 'other'])[n % 5 + 1], 'none',
 			(ARRAY['active', 'active', 'active', 'stopped'])[n % 4 + 1], now() - n * interval '1 minute', 20,
 			(n * 7919 % 1000 + 8) * 1048576, now() + interval '1 hour', 0, 0, 0
 		FROM servers s, generate_series(1, $2::integer) n WHERE s.name = 'first' RETURNING id)
