@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/stack"
@@ -68,7 +69,8 @@ func (b *bench) withListed(ctx context.Context, n int, of []stack.Account, do fu
 	return do(db)
 }
 
-// measurePages reads pages as a browser does, over the connection that it has, one after the other.
+// measurePages reads pages as a browser does, over the connection that it has, one after the other. How long each took the host
+// says.
 func measurePages(ctx context.Context, b *bench) (rows []row, err error) {
 	host, err := b.stack.StartDashboard(ctx)
 	if err != nil {
@@ -86,13 +88,13 @@ func measurePages(ctx context.Context, b *bench) (rows []row, err error) {
 		return nil, err
 	}
 	err = b.withListed(ctx, listedDatabases, []stack.Account{b.account}, func(*sql.DB) error {
-		rows, err = b.pages(ctx, browser, host.URL, one.ID)
+		rows, err = b.pages(ctx, browser, host, one.ID)
 		return err
 	})
 	return rows, errors.Join(err, host.Kill())
 }
 
-func (b *bench) pages(ctx context.Context, browser *http.Client, url string, one id.DatabaseID) (rows []row, err error) {
+func (b *bench) pages(ctx context.Context, browser *http.Client, host *stack.Host, one id.DatabaseID) (rows []row, err error) {
 	const filtered = "/?q=customer+7&environment=production&sort=-size"
 	ways := []struct{ what, path string }{
 		{"the list", "/"}, {"the list, next page", "/"},
@@ -103,21 +105,19 @@ func (b *bench) pages(ctx context.Context, browser *http.Client, url string, one
 	}
 	for i, w := range ways {
 		if i > 0 && w.path == ways[i-1].path {
-			if w.path, err = nextPage(ctx, browser, url, w.path); err != nil {
+			if w.path, err = nextPage(ctx, browser, host.URL, w.path); err != nil {
 				return nil, err
 			}
 		}
-		var took []time.Duration
-		for n := range countedPages*b.runs + countedPages/10 {
-			began := time.Now()
-			if _, err := page(ctx, browser, url+w.path); err != nil {
-				return nil, err
-			}
-			if n >= countedPages/10 { // the first ones warm up
-				took = append(took, time.Since(began))
-			}
+		const warming = countedPages / 10
+		took, err := tookOf(ctx, host, countedPages*b.runs+warming, func() error {
+			_, err := page(ctx, browser, host.URL+w.path)
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
-		slices.Sort(took)
+		took = slices.Sorted(slices.Values(took[warming:]))
 		p := quantiles{took[len(took)/2], took[len(took)*99/100]}
 		rows = append(rows, row{
 			measure: fmt.Sprintf("%s, with %d databases (median / p99)", w.what, listedDatabases), ours: p,
@@ -125,6 +125,39 @@ func (b *bench) pages(ctx context.Context, browser *http.Client, url string, one
 		})
 	}
 	return rows, nil
+}
+
+var tookSeconds = regexp.MustCompile(`"msg":"page".*"took":([0-9.e-]+)`)
+
+// tookOf has a page shown so often, and returns how long the host says that each took.
+func tookOf(ctx context.Context, host *stack.Host, times int, show func() error) (took []time.Duration, err error) {
+	before, err := host.Log()
+	if err != nil {
+		return nil, err
+	}
+	for range times {
+		if err := show(); err != nil {
+			return nil, err
+		}
+	}
+	for len(took) < times { // it says so after it has answered
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		text, err := host.Log()
+		if err != nil {
+			return nil, err
+		}
+		took = nil
+		for _, found := range tookSeconds.FindAllSubmatch(text[len(before):], -1) {
+			seconds, err := strconv.ParseFloat(string(found[1]), 64)
+			if err != nil {
+				return nil, err
+			}
+			took = append(took, time.Duration(seconds*float64(time.Second)))
+		}
+	}
+	return took, nil
 }
 
 // quantiles are those of many times.
