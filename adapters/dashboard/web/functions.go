@@ -28,6 +28,7 @@ type timed[T any] struct {
 type shownCell struct {
 	Title           string
 	Number, Mono    bool
+	Plain           bool // it has a text, and nothing else
 	Text, Href, Sub string
 	Exact, Ago      string
 	Mark            *Mark
@@ -40,6 +41,7 @@ func shown(c *Cell, now time.Time) *shownCell {
 	if c.At != nil {
 		s.Exact, s.Ago = Exact(*c.At), ago(*c.At, now)
 	}
+	s.Plain = c.Href+c.Sub == "" && !c.Mono && c.At == nil && c.Mark == nil && c.Bar == nil && c.Forms == nil
 	return s
 }
 
