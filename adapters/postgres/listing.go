@@ -102,16 +102,17 @@ func listOfKey(s sorted, descending bool) *pgdb.Statement {
 }
 
 // listOfPerson is database.Viewer.StandingOn for a page of a list of a person. Own databases and those of others are found apart,
-// each by an index: of those who have thousands, as of those who have one among many others'.
+// each by an index: of those who have thousands, as of those who have one among many others'. As an array they are few to the
+// planner; else it takes the limit for a part of all, and reads all databases of the installation to find them.
 func listOfPerson(s sorted, descending bool) *pgdb.Statement {
-	return pgdb.Define(readListed().Where(sessionOpen).Where(`t.id IN (
+	return pgdb.Define(readListed().Where(sessionOpen).Where(`t.id = ANY(ARRAY(
 		(SELECT d.id FROM ` + wanted + `, databases d
 			WHERE d.account_id = ?::uuid AND f.whose <> 'shared' AND ` + has("d", "(?::boolean OR NOT d."+gone+")") + `
 				AND ` + s.next("d", descending) + `)
 		UNION ALL
 		(SELECT d.id FROM ` + wanted + `, memberships m JOIN databases d ON d.id = m.database_id
 			WHERE m.user_id = ?::uuid AND d.account_id <> ?::uuid AND d.status <> 'deleting'
-				AND f.whose <> 'own' AND ` + has("d", "NOT d."+gone) + ` AND ` + s.next("d", descending) + `))`).
+				AND f.whose <> 'own' AND ` + has("d", "NOT d."+gone) + ` AND ` + s.next("d", descending) + `)))`).
 		Suffix(s.sort("t", descending)))
 }
 
