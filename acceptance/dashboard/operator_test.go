@@ -105,6 +105,23 @@ func TestWhoOperates(t *testing.T) {
 	grace.open("/operator").refused(http.StatusNotFound)
 }
 
+// Who has the password of an operator, or a link in its place, neither gets another passkey nor rids the person of theirs.
+func TestPasskeysOfOperators(t *testing.T) {
+	w := newWorld(t)
+	grace, phone := w.operator("Grace")
+	other := &someone{tab: w.tab(t), email: grace.email}
+	other.logIn()
+	other.post("/security/passkeys/begin", nil).has(`{"to": "/prove?next=%2Fsecurity"}`)
+	other.open("/security").press("Remove").sees("Prove that it is you", "An operator needs a passkey").lacks("Password")
+	a := grace.begins("/security/passkeys/begin")
+	grace.open("/prove?next=/security/factor").press("Continue", "Password", password)
+	grace.post("/security/passkeys", url.Values{
+		"challenge": {a.Token}, "response": {string(fakepasskeys.NewDevice("laptop").Registers(a.Options))}, "name": {"laptop"},
+	}).sees("Prove that it is you")
+	other.proves(phone)
+	other.open("/security").sees("phone").lacks("laptop").press("Remove").sees("The passkey was removed.")
+}
+
 func TestTheConsole(t *testing.T) {
 	w := newWorld(t)
 	ada := w.person("Ada", account.Pro)

@@ -236,8 +236,12 @@ func (s *site) showProof(r *web.Request) (web.Answer, error) {
 		Title: "Prove that it is you",
 		Lead:  "What you are about to do needs a log-in of the last ten minutes.",
 	}
-	if console := r.Next() == consolePath || strings.HasPrefix(r.Next(), consolePath+"/"); console && r.Caller.Operator {
+	console := r.Next() == consolePath || strings.HasPrefix(r.Next(), consolePath+"/")
+	if (console || r.Next() == securityPath && r.Caller.HasPasskey) && r.Caller.Operator {
 		v.Lead = "The operator's console needs a passkey, and to change something one that was used in the last ten minutes."
+		if !console {
+			v.Lead = "An operator needs a passkey for this, used in the last ten minutes."
+		}
 		v.Sections = []*web.Section{{Forms: []*web.Form{
 			passkeyForm("prove.passkey", "/prove/passkey", "Use a passkey", next(r)),
 		}}}

@@ -191,6 +191,15 @@ func (s Session) Operates(named, hasPasskey bool) error {
 	return nil
 }
 
+// ChangesPasskeys returns LOGIN_REQUIRED where a session adds or removes a passkey of an operator who has one, and was not proved
+// by one: otherwise a password would be enough to make a passkey that operates.
+func (s Session) ChangesPasskeys(named, hasPasskey bool) error {
+	if named && hasPasskey && s.ProvedBy != ByPasskey {
+		return fault.New(fault.LoginRequired, "passkeys of an operator are changed after a proof by one of them")
+	}
+	return nil
+}
+
 // Displaced are those of a person's sessions, the one that was used last first, that end so that one more may begin: log-ins that
 // wait for their factor, and then those that were used longest ago. Who knows the password alone ends one open session at most.
 func Displaced(all []Session) []Session {

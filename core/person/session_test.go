@@ -159,6 +159,19 @@ func TestWhatProofsAreWorth(t *testing.T) {
 	}
 }
 
+func TestWhoChangesPasskeys(t *testing.T) {
+	for _, by := range append(person.AllMeans, "") {
+		for _, named := range []bool{false, true} {
+			for _, has := range []bool{false, true} {
+				refused := named && has && by != person.ByPasskey
+				if err := (person.Session{ProvedBy: by}).ChangesPasskeys(named, has); refused != fault.Has(err, fault.LoginRequired) {
+					t.Errorf("by %q, named %v, with a passkey %v: %v", by, named, has, err)
+				}
+			}
+		}
+	}
+}
+
 func TestWhatOneMoreSessionEnds(t *testing.T) {
 	list := func(waiting ...int) (all []person.Session) {
 		for n := range person.MaxSessions {

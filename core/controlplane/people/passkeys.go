@@ -79,8 +79,9 @@ func ownerOf(u account.User, list []person.Passkey) ports.PasskeyOwner {
 	return o
 }
 
-// BeginPasskey begins to register a passkey of the caller. UNAUTHORIZED, LOGIN_REQUIRED as of ChangePassword. VALIDATION_ERROR on
-// "passkey": there are too many. FEATURE_NOT_AVAILABLE: the installation has none.
+// BeginPasskey begins to register a passkey of the caller. UNAUTHORIZED, LOGIN_REQUIRED as of ChangePassword, and the latter as of
+// person.Session.ChangesPasskeys. VALIDATION_ERROR on "passkey": there are too many. FEATURE_NOT_AVAILABLE: the installation has
+// none.
 func (p *People) BeginPasskey(ctx context.Context, c access.Caller) (Asked, error) {
 	if err := p.recent(c); err != nil {
 		return Asked{}, err
@@ -88,6 +89,9 @@ func (p *People) BeginPasskey(ctx context.Context, c access.Caller) (Asked, erro
 	list, err := ports.Read(ctx, p.base.Store, func(ctx context.Context, tx ports.Tx) ([]person.Passkey, error) {
 		return tx.Passkeys().Of(ctx, c.Session.UserID)
 	})
+	if err == nil {
+		err = c.Session.ChangesPasskeys(c.Operator, len(list) > 0)
+	}
 	if err == nil {
 		err = person.AdmitPasskey(len(list))
 	}
@@ -140,6 +144,9 @@ func (p *People) FinishPasskey(
 	err = p.updateTelling(ctx, c, note, func(ctx context.Context, tx ports.Tx, user account.User) error {
 		now, err := tx.Passkeys().Of(ctx, user.ID)
 		if err == nil {
+			err = c.Session.ChangesPasskeys(c.Operator, len(now) > 0)
+		}
+		if err == nil {
 			err = p.spend(ctx, tx, ceremony)
 		}
 		if err == nil {
@@ -160,7 +167,7 @@ func (p *People) FinishPasskey(
 	return made, err
 }
 
-// RemovePasskey removes a passkey of the caller. UNAUTHORIZED, LOGIN_REQUIRED as of ChangePassword. VALIDATION_ERROR on
+// RemovePasskey removes a passkey of the caller. UNAUTHORIZED, LOGIN_REQUIRED as of BeginPasskey. VALIDATION_ERROR on
 // "passkey": there is none, or it is the last way to log in.
 func (p *People) RemovePasskey(ctx context.Context, c access.Caller, passkey id.PasskeyID) error {
 	if err := p.recent(c); err != nil {
@@ -169,6 +176,9 @@ func (p *People) RemovePasskey(ctx context.Context, c access.Caller, passkey id.
 	const note = "A passkey was removed."
 	return p.updateTelling(ctx, c, note, func(ctx context.Context, tx ports.Tx, user account.User) error {
 		list, err := tx.Passkeys().Of(ctx, user.ID)
+		if err == nil {
+			err = c.Session.ChangesPasskeys(c.Operator, len(list) > 0)
+		}
 		if err != nil {
 			return err
 		}
