@@ -2,6 +2,8 @@ package dashboard_test
 
 import (
 	"context"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,14 @@ import (
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
+
+// What a device has signed too late, or wrongly, does not end the session of who adds a passkey.
+func TestAPasskeyThatIsNotAccepted(t *testing.T) {
+	ada := newWorld(t).person("Ada", account.Pro)
+	ada.post("/security/passkeys", url.Values{"challenge": {"old"}, "response": {"{}"}, "name": {"phone"}}).
+		refused(http.StatusForbidden, "the passkey was not accepted: try again")
+	ada.open("/security").sees("No passkey yet.")
+}
 
 func TestKeys(t *testing.T) {
 	w := newWorld(t)

@@ -47,7 +47,7 @@ func (s *site) beginPasskey(r *web.Request) (web.Answer, error) {
 
 func (s *site) addPasskey(r *web.Request) (web.Answer, error) {
 	_, err := s.use.People.FinishPasskey(r.Context(), r.Caller, r.Field("challenge"), []byte(r.Field("response")), r.Field("name"))
-	return web.Redirect{To: securityPath}, err
+	return web.Redirect{To: securityPath}, unproven(err)
 }
 
 func (s *site) removePasskey(r *web.Request) (web.Answer, error) {
