@@ -96,7 +96,7 @@ func TestWhatAnOperatorChanges(t *testing.T) {
 	}
 	in := func() access.Caller { return must(c.visits(must(c.logsInBy(phone))(t).Token))(t) }
 
-	ok(t, maintenance(in(), "a new disk", true))
+	ok(t, maintenance(in(), " a new disk\n", true))
 	is(true)
 	log := must(c.Operator.InstallationAudit(c.ctx, ports.Page{}))(t)
 	at := slices.IndexFunc(log, func(e base.By[audit.Entry]) bool { return e.What.Action == audit.MaintenanceBegun })

@@ -19,7 +19,10 @@ const longestReason = 300
 
 // CheckReason demands a reason of what an operator overrides: VALIDATION_ERROR on "reason".
 func CheckReason(text string) error {
-	_, err := fault.Label("reason", text, 1, longestReason)
+	trimmed, err := fault.Label("reason", text, 1, longestReason)
+	if err == nil && trimmed != text {
+		err = fault.Invalid("reason", "must not begin or end with blanks")
+	}
 	return err
 }
 

@@ -45,6 +45,7 @@ func TestWhatOrdersAreAdmitted(t *testing.T) {
 func TestAnOrderHasAReason(t *testing.T) {
 	for reason, admitted := range map[string]bool{
 		"": false, "  ": false, "it burned": true, strings.Repeat("x", 300): true, strings.Repeat("x", 301): false, "a\nb": false,
+		" it burned": false, "it burned" + strings.Repeat("\n", 300): false,
 	} {
 		if err := (Order{Reason: reason}).Check(); admitted != (err == nil) {
 			t.Errorf("%q: %v", reason, err)

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
@@ -39,6 +40,7 @@ func (c *Console) Change(
 	if err := by.Session.RequireRecent(c.operator.base.Clock.Now()); err != nil {
 		return err
 	}
+	reason = strings.TrimSpace(reason)
 	if err := operation.CheckReason(reason); err != nil {
 		return err
 	}
