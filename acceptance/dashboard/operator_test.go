@@ -143,6 +143,10 @@ func TestTheConsole(t *testing.T) {
 	// Accounts.
 	grace.open("/operator/accounts?q=ADA").sees("ada@example.org").lacks("grace@example.org,").follow("ada@example.org")
 	owner := grace.at.Path
+	for _, query := range []string{"accounts?q=a%00", "accounts?q=%ff", "accounts?plan=a%00", "databases?q=a%00", "databases?status=a%00"} {
+		grace.open("/operator/"+query).refused(400, "VALIDATION_ERROR")
+	}
+	grace.open(owner)
 	grace.sees("shop", "1 of 10").press("Change the account", "Most databases", "lots", "Why", why).refused(400)
 	grace.press("Change the account", "Plan", "business", "Most databases", "3", "Size of a database", "5GiB", "Why", why).
 		sees("The account was changed.", "business", "1 of 3", "5.0 GiB")

@@ -102,6 +102,18 @@ func found(err error) error {
 	return err
 }
 
+// mostSearched is how long a text to look for may be: as long as an address.
+const mostSearched = 254
+
+// bounded is what a list is bounded to; empty where it is not. VALIDATION_ERROR on the parameter.
+func bounded[T ~string](r *web.Request, name string, of []T) (T, error) {
+	text := r.Query(name)
+	if text == "" {
+		return "", nil
+	}
+	return fault.OneOf(name, text, of...)
+}
+
 // beyond asks for one entry more than a page has, to know whether the list goes on.
 func beyond(p ports.Page) ports.Page {
 	p.Limit++

@@ -42,7 +42,13 @@ func (s *site) showAccounts(r *web.Request, o *operator.Operator) (web.Answer, e
 	if err != nil {
 		return nil, err
 	}
-	of := ports.AccountFilter{Email: strings.TrimSpace(r.Query("q")), Plan: account.Plan(r.Query("plan"))}
+	of := ports.AccountFilter{}
+	if of.Email, err = fault.Label("q", r.Query("q"), 0, mostSearched); err != nil {
+		return nil, err
+	}
+	if of.Plan, err = bounded(r, "plan", plans); err != nil {
+		return nil, err
+	}
 	list, err := o.Accounts(r.Context(), of, beyond(page))
 	if err != nil {
 		return nil, err

@@ -37,14 +37,21 @@ func (s *site) showRecords(r *web.Request, o *operator.Operator) (web.Answer, er
 	if err != nil {
 		return nil, err
 	}
-	of := ports.DatabaseFilter{Name: strings.TrimSpace(r.Query("q"))}
+	of := ports.DatabaseFilter{}
+	if of.Name, err = fault.Label("q", r.Query("q"), 0, mostSearched); err != nil {
+		return nil, err
+	}
 	if text := r.Query("server"); text != "" {
 		if of.ServerID, err = id.Parse[id.ServerID](text); err != nil {
 			return nil, web.ErrNothing()
 		}
 	}
-	if status := r.Query("status"); status != "" {
-		of.Statuses = []database.Status{database.Status(status)}
+	status, err := bounded(r, "status", database.Statuses)
+	if err != nil {
+		return nil, err
+	}
+	if status != "" {
+		of.Statuses = []database.Status{status}
 	}
 	list, err := o.Databases(r.Context(), of, beyond(page))
 	if err != nil {
