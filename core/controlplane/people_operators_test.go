@@ -108,6 +108,10 @@ func TestWhatAnOperatorChanges(t *testing.T) {
 	c.clock.Advance(person.Recent + time.Second)
 	refused(t, maintenance(late, "late", false), fault.LoginRequired)
 
+	demoted := must(c.logsInBy(phone))(t)
+	passed := must(c.visits(demoted.Token))(t)
+	must(c.People.ProveAgain(c.ctx, passed, people.Proof{Password: password}))(t)
+	refused(t, maintenance(passed, "after a proof by password", false), fault.LoginRequired)
 	ended := in()
 	must(c.Operator.EndSessions(c.ctx, "owner@example.org"))(t)
 	refused(t, maintenance(ended, "after the session", false), fault.Unauthorized)

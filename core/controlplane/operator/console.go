@@ -27,7 +27,7 @@ func (c *Console) Look(by access.Caller) (*Operator, error) {
 }
 
 // Change has do change something in the name of an operator, who says why: the activity log has both. Nothing is stored any more
-// once the session has ended, or the person is named no more.
+// once the session has ended, or is an operator's no more.
 //
 // Errors are those of person.Session.Operates. VALIDATION_ERROR on "reason": it must have 1 to 300 characters. LOGIN_REQUIRED:
 // the last proof is older than person.Recent.
@@ -51,14 +51,23 @@ func (c *Console) Change(
 	return do(ctx, c.operator, operation.Order{By: by.User.Email, Reason: reason})
 }
 
-// stillOperates returns an error where the session has ended, or the person is named no more.
+// stillOperates returns an error where the session has ended or was proved by something else since, or the person is named no
+// more, or has no passkey any more.
 func (c *Console) stillOperates(ctx context.Context, tx ports.Tx, by access.Caller) error {
 	if err := by.StillIn(ctx, tx, c.operator.base.Clock); err != nil {
 		return err
 	}
-	named, err := tx.Operators().List(ctx)
-	if err == nil && !slices.ContainsFunc(named, func(e ports.OperatorEntry) bool { return e.UserID == by.Session.UserID }) {
-		err = fault.New(fault.Forbidden, "you are no operator any more")
+	in, err := tx.Sessions().Get(ctx, by.Session.ID)
+	if err != nil {
+		return err
 	}
-	return err
+	named, err := tx.Operators().List(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(named, func(e ports.OperatorEntry) bool { return e.UserID == in.UserID })
+	if i < 0 {
+		return fault.New(fault.Forbidden, "you are no operator any more")
+	}
+	return in.Operates(true, named[i].Passkeys > 0)
 }
