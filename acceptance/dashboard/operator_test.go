@@ -70,6 +70,12 @@ func TestWhoOperates(t *testing.T) {
 			if one.asks(p, path); one.status != http.StatusNotFound || withoutIDs(one.text) != missing {
 				t.Errorf("%s for %s: status %d, or not as a page that is not there", p.Name, who, one.status)
 			}
+			for _, method := range []string{http.MethodGet, http.MethodPut} {
+				request := must(http.NewRequestWithContext(t.Context(), method, s.origin.String()+path, nil))(t)
+				if one.send(request); one.at.Path != path || one.status != http.StatusNotFound || withoutIDs(one.text) != missing {
+					t.Errorf("%s %s for %s: status %d, or not as a page that is not there", method, path, who, one.status)
+				}
+			}
 		}
 		if p.Method != http.MethodPost {
 			continue

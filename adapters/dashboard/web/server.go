@@ -202,12 +202,19 @@ func (s *Server) dispatch(in *http.Request, methods map[string]*Page) {
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
-	switch page := methods[method]; {
+	switch page, post := methods[method], methods[http.MethodPost]; {
 	case methods == nil:
 		r.fail(errNoPage())
-	case page == nil && method == http.MethodGet && methods[http.MethodPost] != nil:
+	case page == nil && method == http.MethodGet && post != nil:
 		// Somebody loads the page anew that showed what was wrong: its address is the action's.
-		r.redirect(filled(methods[http.MethodPost].Back, in.PathValue))
+		if post.Who == Operator { // to others, a redirect would say that there is one
+			r.page = s.table.byPath[post.Back][http.MethodGet]
+			s.serve(r)
+			return
+		}
+		r.redirect(filled(post.Back, in.PathValue))
+	case page == nil && forOperators(methods):
+		r.fail(errNoPage())
 	case page == nil:
 		allowed := slices.Collect(maps.Keys(methods))
 		if methods[http.MethodGet] != nil {
@@ -220,6 +227,16 @@ func (s *Server) dispatch(in *http.Request, methods map[string]*Page) {
 		r.page = page
 		s.serve(r)
 	}
+}
+
+// forOperators reports whether a path is one of the console.
+func forOperators(methods map[string]*Page) bool {
+	for _, page := range methods {
+		if page.Who == Operator {
+			return true
+		}
+	}
+	return false
 }
 
 func addressOf(r *http.Request) netip.Addr {
