@@ -3,6 +3,8 @@ package dashboard_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/dashboard/web"
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/network"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
@@ -193,6 +196,26 @@ func TestTheConsole(t *testing.T) {
 	// Doctor and key ring.
 	grace.open("/operator/doctor").follow("Examine main").sees("Nothing differs.")
 	grace.open("/operator/keyring").sees("Keys", "Hosts")
+}
+
+// The page of an account with thousands of databases is no longer than that of one with some.
+func TestAnAccountWithManyDatabases(t *testing.T) {
+	w := newWorld(t)
+	ada, bob := w.person("Ada", account.Pro), w.person("Bob", account.Pro)
+	shop := strings.TrimPrefix(ada.makes("shop"), "/databases/")
+	w.ok(w.store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		made, err := tx.Databases().Get(ctx, id.DatabaseID(shop))
+		for i := range 60 {
+			made.ID, made.DisplayName = id.DatabaseID(fmt.Sprintf("f0000000-0000-4000-8000-%012d", i)), fmt.Sprintf("many %02d", i)
+			made.Name = fmt.Sprintf("many-%02d", i)
+			err = errors.Join(err, tx.Databases().Add(ctx, made))
+		}
+		return err
+	}))
+	bob.makes("theirs")
+	grace, _ := w.operator("Grace")
+	grace.open("/operator/accounts/"+string(ada.of.ID)).sees("shop", "many 10").lacks("many 59").
+		follow("Next page").sees("many 59").lacks("many 10", "theirs").follow("First page").sees("many 10").lacks("theirs")
 }
 
 func TestOperationsOfOperators(t *testing.T) {

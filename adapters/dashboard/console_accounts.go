@@ -125,15 +125,17 @@ func (s *site) showOwner(r *web.Request, o *operator.Operator) (web.Answer, erro
 		return nil, found(err)
 	}
 	q := a.Quotas()
+	first := ports.Page{Limit: pageLength}
+	owned, next := cut(a.Owned, first, positionOf)
 	t := &web.Table{
-		Caption: "Databases of the account",
+		Caption: "Databases of the account, the oldest first",
 		Columns: []web.Column{
-			{Title: "Name", Sort: "name"}, {Title: "Status", Sort: "status"}, {Title: "Size", Sort: "size"},
-			{Title: "Backups", Sort: "backups"}, {Title: "Server", Sort: "server"}, {Title: "Created", Sort: "created"},
+			{Title: "Name"}, {Title: "Status"}, {Title: "Size"}, {Title: "Backups"}, {Title: "Server"}, {Title: "Created"},
 		},
 		Empty: &web.Empty{Text: "The account has no database."},
 	}
-	for _, d := range a.Owned {
+	turned(t, web.WithQuery(recordsPath, "account", string(a.ID)), first, next)
+	for _, d := range owned {
 		t.Rows = append(t.Rows, web.Row{Cells: []web.Cell{
 			{Text: d.DisplayName, Href: pathOfRecord(d.ID), Sub: d.Name}, {Mark: statusMark(d.Status)},
 			sizeCell(d.SizeBytes, d.StorageQuota()), sizeCell(d.InBackups, q.BackupBytes),
@@ -156,7 +158,7 @@ func (s *site) showOwner(r *web.Request, o *operator.Operator) (web.Answer, erro
 			{Name: "ID", Cell: web.MonoText(string(a.ID))},
 		}, Links: []web.Link{{Text: "Its activity", Href: consolePath + auditTab + "?account=" + string(a.ID)}},
 			Forms: []*web.Form{accountForm(at, a), suspensionForm(at, a)}},
-		{ID: "databases", Title: "Databases", Table: t.Arrange(r)},
+		{ID: "databases", Title: "Databases", Table: t},
 	}
 	return v, nil
 }

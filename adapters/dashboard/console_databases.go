@@ -2,7 +2,9 @@ package dashboard
 
 import (
 	"context"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,9 +43,12 @@ func (s *site) showRecords(r *web.Request, o *operator.Operator) (web.Answer, er
 	if of.Name, err = fault.Label("q", r.Query("q"), 0, mostSearched); err != nil {
 		return nil, err
 	}
-	if text := r.Query("server"); text != "" {
-		if of.ServerID, err = id.Parse[id.ServerID](text); err != nil {
-			return nil, web.ErrNothing()
+	bounds := map[string]*string{"server": (*string)(&of.ServerID), "account": (*string)(&of.AccountID)}
+	for name, to := range bounds {
+		if text := r.Query(name); text != "" {
+			if *to, err = id.Parse[string](text); err != nil {
+				return nil, web.ErrNothing()
+			}
 		}
 	}
 	status, err := bounded(r, "status", database.Statuses)
@@ -57,16 +62,14 @@ func (s *site) showRecords(r *web.Request, o *operator.Operator) (web.Answer, er
 	if err != nil {
 		return nil, err
 	}
-	list, next := cut(list, page, func(d ports.DatabaseEntry) ports.Position {
-		return ports.Position{At: d.CreatedAt, ID: string(d.ID)}
-	})
+	list, next := cut(list, page, positionOf)
 	t := &web.Table{
 		Caption: "Databases of all accounts, the oldest first; deleted ones, too",
 		Columns: []web.Column{
 			{Title: "Name"}, {Title: "Status"}, {Title: "Owner"}, {Title: "Server"}, {Title: "Size"}, {Title: "Created"},
 		},
 		Empty:    &web.Empty{Text: "There is no database yet."},
-		Filtered: r.Query("q")+r.Query("server")+r.Query("status") != "",
+		Filtered: r.Query("q")+r.Query("server")+r.Query("account")+r.Query("status") != "",
 		Filter: &web.Form{Action: recordsPath, Get: true, Submit: "Filter", Fields: []*web.Field{
 			{Name: "q", Label: "Name, whole", Type: "search", Value: of.Name, Optional: true},
 			{Name: "status", Label: "Status", Type: "select", Value: r.Query("status"), Options: options(database.Statuses, "all"),
@@ -74,9 +77,11 @@ func (s *site) showRecords(r *web.Request, o *operator.Operator) (web.Answer, er
 		}},
 	}
 	kept := url.Values{"q": {of.Name}, "status": {r.Query("status")}}
-	if of.ServerID != "" {
-		kept.Set("server", string(of.ServerID))
-		t.Filter.Hidden = []web.Pair{{Name: "server", Value: string(of.ServerID)}}
+	for _, name := range slices.Sorted(maps.Keys(bounds)) {
+		if text := *bounds[name]; text != "" {
+			kept.Set(name, text)
+			t.Filter.Hidden = append(t.Filter.Hidden, web.Pair{Name: name, Value: text})
+		}
 	}
 	for _, d := range list {
 		status := web.Cell{Mark: statusMark(d.Status)}
@@ -93,6 +98,8 @@ func (s *site) showRecords(r *web.Request, o *operator.Operator) (web.Answer, er
 	v.Sections = []*web.Section{{ID: "databases", Table: t}}
 	return v, nil
 }
+
+func positionOf(d ports.DatabaseEntry) ports.Position { return ports.Position{At: d.CreatedAt, ID: string(d.ID)} }
 
 func (s *site) showRecord(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	d, err := o.DatabaseDetails(r.Context(), id.DatabaseID(r.Param("id")))
