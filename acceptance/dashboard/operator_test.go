@@ -168,6 +168,9 @@ func TestTheConsole(t *testing.T) {
 	ada.open(shop).sees("active")
 	link := grace.open("/operator/accounts").press("Make the link", "E-mail address", "new@example.org", "Name", "New", "Why", why).
 		sees("shown once").code("Link")
+	grace.lacks("already").open("/operator/accounts").
+		press("Make the link", "E-mail address", ada.email, "Name", "New", "Plan", "free", "Why", why).
+		sees("The address is a user's already: name and plan stay as they were.")
 	fresh := &someone{tab: w.tab(t), email: "new@example.org"}
 	fresh.open(link).press("Choose the password", "New password", password)
 	fresh.logIn()

@@ -111,6 +111,9 @@ func (s *site) inviteUser(r *web.Request) (web.Answer, error) {
 	if made.Link.Mailed {
 		note += " It is on its way by mail, too."
 	}
+	if !made.Made {
+		note = "The address is a user's already: name and plan stay as they were. " + note
+	}
 	v := below(accountTab, "Accounts", "A link for "+made.User.Email)
 	v.Sections = []*web.Section{{
 		Note: note, Codes: []web.Code{{Label: "Link", Text: s.Pages.Reset.With(made.Link.Token), Secret: true}},
