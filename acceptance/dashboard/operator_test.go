@@ -152,7 +152,9 @@ func TestTheConsole(t *testing.T) {
 	// Accounts.
 	grace.open("/operator/accounts?q=ADA").sees("ada@example.org").lacks("grace@example.org,").follow("ada@example.org")
 	owner := grace.at.Path
-	for _, query := range []string{"accounts?q=a%00", "accounts?q=%ff", "accounts?plan=a%00", "databases?q=a%00", "databases?status=a%00"} {
+	for _, query := range []string{
+		"accounts?q=a%00", "accounts?q=%ff", "accounts?plan=a%00", "databases?q=a%00", "databases?status=a%00",
+	} {
 		grace.open("/operator/"+query).refused(400, "VALIDATION_ERROR")
 	}
 	grace.open(owner)

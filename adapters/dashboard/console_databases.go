@@ -99,7 +99,9 @@ func (s *site) showRecords(r *web.Request, o *operator.Operator) (web.Answer, er
 	return v, nil
 }
 
-func positionOf(d ports.DatabaseEntry) ports.Position { return ports.Position{At: d.CreatedAt, ID: string(d.ID)} }
+func positionOf(d ports.DatabaseEntry) ports.Position {
+	return ports.Position{At: d.CreatedAt, ID: string(d.ID)}
+}
 
 func (s *site) showRecord(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	d, err := o.DatabaseDetails(r.Context(), id.DatabaseID(r.Param("id")))

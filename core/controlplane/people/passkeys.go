@@ -79,9 +79,9 @@ func ownerOf(u account.User, list []person.Passkey) ports.PasskeyOwner {
 	return o
 }
 
-// BeginPasskey begins to register a passkey of the caller. UNAUTHORIZED, LOGIN_REQUIRED as of ChangePassword, and the latter as of
-// person.Session.ChangesPasskeys. VALIDATION_ERROR on "passkey": there are too many. FEATURE_NOT_AVAILABLE: the installation has
-// none.
+// BeginPasskey begins to register a passkey of the caller. UNAUTHORIZED, LOGIN_REQUIRED as of ChangePassword; the latter
+// also as of person.Session.ChangesPasskeys. VALIDATION_ERROR on "passkey": there are too many. FEATURE_NOT_AVAILABLE: the
+// installation has none.
 func (p *People) BeginPasskey(ctx context.Context, c access.Caller) (Asked, error) {
 	if err := p.recent(c); err != nil {
 		return Asked{}, err
