@@ -11,12 +11,14 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
 	rule "github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/querytimeout"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/role"
@@ -267,6 +269,30 @@ func TestAnOrderIsNoEnd(t *testing.T) {
 	w.clock.Advance(time.Minute)
 	w.work(w.ControlPlane)
 	equal(t, "status", w.operation(backup.ID).Status, operation.Succeeded)
+}
+
+// An order that was logged is carried out, whatever becomes of who gave it: what the server has done for it would be undone.
+func TestAnOrderOutlivesItsMandate(t *testing.T) {
+	w := newWorld(t)
+	w.deletable()
+	w.deleted(w.source())
+	w.clock.Advance(rule.DefaultWindow)
+	w.rounds(w.ControlPlane)
+	open := w.openOnes()
+	over := true
+	w.inEveryCall("Rejoin", func() fakeagent.Fault { over = true; return fakeagent.Fault{} })
+	ctx := base.ByOperator(w.ctx, base.Mandate{Operator: "ada", Holds: func(context.Context, ports.Tx) error {
+		if over {
+			return person.ErrNoSession()
+		}
+		return nil
+	}})
+	refused(t, errOf(w.Operator.FailOperation(ctx, open[0].ID, anOrder)), fault.Unauthorized)
+	equal(t, "open after a refusal", len(w.openOnes()), 1)
+	over = false
+	ended := must(w.Operator.FailOperation(ctx, open[0].ID, anOrder))(t)
+	equal(t, "the session has ended", over, true)
+	equal(t, "ended", w.endOf(ended), "failed active")
 }
 
 // A server is taken for gone only when it takes no new databases and nothing answers at its address.

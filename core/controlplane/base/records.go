@@ -28,6 +28,17 @@ func ByOperator(ctx context.Context, m Mandate) context.Context {
 	return context.WithValue(ctx, mandateKey{}, m)
 }
 
+// Carried divides a mandate: into the context with which an order that was logged is carried out, whatever becomes of the
+// operator meanwhile, and what the transaction that logs it has to ask.
+func Carried(ctx context.Context) (carried context.Context, holds func(context.Context, ports.Tx) error) {
+	m, has := ctx.Value(mandateKey{}).(Mandate)
+	if !has || m.Holds == nil {
+		return ctx, func(context.Context, ports.Tx) error { return nil }
+	}
+	holds, m.Holds = m.Holds, nil
+	return ByOperator(ctx, m), holds
+}
+
 // details are those of an entry, with the operator and the reason where it has none of its own.
 func (m Mandate) details(of audit.Details) audit.Details {
 	of = maps.Clone(of)

@@ -61,7 +61,11 @@ func (o *Operator) FailOperation(ctx context.Context, op id.OperationID, by oper
 	if err != nil {
 		return of, err
 	}
-	return o.base.Work.GiveUp(ctx, op, by, orderTime, func(ctx context.Context, tx ports.Tx) error {
+	carried, holds := base.Carried(ctx)
+	return o.base.Work.GiveUp(carried, op, by, orderTime, func(ctx context.Context, tx ports.Tx) error {
+		if err := holds(ctx, tx); err != nil {
+			return err
+		}
 		return o.recordOrder(ctx, tx, of, by, audit.OperationEndOrder)
 	})
 }
