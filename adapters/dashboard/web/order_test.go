@@ -89,6 +89,14 @@ func TestAddresses(t *testing.T) {
 		{"GET /things/" + thing + "%2ffiles%2fx HTTP/1.1\r\n" + ours + cookie, 404, "", ""},
 		{"GET /things/" + thing + " HTTP/1.1\r\n" + ours + cookie, 200, "", "thing"},
 		{"GET /things/" + thing + "/files/a%2Fb%3f HTTP/1.1\r\n" + ours + cookie, 200, "", "file"},
+
+		// What no database keeps.
+		{"GET /things/" + thing + "/files/%00 HTTP/1.1\r\n" + ours + cookie, 404, "", ""},
+		{"GET /things/" + thing + "/files/%ff HTTP/1.1\r\n" + ours + cookie, 404, "", ""},
+		{"GET /open?q=%C3%A9 HTTP/1.1\r\n" + ours, 200, "", "open"},
+		{"GET /open?q=a%00 HTTP/1.1\r\n" + ours, 400, "", ""},
+		{"GET /?q=a&q=%e9 HTTP/1.1\r\n" + ours + cookie, 400, "", ""},
+		{"GET /?%00 HTTP/1.1\r\n" + ours + cookie, 400, "", ""},
 	} {
 		got := w.raw(c.request + "Connection: close\r\n\r\n")
 		leads := got.Get("Location") + got.Get("Allow")
@@ -181,6 +189,9 @@ func TestFormsThatCannotBeRead(t *testing.T) {
 		{kind + "; charset", "a=b", 415},
 		{kind, "a=%zz", 400},
 		{kind, "a;b=c", 400},
+		{kind, "a=%C3%A9%0D%0A", 303},
+		{kind, "a=%00", 400},
+		{kind, "a=b&a=%ff", 400},
 		{kind, large, 303},
 		{kind, large + "x", 413},
 		{kind, strings.Repeat("a=&", 1<<20), 413},

@@ -6,7 +6,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/ratelimit"
 )
@@ -108,20 +110,32 @@ func newTable(pages []Page) (table, error) {
 // namedParameters are parameters of paths that are no UUIDs.
 var namedParameters = []string{"$", "filename", "login", "key", "name", "token"}
 
-// checkParameters returns an error where a parameter of a path is none.
+// checkParameters returns an error where a parameter of a path is none, or what was sent is no text: no database keeps it.
 func (r *Request) checkParameters() error {
 	for part := range strings.SplitSeq(r.page.Path, "/") {
 		name, is := strings.CutPrefix(part, "{")
-		name = strings.TrimSuffix(name, "}")
-		if !is || slices.Contains(namedParameters, name) {
+		if name = strings.TrimSuffix(name, "}"); !is {
 			continue
 		}
-		if _, err := id.Parse[string](r.Param(name)); err != nil {
+		_, err := id.Parse[string](r.Param(name))
+		if slices.Contains(namedParameters, name) {
+			err = nil
+		}
+		if err != nil || !isText(r.Param(name)) {
 			return errNoPage()
+		}
+	}
+	for _, sent := range []url.Values{r.http.URL.Query(), r.http.PostForm} {
+		for name, values := range sent {
+			if !isText(name) || slices.ContainsFunc(values, func(v string) bool { return !isText(v) }) {
+				return fault.New(fault.ValidationError, "what was sent is no text")
+			}
 		}
 	}
 	return nil
 }
+
+func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 // filled is a path with its parameters.
 func filled(path string, param func(name string) string) string {
