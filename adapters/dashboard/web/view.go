@@ -266,8 +266,11 @@ func (r *Request) failWith(status int, e *fault.Error) {
 	if e.RetryAfter > 0 {
 		r.retryAfter(e.RetryAfter)
 	}
-	title := "This did not work"
+	title, on := "This did not work", []Link{{Text: "To the databases", Href: "/"}}
 	switch {
+	case e.Code == fault.AccountSuspended:
+		title, on = "Suspended", nil // every page is answered like this
+
 	case status == http.StatusNotFound:
 		title = "Nothing is here"
 	case status == http.StatusForbidden:
@@ -280,7 +283,7 @@ func (r *Request) failWith(status int, e *fault.Error) {
 	v := &View{
 		Title: title, Status: status, Outside: !r.Caller.IsPerson(),
 		Sections: []*Section{{
-			Alert: &Alert{Text: e.Message, Code: string(e.Code)}, Links: []Link{{Text: "To the databases", Href: "/"}},
+			Alert: &Alert{Text: e.Message, Code: string(e.Code)}, Links: on,
 		}},
 	}
 	r.Failure = nil

@@ -18,7 +18,7 @@ type Console struct{ operator *Operator }
 // NewConsole makes it.
 func NewConsole(o *Operator) *Console { return &Console{o} }
 
-// Look returns the use cases, for those that change nothing. Errors are those of person.Session.Operates.
+// Look returns the use cases, for those that decide nothing. Errors are those of person.Session.Operates.
 func (c *Console) Look(by access.Caller) (*Operator, error) {
 	if err := by.Operates(); err != nil {
 		return nil, err
