@@ -48,6 +48,7 @@ func Start(t testing.TB, roots *x509.CertPool, origins ...string) *Browser {
 		chromedp.ExecPath(program),
 		chromedp.UserDataDir(b.home),
 		chromedp.NoInheritEnv,
+		chromedp.NoSandbox, // of the kernel, which not every machine has for whoever is not root: it sees our pages alone
 		chromedp.Env("HOME="+b.home, "XDG_CACHE_HOME="+b.home, "TMPDIR="+b.home, "TZ=UTC", "LANG=C.UTF-8"),
 		chromedp.Flag("disable-gpu", true),
 		chromedp.Flag("font-render-hinting", "none"),
