@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +21,7 @@ import (
 // world is a server as a meter sees it.
 type world struct {
 	seen   map[id.DatabaseID]Sighting
-	failed error
+	silent atomic.Bool // the pooler does not answer
 	*Meter
 }
 
@@ -29,7 +30,12 @@ func newWorld(databases ...id.DatabaseID) *world {
 	for _, db := range databases {
 		w.seen[db] = Sighting{}
 	}
-	w.Meter = New(func(context.Context) (map[id.DatabaseID]Sighting, error) { return maps.Clone(w.seen), w.failed }, zap.NewNop())
+	w.Meter = New(func(context.Context) (map[id.DatabaseID]Sighting, error) {
+		if w.silent.Load() {
+			return nil, errors.New("PgBouncer does not answer")
+		}
+		return maps.Clone(w.seen), nil
+	}, zap.NewNop())
 	return w
 }
 
@@ -109,9 +115,9 @@ func TestGaps(t *testing.T) {
 		w := newWorld("shop")
 		w.run(t, func() {
 			time.Sleep(15*time.Minute + time.Millisecond) // it begins with an hour
-			w.failed = errors.New("PgBouncer does not answer")
+			w.silent.Store(true)
 			time.Sleep(time.Minute)
-			w.failed = nil
+			w.silent.Store(false)
 			time.Sleep(time.Minute)
 		})
 		list, _ := w.asked(t, command.UsageFromStart)
