@@ -16,6 +16,24 @@ type Page struct {
 	After *Position // the last entry of the page before; nil for the first page
 }
 
+// Beyond asks for one entry more than the page has, to know whether the list goes on: see Cut.
+func (p Page) Beyond() Page {
+	if p.Limit > 0 {
+		p.Limit++
+	}
+	return p
+}
+
+// Cut is the page of a list that was read with p.Beyond, and the position of its last entry where the list goes on.
+func Cut[T any](list []T, p Page, position func(T) Position) ([]T, *Position) {
+	if p.Limit == 0 || len(list) <= p.Limit {
+		return list, nil
+	}
+	list = list[:p.Limit]
+	last := position(list[p.Limit-1])
+	return list, &last
+}
+
 // Position is an entry's place in a list. Every list is sorted by time or, where the entries have a Key, by that, and then by ID,
 // both in the same direction.
 type Position struct {

@@ -8,7 +8,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
-	"github.com/pgherd/pgherd/ports"
 )
 
 // consolePath is where the operator's console is.
@@ -112,22 +111,6 @@ func bounded[T ~string](r *web.Request, name string, of []T) (T, error) {
 		return "", nil
 	}
 	return fault.OneOf(name, text, of...)
-}
-
-// beyond asks for one entry more than a page has, to know whether the list goes on.
-func beyond(p ports.Page) ports.Page {
-	p.Limit++
-	return p
-}
-
-// cut is the page of a list that was asked for with beyond, and where the list goes on.
-func cut[T any](list []T, p ports.Page, position func(T) ports.Position) ([]T, *ports.Position) {
-	if len(list) <= p.Limit {
-		return list, nil
-	}
-	list = list[:p.Limit]
-	next := position(list[p.Limit-1])
-	return list, &next
 }
 
 // nameCell is a cell with a name that leads on, or a word where there is none.

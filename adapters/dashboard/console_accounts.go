@@ -35,8 +35,6 @@ func (s *site) accountListPages() []web.Page {
 
 func pathOfOwner(of id.AccountID) string { return ownersPath + "/" + string(of) }
 
-var plans = []account.Plan{account.Free, account.Pro, account.Business}
-
 func (s *site) showAccounts(r *web.Request, o *operator.Operator) (web.Answer, error) {
 	page, err := paged(r)
 	if err != nil {
@@ -46,14 +44,14 @@ func (s *site) showAccounts(r *web.Request, o *operator.Operator) (web.Answer, e
 	if of.Email, err = fault.Label("q", r.Query("q"), 0, mostSearched); err != nil {
 		return nil, err
 	}
-	if of.Plan, err = bounded(r, "plan", plans); err != nil {
+	if of.Plan, err = bounded(r, "plan", account.Plans); err != nil {
 		return nil, err
 	}
-	list, err := o.Accounts(r.Context(), of, beyond(page))
+	list, err := o.Accounts(r.Context(), of, page.Beyond())
 	if err != nil {
 		return nil, err
 	}
-	list, next := cut(list, page, func(a ports.AccountEntry) ports.Position {
+	list, next := ports.Cut(list, page, func(a ports.AccountEntry) ports.Position {
 		return ports.Position{At: a.CreatedAt, ID: string(a.ID)}
 	})
 	t := &web.Table{
@@ -66,7 +64,8 @@ func (s *site) showAccounts(r *web.Request, o *operator.Operator) (web.Answer, e
 		Filtered: of.Email != "" || of.Plan != "",
 		Filter: &web.Form{Action: ownersPath, Get: true, Submit: "Filter", Fields: []*web.Field{
 			{Name: "q", Label: "E-mail address", Type: "search", Value: of.Email, Optional: true},
-			{Name: "plan", Label: "Plan", Type: "select", Value: string(of.Plan), Options: options(plans, "all"), Optional: true},
+			{Name: "plan", Label: "Plan", Type: "select", Value: string(of.Plan), Optional: true,
+				Options: options(account.Plans, "all")},
 		}},
 	}
 	for _, a := range list {
@@ -87,7 +86,7 @@ func (s *site) showAccounts(r *web.Request, o *operator.Operator) (web.Answer, e
 		Intro: "Makes a user with an account, where the address is nobody's, and a link with which the user chooses a password.",
 		Fields: []*web.Field{
 			{Name: "email", Label: "E-mail address", Type: "email", Max: 254}, {Name: "name", Label: "Name", Max: 100},
-			{Name: "plan", Label: "Plan", Type: "select", Value: string(account.Free), Options: options(plans, "")},
+			{Name: "plan", Label: "Plan", Type: "select", Value: string(account.Free), Options: options(account.Plans, "")},
 			{Name: "mail", Label: "Send the link by mail", Type: "check", Value: yes, Optional: true}, reasonField(),
 		},
 	}}}}
@@ -123,13 +122,13 @@ func (s *site) inviteUser(r *web.Request) (web.Answer, error) {
 }
 
 func (s *site) showOwner(r *web.Request, o *operator.Operator) (web.Answer, error) {
-	a, err := o.AccountDetails(r.Context(), id.AccountID(r.Param("id")))
+	first := ports.Page{Limit: pageLength}
+	a, err := o.AccountDetails(r.Context(), id.AccountID(r.Param("id")), first.Beyond())
 	if err != nil {
 		return nil, found(err)
 	}
 	q := a.Quotas()
-	first := ports.Page{Limit: pageLength}
-	owned, next := cut(a.Owned, first, positionOf)
+	owned, next := ports.Cut(a.Owned, first, positionOf)
 	t := &web.Table{
 		Caption: "Databases of the account, the oldest first",
 		Columns: []web.Column{
@@ -210,7 +209,7 @@ func accountForm(at string, a operator.AccountDetails) *web.Form {
 	return &web.Form{
 		Name: "operator.account.set", Action: at + "/set", Submit: "Change the account", Fold: "Change the plan and its exceptions",
 		Fields: []*web.Field{
-			{Name: "plan", Label: "Plan", Type: "select", Value: string(a.Plan), Options: options(plans, "")},
+			{Name: "plan", Label: "Plan", Type: "select", Value: string(a.Plan), Options: options(account.Plans, "")},
 			exception("maxDatabases", "Most databases", given(a.MaxDatabases, strconv.Itoa), strconv.Itoa(own.Databases)),
 			exception("connectionCap", "Connections of a new database", given(a.ConnectionCap, strconv.Itoa),
 				strconv.Itoa(own.ConnectionCap)),
@@ -273,7 +272,7 @@ func overridesOf(r *web.Request) (o account.Overrides, err error) {
 	if o.BackupDays, err = exceptionOf(r, "backupDays", whole, strconv.Atoi); err != nil {
 		return o, err
 	}
-	const size = "must be a whole number of bytes, or of KiB, MiB, GiB or TiB, as in 20GiB"
+	size := account.ErrNoBytes.Error()
 	if o.DatabaseBytes, err = exceptionOf(r, "databaseBytes", size, account.ParseBytes); err != nil {
 		return o, err
 	}
@@ -309,7 +308,7 @@ func (s *site) setAccount(r *web.Request) (web.Answer, error) {
 func (s *site) suspend(r *web.Request) (web.Answer, error) {
 	of := id.AccountID(r.Param("id"))
 	return s.ordered(r, pathOfOwner(of), func(ctx context.Context, o *operator.Operator, by operation.Order) error {
-		a, err := o.AccountDetails(ctx, of)
+		a, err := o.Account(ctx, of)
 		if err == nil {
 			err = r.Confirm(a.Email)
 		}

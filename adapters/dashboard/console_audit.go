@@ -25,18 +25,18 @@ func (s *site) showAudit(r *web.Request, o *operator.Operator) (web.Answer, erro
 	case of != "":
 		at, v.Lead = web.WithQuery(at, "account", of), "What was done to one account, and to its databases."
 		v.Main = &web.Link{Text: "The account", Href: pathOfOwner(id.AccountID(of))}
-		list, err = logOf(of, func(a id.AccountID) (operator.Entries, error) { return o.AccountAudit(r.Context(), a, beyond(page)) })
+		list, err = logOf(of, func(a id.AccountID) (operator.Entries, error) { return o.AccountAudit(r.Context(), a, page.Beyond()) })
 	case db != "":
 		at, v.Lead = web.WithQuery(at, "database", db), "What was done to one database."
 		v.Main = &web.Link{Text: "The database", Href: pathOfRecord(id.DatabaseID(db))}
-		list, err = logOf(db, func(d id.DatabaseID) (operator.Entries, error) { return o.Audit(r.Context(), d, beyond(page)) })
+		list, err = logOf(db, func(d id.DatabaseID) (operator.Entries, error) { return o.Audit(r.Context(), d, page.Beyond()) })
 	default:
-		list, err = o.InstallationAudit(r.Context(), beyond(page))
+		list, err = o.InstallationAudit(r.Context(), page.Beyond())
 	}
 	if err != nil {
 		return nil, found(err)
 	}
-	list, next := cut(list, page, func(e base.By[audit.Entry]) ports.Position {
+	list, next := ports.Cut(list, page, func(e base.By[audit.Entry]) ports.Position {
 		return ports.Position{At: e.What.At, ID: string(e.What.ID)}
 	})
 	t := entryTable("What was done, the latest first", list)

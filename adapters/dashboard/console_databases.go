@@ -58,11 +58,11 @@ func (s *site) showRecords(r *web.Request, o *operator.Operator) (web.Answer, er
 	if status != "" {
 		of.Statuses = []database.Status{status}
 	}
-	list, err := o.Databases(r.Context(), of, beyond(page))
+	list, err := o.Databases(r.Context(), of, page.Beyond())
 	if err != nil {
 		return nil, err
 	}
-	list, next := cut(list, page, positionOf)
+	list, next := ports.Cut(list, page, positionOf)
 	t := &web.Table{
 		Caption: "Databases of all accounts, the oldest first; deleted ones, too",
 		Columns: []web.Column{

@@ -67,11 +67,11 @@ func (s *site) showOrders(r *web.Request, o *operator.Operator) (web.Answer, err
 		section.Links = append(section.Links, web.Link{Text: one.text, Href: at + "?" + kept.Encode(), Here: here})
 	}
 	kept.Set("state", state)
-	list, err := o.FindOperations(r.Context(), of, beyond(page))
+	list, err := o.FindOperations(r.Context(), of, page.Beyond())
 	if err != nil {
 		return nil, err
 	}
-	list, next := cut(list, page, func(o ports.FoundOperation) ports.Position {
+	list, next := ports.Cut(list, page, func(o ports.FoundOperation) ports.Position {
 		return ports.Position{At: o.CreatedAt, ID: string(o.ID)}
 	})
 	section.Table = orderTable(r, list)

@@ -18,8 +18,11 @@ const (
 	Business Plan = "business"
 )
 
+// Plans are all, the smallest first.
+var Plans = []Plan{Free, Pro, Business}
+
 // ParsePlan accepts exactly the three names.
-func ParsePlan(s string) (Plan, error) { return fault.OneOf("plan", s, Free, Pro, Business) }
+func ParsePlan(s string) (Plan, error) { return fault.OneOf("plan", s, Plans...) }
 
 // AllowsAPI reports whether accounts on the plan may use the API (spec, section "Authentication").
 func (p Plan) AllowsAPI() bool { return p == Pro || p == Business }

@@ -58,7 +58,7 @@ func (m *metadata) accountShow() *cobra.Command {
 			"exceptions that account set has made, \"quotas\" what holds for the account.",
 	}
 	return onID(m, cmd, "account", func(ctx context.Context, o *operator.Operator, of id.AccountID) (output, error) {
-		a, err := o.AccountDetails(ctx, of)
+		a, err := o.AccountDetails(ctx, of, ports.Page{})
 		if err != nil {
 			return nil, err
 		}

@@ -97,7 +97,7 @@ func (s Settings) sow(ctx context.Context, g *infrastructure, clock *system.Cloc
 		if err := s.register(ctx, g, o); err != nil {
 			return err
 		}
-		owner, err := o.AccountDetails(ctx, g.seed.AccountID)
+		owner, err := o.Account(ctx, g.seed.AccountID)
 		if err != nil {
 			return err
 		}

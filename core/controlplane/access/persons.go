@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
@@ -104,14 +105,38 @@ func (a *Access) refusePerson(ctx context.Context, client netip.Addr) (Admission
 // StillIn locks the session of a person, and returns UNAUTHORIZED if it has ended: after the end of a session nothing is stored
 // in its name. ACCOUNT_SUSPENDED: the person's account was suspended meanwhile.
 func (c Caller) StillIn(ctx context.Context, tx ports.Tx, clock ports.Clock) error {
+	_, err := c.lockSession(ctx, tx, clock)
+	return err
+}
+
+// StillOperates is StillIn for what an operator changes. FORBIDDEN: the person is named no more. Else errors are those of
+// person.Session.Operates, too, for the session and the passkeys of now.
+func (c Caller) StillOperates(ctx context.Context, tx ports.Tx, clock ports.Clock) error {
+	in, err := c.lockSession(ctx, tx, clock)
+	if err != nil {
+		return err
+	}
+	named, err := tx.Operators().List(ctx)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(named, func(e ports.OperatorEntry) bool { return e.UserID == in.UserID })
+	if i < 0 {
+		return fault.New(fault.Forbidden, "you are no operator any more")
+	}
+	return in.Operates(true, named[i].Passkeys > 0)
+}
+
+// lockSession is StillIn, and returns the session as it is now.
+func (c Caller) lockSession(ctx context.Context, tx ports.Tx, clock ports.Clock) (person.Session, error) {
 	in, err := tx.Sessions().Lock(ctx, c.Session.ID)
 	if err == nil && !in.IsOpen(clock.Now()) {
 		err = ports.ErrNoRow
 	}
 	if err != nil {
-		return base.NotFound(err, person.ErrNoSession())
+		return in, base.NotFound(err, person.ErrNoSession())
 	}
-	return c.StillServed(ctx, tx)
+	return in, c.StillServed(ctx, tx)
 }
 
 // StillServed returns ACCOUNT_SUSPENDED if the account of the caller is suspended by now. Who writes to a database that was

@@ -12,14 +12,7 @@ func List[T any](
 	ctx context.Context, s ports.Store, p ports.Page, position func(T) ports.Position,
 	read func(ctx context.Context, tx ports.Tx, p ports.Page) ([]T, error),
 ) (list []T, next *ports.Position, err error) {
-	wanted := p.Limit
-	if wanted > 0 {
-		p.Limit++
-	}
-	list, err = ports.Read(ctx, s, func(ctx context.Context, tx ports.Tx) ([]T, error) { return read(ctx, tx, p) })
-	if wanted == 0 || len(list) <= wanted {
-		return list, nil, err
-	}
-	last := position(list[wanted-1])
-	return list[:wanted], &last, err
+	list, err = ports.Read(ctx, s, func(ctx context.Context, tx ports.Tx) ([]T, error) { return read(ctx, tx, p.Beyond()) })
+	list, next = ports.Cut(list, p, position)
+	return list, next, err
 }

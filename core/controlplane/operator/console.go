@@ -2,12 +2,10 @@ package operator
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -46,28 +44,7 @@ func (c *Console) Change(
 	}
 	ctx = base.ByOperator(ctx, base.Mandate{
 		Operator: by.User.Email, Reason: reason,
-		Holds: func(ctx context.Context, tx ports.Tx) error { return c.stillOperates(ctx, tx, by) },
+		Holds: func(ctx context.Context, tx ports.Tx) error { return by.StillOperates(ctx, tx, c.operator.base.Clock) },
 	})
 	return do(ctx, c.operator, operation.Order{By: by.User.Email, Reason: reason})
-}
-
-// stillOperates returns an error where the session has ended or was proved by something else since, or the person is named no
-// more, or has no passkey any more.
-func (c *Console) stillOperates(ctx context.Context, tx ports.Tx, by access.Caller) error {
-	if err := by.StillIn(ctx, tx, c.operator.base.Clock); err != nil {
-		return err
-	}
-	in, err := tx.Sessions().Get(ctx, by.Session.ID)
-	if err != nil {
-		return err
-	}
-	named, err := tx.Operators().List(ctx)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(named, func(e ports.OperatorEntry) bool { return e.UserID == in.UserID })
-	if i < 0 {
-		return fault.New(fault.Forbidden, "you are no operator any more")
-	}
-	return in.Operates(true, named[i].Passkeys > 0)
 }

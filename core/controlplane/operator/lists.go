@@ -125,17 +125,24 @@ type AccountDetails struct {
 	Namespaces []ports.NamespaceEntry
 }
 
-// AccountDetails returns an account with what it has. VALIDATION_ERROR on "account".
-func (o *Operator) AccountDetails(ctx context.Context, of id.AccountID) (a AccountDetails, err error) {
+// Account returns one account. VALIDATION_ERROR on "account".
+func (o *Operator) Account(ctx context.Context, of id.AccountID) (a ports.AccountEntry, err error) {
 	found, err := o.Accounts(ctx, ports.AccountFilter{ID: of}, ports.Page{Limit: 1})
-	if err == nil && len(found) == 0 {
-		err = errUnknown("account")
+	switch {
+	case err != nil:
+		return a, err
+	case len(found) == 0:
+		return a, errUnknown("account")
 	}
-	if err != nil {
+	return found[0], nil
+}
+
+// AccountDetails returns an account with what it has, and of its databases a page. Errors as of Account.
+func (o *Operator) AccountDetails(ctx context.Context, of id.AccountID, owned ports.Page) (a AccountDetails, err error) {
+	if a.AccountEntry, err = o.Account(ctx, of); err != nil {
 		return a, err
 	}
-	a.AccountEntry = found[0]
-	if a.Owned, err = o.Databases(ctx, ports.DatabaseFilter{AccountID: of}, ports.Page{}); err != nil {
+	if a.Owned, err = o.Databases(ctx, ports.DatabaseFilter{AccountID: of}, owned); err != nil {
 		return a, err
 	}
 	if a.KeyList, err = o.Keys(ctx, of); err != nil {
