@@ -176,20 +176,24 @@ func TestConstantsThatPostgresKeeps(t *testing.T) {
 	w := s.Made(t, database.SingleLogin)
 	ended := make(chan error, 1)
 	slow, flood := s.Owner(t, w), s.Owner(t, w)
+	lock := check.Must(flood.Begin())(t)
+	check.Must(lock.Exec("SELECT pg_advisory_xact_lock(1)"))(t)
 	go func() {
-		_, err := slow.Exec("SELECT pg_sleep(2), 'secret' AS kept")
+		_, err := slow.Exec("SELECT pg_advisory_lock(1), 'secret' AS kept")
 		ended <- err
 	}()
-	for i := 0; len(ended) == 0; i += 500 {
-		check.Must(flood.Exec(distinct(i, i+500, 0)))(t)
-	}
+	check.Eventually(t, "the slow statement does not wait", func() bool {
+		return s.One(t, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") == "1"
+	})
+	check.Must(lock.Exec(distinct(0, 2000, 0)))(t)
+	check.NoError(t, lock.Commit())
 	check.NoError(t, <-ended)
 	const query = "SELECT query FROM server.pg_stat_statements WHERE query LIKE '%AS kept'"
 	if kept := s.One(t, query); !strings.Contains(kept, "secret") {
 		t.Errorf("PostgreSQL has %q", kept)
 	}
 	texts := textsOf(asked(t, s, w, slowquery.ByMean))
-	if want := w.Name + ": SELECT pg_sleep(?), ? AS kept"; !slices.Contains(texts, want) {
+	if want := w.Name + ": SELECT pg_advisory_lock(?), ? AS kept"; !slices.Contains(texts, want) {
 		t.Errorf("%q is not among %q", want, texts)
 	}
 }
