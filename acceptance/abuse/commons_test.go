@@ -14,7 +14,7 @@ var (
 	keptIDs = counted("transaction IDs that are kept", 2_000_000, `SELECT coalesce(max(greatest(age(backend_xid),
 		age(backend_xmin))), 0) FROM pg_stat_activity WHERE backend_type = 'client backend'`)
 	queueInUse   = counted("part of the queue of notifications", 0.01, `SELECT pg_notification_queue_usage()`)
-	catalogBytes = counted("bytes of the shared catalogs", 160<<20, `SELECT pg_tablespace_size('pg_global')`)
+	catalogBytes = counted("bytes of the shared catalogs", 256<<20, `SELECT pg_tablespace_size('pg_global')`)
 )
 
 const (
