@@ -51,12 +51,15 @@ func (s *Stack) launch(t testing.TB, point string) *Child {
 	return c
 }
 
-// Child starts an agent and waits until it is in charge.
+// Child starts an agent and waits until it is in charge. PostgreSQL must run: where a crash before has left none, the test ends
+// at once.
 func (s *Stack) Child(t testing.TB, point string) *Child {
 	t.Helper()
 	c := s.launch(t, point)
 	select {
 	case <-c.ready:
+	case <-s.PG.Done():
+		t.Fatalf("the agent is not in charge: PostgreSQL has ended (%s)", s.PG.Exit())
 	case <-time.After(check.Patience):
 		t.Fatal("the agent is not in charge")
 	}

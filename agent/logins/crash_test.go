@@ -53,11 +53,8 @@ func TestPostgreSQLCrashesOverALogin(t *testing.T) {
 	for _, flow := range loginFlows {
 		for i, point := range agenttest.PointsOf(t, flow.points) {
 			for n, m := range agenttest.Models {
-				if !agenttest.Turn(i, n, len(agenttest.Models)) {
-					continue
-				}
-				if !t.Run(fmt.Sprintf("%s %s", point, m), func(t *testing.T) { crashesOver(t, s, m, point, flow.test) }) {
-					return // the server may be gone, and each of the others would wait for it
+				if agenttest.Turn(i, n, len(agenttest.Models)) {
+					t.Run(fmt.Sprintf("%s %s", point, m), func(t *testing.T) { crashesOver(t, s, m, point, flow.test) })
 				}
 			}
 		}
