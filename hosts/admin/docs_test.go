@@ -13,7 +13,7 @@ import (
 // The page names every field that the lists print as JSON, and says what the plans are.
 func TestThePageOfAccountsIsTrue(t *testing.T) {
 	w, page := newTown(t), string(check.Must(os.ReadFile("../../docs/operate/accounts.md"))(t))
-	for _, p := range []account.Plan{account.Free, account.Pro, account.Business} {
+	for _, p := range account.Plans {
 		q, api := account.Account{Plan: p}.Quotas(), map[bool]string{true: "yes", false: "no"}[p.AllowsAPI()]
 		row := fmt.Sprintf("| %s | %s | %d | %d | %d | %d GiB | %d GiB |\n", p, api, q.Databases, q.ConnectionCap, q.BackupDays,
 			q.DatabaseBytes>>30, q.BackupBytes>>30)

@@ -84,7 +84,7 @@ func (s *sights) revoked(k account.Key) account.Key {
 func (s *sights) draw(t *rapid.T) {
 	err := s.Store.Update(s.Context(), func(ctx context.Context, tx ports.Tx) error {
 		for i := range s.accounts {
-			s.accounts[i].Plan = rapid.SampledFrom([]account.Plan{account.Free, account.Pro, account.Business}).Draw(t, "plan")
+			s.accounts[i].Plan = rapid.SampledFrom(account.Plans).Draw(t, "plan")
 			s.accounts[i].Suspension = rapid.SampledFrom([]account.Suspension{{}, unpaid()}).Draw(t, "suspension")
 			if err := tx.Accounts().Save(ctx, s.accounts[i]); err != nil {
 				return err
