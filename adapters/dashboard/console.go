@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/dashboard/web"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 )
 
@@ -111,6 +112,19 @@ func bounded[T ~string](r *web.Request, name string, of []T) (T, error) {
 		return "", nil
 	}
 	return fault.OneOf(name, text, of...)
+}
+
+// boundedByID is the ID of what a list is bounded to; empty where it is not. What is no ID bounds no page that there is.
+func boundedByID[T ~string](r *web.Request, name string) (T, error) {
+	text := r.Query(name)
+	if text == "" {
+		return "", nil
+	}
+	of, err := id.Parse[T](text)
+	if err != nil {
+		return "", web.ErrNothing()
+	}
+	return of, nil
 }
 
 // nameCell is a cell with a name that leads on, or a word where there is none.

@@ -2,9 +2,7 @@ package dashboard
 
 import (
 	"context"
-	"maps"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -43,13 +41,11 @@ func (s *site) showRecords(r *web.Request, o *operator.Operator) (web.Answer, er
 	if of.Name, err = fault.Label("q", r.Query("q"), 0, mostSearched); err != nil {
 		return nil, err
 	}
-	bounds := map[string]*string{"server": (*string)(&of.ServerID), "account": (*string)(&of.AccountID)}
-	for name, to := range bounds {
-		if text := r.Query(name); text != "" {
-			if *to, err = id.Parse[string](text); err != nil {
-				return nil, web.ErrNothing()
-			}
-		}
+	if of.ServerID, err = boundedByID[id.ServerID](r, "server"); err != nil {
+		return nil, err
+	}
+	if of.AccountID, err = boundedByID[id.AccountID](r, "account"); err != nil {
+		return nil, err
 	}
 	status, err := bounded(r, "status", database.Statuses)
 	if err != nil {
@@ -77,10 +73,10 @@ func (s *site) showRecords(r *web.Request, o *operator.Operator) (web.Answer, er
 		}},
 	}
 	kept := url.Values{"q": {of.Name}, "status": {r.Query("status")}}
-	for _, name := range slices.Sorted(maps.Keys(bounds)) {
-		if text := *bounds[name]; text != "" {
-			kept.Set(name, text)
-			t.Filter.Hidden = append(t.Filter.Hidden, web.Pair{Name: name, Value: text})
+	for _, bound := range []web.Pair{{Name: "account", Value: string(of.AccountID)}, {Name: "server", Value: string(of.ServerID)}} {
+		if bound.Value != "" {
+			kept.Set(bound.Name, bound.Value)
+			t.Filter.Hidden = append(t.Filter.Hidden, bound)
 		}
 	}
 	for _, d := range list {

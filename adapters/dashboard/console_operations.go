@@ -42,19 +42,20 @@ func (s *site) showOrders(r *web.Request, o *operator.Operator) (web.Answer, err
 		return nil, err
 	}
 	of := ports.OperationFilter{Statuses: states[0].statuses, Kind: operation.Kind(r.Query("kind"))}
-	kept, at := url.Values{}, consolePath+orderTab
-	for name, to := range map[string]*string{
-		"server": (*string)(&of.ServerID), "database": (*string)(&of.DatabaseID),
-	} {
-		if text := r.Query(name); text != "" {
-			if *to, err = id.Parse[string](text); err != nil {
-				return nil, web.ErrNothing()
-			}
-			kept.Set(name, text)
-		}
+	if of.ServerID, err = boundedByID[id.ServerID](r, "server"); err != nil {
+		return nil, err
 	}
-	if of.Kind != "" {
-		kept.Set("kind", string(of.Kind))
+	if of.DatabaseID, err = boundedByID[id.DatabaseID](r, "database"); err != nil {
+		return nil, err
+	}
+	kept, at := url.Values{}, consolePath+orderTab
+	for _, bound := range []web.Pair{
+		{Name: "server", Value: string(of.ServerID)}, {Name: "database", Value: string(of.DatabaseID)},
+		{Name: "kind", Value: string(of.Kind)},
+	} {
+		if bound.Value != "" {
+			kept.Set(bound.Name, bound.Value)
+		}
 	}
 	section := &web.Section{ID: "operations"}
 	state := states[0].name

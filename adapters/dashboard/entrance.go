@@ -236,12 +236,8 @@ func (s *site) showProof(r *web.Request) (web.Answer, error) {
 		Title: "Prove that it is you",
 		Lead:  "What you are about to do needs a log-in of the last ten minutes.",
 	}
-	console := r.Next() == consolePath || strings.HasPrefix(r.Next(), consolePath+"/")
-	if (console || r.Next() == securityPath && r.Caller.HasPasskey) && r.Caller.Operator {
-		v.Lead = "The operator's console needs a passkey, and to change something one that was used in the last ten minutes."
-		if !console {
-			v.Lead = "An operator needs a passkey for this, used in the last ten minutes."
-		}
+	if lead := leadOfOperator(r); lead != "" {
+		v.Lead = lead
 		v.Sections = []*web.Section{{Forms: []*web.Form{
 			passkeyForm("prove.passkey", "/prove/passkey", "Use a passkey", next(r)),
 		}}}
@@ -277,6 +273,19 @@ func (s *site) showProof(r *web.Request) (web.Answer, error) {
 		v.Sections = []*web.Section{{Alert: &web.Alert{Text: "You have nothing to prove it with: log in again."}}}
 	}
 	return v, nil
+}
+
+// leadOfOperator says why an operator has to use a passkey for what comes next; empty where another proof will do.
+func leadOfOperator(r *web.Request) string {
+	switch {
+	case !r.Caller.Operator:
+		return ""
+	case r.Next() == consolePath || strings.HasPrefix(r.Next(), consolePath+"/"):
+		return "The operator's console needs a passkey, and to change something one that was used in the last ten minutes."
+	case r.Next() == securityPath && r.Caller.HasPasskey:
+		return "An operator needs a passkey for this, used in the last ten minutes."
+	}
+	return ""
 }
 
 func (s *site) prove(r *web.Request) (web.Answer, error) {

@@ -117,11 +117,8 @@ func (r *Request) checkParameters() error {
 		if name = strings.TrimSuffix(name, "}"); !is {
 			continue
 		}
-		_, err := id.Parse[string](r.Param(name))
-		if slices.Contains(namedParameters, name) {
-			err = nil
-		}
-		if err != nil || !isText(r.Param(name)) {
+		_, noID := id.Parse[string](r.Param(name))
+		if noID != nil && !slices.Contains(namedParameters, name) || !isText(r.Param(name)) {
 			return errNoPage()
 		}
 	}

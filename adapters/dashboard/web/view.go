@@ -270,7 +270,6 @@ func (r *Request) failWith(status int, e *fault.Error) {
 	switch {
 	case e.Code == fault.AccountSuspended:
 		title, on = "Suspended", nil // every page is answered like this
-
 	case status == http.StatusNotFound:
 		title = "Nothing is here"
 	case status == http.StatusForbidden:
