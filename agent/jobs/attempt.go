@@ -20,11 +20,14 @@ import (
 // more than once.
 
 const (
-	maxFailures   = 3 // while PostgreSQL stays up
-	attemptPause  = time.Second
-	cutShortLimit = 3
-	firstPause    = time.Second // after the first attempt that was cut short
-	pauseGrowth   = 30
+	maxFailures  = 3 // while PostgreSQL stays up
+	attemptPause = time.Second
+	// awayPause is before another attempt where something is Away. What that itself waits is not counted.
+	awayPause       = 5 * time.Second
+	defaultPatience = 15 * time.Minute
+	cutShortLimit   = 3
+	firstPause      = time.Second // after the first attempt that was cut short
+	pauseGrowth     = 30
 	// statementTime bounds one statement at the end of an attempt.
 	statementTime = 10 * time.Second
 )
@@ -33,6 +36,7 @@ const (
 // were cut short for the operation.
 func (r *Runner) attempts(ctx context.Context, k kind, w *Running) (Result, error) {
 	var last error
+	var waited time.Duration
 	for failed := 0; ; {
 		cut, err := r.cutShort(ctx, w.Job)
 		if err != nil {
@@ -44,14 +48,21 @@ func (r *Runner) attempts(ctx context.Context, k kind, w *Running) (Result, erro
 		}
 		r.log.Warn("an attempt at a job failed", append(w.Job.fields(), zap.String("step", w.Job.Step),
 			zap.Bool("postgresqlStayedUp", stayedUp), zap.Int("cutShortBefore", cut), zap.Error(err))...)
-		if stayedUp {
+		away := stayedUp && IsAway(err)
+		if stayedUp && !away {
 			failed++
 		}
-		if failed == maxFailures {
+		if failed == maxFailures || away && waited >= cmp.Or(r.Patience, defaultPatience) {
 			return k.failed(err), nil
 		}
 		last = err
-		if err := loop.Wait(ctx, attemptPause); err != nil {
+		if away {
+			waited += awayPause
+			err = w.aside(ctx, func(ctx context.Context) error { return loop.Wait(ctx, awayPause) })
+		} else {
+			err = loop.Wait(ctx, attemptPause)
+		}
+		if err != nil {
 			return result, err
 		}
 	}
@@ -69,15 +80,19 @@ func (r *Runner) attempt(
 	if err := loop.Wait(ctx, r.pauseAfter(cut)); err != nil {
 		return result, false, err
 	}
-	if last := r.slotsOf(k).last; cut == cutShortLimit-1 {
-		select {
-		case last <- struct{}{}:
-			defer func() { <-last }()
-		case <-ctx.Done():
-			return result, false, ctx.Err()
+	if cut == cutShortLimit-1 {
+		if err := w.slots.takeLast(ctx); err != nil {
+			return result, false, err
 		}
+		w.isLast = true
+		defer func() {
+			if w.isLast {
+				w.slots.leaveLast()
+			}
+			w.isLast = false
+		}()
 	}
-	return r.entered(ctx, w.Job, func() (Result, error) { return k.run(ctx, w.Job, w.tell) })
+	return r.entered(ctx, w.Job, func() (Result, error) { return k.run(ctx, w.onJob(), w.tell) })
 }
 
 func (r *Runner) pauseAfter(cut int) time.Duration {

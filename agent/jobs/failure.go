@@ -43,3 +43,15 @@ func (e *CutShortError) Error() string {
 	}
 	return text
 }
+
+// Away is an error that says that something is away which is not of this job, and may be back soon.
+type Away interface {
+	error
+	Away()
+}
+
+// IsAway reports whether an error is of that kind.
+func IsAway(err error) bool {
+	var away Away
+	return errors.As(err, &away)
+}

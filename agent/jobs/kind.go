@@ -19,6 +19,14 @@ type Job struct {
 	Database    string       // its name in PostgreSQL
 	Account     id.AccountID // empty until the control plane has said it
 	Roles       []string     // those that the platform made for the database; only of a job that is to be run
+
+	aside func(ctx context.Context, wait func(context.Context) error) error // of a job that runs
+}
+
+// Aside waits for something that needs none of the slots: the job gives its own up, and has one again when Aside returns without
+// an error of ctx.
+func (j Job) Aside(ctx context.Context, wait func(context.Context) error) error {
+	return j.aside(ctx, wait)
 }
 
 // Tell is told how far a job is: its stage, the percentage of the whole, and the bytes of the part that is under way.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/slot"
 )
 
 // Runner runs jobs. After a restart it runs those that it is told to begin again.
@@ -20,6 +22,8 @@ type Runner struct {
 	Slots *Slots
 	// Pause is before the second attempt at a job whose first was cut short; it grows. 0 means 1 s. Set it before the first job.
 	Pause time.Duration
+	// Patience is how long a job waits for what is Away, in all; 0 means 15 min. Set it before the first job.
+	Patience time.Duration
 
 	db    *sql.DB // the ledger's
 	log   *zap.Logger
@@ -54,6 +58,11 @@ type Running struct {
 	// Written before done is closed, read after.
 	result Result
 	err    error
+
+	slots *Slots
+	slot  *slot.Request // only the job itself gives it up and asks again
+	// isLast: it makes its last attempt, beside no other. The job alone looks.
+	isLast bool
 
 	mu       sync.Mutex
 	stage    string
@@ -103,17 +112,41 @@ func (r *Runner) slotsOf(k kind) *Slots { return cmp.Or(k.slots, r.Slots) }
 // start has the work done once the job has its slot.
 func start(j Job, slots *Slots, work func(context.Context, *Running) (Result, error)) *Running {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &Running{Job: j, begun: time.Now(), cancel: cancel, done: make(chan struct{}), stage: StageQueued}
-	slot := slots.Ask(j.Account)
+	w := &Running{Job: j, begun: time.Now(), cancel: cancel, done: make(chan struct{}), slots: slots, stage: StageQueued}
+	w.slot = slots.Ask(j.Account)
 	go func() {
 		defer close(w.done)
 		defer cancel()
-		defer slot.Leave()
-		if w.err = slot.Wait(ctx); w.err == nil {
+		defer func() { w.slot.Leave() }()
+		if w.err = w.slot.Wait(ctx); w.err == nil {
 			w.result, w.err = work(ctx, w)
 		}
 	}()
 	return w
+}
+
+// onJob is the job with what only one that runs can do.
+func (w *Running) onJob() Job {
+	j := w.Job
+	j.aside = w.aside
+	return j
+}
+
+// aside is Job.Aside.
+func (w *Running) aside(ctx context.Context, wait func(context.Context) error) error {
+	w.slot.Leave()
+	if w.isLast {
+		w.slots.leaveLast()
+	}
+	err := wait(ctx)
+	w.slot = w.slots.Ask(w.Job.Account)
+	err = errors.Join(err, w.slot.Wait(ctx))
+	if w.isLast {
+		again := w.slots.takeLast(ctx)
+		w.isLast = again == nil
+		err = errors.Join(err, again)
+	}
+	return err
 }
 
 const (

@@ -174,3 +174,40 @@ func TestOnlyAYoungJobIsWaitedFor(t *testing.T) {
 		}
 	})
 }
+
+// A job that waits for something else has no slot meanwhile, and goes on when it has one again. One that is canceled waits for
+// neither.
+func TestAJobThatWaitsAsideLeavesItsSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := New(nil, zap.NewNop())
+		r.Slots = NewSlots(1)
+		for _, c := range []struct {
+			canceled   bool
+			took, runs time.Duration // of the job, and of another's, which begins meanwhile
+		}{{false, 5 * time.Second, time.Second}, {false, 8 * time.Second, 8 * time.Second}, {true, 2 * time.Second, 8 * time.Second}} {
+			began := time.Now()
+			w := r.started("1", "dump", "ada", func(ctx context.Context, w *Running) (Result, error) {
+				return Result{}, w.onJob().Aside(ctx, func(ctx context.Context) error { return loop.Wait(ctx, 5*time.Second) })
+			})
+			synctest.Wait()
+			other := r.started("2", "dump", "bob", func(ctx context.Context, _ *Running) (r Result, err error) {
+				return r, loop.Wait(ctx, c.runs)
+			})
+			synctest.Wait()
+			if running, waiting := r.Slots.Count(); running != 1 || waiting != 0 {
+				t.Errorf("%d run and %d wait", running, waiting)
+			}
+			if c.canceled {
+				time.AfterFunc(c.took, w.cancel)
+			}
+			<-w.done
+			if _, err := w.Result(); errors.Is(err, context.Canceled) != c.canceled || time.Since(began) != c.took {
+				t.Errorf("it took %s, want %s: %v", time.Since(began), c.took, err)
+			}
+			<-other.done
+			if running, waiting := r.Slots.Count(); running != 0 || waiting != 0 {
+				t.Errorf("in the end %d run and %d wait", running, waiting)
+			}
+		}
+	})
+}

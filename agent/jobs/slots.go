@@ -3,6 +3,7 @@
 package jobs
 
 import (
+	"context"
 	"math"
 
 	"github.com/pgherd/pgherd/core/id"
@@ -34,6 +35,18 @@ func NewSlots(n int) *Slots {
 // Ask asks for a slot. It does not wait: the order of the questions is that of an account's jobs. Whoever asks must Leave in the
 // end.
 func (s *Slots) Ask(account id.AccountID) *slot.Request { return s.queue.Ask(account, here) }
+
+// takeLast returns once no other job makes its last attempt.
+func (s *Slots) takeLast(ctx context.Context) error {
+	select {
+	case s.last <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Slots) leaveLast() { <-s.last }
 
 // Count says how many jobs run, and how many wait for a slot.
 func (s *Slots) Count() (running, waiting int) { return s.queue.Count() }
