@@ -174,7 +174,7 @@ ready:
 	@$(MAKE) --no-print-directory -j2 tools compile
 
 tools: toolchain
-	@$(GO) run ./hosts/toolchain/ensure schemas browser axe >/dev/null
+	@$(GO) run ./hosts/toolchain/ensure schemas browser axe objectstore >/dev/null
 
 compile:
 	@$(COMPILE) list -export -test ./... >/dev/null

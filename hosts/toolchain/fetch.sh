@@ -7,9 +7,11 @@
 #   regression   the regression tests of PostgreSQL, as SQL, from the source package of Debian stable
 #   browser      a headless Chromium with fonts, from Debian stable with its security updates
 #   axe          axe-core, a script that looks at a page for what keeps people out of it, from an npm package
+#   objectstore  versitygw, a server that speaks S3, from its Go module
 #
 # What is trusted; <part>.lock pins name, version and SHA-256 of each package:
 # - The npm packages: a published version never changes, so any other bytes are refused.
+# - The Go module and those that it needs: go.sum has their checksums.
 # - The Debian packages come through a private apt root whose indexes are signed by the archive keyring that the machine
 #   already trusts; apt refuses an unsigned index and a package that does not match its index. Debian's mirrors drop a version
 #   once an update replaces it, so a strict pin would break every fresh clone on that day: the same version must have the
@@ -266,6 +268,20 @@ fetch_schemas() {
 	install_part "$into" schemas
 }
 
+# fetch_objectstore builds without inlining and what debuggers read, which takes two thirds of the time.
+fetch_objectstore() {
+	need go sha256sum
+	echo "toolchain: building versitygw" >&2
+	local module version sha256
+	read -r module version sha256 < <(pins objectstore)
+	local from="$here/../../tools/objectstore"
+	[ "$(sha256_of "$from/go.sum")" = "$sha256" ] || fail "tools/objectstore/go.sum does not have the pinned SHA-256"
+	[ "$(go -C "$from" list -m -f '{{.Version}}' "$module")" = "$version" ] || fail "tools/objectstore has another version of $module"
+	mkdir -p "$work/objectstore/bin"
+	quietly env GOGC=400 GOFLAGS='-trimpath "-gcflags=all=-l -dwarf=false"' go -C "$from" build -ldflags='-s -w' -o "$work/objectstore/bin/versitygw" "$module/cmd/versitygw"
+	install_part "$work/objectstore" objectstore
+}
+
 # fetch_regression takes the suite main alone: a source package of another may lack the upstream tarball, which it shares.
 fetch_regression() {
 	need apt-get dpkg sha256sum tar bzip2
@@ -303,6 +319,7 @@ for part in "$@"; do
 	regression) fetch_regression ;;
 	browser) fetch_browser ;;
 	axe) fetch_axe ;;
+	objectstore) fetch_objectstore ;;
 	*) fail "unknown part $part" ;;
 	esac
 done

@@ -24,6 +24,8 @@ const (
 	// Browser and Axe are what pages are tested with: bin/chromium, and axe.min.js.
 	Browser Part = "browser"
 	Axe     Part = "axe"
+	// ObjectStore is what backups are tested with that leave the machine: bin/versitygw.
+	ObjectStore Part = "objectstore"
 )
 
 // Folder is where the part of the repository is that the working directory is in, if it was fetched.

@@ -55,7 +55,8 @@ func run(args []string) error {
 func partsNamed(args []string) (parts []toolchain.Part, err error) {
 	for _, arg := range args {
 		switch part := toolchain.Part(arg); part {
-		case toolchain.Server, toolchain.Client, toolchain.Schemas, toolchain.Regression, toolchain.Browser, toolchain.Axe:
+		case toolchain.Server, toolchain.Client, toolchain.Schemas, toolchain.Regression, toolchain.Browser, toolchain.Axe,
+			toolchain.ObjectStore:
 			parts = append(parts, part)
 		case toolchain.PoolerNext:
 			parts = append(parts, toolchain.Client, part)

@@ -1,0 +1,166 @@
+// Package objectstore runs a real object store that speaks S3, with TLS on loopback, for tests.
+package objectstore
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/blob/s3"
+	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/toolchain"
+)
+
+// Bucket is one that every Server has.
+const Bucket = "backups"
+
+const accessKey, secretKey = "tester", "a secret of the tests"
+
+// Server is a running object store. What it has is kept over a kill.
+type Server struct {
+	dir, address, cert, key string
+	ca                      *cluster.CA
+	process                 *exec.Cmd
+	log                     bytes.Buffer
+}
+
+// Start starts a store that ends with the test.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{dir: t.TempDir()}
+	s.ca = check.Must(cluster.OpenCA(filepath.Join(s.dir, "ca")))(t)
+	pair := check.Must(s.ca.Issue("objectstore", "127.0.0.1"))(t)
+	s.cert, s.key = pair.CertFile, pair.KeyFile
+	s.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(check.Must(cluster.FreePort("127.0.0.1"))(t)))
+	for _, dir := range []string{s.Objects(), filepath.Join(s.dir, "attributes")} {
+		check.NoError(t, os.MkdirAll(dir, 0o700))
+	}
+	check.NoError(t, os.WriteFile(s.secretFile(), []byte(secretKey+"\n"), 0o600))
+	s.Run(t)
+	t.Cleanup(func() {
+		s.Kill()
+		if t.Failed() {
+			t.Logf("the object store: %s", s.log.String())
+		}
+	})
+	return s
+}
+
+// Objects is the folder in which the store has an object as a file.
+func (s *Server) Objects() string { return filepath.Join(s.dir, "buckets", Bucket) }
+
+// Received is how many bytes the store has on its disk, of uploads that are not finished, too.
+func (s *Server) Received(t testing.TB) (sum int64) {
+	t.Helper()
+	check.NoError(t, filepath.WalkDir(filepath.Join(s.dir, "buckets"), func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return ignoreMissing(err)
+		}
+		info, err := entry.Info()
+		if err == nil {
+			sum += info.Size()
+		}
+		return ignoreMissing(err)
+	}))
+	return sum
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (s *Server) secretFile() string { return filepath.Join(s.dir, "secret") }
+
+// Run starts a store that was killed, and returns when it answers.
+func (s *Server) Run(t testing.TB) {
+	t.Helper()
+	program := filepath.Join(check.Must(toolchain.Folder(toolchain.ObjectStore))(t), "bin", "versitygw")
+	s.process = exec.Command(program, "--port", s.address, "--cert", s.cert, "--key", s.key, "--health", "/health", "--quiet",
+		"posix", "--sidecar", filepath.Join(s.dir, "attributes"), filepath.Join(s.dir, "buckets"))
+	s.process.Env = []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
+	s.process.Stdout, s.process.Stderr = &s.log, &s.log
+	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	check.NoError(t, s.process.Start())
+	check.Eventually(t, "the object store does not answer", s.answers)
+}
+
+func (s *Server) answers() bool {
+	text, err := os.ReadFile(s.ca.CertFile())
+	if err != nil {
+		return false
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
+	}}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+s.address+"/health", nil)
+	if err != nil {
+		return false
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+// Kill ends the store as a crash does.
+func (s *Server) Kill() {
+	_ = s.process.Process.Kill() // it may have ended
+	_ = s.process.Wait()
+}
+
+// Freeze stops the store, which still takes connections; Thaw lets it go on.
+func (s *Server) Freeze(t testing.TB) {
+	t.Helper()
+	check.NoError(t, s.process.Process.Signal(syscall.SIGSTOP))
+}
+
+// Thaw lets the store go on.
+func (s *Server) Thaw(t testing.TB) {
+	t.Helper()
+	check.NoError(t, s.process.Process.Signal(syscall.SIGCONT))
+}
+
+// Client asks the store directly.
+func (s *Server) Client(t testing.TB) *minio.Core {
+	t.Helper()
+	text := check.Must(os.ReadFile(s.ca.CertFile()))(t)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	return check.Must(minio.NewCore(s.address, &minio.Options{
+		Creds: credentials.NewStaticV4(accessKey, secretKey, ""), Secure: true, BucketLookup: minio.BucketLookupPath,
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
+	}))(t)
+}
+
+// Config is what an agent needs to use the store below a prefix.
+func (s *Server) Config(prefix string) s3.Config {
+	return s3.Config{
+		Endpoint: "https://" + s.address, Bucket: Bucket, Prefix: prefix, PathStyle: true, CAFile: s.ca.CertFile(),
+		AccessKeyID: accessKey, SecretKeyFile: s.secretFile(),
+	}
+}
