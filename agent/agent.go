@@ -113,14 +113,15 @@ func New(c Config, d Deps) (*Agent, error) {
 			Host: c.PostgresHost, Port: c.PostgresPort, Password: secrets.AgentPassword, Instance: instance,
 			Connections: c.Connections,
 		},
-		files: store.New(c.BackupDir, store.Options{Reserve: c.BackupReserve, Instance: instance}), started: make(chan struct{}),
-		patience: loop.NewPatience(),
+		started: make(chan struct{}), patience: loop.NewPatience(),
 	}
 	a.programs = a.newPrograms(c.dumpTool())
 	a.languages = floors.NewLanguages(c.Languages, a.postgres.OfferedLanguages, a.postgres.InstalledLanguages, d.Log)
 	if a.ledger, err = ledger.New(a.postgres, c.Pooler, d.Log); err != nil {
 		return nil, err
 	}
+	a.files = store.New(c.BackupDir, store.Options{Blobs: c.Blobs, Key: a.ledger.Keys().Of, Owner: a.ledger.Installation,
+		Reserve: c.BackupReserve})
 	inDumps := c.sessions(secrets.AgentPassword, a.ledger.InCharge)
 	a.room = diskroom.New(diskroom.Config{DataDir: c.DataDir}, inDumps, a.files, d.Log)
 	a.uploads = uploads.New(a.files, a.room, d.Log)
@@ -129,7 +130,9 @@ func New(c Config, d Deps) (*Agent, error) {
 		Server: inDumps, Tool: c.dumpTool(), Files: a.files, Room: a.room, Limits: c.BackupLimits, UploadTime: c.UploadTime,
 		Log: d.Log, Crash: c.crash,
 	})
-	backups := backup.New(backup.Config{CountsOnly: c.BackupCountsOnly, Now: d.Now, Size: a.size}, a.copies)
+	backups := backup.New(backup.Config{
+		CountsOnly: c.BackupCountsOnly, Patience: c.BackupPatience, Now: d.Now, Size: a.size,
+	}, a.copies)
 	rights := overlay.New(a.ledger)
 	a.databases = databases.New(a.ledger, a.pooler)
 	a.rests = resting.New(a.ledger.DB(), d.Log)
@@ -151,7 +154,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.sizes = sizes.New(measured.Look, measured.Measure, d.Log)
 	a.slow = statements.New(a.ledger, d.Log)
 	a.relocate.Replaced, a.relocate.RemoveFiles, a.relocate.AskForSweep = a.sizes.Forget, a.removeFiles, a.copies.AskForSweep
-	a.ledger.Jobs.Pause = c.BackupPause
+	a.ledger.Jobs.Pause, a.ledger.Jobs.Patience = c.BackupPause, c.BackupPatience
 	a.ledger.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
 	backups.Register(a.ledger)
 	a.copies.Register(a.ledger)
@@ -181,6 +184,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Receiving(a.uploads.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
 			server.Answering(a.changer.Extensions), server.Answering(rights.Rights),
 			server.Answering(listed.Databases), server.Answering(listed.Strays), server.Answering(listed.Files),
+			server.Answering(a.tryStorage),
 		},
 		Health: a.health, Metrics: d.Metrics,
 		Programs: a.Programs, Log: d.Log,
@@ -275,11 +279,28 @@ func (a *Agent) deleteBackup(ctx context.Context, q command.DeleteBackup) (none 
 	if err := a.ledger.Vouched(ctx, q.DatabaseID, ""); err != nil {
 		return none, err
 	}
-	return none, a.files.Delete(q.DatabaseID, q.Filename)
+	return none, a.files.Delete(ctx, q.DatabaseID, q.Filename)
+}
+
+// tryTime bounds a try of the storage.
+const tryTime = 15 * time.Second
+
+func (a *Agent) tryStorage(ctx context.Context, _ command.TryStorage) (command.StorageTried, error) {
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
+	tried := command.StorageTried{Where: a.files.Where()}
+	var no *store.UnavailableError
+	switch err := a.files.Try(ctx); {
+	case errors.As(err, &no):
+		tried.Wrong = no.Why
+	case err != nil:
+		tried.Wrong = err.Error()
+	}
+	return tried, nil
 }
 
 // removeFiles removes every file that there is of a database: its backups, with what was written and not committed, and uploads.
 // Nobody must be making any of them.
 func (a *Agent) removeFiles(ctx context.Context, db id.DatabaseID) error {
-	return errors.Join(a.uploads.RemoveAll(ctx, db), a.files.DeleteAll(db))
+	return errors.Join(a.uploads.RemoveAll(ctx, db), a.files.DeleteAll(ctx, db))
 }

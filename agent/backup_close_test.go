@@ -1,13 +1,15 @@
 package agent_test
 
 import (
-	"os"
-	"path/filepath"
+	"context"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
-	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/blob"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/command"
 )
 
@@ -29,14 +31,23 @@ func TestABackupThatIsAStepCompletesNothing(t *testing.T) {
 	nothingOfBackupsLeft(t, s)
 }
 
+// full is a folder without room for the next mark of a verification.
+type full struct {
+	*blob.Folder
+	atomic.Bool
+}
+
+func (f *full) MoveNew(ctx context.Context, path, name string) error {
+	if strings.HasSuffix(name, ".verified") && f.CompareAndSwap(false, true) {
+		return store.ErrFull
+	}
+	return f.Folder.MoveNew(ctx, path, name)
+}
+
 func TestAFullDiskAtTheMarkOfAVerification(t *testing.T) {
-	s := agenttest.Shared(t)
-	w := s.FilledDatabase(t)
-	folder := filepath.Join(s.Config.BackupDir, w.ID)
-	check.NoError(t, os.Mkdir(folder, 0o700))
-	instance := s.One(t, "SELECT instance FROM ledger.agent")
-	// It fails every write as a full disk does.
-	check.NoError(t, os.Symlink("/dev/full", filepath.Join(folder, "20260301_120000.verified.json."+instance+".partial")))
+	s := agenttest.Own(t)
+	s.Config.Blobs = &full{Folder: blob.NewFolder(s.Config.BackupDir)}
+	w := s.Start(t).FilledDatabase(t)
 	c := w.Backup(agenttest.NewUUID(), agenttest.BackupName, true)
 	s.WantBackup(t, c, command.BackupFailed, command.ReasonStorageFull)
 	s.NoFiles(t, w)

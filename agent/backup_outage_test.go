@@ -2,8 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -65,9 +63,7 @@ func TestABackupThatBringsPostgreSQLDownEnds(t *testing.T) {
 		!strings.Contains(report.Message, message) || !strings.Contains(report.Message, named) {
 		t.Errorf("%+v", report)
 	}
-	if _, err := os.Stat(filepath.Join(s.Config.BackupDir, guilty.ID, agenttest.BackupName)); err != nil {
-		t.Errorf("the file is not kept: %v", err)
-	}
+	s.Keeps(t, guilty, agenttest.BackupName)
 	release(t, s, good)
 	nothingOfBackupsLeft(t, s)
 	backsUpAgain(t, s, s.FilledDatabase(t))

@@ -248,11 +248,11 @@ func (a *Agent) lookAtDump(ctx context.Context) error {
 }
 
 // writeBackups writes as a backup would. The folder is made by the agent in charge.
-func (a *Agent) writeBackups(context.Context) error {
+func (a *Agent) writeBackups(ctx context.Context) error {
 	if !a.InCharge() {
 		return nil
 	}
-	return a.files.TryWriting()
+	return a.files.Try(ctx)
 }
 
 func (a *Agent) disks(ctx context.Context) (all []Disk, err error) {

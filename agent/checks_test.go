@@ -80,8 +80,9 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 		return func() { check.NoError(t, os.Rename(path+".aside", path)) }
 	}
 	run := func(statement string) func() { return func() { check.Must(s.Super.Exec(statement))(t) } }
-	const unwritable = `INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, open)
-		VALUES ('y', 'no.name', 'single_login', 1, 'o', true); INSERT INTO pooler.gate VALUES ('y', 'no.name', true)`
+	const unwritable = `INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, open, backup_key)
+		VALUES ('y', 'no.name', 'single_login', 1, 'o', true, decode(repeat('6b', 32), 'hex'));
+		INSERT INTO pooler.gate VALUES ('y', 'no.name', true)`
 	const gone = "DELETE FROM pooler.gate WHERE login = 'y'; DELETE FROM ledger.database WHERE id = 'y'"
 	for _, c := range []struct {
 		code        health.Code
@@ -93,8 +94,10 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 		{health.DumpUnusable, health.Degraded, aside(dump), back(dump)},
 		{health.LoginFailing, health.Degraded, run("REVOKE EXECUTE ON FUNCTION pooler.login_secret FROM pgherd_pooler"),
 			run("GRANT EXECUTE ON FUNCTION pooler.login_secret TO pgherd_pooler")},
-		{health.Oversold, health.Healthy, run(`INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, open)
-			VALUES ('x', 'x', 'single_login', 1000, 'o', true)`), run("DELETE FROM ledger.database WHERE id = 'x'")},
+		{health.Oversold, health.Healthy, run(`INSERT INTO ledger.database
+			(id, name, role_model, connection_cap, made_by, open, backup_key)
+			VALUES ('x', 'x', 'single_login', 1000, 'o', true, decode(repeat('6b', 32), 'hex'))`),
+			run("DELETE FROM ledger.database WHERE id = 'x'")},
 	} {
 		c.spoil()
 		a.ReloadPooler()

@@ -2,7 +2,6 @@ package agent_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,6 +35,7 @@ const passingName = "20260301_120001.sql.gz"
 func (c cloning) ensure() protocol.Command {
 	closed := command.EnsureDatabase{
 		DatabaseID: c.clone.DatabaseID(), Name: c.clone.Name, RoleModel: c.clone.Model, ConnectionCap: c.clone.Cap, Closed: true,
+		BackupKey: agenttest.BackupKey,
 	}
 	for _, l := range c.clone.Model.Logins() {
 		closed.Logins = append(closed.Logins, command.Login{
@@ -213,7 +213,7 @@ func TestAClone(t *testing.T) {
 			for _, conn := range sessions {
 				check.Must(conn.ExecContext(t.Context(), "SELECT 1"))(t)
 			}
-			check.Must(os.Stat(filepath.Join(s.Config.BackupDir, c.source.ID, agenttest.BackupName)))(t)
+			s.Keeps(t, c.source, agenttest.BackupName)
 		})
 	}
 }
@@ -329,7 +329,7 @@ func TestTheFileOfAForgottenCloneIsRemoved(t *testing.T) {
 	if len(other.passingFiles(t)) == 0 {
 		t.Error("the file of a clone that is under way is gone")
 	}
-	check.Must(os.Stat(filepath.Join(s.Config.BackupDir, c.source.ID, agenttest.BackupName)))(t)
+	s.Keeps(t, c.source, agenttest.BackupName)
 	s.Done(t, agenttest.Closing(other.clone.Operation))
 	other.noPassingFile(t)
 }

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 
 	agentbackup "github.com/pgherd/pgherd/agent/backup"
+	"github.com/pgherd/pgherd/agent/blob"
 	"github.com/pgherd/pgherd/agent/commons"
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/crash"
@@ -62,8 +63,12 @@ type Config struct {
 	// poolermem.DefaultBound.
 	PoolerMemory int64
 
-	// BackupDir is the folder of backup files; one agent only.
+	// BackupDir is a folder of this agent alone, for what arrives and is on its way to Blobs.
 	BackupDir string
+	// Blobs is where backups are kept; nil: in BackupDir.
+	Blobs blob.Store `json:"-"`
+	// BackupPatience is how long a backup waits for Blobs that are away; 0 means 15 min.
+	BackupPatience time.Duration
 	// BackupReserve is how many bytes backups leave free, on their file system and on the databases'; 0 means 1 GiB.
 	BackupReserve int64
 	// BackupLimits bound how long a dump and its verification may take.

@@ -32,6 +32,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.rests.Run(ctx)
 	go a.ledger.Retired.Sweep(ctx)
 	go a.sweepBackups(ctx)
+	go a.sweepBlobs(ctx)
 	go a.sizes.Run(ctx)
 	go a.usage.Run(ctx)
 	go a.slow.Run(ctx)
@@ -119,6 +120,18 @@ func (a *Agent) sweepBackups(ctx context.Context) {
 		}
 		return sweepPause, nil
 	})
+}
+
+// sweepBlobs removes what backups have left where they are kept, now and every day: it reads all names.
+func (a *Agent) sweepBlobs(ctx context.Context) {
+	loop.Run(ctx, a.log, nil, "what backups have left where they are kept is not removed",
+		func(ctx context.Context) (time.Duration, error) {
+			n, err := a.files.SweepBlobs(ctx, time.Now())
+			if n > 0 {
+				a.log.Info("what backups had left was removed", zap.Int("blobs", n))
+			}
+			return prunePause, err
+		})
 }
 
 // sweepExtensions does the same for changes of extensions.

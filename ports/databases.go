@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -87,6 +88,13 @@ type LoginSecret struct {
 // Context binds the encrypted password to database, login and credential generation.
 func (l LoginSecret) Context() string {
 	return database.LoginSecretContext(l.DatabaseID, l.Login, l.Generation)
+}
+
+// BackupKeys keeps the encrypted keys of backups. A key goes with the record of its database.
+type BackupKeys interface {
+	Add(ctx context.Context, k backup.Key) error
+	// Get returns the key of a database; ErrNoRow when there is none.
+	Get(ctx context.Context, db id.DatabaseID) (backup.Key, error)
 }
 
 // Allowlist keeps allowlist entries.

@@ -37,6 +37,7 @@ type Tx interface {
 	Trusts() Trusts
 	Databases() Databases
 	Logins() Logins
+	BackupKeys() BackupKeys
 	Roles() Roles
 	RoleChanges() RoleChanges
 	Allowlist() Allowlist

@@ -3,12 +3,14 @@ package agenttest
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/hosts/cluster"
@@ -81,11 +83,19 @@ func BackupPath(w Wanted, filename string) string {
 	return "/v1/databases/" + w.ID + "/backups/" + filename
 }
 
+// Keeps demands that a backup is committed.
+func (s *Stack) Keeps(t testing.TB, w Wanted, name backup.Filename) {
+	t.Helper()
+	check.Must(os.Stat(filepath.Join(s.Config.BackupDir, w.ID, name.Stem()+".set")))(t)
+}
+
 // NoFiles checks that nothing of a database's backups is left.
 func (s *Stack) NoFiles(t testing.TB, w Wanted) {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(s.Config.BackupDir, w.ID, "*"))
-	if err != nil || len(found) > 0 {
-		t.Errorf("files are left: %v %v", found, err)
+	for _, pattern := range []string{filepath.Join(w.ID, "*"), filepath.Join("spool", w.ID+"*")} {
+		found, err := filepath.Glob(filepath.Join(s.Config.BackupDir, pattern))
+		if err != nil || len(found) > 0 {
+			t.Errorf("files are left: %v %v", found, err)
+		}
 	}
 }

@@ -66,9 +66,14 @@ func (w Wanted) Login(l database.Login) (name, password string) {
 	return w.Names().Of(l), w.Passwords[l]
 }
 
+// BackupKey is the key of every database.
+var BackupKey = bytes.Repeat([]byte("k"), backup.KeyBytes)
+
 // Create is the command that makes the database.
 func (w Wanted) Create() protocol.Command {
-	c := command.EnsureDatabase{DatabaseID: w.DatabaseID(), Name: w.Name, RoleModel: w.Model, ConnectionCap: w.Cap}
+	c := command.EnsureDatabase{
+		DatabaseID: w.DatabaseID(), Name: w.Name, RoleModel: w.Model, ConnectionCap: w.Cap, BackupKey: BackupKey,
+	}
 	for _, l := range w.Model.Logins() {
 		c.Logins = append(c.Logins, command.Login{
 			Login: l, Username: w.Names().Of(l), Verifier: w.Verifiers[l], Password: w.Passwords[l],

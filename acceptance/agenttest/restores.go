@@ -1,23 +1,20 @@
 package agenttest
 
 import (
-	"bytes"
-	"compress/gzip"
-	"crypto/sha256"
-	"fmt"
-	"io"
-	"os"
+	"context"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/backuptest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // Trap fails in the copy of a restore where it runs as anybody but the login of that copy.
@@ -44,17 +41,18 @@ const Trap = `CREATE FUNCTION trap(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql
 // Doctored changes the sidecar of the backup, and the manifest so that it names the changed one.
 func (s *Stack) Doctored(t *testing.T, w Wanted, change func(schema string) string) {
 	t.Helper()
-	stem := filepath.Join(s.Config.BackupDir, w.ID, strings.TrimSuffix(BackupName, ".sql.gz"))
-	unzip := check.Must(gzip.NewReader(bytes.NewReader(check.Must(os.ReadFile(stem + ".schema.sql.gz"))(t))))(t)
-	schema := check.Must(io.ReadAll(unzip))(t)
-	var zipped bytes.Buffer
-	zip := gzip.NewWriter(&zipped)
-	check.Must(io.WriteString(zip, change(string(schema))))(t)
-	check.NoError(t, zip.Close())
-	check.NoError(t, os.WriteFile(stem+".schema.sql.gz", zipped.Bytes(), 0o600))
-	m := check.Must(backup.ParseManifest(check.Must(os.ReadFile(stem + ".manifest.json"))(t)))(t)
-	m.Sidecar.SHA256, m.Sidecar.SizeBytes = fmt.Sprintf("%x", sha256.Sum256(zipped.Bytes())), int64(zipped.Len())
-	check.NoError(t, os.WriteFile(stem+".manifest.json", check.Must(m.Encode())(t), 0o600))
+	s.Rewritten(t, w, func(_ *backup.Manifest, _, sidecar []byte) (data, newSidecar []byte) {
+		return nil, backuptest.Packed(change(backuptest.Unpacked(t, sidecar)))
+	})
+}
+
+// Rewritten puts another set in the place of the backup.
+func (s *Stack) Rewritten(t *testing.T, w Wanted, change backuptest.Change) {
+	t.Helper()
+	files := store.New(s.Config.BackupDir, store.Options{Reserve: 1, Key: func(context.Context, id.DatabaseID) ([]byte, error) {
+		return BackupKey, nil
+	}})
+	backuptest.Rewrite(t, files, w.DatabaseID(), BackupName, change)
 }
 
 // Load makes the copy for a restore from the database's own backup.

@@ -27,6 +27,7 @@ type Config struct {
 	Limits     core.Limits
 	UploadTime time.Duration
 	CountsOnly bool
+	Patience   time.Duration // of what is to be stored
 }
 
 // Agent has the parts of an agent that make backups and copies.
@@ -45,7 +46,7 @@ func NewAgent(c Config, files *store.Store) *Agent {
 		Crash: func(string) {},
 	})
 	return &Agent{
-		Backups: backup.New(backup.Config{CountsOnly: c.CountsOnly}, made), Copies: made,
+		Backups: backup.New(backup.Config{CountsOnly: c.CountsOnly, Patience: c.Patience}, made), Copies: made,
 		Uploads: uploads.New(files, room, log),
 	}
 }

@@ -101,9 +101,17 @@ func (w *World) NewAgent(config Config) *Agent {
 // Store opens the store as an agent does that has just started.
 func (w *World) Store(o store.Options) *store.Store {
 	w.T.Helper()
+	if o.Key == nil {
+		o.Key = OneKey
+	}
 	files := store.New(w.Root, o)
 	check.NoError(w.T, files.Sweep())
 	return files
+}
+
+// OneKey is the key of every database.
+func OneKey(context.Context, id.DatabaseID) ([]byte, error) {
+	return bytes.Repeat([]byte("k"), core.KeyBytes), nil
 }
 
 var once sync.Once
@@ -233,38 +241,68 @@ func (w *World) Run(agent *Agent, req backup.Request) (backup.Result, error) {
 // Text is the stored file's text.
 func (w *World) Text() string {
 	w.T.Helper()
-	file, _, err := w.Files.Open(DatabaseID, Filename)
+	file, _, err := w.Files.Open(w.T.Context(), DatabaseID, Filename)
 	if err != nil {
 		w.T.Fatal(err)
 	}
-	return w.Unzipped(file)
+	defer file.Close()
+	return Unpacked(w.T, check.Must(io.ReadAll(file))(w.T))
 }
 
-// Unzipped is the text of a file, which it closes.
-func (w *World) Unzipped(file io.ReadCloser) string {
-	w.T.Helper()
-	defer file.Close()
-	zip := check.Must(gzip.NewReader(file))(w.T)
-	text := check.Must(io.ReadAll(zip))(w.T)
-	return string(text)
+// Unpacked is the text of what is stored.
+func Unpacked(t testing.TB, packed []byte) string {
+	t.Helper()
+	zip := check.Must(gzip.NewReader(bytes.NewReader(packed)))(t)
+	return string(check.Must(io.ReadAll(zip))(t))
 }
 
 // Replace puts another text in the place of the stored file, with a manifest that names it.
 func (w *World) Replace(change func(text string) string) {
 	w.T.Helper()
-	m := check.Must(w.Files.Manifest(DatabaseID, Filename))(w.T)
-	changed := Packed(change(w.Text()))
-	m.File = w.write(check.Must(w.Files.Create(DatabaseID, Filename))(w.T), changed)
-	schema := check.Must(os.ReadFile(w.Path(".schema.sql.gz")))(w.T)
-	m.Sidecar = w.write(check.Must(w.Files.CreateSidecar(DatabaseID, Filename))(w.T), schema)
-	check.Must(w.Files.Prepare(m.Manifest))(w.T)
-	check.NoError(w.T, w.Files.Commit(DatabaseID, Filename, func(string) {}))
+	w.Rewrite(func(_ *core.Manifest, data, _ []byte) (newData, _ []byte) {
+		return Packed(change(Unpacked(w.T, data))), nil
+	})
 }
 
-func (w *World) write(file *store.File, text []byte) core.FileDigest {
+// Rewrite puts another set in the place of the stored one.
+func (w *World) Rewrite(change Change) {
 	w.T.Helper()
-	check.Must(file.Write(text))(w.T)
-	return check.Must(file.Finish())(w.T)
+	Rewrite(w.T, w.Files, DatabaseID, Filename, change)
+}
+
+// Change changes a set. What it returns of data and sidecar is new, nil: as it was. The manifest names it.
+type Change func(m *core.Manifest, data, sidecar []byte) (newData, newSidecar []byte)
+
+// Rewrite puts another set in the place of a stored one.
+func Rewrite(t testing.TB, files *store.Store, of id.DatabaseID, name core.Filename, change Change) {
+	t.Helper()
+	ctx := t.Context()
+	m := check.Must(files.Manifest(ctx, of, name))(t).Manifest
+	file, _, err := files.Open(ctx, of, name)
+	check.NoError(t, err)
+	data := check.Must(io.ReadAll(file))(t)
+	schema := check.Must(io.ReadAll(check.Must(files.OpenSidecar(ctx, of, name))(t)))(t)
+	newData, newSchema := change(&m, data, schema)
+	check.NoError(t, files.Delete(ctx, of, name))
+	draft := check.Must(files.Begin(ctx, of, name))(t)
+	m.File = write(t, check.Must(draft.Data())(t), either(newData, data))
+	m.Sidecar = write(t, check.Must(draft.Sidecar())(t), either(newSchema, schema))
+	check.Must(draft.Prepare(m))(t)
+	check.NoError(t, draft.Commit(ctx, func(string) {}))
+	check.NoError(t, draft.End(ctx))
+}
+
+func either(a, b []byte) []byte {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func write(t testing.TB, file *store.File, text []byte) core.FileDigest {
+	t.Helper()
+	check.Must(file.Write(text))(t)
+	return check.Must(file.Finish())(t)
 }
 
 // Packed is a text as it is stored and uploaded.
@@ -276,9 +314,14 @@ func Packed(text string) []byte {
 	return packed.Bytes()
 }
 
-// Path is that of one file of the backup.
+// Path is that of the one blob of the backup with an ending; empty where there is none.
 func (w *World) Path(ending string) string {
-	return filepath.Join(w.Root, string(DatabaseID), Filename.Stem()+ending)
+	w.T.Helper()
+	paths := check.Must(filepath.Glob(filepath.Join(w.Root, string(DatabaseID), Filename.Stem()+"*"+ending)))(w.T)
+	if len(paths) > 1 {
+		w.T.Fatalf("%d blobs end with %s", len(paths), ending)
+	}
+	return strings.Join(paths, "")
 }
 
 // Backup makes a backup that must succeed.

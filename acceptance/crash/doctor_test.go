@@ -107,6 +107,7 @@ func damages(t *testing.T, w *world, db id.DatabaseID, name string) []damage {
 		return filepath.Join(append([]string{w.BackupDir(), string(db)}, parts...)...)
 	}
 	const stem = "20200102_030405"
+	const otherKey = "UPDATE ledger.database SET backup_key = set_byte(backup_key, 0, 255 - get_byte(backup_key, 0))" // and back
 	limit := column(t, w.server, "SELECT datconnlimit::text FROM pg_database WHERE datname = '"+name+"'")[0]
 	old := time.Now().Add(-48 * time.Hour)
 	return []damage{
@@ -155,20 +156,21 @@ func damages(t *testing.T, w *world, db id.DatabaseID, name string) []damage {
 				server("DROP DATABASE tmp_00000000000000000000000000000000")(t)
 				server("DROP ROLE pgh_00000000000000000000000000000000_holder")(t)
 			}},
+		{codes: []doctor.Code{doctor.BackupKeyDiffers}, do: ledger(otherKey), undo: ledger(otherKey)},
 		{codes: []doctor.Code{doctor.DatabaseUnknown},
-			do: ledger(`INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by)
-				VALUES ('00000000-0000-4000-8000-000000000000', 'unknown', 'managed', 0, '')`),
+			do: ledger(`INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, backup_key)
+				VALUES ('00000000-0000-4000-8000-000000000000', 'unknown', 'managed', 0, '', sha256(''))`),
 			undo: ledger("DELETE FROM ledger.database WHERE name = 'unknown'")},
 		{codes: []doctor.Code{doctor.FileUnknown},
 			do: func(t *testing.T) {
 				noError(t, os.MkdirAll(backups(), 0o700))
-				noError(t, os.WriteFile(backups(stem+".sql.gz"), []byte("somebody's"), 0o600))
+				noError(t, os.WriteFile(backups(stem+".set"), []byte("somebody's"), 0o600))
 			},
-			undo: func(t *testing.T) { noError(t, os.Remove(backups(stem+".sql.gz"))) }},
+			undo: func(t *testing.T) { noError(t, os.Remove(backups(stem+".set"))) }},
 		{codes: []doctor.Code{doctor.CompanionLeft}, repaired: true, do: func(t *testing.T) {
 			noError(t, os.MkdirAll(backups(), 0o700))
-			noError(t, os.WriteFile(backups(stem+".manifest.json"), []byte("{}"), 0o600))
-			noError(t, os.Chtimes(backups(stem+".manifest.json"), old, old))
+			noError(t, os.WriteFile(backups(stem+".a.manifest"), []byte("{}"), 0o600))
+			noError(t, os.Chtimes(backups(stem+".a.manifest"), old, old))
 		}},
 	}
 }

@@ -7,16 +7,17 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/backupfiles"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -195,20 +196,27 @@ func (w *world) checkFiles(t testing.TB) {
 	t.Helper()
 	want := map[string]bool{}
 	for _, row := range rows(t, w.meta, "SELECT database_id, filename, checksum_sha256, verified_at IS NOT NULL FROM backups") {
-		file := filepath.Join(row[0], row[1])
-		stem := strings.TrimSuffix(file, ".sql.gz")
-		want[file], want[stem+".schema.sql.gz"], want[stem+".manifest.json"] = true, true, true
-		want[stem+".verified.json"] = row[3] == "true"
-		text, err := os.ReadFile(filepath.Join(w.BackupDir(), file))
+		set := must(w.BackupSet(soon(t), id.DatabaseID(row[0]), backup.Filename(row[1])))(t)
+		parts := []string{backupfiles.Record, backupfiles.Data, backupfiles.Schema, backupfiles.Manifest}
+		if row[3] == "true" {
+			parts = append(parts, backupfiles.Verified)
+		}
+		for _, part := range parts {
+			path, err := set.Path(part)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			want[filepath.Join(row[0], filepath.Base(path))] = true
+		}
+		text, err := set.Read(backupfiles.Data)
 		if sum := sha256.Sum256(text); err != nil || hex.EncodeToString(sum[:]) != row[2] {
-			t.Errorf("backup %s is not the file that is listed: %v", file, err)
+			t.Errorf("backup %s of %s is not the file that is listed: %v", row[1], row[0], err)
 		}
 	}
-	maps.DeleteFunc(want, func(_ string, exists bool) bool { return !exists })
 	var found []string
 	noError(t, filepath.WalkDir(w.BackupDir(), func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			relative, _ := filepath.Rel(w.BackupDir(), path) // path is below it
+		if relative, _ := filepath.Rel(w.BackupDir(), path); err == nil && !e.IsDir() && relative != "owner" {
 			found = append(found, relative)
 		}
 		return err

@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/lib/pq"
 
+	"github.com/pgherd/pgherd/acceptance/backupfiles"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
@@ -50,9 +51,10 @@ func (w *world) metadataBackup(t *testing.T) (restore func(*testing.T)) {
 // files counts the backups of a database that are whole.
 func (f *deletionFlow) files(t *testing.T, w *world) int {
 	t.Helper()
-	found := must(filepath.Glob(filepath.Join(w.BackupDir(), string(f.db.ID), "*.manifest.json")))(t)
-	for _, name := range found {
-		must(os.Stat(strings.TrimSuffix(name, ".manifest.json") + ".sql.gz"))(t)
+	found := must(filepath.Glob(filepath.Join(w.BackupDir(), string(f.db.ID), "*"+backupfiles.Record)))(t)
+	for _, record := range found {
+		name := backup.Filename(strings.TrimSuffix(filepath.Base(record), backupfiles.Record) + backup.FileSuffix)
+		must(must(w.BackupSet(soon(t), f.db.ID, name))(t).Read(backupfiles.Data))(t)
 	}
 	return len(found)
 }

@@ -6,9 +6,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
+	"github.com/pgherd/pgherd/acceptance/backupfiles"
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/ports"
@@ -50,8 +49,11 @@ func (s *service) predate(of spec.Created, file backup.Filename) (err error) {
 
 // predate does it in the agent's folder and in the metadata.
 func (r *realService) predate(of spec.Created, file backup.Filename) (err error) {
-	path := filepath.Join(r.BackupDir(), string(of.ID), file.Stem()+".manifest.json")
-	text, err := os.ReadFile(path)
+	set, err := r.BackupSet(context.Background(), of.ID, file)
+	if err != nil {
+		return err
+	}
+	text, err := set.Read(backupfiles.Manifest)
 	if err != nil {
 		return err
 	}
@@ -59,7 +61,7 @@ func (r *realService) predate(of spec.Created, file backup.Filename) (err error)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(path, old, 0o600); err != nil { // in place: the file stays the agent's
+	if err := set.Write(backupfiles.Manifest, old); err != nil {
 		return err
 	}
 	metadata, err := sql.Open("postgres", r.MetadataURL())

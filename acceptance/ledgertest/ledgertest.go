@@ -53,8 +53,8 @@ func Enter(t *testing.T, db *sql.DB, logins int) (name string, oid uint32) {
 	t.Helper()
 	name = check.Must(pg.One[string](t.Context(), db, "SELECT current_database()"))(t)
 	oid = check.Must(pg.One[uint32](t.Context(), db, "SELECT oid FROM pg_database WHERE datname = current_database()"))(t)
-	Exec(t, db, `INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, oid)
-		VALUES ($1, $2, 'managed', 0, '', $3)`, ID, name, oid)
+	Exec(t, db, `INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, oid, backup_key)
+		VALUES ($1, $2, 'managed', 0, '', $3, decode(repeat('6b', 32), 'hex'))`, ID, name, oid)
 	enter := func(login, part string) {
 		Exec(t, db, "CREATE ROLE "+pq.QuoteIdentifier(login))
 		Exec(t, db, `INSERT INTO ledger.role (name, oid, database_id, part)

@@ -40,7 +40,7 @@ func recorder(t *testing.T, result string) (ports.Agent, *[]protocol.Command) {
 
 func spec() command.EnsureDatabase {
 	return command.EnsureDatabase{
-		DatabaseID: database, Name: "orders", RoleModel: coredb.Managed, ConnectionCap: 20,
+		DatabaseID: database, Name: "orders", RoleModel: coredb.Managed, ConnectionCap: 20, BackupKey: make([]byte, 32),
 		Logins: []command.Login{
 			{Login: coredb.OwnerLogin, Username: "orders", Verifier: "SCRAM-SHA-256$1", Password: "pw-of-owner"},
 			{Login: coredb.RuntimeLogin, Username: "pgh_1_rt", Verifier: "SCRAM-SHA-256$2", Password: "pw-of-runtime"},
@@ -77,7 +77,9 @@ func TestCommandsAsSent(t *testing.T) {
 		sent("operation.close", fence, 1, `{}`),
 		sent("database.allowlist", ports.Fence{}, 5, `{`+db+`,"networks":["10.0.0.0/8","2001:db8::/32"]}`),
 	}
-	want[0].Secrets = map[string]string{"orders": "pw-of-owner", "pgh_1_rt": "pw-of-runtime"}
+	want[0].Secrets = map[string]string{
+		"orders": "pw-of-owner", "pgh_1_rt": "pw-of-runtime", "backup key": strings.Repeat("A", 43) + "=",
+	}
 	want[2].Step, want[2].Resource = "rotate", want[2].Resource+"/login/orders"
 	want[2].Secrets = map[string]string{"new": "pw-new", "old": "pw-old"}
 	want[3].Resource = "operation/22222222-2222-4222-8222-222222222222"

@@ -43,8 +43,10 @@ func (b backupRoutes) routes() []serve.Route {
 		{
 			Name: "downloadBackup", Summary: "Download a backup",
 			Method: http.MethodGet, Path: one, Class: ratelimit.Read, Target: Database, Action: account.See,
-			Work:     sendsBackup(b.download),
-			Refusals: []fault.Code{fault.BackupNotFound, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy},
+			Work: sendsBackup(b.download),
+			Refusals: []fault.Code{
+				fault.BackupNotFound, fault.BackupStorageUnavailable, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy,
+			},
 		},
 		{
 			Name: "setBackupPolicy", Summary: "Choose whether the service makes daily backups of a database",
@@ -56,7 +58,8 @@ func (b backupRoutes) routes() []serve.Route {
 			Method: http.MethodDelete, Path: one, Class: ratelimit.Write, Target: Database, Action: account.ManageBackups,
 			Work: serve.Empty(b.delete),
 			Refusals: []fault.Code{
-				fault.BackupNotFound, fault.BackupConflict, fault.AgentError, fault.AgentRouteUnavailable, fault.ServerBusy,
+				fault.BackupNotFound, fault.BackupConflict, fault.BackupStorageUnavailable, fault.AgentError,
+				fault.AgentRouteUnavailable, fault.ServerBusy,
 			},
 		},
 	}

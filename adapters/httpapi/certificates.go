@@ -36,7 +36,7 @@ func (c certificateRoutes) routes() []serve.Route {
 			Target: Database, Action: account.See, Work: c.issue(),
 			Refusals: []fault.Code{
 				fault.BackupNotFound, fault.BackupNotVerified, fault.BackupConflict, fault.FeatureNotAvailable, fault.AgentError,
-				fault.AgentRouteUnavailable, fault.ServerBusy,
+				fault.BackupStorageUnavailable, fault.AgentRouteUnavailable, fault.ServerBusy,
 			},
 		},
 		{

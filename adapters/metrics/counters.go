@@ -34,7 +34,7 @@ func NewCounters(r Registry) (*Counters, error) {
 			Help: "Backups that have failed, by reason: not_verified (what was written does not come back equal), storage_full, other.",
 		}, []string{"reason"}),
 	}
-	for _, reason := range []string{notVerified, storageFull, otherwise} {
+	for _, reason := range []string{notVerified, storageFull, storageAway, otherwise} {
 		c.backups.WithLabelValues(reason)
 	}
 	for what, kind := range alone {
@@ -75,6 +75,7 @@ func (c *Counters) Begin(kinds []operation.Spec, tasks []string) {
 const (
 	notVerified = "not_verified"
 	storageFull = "storage_full"
+	storageAway = "storage_away"
 	otherwise   = "other"
 )
 
@@ -99,6 +100,8 @@ func whyNoBackup(e ports.JournalEvent) string {
 		return notVerified
 	case (backup || deletes) && fault.Has(e.Err, fault.BackupStorageFull):
 		return storageFull
+	case (backup || deletes) && fault.Has(e.Err, fault.BackupStorageUnavailable):
+		return storageAway
 	case backup:
 		return otherwise
 	}

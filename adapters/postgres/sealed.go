@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/pgherd/pgherd/adapters/postgres/pgdb"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/person"
@@ -17,8 +18,10 @@ import (
 
 // A login has a key of two columns.
 var (
-	sealedLogins = pgdb.Define(loginTable.Read().Where("(t.database_id, t.login) > (?, ?)").
-			OrderBy("t.database_id", "t.login").Suffix("LIMIT ?"))
+	sealedBackupKeys = pgdb.Define(backupKeyTable.Read().Where("t.database_id > ?").OrderBy("t.database_id").Suffix("LIMIT ?"))
+	resealBackupKey  = pgdb.Written("UPDATE backup_keys SET sealed = $1 WHERE database_id = $2 AND sealed = $3")
+	sealedLogins     = pgdb.Define(loginTable.Read().Where("(t.database_id, t.login) > (?, ?)").
+				OrderBy("t.database_id", "t.login").Suffix("LIMIT ?"))
 	resealLogin = pgdb.Written("UPDATE database_logins SET sealed = $1 WHERE database_id = $2 AND login = $3 AND sealed = $4")
 )
 
@@ -34,6 +37,9 @@ type sealedRows struct {
 // sealedTables are in the order of their Refs. Changes come before logins and roles, because the password of a completed change
 // moves there: an iteration that misses it in the first table finds it in a later one.
 var sealedTables = []sealedRows{
+	{"backup-key", []string{pgdb.FirstUUID}, sealedIn("backup-key", sealedBackupKeys, func(k backup.Key) (string, string, []byte) {
+		return string(k.DatabaseID), k.SecretContext(), k.Sealed
+	}), resealBackupKey},
 	sealed("certificate-key", signingKeyTable, "sealed_seed", resealing, func(k certificate.Key) (string, string, []byte) {
 		return string(k.ID), k.SecretContext(), k.SealedSeed
 	}),

@@ -62,6 +62,7 @@ func (s tx) Keys() ports.Keys                 { return keys{keyTable.Rows(s.Sess
 func (s tx) Namespaces() ports.Namespaces     { return namespaces{namespaceTable.Rows(s.Session)} }
 func (s tx) Trusts() ports.Trusts             { return trusts{trustTable.Rows(s.Session)} }
 func (s tx) Databases() ports.Databases       { return databases{databaseTable.Rows(s.Session)} }
+func (s tx) BackupKeys() ports.BackupKeys     { return backupKeys{backupKeyTable.Rows(s.Session)} }
 func (s tx) Logins() ports.Logins             { return logins{loginTable.Rows(s.Session)} }
 func (s tx) Roles() ports.Roles               { return roles{roleTable.Rows(s.Session)} }
 func (s tx) RoleChanges() ports.RoleChanges   { return roleChanges{roleChangeTable.Rows(s.Session)} }

@@ -30,6 +30,9 @@ type Request struct {
 
 	Account id.AccountID `json:"-"` // whose the database is; empty where that is not known
 
+	// Aside, where it is not nil, waits for something with the job's slot given up, and returns when the job has one again.
+	Aside func(ctx context.Context, wait func(context.Context) error) error `json:"-"`
+
 	// Try, where it is not nil, tries something in the copy that the verification has found equal, as the login of the copy.
 	Try func(ctx context.Context, conn *pgconn.PgConn) error `json:"-"`
 }
@@ -78,7 +81,7 @@ func (x *Backups) Make(ctx context.Context, req Request, tell jobs.Tell) (Result
 
 // needs is the room for what is not yet made.
 func (x *Backups) needs(ctx context.Context, req Request) (list []diskroom.Need, err error) {
-	found, _, err := x.standing(req)
+	found, _, err := x.standing(ctx, req)
 	if err != nil || found == foreign || found == damaged || found == complete {
 		return nil, err
 	}
@@ -97,7 +100,7 @@ func (x *Backups) needs(ctx context.Context, req Request) (list []diskroom.Need,
 
 // file finds the committed file of the request or makes it, and then gives back the room that was reserved for it.
 func (x *Backups) file(ctx context.Context, c *diskroom.Claim, req Request, tell jobs.Tell) (Result, error) {
-	found, result, err := x.standing(req)
+	found, result, err := x.standing(ctx, req)
 	if err != nil {
 		return Result{}, err
 	}
@@ -134,7 +137,7 @@ func (x *Backups) verified(
 		return nil, err
 	}
 	now := x.Now().UTC()
-	if err := x.Files.MarkVerified(m, now); err != nil {
+	if err := x.Files.MarkVerified(ctx, m, now); err != nil {
 		return nil, err
 	}
 	x.Crash("backup.after-verified")

@@ -7,6 +7,7 @@ import (
 	"runtime/pprof"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/backuptest"
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/blob"
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/store"
 	core "github.com/pgherd/pgherd/core/backup"
@@ -146,7 +148,7 @@ func TestAFullDiskLeavesNothing(t *testing.T) {
 	w.Load(`CREATE TABLE t AS SELECT md5(n::text) || md5((-n)::text) AS v FROM generate_series(1, 700000) n`)
 	var full atomic.Bool                       // the file's writer looks at the disk, and the watch of the dump
 	disk := func(string) (store.Disk, error) { // full after the dump was let in
-		if begun, err := filepath.Glob(filepath.Join(w.Root, "*", "*.partial")); err != nil || len(begun) == 0 {
+		if begun, err := filepath.Glob(filepath.Join(w.Root, "spool", "*.data")); err != nil || len(begun) == 0 {
 			return store.Disk{ID: 1, Free: 1 << 40}, err
 		}
 		full.Store(true)
@@ -160,15 +162,43 @@ func TestAFullDiskLeavesNothing(t *testing.T) {
 	if !full.Load() {
 		t.Fatal("the dump was too small to fill the disk")
 	}
-	left, err := filepath.Glob(filepath.Join(w.Root, "*"))
-	if err != nil || len(left) != 0 {
-		t.Errorf("left %v, %v", left, err)
-	}
-	w.LeavesNothing()
+	w.nothingLeft()
 	var running strings.Builder
 	check.NoError(t, pprof.Lookup("goroutine").WriteTo(&running, 1))
 	if strings.Contains(running.String(), "pgzip") {
 		t.Error("the compressor still runs")
+	}
+}
+
+// away is a folder that cannot be reached.
+type away struct {
+	*blob.Folder
+	atomic.Bool
+}
+
+func (a *away) Move(ctx context.Context, path, name string) error {
+	if a.Load() {
+		return syscall.ECONNREFUSED
+	}
+	return a.Folder.Move(ctx, path, name)
+}
+
+func TestABackupThatCannotBeStoredLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.Load(`CREATE TABLE t (n int)`)
+	blobs := &away{Folder: blob.NewFolder(w.Root)}
+	blobs.Store(true)
+	w.Files = w.Store(store.Options{Reserve: 1, Blobs: blobs})
+	config := w.Config()
+	config.Patience = time.Millisecond
+	w.Agent = w.NewAgent(config)
+	if _, err := w.Run(w.Agent, w.Request()); !fault.Has(err, fault.BackupStorageUnavailable) {
+		t.Errorf("%v", err)
+	}
+	w.nothingLeft()
+	blobs.Store(false)
+	if result := w.Backup(w.Request()); result.VerifiedAt == nil {
+		t.Error("not verified")
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 type Config struct {
 	CountsOnly bool             // take no digests of contents; copies are compared by numbers of rows
 	Now        func() time.Time // nil means the system's clock
+	// Patience is how long a backup waits where it cannot be stored; 0 means 15 min.
+	Patience time.Duration
 	// Size is how large a database was when that was last looked at.
 	Size func(context.Context, id.DatabaseID) (int64, error)
 }
@@ -39,9 +41,8 @@ func (x *Backups) Register(l *ledger.Ledger) { ledger.OnJob(l, x.kind()) }
 
 // CrashPoints names the moments at which tests crash a backup, in their order.
 var CrashPoints = []string{
-	"backup.reserved", "backup.after-snapshot", "backup.after-login", "backup.after-partial", "backup.after-sidecar-rename",
-	"backup.after-manifest-rename",
-	"backup.after-file-rename", "backup.after-commit", "backup.verify.role-created", "backup.verify.database-created",
-	"backup.verify.restored", "backup.verify.shut", "backup.verify.granted", "backup.verify.proving",
-	"backup.verify.database-dropped", "backup.verify.dropped", "backup.after-verified",
+	"backup.reserved", "backup.after-snapshot", "backup.after-login", "backup.after-partial", "backup.after-sidecar-moved",
+	"backup.after-manifest-moved", "backup.after-file-moved", "backup.after-commit", "backup.verify.role-created",
+	"backup.verify.database-created", "backup.verify.restored", "backup.verify.shut", "backup.verify.granted",
+	"backup.verify.proving", "backup.verify.database-dropped", "backup.verify.dropped", "backup.after-verified",
 }

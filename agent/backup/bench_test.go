@@ -64,7 +64,11 @@ func BenchmarkBackup(b *testing.B) {
 func backupOnce(b *testing.B, db clustertest.Database) int64 {
 	config := backuptest.At(db.Cluster.Host(), db.Cluster.Port())
 	config.User, config.Password = "postgres", db.Cluster.Password()
-	agent := backuptest.NewAgent(config, store.New(b.TempDir(), store.Options{Reserve: 1}))
+	files := store.New(b.TempDir(), store.Options{Reserve: 1, Key: backuptest.OneKey})
+	if err := files.Sweep(); err != nil {
+		b.Fatal(err)
+	}
+	agent := backuptest.NewAgent(config, files)
 	defer agent.Room.Close()
 	clustertest.Exec(b, db.Cluster.URL("postgres"), `CREATE SCHEMA IF NOT EXISTS ledger`, backuptest.LedgerTables(b))
 	result, err := agent.Run(context.Background(), backup.Request{

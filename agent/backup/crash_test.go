@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -47,7 +46,12 @@ func runUntilCrash() int {
 			select {}
 		}
 	}
-	agent := backuptest.NewAgent(backuptest.At(r.Host, r.Port), store.New(r.Root, store.Options{Reserve: 1}))
+	files := store.New(r.Root, store.Options{Reserve: 1, Key: backuptest.OneKey})
+	if err := files.Sweep(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	agent := backuptest.NewAgent(backuptest.At(r.Host, r.Port), files)
 	agent.Crash = die
 	_, err := agent.Run(context.Background(), r.Request, func(stage string, percent int, _ command.Bytes) {
 		if percent > 0 {
@@ -71,12 +75,16 @@ func TestKilledAtEveryPoint(t *testing.T) {
 			next := w.NewAgent(w.Config())
 			check.NoError(t, errors.Join(next.Server.EndPredecessor(t.Context()), next.Copies.Sweep(t.Context())))
 			w.LeavesNothing()
-			w.checkSet(point)
+			w.checkNames(point)
 			result, err := w.Run(next, w.Request())
 			if err != nil || result.VerifiedAt == nil || result.Manifest.Contents.Rows["public.t"] != 20000 {
 				t.Fatalf("%+v, %v", result, err)
 			}
 			w.LeavesNothing()
+			check.Must(w.Files.SweepBlobs(t.Context(), time.Now()))(t)
+			if found := w.found(); len(found) != 5 {
+				t.Errorf("the store holds %v", found)
+			}
 		})
 	}
 }
@@ -96,19 +104,26 @@ func (w *world) kill(point string) {
 	}
 }
 
-// checkSet holds what the store kept against the commit point: all of the set after it, nothing before.
-func (w *world) checkSet(point string) {
+// checkNames holds what the store lists against the commit point: the set after it, nothing before.
+func (w *world) checkNames(point string) {
 	w.T.Helper()
-	found := check.Must(filepath.Glob(filepath.Join(w.Root, "*", "*")))(w.T)
-	committed := slices.Index(backup.CrashPoints, point) >= slices.Index(backup.CrashPoints, "backup.after-file-rename") ||
+	committed := slices.Index(backup.CrashPoints, point) >= slices.Index(backup.CrashPoints, "backup.after-commit") ||
 		point == copies.StageVerifying
-	names, err := w.Files.List(backuptest.DatabaseID)
-	if err != nil || (len(names) == 1) != committed || (len(found) >= 3) != committed || (len(found) == 0) == committed {
-		w.T.Errorf("killed at %s: the store holds %v (%v)", point, found, err)
+	var want []core.Filename
+	if committed {
+		want = append(want, backuptest.Filename)
 	}
-	if committed && !slices.Equal(names, []core.Filename{backuptest.Filename}) {
-		w.T.Errorf("names %v", names)
+	if names, err := w.Files.List(w.T.Context(), backuptest.DatabaseID); err != nil || !slices.Equal(names, want) {
+		w.T.Errorf("killed at %s: the store lists %v, %v", point, names, err)
 	}
+}
+
+// found are all blobs and files of the store.
+func (w *world) found() []store.Entry {
+	w.T.Helper()
+	list, _, err := w.Files.Walk(w.T.Context(), "", 100)
+	check.NoError(w.T, err)
+	return list
 }
 
 func TestASuccessorEndsADump(t *testing.T) {
@@ -139,14 +154,15 @@ func TestDiscardLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.Load(`CREATE TABLE t AS SELECT n, md5(n::text) AS v FROM generate_series(1, 20000) n`)
 	for point, complete := range map[string]bool{
-		"backup.after-partial": false, "backup.after-manifest-rename": false, "backup.after-file-rename": false,
-		"backup.verify.role-created": false, "backup.verify.proving": false, "backup.after-verified": true,
+		"backup.after-partial": false, "backup.after-manifest-moved": false, "backup.after-file-moved": false,
+		"backup.after-commit": false, "backup.verify.role-created": false, "backup.verify.proving": false,
+		"backup.after-verified": true,
 	} {
 		w.Root = t.TempDir()
 		w.kill(point)
 		w.Files = w.Store(store.Options{Reserve: 1})
 		next := backuptest.NewAgent(w.Config(), w.Files)
-		if got, err := next.Complete(w.Request()); err != nil || got != complete {
+		if got, err := next.Complete(t.Context(), w.Request()); err != nil || got != complete {
 			t.Errorf("%s: complete %v, %v", point, got, err)
 		}
 		for range 2 { // once more changes nothing
@@ -163,8 +179,7 @@ func TestDiscardReadsNoMark(t *testing.T) {
 	w := newWorld(t)
 	w.Load(`CREATE TABLE t (n int)`)
 	w.Backup(w.Request())
-	mark := filepath.Join(w.Root, string(backuptest.DatabaseID), backuptest.Filename.Stem()+".verified.json")
-	check.NoError(t, os.WriteFile(mark, []byte("{"), 0o600))
+	check.NoError(t, os.WriteFile(w.Path(".verified"), []byte("{"), 0o600))
 	if err := w.Agent.Discard(t.Context(), w.Request()); err != nil {
 		t.Error(err)
 	}
@@ -183,14 +198,14 @@ func TestAFileIsThatOfItsOperation(t *testing.T) {
 		request  backup.Request
 		complete bool
 	}{{"without verification", plain, true}, {"with verification", verified, false}, {"of another operation", other, false}} {
-		if got, err := w.Agent.Complete(c.request); err != nil || got != c.complete {
+		if got, err := w.Agent.Complete(t.Context(), c.request); err != nil || got != c.complete {
 			t.Errorf("%s: complete %v, %v", c.what, got, err)
 		}
 	}
 	if err := w.Agent.Discard(t.Context(), other); err != nil {
 		t.Error(err)
 	}
-	if got, err := w.Agent.Complete(plain); err != nil || !got {
+	if got, err := w.Agent.Complete(t.Context(), plain); err != nil || !got {
 		t.Errorf("another operation's backup was discarded: complete %v, %v", got, err)
 	}
 }

@@ -32,15 +32,25 @@ const (
 
 const stageDumping = "dumping"
 
-// dump makes the set of files and commits it. When it fails, nothing of the set is left.
-func (x *Backups) dump(
-	ctx context.Context, req Request, tell jobs.Tell,
-) (manifest backup.StoredManifest, err error) {
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, x.Files.Discard(req.DatabaseID, req.Filename))
-		}
-	}()
+// dump makes the set of files and commits it. When it fails, nothing of the set is left that could be removed.
+func (x *Backups) dump(ctx context.Context, req Request, tell jobs.Tell) (manifest backup.StoredManifest, err error) {
+	made, err := x.spooled(ctx, req, tell)
+	if err != nil {
+		return backup.StoredManifest{}, err
+	}
+	defer func() { err = errors.Join(err, made.draft.End(context.WithoutCancel(ctx))) }()
+	x.Crash("backup.after-partial")
+	return made.manifest, x.commit(ctx, made.draft, req, tell)
+}
+
+// spool is a set that is complete, but not committed.
+type spool struct {
+	draft    *store.Draft
+	manifest backup.StoredManifest
+}
+
+// spooled makes the set of files.
+func (x *Backups) spooled(ctx context.Context, req Request, tell jobs.Tell) (made spool, err error) {
 	ctx, cancel := jobs.Within(ctx, "the dump", x.Limits.Dump)
 	defer cancel()
 	run := pgdump.New(x.Tool, x.Server, req.Database, req.OperationID)
@@ -50,21 +60,13 @@ func (x *Backups) dump(
 			return err
 		}
 		defer release()
-		manifest, err = x.undisturbed(ctx, db, run, req, tell)
+		made, err = x.undisturbed(ctx, db, run, req, tell)
 		return err
 	})
 	if late := jobs.Overlong(ctx); err != nil && late != nil {
-		return backup.StoredManifest{}, errors.Join(late, err)
+		err = errors.Join(late, err)
 	}
-	if err != nil {
-		return backup.StoredManifest{}, err
-	}
-	x.Crash("backup.after-partial")
-	err = x.Files.Commit(req.DatabaseID, req.Filename, func(step string) { x.Crash("backup.after-" + step + "-rename") })
-	if err == nil {
-		x.Crash("backup.after-commit")
-	}
-	return manifest, err
+	return made, err
 }
 
 // noDatabase returns DATABASE_NOT_FOUND for a failed connection to a database that does not exist.
@@ -75,23 +77,31 @@ func noDatabase(err error) error {
 	return err
 }
 
-// inSnapshot writes all files of a set from one snapshot of the database.
+// inSnapshot writes all files of a set from one snapshot of the database. When it fails, nothing of them is left.
 func (x *Backups) inSnapshot(
 	ctx context.Context, db *sql.DB, run *pgdump.Dump, req Request, try int, tell jobs.Tell,
-) (stored backup.StoredManifest, err error) {
+) (made spool, err error) {
 	owners, err := largeObjectOwners(ctx, db)
 	if err != nil {
-		return stored, err
+		return made, err
 	}
 	if err := run.MakeLogin(ctx, owners); err != nil {
-		return stored, err
+		return made, err
 	}
 	x.Crash("backup.after-login")
 	held, err := run.Hold(ctx, db)
 	if err != nil {
-		return stored, err
+		return made, err
 	}
 	defer held.Close()
+	if made.draft, err = x.Files.Begin(ctx, req.DatabaseID, req.Filename); err != nil {
+		return made, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, made.draft.End(context.WithoutCancel(ctx)))
+		}
+	}()
 	m := backup.Manifest{
 		FormatVersion: backup.FormatVersion, DatabaseID: req.DatabaseID, OperationID: req.OperationID, Filename: req.Filename,
 		CreatedAt: x.Now().UTC(), Snapshot: &backup.Snapshot{LockedTables: held.Tables, Tries: try},
@@ -106,19 +116,28 @@ func (x *Backups) inSnapshot(
 			if err != nil {
 				return err
 			}
-			return x.write(ctx, run, held, req, &m, tell)
+			return x.write(ctx, writing{run, held, made.draft}, req, &m, tell)
 		})
 	})
-	if err != nil {
-		return stored, err
+	if err == nil {
+		m.WrittenAt = x.Now().UTC()
+		made.manifest, err = made.draft.Prepare(m)
 	}
-	return x.Files.Prepare(m)
+	return made, err
+}
+
+// writing is what a set is written from, and to.
+type writing struct {
+	run   *pgdump.Dump
+	held  *pgdump.Held
+	draft *store.Draft
 }
 
 // write writes the files, and reads the manifest.
 func (x *Backups) write(
-	ctx context.Context, run *pgdump.Dump, held *pgdump.Held, req Request, m *backup.Manifest, tell jobs.Tell,
+	ctx context.Context, w writing, req Request, m *backup.Manifest, tell jobs.Tell,
 ) error {
+	held := w.held
 	p, err := x.plan(ctx, held.Tx, req, tell)
 	if err != nil {
 		return err
@@ -127,7 +146,7 @@ func (x *Backups) write(
 	var others map[string]backup.TableDigest
 	var sequences map[string]backup.Value
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) { m.File, err = x.writeData(ctx, run, held, req, p); return err })
+	group.Go(func() (err error) { m.File, err = w.data(ctx, req, p); return err })
 	group.Go(func() (err error) {
 		if err = describe(ctx, held.Tx, req.Logins, m); err == nil {
 			sequences, err = content.ExtensionSequences(ctx, held.Tx)
@@ -140,7 +159,7 @@ func (x *Backups) write(
 			return err
 		}
 		out.Release()
-		m.Sidecar, err = x.writeSidecar(ctx, run, held, req)
+		m.Sidecar, err = w.sidecar(ctx)
 		return err
 	})
 	if err := group.Wait(); err != nil {
@@ -214,29 +233,25 @@ func (p *plan) filter() dumpsql.Portable {
 	}
 }
 
-func (x *Backups) writeData(
-	ctx context.Context, run *pgdump.Dump, held *pgdump.Held, req Request, p *plan,
-) (backup.FileDigest, error) {
-	file, err := x.Files.Create(req.DatabaseID, req.Filename)
+func (w writing) data(ctx context.Context, req Request, p *plan) (backup.FileDigest, error) {
+	file, err := w.draft.Data()
 	if err != nil {
 		return backup.FileDigest{}, err
 	}
 	return compressed(file, req.MaxBytes, func(dst io.Writer) error {
 		consume := func(src io.Reader) error { return p.filter().Copy(dst, src) }
-		return run.Run(ctx, held.First, consume, "--no-owner", "--no-privileges")
+		return w.run.Run(ctx, w.held.First, consume, "--no-owner", "--no-privileges")
 	})
 }
 
-// writeSidecar writes what the portable file leaves out: the schema with owners, privileges and the roles of policies.
-func (x *Backups) writeSidecar(
-	ctx context.Context, run *pgdump.Dump, held *pgdump.Held, req Request,
-) (backup.FileDigest, error) {
-	file, err := x.Files.CreateSidecar(req.DatabaseID, req.Filename)
+// sidecar writes what the portable file leaves out: the schema with owners, privileges and the roles of policies.
+func (w writing) sidecar(ctx context.Context) (backup.FileDigest, error) {
+	file, err := w.draft.Sidecar()
 	if err != nil {
 		return backup.FileDigest{}, err
 	}
 	return compressed(file, 0, func(dst io.Writer) error {
-		return run.Run(ctx, held.Second, func(src io.Reader) error { return copyWithin(dst, src) }, "--schema-only")
+		return w.run.Run(ctx, w.held.Second, func(src io.Reader) error { return copyWithin(dst, src) }, "--schema-only")
 	})
 }
 

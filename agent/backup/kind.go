@@ -15,7 +15,7 @@ func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 	request := func(j jobs.Job, c command.Backup) Request {
 		return Request{
 			OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Filename: c.Filename, Verify: c.Verify,
-			Owner: j.Database, Logins: j.Roles, MaxBytes: c.MaxBytes, Account: j.Account,
+			Owner: j.Database, Logins: j.Roles, MaxBytes: c.MaxBytes, Account: j.Account, Aside: j.Aside,
 		}
 	}
 	return jobs.Kind[command.Backup, command.BackupReport]{
@@ -26,14 +26,18 @@ func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 			return reported(x.Abandon(ctx, request(j, c), attempts, last))
 		},
 		Discard: func(ctx context.Context, j jobs.Job, c command.Backup) error { return x.Discard(ctx, request(j, c)) },
-		Complete: func(_ context.Context, j jobs.Job, c command.Backup) (bool, error) {
-			return x.Complete(request(j, c))
+		Complete: func(ctx context.Context, j jobs.Job, c command.Backup) (bool, error) {
+			return x.Complete(ctx, request(j, c))
 		},
 		Serves: func(c command.Backup) bool { return c.Passing || c.ForDeletion },
 		Running: func(stage string, progress int, bytes command.Bytes) command.BackupReport {
 			return command.BackupReport{State: command.BackupRunning, Stage: stage, Progress: progress, Bytes: bytes}
 		},
 		Failed: func(cause error) command.BackupReport {
+			if jobs.IsAway(cause) {
+				report, _ := reported(Result{}, fault.New(fault.BackupStorageUnavailable, "where backups are kept does not answer"))
+				return report
+			}
 			const otherwise = "the database could not be dumped, or the file not be checked; the agent's log says why"
 			return command.BackupReport{
 				State: command.BackupFailed, Reason: command.ReasonFailed, Message: jobs.ForCustomer(cause, otherwise),
@@ -69,12 +73,13 @@ func reported(result Result, err error) (command.BackupReport, error) {
 		return failed(command.ReasonFailed, cut.Error())
 	case errors.As(err, &over): // and find the same again
 		return failed(command.ReasonFailed, over.Error())
+	case jobs.IsAway(err): // it may be back
 	case errors.As(err, &known):
 		switch known.Code {
 		case fault.BackupNotVerified:
 			report.State, report.Message = command.BackupNotVerified, known.Message
 			return report, nil
-		case fault.BackupStorageFull, fault.BackupConflict, fault.DatabaseNotFound:
+		case fault.BackupStorageFull, fault.BackupStorageUnavailable, fault.BackupConflict, fault.DatabaseNotFound:
 			return failed(ledger.ReasonOf(known.Code), known.Message)
 		}
 	}

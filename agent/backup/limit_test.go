@@ -3,8 +3,6 @@ package backup_test
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +52,7 @@ func TestAVerificationThatNeverEndsIsEnded(t *testing.T) {
 				t.Errorf("it took %s", took)
 			}
 			w.LeavesNothing()
-			if _, _, err := w.Files.Open(backuptest.DatabaseID, backuptest.Filename); err != nil {
+			if _, _, err := w.Files.Open(t.Context(), backuptest.DatabaseID, backuptest.Filename); err != nil {
 				t.Errorf("the file is gone: %v", err)
 			}
 		})
@@ -67,10 +65,8 @@ func TestTheLimitOfAVerificationOutlivesTheProcess(t *testing.T) {
 	w.Load(traps["a CHECK that sleeps"].script)
 	req := w.Request()
 	req.Verify = false
-	result := check.Must(w.Run(w.Agent, req))(t)
-	made := result.Manifest.CreatedAt.Add(1500 * time.Millisecond)
-	manifest := strings.TrimSuffix(string(backuptest.Filename), ".sql.gz") + ".manifest.json"
-	check.NoError(t, os.Chtimes(filepath.Join(w.Root, string(backuptest.DatabaseID), manifest), made, made))
+	w.Backup(req)
+	w.manifest(func(m *core.Manifest) { m.WrittenAt = m.CreatedAt.Add(1500 * time.Millisecond) })
 	config := w.Config()
 	config.Limits = core.Limits{VerifyFactor: 2, VerifyLeast: time.Millisecond}
 	_, err := w.Run(backuptest.NewAgent(config, w.Files), w.Request())
@@ -149,7 +145,7 @@ func (w *world) endsSoon(hanging string) {
 func (w *world) nothingLeft() {
 	w.T.Helper()
 	w.LeavesNothing()
-	if left, err := filepath.Glob(filepath.Join(w.Root, "*")); err != nil || len(left) != 0 {
-		w.T.Errorf("left: %v, %v", left, err)
+	if left := w.found(); len(left) != 0 {
+		w.T.Errorf("left: %v", left)
 	}
 }

@@ -28,8 +28,8 @@ const (
 
 // standing looks up what stands of a request's backup. The result has what is the request's own. Whether a file is verified is
 // read only where the request asks for that.
-func (x *Backups) standing(req Request) (standing, Result, error) {
-	m, err := x.Files.Manifest(req.DatabaseID, req.Filename)
+func (x *Backups) standing(ctx context.Context, req Request) (standing, Result, error) {
+	m, err := x.Files.Manifest(ctx, req.DatabaseID, req.Filename)
 	switch {
 	case fault.Has(err, fault.BackupNotFound):
 		return nothing, Result{}, nil
@@ -42,7 +42,7 @@ func (x *Backups) standing(req Request) (standing, Result, error) {
 	case !req.Verify:
 		return complete, Result{Manifest: m}, nil
 	}
-	at, err := x.Files.VerifiedAt(m)
+	at, err := x.Files.VerifiedAt(ctx, m)
 	if err != nil || at == nil {
 		return unverified, Result{Manifest: m}, err
 	}
@@ -67,15 +67,15 @@ func (x *Backups) Remove(ctx context.Context, req Request) error {
 	}
 	req.Verify = false // whether it is verified does not matter, nor whether that can be read
 	// A damaged one goes too: the name was given to this request.
-	if found, _, err := x.standing(req); err != nil || found == foreign {
+	if found, _, err := x.standing(ctx, req); err != nil || found == foreign {
 		return err
 	}
-	return x.Files.Delete(req.DatabaseID, req.Filename)
+	return x.Files.Delete(ctx, req.DatabaseID, req.Filename)
 }
 
 // Complete reports whether the backup of this very request is complete: its file exists and, where it is to be verified, is.
-func (x *Backups) Complete(req Request) (bool, error) {
-	found, _, err := x.standing(req)
+func (x *Backups) Complete(ctx context.Context, req Request) (bool, error) {
+	found, _, err := x.standing(ctx, req)
 	return found == complete, err
 }
 
@@ -93,7 +93,7 @@ func (x *Backups) Abandon(ctx context.Context, req Request, attempts int, last e
 		return Result{}, err
 	}
 	why := copies.CutShort("backup", attempts, last)
-	found, result, err := x.standing(req)
+	found, result, err := x.standing(ctx, req)
 	if err != nil {
 		return Result{}, err
 	}

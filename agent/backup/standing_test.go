@@ -1,11 +1,15 @@
 package backup
 
 import (
+	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/blob"
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/backup"
@@ -37,29 +41,29 @@ func TestStanding(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			root := t.TempDir()
-			files := openStore(t, root)
+			files := openStore(t, root, nil)
 			req := stood
 			if c.by != "" {
 				keep(t, files, c.by, !c.open, c.marked)
 			}
 			if c.unreadable {
-				spoil(t, root, ".verified.json")
+				spoil(t, root, ".verified")
 			}
 			if c.torn {
-				spoil(t, root, ".manifest.json")
+				spoil(t, root, ".manifest")
 			}
 			b := New(Config{}, copies.New(&copies.Deps{Files: files}))
-			got, result, err := b.standing(req)
+			got, result, err := b.standing(t.Context(), req)
 			if got != c.plain || err != nil || (result.Manifest.OperationID == own) != (got == complete) || result.VerifiedAt != nil {
 				t.Errorf("without a verification: %d, %+v, %v", got, result, err)
 			}
 			req.Verify = true
-			got, result, err = b.standing(req)
+			got, result, err = b.standing(t.Context(), req)
 			if got != c.want || (err != nil) != c.failing || (result.Manifest.OperationID == own) != (got >= unverified) ||
 				(result.VerifiedAt != nil) != (got == complete) {
 				t.Errorf("with one: %d, %+v, %v", got, result, err)
 			}
-			if whole, err := b.Complete(req); whole != (c.want == complete) || (err != nil) != c.failing {
+			if whole, err := b.Complete(t.Context(), req); whole != (c.want == complete) || (err != nil) != c.failing {
 				t.Errorf("complete: %v, %v", whole, err)
 			}
 		})
@@ -72,51 +76,43 @@ var stood = Request{
 	Filename: "20260301_120000.sql.gz",
 }
 
-func openStore(t *testing.T, root string) *store.Store {
+func openStore(t *testing.T, root string, blobs blob.Store) *store.Store {
 	t.Helper()
-	files := store.New(root, store.Options{Reserve: 1})
-	if err := files.Sweep(); err != nil {
-		t.Fatal(err)
-	}
+	files := store.New(root, store.Options{Blobs: blobs, Reserve: 1, Key: func(context.Context, id.DatabaseID) ([]byte, error) {
+		return bytes.Repeat([]byte("k"), backup.KeyBytes), nil
+	}})
+	check.NoError(t, files.Sweep())
 	return files
 }
 
 // spoil leaves a companion of the backup that cannot be read.
 func spoil(t *testing.T, root, ending string) {
 	t.Helper()
-	path := filepath.Join(root, string(stood.DatabaseID), stood.Filename.Stem()+ending)
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
+	for _, path := range check.Must(filepath.Glob(filepath.Join(root, string(stood.DatabaseID), "*"+ending)))(t) {
+		check.NoError(t, os.WriteFile(path, []byte("{"), 0o600))
 	}
 }
 
 // keep writes the files of a backup.
 func keep(t *testing.T, files *store.Store, by id.OperationID, commit, verified bool) {
 	t.Helper()
+	draft, m := drafted(t, files, by)
+	if commit {
+		check.NoError(t, draft.Commit(t.Context(), func(string) {}))
+	}
+	if verified {
+		check.NoError(t, files.MarkVerified(t.Context(), m, time.Now()))
+	}
+}
+
+// drafted is a set that can be committed.
+func drafted(t *testing.T, files *store.Store, by id.OperationID) (*store.Draft, backup.StoredManifest) {
+	t.Helper()
 	m := backup.Manifest{
 		FormatVersion: backup.FormatVersion, DatabaseID: stood.DatabaseID, Filename: stood.Filename, OperationID: by,
 	}
-	file, err := files.Create(m.DatabaseID, m.Filename)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m.File, err = file.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	if file, err = files.CreateSidecar(m.DatabaseID, m.Filename); err != nil {
-		t.Fatal(err)
-	}
-	if m.Sidecar, err = file.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	stored, err := files.Prepare(m)
-	if err == nil && commit {
-		err = files.Commit(m.DatabaseID, m.Filename, func(string) {})
-	}
-	if err == nil && verified {
-		err = files.MarkVerified(stored, time.Now())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	draft := check.Must(files.Begin(t.Context(), m.DatabaseID, m.Filename))(t)
+	m.File = check.Must(check.Must(draft.Data())(t).Finish())(t)
+	m.Sidecar = check.Must(check.Must(draft.Sidecar())(t).Finish())(t)
+	return draft, check.Must(draft.Prepare(m))(t)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pgdump"
-	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -26,26 +25,33 @@ const (
 // undisturbed makes the files of a set. BACKUP_CONFLICT: each try was disturbed.
 func (x *Backups) undisturbed(
 	ctx context.Context, db *sql.DB, run *pgdump.Dump, req Request, tell jobs.Tell,
-) (stored backup.StoredManifest, err error) {
-	defer func() { err = errors.Join(err, run.DropLogin(ctx)) }()
+) (made spool, err error) {
+	defer func() {
+		if dropped := run.DropLogin(ctx); dropped != nil {
+			if err == nil {
+				dropped = errors.Join(dropped, made.draft.End(context.WithoutCancel(ctx)))
+			}
+			err = errors.Join(err, dropped)
+		}
+	}()
 	for try := 1; ; try++ {
-		stored, err = x.inSnapshot(ctx, db, run, req, try, tell)
+		made, err = x.inSnapshot(ctx, db, run, req, try, tell)
 		if err == nil {
-			return stored, nil
+			return made, nil
 		}
 		err = run.Explained(overBound(noDatabase(err)))
 		var disturbed *pgdump.Disturbed
 		if ctx.Err() != nil || !errors.As(err, &disturbed) {
-			return stored, err
+			return made, err
 		}
 		x.Log.Info("a dump was disturbed", zap.String("operation", string(req.OperationID)),
 			zap.String("database", string(req.DatabaseID)), zap.Int("try", try), zap.Error(err))
 		if try == tries {
-			return stored, fault.Wrap(err, fault.BackupConflict, "the database was changed while it was dumped, in each of %d tries: "+
+			return made, fault.Wrap(err, fault.BackupConflict, "the database was changed while it was dumped, in each of %d tries: "+
 				"%s; repeat it when less of this is done", tries, disturbed.Text())
 		}
-		if err := errors.Join(x.Files.Discard(req.DatabaseID, req.Filename), loop.Wait(ctx, pauseAfter(try))); err != nil {
-			return stored, err
+		if err := loop.Wait(ctx, pauseAfter(try)); err != nil {
+			return made, err
 		}
 	}
 }

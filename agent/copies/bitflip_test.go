@@ -3,6 +3,7 @@ package copies
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,16 +23,16 @@ import (
 
 const flippedName backup.Filename = "20260301_120000.sql.gz"
 
-// A set with a flipped bit, or cut off, at any of 200 offsets of its three files is not verified. What a whole restore adds to
+// A set with a flipped bit, or cut off, at any of 67 offsets of one of its blobs is not verified. What a whole restore adds to
 // these checks is the server's and the comparison's.
 func TestNoFlippedBitIsVerified(t *testing.T) {
 	x, of, dir := wholeSet(t)
-	if err := x.intact(of); err != nil {
+	if err := x.intact(t.Context(), of); err != nil {
 		t.Fatal(err)
 	}
 	chance := rand.New(rand.NewPCG(1, 2))
-	for _, name := range []string{"20260301_120000.sql.gz", "20260301_120000.schema.sql.gz", "20260301_120000.manifest.json"} {
-		path := filepath.Join(dir, name)
+	for _, name := range []string{"set", "data", "schema", "manifest"} {
+		path := check.Must(filepath.Glob(filepath.Join(dir, "*."+name)))(t)[0]
 		whole := check.Must(os.ReadFile(path))(t)
 		for n := range 67 {
 			at := n * len(whole) / 67
@@ -40,21 +41,21 @@ func TestNoFlippedBitIsVerified(t *testing.T) {
 			longer := append(bytes.Clone(whole), whole[at])
 			for how, text := range map[string][]byte{"flipped": flipped, "cut off": whole[:at], "longer": longer} {
 				check.NoError(t, os.WriteFile(path, text, 0o600))
-				if err := x.intact(of); !fault.Has(err, fault.BackupNotVerified) {
+				if err := x.intact(t.Context(), of); !fault.Has(err, fault.BackupNotVerified) {
 					t.Errorf("%s, %s at %d of %d: %v", name, how, at, len(whole), err)
 				}
 			}
 		}
 		check.NoError(t, os.WriteFile(path, whole, 0o600))
 	}
-	if err := x.intact(of); err != nil {
+	if err := x.intact(t.Context(), of); err != nil {
 		t.Error(err)
 	}
 }
 
 // intact is what a verification or a restore checks of the files themselves.
-func (x *Copies) intact(of id.DatabaseID) error {
-	set, err := x.openSet(Request{Source: command.Source{DatabaseID: of, Filename: flippedName}})
+func (x *Copies) intact(ctx context.Context, of id.DatabaseID) error {
+	set, err := x.openSet(ctx, Request{Source: command.Source{DatabaseID: of, Filename: flippedName}})
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,10 @@ func wholeSet(t *testing.T) (x *Copies, of id.DatabaseID, dir string) {
 	t.Helper()
 	of = "11111111-1111-4111-8111-111111111111"
 	root := t.TempDir()
-	files := store.New(root, store.Options{Reserve: 1})
+	files := store.New(root, store.Options{Reserve: 1, Key: func(context.Context, id.DatabaseID) ([]byte, error) {
+		return bytes.Repeat([]byte("k"), backup.KeyBytes), nil
+	}})
+	check.NoError(t, files.Sweep())
 	x = New(&Deps{Files: files})
 	dump := "SET client_encoding = 'UTF8';\nCREATE TABLE t (n int, v text);\nCOPY t (n, v) FROM stdin;\n"
 	for n := range 400 {
@@ -91,10 +95,11 @@ func wholeSet(t *testing.T) (x *Copies, of id.DatabaseID, dir string) {
 	c := &m.Contents
 	objects := new(backup.Sum).Digest(nil)
 	c.DigestSettings, c.Digests, c.LargeObjectDigest = backup.DigestSettings(), map[string]backup.TableDigest{}, &objects
-	m.File = write(t, check.Must(files.Create(of, flippedName))(t), dump+"\\.\n")
-	m.Sidecar = write(t, check.Must(files.CreateSidecar(of, flippedName))(t), "GRANT SELECT ON TABLE public.t TO PUBLIC;\n")
-	check.Must(files.Prepare(m))(t)
-	check.NoError(t, files.Commit(of, flippedName, func(string) {}))
+	draft := check.Must(files.Begin(t.Context(), of, flippedName))(t)
+	m.File = write(t, check.Must(draft.Data())(t), dump+"\\.\n")
+	m.Sidecar = write(t, check.Must(draft.Sidecar())(t), "GRANT SELECT ON TABLE public.t TO PUBLIC;\n")
+	check.Must(draft.Prepare(m))(t)
+	check.NoError(t, draft.Commit(t.Context(), func(string) {}))
 	return x, of, filepath.Join(root, string(of))
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/load"
+	"github.com/pgherd/pgherd/agent/sealed"
 	"github.com/pgherd/pgherd/core/backup"
 )
 
@@ -57,7 +58,7 @@ func readFile(file io.Reader, size int64, m backup.Manifest, tell jobs.Part, con
 		return atFault(err)
 	}
 	if _, err := io.Copy(io.Discard, src); err != nil {
-		return err
+		return damagedSet(err)
 	}
 	if got := hex.EncodeToString(src.sum.Sum(nil)); got != m.File.SHA256 {
 		return backup.NotVerified(&damagedError{errors.New("its SHA-256 is not the manifest's")})
@@ -125,6 +126,7 @@ func damage(err error) error {
 	var corrupt flate.CorruptInputError
 	switch {
 	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, sealed.ErrDamaged),
 		errors.As(err, &corrupt):
 		return &damagedError{err}
 	}

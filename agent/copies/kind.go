@@ -36,6 +36,9 @@ func (x *Copies) kind() jobs.Kind[command.Load, command.LoadReport] {
 			return command.LoadReport{State: command.LoadRunning, Stage: stage, Progress: progress, Bytes: bytes}
 		},
 		Failed: func(cause error) command.LoadReport {
+			if jobs.IsAway(cause) {
+				return failedLoad(command.ReasonStorageAway, "where backups are kept does not answer")
+			}
 			const otherwise = "the backup could not be restored into a copy; the agent's log says why"
 			return failedLoad(command.ReasonFailed, jobs.ForCustomer(cause, otherwise))
 		},

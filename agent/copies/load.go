@@ -109,7 +109,7 @@ func (x *Copies) openSource(ctx context.Context, req Request) (*fileSet, error) 
 	if req.Source.Upload != "" {
 		return x.openUploaded(ctx, req)
 	}
-	return x.openSet(req)
+	return x.openSet(ctx, req)
 }
 
 func noRoomToLoad(err error) error {
@@ -257,7 +257,7 @@ func standingFor(ctx context.Context, admin *sql.DB, req Request) (sidecar.Roles
 
 // restoreSet restores the file of an open set.
 func (x *Copies) restoreSet(ctx context.Context, copied *Isolated, set *fileSet, tell jobs.Part) error {
-	if err := set.rewind(set.data); err != nil {
+	if err := set.data.rewind(); err != nil {
 		return err
 	}
 	m := set.manifest.Manifest
@@ -309,7 +309,7 @@ func (x *Copies) checkSource(ctx context.Context, req Request) error {
 	if req.Source.Upload != "" {
 		return x.checkUploaded(ctx, req)
 	}
-	file, _, err := x.Files.Open(req.Source.DatabaseID, req.Source.Filename)
+	file, _, err := x.Files.Open(ctx, req.Source.DatabaseID, req.Source.Filename)
 	if err != nil {
 		return err
 	}

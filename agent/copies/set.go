@@ -1,6 +1,7 @@
 package copies
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -8,34 +9,87 @@ import (
 	"os"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/sealed"
 	"github.com/pgherd/pgherd/agent/sidecar"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// fileSet is a backup, or an upload, that is open: it can be read to its end whoever deletes it meanwhile. Of an upload there is
-// only the data, and its manifest says nothing but the locale.
+// fileSet is a backup, or an upload, that is open. Of an upload there is only the data, and its manifest says nothing but the
+// locale.
 type fileSet struct {
 	manifest backup.StoredManifest
-	data     *os.File
+	data     source
 	size     int64
 	sidecar  *os.File
 	took     time.Duration // to make it
 	uploaded bool
 }
 
+// source is a file that can be read again from its beginning.
+type source interface {
+	io.ReadCloser
+	rewind() error
+}
+
+// local is a file of this machine. It is read to its end whoever deletes it meanwhile.
+type local struct{ *os.File }
+
+func (f local) rewind() error {
+	_, err := f.Seek(0, io.SeekStart)
+	return err
+}
+
+// remote is opened again to be read again. Who deletes it may end the reading.
+type remote struct {
+	io.ReadCloser
+	read   bool
+	reopen func() (io.ReadCloser, error)
+}
+
+func (r *remote) Read(p []byte) (int, error) {
+	r.read = true
+	return r.ReadCloser.Read(p)
+}
+
+func (r *remote) rewind() error {
+	if !r.read {
+		return nil
+	}
+	again, err := r.reopen()
+	if err != nil {
+		return err
+	}
+	_ = r.Close() // it was only read
+	r.ReadCloser, r.read = again, false
+	return nil
+}
+
+// openFile opens the file of a backup.
+func (x *Copies) openFile(ctx context.Context, of command.Source) (source, int64, error) {
+	file, size, err := x.Files.Open(ctx, of.DatabaseID, of.Filename)
+	if err != nil {
+		return nil, 0, err
+	}
+	return &remote{ReadCloser: file, reopen: func() (io.ReadCloser, error) {
+		again, _, err := x.Files.Open(ctx, of.DatabaseID, of.Filename)
+		return again, err
+	}}, size, nil
+}
+
 // openSet opens the backup of a request. Manifest and sidecar are checked at once, the file itself while it is read.
-func (x *Copies) openSet(req Request) (set *fileSet, err error) {
+func (x *Copies) openSet(ctx context.Context, req Request) (set *fileSet, err error) {
 	set = &fileSet{}
 	defer func() {
 		if err != nil {
 			set.close()
 		}
 	}()
-	if set.data, set.size, err = x.Files.Open(req.Source.DatabaseID, req.Source.Filename); err != nil {
-		return set, err
+	if set.data, set.size, err = x.openFile(ctx, req.Source); err != nil {
+		return set, damagedSet(err)
 	}
-	set.manifest, err = x.Files.Manifest(req.Source.DatabaseID, req.Source.Filename)
+	set.manifest, err = x.Files.Manifest(ctx, req.Source.DatabaseID, req.Source.Filename)
 	switch {
 	case errors.Is(err, backup.ErrManifest):
 		return set, unlike(err)
@@ -46,17 +100,16 @@ func (x *Copies) openSet(req Request) (set *fileSet, err error) {
 	case set.manifest.DatabaseID != req.Source.DatabaseID || set.manifest.Filename != req.Source.Filename:
 		return set, unlike(errors.New("its manifest is another backup's"))
 	}
-	if set.sidecar, _, err = x.Files.OpenSidecar(req.Source.DatabaseID, req.Source.Filename); err != nil {
-		if fault.Has(err, fault.BackupNotFound) {
+	if set.sidecar, err = x.Files.OpenSidecar(ctx, req.Source.DatabaseID, req.Source.Filename); err != nil {
+		switch {
+		case fault.Has(err, fault.BackupNotFound):
 			err = unlike(errMissingSidecar)
+		case errors.Is(err, sealed.ErrDamaged):
+			err = unlike(errDamagedSidecar)
 		}
 		return set, err
 	}
-	made, err := x.Files.MadeAt(set.manifest.Manifest)
-	if err != nil {
-		return set, err
-	}
-	set.took = made.Sub(set.manifest.CreatedAt)
+	set.took = set.manifest.WrittenAt.Sub(set.manifest.CreatedAt)
 	whole, err := isSidecar(set.sidecar, set.manifest.Manifest)
 	switch {
 	case err != nil:
@@ -83,27 +136,31 @@ func isSidecar(file io.Reader, m backup.Manifest) (bool, error) {
 	return hex.EncodeToString(sum.Sum(nil)) == m.Sidecar.SHA256, err
 }
 
+// damagedSet is BACKUP_NOT_VERIFIED for a file that is not what was sealed.
+func damagedSet(err error) error {
+	if errors.Is(err, sealed.ErrDamaged) {
+		return backup.NotVerified(&damagedError{err})
+	}
+	return err
+}
+
 func unlike(why error) error {
 	return fault.Wrap(why, fault.BackupNotVerified, "the backup cannot be restored: %s", why.Error())
 }
 
 // schema reads the sidecar from its beginning.
 func (s *fileSet) schema() (io.Reader, error) {
-	if err := s.rewind(s.sidecar); err != nil {
+	if err := (local{s.sidecar}).rewind(); err != nil {
 		return nil, err
 	}
 	return unzip(s.sidecar)
 }
 
-func (s *fileSet) rewind(file *os.File) error {
-	_, err := file.Seek(0, io.SeekStart)
-	return err
-}
-
-func (s *fileSet) close() {
-	for _, file := range []*os.File{s.data, s.sidecar} {
-		if file != nil {
-			_ = file.Close() // it was only read
-		}
+func (s *fileSet) close() { // all was only read
+	if s.data != nil {
+		_ = s.data.Close()
+	}
+	if s.sidecar != nil {
+		_ = s.sidecar.Close()
 	}
 }

@@ -71,10 +71,11 @@ func (x *Copies) openUploaded(ctx context.Context, req Request) (set *fileSet, e
 			set.close()
 		}
 	}()
-	set.data, set.size, err = x.Files.OpenUpload(store.Upload{Database: req.DatabaseID, ID: req.Source.Upload})
+	file, size, err := x.Files.OpenUpload(store.Upload{Database: req.DatabaseID, ID: req.Source.Upload})
 	if err != nil {
 		return set, err
 	}
+	set.data, set.size = local{file}, size
 	if set.size != req.Source.SizeBytes {
 		return set, refusedUpload(fmt.Errorf("it has %d bytes, and %d were announced", set.size, req.Source.SizeBytes))
 	}
@@ -167,7 +168,7 @@ func (x *Copies) restoreUploaded(
 		return nil, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the copy is dropped, or all is committed
-	if err := set.rewind(set.data); err != nil {
+	if err := set.data.rewind(); err != nil {
 		return nil, err
 	}
 	packed := &stored{src: &attended{ctx, set.data}, sum: sha256.New(), report: func(n int64) { tell(n, set.size) }}

@@ -51,7 +51,7 @@ func (x *Copies) verify(ctx context.Context, c *diskroom.Claim, v Verification, 
 		OperationID: m.OperationID, DatabaseID: m.DatabaseID, Database: v.Database, Owner: v.Owner,
 		Source: command.Source{DatabaseID: m.DatabaseID, Filename: m.Filename, ManifestSHA256: m.SHA256}, Rows: true,
 	}
-	set, err := x.openSet(req)
+	set, err := x.openSet(ctx, req)
 	if err != nil {
 		return err
 	}

@@ -26,12 +26,14 @@ type plan struct {
 	open          bool              // customers may log in once it has its name
 	verifiers     map[string]string // by username
 	password      string            // of the owner
+	key           []byte            // of the backups
 }
 
 func planOf(e protocol.Command, c command.EnsureDatabase) plan {
 	p := plan{
 		id: string(c.DatabaseID), account: string(c.AccountID), operation: e.OperationID, model: c.RoleModel, names: c.Names(),
 		temporary: temporaryName(e.OperationID), limit: -1, cap: c.ConnectionCap, open: !c.Closed, verifiers: map[string]string{},
+		key: c.BackupKey,
 	}
 	if p.cap > 0 {
 		p.limit = p.cap + database.SpareConnections
@@ -72,9 +74,10 @@ func (p plan) groups() []overlay.Role {
 func (p plan) beginStatements() []string {
 	return []string{
 		ledger.FlushLater,
-		fmt.Sprintf("INSERT INTO ledger.database (id, account_id, name, role_model, connection_cap, made_by, open) "+
-			"VALUES (%s,%s,%s,%s,%d,%s,%t)",
-			pg.Quote(p.id), pg.Quote(p.account), pg.Quote(p.names.Owner), pg.Quote(string(p.model)), p.cap, pg.Quote(p.operation), p.open),
+		fmt.Sprintf("INSERT INTO ledger.database (id, account_id, name, role_model, connection_cap, made_by, open, backup_key) "+
+			"VALUES (%s,%s,%s,%s,%d,%s,%t,'\\x%x')",
+			pg.Quote(p.id), pg.Quote(p.account), pg.Quote(p.names.Owner), pg.Quote(string(p.model)), p.cap, pg.Quote(p.operation), p.open,
+			p.key),
 		"CREATE ROLE " + pg.Ident(p.names.Holder) + " NOLOGIN" + overlay.Harmless,
 		overlay.Mark(p.id, p.holder()),
 		p.gateStatement(),

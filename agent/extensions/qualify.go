@@ -210,7 +210,7 @@ func (p *Prover) Forget(ctx context.Context) error {
 		operations, err := pg.Column(ctx, admin, `SELECT operation_id FROM ledger.job WHERE kind = 'extension.qualify'`)
 		for _, op := range operations {
 			req := proofRequest(id.OperationID(op))
-			err = errors.Join(err, p.copies.Files.Delete(req.DatabaseID, req.Filename))
+			err = errors.Join(err, p.copies.Files.Delete(ctx, req.DatabaseID, req.Filename))
 		}
 		return err
 	})

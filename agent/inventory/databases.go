@@ -22,6 +22,7 @@ var parameters = pq.StringArray{
 // databasesQuery reads a part of the ledger's databases. Rights count as far as the owner in PostgreSQL has granted them: what
 // logins grant is theirs.
 const databasesQuery = `SELECT d.id, d.name, d.role_model, d.connection_cap, d.made_by, d.account_id, d.oid IS NOT NULL,
+		encode(sha256(d.backup_key), 'hex'),
 		coalesce(d.isolated, ''), d.open,
 		EXISTS (SELECT FROM pooler.shut s WHERE s.database = d.name), d.networks::text[], d.timeouts, d.read_only,
 		p.oid IS NOT NULL, coalesce(p.datname, ''), coalesce(pg_get_userbyid(p.datdba), ''), coalesce(p.datconnlimit, 0),
@@ -58,8 +59,9 @@ func scanDatabase(rows *sql.Rows) (d command.InventoryDatabase, err error) {
 	var stands bool
 	var networks, public, login, settings pq.StringArray
 	var timeouts pq.Int64Array
-	err = rows.Scan(&d.DatabaseID, &d.Name, &d.RoleModel, &d.ConnectionCap, &d.MadeBy, &d.AccountID, &d.Made, &d.Isolated, &d.Open,
-		&d.Closed, &networks, &timeouts, &d.ReadOnly, &stands, &s.Name, &s.Owner, &s.ConnectionLimit, &s.AllowConnections,
+	err = rows.Scan(&d.DatabaseID, &d.Name, &d.RoleModel, &d.ConnectionCap, &d.MadeBy, &d.AccountID, &d.Made,
+		&d.BackupKeyMark, &d.Isolated, &d.Open, &d.Closed, &networks, &timeouts, &d.ReadOnly, &stands, &s.Name, &s.Owner,
+		&s.ConnectionLimit, &s.AllowConnections,
 		&public, &login, &settings)
 	if err != nil {
 		return d, err

@@ -26,10 +26,11 @@ func speak(t *testing.T, db *sql.DB, operation string, kind command.Kind, epoch 
 }
 
 const (
-	finish   = "UPDATE ledger.command SET result = '{}' WHERE operation_id = $1"
-	shut     = "UPDATE ledger.operation SET closed = true WHERE id = $1"
-	undone   = "UPDATE ledger.command SET result = '{}' WHERE operation_id = $1 AND kind = 'operation.close'"
-	stands   = "INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by) VALUES ($1, $1, 'managed', 0, $1)"
+	finish = "UPDATE ledger.command SET result = '{}' WHERE operation_id = $1"
+	shut   = "UPDATE ledger.operation SET closed = true WHERE id = $1"
+	undone = "UPDATE ledger.command SET result = '{}' WHERE operation_id = $1 AND kind = 'operation.close'"
+	stands = `INSERT INTO ledger.database (id, name, role_model, connection_cap, made_by, backup_key)
+		VALUES ($1, $1, 'managed', 0, $1, decode(repeat('6b', 32), 'hex'))`
 	backedUp = "INSERT INTO ledger.job (operation_id, step, kind, database_id, payload) VALUES ($1, 's', 'k', 'd', '{}')"
 	longAgo  = "UPDATE ledger.operation SET spoken_at = now() - interval '30 days 1 second' WHERE id = $1"
 	lately   = "UPDATE ledger.operation SET spoken_at = now() - interval '29 days 23 hours' WHERE id = $1"

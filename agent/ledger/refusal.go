@@ -65,7 +65,8 @@ func isFinal(err error) bool {
 // ReasonOf is what an error about files is on the wire; empty: another error.
 func ReasonOf(code fault.Code) command.Reason {
 	return map[fault.Code]command.Reason{
-		fault.BackupStorageFull: command.ReasonStorageFull, fault.BackupConflict: command.ReasonConflict,
+		fault.BackupStorageFull: command.ReasonStorageFull, fault.BackupStorageUnavailable: command.ReasonStorageAway,
+		fault.BackupConflict:   command.ReasonConflict,
 		fault.DatabaseNotFound: command.ReasonNotFound, fault.BackupNotFound: command.ReasonNotFound,
 		fault.UploadNotFound: command.ReasonNotFound,
 	}[code]

@@ -35,7 +35,7 @@ func TestAPurgeLeavesNothing(t *testing.T) {
 
 	s.Deleted(t, w, 5)
 	folder := filepath.Join(s.Config.BackupDir, w.ID)
-	check.NoError(t, os.WriteFile(filepath.Join(folder, "20260303_000000.sql.gz.someone.partial"), []byte("x"), 0o600))
+	check.NoError(t, os.WriteFile(filepath.Join(folder, "20260303_000000.someone.data"), []byte("x"), 0o600))
 	open := check.Must(theirs.Begin())(t)
 	check.Must(open.Exec(fmt.Sprintf("GRANT SELECT ON bait TO %q", w.Names().Runtime)))(t)
 	operation := agenttest.NewUUID()
@@ -72,7 +72,7 @@ func TestAPurgeOfWhatIsLeft(t *testing.T) {
 	s.RefusedFor(t, command.ReasonNotFound, gone.Isolating(agenttest.NewUUID()))
 	check.Must(s.Super.Exec(fmt.Sprintf("CREATE DATABASE %q", gone.Name)))(t) // from a dump, in the place of the one that was lost
 	s.RefusedFor(t, command.ReasonInService, gone.Purging(agenttest.NewUUID()))
-	check.Must(os.Stat(filepath.Join(s.Config.BackupDir, gone.ID, agenttest.BackupName)))(t)
+	s.Keeps(t, gone, agenttest.BackupName)
 	check.Must(s.Super.Exec(fmt.Sprintf("DROP DATABASE %q", gone.Name)))(t)
 	s.Done(t, gone.Purging(agenttest.NewUUID()))
 	s.IsPurged(t, gone)
@@ -133,7 +133,7 @@ func TestAnIsolatedDatabaseIsNotPruned(t *testing.T) {
 	s.Done(t, agenttest.Closing(operation))
 	s.RefusedFor(t, command.ReasonCompleted, agenttest.Closing(w.Operation))
 	s.IsIsolated(t, "two months later", w)
-	check.Must(os.Stat(filepath.Join(s.Config.BackupDir, w.ID, agenttest.LastName)))(t)
+	s.Keeps(t, w, agenttest.LastName)
 	s.Done(t, w.Rejoining(agenttest.NewUUID()))
 	s.GetsIn(t, "two months later", w.Present(database.OwnerLogin))
 	s.GetsIn(t, "one that was not deleted", given.Present(database.OwnerLogin))

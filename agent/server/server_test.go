@@ -340,13 +340,17 @@ func TestPostgresAnswersAnAgentThatIsNotInCharge(t *testing.T) {
 }
 
 func TestRefusalsHaveTheirStatus(t *testing.T) {
-	for reason, want := range map[command.Reason]int{
+	wanted := map[command.Reason]int{
 		command.ReasonStale: 409, command.ReasonFenced: 409, command.ReasonConflict: 409, command.ReasonClosed: 409,
 		command.ReasonCompleted: 409, command.ReasonNameTaken: 409, command.ReasonNotFound: 404, command.ReasonStorageFull: 507,
 		command.ReasonUnavailable: 503, command.ReasonNoRoute: 404, command.ReasonInvalid: 400, command.ReasonFailed: 422,
 		command.ReasonConnectRequired: 409, command.ReasonDatabaseClosed: 409, command.ReasonOtherProtocol: 501,
 		command.ReasonBusy: 409, command.ReasonCrowded: 503, command.ReasonInService: 409, command.ReasonIsolated: 409,
-	} {
+		command.ReasonUnfinished: 503, command.ReasonAltered: 409, command.ReasonBehind: 409, command.ReasonIncomplete: 422,
+		command.ReasonStorageAway: 503,
+	}
+	for _, reason := range command.Reasons {
+		want := wanted[reason]
 		r := start(t, &work{refuse: reason})
 		status, body := r.do(t, "POST", "/v1/commands", "Bearer "+secret, valid)
 		if status != want || !strings.Contains(body, `"reason":"`+string(reason)+`"`) {

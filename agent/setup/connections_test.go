@@ -37,8 +37,9 @@ func TestTooFewConnectionsForTheLargestPlanAreRefused(t *testing.T) {
 		t.Errorf("without a database: %v", report.Warnings)
 	}
 	clustertest.Exec(t, pg.URL(setup.MaintenanceDatabase), `INSERT INTO ledger.database
-		(id, name, role_model, connection_cap, made_by, open)
-		SELECT n::text, 'd' || n, 'single_login', CASE n WHEN 1 THEN 0 ELSE 20 END, 'o', true FROM generate_series(1, 3) n`)
+		(id, name, role_model, connection_cap, made_by, open, backup_key)
+		SELECT n::text, 'd' || n, 'single_login', CASE n WHEN 1 THEN 0 ELSE 20 END, 'o', true, decode(repeat('6b', 32), 'hex')
+		FROM generate_series(1, 3) n`)
 	warned := func(what string, wants ...string) {
 		t.Helper()
 		report := check.Must(setup.Init(t.Context(), o))(t)

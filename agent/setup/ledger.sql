@@ -75,6 +75,7 @@ CREATE TABLE ledger.database (
     networks       cidr[]  NOT NULL DEFAULT '{}',                -- empty: every address
     open           boolean NOT NULL DEFAULT true,                -- customers may log in
     account_id     text    NOT NULL DEFAULT '',                  -- whose it is; empty where nobody has said it
+    backup_key     bytea   NOT NULL CHECK (octet_length(backup_key) = 32), -- encrypts its backups
 
     -- What the service has set in a database, and nobody else: timeouts (of statements, locks, and idle in transaction, in
     -- milliseconds; null: none), and that transactions are read-only by default. settings_since is when these settings came, and

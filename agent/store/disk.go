@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"syscall"
 
-	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/id"
 )
 
 // Disk is the file system that a folder is on.
@@ -62,20 +59,3 @@ func (s *Store) room() error {
 
 // ErrFull is BACKUP_STORAGE_FULL, where there is nothing to add to it.
 var ErrFull = fault.New(fault.BackupStorageFull, "the server has no room for another backup")
-
-// Written is the size of what was written of a backup that is not committed.
-func (s *Store) Written(db id.DatabaseID, name backup.Filename) (sum int64, err error) {
-	for _, ending := range []string{dataEnding, manifestEnding, sidecarEnding} {
-		path, err := s.path(db, name, ending)
-		if err != nil {
-			return 0, err
-		}
-		switch info, err := os.Stat(path + s.partial); {
-		case err == nil:
-			sum += info.Size()
-		case !errors.Is(err, fs.ErrNotExist):
-			return 0, fmt.Errorf("size of a backup: %w", err)
-		}
-	}
-	return sum, nil
-}

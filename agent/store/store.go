@@ -1,49 +1,71 @@
-// Package store keeps backup files: one folder per database, and in it, for each backup, the file itself, the sidecar (the
+// Package store keeps backups. Each is a set of blobs, sealed with the key of its database: the file itself, the sidecar (the
 // schema with owners and privileges) and the manifest. A mark says when the file was last verified.
 //
-// All files of a set are first written as .partial and made durable. Then sidecar and manifest get their final names, and last
-// the file itself: its appearance under its final name is the commit. Companions without that file are left over from a crash,
-// and are swept. Deletion removes the file first.
+// The files of a set are first written into a folder of this machine, the spool, and made durable. From there they are moved to
+// the blobs, under names that are used once, and last the record of the set, which names them: its appearance is the commit.
+// Blobs that no record names are left over from a crash, and are swept. Deletion removes the record first.
 package store
 
 import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
+	"sync"
+	"sync/atomic"
 
+	"github.com/pgherd/pgherd/agent/blob"
+	"github.com/pgherd/pgherd/agent/sealed"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// The endings of the files of a set, which follow the stem of the backup's name.
+// The endings of the blobs of a set. They follow the stem of the backup's name and, but for the record's, the attempt that made
+// them.
 const (
-	dataEnding     = ".sql.gz"
-	sidecarEnding  = ".schema.sql.gz"
-	manifestEnding = ".manifest.json"
-	verifiedEnding = ".verified.json"
-	partialEnding  = ".partial" // after the writer's name, where it has one
+	recordEnding   = ".set"
+	dataEnding     = ".data"
+	sidecarEnding  = ".schema"
+	manifestEnding = ".manifest"
+	verifiedEnding = ".verified"
 )
 
-// Store is a folder of backups. It may be used concurrently for different backups.
+// The folders of this machine that have no blobs: what is being written, and uploads.
+const (
+	spoolFolder   = "spool"
+	uploadsFolder = "uploads"
+)
+
+// Store has backups. It may be used concurrently for different ones.
 type Store struct {
 	root    string
-	partial string // the ending of this writer's partial files
+	blobs   blob.Store
+	key     func(context.Context, id.DatabaseID) ([]byte, error)
+	owner   func(context.Context) (string, error)
 	reserve int64
 	disk    func(path string) (Disk, error)
+
+	claimed atomic.Bool // whose the blobs are was seen
+	mu      sync.Mutex
+	drafts  map[string]bool // attempts that are being written or committed by this process
 }
 
 // Options of a Store.
 type Options struct {
-	// Instance names the one process that writes, in the names of its partial files. One that was suspended while a successor swept
-	// finds its own gone, and so can commit nothing over what the successor writes.
-	Instance string
+	// Blobs is where backups are; nil: in the folder.
+	Blobs blob.Store
+	// Key returns the key of a database, of sealed.KeyBytes.
+	Key func(context.Context, id.DatabaseID) ([]byte, error)
+	// Owner tells this server from every other one; nil: nobody else can have the blobs.
+	Owner func(context.Context) (string, error)
 	// Reserve is how many bytes a backup leaves free on the disk, for others; 0 means 1 GiB.
 	Reserve int64
 	// Disk says which disk a path is on, and how much is free there; nil asks the file system.
@@ -52,225 +74,291 @@ type Options struct {
 
 const defaultReserve = 1 << 30
 
-// New returns the store in a folder. Nothing is read or written before Sweep.
+// New returns a store with its spool in a folder. Nothing is read or written before Sweep.
 func New(root string, o Options) *Store {
+	if o.Blobs == nil {
+		o.Blobs = blob.NewFolder(root)
+	}
 	if o.Reserve == 0 {
 		o.Reserve = defaultReserve
 	}
 	if o.Disk == nil {
 		o.Disk = diskOf
 	}
-	partial := partialEnding
-	if o.Instance != "" {
-		partial = "." + o.Instance + partialEnding
-	}
-	return &Store{root: root, partial: partial, reserve: o.Reserve, disk: o.Disk}
+	return &Store{root: root, blobs: o.Blobs, key: o.Key, owner: o.Owner, reserve: o.Reserve, disk: o.Disk,
+		drafts: map[string]bool{}}
 }
 
-// folder is the folder of a database. It refuses an ID that is not canonical, so that no caller can name a path.
-func (s *Store) folder(db id.DatabaseID) (string, error) {
-	if _, err := id.Parse[id.DatabaseID](string(db)); err != nil {
-		return "", fmt.Errorf("database ID: %w", err)
-	}
-	return filepath.Join(s.root, string(db)), nil
-}
-
-// path is the path of one file of a set.
-func (s *Store) path(db id.DatabaseID, name backup.Filename, ending string) (string, error) {
-	dir, err := s.folder(db)
-	if err != nil {
+// stem begins the names of all blobs of a backup. It refuses an ID or a name that is not canonical, so that no caller can name
+// another's.
+func stem(db id.DatabaseID, name backup.Filename) (string, error) {
+	if err := checkDatabase(db); err != nil {
 		return "", err
 	}
 	if _, err := backup.ParseFilename(string(name)); err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, name.Stem()+ending), nil
+	return string(db) + "/" + name.Stem(), nil
 }
 
-// Open opens a backup file for reading, with its size. BACKUP_NOT_FOUND where there is none.
-func (s *Store) Open(db id.DatabaseID, name backup.Filename) (*os.File, int64, error) {
-	return s.open(db, name, dataEnding)
+func checkDatabase(db id.DatabaseID) error {
+	if _, err := id.Parse[id.DatabaseID](string(db)); err != nil {
+		return fmt.Errorf("database ID: %w", err)
+	}
+	return nil
 }
 
-// OpenSidecar opens the schema with owners and privileges, gzipped. BACKUP_NOT_FOUND where there is none.
-func (s *Store) OpenSidecar(db id.DatabaseID, name backup.Filename) (*os.File, int64, error) {
-	return s.open(db, name, sidecarEnding)
+// record is what the commit of a set writes.
+type record struct {
+	Attempt string `json:"attempt"`
+}
+
+// files are the blobs of a committed set.
+type files struct {
+	key []byte
+	// stem begins the name of each, with the attempt.
+	stem string
+}
+
+// find finds a committed set. BACKUP_NOT_FOUND where there is none.
+func (s *Store) find(ctx context.Context, db id.DatabaseID, name backup.Filename) (files, error) {
+	begin, err := stem(db, name)
+	if err != nil {
+		return files{}, err
+	}
+	key, err := s.key(ctx, db)
+	if err != nil {
+		return files{}, err
+	}
+	text, err := s.readSmall(ctx, key, begin+recordEnding, maxRecord)
+	if err != nil {
+		return files{}, err
+	}
+	var r record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return files{}, fmt.Errorf("the record of the backup %s: %w", name, err)
+	}
+	return files{key: key, stem: begin + "." + r.Attempt}, nil
+}
+
+const maxRecord = 4 << 10
+
+// open opens a blob. What a reader returns is what was sealed, or an error: sealed.ErrDamaged says that it is not.
+func (s *Store) open(ctx context.Context, key []byte, name string) (io.ReadCloser, int64, error) {
+	src, info, err := s.blobs.Open(ctx, name)
+	if err != nil {
+		return nil, 0, s.failed(err)
+	}
+	r := &opening{Closer: src, store: s}
+	if r.opened, err = sealed.NewReader(src, key, name); err != nil {
+		return nil, 0, errors.Join(s.failed(err), src.Close())
+	}
+	return r, sealed.Length(info.Bytes), nil
+}
+
+// opening is a blob that is read.
+type opening struct {
+	io.Closer
+	opened io.Reader
+	store  *Store
+}
+
+func (r *opening) Read(p []byte) (int, error) {
+	n, err := r.opened.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = r.store.failed(err)
+	}
+	return n, err
+}
+
+// failed is an error of reading: BACKUP_NOT_FOUND where there is no blob, sealed.ErrDamaged, or BACKUP_STORAGE_UNAVAILABLE, which
+// wraps an UnavailableError.
+func (s *Store) failed(err error) error {
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		return fault.Wrap(err, fault.BackupNotFound, "the backup file does not exist")
+	case errors.Is(err, sealed.ErrDamaged):
+		return err
+	}
+	return s.unavailable(err)
+}
+
+// readSmall reads a blob of no more than most bytes.
+func (s *Store) readSmall(ctx context.Context, key []byte, name string, most int64) ([]byte, error) {
+	src, size, err := s.open(ctx, key, name)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	if size > most {
+		return nil, fmt.Errorf("%s is longer than %d bytes", name, most)
+	}
+	return io.ReadAll(src)
+}
+
+// Open opens a backup file for reading, with its size. BACKUP_NOT_FOUND where there is none. The context bounds reading, too.
+func (s *Store) Open(ctx context.Context, db id.DatabaseID, name backup.Filename) (io.ReadCloser, int64, error) {
+	return s.openPart(ctx, db, name, dataEnding)
+}
+
+// OpenSidecar opens the schema with owners and privileges, gzipped: a file that is gone once it is closed. BACKUP_NOT_FOUND where
+// there is none.
+func (s *Store) OpenSidecar(ctx context.Context, db id.DatabaseID, name backup.Filename) (*os.File, error) {
+	src, _, err := s.openPart(ctx, db, name, sidecarEnding)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	file, err := os.CreateTemp(filepath.Join(s.root, spoolFolder), "schema")
+	if err != nil {
+		return nil, full(err)
+	}
+	if err = os.Remove(file.Name()); err == nil {
+		_, err = io.Copy(file, src)
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(full(err), file.Close())
+	}
+	return file, nil
 }
 
 // OpenManifest opens the manifest of a committed backup as it was written. BACKUP_NOT_FOUND where the set is not committed.
-func (s *Store) OpenManifest(db id.DatabaseID, name backup.Filename) (*os.File, int64, error) {
-	data, _, err := s.Open(db, name)
+func (s *Store) OpenManifest(ctx context.Context, db id.DatabaseID, name backup.Filename) (io.ReadCloser, int64, error) {
+	return s.openPart(ctx, db, name, manifestEnding)
+}
+
+func (s *Store) openPart(
+	ctx context.Context, db id.DatabaseID, name backup.Filename, ending string,
+) (io.ReadCloser, int64, error) {
+	set, err := s.find(ctx, db, name)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer data.Close()
-	return s.open(db, name, manifestEnding)
+	return s.open(ctx, set.key, set.stem+ending)
 }
 
-func (s *Store) open(db id.DatabaseID, name backup.Filename, ending string) (*os.File, int64, error) {
-	path, err := s.path(db, name, ending)
-	if err != nil {
-		return nil, 0, err
+// Manifest reads the manifest of a committed backup. BACKUP_NOT_FOUND where the set is not committed; backup.ErrManifest where
+// what is stored was damaged.
+func (s *Store) Manifest(ctx context.Context, db id.DatabaseID, name backup.Filename) (backup.StoredManifest, error) {
+	set, err := s.find(ctx, db, name)
+	var text []byte
+	if err == nil {
+		text, err = s.readSmall(ctx, set.key, set.stem+manifestEnding, backup.MaxManifestBytes)
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, 0, missing(err)
+	if errors.Is(err, sealed.ErrDamaged) {
+		err = fmt.Errorf("%w: %w", backup.ErrManifest, err)
 	}
-	info, err := file.Stat()
-	if err != nil {
-		return nil, 0, errors.Join(err, file.Close())
-	}
-	return file, info.Size(), nil
-}
-
-func missing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fault.Wrap(err, fault.BackupNotFound, "the backup file does not exist")
-	}
-	return fmt.Errorf("open backup: %w", err)
-}
-
-// Manifest reads the manifest of a committed backup. BACKUP_NOT_FOUND where the set is not committed.
-func (s *Store) Manifest(db id.DatabaseID, name backup.Filename) (backup.StoredManifest, error) {
-	data, err := s.path(db, name, dataEnding)
 	if err != nil {
 		return backup.StoredManifest{}, err
-	}
-	if _, err := os.Stat(data); err != nil {
-		return backup.StoredManifest{}, missing(err)
-	}
-	path, err := s.path(db, name, manifestEnding)
-	if err != nil {
-		return backup.StoredManifest{}, err
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return backup.StoredManifest{}, missing(err)
 	}
 	return backup.ParseManifest(text)
 }
 
-// MadeAt is when the set of a committed backup was complete, by its manifest's time in the file system.
-func (s *Store) MadeAt(m backup.Manifest) (time.Time, error) {
-	path, err := s.path(m.DatabaseID, m.Filename, manifestEnding)
-	if err != nil {
-		return time.Time{}, err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return time.Time{}, missing(err)
-	}
-	return info.ModTime(), nil
-}
-
 // List returns the names of the committed backups of a database, oldest first.
-func (s *Store) List(db id.DatabaseID) ([]backup.Filename, error) {
-	dir, err := s.folder(db)
-	if err != nil {
+func (s *Store) List(ctx context.Context, db id.DatabaseID) (names []backup.Filename, err error) {
+	if err := checkDatabase(db); err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list backups: %w", err)
-	}
-	var names []backup.Filename
-	for _, entry := range entries {
-		if name, err := backup.ParseFilename(entry.Name()); err == nil {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
-// Delete removes a backup and its companions. It is no error if they do not exist.
-func (s *Store) Delete(db id.DatabaseID, name backup.Filename) error {
-	for _, ending := range []string{dataEnding, verifiedEnding, manifestEnding, sidecarEnding} {
-		path, err := s.path(db, name, ending)
-		if err != nil {
-			return err
-		}
-		if err := remove(path); err != nil {
-			return err
-		}
-		if ending == dataEnding {
-			if err := syncFolder(filepath.Dir(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
+	err = s.each(ctx, string(db)+"/", func(b blob.Info) error {
+		if begin, isRecord := strings.CutSuffix(strings.TrimPrefix(b.Name, string(db)+"/"), recordEnding); isRecord {
+			if name, err := backup.ParseFilename(begin + backup.FileSuffix); err == nil {
+				names = append(names, name)
 			}
 		}
-	}
-	return s.Discard(db, name)
-}
-
-// Discard removes what was written of a backup that was not committed, and the database's folder where it is empty.
-func (s *Store) Discard(db id.DatabaseID, name backup.Filename) error {
-	for _, ending := range []string{dataEnding, manifestEnding, sidecarEnding, verifiedEnding} {
-		path, err := s.path(db, name, ending)
-		if err != nil {
-			return err
-		}
-		if err := remove(path + s.partial); err != nil {
-			return err
-		}
-	}
-	dir, err := s.folder(db)
-	if err != nil {
-		return err
-	}
-	err = os.Remove(dir)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
 		return nil
-	}
-	return err
+	})
+	slices.Sort(names)
+	return names, err
 }
 
-// DeleteAll removes the folder of a database with all that is in it, durably. It is no error if there is none.
-func (s *Store) DeleteAll(db id.DatabaseID) error {
-	dir, err := s.folder(db)
+// each calls do for the blobs below a prefix, in order.
+func (s *Store) each(ctx context.Context, prefix string, do func(blob.Info) error) error {
+	for after, more := "", true; more; {
+		var list []blob.Info
+		var err error
+		if list, more, err = s.blobs.List(ctx, prefix, after, blob.ListLimit); err != nil {
+			return s.unavailable(err)
+		}
+		for _, b := range list {
+			if err := do(b); err != nil {
+				return err
+			}
+			after = b.Name
+		}
+	}
+	return nil
+}
+
+// Delete removes a backup, and what was written of one that was not committed. It is no error if there is nothing. The backup
+// must not be being made.
+func (s *Store) Delete(ctx context.Context, db id.DatabaseID, name backup.Filename) error {
+	begin, err := stem(db, name)
 	if err != nil {
 		return err
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("remove backups: %w", err)
-	}
-	if err := syncFolder(s.root); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.claim(ctx); err != nil {
 		return err
 	}
-	return nil
+	if err := s.blobs.Delete(ctx, begin+recordEnding); err != nil {
+		return s.unavailable(err)
+	}
+	if err := s.deleteBelow(ctx, begin+"."); err != nil {
+		return err
+	}
+	return s.emptySpool(spooled(begin, "", ""))
 }
 
-func remove(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove backup: %w", err)
+// DeleteAll removes all that there is of a database. It is no error if there is nothing.
+func (s *Store) DeleteAll(ctx context.Context, db id.DatabaseID) error {
+	if err := checkDatabase(db); err != nil {
+		return err
 	}
-	return nil
+	if err := s.claim(ctx); err != nil {
+		return err
+	}
+	if err := s.deleteBelow(ctx, string(db)+"/"); err != nil {
+		return err
+	}
+	return s.emptySpool(string(db))
 }
 
-// Sweep creates the folder if it does not exist, and removes the partial files of whatever process, and the companions of backups
-// that were never committed or are half deleted. An agent calls it when it is in charge and has not begun to write: whoever has
-// partial files then is no longer in charge.
-func (s *Store) Sweep() error {
-	if err := os.MkdirAll(s.root, 0o700); err != nil {
-		return fmt.Errorf("make the folder of backups: %w", err)
-	}
-	return filepath.WalkDir(s.root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		if strings.HasSuffix(path, partialEnding) || s.orphan(path) {
-			return remove(path)
+func (s *Store) deleteBelow(ctx context.Context, prefix string) error {
+	return s.each(ctx, prefix, func(b blob.Info) error {
+		if err := s.blobs.Delete(ctx, b.Name); err != nil {
+			return s.unavailable(err)
 		}
 		return nil
 	})
 }
 
-// orphan reports whether path is a companion of a backup whose file is not there.
-func (s *Store) orphan(path string) bool {
-	for _, ending := range []string{sidecarEnding, manifestEnding, verifiedEnding} {
-		if stem, ok := strings.CutSuffix(path, ending); ok {
-			_, err := os.Stat(stem + dataEnding)
-			return errors.Is(err, fs.ErrNotExist)
+// emptySpool removes what the spool has whose name begins with a prefix.
+func (s *Store) emptySpool(prefix string) error {
+	dir := filepath.Join(s.root, spoolFolder)
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read the spool of backups: %w", err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return fmt.Errorf("remove what was written of a backup: %w", err)
 		}
 	}
-	return false
+	return nil
 }
+
+// Sweep makes the folder and its spool if they do not exist, and empties the spool: an agent calls it when it is in charge and
+// has not begun to write. Whoever has files there is no longer in charge, finds them gone, and can commit nothing.
+func (s *Store) Sweep() error {
+	if err := os.MkdirAll(filepath.Join(s.root, spoolFolder), 0o700); err != nil {
+		return fmt.Errorf("make the folder of backups: %w", err)
+	}
+	return s.emptySpool("")
+}
+
+func newAttempt() string { return strings.ToLower(rand.Text()[:12]) }

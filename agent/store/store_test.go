@@ -1,7 +1,11 @@
 package store_test
 
 import (
+	"bytes"
+	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -11,6 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/blob"
+	"github.com/pgherd/pgherd/agent/sealed"
 	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
@@ -18,189 +25,288 @@ import (
 )
 
 const (
-	db   id.DatabaseID   = "11111111-1111-4111-8111-111111111111"
-	op   id.OperationID  = "22222222-2222-4222-8222-222222222222"
-	name backup.Filename = "20260301_120000.sql.gz"
+	db      id.DatabaseID   = "11111111-1111-4111-8111-111111111111"
+	otherDB id.DatabaseID   = "11111111-1111-4111-8111-111111111112"
+	op      id.OperationID  = "22222222-2222-4222-8222-222222222222"
+	name    backup.Filename = "20260301_120000.sql.gz"
+	later   backup.Filename = "20260302_120000.sql.gz"
+	// canary is in each part of a set.
+	canary = "canary"
 )
 
-func open(t *testing.T, root string) *store.Store {
+// open is a store in a folder, as an agent has it that has come to be in charge. blobs is nil: in that folder, too.
+func open(t *testing.T, root string, blobs blob.Store) *store.Store {
 	t.Helper()
-	s := store.New(root, store.Options{Reserve: 1})
-	if err := s.Sweep(); err != nil {
-		t.Fatal(err)
-	}
+	s := store.New(root, store.Options{Blobs: blobs, Reserve: 1, Key: oneKey})
+	check.NoError(t, s.Sweep())
 	return s
 }
 
-// prepare writes a whole set under its partial names.
-func prepare(t *testing.T, s *store.Store) backup.StoredManifest {
-	t.Helper()
-	m := backup.Manifest{FormatVersion: 3, DatabaseID: db, OperationID: op, Filename: name}
-	for _, part := range []struct {
-		create func(id.DatabaseID, backup.Filename) (*store.File, error)
-		text   string
-		digest *backup.FileDigest
-	}{{s.Create, "data", &m.File}, {s.CreateSidecar, "schema", &m.Sidecar}} {
-		file, err := part.create(db, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(file, part.text); err != nil {
-			t.Fatal(err)
-		}
-		if *part.digest, err = file.Finish(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	stored, err := s.Prepare(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return stored
+func oneKey(context.Context, id.DatabaseID) ([]byte, error) {
+	return bytes.Repeat([]byte("k"), sealed.KeyBytes), nil
 }
 
-func files(t *testing.T, root string) (names []string) {
+// prepare writes a whole set into the spool.
+func prepare(t *testing.T, s *store.Store, of id.DatabaseID, name backup.Filename) (*store.Draft, backup.StoredManifest) {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(root, "*", "*"))
+	d := check.Must(s.Begin(t.Context(), of, name))(t)
+	m := backup.Manifest{
+		FormatVersion: 3, DatabaseID: of, OperationID: op, Filename: name, Logins: []backup.Login{{Name: canary + " role"}},
+	}
+	for _, part := range []struct {
+		create func() (*store.File, error)
+		text   string
+		digest *backup.FileDigest
+	}{{d.Data, canary + " data", &m.File}, {d.Sidecar, canary + " schema", &m.Sidecar}} {
+		file := check.Must(part.create())(t)
+		check.Must(io.WriteString(file, part.text))(t)
+		*part.digest = check.Must(file.Finish())(t)
+	}
+	return d, check.Must(d.Prepare(m))(t)
+}
+
+// keep commits a set.
+func keep(t *testing.T, s *store.Store, of id.DatabaseID, name backup.Filename) backup.StoredManifest {
+	t.Helper()
+	d, m := prepare(t, s, of, name)
+	check.NoError(t, d.Commit(t.Context(), none))
+	check.NoError(t, d.End(t.Context()))
+	return m
+}
+
+// whole says what is wrong with a set, and with its mark.
+func whole(ctx context.Context, s *store.Store, want backup.StoredManifest) error {
+	m, err := s.Manifest(ctx, want.DatabaseID, want.Filename)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	for _, path := range found {
-		names = append(names, filepath.Base(path))
+	if m.SHA256 != want.SHA256 || m.File != want.File {
+		return fmt.Errorf("the manifest is %+v, want %+v", m, want)
 	}
-	return names
+	data, size, err := s.Open(ctx, want.DatabaseID, want.Filename)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	if text, err := io.ReadAll(data); err != nil || string(text) != canary+" data" || size != int64(len(text)) {
+		return fmt.Errorf("the data is %q, of %d bytes: %w", text, size, err)
+	}
+	schema, err := s.OpenSidecar(ctx, want.DatabaseID, want.Filename)
+	if err != nil {
+		return err
+	}
+	defer schema.Close()
+	if text, err := io.ReadAll(schema); err != nil || string(text) != canary+" schema" {
+		return fmt.Errorf("the sidecar is %q: %w", text, err)
+	}
+	_, err = s.VerifiedAt(ctx, want)
+	return err
+}
+
+// files are all below a folder, whatever they are.
+func files(t *testing.T, root string) (paths []string) {
+	t.Helper()
+	check.NoError(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			paths = append(paths, path)
+		}
+		return err
+	}))
+	return paths
 }
 
 func none(string) {}
 
 func TestACommittedSetIsKeptAndDeleted(t *testing.T) {
-	root := t.TempDir()
-	s := open(t, root)
-	m := prepare(t, s)
-	if list, err := s.List(db); err != nil || len(list) != 0 {
+	root, ctx := t.TempDir(), t.Context()
+	s := open(t, root, nil)
+	d, m := prepare(t, s, db, name)
+	if list, err := s.List(ctx, db); err != nil || len(list) != 0 {
 		t.Fatalf("before the commit: %v, %v", list, err)
 	}
-	if err := s.Commit(db, name, none); err != nil {
-		t.Fatal(err)
+	if n, err := s.Written(db, name); err != nil || n < m.File.SizeBytes {
+		t.Errorf("%d bytes are written: %v", n, err)
 	}
-	s = open(t, root) // the sweep leaves it alone
-	file, size, err := s.Open(db, name)
-	if err != nil || size != 4 {
-		t.Fatal(size, err)
+	check.NoError(t, d.Commit(ctx, none))
+	s = open(t, root, nil) // the sweep leaves it alone
+	if list, err := s.List(ctx, db); err != nil || len(list) != 1 || list[0] != name {
+		t.Errorf("%v, %v", list, err)
 	}
-	defer file.Close()
-	if text, err := io.ReadAll(file); err != nil || string(text) != "data" {
-		t.Fatal(string(text), err)
+	if err := whole(ctx, s, m); err != nil {
+		t.Error(err)
 	}
-	const sum = "3a6eb0790f39ac87c94f3856b2dd2c5d110e6811602261a9a923d3bb23adc8b7" // sha256sum of "data"
-	if got, err := s.Manifest(db, name); err != nil || got.File.SHA256 != sum || got.Sidecar != m.Sidecar {
-		t.Fatalf("%+v, %v", got, err)
+	const sum = "33103d6de994105c63e83193de7a7999" // sha256sum of the text
+	if !strings.HasPrefix(m.File.SHA256, sum) {
+		t.Errorf("the digest is %s", m.File.SHA256)
 	}
 	for range 2 { // a second deletion is no error
-		if err := s.Delete(db, name); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, s.Delete(ctx, db, name))
 	}
-	if _, _, err := s.Open(db, name); !fault.Has(err, fault.BackupNotFound) {
+	if _, _, err := s.Open(ctx, db, name); !fault.Has(err, fault.BackupNotFound) {
 		t.Errorf("after deletion: %v", err)
 	}
-	if left, _ := os.ReadDir(root); len(left) != 0 {
+	if left := files(t, root); len(left) != 0 {
 		t.Errorf("left after deletion: %v", left)
 	}
 }
 
 // Everything of one database goes, whatever it is, and nothing of another.
 func TestDeleteAll(t *testing.T) {
-	root := t.TempDir()
-	s := open(t, root)
-	prepare(t, s)
-	const other = "11111111-1111-4111-8111-111111111112"
-	for _, path := range []string{string(db) + "/unknown/deep", other + "/20260301_120000.sql.gz"} {
-		path = filepath.Join(root, path)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	root, ctx := t.TempDir(), t.Context()
+	s := open(t, root, nil)
+	keep(t, s, db, name)
+	prepare(t, s, db, later)
+	unknown := filepath.Join(root, string(db), "unknown", "deep")
+	check.NoError(t, os.Mkdir(filepath.Dir(unknown), 0o700))
+	check.NoError(t, os.WriteFile(unknown, nil, 0o600))
+	m := keep(t, s, otherDB, name)
 	for range 2 { // a second time is no error
-		if err := s.DeleteAll(db); err != nil {
-			t.Fatal(err)
-		}
+		check.NoError(t, s.DeleteAll(ctx, db))
 	}
-	if left, err := os.ReadDir(root); err != nil || len(left) != 1 || left[0].Name() != other || len(files(t, root)) != 1 {
-		t.Errorf("left: %v, %v", left, err)
+	if left := files(t, root); len(left) != 4 {
+		t.Errorf("left: %v", left)
+	}
+	if err := whole(ctx, s, m); err != nil {
+		t.Error(err)
 	}
 }
 
 func TestACrashBeforeTheCommitLeavesNothing(t *testing.T) {
-	for _, last := range []string{"", "sidecar", "manifest"} {
+	for _, last := range []string{"", "sidecar", "manifest", "file"} {
 		root := t.TempDir()
-		s := open(t, root)
-		prepare(t, s)
-		func() {
-			defer func() { _ = recover() }()
-			if last == "" {
-				return
-			}
-			_ = s.Commit(db, name, func(step string) {
-				if step == last {
-					panic("crash")
-				}
-			})
-		}()
-		s = open(t, root)
+		d, _ := prepare(t, open(t, root, nil), db, name)
+		if last != "" {
+			crash(t, d, last)
+		}
+		s := open(t, root, nil)
+		if _, err := s.Manifest(t.Context(), db, name); !fault.Has(err, fault.BackupNotFound) {
+			t.Errorf("crash after %q: %v", last, err)
+		}
+		check.Must(s.SweepBlobs(t.Context(), time.Now()))(t)
 		if left := files(t, root); len(left) != 0 {
 			t.Errorf("crash after %q leaves %v", last, left)
-		}
-		if _, err := s.Manifest(db, name); !fault.Has(err, fault.BackupNotFound) {
-			t.Errorf("crash after %q: %v", last, err)
 		}
 	}
 }
 
+// crash commits a draft as an agent does that dies after a step.
+func crash(t *testing.T, d *store.Draft, after string) {
+	t.Helper()
+	defer func() { _ = recover() }()
+	_ = d.Commit(t.Context(), func(step string) {
+		if step == after {
+			panic("crash")
+		}
+	})
+}
+
 func TestVerifiedMarkBelongsToItsFile(t *testing.T) {
-	s := open(t, t.TempDir())
-	m := prepare(t, s)
-	if err := s.Commit(db, name, none); err != nil {
-		t.Fatal(err)
-	}
-	if at, err := s.VerifiedAt(m); at != nil || err != nil {
+	root, ctx := t.TempDir(), t.Context()
+	s := open(t, root, nil)
+	m := keep(t, s, db, name)
+	if at, err := s.VerifiedAt(ctx, m); at != nil || err != nil {
 		t.Fatal(at, err)
 	}
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	if err := s.MarkVerified(m, now); err != nil {
-		t.Fatal(err)
+	for n := range 2 { // the second time there is one already, which nobody can read
+		check.NoError(t, s.MarkVerified(ctx, m, now))
+		if at, err := s.VerifiedAt(ctx, m); err != nil || at == nil || !at.Equal(now) {
+			t.Fatal(at, err)
+		}
+		now = now.Add(time.Hour)
+		if n == 0 {
+			mark := check.Must(filepath.Glob(filepath.Join(root, string(db), "*.verified")))(t)[0]
+			check.NoError(t, os.WriteFile(mark, []byte("{"), 0o600))
+		}
 	}
-	if at, err := s.VerifiedAt(m); err != nil || at == nil || !at.Equal(now) {
-		t.Fatal(at, err)
+	if left := files(t, root); len(left) != 5 {
+		t.Errorf("there are %v", left)
 	}
 	other, changed := m, m
 	other.File.SHA256, changed.SHA256 = strings.Repeat("0", 64), strings.Repeat("0", 64)
 	for what, m := range map[string]backup.StoredManifest{"file": other, "manifest": changed} {
-		if at, err := s.VerifiedAt(m); at != nil || err != nil {
+		if at, err := s.VerifiedAt(ctx, m); at != nil || err != nil {
 			t.Errorf("the mark counts for another %s: %v, %v", what, at, err)
 		}
 	}
 }
 
-func TestNoNameLeavesTheStore(t *testing.T) {
-	s := open(t, t.TempDir())
-	for _, bad := range []backup.Filename{"", "../../etc/passwd", "20260301_120000.manifest.json", "20260301_12000/.sql.gz"} {
-		if _, _, err := s.Open(db, bad); !fault.Has(err, fault.InvalidBackupFilename) {
-			t.Errorf("%q: %v", bad, err)
+// Neither the spool nor the blobs have a word of what was backed up.
+func TestNothingIsReadable(t *testing.T) {
+	root := t.TempDir()
+	s := open(t, root, nil)
+	check.NoError(t, s.MarkVerified(t.Context(), keep(t, s, db, name), time.Now()))
+	prepare(t, s, db, later)
+	paths := files(t, root)
+	if len(paths) != 9 {
+		t.Errorf("there are %v", paths)
+	}
+	for _, path := range paths {
+		text := check.Must(os.ReadFile(path))(t)
+		for _, word := range []string{canary, string(db), string(op), "20260301"} {
+			if bytes.Contains(text, []byte(word)) {
+				t.Errorf("%s holds %q", path, word)
+			}
 		}
-		if err := s.Delete(db, bad); !fault.Has(err, fault.InvalidBackupFilename) {
-			t.Errorf("delete %q: %v", bad, err)
+	}
+}
+
+// Whoever can write where blobs are can take them away, but make none, and pass none off as another.
+func TestABlobIsOfItsKeyItsDatabaseAndItsBackup(t *testing.T) {
+	root, ctx := t.TempDir(), t.Context()
+	s := open(t, root, nil)
+	own := keep(t, s, db, name)
+	check.NoError(t, s.MarkVerified(ctx, own, time.Now()))
+	path := func(of id.DatabaseID, name backup.Filename, ending string) string {
+		return check.Must(filepath.Glob(filepath.Join(root, string(of), name.Stem()+"*"+ending)))(t)[0]
+	}
+	damaged := func(how string, s *store.Store, m backup.StoredManifest, isManifest bool) {
+		t.Helper()
+		err := whole(ctx, s, m)
+		if !errors.Is(err, sealed.ErrDamaged) || errors.Is(err, backup.ErrManifest) != isManifest {
+			t.Errorf("%s: %v", how, err)
+		}
+	}
+	for _, to := range []struct {
+		of   id.DatabaseID
+		name backup.Filename
+	}{{otherDB, name}, {db, later}} {
+		m := keep(t, s, to.of, to.name)
+		check.NoError(t, s.MarkVerified(ctx, m, time.Now()))
+		for _, ending := range []string{".set", ".data", ".schema", ".manifest", ".verified"} {
+			blob := path(to.of, to.name, ending)
+			before := check.Must(os.ReadFile(blob))(t)
+			check.NoError(t, os.WriteFile(blob, check.Must(os.ReadFile(path(db, name, ending)))(t), 0o600))
+			damaged(ending+" as one of "+string(to.of)+", "+string(to.name), s, m, ending == ".set" || ending == ".manifest")
+			check.NoError(t, os.WriteFile(blob, before, 0o600))
+		}
+		check.NoError(t, whole(ctx, s, m))
+	}
+	damaged("another key", store.New(root, store.Options{Key: func(context.Context, id.DatabaseID) ([]byte, error) {
+		key := sha256.Sum256(nil)
+		return key[:], nil
+	}}), own, true)
+}
+
+func TestNoNameLeavesTheStore(t *testing.T) {
+	s, ctx := open(t, t.TempDir(), nil), t.Context()
+	for _, bad := range []backup.Filename{"", "../../etc/passwd", "20260301_120000.set", "20260301_12000/.sql.gz"} {
+		_, begun := s.Begin(ctx, db, bad)
+		_, _, opened := s.Open(ctx, db, bad)
+		for what, err := range map[string]error{"begin": begun, "open": opened, "delete": s.Delete(ctx, db, bad)} {
+			if !fault.Has(err, fault.InvalidBackupFilename) {
+				t.Errorf("%s %q: %v", what, bad, err)
+			}
 		}
 	}
 	for _, bad := range []id.DatabaseID{"", "..", "../x", "11111111-1111-4111-8111-11111111111A"} {
-		if _, _, err := s.Open(bad, name); err == nil {
-			t.Errorf("database %q was opened", bad)
-		}
-		if _, err := s.List(bad); err == nil {
-			t.Errorf("database %q was listed", bad)
-		}
-		if err := s.DeleteAll(bad); err == nil {
-			t.Errorf("database %q was deleted", bad)
+		_, begun := s.Begin(ctx, bad, name)
+		_, _, opened := s.Open(ctx, bad, name)
+		_, listed := s.List(ctx, bad)
+		for what, err := range map[string]error{"begun": begun, "opened": opened, "listed": listed, "deleted": s.DeleteAll(ctx, bad)} {
+			if err == nil {
+				t.Errorf("database %q was %s", bad, what)
+			}
 		}
 	}
 }
@@ -236,18 +342,17 @@ func TestFoldersOfOneFileSystemShareItsDisk(t *testing.T) {
 func TestTheReserveIsKept(t *testing.T) {
 	free := int64(1000)
 	s := store.New(t.TempDir(), store.Options{
-		Reserve: 100, Disk: func(string) (store.Disk, error) { return store.Disk{ID: 1, Free: free}, nil },
+		Reserve: 100, Disk: func(string) (store.Disk, error) { return store.Disk{ID: 1, Free: free}, nil }, Key: oneKey,
 	})
+	check.NoError(t, s.Sweep())
 	if d, err := s.Disk(); err != nil || d.Free != 900 {
 		t.Errorf("1000 bytes with a reserve of 100: %+v, %v", d, err)
 	}
-	file, err := s.Create(db, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := check.Must(check.Must(s.Begin(t.Context(), db, name))(t).Data())(t)
 	defer file.Close()
 	free = 99
 	piece := make([]byte, 1<<20)
+	var err error
 	for range 64 {
 		if _, err = file.Write(piece); err != nil {
 			break
@@ -261,53 +366,71 @@ func TestTheReserveIsKept(t *testing.T) {
 // A file system that is really full: /dev/full fails every write as a full disk does.
 func TestAFullDiskIsSaidSo(t *testing.T) {
 	root := t.TempDir()
-	s := open(t, root)
-	if err := os.Mkdir(filepath.Join(root, string(db)), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/dev/full", filepath.Join(root, string(db), "20260301_120000.sql.gz.partial")); err != nil {
-		t.Fatal(err)
-	}
-	file, err := s.Create(db, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := check.Must(check.Must(open(t, root, nil).Begin(t.Context(), db, name))(t).Data())(t)
 	defer file.Close()
-	_, err = file.Write([]byte("data"))
-	if !fault.Has(err, fault.BackupStorageFull) || !strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
-		t.Errorf("%v", err)
+	full := check.Must(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
+	defer full.Close()
+	check.NoError(t, syscall.Dup3(int(full.Fd()), descriptor(t, files(t, root)[0]), syscall.O_CLOEXEC))
+	_, err := file.Write(make([]byte, 2<<20))
+	_, finished := file.Finish()
+	for _, err := range []error{err, finished} {
+		if !fault.Has(err, fault.BackupStorageFull) || !strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
+			t.Errorf("%v", err)
+		}
 	}
+}
+
+// descriptor is that with which this process has a file open.
+func descriptor(t *testing.T, path string) int {
+	t.Helper()
+	for fd := range 1024 {
+		if at, err := os.Readlink(fmt.Sprint("/proc/self/fd/", fd)); err == nil && at == path {
+			return fd
+		}
+	}
+	t.Fatal("nobody has open ", path)
+	return 0
 }
 
 // A process that was suspended in a commit while its successor swept and wrote the same backup leaves that alone.
 func TestASuspendedWriterCommitsNothingOverItsSuccessor(t *testing.T) {
-	for _, step := range []string{"", "sidecar", "manifest"} {
-		root := t.TempDir()
-		before := store.New(root, store.Options{Reserve: 1, Instance: "before"})
-		after := store.New(root, store.Options{Reserve: 1, Instance: "after"})
-		prepare(t, before)
-		var m backup.StoredManifest
-		takeOver := func(done string) {
-			if done != step {
-				return
+	for _, step := range []string{"", "sidecar", "manifest", "file"} {
+		for _, committed := range []bool{false, true} {
+			root, ctx := t.TempDir(), t.Context()
+			before, after := open(t, root, nil), store.New(root, store.Options{Reserve: 1, Key: oneKey})
+			suspended, _ := prepare(t, before, db, name)
+			var d *store.Draft
+			var m backup.StoredManifest
+			takeOver := func(done string) {
+				if done != step {
+					return
+				}
+				check.NoError(t, after.Sweep())
+				d, m = prepare(t, after, db, name)
+				check.Must(after.SweepBlobs(ctx, time.Now()))(t)
+				if committed {
+					check.NoError(t, d.Commit(ctx, none))
+				}
 			}
-			if err := after.Sweep(); err != nil {
-				t.Fatal(err)
+			takeOver("")
+			want := fs.ErrNotExist
+			if step == "file" && committed {
+				want = store.ErrCommitted
 			}
-			m = prepare(t, after)
-		}
-		takeOver("")
-		if err := before.Commit(db, name, takeOver); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("suspended after %q: %v", step, err)
-		}
-		if err := before.Discard(db, name); err != nil {
-			t.Error(err)
-		}
-		if err := after.Commit(db, name, func(string) {}); err != nil {
-			t.Errorf("suspended after %q: the successor: %v", step, err)
-		}
-		if got, err := after.Manifest(db, name); err != nil || got.File != m.File {
-			t.Errorf("suspended after %q: %+v, %v", step, got, err)
+			if err := suspended.Commit(ctx, takeOver); !errors.Is(err, want) {
+				t.Errorf("suspended after %q: %v", step, err)
+			}
+			check.NoError(t, suspended.End(ctx))
+			if !committed {
+				check.NoError(t, d.Commit(ctx, none))
+			}
+			check.NoError(t, d.End(ctx))
+			if err := whole(ctx, after, m); err != nil {
+				t.Errorf("suspended after %q: %v", step, err)
+			}
+			if left := files(t, root); len(left) != 4 {
+				t.Errorf("suspended after %q leaves %v", step, left)
+			}
 		}
 	}
 }

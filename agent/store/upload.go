@@ -21,10 +21,27 @@ type Upload struct {
 	ID       id.UploadID
 }
 
-const (
-	uploadsFolder = "uploads"
-	partEnding    = ".part"
-)
+const partEnding = ".part"
+
+// makeFolder makes a folder of the store's, durably.
+func (s *Store) makeFolder(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("make a folder of backups: %w", err)
+	}
+	return syncFolder(s.root)
+}
+
+func syncFolder(dir string) error {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
 
 func (s *Store) uploadPath(u Upload) (string, error) {
 	if _, err := id.Parse[id.DatabaseID](string(u.Database)); err != nil {
@@ -175,7 +192,10 @@ func (s *Store) DeleteUpload(u Upload) error {
 	if err != nil {
 		return err
 	}
-	return remove(path)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove upload: %w", err)
+	}
+	return nil
 }
 
 // Uploads are those that have a file.

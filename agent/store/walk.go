@@ -2,56 +2,68 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 	"time"
+
+	"github.com/pgherd/pgherd/agent/blob"
+	"github.com/pgherd/pgherd/agent/sealed"
 )
 
-// Entry is a file below the folder, whatever it is.
+// Entry is a blob, or a file in the folder, whatever it is.
 type Entry struct {
-	Path      string // with slashes, below the folder
+	Path string
+	// Bytes are those that a blob of a set was made of.
 	Bytes     int64
 	ChangedAt time.Time
 }
 
-// Walk lists up to limit files whose paths come after a path, in a fixed order, and reports whether there are more. What goes
-// meanwhile is left out. No link is followed.
+// Walk lists up to limit blobs and files whose paths come after a path, in a fixed order, and reports whether there are more:
+// first the blobs, then what only this machine has. What goes meanwhile is left out.
 func (s *Store) Walk(ctx context.Context, after string, limit int) (list []Entry, more bool, err error) {
-	begin := rank(after)
-	err = fs.WalkDir(os.DirFS(s.root), ".", func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case entry.IsDir() && path != "." && rank(path)+"\x01" <= begin:
-			return fs.SkipDir
-		case entry.IsDir() || rank(path) <= begin:
-			return nil
-		case len(list) == limit:
-			more = true
-			return fs.SkipAll
-		}
-		info, err := entry.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		list = append(list, Entry{Path: path, Bytes: info.Size(), ChangedAt: info.ModTime()})
-		return nil
-	})
-	if err != nil {
-		return nil, false, fmt.Errorf("list the files of backups: %w", err)
+	isLocal := func(path string) bool {
+		return strings.HasPrefix(path, spoolFolder+"/") || strings.HasPrefix(path, uploadsFolder+"/")
 	}
-	return list, more, nil
+	add := func(of blob.Store, prefix string, skip func(string) bool) error {
+		for from, further := after, true; further; {
+			var found []blob.Info
+			var err error
+			found, further, err = of.List(ctx, prefix, from, min(limit-len(list)+1, blob.ListLimit))
+			if err != nil {
+				return fmt.Errorf("list the files of backups: %w", err)
+			}
+			for _, b := range found {
+				if from = b.Name; skip(b.Name) {
+					continue
+				}
+				if len(list) == limit {
+					more = true
+					return nil
+				}
+				list = append(list, entryOf(b))
+			}
+		}
+		return nil
+	}
+	if !isLocal(after) {
+		if err := add(s.blobs, "", isLocal); err != nil || more {
+			return list, more, err
+		}
+		after = ""
+	}
+	local := blob.NewFolder(s.root)
+	for _, folder := range []string{spoolFolder, uploadsFolder} {
+		if err := add(local, folder+"/", func(string) bool { return false }); err != nil || more {
+			return list, more, err
+		}
+	}
+	return list, false, nil
 }
 
-// rank orders paths as a walk does, which has done with a folder before it comes to the next name.
-func rank(path string) string { return strings.ReplaceAll(path, "/", "\x00") }
+func entryOf(b blob.Info) Entry {
+	e := Entry{Path: b.Name, Bytes: b.Bytes, ChangedAt: b.ChangedAt}
+	if _, isPart := attemptIn(b.Name); isPart && !strings.HasPrefix(b.Name, tryName+".") {
+		e.Bytes = sealed.Length(b.Bytes)
+	}
+	return e
+}

@@ -11,7 +11,7 @@ import (
 // A walk in parts finds what one at once finds, in the same order, whatever the names are, and passes over what is gone.
 func TestWalkInParts(t *testing.T) {
 	root := t.TempDir()
-	s := open(t, root)
+	s := open(t, root, nil)
 	var want []string
 	for _, folder := range []string{"a", "a-b", "a0", "uploads", "."} {
 		for i := range 3 {

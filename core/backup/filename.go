@@ -10,16 +10,22 @@ import (
 // FilenameAt, so it never contains a path.
 type Filename string
 
+// FileSuffix ends the name of a backup file, and SidecarSuffix, after the same stem, that of its schema with owners and
+// privileges.
+const (
+	FileSuffix    = ".sql.gz"
+	SidecarSuffix = ".schema.sql.gz"
+)
+
 const (
 	nameLayout = "20060102_150405"
-	nameSuffix = ".sql.gz"
-	nameLength = len(nameLayout) + len(nameSuffix)
+	nameLength = len(nameLayout) + len(FileSuffix)
 )
 
 // ParseFilename accepts exactly the format of the spec, section "Backup", with a valid date and time (no 31 June, no second
 // 60). Anything else is INVALID_BACKUP_FILENAME.
 func ParseFilename(s string) (Filename, error) {
-	if len(s) != nameLength || s[len(nameLayout):] != nameSuffix {
+	if len(s) != nameLength || s[len(nameLayout):] != FileSuffix {
 		return "", invalidFilename()
 	}
 	at, err := time.ParseInLocation(nameLayout, s[:len(nameLayout)], time.UTC)
@@ -35,7 +41,7 @@ func invalidFilename() error {
 
 // FilenameAt returns the name of a backup that starts at the given time, to the second.
 func FilenameAt(t time.Time) Filename {
-	return Filename(t.UTC().Format(nameLayout) + nameSuffix)
+	return Filename(t.UTC().Format(nameLayout) + FileSuffix)
 }
 
 // FreeFilename names a backup that starts at t, given the names that its database already uses or has reserved: the second of

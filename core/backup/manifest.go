@@ -25,6 +25,7 @@ type Manifest struct {
 	OperationID   id.OperationID `json:"operationId"`
 	Filename      Filename       `json:"filename"`
 	CreatedAt     time.Time      `json:"createdAt"`
+	WrittenAt     time.Time      `json:"writtenAt"` // when the two files were complete
 	ServerVersion string         `json:"serverVersion"`
 	File          FileDigest     `json:"file"`    // the backup file
 	Sidecar       FileDigest     `json:"sidecar"` // the schema with owners and privileges

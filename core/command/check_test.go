@@ -43,6 +43,8 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		DatabaseID: db, Username: username, OperationID: op, Step: "open", AccessProfile: role.Custom, ConnectionLimit: 3,
 	}
 	for what, c := range map[string]interface{ Check() error }{
+		"no backup key":        databaseWith(func(c *command.EnsureDatabase) { c.BackupKey = nil }),
+		"half a key":           databaseWith(func(c *command.EnsureDatabase) { c.BackupKey = c.BackupKey[:16] }),
 		"no UUID":              command.SetAccess{DatabaseID: "x"},
 		"reserved name":        databaseWith(func(c *command.EnsureDatabase) { c.Name = "postgres" }),
 		"quote in a name":      databaseWith(func(c *command.EnsureDatabase) { c.Name = `a"; DROP` }),

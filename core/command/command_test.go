@@ -1,6 +1,8 @@
 package command_test
 
 import (
+	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"net/netip"
 	"reflect"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/extension"
@@ -32,9 +35,14 @@ var (
 
 func names() database.Names { return database.RoleNames(db, "orders") }
 
+var (
+	backupKey = bytes.Repeat([]byte{7}, backup.KeyBytes)
+	asSecret  = base64.StdEncoding.EncodeToString(backupKey)
+)
+
 func ensure() command.EnsureDatabase {
 	return command.EnsureDatabase{
-		DatabaseID: db, Name: "orders", RoleModel: database.Managed, ConnectionCap: 20,
+		DatabaseID: db, Name: "orders", RoleModel: database.Managed, ConnectionCap: 20, BackupKey: backupKey,
 		Logins: []command.Login{
 			{Login: database.RuntimeLogin, Username: names().Runtime, Verifier: verifier, Password: "pw-rt"},
 			{Login: database.ReadonlyLogin, Username: names().Readonly, Verifier: verifier},
@@ -46,7 +54,7 @@ func ensure() command.EnsureDatabase {
 // closed is a database that a clone begins with.
 func closed() command.EnsureDatabase {
 	return command.EnsureDatabase{
-		DatabaseID: db, Name: "shop", RoleModel: database.SingleLogin, Closed: true,
+		DatabaseID: db, Name: "shop", RoleModel: database.SingleLogin, Closed: true, BackupKey: backupKey,
 		Logins: []command.Login{{Login: database.OwnerLogin, Username: "shop", Verifier: verifier}},
 	}
 }
@@ -71,12 +79,13 @@ var all = []struct {
 			`{"login":"owner","username":"orders","verifier":"` + verifier + `"},` +
 			`{"login":"readonly","username":"` + names().Readonly + `","verifier":"` + verifier + `"},` +
 			`{"login":"runtime","username":"` + names().Runtime + `","verifier":"` + verifier + `"}]}`,
-		map[string]string{"orders": "pw", names().Runtime: "pw-rt"},
+		map[string]string{"orders": "pw", names().Runtime: "pw-rt", "backup key": asSecret},
 	},
 	{
 		closed(), "clone.ensure", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `","name":"shop","roleModel":"single_login","connectionCap":0,"logins":[` +
-			`{"login":"owner","username":"shop","verifier":"` + verifier + `"}],"closed":true}`, nil,
+			`{"login":"owner","username":"shop","verifier":"` + verifier + `"}],"closed":true}`,
+		map[string]string{"backup key": asSecret},
 	},
 	{
 		command.SetAccess{DatabaseID: db, Generation: 7, Open: true, Disconnect: true}, "database.access", "database/" + string(db),

@@ -2,10 +2,12 @@ package command
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"net/netip"
 	"slices"
 
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -24,6 +26,8 @@ type EnsureDatabase struct {
 	// Closed leaves the database closed, and no log-in is proved: its data is yet to come. It completes no operation, so that
 	// Close removes it; once the operation's Switch has opened it, the same command without Closed proves it.
 	Closed bool `json:"closed,omitempty"`
+	// BackupKey, of backup.KeyBytes, encrypts the database's backups. The agent keeps it as long as the database.
+	BackupKey []byte `json:"-"`
 }
 
 // Login is the desired state of a login. Password is used to prove the owner's log-in; an agent never stores it.
@@ -49,9 +53,12 @@ const stepCloneEnsure = "clone.ensure"
 // Steps are those of a database for itself, and of one that a clone begins with.
 func (c EnsureDatabase) Steps() []string { return []string{string(c.About().Kind), stepCloneEnsure} }
 
-// Secrets are the passwords by username; none where no log-in is proved.
+// backupKey is the name of the key among secrets. No login has it.
+const backupKey = "backup key"
+
+// Secrets are the key of the backups and, where log-ins are proved, the passwords by username.
 func (c EnsureDatabase) Secrets() map[string]string {
-	secrets := map[string]string{}
+	secrets := map[string]string{backupKey: base64.StdEncoding.EncodeToString(c.BackupKey)}
 	if c.Closed {
 		return secrets
 	}
@@ -67,6 +74,7 @@ func (c *EnsureDatabase) receive(e Envelope) {
 	for i, l := range c.Logins {
 		c.Logins[i].Password = e.Secrets[l.Username]
 	}
+	c.BackupKey, _ = base64.StdEncoding.DecodeString(e.Secrets[backupKey]) // Check refuses what is none
 }
 
 // MarshalJSON puts the logins in a fixed order.
@@ -97,6 +105,9 @@ func (c EnsureDatabase) Check() error {
 	nameErr := database.ValidateName(c.Name)
 	if modelErr != nil || nameErr != nil || c.ConnectionCap < 0 || c.ConnectionCap > maxConnections {
 		return Refuse(ReasonInvalid, "name, roleModel or connectionCap cannot be")
+	}
+	if len(c.BackupKey) != backup.KeyBytes {
+		return Refuse(ReasonInvalid, "the key of the backups is missing, or has not %d bytes", backup.KeyBytes)
 	}
 	seen := map[string]bool{}
 	for _, l := range c.Logins {

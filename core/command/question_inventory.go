@@ -38,6 +38,7 @@ type InventoryDatabase struct {
 	MadeBy        id.OperationID     `json:"madeBy"`
 	AccountID     id.AccountID       `json:"accountId,omitempty"` // empty where nobody has said it
 	Made          bool               `json:"made"`                // it has its name
+	BackupKeyMark string             `json:"backupKeyMark"`       // the SHA-256 of the key of its backups, in lower-case hex
 	// Isolated is its name while it is out of service; empty: it is in service.
 	Isolated string         `json:"isolated,omitempty"`
 	Open     bool           `json:"open"`   // as the last SetAccess wants it

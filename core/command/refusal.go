@@ -23,6 +23,7 @@ const (
 	ReasonInvalid     Reason = "invalid"      // the agent cannot read the command
 	ReasonFailed      Reason = "failed"       // a permanent failure; Message describes it
 
+	ReasonStorageAway     Reason = "storage_away"     // where backups are kept does not answer; try again
 	ReasonOtherProtocol   Reason = "other_protocol"   // the agent has another protocol, and has not looked further; try again
 	ReasonConnectRequired Reason = "connect_required" // the owner has withdrawn CONNECT from the role, or not granted it
 	ReasonDatabaseClosed  Reason = "database_closed"  // the database is stopped
@@ -39,6 +40,7 @@ const (
 // Reasons lists every reason. One that is not listed may or may not be final.
 var Reasons = []Reason{
 	ReasonStale, ReasonFenced, ReasonConflict, ReasonClosed, ReasonCompleted, ReasonNameTaken, ReasonNotFound, ReasonStorageFull,
+	ReasonStorageAway,
 	ReasonUnavailable, ReasonNoRoute, ReasonOtherProtocol, ReasonInvalid, ReasonFailed, ReasonConnectRequired, ReasonDatabaseClosed,
 	ReasonBusy, ReasonCrowded, ReasonUnfinished, ReasonAltered, ReasonInService, ReasonIsolated,
 	ReasonBehind, ReasonIncomplete,

@@ -291,6 +291,7 @@ func TestWhatAnOperatorCannotEnd(t *testing.T) {
 	unknown := id.OperationID("0189abcd-ef01-4234-8567-89abcdef0123")
 	refused(t, errOf(w.Operator.EndChange(w.ctx, w.db, unknown, order())), fault.OperationNotFound)
 	w.server.SetUnreachable(true)
+	w.clock.Advance(time.Second)
 	pending := must(w.change(r.ID, role.Rotation, "key"))(t)
 	for _, reason := range []string{"", "  ", "two\nlines"} {
 		wrong := operation.Order{By: "ada", Reason: reason}

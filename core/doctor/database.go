@@ -23,6 +23,8 @@ type Database struct {
 	Logins   []Login
 	Roles    []role.Role // additional ones that are not removed
 	Networks []netip.Prefix
+	// BackupKey encrypts its backups; nil: it could not be opened with the key ring.
+	BackupKey []byte
 	// Wanted are the settings of the service.
 	Wanted command.Configure
 	// Busy says that an operation is open that is about it, or a change of one of its logins: nothing is said of it then.
@@ -120,6 +122,11 @@ func (l *comparison) database(p presence) {
 	l.differ(DatabaseRenamed, want.Name, want.Name, has.Name)
 	l.differ(RoleModelDiffers, want.Name, string(want.RoleModel), string(has.RoleModel))
 	l.differ(CapDiffers, want.Name, strconv.Itoa(want.ConnectionCap), strconv.Itoa(has.ConnectionCap))
+	if want.BackupKey == nil {
+		l.differ(BackupKeyDiffers, want.Name, "one that the key ring opens", "")
+	} else {
+		l.differ(BackupKeyDiffers, want.Name, markOf(string(want.BackupKey)), has.BackupKeyMark)
+	}
 	if has.AccountID != "" {
 		l.differ(AccountDiffers, want.Name, string(want.AccountID), string(has.AccountID))
 	}
@@ -382,7 +389,7 @@ func (l *comparison) login(p presence, w wantedRole, r command.InventoryRole) {
 	}
 }
 
-// markOf is a verifier's mark, as an agent reports it.
+// markOf is the mark of a verifier or a key, as an agent reports it.
 func markOf(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return hex.EncodeToString(sum[:])

@@ -44,11 +44,12 @@ func healthy() (want *Database, has *command.InventoryDatabase) {
 			{database.ReadonlyLogin, names.Readonly, "verifier ro", 3},
 		},
 		Roles:    statuses(role),
-		Networks: []netip.Prefix{network}, Wanted: command.Configure{Timeouts: limits, ReadOnly: true},
+		Networks: []netip.Prefix{network}, BackupKey: []byte("key"), Wanted: command.Configure{Timeouts: limits, ReadOnly: true},
 	}
 	has = &command.InventoryDatabase{
 		DatabaseID: patient, Name: "shop", RoleModel: database.Managed, ConnectionCap: 20, AccountID: "owner", Made: true, Open: true,
-		Networks: []netip.Prefix{network}, Timeouts: limits, ReadOnly: true,
+		BackupKeyMark: markOf("key"),
+		Networks:      []netip.Prefix{network}, Timeouts: limits, ReadOnly: true,
 		Actual: &command.ActualDatabase{
 			Name: "shop", Owner: names.Holder, ConnectionLimit: 25, AllowConnections: true,
 			LoginRights: []string{"connect", "create", "temporary"},
@@ -187,6 +188,12 @@ var damages = []struct {
 	{"rights of the owner", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		h.Actual.LoginRights = []string{"connect"}
 	}, []Code{OwnerRights}},
+	{"another backup key", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
+		h.BackupKeyMark = markOf("another")
+	}, []Code{BackupKeyDiffers}},
+	{"a backup key that nobody can open", func(w *Database, _ *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
+		w.BackupKey = nil
+	}, []Code{BackupKeyDiffers}},
 	{"another account", func(_ *Database, h *command.InventoryDatabase, _ func(string) *command.InventoryRole) {
 		h.AccountID = "other"
 	}, []Code{AccountDiffers}},
@@ -392,7 +399,7 @@ func wantCodes(t *testing.T, found []Finding, want ...Code) {
 // What the metadata or a look cannot show, the use cases find; every other kind has its case here.
 func TestEveryKindHasItsCase(t *testing.T) {
 	seen := map[Code]bool{
-		DatabaseUnknown: true, ServerUnreachable: true, OtherProtocol: true, FileDamaged: true,
+		DatabaseUnknown: true, ServerUnreachable: true, OtherProtocol: true, FileDamaged: true, StorageAway: true,
 	}
 	for _, d := range damages {
 		for _, c := range d.codes {

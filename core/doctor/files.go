@@ -30,123 +30,179 @@ type FilesOf struct {
 	Names []backup.Filename
 }
 
-// The endings of the files of a backup, and what begins the path of an upload.
+// The endings of the blobs of a backup, what begins the path of an upload, and that of what is being written.
 const (
-	dataEnding     = ".sql.gz"
-	sidecarEnding  = ".schema.sql.gz"
-	manifestEnding = ".manifest.json"
-	verifiedEnding = ".verified.json"
-	partialEnding  = ".partial"
+	recordEnding   = "set"
+	dataEnding     = "data"
+	schemaEnding   = "schema"
+	manifestEnding = "manifest"
+	verifiedEnding = "verified"
 	uploads        = "uploads/"
 	partEnding     = ".part"
+	spool          = "spool/"
+	try            = "try."  // of a look whether blobs can be stored, which the agent removes
+	owner          = "owner" // whose the blobs are
 )
 
 // strayAge is how old a file must be, in seconds, before it is removed.
 const strayAge = 24 * 60 * 60
 
-// set are the files of one backup by their endings.
-type set map[string]command.StoredFile
+// set are the blobs of one backup. Without a record they are no backup.
+type set struct {
+	record *command.StoredFile
+	// attempts are the others by the attempt that made them, and by their endings. The record names one of these; what is left of
+	// others the agent removes.
+	attempts map[string]map[string]command.StoredFile
+}
+
+// sets are those of a database, by their stems.
+type sets map[string]*set
+
+func (s sets) add(stem, attempt, ending string, f command.StoredFile) {
+	of := s[stem]
+	if of == nil {
+		of = &set{attempts: map[string]map[string]command.StoredFile{}}
+		s[stem] = of
+	}
+	if ending == recordEnding {
+		of.record = &f
+		return
+	}
+	if of.attempts[attempt] == nil {
+		of.attempts[attempt] = map[string]command.StoredFile{}
+	}
+	of.attempts[attempt][ending] = f
+}
 
 // ExamineFiles compares files with the records.
 func ExamineFiles(want Files, has []command.StoredFile) (found []Finding) {
-	sets := map[id.DatabaseID]map[string]set{}
+	all := map[id.DatabaseID]sets{}
 	for _, f := range has {
-		if strings.HasPrefix(f.Path, uploads) {
+		switch {
+		case f.Path == owner || strings.HasPrefix(f.Path, try):
+			continue
+		case strings.HasPrefix(f.Path, uploads):
 			found = append(found, want.upload(f)...)
 			continue
+		case strings.HasPrefix(f.Path, spool):
+			found = append(found, want.spooled(f)...)
+			continue
 		}
-		db, stem, ending, ok := parsePath(f.Path)
+		db, stem, attempt, ending, ok := parsePath(f.Path)
 		switch {
 		case !ok && want.Databases[db].Busy:
-		case !ok && strings.HasSuffix(f.Path, partialEnding):
-			found = append(found, Finding{Code: PartialLeft, DatabaseID: db, Subject: f.Path})
 		case !ok:
 			found = append(found, Finding{Code: FileUnknown, DatabaseID: db, Subject: f.Path})
 		default:
-			if sets[db] == nil {
-				sets[db] = map[string]set{}
+			if all[db] == nil {
+				all[db] = sets{}
 			}
-			if sets[db][stem] == nil {
-				sets[db][stem] = set{}
-			}
-			sets[db][stem][ending] = f
+			all[db].add(stem, attempt, ending, f)
 		}
 	}
 	for _, db := range slices.Sorted(maps.Keys(want.Databases)) {
 		if of := want.Databases[db]; !of.Busy {
-			found = append(found, of.missing(db, sets[db])...)
+			found = append(found, of.missing(db, all[db])...)
 		}
 	}
-	for _, db := range slices.Sorted(maps.Keys(sets)) {
+	for _, db := range slices.Sorted(maps.Keys(all)) {
 		if of := want.Databases[db]; !of.Busy {
-			found = append(found, of.unknown(db, sets[db])...)
+			found = append(found, of.unknown(db, all[db])...)
 		}
 	}
 	return found
 }
 
-// parsePath takes the path of a file of a backup apart. Of any other the database is told, where it is in a database's folder.
-func parsePath(path string) (db id.DatabaseID, stem, ending string, ok bool) {
+// spooled says what is left in the spool although nobody writes. The name of a file there begins with its database.
+func (want Files) spooled(f command.StoredFile) []Finding {
+	folder, _, _ := strings.Cut(strings.TrimPrefix(f.Path, spool), "_")
+	db, err := id.Parse[id.DatabaseID](folder)
+	if err != nil {
+		db = ""
+	}
+	if want.Databases[db].Busy {
+		return nil
+	}
+	return []Finding{{Code: PartialLeft, DatabaseID: db, Subject: f.Path}}
+}
+
+// parsePath takes the path of a blob of a backup apart. Of any other the database is told, where it is in a database's folder.
+func parsePath(path string) (db id.DatabaseID, stem, attempt, ending string, ok bool) {
 	folder, name, _ := strings.Cut(path, "/")
 	db, err := id.Parse[id.DatabaseID](folder)
 	if err != nil {
-		return "", "", "", false
+		return "", "", "", "", false
 	}
-	for _, ending := range []string{sidecarEnding, manifestEnding, verifiedEnding, dataEnding} { // the longer one first
-		if stem, found := strings.CutSuffix(name, ending); found {
-			_, err := backup.ParseFilename(stem + dataEnding)
-			return db, stem, ending, err == nil
-		}
+	parts := strings.Split(name, ".")
+	_, err = backup.ParseFilename(parts[0] + backup.FileSuffix)
+	switch {
+	case err != nil:
+	case len(parts) == 2 && parts[1] == recordEnding:
+		return db, parts[0], "", recordEnding, true
+	case len(parts) == 3 && slices.Contains([]string{dataEnding, schemaEnding, manifestEnding, verifiedEnding}, parts[2]):
+		return db, parts[0], parts[1], parts[2], true
 	}
-	return db, "", "", false
+	return db, "", "", "", false
 }
 
-// missing says which files of backups are not there, or are not whole.
-func (of FilesOf) missing(db id.DatabaseID, has map[string]set) (found []Finding) {
+// blobs are those of the attempt that has the data, of the expected size where there are several.
+func (s *set) blobs(size int64) (found map[string]command.StoredFile) {
+	if s == nil || s.record == nil {
+		return nil
+	}
+	for _, attempt := range slices.Sorted(maps.Keys(s.attempts)) {
+		data, there := s.attempts[attempt][dataEnding]
+		if there && (found == nil || data.SizeBytes == size) {
+			found = s.attempts[attempt]
+		}
+	}
+	return found
+}
+
+// missing says which blobs of backups are not there, or are not whole.
+func (of FilesOf) missing(db id.DatabaseID, has sets) (found []Finding) {
 	for _, b := range of.Backups {
-		files := has[b.Filename.Stem()]
+		blobs := has[b.Filename.Stem()].blobs(b.SizeBytes)
 		say := func(c Code, want, has string) {
 			found = append(found, Finding{
 				Code: c, DatabaseID: db, Subject: string(b.Filename) + " of " + of.Name, Want: want, Has: has, Filename: b.Filename,
 			})
 		}
-		data, there := files[dataEnding]
 		switch {
-		case !there:
+		case blobs == nil:
 			say(FileMissing, "", "")
 			continue
-		case data.SizeBytes != b.SizeBytes:
-			say(FileSize, strconv.FormatInt(b.SizeBytes, 10), strconv.FormatInt(data.SizeBytes, 10))
+		case blobs[dataEnding].SizeBytes != b.SizeBytes:
+			say(FileSize, strconv.FormatInt(b.SizeBytes, 10), strconv.FormatInt(blobs[dataEnding].SizeBytes, 10))
 		}
-		if _, there := files[manifestEnding]; !there {
+		if _, there := blobs[manifestEnding]; !there {
 			say(FileIncomplete, "manifest", "")
 		}
-		if _, there := files[sidecarEnding]; !there && b.RoleManifest {
+		if _, there := blobs[schemaEnding]; !there && b.RoleManifest {
 			say(FileIncomplete, "schema", "")
 		}
 	}
 	return found
 }
 
-// unknown says which files no backup accounts for. What could be a backup is never removed.
-func (of FilesOf) unknown(db id.DatabaseID, has map[string]set) (found []Finding) {
+// unknown says which blobs no backup accounts for. What could be a backup is never removed.
+func (of FilesOf) unknown(db id.DatabaseID, has sets) (found []Finding) {
 	for _, stem := range slices.Sorted(maps.Keys(has)) {
-		name := backup.Filename(stem + dataEnding)
+		name := backup.Filename(stem + backup.FileSuffix)
 		if slices.Contains(of.Names, name) {
 			continue
 		}
-		data, whole := has[stem][dataEnding]
-		if whole {
-			found = append(found, Finding{
-				Code: FileUnknown, DatabaseID: db, Subject: data.Path, Has: fmt.Sprintf("%d bytes", data.SizeBytes), NoRepair: true,
-			})
+		if r := has[stem].record; r != nil {
+			found = append(found, Finding{Code: FileUnknown, DatabaseID: db, Subject: r.Path, NoRepair: true})
 			continue
 		}
-		for _, ending := range slices.Sorted(maps.Keys(has[stem])) {
-			f := has[stem][ending]
-			found = append(found, Finding{
-				Code: CompanionLeft, DatabaseID: db, Subject: f.Path, Filename: name, NoRepair: f.AgeS < strayAge,
-			})
+		for _, attempt := range slices.Sorted(maps.Keys(has[stem].attempts)) {
+			for _, ending := range slices.Sorted(maps.Keys(has[stem].attempts[attempt])) {
+				f := has[stem].attempts[attempt][ending]
+				found = append(found, Finding{
+					Code: CompanionLeft, DatabaseID: db, Subject: f.Path, Filename: name, NoRepair: f.AgeS < strayAge,
+				})
+			}
 		}
 	}
 	return found

@@ -55,6 +55,7 @@ const (
 	PublicRights      Code = "public_rights"
 	OwnerRights       Code = "owner_rights"
 	AccountDiffers    Code = "account_differs"
+	BackupKeyDiffers  Code = "backup_key_differs"
 	AccessDiffers     Code = "access_differs"
 	AllowlistDiffers  Code = "allowlist_differs"
 	SettingsDiffer    Code = "settings_differ"
@@ -91,6 +92,7 @@ const (
 	CopyLeft      Code = "copy_left"
 	JobLeft       Code = "job_left"
 
+	StorageAway    Code = "storage_away"
 	FileMissing    Code = "file_missing"
 	FileSize       Code = "file_size"
 	FileIncomplete Code = "file_incomplete"
@@ -109,6 +111,7 @@ func (c Code) Notice() bool {
 // Kinds lists every kind in the order of the docs. No other finding is made.
 var Kinds = []Kind{
 	{ServerUnreachable, "the server's agent does not answer", Nothing},
+	{StorageAway, "where the agent keeps backups does not answer, so its files are not compared", Nothing},
 	{OtherProtocol, "the server's agent uses another protocol", Nothing},
 	{ListCut, "the server has more than the agent lists at once; run the doctor again after repairing this", Nothing},
 
@@ -126,6 +129,10 @@ var Kinds = []Kind{
 	{ConnectionsDiffer, "PostgreSQL allows connections to the database but should not, or the reverse", Nothing},
 	{PublicRights, "PUBLIC has rights on the database", Nothing},
 	{OwnerRights, "the owner login has other rights on the database than it was given", Nothing},
+	{
+		BackupKeyDiffers, "the agent encrypts backups with another key than the metadata have, or that key cannot be opened: " +
+			"without the server its backups are lost", Nothing,
+	},
 	{AccountDiffers, "the agent has another account for the database", TellAccount},
 	{AccessDiffers, "the agent lets customers log in but should not, or the reverse", SetAccess},
 	{AllowlistDiffers, "the agent has other networks than the allowlist", SendAllowlist},

@@ -99,8 +99,9 @@ func stored(path string, bytes int64) command.StoredFile {
 // whole is what a server has of the one backup and the one upload that there are.
 func whole() files {
 	return files{
-		stored(theirs+"20300102_030405.sql.gz", 7), stored(theirs+"20300102_030405.schema.sql.gz", 1),
-		stored(theirs+"20300102_030405.manifest.json", 1), stored(theirs+"20300102_030405.verified.json", 1),
+		stored(theirs+"20300102_030405.a.data", 7), stored(theirs+"20300102_030405.a.schema", 1),
+		stored(theirs+"20300102_030405.a.manifest", 1), stored(theirs+"20300102_030405.a.verified", 1),
+		stored(theirs+"20300102_030405.set", 1), stored("owner", 1),
 		stored("uploads/"+string(patient)+"_"+string(sent)+".part", 3),
 	}
 }
@@ -114,6 +115,11 @@ var fileDamages = []struct {
 }{
 	{what: "nothing", do: func(f files, _ *Files) files { return f }},
 	{what: "no data", do: func(f files, _ *Files) files { return f[1:] }, codes: []Code{FileMissing}},
+	{what: "no record", do: func(f files, _ *Files) files { return slices.Delete(f, 4, 5) }, codes: []Code{FileMissing}},
+	{what: "what is left of another attempt", do: func(f files, _ *Files) files {
+		return append(f, stored(theirs+"20300102_030405.0.data", 9), stored(theirs+"20300102_030405.b.data", 8))
+	}},
+	{what: "a look whether blobs can be stored", do: func(f files, _ *Files) files { return append(f, stored("try.x", 1)) }},
 	{what: "another size", do: func(f files, _ *Files) files { f[0].SizeBytes++; return f },
 		codes: []Code{FileSize}},
 	{what: "no schema", do: func(f files, _ *Files) files { return slices.Delete(f, 1, 2) },
@@ -125,24 +131,24 @@ var fileDamages = []struct {
 		return slices.Delete(f, 1, 2)
 	}},
 	{what: "a backup that is being deleted", do: func(f files, _ *Files) files {
-		return append(f, stored(theirs+gone.Stem()+".sql.gz", 1))
+		return append(f, stored(theirs+gone.Stem()+".set", 1))
 	}},
 	{what: "a backup without a record", do: func(f files, _ *Files) files {
-		return append(f, stored(theirs+"20300102_030407.sql.gz", 1), stored(theirs+"20300102_030407.manifest.json", 1))
+		return append(f, stored(theirs+"20300102_030407.set", 1), stored(theirs+"20300102_030407.a.manifest", 1))
 	}, codes: []Code{FileUnknown}},
 	{what: "a backup of no database", do: func(f files, _ *Files) files {
-		return append(f, stored("00000000-0000-4000-8000-000000000002/20300102_030405.sql.gz", 1))
+		return append(f, stored("00000000-0000-4000-8000-000000000002/20300102_030405.set", 1))
 	}, codes: []Code{FileUnknown}},
 	{what: "somebody's file", do: func(f files, _ *Files) files { return append(f, stored("notes.txt", 1)) },
 		codes: []Code{FileUnknown}},
 	{what: "an old companion", do: func(f files, _ *Files) files {
-		return append(f, stored(theirs+"20300102_030407.schema.sql.gz", 1))
+		return append(f, stored(theirs+"20300102_030407.a.schema", 1))
 	}, codes: []Code{CompanionLeft}, repairs: true},
 	{what: "a new companion", do: func(f files, _ *Files) files {
-		return append(f, command.StoredFile{Path: theirs + "20300102_030407.schema.sql.gz", AgeS: strayAge - 1})
+		return append(f, command.StoredFile{Path: theirs + "20300102_030407.a.schema", AgeS: strayAge - 1})
 	}, codes: []Code{CompanionLeft}},
 	{what: "an unfinished file", do: func(f files, _ *Files) files {
-		return append(f, stored(theirs+"20300102_030407.sql.gz.agent.partial", 1))
+		return append(f, stored("spool/"+string(patient)+"_20300102_030407.a.data", 1))
 	}, codes: []Code{PartialLeft}},
 	{what: "an upload without a record", do: func(f files, w *Files) files {
 		w.Uploads = nil
@@ -154,7 +160,7 @@ var fileDamages = []struct {
 		of := w.Databases[patient]
 		of.Busy = true
 		w.Databases[patient] = of
-		return files{stored(theirs+"20300102_030407.sql.gz.agent.partial", 1), stored(theirs+"20300102_030408.sql.gz", 1)}
+		return files{stored("spool/"+string(patient)+"_20300102_030407.a.data", 1), stored(theirs+"20300102_030408.set", 1)}
 	}},
 }
 

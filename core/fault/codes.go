@@ -60,6 +60,7 @@ const (
 	FeatureDisabled                      Code = "FEATURE_DISABLED"
 	Maintenance                          Code = "MAINTENANCE"
 	BackupStorageFull                    Code = "BACKUP_STORAGE_FULL"
+	BackupStorageUnavailable             Code = "BACKUP_STORAGE_UNAVAILABLE"
 	// The next ones appear only as error.code inside a failed operation.
 	ExtensionPreparationFailed Code = "EXTENSION_PREPARATION_FAILED"
 	UploadIncomplete           Code = "UPLOAD_INCOMPLETE"
@@ -136,6 +137,7 @@ var Table = []Entry{
 	{ServerBusy, 503, "the database server is at its limit of concurrent downloads, uploads or requests, too many certificates are being made, " +
 		"too many people accept invitations " +
 		"at the moment, or the service cannot reach its own data; retry later"},
+	{BackupStorageUnavailable, 503, "where backups are kept does not answer; retry later"},
 	{FeatureDisabled, 503, "additional roles are temporarily unavailable"},
 	{Maintenance, 503, "maintenance window; retry later"},
 	{BackupStorageFull, 507, "the account's quota for the backups of the database is used up, it has too many uploads, or the server has no room for " +

@@ -181,7 +181,12 @@ func (s *Server) asked(q command.Question) (any, error) {
 	case command.AskStrays:
 		return s.strays(), nil
 	case command.AskFiles:
+		if s.faults.storage != "" {
+			return nil, command.Refuse(command.ReasonStorageAway, "where backups are kept does not answer")
+		}
 		return s.fileList(q), nil
+	case command.TryStorage:
+		return command.StorageTried{Where: "/backups", Wrong: s.faults.storage}, nil
 	case command.AskRights:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.Rights, error) { return d.rightsInside(), nil })
 	case command.InspectLogin:

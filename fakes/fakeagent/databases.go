@@ -79,7 +79,7 @@ func (s *Server) makeDatabase(f ports.Fence, c command.EnsureDatabase) error {
 	s.lastOID++
 	s.databases[c.DatabaseID] = &databaseState{
 		id: c.DatabaseID, account: c.AccountID, oid: firstOID + s.lastOID, name: c.Name, model: c.RoleModel, cap: c.ConnectionCap,
-		madeBy: f.OperationID, made: s.clock.Now(), logins: loginsOf(c), open: !c.Closed, empty: c.Closed,
+		madeBy: f.OperationID, key: c.BackupKey, made: s.clock.Now(), logins: loginsOf(c), open: !c.Closed, empty: c.Closed,
 		sessions: map[*Session]bool{}, extensions: make(map[extension.Name]installed),
 	}
 	return nil

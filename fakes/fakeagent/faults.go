@@ -58,6 +58,7 @@ type faults struct {
 	busy      int
 
 	countsNothing bool
+	storage       string
 }
 
 // OnCall sets the hook; nil removes it.

@@ -20,6 +20,7 @@ var fence = ports.Fence{OperationID: "22222222-2222-4222-8222-222222222222", Epo
 func orders() command.EnsureDatabase {
 	return command.EnsureDatabase{
 		DatabaseID: "11111111-1111-4111-8111-111111111111", Name: "orders", RoleModel: database.SingleLogin,
+		BackupKey: make([]byte, 32),
 		Logins: []command.Login{{
 			Login: database.OwnerLogin, Username: "orders", Password: "pw", Verifier: credential.Verifier("pw", [16]byte{1}, 1),
 		}},

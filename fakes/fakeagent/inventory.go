@@ -40,8 +40,10 @@ func (d *databaseState) inventory() command.InventoryDatabase {
 		stands = isolatedName(d.id)
 		isolated = stands
 	}
+	key := sha256.Sum256(d.key)
 	found := command.InventoryDatabase{
-		DatabaseID: d.id, Name: d.name, RoleModel: d.model, ConnectionCap: d.cap, MadeBy: d.madeBy, AccountID: d.account,
+		BackupKeyMark: hex.EncodeToString(key[:]),
+		DatabaseID:    d.id, Name: d.name, RoleModel: d.model, ConnectionCap: d.cap, MadeBy: d.madeBy, AccountID: d.account,
 		Made: true, Isolated: isolated, Open: d.open, Closed: d.settings.Closed, Networks: slices.Clone(d.networks),
 		Timeouts: d.settings.Timeouts, ReadOnly: d.settings.ReadOnly,
 		Actual: &command.ActualDatabase{
@@ -212,9 +214,10 @@ func (s *Server) fileList(q command.AskFiles) command.FileList {
 	}
 	for key, f := range s.files {
 		stem := string(key.database) + "/" + key.filename.Stem()
-		add(stem+".sql.gz", len(f.content))
-		add(stem+".schema.sql.gz", 1)
-		add(stem+".manifest.json", len(f.manifest))
+		add(stem+".set", 1)
+		add(stem+".a.data", len(f.content))
+		add(stem+".a.schema", 1)
+		add(stem+".a.manifest", len(f.manifest))
 	}
 	s.sweepUploads()
 	for key, u := range s.uploads {

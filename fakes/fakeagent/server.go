@@ -52,6 +52,7 @@ type databaseState struct {
 	spread    bool // they have all their rights
 	cap       int
 	madeBy    id.OperationID
+	key       []byte // of its backups
 	logins    map[string]*login
 	open      bool
 	empty     bool         // its data is yet to come; no Switch has opened it

@@ -84,3 +84,6 @@ func (s *Server) changedSince(after int64) command.StorageUsed {
 func (s *Server) position(number int64) string {
 	return "fake" + strconv.Itoa(s.sizes.instance) + "." + strconv.FormatInt(number, 10)
 }
+
+// SetStorage says what is wrong where backups are kept; empty: nothing is.
+func (s *Server) SetStorage(wrong string) { s.set(func(f *faults) { f.storage = wrong }) }

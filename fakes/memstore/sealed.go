@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
@@ -47,6 +48,10 @@ func sealedIn[K comparable, V any](
 }
 
 var sealedTables = []func(*state) []sealed{
+	sealedIn(func(s *state) *rows[id.DatabaseID, backup.Key] { return &s.backupKeys },
+		func(k *backup.Key) (string, string, *[]byte) {
+			return "backup-key/" + string(k.DatabaseID), k.SecretContext(), &k.Sealed
+		}),
 	sealedIn(func(s *state) *rows[loginKey, ports.LoginSecret] { return &s.logins },
 		func(l *ports.LoginSecret) (string, string, *[]byte) {
 			return "login/" + string(l.DatabaseID) + "/" + string(l.Login), l.Context(), &l.Sealed

@@ -50,6 +50,7 @@ type state struct {
 	databases        rows[id.DatabaseID, database.Record]
 	memberships      rows[membershipKey, member.Membership]
 	invitations      rows[id.InvitationID, member.Invitation]
+	backupKeys       rows[id.DatabaseID, backup.Key]
 	logins           rows[loginKey, ports.LoginSecret]
 	roles            rows[id.RoleID, role.Role]
 	roleChanges      rows[id.OperationID, role.Change]

@@ -186,6 +186,7 @@ func (s session) Keys() ports.Keys                     { return keys{s} }
 func (s session) Namespaces() ports.Namespaces         { return namespaces{s} }
 func (s session) Trusts() ports.Trusts                 { return trusts{s} }
 func (s session) Databases() ports.Databases           { return databases{s} }
+func (s session) BackupKeys() ports.BackupKeys         { return backupKeys{s} }
 func (s session) Logins() ports.Logins                 { return logins{s} }
 func (s session) Roles() ports.Roles                   { return roles{s} }
 func (s session) RoleChanges() ports.RoleChanges       { return roleChanges{s} }

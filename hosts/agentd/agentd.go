@@ -9,6 +9,7 @@ import (
 	"os/user"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/blob/s3"
 	"github.com/pgherd/pgherd/agent/commons"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -30,7 +32,9 @@ import (
 
 // Settings of the agent host.
 type Settings struct {
-	Agent       agent.Config
+	Agent agent.Config
+	// S3 is where backups are kept; without an Endpoint, in Agent.BackupDir.
+	S3          s3.Config
 	PoolerUser  string
 	PoolerGroup string
 	// TLSCertFile and TLSKeyFile are PEM files.
@@ -90,7 +94,11 @@ func (s *Settings) flags(cmd *cobra.Command) {
 		"bytes of memory with which PgBouncer's clients are ended for what they hold, of accounts with more than their share")
 	f.BoolVar(&p.ResetAlways, "pooler-reset-always", p.ResetAlways,
 		"reset a server session after each transaction; without it, clients of <name>.transaction see each other's session state")
-	f.StringVar(&a.BackupDir, "backup-dir", "", "folder of backup files")
+	f.StringVar(&a.BackupDir, "backup-dir", "",
+		"folder of this agent alone, for backups and uploads; with --s3-endpoint, only of those that are on their way")
+	settings.ObjectStore(cmd, &s.S3)
+	f.DurationVar(&a.BackupPatience, "backup-patience", 15*time.Minute,
+		"how long a backup waits in the folder where the object store does not answer; it fails then")
 	f.Int64Var(&a.BackupReserve, "backup-reserve", 0,
 		"bytes that backups leave free on their file system and on the databases'; 0 means 1 GiB")
 	f.BoolVar(&a.BackupCountsOnly, "backup-counts-only", false,
@@ -148,6 +156,9 @@ func (s *Settings) load(cmd *cobra.Command) error {
 		return err
 	}
 	s.Agent.Pooler.GroupSocket = s.PoolerGroup != ""
+	if s.Agent.Blobs, err = settings.OpenObjectStore(cmd, s.S3); err != nil {
+		return err
+	}
 	return s.check()
 }
 

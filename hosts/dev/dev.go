@@ -16,6 +16,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/adapters/system"
+	"github.com/pgherd/pgherd/agent/blob/s3"
+	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
@@ -27,8 +29,15 @@ func Command() *cobra.Command {
 		Use:   "dev",
 		Short: "run a whole pgherd on this machine, for development",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
+	var store s3.Config
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if s.Blobs, err = settings.OpenObjectStore(cmd, store); err != nil {
+			return err
+		}
+		return s.run(cmd.Context(), cmd.OutOrStdout())
+	}
+	settings.ObjectStore(cmd, &store)
 	f := cmd.Flags()
 	f.StringVar(&s.StateDir, "state-dir", filepath.Join(".pgherd", "dev"), "folder of everything that is kept")
 	f.IntVar(&s.APIPort, "api-port", 8080, "port of the API")

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/pgherd/pgherd/agent/blob"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
@@ -20,6 +21,8 @@ type Settings struct {
 	PoolerPort    int
 	PostgresPort  int
 	LogLevel      string
+	// Blobs is where backups are kept; nil: in the folder of the state.
+	Blobs blob.Store
 	// AllowPrivateWebhooks lets webhooks reach private addresses; WebhookCAFile names a CA that receivers' certificates may have.
 	AllowPrivateWebhooks bool
 	WebhookCAFile        string

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/credential"
 	"github.com/pgherd/pgherd/core/database"
@@ -32,6 +34,7 @@ func newSpec(model database.RoleModel) command.EnsureDatabase {
 	db := newID[id.DatabaseID]()
 	spec := command.EnsureDatabase{
 		DatabaseID: db, AccountID: newID[id.AccountID](), Name: "c" + id.Compact(db)[:20], RoleModel: model,
+		BackupKey: bytes.Repeat([]byte("k"), backup.KeyBytes),
 	}
 	if model == database.Managed {
 		spec.ConnectionCap = 8

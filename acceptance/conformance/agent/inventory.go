@@ -20,6 +20,7 @@ var inventoryCases = map[string]func(t *testing.T, s Stand){
 	"inventory of a single-login database": inventorySingleLogin,
 	"inventory of an overlay":              inventoryOverlay,
 	"inventory of files":                   inventoryFiles,
+	"storage is tried":                     storageIsTried,
 }
 
 // inventoryOf is what an agent lists of a database; nil where it does not.
@@ -64,7 +65,7 @@ func listedAs(spec command.EnsureDatabase) *doctor.Database {
 	want := &doctor.Database{Record: database.Record{
 		ID: spec.DatabaseID, AccountID: spec.AccountID, Name: spec.Name, RoleModel: spec.RoleModel,
 		ConnectionCap: spec.ConnectionCap, Status: database.Active,
-	}}
+	}, BackupKey: spec.BackupKey}
 	for _, l := range spec.Logins {
 		want.Logins = append(want.Logins, doctor.Login{Login: l.Login, Username: l.Username, Verifier: l.Verifier, Generation: 1})
 	}
@@ -170,6 +171,13 @@ func wantNoStrays(t *testing.T, s Stand, db id.DatabaseID) command.Strays {
 		}
 	}
 	return has
+}
+
+func storageIsTried(t *testing.T, s Stand) {
+	tried := must(ports.Ask(bounded(t), s.Agent, command.TryStorage{}))(t)
+	if tried.Where == "" || tried.Wrong != "" {
+		t.Errorf("%+v", tried)
+	}
 }
 
 // The files of a backup are listed while it is there.

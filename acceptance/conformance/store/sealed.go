@@ -28,8 +28,8 @@ func SealedValues(t *testing.T, m Metadata) {
 	})
 }
 
-// fillSealed stores two databases with two logins, a role and a pending rotation each, a second server and two endpoints, a mail
-// of each database, a second factor, and two keys for certificates, of which one is retired.
+// fillSealed stores two databases with a key of their backups, two logins, a role and a pending rotation each, a second server
+// and two endpoints, a mail of each database, a second factor, and two keys for certificates, of which one is retired.
 func fillSealed(w *world) (want []ports.SealedValue) {
 	second := w.addServer("second", 1)
 	want = append(want,
@@ -54,6 +54,10 @@ func fillSealed(w *world) (want []ports.SealedValue) {
 		m := w.addMail(r, epoch)
 		ref = "mail/" + string(m.ID)
 		want = append(want, ports.SealedValue{Ref: ref, Context: mail.SecretContext(m.ID), Sealed: m.SealedToken})
+		key := backupKeyOf(r.ID)
+		w.update(writing(ports.Tx.BackupKeys, ports.BackupKeys.Add, key))
+		ref = "backup-key/" + string(r.ID)
+		want = append(want, ports.SealedValue{Ref: ref, Context: key.SecretContext(), Sealed: key.Sealed})
 		for _, login := range []database.Login{database.OwnerLogin, database.ReadonlyLogin} {
 			l := ownerOf(r.ID)
 			l.Login, l.Generation, l.Sealed = login, int64(i+1), []byte(login)

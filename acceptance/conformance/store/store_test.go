@@ -42,6 +42,7 @@ func TestKeys(t *testing.T)           { eachStore(t, conformance.Keys) }
 func TestNamespaces(t *testing.T)     { eachStore(t, conformance.Namespaces) }
 func TestDatabases(t *testing.T)      { eachStore(t, conformance.Databases) }
 func TestVisibility(t *testing.T)     { eachStore(t, conformance.Visibility) }
+func TestBackupKeys(t *testing.T)     { eachStore(t, conformance.BackupKeys) }
 func TestLogins(t *testing.T)         { eachStore(t, conformance.Logins) }
 func TestRoles(t *testing.T)          { eachStore(t, conformance.Roles) }
 func TestRoleChanges(t *testing.T)    { eachStore(t, conformance.RoleChanges) }

@@ -285,6 +285,12 @@ CREATE INDEX databases_backup_due ON databases (next_backup_at)
 CREATE INDEX databases_allowlist_due ON databases (id) WHERE allowlist_applied < allowlist_generation;
 CREATE INDEX databases_settings_due ON databases (id) WHERE settings_applied < settings_generation;
 
+-- What the backups of a database are encrypted with, encrypted itself.
+CREATE TABLE backup_keys (
+    database_id uuid PRIMARY KEY REFERENCES databases ON DELETE CASCADE,
+    sealed      bytea NOT NULL
+);
+
 CREATE TABLE key_databases (
     key_id      text COLLATE "C" REFERENCES api_keys ON UPDATE CASCADE ON DELETE CASCADE,
     database_id uuid REFERENCES databases ON DELETE CASCADE,

@@ -13,6 +13,8 @@ func FileError(err error, message string) error {
 	switch {
 	case command.RefusedFor(err, command.ReasonNotFound):
 		return ErrBackupNotFound()
+	case command.RefusedFor(err, command.ReasonStorageAway):
+		return fault.Wrap(err, fault.BackupStorageUnavailable, "where backups are kept does not answer; try again later")
 	case Unserved(err):
 		return fault.Wrap(err, fault.AgentRouteUnavailable, "unavailable until the agent of the database server is updated")
 	default:

@@ -22,7 +22,7 @@ func RefusedForGood(err error) bool {
 		return true
 	case command.ReasonFenced, command.ReasonCompleted, command.ReasonUnavailable, command.ReasonNoRoute,
 		command.ReasonOtherProtocol, command.ReasonConnectRequired, command.ReasonDatabaseClosed, command.ReasonBusy,
-		command.ReasonCrowded, command.ReasonUnfinished, command.ReasonBehind:
+		command.ReasonCrowded, command.ReasonUnfinished, command.ReasonBehind, command.ReasonStorageAway:
 		return false
 	}
 	return false
@@ -51,6 +51,9 @@ func JobFailed(why command.Reason, says, message, noRoom string) *fault.Error {
 	}
 	if why == command.ReasonConflict {
 		code = fault.BackupConflict
+	}
+	if why == command.ReasonStorageAway {
+		code, message = fault.BackupStorageUnavailable, "where backups are kept does not answer; try again later"
 	}
 	return fault.New(code, "%s", cmp.Or(says, message))
 }

@@ -110,7 +110,7 @@ func (l *checkup) wanted(ctx context.Context, tx ports.Tx, r database.Record) (*
 		want.Refused, err = refusal(ctx, tx, r.ID)
 	}
 	if err == nil && !want.Busy {
-		err = errors.Join(readLogins(ctx, tx, want), readNetworks(ctx, tx, want))
+		err = errors.Join(readLogins(ctx, tx, want), readNetworks(ctx, tx, want), l.readKey(ctx, tx, want))
 		if err == nil {
 			of.Backups, err = tx.Backups().List(ctx, r.ID, ports.Page{})
 		}
@@ -152,6 +152,19 @@ func readLogins(ctx context.Context, tx ports.Tx, want *doctor.Database) error {
 	}
 	want.Roles, err = tx.Roles().List(ctx, want.ID)
 	return err
+}
+
+// readKey opens the key of the backups, as far as the key ring can.
+func (l *checkup) readKey(ctx context.Context, tx ports.Tx, want *doctor.Database) error {
+	key, err := tx.BackupKeys().Get(ctx, want.ID)
+	if err != nil {
+		return err
+	}
+	want.BackupKey, err = l.base.Secrets.Open(key.Sealed, key.SecretContext())
+	if errors.Is(err, ports.ErrNoRing) {
+		return err
+	}
+	return nil // a key that cannot be opened is a finding
 }
 
 func readNetworks(ctx context.Context, tx ports.Tx, want *doctor.Database) error {
@@ -206,6 +219,10 @@ func (l *checkup) listFiles(ctx context.Context) error {
 	var all []command.StoredFile
 	for after, more := "", true; more; {
 		part, err := ask(ctx, l, command.AskFiles{After: after})
+		if command.RefusedFor(err, command.ReasonStorageAway) {
+			l.found = append(l.found, doctor.Finding{Code: doctor.StorageAway, Subject: l.server.Name})
+			return nil
+		}
 		if err != nil {
 			return err
 		}

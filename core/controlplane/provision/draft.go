@@ -22,6 +22,7 @@ import (
 type Draft struct {
 	Record database.Record
 
+	key      backup.Key
 	logins   []ports.LoginSecret
 	verified *sync.WaitGroup // wait for it before using the logins: it computes their verifiers
 }
@@ -50,8 +51,13 @@ func New(p *base.Base, owner account.Account, r database.Record) (Draft, error) 
 	}
 	r.NextBackupAt = backup.Next(r.ID, r.Schedule, r.CreatedAt)
 	d := Draft{Record: r, verified: new(sync.WaitGroup)}
-	err := d.makeLogins(p)
-	return d, err
+	seed := p.Entropy.Seed()
+	d.key.DatabaseID = r.ID
+	var err error
+	if d.key.Sealed, err = p.Secrets.Seal(seed[:], d.key.SecretContext()); err != nil {
+		return d, err
+	}
+	return d, d.makeLogins(p)
 }
 
 // makeLogins generates the passwords. Each verifier takes a millisecond to compute, so they are computed in parallel,
@@ -118,6 +124,9 @@ func (d *Draft) Store(ctx context.Context, tx ports.Tx, also func() error) error
 	if err := tx.Databases().Add(ctx, d.Record); err != nil {
 		return err
 	}
+	if err := tx.BackupKeys().Add(ctx, d.key); err != nil {
+		return err
+	}
 	if err := d.enroll(ctx, tx); err != nil {
 		return err
 	}
@@ -151,9 +160,19 @@ func Spec(ctx context.Context, p *base.Base, r database.Record) (command.EnsureD
 	spec := command.EnsureDatabase{
 		DatabaseID: r.ID, AccountID: r.AccountID, Name: r.Name, RoleModel: r.RoleModel, ConnectionCap: r.ConnectionCap,
 	}
-	logins, err := ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) ([]ports.LoginSecret, error) {
+	var key backup.Key
+	logins, err := ports.Read(ctx, p.Store, func(ctx context.Context, tx ports.Tx) (list []ports.LoginSecret, err error) {
+		if key, err = tx.BackupKeys().Get(ctx, r.ID); err != nil {
+			return nil, err
+		}
 		return tx.Logins().List(ctx, r.ID)
 	})
+	if err != nil {
+		return spec, err
+	}
+	if spec.BackupKey, err = p.Secrets.Open(key.Sealed, key.SecretContext()); err != nil {
+		return spec, err
+	}
 	for _, l := range logins {
 		password, err := p.Secrets.Open(l.Sealed, l.Context())
 		if err != nil {
@@ -163,5 +182,5 @@ func Spec(ctx context.Context, p *base.Base, r database.Record) (command.EnsureD
 			Login: l.Login, Username: l.Username, Verifier: l.Verifier, Password: string(password),
 		})
 	}
-	return spec, err
+	return spec, nil
 }

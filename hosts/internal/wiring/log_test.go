@@ -132,12 +132,14 @@ func TestFailedBackupsAreCountedByReason(t *testing.T) {
 	j.Begin([]operation.Spec{{Kind: "backup"}}, []string{"sizes"})
 	counts(t, r, map[string]float64{
 		"pgherd_backups_failed_total not_verified": 0, "pgherd_backups_failed_total storage_full": 0,
-		"pgherd_backups_failed_total other": 0, "pgherd_steps_total backup operation.failed": 0,
+		"pgherd_backups_failed_total storage_away": 0,
+		"pgherd_backups_failed_total other":        0, "pgherd_steps_total backup operation.failed": 0,
 		"pgherd_steps_total sizes round.failed": 0, "pgherd_steps_total lifecycle lifecycle.not_undone": 0,
 	})
 	for code, kinds := range map[fault.Code][]string{
 		fault.BackupNotVerified: {"backup", "delete", "restore"}, fault.BackupStorageFull: {"backup"},
-		fault.AgentError: {"backup", "delete"},
+		fault.BackupStorageUnavailable: {"backup", "delete"},
+		fault.AgentError:               {"backup", "delete"},
 	} {
 		for _, kind := range kinds {
 			j.Log(t.Context(), ports.JournalEvent{What: "operation.failed", Kind: kind, Err: fault.New(code, "x")})
@@ -145,7 +147,7 @@ func TestFailedBackupsAreCountedByReason(t *testing.T) {
 	}
 	counts(t, r, map[string]float64{
 		"pgherd_backups_failed_total not_verified": 2, "pgherd_backups_failed_total storage_full": 1,
-		"pgherd_backups_failed_total other": 1,
+		"pgherd_backups_failed_total storage_away": 2, "pgherd_backups_failed_total other": 1,
 	})
 }
 

@@ -64,16 +64,17 @@ var Advice = map[fault.Code]string{
 	fault.HeaderTooLarge:       misfit,
 
 	// What passes, and what others have to do something about.
-	fault.RequestTimeout:        "nothing was done, as the request did not arrive in time: repeat the command",
-	fault.RateLimited:           later,
-	fault.ServerBusy:            later,
-	fault.Maintenance:           "the service is in maintenance: " + later,
-	fault.FeatureDisabled:       "the operator of the service has turned this off: try again later",
-	fault.AgentError:            onceMore,
-	fault.InternalError:         onceMore,
-	fault.WebhookRotationFailed: onceMore,
-	fault.WebhookUpdateFailed:   onceMore,
-	fault.AgentRouteUnavailable: "ask the operator of the service to update the agent on the database's server",
+	fault.RequestTimeout:           "nothing was done, as the request did not arrive in time: repeat the command",
+	fault.RateLimited:              later,
+	fault.ServerBusy:               later,
+	fault.Maintenance:              "the service is in maintenance: " + later,
+	fault.FeatureDisabled:          "the operator of the service has turned this off: try again later",
+	fault.AgentError:               onceMore,
+	fault.InternalError:            onceMore,
+	fault.WebhookRotationFailed:    onceMore,
+	fault.WebhookUpdateFailed:      onceMore,
+	fault.BackupStorageUnavailable: later,
+	fault.AgentRouteUnavailable:    "ask the operator of the service to update the agent on the database's server",
 	fault.BackupStorageFull: `"svc backups delete DATABASE BACKUP" makes room; else ask the operator of the service for ` +
 		"more",
 }
