@@ -29,6 +29,7 @@
 //	role          additional logins: their machine, changes of passwords, dependencies
 //	backup        file names, manifest, the verification rule, retention
 //	certificate   restore certificates, and the keys that sign them
+//	recovery      from which moments a database can be had back
 //	restore       the machine of restores, which backups can be restored, and beside what
 //	clone         the machine of clones, and what a clone takes from its source
 //	deletion      what is left of deleted databases, until when they can be recovered, and how they are deleted, recovered, purged

@@ -68,6 +68,6 @@ func ReasonOf(code fault.Code) command.Reason {
 		fault.BackupStorageFull: command.ReasonStorageFull, fault.BackupStorageUnavailable: command.ReasonStorageAway,
 		fault.BackupConflict:   command.ReasonConflict,
 		fault.DatabaseNotFound: command.ReasonNotFound, fault.BackupNotFound: command.ReasonNotFound,
-		fault.UploadNotFound: command.ReasonNotFound,
+		fault.UploadNotFound: command.ReasonNotFound, fault.PointNotRecoverable: command.ReasonNotRecoverable,
 	}[code]
 }

@@ -25,6 +25,10 @@ type Backup struct {
 	// ForDeletion says that the file is made on the way to an Isolate of the same operation, which keeps it. Until then it completes
 	// no operation, and Close removes it.
 	ForDeletion bool `json:"forDeletion,omitempty"`
+	// At, of a file that passes, has the file be of what the database held then, out of the server's archive: with every transaction
+	// that was committed at that moment or before, and none after. The database may have been replaced or isolated since. Its stages
+	// are recovery.Fetching and recovery.Replaying before that of the dump. ReasonNotRecoverable: the archive does not have it.
+	At *time.Time `json:"at,omitempty"`
 }
 
 // About implements Command.
@@ -57,6 +61,9 @@ func (c Backup) Check() error {
 	}
 	if c.Passing && c.ForDeletion {
 		return Refuse(ReasonInvalid, "a file that passes is none of a deletion")
+	}
+	if c.At != nil && !c.Passing {
+		return Refuse(ReasonInvalid, "a file of another moment than now only passes")
 	}
 	return checkFile(c.DatabaseID, c.Filename)
 }

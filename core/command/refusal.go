@@ -34,6 +34,7 @@ const (
 	ReasonInService       Reason = "in_service"       // the database is in service, and what was asked for would destroy it
 	ReasonIsolated        Reason = "isolated"         // the database stands, and is out of service
 	ReasonIncomplete      Reason = "incomplete"       // an upload that makes nothing, or lacks pg_dump's closing line
+	ReasonNotRecoverable  Reason = "not_recoverable"  // the archive does not have that moment; Message is fit for the customer
 	ReasonBehind          Reason = "behind"           // nobody has vouched for an operation on the database; do that, and try again
 )
 
@@ -43,7 +44,7 @@ var Reasons = []Reason{
 	ReasonStorageAway,
 	ReasonUnavailable, ReasonNoRoute, ReasonOtherProtocol, ReasonInvalid, ReasonFailed, ReasonConnectRequired, ReasonDatabaseClosed,
 	ReasonBusy, ReasonCrowded, ReasonUnfinished, ReasonAltered, ReasonInService, ReasonIsolated,
-	ReasonBehind, ReasonIncomplete,
+	ReasonBehind, ReasonIncomplete, ReasonNotRecoverable,
 }
 
 // Refusal is an agent's definite refusal: it has not done what it was told.

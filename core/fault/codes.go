@@ -45,6 +45,7 @@ const (
 	MemberConflict                       Code = "MEMBER_CONFLICT"
 	BackupConflict                       Code = "BACKUP_CONFLICT"
 	BackupNotVerified                    Code = "BACKUP_NOT_VERIFIED"
+	PointNotRecoverable                  Code = "POINT_NOT_RECOVERABLE"
 	RequestTimeout                       Code = "REQUEST_TIMEOUT"
 	LengthRequired                       Code = "LENGTH_REQUIRED"
 	HeaderTooLarge                       Code = "HEADER_TOO_LARGE"
@@ -120,6 +121,8 @@ var Table = []Entry{
 		"does not follow the one before, comes beside another one, or is missing"},
 	{BackupNotVerified, 409, "the backup file did not come back equal to the database, and the message names statement, object and SQLSTATE; " +
 		"or it was never restored and compared, so that it has no certificate"},
+	{PointNotRecoverable, 409, "the database cannot be had back as it was at that moment; the message says from when on it can, or which " +
+		"time is missing"},
 	{RequestTimeout, 408, "the request header or body did not arrive in time"},
 	{LengthRequired, 411, "an upload needs a Content-Length"},
 	{PayloadTooLarge, 413, "the body is larger than the API limit"},

@@ -18,7 +18,7 @@ func RefusedForGood(err error) bool {
 	switch r.Reason {
 	case command.ReasonNameTaken, command.ReasonConflict, command.ReasonClosed, command.ReasonInvalid, command.ReasonFailed,
 		command.ReasonNotFound, command.ReasonStorageFull, command.ReasonStale, command.ReasonAltered, command.ReasonInService,
-		command.ReasonIsolated, command.ReasonIncomplete:
+		command.ReasonIsolated, command.ReasonIncomplete, command.ReasonNotRecoverable:
 		return true
 	case command.ReasonFenced, command.ReasonCompleted, command.ReasonUnavailable, command.ReasonNoRoute,
 		command.ReasonOtherProtocol, command.ReasonConnectRequired, command.ReasonDatabaseClosed, command.ReasonBusy,
@@ -36,8 +36,10 @@ func Unserved(err error) bool {
 // ReasonShown is the reason of a refusal for good as a customer is told it, like that of a job that has failed: what only the
 // operator can mend is ReasonFailed.
 func ReasonShown(err error) command.Reason {
-	if command.RefusedFor(err, command.ReasonStorageFull) {
-		return command.ReasonStorageFull
+	for _, shown := range []command.Reason{command.ReasonStorageFull, command.ReasonNotRecoverable} {
+		if command.RefusedFor(err, shown) {
+			return shown
+		}
 	}
 	return command.ReasonFailed
 }
@@ -51,6 +53,9 @@ func JobFailed(why command.Reason, says, message, noRoom string) *fault.Error {
 	}
 	if why == command.ReasonConflict {
 		code = fault.BackupConflict
+	}
+	if why == command.ReasonNotRecoverable {
+		code, message = fault.PointNotRecoverable, "the database cannot be had back as it was then"
 	}
 	if why == command.ReasonStorageAway {
 		code, message = fault.BackupStorageUnavailable, "where backups are kept does not answer; try again later"
