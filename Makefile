@@ -25,7 +25,7 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 .DEFAULT_GOAL := help
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
 	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas clean-dev install \
-	install-svc
+	install-svc archiver-next
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -112,6 +112,10 @@ pooler-next: ## run the tests that PgBouncer matters to on its next version, whi
 	$(NEXT) -run 'Logins|Rotations|LateRequests|PoolerAway' ./acceptance/crash
 	$(NEXT) -run '^TestKilled$$/^(.*roles|rotating_logins|opening_and_closing)$$' ./acceptance/crash
 
+archiver-next: ## run the tests that pgBackRest matters to on its next version, which is fetched for that
+	@$(GO) run ./hosts/toolchain/ensure archiver-next
+	PGHERD_PGBACKREST=$(CURDIR)/.toolchain/archiver-next/bin/pgbackrest $(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./agent/archive/...
+
 openapi: ## lint the OpenAPI document and try a client generated from it; fetches both tools, and needs Node.js
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags openapi ./acceptance/openapi
 
@@ -163,7 +167,7 @@ generate: ## rewrite the files that tests generate, such as docs/develop/states.
 verify: generate ## fail if a generated file is out of date
 	git diff --exit-code
 
-toolchain: ## find PostgreSQL 16 and PgBouncer on this machine, or download them into .toolchain
+toolchain: ## find PostgreSQL 16, PgBouncer and pgBackRest on this machine, or download them into .toolchain
 	@$(COMPILE) run ./hosts/toolchain/ensure
 
 schemas:

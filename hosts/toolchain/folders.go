@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-// The variables that say where programs are: the folder of PostgreSQL's, and the path of PgBouncer.
+// The variables that say where programs are: the folder of PostgreSQL's, and the paths of PgBouncer and pgBackRest.
 const (
-	BindirVariable = "PGHERD_PG_BINDIR"
-	PoolerVariable = "PGHERD_PGBOUNCER"
+	BindirVariable   = "PGHERD_PG_BINDIR"
+	PoolerVariable   = "PGHERD_PGBOUNCER"
+	ArchiverVariable = "PGHERD_PGBACKREST"
 )
 
 // usualFolders are where packages of the common systems put PostgreSQL's programs; * stands for a major version.
@@ -43,9 +44,9 @@ func clientFolders(root string) []string {
 	return append(folders, fetched(root, Client, "bin")...)
 }
 
-// poolerFolders lists where PgBouncer may be. PGHERD_PGBOUNCER is the program's own path.
-func poolerFolders(root string) []string {
-	if path := os.Getenv(PoolerVariable); path != "" {
+// programFolders lists where PgBouncer or pgBackRest may be. The variable is the program's own path.
+func programFolders(root, variable string) []string {
+	if path := os.Getenv(variable); path != "" {
 		return []string{filepath.Dir(path)}
 	}
 	folders := append(pathFolders(), "/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin")

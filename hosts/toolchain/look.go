@@ -14,10 +14,11 @@ type Part string
 // The parts, named as fetch.sh takes them.
 const (
 	Server Part = "server" // initdb, postgres, pg_ctl
-	Client Part = "client" // pg_dump, psql, pgbouncer
-	// PoolerNext is a newer PgBouncer to try the tests on. Look takes it only where PGHERD_PGBOUNCER names it; it needs Client,
-	// whose libraries it loads.
-	PoolerNext Part = "pooler-next"
+	Client Part = "client" // pg_dump, psql, pgbouncer, pgbackrest
+	// PoolerNext and ArchiverNext are a newer PgBouncer and a newer pgBackRest to try the tests on. Look takes them only where
+	// PGHERD_PGBOUNCER and PGHERD_PGBACKREST name them; they need Client, whose libraries they load.
+	PoolerNext   Part = "pooler-next"
+	ArchiverNext Part = "archiver-next"
 	// Schemas and Regression are no programs but SQL to test with: schemas of packages, and PostgreSQL's regression tests.
 	Schemas    Part = "schemas"
 	Regression Part = "regression"
@@ -48,7 +49,8 @@ type Missing struct {
 }
 
 func (m *Missing) Error() string {
-	return fmt.Sprintf("%s not found: run \"make toolchain\" (or set %s and %s)", m.What, BindirVariable, PoolerVariable)
+	return fmt.Sprintf("%s not found: run \"make toolchain\" (or set %s, %s and %s)", m.What, BindirVariable, PoolerVariable,
+		ArchiverVariable)
 }
 
 // program is one wanted program: where its path goes, and the versions that will do.
@@ -75,8 +77,13 @@ func Look(root string) (Tools, []*Missing) {
 		{"psql", &tools.Psql, client16, "psql 16 or later"},
 	})
 	if what == "" {
-		what = lookTogether(poolerFolders(root), []program{
+		what = lookTogether(programFolders(root, PoolerVariable), []program{
 			{"pgbouncer", &tools.PgBouncer, pooler1241, "PgBouncer 1.24.1 or later"},
+		})
+	}
+	if what == "" {
+		what = lookTogether(programFolders(root, ArchiverVariable), []program{
+			{"pgbackrest", &tools.PgBackRest, archiver2551, "pgBackRest 2.55.1 or later"},
 		})
 	}
 	if what != "" {

@@ -1,5 +1,5 @@
-// Package toolchain finds the programs that the dev host and the tests run: PostgreSQL 16, pg_dump and psql 16 or later, and
-// PgBouncer 1.24.1 or later (the first with KILL_CLIENT).
+// Package toolchain finds the programs that the dev host and the tests run: PostgreSQL 16, pg_dump and psql 16 or later,
+// PgBouncer 1.24.1 or later (the first with KILL_CLIENT), and pgBackRest 2.55.1 or later (Debian stable's).
 //
 // Each is looked for on the machine first (PGHERD_PG_BINDIR, pg_config, the usual folders, PATH) and then in the folder
 // .toolchain of the repository, where "make toolchain" puts what the machine lacks.
@@ -13,12 +13,13 @@ import (
 
 // Tools are absolute paths of programs whose versions were checked.
 type Tools struct {
-	Initdb    string
-	Postgres  string
-	PgCtl     string
-	PgDump    string
-	Psql      string
-	PgBouncer string
+	Initdb     string
+	Postgres   string
+	PgCtl      string
+	PgDump     string
+	Psql       string
+	PgBouncer  string
+	PgBackRest string
 }
 
 // Dir is the folder, below the root of the repository, that holds fetched tools.

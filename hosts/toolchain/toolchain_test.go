@@ -22,6 +22,7 @@ func TestWhichVersionsFit(t *testing.T) {
 		{client16, number{15, 18}, false}, {client16, number{16, 0}, true}, {client16, number{17, 1}, true},
 		{pooler1241, number{1, 24, 0}, false}, {pooler1241, number{1, 24, 1}, true}, {pooler1241, number{1, 25, 0}, true},
 		{pooler1241, number{1, 9, 9}, false}, {pooler1241, number{2, 0, 0}, true},
+		{archiver2551, number{2, 45, 0}, false}, {archiver2551, number{2, 55, 1}, true}, {archiver2551, number{2, 60, 0}, true},
 	} {
 		if got := c.fits(c.v); got != c.want {
 			t.Errorf("%v fits: %v, want %v", c.v, got, c.want)
@@ -73,15 +74,18 @@ func TestProgramsOfDifferentBuildsAreNotMixed(t *testing.T) {
 func TestFetchedToolsAreFound(t *testing.T) {
 	t.Setenv("PATH", "/nowhere")
 	t.Setenv("PGHERD_PGBOUNCER", "")
+	t.Setenv("PGHERD_PGBACKREST", "")
 	root := t.TempDir()
-	plant(t, filepath.Join(root, Dir, "client", "bin"), map[string]string{"pg_dump": "99.1", "psql": "99.1", "pgbouncer": "99.1.0"})
+	plant(t, filepath.Join(root, Dir, "client", "bin"), map[string]string{
+		"pg_dump": "99.1", "psql": "99.1", "pgbouncer": "99.1.0", "pgbackrest": "99.1.0",
+	})
 	tools, missing := Look(root)
 	for _, m := range missing {
 		if m.Part == Client {
 			t.Errorf("not found: %v", m)
 		}
 	}
-	if tools.PgBouncer == "" || tools.PgDump == "" {
+	if tools.PgBackRest == "" || tools.PgBouncer == "" || tools.PgDump == "" {
 		t.Errorf("tools are %+v", tools)
 	}
 }

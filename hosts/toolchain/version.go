@@ -15,6 +15,7 @@ func versionOf(path string) (floors.Number, bool) {
 	return floors.ParseNumber(text)
 }
 
-func server16(v floors.Number) bool   { return v[0] == 16 }
-func client16(v floors.Number) bool   { return v.AtLeast(floors.Number{16}) }
-func pooler1241(v floors.Number) bool { return v.AtLeast(floors.Number{1, 24, 1}) }
+func server16(v floors.Number) bool     { return v[0] == 16 }
+func client16(v floors.Number) bool     { return v.AtLeast(floors.Number{16}) }
+func pooler1241(v floors.Number) bool   { return v.AtLeast(floors.Number{1, 24, 1}) }
+func archiver2551(v floors.Number) bool { return v.AtLeast(floors.Number{2, 55, 1}) }

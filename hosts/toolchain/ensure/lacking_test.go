@@ -15,16 +15,17 @@ import (
 func fetched(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()
-	for _, part := range []string{"server", "client", "pooler-next"} {
+	for _, part := range []string{"server", "client", "pooler-next", "archiver-next"} {
 		put(t, filepath.Join(root, "hosts", "toolchain", part+".lock"), "new")
 	}
 	bin := filepath.Join(root, toolchain.Dir, "client", "bin")
-	for _, name := range []string{"pg_dump", "psql", "pgbouncer"} {
+	for _, name := range []string{"pg_dump", "psql", "pgbouncer", "pgbackrest"} {
 		put(t, filepath.Join(bin, name), "#!/bin/sh\necho 99.1.0\n")
 	}
 	put(t, filepath.Join(root, toolchain.Dir, "client", "lock"), "new")
 	t.Setenv(toolchain.BindirVariable, bin)
 	t.Setenv(toolchain.PoolerVariable, filepath.Join(bin, "pgbouncer"))
+	t.Setenv(toolchain.ArchiverVariable, filepath.Join(bin, "pgbackrest"))
 	return root
 }
 
@@ -56,23 +57,26 @@ func TestProgramsOfTheMachineNeedNoFetch(t *testing.T) {
 	for _, name := range []string{"initdb", "postgres", "pg_ctl"} {
 		put(t, filepath.Join(machine, name), "#!/bin/sh\necho 16.99\n")
 	}
-	for _, name := range []string{"pg_dump", "psql", "pgbouncer"} {
+	for _, name := range []string{"pg_dump", "psql", "pgbouncer", "pgbackrest"} {
 		put(t, filepath.Join(machine, name), "#!/bin/sh\necho 99.1.0\n")
 	}
 	t.Setenv(toolchain.BindirVariable, machine)
 	t.Setenv(toolchain.PoolerVariable, filepath.Join(machine, "pgbouncer"))
+	t.Setenv(toolchain.ArchiverVariable, filepath.Join(machine, "pgbackrest"))
 	put(t, filepath.Join(root, toolchain.Dir, "client", "lock"), "old")
 	lacks(t, "a part that is not used", root, nil)
 }
 
-func TestNextPoolerIsFetchedOnlyWhenAsked(t *testing.T) {
-	root := fetched(t)
-	asked := check.Must(partsNamed([]string{"pooler-next"}))(t)
-	lacks(t, "asked for", root, asked, toolchain.Server, toolchain.PoolerNext)
-	put(t, filepath.Join(root, toolchain.Dir, "client", "lock"), "old")
-	lacks(t, "asked for, its libraries of older pins", root, asked, toolchain.Server, toolchain.Client, toolchain.PoolerNext)
-	put(t, filepath.Join(root, toolchain.Dir, "pooler-next", "lock"), "new")
-	lacks(t, "fetched", root, asked, toolchain.Server, toolchain.Client)
+func TestNextVersionsAreFetchedOnlyWhenAsked(t *testing.T) {
+	for _, next := range []toolchain.Part{toolchain.PoolerNext, toolchain.ArchiverNext} {
+		root := fetched(t)
+		asked := check.Must(partsNamed([]string{string(next)}))(t)
+		lacks(t, "asked for", root, asked, toolchain.Server, next)
+		put(t, filepath.Join(root, toolchain.Dir, "client", "lock"), "old")
+		lacks(t, "asked for, its libraries of older pins", root, asked, toolchain.Server, toolchain.Client, next)
+		put(t, filepath.Join(root, toolchain.Dir, string(next), "lock"), "new")
+		lacks(t, "fetched", root, asked, toolchain.Server, toolchain.Client)
+	}
 	if _, err := partsNamed([]string{"pooler"}); err == nil {
 		t.Error("an unknown part is taken")
 	}

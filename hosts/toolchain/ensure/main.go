@@ -1,6 +1,7 @@
 // Command ensure makes sure that the tools are there: it prints their paths, or fetches what is missing, or was fetched for
 // older pins, and looks again. It is what "make toolchain" runs, from the root of the repository. Arguments name further parts
-// to fetch: with pooler-next, the PgBouncer that it looks for is that one. Two runs at once wait for each other.
+// to fetch: with pooler-next, the PgBouncer that it looks for is that one, and with archiver-next the pgBackRest. Two runs at
+// once wait for each other.
 package main
 
 import (
@@ -36,9 +37,18 @@ func run(args []string) error {
 			return err
 		}
 	}
-	if slices.Contains(asked, toolchain.PoolerNext) {
-		next := filepath.Join(root, toolchain.Dir, string(toolchain.PoolerNext), "bin", "pgbouncer")
-		if err := os.Setenv(toolchain.PoolerVariable, next); err != nil {
+	for _, next := range []struct {
+		part           toolchain.Part
+		variable, name string
+	}{
+		{toolchain.PoolerNext, toolchain.PoolerVariable, "pgbouncer"},
+		{toolchain.ArchiverNext, toolchain.ArchiverVariable, "pgbackrest"},
+	} {
+		if !slices.Contains(asked, next.part) {
+			continue
+		}
+		path := filepath.Join(root, toolchain.Dir, string(next.part), "bin", next.name)
+		if err := os.Setenv(next.variable, path); err != nil {
 			return err
 		}
 	}
@@ -46,8 +56,8 @@ func run(args []string) error {
 	if len(missing) > 0 {
 		return fmt.Errorf("fetched, but %s does not run", missing[0].What)
 	}
-	fmt.Printf("initdb    %s\npostgres  %s\npg_ctl    %s\npg_dump   %s\npsql      %s\npgbouncer %s\n",
-		tools.Initdb, tools.Postgres, tools.PgCtl, tools.PgDump, tools.Psql, tools.PgBouncer)
+	fmt.Printf("initdb     %s\npostgres   %s\npg_ctl     %s\npg_dump    %s\npsql       %s\npgbouncer  %s\npgbackrest %s\n",
+		tools.Initdb, tools.Postgres, tools.PgCtl, tools.PgDump, tools.Psql, tools.PgBouncer, tools.PgBackRest)
 	return nil
 }
 
@@ -58,7 +68,7 @@ func partsNamed(args []string) (parts []toolchain.Part, err error) {
 		case toolchain.Server, toolchain.Client, toolchain.Schemas, toolchain.Regression, toolchain.Browser, toolchain.Axe,
 			toolchain.ObjectStore:
 			parts = append(parts, part)
-		case toolchain.PoolerNext:
+		case toolchain.PoolerNext, toolchain.ArchiverNext:
 			parts = append(parts, toolchain.Client, part)
 		default:
 			return nil, fmt.Errorf("unknown part %q", arg)
