@@ -100,7 +100,7 @@ func newMachines(t *testing.T, root string, one bool) map[string]*machine {
 	tools := check.Must(toolchain.Find())(t)
 	ca := check.Must(cluster.OpenCA(filepath.Join(root, "ca")))(t)
 	var accepted []string
-	for _, path := range []string{tools.Postgres, tools.PgDump, tools.PgBouncer} {
+	for _, path := range []string{tools.Postgres, tools.PgDump, tools.PgBouncer, tools.PgBackRest} {
 		accepted = append(accepted, check.Must(floors.Said(t.Context(), path, nil))(t))
 	}
 	taken := map[string]string{}

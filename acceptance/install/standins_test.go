@@ -110,6 +110,8 @@ func (m *machine) install(name string) error {
 	case "pgbouncer":
 		m.services.debian["pgbouncer"] = true
 		return m.program("usr/sbin/pgbouncer", m.tools.PgBouncer)
+	case "pgbackrest":
+		return m.program("usr/bin/pgbackrest", m.tools.PgBackRest)
 	case "postgresql", "postgresql-16":
 		return m.installPostgres()
 	}

@@ -133,9 +133,9 @@ func (s *Stack) prepareFiles(ctx context.Context) (err error) {
 	return os.WriteFile(s.AgentSecretFile(), []byte(s.agentSecret+"\n"), 0o600)
 }
 
-// Versions is what PostgreSQL, pg_dump and PgBouncer say of their versions.
+// Versions is what PostgreSQL, pg_dump, PgBouncer and pgBackRest say of their versions.
 func Versions(ctx context.Context, tools toolchain.Tools) (texts []string, err error) {
-	for _, path := range []string{tools.Postgres, tools.PgDump, tools.PgBouncer} {
+	for _, path := range []string{tools.Postgres, tools.PgDump, tools.PgBouncer, tools.PgBackRest} {
 		text, err := floors.Said(ctx, path, nil)
 		if err != nil {
 			return nil, err
@@ -175,7 +175,8 @@ func (s *Stack) prepareMetadata(ctx context.Context) error {
 
 // prepareServer is the one step that gets the superuser's connection.
 func (s *Stack) prepareServer(ctx context.Context) error {
-	args := []string{"agent", "init", "--pg-dump", s.tools.PgDump, "--pgbouncer", s.tools.PgBouncer}
+	args := []string{"agent", "init", "--pg-dump", s.tools.PgDump, "--pgbouncer", s.tools.PgBouncer,
+		"--pgbackrest", s.tools.PgBackRest}
 	_, err := s.commandWith(ctx, []string{"PGHERD_SERVER_URL=" + s.Server.URL("postgres")}, append(args, s.options.InitFlags...)...)
 	return err
 }

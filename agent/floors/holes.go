@@ -1,6 +1,9 @@
 package floors
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Floor is the oldest release of one series of a program that closes the named holes.
 type Floor struct {
@@ -30,6 +33,15 @@ func cve(numbers ...string) []string {
 	return names
 }
 
+// issues are those of pgBackRest's tracker.
+func issues(numbers ...int) []string {
+	names := make([]string, 0, len(numbers))
+	for _, n := range numbers {
+		names = append(names, fmt.Sprintf("%s #%d", PgBackRest, n))
+	}
+	return names
+}
+
 // floors holds the floors of each program, one for each series (the first number of a version), in ascending order. Whoever
 // raises one names the hole that the new one closes.
 var floors = map[Program][]Floor{
@@ -48,6 +60,15 @@ var floors = map[Program][]Floor{
 			{cve("2026-6668"), "anybody who can connect stop it by a very large packet, unless its settings are the agent's"},
 			{cve("2026-6665", "2026-6666", "2026-6669"), "a PostgreSQL server crash or stop it"},
 			{cve("2026-6667"), "users of its console without the right to do so close connections"},
+		}},
+	},
+	// Nobody has numbered its holes; its issues are.
+	PgBackRest: {
+		{Least: Number{2, 59, 2}, Holes: []Hole{
+			{issues(2829), "a login that empties a large table during a backup stop all incremental backups until the next full one"},
+			{issues(2818), "a backup to an object store hang, with 2.58.0 and 2.59.0"},
+			{issues(2710), "a backup that is told to end hang"},
+			{issues(2182, 2215, 2271), "a restore from an incremental backup fail"},
 		}},
 	},
 	// Customers give the files that pg_dump writes to psql.

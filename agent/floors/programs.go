@@ -3,6 +3,7 @@ package floors
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,8 +30,8 @@ type Programs struct {
 // Ask asks a program for its version.
 type Ask func(context.Context) (Version, error)
 
-// NewPrograms returns programs that are asked so. PgBouncer may come later, since the agent writes its files: that it does not
-// answer, as absent says of an error, is no error.
+// NewPrograms returns those of All that asks has, which are asked so. PgBouncer may come later, since the agent writes its files:
+// that it does not answer, as absent says of an error, is no error.
 func NewPrograms(p Policy, asks map[Program]Ask, absent func(error) bool, log *zap.Logger) *Programs {
 	return &Programs{
 		policy: p, asks: asks, absent: absent, log: log, back: make(chan struct{}, 1), known: make(map[Program]Verdict),
@@ -43,7 +44,12 @@ func (p *Programs) Wake() { loop.Wake(p.back) }
 // Look asks every program for its version; one that does not answer hides no other. It returns a *Refusal for one that
 // must not be worked with, and an error where PostgreSQL or pg_dump does not answer. PgBouncer may come later: its files are
 // written by the agent.
-func (p *Programs) Look(ctx context.Context) error { return p.lookAt(ctx, All) }
+func (p *Programs) Look(ctx context.Context) error { return p.lookAt(ctx, p.all()) }
+
+// all lists those that are asked, in the order of All.
+func (p *Programs) all() []Program {
+	return slices.DeleteFunc(slices.Clone(All), func(name Program) bool { return p.asks[name] == nil })
+}
 
 func (p *Programs) lookAt(ctx context.Context, which []Program) error {
 	var failed error
@@ -100,7 +106,7 @@ const (
 // seen, it looks only for those that were not. It returns a *Refusal.
 func (p *Programs) Watch(ctx context.Context) error {
 	for {
-		which, pause := All, versionPause
+		which, pause := p.all(), versionPause
 		if missing := p.missing(); len(missing) > 0 {
 			which, pause = missing, untilAllKnown
 		}
@@ -108,7 +114,7 @@ func (p *Programs) Watch(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-p.back:
-			which = All
+			which = p.all()
 		case <-time.After(pause):
 		}
 		if err := p.lookAt(ctx, which); Is(err) {
@@ -121,7 +127,7 @@ func (p *Programs) Watch(ctx context.Context) error {
 func (p *Programs) missing() (unseen []Program) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, name := range All {
+	for _, name := range p.all() {
 		if _, known := p.known[name]; !known {
 			unseen = append(unseen, name)
 		}
@@ -133,8 +139,9 @@ func (p *Programs) missing() (unseen []Program) {
 func (p *Programs) Report() []command.Program {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	list := make([]command.Program, 0, len(All))
-	for _, name := range All {
+	all := p.all()
+	list := make([]command.Program, 0, len(all))
+	for _, name := range all {
 		one := command.Program{Name: string(name), Holes: []string{}}
 		if v, ok := p.known[name]; ok {
 			one.Version, one.Floor, one.BelowFloor, one.Accepted = v.Text, v.Floor.String(), v.Below, v.Accepted

@@ -1,6 +1,7 @@
 package floors
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -21,7 +22,9 @@ func bouncer(number string) Version {
 
 func watching(policy Policy) (*Programs, *observer.ObservedLogs) {
 	core, log := observer.New(zap.InfoLevel)
-	return NewPrograms(policy, nil, nil, zap.New(core)), log
+	never := func(context.Context) (Version, error) { return Version{}, errors.New("not asked") }
+	asks := map[Program]Ask{PostgreSQL: never, PgBouncer: never, PgDump: never}
+	return NewPrograms(policy, asks, nil, zap.New(core)), log
 }
 
 func TestAProgramThatIsReplacedIsComplainedAboutOnce(t *testing.T) {
@@ -58,6 +61,7 @@ func TestAnAcceptedVersionIsNamedWithItsHoles(t *testing.T) {
 	}
 }
 
+// pgBackRest is asked for by no one here, as by an agent without an archive.
 func TestProgramsThatHaveNotAnsweredAreListed(t *testing.T) {
 	p, _ := watching(Policy{})
 	list := p.Report()

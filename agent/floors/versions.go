@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
@@ -24,12 +25,13 @@ const (
 	PostgreSQL Program = "PostgreSQL"
 	PgBouncer  Program = "PgBouncer"
 	PgDump     Program = "pg_dump"
+	PgBackRest Program = "pgBackRest"
 )
 
 // All lists all programs.
-var All = []Program{PostgreSQL, PgBouncer, PgDump}
+var All = []Program{PostgreSQL, PgBouncer, PgDump, PgBackRest}
 
-// Number is a version's number: PostgreSQL's have two parts, PgBouncer's three.
+// Number is a version's number: PostgreSQL's have two parts, those of PgBouncer and pgBackRest three.
 type Number [3]int
 
 // AtLeast reports whether n is m or later.
@@ -78,7 +80,8 @@ func Parse(text string) (Version, error) {
 	word, _, _ := strings.Cut(text, " ")
 	number, ok := ParseNumber(text)
 	if !slices.Contains(All, Program(word)) || !ok || text != strings.TrimSpace(text) {
-		return Version{}, fmt.Errorf(`%q is no version as PostgreSQL, PgBouncer or pg_dump report it, such as "PgBouncer 1.26.1"`, text)
+		return Version{}, fmt.Errorf(
+			`%q is no version as PostgreSQL, PgBouncer, pg_dump or pgBackRest report it, such as "PgBouncer 1.26.1"`, text)
 	}
 	return Version{Program(word), text, number}, nil
 }
@@ -107,7 +110,7 @@ func Find(ctx context.Context, path string, as *syscall.Credential) (Version, er
 // askTime bounds how long a program may take to print its version.
 const askTime = 10 * time.Second
 
-// Said runs a program with --version and returns the first line that it prints, without the blanks around it. What the program
+// Said asks a program for its version and returns the first line that it prints, without the blanks around it. What the program
 // postgres prints becomes what a server says of itself. It runs as a system user, nil: the caller's own: whoever can replace the
 // program must not become root by a caller that is root, nor see secrets in the caller's environment, which it does not get.
 func Said(ctx context.Context, path string, as *syscall.Credential) (string, error) {
@@ -115,16 +118,20 @@ func Said(ctx context.Context, path string, as *syscall.Credential) (string, err
 	defer cancel()
 	runtime.LockOSThread() // see child.Attributes
 	defer runtime.UnlockOSThread()
-	program := exec.CommandContext(ctx, path, "--version")
+	question := "--version"
+	if filepath.Base(path) == "pgbackrest" {
+		question = "version" // Before 2.51 it knew nothing else.
+	}
+	program := exec.CommandContext(ctx, path, question)
 	program.Env, program.SysProcAttr = []string{"LC_ALL=C", "PATH=" + os.Getenv("PATH")}, child.Attributes(as)
 	program.Cancel = func() error { return syscall.Kill(-program.Process.Pid, syscall.SIGKILL) }
 	program.WaitDelay = time.Second // What has left the group may hold its output.
 	out, err := program.Output()
 	switch {
 	case err != nil && as != nil:
-		return "", fmt.Errorf("%s --version, as the system user %d: %w", path, as.Uid, err)
+		return "", fmt.Errorf("%s %s, as the system user %d: %w", path, question, as.Uid, err)
 	case err != nil:
-		return "", fmt.Errorf("%s --version: %w", path, err)
+		return "", fmt.Errorf("%s %s: %w", path, question, err)
 	}
 	line, _, _ := strings.Cut(string(out), "\n")
 	line = strings.TrimSpace(line)

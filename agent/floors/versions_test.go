@@ -28,6 +28,11 @@ func TestWhatPasses(t *testing.T) {
 		"PgBouncer 1.3.9":                            false,
 		"PgBouncer 1.27.0":                           true,
 		"PgBouncer 2.0.0":                            true,
+		"pgBackRest 2.45":                            false,
+		"pgBackRest 2.55.1":                          false,
+		"pgBackRest 2.59.1":                          false,
+		"pgBackRest 2.59.2":                          true,
+		"pgBackRest 2.60.0":                          true,
 		"pg_dump (PostgreSQL) 15.99":                 false,
 		"pg_dump (PostgreSQL) 16.14":                 false,
 		"pg_dump (PostgreSQL) 16.15":                 true,
@@ -51,11 +56,12 @@ func TestWhatPasses(t *testing.T) {
 
 func TestOnlyTheExactVersionIsAccepted(t *testing.T) {
 	const checked = "pg_dump (PostgreSQL) 17.5 (Debian 17.5-1)"
-	p := Policy{Accept: []string{checked, "PgBouncer 1.24.1"}}
+	p := Policy{Accept: []string{checked, "PgBouncer 1.24.1", "pgBackRest 2.55.1"}}
 	check.NoError(t, p.CheckVersions())
 	for text, accepted := range map[string]bool{
 		checked: true, "pg_dump (PostgreSQL) 17.5": false, "pg_dump (PostgreSQL) 17.5 (Debian 17.5-2)": false,
 		"PgBouncer 1.24.1": true, "PgBouncer 1.24.10": false, "PgBouncer 1.24.0": false,
+		"pgBackRest 2.55.1": true, "pgBackRest 2.55": false, "pgBackRest 2.45": false,
 	} {
 		found := check.Must(Parse(text))(t)
 		v := p.Judge(found)
@@ -73,14 +79,19 @@ func TestDevelopmentPassesAndStillSaysSo(t *testing.T) {
 }
 
 func TestARefusalSaysWhatToDo(t *testing.T) {
-	err := Policy{}.Judge(Version{PostgreSQL, "PostgreSQL 16.14", Number{16, 14}}).Admit()
-	var refusal *Refusal
-	if !errors.As(err, &refusal) {
-		t.Fatal(err)
-	}
-	for _, part := range []string{"PostgreSQL 16.14 is older than 16.16", "CVE-2026-6460", "--accept-versions 'PostgreSQL 16.14'"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q is missing in %q", part, err)
+	for text, parts := range map[string][]string{
+		"PostgreSQL 16.14": {"PostgreSQL 16.14 is older than 16.16", "CVE-2026-6460", "--accept-versions 'PostgreSQL 16.14'"},
+		"pgBackRest 2.45":  {"Install 2.59.2 or later", "pgBackRest #2829 lets", "--accept-versions 'pgBackRest 2.45'"},
+	} {
+		err := Policy{}.Judge(check.Must(Parse(text))(t)).Admit()
+		var refusal *Refusal
+		if !errors.As(err, &refusal) {
+			t.Fatal(err)
+		}
+		for _, part := range parts {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q is missing in %q", part, err)
+			}
 		}
 	}
 }
@@ -112,7 +123,7 @@ func TestFloorsAreData(t *testing.T) {
 					t.Errorf("%s %s: hole %+v", p, f.Least, h)
 				}
 				for _, name := range h.IDs {
-					if !regexp.MustCompile(`^CVE-\d{4}-\d{4,}$`).MatchString(name) {
+					if !regexp.MustCompile(`^(CVE-\d{4}-\d{4,}|pgBackRest #\d+)$`).MatchString(name) {
 						t.Errorf("%s %s: %q is no identifier", p, f.Least, name)
 					}
 				}
@@ -144,6 +155,11 @@ func TestAProgramIsAskedForItsVersion(t *testing.T) {
 		if got, err := Said(t.Context(), script, nil); err != nil || got != want {
 			t.Errorf("%q, want %q (%v)", got, want, err)
 		}
+	}
+	old := filepath.Join(t.TempDir(), "pgbackrest")
+	check.NoError(t, os.WriteFile(old, []byte("#!/bin/sh\n[ \"$1\" = version ] && echo 'pgBackRest 2.45'\n"), 0o755))
+	if got, err := Said(t.Context(), old, nil); err != nil || got != "pgBackRest 2.45" {
+		t.Errorf("%q (%v)", got, err)
 	}
 	if _, err := Said(t.Context(), script+"-not-there", nil); err == nil {
 		t.Error("a program that is not there has a version")
@@ -188,7 +204,7 @@ func readableDir(t *testing.T) string {
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"PostgreSQL 16.14 (Debian 16.14-1.pgdg13+1)", "PgBouncer 1.26.1", "pg_dump (PostgreSQL) 17.12",
-		"PostgreSQL 99999999999999999999.1", "PgBouncer 1.", "PgBouncer 1.2.3.4", "",
+		"pgBackRest 2.60.0", "PostgreSQL 99999999999999999999.1", "PgBouncer 1.", "PgBouncer 1.2.3.4", "",
 	} {
 		f.Add(seed)
 	}

@@ -13,7 +13,7 @@ import (
 // initCommand is "pgherd agent init": the one step that needs a superuser of PostgreSQL.
 func initCommand() *cobra.Command {
 	var o setup.Options
-	var owner, peer, dump, bouncer, plan string
+	var owner, peer, dump, bouncer, archiver, plan string
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "prepare a PostgreSQL server as a superuser; needed once, and safe to repeat",
@@ -38,7 +38,7 @@ func initCommand() *cobra.Command {
 			if o.LargestPlan, err = account.ParsePlan(plan); err != nil {
 				return fmt.Errorf("--largest-plan must be free, pro or business")
 			}
-			o.Programs = []string{dump, bouncer}
+			o.Programs = []string{dump, bouncer, archiver}
 			return prepare(cmd, o)
 		},
 	}
@@ -51,8 +51,9 @@ func initCommand() *cobra.Command {
 	acceptVersions(f, &o.Versions.Accept)
 	acceptLanguages(f, &o.Languages.Accept)
 	f.StringVar(&dump, "pg-dump", "pg_dump", "name or path of pg_dump, whose version is checked too; where root calls, "+
-		"both programs are asked as --credentials-owner, or --peer-user, or nobody")
+		"all programs are asked as --credentials-owner, or --peer-user, or nobody")
 	f.StringVar(&bouncer, "pgbouncer", "pgbouncer", "name or path of PgBouncer, whose version is checked too")
+	f.StringVar(&archiver, "pgbackrest", "pgbackrest", "name or path of pgBackRest, whose version is checked too")
 	f.StringVar(&o.TempFileLimit, "temp-file-limit", "", "most bytes of temporary files of one session, such as 10GB, or -1 for "+
 		"no limit; by default "+setup.DefaultTempFileLimit+", unless temp_file_limit is set already")
 	f.StringVar(&plan, "largest-plan", string(account.Business), "free, pro or business: the largest plan of which this server is "+

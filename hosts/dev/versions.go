@@ -14,7 +14,7 @@ var developmentVersions = floors.Policy{Development: true}
 
 // sayVersions names the programs with known holes, once at a start: every other host refuses them.
 func sayVersions(ctx context.Context, out io.Writer, tools toolchain.Tools) error {
-	for _, path := range []string{tools.Postgres, tools.PgBouncer, tools.PgDump} {
+	for _, path := range []string{tools.Postgres, tools.PgBouncer, tools.PgDump, tools.PgBackRest} {
 		found, err := floors.Find(ctx, path, nil)
 		if err != nil {
 			return err

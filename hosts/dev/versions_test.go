@@ -18,9 +18,10 @@ func TestVersionsWithKnownHolesAreNamedOnce(t *testing.T) {
 		return path
 	}
 	tools := toolchain.Tools{
-		Postgres:  program("postgres", "postgres (PostgreSQL) 16.1"),
-		PgBouncer: program("pgbouncer", "PgBouncer 99.1.0"),
-		PgDump:    program("pg_dump", "pg_dump (PostgreSQL) 17.0 (Debian 17.0-1)"),
+		Postgres:   program("postgres", "postgres (PostgreSQL) 16.1"),
+		PgBouncer:  program("pgbouncer", "PgBouncer 99.1.0"),
+		PgDump:     program("pg_dump", "pg_dump (PostgreSQL) 17.0 (Debian 17.0-1)"),
+		PgBackRest: program("pgbackrest", "pgBackRest 99.1.0"),
 	}
 	var out bytes.Buffer
 	check.NoError(t, sayVersions(t.Context(), &out, tools))

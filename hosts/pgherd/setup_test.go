@@ -119,7 +119,7 @@ func newSetup(t *testing.T) *setup {
 		"PGHERD_POOLER_DIR": s.file("pooler"), "PGHERD_POOLER_SOCKET_DIR": s.file("sockets"), "PGHERD_POOLER_PORT": "6432",
 		"PGHERD_POOLER_TLS_CERT_FILE": pair.CertFile, "PGHERD_POOLER_TLS_KEY_FILE": pair.KeyFile,
 		"PGHERD_SERVER_URL": s.server.URL("postgres"),
-		"PGHERD_PG_DUMP":    tools.PgDump, "PGHERD_PGBOUNCER": tools.PgBouncer,
+		"PGHERD_PG_DUMP":    tools.PgDump, "PGHERD_PGBOUNCER": tools.PgBouncer, "PGHERD_PGBACKREST": tools.PgBackRest,
 		"PGHERD_ACCEPT_VERSIONS": strings.Join(check.Must(stack.Versions(t.Context(), tools))(t), ","),
 	}
 	if os.Geteuid() == 0 {
