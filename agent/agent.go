@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/pgherd/pgherd/agent/archive"
 	"github.com/pgherd/pgherd/agent/backup"
 	"github.com/pgherd/pgherd/agent/commons"
 	"github.com/pgherd/pgherd/agent/copies"
@@ -66,6 +67,7 @@ type Agent struct {
 	rests     *resting.Rests
 	files     *store.Store
 	room      *diskroom.Room
+	archive   *archive.Archive // nil: none is kept
 	copies    *copies.Copies
 	uploads   *uploads.Uploads
 	changer   *extensions.Changer
@@ -130,8 +132,11 @@ func New(c Config, d Deps) (*Agent, error) {
 		Server: inDumps, Tool: c.dumpTool(), Files: a.files, Room: a.room, Limits: c.BackupLimits, UploadTime: c.UploadTime,
 		Log: d.Log, Crash: c.crash,
 	})
+	if a.archive, err = c.newArchive(inDumps, secrets.AgentPassword, d); err != nil {
+		return nil, err
+	}
 	backups := backup.New(backup.Config{
-		CountsOnly: c.BackupCountsOnly, Patience: c.BackupPatience, Now: d.Now, Size: a.size,
+		CountsOnly: c.BackupCountsOnly, Patience: c.BackupPatience, Now: d.Now, Size: a.size, Past: a.archive,
 	}, a.copies)
 	rights := overlay.New(a.ledger)
 	a.databases = databases.New(a.ledger, a.pooler)
@@ -184,7 +189,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Receiving(a.uploads.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
 			server.Answering(a.changer.Extensions), server.Answering(rights.Rights),
 			server.Answering(listed.Databases), server.Answering(listed.Strays), server.Answering(listed.Files),
-			server.Answering(a.tryStorage),
+			server.Answering(a.tryStorage), server.Answering(a.recoveryWindow), server.Answering(a.setArchiveKey),
 		},
 		Health: a.health, Metrics: d.Metrics,
 		Programs: a.Programs, Log: d.Log,
@@ -297,6 +302,27 @@ func (a *Agent) tryStorage(ctx context.Context, _ command.TryStorage) (command.S
 		tried.Wrong = err.Error()
 	}
 	return tried, nil
+}
+
+func (a *Agent) recoveryWindow(ctx context.Context, q command.RecoveryWindow) (w command.RecoverableTime, err error) {
+	if a.archive == nil {
+		_, err = a.ledger.InService(ctx, string(q.DatabaseID))
+		return w, err
+	}
+	w.Archived = true
+	w.Window, err = a.archive.Window(ctx, q.DatabaseID)
+	return w, err
+}
+
+func (a *Agent) setArchiveKey(_ context.Context, q command.SetArchiveKey) (none command.None, err error) {
+	if a.archive == nil {
+		return none, command.Refuse(command.ReasonInvalid, "this server keeps no archive")
+	}
+	err = a.archive.SetKey(q.Key)
+	if errors.Is(err, archive.ErrOther) {
+		err = command.Refuse(command.ReasonConflict, "the archive is encrypted with another key")
+	}
+	return none, err
 }
 
 // removeFiles removes every file that there is of a database: its backups, with what was written and not committed, and uploads.

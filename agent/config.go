@@ -19,8 +19,11 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/archive"
+	"github.com/pgherd/pgherd/agent/archive/pgbackrest"
 	agentbackup "github.com/pgherd/pgherd/agent/backup"
 	"github.com/pgherd/pgherd/agent/blob"
+	"github.com/pgherd/pgherd/agent/blob/s3"
 	"github.com/pgherd/pgherd/agent/commons"
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/crash"
@@ -67,6 +70,8 @@ type Config struct {
 	BackupDir string
 	// Blobs is where backups are kept; nil: in BackupDir.
 	Blobs blob.Store `json:"-"`
+	// Archive has the agent keep an archive of what the server writes; nil: it keeps none.
+	Archive *Archive
 	// BackupPatience is how long a backup waits for Blobs that are away; 0 means 15 min.
 	BackupPatience time.Duration
 	// BackupReserve is how many bytes backups leave free, on their file system and on the databases'; 0 means 1 GiB.
@@ -110,6 +115,52 @@ type Deps struct {
 	Metrics  http.Handler
 	Listener net.Listener
 	Now      func() time.Time
+}
+
+// Archive says how the archive of a server is kept. agent init has had PostgreSQL hand over what it writes.
+type Archive struct {
+	// PgBackRest and Postgres are the absolute paths of the programs pgbackrest and postgres, of PostgreSQL 16.
+	PgBackRest, Postgres string
+	// Socket is where PostgreSQL hands segments over.
+	Socket string
+	// Repository is the folder in which the archive is; empty: one in BackupDir. With S3 it is what keys begin with.
+	Repository string
+	S3         *s3.Config
+	Plan       archive.Plan
+}
+
+// archiveDir is the folder of the archive's own files.
+func (c *Config) archiveDir() string { return filepath.Join(c.BackupDir, "archive") }
+
+// newArchive makes the archive; nil where none is kept.
+func (c *Config) newArchive(server *sessions.Server, password string, d Deps) (*archive.Archive, error) {
+	if c.Archive == nil {
+		return nil, nil
+	}
+	own := *c.Archive
+	if os.Geteuid() == 0 { // whom the programs run as goes through
+		if err := errors.Join(os.MkdirAll(c.BackupDir, 0o711), os.Chmod(c.BackupDir, 0o711)); err != nil { //nolint:gosec // nobody reads it
+			return nil, err
+		}
+	}
+	return archive.New(archive.Config{
+		Dir: c.archiveDir(), Socket: own.Socket, Postgres: own.Postgres, Plan: own.Plan, Server: server, Now: d.Now, Log: d.Log,
+		Crash: c.crash,
+		Open: func(p archive.Place) (archive.Engine, error) {
+			repository := cmp.Or(own.Repository, filepath.Join(c.archiveDir(), "repository"))
+			if own.S3 != nil {
+				repository = "archive/" + p.Installation
+			}
+			return pgbackrest.New(pgbackrest.Settings{
+				Program: own.PgBackRest, Dir: filepath.Join(c.archiveDir(), "pgbackrest"), As: p.As, Repository: repository, S3: own.S3,
+				Passphrase: p.Passphrase, Days: own.Plan.Days(),
+				Postgres: pgbackrest.Postgres{
+					DataDir: p.DataDir, SocketDir: p.SocketDir, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,
+					Database: setup.MaintenanceDatabase,
+				},
+			})
+		},
+	})
 }
 
 func (c *Config) complete() (setup.Credentials, error) {
@@ -176,7 +227,7 @@ func (c *Config) sessions(password string, inCharge func(context.Context) error)
 // CrashPoints lists every point where PGHERD_CRASH_AT can kill an agent: those of its flows and those of a backup.
 func CrashPoints() []string {
 	points := slices.Clone(crash.Points)
-	for _, p := range slices.Concat(agentbackup.CrashPoints, copies.CrashPoints, uploads.CrashPoints) {
+	for _, p := range slices.Concat(agentbackup.CrashPoints, copies.CrashPoints, uploads.CrashPoints, archive.CrashPoints) {
 		points = append(points, backupPoint(p))
 	}
 	return points

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/archive/pgbackrest"
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/pgdump"
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -25,7 +26,7 @@ func (a *Agent) newPrograms(tool pgdump.Tool) *floors.Programs {
 			return ask(ctx)
 		}
 	}
-	return floors.NewPrograms(a.config.Versions, map[floors.Program]floors.Ask{
+	asks := map[floors.Program]floors.Ask{
 		floors.PostgreSQL: within(a.postgres.Version),
 		floors.PgBouncer: within(func(ctx context.Context) (found floors.Version, err error) {
 			text, err := a.pooler.Console.Version(ctx)
@@ -35,10 +36,20 @@ func (a *Agent) newPrograms(tool pgdump.Tool) *floors.Programs {
 			return floors.Parse(text)
 		}),
 		floors.PgDump: tool.Version,
-	}, func(err error) bool { return errors.Is(err, pooler.ErrUnreachable) }, a.log)
+	}
+	if own := a.config.Archive; own != nil {
+		asks[floors.PgBackRest] = within(func(ctx context.Context) (found floors.Version, err error) {
+			text, err := pgbackrest.Version(ctx, own.PgBackRest)
+			if err != nil {
+				return found, err
+			}
+			return floors.Parse(text)
+		})
+	}
+	return floors.NewPrograms(a.config.Versions, asks, func(err error) bool { return errors.Is(err, pooler.ErrUnreachable) }, a.log)
 }
 
-// Programs lists PostgreSQL, PgBouncer and pg_dump with what is known of their versions.
+// Programs lists PostgreSQL, PgBouncer, pg_dump and, with an archive, pgBackRest with what is known of their versions.
 func (a *Agent) Programs() []command.Program { return a.programs.Report() }
 
 // Languages lists the trusted procedural languages besides PL/pgSQL that the agent saw when it last looked.

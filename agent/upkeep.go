@@ -33,6 +33,9 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.ledger.Retired.Sweep(ctx)
 	go a.sweepBackups(ctx)
 	go a.sweepBlobs(ctx)
+	if a.archive != nil {
+		go a.archive.Run(ctx)
+	}
 	go a.sizes.Run(ctx)
 	go a.usage.Run(ctx)
 	go a.slow.Run(ctx)

@@ -109,6 +109,13 @@ func (w Wanted) Backup(operation, filename string, verify bool) protocol.Command
 	return Told(operation, 1, command.Backup{DatabaseID: w.DatabaseID(), Filename: backup.Filename(filename), Verify: verify})
 }
 
+// Past is the command for a file of a moment.
+func (w Wanted) Past(operation, filename string, at time.Time) protocol.Command {
+	return Told(operation, 1, command.Backup{
+		DatabaseID: w.DatabaseID(), Filename: backup.Filename(filename), Passing: true, At: &at,
+	})
+}
+
 // Closing is the command that closes an operation.
 func Closing(operation string) protocol.Command {
 	return Told(operation, 1, command.Close{OperationID: id.OperationID(operation)})

@@ -20,6 +20,8 @@ import (
 	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/adapters/certfile"
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/archive"
+	"github.com/pgherd/pgherd/agent/child"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -30,8 +32,16 @@ const childConfig = "PGHERD_TEST_AGENT_CONFIG"
 // Main runs the tests of a package, or an agent where the test binary is to be one. Of a sample, one in eight tests runs, and
 // those that always names: what needs no stack. It returns the exit status.
 func Main(m *testing.M, always ...string) int {
+	child.BecomeUnsynced()
 	if text := os.Getenv(childConfig); text != "" {
 		return runChild(text)
+	}
+	if len(os.Args) == 6 && os.Args[2] == "archive-push" { // as setup.ArchiveCommand calls it
+		if err := archive.Hand(os.Args[4], os.Args[5]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
 	}
 	// Tests with servers of their own mostly wait for processes: twice as many as cores share the machine.
 	err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))

@@ -94,18 +94,18 @@ func New(t testing.TB, pg *cluster.Postgres, dir string) *Stack {
 		BackupPause: 100 * time.Millisecond,
 		Versions:    floors.Policy{Development: true}, Languages: floors.Policy{Development: true},
 	}
-	s.prepare(t)
+	s.prepare(t, nil)
 	s.Super = check.Must(sql.Open("postgres", pg.URL(setup.MaintenanceDatabase)))(t)
 	s.Client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.roots(t)}}}
 	return s
 }
 
 // prepare runs agent init.
-func (s *Stack) prepare(t testing.TB) {
+func (s *Stack) prepare(t testing.TB, archive *setup.Archive) {
 	t.Helper()
 	check.Must(setup.Init(t.Context(), setup.Options{
 		DSN: s.PG.URL("postgres"), CredentialsFile: s.Config.CredentialsFile, Versions: s.Config.Versions,
-		Languages: s.Config.Languages,
+		Languages: s.Config.Languages, Archive: archive,
 	}))(t)
 }
 

@@ -28,6 +28,9 @@ type Request struct {
 	Logins      []string // the database's roles, for the manifest
 	MaxBytes    int64    // how large the file may become; 0: as large as there is room for
 
+	// At is the moment whose content the file has; nil: now.
+	At *time.Time
+
 	Account id.AccountID `json:"-"` // whose the database is; empty where that is not known
 
 	// Aside, where it is not nil, waits for something with the job's slot given up, and returns when the job has one again.
@@ -89,6 +92,13 @@ func (x *Backups) needs(ctx context.Context, req Request) (list []diskroom.Need,
 	if err != nil {
 		return nil, noDatabase(err)
 	}
+	if found == nothing && req.At != nil {
+		beside, err := x.roomBeside(ctx, req, size)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, beside)
+	}
 	if found == nothing {
 		list = append(list, diskroom.Need{Purpose: diskroom.Dump, Bytes: diskroom.DumpSize(size)})
 	}
@@ -108,7 +118,7 @@ func (x *Backups) file(ctx context.Context, c *diskroom.Claim, req Request, tell
 	case nothing:
 		written := func(context.Context) (int64, error) { return x.Files.Written(req.DatabaseID, req.Filename) }
 		err := c.Watch(ctx, diskroom.Dump, written, func(ctx context.Context) (err error) {
-			result.Manifest, err = x.dump(ctx, req, tell)
+			result.Manifest, err = x.dump(ctx, c, req, tell)
 			return err
 		})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/archive"
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/core/id"
@@ -19,6 +20,8 @@ type Config struct {
 	Patience time.Duration
 	// Size is how large a database was when that was last looked at.
 	Size func(context.Context, id.DatabaseID) (int64, error)
+	// Past has databases back as they were; nil: the server keeps no archive.
+	Past *archive.Archive
 }
 
 // Backups makes and verifies backups. It is safe for concurrent use by different operations.

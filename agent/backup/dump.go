@@ -14,10 +14,12 @@ import (
 	"github.com/pgherd/pgherd/agent/content"
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/copyout"
+	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/pgdump"
+	"github.com/pgherd/pgherd/agent/sessions"
 	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
@@ -33,8 +35,14 @@ const (
 const stageDumping = "dumping"
 
 // dump makes the set of files and commits it. When it fails, nothing of the set is left that could be removed.
-func (x *Backups) dump(ctx context.Context, req Request, tell jobs.Tell) (manifest backup.StoredManifest, err error) {
-	made, err := x.spooled(ctx, req, tell)
+func (x *Backups) dump(
+	ctx context.Context, c *diskroom.Claim, req Request, tell jobs.Tell,
+) (manifest backup.StoredManifest, err error) {
+	var made spool
+	err = x.from(ctx, c, req, tell, func(from source) (err error) {
+		made, err = x.spooled(ctx, from, req, tell)
+		return err
+	})
 	if err != nil {
 		return backup.StoredManifest{}, err
 	}
@@ -49,18 +57,28 @@ type spool struct {
 	manifest backup.StoredManifest
 }
 
+// source is the server with what is dumped.
+type source struct {
+	*sessions.Server
+	database string
+	logins   []string // those that the platform made for it
+	beside   bool     // it is a server beside the live one
+}
+
 // spooled makes the set of files.
-func (x *Backups) spooled(ctx context.Context, req Request, tell jobs.Tell) (made spool, err error) {
+func (x *Backups) spooled(ctx context.Context, from source, req Request, tell jobs.Tell) (made spool, err error) {
 	ctx, cancel := jobs.Within(ctx, "the dump", x.Limits.Dump)
 	defer cancel()
-	run := pgdump.New(x.Tool, x.Server, req.Database, req.OperationID)
-	err = x.Server.With(req.Database, req.OperationID, func(db *sql.DB) error {
-		release, err := x.copies.TakeLocks(ctx, db, req.OperationID, req.Account)
-		if err != nil {
-			return err
+	run := pgdump.New(x.Tool, from.Server, from.database, req.OperationID)
+	err = from.With(from.database, req.OperationID, func(db *sql.DB) error {
+		if !from.beside { // where nobody else locks anything
+			release, err := x.copies.TakeLocks(ctx, db, req.OperationID, req.Account)
+			if err != nil {
+				return err
+			}
+			defer release()
 		}
-		defer release()
-		made, err = x.undisturbed(ctx, db, run, req, tell)
+		made, err = x.undisturbed(ctx, dumping{from, db, run}, req, tell)
 		return err
 	})
 	if late := jobs.Overlong(ctx); err != nil && late != nil {
@@ -77,11 +95,19 @@ func noDatabase(err error) error {
 	return err
 }
 
+// dumping is what is dumped, and by what.
+type dumping struct {
+	source
+	db  *sql.DB
+	run *pgdump.Dump
+}
+
 // inSnapshot writes all files of a set from one snapshot of the database. When it fails, nothing of them is left.
 func (x *Backups) inSnapshot(
-	ctx context.Context, db *sql.DB, run *pgdump.Dump, req Request, try int, tell jobs.Tell,
+	ctx context.Context, d dumping, req Request, try int, tell jobs.Tell,
 ) (made spool, err error) {
-	owners, err := largeObjectOwners(ctx, db)
+	run := d.run
+	owners, err := largeObjectOwners(ctx, d.db)
 	if err != nil {
 		return made, err
 	}
@@ -89,7 +115,7 @@ func (x *Backups) inSnapshot(
 		return made, err
 	}
 	x.Crash("backup.after-login")
-	held, err := run.Hold(ctx, db)
+	held, err := run.Hold(ctx, d.db)
 	if err != nil {
 		return made, err
 	}
@@ -106,7 +132,7 @@ func (x *Backups) inSnapshot(
 		FormatVersion: backup.FormatVersion, DatabaseID: req.DatabaseID, OperationID: req.OperationID, Filename: req.Filename,
 		CreatedAt: x.Now().UTC(), Snapshot: &backup.Snapshot{LockedTables: held.Tables, Tries: try},
 	}
-	err = x.Server.Admin(req.OperationID, func(admin *sql.DB) error {
+	err = d.Admin(req.OperationID, func(admin *sql.DB) error {
 		return held.While(ctx, admin, func(ctx context.Context) error {
 			x.Crash("backup.after-snapshot")
 			owners, err := largeObjectOwners(ctx, held.Tx) // who has got the first since the login was made
@@ -116,7 +142,7 @@ func (x *Backups) inSnapshot(
 			if err != nil {
 				return err
 			}
-			return x.write(ctx, writing{run, held, made.draft}, req, &m, tell)
+			return x.write(ctx, writing{run, held, made.draft, d.logins}, req, &m, tell)
 		})
 	})
 	if err == nil {
@@ -128,9 +154,10 @@ func (x *Backups) inSnapshot(
 
 // writing is what a set is written from, and to.
 type writing struct {
-	run   *pgdump.Dump
-	held  *pgdump.Held
-	draft *store.Draft
+	run    *pgdump.Dump
+	held   *pgdump.Held
+	draft  *store.Draft
+	logins []string
 }
 
 // write writes the files, and reads the manifest.
@@ -148,7 +175,7 @@ func (x *Backups) write(
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) { m.File, err = w.data(ctx, req, p); return err })
 	group.Go(func() (err error) {
-		if err = describe(ctx, held.Tx, req.Logins, m); err == nil {
+		if err = describe(ctx, held.Tx, w.logins, m); err == nil {
 			sequences, err = content.ExtensionSequences(ctx, held.Tx)
 		}
 		return err

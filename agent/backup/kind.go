@@ -15,7 +15,7 @@ func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 	request := func(j jobs.Job, c command.Backup) Request {
 		return Request{
 			OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Filename: c.Filename, Verify: c.Verify,
-			Owner: j.Database, Logins: j.Roles, MaxBytes: c.MaxBytes, Account: j.Account, Aside: j.Aside,
+			Owner: j.Database, Logins: j.Roles, MaxBytes: c.MaxBytes, Account: j.Account, At: c.At, Aside: j.Aside,
 		}
 	}
 	return jobs.Kind[command.Backup, command.BackupReport]{
@@ -79,7 +79,8 @@ func reported(result Result, err error) (command.BackupReport, error) {
 		case fault.BackupNotVerified:
 			report.State, report.Message = command.BackupNotVerified, known.Message
 			return report, nil
-		case fault.BackupStorageFull, fault.BackupStorageUnavailable, fault.BackupConflict, fault.DatabaseNotFound:
+		case fault.BackupStorageFull, fault.BackupStorageUnavailable, fault.BackupConflict, fault.DatabaseNotFound,
+			fault.PointNotRecoverable:
 			return failed(ledger.ReasonOf(known.Code), known.Message)
 		}
 	}

@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"math/rand/v2"
 	"time"
@@ -24,8 +23,9 @@ const (
 
 // undisturbed makes the files of a set. BACKUP_CONFLICT: each try was disturbed.
 func (x *Backups) undisturbed(
-	ctx context.Context, db *sql.DB, run *pgdump.Dump, req Request, tell jobs.Tell,
+	ctx context.Context, d dumping, req Request, tell jobs.Tell,
 ) (made spool, err error) {
+	run := d.run
 	defer func() {
 		if dropped := run.DropLogin(ctx); dropped != nil {
 			if err == nil {
@@ -35,7 +35,7 @@ func (x *Backups) undisturbed(
 		}
 	}()
 	for try := 1; ; try++ {
-		made, err = x.inSnapshot(ctx, db, run, req, try, tell)
+		made, err = x.inSnapshot(ctx, d, req, try, tell)
 		if err == nil {
 			return made, nil
 		}

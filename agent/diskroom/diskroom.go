@@ -17,6 +17,7 @@ const (
 	Dump   Purpose = "dump"
 	Copy   Purpose = "copy"
 	Upload Purpose = "upload"
+	Beside Purpose = "beside" // a server beside the live one, as that was at a moment
 )
 
 // comesBack reports whether what is used of the room is free again when the reservation ends. A dump's file stays; a copy is

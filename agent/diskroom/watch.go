@@ -127,6 +127,9 @@ func outgrown(own Reservation) error {
 	if own.Purpose == Copy {
 		return &noRoom{own.Used, why}
 	}
+	if own.Purpose == Beside {
+		return fault.New(fault.BackupStorageFull, "the server has no room to have the database back as it was: %s", why)
+	}
 	return fault.New(fault.BackupStorageFull, "the backup file is larger than expected: %s", why)
 }
 

@@ -63,13 +63,19 @@ type Options struct {
 	TempFileLimit string
 	// LargestPlan is that of the largest database that the server must have connections for; empty means Business.
 	LargestPlan account.Plan
+	// Archive, if not nil, has the server keep an archive.
+	Archive *Archive
 }
 
 // FileOwner is a system user.
 type FileOwner struct{ UID, GID int }
 
 // Report tells an administrator about problems that did not prevent the preparation.
-type Report struct{ Warnings []string }
+type Report struct {
+	Warnings []string
+	// Restart says that PostgreSQL has to be restarted once, to keep an archive.
+	Restart bool
+}
 
 //go:embed cluster.sql
 var clusterSQL string
@@ -124,6 +130,9 @@ func Init(ctx context.Context, o Options) (Report, error) {
 	if err := inspectTempFileLimit(ctx, db, o.TempFileLimit); err != nil {
 		return report, err
 	}
+	if err := inspectArchive(ctx, db, o.Archive); err != nil {
+		return report, err
+	}
 	secrets, err := findCredentials(ctx, db, o)
 	if err != nil {
 		return report, err
@@ -131,7 +140,10 @@ func Init(ctx context.Context, o Options) (Report, error) {
 	if err := prepareCluster(ctx, db); err != nil {
 		return report, err
 	}
-	if err := prepareMaintenance(ctx, s, secrets); err != nil {
+	if err := prepareMaintenance(ctx, s, secrets, o.Archive); err != nil {
+		return report, err
+	}
+	if report.Restart, err = keepArchive(ctx, db, o.Archive); err != nil {
 		return report, err
 	}
 	sold, err := oversold(ctx, s, connections)
@@ -239,7 +251,7 @@ var unlogged = map[string]string{
 }
 
 // prepareMaintenance does everything inside the maintenance database, in one transaction.
-func prepareMaintenance(ctx context.Context, s superuser, secrets Credentials) error {
+func prepareMaintenance(ctx context.Context, s superuser, secrets Credentials, archive *Archive) error {
 	db, err := s.in(MaintenanceDatabase, unlogged).open(ctx)
 	if err != nil {
 		return err
@@ -263,6 +275,9 @@ func prepareMaintenance(ctx context.Context, s superuser, secrets Credentials) e
 		"GRANT CONNECT ON DATABASE " + MaintenanceDatabase + " TO " + AgentLogin,
 		"CREATE SCHEMA IF NOT EXISTS ledger AUTHORIZATION " + AgentLogin,
 		"SET LOCAL ROLE " + AgentLogin, tables, ledgerFunctionsSQL, "RESET ROLE",
+	}
+	if archive != nil {
+		statements = append(statements, archiveSQL)
 	}
 	for _, statement := range statements {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {

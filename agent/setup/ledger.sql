@@ -98,6 +98,34 @@ CREATE TABLE ledger.database (
 );
 CREATE INDEX database_unsettled ON ledger.database (oid) WHERE settings_since IS NOT NULL;
 
+-- Which of PostgreSQL's databases a database was when, for as long as the archive may be asked for it: what replaces a database has
+-- another OID. Until is null for what it is now.
+CREATE TABLE ledger.incarnation (
+    database_id text        NOT NULL REFERENCES ledger.database ON DELETE CASCADE,
+    oid         oid         NOT NULL,
+    since       timestamptz NOT NULL DEFAULT clock_timestamp(),
+    until       timestamptz,
+    PRIMARY KEY (database_id, oid)
+);
+
+CREATE FUNCTION ledger.incarnate() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    UPDATE ledger.incarnation SET until = clock_timestamp()
+        WHERE database_id = NEW.id AND until IS NULL AND oid IS DISTINCT FROM NEW.oid;
+    IF NEW.oid IS NOT NULL THEN
+        INSERT INTO ledger.incarnation (database_id, oid) VALUES (NEW.id, NEW.oid) ON CONFLICT DO NOTHING;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER incarnate AFTER INSERT OR UPDATE OF oid ON ledger.database FOR EACH ROW EXECUTE FUNCTION ledger.incarnate();
+
+-- A commit that the agent makes where nobody else does: a moment is known to be replayed once a later commit is seen.
+CREATE TABLE ledger.heartbeat (
+    single boolean     PRIMARY KEY DEFAULT true CHECK (single),
+    at     timestamptz NOT NULL
+);
+
 -- Roles that the platform made. A role whose oid is not here is none of ours. A login is enabled when it may log in while its
 -- database is open, which a prepared, revoked or expired one may not. changed_at is when its password changed, or its log-in ended,
 -- by this server's clock.

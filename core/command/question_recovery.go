@@ -1,6 +1,8 @@
 package command
 
 import (
+	"regexp"
+
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/recovery"
 )
@@ -26,3 +28,26 @@ func (RecoveryWindow) Route() Route {
 
 // Check implements Question.
 func (q RecoveryWindow) Check() error { return checkDatabase(q.DatabaseID) }
+
+// SetArchiveKey gives an agent the passphrase of its server's archive, which the agent keeps. ReasonConflict: the archive has
+// another. ReasonInvalid: the server keeps no archive.
+type SetArchiveKey struct {
+	Returns[None] `json:"-"`
+	Key           string `json:"key"`
+}
+
+// Route implements Question.
+func (SetArchiveKey) Route() Route { return Route{Method: "POST", Path: "/v1/archive/key"} }
+
+// ArchiveKeyLength is that of a passphrase, in letters and digits.
+const ArchiveKeyLength = 52
+
+var archiveKeyPattern = regexp.MustCompile(`^[0-9A-Za-z]{52}$`)
+
+// Check implements Question.
+func (q SetArchiveKey) Check() error {
+	if !archiveKeyPattern.MatchString(q.Key) {
+		return Refuse(ReasonInvalid, "the key must be %d letters and digits", ArchiveKeyLength)
+	}
+	return nil
+}

@@ -35,6 +35,7 @@ type Settings struct {
 	Agent agent.Config
 	// S3 is where backups are kept; without an Endpoint, in Agent.BackupDir.
 	S3          s3.Config
+	Archive     Archive
 	PoolerUser  string
 	PoolerGroup string
 	// TLSCertFile and TLSKeyFile are PEM files.
@@ -61,7 +62,7 @@ func Command() *cobra.Command {
 		},
 	}
 	s.flags(cmd)
-	cmd.AddCommand(initCommand())
+	cmd.AddCommand(initCommand(), pushCommand())
 	return cmd
 }
 
@@ -104,6 +105,7 @@ func (s *Settings) flags(cmd *cobra.Command) {
 	f.BoolVar(&a.BackupCountsOnly, "backup-counts-only", false,
 		"compare restored copies by numbers of rows only; digests of contents, which this leaves out, take time and find a changed row")
 	backupLimits(f, &a.BackupLimits)
+	s.Archive.flags(f)
 	f.IntVar(&a.Jobs, "jobs", jobs.DefaultSlots,
 		"how many backups and other long jobs run at a time, 2 or more; of these one account has at most half")
 	f.Int64Var(&a.Commons.TransactionIDs, "transaction-ids", commons.DefaultTransactionIDs,
@@ -159,6 +161,7 @@ func (s *Settings) load(cmd *cobra.Command) error {
 	if s.Agent.Blobs, err = settings.OpenObjectStore(cmd, s.S3); err != nil {
 		return err
 	}
+	s.Agent.Archive = s.Archive.of(s.S3)
 	return s.check()
 }
 

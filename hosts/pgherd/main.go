@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pgherd/pgherd/agent/child"
 	"github.com/pgherd/pgherd/hosts/admin"
 	"github.com/pgherd/pgherd/hosts/agentd"
 	"github.com/pgherd/pgherd/hosts/api"
@@ -24,6 +25,7 @@ import (
 )
 
 func main() {
+	child.BecomeUnsynced()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := command().ExecuteContext(ctx)
 	stop()

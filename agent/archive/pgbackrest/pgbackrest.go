@@ -1,0 +1,270 @@
+// Package pgbackrest keeps the archive by the program pgBackRest. The program runs as the agent's user, or as one that the agent
+// names: PostgreSQL's own user sees neither the store's keys nor the passphrase. It reads the data directory, for which it needs
+// the rights of its group.
+package pgbackrest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/archive"
+	"github.com/pgherd/pgherd/agent/blob/s3"
+)
+
+// Settings say where things are.
+type Settings struct {
+	// Program is the path of pgbackrest. It must be absolute: the program runs itself by it.
+	Program string
+	// Dir is a folder for the files that pgbackrest needs; it is made.
+	Dir string
+	// As is whom the program runs as, for an agent that is root; nil: the agent's user.
+	As *syscall.Credential
+	// Repository is the folder of the archive, or what its objects' keys begin with where S3 is not nil.
+	Repository string
+	S3         *s3.Config
+	// Passphrase encrypts everything in the archive.
+	Passphrase string
+	// Days is how long everything is kept that a moment needs.
+	Days int
+	// Postgres is the server.
+	Postgres Postgres
+}
+
+// Postgres is the server that is archived.
+type Postgres struct {
+	DataDir   string
+	SocketDir string
+	Port      int
+	User      string
+	Password  string
+	Database  string // to connect to
+}
+
+// stanza is the name of the one server in an archive.
+const stanza = "main"
+
+// Engine implements archive.Engine.
+type Engine struct {
+	s Settings
+
+	mu      sync.Mutex
+	follows time.Time // when the newest of the files was changed that the configuration follows
+}
+
+// New writes the files of the program.
+func New(s Settings) (*Engine, error) {
+	e := &Engine{s: s}
+	for _, dir := range []string{s.Dir, e.path("lock"), e.path("spool"), e.path("log")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		if err := e.give(dir); err != nil {
+			return nil, err
+		}
+	}
+	if s.S3 == nil {
+		if err := os.MkdirAll(s.Repository, 0o700); err != nil {
+			return nil, err
+		}
+		if err := e.give(s.Repository); err != nil {
+			return nil, err
+		}
+	}
+	pass := strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(s.Postgres.Password)
+	if err := e.write("pgpass", "*:*:*:*:"+pass+"\n"); err != nil {
+		return nil, err
+	}
+	return e, e.configure()
+}
+
+func (e *Engine) path(name string) string { return filepath.Join(e.s.Dir, name) }
+
+// give makes a file the program's.
+func (e *Engine) give(path string) error {
+	if e.s.As == nil {
+		return nil
+	}
+	return os.Chown(path, int(e.s.As.Uid), int(e.s.As.Gid))
+}
+
+func (e *Engine) write(name, text string) error {
+	next := e.path(name + ".new")
+	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
+		return err
+	}
+	if err := e.give(next); err != nil {
+		return err
+	}
+	return os.Rename(next, e.path(name))
+}
+
+// Version is what the program says of its version.
+func Version(ctx context.Context, program string) (string, error) {
+	cmd := exec.CommandContext(ctx, program, "version")
+	cmd.Env = []string{"PATH=/usr/bin:/bin"}
+	text, err := cmd.Output()
+	return strings.TrimSpace(string(text)), err
+}
+
+// Prepare implements archive.Engine.
+func (e *Engine) Prepare(ctx context.Context) error {
+	_, err := e.run(ctx, "stanza-create")
+	return err
+}
+
+// Push implements archive.Engine.
+func (e *Engine) Push(ctx context.Context, file string) error {
+	_, err := e.run(ctx, "archive-push", file)
+	return err
+}
+
+// Copy implements archive.Engine.
+func (e *Engine) Copy(ctx context.Context, full bool) error {
+	kind := "incr"
+	if full {
+		kind = "full"
+	}
+	_, err := e.run(ctx, "backup", "--type="+kind, "--no-expire-auto")
+	return err
+}
+
+// Expire implements archive.Engine.
+func (e *Engine) Expire(ctx context.Context) error {
+	_, err := e.run(ctx, "expire")
+	return err
+}
+
+type infoStanza struct {
+	Repositories []struct {
+		Status struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+		} `json:"status"`
+	} `json:"repo"`
+	Backup []struct {
+		Label string `json:"label"`
+		Type  string `json:"type"`
+		Error *bool  `json:"error"`
+		Time  struct {
+			Start int64 `json:"start"`
+			Stop  int64 `json:"stop"`
+		} `json:"timestamp"`
+		Archive struct {
+			Start string `json:"start"`
+			Stop  string `json:"stop"`
+		} `json:"archive"`
+		Databases []struct {
+			OID uint32 `json:"oid"`
+		} `json:"database-ref"`
+	} `json:"backup"`
+}
+
+func (e *Engine) info(ctx context.Context, args ...string) (s infoStanza, err error) {
+	text, err := e.run(ctx, "info", append(args, "--output=json")...)
+	if err != nil {
+		return s, err
+	}
+	var list []infoStanza
+	if err := json.Unmarshal(text, &list); err != nil {
+		return s, fmt.Errorf("pgbackrest info: %w", err)
+	}
+	if len(list) == 0 {
+		return s, nil
+	}
+	for _, r := range list[0].Repositories {
+		if r.Status.Code == infoOther { // the program has succeeded all the same
+			return s, newFailure("info", statusRepository, r.Status.Message)
+		}
+	}
+	return list[0], nil
+}
+
+// Backups implements archive.Engine.
+func (e *Engine) Backups(ctx context.Context) ([]archive.Backup, error) {
+	s, err := e.info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []archive.Backup
+	for _, b := range s.Backup {
+		if b.Error != nil && *b.Error {
+			continue
+		}
+		list = append(list, archive.Backup{
+			Label: b.Label, Full: b.Type == "full", Started: time.Unix(b.Time.Start, 0).UTC(),
+			Stopped: time.Unix(b.Time.Stop+1, 0).UTC(), // the program's seconds are whole
+			First:   archive.Segment(b.Archive.Start), Last: archive.Segment(b.Archive.Stop),
+		})
+	}
+	return list, nil
+}
+
+// Segments implements archive.Engine.
+func (e *Engine) Segments(ctx context.Context) ([]archive.Stored, error) {
+	text, err := e.run(ctx, "repo-ls", "--output=json", "--recurse", "--filter=/[0-9A-F]{24}-[0-9a-f]{40}[.]zst$", "archive/"+stanza)
+	if err != nil {
+		return nil, err
+	}
+	var files map[string]struct {
+		Type string `json:"type"`
+		Time int64  `json:"time"`
+	}
+	if err := json.Unmarshal(text, &files); err != nil {
+		return nil, fmt.Errorf("pgbackrest repo-ls: %w", err)
+	}
+	var list []archive.Stored
+	for name, file := range files {
+		segment, whole, _ := strings.Cut(path.Base(name), "-")
+		if s, ok := archive.ParseSegment(segment); ok && whole != "" && file.Type == "file" {
+			list = append(list, archive.Stored{Segment: s, Ended: time.Unix(file.Time, 0).UTC()})
+		}
+	}
+	slices.SortFunc(list, func(a, b archive.Stored) int { return cmp.Compare(a.Segment, b.Segment) })
+	return slices.CompactFunc(list, func(a, b archive.Stored) bool { return a.Segment == b.Segment }), nil
+}
+
+// Restore implements archive.Engine.
+func (e *Engine) Restore(ctx context.Context, r archive.Restore) error {
+	s, err := e.info(ctx, "--set="+r.Backup)
+	if err != nil {
+		return err
+	}
+	own := r.Dir + ".restore" // the lock of this very restore
+	if err := errors.Join(os.MkdirAll(own, 0o700), e.give(own)); err != nil {
+		return err
+	}
+	args := []string{
+		"--set=" + r.Backup, "--pg1-path=" + r.Dir, "--lock-path=" + own, "--spool-path=" + own, "--type=none", "--archive-mode=off",
+		"--tablespace-map-all=" + r.Dir + ".tablespaces",
+	}
+	for _, b := range s.Backup {
+		for _, d := range b.Databases {
+			if slices.Contains(r.Databases, d.OID) {
+				args = append(args, "--db-include="+strconv.FormatUint(uint64(d.OID), 10))
+			}
+		}
+	}
+	return errors.Join(e.runUnsynced(ctx, "restore", args...), os.RemoveAll(own))
+}
+
+// RestoreCommand implements archive.Engine.
+func (e *Engine) RestoreCommand(dir string) string {
+	words := append([]string{e.s.Program}, e.args("archive-get", "--pg1-path="+dir, "--log-level-stderr=off")...)
+	for i, w := range words {
+		words[i] = "'" + strings.NewReplacer("'", `'\''`, "%", "%%").Replace(w) + "'"
+	}
+	return strings.Join(words, " ") + ` %f "%p"`
+}

@@ -1,0 +1,269 @@
+package archive
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"github.com/pgherd/pgherd/agent/loop"
+)
+
+const (
+	// pushTime bounds how long the engine may take for a segment. PostgreSQL tries again.
+	pushTime = 2 * time.Minute
+	// askTime bounds how long who hands a segment over may take to say which.
+	askTime = 5 * time.Second
+	// mostAsked bounds what it may say.
+	mostAsked = 4 << 10
+	// clientsAtOnce bounds how many hand over at a time. PostgreSQL does so one by one.
+	clientsAtOnce = 4
+)
+
+// listen takes segments by the socket until ctx ends.
+func (a *Archive) listen(ctx context.Context) {
+	loop.Run(ctx, a.Log, nil, "PostgreSQL cannot hand over what it has written", func(ctx context.Context) (time.Duration, error) {
+		return again, a.serve(ctx)
+	})
+}
+
+func (a *Archive) serve(ctx context.Context) error {
+	if err := os.Remove(a.Socket); err != nil && !errors.Is(err, os.ErrNotExist) { // of an agent before
+		return err
+	}
+	l, err := net.Listen("unix", a.Socket)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
+	if err := os.Chmod(a.Socket, 0o666); err != nil { // who asks is told apart by who it is
+		return errors.Join(err, l.Close())
+	}
+	slots := make(chan struct{}, clientsAtOnce)
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return errors.Join(err, ctx.Err())
+		}
+		client, ok := conn.(*net.UnixConn)
+		if !ok || a.isPostgres(client) != nil {
+			_ = conn.Close() // before it can take anybody's place
+			continue
+		}
+		slots <- struct{}{}
+		go func() {
+			defer func() { <-slots }()
+			a.answer(ctx, client)
+		}()
+	}
+}
+
+// answer stores the file that a client names, and says "ok" or what is wrong, in one line.
+func (a *Archive) answer(ctx context.Context, conn *net.UnixConn) {
+	defer conn.Close() //nolint:errcheck // nothing is lost with it: PostgreSQL asks again
+	_ = conn.SetReadDeadline(time.Now().Add(askTime))
+	path, err := bufio.NewReader(io.LimitReader(conn, mostAsked)).ReadString('\n')
+	if err != nil {
+		return
+	}
+	says := "ok"
+	if err := a.take(ctx, strings.TrimSuffix(path, "\n")); err != nil {
+		says = strings.ReplaceAll(err.Error(), "\n", " ")
+	}
+	_, _ = io.WriteString(conn, says+"\n")
+}
+
+func (a *Archive) take(ctx context.Context, path string) error {
+	a.mu.Lock()
+	engine, data := a.engine, a.place.DataDir
+	a.mu.Unlock()
+	if engine == nil {
+		return errors.New("the archive is not ready; the agent's log says why")
+	}
+	name := filepath.Base(path)
+	if !pushable.MatchString(name) || filepath.Clean(path) != filepath.Join(data, "pg_wal", name) {
+		return fmt.Errorf("%q is no file of WAL of this server", path)
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%q is no file", path)
+	}
+	return a.push(ctx, engine, path, info.ModTime())
+}
+
+// isPostgres refuses a client that is not of the user whose the data directory is.
+func (a *Archive) isPostgres(conn *net.UnixConn) error {
+	a.mu.Lock()
+	data := a.place.DataDir
+	a.mu.Unlock()
+	var owner unix.Stat_t
+	if err := unix.Stat(data, &owner); err != nil { // it is not known yet
+		return err
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var peer *unix.Ucred
+	var failed error
+	ask := func(fd uintptr) { peer, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }
+	if err := raw.Control(ask); err != nil {
+		return err
+	}
+	if failed != nil {
+		return failed
+	}
+	if peer.Uid != owner.Uid {
+		return errors.New("only PostgreSQL's user hands over WAL")
+	}
+	return nil
+}
+
+// endedBefore is how much earlier than its last write a segment is taken to have ended: a transaction that was committed shortly
+// before that may be in the next one.
+const endedBefore = time.Second
+
+// push stores a file. What PostgreSQL cannot keep any longer is let go of: see trouble.
+func (a *Archive) push(ctx context.Context, e Engine, path string, written time.Time) error {
+	name := filepath.Base(path)
+	limited, cancel := context.WithTimeout(ctx, pushTime)
+	defer cancel()
+	err := e.Push(limited, path)
+	if err != nil {
+		return a.troubled(path, err)
+	}
+	a.relieved()
+	a.Crash("archive.pushed")
+	segment, whole := ParseSegment(name)
+	if !whole {
+		return nil
+	}
+	if err := a.journal.note(Stored{segment, written.Add(-endedBefore).UTC()}); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	close(a.changed)
+	a.changed = make(chan struct{})
+	a.mu.Unlock()
+	return nil
+}
+
+// trouble is what the archive lacks.
+type trouble struct {
+	since   time.Time // of what fails now; zero: nothing does
+	why     string
+	dropped int // segments that were let go of
+}
+
+// troubled decides about a file that could not be stored: PostgreSQL keeps it, and tries again, until WAL has taken half of what was
+// free on its disk. Then it is let go of, so that the server does not stop: what was written since the last segment cannot be had
+// back, until the server is copied again.
+func (a *Archive) troubled(path string, err error) error {
+	a.mu.Lock()
+	if a.trouble.since.IsZero() {
+		a.trouble.since = a.Now()
+	}
+	a.trouble.why = err.Error()
+	a.mu.Unlock()
+	pile, free, looked := pileOf(filepath.Dir(path))
+	if looked != nil || pile <= free {
+		return errors.Join(err, looked)
+	}
+	a.mu.Lock()
+	a.trouble.dropped++
+	a.mu.Unlock()
+	a.Log.Error("a segment of WAL was let go of without being stored, as the disk runs full: there is a gap in what can be had back",
+		zap.String("segment", filepath.Base(path)), zap.Int64("waiting", pile), zap.Int64("free", free), zap.Error(err))
+	return nil
+}
+
+func (a *Archive) relieved() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.trouble.since, a.trouble.why = time.Time{}, ""
+}
+
+// pileOf is how many bytes of WAL wait to be handed over, and how many are free on its disk.
+func pileOf(folder string) (pile, free int64, err error) {
+	list, err := os.ReadDir(filepath.Join(folder, "archive_status"))
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, entry := range list {
+		name, waits := strings.CutSuffix(entry.Name(), ".ready")
+		if !waits {
+			continue
+		}
+		if info, err := os.Lstat(filepath.Join(folder, name)); err == nil {
+			pile += info.Size()
+		}
+	}
+	var disk unix.Statfs_t
+	if err := unix.Statfs(folder, &disk); err != nil {
+		return 0, 0, err
+	}
+	return pile, int64(disk.Bavail) * disk.Bsize, nil
+}
+
+// Standing is how the archive stands.
+type Standing struct {
+	Ready   bool
+	Trouble string    // why a segment could not be stored when that was last tried; empty: it could
+	Since   time.Time // of the trouble
+	Dropped int       // segments that were let go of since the agent started
+	Waiting int64     // bytes that wait
+	Stored  time.Time // of the last segment that was stored
+}
+
+// Standing reads how the archive stands.
+func (a *Archive) Standing() Standing {
+	a.mu.Lock()
+	s := Standing{Ready: a.engine != nil, Trouble: a.trouble.why, Since: a.trouble.since, Dropped: a.trouble.dropped}
+	data := a.place.DataDir
+	a.mu.Unlock()
+	if last, ok := a.journal.last(); ok {
+		s.Stored = last.Ended
+	}
+	if data != "" {
+		s.Waiting, _, _ = pileOf(filepath.Join(data, "pg_wal"))
+	}
+	return s
+}
+
+// Hand is the client of the socket: it has the agent store a file, and returns once it is stored.
+func Hand(socket, path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return fmt.Errorf("the agent does not answer: %w", err)
+	}
+	defer conn.Close() //nolint:errcheck // the answer is read
+	_ = conn.SetDeadline(time.Now().Add(pushTime + askTime))
+	if _, err := io.WriteString(conn, path+"\n"); err != nil {
+		return err
+	}
+	says, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("the agent did not answer: %w", err)
+	}
+	if says != "ok\n" {
+		return errors.New(strings.TrimSpace(says))
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package archive
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/loop"
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/recovery"
+)
+
+// Moment names a database at a time.
+type Moment struct {
+	OperationID id.OperationID
+	DatabaseID  id.DatabaseID
+	At          time.Time
+}
+
+// sidesFolder is where the servers beside the live one are.
+const sidesFolder = "beside"
+
+// sweep removes what an agent before has left: its servers have died with it.
+func (a *Archive) sweep() error {
+	dir := filepath.Join(a.Dir, sidesFolder)
+	left, err := os.ReadDir(dir)
+	for _, e := range left {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return err
+}
+
+// Recover has a database back as it was at a moment, in a server of its own beside the live one: with every transaction that was
+// committed then or before, and none that was later. The caller closes it.
+//
+// Errors: POINT_NOT_RECOVERABLE, DATABASE_NOT_FOUND, AwayError. After any other the outcome is open: try again.
+func (a *Archive) Recover(ctx context.Context, m Moment, tell jobs.Tell) (side *Side, err error) {
+	select {
+	case a.sides <- struct{}{}:
+	default:
+		tell(jobs.StageQueued, 0, command.Bytes{})
+		select {
+		case a.sides <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	release := func() { <-a.sides }
+	side, err = a.recover(ctx, m, tell)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	side.release = release
+	return side, nil
+}
+
+func (a *Archive) recover(ctx context.Context, m Moment, tell jobs.Tell) (*Side, error) {
+	if m.At.After(a.Now().Add(blurred)) {
+		return nil, fault.New(fault.PointNotRecoverable, "by the clock of the database's server, that moment is still to come")
+	}
+	tell(recovery.Fetching, 0, command.Bytes{})
+	if err := a.reach(ctx, m.At); err != nil {
+		return nil, err
+	}
+	a.using.RLock()
+	defer a.using.RUnlock()
+	from, oids, err := a.plan(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	side := &Side{archive: a, dir: a.sideOf(m.OperationID), moment: m, oids: oids, span: from}
+	engine := a.ofServer()
+	if err := side.fetch(ctx, engine); err != nil {
+		return nil, errors.Join(a.asFound(engine, err), side.remove())
+	}
+	a.Crash("archive.fetched")
+	tell(recovery.Replaying, 0, command.Bytes{})
+	if err := side.replay(ctx, tell); err != nil {
+		return nil, errors.Join(err, side.Close())
+	}
+	a.Crash("archive.replayed")
+	return side, nil
+}
+
+// asFound marks an error of the engine that says that the archive does not answer.
+func (a *Archive) asFound(e Engine, err error) error {
+	if e.IsAway(err) {
+		return a.asAway(err)
+	}
+	return err
+}
+
+func (a *Archive) asAway(err error) error {
+	return fault.Wrap(&AwayError{err}, fault.BackupStorageUnavailable, "where the archive is kept does not answer")
+}
+
+// reachTime bounds how long what was just written may take to be stored.
+const reachTime = time.Minute
+
+// reach has the archive hold a commit that is later than a moment: without it, nobody could tell that nothing is missing before.
+func (a *Archive) reach(ctx context.Context, at time.Time) error {
+	if last, ok := a.journal.last(); ok && last.Ended.After(at) {
+		return nil
+	}
+	if err := loop.Wait(ctx, at.Sub(a.Now())); err != nil {
+		return err
+	}
+	return a.endSegment(ctx)
+}
+
+// endSegment commits something, ends the segment that has it, and waits until that is stored.
+func (a *Archive) endSegment(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, reachTime)
+	defer cancel()
+	var ended string
+	err := a.Server.Admin("", func(db *sql.DB) error {
+		const beat = `INSERT INTO ledger.heartbeat (at) VALUES (clock_timestamp()) ON CONFLICT (single) DO UPDATE SET at = clock_timestamp()`
+		if _, err := db.ExecContext(ctx, beat); err != nil {
+			return err
+		}
+		name, err := pg.One[string](ctx, db, "SELECT pg_walfile_name(pg_switch_wal())")
+		ended = name
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for {
+		a.mu.Lock()
+		changed, why := a.changed, a.trouble.why
+		a.mu.Unlock()
+		if last, ok := a.journal.last(); ok && last.Segment >= Segment(ended) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if why == "" {
+				why = "it was not stored in time"
+			}
+			return a.asAway(fmt.Errorf("the segment %s: %s", ended, why))
+		}
+	}
+}
+
+// plan finds what a moment is had back from: a copy of the server with the segments after it, and the databases of PostgreSQL that
+// the database may have been then.
+func (a *Archive) plan(ctx context.Context, m Moment) (from Span, oids []uint32, err error) {
+	if a.ofServer() == nil {
+		return from, nil, a.asAway(errors.New("the archive is not ready"))
+	}
+	lives, err := a.incarnations(ctx, m.DatabaseID)
+	if err != nil {
+		return from, nil, err
+	}
+	for _, l := range lives {
+		begun := !m.At.Before(l.Since.Add(-blurred))
+		if begun && (l.Until.IsZero() || !m.At.After(l.Until.Add(blurred))) {
+			oids = append(oids, l.oid)
+		}
+	}
+	if len(oids) == 0 {
+		return from, nil, fault.New(fault.PointNotRecoverable, "the database was not there then")
+	}
+	list := a.spansTo(m.At)
+	w := window(list, Life{Since: lives[0].Since, Until: lives[len(lives)-1].Until})
+	if err := w.Check(m.At, a.Now()); err != nil {
+		return from, nil, err
+	}
+	from, ok := spanFor(list, m.At)
+	if !ok {
+		return from, nil, fault.New(fault.PointNotRecoverable, "the archive does not have that moment")
+	}
+	return from, oids, nil
+}
+
+// spansTo are the spans of a moment whose commits are stored: the last one reaches to it, where it is of the newest segment.
+func (a *Archive) spansTo(at time.Time) []Span {
+	_, backups, size := a.kept()
+	stored := a.journal.stored()
+	list := spans(backups, stored, size)
+	for i, s := range list {
+		if s.Last == stored[len(stored)-1].Segment && s.To.Before(at) {
+			list[i].To = at
+		}
+	}
+	return list
+}
+
+// blurred is how far the times of the ledger may be from those of commits. What the database was is read from the ledger of the
+// server beside.
+const blurred = time.Minute
+
+// Room is how many bytes the server beside may take for a moment: the database as large as it is now, and what is replayed, which
+// changes others, too.
+func (a *Archive) Room(ctx context.Context, m Moment, size int64) (int64, error) {
+	from, _, err := a.plan(ctx, m)
+	if err != nil {
+		return 0, err
+	}
+	_, _, segment := a.kept()
+	replayed := int64(from.Last.number(segment)-from.First.number(segment)+1) * segment
+	return size + replayed + besides, nil
+}
+
+// Used is how many bytes the server beside has on its disk for an operation.
+func (a *Archive) Used(op id.OperationID) (bytes int64, err error) {
+	err = filepath.WalkDir(a.sideOf(op), func(_ string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // a file that is gone by now
+			return nil
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			if s, ok := info.Sys().(*syscall.Stat_t); ok {
+				bytes += s.Blocks * 512 // files of other databases have holes only
+			}
+		}
+		return nil
+	})
+	return bytes, err
+}
+
+func (a *Archive) sideOf(op id.OperationID) string {
+	return filepath.Join(a.Dir, sidesFolder, string(op))
+}
+
+// besides is what the smallest server needs.
+const besides = 256 << 20
+
+func (a *Archive) log(m Moment) *zap.Logger {
+	return a.Log.With(zap.String("operationId", string(m.OperationID)), zap.String("databaseId", string(m.DatabaseID)),
+		zap.Time("at", m.At))
+}

@@ -1,0 +1,330 @@
+package archive
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/lib/pq"
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/child"
+	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/sessions"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/recovery"
+)
+
+// Side is a server beside the live one, as that was at a moment. Only one database of it is whole. Nobody reaches it but the agent:
+// it has no network, and its socket is in a folder that nobody else may enter.
+type Side struct {
+	// Server opens sessions in it, and Database is the name that the database had.
+	Server   *sessions.Server
+	Database string
+	// Logins are those that the platform had made for it.
+	Logins []string
+
+	archive *Archive
+	dir     string // the data directory
+	sockets string
+	moment  Moment
+	oids    []uint32
+	span    Span
+	running *exec.Cmd
+	ended   chan struct{}
+	release func()
+}
+
+// fetch restores a copy of the server into the folder.
+func (s *Side) fetch(ctx context.Context, e Engine) error {
+	a := s.archive
+	if err := s.remove(); err != nil { // of an attempt before
+		return err
+	}
+	for _, dir := range []string{s.dir, s.dir + ".tablespaces"} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+		if err := s.give(dir); err != nil {
+			return err
+		}
+	}
+	maintenance, err := a.maintenance(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	err = e.Restore(ctx, Restore{Backup: s.span.Backup, Dir: s.dir, Databases: append([]uint32{maintenance}, s.oids...)})
+	if err != nil {
+		return err
+	}
+	a.log(s.moment).Info("a copy of the server was fetched", zap.String("copy", s.span.Backup), zap.Duration("took", time.Since(began)))
+	return s.configure(true)
+}
+
+func (a *Archive) maintenance(ctx context.Context) (oid uint32, err error) {
+	err = a.Server.Admin("", func(db *sql.DB) error {
+		oid, err = pg.One[uint32](ctx, db, "SELECT oid FROM pg_database WHERE datname = current_database()")
+		return err
+	})
+	return oid, err
+}
+
+func (s *Side) give(path string) error {
+	as := s.archive.place.As
+	if as == nil {
+		return nil
+	}
+	return os.Chown(path, int(as.Uid), int(as.Gid))
+}
+
+func (s *Side) write(name, text string) error {
+	path := filepath.Join(s.dir, name)
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return err
+	}
+	return s.give(path)
+}
+
+// configure takes the place of the live server's configuration, all of it: what an administrator has set there is for that server.
+// The replay ends with the moment or, where no segment is left after it, with the last one.
+func (s *Side) configure(targeted bool) error {
+	target := ""
+	if targeted {
+		target = "recovery_target_time = " + pg.Quote(s.moment.At.UTC().Format("2006-01-02 15:04:05.999999+00")) + "\n" +
+			"recovery_target_action = promote\n"
+	}
+	return errors.Join(
+		s.write("postgresql.auto.conf", "restore_command = "+pg.Quote(s.archive.engine.RestoreCommand(s.dir))+"\n"+target),
+		s.write("pgherd_side.conf", ""), s.write("pgherd_side_hba.conf", "local all all trust\n"), s.write("recovery.signal", ""),
+	)
+}
+
+// arguments are those of the server. They override what is in its files.
+func (s *Side) arguments() []string {
+	args := []string{"-D", s.dir}
+	for _, set := range [][2]string{
+		{"config_file", filepath.Join(s.dir, "pgherd_side.conf")}, {"hba_file", filepath.Join(s.dir, "pgherd_side_hba.conf")},
+		{"listen_addresses", ""}, {"unix_socket_directories", s.sockets}, {"unix_socket_permissions", "0700"},
+		{"port", strconv.Itoa(sidePort)},
+		{"max_connections", strconv.Itoa(sideConnections)}, {"superuser_reserved_connections", "0"},
+		{"max_locks_per_transaction", strconv.FormatInt(max(64, s.archive.place.lockTable/sideConnections), 10)},
+		{"shared_buffers", "64MB"}, {"shared_memory_type", "mmap"}, {"dynamic_shared_memory_type", "mmap"}, {"huge_pages", "off"},
+		{"archive_mode", "off"}, {"hot_standby", "off"}, {"max_wal_senders", "0"}, {"max_replication_slots", "0"},
+		{"max_logical_replication_workers", "0"}, {"autovacuum", "off"}, {"fsync", "off"}, {"full_page_writes", "off"},
+		{"max_wal_size", "1GB"}, {"restart_after_crash", "off"}, {"jit", "off"},
+		{"logging_collector", "off"}, {"log_destination", "stderr"}, {"log_min_messages", "log"}, {"log_line_prefix", ""},
+		{"log_statement", "none"}, {"log_min_error_statement", "panic"}, {"lc_messages", "C"},
+	} {
+		args = append(args, "-c", set[0]+"="+set[1])
+	}
+	return args
+}
+
+const (
+	sidePort        = 5432 // the name of its socket
+	sideConnections = 20
+	// sideStarts is how often the replay begins, if what it needs is not there at first.
+	sideStarts = 3
+	// sideEnd bounds how long it may take to end.
+	sideEnd = 10 * time.Second
+)
+
+// errEndedEarly says that the replay has found no commit after the moment.
+var errEndedEarly = errors.New("there is no commit after the moment")
+
+// replay starts the server, and waits until it has replayed up to the moment.
+func (s *Side) replay(ctx context.Context, tell jobs.Tell) error {
+	var err error
+	if s.sockets, err = os.MkdirTemp("", "pgherd-beside-"); err != nil { // the path of a socket must be short
+		return err
+	}
+	if err := s.give(s.sockets); err != nil {
+		return err
+	}
+	began := time.Now()
+	for start := 1; ; start++ {
+		err = s.start(ctx, tell)
+		if !errors.Is(err, errEndedEarly) || start == sideStarts {
+			break
+		}
+		// Nobody has committed anything since the moment that was stored: now somebody does. Where a gap follows, there can be nothing,
+		// and all that there is was committed before.
+		_, backups, size := s.archive.kept()
+		list := spans(backups, s.archive.journal.stored(), size)
+		if found, ok := spanFor(list, s.moment.At); ok && unbrokenTo(found, s.archive) {
+			if err := s.archive.endSegment(ctx); err != nil {
+				return err
+			}
+			err = s.configure(true)
+		} else {
+			err = s.configure(false)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return err
+	}
+	s.archive.log(s.moment).Info("the moment was replayed", zap.Duration("took", time.Since(began)))
+	return s.find(ctx)
+}
+
+// unbrokenTo reports whether a span reaches as far as the archive does.
+func unbrokenTo(s Span, a *Archive) bool {
+	last, ok := a.journal.last()
+	return ok && s.Last == last.Segment
+}
+
+// start starts the server, and returns once it takes connections, or nil where it has not.
+func (s *Side) start(ctx context.Context, tell jobs.Tell) error {
+	cmd := exec.Command(s.archive.Postgres, s.arguments()...)
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
+	cmd.Dir = s.dir
+	cmd.SysProcAttr = child.Attributes(s.archive.place.As)
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.running, s.ended = cmd, make(chan struct{})
+	ready, found := make(chan struct{}), &heard{expected: s.expected(), tell: tell}
+	go func() {
+		defer close(s.ended)
+		found.read(out, ready)
+		_ = cmd.Wait() // it is told by what it said
+	}()
+	select {
+	case <-ready:
+		return nil
+	case <-s.ended:
+		s.running = nil
+		return found.why()
+	case <-ctx.Done():
+		return errors.Join(context.Cause(ctx), s.stop())
+	}
+}
+
+// expected is how many segments there are to replay.
+func (s *Side) expected() int64 {
+	_, _, size := s.archive.kept()
+	return int64(s.span.Last.number(size)-s.span.First.number(size)) + 1
+}
+
+// heard is what the server says while it replays.
+type heard struct {
+	expected, restored int64
+	tell               jobs.Tell
+	early              bool
+	last               string
+}
+
+// read reads until the server ends, and closes ready when it takes connections.
+func (h *heard) read(out io.Reader, ready chan<- struct{}) {
+	lines := bufio.NewReader(out)
+	for {
+		line, err := lines.ReadString('\n')
+		switch {
+		case strings.Contains(line, `restored log file "`):
+			h.restored++
+			h.tell(recovery.Replaying, int(min(99, 100*h.restored/max(1, h.expected))), command.Bytes{})
+		case strings.Contains(line, "recovery ended before configured recovery target was reached"):
+			h.early = true
+		case strings.Contains(line, "FATAL:"), strings.Contains(line, "PANIC:"):
+			h.last = strings.TrimSpace(line)
+		case strings.Contains(line, "database system is ready to accept connections"):
+			if ready != nil {
+				close(ready)
+				ready = nil
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// why is why the server has ended. It is called after read.
+func (h *heard) why() error {
+	if h.early {
+		return errEndedEarly
+	}
+	return fmt.Errorf("the server beside did not replay what the archive has: %s", h.last)
+}
+
+// find finds out which database it was then, by what the server says of itself.
+func (s *Side) find(ctx context.Context) error {
+	live := s.archive.Server
+	s.Server = &sessions.Server{Host: s.sockets, Port: sidePort, User: live.User, Maintenance: live.Maintenance}
+	return s.Server.Admin(s.moment.OperationID, func(db *sql.DB) error {
+		const query = `SELECT p.datname, p.oid::bigint FROM ledger.database l JOIN pg_database p ON p.oid = l.oid WHERE l.id = $1`
+		var oid int64
+		err := db.QueryRowContext(ctx, query, string(s.moment.DatabaseID)).Scan(&s.Database, &oid)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return fault.New(fault.PointNotRecoverable, "the database was not there then")
+		case err != nil:
+			return err
+		}
+		for _, has := range s.oids {
+			if int64(has) == oid {
+				const roles = "SELECT name FROM ledger.role WHERE database_id = $1 ORDER BY name"
+				s.Logins, err = pg.Column(ctx, db, roles, string(s.moment.DatabaseID))
+				return err
+			}
+		}
+		return fmt.Errorf("the database had the OID %d then, which was not fetched (%s)", oid, pq.QuoteIdentifier(s.Database))
+	})
+}
+
+// stop ends the server at once: nothing of it is needed any more.
+func (s *Side) stop() error {
+	if s.running == nil {
+		return nil
+	}
+	_ = s.running.Process.Signal(syscall.SIGQUIT) // it removes its shared memory; it may have ended
+	select {
+	case <-s.ended:
+	case <-time.After(sideEnd):
+		_ = syscall.Kill(-s.running.Process.Pid, syscall.SIGKILL)
+		<-s.ended
+	}
+	s.running = nil
+	return nil
+}
+
+// Close ends the server and removes it.
+func (s *Side) Close() error {
+	err := errors.Join(s.stop(), s.remove())
+	if s.release != nil {
+		s.release()
+		s.release = nil
+	}
+	return err
+}
+
+func (s *Side) remove() error {
+	err := errors.Join(os.RemoveAll(s.dir), os.RemoveAll(s.dir+".tablespaces"))
+	if s.sockets != "" {
+		err = errors.Join(err, os.RemoveAll(s.sockets))
+	}
+	return err
+}

@@ -1,0 +1,98 @@
+package agent_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/agenttest"
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/core/command"
+)
+
+// archived is a stack with an archive and a database, and a moment of it: things then has a row "before" and none "after".
+type archived struct {
+	*agenttest.Stack
+	of agenttest.Wanted
+	at time.Time
+}
+
+// begin makes the database and the moment. An agent is in charge.
+func (x *archived) begin(t *testing.T) {
+	t.Helper()
+	x.SendArchiveKey(t)
+	x.of = x.FilledDatabase(t)
+	check.Eventually(t, "there is no window", func() bool {
+		w := x.Window(t, x.of).Window
+		return !w.Empty() && w.From.Before(time.Now())
+	})
+	owner := x.Owner(t, x.of)
+	check.Must(owner.Exec("INSERT INTO things (name) VALUES ('before')"))(t)
+	check.NoError(t, owner.QueryRow("SELECT clock_timestamp() FROM pg_sleep(0.01)").Scan(&x.at))
+	check.Must(owner.Exec("SELECT pg_sleep(0.01)"))(t)
+	check.Must(owner.Exec("INSERT INTO things (name) VALUES ('after'); DELETE FROM things WHERE name = 'before'"))(t)
+}
+
+// hadBack demands that a file of the moment is what the database was, and that nothing is left of the server beside.
+func (x *archived) hadBack(t *testing.T, operation string) {
+	t.Helper()
+	report := agenttest.Outcome(t, x.Stack, x.of.Past(operation, agenttest.BackupName, x.at), func(r command.BackupReport) bool {
+		return r.State != command.BackupRunning
+	})
+	if report.State != command.BackupDone {
+		t.Fatalf("%+v", report)
+	}
+	_, zipped, err := x.Request(http.MethodGet, agenttest.BackupPath(x.of, agenttest.BackupName), nil)
+	check.NoError(t, err)
+	text := string(check.Must(io.ReadAll(check.Must(gzip.NewReader(bytes.NewReader(zipped)))(t)))(t))
+	if !strings.Contains(text, "before") || strings.Contains(text, "after") || strings.Count(text, "thing ") != 2000 {
+		t.Errorf("it is of another moment, with %d things", strings.Count(text, "thing "))
+	}
+	if left := check.Must(os.ReadDir(filepath.Join(x.Config.BackupDir, "archive", "beside")))(t); len(left) != 0 {
+		t.Errorf("%d folders are left", len(left))
+	}
+}
+
+// A database is had back as it was at a moment, with what was committed before, and without what was committed after; also once it
+// was replaced since.
+func TestAMomentIsHadBack(t *testing.T) {
+	t.Parallel()
+	x := archived{Stack: agenttest.Archived(t)}
+	x.Started(t.Context(), t)
+	x.StartBouncer(t.Context(), t)
+	x.begin(t)
+	x.hadBack(t, agenttest.NewUUID())
+}
+
+// An agent that is killed over its archive leaves nothing, and its successor goes on.
+func TestKilledOverItsArchive(t *testing.T) {
+	for _, point := range agenttest.PointsOf(t, "archive") {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			x := archived{Stack: agenttest.Archived(t)}
+			c := x.Child(t, "")
+			x.StartBouncer(t.Context(), t)
+			operation := agenttest.NewUUID()
+			if point == "agent.archive.pushed" || point == "agent.archive.copied" {
+				c.Kill()
+				c = x.Child(t, point)
+				x.SendArchiveKey(t)
+				c.Died(t)
+				x.Child(t, "")
+				x.begin(t)
+			} else {
+				x.begin(t)
+				c.Kill()
+				x.Child(t, point).DiesOver(t, x.Stack, x.of.Past(operation, agenttest.BackupName, x.at))
+				x.Child(t, "")
+			}
+			x.hadBack(t, operation)
+		})
+	}
+}
