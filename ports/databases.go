@@ -36,8 +36,8 @@ type Databases interface {
 	Remove(ctx context.Context, db id.DatabaseID) error
 	// Pulses returns of each of the databases that exists a text that is another one after every change of what pages show of it: of
 	// its record and its account's plan, its open operations and its latest one, its newest activity entries, its latest backup and
-	// whether that is verified, its roles, a change of a login, members, open invitations, the lease of a preview, its tombstone.
-	// When a size was read is no change, nor is the lease of an operation.
+	// whether that is verified or damaged, its roles, a change of a login, members, open invitations, the lease of a preview, its
+	// tombstone. When a size was read is no change, nor when backups are read again, nor the lease of an operation.
 	Pulses(ctx context.Context, list []id.DatabaseID) (map[id.DatabaseID]string, error)
 	// Due lists up to limit records for which the named work is due.
 	Due(ctx context.Context, what DueWork, now time.Time, limit int) ([]database.Record, error)
@@ -57,6 +57,7 @@ type DueWork string
 // The kinds of work.
 const (
 	DueBackup    DueWork = "backup"    // NextBackupAt has passed, active or stopped, no operation open
+	DueReading   DueWork = "reading"   // NextReadingAt has passed, and the database may have backups; also a deleted one
 	DueAllowlist DueWork = "allowlist" // AllowlistApplied is behind AllowlistGeneration, and the database exists on its server
 	// SettingsApplied is behind SettingsGeneration, and the database exists on its server; in error it may, and is closed if its
 	// account is suspended.

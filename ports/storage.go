@@ -19,7 +19,7 @@ type Storage interface {
 	// OfAccount lists the databases of an account, by ID.
 	OfAccount(ctx context.Context, account id.AccountID) ([]id.DatabaseID, error)
 	// BackupBytes adds up the backup files of a database that count against the quota: those that are neither being deleted nor
-	// bound to a deletion.
+	// damaged nor bound to a deletion.
 	BackupBytes(ctx context.Context, db id.DatabaseID) (int64, error)
 	// Totals adds up all databases.
 	Totals(ctx context.Context) (StorageTotals, error)

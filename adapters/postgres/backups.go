@@ -34,8 +34,8 @@ var (
 		ORDER BY 1`)
 	markBackup = pgdb.Define(pgdb.Dollar.Update("backups t").Set("deleting_at", sq.Expr("coalesce(t.deleting_at, ?)", nil)).
 			Where("t.database_id = ? AND t.filename = ?").Suffix("RETURNING " + backupTable.Row("t")))
-	setExpiry = pgdb.Define(backupTable.Update([]string{"expires_at"},
-		"database_id = ? AND filename = ? AND deleting_at IS NULL"))
+	saveBackup = pgdb.Define(backupTable.Update([]string{"expires_at", "verified_at", "last_read_at", "damaged_at"},
+		"operation_id = ? AND deleting_at IS NULL"))
 	removeBackup  = pgdb.Written("DELETE FROM backups WHERE database_id = $1 AND filename = $2")
 	doomedBackups = pgdb.Define(readBackups().Columns("d.server_id", "d.account_id").
 			Join("databases d ON d.id = t.database_id").
@@ -72,8 +72,9 @@ func (b backups) MarkDeleting(
 	return b.Locked(ctx, markBackup, now, db, filename)
 }
 
-func (b backups) SetExpiry(ctx context.Context, db id.DatabaseID, filename backup.Filename, at time.Time) error {
-	return b.MustChange(ctx, ports.ErrNoRow, setExpiry, at, db, filename)
+func (b backups) Save(ctx context.Context, row backup.Backup) error {
+	return b.MustChange(ctx, ports.ErrNoRow, saveBackup,
+		row.ExpiresAt, row.VerifiedAt, row.LastReadAt, row.DamagedAt, row.OperationID)
 }
 
 func (b backups) Remove(ctx context.Context, db id.DatabaseID, filename backup.Filename) error {

@@ -19,7 +19,7 @@ var (
 		WithOptional("timeout_operation", "overlay_id").Added().
 		Saved([]string{"id"}, []string{
 			"display_name", "environment", "schedule", "status", "connection_cap", "size_bytes", "sized_at", "next_backup_at",
-			"schedule_since",
+			"next_reading_at", "schedule_since",
 			"access_generation", "allowlist_generation", "allowlist_applied",
 			"role_generation", "role_ordinal", "roles_barred",
 			"settings_generation", "settings_applied", "timeout_profile", "timeout_effective", "timeout_operation", "storage_status",
@@ -76,6 +76,8 @@ var (
 			Where(`NOT EXISTS (SELECT FROM operations o
 				WHERE o.database_id = t.id AND NOT o.logins AND o.status IN ('queued', 'running'))`).
 			OrderBy("t.next_backup_at", "t.id").Suffix("LIMIT ?")),
+		ports.DueReading: pgdb.Define(readDatabases().Where("t.next_reading_at <= ? AND t.status NOT IN ('creating', 'purging')").
+			OrderBy("t.next_reading_at", "t.id").Suffix("LIMIT ?")),
 		ports.DueAllowlist: pgdb.Define(readDatabases().Where("t.allowlist_applied < t.allowlist_generation").
 			Where("t.status IN ('active', 'stopped') AND ?::timestamptz IS NOT NULL").OrderBy("t.id").Suffix("LIMIT ?")),
 		ports.DueSettings: pgdb.Define(readDatabases().Where("t.settings_applied < t.settings_generation").

@@ -35,10 +35,11 @@ func manyDatabases(t testing.TB) clustertest.Database {
 		`INSERT INTO ci_namespaces (id, account_id, name, created_at)
 			SELECT pg_temp.made('namespace', n), pg_temp.made('account', n), 'main', 'epoch' FROM generate_series(0, 99) n`,
 		fmt.Sprintf(`INSERT INTO databases (id, account_id, server_id, name, display_name, role_model, environment, schedule, status,
-				created_at, connection_cap, size_bytes, next_backup_at, access_generation, allowlist_generation, allowlist_applied)
+				created_at, connection_cap, size_bytes, next_backup_at, next_reading_at, access_generation, allowlist_generation,
+				allowlist_applied)
 			SELECT pg_temp.made('database', n), pg_temp.made('account', n %% 100), pg_temp.made('server', n %% 2), 'n' || n, 'd',
 				'managed', '', 'daily', CASE WHEN n < 8000 THEN 'active' ELSE 'deleted' END, 'epoch', 0, 0,
-				%[1]s + CASE WHEN n < 8000 THEN '1h' ELSE '-3 days' END::interval, 0, 0, 0
+				%[1]s + CASE WHEN n < 8000 THEN '1h' ELSE '-3 days' END::interval, %[1]s + '1h'::interval, 0, 0, 0
 			FROM generate_series(0, 9999) n`, at),
 		fmt.Sprintf(`INSERT INTO previews (database_id, namespace_id, ref, use, ttl_hours, scheduled_backup, lease_status,
 				lease_generation, expires_at, failures)
@@ -88,6 +89,7 @@ var idleRounds = map[string]idleRound{
 	"spent CI tokens":        {sweepTokens, []any{idleAt, 100}},
 	"ended CI keys":          {sweepKeys, []any{idleAt, 100}},
 	"daily backups":          {dueDatabases[ports.DueBackup], []any{idleAt, 100}},
+	"readings of backups":    {dueDatabases[ports.DueReading], []any{idleAt, 100}},
 	"allowlists":             {dueDatabases[ports.DueAllowlist], []any{idleAt, 100}},
 	"settings":               {dueDatabases[ports.DueSettings], []any{idleAt, 100}},
 	"expired backups":        {doomedBackups, []any{idleAt, 100}},

@@ -21,7 +21,7 @@ func ofDatabase(table string) string { return table + " WHERE database_id = d.id
 
 // recordColumns are those of the record that pages show.
 var recordColumns = "d." + strings.Join(slices.DeleteFunc(slices.Clone(databaseTable.Columns), func(column string) bool {
-	return column == "sized_at"
+	return column == "sized_at" || column == "next_reading_at"
 }), ", d.")
 
 // Each part is found by an index of the database's rows. Two activity entries may be committed in another order than that of
@@ -32,7 +32,8 @@ var pulses = pgdb.Written(`SELECT d.id, ` + hashed(strings.Join([]string{
 		ofDatabase("operations")+" AND "+open),
 	`(SELECT id FROM ` + ofDatabase("operations") + ` ORDER BY created_at DESC, id DESC LIMIT 1)`,
 	summed("id", "(SELECT id FROM "+ofDatabase("audit_entries")+" ORDER BY at DESC, id DESC LIMIT 5) newest"),
-	`(SELECT ROW(filename, verified_at)::text FROM ` + ofDatabase("backups") + ` ORDER BY created_at DESC, filename DESC LIMIT 1)`,
+	`(SELECT ROW(filename, verified_at, damaged_at)::text FROM ` + ofDatabase("backups") +
+		` ORDER BY created_at DESC, filename DESC LIMIT 1)`,
 	summed("id, display_name, status, credential_generation, credential_expires_at", ofDatabase("roles")+" AND status <> 'removed'"),
 	summed("id, refusal, revealed", ofDatabase("role_changes")+" AND status = 'pending'"),
 	summed("id, role", ofDatabase("memberships")),

@@ -28,7 +28,7 @@ var (
 )
 
 // countedBackup is true of a backup b that counts against the quota of its database.
-const countedBackup = "b.deleting_at IS NULL AND (b.trigger <> 'deletion' OR b.expires_at IS NOT NULL)"
+const countedBackup = "b.deleting_at IS NULL AND b.damaged_at IS NULL AND (b.trigger <> 'deletion' OR b.expires_at IS NOT NULL)"
 
 type storage struct{ pgdb.Session }
 

@@ -43,6 +43,8 @@ type Backup struct {
 	CreatedAt      time.Time      `db:"created_at"`
 	VerifiedAt     *time.Time     `db:"verified_at"`   // when the file was last restored in isolation and found equal
 	ExpiresAt      *time.Time     `db:"expires_at"`    // nil: it does not expire
+	LastReadAt     *time.Time     `db:"last_read_at"`  // when it was last read again, whole, with whatever was found
+	DamagedAt      *time.Time     `db:"damaged_at"`    // when that found it damaged; such a one is not verified
 	RoleManifest   bool           `db:"role_manifest"` // its manifest names the logins and their grants
 	DeletingAt     *time.Time     `db:"deleting_at"`   // when its deletion was decided; the file may still exist
 	Last           bool           `db:"last"`          // it outlasts all others of its database that stay; not stored

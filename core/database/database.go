@@ -73,6 +73,8 @@ type Record struct {
 
 	// NextBackupAt is when the next scheduled backup is due; nil without a schedule.
 	NextBackupAt *time.Time `db:"next_backup_at"`
+	// NextReadingAt is when its backups are looked at the next time, to read one again.
+	NextReadingAt time.Time `db:"next_reading_at"`
 	// ScheduleSince is since when its schedule holds; nil: since its creation. No backup of the time before is missed.
 	ScheduleSince *time.Time `db:"schedule_since"`
 

@@ -94,15 +94,16 @@ func (b backups) MarkDeleting(
 	})
 }
 
-func (b backups) SetExpiry(ctx context.Context, db id.DatabaseID, filename backup.Filename, at time.Time) error {
+func (b backups) Save(ctx context.Context, row backup.Backup) error {
 	return b.write(ctx, func(s *state) error {
-		key := backupKey{db, filename}
-		row, ok := s.backups.get(key)
-		if !ok || row.DeletingAt != nil {
+		key := backupKey{row.DatabaseID, row.Filename}
+		stored, ok := s.backups.get(key)
+		if !ok || stored.OperationID != row.OperationID || stored.DeletingAt != nil {
 			return ports.ErrNoRow
 		}
-		row.ExpiresAt = &at
-		s.backups.put(s.txid, key, row)
+		stored.ExpiresAt, stored.VerifiedAt = row.ExpiresAt, row.VerifiedAt
+		stored.LastReadAt, stored.DamagedAt = row.LastReadAt, row.DamagedAt
+		s.backups.put(s.txid, key, stored)
 		return nil
 	})
 }

@@ -211,6 +211,13 @@ func (d databases) Due(ctx context.Context, what ports.DueWork, now time.Time, l
 			return first(s.records(due, func(a, b database.Record) int {
 				return byTime(*a.NextBackupAt, string(a.ID), *b.NextBackupAt, string(b.ID))
 			}), limit), nil
+		case ports.DueReading:
+			due := func(r database.Record) bool {
+				return r.Status != database.Creating && r.Status != database.Purging && !r.NextReadingAt.After(now)
+			}
+			return first(s.records(due, func(a, b database.Record) int {
+				return byTime(a.NextReadingAt, string(a.ID), b.NextReadingAt, string(b.ID))
+			}), limit), nil
 		case ports.DueAllowlist:
 			due := func(r database.Record) bool {
 				return slices.Contains(usable, r.Status) && r.AllowlistApplied < r.AllowlistGeneration

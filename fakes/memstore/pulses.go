@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
@@ -32,7 +33,7 @@ const newestEntries = 5
 // pulse is what pages show of a database, as one text.
 func (s *state) pulse(r database.Record) string {
 	db := r.ID
-	r.SizedAt = nil
+	r.SizedAt, r.NextReadingAt = nil, time.Time{}
 	entries := s.audit.having(func(e audit.Entry) bool { return e.DatabaseID == db }, func(a, b audit.Entry) int {
 		return byTime(b.At, string(b.ID), a.At, string(a.ID))
 	})
@@ -47,7 +48,7 @@ func (s *state) pulse(r database.Record) string {
 	return text(r,
 		shown(first(entries, newestEntries), func(e audit.Entry) []any { return []any{e.ID} }),
 		shown(first(work, 1), func(o operation.Operation) []any { return []any{o.ID} }),
-		shown(first(files, 1), func(b backup.Backup) []any { return []any{b.Filename, b.VerifiedAt} }),
+		shown(first(files, 1), func(b backup.Backup) []any { return []any{b.Filename, b.VerifiedAt, b.DamagedAt} }),
 		shown(work, func(o operation.Operation) []any {
 			return only(!o.Status.Final(), o.ID, o.Status, o.Stage, o.Progress, o.BytesDone, o.BytesTotal, o.CancelRequested, o.ErrorCode)
 		}),

@@ -54,7 +54,7 @@ func (v storage) BackupBytes(ctx context.Context, db id.DatabaseID) (int64, erro
 
 func (s *state) backupBytes(of id.DatabaseID) (sum int64) {
 	for _, b := range s.backups.byKey {
-		if b.DatabaseID == of && b.DeletingAt == nil && !b.Bound() {
+		if b.DatabaseID == of && b.DeletingAt == nil && b.DamagedAt == nil && !b.Bound() {
 			sum += b.SizeBytes
 		}
 	}

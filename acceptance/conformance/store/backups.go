@@ -27,6 +27,7 @@ func Backups(t *testing.T, m Metadata) {
 		{"expired and marked backups are doomed", doomedAreListed},
 		{"the last verified backup never is", lastIsKept},
 		{"which one is the last is what the rule says", lastIsByTheRule},
+		{"what a reading finds is saved", readingIsSaved},
 	})
 }
 
@@ -67,7 +68,7 @@ func backupComesBack(w *world) {
 	verified, expires := minutes(2), minutes(100)
 	for i, trigger := range backup.Triggers {
 		b := w.addBackup(r.ID, minutes(i), func(b *backup.Backup) {
-			b.Trigger, b.VerifiedAt, b.ExpiresAt, b.RoleManifest = trigger, &verified, &expires, true
+			b.Trigger, b.VerifiedAt, b.ExpiresAt, b.LastReadAt, b.RoleManifest = trigger, &verified, &expires, &expires, true
 		})
 		b.Last = true
 		w.equal("the backup", read2(w, ports.Tx.Backups, ports.Backups.Get, r.ID, b.Filename), b)
@@ -230,4 +231,25 @@ func lastIsByTheRule(w *world) {
 			w.equal(fmt.Sprintf("%s of %+v is the last", b.Filename, all), b.Last, !outlasted)
 		}
 	}
+}
+
+func readingIsSaved(w *world) {
+	r := w.addDatabase("shop")
+	b := w.addBackup(r.ID, epoch, func(b *backup.Backup) { b.VerifiedAt, b.ExpiresAt = new(minutes(1)), new(minutes(90)) })
+	other := w.addBackup(r.ID, minutes(1))
+	bytes := func() int64 { return read(w, ports.Tx.Storage, ports.Storage.BackupBytes, r.ID) }
+	w.equal("bytes of both", bytes(), b.SizeBytes+other.SizeBytes)
+	save := func(b backup.Backup) transaction { return writing(ports.Tx.Backups, ports.Backups.Save, b) }
+	b, _ = b.FoundDamaged(minutes(2))
+	w.update(save(b))
+	w.wantBackups("a damaged one", r.ID, other, b)
+	w.equal("bytes of the other", bytes(), other.SizeBytes)
+	b, _ = b.FoundWhole(minutes(3), new(minutes(1)))
+	w.update(save(b))
+	w.wantBackups("a whole one", r.ID, other, b)
+	anew := b
+	anew.OperationID = newID[id.OperationID]()
+	w.unknown("one that was made anew under its name", save(anew))
+	w.mark(r.ID, b.Filename, minutes(4))
+	w.unknown("one that is being deleted", save(b))
 }

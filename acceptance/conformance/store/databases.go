@@ -27,6 +27,7 @@ func Databases(t *testing.T, m Metadata) {
 		{"a removed record frees name and key", removeFrees},
 		{"a removed record takes its roles along", removeTakesRoles},
 		{"scheduled backups become due", backupsBecomeDue},
+		{"readings of backups become due", readingsBecomeDue},
 		{"allowlists become due", func(w *world) { behindBecomesDue(w, ports.DueAllowlist, behindAllowlist) }},
 		{"a pulse changes with what pages show", pulsesBeat},
 		{"settings become due", func(w *world) { behindBecomesDue(w, ports.DueSettings, behindSettings) }},
@@ -43,7 +44,7 @@ func recordComesBack(w *world) {
 	w.equal("as added", lock(w, r.ID), r)
 	sized, next := minutes(5), minutes(60)
 	r.DisplayName, r.Environment, r.Schedule, r.Status = "Läden 🛒", "", database.Daily, database.Stopped
-	r.ConnectionCap, r.SizeBytes, r.SizedAt, r.NextBackupAt, r.ScheduleSince = 0, 1<<40, &sized, &next, &sized
+	r.ConnectionCap, r.SizeBytes, r.SizedAt, r.NextBackupAt, r.NextReadingAt, r.ScheduleSince = 0, 1<<40, &sized, &next, next, &sized
 	r.AccessGeneration, r.AllowlistGeneration, r.AllowlistApplied = 3, 5, 4
 	r.RoleGeneration, r.RoleOrdinal, r.RolesBarred = 1<<40, 7, true
 	r.Settings = database.Settings{
@@ -188,6 +189,19 @@ func backupsBecomeDue(w *world) {
 	work.CancelRequested = true
 	w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, work))
 	w.equal("due after the open operation ended", len(due(w, ports.DueBackup, minutes(1), 10)), 2)
+}
+
+func readingsBecomeDue(w *world) {
+	var want []id.DatabaseID
+	for i, status := range database.Statuses {
+		r := w.addDatabase(numbered(i), func(r *database.Record) { r.Status, r.NextReadingAt = status, minutes(20-i) })
+		if status != database.Creating && status != database.Purging {
+			want = append([]id.DatabaseID{r.ID}, want...)
+		}
+	}
+	w.equal("due, longest first", due(w, ports.DueReading, minutes(20), 10), want)
+	w.equal("due, at most one", due(w, ports.DueReading, minutes(20), 1), want[:1])
+	w.equal("due before any", due(w, ports.DueReading, minutes(5), 10), []id.DatabaseID{})
 }
 
 func behindAllowlist(r *database.Record, applied int64) {

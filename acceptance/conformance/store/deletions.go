@@ -268,14 +268,15 @@ func deletedKeepsBackups(w *world) {
 	w.equal("doomed of a deleted database", doomed(), []backup.Filename{marked.Filename})
 	bytes := func() int64 { return read(w, ports.Tx.Storage, ports.Storage.BackupBytes, r.ID) }
 	w.equal("bytes beside the bound one", bytes(), expired.SizeBytes)
-	release := func(f backup.Filename) transaction {
-		return func(ctx context.Context, tx ports.Tx) error { return tx.Backups().SetExpiry(ctx, r.ID, f, minutes(50)) }
+	release := func(b backup.Backup) transaction {
+		b.ExpiresAt = new(minutes(50))
+		return writing(ports.Tx.Backups, ports.Backups.Save, b)
 	}
-	w.update(release(bound.Filename))
+	w.update(release(bound))
 	w.equal("bytes with the released one", bytes(), expired.SizeBytes+bound.SizeBytes)
 	bound.ExpiresAt = new(minutes(50))
 	w.wantBackups("the released one", r.ID, bound, expired)
-	w.unknown("a retention of what is to go", release(marked.Filename))
+	w.unknown("a retention of what is to go", release(marked))
 	r.Status = database.Active
 	w.update(writing(ports.Tx.Deletions, ports.Deletions.Recovered, r.ID))
 	w.update(writing(ports.Tx.Databases, ports.Databases.Save, r))

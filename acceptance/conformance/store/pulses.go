@@ -71,6 +71,7 @@ func recordBeats(w *world, r *database.Record) (list []beat) {
 		{"access", true, func() { r.AccessGeneration++ }},
 		{"a first look at its size", false, func() { r.SizedAt = new(minutes(1)) }},
 		{"a second one", false, func() { r.SizedAt = new(minutes(2)) }},
+		{"its next reading", false, func() { r.NextReadingAt = minutes(3) }},
 	} {
 		list = append(list, beat{c.what, c.shown, func(ctx context.Context, tx ports.Tx) error {
 			c.change()

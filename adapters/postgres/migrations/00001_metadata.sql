@@ -254,6 +254,7 @@ CREATE TABLE databases (
     schedule             text NOT NULL CHECK (schedule IN ('none', 'daily')),
     schedule_since       timestamptz,
     next_backup_at       timestamptz,
+    next_reading_at      timestamptz NOT NULL DEFAULT 'epoch',
     access_generation    bigint NOT NULL,
     allowlist_generation bigint NOT NULL,
     allowlist_applied    bigint NOT NULL,
@@ -282,6 +283,7 @@ CREATE INDEX databases_by_size ON databases (account_id, size_bytes, id);
 -- Rounds that look for what is due pass deleted databases by without looking at each.
 CREATE INDEX databases_backup_due ON databases (next_backup_at)
     WHERE next_backup_at IS NOT NULL AND status IN ('active', 'stopped');
+CREATE INDEX databases_reading_due ON databases (next_reading_at) WHERE status NOT IN ('creating', 'purging');
 CREATE INDEX databases_allowlist_due ON databases (id) WHERE allowlist_applied < allowlist_generation;
 CREATE INDEX databases_settings_due ON databases (id) WHERE settings_applied < settings_generation;
 
@@ -611,6 +613,8 @@ CREATE TABLE backups (
     expires_at      timestamptz,
     held            boolean NOT NULL DEFAULT false,
     role_manifest   boolean NOT NULL,
+    last_read_at    timestamptz,
+    damaged_at      timestamptz CHECK (damaged_at IS NULL OR verified_at IS NULL),
     deleting_at     timestamptz,
     CONSTRAINT backups_filename_unique PRIMARY KEY (database_id, filename),
     CONSTRAINT backups_operation_unique UNIQUE (operation_id)

@@ -142,5 +142,7 @@ func (d *Deletion) release(ctx context.Context, tx ports.Tx, locked database.Rec
 	if err != nil {
 		return err
 	}
-	return tx.Backups().SetExpiry(ctx, locked.ID, s.Backup.Filename, now.AddDate(0, 0, owner.Quotas().BackupDays))
+	released := *s.Backup
+	released.ExpiresAt = new(now.AddDate(0, 0, owner.Quotas().BackupDays))
+	return tx.Backups().Save(ctx, released)
 }

@@ -49,7 +49,7 @@ func New(p *base.Base, owner account.Account, r database.Record) (Draft, error) 
 	if r.RoleModel == database.Managed {
 		r.ConnectionCap = owner.Quotas().ConnectionCap
 	}
-	r.NextBackupAt = backup.Next(r.ID, r.Schedule, r.CreatedAt)
+	r.NextBackupAt, r.NextReadingAt = backup.Next(r.ID, r.Schedule, r.CreatedAt), backup.NextReading(r.ID, r.CreatedAt)
 	d := Draft{Record: r, verified: new(sync.WaitGroup)}
 	seed := p.Entropy.Seed()
 	d.key.DatabaseID = r.ID
