@@ -69,6 +69,7 @@ type Agent struct {
 	room      *diskroom.Room
 	archive   *archive.Archive // nil: none is kept
 	copies    *copies.Copies
+	readings  *backup.Readings
 	uploads   *uploads.Uploads
 	changer   *extensions.Changer
 	prover    *extensions.Prover
@@ -138,6 +139,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	backups := backup.New(backup.Config{
 		CountsOnly: c.BackupCountsOnly, Patience: c.BackupPatience, Now: d.Now, Size: a.size, Past: a.archive,
 	}, a.copies)
+	a.readings = backup.NewReadings(a.files, d.Log)
 	rights := overlay.New(a.ledger)
 	a.databases = databases.New(a.ledger, a.pooler)
 	a.rests = resting.New(a.ledger.DB(), d.Log)
@@ -185,6 +187,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.ledger.Heard), server.Answering(a.ledger.Vouch),
 			server.Answering(backups.HasRoom), server.Answering(a.deleteBackup), server.Opening("application/gzip", backups.Open),
 			server.Opening("application/gzip", backups.OpenRest), server.Opening("application/json", backups.OpenManifest),
+			server.Answering(a.readings.Reread),
 			server.Answering(a.openUpload), server.Answering(a.uploads.Ask), server.Answering(a.uploads.Drop),
 			server.Receiving(a.uploads.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
 			server.Answering(a.changer.Extensions), server.Answering(rights.Rights),

@@ -36,6 +36,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	if a.archive != nil {
 		go a.archive.Run(ctx)
 	}
+	go a.readings.Run(ctx)
 	go a.sizes.Run(ctx)
 	go a.usage.Run(ctx)
 	go a.slow.Run(ctx)

@@ -22,10 +22,7 @@ func (s *Store) claim(ctx context.Context) error {
 	if s.owner == nil || s.claimed.Load() {
 		return nil
 	}
-	own, err := s.owner(ctx)
-	if err == nil && own == "" {
-		err = errors.New("no agent was in charge of the server yet")
-	}
+	own, err := s.self(ctx)
 	if err != nil {
 		return err
 	}
@@ -35,7 +32,41 @@ func (s *Store) claim(ctx context.Context) error {
 			has, err = s.readOwner(ctx)
 		}
 	}
+	if err := s.belong(own, has, err); err != nil {
+		return err
+	}
+	s.claimed.Store(true)
+	return nil
+}
+
+// confirm makes sure that the blobs are still those of this server. BACKUP_STORAGE_UNAVAILABLE.
+func (s *Store) confirm(ctx context.Context) error {
+	if s.owner == nil {
+		return nil
+	}
+	own, err := s.self(ctx)
+	if err != nil {
+		return err
+	}
+	has, err := s.readOwner(ctx)
+	return s.belong(own, has, err)
+}
+
+// self is what tells this server from every other one.
+func (s *Store) self(ctx context.Context) (string, error) {
+	own, err := s.owner(ctx)
+	if err == nil && own == "" {
+		err = errors.New("no agent was in charge of the server yet")
+	}
+	return own, err
+}
+
+// belong returns an error unless the blobs are this server's. err is that of reading whose they are.
+func (s *Store) belong(own, has string, err error) error {
 	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		return fault.Wrap(&UnavailableError{Why: fmt.Sprintf("%s has no %s: it is not what this server has kept backups in",
+			s.blobs.Where(), ownerName)}, fault.BackupStorageUnavailable, "where backups are kept is another place than before")
 	case err != nil:
 		return s.unavailable(err)
 	case has != own:
@@ -43,7 +74,6 @@ func (s *Store) claim(ctx context.Context) error {
 			"and this one is %s: give each a prefix or folder of its own; of a server that is gone, delete %s", has, own, ownerName)},
 			fault.BackupStorageUnavailable, "where backups are kept belongs to another server")
 	}
-	s.claimed.Store(true)
 	return nil
 }
 

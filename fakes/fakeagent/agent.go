@@ -215,6 +215,8 @@ func (s *Server) asked(q command.Question) (any, error) {
 		}
 		delete(s.files, fileKey{q.DatabaseID, q.Filename})
 		return command.None{}, nil
+	case command.RereadBackup:
+		return s.reread(q)
 	case command.OpenUpload:
 		return onDatabase(s, q.DatabaseID, func(*databaseState) (command.Uploaded, error) { return s.openUpload(q) })
 	case command.AskUpload:

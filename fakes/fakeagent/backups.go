@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"time"
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
@@ -25,6 +26,7 @@ type fileKey struct {
 type file struct {
 	content, manifest []byte
 	held              held
+	verifiedAt        *time.Time
 }
 
 // held is what a database holds, as a backup keeps it and a restore brings it back.
@@ -78,7 +80,7 @@ func (s *Server) store(op id.OperationID, j *job) {
 		return
 	}
 	manifest := manifestOf(op, j.spec, j.snapshot, content)
-	s.files[fileKey{j.spec.DatabaseID, j.spec.Filename}] = &file{content, manifest, j.held}
+	s.files[fileKey{j.spec.DatabaseID, j.spec.Filename}] = &file{content: content, manifest: manifest, held: j.held}
 	j.report.SizeBytes, j.report.ChecksumSHA256 = int64(len(content)), sum(content)
 	j.report.ManifestSHA256, j.report.RoleManifest = sum(manifest), true
 	j.report.Stage, j.report.Progress, j.report.Bytes = "verifying", 60, command.Bytes{Total: j.report.SizeBytes}
@@ -95,6 +97,9 @@ func (s *Server) verify(j *job) {
 	}
 	now := s.clock.Now()
 	j.report.State, j.report.VerifiedAt = command.BackupDone, &now
+	if f := s.files[fileKey{j.spec.DatabaseID, j.spec.Filename}]; f != nil {
+		f.verifiedAt = &now
+	}
 }
 
 // abandon ends the work that is under way, and leaves nothing of it, nor what was made for it alone.
@@ -135,6 +140,42 @@ func compress(text string) []byte {
 	_, _ = io.WriteString(z, text) // a buffer takes everything
 	_ = z.Close()
 	return out.Bytes()
+}
+
+// reread reads a backup at once, unless readings are held.
+func (s *Server) reread(q command.RereadBackup) (command.BackupReading, error) {
+	if s.reading != nil && *s.reading != q {
+		return command.BackupReading{}, command.Refuse(command.ReasonCrowded, "the backup %s is being read", s.reading.Filename)
+	}
+	if s.reading = nil; s.faults.holdReadings {
+		s.reading = &q
+		return command.BackupReading{State: command.ReadingRunning}, nil
+	}
+	if away := s.faults.storage; away != "" {
+		return command.BackupReading{State: command.ReadingUnsure, Why: away}, nil
+	}
+	f := s.files[fileKey{q.DatabaseID, q.Filename}]
+	if f == nil {
+		return command.BackupReading{State: command.ReadingDamaged, Why: "its record is gone"}, nil
+	}
+	m, err := backup.ParseManifest(f.manifest)
+	if sound := err == nil && m.SHA256 == q.ManifestSHA256 && m.File.SHA256 == sum(f.content); !sound {
+		return command.BackupReading{State: command.ReadingDamaged, Why: "its data: it is not what its manifest says"}, nil
+	}
+	return command.BackupReading{State: command.ReadingWhole, VerifiedAt: f.verifiedAt}, nil
+}
+
+// Rot changes a bit of the file of a backup as it is stored; a second time it changes it back. It reports whether there is such a
+// file.
+func (s *Server) Rot(db id.DatabaseID, filename backup.Filename) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files[fileKey{db, filename}]
+	if f != nil {
+		f.content = bytes.Clone(f.content)
+		f.content[len(f.content)/2] ^= 1
+	}
+	return f != nil
 }
 
 func (s *Server) room() error {

@@ -59,6 +59,7 @@ type faults struct {
 
 	countsNothing bool
 	storage       string
+	holdReadings  bool
 }
 
 // OnCall sets the hook; nil removes it.
@@ -98,6 +99,9 @@ func (s *Server) SetOpen(db id.DatabaseID, open bool) {
 		d.open = open
 	}
 }
+
+// HoldReadings has the readings of backups that begin from now on go on until it is told otherwise.
+func (s *Server) HoldReadings(on bool) { s.set(func(f *faults) { f.holdReadings = on }) }
 
 // SetRights makes these what stands inside a database, whatever the service gives.
 func (s *Server) SetRights(db id.DatabaseID, inside command.Rights) {

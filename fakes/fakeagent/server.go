@@ -29,6 +29,7 @@ type Server struct {
 	foreign   map[string]bool // names of databases and logins that are not ours
 	files     map[fileKey]*file
 	jobs      map[id.OperationID]*job
+	reading   *command.RereadBackup // while it is held
 	faults    faults
 	lastOID   int64
 	sight     *server.Survey // as set

@@ -106,6 +106,7 @@ func Agent(t *testing.T, several int, newStand func(t *testing.T) Stand) {
 		"backup deleted":                      backupDeleted,
 		"backup of another database":          backupOfAnother,
 		"backup opened from a byte on":        backupFromAByteOn,
+		"backup read again":                   backupReadAgain,
 	})
 	withLegacy(cases)
 	for _, name := range sample.OneIn(t, several, slices.Sorted(maps.Keys(cases))) {

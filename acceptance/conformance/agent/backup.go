@@ -207,3 +207,38 @@ func backupFromAByteOn(t *testing.T, s Stand) {
 	_, err := s.Agent.Open(bounded(t), rest)
 	wantReason(t, err, command.ReasonNotFound)
 }
+
+// A backup is whole, with the time of its verification. It is damaged where it is gone, or is another one than was recorded.
+func backupReadAgain(t *testing.T, s Stand) {
+	_, spec, report := backedUp(t, s, true)
+	q := command.RereadBackup{
+		DatabaseID: spec.DatabaseID, Filename: spec.Filename, SizeBytes: report.SizeBytes, ManifestSHA256: report.ManifestSHA256,
+	}
+	read := func(want command.ReadingState) (r command.BackupReading) {
+		t.Helper()
+		q.Turn++
+		if r = readAgain(t, s, q); r.State != want || (r.Why == "") != (want == command.ReadingWhole) {
+			t.Errorf("got %+v, want %s", r, want)
+		}
+		return r
+	}
+	if r := read(command.ReadingWhole); r.VerifiedAt == nil || !r.VerifiedAt.Equal(*report.VerifiedAt) {
+		t.Errorf("verified at %v, as it says of itself at %v", report.VerifiedAt, r.VerifiedAt)
+	}
+	q.ManifestSHA256 = strings.Repeat("0", 64)
+	read(command.ReadingDamaged)
+	q.ManifestSHA256 = report.ManifestSHA256
+	read(command.ReadingWhole)
+	noError(t, ask(bounded(t), s.Agent, command.DeleteBackup{DatabaseID: spec.DatabaseID, Filename: spec.Filename}))
+	read(command.ReadingDamaged)
+}
+
+// readAgain asks until the reading is over.
+func readAgain(t *testing.T, s Stand, q command.RereadBackup) command.BackupReading {
+	t.Helper()
+	for ctx := bounded(t); ; {
+		if r := must(ports.Ask(ctx, s.Agent, q))(t); r.State != command.ReadingRunning {
+			return r
+		}
+	}
+}
