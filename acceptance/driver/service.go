@@ -118,7 +118,7 @@ func (s *service) world() spec.World {
 	customers := fakeCustomers{s.agent}
 	return spec.World{
 		Routes: routes(), Operator: fakeOperator{s}, Connect: customers.connect, Restore: restoreText, Pass: s.pass, Batch: s.batch,
-		HoldBackup: s.holdBackup, Spoil: s.spoil, Predate: s.predate,
+		HoldBackup: s.holdBackup, Spoil: s.spoil, Predate: s.predate, Rot: s.rot,
 		AskUsage: s.askUsage,
 		OnServer: fakeOnServer{s.agent}, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
 		Clock: fakeTime{s}, Receivers: s.inbox, Mails: fakeMails(s.mailbox), Restores: true,

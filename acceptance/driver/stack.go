@@ -151,7 +151,7 @@ func (r *realService) world() spec.World {
 	apps := applications{r}
 	w := spec.World{
 		Routes: routes(), Operator: realOperator{r}, Connect: apps.connect, Restore: apps.restore, Pass: time.Sleep, Batch: r.batch,
-		HoldBackup: apps.holdBackup, Spoil: apps.spoil, Predate: r.predate,
+		HoldBackup: apps.holdBackup, Spoil: apps.spoil, Predate: r.predate, Rot: r.rot,
 		AskUsage: r.askUsage,
 		OnServer: onServer{apps}, Agent: r.agent, Writes: writesAMinute, SQL: apps,
 		Outages: outages{r}, Mails: r.mails, Restores: true,

@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/event"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -96,6 +97,42 @@ var backingUp = []Scenario{
 		s.That(len(ada.Downloads(made.ID, list[0].Filename)) > 0, "the file is empty")
 		s.OK(ada.Backups.Delete(ctx, made.ID, list[0].Filename))
 	}},
+	{Name: "a backup that rots where it is stored is found out, told and replaced", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		s.rotsAndIsReplaced(ada, made)
+	}},
+	{Name: "a backup that rots is an event", Needs: []Ability{HasReceivers}, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		hook := ada.Hooks(s.receiver(), "")
+		rotten := s.rotsAndIsReplaced(ada, made)
+		told := map[event.Name]event.Payload{}
+		for _, request := range s.Hears(hook, 3) {
+			e := s.reads(request)
+			told[e.Event] = e
+		}
+		e, found := told["backup.damaged"]
+		s.That(found && e.Data.OperationID == rotten.OperationID && e.ID != rotten.OperationID && e.Data.DatabaseID == made.ID &&
+			e.Data.Error != nil && e.Data.Error.Code == "BACKUP_NOT_VERIFIED", "%+v", told)
+	}},
+}
+
+// rotsAndIsReplaced has a backup of a database rot, waits until there is another one, and deletes it.
+func (s *Stage) rotsAndIsReplaced(c *Customer, made Created) (rotten wire.Backup) {
+	s.Helper()
+	file := c.FinishesBackup(made.ID)
+	s.OK(s.Rot(made, file))
+	s.Eventually("it is replaced", func() bool { return len(c.ListsBackups(made.ID)) == 2 })
+	list := c.ListsBackups(made.ID)
+	s.That(list[0].Trigger == "scheduled" && list[0].VerifiedAt != nil && list[0].DamagedAt == nil, "the new one is %+v", list[0])
+	rotten = list[1]
+	s.That(rotten.Filename == file && rotten.VerifiedAt == nil && rotten.DamagedAt != nil, "the old one is %+v", rotten)
+	s.Refused(refusal(c.Certificates.Get(ctx, made.ID, file)), "BACKUP_NOT_VERIFIED")
+	told := slices.ContainsFunc(c.ReadsActivity(made.ID), func(e wire.Activity) bool {
+		return e.Action == "backup.damaged" && e.Actor == "system" && e.Details["filename"] == string(file)
+	})
+	s.That(told, "the log says %+v", c.ReadsActivity(made.ID))
+	s.OK(c.Backups.Delete(ctx, made.ID, file))
+	return rotten
 }
 
 // restores checks the list entry of a backup, downloads the file and finds the notes in it.

@@ -32,6 +32,8 @@ type World struct {
 	Spoil func(db Created) error
 	// Predate makes a backup one of a time before there were additional roles.
 	Predate func(db Created, file backup.Filename) error
+	// Rot changes a bit of a backup where it is stored, and has the service read it again soon.
+	Rot func(db Created, file backup.Filename) error
 	// AskUsage has the service ask the database server soon what databases use, whenever it has asked last.
 	AskUsage func() error
 	// OnServer is what is done on the server without the service.

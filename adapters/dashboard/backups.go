@@ -79,7 +79,12 @@ func (s *site) showBackups(r *web.Request) (web.Answer, error) {
 }
 
 func verifiedCell(b backup.Backup) web.Cell {
-	if b.VerifiedAt == nil {
+	switch {
+	case b.DamagedAt != nil:
+		cell := web.Time(b.DamagedAt)
+		cell.Mark = &web.Mark{Text: "damaged", Tone: web.Bad}
+		return cell
+	case b.VerifiedAt == nil:
 		return web.Cell{Mark: &web.Mark{Text: "not yet", Tone: web.Neutral}}
 	}
 	cell := web.Time(b.VerifiedAt)

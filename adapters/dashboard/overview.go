@@ -42,9 +42,13 @@ func (s *site) showOverview(r *web.Request) (web.Answer, error) {
 	backup := web.Cell{Text: "none yet"}
 	if len(backups) > 0 {
 		backup = web.Time(&backups[0].CreatedAt)
-		backup.Sub = "not verified"
-		if backups[0].VerifiedAt != nil {
+		switch {
+		case backups[0].VerifiedAt != nil:
 			backup.Sub = "verified"
+		case backups[0].DamagedAt != nil:
+			backup.Sub = "damaged"
+		default:
+			backup.Sub = "not verified"
 		}
 	}
 	v := frame(d, overviewTab, "")

@@ -17,7 +17,7 @@ func viewBackup(b backup.Backup) wire.Backup {
 	return wire.Backup{
 		Filename: b.Filename, OperationID: b.OperationID, Trigger: b.Trigger, Format: b.Format, SizeBytes: b.SizeBytes,
 		ChecksumSHA256: b.ChecksumSHA256, CreatedAt: instant(b.CreatedAt), VerifiedAt: instantOrNull(b.VerifiedAt),
-		ExpiresAt: instantOrNull(b.ExpiresAt), RoleManifest: b.RoleManifest,
+		DamagedAt: instantOrNull(b.DamagedAt), ExpiresAt: instantOrNull(b.ExpiresAt), RoleManifest: b.RoleManifest,
 	}
 }
 

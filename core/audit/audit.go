@@ -40,6 +40,8 @@ const (
 	BackupDeleted      Action = "backup.deleted"
 	BackupExpired      Action = "backup.expired"
 	BackupDownloaded   Action = "backup.downloaded"
+	BackupDamaged      Action = "backup.damaged"     // what is stored of it is not what was, as reading it again has found
+	BackupMended       Action = "backup.whole_again" // it was taken to be damaged, and is not
 	RestoreRequested   Action = "restore.requested"
 	RestoreFinished    Action = "restore.finished"
 	CloneRequested     Action = "clone.requested"

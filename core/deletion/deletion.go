@@ -94,17 +94,19 @@ var Never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 // Due reports whether the database may be purged.
 func (t Tombstone) Due(now time.Time) bool { return !now.Before(t.PurgeAfter) }
 
-// bound reports whether the backup is the one that the deletion made, verified and kept.
+// bound reports whether the backup is the one that the deletion made, verified and kept. That its file was damaged since keeps
+// nobody from a recovery, which is of the database itself.
 func (s Scene) bound() bool {
 	b, t := s.Backup, s.Tombstone
 	return b != nil && t.DatabaseID == s.Database.ID && b.DatabaseID == t.DatabaseID && b.OperationID == t.OperationID &&
-		b.Filename == t.Filename && b.ChecksumSHA256 == t.ChecksumSHA256 && b.Bound() && b.VerifiedAt != nil && b.DeletingAt == nil
+		b.Filename == t.Filename && b.ChecksumSHA256 == t.ChecksumSHA256 && b.Bound() &&
+		(b.VerifiedAt != nil || b.DamagedAt != nil) && b.DeletingAt == nil
 }
 
 // Downloadable returns the deletion backup as it can be downloaded. DELETION_BACKUP_NOT_AVAILABLE, the same for every cause: the
-// database is not deleted, its time is over, or the backup is not the one that its deletion made.
+// database is not deleted, its time is over, or the backup is not the one that its deletion made, or damaged.
 func (s Scene) Downloadable(now time.Time) (backup.Backup, error) {
-	if s.Database.Status != database.Deleted || s.expired(now) || !s.bound() {
+	if s.Database.Status != database.Deleted || s.expired(now) || !s.bound() || s.Backup.DamagedAt != nil {
 		return backup.Backup{}, ErrNoBackup()
 	}
 	return *s.Backup, nil

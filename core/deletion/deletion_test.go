@@ -47,14 +47,17 @@ func TestRecoveryStatus(t *testing.T) {
 		"a manual backup":               {func(s *Scene) { s.Backup.Trigger = backup.Manual }, Unavailable, false},
 		"a retention":                   {func(s *Scene) { s.Backup.ExpiresAt = new(start.Add(time.Hour)) }, Unavailable, false},
 		"not verified":                  {func(s *Scene) { s.Backup.VerifiedAt = nil }, Unavailable, false},
-		"a file that is to go":          {func(s *Scene) { s.Backup.DeletingAt = new(start) }, Unavailable, false},
-		"a member less":                 {func(s *Scene) { s.Found.Members-- }, Unavailable, true},
-		"a key less":                    {func(s *Scene) { s.Found.Keys-- }, Unavailable, true},
-		"an entry less":                 {func(s *Scene) { s.Found.Allowlist-- }, Unavailable, true},
-		"an entry more":                 {func(s *Scene) { s.Found.Allowlist++ }, Unavailable, true},
-		"its purge has begun":           {func(s *Scene) { s.Database.Status = database.Purging }, Expired, false},
-		"its time is over":              {func(s *Scene) { s.Tombstone.PurgeAfter = start.Add(time.Hour) }, Expired, false},
-		"its last moment":               {func(s *Scene) { s.Tombstone.PurgeAfter = start.Add(time.Hour + 1) }, Recoverable, true},
+		"damaged since": {func(s *Scene) {
+			s.Backup.VerifiedAt, s.Backup.DamagedAt = nil, new(start)
+		}, Recoverable, false},
+		"a file that is to go": {func(s *Scene) { s.Backup.DeletingAt = new(start) }, Unavailable, false},
+		"a member less":        {func(s *Scene) { s.Found.Members-- }, Unavailable, true},
+		"a key less":           {func(s *Scene) { s.Found.Keys-- }, Unavailable, true},
+		"an entry less":        {func(s *Scene) { s.Found.Allowlist-- }, Unavailable, true},
+		"an entry more":        {func(s *Scene) { s.Found.Allowlist++ }, Unavailable, true},
+		"its purge has begun":  {func(s *Scene) { s.Database.Status = database.Purging }, Expired, false},
+		"its time is over":     {func(s *Scene) { s.Tombstone.PurgeAfter = start.Add(time.Hour) }, Expired, false},
+		"its last moment":      {func(s *Scene) { s.Tombstone.PurgeAfter = start.Add(time.Hour + 1) }, Recoverable, true},
 		"incomplete and over": {func(s *Scene) {
 			s.Backup, s.Tombstone.PurgeAfter = nil, start
 		}, Expired, false},

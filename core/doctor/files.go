@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
@@ -167,6 +168,10 @@ func (of FilesOf) missing(db id.DatabaseID, has sets) (found []Finding) {
 			found = append(found, Finding{
 				Code: c, DatabaseID: db, Subject: string(b.Filename) + " of " + of.Name, Want: want, Has: has, Filename: b.Filename,
 			})
+		}
+		if b.DamagedAt != nil {
+			say(FileDamaged, "", "as was found "+b.DamagedAt.UTC().Format(time.DateTime))
+			continue
 		}
 		switch {
 		case blobs == nil:

@@ -4,6 +4,8 @@ package event
 import (
 	"time"
 
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 )
@@ -31,6 +33,24 @@ type Data struct {
 	Stage        string             `json:"stage"`
 	Progress     int                `json:"progress"`
 	Error        *operation.Failure `json:"error"`
+}
+
+// BackupDamaged is the event of a backup that was found damaged. No operation ends with it, so it is not in the catalogue.
+const BackupDamaged Name = "backup.damaged"
+
+// OfDamage describes a backup that was found damaged, and the operation that made it. It has an ID of its own: that operation has
+// had its event.
+func OfDamage(own id.OperationID, b backup.Backup, databaseName string, now time.Time) Payload {
+	return Payload{
+		ID: own, Event: BackupDamaged, CreatedAt: now.UTC().Format(time.RFC3339Nano),
+		Data: Data{
+			OperationID: b.OperationID, DatabaseID: b.DatabaseID, DatabaseName: databaseName,
+			Status: operation.Failed, Stage: "damaged", Progress: 100, Error: &operation.Failure{
+				Code:    fault.BackupNotVerified,
+				Message: "the backup " + string(b.Filename) + " was found damaged where it is stored; a new one is made",
+			},
+		},
+	}
 }
 
 // Of describes an operation of a public kind that has just become final.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 )
@@ -38,5 +39,19 @@ func TestPayloadHasTheSpecsFields(t *testing.T) {
 		if err != nil || string(got) != want {
 			t.Errorf("%s:\n have %s\n want %s", name, got, want)
 		}
+	}
+}
+
+func TestTheEventOfADamagedBackup(t *testing.T) {
+	const own = "2189abcd-ef01-4234-8567-89abcdef0123"
+	at := time.Date(2026, 1, 5, 9, 30, 0, 0, time.UTC)
+	b := backup.Backup{OperationID: operationID, DatabaseID: databaseID, Filename: "20260105_093000.sql.gz"}
+	got, err := json.Marshal(OfDamage(own, b, "shop", at))
+	want := `{"id":"` + own + `","event":"backup.damaged","createdAt":"2026-01-05T09:30:00Z","data":{"operationId":"` + operationID +
+		`","databaseId":"` + databaseID + `","databaseName":"shop","status":"failed","stage":"damaged","progress":100,` +
+		`"error":{"code":"BACKUP_NOT_VERIFIED","message":"the backup 20260105_093000.sql.gz was found damaged where it is stored; ` +
+		`a new one is made"}}}`
+	if err != nil || string(got) != want {
+		t.Errorf("\n have %s\n want %s", got, want)
 	}
 }

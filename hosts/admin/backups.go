@@ -53,7 +53,7 @@ func backupRow(b ports.BackupEntry) row {
 func fileRow(b backup.Backup) row {
 	return row{
 		{"fileName", b.Filename}, {"sizeBytes", terminal.Size(b.SizeBytes)}, {"trigger", b.Trigger}, {"createdAt", b.CreatedAt},
-		{"verifiedAt", b.VerifiedAt}, {"expiresAt", b.ExpiresAt}, {"checksumSha256", b.ChecksumSHA256},
-		{"operationId", b.OperationID},
+		{"verifiedAt", b.VerifiedAt}, {"lastReadAt", b.LastReadAt}, {"damagedAt", b.DamagedAt}, {"expiresAt", b.ExpiresAt},
+		{"checksumSha256", b.ChecksumSHA256}, {"operationId", b.OperationID},
 	}
 }

@@ -26,6 +26,10 @@ func (b *Backups) registerRounds() {
 		Of:  func(d ports.DoomedBackup) (id.ServerID, id.AccountID) { return d.ServerID, d.AccountID },
 		Key: func(d ports.DoomedBackup) string { return string(d.Filename) },
 	})
+	rounds.RegisterServers(b.base.Rounds, rounds.ServerTask[database.Record]{
+		Name: "backups read again", Every: readEvery, Find: b.unread, Do: b.reread,
+		Of: func(r database.Record) (id.ServerID, id.AccountID) { return r.ServerID, "" }, // one at a time
+	})
 }
 
 // SetSchedule chooses whether the service makes daily backups of a database. VALIDATION_ERROR on "scheduledBackup".

@@ -30,6 +30,9 @@ func (c *Checkups) checksums(ctx context.Context, s server.Server) (found []doct
 		var backups []backup.Backup
 		backups, err = c.backupsOf(ctx, r)
 		for _, b := range backups {
+			if b.DamagedAt != nil { // that is a finding already
+				continue
+			}
 			f := doctor.Finding{
 				Code: doctor.FileDamaged, DatabaseID: r.ID, Subject: string(b.Filename) + " of " + r.Name, Filename: b.Filename,
 			}

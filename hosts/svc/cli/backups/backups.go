@@ -38,12 +38,19 @@ func backupsList(a *app.App) *cobra.Command {
 			const none = `No backups. Make one with "svc backups create DATABASE".`
 			return app.ShowAll(a, c.Backups.List(of).All(ctx), none, func(b wire.Backup) []app.Field {
 				return []app.Field{
-					{"FILENAME", b.Filename}, {"CREATED", b.CreatedAt}, {"SIZE", terminal.Size(b.SizeBytes)}, {"VERIFIED", b.VerifiedAt},
+					{"FILENAME", b.Filename}, {"CREATED", b.CreatedAt}, {"SIZE", terminal.Size(b.SizeBytes)}, {"VERIFIED", verified(b)},
 					{"KIND", b.Trigger}, {"EXPIRES", b.ExpiresAt},
 				}
 			})
 		}),
 	}
+}
+
+func verified(b wire.Backup) any {
+	if b.DamagedAt != nil {
+		return "damaged"
+	}
+	return b.VerifiedAt
 }
 
 func backupsCreate(a *app.App) *cobra.Command {
