@@ -64,7 +64,7 @@
 //	operator      the use cases of the people who run the service
 //
 // The others are named after what they serve: backups, certificates, checkups, citokens, clones, databases, deletion, extensions,
-// keyrings, keys, mails, members, operations, people, previews, pruning, querytimeouts, restores, roles, slowqueries,
+// keyrings, keys, mails, members, moments, operations, people, previews, pruning, querytimeouts, restores, roles, slowqueries,
 // storage, uploads, usage, webhooks.
 //
 // # Glossary

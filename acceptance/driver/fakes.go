@@ -52,6 +52,12 @@ func (o fakeOperator) SetBytes(a spec.Account, database, backups int64) error {
 	return err
 }
 
+// SetPITR implements spec.Operator.
+func (o fakeOperator) SetPITR(a spec.Account, days int) error {
+	_, err := o.use().ChangeAccount(context.Background(), a.ID, func(a *account.Account) { a.PITRDays = &days })
+	return err
+}
+
 // OpenDatabase implements spec.Operator.
 func (o fakeOperator) OpenDatabase(of id.DatabaseID, reason string) error {
 	_, err := o.use().OpenDatabase(context.Background(), of, "somebody", reason)

@@ -45,6 +45,12 @@ func (o realOperator) SetBytes(a spec.Account, database, backups int64) error {
 	return err
 }
 
+// SetPITR implements spec.Operator.
+func (o realOperator) SetPITR(a spec.Account, days int) error {
+	_, err := o.admin("account", "set", "--account", string(a.ID), "--pitr-days", strconv.Itoa(days))
+	return err
+}
+
 // OpenDatabase implements spec.Operator.
 func (o realOperator) OpenDatabase(of id.DatabaseID, reason string) error {
 	_, err := o.admin("database", "open", "--database", string(of), "--reason", reason)

@@ -122,7 +122,7 @@ func (s *service) world() spec.World {
 		AskUsage: s.askUsage,
 		OnServer: fakeOnServer{s.agent}, Agent: fakeAgent{s.agent}, Writes: writesAMinute,
 		Clock: fakeTime{s}, Receivers: s.inbox, Mails: fakeMails(s.mailbox), Restores: true,
-		Pipelines: fakePipelines{s.issuers}, OldAgent: s.agesAgent,
+		Pipelines: fakePipelines{s.issuers}, OldAgent: s.agesAgent, Archive: fakeArchive{s.agent},
 	}
 }
 
@@ -222,6 +222,21 @@ func (b *fakeBatch) turn() {
 	if b.stop != nil {
 		_ = b.host.Rounds.Once(context.Background()) // an agent that is gone shows in what the scenario looks at
 	}
+}
+
+// fakeArchive implements spec.Archive.
+type fakeArchive struct{ server *fakeagent.Server }
+
+// Keep implements spec.Archive.
+func (a fakeArchive) Keep(on bool) error {
+	a.server.SetArchiving(on)
+	return nil
+}
+
+// Lose implements spec.Archive.
+func (a fakeArchive) Lose(from, to time.Time) error {
+	a.server.LoseSegments(from, to)
+	return nil
 }
 
 // agentSecret is what the servers' agents would take.

@@ -57,6 +57,8 @@ type World struct {
 	Pipelines Pipelines
 	// OldAgent has the agent on the only database server be of an earlier protocol, or again of ours.
 	OldAgent func(on bool)
+	// Archive is that of the only database server.
+	Archive Archive
 	// Restores says that the agent restores databases in place.
 	Restores bool
 }
@@ -89,6 +91,7 @@ const (
 	Restoring    Ability = "restores"      // Restores
 	HasPipelines Ability = "has pipelines" // Pipelines
 	AgesAgents   Ability = "ages agents"   // OldAgent
+	Archives     Ability = "archives"      // Archive
 )
 
 // Abilities returns the optional abilities that the world has.
@@ -96,6 +99,7 @@ func (w World) Abilities() map[Ability]bool {
 	return map[Ability]bool{
 		MovesTime: w.Clock != nil, RunsRealSQL: w.SQL != nil, HasOutages: w.Outages != nil, HasReceivers: w.Receivers != nil,
 		Restoring: w.Restores, HasPipelines: w.Pipelines != nil, AgesAgents: w.OldAgent != nil,
+		Archives: w.Archive != nil,
 	}
 }
 
@@ -109,6 +113,8 @@ type Operator interface {
 	SetQuota(a Account, databases int) error
 	// SetBytes changes how many bytes one database of an account, and its backups, may take.
 	SetBytes(a Account, database, backups int64) error
+	// SetPITR changes how many days back an account's recovery to a point in time reaches.
+	SetPITR(a Account, days int) error
 	// OpenDatabase lets customers in again whose database was closed for its size.
 	OpenDatabase(of id.DatabaseID, reason string) error
 	// Suspend has an account not be served until Resume.
@@ -230,6 +236,14 @@ type Agent interface {
 	Start() error
 	// SetFull leaves no room for backups, or frees it again.
 	SetFull(full bool) error
+}
+
+// Archive is what a database server keeps of what is written there.
+type Archive interface {
+	// Keep has the server keep an archive, as it does at first, or none.
+	Keep(on bool) error
+	// Lose has the archive lose what is written between two times, which are not over yet.
+	Lose(from, to time.Time) error
 }
 
 // Clock moves the time of the whole service, and lets the service do its periodic work.

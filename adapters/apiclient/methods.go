@@ -19,6 +19,7 @@ type Calls struct {
 	QueryTimeouts QueryTimeouts
 	SlowQueries   SlowQueries
 	Backups       Backups
+	Recovery      Recovery
 	Certificates  Certificates
 	Restores      Restores
 	Previews      Previews
@@ -41,6 +42,7 @@ func callsOf(c *Client) Calls {
 		QueryTimeouts: QueryTimeouts{c},
 		SlowQueries:   SlowQueries{c},
 		Backups:       Backups{c},
+		Recovery:      Recovery{c},
 		Certificates:  Certificates{c},
 		Restores:      Restores{c},
 		Previews:      Previews{c},
@@ -195,6 +197,14 @@ func (x Backups) SetPolicy(
 // Delete sends DELETE /databases/{id}/backups/{filename}: delete a backup permanently.
 func (x Backups) Delete(ctx context.Context, databaseID id.DatabaseID, filename backup.Filename, opts ...Option) error {
 	return tell(ctx, x.c, remove("/databases/%s/backups/%s", databaseID, filename).ofGone(fault.BackupNotFound), opts)
+}
+
+// Recovery groups calls: as of which moments a database can be had back.
+type Recovery struct{ c *Client }
+
+// GetWindow sends GET /databases/{id}/recovery-window: get as of which moments a database can be had back, also a deleted one.
+func (x Recovery) GetWindow(ctx context.Context, databaseID id.DatabaseID, opts ...Option) (wire.RecoveryWindow, error) {
+	return ask[wire.RecoveryWindow](ctx, x.c, get("/databases/%s/recovery-window", databaseID), opts)
 }
 
 // Certificates groups calls: signed proofs that backups can be restored.

@@ -20,6 +20,10 @@ func (s *site) showAccount(r *web.Request) (web.Answer, error) {
 	if q.CredentialValidity > 0 {
 		validity = fmt.Sprintf("%d days", int(q.CredentialValidity.Hours()/24))
 	}
+	back := "no"
+	if days := s.use.Moments.Days(of); days > 0 {
+		back = fmt.Sprintf("the last %d days", days)
+	}
 	return &web.View{Title: "Account", Sections: []*web.Section{
 		{ID: "you", Title: "You", Facts: []web.Fact{
 			{Name: "Name", Cell: web.Words(user.Name)}, {Name: "E-mail address", Cell: web.Words(user.Email)},
@@ -31,6 +35,7 @@ func (s *site) showAccount(r *web.Request) (web.Answer, error) {
 			{Name: "Connections of a database", Cell: web.Words(strconv.Itoa(q.ConnectionCap))},
 			{Name: "Backups of a database", Cell: web.Words(web.Bytes(q.BackupBytes))},
 			{Name: "A backup is kept", Cell: web.Words(fmt.Sprintf("%d days", q.BackupDays))},
+			{Name: "Recovery to a point in time", Cell: web.Words(back)},
 			{Name: "Backups are verified", Cell: web.Words(yesNo(q.VerifyBackups))},
 			{Name: "API access", Cell: web.Words(yesNo(of.Plan.AllowsAPI()))},
 			{Name: "Passwords of additional logins", Cell: web.Words("work " + validity)},

@@ -216,6 +216,7 @@ func accountForm(at string, a operator.AccountDetails) *web.Form {
 			exception("databaseBytes", "Size of a database", given(a.DatabaseBytes, exactBytes), web.Bytes(own.DatabaseBytes)),
 			exception("backupBytes", "Backups of a database", given(a.BackupBytes, exactBytes), web.Bytes(own.BackupBytes)),
 			exception("backupDays", "Days that a backup is kept", given(a.BackupDays, strconv.Itoa), strconv.Itoa(own.BackupDays)),
+			exception("pitrDays", "Days back of recovery to a point in time", given(a.PITRDays, strconv.Itoa), "what --pitr says"),
 			{Name: "verifyBackups", Label: "Backups are verified", Type: "select", Value: verify, Options: []web.Option{
 				{Value: asPlanned, Text: "as planned"}, {Value: "true", Text: "yes"}, {Value: "false", Text: "no"},
 			}},
@@ -270,6 +271,9 @@ func overridesOf(r *web.Request) (o account.Overrides, err error) {
 		return o, err
 	}
 	if o.BackupDays, err = exceptionOf(r, "backupDays", whole, strconv.Atoi); err != nil {
+		return o, err
+	}
+	if o.PITRDays, err = exceptionOf(r, "pitrDays", whole, strconv.Atoi); err != nil {
 		return o, err
 	}
 	size := account.ErrNoBytes.Error()

@@ -18,6 +18,8 @@ var (
 	DatabaseSummary = &serve.Target{Name: "database", Missing: fault.DatabaseNotFound, Summary: true}
 	// Recoverable is a database that may be a deleted one; what was found chooses the gate.
 	Recoverable = &serve.Target{Name: "database", Missing: fault.DatabaseNotFound}
+	// Archived is a database that may be a deleted one, of which its server's archive may have something.
+	Archived = &serve.Target{Name: "database", Missing: fault.DatabaseNotFound, Previews: true}
 	// BuriedBackup is the deletion backup of a database.
 	BuriedBackup = &serve.Target{Name: "database", Missing: fault.DeletionBackupNotAvailable}
 	Operation    = &serve.Target{Name: "operation", Missing: fault.OperationNotFound}
@@ -44,6 +46,8 @@ func (g gate) Reach(ctx context.Context, c access.Caller, n serve.Need) (any, er
 		return g.cp.Databases.Show(ctx, c, n.Summary, id.DatabaseID(n.ID))
 	case Recoverable:
 		return g.cp.Deletion.Reach(ctx, c, id.DatabaseID(n.ID), n.Action)
+	case Archived:
+		return g.cp.Moments.Reach(ctx, c, id.DatabaseID(n.ID), n.Action, gates...)
 	case BuriedBackup:
 		return g.cp.Deletion.ReachBackup(ctx, c, id.DatabaseID(n.ID), n.Action, gates...)
 	case Operation:

@@ -12,7 +12,7 @@ var (
 	userTable    = pgdb.TableOf[account.User]("users").Added()
 	accountTable = pgdb.TableOf[account.Account]("accounts").Added().
 			Saved([]string{"id"}, []string{
-			"plan", "max_databases", "connection_cap", "backup_days", "verify_backups", "credential_validity",
+			"plan", "max_databases", "connection_cap", "backup_days", "pitr_days", "verify_backups", "credential_validity",
 			"database_bytes", "backup_bytes", "suspended_at", "suspended_for",
 		})
 )

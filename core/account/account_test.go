@@ -121,7 +121,7 @@ func TestOverridesHaveBounds(t *testing.T) {
 	bytes := func(n int64) *int64 { return &n }
 	validity := func(d time.Duration) *time.Duration { return &d }
 	for _, good := range []Overrides{
-		{}, {MaxDatabases: number(0)}, {ConnectionCap: number(1)}, {BackupDays: number(1)},
+		{}, {MaxDatabases: number(0)}, {ConnectionCap: number(1)}, {BackupDays: number(1)}, {PITRDays: number(0)},
 		{DatabaseBytes: bytes(1)}, {BackupBytes: bytes(1 << 50)},
 		{CredentialValidity: validity(0)}, {CredentialValidity: validity(5 * time.Minute)},
 	} {
@@ -133,12 +133,39 @@ func TestOverridesHaveBounds(t *testing.T) {
 		"maxDatabases":       {MaxDatabases: number(-1)},
 		"connectionCap":      {ConnectionCap: number(0)},
 		"backupDays":         {BackupDays: number(0)},
+		"pitrDays":           {PITRDays: number(-1)},
 		"databaseBytes":      {DatabaseBytes: bytes(0)},
 		"backupBytes":        {BackupBytes: bytes(1<<50 + 1)},
 		"credentialValidity": {CredentialValidity: validity(5*time.Minute - 1)},
 	} {
 		if err := bad.Validate(); err == nil || !strings.HasPrefix(err.Error(), "VALIDATION_ERROR: "+field+":") {
 			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
+func TestHowFarBackAPlanReaches(t *testing.T) {
+	own := PITR{Free: 1, Business: 14}
+	for _, c := range []struct {
+		by   PITR
+		of   Account
+		days int
+	}{
+		{DefaultPITR(), Account{Plan: Free}, 0}, {DefaultPITR(), Account{Plan: Pro}, 3}, {DefaultPITR(), Account{Plan: Business}, 7},
+		{own, Account{Plan: Free}, 1}, {own, Account{Plan: Pro}, 0}, {own, Account{Plan: Business}, 14},
+		{own, Account{Plan: Business, Overrides: Overrides{PITRDays: new(0)}}, 0},
+		{own, Account{Plan: Pro, Overrides: Overrides{PITRDays: new(2)}}, 2},
+	} {
+		if got := c.by.Days(c.of); got != c.days {
+			t.Errorf("%v of %+v: %d days, want %d", c.by, c.of, got, c.days)
+		}
+		if err := c.by.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []PITR{{"gold": 1}, {Pro: -1}, {Pro: 36_501}} {
+		if err := bad.Check(); !fault.Has(err, fault.ValidationError) {
+			t.Errorf("%v: %v", bad, err)
 		}
 	}
 }

@@ -54,6 +54,32 @@ var planQuotas = map[Plan]Quotas{
 	},
 }
 
+// PITR is how many days back recovery to a point in time reaches, by plan. A plan that is not named has none, as one with 0.
+type PITR map[Plan]int
+
+// DefaultPITR is where an installation has chosen nothing else.
+func DefaultPITR() PITR { return PITR{Free: 0, Pro: 3, Business: 7} }
+
+// Check returns VALIDATION_ERROR for a plan that is none, or a number of days that is out of range.
+func (p PITR) Check() error {
+	for plan, days := range p {
+		if _, err := ParsePlan(string(plan)); err != nil {
+			return err
+		}
+		if days < 0 || days > mostDays {
+			return fault.Invalid("pitr", "must be 0 to %d days", mostDays)
+		}
+	}
+	return nil
+}
+
+// Days are those of an account, with an operator's exception.
+func (p PITR) Days(of Account) int {
+	days := p[of.Plan]
+	override(&days, of.PITRDays)
+	return days
+}
+
 // DatabaseBytes is the quota of one database's bytes on a plan, with an operator's exception.
 func DatabaseBytes(plan Plan, exception *int64) int64 {
 	return Account{Plan: plan, Overrides: Overrides{DatabaseBytes: exception}}.Quotas().DatabaseBytes
@@ -64,6 +90,7 @@ type Overrides struct {
 	MaxDatabases       *int           `db:"max_databases"`
 	ConnectionCap      *int           `db:"connection_cap"`
 	BackupDays         *int           `db:"backup_days"`
+	PITRDays           *int           `db:"pitr_days"` // see PITR
 	VerifyBackups      *bool          `db:"verify_backups"`
 	DatabaseBytes      *int64         `db:"database_bytes"`
 	BackupBytes        *int64         `db:"backup_bytes"`
@@ -79,7 +106,7 @@ const MinCredentialValidity = 5 * time.Minute
 const (
 	mostDatabases   = 1_000_000
 	mostConnections = 100_000
-	mostBackupDays  = 36_500
+	mostDays        = 36_500
 	mostBytes       = 1 << 50
 )
 
@@ -92,7 +119,8 @@ func (o Overrides) Validate() error {
 	}{
 		{"maxDatabases", o.MaxDatabases, 0, mostDatabases},
 		{"connectionCap", o.ConnectionCap, 1, mostConnections},
-		{"backupDays", o.BackupDays, 1, mostBackupDays},
+		{"backupDays", o.BackupDays, 1, mostDays},
+		{"pitrDays", o.PITRDays, 0, mostDays},
 	} {
 		if n.value != nil && (*n.value < n.low || *n.value > n.high) {
 			return fault.Invalid(n.field, "must be %d to %d", n.low, n.high)

@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/live"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
 	"github.com/pgherd/pgherd/core/controlplane/members"
+	"github.com/pgherd/pgherd/core/controlplane/moments"
 	"github.com/pgherd/pgherd/core/controlplane/monitor"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
@@ -75,6 +76,7 @@ type ControlPlane struct {
 	LegacyRoles   roles.LegacyRoles
 	ManagedLogins *roles.ManagedLogins
 	Backups       *backups.Backups
+	Moments       *moments.Moments
 	Certificates  *certificates.Certificates
 	Extensions    *extensions.Extensions
 	Restores      *restores.Restores
@@ -139,6 +141,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		LegacyRoles:   roles.NewLegacy(shared),
 		ManagedLogins: roles.NewManagedLogins(shared),
 		Backups:       copies,
+		Moments:       moments.New(shared),
 		Certificates:  certificates.New(shared),
 		Extensions:    extensions.New(shared),
 		Restores:      restoring,

@@ -85,11 +85,11 @@ var Table = []Entry{
 	{KeyScopeDenied, 403, "the key is valid, but its kind or scope does not allow this route"},
 	{AccountSuspended, 403, "the operator of the service has suspended the account, and the message says why; or that of the database's owner"},
 	{PlanAPIAccessRequired, 403, "the account is not on a Pro or Business plan"},
-	{PlanLimit, 403, "the plan does not allow API access or more databases"},
+	{PlanLimit, 403, "the plan does not allow API access or more databases, or has no recovery to a point in time"},
 	{Forbidden, 403, "the caller may see this but not do it"},
 	{LoginRequired, 403, "this needs a recent log-in: only for people, never for a key"},
 	{FeatureNotAvailable, 403, "limited-rollout or feature-gated route for a target that is not enrolled, or the installation sends no " +
-		"mails to invite people, has no key to sign certificates with, or the database server does not count statements"},
+		"mails to invite people, has no key to sign certificates with, or the database server does not count statements or keeps no archive"},
 	{DatabaseNotFound, 404, "missing, not owned, or out of key scope"},
 	{BackupNotFound, 404, "the backup file does not exist"},
 	{DeletionBackupNotAvailable, 404, "no deletion backup is available for this database"},
@@ -130,13 +130,13 @@ var Table = []Entry{
 	{RateLimited, 429, "too many requests for the route, too many concurrent requests of the account, too many invitations, or too many " +
 		"attempts without a valid key"},
 	{HeaderTooLarge, 431, "the request header is larger than the API limit"},
-	{AgentError, 500, "the agent failed (create, lifecycle, allowlist, query timeouts, extensions, slow queries, backup start, delete or download, " +
-		"role setup or reveal), or no database server has room (create, recover)"},
+	{AgentError, 500, "the agent failed (create, lifecycle, allowlist, query timeouts, extensions, slow queries, recovery windows, backup start, delete or " +
+		"download, role setup or reveal), or no database server has room (create, recover)"},
 	{InternalError, 500, "retry the same request"},
 	{WebhookRotationFailed, 500, "retry"},
 	{WebhookUpdateFailed, 500, "retry"},
-	{AgentRouteUnavailable, 503, "backup deletion, download and certificates, query timeouts, extensions, slow queries, restores and the reconcile " +
-		"of legacy roles are unavailable until the agent is updated"},
+	{AgentRouteUnavailable, 503, "backup deletion, download and certificates, query timeouts, extensions, slow queries, recovery to a point in time, " +
+		"restores and the reconcile of legacy roles are unavailable until the agent is updated"},
 	{ServerBusy, 503, "the database server is at its limit of concurrent downloads, uploads or requests, too many certificates are being made, " +
 		"too many people accept invitations " +
 		"at the moment, or the service cannot reach its own data; retry later"},

@@ -39,6 +39,9 @@ const (
 	NotArchived Reason = "not_archived"
 )
 
+// Values lists them for the API's description.
+func (Reason) Values() []Reason { return []Reason{SegmentsMissing, NotArchived} }
+
 // Empty reports whether there is no moment in the window.
 func (w Window) Empty() bool { return w.To.Before(w.From) || w.From.IsZero() }
 

@@ -132,6 +132,9 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 	case command.RemoveRole:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return s.removeRole(d, c) })
 	case command.Backup:
+		if c.At != nil {
+			return s.recoverThen(f.OperationID, c)
+		}
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return s.advance(f.OperationID, d, c), nil })
 	case command.ChangeExtension:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return s.changeExtension(f.OperationID, d, c), nil })
@@ -172,6 +175,11 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return s.storageUse(q), nil
 	case command.AskUsage:
 		return s.usage(q), nil
+	case command.RecoveryWindow:
+		if s.databases[q.DatabaseID] == nil {
+			return nil, errNoDatabase(q.DatabaseID)
+		}
+		return s.window(q.DatabaseID), nil
 	case command.Settings:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.SettingsInForce, error) { return d.settingsInForce(), nil })
 	case command.AskApplied:

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -49,7 +50,7 @@ func (s *Server) advance(op id.OperationID, d *databaseState, spec command.Backu
 	j, begun := s.jobs[op]
 	if !begun {
 		j = &job{
-			spec: spec, snapshot: dump(d), held: holdingOf(d),
+			spec: spec, snapshot: dump(d.name, d.contents), held: holdingOf(d),
 			report: command.BackupReport{
 				State: command.BackupRunning, Stage: "dumping", Bytes: command.Bytes{Total: d.bytes()},
 			},
@@ -69,6 +70,34 @@ func (s *Server) advance(op id.OperationID, d *databaseState, spec command.Backu
 		s.verify(j)
 	}
 	return j.report
+}
+
+// recoverThen has the database back as it was, out of the archive, and then goes on as a backup. It may be out of service.
+func (s *Server) recoverThen(op id.OperationID, c command.Backup) (any, error) {
+	d, j := s.databases[c.DatabaseID], s.jobs[op]
+	switch {
+	case d == nil:
+		return nil, errNoDatabase(c.DatabaseID)
+	case j == nil && s.archive.off:
+		return nil, command.Refuse(command.ReasonNotRecoverable, "the server keeps no archive")
+	case j == nil:
+		j = &job{spec: c, report: command.BackupReport{State: command.BackupRunning, Stage: recovery.Fetching}}
+		s.jobs[op] = j
+		return j.report, nil
+	case j.report.Stage == recovery.Fetching:
+		j.report.Stage, j.report.Progress = recovery.Replaying, 20
+		return j.report, nil
+	case j.report.Stage != recovery.Replaying:
+		return s.advance(op, d, c), nil
+	}
+	was, why := s.then(c.DatabaseID, *c.At)
+	if was == nil {
+		j.report = command.BackupReport{State: command.BackupFailed, Stage: "done", Reason: command.ReasonNotRecoverable, Message: why}
+		return j.report, nil
+	}
+	j.snapshot, j.held = dump(d.name, was.contents), held{was.contents, maps.Clone(was.extensions)}
+	j.report.Stage, j.report.Progress = "dumping", 40
+	return j.report, nil
 }
 
 func (s *Server) store(op id.OperationID, j *job) {
@@ -124,9 +153,9 @@ func (j *job) over() bool {
 }
 
 // dump is the SQL text of a database, as a customer would find it in the file.
-func dump(d *databaseState) string {
+func dump(name, contents string) string {
 	return fmt.Sprintf("--\n-- PostgreSQL database dump of %s\n--\n\nSET standard_conforming_strings = on;\n\n%s\n"+
-		"--\n-- PostgreSQL database dump complete\n--\n", d.name, d.contents)
+		"--\n-- PostgreSQL database dump complete\n--\n", name, contents)
 }
 
 func sum(content []byte) string {

@@ -82,6 +82,9 @@ func (s *Server) makeDatabase(f ports.Fence, c command.EnsureDatabase) error {
 		madeBy: f.OperationID, key: c.BackupKey, made: s.clock.Now(), logins: loginsOf(c), open: !c.Closed, empty: c.Closed,
 		sessions: map[*Session]bool{}, extensions: make(map[extension.Name]installed),
 	}
+	if !c.Closed {
+		s.remember(s.databases[c.DatabaseID])
+	}
 	return nil
 }
 

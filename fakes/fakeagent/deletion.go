@@ -63,6 +63,7 @@ func (s *Server) purge(f ports.Fence, c command.Purge) (none command.None, err e
 		return none, err
 	}
 	delete(s.databases, c.DatabaseID)
+	delete(s.archive.kept, c.DatabaseID)
 	maps.DeleteFunc(s.files, func(key fileKey, _ *file) bool { return key.database == c.DatabaseID })
 	maps.DeleteFunc(s.jobs, func(_ id.OperationID, j *job) bool { return j.spec.DatabaseID == c.DatabaseID })
 	maps.DeleteFunc(s.restores, func(_ id.OperationID, r *restoreJob) bool { return r.database == c.DatabaseID })

@@ -62,6 +62,7 @@ func (s *Server) PutExtension(database string, name extension.Name, version, sch
 	default:
 		d.extensions[name] = installed{version, schema}
 	}
+	s.remember(d)
 	return true
 }
 
@@ -118,6 +119,7 @@ func (s *Server) changed(d *databaseState, c command.ChangeExtension) command.Ex
 		return command.ExtensionReport{State: command.ExtensionFailed, Reason: command.ReasonFailed, Message: why}
 	}
 	d.extensions[c.Extension] = installed{c.Version, extension.Schema}
+	s.remember(d)
 	return command.ExtensionReport{
 		State: command.ExtensionDone, Stage: "done", Changed: true, InstalledVersion: c.Version, Schema: extension.Schema,
 	}

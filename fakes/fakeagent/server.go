@@ -35,6 +35,7 @@ type Server struct {
 	sight     *server.Survey // as set
 	sizes     sizes
 	watched   watched
+	archive   archive
 
 	offers        map[extension.Name]Offer
 	extensionJobs map[id.OperationID]*extensionJob
@@ -79,7 +80,7 @@ func newServer(clock ports.Clock) *Server {
 		databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
 		files: map[fileKey]*file{}, jobs: map[id.OperationID]*job{},
 		offers: offers(), extensionJobs: map[id.OperationID]*extensionJob{}, restores: map[id.OperationID]*restoreJob{},
-		uploads: map[uploadKey]*upload{}, ended: map[id.OperationID]bool{},
+		archive: archive{kept: map[id.DatabaseID][]kept{}}, uploads: map[uploadKey]*upload{}, ended: map[id.OperationID]bool{},
 	}
 }
 
@@ -144,6 +145,7 @@ func (s *Server) Load(name, sql string) bool {
 	if d != nil {
 		d.contents += sql
 		d.ran(sql)
+		s.remember(d)
 	}
 	return d != nil
 }

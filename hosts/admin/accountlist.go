@@ -88,6 +88,7 @@ func overridesRow(o account.Overrides) any {
 		{"maxDatabases", o.MaxDatabases != nil, func() any { return *o.MaxDatabases }},
 		{"connectionCap", o.ConnectionCap != nil, func() any { return *o.ConnectionCap }},
 		{"backupDays", o.BackupDays != nil, func() any { return *o.BackupDays }},
+		{"pitrDays", o.PITRDays != nil, func() any { return *o.PITRDays }},
 		{"verifyBackups", o.VerifyBackups != nil, func() any { return *o.VerifyBackups }},
 		{"databaseBytes", o.DatabaseBytes != nil, func() any { return terminal.Size(*o.DatabaseBytes) }},
 		{"backupBytes", o.BackupBytes != nil, func() any { return terminal.Size(*o.BackupBytes) }},

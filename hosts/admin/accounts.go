@@ -51,7 +51,7 @@ const plansOwn = -1
 
 func (m *metadata) accountSet() *cobra.Command {
 	var accountID, plan string
-	var databases, connections, days int
+	var databases, connections, days, back int
 	databaseBytes, backupBytes := byteCount(plansOwn), byteCount(plansOwn)
 	var verify bool
 	var validity time.Duration
@@ -64,6 +64,7 @@ func (m *metadata) accountSet() *cobra.Command {
 	f.IntVar(&databases, "max-databases", plansOwn, "most databases that the account may have, previews included")
 	f.IntVar(&connections, "connection-cap", plansOwn, "server connections of each new managed database")
 	f.IntVar(&days, "backup-days", plansOwn, "days that a new backup is kept")
+	f.IntVar(&back, "pitr-days", plansOwn, "days back that recovery to a point in time reaches; 0 means that there is none")
 	f.Var(&databaseBytes, "database-bytes", "bytes that one database may take, as in 20GiB; above that it is read-only by default")
 	f.Var(&backupBytes, "backup-bytes", "bytes that the backup files of one database may take, as in 100GiB")
 	f.BoolVar(&verify, "verify-backups", true, "verify each backup by restoring it")
@@ -83,6 +84,7 @@ func (m *metadata) accountSet() *cobra.Command {
 			set(given("max-databases"), &a.MaxDatabases, databases, databases != plansOwn)
 			set(given("connection-cap"), &a.ConnectionCap, connections, connections != plansOwn)
 			set(given("backup-days"), &a.BackupDays, days, days != plansOwn)
+			set(given("pitr-days"), &a.PITRDays, back, back != plansOwn)
 			set(given("database-bytes"), &a.DatabaseBytes, int64(databaseBytes), databaseBytes != plansOwn)
 			set(given("backup-bytes"), &a.BackupBytes, int64(backupBytes), backupBytes != plansOwn)
 			set(given("verify-backups"), &a.VerifyBackups, verify, true)

@@ -242,6 +242,7 @@ func TestAnOperatorChangesWhatAPlanAllows(t *testing.T) {
 	}
 	for flag, want := range map[string]string{
 		"--max-databases=-2": "maxDatabases", "--connection-cap=0": "connectionCap", "--backup-days=-2": "backupDays",
+		"--pitr-days=-2":     "pitrDays",
 		"--database-bytes=0": "databaseBytes", "--backup-bytes=1025TiB": "backupBytes",
 		"--credential-validity=1s": "credentialValidity",
 	} {

@@ -53,6 +53,7 @@ func (s *setup) ofControlPlane() []wrong {
 		{"a setting of development", "batch", set("WEBHOOK_CA_FILE", "/x"), []string{"PGHERD_WEBHOOK_CA_FILE", "development"}},
 		{"an unknown schedule", "api", set("DEFAULT_SCHEDULE", "weekly"), []string{"--default-schedule", "daily or none"}},
 		{"an unknown plan", "batch", set("UNVERIFIED_PLANS", "gold"), []string{"--unverified-plans", "free, pro or business"}},
+		{"an unknown plan of recoveries", "api", set("PITR", "gold=1"), []string{"--pitr", "free, pro or business"}},
 		{"no number", "api", set("MAX_CONNECTIONS", "many"), []string{"PGHERD_MAX_CONNECTIONS", "--max-connections"}},
 		{"no mail server", "batch", set("SMTP_ADDRESS", "mail"), []string{"smtp", "host:port"}},
 		{"an unknown log level", "api", set("LOG_LEVEL", "loud"), []string{"loud", "debug, info, warn or error"}},

@@ -22,12 +22,12 @@ func Accounts(t *testing.T, m Metadata) {
 }
 
 func accountComesBack(w *world) {
-	databases, days, verify, validity := 7, 3, false, 90*time.Minute+time.Nanosecond
+	databases, days, back, verify, validity := 7, 3, 0, false, 90*time.Minute+time.Nanosecond
 	bytes, files := int64(1), int64(1<<50)
 	changed := w.account
 	changed.Plan = account.Pro
 	changed.Overrides = account.Overrides{
-		MaxDatabases: &databases, BackupDays: &days, VerifyBackups: &verify, CredentialValidity: &validity,
+		MaxDatabases: &databases, BackupDays: &days, PITRDays: &back, VerifyBackups: &verify, CredentialValidity: &validity,
 		DatabaseBytes: &bytes, BackupBytes: &files,
 	}
 	changed.Suspension = unpaid()

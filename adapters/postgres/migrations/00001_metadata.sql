@@ -39,6 +39,7 @@ CREATE TABLE accounts (
     database_bytes      bigint CHECK (database_bytes > 0),
     backup_bytes        bigint CHECK (backup_bytes > 0),
     backup_days         integer CHECK (backup_days > 0),
+    pitr_days           integer CHECK (pitr_days >= 0),
     verify_backups      boolean,
     credential_validity bigint CHECK (credential_validity >= 0), -- nanoseconds
     suspended_at        timestamptz,

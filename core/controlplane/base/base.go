@@ -63,7 +63,7 @@ func New(p Ports, c Config) (*Base, error) {
 		p.Tokens = ports.NoTokens{}
 	}
 	made := &Base{Ports: p, Config: withDefaults(c, p.Entropy)}
-	if err := errors.Join(deletion.CheckWindow(made.RecoveryWindow), made.Retention.Check()); err != nil {
+	if err := errors.Join(deletion.CheckWindow(made.RecoveryWindow), made.Retention.Check(), made.PITR.Check()); err != nil {
 		return nil, err
 	}
 	made.Calls, made.Hashing = newCalls(made.Config), newHashing(made.Config)

@@ -45,6 +45,8 @@ type Config struct {
 	UnverifiedPlans []account.Plan
 	// RecoveryWindow is how long a deleted database can be recovered; by default deletion.DefaultWindow.
 	RecoveryWindow time.Duration
+	// PITR is how far back recovery to a point in time reaches, by plan; nil: account.DefaultPITR.
+	PITR account.PITR
 	// Retention is how long what is over stays; a missing kind has its default.
 	Retention retention.Policy
 	// DefaultSchedule is that of a database whose creation names none; by default daily.
@@ -117,6 +119,9 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	}
 	if c.SignOnRules.Name == "" {
 		c.SignOnRules.Name = "single sign-on"
+	}
+	if c.PITR == nil {
+		c.PITR = account.DefaultPITR()
 	}
 	defaultTo(&c.RecoveryWindow, deletion.DefaultWindow)
 	defaultTo(&c.CreateWait, time.Minute)

@@ -110,7 +110,7 @@ func (o *Operator) ChangeAccount(
 func settingsOf(a account.Account) audit.Details {
 	return audit.Details{
 		"plan": string(a.Plan), "maxDatabases": exception(a.MaxDatabases), "connectionCap": exception(a.ConnectionCap),
-		"backupDays": exception(a.BackupDays), "verifyBackups": exception(a.VerifyBackups),
+		"backupDays": exception(a.BackupDays), "pitrDays": exception(a.PITRDays), "verifyBackups": exception(a.VerifyBackups),
 		"databaseBytes": exception(a.DatabaseBytes), "backupBytes": exception(a.BackupBytes),
 		"credentialValidity": exception(a.CredentialValidity),
 	}

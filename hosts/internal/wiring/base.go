@@ -39,6 +39,8 @@ type Settings struct {
 	LogLevel    string
 	// UnverifiedPlans are the plans whose backups are not verified.
 	UnverifiedPlans []string
+	// PITR is how many days back recovery to a point in time reaches, by plan; nil for the use cases' own default.
+	PITR map[string]int
 	// DefaultSchedule is that of a database whose creation names none; empty for the use cases' own default.
 	DefaultSchedule string
 	// Retention is how long what is over stays; a missing kind has its default.
@@ -67,6 +69,12 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.KeyringFile, "keyring-file", "", "key ring that stored secrets are encrypted with")
 	cmd.Flags().StringVar(&s.OpsListen, "ops-listen", "127.0.0.1:8081", "address of /livez, /readyz and /metrics")
 	cmd.Flags().StringSliceVar(&s.UnverifiedPlans, "unverified-plans", nil, "plans whose backups are not verified")
+	defaults := map[string]int{}
+	for plan, days := range account.DefaultPITR() {
+		defaults[string(plan)] = days
+	}
+	cmd.Flags().StringToIntVar(&s.PITR, "pitr", defaults, "how many days back recovery to a point in time reaches, by plan; a plan "+
+		"that is not named has none; the same for all hosts")
 	cmd.Flags().DurationVar(&s.RecoveryWindow, "recovery-window", deletion.DefaultWindow,
 		"how long a deleted database can be recovered, until it is purged; the same for all hosts")
 	cmd.Flags().StringVar(&s.DefaultSchedule, "default-schedule", string(database.Daily),
@@ -94,6 +102,9 @@ func (s *Settings) Check(cmd *cobra.Command) error {
 	if err := deletion.CheckWindow(s.RecoveryWindow); err != nil {
 		return fmt.Errorf("--recovery-window: %w", err)
 	}
+	if err := s.pitr().Check(); err != nil {
+		return fmt.Errorf("--pitr: %w", err)
+	}
 	if err := settings.RefuseDevelopmentOnly(); err != nil {
 		return err
 	}
@@ -111,6 +122,17 @@ func (s *Settings) Check(cmd *cobra.Command) error {
 		return err
 	}
 	return settings.Require(cmd, "metadata-url", "keyring-file")
+}
+
+func (s *Settings) pitr() account.PITR {
+	if s.PITR == nil {
+		return nil
+	}
+	days := make(account.PITR, len(s.PITR))
+	for plan, n := range s.PITR {
+		days[account.Plan(plan)] = n
+	}
+	return days
 }
 
 // NewRegistry makes the registry of a host's metrics.
@@ -212,9 +234,9 @@ func newControlPlane(
 		Journal: j, Sender: sender, Mailer: mails, Passwords: passwords.Hasher{},
 		Passkeys: verifier, SignOn: signOn, Tokens: tokens,
 	}, controlplane.Config{
-		Limits: s.Limits, UnverifiedPlans: unverified, LeaseHold: s.LeaseHold, DownloadsPerAccount: s.DownloadsPerAccount,
+		Limits: s.Limits, UnverifiedPlans: unverified, PITR: s.pitr(), LeaseHold: s.LeaseHold,
 		RecoveryWindow: s.RecoveryWindow, Retention: s.Retention, DefaultSchedule: database.Schedule(s.DefaultSchedule),
-		Pages: pages, SignOnRules: rules, Crash: CrashHook(),
+		DownloadsPerAccount: s.DownloadsPerAccount, Pages: pages, SignOnRules: rules, Crash: CrashHook(),
 	})
 }
 

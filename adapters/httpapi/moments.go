@@ -1,0 +1,38 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/moments"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/recovery"
+)
+
+type momentRoutes struct{ use *moments.Moments }
+
+func (x momentRoutes) routes() []serve.Route {
+	return []serve.Route{{
+		Name: "getRecoveryWindow", Summary: "Get as of which moments a database can be had back, also a deleted one",
+		Method: http.MethodGet, Path: databasesPath + "/{id}/recovery-window", Class: ratelimit.Read, Target: Archived,
+		Action: account.See, Work: serve.OK(x.get),
+		Refusals: []fault.Code{
+			fault.FeatureNotAvailable, fault.DatabaseStateConflict, fault.AgentError, fault.AgentRouteUnavailable,
+		},
+	}}
+}
+
+func (x momentRoutes) get(r *serve.Request) (wire.RecoveryWindow, error) {
+	s, err := x.use.Window(r.Context(), databaseOf(r))
+	return wire.RecoveryWindow{
+		From: nullIfZero(instant(s.From)), To: nullIfZero(instant(s.To)), Gaps: mapped(s.Gaps, viewGap), Archived: s.Archived,
+		PlanDays: s.Days,
+	}, err
+}
+
+func viewGap(g recovery.Gap) wire.RecoveryGap {
+	return wire.RecoveryGap{From: instant(g.From), To: instant(g.To), Reason: g.Reason}
+}
