@@ -134,7 +134,9 @@ var refusingClones = []Scenario{
 		ada, made := s.Clonable()
 		other := ada.Creates("other")
 		theirs := ada.FinishesBackup(other.ID)
-		ask := func(file backup.Filename) error { return refusal(ada.Clone(made, NewClone{s.Name("copy"), &file, ""})) }
+		ask := func(file backup.Filename) error {
+			return refusal(ada.Clone(made, NewClone{Name: s.Name("copy"), Filename: &file}))
+		}
 		s.Refused(ask(theirs), "BACKUP_NOT_FOUND")
 		for _, name := range []backup.Filename{"latest", "", "../../etc/passwd"} {
 			s.Refused(ask(name), "INVALID_BACKUP_FILENAME")
@@ -150,16 +152,17 @@ var refusingClones = []Scenario{
 	}},
 }
 
-// NewClone asks for a clone; without a filename, of the source as it is.
+// NewClone asks for a clone; without a filename or a moment, of the source as it is.
 type NewClone struct {
 	Name           string
 	Filename       *backup.Filename
+	At             *string
 	IdempotencyKey string
 }
 
 // Clone asks for a clone.
 func (c Client) Clone(of Created, n NewClone) (wire.ClonedDatabase, error) {
-	body := wire.CloneDatabase{Name: n.Name, DisplayName: "A copy", Filename: n.Filename}
+	body := wire.CloneDatabase{Name: n.Name, DisplayName: "A copy", Filename: n.Filename, PointInTime: n.At}
 	return c.Databases.Clone(ctx, of.ID, body, apiclient.IdempotencyKey(n.IdempotencyKey))
 }
 

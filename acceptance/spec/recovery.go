@@ -1,10 +1,12 @@
 package spec
 
 import (
+	"strings"
 	"time"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/backup"
 )
 
 // windowing is about the moments as of which a database can be had back.
@@ -72,6 +74,90 @@ var windowing = []Scenario{
 		s.Refused(refusal(ada.Recovery.GetWindow(ctx, made.ID)), "AGENT_ROUTE_UNAVAILABLE")
 		s.OldAgent(false)
 	}},
+}
+
+// cloningThen are clones of what a database held at a moment.
+var cloningThen = []Scenario{
+	{Name: "a clone of a moment has what its source had then, and nothing that came after", Both: true,
+		Needs: []Ability{Archives, Restoring}, Play: func(s *Stage) {
+			ada, made := s.Clonable()
+			session := s.Connects(made.Login())
+			s.OK(session.Write("kept"))
+			at := s.moment()
+			s.OK(session.Write("later"))
+			s.hasWindow(ada, made)
+			asked := must(ada.Clone(made, NewClone{Name: s.Name("copy"), At: &at}))(s)
+			copied := Created{CreatedDatabase: asked.Database}
+			done := ada.Follows(asked.Operation)
+			s.That(done.Status == "succeeded", "it is %+v: %+v", done, done.Error)
+			s.That(strings.Contains(string(*done.Result), `"pointInTime":"`), "its result is %s", *done.Result)
+			s.That(len(ada.ListsBackups(made.ID)) == 0, "a backup is listed")
+			s.hasNotes(ada, copied, "kept")
+			s.OK(s.Connects(copied.Login()).Write("more"))
+			s.That(session.Alive(), "a session of the source was ended")
+			s.hasNotes(ada, made, "kept", "later")
+			wrote := s.only(ada.ReadsActivity(made.ID), "clone.requested").Details["pointInTime"]
+			s.That(must(time.Parse(time.RFC3339, wrote))(s).Equal(must(time.Parse(time.RFC3339, at))(s)), "the log has %s", wrote)
+		}},
+	{Name: "a deleted database is cloned as it was, with a full-account key, until it is purged",
+		Needs: []Ability{Archives, Restoring}, Play: func(s *Stage) {
+			ada, made := s.Deletable()
+			s.OK(s.Operator.Enroll(made.ID, "clone"))
+			s.OK(s.Connects(made.Login()).Write("kept"))
+			at := s.moment()
+			s.OK(s.Connects(made.Login()).Write("later"))
+			s.hasWindow(ada, made)
+			ada.Drops(made)
+			s.Refused(refusal(ada.Clone(made, NewClone{Name: s.Name("copy")})), "DATABASE_NOT_FOUND")
+			copied := ada.Clones(made, NewClone{Name: s.Name("copy"), At: &at})
+			s.hasNotes(ada, copied, "kept")
+			after := s.moment()
+			s.Refused(refusal(ada.Clone(made, NewClone{Name: s.Name("copy"), At: &after})), "POINT_NOT_RECOVERABLE")
+			s.Refused(refusal(s.Customer("pro").Clone(made, NewClone{Name: s.Name("copy"), At: &at})), "DATABASE_NOT_FOUND")
+			ada.Recovers(made)
+			s.hasNotes(ada, made, "kept", "later")
+		}},
+	{Name: "no clone is made of a moment that cannot be had back", Alone: true, Needs: []Ability{Archives}, Play: func(s *Stage) {
+		ada, made := s.Clonable()
+		w := s.hasWindow(ada, made)
+		from, to := s.losesSegments()
+		text := func(at time.Time) *string { return new(at.Format(time.RFC3339Nano)) }
+		ask := func(at *string) error { return refusal(ada.Clone(made, NewClone{Name: s.Name("copy"), At: at})) }
+		s.Refused(ask(text(w.From.Add(-time.Second))), "POINT_NOT_RECOVERABLE")
+		s.Refused(ask(text(made.CreatedAt.Add(-time.Hour))), "POINT_NOT_RECOVERABLE")
+		s.Refused(ask(new("0001-01-01T00:00:00Z")), "POINT_NOT_RECOVERABLE")
+		s.Refused(ask(text(from.Add(to.Sub(from)/2))), "POINT_NOT_RECOVERABLE")
+		s.Refused(ask(text(s.now().Add(time.Hour))), "VALIDATION_ERROR", "pointInTime")
+		at := text(s.now().Add(-time.Second))
+		s.OK(s.Operator.SetPITR(ada.Account, 0))
+		s.Refused(ask(at), "PLAN_LIMIT")
+		s.OK(s.Operator.SetPITR(ada.Account, 3))
+		s.OK(s.Archive.Keep(false))
+		s.finally(func() error { return s.Archive.Keep(true) })
+		s.Refused(ask(at), "FEATURE_NOT_AVAILABLE")
+		s.That(len(ada.SeesAll()) == 1, "a refused clone had an effect")
+	}},
+	{Name: "a moment is a time with its offset, and nothing is given beside it", Play: func(s *Stage) {
+		ada, made := s.Clonable()
+		file := backup.Filename("20260301_113000.sql.gz")
+		for _, at := range []string{"", "2026-03-01T11:30:00", "2026-03-01 11:30:00Z", "2026-03-01T11:30:00+25:00"} {
+			s.Refused(refusal(ada.Clone(made, NewClone{Name: s.Name("copy"), At: &at})), "VALIDATION_ERROR", "pointInTime")
+		}
+		at := s.now().Format(time.RFC3339)
+		s.Refused(refusal(ada.Clone(made, NewClone{Name: s.Name("copy"), At: &at, Filename: &file})), "VALIDATION_ERROR", "pointInTime")
+		ask := NewClone{Name: s.Name("copy"), At: &at}
+		s.Refused(refusal(s.Customer("pro").Clone(made, ask)), "DATABASE_NOT_FOUND")
+		s.Refused(refusal(s.WithKey(ada.Account, made.ID).Clone(made, ask)), "KEY_SCOPE_DENIED")
+		s.That(len(ada.SeesAll()) == 1, "a refused clone had an effect")
+	}},
+}
+
+// moment is a time with an offset of its own, apart from whatever is written before it and after it.
+func (s *Stage) moment() string {
+	s.Pass(1100 * time.Millisecond)
+	at := s.now()
+	s.Pass(1100 * time.Millisecond)
+	return at.In(time.FixedZone("", 3600)).Format(time.RFC3339Nano)
 }
 
 // hasWindow waits until something of a database can be had back, and returns what.

@@ -29,7 +29,7 @@ func Scenarios() []Scenario {
 		of("order", checking), of("body", reading), of("owner", owning), of("secret", keepingSecrets), of("outage", losingParts),
 		of("webhook", keepingWebhooks), of("event", hearing),
 		of("restore", restoring), of("restore", reserving), of("restore", restoringPlain), of("legacy-restore", restoringRoles),
-		of("clone", cloning), of("clone", refusingClones), of("deletion", deleting),
+		of("clone", cloning), of("clone", refusingClones), of("clone", cloningThen), of("deletion", deleting),
 		of("upload", uploading), of("preview", previewing), of("preview", endingPreviews),
 		of("ci", keepingCIKeys), of("ci-token", exchanging),
 		of("extension", extending), of("extension", extendingAlone),

@@ -112,8 +112,8 @@ func (x Databases) SetLifecycle(
 	return data[wire.LifecycleChange](ctx, x.c, post(b, "/databases/%s/lifecycle", databaseID), opts)
 }
 
-// Clone sends POST /databases/{id}/clone: make a new database that begins with what this one holds, or held when a backup was
-// made.
+// Clone sends POST /databases/{id}/clone: make a new database that begins with what this one holds, or held at a moment or in a
+// backup.
 func (x Databases) Clone(
 	ctx context.Context, databaseID id.DatabaseID, b wire.CloneDatabase, opts ...Option,
 ) (wire.ClonedDatabase, error) {

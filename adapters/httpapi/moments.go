@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
@@ -31,6 +32,15 @@ func (x momentRoutes) get(r *serve.Request) (wire.RecoveryWindow, error) {
 		From: nullIfZero(instant(s.From)), To: nullIfZero(instant(s.To)), Gaps: mapped(s.Gaps, viewGap), Archived: s.Archived,
 		PlanDays: s.Days,
 	}, err
+}
+
+// momentOf is the moment that a body asks for, nil where it asks for none.
+func momentOf(text *string) (*time.Time, error) {
+	if text == nil {
+		return nil, nil //nolint:nilnil // that there is none is no error
+	}
+	at, err := recovery.Parse(*text)
+	return &at, err
 }
 
 func viewGap(g recovery.Gap) wire.RecoveryGap {

@@ -3,11 +3,14 @@
 package clone
 
 import (
+	"time"
+
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/recovery"
 )
 
 // Input is the input of a clone operation, which belongs to the source, and what is decided on its way.
@@ -15,6 +18,7 @@ type Input struct {
 	DatabaseID id.DatabaseID   `json:"databaseId"` // the clone
 	Filename   backup.Filename `json:"filename"`   // a backup of the source or, if Fresh, a file that this operation makes
 	Fresh      bool            `json:"fresh,omitempty"`
+	At         *time.Time      `json:"at,omitempty"` // the moment that a fresh file is of; nil: as the source is then
 	// ManifestSHA256 is that of the file, once there is one.
 	ManifestSHA256 string   `json:"manifestSha256,omitempty"`
 	Notes          []string `json:"notes,omitempty"` // once the copy is whole; see Result
@@ -25,6 +29,7 @@ type Input struct {
 type Result struct {
 	DatabaseID id.DatabaseID `json:"databaseId"`
 	Name       string        `json:"name"`
+	At         *time.Time    `json:"pointInTime,omitempty"`
 	Notes      []string      `json:"notes"`
 }
 
@@ -32,8 +37,9 @@ type Result struct {
 type Request struct {
 	Name        string
 	DisplayName string
-	Filename    *backup.Filename // nil: as the source is now
-	Key         idempotency.Key  // empty: every request makes another clone
+	Filename    *backup.Filename // nil: as the source is now, or was at At
+	At          *time.Time
+	Key         idempotency.Key // empty: every request makes another clone
 }
 
 // KeyRoute is the route that keys of clones belong to.
@@ -45,6 +51,9 @@ func (r Request) Check() (Request, error) {
 		if _, err := backup.ParseFilename(string(*r.Filename)); err != nil {
 			return r, err
 		}
+	}
+	if r.Filename != nil && r.At != nil {
+		return r, fault.Invalid(recovery.Field, "cannot be given beside filename")
 	}
 	err := database.ValidateChosenName(r.Name)
 	if err == nil {
@@ -58,11 +67,14 @@ func (r Request) Check() (Request, error) {
 
 // Fingerprint identifies what the request asks for.
 func (r Request) Fingerprint(source id.DatabaseID) idempotency.Fingerprint {
-	filename := ""
-	if r.Filename != nil {
-		filename = string(*r.Filename)
+	from := ""
+	switch {
+	case r.Filename != nil:
+		from = string(*r.Filename)
+	case r.At != nil:
+		from = recovery.Text(*r.At)
 	}
-	return idempotency.NewFingerprint(string(source), r.Name, r.DisplayName, filename)
+	return idempotency.NewFingerprint(string(source), r.Name, r.DisplayName, from)
 }
 
 // Draft is what the record of a clone takes over: its source's role model. Everything else is a new database's.

@@ -26,7 +26,7 @@ func TestWhatCanBeCloned(t *testing.T) {
 	good := backup.Backup{Filename: "20261121_065347.sql.gz", VerifiedAt: &now, ExpiresAt: &later}
 	for name, c := range map[string]struct {
 		change func(*Scene, *backup.Backup)
-		fresh  fault.Code // of the refusal of a clone of now; empty: admitted
+		fresh  fault.Code // of the refusal of a clone of now, or of a moment; empty: admitted
 		from   fault.Code // likewise from the backup
 	}{
 		"active":           {},
@@ -48,9 +48,22 @@ func TestWhatCanBeCloned(t *testing.T) {
 			c.change(&s, &b)
 		}
 		want(t, name+", as it is now", s.Admits(), c.fresh)
+		want(t, name+", as it was", s.AdmitsThen(), c.fresh)
 		want(t, name+", from a backup", s.AdmitsFrom(&b, now), c.from)
 		want(t, name+", from none", s.AdmitsFrom(nil, now), fault.BackupNotFound)
 	}
+}
+
+func TestADeletedDatabaseIsClonedAsItWas(t *testing.T) {
+	s := Scene{Source: database.Record{Status: database.Deleted, Settings: database.NoSettings()}}
+	want(t, "deleted, as it is now", s.Admits(), fault.DatabaseStateConflict)
+	want(t, "deleted, as it was", s.AdmitsThen(), "")
+	s.Open = "o"
+	want(t, "being recovered", s.AdmitsThen(), fault.DatabaseStateConflict)
+	s = Scene{Source: database.Record{Status: database.Purging, Settings: database.NoSettings()}}
+	want(t, "being purged", s.AdmitsThen(), fault.DatabaseStateConflict)
+	s.Source.Status, s.Source.TimeoutProfile = database.Deleted, querytimeout.Short
+	want(t, "with a profile", s.AdmitsThen(), reconfigure)
 }
 
 const reconfigure = fault.QueryTimeoutCloneRequiresReconfigure
@@ -84,6 +97,7 @@ func TestRequests(t *testing.T) {
 		{func(r *Request) { r.Name = "preview-" + strings.Repeat("a", 40) }, fault.ValidationError, "name"},
 		{func(r *Request) { r.DisplayName = " " }, fault.ValidationError, "displayName"},
 		{func(r *Request) { r.Filename = new(backup.Filename("../x")) }, fault.InvalidBackupFilename, ""},
+		{func(r *Request) { r.At = &now }, fault.ValidationError, "pointInTime"},
 		{func(r *Request) { r.Key = idempotency.Key(strings.Repeat("k", 201)) }, fault.ValidationError, idempotency.Header},
 	} {
 		bad := good
@@ -97,14 +111,19 @@ func TestRequests(t *testing.T) {
 	prints := map[idempotency.Fingerprint]bool{good.Fingerprint("b"): true}
 	for _, change := range []func(*Request){
 		func(*Request) {}, func(r *Request) { r.Name = "other" }, func(r *Request) { r.DisplayName = "o" },
-		func(r *Request) { r.Filename = nil },
+		func(r *Request) { r.Filename = nil }, func(r *Request) { r.Filename, r.At = nil, &now },
+		func(r *Request) { r.Filename, r.At = nil, new(now.Add(time.Microsecond)) },
 	} {
 		other := good
 		change(&other)
 		prints[other.Fingerprint("a")] = true
 	}
-	if len(prints) != 5 {
-		t.Errorf("%d fingerprints of 5 requests", len(prints))
+	if len(prints) != 7 {
+		t.Errorf("%d fingerprints of 7 requests", len(prints))
+	}
+	zone := time.FixedZone("", 3600)
+	if (Request{At: &now}).Fingerprint("a") != (Request{At: new(now.In(zone))}).Fingerprint("a") {
+		t.Error("one moment has two fingerprints")
 	}
 }
 

@@ -19,6 +19,23 @@ type Scene struct {
 // Admits decides about a clone of the source as it is now. QUERY_TIMEOUT_CLONE_REQUIRES_RECONFIGURATION: it has a profile of
 // query timeouts that the clone would not have. DATABASE_STATE_CONFLICT: its status or an open operation forbids it.
 func (s Scene) Admits() error {
+	if err := s.calm(); err != nil {
+		return err
+	}
+	_, err := s.Source.Status.Decide(database.Backup)
+	return err
+}
+
+// AdmitsThen decides about a clone of the source as it was at a moment, which its archive has. The source may be deleted. The
+// errors are those of Admits.
+func (s Scene) AdmitsThen() error {
+	if s.Source.Status != database.Deleted {
+		return s.Admits()
+	}
+	return s.calm()
+}
+
+func (s Scene) calm() error {
 	switch p := s.Source.TimeoutProfile; p {
 	case querytimeout.NotConfigured, querytimeout.Standard:
 	default:
@@ -28,8 +45,7 @@ func (s Scene) Admits() error {
 	if s.Open != "" {
 		return fault.New(fault.DatabaseStateConflict, "another operation of the database is open: %s", s.Open)
 	}
-	_, err := s.Source.Status.Decide(database.Backup)
-	return err
+	return nil
 }
 
 // AdmitsFrom decides about a clone from a backup of the source; nil means that there is none of that name. BACKUP_NOT_FOUND: so

@@ -1,6 +1,7 @@
 package clone
 
 import (
+	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/stage"
 )
@@ -8,7 +9,7 @@ import (
 // The stages of a clone, beside those of every operation.
 const (
 	Making    stage.Stage = "making"
-	Dumping   stage.Stage = "dumping"
+	Dumping   stage.Stage = "dumping"       // the operation shows recovery.Stages first where a file of another moment is made
 	Loading               = restore.Loading // the operation shows one of restore.Parts
 	Switching stage.Stage = "switching"
 	Settling  stage.Stage = "settling"
@@ -57,4 +58,4 @@ var Machine = stage.New(
 		Settling:        {Settled: to(stage.Succeeded, OpenRecord, stage.EmitEvent)},
 		stage.Failing:   {stage.Closed: to(stage.Failed, RemoveRecord, stage.EmitEvent), stage.Completed: to(Switching)},
 		stage.Canceling: {stage.Closed: to(stage.Canceled, RemoveRecord, stage.EmitEvent), stage.Completed: to(Switching)},
-	})
+	}).Showing(Dumping, recovery.Stages...)

@@ -58,6 +58,20 @@ func (w *world) cloning(cp *controlplane.ControlPlane, file backup.Filename) (cl
 	return cp.Clones.Start(w.ctx, w.forClone(), asked)
 }
 
+// cloningThen asks for a clone of the source as it was before its table "after" was made.
+func (w *world) cloningThen(cp *controlplane.ControlPlane, change func(*clone.Request)) (clones.Started, error) {
+	w.t.Helper()
+	asked := clone.Request{Name: "copy", DisplayName: "A copy", At: &w.then, Key: "once"}
+	if change != nil {
+		change(&asked)
+	}
+	r, err := w.Moments.Reach(w.ctx, w.caller, w.source(), account.See, rollout.Clone)
+	if err != nil {
+		return clones.Started{}, err
+	}
+	return cp.Clones.Start(w.ctx, r, asked)
+}
+
 func (w *world) cloned(file backup.Filename) clones.Started {
 	w.t.Helper()
 	return must(w.cloning(w.ControlPlane, file))(w.t)

@@ -114,6 +114,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	restoring := restores.New(shared, sets, sizes.Restored)
 	making := databases.New(shared)
 	ring := keyrings.New(shared)
+	back := moments.New(shared)
 	copies, joining, persons := backups.New(shared), members.New(shared), people.New(shared)
 	deleting := deletion.New(shared, copies.OpenStored, joining.Withdraw)
 	pruning.Register(shared)
@@ -141,11 +142,11 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		LegacyRoles:   roles.NewLegacy(shared),
 		ManagedLogins: roles.NewManagedLogins(shared),
 		Backups:       copies,
-		Moments:       moments.New(shared),
+		Moments:       back,
 		Certificates:  certificates.New(shared),
 		Extensions:    extensions.New(shared),
 		Restores:      restoring,
-		Clones:        clones.New(shared),
+		Clones:        clones.New(shared, back.Admit),
 		Previews:      short,
 		Uploads:       uploads.New(shared, restoring.FromUpload),
 		Usage:         usage.New(shared),

@@ -80,17 +80,10 @@ var theRestore = flow{
 	ended: (*world).wantEnd,
 }
 
-func theClone(name string, fresh bool) flow {
+func theClone(name string, fresh bool, begin func(w *world, cp *controlplane.ControlPlane)) flow {
 	return flow{
 		name: name, kind: clones.Kind, during: "Load", forward: "Switch",
-		prepare: (*world).clonable,
-		begin: func(w *world, cp *controlplane.ControlPlane) {
-			if fresh {
-				_, _ = w.cloning(cp, "")
-			} else {
-				_, _ = w.cloning(cp, w.copied())
-			}
-		},
+		prepare: (*world).clonable, begin: begin,
 		fails: func(w *world) { w.server.FailLoads("a type is in the way") },
 		ended: func(w *world, end operation.Status) {
 			w.wantClone(end, fresh)
@@ -103,8 +96,15 @@ func theClone(name string, fresh bool) flow {
 }
 
 var (
-	theCloneOfNow    = theClone("clone of now", true)
-	theCloneOfBackup = theClone("clone of a backup", false)
+	theCloneOfNow = theClone("clone of now", true, func(w *world, cp *controlplane.ControlPlane) {
+		_, _ = w.cloning(cp, "")
+	})
+	theCloneOfBackup = theClone("clone of a backup", false, func(w *world, cp *controlplane.ControlPlane) {
+		_, _ = w.cloning(cp, w.copied())
+	})
+	theCloneOfThen = theClone("clone of a moment", false, func(w *world, cp *controlplane.ControlPlane) {
+		_, _ = w.cloningThen(cp, nil)
+	})
 )
 
 var theDeletion = flow{
@@ -169,7 +169,7 @@ var thePurge = flow{
 
 // flows are those that workers carry out.
 var flows = []flow{
-	theBackup, theExtension, theRestore, theCloneOfNow, theCloneOfBackup, theDeletion, theRecovery, thePurge,
+	theBackup, theExtension, theRestore, theCloneOfNow, theCloneOfBackup, theCloneOfThen, theDeletion, theRecovery, thePurge,
 }
 
 // within are those that a request waits for, and ways of others that differ by what is there before.
@@ -472,6 +472,13 @@ func TestWhatAFlowFailsWith(t *testing.T) {
 			"the database server could not put the copy in its place; nothing is left of the clone"},
 		{theCloneOfNow, "it is never alone", busy, fault.AgentError,
 			"the database server could not put the copy in its place; nothing is left of the clone"},
+
+		{theCloneOfThen, "the archive lost it", func(w *world) { w.server.LoseSegments(w.then.Add(-time.Second), w.clock.Now()) },
+			fault.PointNotRecoverable, ""},
+		{theCloneOfThen, "no archive any more", func(w *world) { w.server.SetArchiving(false) }, fault.PointNotRecoverable,
+			"the server keeps no archive"},
+		{theCloneOfThen, "no dump", refuses("Backup", command.ReasonFailed), fault.AgentError,
+			"the database server could not dump the database"},
 
 		{theDeletion, "it is not closed", once("SetAccess"), fault.AgentError, "the database server could not close the database"},
 		{theDeletion, "not verified", theDeletion.fails, fault.BackupNotVerified, "row 7 differs"},

@@ -3,6 +3,7 @@ package controlplane_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
@@ -37,6 +38,7 @@ func (w *world) restorable(m database.RoleModel) {
 	w.server.Load("shop", "CREATE TABLE before (n int);\n")
 	must(w.Backups.Start(w.ctx, w.reached(db)))(w.t)
 	w.work(w.ControlPlane)
+	w.then = w.clock.Now().Add(-time.Second)
 	w.server.Load("shop", "CREATE TABLE after (n int);\n")
 }
 

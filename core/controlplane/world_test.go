@@ -55,6 +55,7 @@ type world struct {
 	key     string
 	caller  access.Caller
 	latest  databases.Created // by made
+	then    time.Time         // what was changed last was changed after this
 }
 
 var customer = netip.MustParseAddr("203.0.113.7")

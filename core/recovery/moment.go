@@ -23,6 +23,9 @@ func Parse(text string) (time.Time, error) {
 	return at, nil
 }
 
+// Text is a moment as Parse reads it, in UTC: the same moment is always the same text.
+func Text(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
+
 // written is the form; package time reads some others too, and offsets of any size.
 var written = regexp.MustCompile(`^[0-9-]{10}T[0-9:]{8}(\.[0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`)
 

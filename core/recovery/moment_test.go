@@ -68,7 +68,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		written := at.Format(time.RFC3339Nano)
+		written := Text(at)
 		if again, err := Parse(written); err != nil || !again.Equal(at) || again.Location() != time.UTC {
 			t.Errorf("%q is %s, and that is %s (%v)", text, written, again, err)
 		}

@@ -2,6 +2,7 @@
 package recovery
 
 import (
+	"slices"
 	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
@@ -12,6 +13,17 @@ const (
 	Fetching  = "fetching"  // what the archive has
 	Replaying = "replaying" // what was written since, to the moment
 )
+
+// Stages are both, in their order.
+var Stages = []string{Fetching, Replaying}
+
+// Shown is what an operation shows while a file is made: one of Stages, or otherwise that it is dumped.
+func Shown(stage, dumping string) string {
+	if slices.Contains(Stages, stage) {
+		return stage
+	}
+	return dumping
+}
 
 // Window is from when to when a database can be had back as it was. The zero Window has no moment.
 type Window struct {

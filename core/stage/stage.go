@@ -60,6 +60,8 @@ type Machine struct {
 	Events []Event
 	// Shown is the stage of an operation that shows something else in its place, such as what its agent is at.
 	Shown Stage
+
+	parts map[string]Stage
 }
 
 // New makes a machine of its moves. For what they leave out: Advance stays at a stage that has begun and is not final, Cancel
@@ -83,6 +85,19 @@ func New(stages []Stage, events []Event, shown Stage, moves Moves) Machine {
 	return m
 }
 
+// Showing is the machine of operations that show these words, such as what an agent is at, in place of a stage.
+func (m Machine) Showing(in Stage, words ...string) Machine {
+	parts := maps.Clone(m.parts)
+	if parts == nil {
+		parts = map[string]Stage{}
+	}
+	for _, w := range words {
+		parts[w] = in
+	}
+	m.parts = parts
+	return m
+}
+
 func rest(s Stage, e Event) Cell {
 	switch begun := s != Queued && !operation.Status(s).Final(); {
 	case e == Advance && begun, e == Cancel && (s == Canceling || s == Canceled):
@@ -101,6 +116,9 @@ func (m Machine) Of(o operation.Operation) Stage {
 	}
 	if slices.Contains(m.Stages, s) {
 		return s
+	}
+	if in, known := m.parts[o.Stage]; known {
+		return in
 	}
 	return m.Shown
 }

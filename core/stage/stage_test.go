@@ -91,6 +91,16 @@ func TestStagesOfOperations(t *testing.T) {
 	}
 }
 
+func TestWordsInPlaceOfAStage(t *testing.T) {
+	for shown, want := range map[string]stage.Stage{
+		"fetching": clone.Dumping, "replaying": clone.Dumping, "dumping": clone.Dumping, "comparing": clone.Loading,
+	} {
+		if got := clone.Machine.Of(operation.Operation{Status: operation.Running, Stage: shown}); got != want {
+			t.Errorf("%s: %s, want %s", shown, got, want)
+		}
+	}
+}
+
 func TestWhatMovesLeaveOut(t *testing.T) {
 	const working, leap = stage.Stage("working"), stage.Event("leap")
 	m := stage.New([]stage.Stage{stage.Queued, working, stage.Canceling, stage.Canceled},

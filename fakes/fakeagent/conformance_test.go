@@ -17,6 +17,7 @@ func TestConformance(t *testing.T) {
 		return conformance.Stand{Agent: agent, Server: view{s}}
 	}
 	conformance.Agent(t, 1, newStand)
+	conformance.Archive(t, 1, newStand)
 }
 
 type systemClock struct{}

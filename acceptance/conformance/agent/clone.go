@@ -3,6 +3,7 @@ package agent
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/command"
@@ -35,9 +36,14 @@ func cloningOf(t *testing.T, s Stand) *cloning {
 	t.Helper()
 	g := admitted(t, s)
 	did(t, s.Server.Load(g.spec.Name, "CREATE TABLE before (n int);\n"), "a table")
+	return cloningAt(g, nil)
+}
+
+// cloningAt clones what a stage's database held at a moment; nil: what it holds.
+func cloningAt(g *stage, at *time.Time) *cloning {
 	c := &cloning{
 		stage: g, fence: newFence(), clone: newSpec(g.spec.RoleModel),
-		dump: command.Backup{DatabaseID: g.spec.DatabaseID, Filename: passingName, Passing: true},
+		dump: command.Backup{DatabaseID: g.spec.DatabaseID, Filename: passingName, Passing: true, At: at},
 	}
 	c.clone.Closed = true
 	c.load = command.Load{

@@ -44,6 +44,16 @@ func ReasonShown(err error) command.Reason {
 	return command.ReasonFailed
 }
 
+// RefusedBackup is the report of a file that an agent has refused for good to make. About a moment it says what the agent says.
+func RefusedBackup(err error) command.BackupReport {
+	r := command.BackupReport{State: command.BackupFailed, Reason: ReasonShown(err)}
+	var no *command.Refusal
+	if r.Reason == command.ReasonNotRecoverable && errors.As(err, &no) {
+		r.Message = no.Message
+	}
+	return r
+}
+
 // JobFailed is what an operation fails with whose job the agent could not do: in the agent's words, where it has any that are
 // fit for the customer, or in these.
 func JobFailed(why command.Reason, says, message, noRoom string) *fault.Error {

@@ -4,6 +4,7 @@ package clones
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -17,16 +18,23 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
 
 // Clones clones databases (spec, the limited-rollout routes).
-type Clones struct{ base *base.Base }
+type Clones struct {
+	base   *base.Base
+	admits Admits
+}
+
+// Admits decides whether a database can be had back as it was at a moment, as Moments.Admit does.
+type Admits func(ctx context.Context, r access.Reached, at time.Time) error
 
 // New makes the use cases, and registers their kind.
-func New(p *base.Base) *Clones {
-	c := &Clones{base: p}
+func New(p *base.Base, a Admits) *Clones {
+	c := &Clones{base: p, admits: a}
 	c.register()
 	return c
 }
@@ -38,12 +46,12 @@ type Started struct {
 }
 
 // Start stores a clone and queues its making. With a key, a repeated request returns the same clone and its operation as they are
-// then.
+// then. As of a moment, a deleted source can be cloned, too.
 //
 // KEY_SCOPE_DENIED: no full-account key. FORBIDDEN: anyone but the owner. VALIDATION_ERROR: a field is wrong, or the name is
 // reserved or taken. PLAN_LIMIT: no more databases. AGENT_ERROR: the source's server has no room for another one.
 // DATABASE_STATE_CONFLICT: the key was used for another request, or its clone was not made. The other errors are those of
-// clone.Scene.
+// clone.Scene and, for a moment, of Moments.Admit.
 func (c *Clones) Start(ctx context.Context, reached access.Reached, q clone.Request) (s Started, err error) {
 	if err := reached.Caller().RequireFullAccount(); err != nil {
 		return s, err
@@ -52,6 +60,9 @@ func (c *Clones) Start(ctx context.Context, reached access.Reached, q clone.Requ
 		return s, err
 	}
 	if q, err = q.Check(); err != nil {
+		return s, err
+	}
+	if err := c.asOf(ctx, reached, q); err != nil {
 		return s, err
 	}
 	draft, err := provision.New(c.base, reached.Caller().Account, q.Draft(reached.Record()))
@@ -78,6 +89,25 @@ func (c *Clones) Start(ctx context.Context, reached access.Reached, q clone.Requ
 		s.Clone, err = provision.ShownAgain(ctx, c.base, reached.Caller(), s.Clone)
 	}
 	return s, err
+}
+
+// asOf decides about the moment of a request, of which the first request with its key has asked already.
+func (c *Clones) asOf(ctx context.Context, reached access.Reached, q clone.Request) error {
+	switch {
+	case q.At == nil && reached.Record().Status.Gone():
+		return base.ErrDatabaseNotFound()
+	case q.At == nil:
+		return nil
+	}
+	if q.Key != "" {
+		_, err := ports.Read(ctx, c.base.Store, func(ctx context.Context, tx ports.Tx) (idempotency.Record, error) {
+			return tx.Idempotency().Get(ctx, reached.Record().AccountID, clone.KeyRoute, q.Key)
+		})
+		if !errors.Is(err, ports.ErrNoRow) {
+			return err
+		}
+	}
+	return c.admits(ctx, reached, *q.At)
 }
 
 // reserve commits the intent: key, record, logins, operation and its use of a backup in one transaction, which has locked the
@@ -120,11 +150,15 @@ func (c *Clones) admit(
 	}
 	s := clone.Scene{Source: source, Open: open.ID}
 	if q.Filename == nil {
-		if err := s.Admits(); err != nil {
+		admits := s.Admits
+		if q.At != nil {
+			admits = s.AdmitsThen
+		}
+		if err := admits(); err != nil {
 			return input, err
 		}
 		taken, err := tx.Backups().Names(ctx, source.ID)
-		return clone.Input{Filename: backup.FreeFilename(c.base.Clock.Now(), taken), Fresh: true}, err
+		return clone.Input{Filename: backup.FreeFilename(c.base.Clock.Now(), taken), Fresh: true, At: q.At}, err
 	}
 	found, err := tx.Backups().Get(ctx, source.ID, *q.Filename)
 	of := &found
@@ -155,6 +189,9 @@ func (c *Clones) add(
 			return err
 		}
 		details["filename"] = string(input.Filename)
+	}
+	if input.At != nil {
+		details[recovery.Field] = recovery.Text(*input.At)
 	}
 	return c.base.Audit(ctx, tx, source, o.Actor, audit.CloneRequested, details)
 }

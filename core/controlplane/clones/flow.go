@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/stage"
 )
@@ -87,15 +88,16 @@ func (t turn) make(ctx context.Context) (work.Next, error) {
 // dump has the agent make the file, which is nobody's backup. It keeps sending the same command, as for a backup.
 func (t turn) dump(ctx context.Context) (work.Next, error) {
 	report, err := work.Send(ctx, t.Lease, "dump", t.Agent, command.Backup{
-		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true,
+		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, At: t.Input.At,
 	})
 	switch {
 	case base.RefusedForGood(err):
-		return t.Fail(ctx, dumpFailed(command.BackupReport{Reason: base.ReasonShown(err)}))
+		return t.Fail(ctx, dumpFailed(base.RefusedBackup(err)))
 	case err != nil:
 		return work.Next{}, err
 	case report.State == command.BackupRunning:
-		return t.Running(string(clone.Dumping), t.percent(clone.Dumping, report.Progress), report.Bytes,
+		shown := recovery.Shown(report.Stage, string(clone.Dumping))
+		return t.Running(shown, t.percent(clone.Dumping, report.Progress), report.Bytes,
 			report.Stage == operation.StageQueued)
 	case report.State == command.BackupFailed:
 		return t.Fail(ctx, dumpFailed(report))

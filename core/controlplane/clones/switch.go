@@ -93,7 +93,7 @@ func (t turn) Ending(on operation.Event, cause *fault.Error) work.Ending {
 		return e.After(func(ctx context.Context, tx ports.Tx) error { return tx.Databases().Remove(ctx, t.record.ID) })
 	}
 	e.Result = operation.Encode(clone.Result{
-		DatabaseID: t.record.ID, Name: t.record.Name, Notes: append([]string{}, t.Input.Notes...),
+		DatabaseID: t.record.ID, Name: t.record.Name, At: t.Input.At, Notes: append([]string{}, t.Input.Notes...),
 	})
 	return e.After(func(ctx context.Context, tx ports.Tx) error {
 		err := t.update(ctx, tx, func(stored *database.Record) error {

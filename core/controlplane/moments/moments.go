@@ -3,6 +3,7 @@ package moments
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -32,11 +33,12 @@ func (m *Moments) Reach(
 ) (access.Reached, error) {
 	found, err := access.Find(ctx, m.base.Store, c, gates, base.ErrDatabaseNotFound(),
 		func(ctx context.Context, tx ports.Tx, p access.Passage) (access.Reached, error) {
-			r, err := p.ReachDeleted(ctx, tx, db)
-			if err == nil && r.Record().Status.Gone() {
-				r = r.Through(append([]rollout.Gate{rollout.DeletedDatabases}, gates...)...)
+			r, err := p.Reach(ctx, tx, db)
+			if !errors.Is(err, ports.ErrNoRow) {
+				return r, err
 			}
-			return r, err
+			r, err = p.ReachDeleted(ctx, tx, db)
+			return r.Through(append([]rollout.Gate{rollout.DeletedDatabases}, gates...)...), err
 		})
 	if err != nil {
 		return access.Reached{}, err

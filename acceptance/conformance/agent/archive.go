@@ -1,0 +1,247 @@
+package agent
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/acceptance/sample"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/recovery"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// archiveCases are about databases as they were at a moment.
+var archiveCases = map[string]func(t *testing.T, s Stand){
+	"window of a database":                   windowOfDatabase,
+	"window of no database":                  windowOfNothing,
+	"moment becomes a clone":                 momentCloned,
+	"moment again is the same":               momentAgain,
+	"moment with another payload":            momentConflict,
+	"moment before the database":             momentBefore,
+	"moment of no database":                  momentOfNothing,
+	"moment closed on its way":               momentClosed,
+	"moment before a restore":                momentBeforeRestore,
+	"moment of an isolated database":         momentIsolated,
+	"moment takes the place of the database": momentRestored,
+}
+
+// Archive is the part of the suite that needs an agent whose server keeps an archive. See Agent.
+func Archive(t *testing.T, several int, newStand func(t *testing.T) Stand) {
+	for _, name := range sample.OneIn(t, several, slices.Sorted(maps.Keys(archiveCases))) {
+		t.Run(name, func(t *testing.T) { archiveCases[name](t, newStand(t)) })
+	}
+}
+
+// apart is how far a moment is from what is written before and after it.
+const apart = 20 * time.Millisecond
+
+// moment is a moment after all that was written, and before all that is to be.
+func moment() time.Time {
+	time.Sleep(apart)
+	at := time.Now().UTC().Truncate(time.Microsecond)
+	time.Sleep(apart)
+	return at
+}
+
+// windowOf waits until something of a database can be had back.
+func windowOf(t *testing.T, s Stand, db id.DatabaseID) recovery.Window {
+	t.Helper()
+	for ctx := bounded(t); ; time.Sleep(apart) {
+		known := must(ports.Ask(ctx, s.Agent, command.RecoveryWindow{DatabaseID: db}))(t)
+		if !known.Archived {
+			t.Fatal("the server keeps no archive")
+		}
+		if !known.Window.Empty() {
+			return known.Window
+		}
+	}
+}
+
+// past is a cloning of a moment: the source has the table "before" then, and "after" later.
+func past(t *testing.T, s Stand) *cloning {
+	t.Helper()
+	c := cloningOf(t, s)
+	windowOf(t, s, c.spec.DatabaseID)
+	c.dump.At = new(moment())
+	did(t, s.Server.Load(c.spec.Name, "CREATE TABLE after (n int);\n"), "a table")
+	return c
+}
+
+// wantThen checks that a database is as it was at the moment.
+func wantThen(t *testing.T, s Stand, name string) {
+	t.Helper()
+	if !s.Server.HasTable(name, "before") || s.Server.HasTable(name, "after") {
+		t.Errorf("%s is not as it was then", name)
+	}
+}
+
+func windowOfDatabase(t *testing.T, s Stand) {
+	began := time.Now()
+	db, _ := made(t, s)
+	w := windowOf(t, s, db.DatabaseID)
+	if w.From.Before(began.Add(-time.Minute)) || w.To.After(time.Now().Add(time.Minute)) || len(w.Gaps) > 0 {
+		t.Errorf("it is %+v", w)
+	}
+	at := moment()
+	for ctx := bounded(t); w.To.Before(at); time.Sleep(apart) {
+		if ctx.Err() != nil {
+			t.Fatalf("%s is never stored: %+v", at, w)
+		}
+		w = windowOf(t, s, db.DatabaseID)
+	}
+}
+
+func windowOfNothing(t *testing.T, s Stand) {
+	q := command.RecoveryWindow{DatabaseID: newID[id.DatabaseID]()}
+	wantReason(t, refusal(ports.Ask(bounded(t), s.Agent, q)), command.ReasonNotFound)
+}
+
+func momentCloned(t *testing.T, s Stand) {
+	c := past(t, s)
+	sessions := c.sessions(t, c.spec.Logins[0])
+	c.prepared(t)
+	c.wantShut(t)
+	c.switched(t)
+	wantStands(t, s.Server, c.clone)
+	wantThen(t, s, c.clone.Name)
+	wantAlive(t, sessions, true)
+	if c.wantSource(t); !s.Server.HasTable(c.spec.Name, "after") {
+		t.Error("the source has lost what came after")
+	}
+	wantNoFile(t, s, c.spec.DatabaseID, passingName)
+}
+
+// Whoever takes the operation over begins with its first step. The stages come in their order.
+func momentAgain(t *testing.T, s Stand) {
+	c := past(t, s)
+	c.steps()[0](t)
+	var stages []string
+	over(t, s, c.fence, c.dump, func(r command.BackupReport) (bool, int) {
+		stages = append(stages, r.Stage)
+		return r.State == command.BackupRunning, r.Progress
+	})
+	if at := slices.Index(stages, recovery.Replaying); at >= 0 && slices.Contains(stages[at:], recovery.Fetching) {
+		t.Errorf("the stages were %v", stages)
+	}
+	c.fence.Epoch++
+	c.prepared(t)
+	c.switched(t)
+	c.fence.Epoch++
+	c.prepared(t)
+	wantThen(t, s, c.clone.Name)
+}
+
+func momentConflict(t *testing.T, s Stand) {
+	c := past(t, s)
+	c.steps()[0](t)
+	must(s.Agent.Do(bounded(t), c.fence, c.dump))(t)
+	other := c.dump
+	other.At = new(c.dump.At.Add(time.Microsecond))
+	s.refuses(t, c.fence, other, command.ReasonConflict)
+	noError(t, ports.Close(bounded(t), s.Agent, c.fence))
+}
+
+func momentBefore(t *testing.T, s Stand) {
+	c := past(t, s)
+	c.dump.At = new(windowOf(t, s, c.spec.DatabaseID).From.Add(-time.Second))
+	c.steps()[0](t)
+	c.wantNotRecoverable(t)
+	noError(t, ports.Close(bounded(t), s.Agent, c.fence))
+	wantNothing(t, s.Server, c.clone)
+	wantNoFile(t, s, c.spec.DatabaseID, passingName)
+}
+
+// wantNotRecoverable checks that the agent says so: at once, or when it has found out.
+func (c *cloning) wantNotRecoverable(t *testing.T) {
+	t.Helper()
+	for ctx := bounded(t); ; time.Sleep(apart) {
+		report, err := ports.Do(ctx, c.Agent, c.fence, c.dump)
+		switch {
+		case err != nil:
+			wantReason(t, err, command.ReasonNotRecoverable)
+			return
+		case report.State != command.BackupRunning:
+			if report.State != command.BackupFailed || report.Reason != command.ReasonNotRecoverable || report.Message == "" {
+				t.Errorf("the file: %+v", report)
+			}
+			return
+		}
+	}
+}
+
+func momentOfNothing(t *testing.T, s Stand) {
+	s.refuses(t, newFence(), command.Backup{
+		DatabaseID: newID[id.DatabaseID](), Filename: passingName, Passing: true, At: new(moment()),
+	}, command.ReasonNotFound)
+}
+
+func momentClosed(t *testing.T, s Stand) {
+	c := past(t, s)
+	databases := s.Server.Databases()
+	for _, whole := range []bool{false, true} {
+		c.fence = newFence()
+		c.steps()[0](t)
+		must(s.Agent.Do(bounded(t), c.fence, c.dump))(t)
+		if whole {
+			c.steps()[1](t)
+		}
+		for range 2 {
+			noError(t, ports.Close(bounded(t), s.Agent, c.fence))
+		}
+		wantNothing(t, s.Server, c.clone)
+		wantNoFile(t, s, c.spec.DatabaseID, passingName)
+		r := restorable{stage: c.stage}
+		r.wantDatabases(t, databases)
+		s.refuses(t, c.fence, c.dump, command.ReasonClosed)
+	}
+	c.wantSource(t)
+}
+
+// A database that was replaced since is had back as it was before.
+func momentBeforeRestore(t *testing.T, s Stand) {
+	r := restorableOf(t, s)
+	windowOf(t, s, r.spec.DatabaseID)
+	at := moment()
+	r.ready(t)
+	must(ports.Do(bounded(t), s.Agent, r.fence, r.switching(true)))(t)
+	r.discard(t)
+	c := cloningAt(r.stage, &at)
+	c.prepared(t)
+	c.switched(t)
+	if !s.Server.HasTable(c.clone.Name, "after") || s.Server.HasTable(r.spec.Name, "after") {
+		t.Error("the clone is not as the database was before its restore")
+	}
+}
+
+func momentIsolated(t *testing.T, s Stand) {
+	d := deletableOf(t, s)
+	windowOf(t, s, d.spec.DatabaseID)
+	at := moment()
+	did(t, s.Server.Load(d.spec.Name, "CREATE TABLE after (n int);\n"), "a table")
+	d.deleted(t)
+	windowOf(t, s, d.spec.DatabaseID)
+	c := cloningAt(d.stage, &at)
+	c.prepared(t)
+	c.switched(t)
+	wantThen(t, s, c.clone.Name)
+}
+
+// A file of a moment takes the place of its own database, as a backup does.
+func momentRestored(t *testing.T, s Stand) {
+	c := past(t, s)
+	if report := finish(t, s, c.fence, c.dump); report.State != command.BackupDone {
+		t.Fatalf("the file: %+v", report)
+	}
+	r := &restorable{stage: c.stage, fence: c.fence, load: command.Load{
+		DatabaseID: c.spec.DatabaseID, Compare: true, Source: command.Source{DatabaseID: c.spec.DatabaseID, Filename: passingName},
+	}}
+	r.ready(t)
+	must(ports.Do(bounded(t), s.Agent, r.fence, r.switching(true)))(t)
+	r.discard(t)
+	wantThen(t, s, c.spec.Name)
+	c.wantIn(t, c.spec.Logins[0], true)
+	wantNoFile(t, s, c.spec.DatabaseID, passingName)
+}
