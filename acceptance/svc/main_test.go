@@ -33,6 +33,7 @@
 //	operator feature disable clone     Turns a feature off.
 //	backup hold orders                 Keeps running backups of the database from finishing, until "backup release".
 //	agent stop                         Nobody reaches the agent, until "agent start".
+//	archive lose 30s                   Has the archive lose what is written in this time from now on.
 //	owner withdraw orders USERNAME     The owner of the database does this in SQL.
 //	mail somebody@example.org          Prints the last mail to an address.
 //	accept somebody@example.org        Accepts the invitation that was mailed to an address last.

@@ -96,6 +96,10 @@ var orders = []verb{
 		backups, err2 := strconv.ParseInt(v[1], 10, 64)
 		return errors.Join(err, err2, r.Operator.SetBytes(r.account, database, backups))
 	}},
+	{"operator pitr DAYS", func(r *run, v []string) error {
+		n, err := strconv.Atoi(v[0])
+		return errors.Join(err, r.Operator.SetPITR(r.account, n))
+	}},
 	{"operator validity DURATION", func(r *run, v []string) error {
 		d, err := time.ParseDuration(v[0])
 		return errors.Join(err, r.Operator.SetCredentialValidity(r.account, d))
@@ -152,6 +156,12 @@ var services = []verb{
 		}
 		r.OldAgent(v[0] == "old")
 		return nil
+	}},
+	{"archive keep|drop", func(r *run, v []string) error { return r.Archive.Keep(v[0] == "keep") }},
+	// What is written in this time from now on, as the clock has it.
+	{"archive lose DURATION", func(r *run, v []string) error {
+		d, err := time.ParseDuration(v[0])
+		return errors.Join(err, r.Archive.Lose(r.Clock.Now(), r.Clock.Now().Add(d)))
 	}},
 	{"backup hold DATABASE", onDatabase(func(r *run, db spec.Created, _ []string) (err error) {
 		r.releaseBackups, err = r.HoldBackup(db)

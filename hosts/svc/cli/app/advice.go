@@ -53,7 +53,7 @@ var Advice = map[fault.Code]string{
 		"deleted",
 	fault.BackupNotVerified: `"svc backups list DATABASE" shows which are verified; "svc backups create DATABASE" makes ` +
 		"another one",
-	fault.PointNotRecoverable:    `"svc databases window DATABASE" shows from when on a database can be had back, and what is missing`,
+	fault.PointNotRecoverable:    `"svc databases window DATABASE" shows what can be had back, and what is missing`,
 	fault.InvalidWebhookEndpoint: `"svc webhooks list" shows the webhooks; "svc webhooks rotate" enables one that is disabled`,
 
 	// What svc does not send.

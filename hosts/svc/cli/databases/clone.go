@@ -15,43 +15,68 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/hosts/svc/cli/app"
 )
 
 func databasesClone(a *app.App) *cobra.Command {
-	var displayName, file string
+	var displayName, file, at string
 	var key app.KeyFlag
 	var wait app.Waiting
 	cmd := &cobra.Command{
 		Use: "clone DATABASE NAME", Short: "Make a database that begins with what another one holds", Args: cobra.ExactArgs(2),
-		Long: `Make a database that begins with what another one holds, or held when one of its backups was made, and print the
-password of its owner's login. It can be used when the operation has succeeded. Additional roles, members and the allowlist
-are not copied: any address may connect to the new database.
+		Long: `Make a database that begins with what another one holds, or held when one of its backups was made or at a moment, and
+print the password of its owner's login. It can be used when the operation has succeeded. Additional roles, members and the
+allowlist are not copied: any address may connect to the new database.
+
+A moment needs its offset from UTC. "svc databases window" shows which there are; a deleted database has some too.
 
 The operator enables this for single databases.`,
 		Example: `  svc databases clone shop shop-copy --wait
-  svc databases clone shop shop-in-march --backup 20260301_113000.sql.gz`,
+  svc databases clone shop shop-in-march --backup 20260301_113000.sql.gz
+  svc databases clone shop shop-then --at '2026-03-01 12:30:00+01' --wait`,
 		ValidArgsFunction: a.CompleteDatabase,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := cloneOf(args[1], app.First(displayName, args[1]), file)
 			if err != nil {
 				return app.Usage("%w", err)
 			}
+			find := func(ctx context.Context, _ *apiclient.Client) (id.DatabaseID, error) {
+				return a.DatabaseNamed(ctx, args[0])
+			}
+			if cmd.Flags().Changed("at") {
+				if file != "" {
+					return app.Usage("take one of --backup and --at")
+				}
+				moment, err := app.Moment("--at", at)
+				if err != nil {
+					return err
+				}
+				b.PointInTime = new(recovery.Text(*moment))
+				find = func(ctx context.Context, c *apiclient.Client) (id.DatabaseID, error) {
+					return everNamed(ctx, a, c, args[0])
+				}
+			}
 			opt, err := key.Use(a)
 			if err != nil {
 				return err
 			}
-			return a.OnDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+			return a.WithAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
+				of, err := find(ctx, c)
+				if err != nil {
+					return err
+				}
 				begun, err := c.Databases.Clone(ctx, of, b, opt)
 				if err != nil {
 					return a.MayBeDone(err, app.Again(cmd, args))
 				}
 				return endClone(ctx, a, c, begun, wait)
-			})(cmd, args)
+			})
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&file, "backup", "", "the backup to begin with; without it, the database as it is now")
+	f.StringVar(&at, "at", "", "begin with what the database held then, as '2026-03-01 12:30:00+01'")
 	f.StringVar(&displayName, "display-name", "", "1-64 characters; the name, without it")
 	key.Add(cmd)
 	wait.Add(cmd)

@@ -30,6 +30,7 @@ func Command(a *app.App) *cobra.Command {
 		databasesDeleted(a),
 		databasesRecover(a),
 		databasesClone(a),
+		databasesWindow(a),
 		databasesTimeouts(a),
 		databasesTimeoutsSet(a),
 		databasesSlowQueries(a),
