@@ -13,9 +13,9 @@ type SealedValues interface {
 	Replace(ctx context.Context, v SealedValue, sealed []byte) error
 }
 
-// SealedValue is one encrypted value. Ref names its row ("backup-key/<database>", "certificate-key/<id>", "change/<id>" of a
-// pending rotation, "factor/<user>", "login/<database>/<login>", "mail/<id>", "role/<id>", "server/<id>", "webhook/<id>"),
-// Context is what it is bound to.
+// SealedValue is one encrypted value. Ref names its row ("archive-key/<server>", "backup-key/<database>", "certificate-key/<id>",
+// "change/<id>" of a pending rotation, "factor/<user>", "login/<database>/<login>", "mail/<id>", "role/<id>", "server/<id>",
+// "webhook/<id>"), Context is what it is bound to.
 type SealedValue struct {
 	Ref     string
 	Context string

@@ -37,8 +37,8 @@ type Servers interface {
 	// unless an earlier time is stored. An unknown server is ErrNoRow.
 	Answered(ctx context.Context, server id.ServerID, at time.Time) error
 	Away(ctx context.Context, server id.ServerID, since time.Time) error
-	// Save writes every field that can change but AvoidedUntil, AnsweredAt and AwaySince; ErrNoRow when there is no such server.
-	// Errors otherwise as of Add.
+	// Save writes every field that can change but AvoidedUntil, AnsweredAt, AwaySince and SealedArchiveKey; ErrNoRow when there is
+	// no such server. Errors otherwise as of Add.
 	Save(ctx context.Context, s server.Server) error
 	// Contents counts what is on a server; zero where there is none.
 	Contents(ctx context.Context, server id.ServerID) (server.Contents, error)

@@ -20,8 +20,9 @@ func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
 const twoChanges = `
 	INSERT INTO users (id, email, name, created_at) VALUES (gen_random_uuid(), 'a@example.org', 'A', 'epoch');
 	INSERT INTO accounts (id, owner_id, plan, created_at) SELECT id, id, 'pro', 'epoch' FROM users;
-	INSERT INTO servers (id, name, agent_url, sealed_secret, ca, public_host, public_port, capacity, enabled, created_at)
-		VALUES (gen_random_uuid(), 'one', '', '', '', '', 1, 1, true, 'epoch');
+	INSERT INTO servers (id, name, agent_url, sealed_secret, sealed_archive_key, ca, public_host, public_port,
+		capacity, enabled, created_at)
+		VALUES (gen_random_uuid(), 'one', '', '', '', '', '', 1, 1, true, 'epoch');
 	INSERT INTO databases (id, account_id, server_id, name, display_name, role_model, environment, schedule, status, created_at,
 		connection_cap, size_bytes, access_generation, allowlist_generation, allowlist_applied, role_generation, role_ordinal,
 		roles_barred)

@@ -65,8 +65,9 @@ func populate(t testing.TB, db clustertest.Database, databases int) (account.Cre
 			SELECT '00000000-0000-4000-8000-000000000001', 'a@example.com', 'A', 'epoch'`,
 		`INSERT INTO accounts (id, owner_id, plan, created_at)
 			SELECT '00000000-0000-4000-8000-000000000002', id, 'business', 'epoch' FROM users`,
-		`INSERT INTO servers (id, name, agent_url, sealed_secret, ca, public_host, public_port, capacity, enabled, created_at)
-			SELECT '00000000-0000-4000-8000-000000000003', 's', 'u', '', '', 'h', 1, 100000, true, 'epoch'`,
+		`INSERT INTO servers (id, name, agent_url, sealed_secret, sealed_archive_key, ca, public_host, public_port,
+				capacity, enabled, created_at)
+			SELECT '00000000-0000-4000-8000-000000000003', 's', 'u', '', '', '', 'h', 1, 100000, true, 'epoch'`,
 		fmt.Sprintf(`INSERT INTO api_keys (id, kind, account_id, user_id, label, scope, hash, created_at)
 			SELECT '%s', 'account', id, owner_id, 'l', 'full', '\x%x', 'epoch' FROM accounts`, credential.ID, credential.Hash),
 		fmt.Sprintf(`INSERT INTO databases (id, account_id, server_id, name, display_name, role_model, environment, schedule, status,

@@ -29,8 +29,9 @@ func manyDatabases(t testing.TB) clustertest.Database {
 			SELECT pg_temp.made('user', n), n || '@example.com', 'A', 'epoch' FROM generate_series(0, 99) n`,
 		`INSERT INTO accounts (id, owner_id, plan, created_at)
 			SELECT pg_temp.made('account', n), pg_temp.made('user', n), 'business', 'epoch' FROM generate_series(0, 99) n`,
-		`INSERT INTO servers (id, name, agent_url, sealed_secret, ca, public_host, public_port, capacity, enabled, created_at)
-			SELECT pg_temp.made('server', n), 's' || n, 'u', '', '', 'h', 1, 100000, true, 'epoch'
+		`INSERT INTO servers (id, name, agent_url, sealed_secret, sealed_archive_key, ca, public_host, public_port,
+				capacity, enabled, created_at)
+			SELECT pg_temp.made('server', n), 's' || n, 'u', '', '', '', 'h', 1, 100000, true, 'epoch'
 			FROM generate_series(0, 1) n`,
 		`INSERT INTO ci_namespaces (id, account_id, name, created_at)
 			SELECT pg_temp.made('namespace', n), pg_temp.made('account', n), 'main', 'epoch' FROM generate_series(0, 99) n`,

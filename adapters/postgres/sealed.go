@@ -37,6 +37,9 @@ type sealedRows struct {
 // sealedTables are in the order of their Refs. Changes come before logins and roles, because the password of a completed change
 // moves there: an iteration that misses it in the first table finds it in a later one.
 var sealedTables = []sealedRows{
+	sealed("archive-key", serverTable, "sealed_archive_key", resealing, func(s server.Server) (string, string, []byte) {
+		return string(s.ID), s.ArchiveContext(), s.SealedArchiveKey
+	}),
 	{"backup-key", []string{pgdb.FirstUUID}, sealedIn("backup-key", sealedBackupKeys, func(k backup.Key) (string, string, []byte) {
 		return string(k.DatabaseID), k.SecretContext(), k.Sealed
 	}), resealBackupKey},

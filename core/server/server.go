@@ -34,6 +34,10 @@ type Server struct {
 	// AvoidedUntil is until when other servers get the new databases, because this one could not be reached; nil: not avoided.
 	AvoidedUntil *time.Time `db:"avoided_until"`
 
+	// SealedArchiveKey is the passphrase of the archive that its agent may keep, encrypted; bound to ArchiveContext. It is made with
+	// the server, and stays: without it, what is in the archive is lost.
+	SealedArchiveKey []byte `db:"sealed_archive_key"`
+
 	// AnsweredAt is when its agent last answered a batch host, to AnswerNoted; AwaySince is since when it does not, nil while it
 	// does.
 	AnsweredAt *time.Time `db:"answered_at"`
@@ -64,6 +68,9 @@ func (s Server) SecretContext() string { return SecretContext(s.ID) }
 
 // SecretContext binds an encrypted secret to a server.
 func SecretContext(server id.ServerID) string { return "server/" + string(server) + "/secret" }
+
+// ArchiveContext binds the encrypted passphrase of the archive to this server.
+func (s Server) ArchiveContext() string { return "server/" + string(s.ID) + "/archive" }
 
 // mostConnections is the highest max_connections that PostgreSQL takes.
 const mostConnections = 262_143

@@ -72,6 +72,10 @@ var sealedTables = []func(*state) []sealed{
 		func(r *server.Server) (string, string, *[]byte) {
 			return "server/" + string(r.ID), r.SecretContext(), &r.SealedSecret
 		}),
+	sealedIn(func(s *state) *rows[id.ServerID, server.Server] { return &s.servers },
+		func(r *server.Server) (string, string, *[]byte) {
+			return "archive-key/" + string(r.ID), r.ArchiveContext(), &r.SealedArchiveKey
+		}),
 	sealedIn(func(s *state) *rows[id.WebhookID, webhook.Endpoint] { return &s.webhooks },
 		func(w *webhook.Endpoint) (string, string, *[]byte) {
 			return "webhook/" + string(w.ID), webhook.SecretContext(w.ID), &w.SealedSecret

@@ -33,7 +33,7 @@ func (v servers) put(s *state, row server.Server) error {
 	}) {
 		return v.refuse(server.ErrRegistered())
 	}
-	row.SealedSecret = bytes.Clone(row.SealedSecret)
+	row.SealedSecret, row.SealedArchiveKey = bytes.Clone(row.SealedSecret), bytes.Clone(row.SealedArchiveKey)
 	s.servers.put(s.txid, row.ID, row)
 	return nil
 }
@@ -163,7 +163,7 @@ func (v servers) Save(ctx context.Context, row server.Server) error {
 			return ports.ErrNoRow
 		}
 		row.CreatedAt, row.AvoidedUntil = stored.CreatedAt, stored.AvoidedUntil
-		row.AnsweredAt, row.AwaySince = stored.AnsweredAt, stored.AwaySince
+		row.AnsweredAt, row.AwaySince, row.SealedArchiveKey = stored.AnsweredAt, stored.AwaySince, stored.SealedArchiveKey
 		return v.put(s, row)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -32,10 +33,12 @@ func SealedValues(t *testing.T, m Metadata) {
 // and two endpoints, a mail of each database, a second factor, and two keys for certificates, of which one is retired.
 func fillSealed(w *world) (want []ports.SealedValue) {
 	second := w.addServer("second", 1)
-	want = append(want,
-		ports.SealedValue{Ref: "server/" + string(w.server.ID), Context: w.server.SecretContext(), Sealed: w.server.SealedSecret},
-		ports.SealedValue{Ref: "server/" + string(second.ID), Context: second.SecretContext(), Sealed: second.SealedSecret},
-	)
+	for _, s := range []server.Server{w.server, second} {
+		want = append(want,
+			ports.SealedValue{Ref: "server/" + string(s.ID), Context: s.SecretContext(), Sealed: s.SealedSecret},
+			ports.SealedValue{Ref: "archive-key/" + string(s.ID), Context: s.ArchiveContext(), Sealed: s.SealedArchiveKey},
+		)
+	}
 	w.retires(w.addSigningKey(1), 2)
 	k := w.addSigningKey(3)
 	want = append(want, ports.SealedValue{
@@ -138,7 +141,7 @@ func passwordlessIsNotMet(w *world) {
 	for _, v := range walk(w, 2) {
 		met[v.Ref[:strings.Index(v.Ref, "/")]]++
 	}
-	w.equal("values by kind", met, map[string]int{"role": len(role.Statuses) - 1, "server": 1})
+	w.equal("values by kind", met, map[string]int{"archive-key": 1, "role": len(role.Statuses) - 1, "server": 1})
 }
 
 // holderSeesNewValue replaces values while somebody holds the database, has read role and change, and is about to write them

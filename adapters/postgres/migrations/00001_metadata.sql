@@ -190,23 +190,24 @@ CREATE INDEX ci_spent_tokens_until ON ci_spent_tokens (until);
 
 -- "installation" is what tells a server from every other one, by whichever address its agent is reached; empty until its agent has
 -- said it. Placement passes a server over until avoided_until. answered_at is when its agent last answered, to a minute, and
--- away_since since when it does not.
+-- away_since since when it does not. sealed_archive_key is the passphrase of its archive, which never changes.
 CREATE TABLE servers (
-    id            uuid PRIMARY KEY,
-    name          text COLLATE "C" NOT NULL,
-    installation  text NOT NULL DEFAULT '',
-    agent_url     text NOT NULL,
-    sealed_secret bytea NOT NULL,
-    ca            text NOT NULL,
-    public_host   text NOT NULL,
-    public_port   integer NOT NULL CHECK (public_port BETWEEN 1 AND 65535),
-    capacity      integer NOT NULL CHECK (capacity >= 0),
-    connections   integer NOT NULL DEFAULT 0 CHECK (connections >= 0),
-    enabled       boolean NOT NULL,
-    created_at    timestamptz NOT NULL,
-    avoided_until timestamptz,
-    answered_at   timestamptz,
-    away_since    timestamptz,
+    id                 uuid PRIMARY KEY,
+    name               text COLLATE "C" NOT NULL,
+    installation       text NOT NULL DEFAULT '',
+    agent_url          text NOT NULL,
+    sealed_secret      bytea NOT NULL,
+    sealed_archive_key bytea NOT NULL,
+    ca                 text NOT NULL,
+    public_host        text NOT NULL,
+    public_port        integer NOT NULL CHECK (public_port BETWEEN 1 AND 65535),
+    capacity           integer NOT NULL CHECK (capacity >= 0),
+    connections        integer NOT NULL DEFAULT 0 CHECK (connections >= 0),
+    enabled            boolean NOT NULL,
+    created_at         timestamptz NOT NULL,
+    avoided_until      timestamptz,
+    answered_at        timestamptz,
+    away_since         timestamptz,
     CONSTRAINT servers_name_unique UNIQUE (name)
 );
 CREATE UNIQUE INDEX servers_installation_unique ON servers (installation) WHERE installation <> '';

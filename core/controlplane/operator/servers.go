@@ -9,6 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -54,6 +55,10 @@ func (o *Operator) AddServer(ctx context.Context, n NewServer) (server.Server, e
 		return server.Server{}, fault.Invalid("agentSecret", "%s", err)
 	}
 	if s.SealedSecret, err = o.base.Secrets.Seal([]byte(n.Secret), s.SecretContext()); err != nil {
+		return server.Server{}, err
+	}
+	passphrase := o.base.Entropy.Base62(command.ArchiveKeyLength)
+	if s.SealedArchiveKey, err = o.base.Secrets.Seal([]byte(passphrase), s.ArchiveContext()); err != nil {
 		return server.Server{}, err
 	}
 	if !n.Unchecked {
