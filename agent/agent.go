@@ -195,7 +195,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.tryStorage), server.Answering(a.recoveryWindow), server.Answering(a.setArchiveKey),
 		},
 		Health: a.health, Metrics: d.Metrics,
-		Programs: a.Programs, Log: d.Log,
+		Archive: a.archived, Programs: a.Programs, Log: d.Log,
 	})
 	return a, err
 }
@@ -315,6 +315,13 @@ func (a *Agent) recoveryWindow(ctx context.Context, q command.RecoveryWindow) (w
 	w.Archived = true
 	w.Window, err = a.archive.Window(ctx, q.DatabaseID)
 	return w, err
+}
+
+func (a *Agent) archived() *command.Archive {
+	if a.archive == nil {
+		return nil
+	}
+	return &command.Archive{KeyMark: a.archive.KeyMark()}
 }
 
 func (a *Agent) setArchiveKey(_ context.Context, q command.SetArchiveKey) (none command.None, err error) {

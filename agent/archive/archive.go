@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/sessions"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/recovery"
@@ -215,6 +216,8 @@ func (a *Archive) keyFile() string { return filepath.Join(a.Dir, "key") }
 // SetKey stores the passphrase of the archive, which the control plane keeps. It refuses another one than it has: everything in
 // the archive would be lost.
 func (a *Archive) SetKey(passphrase string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	has, err := os.ReadFile(a.keyFile())
 	switch {
 	case err == nil && string(has) == passphrase:
@@ -224,15 +227,40 @@ func (a *Archive) SetKey(passphrase string) error {
 	case !errors.Is(err, os.ErrNotExist):
 		return err
 	}
-	next := a.keyFile() + ".new"
-	if err := os.WriteFile(next, []byte(passphrase), 0o600); err != nil {
-		return err
-	}
-	if err := os.Rename(next, a.keyFile()); err != nil {
+	if err := writeDurably(a.keyFile(), passphrase); err != nil {
 		return err
 	}
 	loop.Wake(a.woken)
 	return nil
+}
+
+// writeDurably writes a secret so that a power failure leaves it whole, or none.
+func writeDurably(path, text string) error {
+	next := path + ".new"
+	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
+		return err
+	}
+	if err := syncPath(next); err != nil {
+		return err
+	}
+	return errors.Join(os.Rename(next, path), syncPath(filepath.Dir(path)))
+}
+
+func syncPath(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// KeyMark is that of the key that the archive has; empty while it has none.
+func (a *Archive) KeyMark() string {
+	key, err := os.ReadFile(a.keyFile())
+	if err != nil {
+		return ""
+	}
+	return command.ArchiveKeyMark(string(key))
 }
 
 // copyDue copies the server if that is due, and forgets the segments that nothing needs any more.

@@ -61,10 +61,14 @@ func (s *Server) capabilities(ctx context.Context, _ command.AskCapabilities) (c
 		routes = append(routes, q.pattern)
 	}
 	slices.Sort(routes)
+	var archive *command.Archive
+	if s.config.Archive != nil {
+		archive = s.config.Archive()
+	}
 	return command.Capabilities{
 		Version: s.config.Version, Protocol: command.Protocol, Routes: routes, Programs: s.config.Programs(),
-		Connections: connections, Installation: installation, SlowQueries: collects, State: state,
-		Reasons: s.reasons(),
+		Connections: connections, Installation: installation, SlowQueries: collects, Archive: archive,
+		State: state, Reasons: s.reasons(),
 	}, nil
 }
 

@@ -45,6 +45,7 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 	for what, c := range map[string]interface{ Check() error }{
 		"no backup key":        databaseWith(func(c *command.EnsureDatabase) { c.BackupKey = nil }),
 		"half a key":           databaseWith(func(c *command.EnsureDatabase) { c.BackupKey = c.BackupKey[:16] }),
+		"half a key of one":    command.SetArchiveKey{Key: strings.Repeat("k", command.ArchiveKeyLength/2)},
 		"no UUID":              command.SetAccess{DatabaseID: "x"},
 		"reserved name":        databaseWith(func(c *command.EnsureDatabase) { c.Name = "postgres" }),
 		"quote in a name":      databaseWith(func(c *command.EnsureDatabase) { c.Name = `a"; DROP` }),

@@ -1,6 +1,8 @@
 package command
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"regexp"
 
 	"github.com/pgherd/pgherd/core/id"
@@ -43,6 +45,18 @@ func (SetArchiveKey) Route() Route { return Route{Method: "POST", Path: "/v1/arc
 const ArchiveKeyLength = 52
 
 var archiveKeyPattern = regexp.MustCompile(`^[0-9A-Za-z]{52}$`)
+
+// Archive is what an agent says of the archive of its server.
+type Archive struct {
+	// KeyMark is that of the key that the agent has; empty while it has none.
+	KeyMark string `json:"keyMark"`
+}
+
+// ArchiveKeyMark tells keys apart without showing them.
+func ArchiveKeyMark(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
 
 // Check implements Question.
 func (q SetArchiveKey) Check() error {

@@ -253,6 +253,17 @@ func (s *spy) said(db id.DatabaseID) (list []string) {
 	return list
 }
 
+// told are the names of all events.
+func (s *spy) told() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for _, e := range s.events {
+		names = append(names, e.What)
+	}
+	return strings.Join(names, " ")
+}
+
 // unproven are agents that say that everything is done, and have seen nothing.
 type unproven struct{ ports.Fleet }
 

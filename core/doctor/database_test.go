@@ -401,6 +401,11 @@ func TestEveryKindHasItsCase(t *testing.T) {
 	seen := map[Code]bool{
 		DatabaseUnknown: true, ServerUnreachable: true, OtherProtocol: true, FileDamaged: true, StorageAway: true,
 	}
+	for _, a := range archives {
+		for _, c := range a.codes {
+			seen[c] = true
+		}
+	}
 	for _, d := range damages {
 		for _, c := range d.codes {
 			seen[c] = true

@@ -38,6 +38,7 @@ type Kind struct {
 const (
 	ServerUnreachable Code = "server_unreachable"
 	OtherProtocol     Code = "other_protocol"
+	ArchiveKeyDiffers Code = "archive_key_differs"
 	ListCut           Code = "list_cut"
 
 	StatusStuck       Code = "status_stuck"
@@ -113,6 +114,10 @@ var Kinds = []Kind{
 	{ServerUnreachable, "the server's agent does not answer", Nothing},
 	{StorageAway, "where the agent keeps backups does not answer, so its files are not compared", Nothing},
 	{OtherProtocol, "the server's agent uses another protocol", Nothing},
+	{
+		ArchiveKeyDiffers, "the agent encrypts the archive of its server with another key than the metadata have, or that key cannot " +
+			"be opened: without the server the archive is lost", Nothing,
+	},
 	{ListCut, "the server has more than the agent lists at once; run the doctor again after repairing this", Nothing},
 
 	{StatusStuck, "the database is in transition, but no operation is open", Nothing},

@@ -165,7 +165,7 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return command.Capabilities{
 			Protocol:    command.Protocol + s.faults.ahead,
 			Connections: manyConnections, Installation: s.installation, SlowQueries: !s.faults.countsNothing,
-			State: command.ServerState{InCharge: true, Postgres: true, PgBouncer: true},
+			Archive: s.archived(), State: command.ServerState{InCharge: true, Postgres: true, PgBouncer: true},
 		}, nil
 	case command.DatabaseSize:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.Size, error) {
@@ -180,6 +180,8 @@ func (s *Server) asked(q command.Question) (any, error) {
 			return nil, errNoDatabase(q.DatabaseID)
 		}
 		return s.window(q.DatabaseID), nil
+	case command.SetArchiveKey:
+		return command.None{}, s.setArchiveKey(q)
 	case command.Settings:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.SettingsInForce, error) { return d.settingsInForce(), nil })
 	case command.AskApplied:

@@ -14,6 +14,7 @@ import (
 // archive has all that the server's databases have held since they were made, isolated ones too, until they are purged.
 type archive struct {
 	off  bool // the server keeps none
+	key  string
 	gaps []recovery.Gap
 	kept map[id.DatabaseID][]kept
 }
@@ -29,6 +30,44 @@ func (s *Server) SetArchiving(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.archive.off = !on
+}
+
+// SetArchiveKey has the archive be encrypted with a key; empty: it has none.
+func (s *Server) SetArchiveKey(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.archive.key = key
+}
+
+// ArchiveKey is the key that the archive has; empty: none.
+func (s *Server) ArchiveKey() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.archive.key
+}
+
+// archived is what the agent says of the archive; nil where the server keeps none.
+func (s *Server) archived() *command.Archive {
+	switch {
+	case s.archive.off:
+		return nil
+	case s.archive.key == "":
+		return &command.Archive{}
+	}
+	return &command.Archive{KeyMark: command.ArchiveKeyMark(s.archive.key)}
+}
+
+func (s *Server) setArchiveKey(q command.SetArchiveKey) error {
+	switch err := q.Check(); {
+	case err != nil:
+		return err
+	case s.archive.off:
+		return command.Refuse(command.ReasonInvalid, "this server keeps no archive")
+	case s.archive.key != "" && s.archive.key != q.Key:
+		return command.Refuse(command.ReasonConflict, "the archive is encrypted with another key")
+	}
+	s.archive.key = q.Key
+	return nil
 }
 
 // LoseSegments takes out of the archive what was written between two times, which are after those of any call before.

@@ -61,7 +61,8 @@ func Agent(t *testing.T, several int, newStand func(t *testing.T) Stand) {
 	maps.Copy(cases, deletionCases)
 	maps.Copy(cases, heardCases)
 	maps.Copy(cases, map[string]func(t *testing.T, s Stand){
-		"connections": connectionsAreKnown,
+		"archive keys": ArchiveKeys,
+		"connections":  connectionsAreKnown,
 
 		"ensure makes a managed database":         ensureManaged,
 		"ensure makes a single-login database":    ensureSingleLogin,

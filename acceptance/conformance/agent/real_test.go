@@ -2,22 +2,25 @@ package agent_test
 
 import (
 	"net/netip"
+	"path/filepath"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	conformance "github.com/pgherd/pgherd/acceptance/conformance/agent"
 	"github.com/pgherd/pgherd/adapters/agentclient"
+	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakebox"
+	"github.com/pgherd/pgherd/hosts/toolchain"
 	"github.com/pgherd/pgherd/ports"
 )
 
 // The real agent on a real PostgreSQL and PgBouncer, reached over HTTPS as the control plane reaches it.
 func TestRealAgent(t *testing.T) {
 	t.Parallel()
-	s := startReal(t)
+	s := startReal(t, agenttest.Own(t))
 	// max_connections, and of these those kept for superusers, for the agent and for questions of PgBouncer's
 	known, err := ports.Ask(t.Context(), s.Agent, command.AskCapabilities{})
 	if err != nil || known.Connections != 250-3-10-4 {
@@ -26,9 +29,18 @@ func TestRealAgent(t *testing.T) {
 	conformance.Agent(t, 8, func(*testing.T) conformance.Stand { return s })
 }
 
-func startReal(t *testing.T) conformance.Stand {
+func TestRealArchiveKeys(t *testing.T) {
+	t.Parallel()
+	s, tools := agenttest.Own(t), must(toolchain.Find())(t)
+	s.Config.Archive = &agent.Archive{
+		PgBackRest: tools.PgBackRest, Postgres: tools.Postgres, Socket: filepath.Join(t.TempDir(), "push"),
+	}
+	conformance.ArchiveKeys(t, startReal(t, s))
+}
+
+func startReal(t *testing.T, s *agenttest.Stack) conformance.Stand {
 	t.Helper()
-	s := agenttest.Own(t).Start(t)
+	s.Start(t)
 	box := fakebox.New()
 	record := server.Server{ID: "33333333-3333-4333-8333-333333333333", AgentURL: "https://" + s.Config.Listen, CA: s.CA(t)}
 	record.SealedSecret = must(box.Seal([]byte(agenttest.Secret), record.SecretContext()))(t)

@@ -36,6 +36,9 @@ func (l *checkup) all(ctx context.Context) error {
 	if err := l.strays(ctx); err != nil {
 		return err
 	}
+	if err := l.archive(ctx); err != nil {
+		return err
+	}
 	return l.listFiles(ctx)
 }
 
@@ -212,6 +215,20 @@ func operations(ctx context.Context, tx ports.Tx, has command.Strays) (map[id.Op
 		of[op] = doctor.Operation{Known: true, Open: !o.Status.Final(), Epoch: o.Epoch}
 	}
 	return of, nil
+}
+
+// archive compares the key of the archive, where one is kept, as far as the key ring can open it.
+func (l *checkup) archive(ctx context.Context) error {
+	has, err := ask(ctx, l, command.AskCapabilities{})
+	if err != nil || has.Archive == nil {
+		return err
+	}
+	key, err := l.base.Secrets.Open(l.server.SealedArchiveKey, l.server.ArchiveContext())
+	if errors.Is(err, ports.ErrNoRing) {
+		return err
+	}
+	l.found = append(l.found, doctor.ExamineArchive(l.server.Name, key, *has.Archive)...)
+	return nil
 }
 
 // listFiles compares the files, all at once: those of one backup may be in two parts of the list.

@@ -104,8 +104,12 @@ func (w *Monitor) Once(ctx context.Context) {
 				return
 			}
 			known, err := ask(ctx, agent)
-			if ctx.Err() == nil {
-				w.record(ctx, s, known, err)
+			if ctx.Err() != nil {
+				return
+			}
+			w.record(ctx, s, known, err)
+			if err == nil && base.CheckProtocol(known) == nil {
+				w.keyArchive(ctx, s.Server, agent, known)
 			}
 		})
 	}

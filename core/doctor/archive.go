@@ -1,0 +1,18 @@
+package doctor
+
+import "github.com/pgherd/pgherd/core/command"
+
+// ExamineArchive compares the key of the archive of a server. key is nil where it could not be opened with the key ring. An agent
+// that has none is sent it.
+func ExamineArchive(server string, key []byte, has command.Archive) []Finding {
+	f := Finding{Code: ArchiveKeyDiffers, Subject: server, Has: has.KeyMark}
+	switch {
+	case key == nil:
+		f.Want = "one that the key ring opens"
+	case has.KeyMark == "" || has.KeyMark == command.ArchiveKeyMark(string(key)):
+		return nil
+	default:
+		f.Want = command.ArchiveKeyMark(string(key))
+	}
+	return []Finding{f}
+}
