@@ -338,5 +338,5 @@ func (a *Agent) setArchiveKey(_ context.Context, q command.SetArchiveKey) (none 
 // removeFiles removes every file that there is of a database: its backups, with what was written and not committed, and uploads.
 // Nobody must be making any of them.
 func (a *Agent) removeFiles(ctx context.Context, db id.DatabaseID) error {
-	return errors.Join(a.uploads.RemoveAll(ctx, db), a.files.DeleteAll(ctx, db))
+	return errors.Join(a.uploads.RemoveAll(ctx, db), a.files.Passing().DeleteAll(ctx, db), a.files.DeleteAll(ctx, db))
 }

@@ -54,7 +54,7 @@ func (c cloning) dump() protocol.Command {
 func (c cloning) load() protocol.Command {
 	return agenttest.Told(c.clone.Operation, 1, command.Load{
 		DatabaseID: c.clone.DatabaseID(), Names: c.renamings(), Compare: true,
-		Source: command.Source{DatabaseID: c.source.DatabaseID(), Filename: backup.Filename(passingName)},
+		Source: command.Source{DatabaseID: c.source.DatabaseID(), Filename: backup.Filename(passingName), Passing: true},
 	})
 }
 
@@ -105,7 +105,7 @@ func (c cloning) isShut(t testing.TB, when string) {
 func (c cloning) passingFiles(t testing.TB) []string {
 	t.Helper()
 	stem := strings.TrimSuffix(passingName, ".sql.gz")
-	return check.Must(filepath.Glob(filepath.Join(c.Config.BackupDir, c.source.ID, stem+"*")))(t)
+	return check.Must(filepath.Glob(filepath.Join(c.Config.BackupDir, "passing", c.source.ID, stem+"*")))(t)
 }
 
 func (c cloning) noPassingFile(t testing.TB) {

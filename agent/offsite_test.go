@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/extension"
 )
 
 // offsite is an agent whose backups are in an object store.
@@ -108,7 +109,7 @@ func (x *offsite) stage(t testing.TB, c protocol.Command) string {
 }
 
 // While the store is away, backups wait without a place among the jobs, and health says why; when it is back, they are stored and
-// verified. A restore is refused meanwhile, and works then.
+// verified. A restore is refused meanwhile, and works then. What needs no backup is done all the same.
 func TestAnObjectStoreThatIsAway(t *testing.T) {
 	t.Parallel()
 	for what, happens := range map[string]struct {
@@ -139,6 +140,7 @@ func TestAnObjectStoreThatIsAway(t *testing.T) {
 				running, waiting := x.agent.JobCount()
 				return running == 0 && waiting == 0
 			})
+			x.clonedAndProved(t, second)
 			spooled := check.Must(filepath.Glob(filepath.Join(x.Config.BackupDir, "spool", "*")))(t)
 			if len(spooled) == 0 {
 				t.Error("nothing is in the spool")
@@ -157,5 +159,18 @@ func TestAnObjectStoreThatIsAway(t *testing.T) {
 				t.Errorf("the spool has %d files", len(left))
 			}
 		})
+	}
+}
+
+// clonedAndProved demands that a database can be cloned as it is, and an extension be tried.
+func (x *offsite) clonedAndProved(t testing.TB, source agenttest.Wanted) {
+	t.Helper()
+	c := cloningOf(x.Stack, source)
+	c.loaded(t)
+	c.switched(t)
+	trying := agenttest.Told(agenttest.NewUUID(), 1, command.QualifyExtension{Extension: extension.Citext, Version: "1.6"})
+	proof := agenttest.Outcome(t, x.Stack, trying, func(p command.ExtensionProof) bool { return p.State != command.ExtensionRunning })
+	if !proof.Qualified {
+		t.Errorf("%+v", proof)
 	}
 }

@@ -130,11 +130,12 @@ func (a *Agent) sweepBackups(ctx context.Context) {
 func (a *Agent) sweepBlobs(ctx context.Context) {
 	loop.Run(ctx, a.log, nil, "what backups have left where they are kept is not removed",
 		func(ctx context.Context) (time.Duration, error) {
-			n, err := a.files.SweepBlobs(ctx, time.Now())
-			if n > 0 {
+			passed, err := a.files.Passing().SweepBlobs(ctx, time.Now())
+			n, failed := a.files.SweepBlobs(ctx, time.Now())
+			if n += passed; n > 0 {
 				a.log.Info("what backups had left was removed", zap.Int("blobs", n))
 			}
-			return prunePause, err
+			return prunePause, errors.Join(err, failed)
 		})
 }
 

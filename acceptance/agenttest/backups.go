@@ -92,7 +92,7 @@ func (s *Stack) Keeps(t testing.TB, w Wanted, name backup.Filename) {
 // NoFiles checks that nothing of a database's backups is left.
 func (s *Stack) NoFiles(t testing.TB, w Wanted) {
 	t.Helper()
-	for _, pattern := range []string{filepath.Join(w.ID, "*"), filepath.Join("spool", w.ID+"*")} {
+	for _, pattern := range []string{w.ID + "/*", "passing/" + w.ID + "/*", "spool/" + w.ID + "*"} {
 		found, err := filepath.Glob(filepath.Join(s.Config.BackupDir, pattern))
 		if err != nil || len(found) > 0 {
 			t.Errorf("files are left: %v %v", found, err)

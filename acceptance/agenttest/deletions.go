@@ -91,8 +91,10 @@ func (s *Stack) CatalogOf(t testing.TB, w Wanted) string {
 func (s *Stack) IsPurged(t testing.TB, w Wanted) {
 	t.Helper()
 	s.NoTrace(t, w)
-	if _, err := os.Stat(filepath.Join(s.Config.BackupDir, w.ID)); !os.IsNotExist(err) {
-		t.Errorf("the folder of its backups: %v", err)
+	for _, of := range []string{"", "passing"} {
+		if _, err := os.Stat(filepath.Join(s.Config.BackupDir, of, w.ID)); !os.IsNotExist(err) {
+			t.Errorf("the folder of its backups: %v", err)
+		}
 	}
 	check.Eventually(t, "something of it is left", func() bool {
 		return s.One(t, `SELECT (SELECT count(*) FROM ledger.database WHERE id = $1)

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/pgdump"
+	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
@@ -23,6 +24,7 @@ type Request struct {
 	DatabaseID  id.DatabaseID
 	Database    string // its name in PostgreSQL
 	Filename    backup.Filename
+	Passing     bool // as in command.Backup
 	Verify      bool
 	Owner       string   // to a restore, the role to which everything belongs that is nobody else's
 	Logins      []string // the database's roles, for the manifest
@@ -39,6 +41,8 @@ type Request struct {
 	// Try, where it is not nil, tries something in the copy that the verification has found equal, as the login of the copy.
 	Try func(ctx context.Context, conn *pgconn.PgConn) error `json:"-"`
 }
+
+func (x *Backups) files(req Request) *store.Store { return x.FilesOf(req.Passing) }
 
 // Result is a backup that exists.
 type Result struct {
@@ -116,7 +120,7 @@ func (x *Backups) file(ctx context.Context, c *diskroom.Claim, req Request, tell
 	}
 	switch found {
 	case nothing:
-		written := func(context.Context) (int64, error) { return x.Files.Written(req.DatabaseID, req.Filename) }
+		written := func(context.Context) (int64, error) { return x.files(req).Written(req.DatabaseID, req.Filename) }
 		err := c.Watch(ctx, diskroom.Dump, written, func(ctx context.Context) (err error) {
 			result.Manifest, err = x.dump(ctx, c, req, tell)
 			return err
@@ -142,12 +146,12 @@ func (x *Backups) file(ctx context.Context, c *diskroom.Claim, req Request, tell
 func (x *Backups) verified(
 	ctx context.Context, c *diskroom.Claim, req Request, m backup.StoredManifest, tell jobs.Tell,
 ) (*time.Time, error) {
-	v := copies.Verification{Manifest: m, Database: req.Database, Owner: req.Owner, Try: req.Try}
+	v := copies.Verification{Manifest: m, Database: req.Database, Owner: req.Owner, Passing: req.Passing, Try: req.Try}
 	if err := x.copies.Verify(ctx, c, v, tell); err != nil {
 		return nil, err
 	}
 	now := x.Now().UTC()
-	if err := x.Files.MarkVerified(ctx, m, now); err != nil {
+	if err := x.files(req).MarkVerified(ctx, m, now); err != nil {
 		return nil, err
 	}
 	x.Crash("backup.after-verified")

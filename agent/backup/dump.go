@@ -120,7 +120,7 @@ func (x *Backups) inSnapshot(
 		return made, err
 	}
 	defer held.Close()
-	if made.draft, err = x.Files.Begin(ctx, req.DatabaseID, req.Filename); err != nil {
+	if made.draft, err = x.files(req).Begin(ctx, req.DatabaseID, req.Filename); err != nil {
 		return made, err
 	}
 	defer func() {

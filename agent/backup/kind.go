@@ -14,8 +14,8 @@ import (
 func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 	request := func(j jobs.Job, c command.Backup) Request {
 		return Request{
-			OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Filename: c.Filename, Verify: c.Verify,
-			Owner: j.Database, Logins: j.Roles, MaxBytes: c.MaxBytes, Account: j.Account, At: c.At, Aside: j.Aside,
+			OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Filename: c.Filename, Passing: c.Passing,
+			Verify: c.Verify, Owner: j.Database, Logins: j.Roles, MaxBytes: c.MaxBytes, Account: j.Account, At: c.At, Aside: j.Aside,
 		}
 	}
 	return jobs.Kind[command.Backup, command.BackupReport]{

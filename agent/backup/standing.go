@@ -29,7 +29,7 @@ const (
 // standing looks up what stands of a request's backup. The result has what is the request's own. Whether a file is verified is
 // read only where the request asks for that.
 func (x *Backups) standing(ctx context.Context, req Request) (standing, Result, error) {
-	m, err := x.Files.Manifest(ctx, req.DatabaseID, req.Filename)
+	m, err := x.files(req).Manifest(ctx, req.DatabaseID, req.Filename)
 	switch {
 	case fault.Has(err, fault.BackupNotFound):
 		return nothing, Result{}, nil
@@ -42,7 +42,7 @@ func (x *Backups) standing(ctx context.Context, req Request) (standing, Result, 
 	case !req.Verify:
 		return complete, Result{Manifest: m}, nil
 	}
-	at, err := x.Files.VerifiedAt(ctx, m)
+	at, err := x.files(req).VerifiedAt(ctx, m)
 	if err != nil || at == nil {
 		return unverified, Result{Manifest: m}, err
 	}
@@ -70,7 +70,7 @@ func (x *Backups) Remove(ctx context.Context, req Request) error {
 	if found, _, err := x.standing(ctx, req); err != nil || found == foreign {
 		return err
 	}
-	return x.Files.Delete(ctx, req.DatabaseID, req.Filename)
+	return x.files(req).Delete(ctx, req.DatabaseID, req.Filename)
 }
 
 // Complete reports whether the backup of this very request is complete: its file exists and, where it is to be verified, is.

@@ -31,6 +31,14 @@ type Deps struct {
 	Crash func(point string)
 }
 
+// FilesOf is where a backup is, and one that passes.
+func (d *Deps) FilesOf(passing bool) *store.Store {
+	if passing {
+		return d.Files.Passing()
+	}
+	return d.Files
+}
+
 // Copies makes copies. It is safe for concurrent use by different operations.
 type Copies struct {
 	*Deps

@@ -309,7 +309,7 @@ func (x *Copies) checkSource(ctx context.Context, req Request) error {
 	if req.Source.Upload != "" {
 		return x.checkUploaded(ctx, req)
 	}
-	file, _, err := x.Files.Open(ctx, req.Source.DatabaseID, req.Source.Filename)
+	file, _, err := x.FilesOf(req.Source.Passing).Open(ctx, req.Source.DatabaseID, req.Source.Filename)
 	if err != nil {
 		return err
 	}

@@ -68,12 +68,13 @@ func (r *remote) rewind() error {
 
 // openFile opens the file of a backup.
 func (x *Copies) openFile(ctx context.Context, of command.Source) (source, int64, error) {
-	file, size, err := x.Files.Open(ctx, of.DatabaseID, of.Filename)
+	files := x.FilesOf(of.Passing)
+	file, size, err := files.Open(ctx, of.DatabaseID, of.Filename)
 	if err != nil {
 		return nil, 0, err
 	}
 	return &remote{ReadCloser: file, reopen: func() (io.ReadCloser, error) {
-		again, _, err := x.Files.Open(ctx, of.DatabaseID, of.Filename)
+		again, _, err := files.Open(ctx, of.DatabaseID, of.Filename)
 		return again, err
 	}}, size, nil
 }
@@ -81,6 +82,7 @@ func (x *Copies) openFile(ctx context.Context, of command.Source) (source, int64
 // openSet opens the backup of a request. Manifest and sidecar are checked at once, the file itself while it is read.
 func (x *Copies) openSet(ctx context.Context, req Request) (set *fileSet, err error) {
 	set = &fileSet{}
+	files := x.FilesOf(req.Source.Passing)
 	defer func() {
 		if err != nil {
 			set.close()
@@ -89,7 +91,7 @@ func (x *Copies) openSet(ctx context.Context, req Request) (set *fileSet, err er
 	if set.data, set.size, err = x.openFile(ctx, req.Source); err != nil {
 		return set, damagedSet(err)
 	}
-	set.manifest, err = x.Files.Manifest(ctx, req.Source.DatabaseID, req.Source.Filename)
+	set.manifest, err = files.Manifest(ctx, req.Source.DatabaseID, req.Source.Filename)
 	switch {
 	case errors.Is(err, backup.ErrManifest):
 		return set, unlike(err)
@@ -100,7 +102,7 @@ func (x *Copies) openSet(ctx context.Context, req Request) (set *fileSet, err er
 	case set.manifest.DatabaseID != req.Source.DatabaseID || set.manifest.Filename != req.Source.Filename:
 		return set, unlike(errors.New("its manifest is another backup's"))
 	}
-	if set.sidecar, err = x.Files.OpenSidecar(ctx, req.Source.DatabaseID, req.Source.Filename); err != nil {
+	if set.sidecar, err = files.OpenSidecar(ctx, req.Source.DatabaseID, req.Source.Filename); err != nil {
 		switch {
 		case fault.Has(err, fault.BackupNotFound):
 			err = unlike(errMissingSidecar)

@@ -30,6 +30,7 @@ const (
 type Verification struct {
 	Manifest        backup.StoredManifest
 	Database, Owner string // as in Request
+	Passing         bool   // as in command.Source
 	// Try, where it is not nil, tries something in the copy that was found equal, as the login of the copy.
 	Try func(ctx context.Context, conn *pgconn.PgConn) error
 }
@@ -49,7 +50,9 @@ func (x *Copies) verify(ctx context.Context, c *diskroom.Claim, v Verification, 
 	m := v.Manifest
 	req := Request{ // the restore of a backup into its own database
 		OperationID: m.OperationID, DatabaseID: m.DatabaseID, Database: v.Database, Owner: v.Owner,
-		Source: command.Source{DatabaseID: m.DatabaseID, Filename: m.Filename, ManifestSHA256: m.SHA256}, Rows: true,
+		Source: command.Source{
+			DatabaseID: m.DatabaseID, Filename: m.Filename, Passing: v.Passing, ManifestSHA256: m.SHA256,
+		}, Rows: true,
 	}
 	set, err := x.openSet(ctx, req)
 	if err != nil {

@@ -161,7 +161,8 @@ func (p *Prover) tryOut(
 // proofRequest is the backup of a proof, which stands in the store like that of a database with the operation's ID.
 func proofRequest(op id.OperationID) backup.Request {
 	return backup.Request{
-		OperationID: op, DatabaseID: id.DatabaseID(op), Filename: corebackup.FilenameAt(time.Unix(0, 0)), Verify: true,
+		OperationID: op, DatabaseID: id.DatabaseID(op), Filename: corebackup.FilenameAt(time.Unix(0, 0)), Passing: true,
+		Verify: true,
 	}
 }
 
@@ -210,7 +211,7 @@ func (p *Prover) Forget(ctx context.Context) error {
 		operations, err := pg.Column(ctx, admin, `SELECT operation_id FROM ledger.job WHERE kind = 'extension.qualify'`)
 		for _, op := range operations {
 			req := proofRequest(id.OperationID(op))
-			err = errors.Join(err, p.copies.Files.Delete(ctx, req.DatabaseID, req.Filename))
+			err = errors.Join(err, p.copies.Files.Passing().Delete(ctx, req.DatabaseID, req.Filename))
 		}
 		return err
 	})

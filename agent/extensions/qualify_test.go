@@ -46,7 +46,7 @@ func noProof(t testing.TB, s *agenttest.Stack, c protocol.Command) {
 		return s.One(t, "SELECT count(*) FROM pg_roles WHERE strpos(rolname, $1) > 0", compact) == "0" &&
 			s.One(t, "SELECT count(*) FROM pg_database WHERE strpos(datname, $1) > 0", compact) == "0"
 	})
-	if files, err := os.ReadDir(s.Config.BackupDir + "/" + c.OperationID); err == nil {
+	if files, err := os.ReadDir(s.Config.BackupDir + "/passing/" + c.OperationID); err == nil {
 		t.Errorf("the folder of the proof is left, with %v", files)
 	}
 }

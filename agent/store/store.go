@@ -38,11 +38,19 @@ const (
 	verifiedEnding = ".verified"
 )
 
-// The folders of this machine that have no blobs: what is being written, and uploads.
+// The folders that are on this machine wherever blobs are: what is being written, backups that pass, and uploads.
 const (
 	spoolFolder   = "spool"
+	passingFolder = "passing"
 	uploadsFolder = "uploads"
 )
+
+var localFolders = []string{spoolFolder, passingFolder, uploadsFolder}
+
+func isLocal(path string) bool {
+	folder, _, _ := strings.Cut(path, "/")
+	return slices.Contains(localFolders, folder)
+}
 
 // Store has backups. It may be used concurrently for different ones.
 type Store struct {
@@ -52,6 +60,7 @@ type Store struct {
 	owner   func(context.Context) (string, error)
 	reserve int64
 	disk    func(path string) (Disk, error)
+	passing *Store
 
 	claimed atomic.Bool // whose the blobs are was seen
 	mu      sync.Mutex
@@ -85,9 +94,16 @@ func New(root string, o Options) *Store {
 	if o.Disk == nil {
 		o.Disk = diskOf
 	}
-	return &Store{root: root, blobs: o.Blobs, key: o.Key, owner: o.Owner, reserve: o.Reserve, disk: o.Disk,
+	s := &Store{root: root, blobs: o.Blobs, key: o.Key, owner: o.Owner, reserve: o.Reserve, disk: o.Disk,
 		drafts: map[string]bool{}}
+	s.passing = &Store{root: root, blobs: blob.NewFolder(filepath.Join(root, passingFolder)), key: o.Key, reserve: o.Reserve,
+		disk: o.Disk, drafts: map[string]bool{}}
+	return s
 }
+
+// Passing returns the store of backups that only this agent reads, until the operation ends that makes them: they never leave the
+// folder. It shares the spool.
+func (s *Store) Passing() *Store { return s.passing }
 
 // stem begins the names of all blobs of a backup. It refuses an ID or a name that is not canonical, so that no caller can name
 // another's.
@@ -274,7 +290,7 @@ func (s *Store) List(ctx context.Context, db id.DatabaseID) (names []backup.File
 	return names, err
 }
 
-// each calls do for the blobs below a prefix, in order.
+// each calls do for the blobs below a prefix, in order. What is local is none of them, where they are in the same folder.
 func (s *Store) each(ctx context.Context, prefix string, do func(blob.Info) error) error {
 	for after, more := "", true; more; {
 		var list []blob.Info
@@ -283,10 +299,12 @@ func (s *Store) each(ctx context.Context, prefix string, do func(blob.Info) erro
 			return s.unavailable(err)
 		}
 		for _, b := range list {
+			if after = b.Name; isLocal(b.Name) {
+				continue
+			}
 			if err := do(b); err != nil {
 				return err
 			}
-			after = b.Name
 		}
 	}
 	return nil

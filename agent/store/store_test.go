@@ -171,6 +171,29 @@ func TestDeleteAll(t *testing.T) {
 	}
 }
 
+// A backup that passes survives a restart in the folder, wherever others are, and is none of those.
+func TestABackupThatPasses(t *testing.T) {
+	for what, blobs := range map[string]blob.Store{"here": nil, "elsewhere": blob.NewFolder(t.TempDir())} {
+		root, ctx := t.TempDir(), t.Context()
+		m := keep(t, open(t, root, blobs).Passing(), db, name)
+		s := open(t, root, blobs)
+		if n, err := s.SweepBlobs(ctx, time.Now()); n != 0 || err != nil {
+			t.Errorf("%s: %d orphans, %v", what, n, err)
+		}
+		check.NoError(t, s.DeleteAll(ctx, db))
+		if _, err := s.Manifest(ctx, db, name); !fault.Has(err, fault.BackupNotFound) {
+			t.Errorf("%s: it is kept, too: %v", what, err)
+		}
+		if err := whole(ctx, s.Passing(), m); err != nil || len(files(t, root)) != 4 {
+			t.Errorf("%s: %v, %v", what, err, files(t, root))
+		}
+		check.NoError(t, s.Passing().Delete(ctx, db, name))
+		if left := files(t, root); len(left) != 0 {
+			t.Errorf("%s: left are %v", what, left)
+		}
+	}
+}
+
 func TestACrashBeforeTheCommitLeavesNothing(t *testing.T) {
 	for _, last := range []string{"", "sidecar", "manifest", "file"} {
 		root := t.TempDir()

@@ -21,9 +21,6 @@ type Entry struct {
 // Walk lists up to limit blobs and files whose paths come after a path, in a fixed order, and reports whether there are more:
 // first the blobs, then what only this machine has. What goes meanwhile is left out.
 func (s *Store) Walk(ctx context.Context, after string, limit int) (list []Entry, more bool, err error) {
-	isLocal := func(path string) bool {
-		return strings.HasPrefix(path, spoolFolder+"/") || strings.HasPrefix(path, uploadsFolder+"/")
-	}
 	add := func(of blob.Store, prefix string, skip func(string) bool) error {
 		for from, further := after, true; further; {
 			var found []blob.Info
@@ -52,7 +49,7 @@ func (s *Store) Walk(ctx context.Context, after string, limit int) (list []Entry
 		after = ""
 	}
 	local := blob.NewFolder(s.root)
-	for _, folder := range []string{spoolFolder, uploadsFolder} {
+	for _, folder := range localFolders {
 		if err := add(local, folder+"/", func(string) bool { return false }); err != nil || more {
 			return list, more, err
 		}

@@ -13,7 +13,7 @@ func TestWalkInParts(t *testing.T) {
 	root := t.TempDir()
 	s := open(t, root, nil)
 	var want []string
-	for _, folder := range []string{"a", "a-b", "a0", "uploads", "."} {
+	for _, folder := range []string{"a", "a-b", "a0", "passing", "uploads", "."} {
 		for i := range 3 {
 			path := filepath.Join(folder, fmt.Sprint("f", i))
 			if err := os.MkdirAll(filepath.Join(root, folder), 0o700); err != nil {

@@ -208,14 +208,14 @@ var all = []struct {
 	{
 		command.Load{
 			DatabaseID: db, Source: command.Source{
-				DatabaseID: other, Filename: "20261121_065347.sql.gz", ManifestSHA256: strings.Repeat("0f", 32),
+				DatabaseID: other, Filename: "20261121_065347.sql.gz", Passing: true, ManifestSHA256: strings.Repeat("0f", 32),
 			},
 			Names:   []command.Renaming{{From: "shop", To: "orders"}, {From: "pgh_a_rt", To: "pgh_b_rt"}},
 			Compare: true,
 		},
 		"restore.load", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `","source":{"databaseId":"` + string(other) + `","filename":"20261121_065347.sql.gz",` +
-			`"manifestSha256":"` + strings.Repeat("0f", 32) + `"},"names":[{"from":"pgh_a_rt","to":"pgh_b_rt"},` +
+			`"passing":true,"manifestSha256":"` + strings.Repeat("0f", 32) + `"},"names":[{"from":"pgh_a_rt","to":"pgh_b_rt"},` +
 			`{"from":"shop","to":"orders"}],"compare":true}`, nil,
 	},
 	{

@@ -112,7 +112,8 @@ type FileList struct {
 
 // StoredFile is a file below the folder.
 type StoredFile struct {
-	Path      string `json:"path"` // with slashes: "<database>/<name>", or "uploads/<name>"
+	// Path has slashes: "<database>/<name>", "passing/<database>/<name>", "spool/<name>", or "uploads/<name>".
+	Path      string `json:"path"`
 	SizeBytes int64  `json:"sizeBytes"`
 	AgeS      int64  `json:"ageSeconds"` // since it was last changed
 }

@@ -41,6 +41,8 @@ type Load struct {
 type Source struct {
 	DatabaseID id.DatabaseID   `json:"databaseId"`
 	Filename   backup.Filename `json:"filename"`
+	// Passing says that the file was made by a Backup that passes.
+	Passing bool `json:"passing,omitempty"`
 	// ManifestSHA256 is that of the manifest beside the file, in lower-case hex; another manifest is refused. It is empty for a
 	// backup of a version that did not record it.
 	ManifestSHA256 string `json:"manifestSha256"`
@@ -104,7 +106,7 @@ func (c Load) Check() error {
 func (c Load) checkUpload() error {
 	s := c.Source
 	switch {
-	case s.DatabaseID != c.DatabaseID || s.Filename != "" || s.ManifestSHA256 != "" || c.Compare || len(c.Names) > 0:
+	case s.DatabaseID != c.DatabaseID || s.Filename != "" || s.Passing || s.ManifestSHA256 != "" || c.Compare || len(c.Names) > 0:
 		return Refuse(ReasonInvalid, "an upload is only for its own database, and has no filename, manifest, names or comparison")
 	case !sumPattern.MatchString(s.SHA256):
 		return Refuse(ReasonInvalid, "source.sha256 must be 64 digits of lower-case hex")

@@ -31,7 +31,8 @@ type FilesOf struct {
 	Names []backup.Filename
 }
 
-// The endings of the blobs of a backup, what begins the path of an upload, and that of what is being written.
+// The endings of the blobs of a backup, what begins the path of an upload, and what those of files that are being written, and of
+// those that only an operation uses.
 const (
 	recordEnding   = "set"
 	dataEnding     = "data"
@@ -41,6 +42,7 @@ const (
 	uploads        = "uploads/"
 	partEnding     = ".part"
 	spool          = "spool/"
+	passing        = "passing/"
 	try            = "try."  // of a look whether blobs can be stored, which the agent removes
 	owner          = "owner" // whose the blobs are
 )
@@ -85,8 +87,8 @@ func ExamineFiles(want Files, has []command.StoredFile) (found []Finding) {
 		case strings.HasPrefix(f.Path, uploads):
 			found = append(found, want.upload(f)...)
 			continue
-		case strings.HasPrefix(f.Path, spool):
-			found = append(found, want.spooled(f)...)
+		case strings.HasPrefix(f.Path, spool), strings.HasPrefix(f.Path, passing):
+			found = append(found, want.working(f)...)
 			continue
 		}
 		db, stem, attempt, ending, ok := parsePath(f.Path)
@@ -114,14 +116,17 @@ func ExamineFiles(want Files, has []command.StoredFile) (found []Finding) {
 	return found
 }
 
-// spooled says what is left in the spool although nobody writes. The name of a file there begins with its database.
-func (want Files) spooled(f command.StoredFile) []Finding {
-	folder, _, _ := strings.Cut(strings.TrimPrefix(f.Path, spool), "_")
+// working says what is left of an operation although none is open. In the spool, the name of a file begins with its database, and
+// what passes is in a folder of its name. The backup with which an extension is tried is of no database.
+func (want Files) working(f command.StoredFile) []Finding {
+	_, name, _ := strings.Cut(f.Path, "/")
+	folder, _, _ := strings.Cut(strings.Replace(name, "_", "/", 1), "/")
 	db, err := id.Parse[id.DatabaseID](folder)
 	if err != nil {
 		db = ""
 	}
-	if want.Databases[db].Busy {
+	of, known := want.Databases[db]
+	if of.Busy || !known && f.AgeS < strayAge {
 		return nil
 	}
 	return []Finding{{Code: PartialLeft, DatabaseID: db, Subject: f.Path}}

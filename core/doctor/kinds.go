@@ -181,7 +181,7 @@ var Kinds = []Kind{
 	{FileDamaged, "a backup's file is damaged", Nothing},
 	{FileUnknown, "a file belongs to no backup", Nothing},
 	{CompanionLeft, "a companion file is left of a backup that is gone", RemoveFile},
-	{PartialLeft, "an unfinished file is left; the agent removes it when it starts", Nothing},
+	{PartialLeft, "a file is left that only an operation needed; the agent removes it, at the latest when it starts", Nothing},
 	{UploadUnknown, "an upload has no record", DropUpload},
 }
 

@@ -150,6 +150,15 @@ var fileDamages = []struct {
 	{what: "an unfinished file", do: func(f files, _ *Files) files {
 		return append(f, stored("spool/"+string(patient)+"_20300102_030407.a.data", 1))
 	}, codes: []Code{PartialLeft}},
+	{what: "a file that only a clone needed", do: func(f files, _ *Files) files {
+		return append(f, stored("passing/"+string(patient)+"/20300102_030407.a.data", 1))
+	}, codes: []Code{PartialLeft}},
+	{what: "an old file of a proof", do: func(f files, _ *Files) files {
+		return append(f, stored("passing/00000000-0000-4000-8000-000000000003/19700101_000000.set", 1))
+	}, codes: []Code{PartialLeft}},
+	{what: "a proof under way", do: func(f files, _ *Files) files {
+		return append(f, command.StoredFile{Path: "spool/00000000-0000-4000-8000-000000000003_19700101_000000.a.data"})
+	}},
 	{what: "an upload without a record", do: func(f files, w *Files) files {
 		w.Uploads = nil
 		return f
@@ -160,7 +169,8 @@ var fileDamages = []struct {
 		of := w.Databases[patient]
 		of.Busy = true
 		w.Databases[patient] = of
-		return files{stored("spool/"+string(patient)+"_20300102_030407.a.data", 1), stored(theirs+"20300102_030408.set", 1)}
+		return files{stored("spool/"+string(patient)+"_20300102_030407.a.data", 1),
+			stored("passing/"+string(patient)+"/20300102_030407.set", 1), stored(theirs+"20300102_030408.set", 1)}
 	}},
 }
 

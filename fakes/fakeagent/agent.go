@@ -223,7 +223,7 @@ func (s *Server) asked(q command.Question) (any, error) {
 		if err := s.ledger.vouchedFor(q.DatabaseID, ""); err != nil {
 			return nil, err
 		}
-		delete(s.files, fileKey{q.DatabaseID, q.Filename})
+		delete(s.files, fileKey{database: q.DatabaseID, filename: q.Filename})
 		return command.None{}, nil
 	case command.RereadBackup:
 		return s.reread(q)

@@ -22,6 +22,11 @@ import (
 type fileKey struct {
 	database id.DatabaseID
 	filename backup.Filename
+	passing  bool
+}
+
+func keyOf(c command.Backup) fileKey {
+	return fileKey{database: c.DatabaseID, filename: c.Filename, passing: c.Passing}
 }
 
 type file struct {
@@ -109,7 +114,7 @@ func (s *Server) store(op id.OperationID, j *job) {
 		return
 	}
 	manifest := manifestOf(op, j.spec, j.snapshot, content)
-	s.files[fileKey{j.spec.DatabaseID, j.spec.Filename}] = &file{content: content, manifest: manifest, held: j.held}
+	s.files[keyOf(j.spec)] = &file{content: content, manifest: manifest, held: j.held}
 	j.report.SizeBytes, j.report.ChecksumSHA256 = int64(len(content)), sum(content)
 	j.report.ManifestSHA256, j.report.RoleManifest = sum(manifest), true
 	j.report.Stage, j.report.Progress, j.report.Bytes = "verifying", 60, command.Bytes{Total: j.report.SizeBytes}
@@ -140,7 +145,7 @@ func (s *Server) abandon(op id.OperationID) {
 	if j == nil || j.over() && !j.passes() {
 		return
 	}
-	delete(s.files, fileKey{j.spec.DatabaseID, j.spec.Filename})
+	delete(s.files, keyOf(j.spec))
 	delete(s.jobs, op)
 }
 
@@ -219,12 +224,12 @@ func (s *Server) open(ctx context.Context, q command.Question) (ports.File, erro
 	content := func(f *file) []byte { return f.content }
 	switch q := q.(type) {
 	case command.OpenBackup:
-		key = fileKey{q.DatabaseID, q.Filename}
+		key = fileKey{database: q.DatabaseID, filename: q.Filename}
 	case command.OpenRest:
-		key = fileKey{q.DatabaseID, q.Filename}
+		key = fileKey{database: q.DatabaseID, filename: q.Filename}
 		content = func(f *file) []byte { return f.content[min(q.Offset, int64(len(f.content))):] }
 	case command.OpenManifest:
-		key = fileKey{q.DatabaseID, q.Filename}
+		key = fileKey{database: q.DatabaseID, filename: q.Filename}
 		content = func(f *file) []byte { return f.manifest }
 	default:
 		return ports.File{}, fmt.Errorf("fakeagent: no file is opened by %T", q)

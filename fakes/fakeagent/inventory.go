@@ -214,6 +214,9 @@ func (s *Server) fileList(q command.AskFiles) command.FileList {
 	}
 	for key, f := range s.files {
 		stem := string(key.database) + "/" + key.filename.Stem()
+		if key.passing {
+			stem = "passing/" + stem
+		}
 		add(stem+".set", 1)
 		add(stem+".a.data", len(f.content))
 		add(stem+".a.schema", 1)

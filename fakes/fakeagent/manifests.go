@@ -47,6 +47,6 @@ func manifestOf(op id.OperationID, spec command.Backup, snapshot string, content
 func (s *Server) Tamper(db id.DatabaseID, filename backup.Filename, change func([]byte) []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.files[fileKey{db, filename}]
+	f := s.files[fileKey{database: db, filename: filename}]
 	f.manifest = change(bytes.Clone(f.manifest))
 }

@@ -72,7 +72,7 @@ func (s *Server) DropDependencies(username string) bool {
 func (s *Server) CutShort(db id.DatabaseID, filename string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.files[fileKey{db, backup.Filename(filename)}]
+	f := s.files[fileKey{database: db, filename: backup.Filename(filename)}]
 	if f == nil {
 		return false
 	}

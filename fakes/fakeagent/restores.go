@@ -115,7 +115,7 @@ func (s *Server) sourceOf(c command.Load) (source *held, why string, reason comm
 		}
 		return &held{text, make(map[extension.Name]installed)}, why, reason
 	}
-	found := s.files[fileKey{c.Source.DatabaseID, c.Source.Filename}]
+	found := s.files[fileKey{c.Source.DatabaseID, c.Source.Filename, c.Source.Passing}]
 	if found == nil {
 		return nil, "", ""
 	}
@@ -152,7 +152,7 @@ func (s *Server) discard(op id.OperationID) (none command.None, err error) {
 	}
 	r.replaced = nil
 	if j := s.jobs[op]; j != nil && j.spec.Passing {
-		delete(s.files, fileKey{j.spec.DatabaseID, j.spec.Filename})
+		delete(s.files, keyOf(j.spec))
 	}
 	return none, nil
 }
@@ -161,7 +161,7 @@ func (s *Server) discard(op id.OperationID) (none command.None, err error) {
 func (s *Server) SwapManifest(db id.DatabaseID, filename backup.Filename) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.files[fileKey{db, filename}]
+	f := s.files[fileKey{database: db, filename: filename}]
 	if f != nil {
 		f.manifest = []byte("another")
 	}

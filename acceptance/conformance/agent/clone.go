@@ -48,7 +48,7 @@ func cloningAt(g *stage, at *time.Time) *cloning {
 	c.clone.Closed = true
 	c.load = command.Load{
 		DatabaseID: c.clone.DatabaseID, Compare: true, Names: clone.Names(recordOf(g.spec), recordOf(c.clone)),
-		Source: command.Source{DatabaseID: g.spec.DatabaseID, Filename: passingName},
+		Source: command.Source{DatabaseID: g.spec.DatabaseID, Filename: passingName, Passing: true},
 	}
 	return c
 }
@@ -114,6 +114,14 @@ func (c *cloning) wantShut(t *testing.T) {
 	}
 }
 
+// wantPassing checks whether there is a file that is the clone's only.
+func (c *cloning) wantPassing(t *testing.T, want bool) {
+	t.Helper()
+	if found := filesBelow(t, c.Stand, "passing/"+string(c.spec.DatabaseID)+"/"); len(found) > 0 != want {
+		t.Errorf("of the clone there are %v", found)
+	}
+}
+
 func (c *cloning) wantSource(t *testing.T) {
 	t.Helper()
 	c.wantIn(t, c.spec.Logins[0], true)
@@ -130,6 +138,8 @@ func cloneMade(t *testing.T, s Stand) {
 		step(t)
 		c.wantShut(t)
 	}
+	c.wantPassing(t, true)
+	wantNoFile(t, s, c.spec.DatabaseID, passingName)
 	did(t, s.Server.Load(c.spec.Name, "CREATE TABLE after (n int);\n"), "a table")
 	c.switched(t)
 	wantStands(t, s.Server, c.clone)
@@ -138,7 +148,7 @@ func cloneMade(t *testing.T, s Stand) {
 	}
 	wantAlive(t, sessions, true)
 	c.wantSource(t)
-	wantNoFile(t, s, c.spec.DatabaseID, passingName)
+	c.wantPassing(t, false)
 	r := restorable{stage: c.stage}
 	r.wantDatabases(t, databases)
 	for range 2 {
@@ -169,14 +179,14 @@ func cloneAgain(t *testing.T, s Stand) {
 	if !s.Server.HasTable(c.clone.Name, "later") {
 		t.Error("what was written after the switch is gone")
 	}
-	wantNoFile(t, s, c.spec.DatabaseID, passingName)
+	c.wantPassing(t, false)
 }
 
 func cloneFromBackup(t *testing.T, s Stand) {
 	c := cloningOf(t, s)
 	spec := command.Backup{DatabaseID: c.spec.DatabaseID, Filename: backupName}
 	report := finish(t, s, newFence(), spec)
-	c.load.Source.Filename, c.load.Source.ManifestSHA256 = backupName, report.ManifestSHA256
+	c.load.Source = command.Source{DatabaseID: spec.DatabaseID, Filename: backupName, ManifestSHA256: report.ManifestSHA256}
 	c.setAccess(t, 7, false) // a stopped one can be cloned from a backup
 	noError(t, ports.Tell(bounded(t), s.Agent, c.fence, c.clone))
 	c.ready(t)
@@ -203,7 +213,7 @@ func cloneClosed(t *testing.T, s Stand) {
 			noError(t, ports.Close(bounded(t), s.Agent, c.fence))
 		}
 		wantNothing(t, s.Server, c.clone)
-		wantNoFile(t, s, c.spec.DatabaseID, passingName)
+		c.wantPassing(t, false)
 		r := restorable{stage: c.stage}
 		r.wantDatabases(t, databases)
 		for _, told := range []command.Command{c.clone, c.dump, c.load, c.switching(), c.proof()} {

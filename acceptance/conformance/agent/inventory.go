@@ -180,6 +180,21 @@ func storageIsTried(t *testing.T, s Stand) {
 	}
 }
 
+// filesBelow are the files that an agent lists below a folder.
+func filesBelow(t *testing.T, s Stand, folder string) (found []command.StoredFile) {
+	t.Helper()
+	for after, more := "", true; more; {
+		part := must(ports.Ask(bounded(t), s.Agent, command.AskFiles{After: after}))(t)
+		for _, f := range part.Files {
+			if after = f.Path; strings.HasPrefix(f.Path, folder) {
+				found = append(found, f)
+			}
+		}
+		more = part.More
+	}
+	return found
+}
+
 // The files of a backup are listed while it is there.
 func inventoryFiles(t *testing.T, s Stand) {
 	_, spec, report := backedUp(t, s, false)
@@ -188,18 +203,7 @@ func inventoryFiles(t *testing.T, s Stand) {
 	record := doctor.FilesOf{Backups: []backup.Backup{file}, Names: []backup.Filename{file.Filename}}
 	want := doctor.Files{Databases: map[id.DatabaseID]doctor.FilesOf{db: record}}
 	examine := func() (found []doctor.Finding) {
-		var theirs []command.StoredFile
-		after, more := "", true
-		for more {
-			part := must(ports.Ask(bounded(t), s.Agent, command.AskFiles{After: after}))(t)
-			for _, f := range part.Files {
-				if after = f.Path; strings.HasPrefix(f.Path, string(db)+"/") {
-					theirs = append(theirs, f)
-				}
-			}
-			more = part.More
-		}
-		return doctor.ExamineFiles(want, theirs)
+		return doctor.ExamineFiles(want, filesBelow(t, s, string(db)+"/"))
 	}
 	if found := examine(); len(found) > 0 {
 		t.Errorf("of a backup: %v", found)

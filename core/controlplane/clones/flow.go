@@ -115,7 +115,9 @@ func dumpFailed(r command.BackupReport) *fault.Error {
 func (t turn) load(ctx context.Context) (work.Next, error) {
 	report, err := work.Send(ctx, t.Lease, "load", t.Agent, command.Load{
 		DatabaseID: t.record.ID, Compare: true, Names: clone.Names(t.Record, t.record),
-		Source: command.Source{DatabaseID: t.Record.ID, Filename: t.Input.Filename, ManifestSHA256: t.Input.ManifestSHA256},
+		Source: command.Source{
+			DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: t.Input.Fresh, ManifestSHA256: t.Input.ManifestSHA256,
+		},
 	})
 	switch {
 	case base.RefusedForGood(err):
