@@ -46,7 +46,6 @@ func TestASetWaitsUntilItIsStored(t *testing.T) {
 		"it is back":             {err: away, times: 5, took: 30 * time.Second},
 		"it stays away":          {err: away, times: ever, took: 75 * time.Second, want: fault.New(fault.BackupStorageUnavailable, "")},
 		"canceled":               {err: away, times: ever, canceled: 10 * time.Second, took: 10 * time.Second, want: context.Canceled},
-		"another was committed":  {err: store.ErrCommitted, times: ever, want: store.ErrCommitted},
 		"the server has no room": {err: store.ErrFull, times: ever, want: store.ErrFull},
 	} {
 		t.Run(name, func(t *testing.T) {

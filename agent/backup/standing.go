@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -31,7 +32,7 @@ const (
 func (x *Backups) standing(ctx context.Context, req Request) (standing, Result, error) {
 	m, err := x.files(req).Manifest(ctx, req.DatabaseID, req.Filename)
 	switch {
-	case fault.Has(err, fault.BackupNotFound):
+	case fault.Has(err, fault.BackupNotFound), command.RefusedFor(err, command.ReasonNotFound): // the database went with its key
 		return nothing, Result{}, nil
 	case errors.Is(err, backup.ErrManifest):
 		return damaged, Result{}, nil
