@@ -24,8 +24,8 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 
 .DEFAULT_GOAL := help
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
-	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas clean-dev install \
-	install-svc archiver-next
+	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas \
+	objectstore clean-dev install install-svc archiver-next
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,7 +85,7 @@ check: ready lint verify ## run everything: each test, each crash point, each hi
 	PGHERD_FUZZ=1m $(TESTS) -race -count=1 -timeout 3h $(PACKAGES)
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/linear
 
-crash: toolchain ## kill at each point in every case that there is
+crash: toolchain objectstore ## kill at each point in every case that there is
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent/...
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/crash
 
@@ -98,13 +98,13 @@ lint: $(GOLANGCI) ## check style and import rules
 acceptance: ## run the scenarios over HTTP, with everything behind it in memory
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestMatrix$$/^http$$' ./acceptance
 
-stack: toolchain ## run the scenarios on the real stack: PostgreSQL, PgBouncer, agent and TLS
+stack: toolchain objectstore ## run the scenarios on the real stack: PostgreSQL, PgBouncer, an object store, agent and TLS
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestMatrix$$/^stack$$' ./acceptance
 
 # What another version of PgBouncer could break. Every package fails where not the next PgBouncer runs: by a test of its own, or
 # because its stack does not start.
 pooler-next: ## run the tests that PgBouncer matters to on its next version, which is fetched for that
-	@$(GO) run ./hosts/toolchain/ensure pooler-next
+	@$(GO) run ./hosts/toolchain/ensure pooler-next objectstore
 	$(NEXT) ./agent/pooler ./agent ./agent/databases ./agent/logins ./agent/overlay ./agent/relocate ./agent/settings
 	$(NEXT) -run 'Pooler|PgBouncer' ./hosts/cluster
 	$(NEXT) -run '^TestRealAgent$$' ./acceptance/conformance/agent
@@ -170,8 +170,8 @@ verify: generate ## fail if a generated file is out of date
 toolchain: ## find PostgreSQL 16, PgBouncer and pgBackRest on this machine, or download them into .toolchain
 	@$(COMPILE) run ./hosts/toolchain/ensure
 
-schemas:
-	@$(GO) run ./hosts/toolchain/ensure schemas >/dev/null
+schemas objectstore:
+	@$(GO) run ./hosts/toolchain/ensure $@ >/dev/null
 
 # The tools are fetched while Go compiles.
 ready:

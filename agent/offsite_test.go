@@ -134,7 +134,9 @@ func TestAnObjectStoreThatIsAway(t *testing.T) {
 			happens.away(x.store, t)
 			x.Done(t, other)
 			unlock()
-			check.Eventually(t, "the backup does not wait", func() bool { return x.stage(t, one) == "storing" })
+			for _, c := range []protocol.Command{one, other} {
+				check.Eventually(t, "a backup does not wait", func() bool { return x.stage(t, c) == "storing" })
+			}
 			x.RefusedFor(t, command.ReasonStorageAway, second.Load(restore))
 			check.Eventually(t, "what waits has a place", func() bool {
 				running, waiting := x.agent.JobCount()
@@ -169,7 +171,9 @@ func (x *offsite) clonedAndProved(t testing.TB, source agenttest.Wanted) {
 	c.loaded(t)
 	c.switched(t)
 	trying := agenttest.Told(agenttest.NewUUID(), 1, command.QualifyExtension{Extension: extension.Citext, Version: "1.6"})
-	proof := agenttest.Outcome(t, x.Stack, trying, func(p command.ExtensionProof) bool { return p.State != command.ExtensionRunning })
+	proof := agenttest.Outcome(t, x.Stack, trying, func(p command.ExtensionProof) bool {
+		return p.State != command.ExtensionRunning
+	})
 	if !proof.Qualified {
 		t.Errorf("%+v", proof)
 	}

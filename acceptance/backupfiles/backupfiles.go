@@ -3,8 +3,8 @@ package backupfiles
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -31,16 +31,24 @@ type Set struct {
 	Key      []byte
 }
 
-// Path is where a part is. There must be one.
+// Path is where a part is that the record names. It must be there.
 func (s Set) Path(part string) (string, error) {
-	found, err := filepath.Glob(filepath.Join(s.Folder, string(s.Database), s.Filename.Stem()+"*"+part))
-	if err == nil && len(found) != 1 {
-		err = fmt.Errorf("of %s there are %d blobs %s", s.Filename, len(found), part)
+	path := filepath.Join(s.Folder, string(s.Database), s.Filename.Stem())
+	if part != Record {
+		var record struct {
+			Attempt string `json:"attempt"`
+		}
+		text, err := s.read(path + Record)
+		if err == nil {
+			err = json.Unmarshal(text, &record)
+		}
+		if err != nil {
+			return "", err
+		}
+		path += "." + record.Attempt
 	}
-	if err != nil {
-		return "", err
-	}
-	return found[0], nil
+	_, err := os.Stat(path + part)
+	return path + part, err
 }
 
 func (s Set) name(path string) string { return string(s.Database) + "/" + filepath.Base(path) }
@@ -51,6 +59,10 @@ func (s Set) Read(part string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.read(path)
+}
+
+func (s Set) read(path string) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ import (
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster"
@@ -223,7 +224,7 @@ func (f *eraseFlow) check(t *testing.T, w *world, api *stack.Host) {
 	_, err := f.download(t, api, f.backup)
 	refused(t, "its download", err, fault.BackupNotFound)
 	refused(t, "its deletion", f.user.at(api).Backups.Delete(soon(t), f.db.ID, f.backup.Filename), fault.BackupNotFound)
-	left := must(filepath.Glob(filepath.Join(w.BackupDir(), string(f.db.ID), f.backup.Filename.Stem()+"*")))(t)
+	left := must(filepath.Glob(filepath.Join(w.BlobDir(), string(f.db.ID), f.backup.Filename.Stem()+"*")))(t)
 	if len(left) > 0 {
 		t.Errorf("of the backup there are %q", left)
 	}
@@ -251,4 +252,18 @@ func backingUp() []killing {
 	add(inAgent, "cancel", cancel, crash.CloseRecorded, crash.CloseEmptied, crash.CloseReply)
 	return slices.Concat(cases, aroundCommits(inBatch, backups.Kind, "backup", plain, "succeeded"),
 		aroundCommits(inBatch, backups.Kind, "cancel", cancel, "canceled"))
+}
+
+// losingTheStore are the cases of an object store that goes away.
+func losingTheStore() (cases []killing) {
+	for _, p := range backup.CrashPoints {
+		for _, in := range []part{inStore, inFrozenStore} {
+			cases = append(cases, kill(in, "backup, "+string(in), &backupFlow{}, "agent."+p))
+		}
+	}
+	plain := &restorable{model: database.SingleLogin}
+	for _, in := range []part{inStore, inFrozenStore} {
+		cases = append(cases, kill(in, "restore, "+string(in), succeeds(plain)(), "agent.restore.reserved"))
+	}
+	return cases
 }

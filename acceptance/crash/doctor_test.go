@@ -104,7 +104,7 @@ func damages(t *testing.T, w *world, db id.DatabaseID, name string) []damage {
 	server, ledger := on(w.server), on(w.maintenance)
 	n := database.RoleNames(db, name)
 	backups := func(parts ...string) string {
-		return filepath.Join(append([]string{w.BackupDir(), string(db)}, parts...)...)
+		return filepath.Join(append([]string{w.BlobDir(), string(db)}, parts...)...)
 	}
 	const stem = "20200102_030405"
 	const otherKey = "UPDATE ledger.database SET backup_key = set_byte(backup_key, 0, 255 - get_byte(backup_key, 0))" // and back

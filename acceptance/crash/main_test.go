@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/objectstore"
 	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
@@ -52,4 +53,14 @@ func startStack(t *testing.T, change ...func(*stack.Options)) *world {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	return newWorld(t, stacktest.Start(ctx, t, options, stack.CrashPoints))
+}
+
+// startOffsite runs one that keeps its backups in an object store.
+func startOffsite(t *testing.T) *world {
+	t.Helper()
+	const prefix = "server"
+	objects := objectstore.Start(t)
+	w := startStack(t, func(o *stack.Options) { o.AgentFlags, o.BlobDir = objects.Flags(prefix), objects.Blobs(prefix) })
+	w.store = objects
+	return w
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/acceptance/stack"
@@ -57,6 +58,9 @@ const (
 
 	// inServer is PostgreSQL of the customers, which crashes while the agent stands still at the point.
 	inServer part = "server"
+	// So does the object store, or it hangs, and is there again a little later.
+	inStore       part = "store"
+	inFrozenStore part = "frozen store"
 )
 
 // killing is one case: the part dies at each of the points, one after the other, while the flow is under way.
@@ -86,6 +90,10 @@ func (k killing) run(t *testing.T, w *world) {
 		k.killAgent(t, w)
 	case inServer:
 		k.killServer(t, w)
+	case inStore:
+		k.loseStore(t, w, func() { w.store.Kill() }, w.store.Run)
+	case inFrozenStore:
+		k.loseStore(t, w, func() { w.store.Freeze(t) }, w.store.Thaw)
 	}
 	if f, ok := k.flow.(repeated); ok && k.in != inBatch {
 		f.repeat(t, w)
@@ -140,14 +148,30 @@ func (k killing) killAgent(t *testing.T, w *world) {
 
 func (k killing) killServer(t *testing.T, w *world) {
 	t.Helper()
+	k.whileStopped(t, w, func() { noError(t, w.Server.Restart(context.WithoutCancel(t.Context()), cluster.Immediate)) })
+	w.reconnects(t)
+}
+
+// whileStopped does something while the agent stands still at the point.
+func (k killing) whileStopped(t *testing.T, w *world, do func()) {
+	t.Helper()
 	noError(t, w.Arm(w.agent, crash.Stop+k.points[0]))
 	k.flow.act(t, w, w.api)
 	eventually(t, "the agent stands at "+k.points[0], func() (bool, string) {
 		return w.agent.Frozen(), "it goes on"
 	})
-	noError(t, w.Server.Restart(context.WithoutCancel(t.Context()), cluster.Immediate))
+	do()
 	noError(t, w.agent.Thaw())
-	w.reconnects(t)
+}
+
+// lost is how long the object store is away: the agent has tried again by then.
+const lost = 2 * time.Second
+
+func (k killing) loseStore(t *testing.T, w *world, away func(), back func(testing.TB)) {
+	t.Helper()
+	k.whileStopped(t, w, away)
+	time.Sleep(lost)
+	back(t)
 }
 
 // restartAgent starts an agent where none runs.
@@ -169,11 +193,13 @@ func dies(t *testing.T, p *stack.Process, point string) {
 	t.Logf("%s was killed at %s", p.Name, point)
 }
 
-// groups are the cases that share what they have made, and so a stack.
-var groups = []struct {
+// group are cases that share what they have made, and so a stack.
+type group struct {
 	name  string
 	cases func() []killing
-}{
+}
+
+var groups = []group{
 	{"creating", creating},
 	{"opening and closing", func() []killing { return slices.Concat(openingAndClosing(), undoing(), allowing()) }},
 	{"configuring", func() []killing { return slices.Concat(configuring(), exceeding()) }},
@@ -203,13 +229,26 @@ var groups = []struct {
 	{"previewing", previewing},
 }
 
-// TestKilled kills at every point. Each group has a stack; of a sample, two stacks have the groups in turn.
+// offsite are groups for a stack that keeps backups in an object store, most of them for another one too.
+var offsite = []group{
+	{"backing up", backingUp}, {"failing backups", failingBackups}, {"restoring", restoring}, {"restoring there", restoringThere},
+	{"deleting", deleting}, {"losing the store", losingTheStore},
+}
+
+// TestKilled kills at every point. Each group has a stack; of a sample, two stacks have the groups in turn, and one of them, by
+// turns too, keeps its backups in an object store.
 func TestKilled(t *testing.T) {
 	if sample.Whole() {
 		for _, g := range groups {
 			t.Run(g.name, func(t *testing.T) {
 				t.Parallel()
-				runAll(t, g.cases())
+				runAll(t, startStack(t), g.cases())
+			})
+		}
+		for _, g := range offsite {
+			t.Run(g.name+" offsite", func(t *testing.T) {
+				t.Parallel()
+				runAll(t, startOffsite(t), g.cases())
 			})
 		}
 		return
@@ -219,26 +258,36 @@ func TestKilled(t *testing.T) {
 		half int
 	}
 	var all []caseOf
-	for i, g := range groups {
-		for _, k := range onePerPoint(g.cases()) {
-			all = append(all, caseOf{k, i % 2})
+	add := func(cases []killing, half int) {
+		for _, k := range onePerPoint(cases) {
+			all = append(all, caseOf{k, half})
 		}
 	}
+	const several = 8
+	away := int(sample.Number(t) / several % 2)
+	for i, g := range groups {
+		add(g.cases(), i%2)
+	}
+	add(losingTheStore(), away)
 	halves := make([][]killing, 2)
-	for _, k := range sample.OneIn(t, 8, all) {
+	for _, k := range sample.OneIn(t, several, all) {
 		halves[k.half] = append(halves[k.half], k.killing)
 	}
 	for i, name := range []string{"one half", "other half"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			runAll(t, halves[i])
+			start := startOffsite
+			if i != away {
+				start = func(t *testing.T) *world { t.Helper(); return startStack(t) }
+			}
+			runAll(t, start(t), halves[i])
 		})
 	}
 }
 
 // runAll runs the cases in one stack.
-func runAll(t *testing.T, cases []killing) {
-	w := startStack(t)
+func runAll(t *testing.T, w *world, cases []killing) {
+	t.Helper()
 	for _, k := range cases {
 		if !t.Run(k.name(), func(t *testing.T) { k.run(t, w) }) {
 			t.Fatal("what this left would only confuse the next")
@@ -248,13 +297,13 @@ func runAll(t *testing.T, cases []killing) {
 
 // onePerPoint is one case for each list of points. Where several have the same, they take turns. The points before commits of a
 // kind count as one, and so do those after: the engine commits for every kind, and the core's tests kill around each commit. All
-// crashes of PostgreSQL count as one.
+// crashes of PostgreSQL count as one, and so do those of the object store.
 func onePerPoint(cases []killing) (some []killing) {
 	same, points := map[string][]killing{}, []string{}
 	for _, k := range cases {
 		list := strings.Join(k.points, ",")
-		if k.in == inServer {
-			list = crash.Stop
+		if !slices.Contains([]part{inAPI, inBatch, inAgent}, k.in) {
+			list = crash.Stop + string(k.in)
 		}
 		if k.commit {
 			list, _, _ = strings.Cut(list, "-") // kind and side

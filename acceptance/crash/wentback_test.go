@@ -51,7 +51,7 @@ func (w *world) metadataBackup(t *testing.T) (restore func(*testing.T)) {
 // files counts the backups of a database that are whole.
 func (f *deletionFlow) files(t *testing.T, w *world) int {
 	t.Helper()
-	found := must(filepath.Glob(filepath.Join(w.BackupDir(), string(f.db.ID), "*"+backupfiles.Record)))(t)
+	found := must(filepath.Glob(filepath.Join(w.BlobDir(), string(f.db.ID), "*"+backupfiles.Record)))(t)
 	for _, record := range found {
 		name := backup.Filename(strings.TrimSuffix(filepath.Base(record), backupfiles.Record) + backup.FileSuffix)
 		must(must(w.BackupSet(soon(t), f.db.ID, name))(t).Read(backupfiles.Data))(t)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/objectstore"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/apiclient"
@@ -23,6 +24,7 @@ type world struct {
 	api, batch *stack.Host
 	victim     *stack.Host // another API host, once a case has killed one
 	agent      *stack.Process
+	store      *objectstore.Server // where backups are; nil: in a folder of the agent's
 
 	meta, server, maintenance, console *sql.DB // as their administrators
 

@@ -166,6 +166,15 @@ func (o fakeOperator) DeleteUnverified(of id.DatabaseID, reason string) error {
 	return err
 }
 
+// CheckStorage implements spec.Operator.
+func (o fakeOperator) CheckStorage() (wrong string, err error) {
+	all, err := o.use().CheckStorage(context.Background(), "")
+	for _, one := range all {
+		wrong += one.Wrong
+	}
+	return wrong, err
+}
+
 // Undelete implements spec.Operator.
 func (o fakeOperator) Undelete(of id.DatabaseID, reason string) error {
 	_, err := o.use().Undelete(context.Background(), of, "operator", reason)
@@ -298,3 +307,9 @@ func (a fakeAgent) Start() error { a.server.SetUnreachable(false); return nil }
 
 // SetFull implements spec.Agent.
 func (a fakeAgent) SetFull(full bool) error { a.server.SetStorageFull(full); return nil }
+
+// SetAway implements spec.Agent.
+func (a fakeAgent) SetAway(away bool) error {
+	a.server.SetStorage(map[bool]string{true: "the folder /backups: it is away"}[away])
+	return nil
+}

@@ -75,6 +75,13 @@ func (o realOperator) DeleteUnverified(of id.DatabaseID, reason string) error {
 	return err
 }
 
+// CheckStorage implements spec.Operator.
+func (o realOperator) CheckStorage() (wrong string, err error) {
+	ctx, cancel := soon()
+	defer cancel()
+	return o.r.CheckStorage(ctx)
+}
+
 // Undelete implements spec.Operator.
 func (o realOperator) Undelete(of id.DatabaseID, reason string) error {
 	_, err := o.admin("database", "recover", "--database", string(of), "--reason", reason)

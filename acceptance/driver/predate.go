@@ -47,7 +47,7 @@ func (s *service) predate(of spec.Created, file backup.Filename) (err error) {
 	})
 }
 
-// predate does it in the agent's folder and in the metadata.
+// predate does it where backups are, and in the metadata.
 func (r *realService) predate(of spec.Created, file backup.Filename) (err error) {
 	set, err := r.BackupSet(context.Background(), of.ID, file)
 	if err != nil {

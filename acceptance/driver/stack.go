@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/objectstore"
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/agent/setup"
@@ -22,9 +23,11 @@ import (
 // batchHosts is how many batch hosts the real service has: they share the queue.
 const batchHosts = 2
 
-// realService is a whole service of real processes: two PostgreSQLs, PgBouncer, the agent, two API hosts and two batch hosts.
+// realService is a whole service of real processes: two PostgreSQLs, PgBouncer, an object store, the agent, two API hosts and two
+// batch hosts.
 type realService struct {
 	*stack.Stack
+	objects  *objectstore.Server
 	dir      string
 	secrets  *secrets
 	agent    *realAgent
@@ -70,6 +73,9 @@ func StopStack() error {
 	if r.Stack != nil {
 		err = errors.Join(r.healthy(), r.Stop(), r.secrets.inLogs(r.dir))
 	}
+	if r.objects != nil {
+		r.objects.Kill()
+	}
 	return errors.Join(err, os.RemoveAll(r.dir))
 }
 
@@ -104,7 +110,14 @@ func startStack() error {
 	theStack.real = r
 	ctx, cancel := soon()
 	defer cancel()
-	o := stack.Options{Dir: filepath.Join(dir, "state"), TemplateDir: clustertest.TemplateDir(), InvitationURL: spec.InvitationPage}
+	if r.objects, err = objectstore.Open(filepath.Join(dir, "objects")); err != nil {
+		return err
+	}
+	r.secrets.add(objectstore.SecretKey)
+	o := stack.Options{
+		Dir: filepath.Join(dir, "state"), TemplateDir: clustertest.TemplateDir(), InvitationURL: spec.InvitationPage,
+		AgentFlags: r.objects.Flags("server"), BlobDir: r.objects.Blobs("server"),
+	}
 	if o.Binary, err = stack.Build(ctx, "pgherd"); err != nil {
 		return err
 	}
@@ -114,7 +127,7 @@ func startStack() error {
 	if r.Stack, err = stack.Start(ctx, o); err != nil {
 		return err
 	}
-	r.agent = &realAgent{stack: r.Stack, process: r.FirstAgent()}
+	r.agent = &realAgent{stack: r.Stack, process: r.FirstAgent(), objects: r.objects}
 	_, held := query(r.MetadataURL(), statementTime, holdSetups)
 	return errors.Join(held, r.startHosts(ctx), r.knowPasswords())
 }
@@ -200,6 +213,8 @@ func (b realBatch) Stop() (err error) {
 type realAgent struct {
 	stack   *stack.Stack
 	process *stack.Process
+	objects *objectstore.Server
+	away    bool // the object store is
 }
 
 // Start implements spec.Agent.
@@ -233,4 +248,16 @@ func (a *realAgent) SetFull(full bool) error {
 		return a.start("--backup-reserve", strconv.FormatInt(1<<60, 10))
 	}
 	return a.start()
+}
+
+// SetAway implements spec.Agent: the object store is killed, and runs again.
+func (a *realAgent) SetAway(away bool) (err error) {
+	switch {
+	case away:
+		a.objects.Kill()
+	case a.away:
+		err = a.objects.Launch()
+	}
+	a.away = away
+	return err
 }

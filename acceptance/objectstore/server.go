@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"net/http"
@@ -30,7 +31,10 @@ import (
 // Bucket is one that every Server has.
 const Bucket = "backups"
 
-const accessKey, secretKey = "tester", "a secret of the tests"
+// SecretKey is that of the access key.
+const SecretKey = "a secret of the tests"
+
+const accessKey = "tester"
 
 // Server is a running object store. What it has is kept over a kill.
 type Server struct {
@@ -43,16 +47,7 @@ type Server struct {
 // Start starts a store that ends with the test.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{dir: t.TempDir()}
-	s.ca = check.Must(cluster.OpenCA(filepath.Join(s.dir, "ca")))(t)
-	pair := check.Must(s.ca.Issue("objectstore", "127.0.0.1"))(t)
-	s.cert, s.key = pair.CertFile, pair.KeyFile
-	s.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(check.Must(cluster.FreePort("127.0.0.1"))(t)))
-	for _, dir := range []string{s.Objects(), filepath.Join(s.dir, "attributes")} {
-		check.NoError(t, os.MkdirAll(dir, 0o700))
-	}
-	check.NoError(t, os.WriteFile(s.secretFile(), []byte(secretKey+"\n"), 0o600))
-	s.Run(t)
+	s := check.Must(Open(t.TempDir()))(t)
 	t.Cleanup(func() {
 		s.Kill()
 		if t.Failed() {
@@ -60,6 +55,34 @@ func Start(t testing.TB) *Server {
 		}
 	})
 	return s
+}
+
+// Open starts a store that has its files in an empty folder. Kill ends it.
+func Open(dir string) (*Server, error) {
+	s := &Server{dir: dir}
+	var err error
+	if s.ca, err = cluster.OpenCA(filepath.Join(dir, "ca")); err != nil {
+		return nil, err
+	}
+	pair, err := s.ca.Issue("objectstore", "127.0.0.1")
+	if err != nil {
+		return nil, err
+	}
+	s.cert, s.key = pair.CertFile, pair.KeyFile
+	port, err := cluster.FreePort("127.0.0.1")
+	if err != nil {
+		return nil, err
+	}
+	s.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	for _, dir := range []string{s.Objects(), filepath.Join(s.dir, "attributes")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.WriteFile(s.secretFile(), []byte(SecretKey+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	return s, s.Launch()
 }
 
 // Objects is the folder in which the store has an object as a file.
@@ -90,17 +113,34 @@ func ignoreMissing(err error) error {
 
 func (s *Server) secretFile() string { return filepath.Join(s.dir, "secret") }
 
-// Run starts a store that was killed, and returns when it answers.
+// Run is Launch for a test.
 func (s *Server) Run(t testing.TB) {
 	t.Helper()
-	program := filepath.Join(check.Must(toolchain.Folder(toolchain.ObjectStore))(t), "bin", "versitygw")
-	s.process = exec.Command(program, "--port", s.address, "--cert", s.cert, "--key", s.key, "--health", "/health", "--quiet",
+	check.NoError(t, s.Launch())
+}
+
+// Launch starts a store that was killed, and returns when it answers.
+func (s *Server) Launch() error {
+	folder, err := toolchain.Folder(toolchain.ObjectStore)
+	if err != nil {
+		return err
+	}
+	s.process = exec.Command(filepath.Join(folder, "bin", "versitygw"), "--port", s.address, "--cert", s.cert, "--key", s.key,
+		"--health", "/health", "--quiet",
 		"posix", "--sidecar", filepath.Join(s.dir, "attributes"), filepath.Join(s.dir, "buckets"))
-	s.process.Env = []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + secretKey}
+	s.process.Env = []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + SecretKey}
 	s.process.Stdout, s.process.Stderr = &s.log, &s.log
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	check.NoError(t, s.process.Start())
-	check.Eventually(t, "the object store does not answer", s.answers)
+	if err := s.process.Start(); err != nil {
+		return err
+	}
+	for began := time.Now(); !s.answers(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > check.Patience {
+			s.Kill()
+			return fmt.Errorf("the object store does not answer: %s", s.log.String())
+		}
+	}
+	return nil
 }
 
 func (s *Server) answers() bool {
@@ -152,10 +192,22 @@ func (s *Server) Client(t testing.TB) *minio.Core {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(text)
 	return check.Must(minio.NewCore(s.address, &minio.Options{
-		Creds: credentials.NewStaticV4(accessKey, secretKey, ""), Secure: true, BucketLookup: minio.BucketLookupPath,
+		Creds: credentials.NewStaticV4(accessKey, SecretKey, ""), Secure: true, BucketLookup: minio.BucketLookupPath,
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
 	}))(t)
 }
+
+// Flags are those of an agent that keeps its backups in the store below a prefix.
+func (s *Server) Flags(prefix string) []string {
+	c := s.Config(prefix)
+	return []string{
+		"--s3-endpoint", c.Endpoint, "--s3-bucket", c.Bucket, "--s3-prefix", c.Prefix, "--s3-path-style", "--s3-ca-file", c.CAFile,
+		"--s3-access-key-id", c.AccessKeyID, "--s3-secret-key-file", c.SecretKeyFile,
+	}
+}
+
+// Blobs is the folder in which the store has what is below a prefix, as files.
+func (s *Server) Blobs(prefix string) string { return filepath.Join(s.Objects(), prefix) }
 
 // Config is what an agent needs to use the store below a prefix.
 func (s *Server) Config(prefix string) s3.Config {

@@ -22,7 +22,7 @@ func Scenarios() []Scenario {
 		of("allowlist", allowlisting), of("query-timeout", limitingQueries), of("slow-query", slowing),
 		of("activity", recording), of("usage", using),
 		of("backup", backingUp), of("certificate", certifying), of("recovery", windowing), of("retention", retaining),
-		of("schedule", scheduling), of("storage", runningOutOfRoom), of("storage-quota", limitingBytes), of("agent", losingTheAgent),
+		of("schedule", scheduling), of("storage", losingTheStorage), of("storage-quota", limitingBytes), of("agent", losingTheAgent),
 		of("operation", operating), of("member", sharing), of("members", inviting), of("right", permitting),
 		of("key", changingKeys), of("suspension", suspending), of("rate", limiting),
 		of("maintenance", maintaining), of("page", paging), of("wire", talkingHTTP), of("isolation", isolating),

@@ -154,6 +154,8 @@ type Operator interface {
 	AddDeadServer() (retire func() error, err error)
 	// EndChange ends a pending change of a login, and returns what was found at the login.
 	EndChange(of id.DatabaseID, change id.OperationID, reason string) (found string, err error)
+	// CheckStorage says what is wrong where the agent keeps backups; empty: nothing is.
+	CheckStorage() (wrong string, err error)
 	// MakeForeign puts a database on the server that the service did not make.
 	MakeForeign(name string) error
 	// ServerObjects returns the names of the databases and logins that exist on the database server.
@@ -236,6 +238,8 @@ type Agent interface {
 	Start() error
 	// SetFull leaves no room for backups, or frees it again.
 	SetFull(full bool) error
+	// SetAway makes what is stored of backups unreachable, or reachable again.
+	SetAway(away bool) error
 }
 
 // Archive is what a database server keeps of what is written there.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strconv"
@@ -20,7 +21,7 @@ func (s *Stack) commandWith(ctx context.Context, more []string, args ...string) 
 	var said, failed bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(s.environment(), more...), &said, &failed
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("pgherd %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(failed.Bytes()))
+		return said.Bytes(), fmt.Errorf("pgherd %s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(failed.Bytes()))
 	}
 	return said.Bytes(), nil
 }
@@ -59,6 +60,21 @@ func (s *Stack) CheckServer(ctx context.Context) error {
 		err = fmt.Errorf("the check has exit status 0: %s", out)
 	}
 	return err
+}
+
+// CheckStorage has an operator's check say what is wrong where the stack's agent keeps backups; empty: nothing is.
+func (s *Stack) CheckStorage(ctx context.Context) (wrong string, err error) {
+	out, failed := s.command(ctx, "admin", "--json", "storage", "check", "--server", s.serverID)
+	var all []struct {
+		Wrong string `json:"wrong"`
+	}
+	if err := json.Unmarshal(out, &all); err != nil || len(all) != 1 {
+		return "", errors.Join(fmt.Errorf("%d servers were checked: %s", len(all), out), err, failed)
+	}
+	if wrong = all[0].Wrong; (wrong != "") != (failed != nil) {
+		err = fmt.Errorf("the check says %q and ends with %w", wrong, failed)
+	}
+	return wrong, err
 }
 
 // Account is an account with its owner's address, and a full-account key.

@@ -37,6 +37,8 @@ type Options struct {
 	TemplateDir string
 	// BackupDir is the folder of backup files, one in Dir where it is empty.
 	BackupDir string
+	// BlobDir is where backups are as files, where AgentFlags keep them elsewhere than in BackupDir.
+	BlobDir string
 	// Durable keeps fsync on, as an operator does: for measurements.
 	Durable bool
 	// InvitationURL is the page that mails name; where it is empty, the hosts send no mails.
@@ -107,6 +109,9 @@ func (s *Stack) path(parts ...string) string {
 func (s *Stack) prepareFiles(ctx context.Context) (err error) {
 	if s.options.BackupDir == "" {
 		s.options.BackupDir = s.path("backups")
+	}
+	if s.options.BlobDir == "" {
+		s.options.BlobDir = s.options.BackupDir
 	}
 	if s.tools, err = toolchain.Find(); err != nil {
 		return err
@@ -273,8 +278,11 @@ func (s *Stack) KeyringFile() string { return s.path("keyring.json") }
 // CAFile is what customers trust.
 func (s *Stack) CAFile() string { return s.ca.CertFile() }
 
-// BackupDir is the agent's folder of backup files.
+// BackupDir is the agent's own folder of files.
 func (s *Stack) BackupDir() string { return s.options.BackupDir }
+
+// BlobDir is the folder that has backups, as files.
+func (s *Stack) BlobDir() string { return s.options.BlobDir }
 
 // MailboxDir is the folder that takes the mails.
 func (s *Stack) MailboxDir() string { return s.path("mailbox") }

@@ -88,7 +88,7 @@ func (x *Backups) Make(ctx context.Context, req Request, tell jobs.Tell) (Result
 
 // needs is the room for what is not yet made.
 func (x *Backups) needs(ctx context.Context, req Request) (list []diskroom.Need, err error) {
-	found, _, err := x.standing(ctx, req)
+	found, _, err := x.standsFor(ctx, req)
 	if err != nil || found == foreign || found == damaged || found == complete {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (x *Backups) needs(ctx context.Context, req Request) (list []diskroom.Need,
 
 // file finds the committed file of the request or makes it, and then gives back the room that was reserved for it.
 func (x *Backups) file(ctx context.Context, c *diskroom.Claim, req Request, tell jobs.Tell) (Result, error) {
-	found, result, err := x.standing(ctx, req)
+	found, result, err := x.standsFor(ctx, req)
 	if err != nil {
 		return Result{}, err
 	}

@@ -50,6 +50,16 @@ func (x *Backups) standing(ctx context.Context, req Request) (standing, Result, 
 	return complete, Result{Manifest: m, VerifiedAt: at}, nil
 }
 
+// standsFor is standing for who makes the backup: nothing stands where that cannot be looked up. What is dumped then waits until it
+// can be stored, and takes the place of nothing.
+func (x *Backups) standsFor(ctx context.Context, req Request) (standing, Result, error) {
+	found, result, err := x.standing(ctx, req)
+	if away(ctx, err) {
+		return nothing, Result{}, nil
+	}
+	return found, result, err
+}
+
 // Discard removes everything of a request's backup: its sessions, its login, its isolated copy, partial files, and the file, even
 // if that is verified. The file of another operation stays. The request must not be running.
 func (x *Backups) Discard(ctx context.Context, req Request) error {

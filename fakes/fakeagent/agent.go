@@ -191,10 +191,7 @@ func (s *Server) asked(q command.Question) (any, error) {
 	case command.AskStrays:
 		return s.strays(), nil
 	case command.AskFiles:
-		if s.faults.storage != "" {
-			return nil, command.Refuse(command.ReasonStorageAway, "where backups are kept does not answer")
-		}
-		return s.fileList(q), nil
+		return s.fileList(q), s.reaches()
 	case command.TryStorage:
 		return command.StorageTried{Where: "/backups", Wrong: s.faults.storage}, nil
 	case command.AskRights:
@@ -221,6 +218,9 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return command.None{}, nil
 	case command.DeleteBackup:
 		if err := s.ledger.vouchedFor(q.DatabaseID, ""); err != nil {
+			return nil, err
+		}
+		if err := s.reaches(); err != nil {
 			return nil, err
 		}
 		delete(s.files, fileKey{database: q.DatabaseID, filename: q.Filename})

@@ -69,7 +69,9 @@ func (s *Server) advance(op id.OperationID, d *databaseState, spec command.Backu
 		j.report = command.BackupReport{
 			State: command.BackupFailed, Reason: command.ReasonStorageFull, Message: "the server has no room for the backup",
 		}
-	case j.report.Stage == "dumping":
+	case s.faults.storage != "" && !j.spec.Passing:
+		j.report.Stage, j.report.Progress = "storing", 60
+	case j.report.Stage == "dumping", j.report.Stage == "storing":
 		s.store(op, j)
 	default:
 		s.verify(j)
@@ -131,7 +133,7 @@ func (s *Server) verify(j *job) {
 	}
 	now := s.clock.Now()
 	j.report.State, j.report.VerifiedAt = command.BackupDone, &now
-	if f := s.files[fileKey{j.spec.DatabaseID, j.spec.Filename}]; f != nil {
+	if f := s.files[keyOf(j.spec)]; f != nil {
 		f.verifiedAt = &now
 	}
 }
@@ -188,7 +190,7 @@ func (s *Server) reread(q command.RereadBackup) (command.BackupReading, error) {
 	if away := s.faults.storage; away != "" {
 		return command.BackupReading{State: command.ReadingUnsure, Why: away}, nil
 	}
-	f := s.files[fileKey{q.DatabaseID, q.Filename}]
+	f := s.files[fileKey{database: q.DatabaseID, filename: q.Filename}]
 	if f == nil {
 		return command.BackupReading{State: command.ReadingDamaged, Why: "its record is gone"}, nil
 	}
@@ -204,7 +206,7 @@ func (s *Server) reread(q command.RereadBackup) (command.BackupReading, error) {
 func (s *Server) Rot(db id.DatabaseID, filename backup.Filename) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.files[fileKey{db, filename}]
+	f := s.files[fileKey{database: db, filename: filename}]
 	if f != nil {
 		f.content = bytes.Clone(f.content)
 		f.content[len(f.content)/2] ^= 1
@@ -233,6 +235,9 @@ func (s *Server) open(ctx context.Context, q command.Question) (ports.File, erro
 		content = func(f *file) []byte { return f.manifest }
 	default:
 		return ports.File{}, fmt.Errorf("fakeagent: no file is opened by %T", q)
+	}
+	if err := s.reaches(); err != nil {
+		return ports.File{}, err
 	}
 	found := s.files[key]
 	if found == nil {

@@ -49,6 +49,11 @@ func (s *Server) Files() int {
 
 // load does a part of the work with each call: it begins, it reads the file, and it compares.
 func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, error) {
+	if c.Source.Upload == "" && !c.Source.Passing && s.restores[op] == nil {
+		if err := s.reaches(); err != nil {
+			return command.LoadReport{}, err
+		}
+	}
 	source, why, reason := s.sourceOf(c)
 	if source == nil {
 		return command.LoadReport{}, command.Refuse(command.ReasonNotFound, "there is no such file or upload")

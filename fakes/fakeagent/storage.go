@@ -85,5 +85,13 @@ func (s *Server) position(number int64) string {
 	return "fake" + strconv.Itoa(s.sizes.instance) + "." + strconv.FormatInt(number, 10)
 }
 
-// SetStorage says what is wrong where backups are kept; empty: nothing is.
+// SetStorage says what is wrong where backups are kept, so that none can be reached and new ones wait; empty: nothing is.
 func (s *Server) SetStorage(wrong string) { s.set(func(f *faults) { f.storage = wrong }) }
+
+// reaches refuses where backups cannot be reached.
+func (s *Server) reaches() error {
+	if s.faults.storage != "" {
+		return command.Refuse(command.ReasonStorageAway, "where backups are kept does not answer")
+	}
+	return nil
+}
