@@ -4,9 +4,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // windowing is about the moments as of which a database can be had back.
@@ -150,6 +152,98 @@ var cloningThen = []Scenario{
 		s.Refused(refusal(s.WithKey(ada.Account, made.ID).Clone(made, ask)), "KEY_SCOPE_DENIED")
 		s.That(len(ada.SeesAll()) == 1, "a refused clone had an effect")
 	}},
+}
+
+// restoringThen are managed restores as of a moment.
+var restoringThen = []Scenario{
+	{Name: "a managed restore as of a moment brings back what the database held then", Needs: []Ability{Archives, Restoring},
+		Play: func(s *Stage) {
+			ada, made := s.Owner()
+			session := s.Connects(made.Login())
+			s.OK(session.Write("kept"))
+			at := s.moment()
+			s.OK(session.Write("lost"))
+			s.hasWindow(ada, made)
+			o := must(ada.ReserveThen(made.ID, at, "then-1"))(s).Operation
+			s.That(o.Type == "restore" && o.Status == "queued", "it began as %+v", o)
+			s.Eventually("it has succeeded", func() bool { o = ada.Advances(o); return o.Status == "succeeded" })
+			s.That(restoredTo(o, `{"pointInTime":"`, 2, 1), "its result is %s", *o.Result)
+			s.Eventually("the session of before ends", session.Ended)
+			s.That(len(ada.ListsBackups(made.ID)) == 0, "a backup is listed")
+			s.hasNotes(ada, made, "kept")
+			s.OK(s.Connects(made.Login()).Write("new"))
+			wrote := s.only(ada.ReadsActivity(made.ID), "restore.requested").Details["pointInTime"]
+			s.That(must(time.Parse(time.RFC3339, wrote))(s).Equal(must(time.Parse(time.RFC3339, at))(s)), "the log has %s", wrote)
+			s.That(must(ada.ReserveThen(made.ID, at, "then-1"))(s).Operation.ID == o.ID, "the same request makes another one")
+
+			s.hasWindow(ada, made)
+			copied := ada.Clones(s.enrolled(made, "clone"), NewClone{Name: s.Name("copy"), At: &at})
+			s.hasNotes(ada, copied, "kept")
+		}},
+	{Name: "a restore as of a moment can be canceled, and nothing has changed", Needs: []Ability{Archives, Restoring},
+		Play: func(s *Stage) {
+			ada, made := s.Owner()
+			session := s.Connects(made.Login())
+			s.OK(session.Write("kept"))
+			at := s.moment()
+			s.OK(session.Write("later"))
+			s.hasWindow(ada, made)
+			for n, advances := range []int{0, 1, 3} {
+				o := must(s.asking(ada).ReserveThen(made.ID, at, s.Name("key")))(s).Operation
+				for range advances {
+					o = ada.Advances(o)
+				}
+				must(ada.Operations.Cancel(ctx, o.ID))(s)
+				s.Eventually("it is canceled", func() bool { return must(ada.Operations.Get(ctx, o.ID))(s).Status == "canceled" })
+				s.That(session.Alive(), "attempt %d has ended a session", n)
+			}
+			s.hasNotes(ada, made, "kept", "later")
+		}},
+	{Name: "no restore is of a moment that cannot be had back", Alone: true, Needs: []Ability{Archives}, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		w := s.hasWindow(ada, made)
+		from, to := s.losesSegments()
+		ask := func(at time.Time) error {
+			return refusal(s.asking(ada).ReserveThen(made.ID, at.Format(time.RFC3339Nano), s.Name("key")))
+		}
+		s.Refused(ask(w.From.Add(-time.Second)), "POINT_NOT_RECOVERABLE")
+		s.Refused(ask(from.Add(to.Sub(from)/2)), "POINT_NOT_RECOVERABLE")
+		s.Refused(ask(s.now().Add(time.Hour)), "VALIDATION_ERROR", "pointInTime")
+		s.OK(s.Operator.SetPITR(ada.Account, 0))
+		s.Refused(ask(s.now()), "PLAN_LIMIT")
+		s.OK(s.Operator.SetPITR(ada.Account, 3))
+		s.OK(s.Archive.Keep(false))
+		s.finally(func() error { return s.Archive.Keep(true) })
+		s.Refused(ask(s.now()), "FEATURE_NOT_AVAILABLE")
+		s.That(len(ada.ListsOperations(made.ID)) == 0, "they left operations")
+	}},
+	{Name: "a restore is from a backup or as of a moment with its offset, of the account's own database", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		at := s.now().Format(time.RFC3339)
+		for _, text := range []string{"", "2026-03-01T11:30:00", "2026-03-01 11:30:00+01"} {
+			s.Refused(refusal(s.asking(ada).ReserveThen(made.ID, text, "then-1")), "VALIDATION_ERROR", "pointInTime")
+		}
+		both := wire.ReserveRestore{BackupFilename: "20260301_113000.sql.gz", PointInTime: &at}
+		key := apiclient.IdempotencyKey("then-1")
+		s.Refused(refusal(s.asking(ada).Restores.Reserve(ctx, made.ID, both, key)), "VALIDATION_ERROR", "pointInTime")
+		neither := refusal(s.asking(ada).Restores.Reserve(ctx, made.ID, wire.ReserveRestore{}, key))
+		s.Refused(neither, "VALIDATION_ERROR", "backupFilename")
+		s.Refused(refusal(s.Customer("pro").ReserveThen(made.ID, at, "then-1")), "DATABASE_NOT_FOUND")
+		s.Refused(refusal(s.WithKey(ada.Account, made.ID).ReserveThen(made.ID, at, "then-1")), "KEY_SCOPE_DENIED")
+		s.That(len(ada.ListsOperations(made.ID)) == 0, "they left operations")
+	}},
+}
+
+// ReserveThen reserves a managed restore as of a moment.
+func (c Client) ReserveThen(of id.DatabaseID, at, key string) (wire.OperationWithMessage, error) {
+	return c.Restores.Reserve(ctx, of, wire.ReserveRestore{PointInTime: &at}, apiclient.IdempotencyKey(key))
+}
+
+// enrolled is a database that is enrolled for a route.
+func (s *Stage) enrolled(of Created, route string) Created {
+	s.Helper()
+	s.OK(s.Operator.Enroll(of.ID, route))
+	return of
 }
 
 // moment is a time with an offset of its own, apart from whatever is written before it and after it.

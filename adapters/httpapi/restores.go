@@ -29,6 +29,8 @@ func (x restoreRoutes) routes() []serve.Route {
 				"The request was made before, and its restore has succeeded.", "The restore is reserved, or goes on.", x.reserve),
 			Refusals: []fault.Code{
 				fault.InvalidBackupFilename, fault.ManagedRoleConflict, fault.PreviewConflict, fault.RestoreOperationTerminal,
+				fault.PlanLimit, fault.FeatureNotAvailable, fault.PointNotRecoverable, fault.DatabaseStateConflict, fault.AgentError,
+				fault.AgentRouteUnavailable,
 			},
 		},
 		{
@@ -55,8 +57,12 @@ func (x restoreRoutes) routes() []serve.Route {
 
 func (x restoreRoutes) reserve(r *serve.Request) (_ wire.OperationWithMessage, isDone bool, _ error) {
 	b := serve.Decoded[wire.ReserveRestore](r)
+	at, err := momentOf(b.PointInTime)
+	if err != nil {
+		return wire.OperationWithMessage{}, false, err
+	}
 	o, err := x.use.Reserve(r.Context(), databaseOf(r), restore.Request{
-		Filename: b.BackupFilename, Key: r.Key, Consents: restore.Consents{ConfirmShrink: b.ConfirmShrink},
+		Filename: b.BackupFilename, At: at, Key: r.Key, Consents: restore.Consents{ConfirmShrink: b.ConfirmShrink},
 	})
 	message := "The restore is reserved: advance it until it has succeeded."
 	if o.Status == operation.Succeeded {

@@ -111,10 +111,10 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	}
 	sizes := storage.New(shared) // before settings, so that what a round decides is sent in the same one
 	sets := settings.New(shared)
-	restoring := restores.New(shared, sets, sizes.Restored)
+	back := moments.New(shared)
+	restoring := restores.New(shared, sets, sizes.Restored, back.Admit)
 	making := databases.New(shared)
 	ring := keyrings.New(shared)
-	back := moments.New(shared)
 	copies, joining, persons := backups.New(shared), members.New(shared), people.New(shared)
 	deleting := deletion.New(shared, copies.OpenStored, joining.Withdraw)
 	pruning.Register(shared)

@@ -19,9 +19,9 @@ type Scene struct {
 	Making   id.RoleID      // an additional role that is not ready yet
 }
 
-// AdmitsManaged decides about a managed restore from a backup of the database; nil means that there is none of that name.
-// PREVIEW_CONFLICT: it is a preview. MANAGED_ROLE_CONFLICT.
-func (s Scene) AdmitsManaged(b *backup.Backup, now time.Time) error {
+// AdmitsManagedThen decides about a managed restore as of a moment, which the archive has. PREVIEW_CONFLICT: it is a preview.
+// MANAGED_ROLE_CONFLICT.
+func (s Scene) AdmitsManagedThen() error {
 	if s.Database.IsPreview() {
 		return rollout.ErrPreview()
 	}
@@ -34,7 +34,13 @@ func (s Scene) AdmitsManaged(b *backup.Backup, now time.Time) error {
 	if s.Open != "" {
 		return conflictf("another operation of the database is open: %s", s.Open)
 	}
-	if err := s.Calm(); err != nil {
+	return s.Calm()
+}
+
+// AdmitsManaged decides about a managed restore from a backup of the database; nil means that there is none of that name. The
+// errors are those of AdmitsManagedThen.
+func (s Scene) AdmitsManaged(b *backup.Backup, now time.Time) error {
+	if err := s.AdmitsManagedThen(); err != nil {
 		return err
 	}
 	switch {

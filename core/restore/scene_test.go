@@ -53,6 +53,11 @@ func TestWhatCanBeRestored(t *testing.T) {
 		}
 		s.Database.RoleModel = database.Managed
 		want(t, name+", managed", s.AdmitsManaged(c.of, now), c.managed)
+		then := c.managed
+		if c.change == nil {
+			then = "" // the backup says nothing about it
+		}
+		want(t, name+", managed, as of a moment", s.AdmitsManagedThen(), then)
 		byPlain := managed
 		if c.plain == fault.BackupNotFound {
 			byPlain = c.plain
@@ -67,6 +72,7 @@ func TestWhatCanBeRestored(t *testing.T) {
 		}
 		want(t, name+", by an upload", s.AdmitsUpload(), byUpload)
 		want(t, name+", plain by the managed route", s.AdmitsManaged(c.of, now), managed)
+		want(t, name+", plain as of a moment", s.AdmitsManagedThen(), managed)
 	}
 }
 
@@ -82,16 +88,20 @@ func TestRequests(t *testing.T) {
 	want(t, "a good one", r.Check(), "")
 	for _, c := range []struct {
 		filename backup.Filename
+		at       *time.Time
 		key      idempotency.Key
 		code     fault.Code
 		field    string
 	}{
-		{"", "k", fault.ValidationError, "backupFilename"},
-		{"latest", "k", fault.InvalidBackupFilename, ""},
-		{r.Filename, "", fault.ValidationError, idempotency.Header},
-		{r.Filename, idempotency.Key(strings.Repeat("k", 201)), fault.ValidationError, idempotency.Header},
+		{"", &now, "k", "", ""},
+		{"", nil, "k", fault.ValidationError, "backupFilename"},
+		{"latest", nil, "k", fault.InvalidBackupFilename, ""},
+		{r.Filename, &now, "k", fault.ValidationError, "pointInTime"},
+		{r.Filename, nil, "", fault.ValidationError, idempotency.Header},
+		{"", &now, "", fault.ValidationError, idempotency.Header},
+		{r.Filename, nil, idempotency.Key(strings.Repeat("k", 201)), fault.ValidationError, idempotency.Header},
 	} {
-		err := Request{DatabaseID: "d", Filename: c.filename, Key: c.key}.Check()
+		err := Request{DatabaseID: "d", Filename: c.filename, At: c.at, Key: c.key}.Check()
 		want(t, string(c.filename), err, c.code)
 		if c.field != "" && err.(*fault.Error).Details[0].Field != c.field {
 			t.Errorf("%v, want %s named", err, c.field)
@@ -101,7 +111,7 @@ func TestRequests(t *testing.T) {
 	want(t, "the same", r.AdmitsReplay(known), "")
 	for _, other := range []Request{
 		{DatabaseID: "e", Filename: r.Filename}, {DatabaseID: "d", Filename: "20261121_065348.sql.gz"},
-		{DatabaseID: "d", Filename: r.Filename, Consents: Consents{ConfirmShrink: true}},
+		{DatabaseID: "d", Filename: r.Filename, Consents: Consents{ConfirmShrink: true}}, {DatabaseID: "d", At: &now},
 	} {
 		want(t, "another", other.AdmitsReplay(known), fault.ManagedRoleConflict)
 	}

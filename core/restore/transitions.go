@@ -18,8 +18,12 @@ const (
 	Settling  stage.Stage = "settling"
 )
 
-// Parts are what an agent says that it is at while it makes a copy. The operation shows them in place of Loading.
+// Parts are what an agent says that it is at while it makes a copy. The operation shows them in place of Loading; before that,
+// where a file of a moment is made first, recovery.Stages and Dumping.
 var Parts = []string{Waiting, string(Loading), "granting", "comparing"}
+
+// Dumping is shown while a file of a moment is made, once the database is had back.
+const Dumping = "dumping"
 
 // Waiting is the part before an agent begins: other work has its slots or its room.
 const Waiting = "waiting"
@@ -35,6 +39,7 @@ func Shown(part string) string {
 // The events of a restore.
 const (
 	Idle     stage.Event = "idle"     // no caller has come in time, and a worker has it
+	Dumped   stage.Event = "dumped"   // there is a file of the moment to make the copy of
 	Loaded   stage.Event = "loaded"   // the copy is whole and compared
 	Switched stage.Event = "switched" // the copy is the database
 	Settled  stage.Event = "settled"  // the settings are in force, and what was replaced is given up
@@ -58,14 +63,14 @@ var Machine = stage.New(
 		stage.Succeeded, stage.Failed, stage.Canceled,
 	},
 	[]stage.Event{
-		stage.Advance, Idle, stage.Cancel, Loaded, stage.Refused, stage.Busy, Switched, Settled, stage.Closed, stage.Completed,
+		stage.Advance, Idle, stage.Cancel, Dumped, Loaded, stage.Refused, stage.Busy, Switched, Settled, stage.Closed, stage.Completed,
 	},
 	Loading,
 	stage.Moves{
 		stage.Queued: {
 			stage.Advance: to(Loading), Idle: canceled, stage.Cancel: to(stage.Canceled, stage.EmitEvent),
 		},
-		Loading:   {Idle: canceled, stage.Cancel: canceled, Loaded: to(Ready), stage.Refused: refused},
+		Loading:   {Idle: canceled, stage.Cancel: canceled, Dumped: to(Loading), Loaded: to(Ready), stage.Refused: refused},
 		Ready:     {stage.Advance: to(Switching, stage.CommitIntent), Idle: canceled, stage.Cancel: canceled},
 		Switching: {Idle: to(Switching), stage.Refused: refused, stage.Busy: to(Switching), Switched: to(Settling, RaiseSetting)},
 		Settling:  {Idle: to(Settling), Settled: to(stage.Succeeded, stage.EmitEvent)},

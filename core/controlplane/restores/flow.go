@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/stage"
 	"github.com/pgherd/pgherd/ports"
@@ -27,9 +28,9 @@ func (r *Restores) register() {
 			Spec: operation.Spec{
 				Kind: Kind, Public: true, Right: account.Own, LoginsUntilBegun: true, Driven: restore.Driven,
 			},
-			Calls: []string{"load", "switch", "settings", "discard", "close"},
+			Calls: []string{"dump", "load", "switch", "settings", "discard", "close"},
 			Commits: []string{
-				string(restore.Ready), string(restore.Switching), string(restore.Settling), string(stage.Failing),
+				string(restore.Loading), string(restore.Ready), string(restore.Switching), string(restore.Settling), string(stage.Failing),
 				string(stage.Canceling), "succeeded", "failed", "canceled",
 			},
 		},
@@ -82,6 +83,9 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 			return t.Again(work.PollMost), nil
 		}
 	}
+	if t.Input.Bare() {
+		return t.dump(ctx)
+	}
 	report, err := t.ask(ctx)
 	switch {
 	case err != nil:
@@ -97,7 +101,43 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 		t.Progress(string(restore.Ready), almost)
 		return t.Next(ctx, restore.Loaded)
 	}
-	return t.Running(restore.Shown(report.Stage), min(report.Progress, almost), report.Bytes, report.Stage == restore.Waiting)
+	return t.Running(restore.Shown(report.Stage), t.percent(report.Progress), report.Bytes, report.Stage == restore.Waiting)
+}
+
+// dump has the agent make the file of the moment, which is nobody's backup. It keeps sending the same command, as for a backup.
+func (t turn) dump(ctx context.Context) (work.Next, error) {
+	report, err := work.Send(ctx, t.Lease, "dump", t.Agent, command.Backup{
+		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, At: t.Input.At,
+	})
+	switch {
+	case base.RefusedForGood(err):
+		return t.Fail(ctx, dumpFailed(base.RefusedBackup(err)))
+	case err != nil:
+		return work.Next{}, err
+	case report.State == command.BackupRunning:
+		return t.Running(recovery.Shown(report.Stage, restore.Dumping), t.percent(report.Progress), report.Bytes,
+			report.Stage == operation.StageQueued)
+	case report.State == command.BackupFailed:
+		return t.Fail(ctx, dumpFailed(report))
+	}
+	t.Input.ManifestSHA256 = report.ManifestSHA256
+	return t.Next(ctx, restore.Dumped)
+}
+
+func dumpFailed(r command.BackupReport) *fault.Error {
+	return base.JobFailed(r.Reason, r.Message, "the database server could not have the database back as it was then; it is as it is",
+		"the database server has no room to have the database back as it was then")
+}
+
+// percent is the progress of the whole: where a file is made first, that is the first half.
+func (t turn) percent(progress int) int {
+	switch {
+	case t.Input.Bare():
+		progress /= 2
+	case t.Input.At != nil:
+		progress = 50 + progress/2
+	}
+	return min(progress, almost)
 }
 
 // shrinks is RESTORE_SHRINKS for what nobody has confirmed. A report without a change says nothing about it.
@@ -111,7 +151,11 @@ func (t turn) shrinks() *fault.Error {
 // result is what the operation says from now on.
 func (t turn) result() restore.Result {
 	r := restore.Result{
-		Filename: t.Input.Filename, Notes: append([]string{}, t.Input.Notes...), Change: t.Input.Change, Consents: t.Input.Consents,
+		Filename: t.Input.Filename, At: t.Input.At, Notes: append([]string{}, t.Input.Notes...), Change: t.Input.Change,
+		Consents: t.Input.Consents,
+	}
+	if r.At != nil {
+		r.Filename = ""
 	}
 	if u := t.Input.Upload; u != nil {
 		r.UploadID = u.ID

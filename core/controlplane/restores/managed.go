@@ -2,8 +2,10 @@ package restores
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
@@ -18,8 +20,8 @@ import (
 
 // Reserve makes a managed restore, which changes nothing yet: Advance does. A repeated request returns its operation as it is
 // then. KEY_SCOPE_DENIED: no full-account key; a person has none. FORBIDDEN: anyone but the owner. RESTORE_OPERATION_TERMINAL:
-// the key's restore has failed or was canceled. The other errors are those of restore.Request.Check and
-// restore.Scene.AdmitsManaged.
+// the key's restore has failed or was canceled. The other errors are those of restore.Request.Check,
+// restore.Scene.AdmitsManaged and, for a moment, of Moments.Admit.
 func (r *Restores) Reserve(
 	ctx context.Context, reached access.Reached, q restore.Request,
 ) (o operation.Operation, err error) {
@@ -31,6 +33,9 @@ func (r *Restores) Reserve(
 	}
 	q.DatabaseID = reached.Record().ID
 	if err := q.Check(); err != nil {
+		return o, err
+	}
+	if err := r.asOf(ctx, reached, q); err != nil {
 		return o, err
 	}
 	fresh := false
@@ -45,6 +50,20 @@ func (r *Restores) Reserve(
 		r.base.Work.Reserved(Kind)
 	}
 	return ended(o)
+}
+
+// asOf decides about the moment of a request, of which the first request with its key has asked already.
+func (r *Restores) asOf(ctx context.Context, reached access.Reached, q restore.Request) error {
+	if q.At == nil {
+		return nil
+	}
+	_, err := ports.Read(ctx, r.base.Store, func(ctx context.Context, tx ports.Tx) (idempotency.Record, error) {
+		return tx.Idempotency().Get(ctx, reached.Record().AccountID, restore.KeyRoute, q.Key)
+	})
+	if !errors.Is(err, ports.ErrNoRow) {
+		return err
+	}
+	return r.admits(ctx, reached, *q.At)
 }
 
 // reserve claims the key first: it belongs to the account, so the lock of one database does not keep others from using it.
@@ -67,17 +86,35 @@ func (r *Restores) reserve(
 		o, err = tx.Operations().Get(ctx, id.OperationID(known.ResourceID))
 		return o, fresh, err
 	}
+	input, err := r.inputOf(ctx, tx, locked, q)
+	if err == nil {
+		o, err = r.add(ctx, tx, locked, o, input)
+	}
+	return o, fresh, err
+}
+
+// inputOf decides about a managed restore, and from which file it is made.
+func (r *Restores) inputOf(
+	ctx context.Context, tx ports.Tx, locked database.Record, q restore.Request,
+) (input restore.Input, err error) {
+	input = restore.Input{Managed: true, Filename: q.Filename, At: q.At, Consents: q.Consents}
 	s, of, err := sceneOf(ctx, tx, locked, q.Filename)
 	if err != nil {
-		return o, fresh, err
+		return input, err
 	}
-	if err := s.AdmitsManaged(of, r.base.Clock.Now()); err != nil {
-		return o, fresh, err
+	if q.At == nil {
+		if err := s.AdmitsManaged(of, r.base.Clock.Now()); err != nil {
+			return input, err
+		}
+		input.ManifestSHA256 = of.ManifestSHA256
+		return input, nil
 	}
-	o, err = r.add(ctx, tx, locked, o, restore.Input{
-		Managed: true, Filename: q.Filename, ManifestSHA256: of.ManifestSHA256, Consents: q.Consents,
-	})
-	return o, fresh, err
+	if err := s.AdmitsManagedThen(); err != nil {
+		return input, err
+	}
+	taken, err := tx.Backups().Names(ctx, locked.ID)
+	input.Filename = backup.FreeFilename(r.base.Clock.Now(), taken)
+	return input, err
 }
 
 // ended refuses what the table says that nobody can advance any more: RESTORE_OPERATION_TERMINAL, with the reason.

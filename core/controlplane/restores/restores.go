@@ -4,6 +4,7 @@ package restores
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -13,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/rollout"
@@ -24,15 +26,19 @@ type Restores struct {
 	base     *base.Base
 	settings *settings.Settings
 	restored Restored
+	admits   Admits
 }
+
+// Admits decides whether a database can be had back as it was at a moment, as Moments.Admit does.
+type Admits func(ctx context.Context, r access.Reached, at time.Time) error
 
 // Restored notes that a restore has put a database of this size in the place of a locked one: what follows for the quota, and a
 // new generation of the settings, which are to be set there.
 type Restored func(ctx context.Context, tx ports.Tx, locked database.Record, bytes int64) error
 
 // New makes the use cases, and registers their kind.
-func New(p *base.Base, s *settings.Settings, restored Restored) *Restores {
-	r := &Restores{base: p, settings: s, restored: restored}
+func New(p *base.Base, s *settings.Settings, restored Restored, a Admits) *Restores {
+	r := &Restores{base: p, settings: s, restored: restored, admits: a}
 	r.register()
 	return r
 }
@@ -97,7 +103,7 @@ func (r *Restores) add(
 	if err := tx.Operations().Add(ctx, o); err != nil {
 		return o, err
 	}
-	if input.Upload == nil {
+	if input.Upload == nil && input.At == nil {
 		use := operation.Use{OperationID: o.ID, DatabaseID: locked.ID, Backup: string(input.Filename)}
 		if err := tx.Uses().Add(ctx, use); err != nil {
 			return o, err
@@ -117,6 +123,10 @@ func detailsOf(o operation.Operation, input restore.Input) audit.Details {
 	}
 	if input.Upload != nil {
 		details["uploadId"] = string(input.Upload.ID)
+		return details
+	}
+	if input.At != nil {
+		details[recovery.Field] = recovery.Text(*input.At)
 		return details
 	}
 	details["filename"] = string(input.Filename)
