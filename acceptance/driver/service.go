@@ -139,12 +139,15 @@ func (s *service) askUsage() error {
 	return nil
 }
 
-// hasten makes every open operation due.
+// hasten makes every open operation due but those that wait for their callers.
 func (s *service) hasten() error {
 	open := ports.OperationFilter{Statuses: []operation.Status{operation.Queued, operation.Running}}
 	return s.store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
 		found, err := tx.Operations().Find(ctx, open, ports.Page{Limit: 100})
 		for _, o := range found {
+			if driven := s.hosts[0].Work.Spec(o.Kind).Driven; driven != nil && driven(o.Operation) {
+				continue
+			}
 			err = errors.Join(err, tx.Operations().Hasten(ctx, o.ID, s.clock.Now()))
 		}
 		return err

@@ -67,17 +67,24 @@ func (f FailedOperation) Error() string {
 
 // Follow looks at an operation until it has ended, and shows its progress. Ending svc does not end the operation.
 func (a *App) Follow(ctx context.Context, c *apiclient.Client, o wire.Operation) (wire.Operation, error) {
+	o, err := a.Drive(ctx, o, func(ctx context.Context) (wire.Operation, error) { return c.Operations.Get(ctx, o.ID) })
+	return o, a.goesOn(err, o)
+}
+
+// Drive makes a call, which answers with an operation, until that has ended, and shows its progress.
+func (a *App) Drive(
+	ctx context.Context, o wire.Operation, call func(context.Context) (wire.Operation, error),
+) (wire.Operation, error) {
 	bar := a.progress(o)
 	defer bar.end()
 	ended := func(o wire.Operation) bool { return o.Status.Final() }
-	o, err := UntilDone(ctx, o, ended, func(ctx context.Context) (wire.Operation, error) {
-		now, err := c.Operations.Get(ctx, o.ID)
+	return UntilDone(ctx, o, ended, func(ctx context.Context) (wire.Operation, error) {
+		now, err := call(ctx)
 		if err == nil {
 			bar.show(now)
 		}
 		return now, err
 	})
-	return o, a.goesOn(err, o)
 }
 
 func (a *App) goesOn(err error, o wire.Operation) error {
