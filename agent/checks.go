@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pgherd/pgherd/agent/archive"
 	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/guard"
 	"github.com/pgherd/pgherd/agent/health"
@@ -25,6 +26,7 @@ type Figures struct {
 	Disks       []Disk
 	Held        []diskroom.Held
 	Guard       guard.Figures
+	Archive     *archive.Standing // nil also where none is kept
 	// PoolerMemory is how many bytes PgBouncer has in memory; nil also where the agent cannot see its process.
 	PoolerMemory *int64
 }
@@ -48,6 +50,7 @@ type kept struct {
 	waits       atomic.Pointer[Waits]
 	disks       atomic.Pointer[[]Disk]
 	held        atomic.Pointer[[]diskroom.Held]
+	archive     atomic.Pointer[archive.Standing]
 	memory      atomic.Pointer[int64]
 }
 
@@ -55,7 +58,7 @@ type kept struct {
 func (a *Agent) Figures() Figures {
 	f := Figures{
 		Connections: a.kept.connections.Load(), Waits: a.kept.waits.Load(), Guard: a.guard.Figures(),
-		PoolerMemory: a.kept.memory.Load(),
+		Archive: a.kept.archive.Load(), PoolerMemory: a.kept.memory.Load(),
 	}
 	if disks := a.kept.disks.Load(); disks != nil {
 		f.Disks = *disks
@@ -123,6 +126,12 @@ func (a *Agent) checks(report *pooler.Report) []health.Check {
 		}},
 		{Name: "commons", Every: 15 * time.Second, Limit: time.Second, Look: a.lookAtCommons},
 		{Name: "memory", Every: 5 * time.Second, Limit: time.Second, Look: a.lookAtMemory},
+	}
+	if a.archive != nil {
+		all = append(all,
+			health.Check{Name: "archive", Every: 5 * time.Second, Limit: 5 * time.Second, Look: a.lookAtArchive},
+			health.Check{Name: "archive_gap", Every: 5 * time.Second, Limit: 5 * time.Second, Look: a.lookForGap},
+		)
 	}
 	if longest := a.config.ChecksEvery; longest > 0 {
 		for i := range all {
@@ -303,4 +312,37 @@ func lookAtWaits(w Waits) error {
 	}
 	return health.Find(core.ClientsWaiting, fmt.Sprintf("%d clients wait for a server connection, the first for %s: their "+
 		"databases have all connections of their caps in use", w.Clients, w.Longest.Round(time.Second)))
+}
+
+// handedOver is how long WAL may wait to be handed over, without that the agent has been asked to store it.
+const handedOver = 2 * time.Minute
+
+func (a *Agent) lookAtArchive(context.Context) error {
+	if !a.InCharge() {
+		return nil
+	}
+	s := a.archive.Standing()
+	a.kept.archive.Store(&s)
+	since, why := s.Since, s.Trouble
+	if s.Ready && why == "" && !s.Oldest.IsZero() && time.Since(s.Oldest) > handedOver {
+		since, why = s.Oldest, "PostgreSQL has not handed it over; its log says why archive_command fails"
+	}
+	switch {
+	case !s.Ready && s.Wrong != "":
+		return health.Find(core.ArchiveNotReady, s.Wrong)
+	case why != "":
+		return health.Find(core.ArchiveFailing, fmt.Sprintf("WAL has waited to be stored since %s: %s; %s wait, and %s are free",
+			since.UTC().Format(time.RFC3339), why, core.Pretty(s.Waiting), core.Pretty(s.Free)))
+	case s.Ready && s.Wrong != "":
+		return health.Find(core.ArchiveFailing, s.Wrong)
+	}
+	return nil
+}
+
+func (a *Agent) lookForGap(context.Context) error {
+	if s := a.kept.archive.Load(); s != nil && s.Broken {
+		return health.Find(core.ArchiveGap, fmt.Sprintf("segments of WAL are missing after the copy of %s: what was written after "+
+			"them cannot be had back before the server is copied again, which is under way", s.Copied.UTC().Format(time.RFC3339)))
+	}
+	return nil
 }

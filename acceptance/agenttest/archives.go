@@ -21,6 +21,9 @@ import (
 // Archived is a stack of the test's own that keeps an archive, without an agent.
 func Archived(t testing.TB) *Stack {
 	t.Helper()
+	if !becomes {
+		t.Fatal("TestMain must call agenttest.Become: PostgreSQL would run all tests")
+	}
 	dir := t.TempDir()
 	check.NoError(t, os.Chmod(filepath.Dir(dir), 0o711)) //nolint:gosec // the programs' user goes through
 	s := New(t, clustertest.New(t, map[string]string{

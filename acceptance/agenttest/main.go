@@ -32,23 +32,33 @@ const childConfig = "PGHERD_TEST_AGENT_CONFIG"
 // Main runs the tests of a package, or an agent where the test binary is to be one. Of a sample, one in eight tests runs, and
 // those that always names: what needs no stack. It returns the exit status.
 func Main(m *testing.M, always ...string) int {
-	child.BecomeUnsynced()
 	if text := os.Getenv(childConfig); text != "" {
 		return runChild(text)
 	}
-	if len(os.Args) == 6 && os.Args[2] == "archive-push" { // as setup.ArchiveCommand calls it
-		if err := archive.Hand(os.Args[4], os.Args[5]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return 0
-	}
+	Become()
 	// Tests with servers of their own mostly wait for processes: twice as many as cores share the machine.
 	err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 	if err = errors.Join(err, sample.Tests(8, always...)); err != nil {
 		panic(err)
 	}
 	return clustertest.Main(m)
+}
+
+var becomes bool
+
+// Become has this test binary be what servers with an archive call it as. Main calls it; a package with another main function does
+// so first.
+func Become() {
+	becomes = true
+	child.BecomeUnsynced()
+	if len(os.Args) != 6 || os.Args[2] != "archive-push" { // as in setup.ArchiveCommand
+		return
+	}
+	if err := archive.Hand(os.Args[4], os.Args[5]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // runChild prints a line when the agent is in charge.

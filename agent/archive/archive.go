@@ -71,8 +71,13 @@ type Archive struct {
 	changed chan struct{} // closed, and made anew, when a segment is stored
 	trouble trouble
 	failed  bool          // the last copy: the next one is full
+	wrong   string        // what became of the last round; empty: nothing is wrong
 	sides   chan struct{} // has room for as many as run at a time
 	using   sync.RWMutex  // is held for reading by who reads copies and segments
+
+	// proof is a segment that was ended to see whether PostgreSQL hands over what it writes; proven is that it does.
+	proof  Segment
+	proven bool
 }
 
 // sidesAtOnce is how many servers run beside the live one.
@@ -115,20 +120,30 @@ func (a *Archive) Run(ctx context.Context) {
 	}
 	go a.listen(ctx)
 	loop.Run(ctx, a.Log, a.woken, "the archive is not kept", func(ctx context.Context) (time.Duration, error) {
-		if err := a.ready(ctx); err != nil {
-			return again, err
+		pause, err := again, a.ready(ctx)
+		if a.found(err); err == nil {
+			if pause, err = lookAt, a.copyDue(ctx); err != nil {
+				pause = copyAgain
+			}
+			a.found(err)
 		}
-		if err := a.copyDue(ctx); err != nil {
-			return copyAgain, err
-		}
-		return lookAt, nil
+		return pause, err
 	})
 }
 
-// ready opens the engine, and makes its place, once for this process.
+// found keeps what is wrong, for who asks.
+func (a *Archive) found(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.wrong = ""; err != nil {
+		a.wrong = err.Error()
+	}
+}
+
+// ready opens the engine, and makes its place, once for this process. Then it sees that PostgreSQL hands over what it writes.
 func (a *Archive) ready(ctx context.Context) error {
 	if a.ofServer() != nil {
-		return nil
+		return a.prove(ctx)
 	}
 	place, err := a.look(ctx)
 	if err != nil {
@@ -152,7 +167,24 @@ func (a *Archive) ready(ctx context.Context) error {
 	a.engine, a.place, a.backups = engine, place, backups
 	a.mu.Unlock()
 	a.Log.Info("the archive is ready", zap.Int("copies", len(backups)))
-	return a.endSegment(ctx) // PostgreSQL, which pauses after what failed, goes on at once
+	return a.prove(ctx)
+}
+
+// prove ends a segment, and waits until it is stored. PostgreSQL, which pauses after what failed, goes on at once.
+func (a *Archive) prove(ctx context.Context) (err error) {
+	if a.proven {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, reachTime)
+	defer cancel()
+	if a.proof == "" { // or each try would add one to those that wait
+		if a.proof, err = a.switchSegment(ctx); err != nil {
+			return err
+		}
+	}
+	err = a.awaitStored(ctx, a.proof)
+	a.proven = err == nil
+	return err
 }
 
 // ofServer is the engine; nil while it is not ready.
@@ -183,13 +215,14 @@ func (a *Archive) look(ctx context.Context) (p Place, err error) {
 	p.Passphrase = string(key)
 	var whole, mode string
 	err = a.Server.Admin("", func(db *sql.DB) error {
-		const query = `SELECT (SELECT id::text FROM ledger.installation), current_setting('data_directory'),
+		const query = `SELECT current_setting('archive_mode'),
+			(SELECT id::text FROM ledger.installation), current_setting('data_directory'),
 			trim(split_part(current_setting('unix_socket_directories'), ',', 1)),
 			(SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size'),
 			current_setting('max_locks_per_transaction')::bigint * current_setting('max_connections')::bigint,
-			current_setting('full_page_writes'), current_setting('archive_mode')`
+			current_setting('full_page_writes')`
 		return db.QueryRowContext(ctx, query).Scan(
-			&p.Installation, &p.DataDir, &p.SocketDir, &p.segmentSize, &p.lockTable, &whole, &mode)
+			&mode, &p.Installation, &p.DataDir, &p.SocketDir, &p.segmentSize, &p.lockTable, &whole)
 	})
 	switch {
 	case err != nil:

@@ -151,8 +151,12 @@ func (a *Archive) push(ctx context.Context, e Engine, path string, written time.
 	if !whole {
 		return nil
 	}
+	before, some := a.journal.last()
 	if err := a.journal.note(Stored{segment, written.Add(-endedBefore).UTC()}); err != nil {
 		return err
+	}
+	if _, _, size := a.kept(); some && segment > before.Segment.next(size) {
+		loop.Wake(a.woken) // the server is to be copied again
 	}
 	a.mu.Lock()
 	close(a.changed)
@@ -178,15 +182,15 @@ func (a *Archive) troubled(path string, err error) error {
 	}
 	a.trouble.why = err.Error()
 	a.mu.Unlock()
-	pile, free, looked := pileOf(filepath.Dir(path))
-	if looked != nil || pile <= free {
+	p, looked := pileOf(filepath.Dir(path))
+	if looked != nil || p.bytes <= p.free {
 		return errors.Join(err, looked)
 	}
 	a.mu.Lock()
 	a.trouble.dropped++
 	a.mu.Unlock()
 	a.Log.Error("a segment of WAL was let go of without being stored, as the disk runs full: there is a gap in what can be had back",
-		zap.String("segment", filepath.Base(path)), zap.Int64("waiting", pile), zap.Int64("free", free), zap.Error(err))
+		zap.String("segment", filepath.Base(path)), zap.Int64("waiting", p.bytes), zap.Int64("free", p.free), zap.Error(err))
 	return nil
 }
 
@@ -196,49 +200,72 @@ func (a *Archive) relieved() {
 	a.trouble.since, a.trouble.why = time.Time{}, ""
 }
 
-// pileOf is how many bytes of WAL wait to be handed over, and how many are free on its disk.
-func pileOf(folder string) (pile, free int64, err error) {
+// pile is the WAL that waits to be handed over.
+type pile struct {
+	bytes, free int64     // free are on its disk
+	since       time.Time // of what waits longest
+}
+
+func pileOf(folder string) (p pile, err error) {
 	list, err := os.ReadDir(filepath.Join(folder, "archive_status"))
 	if err != nil {
-		return 0, 0, err
+		return p, err
 	}
 	for _, entry := range list {
 		name, waits := strings.CutSuffix(entry.Name(), ".ready")
 		if !waits {
 			continue
 		}
-		if info, err := os.Lstat(filepath.Join(folder, name)); err == nil {
-			pile += info.Size()
+		segment, err := os.Lstat(filepath.Join(folder, name))
+		if err != nil { // it is handed over by now
+			continue
+		}
+		p.bytes += segment.Size()
+		if mark, err := entry.Info(); err == nil && (p.since.IsZero() || mark.ModTime().Before(p.since)) {
+			p.since = mark.ModTime()
 		}
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(folder, &disk); err != nil {
-		return 0, 0, err
+		return p, err
 	}
-	return pile, int64(disk.Bavail) * disk.Bsize, nil
+	p.free = int64(disk.Bavail) * disk.Bsize
+	return p, nil
 }
 
 // Standing is how the archive stands.
 type Standing struct {
-	Ready   bool
+	Ready bool // it takes segments
+	// Wrong is what was wrong when the server was last to be copied or, where the archive is not ready, why; empty: nothing.
+	Wrong   string
 	Trouble string    // why a segment could not be stored when that was last tried; empty: it could
 	Since   time.Time // of the trouble
 	Dropped int       // segments that were let go of since the agent started
-	Waiting int64     // bytes that wait
-	Stored  time.Time // of the last segment that was stored
+	Broken  bool      // segments are missing after the newest copy
+	// Waiting is how many bytes wait, for as long as Oldest; Free are on their disk. Beyond Free, segments are let go of.
+	Waiting, Free int64
+	Oldest        time.Time // zero: nothing waits
+	Stored        time.Time // when the last segment ended that was stored; zero: none was
+	Copied        time.Time // when the newest copy of the server was made; zero: there is none
 }
 
 // Standing reads how the archive stands.
 func (a *Archive) Standing() Standing {
 	a.mu.Lock()
-	s := Standing{Ready: a.engine != nil, Trouble: a.trouble.why, Since: a.trouble.since, Dropped: a.trouble.dropped}
-	data := a.place.DataDir
-	a.mu.Unlock()
-	if last, ok := a.journal.last(); ok {
-		s.Stored = last.Ended
+	s := Standing{
+		Ready: a.engine != nil, Wrong: a.wrong, Trouble: a.trouble.why, Since: a.trouble.since, Dropped: a.trouble.dropped,
 	}
+	data, backups, size := a.place.DataDir, a.backups, a.place.segmentSize
+	a.mu.Unlock()
+	stored := a.journal.stored()
+	s.Broken = !unbroken(backups, stored, size)
+	if len(stored) > 0 {
+		s.Stored = stored[len(stored)-1].Ended
+	}
+	s.Copied = newest(backups)
 	if data != "" {
-		s.Waiting, _, _ = pileOf(filepath.Join(data, "pg_wal"))
+		p, _ := pileOf(filepath.Join(data, "pg_wal")) // what is not known is not there
+		s.Waiting, s.Free, s.Oldest = p.bytes, p.free, p.since
 	}
 	return s
 }

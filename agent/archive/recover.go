@@ -125,24 +125,33 @@ func (a *Archive) reach(ctx context.Context, at time.Time) error {
 func (a *Archive) endSegment(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
-	var ended string
-	err := a.Server.Admin("", func(db *sql.DB) error {
+	ended, err := a.switchSegment(ctx)
+	if err != nil {
+		return err
+	}
+	return a.awaitStored(ctx, ended)
+}
+
+// switchSegment commits something, and ends the segment that has it.
+func (a *Archive) switchSegment(ctx context.Context) (ended Segment, err error) {
+	err = a.Server.Admin("", func(db *sql.DB) error {
 		const beat = `INSERT INTO ledger.heartbeat (at) VALUES (clock_timestamp()) ON CONFLICT (single) DO UPDATE SET at = clock_timestamp()`
 		if _, err := db.ExecContext(ctx, beat); err != nil {
 			return err
 		}
-		name, err := pg.One[string](ctx, db, "SELECT pg_walfile_name(pg_switch_wal())")
-		ended = name
+		ended, err = pg.One[Segment](ctx, db, "SELECT pg_walfile_name(pg_switch_wal())")
 		return err
 	})
-	if err != nil {
-		return err
-	}
+	return ended, err
+}
+
+// awaitStored waits until a segment is stored, or one after it.
+func (a *Archive) awaitStored(ctx context.Context, ended Segment) error {
 	for {
 		a.mu.Lock()
 		changed, why := a.changed, a.trouble.why
 		a.mu.Unlock()
-		if last, ok := a.journal.last(); ok && last.Segment >= Segment(ended) {
+		if last, ok := a.journal.last(); ok && last.Segment >= ended {
 			return nil
 		}
 		select {

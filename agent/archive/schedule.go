@@ -36,15 +36,17 @@ func (p Plan) Days() int { return max(1, int((p.complete().Window+day-1)/day)) }
 // due says whether a copy is to be made now, and whether a full one. After a segment that is missing, nothing can be had back
 // before there is another copy.
 func (p Plan) due(backups []Backup, unbroken bool, now time.Time) (due, full bool) {
-	newest := func(list []Backup) (at time.Time) {
-		for _, b := range list {
-			if b.Stopped.After(at) {
-				at = b.Stopped
-			}
-		}
-		return at
-	}
 	fulls := slices.DeleteFunc(slices.Clone(backups), func(b Backup) bool { return !b.Full })
 	full = !newest(fulls).Add(p.FullEvery).After(now)
 	return full || !unbroken || !newest(backups).Add(p.EachEvery).After(now), full
+}
+
+// newest is when the last of some copies was made; zero: there is none.
+func newest(list []Backup) (at time.Time) {
+	for _, b := range list {
+		if b.Stopped.After(at) {
+			at = b.Stopped
+		}
+	}
+	return at
 }

@@ -16,6 +16,9 @@ const (
 	CertificateEnded  Code = "certificate_ended"
 	DumpUnusable      Code = "pg_dump_unusable"
 	BackupsUnwritable Code = "backup_folder_unwritable"
+	ArchiveNotReady   Code = "archive_not_ready"
+	ArchiveFailing    Code = "archive_failing"
+	ArchiveGap        Code = "archive_gap"
 	FiguresMissing    Code = "figures_missing"
 	CheckHangs        Code = "check_hangs"
 	ClientsWaiting    Code = "clients_waiting"
@@ -25,7 +28,8 @@ const (
 // Codes lists all of them, in their order.
 var Codes = []Code{
 	NotInitialized, PostgresDown, NotInCharge, OtherProtocol, PoolerLeaving, PoolerDown, ReloadRefused, LoginFailing,
-	CertificateEnded, DumpUnusable, BackupsUnwritable, FiguresMissing, CheckHangs, ClientsWaiting, Oversold,
+	CertificateEnded, DumpUnusable, BackupsUnwritable, ArchiveNotReady, ArchiveFailing, ArchiveGap, FiguresMissing, CheckHangs,
+	ClientsWaiting, Oversold,
 }
 
 // Harmless reports whether a server with this reason alone is healthy: customers can do what they may, if more slowly.

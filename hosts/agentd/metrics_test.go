@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/agent/archive"
 	"github.com/pgherd/pgherd/agent/commons"
 	"github.com/pgherd/pgherd/agent/diskroom"
 	"github.com/pgherd/pgherd/agent/endless"
@@ -69,6 +70,9 @@ func (crowded) Figures() agent.Figures {
 		Guard: guard.Figures{
 			Use: &guard.Use{Locks: 500, Most: 6400, PredicateLocks: 20, MostPredicate: 6500}, Ended: map[string]int64{"locks": 12},
 		},
+		Archive: &archive.Standing{
+			Waiting: 48 << 20, Free: 96 << 20, Dropped: 2, Stored: time.Unix(1_700_000_000, 0), Copied: time.Unix(1_600_000_000, 0),
+		},
 		Waits: &agent.Waits{Clients: 9, Longest: 1500 * time.Millisecond},
 		Disks: []agent.Disk{{Of: "data", Size: 1000, Free: 10, Reserve: 100, Files: 50, FilesFree: 7}},
 		Held:  []diskroom.Held{{For: "upload", Count: 2, Bytes: 4096}, {For: diskroom.HeldReady, Count: 1}},
@@ -116,6 +120,9 @@ func TestAnAgentIsMeasured(t *testing.T) {
 		"pgherd_agent_postgres_locks kind=locks 500", "pgherd_agent_postgres_locks kind=predicate_locks 20",
 		"pgherd_agent_postgres_locks_limit kind=locks 6400", "pgherd_agent_postgres_locks_limit kind=predicate_locks 6500",
 		"pgherd_agent_sessions_ended_total reason=locks 12",
+		"pgherd_agent_archive_waiting_bytes 5.0331648e+07", "pgherd_agent_archive_wal_free_bytes 1.00663296e+08",
+		"pgherd_agent_archive_stored_timestamp_seconds 1.7e+09", "pgherd_agent_archive_copied_timestamp_seconds 1.6e+09",
+		"pgherd_agent_archive_dropped_segments_total 2",
 		"pgherd_agent_room_held_bytes for=upload 4096", "pgherd_agent_room_holders for=ready 1",
 	} {
 		if !slices.Contains(got, want) {

@@ -23,6 +23,9 @@ type watched struct {
 	diskFiles, diskFilesFree        *prometheus.Desc
 	held, heldBytes                 *prometheus.Desc
 	locks, locksLimit               *prometheus.Desc
+	archiveWaits, archiveFree       *prometheus.Desc
+	archiveStored, archiveCopied    *prometheus.Desc
+	archiveDropped                  *prometheus.Desc
 }
 
 func newWatched() watched {
@@ -58,6 +61,14 @@ func newWatched() watched {
 			"kind"),
 		locksLimit: describe("postgres_locks_limit",
 			"How many things can be locked at a time, by max_locks_per_transaction or max_pred_locks_per_transaction.", "kind"),
+		archiveWaits: describe("archive_waiting_bytes", "WAL that waits to be stored in the archive."),
+		archiveFree: describe("archive_wal_free_bytes",
+			"What is free on the disk where it waits. Where more waits than is free, segments are let go of."),
+		archiveStored: describe("archive_stored_timestamp_seconds",
+			"When the last segment of WAL ended that is stored: what was committed before is in the archive; 0 if there is none."),
+		archiveCopied: describe("archive_copied_timestamp_seconds", "When the newest copy of the server was made; 0 if there is none."),
+		archiveDropped: describe("archive_dropped_segments_total",
+			"Segments of WAL that were let go of without being stored, as the disk ran full."),
 		heldBytes: describe("room_held_bytes", "How much room that is, as promised or, where it is more, as used.", "for"),
 	}
 }
@@ -66,7 +77,7 @@ func (w watched) describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		w.inCharge, w.postgres, w.healthy, w.reason, w.ok, w.succeeded, w.used, w.limit, w.sellable, w.sold, w.waiting, w.longest,
 		w.diskSize, w.diskFree, w.diskReserve, w.diskFiles, w.diskFilesFree, w.held, w.heldBytes,
-		w.locks, w.locksLimit,
+		w.locks, w.locksLimit, w.archiveWaits, w.archiveFree, w.archiveStored, w.archiveCopied, w.archiveDropped,
 	} {
 		out <- d
 	}
@@ -109,6 +120,13 @@ func (w watched) collect(out chan<- prometheus.Metric, states []health.State, he
 		gauge(w.locks, float64(u.PredicateLocks), "predicate_locks")
 		gauge(w.locksLimit, float64(u.Most), "locks")
 		gauge(w.locksLimit, float64(u.MostPredicate), "predicate_locks")
+	}
+	if s := f.Archive; s != nil {
+		gauge(w.archiveWaits, float64(s.Waiting))
+		gauge(w.archiveFree, float64(s.Free))
+		gauge(w.archiveStored, unixOrZero(s.Stored))
+		gauge(w.archiveCopied, unixOrZero(s.Copied))
+		out <- prometheus.MustNewConstMetric(w.archiveDropped, prometheus.CounterValue, float64(s.Dropped))
 	}
 	for _, d := range f.Disks {
 		gauge(w.diskSize, float64(d.Size), d.Of)

@@ -9,8 +9,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var errOtherKey = errors.New("the agent encrypts the archive of its server with another key than the metadata have: without that " +
-	"server, what is in the archive is lost")
+var errOtherKey = errors.New("the agent encrypts the archive of its server with another key than the metadata have: without " +
+	"that server, what is in the archive is lost")
 
 // keyArchive gives an agent that keeps an archive the key for it, until it has one.
 func (w *Monitor) keyArchive(ctx context.Context, s server.Server, agent ports.Agent, known command.Capabilities) {
