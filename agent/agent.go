@@ -123,7 +123,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	if a.ledger, err = ledger.New(a.postgres, c.Pooler, d.Log); err != nil {
 		return nil, err
 	}
-	a.files = store.New(c.BackupDir, store.Options{Blobs: c.Blobs, Key: a.ledger.Keys().Of, Owner: a.ledger.Installation,
+	a.files = store.New(c.BackupDir, store.Options{Blobs: c.blobs(), Key: a.ledger.Keys().Of, Owner: a.ledger.Installation,
 		Reserve: c.BackupReserve})
 	inDumps := c.sessions(secrets.AgentPassword, a.ledger.InCharge)
 	a.room = diskroom.New(diskroom.Config{DataDir: c.DataDir}, inDumps, a.files, d.Log)

@@ -129,8 +129,19 @@ type Archive struct {
 	Plan       archive.Plan
 }
 
+// archiveFolder is the name of the archive's folder, where backups and the archive's own files are.
+const archiveFolder = "archive"
+
 // archiveDir is the folder of the archive's own files.
-func (c *Config) archiveDir() string { return filepath.Join(c.BackupDir, "archive") }
+func (c *Config) archiveDir() string { return filepath.Join(c.BackupDir, archiveFolder) }
+
+// blobs are where backups are kept.
+func (c *Config) blobs() blob.Store {
+	if c.Blobs == nil {
+		return blob.Without(blob.NewFolder(c.BackupDir), archiveFolder)
+	}
+	return blob.Without(c.Blobs, archiveFolder)
+}
 
 // newArchive makes the archive; nil where none is kept.
 func (c *Config) newArchive(server *sessions.Server, password string, d Deps) (*archive.Archive, error) {
@@ -149,7 +160,7 @@ func (c *Config) newArchive(server *sessions.Server, password string, d Deps) (*
 		Open: func(p archive.Place) (archive.Engine, error) {
 			repository := cmp.Or(own.Repository, filepath.Join(c.archiveDir(), "repository"))
 			if own.S3 != nil {
-				repository = "archive/" + p.Installation
+				repository = archiveFolder + "/" + p.Installation
 			}
 			return pgbackrest.New(pgbackrest.Settings{
 				Program: own.PgBackRest, Dir: filepath.Join(c.archiveDir(), "pgbackrest"), As: p.As, Repository: repository, S3: own.S3,
