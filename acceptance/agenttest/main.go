@@ -56,6 +56,9 @@ func Become() {
 	}
 	if err := archive.Hand(os.Args[4], os.Args[5]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
+		if errors.Is(err, archive.ErrNoAgent) {
+			os.Exit(archive.ExitNoAgent)
+		}
 		os.Exit(1)
 	}
 	os.Exit(0)

@@ -44,6 +44,9 @@ func (a *Archive) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if own, ok := l.(*net.UnixListener); ok {
+		own.SetUnlinkOnClose(false) // the next agent may have its own there by then
+	}
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
 	if err := os.Chmod(a.Socket, 0o666); err != nil { // who asks is told apart by who it is
@@ -270,6 +273,13 @@ func (a *Archive) Standing() Standing {
 	return s
 }
 
+// ErrNoAgent is the error of Hand where no agent listens.
+var ErrNoAgent = errors.New("the agent does not answer")
+
+// ExitNoAgent is the exit status of an archive_command for it. To PostgreSQL it is one for a command that is not there: it tries
+// again in 10 seconds, instead of a minute after some tries, and a shutdown does not wait for them.
+const ExitNoAgent = 126
+
 // Hand is the client of the socket: it has the agent store a file, and returns once it is stored.
 func Hand(socket, path string) error {
 	path, err := filepath.Abs(path)
@@ -278,7 +288,7 @@ func Hand(socket, path string) error {
 	}
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
-		return fmt.Errorf("the agent does not answer: %w", err)
+		return fmt.Errorf("%w: %w", ErrNoAgent, err)
 	}
 	defer conn.Close() //nolint:errcheck // the answer is read
 	_ = conn.SetDeadline(time.Now().Add(pushTime + askTime))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pgherd/pgherd/agent/archive"
 	"github.com/pgherd/pgherd/agent/child"
 	"github.com/pgherd/pgherd/hosts/admin"
 	"github.com/pgherd/pgherd/hosts/agentd"
@@ -35,10 +36,14 @@ func main() {
 	}
 }
 
-// status is the exit status of a command that has failed: 2 where it has done nothing because nobody has confirmed it.
+// status is the exit status of a command that has failed: 2 where it has done nothing because nobody has confirmed it, and one
+// of its own for an archive_command without an agent.
 func status(err error) int {
-	if errors.Is(err, admin.ErrNotConfirmed) {
+	switch {
+	case errors.Is(err, admin.ErrNotConfirmed):
 		return 2
+	case errors.Is(err, archive.ErrNoAgent):
+		return archive.ExitNoAgent
 	}
 	return 1
 }
