@@ -29,7 +29,7 @@ const whileAway = 4 * time.Second
 // What the operator is told while a part is away, and that every alert is on something that the hosts export.
 func TestOutagesAreToldInAFewLines(t *testing.T) {
 	t.Parallel()
-	w := startStack(t)
+	w := startStack(t, func(o *stack.Options) { o.Archive = true })
 	g := newLoadedGuest(t, w, "watched")
 	must(w.meta.ExecContext(soon(t), "UPDATE databases SET schedule = 'daily', next_backup_at = now() + interval '1 hour'"))(t)
 	o := g.startBackup(t, w.api)
@@ -38,7 +38,9 @@ func TestOutagesAreToldInAFewLines(t *testing.T) {
 		return now.Status == "succeeded", string(now.Status)
 	})
 	w.agentIs(t, "1")
-	for _, name := range []string{"postgres_connections", "pgbouncer_resident_memory_bytes", "pgbouncer_longest_wait_seconds"} {
+	for _, name := range []string{
+		"postgres_connections", "pgbouncer_resident_memory_bytes", "pgbouncer_longest_wait_seconds", "archive_waiting_bytes",
+	} {
 		eventually(t, "the agent's first figures", func() (bool, string) {
 			return strings.Contains(must(w.AgentMetrics(soon(t), w.agent))(t), "\npgherd_agent_"+name+" "), "no " + name
 		})

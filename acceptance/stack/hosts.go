@@ -193,6 +193,10 @@ func (s *Stack) agentArguments() ([]string, error) {
 		"--pooler-tls-cert-file", s.path("ca", "pooler.crt"), "--pooler-tls-key-file", s.path("ca", "pooler.key"),
 		"--backup-dir", s.options.BackupDir, "--backup-reserve", "1", "--pg-dump", s.tools.PgDump, "--data-dir", s.options.Dir,
 	}
+	if s.options.Archive {
+		args = append(args, "--archive-socket", s.archiveSocket(), "--pgbackrest", s.tools.PgBackRest,
+			"--postgres-program", s.tools.Postgres)
+	}
 	uid, _, switched, err := cluster.ChildUser()
 	if err != nil {
 		return nil, err

@@ -17,7 +17,11 @@ func (s *Stack) command(ctx context.Context, args ...string) ([]byte, error) {
 }
 
 func (s *Stack) commandWith(ctx context.Context, more []string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, s.options.Binary, args...)
+	return s.run(ctx, s.options.Binary, more, args...)
+}
+
+func (s *Stack) run(ctx context.Context, program string, more []string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
 	var said, failed bytes.Buffer
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(s.environment(), more...), &said, &failed
 	if err := cmd.Run(); err != nil {

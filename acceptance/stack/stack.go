@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -39,6 +40,8 @@ type Options struct {
 	BackupDir string
 	// BlobDir is where backups are as files, where AgentFlags keep them elsewhere than in BackupDir.
 	BlobDir string
+	// Archive has the server keep an archive.
+	Archive bool
 	// Durable keeps fsync on, as an operator does: for measurements.
 	Durable bool
 	// InvitationURL is the page that mails name; where it is empty, the hosts send no mails.
@@ -56,6 +59,8 @@ type Stack struct {
 	agentPort   int
 	poolerPort  int
 	socketDir   string
+	// archiveDir is the folder of the socket by which the server hands over what it writes; empty: it keeps no archive.
+	archiveDir string
 	// accepted are the versions of the tools that are at hand, which an agent refuses where they have known holes.
 	accepted []string
 	// languages are those of the server, which an agent refuses too.
@@ -135,6 +140,11 @@ func (s *Stack) prepareFiles(ctx context.Context) (err error) {
 	if s.socketDir, err = cluster.SocketDir(s.path("sockets")); err != nil {
 		return err
 	}
+	if s.options.Archive {
+		if s.archiveDir, err = cluster.SocketDir(s.path("archive")); err != nil {
+			return err
+		}
+	}
 	return os.WriteFile(s.AgentSecretFile(), []byte(s.agentSecret+"\n"), 0o600)
 }
 
@@ -161,7 +171,11 @@ func (s *Stack) startClusters(ctx context.Context) error {
 	if s.Metadata, err = run("metadata", nil); err != nil {
 		return err
 	}
-	s.Server, err = run("server", serverSettings)
+	settings := maps.Clone(serverSettings)
+	if s.options.Archive {
+		settings["archive_mode"], settings["wal_level"] = "on", "replica"
+	}
+	s.Server, err = run("server", settings)
 	return err
 }
 
@@ -178,13 +192,23 @@ func (s *Stack) prepareMetadata(ctx context.Context) error {
 	return err
 }
 
-// prepareServer is the one step that gets the superuser's connection.
-func (s *Stack) prepareServer(ctx context.Context) error {
+// prepareServer is the one step that gets the superuser's connection. The server runs the program itself to hand over what it
+// writes.
+func (s *Stack) prepareServer(ctx context.Context) (err error) {
+	program := s.options.Binary
 	args := []string{"agent", "init", "--pg-dump", s.tools.PgDump, "--pgbouncer", s.tools.PgBouncer,
 		"--pgbackrest", s.tools.PgBackRest}
-	_, err := s.commandWith(ctx, []string{"PGHERD_SERVER_URL=" + s.Server.URL("postgres")}, append(args, s.options.InitFlags...)...)
+	if s.options.Archive {
+		if program, err = cluster.Reachable(program, s.archiveDir); err != nil {
+			return err
+		}
+		args = append(args, "--archive-socket", s.archiveSocket())
+	}
+	_, err = s.run(ctx, program, []string{"PGHERD_SERVER_URL=" + s.Server.URL("postgres")}, append(args, s.options.InitFlags...)...)
 	return err
 }
+
+func (s *Stack) archiveSocket() string { return filepath.Join(s.archiveDir, "push") }
 
 func (s *Stack) startFirstAgent(ctx context.Context) error {
 	var err error
