@@ -125,9 +125,8 @@ func (s *Server) Launch() error {
 	if err != nil {
 		return err
 	}
-	s.process = exec.Command(filepath.Join(folder, "bin", "versitygw"), "--port", s.address, "--cert", s.cert, "--key", s.key,
-		"--health", "/health", "--quiet",
-		"posix", "--sidecar", filepath.Join(s.dir, "attributes"), filepath.Join(s.dir, "buckets"))
+	s.process = exec.Command(filepath.Join(folder, "bin", "objectstore"), "--listen", s.address, "--cert", s.cert, "--key", s.key,
+		"--buckets", filepath.Join(s.dir, "buckets"), "--attributes", filepath.Join(s.dir, "attributes"))
 	s.process.Env = []string{"ROOT_ACCESS_KEY=" + accessKey, "ROOT_SECRET_KEY=" + SecretKey}
 	s.process.Stdout, s.process.Stderr = &s.log, &s.log
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

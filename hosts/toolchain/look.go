@@ -25,7 +25,7 @@ const (
 	// Browser and Axe are what pages are tested with: bin/chromium, and axe.min.js.
 	Browser Part = "browser"
 	Axe     Part = "axe"
-	// ObjectStore is what backups are tested with that leave the machine: bin/versitygw.
+	// ObjectStore is what backups are tested with that leave the machine: bin/objectstore.
 	ObjectStore Part = "objectstore"
 )
 
