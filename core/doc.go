@@ -23,13 +23,13 @@
 //	querytimeout  profiles of query timeouts, and when a change of them may begin
 //	slowquery     which statements are shown of a database, and what of their texts
 //	database      names, the status machine, environment, lifecycle, allowlist, settings
+//	recovery      from which moments a database can be had back
 //	preview       leases of preview databases, their refs and names
 //	operation     the operation machine, leases and fencing epochs
 //	stage         what the machines of operations with stages have in common
 //	role          additional logins: their machine, changes of passwords, dependencies
 //	backup        file names, manifest, the verification rule, retention
 //	certificate   restore certificates, and the keys that sign them
-//	recovery      from which moments a database can be had back
 //	restore       the machine of restores, which backups can be restored, and beside what
 //	clone         the machine of clones, and what a clone takes from its source
 //	deletion      what is left of deleted databases, until when they can be recovered, and how they are deleted, recovered, purged

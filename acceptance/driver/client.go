@@ -37,8 +37,9 @@ func client(url string, transport http.RoundTripper) func(key string) spec.Clien
 func routes() (rows []spec.Route) {
 	for _, r := range httpapi.Routes(&controlplane.ControlPlane{}) {
 		row := spec.Route{
-			Method: r.Method, Path: r.Path, FullAccount: r.Key == serve.FullAccount, Preview: r.Key == serve.PreviewKey,
-			Public: r.Key == serve.Public,
+			Method: r.Method, Path: r.Path, FullAccount: r.Key == serve.FullAccount,
+			Preview: r.Key == serve.PreviewKey || r.Key == serve.PreviewOrFull,
+			Public:  r.Key == serve.Public,
 		}
 		if r.Body.IsJSON() {
 			row.Body = exampleBody(document().Paths.Value(r.Path).GetOperation(r.Method))

@@ -58,6 +58,12 @@ func (o fakeOperator) SetPITR(a spec.Account, days int) error {
 	return err
 }
 
+// SetPreviewCopies implements spec.Operator.
+func (o fakeOperator) SetPreviewCopies(a spec.Account, on bool) error {
+	_, err := o.use().ChangeAccount(context.Background(), a.ID, func(a *account.Account) { a.PreviewCopies = &on })
+	return err
+}
+
 // OpenDatabase implements spec.Operator.
 func (o fakeOperator) OpenDatabase(of id.DatabaseID, reason string) error {
 	_, err := o.use().OpenDatabase(context.Background(), of, "somebody", reason)

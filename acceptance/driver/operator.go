@@ -51,6 +51,12 @@ func (o realOperator) SetPITR(a spec.Account, days int) error {
 	return err
 }
 
+// SetPreviewCopies implements spec.Operator.
+func (o realOperator) SetPreviewCopies(a spec.Account, on bool) error {
+	_, err := o.admin("account", "set", "--account", string(a.ID), "--preview-copies="+strconv.FormatBool(on))
+	return err
+}
+
 // OpenDatabase implements spec.Operator.
 func (o realOperator) OpenDatabase(of id.DatabaseID, reason string) error {
 	_, err := o.admin("database", "open", "--database", string(of), "--reason", reason)

@@ -234,6 +234,106 @@ var restoringThen = []Scenario{
 	}},
 }
 
+// copyingPreviews are previews with the data of another database.
+var copyingPreviews = []Scenario{
+	{Name: "a preview has what a database held at a moment, where the operator allows it, and no pipeline gets its password",
+		Needs: []Ability{Archives, Restoring}, Play: func(s *Stage) {
+			ada, made := s.Clonable()
+			ci, of := s.namespaced(ada)
+			s.OK(s.Connects(made.Login()).Write("kept"))
+			at := s.moment()
+			s.OK(s.Connects(made.Login()).Write("later"))
+			s.hasWindow(ada, made)
+			ask := copyOf(of, made, "pull/17", at)
+			s.Refused(refusal(ada.Previews.Create(ctx, ask)), "FEATURE_NOT_AVAILABLE")
+			s.OK(s.Operator.SetPreviewCopies(ada.Account, true))
+			begun := must(ada.Previews.Create(ctx, ask))(s)
+			p, o := begun.Data, begun.Operation
+			s.That(o != nil && o.Type == "clone" && o.DatabaseID == made.ID && p.LeaseStatus == "active" && p.Ref == "pull/17" &&
+				*p.Source == made.ID && p.NamespaceID == *ask.NamespaceID && begun.Connection.Password != "", "it began as %+v", begun)
+			done := ada.Follows(*o)
+			s.That(done.Status == "succeeded", "it is %+v: %+v", done, done.Error)
+			again := must(ada.Previews.Create(ctx, ask))(s)
+			s.That(again.Data.DatabaseID == p.DatabaseID && again.Operation == nil && again.Connection == begun.Connection,
+				"the second answer is %+v", again)
+			copied := Created{CreatedDatabase: wire.CreatedDatabase{Database: ada.Sees(p.DatabaseID)}}
+			s.hasNotes(ada, copied, "kept")
+			s.hasNotes(ada, made, "kept", "later")
+
+			s.That(must(ci.Previews.Find(ctx, "pull/17"))(s).DatabaseID == p.DatabaseID, "the pipeline does not find it")
+			plain := wire.CreatePreview{Ref: "pull/17"}
+			s.Refused(refusal(ci.Previews.Create(ctx, plain)), "PREVIEW_CONFLICT")
+			s.Refused(refusal(ci.Previews.Create(ctx, ask)), "KEY_SCOPE_DENIED")
+			s.Refused(refusal(ada.Previews.Create(ctx, plain)), "KEY_SCOPE_DENIED")
+			s.Refused(refusal(ada.Clone(s.enrolled(copied, "clone"), NewClone{Name: s.Name("copy")})), "PREVIEW_CONFLICT")
+			must(ci.Previews.Extend(ctx, p.DatabaseID, wire.ExtendPreview{TTLHours: 72}))(s)
+			must(ci.Previews.Delete(ctx, p.DatabaseID))(s)
+			s.Eventually("it is deleted", func() bool {
+				return must(ci.Previews.Get(ctx, p.DatabaseID))(s).LeaseStatus == "deleted"
+			})
+		}},
+	{Name: "a copy that is canceled leaves no preview", Needs: []Ability{Archives, Restoring}, Play: func(s *Stage) {
+		ada, made := s.Clonable()
+		ci, of := s.namespaced(ada)
+		s.OK(s.Operator.SetPreviewCopies(ada.Account, true))
+		s.OK(s.Connects(made.Login()).Write("kept"))
+		at := s.moment()
+		s.hasWindow(ada, made)
+		s.OK(s.Batch.Stop())
+		begun := must(ada.Previews.Create(ctx, copyOf(of, made, "main", at)))(s)
+		must(ada.Operations.Cancel(ctx, begun.Operation.ID))(s)
+		s.OK(s.Batch.Start())
+		s.Eventually("it is gone", func() bool { return len(ada.SeesAll()) == 1 })
+		s.Refused(refusal(ci.Previews.Find(ctx, "main")), "PREVIEW_NOT_FOUND")
+		must(ci.Previews.Create(ctx, wire.CreatePreview{Ref: "main"}))(s)
+	}},
+	{Name: "no copy is made of what its caller may not have", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		mallory := s.Customer("pro")
+		ci, of := s.namespaced(ada)
+		_, theirs := s.namespaced(mallory)
+		s.OK(s.Operator.SetPreviewCopies(ada.Account, true))
+		s.OK(s.Operator.SetPreviewCopies(mallory.Account, true))
+		at := s.now().Format(time.RFC3339)
+		ask := func(c *Customer, change func(*wire.CreatePreview)) error {
+			b := copyOf(of, made, "main", at)
+			change(&b)
+			return refusal(c.Previews.Create(ctx, b))
+		}
+		same := func(*wire.CreatePreview) {}
+		s.Refused(ask(ada, same), "FEATURE_NOT_AVAILABLE") // its database is not enrolled for clones
+		s.OK(s.Operator.Enroll(made.ID, "clone"))
+		s.Refused(ask(ada, func(b *wire.CreatePreview) { b.Source = nil }), "VALIDATION_ERROR", "source")
+		s.Refused(ask(ada, func(b *wire.CreatePreview) { b.Source = new(id.DatabaseID("X")) }), "VALIDATION_ERROR", "source")
+		s.Refused(ask(ada, func(b *wire.CreatePreview) { b.Source = new(id.DatabaseID(nobodysID)) }), "DATABASE_NOT_FOUND")
+		s.Refused(ask(ada, func(b *wire.CreatePreview) { b.PointInTime = nil }), "VALIDATION_ERROR", "pointInTime")
+		local := "2026-03-01T11:30:00"
+		s.Refused(ask(ada, func(b *wire.CreatePreview) { b.PointInTime = &local }), "VALIDATION_ERROR", "pointInTime")
+		s.Refused(ask(ada, func(b *wire.CreatePreview) { b.NamespaceID = nil }), "VALIDATION_ERROR", "namespaceId")
+		s.Refused(ask(ada, func(b *wire.CreatePreview) { b.NamespaceID = &theirs }), "VALIDATION_ERROR", "namespaceId")
+		s.Refused(ask(ada, func(b *wire.CreatePreview) { b.Ref = "" }), "VALIDATION_ERROR", "ref")
+		s.Refused(ask(mallory, func(b *wire.CreatePreview) { b.NamespaceID = &theirs }), "DATABASE_NOT_FOUND")
+		s.Refused(ask(ci, same), "KEY_SCOPE_DENIED")
+		s.Refused(ask(s.WithKey(ada.Account, made.ID), same), "KEY_SCOPE_DENIED")
+		s.OK(s.Operator.SetPITR(ada.Account, 0))
+		s.Refused(ask(ada, same), "PLAN_LIMIT")
+		s.That(len(ada.SeesAll()) == 1, "a refused copy had an effect")
+	}},
+}
+
+// copyOf asks for the preview of a ref in a namespace with what a database held at a moment.
+func copyOf(n id.NamespaceID, of Created, ref, at string) wire.CreatePreview {
+	return wire.CreatePreview{Ref: ref, Source: &of.ID, PointInTime: &at, NamespaceID: &n}
+}
+
+// namespaced is a pipeline of a customer, and its namespace.
+func (s *Stage) namespaced(of *Customer) (*Customer, id.NamespaceID) {
+	s.Helper()
+	n := must(s.Operator.NewNamespace(of.Account))(s)
+	key := must(s.Operator.NewCIKeyOf(n))(s)
+	return &Customer{Client: s.Hosts[0](key.Text), Account: of.Account, Key: key, stage: s}, n
+}
+
 // ReserveThen reserves a managed restore as of a moment.
 func (c Client) ReserveThen(of id.DatabaseID, at, key string) (wire.OperationWithMessage, error) {
 	return c.Restores.Reserve(ctx, of, wire.ReserveRestore{PointInTime: &at}, apiclient.IdempotencyKey(key))

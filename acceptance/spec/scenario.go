@@ -32,6 +32,7 @@ func Scenarios() []Scenario {
 		of("legacy-restore", restoringRoles),
 		of("clone", cloning), of("clone", refusingClones), of("clone", cloningThen), of("deletion", deleting),
 		of("upload", uploading), of("preview", previewing), of("preview", endingPreviews),
+		of("preview", copyingPreviews),
 		of("ci", keepingCIKeys), of("ci-token", exchanging),
 		of("extension", extending), of("extension", extendingAlone),
 		of("role-create", addingRoles), of("role-repeat", repeatingRoles), of("role-name", namingRoles),

@@ -96,6 +96,9 @@ var orders = []verb{
 		backups, err2 := strconv.ParseInt(v[1], 10, 64)
 		return errors.Join(err, err2, r.Operator.SetBytes(r.account, database, backups))
 	}},
+	{"operator preview-copies on|off", func(r *run, v []string) error {
+		return r.Operator.SetPreviewCopies(r.account, v[0] == "on")
+	}},
 	{"operator pitr DAYS", func(r *run, v []string) error {
 		n, err := strconv.Atoi(v[0])
 		return errors.Join(err, r.Operator.SetPITR(r.account, n))

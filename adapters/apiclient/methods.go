@@ -265,7 +265,7 @@ func (x Restores) CompleteUpload(
 type Previews struct{ c *Client }
 
 // Create sends POST /previews: make the preview database of a ref, for synthetic test data only, or get the one that it has. 201:
-// it was made. 200: the ref had it.
+// it was made. 200: the ref had it. 202: it is being made with the data of a database.
 func (x Previews) Create(ctx context.Context, b wire.CreatePreview, opts ...Option) (wire.CreatedPreview, error) {
 	return ask[wire.CreatedPreview](ctx, x.c, post(b, "/previews").mayRepeat(), opts)
 }

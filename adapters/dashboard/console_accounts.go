@@ -206,6 +206,10 @@ func accountForm(at string, a operator.AccountDetails) *web.Form {
 	if a.AutoEnroll {
 		enroll.Value = yes
 	}
+	copies := &web.Field{Name: "previewCopies", Label: "Previews may have data of databases", Type: "check", Optional: true}
+	if a.PreviewCopies != nil && *a.PreviewCopies {
+		copies.Value = yes
+	}
 	return &web.Form{
 		Name: "operator.account.set", Action: at + "/set", Submit: "Change the account", Fold: "Change the plan and its exceptions",
 		Fields: []*web.Field{
@@ -222,7 +226,7 @@ func accountForm(at string, a operator.AccountDetails) *web.Form {
 			}},
 			exception("credentialValidity", "Validity of passwords of additional logins",
 				given(a.CredentialValidity, time.Duration.String), "for ever"),
-			enroll, reasonField(),
+			copies, enroll, reasonField(),
 		},
 	}
 }
@@ -275,6 +279,9 @@ func overridesOf(r *web.Request) (o account.Overrides, err error) {
 	}
 	if o.PITRDays, err = exceptionOf(r, "pitrDays", whole, strconv.Atoi); err != nil {
 		return o, err
+	}
+	if r.Field("previewCopies") == yes {
+		o.PreviewCopies = new(true)
 	}
 	size := account.ErrNoBytes.Error()
 	if o.DatabaseBytes, err = exceptionOf(r, "databaseBytes", size, account.ParseBytes); err != nil {

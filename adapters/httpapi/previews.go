@@ -7,8 +7,10 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/controlplane/previews"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/preview"
 	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/recovery"
 )
 
 const refParameter = "ref"
@@ -21,7 +23,7 @@ func viewPreview(p preview.Preview) wire.Preview {
 	return wire.Preview{
 		DatabaseID: p.DatabaseID, NamespaceID: p.NamespaceID, Ref: p.Ref, LeaseStatus: p.Lease.Shown(),
 		LeaseGeneration: p.Generation, ExpiresAt: instant(p.ExpiresAt), ScheduledBackup: p.Schedule,
-		RecoveryDeadline: instantOrNull(p.RecoveryDeadline),
+		RecoveryDeadline: instantOrNull(p.RecoveryDeadline), Source: nullIfZero(p.SourceID), PointInTime: instantOrNull(p.SourceAt),
 	}
 }
 
@@ -35,7 +37,11 @@ func (x previewRoutes) routes() []serve.Route {
 			Name: "createPreview", Summary: "Make the preview database of a ref, for synthetic test data only, or get the one that it has",
 			Method: http.MethodPost, Path: all, Class: ratelimit.Create, PlanRefusal: fault.PlanLimit,
 			Body: serve.JSON[wire.CreatePreview](), NoStore: true, Repeatable: true, Work: x.create(),
-			Refusals: []fault.Code{fault.PreviewConflict, fault.AgentError, fault.ServerBusy},
+			Refusals: []fault.Code{
+				fault.PreviewConflict, fault.AgentError, fault.ServerBusy, fault.FeatureNotAvailable, fault.DatabaseNotFound,
+				fault.Forbidden, fault.PointNotRecoverable, fault.DatabaseStateConflict, fault.QueryTimeoutCloneRequiresReconfigure,
+				fault.AgentRouteUnavailable,
+			},
 		},
 		{
 			Name: "findPreview", Summary: "Find the preview database that a ref has; a deleted one is not found",
@@ -68,6 +74,7 @@ func (x previewRoutes) routes() []serve.Route {
 	for i := range rows {
 		rows[i].Key = serve.PreviewKey
 	}
+	rows[0].Key = serve.PreviewOrFull
 	return rows
 }
 
@@ -76,9 +83,13 @@ func (x previewRoutes) create() serve.Work {
 		Answers: []serve.Documented{
 			{Status: http.StatusCreated, Body: wire.CreatedPreview{}, Meaning: "It was made"},
 			{Status: http.StatusOK, Body: wire.CreatedPreview{}, Meaning: "The ref had it"},
+			{Status: http.StatusAccepted, Body: wire.CreatedPreview{}, Meaning: "It is being made with the data of a database"},
 		},
 		Handle: func(r *serve.Request) (serve.Answer, error) {
 			b := serve.Decoded[wire.CreatePreview](r)
+			if b.Source != nil || b.PointInTime != nil || b.NamespaceID != nil {
+				return x.makeCopy(r, b)
+			}
 			o, err := x.use.Open(r.Context(), r.Caller, previews.Request{
 				Ref: b.Ref, TTLHours: b.TTLHours, ScheduledBackup: b.ScheduledBackup,
 			})
@@ -89,6 +100,49 @@ func (x previewRoutes) create() serve.Work {
 			return serve.Answer{Status: status, Body: viewOpened(o)}, err
 		},
 	}
+}
+
+func (x previewRoutes) makeCopy(r *serve.Request, b *wire.CreatePreview) (serve.Answer, error) {
+	q, err := copyOf(b)
+	if err != nil {
+		return serve.Answer{}, err
+	}
+	made, err := x.use.Copy(r.Context(), r.Caller, q)
+	if err != nil {
+		return serve.Answer{}, err
+	}
+	view, status := viewOpened(previews.Opened{Preview: made.Preview, Made: made.Made}), http.StatusOK
+	if made.Operation.ID != "" {
+		view.Operation, status = new(viewOperation(made.Operation)), http.StatusAccepted
+	}
+	return serve.Answer{Status: status, Body: view}, nil
+}
+
+// copyOf reads a request that names all of what a copy needs.
+func copyOf(b *wire.CreatePreview) (q previews.CopyRequest, err error) {
+	q.Request = previews.Request{Ref: b.Ref, TTLHours: b.TTLHours, ScheduledBackup: b.ScheduledBackup}
+	if b.PointInTime == nil {
+		return q, fault.Invalid(recovery.Field, "is required")
+	}
+	if q.At, err = recovery.Parse(*b.PointInTime); err != nil {
+		return q, err
+	}
+	if q.SourceID, err = named("source", b.Source); err != nil {
+		return q, err
+	}
+	q.NamespaceID, err = named("namespaceId", b.NamespaceID)
+	return q, err
+}
+
+// named reads an ID that has to be there.
+func named[T ~string](field string, text *T) (of T, err error) {
+	if text == nil {
+		return of, fault.Invalid(field, "is required")
+	}
+	if of, err = id.Parse[T](string(*text)); err != nil {
+		err = fault.Invalid(field, "must be a lowercase UUID")
+	}
+	return of, err
 }
 
 func viewOpened(o previews.Opened) wire.CreatedPreview {

@@ -120,6 +120,8 @@ func (w *tableWorld) keys(r serve.Route) (admitted string, refused []string) {
 	switch r.Key {
 	case serve.PreviewKey:
 		return w.ci, []string{w.key, w.viewer}
+	case serve.PreviewOrFull:
+		return w.ci, []string{w.viewer}
 	case serve.FullAccount:
 		return w.key, []string{w.ci, w.viewer}
 	default:

@@ -11,7 +11,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-var previewTable = pgdb.TableOf[preview.Preview]("previews", "schedule", "recovery_deadline").Added().
+var previewTable = pgdb.TableOf[preview.Preview]("previews", "schedule", "recovery_deadline").
+	WithOptional("source_id").Added().
 	Saved([]string{"database_id"}, []string{"lease_status", "lease_generation", "expires_at", "end_at", "failures", "ending_since"})
 
 // previewRow is a preview with what is known of it by its database.

@@ -144,6 +144,17 @@ func TestOverridesHaveBounds(t *testing.T) {
 	}
 }
 
+func TestPreviewsAreForSyntheticData(t *testing.T) {
+	for _, plan := range Plans {
+		for _, exception := range []*bool{nil, new(false), new(true)} {
+			err := Account{Plan: plan, Overrides: Overrides{PreviewCopies: exception}}.AdmitPreviewCopy()
+			if open := exception != nil && *exception; open != (err == nil) || err != nil && !fault.Has(err, fault.FeatureNotAvailable) {
+				t.Errorf("%s, %v: %v", plan, exception, err)
+			}
+		}
+	}
+}
+
 func TestHowFarBackAPlanReaches(t *testing.T) {
 	own := PITR{Free: 1, Business: 14}
 	for _, c := range []struct {

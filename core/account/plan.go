@@ -95,6 +95,8 @@ type Overrides struct {
 	DatabaseBytes      *int64         `db:"database_bytes"`
 	BackupBytes        *int64         `db:"backup_bytes"`
 	CredentialValidity *time.Duration `db:"credential_validity"`
+	// PreviewCopies lets previews have data of the account's databases: otherwise they are for synthetic data only.
+	PreviewCopies *bool `db:"preview_copies"`
 }
 
 // MinCredentialValidity leaves enough time to create a role or rotate its password, and to distribute the password, before it
@@ -179,6 +181,14 @@ func override[T any](value *T, with *T) {
 	if with != nil {
 		*value = *with
 	}
+}
+
+// AdmitPreviewCopy returns FEATURE_NOT_AVAILABLE unless the operator lets previews have data of the account's databases.
+func (a Account) AdmitPreviewCopy() error {
+	if a.PreviewCopies != nil && *a.PreviewCopies {
+		return nil
+	}
+	return fault.New(fault.FeatureNotAvailable, "previews of the account are for synthetic data only")
 }
 
 // AdmitDatabase returns PLAN_LIMIT if the account has no room for one more database.

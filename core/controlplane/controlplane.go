@@ -119,7 +119,8 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	deleting := deletion.New(shared, copies.OpenStored, joining.Withdraw)
 	pruning.Register(shared)
 	shared.RegisterInStep()
-	short := previews.New(shared, making.Make, deleting)
+	cloning := clones.New(shared, back.Admit)
+	short := previews.New(shared, making.Make, deleting, previews.Copying{Copy: cloning.Copy, Admits: back.Admit})
 	runs := operator.New(shared, deleting, ring, persons.Helpdesk())
 	deleting.Register(deletion.Other{Admits: short.Admits, Gate: short.RecoveryGate, Followed: func(
 		ctx context.Context, tx ports.Tx, locked database.Record, o deletion.Outcome,
@@ -146,7 +147,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Certificates:  certificates.New(shared),
 		Extensions:    extensions.New(shared),
 		Restores:      restoring,
-		Clones:        clones.New(shared, back.Admit),
+		Clones:        cloning,
 		Previews:      short,
 		Uploads:       uploads.New(shared, restoring.FromUpload),
 		Usage:         usage.New(shared),

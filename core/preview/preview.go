@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/recovery"
 )
 
 // Preview is what a database is as a preview. Its record is the database's own; this goes with that.
@@ -38,6 +39,22 @@ type Preview struct {
 type Choices struct {
 	TTLHours        int               `db:"ttl_hours"`
 	ScheduledBackup database.Schedule `db:"scheduled_backup"`
+	// SourceID and SourceAt say of which database it has the data, and as of which moment; both are left out where it has none.
+	SourceID id.DatabaseID `db:"source_id"`
+	SourceAt *time.Time    `db:"source_at"`
+}
+
+func (c Choices) equal(o Choices) bool {
+	sameTime := c.SourceAt == nil && o.SourceAt == nil || c.SourceAt != nil && o.SourceAt != nil && c.SourceAt.Equal(*o.SourceAt)
+	return c.TTLHours == o.TTLHours && c.ScheduledBackup == o.ScheduledBackup && c.SourceID == o.SourceID && sameTime
+}
+
+// data says of a preview whose data it has, where it has any.
+func (c Choices) data() string {
+	if c.SourceAt == nil {
+		return ""
+	}
+	return ", with the data of database " + string(c.SourceID) + " of " + recovery.Text(*c.SourceAt)
 }
 
 // The bounds of a lease, in hours (spec, "Limits").
@@ -82,9 +99,9 @@ const LeaseField = "leaseStatus"
 // Replay decides about a request for a ref that a preview has: PREVIEW_CONFLICT where it chooses anything else than the request
 // that made the preview, or where the preview is about to be deleted.
 func (p Preview) Replay(c Choices) error {
-	if p.Choices != c {
-		return fault.New(fault.PreviewConflict, "the ref has a preview that was made with ttlHours %d and scheduledBackup %s",
-			p.TTLHours, p.ScheduledBackup)
+	if !p.Choices.equal(c) {
+		return fault.New(fault.PreviewConflict, "the ref has a preview that was made with ttlHours %d and scheduledBackup %s%s",
+			p.TTLHours, p.ScheduledBackup, p.data())
 	}
 	if p.Lease != Active {
 		ended := fault.New(fault.PreviewConflict, "the ref has a preview that is no longer active (%s): repeat the request when "+

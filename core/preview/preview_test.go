@@ -61,8 +61,15 @@ func TestNamesAndLabels(t *testing.T) {
 }
 
 func TestReplay(t *testing.T) {
-	asked := Choices{24, database.NoSchedule}
+	asked := Choices{TTLHours: 24, ScheduledBackup: database.NoSchedule}
 	p := New("d", "n", "main", 1, asked, now)
+	copied := asked
+	copied.SourceID, copied.SourceAt = "s", new(now.In(time.FixedZone("", 3600)))
+	copiedThen, copiedOther := copied, copied
+	copiedThen.SourceAt, copiedOther.SourceID = new(now.Add(time.Microsecond)), "t"
+	held := New("d", "n", "main", 1, copied, now)
+	again := copied
+	again.SourceAt = &now
 	names := func(l Lease) []fault.Detail { return []fault.Detail{{Field: LeaseField, Issue: string(l)}} }
 	for name, c := range map[string]struct {
 		preview Preview
@@ -71,8 +78,13 @@ func TestReplay(t *testing.T) {
 		details []fault.Detail
 	}{
 		"the same":            {p, asked, "", nil},
-		"another length":      {p, Choices{25, database.NoSchedule}, fault.PreviewConflict, nil},
-		"another schedule":    {p, Choices{24, database.Daily}, fault.PreviewConflict, nil},
+		"another length":      {p, Choices{TTLHours: 25, ScheduledBackup: database.NoSchedule}, fault.PreviewConflict, nil},
+		"another schedule":    {p, Choices{TTLHours: 24, ScheduledBackup: database.Daily}, fault.PreviewConflict, nil},
+		"data of a database":  {p, copied, fault.PreviewConflict, nil},
+		"the same data":       {held, again, "", nil},
+		"no data":             {held, asked, fault.PreviewConflict, nil},
+		"of another moment":   {held, copiedThen, fault.PreviewConflict, nil},
+		"of another database": {held, copiedOther, fault.PreviewConflict, nil},
 		"after its time":      {p.At(now.Add(24 * time.Hour)), asked, fault.PreviewConflict, names(Expired)},
 		"while it is deleted": {in(p, Deleting), asked, fault.PreviewConflict, names(Deleting)},
 		"while it comes back": {in(p, Recovering), asked, fault.PreviewConflict, names(Deleted)},
@@ -114,7 +126,9 @@ func TestHours(t *testing.T) {
 func TestLeases(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := now
-		p := New("d", "n", "main", 1, Choices{rapid.IntRange(1, MostHours).Draw(t, "ttl"), database.NoSchedule}, at)
+		p := New("d", "n", "main", 1, Choices{
+			TTLHours: rapid.IntRange(1, MostHours).Draw(t, "ttl"), ScheduledBackup: database.NoSchedule,
+		}, at)
 		open := false // a delete operation
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			at = at.Add(time.Duration(rapid.IntRange(0, 30).Draw(t, "hours")) * time.Hour)

@@ -92,6 +92,7 @@ func overridesRow(o account.Overrides) any {
 		{"verifyBackups", o.VerifyBackups != nil, func() any { return *o.VerifyBackups }},
 		{"databaseBytes", o.DatabaseBytes != nil, func() any { return terminal.Size(*o.DatabaseBytes) }},
 		{"backupBytes", o.BackupBytes != nil, func() any { return terminal.Size(*o.BackupBytes) }},
+		{"previewCopies", o.PreviewCopies != nil, func() any { return *o.PreviewCopies }},
 		{"credentialValidity", o.CredentialValidity != nil, func() any { return o.CredentialValidity.String() }},
 	} {
 		if f.given {

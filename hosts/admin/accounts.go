@@ -53,7 +53,7 @@ func (m *metadata) accountSet() *cobra.Command {
 	var accountID, plan string
 	var databases, connections, days, back int
 	databaseBytes, backupBytes := byteCount(plansOwn), byteCount(plansOwn)
-	var verify bool
+	var verify, copies bool
 	var validity time.Duration
 	cmd := &cobra.Command{
 		Use: "set", Short: "change an account's plan and the exceptions to it; -1 restores the plan's own number", Args: cobra.NoArgs,
@@ -70,6 +70,7 @@ func (m *metadata) accountSet() *cobra.Command {
 	f.BoolVar(&verify, "verify-backups", true, "verify each backup by restoring it")
 	f.DurationVar(&validity, "credential-validity", 0,
 		"how long a password of an additional role is valid, at least 5m; 0 means forever")
+	f.BoolVar(&copies, "preview-copies", false, "let previews have data of the account's databases, as they were at a moment")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		given := f.Changed
 		if given("plan") {
@@ -88,6 +89,7 @@ func (m *metadata) accountSet() *cobra.Command {
 			set(given("database-bytes"), &a.DatabaseBytes, int64(databaseBytes), databaseBytes != plansOwn)
 			set(given("backup-bytes"), &a.BackupBytes, int64(backupBytes), backupBytes != plansOwn)
 			set(given("verify-backups"), &a.VerifyBackups, verify, true)
+			set(given("preview-copies"), &a.PreviewCopies, copies, copies)
 			set(given("credential-validity"), &a.CredentialValidity, validity, validity != 0)
 		})
 	}

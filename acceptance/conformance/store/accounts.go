@@ -27,8 +27,8 @@ func accountComesBack(w *world) {
 	changed := w.account
 	changed.Plan = account.Pro
 	changed.Overrides = account.Overrides{
-		MaxDatabases: &databases, BackupDays: &days, PITRDays: &back, VerifyBackups: &verify, CredentialValidity: &validity,
-		DatabaseBytes: &bytes, BackupBytes: &files,
+		MaxDatabases: &databases, BackupDays: &days, PITRDays: &back, PreviewCopies: new(true), VerifyBackups: &verify,
+		CredentialValidity: &validity, DatabaseBytes: &bytes, BackupBytes: &files,
 	}
 	changed.Suspension = unpaid()
 	w.equal("as added", read(w, ports.Tx.Accounts, ports.Accounts.Get, w.account.ID), w.account)

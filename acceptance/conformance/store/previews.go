@@ -47,6 +47,9 @@ func (w *world) addPreview(
 	w.Helper()
 	r := w.addDatabase(name, func(r *database.Record) { r.AccountID = n.AccountID })
 	p := changed(w.previewOf(r.ID, n, ref, use), change)
+	if use%2 == 0 {
+		p.SourceID, p.SourceAt = newID[id.DatabaseID](), new(epoch)
+	}
 	w.update(writing(ports.Tx.Previews, ports.Previews.Add, p))
 	p.Schedule = r.Schedule
 	return lock(w, r.ID), p

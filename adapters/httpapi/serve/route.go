@@ -55,11 +55,12 @@ type Target struct {
 type KeyClass int
 
 const (
-	AnyKey      KeyClass = iota // every key of an account
-	FullAccount                 // full-account keys only
-	PreviewKey                  // preview CI keys only
-	Public                      // no key at all
-	validKey                    // any key that is valid: for paths without a route
+	AnyKey        KeyClass = iota // every key of an account
+	FullAccount                   // full-account keys only
+	PreviewKey                    // preview CI keys only
+	PreviewOrFull                 // preview CI keys, and full-account keys
+	Public                        // no key at all
+	validKey                      // any key that is valid: for paths without a route
 )
 
 // admits returns KEY_SCOPE_DENIED for a key of the wrong kind or scope. It needs no look-up, so existing and missing IDs get
@@ -67,6 +68,10 @@ const (
 func (k KeyClass) admits(c access.Caller) error {
 	switch {
 	case k == validKey:
+		return nil
+	case k == PreviewOrFull && c.Key.Kind != account.CIKey && c.Key.Scope != account.FullAccount:
+		return fault.New(fault.KeyScopeDenied, "this route requires a preview CI key or a full-account key")
+	case k == PreviewOrFull:
 		return nil
 	case k == PreviewKey && c.Key.Kind != account.CIKey:
 		return fault.New(fault.KeyScopeDenied, "this route requires a preview CI key")

@@ -8,7 +8,7 @@ type CloneDatabase struct {
 	DisplayName string           `json:"displayName" description:"1-64 characters" example:"Copy of Orders"`
 	Filename    *backup.Filename `json:"filename,omitzero" description:"a backup to begin with" example:"20260301_113000.sql.gz"`
 	// PointInTime is the moment of which the clone is; it is given in place of a file.
-	PointInTime *string `json:"pointInTime,omitzero" format:"date-time" description:"RFC 3339, with its offset; as it was then"`
+	PointInTime *string `json:"pointInTime,omitzero" format:"date-time" example:"2026-03-01T12:30:00+01:00"`
 }
 
 // ClonedDatabase is a clone that is being made, as the creation of a database returns it, and the operation that makes it.

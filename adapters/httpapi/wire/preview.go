@@ -8,11 +8,16 @@ import (
 	"github.com/pgherd/pgherd/core/preview"
 )
 
-// CreatePreview asks for the preview of a ref, such as a branch. Previews are for synthetic test data only.
+// CreatePreview asks for the preview of a ref, such as a branch. Previews are for synthetic test data only, unless the operator
+// allows copies: then a full-account key, and no preview CI key, can have a preview made with what another database held at a
+// moment. It names all of the last three fields, and a preview CI key none of them.
 type CreatePreview struct {
 	Ref             string             `json:"ref" description:"1-200 characters" example:"refs/pull/17"`
 	TTLHours        *int               `json:"ttlHours,omitzero" description:"1-72; default 24" example:"24"`
 	ScheduledBackup *database.Schedule `json:"scheduledBackup,omitzero" description:"default none"`
+	Source          *id.DatabaseID     `json:"source,omitzero" description:"the database whose data it has"`
+	PointInTime     *string            `json:"pointInTime,omitzero" format:"date-time" example:"2026-03-01T12:30:00+01:00"`
+	NamespaceID     *id.NamespaceID    `json:"namespaceId,omitzero" description:"the CI namespace that the ref is of"`
 }
 
 // Preview is a preview database without what is needed to connect to it.
@@ -25,6 +30,8 @@ type Preview struct {
 	ExpiresAt        time.Time         `json:"expiresAt"`
 	ScheduledBackup  database.Schedule `json:"scheduledBackup"`
 	RecoveryDeadline *time.Time        `json:"recoveryDeadline" description:"null until it is deleted"`
+	Source           *id.DatabaseID    `json:"source,omitzero" description:"the database whose data it had at first"`
+	PointInTime      *time.Time        `json:"pointInTime,omitzero" description:"as of when"`
 }
 
 // PreviewConnection is how to connect to a preview. A repeated request gets neither password nor connection string once the
@@ -42,6 +49,8 @@ type PreviewConnection struct {
 type CreatedPreview struct {
 	Data       Preview           `json:"data"`
 	Connection PreviewConnection `json:"connection"`
+	// Operation makes a preview with the data of a database, which belongs to that database.
+	Operation *Operation `json:"operation,omitzero" description:"while it is being made"`
 }
 
 // ExtendPreview renews a lease.

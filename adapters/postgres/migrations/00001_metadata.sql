@@ -42,6 +42,7 @@ CREATE TABLE accounts (
     pitr_days           integer CHECK (pitr_days >= 0),
     verify_backups      boolean,
     credential_validity bigint CHECK (credential_validity >= 0), -- nanoseconds
+    preview_copies      boolean,
     suspended_at        timestamptz,
     suspended_for       text NOT NULL DEFAULT '',
     CONSTRAINT accounts_owner_unique UNIQUE (owner_id),
@@ -701,13 +702,16 @@ CREATE TABLE previews (
     use              integer NOT NULL CHECK (use > 0),
     ttl_hours        integer NOT NULL CHECK (ttl_hours BETWEEN 1 AND 72),
     scheduled_backup text NOT NULL CHECK (scheduled_backup IN ('none', 'daily')),
+    source_id        uuid, -- it may be purged long since
+    source_at        timestamptz,
     lease_status     text NOT NULL CHECK (lease_status IN ('active', 'expired', 'deleting', 'deleted', 'recovering')),
     lease_generation bigint NOT NULL CHECK (lease_generation > 0),
     expires_at       timestamptz NOT NULL,
     end_at           timestamptz CHECK ((end_at IS NOT NULL) = (lease_status = 'expired')),
     failures         integer NOT NULL CHECK (failures >= 0),
     ending_since     timestamptz CHECK (ending_since IS NULL OR lease_status = 'deleting'),
-    CONSTRAINT previews_use_unique UNIQUE (namespace_id, ref, use)
+    CONSTRAINT previews_use_unique UNIQUE (namespace_id, ref, use),
+    CONSTRAINT previews_source CHECK ((source_id IS NULL) = (source_at IS NULL))
 );
 CREATE UNIQUE INDEX previews_one_live ON previews (namespace_id, ref) WHERE lease_status <> 'deleted';
 CREATE INDEX previews_active ON previews (expires_at) WHERE lease_status = 'active';

@@ -128,16 +128,7 @@ func (c *Clones) reserve(
 			return id.OperationID(stored.ResourceID), true, stored.Replay(q.Fingerprint(source.ID), fault.DatabaseStateConflict)
 		}
 	}
-	input, err := c.admit(ctx, tx, source, q, &draft)
-	if err != nil {
-		return "", false, err
-	}
-	if err := draft.Place(ctx, tx, source.ServerID); err != nil {
-		return "", false, err
-	}
-	input.DatabaseID = draft.Record.ID
-	o.Input = operation.Encode(input)
-	return o.ID, false, draft.Store(ctx, tx, func() error { return c.add(ctx, tx, source, o, input, draft.Record) })
+	return o.ID, false, c.begin(ctx, tx, source, q, o, draft, nil)
 }
 
 // admit decides over the clone, and from which file it is made.

@@ -112,7 +112,7 @@ func settingsOf(a account.Account) audit.Details {
 		"plan": string(a.Plan), "maxDatabases": exception(a.MaxDatabases), "connectionCap": exception(a.ConnectionCap),
 		"backupDays": exception(a.BackupDays), "pitrDays": exception(a.PITRDays), "verifyBackups": exception(a.VerifyBackups),
 		"databaseBytes": exception(a.DatabaseBytes), "backupBytes": exception(a.BackupBytes),
-		"credentialValidity": exception(a.CredentialValidity),
+		"credentialValidity": exception(a.CredentialValidity), "previewCopies": exception(a.PreviewCopies),
 	}
 }
 

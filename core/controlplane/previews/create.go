@@ -50,7 +50,7 @@ func (p *Previews) Open(ctx context.Context, c access.Caller, r Request) (o Open
 			NamespaceID: namespace,
 		},
 		Claim: func(ctx context.Context, tx ports.Tx, d *provision.Draft) (known id.DatabaseID, err error) {
-			known, use, err = p.claim(ctx, tx, c, r.Ref, choices)
+			known, use, err = p.claim(ctx, tx, c, namespace, r.Ref, choices)
 			d.Name(preview.Name(namespace, r.Ref, use))
 			return known, err
 		},
@@ -86,10 +86,10 @@ func (r Request) check() (c preview.Choices, err error) {
 	return c, preview.CheckHours(c.TTLHours)
 }
 
-// claim finds the preview that a ref has, or the number of a new one. The lock of the account makes others wait that ask for the
-// same ref.
+// claim finds the preview that a ref has in a namespace, or the number of a new one. The lock of the account makes others wait
+// that ask for the same ref.
 func (p *Previews) claim(
-	ctx context.Context, tx ports.Tx, c access.Caller, ref string, choices preview.Choices,
+	ctx context.Context, tx ports.Tx, c access.Caller, of id.NamespaceID, ref string, choices preview.Choices,
 ) (known id.DatabaseID, use int, err error) {
 	if _, err := tx.Accounts().LockForQuota(ctx, c.Account.ID); err != nil {
 		return "", 0, err
@@ -97,7 +97,7 @@ func (p *Previews) claim(
 	if c.Key.Expired(p.base.Clock.Now()) {
 		return "", 0, account.ErrUnauthorized()
 	}
-	live, used, err := tx.Previews().OfRef(ctx, c.Key.NamespaceID, ref)
+	live, used, err := tx.Previews().OfRef(ctx, of, ref)
 	if err != nil || live == nil {
 		return "", used + 1, err
 	}

@@ -23,6 +23,7 @@ type Previews struct {
 	base     *base.Base
 	make     Make
 	deleting Deleting
+	copying  Copying
 	shares   shares
 }
 
@@ -30,8 +31,8 @@ type Previews struct {
 type Make func(ctx context.Context, c access.Caller, m provision.Making) (made provision.Made, fresh bool, err error)
 
 // New makes the use cases, and registers their periodic task.
-func New(p *base.Base, m Make, d Deleting) *Previews {
-	made := &Previews{base: p, make: m, deleting: d, shares: shares{used: map[share]time.Duration{}}}
+func New(p *base.Base, m Make, d Deleting, c Copying) *Previews {
+	made := &Previews{base: p, make: m, deleting: d, copying: c, shares: shares{used: map[share]time.Duration{}}}
 	made.registerRounds()
 	return made
 }

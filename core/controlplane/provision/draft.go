@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -38,6 +39,14 @@ type Making struct {
 	Lasting bool
 	// Also stores what needs the record; nil: nothing.
 	Also func(ctx context.Context, tx ports.Tx, r database.Record) error
+}
+
+// Copied is a database that begins with what another one held at a moment. Operation, of that one, makes it, and is empty once
+// that is over. Fresh is true for the request that stored it.
+type Copied struct {
+	Made      Made
+	Operation operation.Operation
+	Fresh     bool
 }
 
 // New completes the record of a database that is to be made: the caller says its names, role model and labels. It generates the

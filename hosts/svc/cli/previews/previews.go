@@ -79,36 +79,49 @@ func wantHours(text string) (int, error) {
 
 func previewsCreate(a *app.App) *cobra.Command {
 	var o choices
+	var from copied
 	cmd := &cobra.Command{
 		Use: "create REF", Short: "Make the preview of a ref, or show the one that it has", Args: cobra.ExactArgs(1),
 		Long: `Make the preview of a ref, such as a branch or a pull request, and print how to connect to it.
 
-Where the ref has a preview that was made with the same choices, print that one. The password is left out once it was changed.`,
+Where the ref has a preview that was made with the same choices, print that one. The password is left out once it was changed.
+
+With --source, --at and --namespace, the preview has what a database of the account held at a moment. That needs a
+full-account key, not a preview CI key, and the operator's leave. Nobody can connect before its operation has succeeded.`,
 		Example: `  svc previews create pull/17
-  svc previews create pull/17 --jq .connection.connectionString`,
+  svc previews create pull/17 --jq .connection.connectionString
+  svc previews create pull/17 --source shop --at '2026-03-01 12:30:00+01' --namespace ID --wait`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, err := o.request(args[0])
 			if err != nil {
 				return err
+			}
+			if from.given() {
+				return from.create(a, cmd, b)
 			}
 			return withCIKey(a, cmd, func(ctx context.Context, c *apiclient.Client) error {
 				made, err := c.Previews.Create(ctx, b)
 				if err != nil {
 					return err
 				}
-				to := made.Connection
-				return a.ShowRecord(made, append(previewFields(made.Data),
-					app.Field{"Host", to.Host},
-					app.Field{"Port", to.Port},
-					app.Field{"Database", to.Database},
-					app.Field{"Username", to.Username},
-					app.Field{"Password", to.Password},
-					app.Field{"Connection string", to.ConnectionString})...)
+				return showCreated(a, made)
 			})
 		},
 	}
 	o.add(cmd)
+	from.add(cmd)
 	return cmd
+}
+
+func showCreated(a *app.App, made wire.CreatedPreview) error {
+	to := made.Connection
+	return a.ShowRecord(made, append(previewFields(made.Data),
+		app.Field{"Host", to.Host},
+		app.Field{"Port", to.Port},
+		app.Field{"Database", to.Database},
+		app.Field{"Username", to.Username},
+		app.Field{"Password", to.Password},
+		app.Field{"Connection string", to.ConnectionString})...)
 }
 
 func previewFields(p wire.Preview) []app.Field {
@@ -121,6 +134,8 @@ func previewFields(p wire.Preview) []app.Field {
 		{"Expires", p.ExpiresAt},
 		{"Daily backups", p.ScheduledBackup == database.Daily},
 		{"Recovery until", p.RecoveryDeadline},
+		{"Data of", sourceOf(p)},
+		{"As of", p.PointInTime},
 	}
 }
 

@@ -1,0 +1,109 @@
+package clones
+
+import (
+	"context"
+	"time"
+
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/clone"
+	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Copy stores a database of another capability, as it describes it, and queues its making as a clone of what the source held at a
+// moment, which the caller has found in the source's window. It has its source's role model. The errors are those of Start.
+func (c *Clones) Copy(
+	ctx context.Context, reached access.Reached, m provision.Making, at time.Time,
+) (made provision.Copied, err error) {
+	if err := reached.Caller().RequireFullAccount(); err != nil {
+		return made, err
+	}
+	if err := reached.Permit(account.Own, rollout.Clone); err != nil {
+		return made, err
+	}
+	m.Record.RoleModel = reached.Record().RoleModel
+	draft, err := provision.New(c.base, reached.Caller().Account, m.Record)
+	if err != nil {
+		return made, err
+	}
+	var known id.DatabaseID
+	err = reached.Update(ctx, c.base, func(ctx context.Context, tx ports.Tx, source database.Record) (err error) {
+		if known, err = m.Claim(ctx, tx, &draft); err != nil || known != "" {
+			return err
+		}
+		o := c.base.Work.Queued(source, Kind, nil, reached.Caller().Origin())
+		return c.begin(ctx, tx, source, clone.Request{At: &at}, o, draft, m.Also)
+	})
+	if err != nil {
+		return made, err
+	}
+	if made.Fresh = known == ""; made.Fresh {
+		known = draft.Record.ID
+		c.base.Work.Reserved(Kind)
+	}
+	return c.copied(ctx, reached, known, made)
+}
+
+// begin decides over a clone, places and stores it, and queues the operation that makes it. also stores what needs the record;
+// nil: nothing.
+func (c *Clones) begin(
+	ctx context.Context, tx ports.Tx, source database.Record, q clone.Request, o operation.Operation, draft provision.Draft,
+	also func(context.Context, ports.Tx, database.Record) error,
+) error {
+	input, err := c.admit(ctx, tx, source, q, &draft)
+	if err != nil {
+		return err
+	}
+	if err := draft.Place(ctx, tx, source.ServerID); err != nil {
+		return err
+	}
+	input.DatabaseID = draft.Record.ID
+	o.Input = operation.Encode(input)
+	return draft.Store(ctx, tx, func() error {
+		if also != nil {
+			if err := also(ctx, tx, draft.Record); err != nil {
+				return err
+			}
+		}
+		return c.add(ctx, tx, source, o, input, draft.Record)
+	})
+}
+
+// copied reads a copy and what makes it, as they are now.
+func (c *Clones) copied(
+	ctx context.Context, by access.Reached, db id.DatabaseID, made provision.Copied,
+) (provision.Copied, error) {
+	var record database.Record
+	var owner ports.LoginSecret
+	err := c.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if record, _, err = access.See(ctx, tx, by.Caller().Viewer(), db); err != nil {
+			return base.NotFound(err, base.ErrDatabaseNotFound())
+		}
+		if owner, err = tx.Logins().Get(ctx, db, database.OwnerLogin); err != nil {
+			return err
+		}
+		open, err := tx.Operations().Open(ctx, by.Record().ID)
+		if err != nil || open.Kind != Kind {
+			return base.NotFound(err, nil)
+		}
+		input, err := operation.Decode[clone.Input](open.Input)
+		if input.DatabaseID == db {
+			made.Operation = open
+		}
+		return err
+	})
+	if err == nil {
+		made.Made, err = provision.Reveal(c.base, record, owner)
+	}
+	if err == nil && !made.Fresh {
+		made.Made = provision.WithoutStalePassword(ctx, c.base, by.Caller(), made.Made, owner)
+		made.Made, err = provision.ShownAgain(ctx, c.base, by.Caller(), made.Made)
+	}
+	return made, err
+}
