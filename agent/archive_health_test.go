@@ -43,12 +43,14 @@ func TestHealthSaysWhatIsWrongWithTheArchive(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		before := copied()
 		check.NoError(t, os.Rename(repository, repository+".aside"))
-		segment := write()
+		write()
 		said := reported(t, s, health.ArchiveFailing, health.Degraded)
 		if !strings.Contains(said, " MiB wait") || !strings.Contains(said, "are free") {
 			t.Errorf("it says %s", said)
 		}
 		if lost { // PostgreSQL passes over one that is not there
+			waiting := check.Must(filepath.Glob(filepath.Join(wal, "archive_status", "*.ready")))(t) // ascending
+			segment := strings.TrimSuffix(filepath.Base(waiting[0]), ".ready")
 			check.NoError(t, os.Remove(filepath.Join(wal, segment)))
 			write()
 			check.Eventually(t, "the segment is waited for", func() bool {

@@ -1,13 +1,8 @@
 package agent_test
 
 import (
-	"bytes"
-	"compress/gzip"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -48,19 +43,24 @@ func (x *archived) hadBack(t *testing.T, operation string) {
 	if report.State != command.BackupDone {
 		t.Fatalf("%+v", report)
 	}
-	_, zipped, err := x.Request(http.MethodGet, agenttest.BackupPath(x.of, agenttest.BackupName), nil)
-	check.NoError(t, err)
-	text := string(check.Must(io.ReadAll(check.Must(gzip.NewReader(bytes.NewReader(zipped)))(t)))(t))
-	if !strings.Contains(text, "before") || strings.Contains(text, "after") || strings.Count(text, "thing ") != 2000 {
-		t.Errorf("it is of another moment, with %d things", strings.Count(text, "thing "))
+	load := agenttest.Told(operation, 1, command.Load{DatabaseID: x.of.DatabaseID(), Compare: true, Source: command.Source{
+		DatabaseID: x.of.DatabaseID(), Filename: agenttest.BackupName, Passing: true,
+	}})
+	agenttest.Outcome(t, x.Stack, load, func(r command.LoadReport) bool { return r.State == command.LoadReady })
+	x.DoneInTheEnd(t, x.of.Switching(operation))
+	var before, after, things int
+	const count = `SELECT count(*) FILTER (WHERE name = 'before'), count(*) FILTER (WHERE name = 'after'), count(*) FROM things`
+	check.NoError(t, x.Owner(t, x.of).QueryRow(count).Scan(&before, &after, &things))
+	if before != 1 || after != 0 || things != 2001 {
+		t.Errorf("it is of another moment: %d before, %d after, %d things", before, after, things)
 	}
 	if left := check.Must(os.ReadDir(filepath.Join(x.Config.BackupDir, "archive", "beside")))(t); len(left) != 0 {
 		t.Errorf("%d folders are left", len(left))
 	}
 }
 
-// A database is had back as it was at a moment, with what was committed before, and without what was committed after; also once it
-// was replaced since.
+// A database is had back as it was at a moment, with what was committed before, and without what was committed after; also once
+// it was replaced since.
 func TestAMomentIsHadBack(t *testing.T) {
 	t.Parallel()
 	x := archived{Stack: agenttest.Archived(t)}

@@ -150,7 +150,7 @@ func (c *Config) newArchive(server *sessions.Server, password string, d Deps) (*
 	}
 	own := *c.Archive
 	if os.Geteuid() == 0 { // whom the programs run as goes through
-		if err := errors.Join(os.MkdirAll(c.BackupDir, 0o711), os.Chmod(c.BackupDir, 0o711)); err != nil { //nolint:gosec // nobody reads it
+		if err := errors.Join(os.MkdirAll(c.BackupDir, 0o711), os.Chmod(c.BackupDir, 0o711)); err != nil {
 			return nil, err
 		}
 	}

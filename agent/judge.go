@@ -26,7 +26,7 @@ func (a *Agent) newPrograms(tool pgdump.Tool) *floors.Programs {
 			return ask(ctx)
 		}
 	}
-	asks := map[floors.Program]floors.Ask{
+	asks := map[floors.Program]floors.Ask{ //nolint:exhaustive // pgBackRest only where it is needed
 		floors.PostgreSQL: within(a.postgres.Version),
 		floors.PgBouncer: within(func(ctx context.Context) (found floors.Version, err error) {
 			text, err := a.pooler.Console.Version(ctx)

@@ -25,7 +25,7 @@ func Archived(t testing.TB) *Stack {
 		t.Fatal("TestMain must call agenttest.Become: PostgreSQL would run all tests")
 	}
 	dir := t.TempDir()
-	check.NoError(t, os.Chmod(filepath.Dir(dir), 0o711)) //nolint:gosec // the programs' user goes through
+	check.NoError(t, os.Chmod(filepath.Dir(dir), 0o711)) // the programs' user goes through
 	s := New(t, clustertest.New(t, map[string]string{
 		"archive_mode": "on", "wal_level": "replica", "full_page_writes": "on",
 	}), dir)

@@ -46,8 +46,8 @@ func Main(m *testing.M, always ...string) int {
 
 var becomes bool
 
-// Become has this test binary be what servers with an archive call it as. Main calls it; a package with another main function does
-// so first.
+// Become has this test binary be what servers with an archive call it as. Main calls it; a package with another main function
+// does so first.
 func Become() {
 	becomes = true
 	child.BecomeUnsynced()

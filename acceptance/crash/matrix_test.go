@@ -9,6 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/acceptance/stack"
+	"github.com/pgherd/pgherd/agent/archive"
 	"github.com/pgherd/pgherd/agent/backup"
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/crash"
@@ -235,6 +236,18 @@ var offsite = []group{
 	{"deleting", deleting}, {"losing the store", losingTheStore},
 }
 
+// archived are groups for a stack that keeps an archive.
+var archived = []group{{"restoring a moment", restoringMoments}}
+
+// TestKilledOverAMoment kills those who have a database back as it was.
+func TestKilledOverAMoment(t *testing.T) {
+	t.Parallel()
+	for _, g := range archived {
+		w := startStack(t, func(o *stack.Options) { o.Archive = true })
+		runAll(t, w, sample.OneIn(t, 4, onePerPoint(g.cases())))
+	}
+}
+
 // TestKilled kills at every point. Each group has a stack; of a sample, two stacks have the groups in turn, and one of them, by
 // turns too, keeps its backups in an object store.
 func TestKilled(t *testing.T) {
@@ -372,11 +385,14 @@ func kindPoints(t *testing.T) []string {
 	})
 }
 
+// atTheAgent are flows that the agent's own tests kill in.
+var atTheAgent = []string{"agent.settings.", "agent.extension.", "agent.delete.", "agent.archive."}
+
 // Every point that the program has is hit by a case.
 func TestEveryPointHasItsCase(t *testing.T) {
 	t.Parallel()
 	hit := map[string]bool{}
-	for _, g := range groups {
+	for _, g := range slices.Concat(groups, archived) {
 		for _, k := range g.cases() {
 			for _, p := range k.points {
 				hit[p] = true
@@ -384,16 +400,14 @@ func TestEveryPointHasItsCase(t *testing.T) {
 		}
 	}
 	points := slices.Concat(kindPoints(t), controlplane.CrashPoints, crash.Points)
-	for _, p := range slices.Concat(backup.CrashPoints, copies.CrashPoints) {
+	for _, p := range slices.Concat(backup.CrashPoints, copies.CrashPoints, archive.CrashPoints) {
 		points = append(points, "agent."+p)
 	}
 	for _, p := range points {
 		elsewhere := slices.Contains(webhooks.CrashPoints, p) || // acceptance/webhooks kills there
 			slices.Contains(mails.CrashPoints, p) || // killsMailers does
 			slices.Contains(keyrings.CrashPoints, p) || // changesTheRing does
-			slices.ContainsFunc([]string{"agent.settings.", "agent.extension.", "agent.delete."}, func(flow string) bool {
-				return strings.HasPrefix(p, flow) // the agent's tests do
-			})
+			slices.ContainsFunc(atTheAgent, func(flow string) bool { return strings.HasPrefix(p, flow) })
 		if !hit[p] && !elsewhere {
 			t.Errorf("no case kills at %s", p)
 		}

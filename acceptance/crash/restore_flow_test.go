@@ -24,6 +24,7 @@ import (
 type restorable struct {
 	model database.RoleModel
 	more  string // statements before the backup
+	then  bool   // a moment is restored, and no backup
 	guest
 	file backup.Filename
 }
@@ -102,6 +103,7 @@ type restoreFlow struct {
 	stopped bool // the database is, before and after
 	key     string
 	known   int // operations of before
+	at      string
 	before  map[string]*sql.Conn
 }
 
@@ -117,6 +119,9 @@ func (r *restorable) aside(t *testing.T, w *world, how string) {
 
 func (f *restoreFlow) ready(t *testing.T, w *world) {
 	f.open(t, w)
+	if f.then {
+		f.awaitMoment(t, w)
+	}
 	f.asOwner(t, w, "UPDATE word SET said = 'new'")
 	if f.refused {
 		f.aside(t, w, "SET log_min_messages = 'error'")
@@ -136,12 +141,26 @@ func (f *restoreFlow) ready(t *testing.T, w *world) {
 	}
 }
 
+// awaitMoment takes a moment at which the word is the old one.
+func (f *restoreFlow) awaitMoment(t *testing.T, w *world) {
+	t.Helper()
+	eventually(t, "a moment that can be had back", func() (bool, string) {
+		window, err := f.user.at(w.api).Recovery.GetWindow(soon(t), f.db.ID)
+		return err == nil && window.From != nil && window.From.Before(time.Now()), fmt.Sprint(window, err)
+	})
+	f.at = time.Now().Format(time.RFC3339Nano)
+	time.Sleep(10 * time.Millisecond)
+}
+
 // reserve asks for the restore. A managed one can be asked for again.
 func (f *restoreFlow) reserve(t *testing.T, api *stack.Host) (wire.Operation, error) {
 	t.Helper()
 	calls := f.user.at(api).Restores
 	if f.managed() {
 		body := wire.ReserveRestore{BackupFilename: f.file, ConfirmShrink: true}
+		if f.then {
+			body.BackupFilename, body.PointInTime = "", &f.at
+		}
 		got, err := calls.Reserve(soon(t), f.db.ID, body, apiclient.IdempotencyKey(f.key))
 		return got.Operation, err
 	}

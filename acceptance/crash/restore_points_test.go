@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pgherd/pgherd/agent/archive"
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/core/controlplane/restores"
@@ -28,6 +29,21 @@ func succeedingRestores(managed, plain *restorable) (cases []killing) {
 	}
 	cases = append(cases, aroundCommits(inAPI, restores.Kind, "restore managed", succeeds(managed), commits...)...)
 	return append(cases, aroundCommits(inBatch, restores.Kind, "restore plain", succeeds(plain), commits...)...)
+}
+
+// restoringMoments are of what the database held at a moment, driven by a caller.
+func restoringMoments() (cases []killing) {
+	then := &restorable{model: database.Managed, then: true}
+	for _, p := range around(restores.Kind, "dump", "load") {
+		cases = append(cases, kill(inAPI, "restore a moment", succeeds(then)(), p))
+	}
+	cases = append(cases, aroundCommits(inAPI, restores.Kind, "restore a moment", succeeds(then), "loading")...)
+	for _, p := range archive.CrashPoints {
+		if p != "archive.copied" { // the agent's tests do: it is seldom
+			cases = append(cases, kill(inAgent, "restore a moment", succeeds(then)(), "agent."+p))
+		}
+	}
+	return cases
 }
 
 // leftRestores are managed ones whose caller goes away.

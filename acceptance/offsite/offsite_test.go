@@ -1,4 +1,5 @@
-// Package offsite measures what it costs to keep an archive in an object store, and how long it takes to have a database back from it.
+// Package offsite measures what it costs to keep an archive in an object store, and how long it takes to have a database back
+// from it.
 package offsite
 
 import (

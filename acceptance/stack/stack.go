@@ -173,7 +173,7 @@ func (s *Stack) startClusters(ctx context.Context) error {
 	}
 	settings := maps.Clone(serverSettings)
 	if s.options.Archive {
-		settings["archive_mode"], settings["wal_level"] = "on", "replica"
+		settings["archive_mode"], settings["wal_level"], settings["full_page_writes"] = "on", "replica", "on"
 	}
 	s.Server, err = run("server", settings)
 	return err

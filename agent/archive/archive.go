@@ -394,8 +394,8 @@ func (a *Archive) writing(ctx context.Context) (last Segment, err error) {
 	return last, err
 }
 
-// Window is from when to when a database can be had back. It reaches as far as what is stored: up to now, where nothing was written
-// since.
+// Window is from when to when a database can be had back. It reaches as far as what is stored: up to now, where nothing was
+// written since.
 func (a *Archive) Window(ctx context.Context, of id.DatabaseID) (w recovery.Window, err error) {
 	lives, err := a.incarnations(ctx, of)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package archive keeps what a server writes, so that each of its databases can be had back as it was at any moment of the last
-// days: WAL, segment by segment, and copies of the whole server from which it is replayed. What is had back is a server of its own
-// beside the live one, for the agent alone, that lasts as long as a dump of one database.
+// days: WAL, segment by segment, and copies of the whole server from which it is replayed. What is had back is a server of its
+// own beside the live one, for the agent alone, that lasts as long as a dump of one database.
 package archive
 
 import (

@@ -37,7 +37,7 @@ func openJournal(path string) (*journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() // it was only read
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		if s, whole := readLine(lines.Text()); whole {
 			j.list = append(j.list, s)

@@ -175,9 +175,9 @@ type trouble struct {
 	dropped int // segments that were let go of
 }
 
-// troubled decides about a file that could not be stored: PostgreSQL keeps it, and tries again, until WAL has taken half of what was
-// free on its disk. Then it is let go of, so that the server does not stop: what was written since the last segment cannot be had
-// back, until the server is copied again.
+// troubled decides about a file that could not be stored: PostgreSQL keeps it, and tries again, until WAL has taken half of what
+// was free on its disk. Then it is let go of, so that the server does not stop: what was written since the last segment cannot
+// be had back, until the server is copied again.
 func (a *Archive) troubled(path string, err error) error {
 	a.mu.Lock()
 	if a.trouble.since.IsZero() {
@@ -290,7 +290,7 @@ func Hand(socket, path string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoAgent, err)
 	}
-	defer conn.Close() //nolint:errcheck // the answer is read
+	defer conn.Close() // the answer is read
 	_ = conn.SetDeadline(time.Now().Add(pushTime + askTime))
 	if _, err := io.WriteString(conn, path+"\n"); err != nil {
 		return err

@@ -135,7 +135,8 @@ func (a *Archive) endSegment(ctx context.Context) error {
 // switchSegment commits something, and ends the segment that has it.
 func (a *Archive) switchSegment(ctx context.Context) (ended Segment, err error) {
 	err = a.Server.Admin("", func(db *sql.DB) error {
-		const beat = `INSERT INTO ledger.heartbeat (at) VALUES (clock_timestamp()) ON CONFLICT (single) DO UPDATE SET at = clock_timestamp()`
+		const beat = `INSERT INTO ledger.heartbeat (at) VALUES (clock_timestamp())
+			ON CONFLICT (single) DO UPDATE SET at = clock_timestamp()`
 		if _, err := db.ExecContext(ctx, beat); err != nil {
 			return err
 		}
@@ -165,8 +166,8 @@ func (a *Archive) awaitStored(ctx context.Context, ended Segment) error {
 	}
 }
 
-// plan finds what a moment is had back from: a copy of the server with the segments after it, and the databases of PostgreSQL that
-// the database may have been then.
+// plan finds what a moment is had back from: a copy of the server with the segments after it, and the databases of PostgreSQL
+// that the database may have been then.
 func (a *Archive) plan(ctx context.Context, m Moment) (from Span, oids []uint32, err error) {
 	if a.ofServer() == nil {
 		return from, nil, a.asAway(errors.New("the archive is not ready"))
@@ -247,6 +248,17 @@ func (a *Archive) Used(op id.OperationID) (bytes int64, err error) {
 
 func (a *Archive) sideOf(op id.OperationID) string {
 	return filepath.Join(a.Dir, sidesFolder, string(op))
+}
+
+// Size is how many bytes the database has where it stands, in service or not; 0 where it does not.
+func (a *Archive) Size(ctx context.Context, of id.DatabaseID) (size int64, err error) {
+	err = a.Server.Admin("", func(db *sql.DB) error {
+		const query = `SELECT coalesce(sum(pg_database_size(p.oid)), 0)::bigint
+			FROM ledger.database l JOIN pg_database p ON p.oid = l.oid WHERE l.id = $1`
+		size, err = pg.One[int64](ctx, db, query, string(of))
+		return err
+	})
+	return size, err
 }
 
 // besides is what the smallest server needs.

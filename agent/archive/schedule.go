@@ -10,8 +10,8 @@ import (
 type Plan struct {
 	// Window is how far back a moment may be.
 	Window time.Duration
-	// FullEvery and EachEvery are the pauses between full copies, and between any two. What was written in such a pause is replayed at
-	// most to have a moment back.
+	// FullEvery and EachEvery are the pauses between full copies, and between any two. What was written in such a pause is
+	// replayed at most to have a moment back.
 	FullEvery, EachEvery time.Duration
 }
 

@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// Segment is the name of a file of WAL: the timeline, and the number of the segment in two parts, of eight hexadecimal digits each.
+// Segment is the name of a file of WAL: the timeline, and the number of the segment in two parts, of eight hexadecimal digits
+// each.
 type Segment string
 
 // segmentPattern is that of whole segments.
@@ -17,8 +18,8 @@ func ParseSegment(name string) (Segment, bool) {
 	return Segment(name), segmentPattern.MatchString(name)
 }
 
-// pushable is what PostgreSQL hands over: segments, the last one of an old timeline, which is partial, histories of timelines, and
-// labels of backups.
+// pushable is what PostgreSQL hands over: segments, the last one of an old timeline, which is partial, histories of timelines,
+// and labels of backups.
 var pushable = regexp.MustCompile(`^([0-9A-F]{24}(\.partial|\.[0-9A-F]{8}\.backup)?|[0-9A-F]{8}\.history)$`)
 
 // perLog is how many segments a number of the second part has before it begins anew.

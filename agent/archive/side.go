@@ -27,8 +27,8 @@ import (
 	"github.com/pgherd/pgherd/core/recovery"
 )
 
-// Side is a server beside the live one, as that was at a moment. Only one database of it is whole. Nobody reaches it but the agent:
-// it has no network, and its socket is in a folder that nobody else may enter.
+// Side is a server beside the live one, as that was at a moment. Only one database of it is whole. Nobody reaches it but the
+// agent: it has no network, and its socket is in a folder that nobody else may enter.
 type Side struct {
 	// Server opens sessions in it, and Database is the name that the database had.
 	Server   *sessions.Server
@@ -70,7 +70,8 @@ func (s *Side) fetch(ctx context.Context, e Engine) error {
 	if err != nil {
 		return err
 	}
-	a.log(s.moment).Info("a copy of the server was fetched", zap.String("copy", s.span.Backup), zap.Duration("took", time.Since(began)))
+	a.log(s.moment).Info("a copy of the server was fetched", zap.String("copy", s.span.Backup),
+		zap.Duration("took", time.Since(began)))
 	return s.configure(true)
 }
 
@@ -101,8 +102,8 @@ func (s *Side) write(name, text string) error {
 	return s.give(path)
 }
 
-// configure takes the place of the live server's configuration, all of it: what an administrator has set there is for that server.
-// The replay ends with the moment or, where no segment is left after it, with the last one.
+// configure takes the place of the live server's configuration, all of it: what an administrator has set there is for that
+// server. The replay ends with the moment or, where no segment is left after it, with the last one.
 func (s *Side) configure(targeted bool) error {
 	target := ""
 	if targeted {

@@ -8,8 +8,8 @@ import (
 	"github.com/pgherd/pgherd/core/recovery"
 )
 
-// Backup is a copy of the whole server from which, with the segments after it, everything can be had back that was committed after
-// Stopped.
+// Backup is a copy of the whole server from which, with the segments after it, everything can be had back that was committed
+// after Stopped.
 type Backup struct {
 	Label   string
 	Full    bool

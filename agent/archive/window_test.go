@@ -58,20 +58,59 @@ func TestWindows(t *testing.T) {
 		life    Life
 		want    recovery.Window
 	}{
-		"nothing":                   {nil, storedOf(1, 2), alive, recovery.Window{}},
-		"one copy":                  {[]Backup{copied("a", 2, 3)}, storedOf(1, 2, 3, 4, 5), alive, recovery.Window{From: at(3), To: at(5)}},
-		"its first is missing":      {[]Backup{copied("a", 2, 3)}, storedOf(3, 4), alive, recovery.Window{}},
-		"its last is missing":       {[]Backup{copied("a", 2, 4)}, storedOf(2, 3, 5), alive, recovery.Window{}},
-		"nothing after it":          {[]Backup{copied("a", 2, 3)}, storedOf(2, 3), alive, recovery.Window{From: at(3), To: at(3)}},
-		"a hole ends it":            {[]Backup{copied("a", 2, 3)}, storedOf(2, 3, 4, 6, 7), alive, recovery.Window{From: at(3), To: at(4)}},
-		"two copies":                {[]Backup{copied("a", 2, 3), copied("b", 5, 6)}, storedOf(2, 3, 4, 5, 6, 7), alive, recovery.Window{From: at(3), To: at(7)}},
-		"a copy after a hole":       {[]Backup{copied("a", 2, 3), copied("b", 7, 8)}, storedOf(2, 3, 4, 6, 7, 8, 9), alive, recovery.Window{From: at(3), To: at(9), Gaps: []recovery.Gap{gap(4, 8)}}},
-		"of another timeline":       {[]Backup{copied("a", 2, 3)}, append(storedOf(2, 3), Stored{"000000020000000000000004", at(4)}), alive, recovery.Window{From: at(3), To: at(3)}},
-		"a younger database":        {[]Backup{copied("a", 2, 3)}, storedOf(2, 3, 4, 5), Life{Since: at(4)}, recovery.Window{From: at(4), To: at(5)}},
-		"one that is no more":       {[]Backup{copied("a", 2, 3)}, storedOf(2, 3, 4, 5), Life{Since: at(0), Until: at(4)}, recovery.Window{From: at(3), To: at(4)}},
-		"one from before all":       {[]Backup{copied("a", 2, 3)}, storedOf(2, 3, 4), Life{Since: at(0), Until: at(1)}, recovery.Window{}},
-		"one of after a hole":       {[]Backup{copied("a", 2, 3), copied("b", 7, 8)}, storedOf(2, 3, 4, 7, 8, 9), Life{Since: at(6)}, recovery.Window{From: at(8), To: at(9)}},
-		"a copy within another one": {[]Backup{copied("a", 2, 3), copied("b", 3, 4)}, storedOf(2, 3, 4), alive, recovery.Window{From: at(3), To: at(4)}},
+		"nothing": {nil, storedOf(1, 2), alive, recovery.Window{}},
+		"one copy": {
+			[]Backup{copied("a", 2, 3)}, storedOf(1, 2, 3, 4, 5), alive,
+			recovery.Window{From: at(3), To: at(5)},
+		},
+		"its first is missing": {
+			[]Backup{copied("a", 2, 3)}, storedOf(3, 4), alive,
+			recovery.Window{},
+		},
+		"its last is missing": {
+			[]Backup{copied("a", 2, 4)}, storedOf(2, 3, 5), alive,
+			recovery.Window{},
+		},
+		"nothing after it": {
+			[]Backup{copied("a", 2, 3)}, storedOf(2, 3), alive,
+			recovery.Window{From: at(3), To: at(3)},
+		},
+		"a hole ends it": {
+			[]Backup{copied("a", 2, 3)}, storedOf(2, 3, 4, 6, 7), alive,
+			recovery.Window{From: at(3), To: at(4)},
+		},
+		"two copies": {
+			[]Backup{copied("a", 2, 3), copied("b", 5, 6)}, storedOf(2, 3, 4, 5, 6, 7), alive,
+			recovery.Window{From: at(3), To: at(7)},
+		},
+		"a copy after a hole": {
+			[]Backup{copied("a", 2, 3), copied("b", 7, 8)}, storedOf(2, 3, 4, 6, 7, 8, 9), alive,
+			recovery.Window{From: at(3), To: at(9), Gaps: []recovery.Gap{gap(4, 8)}},
+		},
+		"of another timeline": {
+			[]Backup{copied("a", 2, 3)}, append(storedOf(2, 3), Stored{"000000020000000000000004", at(4)}), alive,
+			recovery.Window{From: at(3), To: at(3)},
+		},
+		"a younger database": {
+			[]Backup{copied("a", 2, 3)}, storedOf(2, 3, 4, 5), Life{Since: at(4)},
+			recovery.Window{From: at(4), To: at(5)},
+		},
+		"one that is no more": {
+			[]Backup{copied("a", 2, 3)}, storedOf(2, 3, 4, 5), Life{Since: at(0), Until: at(4)},
+			recovery.Window{From: at(3), To: at(4)},
+		},
+		"one from before all": {
+			[]Backup{copied("a", 2, 3)}, storedOf(2, 3, 4), Life{Since: at(0), Until: at(1)},
+			recovery.Window{},
+		},
+		"one of after a hole": {
+			[]Backup{copied("a", 2, 3), copied("b", 7, 8)}, storedOf(2, 3, 4, 7, 8, 9), Life{Since: at(6)},
+			recovery.Window{From: at(8), To: at(9)},
+		},
+		"a copy within another one": {
+			[]Backup{copied("a", 2, 3), copied("b", 3, 4)}, storedOf(2, 3, 4), alive,
+			recovery.Window{From: at(3), To: at(4)},
+		},
 	} {
 		if diff := cmp.Diff(c.want, window(spans(c.backups, c.stored, segmentSize), c.life)); diff != "" {
 			t.Errorf("%s: %s", name, diff)

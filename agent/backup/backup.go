@@ -92,7 +92,7 @@ func (x *Backups) needs(ctx context.Context, req Request) (list []diskroom.Need,
 	if err != nil || found == foreign || found == damaged || found == complete {
 		return nil, err
 	}
-	size, err := x.Room.SizeOf(ctx, req.Database)
+	size, err := x.sizeOf(ctx, req)
 	if err != nil {
 		return nil, noDatabase(err)
 	}
@@ -110,6 +110,14 @@ func (x *Backups) needs(ctx context.Context, req Request) (list []diskroom.Need,
 		list = append(list, diskroom.Need{Purpose: diskroom.Copy, Bytes: diskroom.CopySize(size)})
 	}
 	return list, nil
+}
+
+// sizeOf is how large the database is. One that is had back as it was may be out of service, under another name.
+func (x *Backups) sizeOf(ctx context.Context, req Request) (size int64, err error) {
+	if req.At == nil || x.Past == nil {
+		return x.Room.SizeOf(ctx, req.Database)
+	}
+	return x.Past.Size(ctx, req.DatabaseID)
 }
 
 // file finds the committed file of the request or makes it, and then gives back the room that was reserved for it.

@@ -29,6 +29,7 @@ func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 		Complete: func(ctx context.Context, j jobs.Job, c command.Backup) (bool, error) {
 			return x.Complete(ctx, request(j, c))
 		},
+		Apart:  func(c command.Backup) bool { return c.At != nil },
 		Serves: func(c command.Backup) bool { return c.Passing || c.ForDeletion },
 		Running: func(stage string, progress int, bytes command.Bytes) command.BackupReport {
 			return command.BackupReport{State: command.BackupRunning, Stage: stage, Progress: progress, Bytes: bytes}

@@ -50,8 +50,8 @@ func (x *Backups) standing(ctx context.Context, req Request) (standing, Result, 
 	return complete, Result{Manifest: m, VerifiedAt: at}, nil
 }
 
-// standsFor is standing for who makes the backup: nothing stands where that cannot be looked up. What is dumped then waits until it
-// can be stored, and takes the place of nothing.
+// standsFor is standing for who makes the backup: nothing stands where that cannot be looked up. What is dumped then waits until
+// it can be stored, and takes the place of nothing.
 func (x *Backups) standsFor(ctx context.Context, req Request) (standing, Result, error) {
 	found, result, err := x.standing(ctx, req)
 	if away(ctx, err) {

@@ -16,8 +16,8 @@ import (
 // unsyncedName is what this program calls itself to become one that does not wait for the disk.
 const unsyncedName = "pgherd-unsynced"
 
-// Unsynced is a program whose fsync returns at once: what it writes is of no use any more once the machine has gone down. The main
-// function of whoever starts such a program calls BecomeUnsynced first.
+// Unsynced is a program whose fsync returns at once: what it writes is of no use any more once the machine has gone down. The
+// main function of whoever starts such a program calls BecomeUnsynced first.
 func Unsynced(ctx context.Context, program string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", append([]string{program}, args...)...)
 	cmd.Args[0] = unsyncedName
@@ -29,8 +29,8 @@ func BecomeUnsynced() {
 	if len(os.Args) < 2 || os.Args[0] != unsyncedName {
 		return
 	}
-	_ = skipSync()                                             // where the kernel cannot, the program waits
-	err := syscall.Exec(os.Args[1], os.Args[1:], os.Environ()) //nolint:gosec // it is what Unsynced was called with
+	_ = skipSync() // where the kernel cannot, the program waits
+	err := syscall.Exec(os.Args[1], os.Args[1:], os.Environ())
 	fmt.Fprintln(os.Stderr, unsyncedName+":", err)
 	os.Exit(1)
 }
@@ -61,7 +61,8 @@ func skipSync() error {
 	}
 	filter = append(filter, unix.SockFilter{Code: answer, K: run}, unix.SockFilter{Code: answer, K: skip})
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	_, _, failed := syscall.Syscall(unix.SYS_PRCTL, unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)))
+	_, _, failed := syscall.Syscall(unix.SYS_PRCTL, unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER,
+		uintptr(unsafe.Pointer(&program))) //nolint:gosec // the kernel reads it during the call
 	if failed != 0 {
 		return failed
 	}

@@ -58,6 +58,8 @@ type Kind[C command.Returning[R], R any] struct {
 	Made func(result R) bool
 	// Serves reports whether what a job makes serves only its operation; nil: none does.
 	Serves func(c C) bool
+	// Apart reports whether a job needs nothing of its database where that stands, which may be out of service; nil: each needs it.
+	Apart func(c C) bool
 	// Passing says that a result does not complete the operation: another of its commands does, or it is closed.
 	Passing bool
 }

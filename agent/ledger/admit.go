@@ -145,13 +145,18 @@ func (l *Ledger) Database(ctx context.Context, db string) (Database, bool, error
 
 // InService is Database for what needs one that is in service, and refuses any other.
 func (l *Ledger) InService(ctx context.Context, db string) (Database, error) {
-	d, found, err := l.Database(ctx, db)
-	switch {
-	case err != nil:
-	case !found:
-		err = NoDatabase(db)
-	default:
+	d, err := l.Known(ctx, db)
+	if err == nil {
 		err = d.Serves()
+	}
+	return d, err
+}
+
+// Known is Database for what needs one, in service or not. DATABASE_NOT_FOUND.
+func (l *Ledger) Known(ctx context.Context, db string) (Database, error) {
+	d, found, err := l.Database(ctx, db)
+	if err == nil && !found {
+		err = NoDatabase(db)
 	}
 	return d, err
 }

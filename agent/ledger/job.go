@@ -26,7 +26,7 @@ func OnJob[C command.Returning[R], R any](l *Ledger, k jobs.Kind[C, R]) {
 				return zero, err
 			}
 		}
-		j, err := l.planJob(ctx, e, c)
+		j, err := l.planJob(ctx, e, c, k.Apart != nil && k.Apart(c))
 		if err != nil {
 			return zero, err
 		}
@@ -77,15 +77,18 @@ func (l *Ledger) discardFailed(ctx context.Context, j jobs.Job) {
 }
 
 // planJob completes a job with what the ledger knows of the database that it is about, and enters it there. A job about none is
-// nobody's.
-func (l *Ledger) planJob(ctx context.Context, e protocol.Command, c command.Command) (j jobs.Job, err error) {
+// nobody's. One that is apart may be about a database that is out of service.
+func (l *Ledger) planJob(ctx context.Context, e protocol.Command, c command.Command, apart bool) (j jobs.Job, err error) {
 	payload, err := json.Marshal(c)
 	if err != nil {
 		return j, err
 	}
 	j = jobs.Job{OperationID: id.OperationID(e.OperationID), Step: e.Step, Kind: e.Kind, Payload: payload}
 	if of, is := strings.CutPrefix(e.Resource, DatabaseResource("")); is {
-		d, err := l.InService(ctx, of)
+		d, err := l.Known(ctx, of)
+		if err == nil && !apart {
+			err = d.Serves()
+		}
 		if err != nil {
 			return j, err
 		}

@@ -49,10 +49,12 @@ func inspectArchive(ctx context.Context, db *sql.DB, a *Archive) error {
 	case whole == "off":
 		return errors.New("--archive-socket: full_page_writes is off, and must be on: without it, no single database can be had back")
 	case library != "":
-		return fmt.Errorf("--archive-socket: archive_library is set (%s): the server is archived by something else, and there can be one only",
+		return fmt.Errorf("--archive-socket: archive_library is set (%s): the server is archived by something else, "+
+			"and there can be one only",
 			library)
 	case command != "" && command != "(disabled)" && !strings.HasSuffix(command, archiveMark):
-		return errors.New("--archive-socket: archive_command is set already: the server is archived by something else, and there can be one only")
+		return errors.New("--archive-socket: archive_command is set already: the server is archived by something else, " +
+			"and there can be one only")
 	}
 	return nil
 }

@@ -75,8 +75,8 @@ func (h *ringHost) writes() error {
 	return err
 }
 
-// stored lists, of each server, the key that has sealed its secrets; it fails the test where that is not one, or where a host cannot
-// open something that is stored.
+// stored lists, of each server, the key that has sealed its secrets; it fails the test where that is not one, or where a host
+// cannot open something that is stored.
 func (w *ringWorld) stored(hosts ...*ringHost) string {
 	w.t.Helper()
 	var by []string

@@ -76,7 +76,8 @@ func (w town) store() {
 		for i, name := range []string{w.server, w.otherServer} {
 			if err := tx.Servers().Add(ctx, server.Server{
 				ID: servers[i], Name: name, AgentURL: "https://" + strings.Repeat("a", 60) + ".internal:8090", SealedSecret: []byte("sealed"),
-				PublicHost: strings.Repeat("h", 60) + ".example.com", PublicPort: 6432, Capacity: 100, Enabled: true, CreatedAt: now,
+				SealedArchiveKey: []byte("sealed"),
+				PublicHost:       strings.Repeat("h", 60) + ".example.com", PublicPort: 6432, Capacity: 100, Enabled: true, CreatedAt: now,
 			}); err != nil {
 				return err
 			}

@@ -22,7 +22,8 @@ func archiveSocket(f *pflag.FlagSet, into *string) {
 func (a *Archive) flags(f *pflag.FlagSet) {
 	archiveSocket(f, &a.Socket)
 	f.DurationVar(&a.Plan.Window, "archive-window", archive.DefaultPlan.Window, "how far back a moment may be")
-	f.DurationVar(&a.Plan.FullEvery, "archive-full-every", archive.DefaultPlan.FullEvery, "pause between two full copies of the server")
+	f.DurationVar(&a.Plan.FullEvery, "archive-full-every", archive.DefaultPlan.FullEvery,
+		"pause between two full copies of the server")
 	f.DurationVar(&a.Plan.EachEvery, "archive-copy-every", archive.DefaultPlan.EachEvery,
 		"pause between two copies, full or of what has changed: what was written in it is replayed at most to have a moment back")
 	f.StringVar(&a.PgBackRest, "pgbackrest", "/usr/bin/pgbackrest", "path of pgbackrest")

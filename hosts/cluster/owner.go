@@ -12,8 +12,8 @@ func ChildUser() (uid, gid int, switched bool, err error) {
 	return int(who.uid), int(who.gid), who.switched, err
 }
 
-// Reachable is a program that PostgreSQL may start, as the user that children run as: itself or, where a folder above it is closed
-// to that user, its copy in a folder that is not.
+// Reachable is a program that PostgreSQL may start, as the user that children run as: itself or, where a folder above it is
+// closed to that user, its copy in a folder that is not.
 func Reachable(program, folder string) (string, error) {
 	who, err := childUser()
 	if err != nil || !who.switched || who.reaches(program) {
@@ -25,7 +25,7 @@ func Reachable(program, folder string) (string, error) {
 	}
 	copied := filepath.Join(folder, filepath.Base(program))
 	next := copied + ".new" // what runs cannot be written
-	if err := os.WriteFile(next, text, 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(next, text, 0o755); err != nil {
 		return "", err
 	}
 	return copied, os.Rename(next, copied)

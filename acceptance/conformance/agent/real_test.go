@@ -29,6 +29,14 @@ func TestRealAgent(t *testing.T) {
 	conformance.Agent(t, 8, func(*testing.T) conformance.Stand { return s })
 }
 
+func TestRealArchive(t *testing.T) {
+	t.Parallel()
+	stack := agenttest.Archived(t)
+	s := startReal(t, stack)
+	stack.SendArchiveKey(t)
+	conformance.Archive(t, 6, func(*testing.T) conformance.Stand { return s })
+}
+
 func TestRealArchiveKeys(t *testing.T) {
 	t.Parallel()
 	s, tools := agenttest.Own(t), must(toolchain.Find())(t)

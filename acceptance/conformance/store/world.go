@@ -94,7 +94,8 @@ func (w *world) addServer(name string, capacity int) server.Server {
 	w.Helper()
 	s := server.Server{
 		ID: newID[id.ServerID](), Name: name, AgentURL: "https://" + name + ".internal:8090",
-		SealedSecret: []byte{0, 1, 2, 255}, SealedArchiveKey: []byte("a-" + name), CA: "PEM", PublicHost: name + ".example.com", PublicPort: 6432,
+		SealedSecret: []byte{0, 1, 2, 255}, SealedArchiveKey: []byte("a-" + name), CA: "PEM",
+		PublicHost: name + ".example.com", PublicPort: 6432,
 		Capacity: capacity, Enabled: true, CreatedAt: epoch,
 	}
 	w.update(writing(ports.Tx.Servers, ports.Servers.Add, s))

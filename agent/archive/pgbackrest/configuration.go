@@ -69,7 +69,8 @@ func (e *Engine) configure() error {
 			return err
 		}
 		options = append(options, [][2]string{
-			{"repo1-type", "s3"}, {"repo1-s3-endpoint", store.Hostname()}, {"repo1-storage-port", cmp.Or(store.Port(), "443")}, {"repo1-s3-bucket", s.S3.Bucket},
+			{"repo1-type", "s3"}, {"repo1-s3-endpoint", store.Hostname()}, {"repo1-storage-port", cmp.Or(store.Port(), "443")},
+			{"repo1-s3-bucket", s.S3.Bucket},
 			{"repo1-s3-region", cmp.Or(s.S3.Region, "us-east-1")}, {"repo1-s3-uri-style", style},
 			{"repo1-s3-key", s.S3.AccessKeyID}, {"repo1-s3-key-secret", strings.TrimSpace(string(secret))},
 		}...)

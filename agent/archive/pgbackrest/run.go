@@ -47,7 +47,7 @@ func (f *failure) Error() string { return fmt.Sprintf("pgbackrest %s: %s", f.com
 
 // Is reports that the failure says that there is something else.
 func (f *failure) Is(err error) bool {
-	return err == archive.ErrOther && //nolint:errorlint // it is asked by errors.Is
+	return err == archive.ErrOther &&
 		(f.status == statusDuplicate || f.status == statusStanza || slices.Contains(f.kinds, "ArchiveMismatchError"))
 }
 
@@ -76,8 +76,8 @@ func (e *Engine) run(ctx context.Context, command string, args ...string) ([]byt
 	return e.finish(ctx, exec.CommandContext(ctx, e.s.Program, e.args(command, args...)...), command)
 }
 
-// runUnsynced is run for a command whose files are of no use any more once the agent has ended: with some hundred thousand of them,
-// the wait for the disk is all that takes time.
+// runUnsynced is run for a command whose files are of no use any more once the agent has ended: with some hundred thousand of
+// them, the wait for the disk is all that takes time.
 func (e *Engine) runUnsynced(ctx context.Context, command string, args ...string) error {
 	_, err := e.finish(ctx, child.Unsynced(ctx, e.s.Program, e.args(command, args...)...), command)
 	return err

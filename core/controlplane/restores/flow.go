@@ -189,7 +189,9 @@ func (t turn) ask(ctx context.Context) (report command.LoadReport, err error) {
 }
 
 func (t turn) source() command.Source {
-	s := command.Source{DatabaseID: t.Record.ID, Filename: t.Input.Filename, ManifestSHA256: t.Input.ManifestSHA256}
+	s := command.Source{
+		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: t.Input.At != nil, ManifestSHA256: t.Input.ManifestSHA256,
+	}
 	if u := t.Input.Upload; u != nil {
 		s.Upload, s.SizeBytes, s.SHA256, s.MaxBytes = u.ID, u.SizeBytes, u.SHA256, u.MaxBytes
 		s.AcceptIncomplete = t.Input.AcceptIncomplete
