@@ -10,9 +10,9 @@ import (
 
 // Why a capability of the API has no page.
 var without = map[string]string{
+	"getRecoveryWindow":      "it asks a server's archive, which no page waits for: svc databases window",
 	"reserveManagedRestore":  "spec, section Managed restore: in no dashboard",
 	"advanceManagedRestore":  "spec, section Managed restore: in no dashboard",
-	"getRecoveryWindow":      "what it is for has no page: a clone or a restore as of a moment is asked for by svc or the API",
 	"announceUpload":         "gigabytes are sent in pieces that go on where they broke off, with their SHA-256: svc backups upload",
 	"sendUpload":             "as announceUpload",
 	"completeUpload":         "as announceUpload",

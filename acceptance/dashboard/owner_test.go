@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
@@ -48,7 +49,9 @@ func TestAnOwnerOfADatabase(t *testing.T) {
 	ada.open(shop +
 		"/settings").press("Stop").sees("Nobody can connect until it is started.").press("Start").press("Restart").sees("Restart")
 	ada.press("Change", "Environment", "staging").sees("The environment was changed.")
-	ada.press("Clone", "Name", "copy").sees("The clone is being made", "Password of copy")
+	ada.press("Clone", "Name", "copy", "As it was at", "2026-03-01T12:30:00").refused(400, "needs its offset from UTC")
+	ada.press("Clone", "Name", "copy", "As it was at", w.clock.Now().Format(time.RFC3339)).sees("The clone is being made",
+		"Password of copy")
 	w.settled()
 	ada.open("/").sees("copy")
 

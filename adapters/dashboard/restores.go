@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"strings"
+
 	"github.com/pgherd/pgherd/adapters/dashboard/web"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
@@ -9,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/rollout"
 )
@@ -69,6 +72,13 @@ func (s *site) cloneForm(r *web.Request, d access.Reached, of *backup.Filename) 
 		Intro:  "A new database begins with what this one holds now.",
 		Fields: []*web.Field{nameField(), displayNameField()},
 	}
+	if of == nil && s.use.Moments.Days(r.Caller.Account) > 0 {
+		form.Intro = "A new database begins with what this one holds now, or held at a moment."
+		form.Fields = append(form.Fields, &web.Field{
+			Name: recovery.Field, Label: "As it was at", Max: 40, Optional: true, Complete: "off",
+			Help: "A time with its offset from UTC, as 2026-03-01T12:30:00+01:00. Empty: as it is now.",
+		})
+	}
 	if of != nil {
 		form.Name, form.Action = "backup.clone", under(d.Record().ID, "backups", string(*of), "clone")
 		form.Fold, form.Intro = "Clone the backup", "A new database begins with what the backup holds."
@@ -92,9 +102,17 @@ func (s *site) clone(r *web.Request, of *backup.Filename) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	started, err := s.use.Clones.Start(r.Context(), d, clone.Request{
+	q := clone.Request{
 		Name: r.Field("name"), DisplayName: displayed(r), Filename: of, Key: idempotency.Key(r.Once()),
-	})
+	}
+	if text := strings.TrimSpace(r.Field(recovery.Field)); text != "" {
+		at, err := recovery.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		q.At = &at
+	}
+	started, err := s.use.Clones.Start(r.Context(), d, q)
 	if err != nil {
 		return nil, err
 	}
