@@ -25,7 +25,7 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 .DEFAULT_GOAL := help
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
 	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas \
-	objectstore clean-dev install install-svc archiver-next
+	objectstore offsite clean-dev install install-svc archiver-next
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -118,6 +118,9 @@ archiver-next: ## run the tests that pgBackRest matters to on its next version, 
 
 openapi: ## lint the OpenAPI document and try a client generated from it; fetches both tools, and needs Node.js
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags openapi ./acceptance/openapi
+
+offsite: toolchain objectstore ## measure an archive in an object store, with 200 databases and one of 500 MB
+	PGHERD_OFFSITE=200x500 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) ./acceptance/offsite
 
 bench: toolchain ## measure speed and memory relative to plain baselines
 	$(GO) run ./acceptance/bench
