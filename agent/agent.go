@@ -24,6 +24,7 @@ import (
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/guard"
 	"github.com/pgherd/pgherd/agent/health"
+	"github.com/pgherd/pgherd/agent/heritage"
 	"github.com/pgherd/pgherd/agent/inventory"
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/ledger"
@@ -68,6 +69,7 @@ type Agent struct {
 	files     *store.Store
 	room      *diskroom.Room
 	archive   *archive.Archive // nil: none is kept
+	heritage  *heritage.Heritage
 	copies    *copies.Copies
 	readings  *backup.Readings
 	uploads   *uploads.Uploads
@@ -136,10 +138,11 @@ func New(c Config, d Deps) (*Agent, error) {
 	if a.archive, err = c.newArchive(inDumps, secrets.AgentPassword, d); err != nil {
 		return nil, err
 	}
+	a.heritage = c.newHeritage(a.archive, a.files)
 	backups := backup.New(backup.Config{
-		CountsOnly: c.BackupCountsOnly, Patience: c.BackupPatience, Now: d.Now, Size: a.size, Past: a.archive,
+		CountsOnly: c.BackupCountsOnly, Patience: c.BackupPatience, Now: d.Now, Size: a.size, Past: a.archive, Lost: a.heritage.Of,
 	}, a.copies)
-	a.readings = backup.NewReadings(a.files, d.Log)
+	a.readings = backup.NewReadings(a.files, a.heritage.Adopt, d.Log)
 	rights := overlay.New(a.ledger)
 	a.databases = databases.New(a.ledger, a.pooler)
 	a.rests = resting.New(a.ledger.DB(), d.Log)
@@ -187,7 +190,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.ledger.Heard), server.Answering(a.ledger.Vouch),
 			server.Answering(backups.HasRoom), server.Answering(a.deleteBackup), server.Opening("application/gzip", backups.Open),
 			server.Opening("application/gzip", backups.OpenRest), server.Opening("application/json", backups.OpenManifest),
-			server.Answering(a.readings.Reread),
+			server.Answering(a.readings.Reread), server.Answering(a.readings.Adopt), server.Answering(a.heritage.Inherit),
 			server.Answering(a.openUpload), server.Answering(a.uploads.Ask), server.Answering(a.uploads.Drop),
 			server.Receiving(a.uploads.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
 			server.Answering(a.changer.Extensions), server.Answering(rights.Rights),
@@ -195,7 +198,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.tryStorage), server.Answering(a.recoveryWindow), server.Answering(a.setArchiveKey),
 		},
 		Health: a.health, Metrics: d.Metrics,
-		Archive: a.archived, Programs: a.Programs, Log: d.Log,
+		Storage: c.storage(), Archive: a.archived, Programs: a.Programs, Log: d.Log,
 	})
 	return a, err
 }

@@ -28,11 +28,13 @@ import (
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/floors"
+	"github.com/pgherd/pgherd/agent/heritage"
 	"github.com/pgherd/pgherd/agent/pgdump"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/poolermem"
 	"github.com/pgherd/pgherd/agent/sessions"
 	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/agent/uploads"
 	"github.com/pgherd/pgherd/core/backup"
 )
@@ -68,8 +70,9 @@ type Config struct {
 
 	// BackupDir is a folder of this agent alone, for what arrives and is on its way to Blobs.
 	BackupDir string
-	// Blobs is where backups are kept; nil: in BackupDir.
-	Blobs blob.Store `json:"-"`
+	// Blobs is where backups are kept; nil: in BackupDir. Bucket says where that is, where it is an object store.
+	Blobs  blob.Store `json:"-"`
+	Bucket *s3.Config `json:"-"`
 	// Archive has the agent keep an archive of what the server writes; nil: it keeps none.
 	Archive *Archive
 	// BackupPatience is how long a backup waits for Blobs that are away; 0 means 15 min.
@@ -132,6 +135,9 @@ type Archive struct {
 // archiveFolder is the name of the archive's folder, where backups and the archive's own files are.
 const archiveFolder = "archive"
 
+// repositoryFolder is the name of the folder in it that has the archive where there is no object store.
+const repositoryFolder = "repository"
+
 // archiveDir is the folder of the archive's own files.
 func (c *Config) archiveDir() string { return filepath.Join(c.BackupDir, archiveFolder) }
 
@@ -141,6 +147,34 @@ func (c *Config) blobs() blob.Store {
 		return blob.Without(blob.NewFolder(c.BackupDir), archiveFolder)
 	}
 	return blob.Without(c.Blobs, archiveFolder)
+}
+
+// storage is where backups are kept, as command.Inherit has it.
+func (c *Config) storage() string {
+	if c.Bucket != nil {
+		return c.Bucket.Prefix
+	}
+	return c.BackupDir
+}
+
+// blobsOf are the blobs that another agent has kept in such a place, for reading.
+func (c *Config) blobsOf(storage string) (blob.Store, error) {
+	if c.Bucket == nil {
+		if info, err := os.Stat(storage); err != nil || !info.IsDir() || !filepath.IsAbs(storage) {
+			return nil, fmt.Errorf("%q is no folder of this machine", storage)
+		}
+		return blob.NewFolder(storage), nil
+	}
+	of := *c.Bucket
+	of.Prefix = storage
+	return s3.New(of)
+}
+
+// newHeritage makes what remembers what servers that are gone have left.
+func (c *Config) newHeritage(own *archive.Archive, files *store.Store) *heritage.Heritage {
+	return heritage.New(heritage.Config{
+		Dir: filepath.Join(c.archiveDir(), "heritage"), Own: c.storage(), Blobs: c.blobsOf, Archive: own, Files: files,
+	})
 }
 
 // newArchive makes the archive; nil where none is kept.
@@ -158,12 +192,23 @@ func (c *Config) newArchive(server *sessions.Server, password string, d Deps) (*
 		Dir: c.archiveDir(), Socket: own.Socket, Postgres: own.Postgres, Plan: own.Plan, Server: server, Now: d.Now, Log: d.Log,
 		Crash: c.crash,
 		Open: func(p archive.Place) (archive.Engine, error) {
-			repository := cmp.Or(own.Repository, filepath.Join(c.archiveDir(), "repository"))
-			if own.S3 != nil {
+			repository, bucket := cmp.Or(own.Repository, filepath.Join(c.archiveDir(), repositoryFolder)), own.S3
+			switch {
+			case bucket != nil && p.Lost():
+				of := *bucket
+				of.Prefix, bucket = p.Storage, &of
+				fallthrough
+			case bucket != nil:
 				repository = archiveFolder + "/" + p.Installation
+			case p.Lost():
+				repository = filepath.Join(p.Storage, archiveFolder, repositoryFolder)
+				if _, err := os.Stat(repository); err != nil {
+					return nil, err
+				}
 			}
 			return pgbackrest.New(pgbackrest.Settings{
-				Program: own.PgBackRest, Dir: filepath.Join(c.archiveDir(), "pgbackrest"), As: p.As, Repository: repository, S3: own.S3,
+				Program: own.PgBackRest, Dir: filepath.Join(c.archiveDir(), p.Folder()), As: p.As, Repository: repository, S3: bucket,
+				Lost:       p.Lost(),
 				Passphrase: p.Passphrase, Days: own.Plan.Days(),
 				Postgres: pgbackrest.Postgres{
 					DataDir: p.DataDir, SocketDir: p.SocketDir, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,

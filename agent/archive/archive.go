@@ -50,7 +50,10 @@ type Place struct {
 	SocketDir    string
 	Passphrase   string
 	// As is whom programs run as that are not to be root, for an agent that is: who has the data directory; nil: the agent's user.
-	As          *syscall.Credential
+	As *syscall.Credential
+	// Storage is where the archive of a server that is gone is, as command.Inherit has it; empty: this is the agent's own server.
+	Storage     string
+	lost        bool
 	segmentSize int64
 	lockTable   int64 // how many locks it has room for
 }
@@ -74,6 +77,7 @@ type Archive struct {
 	wrong   string        // what became of the last round; empty: nothing is wrong
 	sides   chan struct{} // has room for as many as run at a time
 	using   sync.RWMutex  // is held for reading by who reads copies and segments
+	lost    map[Lost]*lostArchive
 
 	// proof is a segment that was ended to see whether PostgreSQL hands over what it writes; proven is that it does.
 	proof  Segment
@@ -260,15 +264,15 @@ func (a *Archive) SetKey(passphrase string) error {
 	case !errors.Is(err, os.ErrNotExist):
 		return err
 	}
-	if err := writeDurably(a.keyFile(), passphrase); err != nil {
+	if err := WriteDurably(a.keyFile(), passphrase); err != nil {
 		return err
 	}
 	loop.Wake(a.woken)
 	return nil
 }
 
-// writeDurably writes a secret so that a power failure leaves it whole, or none.
-func writeDurably(path, text string) error {
+// WriteDurably writes a secret so that a power failure leaves it whole, or none.
+func WriteDurably(path, text string) error {
 	next := path + ".new"
 	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
 		return err

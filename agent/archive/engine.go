@@ -20,6 +20,8 @@ type Engine interface {
 	Expire(ctx context.Context) error
 	// Backups are the copies that are whole, ascending.
 	Backups(ctx context.Context) ([]Backup, error)
+	// Database is the OID that a database had by its name when a copy was made.
+	Database(ctx context.Context, backup, name string) (uint32, error)
 	// Segments are those that the archive has, with when they came.
 	Segments(ctx context.Context) ([]Stored, error)
 	// Restore puts a copy into a folder that is empty: of what is in databases only these, each by its OID, and what the server

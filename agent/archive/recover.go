@@ -47,6 +47,20 @@ func (a *Archive) sweep() error {
 //
 // Errors: POINT_NOT_RECOVERABLE, DATABASE_NOT_FOUND, AwayError. After any other the outcome is open: try again.
 func (a *Archive) Recover(ctx context.Context, m Moment, tell jobs.Tell) (side *Side, err error) {
+	release, err := a.takeSide(ctx, tell)
+	if err != nil {
+		return nil, err
+	}
+	if side, err = a.recover(ctx, m, tell); err != nil {
+		release()
+		return nil, err
+	}
+	side.release = release
+	return side, nil
+}
+
+// takeSide waits until another server may run beside the live one.
+func (a *Archive) takeSide(ctx context.Context, tell jobs.Tell) (release func(), err error) {
 	select {
 	case a.sides <- struct{}{}:
 	default:
@@ -57,14 +71,7 @@ func (a *Archive) Recover(ctx context.Context, m Moment, tell jobs.Tell) (side *
 			return nil, ctx.Err()
 		}
 	}
-	release := func() { <-a.sides }
-	side, err = a.recover(ctx, m, tell)
-	if err != nil {
-		release()
-		return nil, err
-	}
-	side.release = release
-	return side, nil
+	return func() { <-a.sides }, nil
 }
 
 func (a *Archive) recover(ctx context.Context, m Moment, tell jobs.Tell) (*Side, error) {
@@ -89,6 +96,9 @@ func (a *Archive) recover(ctx context.Context, m Moment, tell jobs.Tell) (*Side,
 	a.Crash("archive.fetched")
 	tell(recovery.Replaying, 0, command.Bytes{})
 	if err := side.replay(ctx, tell); err != nil {
+		return nil, errors.Join(err, side.Close())
+	}
+	if err := side.find(ctx); err != nil {
 		return nil, errors.Join(err, side.Close())
 	}
 	a.Crash("archive.replayed")
@@ -221,9 +231,7 @@ func (a *Archive) Room(ctx context.Context, m Moment, size int64) (int64, error)
 	if err != nil {
 		return 0, err
 	}
-	_, _, segment := a.kept()
-	replayed := int64(from.Last.number(segment)-from.First.number(segment)+1) * segment
-	return size + replayed + besides, nil
+	return a.besideOf(from, size), nil
 }
 
 // Used is how many bytes the server beside has on its disk for an operation.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -42,9 +43,12 @@ type Side struct {
 	moment  Moment
 	oids    []uint32
 	span    Span
-	running *exec.Cmd
-	ended   chan struct{}
-	release func()
+	// maintenance is the OID of the maintenance database; 0: it is that of the live server.
+	maintenance uint32
+	replayed    Segment // the last one
+	running     *exec.Cmd
+	ended       chan struct{}
+	release     func()
 }
 
 // fetch restores a copy of the server into the folder.
@@ -61,7 +65,10 @@ func (s *Side) fetch(ctx context.Context, e Engine) error {
 			return err
 		}
 	}
-	maintenance, err := a.maintenance(ctx)
+	maintenance, err := s.maintenance, error(nil)
+	if maintenance == 0 {
+		maintenance, err = a.maintenance(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -106,7 +113,7 @@ func (s *Side) write(name, text string) error {
 // server. The replay ends with the moment or, where no segment is left after it, with the last one.
 func (s *Side) configure(targeted bool) error {
 	target := ""
-	if targeted {
+	if targeted && !s.moment.At.IsZero() {
 		target = "recovery_target_time = " + pg.Quote(s.moment.At.UTC().Format("2006-01-02 15:04:05.999999+00")) + "\n" +
 			"recovery_target_action = promote\n"
 	}
@@ -184,7 +191,9 @@ func (s *Side) replay(ctx context.Context, tell jobs.Tell) error {
 		return err
 	}
 	s.archive.log(s.moment).Info("the moment was replayed", zap.Duration("took", time.Since(began)))
-	return s.find(ctx)
+	live := s.archive.Server
+	s.Server = &sessions.Server{Host: s.sockets, Port: sidePort, User: live.User, Maintenance: live.Maintenance}
+	return nil
 }
 
 // unbrokenTo reports whether a span reaches as far as the archive does.
@@ -215,6 +224,7 @@ func (s *Side) start(ctx context.Context, tell jobs.Tell) error {
 	}()
 	select {
 	case <-ready:
+		s.replayed = found.segment
 		return nil
 	case <-s.ended:
 		s.running = nil
@@ -236,7 +246,11 @@ type heard struct {
 	tell               jobs.Tell
 	early              bool
 	last               string
+	segment            Segment // the last that was restored
 }
+
+// restoredPattern is how it names a segment that it has restored.
+var restoredPattern = regexp.MustCompile(`restored log file "([0-9A-F]{24})"`)
 
 // read reads until the server ends, and closes ready when it takes connections.
 func (h *heard) read(out io.Reader, ready chan<- struct{}) {
@@ -244,8 +258,9 @@ func (h *heard) read(out io.Reader, ready chan<- struct{}) {
 	for {
 		line, err := lines.ReadString('\n')
 		switch {
-		case strings.Contains(line, `restored log file "`):
+		case restoredPattern.MatchString(line):
 			h.restored++
+			h.segment = Segment(restoredPattern.FindStringSubmatch(line)[1])
 			h.tell(recovery.Replaying, int(min(99, 100*h.restored/max(1, h.expected))), command.Bytes{})
 		case strings.Contains(line, "recovery ended before configured recovery target was reached"):
 			h.early = true
@@ -273,8 +288,6 @@ func (h *heard) why() error {
 
 // find finds out which database it was then, by what the server says of itself.
 func (s *Side) find(ctx context.Context) error {
-	live := s.archive.Server
-	s.Server = &sessions.Server{Host: s.sockets, Port: sidePort, User: live.User, Maintenance: live.Maintenance}
 	return s.Server.Admin(s.moment.OperationID, func(db *sql.DB) error {
 		const query = `SELECT p.datname, p.oid::bigint FROM ledger.database l JOIN pg_database p ON p.oid = l.oid WHERE l.id = $1`
 		var oid int64

@@ -32,6 +32,10 @@ type Request struct {
 
 	// At is the moment whose content the file has; nil: now.
 	At *time.Time
+	// Lost is the installation of a server that is gone: the file has what the database held there last, and the database was about
+	// Size large. Empty: it is of this server.
+	Lost string
+	Size int64
 
 	Account id.AccountID `json:"-"` // whose the database is; empty where that is not known
 
@@ -48,6 +52,8 @@ func (x *Backups) files(req Request) *store.Store { return x.FilesOf(req.Passing
 type Result struct {
 	Manifest   backup.StoredManifest
 	VerifiedAt *time.Time
+	// AsOf is the last moment of a server that is gone, where the file was made from its archive just now.
+	AsOf *time.Time
 }
 
 // Run makes the backup, or resumes it if an earlier call with the same request was interrupted: a complete file is not made
@@ -96,7 +102,7 @@ func (x *Backups) needs(ctx context.Context, req Request) (list []diskroom.Need,
 	if err != nil {
 		return nil, noDatabase(err)
 	}
-	if found == nothing && req.At != nil {
+	if found == nothing && req.apart() {
 		beside, err := x.roomBeside(ctx, req, size)
 		if err != nil {
 			return nil, err
@@ -114,7 +120,10 @@ func (x *Backups) needs(ctx context.Context, req Request) (list []diskroom.Need,
 
 // sizeOf is how large the database is. One that is had back as it was may be out of service, under another name.
 func (x *Backups) sizeOf(ctx context.Context, req Request) (size int64, err error) {
-	if req.At == nil || x.Past == nil {
+	switch {
+	case req.Lost != "":
+		return req.Size, nil
+	case req.At == nil || x.Past == nil:
 		return x.Room.SizeOf(ctx, req.Database)
 	}
 	return x.Past.Size(ctx, req.DatabaseID)
@@ -130,7 +139,7 @@ func (x *Backups) file(ctx context.Context, c *diskroom.Claim, req Request, tell
 	case nothing:
 		written := func(context.Context) (int64, error) { return x.files(req).Written(req.DatabaseID, req.Filename) }
 		err := c.Watch(ctx, diskroom.Dump, written, func(ctx context.Context) (err error) {
-			result.Manifest, err = x.dump(ctx, c, req, tell)
+			result, err = x.dump(ctx, c, req, tell)
 			return err
 		})
 		if err != nil {

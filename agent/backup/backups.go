@@ -22,6 +22,8 @@ type Config struct {
 	Size func(context.Context, id.DatabaseID) (int64, error)
 	// Past has databases back as they were; nil: the server keeps no archive.
 	Past *archive.Archive
+	// Lost finds the archive of a server that is gone, by its installation.
+	Lost func(installation string) (archive.Lost, error)
 }
 
 // Backups makes and verifies backups. It is safe for concurrent use by different operations.

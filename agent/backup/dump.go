@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"time"
 
 	"github.com/klauspost/pgzip"
 	"github.com/lib/pq"
@@ -37,18 +38,19 @@ const stageDumping = "dumping"
 // dump makes the set of files and commits it. When it fails, nothing of the set is left that could be removed.
 func (x *Backups) dump(
 	ctx context.Context, c *diskroom.Claim, req Request, tell jobs.Tell,
-) (manifest backup.StoredManifest, err error) {
+) (result Result, err error) {
 	var made spool
 	err = x.from(ctx, c, req, tell, func(from source) (err error) {
 		made, err = x.spooled(ctx, from, req, tell)
+		result = Result{Manifest: made.manifest, AsOf: from.asOf}
 		return err
 	})
 	if err != nil {
-		return backup.StoredManifest{}, err
+		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, made.draft.End(context.WithoutCancel(ctx))) }()
 	x.Crash("backup.after-partial")
-	return made.manifest, x.commit(ctx, made.draft, req, tell)
+	return result, x.commit(ctx, made.draft, req, tell)
 }
 
 // spool is a set that is complete, but not committed.
@@ -63,6 +65,7 @@ type source struct {
 	database string
 	logins   []string // those that the platform made for it
 	beside   bool     // it is a server beside the live one
+	asOf     *time.Time
 }
 
 // spooled makes the set of files.

@@ -15,7 +15,8 @@ func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 	request := func(j jobs.Job, c command.Backup) Request {
 		return Request{
 			OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Filename: c.Filename, Passing: c.Passing,
-			Verify: c.Verify, Owner: j.Database, Logins: j.Roles, MaxBytes: c.MaxBytes, Account: j.Account, At: c.At, Aside: j.Aside,
+			Verify: c.Verify, Owner: j.Database, Logins: j.Roles, MaxBytes: c.MaxBytes, Account: j.Account, At: c.At, Lost: c.Lost,
+			Size: c.SizeBytes, Aside: j.Aside,
 		}
 	}
 	return jobs.Kind[command.Backup, command.BackupReport]{
@@ -29,7 +30,7 @@ func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 		Complete: func(ctx context.Context, j jobs.Job, c command.Backup) (bool, error) {
 			return x.Complete(ctx, request(j, c))
 		},
-		Apart:  func(c command.Backup) bool { return c.At != nil },
+		Apart:  command.Backup.Apart,
 		Serves: func(c command.Backup) bool { return c.Passing || c.ForDeletion },
 		Running: func(stage string, progress int, bytes command.Bytes) command.BackupReport {
 			return command.BackupReport{State: command.BackupRunning, Stage: stage, Progress: progress, Bytes: bytes}
@@ -56,6 +57,7 @@ func reported(result Result, err error) (command.BackupReport, error) {
 		State: command.BackupDone, Progress: 100, SizeBytes: result.Manifest.File.SizeBytes,
 		ChecksumSHA256: result.Manifest.File.SHA256, ManifestSHA256: result.Manifest.SHA256,
 		VerifiedAt: result.VerifiedAt, RoleManifest: result.Manifest.HasRoles(),
+		AsOf: result.AsOf,
 	}
 	if err == nil {
 		return report, nil

@@ -62,7 +62,7 @@ func newReading(t *testing.T) reading {
 	}
 	stored := check.Must(draft.Prepare(m))(t)
 	check.NoError(t, draft.Commit(t.Context(), func(string) {}))
-	x := reading{backup.NewReadings(files, zap.NewNop()), blobs, command.RereadBackup{
+	x := reading{backup.NewReadings(files, nil, zap.NewNop()), blobs, command.RereadBackup{
 		DatabaseID: m.DatabaseID, Filename: m.Filename, SizeBytes: 4, ManifestSHA256: stored.SHA256, Turn: 1,
 	}}
 	x.Wait = 50 * time.Millisecond

@@ -67,7 +67,7 @@ func (s *Server) capabilities(ctx context.Context, _ command.AskCapabilities) (c
 	}
 	return command.Capabilities{
 		Version: s.config.Version, Protocol: command.Protocol, Routes: routes, Programs: s.config.Programs(),
-		Connections: connections, Installation: installation, SlowQueries: collects, Archive: archive,
+		Connections: connections, Installation: installation, SlowQueries: collects, Storage: s.config.Storage, Archive: archive,
 		State: state, Reasons: s.reasons(),
 	}, nil
 }

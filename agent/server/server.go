@@ -57,6 +57,8 @@ type Config struct {
 	Confirmed func() error
 	// PoolerAnswers reports whether PgBouncer answered when the agent in charge last looked.
 	PoolerAnswers func() bool
+	// Storage is where backups are kept, as capabilities say it.
+	Storage string
 	// Archive is what capabilities say of the archive; nil: none is kept.
 	Archive func() *command.Archive
 	// Programs lists the programs that the agent works with, for capabilities.

@@ -29,6 +29,10 @@ type Backup struct {
 	// that was committed at that moment or before, and none after. The database may have been replaced or isolated since. Its stages
 	// are recovery.Fetching and recovery.Replaying before that of the dump. ReasonNotRecoverable: the archive does not have it.
 	At *time.Time `json:"at,omitempty"`
+	// Lost, of a file that passes, has the file be of what the database held last on a server that is gone, out of that one's
+	// archive: see Inherit. It was SizeBytes large, as far as that is known. ReasonNotFound: the archive does not have the database.
+	Lost      string `json:"lost,omitempty"`
+	SizeBytes int64  `json:"sizeBytes,omitempty"`
 }
 
 // About implements Command.
@@ -65,8 +69,20 @@ func (c Backup) Check() error {
 	if c.At != nil && !c.Passing {
 		return Refuse(ReasonInvalid, "a file of another moment than now only passes")
 	}
+	switch {
+	case c.Lost == "":
+	case c.At != nil || !c.Passing || c.SizeBytes < 0:
+		return Refuse(ReasonInvalid, "a file of a server that is gone only passes, is of the last moment, and has a size")
+	default:
+		if err := checkInstallation(c.Lost); err != nil {
+			return err
+		}
+	}
 	return checkFile(c.DatabaseID, c.Filename)
 }
+
+// Apart reports whether the file is of something else than the database as it stands.
+func (c Backup) Apart() bool { return c.At != nil || c.Lost != "" }
 
 // BackupState says whether a backup runs or has ended.
 type BackupState string
@@ -98,6 +114,8 @@ type BackupReport struct {
 	ManifestSHA256 string      `json:"manifestSha256,omitempty"` // of BackupDone and BackupNotVerified
 	VerifiedAt     *time.Time  `json:"verifiedAt,omitempty"`
 	RoleManifest   bool        `json:"roleManifest,omitempty"`
+	// AsOf is the time of the last commit in a file of a server that is gone; nil where that is not known any more.
+	AsOf *time.Time `json:"asOf,omitempty"`
 }
 
 // UnmarshalJSON takes a reason that this version does not know for ReasonFailed.

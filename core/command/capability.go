@@ -20,6 +20,8 @@ type Capabilities struct {
 	Installation string `json:"installation,omitempty"`
 	// SlowQueries says that PostgreSQL collects what the question of that name asks for. It is left out as Connections is.
 	SlowQueries bool `json:"slowQueries,omitempty"`
+	// Storage is where this agent keeps backups, as Inherit has it: what keys of objects begin with, or a folder.
+	Storage string `json:"storage,omitempty"`
 	// Archive is nil where none is kept of the server.
 	Archive *Archive `json:"archive,omitempty"`
 	// State is what the agent knows of its server without looking.

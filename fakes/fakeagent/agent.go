@@ -135,6 +135,9 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 		if c.At != nil {
 			return s.recoverThen(f.OperationID, c)
 		}
+		if c.Lost != "" {
+			return s.recoverLost(f.OperationID, c)
+		}
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return s.advance(f.OperationID, d, c), nil })
 	case command.ChangeExtension:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return s.changeExtension(f.OperationID, d, c), nil })
@@ -165,7 +168,7 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return command.Capabilities{
 			Protocol:    command.Protocol + s.faults.ahead,
 			Connections: manyConnections, Installation: s.installation, SlowQueries: !s.faults.countsNothing,
-			Archive: s.archived(), State: command.ServerState{InCharge: true, Postgres: true, PgBouncer: true},
+			Storage: s.Storage(), Archive: s.archived(), State: command.ServerState{InCharge: true, Postgres: true, PgBouncer: true},
 		}, nil
 	case command.DatabaseSize:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.Size, error) {
@@ -225,6 +228,10 @@ func (s *Server) asked(q command.Question) (any, error) {
 		}
 		delete(s.files, fileKey{database: q.DatabaseID, filename: q.Filename})
 		return command.None{}, nil
+	case command.Inherit:
+		return s.inherit(q)
+	case command.AdoptBackup:
+		return onDatabase(s, q.DatabaseID, func(*databaseState) (command.BackupReading, error) { return s.adopt(q) })
 	case command.RereadBackup:
 		return s.reread(q)
 	case command.OpenUpload:

@@ -77,6 +77,13 @@ func (s *Server) LoseSegments(from, to time.Time) {
 	s.archive.gaps = append(s.archive.gaps, recovery.Gap{From: from, To: to, Reason: recovery.SegmentsMissing})
 }
 
+// ForgetArchived has the archive lack a database.
+func (s *Server) ForgetArchived(db id.DatabaseID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.archive.kept, db)
+}
+
 // mostKept bounds what the archive has of a database: what was before is over.
 const mostKept = 1000
 

@@ -64,7 +64,7 @@ func (f *Fleet) Server(of id.ServerID) *Server {
 	defer f.mu.Unlock()
 	s, ok := f.servers[of]
 	if !ok {
-		s = newServer(f.clock)
+		s = newServer(f.clock, f)
 		s.installation = string(of)
 		f.servers[of] = s
 	}

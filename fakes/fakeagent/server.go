@@ -20,6 +20,7 @@ import (
 // Server is one PostgreSQL, PgBouncer and agent in memory. It is safe for concurrent use.
 type Server struct {
 	clock        ports.Clock
+	fleet        *Fleet
 	installation string
 	began        time.Time
 
@@ -36,6 +37,7 @@ type Server struct {
 	sizes     sizes
 	watched   watched
 	archive   archive
+	heritage  map[string]command.Inherit
 
 	offers        map[extension.Name]Offer
 	extensionJobs map[id.OperationID]*extensionJob
@@ -74,9 +76,9 @@ type databaseState struct {
 	statements []slowquery.Statement // that its owner has run
 }
 
-func newServer(clock ports.Clock) *Server {
+func newServer(clock ports.Clock, of *Fleet) *Server {
 	return &Server{
-		clock: clock, began: clock.Now(), watched: watched{began: clock.Now()}, ledger: newLedger(clock.Now),
+		clock: clock, fleet: of, heritage: map[string]command.Inherit{}, began: clock.Now(), watched: watched{began: clock.Now()}, ledger: newLedger(clock.Now),
 		databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
 		files: map[fileKey]*file{}, jobs: map[id.OperationID]*job{},
 		offers: offers(), extensionJobs: map[id.OperationID]*extensionJob{}, restores: map[id.OperationID]*restoreJob{},

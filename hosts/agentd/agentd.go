@@ -161,6 +161,9 @@ func (s *Settings) load(cmd *cobra.Command) error {
 	if s.Agent.Blobs, err = settings.OpenObjectStore(cmd, s.S3); err != nil {
 		return err
 	}
+	if s.S3.Endpoint != "" {
+		s.Agent.Bucket = &s.S3
+	}
 	s.Agent.Archive = s.Archive.of(s.S3)
 	return s.check()
 }

@@ -35,6 +35,8 @@ type Settings struct {
 	// Repository is the folder of the archive, or what its objects' keys begin with where S3 is not nil.
 	Repository string
 	S3         *s3.Config
+	// Lost says that the archive is that of a server that is gone, which is only read.
+	Lost bool
 	// Passphrase encrypts everything in the archive.
 	Passphrase string
 	// Days is how long everything is kept that a moment needs.
@@ -75,7 +77,7 @@ func New(s Settings) (*Engine, error) {
 			return nil, err
 		}
 	}
-	if s.S3 == nil {
+	if s.S3 == nil && !s.Lost {
 		if err := os.MkdirAll(s.Repository, 0o700); err != nil {
 			return nil, err
 		}
@@ -167,7 +169,8 @@ type infoStanza struct {
 			Stop  string `json:"stop"`
 		} `json:"archive"`
 		Databases []struct {
-			OID uint32 `json:"oid"`
+			Name string `json:"name"`
+			OID  uint32 `json:"oid"`
 		} `json:"database-ref"`
 	} `json:"backup"`
 }
@@ -210,6 +213,22 @@ func (e *Engine) Backups(ctx context.Context) ([]archive.Backup, error) {
 		})
 	}
 	return list, nil
+}
+
+// Database implements archive.Engine.
+func (e *Engine) Database(ctx context.Context, backup, name string) (uint32, error) {
+	s, err := e.info(ctx, "--set="+backup)
+	if err != nil {
+		return 0, err
+	}
+	for _, b := range s.Backup {
+		for _, d := range b.Databases {
+			if d.Name == name {
+				return d.OID, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("the copy %s has no database %s", backup, name)
 }
 
 // Segments implements archive.Engine.

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/pgherd/pgherd/agent/blob"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Adopt copies a committed backup of a database from the blobs of another server, which are sealed with the same key, and then
+// checks that its manifest is the one that was recorded. One that is here already is not copied again. BACKUP_NOT_FOUND: there is
+// none of that name. A *DamagedError: there is another one. BACKUP_STORAGE_FULL, BACKUP_STORAGE_UNAVAILABLE.
+func (s *Store) Adopt(ctx context.Context, from blob.Store, db id.DatabaseID, name backup.Filename, manifestSHA256 string) error {
+	if err := s.claim(ctx); err != nil {
+		return err
+	}
+	begin, err := stem(db, name)
+	if err != nil {
+		return err
+	}
+	if !s.has(ctx, begin+recordEnding) {
+		if err := s.adopt(ctx, from, db, name); err != nil {
+			return err
+		}
+	}
+	m, err := s.Manifest(ctx, db, name)
+	switch {
+	case err != nil:
+		return damage("its manifest", err)
+	case m.SHA256 != manifestSHA256:
+		return &DamagedError{What: "its manifest is another one, with the SHA-256 " + m.SHA256}
+	}
+	return nil
+}
+
+// adopt copies the blobs of a set, its record last, as Commit does. Until then a sweep leaves them alone.
+func (s *Store) adopt(ctx context.Context, from blob.Store, db id.DatabaseID, name backup.Filename) error {
+	there := &Store{blobs: from, key: s.key}
+	set, err := there.find(ctx, db, name)
+	if err != nil {
+		return err
+	}
+	begin, _, _ := strings.Cut(set.stem, ".")
+	defer s.draft(strings.TrimPrefix(set.stem, begin+"."))()
+	for _, ending := range []string{sidecarEnding, manifestEnding, dataEnding, verifiedEnding} {
+		err := s.copyBlob(ctx, from, set.stem+ending)
+		if ending == verifiedEnding && errors.Is(err, blob.ErrNotFound) { // it was never verified
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.copyBlob(ctx, from, begin+recordEnding)
+}
+
+// copyBlob copies a blob as it is, by the spool. One that is here already is the same: names are used once.
+func (s *Store) copyBlob(ctx context.Context, from blob.Store, name string) error {
+	src, _, err := from.Open(ctx, name)
+	if err != nil {
+		return s.failed(err)
+	}
+	defer src.Close()
+	path := filepath.Join(s.root, spoolFolder, spooled(name, newAttempt(), ""))
+	defer os.Remove(path) // it was moved, or is of no use
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	if err != nil {
+		return full(err)
+	}
+	_, err = io.Copy(spoolWriter{&File{store: s, file: file}}, src)
+	if err = full(errors.Join(err, file.Sync(), file.Close())); err != nil {
+		if fault.Has(err, fault.BackupStorageFull) {
+			return err
+		}
+		return s.failed(err)
+	}
+	if err = s.blobs.MoveNew(ctx, path, name); errors.Is(err, blob.ErrExists) {
+		return nil
+	}
+	if err != nil {
+		return s.unmoved(err)
+	}
+	return nil
+}
+
+// LeftBy reports why nothing can be taken over from the blobs of a server: they are of another one, or cannot be read. Nil: it can.
+func LeftBy(ctx context.Context, from blob.Store, installation string) error {
+	there := &Store{blobs: from}
+	has, err := there.readOwner(ctx)
+	if errors.Is(err, blob.ErrNotFound) {
+		return fault.New(fault.BackupNotFound, "%s has no %s: that server kept no backups there", from.Where(), ownerName)
+	}
+	if err != nil {
+		return fault.Wrap(err, fault.BackupStorageUnavailable, "%s", from.Explain(err))
+	}
+	if has != installation {
+		return fault.New(fault.BackupNotFound, "%s is where the server with the installation %s keeps backups, and not %s",
+			from.Where(), has, installation)
+	}
+	return nil
+}
