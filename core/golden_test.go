@@ -21,6 +21,7 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/preview"
+	"github.com/pgherd/pgherd/core/rebuild"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/stage"
@@ -116,6 +117,21 @@ var extensionStages = []meaning[stage.Stage]{
 	{stage.Succeeded, "final: the extension is changed"},
 	{stage.Failed, "final: `error` says whether anything was changed"},
 	{stage.Canceled, "final: nothing was changed"},
+}
+
+var rebuildStages = []meaning[stage.Stage]{
+	{stage.Queued, "nothing has been done; the record already names the other server"},
+	{rebuild.Making, "the database, its logins and its roles are being made there, empty and closed"},
+	{rebuild.Dumping, "the database is being had back from the archive of the server that is gone"},
+	{rebuild.Adopting, "the newest verified backup is being taken over, where the archive does not have the database"},
+	{rebuild.Loading, "the copy is being made and compared; shown as the agent's present step"},
+	{rebuild.Switching, "the point of no return: the copy may have become the database, and it continues until the agent confirms it"},
+	{rebuild.Opening, "the copy is the database; its owner's login is being proven, and its roles are admitted"},
+	{rebuild.Settling, "the other backups are being taken over; customers work meanwhile"},
+	{stage.Failing, "nothing was switched; what was made is being removed"},
+	{stage.Succeeded, "final: the database is as it was last, but for what its result says was lost"},
+	{stage.Failed, "final: the record names the server that is gone again, and `error` says why"},
+	{stage.Canceled, "final: likewise"},
 }
 
 var cloneStages = []meaning[stage.Stage]{
@@ -243,6 +259,9 @@ func TestGoldenStates(t *testing.T) {
 	staged(t, &b, "Clone", cloneStages, clone.Machine)
 	b.WriteString("\nThese are the stages of a clone operation, which belongs to the source. The clone's record is `creating`\n" +
 		"until its end, and then active or gone. The source is only read.\n")
+	staged(t, &b, "Rebuild", rebuildStages, rebuild.Machine)
+	b.WriteString("\nThese are the stages of an operation that makes a database of a server that is gone for good anew on another\n" +
+		"server. It can be canceled while it is queued only.\n")
 	staged(t, &b, "Deletion", deletionStages, deletion.Machine)
 	b.WriteString("\nThese are the stages of an operation that deletes a database. A database in `error` that does not exist on\n" +
 		"the server is deleted without a backup, and so cannot be recovered.\n")

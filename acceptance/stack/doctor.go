@@ -43,6 +43,11 @@ func (s *Stack) Doctor(ctx context.Context, flags ...string) ([]Difference, erro
 	return doctor(ctx, s.options.Binary, s.environment(), append([]string{"--server", s.serverID}, flags...)...)
 }
 
+// DoctorOf looks at another server that is registered.
+func (s *Stack) DoctorOf(ctx context.Context, server string) ([]Difference, error) {
+	return doctor(ctx, s.options.Binary, s.environment(), "--server", server, "--deep")
+}
+
 // Doctor looks at the host's server.
 func (d *Dev) Doctor(ctx context.Context, flags ...string) ([]Difference, error) {
 	return doctor(ctx, d.options.Binary, d.OperatorEnvironment(), flags...)

@@ -54,6 +54,14 @@ func (s *Stack) Admin(ctx context.Context, args ...string) (map[string]any, erro
 	return fields, nil
 }
 
+// RecoverServer has the databases of the first server, which is gone, made anew on another one.
+func (s *Stack) RecoverServer(ctx context.Context, on string, more ...string) error {
+	_, err := s.command(ctx, append([]string{
+		"admin", "--json", "server", "recover", "--server", s.serverID, "--on", on, "--reason", "it burned", "--yes",
+	}, more...)...)
+	return err
+}
+
 // ServerID is the stack's server, as the service knows it.
 func (s *Stack) ServerID() string { return s.serverID }
 

@@ -34,7 +34,8 @@ var (
 	forgetQualifications = pgdb.Written("DELETE FROM extension_qualifications WHERE server_id = $1")
 	removeServer         = pgdb.Written("DELETE FROM servers WHERE id = $1")
 	avoidServer          = pgdb.Written("UPDATE servers SET avoided_until = $1 WHERE id = $2")
-	answered             = pgdb.Written("UPDATE servers SET answered_at = $1, away_since = NULL WHERE id = $2")
+	answered             = pgdb.Written(`UPDATE servers SET answered_at = $1, away_since = NULL, storage = coalesce(nullif($2, ''), storage)
+		WHERE id = $3`)
 	away                 = pgdb.Written("UPDATE servers SET away_since = least(away_since, $1) WHERE id = $2")
 	moveTo               = pgdb.Written("UPDATE databases SET server_id = $1 WHERE id = $2")
 
@@ -99,8 +100,8 @@ func (s servers) Avoid(ctx context.Context, of id.ServerID, until *time.Time) er
 	return s.MustChange(ctx, ports.ErrNoRow, avoidServer, until, of)
 }
 
-func (s servers) Answered(ctx context.Context, of id.ServerID, at time.Time) error {
-	return s.MustChange(ctx, ports.ErrNoRow, answered, at, of)
+func (s servers) Answered(ctx context.Context, of id.ServerID, at time.Time, storage string) error {
+	return s.MustChange(ctx, ports.ErrNoRow, answered, at, storage, of)
 }
 
 func (s servers) Away(ctx context.Context, of id.ServerID, since time.Time) error {

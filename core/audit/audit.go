@@ -44,6 +44,8 @@ const (
 	BackupMended       Action = "backup.whole_again" // it was taken to be damaged, and is not
 	RestoreRequested   Action = "restore.requested"
 	RestoreFinished    Action = "restore.finished"
+	RebuildRequested   Action = "rebuild.requested"
+	RebuildFinished    Action = "rebuild.finished"
 	CloneRequested     Action = "clone.requested"
 	CloneFinished      Action = "clone.finished"
 	WebhookCreated     Action = "webhook.created"

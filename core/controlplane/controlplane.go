@@ -26,6 +26,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/previews"
 	"github.com/pgherd/pgherd/core/controlplane/pruning"
 	"github.com/pgherd/pgherd/core/controlplane/querytimeouts"
+	"github.com/pgherd/pgherd/core/controlplane/rebuilds"
 	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
@@ -121,7 +122,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	shared.RegisterInStep()
 	cloning := clones.New(shared, back.Admit)
 	short := previews.New(shared, making.Make, deleting, previews.Copying{Copy: cloning.Copy, Admits: back.Admit})
-	runs := operator.New(shared, deleting, ring, persons.Helpdesk())
+	runs := operator.New(shared, deleting, ring, persons.Helpdesk(), rebuilds.New(shared))
 	deleting.Register(deletion.Other{Admits: short.Admits, Gate: short.RecoveryGate, Followed: func(
 		ctx context.Context, tx ports.Tx, locked database.Record, o deletion.Outcome,
 	) error {

@@ -24,8 +24,9 @@ func TestEveryPublicKindMakesEvents(t *testing.T) {
 	r := w.reached(w.made("shop").Record.ID)
 	input := struct { // which no other kind reads
 		clone.Input
-		From database.Status `json:"from"`
-	}{clone.Input{DatabaseID: w.made("copy").Record.ID}, database.Active}
+		From       database.Status `json:"from"`
+		LostServer id.ServerID     `json:"lostServer"`
+	}{clone.Input{DatabaseID: w.made("copy").Record.ID}, database.Active, w.machine.ID}
 	var want []string
 	for _, k := range w.Work.Public() {
 		work := operation.Operation{

@@ -31,6 +31,10 @@ type Server struct {
 	// it yet.
 	Installation string `db:"installation"`
 
+	// Storage is where its agent keeps backups, as the agent has last said: what keys of objects begin with, or a folder. Whoever
+	// makes its databases anew once it is gone looks there.
+	Storage string `db:"storage"`
+
 	// AvoidedUntil is until when other servers get the new databases, because this one could not be reached; nil: not avoided.
 	AvoidedUntil *time.Time `db:"avoided_until"`
 

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/machine/machinetest"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/rebuild"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/stage"
 )
@@ -23,6 +24,7 @@ var machines = map[string]struct {
 	"backup":    {backup.Machine, nil},
 	"extension": {extension.Machine, nil},
 	"clone":     {clone.Machine, []stage.Stage{clone.Switching, clone.Settling}},
+	"rebuild":   {rebuild.Machine, []stage.Stage{rebuild.Switching, rebuild.Opening, rebuild.Settling}},
 	"restore":   {restore.Machine, []stage.Stage{restore.Switching, restore.Settling}},
 	"deletion":  {deletion.Machine, []stage.Stage{deletion.Isolating}},
 	"recovery":  {deletion.Recovery, []stage.Stage{deletion.Rejoining}},
@@ -38,7 +40,8 @@ func TestMachines(t *testing.T) {
 					t.Errorf("%s never ends", s)
 				}
 				o := operation.Operation{Status: operation.Running, Stage: string(s)}
-				late := s == stage.Failing && name != "extension" || slices.Contains(m.forward, s) || name == "purge"
+				late := s == stage.Failing && name != "extension" || slices.Contains(m.forward, s) || name == "purge" ||
+					name == "rebuild" && s != stage.Queued
 				if got := m.Cancelable(o); got == late && !final(s) {
 					t.Errorf("%s can be canceled: %t", s, got)
 				}

@@ -144,8 +144,10 @@ func (v servers) Avoid(ctx context.Context, of id.ServerID, until *time.Time) er
 	return v.change(ctx, of, func(row *server.Server) { row.AvoidedUntil = until })
 }
 
-func (v servers) Answered(ctx context.Context, of id.ServerID, at time.Time) error {
-	return v.change(ctx, of, func(row *server.Server) { row.AnsweredAt, row.AwaySince = &at, nil })
+func (v servers) Answered(ctx context.Context, of id.ServerID, at time.Time, storage string) error {
+	return v.change(ctx, of, func(row *server.Server) {
+		row.AnsweredAt, row.AwaySince, row.Storage = &at, nil, cmp.Or(storage, row.Storage)
+	})
 }
 
 func (v servers) Away(ctx context.Context, of id.ServerID, since time.Time) error {
@@ -162,7 +164,7 @@ func (v servers) Save(ctx context.Context, row server.Server) error {
 		if !ok {
 			return ports.ErrNoRow
 		}
-		row.CreatedAt, row.AvoidedUntil = stored.CreatedAt, stored.AvoidedUntil
+		row.CreatedAt, row.AvoidedUntil, row.Storage = stored.CreatedAt, stored.AvoidedUntil, stored.Storage
 		row.AnsweredAt, row.AwaySince, row.SealedArchiveKey = stored.AnsweredAt, stored.AwaySince, stored.SealedArchiveKey
 		return v.put(s, row)
 	})

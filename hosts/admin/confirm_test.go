@@ -83,7 +83,7 @@ func TestWhichCommandsAsk(t *testing.T) {
 		}
 	}
 	want := []string{
-		"database rotate-owner", "metadata confirm", "operation delete-unverified", "operation fail", "user reset-factors",
+		"database rotate-owner", "metadata confirm", "operation delete-unverified", "operation fail", "server recover", "user reset-factors",
 		"user unlink-sign-on",
 	}
 	if slices.Sort(ask); !slices.Equal(ask, want) {

@@ -321,22 +321,27 @@ func avoidedIsLast(w *world) {
 
 func answersAreKept(w *world) {
 	answered, since := epoch.Add(time.Minute), epoch.Add(2*time.Minute)
+	storage := ""
 	seen := func(what string, at, away *time.Time) {
 		w.Helper()
 		want := w.server
-		want.AnsweredAt, want.AwaySince = at, away
+		want.AnsweredAt, want.AwaySince, want.Storage = at, away, storage
 		w.equal(what, readLocked(w, ports.Tx.Servers, ports.Servers.Get, w.server.ID), want)
 	}
-	w.update(writing2(ports.Tx.Servers, ports.Servers.Answered, w.server.ID, answered))
+	answers := func(of id.ServerID, at time.Time, storage string) func(context.Context, ports.Tx) error {
+		return func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Answered(ctx, of, at, storage) }
+	}
+	storage = "db1"
+	w.update(answers(w.server.ID, answered, storage))
 	seen("an answer", &answered, nil)
 	w.update(writing2(ports.Tx.Servers, ports.Servers.Away, w.server.ID, since))
 	w.update(writing2(ports.Tx.Servers, ports.Servers.Away, w.server.ID, since.Add(time.Minute)))
 	seen("away, as two hosts find", &answered, &since)
 	w.saveServer(w.server, func(*server.Server) {})
 	seen("a server that was changed meanwhile", &answered, &since)
-	w.update(writing2(ports.Tx.Servers, ports.Servers.Answered, w.server.ID, since))
+	w.update(answers(w.server.ID, since, ""))
 	seen("another answer", &since, nil)
-	w.unknown("an answer of an unknown server", writing2(ports.Tx.Servers, ports.Servers.Answered, newID[id.ServerID](), since))
+	w.unknown("an answer of an unknown server", answers(newID[id.ServerID](), since, ""))
 	w.unknown("an unknown server that is away", writing2(ports.Tx.Servers, ports.Servers.Away, newID[id.ServerID](), since))
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/people"
+	"github.com/pgherd/pgherd/core/controlplane/rebuilds"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/storage"
 	"github.com/pgherd/pgherd/core/id"
@@ -25,7 +26,8 @@ import (
 // Operator holds the use cases of the people who run the service. It does not authenticate: access to the metadata
 // database is enough. Console does, for people in a browser.
 type Operator struct {
-	base *base.Base
+	base     *base.Base
+	rebuilds *rebuilds.Rebuilds
 	// Ring changes the ring of keys that stored secrets are encrypted with.
 	Ring *keyrings.Keyring
 	*keys.Desk
@@ -38,9 +40,11 @@ type Operator struct {
 }
 
 // New makes the use cases.
-func New(p *base.Base, d *deletion.Deletion, ring *keyrings.Keyring, h *people.Helpdesk) *Operator {
+func New(
+	p *base.Base, d *deletion.Deletion, ring *keyrings.Keyring, h *people.Helpdesk, anew *rebuilds.Rebuilds,
+) *Operator {
 	return &Operator{
-		base: p, Ring: ring, Desk: keys.OperatorsDesk(p), Helpdesk: h, Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p),
+		base: p, rebuilds: anew, Ring: ring, Desk: keys.OperatorsDesk(p), Helpdesk: h, Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p),
 		Roster: members.NewRoster(p), Checkups: checkups.New(p), Unverified: deletion.NewUnverified(d),
 	}
 }

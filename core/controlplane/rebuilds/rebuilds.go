@@ -1,0 +1,152 @@
+// Package rebuilds makes the databases of a server that is gone for good anew on other servers.
+package rebuilds
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/rebuild"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Rebuilds makes databases anew.
+type Rebuilds struct{ base *base.Base }
+
+// New makes the use cases, and registers their kind.
+func New(p *base.Base) *Rebuilds {
+	r := &Rebuilds{base: p}
+	r.register()
+	return r
+}
+
+// Left is what a server that is gone has left, as the agent of another one sees it.
+type Left struct {
+	From, On server.Server
+	command.Heritage
+}
+
+// Look tells the agent of a server what another one that is gone has left, and returns what it finds there. storage says where;
+// empty: where the agent of that server has said. VALIDATION_ERROR on "storage" or "on". AGENT_ERROR: the agent does not answer.
+func (r *Rebuilds) Look(ctx context.Context, from, on server.Server, storage string) (Left, error) {
+	left := Left{From: from, On: on}
+	if from.ID == on.ID {
+		return left, fault.Invalid("on", "is the server that is gone: register the machine that takes its place as another server")
+	}
+	if storage == "" {
+		storage = from.Storage
+	}
+	switch {
+	case from.Installation == "":
+		return left, fault.Invalid("server", "has never said which it is, so that what it has left cannot be told from what others have")
+	case storage == "":
+		return left, fault.Invalid("storage", "is not known: say what the keys of its objects begin with, or its folder")
+	}
+	key, err := r.base.Secrets.Open(from.SealedArchiveKey, from.ArchiveContext())
+	if err != nil {
+		return left, err
+	}
+	agent, err := r.base.AgentOf(ctx, on.ID)
+	if err != nil {
+		return left, err
+	}
+	left.Heritage, err = ports.Ask(ctx, agent, command.Inherit{
+		Installation: from.Installation, Storage: storage, Key: string(key),
+	})
+	var refused *command.Refusal
+	switch {
+	case command.RefusedFor(err, command.ReasonInvalid) && errors.As(err, &refused):
+		return left, fault.Invalid("storage", "%s", refused.Message)
+	case err != nil:
+		return left, fault.Wrap(err, fault.AgentError, "the agent of %s cannot look at what %s has left: %s", on.Name, from.Name, err)
+	case left.Until == nil && left.WhyNoBackups != "":
+		return left, fault.Invalid("storage", "has nothing that can be used: %s; %s", left.Why, left.WhyNoBackups)
+	}
+	return left, nil
+}
+
+// Order queues that a database is made anew. The other errors are those of rebuild.Admits. VALIDATION_ERROR: "on" has no room for
+// it, or has a database of its name. ErrElsewhere: it is not on the server that is gone any more.
+func (r *Rebuilds) Order(
+	ctx context.Context, left Left, db id.DatabaseID, by operation.Order,
+) (o operation.Operation, err error) {
+	now := r.base.Clock.Now()
+	err = r.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		locked, err := tx.Databases().Lock(ctx, db)
+		if err != nil {
+			return err
+		}
+		if locked.ServerID != left.From.ID {
+			return ErrElsewhere
+		}
+		if err := r.admits(ctx, tx, locked); err != nil {
+			return err
+		}
+		fits, err := tx.Servers().Fits(ctx, left.On.ID, locked.ReservedConnections())
+		if err == nil && !fits {
+			err = fault.Invalid("on", "has not enough connections free")
+		}
+		if err != nil {
+			return err
+		}
+		if err := tx.Servers().Move(ctx, db, left.On.ID); err != nil {
+			return err
+		}
+		taken, err := tx.Backups().Names(ctx, db)
+		if err != nil {
+			return err
+		}
+		input := rebuild.Input{
+			From: left.From.ID, Lost: left.From.Installation, SeenAt: seenAt(left.From, now), Archive: left.Until != nil,
+			Filename: backup.FreeFilename(now, taken),
+		}
+		locked.ServerID = left.On.ID
+		o = r.base.Work.Queued(locked, Kind, operation.Encode(input), work.Origin{Actor: audit.Operator})
+		if err := tx.Operations().Add(ctx, o); err != nil {
+			return err
+		}
+		return r.base.Audit(ctx, tx, locked, audit.Operator, audit.RebuildRequested, audit.Details{
+			"operationId": string(o.ID), "operator": by.By, "reason": by.Reason, "from": left.From.Name, "on": left.On.Name,
+		})
+	})
+	if err == nil {
+		r.base.Work.Reserved(Kind)
+	}
+	return o, err
+}
+
+// ErrElsewhere says of a database that it is on another server.
+var ErrElsewhere = errors.New("the database is not on the server that is gone")
+
+func (r *Rebuilds) admits(ctx context.Context, tx ports.Tx, locked database.Record) error {
+	open, err := tx.Operations().Open(ctx, locked.ID)
+	if err = base.NotFound(err, nil); err != nil {
+		return err
+	}
+	change, err := tx.RoleChanges().Pending(ctx, locked.ID)
+	if err = base.NotFound(err, nil); err != nil {
+		return err
+	}
+	return rebuild.Admits(locked.Status, open.ID, change.ID)
+}
+
+// seenAt is when a server was last known to answer.
+func seenAt(s server.Server, now time.Time) time.Time {
+	switch {
+	case s.AwaySince != nil:
+		return *s.AwaySince
+	case s.AnsweredAt != nil:
+		return *s.AnsweredAt
+	}
+	return now
+}
