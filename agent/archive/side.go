@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -42,6 +44,7 @@ type Side struct {
 	sockets string
 	moment  Moment
 	oids    []uint32
+	whole   []string // the folders of the databases that were fetched, and of what all share
 	span    Span
 	// maintenance is the OID of the maintenance database; 0: it is that of the live server.
 	maintenance uint32
@@ -73,7 +76,12 @@ func (s *Side) fetch(ctx context.Context, e Engine) error {
 		return err
 	}
 	began := time.Now()
-	err = e.Restore(ctx, Restore{Backup: s.span.Backup, Dir: s.dir, Databases: append([]uint32{maintenance}, s.oids...)})
+	fetched := append([]uint32{maintenance}, s.oids...)
+	s.whole = []string{"global"}
+	for _, oid := range fetched {
+		s.whole = append(s.whole, strconv.FormatUint(uint64(oid), 10))
+	}
+	err = e.Restore(ctx, Restore{Backup: s.span.Backup, Dir: s.dir, Databases: fetched})
 	if err != nil {
 		return err
 	}
@@ -136,7 +144,8 @@ func (s *Side) arguments() []string {
 		{"archive_mode", "off"}, {"hot_standby", "off"}, {"max_wal_senders", "0"}, {"max_replication_slots", "0"},
 		{"max_logical_replication_workers", "0"}, {"autovacuum", "off"}, {"fsync", "off"}, {"full_page_writes", "off"},
 		{"max_wal_size", "1GB"}, {"restart_after_crash", "off"}, {"jit", "off"},
-		{"logging_collector", "off"}, {"log_destination", "stderr"}, {"log_min_messages", "log"}, {"log_line_prefix", ""},
+		{"logging_collector", "off"}, {"log_destination", "stderr"}, {"log_min_messages", "warning"}, {"log_line_prefix", ""},
+		{"ignore_invalid_pages", "on"}, // of databases that were left out: see missingPage
 		{"log_statement", "none"}, {"log_min_error_statement", "panic"}, {"lc_messages", "C"},
 	} {
 		args = append(args, "-c", set[0]+"="+set[1])
@@ -216,7 +225,7 @@ func (s *Side) start(ctx context.Context, tell jobs.Tell) error {
 		return err
 	}
 	s.running, s.ended = cmd, make(chan struct{})
-	ready, found := make(chan struct{}), &heard{expected: s.expected(), tell: tell}
+	ready, found := make(chan struct{}), &heard{expected: s.expected(), whole: s.whole, tell: tell}
 	go func() {
 		defer close(s.ended)
 		found.read(out, ready)
@@ -225,6 +234,9 @@ func (s *Side) start(ctx context.Context, tell jobs.Tell) error {
 	select {
 	case <-ready:
 		s.replayed = found.segment
+		if found.missing != "" {
+			return errors.Join(found.why(), s.stop())
+		}
 		return nil
 	case <-s.ended:
 		s.running = nil
@@ -243,14 +255,20 @@ func (s *Side) expected() int64 {
 // heard is what the server says while it replays.
 type heard struct {
 	expected, restored int64
+	whole              []string
 	tell               jobs.Tell
 	early              bool
+	missing            string // the first page that should be there
 	last               string
 	segment            Segment // the last that was restored
 }
 
 // restoredPattern is how it names a segment that it has restored.
 var restoredPattern = regexp.MustCompile(`restored log file "([0-9A-F]{24})"`)
+// missingPage is what the server says of a page that it is to change and that is not there, with the folder of the database. Some
+// changes are written without the page that they are of, such as that all see its rows, where there are no checksums. The files
+// of databases that were left out have holes only, and nothing is read from them.
+var missingPage = regexp.MustCompile(`^WARNING:  page \d+ of relation (?:\S+/)?(\w+)/\w+ (?:is uninitialized|does not exist)`)
 
 // read reads until the server ends, and closes ready when it takes connections.
 func (h *heard) read(out io.Reader, ready chan<- struct{}) {
@@ -264,6 +282,10 @@ func (h *heard) read(out io.Reader, ready chan<- struct{}) {
 			h.tell(recovery.Replaying, int(min(99, 100*h.restored/max(1, h.expected))), command.Bytes{})
 		case strings.Contains(line, "recovery ended before configured recovery target was reached"):
 			h.early = true
+		case ready != nil && missingPage.MatchString(line):
+			if h.missing == "" && slices.Contains(h.whole, missingPage.FindStringSubmatch(line)[1]) {
+				h.missing = strings.TrimSpace(line)
+			}
 		case strings.Contains(line, "FATAL:"), strings.Contains(line, "PANIC:"):
 			h.last = strings.TrimSpace(line)
 		case strings.Contains(line, "database system is ready to accept connections"):
@@ -283,7 +305,7 @@ func (h *heard) why() error {
 	if h.early {
 		return errEndedEarly
 	}
-	return fmt.Errorf("the server beside did not replay what the archive has: %s", h.last)
+	return fmt.Errorf("the server beside did not replay what the archive has: %s", cmp.Or(h.missing, h.last))
 }
 
 // find finds out which database it was then, by what the server says of itself.

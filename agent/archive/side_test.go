@@ -1,0 +1,31 @@
+package archive
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/core/command"
+)
+
+// A page that is not there fails a replay where it is of a database that is to be whole, or of what all share.
+func TestWhatAServerBesideMayLack(t *testing.T) {
+	const ready = "LOG:  database system is ready to accept connections\n"
+	for line, lacks := range map[string]bool{
+		"WARNING:  page 0 of relation base/16400/2619 is uninitialized\n":                           false,
+		"WARNING:  page 7 of relation base/16384/16401_vm does not exist\n":                         true,
+		"WARNING:  page 7 of relation global/1262 is uninitialized\n":                               true,
+		"WARNING:  page 0 of relation pg_tblspc/16390/PG_16_202307071/16384/16402 does not exist\n": true,
+		"WARNING:  page 0 of relation pg_tblspc/16384/PG_16_202307071/16400/16402 does not exist\n": false,
+		"WARNING:  WAL contains references to invalid pages\n":                                      false,
+	} {
+		h, took := &heard{whole: []string{"global", "16384"}, tell: func(string, int, command.Bytes) {}}, make(chan struct{})
+		h.read(strings.NewReader(line+ready), took)
+		<-took
+		if (h.missing != "") != lacks {
+			t.Errorf("%s: it finds %q", line, h.missing)
+		}
+		if lacks && !strings.Contains(h.why().Error(), strings.TrimSpace(line)) {
+			t.Errorf("%s: the error is %v", line, h.why())
+		}
+	}
+}
