@@ -189,8 +189,7 @@ func (c *Config) newArchive(server *sessions.Server, password string, d Deps) (*
 		}
 	}
 	return archive.New(archive.Config{
-		Dir: c.archiveDir(), Socket: own.Socket, Postgres: own.Postgres, Plan: own.Plan, Server: server, Now: d.Now, Log: d.Log,
-		Crash: c.crash,
+		Dir: c.archiveDir(), Socket: own.Socket, Postgres: own.Postgres, Plan: own.Plan, Server: server, Log: d.Log, Crash: c.crash,
 		Open: func(p archive.Place) (archive.Engine, error) {
 			repository, bucket := cmp.Or(own.Repository, filepath.Join(c.archiveDir(), repositoryFolder)), own.S3
 			switch {

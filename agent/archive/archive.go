@@ -398,8 +398,11 @@ func (a *Archive) writing(ctx context.Context) (last Segment, err error) {
 	return last, err
 }
 
+// youngTime bounds how long who asks for a window waits for the storing of what a young database has.
+const youngTime = 3 * time.Second
+
 // Window is from when to when a database can be had back. It reaches as far as what is stored: up to now, where nothing was
-// written since.
+// written since. A database of which nothing is stored yet, as it was made a moment ago, has it stored for that.
 func (a *Archive) Window(ctx context.Context, of id.DatabaseID) (w recovery.Window, err error) {
 	lives, err := a.incarnations(ctx, of)
 	if err != nil {
@@ -410,9 +413,19 @@ func (a *Archive) Window(ctx context.Context, of id.DatabaseID) (w recovery.Wind
 	if err != nil {
 		return w, err
 	}
+	life := Life{Since: lives[0].Since, Until: lives[len(lives)-1].Until}
 	list := a.spansTo(time.Time{})
-	if last, ok := a.journal.last(); ok && last.Segment == written {
+	last, some := a.journal.last()
+	_, backups, size := a.kept()
+	switch {
+	case some && last.Segment == written:
 		list = a.spansTo(now)
+	case some && last.Ended.Before(life.Since) && len(backups) > 0 && unbroken(backups, a.journal.stored(), size):
+		limited, cancel := context.WithTimeout(ctx, youngTime)
+		defer cancel()
+		if a.endSegment(limited) == nil { // otherwise it has no window yet
+			list = a.spansTo(now)
+		}
 	}
-	return window(list, Life{Since: lives[0].Since, Until: lives[len(lives)-1].Until}), nil
+	return window(list, life), nil
 }

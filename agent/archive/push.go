@@ -94,17 +94,22 @@ func (a *Archive) take(ctx context.Context, path string) error {
 		return errors.New("the archive is not ready; the agent's log says why")
 	}
 	name := filepath.Base(path)
-	if !pushable.MatchString(name) || filepath.Clean(path) != filepath.Join(data, "pg_wal", name) {
-		return fmt.Errorf("%q is no file of WAL of this server", path)
+	own := filepath.Join(data, "pg_wal", name)
+	if !pushable.MatchString(name) {
+		return fmt.Errorf("%q is no file of WAL", path)
 	}
-	info, err := os.Lstat(path)
+	info, err := os.Lstat(own)
 	if err != nil {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%q is no file", path)
+		return fmt.Errorf("%q is no file", own)
 	}
-	return a.push(ctx, engine, path, info.ModTime())
+	// PostgreSQL's paths are without symbolic links, and the data directory may be behind one.
+	if named, err := os.Lstat(path); err != nil || !os.SameFile(info, named) {
+		return fmt.Errorf("%q is no file of WAL of this server, whose data are in %s", path, data)
+	}
+	return a.push(ctx, engine, own, info.ModTime())
 }
 
 // isPostgres refuses a client that is not of the user whose the data directory is.
