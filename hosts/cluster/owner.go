@@ -12,6 +12,12 @@ func ChildUser() (uid, gid int, switched bool, err error) {
 	return int(who.uid), int(who.gid), who.switched, err
 }
 
+// Reaches reports whether the user that children run as gets to all of some paths: it may enter each folder above them.
+func Reaches(paths ...string) (bool, error) {
+	who, err := childUser()
+	return err == nil && (!who.switched || who.reaches(paths...)), err
+}
+
 // Reachable is a program that PostgreSQL may start, as the user that children run as: itself or, where a folder above it is
 // closed to that user, its copy in a folder that is not.
 func Reachable(program, folder string) (string, error) {

@@ -111,6 +111,6 @@ func (s Settings) newAgent(g *infrastructure, log *zap.Logger, clock *system.Clo
 		Listen: address(s.AgentPort), Certificate: own.Certificate, Secrets: func() []string { return []string{g.agentSecret} },
 		CredentialsFile: s.credentialsFile(), PostgresHost: loopback, PostgresPort: s.PostgresPort,
 		Pooler: p, PoolerOwner: owner, BackupDir: s.path("backups"), Blobs: s.Blobs, PgDump: g.tools.PgDump, DataDir: s.StateDir,
-		Version: version.Version(), Versions: developmentVersions, Languages: developmentLanguages,
+		Archive: g.archive, Version: version.Version(), Versions: developmentVersions, Languages: developmentLanguages,
 	}, agent.Deps{Log: log.Named("agent"), Now: clock.Now})
 }

@@ -35,6 +35,9 @@ func Command() *cobra.Command {
 		if s.Blobs, err = settings.OpenObjectStore(cmd, store); err != nil {
 			return err
 		}
+		if s.Blobs != nil {
+			s.Objects = &store
+		}
 		return s.run(cmd.Context(), cmd.OutOrStdout())
 	}
 	settings.ObjectStore(cmd, &store)

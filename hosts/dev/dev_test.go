@@ -55,6 +55,7 @@ func (o *transcript) String() string {
 func newDeveloper(t *testing.T, root, program string) *developer {
 	t.Helper()
 	d := &developer{t: t, program: program, root: root, dir: t.TempDir()}
+	check.NoError(t, os.Chmod(filepath.Dir(d.dir), 0o711)) // where root runs the tests, PostgreSQL's user goes through
 	d.flags = []string{"--state-dir=" + filepath.Join(d.dir, ".pgherd", "dev")}
 	for _, flag := range []string{"api-port", "ops-port", "agent-port", "pooler-port", "postgres-port"} {
 		port := check.Must(cluster.FreePort("127.0.0.1"))(t)

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/secretbox"
+	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/hosts/cluster"
@@ -30,7 +32,10 @@ type infrastructure struct {
 	metadataURL string
 	seed        seed
 	logInURL    string   // of the first person, which works once
-	warnings    []string // of agent init
+	warnings    []string // of agent init, among others
+	// archive is how the agent keeps the server's archive, and archived what PostgreSQL does for it; nil: none is kept.
+	archive  *agent.Archive
+	archived *setup.Archive
 }
 
 const metadataDatabase = "pgherd_metadata"
@@ -55,9 +60,16 @@ func (s Settings) startInfrastructure(
 	if g.agentSecret, err = keptSecret(s.agentSecretFile()); err != nil {
 		return nil, err
 	}
+	if err := g.keepArchive(); err != nil {
+		return nil, err
+	}
+	set := maps.Clone(serverSettings)
+	if g.archived != nil {
+		set["archive_mode"] = "on"
+	}
 	// Ctrl-C stops the hosts first: PostgreSQL does not follow ctx.
 	g.postgres, err = cluster.Run(context.WithoutCancel(ctx), cluster.Options{
-		Dir: s.path("postgres"), Tools: tools, Port: s.PostgresPort, Settings: serverSettings,
+		Dir: s.path("postgres"), Tools: tools, Port: s.PostgresPort, Settings: set,
 	})
 	if err != nil {
 		return nil, err
@@ -73,9 +85,9 @@ func (g *infrastructure) prepare(ctx context.Context) error {
 	s := g.settings
 	report, err := setup.Init(ctx, setup.Options{
 		DSN: g.postgres.URL("postgres"), CredentialsFile: s.credentialsFile(), Versions: developmentVersions,
-		Languages: developmentLanguages,
+		Languages: developmentLanguages, Archive: g.archived,
 	})
-	g.warnings = report.Warnings
+	g.warnings = append(g.warnings, report.Warnings...)
 	if err != nil {
 		return fmt.Errorf("preparing PostgreSQL: %w", err)
 	}

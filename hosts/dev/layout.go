@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/pgherd/pgherd/agent/blob"
+	"github.com/pgherd/pgherd/agent/blob/s3"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
@@ -23,6 +24,8 @@ type Settings struct {
 	LogLevel      string
 	// Blobs is where backups are kept; nil: in the folder of the state.
 	Blobs blob.Store
+	// Objects is how the object store of Blobs is reached, in which the archive is too; nil: both are in the folder of the state.
+	Objects *s3.Config
 	// AllowPrivateWebhooks lets webhooks reach private addresses; WebhookCAFile names a CA that receivers' certificates may have.
 	AllowPrivateWebhooks bool
 	WebhookCAFile        string

@@ -38,15 +38,22 @@ type survivor struct {
 func newSurvivor(t *testing.T) *survivor {
 	t.Helper()
 	root := check.Must(toolchain.Root())(t)
-	s := &survivor{developer: newDeveloper(t, root, stacktest.Build(t, "pgherd")), facts: map[string]string{}}
+	s := &survivor{developer: newDeveloper(t, root, stacktest.Build(t, "pgherd"))}
+	s.begin(t)
+	return s
+}
+
+// begin starts the host, and makes the database.
+func (s *survivor) begin(t *testing.T) {
+	t.Helper()
 	s.start()
+	s.facts = map[string]string{}
 	env := check.Must(os.ReadFile(s.state("env")))(t)
 	for line := range strings.Lines(string(env)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		s.facts[name] = strings.Trim(value, "'")
 	}
 	s.id, s.url = s.create(t, "shop")
-	return s
 }
 
 func (s *survivor) state(path string) string { return filepath.Join(s.dir, ".pgherd/dev", path) }
