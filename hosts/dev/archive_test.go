@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/objectstore"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/id"
@@ -19,11 +20,13 @@ import (
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
-// A database of the development host can be had back as it was at a moment, also where the state folder is behind a symbolic link,
-// and after the host was killed.
+// A database of the development host can be had back as it was at a moment from an object store, also where the state folder is
+// behind a symbolic link, and after the host was killed.
 func TestADatabaseIsHadBackAsItWas(t *testing.T) {
 	s := &survivor{developer: newDeveloper(t, check.Must(toolchain.Root())(t), stacktest.Build(t, "pgherd"))}
 	check.NoError(t, errors.Join(os.Mkdir(filepath.Join(s.dir, "state"), 0o755), os.Symlink("state", filepath.Join(s.dir, ".pgherd"))))
+	objects := objectstore.Start(t)
+	s.flags = append(s.flags, objects.Flags("dev")...)
 	s.begin(t)
 	s.window(t, s.id) // the first copy is made
 	s.runs(t, "CREATE TABLE item AS SELECT 1 AS n")
@@ -46,6 +49,9 @@ func TestADatabaseIsHadBackAsItWas(t *testing.T) {
 	check.NoError(t, copied.QueryRow("SELECT count(*) FROM item").Scan(&items))
 	if items != 1 {
 		t.Errorf("the clone has %d items", items)
+	}
+	if stored, err := os.ReadDir(filepath.Join(objects.Objects(), "dev", "archive")); err != nil || len(stored) != 1 {
+		t.Errorf("the store has %d archives (%v)", len(stored), err)
 	}
 }
 
