@@ -52,7 +52,7 @@ func (c Claim) Of(w Window, now time.Time) Window {
 }
 
 // Admits decides about a moment. FEATURE_NOT_AVAILABLE: the server keeps no archive. The other errors are those of Entitled and
-// Window.Check; a deleted database has no moment after its window.
+// Window.Check; a deleted database has no moment after its deletion.
 func (c Claim) Admits(at time.Time, archived bool, w Window, now time.Time) error {
 	if err := c.Entitled(); err != nil {
 		return err
@@ -61,8 +61,9 @@ func (c Claim) Admits(at time.Time, archived bool, w Window, now time.Time) erro
 		return fault.New(fault.FeatureNotAvailable, "the database server keeps no archive")
 	}
 	own := c.Of(w, now)
-	if c.Deleted != nil && at.After(own.To) && !own.Empty() {
-		return fault.New(fault.PointNotRecoverable, "the last moment that can be had back is %s", own.To.UTC().Format(time.RFC3339))
+	if c.Deleted != nil && at.After(*c.Deleted) && !own.Empty() {
+		return fault.New(fault.PointNotRecoverable, "the last moment that can be had back is %s, when it was deleted",
+			c.Deleted.UTC().Format(time.RFC3339))
 	}
 	if err := own.Check(at, now); err != nil {
 		return err

@@ -73,6 +73,7 @@ func TestWhichMomentsACustomerGets(t *testing.T) {
 		"without an archive":        {Claim{Days: 3}, false, ago(hours(50)), fault.FeatureNotAvailable},
 		"when it was deleted":       {Claim{3, time.Time{}, &gone}, true, gone, ""},
 		"after it was deleted":      {Claim{3, time.Time{}, &gone}, true, gone.Add(time.Microsecond), fault.PointNotRecoverable},
+		"before what is not stored": {Claim{3, time.Time{}, &noon}, true, ago(time.Millisecond), ""},
 		"of one deleted long since": {Claim{Days: 3, Made: noon, Deleted: &gone}, true, gone, fault.PointNotRecoverable},
 	} {
 		err := c.claim.Admits(c.at, c.archived, archived, noon)
