@@ -43,7 +43,6 @@ var matrix = []row{
 		spec.HasPipelines: "it asks issuers at public addresses only, as in production, and no test has an issuer at one; package " +
 			"webhooks has a real one and the development host",
 		spec.AgesAgents: "its agent is that of this tree, with its protocol",
-		spec.Archives:   "its database server keeps no archive",
 	}},
 }
 

@@ -71,6 +71,7 @@ func StopStack() error {
 	}
 	var err error
 	if r.Stack != nil {
+		r.secrets.add(realArchive{r}.key())
 		err = errors.Join(r.healthy(), r.Stop(), r.secrets.inLogs(r.dir))
 	}
 	if r.objects != nil {
@@ -98,6 +99,9 @@ func soon() (context.Context, context.CancelFunc) {
 
 func startStack() error {
 	dir, err := os.MkdirTemp("", "pgherd-stack-")
+	if err == nil {
+		err = os.Chmod(dir, 0o711) // the programs' user goes through
+	}
 	if err != nil {
 		return err
 	}
@@ -116,7 +120,7 @@ func startStack() error {
 	r.secrets.add(objectstore.SecretKey)
 	o := stack.Options{
 		Dir: filepath.Join(dir, "state"), TemplateDir: clustertest.TemplateDir(), InvitationURL: spec.InvitationPage,
-		AgentFlags: r.objects.Flags("server"), BlobDir: r.objects.Blobs("server"),
+		AgentFlags: r.objects.Flags("server"), BlobDir: r.objects.Blobs("server"), Archive: true,
 	}
 	if o.Binary, err = stack.Build(ctx, "pgherd"); err != nil {
 		return err
@@ -167,7 +171,7 @@ func (r *realService) world() spec.World {
 		HoldBackup: apps.holdBackup, Spoil: apps.spoil, Predate: r.predate, Rot: r.rot,
 		AskUsage: r.askUsage,
 		OnServer: onServer{apps}, Agent: r.agent, Writes: writesAMinute, SQL: apps,
-		Outages: outages{r}, Mails: r.mails, Restores: true,
+		Outages: outages{r}, Mails: r.mails, Restores: true, Archive: realArchive{r},
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	for _, api := range r.apis {

@@ -24,7 +24,7 @@ var windowing = []Scenario{
 			} {
 				w := s.hasWindow(c, made)
 				s.That(w.Archived && w.PlanDays == 3 && w.LastDrill == nil && len(w.Gaps) == 1 && w.Gaps[0].Reason == "segments_missing" &&
-					w.Gaps[0].From.Equal(from) && w.Gaps[0].To.Equal(to), "it is %+v", w)
+					!w.Gaps[0].From.After(from) && !w.Gaps[0].To.Before(to), "it is %+v", w)
 				s.That(!w.From.After(w.Gaps[0].From) && !w.Gaps[0].To.After(*w.To), "it is %+v", w)
 			}
 			s.Refused(refusal(s.Customer("pro").Recovery.GetWindow(ctx, made.ID)), "DATABASE_NOT_FOUND")
@@ -85,9 +85,9 @@ var cloningThen = []Scenario{
 			ada, made := s.Clonable()
 			session := s.Connects(made.Login())
 			s.OK(session.Write("kept"))
+			s.hasWindow(ada, made)
 			at := s.moment()
 			s.OK(session.Write("later"))
-			s.hasWindow(ada, made)
 			asked := must(ada.Clone(made, NewClone{Name: s.Name("copy"), At: &at}))(s)
 			copied := Created{CreatedDatabase: asked.Database}
 			done := ada.Follows(asked.Operation)
@@ -106,9 +106,9 @@ var cloningThen = []Scenario{
 			ada, made := s.Deletable()
 			s.OK(s.Operator.Enroll(made.ID, "clone"))
 			s.OK(s.Connects(made.Login()).Write("kept"))
+			s.hasWindow(ada, made)
 			at := s.moment()
 			s.OK(s.Connects(made.Login()).Write("later"))
-			s.hasWindow(ada, made)
 			ada.Drops(made)
 			s.Refused(refusal(ada.Clone(made, NewClone{Name: s.Name("copy")})), "DATABASE_NOT_FOUND")
 			copied := ada.Clones(made, NewClone{Name: s.Name("copy"), At: &at})
@@ -161,12 +161,16 @@ var restoringThen = []Scenario{
 			ada, made := s.Owner()
 			session := s.Connects(made.Login())
 			s.OK(session.Write("kept"))
+			s.hasWindow(ada, made)
 			at := s.moment()
 			s.OK(session.Write("lost"))
-			s.hasWindow(ada, made)
 			o := must(ada.ReserveThen(made.ID, at, "then-1"))(s).Operation
 			s.That(o.Type == "restore" && o.Status == "queued", "it began as %+v", o)
-			s.Eventually("it has succeeded", func() bool { o = ada.Advances(o); return o.Status == "succeeded" })
+			s.Eventually("it has succeeded", func() bool {
+				s.Pass(time.Second) // a key may not ask more often all the time
+				o = ada.Advances(o)
+				return o.Status == "succeeded"
+			})
 			s.That(restoredTo(o, `{"pointInTime":"`, 2, 1), "its result is %s", *o.Result)
 			s.Eventually("the session of before ends", session.Ended)
 			s.That(len(ada.ListsBackups(made.ID)) == 0, "a backup is listed")
@@ -185,9 +189,9 @@ var restoringThen = []Scenario{
 			ada, made := s.Owner()
 			session := s.Connects(made.Login())
 			s.OK(session.Write("kept"))
+			s.hasWindow(ada, made)
 			at := s.moment()
 			s.OK(session.Write("later"))
-			s.hasWindow(ada, made)
 			for n, advances := range []int{0, 1, 3} {
 				o := must(s.asking(ada).ReserveThen(made.ID, at, s.Name("key")))(s).Operation
 				for range advances {
@@ -241,9 +245,9 @@ var copyingPreviews = []Scenario{
 			ada, made := s.Clonable()
 			ci, of := s.namespaced(ada)
 			s.OK(s.Connects(made.Login()).Write("kept"))
+			s.hasWindow(ada, made)
 			at := s.moment()
 			s.OK(s.Connects(made.Login()).Write("later"))
-			s.hasWindow(ada, made)
 			ask := copyOf(of, made, "pull/17", at)
 			s.Refused(refusal(ada.Previews.Create(ctx, ask)), "FEATURE_NOT_AVAILABLE")
 			s.OK(s.Operator.SetPreviewCopies(ada.Account, true))
@@ -277,8 +281,8 @@ var copyingPreviews = []Scenario{
 		ci, of := s.namespaced(ada)
 		s.OK(s.Operator.SetPreviewCopies(ada.Account, true))
 		s.OK(s.Connects(made.Login()).Write("kept"))
-		at := s.moment()
 		s.hasWindow(ada, made)
+		at := s.moment()
 		s.OK(s.Batch.Stop())
 		begun := must(ada.Previews.Create(ctx, copyOf(of, made, "main", at)))(s)
 		must(ada.Operations.Cancel(ctx, begun.Operation.ID))(s)
@@ -381,5 +385,5 @@ func (s *Stage) now() time.Time {
 	if s.Clock != nil {
 		return s.Clock.Now()
 	}
-	return time.Now()
+	return time.Now().Truncate(time.Microsecond) // as the service writes it
 }

@@ -248,7 +248,7 @@ type Agent interface {
 type Archive interface {
 	// Keep has the server keep an archive, as it does at first, or none.
 	Keep(on bool) error
-	// Lose has the archive lose what is written between two times, which are not over yet.
+	// Lose has the archive lose what is written between two times, which are not over yet, and maybe more around them.
 	Lose(from, to time.Time) error
 }
 
