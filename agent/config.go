@@ -210,7 +210,7 @@ func (c *Config) newArchive(server *sessions.Server, password string, d Deps) (*
 				Lost:       p.Lost(),
 				Passphrase: p.Passphrase, Days: own.Plan.Days(),
 				Postgres: pgbackrest.Postgres{
-					DataDir: p.DataDir, SocketDir: p.SocketDir, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,
+					DataDir: p.DataDir, Host: c.PostgresHost, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,
 					Database: setup.MaintenanceDatabase,
 				},
 			})

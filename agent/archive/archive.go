@@ -47,7 +47,6 @@ type Config struct {
 type Place struct {
 	Installation string // the name of its maintenance database
 	DataDir      string
-	SocketDir    string
 	Passphrase   string
 	// As is whom programs run as that are not to be root, for an agent that is: who has the data directory; nil: the agent's user.
 	As *syscall.Credential
@@ -221,12 +220,11 @@ func (a *Archive) look(ctx context.Context) (p Place, err error) {
 	err = a.Server.Admin("", func(db *sql.DB) error {
 		const query = `SELECT current_setting('archive_mode'),
 			(SELECT id::text FROM ledger.installation), current_setting('data_directory'),
-			trim(split_part(current_setting('unix_socket_directories'), ',', 1)),
 			(SELECT setting::bigint FROM pg_settings WHERE name = 'wal_segment_size'),
 			current_setting('max_locks_per_transaction')::bigint * current_setting('max_connections')::bigint,
 			current_setting('full_page_writes')`
 		return db.QueryRowContext(ctx, query).Scan(
-			&mode, &p.Installation, &p.DataDir, &p.SocketDir, &p.segmentSize, &p.lockTable, &whole)
+			&mode, &p.Installation, &p.DataDir, &p.segmentSize, &p.lockTable, &whole)
 	})
 	switch {
 	case err != nil:
@@ -235,8 +233,6 @@ func (a *Archive) look(ctx context.Context) (p Place, err error) {
 		return p, errors.New("archive_mode is off: run pgherd agent init with --archive-socket, and restart PostgreSQL")
 	case whole == "off":
 		return p, errors.New("full_page_writes is off: without it, no single database can be had back")
-	case p.SocketDir == "":
-		return p, errors.New("unix_socket_directories is empty: the server is copied over its socket")
 	}
 	var owner unix.Stat_t
 	if err := unix.Stat(p.DataDir, &owner); err != nil {

@@ -94,7 +94,7 @@ func (e *Engine) configure() error {
 		}
 		fmt.Fprintf(&text, "%s=%s\n", o[0], o[1])
 	}
-	fmt.Fprintf(&text, "\n[%s]\npg1-path=%s\npg1-port=%d\npg1-socket-path=%s\npg1-user=%s\npg1-database=%s\n",
-		stanza, p.DataDir, p.Port, p.SocketDir, p.User, p.Database)
+	fmt.Fprintf(&text, "\n[%s]\npg1-path=%s\npg1-port=%d\npg1-user=%s\npg1-database=%s\n",
+		stanza, p.DataDir, p.Port, p.User, p.Database)
 	return e.write(configFile, text.String())
 }

@@ -47,12 +47,12 @@ type Settings struct {
 
 // Postgres is the server that is archived.
 type Postgres struct {
-	DataDir   string
-	SocketDir string
-	Port      int
-	User      string
-	Password  string
-	Database  string // to connect to
+	DataDir  string
+	Host     string // or the folder of its socket
+	Port     int
+	User     string
+	Password string
+	Database string // to connect to
 }
 
 // stanza is the name of the one server in an archive.

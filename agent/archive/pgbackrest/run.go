@@ -128,7 +128,10 @@ func (e *Engine) args(command string, args ...string) []string {
 }
 
 func (e *Engine) env() []string {
-	return []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "PGPASSFILE=" + e.path("pgpass")}
+	return []string{
+		"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "PGPASSFILE=" + e.path("pgpass"),
+		"PGHOST=" + e.s.Postgres.Host, "PGSSLMODE=disable", // the program has an option for sockets only
+	}
 }
 
 // spoken is a complaint in one line. What follows on stars is left out: there are requests with signatures.
