@@ -58,6 +58,7 @@ func followPage(t *testing.T, root string, one bool) {
 		t.Error("Debian's PgBouncer still runs")
 	}
 	clientIsInstalled(t, all["api"])
+	momentIsHadBack(t, all["api"], customer)
 	db1 := all["db1"]
 	same := reload(t, all)
 	if !one {

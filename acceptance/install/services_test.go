@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -150,6 +151,7 @@ func (s *services) spawn(one *service) error {
 			}
 			cmd.SysProcAttr.Credential.Groups = append(cmd.SysProcAttr.Credential.Groups, uint32(gid))
 		}
+		cmd.SysProcAttr.Credential.Groups = append(cmd.SysProcAttr.Credential.Groups, memberships(u.last("User", ""))...)
 	}
 	cmd.Env = append(append(cmd.Env, s.m.settings()...), u["Environment"]...)
 	if text, err := os.ReadFile(strings.TrimPrefix(u.last("EnvironmentFile", ""), "-")); err == nil {
@@ -178,6 +180,20 @@ func (s *services) spawn(one *service) error {
 	one.cmd, one.ended = cmd, ended
 	go func() { _ = cmd.Wait(); close(ended) }()
 	return nil
+}
+
+// memberships are the groups that have a user as a member.
+func memberships(user string) (groups []uint32) {
+	text, _ := os.ReadFile("/etc/group") // where there is none, nobody is a member
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Split(strings.TrimSpace(line), ":")
+		if len(fields) == 4 && slices.Contains(strings.Split(fields[3], ","), user) {
+			if id, err := strconv.ParseUint(fields[2], 10, 32); err == nil {
+				groups = append(groups, uint32(id))
+			}
+		}
+	}
+	return groups
 }
 
 func (s *services) runtimeDirectory(path string, u unit) error {

@@ -27,6 +27,7 @@ var standIns = map[string]func(m *machine, args []string) error{
 	"systemctl":        (*machine).systemctl,
 	"systemd-sysusers": (*machine).sysusers,
 	"systemd-tmpfiles": (*machine).tmpfiles,
+	"usermod":          (*machine).usermod,
 	"certbot":          (*machine).certbot,
 	"scp":              (*machine).scp,
 }
@@ -266,6 +267,16 @@ func (m *machine) sysusers(args []string) error {
 	return err
 }
 
+func (m *machine) usermod(args []string) error {
+	if len(args) != 4 || args[0] != "--append" || args[1] != "--groups" {
+		return errUsage
+	}
+	if m.me != nil {
+		return nil
+	}
+	return appendMember(args[2], args[3])
+}
+
 // appendMember makes a user one of a group, in place: the file is a mount.
 func appendMember(group, member string) error {
 	text, err := os.ReadFile("/etc/group")
@@ -374,12 +385,11 @@ func (m *machine) systemctl(args []string) error {
 	if len(args) == 1 && args[0] == "daemon-reload" {
 		return m.services.load()
 	}
-	if len(args) > 1 && args[0] == "restart" || args[0] == "reload" {
+	acts := map[string]func(string) error{
+		"restart": m.services.restart, "reload": m.services.reload, "stop": m.services.end, "start": m.services.start,
+	}
+	if act := acts[args[0]]; act != nil && len(args) > 1 {
 		for _, name := range args[1:] {
-			act := m.services.restart
-			if args[0] == "reload" {
-				act = m.services.reload
-			}
 			if err := act(name); err != nil {
 				return err
 			}

@@ -1,6 +1,8 @@
 package agentd
 
 import (
+	"path/filepath"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -40,6 +42,25 @@ func (a *Archive) of(store s3.Config) *agent.Archive {
 		a.S3 = &store
 	}
 	return &a.Archive
+}
+
+// check refuses an archive that could never be kept.
+func (a *Archive) check() error {
+	if a.Socket == "" {
+		return nil
+	}
+	for _, check := range []func() error{
+		func() error { return checkProgram("pgbackrest", a.PgBackRest) },
+		func() error { return checkProgram("postgres-program", a.Postgres) },
+		func() error {
+			return checkFolder("archive-socket", filepath.Dir(a.Socket), "make it, and let the agent's and PostgreSQL's users enter it")
+		},
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pushCommand is PostgreSQL's archive_command.

@@ -40,6 +40,7 @@ func (s *Settings) check() error {
 		func() error { return checkSocketDir(a.Pooler.SocketDir) },
 		func() error { return checkMakeable("pooler-dir", a.Pooler.Dir) },
 		func() error { return checkMakeable("backup-dir", a.BackupDir) },
+		s.Archive.check,
 	} {
 		if err := check(); err != nil {
 			return err

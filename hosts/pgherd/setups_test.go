@@ -65,7 +65,16 @@ func (s *setup) ofControlPlane() []wrong {
 func (s *setup) ofAgent() []wrong {
 	open := s.file("open")
 	_ = os.Mkdir(open, 0o755)
+	archive := func(socket, archiver, server string) map[string]string {
+		return map[string]string{
+			"PGHERD_ARCHIVE_SOCKET": socket, "PGHERD_PGBACKREST": archiver, "PGHERD_POSTGRES_PROGRAM": server,
+		}
+	}
+	const there = "/bin/sh"
 	return []wrong{
+		{"no pgBackRest", "agent", archive("/push", "/nowhere", there), []string{"--pgbackrest", "/nowhere"}},
+		{"no program of the server", "agent", archive("/push", there, "/nowhere"), []string{"--postgres-program", "/nowhere"}},
+		{"no folder of the archive", "agent", archive("/nowhere/push", there, there), []string{"--archive-socket", "/nowhere"}},
 		{"no secret", "agent", set("AGENT_SECRET", ""), []string{"--agent-secret-file", "required"}},
 		{"a short secret", "agent", set("AGENT_SECRET", "0123456789"), []string{"PGHERD_AGENT_SECRET", "openssl rand -hex 32"}},
 		{"no agent init", "agent", set("CREDENTIALS_FILE", "/nowhere"), []string{"--credentials-file", "pgherd agent init"}},
