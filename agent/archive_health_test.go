@@ -16,7 +16,8 @@ import (
 // What is wrong with the archive is in the health report until it is mended: it has no key, it cannot store, or lacks a segment.
 func TestHealthSaysWhatIsWrongWithTheArchive(t *testing.T) {
 	t.Parallel()
-	s := agenttest.Archived(t)
+	x := archived{Stack: agenttest.Archived(t)}
+	s := x.Stack
 	s.Config.ChecksEvery = 100 * time.Millisecond
 	a, _, _ := s.Started(t.Context(), t)
 	s.StartBouncer(t.Context(), t)
@@ -24,12 +25,7 @@ func TestHealthSaysWhatIsWrongWithTheArchive(t *testing.T) {
 		t.Errorf("it says %s", said)
 	}
 	s.SendArchiveKey(t)
-	copied := func() (at time.Time) {
-		if f := a.Figures().Archive; f != nil {
-			at = f.Copied
-		}
-		return at
-	}
+	copied := func() time.Time { return x.copied(a) }
 	check.Eventually(t, "the server is not copied", func() bool { return !copied().IsZero() })
 	wellAgain(t, s)
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/core/command"
 )
 
@@ -34,6 +35,14 @@ func (x *archived) begin(t *testing.T) {
 	check.NoError(t, owner.QueryRow("SELECT clock_timestamp() FROM pg_sleep(0.01)").Scan(&x.at))
 	check.Must(owner.Exec("SELECT pg_sleep(0.01)"))(t)
 	check.Must(owner.Exec("INSERT INTO things (name) VALUES ('after'); DELETE FROM things WHERE name = 'before'"))(t)
+}
+
+// copied is when the newest copy of the server was made; zero: there is none.
+func (x *archived) copied(a *agent.Agent) (at time.Time) {
+	if f := a.Figures().Archive; f != nil {
+		at = f.Copied
+	}
+	return at
 }
 
 // hadBack demands that a file of the moment is what the database was, and that nothing is left of the server beside.

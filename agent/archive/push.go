@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,13 +145,16 @@ func (a *Archive) isPostgres(conn *net.UnixConn) error {
 // before that may be in the next one.
 const endedBefore = time.Second
 
-// push stores a file. What PostgreSQL cannot keep any longer is let go of: see trouble.
+// push stores a file, unless PostgreSQL cannot keep it any longer: see crowded.
 func (a *Archive) push(ctx context.Context, e Engine, path string, written time.Time) error {
 	name := filepath.Base(path)
+	if p, err := a.crowded(path); err != nil || p != nil {
+		return a.letGo(path, p, cmp.Or(err, errTooFast))
+	}
 	limited, cancel := context.WithTimeout(ctx, pushTime)
 	defer cancel()
-	err := e.Push(limited, path)
-	if err != nil {
+	go a.hurry(limited, cancel, path)
+	if err := e.Push(limited, path); err != nil {
 		return a.troubled(path, err)
 	}
 	a.relieved()
@@ -180,9 +184,7 @@ type trouble struct {
 	dropped int // segments that were let go of
 }
 
-// troubled decides about a file that could not be stored: PostgreSQL keeps it, and tries again, until WAL has taken half of what
-// was free on its disk. Then it is let go of, so that the server does not stop: what was written since the last segment cannot
-// be had back, until the server is copied again.
+// troubled decides about a file that could not be stored. PostgreSQL keeps it, and tries again, or it is let go of.
 func (a *Archive) troubled(path string, err error) error {
 	a.mu.Lock()
 	if a.trouble.since.IsZero() {
@@ -190,9 +192,47 @@ func (a *Archive) troubled(path string, err error) error {
 	}
 	a.trouble.why = err.Error()
 	a.mu.Unlock()
-	p, looked := pileOf(filepath.Dir(path))
-	if looked != nil || p.bytes <= p.free {
-		return errors.Join(err, looked)
+	p, looked := a.crowded(path)
+	return a.letGo(path, p, errors.Join(err, looked))
+}
+
+var errTooFast = errors.New("more is written than is stored in the same time")
+
+// fewWaiting is how many segments may wait on a disk that is full of something else, while they can be stored.
+const fewWaiting = 4
+
+// crowded returns what waits beside a file once that leaves PostgreSQL too little room: it has taken half of what was free on its
+// disk. nil: there is room.
+func (a *Archive) crowded(path string) (*pile, error) {
+	p, err := pileOf(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if p.bytes <= p.free || a.trouble.since.IsZero() && p.bytes <= fewWaiting*a.place.segmentSize {
+		return nil, nil
+	}
+	return &p, nil
+}
+
+// hurryEvery is the pause between two looks at the room that is left while a file is stored: a store may hang.
+const hurryEvery = time.Second
+
+// hurry ends the storing of a file when PostgreSQL has too little room for what it writes meanwhile.
+func (a *Archive) hurry(ctx context.Context, end context.CancelFunc, path string) {
+	for loop.Wait(ctx, hurryEvery) == nil {
+		if p, err := a.crowded(path); err == nil && p != nil {
+			end()
+		}
+	}
+}
+
+// letGo lets a file go that was not stored, if there is a pile: the server must not stop. What was written since the last segment
+// cannot be had back then, until the server is copied again. Without a pile, the error is for PostgreSQL, which keeps the file.
+func (a *Archive) letGo(path string, p *pile, err error) error {
+	if p == nil {
+		return err
 	}
 	a.mu.Lock()
 	a.trouble.dropped++
