@@ -47,7 +47,10 @@ func TestAFullDiskStopsNobody(t *testing.T) {
 		write()
 		time.Sleep(300 * time.Millisecond)
 	}
-	check.Eventually(t, "nothing is let go of", func() bool { s := a.Figures().Archive; return s.Dropped > 0 && s.Waiting <= s.Free })
+	check.Eventually(t, "nothing is let go of", func() bool {
+		s := a.Figures().Archive
+		return s.Dropped > 0 && s.Waiting <= s.Free
+	})
 	reported(t, x.Stack, health.ArchiveFailing, health.Degraded)
 	check.Must(x.Owner(t, x.of).Exec("INSERT INTO things (name) VALUES ('meanwhile')"))(t)
 	lost := time.Now()

@@ -24,7 +24,8 @@ import (
 // behind a symbolic link, and after the host was killed.
 func TestADatabaseIsHadBackAsItWas(t *testing.T) {
 	s := &survivor{developer: newDeveloper(t, check.Must(toolchain.Root())(t), stacktest.Build(t, "pgherd"))}
-	check.NoError(t, errors.Join(os.Mkdir(filepath.Join(s.dir, "state"), 0o755), os.Symlink("state", filepath.Join(s.dir, ".pgherd"))))
+	folder := filepath.Join(s.dir, "state")
+	check.NoError(t, errors.Join(os.Mkdir(folder, 0o755), os.Symlink(folder, filepath.Join(s.dir, ".pgherd"))))
 	objects := objectstore.Start(t)
 	s.flags = append(s.flags, objects.Flags("dev")...)
 	s.begin(t)
