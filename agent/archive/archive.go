@@ -167,7 +167,7 @@ func (a *Archive) ready(ctx context.Context) error {
 		return err
 	}
 	a.mu.Lock()
-	a.engine, a.place, a.backups = engine, place, backups
+	a.engine, a.place, a.backups, a.wrong = engine, place, backups, ""
 	a.mu.Unlock()
 	a.Log.Info("the archive is ready", zap.Int("copies", len(backups)))
 	return a.prove(ctx)
