@@ -265,6 +265,7 @@ type heard struct {
 
 // restoredPattern is how it names a segment that it has restored.
 var restoredPattern = regexp.MustCompile(`restored log file "([0-9A-F]{24})"`)
+
 // missingPage is what the server says of a page that it is to change and that is not there, with the folder of the database. Some
 // changes are written without the page that they are of, such as that all see its rows, where there are no checksums. The files
 // of databases that were left out have holes only, and nothing is read from them.
