@@ -195,6 +195,8 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Receiving(a.uploads.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
 			server.Answering(a.changer.Extensions), server.Answering(rights.Rights),
 			server.Answering(listed.Databases), server.Answering(listed.Strays), server.Answering(listed.Files),
+			server.Receiving(a.keepSnapshot, cmp.Or(c.ArrivalTime, server.ArrivalTime)), server.Answering(a.snapshots),
+			server.Opening("application/octet-stream", a.openSnapshot),
 			server.Answering(a.tryStorage), server.Answering(a.recoveryWindow), server.Answering(a.setArchiveKey),
 		},
 		Health: a.health, Metrics: d.Metrics,

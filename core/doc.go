@@ -19,6 +19,7 @@
 //	keyring       the keys that encrypt stored secrets, by their fingerprints, and which hosts have them
 //	credential    SCRAM verifiers, generated passwords
 //	server        a registered database server
+//	snapshot      copies of the metadata that servers keep: when they are due, where, and which ones stay
 //	rollout       features, limited-rollout routes, and the gates that they open
 //	querytimeout  profiles of query timeouts, and when a change of them may begin
 //	slowquery     which statements are shown of a database, and what of their texts
@@ -66,7 +67,7 @@
 //
 // The others are named after what they serve: backups, certificates, checkups, citokens, clones, databases, deletion, extensions,
 // keyrings, keys, mails, members, moments, operations, people, previews, pruning, querytimeouts, rebuilds, restores, roles,
-// slowqueries, storage, uploads, usage, webhooks.
+// slowqueries, snapshots, storage, uploads, usage, webhooks.
 //
 // # Glossary
 //

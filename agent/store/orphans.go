@@ -22,7 +22,7 @@ func (s *Store) SweepBlobs(ctx context.Context, now time.Time) (removed int, err
 	}
 	err = s.blobs.Clean(ctx, func(name string) bool {
 		attempt, isPart := attemptIn(name)
-		return isPart && s.isDraft(attempt)
+		return isPart && s.isDraft(attempt) || s.isDraft(name)
 	})
 	if err != nil {
 		return 0, s.unavailable(err)

@@ -19,7 +19,7 @@ type Entry struct {
 }
 
 // Walk lists up to limit blobs and files whose paths come after a path, in a fixed order, and reports whether there are more:
-// first the blobs, then what only this machine has. What goes meanwhile is left out.
+// first the blobs, then what only this machine has. What goes meanwhile is left out, and so are snapshots.
 func (s *Store) Walk(ctx context.Context, after string, limit int) (list []Entry, more bool, err error) {
 	add := func(of blob.Store, prefix string, skip func(string) bool) error {
 		for from, further := after, true; further; {
@@ -43,7 +43,7 @@ func (s *Store) Walk(ctx context.Context, after string, limit int) (list []Entry
 		return nil
 	}
 	if !isLocal(after) {
-		if err := add(s.blobs, "", isLocal); err != nil || more {
+		if err := add(s.blobs, "", func(name string) bool { return isLocal(name) || isSnapshot(name) }); err != nil || more {
 			return list, more, err
 		}
 		after = ""

@@ -59,6 +59,8 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"no password of owner": databaseWith(func(c *command.EnsureDatabase) { c.Logins[2].Password = "" }),
 
 		"no manifest":       command.RereadBackup{DatabaseID: db, Filename: "20261121_065347.sql.gz"},
+		"snapshot of none":  command.KeepSnapshot{InstallationID: "x", Name: "20260131T093000.000Z"},
+		"snapshot's name":   command.OpenSnapshot{InstallationID: id.InstallationID(other), Name: "../x"},
 		"host bits":         command.SetAllowlist{DatabaseID: db, Networks: networks("10.0.0.1/8")},
 		"empty network":     command.SetAllowlist{DatabaseID: db, Networks: make([]netip.Prefix, 1)},
 		"IPv4 in IPv6":      command.SetAllowlist{DatabaseID: db, Networks: networks("::ffff:10.0.0.0/104")},

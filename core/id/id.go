@@ -28,6 +28,7 @@ type (
 	UploadID         string
 	TrustID          string
 	RingHostID       string
+	InstallationID   string
 	SessionID        string
 	PasskeyID        string
 )

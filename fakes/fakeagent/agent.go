@@ -197,6 +197,8 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return s.fileList(q), s.reaches()
 	case command.TryStorage:
 		return command.StorageTried{Where: "/backups", Wrong: s.faults.storage}, nil
+	case command.AskSnapshots:
+		return s.keptSnapshots()
 	case command.AskRights:
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.Rights, error) { return d.rightsInside(), nil })
 	case command.InspectLogin:

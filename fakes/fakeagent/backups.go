@@ -225,6 +225,8 @@ func (s *Server) open(ctx context.Context, q command.Question) (ports.File, erro
 	var key fileKey
 	content := func(f *file) []byte { return f.content }
 	switch q := q.(type) {
+	case command.OpenSnapshot:
+		return s.openSnapshot(ctx, q)
 	case command.OpenBackup:
 		key = fileKey{database: q.DatabaseID, filename: q.Filename}
 	case command.OpenRest:

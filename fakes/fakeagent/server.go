@@ -38,6 +38,7 @@ type Server struct {
 	watched   watched
 	archive   archive
 	heritage  map[string]command.Inherit
+	snapshots map[snapshotKey][]byte // of metadata
 
 	offers        map[extension.Name]Offer
 	extensionJobs map[id.OperationID]*extensionJob
@@ -82,7 +83,8 @@ func newServer(clock ports.Clock, of *Fleet) *Server {
 		databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
 		files: map[fileKey]*file{}, jobs: map[id.OperationID]*job{},
 		offers: offers(), extensionJobs: map[id.OperationID]*extensionJob{}, restores: map[id.OperationID]*restoreJob{},
-		archive: archive{kept: map[id.DatabaseID][]kept{}}, uploads: map[uploadKey]*upload{}, ended: map[id.OperationID]bool{},
+		archive: archive{kept: map[id.DatabaseID][]kept{}}, uploads: map[uploadKey]*upload{}, snapshots: map[snapshotKey][]byte{},
+		ended: map[id.OperationID]bool{},
 	}
 }
 

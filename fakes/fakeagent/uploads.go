@@ -89,6 +89,9 @@ func (s *Server) dropUpload(q command.DropUpload) {
 
 // Send implements ports.Agent.
 func (a agent) Send(ctx context.Context, q command.Question, size int64, body io.Reader) (json.RawMessage, error) {
+	if snapshot, is := q.(command.KeepSnapshot); is {
+		return a.keepSnapshot(ctx, snapshot, size, body)
+	}
 	c, ok := q.(command.Chunk)
 	if !ok {
 		return nil, fmt.Errorf("fakeagent: no bytes come with %T", q)

@@ -60,6 +60,7 @@ func Agent(t *testing.T, several int, newStand func(t *testing.T) Stand) {
 	maps.Copy(cases, inventoryCases)
 	maps.Copy(cases, deletionCases)
 	maps.Copy(cases, heardCases)
+	maps.Copy(cases, snapshotCases)
 	maps.Copy(cases, map[string]func(t *testing.T, s Stand){
 		"archive keys": ArchiveKeys,
 		"connections":  connectionsAreKnown,
