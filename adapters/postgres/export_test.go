@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"io/fs"
+	"maps"
+	"slices"
 )
 
 // Migrations are those of this program.
@@ -11,4 +13,14 @@ var Migrations fs.FS = migrationFiles
 // MigrateWith is Migrate by a program that has other migrations.
 func MigrateWith(ctx context.Context, url string, files fs.FS) error {
 	return migrateWith(ctx, url, files)
+}
+
+// NotKept, Restless and NamedInDumps are the tables that package postgres names for snapshots.
+var (
+	NotKept  = notKept
+	Restless = restless
+)
+
+func NamedInDumps() []string {
+	return slices.Concat(slices.Collect(maps.Keys(notKept)), slices.Collect(maps.Keys(keptRows)))
 }

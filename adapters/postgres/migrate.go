@@ -115,13 +115,13 @@ func checkSchema(ctx context.Context, db *sqlx.DB, files fs.FS) error {
 }
 
 // storedSchema is the version of the schema, and that of the oldest program that it serves.
-func storedSchema(ctx context.Context, db *sqlx.DB) (version, oldest int64, err error) {
-	err = db.GetContext(ctx, &version, "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied")
+func storedSchema(ctx context.Context, on sqlx.QueryerContext) (version, oldest int64, err error) {
+	err = sqlx.GetContext(ctx, on, &version, "SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied")
 	if pq.As(err, pqerror.UndefinedTable) != nil || err == nil && version == 0 {
 		return 0, 0, fmt.Errorf("%w (%w)", ErrSchemaOlder, ErrSchemaEmpty)
 	}
 	if err == nil {
-		err = db.GetContext(ctx, &oldest, "SELECT schema_version FROM oldest_program")
+		err = sqlx.GetContext(ctx, on, &oldest, "SELECT schema_version FROM oldest_program")
 	}
 	if pq.As(err, pqerror.UndefinedTable) != nil {
 		err = ErrSchemaUnreleased

@@ -23,15 +23,18 @@ type aged struct {
 // resource is what the request of a key made: a database or an operation.
 const resource = "CASE WHEN length(e.resource_id) = 36 THEN e.resource_id::uuid END"
 
+// neededOperation is whether something else names the operation e.
+const neededOperation = `EXISTS (SELECT FROM backups b WHERE b.operation_id = e.id)
+	OR EXISTS (SELECT FROM uploads u WHERE u.operation_id = e.id)
+	OR EXISTS (SELECT FROM tombstones t WHERE t.database_id = e.database_id AND e.id IN (t.operation_id, t.recovery_id))
+	OR EXISTS (SELECT FROM databases d WHERE d.id = e.database_id AND d.timeout_operation = e.id)`
+
 // agedKinds has those that package retention calls pruned.
 var agedKinds = prepareAged(
 	aged{
 		kind: retention.Operations, table: "operations", over: "finished_at", id: "id",
-		needed: `EXISTS (SELECT FROM backups b WHERE b.operation_id = e.id)
-			OR EXISTS (SELECT FROM uploads u WHERE u.operation_id = e.id)
-			OR EXISTS (SELECT FROM tombstones t WHERE t.database_id = e.database_id AND e.id IN (t.operation_id, t.recovery_id))
-			OR EXISTS (SELECT FROM databases d WHERE d.id = e.database_id AND d.timeout_operation = e.id)`,
-		with: ", uses AS (DELETE FROM operation_uses u WHERE u.operation_id = ANY (ARRAY(SELECT id FROM doomed)))",
+		needed: neededOperation,
+		with:   ", uses AS (DELETE FROM operation_uses u WHERE u.operation_id = ANY (ARRAY(SELECT id FROM doomed)))",
 	},
 	aged{kind: retention.Audit, table: "audit_entries", over: "at", id: "id", needed: "false"},
 	aged{

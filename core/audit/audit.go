@@ -145,6 +145,7 @@ const (
 
 	DoctorRepaired Action = "doctor.repaired" // a difference between a server and the metadata
 
+	MetadataRebuilt   Action = "metadata.rebuilt"   // from a snapshot
 	MetadataConfirmed Action = "metadata.confirmed" // they count for a server, although it has heard of more
 )
 

@@ -11,6 +11,13 @@ CREATE TABLE oldest_program (
 );
 INSERT INTO oldest_program VALUES (1);
 
+-- What tells this installation's snapshots from those of others. It stays when the metadata are made anew.
+CREATE TABLE installation (
+    one boolean PRIMARY KEY CHECK (one),
+    id  uuid NOT NULL
+);
+INSERT INTO installation VALUES (true, gen_random_uuid());
+
 --
 -- Users, accounts and keys
 --
