@@ -80,6 +80,7 @@ var rooms = []room{
 	{"adapters/dashboard/...", wiringOrSQL},
 	{"adapters/secretbox/...", wiringOrSQL},
 	{"adapters/mailer/...", wiringOrSQL},
+	{"adapters/snapshots/...", wiringOrSQL},
 	{"adapters/metrics/...", wiring}, // Prometheus has a collector of database/sql.
 	{"adapters/passwords/...", effects},
 	{"adapters/passkeys/...", wiringOrSQL},

@@ -32,6 +32,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/controlplane/slowqueries"
+	"github.com/pgherd/pgherd/core/controlplane/snapshots"
 	"github.com/pgherd/pgherd/core/controlplane/storage"
 	"github.com/pgherd/pgherd/core/controlplane/uploads"
 	"github.com/pgherd/pgherd/core/controlplane/usage"
@@ -100,6 +101,7 @@ type ControlPlane struct {
 	Operator      *operator.Operator
 	Console       *operator.Console
 	Keyring       *keyrings.Keyring
+	Snapshots     *snapshots.Snapshots
 }
 
 // New checks the ports and builds the use cases. It starts nothing: the host must call Work.Run, Rounds.Run and Monitor.Run,
@@ -122,7 +124,10 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	shared.RegisterInStep()
 	cloning := clones.New(shared, back.Admit)
 	short := previews.New(shared, making.Make, deleting, previews.Copying{Copy: cloning.Copy, Admits: back.Admit})
-	runs := operator.New(shared, deleting, ring, persons.Helpdesk(), rebuilds.New(shared))
+	safe := snapshots.New(shared)
+	runs := operator.New(shared, operator.Parts{
+		Deletion: deleting, Ring: ring, Helpdesk: persons.Helpdesk(), Rebuilds: rebuilds.New(shared), Snapshots: safe,
+	})
 	deleting.Register(deletion.Other{Admits: short.Admits, Gate: short.RecoveryGate, Followed: func(
 		ctx context.Context, tx ports.Tx, locked database.Record, o deletion.Outcome,
 	) error {
@@ -167,5 +172,6 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Operator:      runs,
 		Console:       operator.NewConsole(runs),
 		Keyring:       ring,
+		Snapshots:     safe,
 	}, nil
 }

@@ -39,6 +39,7 @@ const (
 	ServerUnreachable Code = "server_unreachable"
 	OtherProtocol     Code = "other_protocol"
 	ArchiveKeyDiffers Code = "archive_key_differs"
+	SnapshotOld       Code = "snapshot_old"
 	ListCut           Code = "list_cut"
 
 	StatusStuck       Code = "status_stuck"
@@ -117,6 +118,10 @@ var Kinds = []Kind{
 	{
 		ArchiveKeyDiffers, "the agent encrypts the archive of its server with another key than the metadata have, or that key cannot " +
 			"be opened: without the server the archive is lost", Nothing,
+	},
+	{
+		SnapshotOld, "the server is to keep snapshots of the metadata, and has none of the last hour: the log of the batch hosts says why",
+		Nothing,
 	},
 	{ListCut, "the server has more than the agent lists at once; run the doctor again after repairing this", Nothing},
 

@@ -95,6 +95,7 @@ func Module(s Settings) fx.Option {
 			j.Begin(cp.Work.Kinds(), cp.Rounds.Tasks())
 			return errors.Join(
 				metrics.MeasureBrake(r, cp.Brake.On),
+				metrics.MeasureSnapshots(r, cp.Snapshots.Newest),
 				metrics.MeasureServers(r, func() []metrics.Server { return seen(cp.Monitor) }),
 				metrics.MeasureStored(r, metrics.Measured{
 					Store: store, Figures: store.Figures(), Clock: clock, Kinds: cp.Work.Kinds(), UnverifiedPlans: s.UnverifiedPlans,

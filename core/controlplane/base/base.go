@@ -62,6 +62,9 @@ func New(p Ports, c Config) (*Base, error) {
 	if p.Tokens == nil {
 		p.Tokens = ports.NoTokens{}
 	}
+	if p.Snapshots == nil {
+		p.Snapshots = ports.NoSnapshots{}
+	}
 	made := &Base{Ports: p, Config: withDefaults(c, p.Entropy)}
 	if err := errors.Join(deletion.CheckWindow(made.RecoveryWindow), made.Retention.Check(), made.PITR.Check()); err != nil {
 		return nil, err

@@ -33,6 +33,7 @@ type Ports struct {
 	Passkeys   ports.PasskeyVerifier
 	SignOn     ports.SignOn
 	Tokens     ports.TokenVerifier
+	Snapshots  ports.Snapshots
 }
 
 // Config holds an installation's choices. The zero value of a field means its default.

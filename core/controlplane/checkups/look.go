@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
@@ -37,6 +38,9 @@ func (l *checkup) all(ctx context.Context) error {
 		return err
 	}
 	if err := l.archive(ctx); err != nil {
+		return err
+	}
+	if err := l.snapshots(ctx); err != nil {
 		return err
 	}
 	return l.listFiles(ctx)
@@ -229,6 +233,26 @@ func (l *checkup) archive(ctx context.Context) error {
 	}
 	l.found = append(l.found, doctor.ExamineArchive(l.server.Name, key, *has.Archive)...)
 	return nil
+}
+
+// snapshots looks at those of the metadata, where the server is to keep them, and the process knows whose they are.
+func (l *checkup) snapshots(ctx context.Context) error {
+	of, err := l.base.Snapshots.Installation(ctx)
+	if err != nil || of == "" {
+		return err
+	}
+	holders, err := l.base.Holders(ctx)
+	if err != nil || !slices.ContainsFunc(holders, func(s server.Server) bool { return s.ID == l.server.ID }) {
+		return err
+	}
+	has, err := ask(ctx, l, command.AskSnapshots{})
+	if command.RefusedFor(err, command.ReasonStorageAway) { // which is a finding anyway
+		return nil
+	}
+	if err == nil {
+		l.found = append(l.found, doctor.ExamineSnapshots(l.server.Name, has.Newest(of), l.server.CreatedAt, l.base.Clock.Now())...)
+	}
+	return err
 }
 
 // listFiles compares the files, all at once: those of one backup may be in two parts of the list.

@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/people"
 	"github.com/pgherd/pgherd/core/controlplane/rebuilds"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
+	"github.com/pgherd/pgherd/core/controlplane/snapshots"
 	"github.com/pgherd/pgherd/core/controlplane/storage"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
@@ -30,6 +31,8 @@ type Operator struct {
 	rebuilds *rebuilds.Rebuilds
 	// Ring changes the ring of keys that stored secrets are encrypted with.
 	Ring *keyrings.Keyring
+	// Snapshots are those of the metadata.
+	Snapshots *snapshots.Snapshots
 	*keys.Desk
 	*people.Helpdesk
 	*roles.Overrides
@@ -39,13 +42,21 @@ type Operator struct {
 	*deletion.Unverified
 }
 
+// Parts are the use cases of others that operators have, too.
+type Parts struct {
+	Deletion  *deletion.Deletion
+	Ring      *keyrings.Keyring
+	Helpdesk  *people.Helpdesk
+	Rebuilds  *rebuilds.Rebuilds
+	Snapshots *snapshots.Snapshots
+}
+
 // New makes the use cases.
-func New(
-	p *base.Base, d *deletion.Deletion, ring *keyrings.Keyring, h *people.Helpdesk, anew *rebuilds.Rebuilds,
-) *Operator {
+func New(p *base.Base, q Parts) *Operator {
 	return &Operator{
-		base: p, rebuilds: anew, Ring: ring, Desk: keys.OperatorsDesk(p), Helpdesk: h, Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p),
-		Roster: members.NewRoster(p), Checkups: checkups.New(p), Unverified: deletion.NewUnverified(d),
+		base: p, rebuilds: q.Rebuilds, Ring: q.Ring, Snapshots: q.Snapshots, Desk: keys.OperatorsDesk(p), Helpdesk: q.Helpdesk,
+		Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p),
+		Roster: members.NewRoster(p), Checkups: checkups.New(p), Unverified: deletion.NewUnverified(q.Deletion),
 	}
 }
 

@@ -233,6 +233,7 @@ func newControlPlane(
 		Store: store, Admissions: store, Fleet: fleet, Clock: clock, Entropy: system.Entropy{}, Secrets: box, Ring: box,
 		Journal: j, Sender: sender, Mailer: mails, Passwords: passwords.Hasher{},
 		Passkeys: verifier, SignOn: signOn, Tokens: tokens,
+		Snapshots: newSnapshots(s.MetadataURL, box),
 	}, controlplane.Config{
 		Limits: s.Limits, UnverifiedPlans: unverified, PITR: s.pitr(), LeaseHold: s.LeaseHold,
 		RecoveryWindow: s.RecoveryWindow, Retention: s.Retention, DefaultSchedule: database.Schedule(s.DefaultSchedule),

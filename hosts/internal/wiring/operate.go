@@ -37,6 +37,7 @@ func (c Console) Operate(ctx context.Context, do func(context.Context, *operator
 	cp, err := controlplane.New(controlplane.Ports{
 		Store: store, Admissions: store, Fleet: agentclient.New(box, agentclient.Options{}), Clock: c.Clock,
 		Entropy: system.Entropy{}, Secrets: box, Ring: ring, Mailer: c.Mailer,
+		Snapshots: newSnapshots(c.MetadataURL, box),
 	}, controlplane.Config{Crash: CrashHook()})
 	if err != nil {
 		return err
