@@ -317,7 +317,7 @@ func eachDumped(r io.Reader, do func(dumped) error) (has Contents, err error) {
 		case v.Count != nil && open && *v.Count == rows:
 			open, has.Tables, has.Rows = false, has.Tables+1, has.Rows+rows
 		case v.End != nil && !open && *v.End == has:
-			return has, nil
+			return has, wantEnd(decoder)
 		case first, v.Sequence != "" && !open:
 		default:
 			return has, ErrNoDump
@@ -326,6 +326,18 @@ func eachDumped(r io.Reader, do func(dumped) error) (has Contents, err error) {
 			return has, err
 		}
 	}
+}
+
+// wantEnd makes sure that nothing follows, and that what was read is whole: who reads it may know only then.
+func wantEnd(d *json.Decoder) error {
+	var more json.RawMessage
+	switch err := d.Decode(&more); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return notJSON(err)
+	}
+	return ErrNoDump
 }
 
 // notJSON is ErrNoDump where an error says that what was read is none of a dump.

@@ -190,6 +190,8 @@ func TestRebuildOfNoDump(t *testing.T) {
 		"not some rows": {t.Context(), without(slices.IndexFunc(lines, func(l []byte) bool {
 			return bytes.HasPrefix(l, []byte(`{"rows"`))
 		})), postgres.ErrNoDump},
+		"more":          {t.Context(), io.MultiReader(bytes.NewReader(text), strings.NewReader("{}")), postgres.ErrNoDump},
+		"no good end":   {t.Context(), io.MultiReader(bytes.NewReader(text), iotest.ErrReader(broken)), broken},
 		"it breaks off": {t.Context(), io.MultiReader(bytes.NewReader(text[:len(text)/2]), iotest.ErrReader(broken)), broken},
 		"killed":        {ctx, &canceling{Reader: bytes.NewReader(text), left: len(text) / 2, cancel: cancel}, context.Canceled},
 		"newer": {t.Context(), strings.NewReader(strings.Replace(string(text), `{"schema":`, `{"schema":99`, 1)),
