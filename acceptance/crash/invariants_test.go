@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -223,7 +224,7 @@ func (w *world) checkFiles(t testing.TB) {
 	}))
 }
 
-// files are those of the agent, and the blobs of backups, but not what it stores for itself.
+// files are those of the agent, and the blobs of backups, but not what it stores for itself, nor snapshots of the metadata.
 func (w *world) files(t testing.TB) (found []string) {
 	t.Helper()
 	dirs := []string{w.BackupDir(), w.BlobDir()}
@@ -233,7 +234,7 @@ func (w *world) files(t testing.TB) (found []string) {
 				return nil
 			}
 			relative, _ := filepath.Rel(dir, path)
-			if relative == "archive" {
+			if relative == "archive" || relative == store.SnapshotFolder {
 				return fs.SkipDir
 			}
 			if err == nil && !e.IsDir() && relative != "owner" && !strings.HasPrefix(filepath.Base(path), "try.") {

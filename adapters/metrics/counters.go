@@ -47,7 +47,7 @@ func NewCounters(r Registry) (*Counters, error) {
 var alone = map[string]string{
 	"backup.damaged": "", "backup.not_read": "", "ci_token.refused": "", "mail.failed": "invitation",
 	"lifecycle.not_undone": "lifecycle", "deletion.not_undone": string(deletion.KindDelete),
-	"purge.refused": string(deletion.KindPurge), "metadata.behind": "",
+	"purge.refused": string(deletion.KindPurge), "metadata.behind": "", "snapshot.not_kept": "", "snapshot.unreadable": "",
 }
 
 // ofOperations are the steps that every kind of operation can have.

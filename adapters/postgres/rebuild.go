@@ -27,7 +27,14 @@ type Rebuilding struct {
 	// Details are those of its entry in the log of the installation.
 	Details audit.Details
 	At      time.Time
+	// Crash is called at each of RebuildPoints; nil: nothing is.
+	Crash func(point string)
 }
+
+// RebuildPoints are moments at which a process may end: what it has loaded is not there yet, and it is.
+var RebuildPoints = []string{rebuildLoaded, rebuildDone}
+
+const rebuildLoaded, rebuildDone = "rebuild.loaded", "rebuild.done"
 
 // Rebuild makes the metadata of a database anew that has none: it may have the schema, or not even that. All is there afterwards,
 // or nothing but the schema; then it can be done again. ErrNotEmpty, ErrSchemaNewer; ErrNoDump where the dump is not whole.
@@ -35,6 +42,9 @@ type Rebuilding struct {
 // What comes of it is as of the snapshot. So that servers obey again, operations that were open then get leases above all that
 // anybody had since, and allowlists and settings are sent anew.
 func Rebuild(ctx context.Context, c Config, from Rebuilding) (has Contents, err error) {
+	if from.Crash == nil {
+		from.Crash = func(string) {}
+	}
 	c.StatementTimeout, c.IdleInTransaction, c.LockTimeout = dumpTime, dumpTime, lockTimeout
 	err = pgdb.Alone(ctx, c, func(ctx context.Context, pool *sqlx.DB) error {
 		if err := wantEmpty(ctx, pool); err != nil {
@@ -125,7 +135,10 @@ func rebuild(ctx context.Context, pool *sqlx.DB, from Rebuilding) (has Contents,
 	if err := l.afterwards(ctx, from); err != nil {
 		return has, err
 	}
-	return has, l.tx.Commit()
+	from.Crash(rebuildLoaded)
+	err = l.tx.Commit()
+	from.Crash(rebuildDone)
+	return has, err
 }
 
 // loader loads a dump in one transaction, which it begins when it knows the schema.

@@ -169,7 +169,7 @@ func (m *metadata) rebuildOf(
 	var failed error
 	err = opened.Read(box, s.InstallationID, s.Name, func(r io.Reader) error {
 		has, failed = postgres.Rebuild(ctx, postgres.Config{URL: m.url}, postgres.Rebuilding{
-			Dump: r, At: system.NewClock().Now(), Details: audit.Details{
+			Dump: r, At: system.NewClock().Now(), Crash: wiring.CrashHook(), Details: audit.Details{
 				"snapshot": string(s.Name), "installationId": string(s.InstallationID), "operator": person(),
 			},
 		})
