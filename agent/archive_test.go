@@ -45,6 +45,13 @@ func (x *archived) copied(a *agent.Agent) (at time.Time) {
 	return at
 }
 
+// write writes something, and has PostgreSQL hand it over.
+func (x *archived) write(t *testing.T) {
+	t.Helper()
+	check.Must(x.Super.Exec("SELECT pg_create_restore_point('written')"))(t)
+	x.One(t, "SELECT pg_switch_wal()")
+}
+
 // hadBack demands that a file of the moment is what the database was, and that nothing is left of the server beside.
 func (x *archived) hadBack(t *testing.T, operation string) {
 	t.Helper()
