@@ -299,7 +299,8 @@ func (a *Archive) KeyMark() string {
 // copyDue copies the server if that is due, and forgets the segments that nothing needs any more.
 func (a *Archive) copyDue(ctx context.Context) error {
 	engine, backups, size := a.kept()
-	due, full := a.Plan.due(backups, unbroken(backups, a.journal.stored(), size), a.Now())
+	stored := a.journal.stored()
+	due, full := a.Plan.due(backups, unbroken(backups, stored, size), after(backups, stored), a.Now())
 	if !due {
 		return nil
 	}
@@ -324,7 +325,7 @@ func (a *Archive) copyDue(ctx context.Context) error {
 	if len(backups) == 0 {
 		return nil
 	}
-	stored := a.journal.stored()
+	stored = a.journal.stored()
 	for i, s := range stored {
 		if s.Segment >= backups[0].First {
 			return a.journal.replace(stored[i:])

@@ -27,8 +27,13 @@ type Engine interface {
 	// Restore puts a copy into a folder that is empty: of what is in databases only these, each by its OID, and what the server
 	// itself needs. Databases that the copy does not have are made by the replay.
 	Restore(ctx context.Context, r Restore) error
-	// RestoreCommand is the restore_command of a server in a folder.
-	RestoreCommand(dir string) string
+	// Get puts a file of WAL, or a timeline's history, at a path, for a server whose data directory dir is. It reports whether the
+	// archive has it.
+	Get(ctx context.Context, dir, name, path string) (found bool, err error)
+	// GetAhead does so for many segments at a time, roughly in their order: each is at Ahead once it is whole. Some may be left out.
+	GetAhead(ctx context.Context, dir, folder string, list []Segment) error
+	// Ahead is where GetAhead puts a segment, in its folder.
+	Ahead(folder string, s Segment) string
 	// IsAway reports whether an error of these says that the archive does not answer.
 	IsAway(err error) bool
 }

@@ -317,35 +317,3 @@ func (a *Archive) Standing() Standing {
 	}
 	return s
 }
-
-// ErrNoAgent is the error of Hand where no agent listens.
-var ErrNoAgent = errors.New("the agent does not answer")
-
-// ExitNoAgent is the exit status of an archive_command for it. To PostgreSQL it is one for a command that is not there: it tries
-// again in 10 seconds, instead of a minute after some tries, and a shutdown does not wait for them.
-const ExitNoAgent = 126
-
-// Hand is the client of the socket: it has the agent store a file, and returns once it is stored.
-func Hand(socket, path string) error {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return err
-	}
-	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNoAgent, err)
-	}
-	defer conn.Close() // the answer is read
-	_ = conn.SetDeadline(time.Now().Add(pushTime + askTime))
-	if _, err := io.WriteString(conn, path+"\n"); err != nil {
-		return err
-	}
-	says, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil {
-		return fmt.Errorf("the agent did not answer: %w", err)
-	}
-	if says != "ok\n" {
-		return errors.New(strings.TrimSpace(says))
-	}
-	return nil
-}

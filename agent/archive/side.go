@@ -50,6 +50,7 @@ type Side struct {
 	maintenance uint32
 	replayed    Segment // the last one
 	running     *exec.Cmd
+	feed        *feed // gives it what it replays
 	ended       chan struct{}
 	release     func()
 }
@@ -126,7 +127,7 @@ func (s *Side) configure(targeted bool) error {
 			"recovery_target_action = promote\n"
 	}
 	return errors.Join(
-		s.write("postgresql.auto.conf", "restore_command = "+pg.Quote(s.archive.engine.RestoreCommand(s.dir))+"\n"+target),
+		s.write("postgresql.auto.conf", "restore_command = "+pg.Quote(feedCommand)+"\n"+target),
 		s.write("pgherd_side.conf", ""), s.write("pgherd_side_hba.conf", "local all all trust\n"), s.write("recovery.signal", ""),
 	)
 }
@@ -221,9 +222,19 @@ func (s *Side) start(ctx context.Context, tell jobs.Tell) error {
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	feed, theirs, err := s.startFeed()
+	if err != nil {
 		return err
 	}
+	cmd.ExtraFiles = theirs
+	err = cmd.Start()
+	for _, f := range theirs {
+		_ = f.Close() // the server has its own
+	}
+	if err != nil {
+		return errors.Join(err, feed.stop())
+	}
+	s.feed = feed
 	s.running, s.ended = cmd, make(chan struct{})
 	ready, found := make(chan struct{}), &heard{expected: s.expected(), whole: s.whole, tell: tell}
 	go func() {
@@ -240,6 +251,9 @@ func (s *Side) start(ctx context.Context, tell jobs.Tell) error {
 		return nil
 	case <-s.ended:
 		s.running = nil
+		if err := s.feed.stop(); err != nil {
+			return s.archive.asFound(s.feed.engine, err)
+		}
 		return found.why()
 	case <-ctx.Done():
 		return errors.Join(context.Cause(ctx), s.stop())
@@ -345,6 +359,7 @@ func (s *Side) stop() error {
 		<-s.ended
 	}
 	s.running = nil
+	_ = s.feed.stop() // what it lacks is of no interest any more
 	return nil
 }
 

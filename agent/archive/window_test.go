@@ -131,25 +131,41 @@ func TestFromWhichCopyAMomentIsHadBack(t *testing.T) {
 
 func TestWhenTheServerIsCopied(t *testing.T) {
 	p := Plan{FullEvery: 24 * time.Hour, EachEvery: time.Hour}.complete()
-	full := func(minute int) Backup { return Backup{Stopped: at(minute), Full: true} }
-	part := func(minute int) Backup { return Backup{Stopped: at(minute)} }
+	full := func(minute int) Backup { return Backup{Started: at(minute), Stopped: at(minute), Full: true} }
+	part := func(minute int) Backup { return Backup{Started: at(minute), Stopped: at(minute)} }
+	slow := Backup{Started: at(0), Stopped: at(1), Full: true}
 	for name, c := range map[string]struct {
 		backups   []Backup
 		broken    bool
+		since     int
 		minute    int
 		due, full bool
 	}{
-		"the first":           {nil, false, 0, true, true},
-		"soon after":          {[]Backup{full(0)}, false, 59, false, false},
-		"what has changed":    {[]Backup{full(0)}, false, 60, true, false},
-		"soon after that":     {[]Backup{full(0), part(60)}, false, 119, false, false},
-		"after a gap":         {[]Backup{full(0), part(60)}, true, 61, true, false},
-		"all of it":           {[]Backup{full(0), part(1430)}, false, 1440, true, true},
-		"a copy without full": {[]Backup{part(0)}, false, 1, true, true},
+		"the first":              {nil, false, 0, 0, true, true},
+		"soon after":             {[]Backup{full(0)}, false, 0, 59, false, false},
+		"what has changed":       {[]Backup{full(0)}, false, 0, 60, true, false},
+		"soon after that":        {[]Backup{full(0), part(60)}, false, 0, 119, false, false},
+		"after a gap":            {[]Backup{full(0), part(60)}, true, 0, 61, true, false},
+		"all of it":              {[]Backup{full(0), part(1430)}, false, 0, 1440, true, true},
+		"a copy without full":    {[]Backup{part(0)}, false, 0, 1, true, true},
+		"some segments":          {[]Backup{full(0)}, false, p.Segments - 1, 59, false, false},
+		"many segments":          {[]Backup{full(0)}, false, p.Segments, 1, true, false},
+		"a copy that took long":  {[]Backup{slow}, false, p.Segments, 59, false, false},
+		"which has its share":    {[]Backup{{Started: at(0), Stopped: at(0).Add(30 * time.Second), Full: true}}, false, p.Segments, 51, true, false},
+		"and a gap after it":     {[]Backup{slow}, true, p.Segments, 60, true, false},
+		"one that was soon made": {[]Backup{slow, part(3)}, false, p.Segments, 4, true, false},
 	} {
-		due, whole := p.due(c.backups, !c.broken, at(c.minute))
+		due, whole := p.due(c.backups, !c.broken, c.since, at(c.minute))
 		if due != c.due || due && whole != c.full {
 			t.Errorf("%s: due %t, full %t", name, due, whole)
+		}
+	}
+}
+
+func TestHowManySegmentsFollowACopy(t *testing.T) {
+	for want, backups := range map[int][]Backup{0: nil, 3: {copied("a", 2, 3)}, 1: {copied("a", 2, 3), copied("b", 4, 5)}} {
+		if got := after(backups, storedOf(2, 3, 4, 5, 6)); got != want {
+			t.Errorf("%v: %d, want %d", backups, got, want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -279,11 +280,36 @@ func (e *Engine) Restore(ctx context.Context, r archive.Restore) error {
 	return errors.Join(e.runUnsynced(ctx, "restore", args...), os.RemoveAll(own))
 }
 
-// RestoreCommand implements archive.Engine.
-func (e *Engine) RestoreCommand(dir string) string {
-	words := append([]string{e.s.Program}, e.args("archive-get", "--pg1-path="+dir, "--log-level-stderr=off")...)
-	for i, w := range words {
-		words[i] = "'" + strings.NewReplacer("'", `'\''`, "%", "%%").Replace(w) + "'"
+// Get implements archive.Engine.
+func (e *Engine) Get(ctx context.Context, dir, name, path string) (found bool, err error) {
+	err = e.runUnsynced(ctx, "archive-get", "--pg1-path="+dir, name, path)
+	if f := (*failure)(nil); errors.As(err, &f) && f.status == statusMissing {
+		return false, nil
 	}
-	return strings.Join(words, " ") + ` %f "%p"`
+	return err == nil, err
+}
+
+// GetAhead implements archive.Engine by what the program starts for itself where archive-get is to be asynchronous: one that
+// fetches a list of segments, several at a time, into its spool.
+func (e *Engine) GetAhead(ctx context.Context, dir, folder string, list []archive.Segment) error {
+	for _, own := range []string{"archive", stanza, "in"} {
+		folder = filepath.Join(folder, own)
+		if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if err := e.give(folder); err != nil {
+			return err
+		}
+	}
+	spool := filepath.Join(folder, "..", "..", "..")
+	args := []string{"--pg1-path=" + dir, "--archive-async", "--spool-path=" + spool, "--lock-path=" + spool}
+	for _, s := range list {
+		args = append(args, string(s))
+	}
+	return e.runUnsynced(ctx, "archive-get:async", args...)
+}
+
+// Ahead implements archive.Engine.
+func (e *Engine) Ahead(folder string, s archive.Segment) string {
+	return filepath.Join(folder, "archive", stanza, "in", string(s))
 }

@@ -18,6 +18,7 @@ import (
 
 // What pgbackrest ends with.
 const (
+	statusMissing    = 1   // of archive-get: the archive does not have the file
 	statusDuplicate  = 45  // the archive has another file of that name
 	statusStanza     = 28  // it is that of another server
 	statusRepository = 103 // something is wrong with where it is kept; the text says what
