@@ -21,7 +21,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 )
 
-func TestMain(m *testing.M) { os.Exit(agenttest.Main(m, "TestOffsite")) }
+func TestMain(m *testing.M) { os.Exit(agenttest.Main(m, "TestOffsite", "TestHistories")) }
 
 // scale is how much there is: in make test little, in make offsite what the bounds are promised for.
 type scale struct{ databases, megabytes int }

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -256,12 +257,9 @@ func (e *Engine) Segments(ctx context.Context) ([]archive.Stored, error) {
 	return slices.CompactFunc(list, func(a, b archive.Stored) bool { return a.Segment == b.Segment }), nil
 }
 
-// Restore implements archive.Engine.
+// Restore implements archive.Engine. The program refuses databases that the copy does not have. Which it has is not asked before:
+// the list of them was made before the copy, and lacks those that were created meanwhile.
 func (e *Engine) Restore(ctx context.Context, r archive.Restore) error {
-	s, err := e.info(ctx, "--set="+r.Backup)
-	if err != nil {
-		return err
-	}
 	own := r.Dir + ".restore" // the lock of this very restore
 	if err := errors.Join(os.MkdirAll(own, 0o700), e.give(own)); err != nil {
 		return err
@@ -270,14 +268,37 @@ func (e *Engine) Restore(ctx context.Context, r archive.Restore) error {
 		"--set=" + r.Backup, "--pg1-path=" + r.Dir, "--lock-path=" + own, "--spool-path=" + own, "--type=none", "--archive-mode=off",
 		"--tablespace-map-all=" + r.Dir + ".tablespaces",
 	}
-	for _, b := range s.Backup {
-		for _, d := range b.Databases {
-			if slices.Contains(r.Databases, d.OID) {
-				args = append(args, "--db-include="+strconv.FormatUint(uint64(d.OID), 10))
-			}
+	databases := slices.Clone(r.Databases)
+	for {
+		err := e.runUnsynced(ctx, "restore", append(slices.Clone(args), included(databases)...)...)
+		left := without(databases, err)
+		if len(left) == len(databases) {
+			return errors.Join(err, os.RemoveAll(own))
 		}
+		databases = left
 	}
-	return errors.Join(e.runUnsynced(ctx, "restore", args...), os.RemoveAll(own))
+}
+
+func included(databases []uint32) (args []string) {
+	for _, oid := range databases {
+		args = append(args, "--db-include="+strconv.FormatUint(uint64(oid), 10))
+	}
+	return args
+}
+
+// missingPattern is how the program names a database that a copy does not have.
+var missingPattern = regexp.MustCompile(`database to include '([0-9]+)' does not exist`)
+
+// without is what is left of databases without the one that an error says is missing.
+func without(databases []uint32, err error) []uint32 {
+	f := (*failure)(nil)
+	if !errors.As(err, &f) || f.status != statusNoDatabase {
+		return databases
+	}
+	named := missingPattern.FindStringSubmatch(f.says)
+	return slices.DeleteFunc(slices.Clone(databases), func(oid uint32) bool {
+		return named != nil && strconv.FormatUint(uint64(oid), 10) == named[1]
+	})
 }
 
 // Get implements archive.Engine.

@@ -22,6 +22,7 @@ const (
 	statusDuplicate  = 45  // the archive has another file of that name
 	statusStanza     = 28  // it is that of another server
 	statusRepository = 103 // something is wrong with where it is kept; the text says what
+	statusNoDatabase = 80  // of restore: the copy does not have a database that was named
 	infoOther        = 99  // of a repository in "info": likewise
 )
 

@@ -2,6 +2,7 @@ package pgbackrest
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -48,4 +49,22 @@ func FuzzComplaint(f *testing.F) {
 			t.Errorf("%q", said)
 		}
 	})
+}
+
+func TestWhichDatabaseACopyLacks(t *testing.T) {
+	all := []uint32{5, 16384, 16390}
+	const says = "ERROR: [080]: database to include '16384' does not exist"
+	for name, c := range map[string]struct {
+		err  error
+		want []uint32
+	}{
+		"one":           {newFailure("restore", statusNoDatabase, says), []uint32{5, 16390}},
+		"another":       {newFailure("restore", statusNoDatabase, "ERROR: [080]: database to include '1638' does not exist"), all},
+		"another error": {newFailure("restore", statusRepository, says), all},
+		"none":          {nil, all},
+	} {
+		if got := without(all, c.err); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %d are left", name, got)
+		}
+	}
 }
