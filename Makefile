@@ -84,6 +84,7 @@ check: AT_A_TIME = $(shell getconf _NPROCESSORS_ONLN)
 check: ready lint verify ## run everything: each test, each crash point, each history, with the race detector, for hours
 	PGHERD_FUZZ=1m $(TESTS) -race -count=1 -timeout 3h $(PACKAGES)
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/linear
+	$(MAKE) --no-print-directory offsite
 
 crash: toolchain objectstore ## kill at each point in every case that there is
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent/...
@@ -119,8 +120,9 @@ archiver-next: ## run the tests that pgBackRest matters to on its next version, 
 openapi: ## lint the OpenAPI document and try a client generated from it; fetches both tools, and needs Node.js
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags openapi ./acceptance/openapi
 
-offsite: toolchain objectstore ## measure an archive in an object store, with 200 databases and one of 500 MB
-	PGHERD_OFFSITE=200x500 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) ./acceptance/offsite
+offsite: toolchain objectstore ## measure an archive in an object store: with 200 databases and one of 500 MB, and with 1,000
+	PGHERD_OFFSITE=200x500 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run '^TestOffsite$$' ./acceptance/offsite
+	PGHERD_CROWD=1000 $(GO) test -count=1 -v -timeout $(TEST_TIMEOUT) -run '^TestCrowd$$' ./acceptance/offsite
 
 bench: toolchain ## measure speed and memory relative to plain baselines
 	$(GO) run ./acceptance/bench

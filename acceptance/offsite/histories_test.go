@@ -46,6 +46,7 @@ const (
 // A database that is had back as it was at a moment holds exactly what was committed before: each transaction that was answered by
 // then, and none that was sent later. One that was under way then may be there or not.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	targets, long := 200, time.Minute
 	if !sample.Whole() {
 		targets, long = 6, 8*time.Second
