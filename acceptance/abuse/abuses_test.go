@@ -23,6 +23,8 @@ type abuse struct {
 	// computes does as much in as many sessions without anything that is shared but the processor, which the system divides between
 	// processes and not between customers. Figures of such an abuse are compared with those beside that.
 	computes func(t *testing.T, m *mallory)
+	// archived is that the server keeps an archive.
+	archived bool
 }
 
 var abuses = []abuse{
@@ -52,6 +54,7 @@ var abuses = []abuse{
 	{name: "notifications", begin: fillQueue, shared: []shared{queueInUse}, computes: sendMuch},
 	{name: "clients that stand still", begin: standStill, shared: []shared{waitForAll}},
 	{name: "shared catalogs", begin: growCatalogs, shared: []shared{catalogBytes}},
+	{name: "WAL without end", begin: writeMuch, shared: []shared{unstored}, computes: writeUnlogged, archived: true},
 }
 
 // mallory is the customer who does it, with an account of its own for each abuse.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,10 +28,11 @@ func TestBystander(t *testing.T) {
 		measureAll(t)
 		return
 	}
-	w := startWorld(t)
+	list := sample.OneIn(t, 8, abuses)
+	w := startWorld(t, slices.ContainsFunc(list, func(a abuse) bool { return a.archived }))
 	b := newBystander(t, w)
 	b.round(t, few)
-	for _, a := range sample.OneIn(t, 8, abuses) {
+	for _, a := range list {
 		t.Run(a.name, func(t *testing.T) { a.play(t, b, few) })
 		b.round(t, one) // whatever the abuse left behind
 	}
@@ -47,7 +49,7 @@ func measureAll(t *testing.T) {
 	}
 	for _, a := range abuses {
 		t.Run(a.name, func(t *testing.T) {
-			w := startWorld(t)
+			w := startWorld(t, a.archived)
 			b := newBystander(t, w)
 			b.round(t, few) // what is slow only once, such as the first connection of each pool, is no figure
 			if a.shared != nil {
@@ -90,11 +92,13 @@ func (a abuse) play(t *testing.T, b *bystander, times often) map[string][]time.D
 	return took
 }
 
-func startWorld(t *testing.T) *world {
+func startWorld(t *testing.T, archived bool) *world {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	s := stacktest.Start(ctx, t, stack.Options{Durable: *figures, AgentFlags: agentFlags, InitFlags: initFlags})
+	s := stacktest.Start(ctx, t, stack.Options{
+		Durable: *figures, AgentFlags: agentFlags, InitFlags: initFlags, Archive: archived,
+	})
 	w := &world{Stack: s, agent: s.FirstAgent()}
 	w.asSuperuser = w.superuser(t)
 	var err error
