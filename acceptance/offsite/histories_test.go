@@ -43,8 +43,8 @@ const (
 	historyWriters   = 2 // of each
 )
 
-// A database that is had back as it was at a moment holds exactly what was committed before: each transaction that was answered by
-// then, and none that was sent later. One that was under way then may be there or not.
+// A database that is had back as it was at a moment holds exactly what was committed before: each transaction that was answered
+// by then, and none that was sent later. One that was under way then may be there or not.
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	targets, long := 200, time.Minute
@@ -52,7 +52,7 @@ func TestHistories(t *testing.T) {
 		targets, long = 6, 8*time.Second
 	}
 	seed := max(1, sample.Number(t))
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // of moments
+	random := rand.New(rand.NewPCG(seed, 0))
 	s := agenttest.Archived(t)
 	_, log, _ := s.Started(t.Context(), t)
 	defer func() {

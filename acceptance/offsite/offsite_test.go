@@ -150,7 +150,9 @@ func patiently(t *testing.T, what string, holds func() bool) {
 }
 
 // past has a database dumped as it was at a moment, and returns when the replay began.
-func (w *world) past(t *testing.T, of agenttest.Wanted, operation string, name backup.Filename, at time.Time) (fetched time.Duration) {
+func (w *world) past(
+	t *testing.T, of agenttest.Wanted, operation string, name backup.Filename, at time.Time,
+) (fetched time.Duration) {
 	t.Helper()
 	began, replaying := time.Now(), false
 	var report command.BackupReport

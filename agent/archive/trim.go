@@ -26,7 +26,7 @@ func trim(path string) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // nothing was written
+	defer file.Close() // nothing was written
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return err

@@ -14,7 +14,9 @@ import (
 // A file is the same afterwards; the zeros at its end take no room on the disk.
 func TestZerosAtTheEndTakeNoRoom(t *testing.T) {
 	const size = 16 << 20
-	for name, used := range map[string]int{"empty": 0, "a little": 5000, "to a boundary": 1 << 20, "one more": 1<<20 + 1, "full": size} {
+	for name, used := range map[string]int{
+		"empty": 0, "a little": 5000, "to a boundary": 1 << 20, "one more": 1<<20 + 1, "full": size,
+	} {
 		path := filepath.Join(t.TempDir(), "segment")
 		text := append(bytes.Repeat([]byte{'x'}, used), make([]byte, size-used)...)
 		check.NoError(t, os.WriteFile(path, text, 0o600))

@@ -134,6 +134,7 @@ func TestWhenTheServerIsCopied(t *testing.T) {
 	full := func(minute int) Backup { return Backup{Started: at(minute), Stopped: at(minute), Full: true} }
 	part := func(minute int) Backup { return Backup{Started: at(minute), Stopped: at(minute)} }
 	slow := Backup{Started: at(0), Stopped: at(1), Full: true}
+	quick := Backup{Started: at(0), Stopped: at(0).Add(30 * time.Second), Full: true}
 	for name, c := range map[string]struct {
 		backups   []Backup
 		broken    bool
@@ -151,7 +152,7 @@ func TestWhenTheServerIsCopied(t *testing.T) {
 		"some segments":          {[]Backup{full(0)}, false, p.Segments - 1, 59, false, false},
 		"many segments":          {[]Backup{full(0)}, false, p.Segments, 1, true, false},
 		"a copy that took long":  {[]Backup{slow}, false, p.Segments, 59, false, false},
-		"which has its share":    {[]Backup{{Started: at(0), Stopped: at(0).Add(30 * time.Second), Full: true}}, false, p.Segments, 51, true, false},
+		"which has its share":    {[]Backup{quick}, false, p.Segments, 51, true, false},
 		"and a gap after it":     {[]Backup{slow}, true, p.Segments, 60, true, false},
 		"one that was soon made": {[]Backup{slow, part(3)}, false, p.Segments, 4, true, false},
 	} {
