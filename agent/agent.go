@@ -15,10 +15,12 @@ import (
 
 	"github.com/pgherd/pgherd/agent/archive"
 	"github.com/pgherd/pgherd/agent/backup"
+	"github.com/pgherd/pgherd/agent/canary"
 	"github.com/pgherd/pgherd/agent/commons"
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/databases"
 	"github.com/pgherd/pgherd/agent/diskroom"
+	"github.com/pgherd/pgherd/agent/drill"
 	"github.com/pgherd/pgherd/agent/endless"
 	"github.com/pgherd/pgherd/agent/extensions"
 	"github.com/pgherd/pgherd/agent/floors"
@@ -72,6 +74,8 @@ type Agent struct {
 	heritage  *heritage.Heritage
 	copies    *copies.Copies
 	readings  *backup.Readings
+	marks     *canary.Marks // nil, too
+	drills    *drill.Drills
 	uploads   *uploads.Uploads
 	changer   *extensions.Changer
 	prover    *extensions.Prover
@@ -179,6 +183,7 @@ func New(c Config, d Deps) (*Agent, error) {
 		Machine: health.Host{DataDir: c.DataDir}, Maintenance: a.ledger.DB(), Pooler: report, Answers: a.postgresAnswers,
 	}, d.Log, a.checks(report)...)
 	listed := inventory.New(a.ledger.DB(), a.ledger.PoolerState, a.pooler, a.files)
+	a.drills = a.newDrills()
 	a.server, err = server.New(server.Config{
 		Certificate: c.Certificate, Secrets: c.Secrets, Version: c.Version, Commands: a.ledger, Refusal: ledger.AsRefusal,
 		InCharge: a.ready, Confirmed: a.confirmed, PoolerAnswers: a.PoolerAnswers,
@@ -191,6 +196,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(backups.HasRoom), server.Answering(a.deleteBackup), server.Opening("application/gzip", backups.Open),
 			server.Opening("application/gzip", backups.OpenRest), server.Opening("application/json", backups.OpenManifest),
 			server.Answering(a.readings.Reread), server.Answering(a.readings.Adopt), server.Answering(a.heritage.Inherit),
+			server.Answering(a.drills.Ask),
 			server.Answering(a.openUpload), server.Answering(a.uploads.Ask), server.Answering(a.uploads.Drop),
 			server.Receiving(a.uploads.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
 			server.Answering(a.changer.Extensions), server.Answering(rights.Rights),
@@ -203,6 +209,17 @@ func New(c Config, d Deps) (*Agent, error) {
 		Storage: c.storage(), Archive: a.archived, Programs: a.Programs, Log: d.Log,
 	})
 	return a, err
+}
+
+// newDrills makes the drills. An archive reaches back further than its window, by what is between two full copies at most.
+func (a *Agent) newDrills() *drill.Drills {
+	if a.archive != nil {
+		a.marks = canary.New(a.ledger.DB(), a.archive.Plan.Window+a.archive.Plan.FullEvery, a.log)
+	}
+	return drill.New(drill.Deps{
+		Archive: a.archive, Marks: a.marks, Room: a.room, Files: a.files, Jobs: a.ledger.Jobs.Slots, Limits: a.copies.Limits,
+		Log: a.log, Crash: a.config.crash,
+	})
 }
 
 // InCharge reports whether the agent carries out commands.

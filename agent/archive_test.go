@@ -23,13 +23,25 @@ type archived struct {
 func (x *archived) begin(t *testing.T) {
 	t.Helper()
 	other := x.Owner(t, x.FilledDatabase(t))
+	x.create(t)
+	check.Must(other.Exec("VACUUM things"))(t) // without checksums, WAL says only that its pages are visible to all
+	x.writes(t)
+}
+
+// create makes the database.
+func (x *archived) create(t *testing.T) {
+	t.Helper()
 	x.SendArchiveKey(t)
 	x.of = x.FilledDatabase(t)
 	check.Eventually(t, "there is no window", func() bool {
 		w := x.Window(t, x.of).Window
 		return !w.Empty() && w.From.Before(time.Now())
 	})
-	check.Must(other.Exec("VACUUM things"))(t) // without checksums, WAL says only that its pages are visible to all
+}
+
+// writes makes the moment.
+func (x *archived) writes(t *testing.T) {
+	t.Helper()
 	owner := x.Owner(t, x.of)
 	check.Must(owner.Exec("INSERT INTO things (name) VALUES ('before')"))(t)
 	check.NoError(t, owner.QueryRow("SELECT clock_timestamp() FROM pg_sleep(0.01)").Scan(&x.at))

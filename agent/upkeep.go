@@ -35,6 +35,8 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.sweepBlobs(ctx)
 	if a.archive != nil {
 		go a.archive.Run(ctx)
+		go a.marks.Run(ctx)
+		go a.drills.Run(ctx)
 	}
 	go a.readings.Run(ctx)
 	go a.sizes.Run(ctx)

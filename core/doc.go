@@ -30,7 +30,8 @@
 //	stage         what the machines of operations with stages have in common
 //	role          additional logins: their machine, changes of passwords, dependencies
 //	backup        file names, manifest, the verification rule, retention
-//	certificate   restore certificates, and the keys that sign them
+//	drill         proofs that an archive gives back what was: which second is tried, and what it is compared with
+//	certificate   restore and recovery certificates, and the keys that sign them
 //	restore       the machine of restores, which backups can be restored, and beside what
 //	clone         the machine of clones, and what a clone takes from its source
 //	rebuild       the machine by which a database of a server that is gone is made anew on another one

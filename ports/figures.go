@@ -26,6 +26,8 @@ type Figures interface {
 	WaitingEvents(ctx context.Context) (Tally, error)
 	// DueMails counts mails whose next attempt could have begun.
 	DueMails(ctx context.Context, now time.Time) (Tally, error)
+	// Drills says how the archives of the servers are proven that have a plan of drills.
+	Drills(ctx context.Context) ([]ServerDrills, error)
 }
 
 // Tally is how many there are of something, and since when the oldest is; nil where there is none.

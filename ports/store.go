@@ -57,6 +57,7 @@ type Tx interface {
 	Mails() Mails
 	Qualifications() Qualifications
 	SigningKeys() SigningKeys
+	Drills() Drills
 	KeyRings() KeyRings
 	Uploads() Uploads
 	Previews() Previews

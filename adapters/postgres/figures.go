@@ -50,6 +50,13 @@ var (
 	dueMails      = pgdb.Written(`
 		SELECT count(*) AS count, min(greatest(not_before, lease_until)) AS oldest FROM mails
 		WHERE ` + unsent + ` AND greatest(not_before, lease_until) <= $1`)
+	serverDrills = pgdb.Written(`
+		SELECT s.name AS server, p.unproven_since, coalesce(l.outcome, '') AS outcome, coalesce(l.took_ms, 0) AS took_ms
+		FROM drill_plans p JOIN servers s ON s.id = p.server_id
+		LEFT JOIN LATERAL (
+			SELECT d.outcome, d.took_ms FROM drills d WHERE d.server_id = p.server_id AND ` + toldDrill + `
+			ORDER BY d.begun_at DESC, d.id DESC LIMIT 1) l ON true
+		ORDER BY s.name`)
 )
 
 func (f figures) OpenOperations(ctx context.Context) ([]ports.OperationTally, error) {
@@ -82,4 +89,8 @@ func (f figures) WaitingEvents(ctx context.Context) (ports.Tally, error) {
 
 func (f figures) DueMails(ctx context.Context, now time.Time) (ports.Tally, error) {
 	return pgdb.One[ports.Tally](ctx, f.Session, dueMails, now)
+}
+
+func (f figures) Drills(ctx context.Context) ([]ports.ServerDrills, error) {
+	return pgdb.All[ports.ServerDrills](ctx, f.Session, serverDrills)
 }

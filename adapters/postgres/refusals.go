@@ -29,6 +29,7 @@ var broken = map[string]func() error{
 	"role_changes_one_pending":       errChangeUnfinished,
 	"role_changes_key_unique":        errChangeUnfinished,
 	"certificate_keys_one_signs":     certificate.ErrKeySigns,
+	"drills_one_open":                func() error { return errors.New("a drill of the server goes on") },
 	"previews_one_live":              errRefTaken,
 	"previews_use_unique":            errRefTaken,
 	"webhook_attempts_once":          func() error { return errors.New("the attempt is recorded already") },

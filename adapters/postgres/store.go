@@ -85,6 +85,7 @@ func (s tx) Qualifications() ports.Qualifications {
 	return qualifications{qualificationTable.Rows(s.Session)}
 }
 func (s tx) SigningKeys() ports.SigningKeys { return signingKeys{signingKeyTable.Rows(s.Session)} }
+func (s tx) Drills() ports.Drills           { return drills{drillTable.Rows(s.Session)} }
 func (s tx) KeyRings() ports.KeyRings       { return keyRings{ringKeyTable.Rows(s.Session)} }
 func (s tx) Uploads() ports.Uploads         { return uploads{uploadTable.Rows(s.Session)} }
 func (s tx) Previews() ports.Previews       { return previews{previewTable.Rows(s.Session)} }

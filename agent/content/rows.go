@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pgherd/pgherd/agent/copyout"
+	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/core/backup"
 )
 
@@ -58,6 +59,42 @@ func Read(
 	err = group.Wait()
 	found.Rows, found.Digests = into.counts, into.digests()
 	return err
+}
+
+// WantAll has Read take a digest of each table that there is: under the settings and in the order of columns of the manifest, where
+// it has the table, and all of a table otherwise.
+func WantAll(ctx context.Context, q pg.Querier, want *backup.Contents) error {
+	list, err := Tables(ctx, q)
+	if err != nil {
+		return err
+	}
+	digests := make(map[string]backup.TableDigest, len(list))
+	for _, t := range list {
+		d, known := want.Digests[t.Loaded()]
+		if !known || !sameNames(d.Columns, t.columns) {
+			d = backup.TableDigest{Columns: t.columns}
+		}
+		if _, other := digests[t.Loaded()]; !other { // the parts of one table may have other orders
+			digests[t.Loaded()] = d
+		}
+	}
+	if want.Digests = digests; !want.HasDigests() {
+		want.DigestSettings = backup.DigestSettings()
+	}
+	return nil
+}
+
+// Unlogged are the quoted names of the tables whose rows are not in WAL.
+func Unlogged(ctx context.Context, q pg.Querier) (names []string, err error) {
+	const query = `SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE c.relkind = 'r' AND c.relpersistence = 'u' AND c.oid >= 16384 AND n.nspname !~ '^pg_(temp|toast)'`
+	err = pg.Read(ctx, q, "unlogged tables", query, func(rows *sql.Rows) error {
+		var t Table
+		err := rows.Scan(&t.schema, &t.name)
+		names = append(names, t.quoted())
+		return err
+	})
+	return names, err
 }
 
 // readTables reads tables over a connection of its own.

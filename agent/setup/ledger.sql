@@ -126,6 +126,21 @@ CREATE TABLE ledger.heartbeat (
     at     timestamptz NOT NULL
 );
 
+-- Marks of what databases were: one each time the agent sees that a database has changed, which it looks for once an hour. What is
+-- had back of a moment has those that were set until then. A mark has what PostgreSQL counted of the rows that were written and
+-- removed, since when it counts, and when the database was last seen as the mark before says; its digest includes that one's.
+CREATE TABLE ledger.canary (
+    database_id text        NOT NULL REFERENCES ledger.database ON DELETE CASCADE,
+    at          timestamptz NOT NULL,
+    oid         oid         NOT NULL,
+    changes     bigint      NOT NULL,
+    counted     timestamptz NOT NULL,
+    same_until  timestamptz NOT NULL,
+    digest      text        NOT NULL CHECK (length(digest) = 64),
+    PRIMARY KEY (database_id, at)
+);
+CREATE INDEX canary_at ON ledger.canary (at);
+
 -- Roles that the platform made. A role whose oid is not here is none of ours. A login is enabled when it may log in while its
 -- database is open, which a prepared, revoked or expired one may not. changed_at is when its password changed, or its log-in ended,
 -- by this server's clock.

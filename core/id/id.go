@@ -31,6 +31,7 @@ type (
 	InstallationID   string
 	SessionID        string
 	PasskeyID        string
+	DrillID          string
 )
 
 // KeyID is the visible part of an API key: 8 base62 characters.

@@ -183,6 +183,7 @@ func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
 		}
 		s.databases.delete(s.txid, db)
 		s.previews.delete(s.txid, db)
+		s.forgetDrills(db)
 		s.forget(db)
 		s.backupKeys.remove(s.txid, func(k id.DatabaseID, _ backup.Key) bool { return k == db })
 		s.logins.remove(s.txid, func(k loginKey, _ ports.LoginSecret) bool { return k.database == db })

@@ -204,6 +204,7 @@ func (v servers) Remove(ctx context.Context, of id.ServerID) error {
 		}
 		s.qualifications.remove(s.txid, func(k qualificationKey, _ extension.Qualification) bool { return k.server == of })
 		s.servers.delete(s.txid, of)
+		s.drillPlans.delete(s.txid, of)
 		return nil
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/citoken"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/drill"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
@@ -86,6 +87,8 @@ type state struct {
 	usageSamples     rows[usageKey, usage.Sample]
 	usageLines       rows[usageKey, usage.Line]
 	usageTaken       rows[id.ServerID, usage.Taken]
+	drills           rows[id.DrillID, drill.Drill]
+	drillPlans       rows[id.ServerID, drill.Plan]
 }
 
 type identityKey struct{ issuer, subject string }

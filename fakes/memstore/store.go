@@ -195,6 +195,7 @@ func (s session) Backups() ports.Backups               { return backups{s} }
 func (s session) Operations() ports.Operations         { return operations{s} }
 func (s session) Uses() ports.Uses                     { return uses{s} }
 func (s session) Storage() ports.Storage               { return storage{s} }
+func (s session) Drills() ports.Drills                 { return drills{s} }
 func (s session) Usage() ports.Usage                   { return usages{s} }
 func (s session) Idempotency() ports.Idempotency       { return requests{s} }
 func (s session) Audit() ports.Audit                   { return auditEntries{s} }

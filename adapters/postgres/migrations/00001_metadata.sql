@@ -871,6 +871,40 @@ CREATE TABLE usage_taken (
     asked_at  timestamptz NOT NULL
 );
 
+-- Drills, each of which has a second of a database back from the archive of its server, and compares it with what is known of
+-- it. "facts" is what it has found; "repeats" says that one that has failed came before, of the same second.
+CREATE TABLE drills (
+    id              uuid PRIMARY KEY,
+    server_id       uuid NOT NULL REFERENCES servers ON DELETE CASCADE,
+    database_id     uuid NOT NULL REFERENCES databases ON DELETE CASCADE,
+    point_in_time   timestamptz NOT NULL,
+    filename        text NOT NULL,
+    manifest_sha256 text NOT NULL,
+    repeats         boolean NOT NULL,
+    begun_at        timestamptz NOT NULL,
+    ended_at        timestamptz,
+    outcome         text NOT NULL CHECK (outcome IN ('', 'proven', 'failed', 'not_run')),
+    why             text NOT NULL,
+    took_ms         bigint NOT NULL,
+    facts           json NOT NULL,
+    CONSTRAINT drills_end CHECK ((ended_at IS NULL) = (outcome = ''))
+);
+CREATE UNIQUE INDEX drills_one_open ON drills (server_id) WHERE ended_at IS NULL;
+CREATE INDEX drills_begun ON drills (begun_at, id);
+CREATE INDEX drills_of_server ON drills (server_id, begun_at, id);
+CREATE INDEX drills_of_database ON drills (database_id, begun_at, id);
+
+-- When the next drill of a server is, and of what, where chance does not say it. Who begins or ends one holds the row.
+CREATE TABLE drill_plans (
+    server_id      uuid PRIMARY KEY REFERENCES servers ON DELETE CASCADE,
+    due_at         timestamptz NOT NULL,
+    database_id    uuid REFERENCES databases ON DELETE SET NULL,
+    point_in_time  timestamptz,
+    repeats        boolean NOT NULL,
+    unproven_since timestamptz
+);
+CREATE INDEX drill_plans_database ON drill_plans (database_id) WHERE database_id IS NOT NULL;
+
 --
 -- Rates and the key ring
 --
