@@ -28,13 +28,19 @@ type Drills interface {
 	End(ctx context.Context, d drill.Drill) error
 	// Forget removes the drills of a server that have ended before a time.
 	Forget(ctx context.Context, server id.ServerID, before time.Time) error
-	// Last returns the newest drill that has proven something, or failed: of a database, or of any of a server where that is empty.
-	// With an outcome, only such a one. ErrNoRow where there is none.
-	Last(ctx context.Context, server id.ServerID, db id.DatabaseID, of drill.Outcome) (drill.Drill, error)
+	// Last returns the newest drill that has proven something, or failed; ErrNoRow where there is none.
+	Last(ctx context.Context, of DrillFilter) (drill.Drill, error)
 	// ProvenFrom is the earliest moment, from a time on, that was proven of any database of a server; nil: none.
 	ProvenFrom(ctx context.Context, server id.ServerID, from time.Time) (*time.Time, error)
 	// List lists drills, newest first: all, or those of a server.
 	List(ctx context.Context, server id.ServerID, p Page) ([]drill.Drill, error)
+}
+
+// DrillFilter chooses drills: those of a database or, where that is empty, of a server; with an outcome, only such ones.
+type DrillFilter struct {
+	ServerID   id.ServerID
+	DatabaseID id.DatabaseID
+	Outcome    drill.Outcome
 }
 
 // DrillServer is a server with its plan.

@@ -74,13 +74,11 @@ func (d drills) Forget(ctx context.Context, of id.ServerID, before time.Time) er
 	return d.Write(ctx, forgetDrills, of, before)
 }
 
-func (d drills) Last(
-	ctx context.Context, server id.ServerID, db id.DatabaseID, of drill.Outcome,
-) (drill.Drill, error) {
-	if db != "" {
-		return d.One(ctx, lastOfDatabase, db, of)
+func (d drills) Last(ctx context.Context, of ports.DrillFilter) (drill.Drill, error) {
+	if of.DatabaseID != "" {
+		return d.One(ctx, lastOfDatabase, of.DatabaseID, of.Outcome)
 	}
-	return d.One(ctx, lastOfServer, server, of)
+	return d.One(ctx, lastOfServer, of.ServerID, of.Outcome)
 }
 
 func (d drills) ProvenFrom(ctx context.Context, of id.ServerID, from time.Time) (*time.Time, error) {

@@ -114,11 +114,11 @@ func drillPosition(d drill.Drill) ports.Position {
 	return ports.Position{At: d.BegunAt, ID: string(d.ID)}
 }
 
-func (r drills) Last(ctx context.Context, server id.ServerID, db id.DatabaseID, of drill.Outcome) (drill.Drill, error) {
+func (r drills) Last(ctx context.Context, of ports.DrillFilter) (drill.Drill, error) {
 	return read(ctx, r.session, func(s *state) (drill.Drill, error) {
 		list := s.drills.having(func(d drill.Drill) bool {
-			told := (d.Outcome == drill.Proven || d.Outcome == drill.Failed) && (of == "" || d.Outcome == of)
-			return told && (db == "" && d.ServerID == server || d.DatabaseID == db)
+			told := (d.Outcome == drill.Proven || d.Outcome == drill.Failed) && (of.Outcome == "" || d.Outcome == of.Outcome)
+			return told && (of.DatabaseID == "" && d.ServerID == of.ServerID || d.DatabaseID == of.DatabaseID)
 		}, nil)
 		if list = paged(list, ports.Page{Limit: 1}, drillPosition, -1); len(list) == 0 {
 			return drill.Drill{}, ports.ErrNoRow

@@ -51,6 +51,7 @@ func TestBackups(t *testing.T)        { eachStore(t, conformance.Backups) }
 func TestOperations(t *testing.T)     { eachStore(t, conformance.Operations) }
 func TestQueue(t *testing.T)          { eachStore(t, conformance.Queue) }
 func TestStorage(t *testing.T)        { eachStore(t, conformance.Storage) }
+func TestDrills(t *testing.T)         { eachStore(t, conformance.Drills) }
 func TestUsage(t *testing.T)          { eachStore(t, conformance.Usage) }
 func TestUses(t *testing.T)           { eachStore(t, conformance.Uses) }
 func TestIdempotency(t *testing.T)    { eachStore(t, conformance.Idempotency) }
