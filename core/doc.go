@@ -66,9 +66,9 @@
 //	live          tells open pages of changes
 //	operator      the use cases of the people who run the service
 //
-// The others are named after what they serve: backups, certificates, checkups, citokens, clones, databases, deletion, extensions,
-// keyrings, keys, mails, members, moments, operations, people, previews, pruning, querytimeouts, rebuilds, restores, roles,
-// slowqueries, snapshots, storage, uploads, usage, webhooks.
+// The others are named after what they serve: backups, certificates, checkups, citokens, clones, databases, deletion, drills,
+// extensions, keyrings, keys, mails, members, moments, operations, people, previews, pruning, querytimeouts, rebuilds, restores,
+// roles, slowqueries, snapshots, storage, uploads, usage, webhooks.
 //
 // # Glossary
 //

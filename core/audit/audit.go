@@ -121,6 +121,7 @@ const (
 	ServerAdded      Action = "server.added"
 	ServerChanged    Action = "server.changed"
 	ServerRemoved    Action = "server.removed"
+	DrillOrdered     Action = "drill.ordered"
 	ExtensionTried   Action = "extension.tried" // with another outcome than before
 
 	NamespaceCreated Action = "ci_namespace.created"

@@ -1,5 +1,5 @@
-// Package certificate holds restore certificates: signed statements that a backup file was restored in isolation and found equal
-// to the database, and the keys that sign them.
+// Package certificate holds signed statements, and the keys that sign them: restore certificates, that a backup file was restored
+// in isolation and found equal to the database, and recovery certificates, that a moment was had back from an archive.
 package certificate
 
 import (

@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/clones"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/deletion"
+	"github.com/pgherd/pgherd/core/controlplane/drills"
 	"github.com/pgherd/pgherd/core/controlplane/extensions"
 	"github.com/pgherd/pgherd/core/controlplane/keyrings"
 	"github.com/pgherd/pgherd/core/controlplane/keys"
@@ -55,7 +56,7 @@ type (
 // work.Engine.Points.
 var CrashPoints = slices.Concat(
 	databases.CrashPoints, backups.CrashPoints, roles.CrashPoints, settings.CrashPoints, storage.CrashPoints,
-	webhooks.CrashPoints, mails.CrashPoints, keyrings.CrashPoints,
+	webhooks.CrashPoints, mails.CrashPoints, keyrings.CrashPoints, drills.CrashPoints,
 )
 
 // leaseFollows is what the outcomes of deletions and recoveries are to the lease of a preview. It goes with what is purged.
@@ -121,6 +122,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	copies, joining, persons := backups.New(shared), members.New(shared), people.New(shared)
 	deleting := deletion.New(shared, copies.OpenStored, joining.Withdraw)
 	pruning.Register(shared)
+	drills.Register(shared)
 	shared.RegisterInStep()
 	cloning := clones.New(shared, back.Admit)
 	short := previews.New(shared, making.Make, deleting, previews.Copying{Copy: cloning.Copy, Admits: back.Admit})

@@ -74,6 +74,9 @@ type Drill struct {
 	Facts  json.RawMessage `db:"facts"` // null until it has ended
 }
 
+// NoFacts are those of a drill that goes on.
+var NoFacts = json.RawMessage("null")
+
 // Facts are what a drill has found, as far as it came.
 type Facts struct {
 	Database      string `json:"database,omitempty"` // the name that it had then

@@ -43,7 +43,16 @@ func NextDay(after time.Time, r Random) time.Time {
 	return after.UTC().Truncate(day).Add(day + time.Duration(r.below(int64(day))))
 }
 
-// Looked returns the plan of a server of which there is nothing to be proven: none is due before tomorrow.
+// First returns the plan of a server that is new: its first drill is within a day, if it keeps an archive.
+func (p Plan) First(now time.Time, r Random, archived bool) Plan {
+	next := Plan{ServerID: p.ServerID, DueAt: now.Add(time.Duration(r.below(int64(day))) + 1)}
+	if archived {
+		next.UnprovenSince = &now
+	}
+	return next
+}
+
+// Looked returns the plan of a server that has nothing to be proven: there is no archive, or no database.
 func (p Plan) Looked(now time.Time, r Random) Plan {
 	return Plan{ServerID: p.ServerID, DueAt: NextDay(now, r)}
 }
@@ -51,6 +60,11 @@ func (p Plan) Looked(now time.Time, r Random) Plan {
 // Later returns the plan where none could begin now.
 func (p Plan) Later(now time.Time) Plan {
 	return Plan{ServerID: p.ServerID, DueAt: now.Add(again), UnprovenSince: since(p.UnprovenSince, now)}
+}
+
+// Ordered returns the plan of a server of which somebody wants a drill now.
+func (p Plan) Ordered(now time.Time, of id.DatabaseID, at *time.Time) Plan {
+	return Plan{ServerID: p.ServerID, DueAt: now, DatabaseID: of, PointInTime: at, UnprovenSince: p.UnprovenSince}
 }
 
 // After returns the plan once a drill has ended: the next one is tomorrow. One that has failed is repeated before; one that was

@@ -20,6 +20,7 @@ const (
 	DatabaseNotFound                     Code = "DATABASE_NOT_FOUND"
 	BackupNotFound                       Code = "BACKUP_NOT_FOUND"
 	DeletionBackupNotAvailable           Code = "DELETION_BACKUP_NOT_AVAILABLE"
+	CertificateNotFound                  Code = "CERTIFICATE_NOT_FOUND"
 	WebhookNotFound                      Code = "WEBHOOK_NOT_FOUND"
 	OperationNotFound                    Code = "OPERATION_NOT_FOUND"
 	RoleNotFound                         Code = "ROLE_NOT_FOUND"
@@ -93,6 +94,7 @@ var Table = []Entry{
 	{DatabaseNotFound, 404, "missing, not owned, or out of key scope"},
 	{BackupNotFound, 404, "the backup file does not exist"},
 	{DeletionBackupNotAvailable, 404, "no deletion backup is available for this database"},
+	{CertificateNotFound, 404, "no moment of the database was proven by a drill"},
 	{WebhookNotFound, 404, "no such endpoint in the account"},
 	{OperationNotFound, 404, "no such operation in the key's scope"},
 	{RoleNotFound, 404, "no such role on this database"},

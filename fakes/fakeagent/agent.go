@@ -236,6 +236,8 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return onDatabase(s, q.DatabaseID, func(*databaseState) (command.BackupReading, error) { return s.adopt(q) })
 	case command.RereadBackup:
 		return s.reread(q)
+	case command.Drill:
+		return s.drill(q)
 	case command.OpenUpload:
 		return onDatabase(s, q.DatabaseID, func(*databaseState) (command.Uploaded, error) { return s.openUpload(q) })
 	case command.AskUpload:

@@ -60,6 +60,8 @@ type faults struct {
 	countsNothing bool
 	storage       string
 	holdReadings  bool
+	holdDrills    bool
+	drillFails    string
 }
 
 // OnCall sets the hook; nil removes it.
@@ -99,6 +101,12 @@ func (s *Server) SetOpen(db id.DatabaseID, open bool) {
 		d.open = open
 	}
 }
+
+// HoldDrills has the drills that begin from now on go on until it is told otherwise.
+func (s *Server) HoldDrills(on bool) { s.set(func(f *faults) { f.holdDrills = on }) }
+
+// FailDrills has drills find what was had back to be wrong, for a reason; empty: no longer.
+func (s *Server) FailDrills(why string) { s.set(func(f *faults) { f.drillFails = why }) }
 
 // HoldReadings has the readings of backups that begin from now on go on until it is told otherwise.
 func (s *Server) HoldReadings(on bool) { s.set(func(f *faults) { f.holdReadings = on }) }

@@ -9,10 +9,26 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// manifestOf describes a backup. The lines of its INSERTs, into tables of public, stand for those that COPY writes.
+// manifestOf describes a backup.
 func manifestOf(op id.OperationID, spec command.Backup, snapshot string, content []byte) []byte {
+	m := backup.Manifest{
+		FormatVersion: backup.FormatVersion, DatabaseID: spec.DatabaseID, OperationID: op, Filename: spec.Filename,
+		ServerVersion: serverVersion,
+		File:          backup.FileDigest{Name: string(spec.Filename), SizeBytes: int64(len(content)), SHA256: sum(content)},
+		Sidecar:       backup.FileDigest{SHA256: sum(nil)},
+		Contents:      contentsOf(snapshot),
+	}
+	text, err := m.Encode()
+	if err != nil {
+		panic("fakeagent: " + err.Error()) // only a manifest that is too long
+	}
+	return text
+}
+
+// contentsOf describes what an SQL text makes. The lines of its INSERTs, into tables of public, stand for those that COPY writes.
+func contentsOf(text string) backup.Contents {
 	sums := map[string]*backup.LineSum{}
-	for line := range strings.Lines(snapshot) {
+	for line := range strings.Lines(text) {
 		if rest, inserts := strings.CutPrefix(line, "INSERT INTO "); inserts {
 			table, _, _ := strings.Cut(rest, " ")
 			if sums["public."+table] == nil {
@@ -22,25 +38,15 @@ func manifestOf(op id.OperationID, spec command.Backup, snapshot string, content
 		}
 	}
 	none := new(backup.Sum).Digest(nil)
-	m := backup.Manifest{
-		FormatVersion: backup.FormatVersion, DatabaseID: spec.DatabaseID, OperationID: op, Filename: spec.Filename,
-		ServerVersion: serverVersion,
-		File:          backup.FileDigest{Name: string(spec.Filename), SizeBytes: int64(len(content)), SHA256: sum(content)},
-		Sidecar:       backup.FileDigest{SHA256: sum(nil)},
-		Contents: backup.Contents{
-			Rows: map[string]int64{}, Digests: map[string]backup.TableDigest{}, LargeObjectDigest: &none,
-			DigestSettings: backup.DigestSettings(),
-		},
+	c := backup.Contents{
+		Rows: map[string]int64{}, Digests: map[string]backup.TableDigest{}, LargeObjectDigest: &none,
+		DigestSettings: backup.DigestSettings(),
 	}
 	for table, lines := range sums {
 		d := lines.Digest(nil)
-		m.Contents.Rows[table], m.Contents.Digests[table] = d.Rows, d
+		c.Rows[table], c.Digests[table] = d.Rows, d
 	}
-	text, err := m.Encode()
-	if err != nil {
-		panic("fakeagent: " + err.Error()) // only a manifest that is too long
-	}
-	return text
+	return c
 }
 
 // Tamper changes the manifest of a backup as it is stored.

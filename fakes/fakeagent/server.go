@@ -31,6 +31,7 @@ type Server struct {
 	files     map[fileKey]*file
 	jobs      map[id.OperationID]*job
 	reading   *command.RereadBackup // while it is held
+	drilling  id.DrillID            // the one that goes on
 	faults    faults
 	lastOID   int64
 	sight     *server.Survey // as set

@@ -1,4 +1,4 @@
-// Package certificates issues restore certificates, and publishes the keys that sign them.
+// Package certificates issues restore and recovery certificates, and publishes the keys that sign them.
 package certificates
 
 import (
@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/drill"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/slot"
@@ -149,11 +150,40 @@ func (c *Certificates) sign(
 	if err != nil {
 		return none, err
 	}
+	return c.signed(key, document)
+}
+
+func (c *Certificates) signed(key certificate.Key, document []byte) (none certificate.Certificate, _ error) {
 	seed, err := c.base.Secrets.Open(key.SealedSeed, key.SecretContext())
 	if err != nil {
 		return none, err
 	}
 	return key.Sign(seed, document)
+}
+
+// IssueRecovery makes the certificate of the last drill that has proven a moment of a database. It is the same each time, until
+// another key signs or another moment is proven. CERTIFICATE_NOT_FOUND. FEATURE_NOT_AVAILABLE: no key signs.
+func (c *Certificates) IssueRecovery(ctx context.Context, r access.Reached) (made certificate.Certificate, err error) {
+	if err := r.Permit(account.See); err != nil {
+		return made, err
+	}
+	var last drill.Drill
+	var key certificate.Key
+	err = c.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if key, err = currentKey(ctx, tx); err != nil {
+			return err
+		}
+		last, err = tx.Drills().Last(ctx, ports.DrillFilter{DatabaseID: r.Record().ID, Outcome: drill.Proven})
+		return base.NotFound(err, certificate.ErrNoRecovery())
+	})
+	if err != nil {
+		return made, err
+	}
+	document, err := certificate.WriteRecovery(key.ID, last)
+	if err != nil {
+		return made, err
+	}
+	return c.signed(key, document)
 }
 
 // Keys publishes every key that ever signed, newest first, and the position of the last one where there are more.

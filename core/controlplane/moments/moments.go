@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/drill"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/recovery"
@@ -51,6 +52,15 @@ type Shown struct {
 	recovery.Window // what of the archive is the customer's
 	Archived        bool
 	Days            int // see Moments.Days
+	Proof
+}
+
+// Proof is what drills have proven.
+type Proof struct {
+	// LastDrill is the last drill of the database or, where it had none, of another one of its server; nil: neither had one.
+	LastDrill *drill.Drill
+	// ProvenFrom is the earliest moment of the window that was had back of any database of the server; nil: none was.
+	ProvenFrom *time.Time
 }
 
 // Window returns as of which moments a database can be had back now. A server without an archive, and a plan without recovery to
@@ -69,7 +79,32 @@ func (m *Moments) Window(ctx context.Context, r access.Reached) (s Shown, err er
 	if err != nil {
 		return s, err
 	}
-	return Shown{claim.Of(known.Window, m.base.Clock.Now()), known.Archived, claim.Days}, nil
+	s = Shown{Window: claim.Of(known.Window, m.base.Clock.Now()), Archived: known.Archived, Days: claim.Days}
+	if s.Empty() {
+		return s, nil
+	}
+	s.Proof, err = m.proof(ctx, r, s.Window)
+	return s, err
+}
+
+// proof reads what drills have proven of a window.
+func (m *Moments) proof(ctx context.Context, r access.Reached, w recovery.Window) (p Proof, err error) {
+	server, db := r.Record().ServerID, r.Record().ID
+	err = m.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		last, err := tx.Drills().Last(ctx, ports.DrillFilter{DatabaseID: db})
+		if errors.Is(err, ports.ErrNoRow) {
+			last, err = tx.Drills().Last(ctx, ports.DrillFilter{ServerID: server})
+		}
+		switch {
+		case err == nil:
+			p.LastDrill = &last
+		case !errors.Is(err, ports.ErrNoRow):
+			return err
+		}
+		p.ProvenFrom, err = tx.Drills().ProvenFrom(ctx, server, w.From)
+		return err
+	})
+	return p, err
 }
 
 // Admit decides about a moment, whatever the caller wants to do with it. The errors are those of recovery.Claim.Admits and of
