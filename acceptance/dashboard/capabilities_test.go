@@ -10,6 +10,7 @@ import (
 
 // Why a capability of the API has no page.
 var without = map[string]string{
+	"getRecoveryCertificate": "as getRecoveryWindow: svc databases certificate",
 	"getRecoveryWindow":      "it asks a server's archive, which no page waits for: svc databases window",
 	"reserveManagedRestore":  "spec, section Managed restore: in no dashboard",
 	"advanceManagedRestore":  "spec, section Managed restore: in no dashboard",

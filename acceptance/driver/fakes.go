@@ -58,6 +58,11 @@ func (o fakeOperator) SetPITR(a spec.Account, days int) error {
 	return err
 }
 
+// RunDrill implements spec.Operator.
+func (o fakeOperator) RunDrill(of id.DatabaseID, at time.Time) error {
+	return o.use().OrderDrill(context.Background(), operator.DrillOrder{DatabaseID: of, At: &at})
+}
+
 // SetPreviewCopies implements spec.Operator.
 func (o fakeOperator) SetPreviewCopies(a spec.Account, on bool) error {
 	_, err := o.use().ChangeAccount(context.Background(), a.ID, func(a *account.Account) { a.PreviewCopies = &on })

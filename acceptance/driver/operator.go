@@ -51,6 +51,12 @@ func (o realOperator) SetPITR(a spec.Account, days int) error {
 	return err
 }
 
+// RunDrill implements spec.Operator.
+func (o realOperator) RunDrill(of id.DatabaseID, at time.Time) error {
+	_, err := o.admin("drill", "run", "--database", string(of), "--at", at.UTC().Format(time.RFC3339Nano))
+	return err
+}
+
 // SetPreviewCopies implements spec.Operator.
 func (o realOperator) SetPreviewCopies(a spec.Account, on bool) error {
 	_, err := o.admin("account", "set", "--account", string(a.ID), "--preview-copies="+strconv.FormatBool(on))

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -23,7 +25,7 @@ var windowing = []Scenario{
 				ada, s.WithKey(ada.Account, made.ID), ada.member(made, account.Viewer), ada.member(made, account.Developer),
 			} {
 				w := s.hasWindow(c, made)
-				s.That(w.Archived && w.PlanDays == 3 && w.LastDrill == nil && len(w.Gaps) == 1 && w.Gaps[0].Reason == "segments_missing" &&
+				s.That(w.Archived && w.PlanDays == 3 && len(w.Gaps) == 1 && w.Gaps[0].Reason == "segments_missing" &&
 					!w.Gaps[0].From.After(from) && !w.Gaps[0].To.Before(to), "it is %+v", w)
 				s.That(!w.From.After(w.Gaps[0].From) && !w.Gaps[0].To.After(*w.To), "it is %+v", w)
 			}
@@ -41,6 +43,32 @@ var windowing = []Scenario{
 			w = must(ada.Recovery.GetWindow(ctx, made.ID))(s)
 			s.That(w.From == nil && w.To == nil && len(w.Gaps) == 0 && !w.Archived && w.PlanDays == 5, "it is %+v", w)
 		}},
+	{Name: "a second that was had back is shown with the window, and has a certificate", Needs: []Ability{Archives}, Alone: true, Play: func(s *Stage) {
+		ada, made := s.Owner()
+		s.OK(s.Connects(made.Login()).Write("first", "second"))
+		s.hasWindow(ada, made)
+		s.Pass(1100 * time.Millisecond)
+		at := s.now().UTC().Truncate(time.Microsecond)
+		s.Pass(1100 * time.Millisecond)
+		s.OK(s.Connects(made.Login()).Write("third"))
+		s.Refused(refusal(ada.Recovery.GetCertificate(ctx, made.ID)), "CERTIFICATE_NOT_FOUND")
+		s.drills(made, at)
+		var w wire.RecoveryWindow
+		s.Eventually("the drill is over", func() bool {
+			w = must(ada.Recovery.GetWindow(ctx, made.ID))(s)
+			return w.LastDrill != nil && w.LastDrill.Scope == wire.DrillOfDatabase
+		})
+		last := w.LastDrill
+		s.That(last.Outcome == "proven" && last.PointInTime.Equal(at) && !last.RanAt.Before(at) && last.Seconds > 0 &&
+			w.ProvenFrom != nil && !w.ProvenFrom.After(at), "it is %+v, %+v", w, last)
+		c := must(ada.Recovery.GetCertificate(ctx, made.ID))(s)
+		s.That(s.signed(c, s.certificateKeys()), "its signature is not that of the key %s: %s", c.KeyID, c.Document)
+		var d certificate.Recovery
+		s.OK(json.Unmarshal(c.Document, &d))
+		s.That(d.Format == "pgherd-recovery-certificate/1" && d.KeyID == c.KeyID && d.DatabaseID == made.ID && d.Database == made.Name &&
+			d.PointInTime.Equal(at) && !d.ReplayedTo.After(at) && d.Contents.Rows == 2 && len(d.Contents.Digest) == 64, "it says %s", c.Document)
+		s.Refused(refusal(s.Customer("pro").Recovery.GetCertificate(ctx, made.ID)), "DATABASE_NOT_FOUND")
+	}},
 	{Name: "no window reaches further back than the plan", Needs: []Ability{Archives, MovesTime}, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		s.OK(s.Clock.Advance(4 * 24 * time.Hour))
@@ -367,6 +395,19 @@ func (s *Stage) hasWindow(c *Customer, of Created) (w wire.RecoveryWindow) {
 	})
 	s.That(w.To != nil && !w.To.Before(*w.From), "it is %+v", w)
 	return w
+}
+
+// drills orders a drill, once no other one of the server goes on.
+func (s *Stage) drills(of Created, at time.Time) {
+	s.Helper()
+	s.Eventually("no other drill goes on", func() bool {
+		err := s.Operator.RunDrill(of.ID, at)
+		if err != nil && strings.Contains(err.Error(), "a drill of the server goes on") {
+			return false
+		}
+		s.OK(err)
+		return true
+	})
 }
 
 // losesSegments has the archive lose what is written between two whole seconds from now on, and waits until after that.

@@ -115,6 +115,8 @@ type Operator interface {
 	SetBytes(a Account, database, backups int64) error
 	// SetPITR changes how many days back an account's recovery to a point in time reaches.
 	SetPITR(a Account, days int) error
+	// RunDrill has the server of a database have a moment of it back, beside it, to see that it can.
+	RunDrill(of id.DatabaseID, at time.Time) error
 	// SetPreviewCopies lets previews of an account have data of its databases, or not.
 	SetPreviewCopies(a Account, on bool) error
 	// OpenDatabase lets customers in again whose database was closed for its size.

@@ -207,6 +207,11 @@ func (x Recovery) GetWindow(ctx context.Context, databaseID id.DatabaseID, opts 
 	return ask[wire.RecoveryWindow](ctx, x.c, get("/databases/%s/recovery-window", databaseID), opts)
 }
 
+// GetCertificate sends GET /databases/{id}/recovery-certificate: get the signed proof that a moment of a database was had back.
+func (x Recovery) GetCertificate(ctx context.Context, databaseID id.DatabaseID, opts ...Option) (wire.Certificate, error) {
+	return ask[wire.Certificate](ctx, x.c, get("/databases/%s/recovery-certificate", databaseID), opts)
+}
+
 // Certificates groups calls: signed proofs that backups can be restored.
 type Certificates struct{ c *Client }
 

@@ -45,7 +45,7 @@ func NewCounters(r Registry) (*Counters, error) {
 
 // alone are the steps worth an alert that have one kind each.
 var alone = map[string]string{
-	"backup.damaged": "", "backup.not_read": "", "ci_token.refused": "", "mail.failed": "invitation",
+	"backup.damaged": "", "backup.not_read": "", "drill.failed": "", "ci_token.refused": "", "mail.failed": "invitation",
 	"lifecycle.not_undone": "lifecycle", "deletion.not_undone": string(deletion.KindDelete),
 	"purge.refused": string(deletion.KindPurge), "metadata.behind": "", "snapshot.not_kept": "", "snapshot.unreadable": "",
 }

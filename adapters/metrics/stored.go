@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/drill"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -25,7 +26,8 @@ type Measured struct {
 // MeasureStored adds what the metadata database knows to the metrics of a host. All labels are bounded: servers, kinds, states.
 func MeasureStored(r Registry, m Measured) error {
 	return r.Register(newStored(m.Clock.Now,
-		m.operations(), m.changes(), m.purges(), m.previews(), m.overdue(), m.ages(), m.databases(), m.webhooks(), m.mails(), m.kept()))
+		m.operations(), m.changes(), m.purges(), m.previews(), m.overdue(), m.ages(), m.drills(), m.databases(), m.webhooks(),
+		m.mails(), m.kept()))
 }
 
 // view reads by the ports.
@@ -158,6 +160,29 @@ func (m Measured) ages() *family {
 			list, err := m.Figures.BackupAges(ctx, m.UnverifiedPlans)
 			for _, s := range list {
 				set(age, since(now, s.Oldest), s.Server)
+			}
+			return err
+		},
+	}
+}
+
+func (m Measured) drills() *family {
+	unproven := describe("pgherd_archive_unproven_seconds",
+		"For how long no drill has proven the archive of a server: since the end of the last one that did, or since there was something "+
+			"to prove; 0 where there is nothing.", "server")
+	failed := describe("pgherd_drill_failed", "1 if the last drill of a server that could tell has failed.", "server")
+	took := describe("pgherd_drill_duration_seconds", "How long the last drill of a server that could tell has worked.", "server")
+	return &family{
+		name: "drills", all: []*prometheus.Desc{unproven, failed, took},
+		read: func(ctx context.Context, now time.Time, set setter) error {
+			list, err := m.Figures.Drills(ctx)
+			for _, s := range list {
+				set(unproven, since(now, s.UnprovenSince), s.Server)
+				if s.Outcome == "" {
+					continue
+				}
+				set(failed, OneOrZero(s.Outcome == drill.Failed), s.Server)
+				set(took, float64(s.TookMs)/1000, s.Server)
 			}
 			return err
 		},

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/drills"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/doctor"
 	"github.com/pgherd/pgherd/core/drill"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -120,11 +121,13 @@ func TestADrillThatFails(t *testing.T) {
 	}
 	w.passes(6 * time.Hour)
 	equal(t, "drills", len(w.drilled()), 2)
+	w.wantFindings(doctor.DrillFailed)
 	equal(t, "told", count(w.log.said(w.shop), "drill.failed"), 2)
 	equal(t, "events", len(w.events()), events)
 	w.server.FailDrills("")
 	w.passes(24 * time.Hour)
 	equal(t, "the next one", w.drilled()[0].Outcome, drill.Proven)
+	w.wantFindings()
 }
 
 // Where nothing is to be proven there is no drill, and nothing is unproven. Where no second can be had back yet, one is tried

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/drill"
 )
 
 // archives are what an agent can say of the key of its archive.
@@ -17,6 +18,13 @@ var archives = []struct {
 	{what: "the key", key: []byte("key"), has: command.ArchiveKeyMark("key")},
 	{what: "another key", key: []byte("key"), has: command.ArchiveKeyMark("other"), codes: []Code{ArchiveKeyDiffers}},
 	{what: "a key that cannot be opened", has: command.ArchiveKeyMark("key"), codes: []Code{ArchiveKeyDiffers}},
+}
+
+func TestExamineDrill(t *testing.T) {
+	for outcome, codes := range map[drill.Outcome][]Code{drill.Proven: nil, drill.Failed: {DrillFailed}} {
+		wantCodes(t, ExamineDrill("one", &drill.Drill{Outcome: outcome, Why: "wrong"}), codes...)
+	}
+	wantCodes(t, ExamineDrill("one", nil))
 }
 
 func TestExamineArchive(t *testing.T) {

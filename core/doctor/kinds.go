@@ -40,6 +40,7 @@ const (
 	OtherProtocol     Code = "other_protocol"
 	ArchiveKeyDiffers Code = "archive_key_differs"
 	SnapshotOld       Code = "snapshot_old"
+	DrillFailed       Code = "drill_failed"
 	ListCut           Code = "list_cut"
 
 	StatusStuck       Code = "status_stuck"
@@ -122,6 +123,9 @@ var Kinds = []Kind{
 	{
 		SnapshotOld, "the server is to keep snapshots of the metadata, and has none of the last hour: the log of the batch hosts says why",
 		Nothing,
+	},
+	{
+		DrillFailed, "the last drill of the server that could tell has failed: what its archive gives back may be wrong", Nothing,
 	},
 	{ListCut, "the server has more than the agent lists at once; run the doctor again after repairing this", Nothing},
 

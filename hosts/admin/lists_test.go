@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/drill"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
@@ -107,6 +108,16 @@ func (w town) store() {
 				return err
 			}
 		}
+		d := drill.Drill{
+			ID: "00000000-0000-4000-8007-000000000001", ServerID: servers[0], DatabaseID: shop, PointInTime: now, BegunAt: now,
+			Facts: drill.NoFacts,
+		}
+		if err := tx.Drills().Add(ctx, d); err != nil {
+			return err
+		}
+		if err := tx.Drills().End(ctx, d.Ended(now, drill.Found{Outcome: drill.Failed, Why: w.hostile})); err != nil {
+			return err
+		}
 		_, err := tx.Deletions().Add(ctx, deletion.Tombstone{
 			DatabaseID: old, OperationID: "00000000-0000-4000-8000-000000000009", StatusBefore: database.Active, DeletedAt: now,
 			PurgeAfter: now.Add(time.Hour),
@@ -168,6 +179,7 @@ func TestListsFitTheTerminal(t *testing.T) {
 		"ci-namespace list":    {},
 		"ci-trust list":        {"--namespace=" + w.namespace},
 		"database list":        {},
+		"drill list":           {},
 		"enroll list":          {},
 		"extensions list":      {},
 		"feature list":         {},

@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/doctor"
+	"github.com/pgherd/pgherd/core/drill"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -221,7 +222,7 @@ func operations(ctx context.Context, tx ports.Tx, has command.Strays) (map[id.Op
 	return of, nil
 }
 
-// archive compares the key of the archive, where one is kept, as far as the key ring can open it.
+// archive compares the key of the archive, where one is kept, as far as the key ring can open it, and says whether it is proven.
 func (l *checkup) archive(ctx context.Context) error {
 	has, err := ask(ctx, l, command.AskCapabilities{})
 	if err != nil || has.Archive == nil {
@@ -232,7 +233,17 @@ func (l *checkup) archive(ctx context.Context) error {
 		return err
 	}
 	l.found = append(l.found, doctor.ExamineArchive(l.server.Name, key, *has.Archive)...)
-	return nil
+	last, err := ports.Read(ctx, l.base.Store, func(ctx context.Context, tx ports.Tx) (*drill.Drill, error) {
+		d, err := tx.Drills().Last(ctx, ports.DrillFilter{ServerID: l.server.ID})
+		if errors.Is(err, ports.ErrNoRow) {
+			return nil, nil //nolint:nilnil // that there is none is no error
+		}
+		return &d, err
+	})
+	if err == nil {
+		l.found = append(l.found, doctor.ExamineDrill(l.server.Name, last)...)
+	}
+	return err
 }
 
 // snapshots looks at those of the metadata, where the server is to keep them, and the process knows whose they are.

@@ -26,6 +26,7 @@ func (o *Operator) Drills(ctx context.Context, of id.ServerID, p ports.Page) ([]
 
 // DrillOrder is a drill that an operator wants at once.
 type DrillOrder struct {
+	// ServerID may be empty where a database is given.
 	ServerID id.ServerID
 	// DatabaseID and At are what it is of; empty: whatever chance says.
 	DatabaseID id.DatabaseID
@@ -40,6 +41,17 @@ func (o *Operator) OrderDrill(ctx context.Context, w DrillOrder) error {
 		return fault.Invalid("database", "must be given with a moment")
 	}
 	return o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		details := audit.Details{}
+		if w.DatabaseID != "" {
+			r, err := tx.Databases().Get(ctx, w.DatabaseID)
+			if err != nil {
+				return notFound(err, "database")
+			}
+			if w.ServerID != "" && r.ServerID != w.ServerID {
+				return fault.Invalid("database", "is on another server")
+			}
+			w.ServerID, details["databaseId"] = r.ServerID, string(w.DatabaseID)
+		}
 		p, err := tx.Drills().LockPlan(ctx, w.ServerID)
 		if err != nil {
 			return notFound(err, "server")
@@ -50,17 +62,7 @@ func (o *Operator) OrderDrill(ctx context.Context, w DrillOrder) error {
 		case !errors.Is(err, ports.ErrNoRow):
 			return err
 		}
-		details := audit.Details{"serverId": string(w.ServerID)}
-		if w.DatabaseID != "" {
-			r, err := tx.Databases().Get(ctx, w.DatabaseID)
-			if err != nil {
-				return notFound(err, "database")
-			}
-			if r.ServerID != w.ServerID {
-				return fault.Invalid("database", "is on another server")
-			}
-			details["databaseId"] = string(w.DatabaseID)
-		}
+		details["serverId"] = string(w.ServerID)
 		if w.At != nil {
 			details["pointInTime"] = w.At.UTC().Format(time.RFC3339Nano)
 		}

@@ -25,6 +25,7 @@ var Advice = map[fault.Code]string{
 	fault.InvalidBackupFilename:      `"svc backups list DATABASE" shows the backups`,
 	fault.BackupNotFound:             `"svc backups list DATABASE" shows the backups`,
 	fault.DeletionBackupNotAvailable: `"svc databases deleted" shows the deleted databases`,
+	fault.CertificateNotFound:        `"svc databases window DATABASE" shows the last drill`,
 	fault.WebhookNotFound:            `"svc webhooks list" shows the webhooks`,
 	fault.OperationNotFound:          `"svc operations list DATABASE" shows the operations`,
 	fault.RoleNotFound:               `"svc managed custom-list DATABASE" and "svc legacy-roles list DATABASE" show the roles`,

@@ -1,13 +1,9 @@
 package backups
 
 import (
-	"bytes"
 	"context"
-	"crypto/ed25519"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -62,7 +58,7 @@ func saveCertificate(ctx context.Context, a *app.App, c *apiclient.Client, of id
 		return fmt.Errorf("the certificate is of another backup, %s of database %s", says.Backup.Filename, says.DatabaseID)
 	}
 	if output != "" {
-		if err := storeNew(output, signed); err != nil {
+		if err := app.StoreNew(output, signed); err != nil {
 			return err
 		}
 		a.Note("the certificate is stored in %s", output)
@@ -72,21 +68,10 @@ func saveCertificate(ctx context.Context, a *app.App, c *apiclient.Client, of id
 
 // checkCertificate checks the signature of a certificate and reads what it says.
 func checkCertificate(ctx context.Context, c *apiclient.Client, signed wire.Certificate) (says certificate.Document, err error) {
-	key, err := app.Named(c.Certificates.ListKeys().All(ctx), string(signed.KeyID), "published key of certificates",
-		func(k wire.CertificateKey) string { return string(k.KeyID) })
-	if err != nil {
+	if err := app.CheckSigned(ctx, c, signed, certificate.Format); err != nil {
 		return says, err
 	}
-	if len(key.PublicKey) != ed25519.PublicKeySize || !ed25519.Verify(key.PublicKey, signed.Document, signed.Signature) {
-		return says, fmt.Errorf("the signature of the certificate is not that of key %s", signed.KeyID)
-	}
-	if err := json.Unmarshal(signed.Document, &says); err != nil {
-		return says, fmt.Errorf("what was signed is no certificate: %w", err)
-	}
-	if says.Format != certificate.Format {
-		return says, fmt.Errorf("the certificate has the format %q, which this version does not know", says.Format)
-	}
-	return says, nil
+	return says, json.Unmarshal(signed.Document, &says)
 }
 
 func certificateFields(says certificate.Document) []app.Field {
@@ -112,21 +97,4 @@ func certificateFields(says certificate.Document) []app.Field {
 		{"Key", says.KeyID},
 		{"Signature", "valid"},
 	}
-}
-
-// storeNew writes JSON into a file that must not be there.
-func storeNew(path string, value any) error {
-	var text bytes.Buffer
-	if err := json.NewEncoder(&text).Encode(value); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text.Bytes())
-	if err := errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path)) // A part of a certificate is none.
-	}
-	return nil
 }

@@ -31,6 +31,7 @@ func Command(a *app.App) *cobra.Command {
 		databasesRecover(a),
 		databasesClone(a),
 		databasesWindow(a),
+		databasesCertificate(a),
 		databasesRewind(a),
 		databasesTimeouts(a),
 		databasesTimeoutsSet(a),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/drill"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/hosts/svc/cli/app"
@@ -69,7 +70,26 @@ func windowFields(w wire.RecoveryWindow) []app.Field {
 	if w.PlanDays > 0 {
 		fields = append(fields, app.Field{"Plan", fmt.Sprintf("%d days back", w.PlanDays)})
 	}
-	return append(fields, app.Field{"Last proven", w.LastDrill})
+	if w.ProvenFrom != nil {
+		fields = append(fields, app.Field{"Proven from", w.ProvenFrom})
+	}
+	if d := w.LastDrill; d != nil {
+		fields = append(fields, app.Field{"Last drill", drilled(*d)})
+	}
+	return fields
+}
+
+// drilled says how a drill has ended.
+func drilled(d wire.RecoveryDrill) string {
+	outcome, of := string(d.Outcome), "this database"
+	if d.Outcome == drill.Failed {
+		outcome = "FAILED"
+	}
+	if d.Scope == wire.DrillOfServer {
+		of = "another database of the server"
+	}
+	return fmt.Sprintf("%s: %s of %s, on %s, in %d s", outcome, d.PointInTime.UTC().Format(time.RFC3339), of,
+		d.RanAt.UTC().Format(time.RFC3339), d.Seconds)
 }
 
 func missing(g wire.RecoveryGap) string {
