@@ -103,6 +103,10 @@ var orders = []verb{
 		n, err := strconv.Atoi(v[0])
 		return errors.Join(err, r.Operator.SetPITR(r.account, n))
 	}},
+	// Of a second that is an hour old.
+	{"operator drill DATABASE", onDatabase(func(r *run, db spec.Created, _ []string) error {
+		return r.Operator.RunDrill(db.ID, r.Clock.Now().Add(-time.Hour).Truncate(time.Second))
+	})},
 	{"operator validity DURATION", func(r *run, v []string) error {
 		d, err := time.ParseDuration(v[0])
 		return errors.Join(err, r.Operator.SetCredentialValidity(r.account, d))

@@ -202,14 +202,14 @@ func (x Backups) Delete(ctx context.Context, databaseID id.DatabaseID, filename 
 // Recovery groups calls: as of which moments a database can be had back.
 type Recovery struct{ c *Client }
 
-// GetWindow sends GET /databases/{id}/recovery-window: get as of which moments a database can be had back, also a deleted one.
-func (x Recovery) GetWindow(ctx context.Context, databaseID id.DatabaseID, opts ...Option) (wire.RecoveryWindow, error) {
-	return ask[wire.RecoveryWindow](ctx, x.c, get("/databases/%s/recovery-window", databaseID), opts)
-}
-
 // GetCertificate sends GET /databases/{id}/recovery-certificate: get the signed proof that a moment of a database was had back.
 func (x Recovery) GetCertificate(ctx context.Context, databaseID id.DatabaseID, opts ...Option) (wire.Certificate, error) {
 	return ask[wire.Certificate](ctx, x.c, get("/databases/%s/recovery-certificate", databaseID), opts)
+}
+
+// GetWindow sends GET /databases/{id}/recovery-window: get as of which moments a database can be had back, also a deleted one.
+func (x Recovery) GetWindow(ctx context.Context, databaseID id.DatabaseID, opts ...Option) (wire.RecoveryWindow, error) {
+	return ask[wire.RecoveryWindow](ctx, x.c, get("/databases/%s/recovery-window", databaseID), opts)
 }
 
 // Certificates groups calls: signed proofs that backups can be restored.

@@ -63,7 +63,8 @@ func TestABackupIsReadAgain(t *testing.T) {
 	if b.LastReadAt == nil || b.VerifiedAt == nil || b.DamagedAt != nil || w.server.Calls("RereadBackup") != 1 {
 		t.Errorf("%+v after %d readings", b, w.server.Calls("RereadBackup"))
 	}
-	equal(t, "told", slices.Equal(log.said(r.Record().ID), told) && slices.Equal(w.events(), events), true)
+	drilled := func(what string) bool { return what == "drill.proven" }
+	equal(t, "told", slices.Equal(slices.DeleteFunc(log.said(r.Record().ID), drilled), told) && slices.Equal(w.events(), events), true)
 }
 
 // Whoever has backups is told of the one that is damaged, which is no longer verified, and a new one is made: once, however many
