@@ -64,6 +64,7 @@ var rooms = []room{
 	{"agent/commons/...", under(resources...)},
 	{"agent/floors/...", under(slices.Concat(aboveCopies, []string{"agent/pooler", "agent/setup"})...)},
 	{"agent/sessions/...", under(aboveCopies...)},
+	{"agent/canary/...", under(aboveCopies...)},
 	{"agent/content/...", under(aboveCopies...)},
 	{"agent/pgdump/...", under(aboveCopies...)},
 	{"agent/diskroom/...", under(aboveCopies...)},

@@ -20,8 +20,11 @@ var archives = []struct {
 	{what: "a key that cannot be opened", has: command.ArchiveKeyMark("key"), codes: []Code{ArchiveKeyDiffers}},
 }
 
+// drilled are the outcomes of the last drill that could tell.
+var drilled = map[drill.Outcome][]Code{drill.Proven: nil, drill.Failed: {DrillFailed}}
+
 func TestExamineDrill(t *testing.T) {
-	for outcome, codes := range map[drill.Outcome][]Code{drill.Proven: nil, drill.Failed: {DrillFailed}} {
+	for outcome, codes := range drilled {
 		wantCodes(t, ExamineDrill("one", &drill.Drill{Outcome: outcome, Why: "wrong"}), codes...)
 	}
 	wantCodes(t, ExamineDrill("one", nil))

@@ -406,6 +406,11 @@ func TestEveryKindHasItsCase(t *testing.T) {
 			seen[c] = true
 		}
 	}
+	for _, codes := range drilled {
+		for _, c := range codes {
+			seen[c] = true
+		}
+	}
 	for _, d := range damages {
 		for _, c := range d.codes {
 			seen[c] = true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/drill"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/ports"
@@ -26,6 +27,8 @@ var archiveCases = map[string]func(t *testing.T, s Stand){
 	"moment before a restore":                momentBeforeRestore,
 	"moment of an isolated database":         momentIsolated,
 	"moment takes the place of the database": momentRestored,
+	"moment proven by a drill":               momentProven,
+	"drill of nothing":                       drillOfNothing,
 }
 
 // Archive is the part of the suite that needs an agent whose server keeps an archive. See Agent.
@@ -170,6 +173,50 @@ func (c *cloning) wantNotRecoverable(t *testing.T) {
 			return
 		}
 	}
+}
+
+// drilled asks until a drill is over.
+func drilled(t *testing.T, s Stand, q command.Drill) drill.Found {
+	t.Helper()
+	for ctx := bounded(t); ; time.Sleep(apart) {
+		if r := must(ports.Ask(ctx, s.Agent, q))(t); !r.Running() {
+			return r.Found
+		}
+	}
+}
+
+// A drill says what the database was, and of the same moment always the same; asked again, it tells the same.
+func momentProven(t *testing.T, s Stand) {
+	c := past(t, s)
+	q := command.Drill{DatabaseID: c.spec.DatabaseID, ID: newID[id.DrillID](), At: *c.dump.At}
+	found := drilled(t, s, q)
+	f := found.Facts
+	if found.Outcome != drill.Proven || found.Why != "" || f.Database != c.spec.Name || f.ServerVersion == "" || f.ReplayedTo.After(q.At) ||
+		f.Backup != nil || len(f.Contents.Digest) != 64 || f.Contents.Bytes == 0 || f.Took.Ms() <= 0 {
+		t.Errorf("it has found %+v", found)
+	}
+	if again := drilled(t, s, q); again.Outcome != drill.Proven || again.Facts.Contents != f.Contents {
+		t.Errorf("asked again, it says %+v", again)
+	}
+	q.ID = newID[id.DrillID]()
+	if second := drilled(t, s, q); second.Outcome != drill.Proven || second.Facts.Contents.Digest != f.Contents.Digest {
+		t.Errorf("the second one has found %+v", second)
+	}
+	q.ID, q.At = newID[id.DrillID](), windowOf(t, s, c.spec.DatabaseID).From.Add(-time.Hour)
+	if early := drilled(t, s, q); early.Outcome != drill.NotRun || early.Why == "" {
+		t.Errorf("before the database: %+v", early)
+	}
+	wantStands(t, s.Server, c.spec)
+	if !s.Server.HasTable(c.spec.Name, "after") {
+		t.Error("the database has lost what came after")
+	}
+}
+
+func drillOfNothing(t *testing.T, s Stand) {
+	q := command.Drill{DatabaseID: newID[id.DatabaseID](), ID: newID[id.DrillID](), At: moment()}
+	wantReason(t, refusal(ports.Ask(bounded(t), s.Agent, q)), command.ReasonNotFound)
+	q.At = time.Time{}
+	wantReason(t, refusal(ports.Ask(bounded(t), s.Agent, q)), command.ReasonInvalid)
 }
 
 func momentOfNothing(t *testing.T, s Stand) {
