@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/agent/backup"
 	"github.com/pgherd/pgherd/agent/copies"
 	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/drill"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/keyrings"
@@ -237,7 +238,7 @@ var offsite = []group{
 }
 
 // archived are groups for a stack that keeps an archive.
-var archived = []group{{"restoring a moment", restoringMoments}}
+var archived = []group{{"having moments back", func() []killing { return slices.Concat(restoringMoments(), drilling()) }}}
 
 // TestKilledOverAMoment kills those who have a database back as it was.
 func TestKilledOverAMoment(t *testing.T) {
@@ -400,7 +401,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 		}
 	}
 	points := slices.Concat(kindPoints(t), controlplane.CrashPoints, crash.Points)
-	for _, p := range slices.Concat(backup.CrashPoints, copies.CrashPoints, archive.CrashPoints) {
+	for _, p := range slices.Concat(backup.CrashPoints, copies.CrashPoints, archive.CrashPoints, drill.CrashPoints) {
 		points = append(points, "agent."+p)
 	}
 	for _, p := range points {
