@@ -20,7 +20,7 @@ type drillFlow struct {
 
 func (f *drillFlow) ready(t *testing.T, w *world) {
 	f.user = w.newUser(t, 5)
-	f.db = f.user.create(t, w.api, "drilled")
+	f.db = f.user.create(t, w.api, newName("drilled"))
 	eventually(t, "a window", func() (bool, string) {
 		window, err := f.user.at(w.api).Recovery.GetWindow(soon(t), f.db.ID)
 		return err == nil && window.From != nil && window.From.Before(time.Now().Add(-time.Second)), fmt.Sprint(window, err)

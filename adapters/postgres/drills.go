@@ -38,8 +38,10 @@ var (
 		WHERE d.server_id = $1 AND ` + toldDrill + ` AND ($2 = '' OR d.outcome = $2) ORDER BY d.begun_at DESC, d.id DESC LIMIT 1`)
 	lastOfDatabase = pgdb.Written("SELECT " + drillTable.Row("d") + ` FROM drills d
 		WHERE d.database_id = $1 AND ` + toldDrill + ` AND ($2 = '' OR d.outcome = $2) ORDER BY d.begun_at DESC, d.id DESC LIMIT 1`)
-	provenFrom   = pgdb.Written("SELECT min(point_in_time) FROM drills WHERE server_id = $1 AND outcome = 'proven' AND point_in_time >= $2")
-	listDrills   = pgdb.Define(drillTable.Read().Where("(t.begun_at, t.id) < (?, ?)").OrderBy("t.begun_at DESC", "t.id DESC").Suffix("LIMIT ?"))
+	provenFrom = pgdb.Written(`SELECT min(point_in_time) FROM drills
+		WHERE server_id = $1 AND outcome = 'proven' AND point_in_time >= $2`)
+	listDrills = pgdb.Define(drillTable.Read().Where("(t.begun_at, t.id) < (?, ?)").
+			OrderBy("t.begun_at DESC", "t.id DESC").Suffix("LIMIT ?"))
 	drillsServer = pgdb.Define(drillTable.Read().Where("t.server_id = ? AND (t.begun_at, t.id) < (?, ?)").
 			OrderBy("t.begun_at DESC", "t.id DESC").Suffix("LIMIT ?"))
 )

@@ -110,7 +110,8 @@ func TestMarksOfWhatHasChanged(t *testing.T) {
 
 	// Another database in its place has another OID, and what is purged has no marks.
 	ledgertest.Exec(t, x.ledger, "UPDATE ledger.database SET oid = NULL WHERE id = 'idle'")
-	ledgertest.Exec(t, x.ledger, "UPDATE ledger.database SET oid = (SELECT oid FROM pg_database WHERE datname = 'template1') WHERE id = 'idle'")
+	ledgertest.Exec(t, x.ledger, `UPDATE ledger.database
+		SET oid = (SELECT oid FROM pg_database WHERE datname = 'template1') WHERE id = 'idle'`)
 	x.looks(t)
 	x.have(t, "idle", 3)
 	ledgertest.Exec(t, x.ledger, "DELETE FROM ledger.database WHERE id = 'idle'")

@@ -222,7 +222,7 @@ func (p *proof) compareMarks(ctx context.Context, side *archive.Side, m drill.Ma
 			return err
 		}
 		if p.facts.ReplayedTo = replayed.Time.UTC(); replayed.Valid && replayed.Time.After(at) {
-			return fmt.Errorf("what was had back is of a later time: a commit of %s was replayed", replayed.Time.UTC().Format(time.RFC3339Nano))
+			return fmt.Errorf("what was had back is of a later time: a commit of %s was replayed", text(replayed.Time))
 		}
 		if m.Had, err = canary.Of(ctx, db, m.Of); err != nil {
 			return err
@@ -238,14 +238,15 @@ func (p *proof) compareMarks(ctx context.Context, side *archive.Side, m drill.Ma
 		case err != nil:
 			return err
 		case last.After(at):
-			return fmt.Errorf("what was had back is of a later time: another database has the mark of %s", last.UTC().Format(time.RFC3339Nano))
+			return fmt.Errorf("what was had back is of a later time: another database has the mark of %s", text(last))
 		case last.Before(live):
-			return fmt.Errorf("what was had back is of an earlier time: another database lacks the mark of %s",
-				live.UTC().Format(time.RFC3339Nano))
+			return fmt.Errorf("what was had back is of an earlier time: another database lacks the mark of %s", text(live))
 		}
 		return nil
 	})
 }
+
+func text(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
 
 // manifest is that of the backup to compare with; nil where there is none.
 func (p *proof) manifest(ctx context.Context) (*backup.Manifest, error) {
@@ -267,7 +268,9 @@ func (p *proof) manifest(ctx context.Context) (*backup.Manifest, error) {
 }
 
 // read reads all of the database, and returns the names of the tables whose rows are not in WAL.
-func (p *proof) read(ctx context.Context, side *archive.Side, m *backup.Manifest) (found backup.Contents, unlogged []string, err error) {
+func (p *proof) read(
+	ctx context.Context, side *archive.Side, m *backup.Manifest,
+) (found backup.Contents, unlogged []string, err error) {
 	op := operation(p.run.of.ID)
 	err = side.Server.With(side.Database, op, func(db *sql.DB) (err error) {
 		if found, err = content.Observe(ctx, db); err != nil {
@@ -287,7 +290,9 @@ func (p *proof) read(ctx context.Context, side *archive.Side, m *backup.Manifest
 		if unlogged, err = content.Unlogged(ctx, db); err != nil {
 			return err
 		}
-		c := drill.Contents{Tables: len(found.Rows), Unlogged: len(unlogged), LargeObjects: found.LargeObjects, Digest: drill.DigestOf(found)}
+		c := drill.Contents{
+			Tables: len(found.Rows), Unlogged: len(unlogged), LargeObjects: found.LargeObjects, Digest: drill.DigestOf(found),
+		}
 		for _, rows := range found.Rows {
 			c.Rows += rows
 		}
@@ -313,7 +318,8 @@ func (p *proof) compareBackup(m backup.Manifest, found backup.Contents, unlogged
 		r.Differ = append(r.Differ, d.String())
 	}
 	if unchanged && len(unlike) > 0 {
-		return fmt.Errorf("the database was not written to since the backup %s, and differs from it: %s", r.Filename, backup.Summary(unlike))
+		return fmt.Errorf("the database was not written to since the backup %s, and differs from it: %s", r.Filename,
+			backup.Summary(unlike))
 	}
 	return nil
 }

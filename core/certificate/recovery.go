@@ -27,8 +27,8 @@ type Recovery struct {
 
 // ErrNoRecovery is the error for the certificate of a database of which no drill has proven a moment.
 func ErrNoRecovery() error {
-	return fault.New(fault.CertificateNotFound, "no drill has proven a moment of the database yet; each day one is of a random database "+
-		"of the server")
+	return fault.New(fault.CertificateNotFound, "no drill has proven a moment of the database yet; each day one is of a random "+
+		"database of the server")
 }
 
 // WriteRecovery makes the document of a drill that has proven something: always the same bytes of the same drill and key.
@@ -44,8 +44,8 @@ func WriteRecovery(k id.CertificateKeyID, d drill.Drill) ([]byte, error) {
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
 	err = e.Encode(Recovery{
-		Format: RecoveryFormat, KeyID: k, DrillID: d.ID, DatabaseID: d.DatabaseID, PointInTime: d.PointInTime.UTC(), ProvenAt: d.EndedAt.UTC(),
-		Facts: found.Facts,
+		Format: RecoveryFormat, KeyID: k, DrillID: d.ID, DatabaseID: d.DatabaseID, PointInTime: d.PointInTime.UTC(),
+		ProvenAt: d.EndedAt.UTC(), Facts: found.Facts,
 	})
 	return text.Bytes(), err
 }

@@ -42,7 +42,8 @@ func TestSecondsOfAWindow(t *testing.T) {
 			t.Fatalf("%s of %+v: %v", at, w, err)
 		}
 	})
-	w := recovery.Window{From: ago(10 * time.Minute), To: noon, Gaps: []recovery.Gap{{From: ago(7 * time.Minute), To: ago(6 * time.Minute)}}}
+	gap := recovery.Gap{From: ago(7 * time.Minute), To: ago(6 * time.Minute)}
+	w := recovery.Window{From: ago(10 * time.Minute), To: noon, Gaps: []recovery.Gap{gap}}
 	seen := map[time.Time]bool{}
 	for r := range Random(1000) {
 		at, _ := Second(w, r)
@@ -73,7 +74,8 @@ func TestWhenTheNextOneIs(t *testing.T) {
 	} {
 		for _, r := range []Random{0, 1 << 40, ^Random(0)} {
 			next := plan.After(Drill{DatabaseID: "d", PointInTime: at, Repeats: c.repeats, Outcome: c.outcome}, noon, r)
-			if next.ServerID != "s" || !next.UnprovenSince.Equal(c.unproven) || !next.DueAt.After(noon) || next.DueAt.Sub(noon) > c.within {
+			if next.ServerID != "s" || !next.UnprovenSince.Equal(c.unproven) || !next.DueAt.After(noon) ||
+				next.DueAt.Sub(noon) > c.within {
 				t.Errorf("%s: %+v", name, next)
 			}
 			if again := next.DatabaseID == "d" && next.PointInTime.Equal(at) && next.Repeats; again != c.again ||
@@ -85,7 +87,8 @@ func TestWhenTheNextOneIs(t *testing.T) {
 			}
 		}
 	}
-	if next := (Plan{ServerID: "s"}).Later(noon); next.UnprovenSince == nil || !next.UnprovenSince.Equal(noon) || next.DueAt.Sub(noon) > time.Hour {
+	next := (Plan{ServerID: "s"}).Later(noon)
+	if next.UnprovenSince == nil || !next.UnprovenSince.Equal(noon) || next.DueAt.Sub(noon) > time.Hour {
 		t.Errorf("later: %+v", next)
 	}
 	if next := plan.Looked(noon, 7); next != (Plan{ServerID: "s", DueAt: next.DueAt}) || next.DueAt.Day() != 25 {
@@ -97,7 +100,8 @@ func TestTheBackupBefore(t *testing.T) {
 	verified := noon
 	list := []backup.Backup{
 		{Filename: "after", CreatedAt: ago(time.Hour), VerifiedAt: &verified}, {Filename: "unverified", CreatedAt: ago(2 * time.Hour)},
-		{Filename: "it", CreatedAt: ago(3 * time.Hour), VerifiedAt: &verified}, {Filename: "older", CreatedAt: ago(4 * time.Hour), VerifiedAt: &verified},
+		{Filename: "it", CreatedAt: ago(3 * time.Hour), VerifiedAt: &verified},
+		{Filename: "older", CreatedAt: ago(4 * time.Hour), VerifiedAt: &verified},
 	}
 	if b, ok := LastBefore(list, ago(time.Hour)); !ok || b.Filename != "it" {
 		t.Errorf("%s", b.Filename)

@@ -23,8 +23,8 @@ func (m *metadata) drillList() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "list", Short: "list drills, newest first", Args: cobra.NoArgs,
-		Long: "List drills, newest first. In one a second of a database is had back beside its server, read whole, and compared with what\n" +
-			"the service knew of it; why says what was wrong, or why it could not be run.",
+		Long: "List drills, newest first. In one a second of a database is had back beside its server, read whole, and\n" +
+			"compared with what the service knew of it; why says what was wrong, or why it could not be run.",
 	}
 	cmd.Flags().StringVar(&on, "server", "", "only of this "+called[id.ServerID]())
 	cmd.Flags().IntVar(&limit, "limit", 0, "most drills to list; 0 lists all")
@@ -45,12 +45,12 @@ func (m *metadata) drillRun() *cobra.Command {
 	var on, db, at string
 	cmd := &cobra.Command{
 		Use: "run", Short: "have a server do its next drill now, whose outcome is in the list", Args: cobra.NoArgs,
-		Long: "Have a server do its next drill now. It begins when the service next looks for drills, within seconds, and takes minutes. It\n" +
-			"is of a random second of a random database, where no flag says otherwise.",
+		Long: "Have a server do its next drill now. It begins when the service next looks for drills, within seconds, and\n" +
+			"takes minutes. It is of a random second of a random database, where no flag says otherwise.",
 	}
 	cmd.Flags().StringVar(&on, "server", "", called[id.ServerID]())
 	cmd.Flags().StringVar(&db, "database", "", "of this "+called[id.DatabaseID]()+"; its server is then known")
-	cmd.Flags().StringVar(&at, "at", "", "as of this time, with its offset from UTC, such as 2026-03-01T12:30:00+01:00; needs --database")
+	cmd.Flags().StringVar(&at, "at", "", "as of this time with its offset, such as 2026-03-01T12:30:00+01:00; needs --database")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var moment *time.Time
 		if at != "" {
