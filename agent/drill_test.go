@@ -20,7 +20,9 @@ import (
 // drills asks until a drill of the moment is over, whichever agent does it, and demands how it ends.
 func (x *archived) drills(t *testing.T, made command.BackupReport, outcome drill.Outcome, why string) drill.Found {
 	t.Helper()
-	q := command.Drill{ID: id.DrillID(agenttest.NewUUID()), At: x.at, Filename: agenttest.BackupName, ManifestSHA256: made.ManifestSHA256}
+	q := command.Drill{
+		ID: id.DrillID(agenttest.NewUUID()), At: x.at, Filename: agenttest.BackupName, ManifestSHA256: made.ManifestSHA256,
+	}
 	return x.drillEnds(t, q, outcome, why)
 }
 
@@ -58,11 +60,14 @@ func (x *archived) marked(t *testing.T, marks ...[2]time.Time) {
 	check.Must(ledger.Exec("DELETE FROM ledger.canary WHERE database_id = $1", x.of.ID))(t)
 	var before *drill.Canary
 	for i, m := range marks {
-		c := drill.Canary{At: m[0].Truncate(time.Microsecond), OID: 1, Changes: int64(i), Counted: time.Unix(0, 0), SameUntil: m[1].Truncate(time.Microsecond)}
+		c := drill.Canary{
+			At: m[0].Truncate(time.Microsecond), OID: 1, Changes: int64(i), Counted: time.Unix(0, 0),
+			SameUntil: m[1].Truncate(time.Microsecond),
+		}
 		c.Digest = c.Sum(x.of.DatabaseID(), before)
 		before = &c
-		check.Must(ledger.Exec("INSERT INTO ledger.canary VALUES ($1, $2, $3, $4, $5, $6, $7)", x.of.ID, c.At, c.OID, c.Changes, c.Counted,
-			c.SameUntil, c.Digest))(t)
+		check.Must(ledger.Exec("INSERT INTO ledger.canary VALUES ($1, $2, $3, $4, $5, $6, $7)", x.of.ID, c.At, c.OID, c.Changes,
+			c.Counted, c.SameUntil, c.Digest))(t)
 	}
 }
 
@@ -85,8 +90,8 @@ func TestAMomentIsProven(t *testing.T) {
 	x.writes(t)
 
 	f := x.drills(t, made, drill.Proven, "").Facts
-	if f.Database != x.of.Name || f.ServerVersion == "" || f.ReplayedTo.IsZero() || f.ReplayedTo.After(x.at) || f.Took.FetchMs <= 0 ||
-		f.Took.ReplayMs <= 0 || f.Took.CompareMs <= 0 || f.Canaries != 1 {
+	if f.Database != x.of.Name || f.ServerVersion == "" || f.ReplayedTo.IsZero() || f.ReplayedTo.After(x.at) ||
+		f.Took.FetchMs <= 0 || f.Took.ReplayMs <= 0 || f.Took.CompareMs <= 0 || f.Canaries != 1 {
 		t.Errorf("%+v", f)
 	}
 	c := f.Contents

@@ -43,32 +43,8 @@ var windowing = []Scenario{
 			w = must(ada.Recovery.GetWindow(ctx, made.ID))(s)
 			s.That(w.From == nil && w.To == nil && len(w.Gaps) == 0 && !w.Archived && w.PlanDays == 5, "it is %+v", w)
 		}},
-	{Name: "a second that was had back is shown with the window, and has a certificate", Needs: []Ability{Archives}, Alone: true, Play: func(s *Stage) {
-		ada, made := s.Owner()
-		s.OK(s.Connects(made.Login()).Write("first", "second"))
-		s.hasWindow(ada, made)
-		s.Pass(1100 * time.Millisecond)
-		at := s.now().UTC().Truncate(time.Microsecond)
-		s.Pass(1100 * time.Millisecond)
-		s.OK(s.Connects(made.Login()).Write("third"))
-		s.Refused(refusal(ada.Recovery.GetCertificate(ctx, made.ID)), "CERTIFICATE_NOT_FOUND")
-		s.drills(made, at)
-		var w wire.RecoveryWindow
-		s.Eventually("the drill is over", func() bool {
-			w = must(ada.Recovery.GetWindow(ctx, made.ID))(s)
-			return w.LastDrill != nil && w.LastDrill.Scope == wire.DrillOfDatabase
-		})
-		last := w.LastDrill
-		s.That(last.Outcome == "proven" && last.PointInTime.Equal(at) && !last.RanAt.Before(at) && last.Seconds > 0 &&
-			w.ProvenFrom != nil && !w.ProvenFrom.After(at), "it is %+v, %+v", w, last)
-		c := must(ada.Recovery.GetCertificate(ctx, made.ID))(s)
-		s.That(s.signed(c, s.certificateKeys()), "its signature is not that of the key %s: %s", c.KeyID, c.Document)
-		var d certificate.Recovery
-		s.OK(json.Unmarshal(c.Document, &d))
-		s.That(d.Format == "pgherd-recovery-certificate/1" && d.KeyID == c.KeyID && d.DatabaseID == made.ID && d.Database == made.Name &&
-			d.PointInTime.Equal(at) && !d.ReplayedTo.After(at) && d.Contents.Rows == 2 && len(d.Contents.Digest) == 64, "it says %s", c.Document)
-		s.Refused(refusal(s.Customer("pro").Recovery.GetCertificate(ctx, made.ID)), "DATABASE_NOT_FOUND")
-	}},
+	{Name: "a second that was had back is shown with the window, and has a certificate",
+		Needs: []Ability{Archives}, Alone: true, Play: proven},
 	{Name: "no window reaches further back than the plan", Needs: []Ability{Archives, MovesTime}, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		s.OK(s.Clock.Advance(4 * 24 * time.Hour))
@@ -395,6 +371,35 @@ func (s *Stage) hasWindow(c *Customer, of Created) (w wire.RecoveryWindow) {
 	})
 	s.That(w.To != nil && !w.To.Before(*w.From), "it is %+v", w)
 	return w
+}
+
+// proven is the story of a drill.
+func proven(s *Stage) {
+	ada, made := s.Owner()
+	s.OK(s.Connects(made.Login()).Write("first", "second"))
+	s.hasWindow(ada, made)
+	s.Pass(1100 * time.Millisecond)
+	at := s.now().UTC().Truncate(time.Microsecond)
+	s.Pass(1100 * time.Millisecond)
+	s.OK(s.Connects(made.Login()).Write("third"))
+	s.Refused(refusal(ada.Recovery.GetCertificate(ctx, made.ID)), "CERTIFICATE_NOT_FOUND")
+	s.drills(made, at)
+	var w wire.RecoveryWindow
+	s.Eventually("the drill is over", func() bool {
+		w = must(ada.Recovery.GetWindow(ctx, made.ID))(s)
+		return w.LastDrill != nil && w.LastDrill.Scope == wire.DrillOfDatabase
+	})
+	last := w.LastDrill
+	s.That(last.Outcome == "proven" && last.PointInTime.Equal(at) && !last.RanAt.Before(at) && last.Seconds > 0 &&
+		w.ProvenFrom != nil && !w.ProvenFrom.After(at), "it is %+v, %+v", w, last)
+	c := must(ada.Recovery.GetCertificate(ctx, made.ID))(s)
+	s.That(s.signed(c, s.certificateKeys()), "its signature is not that of the key %s: %s", c.KeyID, c.Document)
+	var d certificate.Recovery
+	s.OK(json.Unmarshal(c.Document, &d))
+	s.That(d.Format == "pgherd-recovery-certificate/1" && d.KeyID == c.KeyID && d.DatabaseID == made.ID && d.Database == made.Name &&
+		d.PointInTime.Equal(at) && !d.ReplayedTo.After(at) && d.Contents.Rows == 2 && len(d.Contents.Digest) == 64,
+		"it says %s", c.Document)
+	s.Refused(refusal(s.Customer("pro").Recovery.GetCertificate(ctx, made.ID)), "DATABASE_NOT_FOUND")
 }
 
 // drills orders a drill, once no other one of the server goes on.

@@ -61,8 +61,8 @@ func Read(
 	return err
 }
 
-// WantAll has Read take a digest of each table that there is: under the settings and in the order of columns of the manifest, where
-// it has the table, and all of a table otherwise.
+// WantAll has Read take a digest of each table that there is: under the settings and in the order of columns of the manifest,
+// where it has the table, and all of a table otherwise.
 func WantAll(ctx context.Context, q pg.Querier, want *backup.Contents) error {
 	list, err := Tables(ctx, q)
 	if err != nil {

@@ -64,7 +64,8 @@ func TestABackupIsReadAgain(t *testing.T) {
 		t.Errorf("%+v after %d readings", b, w.server.Calls("RereadBackup"))
 	}
 	drilled := func(what string) bool { return what == "drill.proven" }
-	equal(t, "told", slices.Equal(slices.DeleteFunc(log.said(r.Record().ID), drilled), told) && slices.Equal(w.events(), events), true)
+	said := slices.DeleteFunc(log.said(r.Record().ID), drilled)
+	equal(t, "told", slices.Equal(said, told) && slices.Equal(w.events(), events), true)
 }
 
 // Whoever has backups is told of the one that is damaged, which is no longer verified, and a new one is made: once, however many

@@ -191,8 +191,8 @@ func momentProven(t *testing.T, s Stand) {
 	q := command.Drill{DatabaseID: c.spec.DatabaseID, ID: newID[id.DrillID](), At: *c.dump.At}
 	found := drilled(t, s, q)
 	f := found.Facts
-	if found.Outcome != drill.Proven || found.Why != "" || f.Database != c.spec.Name || f.ServerVersion == "" || f.ReplayedTo.After(q.At) ||
-		f.Backup != nil || len(f.Contents.Digest) != 64 || f.Contents.Bytes == 0 || f.Took.Ms() <= 0 {
+	if found.Outcome != drill.Proven || found.Why != "" || f.Database != c.spec.Name || f.ServerVersion == "" ||
+		f.ReplayedTo.After(q.At) || f.Backup != nil || len(f.Contents.Digest) != 64 || f.Contents.Bytes == 0 || f.Took.Ms() <= 0 {
 		t.Errorf("it has found %+v", found)
 	}
 	if again := drilled(t, s, q); again.Outcome != drill.Proven || again.Facts.Contents != f.Contents {

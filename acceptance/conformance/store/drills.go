@@ -25,8 +25,8 @@ func Drills(t *testing.T, m Metadata) {
 
 func (w *world) drillOf(db id.DatabaseID, minute int) drill.Drill {
 	return drill.Drill{
-		ID: newID[id.DrillID](), ServerID: w.server.ID, DatabaseID: db, PointInTime: minutes(minute - 5), Filename: "20260105_093000.sql.gz",
-		ManifestSHA256: strings.Repeat("a", 64), Repeats: minute%2 == 1, BegunAt: minutes(minute), Facts: json.RawMessage("null"),
+		ID: newID[id.DrillID](), ServerID: w.server.ID, DatabaseID: db, PointInTime: minutes(minute - 5),
+		Filename: "20260105_093000.sql.gz", ManifestSHA256: strings.Repeat("a", 64), Repeats: minute%2 == 1, BegunAt: minutes(minute), Facts: json.RawMessage("null"),
 	}
 }
 
@@ -53,12 +53,14 @@ func drillsAreDue(w *world) {
 	}
 	unplanned := ports.DrillServer{Server: w.server, Plan: drill.Plan{ServerID: w.server.ID}}
 	w.equal("without a plan", due(1), []ports.DrillServer{unplanned})
-	w.unknown("what nobody has locked", writing(ports.Tx.Drills, ports.Drills.SavePlan, drill.Plan{ServerID: w.server.ID, DueAt: minutes(3)}))
+	unlocked := drill.Plan{ServerID: w.server.ID, DueAt: minutes(3)}
+	w.unknown("what nobody has locked", writing(ports.Tx.Drills, ports.Drills.SavePlan, unlocked))
 	w.unknown("an unknown server", reading(ports.Tx.Drills, ports.Drills.LockPlan, newID[id.ServerID]()))
 	w.equal("nothing", readLocked(w, ports.Tx.Drills, ports.Drills.LockPlan, w.server.ID), unplanned.Plan)
 	shop := w.addDatabase("shop")
 	plan := drill.Plan{
-		ServerID: w.server.ID, DueAt: minutes(3), DatabaseID: shop.ID, PointInTime: new(minutes(1)), Repeats: true, UnprovenSince: new(minutes(2)),
+		ServerID: w.server.ID, DueAt: minutes(3), DatabaseID: shop.ID, PointInTime: new(minutes(1)), Repeats: true,
+		UnprovenSince: new(minutes(2)),
 	}
 	w.update(writing(ports.Tx.Drills, ports.Drills.SavePlan, plan))
 	w.equal("the plan", readLocked(w, ports.Tx.Drills, ports.Drills.LockPlan, w.server.ID), plan)
@@ -141,5 +143,6 @@ func drillsAreForgotten(w *world) {
 	w.equal("without the database", list(), []drill.Drill{kept})
 	plan.DatabaseID = ""
 	w.equal("the plan", readLocked(w, ports.Tx.Drills, ports.Drills.LockPlan, w.server.ID), plan)
-	w.update(inOrder(writing(ports.Tx.Databases, ports.Databases.Remove, other), writing(ports.Tx.Servers, ports.Servers.Remove, w.server.ID)))
+	w.update(inOrder(writing(ports.Tx.Databases, ports.Databases.Remove, other),
+		writing(ports.Tx.Servers, ports.Servers.Remove, w.server.ID)))
 }

@@ -11,14 +11,14 @@ import (
 // There is none where the database server keeps no archive, where the plan has no recovery to a point in time, and where the
 // archive has nothing of the database yet.
 type RecoveryWindow struct {
-	From     *time.Time    `json:"from" description:"the first moment; null: there is none"`
-	To       *time.Time    `json:"to" description:"the last moment that is known to be stored; null: there is none"`
-	Gaps     []RecoveryGap `json:"gaps" description:"what is missing in between, the oldest first"`
-	Archived bool          `json:"archived" description:"the database server keeps an archive"`
-	PlanDays int           `json:"planDays" description:"how far back the plan reaches; 0: not at all" example:"7"`
+	From      *time.Time     `json:"from" description:"the first moment; null: there is none"`
+	To        *time.Time     `json:"to" description:"the last moment that is known to be stored; null: there is none"`
+	Gaps      []RecoveryGap  `json:"gaps" description:"what is missing in between, the oldest first"`
+	Archived  bool           `json:"archived" description:"the database server keeps an archive"`
+	PlanDays  int            `json:"planDays" description:"how far back the plan reaches; 0: not at all" example:"7"`
 	LastDrill *RecoveryDrill `json:"lastDrill" description:"the last proof, or try of it; null: there was none"`
 	// ProvenFrom says how far back moments of the server are proven.
-	ProvenFrom *time.Time `json:"provenFrom" description:"the earliest moment of the window that was proven on the server; null: none"`
+	ProvenFrom *time.Time `json:"provenFrom" description:"the earliest moment of the window that is proven on the server; null: none"`
 }
 
 // RecoveryDrill is a drill: a moment was had back, read whole, and compared with what the service knew of it.

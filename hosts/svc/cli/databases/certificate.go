@@ -16,11 +16,12 @@ import (
 func databasesCertificate(a *app.App) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "certificate DATABASE", Short: "Show the signed statement that a second of a database was had back", Args: cobra.ExactArgs(1),
-		Long: `Show the certificate of the last drill that has proven a second of a database: a signed statement that the service had the
-database back as it was then, read all of it, and compared it with what it knew. Its signature is checked against the keys
-that the service publishes. With -o, it is stored as the API gives it, for those who check it themselves: docs/use/backups.md
-says how.`,
+		Use: "certificate DATABASE", Short: "Show the signed statement that a second of a database was had back",
+		Args: cobra.ExactArgs(1),
+		Long: `Show the certificate of the last drill that has proven a second of a database: a signed statement that the service
+had the database back as it was then, read all of it, and compared it with what it knew. Its signature is checked against
+the keys that the service publishes. With -o, it is stored as the API gives it, for those who check it themselves:
+docs/use/backups.md says how.`,
 		Example: `  svc databases certificate orders
   svc databases certificate orders -o certificate.json`,
 		ValidArgsFunction: a.CompleteDatabase,
