@@ -122,7 +122,8 @@ const (
 	ServerChanged    Action = "server.changed"
 	ServerRemoved    Action = "server.removed"
 	DrillOrdered     Action = "drill.ordered"
-	ExtensionTried   Action = "extension.tried" // with another outcome than before
+	ArchiveKeyShown  Action = "server.archive_key_shown" // to the operator
+	ExtensionTried   Action = "extension.tried"          // with another outcome than before
 
 	NamespaceCreated Action = "ci_namespace.created"
 	NamespaceRevoked Action = "ci_namespace.revoked"

@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
@@ -28,6 +30,7 @@ func TestTheLogOfAnOperator(t *testing.T) {
 	o, of := w.Operator, w.account.ID
 	db := w.made("shop").Record.ID
 	var key account.Key
+	var added server.Server
 	secrets := []string{w.key, "5eabc1d2e3f405162738495a6b7c8d9e", "another secret"}
 	three := 3
 	steps := []struct {
@@ -77,16 +80,29 @@ func TestTheLogOfAnOperator(t *testing.T) {
 		{audit.MaintenanceBegun, "", func() error { return o.SetMaintenance(ctx, true) }, nil},
 		{"", "", func() error { return o.SetMaintenance(ctx, true) }, nil},
 		{audit.MaintenanceEnded, "", func() error { return o.SetMaintenance(ctx, false) }, nil},
-		{audit.ServerAdded, "", func() error {
-			return errOf(o.AddServer(ctx, operator.NewServer{
+		{audit.ServerAdded, "", func() (err error) {
+			added, err = o.AddServer(ctx, operator.NewServer{
 				Name: "two", AgentURL: "https://two:8090", Secret: secrets[1], CA: "a CA", PublicHost: "two", PublicPort: 6432, Capacity: 9,
-			}))
+			})
+			return err
 		}, audit.Details{"server": "two", "agentUrl": "https://two:8090", "capacity": "9"}},
 		{audit.ServerChanged, "", func() error {
 			return errOf(o.ChangeServer(ctx, w.machine.ID, func(s *server.Server) { s.Capacity, s.Enabled = 7, false }))
 		}, audit.Details{"server": "one", "capacity": "1000 -> 7", "enabled": "true -> false"}},
 		{"", "", func() error {
 			return errOf(o.ChangeServer(ctx, w.machine.ID, func(s *server.Server) { s.Capacity = 7 }))
+		}, nil},
+		{audit.ArchiveKeyShown, "", func() error {
+			_, key, err := o.ArchiveKey(ctx, added.ID, "it burned")
+			secrets = append(secrets, key)
+			return errors.Join(err, command.SetArchiveKey{Key: key}.Check())
+		}, audit.Details{"server": "two", "reason": "it burned"}},
+		{"", "", func() error {
+			_, key, err := o.ArchiveKey(ctx, added.ID, " ")
+			if !fault.Has(err, fault.ValidationError) || key != "" {
+				return fmt.Errorf("without a reason: %w", err)
+			}
+			return nil
 		}, nil},
 	}
 	for _, step := range steps {

@@ -71,8 +71,8 @@ func TestWhatDestroysIsConfirmed(t *testing.T) {
 	}
 }
 
-// The commands that ask are those that destroy what a customer has or works on, or let it be destroyed, and those that leave one
-// way in that may be somebody else's by now. What takes a right away
+// The commands that ask are those that destroy what a customer has or works on, or let it be destroyed, those that leave one way
+// in that may be somebody else's by now, and the one that prints what all of a server can be read with. What takes a right away
 // asks nobody: a command gives it again, and it may be urgent.
 func TestWhichCommandsAsk(t *testing.T) {
 	var ask []string
@@ -83,8 +83,8 @@ func TestWhichCommandsAsk(t *testing.T) {
 		}
 	}
 	want := []string{
-		"database rotate-owner", "metadata confirm", "operation delete-unverified", "operation fail", "server recover", "user reset-factors",
-		"user unlink-sign-on",
+		"database rotate-owner", "metadata confirm", "operation delete-unverified", "operation fail", "server archive-key",
+		"server recover", "user reset-factors", "user unlink-sign-on",
 	}
 	if slices.Sort(ask); !slices.Equal(ask, want) {
 		t.Errorf("these ask: %v", ask)

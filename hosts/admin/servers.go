@@ -22,7 +22,8 @@ import (
 func (m *metadata) server() *cobra.Command {
 	return group("server", "database servers", m.serverAdd(), m.serverList(), m.serverShow(), m.serverCheck(), m.serverSet(),
 		m.serverSwitch("disable", "place no new databases on a server; existing ones stay", false),
-		m.serverSwitch("enable", "place new databases on a server again", true), m.serverRecover(), m.serverRemove())
+		m.serverSwitch("enable", "place new databases on a server again", true), m.serverRecover(), m.serverRemove(),
+		m.serverArchiveKey())
 }
 
 // reach is how the agent of a server is reached, as flags say it.
