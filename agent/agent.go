@@ -33,6 +33,7 @@ import (
 	"github.com/pgherd/pgherd/agent/logins"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/overlay"
+	"github.com/pgherd/pgherd/agent/past"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/poolermem"
 	"github.com/pgherd/pgherd/agent/relocate"
@@ -172,6 +173,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.ledger.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
 	backups.Register(a.ledger)
 	a.copies.Register(a.ledger)
+	past.Register(a.ledger, a.copies.Deps, a.archive)
 	a.prover = extensions.NewProver(a.ledger, a.copies, backups)
 	changes := extensions.Config{LockWait: c.ExtensionLockWait, Patience: c.ExtensionPatience}
 	if a.changer, err = extensions.New(changes, a.ledger, d.Log); err != nil {

@@ -30,6 +30,7 @@ import (
 	"github.com/pgherd/pgherd/agent/drill"
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/heritage"
+	"github.com/pgherd/pgherd/agent/past"
 	"github.com/pgherd/pgherd/agent/pgdump"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/poolermem"
@@ -283,8 +284,9 @@ func (c *Config) sessions(password string, inCharge func(context.Context) error)
 // CrashPoints lists every point where PGHERD_CRASH_AT can kill an agent: those of its flows and those of a backup.
 func CrashPoints() []string {
 	points := slices.Clone(crash.Points)
-	for _, p := range slices.Concat(agentbackup.CrashPoints, copies.CrashPoints, uploads.CrashPoints, archive.CrashPoints,
-		drill.CrashPoints) {
+	for _, p := range slices.Concat(
+		agentbackup.CrashPoints, copies.CrashPoints, uploads.CrashPoints, archive.CrashPoints, drill.CrashPoints, past.CrashPoints,
+	) {
 		points = append(points, backupPoint(p))
 	}
 	return points

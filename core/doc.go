@@ -67,8 +67,8 @@
 //	operator      the use cases of the people who run the service
 //
 // The others are named after what they serve: backups, certificates, checkups, citokens, clones, databases, deletion, drills,
-// extensions, keyrings, keys, mails, members, moments, operations, people, previews, pruning, querytimeouts, rebuilds, restores,
-// roles, slowqueries, snapshots, storage, uploads, usage, webhooks.
+// extensions, keyrings, keys, looks, mails, members, moments, operations, people, previews, pruning, querytimeouts, rebuilds,
+// restores, roles, slowqueries, snapshots, storage, uploads, usage, webhooks.
 //
 // # Glossary
 //

@@ -22,6 +22,7 @@ import (
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/preview"
 	"github.com/pgherd/pgherd/core/rebuild"
+	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/stage"
@@ -108,6 +109,14 @@ var backupStages = []meaning[stage.Stage]{
 	{stage.Succeeded, "final: there is a backup"},
 	{stage.Failed, "final: there is none, or one that is not verified, and `error` says why"},
 	{stage.Canceled, "final: there is none"},
+}
+
+var lookStages = []meaning[stage.Stage]{
+	{stage.Queued, "nothing has been done"},
+	{recovery.Looking, "the database is being had back beside itself, and looked at there; shown as the agent's present step"},
+	{stage.Succeeded, "final: what was asked for is in `result` or, of a rescue, in the schema that it names"},
+	{stage.Failed, "final: nothing has changed, and `error` says why"},
+	{stage.Canceled, "final: nothing has changed"},
 }
 
 var extensionStages = []meaning[stage.Stage]{
@@ -262,6 +271,7 @@ func TestGoldenStates(t *testing.T) {
 	staged(t, &b, "Rebuild", rebuildStages, rebuild.Machine)
 	b.WriteString("\nThese are the stages of an operation that makes a database of a server that is gone for good anew on another\n" +
 		"server. It can be canceled while it is queued only.\n")
+	staged(t, &b, "Rescue", lookStages, recovery.Machine)
 	staged(t, &b, "Deletion", deletionStages, deletion.Machine)
 	b.WriteString("\nThese are the stages of an operation that deletes a database. A database in `error` that does not exist on\n" +
 		"the server is deleted without a backup, and so cannot be recovered.\n")

@@ -12,6 +12,7 @@ import (
 var without = map[string]string{
 	"getRecoveryCertificate": "as getRecoveryWindow: svc databases certificate",
 	"getRecoveryWindow":      "it asks a server's archive, which no page waits for: svc databases window",
+	"rescueTables":           "its tables are named as in SQL, and copied from by SQL: svc databases rescue",
 	"reserveManagedRestore":  "spec, section Managed restore: in no dashboard",
 	"advanceManagedRestore":  "spec, section Managed restore: in no dashboard",
 	"announceUpload":         "gigabytes are sent in pieces that go on where they broke off, with their SHA-256: svc backups upload",

@@ -44,6 +44,7 @@ var takes = map[string]string{
 	"POST /databases/{id}/backups/restore-upload/complete":             "own",
 	"POST /databases/{id}/managed-restores":                            "account",
 	"POST /databases/{id}/clone":                                       "account",
+	"POST /databases/{id}/rescue":                                      "account",
 	"POST /operations/{operationId}/managed-restore/advance":           "account",
 	"GET /databases/{id}/operations":                                   "see",
 	"GET /operations/{id}":                                             "see",

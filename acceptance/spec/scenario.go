@@ -30,7 +30,7 @@ func Scenarios() []Scenario {
 		of("webhook", keepingWebhooks), of("event", hearing),
 		of("restore", restoring), of("restore", reserving), of("restore", restoringPlain), of("restore", restoringThen),
 		of("legacy-restore", restoringRoles),
-		of("clone", cloning), of("clone", refusingClones), of("clone", cloningThen), of("deletion", deleting),
+		of("clone", cloning), of("clone", refusingClones), of("clone", cloningThen), of("rescue", rescuing), of("deletion", deleting),
 		of("upload", uploading), of("preview", previewing), of("preview", endingPreviews),
 		of("preview", copyingPreviews),
 		of("ci", keepingCIKeys), of("ci-token", exchanging),

@@ -199,7 +199,7 @@ func (x Backups) Delete(ctx context.Context, databaseID id.DatabaseID, filename 
 	return tell(ctx, x.c, remove("/databases/%s/backups/%s", databaseID, filename).ofGone(fault.BackupNotFound), opts)
 }
 
-// Recovery groups calls: as of which moments a database can be had back.
+// Recovery groups calls: as of which moments a database can be had back, and what it held then.
 type Recovery struct{ c *Client }
 
 // GetCertificate sends GET /databases/{id}/recovery-certificate: get the signed proof that a moment of a database was had back.
@@ -210,6 +210,13 @@ func (x Recovery) GetCertificate(ctx context.Context, databaseID id.DatabaseID, 
 // GetWindow sends GET /databases/{id}/recovery-window: get as of which moments a database can be had back, also a deleted one.
 func (x Recovery) GetWindow(ctx context.Context, databaseID id.DatabaseID, opts ...Option) (wire.RecoveryWindow, error) {
 	return ask[wire.RecoveryWindow](ctx, x.c, get("/databases/%s/recovery-window", databaseID), opts)
+}
+
+// RescueTables sends POST /databases/{id}/rescue: put tables as they were at a moment into a schema of the database as it is.
+func (x Recovery) RescueTables(
+	ctx context.Context, databaseID id.DatabaseID, b wire.RescueTables, opts ...Option,
+) (wire.OperationWithMessage, error) {
+	return ask[wire.OperationWithMessage](ctx, x.c, post(b, "/databases/%s/rescue", databaseID).withKey(), opts)
 }
 
 // Certificates groups calls: signed proofs that backups can be restored.

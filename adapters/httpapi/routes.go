@@ -26,7 +26,10 @@ func Routes(uc *controlplane.ControlPlane) (table []serve.Route) {
 		{"Query timeouts", "How long the sessions of a database may take", timeoutRoutes{uc.QueryTimeouts}.routes()},
 		{"Slow queries", "What takes the time of a database", slowQueryRoutes{uc.SlowQueries}.routes()},
 		{"Backups", "Backup files of a database", backupRoutes{uc.Backups}.routes()},
-		{"Recovery", "As of which moments a database can be had back", momentRoutes{uc.Moments, uc.Certificates}.routes()},
+		{
+			"Recovery", "As of which moments a database can be had back, and what it held then",
+			slices.Concat(momentRoutes{uc.Moments, uc.Certificates}.routes(), lookRoutes{uc.Looks}.routes()),
+		},
 		{"Certificates", "Signed proofs that backups can be restored", certificateRoutes{uc.Certificates}.routes()},
 		{
 			"Restores", "Bringing a database back to one of its backups, or to a dump of your own",

@@ -226,7 +226,7 @@ var statuses = map[command.Reason]int{
 	command.ReasonAltered: http.StatusConflict, command.ReasonInService: http.StatusConflict,
 	command.ReasonIsolated: http.StatusConflict, command.ReasonBehind: http.StatusConflict,
 	command.ReasonIncomplete: http.StatusUnprocessableEntity, command.ReasonStorageAway: http.StatusServiceUnavailable,
-	command.ReasonNotRecoverable: http.StatusConflict,
+	command.ReasonNotRecoverable: http.StatusConflict, command.ReasonTooLarge: http.StatusConflict,
 }
 
 // refuse answers with a refusal. Its cause goes to the log only: it names things on the server, but never a secret.

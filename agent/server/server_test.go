@@ -347,7 +347,7 @@ func TestRefusalsHaveTheirStatus(t *testing.T) {
 		command.ReasonConnectRequired: 409, command.ReasonDatabaseClosed: 409, command.ReasonOtherProtocol: 501,
 		command.ReasonBusy: 409, command.ReasonCrowded: 503, command.ReasonInService: 409, command.ReasonIsolated: 409,
 		command.ReasonUnfinished: 503, command.ReasonAltered: 409, command.ReasonBehind: 409, command.ReasonIncomplete: 422,
-		command.ReasonStorageAway: 503, command.ReasonNotRecoverable: 409,
+		command.ReasonStorageAway: 503, command.ReasonNotRecoverable: 409, command.ReasonTooLarge: 409,
 	}
 	for _, reason := range command.Reasons {
 		want := wanted[reason]

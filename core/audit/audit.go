@@ -48,6 +48,8 @@ const (
 	RebuildFinished    Action = "rebuild.finished"
 	CloneRequested     Action = "clone.requested"
 	CloneFinished      Action = "clone.finished"
+	RescueRequested    Action = "rescue.requested"
+	RescueFinished     Action = "rescue.finished"
 	WebhookCreated     Action = "webhook.created"
 	WebhookRotated     Action = "webhook.rotated"
 	WebhookDisabled    Action = "webhook.disabled"

@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/core/role"
 )
 
@@ -242,6 +243,14 @@ var all = []struct {
 	{
 		command.Discard{DatabaseID: db}, "restore.discard", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `"}`, nil,
+	},
+	{
+		command.Rescue{
+			DatabaseID: db, At: time.Date(2026, 12, 1, 11, 30, 0, 123_456_000, time.UTC), Tables: []recovery.Table{{Schema: "public", Name: "Orders"}}, MaxBytes: 7,
+		},
+		"moment.rescue", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","at":"2026-12-01T11:30:00.123456Z","tables":[{"schema":"public","name":"Orders"}],` +
+			`"maxBytes":7}`, nil,
 	},
 	{command.Close{OperationID: op}, "operation.close", "operation/" + string(op), `{}`, nil},
 }

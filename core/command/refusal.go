@@ -35,6 +35,7 @@ const (
 	ReasonIsolated        Reason = "isolated"         // the database stands, and is out of service
 	ReasonIncomplete      Reason = "incomplete"       // an upload that makes nothing, or lacks pg_dump's closing line
 	ReasonNotRecoverable  Reason = "not_recoverable"  // the archive does not have that moment; Message is fit for the customer
+	ReasonTooLarge        Reason = "too_large"        // the database would become larger than it may
 	ReasonBehind          Reason = "behind"           // nobody has vouched for an operation on the database; do that, and try again
 )
 
@@ -44,7 +45,7 @@ var Reasons = []Reason{
 	ReasonStorageAway,
 	ReasonUnavailable, ReasonNoRoute, ReasonOtherProtocol, ReasonInvalid, ReasonFailed, ReasonConnectRequired, ReasonDatabaseClosed,
 	ReasonBusy, ReasonCrowded, ReasonUnfinished, ReasonAltered, ReasonInService, ReasonIsolated,
-	ReasonBehind, ReasonIncomplete, ReasonNotRecoverable,
+	ReasonBehind, ReasonIncomplete, ReasonNotRecoverable, ReasonTooLarge,
 }
 
 // Refusal is an agent's definite refusal: it has not done what it was told.

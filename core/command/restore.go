@@ -166,11 +166,16 @@ func (r *LoadReport) UnmarshalJSON(text []byte) error {
 	if r.State == LoadFailed && !slices.Contains(Reasons, r.Reason) {
 		r.Reason = ReasonFailed
 	}
-	r.Notes = r.Notes[:min(len(r.Notes), MostNotes)]
-	for i, note := range r.Notes {
-		r.Notes[i] = strings.ToValidUTF8(note[:min(len(note), mostNoteBytes)], "")
-	}
+	r.Notes = boundedNotes(r.Notes)
 	return nil
+}
+
+func boundedNotes(notes []string) []string {
+	notes = notes[:min(len(notes), MostNotes)]
+	for i, note := range notes {
+		notes[i] = strings.ToValidUTF8(note[:min(len(note), mostNoteBytes)], "")
+	}
+	return notes
 }
 
 // Switch puts the copy of the operation in the place of the live database, under its name, for its logins as they are now, with

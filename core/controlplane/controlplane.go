@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/keyrings"
 	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/live"
+	"github.com/pgherd/pgherd/core/controlplane/looks"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
 	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/moments"
@@ -84,6 +85,7 @@ type ControlPlane struct {
 	Extensions    *extensions.Extensions
 	Restores      *restores.Restores
 	Clones        *clones.Clones
+	Looks         *looks.Looks
 	Previews      *previews.Previews
 	Uploads       *uploads.Uploads
 	Usage         *usage.Usage
@@ -156,6 +158,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Extensions:    extensions.New(shared),
 		Restores:      restoring,
 		Clones:        cloning,
+		Looks:         looks.New(shared, back.Admit),
 		Previews:      short,
 		Uploads:       uploads.New(shared, restoring.FromUpload),
 		Usage:         usage.New(shared),

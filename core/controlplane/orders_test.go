@@ -119,6 +119,10 @@ var waysOut = []struct {
 		w.clonable()
 		w.cloned("")
 	}, "failed active", "failed active"},
+	{"rescue", "Rescue", func(w *world) {
+		w.clonable()
+		must(w.rescuing(nil))(w.t)
+	}, "failed active", "failed active"},
 	{"clone, switched", "Discard", func(w *world) {
 		w.clonable()
 		w.cloned("")

@@ -74,3 +74,12 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// fieldOf is what a refusal is about.
+func fieldOf(err error) string {
+	var no *fault.Error
+	if !errors.As(err, &no) || len(no.Details) == 0 {
+		return ""
+	}
+	return no.Details[0].Field
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/machine/machinetest"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/rebuild"
+	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/stage"
 )
@@ -22,6 +23,7 @@ var machines = map[string]struct {
 	forward []stage.Stage
 }{
 	"backup":    {backup.Machine, nil},
+	"look":      {recovery.Machine, nil},
 	"extension": {extension.Machine, nil},
 	"clone":     {clone.Machine, []stage.Stage{clone.Switching, clone.Settling}},
 	"rebuild":   {rebuild.Machine, []stage.Stage{rebuild.Switching, rebuild.Opening, rebuild.Settling}},

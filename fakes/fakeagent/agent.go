@@ -107,6 +107,8 @@ func running(result any) bool {
 		return r.State == command.ExtensionRunning
 	case command.LoadReport:
 		return r.State == command.LoadRunning
+	case command.Looked:
+		return r.Standing().State == command.LookRunning
 	}
 	return false
 }
@@ -149,6 +151,8 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.Switched, error) { return s.replace(f.OperationID, d, c) })
 	case command.Discard:
 		return onDatabase(s, c.DatabaseID, func(*databaseState) (command.None, error) { return s.discard(f.OperationID) })
+	case command.Rescue:
+		return s.rescue(f.OperationID, c)
 	case command.Isolate:
 		return s.isolate(f, c)
 	case command.Rejoin:

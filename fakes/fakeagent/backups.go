@@ -142,6 +142,7 @@ func (s *Server) verify(j *job) {
 func (s *Server) abandon(op id.OperationID) {
 	delete(s.extensionJobs, op)
 	delete(s.restores, op)
+	delete(s.looks, op)
 	maps.DeleteFunc(s.databases, func(_ id.DatabaseID, d *databaseState) bool { return d.madeBy == op && d.empty })
 	j := s.jobs[op]
 	if j == nil || j.over() && !j.passes() {

@@ -37,6 +37,9 @@ func (s *Server) completed(op id.OperationID) bool {
 	if j := s.extensionJobs[op]; j != nil && j.change.State == command.ExtensionDone {
 		return true
 	}
+	if j := s.looks[op]; j != nil && j.look.State == command.LookDone {
+		return true
+	}
 	if r := s.restores[op]; r != nil && r.switched {
 		return true
 	}

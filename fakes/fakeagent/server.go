@@ -44,6 +44,7 @@ type Server struct {
 	offers        map[extension.Name]Offer
 	extensionJobs map[id.OperationID]*extensionJob
 	restores      map[id.OperationID]*restoreJob
+	looks         map[id.OperationID]*lookJob
 	uploads       map[uploadKey]*upload
 	ended         map[id.OperationID]bool // they have isolated, rejoined or purged a database
 }
@@ -80,12 +81,13 @@ type databaseState struct {
 
 func newServer(clock ports.Clock, of *Fleet) *Server {
 	return &Server{
-		clock: clock, fleet: of, heritage: map[string]command.Inherit{}, began: clock.Now(), watched: watched{began: clock.Now()}, ledger: newLedger(clock.Now),
+		clock: clock, fleet: of, heritage: map[string]command.Inherit{}, began: clock.Now(),
+		watched: watched{began: clock.Now()}, ledger: newLedger(clock.Now),
 		databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
 		files: map[fileKey]*file{}, jobs: map[id.OperationID]*job{},
 		offers: offers(), extensionJobs: map[id.OperationID]*extensionJob{}, restores: map[id.OperationID]*restoreJob{},
 		archive: archive{kept: map[id.DatabaseID][]kept{}}, uploads: map[uploadKey]*upload{}, snapshots: map[snapshotKey][]byte{},
-		ended: map[id.OperationID]bool{},
+		looks: map[id.OperationID]*lookJob{}, ended: map[id.OperationID]bool{},
 	}
 }
 

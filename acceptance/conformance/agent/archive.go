@@ -29,6 +29,10 @@ var archiveCases = map[string]func(t *testing.T, s Stand){
 	"moment takes the place of the database": momentRestored,
 	"moment proven by a drill":               momentProven,
 	"drill of nothing":                       drillOfNothing,
+	"rescue of a table":                      rescueMade,
+	"rescue of what was not there":           rescueOfNothing,
+	"rescue into a schema that is there":     rescueTwice,
+	"rescue closed on its way":               rescueClosed,
 }
 
 // Archive is the part of the suite that needs an agent whose server keeps an archive. See Agent.

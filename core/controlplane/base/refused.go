@@ -18,7 +18,7 @@ func RefusedForGood(err error) bool {
 	switch r.Reason {
 	case command.ReasonNameTaken, command.ReasonConflict, command.ReasonClosed, command.ReasonInvalid, command.ReasonFailed,
 		command.ReasonNotFound, command.ReasonStorageFull, command.ReasonStale, command.ReasonAltered, command.ReasonInService,
-		command.ReasonIsolated, command.ReasonIncomplete, command.ReasonNotRecoverable:
+		command.ReasonIsolated, command.ReasonIncomplete, command.ReasonNotRecoverable, command.ReasonTooLarge:
 		return true
 	case command.ReasonFenced, command.ReasonCompleted, command.ReasonUnavailable, command.ReasonNoRoute,
 		command.ReasonOtherProtocol, command.ReasonConnectRequired, command.ReasonDatabaseClosed, command.ReasonBusy,

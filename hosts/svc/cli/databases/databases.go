@@ -33,6 +33,7 @@ func Command(a *app.App) *cobra.Command {
 		databasesWindow(a),
 		databasesCertificate(a),
 		databasesRewind(a),
+		databasesRescue(a),
 		databasesTimeouts(a),
 		databasesTimeoutsSet(a),
 		databasesSlowQueries(a),

@@ -1,0 +1,47 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/pgherd/pgherd/adapters/httpapi/serve"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/looks"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/ratelimit"
+	"github.com/pgherd/pgherd/core/recovery"
+	"github.com/pgherd/pgherd/core/rollout"
+)
+
+type lookRoutes struct{ use *looks.Looks }
+
+func (x lookRoutes) routes() []serve.Route {
+	rows := []serve.Route{{
+		Name: "rescueTables", Summary: "Put tables as they were at a moment into a schema of the database as it is",
+		Path: databasesPath + "/{id}/rescue", Body: serve.JSON[wire.RescueTables](),
+		Work: queued("The tables are being rescued.", x.rescue),
+	}}
+	for i := range rows {
+		r := &rows[i]
+		r.Method, r.Class, r.Key, r.PlanRefusal = http.MethodPost, ratelimit.Create, serve.FullAccount, fault.PlanLimit
+		r.Target, r.Action, r.Gate = Database, account.Own, rollout.Clone
+		r.Idempotency, r.NoStore = serve.Optional, true
+		r.Refusals = []fault.Code{
+			fault.DatabaseStateConflict, fault.FeatureNotAvailable, fault.PointNotRecoverable, fault.AgentError, fault.AgentRouteUnavailable,
+		}
+	}
+	return rows
+}
+
+func (x lookRoutes) rescue(r *serve.Request) (o operation.Operation, err error) {
+	b := serve.Decoded[wire.RescueTables](r)
+	q := recovery.Rescue{Key: r.Key}
+	if q.At, err = recovery.Parse(b.PointInTime); err != nil {
+		return o, err
+	}
+	if q.Tables, err = recovery.Tables(b.Tables); err != nil {
+		return o, err
+	}
+	return x.use.Rescue(r.Context(), databaseOf(r), q)
+}
