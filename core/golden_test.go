@@ -271,7 +271,7 @@ func TestGoldenStates(t *testing.T) {
 	staged(t, &b, "Rebuild", rebuildStages, rebuild.Machine)
 	b.WriteString("\nThese are the stages of an operation that makes a database of a server that is gone for good anew on another\n" +
 		"server. It can be canceled while it is queued only.\n")
-	staged(t, &b, "Rescue", lookStages, recovery.Machine)
+	staged(t, &b, "Rescue, comparison and search", lookStages, recovery.Machine)
 	staged(t, &b, "Deletion", deletionStages, deletion.Machine)
 	b.WriteString("\nThese are the stages of an operation that deletes a database. A database in `error` that does not exist on\n" +
 		"the server is deleted without a backup, and so cannot be recovered.\n")

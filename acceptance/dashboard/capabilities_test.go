@@ -12,6 +12,8 @@ import (
 var without = map[string]string{
 	"getRecoveryCertificate": "as getRecoveryWindow: svc databases certificate",
 	"getRecoveryWindow":      "it asks a server's archive, which no page waits for: svc databases window",
+	"compareMoments":         "what is read of it is a table for a terminal: svc databases diff",
+	"findMoment":             "its query is SQL, and its answer takes minutes: svc databases bisect",
 	"rescueTables":           "its tables are named as in SQL, and copied from by SQL: svc databases rescue",
 	"reserveManagedRestore":  "spec, section Managed restore: in no dashboard",
 	"advanceManagedRestore":  "spec, section Managed restore: in no dashboard",

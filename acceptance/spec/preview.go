@@ -156,6 +156,7 @@ var previewing = []Scenario{
 // notForPreviews are the routes about databases that refuse previews, and validForPreviews their bodies.
 var notForPreviews = []string{
 	"DELETE /databases/{id}", "POST /databases/{id}/clone", "POST /databases/{id}/rescue", "POST /databases/{id}/managed-restores",
+	"POST /databases/{id}/comparisons", "POST /databases/{id}/searches",
 	"POST /databases/{id}/backups/{filename}", "POST /databases/{id}/backups/restore-upload/init",
 	"PUT /databases/{id}/backups/restore-upload/{uploadId}", "POST /databases/{id}/backups/restore-upload/complete",
 }
@@ -163,6 +164,8 @@ var notForPreviews = []string{
 var validForPreviews = map[string]string{
 	"POST /databases/{id}/clone":                           `{"name":"a-copy-of-it","displayName":"A copy"}`,
 	"POST /databases/{id}/rescue":                          `{"pointInTime":"2026-03-01T12:30:00Z","tables":["orders"]}`,
+	"POST /databases/{id}/comparisons":                     `{"from":"2026-03-01T12:30:00Z","to":"2026-03-01T13:30:00Z"}`,
+	"POST /databases/{id}/searches":                        `{"query":"SELECT 1","until":"= 1"}`,
 	"POST /databases/{id}/managed-restores":                `{"backupFilename":"20260101_000000.sql.gz"}`,
 	"POST /databases/{id}/backups/{filename}":              `{"confirmDisconnect":true}`,
 	"POST /databases/{id}/backups/restore-upload/init":     `{"sizeBytes":1,"checksumSha256":"` + sumOfNothing + `"}`,

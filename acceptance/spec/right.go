@@ -45,6 +45,8 @@ var takes = map[string]string{
 	"POST /databases/{id}/managed-restores":                            "account",
 	"POST /databases/{id}/clone":                                       "account",
 	"POST /databases/{id}/rescue":                                      "account",
+	"POST /databases/{id}/comparisons":                                 "account",
+	"POST /databases/{id}/searches":                                    "account",
 	"POST /operations/{operationId}/managed-restore/advance":           "account",
 	"GET /databases/{id}/operations":                                   "see",
 	"GET /operations/{id}":                                             "see",

@@ -219,6 +219,21 @@ func (x Recovery) RescueTables(
 	return ask[wire.OperationWithMessage](ctx, x.c, post(b, "/databases/%s/rescue", databaseID).withKey(), opts)
 }
 
+// CompareMoments sends POST /databases/{id}/comparisons: compare the tables, columns and numbers of rows of a database at two
+// moments.
+func (x Recovery) CompareMoments(
+	ctx context.Context, databaseID id.DatabaseID, b wire.CompareMoments, opts ...Option,
+) (wire.OperationWithMessage, error) {
+	return ask[wire.OperationWithMessage](ctx, x.c, post(b, "/databases/%s/comparisons", databaseID).withKey(), opts)
+}
+
+// FindMoment sends POST /databases/{id}/searches: find the second from which on the answer of a query fulfils a comparison.
+func (x Recovery) FindMoment(
+	ctx context.Context, databaseID id.DatabaseID, b wire.FindMoment, opts ...Option,
+) (wire.OperationWithMessage, error) {
+	return ask[wire.OperationWithMessage](ctx, x.c, post(b, "/databases/%s/searches", databaseID).withKey(), opts)
+}
+
 // Certificates groups calls: signed proofs that backups can be restored.
 type Certificates struct{ c *Client }
 

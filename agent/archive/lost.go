@@ -116,10 +116,7 @@ func (a *Archive) recoverLost(ctx context.Context, l Lost, m Moment, tell jobs.T
 	if side, err = x.last(ctx, m, []uint32{oid}, tell); err != nil {
 		return nil, asOf, err
 	}
-	if err = side.find(ctx); err == nil {
-		asOf, err = side.lastCommit(ctx, x.span.From)
-	}
-	if err != nil {
+	if asOf, err = side.lastCommit(ctx, x.span.From); err != nil {
 		return nil, asOf, errors.Join(err, side.Close())
 	}
 	return side, asOf, nil

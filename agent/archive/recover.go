@@ -47,11 +47,15 @@ func (a *Archive) sweep() error {
 //
 // Errors: POINT_NOT_RECOVERABLE, DATABASE_NOT_FOUND, AwayError. After any other the outcome is open: try again.
 func (a *Archive) Recover(ctx context.Context, m Moment, tell jobs.Tell) (side *Side, err error) {
+	return a.beside(ctx, &Side{moment: m}, tell)
+}
+
+func (a *Archive) beside(ctx context.Context, side *Side, tell jobs.Tell) (_ *Side, err error) {
 	release, err := a.takeSide(ctx, tell)
 	if err != nil {
 		return nil, err
 	}
-	if side, err = a.recover(ctx, m, tell); err != nil {
+	if err = a.recover(ctx, side, tell); err != nil {
 		release()
 		return nil, err
 	}
@@ -74,35 +78,33 @@ func (a *Archive) takeSide(ctx context.Context, tell jobs.Tell) (release func(),
 	return func() { <-a.sides }, nil
 }
 
-func (a *Archive) recover(ctx context.Context, m Moment, tell jobs.Tell) (*Side, error) {
+func (a *Archive) recover(ctx context.Context, side *Side, tell jobs.Tell) error {
+	m := side.moment
 	if m.At.After(a.Now().Add(blurred)) {
-		return nil, fault.New(fault.PointNotRecoverable, "by the clock of the database's server, that moment is still to come")
+		return fault.New(fault.PointNotRecoverable, "by the clock of the database's server, that moment is still to come")
 	}
 	tell(recovery.Fetching, 0, command.Bytes{})
 	if err := a.reach(ctx, m.At); err != nil {
-		return nil, err
+		return err
 	}
 	a.using.RLock()
 	defer a.using.RUnlock()
 	from, oids, err := a.plan(ctx, m)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	side := &Side{archive: a, dir: a.sideOf(m.OperationID), moment: m, oids: oids, span: from}
+	side.archive, side.dir, side.oids, side.span = a, a.sideOf(m.OperationID), oids, from
 	engine := a.ofServer()
 	if err := side.fetch(ctx, engine); err != nil {
-		return nil, errors.Join(a.asFound(engine, err), side.remove())
+		return errors.Join(a.asFound(engine, err), side.remove())
 	}
 	a.Crash("archive.fetched")
 	tell(recovery.Replaying, 0, command.Bytes{})
 	if err := side.replay(ctx, tell); err != nil {
-		return nil, errors.Join(err, side.Close())
-	}
-	if err := side.find(ctx); err != nil {
-		return nil, errors.Join(err, side.Close())
+		return errors.Join(err, side.Close())
 	}
 	a.Crash("archive.replayed")
-	return side, nil
+	return nil
 }
 
 // asFound marks an error of the engine that says that the archive does not answer.

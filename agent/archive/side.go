@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -53,6 +54,13 @@ type Side struct {
 	feed        *feed // gives it what it replays
 	ended       chan struct{}
 	release     func()
+
+	// hot are the settings of a server that is looked at while it stands still at its moment, and goes on to a later one; nil: it
+	// becomes one of its own.
+	hot map[string]int64
+	// still is whether it stands still.
+	still bool
+	open  chan struct{} // closed when it does so no more
 }
 
 // fetch restores a copy of the server into the folder.
@@ -121,14 +129,17 @@ func (s *Side) write(name, text string) error {
 // configure takes the place of the live server's configuration, all of it: what an administrator has set there is for that
 // server. The replay ends with the moment or, where no segment is left after it, with the last one.
 func (s *Side) configure(targeted bool) error {
-	target := ""
+	target, end, hba := "", "promote", "local all all trust\n"
+	if s.hot != nil {
+		end, hba = "pause", s.onlyOwners()
+	}
 	if targeted && !s.moment.At.IsZero() {
 		target = "recovery_target_time = " + pg.Quote(s.moment.At.UTC().Format("2006-01-02 15:04:05.999999+00")) + "\n" +
-			"recovery_target_action = promote\n"
+			"recovery_target_action = " + end + "\n"
 	}
 	return errors.Join(
 		s.write("postgresql.auto.conf", "restore_command = "+pg.Quote(feedCommand)+"\n"+target),
-		s.write("pgherd_side.conf", ""), s.write("pgherd_side_hba.conf", "local all all trust\n"), s.write("recovery.signal", ""),
+		s.write("pgherd_side.conf", ""), s.write("pgherd_side_hba.conf", hba), s.write("recovery.signal", ""),
 	)
 }
 
@@ -151,7 +162,7 @@ func (s *Side) arguments() []string {
 	} {
 		args = append(args, "-c", set[0]+"="+set[1])
 	}
-	return args
+	return append(args, s.whileLookedAt()...)
 }
 
 const (
@@ -175,9 +186,18 @@ func (s *Side) replay(ctx context.Context, tell jobs.Tell) error {
 	if err := s.give(s.sockets); err != nil {
 		return err
 	}
+	return s.reach(ctx, tell)
+}
+
+// reach starts the server until it has come to the moment.
+func (s *Side) reach(ctx context.Context, tell jobs.Tell) (err error) {
 	began := time.Now()
 	for start := 1; ; start++ {
 		err = s.start(ctx, tell)
+		if s.raised(err) {
+			start--
+			continue
+		}
 		if !errors.Is(err, errEndedEarly) || start == sideStarts {
 			break
 		}
@@ -201,9 +221,13 @@ func (s *Side) replay(ctx context.Context, tell jobs.Tell) error {
 		return err
 	}
 	s.archive.log(s.moment).Info("the moment was replayed", zap.Duration("took", time.Since(began)))
-	live := s.archive.Server
-	s.Server = &sessions.Server{Host: s.sockets, Port: sidePort, User: live.User, Maintenance: live.Maintenance}
-	return nil
+	if err := s.unlocked(ctx); err != nil {
+		return err
+	}
+	if s.Server = s.connect(); s.moment.DatabaseID == "" {
+		return nil
+	}
+	return s.find(ctx)
 }
 
 // unbrokenTo reports whether a span reaches as far as the archive does.
@@ -215,6 +239,9 @@ func unbrokenTo(s Span, a *Archive) bool {
 // start starts the server, and returns once it takes connections, or nil where it has not.
 func (s *Side) start(ctx context.Context, tell jobs.Tell) error {
 	cmd := exec.Command(s.archive.Postgres, s.arguments()...)
+	if s.hot != nil {
+		cmd = child.Bounded(lookMemory, s.archive.Postgres, s.arguments()...)
+	}
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
 	cmd.Dir = s.dir
 	cmd.SysProcAttr = child.Attributes(s.archive.place.As)
@@ -236,7 +263,10 @@ func (s *Side) start(ctx context.Context, tell jobs.Tell) error {
 	}
 	s.feed = feed
 	s.running, s.ended = cmd, make(chan struct{})
-	ready, found := make(chan struct{}), &heard{expected: s.expected(), whole: s.whole, tell: tell}
+	ready := make(chan struct{})
+	found := &heard{
+		expected: s.expected(), whole: s.whole, tell: tell, stuck: make(chan struct{}), open: make(chan struct{}),
+	}
 	go func() {
 		defer close(s.ended)
 		found.read(out, ready)
@@ -244,11 +274,13 @@ func (s *Side) start(ctx context.Context, tell jobs.Tell) error {
 	}()
 	select {
 	case <-ready:
-		s.replayed = found.segment
+		s.replayed, s.still, s.open = found.segment, found.paused.Load(), found.open
 		if found.missing != "" {
 			return errors.Join(found.why(), s.stop())
 		}
 		return nil
+	case <-found.stuck:
+		return errors.Join(found.lower, s.stop())
 	case <-s.ended:
 		s.running = nil
 		if err := s.feed.stop(); err != nil {
@@ -275,6 +307,12 @@ type heard struct {
 	missing            string // the first page that should be there
 	last               string
 	segment            Segment // the last that was restored
+
+	paused atomic.Bool // it stands still at the moment
+	hot    bool        // and lets anybody in meanwhile
+	lower  *lowerError // a setting
+	stuck  chan struct{}
+	open   chan struct{} // it has become a server of its own
 }
 
 // restoredPattern is how it names a segment that it has restored.
@@ -303,11 +341,20 @@ func (h *heard) read(out io.Reader, ready chan<- struct{}) {
 			}
 		case strings.Contains(line, "FATAL:"), strings.Contains(line, "PANIC:"):
 			h.last = strings.TrimSpace(line)
-		case strings.Contains(line, "database system is ready to accept connections"):
-			if ready != nil {
-				close(ready)
-				ready = nil
-			}
+		case strings.Contains(line, "pausing at the end of recovery"):
+			h.paused.Store(true)
+		case strings.Contains(line, "database system is ready to accept read-only connections"):
+			h.hot = true
+		case strings.HasPrefix(line, "DETAIL:"):
+			h.hearLower(line)
+		}
+		open := strings.Contains(line, "database system is ready to accept connections")
+		if open {
+			close(h.open)
+		}
+		if ready != nil && (open || h.hot && h.paused.Load()) {
+			close(ready)
+			ready = nil
 		}
 		if err != nil {
 			return
@@ -320,7 +367,16 @@ func (h *heard) why() error {
 	if h.early {
 		return errEndedEarly
 	}
+	if h.lower != nil {
+		return h.lower
+	}
 	return fmt.Errorf("the server beside did not replay what the archive has: %s", cmp.Or(h.missing, h.last))
+}
+
+// connect is how the agent connects to the server.
+func (s *Side) connect() *sessions.Server {
+	live := s.archive.Server
+	return &sessions.Server{Host: s.sockets, Port: sidePort, User: live.User, Maintenance: live.Maintenance}
 }
 
 // find finds out which database it was then, by what the server says of itself.
@@ -347,14 +403,17 @@ func (s *Side) find(ctx context.Context) error {
 }
 
 // stop ends the server at once: nothing of it is needed any more.
-func (s *Side) stop() error {
+func (s *Side) stop() error { return s.end(syscall.SIGQUIT, sideEnd) }
+
+// end has the server end by a signal, upon which it removes its shared memory, within a time.
+func (s *Side) end(by syscall.Signal, within time.Duration) error {
 	if s.running == nil {
 		return nil
 	}
-	_ = s.running.Process.Signal(syscall.SIGQUIT) // it removes its shared memory; it may have ended
+	_ = s.running.Process.Signal(by) // it may have ended
 	select {
 	case <-s.ended:
-	case <-time.After(sideEnd):
+	case <-time.After(within):
 		_ = syscall.Kill(-s.running.Process.Pid, syscall.SIGKILL)
 		<-s.ended
 	}

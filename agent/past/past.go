@@ -23,7 +23,9 @@ type Past struct {
 }
 
 // CrashPoints names the moments at which tests kill an agent, in their order.
-var CrashPoints = []string{"rescue.recovered", "rescue.begun", "rescue.copied", "rescue.committed"}
+var CrashPoints = []string{
+	"rescue.recovered", "rescue.begun", "rescue.copied", "rescue.committed", "look.asking", "look.stopped",
+}
 
 // atOnce is how much of such work is done at a time, of which an account has at most half. It has slots of its own: it may take
 // long, and nobody's backup waits for it.
@@ -34,17 +36,21 @@ func Register(l *ledger.Ledger, d *copies.Deps, a *archive.Archive) {
 	x := &Past{d, a}
 	slots := jobs.NewSlots(atOnce)
 	ledger.OnJob(l, x.rescues(slots))
+	ledger.OnJob(l, looking(slots, x.compare, func(r *command.ComparisonReport) *command.Look { return &r.Look }))
+	ledger.OnJob(l, looking(slots, x.search, func(r *command.SearchReport) *command.Look { return &r.Look }))
 }
 
-// pastShare is how much of the progress it is to have the database back as it was.
-const pastShare = 60
+// momentOf is a moment of the database of a job.
+func momentOf(j jobs.Job, at time.Time) archive.Moment {
+	return archive.Moment{OperationID: j.OperationID, DatabaseID: j.DatabaseID, At: at}
+}
 
-// beside has a database back as it was, and does something with it. more is the room that this needs beside that.
+// beside does work for which there is room for a server beside, as of each of the moments. more is the room that it needs beside
+// that; nil: none.
 func (x *Past) beside(
-	ctx context.Context, j jobs.Job, at time.Time, more func(size int64) []diskroom.Need, tell jobs.Tell,
-	do func(context.Context, *archive.Side) error,
+	ctx context.Context, j jobs.Job, moments []time.Time, more func(size int64) []diskroom.Need, tell jobs.Tell,
+	do func(context.Context) error,
 ) error {
-	m := archive.Moment{OperationID: j.OperationID, DatabaseID: j.DatabaseID, At: at}
 	if x.archive == nil {
 		return fault.New(fault.PointNotRecoverable, "the database's server keeps no archive")
 	}
@@ -58,8 +64,18 @@ func (x *Past) beside(
 		if err != nil {
 			return nil, err
 		}
-		bytes, err := x.archive.Room(ctx, m, size)
-		return append(more(size), diskroom.Need{Purpose: diskroom.Beside, Bytes: bytes}), err
+		beside := diskroom.Need{Purpose: diskroom.Beside}
+		for _, at := range moments {
+			bytes, err := x.archive.Room(ctx, momentOf(j, at), size)
+			if err != nil {
+				return nil, err
+			}
+			beside.Bytes = max(beside.Bytes, bytes)
+		}
+		if more == nil {
+			return []diskroom.Need{beside}, nil
+		}
+		return append(more(size), beside), nil
 	})
 	if err != nil {
 		return err
@@ -68,12 +84,7 @@ func (x *Past) beside(
 	return c.Watch(ctx, diskroom.Beside, used, func(ctx context.Context) (err error) {
 		ctx, cancel := jobs.Within(ctx, "the work on the database as it was", x.Limits.Dump)
 		defer cancel()
-		side, err := x.archive.Recover(ctx, m, func(stage string, progress int, bytes command.Bytes) {
-			tell(stage, progress*pastShare/100, bytes)
-		})
-		if err == nil {
-			err = errors.Join(do(ctx, side), side.Close())
-		}
+		err = do(ctx)
 		if late := jobs.Overlong(ctx); err != nil && late != nil {
 			err = errors.Join(late, err)
 		}
@@ -91,6 +102,7 @@ func (r *refusal) Error() string { return cmp.Or(r.field, string(r.reason)) + ":
 
 // failed is what became of work that has failed. An error says that this is open.
 func failed(err error) (command.Look, error) {
+
 	say := func(reason command.Reason, message string) (command.Look, error) {
 		return command.Look{State: command.LookFailed, Stage: "done", Progress: 100, Reason: reason, Message: message}, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/lib/pq"
@@ -76,15 +77,25 @@ func (x *Past) rescue(ctx context.Context, j jobs.Job, c command.Rescue, tell jo
 	room := func(size int64) []diskroom.Need {
 		return []diskroom.Need{{Purpose: diskroom.Copy, Bytes: diskroom.CopySize(size)}}
 	}
-	err = x.beside(ctx, j, c.At, room, tell, func(ctx context.Context, side *archive.Side) error {
+	err = x.beside(ctx, j, []time.Time{c.At}, room, tell, func(ctx context.Context) error {
+		side, err := x.archive.Recover(ctx, momentOf(j, c.At), func(stage string, progress int, bytes command.Bytes) {
+			tell(stage, progress*pastShare/100, bytes)
+		})
+		if err != nil {
+			return err
+		}
 		x.Crash("rescue.recovered")
-		return x.Server.With(j.Database, j.OperationID, func(live *sql.DB) (err error) {
+		err = x.Server.With(j.Database, j.OperationID, func(live *sql.DB) (err error) {
 			r, err = x.copyOver(ctx, j, c, side, live, tell)
 			return err
 		})
+		return errors.Join(err, side.Close())
 	})
 	return r, err
 }
+
+// pastShare is how much of the progress of a rescue it is to have the database back as it was.
+const pastShare = 60
 
 // copyOver copies the tables from the side to the live database.
 func (x *Past) copyOver(

@@ -252,8 +252,23 @@ var all = []struct {
 		`{"databaseId":"` + string(db) + `","at":"2026-12-01T11:30:00.123456Z","tables":[{"schema":"public","name":"Orders"}],` +
 			`"maxBytes":7}`, nil,
 	},
+	{
+		command.CompareMoments{DatabaseID: db, From: at, To: at.Add(time.Second)}, "moment.compare", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","from":"2026-12-01T11:30:00Z","to":"2026-12-01T11:30:01Z"}`, nil,
+	},
+	{
+		command.FindMoment{
+			DatabaseID: db, Query: "SELECT 'a'", Until: "< 1", From: at, To: at.Add(time.Second),
+			Gaps: []recovery.Gap{{From: at, To: at.Add(time.Second), Reason: recovery.NotArchived}},
+		},
+		"moment.find", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","query":"SELECT 'a'","until":"\u003c 1","from":"2026-12-01T11:30:00Z",` +
+			`"to":"2026-12-01T11:30:01Z","gaps":[{"from":"2026-12-01T11:30:00Z","to":"2026-12-01T11:30:01Z","reason":"not_archived"}]}`, nil,
+	},
 	{command.Close{OperationID: op}, "operation.close", "operation/" + string(op), `{}`, nil},
 }
+
+var at = time.Date(2026, 12, 1, 11, 30, 0, 0, time.UTC)
 
 const other = id.DatabaseID("99999999-9999-4999-8999-999999999999")
 

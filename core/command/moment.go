@@ -95,3 +95,78 @@ func (r *RescueReport) UnmarshalJSON(text []byte) error {
 	r.Notes = boundedNotes(r.Notes)
 	return nil
 }
+
+// CompareMoments says how what the database held at two moments differs, in tables, columns and numbers of rows.
+type CompareMoments struct {
+	Returns[ComparisonReport] `json:"-"`
+	DatabaseID                id.DatabaseID `json:"databaseId"`
+	From                      time.Time     `json:"from"`
+	To                        time.Time     `json:"to"`
+}
+
+// About implements Command.
+func (c CompareMoments) About() About { return ofDatabase("moment.compare", c.DatabaseID, 1) }
+
+// Check implements Command.
+func (c CompareMoments) Check() error {
+	if c.From.IsZero() || !c.To.After(c.From) {
+		return Refuse(ReasonInvalid, "the second moment must be later than the first")
+	}
+	return checkDatabase(c.DatabaseID)
+}
+
+// ComparisonReport is the progress or result of CompareMoments.
+type ComparisonReport struct {
+	Look
+	Comparison *recovery.Comparison `json:"comparison,omitempty"` // of LookDone
+}
+
+// UnmarshalJSON takes a reason that this version does not know for ReasonFailed, and bounds the rest.
+func (r *ComparisonReport) UnmarshalJSON(text []byte) error {
+	type fields ComparisonReport
+	err := json.Unmarshal(text, (*fields)(r))
+	r.bound()
+	return err
+}
+
+// FindMoment finds the second from which on the answer of a query fulfils a comparison. The query is one statement that gives one
+// value; it is run with the rights of the database's owner, and changes nothing. ReasonInvalid in the report, with Field "query":
+// PostgreSQL refuses it, it takes too long or too much, or it gives something else.
+type FindMoment struct {
+	Returns[SearchReport] `json:"-"`
+	DatabaseID            id.DatabaseID `json:"databaseId"`
+	Query                 string        `json:"query"`
+	Until                 string        `json:"until"` // as recovery.ParseUntil reads it
+	From                  time.Time     `json:"from"`
+	To                    time.Time     `json:"to"`
+	// Gaps are those of the archive, in which nothing is looked for.
+	Gaps []recovery.Gap `json:"gaps,omitempty"`
+}
+
+// About implements Command.
+func (c FindMoment) About() About { return ofDatabase("moment.find", c.DatabaseID, 1) }
+
+// Check implements Command.
+func (c FindMoment) Check() error {
+	if c.From.IsZero() || !c.To.After(c.From) {
+		return Refuse(ReasonInvalid, "the second moment must be later than the first")
+	}
+	if _, err := recovery.ParseUntil(c.Until); err != nil {
+		return Refuse(ReasonInvalid, "until %s", err.Error())
+	}
+	return checkDatabase(c.DatabaseID)
+}
+
+// SearchReport is the progress or result of a FindMoment.
+type SearchReport struct {
+	Look
+	Result *recovery.SearchResult `json:"result,omitempty"` // of LookDone
+}
+
+// UnmarshalJSON takes a reason that this version does not know for ReasonFailed, and bounds the rest.
+func (r *SearchReport) UnmarshalJSON(text []byte) error {
+	type fields SearchReport
+	err := json.Unmarshal(text, (*fields)(r))
+	r.bound()
+	return err
+}

@@ -158,7 +158,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Extensions:    extensions.New(shared),
 		Restores:      restoring,
 		Clones:        cloning,
-		Looks:         looks.New(shared, back.Admit),
+		Looks:         looks.New(shared, back),
 		Previews:      short,
 		Uploads:       uploads.New(shared, restoring.FromUpload),
 		Usage:         usage.New(shared),

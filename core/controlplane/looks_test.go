@@ -3,6 +3,7 @@ package controlplane_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,4 +113,37 @@ func TestRescuesThatFail(t *testing.T) {
 	must(w.Operations.Cancel(w.ctx, w.reachedOperation(o.ID)))(t)
 	w.untilEnded()
 	equal(t, "canceled", w.lastOfSource().Status, operation.Canceled)
+}
+
+// A comparison and a search show what they have found, and nobody else hears of the query.
+func TestLooksAtMoments(t *testing.T) {
+	w := newCloneWorld(t)
+	now := w.clock.Now()
+	must(w.Looks.Compare(w.ctx, w.forClone(), recovery.Between{From: w.then, To: now}))(t)
+	if stages := w.untilEnded(); !slices.Equal(stages, []string{"fetching", "replaying", "counting", "finished"}) {
+		t.Errorf("the stages were %v", stages)
+	}
+	equal(t, "compared", string(w.lastOfSource().Result), fmt.Sprintf(`{"from":%q,"to":%q,"tables":[{"table":"after","change":"added",`+
+		`"before":null,"after":{"rows":0},"columns":[]}],"unchanged":1,"leftOut":0}`, recovery.Text(w.then), recovery.Text(now)))
+
+	w.clock.Advance(time.Minute)
+	q := recovery.Find{Query: "SELECT count(*) FROM after", Until: "= 0", From: &w.then, Key: "find"}
+	first := must(w.Looks.Search(w.ctx, w.forClone(), q))(t)
+	if stages := w.untilEnded(); !slices.Equal(stages, []string{"fetching", "replaying", "asking", "finished"}) {
+		t.Errorf("the stages were %v", stages)
+	}
+	r := must(operation.Decode[recovery.SearchResult](w.lastOfSource().Result))(t)
+	if r.Outcome != recovery.Changed || r.Since.Sub(*r.NotYet) > time.Second || r.NotYet.After(now) || r.LookAt(r.NotYet).Missing == "" {
+		t.Errorf("it is %s", w.lastOfSource().Result)
+	}
+	equal(t, "again", must(w.Looks.Search(w.ctx, w.forClone(), q))(t).ID, first.ID)
+	for _, e := range w.log(w.source()) {
+		for _, detail := range e.Details {
+			equal(t, "the query in the log", strings.Contains(detail, "count"), false)
+		}
+	}
+	refused(t, errOf(w.Looks.Compare(w.ctx, w.forClone(), recovery.Between{From: now, To: now})), fault.ValidationError)
+	refused(t, errOf(w.Looks.Search(w.ctx, w.forClone(), recovery.Find{Query: "SELECT 1", Until: "1"})), fault.ValidationError)
+	must(w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) { a.PITRDays = new(0) }))(t)
+	refused(t, errOf(w.Looks.Search(w.ctx, w.forClone(), recovery.Find{Query: "SELECT 1", Until: "= 1"})), fault.PlanLimit)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/querytimeout"
+	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
@@ -122,6 +123,14 @@ var waysOut = []struct {
 	{"rescue", "Rescue", func(w *world) {
 		w.clonable()
 		must(w.rescuing(nil))(w.t)
+	}, "failed active", "failed active"},
+	{"comparison", "CompareMoments", func(w *world) {
+		w.clonable()
+		must(w.Looks.Compare(w.ctx, w.forClone(), recovery.Between{From: w.then, To: w.then.Add(time.Second)}))(w.t)
+	}, "failed active", "failed active"},
+	{"search", "FindMoment", func(w *world) {
+		w.clonable()
+		must(w.Looks.Search(w.ctx, w.forClone(), recovery.Find{Query: "SELECT 1", Until: "= 1", From: &w.then}))(w.t)
 	}, "failed active", "failed active"},
 	{"clone, switched", "Discard", func(w *world) {
 		w.clonable()

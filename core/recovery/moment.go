@@ -12,13 +12,16 @@ const Field = "pointInTime"
 
 // Parse reads a moment as RFC 3339 writes it, with its offset: a local time alone is a moment in every zone. It is exact to
 // PostgreSQL's microsecond; what is finer is cut off. VALIDATION_ERROR on "pointInTime".
-func Parse(text string) (time.Time, error) {
+func Parse(text string) (time.Time, error) { return ParseAs(Field, text) }
+
+// ParseAs is Parse for a field of another name.
+func ParseAs(field, text string) (time.Time, error) {
 	at, ok := parse(text)
 	if _, local := parse(text + "Z"); local {
-		return at, fault.Invalid(Field, "needs its offset from UTC, as in %sZ or %s+01:00", text, text)
+		return at, fault.Invalid(field, "needs its offset from UTC, as in %sZ or %s+01:00", text, text)
 	}
 	if !ok {
-		return at, fault.Invalid(Field, "must be a time with its offset from UTC, as 2026-03-01T12:30:00+01:00")
+		return at, fault.Invalid(field, "must be a time with its offset from UTC, as 2026-03-01T12:30:00+01:00")
 	}
 	return at, nil
 }

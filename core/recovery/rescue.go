@@ -11,8 +11,12 @@ import (
 	"github.com/pgherd/pgherd/core/stage"
 )
 
-// Copying is the stage of a rescue after Stages: its tables are being copied.
-const Copying = "copying"
+// The stages of operations that look at a database as it was, beside Stages.
+const (
+	Copying  = "copying"  // the tables of a rescue
+	Counting = "counting" // the rows of a comparison's tables
+	Asking   = "asking"   // the query of a search
+)
 
 // Rescue asks for tables of a database as they were at a moment, in a schema of the database as it is.
 type Rescue struct {

@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"encoding/json"
+	"math/bits"
 	"slices"
 	"time"
 )
@@ -85,6 +86,16 @@ func (s Search) outside(at, last, first time.Time) (time.Time, bool) {
 	return at, true
 }
 
+// Progress is how much of a search is done, in percent: each halving of what is left counts alike.
+func (s Search) Progress(looks []Sight) int {
+	if len(looks) < 2 {
+		return 10 * len(looks)
+	}
+	last, first := s.between(looks)
+	whole, left := bits.Len64(uint64(s.To.Sub(s.From)/time.Second)), bits.Len64(uint64(first.Sub(last)/time.Second))
+	return 20 + 79*(whole-left)/max(whole, 1)
+}
+
 // split is how many of n seconds, of which one has the change, lie before the next look. reach[c] is of how many the change can be
 // found at a cost of c: a look costs 1, and going back from it another anew, unless there is only one second before it.
 func split(n int) int {
@@ -119,6 +130,16 @@ type SearchResult struct {
 	NotYet  *time.Time `json:"notYet"` // the last moment seen at which the comparison did not hold
 	Since   *time.Time `json:"since"`  // the first after it at which it did
 	Looks   []Sight    `json:"looks"`  // all of them, in their order
+}
+
+// LookAt is the look at a moment; nil: there was none.
+func (r SearchResult) LookAt(at *time.Time) *Sight {
+	for i := range r.Looks {
+		if at != nil && r.Looks[i].At.Equal(*at) {
+			return &r.Looks[i]
+		}
+	}
+	return nil
 }
 
 // mostResult bounds a result, in bytes of JSON.

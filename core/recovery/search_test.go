@@ -21,6 +21,9 @@ func (s Search) run(t interface{ Fatalf(string, ...any) }, holds func(time.Time)
 				t.Fatalf("%s is looked at twice", at)
 			}
 		}
+		if p := s.Progress(looks); p < 0 || p > 99 || len(looks) > 0 && p < s.Progress(looks[:len(looks)-1]) {
+			t.Fatalf("its progress is %d", p)
+		}
 		if len(looks) > 2 {
 			cost++
 			if at.Before(looks[len(looks)-1].At) {

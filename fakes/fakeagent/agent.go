@@ -153,6 +153,10 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 		return onDatabase(s, c.DatabaseID, func(*databaseState) (command.None, error) { return s.discard(f.OperationID) })
 	case command.Rescue:
 		return s.rescue(f.OperationID, c)
+	case command.CompareMoments:
+		return s.compare(f.OperationID, c)
+	case command.FindMoment:
+		return s.find(f.OperationID, c)
 	case command.Isolate:
 		return s.isolate(f, c)
 	case command.Rejoin:

@@ -2,6 +2,9 @@ package fakeagent
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,8 +15,10 @@ import (
 
 // lookJob is work in a server beside that is under way or has ended.
 type lookJob struct {
-	look   command.Look
-	rescue command.RescueReport
+	look       command.Look
+	rescue     command.RescueReport
+	comparison *recovery.Comparison
+	search     *recovery.SearchResult
 }
 
 // look goes one step on with work on what a database held at moments, of which the last is stage. It reports whether the work is
@@ -96,4 +101,80 @@ func (s *Server) copyOver(j *lookJob, c command.Rescue) {
 func rowsIn(contents string, t recovery.Table) (rows int64, there bool) {
 	rows = int64(strings.Count("\n"+contents, "\nINSERT INTO "+t.String()+" "))
 	return rows, rows > 0 || strings.Contains(contents, "CREATE TABLE "+t.String()+" (")
+}
+
+// compare compares tables by the rows that they have.
+func (s *Server) compare(op id.OperationID, c command.CompareMoments) (command.ComparisonReport, error) {
+	j, now, err := s.look(op, c.DatabaseID, recovery.Counting, c.From, c.To)
+	if err != nil {
+		return command.ComparisonReport{}, err
+	}
+	if now {
+		before, _ := s.then(c.DatabaseID, c.From)
+		after, _ := s.then(c.DatabaseID, c.To)
+		compared := recovery.Compare(c.From, c.To, tablesIn(before.contents), tablesIn(after.contents))
+		j.comparison = &compared
+	}
+	return command.ComparisonReport{Look: j.look, Comparison: j.comparison}, nil
+}
+
+var statements = regexp.MustCompile(`(?m)^(CREATE TABLE|INSERT INTO) (\S+) `)
+
+// tablesIn are the tables of SQL text, without columns.
+func tablesIn(contents string) (list []recovery.Held) {
+	for _, found := range statements.FindAllStringSubmatch(contents, -1) {
+		t, err := recovery.ParseTable(found[2])
+		if err != nil || slices.ContainsFunc(list, func(h recovery.Held) bool { return h.Table == t }) {
+			continue
+		}
+		rows, _ := rowsIn(contents, t)
+		list = append(list, recovery.Held{Table: t, Count: recovery.Count{Rows: rows}})
+	}
+	return list
+}
+
+var counting = regexp.MustCompile(`^SELECT count\(\*\) FROM (\S+)$`)
+
+// find looks for a moment by a query that counts the rows of a table, which is all that it understands.
+func (s *Server) find(op id.OperationID, c command.FindMoment) (command.SearchReport, error) {
+	j, now, err := s.look(op, c.DatabaseID, recovery.Asking, c.From, c.To)
+	if err != nil {
+		return command.SearchReport{}, err
+	}
+	if now {
+		s.seek(j, c)
+	}
+	return command.SearchReport{Look: j.look, Result: j.search}, nil
+}
+
+func (s *Server) seek(j *lookJob, c command.FindMoment) {
+	until, _ := recovery.ParseUntil(c.Until) // the command was checked
+	of := counting.FindStringSubmatch(c.Query)
+	if of == nil {
+		j.fail(command.ReasonInvalid, "query", "fails (SQLSTATE 42601)")
+		return
+	}
+	t, _ := recovery.ParseTable(of[1])
+	search, looks := recovery.Search{From: c.From, To: c.To, Gaps: c.Gaps}, []recovery.Sight(nil)
+	for {
+		at, more := search.Next(looks)
+		if !more {
+			break
+		}
+		was, why := s.then(c.DatabaseID, at)
+		if was == nil {
+			j.fail(command.ReasonNotRecoverable, "", why)
+			return
+		}
+		seen := recovery.Sight{At: at}
+		if rows, there := rowsIn(was.contents, t); there {
+			seen.Text = new(strconv.FormatInt(rows, 10))
+		} else {
+			seen.Missing = fmt.Sprintf("relation %q does not exist", t)
+		}
+		seen.Holds = until.Holds(seen.Text)
+		looks = append(looks, seen)
+	}
+	result := search.Result(looks)
+	j.search = &result
 }

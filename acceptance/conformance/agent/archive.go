@@ -33,6 +33,8 @@ var archiveCases = map[string]func(t *testing.T, s Stand){
 	"rescue of what was not there":           rescueOfNothing,
 	"rescue into a schema that is there":     rescueTwice,
 	"rescue closed on its way":               rescueClosed,
+	"moments compared":                       momentsCompared,
+	"moment found by a query":                momentFound,
 }
 
 // Archive is the part of the suite that needs an agent whose server keeps an archive. See Agent.

@@ -90,3 +90,31 @@ func rescueClosed(t *testing.T, s Stand) {
 		t.Errorf("it is %+v", r)
 	}
 }
+
+func momentsCompared(t *testing.T, s Stand) {
+	c := past(t, s)
+	fence, compare := newFence(), command.CompareMoments{DatabaseID: c.spec.DatabaseID, From: *c.dump.At, To: moment()}
+	r := looked(t, s, fence, compare)
+	if r.State != command.LookDone || len(r.Comparison.Tables) != 1 || r.Comparison.Unchanged != 1 ||
+		r.Comparison.Tables[0].Table != "after" || r.Comparison.Tables[0].Change != recovery.TableAdded {
+		t.Errorf("it is %+v: %+v", r.Look, r.Comparison)
+	}
+	early := compare
+	early.From = windowOf(t, s, c.spec.DatabaseID).From.AddDate(0, 0, -1)
+	wantFailed(t, looked(t, s, newFence(), early).Look, command.ReasonNotRecoverable, "")
+	wantReason(t, ports.Close(bounded(t), s.Agent, fence), command.ReasonCompleted)
+}
+
+func momentFound(t *testing.T, s Stand) {
+	c := past(t, s)
+	find := command.FindMoment{
+		DatabaseID: c.spec.DatabaseID, Query: "SELECT count(*) FROM after", Until: "= 0", From: *c.dump.At, To: moment(),
+	}
+	r := looked(t, s, newFence(), find)
+	if r.State != command.LookDone || r.Result.Outcome != recovery.Changed || len(r.Result.Looks) != 2 ||
+		r.Result.Looks[0].Missing == "" || r.Result.Looks[0].Text != nil || *r.Result.Looks[1].Text != "0" {
+		t.Errorf("it is %+v: %+v", r.Look, r.Result)
+	}
+	find.Query = "SELECT nonsense("
+	wantFailed(t, looked(t, s, newFence(), find).Look, command.ReasonInvalid, "query")
+}

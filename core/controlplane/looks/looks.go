@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/moments"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -22,18 +23,25 @@ import (
 
 // Looks are the use cases.
 type Looks struct {
-	base   *base.Base
-	admits Admits
+	base    *base.Base
+	moments *moments.Moments
 }
 
-// Admits decides whether a database can be had back as it was at a moment, as Moments.Admit does.
-type Admits func(ctx context.Context, r access.Reached, at time.Time) error
-
 // New makes the use cases, and registers their kinds.
-func New(p *base.Base, a Admits) *Looks {
-	l := &Looks{base: p, admits: a}
+func New(p *base.Base, m *moments.Moments) *Looks {
+	l := &Looks{base: p, moments: m}
 	l.registerRescues()
+	l.registerComparisons()
+	l.registerSearches()
 	return l
+}
+
+// mayStart decides who may have such an operation: KEY_SCOPE_DENIED, FORBIDDEN.
+func mayStart(r access.Reached) error {
+	if err := r.Caller().RequireFullAccount(); err != nil {
+		return err
+	}
+	return r.Permit(account.Own, rollout.Clone)
 }
 
 // asked is a request for an operation.
@@ -53,10 +61,7 @@ type asked struct {
 // KEY_SCOPE_DENIED: no full-account key. FORBIDDEN: anyone but the owner. DATABASE_STATE_CONFLICT: the key was used for another
 // request, or the status or an open operation forbids it. The other errors are those of Moments.Admit.
 func (l *Looks) start(ctx context.Context, reached access.Reached, q asked) (o operation.Operation, err error) {
-	if err := reached.Caller().RequireFullAccount(); err != nil {
-		return o, err
-	}
-	if err := reached.Permit(account.Own, rollout.Clone); err != nil {
+	if err := mayStart(reached); err != nil {
 		return o, err
 	}
 	if q.key != "" {
@@ -92,7 +97,7 @@ func (l *Looks) asOf(ctx context.Context, reached access.Reached, q asked) error
 		}
 	}
 	for _, at := range q.moments {
-		if err := l.admits(ctx, reached, at); err != nil {
+		if err := l.moments.Admit(ctx, reached, at); err != nil {
 			return err
 		}
 	}

@@ -34,6 +34,8 @@ func Command(a *app.App) *cobra.Command {
 		databasesCertificate(a),
 		databasesRewind(a),
 		databasesRescue(a),
+		databasesDiff(a),
+		databasesBisect(a),
 		databasesTimeouts(a),
 		databasesTimeoutsSet(a),
 		databasesSlowQueries(a),
