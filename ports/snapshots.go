@@ -18,8 +18,8 @@ type Snapshots interface {
 	Turn(ctx context.Context, do func(context.Context) error) (mine bool, err error)
 	// Take takes a snapshot as of now, under a name. ErrNoRing.
 	Take(ctx context.Context, name snapshot.Name) (Snapshot, error)
-	// Check reads a snapshot of the installation to its end, and returns an error where it is not whole, or not the one of that name.
-	// ErrNoRing. An error of r stays what it is.
+	// Check reads a snapshot of the installation to its end, and returns an error where it is not whole, or not the one of that
+	// name. ErrNoRing. An error of r stays what it is.
 	Check(ctx context.Context, name snapshot.Name, r io.Reader) error
 }
 

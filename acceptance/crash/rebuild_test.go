@@ -102,7 +102,9 @@ func (c *customersOf) want(t *testing.T) {
 	if rows != c.rowsOfTheBackup || len(hooks) != 1 || hooks[0].ID != c.webhook {
 		t.Errorf("%d rows, %+v", rows, hooks)
 	}
-	if !slices.ContainsFunc(people.Members, func(m wire.Member) bool { return m.Email == c.member.Email && m.Role == account.Developer }) {
+	if !slices.ContainsFunc(people.Members, func(m wire.Member) bool {
+		return m.Email == c.member.Email && m.Role == account.Developer
+	}) {
 		t.Errorf("the members are %+v", people)
 	}
 	gone := &user{Account: stack.Account{Key: c.revoked}, http: c.owner.http}

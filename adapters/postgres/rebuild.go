@@ -209,7 +209,8 @@ func (l *loader) table(_ context.Context, v dumped) error {
 		columns[i], fields[i] = pq.QuoteIdentifier(c), "(q.row)."+pq.QuoteIdentifier(c)
 	}
 	l.loaded[v.Table], l.added = true, 0
-	l.insert = fmt.Sprintf("INSERT INTO %[1]s (%[2]s) SELECT %[3]s FROM (SELECT text::%[1]s AS row FROM unnest($1::text[]) text OFFSET 0) q",
+	l.insert = fmt.Sprintf("INSERT INTO %[1]s (%[2]s) SELECT %[3]s "+
+		"FROM (SELECT text::%[1]s AS row FROM unnest($1::text[]) text OFFSET 0) q", // each row is read once, not for each field
 		name, strings.Join(columns, ", "), strings.Join(fields, ", "))
 	return nil
 }

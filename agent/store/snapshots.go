@@ -16,8 +16,8 @@ import (
 	"github.com/pgherd/pgherd/core/snapshot"
 )
 
-// SnapshotFolder is what the names of the blobs begin with that are snapshots of metadata: then come the installation and the name.
-// They come encrypted, with a key that no server has.
+// SnapshotFolder is what the names of the blobs begin with that are snapshots of metadata: then come the installation and the
+// name. They come encrypted, with a key that no server has.
 const SnapshotFolder = "metadata"
 
 func snapshotBlob(of id.InstallationID, name snapshot.Name) string {
@@ -47,8 +47,8 @@ var (
 )
 
 // KeepSnapshot keeps the size bytes of src as a snapshot, and removes those of the same installation that it supersedes. It is
-// there whole, or not at all. ErrSnapshotExists, ErrBrokeOff; BACKUP_STORAGE_FULL; BACKUP_STORAGE_UNAVAILABLE, also where only the
-// others could not be removed.
+// there whole, or not at all. ErrSnapshotExists, ErrBrokeOff; BACKUP_STORAGE_FULL; BACKUP_STORAGE_UNAVAILABLE, also where only
+// the others could not be removed.
 func (s *Store) KeepSnapshot(
 	ctx context.Context, of id.InstallationID, name snapshot.Name, size int64, src io.Reader,
 ) error {

@@ -121,8 +121,8 @@ var Kinds = []Kind{
 			"be opened: without the server the archive is lost", Nothing,
 	},
 	{
-		SnapshotOld, "the server is to keep snapshots of the metadata, and has none of the last hour: the log of the batch hosts says why",
-		Nothing,
+		SnapshotOld, "the server is to keep snapshots of the metadata, and has none of the last hour: the log of the batch " +
+			"hosts says why", Nothing,
 	},
 	{
 		DrillFailed, "the last drill of the server that could tell has failed: what its archive gives back may be wrong", Nothing,

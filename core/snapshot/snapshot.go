@@ -1,5 +1,5 @@
-// Package snapshot holds the rules of snapshots: copies of the metadata that database servers keep where their backups are, so that
-// an installation can be made anew whose metadata are lost.
+// Package snapshot holds the rules of snapshots: copies of the metadata that database servers keep where their backups are, so
+// that an installation can be made anew whose metadata are lost.
 package snapshot
 
 import (

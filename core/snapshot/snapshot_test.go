@@ -30,7 +30,9 @@ func TestNames(t *testing.T) {
 			t.Fatalf("%s and %s are in another order than their times", n, m)
 		}
 	})
-	for _, bad := range []string{"", "20260131T093000Z", "20260131T093000.000", "20260231T093000.000Z", "20260131T093000.0000Z", "../x"} {
+	for _, bad := range []string{
+		"", "20260131T093000Z", "20260131T093000.000", "20260231T093000.000Z", "20260131T093000.0000Z", "../x",
+	} {
 		if n, err := snapshot.ParseName(bad); err == nil || n != "" || !snapshot.Name(bad).At().IsZero() {
 			t.Errorf("%q: %q, %v", bad, n, err)
 		}
@@ -57,7 +59,9 @@ func TestAWeekOfSnapshots(t *testing.T) {
 		}
 	}
 	newest := kept[len(kept)-1].At()
-	for _, ago := range []time.Duration{0, 5 * time.Minute, 10 * time.Minute, time.Hour, 23 * time.Hour, 2 * 24 * time.Hour, 6 * 24 * time.Hour} {
+	for _, ago := range []time.Duration{
+		0, 5 * time.Minute, 10 * time.Minute, time.Hour, 23 * time.Hour, 2 * 24 * time.Hour, 6 * 24 * time.Hour,
+	} {
 		slack := time.Duration(0)
 		switch {
 		case ago >= 24*time.Hour:

@@ -36,8 +36,8 @@ func (m *metadata) snapshot() *cobra.Command {
 				{"snapshot", k.Name}, {"at", k.Name.At()}, {"sizeBytes", terminal.Size(k.Bytes)}, {"servers", strings.Join(k.Servers, ", ")},
 			}, err
 		})
-	cmd.Long = "Take a snapshot of the metadata now. Batch hosts do that by themselves; this is for the moment before something that\n" +
-		"may go wrong. It needs the key ring."
+	cmd.Long = "Take a snapshot of the metadata now. Batch hosts do that by themselves; this is for the moment before something\n" +
+		"that may go wrong. It needs the key ring."
 	return cmd
 }
 
@@ -122,7 +122,8 @@ func (r *rebuilding) found(ctx context.Context, source snapshotStore) (list []co
 		for of := range installations {
 			ids = append(ids, string(of))
 		}
-		return nil, fmt.Errorf("there are snapshots of several installations: name one with --installation: %s", strings.Join(ids, ", "))
+		return nil, fmt.Errorf("there are snapshots of several installations: name one with --installation: %s",
+			strings.Join(ids, ", "))
 	}
 	return list, nil
 }

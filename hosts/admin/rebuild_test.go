@@ -127,7 +127,7 @@ func TestMetadataThatCannotBeRebuilt(t *testing.T) {
 		"nothing":              {nil, "it is no snapshot of metadata"},
 		"a newer format":       {bytes.Replace(text, []byte(`"format":1`), []byte(`"format":9`), 1), "it was taken by a newer program"},
 		"another name's":       {s.taken(snapshot.NameAt(time.Unix(0, 0))), "it is another snapshot than its place says"},
-		"another installation": {bytes.ReplaceAll(text, []byte(s.installation[:8]), []byte("00000000")), "another snapshot than its place"},
+		"another installation": {bytes.ReplaceAll(text, []byte(s.installation[:8]), []byte("00000000")), "it is another snapshot"},
 	} {
 		s.put(s.newest, wrong.text)
 		t.Log(what)
