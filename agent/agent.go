@@ -96,6 +96,7 @@ type Agent struct {
 
 	inCharge atomic.Bool
 	started  chan struct{}
+	replaced chan error // has the archive.ErrReplaced once there is one
 	// lockedSince is since when a start fails because no lock is left.
 	lockedSince time.Time
 
@@ -123,7 +124,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			Host: c.PostgresHost, Port: c.PostgresPort, Password: secrets.AgentPassword, Instance: instance,
 			Connections: c.Connections,
 		},
-		started: make(chan struct{}), patience: loop.NewPatience(),
+		started: make(chan struct{}), replaced: make(chan error, 1), patience: loop.NewPatience(),
 	}
 	a.programs = a.newPrograms(c.dumpTool())
 	a.languages = floors.NewLanguages(c.Languages, a.postgres.OfferedLanguages, a.postgres.InstalledLanguages, d.Log)
@@ -140,7 +141,7 @@ func New(c Config, d Deps) (*Agent, error) {
 		Server: inDumps, Tool: c.dumpTool(), Files: a.files, Room: a.room, Limits: c.BackupLimits, UploadTime: c.UploadTime,
 		Log: d.Log, Crash: c.crash,
 	})
-	if a.archive, err = c.newArchive(inDumps, secrets.AgentPassword, d); err != nil {
+	if a.archive, err = c.newArchive(inDumps, secrets.AgentPassword, d, func(err error) { a.replaced <- err }); err != nil {
 		return nil, err
 	}
 	a.heritage = c.newHeritage(a.archive, a.files)
@@ -259,8 +260,8 @@ func (a *Agent) Commons() (found commons.Figures, fresh bool) { return a.commons
 func (a *Agent) Started() <-chan struct{} { return a.started }
 
 // Run listens, takes charge of the server as soon as PostgreSQL answers, and carries out commands. It returns nil when ctx
-// ends, ErrSuperseded when another agent takes over, and a *floors.Refusal for a program with known
-// holes or a trusted procedural language. Call it once.
+// ends, ErrSuperseded when another agent takes over, an archive.ErrReplaced when another server has taken the place of this one,
+// and a *floors.Refusal for a program with known holes or a trusted procedural language. Call it once.
 func (a *Agent) Run(ctx context.Context) error {
 	listener, err := a.listen()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 )
 
@@ -64,20 +65,26 @@ func (x *archived) write(t *testing.T) {
 	x.One(t, "SELECT pg_switch_wal()")
 }
 
-// hadBack demands that a file of the moment is what the database was, and that nothing is left of the server beside.
-func (x *archived) hadBack(t *testing.T, operation string) {
+// restored has the database be as it was at a moment.
+func (x *archived) restored(t *testing.T, operation, file string, at time.Time) {
 	t.Helper()
-	report := agenttest.Outcome(t, x.Stack, x.of.Past(operation, agenttest.BackupName, x.at), func(r command.BackupReport) bool {
+	report := agenttest.Outcome(t, x.Stack, x.of.Past(operation, file, at), func(r command.BackupReport) bool {
 		return r.State != command.BackupRunning
 	})
 	if report.State != command.BackupDone {
 		t.Fatalf("%+v", report)
 	}
 	load := agenttest.Told(operation, 1, command.Load{DatabaseID: x.of.DatabaseID(), Compare: true, Source: command.Source{
-		DatabaseID: x.of.DatabaseID(), Filename: agenttest.BackupName, Passing: true,
+		DatabaseID: x.of.DatabaseID(), Filename: backup.Filename(file), Passing: true,
 	}})
 	agenttest.Outcome(t, x.Stack, load, func(r command.LoadReport) bool { return r.State == command.LoadReady })
 	x.DoneInTheEnd(t, x.of.Switching(operation))
+}
+
+// hadBack demands that a file of the moment is what the database was, and that nothing is left of the server beside.
+func (x *archived) hadBack(t *testing.T, operation string) {
+	t.Helper()
+	x.restored(t, operation, agenttest.BackupName, x.at)
 	var before, after, things int
 	const count = `SELECT count(*) FILTER (WHERE name = 'before'), count(*) FILTER (WHERE name = 'after'), count(*) FROM things`
 	check.NoError(t, x.Owner(t, x.of).QueryRow(count).Scan(&before, &after, &things))

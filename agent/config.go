@@ -180,7 +180,9 @@ func (c *Config) newHeritage(own *archive.Archive, files *store.Store) *heritage
 }
 
 // newArchive makes the archive; nil where none is kept.
-func (c *Config) newArchive(server *sessions.Server, password string, d Deps) (*archive.Archive, error) {
+func (c *Config) newArchive(
+	server *sessions.Server, password string, d Deps, replaced func(error),
+) (*archive.Archive, error) {
 	if c.Archive == nil {
 		return nil, nil
 	}
@@ -192,6 +194,7 @@ func (c *Config) newArchive(server *sessions.Server, password string, d Deps) (*
 	}
 	return archive.New(archive.Config{
 		Dir: c.archiveDir(), Socket: own.Socket, Postgres: own.Postgres, Plan: own.Plan, Server: server, Log: d.Log, Crash: c.crash,
+		Replaced: replaced,
 		Open: func(p archive.Place) (archive.Engine, error) {
 			repository, bucket := cmp.Or(own.Repository, filepath.Join(c.archiveDir(), repositoryFolder)), own.S3
 			switch {

@@ -24,14 +24,19 @@ func (a *Agent) lead(ctx context.Context) error {
 	}
 	defer leader.Release()
 	defer a.inCharge.Store(false)
+	if err := a.confirmArchive(ctx); err != nil {
+		return err
+	}
 	if err := a.untilDone(ctx, "preparing", a.prepare); err != nil {
 		return nil // ctx has ended
 	}
 	a.inCharge.Store(true)
 	close(a.started)
 	a.log.Info("this agent is in charge of the server")
-	a.beginUpkeep(ctx)
-	return leader.Watch(ctx, a.charge.note)
+	return a.untilReplaced(ctx, func(ctx context.Context) error {
+		a.beginUpkeep(ctx)
+		return leader.Watch(ctx, a.charge.note)
+	})
 }
 
 // takeCharge returns nil if ctx ended first.

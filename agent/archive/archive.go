@@ -41,6 +41,8 @@ type Config struct {
 	Log    *zap.Logger
 	// Crash is told of each point where a test kills the agent.
 	Crash func(point string)
+	// Replaced is called with an ErrReplaced, once: the archive has ended by itself.
+	Replaced func(error)
 }
 
 // Place is the server that is archived, as it says itself.
@@ -69,9 +71,11 @@ type Archive struct {
 	mu      sync.Mutex
 	engine  Engine // nil until it is ready
 	place   Place
-	backups []Backup
+	line    lineage
+	backups []Backup      // of the lineage
 	changed chan struct{} // closed, and made anew, when a segment is stored
 	trouble trouble
+	over    error         // the server was replaced
 	failed  bool          // the last copy: the next one is full
 	wrong   string        // what became of the last round; empty: nothing is wrong
 	sides   chan struct{} // has room for as many as run at a time
@@ -102,6 +106,9 @@ func New(c Config) (*Archive, error) {
 	if c.Crash == nil {
 		c.Crash = func(string) {}
 	}
+	if c.Replaced == nil {
+		c.Replaced = func(error) {}
+	}
 	for _, dir := range []string{c.Dir, filepath.Join(c.Dir, sidesFolder)} {
 		if err := os.MkdirAll(dir, 0o711); err != nil { // whom the programs run as goes through
 			return nil, err
@@ -121,9 +128,15 @@ func (a *Archive) Run(ctx context.Context) {
 	if err := a.sweep(); err != nil {
 		a.Log.Warn("what was restored beside the server is not removed", zap.Error(err))
 	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	go a.listen(ctx)
 	loop.Run(ctx, a.Log, a.woken, "the archive is not kept", func(ctx context.Context) (time.Duration, error) {
 		pause, err := again, a.ready(ctx)
+		if errors.Is(err, ErrReplaced) {
+			a.replaced(err)
+			end()
+		}
 		if a.found(err); err == nil {
 			if pause, err = lookAt, a.copyDue(ctx); err != nil {
 				pause = copyAgain
@@ -146,6 +159,9 @@ func (a *Archive) found(err error) {
 // ready opens the engine, and makes its place, once for this process. Then it sees that PostgreSQL hands over what it writes.
 func (a *Archive) ready(ctx context.Context) error {
 	if a.ofServer() != nil {
+		if err := a.confirmed(ctx); err != nil {
+			return err
+		}
 		return a.prove(ctx)
 	}
 	place, err := a.look(ctx)
@@ -159,6 +175,10 @@ func (a *Archive) ready(ctx context.Context) error {
 	if err := engine.Prepare(ctx); err != nil {
 		return err
 	}
+	line, err := a.follow(ctx, engine, place)
+	if err != nil {
+		return err
+	}
 	if err := a.catchUp(ctx, engine); err != nil {
 		return err
 	}
@@ -167,7 +187,8 @@ func (a *Archive) ready(ctx context.Context) error {
 		return err
 	}
 	a.mu.Lock()
-	a.engine, a.place, a.backups, a.wrong = engine, place, backups, ""
+	a.engine, a.place, a.line, a.wrong = engine, place, line, ""
+	a.backups = line.backups(backups, place.segmentSize)
 	a.mu.Unlock()
 	a.Log.Info("the archive is ready", zap.Int("copies", len(backups)))
 	return a.prove(ctx)
@@ -299,7 +320,7 @@ func (a *Archive) KeyMark() string {
 // copyDue copies the server if that is due, and forgets the segments that nothing needs any more.
 func (a *Archive) copyDue(ctx context.Context) error {
 	engine, backups, size := a.kept()
-	stored := a.journal.stored()
+	stored := a.stored()
 	due, full := a.Plan.due(backups, unbroken(backups, stored, size), after(backups, stored), a.Now())
 	if !due {
 		return nil
@@ -319,13 +340,13 @@ func (a *Archive) copyDue(ctx context.Context) error {
 		return err
 	}
 	a.mu.Lock()
-	a.backups = backups
+	a.backups = a.line.backups(backups, size)
 	a.mu.Unlock()
 	a.Log.Info("the server was copied", zap.Bool("full", full), zap.Duration("took", time.Since(began)))
 	if len(backups) == 0 {
 		return nil
 	}
-	stored = a.journal.stored()
+	stored = a.journal.stored() // those of other lines, too
 	for i, s := range stored {
 		if s.Segment >= backups[0].First {
 			return a.journal.replace(stored[i:])
@@ -346,6 +367,12 @@ func (a *Archive) kept() (e Engine, backups []Backup, segmentSize int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.engine, a.backups, a.place.segmentSize
+}
+
+// stored are the segments of the server's lineage that are stored, ascending.
+func (a *Archive) stored() []Stored {
+	_, _, size := a.kept()
+	return a.lineage().stored(a.journal.stored(), size)
 }
 
 // unbroken reports whether all segments from the newest copy to the last that was stored are there.
@@ -383,18 +410,6 @@ func (a *Archive) incarnations(ctx context.Context, of id.DatabaseID) (list []in
 	return list, err
 }
 
-// writing is the segment in which something was written last.
-func (a *Archive) writing(ctx context.Context) (last Segment, err error) {
-	err = a.Server.Admin("", func(db *sql.DB) error {
-		// A segment in which there is nothing yet begins with a header of 40 bytes; the function takes a boundary for the one before.
-		const query = `SELECT pg_walfile_name(CASE WHEN o.file_offset <= 40 THEN l - o.file_offset ELSE l END)
-			FROM pg_current_wal_insert_lsn() l, pg_walfile_name_offset(l) o`
-		last, err = pg.One[Segment](ctx, db, query)
-		return err
-	})
-	return last, err
-}
-
 // youngTime bounds how long who asks for a window waits for the storing of what a young database has.
 const youngTime = 3 * time.Second
 
@@ -417,7 +432,7 @@ func (a *Archive) Window(ctx context.Context, of id.DatabaseID) (w recovery.Wind
 	switch {
 	case some && last.Segment == written:
 		list = a.spansTo(now)
-	case some && last.Ended.Before(life.Since) && len(backups) > 0 && unbroken(backups, a.journal.stored(), size):
+	case some && last.Ended.Before(life.Since) && len(backups) > 0 && unbroken(backups, a.stored(), size):
 		limited, cancel := context.WithTimeout(ctx, youngTime)
 		defer cancel()
 		if a.endSegment(limited) == nil { // otherwise it has no window yet

@@ -24,6 +24,10 @@ type Engine interface {
 	Database(ctx context.Context, backup, name string) (uint32, error)
 	// Segments are those that the archive has, with when they came.
 	Segments(ctx context.Context) ([]Stored, error)
+	// Timelines are those whose histories the archive has.
+	Timelines(ctx context.Context) ([]Timeline, error)
+	// History is one of these histories, as it was pushed.
+	History(ctx context.Context, t Timeline) ([]byte, error)
 	// Restore puts a copy into a folder that is empty: of what is in databases only these, each by its OID, and what the server
 	// itself needs. Databases that the copy does not have are made by the replay.
 	Restore(ctx context.Context, r Restore) error
@@ -34,6 +38,11 @@ type Engine interface {
 	GetAhead(ctx context.Context, dir, folder string, list []Segment) error
 	// Ahead is where GetAhead puts a segment, in its folder.
 	Ahead(folder string, s Segment) string
+	// RestoreWhole puts a copy into a folder, all of it, as it was. In a folder of an attempt that was ended, it goes on. tell hears
+	// how much is there, in percent.
+	RestoreWhole(ctx context.Context, backup, dir string, tell func(percent int)) error
+	// RestoreCommand is the restore_command of a server in a folder.
+	RestoreCommand(dir string) string
 	// IsAway reports whether an error of these says that the archive does not answer.
 	IsAway(err error) bool
 }
@@ -56,3 +65,6 @@ func (e *AwayError) Unwrap() error { return e.err }
 
 // Away marks an error for jobs, which wait for what is away.
 func (e *AwayError) Away() {}
+
+// ErrKey is what an engine finds whose passphrase is not that of the archive.
+var ErrKey = errors.New("the archive does not open with that passphrase")

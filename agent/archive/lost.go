@@ -63,7 +63,13 @@ func (a *Archive) openLost(ctx context.Context, l Lost) (*lostArchive, error) {
 	if err != nil {
 		return nil, a.asFound(engine, err)
 	}
-	list := spans(backups, stored, place.segmentSize)
+	line, err := lineageOf(ctx, engine)
+	if err != nil {
+		return nil, a.asFound(engine, err)
+	}
+	size := place.segmentSize
+	backups, stored = line.backups(backups, size), line.stored(stored, size)
+	list := line.cut(spans(backups, stored, size), size)
 	if len(list) == 0 {
 		return nil, fault.New(fault.PointNotRecoverable, "there is no archive of the server %s, or no copy in it that is whole",
 			l.Installation)
@@ -75,7 +81,7 @@ func (a *Archive) openLost(ctx context.Context, l Lost) (*lostArchive, error) {
 		return had, nil
 	}
 	x := &lostArchive{Archive: &Archive{
-		Config: a.Config, journal: &journal{list: stored}, engine: engine, place: place, backups: backups,
+		Config: a.Config, journal: &journal{list: stored}, engine: engine, place: place, line: line, backups: backups,
 	}, span: span}
 	if a.lost == nil {
 		a.lost = map[Lost]*lostArchive{}

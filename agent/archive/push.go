@@ -89,8 +89,11 @@ func (a *Archive) answer(ctx context.Context, conn *net.UnixConn) {
 
 func (a *Archive) take(ctx context.Context, path string) error {
 	a.mu.Lock()
-	engine, data := a.engine, a.place.DataDir
+	engine, data, over := a.engine, a.place.DataDir, a.over
 	a.mu.Unlock()
+	if over != nil {
+		return over
+	}
 	if engine == nil {
 		return errors.New("the archive is not ready; the agent's log says why")
 	}
@@ -305,7 +308,7 @@ func (a *Archive) Standing() Standing {
 	}
 	data, backups, size := a.place.DataDir, a.backups, a.place.segmentSize
 	a.mu.Unlock()
-	stored := a.journal.stored()
+	stored := a.stored()
 	s.Broken = !unbroken(backups, stored, size)
 	if len(stored) > 0 {
 		s.Stored = stored[len(stored)-1].Ended

@@ -212,10 +212,11 @@ func (a *Archive) plan(ctx context.Context, m Moment) (from Span, oids []uint32,
 // spansTo are the spans of a moment whose commits are stored: the last one reaches to it, where it is of the newest segment.
 func (a *Archive) spansTo(at time.Time) []Span {
 	_, backups, size := a.kept()
-	stored := a.journal.stored()
-	list := spans(backups, stored, size)
+	stored, line := a.stored(), a.lineage()
+	list := line.cut(spans(backups, stored, size), size)
 	for i, s := range list {
-		if s.Last == stored[len(stored)-1].Segment && s.To.Before(at) {
+		newest := s.Last == stored[len(stored)-1].Segment && line.ends(s)
+		if newest && s.To.Before(at) {
 			list[i].To = at
 		}
 	}

@@ -137,6 +137,9 @@ func (s *Side) configure(targeted bool) error {
 		target = "recovery_target_time = " + pg.Quote(s.moment.At.UTC().Format("2006-01-02 15:04:05.999999+00")) + "\n" +
 			"recovery_target_action = " + end + "\n"
 	}
+	if line := s.archive.lineage(); line.timeline > 0 { // what a server has written that was replaced is none of this one's
+		target += fmt.Sprintf("recovery_target_timeline = '%d'\n", line.timeline)
+	}
 	return errors.Join(
 		s.write("postgresql.auto.conf", "restore_command = "+pg.Quote(feedCommand)+"\n"+target),
 		s.write("pgherd_side.conf", ""), s.write("pgherd_side_hba.conf", hba), s.write("recovery.signal", ""),
@@ -203,9 +206,7 @@ func (s *Side) reach(ctx context.Context, tell jobs.Tell) (err error) {
 		}
 		// Nobody has committed anything since the moment that was stored: now somebody does. Where a gap follows, there can be nothing,
 		// and all that there is was committed before.
-		_, backups, size := s.archive.kept()
-		list := spans(backups, s.archive.journal.stored(), size)
-		if found, ok := spanFor(list, s.moment.At); ok && unbrokenTo(found, s.archive) {
+		if found, ok := spanFor(s.archive.spansTo(time.Time{}), s.moment.At); ok && unbrokenTo(found, s.archive) {
 			if err := s.archive.endSegment(ctx); err != nil {
 				return err
 			}

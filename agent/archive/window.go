@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -17,6 +16,7 @@ type Backup struct {
 	Stopped time.Time
 	First   Segment // the first that is needed
 	Last    Segment // the last that is needed for it to be of any use
+	Size    int64   // of the server then, in bytes
 }
 
 // Span is a time of which each moment can be had back, from one backup.
@@ -27,7 +27,8 @@ type Span struct {
 	First, Last Segment
 }
 
-// spans are those of the backups, ascending: each reaches to the first segment that is missing. size is that of a segment.
+// spans are those of the backups, ascending: each reaches to the first segment that is missing. Everything is of one lineage, and
+// size is that of a segment.
 func spans(backups []Backup, stored []Stored, size int64) []Span {
 	var list []Span
 	for _, b := range backups {
@@ -37,7 +38,7 @@ func spans(backups []Backup, stored []Stored, size int64) []Span {
 		}
 		last := stored[at]
 		for _, s := range stored[at+1:] {
-			if s.Segment != last.Segment.next(size) {
+			if s.Segment.number(size) != last.Segment.number(size)+1 {
 				break
 			}
 			last = s
@@ -51,9 +52,11 @@ func spans(backups []Backup, stored []Stored, size int64) []Span {
 		}
 		list = append(list, Span{From: b.Stopped, To: to, Backup: b.Label, First: b.First, Last: last.Segment})
 	}
-	slices.SortStableFunc(list, func(x, y Span) int { return cmp.Compare(x.From.UnixNano(), y.From.UnixNano()) })
+	slices.SortStableFunc(list, bySpanBegin)
 	return list
 }
+
+func bySpanBegin(x, y Span) int { return x.From.Compare(y.From) }
 
 // window is what spans come to together, of what is in the life of a database.
 func window(list []Span, life Life) (w recovery.Window) {

@@ -87,10 +87,6 @@ func TestWindows(t *testing.T) {
 			[]Backup{copied("a", 2, 3), copied("b", 7, 8)}, storedOf(2, 3, 4, 6, 7, 8, 9), alive,
 			recovery.Window{From: at(3), To: at(9), Gaps: []recovery.Gap{gap(4, 8)}},
 		},
-		"of another timeline": {
-			[]Backup{copied("a", 2, 3)}, append(storedOf(2, 3), Stored{"000000020000000000000004", at(4)}), alive,
-			recovery.Window{From: at(3), To: at(3)},
-		},
 		"a younger database": {
 			[]Backup{copied("a", 2, 3)}, storedOf(2, 3, 4, 5), Life{Since: at(4)},
 			recovery.Window{From: at(4), To: at(5)},

@@ -46,7 +46,7 @@ type Settings struct {
 	LogLevel           string
 }
 
-// Command is "pgherd agent", with "pgherd agent init" below it.
+// Command is "pgherd agent", with what is done once below it.
 func Command() *cobra.Command {
 	s := Settings{Agent: agent.Config{Pooler: pooler.DefaultSettings()}}
 	cmd := &cobra.Command{
@@ -62,7 +62,7 @@ func Command() *cobra.Command {
 		},
 	}
 	s.flags(cmd)
-	cmd.AddCommand(initCommand(), pushCommand())
+	cmd.AddCommand(initCommand(), pushCommand(), recoverCommand())
 	return cmd
 }
 

@@ -28,9 +28,13 @@ func (a *Archive) flags(f *pflag.FlagSet) {
 		"pause between two full copies of the server")
 	f.DurationVar(&a.Plan.EachEvery, "archive-copy-every", archive.DefaultPlan.EachEvery,
 		"pause between two copies, full or of what has changed: what was written in it is replayed at most to have a moment back")
+	a.programs(f)
+}
+
+func (a *Archive) programs(f *pflag.FlagSet) {
 	f.StringVar(&a.PgBackRest, "pgbackrest", "/usr/bin/pgbackrest", "path of pgbackrest")
 	f.StringVar(&a.Postgres, "postgres-program", "/usr/lib/postgresql/16/bin/postgres",
-		"path of the server's program, for what is had back: it runs beside PostgreSQL for as long as a dump takes")
+		"path of the server's program, which replays what is had back")
 }
 
 // of is the archive of the settings, in the object store where there is one; nil where none is kept.

@@ -170,6 +170,9 @@ type infoStanza struct {
 			Start string `json:"start"`
 			Stop  string `json:"stop"`
 		} `json:"archive"`
+		Info struct {
+			Size int64 `json:"size"`
+		} `json:"info"`
 		Databases []struct {
 			Name string `json:"name"`
 			OID  uint32 `json:"oid"`
@@ -211,7 +214,7 @@ func (e *Engine) Backups(ctx context.Context) ([]archive.Backup, error) {
 		list = append(list, archive.Backup{
 			Label: b.Label, Full: b.Type == "full", Started: time.Unix(b.Time.Start, 0).UTC(),
 			Stopped: time.Unix(b.Time.Stop+1, 0).UTC(), // the program's seconds are whole
-			First:   archive.Segment(b.Archive.Start), Last: archive.Segment(b.Archive.Stop),
+			First:   archive.Segment(b.Archive.Start), Last: archive.Segment(b.Archive.Stop), Size: b.Info.Size,
 		})
 	}
 	return list, nil
@@ -235,16 +238,9 @@ func (e *Engine) Database(ctx context.Context, backup, name string) (uint32, err
 
 // Segments implements archive.Engine.
 func (e *Engine) Segments(ctx context.Context) ([]archive.Stored, error) {
-	text, err := e.run(ctx, "repo-ls", "--output=json", "--recurse", "--filter=/[0-9A-F]{24}-[0-9a-f]{40}[.]zst$", "archive/"+stanza)
+	files, err := e.list(ctx, "--recurse", "--filter=/[0-9A-F]{24}-[0-9a-f]{40}[.]zst$", "archive/"+stanza)
 	if err != nil {
 		return nil, err
-	}
-	var files map[string]struct {
-		Type string `json:"type"`
-		Time int64  `json:"time"`
-	}
-	if err := json.Unmarshal(text, &files); err != nil {
-		return nil, fmt.Errorf("pgbackrest repo-ls: %w", err)
 	}
 	var list []archive.Stored
 	for name, file := range files {
@@ -299,6 +295,15 @@ func without(databases []uint32, err error) []uint32 {
 	return slices.DeleteFunc(slices.Clone(databases), func(oid uint32) bool {
 		return named != nil && strconv.FormatUint(uint64(oid), 10) == named[1]
 	})
+}
+
+// RestoreCommand implements archive.Engine.
+func (e *Engine) RestoreCommand(dir string) string {
+	words := append([]string{e.s.Program}, e.args("archive-get", "--pg1-path="+dir, "--log-level-stderr=off")...)
+	for i, w := range words {
+		words[i] = "'" + strings.NewReplacer("'", `'\''`, "%", "%%").Replace(w) + "'"
+	}
+	return strings.Join(words, " ") + ` %f "%p"`
 }
 
 // Get implements archive.Engine.

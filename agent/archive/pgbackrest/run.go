@@ -78,6 +78,33 @@ func (e *Engine) run(ctx context.Context, command string, args ...string) ([]byt
 	return e.finish(ctx, exec.CommandContext(ctx, e.s.Program, e.args(command, args...)...), command)
 }
 
+// runHeard is run for a command whose output is read line by line.
+func (e *Engine) runHeard(ctx context.Context, hear func(line string), command string, args ...string) error {
+	cmd := exec.CommandContext(ctx, e.s.Program, e.args(command, args...)...)
+	lines := &heard{hear: hear}
+	cmd.Stdout = lines
+	_, err := e.finish(ctx, cmd, command)
+	return err
+}
+
+// heard passes whole lines on.
+type heard struct {
+	hear func(line string)
+	rest []byte
+}
+
+func (h *heard) Write(p []byte) (int, error) {
+	h.rest = append(h.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(h.rest, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		h.hear(string(line))
+		h.rest = rest
+	}
+}
+
 // runUnsynced is run for a command whose files are of no use any more once the agent has ended: with some hundred thousand of
 // them, the wait for the disk is all that takes time.
 func (e *Engine) runUnsynced(ctx context.Context, command string, args ...string) error {
@@ -97,7 +124,9 @@ func (e *Engine) finish(ctx context.Context, cmd *exec.Cmd, command string) ([]b
 	cmd.WaitDelay = killAfter
 	var out bytes.Buffer
 	complaint := &bounded{most: mostSaid}
-	cmd.Stdout, cmd.Stderr = &out, complaint
+	if cmd.Stderr = complaint; cmd.Stdout == nil {
+		cmd.Stdout = &out
+	}
 	err := cmd.Run()
 	var exit *exec.ExitError
 	switch {
