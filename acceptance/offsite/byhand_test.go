@@ -53,7 +53,8 @@ func (w *world) byHand(t *testing.T, at time.Time) time.Duration {
 		"--archive-mode=off", "--tablespace-map-all="+dir+"/tablespaces", "--db-include="+w.DatabaseOID(t, w.large), "restore"))
 	check.NoError(t, os.WriteFile(filepath.Join(dir, "hba"), []byte("local all all trust\n"), 0o644))
 	server := run(w.Config.Archive.Postgres, "-D", data, "-c", "listen_addresses=", "-c", "unix_socket_directories="+dir,
-		"-c", "port=5432", "-c", "hba_file="+filepath.Join(dir, "hba"), "-c", "archive_mode=off", "-c", "archive_command=", "-c", "hot_standby=off",
+		"-c", "port=5432", "-c", "hba_file="+filepath.Join(dir, "hba"), "-c", "archive_mode=off",
+		"-c", "archive_command=", "-c", "hot_standby=off",
 		"-c", "fsync=off", "-c", "max_wal_size=8GB", "-c", "config_file="+filepath.Join(dir, "hba.conf"))
 	check.NoError(t, os.WriteFile(filepath.Join(dir, "hba.conf"), []byte("max_connections = 200\n"), 0o644))
 	var log bytes.Buffer

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoAgent is the error of Hand where no agent listens.
-var ErrNoAgent = errors.New("the agent does not answer")
+// ErrNoAgent is the error of Hand where no agent listens, or it is not ready.
+var ErrNoAgent = errors.New("no agent takes what PostgreSQL has written")
 
 // ExitNoAgent is the exit status of an archive_command for it. To PostgreSQL it is one for a command that is not there: it tries
 // again in 10 seconds, instead of a minute after some tries, and a shutdown does not wait for them.
@@ -43,10 +43,13 @@ func Hand(socket, path string) error {
 	if err != nil {
 		return fmt.Errorf("the agent did not answer: %w", err)
 	}
-	if says != "ok\n" {
-		return errors.New(strings.TrimSpace(says))
+	switch says = strings.TrimSpace(says); says {
+	case "ok":
+		return nil
+	case notReady:
+		return fmt.Errorf("%w: %s", ErrNoAgent, says)
 	}
-	return nil
+	return errors.New(says)
 }
 
 const (

@@ -26,6 +26,8 @@ const (
 	askTime = 5 * time.Second
 	// mostAsked bounds what it may say.
 	mostAsked = 4 << 10
+	// notReady is what the agent says while it cannot store anything yet.
+	notReady = "the archive is not ready; the agent's log says why"
 	// clientsAtOnce bounds how many hand over at a time. PostgreSQL does so one by one.
 	clientsAtOnce = 4
 )
@@ -95,7 +97,7 @@ func (a *Archive) take(ctx context.Context, path string) error {
 		return over
 	}
 	if engine == nil {
-		return errors.New("the archive is not ready; the agent's log says why")
+		return errors.New(notReady)
 	}
 	name := filepath.Base(path)
 	own := filepath.Join(data, "pg_wal", name)
