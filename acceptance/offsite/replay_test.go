@@ -17,11 +17,15 @@ func (w *world) replayed(t *testing.T) {
 	if w.measured {
 		segments = archive.DefaultPlan.Segments
 	}
+	before := w.askedSoFar(t)
 	for range segments {
 		check.Must(w.clients[0].Exec("UPDATE branches SET balance = balance + 1"))(t)
 		check.Must(w.Super.Exec("SELECT pg_switch_wal()"))(t)
 	}
 	w.drained(t, true)
+	now := w.askedSoFar(t)
+	t.Logf("%d segments: %d objects, %d requests that write or list, %d that read", segments, now.objects-before.objects,
+		now.writing-before.writing, now.reading-before.reading)
 	began := time.Now()
 	fetched := w.past(t, w.small, agenttest.NewUUID(), "20260301_130000.sql.gz", w.now(t))
 	took := time.Since(began)
