@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/keyrings"
+	"github.com/pgherd/pgherd/core/controlplane/looks"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -238,7 +239,9 @@ var offsite = []group{
 }
 
 // archived are groups for a stack that keeps an archive.
-var archived = []group{{"having moments back", func() []killing { return slices.Concat(restoringMoments(), drilling()) }}}
+var archived = []group{
+	{"restoring a moment", restoringMoments}, {"looking at moments", lookingAtMoments}, {"proving a moment", drilling},
+}
 
 // TestKilledOverAMoment kills those who have a database back as it was.
 func TestKilledOverAMoment(t *testing.T) {
@@ -381,7 +384,10 @@ func kindPoints(t *testing.T) []string {
 		// Nobody knows then whether the dead server was reached, so the creation waits until that answers. The core's own tests
 		// kill there, and have it come back. They kill changes of logins that a server refuses, too.
 		// An operator's command dies over the end of a purge, see TestMetadataOfBeforeARecovery.
-		return p == work.Before(databases.KindCreate, "moved") || slices.Contains(refusedChanges(), p) ||
+		// Comparisons and searches end as rescues do, by the same code.
+		return p == work.Before(databases.KindCreate, "moved") ||
+			slices.Contains(around(looks.KindComparison, "close", "failed", "canceled"), p) ||
+			slices.Contains(around(looks.KindSearch, "close", "failed", "canceled"), p) || slices.Contains(refusedChanges(), p) ||
 			slices.Contains(around(deletion.KindPurge, "failing", "rejoin", "removing", "failed"), p)
 	})
 }
