@@ -37,7 +37,8 @@ func (x lookRoutes) routes() []serve.Route {
 		r.Target, r.Action, r.Gate = Database, account.Own, rollout.Clone
 		r.Idempotency, r.NoStore = serve.Optional, true
 		r.Refusals = []fault.Code{
-			fault.DatabaseStateConflict, fault.FeatureNotAvailable, fault.PointNotRecoverable, fault.AgentError, fault.AgentRouteUnavailable,
+			fault.DatabaseStateConflict, fault.FeatureNotAvailable, fault.PointNotRecoverable, fault.AgentError,
+			fault.AgentRouteUnavailable,
 		}
 	}
 	return rows

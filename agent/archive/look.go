@@ -21,8 +21,9 @@ import (
 	"github.com/pgherd/pgherd/core/recovery"
 )
 
-// Look is Recover for a server that nobody changes: it stands still at its moment, and takes no writes. It can be moved to a later
-// one. Beside the agent, only the database's owner gets in, and only into the database: what the owner asks it may be hostile.
+// Look is Recover for a server that nobody changes: it stands still at its moment, and takes no writes. It can be moved to a
+// later one. Beside the agent, only the database's owner gets in, and only into the database: what the owner asks it may be
+// hostile.
 func (a *Archive) Look(ctx context.Context, m Moment, tell jobs.Tell) (*Side, error) {
 	hot := map[string]int64{}
 	err := a.Server.Admin(m.OperationID, func(db *sql.DB) error {
@@ -91,7 +92,8 @@ func (e *lowerError) Error() string {
 	return fmt.Sprintf("%s is lower than it was, %d, on the server that is replayed", e.name, e.was)
 }
 
-var lowerPattern = regexp.MustCompile(`^DETAIL:\s+(\w+) = \d+ is a lower setting than on the primary server, where its value was (\d+)\.`)
+var lowerPattern = regexp.MustCompile(
+	`^DETAIL:\s+(\w+) = \d+ is a lower setting than on the primary server, where its value was (\d+)\.`)
 
 // hearLower notes a setting that is too low. Where the server only stands still for it, it is stuck.
 func (h *heard) hearLower(line string) {
@@ -117,8 +119,8 @@ func (s *Side) raised(err error) bool {
 // unlockTime bounds the question who has locks: one on a catalog may keep everybody waiting.
 const unlockTime = 15 * time.Second
 
-// unlocked has a server that stands still become one of its own where a transaction that was open at the moment has locked a table
-// against everybody: while it stands still, that would not end. It cannot be moved then.
+// unlocked has a server that stands still become one of its own where a transaction that was open at the moment has locked a
+// table against everybody: while it stands still, that would not end. It cannot be moved then.
 func (s *Side) unlocked(ctx context.Context) error {
 	if !s.still {
 		return nil
@@ -159,9 +161,10 @@ func (s *Side) At() time.Time { return s.moment.At }
 // moveEnd bounds how long a server may take to write down where it stands.
 const moveEnd = time.Minute
 
-// Move has a server that is looked at go on to a later moment, and reports whether it has. Where it has not, it is as it was: it is
-// to be closed, and the moment to be had back anew, which is sooner or the only way: a copy of the server was made in between, or
-// the database was replaced, or something is missing there. After an error it can only be closed. The errors are those of Recover.
+// Move has a server that is looked at go on to a later moment, and reports whether it has. Where it has not, it is as it was: it
+// is to be closed, and the moment to be had back anew, which is sooner or the only way: a copy of the server was made in between,
+// or the database was replaced, or something is missing there. After an error it can only be closed. The errors are those of
+// Recover.
 func (s *Side) Move(ctx context.Context, to time.Time, tell jobs.Tell) (moved bool, err error) {
 	a := s.archive
 	if !s.still || !to.After(s.moment.At) {

@@ -53,7 +53,8 @@ func held(ctx context.Context, side *archive.Side, op id.OperationID) (list []re
 	var readings [][]string
 	var estimates []int64
 	err = side.Server.With(side.Database, op, func(db *sql.DB) error {
-		return content.ReadWithin(ctx, db, "the names of its tables and columns", content.Most, queryHeld, func(rows *sql.Rows) (int, error) {
+		const what = "the names of its tables and columns"
+		return content.ReadWithin(ctx, db, what, content.Most, queryHeld, func(rows *sql.Rows) (int, error) {
 			var h recovery.Held
 			var names, types, read []string
 			var estimate int64
@@ -79,8 +80,8 @@ func held(ctx context.Context, side *archive.Side, op id.OperationID) (list []re
 // perTable is what a table or a column takes beside its texts, about.
 const perTable = 64
 
-// count counts rows by reading them. A count(*) must not be used: to plan a query, PostgreSQL may run functions of the customer's,
-// as the agent. COPY plans nothing.
+// count counts rows by reading them. A count(*) must not be used: to plan a query, PostgreSQL may run functions of the
+// customer's, as the agent. COPY plans nothing.
 func count(
 	ctx context.Context, side *archive.Side, op id.OperationID, list []recovery.Held, readings [][]string, estimates []int64,
 ) error {

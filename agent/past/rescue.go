@@ -219,7 +219,9 @@ func (x *Past) writer(ctx context.Context, j jobs.Job, c command.Rescue, live *s
 }
 
 func taken(schema string) error {
-	return &refusal{command.ReasonNameTaken, "", "the database has a schema " + schema + " already: rename or drop it, or take another moment"}
+	return &refusal{
+		command.ReasonNameTaken, "", "the database has a schema " + schema + " already: rename or drop it, or take another moment",
+	}
 }
 
 func (w writer) exec(ctx context.Context, statements string) error {
@@ -263,7 +265,8 @@ func (w writer) fill(ctx context.Context, from *pgconn.PgConn, t table, p *progr
 func permanent(err error) error {
 	var no *pgconn.PgError
 	if errors.As(err, &no) && (strings.HasPrefix(no.Code, "22") || strings.HasPrefix(no.Code, "42")) {
-		return errors.Join(&refusal{command.ReasonFailed, "", "PostgreSQL does not take the rows of then (SQLSTATE " + no.Code + ")"}, err)
+		message := "PostgreSQL does not take the rows of then (SQLSTATE " + no.Code + ")"
+		return errors.Join(&refusal{command.ReasonFailed, "", message}, err)
 	}
 	return err
 }

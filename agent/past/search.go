@@ -75,8 +75,8 @@ func wrongQuery(format string, args ...any) error {
 	return &refusal{command.ReasonInvalid, "query", fmt.Sprintf(format, args...)}
 }
 
-// ask has a query answered in the side, with the rights of the database's owner, who is the only one to get in beside the agent. It
-// is hostile: it can take time, memory and files up to a bound, and write nothing. What PostgreSQL says of it may be of the
+// ask has a query answered in the side, with the rights of the database's owner, who is the only one to get in beside the agent.
+// It is hostile: it can take time, memory and files up to a bound, and write nothing. What PostgreSQL says of it may be of the
 // customer's data, and goes nowhere but into the result.
 func ask(ctx context.Context, side *archive.Side, op id.OperationID, query string) (a recovery.Answer, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, askTime+askEnd, wrongQuery("took longer than %s", askTime))

@@ -98,7 +98,8 @@ func called(relkind string) string {
 // read is the COPY that reads all rows. It is for a login that can do nothing else: to plan a query, PostgreSQL may run functions
 // of the customer's.
 func (t table) read() string {
-	return "COPY (SELECT " + t.list() + " FROM " + dumpsql.QuoteIdentifier(t.Schema) + "." + dumpsql.QuoteIdentifier(t.Name) + ") TO STDOUT"
+	from := dumpsql.QuoteIdentifier(t.Schema) + "." + dumpsql.QuoteIdentifier(t.Name)
+	return "COPY (SELECT " + t.list() + " FROM " + from + ") TO STDOUT"
 }
 
 func (t table) list() string {

@@ -246,7 +246,8 @@ var all = []struct {
 	},
 	{
 		command.Rescue{
-			DatabaseID: db, At: time.Date(2026, 12, 1, 11, 30, 0, 123_456_000, time.UTC), Tables: []recovery.Table{{Schema: "public", Name: "Orders"}}, MaxBytes: 7,
+			DatabaseID: db, At: time.Date(2026, 12, 1, 11, 30, 0, 123_456_000, time.UTC), MaxBytes: 7,
+			Tables: []recovery.Table{{Schema: "public", Name: "Orders"}},
 		},
 		"moment.rescue", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `","at":"2026-12-01T11:30:00.123456Z","tables":[{"schema":"public","name":"Orders"}],` +
@@ -263,7 +264,8 @@ var all = []struct {
 		},
 		"moment.find", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `","query":"SELECT 'a'","until":"\u003c 1","from":"2026-12-01T11:30:00Z",` +
-			`"to":"2026-12-01T11:30:01Z","gaps":[{"from":"2026-12-01T11:30:00Z","to":"2026-12-01T11:30:01Z","reason":"not_archived"}]}`, nil,
+			`"to":"2026-12-01T11:30:01Z","gaps":[{"from":"2026-12-01T11:30:00Z","to":"2026-12-01T11:30:01Z",` +
+			`"reason":"not_archived"}]}`, nil,
 	},
 	{command.Close{OperationID: op}, "operation.close", "operation/" + string(op), `{}`, nil},
 }

@@ -42,6 +42,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/preview"
+	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -158,25 +159,31 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Extensions:    extensions.New(shared),
 		Restores:      restoring,
 		Clones:        cloning,
-		Looks:         looks.New(shared, back),
-		Previews:      short,
-		Uploads:       uploads.New(shared, restoring.FromUpload),
-		Usage:         usage.New(shared),
-		Deletion:      deleting,
-		CITokens:      citokens.New(shared),
-		Operations:    operations.New(shared),
-		Activity:      operations.NewActivity(shared),
-		Webhooks:      webhooks.New(shared),
-		Dispatcher:    webhooks.NewDispatcher(shared),
-		Mails:         mails.NewDispatcher(shared),
-		Work:          shared.Work,
-		Rounds:        shared.Rounds,
-		Brake:         shared.Brake,
-		Monitor:       monitor.New(shared),
-		Live:          live.New(shared),
-		Operator:      runs,
-		Console:       operator.NewConsole(runs),
-		Keyring:       ring,
-		Snapshots:     safe,
+		Looks: looks.New(shared, looks.Past{
+			Admits: back.Admit,
+			Window: func(ctx context.Context, r access.Reached) (recovery.Window, error) {
+				shown, err := back.Window(ctx, r)
+				return shown.Window, err
+			},
+		}),
+		Previews:   short,
+		Uploads:    uploads.New(shared, restoring.FromUpload),
+		Usage:      usage.New(shared),
+		Deletion:   deleting,
+		CITokens:   citokens.New(shared),
+		Operations: operations.New(shared),
+		Activity:   operations.NewActivity(shared),
+		Webhooks:   webhooks.New(shared),
+		Dispatcher: webhooks.NewDispatcher(shared),
+		Mails:      mails.NewDispatcher(shared),
+		Work:       shared.Work,
+		Rounds:     shared.Rounds,
+		Brake:      shared.Brake,
+		Monitor:    monitor.New(shared),
+		Live:       live.New(shared),
+		Operator:   runs,
+		Console:    operator.NewConsole(runs),
+		Keyring:    ring,
+		Snapshots:  safe,
 	}, nil
 }

@@ -55,7 +55,8 @@ const mostQuery = 16 << 10
 
 // Check refuses what cannot be: VALIDATION_ERROR on "query", "until" or "to".
 func (f Find) Check() error {
-	if strings.TrimSpace(f.Query) == "" || len(f.Query) > mostQuery || !utf8.ValidString(f.Query) || strings.ContainsRune(f.Query, 0) {
+	text := utf8.ValidString(f.Query) && !strings.ContainsRune(f.Query, 0)
+	if !text || strings.TrimSpace(f.Query) == "" || len(f.Query) > mostQuery {
 		return fault.Invalid("query", "must be a statement of at most %d bytes", mostQuery)
 	}
 	if _, err := ParseUntil(f.Until); err != nil {

@@ -26,8 +26,8 @@ type Count struct {
 	Estimated bool  `json:"estimated,omitempty"` // there was no time to count them
 }
 
-// Comparison is the result of a comparison of two moments. What is alike at both is only counted: tables with the same columns and
-// as many rows, whatever is in them.
+// Comparison is the result of a comparison of two moments. What is alike at both is only counted: tables with the same columns
+// and as many rows, whatever is in them.
 type Comparison struct {
 	From      time.Time    `json:"from"`
 	To        time.Time    `json:"to"`
@@ -73,7 +73,9 @@ func Compare(from, to time.Time, before, after []Held) Comparison {
 	then, now := byTable(before), byTable(after)
 	for _, h := range before {
 		if _, both := now[h.Table]; !both {
-			c.Tables = append(c.Tables, Difference{Table: h.Table.String(), Change: TableDropped, Before: &h.Count, Columns: []ColumnChange{}})
+			c.Tables = append(c.Tables, Difference{
+				Table: h.Table.String(), Change: TableDropped, Before: &h.Count, Columns: []ColumnChange{},
+			})
 		}
 	}
 	for _, h := range after {

@@ -15,7 +15,8 @@ func held(name string, rows int64, columns ...Column) Held {
 func TestHowMomentsDiffer(t *testing.T) {
 	id, name, long := Column{"id", "integer"}, Column{"name", "text"}, Column{"name", "character varying(9)"}
 	before := []Held{
-		held("same", 3, id, name), held("reordered", 3, id, name), held("gone", 7, id), held("more", 1, id), held("altered", 2, id, name),
+		held("same", 3, id, name), held("reordered", 3, id, name), held("gone", 7, id), held("more", 1, id),
+		held("altered", 2, id, name),
 		{Table: Table{"app", "guess"}, Columns: []Column{id}, Count: Count{9, true}},
 	}
 	after := []Held{

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Search finds the second from which on a query's answer fulfils a comparison, between two moments of a window that may have gaps.
-// It looks at one moment after another: forward, the server beside the live one goes on from where it stands; back, it has to be
-// made anew.
+// Search finds the second from which on a query's answer fulfils a comparison, between two moments of a window that may have
+// gaps. It looks at one moment after another: forward, the server beside the live one goes on from where it stands; back, it has
+// to be made anew.
 type Search struct {
 	From, To time.Time
 	Gaps     []Gap
@@ -96,8 +96,8 @@ func (s Search) Progress(looks []Sight) int {
 	return 20 + 79*(whole-left)/max(whole, 1)
 }
 
-// split is how many of n seconds, of which one has the change, lie before the next look. reach[c] is of how many the change can be
-// found at a cost of c: a look costs 1, and going back from it another anew, unless there is only one second before it.
+// split is how many of n seconds, of which one has the change, lie before the next look. reach[c] is of how many the change can
+// be found at a cost of c: a look costs 1, and going back from it another anew, unless there is only one second before it.
 func split(n int) int {
 	reach := []int{1}
 	for {

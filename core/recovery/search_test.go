@@ -101,7 +101,8 @@ func TestASearchAroundGaps(t *testing.T) {
 			if end >= 1000 {
 				break
 			}
-			s.Gaps = append(s.Gaps, Gap{noon.Add(time.Duration(at) * time.Second), noon.Add(time.Duration(end) * time.Second), NotArchived})
+			from, to := noon.Add(time.Duration(at)*time.Second), noon.Add(time.Duration(end)*time.Second)
+			s.Gaps = append(s.Gaps, Gap{from, to, NotArchived})
 			at = end
 		}
 		change := noon.Add(time.Duration(rapid.IntRange(1, 1000).Draw(t, "change")) * time.Second)

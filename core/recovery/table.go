@@ -26,8 +26,8 @@ const longestName = 63
 // String is the name as people write it: without the schema where that is public.
 func (t Table) String() string { return strings.TrimPrefix(t.Schema+"."+t.Name, publicSchema+".") }
 
-// ParseTable reads "table" or "schema.table" as PostgreSQL reads names: letters outside of quotes become lower case, and inside of
-// double quotes everything stands for itself, two of them for one. A table without a schema is of "public".
+// ParseTable reads "table" or "schema.table" as PostgreSQL reads names: letters outside of quotes become lower case, and inside
+// of double quotes everything stands for itself, two of them for one. A table without a schema is of "public".
 func ParseTable(text string) (Table, error) {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return Table{}, errors.New("is no text")

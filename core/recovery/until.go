@@ -52,8 +52,8 @@ func ParseUntil(text string) (u Until, err error) {
 	return u, nil
 }
 
-// Holds reports whether an answer fulfils the comparison; nil is NULL, which fulfils none. Texts are compared byte by byte. What is
-// no number differs from every number, and is neither less nor more.
+// Holds reports whether an answer fulfils the comparison; nil is NULL, which fulfils none. Texts are compared byte by byte. What
+// is no number differs from every number, and is neither less nor more.
 func (u Until) Holds(answer *string) bool {
 	switch {
 	case answer == nil:

@@ -15,8 +15,8 @@ import (
 // KindComparison is the kind of the operations that compare what a database held at two moments.
 const KindComparison operation.Kind = "comparison"
 
-// Compare queues a comparison, or returns the one that an earlier request with its key has made. The errors are those of start and
-// of recovery.Between.Check.
+// Compare queues a comparison, or returns the one that an earlier request with its key has made. The errors are those of start
+// and of recovery.Between.Check.
 func (l *Looks) Compare(ctx context.Context, r access.Reached, q recovery.Between) (o operation.Operation, err error) {
 	if err := q.Check(); err != nil {
 		return o, err

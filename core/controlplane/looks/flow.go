@@ -77,7 +77,7 @@ func refused(err error) command.Look {
 
 // failed is what the operation fails with.
 func (t turn[In, R]) failed(l command.Look) *fault.Error {
-	switch l.Reason {
+	switch l.Reason { //nolint:exhaustive // the others are those of every job
 	case command.ReasonInvalid:
 		return fault.Invalid(cmp.Or(l.Field, recovery.Field), "%s", cmp.Or(l.Message, "cannot be done"))
 	case command.ReasonNameTaken:

@@ -10,7 +10,6 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
-	"github.com/pgherd/pgherd/core/controlplane/moments"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -23,13 +22,21 @@ import (
 
 // Looks are the use cases.
 type Looks struct {
-	base    *base.Base
-	moments *moments.Moments
+	base *base.Base
+	past Past
+}
+
+// Past says of databases as of which moments they can be had back.
+type Past struct {
+	// Admits decides about one moment, as Moments.Admit does.
+	Admits func(ctx context.Context, r access.Reached, at time.Time) error
+	// Window is what of an archive is the customer's, as Moments.Window has it.
+	Window func(ctx context.Context, r access.Reached) (recovery.Window, error)
 }
 
 // New makes the use cases, and registers their kinds.
-func New(p *base.Base, m *moments.Moments) *Looks {
-	l := &Looks{base: p, moments: m}
+func New(p *base.Base, past Past) *Looks {
+	l := &Looks{base: p, past: past}
 	l.registerRescues()
 	l.registerComparisons()
 	l.registerSearches()
@@ -97,7 +104,7 @@ func (l *Looks) asOf(ctx context.Context, reached access.Reached, q asked) error
 		}
 	}
 	for _, at := range q.moments {
-		if err := l.moments.Admit(ctx, reached, at); err != nil {
+		if err := l.past.Admits(ctx, reached, at); err != nil {
 			return err
 		}
 	}

@@ -16,8 +16,9 @@ import (
 // KindSearch is the kind of the operations that find the second of a change.
 const KindSearch operation.Kind = "search"
 
-// Search queues a search, or returns the one that an earlier request with its key has made. Query and answers are in the operation
-// alone: neither the log nor the activity has them. The errors are those of start, of recovery.Find.Check and of Moments.Window.
+// Search queues a search, or returns the one that an earlier request with its key has made. Query and answers are in the
+// operation alone: neither the log nor the activity has them. The errors are those of start, of recovery.Find.Check and of
+// Moments.Window.
 func (l *Looks) Search(ctx context.Context, r access.Reached, q recovery.Find) (o operation.Operation, err error) {
 	if err := q.Check(); err != nil {
 		return o, err
@@ -26,7 +27,7 @@ func (l *Looks) Search(ctx context.Context, r access.Reached, q recovery.Find) (
 	if err := mayStart(r); err != nil {
 		return o, err
 	}
-	w, err := l.moments.Window(ctx, r)
+	w, err := l.past.Window(ctx, r)
 	if err != nil {
 		return o, err
 	}

@@ -20,9 +20,9 @@ func databasesDiff(a *app.App) *cobra.Command {
 	var key app.KeyFlag
 	cmd := &cobra.Command{
 		Use: "diff DATABASE", Short: "Show how what a database held at two moments differs", Args: cobra.ExactArgs(1),
-		Long: `Show which tables came and went between two moments, which columns of others changed, and where the number of rows differs.
-Tables with the same columns and as many rows are only counted, whatever is in them. ~ is a number that was estimated, as there was
-no time to count.
+		Long: `Show which tables came and went between two moments, which columns of others changed, and where the number of rows
+differs. Tables with the same columns and as many rows are only counted, whatever is in them. ~ is a number that was estimated, as
+there was no time to count.
 
 It waits until the moments are compared, and changes nothing. The operator enables this for single databases, as clones.`,
 		Example:           `  svc databases diff shop --at '2026-03-01 12:30:00+01' --at '2026-03-01 14:30:00+01'`,

@@ -23,8 +23,8 @@ func databasesRescue(a *app.App) *cobra.Command {
 	var key app.KeyFlag
 	cmd := &cobra.Command{
 		Use: "rescue DATABASE", Short: "Bring tables back as they were, beside those of now", Args: cobra.ExactArgs(1),
-		Long: `Bring tables back as they were at a moment, into a schema of their own in the database as it is: rescue_ with the date and
-the time in UTC. Nothing else of the database changes, and nobody is disconnected. From there the owner copies by SQL what is
+		Long: `Bring tables back as they were at a moment, into a schema of their own in the database as it is: rescue_ with the date
+and the time in UTC. Nothing else of the database changes, and nobody is disconnected. From there the owner copies by SQL what is
 missing, and then drops the schema.
 
 They are columns and rows only, without indexes, constraints, defaults and triggers. Sequences and large objects are left out. A
