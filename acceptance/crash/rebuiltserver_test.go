@@ -22,8 +22,8 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 )
 
-// customers are what a server has that is lost.
-type customers struct {
+// burned is what a server has that is lost.
+type burned struct {
 	managed, single restorable
 	guest           guest // with an allowlist
 	deleted         deletionFlow
@@ -31,9 +31,9 @@ type customers struct {
 	late            wire.CreatedDatabase // made in the seconds that are lost
 }
 
-func newCustomers(t *testing.T, w *world) *customers {
+func newBurned(t *testing.T, w *world) *burned {
 	t.Helper()
-	c := &customers{}
+	c := &burned{}
 	c.managed.model, c.single.model = database.Managed, database.SingleLogin
 	for _, r := range []*restorable{&c.managed, &c.single} {
 		r.user = w.newUser(t, 5)
@@ -54,7 +54,7 @@ func newCustomers(t *testing.T, w *world) *customers {
 
 // answers has an owner write a row every some milliseconds, until the connection is lost. The returned function waits for that,
 // and says when each was answered.
-func (c *customers) answers(t *testing.T, w *world) (ended func() []time.Time) {
+func (c *burned) answers(t *testing.T, w *world) (ended func() []time.Time) {
 	t.Helper()
 	c.single.asOwner(t, w, "CREATE TABLE answered (n integer PRIMARY KEY)")
 	db := w.customer(t, c.single.db.ConnectionString)
@@ -88,7 +88,7 @@ func TestALostServerIsRebuilt(t *testing.T) {
 		o.InitFlags = []string{"--archive-timeout", "2s"}
 	})
 	w.store = objects
-	c := newCustomers(t, w)
+	c := newBurned(t, w)
 	window := func() (wire.RecoveryWindow, error) {
 		return c.single.user.at(w.api).Recovery.GetWindow(soon(t), c.single.db.ID)
 	}
@@ -148,7 +148,7 @@ func TestALostServerIsRebuilt(t *testing.T) {
 }
 
 // rebuilt has the command be killed at each of its steps, and then end.
-func (c *customers) rebuilt(t *testing.T, w *world) {
+func (c *burned) rebuilt(t *testing.T, w *world) {
 	t.Helper()
 	empty := func(when string) {
 		t.Helper()
@@ -188,7 +188,7 @@ func (c *customers) rebuilt(t *testing.T, w *world) {
 }
 
 // isBack demands what came back: what was answered 15 seconds before the end, and everybody with the password of before.
-func (c *customers) isBack(t *testing.T, w *world, answered []time.Time, killed time.Time) {
+func (c *burned) isBack(t *testing.T, w *world, answered []time.Time, killed time.Time) {
 	t.Helper()
 	c.managed.says(t, w, "old")
 	c.single.says(t, w, "new")
@@ -208,7 +208,7 @@ func (c *customers) isBack(t *testing.T, w *world, answered []time.Time, killed 
 
 // goesOn demands that the control plane works with the server: the password that was changed in the lost seconds is told, and can
 // be changed again; the database that was made then can be deleted; what was deleted can be recovered; and backups are made.
-func (c *customers) goesOn(t *testing.T, w *world, rotated wire.LoginRotation) {
+func (c *burned) goesOn(t *testing.T, w *world, rotated wire.LoginRotation) {
 	t.Helper()
 	found := must(w.Doctor(soon(t), "--patience", "100ms"))(t)
 	told := map[doctor.Code]bool{}
@@ -245,7 +245,7 @@ func (c *customers) goesOn(t *testing.T, w *world, rotated wire.LoginRotation) {
 }
 
 // clonedAt makes a clone of a moment, and demands its word.
-func (c *customers) clonedAt(t *testing.T, w *world, at time.Time, want string) {
+func (c *burned) clonedAt(t *testing.T, w *world, at time.Time, want string) {
 	t.Helper()
 	moment := at.UTC().Format(time.RFC3339Nano)
 	name := newName("copy")
