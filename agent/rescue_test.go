@@ -36,7 +36,8 @@ func (x *archived) rescuing(t *testing.T, change func(*command.Rescue), tables .
 // column is what a query of one column returns.
 func column(t *testing.T, db *sql.DB, query string, args ...any) (list []string) {
 	t.Helper()
-	check.NoError(t, db.QueryRow("SELECT coalesce(array_agg(v::text), '{}') FROM ("+query+") AS q (v)", args...).Scan(pq.Array(&list)))
+	query = "SELECT coalesce(array_agg(v::text), '{}') FROM (" + query + ") AS q (v)"
+	check.NoError(t, db.QueryRow(query, args...).Scan(pq.Array(&list)))
 	return list
 }
 
@@ -49,11 +50,12 @@ const hostile = `
 	CREATE TYPE app.state AS ENUM ('new', 'done');
 	CREATE TYPE app.kept AS ENUM ('a', 'b');
 	CREATE TYPE app.pair AS (a int, b app.small);
-	CREATE TABLE app."Odd ""one" (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "Größe" app.small, twice int GENERATED ALWAYS AS (id * 2)
-		STORED, state app.state, kept app.kept[], pair app.pair, gone text, about regclass, at timestamptz DEFAULT now(), CHECK (trap(id)));
+	CREATE TABLE app."Odd ""one" (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "Größe" app.small,
+		twice int GENERATED ALWAYS AS (id * 2) STORED, state app.state, kept app.kept[], pair app.pair, gone text, about regclass, at timestamptz DEFAULT now(), CHECK (trap(id)));
 	ALTER TABLE app."Odd ""one" DROP gone;
 	CREATE INDEX ON app."Odd ""one" ((id + 1)) WHERE trap(id);
-	INSERT INTO app."Odd ""one" ("Größe", state, kept, pair, about) VALUES (1, 'new', '{a,b}', '(1,2)', 'app.small'::regtype::oid::regclass),
+	INSERT INTO app."Odd ""one" ("Größe", state, kept, pair, about) VALUES
+		(1, 'new', '{a,b}', '(1,2)', 'app.small'::regtype::oid::regclass),
 		(NULL, NULL, NULL, NULL, 'pg_class'), (3, 'done', '{}', NULL, NULL);
 	ALTER TABLE app."Odd ""one" ENABLE ROW LEVEL SECURITY;
 	ALTER TABLE app."Odd ""one" FORCE ROW LEVEL SECURITY;
@@ -85,11 +87,13 @@ func TestTablesAreRescued(t *testing.T) {
 		"seen": "a view", "fleeting": "unlogged", "counter": "a sequence", "missing": "not there", "pg_catalog.pg_class": "own",
 	} {
 		r := x.rescue(t, agenttest.NewUUID(), nil, "things", wrong)
-		if r.State != command.LookFailed || r.Reason != command.ReasonInvalid || r.Field != "tables[1]" || !strings.Contains(r.Message, why) {
+		if r.State != command.LookFailed || r.Reason != command.ReasonInvalid || r.Field != "tables[1]" ||
+			!strings.Contains(r.Message, why) {
 			t.Errorf("%s: %+v", wrong, r)
 		}
 	}
-	if r := x.rescue(t, agenttest.NewUUID(), func(c *command.Rescue) { c.MaxBytes = 1 << 20 }, "things"); r.Reason != command.ReasonTooLarge {
+	small := func(c *command.Rescue) { c.MaxBytes = 1 << 20 }
+	if r := x.rescue(t, agenttest.NewUUID(), small, "things"); r.Reason != command.ReasonTooLarge {
 		t.Errorf("%+v", r)
 	}
 	schema := recovery.RescueSchema(x.at)
@@ -122,7 +126,8 @@ func TestTablesAreRescued(t *testing.T) {
 	}
 	got = column(t, owner, `SELECT count(*) FROM `+schema+`.parts WHERE body = 'row	' || n || E'\n\\'
 		UNION ALL SELECT count(*) FROM `+schema+`.things WHERE name = 'before'
-		UNION ALL SELECT count(*) FROM pg_class WHERE relnamespace = $1::text::regnamespace AND pg_get_userbyid(relowner) <> current_user`, schema)
+		UNION ALL SELECT count(*) FROM pg_class WHERE relnamespace = $1::text::regnamespace
+			AND pg_get_userbyid(relowner) <> current_user`, schema)
 	if want := []string{"20", "0", "0"}; !slices.Equal(got, want) { // "before" was deleted before this moment
 		t.Errorf("it has %q", got)
 	}

@@ -30,8 +30,10 @@ var looking = []Scenario{
 		var c recovery.Comparison
 		s.OK(json.Unmarshal(*done.Result, &c))
 		s.That(len(c.Tables) == 1 && c.Tables[0].Table == "note" && c.Tables[0].Change == recovery.RowsDiffer &&
-			*c.Tables[0].Before == recovery.Count{Rows: 1} && *c.Tables[0].After == recovery.Count{Rows: 3}, "its result is %s", *done.Result)
-		s.That(must(ada.Recovery.CompareMoments(ctx, made.ID, ask, key))(s).Operation.ID == begun.ID, "the same request makes another one")
+			*c.Tables[0].Before == recovery.Count{Rows: 1} && *c.Tables[0].After == recovery.Count{Rows: 3},
+			"its result is %s", *done.Result)
+		s.That(must(ada.Recovery.CompareMoments(ctx, made.ID, ask, key))(s).Operation.ID == begun.ID,
+			"the same request makes another one")
 		s.That(session.Alive(), "a session was ended")
 		s.only(ada.ReadsActivity(made.ID), "comparison.requested")
 		s.only(ada.ReadsActivity(made.ID), "comparison.finished")
@@ -55,7 +57,8 @@ var looking = []Scenario{
 			s.That(begun.Type == "search" && done.Status == "succeeded", "it is %+v: %+v", done, done.Error)
 			var r recovery.SearchResult
 			s.OK(json.Unmarshal(*done.Result, &r))
-			s.That(r.Outcome == recovery.Changed && !r.NotYet.After(after) && !r.Since.Before(before) && r.Since.Sub(*r.NotYet) <= time.Second,
+			s.That(r.Outcome == recovery.Changed && !r.NotYet.After(after) &&
+				!r.Since.Before(before) && r.Since.Sub(*r.NotYet) <= time.Second,
 				"its result is %s", *done.Result)
 			for _, entry := range ada.ReadsActivity(made.ID) {
 				for _, detail := range entry.Details {

@@ -29,7 +29,8 @@ var rescuing = []Scenario{
 			s.OK(json.Unmarshal(*done.Result, &result))
 			then := must(recovery.Parse(at))(s)
 			s.That(result.At.Equal(then) && result.Schema == recovery.RescueSchema(then) && len(result.Notes) == 0 &&
-				len(result.Tables) == 1 && result.Tables[0] == recovery.Rescued{Of: "note", Name: "note", Rows: 2}, "its result is %+v", result)
+				len(result.Tables) == 1 && result.Tables[0] == recovery.Rescued{Of: "note", Name: "note", Rows: 2},
+				"its result is %+v", result)
 			s.That(session.Alive(), "a session was ended")
 			s.hasNotes(ada, made, "kept", "kept too", "later")
 			log := s.only(ada.ReadsActivity(made.ID), "rescue.requested")
@@ -42,7 +43,8 @@ var rescuing = []Scenario{
 			other.Tables = []string{"other"}
 			s.Refused(refusal(ada.Recovery.RescueTables(ctx, made.ID, other, key)), "DATABASE_STATE_CONFLICT")
 			failed := ada.Follows(must(ada.Recovery.RescueTables(ctx, made.ID, ask))(s).Operation)
-			s.That(failed.Status == "failed" && failed.Error.Code == "DATABASE_STATE_CONFLICT", "a second one is %+v: %+v", failed, failed.Error)
+			s.That(failed.Status == "failed" && failed.Error.Code == "DATABASE_STATE_CONFLICT",
+				"a second one is %+v: %+v", failed, failed.Error)
 		}},
 	{Name: "a rescue of a table that was not there fails, and leaves nothing", Needs: []Ability{Archives, Restoring},
 		Play: func(s *Stage) {
@@ -53,7 +55,8 @@ var rescuing = []Scenario{
 			for range 2 { // nothing of the first is in the way of the second
 				ask := wire.RescueTables{PointInTime: at, Tables: []string{"note", "app.missing"}}
 				o := ada.Follows(must(ada.Recovery.RescueTables(ctx, made.ID, ask))(s).Operation)
-				s.That(o.Status == "failed" && o.Error.Code == "VALIDATION_ERROR" && o.Error.Message == "tables[1]: app.missing was not there then",
+				s.That(o.Status == "failed" && o.Error.Code == "VALIDATION_ERROR" &&
+					o.Error.Message == "tables[1]: app.missing was not there then",
 					"it is %+v: %+v", o, o.Error)
 			}
 		}},

@@ -76,7 +76,9 @@ func TestRescuesThatFail(t *testing.T) {
 		message string
 	}{
 		"a table that was not there": {func(w *world) {
-			must(w.rescuing(func(q *recovery.Rescue) { q.Tables = append(q.Tables, recovery.Table{Schema: "public", Name: "after"}) }))(w.t)
+			must(w.rescuing(func(q *recovery.Rescue) {
+				q.Tables = append(q.Tables, recovery.Table{Schema: "public", Name: "after"})
+			}))(w.t)
 		}, fault.ValidationError, "tables[1]: after was not there then"},
 		"a schema that is there": {func(w *world) {
 			w.server.Load("shop", "CREATE SCHEMA "+recovery.RescueSchema(w.then)+";\n")
@@ -123,8 +125,9 @@ func TestLooksAtMoments(t *testing.T) {
 	if stages := w.untilEnded(); !slices.Equal(stages, []string{"fetching", "replaying", "counting", "finished"}) {
 		t.Errorf("the stages were %v", stages)
 	}
-	equal(t, "compared", string(w.lastOfSource().Result), fmt.Sprintf(`{"from":%q,"to":%q,"tables":[{"table":"after","change":"added",`+
-		`"before":null,"after":{"rows":0},"columns":[]}],"unchanged":1,"leftOut":0}`, recovery.Text(w.then), recovery.Text(now)))
+	equal(t, "compared", string(w.lastOfSource().Result), fmt.Sprintf(
+		`{"from":%q,"to":%q,"tables":[{"table":"after","change":"added",`+
+			`"before":null,"after":{"rows":0},"columns":[]}],"unchanged":1,"leftOut":0}`, recovery.Text(w.then), recovery.Text(now)))
 
 	w.clock.Advance(time.Minute)
 	q := recovery.Find{Query: "SELECT count(*) FROM after", Until: "= 0", From: &w.then, Key: "find"}
@@ -133,7 +136,8 @@ func TestLooksAtMoments(t *testing.T) {
 		t.Errorf("the stages were %v", stages)
 	}
 	r := must(operation.Decode[recovery.SearchResult](w.lastOfSource().Result))(t)
-	if r.Outcome != recovery.Changed || r.Since.Sub(*r.NotYet) > time.Second || r.NotYet.After(now) || r.LookAt(r.NotYet).Missing == "" {
+	if r.Outcome != recovery.Changed || r.Since.Sub(*r.NotYet) > time.Second || r.NotYet.After(now) ||
+		r.LookAt(r.NotYet).Missing == "" {
 		t.Errorf("it is %s", w.lastOfSource().Result)
 	}
 	equal(t, "again", must(w.Looks.Search(w.ctx, w.forClone(), q))(t).ID, first.ID)
