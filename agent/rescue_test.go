@@ -51,7 +51,8 @@ const hostile = `
 	CREATE TYPE app.kept AS ENUM ('a', 'b');
 	CREATE TYPE app.pair AS (a int, b app.small);
 	CREATE TABLE app."Odd ""one" (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "Größe" app.small,
-		twice int GENERATED ALWAYS AS (id * 2) STORED, state app.state, kept app.kept[], pair app.pair, gone text, about regclass, at timestamptz DEFAULT now(), CHECK (trap(id)));
+		twice int GENERATED ALWAYS AS (id * 2) STORED, state app.state, kept app.kept[], pair app.pair, gone text, about regclass,
+		at timestamptz DEFAULT now(), CHECK (trap(id)));
 	ALTER TABLE app."Odd ""one" DROP gone;
 	CREATE INDEX ON app."Odd ""one" ((id + 1)) WHERE trap(id);
 	INSERT INTO app."Odd ""one" ("Größe", state, kept, pair, about) VALUES

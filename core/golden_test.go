@@ -134,7 +134,7 @@ var rebuildStages = []meaning[stage.Stage]{
 	{rebuild.Dumping, "the database is being had back from the archive of the server that is gone"},
 	{rebuild.Adopting, "the newest verified backup is being taken over, where the archive does not have the database"},
 	{rebuild.Loading, "the copy is being made and compared; shown as the agent's present step"},
-	{rebuild.Switching, "the point of no return: the copy may have become the database, and it continues until the agent confirms it"},
+	{rebuild.Switching, "the point of no return: the copy may have become the database, and it continues until the agent says so"},
 	{rebuild.Opening, "the copy is the database; its owner's login is being proven, and its roles are admitted"},
 	{rebuild.Settling, "the other backups are being taken over; customers work meanwhile"},
 	{stage.Failing, "nothing was switched; what was made is being removed"},
@@ -269,8 +269,8 @@ func TestGoldenStates(t *testing.T) {
 	b.WriteString("\nThese are the stages of a clone operation, which belongs to the source. The clone's record is `creating`\n" +
 		"until its end, and then active or gone. The source is only read.\n")
 	staged(t, &b, "Rebuild", rebuildStages, rebuild.Machine)
-	b.WriteString("\nThese are the stages of an operation that makes a database of a server that is gone for good anew on another\n" +
-		"server. It can be canceled while it is queued only.\n")
+	b.WriteString("\nThese are the stages of an operation that makes a database of a server that is gone for good anew on\n" +
+		"another server. It can be canceled while it is queued only.\n")
 	staged(t, &b, "Rescue, comparison and search", lookStages, recovery.Machine)
 	staged(t, &b, "Deletion", deletionStages, deletion.Machine)
 	b.WriteString("\nThese are the stages of an operation that deletes a database. A database in `error` that does not exist on\n" +

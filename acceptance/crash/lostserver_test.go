@@ -5,15 +5,18 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/objectstore"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/controlplane/rebuilds"
 )
 
 // reached is a database at another server than the first, by the address that the API shows of it.
@@ -28,24 +31,87 @@ func reached(t *testing.T, on *stack.Stack, d wire.CreatedDatabase) string {
 	return u.String()
 }
 
-// A server burns with everything on it. One command has its databases made anew on another one, out of the object store: with the
-// same passwords, roles and grants, what was committed up to the last seconds, and the backups. The doctor finds nothing.
-func TestALostServer(t *testing.T) {
-	t.Parallel()
+// burning is a stack whose server is about to be lost, and another server.
+type burning struct {
+	*world
+	other *stack.Stack
+	owner *user
+}
+
+// startBurning makes databases by their names, all on the server that is about to be lost.
+func startBurning(t *testing.T, names ...string) (b *burning, made []wire.CreatedDatabase) {
+	t.Helper()
 	objects := objectstore.Start(t)
 	of := func(prefix string) func(*stack.Options) {
 		return func(o *stack.Options) {
 			o.AgentFlags, o.BlobDir, o.Archive = objects.Flags(prefix), objects.Blobs(prefix), true
 		}
 	}
-	w := startStack(t, of("one"))
-	w.store = objects
+	b = &burning{world: startStack(t, of("one"))}
+	b.store = objects
 	options := stack.Options{LeaseHold: leaseHold}
 	of("two")(&options)
-	other := stacktest.Start(soon(t), t, options, stack.CrashPoints)
-	owner := w.newUser(t, 5)
-	shop, plain := owner.create(t, w.api, "shop"), owner.create(t, w.api, "plain")
-	must(w.Register(soon(t), "two", other))(t) // the databases are on the first one
+	b.other = stacktest.Start(soon(t), t, options, stack.CrashPoints)
+	b.owner = b.newUser(t, len(names)+1)
+	for _, name := range names {
+		made = append(made, b.owner.create(t, b.api, name))
+	}
+	must(b.Register(soon(t), "two", b.other))(t) // only now: the databases are on the first one
+	return b, made
+}
+
+// archived waits until a database can be had back.
+func (b *burning) archived(t *testing.T, d wire.CreatedDatabase) {
+	t.Helper()
+	eventually(t, "a window", func() (bool, string) {
+		window, err := b.owner.at(b.api).Recovery.GetWindow(soon(t), d.ID)
+		return err == nil && window.From != nil, fmt.Sprint(window, err)
+	})
+}
+
+// burns loses the server, with its disk.
+func (b *burning) burns(t *testing.T) {
+	t.Helper()
+	noError(t, b.Server.Kill())
+	noError(t, b.agent.Kill())
+	noError(t, b.Pooler.Kill())
+	noError(t, os.RemoveAll(b.BackupDir()))
+	noError(t, os.RemoveAll(filepath.Join(filepath.Dir(b.KeyringFile()), "server")))
+}
+
+// ordered has what is left made anew, once it is sure that the server is gone.
+func (b *burning) ordered(t *testing.T, more ...string) {
+	t.Helper()
+	eventually(t, "it is gone", func() (bool, string) {
+		err := b.RecoverServer(soon(t), "two", more...)
+		return err == nil, fmt.Sprint(err)
+	})
+}
+
+// back waits until a database is made anew.
+func (b *burning) back(t *testing.T, d wire.CreatedDatabase) {
+	t.Helper()
+	eventually(t, d.Name+" is back", func() (bool, string) {
+		list, err := b.owner.at(b.api).Operations.List(d.ID).Page(soon(t), apiclient.Page{})
+		for _, o := range list.Data {
+			if o.Type != "rebuild" {
+				continue
+			}
+			if o.Status == "failed" {
+				t.Fatalf("%s: %+v", d.Name, o.Error)
+			}
+			return o.Status == "succeeded", o.Stage
+		}
+		return false, fmt.Sprint("no rebuild: ", err)
+	})
+}
+
+// A server burns with everything on it. One command has its databases made anew on another one, out of the object store: with the
+// same passwords, roles and grants, what was committed up to the last seconds, and the backups. The doctor finds nothing.
+func TestALostServer(t *testing.T) {
+	t.Parallel()
+	w, made := startBurning(t, "shop", "plain")
+	owner, other, shop, plain := w.owner, w.other, made[0], made[1]
 	fill := w.customer(t, shop.ConnectionString)
 	must(fill.ExecContext(soon(t), "CREATE TABLE orders (id serial PRIMARY KEY, at timestamptz DEFAULT clock_timestamp())"))(t)
 	backup := must(owner.at(w.api).Backups.Start(soon(t), plain.ID))(t)
@@ -53,40 +119,17 @@ func TestALostServer(t *testing.T) {
 		o, err := owner.at(w.api).Operations.Get(soon(t), backup.Operation.ID)
 		return err == nil && o.Status == "succeeded", fmt.Sprint(o.Status, err)
 	})
-	eventually(t, "a window", func() (bool, string) {
-		window, err := owner.at(w.api).Recovery.GetWindow(soon(t), shop.ID)
-		return err == nil && window.From != nil, fmt.Sprint(window, err)
-	})
+	w.archived(t, shop)
 	var answered int
 	for began := time.Now(); time.Since(began) < 15*time.Second; answered++ {
 		must(fill.ExecContext(soon(t), "INSERT INTO orders DEFAULT VALUES"))(t)
 		time.Sleep(50 * time.Millisecond)
 	}
 	lostAt := time.Now()
-	noError(t, w.Server.Kill())
-	noError(t, w.agent.Kill())
-	noError(t, w.Pooler.Kill())
-	noError(t, os.RemoveAll(w.BackupDir()))
-	noError(t, os.RemoveAll(filepath.Join(filepath.Dir(w.KeyringFile()), "server")))
-
-	eventually(t, "it is gone", func() (bool, string) {
-		err := w.RecoverServer(soon(t), "two", "--first", "shop")
-		return err == nil, fmt.Sprint(err)
-	})
-	for _, d := range []wire.CreatedDatabase{shop, plain} {
-		eventually(t, d.Name+" is back", func() (bool, string) {
-			list, err := owner.at(w.api).Operations.List(d.ID).Page(soon(t), apiclient.Page{})
-			for _, o := range list.Data {
-				if o.Type != "rebuild" {
-					continue
-				}
-				if o.Status == "failed" {
-					t.Fatalf("%s: %+v", d.Name, o.Error)
-				}
-				return o.Status == "succeeded", o.Stage
-			}
-			return false, fmt.Sprint("no rebuild: ", err)
-		})
+	w.burns(t)
+	w.ordered(t, "--first", "shop")
+	for _, d := range made {
+		w.back(t, d)
 	}
 	back := openOne(t, reached(t, other, shop))
 	var rows int
@@ -111,4 +154,48 @@ func TestALostServer(t *testing.T) {
 		found, err := w.DoctorOf(soon(t), "two")
 		return err == nil && len(found) == 0, fmt.Sprint(found, err)
 	})
+}
+
+// rebuildPoints are those of a rebuild that no command makes.
+func rebuildPoints(t *testing.T) []string {
+	t.Helper()
+	return slices.DeleteFunc(kindPoints(t), func(p string) bool { return !strings.HasPrefix(p, string(rebuilds.Kind)+".") })
+}
+
+// rare are points at which core alone kills: an overlay, a database that is stopped or has no archive, and a failure.
+var rare = []string{"overlay", "access", "close", "adopt", "adopting", "failing", "failed", "reserved", "prepare", "admit"}
+
+// A batch host that is killed over the rebuild of a database, at whichever point, leaves it to the next one.
+func TestKilledOverALostServer(t *testing.T) {
+	t.Parallel()
+	points := slices.DeleteFunc(rebuildPoints(t), func(p string) bool {
+		_, at, _ := strings.Cut(p, ".")
+		return slices.Contains(rare, strings.TrimPrefix(strings.TrimPrefix(at, "before-"), "after-"))
+	})
+	points = sample.OneIn(t, 8, points)
+	names := make([]string, len(points))
+	for i := range points {
+		names[i] = fmt.Sprintf("shop-%d", i)
+	}
+	w, made := startBurning(t, names...)
+	for _, d := range made {
+		w.archived(t, d)
+	}
+	w.burns(t)
+	noError(t, w.batch.Kill())
+	for i, point := range points {
+		dies := must(w.StartBatch(soon(t), point))(t)
+		if i == 0 {
+			w.ordered(t)
+		}
+		if err := dies.AwaitEnd(soon(t)); err != nil || !dies.Killed() {
+			t.Errorf("%s: %v", point, err)
+		}
+	}
+	w.batch = must(w.StartBatch(soon(t), ""))(t)
+	for _, d := range made {
+		w.back(t, d)
+		var who string
+		noError(t, openOne(t, reached(t, w.other, d)).QueryRowContext(soon(t), "SELECT current_user").Scan(&who))
+	}
 }

@@ -32,6 +32,7 @@ var takes = map[string]string{
 	"POST /databases/{id}/network/allowlist":                           "configure",
 	"DELETE /databases/{id}/network/allowlist/{entryId}":               "configure",
 	"GET /databases/{id}/recovery-window":                              "see",
+	"GET /databases/{id}/recovery-certificate":                         "see",
 	"GET /databases/{id}/backups":                                      "see",
 	"POST /databases/{id}/backups":                                     "back up",
 	"PATCH /databases/{id}/backup-policy":                              "back up",

@@ -121,9 +121,10 @@ type masks struct {
 }
 
 // varying is what can be told from its form: IDs, also where names hold them without hyphens, checksums and made-up keys of
-// repetition; keys of the API; signing secrets; addresses of mail that the operator made up; ports of the proxy.
+// repetition; keys of the API; signing secrets; names of previews; addresses of mail that the operator made up; ports of the
+// proxy.
 var varying = regexp.MustCompile(`[0-9a-f]{64}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{32}|` +
-	`\b(?:pgh|pghci|whsec)_[0-9A-Za-z_]+|\b[0-9a-z]{12}@example\.org|\b127\.0\.0\.1:[0-9]+`)
+	`\b(?:pgh|pghci|whsec)_[0-9A-Za-z_]+|\bpreview-[a-z2-7]{40}\b|\b[0-9a-z]{12}@example\.org|\b127\.0\.0\.1:[0-9]+`)
 
 // learn has texts replaced wherever they stand.
 func (m *masks) learn(secrets []string) {
@@ -143,6 +144,8 @@ func (m *masks) apply(text string) string {
 		switch {
 		case strings.HasPrefix(found, "127.0.0.1:"):
 			return "127.0.0.1:PORT_"
+		case strings.HasPrefix(found, "preview-"):
+			return "preview-" + xs(found[len("preview-"):])
 		case strings.Contains(found, "@"):
 			return fmt.Sprintf("person%06d@example.org", m.number(found))
 		case strings.Contains(found, "_"):

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/drill"
 	"github.com/pgherd/pgherd/core/keyring"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
@@ -56,7 +57,9 @@ var allowed = map[string][]string{
 
 	"keyring_keys.status": texts(keyring.Statuses...),
 
-	"mails.kind":   texts(mail.Kinds...),
+	"mails.kind":     texts(mail.Kinds...),
+	"drills.outcome": texts(append([]drill.Outcome{""}, drill.Outcome("").Values()...)...),
+
 	"mails.status": texts(mail.Statuses...),
 	"mails.role":   texts("", account.Admin, account.Developer, account.Viewer),
 

@@ -34,10 +34,10 @@ var (
 	forgetQualifications = pgdb.Written("DELETE FROM extension_qualifications WHERE server_id = $1")
 	removeServer         = pgdb.Written("DELETE FROM servers WHERE id = $1")
 	avoidServer          = pgdb.Written("UPDATE servers SET avoided_until = $1 WHERE id = $2")
-	answered             = pgdb.Written(`UPDATE servers SET answered_at = $1, away_since = NULL, storage = coalesce(nullif($2, ''), storage)
-		WHERE id = $3`)
-	away                 = pgdb.Written("UPDATE servers SET away_since = least(away_since, $1) WHERE id = $2")
-	moveTo               = pgdb.Written("UPDATE databases SET server_id = $1 WHERE id = $2")
+	answered             = pgdb.Written(`UPDATE servers
+		SET answered_at = $1, away_since = NULL, storage = coalesce(nullif($2, ''), storage) WHERE id = $3`)
+	away   = pgdb.Written("UPDATE servers SET away_since = least(away_since, $1) WHERE id = $2")
+	moveTo = pgdb.Written("UPDATE databases SET server_id = $1 WHERE id = $2")
 
 	// Picks wait for each other by lockServers. pickServer is a statement of its own, after it, so that it counts what the pick
 	// before it has placed. The arguments of pickServer are the fields of ports.Placement.

@@ -23,8 +23,8 @@ type Lost struct {
 	Passphrase   string
 }
 
-// lostArchive is the archive of a server that is gone. It has no journal, and no server whose ledger could be read: which database
-// of PostgreSQL each database was is found out once, by a server beside that has the ledger alone.
+// lostArchive is the archive of a server that is gone. It has no journal, and no server whose ledger could be read: which
+// database of PostgreSQL each database was is found out once, by a server beside that has the ledger alone.
 type lostArchive struct {
 	*Archive // with the place, the engine and the copies of the server that is gone
 	span     Span
@@ -42,7 +42,8 @@ func (a *Archive) LostUntil(ctx context.Context, l Lost) (time.Time, error) {
 	return x.span.To, nil
 }
 
-// openLost opens the archive of a server that is gone. What was found out about its databases is kept as long as nothing was added.
+// openLost opens the archive of a server that is gone. What was found out about its databases is kept as long as nothing was
+// added.
 func (a *Archive) openLost(ctx context.Context, l Lost) (*lostArchive, error) {
 	a.mu.Lock()
 	place := a.place
@@ -90,8 +91,8 @@ func (a *Archive) openLost(ctx context.Context, l Lost) (*lostArchive, error) {
 	return x, nil
 }
 
-// RecoverLost has a database back as it was last, out of the archive of a server that is gone, as Recover does; asOf is the time of
-// the last commit that the archive has, of whatever database. DATABASE_NOT_FOUND: the archive does not have the database.
+// RecoverLost has a database back as it was last, out of the archive of a server that is gone, as Recover does; asOf is the time
+// of the last commit that the archive has, of whatever database. DATABASE_NOT_FOUND: the archive does not have the database.
 func (a *Archive) RecoverLost(ctx context.Context, l Lost, m Moment, tell jobs.Tell) (side *Side, asOf time.Time, err error) {
 	release, err := a.takeSide(ctx, tell)
 	if err != nil {

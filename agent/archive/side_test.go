@@ -18,7 +18,11 @@ func TestWhatAServerBesideMayLack(t *testing.T) {
 		"WARNING:  page 0 of relation pg_tblspc/16384/PG_16_202307071/16400/16402 does not exist\n": false,
 		"WARNING:  WAL contains references to invalid pages\n":                                      false,
 	} {
-		h, took := &heard{whole: []string{"global", "16384"}, tell: func(string, int, command.Bytes) {}}, make(chan struct{})
+		took := make(chan struct{})
+		h := &heard{
+			whole: []string{"global", "16384"}, tell: func(string, int, command.Bytes) {}, stuck: make(chan struct{}),
+			open: make(chan struct{}),
+		}
 		h.read(strings.NewReader(line+ready), took)
 		<-took
 		if (h.missing != "") != lacks {

@@ -16,8 +16,8 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Readings read backups again, or take them over from servers that are gone, one at a time, beside all jobs. Only this process knows
-// of them.
+// Readings read backups again, or take them over from servers that are gone, one at a time, beside all jobs. Only this process
+// knows of them.
 type Readings struct {
 	// Wait is how long a question waits for the end of a reading, and Limit how long a reading of so many bytes may take.
 	Wait  time.Duration

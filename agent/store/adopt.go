@@ -90,7 +90,8 @@ func (s *Store) copyBlob(ctx context.Context, from blob.Store, name string) erro
 	return nil
 }
 
-// LeftBy reports why nothing can be taken over from the blobs of a server: they are of another one, or cannot be read. Nil: it can.
+// LeftBy reports why nothing can be taken over from the blobs of a server: they are of another one, or cannot be read. Nil: it
+// can.
 func LeftBy(ctx context.Context, from blob.Store, installation string) error {
 	there := &Store{blobs: from}
 	has, err := there.readOwner(ctx)

@@ -63,7 +63,7 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 		"heritage of none":   command.Inherit{Installation: "../x", Key: strings.Repeat("k", command.ArchiveKeyLength)},
 		"heritage, no key":   command.Inherit{Installation: "x"},
 		"heritage, a line":   command.Inherit{Installation: "x", Storage: "a\nb", Key: strings.Repeat("k", command.ArchiveKeyLength)},
-		"adopted from none":  command.AdoptBackup{DatabaseID: db, Filename: "20261121_065347.sql.gz", ManifestSHA256: strings.Repeat("0f", 32)},
+		"adopted from none":  command.AdoptBackup{DatabaseID: db, Filename: "20261121_065347.sql.gz", Lost: "../x"},
 		"lost, not passing":  command.Backup{DatabaseID: db, Filename: "20261121_065347.sql.gz", Lost: "x"},
 		"lost, no such":      command.Backup{DatabaseID: db, Filename: "20261121_065347.sql.gz", Passing: true, Lost: "../x"},
 		"drill of no moment": command.Drill{DatabaseID: db, ID: id.DrillID(db)},

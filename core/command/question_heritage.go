@@ -13,8 +13,8 @@ import (
 // reaches the same store, makes its databases anew from that: Inherit says where it is, a Backup with Lost has a database back as
 // it was last, and AdoptBackup takes a backup over.
 
-// Inherit has an agent remember what a server that is gone has left, and look what there is. Said again, it replaces what was said
-// before. ReasonInvalid: it is this agent's own.
+// Inherit has an agent remember what a server that is gone has left, and look what there is. Said again, it replaces what was
+// said before. ReasonInvalid: it is this agent's own.
 type Inherit struct {
 	Returns[Heritage] `json:"-"`
 	// Installation is that of the server that is gone.

@@ -131,7 +131,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	short := previews.New(shared, making.Make, deleting, previews.Copying{Copy: cloning.Copy, Admits: back.Admit})
 	safe := snapshots.New(shared)
 	runs := operator.New(shared, operator.Parts{
-		Deletion: deleting, Ring: ring, Helpdesk: persons.Helpdesk(), Rebuilds: rebuilds.New(shared), Snapshots: safe,
+		Deletion: deleting, Ring: ring, Helpdesk: persons.Helpdesk(), Rebuilds: rebuilds.New(shared, roles.Anew), Snapshots: safe,
 	})
 	deleting.Register(deletion.Other{Admits: short.Admits, Gate: short.RecoveryGate, Followed: func(
 		ctx context.Context, tx ports.Tx, locked database.Record, o deletion.Outcome,

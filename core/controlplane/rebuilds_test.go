@@ -176,7 +176,8 @@ func TestTheWayOutOfARebuild(t *testing.T) {
 		want operation.Status
 	}{
 		"there": {"Load", false, operation.Failed}, "gone": {"Load", true, operation.Failed},
-		"there, after the switch": {"Discard", false, operation.Succeeded}, "gone, after the switch": {"Discard", true, operation.Failed},
+		"there, after the switch": {"Discard", false, operation.Succeeded},
+		"gone, after the switch":  {"Discard", true, operation.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newLostWorld(t)

@@ -1,6 +1,6 @@
-// Package rebuild holds the rules of how a database of a server that is gone for good is made anew on another server: with the same
-// ID, name, logins and roles, from the archive of the server that is gone or, where that does not have it, from the newest verified
-// backup.
+// Package rebuild holds the rules of how a database of a server that is gone for good is made anew on another server: with the
+// same ID, name, logins and roles, from the archive of the server that is gone or, where that does not have it, from the newest
+// verified backup.
 package rebuild
 
 import (
@@ -38,8 +38,8 @@ type Backup struct {
 	CreatedAt time.Time       `json:"createdAt"`
 }
 
-// Result is the result of a rebuild that succeeded: what was committed after LostFrom, up to LostTo, is not there. Notes name what
-// the database had and has no more, and backups that could not be taken over.
+// Result is the result of a rebuild that succeeded: what was committed after LostFrom, up to LostTo, is not there. Notes name
+// what the database had and has no more, and backups that could not be taken over.
 type Result struct {
 	Source   string          `json:"source"` // "archive" or "backup"
 	Filename backup.Filename `json:"filename,omitempty"`

@@ -26,7 +26,8 @@ func Drills(t *testing.T, m Metadata) {
 func (w *world) drillOf(db id.DatabaseID, minute int) drill.Drill {
 	return drill.Drill{
 		ID: newID[id.DrillID](), ServerID: w.server.ID, DatabaseID: db, PointInTime: minutes(minute - 5),
-		Filename: "20260105_093000.sql.gz", ManifestSHA256: strings.Repeat("a", 64), Repeats: minute%2 == 1, BegunAt: minutes(minute), Facts: json.RawMessage("null"),
+		Filename: "20260105_093000.sql.gz", ManifestSHA256: strings.Repeat("a", 64), Repeats: minute%2 == 1,
+		BegunAt: minutes(minute), Facts: json.RawMessage("null"),
 	}
 }
 

@@ -18,7 +18,7 @@ type RecoveryWindow struct {
 	PlanDays  int            `json:"planDays" description:"how far back the plan reaches; 0: not at all" example:"7"`
 	LastDrill *RecoveryDrill `json:"lastDrill" description:"the last proof, or try of it; null: there was none"`
 	// ProvenFrom says how far back moments of the server are proven.
-	ProvenFrom *time.Time `json:"provenFrom" description:"the earliest moment of the window that is proven on the server; null: none"`
+	ProvenFrom *time.Time `json:"provenFrom" description:"the earliest moment of the window that is proven on the server; else null"`
 }
 
 // RecoveryDrill is a drill: a moment was had back, read whole, and compared with what the service knew of it.

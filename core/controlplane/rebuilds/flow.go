@@ -12,7 +12,6 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/provision"
-	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -111,7 +110,7 @@ func (t turn) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	all, err := roles.AllAnew(ctx, t.r.base, t.Record.ID)
+	all, err := t.r.roles(ctx, t.r.base, t.Record.ID)
 	if err != nil {
 		return err
 	}
@@ -211,7 +210,9 @@ func (t turn) take(ctx context.Context, b backup.Backup) (found command.BackupRe
 
 // load has the agent make the copy. What it does not find of roles it leaves out, and says so.
 func (t turn) load(ctx context.Context) (work.Next, error) {
-	source := command.Source{DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, ManifestSHA256: t.Input.ManifestSHA256}
+	source := command.Source{
+		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, ManifestSHA256: t.Input.ManifestSHA256,
+	}
 	if b := t.Input.Backup; b != nil {
 		source.Filename, source.Passing = b.Filename, false
 	}
@@ -295,7 +296,7 @@ func (t turn) open(ctx context.Context) (work.Next, error) {
 			t.Log("rebuild."+s.call+"_refused", err)
 		}
 	}
-	all, err := roles.AllAnew(ctx, t.r.base, t.Record.ID)
+	all, err := t.r.roles(ctx, t.r.base, t.Record.ID)
 	if err != nil {
 		return work.Next{}, err
 	}
@@ -369,8 +370,8 @@ func (t turn) settle(ctx context.Context) (work.Next, error) {
 	return t.Finish(ctx, t.Ending(operation.Succeed, nil))
 }
 
-// Lost implements work.Steps. Once the copy is the database, it has gone with this server, too, and is had back from what that has
-// left.
+// Lost implements work.Steps. Once the copy is the database, it has gone with this server, too, and is had back from what that
+// has left.
 func (t turn) Lost(ctx context.Context, cause *fault.Error) (work.Next, error) {
 	if t.Stage == rebuild.Opening || t.Stage == rebuild.Settling {
 		return t.Finish(ctx, t.logged(operation.Fail, cause))

@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -21,11 +22,17 @@ import (
 )
 
 // Rebuilds makes databases anew.
-type Rebuilds struct{ base *base.Base }
+type Rebuilds struct {
+	base  *base.Base
+	roles Roles
+}
+
+// Roles are the additional roles of a database as a server is to make them.
+type Roles func(ctx context.Context, p *base.Base, db id.DatabaseID) ([]provision.Role, error)
 
 // New makes the use cases, and registers their kind.
-func New(p *base.Base) *Rebuilds {
-	r := &Rebuilds{base: p}
+func New(p *base.Base, roles Roles) *Rebuilds {
+	r := &Rebuilds{base: p, roles: roles}
 	r.register()
 	return r
 }
@@ -48,7 +55,8 @@ func (r *Rebuilds) Look(ctx context.Context, from, on server.Server, storage str
 	}
 	switch {
 	case from.Installation == "":
-		return left, fault.Invalid("server", "has never said which it is, so that what it has left cannot be told from what others have")
+		return left, fault.Invalid("server",
+			"has never said which it is, so that what it has left cannot be told from what others have")
 	case storage == "":
 		return left, fault.Invalid("storage", "is not known: say what the keys of its objects begin with, or its folder")
 	}

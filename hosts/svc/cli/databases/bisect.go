@@ -19,8 +19,8 @@ func databasesBisect(a *app.App) *cobra.Command {
 		Use: "bisect DATABASE", Short: "Find the second at which the answer of a query changed", Args: cobra.ExactArgs(1),
 		Long: `Find the second from which on the answer of a query fulfils a comparison: one of < <= = <> >= > and a number, or a text
 in single quotes. The query is one SELECT that gives one value. It is asked at one moment after another, in copies of the database
-as it was, with the rights of its owner, for at most a minute each; it changes nothing. NULL fulfils no comparison, and neither does
-what asks for a table or a column that is not there.
+as it was, with the rights of its owner, for at most a minute each; it changes nothing. NULL fulfils no comparison,
+and neither does what asks for a table or a column that is not there.
 
 Without --from and --to it is looked for in all that can be had back: the nearer they are, the sooner it is found. The change that
 is found is one of several where the answer went to and fro.
