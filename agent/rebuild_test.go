@@ -108,7 +108,7 @@ func TestALostServerComesBack(t *testing.T) {
 
 	l.refuses(t)
 	done := l.back(t)
-	if done.Installation != installation || done.Databases != 1 || done.Timeline != 2 || done.LastCommit.After(killed) {
+	if done.Installation != installation || done.Databases != 2 || done.Timeline != 2 || done.LastCommit.After(killed) {
 		t.Errorf("%+v", done)
 	}
 	if mode := check.Must(os.Stat(l.dataDir))(t).Mode().Perm(); mode != 0o750 {

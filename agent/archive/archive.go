@@ -339,6 +339,9 @@ func (a *Archive) copyDue(ctx context.Context) error {
 	if backups, err = engine.Backups(ctx); err != nil {
 		return err
 	}
+	if err := a.closeCopy(ctx, backups); err != nil {
+		return err
+	}
 	a.mu.Lock()
 	a.backups = a.line.backups(backups, size)
 	a.mu.Unlock()
@@ -353,6 +356,15 @@ func (a *Archive) copyDue(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// closeCopy has stored what is committed until the newest copy counts as made. The engine's times are whole seconds: without it,
+// a window would have the rest of a second of which nothing may be stored.
+func (a *Archive) closeCopy(ctx context.Context, backups []Backup) error {
+	if err := loop.Wait(ctx, newest(backups).Sub(a.Now())); err != nil {
+		return err
+	}
+	return a.endSegment(ctx)
 }
 
 // expire waits for those who use what it might remove. Who comes then waits for it.

@@ -48,7 +48,7 @@ func runReplay(o replayOf) (*running, error) {
 	if err := r.cmd.Start(); err != nil {
 		return nil, err
 	}
-	r.found = &heard{expected: o.expected, tell: func(_ string, percent int, _ command.Bytes) { o.tell(percent) }}
+	r.found = newHeard(o.expected, nil, func(_ string, percent int, _ command.Bytes) { o.tell(percent) })
 	go func() {
 		defer close(r.ended)
 		r.found.read(io.TeeReader(out, r.commits), r.ready)

@@ -265,9 +265,7 @@ func (s *Side) start(ctx context.Context, tell jobs.Tell) error {
 	s.feed = feed
 	s.running, s.ended = cmd, make(chan struct{})
 	ready := make(chan struct{})
-	found := &heard{
-		expected: s.expected(), whole: s.whole, tell: tell, stuck: make(chan struct{}), open: make(chan struct{}),
-	}
+	found := newHeard(s.expected(), s.whole, tell)
 	go func() {
 		defer close(s.ended)
 		found.read(out, ready)
@@ -314,6 +312,10 @@ type heard struct {
 	lower  *lowerError // a setting
 	stuck  chan struct{}
 	open   chan struct{} // it has become a server of its own
+}
+
+func newHeard(expected int64, whole []string, tell jobs.Tell) *heard {
+	return &heard{expected: expected, whole: whole, tell: tell, stuck: make(chan struct{}), open: make(chan struct{})}
 }
 
 // restoredPattern is how it names a segment that it has restored.

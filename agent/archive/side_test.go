@@ -19,10 +19,7 @@ func TestWhatAServerBesideMayLack(t *testing.T) {
 		"WARNING:  WAL contains references to invalid pages\n":                                      false,
 	} {
 		took := make(chan struct{})
-		h := &heard{
-			whole: []string{"global", "16384"}, tell: func(string, int, command.Bytes) {}, stuck: make(chan struct{}),
-			open: make(chan struct{}),
-		}
+		h := newHeard(0, []string{"global", "16384"}, func(string, int, command.Bytes) {})
 		h.read(strings.NewReader(line+ready), took)
 		<-took
 		if (h.missing != "") != lacks {
