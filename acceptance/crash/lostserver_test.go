@@ -172,7 +172,7 @@ func TestKilledOverALostServer(t *testing.T) {
 		_, at, _ := strings.Cut(p, ".")
 		return slices.Contains(rare, strings.TrimPrefix(strings.TrimPrefix(at, "before-"), "after-"))
 	})
-	points = sample.OneIn(t, 8, points)
+	points = sample.OneIn(t, 24, points)
 	names := make([]string, len(points))
 	for i := range points {
 		names[i] = fmt.Sprintf("shop-%d", i)
@@ -182,12 +182,26 @@ func TestKilledOverALostServer(t *testing.T) {
 		w.archived(t, d)
 	}
 	w.burns(t)
+	eventually(t, "it is known to be away", func() (away bool, _ string) {
+		err := w.meta.QueryRowContext(soon(t), "SELECT away_since IS NOT NULL FROM servers WHERE name = 'first'").Scan(&away)
+		return away, fmt.Sprint(err)
+	})
 	noError(t, w.batch.Kill())
+	status := func(which, is string) { // of one that is being created nothing is made anew
+		t.Helper()
+		must(w.meta.ExecContext(soon(t), "UPDATE databases SET status = $1 WHERE "+which, is))(t)
+	}
+	status("true", "creating")
 	for i, point := range points {
 		dies := must(w.StartBatch(soon(t), point))(t)
-		if i == 0 {
-			w.ordered(t)
-		}
+		status("id = '"+string(made[i].ID)+"'", "active")
+		eventually(t, "it is ordered", func() (bool, string) {
+			err := w.RecoverServer(soon(t), "two")
+			var is string
+			const where = "SELECT s.name FROM databases d JOIN servers s ON s.id = d.server_id WHERE d.id = $1"
+			noError(t, w.meta.QueryRowContext(soon(t), where, string(made[i].ID)).Scan(&is))
+			return is == "two", fmt.Sprint(err)
+		})
 		if err := dies.AwaitEnd(soon(t)); err != nil || !dies.Killed() {
 			t.Errorf("%s: %v", point, err)
 		}
