@@ -182,10 +182,6 @@ func TestKilledOverALostServer(t *testing.T) {
 		w.archived(t, d)
 	}
 	w.burns(t)
-	eventually(t, "it is known to be away", func() (away bool, _ string) {
-		err := w.meta.QueryRowContext(soon(t), "SELECT away_since IS NOT NULL FROM servers WHERE name = 'first'").Scan(&away)
-		return away, fmt.Sprint(err)
-	})
 	noError(t, w.batch.Kill())
 	status := func(which, is string) { // of one that is being created nothing is made anew
 		t.Helper()
