@@ -30,8 +30,8 @@ func (m *metadata) serverRecover() *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVar(&on, "on", nil, "names or IDs of the servers that take the databases, each as many as it has room for")
 	f.StringSliceVar(&first, "first", nil, "names or IDs of databases that come before the others, in this order")
-	f.StringVar(&storage, "storage", "", "where the server kept backups and archive: the prefix in the bucket or the folder, as the "+
-		"agents of --on see it; by default where its agent said")
+	f.StringVar(&storage, "storage", "", "where the server kept backups and archive: the prefix in the bucket or the folder, as "+
+		"the agents of --on see it; by default where its agent said")
 	f.StringVar(&reason, "reason", "", "why; the activity log shows it to customers")
 	onID(m, m.asking(required(cmd, "on", "reason")), "server",
 		func(ctx context.Context, o *operator.Operator, of id.ServerID) (output, error) {
