@@ -72,9 +72,10 @@ type Config struct {
 
 	// BackupDir is a folder of this agent alone, for what arrives and is on its way to Blobs.
 	BackupDir string
-	// Blobs is where backups are kept; nil: in BackupDir. Bucket says where that is, where it is an object store.
-	Blobs  blob.Store `json:"-"`
-	Bucket *s3.Config `json:"-"`
+	// Blobs is where backups are kept; nil: in BackupDir.
+	Blobs blob.Store `json:"-"`
+	// Bucket is the object store of Blobs, in which the archive is too; nil: both are in folders.
+	Bucket *s3.Config
 	// Archive has the agent keep an archive of what the server writes; nil: it keeps none.
 	Archive *Archive
 	// BackupPatience is how long a backup waits for Blobs that are away; 0 means 15 min.
@@ -128,9 +129,8 @@ type Archive struct {
 	PgBackRest, Postgres string
 	// Socket is where PostgreSQL hands segments over.
 	Socket string
-	// Repository is the folder in which the archive is; empty: one in BackupDir. With S3 it is what keys begin with.
+	// Repository is the folder in which the archive is, where there is no Bucket; empty: one in BackupDir.
 	Repository string
-	S3         *s3.Config
 	Plan       archive.Plan
 }
 
@@ -196,7 +196,7 @@ func (c *Config) newArchive(
 		Dir: c.archiveDir(), Socket: own.Socket, Postgres: own.Postgres, Plan: own.Plan, Server: server, Log: d.Log, Crash: c.crash,
 		Replaced: replaced,
 		Open: func(p archive.Place) (archive.Engine, error) {
-			repository, bucket := cmp.Or(own.Repository, filepath.Join(c.archiveDir(), repositoryFolder)), own.S3
+			repository, bucket := cmp.Or(own.Repository, filepath.Join(c.archiveDir(), repositoryFolder)), c.Bucket
 			switch {
 			case bucket != nil && p.Lost():
 				of := *bucket

@@ -23,7 +23,7 @@ import (
 func stored(t *testing.T, at *objectstore.Server, prefix string) *agenttest.Stack {
 	t.Helper()
 	s, bucket := agenttest.Archived(t), at.Config(prefix)
-	s.Config.Blobs, s.Config.Bucket, s.Config.Archive.S3 = check.Must(s3.New(bucket))(t), &bucket, &bucket
+	s.Config.Blobs, s.Config.Bucket = check.Must(s3.New(bucket))(t), &bucket
 	return s
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/archive"
 	"github.com/pgherd/pgherd/agent/archive/pgbackrest"
+	"github.com/pgherd/pgherd/agent/blob/s3"
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/setup"
@@ -26,8 +27,10 @@ type Rebuild struct {
 	At time.Time
 	// Passphrase is that of the archive.
 	Passphrase string
-	// BackupDir has the archive where Archive has no S3 and no Repository.
+	// BackupDir has the archive where there is no Bucket and no Repository.
 	BackupDir string
+	// Bucket is the object store that has it; nil: it is in a folder.
+	Bucket *s3.Config
 	// Archive says where the archive is, and has the programs.
 	Archive Archive
 	// Tell hears how far it is, a line each.
@@ -70,10 +73,10 @@ func (c *Rebuild) checkPrograms(ctx context.Context, p archive.Place) error {
 
 // repository is the folder of the archive, where it is in one.
 func (c *Rebuild) repository() string {
-	if c.Archive.S3 != nil {
+	if c.Bucket != nil {
 		return ""
 	}
-	return cmp.Or(c.Archive.Repository, filepath.Join(c.BackupDir, archiveFolder, "repository"))
+	return cmp.Or(c.Archive.Repository, filepath.Join(c.BackupDir, archiveFolder, repositoryFolder))
 }
 
 // find opens the archive. Below the prefix of an object store there may be those of several servers: the passphrase tells which
@@ -86,14 +89,14 @@ func (c *Rebuild) find(ctx context.Context, site *archive.Site) (archive.Engine,
 	}
 	open := func(repository string) (*pgbackrest.Engine, error) {
 		return pgbackrest.New(pgbackrest.Settings{
-			Program: c.Archive.PgBackRest, Dir: site.Programs(), As: p.As, Repository: repository, S3: c.Archive.S3,
+			Program: c.Archive.PgBackRest, Dir: site.Programs(), As: p.As, Repository: repository, S3: c.Bucket,
 			Passphrase: p.Passphrase, Days: 1,
 			Postgres: pgbackrest.Postgres{
 				DataDir: p.DataDir, Port: 5432, User: setup.AgentLogin, Database: setup.MaintenanceDatabase,
 			},
 		})
 	}
-	if c.Archive.S3 == nil {
+	if c.Bucket == nil {
 		if _, err := os.Stat(repository); errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("--backup-dir: there is no archive: %w", err)
 		}
@@ -107,7 +110,7 @@ func (c *Rebuild) find(ctx context.Context, site *archive.Site) (archive.Engine,
 	if err != nil {
 		return nil, err
 	}
-	where := strings.Trim(c.Archive.S3.Bucket+"/"+c.Archive.S3.Prefix, "/") + "/" + archiveFolder
+	where := strings.Trim(c.Bucket.Bucket+"/"+c.Bucket.Prefix, "/") + "/" + archiveFolder
 	installations, err := all.Folders(ctx)
 	switch {
 	case err != nil:

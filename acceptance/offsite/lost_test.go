@@ -44,7 +44,7 @@ func (w *world) lost(t *testing.T) {
 
 	other := agenttest.Archived(t)
 	bucket := w.store.Config("server-2")
-	other.Config.Archive.S3, other.Config.Bucket = &bucket, &bucket
+	other.Config.Bucket = &bucket
 	other.Started(t.Context(), t)
 	other.StartBouncer(t.Context(), t)
 	other.SendArchiveKey(t)

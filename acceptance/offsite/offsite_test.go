@@ -71,7 +71,7 @@ func start(t *testing.T, of scale) *world {
 	}
 	w := &world{scale: of, store: objectstore.Start(t), Stack: agenttest.Archived(t)}
 	w.counted = count(t, w.store.Config("server-1"))
-	w.Config.Archive.S3 = &w.counted.config
+	w.Config.Bucket = &w.counted.config
 	w.agent = w.Child(t, "")
 	w.StartBouncer(t.Context(), t)
 	w.fill(t)

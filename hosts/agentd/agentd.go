@@ -164,7 +164,7 @@ func (s *Settings) load(cmd *cobra.Command) error {
 	if s.S3.Endpoint != "" {
 		s.Agent.Bucket = &s.S3
 	}
-	s.Agent.Archive = s.Archive.of(s.S3)
+	s.Agent.Archive = s.Archive.wanted()
 	return s.check()
 }
 

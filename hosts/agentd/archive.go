@@ -8,7 +8,6 @@ import (
 
 	"github.com/pgherd/pgherd/agent"
 	"github.com/pgherd/pgherd/agent/archive"
-	"github.com/pgherd/pgherd/agent/blob/s3"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 )
 
@@ -37,13 +36,10 @@ func (a *Archive) programs(f *pflag.FlagSet) {
 		"path of the server's program, which replays what is had back")
 }
 
-// of is the archive of the settings, in the object store where there is one; nil where none is kept.
-func (a *Archive) of(store s3.Config) *agent.Archive {
+// wanted is the archive of the settings; nil where none is kept.
+func (a *Archive) wanted() *agent.Archive {
 	if a.Socket == "" {
 		return nil
-	}
-	if store.Endpoint != "" {
-		a.S3 = &store
 	}
 	return &a.Archive
 }

@@ -51,7 +51,7 @@ func recoverCommand() *cobra.Command {
 				return err
 			}
 			if r.Archive = kept.Archive; store.Endpoint != "" {
-				r.Archive.S3 = &store
+				r.Bucket = &store
 			}
 			r.Tell = func(line string) { cmd.PrintErrln(line) }
 			wiring.ArmAgent()

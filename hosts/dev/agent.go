@@ -110,7 +110,8 @@ func (s Settings) newAgent(g *infrastructure, log *zap.Logger, clock *system.Clo
 	return agent.New(agent.Config{
 		Listen: address(s.AgentPort), Certificate: own.Certificate, Secrets: func() []string { return []string{g.agentSecret} },
 		CredentialsFile: s.credentialsFile(), PostgresHost: loopback, PostgresPort: s.PostgresPort,
-		Pooler: p, PoolerOwner: owner, BackupDir: s.path("backups"), Blobs: s.Blobs, PgDump: g.tools.PgDump, DataDir: s.StateDir,
+		Pooler: p, PoolerOwner: owner, BackupDir: s.path("backups"), Blobs: s.Blobs, Bucket: s.Objects,
+		PgDump: g.tools.PgDump, DataDir: s.StateDir,
 		Archive: g.archive, Version: version.Version(), Versions: developmentVersions, Languages: developmentLanguages,
 	}, agent.Deps{Log: log.Named("agent"), Now: clock.Now})
 }

@@ -41,7 +41,7 @@ func (g *infrastructure) keepArchive() error {
 		return err
 	}
 	g.archive = &agent.Archive{
-		PgBackRest: g.tools.PgBackRest, Postgres: g.tools.Postgres, Socket: filepath.Join(sockets, "push"), S3: s.Objects,
+		PgBackRest: g.tools.PgBackRest, Postgres: g.tools.Postgres, Socket: filepath.Join(sockets, "push"),
 	}
 	g.archived = &setup.Archive{Command: setup.ArchiveCommand(program, g.archive.Socket), Timeout: handedOverEvery}
 	return nil
