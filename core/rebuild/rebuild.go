@@ -21,21 +21,14 @@ type Input struct {
 	// Archive says that its archive can be used.
 	Archive bool `json:"archive"`
 
-	// Backup is the backup that the database is made from; nil while it is made from the archive.
-	Backup *Backup `json:"backup,omitempty"`
+	// Backup is the backup that the database is made from; empty while it is made from the archive.
+	Backup backup.Filename `json:"backup,omitempty"`
 	// Filename is that of the file that passes, and ManifestSHA256 that of the file, once there is one.
 	Filename       backup.Filename `json:"filename"`
 	ManifestSHA256 string          `json:"manifestSha256,omitempty"`
 	// AsOf is the moment that comes back, once it is known.
 	AsOf  time.Time `json:"asOf,omitzero"`
 	Notes []string  `json:"notes,omitempty"` // once the copy is whole
-}
-
-// Backup is what is known of the backup that is used.
-type Backup struct {
-	Filename  backup.Filename `json:"filename"`
-	SizeBytes int64           `json:"sizeBytes"`
-	CreatedAt time.Time       `json:"createdAt"`
 }
 
 // Result is the result of a rebuild that succeeded: what was committed after LostFrom, up to LostTo, is not there. Notes name
@@ -57,8 +50,8 @@ const (
 // Result is what the operation says once the database is back.
 func (in Input) Result() Result {
 	r := Result{Source: FromArchive, LostFrom: in.AsOf, LostTo: in.SeenAt, Notes: append([]string{}, in.Notes...)}
-	if in.Backup != nil {
-		r.Source, r.Filename = FromBackup, in.Backup.Filename
+	if in.Backup != "" {
+		r.Source, r.Filename = FromBackup, in.Backup
 	}
 	if r.LostTo.Before(r.LostFrom) { // it was last heard from before its last commit
 		r.LostTo = r.LostFrom

@@ -51,8 +51,8 @@ func TestWhatIsLost(t *testing.T) {
 	if r := in.Result(); r.Source != FromArchive || !r.LostFrom.Equal(noon) || !r.LostTo.Equal(in.SeenAt) || r.Notes == nil {
 		t.Errorf("%+v", r)
 	}
-	in.SeenAt, in.Backup = noon.Add(-time.Minute), &Backup{Filename: "20261124_110000.sql.gz"}
-	if r := in.Result(); r.Source != FromBackup || r.Filename != in.Backup.Filename || !r.LostTo.Equal(noon) {
+	in.SeenAt, in.Backup = noon.Add(-time.Minute), backup.Filename("20261124_110000.sql.gz")
+	if r := in.Result(); r.Source != FromBackup || r.Filename != in.Backup || !r.LostTo.Equal(noon) {
 		t.Errorf("%+v", r)
 	}
 }

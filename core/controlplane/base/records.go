@@ -106,6 +106,18 @@ func (p *Base) updateLocked(ctx context.Context, db id.DatabaseID, missing error
 	})
 }
 
+// Change changes the record of a database, which it locks, in a transaction of the caller's.
+func Change(ctx context.Context, tx ports.Tx, db id.DatabaseID, change func(*database.Record) error) error {
+	stored, err := tx.Databases().Lock(ctx, db)
+	if err == nil {
+		err = change(&stored)
+	}
+	if err != nil {
+		return err
+	}
+	return tx.Databases().Save(ctx, stored)
+}
+
 // Log logs something that is not a step of an operation.
 func (p *Base) Log(ctx context.Context, what string, db id.DatabaseID, err error) {
 	p.Journal.Log(ctx, ports.JournalEvent{What: what, DatabaseID: db, Err: err})

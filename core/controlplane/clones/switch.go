@@ -2,7 +2,6 @@ package clones
 
 import (
 	"context"
-	"errors"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/clone"
@@ -38,7 +37,7 @@ func (t turn) switchOver(ctx context.Context) (work.Next, error) {
 // switched commits that the copy is the clone, with its size.
 func (t turn) switched(ctx context.Context, s command.Switched) (work.Next, error) {
 	err := t.Enter(ctx, clone.Switched, func(ctx context.Context, tx ports.Tx) error {
-		return t.update(ctx, tx, func(stored *database.Record) error {
+		return base.Change(ctx, tx, t.record.ID, func(stored *database.Record) error {
 			now := t.c.base.Clock.Now()
 			stored.SizeBytes, stored.SizedAt = s.SizeBytes, &now
 			return nil
@@ -50,37 +49,12 @@ func (t turn) switched(ctx context.Context, s command.Switched) (work.Next, erro
 	return t.settle(ctx)
 }
 
-func (t turn) update(ctx context.Context, tx ports.Tx, change func(*database.Record) error) error {
-	stored, err := tx.Databases().Lock(ctx, t.record.ID)
-	if err == nil {
-		err = change(&stored)
-	}
-	if err != nil {
-		return err
-	}
-	return tx.Databases().Save(ctx, stored)
-}
-
 // settle has given up what only the making needed, a file too, and the owner's log-in proved. A refusal for good, or one each
 // time, changes nothing about the clone, which is whole and equal: its owner may even have set another password by now, or use
 // all connections that it has.
 func (t turn) settle(ctx context.Context) (work.Next, error) {
-	spec, err := provision.Spec(ctx, t.c.base, t.record)
-	if err != nil {
+	if err := provision.Prove(ctx, t.c.base, t.Lease, t.Agent, t.record); err != nil {
 		return work.Next{}, err
-	}
-	for _, s := range []struct {
-		call string
-		told command.Returning[command.None]
-	}{{"discard", command.Discard{DatabaseID: t.record.ID}}, {"prove", spec}} {
-		_, err := work.Send(ctx, t.Lease, s.call, t.Agent, s.told)
-		var answer *command.Refusal
-		switch {
-		case base.RefusedForGood(err), errors.As(err, &answer) && t.Of.Attempts >= restore.MostSwitches:
-			t.Log("clone."+s.call+"_refused", err)
-		case err != nil:
-			return work.Next{}, err
-		}
 	}
 	return t.Finish(ctx, t.Ending(operation.Succeed, nil))
 }
@@ -96,7 +70,7 @@ func (t turn) Ending(on operation.Event, cause *fault.Error) work.Ending {
 		DatabaseID: t.record.ID, Name: t.record.Name, At: t.Input.At, Notes: append([]string{}, t.Input.Notes...),
 	})
 	return e.After(func(ctx context.Context, tx ports.Tx) error {
-		err := t.update(ctx, tx, func(stored *database.Record) error {
+		err := base.Change(ctx, tx, t.record.ID, func(stored *database.Record) error {
 			cell, err := stored.Status.Decide(database.Created)
 			stored.Status = cell.Next
 			return err

@@ -176,8 +176,7 @@ func (t turn) adopt(ctx context.Context) (work.Next, error) {
 	case found.State != command.ReadingWhole:
 		return t.Running(string(rebuild.Adopting), 0, command.Bytes{}, false)
 	}
-	t.Input.Backup = &rebuild.Backup{Filename: pick.Filename, SizeBytes: pick.SizeBytes, CreatedAt: pick.CreatedAt}
-	t.Input.ManifestSHA256, t.Input.AsOf = pick.ManifestSHA256, pick.CreatedAt
+	t.Input.Backup, t.Input.ManifestSHA256, t.Input.AsOf = pick.Filename, pick.ManifestSHA256, pick.CreatedAt
 	return t.Next(ctx, rebuild.Adopted)
 }
 
@@ -213,8 +212,8 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 	source := command.Source{
 		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, ManifestSHA256: t.Input.ManifestSHA256,
 	}
-	if b := t.Input.Backup; b != nil {
-		source.Filename, source.Passing = b.Filename, false
+	if t.Input.Backup != "" {
+		source.Filename, source.Passing = t.Input.Backup, false
 	}
 	report, err := work.Send(ctx, t.Lease, "load", t.Agent, command.Load{DatabaseID: t.Record.ID, Compare: true, Source: source})
 	if base.RefusedForGood(err) {
@@ -253,7 +252,7 @@ func (t turn) switchOver(ctx context.Context) (work.Next, error) {
 		return work.Next{}, err
 	}
 	err = t.Enter(ctx, rebuild.Switched, func(ctx context.Context, tx ports.Tx) error {
-		return t.update(ctx, tx, func(r *database.Record) error {
+		return base.Change(ctx, tx, t.Record.ID, func(r *database.Record) error {
 			now := t.r.base.Clock.Now()
 			r.SizeBytes, r.SizedAt = switched.SizeBytes, &now
 			return nil
@@ -265,36 +264,12 @@ func (t turn) switchOver(ctx context.Context) (work.Next, error) {
 	return t.Again(0), nil
 }
 
-func (t turn) update(ctx context.Context, tx ports.Tx, change func(*database.Record) error) error {
-	stored, err := tx.Databases().Lock(ctx, t.Record.ID)
-	if err == nil {
-		err = change(&stored)
-	}
-	if err != nil {
-		return err
-	}
-	return tx.Databases().Save(ctx, stored)
-}
-
 // open has given up what only the making needed, the owner's log-in proved, and the roles admitted. A refusal for good, or one
 // each time, changes nothing about the database, which is whole: it is logged, and noted where a role does not get in.
 func (t turn) open(ctx context.Context) (work.Next, error) {
 	t.Progress(string(rebuild.Opening), almost)
-	spec, err := provision.Spec(ctx, t.r.base, t.Record)
-	if err != nil {
+	if err := provision.Prove(ctx, t.r.base, t.Lease, t.Agent, t.Record); err != nil {
 		return work.Next{}, err
-	}
-	for _, s := range []struct {
-		call string
-		told command.Returning[command.None]
-	}{{"discard", command.Discard{DatabaseID: t.Record.ID}}, {"prove", spec}} {
-		_, err := work.Send(ctx, t.Lease, s.call, t.Agent, s.told)
-		if err != nil && !t.hopeless(err) {
-			return work.Next{}, err
-		}
-		if err != nil {
-			t.Log("rebuild."+s.call+"_refused", err)
-		}
 	}
 	all, err := t.r.roles(ctx, t.r.base, t.Record.ID)
 	if err != nil {
@@ -305,7 +280,7 @@ func (t turn) open(ctx context.Context) (work.Next, error) {
 			continue
 		}
 		err := t.tell(ctx, "admit", one.Admit)
-		if err != nil && !t.hopeless(err) {
+		if err != nil && !provision.Hopeless(t.Lease, err) {
 			return work.Next{}, err
 		}
 		if err != nil {
@@ -320,7 +295,7 @@ func (t turn) open(ctx context.Context) (work.Next, error) {
 		}
 	}
 	err = t.Enter(ctx, rebuild.Opened, func(ctx context.Context, tx ports.Tx) error {
-		return t.update(ctx, tx, func(r *database.Record) error {
+		return base.Change(ctx, tx, t.Record.ID, func(r *database.Record) error {
 			if r.Status != database.Error {
 				return nil
 			}
@@ -333,12 +308,6 @@ func (t turn) open(ctx context.Context) (work.Next, error) {
 		return work.Next{}, err
 	}
 	return t.Again(0), nil
-}
-
-// hopeless reports whether a refusal stays, however often the command is sent.
-func (t turn) hopeless(err error) bool {
-	var answer *command.Refusal
-	return base.RefusedForGood(err) || errors.As(err, &answer) && t.Of.Attempts >= restore.MostSwitches
 }
 
 func (t turn) note(format string, args ...any) {
