@@ -151,7 +151,7 @@ func TestALostServer(t *testing.T) {
 	})
 	must(w.Admin(soon(t), "server", "remove", "--server", w.ServerID()))(t)
 	eventually(t, "the doctor finds nothing", func() (bool, string) {
-		found, err := w.DoctorOf(soon(t), "two")
+		found, err := w.Doctor(soon(t), "--server", "two", "--deep")
 		return err == nil && len(found) == 0, fmt.Sprint(found, err)
 	})
 }

@@ -38,14 +38,9 @@ func Healthy(ctx context.Context, p Patient) error {
 	return err
 }
 
-// Doctor looks at the stack's server.
+// Doctor looks at the stack's server, or at the one that flags name.
 func (s *Stack) Doctor(ctx context.Context, flags ...string) ([]Difference, error) {
 	return doctor(ctx, s.options.Binary, s.environment(), append([]string{"--server", s.serverID}, flags...)...)
-}
-
-// DoctorOf looks at another server that is registered.
-func (s *Stack) DoctorOf(ctx context.Context, server string) ([]Difference, error) {
-	return doctor(ctx, s.options.Binary, s.environment(), "--server", server, "--deep")
 }
 
 // Doctor looks at the host's server.

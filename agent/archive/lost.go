@@ -56,21 +56,12 @@ func (a *Archive) openLost(ctx context.Context, l Lost) (*lostArchive, error) {
 	if err != nil {
 		return nil, err
 	}
-	backups, err := engine.Backups(ctx)
+	has, err := holdingsOf(ctx, engine)
 	if err != nil {
 		return nil, a.asFound(engine, err)
 	}
-	stored, err := engine.Segments(ctx)
-	if err != nil {
-		return nil, a.asFound(engine, err)
-	}
-	line, err := lineageOf(ctx, engine)
-	if err != nil {
-		return nil, a.asFound(engine, err)
-	}
-	size := place.segmentSize
-	backups, stored = line.backups(backups, size), line.stored(stored, size)
-	list := line.cut(spans(backups, stored, size), size)
+	place.segmentSize = has.size // it need not be this server's
+	list := has.spans()
 	if len(list) == 0 {
 		return nil, fault.New(fault.PointNotRecoverable, "there is no archive of the server %s, or no copy in it that is whole",
 			l.Installation)
@@ -82,7 +73,8 @@ func (a *Archive) openLost(ctx context.Context, l Lost) (*lostArchive, error) {
 		return had, nil
 	}
 	x := &lostArchive{Archive: &Archive{
-		Config: a.Config, journal: &journal{list: stored}, engine: engine, place: place, line: line, backups: backups,
+		Config: a.Config, journal: &journal{list: has.stored}, engine: engine, place: place, line: has.line,
+		backups: has.backups,
 	}, span: span}
 	if a.lost == nil {
 		a.lost = map[Lost]*lostArchive{}
@@ -214,6 +206,3 @@ func (p Place) Folder() string {
 	}
 	return "pgbackrest"
 }
-
-// String names the server for errors, without its passphrase.
-func (l Lost) String() string { return fmt.Sprintf("%s in %q", l.Installation, l.Storage) }

@@ -97,20 +97,12 @@ func asTold(e Engine, err error) error {
 
 // choose finds the copy to begin with, and what is replayed after it.
 func (r *Rebuild) choose(ctx context.Context, e Engine) (c chosen, err error) {
-	if c.line, err = lineageOf(ctx, e); err != nil {
-		return c, err
-	}
-	backups, err := e.Backups(ctx)
+	has, err := holdingsOf(ctx, e)
 	if err != nil {
 		return c, err
 	}
-	stored, err := e.Segments(ctx)
-	if err != nil {
-		return c, err
-	}
-	c.size = sizeOf(stored)
-	backups, stored = c.line.backups(backups, c.size), c.line.stored(stored, c.size)
-	list := c.line.cut(spans(backups, stored, c.size), c.size)
+	c.line, c.size = has.line, has.size
+	list := has.spans()
 	if len(list) == 0 {
 		return c, errors.New("the archive has no copy of the server that is whole: have its databases back from their backups")
 	}
@@ -120,8 +112,8 @@ func (r *Rebuild) choose(ctx context.Context, e Engine) (c chosen, err error) {
 			return c, fmt.Errorf("the archive does not have that moment: it has %s", told(list))
 		}
 	}
-	c.copy = backups[slices.IndexFunc(backups, func(b Backup) bool { return b.Label == c.from.Backup })]
-	if last := stored[len(stored)-1]; r.At.IsZero() && last.Segment != c.from.Last {
+	c.copy = has.backups[slices.IndexFunc(has.backups, func(b Backup) bool { return b.Label == c.from.Backup })]
+	if last := has.stored[len(has.stored)-1]; r.At.IsZero() && last.Segment != c.from.Last {
 		r.Tell(fmt.Sprintf("segments are missing after %s: what is later, up to %s, cannot be had back",
 			c.from.Last, last.Ended.Format(time.RFC3339)))
 	}
@@ -145,6 +137,34 @@ func told(list []Span) (text string) {
 		begin = g.To
 	}
 	return text + fmt.Sprintf("from %s to %s", begin.UTC().Format(time.RFC3339), w.To.UTC().Format(time.RFC3339))
+}
+
+// holdings are what an archive has of the server that has claimed it last.
+type holdings struct {
+	line    lineage
+	size    int64 // of a segment
+	backups []Backup
+	stored  []Stored
+}
+
+func (h holdings) spans() []Span { return h.line.cut(spans(h.backups, h.stored, h.size), h.size) }
+
+// holdingsOf reads them, where there is no server to ask.
+func holdingsOf(ctx context.Context, e Engine) (h holdings, err error) {
+	if h.line, err = lineageOf(ctx, e); err != nil {
+		return h, err
+	}
+	backups, err := e.Backups(ctx)
+	if err != nil {
+		return h, err
+	}
+	stored, err := e.Segments(ctx)
+	if err != nil {
+		return h, err
+	}
+	h.size = sizeOf(stored)
+	h.backups, h.stored = h.line.backups(backups, h.size), h.line.stored(stored, h.size)
+	return h, nil
 }
 
 // lineageOf is that of the server which has claimed the archive last.
