@@ -5,14 +5,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os/exec"
 	"regexp"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/pgherd/pgherd/agent/child"
 	"github.com/pgherd/pgherd/core/command"
 )
 
@@ -34,26 +32,12 @@ type running struct {
 	commits      *commits
 }
 
-func runReplay(o replayOf) (*running, error) {
-	r := &running{
-		cmd: exec.Command(o.program, o.args...), ready: make(chan struct{}), ended: make(chan struct{}), commits: &commits{},
-	}
-	r.cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
-	r.cmd.Dir = o.dir
-	r.cmd.SysProcAttr = child.Attributes(o.as)
-	out, err := r.cmd.StderrPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.cmd.Start(); err != nil {
-		return nil, err
-	}
+func runReplay(o replayOf) (r *running, err error) {
+	r = &running{cmd: exec.Command(o.program, o.args...), commits: &commits{}}
 	r.found = newHeard(o.expected, nil, func(_ string, percent int, _ command.Bytes) { o.tell(percent) })
-	go func() {
-		defer close(r.ended)
-		r.found.read(io.TeeReader(out, r.commits), r.ready)
-		_ = r.cmd.Wait() // it is told by what it said
-	}()
+	if r.ready, r.ended, err = r.found.follow(r.cmd, o.dir, o.as, r.commits); err != nil {
+		return nil, err
+	}
 	return r, nil
 }
 

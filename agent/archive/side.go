@@ -243,19 +243,13 @@ func (s *Side) start(ctx context.Context, tell jobs.Tell) error {
 	if s.hot != nil {
 		cmd = child.Bounded(lookMemory, s.archive.Postgres, s.arguments()...)
 	}
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
-	cmd.Dir = s.dir
-	cmd.SysProcAttr = child.Attributes(s.archive.place.As)
-	out, err := cmd.StderrPipe()
-	if err != nil {
-		return err
-	}
 	feed, theirs, err := s.startFeed()
 	if err != nil {
 		return err
 	}
 	cmd.ExtraFiles = theirs
-	err = cmd.Start()
+	found := newHeard(s.expected(), s.whole, tell)
+	ready, ended, err := found.follow(cmd, s.dir, s.archive.place.As, io.Discard)
 	for _, f := range theirs {
 		_ = f.Close() // the server has its own
 	}
@@ -263,14 +257,7 @@ func (s *Side) start(ctx context.Context, tell jobs.Tell) error {
 		return errors.Join(err, feed.stop())
 	}
 	s.feed = feed
-	s.running, s.ended = cmd, make(chan struct{})
-	ready := make(chan struct{})
-	found := newHeard(s.expected(), s.whole, tell)
-	go func() {
-		defer close(s.ended)
-		found.read(out, ready)
-		_ = cmd.Wait() // it is told by what it said
-	}()
+	s.running, s.ended = cmd, ended
 	select {
 	case <-ready:
 		s.replayed, s.still, s.open = found.segment, found.paused.Load(), found.open
@@ -316,6 +303,30 @@ type heard struct {
 
 func newHeard(expected int64, whole []string, tell jobs.Tell) *heard {
 	return &heard{expected: expected, whole: whole, tell: tell, stuck: make(chan struct{}), open: make(chan struct{})}
+}
+
+// follow starts a server in its data directory, as a system user, and hears what it says, as does also. ready is closed once it
+// takes connections, and ended once it has ended.
+func (h *heard) follow(
+	cmd *exec.Cmd, dir string, as *syscall.Credential, also io.Writer,
+) (ready, ended chan struct{}, err error) {
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "LC_ALL=C"}
+	cmd.Dir = dir
+	cmd.SysProcAttr = child.Attributes(as)
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, nil, err
+	}
+	ready, ended = make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		h.read(io.TeeReader(out, also), ready)
+		_ = cmd.Wait() // it is told by what it said
+	}()
+	return ready, ended, nil
 }
 
 // restoredPattern is how it names a segment that it has restored.
