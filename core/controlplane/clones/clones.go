@@ -99,13 +99,8 @@ func (c *Clones) asOf(ctx context.Context, reached access.Reached, q clone.Reque
 	case q.At == nil:
 		return nil
 	}
-	if q.Key != "" {
-		_, err := ports.Read(ctx, c.base.Store, func(ctx context.Context, tx ports.Tx) (idempotency.Record, error) {
-			return tx.Idempotency().Get(ctx, reached.Record().AccountID, clone.KeyRoute, q.Key)
-		})
-		if !errors.Is(err, ports.ErrNoRow) {
-			return err
-		}
+	if known, err := reached.Asked(ctx, c.base, clone.KeyRoute, q.Key); known || err != nil {
+		return err
 	}
 	return c.admits(ctx, reached, *q.At)
 }

@@ -3,7 +3,6 @@ package looks
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -95,13 +94,8 @@ func (l *Looks) start(ctx context.Context, reached access.Reached, q asked) (o o
 
 // asOf decides about the moments of a request, of which the first request with its key has asked already.
 func (l *Looks) asOf(ctx context.Context, reached access.Reached, q asked) error {
-	if q.key != "" {
-		_, err := ports.Read(ctx, l.base.Store, func(ctx context.Context, tx ports.Tx) (idempotency.Record, error) {
-			return tx.Idempotency().Get(ctx, reached.Record().AccountID, q.route, q.key)
-		})
-		if !errors.Is(err, ports.ErrNoRow) {
-			return err
-		}
+	if known, err := reached.Asked(ctx, l.base, q.route, q.key); known || err != nil {
+		return err
 	}
 	for _, at := range q.moments {
 		if err := l.past.Admits(ctx, reached, at); err != nil {

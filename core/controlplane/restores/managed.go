@@ -2,7 +2,6 @@ package restores
 
 import (
 	"context"
-	"errors"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
@@ -57,10 +56,7 @@ func (r *Restores) asOf(ctx context.Context, reached access.Reached, q restore.R
 	if q.At == nil {
 		return nil
 	}
-	_, err := ports.Read(ctx, r.base.Store, func(ctx context.Context, tx ports.Tx) (idempotency.Record, error) {
-		return tx.Idempotency().Get(ctx, reached.Record().AccountID, restore.KeyRoute, q.Key)
-	})
-	if !errors.Is(err, ports.ErrNoRow) {
+	if known, err := reached.Asked(ctx, r.base, restore.KeyRoute, q.Key); known || err != nil {
 		return err
 	}
 	return r.admits(ctx, reached, *q.At)
