@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,15 +29,16 @@ import (
 // line is a way to the agent that can be held: what is sent meanwhile arrives when it is released, however late.
 type line struct {
 	url, target string
-	waiting     atomic.Int64
+	host        int          // the process ID of whose waiting commands are counted: the batch hosts ask for figures, too
+	waiting     atomic.Int64 // commands of the host
 	gate        sync.RWMutex // held for writing while the line is
 }
 
-func newLine(t *testing.T, target string) *line {
+func newLine(t *testing.T, target string, host int) *line {
 	t.Helper()
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() }) // the test is over
-	l := &line{url: "https://" + listener.Addr().String(), target: strings.TrimPrefix(target, "https://")}
+	l := &line{url: "https://" + listener.Addr().String(), target: strings.TrimPrefix(target, "https://"), host: host}
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -55,12 +58,39 @@ func (l *line) connect(from net.Conn) {
 		return
 	}
 	go l.forward(from, to, func() {})
+	var one int64
+	if has(l.host, from.RemoteAddr().(*net.TCPAddr).Port) {
+		one = 1
+	}
 	l.forward(to, from, func() {
-		l.waiting.Add(1)
+		l.waiting.Add(one)
 		l.gate.RLock()
 		l.gate.RUnlock() //nolint:staticcheck // to have passed it is all
-		l.waiting.Add(-1)
+		l.waiting.Add(-one)
 	})
+}
+
+// has reports whether a process holds the socket of a connection from a port of this machine.
+func has(pid, port int) bool {
+	sockets, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		return false
+	}
+	const local, inode = 1, 9 // columns
+	for one := range strings.Lines(string(sockets)) {
+		fields := strings.Fields(one)
+		if !strings.HasSuffix(fields[local], fmt.Sprintf(":%04X", port)) {
+			continue
+		}
+		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		if slices.ContainsFunc(files, func(file string) bool {
+			target, err := os.Readlink(file)
+			return err == nil && target == "socket:["+fields[inode]+"]"
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // forward copies until either side ends, then ends both.
@@ -245,7 +275,7 @@ func TestLateRequestsUndoNothing(t *testing.T) {
 	t.Parallel()
 	w := startStack(t)
 	host := must(w.StartAPI(soon(t), ""))(t)
-	h, l := &shared{}, newLine(t, w.AgentURL())
+	h, l := &shared{}, newLine(t, w.AgentURL(), host.Pid())
 	for _, c := range lateRequests {
 		done := t.Run(c.name, func(t *testing.T) {
 			h.open(t, w)

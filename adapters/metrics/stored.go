@@ -171,16 +171,13 @@ func (m Measured) drills() *family {
 		"For how long no drill has proven the archive of a server: since the end of the last one that did, or since there was "+
 			"something to prove; 0 where there is nothing.", "server")
 	failed := describe("pgherd_drill_failed", "1 if the last drill of a server that could tell has failed.", "server")
-	took := describe("pgherd_drill_duration_seconds", "How long the last drill of a server that could tell has worked.", "server")
+	took := describe("pgherd_drill_duration_seconds", "How long the last drill of a server that could tell has worked; 0 where none could.", "server")
 	return &family{
 		name: "drills", all: []*prometheus.Desc{unproven, failed, took},
 		read: func(ctx context.Context, now time.Time, set setter) error {
 			list, err := m.Figures.Drills(ctx)
 			for _, s := range list {
 				set(unproven, since(now, s.UnprovenSince), s.Server)
-				if s.Outcome == "" {
-					continue
-				}
 				set(failed, OneOrZero(s.Outcome == drill.Failed), s.Server)
 				set(took, float64(s.TookMs)/1000, s.Server)
 			}
