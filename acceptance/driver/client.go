@@ -42,7 +42,7 @@ func routes() (rows []spec.Route) {
 			Public:  r.Key == serve.Public,
 		}
 		if r.Body.IsJSON() {
-			row.Body = exampleBody(document().Paths.Value(r.Path).GetOperation(r.Method))
+			row.Body = exampleBody(served().Paths.Value(r.Path).GetOperation(r.Method))
 		}
 		row.Stream = r.Body.IsStream()
 		if r.Target != nil {

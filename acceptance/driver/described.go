@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/pgherd/pgherd/adapters/httpapi"
 	"github.com/pgherd/pgherd/adapters/httpapi/serve"
@@ -23,18 +26,52 @@ type described struct {
 	t testing.TB
 }
 
-// document is what every API host serves.
-var document = sync.OnceValue(func() *openapi3.T {
+// document is what every API host serves, and the schemas in it, each compiled once.
+type document struct {
+	*openapi3.T
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler // which keeps what it has compiled
+}
+
+var served = sync.OnceValue(func() *document {
 	text, err := serve.Describe(httpapi.Routes(&controlplane.ControlPlane{}))
 	if err != nil {
 		panic(err)
 	}
-	d, err := openapi3.NewLoader().LoadFromData(text)
+	d := &document{compiler: jsonschema.NewCompiler()}
+	if d.T, err = openapi3.NewLoader().LoadFromData(text); err != nil {
+		panic(err)
+	}
+	var whole any
+	if err = json.Unmarshal(text, &whole); err == nil {
+		err = d.compiler.AddResource(serve.DescriptionPath, whole)
+	}
 	if err != nil {
 		panic(err)
 	}
+	d.compiler.DefaultDraft(jsonschema.Draft2020)
+	d.compiler.AssertFormat()
 	return d
 })
+
+// schema compiles that of an answer, which stands below the path's operation or, as refusals do, apart.
+func (d *document) schema(path, method string, status int, answer *openapi3.ResponseRef) (*jsonschema.Schema, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	at := answer.Ref
+	if at == "" {
+		at = "#" + pointer("paths", path, strings.ToLower(method), "responses", strconv.Itoa(status))
+	}
+	return d.compiler.Compile(serve.DescriptionPath + at + pointer("content", "application/json", "schema"))
+}
+
+// pointer is the JSON pointer of a value that stands below these names, as part of a URL.
+func pointer(names ...string) (text string) {
+	for _, name := range names {
+		text += "/" + url.PathEscape(strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+	}
+	return text
+}
 
 // RoundTrip implements http.RoundTripper.
 func (d described) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -60,7 +97,7 @@ func (d described) check(r *http.Request, response *http.Response, body []byte) 
 			return err
 		}
 	}
-	operation := operationOf(r)
+	path, operation := served().operation(r)
 	if operation == nil {
 		return nil // it has no route
 	}
@@ -75,22 +112,26 @@ func (d described) check(r *http.Request, response *http.Response, body []byte) 
 	if err := json.Unmarshal(body, &value); err != nil {
 		return err
 	}
-	return status.Value.Content["application/json"].Schema.Value.VisitJSON(value, openapi3.EnableJSONSchema2020())
+	schema, err := served().schema(path, r.Method, response.StatusCode, status)
+	if err != nil {
+		return err
+	}
+	return schema.Validate(value)
 }
 
-// operationOf finds what the document says of a request's route. A path without parameters comes before one that has them.
-func operationOf(r *http.Request) (found *openapi3.Operation) {
+// operation finds what the document says of a request's route. A path without parameters comes before one that has them.
+func (d *document) operation(r *http.Request) (path string, found *openapi3.Operation) {
 	want := strings.Split(r.URL.Path, "/")
-	for path, item := range document().Paths.Map() {
-		pattern := strings.Split(path, "/")
-		if path == r.URL.Path {
-			return item.GetOperation(r.Method)
+	for p, item := range d.Paths.Map() {
+		pattern := strings.Split(p, "/")
+		if p == r.URL.Path {
+			return p, item.GetOperation(r.Method)
 		}
 		if slices.EqualFunc(pattern, want, func(p, s string) bool { return p == s || strings.HasPrefix(p, "{") }) {
-			found = item.GetOperation(r.Method)
+			path, found = p, item.GetOperation(r.Method)
 		}
 	}
-	return found
+	return path, found
 }
 
 // codeOf reads the code of a refusal, in its envelope or bare.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/valyala/fasthttp"
 
@@ -23,17 +24,21 @@ type object = map[string]any
 
 // withDescription checks the table and adds the route that describes it.
 func withDescription(table []Route) ([]Route, error) {
-	text, err := Describe(table)
-	return append(slices.Clip(table), describing(text)), err
+	// Made when it is first asked for: it takes longer than all else that a host does as it starts.
+	all := append(slices.Clip(table), describing(sync.OnceValues(func() ([]byte, error) { return Describe(table) })))
+	return all, checkTable(all)
 }
 
-func describing(text jsonText) Route {
+func describing(text func() ([]byte, error)) Route {
 	return Route{
 		Name: "getDescription", Summary: "Get this OpenAPI document", Tag: Tag{"Description", "What the API offers"},
 		Method: http.MethodGet, Path: DescriptionPath, Key: Public,
 		Work: Work{
 			Answers: []Documented{{Status: http.StatusOK, Body: map[string]any{}}},
-			Handle:  func(*Request) (Answer, error) { return Answer{Status: http.StatusOK, Body: text}, nil },
+			Handle: func(*Request) (Answer, error) {
+				made, err := text()
+				return Answer{Status: http.StatusOK, Body: jsonText(made)}, err
+			},
 		},
 	}
 }
