@@ -22,7 +22,7 @@ import (
 // Most of the time a case waits, for leases and for processes to start: twice as many stacks as cores share the machine.
 func TestMain(m *testing.M) {
 	err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
-	if err = errors.Join(err, sample.Tests(8, "TestKilled", "TestEveryPointHasItsCase")); err != nil {
+	if err = errors.Join(err, sample.Tests(12, "TestKilled", "TestEveryPointHasItsCase")); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())

@@ -19,7 +19,7 @@ import (
 	"github.com/pgherd/pgherd/core/recovery"
 )
 
-func TestMain(m *testing.M) { os.Exit(agenttest.Main(m, "TestOffsite", "TestHistories", "TestCrowd")) }
+func TestMain(m *testing.M) { os.Exit(agenttest.Main(m)) }
 
 // scale is how much there is: in make test little, in make offsite what the bounds are promised for. Only there they are held.
 type scale struct {

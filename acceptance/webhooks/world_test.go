@@ -17,6 +17,7 @@ import (
 	_ "github.com/lib/pq" // the driver "postgres"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/acceptance/stack"
 	"github.com/pgherd/pgherd/acceptance/stack/stacktest"
 	"github.com/pgherd/pgherd/acceptance/webhooks"
@@ -26,6 +27,13 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 )
+
+func TestMain(m *testing.M) {
+	if err := sample.Tests(3); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 const patience = stacktest.Patience
 

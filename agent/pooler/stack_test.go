@@ -14,6 +14,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
@@ -37,7 +38,7 @@ var (
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "pgherd-pooler-")
-	if err != nil {
+	if err = errors.Join(err, sample.Tests(2)); err != nil {
 		panic(err)
 	}
 	stackDir = dir

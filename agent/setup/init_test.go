@@ -16,13 +16,19 @@ import (
 
 	_ "github.com/lib/pq" // the driver "postgres"
 
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
-func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
+func TestMain(m *testing.M) {
+	if err := sample.Tests(2); err != nil {
+		panic(err)
+	}
+	os.Exit(clustertest.Main(m))
+}
 
 // For what is not about versions or languages: tests run on what the machine has.
 var (

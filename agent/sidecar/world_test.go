@@ -15,6 +15,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/agent/dumpsql"
 	"github.com/pgherd/pgherd/agent/sidecar"
 	"github.com/pgherd/pgherd/core/backup"
@@ -22,7 +23,12 @@ import (
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
-func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
+func TestMain(m *testing.M) {
+	if err := sample.Tests(2); err != nil {
+		panic(err)
+	}
+	os.Exit(clustertest.Main(m))
+}
 
 const (
 	agent    = "pgherd_agent"

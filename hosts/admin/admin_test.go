@@ -17,13 +17,19 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/adapters/secretbox"
 	"github.com/pgherd/pgherd/hosts/admin"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
-func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
+func TestMain(m *testing.M) {
+	if err := sample.Tests(2); err != nil {
+		panic(err)
+	}
+	os.Exit(clustertest.Main(m))
+}
 
 // console is an operator at a terminal.
 type console struct {

@@ -31,6 +31,7 @@ type shelf struct {
 	records []database.Record
 	backups map[id.DatabaseID]time.Time
 	viewers []database.Viewer
+	seen    map[database.Viewer][]database.Listed // by viewers so far, without their backups
 }
 
 // displayed are names of databases, and lookedFor texts in these, with what means something to patterns, and letters that only
@@ -42,7 +43,7 @@ var (
 
 func newShelf(w *world) *shelf {
 	bob, theirs := w.addAccount("bob@example.com")
-	s := &shelf{world: w, backups: map[id.DatabaseID]time.Time{}}
+	s := &shelf{world: w, backups: map[id.DatabaseID]time.Time{}, seen: map[database.Viewer][]database.Listed{}}
 	statuses, environments := database.Statuses, append(database.Production.Values(), "")
 	for i := range 42 {
 		r := w.addDatabase(fmt.Sprintf("%c-%02d-shop", 'a'+i*5%7, i), func(r *database.Record) {
@@ -101,19 +102,36 @@ func (s *shelf) of(t *rapid.T) (of database.Listing) {
 	return of
 }
 
-// want is the list by the core's rules alone.
-func (s *shelf) want(ctx context.Context, tx ports.Tx, v database.Viewer, of database.Listing) ([]database.Listed, error) {
+// sees are the databases that exist for a viewer, one at a time.
+func (s *shelf) sees(ctx context.Context, tx ports.Tx, v database.Viewer) ([]database.Listed, error) {
+	if list, known := s.seen[v]; known {
+		return list, nil
+	}
 	var list []database.Listed
 	for _, r := range s.records {
 		record, standing, err := access.See(ctx, tx, v, r.ID)
-		if err != nil && !sameError(err, ports.ErrNoRow) {
+		if err == nil {
+			list = append(list, database.Listed{Record: record, Standing: standing})
+		} else if !sameError(err, ports.ErrNoRow) {
 			return nil, err
 		}
-		if err != nil || !of.Has(record, standing) {
+	}
+	s.seen[v] = list
+	return list, nil
+}
+
+// want is the list by the core's rules alone.
+func (s *shelf) want(ctx context.Context, tx ports.Tx, v database.Viewer, of database.Listing) ([]database.Listed, error) {
+	all, err := s.sees(ctx, tx, v)
+	if err != nil {
+		return nil, err
+	}
+	var list []database.Listed
+	for _, shown := range all {
+		if !of.Has(shown.Record, shown.Standing) {
 			continue
 		}
-		shown := database.Listed{Record: record, Standing: standing}
-		if at, backedUp := s.backups[r.ID]; backedUp && of.Backups {
+		if at, backedUp := s.backups[shown.ID]; backedUp && of.Backups {
 			shown.VerifiedBackupAt = &at
 		}
 		list = append(list, shown)
