@@ -41,11 +41,14 @@ func (s *Snapshots) Turn(ctx context.Context, do func(context.Context) error) (m
 		if err != nil {
 			return err
 		}
-		defer conn.Close() // and the lock ends with the connection, when the pool is closed
+		defer conn.Close()
 		if err := conn.GetContext(ctx, &mine, "SELECT pg_try_advisory_lock($1)", int64(snapshotTurn)); err != nil || !mine {
 			return err
 		}
-		return do(ctx)
+		err = do(ctx)
+		// Where this fails, the lock ends with the connection, a moment after the pool is closed.
+		_, _ = conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", int64(snapshotTurn))
+		return err
 	})
 	return mine, err
 }
