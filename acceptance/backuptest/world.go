@@ -28,9 +28,9 @@ import (
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
-// Main runs the tests of a package: of a sample, one in eight and those that always names. It returns the exit status.
+// Main runs the tests of a package: of a sample, one in twelve and those that always names. It returns the exit status.
 func Main(m *testing.M, always ...string) int {
-	if err := sample.Tests(8, always...); err != nil {
+	if err := sample.Tests(12, always...); err != nil {
 		panic(err)
 	}
 	return clustertest.Main(m)

@@ -280,7 +280,7 @@ func TestKilled(t *testing.T) {
 			all = append(all, caseOf{k, half})
 		}
 	}
-	const several = 12
+	const several = 16
 	away := int(sample.Number(t) / several % 2)
 	for i, g := range groups {
 		add(g.cases(), i%2)

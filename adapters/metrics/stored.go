@@ -171,7 +171,8 @@ func (m Measured) drills() *family {
 		"For how long no drill has proven the archive of a server: since the end of the last one that did, or since there was "+
 			"something to prove; 0 where there is nothing.", "server")
 	failed := describe("pgherd_drill_failed", "1 if the last drill of a server that could tell has failed.", "server")
-	took := describe("pgherd_drill_duration_seconds", "How long the last drill of a server that could tell has worked; 0 where none could.", "server")
+	took := describe("pgherd_drill_duration_seconds",
+		"How long the last drill of a server that could tell has worked; 0 where none could.", "server")
 	return &family{
 		name: "drills", all: []*prometheus.Desc{unproven, failed, took},
 		read: func(ctx context.Context, now time.Time, set setter) error {
