@@ -198,7 +198,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.ledger.Heard), server.Answering(a.ledger.Vouch),
 			server.Answering(backups.HasRoom), server.Answering(a.deleteBackup), server.Opening("application/gzip", backups.Open),
 			server.Opening("application/gzip", backups.OpenRest), server.Opening("application/json", backups.OpenManifest),
-			server.Answering(a.readings.Reread), server.Answering(a.readings.Adopt), server.Answering(a.heritage.Inherit),
+			server.Answering(a.readings.Reread), server.Answering(a.adoptBackup), server.Answering(a.heritage.Inherit),
 			server.Answering(a.drills.Ask),
 			server.Answering(a.openUpload), server.Answering(a.uploads.Ask), server.Answering(a.uploads.Drop),
 			server.Receiving(a.uploads.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
@@ -313,6 +313,17 @@ func (a *Agent) deleteBackup(ctx context.Context, q command.DeleteBackup) (none 
 		return none, err
 	}
 	return none, a.files.Delete(ctx, q.DatabaseID, q.Filename)
+}
+
+// adoptBackup takes a backup over for a database that is here, from a server of which somebody has said what it has left.
+func (a *Agent) adoptBackup(ctx context.Context, q command.AdoptBackup) (r command.BackupReading, err error) {
+	if _, err := a.ledger.Known(ctx, string(q.DatabaseID)); err != nil {
+		return r, err
+	}
+	if _, err := a.heritage.Of(q.Lost); err != nil {
+		return r, err
+	}
+	return a.readings.Adopt(ctx, q)
 }
 
 // tryTime bounds a try of the storage.

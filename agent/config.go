@@ -39,6 +39,7 @@ import (
 	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/agent/uploads"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 // Config is an agent's configuration.
@@ -205,8 +206,8 @@ func (c *Config) newArchive(
 			case bucket != nil:
 				repository = archiveFolder + "/" + p.Installation
 			case p.Lost():
-				repository = filepath.Join(p.Storage, archiveFolder, repositoryFolder)
-				if _, err := os.Stat(repository); err != nil {
+				var err error
+				if repository, err = repositoryIn(p); err != nil {
 					return nil, err
 				}
 			}
@@ -221,6 +222,20 @@ func (c *Config) newArchive(
 			})
 		},
 	})
+}
+
+// repositoryIn is the folder of the archive that a server which is gone has left in its folder. Unlike a bucket, a folder has one
+// archive, whoever's it is. POINT_NOT_RECOVERABLE: it has none, or that of another server.
+func repositoryIn(p archive.Place) (string, error) {
+	owner, err := store.OwnerOf(context.Background(), blob.NewFolder(p.Storage))
+	path := filepath.Join(p.Storage, archiveFolder, repositoryFolder)
+	if err == nil || fault.Has(err, fault.BackupNotFound) { // a server need not have made a backup
+		_, err = os.Stat(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) || err == nil && owner != "" && owner != p.Installation {
+		return "", fault.New(fault.PointNotRecoverable, "there is no archive of the server %s in %s", p.Installation, p.Storage)
+	}
+	return path, err
 }
 
 func (c *Config) complete() (setup.Credentials, error) {

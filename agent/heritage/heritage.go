@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,8 +48,12 @@ func (h *Heritage) Inherit(ctx context.Context, q command.Inherit) (found comman
 	if err := h.write(q); err != nil {
 		return found, err
 	}
-	if err := store.LeftBy(ctx, blobs, q.Installation); err != nil {
+	switch owner, err := store.OwnerOf(ctx, blobs); {
+	case err != nil:
 		found.WhyNoBackups = text(err)
+	case owner != q.Installation:
+		found.WhyNoBackups = fmt.Sprintf("%s is where the server with the installation %s keeps backups, and not %s",
+			blobs.Where(), owner, q.Installation)
 	}
 	if h.Archive == nil {
 		found.Why = "this server keeps no archive itself, and so has no program to read that one with"
@@ -79,13 +84,14 @@ func lost(q command.Inherit) archive.Lost {
 	return archive.Lost{Installation: q.Installation, Storage: q.Storage, Passphrase: q.Key}
 }
 
-// Of is the archive of a server that is gone. ReasonNotFound: nobody has said what it has left.
+// Of is the archive of a server that is gone. POINT_NOT_RECOVERABLE: nobody has said what it has left.
 func (h *Heritage) Of(installation string) (archive.Lost, error) {
 	q, err := h.read(installation)
 	return lost(q), err
 }
 
-// Adopt takes over a backup of a server that is gone, whose manifest has that SHA-256. The errors are those of Store.Adopt.
+// Adopt takes over a backup of a server that is gone, whose manifest has that SHA-256. The errors are those of Of and of
+// Store.Adopt.
 func (h *Heritage) Adopt(ctx context.Context, q command.AdoptBackup) error {
 	left, err := h.read(q.Lost)
 	if err != nil {
@@ -105,7 +111,7 @@ func (h *Heritage) path(installation string) string {
 func (h *Heritage) read(installation string) (q command.Inherit, err error) {
 	text, err := os.ReadFile(h.path(filepath.Base(installation)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return q, command.Refuse(command.ReasonNotFound, "nobody has said what the server %s has left", installation)
+		return q, fault.New(fault.PointNotRecoverable, "nobody has said what the server %s has left", installation)
 	}
 	if err != nil {
 		return q, err

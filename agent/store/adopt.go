@@ -90,20 +90,15 @@ func (s *Store) copyBlob(ctx context.Context, from blob.Store, name string) erro
 	return nil
 }
 
-// LeftBy reports why nothing can be taken over from the blobs of a server: they are of another one, or cannot be read. Nil: it
-// can.
-func LeftBy(ctx context.Context, from blob.Store, installation string) error {
-	there := &Store{blobs: from}
-	has, err := there.readOwner(ctx)
-	if errors.Is(err, blob.ErrNotFound) {
-		return fault.New(fault.BackupNotFound, "%s has no %s: that server kept no backups there", from.Where(), ownerName)
+// OwnerOf is the installation of the server that keeps backups in blobs. BACKUP_NOT_FOUND: none does.
+// BACKUP_STORAGE_UNAVAILABLE.
+func OwnerOf(ctx context.Context, blobs blob.Store) (installation string, err error) {
+	there := &Store{blobs: blobs}
+	switch installation, err = there.readOwner(ctx); {
+	case errors.Is(err, blob.ErrNotFound):
+		err = fault.New(fault.BackupNotFound, "%s has no %s: that server kept no backups there", blobs.Where(), ownerName)
+	case err != nil:
+		err = fault.Wrap(err, fault.BackupStorageUnavailable, "%s", blobs.Explain(err))
 	}
-	if err != nil {
-		return fault.Wrap(err, fault.BackupStorageUnavailable, "%s", from.Explain(err))
-	}
-	if has != installation {
-		return fault.New(fault.BackupNotFound, "%s is where the server with the installation %s keeps backups, and not %s",
-			from.Where(), has, installation)
-	}
-	return nil
+	return installation, err
 }

@@ -31,6 +31,7 @@ type Backup struct {
 	At *time.Time `json:"at,omitempty"`
 	// Lost, of a file that passes, has the file be of what the database held last on a server that is gone, out of that one's
 	// archive: see Inherit. It was SizeBytes large, as far as that is known. ReasonNotFound: the archive does not have the database.
+	// ReasonNotRecoverable: there is no archive, or Inherit has not been said of that server.
 	Lost      string `json:"lost,omitempty"`
 	SizeBytes int64  `json:"sizeBytes,omitempty"`
 }
