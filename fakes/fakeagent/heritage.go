@@ -20,25 +20,44 @@ func (s *Server) inherit(q command.Inherit) (found command.Heritage, err error) 
 		return found, command.Refuse(command.ReasonInvalid, "%q is where this agent keeps its own backups", q.Storage)
 	}
 	s.heritage[q.Installation] = q
-	lost := s.fleet.called(q.Installation)
-	if lost == nil || q.Storage != lost.Storage() {
-		found.Why, found.WhyNoBackups = "there is no archive of the server", "that server kept no backups there"
-		return found, nil
+	lost := s.leftBy(q)
+	if lost == nil {
+		found.WhyNoBackups = "that server kept no backups there"
 	}
-	lost.mu.Lock()
-	defer lost.mu.Unlock()
-	switch {
-	case s.archive.off:
-		found.Why = "this server keeps no archive itself, and so has no program to read that one with"
-	case lost.archive.off, lost.archive.key == "":
-		found.Why = "there is no archive of the server"
-	case lost.archive.key != q.Key:
-		found.Why = "the archive is encrypted with another key"
-	default:
+	if found.Why = s.notReadable(lost, q); found.Why == "" {
 		now := s.clock.Now()
 		found.Until = &now
 	}
 	return found, nil
+}
+
+// leftBy is the server that has left something where it is said to be; nil: there is none. What it has is to be locked.
+func (s *Server) leftBy(q command.Inherit) *Server {
+	if lost := s.fleet.called(q.Installation); lost != nil && lost.Storage() == q.Storage {
+		return lost
+	}
+	return nil
+}
+
+// notReadable says why the archive of a server cannot be read; empty: it can.
+func (s *Server) notReadable(lost *Server, q command.Inherit) string {
+	switch {
+	case s.archive.off:
+		return "this server keeps no archive itself, and so has no program to read that one with"
+	case s.archive.key == "":
+		return "the archive of this server is not ready"
+	case lost == nil:
+		return "there is no archive of the server"
+	}
+	lost.mu.Lock()
+	defer lost.mu.Unlock()
+	switch {
+	case lost.archive.off, lost.archive.key == "":
+		return "there is no archive of the server"
+	case lost.archive.key != q.Key:
+		return "the archive is encrypted with another key"
+	}
+	return ""
 }
 
 // called is the server of an installation; nil where there is none.
@@ -53,22 +72,27 @@ func (f *Fleet) called(installation string) *Server {
 	return nil
 }
 
-func (s *Server) left(installation string) (*Server, error) {
-	if _, told := s.heritage[installation]; !told {
-		return nil, command.Refuse(command.ReasonNotFound, "nobody has said what the server %s has left", installation)
+// inherited is what Inherit has said of a server.
+func (s *Server) inherited(installation string) (command.Inherit, error) {
+	q, is := s.heritage[installation]
+	if !is {
+		return q, command.Refuse(command.ReasonNotRecoverable, "nobody has said what the server %s has left", installation)
 	}
-	return s.fleet.called(installation), nil
+	return q, nil
 }
 
 // recoverLost has a database back as it was last on a server that is gone, and then goes on as a backup.
 func (s *Server) recoverLost(op id.OperationID, c command.Backup) (any, error) {
-	lost, err := s.left(c.Lost)
 	d, j := s.databases[c.DatabaseID], s.jobs[op]
-	switch {
-	case err != nil:
-		return nil, err
-	case d == nil:
+	if d == nil {
 		return nil, errNoDatabase(c.DatabaseID)
+	}
+	q, err := s.inherited(c.Lost)
+	if err != nil {
+		return nil, err
+	}
+	lost := s.leftBy(q)
+	switch {
 	case j == nil:
 		j = &job{spec: c, report: command.BackupReport{State: command.BackupRunning, Stage: recovery.Fetching}}
 		s.jobs[op] = j
@@ -78,6 +102,10 @@ func (s *Server) recoverLost(op id.OperationID, c command.Backup) (any, error) {
 		return j.report, nil
 	case j.report.Stage != recovery.Replaying:
 		return s.advance(op, d, c), nil
+	}
+	if why := s.notReadable(lost, q); why != "" {
+		j.report = command.BackupReport{State: command.BackupFailed, Stage: "done", Reason: command.ReasonNotRecoverable, Message: why}
+		return j.report, nil
 	}
 	lost.mu.Lock()
 	defer lost.mu.Unlock()
@@ -97,7 +125,10 @@ func (s *Server) recoverLost(op id.OperationID, c command.Backup) (any, error) {
 
 // adopt takes a backup over at once.
 func (s *Server) adopt(q command.AdoptBackup) (command.BackupReading, error) {
-	lost, err := s.left(q.Lost)
+	if err := q.Check(); err != nil {
+		return command.BackupReading{}, err
+	}
+	left, err := s.inherited(q.Lost)
 	if err != nil {
 		return command.BackupReading{}, err
 	}
@@ -105,14 +136,16 @@ func (s *Server) adopt(q command.AdoptBackup) (command.BackupReading, error) {
 		return command.BackupReading{State: command.ReadingUnsure, Why: away}, nil
 	}
 	key := fileKey{database: q.DatabaseID, filename: q.Filename}
-	if s.files[key] == nil {
+	if lost := s.leftBy(left); s.files[key] == nil && lost != nil {
 		lost.mu.Lock()
-		f := lost.files[key]
-		lost.mu.Unlock()
-		if f == nil {
-			return command.BackupReading{State: command.ReadingDamaged, Why: "it is not there"}, nil
+		if f := lost.files[key]; f != nil {
+			own := *f
+			s.files[key] = &own
 		}
-		s.files[key] = f
+		lost.mu.Unlock()
+	}
+	if s.files[key] == nil {
+		return command.BackupReading{State: command.ReadingDamaged, Why: "it is not there"}, nil
 	}
 	if sum(s.files[key].manifest) != q.ManifestSHA256 {
 		return command.BackupReading{State: command.ReadingDamaged, Why: "its manifest is another one"}, nil

@@ -127,6 +127,9 @@ func (s *Server) sourceOf(c command.Load) (source *held, why string, reason comm
 	if c.Source.ManifestSHA256 != "" && c.Source.ManifestSHA256 != sum(found.manifest) {
 		why = "the manifest is not the one that was made with the backup"
 	}
+	if m, err := backup.ParseManifest(found.manifest); err == nil && m.File.SHA256 != sum(found.content) {
+		why = "the file is damaged: its SHA-256 is not the manifest's"
+	}
 	return &held{found.held.contents, maps.Clone(found.held.extensions)}, why, command.ReasonInvalid
 }
 
