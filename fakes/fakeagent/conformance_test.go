@@ -6,6 +6,8 @@ import (
 	"time"
 
 	conformance "github.com/pgherd/pgherd/acceptance/conformance/agent"
+	corebackup "github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
@@ -18,6 +20,25 @@ func TestConformance(t *testing.T) {
 	}
 	conformance.Agent(t, 1, newStand)
 	conformance.Archive(t, 1, newStand)
+	conformance.Heritage(t, estate(t))
+}
+
+// estate is two servers of one fleet.
+func estate(t *testing.T) conformance.Estate {
+	t.Helper()
+	fleet := fakeagent.New(systemClock{})
+	lost, gone := standIn(t, fleet, "33333333-3333-4333-8333-333333333333")
+	heir, s := standIn(t, fleet, "44444444-4444-4444-8444-444444444444")
+	return conformance.Estate{
+		Lost: conformance.Stand{Agent: lost, Server: view{gone}}, Heir: conformance.Stand{Agent: heir, Server: view{s}},
+		Lose: func(*testing.T) { gone.SetUnreachable(true) }, Nothing: "elsewhere",
+		Rot: func(t *testing.T, db id.DatabaseID, filename corebackup.Filename) {
+			t.Helper()
+			if !gone.Rot(db, filename) {
+				t.Fatal("there is no such backup")
+			}
+		},
+	}
 }
 
 type systemClock struct{}
@@ -28,13 +49,16 @@ func (systemClock) Moved() time.Duration { return 0 }
 
 func stand(t *testing.T) (ports.Agent, *fakeagent.Server) {
 	t.Helper()
-	fleet := fakeagent.New(systemClock{})
-	record := server.Server{ID: "33333333-3333-4333-8333-333333333333"}
-	agent, err := fleet.Agent(record)
+	return standIn(t, fakeagent.New(systemClock{}), "33333333-3333-4333-8333-333333333333")
+}
+
+func standIn(t *testing.T, fleet *fakeagent.Fleet, of id.ServerID) (ports.Agent, *fakeagent.Server) {
+	t.Helper()
+	agent, err := fleet.Agent(server.Server{ID: of})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return agent, fleet.Server(record.ID)
+	return agent, fleet.Server(of)
 }
 
 // view is the fake as the suite looks at it.

@@ -110,6 +110,9 @@ func Agent(t *testing.T, several int, newStand func(t *testing.T) Stand) {
 		"backup opened from a byte on":        backupFromAByteOn,
 		"backup read again":                   backupReadAgain,
 	})
+	for name, test := range heritageCases {
+		cases[name] = inFolder(test)
+	}
 	withLegacy(cases)
 	for _, name := range sample.OneIn(t, several, slices.Sorted(maps.Keys(cases))) {
 		t.Run(name, func(t *testing.T) { cases[name](t, newStand(t)) })

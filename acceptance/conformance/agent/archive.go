@@ -157,24 +157,24 @@ func momentBefore(t *testing.T, s Stand) {
 	c := past(t, s)
 	c.dump.At = new(windowOf(t, s, c.spec.DatabaseID).From.Add(-time.Second))
 	c.steps()[0](t)
-	c.wantNotRecoverable(t)
+	wantUnmade(t, s, c.fence, c.dump, command.ReasonNotRecoverable)
 	noError(t, ports.Close(bounded(t), s.Agent, c.fence))
 	wantNothing(t, s.Server, c.clone)
 	wantNoFile(t, s, c.spec.DatabaseID, passingName)
 }
 
-// wantNotRecoverable checks that the agent says so: at once, or when it has found out.
-func (c *cloning) wantNotRecoverable(t *testing.T) {
+// wantUnmade checks that the agent makes no file, and says why: at once, or when it has found out.
+func wantUnmade(t *testing.T, s Stand, fence ports.Fence, c command.Backup, reason command.Reason) {
 	t.Helper()
 	for ctx := bounded(t); ; time.Sleep(apart) {
-		report, err := ports.Do(ctx, c.Agent, c.fence, c.dump)
+		report, err := ports.Do(ctx, s.Agent, fence, c)
 		switch {
 		case err != nil:
-			wantReason(t, err, command.ReasonNotRecoverable)
+			wantReason(t, err, reason)
 			return
 		case report.State != command.BackupRunning:
-			if report.State != command.BackupFailed || report.Reason != command.ReasonNotRecoverable || report.Message == "" {
-				t.Errorf("the file: %+v", report)
+			if report.State != command.BackupFailed || report.Reason != reason || report.Message == "" {
+				t.Errorf("the file: %+v, want a failure for %s", report, reason)
 			}
 			return
 		}
