@@ -60,6 +60,10 @@ func (h *Heritage) Inherit(ctx context.Context, q command.Inherit) (found comman
 		return found, nil
 	}
 	until, err := h.Archive.LostUntil(ctx, lost(q))
+	var away *archive.AwayError
+	if errors.As(err, &away) { // which is not to be taken for an archive that is not there
+		return found, command.Refuse(command.ReasonUnavailable, "%s", text(err))
+	}
 	if err != nil {
 		found.Why = text(err)
 		return found, nil

@@ -271,6 +271,7 @@ func TestWhereTheDatabasesOfALostServerGo(t *testing.T) {
 		Name: "three", AgentURL: "https://third:8090", Secret: agentSecret, PublicHost: "three.example.org", PublicPort: 6432,
 		Capacity: 10,
 	}))(t)
+	w.Monitor.Once(w.ctx) // which gives its archive a key
 	_, _, other := w.newAccount("other@example.org", account.Pro)
 	for _, not := range []id.ServerID{w.machine.ID, third.ID} {
 		must(w.Operator.ChangeServer(w.ctx, not, func(s *server.Server) { s.Enabled = false }))(t)

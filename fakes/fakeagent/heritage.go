@@ -20,6 +20,9 @@ func (s *Server) inherit(q command.Inherit) (found command.Heritage, err error) 
 		return found, command.Refuse(command.ReasonInvalid, "%q is where this agent keeps its own backups", q.Storage)
 	}
 	s.heritage[q.Installation] = q
+	if !s.archive.off && s.archive.key == "" {
+		return found, command.Refuse(command.ReasonUnavailable, "the archive of this server is not ready")
+	}
 	lost := s.leftBy(q)
 	if lost == nil {
 		found.WhyNoBackups = "that server kept no backups there"
@@ -44,8 +47,6 @@ func (s *Server) notReadable(lost *Server, q command.Inherit) string {
 	switch {
 	case s.archive.off:
 		return "this server keeps no archive itself, and so has no program to read that one with"
-	case s.archive.key == "":
-		return "the archive of this server is not ready"
 	case lost == nil:
 		return "there is no archive of the server"
 	}
