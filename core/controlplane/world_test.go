@@ -319,9 +319,23 @@ func killed(
 			for _, s := range must(w.Operator.Servers(w.ctx))(t) {
 				w.fleet.Server(s.ID).SetUnreachable(false)
 			}
+			w.resized()
 			w.work(w.ControlPlane)
 			check(w)
 		})
+	}
+}
+
+// resized has every database be measured anew, as happens at any time: the command of an operation that is sent again is what it
+// was.
+func (w *world) resized() {
+	w.t.Helper()
+	for _, seen := range w.listed(w.caller) {
+		ok(w.t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
+			r, err := tx.Databases().Lock(ctx, seen.ID)
+			r.SizeBytes += 4096
+			return errors.Join(err, tx.Databases().Save(ctx, r))
+		}))
 	}
 }
 

@@ -20,6 +20,8 @@ type Input struct {
 	SeenAt time.Time `json:"seenAt"`
 	// Archive says that its archive can be used.
 	Archive bool `json:"archive"`
+	// SizeBytes is how large the database was there: what it is on the new server says nothing of that.
+	SizeBytes int64 `json:"sizeBytes"`
 
 	// Backup is the backup that the database is made from; empty while it is made from the archive.
 	Backup backup.Filename `json:"backup,omitempty"`

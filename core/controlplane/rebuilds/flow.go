@@ -130,7 +130,7 @@ func (t turn) tell(ctx context.Context, what string, c command.Returning[command
 // dump has the agent have the database back from the archive of the server that is gone.
 func (t turn) dump(ctx context.Context) (work.Next, error) {
 	report, err := work.Send(ctx, t.Lease, "dump", t.Agent, command.Backup{
-		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, Lost: t.Input.Lost, SizeBytes: t.Record.SizeBytes,
+		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, Lost: t.Input.Lost, SizeBytes: t.Input.SizeBytes,
 	})
 	if base.RefusedForGood(err) {
 		report, err = base.RefusedBackup(err), nil

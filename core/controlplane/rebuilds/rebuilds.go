@@ -116,7 +116,7 @@ func (r *Rebuilds) Order(
 		}
 		input := rebuild.Input{
 			From: left.From.ID, Lost: left.From.Installation, SeenAt: seenAt(left.From, now), Archive: left.Until != nil,
-			Filename: backup.FreeFilename(now, taken),
+			SizeBytes: locked.SizeBytes, Filename: backup.FreeFilename(now, taken),
 		}
 		locked.ServerID = left.On.ID
 		o = r.base.Work.Queued(locked, Kind, operation.Encode(input), work.Origin{Actor: audit.Operator})
