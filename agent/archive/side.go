@@ -159,7 +159,8 @@ func (s *Side) arguments() []string {
 		{"archive_mode", "off"}, {"hot_standby", "off"}, {"max_wal_senders", "0"}, {"max_replication_slots", "0"},
 		{"max_logical_replication_workers", "0"}, {"autovacuum", "off"}, {"fsync", "off"}, {"full_page_writes", "off"},
 		{"max_wal_size", "1GB"}, {"restart_after_crash", "off"}, {"jit", "off"},
-		{"logging_collector", "off"}, {"log_destination", "stderr"}, {"log_min_messages", "warning"}, {"log_line_prefix", ""},
+		{"logging_collector", "off"}, {"log_destination", "stderr"}, {"log_min_messages", "warning"},
+		{"log_line_prefix", "%q" + ofSession},
 		{"ignore_invalid_pages", "on"}, // of databases that were left out: see missingPage
 		{"log_statement", "none"}, {"log_min_error_statement", "panic"}, {"lc_messages", "C"},
 	} {
@@ -337,12 +338,18 @@ var restoredPattern = regexp.MustCompile(`restored log file "([0-9A-F]{24})"`)
 // of databases that were left out have holes only, and nothing is read from them.
 var missingPage = regexp.MustCompile(`^WARNING:  page \d+ of relation (?:\S+/)?(\w+)/\w+ (?:is uninitialized|does not exist)`)
 
+// ofSession begins what the log of a side has of a session, in which code of the customer's may say whatever it likes. Further lines
+// of one message begin with a tab.
+const ofSession = "session: "
+
 // read reads until the server ends, and closes ready when it takes connections.
 func (h *heard) read(out io.Reader, ready chan<- struct{}) {
 	lines := bufio.NewReader(out)
 	for {
 		line, err := lines.ReadString('\n')
+		said := !strings.HasPrefix(line, ofSession) && !strings.HasPrefix(line, "\t")
 		switch {
+		case !said:
 		case restoredPattern.MatchString(line):
 			h.restored++
 			h.segment = Segment(restoredPattern.FindStringSubmatch(line)[1])
@@ -362,7 +369,7 @@ func (h *heard) read(out io.Reader, ready chan<- struct{}) {
 		case strings.HasPrefix(line, "DETAIL:"):
 			h.hearLower(line)
 		}
-		open := strings.Contains(line, "database system is ready to accept connections")
+		open := said && strings.Contains(line, "database system is ready to accept connections")
 		if open {
 			close(h.open)
 		}

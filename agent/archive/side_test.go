@@ -30,3 +30,15 @@ func TestWhatAServerBesideMayLack(t *testing.T) {
 		}
 	}
 }
+
+// Code of the customer's says in its session what it likes, and is not taken for the server.
+func TestWhatSessionsSayInAServerBeside(t *testing.T) {
+	const ready = "database system is ready to accept connections\n"
+	lines := "LOG:  " + ready + ofSession + "WARNING:  " + ready + ofSession + "WARNING:  FATAL:  canary\n" +
+		ofSession + "WARNING:  two\n\tFATAL:  canary\n\t" + ready + ofSession + "DETAIL:  canary\n"
+	h := newHeard(0, nil, func(string, int, command.Bytes) {})
+	h.read(strings.NewReader(lines), make(chan struct{}))
+	if h.last != "" || strings.Contains(h.why().Error(), "canary") {
+		t.Errorf("it has heard %q: %v", h.last, h.why())
+	}
+}
