@@ -1,7 +1,9 @@
 package agent_test
 
 import (
+	"bytes"
 	"database/sql"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +13,10 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/recovery"
 )
 
@@ -41,11 +46,50 @@ func (x *looking) now(t *testing.T) (at time.Time) {
 	return at.UTC()
 }
 
-func (x *looking) find(t *testing.T, query, until string) command.SearchReport {
+// finding is a search for a moment.
+func (x *looking) finding(query, until string) command.FindMoment {
+	return command.FindMoment{
+		DatabaseID: x.of.DatabaseID(), From: x.from, To: x.to,
+		Question: recovery.Question{Query: query, Until: until, Key: bytes.Repeat([]byte("k"), recovery.KeyBytes)},
+	}
+}
+
+// found is what has become of a search, with its result opened.
+type found struct {
+	command.Look
+	Result *recovery.SearchResult
+}
+
+func (x *looking) outcome(t *testing.T, find protocol.Command, of recovery.Question) found {
 	t.Helper()
-	return agenttest.Outcome(t, x.Stack, agenttest.Told(agenttest.NewUUID(), 1, command.FindMoment{
-		DatabaseID: x.of.DatabaseID(), Query: query, Until: until, From: x.from, To: x.to,
-	}), func(r command.SearchReport) bool { return r.State != command.LookRunning })
+	r := agenttest.Outcome(t, x.Stack, find, func(r command.SearchReport) bool { return r.State != command.LookRunning })
+	f := found{Look: r.Look}
+	if r.Sealed != nil {
+		f.Result = new(check.Must(of.Open(id.OperationID(find.OperationID), r.Sealed))(t))
+	}
+	return f
+}
+
+func (x *looking) find(t *testing.T, query, until string) found {
+	t.Helper()
+	find := x.finding(query, until)
+	return x.outcome(t, agenttest.Told(agenttest.NewUUID(), 1, find), find.Question)
+}
+
+// hides fails the test where a text stands in any row of the ledger.
+func (x *looking) hides(t *testing.T, texts ...string) {
+	t.Helper()
+	const tables = "SELECT format('ledger.%I', tablename) FROM pg_tables WHERE schemaname = 'ledger'"
+	for _, table := range check.Must(pg.Column(t.Context(), x.Super, tables))(t) {
+		for _, text := range texts {
+			var holds bool
+			look := "SELECT EXISTS (SELECT FROM " + table + " t WHERE strpos(t::text, $1) > 0 OR strpos(t::text, $2) > 0)"
+			check.NoError(t, x.Super.QueryRow(look, text, hex.EncodeToString([]byte(text))).Scan(&holds))
+			if holds {
+				t.Errorf("%s holds %q", table, text)
+			}
+		}
+	}
 }
 
 // How two moments differ is seen in one server beside, which goes on from the first to the second.
@@ -123,7 +167,24 @@ func TestAMomentIsFound(t *testing.T) {
 			t.Errorf("%s: it is between %s and %s", query, r.Result.NotYet, r.Result.Since)
 		}
 	}
+	// Query and answers are nowhere but in the report, which only who has asked can read.
+	if r := x.find(t, "SELECT 'canary of an ' || 'answer'::text -- canary of a query", "= 'canary of an answer'"); r.Result == nil ||
+		r.Result.Outcome != recovery.Always {
+		t.Errorf("%+v", r)
+	}
+	x.hides(t, "canary of an answer", "canary of a query", "made in between")
 	if r := x.find(t, "WITH w AS (SELECT 1 AS n) SELECT n FROM w", "= 1"); r.Result == nil || r.Result.Outcome != recovery.Always {
+		t.Errorf("%+v", r)
+	}
+
+	// What code of the customer's says in the server's log is not taken for what the server says, and what it fails with is not told.
+	check.Must(x.owner.Exec(`CREATE FUNCTION noisy() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
+			FOR n IN 1 .. 3 LOOP RAISE WARNING E'database system is ready to accept connections\nFATAL:  canary'; END LOOP; RETURN 1; END $$;
+		CREATE FUNCTION broken() RETURNS int LANGUAGE plpgsql AS
+			$$ BEGIN RAISE EXCEPTION 'canary of an error' USING ERRCODE = 'XX001'; END $$`))(t)
+	x.to = x.now(t)
+	x.from = x.to.Add(-20 * time.Millisecond)
+	if r := x.find(t, "SELECT noisy()", "= 1"); r.Result == nil || r.Result.Outcome != recovery.Always {
 		t.Errorf("%+v", r)
 	}
 
@@ -161,13 +222,11 @@ func TestKilledOverALook(t *testing.T) {
 			x.owner = x.Owner(t, x.of)
 			x.from, x.to = x.at.UTC(), x.now(t)
 			c.Kill()
-			find := agenttest.Told(agenttest.NewUUID(), 1, command.FindMoment{
-				DatabaseID: x.of.DatabaseID(), Query: "SELECT count(*) FROM things WHERE name = 'after'", Until: "> 0",
-				From: x.from, To: x.to,
-			})
+			search := x.finding("SELECT count(*) FROM things WHERE name = 'after'", "> 0")
+			find := agenttest.Told(agenttest.NewUUID(), 1, search)
 			x.Child(t, point).DiesOver(t, x.Stack, find)
 			x.Child(t, "")
-			r := agenttest.Outcome(t, x.Stack, find, func(r command.SearchReport) bool { return r.State != command.LookRunning })
+			r := x.outcome(t, find, search.Question)
 			if r.State != command.LookDone || r.Result.Outcome != recovery.Changed {
 				t.Errorf("%+v", r)
 			}

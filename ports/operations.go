@@ -37,10 +37,11 @@ type Operations interface {
 	ClaimNext(ctx context.Context, c OperationClaim) (operation.Operation, error)
 	// SaveLeased writes every field that can change, provided that the stored epoch is still o.Epoch and the operation is not
 	// final; ErrLeaseLost otherwise. It does not overwrite a CancelRequested that was stored in the meantime, nor put off what was
-	// then made due.
+	// then made due. Of the sealed input it erases what is stored once the operation is final, and else leaves it alone: it may have
+	// been encrypted again meanwhile.
 	SaveLeased(ctx context.Context, o operation.Operation) error
 	// RequestCancel stores CancelRequested, and NotBefore where it is earlier, or the canceled status for an operation that is still
-	// queued.
+	// queued, without its sealed input.
 	RequestCancel(ctx context.Context, o operation.Operation) error
 }
 

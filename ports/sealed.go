@@ -14,8 +14,8 @@ type SealedValues interface {
 }
 
 // SealedValue is one encrypted value. Ref names its row ("archive-key/<server>", "backup-key/<database>", "certificate-key/<id>",
-// "change/<id>" of a pending rotation, "factor/<user>", "login/<database>/<login>", "mail/<id>", "role/<id>", "server/<id>",
-// "webhook/<id>"), Context is what it is bound to.
+// "change/<id>" of a pending rotation, "factor/<user>", "login/<database>/<login>", "mail/<id>", "operation-input/<id>",
+// "operation-result/<id>", "role/<id>", "server/<id>", "webhook/<id>"), Context is what it is bound to.
 type SealedValue struct {
 	Ref     string
 	Context string

@@ -21,8 +21,8 @@ var (
 			Added("RETURNING pg_notify('" + queueChannel + "', '')")
 
 	operationChanges = []string{
-		"status", "stage", "progress", "bytes_done", "bytes_total", "input", "result", "error_code", "error_text", "started_at",
-		"finished_at", "lease_owner", "lease_until", "attempts",
+		"status", "stage", "progress", "bytes_done", "bytes_total", "input", "result", "sealed_result", "error_code", "error_text",
+		"started_at", "finished_at", "lease_owner", "lease_until", "attempts",
 	}
 )
 
@@ -37,7 +37,8 @@ var (
 	refusedOperations = pgdb.Written("SELECT count(*) FROM operations WHERE kind = $1 AND error_code <> '' AND " + open)
 	saveOperation     = pgdb.Define(operationTable.Update(operationChanges, "id = ? AND lease_epoch = ? AND "+open).
 				Set("cancel_requested", sq.Expr("cancel_requested OR ?", nil)).
-				Set("not_before", sq.Expr("CASE WHEN cancel_requested AND NOT ? THEN least(not_before, ?) ELSE ? END", nil, nil, nil)))
+				Set("not_before", sq.Expr("CASE WHEN cancel_requested AND NOT ? THEN least(not_before, ?) ELSE ? END", nil, nil, nil)).
+				Set("sealed_input", sq.Expr("CASE WHEN ? THEN NULL ELSE sealed_input END", nil)))
 	findOperations = pgdb.Written(`SELECT ` + operationTable.Row("t") + `, coalesce(d.name, '') AS database_name,
 			coalesce(s.name, '') AS server_name
 		FROM operations t LEFT JOIN databases d ON d.id = t.database_id LEFT JOIN servers s ON s.id = t.server_id
@@ -50,6 +51,7 @@ var (
 		UPDATE operations SET cancel_requested = cancel_requested OR $2,
 			status = CASE status WHEN 'queued' THEN $3 ELSE status END,
 			stage = CASE status WHEN 'queued' THEN $4 ELSE stage END,
+			sealed_input = CASE status WHEN 'queued' THEN NULL ELSE sealed_input END,
 			finished_at = CASE status WHEN 'queued' THEN $5 ELSE finished_at END,
 			not_before = CASE status WHEN 'queued' THEN not_before ELSE least(not_before, $6) END
 		WHERE id = $1 AND ` + open)
@@ -108,7 +110,7 @@ func (o operations) Hasten(ctx context.Context, op id.OperationID, now time.Time
 
 func (o operations) SaveLeased(ctx context.Context, op operation.Operation) error {
 	arguments := append(pgdb.ValuesOf(op, operationChanges),
-		op.CancelRequested, op.CancelRequested, op.NotBefore, op.NotBefore, op.ID, op.Epoch)
+		op.CancelRequested, op.CancelRequested, op.NotBefore, op.NotBefore, op.Status.Final(), op.ID, op.Epoch)
 	return o.MustChange(ctx, ports.ErrLeaseLost, saveOperation, arguments...)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
@@ -57,6 +58,12 @@ var sealedTables = []sealedRows{
 	}), resealLogin},
 	sealed("mail", mailTable, "sealed_token", resealing, func(m mail.Mail) (string, string, []byte) {
 		return string(m.ID), mail.SecretContext(m.ID), m.SealedToken
+	}),
+	sealed("operation-input", operationTable, "sealed_input", resealing, func(o operation.Operation) (string, string, []byte) {
+		return string(o.ID), o.InputContext(), o.SealedInput
+	}),
+	sealed("operation-result", operationTable, "sealed_result", resealing, func(o operation.Operation) (string, string, []byte) {
+		return string(o.ID), o.ResultContext(), o.SealedResult
 	}),
 	sealed("role", roleTable, "sealed", resealingLocked, func(r role.Role) (string, string, []byte) {
 		return string(r.ID), r.SecretContext(), r.Sealed

@@ -15,10 +15,12 @@ type Job struct {
 	Step        string
 	Kind        command.Kind
 	Payload     json.RawMessage // the command's
-	DatabaseID  id.DatabaseID
-	Database    string       // its name in PostgreSQL
-	Account     id.AccountID // empty until the control plane has said it
-	Roles       []string     // those that the platform made for the database; only of a job that is to be run
+	// Secrets are what the command has beside its payload: of a job that is to be run, and never stored.
+	Secrets    map[string]string
+	DatabaseID id.DatabaseID
+	Database   string       // its name in PostgreSQL
+	Account    id.AccountID // empty until the control plane has said it
+	Roles      []string     // those that the platform made for the database; only of a job that is to be run
 
 	aside func(ctx context.Context, wait func(context.Context) error) error // of a job that runs
 }
@@ -116,6 +118,7 @@ func with[C, T any](j Job, do func(c C) (T, error)) (zero T, err error) {
 	if err := json.Unmarshal(j.Payload, &c); err != nil {
 		return zero, err
 	}
+	command.Receive(&c, command.Envelope{OperationID: j.OperationID, Secrets: j.Secrets})
 	return do(c)
 }
 

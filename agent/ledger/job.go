@@ -83,7 +83,9 @@ func (l *Ledger) planJob(ctx context.Context, e protocol.Command, c command.Comm
 	if err != nil {
 		return j, err
 	}
-	j = jobs.Job{OperationID: id.OperationID(e.OperationID), Step: e.Step, Kind: e.Kind, Payload: payload}
+	j = jobs.Job{
+		OperationID: id.OperationID(e.OperationID), Step: e.Step, Kind: e.Kind, Payload: payload, Secrets: command.Secrets(c),
+	}
 	if of, is := strings.CutPrefix(e.Resource, DatabaseResource("")); is {
 		d, err := l.Known(ctx, of)
 		if err == nil && !apart {

@@ -21,7 +21,7 @@ import (
 
 // search looks until the moment is found.
 func (x *Past) search(ctx context.Context, j jobs.Job, c command.FindMoment, tell jobs.Tell) (r command.SearchReport, err error) {
-	until, err := recovery.ParseUntil(c.Until)
+	until, err := recovery.ParseUntil(c.Question.Until)
 	if err != nil {
 		return r, err
 	}
@@ -31,9 +31,8 @@ func (x *Past) search(ctx context.Context, j jobs.Job, c command.FindMoment, tel
 		for {
 			at, more := s.Next(looks)
 			if !more {
-				result := s.Result(looks)
-				r.Result = &result
-				return nil
+				r.Sealed, err = c.Question.Seal(j.OperationID, s.Result(looks))
+				return err
 			}
 			progress := s.Progress(looks)
 			side, err := e.at(ctx, at, func(stage string, _ int, bytes command.Bytes) { tell(stage, progress, bytes) })
@@ -42,7 +41,7 @@ func (x *Past) search(ctx context.Context, j jobs.Job, c command.FindMoment, tel
 			}
 			tell(recovery.Asking, progress, command.Bytes{})
 			x.Crash("look.asking")
-			answer, err := ask(ctx, side, j.OperationID, c.Query)
+			answer, err := ask(ctx, side, j.OperationID, c.Question.Query)
 			if err != nil {
 				return err
 			}
@@ -136,6 +135,12 @@ func answered(ctx context.Context, conn *pgconn.PgConn, query string) (a recover
 	return a, nil
 }
 
+// unsaid is an error of PostgreSQL without its message, which can be of the customer's data: it is for the log.
+type unsaid struct{ *pgconn.PgError }
+
+func (e unsaid) Error() string { return "PostgreSQL failed at the query (SQLSTATE " + e.Code + ")" }
+func (e unsaid) Unwrap() error { return e.PgError }
+
 // saidOf makes an answer of an error that says that something is not there, and refusals of the others that are PostgreSQL's.
 func saidOf(a *recovery.Answer, err error, at time.Time) error {
 	var no *pgconn.PgError
@@ -155,7 +160,7 @@ func saidOf(a *recovery.Answer, err error, at time.Time) error {
 	case no.Code == "53400", no.Code == "53200":
 		return wrongQuery("needs too much memory, or too large files, at %s (SQLSTATE %s)", recovery.Text(at), no.Code)
 	case strings.HasPrefix(no.Code, "57P"), strings.HasPrefix(no.Code, "58"), strings.HasPrefix(no.Code, "XX"):
-		return err
+		return unsaid{no}
 	}
 	return wrongQuery("fails at %s (SQLSTATE %s)", recovery.Text(at), no.Code)
 }

@@ -259,13 +259,14 @@ var all = []struct {
 	},
 	{
 		command.FindMoment{
-			DatabaseID: db, Query: "SELECT 'a'", Until: "< 1", From: at, To: at.Add(time.Second),
+			DatabaseID: db, Question: recovery.Question{Query: "SELECT 'a'", Until: "< 1", Key: make([]byte, 32)}, From: at, To: at.Add(time.Second),
 			Gaps: []recovery.Gap{{From: at, To: at.Add(time.Second), Reason: recovery.NotArchived}},
 		},
 		"moment.find", "database/" + string(db),
-		`{"databaseId":"` + string(db) + `","query":"SELECT 'a'","until":"\u003c 1","from":"2026-12-01T11:30:00Z",` +
+		`{"databaseId":"` + string(db) + `","from":"2026-12-01T11:30:00Z",` +
 			`"to":"2026-12-01T11:30:01Z","gaps":[{"from":"2026-12-01T11:30:00Z","to":"2026-12-01T11:30:01Z",` +
-			`"reason":"not_archived"}]}`, nil,
+			`"reason":"not_archived"}]}`,
+		map[string]string{"query": "SELECT 'a'", "until": "< 1", "key": base64.StdEncoding.EncodeToString(make([]byte, 32))},
 	},
 	{command.Close{OperationID: op}, "operation.close", "operation/" + string(op), `{}`, nil},
 }

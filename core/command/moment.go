@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"slices"
 	"time"
@@ -135,12 +136,23 @@ func (r *ComparisonReport) UnmarshalJSON(text []byte) error {
 type FindMoment struct {
 	Returns[SearchReport] `json:"-"`
 	DatabaseID            id.DatabaseID `json:"databaseId"`
-	Query                 string        `json:"query"`
-	Until                 string        `json:"until"` // as recovery.ParseUntil reads it
 	From                  time.Time     `json:"from"`
 	To                    time.Time     `json:"to"`
 	// Gaps are those of the archive, in which nothing is looked for.
 	Gaps []recovery.Gap `json:"gaps,omitempty"`
+	// Question is secret: an agent never stores it.
+	Question recovery.Question `json:"-"`
+}
+
+// Secrets are the question.
+func (c FindMoment) Secrets() map[string]string {
+	q := c.Question
+	return map[string]string{"query": q.Query, "until": q.Until, "key": base64.StdEncoding.EncodeToString(q.Key)}
+}
+
+func (c *FindMoment) receive(e Envelope) {
+	c.Question = recovery.Question{Query: e.Secrets["query"], Until: e.Secrets["until"]}
+	c.Question.Key, _ = base64.StdEncoding.DecodeString(e.Secrets["key"]) // Check refuses what is no key
 }
 
 // About implements Command.
@@ -151,8 +163,11 @@ func (c FindMoment) Check() error {
 	if c.From.IsZero() || !c.To.After(c.From) {
 		return Refuse(ReasonInvalid, "the second moment must be later than the first")
 	}
-	if _, err := recovery.ParseUntil(c.Until); err != nil {
+	if _, err := recovery.ParseUntil(c.Question.Until); err != nil {
 		return Refuse(ReasonInvalid, "until %s", err.Error())
+	}
+	if len(c.Question.Key) != recovery.KeyBytes {
+		return Refuse(ReasonInvalid, "the key of a search has %d bytes, not %d", len(c.Question.Key), recovery.KeyBytes)
 	}
 	return checkDatabase(c.DatabaseID)
 }
@@ -160,7 +175,7 @@ func (c FindMoment) Check() error {
 // SearchReport is the progress or result of a FindMoment.
 type SearchReport struct {
 	Look
-	Result *recovery.SearchResult `json:"result,omitempty"` // of LookDone
+	Sealed []byte `json:"sealed,omitempty"` // the result, of LookDone; recovery.Question.Open decrypts it
 }
 
 // UnmarshalJSON takes a reason that this version does not know for ReasonFailed, and bounds the rest.

@@ -26,9 +26,13 @@ type Operation struct {
 	BytesDone  int64           `db:"bytes_done"`  // of BytesTotal: the part that is under way
 	BytesTotal int64           `db:"bytes_total"` // 0: it is not known
 	Input      json.RawMessage `db:"input"`
-	Result     json.RawMessage `db:"result"`     // null until it has succeeded
-	ErrorCode  fault.Code      `db:"error_code"` // empty unless it failed
-	ErrorText  string          `db:"error_text"`
+	Result     json.RawMessage `db:"result"` // null until it has succeeded
+	// What of the input and the result has or is of the data in the database: encrypted under InputContext and ResultContext; nil:
+	// nothing is. The input is erased when the operation ends. Only who may start such an operation is shown the result.
+	SealedInput  []byte     `db:"sealed_input"`
+	SealedResult []byte     `db:"sealed_result"`
+	ErrorCode    fault.Code `db:"error_code"` // empty unless it failed
+	ErrorText    string     `db:"error_text"`
 	audit.Actor
 	RequestID  string     `db:"request_id"` // of the request that asked for it
 	CreatedAt  time.Time  `db:"created_at"`
@@ -38,6 +42,12 @@ type Operation struct {
 	CancelRequested bool `db:"cancel_requested"`
 	Lease
 }
+
+// InputContext binds SealedInput to its operation.
+func (o Operation) InputContext() string { return "operation-input/" + string(o.ID) }
+
+// ResultContext binds SealedResult to its operation.
+func (o Operation) ResultContext() string { return "operation-result/" + string(o.ID) }
 
 // Failure is the error of a failed operation, as users see it.
 type Failure struct {

@@ -72,14 +72,15 @@ var Transitions = machine.Table[Status, Event]{
 	Canceled:  {Claim: conflict, Succeed: conflict, Fail: conflict, RequestCancel: to(Canceled), ConfirmCancel: conflict},
 }
 
-// Ended returns the operation as it becomes final, with the result of one that succeeded or the cause of one that failed.
+// Ended returns the operation as it becomes final, with the result of one that succeeded or the cause of one that failed, and
+// without its sealed input, which nobody needs any more.
 func (o Operation) Ended(on Event, now time.Time, result json.RawMessage, cause *fault.Error) (Operation, error) {
 	cell, err := Transitions.Decide(o.Status, on)
 	if err != nil {
 		return o, err
 	}
 	o.Status, o.FinishedAt, o.Until, o.Stage, o.Result = cell.Next, &now, nil, StageFinished, result
-	o.BytesDone, o.BytesTotal = 0, 0
+	o.BytesDone, o.BytesTotal, o.SealedInput = 0, 0, nil
 	if o.Status == Succeeded {
 		o.Progress, o.ErrorCode, o.ErrorText = 100, "", ""
 	}

@@ -80,11 +80,10 @@ func textOf(at *time.Time) string {
 	return Text(*at)
 }
 
-// FindInput is the input of a search. The query is the customer's, and nobody else is shown it.
+// FindInput is the input of a search.
 type FindInput struct {
-	Query string    `json:"query"`
-	Until string    `json:"until"`
-	From  time.Time `json:"from"`
-	To    time.Time `json:"to"`
-	Gaps  []Gap     `json:"gaps,omitempty"` // of the window when it was asked for
+	Question Question  `json:"-"` // it is sealed; see operation.Operation.SealedInput
+	From     time.Time `json:"from"`
+	To       time.Time `json:"to"`
+	Gaps     []Gap     `json:"gaps,omitempty"` // of the window when it was asked for
 }

@@ -18,7 +18,7 @@ type lookJob struct {
 	look       command.Look
 	rescue     command.RescueReport
 	comparison *recovery.Comparison
-	search     *recovery.SearchResult
+	search     []byte // sealed
 }
 
 // look goes one step on with work on what a database held at moments, of which the last is stage. It reports whether the work is
@@ -142,14 +142,14 @@ func (s *Server) find(op id.OperationID, c command.FindMoment) (command.SearchRe
 		return command.SearchReport{}, err
 	}
 	if now {
-		s.seek(j, c)
+		s.seek(op, j, c)
 	}
-	return command.SearchReport{Look: j.look, Result: j.search}, nil
+	return command.SearchReport{Look: j.look, Sealed: j.search}, nil
 }
 
-func (s *Server) seek(j *lookJob, c command.FindMoment) {
-	until, _ := recovery.ParseUntil(c.Until) // the command was checked
-	of := counting.FindStringSubmatch(c.Query)
+func (s *Server) seek(op id.OperationID, j *lookJob, c command.FindMoment) {
+	until, _ := recovery.ParseUntil(c.Question.Until) // the command was checked
+	of := counting.FindStringSubmatch(c.Question.Query)
 	if of == nil {
 		j.fail(command.ReasonInvalid, "query", "fails (SQLSTATE 42601)")
 		return
@@ -175,6 +175,5 @@ func (s *Server) seek(j *lookJob, c command.FindMoment) {
 		seen.Holds = until.Holds(seen.Text)
 		looks = append(looks, seen)
 	}
-	result := search.Result(looks)
-	j.search = &result
+	j.search, _ = c.Question.Seal(op, search.Result(looks)) // the command was checked
 }

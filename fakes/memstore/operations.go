@@ -43,6 +43,7 @@ func (o operations) Add(ctx context.Context, op operation.Operation) error {
 // kept is the operation as a store keeps it: with its own bytes, and nil for an empty text.
 func kept(op operation.Operation) operation.Operation {
 	op.Input, op.Result = bytes.Clone(op.Input), bytes.Clone(op.Result)
+	op.SealedInput, op.SealedResult = bytes.Clone(op.SealedInput), bytes.Clone(op.SealedResult)
 	if len(op.Input) == 0 {
 		op.Input = nil
 	}
@@ -139,7 +140,10 @@ func (o operations) SaveLeased(ctx context.Context, op operation.Operation) erro
 		}
 		next := kept(op)
 		next.AccountID, next.DatabaseID, next.ServerID, next.Kind = stored.AccountID, stored.DatabaseID, stored.ServerID, stored.Kind
-		next.Logins = stored.Logins
+		next.Logins, next.SealedInput = stored.Logins, stored.SealedInput
+		if next.Status.Final() {
+			next.SealedInput = nil
+		}
 		next.Actor, next.RequestID, next.CreatedAt = stored.Actor, stored.RequestID, stored.CreatedAt
 		next.CancelRequested = stored.CancelRequested || op.CancelRequested
 		if stored.CancelRequested && !op.CancelRequested && stored.NotBefore.Before(op.NotBefore) {
@@ -158,7 +162,7 @@ func (o operations) RequestCancel(ctx context.Context, op operation.Operation) e
 		}
 		stored.CancelRequested = stored.CancelRequested || op.CancelRequested
 		if stored.Status == operation.Queued {
-			stored.Status, stored.Stage, stored.FinishedAt = op.Status, op.Stage, op.FinishedAt
+			stored.Status, stored.Stage, stored.FinishedAt, stored.SealedInput = op.Status, op.Stage, op.FinishedAt, nil
 		} else if op.NotBefore.Before(stored.NotBefore) {
 			stored.NotBefore = op.NotBefore
 		}

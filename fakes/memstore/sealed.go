@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/certificate"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
@@ -83,6 +84,14 @@ var sealedTables = []func(*state) []sealed{
 	sealedIn(func(s *state) *rows[id.CertificateKeyID, certificate.Key] { return &s.signingKeys },
 		func(k *certificate.Key) (string, string, *[]byte) {
 			return "certificate-key/" + string(k.ID), k.SecretContext(), &k.SealedSeed
+		}),
+	sealedIn(func(s *state) *rows[id.OperationID, operation.Operation] { return &s.operations },
+		func(o *operation.Operation) (string, string, *[]byte) {
+			return "operation-input/" + string(o.ID), o.InputContext(), &o.SealedInput
+		}),
+	sealedIn(func(s *state) *rows[id.OperationID, operation.Operation] { return &s.operations },
+		func(o *operation.Operation) (string, string, *[]byte) {
+			return "operation-result/" + string(o.ID), o.ResultContext(), &o.SealedResult
 		}),
 	sealedIn(func(s *state) *rows[id.MailID, mail.Mail] { return &s.mails },
 		func(m *mail.Mail) (string, string, *[]byte) {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"slices"
 	"testing"
 
@@ -108,13 +109,22 @@ func momentsCompared(t *testing.T, s Stand) {
 func momentFound(t *testing.T, s Stand) {
 	c := past(t, s)
 	find := command.FindMoment{
-		DatabaseID: c.spec.DatabaseID, Query: "SELECT count(*) FROM after", Until: "= 0", From: *c.dump.At, To: moment(),
+		DatabaseID: c.spec.DatabaseID, From: *c.dump.At, To: moment(), Question: recovery.Question{
+			Query: "SELECT count(*) FROM after", Until: "= 0", Key: bytes.Repeat([]byte("k"), recovery.KeyBytes),
+		},
 	}
-	r := looked(t, s, newFence(), find)
-	if r.State != command.LookDone || r.Result.Outcome != recovery.Changed || len(r.Result.Looks) != 2 ||
-		r.Result.Looks[0].Missing == "" || r.Result.Looks[0].Text != nil || *r.Result.Looks[1].Text != "0" {
-		t.Errorf("it is %+v: %+v", r.Look, r.Result)
+	fence := newFence()
+	for range 2 { // also when it comes again
+		r := looked(t, s, fence, find)
+		if r.State != command.LookDone {
+			t.Fatalf("it is %+v", r.Look)
+		}
+		got := must(find.Question.Open(fence.OperationID, r.Sealed))(t)
+		if got.Outcome != recovery.Changed || len(got.Looks) != 2 || got.Looks[0].Missing == "" || got.Looks[0].Text != nil ||
+			*got.Looks[1].Text != "0" {
+			t.Errorf("it is %+v", got)
+		}
 	}
-	find.Query = "SELECT nonsense("
+	find.Question.Query = "SELECT nonsense("
 	wantFailed(t, looked(t, s, newFence(), find).Look, command.ReasonInvalid, "query")
 }

@@ -21,6 +21,7 @@ func Operations(t *testing.T, m Metadata) {
 		{"refused ones are counted by kind", refusedAreCounted},
 		{"operations of all databases are found", operationsAreFound},
 		{"a later attempt is made due", attemptIsHastened},
+		{"a sealed input is written once, and erased at the end", sealedInputIsErased},
 		{"a cancellation is recorded", cancellationIsRecorded},
 		{"a cancellation outlives the worker's next write", cancellationOutlivesSave},
 	})
@@ -37,6 +38,7 @@ func operationComesBack(w *world) {
 	w.equal("as the open one", read(w, ports.Tx.Operations, ports.Operations.Open, o.DatabaseID), o)
 	started, finished := minutes(1), minutes(3)
 	o.Status, o.Stage, o.Progress, o.Result = operation.Succeeded, "finished", 100, []byte(`{ "filename":"x" }`)
+	o.SealedResult = []byte{0, 1}
 	o.BytesDone, o.BytesTotal = 1<<40, 1<<41
 	o.Input, o.StartedAt, o.FinishedAt = []byte(`{"step":2}`), &started, &finished
 	o.ErrorCode, o.ErrorText, o.CancelRequested = fault.AgentError, "it went wrong: ünicode", true
@@ -51,6 +53,45 @@ func operationComesBack(w *world) {
 		w.missing(what, read)
 	}
 	w.unknown("locking an unknown operation", reading(ports.Tx.Operations, ports.Operations.Lock, newID[id.OperationID]()))
+}
+
+func sealedInputIsErased(w *world) {
+	sealed := func(name string) operation.Operation {
+		return w.addWork(w.addDatabase(name).ID, func(o *operation.Operation) { o.SealedInput = []byte("sealed") })
+	}
+	save := func(o operation.Operation) {
+		w.Helper()
+		w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, o))
+	}
+	kept := func(what string, o operation.Operation, want []byte) {
+		w.Helper()
+		w.equal(what, getWork(w, o.ID).SealedInput, want)
+	}
+	o := sealed("shop")
+	kept("as added", o, []byte("sealed"))
+	// Who reads, and writes back later, writes no old value over one that was encrypted again meanwhile.
+	was := ports.SealedValue{Ref: "operation-input/" + string(o.ID), Sealed: o.SealedInput}
+	w.update(writing2(ports.Tx.SealedValues, ports.SealedValues.Replace, was, []byte("anew")))
+	save(o)
+	kept("after another was written back", o, []byte("anew"))
+	for i, status := range []operation.Status{operation.Succeeded, operation.Failed, operation.Canceled} {
+		o := sealed(numbered(i))
+		save(ended(o, status))
+		kept("one that is "+string(status), o, nil)
+	}
+	queued, running := sealed("queued"), sealed("running")
+	running.Status = operation.Running
+	save(running)
+	for _, o := range []operation.Operation{queued, running} {
+		c := o
+		if at := minutes(1); c.Status == operation.Queued {
+			c.Status, c.FinishedAt = operation.Canceled, &at
+		}
+		c.CancelRequested = true
+		w.update(writing(ports.Tx.Operations, ports.Operations.RequestCancel, c))
+	}
+	kept("one that was canceled in the queue", queued, nil)
+	kept("one that is to be canceled", running, []byte("sealed"))
 }
 
 func operationsAreFound(w *world) {

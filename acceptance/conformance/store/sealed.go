@@ -11,6 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
@@ -30,7 +31,8 @@ func SealedValues(t *testing.T, m Metadata) {
 }
 
 // fillSealed stores two databases with a key of their backups, two logins, a role and a pending rotation each, a second server
-// and two endpoints, a mail of each database, a second factor, and two keys for certificates, of which one is retired.
+// and two endpoints, a mail and an operation with a sealed input and a sealed result of each database, a second factor, and two
+// keys for certificates, of which one is retired.
 func fillSealed(w *world) (want []ports.SealedValue) {
 	second := w.addServer("second", 1)
 	for _, s := range []server.Server{w.server, second} {
@@ -57,6 +59,11 @@ func fillSealed(w *world) (want []ports.SealedValue) {
 		m := w.addMail(r, epoch)
 		ref = "mail/" + string(m.ID)
 		want = append(want, ports.SealedValue{Ref: ref, Context: mail.SecretContext(m.ID), Sealed: m.SealedToken})
+		o := w.addWork(r.ID, func(o *operation.Operation) { o.SealedInput, o.SealedResult = []byte("asked"), []byte("found") })
+		want = append(want,
+			ports.SealedValue{Ref: "operation-input/" + string(o.ID), Context: o.InputContext(), Sealed: o.SealedInput},
+			ports.SealedValue{Ref: "operation-result/" + string(o.ID), Context: o.ResultContext(), Sealed: o.SealedResult},
+		)
 		key := backupKeyOf(r.ID)
 		w.update(writing(ports.Tx.BackupKeys, ports.BackupKeys.Add, key))
 		ref = "backup-key/" + string(r.ID)

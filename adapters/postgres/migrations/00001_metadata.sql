@@ -516,6 +516,8 @@ CREATE TABLE operations (
     bytes_total      bigint NOT NULL DEFAULT 0,
     input            json NOT NULL,
     result           json NOT NULL,
+    sealed_input     bytea, -- until it has ended
+    sealed_result    bytea,
     error_code       text NOT NULL,
     error_text       text NOT NULL,
     actor            text NOT NULL,
@@ -541,6 +543,8 @@ CREATE INDEX operations_waiting ON operations (greatest(not_before, lease_until)
 CREATE INDEX operations_due ON operations (account_id, server_id, kind, greatest(not_before, lease_until), created_at, id)
     WHERE status IN ('queued', 'running');
 CREATE INDEX operations_ended ON operations (finished_at, id) WHERE finished_at IS NOT NULL;
+CREATE INDEX operations_sealed_input ON operations (id) WHERE sealed_input IS NOT NULL;
+CREATE INDEX operations_sealed_result ON operations (id) WHERE sealed_result IS NOT NULL;
 
 -- A lane is the open operations of one account, on one server, of one kind. None of them is due before due_at; turn is higher
 -- the later the lane was last served. Whoever makes an operation due earlier holds the lane until the end of the transaction, so

@@ -39,6 +39,8 @@ func (l *Looks) registerComparisons() {
 		command: func(t *work.Turn[recovery.BetweenInput]) command.Returning[command.ComparisonReport] {
 			return command.CompareMoments{DatabaseID: t.Record.ID, From: t.Input.From, To: t.Input.To}
 		},
-		result: func(_ recovery.BetweenInput, r command.ComparisonReport) any { return r.Comparison },
+		result: func(_ *work.Turn[recovery.BetweenInput], r command.ComparisonReport) (any, error) {
+			return r.Comparison, nil
+		},
 	})
 }

@@ -3,6 +3,7 @@ package looks
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -14,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/core/stage"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // kind is a kind of operations of which each is one command.
@@ -21,8 +23,9 @@ type kind[In any, R command.Looked] struct {
 	name     operation.Kind
 	call     string // of the command
 	finished audit.Action
+	secret   func(in *In) any // where what is sealed of the input belongs; nil: nothing is
 	command  func(t *work.Turn[In]) command.Returning[R]
-	result   func(in In, r R) any
+	result   func(t *work.Turn[In], r R) (any, error)
 	details  func(in In) audit.Details
 }
 
@@ -33,7 +36,9 @@ func register[In any, R command.Looked](l *Looks, k kind[In, R]) {
 			Calls: []string{k.call, "close"}, Commits: []string{"succeeded", "failed", "canceled"},
 		},
 		Machine: recovery.Machine, Begun: recovery.Looking,
-		Begin: func(_ context.Context, t *work.Turn[In]) (work.Steps, error) { return turn[In, R]{t, k}, nil },
+		Begin: func(_ context.Context, t *work.Turn[In]) (work.Steps, error) {
+			return turn[In, R]{t, k, l.base.Secrets}, nil
+		},
 	})
 }
 
@@ -41,11 +46,15 @@ func register[In any, R command.Looked](l *Looks, k kind[In, R]) {
 type turn[In any, R command.Looked] struct {
 	*work.Turn[In]
 	kind[In, R]
+	box ports.SecretBox
 }
 
 // Do implements work.Steps: it keeps sending the same command, which starts the work, resumes it after a crash of the agent, and
-// returns its progress.
+// returns its progress. The result is sealed: it is of the customer's data, and not for everybody who sees the operation.
 func (t turn[In, R]) Do(ctx context.Context, _ stage.Stage) (work.Next, error) {
+	if err := t.open(); err != nil {
+		return work.Next{}, err
+	}
 	report, err := work.Send(ctx, t.Lease, t.call, t.Agent, t.command(t.Turn))
 	if base.RefusedForGood(err) {
 		return t.Fail(ctx, t.failed(refused(err)))
@@ -60,9 +69,28 @@ func (t turn[In, R]) Do(ctx context.Context, _ stage.Stage) (work.Next, error) {
 		return t.Fail(ctx, t.failed(look))
 	case command.LookDone:
 	}
+	result, err := t.result(t.Turn, report)
+	if err != nil { // it has nothing to take back
+		return t.Lost(ctx, fault.New(fault.AgentError, "the database server has answered with what cannot be read"))
+	}
 	e := t.Ending(operation.Succeed, nil)
-	e.Result = operation.Encode(t.result(t.Input, report))
+	if e.SealedResult, err = t.box.Seal(operation.Encode(result), t.Of.ResultContext()); err != nil {
+		return work.Next{}, err
+	}
 	return t.Finish(ctx, e)
+}
+
+// open takes in what is sealed of the input. Where that does not go for now, or until an operator has mended the key ring, the
+// operation goes on later; it is canceled and given up without.
+func (t turn[In, R]) open() error {
+	if t.secret == nil {
+		return nil
+	}
+	text, err := t.box.Open(t.Of.SealedInput, t.Of.InputContext())
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, t.secret(&t.Input))
 }
 
 // refused is the report of what an agent has refused for good. About a moment it says what the agent says.

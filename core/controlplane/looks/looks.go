@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -58,11 +59,12 @@ type asked struct {
 	fingerprint idempotency.Fingerprint
 	moments     []time.Time
 	input       any
+	secret      any // what of the input is sealed; nil: nothing is
 	requested   audit.Action
 	details     audit.Details
 }
 
-// start queues an operation. With a key, a repeated request returns the same one as it is then.
+// start queues an operation. With a key, a repeated request returns the same one as it is then, with its result.
 //
 // KEY_SCOPE_DENIED: no full-account key. FORBIDDEN: anyone but the owner. DATABASE_STATE_CONFLICT: the key was used for another
 // request, or the status or an open operation forbids it. The other errors are those of Moments.Admit.
@@ -89,7 +91,7 @@ func (l *Looks) start(ctx context.Context, reached access.Reached, q asked) (o o
 	if fresh {
 		l.base.Work.Reserved(q.kind)
 	}
-	return o, nil
+	return operations.Shown(l.base, reached, o)
 }
 
 // asOf decides about the moments of a request, of which the first request with its key has asked already.
@@ -110,6 +112,11 @@ func (l *Looks) reserve(
 	ctx context.Context, tx ports.Tx, locked database.Record, by access.Reached, q asked,
 ) (o operation.Operation, fresh bool, err error) {
 	o = l.base.Work.Queued(locked, q.kind, operation.Encode(q.input), by.Caller().Origin())
+	if q.secret != nil {
+		if o.SealedInput, err = l.base.Secrets.Seal(operation.Encode(q.secret), o.InputContext()); err != nil {
+			return o, false, err
+		}
+	}
 	if q.key != "" {
 		stored, fresh, err := tx.Idempotency().Claim(ctx, idempotency.Record{
 			AccountID: locked.AccountID, Route: q.route, Key: q.key, Fingerprint: q.fingerprint, ResourceID: string(o.ID),

@@ -38,10 +38,10 @@ func (l *Looks) registerRescues() {
 				DatabaseID: t.Record.ID, At: t.Input.At, Tables: t.Input.Tables, MaxBytes: t.Input.MaxBytes,
 			}
 		},
-		result: func(in recovery.RescueInput, r command.RescueReport) any {
+		result: func(t *work.Turn[recovery.RescueInput], r command.RescueReport) (any, error) {
 			return recovery.RescueResult{
-				At: in.At, Schema: recovery.RescueSchema(in.At), Tables: r.Tables, Notes: append([]string{}, r.Notes...),
-			}
+				At: t.Input.At, Schema: recovery.RescueSchema(t.Input.At), Tables: r.Tables, Notes: append([]string{}, r.Notes...),
+			}, nil
 		},
 	})
 }

@@ -17,13 +17,14 @@ import (
 const KindSearch operation.Kind = "search"
 
 // Search queues a search, or returns the one that an earlier request with its key has made. Query and answers are in the
-// operation alone: neither the log nor the activity has them. The errors are those of start, of recovery.Find.Check and of
+// operation alone, encrypted: neither the log nor the activity has them, and who may not search is shown neither. The errors are those of start, of recovery.Find.Check and of
 // Moments.Window.
 func (l *Looks) Search(ctx context.Context, r access.Reached, q recovery.Find) (o operation.Operation, err error) {
 	if err := q.Check(); err != nil {
 		return o, err
 	}
-	input := recovery.FindInput{Query: q.Query, Until: q.Until}
+	key := l.base.Entropy.Seed()
+	question, input := recovery.Question{Query: q.Query, Until: q.Until, Key: key[:]}, recovery.FindInput{}
 	if err := mayStart(r); err != nil {
 		return o, err
 	}
@@ -43,8 +44,8 @@ func (l *Looks) Search(ctx context.Context, r access.Reached, q recovery.Find) (
 	}
 	return l.start(ctx, r, asked{
 		kind: KindSearch, route: recovery.SearchRoute, key: q.Key, fingerprint: q.Fingerprint(r.Record().ID),
-		moments: []time.Time{input.From, input.To}, input: input, requested: audit.SearchRequested,
-		details: between(input.From, input.To),
+		moments: []time.Time{input.From, input.To}, input: input, secret: question,
+		requested: audit.SearchRequested, details: between(input.From, input.To),
 	})
 }
 
@@ -52,11 +53,14 @@ func (l *Looks) registerSearches() {
 	register(l, kind[recovery.FindInput, command.SearchReport]{
 		name: KindSearch, call: "search", finished: audit.SearchFinished,
 		details: func(in recovery.FindInput) audit.Details { return between(in.From, in.To) },
+		secret:  func(in *recovery.FindInput) any { return &in.Question },
 		command: func(t *work.Turn[recovery.FindInput]) command.Returning[command.SearchReport] {
 			return command.FindMoment{
-				DatabaseID: t.Record.ID, Query: t.Input.Query, Until: t.Input.Until, From: t.Input.From, To: t.Input.To, Gaps: t.Input.Gaps,
+				DatabaseID: t.Record.ID, From: t.Input.From, To: t.Input.To, Gaps: t.Input.Gaps, Question: t.Input.Question,
 			}
 		},
-		result: func(_ recovery.FindInput, r command.SearchReport) any { return r.Result },
+		result: func(t *work.Turn[recovery.FindInput], r command.SearchReport) (any, error) {
+			return t.Input.Question.Open(t.Of.ID, r.Sealed)
+		},
 	})
 }

@@ -3,6 +3,7 @@ package operations
 
 import (
 	"context"
+	"errors"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -50,10 +51,26 @@ func (o *Operations) Reach(
 		r, err := p.ReachDeleted(ctx, tx, found.DatabaseID)
 		return Reached{r, found}, err
 	})
+	if err == nil {
+		reached.operation, err = Shown(o.base, reached.Reached, reached.operation)
+	}
 	if err != nil {
 		return Reached{}, err
 	}
 	return reached, reached.Permit(action)
+}
+
+// Shown is an operation as a caller is shown it who sees it: with a result that is sealed where they may start such an operation,
+// and else without. One that the key ring does not open any more has none. ErrNoRing.
+func Shown(p *base.Base, by access.Reached, o operation.Operation) (operation.Operation, error) {
+	if o.SealedResult == nil || by.Caller().RequireFullAccount() != nil || by.Permit(p.Work.Spec(o.Kind).Right) != nil {
+		return o, nil
+	}
+	var err error
+	if o.Result, err = p.Secrets.Open(o.SealedResult, o.ResultContext()); errors.Is(err, ports.ErrNoRing) {
+		return o, err
+	}
+	return o, nil
 }
 
 func errNotFound() error { return fault.New(fault.OperationNotFound, "no such operation") }
@@ -65,11 +82,17 @@ func (o *Operations) List(
 	if err := r.Permit(account.See); err != nil {
 		return nil, nil, err
 	}
-	return base.List(ctx, o.base.Store, p,
+	list, next, err := base.List(ctx, o.base.Store, p,
 		func(v operation.Operation) ports.Position { return ports.Position{At: v.CreatedAt, ID: string(v.ID)} },
 		func(ctx context.Context, tx ports.Tx, p ports.Page) ([]operation.Operation, error) {
 			return tx.Operations().List(ctx, r.Record().ID, o.base.Work.Public(), p)
 		})
+	for i := range list {
+		if err == nil {
+			list[i], err = Shown(o.base, r, list[i])
+		}
+	}
+	return list, next, err
 }
 
 // Cancel ends a queued operation at once. For a running one it asks the worker to end it: the status becomes canceled when the

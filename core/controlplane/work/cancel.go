@@ -23,7 +23,7 @@ func (e *Engine) Cancel(
 		return o, false, tx.Operations().RequestCancel(ctx, o)
 	}
 	at := e.Clock.Now()
-	o.Status, o.FinishedAt, o.Stage = status, &at, operation.StageFinished
+	o.Status, o.FinishedAt, o.Stage, o.SealedInput = status, &at, operation.StageFinished, nil
 	if err := tx.Operations().RequestCancel(ctx, o); err != nil {
 		return o, false, err
 	}

@@ -17,6 +17,7 @@ type Ending struct {
 	On           operation.Event
 	DatabaseName string          // for the event
 	Result       json.RawMessage // of Succeed
+	SealedResult []byte          // of Succeed, too; see operation.Operation
 	Cause        *fault.Error    // of Fail
 	Also         func(context.Context, ports.Tx) error
 }
@@ -41,7 +42,7 @@ func (l *Lease) Finish(ctx context.Context, e Ending) (Next, error) {
 	if err != nil {
 		return Next{}, err
 	}
-	l.cause = e.Cause
+	l.cause, final.SealedResult = e.Cause, e.SealedResult
 	err = l.Save(ctx, string(final.Status), func(o *operation.Operation) { *o = final },
 		func(ctx context.Context, tx ports.Tx) error {
 			if err := l.engine.emit(ctx, tx, final, e.DatabaseName, now); err != nil || e.Also == nil {
