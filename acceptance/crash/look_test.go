@@ -1,6 +1,7 @@
 package crash_test
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/recovery"
 )
+
+// lookCanary is in the query of a search, in what its answer is compared with, and in its answer.
+const lookCanary = "canary of a search"
 
 // lookFlow has a database looked at as it was, which must come to an end whatever happens; or it is canceled on the way, or must
 // fail. The cases of a stack share the database.
@@ -57,7 +61,7 @@ func (f *lookFlow) send(t *testing.T, api *stack.Host) (wire.Operation, error) {
 	case looks.KindComparison:
 		got, err = calls.CompareMoments(soon(t), f.db.ID, wire.CompareMoments{From: f.at, To: to}, f.key)
 	case looks.KindSearch:
-		ask := wire.FindMoment{Query: "SELECT said FROM word", Until: "= 'old'", From: &f.at, To: &to}
+		ask := wire.FindMoment{Query: "SELECT '" + lookCanary + "' || said FROM word", Until: "= '" + lookCanary + "old'", From: &f.at, To: &to}
 		got, err = calls.FindMoment(soon(t), f.db.ID, ask, f.key)
 	default:
 		ask := wire.RescueTables{PointInTime: f.at, Tables: []string{"word"}}
@@ -92,6 +96,17 @@ func (f *lookFlow) check(t *testing.T, w *world, api *stack.Host) {
 	o := must(f.send(t, api))(t)
 	if o.Status != f.end || o.Type != f.kind || (o.Result != nil) != (f.end == operation.Succeeded) {
 		t.Errorf("it is %+v: %+v", o, o.Error)
+	}
+	if f.kind == looks.KindSearch {
+		w.hides(t, lookCanary)
+		for _, p := range []interface{ Log() ([]byte, error) }{api, w.batch, w.agent} {
+			if bytes.Contains(must(p.Log())(t), []byte(lookCanary)) {
+				t.Error("a log has what was looked for")
+			}
+		}
+		if o.Result == nil || !bytes.Contains(*o.Result, []byte(lookCanary+"old")) {
+			t.Error("the owner is not shown the answers")
+		}
 	}
 	if f.kind == looks.KindRescue && f.end == operation.Succeeded {
 		f.held++

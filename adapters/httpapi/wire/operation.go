@@ -16,13 +16,15 @@ type Operation struct {
 	Stage    string           `json:"stage" example:"dumping"`
 	Progress int              `json:"progress" example:"40"`
 	// ProgressBytes is there while an operation runs whose agent knows it.
-	ProgressBytes *Bytes             `json:"progressBytes,omitzero"`
-	Result        *json.RawMessage   `json:"result"`
-	Error         *operation.Failure `json:"error"`
-	DatabaseID    id.DatabaseID      `json:"databaseId"`
-	CreatedAt     time.Time          `json:"createdAt"`
-	StartedAt     *time.Time         `json:"startedAt"`
-	FinishedAt    *time.Time         `json:"finishedAt"`
+	ProgressBytes *Bytes `json:"progressBytes,omitzero"`
+	// Result is that of one that has succeeded. Those of rescues, comparisons and searches are of the customer's data, and null for
+	// everybody but the owner.
+	Result     *json.RawMessage   `json:"result" description:"of rescues, comparisons and searches, for the owner only"`
+	Error      *operation.Failure `json:"error"`
+	DatabaseID id.DatabaseID      `json:"databaseId"`
+	CreatedAt  time.Time          `json:"createdAt"`
+	StartedAt  *time.Time         `json:"startedAt"`
+	FinishedAt *time.Time         `json:"finishedAt"`
 }
 
 // Bytes is how much is done of the part of an operation that is under way.
