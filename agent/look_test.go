@@ -202,7 +202,8 @@ func TestAnswersAreForWhoHasAsked(t *testing.T) {
 	t.Parallel()
 	x := lookingAt(t)
 	check.Must(x.owner.Exec(`CREATE FUNCTION noisy() RETURNS int LANGUAGE plpgsql AS $$ BEGIN
-			FOR n IN 1 .. 3 LOOP RAISE WARNING E'database system is ready to accept connections\nFATAL:  canary'; END LOOP; RETURN 1; END $$;
+			FOR n IN 1 .. 3 LOOP RAISE WARNING E'database system is ready to accept connections\nFATAL:  canary'; END LOOP;
+			RETURN 1; END $$;
 		CREATE FUNCTION broken() RETURNS int LANGUAGE plpgsql AS
 			$$ BEGIN RAISE EXCEPTION 'canary of an error' USING ERRCODE = 'XX001'; END $$`))(t)
 	x.from = x.now(t)

@@ -61,7 +61,9 @@ func (f *lookFlow) send(t *testing.T, api *stack.Host) (wire.Operation, error) {
 	case looks.KindComparison:
 		got, err = calls.CompareMoments(soon(t), f.db.ID, wire.CompareMoments{From: f.at, To: to}, f.key)
 	case looks.KindSearch:
-		ask := wire.FindMoment{Query: "SELECT '" + lookCanary + "' || said FROM word", Until: "= '" + lookCanary + "old'", From: &f.at, To: &to}
+		ask := wire.FindMoment{
+			Query: "SELECT '" + lookCanary + "' || said FROM word", Until: "= '" + lookCanary + "old'", From: &f.at, To: &to,
+		}
 		got, err = calls.FindMoment(soon(t), f.db.ID, ask, f.key)
 	default:
 		ask := wire.RescueTables{PointInTime: f.at, Tables: []string{"word"}}

@@ -338,8 +338,8 @@ var restoredPattern = regexp.MustCompile(`restored log file "([0-9A-F]{24})"`)
 // of databases that were left out have holes only, and nothing is read from them.
 var missingPage = regexp.MustCompile(`^WARNING:  page \d+ of relation (?:\S+/)?(\w+)/\w+ (?:is uninitialized|does not exist)`)
 
-// ofSession begins what the log of a side has of a session, in which code of the customer's may say whatever it likes. Further lines
-// of one message begin with a tab.
+// ofSession begins what the log of a side has of a session, in which code of the customer's may say whatever it likes. Further
+// lines of one message begin with a tab.
 const ofSession = "session: "
 
 // read reads until the server ends, and closes ready when it takes connections.

@@ -259,8 +259,9 @@ var all = []struct {
 	},
 	{
 		command.FindMoment{
-			DatabaseID: db, Question: recovery.Question{Query: "SELECT 'a'", Until: "< 1", Key: make([]byte, 32)}, From: at, To: at.Add(time.Second),
-			Gaps: []recovery.Gap{{From: at, To: at.Add(time.Second), Reason: recovery.NotArchived}},
+			DatabaseID: db, From: at, To: at.Add(time.Second),
+			Question: recovery.Question{Query: "SELECT 'a'", Until: "< 1", Key: make([]byte, recovery.KeyBytes)},
+			Gaps:     []recovery.Gap{{From: at, To: at.Add(time.Second), Reason: recovery.NotArchived}},
 		},
 		"moment.find", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `","from":"2026-12-01T11:30:00Z",` +

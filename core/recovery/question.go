@@ -8,13 +8,13 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Question is what a search asks at each moment. What its answer is compared with is a customer's data as the answers are, and the
-// query can name some: so both are kept encrypted, and reach the agent apart from what it stores.
+// Question is what a search asks at each moment. What its answer is compared with is a customer's data as the answers are, and
+// the query can name some: so both are kept encrypted, and reach the agent apart from what it stores.
 type Question struct {
 	Query string `json:"query"`
 	Until string `json:"until"` // as ParseUntil reads it
-	// Key is what the agent seals the result with: it stores that until long after the search, and has no key of its own that does not
-	// stand beside it. Each search has another one.
+	// Key is what the agent seals the result with, which it stores until long after the search: the keys that it has itself stand
+	// beside that. Each search has another one.
 	Key []byte `json:"key"`
 }
 
@@ -40,7 +40,7 @@ func (q Question) Seal(of id.OperationID, r SearchResult) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return box.Seal(nil, nil, text, []byte(of)), nil
+	return box.Seal(nil, nil, text, []byte(of)), nil //nolint:gosec // it chooses its nonces itself, and takes none
 }
 
 // Open decrypts what Seal has made for the operation.

@@ -9,7 +9,6 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
-	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -91,7 +90,7 @@ func (l *Looks) start(ctx context.Context, reached access.Reached, q asked) (o o
 	if fresh {
 		l.base.Work.Reserved(q.kind)
 	}
-	return operations.Shown(l.base, reached, o)
+	return reached.Shown(l.base, o)
 }
 
 // asOf decides about the moments of a request, of which the first request with its key has asked already.

@@ -17,8 +17,8 @@ import (
 const KindSearch operation.Kind = "search"
 
 // Search queues a search, or returns the one that an earlier request with its key has made. Query and answers are in the
-// operation alone, encrypted: neither the log nor the activity has them, and who may not search is shown neither. The errors are those of start, of recovery.Find.Check and of
-// Moments.Window.
+// operation alone, encrypted: neither the log nor the activity has them, and who may not search is shown neither. The errors are
+// those of start, of recovery.Find.Check and of Moments.Window.
 func (l *Looks) Search(ctx context.Context, r access.Reached, q recovery.Find) (o operation.Operation, err error) {
 	if err := q.Check(); err != nil {
 		return o, err

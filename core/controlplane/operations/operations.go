@@ -3,7 +3,6 @@ package operations
 
 import (
 	"context"
-	"errors"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -52,25 +51,12 @@ func (o *Operations) Reach(
 		return Reached{r, found}, err
 	})
 	if err == nil {
-		reached.operation, err = Shown(o.base, reached.Reached, reached.operation)
+		reached.operation, err = reached.Shown(o.base, reached.operation)
 	}
 	if err != nil {
 		return Reached{}, err
 	}
 	return reached, reached.Permit(action)
-}
-
-// Shown is an operation as a caller is shown it who sees it: with a result that is sealed where they may start such an operation,
-// and else without. One that the key ring does not open any more has none. ErrNoRing.
-func Shown(p *base.Base, by access.Reached, o operation.Operation) (operation.Operation, error) {
-	if o.SealedResult == nil || by.Caller().RequireFullAccount() != nil || by.Permit(p.Work.Spec(o.Kind).Right) != nil {
-		return o, nil
-	}
-	var err error
-	if o.Result, err = p.Secrets.Open(o.SealedResult, o.ResultContext()); errors.Is(err, ports.ErrNoRing) {
-		return o, err
-	}
-	return o, nil
 }
 
 func errNotFound() error { return fault.New(fault.OperationNotFound, "no such operation") }
@@ -89,7 +75,7 @@ func (o *Operations) List(
 		})
 	for i := range list {
 		if err == nil {
-			list[i], err = Shown(o.base, r, list[i])
+			list[i], err = r.Shown(o.base, list[i])
 		}
 	}
 	return list, next, err
