@@ -17,11 +17,11 @@ var looking = []Scenario{
 		ada, made := s.Clonable()
 		session := s.Connects(made.Login())
 		s.OK(session.Write("first"))
+		s.hasWindow(ada, made)
 		from := s.moment()
 		s.OK(session.Write("second", "third"))
 		to := s.moment()
 		s.OK(session.Write("fourth"))
-		s.hasWindow(ada, made)
 		ask, key := wire.CompareMoments{From: from, To: to}, apiclient.IdempotencyKey(s.Name("key"))
 		begun := must(ada.Recovery.CompareMoments(ctx, made.ID, ask, key))(s).Operation
 		s.That(begun.Type == "comparison" && begun.DatabaseID == made.ID, "it began as %+v", begun)
@@ -43,6 +43,7 @@ var looking = []Scenario{
 			ada, made := s.Clonable()
 			session := s.Connects(made.Login())
 			s.OK(session.Write("first"))
+			s.hasWindow(ada, made)
 			from := s.moment()
 			s.OK(session.Write("second"))
 			s.Pass(3 * time.Second)
@@ -50,7 +51,6 @@ var looking = []Scenario{
 			s.OK(session.Write("third"))
 			after := s.now()
 			to := s.moment()
-			s.hasWindow(ada, made)
 			ask := wire.FindMoment{Query: "SELECT count(*) FROM note", Until: "> 2", From: &from, To: &to}
 			begun := must(ada.Recovery.FindMoment(ctx, made.ID, ask))(s).Operation
 			done := ada.Follows(begun)
