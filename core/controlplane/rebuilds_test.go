@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
@@ -20,6 +21,7 @@ import (
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // lostWorld is a world whose server is gone, with the database "shop" on it, and another server.
@@ -300,4 +302,32 @@ func TestKilledOverARebuild(t *testing.T) {
 			}, func(w *world) { w.lost().back("after", archived) })
 		})
 	}
+}
+
+// A backup that the database cannot be made from is damaged from then on, and another try takes the one before.
+func TestARottenBackupOfALostServer(t *testing.T) {
+	w := newLostWorld(t)
+	w.server.SetUnreachable(false)
+	w.clock.Advance(time.Hour)
+	newest := must(w.Backups.Start(w.ctx, w.reached(w.source())))(t)
+	w.work(w.ControlPlane)
+	listed := func() []backup.Backup {
+		list, _, err := w.Backups.List(w.ctx, w.reached(w.source()), ports.Page{})
+		ok(t, err)
+		return list
+	}
+	list := listed()
+	equal(t, "backups", len(list), 2)
+	w.server.SetUnreachable(true)
+	w.server.SetArchiving(false)
+	equal(t, "rots", w.server.Rot(w.source(), list[0].Filename), true)
+	w.recovers()
+	equal(t, "status", w.newest().Status, operation.Failed)
+	equal(t, "server", w.reached(w.source()).Record().ServerID, w.machine.ID)
+	equal(t, "in the log", w.logged(w.source(), audit.BackupDamaged), 1)
+	after := listed()[0]
+	equal(t, "damaged", after.DamagedAt != nil && after.VerifiedAt == nil && after.OperationID == newest.ID, true)
+	w.recovers()
+	equal(t, "status", w.newest().Status, operation.Succeeded)
+	equal(t, "server", w.reached(w.source()).Record().ServerID, w.other.ID)
 }

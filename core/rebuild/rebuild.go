@@ -31,6 +31,8 @@ type Input struct {
 	// AsOf is the moment that comes back, once it is known.
 	AsOf  time.Time `json:"asOf,omitzero"`
 	Notes []string  `json:"notes,omitempty"` // once the copy is whole
+	// Damaged says what is wrong with Backup, where it cannot be used: then another try takes the one before.
+	Damaged string `json:"damaged,omitempty"`
 }
 
 // Result is the result of a rebuild that succeeded: what was committed after LostFrom, up to LostTo, is not there. Notes name

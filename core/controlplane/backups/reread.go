@@ -12,9 +12,6 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/event"
-	"github.com/pgherd/pgherd/core/id"
-	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -124,27 +121,19 @@ const damaged = "backup.damaged"
 func (b *Backups) judge(
 	ctx context.Context, tx ports.Tx, locked *database.Record, current backup.Backup, now time.Time, found command.BackupReading,
 ) (news string, err error) {
-	details := audit.Details{"filename": string(current.Filename), "operationId": string(current.OperationID)}
 	if found.State == command.ReadingWhole {
 		after, mended := current.FoundWhole(now, found.VerifiedAt)
 		if err := tx.Backups().Save(ctx, after); err != nil || !mended {
 			return "", err
 		}
-		return "backup.mended", b.base.Audit(ctx, tx, *locked, audit.System, audit.BackupMended, details)
+		return "backup.mended", b.base.Audit(ctx, tx, *locked, audit.System, audit.BackupMended, audit.Details{
+			"filename": string(current.Filename), "operationId": string(current.OperationID),
+		})
 	}
-	after, isNews := current.FoundDamaged(now)
-	if err := tx.Backups().Save(ctx, after); err != nil || !isNews {
+	isNews, err := b.base.FoundDamaged(ctx, tx, *locked, current, now, found.Why)
+	if err != nil || !isNews {
 		return "", err
 	}
 	locked.NextBackupAt = backup.Replacement(*locked, now)
-	details["found"] = found.Why
-	if err := b.base.Audit(ctx, tx, *locked, audit.System, audit.BackupDamaged, details); err != nil || locked.Status.Gone() {
-		return damaged, err
-	}
-	own := base.NewID[id.OperationID](b.base.Entropy)
-	payload := event.OfDamage(own, after, locked.Name, now)
-	return damaged, tx.Outbox().Add(ctx, ports.OutboxEvent{
-		ID: base.NewID[id.EventID](b.base.Entropy), AccountID: locked.AccountID, DatabaseID: locked.ID, OperationID: own,
-		Name: payload.Event, Payload: operation.Encode(payload), CreatedAt: now,
-	})
+	return damaged, nil
 }

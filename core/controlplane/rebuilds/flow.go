@@ -172,7 +172,9 @@ func (t turn) adopt(ctx context.Context) (work.Next, error) {
 	case err != nil:
 		return work.Next{}, err
 	case found.State == command.ReadingDamaged:
-		return t.Fail(ctx, fault.New(fault.BackupNotFound, "the backup %s cannot be taken over: %s", pick.Filename, found.Why))
+		t.Input.Backup, t.Input.Damaged = pick.Filename, found.Why
+		return t.Fail(ctx, fault.New(fault.BackupNotFound,
+			"the backup %s cannot be taken over: %s; another try takes the one before", pick.Filename, found.Why))
 	case found.State != command.ReadingWhole:
 		return t.Running(string(rebuild.Adopting), 0, command.Bytes{}, false)
 	}
@@ -223,8 +225,12 @@ func (t turn) load(ctx context.Context) (work.Next, error) {
 	case err != nil:
 		return work.Next{}, err
 	case report.State == command.LoadFailed && report.Reason == command.ReasonInvalid:
-		return t.Fail(ctx, fault.New(fault.BackupNotVerified, "%s",
-			cmp.Or(report.Message, "the database did not become equal to what was kept of it")))
+		why := cmp.Or(report.Message, "the database did not become equal to what was kept of it")
+		if t.Input.Backup != "" {
+			t.Input.Damaged = why
+			why += "; another try takes the backup before"
+		}
+		return t.Fail(ctx, fault.New(fault.BackupNotVerified, "%s", why))
 	case report.State == command.LoadFailed:
 		return t.Fail(ctx, base.JobFailed(report.Reason, report.Message, "the server could not fill the database",
 			"the server has no room for the database"))
@@ -354,7 +360,22 @@ func (t turn) Ending(on operation.Event, cause *fault.Error) work.Ending {
 	if on == operation.Succeed {
 		return e
 	}
-	return e.After(func(ctx context.Context, tx ports.Tx) error { return t.r.withdraw(ctx, tx, t.Of) })
+	return e.After(func(ctx context.Context, tx ports.Tx) error {
+		return errors.Join(t.condemn(ctx, tx), t.r.withdraw(ctx, tx, t.Of))
+	})
+}
+
+// condemn stores that the backup is damaged that the database could not be made from. Nobody else finds out: its server is gone.
+func (t turn) condemn(ctx context.Context, tx ports.Tx) error {
+	if t.Input.Damaged == "" {
+		return nil
+	}
+	b, err := tx.Backups().Get(ctx, t.Record.ID, t.Input.Backup)
+	if err != nil {
+		return base.NotFound(err, nil) // deleted meanwhile
+	}
+	_, err = t.r.base.FoundDamaged(ctx, tx, t.Record, b, t.r.base.Clock.Now(), t.Input.Damaged)
+	return err
 }
 
 func (t turn) logged(on operation.Event, cause *fault.Error) work.Ending {
