@@ -169,6 +169,8 @@ func (t turn) adopt(ctx context.Context) (work.Next, error) {
 	}
 	found, err := t.take(ctx, pick)
 	switch {
+	case base.RefusedForGood(err):
+		return t.Fail(ctx, fault.Wrap(err, fault.AgentError, "the server could not take over the backup %s", pick.Filename))
 	case err != nil:
 		return work.Next{}, err
 	case found.State == command.ReadingDamaged:
