@@ -14,8 +14,8 @@ import (
 // it was last, and AdoptBackup takes a backup over.
 
 // Inherit has an agent remember what a server that is gone has left, and look what there is. Said again, it replaces what was
-// said before. ReasonInvalid: it is this agent's own. ReasonUnavailable: nobody can tell now what there is of an archive, as where
-// the store does not answer, or this agent's archive has no key yet.
+// said before. ReasonInvalid: it is this agent's own. ReasonUnavailable: nobody can tell now what there is of an archive, as
+// where the store does not answer, or this agent's archive has no key yet.
 type Inherit struct {
 	Returns[Heritage] `json:"-"`
 	// Installation is that of the server that is gone.

@@ -14,23 +14,23 @@ import (
 )
 
 // FoundDamaged stores that a backup of a database is not what was stored, and tells its owner; false: that was known already.
-func (b *Base) FoundDamaged(
+func (p *Base) FoundDamaged(
 	ctx context.Context, tx ports.Tx, of database.Record, found backup.Backup, now time.Time, why string,
 ) (news bool, err error) {
 	after, news := found.FoundDamaged(now)
 	if err := tx.Backups().Save(ctx, after); err != nil || !news {
 		return false, err
 	}
-	err = b.Audit(ctx, tx, of, audit.System, audit.BackupDamaged, audit.Details{
+	err = p.Audit(ctx, tx, of, audit.System, audit.BackupDamaged, audit.Details{
 		"filename": string(found.Filename), "operationId": string(found.OperationID), "found": why,
 	})
 	if err != nil || of.Status.Gone() {
 		return true, err
 	}
-	own := NewID[id.OperationID](b.Entropy)
+	own := NewID[id.OperationID](p.Entropy)
 	payload := event.OfDamage(own, after, of.Name, now)
 	return true, tx.Outbox().Add(ctx, ports.OutboxEvent{
-		ID: NewID[id.EventID](b.Entropy), AccountID: of.AccountID, DatabaseID: of.ID, OperationID: own,
+		ID: NewID[id.EventID](p.Entropy), AccountID: of.AccountID, DatabaseID: of.ID, OperationID: own,
 		Name: payload.Event, Payload: operation.Encode(payload), CreatedAt: now,
 	})
 }
