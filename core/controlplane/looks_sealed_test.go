@@ -99,6 +99,14 @@ func TestWhoIsShownWhatALookFound(t *testing.T) {
 	}
 }
 
+// A request that is repeated is answered without its server.
+func TestASearchIsOrderedOnceWhileItsServerIsAway(t *testing.T) {
+	w := newCloneWorld(t)
+	o := w.searching()
+	w.server.SetUnreachable(true)
+	equal(t, "the same", w.searching().ID, o.ID)
+}
+
 // A search whose question was encrypted again goes on, and so does its result.
 func TestALookOutlivesTheKey(t *testing.T) {
 	w := newCloneWorld(t)

@@ -23,30 +23,43 @@ func (l *Looks) Search(ctx context.Context, r access.Reached, q recovery.Find) (
 	if err := q.Check(); err != nil {
 		return o, err
 	}
-	key := l.base.Entropy.Seed()
-	question, input := recovery.Question{Query: q.Query, Until: q.Until, Key: key[:]}, recovery.FindInput{}
 	if err := mayStart(r); err != nil {
 		return o, err
 	}
-	w, err := l.past.Window(ctx, r)
+	var input recovery.FindInput
+	known, err := r.Asked(ctx, l.base, recovery.SearchRoute, q.Key)
+	if err == nil && !known {
+		input, err = l.span(ctx, r, q)
+	}
 	if err != nil {
 		return o, err
 	}
-	input.From, input.To, input.Gaps = w.From, l.base.Clock.Now().UTC().Truncate(time.Second), w.Gaps
-	if q.From != nil {
-		input.From = *q.From
-	}
-	if q.To != nil {
-		input.To = *q.To
-	}
-	if !input.From.IsZero() && !input.To.After(input.From) {
-		return o, fault.Invalid("to", "must be later than from")
-	}
+	key := l.base.Entropy.Seed()
+	question := recovery.Question{Query: q.Query, Until: q.Until, Key: key[:]}
 	return l.start(ctx, r, asked{
 		kind: KindSearch, route: recovery.SearchRoute, key: q.Key, fingerprint: q.Fingerprint(r.Record().ID),
 		moments: []time.Time{input.From, input.To}, input: input, secret: question,
 		requested: audit.SearchRequested, details: between(input.From, input.To),
 	})
+}
+
+// span is what is looked through: what can be had back, unless the request says less.
+func (l *Looks) span(ctx context.Context, r access.Reached, q recovery.Find) (in recovery.FindInput, err error) {
+	w, err := l.past.Window(ctx, r)
+	if err != nil {
+		return in, err
+	}
+	in.From, in.To, in.Gaps = w.From, l.base.Clock.Now().UTC().Truncate(time.Second), w.Gaps
+	if q.From != nil {
+		in.From = *q.From
+	}
+	if q.To != nil {
+		in.To = *q.To
+	}
+	if !in.From.IsZero() && !in.To.After(in.From) {
+		return in, fault.Invalid("to", "must be later than from")
+	}
+	return in, nil
 }
 
 func (l *Looks) registerSearches() {
