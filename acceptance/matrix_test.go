@@ -3,6 +3,7 @@
 package acceptance
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -48,7 +49,10 @@ var matrix = []row{
 
 // TestMain has twice as many scenarios as cores play at a time: on the real stack they mostly wait.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+	err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+	if err = errors.Join(err, sample.Tests(4,
+		"TestMatrix", "TestImports", "TestImportCheckerFindsPlantedImports", "TestEveryScenarioHasItsDrivers",
+		"TestEveryRouteOfTheSpecExists", "TestEmbeddingPage")); err != nil {
 		panic(err)
 	}
 	status := m.Run()

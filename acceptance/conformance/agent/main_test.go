@@ -5,10 +5,14 @@ import (
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 func TestMain(m *testing.M) {
 	agenttest.Become()
+	if err := sample.Tests(3, "TestRealAgent"); err != nil {
+		panic(err)
+	}
 	os.Exit(clustertest.Main(m))
 }
