@@ -13,9 +13,9 @@ PACKAGES ?= ./agent ./acceptance ./acceptance/crash ./agent/logins ./agent/backu
 TEST_TIMEOUT ?= 25m
 # Tests mostly wait for processes: twice as many packages as cores are tested at a time. Vet is part of "make lint".
 AT_A_TIME ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 2)))
-# Where the tests keep their files; the Go tool's own stay where they are.
+# Where the tests keep their files; the Go tool's own stay where they are. Tests look at GOTMPDIR before TMPDIR, too.
 FILES = $(shell .ci/tmpdir)
-TESTS = $(if $(FILES),GOTMPDIR=/tmp TMPDIR=$(FILES)) $(GO) test -timeout $(TEST_TIMEOUT) -vet=off -p $(AT_A_TIME)
+TESTS = $(if $(FILES),GOTMPDIR=/tmp TMPDIR=$(FILES)) $(GO) test $(if $(FILES),-exec 'env -u GOTMPDIR') -timeout $(TEST_TIMEOUT) -vet=off -p $(AT_A_TIME)
 FUZZTIME ?= 10m
 GOLANGCI := .toolchain/golangci-lint
 SCHEMA = $(firstword $(subst _, ,$(notdir $(lastword $(sort $(wildcard adapters/postgres/migrations/*.sql))))))
