@@ -213,7 +213,7 @@ func (c *Config) newArchive(
 			}
 			return pgbackrest.New(pgbackrest.Settings{
 				Program: own.PgBackRest, Dir: filepath.Join(c.archiveDir(), p.Folder()), As: p.As, Repository: repository, S3: bucket,
-				Lost:       p.Lost(),
+				Lost: p.Lost(), Log: d.Log,
 				Passphrase: p.Passphrase, Days: own.Plan.Days(),
 				Postgres: pgbackrest.Postgres{
 					DataDir: p.DataDir, Host: c.PostgresHost, Port: c.PostgresPort, User: setup.AgentLogin, Password: password,

@@ -334,8 +334,8 @@ func (h *heard) follow(
 var restoredPattern = regexp.MustCompile(`restored log file "([0-9A-F]{24})"`)
 
 // missingPage is what the server says of a page that it is to change and that is not there, with the folder of the database. Some
-// changes are written without the page that they are of, such as that all see its rows, where there are no checksums. The files
-// of databases that were left out have holes only, and nothing is read from them.
+// changes are written without the page that they are of, such as that all see its rows, where there are no checksums. Of
+// databases that were left out there are no files, or such as have holes only, and nothing is read from them.
 var missingPage = regexp.MustCompile(`^WARNING:  page \d+ of relation (?:\S+/)?(\w+)/\w+ (?:is uninitialized|does not exist)`)
 
 // ofSession begins what the log of a side has of a session, in which code of the customer's may say whatever it likes. Further

@@ -22,6 +22,8 @@ import (
 	"syscall"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/pgherd/pgherd/agent/archive"
 	"github.com/pgherd/pgherd/agent/blob/s3"
 )
@@ -43,6 +45,8 @@ type Settings struct {
 	Passphrase string
 	// Days is how long everything is kept that a moment needs.
 	Days int
+	// Log hears what is no error; nil where no database is restored by itself.
+	Log *zap.Logger
 	// Postgres is the server.
 	Postgres Postgres
 }
@@ -254,24 +258,41 @@ func (e *Engine) Segments(ctx context.Context) ([]archive.Stored, error) {
 }
 
 // Restore implements archive.Engine. The program refuses databases that the copy does not have. Which it has is not asked before:
-// the list of them was made before the copy, and lacks those that were created meanwhile.
-func (e *Engine) Restore(ctx context.Context, r archive.Restore) error {
-	own := r.Dir + ".restore" // the lock of this very restore
-	if err := errors.Join(os.MkdirAll(own, 0o700), e.give(own)); err != nil {
+// the list of them was made before the copy, and lacks those that were created meanwhile. Where the manifest of the copy cannot
+// be pruned, the program makes a file for each that is left out, which takes longer.
+func (e *Engine) Restore(ctx context.Context, r archive.Restore) (err error) {
+	own := r.Dir + ".restore" // the lock of this very restore, and its view of the repository
+	if err := errors.Join(os.RemoveAll(own), os.Mkdir(own, 0o700), e.give(own)); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(own)) }()
 	args := []string{
 		"--set=" + r.Backup, "--pg1-path=" + r.Dir, "--lock-path=" + own, "--spool-path=" + own, "--type=none", "--archive-mode=off",
 		"--tablespace-map-all=" + r.Dir + ".tablespaces",
+	}
+	var holes []hole
+	v, err := e.viewFor(ctx, r, own)
+	switch {
+	case err != nil && (ctx.Err() != nil || e.IsAway(err)):
+		return err
+	case err != nil:
+		e.s.Log.Warn("a copy of the server is fetched with empty files of other databases, which takes longer", zap.Error(err))
+	default:
+		defer v.close()
+		args, holes = append(args, v.args...), v.holes
 	}
 	databases := slices.Clone(r.Databases)
 	for {
 		err := e.runUnsynced(ctx, "restore", append(slices.Clone(args), included(databases)...)...)
 		left := without(databases, err)
-		if len(left) == len(databases) {
-			return errors.Join(err, os.RemoveAll(own))
+		switch {
+		case len(left) < len(databases):
+			databases = left
+		case err != nil:
+			return err
+		default:
+			return e.makeHoles(r.Dir, holes)
 		}
-		databases = left
 	}
 }
 

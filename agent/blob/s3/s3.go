@@ -74,13 +74,10 @@ func New(c Config) (*Store, error) {
 	if _, err := secret.RetrieveWithCredContext(nil); err != nil {
 		return nil, err
 	}
-	if c.Stall == 0 {
-		c.Stall = defaultStall
-	}
 	if c.Region == "" {
 		c.Region = defaultRegion
 	}
-	transport, err := newTransport(c)
+	transport, err := NewTransport(c)
 	if err != nil {
 		return nil, err
 	}

@@ -12,11 +12,14 @@ import (
 	"time"
 )
 
-// newTransport returns a transport on which nothing waits for ever: a store that is frozen takes connections, and answers
+// NewTransport returns a transport on which nothing waits for ever: a store that is frozen takes connections, and answers
 // nothing.
-func newTransport(c Config) (*http.Transport, error) {
+func NewTransport(c Config) (*http.Transport, error) {
 	if _, err := authorities(c.CAFile); err != nil {
 		return nil, err
+	}
+	if c.Stall == 0 {
+		c.Stall = defaultStall
 	}
 	dialer := &net.Dialer{Timeout: dialTime}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
