@@ -61,6 +61,7 @@ type asked struct {
 	secret      any // what of the input is sealed; nil: nothing is
 	requested   audit.Action
 	details     audit.Details
+	complete    func(ctx context.Context, a *asked) error // adds what the agent is asked for first; nil: it is whole
 }
 
 // start queues an operation. With a key, a repeated request returns the same one as it is then, with its result.
@@ -76,7 +77,7 @@ func (l *Looks) start(ctx context.Context, reached access.Reached, q asked) (o o
 			return o, err
 		}
 	}
-	if err := l.asOf(ctx, reached, q); err != nil {
+	if err := l.asOf(ctx, reached, &q); err != nil {
 		return o, err
 	}
 	fresh := false
@@ -94,9 +95,14 @@ func (l *Looks) start(ctx context.Context, reached access.Reached, q asked) (o o
 }
 
 // asOf decides about the moments of a request, of which the first request with its key has asked already.
-func (l *Looks) asOf(ctx context.Context, reached access.Reached, q asked) error {
+func (l *Looks) asOf(ctx context.Context, reached access.Reached, q *asked) error {
 	if known, err := reached.Asked(ctx, l.base, q.route, q.key); known || err != nil {
 		return err
+	}
+	if q.complete != nil {
+		if err := q.complete(ctx, q); err != nil {
+			return err
+		}
 	}
 	for _, at := range q.moments {
 		if err := l.past.Admits(ctx, reached, at); err != nil {

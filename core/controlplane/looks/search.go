@@ -23,23 +23,15 @@ func (l *Looks) Search(ctx context.Context, r access.Reached, q recovery.Find) (
 	if err := q.Check(); err != nil {
 		return o, err
 	}
-	if err := mayStart(r); err != nil {
-		return o, err
-	}
-	var input recovery.FindInput
-	known, err := r.Asked(ctx, l.base, recovery.SearchRoute, q.Key)
-	if err == nil && !known {
-		input, err = l.span(ctx, r, q)
-	}
-	if err != nil {
-		return o, err
-	}
 	key := l.base.Entropy.Seed()
-	question := recovery.Question{Query: q.Query, Until: q.Until, Key: key[:]}
 	return l.start(ctx, r, asked{
 		kind: KindSearch, route: recovery.SearchRoute, key: q.Key, fingerprint: q.Fingerprint(r.Record().ID),
-		moments: []time.Time{input.From, input.To}, input: input, secret: question,
-		requested: audit.SearchRequested, details: between(input.From, input.To),
+		secret: recovery.Question{Query: q.Query, Until: q.Until, Key: key[:]}, requested: audit.SearchRequested,
+		complete: func(ctx context.Context, a *asked) error {
+			in, err := l.span(ctx, r, q)
+			a.moments, a.input, a.details = []time.Time{in.From, in.To}, in, between(in.From, in.To)
+			return err
+		},
 	})
 }
 
