@@ -3,7 +3,6 @@
 package acceptance
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -49,12 +48,11 @@ var matrix = []row{
 
 // TestMain has twice as many scenarios as cores play at a time: on the real stack they mostly wait.
 func TestMain(m *testing.M) {
-	err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
-	if err = errors.Join(err, sample.Tests(4,
-		"TestMatrix", "TestImports", "TestImportCheckerFindsPlantedImports", "TestEveryScenarioHasItsDrivers",
-		"TestEveryRouteOfTheSpecExists", "TestEmbeddingPage")); err != nil {
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
+	sample.Tests(4, "TestMatrix", "TestImports", "TestImportCheckerFindsPlantedImports", "TestEveryScenarioHasItsDrivers",
+		"TestEveryRouteOfTheSpecExists", "TestEmbeddingPage")
 	status := m.Run()
 	if err := driver.StopStack(); err != nil {
 		fmt.Fprintln(os.Stderr, "stack:", err)

@@ -37,10 +37,10 @@ func Main(m *testing.M, always ...string) int {
 	}
 	Become()
 	// Tests with servers of their own mostly wait for processes: twice as many as cores share the machine.
-	err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
-	if err = errors.Join(err, sample.Tests(12, always...)); err != nil {
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
+	sample.Tests(12, always...)
 	return clustertest.Main(m)
 }
 

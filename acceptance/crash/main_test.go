@@ -4,7 +4,6 @@ package crash_test
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"os"
 	"runtime"
@@ -21,10 +20,10 @@ import (
 
 // Most of the time a case waits, for leases and for processes to start: twice as many stacks as cores share the machine.
 func TestMain(m *testing.M) {
-	err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
-	if err = errors.Join(err, sample.Tests(12, "TestKilled", "TestEveryPointHasItsCase")); err != nil {
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
+	sample.Tests(12, "TestKilled", "TestEveryPointHasItsCase")
 	os.Exit(m.Run())
 }
 

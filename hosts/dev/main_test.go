@@ -9,8 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if err := sample.Tests(3, "TestTheREADMEsSessionWorksAndARestartKeepsEverything"); err != nil {
-		panic(err)
-	}
+	sample.Tests(3, "TestTheREADMEsSessionWorksAndARestartKeepsEverything")
 	os.Exit(clustertest.Main(m))
 }
