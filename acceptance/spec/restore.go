@@ -122,12 +122,13 @@ var restoring = []Scenario{
 	}},
 	{Name: "each end of a restore is one event", Needs: []Ability{Restoring, HasReceivers}, Play: func(s *Stage) {
 		ada, made := s.Owner()
-		file := ada.FinishesBackup(made.ID)
 		hook := ada.Hooks(s.receiver(), made.ID)
+		file := ada.FinishesBackup(made.ID)
+		s.Hears(hook, 1) // of the backup
 		must(ada.Operations.Cancel(ctx, ada.Reserves(made, file, "deploy-1").ID))(s)
-		s.isRestoreEvent(hook, 1, "canceled")
+		s.isRestoreEvent(hook, 2, "canceled")
 		ada.RestoresManaged(made, file, "deploy-2")
-		s.isRestoreEvent(hook, 2, "succeeded")
+		s.isRestoreEvent(hook, 3, "succeeded")
 	}},
 }
 

@@ -44,50 +44,27 @@ func Bound(s *http.Server, b Bounds, to *zap.Logger) {
 	d := &door{log: to, proxies: b.Proxies, list: guests.New(b.All, b.PerAddress), open: make(map[net.Conn]*guests.Guest)}
 	s.ErrorLog = log.New(d, "", 0)
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
-		return context.WithValue(ctx, key{}, &admission{list: d.list, guest: d.enter(c)})
+		g := d.enter(c)
+		return context.WithValue(ctx, key{}, func() { d.list.Serve(g) })
 	}
 	s.ConnState = func(c net.Conn, now http.ConnState) {
-		if now == http.StateClosed || now == http.StateHijacked {
+		switch now {
+		case http.StateIdle: // every request is answered
+			d.wait(c)
+		case http.StateClosed, http.StateHijacked:
 			d.leave(c)
+		case http.StateNew, http.StateActive:
 		}
 	}
 }
 
 type key struct{}
 
-// admission is a connection that can have several requests at a time.
-type admission struct {
-	list  *guests.Guests
-	guest *guests.Guest
-
-	mu       sync.Mutex
-	requests int
-}
-
-func (a *admission) begin() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.requests++; a.requests == 1 {
-		a.list.Serve(a.guest)
+// Admit keeps the connection of a request from being closed for another one, until none of its requests is left to answer.
+func Admit(ctx context.Context) {
+	if serve, bounded := ctx.Value(key{}).(func()); bounded {
+		serve()
 	}
-}
-
-func (a *admission) end() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.requests--; a.requests == 0 {
-		a.list.Wait(a.guest)
-	}
-}
-
-// Admit keeps the connection of a request from being closed for another one, until done is called.
-func Admit(ctx context.Context) (done func()) {
-	a, bounded := ctx.Value(key{}).(*admission)
-	if !bounded {
-		return func() {}
-	}
-	a.begin()
-	return a.end
 }
 
 // Write takes a line of the server about a connection. It is said by what it says before the client's address.
@@ -111,6 +88,14 @@ func (d *door) enter(c net.Conn) *guests.Guest {
 			zap.Stringer("client", gone.From))
 	}
 	return g
+}
+
+func (d *door) wait(c net.Conn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if g := d.open[c]; g != nil {
+		d.list.Wait(g)
+	}
 }
 
 func (d *door) leave(c net.Conn) {

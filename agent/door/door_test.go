@@ -23,7 +23,7 @@ func TestTooManyConnections(t *testing.T) {
 	core, said := observer.New(zap.DebugLevel)
 	began, goOn := make(chan struct{}), make(chan struct{})
 	s := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		defer door.Admit(r.Context())()
+		door.Admit(r.Context())
 		close(began)
 		<-goOn
 	})}
@@ -63,6 +63,12 @@ func TestTooManyConnections(t *testing.T) {
 	}
 	check.NoError(t, idle[3].Close())
 	check.Eventually(t, "a closed connection still counts", func() bool { return !closed(dial(), 50*time.Millisecond) })
+	check.Eventually(t, "a connection whose request was answered stays before later ones", func() bool {
+		dial()
+		_ = admitted.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+		_, err := io.Copy(io.Discard, admitted)
+		return err == nil // it was closed
+	})
 	for _, line := range []string{
 		"http: TLS handshake error from 192.0.2.1:1: EOF\n", "http: TLS handshake error from 192.0.2.2:1: EOF\n",
 	} {
@@ -83,7 +89,7 @@ func TestTooManyConnections(t *testing.T) {
 func TestRequestsAtATime(t *testing.T) {
 	goOn, began := map[string]chan struct{}{"/a": make(chan struct{}), "/b": make(chan struct{})}, make(chan struct{})
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		defer door.Admit(r.Context())()
+		door.Admit(r.Context())
 		began <- struct{}{}
 		<-goOn[r.URL.Path]
 	}))
@@ -102,10 +108,17 @@ func TestRequestsAtATime(t *testing.T) {
 		}()
 		<-began
 	}
-	crowd := func() {
+	crowd := func() { // one of them may stay
+		var dialed []net.Conn
 		for range 5 {
 			c := check.Must(net.Dial("tcp", s.Listener.Addr().String()))(t)
 			t.Cleanup(func() { _ = c.Close() })
+			dialed = append(dialed, c)
+		}
+		for _, c := range dialed[:4] {
+			if _, err := c.Read(make([]byte, 1)); err == nil {
+				t.Error("a connection of the crowd was answered")
+			}
 		}
 	}
 	crowd()

@@ -194,7 +194,7 @@ func (s *Server) authenticated(next handle) http.Handler {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		defer door.Admit(r.Context())()
+		door.Admit(r.Context())
 		s.others.note(r)
 		if err := next(w, r); err != nil {
 			s.refuse(w, r, err)

@@ -68,7 +68,7 @@ func (s *Server) serve(r *Request) {
 			r.fail(err)
 			return
 		}
-		defer s.cfg.Admit(ctx)()
+		s.cfg.Admit(ctx)
 	}
 	if err := r.checkParameters(); err != nil {
 		r.fail(err)

@@ -68,8 +68,8 @@ type Config struct {
 	Live      Live // nil: no page is live
 	// Bound bounds the connections of the server.
 	Bound func(*http.Server)
-	// Admit keeps the connection of a request from being closed for another one, until done is called; nil: it need not.
-	Admit func(context.Context) (done func())
+	// Admit keeps the connection of a request from being closed for another one, until that is answered; nil: it need not.
+	Admit func(context.Context)
 }
 
 // Server serves the table of pages.
@@ -91,7 +91,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, errors.New("dashboard: the address must be https://, without a path")
 	}
 	if cfg.Admit == nil {
-		cfg.Admit = func(context.Context) func() { return func() {} }
+		cfg.Admit = func(context.Context) {}
 	}
 	base, stop := context.WithCancel(context.Background())
 	s := &Server{
