@@ -88,6 +88,9 @@ func (r row) play(t *testing.T) {
 			}
 			w := r.world(t)
 			r.check(t, w)
+			if r.shared && !sc.Alone {
+				w = crowded(w)
+			}
 			sc.Play(&spec.Stage{TB: t, World: w})
 		})
 	}

@@ -114,7 +114,7 @@ var deleting = []Scenario{
 			s.OldAgent(false)
 			s.holds(must(ada.DownloadDeletionBackup(made.ID))(s), "kept")
 		}},
-	{Name: "a deletion that is canceled, or whose backup cannot be verified, leaves the database open",
+	{Name: "a deletion that is canceled, or whose backup cannot be verified, leaves the database open", Alone: true,
 		Needs: []Ability{Restoring}, Play: func(s *Stage) {
 			ada, made := s.Deletable()
 			s.OK(s.Connects(made.Login()).Write("kept"))
@@ -182,28 +182,29 @@ var deleting = []Scenario{
 		s.Refused(refusal(s.WithKey(ada.Account, made.ID).Databases.ListDeleted().Page(ctx, apiclient.Page{})), "KEY_SCOPE_DENIED")
 		s.That(len(ada.seesTombstones()) == 0 && ada.Sees(made.ID).Status == "active", "something was done")
 	}},
-	{Name: "each end of a deletion and of a recovery is one event", Needs: []Ability{Restoring, HasReceivers}, Play: func(s *Stage) {
-		ada, made := s.Deletable()
-		hook := ada.Hooks(s.receiver(), made.ID)
-		canceled := func(asked wire.OperationWithMessage, err error) {
-			s.OK(err)
-			must(ada.Operations.Cancel(ctx, asked.Operation.ID))(s)
-			s.OK(s.Batch.Start())
-		}
-		s.OK(s.Batch.Stop())
-		canceled(ada.Databases.Delete(ctx, made.ID))
-		s.isEventOf(hook, 1, "delete.canceled", made)
-		ada.Drops(made)
-		s.isEventOf(hook, 2, "delete.succeeded", made)
-		s.OK(s.Batch.Stop())
-		canceled(ada.Databases.Recover(ctx, made.ID))
-		s.isEventOf(hook, 3, "recover.canceled", made)
-		ada.Recovers(made)
-		s.isEventOf(hook, 4, "recover.succeeded", made)
-		s.OK(s.Spoil(made))
-		ada.Follows(must(ada.Databases.Delete(ctx, made.ID))(s).Operation)
-		s.isEventOf(hook, 5, "delete.failed", made)
-	}},
+	{Name: "each end of a deletion and of a recovery is one event", Alone: true, Needs: []Ability{Restoring, HasReceivers},
+		Play: func(s *Stage) {
+			ada, made := s.Deletable()
+			hook := ada.Hooks(s.receiver(), made.ID)
+			canceled := func(asked wire.OperationWithMessage, err error) {
+				s.OK(err)
+				must(ada.Operations.Cancel(ctx, asked.Operation.ID))(s)
+				s.OK(s.Batch.Start())
+			}
+			s.OK(s.Batch.Stop())
+			canceled(ada.Databases.Delete(ctx, made.ID))
+			s.isEventOf(hook, 1, "delete.canceled", made)
+			ada.Drops(made)
+			s.isEventOf(hook, 2, "delete.succeeded", made)
+			s.OK(s.Batch.Stop())
+			canceled(ada.Databases.Recover(ctx, made.ID))
+			s.isEventOf(hook, 3, "recover.canceled", made)
+			ada.Recovers(made)
+			s.isEventOf(hook, 4, "recover.succeeded", made)
+			s.OK(s.Spoil(made))
+			ada.Follows(must(ada.Databases.Delete(ctx, made.ID))(s).Operation)
+			s.isEventOf(hook, 5, "delete.failed", made)
+		}},
 	{Name: "after its time a deleted database is purged, and its name is free", Needs: []Ability{Restoring, MovesTime},
 		Play: func(s *Stage) {
 			ada, made := s.Deletable()

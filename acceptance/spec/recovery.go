@@ -280,7 +280,7 @@ var copyingPreviews = []Scenario{
 				return must(ci.Previews.Get(ctx, p.DatabaseID))(s).LeaseStatus == "deleted"
 			})
 		}},
-	{Name: "a copy that is canceled leaves no preview", Needs: []Ability{Archives, Restoring}, Play: func(s *Stage) {
+	{Name: "a copy that is canceled leaves no preview", Alone: true, Needs: []Ability{Archives, Restoring}, Play: func(s *Stage) {
 		ada, made := s.Clonable()
 		ci, of := s.namespaced(ada)
 		s.OK(s.Operator.SetPreviewCopies(ada.Account, true))
