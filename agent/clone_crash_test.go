@@ -86,7 +86,7 @@ func TestCrashWhileCloning(t *testing.T) {
 		step  int
 		point string
 	}{
-		{0, crash.CreateLogins}, {0, crash.CreateRenamed}, {0, crash.CreateReply}, {1, "agent.backup.after-manifest-rename"},
+		{0, crash.CreateLogins}, {0, crash.CreateRenamed}, {0, crash.CreateReply}, {1, "agent.backup.after-manifest-moved"},
 		{2, "agent.restore.granted"}, {2, crash.BackupFinished}, {3, crash.SwitchAlone}, {3, crash.SwitchRenamed},
 		{4, crash.DiscardPassing}, {5, crash.CreateProved},
 	} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,6 +36,9 @@ type Child struct {
 // launch starts an agent that kills itself at a point, or at none where that is empty.
 func (s *Stack) launch(t testing.TB, point string) *Child {
 	t.Helper()
+	if p := strings.TrimPrefix(point, crash.Stop); p != "" && !slices.Contains(agent.CrashPoints(), p) {
+		t.Fatalf("%s is no point of the agent", p)
+	}
 	config := check.Must(json.Marshal(childSettings{s.Config, s.pair}))(t)
 	c := &Child{Cmd: exec.Command(check.Must(os.Executable())(t)), ready: make(chan struct{}), Done: make(chan struct{})}
 	c.Cmd.Env = append(os.Environ(), childConfig+"="+string(config), crash.Env+"="+point)
@@ -75,9 +79,10 @@ func (c *Child) Kill() {
 // DiesOver sends a command again and again until the agent has died over it.
 func (c *Child) DiesOver(t testing.TB, s *Stack, command protocol.Command) {
 	t.Helper()
-	for err := error(nil); err == nil; {
-		_, _, err = s.Send(command)
-	}
+	check.Eventually(t, "the agent lives: the point was not hit", func() bool {
+		_, _, err := s.Send(command)
+		return err != nil
+	})
 	c.Died(t)
 }
 
