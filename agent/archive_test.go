@@ -3,6 +3,7 @@ package agent_test
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -132,4 +133,38 @@ func TestKilledOverItsArchive(t *testing.T) {
 			x.hadBack(t, operation)
 		})
 	}
+}
+
+// Who asks for windows of databases that were just made has segments ended; however many ask, none more while what was ended is
+// not stored: each would take its place on the server's disk.
+func TestWindowsOfYoungDatabases(t *testing.T) {
+	t.Parallel()
+	x := archived{Stack: agenttest.Archived(t)}
+	x.Started(t.Context(), t)
+	x.StartBouncer(t.Context(), t)
+	x.create(t)
+	repository := filepath.Join(x.Config.BackupDir, "archive", "repository")
+	check.NoError(t, os.Rename(repository, repository+".aside"))
+	young := x.FilledDatabase(t)
+	const segment = "SELECT pg_walfile_name(pg_current_wal_insert_lsn())"
+	before := x.One(t, segment)
+	var asking sync.WaitGroup
+	for range 20 {
+		asking.Go(func() {
+			for range 2 {
+				if w := x.Window(t, young).Window; !w.Empty() {
+					t.Errorf("it has a window, of which nothing is stored: %+v", w)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	var ended int
+	check.NoError(t, x.Super.QueryRow("SELECT count(*) FROM pg_ls_waldir() WHERE name > $1 AND name <= pg_walfile_name("+
+		"pg_current_wal_insert_lsn()) AND name ~ '^[0-9A-F]{24}$'", before).Scan(&ended))
+	if ended > 2 { // one of another's, too
+		t.Errorf("%d segments were ended", ended)
+	}
+	check.NoError(t, os.Rename(repository+".aside", repository))
+	check.Eventually(t, "there is no window", func() bool { return !x.Window(t, young).Window.Empty() })
 }

@@ -85,6 +85,9 @@ type Archive struct {
 	// proof is a segment that was ended to see whether PostgreSQL hands over what it writes; proven is that it does.
 	proof  Segment
 	proven bool
+
+	endings chan struct{} // has room for the one who looks at ended
+	ended   ending        // the last
 }
 
 // sidesAtOnce is how many servers run beside the live one.
@@ -120,6 +123,7 @@ func New(c Config) (*Archive, error) {
 	}
 	return &Archive{
 		Config: c, journal: j, woken: make(chan struct{}, 1), changed: make(chan struct{}), sides: make(chan struct{}, sidesAtOnce),
+		endings: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -447,7 +451,7 @@ func (a *Archive) Window(ctx context.Context, of id.DatabaseID) (w recovery.Wind
 	case some && last.Ended.Before(life.Since) && len(backups) > 0 && unbroken(backups, a.stored(), size):
 		limited, cancel := context.WithTimeout(ctx, youngTime)
 		defer cancel()
-		if a.endSegment(limited) == nil { // otherwise it has no window yet
+		if a.storeUntil(limited, life.Since) == nil { // otherwise it has no window yet
 			list = a.spansTo(now)
 		}
 	}

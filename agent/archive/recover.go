@@ -130,18 +130,54 @@ func (a *Archive) reach(ctx context.Context, at time.Time) error {
 	if err := loop.Wait(ctx, at.Sub(a.Now())); err != nil {
 		return err
 	}
-	return a.endSegment(ctx)
+	return a.storeUntil(ctx, at)
 }
 
-// endSegment commits something, ends the segment that has it, and waits until that is stored.
-func (a *Archive) endSegment(ctx context.Context) error {
+// endSegment has a commit of now stored, with all before it.
+func (a *Archive) endSegment(ctx context.Context) error { return a.storeUntil(ctx, a.Now()) }
+
+// ending is a segment that was ended since somebody waits for what it has.
+type ending struct {
+	segment Segment
+	at      time.Time // just before its end
+}
+
+// storeUntil has a commit stored that is later than a moment, which is over, with all before it. A segment is ended for that, and
+// takes its whole size where segments wait: of those who ask meanwhile, none has another one ended before that is stored.
+func (a *Archive) storeUntil(ctx context.Context, moment time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
-	ended, err := a.switchSegment(ctx)
-	if err != nil {
-		return err
+	for {
+		ended, err := a.endOne(ctx)
+		if err == nil {
+			err = a.awaitStored(ctx, ended.segment)
+		}
+		if err != nil || !ended.at.Before(moment) {
+			return err
+		}
 	}
-	return a.awaitStored(ctx, ended)
+}
+
+// endOne ends a segment, or returns the one that was ended before and is not stored yet. One that was not stored in time is not
+// waited for any more.
+func (a *Archive) endOne(ctx context.Context) (ending, error) {
+	select {
+	case a.endings <- struct{}{}:
+		defer func() { <-a.endings }()
+	case <-ctx.Done():
+		return ending{}, a.asAway(ctx.Err())
+	}
+	last, _ := a.journal.last()
+	now := a.Now()
+	if a.ended.segment > last.Segment && now.Sub(a.ended.at) < reachTime {
+		return a.ended, nil
+	}
+	segment, err := a.switchSegment(ctx)
+	if err != nil {
+		return ending{}, err
+	}
+	a.ended = ending{segment, now}
+	return a.ended, nil
 }
 
 // switchSegment commits something, and ends the segment that has it.
