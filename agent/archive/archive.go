@@ -86,8 +86,8 @@ type Archive struct {
 	proof  Segment
 	proven bool
 
-	endings chan struct{} // has room for the one who looks at ended
-	ended   ending        // the last
+	endings chan struct{} // has room for the one who ends a segment
+	ended   ending        // the last; guarded by mu
 }
 
 // sidesAtOnce is how many servers run beside the live one.
@@ -442,13 +442,15 @@ func (a *Archive) Window(ctx context.Context, of id.DatabaseID) (w recovery.Wind
 		return w, err
 	}
 	life := Life{Since: lives[0].Since, Until: lives[len(lives)-1].Until}
-	list := a.spansTo(time.Time{})
 	last, some := a.journal.last()
+	surely := a.surely(last)
+	list := a.spansTo(surely)
 	_, backups, size := a.kept()
 	switch {
 	case some && last.Segment == written:
 		list = a.spansTo(now)
-	case some && last.Ended.Before(life.Since) && len(backups) > 0 && unbroken(backups, a.stored(), size):
+	case some && last.Ended.Before(life.Since) && surely.Before(life.Since) && len(backups) > 0 &&
+		unbroken(backups, a.stored(), size):
 		limited, cancel := context.WithTimeout(ctx, youngTime)
 		defer cancel()
 		if a.storeUntil(limited, life.Since) == nil { // otherwise it has no window yet

@@ -168,16 +168,33 @@ func (a *Archive) endOne(ctx context.Context) (ending, error) {
 		return ending{}, a.asAway(ctx.Err())
 	}
 	last, _ := a.journal.last()
-	now := a.Now()
-	if a.ended.segment > last.Segment && now.Sub(a.ended.at) < reachTime {
-		return a.ended, nil
+	now, before := a.Now(), a.lastEnding()
+	if before.segment > last.Segment && now.Sub(before.at) < reachTime {
+		return before, nil
 	}
 	segment, err := a.switchSegment(ctx)
 	if err != nil {
 		return ending{}, err
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.ended = ending{segment, now}
 	return a.ended, nil
+}
+
+func (a *Archive) lastEnding() ending {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ended
+}
+
+// surely is until when the last segment that is stored has everything, by the one that was ended here: its end is noted earlier
+// than it was. Zero: that is not known.
+func (a *Archive) surely(last Stored) time.Time {
+	if ended := a.lastEnding(); ended.segment != "" && ended.segment <= last.Segment {
+		return ended.at
+	}
+	return time.Time{}
 }
 
 // switchSegment commits something, and ends the segment that has it.
