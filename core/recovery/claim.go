@@ -28,8 +28,7 @@ func (c Claim) Of(w Window, now time.Time) Window {
 	if c.Days <= 0 || w.Empty() {
 		return Window{}
 	}
-	from := up(slices.MaxFunc([]time.Time{w.From, c.Made, now.AddDate(0, 0, -c.Days)}, time.Time.Compare))
-	to := down(w.To)
+	from, to := c.from(w, now), down(w.To)
 	if c.Deleted != nil && c.Deleted.Before(to) {
 		to = down(*c.Deleted)
 	}
@@ -51,6 +50,11 @@ func (c Claim) Of(w Window, now time.Time) Window {
 	return Window{From: from, To: to, Gaps: gaps}
 }
 
+// from is the first whole second of a window that the claim has.
+func (c Claim) from(w Window, now time.Time) time.Time {
+	return up(slices.MaxFunc([]time.Time{w.From, c.Made, now.AddDate(0, 0, -c.Days)}, time.Time.Compare))
+}
+
 // Admits decides about a moment. FEATURE_NOT_AVAILABLE: the server keeps no archive. The other errors are those of Entitled and
 // Window.Check; a deleted database has no moment after its deletion.
 func (c Claim) Admits(at time.Time, archived bool, w Window, now time.Time) error {
@@ -60,7 +64,14 @@ func (c Claim) Admits(at time.Time, archived bool, w Window, now time.Time) erro
 	if !archived {
 		return fault.New(fault.FeatureNotAvailable, "the database server keeps no archive")
 	}
-	own := c.Of(w, now)
+	own, end := c.Of(w, now), now
+	if c.Deleted != nil {
+		end = *c.Deleted
+	}
+	// What is stored of a young database may end within its first second. What came then is stored when it is asked for.
+	if from := c.from(w, now); own.Empty() && !w.Empty() && !from.After(end) {
+		own = Window{From: from, To: from}
+	}
 	if c.Deleted != nil && at.After(*c.Deleted) && !own.Empty() {
 		return fault.New(fault.PointNotRecoverable, "the last moment that can be had back is %s, when it was deleted",
 			c.Deleted.UTC().Format(time.RFC3339))

@@ -75,8 +75,31 @@ func TestWhichMomentsACustomerGets(t *testing.T) {
 		"after it was deleted":      {Claim{3, time.Time{}, &gone}, true, gone.Add(time.Microsecond), fault.PointNotRecoverable},
 		"before what is not stored": {Claim{3, time.Time{}, &noon}, true, ago(time.Millisecond), ""},
 		"of one deleted long since": {Claim{Days: 3, Made: noon, Deleted: &gone}, true, gone, fault.PointNotRecoverable},
+		"in a life within a gap":    {Claim{7, ago(hours(18)), new(ago(hours(15)))}, true, ago(hours(16)), fault.PointNotRecoverable},
 	} {
 		err := c.claim.Admits(c.at, c.archived, archived, noon)
+		if (c.want == "") != (err == nil) || err != nil && !fault.Has(err, c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// A database that was made a moment ago has its moments although what is stored ends within its first second.
+func TestMomentsOfAYoungDatabase(t *testing.T) {
+	made := ago(3500 * time.Millisecond)
+	stored := Window{From: made, To: made.Add(200 * time.Millisecond)}
+	for name, c := range map[string]struct {
+		deleted *time.Time
+		at      time.Time
+		want    fault.Code
+	}{
+		"since then":           {nil, ago(time.Second), ""},
+		"before it was made":   {nil, ago(4 * time.Second), fault.PointNotRecoverable},
+		"until it was deleted": {new(ago(time.Second)), ago(2 * time.Second), ""},
+		"after that":           {new(ago(time.Second)), ago(time.Millisecond), fault.PointNotRecoverable},
+		"deleted at once":      {new(made.Add(time.Millisecond)), made, fault.PointNotRecoverable},
+	} {
+		err := Claim{Days: 7, Made: made, Deleted: c.deleted}.Admits(c.at, true, stored, noon)
 		if (c.want == "") != (err == nil) || err != nil && !fault.Has(err, c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
