@@ -23,7 +23,7 @@ type Stage struct {
 }
 
 // patience is how long a story waits for what must happen in the end.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // glance is how long it waits between two looks.
 const glance = 100 * time.Millisecond
