@@ -90,7 +90,7 @@ var losingTheAgent = []Scenario{
 	{Name: "an agent that goes away during a backup and comes back finishes it", Alone: true, Play: func(s *Stage) {
 		ada, made := s.Owner()
 		s.OK(s.Connects(made.Login()).Write("kept"))
-		s.OK(s.Batch.Stop())
+		s.stopsBatch()
 		started := ada.BacksUp(made.ID)
 		s.losesAgent()
 		s.OK(s.Batch.Start())

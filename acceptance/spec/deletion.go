@@ -118,7 +118,7 @@ var deleting = []Scenario{
 		Needs: []Ability{Restoring}, Play: func(s *Stage) {
 			ada, made := s.Deletable()
 			s.OK(s.Connects(made.Login()).Write("kept"))
-			s.OK(s.Batch.Stop())
+			s.stopsBatch()
 			o := must(ada.Databases.Delete(ctx, made.ID))(s).Operation
 			s.Refused(refusal(ada.Databases.Delete(ctx, made.ID)), "DATABASE_STATE_CONFLICT")
 			must(ada.Operations.Cancel(ctx, o.ID))(s)
@@ -191,12 +191,12 @@ var deleting = []Scenario{
 				must(ada.Operations.Cancel(ctx, asked.Operation.ID))(s)
 				s.OK(s.Batch.Start())
 			}
-			s.OK(s.Batch.Stop())
+			s.stopsBatch()
 			canceled(ada.Databases.Delete(ctx, made.ID))
 			s.isEventOf(hook, 1, "delete.canceled", made)
 			ada.Drops(made)
 			s.isEventOf(hook, 2, "delete.succeeded", made)
-			s.OK(s.Batch.Stop())
+			s.stopsBatch()
 			canceled(ada.Databases.Recover(ctx, made.ID))
 			s.isEventOf(hook, 3, "recover.canceled", made)
 			ada.Recovers(made)

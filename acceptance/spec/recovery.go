@@ -287,7 +287,7 @@ var copyingPreviews = []Scenario{
 		s.OK(s.Connects(made.Login()).Write("kept"))
 		s.hasWindow(ada, made)
 		at := s.moment()
-		s.OK(s.Batch.Stop())
+		s.stopsBatch()
 		begun := must(ada.Previews.Create(ctx, copyOf(of, made, "main", at)))(s)
 		must(ada.Operations.Cancel(ctx, begun.Operation.ID))(s)
 		s.OK(s.Batch.Start())

@@ -35,7 +35,7 @@ var expiringRoles = []Scenario{
 			s.OK(s.Operator.SetCredentialValidity(ada.Account, day))
 			made := ada.Creates("orders")
 			role, login := ada.AddsLogin(made, "Reports", "read_only")
-			s.OK(s.Batch.Stop())
+			s.stopsBatch()
 			s.OK(s.Clock.Advance(day))
 			for _, kind := range []RoleKind{"reveal", "rotate"} {
 				s.Refused(s.tryOne(ada, made, role, kind), "MANAGED_ROLE_CONFLICT")
