@@ -38,8 +38,7 @@ func TestAFullDiskStopsNobody(t *testing.T) {
 	})
 	began, first := x.One(t, "SELECT pg_postmaster_start_time()"), x.copied(a)
 
-	repository := filepath.Join(x.Config.BackupDir, "archive", "repository")
-	check.NoError(t, os.Rename(repository, repository+".aside"))
+	comesBack := storeGoesAway(t, x.Stack)
 	for range 60 { // of 16 MiB each: more than twice the disk
 		x.write(t)
 		time.Sleep(300 * time.Millisecond)
@@ -54,7 +53,7 @@ func TestAFullDiskStopsNobody(t *testing.T) {
 	check.Must(x.Owner(t, x.of).Exec("INSERT INTO things (name) VALUES ('meanwhile')"))(t)
 	lost := time.Now()
 
-	check.NoError(t, os.Rename(repository+".aside", repository))
+	comesBack()
 	x.write(t)
 	check.Eventually(t, "the server is not copied again", func() bool { return x.copied(a).After(first) })
 	wellAgain(t, x.Stack)

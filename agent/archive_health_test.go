@@ -29,7 +29,6 @@ func TestHealthSaysWhatIsWrongWithTheArchive(t *testing.T) {
 	check.Eventually(t, "the server is not copied", func() bool { return !copied().IsZero() })
 	wellAgain(t, s)
 
-	repository := filepath.Join(s.Config.BackupDir, "archive", "repository")
 	write := func() string {
 		t.Helper()
 		check.Must(s.Super.Exec("SELECT pg_create_restore_point('written')"))(t)
@@ -38,7 +37,7 @@ func TestHealthSaysWhatIsWrongWithTheArchive(t *testing.T) {
 	wal := filepath.Join(s.One(t, "SHOW data_directory"), "pg_wal")
 	for _, lost := range []bool{false, true} {
 		before := copied()
-		check.NoError(t, os.Rename(repository, repository+".aside"))
+		comesBack := storeGoesAway(t, s)
 		write()
 		said := reported(t, s, health.ArchiveFailing, health.Degraded)
 		if !strings.Contains(said, " MiB wait") || !strings.Contains(said, "are free") {
@@ -54,7 +53,7 @@ func TestHealthSaysWhatIsWrongWithTheArchive(t *testing.T) {
 				return errors.Is(err, os.ErrNotExist)
 			})
 		}
-		check.NoError(t, os.Rename(repository+".aside", repository))
+		comesBack()
 		write()
 		if lost {
 			reported(t, s, health.ArchiveGap, health.Degraded)

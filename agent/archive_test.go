@@ -66,6 +66,17 @@ func (x *archived) write(t *testing.T) {
 	x.One(t, "SELECT pg_switch_wal()")
 }
 
+// storeGoesAway has nothing be stored any more, until it comes back.
+func storeGoesAway(t *testing.T, s *agenttest.Stack) (comesBack func()) {
+	t.Helper()
+	repository := filepath.Join(s.Config.BackupDir, "archive", "repository")
+	check.NoError(t, os.Rename(repository, repository+".aside"))
+	return func() {
+		t.Helper()
+		check.NoError(t, os.Rename(repository+".aside", repository))
+	}
+}
+
 // restored has the database be as it was at a moment.
 func (x *archived) restored(t *testing.T, operation, file string, at time.Time) {
 	t.Helper()
@@ -143,8 +154,7 @@ func TestWindowsOfYoungDatabases(t *testing.T) {
 	x.Started(t.Context(), t)
 	x.StartBouncer(t.Context(), t)
 	x.create(t)
-	repository := filepath.Join(x.Config.BackupDir, "archive", "repository")
-	check.NoError(t, os.Rename(repository, repository+".aside"))
+	comesBack := storeGoesAway(t, x.Stack)
 	young := x.FilledDatabase(t)
 	const segment = "SELECT pg_walfile_name(pg_current_wal_insert_lsn())"
 	before := x.One(t, segment)
@@ -165,6 +175,6 @@ func TestWindowsOfYoungDatabases(t *testing.T) {
 	if ended > 2 { // one of another's, too
 		t.Errorf("%d segments were ended", ended)
 	}
-	check.NoError(t, os.Rename(repository+".aside", repository))
+	comesBack()
 	check.Eventually(t, "there is no window", func() bool { return !x.Window(t, young).Window.Empty() })
 }

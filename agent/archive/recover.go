@@ -143,7 +143,7 @@ type ending struct {
 }
 
 // storeUntil has a commit stored that is later than a moment, which is over, with all before it. A segment is ended for that, and
-// takes its whole size where segments wait: of those who ask meanwhile, none has another one ended before that is stored.
+// takes its whole size where segments wait: of those who ask meanwhile, none has another one ended before that is stored or late.
 func (a *Archive) storeUntil(ctx context.Context, moment time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
@@ -158,8 +158,8 @@ func (a *Archive) storeUntil(ctx context.Context, moment time.Time) error {
 	}
 }
 
-// endOne ends a segment, or returns the one that was ended before and is not stored yet. One that was not stored in time is not
-// waited for any more.
+// endOne ends a segment, or returns the one that was ended before and is not stored yet. One that is late is not waited for any
+// more: it may have been let go of, and nothing be written after it.
 func (a *Archive) endOne(ctx context.Context) (ending, error) {
 	select {
 	case a.endings <- struct{}{}:
