@@ -22,8 +22,9 @@ type Stage struct {
 	legacy bool
 }
 
-// patience is how long a story waits for what must happen in the end.
-const patience = 2 * time.Minute
+// patience is how long a story waits for what must happen in the end. A recovery replays all that the world, in which hundreds of
+// databases are made, has written since its base backup.
+const patience = 5 * time.Minute
 
 // glance is how long it waits between two looks.
 const glance = 100 * time.Millisecond
