@@ -66,6 +66,16 @@ func (x *archived) write(t *testing.T) {
 	x.One(t, "SELECT pg_switch_wal()")
 }
 
+const writtenSegment = "SELECT pg_walfile_name(pg_current_wal_insert_lsn())"
+
+// endedSince is how many segments were ended since one was the writtenSegment.
+func (x *archived) endedSince(t *testing.T, before string) (n int) {
+	t.Helper()
+	check.NoError(t, x.Super.QueryRow("SELECT count(*) FROM pg_ls_waldir() WHERE name > $1 AND name <= pg_walfile_name("+
+		"pg_current_wal_insert_lsn()) AND name ~ '^[0-9A-F]{24}$'", before).Scan(&n))
+	return n
+}
+
 // storeGoesAway has nothing be stored any more, until it comes back.
 func storeGoesAway(t *testing.T, s *agenttest.Stack) (comesBack func()) {
 	t.Helper()
@@ -156,8 +166,7 @@ func TestWindowsOfYoungDatabases(t *testing.T) {
 	x.create(t)
 	comesBack := storeGoesAway(t, x.Stack)
 	young := x.FilledDatabase(t)
-	const segment = "SELECT pg_walfile_name(pg_current_wal_insert_lsn())"
-	before := x.One(t, segment)
+	before := x.One(t, writtenSegment)
 	var asking sync.WaitGroup
 	for range 20 {
 		asking.Go(func() {
@@ -169,12 +178,36 @@ func TestWindowsOfYoungDatabases(t *testing.T) {
 		})
 	}
 	asking.Wait()
-	var ended int
-	check.NoError(t, x.Super.QueryRow("SELECT count(*) FROM pg_ls_waldir() WHERE name > $1 AND name <= pg_walfile_name("+
-		"pg_current_wal_insert_lsn()) AND name ~ '^[0-9A-F]{24}$'", before).Scan(&ended))
-	if ended > 2 { // one of another's, too
+	if ended := x.endedSince(t, before); ended > 2 { // one of another's, too
 		t.Errorf("%d segments were ended", ended)
 	}
 	comesBack()
 	check.Eventually(t, "there is no window", func() bool { return !x.Window(t, young).Window.Empty() })
+}
+
+// PostgreSQL notes which transactions are open, and ends no segment for that. The window of a database reaches on all the same, and
+// while nothing is stored, who looks at it has one segment ended.
+func TestWindowsOfAQuietServer(t *testing.T) {
+	t.Parallel()
+	x := archived{Stack: agenttest.Archived(t)}
+	x.Started(t.Context(), t)
+	x.StartBouncer(t.Context(), t)
+	x.create(t)
+	check.Must(x.Super.Exec("SELECT pg_switch_wal()"))(t)
+	check.Must(x.Super.Exec("SELECT pg_log_standby_snapshot()"))(t)
+	quiet := time.Now()
+	check.Eventually(t, "its window ends", func() bool { return x.Window(t, x.of).Window.To.After(quiet) })
+	comesBack := storeGoesAway(t, x.Stack)
+	check.Must(x.Super.Exec("SELECT pg_log_standby_snapshot()"))(t)
+	time.Sleep(61 * time.Second)
+	before := x.One(t, writtenSegment)
+	for range 3 {
+		if w := x.Window(t, x.of).Window; w.Empty() {
+			t.Error("there is no window any more")
+		}
+	}
+	if ended := x.endedSince(t, before); ended > 1 {
+		t.Errorf("%d segments were ended", ended)
+	}
+	comesBack()
 }

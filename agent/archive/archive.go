@@ -426,11 +426,16 @@ func (a *Archive) incarnations(ctx context.Context, of id.DatabaseID) (list []in
 	return list, err
 }
 
-// youngTime bounds how long who asks for a window waits for the storing of what a young database has.
-const youngTime = 3 * time.Second
+const (
+	// storingTime bounds how long who asks for a window waits for the storing of what was written last.
+	storingTime = 3 * time.Second
+	// staleAfter is how long ago a window may end. PostgreSQL ends no segment in which it has only noted that nobody writes.
+	staleAfter = time.Minute
+)
 
 // Window is from when to when a database can be had back. It reaches as far as what is stored: up to now, where nothing was
-// written since. A database of which nothing is stored yet, as it was made a moment ago, has it stored for that.
+// written since. A database of which nothing is stored yet, as it was made a moment ago, has it stored for that; and so has one
+// whose window is stale, while nothing else waits to be stored.
 func (a *Archive) Window(ctx context.Context, of id.DatabaseID) (w recovery.Window, err error) {
 	lives, err := a.incarnations(ctx, of)
 	if err != nil {
@@ -446,16 +451,32 @@ func (a *Archive) Window(ctx context.Context, of id.DatabaseID) (w recovery.Wind
 	surely := a.surely(last)
 	list := a.spansTo(surely)
 	_, backups, size := a.kept()
+	young := last.Ended.Before(life.Since) && surely.Before(life.Since)
+	recently := now.Add(-staleAfter)
+	stale := life.Until.IsZero() && last.Ended.Before(recently) && surely.Before(recently) && !a.waits(last)
 	switch {
 	case some && last.Segment == written:
 		list = a.spansTo(now)
-	case some && last.Ended.Before(life.Since) && surely.Before(life.Since) && len(backups) > 0 &&
-		unbroken(backups, a.stored(), size):
-		limited, cancel := context.WithTimeout(ctx, youngTime)
+	case some && (young || stale) && len(backups) > 0 && unbroken(backups, a.stored(), size):
+		limited, cancel := context.WithTimeout(ctx, storingTime)
 		defer cancel()
-		if a.storeUntil(limited, life.Since) == nil { // otherwise it has no window yet
+		if a.storeUntil(limited, later(life.Since, recently)) == nil { // otherwise it ends where it did, or there is none yet
 			list = a.spansTo(now)
 		}
 	}
 	return window(list, life), nil
+}
+
+// waits reports whether something waits to be stored, or could not be. last is what was stored last.
+func (a *Archive) waits(last Stored) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ended.segment > last.Segment || !a.trouble.since.IsZero()
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
