@@ -2,6 +2,8 @@ package dev
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,8 +15,9 @@ import (
 func TestALanguageIsNamedOnceAndTheHostGoesOn(t *testing.T) {
 	tools, extensions := clustertest.PrivateTools(t)
 	clustertest.OfferLanguage(t, extensions, "made_extension", "made")
-	port := check.Must(cluster.FreePort(loopback))(t)
-	g := check.Must(Settings{StateDir: t.TempDir(), PostgresPort: port}.startInfrastructure(t.Context(), tools))(t)
+	port, state := check.Must(cluster.FreePort(loopback))(t), t.TempDir()
+	check.NoError(t, os.Chmod(filepath.Dir(state), 0o711)) // or there is a note that PostgreSQL's user does not get through it
+	g := check.Must(Settings{StateDir: state, PostgresPort: port}.startInfrastructure(t.Context(), tools))(t)
 	defer g.stop()
 	var out bytes.Buffer
 	sayWarnings(&out, g.warnings)
