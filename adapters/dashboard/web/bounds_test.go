@@ -392,7 +392,7 @@ func TestShutdown(t *testing.T) {
 				case <-r.Context().Done():
 					ended = r.Context().Err()
 				}
-				return &web.View{}, nil
+				return &web.View{}, ended // which may come to the client before its connection is closed
 			})})
 			var wg sync.WaitGroup
 			wg.Go(func() {
