@@ -185,8 +185,8 @@ func TestWindowsOfYoungDatabases(t *testing.T) {
 	check.Eventually(t, "there is no window", func() bool { return !x.Window(t, young).Window.Empty() })
 }
 
-// PostgreSQL notes which transactions are open, and ends no segment for that. The window of a database reaches on all the same, and
-// while nothing is stored, who looks at it has one segment ended.
+// PostgreSQL notes which transactions are open, and ends no segment for that. The window of a database reaches on all the same,
+// and while nothing is stored, who looks at it has one segment ended.
 func TestWindowsOfAQuietServer(t *testing.T) {
 	t.Parallel()
 	x := archived{Stack: agenttest.Archived(t)}
