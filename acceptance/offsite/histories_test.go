@@ -79,8 +79,7 @@ func TestHistories(t *testing.T) {
 	written(t, s, histories, long)
 	t.Logf("written for %s", since(began))
 	// While moments are had back, the ledger is written to: a segment a second would be more than a busy machine stores.
-	check.Must(s.Super.Exec("ALTER SYSTEM SET archive_timeout = '60s'"))(t)
-	check.Must(s.Super.Exec("SELECT pg_reload_conf()"))(t)
+	configure(t, s, "archive_timeout", "'60s'")
 	began = time.Now()
 	type target struct {
 		*history

@@ -90,7 +90,7 @@ func (w *world) fill(t *testing.T) {
 		INSERT INTO filling (text) SELECT md5(n::text) || md5((n * 7)::text) || md5((n * 11)::text)
 		FROM generate_series(1, ` + strconv.Itoa(w.rows()) + `) n`))(t)
 	w.newTPCB(t)
-	w.configure(t, "archive_timeout", "'"+archiveTimeout.String()+"'")
+	configure(t, w.Stack, "archive_timeout", "'"+archiveTimeout.String()+"'")
 	t.Logf("%d databases, one of %d MB: filled in %s", w.databases, w.megabytes, since(began))
 	began = time.Now()
 	w.SendArchiveKey(t)
@@ -102,10 +102,10 @@ func (w *world) fill(t *testing.T) {
 func (s scale) rows() int { return s.megabytes * 6500 }
 
 // configure changes a setting of the server. Its value is SQL.
-func (w *world) configure(t testing.TB, name, value string) {
+func configure(t testing.TB, s *agenttest.Stack, name, value string) {
 	t.Helper()
-	check.Must(w.Super.Exec("ALTER SYSTEM SET " + name + " = " + value))(t)
-	check.Must(w.Super.Exec("SELECT pg_reload_conf()"))(t)
+	check.Must(s.Super.Exec("ALTER SYSTEM SET " + name + " = " + value))(t)
+	check.Must(s.Super.Exec("SELECT pg_reload_conf()"))(t)
 }
 
 // hold prints a figure beside its bound, and holds it where bounds are promised.

@@ -121,7 +121,7 @@ func (w *world) writers(t *testing.T) {
 		var took [2]time.Duration // without, and with
 		for turn := range 2 {
 			with := (pair + turn) % 2
-			w.configure(t, "archive_command", []string{"''", command}[with])
+			configure(t, w.Stack, "archive_command", []string{"''", command}[with])
 			w.drained(t, with == 1)
 			check.Must(w.Super.Exec("CHECKPOINT"))(t) // or one of the two writes more whole pages
 			began := time.Now()
@@ -131,7 +131,7 @@ func (w *world) writers(t *testing.T) {
 		shares = append(shares, took[1].Seconds()/took[0].Seconds()-1)
 		t.Logf("%d transactions: %s without, %s with", each, took[0].Round(time.Millisecond), took[1].Round(time.Millisecond))
 	}
-	w.configure(t, "archive_command", command)
+	configure(t, w.Stack, "archive_command", command)
 	w.drained(t, true)
 	slices.Sort(shares)
 	w.holdShare(t, "what archiving costs who writes, median of "+strconv.Itoa(len(shares)), shares[len(shares)/2], writersShare)

@@ -451,9 +451,10 @@ func (a *Archive) Window(ctx context.Context, of id.DatabaseID) (w recovery.Wind
 	surely := a.surely(last)
 	list := a.spansTo(surely)
 	_, backups, size := a.kept()
-	young := last.Ended.Before(life.Since) && surely.Before(life.Since)
+	reached := later(last.Ended, surely)
 	recently := now.Add(-staleAfter)
-	stale := life.Until.IsZero() && last.Ended.Before(recently) && surely.Before(recently) && !a.waits(last)
+	young := reached.Before(life.Since)
+	stale := life.Until.IsZero() && reached.Before(recently) && !a.waits(last)
 	switch {
 	case some && last.Segment == written:
 		list = a.spansTo(now)
