@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"database/sql"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -129,6 +130,11 @@ func (s *Stack) Run(ctx context.Context, t testing.TB) (*agent.Agent, *observer.
 	t.Helper()
 	core, log := observer.New(zap.InfoLevel)
 	a := check.Must(agent.New(s.Config, agent.Deps{Log: zap.New(core)}))(t)
+	host, text, err := net.SplitHostPort(s.Config.Listen)
+	check.NoError(t, err)
+	port := check.Must(strconv.Atoi(text))(t)
+	// An agent before it has closed the port. A program that was being started just then may have it for a moment longer.
+	check.Eventually(t, "the agent's port is taken", func() bool { return cluster.CheckPort(host, port) == nil })
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
 	return a, log, ended
