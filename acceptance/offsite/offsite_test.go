@@ -35,7 +35,7 @@ func scaleOf(t *testing.T) scale {
 	if text := os.Getenv("PGHERD_OFFSITE"); text != "" {
 		_, err := fmt.Sscanf(text, "%dx%d", &s.databases, &s.megabytes)
 		check.NoError(t, err, "PGHERD_OFFSITE is databases x megabytes")
-		s.measured, s.long, s.pairs = true, time.Minute, 5
+		s.measured, s.long, s.pairs = true, time.Minute, 11
 	}
 	return s
 }
