@@ -128,13 +128,15 @@ func (s *Stack) roots(t testing.TB) *x509.CertPool {
 // Run runs an agent in this process until ctx ends, and returns it with its log. Its error comes when it ends.
 func (s *Stack) Run(ctx context.Context, t testing.TB) (*agent.Agent, *observer.ObservedLogs, <-chan error) {
 	t.Helper()
-	core, log := observer.New(zap.InfoLevel)
-	a := check.Must(agent.New(s.Config, agent.Deps{Log: zap.New(core)}))(t)
-	host, text, err := net.SplitHostPort(s.Config.Listen)
-	check.NoError(t, err)
-	port := check.Must(strconv.Atoi(text))(t)
 	// An agent before it has closed the port. A program that was being started just then may have it for a moment longer.
-	check.Eventually(t, "the agent's port is taken", func() bool { return cluster.CheckPort(host, port) == nil })
+	var l net.Listener
+	check.Eventually(t, "the agent's port is taken", func() bool {
+		var err error
+		l, err = net.Listen("tcp", s.Config.Listen)
+		return err == nil
+	})
+	core, log := observer.New(zap.InfoLevel)
+	a := check.Must(agent.New(s.Config, agent.Deps{Log: zap.New(core), Listener: l}))(t)
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
 	return a, log, ended

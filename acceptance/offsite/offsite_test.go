@@ -26,7 +26,7 @@ type scale struct {
 	databases, megabytes int
 	measured             bool
 	long                 time.Duration // of each measure
-	pairs                int
+	pairs                int           // of writers, without and with the archive; single ones differ by several percent
 }
 
 func scaleOf(t *testing.T) scale {
