@@ -10,25 +10,16 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
 	"github.com/pgherd/pgherd/agent/archive"
 	"github.com/pgherd/pgherd/agent/child"
 	"github.com/pgherd/pgherd/hosts/admin"
-	"github.com/pgherd/pgherd/hosts/agentd"
-	"github.com/pgherd/pgherd/hosts/api"
-	"github.com/pgherd/pgherd/hosts/batch"
-	"github.com/pgherd/pgherd/hosts/dashboard"
-	"github.com/pgherd/pgherd/hosts/dev"
-	"github.com/pgherd/pgherd/hosts/internal/settings"
-	"github.com/pgherd/pgherd/hosts/internal/version"
-	"github.com/pgherd/pgherd/hosts/migrate"
+	"github.com/pgherd/pgherd/hosts/pgherd/cli"
 )
 
 func main() {
 	child.BecomeUnsynced()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command().ExecuteContext(ctx)
+	err := cli.Root().ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pgherd:", err)
@@ -46,19 +37,4 @@ func status(err error) int {
 		return archive.ExitNoAgent
 	}
 	return 1
-}
-
-func command() *cobra.Command {
-	root := &cobra.Command{
-		Use:               "pgherd",
-		Version:           version.Build(),
-		Short:             "a self-hosted managed PostgreSQL service",
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return settings.Apply(cmd) },
-	}
-	root.AddCommand(
-		api.Command(), batch.Command(), dashboard.Command(), agentd.Command(), dev.Command(), admin.Command(), migrate.Command(),
-	)
-	return root
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
+	"github.com/pgherd/pgherd/hosts/pgherd/cli"
 )
 
 const unitDir = "systemd"
@@ -69,7 +70,7 @@ func (u unit) command(t *testing.T) *cobra.Command {
 	if words[0] != "/usr/local/bin/pgherd" {
 		t.Errorf("%s is not what make install installs and puts its own path in place of", words[0])
 	}
-	cmd, rest, err := command().Find(words[1:])
+	cmd, rest, err := cli.Root().Find(words[1:])
 	check.NoError(t, err)
 	check.NoError(t, cmd.ParseFlags(rest))
 	flags := map[string]*pflag.Flag{}

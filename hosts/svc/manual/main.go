@@ -9,8 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
+	"github.com/pgherd/pgherd/hosts/internal/manual"
 	"github.com/pgherd/pgherd/hosts/svc/cli"
 )
 
@@ -25,21 +24,15 @@ func main() {
 	}
 }
 
-// write makes all files below a folder. They depend on the commands alone: not on the day, and not on the machine.
+// write makes all files below a folder.
 func write(folder string) error {
-	man := filepath.Join(folder, "man", "man1")
-	if err := os.RemoveAll(man); err != nil { // It may hold pages of commands that are no more.
-		return err
-	}
-	err := errors.Join(
+	pages := manual.Manual{Section: 1, ExitStatuses: exitStatuses, Environment: environment}
+	return errors.Join(
 		completion("bash", filepath.Join(folder, "bash-completion", "completions", "svc")),
 		completion("zsh", filepath.Join(folder, "zsh", "site-functions", "_svc")),
 		completion("fish", filepath.Join(folder, "fish", "vendor_completions.d", "svc.fish")),
+		pages.Write(cli.Root(), folder),
 	)
-	for _, cmd := range all(cli.Root()) {
-		err = errors.Join(err, writeFile(filepath.Join(man, manName(cmd)+".1"), manPage(cmd)))
-	}
-	return err
 }
 
 // completion writes what "svc completion" prints for a shell.
@@ -51,23 +44,23 @@ func completion(shell, path string) error {
 	if err := root.Execute(); err != nil {
 		return err
 	}
-	return writeFile(path, text.String())
+	return manual.WriteFile(path, text.String())
 }
 
-func writeFile(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(path, []byte(text), 0o644)
+var exitStatuses = []manual.Entry{
+	{Name: "0", Text: "done"},
+	{Name: "1", Text: "the API has refused, an operation that was waited for has failed, or something failed on this machine"},
+	{Name: "2", Text: "wrong usage: nothing was changed"},
+	{Name: "3", Text: "the API could not be reached, or what answered is not the API"},
 }
 
-// all is a command with those below it, in the order in which they were added.
-func all(cmd *cobra.Command) []*cobra.Command {
-	list := []*cobra.Command{cmd}
-	for _, below := range cmd.Commands() {
-		if below.IsAvailableCommand() {
-			list = append(list, all(below)...)
-		}
-	}
-	return list
+var environment = []manual.Entry{
+	{Name: "SVC_BASE_URL", Text: "the service's address, as in https://pgherd.example.com"},
+	{Name: "SVC_API_KEY", Text: "the API key"},
+	{Name: "SVC_CA_FILE", Text: "a PEM file of certificates to trust beside those of the system"},
+	{Name: "SVC_PROFILE", Text: "the profile to use"},
+	{Name: "HTTPS_PROXY, NO_PROXY", Text: "the proxy, and the hosts that are reached without it"},
+	{Name: "NO_COLOR", Text: "if it is not empty, there are no colours"},
+	{Name: "XDG_CONFIG_HOME",
+		Text: "the folder of the configuration; $HOME/.config without it, and $HOME/Library/Application Support on macOS"},
 }

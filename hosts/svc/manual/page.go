@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/hosts/internal/manual"
 )
 
 // head is the part of docs/use/svc.md that is written by hand. Each line {{NAME}} is a list.
@@ -19,9 +21,9 @@ func page(root *cobra.Command) string {
 	b.WriteString(strings.NewReplacer(
 		"{{EXIT STATUSES}}\n", table("exit status", exitStatuses),
 		"{{ENVIRONMENT}}\n", table("variable", environment),
-		"{{FLAGS}}\n", table("flag", options(root.PersistentFlags())),
+		"{{FLAGS}}\n", table("flag", manual.Options(root.PersistentFlags())),
 	).Replace(head))
-	for _, cmd := range all(root)[1:] {
+	for _, cmd := range manual.All(root)[1:] {
 		section(&b, cmd)
 	}
 	return b.String()
@@ -35,18 +37,18 @@ func section(b *strings.Builder, cmd *cobra.Command) {
 	}
 	fmt.Fprintf(b, "\n%s %s\n\n", level, cmd.CommandPath())
 	if cmd.HasAvailableSubCommands() && cmd.Use == cmd.Name() { // A group that does something itself takes arguments.
-		fmt.Fprintln(b, markdown(description(cmd)))
+		fmt.Fprintln(b, markdown(manual.Description(cmd)))
 		return
 	}
 	fmt.Fprintf(b, "    %s\n", cmd.UseLine())
-	for _, p := range paragraphs(description(cmd)) {
-		if !shown(p) {
+	for _, p := range manual.Paragraphs(manual.Description(cmd)) {
+		if !manual.Shown(p) {
 			fmt.Fprintf(b, "\n%s\n", markdown(p))
 			continue
 		}
 		fmt.Fprintf(b, "\n```sh\n%s\n```\n", unindented(p))
 	}
-	if list := options(cmd.LocalNonPersistentFlags()); len(list) > 0 {
+	if list := manual.Options(cmd.LocalNonPersistentFlags()); len(list) > 0 {
 		fmt.Fprintf(b, "\n%s", table("flag", list))
 	}
 	if cmd.Example != "" {
@@ -54,11 +56,11 @@ func section(b *strings.Builder, cmd *cobra.Command) {
 	}
 }
 
-func table(of string, list []entry) string {
+func table(of string, list []manual.Entry) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "| %s | meaning |\n| - | - |\n", of)
 	for _, e := range list {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", inCell(e.name), inCell(markdown(e.text)))
+		fmt.Fprintf(&b, "| `%s` | %s |\n", inCell(e.Name), inCell(markdown(e.Text)))
 	}
 	return b.String()
 }

@@ -1,28 +1,10 @@
-package main
+package manual
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
-
-	"github.com/pgherd/pgherd/acceptance/check"
 )
-
-func TestTheSameFilesAreWrittenAgain(t *testing.T) {
-	first, second := t.TempDir(), t.TempDir()
-	check.NoError(t, write(first))
-	check.NoError(t, write(second))
-	old := filepath.Join(second, "man", "man1", "svc-gone.1")
-	check.NoError(t, os.WriteFile(old, nil, 0o644))
-	check.NoError(t, write(second))
-	if out, err := exec.CommandContext(t.Context(), "diff", "-r", first, second).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
 
 func TestTextOfAManPageIsNoMarkup(t *testing.T) {
 	cmd := &cobra.Command{
@@ -31,7 +13,7 @@ func TestTextOfAManPageIsNoMarkup(t *testing.T) {
 		Run:  func(*cobra.Command, []string) {},
 	}
 	cmd.Flags().StringP("size", "s", "", "a `NUMBER` of bytes")
-	want := `.TH ODD 1 "" svc svc
+	want := `.TH ODD 1 "" odd odd
 .SH NAME
 odd \- Say .odd things
 .SH SYNOPSIS
@@ -52,8 +34,16 @@ A \en that is kept.
 .B \-s, \-\-size NUMBER
 a NUMBER of bytes
 .SH EXIT STATUS
+.TP
+.B 0
+done
+.SH EXAMPLES
+.PP
+.nf
+  odd '\-x'
+.fi
 `
-	if have, _, _ := strings.Cut(manPage(cmd), ".TP\n.B 0\n"); have != want {
+	if have := (Manual{Section: 1, ExitStatuses: []Entry{{"0", "done"}}}).page(cmd); have != want {
 		t.Errorf("have\n%s\nwant\n%s", have, want)
 	}
 }
