@@ -21,6 +21,7 @@ const maxAnswer = 1 << 20
 type client struct {
 	base          string // without a slash at the end
 	authorization string // of every request; a secret
+	userAgent     string
 	calls         pool
 	downloads     pool
 }
@@ -51,7 +52,7 @@ func (c *client) request(ctx context.Context, method, path string, body io.Reade
 	}
 	req.Header.Set("Authorization", c.authorization)
 	req.Header.Set(protocol.Header, strconv.Itoa(command.Protocol))
-	req.Header.Set("User-Agent", "pgherd")
+	req.Header.Set("User-Agent", c.userAgent)
 	req.Header.Set("Accept", "*/*")
 	return req, nil
 }

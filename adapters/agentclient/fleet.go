@@ -16,6 +16,7 @@ import (
 
 // Options are the limits of a fleet; a zero field means its default.
 type Options struct {
+	UserAgent   string        // what agents are told that calls; pgherd
 	DialTimeout time.Duration // of name look-up, TCP and TLS together; 5 s
 	// MaxCalls is how many calls may run at a time to one server; 32. Further calls wait until their context ends. How many of
 	// them are of one account is for the caller to bound. Downloads and uploads have a pool of their own without a limit: whoever
@@ -30,6 +31,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	if o.UserAgent == "" {
+		o.UserAgent = "pgherd"
+	}
 	if o.DialTimeout <= 0 {
 		o.DialTimeout = 5 * time.Second
 	}
@@ -118,6 +122,7 @@ func (f *Fleet) newClient(s server.Server) (*client, error) {
 	return &client{
 		base:          base,
 		authorization: "Bearer " + string(secret),
+		userAgent:     f.options.UserAgent,
 		calls:         newPool(roots, f.options.DialTimeout, f.options.MaxCalls, f.options.AnswerWait),
 		downloads:     newPool(roots, f.options.DialTimeout, unlimited, f.options.DownloadWait),
 	}, nil

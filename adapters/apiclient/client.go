@@ -15,6 +15,8 @@ type Config struct {
 	URL string
 	// Key is the API key. Without one, requests have no Authorization header.
 	Key string
+	// UserAgent names the program that calls, such as svc/v1.0.0; empty for Go's own.
+	UserAgent string
 	// HTTP sends the requests; nil for http.DefaultClient. Its Timeout would cut downloads off.
 	HTTP *http.Client
 	// Attempts is how often a call is sent at most; 0 for 4. Only a call that may be repeated is sent a second time: one of the
@@ -43,7 +45,7 @@ type Client struct {
 	Calls
 
 	base      string
-	authorize func(http.Header) // a function, so that no dump of the client shows the key
+	identify  func(http.Header) // a function, so that no dump of the client shows the key
 	http      *http.Client
 	stall     time.Duration
 	retry     retryPolicy
@@ -64,7 +66,7 @@ func New(c Config) (*Client, error) {
 		return nil, errors.New("apiclient: Attempts is negative")
 	}
 	client := &Client{
-		base: base, authorize: bearer(c.Key), http: c.HTTP, stall: stallTimeout, jitter: rand.Float64,
+		base: base, identify: identity(c.Key, c.UserAgent), http: c.HTTP, stall: stallTimeout, jitter: rand.Float64,
 		retry:   retryPolicy{attempts: or(c.Attempts, 4), patience: c.Patience},
 		waiting: c.Waiting,
 	}
@@ -91,8 +93,12 @@ func checkURL(text string) (base string, err error) {
 	return strings.TrimSuffix(u.String(), "/"), nil
 }
 
-func bearer(key string) func(http.Header) {
+// identity says who calls, with which program.
+func identity(key, program string) func(http.Header) {
 	return func(h http.Header) {
+		if program != "" && h.Get("User-Agent") == "" {
+			h.Set("User-Agent", program)
+		}
 		if key != "" && h.Get("Authorization") == "" {
 			h.Set("Authorization", "Bearer "+key)
 		}

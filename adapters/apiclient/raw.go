@@ -48,7 +48,7 @@ func (c *Client) open(ctx context.Context, r Request) (*http.Response, error) {
 	if r.Header != nil {
 		request.Header = r.Header.Clone()
 	}
-	c.authorize(request.Header)
+	c.identify(request.Header)
 	sent := false
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent = true }}
 	response, err := c.http.Do(request.WithContext(httptrace.WithClientTrace(ctx, trace)))

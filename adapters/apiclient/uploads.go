@@ -105,7 +105,7 @@ func (s *sending) put(ctx context.Context, part string, body io.Reader, length i
 	} else {
 		request.Body = http.NoBody
 	}
-	s.c.authorize(request.Header)
+	s.c.identify(request.Header)
 	response, err := s.c.http.Do(request) //nolint:bodyclose // readAll does
 	if err != nil {
 		return fmt.Errorf("apiclient: no answer: %w", err)

@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/snapshot"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
+	"github.com/pgherd/pgherd/hosts/internal/version"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -95,7 +96,7 @@ func (s *snapshotSource) openAgent(cmd *cobra.Command) (snapshotStore, error) {
 		}
 		s.agent.CA = string(pem)
 	}
-	agent, err := agentclient.New(asGiven{}, agentclient.Options{}).Agent(s.agent)
+	agent, err := agentclient.New(asGiven{}, agentclient.Options{UserAgent: version.Product("pgherd")}).Agent(s.agent)
 	return atAgent{agent}, err
 }
 

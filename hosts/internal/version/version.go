@@ -2,17 +2,38 @@
 package version
 
 import (
+	_ "embed"
 	"runtime"
 	"runtime/debug"
+	"strings"
 )
 
-// Version is the version of this program, as its build recorded it.
+// What the linker was told: see VERSION and COMMIT in the Makefile.
+var stampedVersion, stampedCommit string
+
+// archived has the commit, and its second of Unix time, of sources that "git archive" has packed, and a placeholder in all others. It has no version: Go fetches
+// modules by that command, and they would differ with the tags that are there.
+//
+//go:embed archived.txt
+var archived string
+
+// Version is the version of this program: the one that its build was given, or what git says; without either, one that has the
+// commit.
 func Version() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+	if stampedVersion != "" {
+		return stampedVersion
+	}
+	info, ok := debug.ReadBuildInfo()
+	switch commit := Revision(); {
+	case ok && info.Main.Version != "" && info.Main.Version != "(devel)":
 		return info.Main.Version
+	case len(commit) >= shortCommit:
+		return "v0.0.0-0." + commit[:shortCommit]
 	}
 	return "unknown"
 }
+
+const shortCommit = 12
 
 // Build is the version with what it was built from and with, for people.
 func Build() string {
@@ -25,14 +46,21 @@ func Build() string {
 
 // Revision is the commit that this program was built from; "" where its build did not record one.
 func Revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
+	if stampedCommit != "" {
+		return stampedCommit
 	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
 		}
+	}
+	if commit, _, _ := strings.Cut(archived, " "); !strings.HasPrefix(commit, "$") {
+		return commit
 	}
 	return ""
 }
+
+// Product is a program with its version, as its requests name it in User-Agent.
+func Product(program string) string { return program + "/" + Version() }

@@ -152,7 +152,9 @@ func Base(s Settings, clock *system.Clock) fx.Option {
 			},
 			openStore,
 			openRing,
-			func(box *secretbox.Box) ports.Fleet { return agentclient.New(box, agentclient.Options{}) },
+			func(box *secretbox.Box) ports.Fleet {
+				return agentclient.New(box, agentclient.Options{UserAgent: version.Product("pgherd")})
+			},
 			newOwnHosts,
 			newControlPlane,
 			newRing,

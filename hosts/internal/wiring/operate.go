@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/hosts/internal/version"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -35,7 +36,7 @@ func (c Console) Operate(ctx context.Context, do func(context.Context, *operator
 	}
 	ring, _ := box.(ports.KeyRing) // nil for a command without secrets
 	cp, err := controlplane.New(controlplane.Ports{
-		Store: store, Admissions: store, Fleet: agentclient.New(box, agentclient.Options{}), Clock: c.Clock,
+		Store: store, Admissions: store, Fleet: agentclient.New(box, agentclient.Options{UserAgent: version.Product("pgherd")}), Clock: c.Clock,
 		Entropy: system.Entropy{}, Secrets: box, Ring: ring, Mailer: c.Mailer,
 		Snapshots: newSnapshots(c.MetadataURL, box),
 	}, controlplane.Config{Crash: CrashHook()})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/agent/door"
+	"github.com/pgherd/pgherd/hosts/internal/version"
 )
 
 // Check tells whether one part of a host works.
@@ -56,7 +57,7 @@ func (o *Ops) Handle(pattern string, h http.HandlerFunc) { o.mux.HandleFunc(patt
 func (o *Ops) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), checkLimit)
 	defer cancel()
-	status, parts := http.StatusOK, map[string]string{}
+	status, parts := http.StatusOK, map[string]string{"version": version.Version(), "commit": version.Revision()}
 	for _, c := range o.checks {
 		parts[c.Name] = "ok"
 		if err := c.Run(ctx); err != nil {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/hosts/internal/terminal"
+	"github.com/pgherd/pgherd/hosts/internal/version"
 )
 
 // App is what the commands of one invocation share.
@@ -111,7 +112,7 @@ func (a *App) ClientOf(t Target) (*apiclient.Client, error) {
 		wait = patience
 	}
 	client, err := apiclient.New(apiclient.Config{
-		URL: t.URL, Key: t.Key, Attempts: 3, Patience: wait, Waiting: a.sayWaiting,
+		URL: t.URL, Key: t.Key, UserAgent: version.Product("svc"), Attempts: 3, Patience: wait, Waiting: a.sayWaiting,
 		HTTP: &http.Client{Transport: dating{sending{transport, &a.sent}, &a.clock}, CheckRedirect: notFollowed},
 	})
 	if err != nil {
