@@ -18,6 +18,8 @@ FILES = $(shell .ci/tmpdir)
 TESTS = $(if $(FILES),GOTMPDIR=/tmp TMPDIR=$(FILES)) $(GO) test $(if $(FILES),-exec 'env -u GOTMPDIR') -timeout $(TEST_TIMEOUT) -vet=off -p $(AT_A_TIME)
 FUZZTIME ?= 10m
 GOLANGCI := .toolchain/golangci-lint
+# What "make packages" packs by, and lists what the programs are made of by.
+PACKERS := .toolchain/nfpm .toolchain/cyclonedx-gomod
 SCHEMA = $(firstword $(subst _, ,$(notdir $(lastword $(sort $(wildcard adapters/postgres/migrations/*.sql))))))
 RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git describe --tags --always).json
 NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
@@ -25,19 +27,25 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 .DEFAULT_GOAL := help
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
 	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas \
-	objectstore offsite clean-dev install install-svc archiver-next
+	objectstore offsite clean-dev install install-server install-svc archiver-next packages
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: server ## build bin/pgherd, bin/svc, and the man pages and completions of svc in bin/share
-	$(COMPILE) build -o bin/ ./hosts/svc
+	GOARCH=$(ARCH) $(COMPILE) build $(STAMP) -o bin/ ./hosts/svc
 	$(COMPILE) run ./hosts/svc/manual bin/share
+
+# What the programs say that they are, where git does not say it: VERSION=v1.0.0, and COMMIT, the whole of it.
+MADE_FROM = github.com/pgherd/pgherd/hosts/internal/version
+STAMP = $(if $(VERSION)$(COMMIT),-ldflags="-w -X $(MADE_FROM).stampedVersion=$(VERSION) -X $(MADE_FROM).stampedCommit=$(COMMIT)")
+
+ARCH ?= $(shell $(GO) env GOARCH)
 
 BIN = bin
 server:
 	@mkdir -p $(BIN)
-	$(COMPILE) build -o $(BIN)/ ./hosts/pgherd
+	GOARCH=$(ARCH) $(COMPILE) build $(STAMP) -o $(BIN)/ ./hosts/pgherd
 
 # Needs neither Go nor the network. Users and folders are made by systemd-sysusers and systemd-tmpfiles: see
 # docs/operate/production.md.
@@ -47,7 +55,9 @@ LIBDIR ?= $(PREFIX)/lib
 DATADIR ?= $(PREFIX)/share
 UNITS = hosts/pgherd/systemd
 
-install: ## install bin/pgherd, its systemd units and its alerts, and svc, below DESTDIR; run "make build" before
+install: install-server install-svc ## install bin/pgherd, its systemd units and its alerts, and svc, below DESTDIR; run "make build" before
+
+install-server:
 	@[ -x bin/pgherd ] || { echo 'bin/pgherd does not exist: run "make build" first, which needs Go' >&2; exit 1; }
 	install -d $(addprefix $(DESTDIR),$(BINDIR) $(LIBDIR)/systemd/system $(LIBDIR)/sysusers.d $(LIBDIR)/tmpfiles.d $(DATADIR)/pgherd)
 	install -m 0755 bin/pgherd $(DESTDIR)$(BINDIR)/pgherd
@@ -58,7 +68,6 @@ install: ## install bin/pgherd, its systemd units and its alerts, and svc, below
 	install -m 0644 $(UNITS)/sysusers.conf $(DESTDIR)$(LIBDIR)/sysusers.d/pgherd.conf
 	install -m 0644 $(UNITS)/tmpfiles.conf $(DESTDIR)$(LIBDIR)/tmpfiles.d/pgherd.conf
 	if [ -e docs/operate/alerts.yml ]; then install -m 0644 docs/operate/alerts.yml $(DESTDIR)$(DATADIR)/pgherd/alerts.yml; fi
-	@$(MAKE) --no-print-directory install-svc
 
 COMPLETIONS = bash-completion/completions/svc zsh/site-functions/_svc fish/vendor_completions.d/svc.fish
 
@@ -188,6 +197,11 @@ tools: toolchain
 compile:
 	@$(COMPILE) list -export -test ./... >/dev/null
 
+DIST ?= dist
+MAINTAINER ?= pgherd maintainers <maintainers@pgherd.invalid>
+packages: $(PACKERS) ## make VERSION=v1.0.0 in the folder DIST: .deb files, what they are made of, and checksums, signed with KEY
+	@DIST='$(DIST)' VERSION='$(VERSION)' ARCH='$(ARCH)' KEY='$(KEY)' MAINTAINER='$(MAINTAINER)' hosts/pgherd/package/build
+
 clean-dev: ## delete the state of "make run"
 	rm -rf .pgherd/dev
 
@@ -196,3 +210,8 @@ $(GOLANGCI): tools/go.mod tools/go.sum
 	@mkdir -p $(@D)
 	$(GO) -C tools build -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@touch $@
+
+$(PACKERS): tools/release/go.mod tools/release/go.sum
+	@mkdir -p $(@D)
+	$(GO) -C tools/release build -o ../../.toolchain/ tool
+	@touch $(PACKERS)
