@@ -27,7 +27,7 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 .DEFAULT_GOAL := help
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
 	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas \
-	objectstore offsite clean-dev install install-server install-svc archiver-next packages
+	objectstore offsite clean-dev install install-server install-svc archiver-next packages try-packages
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,7 +93,7 @@ check: AT_A_TIME = $(shell getconf _NPROCESSORS_ONLN)
 check: ready lint verify ## run everything: each test, each crash point, each history, with the race detector, for hours
 	PGHERD_FUZZ=1m $(TESTS) -race -count=1 -timeout 3h $(PACKAGES)
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/linear
-	$(MAKE) --no-print-directory offsite
+	$(MAKE) --no-print-directory offsite try-packages
 
 crash: toolchain objectstore ## kill at each point in every case that there is
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent/...
@@ -201,6 +201,10 @@ DIST ?= dist
 MAINTAINER ?= pgherd maintainers <maintainers@pgherd.invalid>
 packages: $(PACKERS) ## make VERSION=v1.0.0 in the folder DIST: .deb files, what they are made of, and checksums, signed with KEY
 	@DIST='$(DIST)' VERSION='$(VERSION)' ARCH='$(ARCH)' KEY='$(KEY)' MAINTAINER='$(MAINTAINER)' hosts/pgherd/package/build
+
+try-packages: $(PACKERS) ## build the packages, and install, upgrade, remove and purge them in bare Debians 12 and 13; takes root
+	@$(GO) run ./hosts/toolchain/ensure roots >/dev/null
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags packages ./acceptance/packages
 
 clean-dev: ## delete the state of "make run"
 	rm -rf .pgherd/dev

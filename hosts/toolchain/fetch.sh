@@ -8,6 +8,7 @@
 #   regression     the regression tests of PostgreSQL, as SQL, from the source package of Debian stable
 #   browser        a headless Chromium with fonts, from Debian stable with its security updates
 #   axe            axe-core, a script that looks at a page for what keeps people out of it, from an npm package
+#   roots          the packages of a bare Debian, of each that pgherd's own packages are tried in
 #   objectstore    versitygw, a server that speaks S3, from its Go module
 #
 # What is trusted; <part>.lock pins name, version and SHA-256 of each package:
@@ -297,6 +298,21 @@ fetch_objectstore() {
 	install_part "$work/objectstore" objectstore
 }
 
+# fetch_roots fetches what a bare installation has: the essential packages, apt, and what pgherd's packages depend on.
+fetch_roots() {
+	need apt-get dpkg
+	mkdir "$work/roots"
+	local suite
+	for suite in $(pins roots); do
+		echo "toolchain: fetching a bare Debian ($suite)" >&2
+		apt_root "$suite" "$suite-updates" "$suite-security"
+		quietly apt-get -c "$work/apt.conf" -qq --yes --no-install-recommends --download-only install '?essential' apt systemd ca-certificates procps
+		mkdir "$work/roots/$suite"
+		mv "$work"/cache/archives/*.deb "$work/roots/$suite/"
+	done
+	install_part "$work/roots" roots
+}
+
 # fetch_regression takes the suite main alone: a source package of another may lack the upstream tarball, which it shares.
 fetch_regression() {
 	need apt-get dpkg sha256sum tar bzip2
@@ -336,6 +352,7 @@ for part in "$@"; do
 	browser) fetch_browser ;;
 	axe) fetch_axe ;;
 	objectstore) fetch_objectstore ;;
+	roots) fetch_roots ;;
 	*) fail "unknown part $part" ;;
 	esac
 done

@@ -27,6 +27,8 @@ const (
 	Axe     Part = "axe"
 	// ObjectStore is what backups are tested with that leave the machine: bin/objectstore.
 	ObjectStore Part = "objectstore"
+	// Roots are bare Debians that packages are tried in: a folder of .deb files for each, by its name.
+	Roots Part = "roots"
 )
 
 // Folder is where the part of the repository is that the working directory is in, if it was fetched.

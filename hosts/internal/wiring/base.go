@@ -3,6 +3,8 @@ package wiring
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,6 +77,10 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 	}
 	cmd.Flags().StringToIntVar(&s.PITR, "pitr", defaults, "how many days back recovery to a point in time reaches, by plan; a plan "+
 		"that is not named has none; the same for all hosts")
+	pitr := cmd.Flags().Lookup("pitr")
+	plans := strings.Split(strings.Trim(pitr.DefValue, "[]"), ",")
+	slices.Sort(plans) // else help and settings files differ each time
+	pitr.DefValue = strings.Join(plans, ",")
 	cmd.Flags().DurationVar(&s.RecoveryWindow, "recovery-window", deletion.DefaultWindow,
 		"how long a deleted database can be recovered, until it is purged; the same for all hosts")
 	cmd.Flags().StringVar(&s.DefaultSchedule, "default-schedule", string(database.Daily),
