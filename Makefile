@@ -27,7 +27,8 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 .DEFAULT_GOAL := help
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
 	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas \
-	objectstore offsite clean-dev install install-server install-svc archiver-next packages try-packages
+	objectstore offsite clean-dev install install-server install-svc archiver-next packages try-packages terraform \
+	try-terraform
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -93,7 +94,7 @@ check: AT_A_TIME = $(shell getconf _NPROCESSORS_ONLN)
 check: ready lint verify ## run everything: each test, each crash point, each history, with the race detector, for hours
 	PGHERD_FUZZ=1m $(TESTS) -race -count=1 -timeout 3h $(PACKAGES)
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/linear
-	$(MAKE) --no-print-directory offsite try-packages
+	$(MAKE) --no-print-directory offsite try-packages try-terraform
 
 crash: toolchain objectstore ## kill at each point in every case that there is
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent/...
@@ -177,6 +178,7 @@ record-statements: toolchain ## record what this version, a release, sends to th
 
 generate: ## rewrite the files that tests generate, such as docs/develop/states.md
 	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/... ./agent/floors ./hosts/svc/manual
+	PGHERD_UPDATE_GOLDEN=1 $(GO) -C hosts/terraform test -count=1 -run Golden .
 
 verify: generate ## fail if a generated file is out of date
 	git diff --exit-code
@@ -205,6 +207,15 @@ packages: $(PACKERS) ## make VERSION=v1.0.0 in the folder DIST: .deb files, what
 try-packages: $(PACKERS) ## build the packages, and install, upgrade, remove and purge them in bare Debians 12 and 13; takes root
 	@$(GO) run ./hosts/toolchain/ensure roots >/dev/null
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags packages ./acceptance/packages
+
+# A module of its own: nothing else needs what it is built from.
+terraform: ## build bin/terraform-provider-pgherd
+	$(COMPILE) -C hosts/terraform build -ldflags="-X github.com/pgherd/pgherd/hosts/terraform/provider.Version=$(or $(VERSION),dev)" \
+		-o ../../bin/terraform-provider-pgherd .
+
+try-terraform: toolchain $(GOLANGCI) ## have the machine's terraform make, change, import and destroy everything on a development host
+	cd hosts/terraform && ../../$(GOLANGCI) run ./...
+	$(GO) -C hosts/terraform test -count=1 -timeout $(TEST_TIMEOUT) ./...
 
 clean-dev: ## delete the state of "make run"
 	rm -rf .pgherd/dev

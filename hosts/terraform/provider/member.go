@@ -1,0 +1,107 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+type memberModel struct {
+	ID         types.String `tfsdk:"id"`
+	DatabaseID types.String `tfsdk:"database_id"`
+	Email      types.String `tfsdk:"email"`
+	Role       types.String `tfsdk:"role"`
+	Kind       types.String `tfsdk:"kind"`
+}
+
+func (m memberModel) ask() wire.AddMember {
+	return wire.AddMember{Email: m.Email.ValueString(), Role: account.Standing(m.Role.ValueString())}
+}
+
+func (m memberModel) invited() bool { return m.Kind.ValueString() == wire.KindInvitation }
+
+var member = kind[memberModel]{
+	name: "member",
+	schema: schema.Schema{
+		MarkdownDescription: "Somebody who may use a database beside its owner. Who has no account yet is invited by mail, and stays an " +
+			"invitation until it is accepted; one that has ended is sent again by the next apply.",
+		Attributes: map[string]schema.Attribute{
+			// Both change when an invitation is accepted.
+			"id":          schema.StringAttribute{Computed: true, MarkdownDescription: "ID of the membership, or of the invitation."},
+			"kind":        schema.StringAttribute{Computed: true, MarkdownDescription: "`member` or `invitation`."},
+			"database_id": ofDatabase(),
+			"email":       fixed(true, "Mail address, as the service writes it: in small letters."),
+			"role":        schema.StringAttribute{Required: true, MarkdownDescription: "`admin`, `developer` or `viewer`."},
+		},
+	},
+	made: func(m memberModel) bool { return m.ID.ValueString() != "" },
+	create: func(ctx context.Context, api *apiclient.Client, m *memberModel) error {
+		return addMember(ctx, api, m)
+	},
+	read: func(ctx context.Context, api *apiclient.Client, m *memberModel) error {
+		return findMember(ctx, api, databaseID(m.DatabaseID), m.Email.ValueString(), m)
+	},
+	update: func(ctx context.Context, api *apiclient.Client, m *memberModel, before memberModel) error {
+		if before.invited() {
+			return addMember(ctx, api, m) // another role of an invitation is another invitation
+		}
+		now, err := api.Members.SetRole(ctx, databaseID(m.DatabaseID), id.MembershipID(before.ID.ValueString()),
+			wire.SetMemberRole{Role: account.Standing(m.Role.ValueString())})
+		if err == nil {
+			m.take(string(now.ID), wire.KindMember, now.Role)
+		}
+		return err
+	},
+	remove: func(ctx context.Context, api *apiclient.Client, m memberModel) error {
+		if m.invited() {
+			return api.Members.DeleteInvitation(ctx, databaseID(m.DatabaseID), id.InvitationID(m.ID.ValueString()))
+		}
+		return api.Members.Remove(ctx, databaseID(m.DatabaseID), id.MembershipID(m.ID.ValueString()))
+	},
+	find: func(ctx context.Context, api *apiclient.Client, text string, m *memberModel) error {
+		of, email, err := parts(ctx, api, text, "DATABASE/ADDRESS")
+		if err != nil {
+			return err
+		}
+		m.DatabaseID, m.Email = types.StringValue(string(of)), types.StringValue(strings.ToLower(email))
+		return findMember(ctx, api, of, email, m)
+	},
+}
+
+func (m *memberModel) take(of, kind string, role account.Standing) {
+	m.ID, m.Kind, m.Role = types.StringValue(of), types.StringValue(kind), types.StringValue(string(role))
+}
+
+func addMember(ctx context.Context, api *apiclient.Client, m *memberModel) error {
+	added, err := api.Members.Add(ctx, databaseID(m.DatabaseID), m.ask())
+	if err == nil {
+		m.take(added.ID, added.Kind, added.Role)
+	}
+	return err
+}
+
+// findMember fills in the membership of an address, or its open invitation.
+func findMember(ctx context.Context, api *apiclient.Client, of id.DatabaseID, email string, m *memberModel) error {
+	all, err := api.Members.List(ctx, of)
+	for _, one := range all.Members {
+		if strings.EqualFold(one.Email, email) {
+			m.take(string(one.ID), wire.KindMember, one.Role)
+			return nil
+		}
+	}
+	for _, one := range all.Invitations {
+		if strings.EqualFold(one.Email, email) && one.Status == "open" {
+			m.take(string(one.ID), wire.KindInvitation, one.Role)
+			return nil
+		}
+	}
+	return errors.Join(err, missing(err))
+}
