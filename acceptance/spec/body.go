@@ -39,6 +39,7 @@ var reading = []Scenario{
 		ada := s.Customer("business")
 		made, single := ada.Creates("orders"), ada.OptsIn(ada.CreatesSingle("single"))
 		s.OK(s.Operator.Enroll(made.ID, "all"))
+		namespace := must(s.Operator.NewNamespace(ada.Account))(s)
 		found := 0
 		for _, route := range s.Routes {
 			if route.Body != nil {
@@ -47,6 +48,9 @@ var reading = []Scenario{
 					continue
 				}
 				of := string(route.of(made, single).ID)
+				if route.Target == "namespace" {
+					of = string(namespace)
+				}
 				s.refusesBadBodies(s.WithKey(ada.Account), route, of) // a key of its own, for the limit of each
 			}
 		}
@@ -56,6 +60,7 @@ var reading = []Scenario{
 			roles := s.sends(Request{Method: "GET", Path: path, Key: ada.Key.Text})
 			s.That(string(roles.Body) == `{"roles":[]}`, "the roles are %d %s", roles.Status, roles.Body)
 		}
+		s.That(len(must(ada.CINamespaces.ListTrusts(ctx, namespace))(s)) == 0, "a refused body had an effect")
 	}},
 	{Name: "every route of previews with a body takes exactly what it knows", Play: func(s *Stage) {
 		ci := s.Pipeline(s.Customer("business"))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -170,6 +171,125 @@ var exchanging = []Scenario{
 		ask.Token = s.token("2", "repo:acme/shop:pull_request")
 		s.Refused(refusal(s.Hosts[0]("").CITokens.Exchange(ctx, ask)), "UNAUTHORIZED")
 	}},
+}
+
+var trusting = []Scenario{
+	{Name: "a full-account key adds, lists and removes whose tokens a namespace trusts", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		namespace, other := must(s.Operator.NewNamespace(ada.Account))(s), must(s.Operator.NewNamespace(ada.Account))(s)
+		added := ada.Trusts(namespace, "repo:acme/shop:**")
+		s.That(added.NamespaceID == namespace && added.Issuer == ciSystem && added.Audience == ciAudience &&
+			added.Subject == "repo:acme/shop:**" && !added.CreatedAt.IsZero(), "it is %+v", added)
+		second := ada.Trusts(namespace, "repo:acme/web:pull_request")
+		ada.Trusts(other, "repo:acme/shop:**") // which is another one
+		list := must(ada.CINamespaces.ListTrusts(ctx, namespace))(s)
+		s.That(slices.Equal(list, []wire.Trust{added, second}), "the list is %+v", list)
+
+		s.Refused(ada.CINamespaces.RemoveTrust(ctx, other, added.ID), "TRUST_NOT_FOUND")
+		s.OK(ada.CINamespaces.RemoveTrust(ctx, namespace, added.ID))
+		s.Refused(ada.CINamespaces.RemoveTrust(ctx, namespace, added.ID), "TRUST_NOT_FOUND")
+		list = must(ada.CINamespaces.ListTrusts(ctx, namespace))(s)
+		s.That(slices.Equal(list, []wire.Trust{second}), "the list is %+v", list)
+		s.That(len(must(ada.CINamespaces.ListTrusts(ctx, other))(s)) == 1, "that of another namespace is gone, too")
+	}},
+	{Name: "namespaces are listed with the revoked ones, which trust nobody", Play: func(s *Stage) {
+		ada, bob := s.Customer("pro"), s.Customer("pro")
+		s.That(len(must(ada.CINamespaces.List(ctx))(s)) == 0, "there are some")
+		open, revoked := must(s.Operator.NewNamespace(ada.Account))(s), must(s.Operator.NewNamespace(ada.Account))(s)
+		ada.Trusts(revoked, "repo:acme/shop:**")
+		s.OK(s.Operator.RevokeNamespace(revoked))
+		list := must(ada.CINamespaces.List(ctx))(s)
+		s.That(len(list) == 2 && list[0].ID == open && list[0].RevokedAt == nil && list[1].ID == revoked && list[1].RevokedAt != nil &&
+			list[0].Name != list[1].Name, "the list is %+v", list)
+		s.That(len(must(ada.CINamespaces.ListTrusts(ctx, revoked))(s)) == 0, "the revoked one trusts somebody")
+		s.Refused(refusal(ada.CINamespaces.AddTrust(ctx, revoked, trustOf("repo:acme/shop:**"))), "VALIDATION_ERROR", "namespace")
+		s.That(len(must(bob.CINamespaces.List(ctx))(s)) == 0, "another account sees them")
+	}},
+	{Name: "a trust that says too little, or too much, is refused by name, and adds nothing", Play: func(s *Stage) {
+		ada := s.Customer("pro")
+		namespace := must(s.Operator.NewNamespace(ada.Account))(s)
+		for _, c := range []struct {
+			field string
+			ask   wire.AddTrust
+		}{
+			{"issuer", wire.AddTrust{Issuer: "http://ci.example.org", Audience: ciAudience, Subject: "repo:acme/shop:x"}},
+			{"issuer", wire.AddTrust{Issuer: "https://user@ci.example.org", Audience: ciAudience, Subject: "repo:acme/shop:x"}},
+			{"issuer", wire.AddTrust{Issuer: "", Audience: ciAudience, Subject: "repo:acme/shop:x"}},
+			{"audience", wire.AddTrust{Issuer: ciSystem, Subject: "repo:acme/shop:x"}},
+			{"audience", wire.AddTrust{Issuer: ciSystem, Audience: strings.Repeat("a", 256), Subject: "repo:acme/shop:x"}},
+			{"subject", wire.AddTrust{Issuer: ciSystem, Audience: ciAudience}},
+			{"subject", wire.AddTrust{Issuer: ciSystem, Audience: ciAudience, Subject: "*"}},
+			{"subject", wire.AddTrust{Issuer: ciSystem, Audience: ciAudience, Subject: "repo:*"}},
+			{"subject", wire.AddTrust{Issuer: ciSystem, Audience: ciAudience, Subject: "repo:acme*"}},
+		} {
+			s.Refused(refusal(ada.CINamespaces.AddTrust(ctx, namespace, c.ask)), "VALIDATION_ERROR", c.field)
+		}
+		s.That(len(must(ada.CINamespaces.ListTrusts(ctx, namespace))(s)) == 0, "one was added")
+	}},
+	{Name: "of the same trust there is one, and of all twenty, however many ask at once", Play: func(s *Stage) {
+		ada := s.Customer("business")
+		namespace := must(s.Operator.NewNamespace(ada.Account))(s)
+		many := s.atOnce(6, func(i int) error {
+			return refusal(ada.on(i).CINamespaces.AddTrust(ctx, namespace, trustOf("repo:acme/shop:x")))
+		})
+		s.oneWon(many, "subject")
+		for n := len(must(ada.CINamespaces.ListTrusts(ctx, namespace))(s)); n < citoken.MaxTrusts-1; n++ {
+			ada.Trusts(namespace, fmt.Sprintf("repo:acme/shop:%d", n))
+		}
+		many = s.atOnce(6, func(i int) error {
+			return refusal(ada.on(i).CINamespaces.AddTrust(ctx, namespace, trustOf(fmt.Sprintf("repo:acme/last:%d", i))))
+		})
+		s.oneWon(many, "namespace")
+		s.That(len(must(ada.CINamespaces.ListTrusts(ctx, namespace))(s)) == citoken.MaxTrusts, "there are more, or fewer")
+	}},
+	{Name: "what was added by the API makes keys, until it is removed by the API", Needs: []Ability{HasPipelines, MovesTime},
+		Play: func(s *Stage) {
+			ada := s.Customer("pro")
+			namespace := must(s.Operator.NewNamespace(ada.Account))(s)
+			trust := must(ada.CINamespaces.AddTrust(ctx, namespace, wire.AddTrust{
+				Issuer: s.Pipelines.Issuer(), Audience: ciAudience, Subject: "repo:acme/shop:**",
+			}))(s)
+			ask := wire.ExchangeToken{NamespaceID: namespace, Token: s.token("1", "repo:acme/shop:pull_request")}
+			made := must(s.Hosts[0]("").CITokens.Exchange(ctx, ask))(s)
+			s.ciKeyWorks(made.APIKey)
+			for _, refused := range []error{ // it adds no other one
+				refusal(s.Hosts[0](made.APIKey).CINamespaces.AddTrust(ctx, namespace, trustOf("repo:evil/shop:**"))),
+				refusal(s.Hosts[0](made.APIKey).CINamespaces.ListTrusts(ctx, namespace)),
+			} {
+				s.Refused(refused, "KEY_SCOPE_DENIED")
+			}
+			s.OK(ada.CINamespaces.RemoveTrust(ctx, namespace, trust.ID))
+			s.keyIsOver(made.APIKey)
+			ask.Token = s.token("2", "repo:acme/shop:pull_request")
+			s.Refused(refusal(s.Hosts[0]("").CITokens.Exchange(ctx, ask)), "UNAUTHORIZED")
+		}},
+}
+
+// ciSystem is an issuer that nobody asks.
+const ciSystem = "https://ci.example.org"
+
+// Trusts has a namespace trust tokens with some subjects.
+func (c *Customer) Trusts(namespace id.NamespaceID, subject string) wire.Trust {
+	c.stage.Helper()
+	return must(c.CINamespaces.AddTrust(ctx, namespace, trustOf(subject)))(c.stage)
+}
+
+func trustOf(subject string) wire.AddTrust {
+	return wire.AddTrust{Issuer: ciSystem, Audience: ciAudience, Subject: subject}
+}
+
+// oneWon fails the story unless one of several was done, and the others were refused for a field.
+func (s *Stage) oneWon(results []error, field string) {
+	s.Helper()
+	won := 0
+	for _, err := range results {
+		if err == nil {
+			won++
+			continue
+		}
+		s.Refused(err, "VALIDATION_ERROR", field)
+	}
+	s.That(won == 1, "%d of them were done", won)
 }
 
 // token is one that a pipeline has for us, for ten minutes.

@@ -35,7 +35,8 @@ var isolating = []Scenario{
 			foreign, home := ada.makesOneOfEach(), mallory.Creates("orders")
 			own := map[string]string{ // all that other things lie in
 				"database": string(home.ID), "{roleId}": string(mallory.AddsRole(home, "Reports", "custom").RoleID),
-				"webhook": string(mallory.Hooks(quietURL, home.ID).ID),
+				"webhook":   string(mallory.Hooks(quietURL, home.ID).ID),
+				"namespace": string(must(s.Operator.NewNamespace(mallory.Account))(s)),
 			}
 			mallory.fillsSingle(mallory.OptsIn(mallory.CreatesSingle("single")), own)
 			s.OK(s.Operator.Enroll(home.ID, "all"))
@@ -125,7 +126,7 @@ var parameter = regexp.MustCompile(`\{\w+\}`)
 var nobodys = map[string]string{
 	"database": nobodysID, "operation": nobodysID, "webhook": nobodysID, "{entryId}": nobodysID, "{deliveryId}": nobodysID,
 	"{roleId}": nobodysID, "{operationId}": nobodysID, "{membershipId}": nobodysID, "{invitationId}": nobodysID,
-	"{uploadId}":         nobodysID,
+	"{uploadId}": nobodysID, "namespace": nobodysID, "{trustId}": nobodysID,
 	legacyOf("database"): nobodysID, legacyOf("{roleId}"): nobodysID, legacyOf("{operationId}"): nobodysID,
 	"extension operation": nobodysID, "restore operation": nobodysID, "{filename}": "20260101_000000.sql.gz",
 }
@@ -143,6 +144,9 @@ func (c *Customer) makesOneOfEach() map[string]string {
 	c.fillsSingle(c.OptsIn(c.CreatesSingle("single")), has)
 	hook := c.Hooks(url, made.ID).ID
 	has["webhook"] = string(hook)
+	namespace := must(c.stage.Operator.NewNamespace(c.Account))(c.stage)
+	trust := must(c.stage.Operator.AddTrust(namespace, ciSystem, ciAudience, "repo:acme/shop:**"))(c.stage)
+	has["namespace"], has["{trustId}"] = string(namespace), string(trust)
 	if c.stage.Receivers != nil {
 		has["{deliveryId}"] = string(must(c.Webhooks.Test(ctx, hook))(c.stage).DeliveryID)
 	}

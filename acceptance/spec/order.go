@@ -67,6 +67,26 @@ var checking = []Scenario{
 				"FEATURE_NOT_AVAILABLE"},
 		})
 	}},
+	{Name: "the checks of a request about a CI namespace come in the same order", Play: func(s *Stage) {
+		ada, made := s.Owner()
+		poor, selected := s.Customer("free"), s.WithKey(ada.Account, made.ID)
+		namespace, revoked := must(s.Operator.NewNamespace(ada.Account))(s), must(s.Operator.NewNamespace(ada.Account))(s)
+		s.OK(s.Operator.RevokeNamespace(revoked))
+		trusts := func(of id.NamespaceID) string { return "/api/v1/ci-namespaces/" + string(of) + "/trusts" }
+		const good = `{"issuer":"https://ci.example.org","audience":"a","subject":"repo:acme/shop:x"}`
+		s.checksInOrder([]doubtful{
+			{"no key, and all else wrong", "POST", trusts("X"), "", "{", "UNAUTHORIZED"},
+			{"a plan without API access, a malformed ID", "POST", trusts("X"), poor.Key.Text, "{", "PLAN_API_ACCESS_REQUIRED"},
+			{"a key for databases, a malformed ID", "POST", trusts("X"), selected.Key.Text, "{", "KEY_SCOPE_DENIED"},
+			{"a preview CI key of the namespace", "POST", trusts(namespace), must(s.Operator.NewCIKeyOf(namespace))(s).Text, good,
+				"KEY_SCOPE_DENIED"},
+			{"a malformed ID, a bad body", "POST", trusts("X"), ada.Key.Text, "{", "VALIDATION_ERROR"},
+			{"nothing there, a bad body", "POST", trusts(nobodysID), ada.Key.Text, "{", "NAMESPACE_NOT_FOUND"},
+			{"a bad body, a namespace that is revoked", "POST", trusts(revoked), ada.Key.Text, "{", "INVALID_JSON"},
+			{"a namespace that is revoked", "POST", trusts(revoked), ada.Key.Text, good, "VALIDATION_ERROR"},
+			{"no such trust", "DELETE", trusts(namespace) + "/" + nobodysID, ada.Key.Text, "", "TRUST_NOT_FOUND"},
+		})
+	}},
 	{Name: "a preview CI key works on no route of accounts", Play: func(s *Stage) {
 		ada, made := s.Owner()
 		ci := must(s.Operator.NewCIKey(ada.Account))(s)

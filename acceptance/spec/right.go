@@ -163,7 +163,7 @@ func (s *Stage) ofDatabases() (routes []Route) {
 	s.Helper()
 	left := maps.Clone(takes)
 	for _, r := range s.targeted() {
-		if r.Target == "webhook" {
+		if r.Target == "webhook" || r.Target == "namespace" {
 			continue // belongs to the account
 		}
 		right := takes[r.line()]

@@ -34,7 +34,7 @@ func Scenarios() []Scenario {
 		of("deletion", deleting),
 		of("upload", uploading), of("preview", previewing), of("preview", endingPreviews),
 		of("preview", copyingPreviews),
-		of("ci", keepingCIKeys), of("ci-token", exchanging),
+		of("ci", keepingCIKeys), of("ci-token", exchanging), of("ci-trust", trusting),
 		of("extension", extending), of("extension", extendingAlone),
 		of("role-create", addingRoles), of("role-repeat", repeatingRoles), of("role-name", namingRoles),
 		of("role-limit", limitingRoles), of("role-access", usingRoles), of("role-connect", grantingConnect),

@@ -72,7 +72,7 @@ type Route struct {
 	FullAccount  bool   // full-account keys only
 	Preview      bool   // preview CI keys only
 	Public       bool   // no key at all
-	Target       string // what the first parameter names: "database", "operation", "webhook", "preview" or ""
+	Target       string // what the first parameter names: "database", "operation", "webhook", "preview", "namespace" or ""
 	Body         []byte // one with every field that the route takes, as JSON; nil where it takes none
 	Stream       bool   // takes bytes
 }

@@ -25,6 +25,7 @@ type Calls struct {
 	Previews      Previews
 	Extensions    Extensions
 	CITokens      CITokens
+	CINamespaces  CINamespaces
 	Operations    Operations
 	Usage         Usage
 	Activity      Activity
@@ -48,6 +49,7 @@ func callsOf(c *Client) Calls {
 		Previews:      Previews{c},
 		Extensions:    Extensions{c},
 		CITokens:      CITokens{c},
+		CINamespaces:  CINamespaces{c},
 		Operations:    Operations{c},
 		Usage:         Usage{c},
 		Activity:      Activity{c},
@@ -357,6 +359,33 @@ type CITokens struct{ c *Client }
 // Exchange sends POST /previews/token: exchange an OIDC token of a CI system for a preview CI key of one hour; needs no API key.
 func (x CITokens) Exchange(ctx context.Context, b wire.ExchangeToken, opts ...Option) (wire.ExchangedKey, error) {
 	return data[wire.ExchangedKey](ctx, x.c, post(b, "/previews/token"), opts)
+}
+
+// CINamespaces groups calls: namespaces of pipelines, and whose tokens they trust.
+type CINamespaces struct{ c *Client }
+
+// List sends GET /ci-namespaces: list the CI namespaces of the account, including revoked ones.
+func (x CINamespaces) List(ctx context.Context, opts ...Option) ([]wire.Namespace, error) {
+	return data[[]wire.Namespace](ctx, x.c, get("/ci-namespaces"), opts)
+}
+
+// ListTrusts sends GET /ci-namespaces/{namespaceId}/trusts: list whose OIDC tokens a CI namespace trusts.
+func (x CINamespaces) ListTrusts(ctx context.Context, namespaceID id.NamespaceID, opts ...Option) ([]wire.Trust, error) {
+	return data[[]wire.Trust](ctx, x.c, get("/ci-namespaces/%s/trusts", namespaceID), opts)
+}
+
+// AddTrust sends POST /ci-namespaces/{namespaceId}/trusts: have a CI namespace trust OIDC tokens: they can be exchanged for its
+// keys from now on.
+func (x CINamespaces) AddTrust(
+	ctx context.Context, namespaceID id.NamespaceID, b wire.AddTrust, opts ...Option,
+) (wire.Trust, error) {
+	return data[wire.Trust](ctx, x.c, post(b, "/ci-namespaces/%s/trusts", namespaceID), opts)
+}
+
+// RemoveTrust sends DELETE /ci-namespaces/{namespaceId}/trusts/{trustId}: remove a trust of a CI namespace, and end the keys that
+// were made by it.
+func (x CINamespaces) RemoveTrust(ctx context.Context, namespaceID id.NamespaceID, trustID id.TrustID, opts ...Option) error {
+	return tell(ctx, x.c, remove("/ci-namespaces/%s/trusts/%s", namespaceID, trustID).ofGone(fault.TrustNotFound), opts)
 }
 
 // Operations groups calls: asynchronous work and its progress.

@@ -18,14 +18,16 @@ const previewsPath = "/previews"
 func (s *site) ciPages() []web.Page {
 	const one = previewsPath + "/{namespace}"
 	return []web.Page{
-		web.Get("previews", previewsPath, s.showNamespaces, "findPreview"),
+		web.Get("previews", previewsPath, s.showNamespaces, "findPreview", "listCINamespaces"),
 		web.Post("namespace.create", previewsPath, previewsPath, s.createNamespace).Says("The namespace was made."),
-		web.Get("namespace", one, s.showNamespace, "getPreview"),
+		web.Get("namespace", one, s.showNamespace, "getPreview", "listTrusts"),
 		web.Post("namespace.revoke", one+"/revoke", one, s.revokeNamespace).Says("The namespace is revoked, with its keys and trusts."),
 		web.Post("ci-key.create", one+"/keys", one, s.createCIKey),
 		web.Post("ci-key.revoke", one+"/keys/{key}/revoke", one, s.revokeCIKey).Says("The key works no more."),
-		web.Post("trust.add", one+"/trusts", one, s.addTrust, "exchangeToken").Says("Tokens of the issuer are trusted."),
-		web.Post("trust.remove", one+"/trusts/{trust}/remove", one, s.removeTrust).Says("Tokens of the issuer are trusted no more."),
+		web.Post("trust.add", one+"/trusts", one, s.addTrust, "exchangeToken", "addTrust").
+			Says("Tokens of the issuer are trusted."),
+		web.Post("trust.remove", one+"/trusts/{trust}/remove", one, s.removeTrust, "removeTrust").
+			Says("Tokens of the issuer are trusted no more."),
 	}
 }
 

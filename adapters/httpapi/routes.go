@@ -42,6 +42,7 @@ func Routes(uc *controlplane.ControlPlane) (table []serve.Route) {
 		},
 		{"Extensions", "PostgreSQL extensions of a database", extensionRoutes{uc.Extensions}.routes()},
 		{"CI tokens", "Keys for pipelines that store none", tokenRoutes{uc.CITokens}.routes()},
+		{"CI namespaces", "Namespaces of pipelines, and whose tokens they trust", namespaceRoutes{uc.Pipelines}.routes()},
 		{"Operations", "Asynchronous work and its progress", operationRoutes{uc.Operations}.routes()},
 		{"Usage", "What a database uses of its server, and what is billed by", usageRoutes{uc.Usage}.routes()},
 		{"Activity", "What was done to a database, and by whom", activityRoutes{uc.Activity}.routes()},

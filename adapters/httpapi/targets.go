@@ -25,6 +25,7 @@ var (
 	Operation    = &serve.Target{Name: "operation", Missing: fault.OperationNotFound}
 	Webhook      = &serve.Target{Name: "webhook", Missing: fault.WebhookNotFound}
 	Preview      = &serve.Target{Name: "preview", Missing: fault.PreviewNotFound}
+	Namespace    = &serve.Target{Name: "namespace", Missing: fault.NamespaceNotFound}
 )
 
 // NewGate makes the use cases the gatekeeper.
@@ -56,6 +57,8 @@ func (g gate) Reach(ctx context.Context, c access.Caller, n serve.Need) (any, er
 		return g.cp.Webhooks.Reach(ctx, c, id.WebhookID(n.ID), gates...)
 	case Preview:
 		return g.cp.Previews.Reach(ctx, c, id.DatabaseID(n.ID))
+	case Namespace:
+		return g.cp.Pipelines.Reach(ctx, c, id.NamespaceID(n.ID), gates...)
 	default:
 		return g.cp.Access.Reach(ctx, c, id.DatabaseID(n.ID), n.Action, gates...)
 	}

@@ -75,6 +75,7 @@ type ControlPlane struct {
 	Members       *members.Members
 	People        *people.People
 	Keys          *keys.Keys
+	Pipelines     *keys.Pipelines
 	QueryTimeouts *querytimeouts.QueryTimeouts
 	SlowQueries   *slowqueries.SlowQueries
 	Roles         *roles.Roles
@@ -148,6 +149,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Members:       joining,
 		People:        persons,
 		Keys:          keys.New(shared),
+		Pipelines:     keys.NewPipelines(shared),
 		QueryTimeouts: querytimeouts.New(shared, sets),
 		SlowQueries:   slowqueries.New(shared),
 		Roles:         roles.New(shared),

@@ -28,6 +28,8 @@ const (
 	InvitationNotFound                   Code = "INVITATION_NOT_FOUND"
 	AllowlistEntryNotFound               Code = "ALLOWLIST_ENTRY_NOT_FOUND"
 	PreviewNotFound                      Code = "PREVIEW_NOT_FOUND"
+	NamespaceNotFound                    Code = "NAMESPACE_NOT_FOUND"
+	TrustNotFound                        Code = "TRUST_NOT_FOUND"
 	UploadNotFound                       Code = "UPLOAD_NOT_FOUND"
 	RouteNotFound                        Code = "ROUTE_NOT_FOUND"
 	MethodNotAllowed                     Code = "METHOD_NOT_ALLOWED"
@@ -102,6 +104,8 @@ var Table = []Entry{
 	{InvitationNotFound, 404, "no such invitation to this database, or its token is unknown, used or expired"},
 	{AllowlistEntryNotFound, 404, "no such allowlist entry of this database"},
 	{PreviewNotFound, 404, "no such preview in the key's namespace"},
+	{NamespaceNotFound, 404, "no such CI namespace in the account"},
+	{TrustNotFound, 404, "no such trust of this CI namespace"},
 	{UploadNotFound, 404, "no such restore upload, or it has expired, was replaced by another one, or is complete"},
 	{RouteNotFound, 404, "no such route"},
 	{MethodNotAllowed, 405, "the route exists, but not with this method"},

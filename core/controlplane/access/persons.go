@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -107,6 +108,19 @@ func (a *Access) refusePerson(ctx context.Context, client netip.Addr) (Admission
 func (c Caller) StillIn(ctx context.Context, tx ports.Tx, clock ports.Clock) error {
 	_, err := c.lockSession(ctx, tx, clock)
 	return err
+}
+
+// StillWorks is StillIn for a key: it locks the key, and returns UNAUTHORIZED if that was revoked or replaced, has expired, or
+// may not be used from the client's address any more.
+func (c Caller) StillWorks(ctx context.Context, tx ports.Tx, clock ports.Clock) error {
+	key, err := tx.Keys().Lock(ctx, c.Key.ID)
+	if err == nil && (key.RevokedAt != nil || key.Expired(clock.Now()) || !key.Networks.Contains(c.Client)) {
+		err = ports.ErrNoRow
+	}
+	if err != nil {
+		return base.NotFound(err, account.ErrUnauthorized())
+	}
+	return c.StillServed(ctx, tx)
 }
 
 // StillOperates is StillIn for what an operator changes. FORBIDDEN: the person is named no more. Else errors are those of

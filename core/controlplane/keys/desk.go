@@ -15,7 +15,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Keys is where people manage the keys of their own account (spec, section "Authentication"). No key makes or ends another one.
+// Keys is where people manage the keys of their own account (spec, section "Authentication"). No key makes or ends another one;
+// what a program does, Pipelines has.
 type Keys struct{ base *base.Base }
 
 // New makes the use cases.
@@ -40,7 +41,7 @@ func (k *Keys) Desk(c access.Caller) (*Desk, error) {
 }
 
 // Desk manages the keys of all accounts for the operator, and those of one account for a person: what belongs to others does not
-// exist there. For a person, every error may also be UNAUTHORIZED: the session has ended.
+// exist there. For a person, every error may also be UNAUTHORIZED: the session has ended. Pipelines has one that is a key's.
 type Desk struct {
 	base   *base.Base
 	caller *access.Caller // nil: the operator
@@ -73,13 +74,18 @@ func (d *Desk) admitsNew(ctx context.Context, tx ports.Tx, a id.AccountID) (acco
 	return of, err
 }
 
-// update runs fn in a transaction, as long as a person's session is open.
+// update runs fn in a transaction, as long as a person's session is open, or a key works.
 func (d *Desk) update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	return d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		if d.caller != nil {
-			if err := d.caller.StillIn(ctx, tx, d.base.Clock); err != nil {
-				return err
-			}
+	return d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		switch {
+		case d.caller == nil:
+		case d.caller.IsPerson():
+			err = d.caller.StillIn(ctx, tx, d.base.Clock)
+		default:
+			err = d.caller.StillWorks(ctx, tx, d.base.Clock)
+		}
+		if err != nil {
+			return err
 		}
 		return fn(ctx, tx)
 	})

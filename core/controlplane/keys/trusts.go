@@ -75,9 +75,14 @@ func (d *Desk) RemoveTrust(ctx context.Context, t id.TrustID) error {
 	if err != nil {
 		return err
 	}
+	return d.removeTrust(ctx, trust, missing(ports.ErrNoRow, "trust"))
+}
+
+// removeTrust is RemoveTrust of a trust that was found. The error is gone where it is not there any more.
+func (d *Desk) removeTrust(ctx context.Context, trust citoken.Trust, gone error) error {
 	return d.updateNamespace(ctx, trust.NamespaceID, func(ctx context.Context, tx ports.Tx, n account.Namespace) error {
-		if err := tx.Trusts().Remove(ctx, t, d.base.Clock.Now()); err != nil {
-			return missing(err, "trust")
+		if err := tx.Trusts().Remove(ctx, trust.ID, d.base.Clock.Now()); err != nil {
+			return base.NotFound(err, gone)
 		}
 		return d.auditCI(ctx, tx, n, audit.CITrustRemoved, aboutTrust(trust))
 	})
