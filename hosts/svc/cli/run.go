@@ -22,6 +22,7 @@ import (
 	"github.com/pgherd/pgherd/hosts/svc/cli/operations"
 	"github.com/pgherd/pgherd/hosts/svc/cli/previews"
 	"github.com/pgherd/pgherd/hosts/svc/cli/roles"
+	"github.com/pgherd/pgherd/hosts/svc/cli/trusts"
 	"github.com/pgherd/pgherd/hosts/svc/cli/webhooks"
 )
 
@@ -78,6 +79,7 @@ Log in once with "svc auth login", or set SVC_BASE_URL and SVC_API_KEY. A databa
 		members.Invitations(a),
 		webhooks.Command(a),
 		previews.Command(a),
+		trusts.Command(a),
 		connect.Psql(a),
 		connect.Command(a),
 		roles.Managed(a),

@@ -33,6 +33,8 @@ var Advice = map[fault.Code]string{
 	fault.InvitationNotFound:         `"svc invitations list DATABASE" shows the invitations`,
 	fault.AllowlistEntryNotFound:     `"svc databases allowlist list DATABASE" shows the entries`,
 	fault.PreviewNotFound:            `"svc previews create REF" makes the preview of a ref, "svc previews get --ref REF" shows it`,
+	fault.NamespaceNotFound:          `"svc trusts namespaces" shows the CI namespaces`,
+	fault.TrustNotFound:              `"svc trusts list NAMESPACE" shows the trusts`,
 	fault.RouteNotFound:              "check the path in the URL, and that the service is as new as svc",
 
 	// What the state of something forbids.

@@ -146,6 +146,8 @@ func (e NotFound) code() fault.Code {
 		return fault.InvitationNotFound
 	case "webhook":
 		return fault.WebhookNotFound
+	case "CI namespace":
+		return fault.NamespaceNotFound
 	}
 	return ""
 }

@@ -24,8 +24,7 @@ func authCI(a *app.App) *cobra.Command {
 		Use: "ci", Short: "Exchange the token of a CI system for a preview CI key", Args: cobra.NoArgs,
 		Long: `Read the OIDC token that a CI system has made for a run from standard input, and print a preview CI key.
 
-The key works for an hour. No other key is needed, and none is stored. The operator of the service says which runs a
-namespace trusts.
+The key works for an hour. No other key is needed, and none is stored. "svc trusts" says which runs a namespace trusts.
 
 A token works once. If the answer is lost, the run needs another one.`,
 		Example: `  SVC_API_KEY=$(svc auth ci --namespace ID < token)`,
