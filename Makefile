@@ -210,8 +210,7 @@ try-packages: $(PACKERS) ## build the packages, and install, upgrade, remove and
 
 # A module of its own: nothing else needs what it is built from.
 terraform: ## build bin/terraform-provider-pgherd
-	$(COMPILE) -C hosts/terraform build -ldflags="-X github.com/pgherd/pgherd/hosts/terraform/provider.Version=$(or $(VERSION),dev)" \
-		-o ../../bin/terraform-provider-pgherd .
+	$(COMPILE) -C hosts/terraform build $(STAMP) -o ../../bin/terraform-provider-pgherd .
 
 try-terraform: toolchain $(GOLANGCI) ## have the machine's terraform make, change, import and destroy everything on a development host
 	cd hosts/terraform && ../../$(GOLANGCI) run ./...

@@ -12,7 +12,8 @@ import (
 )
 
 func main() {
-	if err := providerserver.Serve(context.Background(), provider.New, providerserver.ServeOpts{Address: provider.Address}); err != nil {
+	err := providerserver.Serve(context.Background(), provider.New, providerserver.ServeOpts{Address: provider.Address})
+	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "terraform-provider-pgherd:", err)
 		os.Exit(1)
 	}

@@ -2,13 +2,13 @@ package provider
 
 import (
 	"context"
-	"errors"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	core "github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -22,27 +22,26 @@ type allowlistEntryModel struct {
 var allowlistEntry = kind[allowlistEntryModel]{
 	name: "allowlist_entry",
 	schema: schema.Schema{
-		MarkdownDescription: "A network that may connect to a database. Without any entry, all may; with the first, all others may not.",
+		MarkdownDescription: "A network that may connect to a database. Without any entry all may; with the first, no other may.",
 		Attributes: map[string]schema.Attribute{
 			"id":          computedID("entry"),
 			"database_id": ofDatabase(),
-			"cidr":        fixed(true, "Network, as the service writes it: `198.51.100.0/24`, `2001:db8::/32`."),
-			"description": fixed(false, "What it is."),
+			"cidr":        fixed(true, "Network, such as `198.51.100.0/24`, `198.51.100.7/32` or `2001:db8::/32`.", like(writtenNetwork)),
+			"description": fixed(false, "What it is, in up to 200 characters.", like(core.ValidateDescription)),
 		},
 	},
-	made: func(m allowlistEntryModel) bool { return m.ID.ValueString() != "" },
+	database: func(m allowlistEntryModel) types.String { return m.DatabaseID },
+	made:     func(m allowlistEntryModel) bool { return m.ID.ValueString() != "" },
 	create: func(ctx context.Context, api *apiclient.Client, m *allowlistEntryModel) error {
-		e, err := api.Allowlist.Add(ctx, databaseID(m.DatabaseID), wire.AddAllowlistEntry{
-			CIDR: m.CIDR.ValueString(), Description: m.Description.ValueStringPointer(),
+		e, err := answered(ctx, func(ctx context.Context) (wire.AllowlistEntry, error) {
+			return api.Allowlist.Add(ctx, databaseID(m.DatabaseID), wire.AddAllowlistEntry{
+				CIDR: m.CIDR.ValueString(), Description: m.Description.ValueStringPointer(),
+			})
 		})
-		if err != nil {
-			return err
+		if err == nil {
+			m.ID = types.StringValue(string(e.ID))
 		}
-		m.ID = types.StringValue(string(e.ID))
-		if e.CIDR != m.CIDR.ValueString() {
-			return errors.New("the service writes that network " + e.CIDR + ": write it so")
-		}
-		return nil
+		return err
 	},
 	read: func(ctx context.Context, api *apiclient.Client, m *allowlistEntryModel) error {
 		return findEntry(ctx, api, databaseID(m.DatabaseID), m.ID.ValueString(), m)
@@ -72,5 +71,11 @@ func findEntry(ctx context.Context, api *apiclient.Client, of id.DatabaseID, nam
 			return nil
 		}
 	}
-	return errors.Join(err, missing(err))
+	return missing(err)
+}
+
+// writtenNetwork is a network as the service writes it.
+func writtenNetwork(text string) (string, error) {
+	network, err := core.ParseCIDR(text)
+	return network.String(), err
 }

@@ -11,11 +11,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	core "github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 type databaseModel struct {
@@ -39,20 +41,24 @@ type databaseModel struct {
 var database = kind[databaseModel]{
 	name: "database",
 	schema: schema.Schema{
-		MarkdownDescription: "A database. Terraform deletes it only where `deletion_protection` is false; it can be recovered by " +
-			"`svc databases recover` until it is purged.",
+		MarkdownDescription: "A database. A plan deletes or replaces it only where `deletion_protection` is false in the state. It " +
+			"can be recovered by `svc databases recover` until it is purged.",
 		Attributes: map[string]schema.Attribute{
 			"id":           computedID("database"),
-			"name":         fixed(true, "3 to 50 lowercase letters, digits and hyphens."),
-			"display_name": fixed(true, "1 to 64 characters."),
+			"name":         fixed(true, "3 to 50 lowercase letters, digits and hyphens.", accepted(core.ValidateChosenName)),
+			"display_name": fixed(true, "1 to 64 characters.", like(core.ValidateDisplayName)),
 			"role_model": schema.StringAttribute{
-				Optional: true, Computed: true,
-				MarkdownDescription: "`managed`, with three logins and additional roles, or `single_login`. A change makes a new one.",
+				Optional: true, Computed: true, Validators: []validator.String{like(core.ParseRoleModel)},
+				MarkdownDescription: "`managed`, with three logins and additional roles, or `single_login`; `managed` if not set. A " +
+					"change makes a new one.",
 				PlanModifiers: []planmodifier.String{
 					stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplaceIfConfigured(),
 				},
 			},
-			"environment": schema.StringAttribute{Optional: true, MarkdownDescription: "`development`, `staging` or `production`."},
+			"environment": schema.StringAttribute{
+				Optional: true, MarkdownDescription: "`development`, `staging`, `production` or `other`.",
+				Validators: []validator.String{like(core.ParseEnvironment)},
+			},
 			"running": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(true),
 				MarkdownDescription: "Whether it may be connected to; true if not set. Setting it to false stops the database.",
@@ -62,24 +68,32 @@ var database = kind[databaseModel]{
 				MarkdownDescription: "Whether deleting it is refused; true if not set. Terraform's own, so it has to be applied first.",
 			},
 			"timeout":         timeout("20 minutes"),
-			"idempotency_key": idempotencyKey(),
+			"idempotency_key": told("The key that it was asked for with."),
 			"host":            told("Host to connect to."),
 			"port": schema.Int64Attribute{
 				Computed: true, MarkdownDescription: "Port to connect to.",
 				PlanModifiers: []planmodifier.Int64{int64planmodifier.UseStateForUnknown()},
 			},
 			"username": told("The owner's login."),
-			"password": secret("The owner's password, as it was when the database was made. Nothing tells it again: null after an import."),
+			"password": secret(
+				"The owner's password, as it was when the database was made. Nothing tells it again: null after an import."),
 			"connection_string": secret(
 				"How the owner connects, with that password; null after an import. Applications better use a login of " +
 					"their own: see `pgherd_login_password` and `pgherd_role_password`, which put none into the state."),
 			"created_at": told("When it was made."),
 		},
 	},
-	made:   func(m databaseModel) bool { return m.ID.ValueString() != "" },
-	create: createDatabase,
+	database: func(m databaseModel) types.String { return m.ID },
+	limit:    20 * time.Minute,
+	timeout:  func(m databaseModel) types.String { return m.Timeout },
+	guard:    guardDatabase,
+	made:     func(m databaseModel) bool { return m.ID.ValueString() != "" },
+	create:   createDatabase,
 	read: func(ctx context.Context, api *apiclient.Client, m *databaseModel) error {
 		now, err := api.Databases.Get(ctx, databaseID(m.ID))
+		if err == nil && now.Status == core.Deleting {
+			return errGone
+		}
 		if err == nil {
 			m.take(now)
 		}
@@ -87,11 +101,9 @@ var database = kind[databaseModel]{
 	},
 	update: updateDatabase,
 	remove: func(ctx context.Context, api *apiclient.Client, m databaseModel) error {
-		if m.DeletionProtection.ValueBool() {
-			return errors.New("deletion_protection is true: set it to false, apply that, and delete then")
+		if err := guardDatabase(m, nil); err != nil { // it may be tainted, of which no plan tells
+			return err
 		}
-		ctx, cancel := within(ctx, m.Timeout, 20*time.Minute)
-		defer cancel()
 		asked, err := api.Databases.Delete(ctx, databaseID(m.ID))
 		if err != nil {
 			return err
@@ -100,12 +112,31 @@ var database = kind[databaseModel]{
 	},
 	find: func(ctx context.Context, api *apiclient.Client, given string, m *databaseModel) error {
 		found, err := databaseCalled(ctx, api, given)
-		if err == nil {
-			m.DeletionProtection = types.BoolValue(true)
-			m.take(found)
+		if err != nil {
+			return err
 		}
-		return err
+		logins, err := api.Logins.List(ctx, found.ID)
+		if err != nil {
+			return err
+		}
+		m.RoleModel = types.StringValue(string(core.SingleLogin))
+		if len(logins) > 1 {
+			m.RoleModel = types.StringValue(string(core.Managed))
+		}
+		m.DeletionProtection = types.BoolValue(true)
+		m.take(found)
+		return nil
 	},
+}
+
+// guardDatabase refuses to lose a database that is protected.
+func guardDatabase(m databaseModel, planned *databaseModel) error {
+	stays := planned != nil && planned.Name.Equal(m.Name) && planned.DisplayName.Equal(m.DisplayName) &&
+		planned.RoleModel.Equal(m.RoleModel)
+	if stays || !m.DeletionProtection.ValueBool() {
+		return nil
+	}
+	return errors.New("deletion_protection is true: set it to false, apply that, and delete or replace the database then")
 }
 
 // take fills in what the API tells at any time.
@@ -113,16 +144,11 @@ func (m *databaseModel) take(d wire.Database) {
 	m.ID, m.Name, m.DisplayName = types.StringValue(string(d.ID)), types.StringValue(d.Name), types.StringValue(d.DisplayName)
 	m.Host, m.Port, m.Username = types.StringValue(d.Host), types.Int64Value(int64(d.Port)), types.StringValue(d.Username)
 	m.CreatedAt = types.StringValue(d.CreatedAt.UTC().Format(time.RFC3339Nano))
-	m.Environment = types.StringNull()
-	if d.Environment != nil {
-		m.Environment = types.StringValue(string(*d.Environment))
-	}
+	m.Environment = types.StringPointerValue((*string)(d.Environment))
 	m.Running = types.BoolValue(d.Status != core.Stopped)
 }
 
 func createDatabase(ctx context.Context, api *apiclient.Client, m *databaseModel) error {
-	ctx, cancel := within(ctx, m.Timeout, 20*time.Minute)
-	defer cancel()
 	ask := wire.CreateDatabase{Name: m.Name.ValueString(), DisplayName: m.DisplayName.ValueString()}
 	if model := m.RoleModel.ValueString(); model != "" {
 		ask.RoleModel = new(core.RoleModel(model))
@@ -130,26 +156,18 @@ func createDatabase(ctx context.Context, api *apiclient.Client, m *databaseModel
 	if label := m.Environment.ValueString(); label != "" {
 		ask.Environment = new(core.Environment(label))
 	}
-	running := m.Running
-	d, err := api.Databases.Create(ctx, ask, apiclient.IdempotencyKey(m.IdempotencyKey.ValueString()))
+	m.IdempotencyKey = chosen(m.IdempotencyKey)
+	d, err := answered(ctx, func(ctx context.Context) (wire.CreatedDatabase, error) {
+		return created(ctx, api, ask, m.IdempotencyKey.ValueString())
+	})
 	if err != nil {
 		return err
 	}
+	running := m.Running
 	m.take(d.Database)
-	m.Password, m.ConnectionString = types.StringPointerValue(given(d.Password)), types.StringPointerValue(given(d.ConnectionString))
+	m.Password, m.ConnectionString = given(d.Password), given(d.ConnectionString)
 	if m.RoleModel.IsUnknown() {
 		m.RoleModel = types.StringValue(string(core.Managed))
-	}
-	for d.Status == core.Creating {
-		if err := wait(ctx); err != nil {
-			return fmt.Errorf("it is still being made: %w", err)
-		}
-		now, err := api.Databases.Get(ctx, d.ID)
-		if err != nil {
-			return err
-		}
-		d.Status = now.Status
-		m.take(now)
 	}
 	if d.Status != core.Active {
 		return fmt.Errorf("it was made, and is %s", d.Status)
@@ -157,20 +175,27 @@ func createDatabase(ctx context.Context, api *apiclient.Client, m *databaseModel
 	return setRunning(ctx, api, m, running)
 }
 
-func updateDatabase(ctx context.Context, api *apiclient.Client, m *databaseModel, before databaseModel) error {
-	ctx, cancel := within(ctx, m.Timeout, 20*time.Minute)
-	defer cancel()
-	if !m.Environment.Equal(before.Environment) {
-		var label *core.Environment
-		if text := m.Environment.ValueString(); text != "" {
-			label = new(core.Environment(text))
+// created makes a database. The service answers when it can be connected to; where that takes longer than a request may, it says
+// so, and the same request asks for the rest.
+func created(ctx context.Context, api *apiclient.Client, ask wire.CreateDatabase, key string) (wire.CreatedDatabase, error) {
+	for {
+		d, err := api.Databases.Create(ctx, ask, apiclient.IdempotencyKey(key))
+		if codeOf(err) != fault.AgentError {
+			return d, err
 		}
+		begun, none := databaseCalled(ctx, api, ask.Name)
+		if none != nil || begun.Status != core.Creating || wait(ctx) != nil {
+			return d, err
+		}
+	}
+}
+
+func updateDatabase(ctx context.Context, api *apiclient.Client, m *databaseModel, before databaseModel) error {
+	if !m.Environment.Equal(before.Environment) {
+		label := (*core.Environment)(m.Environment.ValueStringPointer())
 		if _, err := api.Databases.SetEnvironment(ctx, databaseID(m.ID), wire.SetEnvironment{Environment: label}); err != nil {
 			return err
 		}
-	}
-	if m.Running.Equal(before.Running) {
-		return nil
 	}
 	running := m.Running
 	m.Running = before.Running
@@ -193,20 +218,10 @@ func setRunning(ctx context.Context, api *apiclient.Client, m *databaseModel, wa
 	return err
 }
 
-// wait is a pause, which the end of ctx cuts off.
-func wait(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(pause):
-		return nil
-	}
-}
-
-// given is a text that is there; else nil.
-func given(text string) *string {
+// given is a text that is there; else null.
+func given(text string) types.String {
 	if text == "" {
-		return nil
+		return types.StringNull()
 	}
-	return &text
+	return types.StringValue(text)
 }

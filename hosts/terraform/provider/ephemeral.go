@@ -23,8 +23,10 @@ type revelation[M any] struct {
 type revealer[M any] struct {
 	revelation[M]
 
-	api *apiclient.Client
+	api *service
 }
+
+var _ ephemeral.EphemeralResourceWithConfigure = (*revealer[struct{}])(nil)
 
 func revealing[M any](r revelation[M]) func() ephemeral.EphemeralResource {
 	return func() ephemeral.EphemeralResource { return &revealer[M]{revelation: r} }
@@ -42,7 +44,7 @@ func (r *revealer[M]) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp 
 
 // Configure implements ephemeral.EphemeralResourceWithConfigure.
 func (r *revealer[M]) Configure(_ context.Context, req ephemeral.ConfigureRequest, _ *ephemeral.ConfigureResponse) {
-	r.api, _ = req.ProviderData.(*apiclient.Client) // nil while Terraform only validates
+	r.api, _ = req.ProviderData.(*service) // nil while Terraform only validates
 }
 
 // Open implements ephemeral.EphemeralResource.
@@ -51,8 +53,11 @@ func (r *revealer[M]) Open(ctx context.Context, req ephemeral.OpenRequest, resp 
 	if resp.Diagnostics.Append(req.Config.Get(ctx, &m)...); resp.Diagnostics.HasError() {
 		return
 	}
-	err := r.reveal(ctx, r.api, &m)
-	if tell(&resp.Diagnostics, "It cannot be revealed", err); err == nil {
+	ctx, cancel := context.WithTimeout(ctx, briefly)
+	defer cancel()
+	err := r.reveal(ctx, r.api.Client, &m)
+	tell(&resp.Diagnostics, "It cannot be revealed", err, func(name string) bool { return r.schema.Attributes[name] != nil })
+	if err == nil {
 		resp.Diagnostics.Append(resp.Result.Set(ctx, &m)...)
 	}
 }

@@ -1,59 +1,50 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/google/uuid"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// idempotencyKey is what a creation, or a rotation, is asked with. It is planned, so that a plan that is applied again after a crash asks for the
-// same thing, and makes it once.
-func idempotencyKey() schema.StringAttribute {
-	return schema.StringAttribute{
-		Computed:            true,
-		MarkdownDescription: "The key that it was asked for with, or its last rotation. A plan that is applied again does that once.",
-		PlanModifiers:       []planmodifier.String{newKey{}},
-	}
+// chosen is the idempotency key that a thing is asked for with, or a new one. It is not planned: Terraform plans twice, before
+// and while it applies, and wants the same plan.
+func chosen(key types.String) types.String {
+	return types.StringValue(cmp.Or(key.ValueString(), uuid.NewString()))
 }
 
-type newKey struct{}
+// nextKey plans the key of a rotation. It follows from the key before and the text that the rotation hangs on, so a rotation that
+// was interrupted goes on where it is applied again.
+type nextKey struct{}
 
-func (newKey) Description(context.Context) string {
-	return "a new resource, or rotation, has a new key"
-}
+// Description implements planmodifier.Describer.
+func (nextKey) Description(context.Context) string { return "a rotation has another key" }
 
-func (n newKey) MarkdownDescription(ctx context.Context) string { return n.Description(ctx) }
+// MarkdownDescription implements planmodifier.Describer.
+func (n nextKey) MarkdownDescription(ctx context.Context) string { return n.Description(ctx) }
 
 // PlanModifyString implements planmodifier.String.
-func (newKey) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
-	if req.Plan.Raw.IsNull() { // it is deleted
+func (nextKey) PlanModifyString(ctx context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if req.State.Raw.IsNull() { // it is made, and so is its key
 		return
 	}
-	resp.PlanValue = req.StateValue
-	if req.State.Raw.IsNull() || rotates(ctx, req) {
-		resp.PlanValue = types.StringValue(uuid.NewString())
+	var before, planned, of types.String
+	resp.Diagnostics.Append(req.Plan.GetAttribute(ctx, path.Root("rotation"), &planned)...)
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("rotation"), &before)...)
+	resp.Diagnostics.Append(req.State.GetAttribute(ctx, path.Root("id"), &of)...)
+	switch {
+	case planned.IsUnknown():
+		resp.PlanValue = types.StringUnknown()
+	case rotates(planned, before):
+		from := of.ValueString() + "\n" + req.StateValue.ValueString() + "\n" + planned.ValueString()
+		resp.PlanValue = types.StringValue(uuid.NewSHA1(uuid.NameSpaceOID, []byte(from)).String())
+	default:
+		resp.PlanValue = req.StateValue
 	}
 }
 
-// rotates reports whether a plan changes the text that a rotation hangs on.
-func rotates(ctx context.Context, req planmodifier.StringRequest) bool {
-	var before, planned types.String
-	at := path.Root("rotation")
-	if req.Plan.GetAttribute(ctx, at, &planned).HasError() || req.State.GetAttribute(ctx, at, &before).HasError() {
-		return false // it has none
-	}
-	return !planned.Equal(before)
-}
-
-// secret is a password that only the state has.
-func secret(text string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Computed: true, Sensitive: true, MarkdownDescription: text,
-		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-	}
-}
+// rotates reports whether a rotation hangs on a change of a text. To leave the text out is none.
+func rotates(planned, before types.String) bool { return !planned.IsNull() && !planned.Equal(before) }

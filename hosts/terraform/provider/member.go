@@ -2,16 +2,17 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
+	core "github.com/pgherd/pgherd/core/member"
 )
 
 type memberModel struct {
@@ -31,21 +32,23 @@ func (m memberModel) invited() bool { return m.Kind.ValueString() == wire.KindIn
 var member = kind[memberModel]{
 	name: "member",
 	schema: schema.Schema{
-		MarkdownDescription: "Somebody who may use a database beside its owner. Who has no account yet is invited by mail, and stays an " +
-			"invitation until it is accepted; one that has ended is sent again by the next apply.",
+		MarkdownDescription: "Somebody who may use a database beside its owner. Who has no account yet is invited by mail, and stays " +
+			"an invitation until it is accepted; one that has ended is sent again by the next apply.",
 		Attributes: map[string]schema.Attribute{
 			// Both change when an invitation is accepted.
 			"id":          schema.StringAttribute{Computed: true, MarkdownDescription: "ID of the membership, or of the invitation."},
 			"kind":        schema.StringAttribute{Computed: true, MarkdownDescription: "`member` or `invitation`."},
 			"database_id": ofDatabase(),
-			"email":       fixed(true, "Mail address, as the service writes it: in small letters."),
-			"role":        schema.StringAttribute{Required: true, MarkdownDescription: "`admin`, `developer` or `viewer`."},
+			"email":       fixed(true, "Mail address, in small letters.", like(account.ValidateEmail)),
+			"role": schema.StringAttribute{
+				Required: true, MarkdownDescription: "`admin`, `developer` or `viewer`.",
+				Validators: []validator.String{like(core.ParseRole)},
+			},
 		},
 	},
-	made: func(m memberModel) bool { return m.ID.ValueString() != "" },
-	create: func(ctx context.Context, api *apiclient.Client, m *memberModel) error {
-		return addMember(ctx, api, m)
-	},
+	database: func(m memberModel) types.String { return m.DatabaseID },
+	made:     func(m memberModel) bool { return m.ID.ValueString() != "" },
+	create:   addMember,
 	read: func(ctx context.Context, api *apiclient.Client, m *memberModel) error {
 		return findMember(ctx, api, databaseID(m.DatabaseID), m.Email.ValueString(), m)
 	},
@@ -81,7 +84,9 @@ func (m *memberModel) take(of, kind string, role account.Standing) {
 }
 
 func addMember(ctx context.Context, api *apiclient.Client, m *memberModel) error {
-	added, err := api.Members.Add(ctx, databaseID(m.DatabaseID), m.ask())
+	added, err := answered(ctx, func(ctx context.Context) (wire.AddedMember, error) {
+		return api.Members.Add(ctx, databaseID(m.DatabaseID), m.ask())
+	})
 	if err == nil {
 		m.take(added.ID, added.Kind, added.Role)
 	}
@@ -103,5 +108,5 @@ func findMember(ctx context.Context, api *apiclient.Client, of id.DatabaseID, em
 			return nil
 		}
 	}
-	return errors.Join(err, missing(err))
+	return missing(err)
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -21,13 +20,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/hosts/internal/version"
 )
 
 // Address is where Terraform knows the provider from.
 const Address = "registry.terraform.io/pgherd/pgherd"
-
-// Version is that of this provider, as its build says.
-var Version = "dev"
 
 // patience is how long a call is repeated while the API says that it is busy, or in maintenance.
 const patience = 5 * time.Minute
@@ -44,7 +42,7 @@ type settings struct {
 }
 
 func (pgherd) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
-	resp.TypeName, resp.Version = "pgherd", Version
+	resp.TypeName, resp.Version = "pgherd", version.Version()
 }
 
 func (pgherd) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
@@ -66,23 +64,24 @@ func (pgherd) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider
 }
 
 func (pgherd) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
-	var s settings
-	if resp.Diagnostics.Append(req.Config.Get(ctx, &s)...); resp.Diagnostics.HasError() {
+	var given settings
+	if resp.Diagnostics.Append(req.Config.Get(ctx, &given)...); resp.Diagnostics.HasError() {
 		return
 	}
-	for name, given := range map[string]types.String{"url": s.URL, "key": s.Key, "ca_file": s.CAFile} {
-		if given.IsUnknown() {
+	for name, text := range map[string]types.String{"url": given.URL, "key": given.Key, "ca_file": given.CAFile} {
+		if text.IsUnknown() {
 			resp.Diagnostics.AddAttributeError(path.Root(name), "Not known yet",
 				"It depends on what is made by the same plan. Make that first, or give it by the environment.")
 			return
 		}
 	}
-	api, err := s.client()
+	api, err := given.client()
 	if err != nil {
-		resp.Diagnostics.AddError("The service cannot be called", strings.TrimPrefix(err.Error(), "apiclient: "))
+		resp.Diagnostics.AddError("The service cannot be called", said(err))
 		return
 	}
-	resp.ResourceData, resp.DataSourceData, resp.EphemeralResourceData = api, api, api
+	s := &service{Client: api, turns: map[id.DatabaseID]chan struct{}{}}
+	resp.ResourceData, resp.DataSourceData, resp.EphemeralResourceData = s, s, s
 }
 
 func (s settings) client() (*apiclient.Client, error) {
@@ -102,7 +101,7 @@ func (s settings) client() (*apiclient.Client, error) {
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
 	return apiclient.New(apiclient.Config{
-		URL: url, Key: key, UserAgent: "terraform-provider-pgherd/" + Version, Patience: patience,
+		URL: url, Key: key, UserAgent: "terraform-provider-pgherd/" + version.Version(), Patience: patience,
 		HTTP: &http.Client{Transport: transport, CheckRedirect: notFollowed},
 	})
 }
@@ -128,7 +127,7 @@ func trusted(file string) (*x509.CertPool, error) {
 func (pgherd) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{
 		made(database), made(role), made(member), made(webhook), made(allowlistEntry), made(extension), made(queryTimeouts),
-		made(backupPolicy),
+		made(backupPolicy), made(ciTrust),
 	}
 }
 
@@ -136,6 +135,7 @@ func (pgherd) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
 		looked(databaseSource), looked(roleSource), looked(memberSource), looked(webhookSource), looked(allowlistSource),
 		looked(extensionSource), looked(queryTimeoutsSource), looked(backupPolicySource), looked(backupsSource),
+		looked(namespaceSource), looked(trustsSource),
 	}
 }
 

@@ -11,32 +11,41 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
 )
 
 // kind is a resource: what it is called and has, and how it is kept by the API. M is its model.
 type kind[M any] struct {
 	name   string
 	schema schema.Schema
+	// database is the one that changes of it are made in turn with others of; nil: none.
+	database func(m M) types.String
+	// limit is how long a change may take; timeout is the attribute that says otherwise. Without them it is briefly.
+	limit   time.Duration
+	timeout func(m M) types.String
 	// create makes it and fills the model in. What it has filled in is kept where it fails, if made says that there is something.
 	create func(ctx context.Context, api *apiclient.Client, m *M) error
 	made   func(m M) bool
 	// read brings the model up to date. errGone, or the API's refusal with 404: there is none any more.
 	read func(ctx context.Context, api *apiclient.Client, m *M) error
-	// update makes what is there like the model; nil: whatever changes replaces it.
+	// update makes what is there like the model; nil: whatever changes replaces it, or is Terraform's own.
 	update func(ctx context.Context, api *apiclient.Client, m *M, before M) error
 	remove func(ctx context.Context, api *apiclient.Client, m M) error
 	// find fills in, from what "terraform import" is given, what read needs.
 	find func(ctx context.Context, api *apiclient.Client, given string, m *M) error
-	// check refuses a plan; nil: none.
-	check func(m M, diags *diag.Diagnostics)
+	// guard refuses a plan that deletes it, or replaces it by what is planned; nil: none.
+	guard func(m M, planned *M) error
 }
+
+// briefly is how long something may take that the service does at once.
+const briefly = 5 * time.Minute
 
 // errGone is a resource that was deleted without Terraform.
 var errGone = errors.New("there is none any more")
@@ -49,10 +58,14 @@ func (k kept) Error() string { return string(k) }
 type keeper[M any] struct {
 	kind[M]
 
-	api *apiclient.Client
+	api *service
 }
 
-var _ resource.ResourceWithImportState = (*keeper[struct{}])(nil)
+var (
+	_ resource.ResourceWithImportState = (*keeper[struct{}])(nil)
+	_ resource.ResourceWithModifyPlan  = (*keeper[struct{}])(nil)
+	_ resource.ResourceWithConfigure   = (*keeper[struct{}])(nil)
+)
 
 func made[M any](k kind[M]) func() resource.Resource {
 	return func() resource.Resource { return &keeper[M]{kind: k} }
@@ -70,7 +83,7 @@ func (k *keeper[M]) Schema(_ context.Context, _ resource.SchemaRequest, resp *re
 
 // Configure implements resource.ResourceWithConfigure.
 func (k *keeper[M]) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
-	k.api, _ = req.ProviderData.(*apiclient.Client) // nil while Terraform only validates
+	k.api, _ = req.ProviderData.(*service) // nil while Terraform only validates
 }
 
 // Create implements resource.Resource.
@@ -79,25 +92,34 @@ func (k *keeper[M]) Create(ctx context.Context, req resource.CreateRequest, resp
 	if resp.Diagnostics.Append(req.Plan.Get(ctx, &m)...); resp.Diagnostics.HasError() {
 		return
 	}
-	err := k.create(ctx, k.api, &m)
-	tell(&resp.Diagnostics, "It was not made", err)
-	if err == nil || k.made(m) {
-		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	err := k.change(ctx, m, func(ctx context.Context) error { return k.create(ctx, k.api.Client, &m) })
+	k.tell(&resp.Diagnostics, "It was not made", err)
+	switch {
+	case err == nil:
+	case k.made(m):
+		resp.Diagnostics.AddWarning("Something of it is there",
+			`Terraform takes it as tainted, and replaces it with the next apply. "terraform untaint" keeps it.`)
+	default:
+		return
 	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 }
 
 // Read implements resource.Resource.
 func (k *keeper[M]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var m M
-	if resp.Diagnostics.Append(req.State.Get(ctx, &m)...); resp.Diagnostics.HasError() {
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	if k.named(ctx, req.State, &resp.Diagnostics); resp.Diagnostics.HasError() {
 		return
 	}
-	err := k.read(ctx, k.api, &m)
+	ctx, cancel := context.WithTimeout(ctx, briefly)
+	defer cancel()
+	err := k.read(ctx, k.api.Client, &m)
 	if gone(err) {
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	if tell(&resp.Diagnostics, "It cannot be read", err); err == nil {
+	if k.tell(&resp.Diagnostics, "It cannot be read", err); err == nil {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	}
 }
@@ -111,9 +133,9 @@ func (k *keeper[M]) Update(ctx context.Context, req resource.UpdateRequest, resp
 	}
 	var err error
 	if k.update != nil {
-		err = k.update(ctx, k.api, &m, before)
+		err = k.change(ctx, m, func(ctx context.Context) error { return k.update(ctx, k.api.Client, &m, before) })
 	}
-	if tell(&resp.Diagnostics, "It was not changed", err); err == nil {
+	if k.tell(&resp.Diagnostics, "It was not changed", err); err == nil {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	}
 }
@@ -121,11 +143,13 @@ func (k *keeper[M]) Update(ctx context.Context, req resource.UpdateRequest, resp
 // Delete implements resource.Resource.
 func (k *keeper[M]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var m M
-	if resp.Diagnostics.Append(req.State.Get(ctx, &m)...); resp.Diagnostics.HasError() {
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	if k.named(ctx, req.State, &resp.Diagnostics); resp.Diagnostics.HasError() {
 		return
 	}
-	if err := k.remove(ctx, k.api, m); !gone(err) {
-		tell(&resp.Diagnostics, "It was not deleted", err)
+	err := k.change(ctx, m, func(ctx context.Context) error { return k.remove(ctx, k.api.Client, m) })
+	if !gone(err) {
+		k.tell(&resp.Diagnostics, "It was not deleted", err)
 	}
 }
 
@@ -135,46 +159,106 @@ func (k *keeper[M]) ImportState(ctx context.Context, req resource.ImportStateReq
 	if resp.Diagnostics.Append(resp.State.Get(ctx, &m)...); resp.Diagnostics.HasError() {
 		return
 	}
-	err := k.find(ctx, k.api, strings.TrimSpace(req.ID), &m)
-	if tell(&resp.Diagnostics, "There is none to import", err); err == nil {
+	ctx, cancel := context.WithTimeout(ctx, briefly)
+	defer cancel()
+	err := k.find(ctx, k.api.Client, strings.TrimSpace(req.ID), &m)
+	if k.tell(&resp.Diagnostics, "There is none to import", err); err == nil {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	}
 }
 
-// ValidateConfig implements resource.ResourceWithValidateConfig.
-func (k *keeper[M]) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	var m M
-	if k.check == nil {
+// ModifyPlan implements resource.ResourceWithModifyPlan: a plan that the guard refuses is none, so that nothing is deleted which
+// hangs on this resource.
+func (k *keeper[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	if k.guard == nil || req.State.Raw.IsNull() { // it is made
 		return
 	}
-	if resp.Diagnostics.Append(req.Config.Get(ctx, &m)...); !resp.Diagnostics.HasError() {
-		k.check(m, &resp.Diagnostics)
+	var m M
+	var planned *M
+	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	if !req.Plan.Raw.IsNull() {
+		planned = new(M)
+		resp.Diagnostics.Append(req.Plan.Get(ctx, planned)...)
+	}
+	if !resp.Diagnostics.HasError() {
+		k.tell(&resp.Diagnostics, "It is not deleted", k.guard(m, planned))
 	}
 }
 
-// gone reports whether an error says that there is no such thing.
-func gone(err error) bool {
-	var refused *apiclient.Error
-	return errors.Is(err, errGone) || errors.As(err, &refused) && refused.Status == 404 && refused.Code != ""
+// change makes a change within its time, in turn with others of the same database.
+func (k *keeper[M]) change(ctx context.Context, m M, do func(context.Context) error) error {
+	limit := max(k.limit, briefly)
+	if k.timeout != nil {
+		if given, err := time.ParseDuration(k.timeout(m).ValueString()); err == nil {
+			limit = given
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var of types.String
+	if k.database != nil {
+		of = k.database(m)
+	}
+	err := k.api.alone(ctx, databaseID(of), func() error { return do(ctx) })
+	if apiclient.Unanswered(err) {
+		err = fmt.Errorf("no whole answer came, so it may have been done: %w", err)
+	}
+	return err
 }
 
-// tell adds an error to what Terraform prints, at the attribute that the API names.
-func tell(to *diag.Diagnostics, what string, err error) {
+// named refuses a state without the IDs that its resource is known by: somebody has written it by hand.
+func (k *keeper[M]) named(ctx context.Context, state tfsdk.State, diags *diag.Diagnostics) {
+	for _, name := range []string{"id", "database_id", "namespace_id"} {
+		a, has := k.schema.Attributes[name]
+		if !has {
+			continue
+		}
+		var text types.String
+		diags.Append(state.GetAttribute(ctx, path.Root(name), &text)...)
+		_, err := id.Parse[string](text.ValueString())
+		if err == nil || text.IsNull() && a.IsOptional() {
+			continue
+		}
+		diags.AddError("The state has no ID of it", fmt.Sprintf("%s is %s, and must be a lowercase UUID. Forget the resource with "+
+			`"terraform state rm", and have it found again with "terraform import".`, name, text))
+	}
+}
+
+// tell adds an error to what Terraform prints.
+func (k *keeper[M]) tell(to *diag.Diagnostics, what string, err error) {
+	tell(to, what, err, func(name string) bool { return k.schema.Attributes[name] != nil })
+}
+
+// gone reports whether an error says that there is no such thing. A service that does not know the route says nothing of it.
+func gone(err error) bool {
+	code := codeOf(err)
+	return errors.Is(err, errGone) || strings.HasSuffix(string(code), "_NOT_FOUND") && code != fault.RouteNotFound
+}
+
+// tell adds an error to what Terraform prints, at the attribute that the API names, if there is one.
+func tell(to *diag.Diagnostics, what string, err error, has func(attribute string) bool) {
 	var stays kept
 	var refused *apiclient.Error
 	switch {
 	case err == nil:
+		return
 	case errors.As(err, &stays):
 		to.AddWarning("It is forgotten, and stays", string(stays))
-	case errors.As(err, &refused) && len(refused.Details) > 0:
+		return
+	case errors.As(err, &refused):
 		for _, d := range refused.Details {
-			to.AddAttributeError(path.Root(underscored(d.Field)), what, d.Issue+" ("+refused.Error()+")")
+			if attribute := underscored(d.Field); has(attribute) {
+				to.AddAttributeError(path.Root(attribute), what, d.Issue+" ("+refused.Error()+")")
+				return
+			}
 		}
-	case apiclient.Unanswered(err):
-		to.AddError(what+", or it was", "No whole answer came, so it may have been done: "+strings.TrimPrefix(err.Error(), "apiclient: "))
-	default:
-		to.AddError(what, strings.TrimPrefix(err.Error(), "apiclient: "))
 	}
+	to.AddError(what, said(err))
+}
+
+// said is the text of an error, for people who do not know of its package.
+func said(err error) string {
+	return strings.ReplaceAll(err.Error(), "apiclient: ", "")
 }
 
 // underscored is the attribute of a field of the API: displayName is display_name.
@@ -190,63 +274,18 @@ func underscored(field string) string {
 	return b.String()
 }
 
-// pause is between two looks at what is under way.
-const pause = 2 * time.Second
-
 // ends waits for the end of an operation. An end without success is an error.
 func ends(ctx context.Context, api *apiclient.Client, o wire.Operation) error {
 	done, err := api.Operations.Await(ctx, o.ID, pause)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if done.Error != nil {
+	case done.Error != nil:
 		return fmt.Errorf("operation %s is %s: %s: %s", done.ID, done.Status, done.Error.Code, done.Error.Message)
-	}
-	if done.Status != "succeeded" {
+	case done.Status != operation.Succeeded:
 		return fmt.Errorf("operation %s is %s", done.ID, done.Status)
 	}
 	return nil
-}
-
-// within bounds what is done by an attribute such as "20m".
-func within(ctx context.Context, limit types.String, otherwise time.Duration) (context.Context, context.CancelFunc) {
-	if given, err := time.ParseDuration(limit.ValueString()); err == nil && given > 0 {
-		otherwise = given
-	}
-	return context.WithTimeout(ctx, otherwise)
-}
-
-// The attributes that several resources have.
-
-func computedID(of string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Computed: true, MarkdownDescription: "ID of the " + of + ".",
-		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-	}
-}
-
-// fixed is an attribute whose change makes a new resource.
-func fixed(required bool, text string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Required: required, Optional: !required, MarkdownDescription: text + " A change makes a new one.",
-		PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-	}
-}
-
-// told is what the service says, and a change of the resource leaves.
-func told(text string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Computed: true, MarkdownDescription: text,
-		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
-	}
-}
-
-func ofDatabase() schema.StringAttribute { return fixed(true, "ID of the database.") }
-
-func timeout(otherwise string) schema.StringAttribute {
-	return schema.StringAttribute{
-		Optional: true, MarkdownDescription: "How long one step may take, as in `20m`; " + otherwise + " without it.",
-	}
 }
 
 func databaseID(of types.String) id.DatabaseID { return id.DatabaseID(of.ValueString()) }
@@ -272,4 +311,12 @@ func databaseCalled(ctx context.Context, api *apiclient.Client, name string) (wi
 		}
 	}
 	return wire.Database{}, fmt.Errorf("no database that the key can see is called %q", name)
+}
+
+// missing is errGone where a list was read and had no such thing.
+func missing(err error) error {
+	if err != nil {
+		return err
+	}
+	return errGone
 }

@@ -2,13 +2,14 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
@@ -27,6 +28,7 @@ type roleModel struct {
 	Timeout         types.String `tfsdk:"timeout"`
 	IdempotencyKey  types.String `tfsdk:"idempotency_key"`
 	Username        types.String `tfsdk:"username"`
+	Status          types.String `tfsdk:"status"`
 }
 
 func (m roleModel) id() id.RoleID { return id.RoleID(m.ID.ValueString()) }
@@ -35,12 +37,16 @@ var role = kind[roleModel]{
 	name: "role",
 	schema: schema.Schema{
 		MarkdownDescription: "An additional login of a database with managed logins. Its password is in `pgherd_role_password`, " +
-			"which puts none into the state.",
+			"which puts none into the state. One that was revoked, or has expired, is replaced.",
 		Attributes: map[string]schema.Attribute{
-			"id":             computedID("role"),
-			"database_id":    ofDatabase(),
-			"display_name":   schema.StringAttribute{Required: true, MarkdownDescription: "1 to 64 characters, unique in the database."},
-			"access_profile": fixed(true, "`read_only`, `read_write`, or `custom` for what the owner grants."),
+			"id":          computedID("role"),
+			"database_id": ofDatabase(),
+			"display_name": schema.StringAttribute{
+				Required: true, MarkdownDescription: "1 to 64 characters, unique in the database.",
+				Validators: []validator.String{like(core.ValidateDisplayName)},
+			},
+			"access_profile": fixed(true, "`read_only`, `read_write`, or `custom` for what the owner grants.",
+				like(core.ParseAccessProfile)),
 			"connection_limit": schema.Int64Attribute{
 				Required: true, MarkdownDescription: "How many connections to the server it can have at once. A change makes a new one.",
 				PlanModifiers: []planmodifier.Int64{int64planmodifier.RequiresReplace()},
@@ -49,27 +55,27 @@ var role = kind[roleModel]{
 				Optional: true, MarkdownDescription: "Any text, such as a date: with another one the password is rotated, which closes " +
 					"the role's connections.",
 			},
-			"timeout":         timeout("10 minutes"),
-			"idempotency_key": idempotencyKey(),
-			"username":        told("To log in with."),
+			"timeout": timeout("10 minutes"),
+			"idempotency_key": schema.StringAttribute{
+				Computed: true, MarkdownDescription: "The key that it was asked for with, or that its last rotation was.",
+				PlanModifiers: []planmodifier.String{nextKey{}},
+			},
+			"username": told("To log in with."),
+			"status": schema.StringAttribute{
+				Computed: true, MarkdownDescription: "`ready` where it can log in.", PlanModifiers: []planmodifier.String{anew{}},
+			},
 		},
 	},
-	made:   func(m roleModel) bool { return m.ID.ValueString() != "" },
-	create: createRole,
+	database: func(m roleModel) types.String { return m.DatabaseID },
+	limit:    10 * time.Minute,
+	timeout:  func(m roleModel) types.String { return m.Timeout },
+	made:     func(m roleModel) bool { return m.ID.ValueString() != "" },
+	create:   createRole,
 	read: func(ctx context.Context, api *apiclient.Client, m *roleModel) error {
-		list, err := api.Roles.List(ctx, databaseID(m.DatabaseID), false)
-		for _, r := range list {
-			if r.RoleID == m.id() {
-				m.take(r.Role)
-				return nil
-			}
-		}
-		return errors.Join(err, missing(err))
+		return findRole(ctx, api, m, true, func(r wire.ListedRole) bool { return r.RoleID == m.id() })
 	},
 	update: updateRole,
 	remove: func(ctx context.Context, api *apiclient.Client, m roleModel) error {
-		ctx, cancel := within(ctx, m.Timeout, 10*time.Minute)
-		defer cancel()
 		for {
 			now, err := api.Roles.Delete(ctx, databaseID(m.DatabaseID), m.id(), wire.DeleteRole{Confirm: true})
 			if err != nil || now.Status == string(core.Removed) {
@@ -85,75 +91,96 @@ var role = kind[roleModel]{
 		if err != nil {
 			return err
 		}
-		list, err := api.Roles.List(ctx, of, false)
-		for _, r := range list {
-			if r.DisplayName == name || string(r.RoleID) == name {
-				m.DatabaseID = types.StringValue(string(of))
-				m.take(r.Role)
-				return nil
-			}
-		}
-		return errors.Join(err, missing(err))
+		m.DatabaseID = types.StringValue(string(of))
+		return findRole(ctx, api, m, false, func(r wire.ListedRole) bool { return r.DisplayName == name || string(r.RoleID) == name })
 	},
 }
 
-// missing is errGone where a list was read and had no such thing.
-func missing(err error) error {
-	if err != nil {
-		return nil
+// ended are the statuses of roles that never log in again. They keep their labels until they are removed.
+var ended = []string{string(core.Revoked), string(core.Expired)}
+
+// anew plans to replace a role that has ended.
+type anew struct{}
+
+// Description implements planmodifier.Describer.
+func (anew) Description(context.Context) string { return "a role that has ended is replaced" }
+
+// MarkdownDescription implements planmodifier.Describer.
+func (a anew) MarkdownDescription(ctx context.Context) string { return a.Description(ctx) }
+
+// PlanModifyString implements planmodifier.String.
+func (anew) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	switch {
+	case req.State.Raw.IsNull():
+	case slices.Contains(ended, req.StateValue.ValueString()):
+		resp.PlanValue, resp.RequiresReplace = types.StringUnknown(), true
+	default:
+		resp.PlanValue = req.StateValue
 	}
-	return errGone
+}
+
+// findRole fills in a role of the model's database.
+func findRole(
+	ctx context.Context, api *apiclient.Client, m *roleModel, includeRevoked bool, is func(wire.ListedRole) bool,
+) error {
+	list, err := api.Roles.List(ctx, databaseID(m.DatabaseID), includeRevoked)
+	for _, r := range list {
+		if is(r) {
+			m.take(r.Role)
+			return nil
+		}
+	}
+	return missing(err)
 }
 
 func (m *roleModel) take(r wire.Role) {
 	m.ID, m.Username = types.StringValue(string(r.RoleID)), types.StringValue(r.Username)
 	m.DisplayName, m.AccessProfile = types.StringValue(r.DisplayName), types.StringValue(string(r.AccessProfile))
-	m.ConnectionLimit = types.Int64Value(int64(r.ConnectionLimit))
+	m.ConnectionLimit, m.Status = types.Int64Value(int64(r.ConnectionLimit)), types.StringValue(string(r.Status))
 }
 
 func createRole(ctx context.Context, api *apiclient.Client, m *roleModel) error {
-	ctx, cancel := within(ctx, m.Timeout, 10*time.Minute)
-	defer cancel()
-	r, err := api.Roles.Create(ctx, databaseID(m.DatabaseID), wire.CreateRole{
-		DisplayName: m.DisplayName.ValueString(), AccessProfile: core.AccessProfile(m.AccessProfile.ValueString()),
-		ConnectionLimit: int(m.ConnectionLimit.ValueInt64()),
-	}, apiclient.IdempotencyKey(m.IdempotencyKey.ValueString()))
+	of := databaseID(m.DatabaseID)
+	m.IdempotencyKey = chosen(m.IdempotencyKey)
+	r, err := answered(ctx, func(ctx context.Context) (wire.Role, error) {
+		return api.Roles.Create(ctx, of, wire.CreateRole{
+			DisplayName: m.DisplayName.ValueString(), AccessProfile: core.AccessProfile(m.AccessProfile.ValueString()),
+			ConnectionLimit: int(m.ConnectionLimit.ValueInt64()),
+		}, apiclient.IdempotencyKey(m.IdempotencyKey.ValueString()))
+	})
 	if err != nil {
 		return err
 	}
 	m.take(r)
-	status := r.Status
-	for status != core.Ready { // what was interrupted goes on
+	for core.Status(m.Status.ValueString()) != core.Ready { // what was interrupted goes on
 		var now wire.RoleSetup
-		switch status { //nolint:exhaustive // what else there is, no creation goes on from
+		switch r.Status = core.Status(m.Status.ValueString()); r.Status { //nolint:exhaustive // from nothing else a creation goes on
 		case core.Reserved:
-			now, err = api.Roles.Prepare(ctx, databaseID(m.DatabaseID), r.RoleID)
+			now, err = api.Roles.Prepare(ctx, of, r.RoleID)
 		case core.SQLReady:
-			now, err = api.Roles.Admit(ctx, databaseID(m.DatabaseID), r.RoleID)
+			now, err = api.Roles.Admit(ctx, of, r.RoleID)
 		default:
-			return fmt.Errorf("it was made, and is %s", status)
+			return fmt.Errorf("it was made, and is %s", r.Status)
 		}
 		if err != nil {
 			return err
 		}
-		status = now.Status
+		m.Status = types.StringValue(string(now.Status))
 	}
 	return nil
 }
 
 func updateRole(ctx context.Context, api *apiclient.Client, m *roleModel, before roleModel) error {
-	ctx, cancel := within(ctx, m.Timeout, 10*time.Minute)
-	defer cancel()
 	of := databaseID(m.DatabaseID)
 	if !m.DisplayName.Equal(before.DisplayName) {
 		if _, err := api.Roles.Rename(ctx, of, m.id(), wire.RenameRole{DisplayName: m.DisplayName.ValueString()}); err != nil {
 			return err
 		}
 	}
-	if m.Rotation.Equal(before.Rotation) || m.Rotation.IsNull() {
+	if !rotates(m.Rotation, before.Rotation) {
 		return nil
 	}
-	key := apiclient.IdempotencyKey(m.IdempotencyKey.ValueString()) // planned with the change: what is interrupted goes on
+	key := apiclient.IdempotencyKey(m.IdempotencyKey.ValueString())
 	change, err := api.Roles.Change(ctx, of, m.id(), wire.ChangeRole{Kind: core.Rotation, ConfirmDisconnect: true}, key)
 	for err == nil && change.Status != core.Completed {
 		if err = wait(ctx); err == nil {

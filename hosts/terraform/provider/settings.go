@@ -3,9 +3,9 @@ package provider
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
@@ -23,18 +23,21 @@ type queryTimeoutsModel struct {
 var queryTimeouts = kind[queryTimeoutsModel]{
 	name: "query_timeouts",
 	schema: schema.Schema{
-		MarkdownDescription: "How long the sessions of a database may take. A database has one such setting; deleting the resource sets " +
-			"`standard`, with which a database begins.",
+		MarkdownDescription: "How long the sessions of a database may take. A database has one such setting, once one was chosen: " +
+			"deleting the resource leaves it as it is, and says so.",
 		Attributes: map[string]schema.Attribute{
 			"database_id": ofDatabase(),
-			"profile":     schema.StringAttribute{Required: true, MarkdownDescription: "`standard`, `balanced` or `short`."},
-			"timeout":     timeout("5 minutes"),
+			"profile": schema.StringAttribute{
+				Required: true, MarkdownDescription: "`standard`, `balanced` or `short`.",
+				Validators: []validator.String{like(querytimeout.Parse)},
+			},
+			"timeout": timeout("5 minutes"),
 		},
 	},
-	made: func(queryTimeoutsModel) bool { return false },
-	create: func(ctx context.Context, api *apiclient.Client, m *queryTimeoutsModel) error {
-		return choose(ctx, api, m, m.Profile.ValueString())
-	},
+	database: func(m queryTimeoutsModel) types.String { return m.DatabaseID },
+	timeout:  func(m queryTimeoutsModel) types.String { return m.Timeout },
+	made:     func(queryTimeoutsModel) bool { return false },
+	create:   choose,
 	read: func(ctx context.Context, api *apiclient.Client, m *queryTimeoutsModel) error {
 		now, err := api.QueryTimeouts.Get(ctx, databaseID(m.DatabaseID))
 		if err == nil {
@@ -43,10 +46,10 @@ var queryTimeouts = kind[queryTimeoutsModel]{
 		return err
 	},
 	update: func(ctx context.Context, api *apiclient.Client, m *queryTimeoutsModel, _ queryTimeoutsModel) error {
-		return choose(ctx, api, m, m.Profile.ValueString())
+		return choose(ctx, api, m)
 	},
-	remove: func(ctx context.Context, api *apiclient.Client, m queryTimeoutsModel) error {
-		return choose(ctx, api, &m, string(querytimeout.Standard))
+	remove: func(_ context.Context, _ *apiclient.Client, m queryTimeoutsModel) error {
+		return kept("The database keeps the query timeouts of the profile " + m.Profile.ValueString() + ".")
 	},
 	find: func(ctx context.Context, api *apiclient.Client, text string, m *queryTimeoutsModel) error {
 		of, _, err := parts(ctx, api, text, "DATABASE")
@@ -56,19 +59,17 @@ var queryTimeouts = kind[queryTimeoutsModel]{
 }
 
 // choose sets a profile, and waits until it is in force.
-func choose(ctx context.Context, api *apiclient.Client, m *queryTimeoutsModel, profile string) error {
-	ctx, cancel := within(ctx, m.Timeout, 5*time.Minute)
-	defer cancel()
-	of := databaseID(m.DatabaseID)
-	now, err := api.QueryTimeouts.Set(ctx, of, wire.SetQueryTimeouts{Profile: querytimeout.Profile(profile)})
+func choose(ctx context.Context, api *apiclient.Client, m *queryTimeoutsModel) error {
+	of, profile := databaseID(m.DatabaseID), querytimeout.Profile(m.Profile.ValueString())
+	now, err := api.QueryTimeouts.Set(ctx, of, wire.SetQueryTimeouts{Profile: profile})
 	for err == nil && now.Operation != nil && !now.Operation.Status.Final() {
 		if err := wait(ctx); err != nil {
 			return fmt.Errorf("it is not in force yet: %w", err)
 		}
 		now, err = api.QueryTimeouts.Get(ctx, of)
 	}
-	if err == nil && string(now.EffectiveProfile) != profile {
-		return fmt.Errorf("the change is %s, and %s is in force", now.Operation.Status, now.EffectiveProfile)
+	if err == nil && now.EffectiveProfile != profile {
+		return fmt.Errorf("the change was not made, and the profile %s is in force", now.EffectiveProfile)
 	}
 	return err
 }
@@ -81,14 +82,17 @@ type backupPolicyModel struct {
 var backupPolicy = kind[backupPolicyModel]{
 	name: "backup_policy",
 	schema: schema.Schema{
-		MarkdownDescription: "Whether the service backs a database up each day. A database has one such setting; deleting the resource " +
-			"sets `daily`.",
+		MarkdownDescription: "Whether the service backs a database up each day. A database has one such setting; deleting the " +
+			"resource sets `daily`.",
 		Attributes: map[string]schema.Attribute{
-			"database_id":      ofDatabase(),
-			"scheduled_backup": schema.StringAttribute{Required: true, MarkdownDescription: "`daily` or `none`."},
+			"database_id": ofDatabase(),
+			"scheduled_backup": schema.StringAttribute{
+				Required: true, MarkdownDescription: "`daily` or `none`.", Validators: []validator.String{like(core.ParseSchedule)},
+			},
 		},
 	},
-	made: func(backupPolicyModel) bool { return false },
+	database: func(m backupPolicyModel) types.String { return m.DatabaseID },
+	made:     func(backupPolicyModel) bool { return false },
 	create: func(ctx context.Context, api *apiclient.Client, m *backupPolicyModel) error {
 		return schedule(ctx, api, m, m.ScheduledBackup.ValueString())
 	},

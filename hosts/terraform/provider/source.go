@@ -24,8 +24,10 @@ type source[M any] struct {
 type looker[M any] struct {
 	source[M]
 
-	api *apiclient.Client
+	api *service
 }
+
+var _ datasource.DataSourceWithConfigure = (*looker[struct{}])(nil)
 
 func looked[M any](s source[M]) func() datasource.DataSource {
 	return func() datasource.DataSource { return &looker[M]{source: s} }
@@ -43,7 +45,7 @@ func (l *looker[M]) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 
 // Configure implements datasource.DataSourceWithConfigure.
 func (l *looker[M]) Configure(_ context.Context, req datasource.ConfigureRequest, _ *datasource.ConfigureResponse) {
-	l.api, _ = req.ProviderData.(*apiclient.Client) // nil while Terraform only validates
+	l.api, _ = req.ProviderData.(*service) // nil while Terraform only validates
 }
 
 // Read implements datasource.DataSource.
@@ -52,11 +54,14 @@ func (l *looker[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	if resp.Diagnostics.Append(req.Config.Get(ctx, &m)...); resp.Diagnostics.HasError() {
 		return
 	}
-	err := l.read(ctx, l.api, &m)
+	ctx, cancel := context.WithTimeout(ctx, briefly)
+	defer cancel()
+	err := l.read(ctx, l.api.Client, &m)
 	if errors.Is(err, errGone) {
 		err = errors.New("there is no such " + strings.ReplaceAll(l.name, "_", " "))
 	}
-	if tell(&resp.Diagnostics, "It cannot be read", err); err == nil {
+	tell(&resp.Diagnostics, "It cannot be read", err, func(name string) bool { return l.schema.Attributes[name] != nil })
+	if err == nil {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 	}
 }
@@ -97,7 +102,7 @@ var databaseSource = source[databaseFacts]{
 		MarkdownDescription: "A database, by its ID or its name.",
 		Attributes: map[string]schema.Attribute{
 			"id": either("ID of the database."), "name": either("Its name."), "display_name": shown("Its label."),
-			"environment": shown("`development`, `staging`, `production`, or null."), "status": shown("Such as `active` or `stopped`."),
+			"environment": shown("Its label, or null."), "status": shown("Such as `active` or `stopped`."),
 			"host": shown("Host to connect to."), "port": number("Port to connect to."), "username": shown("The owner's login."),
 			"scheduled_backup": shown("`daily` or `none`."), "size_bytes": number("The latest known size."),
 		},
@@ -136,8 +141,9 @@ var roleSource = source[roleFacts]{
 		MarkdownDescription: "An additional login of a database, by its label.",
 		Attributes: map[string]schema.Attribute{
 			"database_id": wanted("ID of the database."), "display_name": wanted("Its label."), "id": shown("ID of the role."),
-			"access_profile": shown("`read_only`, `read_write` or `custom`."), "connection_limit": number("Its connections to the server."),
-			"username": shown("To log in with."), "status": shown("`ready` where it can log in."),
+			"access_profile":   shown("`read_only`, `read_write` or `custom`."),
+			"connection_limit": number("Its connections to the server."),
+			"username":         shown("To log in with."), "status": shown("`ready` where it can log in."),
 		},
 	},
 	read: func(ctx context.Context, api *apiclient.Client, m *roleFacts) error {
@@ -150,7 +156,7 @@ var roleSource = source[roleFacts]{
 				return nil
 			}
 		}
-		return errors.Join(err, missing(err))
+		return missing(err)
 	},
 }
 
@@ -159,8 +165,9 @@ var memberSource = source[memberModel]{
 	schema: schema.Schema{
 		MarkdownDescription: "A member of a database, or who is invited to it, by the mail address.",
 		Attributes: map[string]schema.Attribute{
-			"database_id": wanted("ID of the database."), "email": wanted("Mail address."), "role": shown("`admin`, `developer` or `viewer`."),
-			"id": shown("ID of the membership, or of the invitation."), "kind": shown("`member` or `invitation`."),
+			"database_id": wanted("ID of the database."), "email": wanted("Mail address."),
+			"role": shown("`admin`, `developer` or `viewer`."),
+			"id":   shown("ID of the membership, or of the invitation."), "kind": shown("`member` or `invitation`."),
 		},
 	},
 	read: func(ctx context.Context, api *apiclient.Client, m *memberModel) error {
@@ -266,7 +273,7 @@ var extensionSource = source[extensionFacts]{
 				return nil
 			}
 		}
-		return errors.Join(err, missing(err))
+		return missing(err)
 	},
 }
 
@@ -287,7 +294,8 @@ var queryTimeoutsSource = source[queryTimeoutsFacts]{
 	},
 	read: func(ctx context.Context, api *apiclient.Client, m *queryTimeoutsFacts) error {
 		now, err := api.QueryTimeouts.Get(ctx, databaseID(m.DatabaseID))
-		m.DesiredProfile, m.EffectiveProfile = types.StringValue(string(now.DesiredProfile)), types.StringValue(string(now.EffectiveProfile))
+		m.DesiredProfile = types.StringValue(string(now.DesiredProfile))
+		m.EffectiveProfile = types.StringValue(string(now.EffectiveProfile))
 		return err
 	},
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/id"
+	core "github.com/pgherd/pgherd/core/webhook"
 )
 
 type webhookModel struct {
@@ -25,12 +26,13 @@ func (m webhookModel) id() id.WebhookID { return id.WebhookID(m.ID.ValueString()
 var webhook = kind[webhookModel]{
 	name: "webhook",
 	schema: schema.Schema{
-		MarkdownDescription: "An endpoint that is sent signed events. One that the service has disabled, since it failed too often, is " +
-			"gone for Terraform, and is made anew.",
+		MarkdownDescription: "An endpoint that is sent signed events. One that is disabled, as the service does where it fails too " +
+			"often, is gone for Terraform, and is made anew.",
 		Attributes: map[string]schema.Attribute{
-			"id":          computedID("endpoint"),
-			"url":         fixed(true, "HTTPS URL of a public host."),
-			"database_id": fixed(false, "ID of the database whose events it hears; without it those of all databases of the account."),
+			"id":  computedID("endpoint"),
+			"url": fixed(true, "HTTPS URL of a public host.", like(writtenURL)),
+			"database_id": fixed(false, "ID of the database whose events it hears; without it those of all databases of the account.",
+				like(id.Parse[id.DatabaseID])),
 			"rotation": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "Any text, such as a date: with another one the secret is replaced.",
 			},
@@ -46,7 +48,7 @@ var webhook = kind[webhookModel]{
 		if of := databaseID(m.DatabaseID); of != "" {
 			ask.DatabaseID = &of
 		}
-		created, err := api.Webhooks.Create(ctx, ask)
+		created, err := answered(ctx, func(ctx context.Context) (wire.WebhookSecret, error) { return api.Webhooks.Create(ctx, ask) })
 		if err == nil {
 			m.ID, m.Secret = types.StringValue(string(created.ID)), types.StringValue(created.Secret)
 		}
@@ -66,7 +68,7 @@ var webhook = kind[webhookModel]{
 	},
 	update: func(ctx context.Context, api *apiclient.Client, m *webhookModel, before webhookModel) error {
 		m.Secret = before.Secret
-		if m.Rotation.Equal(before.Rotation) || m.Rotation.IsNull() {
+		if !rotates(m.Rotation, before.Rotation) {
 			return nil
 		}
 		rotated, err := api.Webhooks.RotateSecret(ctx, m.id())
@@ -97,4 +99,10 @@ var webhook = kind[webhookModel]{
 		m.ID = types.StringValue(string(found[0]))
 		return nil
 	},
+}
+
+// writtenURL is a URL as the service writes it. Which addresses may be used is for that to say.
+func writtenURL(text string) (string, error) {
+	target, err := core.Policy{AllowPrivate: true}.ParseURL(text)
+	return target.URL, err
 }

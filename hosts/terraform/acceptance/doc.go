@@ -1,0 +1,2 @@
+// Package acceptance tries the provider by the real terraform, on a development host.
+package acceptance
