@@ -31,6 +31,7 @@ func TestAKeySaysWhomANamespaceTrusts(t *testing.T) {
 	w := newTrusting(t)
 	r := w.reachedNamespace()
 	added := must(w.adds(r, "repo:acme/web:**"))(t)
+	w.clock.Advance(time.Second) // so that the log has an order
 	equal(t, "trusts", len(must(w.Pipelines.Trusts(w.ctx, r))(t)), 2)
 	ok(t, w.Pipelines.RemoveTrust(w.ctx, r, added.ID))
 	refused(t, w.Pipelines.RemoveTrust(w.ctx, r, added.ID), fault.TrustNotFound)
