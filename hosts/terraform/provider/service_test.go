@@ -102,7 +102,7 @@ func TestAChangeWaitsForWhatIsUnderWay(t *testing.T) {
 		"the state forbids it":              {0, time.Hour, conflict, 2, true},
 		"the state forbids it, and is busy": {10 * time.Second, time.Hour, conflict, 7, true},
 		"something else is wrong":           {time.Minute, time.Hour, refusedWith(fault.ValidationError), 1, true},
-		"it takes too long":                 {time.Hour, time.Hour, conflict, 150, true},
+		"it takes too long":                 {time.Hour, time.Hour, conflict, int(briefly/pause) + 1, true},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestAChangeWaitsForWhatIsUnderWay(t *testing.T) {
 					}
 					return "succeeded"
 				})
-				ctx, cancel := context.WithTimeout(t.Context(), briefly)
+				ctx, cancel := context.WithTimeout(t.Context(), briefly+pause/2) // between two tries
 				defer cancel()
 				tries := 0
 				err := s.alone(ctx, one, func() error {
