@@ -28,7 +28,7 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
 	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas \
 	objectstore offsite clean-dev install install-server install-svc archiver-next packages try-packages terraform \
-	try-terraform
+	try-terraform try-traces
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,7 +94,7 @@ check: AT_A_TIME = $(shell getconf _NPROCESSORS_ONLN)
 check: ready lint verify ## run everything: each test, each crash point, each history, with the race detector, for hours
 	PGHERD_FUZZ=1m $(TESTS) -race -count=1 -timeout 3h $(PACKAGES)
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/linear
-	$(MAKE) --no-print-directory offsite try-packages try-terraform
+	$(MAKE) --no-print-directory offsite try-packages try-terraform try-traces
 
 crash: toolchain objectstore ## kill at each point in every case that there is
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent/...
@@ -215,6 +215,10 @@ terraform: ## build bin/terraform-provider-pgherd
 try-terraform: toolchain $(GOLANGCI) ## have the machine's terraform make, change, import and destroy everything on a development host
 	cd hosts/terraform && ../../$(GOLANGCI) run ./...
 	$(GO) -C hosts/terraform test -count=1 -timeout $(TEST_TIMEOUT) ./...
+
+# The collector is a module of its own, which takes minutes to compile.
+try-traces: toolchain ## send the traces of a whole pgherd to the OpenTelemetry Collector
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags traces ./acceptance/traces
 
 clean-dev: ## delete the state of "make run"
 	rm -rf .pgherd/dev

@@ -83,6 +83,7 @@ var rooms = []room{
 	{"adapters/mailer/...", wiringOrSQL},
 	{"adapters/snapshots/...", wiringOrSQL},
 	{"adapters/metrics/...", wiring}, // Prometheus has a collector of database/sql.
+	{"adapters/traces/...", wiringOrSQL},
 	{"adapters/passwords/...", effects},
 	{"adapters/passkeys/...", wiringOrSQL},
 	{"adapters/webhooksender/...", wiringOrSQL},

@@ -47,6 +47,7 @@ import (
 	"github.com/pgherd/pgherd/agent/usage"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/trace"
 )
 
 // ErrSuperseded is what Run returns when another agent has taken over the server.
@@ -114,6 +115,9 @@ func New(c Config, d Deps) (*Agent, error) {
 	if d.Log == nil {
 		d.Log = zap.NewNop()
 	}
+	if d.Tracer == nil {
+		d.Tracer = trace.Off{}
+	}
 	if c.Name != "" {
 		d.Log = d.Log.With(zap.String("server", c.Name))
 	}
@@ -170,7 +174,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.sizes = sizes.New(measured.Look, measured.Measure, d.Log)
 	a.slow = statements.New(a.ledger, d.Log)
 	a.relocate.Replaced, a.relocate.RemoveFiles, a.relocate.AskForSweep = a.sizes.Forget, a.removeFiles, a.copies.AskForSweep
-	a.ledger.Jobs.Pause, a.ledger.Jobs.Patience = c.BackupPause, c.BackupPatience
+	a.ledger.Jobs.Pause, a.ledger.Jobs.Patience, a.ledger.Jobs.Tracer = c.BackupPause, c.BackupPatience, d.Tracer
 	a.ledger.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
 	backups.Register(a.ledger)
 	a.copies.Register(a.ledger)
@@ -209,7 +213,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.tryStorage), server.Answering(a.recoveryWindow), server.Answering(a.setArchiveKey),
 		},
 		Health: a.health, Metrics: d.Metrics,
-		Storage: c.storage(), Archive: a.archived, Programs: a.Programs, Log: d.Log,
+		Storage: c.storage(), Archive: a.archived, Programs: a.Programs, Log: d.Log, Tracer: d.Tracer,
 	})
 	return a, err
 }

@@ -40,6 +40,7 @@ import (
 	"github.com/pgherd/pgherd/agent/uploads"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/trace"
 )
 
 // Config is an agent's configuration.
@@ -121,6 +122,8 @@ type Deps struct {
 	// Metrics answers GET /metrics of the listener, for who has the secret; nil: nobody does.
 	Metrics  http.Handler
 	Listener net.Listener
+	// Tracer continues the traces of commands; nil: there are none.
+	Tracer trace.Tracer
 	Now      func() time.Time
 }
 

@@ -107,6 +107,7 @@ type OutboxEvent struct {
 	AccountID   id.AccountID    `db:"account_id"`
 	DatabaseID  id.DatabaseID   `db:"database_id"`
 	OperationID id.OperationID  `db:"operation_id"`
+	RequestID   string          `db:"request_id"` // which asked for the operation; empty without one
 	Name        event.Name      `db:"name"`
 	Payload     json.RawMessage `db:"payload"`
 	CreatedAt   time.Time       `db:"created_at"`

@@ -11,6 +11,8 @@ import (
 
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -22,6 +24,8 @@ type client struct {
 	base          string // without a slash at the end
 	authorization string // of every request; a secret
 	userAgent     string
+	server        id.ServerID
+	tracer        trace.Tracer
 	calls         pool
 	downloads     pool
 }
@@ -54,6 +58,9 @@ func (c *client) request(ctx context.Context, method, path string, body io.Reade
 	req.Header.Set(protocol.Header, strconv.Itoa(command.Protocol))
 	req.Header.Set("User-Agent", c.userAgent)
 	req.Header.Set("Accept", "*/*")
+	if parent := c.tracer.Parent(ctx); parent != "" {
+		req.Header.Set(trace.Header, parent)
+	}
 	return req, nil
 }
 
@@ -71,6 +78,19 @@ func roundTrip(ctx context.Context, p pool, req *http.Request) (*http.Response, 
 		return nil, fmt.Errorf("%w: %s: %w", ports.ErrAgentUnreachable, req.URL.Host, err)
 	default:
 		return nil, unknown(fmt.Errorf("%s: %w", req.URL.Host, err))
+	}
+}
+
+// begin begins the span of a call, until its answer or, of a download, until the file begins.
+func (c *client) begin(ctx context.Context, kind string, of id.OperationID) (context.Context, func(error)) {
+	ctx, ended := c.tracer.Begin(ctx, trace.Span{Name: "agent " + kind, Operation: of, Server: c.server})
+	return ctx, func(err error) {
+		var no *command.Refusal
+		outcome := ""
+		if errors.As(err, &no) {
+			outcome = string(no.Reason)
+		}
+		ended(outcome, err != nil)
 	}
 }
 

@@ -20,8 +20,10 @@ func (c *client) Do(ctx context.Context, f ports.Fence, told command.Command) (j
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ports.ErrAgentUnreachable, err)
 	}
+	ctx, ended := c.begin(ctx, string(told.About().Kind), f.OperationID)
 	var reply protocol.Reply
 	text, err := c.exchange(ctx, commands, commands.Path, body)
+	ended(err)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -28,6 +29,9 @@ type Options struct {
 	// DownloadWait is how long an agent may take to begin a download, and for each further piece of it, and to take each piece of
 	// an upload and answer it; 30 s.
 	DownloadWait time.Duration
+	// Tracer shows calls in the traces of those for whom they are made, and agents what they continue; by default there are no
+	// traces.
+	Tracer trace.Tracer
 }
 
 func (o Options) withDefaults() Options {
@@ -45,6 +49,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.DownloadWait <= 0 {
 		o.DownloadWait = 30 * time.Second
+	}
+	if o.Tracer == nil {
+		o.Tracer = trace.Off{}
 	}
 	return o
 }
@@ -123,6 +130,8 @@ func (f *Fleet) newClient(s server.Server) (*client, error) {
 		base:          base,
 		authorization: "Bearer " + string(secret),
 		userAgent:     f.options.UserAgent,
+		server:        s.ID,
+		tracer:        f.options.Tracer,
 		calls:         newPool(roots, f.options.DialTimeout, f.options.MaxCalls, f.options.AnswerWait),
 		downloads:     newPool(roots, f.options.DialTimeout, unlimited, f.options.DownloadWait),
 	}, nil

@@ -18,7 +18,10 @@ func (c *client) Ask(ctx context.Context, q command.Question) (json.RawMessage, 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ports.ErrAgentUnreachable, err)
 	}
-	return c.exchange(ctx, q.Route(), path, body)
+	ctx, ended := c.begin(ctx, q.Route().Path, "")
+	text, err := c.exchange(ctx, q.Route(), path, body)
+	ended(err)
+	return text, err
 }
 
 // Open implements ports.Agent. The file is streamed: the end of ctx closes it, and a truncated file ends in an error, never in
@@ -28,7 +31,9 @@ func (c *client) Open(ctx context.Context, q command.Question) (ports.File, erro
 	if err != nil {
 		return ports.File{}, fmt.Errorf("%w: %w", ports.ErrAgentUnreachable, err)
 	}
+	ctx, ended := c.begin(ctx, q.Route().Path, "")
 	resp, err := c.send(ctx, c.downloads, q.Route().Method, path, body)
+	ended(err)
 	if err != nil {
 		return ports.File{}, err
 	}

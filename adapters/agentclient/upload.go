@@ -21,10 +21,12 @@ func (c *client) Send(ctx context.Context, q command.Question, size int64, body 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ports.ErrAgentUnreachable, err)
 	}
+	ctx, ended := c.begin(ctx, q.Route().Path, "")
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	out := newLeaving(io.LimitReader(body, size), c.downloads.wait, func() { cancel(errNothingTaken) })
 	answer, err := c.sendBytes(ctx, q.Route(), path, size, out)
+	ended(err)
 	cancel(nil)
 	failed := out.stop()
 	switch {

@@ -50,5 +50,6 @@ const (
 func (r Registry) Handler() http.Handler {
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{
 		ErrorHandling: promhttp.ContinueOnError, Timeout: scrapeTime, MaxRequestsInFlight: scrapesAtOnce,
+		EnableOpenMetrics: true, // else exemplars stay here
 	})
 }

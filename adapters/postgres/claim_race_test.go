@@ -32,8 +32,10 @@ func TestSlowClaimsKeepTheCap(t *testing.T) {
 		}
 	}
 	add := func(due time.Time) {
-		d := webhook.NewDelivery(id.FromBytes[id.DeliveryID](entropy.UUID()), first,
-			id.FromBytes[id.EventID](entropy.UUID()), "backup.failed", nil, due)
+		d := webhook.NewDelivery(id.FromBytes[id.DeliveryID](entropy.UUID()), first, webhook.Content{
+			ID:          id.FromBytes[id.EventID](entropy.UUID()),
+			OperationID: id.FromBytes[id.OperationID](entropy.UUID()), Name: "backup.failed",
+		}, due)
 		do(func(ctx context.Context, tx ports.Tx) error { return tx.Deliveries().Add(ctx, []webhook.Delivery{d}) })
 	}
 	claim := func() {

@@ -69,7 +69,7 @@ func withAttempt(save sq.UpdateBuilder) sq.InsertBuilder {
 // deliveryArrays are the parameters of addDeliveries, with their types in the order of the columns.
 func deliveryArrays() string {
 	types := map[string]string{
-		"id": "uuid", "webhook_id": "uuid", "account_id": "uuid", "event_id": "uuid", "body": "json",
+		"id": "uuid", "webhook_id": "uuid", "account_id": "uuid", "event_id": "uuid", "operation_id": "uuid", "body": "json",
 		"attempts_used": "integer", "attempts_total": "integer", "lease_epoch": "bigint", "created_at": "timestamptz",
 		"finished_at": "timestamptz", "lease_until": "timestamptz", "not_before": "timestamptz",
 	}

@@ -91,7 +91,7 @@ func fill(t *testing.T, db clustertest.Database) {
 			FROM users`,
 		`INSERT INTO audit_entries (id, at, actor, action, details)
 			SELECT gen_random_uuid(), '2026-01-31'::timestamptz - n * '1 day'::interval, 'x', 'a', '{}' FROM generate_series(1, 60) n`,
-		`INSERT INTO outbox_events SELECT id, account_id, database_id, id, 'e', '{}', '2020-01-01', NULL FROM operations LIMIT 2`,
+		`INSERT INTO outbox_events SELECT id, account_id, database_id, id, '', 'e', '{}', '2020-01-01', NULL FROM operations LIMIT 2`,
 		`UPDATE outbox_events SET taken = true WHERE id = (SELECT id FROM outbox_events LIMIT 1)`,
 		// One that ended long ago is named by a backup, another one by nothing.
 		`UPDATE operations SET status = 'succeeded', finished_at = '2020-01-01'

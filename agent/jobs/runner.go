@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/slot"
+	"github.com/pgherd/pgherd/core/trace"
 )
 
 // Runner runs jobs. After a restart it runs those that it is told to begin again.
@@ -24,6 +25,8 @@ type Runner struct {
 	Pause time.Duration
 	// Patience is how long a job waits for what is Away, in all; 0 means 15 min. Set it before the first job.
 	Patience time.Duration
+	// Tracer shows jobs in the traces of the commands that began them. Set it before the first job; by default there are none.
+	Tracer trace.Tracer
 
 	db    *sql.DB // the ledger's
 	log   *zap.Logger
@@ -44,7 +47,7 @@ func (j Job) key() key { return key{j.OperationID, j.Step} }
 // New makes a runner without kinds.
 func New(db *sql.DB, log *zap.Logger) *Runner {
 	return &Runner{
-		Slots: NewSlots(DefaultSlots), db: db, log: log, kinds: map[command.Kind]kind{}, jobs: map[key]*Running{},
+		Slots: NewSlots(DefaultSlots), db: db, log: log, Tracer: trace.Off{}, kinds: map[command.Kind]kind{}, jobs: map[key]*Running{},
 	}
 }
 
@@ -70,8 +73,8 @@ type Running struct {
 	bytes    command.Bytes
 }
 
-// Begin returns a job that runs, and starts it if it does not.
-func (r *Runner) Begin(j Job) (*Running, error) {
+// Begin returns a job that runs, and starts it if it does not. It goes on after the end of ctx, in whose trace it is seen.
+func (r *Runner) Begin(ctx context.Context, j Job) (*Running, error) {
 	k, known := r.kinds[j.Kind]
 	if !known {
 		return nil, fmt.Errorf("no jobs are of kind %s", j.Kind)
@@ -82,7 +85,9 @@ func (r *Runner) Begin(j Job) (*Running, error) {
 		return w, nil
 	}
 	r.note("a job begins", j)
-	w := start(j, r.slotsOf(k), func(ctx context.Context, w *Running) (Result, error) { return r.attempts(ctx, k, w) })
+	w := r.start(context.WithoutCancel(ctx), j, r.slotsOf(k), func(ctx context.Context, w *Running) (Result, error) {
+		return r.attempts(ctx, k, w)
+	})
 	r.jobs[j.key()] = w
 	return w, nil
 }
@@ -110,14 +115,20 @@ func (j Job) fields() []zap.Field {
 func (r *Runner) slotsOf(k kind) *Slots { return cmp.Or(k.slots, r.Slots) }
 
 // start has the work done once the job has its slot.
-func start(j Job, slots *Slots, work func(context.Context, *Running) (Result, error)) *Running {
-	ctx, cancel := context.WithCancel(context.Background())
+func (r *Runner) start(
+	ctx context.Context, j Job, slots *Slots, work func(context.Context, *Running) (Result, error),
+) *Running {
+	ctx, ended := r.Tracer.Begin(ctx, trace.Span{Name: "job " + string(j.Kind), Operation: j.OperationID, Database: j.DatabaseID})
+	ctx, cancel := context.WithCancel(ctx)
 	w := &Running{Job: j, begun: time.Now(), cancel: cancel, done: make(chan struct{}), slots: slots, stage: StageQueued}
 	w.slot = slots.Ask(j.Account)
 	go func() {
 		defer close(w.done)
 		defer cancel()
-		defer func() { w.slot.Leave() }()
+		defer func() {
+			w.slot.Leave()
+			ended("", w.err != nil)
+		}()
 		if w.err = w.slot.Wait(ctx); w.err == nil {
 			w.result, w.err = work(ctx, w)
 		}

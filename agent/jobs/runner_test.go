@@ -35,7 +35,7 @@ func (r *Runner) started(
 	operation, step string, account id.AccountID, work func(context.Context, *Running) (Result, error),
 ) *Running {
 	j := Job{OperationID: id.OperationID(operation), Step: step, Account: account}
-	r.jobs[j.key()] = start(j, r.Slots, work)
+	r.jobs[j.key()] = r.start(context.Background(), j, r.Slots, work)
 	return r.jobs[j.key()]
 }
 

@@ -31,7 +31,7 @@ func OnJob[C command.Returning[R], R any](l *Ledger, k jobs.Kind[C, R]) {
 			return zero, err
 		}
 		crash.Point(crash.BackupAdmitted)
-		w, err := l.Jobs.Begin(j)
+		w, err := l.Jobs.Begin(ctx, j)
 		if err != nil {
 			return zero, err
 		}

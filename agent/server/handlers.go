@@ -16,6 +16,8 @@ import (
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	corehealth "github.com/pgherd/pgherd/core/health"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/trace"
 )
 
 func (s *Server) health(w http.ResponseWriter, r *http.Request) error {
@@ -92,13 +94,19 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request) error {
 	if err := s.inCharge(r); err != nil {
 		return err
 	}
-	result, err := s.config.Commands.Execute(context.WithoutCancel(r.Context()), c)
+	ctx := s.config.Tracer.Under(context.WithoutCancel(r.Context()), r.Header.Get(trace.Header))
+	ctx, ended := s.config.Tracer.Begin(ctx, trace.Span{Name: "command " + string(c.Kind), Operation: id.OperationID(c.OperationID)})
+	result, err := s.config.Commands.Execute(ctx, c)
 	if err != nil {
+		ended(string(s.config.Refusal(err).Reason), true)
 		return err
 	}
+	outcome := "done"
 	if isRunning(result) {
+		outcome = "running"
 		onlyAsks(r.Context())
 	}
+	ended(outcome, false)
 	write(w, http.StatusOK, protocol.Reply{Result: result})
 	return nil
 }

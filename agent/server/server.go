@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/trace"
 )
 
 // Commands carries out commands. Errors are turned into refusals by Config.Refusal.
@@ -66,6 +67,8 @@ type Config struct {
 	// Refusal turns every error into a refusal on the wire.
 	Refusal func(error) *command.Refusal
 	Log     *zap.Logger
+	// Tracer continues the traces of commands; nil: there are none.
+	Tracer trace.Tracer
 }
 
 // Limits of the listener.
@@ -108,6 +111,9 @@ type Server struct {
 func New(c Config) (*Server, error) {
 	if c.Secrets == nil {
 		return nil, errors.New("the agent's secrets must be set")
+	}
+	if c.Tracer == nil {
+		c.Tracer = trace.Off{}
 	}
 	s := &Server{config: c, patience: loop.NewPatience()}
 	s.http = &http.Server{

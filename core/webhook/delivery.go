@@ -13,17 +13,20 @@ import (
 // Delivery is the delivery of one event to one endpoint; there is at most one for each such pair. Its ID is the
 // Service-Event-Id of every attempt, including redeliveries.
 type Delivery struct {
-	ID         id.DeliveryID   `db:"id"`
-	WebhookID  id.WebhookID    `db:"webhook_id"`
-	AccountID  id.AccountID    `db:"account_id"`
-	EventID    id.EventID      `db:"event_id"`
-	Event      event.Name      `db:"event"`
-	Body       json.RawMessage `db:"body"` // exactly what is sent and signed
-	Status     DeliveryStatus  `db:"status"`
-	Used       int             `db:"attempts_used"` // failed attempts since it was created or last redelivered
-	Total      int             `db:"attempts_total"`
-	CreatedAt  time.Time       `db:"created_at"`
-	FinishedAt *time.Time      `db:"finished_at"`
+	ID        id.DeliveryID `db:"id"`
+	WebhookID id.WebhookID  `db:"webhook_id"`
+	AccountID id.AccountID  `db:"account_id"`
+	EventID   id.EventID    `db:"event_id"`
+	// OperationID is the ID of the payload, and RequestID that of the request which asked for the operation; empty without one.
+	OperationID id.OperationID  `db:"operation_id"`
+	RequestID   string          `db:"request_id"`
+	Event       event.Name      `db:"event"`
+	Body        json.RawMessage `db:"body"` // exactly what is sent and signed
+	Status      DeliveryStatus  `db:"status"`
+	Used        int             `db:"attempts_used"` // failed attempts since it was created or last redelivered
+	Total       int             `db:"attempts_total"`
+	CreatedAt   time.Time       `db:"created_at"`
+	FinishedAt  *time.Time      `db:"finished_at"`
 	lease.Lease
 }
 
@@ -48,10 +51,20 @@ type Outcome struct {
 // Delivers reports whether an answer with this status counts as delivered: exactly 2xx.
 func Delivers(statusCode int) bool { return statusCode >= 200 && statusCode <= 299 }
 
+// Content is what is delivered. The fields are those of Delivery.
+type Content struct {
+	ID          id.EventID
+	OperationID id.OperationID
+	RequestID   string
+	Name        event.Name
+	Body        json.RawMessage
+}
+
 // NewDelivery makes the delivery of an event to an endpoint, due at once.
-func NewDelivery(d id.DeliveryID, e Endpoint, ev id.EventID, name event.Name, body json.RawMessage, now time.Time) Delivery {
+func NewDelivery(d id.DeliveryID, to Endpoint, c Content, now time.Time) Delivery {
 	return Delivery{
-		ID: d, WebhookID: e.ID, AccountID: e.AccountID, EventID: ev, Event: name, Body: body,
+		ID: d, WebhookID: to.ID, AccountID: to.AccountID,
+		EventID: c.ID, OperationID: c.OperationID, RequestID: c.RequestID, Event: c.Name, Body: c.Body,
 		Status: Pending, CreatedAt: now, Lease: lease.Lease{NotBefore: now},
 	}
 }

@@ -19,7 +19,7 @@ func after(d time.Duration) time.Time { return noon.Add(d) }
 func endpoint() Endpoint { return Endpoint{ID: "w", AccountID: "a", CreatedAt: noon, UpdatedAt: noon} }
 
 func delivery() Delivery {
-	return NewDelivery("d", endpoint(), "e", "backup.succeeded", json.RawMessage("{}"), noon)
+	return NewDelivery("d", endpoint(), Content{ID: "e", Name: "backup.succeeded", Body: json.RawMessage("{}")}, noon)
 }
 
 var (

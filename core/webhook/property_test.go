@@ -78,7 +78,7 @@ func (w *dispatch) add(*rapid.T) {
 	if w.disabled || len(w.deliveries) == 4 {
 		return
 	}
-	w.deliveries = append(w.deliveries, NewDelivery("d", w.endpoint, "e", "backup.failed", nil, w.now))
+	w.deliveries = append(w.deliveries, NewDelivery("d", w.endpoint, Content{ID: "e", Name: "backup.failed"}, w.now))
 	w.used = append(w.used, 0)
 }
 

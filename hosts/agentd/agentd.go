@@ -25,6 +25,7 @@ import (
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/poolermem"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/hosts/internal/version"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
@@ -43,6 +44,7 @@ type Settings struct {
 	// Secret is what the control plane has to show, or SecretFile has it.
 	Secret, SecretFile string
 	OpsListen          string
+	Traces             wiring.Traces
 	LogLevel           string
 }
 
@@ -116,6 +118,7 @@ func (s *Settings) flags(cmd *cobra.Command) {
 	acceptVersions(f, &a.Versions.Accept)
 	acceptLanguages(f, &a.Languages.Accept)
 	f.StringVar(&s.OpsListen, "ops-listen", "127.0.0.1:8091", "address of /livez, /readyz and /metrics")
+	s.Traces.Flags(cmd)
 	f.StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
 }
 
@@ -232,6 +235,9 @@ func Module(s Settings) fx.Option {
 		),
 		fx.Provide(
 			wiring.NewRegistry,
+			func(lc fx.Lifecycle, log *zap.Logger, r metrics.Registry) (trace.Tracer, error) {
+				return s.Traces.Open(lc, log, r, "agent")
+			},
 			func(r metrics.Registry, a *agent.Agent, log *zap.Logger) *wiring.Ops {
 				return wiring.NewOps(r, []wiring.Check{
 					ready("in charge", "the agent is not yet in charge of its server", a.InCharge),
@@ -251,13 +257,17 @@ func Module(s Settings) fx.Option {
 }
 
 // open makes the agent with its listener, so that a port in use fails the start.
-func (s *Settings) open(log *zap.Logger, c certificates, k *secrets, r metrics.Registry) (*agent.Agent, error) {
+func (s *Settings) open(
+	log *zap.Logger, c certificates, k *secrets, r metrics.Registry, t trace.Tracer,
+) (*agent.Agent, error) {
 	s.Agent.Version, s.Agent.Certificate, s.Agent.Secrets = version.Version(), c.own.Certificate, k.accepted
 	ln, err := wiring.Address{Part: "agent", Flag: "listen", Address: s.Agent.Listen}.Open(context.Background())
 	if err != nil {
 		return nil, err
 	}
-	a, err := agent.New(s.Agent, agent.Deps{Log: log, Listener: ln, Now: system.NewClock().Now, Metrics: r.Handler()})
+	a, err := agent.New(s.Agent, agent.Deps{
+		Log: log, Listener: ln, Now: system.NewClock().Now, Metrics: r.Handler(), Tracer: t,
+	})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/system"
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
@@ -80,8 +81,10 @@ func Module(s Settings) fx.Option {
 	return fx.Module("api",
 		fx.Provide(
 			func() (*certfile.Files, error) { return s.OpenTLS("api") },
-			func(cp *controlplane.ControlPlane, log *zap.Logger, r metrics.Registry, f *certfile.Files) (*serve.Server, error) {
-				return newServer(s, cp, log, r, f)
+			func(
+				cp *controlplane.ControlPlane, log *zap.Logger, r metrics.Registry, f *certfile.Files, t trace.Tracer,
+			) (*serve.Server, error) {
+				return newServer(s, cp, log, r, f, t)
 			},
 		),
 		fx.Invoke(func(
@@ -103,6 +106,7 @@ func Module(s Settings) fx.Option {
 
 func newServer(
 	s Settings, cp *controlplane.ControlPlane, log *zap.Logger, r metrics.Registry, files *certfile.Files,
+	tracer trace.Tracer,
 ) (*serve.Server, error) {
 	proxies, err := s.Trusted()
 	if err != nil {
@@ -115,5 +119,6 @@ func newServer(
 	return serve.New(serve.Config{
 		Gate: httpapi.NewGate(cp), Routes: httpapi.Routes(cp), Limits: s.HTTP, Proxies: proxies,
 		TLS: secure, Log: log, Metrics: r, RequestID: func() string { return system.Entropy{}.Base62(20) },
+		Tracer: tracer,
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/network"
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/hosts/internal/version"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
@@ -99,8 +100,9 @@ func Module(s Settings) fx.Option {
 			},
 			func(
 				cp *controlplane.ControlPlane, clock *system.Clock, log *zap.Logger, r metrics.Registry, c certificate,
+				t trace.Tracer,
 			) (*web.Server, error) {
-				return newServer(s, cp, clock, log, r, c)
+				return newServer(s, cp, clock, log, r, c, t)
 			},
 		),
 		fx.Invoke(func(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, server *web.Server, cp *controlplane.ControlPlane) {
@@ -118,6 +120,7 @@ func Module(s Settings) fx.Option {
 
 func newServer(
 	s Settings, cp *controlplane.ControlPlane, clock *system.Clock, log *zap.Logger, r metrics.Registry, c certificate,
+	tracer trace.Tracer,
 ) (*web.Server, error) {
 	origin, err := s.Dashboard.Origin(s.Mail.Dashboard)
 	if err != nil {
@@ -146,6 +149,7 @@ func newServer(
 	return web.New(web.Config{
 		Gate: cp.Access, Pages: pages, Nav: dashboard.Nav, Console: console, Origin: origin, Proxies: proxies, TLS: secure,
 		Product: s.Dashboard.Product, Log: log, Metrics: r, RequestID: unique, Now: clock.Now, Admit: door.Admit, Live: cp.Live,
+		Tracer: tracer,
 		Bound: func(h *http.Server) {
 			door.Bound(h, door.Bounds{All: s.Connections, PerAddress: s.PerAddress, Proxies: proxies}, log)
 		},

@@ -30,7 +30,9 @@ func Deliveries(t *testing.T, m Metadata) {
 func newDelivery(e webhook.Endpoint, now time.Time) webhook.Delivery {
 	name := event.NameOf("backup", operation.Failed)
 	body := []byte(`{"id": "x",  "z":1, "a":[null, "é\u00e9", {"b":"\\,{}\""}]}`)
-	return webhook.NewDelivery(newID[id.DeliveryID](), e, newID[id.EventID](), name, body, now)
+	return webhook.NewDelivery(newID[id.DeliveryID](), e, webhook.Content{
+		ID: newID[id.EventID](), OperationID: newID[id.OperationID](), RequestID: "r", Name: name, Body: body,
+	}, now)
 }
 
 func addDeliveries(ds ...webhook.Delivery) transaction {

@@ -23,7 +23,7 @@ func Outbox(t *testing.T, m Metadata) {
 func (w *world) event(minute int) ports.OutboxEvent {
 	return ports.OutboxEvent{
 		ID: newID[id.EventID](), AccountID: w.account.ID, DatabaseID: newID[id.DatabaseID](),
-		OperationID: newID[id.OperationID](), Name: event.NameOf("backup", operation.Succeeded),
+		OperationID: newID[id.OperationID](), RequestID: "r", Name: event.NameOf("backup", operation.Succeeded),
 		Payload: []byte(`{"id": "x",  "z":1, "a":[null, "é\u00e9"]}`), CreatedAt: minutes(minute),
 	}
 }

@@ -8,8 +8,11 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pgherd/pgherd/core/trace"
 
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
@@ -55,6 +58,11 @@ func (s *Server) dress(h http.Header, requestID string) {
 func (s *Server) serve(r *Request) {
 	ctx, cancel := context.WithTimeout(r.http.Context(), answerTime)
 	defer cancel()
+	if r.page.Name != liveName { // which lasts as long as somebody looks at a page
+		traced, ended := s.cfg.Tracer.Begin(ctx, trace.Span{Name: "page " + r.page.Name, At: trace.Begins, Request: r.ID})
+		ctx = traced
+		defer func() { ended(strconv.Itoa(r.out.status), r.out.status >= http.StatusInternalServerError) }()
+	}
 	r.ctx = ctx
 	if r.http.Method == http.MethodPost {
 		if err := r.readForm(s.cfg.Origin); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/pgherd/pgherd/core/guests"
 	"github.com/pgherd/pgherd/core/network"
 	"github.com/pgherd/pgherd/core/repeat"
+	"github.com/pgherd/pgherd/core/trace"
 )
 
 // Bounds of one request.
@@ -51,7 +52,7 @@ type Console struct {
 // admits reports whether the console is open to an address.
 func (c *Console) admits(client netip.Addr) bool { return c != nil && c.Networks.Contains(client) }
 
-// Config holds the parts of a Server. All are required except Proxies and TLS.
+// Config holds the parts of a Server. All are required except Proxies, TLS, Console, Live, Bound, Admit and Tracer.
 type Config struct {
 	Gate      Gate
 	Pages     []Page
@@ -65,7 +66,8 @@ type Config struct {
 	Metrics   prometheus.Registerer
 	RequestID func() string // unique; at most 64 printable ASCII characters
 	Now       func() time.Time
-	Live      Live // nil: no page is live
+	Live      Live         // nil: no page is live
+	Tracer    trace.Tracer // nil: there are no traces
 	// Bound bounds the connections of the server.
 	Bound func(*http.Server)
 	// Admit keeps the connection of a request from being closed for another one, until that is answered; nil: it need not.
@@ -92,6 +94,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	if cfg.Admit == nil {
 		cfg.Admit = func(context.Context) {}
+	}
+	if cfg.Tracer == nil {
+		cfg.Tracer = trace.Off{}
 	}
 	base, stop := context.WithCancel(context.Background())
 	s := &Server{

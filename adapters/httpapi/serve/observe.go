@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/guests"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -93,12 +95,12 @@ func (m *metrics) unparsed(err error) { m.refused.WithLabelValues(string(fault.C
 // observe counts and logs one answered request. The log never has the Authorization header, the path or the query: the
 // pattern says which route it was.
 func (s *Server) observe(r *Request, status int, bytes int64) {
-	method, route, took := methodLabel(r), unmatchedRoute, time.Since(r.started)
-	if r.route != nil {
-		route = r.route.Path
-	}
+	method, route, took := methodLabel(r), routeLabel(r), time.Since(r.started)
 	s.metrics.requests.WithLabelValues(method, route, strconv.Itoa(status)).Inc()
-	s.metrics.seconds.WithLabelValues(method, route, classOf(status)).Observe(took.Seconds())
+	s.observeTime(r, s.metrics.seconds.WithLabelValues(method, route, classOf(status)), took)
+	if r.traced != nil {
+		r.traced(strconv.Itoa(status), status >= http.StatusInternalServerError)
+	}
 	s.metrics.bytes.WithLabelValues(route).Add(float64(bytes))
 	fields := []zap.Field{
 		zap.String("method", method), zap.String("route", route), zap.Int("status", status), zap.Duration("took", took),
@@ -119,6 +121,17 @@ func (s *Server) observe(r *Request, status int, bytes int64) {
 	}
 }
 
+// observeTime notes how long a request took, with its trace where that is kept.
+func (s *Server) observeTime(r *Request, in prometheus.Observer, took time.Duration) {
+	if exemplars, has := in.(prometheus.ExemplarObserver); has && r.traced != nil {
+		if parent := s.tracer.Parent(r.ctx); parent != "" {
+			exemplars.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": trace.IDIn(parent)})
+			return
+		}
+	}
+	in.Observe(took.Seconds())
+}
+
 // worthALine reports whether a failure is to be logged that every request has while the metadata database or the key ring is
 // away.
 func (s *Server) worthALine(fields *[]zap.Field) bool {
@@ -127,6 +140,14 @@ func (s *Server) worthALine(fields *[]zap.Field) bool {
 		*fields = append(*fields, zap.Int("repeated", held))
 	}
 	return worth
+}
+
+// routeLabel keeps clients from creating arbitrary metric labels, too.
+func routeLabel(r *Request) string {
+	if r.route != nil {
+		return r.route.Path
+	}
+	return unmatchedRoute
 }
 
 func classOf(status int) string { return strconv.Itoa(status/100) + "xx" }

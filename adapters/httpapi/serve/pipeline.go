@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -137,10 +138,11 @@ func bearer(header []byte) string {
 	return strings.TrimSpace(key)
 }
 
-// limitTime gives the request its context: the server's, bounded in time where the answer is no stream. Of either, what the store
+// limitTime gives the request its context: the server's, with the beginning of its trace, bounded in time where the answer is no stream. Of either, what the store
 // does is awaited.
 func (s *Server) limitTime(r *Request) {
 	base := ports.Awaited(s.base)
+	base, r.traced = s.tracer.Begin(base, trace.Span{Name: methodLabel(r) + " " + routeLabel(r), At: trace.Begins, Request: r.ID})
 	if r.route != nil && (r.route.Body.kind == streamAccepted || r.route.streams()) {
 		r.ctx, r.cancel = context.WithCancel(base)
 		return

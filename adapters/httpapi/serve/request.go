@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/trace"
 )
 
 // Request is a handler's view of a request. It is valid until the handler returns.
@@ -31,6 +32,7 @@ type Request struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	started time.Time
+	traced  trace.End // nil before there is a context
 	body    pendingBody
 	decoded any
 	cause   error // of a 5xx answer, for the log

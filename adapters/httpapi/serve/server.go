@@ -19,9 +19,10 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/httpapi/conn"
 	"github.com/pgherd/pgherd/core/repeat"
+	"github.com/pgherd/pgherd/core/trace"
 )
 
-// Config holds the parts of a Server. All are required except Proxies and TLS.
+// Config holds the parts of a Server. All are required except Proxies, TLS and Tracer.
 type Config struct {
 	Gate      Gatekeeper
 	Routes    []Route
@@ -31,6 +32,7 @@ type Config struct {
 	Log       *zap.Logger
 	Metrics   prometheus.Registerer
 	RequestID func() string // unique; at most 64 printable ASCII characters
+	Tracer    trace.Tracer  // nil: there are no traces
 }
 
 // Server serves the table of routes.
@@ -46,6 +48,7 @@ type Server struct {
 	outages   *repeat.Memory
 	crowd     *conn.Crowd
 	requestID func() string
+	tracer    trace.Tracer
 
 	app       *fiber.App
 	route     fasthttp.RequestHandler
@@ -68,10 +71,13 @@ func New(cfg Config) (*Server, error) {
 		crowd: conn.NewCrowd(conn.Bounds{
 			All: cfg.Limits.Connections, PerAddress: cfg.Limits.ConnectionsPerAddress, Proxies: cfg.Proxies,
 		}, cfg.Log, m.excess),
-		requestID: cfg.RequestID,
+		requestID: cfg.RequestID, tracer: cfg.Tracer,
 	}
 	if s.routes, err = withDescription(cfg.Routes); err != nil {
 		return nil, err
+	}
+	if s.tracer == nil {
+		s.tracer = trace.Off{}
 	}
 	m.begin(s.routes)
 	s.base, s.cutOff = context.WithCancel(context.Background())

@@ -7,6 +7,8 @@ import (
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/core/trace"
 )
 
 // Config says where the metadata database is and how much of its server one process may use. The zero value of a field means
@@ -31,6 +33,8 @@ type Config struct {
 	Brief bool
 	// Patience is how long awaited work waits for a server that does not answer, for each statement or transaction; by default 7 s.
 	Patience time.Duration
+	// Tracer shows transactions and statements in the traces of those for whom they run; by default there are no traces.
+	Tracer trace.Tracer
 }
 
 // maxLifetime and maxIdleTime close connections, so that they move to a new primary in time.
@@ -42,6 +46,9 @@ func (c Config) withDefaults() Config {
 	defaultTo(&c.StatementTimeout, 10*time.Second)
 	defaultTo(&c.IdleInTransaction, 15*time.Second)
 	defaultTo(&c.Patience, patience)
+	if c.Tracer == nil {
+		c.Tracer = trace.Off{}
+	}
 	return c
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -23,6 +24,7 @@ type DB struct {
 	refusals  map[string]func() error
 	current   atomic.Pointer[prepared]
 	patience  time.Duration
+	tracer    trace.Tracer
 
 	watch   *sqlx.DB // of one connection
 	answers atomic.Pointer[answering]
@@ -47,7 +49,7 @@ func Open(
 	if err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
-	d := &DB{pool: pool, connector: connector, refusals: refusals, watch: watch, patience: c.Patience}
+	d := &DB{pool: pool, connector: connector, refusals: refusals, watch: watch, patience: c.Patience, tracer: c.Tracer}
 	d.answers.Store(newAnswering())
 	err = check(ctx, pool)
 	switch {
@@ -89,7 +91,9 @@ func (d *DB) Ping(ctx context.Context) error {
 // was lost before the commit: all of these have left nothing behind. Where the context has no deadline, it gets one, and a
 // shorter one where the work is awaited.
 func (d *DB) Update(ctx context.Context, fn func(ctx context.Context, s Session) error) error {
-	return d.again(ctx, func(ctx context.Context) error { return d.transact(ctx, fn) })
+	return d.traced(ctx, trace.Span{Name: "metadata transaction"}, func(ctx context.Context) error {
+		return d.again(ctx, func(ctx context.Context) error { return d.transact(ctx, fn) })
+	})
 }
 
 func (d *DB) transact(ctx context.Context, fn func(ctx context.Context, s Session) error) error {

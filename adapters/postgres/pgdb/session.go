@@ -2,9 +2,11 @@ package pgdb
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -20,6 +22,12 @@ func (s Session) InView() bool { return s.tx == nil }
 
 // Run calls fn with the statement, as prepared on the connection that it runs on.
 func (s Session) Run(ctx context.Context, st *Statement, fn func(context.Context, *sqlx.Stmt) error) error {
+	return s.db.traced(ctx, trace.Span{Name: "metadata statement", Statement: st.Text()}, func(ctx context.Context) error {
+		return s.run(ctx, st, fn)
+	})
+}
+
+func (s Session) run(ctx context.Context, st *Statement, fn func(context.Context, *sqlx.Stmt) error) error {
 	if s.tx == nil {
 		return s.db.again(ctx, func(ctx context.Context) error { return s.db.outside(ctx, st, fn) })
 	}
@@ -30,6 +38,15 @@ func (s Session) Run(ctx context.Context, st *Statement, fn func(context.Context
 		return s.db.refusal(ctx, st, fn(ctx, s.tx.StmtxContext(ctx, stmt)))
 	}
 	return s.db.refusal(ctx, st, once(ctx, s.tx, st, fn))
+}
+
+// traced does work that a trace shows. What the caller makes of its outcome is none of the metadata's.
+func (d *DB) traced(ctx context.Context, s trace.Span, work func(context.Context) error) error {
+	ctx, ended := d.tracer.Begin(ctx, s)
+	err := work(ctx)
+	state := State(err)
+	ended(state, state != "" || errors.Is(err, ports.ErrUnavailable))
+	return err
 }
 
 // outside calls fn with the statement, in no transaction.

@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/slot"
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -65,6 +66,9 @@ func New(p Ports, c Config) (*Base, error) {
 	if p.Snapshots == nil {
 		p.Snapshots = ports.NoSnapshots{}
 	}
+	if p.Tracer == nil {
+		p.Tracer = trace.Off{}
+	}
 	made := &Base{Ports: p, Config: withDefaults(c, p.Entropy)}
 	if err := errors.Join(deletion.CheckWindow(made.RecoveryWindow), made.Retention.Check(), made.PITR.Check()); err != nil {
 		return nil, err
@@ -74,7 +78,7 @@ func New(p Ports, c Config) (*Base, error) {
 	made.Brake.Add(brake.Behind, made.behind)
 	made.Work = work.New(work.Config{
 		Store: p.Store, May: made.Brake.May, Held: made.mayOn, Clock: p.Clock, Entropy: p.Entropy, Journal: p.Journal,
-		Site: made.DatabaseAndAgent, Audit: made.Audit, Instance: made.Instance, LeaseHold: made.LeaseHold, Crash: made.Crash,
+		Tracer: p.Tracer, Site: made.DatabaseAndAgent, Audit: made.Audit, Instance: made.Instance, LeaseHold: made.LeaseHold, Crash: made.Crash,
 	})
 	made.Rounds = rounds.New(p.Clock, p.Journal, made.mayOn, made.reachable)
 	return made, nil

@@ -11,13 +11,14 @@ import (
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/retention"
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Ports are what the use cases need. Ring, Journal, Sender, Mailer, Passwords, Passkeys, SignOn and Tokens may be nil (without
+// Ports are what the use cases need. Ring, Journal, Sender, Mailer, Passwords, Passkeys, SignOn, Tokens and Tracer may be nil (without
 // a Ring, it is not checked that processes have the same keys; without a Sender, webhooks are refused; without a Mailer,
 // invitations are; without Passwords, nobody new can accept one; without Passkeys, nobody has any; without SignOn, nobody logs in
-// by an issuer; without Tokens, no token of a CI system is exchanged); all others are required.
+// by an issuer; without Tokens, no token of a CI system is exchanged; without a Tracer, there are no traces); all others are required.
 type Ports struct {
 	Store      ports.Store
 	Admissions ports.Admissions
@@ -34,6 +35,7 @@ type Ports struct {
 	SignOn     ports.SignOn
 	Tokens     ports.TokenVerifier
 	Snapshots  ports.Snapshots
+	Tracer     trace.Tracer
 }
 
 // Config holds an installation's choices. The zero value of a field means its default.

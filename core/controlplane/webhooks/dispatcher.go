@@ -3,6 +3,7 @@ package webhooks
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/retention"
 	"github.com/pgherd/pgherd/core/slot"
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/core/webhook"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -102,8 +104,9 @@ func (d *Dispatcher) FanOut(ctx context.Context) (taken int, err error) {
 				return err
 			}
 			for _, endpoint := range endpoints {
-				made = append(made, webhook.NewDelivery(
-					base.NewID[id.DeliveryID](d.base.Entropy), endpoint, e.ID, e.Name, e.Payload, d.base.Clock.Now()))
+				made = append(made, webhook.NewDelivery(base.NewID[id.DeliveryID](d.base.Entropy), endpoint, webhook.Content{
+					ID: e.ID, OperationID: e.OperationID, RequestID: e.RequestID, Name: e.Name, Body: e.Payload,
+				}, d.base.Clock.Now()))
 			}
 		}
 		if len(made) == 0 {
@@ -161,7 +164,12 @@ func (d *Dispatcher) attempt(ctx context.Context, claimed webhook.Delivery) {
 	defer d.count(claimed.AccountID, -1)
 	d.base.Crash(CrashClaimed)
 	began := d.base.Clock.Now()
+	ctx, ended := d.base.Tracer.Begin(ctx, trace.Span{
+		Name: "webhook " + string(claimed.Event), At: trace.Joins,
+		Request: claimed.RequestID, Operation: claimed.OperationID, Webhook: claimed.WebhookID,
+	})
 	outcome, err := d.send(ctx, claimed, began)
+	ended(strconv.Itoa(outcome.StatusCode), err != nil || outcome.Error != "")
 	if err == nil {
 		d.base.Crash(CrashSent)
 		err = d.settle(ctx, claimed, outcome, began)
@@ -246,6 +254,7 @@ func (d *Dispatcher) saveEndpoint(ctx context.Context, tx ports.Tx, before, afte
 
 func (d *Dispatcher) log(ctx context.Context, what string, w webhook.Delivery, err error) {
 	d.base.Journal.Log(ctx, ports.JournalEvent{
-		What: what, Kind: string(w.Event), WebhookID: w.WebhookID, DeliveryID: w.ID, Epoch: w.Epoch, Err: err,
+		What: what, Kind: string(w.Event), WebhookID: w.WebhookID, DeliveryID: w.ID, OperationID: w.OperationID,
+		RequestID: w.RequestID, Epoch: w.Epoch, Err: err,
 	})
 }

@@ -266,7 +266,9 @@ func (w *Webhooks) Test(ctx context.Context, r Reached) (webhook.Delivery, error
 		}
 		now := w.base.Clock.Now()
 		payload := webhook.TestPayload(e, id.OperationID(eventID), now)
-		made = webhook.NewDelivery(delivery, e, eventID, payload.Event, operation.Encode(payload), now)
+		made = webhook.NewDelivery(delivery, e, webhook.Content{
+			ID: eventID, OperationID: payload.ID, RequestID: r.Caller().RequestID, Name: payload.Event, Body: operation.Encode(payload),
+		}, now)
 		return tx.Deliveries().Add(ctx, []webhook.Delivery{made})
 	})
 	return made, err

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -20,6 +21,8 @@ type Config struct {
 	Clock   ports.Clock
 	Entropy ports.Entropy
 	Journal ports.Journal
+	// Tracer shows each turn of a worker in the trace of the request that asked for the operation; by default there are no traces.
+	Tracer trace.Tracer
 	// Site is where the work of an operation is: its database, also where the agent of its server is not known. Only kinds with
 	// stages need it, and Audit, which adds a line to the activity log.
 	Site  func(context.Context, operation.Operation) (database.Record, ports.Agent, error)
@@ -66,6 +69,9 @@ func New(c Config) *Engine {
 	}
 	if c.Held == nil {
 		c.Held = func(context.Context, brake.Work, id.ServerID) (time.Time, error) { return time.Time{}, nil }
+	}
+	if c.Tracer == nil {
+		c.Tracer = trace.Off{}
 	}
 	if c.Crash == nil {
 		c.Crash = func(string) {}

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -19,6 +20,7 @@ type Lease struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	done     sync.WaitGroup
+	ended    trace.End
 
 	mu        sync.Mutex
 	op        operation.Operation
@@ -28,6 +30,10 @@ type Lease struct {
 
 func (e *Engine) hold(ctx context.Context, o operation.Operation) *Lease {
 	l := &Lease{engine: e, op: o}
+	ctx, l.ended = e.Tracer.Begin(ctx, trace.Span{
+		Name: "operation " + string(o.Kind), At: trace.Joins,
+		Request: o.RequestID, Operation: o.ID, Database: o.DatabaseID, Server: o.ServerID,
+	})
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
 	hold := e.holdOf(o.Kind)
 	l.done.Go(func() { l.renew(hold) })

@@ -137,7 +137,8 @@ func (e *Engine) Advance(ctx context.Context, op id.OperationID, most time.Durat
 }
 
 // work does steps of a claimed operation until it is final or is put down. stopping reports whether the worker is to end.
-func (e *Engine) work(l *Lease, step stepOf, stopping func() error) error {
+func (e *Engine) work(l *Lease, step stepOf, stopping func() error) (err error) {
+	defer func() { l.ended(string(l.Operation().Status), err != nil && !errors.Is(err, errAgain)) }()
 	o := l.Operation()
 	if o.Epoch == 1 || o.Attempts > 1 { // not each time that a running job is asked how far it is
 		e.log(l.ctx, "operation.claimed", o, nil)

@@ -27,6 +27,7 @@ import (
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/retention"
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/hosts/internal/version"
 	"github.com/pgherd/pgherd/ports"
@@ -58,6 +59,7 @@ type Settings struct {
 	Dashboard       Dashboard
 	// SignOn is for hosts with pages, which give it its flags.
 	SignOn SignOn
+	Traces Traces
 	// LeaseHold is how long a worker may be silent before another takes its work; 0 for the use cases' own default.
 	LeaseHold time.Duration
 	Limits    map[ratelimit.Class]ratelimit.Limit
@@ -91,6 +93,7 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 		"public networks of your own where webhooks may not go, such as 203.0.113.0/24; private ones, agents and the metadata "+
 			"database are refused anyway")
 	s.Mail.Flags(cmd)
+	s.Traces.Flags(cmd)
 	cmd.Flags().StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error")
 }
 
@@ -115,6 +118,9 @@ func (s *Settings) Check(cmd *cobra.Command) error {
 		return err
 	}
 	if _, _, err := s.Mail.open(); err != nil {
+		return err
+	}
+	if _, err := s.Traces.config(); err != nil {
 		return err
 	}
 	origin, err := s.Dashboard.Origin(s.Mail.Dashboard)
@@ -153,13 +159,16 @@ func Base(s Settings, clock *system.Clock) fx.Option {
 		fx.Provide(
 			func(s Settings) (*zap.Logger, error) { return NewLog(s.LogLevel) },
 			NewRegistry,
+			func(lc fx.Lifecycle, s Settings, log *zap.Logger, r metrics.Registry) (trace.Tracer, error) {
+				return s.Traces.Open(lc, log, r, s.Kind)
+			},
 			func(s Settings, log *zap.Logger, r metrics.Registry) (*Journal, error) {
 				return NewJournal(log, r, postgres.Config{URL: s.MetadataURL}.Place())
 			},
 			openStore,
 			openRing,
-			func(box *secretbox.Box) ports.Fleet {
-				return agentclient.New(box, agentclient.Options{UserAgent: version.Product("pgherd")})
+			func(box *secretbox.Box, t trace.Tracer) ports.Fleet {
+				return agentclient.New(box, agentclient.Options{UserAgent: version.Product("pgherd"), Tracer: t})
 			},
 			newOwnHosts,
 			newControlPlane,
@@ -178,10 +187,10 @@ func Base(s Settings, clock *system.Clock) fx.Option {
 	)
 }
 
-func openStore(lc fx.Lifecycle, s Settings) (*postgres.Store, error) {
+func openStore(lc fx.Lifecycle, s Settings, t trace.Tracer) (*postgres.Store, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	store, err := postgres.Open(ctx, postgres.Config{URL: s.MetadataURL})
+	store, err := postgres.Open(ctx, postgres.Config{URL: s.MetadataURL, Tracer: t})
 	if err != nil {
 		return nil, NotUsed(err)
 	}
@@ -196,6 +205,7 @@ func NotUsed(err error) error {
 
 func newControlPlane(
 	s Settings, store *postgres.Store, fleet ports.Fleet, clock *system.Clock, box *secretbox.Box, j *Journal, own *guarded.Own,
+	tracer trace.Tracer,
 ) (*controlplane.ControlPlane, error) {
 	networks, err := Networks(refusedNetworks, s.RefusedNetworks)
 	if err != nil {
@@ -241,7 +251,7 @@ func newControlPlane(
 		Store: store, Admissions: store, Fleet: fleet, Clock: clock, Entropy: system.Entropy{}, Secrets: box, Ring: box,
 		Journal: j, Sender: sender, Mailer: mails, Passwords: passwords.Hasher{},
 		Passkeys: verifier, SignOn: signOn, Tokens: tokens,
-		Snapshots: newSnapshots(s.MetadataURL, box),
+		Snapshots: newSnapshots(s.MetadataURL, box), Tracer: tracer,
 	}, controlplane.Config{
 		Limits: s.Limits, UnverifiedPlans: unverified, PITR: s.pitr(), LeaseHold: s.LeaseHold,
 		RecoveryWindow: s.RecoveryWindow, Retention: s.Retention, DefaultSchedule: database.Schedule(s.DefaultSchedule),

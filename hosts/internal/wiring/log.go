@@ -120,6 +120,8 @@ func sameness(e ports.JournalEvent) string {
 		return named(e.What)
 	case e.What == "round.no_answer":
 		return named(e.What, string(e.ServerID))
+	case e.DeliveryID != "": // of one operation, several endpoints are told
+		return named(e.What, string(e.DeliveryID), causeOf(e.Err))
 	case e.OperationID == "" && e.RequestID != "":
 		return named(e.What, e.RequestID) // a request is its caller's, not a repetition
 	case e.OperationID != "":
