@@ -24,6 +24,7 @@ var parts = []part{
 	{"a", "create a database", measureCreate},
 	{"p", "create a preview", measurePreview},
 	{"b", "read a database", measureRead},
+	{"b2", "read a database with traces", measureTraced},
 	{"c", "back a database up", measureBackup},
 	{"c2", "verify a backup", measureVerified},
 	{"c3", "restore a backup", measureRestore},

@@ -164,14 +164,9 @@ func TestABackupIsOneTrace(t *testing.T) {
 	asked := &asking{}
 	client := check.Must(stack.Client(api.URL, owner.Key, &http.Client{Transport: asked}))(t)
 	hook := check.Must(client.Webhooks.Create(ctx, wire.CreateWebhook{URL: "https://hooks.example.com/in"}))(t)
-	made := check.Must(client.Databases.Create(ctx, wire.CreateDatabase{Name: "traced-shop", DisplayName: "Shop"}, "key-1"))(t)
-	begun := check.Must(client.Backups.Create(ctx, made.ID))(t)
-	request := asked.last
-	stacktest.Eventually(t, "the backup is made", func() (bool, string) {
-		o := check.Must(client.Operations.Get(ctx, begun.ID))(t)
-		return o.Status.Final(), string(o.Status)
-	})
-	id, root := trace.Of(request)
+	made := check.Must(client.Databases.Create(ctx, wire.CreateDatabase{Name: "traced-shop", DisplayName: "Shop"}))(t)
+	check.Must(stack.BackUp(ctx, client, made.ID))(t)
+	id, root := trace.Of(asked.last)
 	var spans []span
 	stacktest.Eventually(t, "the whole trace is there", func() (bool, string) {
 		spans = c.spans(t, hex.EncodeToString(id[:]))

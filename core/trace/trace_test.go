@@ -42,3 +42,16 @@ func TestASmallerShareIsPartOfALarger(t *testing.T) {
 		}
 	})
 }
+
+func TestWithoutTracesNothingIsMade(t *testing.T) {
+	ctx, statement := t.Context(), "SELECT"
+	made := testing.AllocsPerRun(100, func() {
+		ctx, ended := Tracer(Off{}).Begin(ctx, Span{Name: "request", At: Begins, Request: "r"})
+		_, below := Tracer(Off{}).Begin(ctx, Span{Name: "statement", Statement: statement})
+		below("", false)
+		ended("200", false)
+	})
+	if made != 0 {
+		t.Errorf("a request without traces makes %v objects", made)
+	}
+}
