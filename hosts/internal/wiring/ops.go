@@ -21,8 +21,8 @@ type Check struct {
 	Run  func(ctx context.Context) error
 }
 
-// Ops is the operations listener: /livez, /readyz and /metrics. It is for the operator's own network: nothing on it asks
-// for a key.
+// Ops is the operations listener: /livez, /readyz, /metrics and, for the host's own machine, /debug/pprof/NAME. It is for the
+// operator's own network: nothing on it asks for a key.
 type Ops struct {
 	server http.Server
 	mux    *http.ServeMux
@@ -43,6 +43,7 @@ func NewOps(r metrics.Registry, checks []Check, log *zap.Logger) *Ops {
 	})
 	o.mux.HandleFunc("GET /readyz", o.ready)
 	o.mux.Handle("GET /metrics", r.Handler())
+	o.mux.HandleFunc("GET /debug/pprof/{name}", newProfiles(log).serve)
 	o.server = http.Server{
 		Handler: o.mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: time.Minute,
