@@ -3,6 +3,8 @@ package ports
 import (
 	"context"
 	"time"
+
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // Figures are for the metrics of a host: no use case depends on them.
@@ -26,6 +28,10 @@ type Figures interface {
 	WaitingEvents(ctx context.Context) (Tally, error)
 	// DueMails counts mails whose next attempt could have begun.
 	DueMails(ctx context.Context, now time.Time) (Tally, error)
+	// DatabasesInError counts, for every server, the databases in status error.
+	DatabasesInError(ctx context.Context) ([]ServerTally, error)
+	// Accounts says what those accounts hold that hold most, in bytes of databases; at most so many.
+	Accounts(ctx context.Context, most int) ([]AccountFigures, error)
 	// Drills says how the archives of the servers are proven that have a plan of drills.
 	Drills(ctx context.Context) ([]ServerDrills, error)
 }
@@ -56,4 +62,13 @@ type LeaseTally struct {
 	Ending  int64      `db:"ending"`
 	Overdue int64      `db:"overdue"`
 	Oldest  *time.Time `db:"oldest"`
+}
+
+// AccountFigures is what an account holds. Deleted databases, which can be recovered, have backups alone.
+type AccountFigures struct {
+	AccountID   id.AccountID `db:"account_id"`
+	Databases   int64        `db:"databases"`
+	Bytes       int64        `db:"bytes"`
+	BackupBytes int64        `db:"backup_bytes"`
+	Operations  int64        `db:"operations"` // that are open
 }

@@ -23,8 +23,9 @@ type Operations interface {
 	Lock(ctx context.Context, op id.OperationID) (operation.Operation, error)
 	// Open returns the open operation of a database, beside one that changes a login; ErrNoRow when none is open.
 	Open(ctx context.Context, db id.DatabaseID) (operation.Operation, error)
-	// Refused counts the open operations of a kind that have an error: their servers refuse them.
-	Refused(ctx context.Context, kind operation.Kind) (int, error)
+	// Refused counts, for every server, the open operations of a kind that have an error, because the server refuses them; the
+	// oldest by its creation.
+	Refused(ctx context.Context, kind operation.Kind) ([]ServerTally, error)
 	// List returns the operations of a database that are of the given kinds, newest first.
 	List(ctx context.Context, db id.DatabaseID, kinds []operation.Kind, p Page) ([]operation.Operation, error)
 	// Find lists operations of all databases, newest first.

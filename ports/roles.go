@@ -47,6 +47,6 @@ type RoleChanges interface {
 	Save(ctx context.Context, c role.Change) error
 	// List returns every change of a database, the latest first.
 	List(ctx context.Context, db id.DatabaseID) ([]role.Change, error)
-	// Stuck counts the pending changes of all databases whose server refuses them for good.
-	Stuck(ctx context.Context) (int, error)
+	// Stuck counts, for every server, the pending changes that it refuses for good; the oldest by its creation.
+	Stuck(ctx context.Context) ([]ServerTally, error)
 }

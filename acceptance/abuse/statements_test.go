@@ -63,9 +63,9 @@ var poolerMiB = shared{what: "MiB of PgBouncer", slack: 64, look: func(ctx conte
 		if err != nil {
 			return 0, err
 		}
-		if _, after, said := strings.Cut(text, "\npgherd_agent_pgbouncer_resident_memory_bytes "); said {
+		if _, after, said := strings.Cut(text, "\npgherd_agent_pgbouncer_resident_memory_bytes{"); said {
 			line, _, _ := strings.Cut(after, "\n")
-			size, err := strconv.ParseFloat(line, 64)
+			size, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
 			return size / (1 << 20), err
 		}
 	}

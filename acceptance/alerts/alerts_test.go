@@ -3,6 +3,7 @@ package alerts
 import (
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +29,41 @@ func TestEveryAlertSaysWhyAndWhatToDo(t *testing.T) {
 		if s, err := Selectors(r.Expr); err != nil || len(s) == 0 {
 			t.Errorf("%s: %v, %v", r.Alert, s, err)
 		}
+	}
+}
+
+// Whoever is paged reads of which server, where a metric says it.
+func TestAlertsNameTheServer(t *testing.T) {
+	of := map[string]bool{}
+	for _, m := range Documented(string(check.Must(os.ReadFile("../../docs/operate/monitoring.md"))(t))) {
+		of[m.Name] = slices.Contains(m.Labels, "server")
+	}
+	named := 0
+	for _, r := range check.Must(Parse(check.Must(os.ReadFile("../../docs/operate/alerts.yml"))(t)))(t) {
+		for _, s := range check.Must(Selectors(r.Expr))(t) {
+			if !of[s.Metric] {
+				continue
+			}
+			named++
+			kept := !strings.Contains(r.Expr, " by (") || strings.Count(r.Expr, " by (") == strings.Count(r.Expr, " by (server")
+			if !kept || !strings.Contains(r.Annotations["summary"], "{{ $labels.server }}") {
+				t.Errorf("%s: %s is of a server, which it does not name: %s", r.Alert, s.Metric, r.Annotations["summary"])
+			}
+		}
+	}
+	if named < 30 {
+		t.Errorf("only %d metrics are of servers", named)
+	}
+}
+
+func TestDocumentedMetrics(t *testing.T) {
+	const page = "| metric | what it is |\n| - | - |\n| `pgherd_a{x,y}`, `pgherd_agent_b` | [two](page.md#x) of `them` |\n" +
+		"| `other` | none |\nHere `pgherd_c` is mentioned.\n| `pgherd_d` | no end\n"
+	want := []Metric{
+		{"pgherd_a", []string{"x", "y"}, "two of them"}, {"pgherd_agent_b", []string{"server"}, "two of them"},
+	}
+	if got := Documented(page); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
 	}
 }
 

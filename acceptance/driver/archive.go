@@ -111,7 +111,7 @@ func (a realArchive) remove(from time.Time, last string) error {
 	return os.WriteFile(a.notesFile(), []byte(kept.String()), 0o600)
 }
 
-var copiedAt = regexp.MustCompile(`(?m)^pgherd_agent_archive_copied_timestamp_seconds (\S+)$`)
+var copiedAt = regexp.MustCompile(`(?m)^pgherd_agent_archive_copied_timestamp_seconds\{.*\} (\S+)$`)
 
 // copied is when the newest copy of the server was made, in seconds, as the agent says every few; 0 where it does not yet.
 func (a realArchive) copied(ctx context.Context) (float64, error) {

@@ -29,6 +29,11 @@ func NewRegistry(version, revision string) Registry {
 	return Registry{r, r}
 }
 
+// Labelled is the registry for further figures, each of which has one more label.
+func (r Registry) Labelled(name, value string) Registry {
+	return Registry{prometheus.WrapRegistererWith(prometheus.Labels{name: value}, r.Registerer), r.Gatherer}
+}
+
 // Gauge adds a figure that is read at each scrape, and whose labels stay.
 func (r Registry) Gauge(name, help string, labels prometheus.Labels, value func() float64) error {
 	return r.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value))

@@ -21,13 +21,21 @@ type Measured struct {
 	Kinds []operation.Spec
 	// UnverifiedPlans are the plans whose backups are not verified.
 	UnverifiedPlans []string
+	// Accounts is how many accounts have figures of their own.
+	Accounts int
 }
 
-// MeasureStored adds what the metadata database knows to the metrics of a host. All labels are bounded: servers, kinds, states.
+// MeasureStored adds what the metadata database knows to the metrics of a host. All labels are bounded: servers, kinds, states,
+// and so many accounts.
 func MeasureStored(r Registry, m Measured) error {
-	return r.Register(newStored(m.Clock.Now,
+	families := []*family{
 		m.operations(), m.changes(), m.purges(), m.previews(), m.overdue(), m.ages(), m.drills(), m.databases(), m.webhooks(),
-		m.mails(), m.kept()))
+		m.mails(), m.kept(),
+	}
+	if m.Accounts > 0 {
+		families = append(families, m.accounts())
+	}
+	return r.Register(newStored(m.Clock.Now, families...))
 }
 
 // view reads by the ports.
@@ -74,7 +82,7 @@ func (m Measured) changes() *family {
 	oldest := describe("pgherd_role_changes_oldest_pending_seconds",
 		"Age of the oldest unfinished change of a login; 0 when there is none.")
 	stuck := describe("pgherd_role_changes_stuck",
-		"Pending changes of logins that their server refuses for good: each blocks its database until an operator acts.")
+		"Pending changes of logins that a server refuses for good: each blocks its database until an operator acts.", "server")
 	return &family{
 		name: "role_changes", all: []*prometheus.Desc{pending, oldest, stuck},
 		read: func(ctx context.Context, now time.Time, set setter) error {
@@ -84,8 +92,10 @@ func (m Measured) changes() *family {
 			}
 			set.tally(pending, oldest, some, now)
 			return m.view(ctx, func(ctx context.Context, tx ports.Tx) error {
-				n, err := tx.RoleChanges().Stuck(ctx)
-				set(stuck, float64(n))
+				list, err := tx.RoleChanges().Stuck(ctx)
+				for _, s := range list {
+					set(stuck, float64(s.Count), s.Server)
+				}
 				return err
 			})
 		},
@@ -94,13 +104,15 @@ func (m Measured) changes() *family {
 
 func (m Measured) purges() *family {
 	refused := describe("pgherd_purges_refused",
-		"Deleted databases that their server refuses to purge: each keeps its bytes until an operator acts.")
+		"Deleted databases that a server refuses to purge: each keeps its bytes until an operator acts.", "server")
 	return &family{
 		name: "purges", all: []*prometheus.Desc{refused},
 		read: func(ctx context.Context, _ time.Time, set setter) error {
 			return m.view(ctx, func(ctx context.Context, tx ports.Tx) error {
-				n, err := tx.Operations().Refused(ctx, deletion.KindPurge)
-				set(refused, float64(n))
+				list, err := tx.Operations().Refused(ctx, deletion.KindPurge)
+				for _, s := range list {
+					set(refused, float64(s.Count), s.Server)
+				}
 				return err
 			})
 		},
@@ -192,9 +204,18 @@ func (m Measured) databases() *family {
 	full := describe("pgherd_databases_full", "Databases that are read-only by default, for the quota of their bytes.")
 	closed := describe("pgherd_databases_closed",
 		"Databases far above the quota of their bytes: nobody can connect until an operator acts.")
+	failing := describe("pgherd_databases_in_error",
+		"Databases of a server in status error: their creation, or an action that was not undone, was refused.", "server")
 	return &family{
-		name: "databases", all: []*prometheus.Desc{bytes, full, closed},
+		name: "databases", all: []*prometheus.Desc{bytes, full, closed, failing},
 		read: func(ctx context.Context, _ time.Time, set setter) error {
+			list, err := m.Figures.DatabasesInError(ctx)
+			if err != nil {
+				return err
+			}
+			for _, s := range list {
+				set(failing, float64(s.Count), s.Server)
+			}
 			return m.view(ctx, func(ctx context.Context, tx ports.Tx) error {
 				t, err := tx.Storage().Totals(ctx)
 				set(bytes, float64(t.Bytes))

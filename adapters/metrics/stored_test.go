@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"os"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,18 +49,18 @@ const twoMails = `
 func TestWhatIsStoredIsCounted(t *testing.T) {
 	url, r := measured(t, nil)
 	clustertest.Exec(t, url, twoChanges)
-	counted(t, r, "pgherd_role_changes_stuck", 0)
+	counted(t, r, "pgherd_role_changes_stuck", 0, "one")
 	clustertest.Exec(t, url,
 		"UPDATE role_changes SET refusal = 'refused' FROM databases d WHERE d.id = database_id AND d.name = 'x'")
-	counted(t, r, "pgherd_role_changes_stuck", 1)
+	counted(t, r, "pgherd_role_changes_stuck", 1, "one")
 
-	counted(t, r, "pgherd_purges_refused", 0)
+	counted(t, r, "pgherd_purges_refused", 0, "one")
 	clustertest.Exec(t, url, `INSERT INTO operations (id, account_id, database_id, server_id, kind, status, stage, progress,
 		input, result, error_code, error_text, actor, request_id, created_at, cancel_requested,
 		lease_owner, lease_epoch, attempts, not_before)
 		SELECT gen_random_uuid(), account_id, id, server_id, 'purge', 'running', 'removing', 0, '{}', 'null', 'AGENT_ERROR',
 			'in service', 'system', '', 'epoch', false, '', 1, 1, 'epoch' FROM databases WHERE name = 'x'`)
-	counted(t, r, "pgherd_purges_refused", 1)
+	counted(t, r, "pgherd_purges_refused", 1, "one")
 	counted(t, r, "pgherd_operations", 1, "purge", "running")
 	counted(t, r, "pgherd_operations", 0, "purge", "queued")
 	counted(t, r, "pgherd_operations", 0, "backup", "queued")
@@ -79,6 +80,9 @@ func TestWhatIsStoredIsCounted(t *testing.T) {
 		counted(t, r, name, 1)
 	}
 	counted(t, r, "pgherd_databases_bytes", 2<<40)
+	counted(t, r, "pgherd_databases_in_error", 0, "one")
+	clustertest.Exec(t, url, "UPDATE databases SET status = 'error' WHERE name = 'x'")
+	counted(t, r, "pgherd_databases_in_error", 1, "one")
 
 	clustertest.Exec(t, url, `UPDATE operations SET status = 'failed', finished_at = 'epoch'`, "ANALYZE operations")
 	for name, least := range map[string]float64{
@@ -166,6 +170,49 @@ func TestACollectorThatFailsTakesOnlyItsOwn(t *testing.T) {
 	counted(t, r, "pgherd_mails_waiting", 0)
 }
 
+// Accounts have figures where that is set, those with the most bytes, and at most so many.
+func TestAccountsAreMeasuredWhereThatIsSet(t *testing.T) {
+	const others = `
+		INSERT INTO users (id, email, name, created_at)
+			SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, n || '@example.org', '', 'epoch'
+			FROM generate_series(1, 9) n;
+		INSERT INTO accounts (id, owner_id, plan, created_at) SELECT id, id, 'pro', 'epoch' FROM users WHERE email <> 'a@example.org';
+		INSERT INTO databases (id, account_id, server_id, name, display_name, role_model, environment, schedule, status, created_at,
+			connection_cap, size_bytes, access_generation, allowlist_generation, allowlist_applied, role_generation, role_ordinal,
+			roles_barred)
+			SELECT gen_random_uuid(), a.id, s.id, 'of_' || right(a.id::text, 1), '', 'managed', '', 'none', 'active', 'epoch', 1,
+				right(a.id::text, 1)::bigint * 1000, 0, 0, 0, 1, 0, false
+			FROM servers s, accounts a JOIN users u ON u.id = a.owner_id WHERE u.email <> 'a@example.org';
+		INSERT INTO backups (database_id, filename, operation_id, trigger, format, size_bytes, checksum_sha256, created_at,
+			verified_at, role_manifest)
+			SELECT id, 'f', gen_random_uuid(), 'scheduled', 'sql.gz', 77, 'sum', now(), NULL, true FROM databases WHERE name = 'of_9'`
+	url, off := measured(t, nil)
+	clustertest.Exec(t, url, twoChanges, others)
+	const largest, second, last = "00000000-0000-4000-8000-000000000009", "00000000-0000-4000-8000-000000000008",
+		"00000000-0000-4000-8000-000000000007"
+	if _, there := lookUp(t, off, "pgherd_account_databases", largest); there {
+		t.Error("accounts have figures without the setting")
+	}
+	r := measuring(t, url, func(m *metrics.Measured) { m.Accounts = 2 })
+	counted(t, r, "pgherd_account_databases", 1, largest)
+	counted(t, r, "pgherd_account_databases_bytes", 9000, largest)
+	counted(t, r, "pgherd_account_backups_bytes", 77, largest)
+	counted(t, r, "pgherd_account_operations", 0, largest)
+	counted(t, r, "pgherd_account_databases_bytes", 8000, second)
+	if _, there := lookUp(t, r, "pgherd_account_databases", last); there {
+		t.Error("there are more accounts than are set")
+	}
+	clustertest.Exec(t, url, "UPDATE databases SET status = 'deleted' WHERE name = 'of_9'")
+	counted(t, r, "pgherd_account_databases_bytes", 8000, second)
+	counted(t, r, "pgherd_account_databases_bytes", 7000, last)
+	page := string(check.Must(os.ReadFile("../../docs/operate/monitoring.md"))(t))
+	for _, f := range check.Must(r.Gather())(t) {
+		if name := f.GetName(); strings.HasPrefix(name, "pgherd_account_") && !strings.Contains(page, "`"+name+"{account}`") {
+			t.Errorf("the page lacks %s", name)
+		}
+	}
+}
+
 // measured is a host's registry on a metadata database, by default a new one.
 func measured(t *testing.T, unverified []string, url ...string) (string, metrics.Registry) {
 	t.Helper()
@@ -173,13 +220,19 @@ func measured(t *testing.T, unverified []string, url ...string) (string, metrics
 		url = []string{clustertest.NewDatabase(t).URL}
 		check.NoError(t, postgres.Migrate(t.Context(), url[0]))
 	}
-	store := check.Must(postgres.Open(t.Context(), postgres.Config{URL: url[0]}))(t)
+	return url[0], measuring(t, url[0], func(m *metrics.Measured) { m.UnverifiedPlans = unverified })
+}
+
+// measuring is a host's registry on a metadata database, with settings of its own.
+func measuring(t *testing.T, url string, set func(*metrics.Measured)) metrics.Registry {
+	t.Helper()
+	store := check.Must(postgres.Open(t.Context(), postgres.Config{URL: url}))(t)
 	t.Cleanup(func() { _ = store.Close() })
 	r := metrics.NewRegistry("", "")
-	check.NoError(t, metrics.MeasureStored(r, metrics.Measured{
-		Store: store, Figures: store.Figures(), Clock: impatient{new(atomic.Int64)}, Kinds: kinds, UnverifiedPlans: unverified,
-	}))
-	return url[0], r
+	m := metrics.Measured{Store: store, Figures: store.Figures(), Clock: impatient{new(atomic.Int64)}, Kinds: kinds}
+	set(&m)
+	check.NoError(t, metrics.MeasureStored(r, m))
+	return r
 }
 
 // impatient is a clock by which all figures are old whenever they are asked for.

@@ -10,8 +10,8 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// figures implements ports.Figures. Each is one statement, whatever there is, and all but BackupAges look at little more than at
-// what is counted.
+// figures implements ports.Figures. Each is one statement, whatever there is, and all but BackupAges and Accounts look at little
+// more than at what is counted.
 type figures struct{ pgdb.Session }
 
 // Figures reads each figure as it is then.
@@ -50,6 +50,16 @@ var (
 	dueMails      = pgdb.Written(`
 		SELECT count(*) AS count, min(greatest(not_before, lease_until)) AS oldest FROM mails
 		WHERE ` + unsent + ` AND greatest(not_before, lease_until) <= $1`)
+	databasesInError = pgdb.Written(`
+		SELECT s.name AS server, count(d.id) AS count
+		FROM servers s LEFT JOIN databases d ON d.server_id = s.id AND d.status = 'error' GROUP BY s.name ORDER BY s.name`)
+	largestAccounts = pgdb.Written(`
+		SELECT t.*, (SELECT count(*) FROM operations o WHERE o.account_id = t.account_id AND o.` + open + `) AS operations,
+			(SELECT coalesce(sum(b.size_bytes), 0)::bigint FROM backups b JOIN databases d ON d.id = b.database_id
+			WHERE d.account_id = t.account_id AND ` + countedBackup + `) AS backup_bytes
+		FROM (SELECT d.account_id, count(*) AS databases, sum(d.size_bytes)::bigint AS bytes
+			FROM databases d WHERE NOT d.` + gone + ` GROUP BY d.account_id ORDER BY bytes DESC, d.account_id LIMIT $1) t
+		ORDER BY bytes DESC, account_id`)
 	serverDrills = pgdb.Written(`
 		SELECT s.name AS server, p.unproven_since, coalesce(l.outcome, '') AS outcome, coalesce(l.took_ms, 0) AS took_ms
 		FROM drill_plans p JOIN servers s ON s.id = p.server_id
@@ -89,6 +99,14 @@ func (f figures) WaitingEvents(ctx context.Context) (ports.Tally, error) {
 
 func (f figures) DueMails(ctx context.Context, now time.Time) (ports.Tally, error) {
 	return pgdb.One[ports.Tally](ctx, f.Session, dueMails, now)
+}
+
+func (f figures) DatabasesInError(ctx context.Context) ([]ports.ServerTally, error) {
+	return pgdb.All[ports.ServerTally](ctx, f.Session, databasesInError)
+}
+
+func (f figures) Accounts(ctx context.Context, most int) ([]ports.AccountFigures, error) {
+	return pgdb.All[ports.AccountFigures](ctx, f.Session, largestAccounts, most)
 }
 
 func (f figures) Drills(ctx context.Context) ([]ports.ServerDrills, error) {

@@ -34,11 +34,14 @@ var (
 	openOperation  = pgdb.Define(operationTable.Read().Where("t.database_id = ? AND NOT t.logins AND t." + open))
 	listOperations = pgdb.Define(operationTable.Read().Where("t.database_id = ? AND t.kind = ANY(?)").
 			Where("(t.created_at, t.id) < (?, ?)").OrderBy("t.created_at DESC", "t.id DESC").Suffix("LIMIT ?"))
-	refusedOperations = pgdb.Written("SELECT count(*) FROM operations WHERE kind = $1 AND error_code <> '' AND " + open)
-	saveOperation     = pgdb.Define(operationTable.Update(operationChanges, "id = ? AND lease_epoch = ? AND "+open).
-				Set("cancel_requested", sq.Expr("cancel_requested OR ?", nil)).
-				Set("not_before", sq.Expr("CASE WHEN cancel_requested AND NOT ? THEN least(not_before, ?) ELSE ? END", nil, nil, nil)).
-				Set("sealed_input", sq.Expr("CASE WHEN ? THEN NULL ELSE sealed_input END", nil)))
+	refusedOperations = pgdb.Written(`
+		SELECT s.name AS server, count(o.id) AS count, min(o.created_at) AS oldest
+		FROM servers s LEFT JOIN operations o ON o.server_id = s.id AND o.kind = $1 AND o.error_code <> '' AND o.` + open + `
+		GROUP BY s.name ORDER BY s.name`)
+	saveOperation = pgdb.Define(operationTable.Update(operationChanges, "id = ? AND lease_epoch = ? AND "+open).
+			Set("cancel_requested", sq.Expr("cancel_requested OR ?", nil)).
+			Set("not_before", sq.Expr("CASE WHEN cancel_requested AND NOT ? THEN least(not_before, ?) ELSE ? END", nil, nil, nil)).
+			Set("sealed_input", sq.Expr("CASE WHEN ? THEN NULL ELSE sealed_input END", nil)))
 	findOperations = pgdb.Written(`SELECT ` + operationTable.Row("t") + `, coalesce(d.name, '') AS database_name,
 			coalesce(s.name, '') AS server_name
 		FROM operations t LEFT JOIN databases d ON d.id = t.database_id LEFT JOIN servers s ON s.id = t.server_id
@@ -81,8 +84,8 @@ func (o operations) Open(ctx context.Context, db id.DatabaseID) (operation.Opera
 	return plain(o.One(ctx, openOperation, db))
 }
 
-func (o operations) Refused(ctx context.Context, kind operation.Kind) (int, error) {
-	return pgdb.One[int](ctx, o.Session, refusedOperations, kind)
+func (o operations) Refused(ctx context.Context, kind operation.Kind) ([]ports.ServerTally, error) {
+	return pgdb.All[ports.ServerTally](ctx, o.Session, refusedOperations, kind)
 }
 
 func (o operations) List(

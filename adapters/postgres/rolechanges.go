@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/role"
+	"github.com/pgherd/pgherd/ports"
 )
 
 var (
@@ -21,7 +22,11 @@ var (
 	roleChangeByKey   = pgdb.Define(roleChangeTable.Read().Where("t.database_id = ? AND t.idempotency_key = ?"))
 	pendingRoleChange = pgdb.Define(roleChangeTable.Read().Where("t.database_id = ? AND t.status = 'pending'"))
 	listRoleChanges   = pgdb.Define(roleChangeTable.Read().Where("t.database_id = ?").OrderBy("t.created_at DESC", "t.id DESC"))
-	stuckRoleChanges  = pgdb.Written("SELECT count(*) FROM role_changes WHERE status = 'pending' AND refusal <> ''")
+	stuckRoleChanges  = pgdb.Written(`
+		SELECT s.name AS server, count(c.id) AS count, min(c.created_at) AS oldest
+		FROM servers s LEFT JOIN (role_changes c JOIN databases d ON d.id = c.database_id)
+			ON d.server_id = s.id AND c.status = 'pending' AND c.refusal <> ''
+		GROUP BY s.name ORDER BY s.name`)
 )
 
 type roleChanges struct{ pgdb.Rows[role.Change] }
@@ -42,6 +47,6 @@ func (c roleChanges) List(ctx context.Context, db id.DatabaseID) ([]role.Change,
 	return c.All(ctx, listRoleChanges, db)
 }
 
-func (c roleChanges) Stuck(ctx context.Context) (int, error) {
-	return pgdb.One[int](ctx, c.Session, stuckRoleChanges)
+func (c roleChanges) Stuck(ctx context.Context) ([]ports.ServerTally, error) {
+	return pgdb.All[ports.ServerTally](ctx, c.Session, stuckRoleChanges)
 }

@@ -18,11 +18,19 @@ import (
 )
 
 // refusedPurges counts the purges that wait for an operator.
-func (w *world) refusedPurges() int {
+func (w *world) refusedPurges() int64 {
 	w.t.Helper()
-	return must(ports.Read(w.ctx, w.store, func(ctx context.Context, tx ports.Tx) (int, error) {
+	return sumOf(must(ports.Read(w.ctx, w.store, func(ctx context.Context, tx ports.Tx) ([]ports.ServerTally, error) {
 		return tx.Operations().Refused(ctx, rule.KindPurge)
-	}))(w.t)
+	}))(w.t))
+}
+
+// sumOf is how many there are on all servers.
+func sumOf(list []ports.ServerTally) (n int64) {
+	for _, of := range list {
+		n += of.Count
+	}
+	return n
 }
 
 // A purge that is refused tells operators why, holds up no other one, and goes on when that is mended.

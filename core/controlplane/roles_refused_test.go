@@ -28,13 +28,11 @@ func (w *roleWorld) free() {
 }
 
 // stuck counts the changes that an operator is to look at.
-func (w *world) stuck() (n int) {
+func (w *world) stuck() int64 {
 	w.t.Helper()
-	ok(w.t, w.store.View(w.ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		n, err = tx.RoleChanges().Stuck(ctx)
-		return err
-	}))
-	return n
+	return sumOf(must(ports.Read(w.ctx, w.store, func(ctx context.Context, tx ports.Tx) ([]ports.ServerTally, error) {
+		return tx.RoleChanges().Stuck(ctx)
+	}))(w.t))
 }
 
 // A change that the server refuses for good before it has touched anything ends at once, and is no rotation.

@@ -75,15 +75,28 @@ func (o operations) Open(ctx context.Context, db id.DatabaseID) (operation.Opera
 	})
 }
 
-func (o operations) Refused(ctx context.Context, kind operation.Kind) (int, error) {
-	return read(ctx, o.session, func(s *state) (n int, _ error) {
+func (o operations) Refused(ctx context.Context, kind operation.Kind) ([]ports.ServerTally, error) {
+	return read(ctx, o.session, func(s *state) ([]ports.ServerTally, error) {
+		begun := map[id.ServerID][]time.Time{}
 		for _, op := range s.operations.byKey {
 			if op.Kind == kind && !op.Status.Final() && op.ErrorCode != "" {
-				n++
+				begun[op.ServerID] = append(begun[op.ServerID], op.CreatedAt)
 			}
 		}
-		return n, nil
+		return s.tallies(begun), nil
 	})
+}
+
+// tallies counts something that each server has, by when it began.
+func (s *state) tallies(begun map[id.ServerID][]time.Time) (list []ports.ServerTally) {
+	for _, row := range s.servers.having(every, byName) {
+		t := ports.ServerTally{Server: row.Name}
+		if times := begun[row.ID]; len(times) > 0 {
+			t.Tally = ports.Tally{Count: int64(len(times)), Oldest: new(slices.MinFunc(times, time.Time.Compare))}
+		}
+		list = append(list, t)
+	}
+	return list
 }
 
 func (o operations) List(

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -100,8 +101,15 @@ func (c roleChanges) List(ctx context.Context, db id.DatabaseID) ([]role.Change,
 	})
 }
 
-func (c roleChanges) Stuck(ctx context.Context) (int, error) {
-	return read(ctx, c.session, func(s *state) (int, error) {
-		return len(s.roleChanges.having(func(c role.Change) bool { return c.Open() && c.Refusal != "" }, nil)), nil
+func (c roleChanges) Stuck(ctx context.Context) ([]ports.ServerTally, error) {
+	return read(ctx, c.session, func(s *state) ([]ports.ServerTally, error) {
+		begun := map[id.ServerID][]time.Time{}
+		for _, c := range s.roleChanges.byKey {
+			if c.Open() && c.Refusal != "" {
+				db, _ := s.databases.get(c.DatabaseID)
+				begun[db.ServerID] = append(begun[db.ServerID], c.CreatedAt)
+			}
+		}
+		return s.tallies(begun), nil
 	})
 }

@@ -234,7 +234,8 @@ func Module(s Settings) fx.Option {
 			s.open,
 		),
 		fx.Provide(
-			wiring.NewRegistry,
+			// All agents' figures of a server have its name, by which alerts can say it.
+			func() metrics.Registry { return wiring.NewRegistry().Labelled("server", s.Agent.Name) },
 			func(lc fx.Lifecycle, log *zap.Logger, r metrics.Registry) (trace.Tracer, error) {
 				return s.Traces.Open(lc, log, r, "agent")
 			},

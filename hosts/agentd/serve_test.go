@@ -29,7 +29,7 @@ func TestMetricsAreServedToWhoHasTheSecret(t *testing.T) {
 	pair := check.Must(ca.Issue("agent", "127.0.0.1"))(t)
 	s := Settings{TLSCertFile: pair.CertFile, TLSKeyFile: pair.KeyFile, OpsListen: "127.0.0.1:0", LogLevel: "error"}
 	a := &s.Agent
-	a.Pooler = pooler.DefaultSettings()
+	a.Name, a.Pooler = "db1", pooler.DefaultSettings()
 	a.CredentialsFile, s.Secret = filepath.Join(dir, "credentials.json"), "5eabc1d2e3f405162738495a6b7c8d9e"
 	a.Versions, a.Languages = floors.Policy{Development: true}, floors.Policy{Development: true}
 	check.Must(setup.Init(t.Context(), setup.Options{
@@ -66,9 +66,9 @@ func TestMetricsAreServedToWhoHasTheSecret(t *testing.T) {
 	}()
 	check.Eventually(t, "the metrics do not say that the agent is in charge", func() bool {
 		status, text = get(s.Secret)
-		return status == http.StatusOK && strings.Contains(text, "\npgherd_agent_in_charge 1\n") &&
-			strings.Contains(text, `pgherd_certificate_not_after_timestamp_seconds{of="pgbouncer"}`) &&
-			strings.Contains(text, `pgherd_agent_health_reason{code="pgbouncer_unreachable"} 1`)
+		return status == http.StatusOK && strings.Contains(text, "\npgherd_agent_in_charge{server=\"db1\"} 1\n") &&
+			strings.Contains(text, `pgherd_certificate_not_after_timestamp_seconds{of="pgbouncer",server="db1"}`) &&
+			strings.Contains(text, `pgherd_agent_health_reason{code="pgbouncer_unreachable",server="db1"} 1`)
 	})
 	if status, text = get("another secret of 16"); status != http.StatusUnauthorized || text != "" {
 		t.Errorf("without the secret: %d %s", status, text)

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/fx"
@@ -27,6 +28,8 @@ type Settings struct {
 	wiring.Settings
 	Workers    work.Workers
 	Deliveries int // webhook attempts at a time
+	// AccountMetrics is how many accounts have metrics of their own.
+	AccountMetrics int
 }
 
 // DefaultDeliveries is how many webhook attempts a host makes concurrently.
@@ -44,7 +47,7 @@ func Command() *cobra.Command {
 			if err := s.Check(cmd); err != nil {
 				return err
 			}
-			if err := errors.Join(checkKept(s.Retention), s.checkShares()); err != nil {
+			if err := errors.Join(checkKept(s.Retention), s.checkShares(), s.checkAccountMetrics()); err != nil {
 				return err
 			}
 			return wiring.Run(cmd.Context(), wiring.Base(s.Settings, system.NewClock()), Module(s), fx.Invoke(onHangup))
@@ -57,8 +60,18 @@ func Command() *cobra.Command {
 	cmd.Flags().IntVar(&s.Workers.PerServer, "workers-per-server", 0,
 		"of these, on one server at most; half is the default, and the most")
 	keepFlags(cmd.Flags(), &s.Retention)
+	cmd.Flags().IntVar(&s.AccountMetrics, "account-metrics", 0, fmt.Sprintf(
+		"for how many accounts, those with the most bytes, this host has metrics of their own, up to %d; their IDs are labels",
+		metrics.MostAccounts))
 	cmd.Flags().IntVar(&s.Deliveries, "deliveries", DefaultDeliveries, "how many webhook attempts this host makes at a time")
 	return cmd
+}
+
+func (s *Settings) checkAccountMetrics() error {
+	if s.AccountMetrics < 0 || s.AccountMetrics > metrics.MostAccounts {
+		return fmt.Errorf("--account-metrics must be from 0 to %d", metrics.MostAccounts)
+	}
+	return nil
 }
 
 // checkShares refuses settings with which one account, or one server, could hold everything.
@@ -79,7 +92,7 @@ func onHangup(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, r *wiring.Ri
 func seen(w *monitor.Monitor) (list []metrics.Server) {
 	for _, s := range w.Servers() {
 		list = append(list, metrics.Server{
-			Name: s.Server.Name, Up: s.Up, AnsweredAt: s.AnsweredAt, Protocol: s.Protocol, State: s.State,
+			ID: s.Server.ID, Name: s.Server.Name, Up: s.Up, AnsweredAt: s.AnsweredAt, Protocol: s.Protocol, State: s.State,
 		})
 	}
 	return list
@@ -96,9 +109,10 @@ func Module(s Settings) fx.Option {
 			return errors.Join(
 				metrics.MeasureBrake(r, cp.Brake.On),
 				metrics.MeasureSnapshots(r, cp.Snapshots.Newest),
-				metrics.MeasureServers(r, func() []metrics.Server { return seen(cp.Monitor) }),
+				j.MeasureServers(r, func() []metrics.Server { return seen(cp.Monitor) }),
 				metrics.MeasureStored(r, metrics.Measured{
 					Store: store, Figures: store.Figures(), Clock: clock, Kinds: cp.Work.Kinds(), UnverifiedPlans: s.UnverifiedPlans,
+					Accounts: s.AccountMetrics,
 				}),
 			)
 		}),

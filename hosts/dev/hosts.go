@@ -66,7 +66,9 @@ func (s Settings) hosts(
 			OperatorNetworks: []string{"any"},
 		}),
 		batch.Module(batch.Settings{Settings: base, Workers: work.Workers{All: 8}, Deliveries: batch.DefaultDeliveries}),
-		fx.Invoke(func(r metrics.Registry) error { return agentd.Measure(r, running.measured) }),
+		fx.Invoke(func(r metrics.Registry) error {
+			return agentd.Measure(r.Labelled("server", serverName), running.measured)
+		}),
 		fx.Invoke(func(o *wiring.Ops) { o.Handle("POST /dev/clock", moveClock(clock)) }),
 		fx.Invoke(qualifyExtensions),
 	), nil

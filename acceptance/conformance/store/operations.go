@@ -173,16 +173,30 @@ func ended(o operation.Operation, s operation.Status) operation.Operation {
 	return o
 }
 
+// tallyOf is what some things of the world's server come to, by when they began.
+func tallyOf[T any](w *world, of []T, began func(T) time.Time) ports.ServerTally {
+	t := ports.ServerTally{Server: w.server.Name, Tally: ports.Tally{Count: int64(len(of))}}
+	for _, one := range of {
+		if at := began(one); t.Oldest == nil || at.Before(*t.Oldest) {
+			t.Oldest = &at
+		}
+	}
+	return t
+}
+
 func refusedAreCounted(w *world) {
-	counted := func(what string, want int) {
+	other := w.addServer("another", 1)
+	counted := func(what string, want ...operation.Operation) {
 		w.Helper()
-		w.equal(what, read(w, ports.Tx.Operations, ports.Operations.Refused, "purge"), want)
+		w.equal(what, read(w, ports.Tx.Operations, ports.Operations.Refused, "purge"), []ports.ServerTally{
+			{Server: other.Name}, tallyOf(w, want, func(o operation.Operation) time.Time { return o.CreatedAt }),
+		})
 	}
 	var all []operation.Operation
 	for i, kind := range []operation.Kind{"purge", "purge", "purge", "delete"} {
 		all = append(all, w.addWork(w.addDatabase(numbered(i)).ID, func(o *operation.Operation) { o.Kind = kind }))
 	}
-	counted("without errors", 0)
+	counted("without errors")
 	save := func(o operation.Operation) {
 		w.Helper()
 		w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, o))
@@ -191,13 +205,13 @@ func refusedAreCounted(w *world) {
 		o.Enter(o.Stage, fault.New(fault.AgentError, "in service"))
 		save(o)
 	}
-	counted("two, and one of another kind", 2)
+	counted("two, and one of another kind", all[:2]...)
 	save(all[0])
-	counted("when one goes on", 1)
+	counted("when one goes on", all[1])
 	failed := ended(all[1], operation.Failed)
 	failed.ErrorCode = fault.AgentError
 	save(failed)
-	counted("when the other has ended", 0)
+	counted("when the other has ended")
 }
 
 func operationPages(w *world) {

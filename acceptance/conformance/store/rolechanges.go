@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/database"
@@ -236,9 +237,12 @@ func changesAreListed(w *world) {
 }
 
 func changesAreStuck(w *world) {
-	stuck := func(what string, want int) {
+	other := w.addServer("another", 1)
+	stuck := func(what string, want ...role.Change) {
 		w.Helper()
-		w.equal(what, read0(w, ports.Tx.RoleChanges, ports.RoleChanges.Stuck), want)
+		w.equal(what, read0(w, ports.Tx.RoleChanges, ports.RoleChanges.Stuck), []ports.ServerTally{
+			{Server: other.Name}, tallyOf(w, want, func(c role.Change) time.Time { return c.CreatedAt }),
+		})
 	}
 	var all []role.Change
 	for i := range 3 {
@@ -246,15 +250,15 @@ func changesAreStuck(w *world) {
 		w.update(addingChange(c))
 		all = append(all, c)
 	}
-	stuck("pending changes alone", 0)
+	stuck("pending changes alone")
 	for _, c := range all[:2] {
 		c.Refusal = "agent refused (failed)"
 		w.update(savingChange(c))
 	}
-	stuck("two that are refused", 2)
+	stuck("two that are refused", all[:2]...)
 	ended := all[0].Ended(role.Refused, minutes(1))
 	ended.Refusal = "agent refused (failed)"
 	w.update(savingChange(ended))
 	w.update(savingChange(all[1]))
-	stuck("one has ended, the other is not refused any more", 0)
+	stuck("one has ended, the other is not refused any more")
 }

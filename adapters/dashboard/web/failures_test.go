@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -365,6 +366,12 @@ func TestMetrics(t *testing.T) {
 		w.get(path, as("pat"))
 	}
 	w.get("/open", method("BREW"))
+	page := string(check.Must(os.ReadFile("../../../docs/operate/monitoring.md"))(t))
+	for _, family := range check.Must(w.metrics.Gather())(t) {
+		if !strings.Contains(page, "| `"+family.GetName()) {
+			t.Errorf("the page does not have %s", family.GetName())
+		}
+	}
 	count := func() map[string]float64 {
 		found := map[string]float64{}
 		for _, family := range check.Must(w.metrics.Gather())(t) {

@@ -56,6 +56,11 @@ func NewJournal(log *zap.Logger, r metrics.Registry, metadata string) (*Journal,
 // Begin sets the counters of a host that does the work to 0.
 func (j *Journal) Begin(kinds []operation.Spec, tasks []string) { j.counters.Begin(kinds, tasks) }
 
+// MeasureServers adds what the host sees of the agents to its metrics, and what the journal counts of their servers.
+func (j *Journal) MeasureServers(r metrics.Registry, servers func() []metrics.Server) error {
+	return metrics.MeasureServers(r, servers, j.counters)
+}
+
 // Log writes one line; a step that went wrong is a warning, and a routine one is for debugging.
 func (j *Journal) Log(_ context.Context, e ports.JournalEvent) {
 	j.counters.Count(e)

@@ -130,24 +130,33 @@ func TestAnotherCauseIsALine(t *testing.T) {
 func TestFailedBackupsAreCountedByReason(t *testing.T) {
 	j, _, r := journal(t)
 	j.Begin([]operation.Spec{{Kind: "backup"}}, []string{"sizes"})
+	check.NoError(t, j.MeasureServers(r, func() []metrics.Server {
+		return []metrics.Server{{ID: "1", Name: "one"}, {ID: "2", Name: "two"}}
+	}))
 	counts(t, r, map[string]float64{
-		"pgherd_backups_failed_total not_verified": 0, "pgherd_backups_failed_total storage_full": 0,
-		"pgherd_backups_failed_total storage_away": 0,
-		"pgherd_backups_failed_total other":        0, "pgherd_steps_total backup operation.failed": 0,
+		"pgherd_backups_failed_total not_verified one": 0, "pgherd_backups_failed_total storage_full one": 0,
+		"pgherd_backups_failed_total storage_away one": 0,
+		"pgherd_backups_failed_total other one":        0, "pgherd_steps_total backup operation.failed": 0,
 		"pgherd_steps_total sizes round.failed": 0, "pgherd_steps_total lifecycle lifecycle.not_undone": 0,
+		"pgherd_server_steps_total one drill.failed": 0,
 	})
+	j.Log(t.Context(), ports.JournalEvent{What: "drill.failed", ServerID: "2"})
+	j.Log(t.Context(), ports.JournalEvent{What: "drill.proven", ServerID: "1"})
 	for code, kinds := range map[fault.Code][]string{
 		fault.BackupNotVerified: {"backup", "delete", "restore"}, fault.BackupStorageFull: {"backup"},
 		fault.BackupStorageUnavailable: {"backup", "delete"},
 		fault.AgentError:               {"backup", "delete"},
 	} {
 		for _, kind := range kinds {
-			j.Log(t.Context(), ports.JournalEvent{What: "operation.failed", Kind: kind, Err: fault.New(code, "x")})
+			j.Log(t.Context(), ports.JournalEvent{What: "operation.failed", Kind: kind, ServerID: "1", Err: fault.New(code, "x")})
 		}
 	}
 	counts(t, r, map[string]float64{
-		"pgherd_backups_failed_total not_verified": 2, "pgherd_backups_failed_total storage_full": 1,
-		"pgherd_backups_failed_total storage_away": 2, "pgherd_backups_failed_total other": 1,
+		"pgherd_backups_failed_total not_verified one": 2, "pgherd_backups_failed_total storage_full one": 1,
+		"pgherd_backups_failed_total storage_away one": 2, "pgherd_backups_failed_total other one": 1,
+		"pgherd_backups_failed_total other two": 0, "pgherd_server_steps_total one operation.failed": 8,
+		"pgherd_server_steps_total two operation.failed": 0, "pgherd_server_steps_total two drill.failed": 1,
+		"pgherd_server_steps_total one drill.failed": 0, "pgherd_steps_total  drill.failed": 1,
 	})
 }
 
