@@ -28,7 +28,7 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
 	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas \
 	objectstore offsite clean-dev install install-server install-svc archiver-next packages try-packages terraform \
-	try-terraform try-traces
+	try-terraform try-traces try-monitoring
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,8 +55,10 @@ BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 DATADIR ?= $(PREFIX)/share
 UNITS = hosts/pgherd/systemd
+# Examples for the programs that watch pgherd.
+WATCHED_BY = alerts.yml grafana.json prometheus.yml alertmanager.yml rsyslog.conf
 
-install: install-server install-svc ## install bin/pgherd, its systemd units and its alerts, and svc, below DESTDIR; run "make build" before
+install: install-server install-svc ## install bin/pgherd, its systemd units and what watches it, and svc, below DESTDIR; run "make build" before
 
 install-server:
 	@[ -x bin/pgherd ] || { echo 'bin/pgherd does not exist: run "make build" first, which needs Go' >&2; exit 1; }
@@ -68,7 +70,7 @@ install-server:
 	done
 	install -m 0644 $(UNITS)/sysusers.conf $(DESTDIR)$(LIBDIR)/sysusers.d/pgherd.conf
 	install -m 0644 $(UNITS)/tmpfiles.conf $(DESTDIR)$(LIBDIR)/tmpfiles.d/pgherd.conf
-	if [ -e docs/operate/alerts.yml ]; then install -m 0644 docs/operate/alerts.yml $(DESTDIR)$(DATADIR)/pgherd/alerts.yml; fi
+	install -m 0644 $(addprefix docs/operate/,$(WATCHED_BY)) $(DESTDIR)$(DATADIR)/pgherd/
 
 COMPLETIONS = bash-completion/completions/svc zsh/site-functions/_svc fish/vendor_completions.d/svc.fish
 
@@ -94,7 +96,7 @@ check: AT_A_TIME = $(shell getconf _NPROCESSORS_ONLN)
 check: ready lint verify ## run everything: each test, each crash point, each history, with the race detector, for hours
 	PGHERD_FUZZ=1m $(TESTS) -race -count=1 -timeout 3h $(PACKAGES)
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/linear
-	$(MAKE) --no-print-directory offsite try-packages try-terraform try-traces
+	$(MAKE) --no-print-directory offsite try-packages try-terraform try-traces try-monitoring
 
 crash: toolchain objectstore ## kill at each point in every case that there is
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent/...
@@ -177,7 +179,7 @@ record-statements: toolchain ## record what this version, a release, sends to th
 	PGHERD_RECORD_STATEMENTS=$(CURDIR)/$(RECORDED) $(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '/postgres$$' ./acceptance/conformance/store
 
 generate: ## rewrite the files that tests generate, such as docs/develop/states.md
-	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/... ./agent/floors ./hosts/svc/manual
+	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/... ./agent/floors ./acceptance/grafana ./hosts/svc/manual
 	PGHERD_UPDATE_GOLDEN=1 $(GO) -C hosts/terraform test -count=1 -run Golden .
 
 verify: generate ## fail if a generated file is out of date
@@ -207,6 +209,10 @@ packages: $(PACKERS) ## make VERSION=v1.0.0 in the folder DIST: .deb files, what
 try-packages: $(PACKERS) ## build the packages, and install, upgrade, remove and purge them in bare Debians 12 and 13; takes root
 	@$(GO) run ./hosts/toolchain/ensure roots >/dev/null
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags packages ./acceptance/packages
+
+try-monitoring: toolchain ## have Prometheus, Alertmanager and rsyslog watch a pgherd by the examples of docs/operate; takes root
+	@$(GO) run ./hosts/toolchain/ensure monitoring >/dev/null
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags monitoring ./acceptance/monitoring
 
 # A module of its own: nothing else needs what it is built from.
 terraform: ## build bin/terraform-provider-pgherd

@@ -74,7 +74,9 @@ func followPage(t *testing.T, root string, one bool) {
 // copySources makes a folder with what "make install" needs, beside the program.
 func copySources(t *testing.T, source string) {
 	t.Helper()
-	for _, pattern := range []string{"Makefile", "hosts/pgherd/systemd/*", "docs/operate/alerts.yml"} {
+	for _, pattern := range []string{
+		"Makefile", "hosts/pgherd/systemd/*", "docs/operate/*.yml", "docs/operate/*.json", "docs/operate/*.conf",
+	} {
 		for _, from := range check.Must(filepath.Glob("../../" + pattern))(t) {
 			to := filepath.Join(source, strings.TrimPrefix(from, "../../"))
 			check.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))

@@ -82,7 +82,9 @@ func (d debian) life(t *testing.T) {
 	d.says(t, "cat /usr/lib/systemd/system/pgherd-api.service", "ExecStart=/usr/bin/pgherd api\n")
 	d.does(t, "systemd-analyze verify --man=no /usr/lib/systemd/system/pgherd-*.service 2>&1 | (! grep -v /usr/sbin/pgbouncer)")
 	d.does(t, "test -s /usr/share/man/man8/pgherd-agent-init.8.gz && test -s /usr/share/man/man1/svc-databases-create.1.gz")
-	d.does(t, "test -s /usr/share/pgherd/alerts.yml && test -s /usr/share/bash-completion/completions/svc")
+	d.says(t, "cd /usr/share/pgherd && ls --format=single-column",
+		"alertmanager.yml\nalerts.yml\ngrafana.json\nprometheus.yml\nrsyslog.conf\n")
+	d.does(t, "test -s /usr/share/bash-completion/completions/svc")
 	d.everySettingIsAComment(t)
 
 	d.does(t, "for file in "+kept+"; do echo mine > $file; done; echo PGHERD_LOG_LEVEL=debug >> /etc/pgherd/api.env")

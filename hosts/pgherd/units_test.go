@@ -109,6 +109,9 @@ func TestUnitsRunWhatTheyName(t *testing.T) {
 		if got := u.one(t, "EnvironmentFile"); got != "-/etc/pgherd/"+name+".env" {
 			t.Errorf("%s: its settings stand in %s", name, got)
 		}
+		if got := u.one(t, "SyslogIdentifier"); got != "%N" {
+			t.Errorf("%s: its lines are called %s, and log shippers look for the unit's name", name, got)
+		}
 	}
 	for _, name := range []string{"api", "dashboard"} {
 		u := readUnit(t, "pgherd-"+name)

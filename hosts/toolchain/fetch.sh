@@ -9,6 +9,7 @@
 #   browser        a headless Chromium with fonts, from Debian stable with its security updates
 #   axe            axe-core, a script that looks at a page for what keeps people out of it, from an npm package
 #   roots          the packages of a bare Debian, of each that pgherd's own packages are tried in
+#   monitoring     Prometheus, Alertmanager and rsyslog, from Debian stable with its security updates
 #   objectstore    versitygw, a server that speaks S3, from its Go module
 #
 # What is trusted; <part>.lock pins name, version and SHA-256 of each package:
@@ -313,6 +314,20 @@ fetch_roots() {
 	install_part "$work/roots" roots
 }
 
+# fetch_monitoring makes the folder of a root: the programs find their files by their usual paths.
+fetch_monitoring() {
+	need apt-get dpkg dpkg-deb sha256sum
+	echo "toolchain: fetching Prometheus, Alertmanager and rsyslog (Debian trixie)" >&2
+	apt_root trixie trixie-updates trixie-security
+	unpack_debs monitoring
+	local folder root=$work/monitoring/root
+	for folder in bin sbin lib lib64; do
+		mkdir -p "$root/usr/$folder"
+		ln -s "usr/$folder" "$root/$folder"
+	done
+	install_part "$work/monitoring" monitoring
+}
+
 # fetch_regression takes the suite main alone: a source package of another may lack the upstream tarball, which it shares.
 fetch_regression() {
 	need apt-get dpkg sha256sum tar bzip2
@@ -353,6 +368,7 @@ for part in "$@"; do
 	axe) fetch_axe ;;
 	objectstore) fetch_objectstore ;;
 	roots) fetch_roots ;;
+	monitoring) fetch_monitoring ;;
 	*) fail "unknown part $part" ;;
 	esac
 done

@@ -27,6 +27,8 @@ const (
 	Axe     Part = "axe"
 	// ObjectStore is what backups are tested with that leave the machine: bin/objectstore.
 	ObjectStore Part = "objectstore"
+	// Monitoring has Prometheus, Alertmanager and rsyslog, as the folder of a root to run them in.
+	Monitoring Part = "monitoring"
 	// Roots are bare Debians that packages are tried in: a folder of .deb files for each, by its name.
 	Roots Part = "roots"
 )

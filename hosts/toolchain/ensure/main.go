@@ -66,7 +66,7 @@ func partsNamed(args []string) (parts []toolchain.Part, err error) {
 	for _, arg := range args {
 		switch part := toolchain.Part(arg); part {
 		case toolchain.Server, toolchain.Client, toolchain.Schemas, toolchain.Regression, toolchain.Browser, toolchain.Axe,
-			toolchain.ObjectStore, toolchain.Roots:
+			toolchain.ObjectStore, toolchain.Roots, toolchain.Monitoring:
 			parts = append(parts, part)
 		case toolchain.PoolerNext, toolchain.ArchiverNext:
 			parts = append(parts, toolchain.Client, part)
