@@ -82,7 +82,8 @@ func TestTheLogOfAnOperator(t *testing.T) {
 		{audit.MaintenanceEnded, "", func() error { return o.SetMaintenance(ctx, false) }, nil},
 		{audit.ServerAdded, "", func() (err error) {
 			added, err = o.AddServer(ctx, operator.NewServer{
-				Name: "two", AgentURL: "https://two:8090", Secret: secrets[1], CA: "a CA", PublicHost: "two", PublicPort: 6432, Capacity: 9,
+				Name: "two", AgentURL: "https://two:8090", Secret: secrets[1], CA: anAuthority, PublicHost: "two", PublicPort: 6432,
+				Capacity: 9,
 			})
 			return err
 		}, audit.Details{"server": "two", "agentUrl": "https://two:8090", "capacity": "9"}},
@@ -210,3 +211,15 @@ func TestAnExportOfTheLog(t *testing.T) {
 		})
 	}
 }
+
+// anAuthority is a certificate.
+const anAuthority = `-----BEGIN CERTIFICATE-----
+MIIBMDCB46ADAgECAhQ/m6jTvNx4PBnGlYwK/cWsOUinFTAFBgMrZXAwDTELMAkG
+A1UEAwwCQ0EwIBcNMjYxMTI5MDMzMDQ3WhgPMjEyNjExMDUwMzMwNDdaMA0xCzAJ
+BgNVBAMMAkNBMCowBQYDK2VwAyEAy3D+m0dsR4fk8HYFbE2+6MCHUXY+uRkFJjHN
+h53lTrmjUzBRMB0GA1UdDgQWBBSi8mwKqJP0SG96JRQTN7/HjFQ8WzAfBgNVHSME
+GDAWgBSi8mwKqJP0SG96JRQTN7/HjFQ8WzAPBgNVHRMBAf8EBTADAQH/MAUGAytl
+cANBAKuy7y0RFbu0qy+P+jjUIk7VoCVoQ1qxYkfLWXjC1//26K4EPiUVkT1GPQ7Y
+hwxvFpRTYK/w6dk+8CmxKqXVJQs=
+-----END CERTIFICATE-----
+`

@@ -19,7 +19,7 @@ type Server struct {
 	Name         string      `db:"name"`
 	AgentURL     string      `db:"agent_url"`
 	SealedSecret []byte      `db:"sealed_secret"` // the shared secret, encrypted; bound to SecretContext
-	CA           string      `db:"ca"`            // PEM; empty means the system's roots
+	CA           string      `db:"ca"`            // PEM, of one authority or of several; empty means the system's roots
 	PublicHost   string      `db:"public_host"`
 	PublicPort   int         `db:"public_port"`
 	Capacity     int         `db:"capacity"`    // most databases that it holds
@@ -79,8 +79,8 @@ func (s Server) ArchiveContext() string { return "server/" + string(s.ID) + "/ar
 // mostConnections is the highest max_connections that PostgreSQL takes.
 const mostConnections = 262_143
 
-// Validate checks an operator's input: an https agent URL of host and port only, a public host and port, a capacity of at least
-// one database, and a number of connections that PostgreSQL can have.
+// Validate checks an operator's input: an https agent URL of host and port only, no CA or what CheckAuthorities takes, a public host
+// and port, a capacity of at least one database, and a number of connections that PostgreSQL can have.
 func (s Server) Validate() error {
 	switch {
 	case !validAgentURL(s.AgentURL):
@@ -93,6 +93,11 @@ func (s Server) Validate() error {
 		return fault.Invalid("capacity", "must be at least 1")
 	case s.Connections < 0 || s.Connections > mostConnections:
 		return fault.Invalid("connections", "must be 0-%d; 0 means that they are not counted", mostConnections)
+	case s.CA == "":
+		return nil
+	}
+	if err := CheckAuthorities(s.CA); err != nil {
+		return fault.Invalid("agentCaFile", "%s", err)
 	}
 	return nil
 }

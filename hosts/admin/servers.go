@@ -2,8 +2,8 @@ package admin
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -31,33 +31,47 @@ type reach struct{ caFile, secretFile string }
 
 func (r *reach) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&r.caFile, "agent-ca-file", "", "CA of the agent's certificate in PEM; by default the system's roots")
+	f.StringVar(&r.caFile, "agent-ca-file", "",
+		"CA of the agent's certificate in PEM, or the former one and the new one; by default the system's roots")
 	f.StringVar(&r.secretFile, "agent-secret-file", "", "file with the agent's shared secret in its first line")
 }
 
 // read returns what the files hold. Of the secret's, the first line counts: below it, the agent's has the former secret.
 func (r *reach) read() (ca, secret string, err error) {
 	if r.caFile != "" {
-		text, err := os.ReadFile(r.caFile)
-		if err != nil {
+		if ca, err = readBounded(r.caFile); err != nil {
 			return "", "", fault.Invalid("agentCaFile", "%s", err)
 		}
-		if ca = string(text); !x509.NewCertPool().AppendCertsFromPEM(text) {
-			return "", "", fault.Invalid("agentCaFile", "%s holds no certificate in PEM", r.caFile)
+		if err := server.CheckAuthorities(ca); err != nil {
+			return "", "", fault.Invalid("agentCaFile", "%s: %s", r.caFile, err)
 		}
 	}
 	if r.secretFile != "" {
-		text, err := os.ReadFile(r.secretFile)
+		text, err := readBounded(r.secretFile)
 		if err != nil {
 			return "", "", fault.Invalid("agentSecretFile", "%s", err)
 		}
-		list, err := server.ParseSecrets(string(text))
+		list, err := server.ParseSecrets(text)
 		if err != nil {
 			return "", "", fault.Invalid("agentSecretFile", "%s: %s", r.secretFile, err)
 		}
 		secret = list[0]
 	}
 	return ca, secret, nil
+}
+
+// longest is how many bytes of a file are read: more than any that is meant has.
+const longest = 1 << 20
+
+// readBounded reads a file as far as it may be what is asked for: one that has no end is refused as one that is too long.
+func readBounded(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, longest))
+	return string(text), err
 }
 
 func (m *metadata) serverAdd() *cobra.Command {

@@ -106,6 +106,7 @@ func TestAnAgentThatCannotBeWorkedWithIsNotRegistered(t *testing.T) {
 	other.TLS.Certificates[0] = check.Must(tls.LoadX509KeyPair(files.CertFile, files.KeyFile))(t)
 	empty := filepath.Join(t.TempDir(), "empty.pem")
 	check.NoError(t, os.WriteFile(empty, nil, 0o600))
+	caKey := filepath.Join(filepath.Dir(ca.CertFile()), "ca.key")
 	secret := "--agent-secret=" + agentSecret
 	changed := func(change func(*agentStub)) string {
 		a := newStub("there")
@@ -124,6 +125,8 @@ func TestAnAgentThatCannotBeWorkedWithIsNotRegistered(t *testing.T) {
 		"no secret":    {adding(well, ca.CertFile()), "agentSecret|openssl rand -hex 32"},
 		"another CA":   {with(well, "--agent-ca-file="+another.CertFile()), "agentCaFile|" + well + "|give the CA"},
 		"no CA":        {with(well, "--agent-ca-file="+empty), "agentCaFile|" + empty + "|no certificate in PEM"},
+		"a CA's key":   {with(well, "--agent-ca-file="+caKey), "agentCaFile|" + caKey + "|private key"},
+		"endless":      {with(well, "--agent-ca-file=/dev/zero"), "agentCaFile|/dev/zero|more than 65536 bytes"},
 		"no such file": {with(well, "--agent-ca-file="+empty+"x"), "agentCaFile|" + empty + "x|no such file"},
 		"another name": {
 			with(strings.Replace(well, "127.0.0.1", "localhost", 1)), "agentUrl|https://localhost|is for 127.0.0.1|use a name",
