@@ -4,6 +4,7 @@
 #   client         pg_dump, psql, PgBouncer and pgBackRest, from Debian stable with its security updates
 #   pooler-next    the PgBouncer of Debian unstable, which runs with the libraries of the part client
 #   archiver-next  the pgBackRest of Debian unstable, which does so too
+#   balancer       HAProxy and nc, from Debian stable with its security updates; they run with the libraries of the part client
 #   schemas        the schemas for PostgreSQL of some packages of Debian stable, as SQL
 #   regression     the regression tests of PostgreSQL, as SQL, from the source package of Debian stable
 #   browser        a headless Chromium with fonts, from Debian stable with its security updates
@@ -238,6 +239,16 @@ fetch_archiver_next() {
 	install_part "$work/archiver-next" archiver-next
 }
 
+fetch_balancer() {
+	need apt-get dpkg dpkg-deb sha256sum
+	echo "toolchain: fetching HAProxy (Debian trixie)" >&2
+	apt_root trixie trixie-updates trixie-security
+	unpack_debs balancer
+	write_wrapper balancer haproxy usr/sbin/haproxy
+	write_wrapper balancer nc usr/bin/nc.openbsd
+	install_part "$work/balancer" balancer
+}
+
 # fetch_browser starts Chromium once: a newer one than the pinned may want a library that the lock does not list.
 fetch_browser() {
 	need apt-get dpkg dpkg-deb sha256sum
@@ -362,6 +373,7 @@ for part in "$@"; do
 	client) fetch_client ;;
 	pooler-next) fetch_pooler_next ;;
 	archiver-next) fetch_archiver_next ;;
+	balancer) fetch_balancer ;;
 	schemas) fetch_schemas ;;
 	regression) fetch_regression ;;
 	browser) fetch_browser ;;

@@ -19,6 +19,8 @@ const (
 	// PGHERD_PGBOUNCER and PGHERD_PGBACKREST name them; they need Client, whose libraries they load.
 	PoolerNext   Part = "pooler-next"
 	ArchiverNext Part = "archiver-next"
+	// Balancer is what stands before several API hosts and dashboards: bin/haproxy, and bin/nc to talk to it. It needs Client too.
+	Balancer Part = "balancer"
 	// Schemas and Regression are no programs but SQL to test with: schemas of packages, and PostgreSQL's regression tests.
 	Schemas    Part = "schemas"
 	Regression Part = "regression"

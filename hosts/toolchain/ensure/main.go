@@ -68,7 +68,7 @@ func partsNamed(args []string) (parts []toolchain.Part, err error) {
 		case toolchain.Server, toolchain.Client, toolchain.Schemas, toolchain.Regression, toolchain.Browser, toolchain.Axe,
 			toolchain.ObjectStore, toolchain.Roots, toolchain.Monitoring:
 			parts = append(parts, part)
-		case toolchain.PoolerNext, toolchain.ArchiverNext:
+		case toolchain.PoolerNext, toolchain.ArchiverNext, toolchain.Balancer:
 			parts = append(parts, toolchain.Client, part)
 		default:
 			return nil, fmt.Errorf("unknown part %q", arg)
