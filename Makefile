@@ -28,7 +28,7 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
 	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas \
 	objectstore offsite clean-dev install install-server install-svc archiver-next packages try-packages terraform \
-	try-terraform try-traces try-monitoring
+	try-terraform try-traces try-monitoring second-machine
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,7 +70,8 @@ install-server:
 	done
 	install -m 0644 $(UNITS)/sysusers.conf $(DESTDIR)$(LIBDIR)/sysusers.d/pgherd.conf
 	install -m 0644 $(UNITS)/tmpfiles.conf $(DESTDIR)$(LIBDIR)/tmpfiles.d/pgherd.conf
-	install -m 0644 $(addprefix docs/operate/,$(WATCHED_BY)) $(DESTDIR)$(DATADIR)/pgherd/
+	install -m 0644 $(addprefix docs/operate/,$(WATCHED_BY)) $(DESTDIR)$(DATADIR)/pgherd/ for file in $(wildcard \
+	docs/operate/alerts.yml docs/operate/haproxy.cfg); do $$file || exit; done
 
 COMPLETIONS = bash-completion/completions/svc zsh/site-functions/_svc fish/vendor_completions.d/svc.fish
 
@@ -96,7 +97,7 @@ check: AT_A_TIME = $(shell getconf _NPROCESSORS_ONLN)
 check: ready lint verify ## run everything: each test, each crash point, each history, with the race detector, for hours
 	PGHERD_FUZZ=1m $(TESTS) -race -count=1 -timeout 3h $(PACKAGES)
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/linear
-	$(MAKE) --no-print-directory offsite try-packages try-terraform try-traces try-monitoring
+	$(MAKE) --no-print-directory offsite try-packages try-terraform try-traces try-monitoring second-machine
 
 crash: toolchain objectstore ## kill at each point in every case that there is
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent/...
@@ -222,9 +223,11 @@ try-terraform: toolchain $(GOLANGCI) ## have the machine's terraform make, chang
 	cd hosts/terraform && ../../$(GOLANGCI) run ./...
 	$(GO) -C hosts/terraform test -count=1 -timeout $(TEST_TIMEOUT) ./...
 
-# The collector is a module of its own, which takes minutes to compile.
-try-traces: toolchain ## send the traces of a whole pgherd to the OpenTelemetry Collector
-	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags traces ./acceptance/traces
+	# The collector is a module of its own, which takes minutes to compile. try-traces: toolchain ## send the traces of a \
+	whole pgherd to the OpenTelemetry Collector $(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags traces \
+	./acceptance/traces second-machine: follow docs/operate/second-machine.md in network namespaces, and lose machine \
+	under load; root @$(GO) run ./hosts/toolchain/ensure balancer >/dev/null machines -run '^TestASecondMachine$$' \
+	./acceptance/install
 
 clean-dev: ## delete the state of "make run"
 	rm -rf .pgherd/dev

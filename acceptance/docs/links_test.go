@@ -16,13 +16,13 @@ import (
 const root = "../.."
 
 // kinds are the names' ends of files that can name a page. Those without one are the Makefile and its like.
-var kinds = []string{".md", ".go", ".service", ".yml", ".sh", ".txtar", ""}
+var kinds = []string{".md", ".go", ".service", ".yml", ".cfg", ".sh", ".txtar", ""}
 
 var (
 	link    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 	code    = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]+`")
 	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
-	inText  = regexp.MustCompile(`\bdocs/[\w/-]+\.(?:md|sh|yml)\b`)
+	inText  = regexp.MustCompile(`\bdocs/[\w/-]+\.(?:md|sh|yml|cfg)\b`)
 )
 
 // TestLinksLeadSomewhere follows each link of each page, with its anchor, and looks for each page that a file names as docs/....

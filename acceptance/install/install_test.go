@@ -24,34 +24,11 @@ func followPage(t *testing.T, root string, one bool) {
 	t.Helper()
 	copySources(t, filepath.Join(root, "source"))
 	all := newMachines(t, root, one)
-	t.Cleanup(func() {
-		for _, m := range all {
-			if err := m.services.endAll(); err != nil {
-				t.Error(err)
-			}
-			if t.Failed() {
-				m.showLogs(t)
-			}
-		}
-	})
-	shells := map[string]*shell{}
-	said := map[string]string{}
-	for _, b := range blocksOf(t, readPage(t)) {
-		m := all[b.where]
-		if m == nil {
-			t.Fatalf("the page knows no machine %s", b.where)
-		}
-		name := b.who + "@" + b.where
-		if shells[name] == nil {
-			shells[name] = openShell(t, m, b.who)
-		}
-		if strings.Contains(b.text, "//admin:PASSWORD@") {
-			m.addSuperuser(t)
-		}
-		said[name] = shells[name].run(t, m.put(b.text))
-	}
-	customer := shells["pgherd@api"]
-	if got := said["pgherd@api"]; !strings.Contains(got, " shop") || !strings.Contains(got, "(1 row)") {
+	endWith(t, all)
+	page := newWalk(t, all)
+	page.follow(t, "production.md", func(block) bool { return true })
+	customer := page.shells["pgherd@api"]
+	if got := page.said["pgherd@api"]; !strings.Contains(got, " shop") || !strings.Contains(got, "(1 row)") {
 		t.Errorf("the database says %q", got)
 	}
 	if all["db1"].services.debian["pgbouncer"] {
@@ -71,11 +48,27 @@ func followPage(t *testing.T, root string, one bool) {
 	}
 }
 
+// endWith ends what runs on the machines with the test.
+func endWith(t *testing.T, all map[string]*machine) {
+	t.Helper()
+	t.Cleanup(func() {
+		for _, m := range all {
+			if err := m.services.endAll(); err != nil {
+				t.Error(err)
+			}
+			if t.Failed() {
+				m.showLogs(t)
+			}
+		}
+	})
+}
+
 // copySources makes a folder with what "make install" needs, beside the program.
 func copySources(t *testing.T, source string) {
 	t.Helper()
 	for _, pattern := range []string{
 		"Makefile", "hosts/pgherd/systemd/*", "docs/operate/*.yml", "docs/operate/*.json", "docs/operate/*.conf",
+		"docs/operate/haproxy.cfg",
 	} {
 		for _, from := range check.Must(filepath.Glob("../../" + pattern))(t) {
 			to := filepath.Join(source, strings.TrimPrefix(from, "../../"))
@@ -105,8 +98,8 @@ func clientIsInstalled(t *testing.T, m *machine) {
 func (m *machine) addSuperuser(t *testing.T) {
 	t.Helper()
 	psql := m.services.as("postgres", m.tools.Psql, "-d", "postgres", "-c", "CREATE ROLE admin SUPERUSER LOGIN PASSWORD 'PASSWORD'")
-	psql.Env = append(psql.Env, "PGHOST="+m.path("var/run/postgresql"), "PGPORT="+m.ports["5432"], "PGUSER=postgres")
-	if out, err := psql.CombinedOutput(); err != nil {
+	psql.Env = append(psql.Env, "PGHOST="+m.inside("var/run/postgresql"), "PGPORT="+m.ports["5432"], "PGUSER=postgres")
+	if out, err := m.output(psql); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }

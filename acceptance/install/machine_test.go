@@ -3,13 +3,18 @@
 package install
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"os/user"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
@@ -18,9 +23,13 @@ import (
 	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
-// machine is a Debian: a folder that the page's absolute paths are below, with users and services.
+// machine is a Debian: a folder that the page's absolute paths are below, with users and services. The processes of a machine
+// that is apart take that folder for /, and have a name and a network of their own: nothing of the page is replaced there.
 type machine struct {
 	name, root string
+	apart      bool
+	// launcher starts its processes.
+	launcher chan<- func()
 	// source is the folder of the program's sources, as far as "make install" needs them.
 	source string
 	// me is the only user there is, where others cannot be made.
@@ -44,8 +53,22 @@ var (
 	groups = regexp.MustCompile(`(-g |chgrp |PGHERD_POOLER_GROUP=)(pgherd-agent|pgbouncer)\b`)
 )
 
+// output has a process of the machine's end, and returns what it writes.
+func (m *machine) output(cmd *exec.Cmd) ([]byte, error) {
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := m.launch(cmd); err != nil {
+		return nil, err
+	}
+	err := cmd.Wait()
+	return out.Bytes(), err
+}
+
 // put puts this machine's own in place of what the page or a unit says.
 func (m *machine) put(text string) string {
+	if m.apart {
+		return text
+	}
 	text = ports.ReplaceAllStringFunc(text, func(p string) string { return m.ports[p] })
 	text = names.ReplaceAllString(text, "localhost")
 	if m.me != nil {
@@ -58,14 +81,44 @@ func (m *machine) put(text string) string {
 // path is where a file of the page's is.
 func (m *machine) path(absolute string) string { return filepath.Join(m.root, absolute) }
 
-// find returns a program of this machine.
+// inside is how the machine's own processes call a file of the page's.
+func (m *machine) inside(absolute string) string {
+	if m.apart {
+		return filepath.Join("/", absolute)
+	}
+	return m.path(absolute)
+}
+
+// named is where a file is that the machine's processes call so.
+func (m *machine) named(path string) string {
+	if m.apart {
+		return m.path(path)
+	}
+	return path
+}
+
+// find returns a program of this machine, as its processes call it.
 func (m *machine) find(name string) string {
 	for _, dir := range filepath.SplitList(m.searched()) {
-		if path := filepath.Join(dir, name); executable(path) {
+		if path := filepath.Join(dir, name); executable(m.named(path)) {
 			return path
 		}
 	}
 	return name
+}
+
+// launch starts a process of the machine's.
+func (m *machine) launch(cmd *exec.Cmd) error {
+	if m.apart {
+		if cmd.SysProcAttr == nil {
+			cmd.SysProcAttr = &syscall.SysProcAttr{}
+		}
+		cmd.SysProcAttr.Chroot = m.root
+		if cmd.Dir == "" {
+			cmd.Dir = "/"
+		}
+	}
+	return launch(m.launcher, cmd)
 }
 
 func executable(path string) bool {
@@ -75,15 +128,19 @@ func executable(path string) bool {
 
 // searched is the PATH. It has no Go.
 func (m *machine) searched() string {
-	own := []string{m.path("stand-ins"), m.path("usr/local/bin"), m.path("usr/sbin"), m.path("usr/bin")}
+	own := []string{m.inside("stand-ins"), m.inside("usr/local/bin"), m.inside("usr/sbin"), m.inside("usr/bin")}
 	return strings.Join(append(own, "/usr/sbin", "/usr/bin", "/sbin", "/bin"), ":")
 }
 
 // environment is that of a shell. psql looks where Debian's does; curl trusts what the machine does.
 func (m *machine) environment() []string {
+	destination := m.root
+	if m.apart {
+		destination = ""
+	}
 	return append(m.settings(),
-		"PATH="+m.searched(), "HOME="+m.path("root"), "LC_ALL=C", "DESTDIR="+m.root,
-		"PGHOST="+m.path("var/run/postgresql"), "PGPORT="+m.ports["5432"], "CURL_CA_BUNDLE="+m.path(trusted))
+		"PATH="+m.searched(), "HOME="+m.inside("root"), "LC_ALL=C", "DESTDIR="+destination,
+		"PGHOST="+m.inside("var/run/postgresql"), "PGPORT="+m.ports["5432"], "CURL_CA_BUNDLE="+m.inside(trusted))
 }
 
 // settings have a host take what the tests run on, where it has known holes.
@@ -99,10 +156,7 @@ func newMachines(t *testing.T, root string, one bool) map[string]*machine {
 	t.Helper()
 	tools := check.Must(toolchain.Find())(t)
 	ca := check.Must(cluster.OpenCA(filepath.Join(root, "ca")))(t)
-	var accepted []string
-	for _, path := range []string{tools.Postgres, tools.PgDump, tools.PgBouncer, tools.PgBackRest} {
-		accepted = append(accepted, check.Must(floors.Said(t.Context(), path, nil))(t))
-	}
+	accepted := versionsOf(t, tools)
 	taken := map[string]string{}
 	for _, port := range []string{"5432", "6432", "8081", "8082", "8084", "8090", "8091", "8443", "8444"} {
 		taken[port] = strconv.Itoa(check.Must(cluster.FreePort("127.0.0.1"))(t))
@@ -111,7 +165,7 @@ func newMachines(t *testing.T, root string, one bool) map[string]*machine {
 	for _, name := range []string{"db1", "api"} {
 		m := &machine{
 			name: name, root: filepath.Join(root, name), source: filepath.Join(root, "source"), tools: tools, ca: ca,
-			accepted: strings.Join(accepted, ","), ports: map[string]string{}, others: all,
+			accepted: accepted, ports: map[string]string{}, others: all, launcher: newLauncher(),
 		}
 		if one {
 			m.me = check.Must(user.Current())(t)
@@ -129,6 +183,16 @@ func newMachines(t *testing.T, root string, one bool) map[string]*machine {
 	return all
 }
 
+// versionsOf are the versions that the tests run on, whatever holes they have.
+func versionsOf(t *testing.T, tools toolchain.Tools) string {
+	t.Helper()
+	var said []string
+	for _, path := range []string{tools.Postgres, tools.PgDump, tools.PgBouncer, tools.PgBackRest} {
+		said = append(said, check.Must(floors.Said(t.Context(), path, nil))(t))
+	}
+	return strings.Join(said, ",")
+}
+
 // furnish gives the machine what it has before the page begins.
 func (m *machine) furnish(t *testing.T) {
 	t.Helper()
@@ -141,6 +205,10 @@ func (m *machine) furnish(t *testing.T) {
 	socket := m.path("stand-ins/machine.socket")
 	listen(t, m, socket)
 	program := check.Must(filepath.Abs(os.Args[0]))(t)
+	if m.apart {
+		check.NoError(t, os.WriteFile(m.path("stand-ins/program"), check.Must(os.ReadFile(program))(t), 0o755))
+		program, socket = m.inside("stand-ins/program"), m.inside("stand-ins/machine.socket")
+	}
 	for name := range standIns {
 		script := fmt.Sprintf("#!/bin/sh\n%s=%s %s=%s exec %s \"$@\"\n", standInVariable, name, socketVariable, socket, program)
 		check.NoError(t, os.WriteFile(m.path("stand-ins/"+name), []byte(script), 0o755))
@@ -155,6 +223,9 @@ func (m *machine) furnish(t *testing.T) {
 // program puts a program of the tools' into a folder of the machine.
 func (m *machine) program(path, tool string) error {
 	if err := os.MkdirAll(filepath.Dir(m.path(path)), 0o755); err != nil {
+		return err
+	}
+	if err := os.Remove(m.path(path)); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may be a link
 		return err
 	}
 	return os.WriteFile(m.path(path), []byte("#!/bin/sh\nexec "+tool+" \"$@\"\n"), 0o755)

@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package install follows docs/operate/production.md on machines of its own: folders of this one, with users and services as
-// Debian has them.
+// Debian has them. With the tag machines, it also follows docs/operate/second-machine.md, on machines with networks of their own.
 package install
 
 import (
@@ -52,10 +52,10 @@ func TestThePageInstalls(t *testing.T) {
 	if err := exec.CommandContext(t.Context(), "unshare", "--mount", "true").Run(); err != nil {
 		t.Logf("no mount namespace (%v): all users are nobody", err)
 		handOver(t, root)
-		inside(t, root, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}, "true")
+		inside(t, root, "5m", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}, "true")
 		return
 	}
-	inside(t, root, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}, mounts)
+	inside(t, root, "5m", &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}, mounts)
 }
 
 // build does what "make build" does.
@@ -73,16 +73,16 @@ func build(t *testing.T, bin string) {
 	}
 }
 
-// inside runs the test again after a few commands, with what the kernel gives to the process.
-func inside(t *testing.T, root string, attributes *syscall.SysProcAttr, before string) {
+// inside runs the test again after a few commands, for so long at most, with what the kernel gives to the process.
+func inside(t *testing.T, root, limit string, attributes *syscall.SysProcAttr, before string) {
 	t.Helper()
-	const again = ` && exec "$0" -test.v -test.timeout 5m -test.run '^TestThePageInstalls$'`
-	run := exec.CommandContext(t.Context(), "/bin/sh", "-c", before+again, os.Args[0], root)
+	const again = ` && exec "$0" -test.v -test.timeout "$2" -test.run "^$3\$"`
+	run := exec.CommandContext(t.Context(), "/bin/sh", "-c", before+again, os.Args[0], root, limit, t.Name())
 	attributes.Pdeathsig = syscall.SIGKILL
 	var out bytes.Buffer
 	run.Env, run.SysProcAttr, run.Stdout, run.Stderr = append(os.Environ(), insideVariable+"="+root), attributes, &out, &out
-	check.NoError(t, launch(run))
-	if err := run.Wait(); err != nil || !strings.Contains(out.String(), "--- PASS: TestThePageInstalls") {
+	check.NoError(t, launch(newLauncher(), run))
+	if err := run.Wait(); err != nil || !strings.Contains(out.String(), "--- PASS: "+t.Name()) {
 		t.Errorf("%v\n%s", err, &out)
 	}
 }

@@ -10,15 +10,15 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
 )
 
-const pagePath = "../../docs/operate/production.md"
-
 // block is what the page has somebody run on a machine.
 type block struct {
+	section    string
 	who, where string
 	text       string
 }
@@ -32,14 +32,21 @@ func blocksOf(t *testing.T, page string) (all []block) {
 	if fenced, shell := strings.Count(page, "\n```"), len(fence.FindAllString(page, -1)); fenced != 2*shell {
 		t.Fatalf("the page has %d fences, and %d blocks that say who runs them where", fenced, shell)
 	}
-	for _, found := range fence.FindAllStringSubmatch(page, -1) {
-		for place := range strings.FieldsSeq(found[1]) {
+	for _, at := range fence.FindAllStringSubmatchIndex(page, -1) {
+		section := ""
+		for _, found := range heading.FindAllStringSubmatch(page[:at[0]], -1) {
+			section = found[1]
+		}
+		for place := range strings.FieldsSeq(page[at[2]:at[3]]) {
 			who, where, _ := strings.Cut(place, "@")
-			all = append(all, block{who, where, found[2]})
+			all = append(all, block{section, who, where, page[at[4]:at[5]]})
 		}
 	}
 	return all
 }
+
+// heading begins a section.
+var heading = regexp.MustCompile("(?m)^##+ (.+)$")
 
 // shell is one of somebody's on a machine, which they keep open: what a block sets is there in the next one.
 type shell struct {
@@ -61,7 +68,8 @@ func openShell(t *testing.T, m *machine, who string) *shell {
 	out := check.Must(s.cmd.StdoutPipe())(t)
 	s.cmd.Stderr = s.cmd.Stdout
 	s.out = bufio.NewReader(out)
-	check.NoError(t, s.cmd.Start())
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	check.NoError(t, m.launch(s.cmd))
 	t.Cleanup(func() { _ = s.stdin.Close(); _ = s.cmd.Wait() })
 	return s
 }
@@ -85,7 +93,45 @@ func (s *shell) run(t *testing.T, text string) string {
 	}
 }
 
-func readPage(t *testing.T) string {
+// walk follows pages on machines, with a shell of everybody's.
+type walk struct {
+	t        *testing.T // whose end ends the shells
+	machines map[string]*machine
+	shells   map[string]*shell
+	said     map[string]string // what the last block of each shell wrote
+}
+
+func newWalk(t *testing.T, machines map[string]*machine) *walk {
 	t.Helper()
-	return string(check.Must(os.ReadFile(pagePath))(t))
+	return &walk{t: t, machines: machines, shells: map[string]*shell{}, said: map[string]string{}}
+}
+
+// follow does what the blocks of a page in docs/operate say of which wanted is true.
+func (w *walk) follow(t *testing.T, page string, wanted func(block) bool) {
+	t.Helper()
+	text := string(check.Must(os.ReadFile("../../docs/operate/" + page))(t))
+	for _, b := range blocksOf(t, text) {
+		if !wanted(b) {
+			continue
+		}
+		m := w.machines[b.where]
+		if m == nil {
+			t.Fatalf("%s knows no machine %s", page, b.where)
+		}
+		if strings.Contains(b.text, "//admin:PASSWORD@") {
+			m.addSuperuser(t)
+		}
+		w.run(t, b.who, b.where, b.text)
+	}
+}
+
+// run does something as somebody on a machine, and returns what it writes.
+func (w *walk) run(t *testing.T, who, where, text string) string {
+	t.Helper()
+	name, m := who+"@"+where, w.machines[where]
+	if w.shells[name] == nil {
+		w.shells[name] = openShell(w.t, m, who)
+	}
+	w.said[name] = w.shells[name].run(t, m.put(text))
+	return w.said[name]
 }

@@ -78,8 +78,8 @@ func (s *services) load() error {
 	return err
 }
 
-// launcher starts processes in a thread that stays: they die with their parent's thread.
-var launcher = sync.OnceValue(func() chan<- func() {
+// newLauncher is a thread that stays: what it starts dies with its parent's thread, and has what that has.
+func newLauncher() chan<- func() {
 	work := make(chan func())
 	go func() {
 		runtime.LockOSThread()
@@ -88,14 +88,17 @@ var launcher = sync.OnceValue(func() chan<- func() {
 		}
 	}()
 	return work
-})
+}
 
-func launch(cmd *exec.Cmd) (err error) {
+// on has a launcher do something.
+func on(launcher chan<- func(), do func() error) (err error) {
 	done := make(chan struct{})
-	launcher() <- func() { defer close(done); err = cmd.Start() }
+	launcher <- func() { defer close(done); err = do() }
 	<-done
 	return err
 }
+
+func launch(launcher chan<- func(), cmd *exec.Cmd) error { return on(launcher, cmd.Start) }
 
 // as is a command of a user's.
 func (s *services) as(name, path string, args ...string) *exec.Cmd {
@@ -151,10 +154,10 @@ func (s *services) spawn(one *service) error {
 			}
 			cmd.SysProcAttr.Credential.Groups = append(cmd.SysProcAttr.Credential.Groups, uint32(gid))
 		}
-		cmd.SysProcAttr.Credential.Groups = append(cmd.SysProcAttr.Credential.Groups, memberships(u.last("User", ""))...)
+		cmd.SysProcAttr.Credential.Groups = append(cmd.SysProcAttr.Credential.Groups, s.m.memberships(u.last("User", ""))...)
 	}
 	cmd.Env = append(append(cmd.Env, s.m.settings()...), u["Environment"]...)
-	if text, err := os.ReadFile(strings.TrimPrefix(u.last("EnvironmentFile", ""), "-")); err == nil {
+	if text, err := os.ReadFile(s.m.named(strings.TrimPrefix(u.last("EnvironmentFile", ""), "-"))); err == nil {
 		cmd.Env = append(cmd.Env, strings.Fields(string(text))...)
 	}
 	if dir := u.last("RuntimeDirectory", ""); dir != "" {
@@ -173,7 +176,7 @@ func (s *services) spawn(one *service) error {
 	if one.stop {
 		return nil
 	}
-	if err := launch(cmd); err != nil {
+	if err := s.m.launch(cmd); err != nil {
 		return err
 	}
 	ended := make(chan struct{})
@@ -183,8 +186,8 @@ func (s *services) spawn(one *service) error {
 }
 
 // memberships are the groups that have a user as a member.
-func memberships(user string) (groups []uint32) {
-	text, _ := os.ReadFile("/etc/group") // where there is none, nobody is a member
+func (m *machine) memberships(user string) (groups []uint32) {
+	text, _ := os.ReadFile(m.named("/etc/group")) // where there is none, nobody is a member
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Split(strings.TrimSpace(line), ":")
 		if len(fields) == 4 && slices.Contains(strings.Split(fields[3], ","), user) {
@@ -283,6 +286,23 @@ func (s *services) reload(name string) error {
 	return command.Run()
 }
 
+// crash kills whatever runs, and starts nothing again.
+func (s *services) crash() {
+	s.mu.Lock()
+	all := s.running
+	s.running = map[string]*service{}
+	s.mu.Unlock()
+	for _, one := range all {
+		one.mu.Lock()
+		one.stop = true
+		_ = one.cmd.Process.Kill() // it may have ended
+		one.mu.Unlock()
+	}
+	for _, one := range all {
+		<-one.done
+	}
+}
+
 // pid is the process of a service; 0 where it does not run.
 func (s *services) pid(name string) int {
 	s.mu.Lock()
@@ -304,7 +324,7 @@ func (s *services) pid(name string) int {
 // endAll stops what runs, and what others need last.
 func (s *services) endAll() (err error) {
 	for _, name := range []string{
-		"pgherd-dashboard", "pgherd-api", "pgherd-batch", "pgherd-agent", "pgherd-pooler", "postgresql@16-main",
+		"haproxy", "pgherd-dashboard", "pgherd-api", "pgherd-batch", "pgherd-agent", "pgherd-pooler", "postgresql@16-main",
 	} {
 		err = errors.Join(err, s.end(name))
 	}

@@ -11,11 +11,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 const socketVariable = "PGHERD_INSTALL_SOCKET"
@@ -101,7 +103,7 @@ func (m *machine) aptGet(args []string) error {
 // install does what a package does that the page relies on.
 func (m *machine) install(name string) error {
 	switch name {
-	case "openssl", "curl":
+	case "openssl", "curl", "hostname":
 		_, err := exec.LookPath(name) // the tests' machine has them
 		return err
 	case "certbot": // a stand-in
@@ -115,6 +117,10 @@ func (m *machine) install(name string) error {
 		return m.program("usr/bin/pgbackrest", m.tools.PgBackRest)
 	case "postgresql", "postgresql-16":
 		return m.installPostgres()
+	case "haproxy":
+		return m.installBalancer()
+	case "netcat-openbsd":
+		return m.balancerProgram("usr/bin/nc", "nc")
 	}
 	return errors.New("no such package")
 }
@@ -144,8 +150,8 @@ func (m *machine) installPostgres() error {
 		return err
 	}
 	initdb := m.services.as("postgres", m.tools.Initdb, "--no-sync", "--username=postgres", "--auth=peer", "--encoding=UTF8",
-		"--locale=C", "-D", m.path(dir))
-	if out, err := initdb.CombinedOutput(); err != nil {
+		"--locale=C", "-D", m.inside(dir))
+	if out, err := m.output(initdb); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
 	for name, text := range m.clusterFiles(dir, conf, run) {
@@ -154,7 +160,7 @@ func (m *machine) installPostgres() error {
 		}
 	}
 	m.services.units["postgresql@16-main"] = unit{
-		"ExecStart": {m.path("usr/lib/postgresql/16/bin/postgres") + " -D " + m.path(conf)},
+		"ExecStart": {m.inside("usr/lib/postgresql/16/bin/postgres") + " -D " + m.inside(conf)},
 		"User":      {"postgres"}, "Group": {"postgres"}, "KillSignal": {"SIGINT"},
 	}
 	m.services.ready["postgresql@16-main"] = func() bool {
@@ -162,6 +168,37 @@ func (m *machine) installPostgres() error {
 		return err == nil && strings.Contains(string(text), "ready")
 	}
 	return m.services.start("postgresql@16-main")
+}
+
+// installBalancer does not start HAProxy, as Debian's package does with a configuration that serves nobody.
+func (m *machine) installBalancer() error {
+	uid, gid, err := m.addUser("haproxy")
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{"etc/haproxy", "run/haproxy", "var/lib/haproxy"} {
+		if err := os.MkdirAll(m.path(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	m.services.units["haproxy"] = unit{
+		"ExecStart":  {"/usr/sbin/haproxy -W -f /etc/haproxy/haproxy.cfg"},
+		"ExecReload": {"/bin/kill -USR2 $MAINPID"}, "User": {"root"}, "Group": {"root"}, "LimitNOFILE": {"524288"},
+		"Restart": {"always"},
+	}
+	m.services.ready["haproxy"] = func() bool {
+		_, err := os.Stat(m.path("run/haproxy/admin.sock"))
+		return err == nil
+	}
+	return errors.Join(os.Chown(m.path("run/haproxy"), uid, gid), m.balancerProgram("usr/sbin/haproxy", "haproxy"))
+}
+
+func (m *machine) balancerProgram(path, name string) error {
+	folder, err := toolchain.Folder(toolchain.Balancer)
+	if err != nil {
+		return err
+	}
+	return m.program(path, filepath.Join(folder, "bin", name))
 }
 
 // clusterFiles are Debian's, but that nothing is forced to the disk, and that nothing listens on a network before the page says
@@ -177,17 +214,17 @@ func (m *machine) clusterFiles(dir, conf, run string) map[string]string {
 		"pg_ident.conf": ident,
 		"postgresql.conf": fmt.Sprintf("data_directory = '%s'\nhba_file = '%s'\nident_file = '%s'\nport = %s\n"+
 			"unix_socket_directories = '%s'\nlisten_addresses = ''\nfsync = off\nshared_buffers = 32MB\ninclude_dir = 'conf.d'\n",
-			m.path(dir), m.path(conf+"/pg_hba.conf"), m.path(conf+"/pg_ident.conf"), m.ports["5432"], m.path(run)),
+			m.inside(dir), m.inside(conf+"/pg_hba.conf"), m.inside(conf+"/pg_ident.conf"), m.ports["5432"], m.inside(run)),
 	}
 }
 
 // addUser makes a system user and its group, where they are not there.
 func (m *machine) addUser(name string) (uid, gid int, err error) {
 	if m.me == nil {
-		if err := m.appendAccount("/etc/group", name, "%s:x:%d:\n"); err != nil {
+		if err := appendAccount(m.named("/etc/group"), name, "%s:x:%d:\n"); err != nil {
 			return 0, 0, err
 		}
-		if err := m.appendAccount("/etc/passwd", name, "%s:x:%d:%[2]d::/nonexistent:/usr/sbin/nologin\n"); err != nil {
+		if err := appendAccount(m.named("/etc/passwd"), name, "%s:x:%d:%[2]d::/nonexistent:/usr/sbin/nologin\n"); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -195,7 +232,7 @@ func (m *machine) addUser(name string) (uid, gid int, err error) {
 }
 
 // appendAccount writes a line for a name that has none. A user's number is its group's, unless the machine had one of the two.
-func (m *machine) appendAccount(file, name, format string) error {
+func appendAccount(file, name, format string) error {
 	text, err := os.ReadFile(file)
 	if err != nil || strings.Contains("\n"+string(text), "\n"+name+":") {
 		return err
@@ -214,8 +251,8 @@ func (m *machine) ids(name string) (uid, gid int, err error) {
 		gid, gidErr := strconv.Atoi(m.me.Gid)
 		return uid, gid, errors.Join(uidErr, gidErr)
 	}
-	uid, uidErr := number("/etc/passwd", name)
-	gid, gidErr := number("/etc/group", name)
+	uid, uidErr := number(m.named("/etc/passwd"), name)
+	gid, gidErr := number(m.named("/etc/group"), name)
 	return uid, gid, errors.Join(uidErr, gidErr)
 }
 
@@ -259,7 +296,7 @@ func (m *machine) sysusers(args []string) error {
 			_, _, addErr := m.addUser(words[1])
 			err = errors.Join(err, addErr)
 		case words[0] == "m" && m.me == nil:
-			err = errors.Join(err, appendMember(words[2], words[1]))
+			err = errors.Join(err, m.appendMember(words[2], words[1]))
 		case words[0] != "m":
 			err = errors.Join(err, fmt.Errorf("the stand-in does not know %q", words))
 		}
@@ -274,12 +311,12 @@ func (m *machine) usermod(args []string) error {
 	if m.me != nil {
 		return nil
 	}
-	return appendMember(args[2], args[3])
+	return m.appendMember(args[2], args[3])
 }
 
-// appendMember makes a user one of a group, in place: the file is a mount.
-func appendMember(group, member string) error {
-	text, err := os.ReadFile("/etc/group")
+// appendMember makes a user one of a group, in place: the file may be a mount.
+func (m *machine) appendMember(group, member string) error {
+	text, err := os.ReadFile(m.named("/etc/group"))
 	if err != nil {
 		return err
 	}
@@ -292,7 +329,7 @@ func appendMember(group, member string) error {
 			lines[i] = strings.Join(append(fields[:3], member), ":")
 		}
 	}
-	return os.WriteFile("/etc/group", []byte(strings.Join(lines, "\n")), 0o644)
+	return os.WriteFile(m.named("/etc/group"), []byte(strings.Join(lines, "\n")), 0o644)
 }
 
 func (m *machine) tmpfiles(args []string) error {
@@ -327,66 +364,82 @@ func (m *machine) tmpfiles(args []string) error {
 
 // certbot issues a certificate as the authority that the machines trust, and runs the hook with what certbot gives it.
 func (m *machine) certbot(args []string) error {
-	var name, hook string
+	var names []string
+	var hook string
 	for i, a := range args[:max(0, len(args)-1)] {
 		switch a {
 		case "-d":
-			name = args[i+1]
+			names = append(names, args[i+1])
 		case "--deploy-hook":
 			hook = args[i+1]
 		}
 	}
-	if name == "" || hook == "" || args[0] != "certonly" {
+	if len(names) == 0 || hook == "" || args[0] != "certonly" {
 		return errUsage
 	}
-	pair, err := m.ca.Issue("certbot", name, "127.0.0.1")
+	if program, _, _ := strings.Cut(hook, " "); m.find(program) == program { // certbot looks for it, too
+		return fmt.Errorf("the hook begins with %s, which is no program", program)
+	}
+	pair, err := m.ca.Issue("certbot-"+names[0], append(slices.Compact(names), "127.0.0.1")...)
 	if err != nil {
 		return err
 	}
-	lineage := m.path("etc/letsencrypt/live/" + name)
-	if err := os.MkdirAll(lineage, 0o700); err != nil {
+	lineage := "etc/letsencrypt/live/" + names[0]
+	if err := os.MkdirAll(m.path(lineage), 0o700); err != nil {
 		return err
 	}
 	for from, to := range map[string]string{pair.CertFile: "fullchain.pem", pair.KeyFile: "privkey.pem"} {
 		text, err := os.ReadFile(from)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(lineage, to), text, 0o600)
+			err = os.WriteFile(m.path(filepath.Join(lineage, to)), text, 0o600)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	run := exec.Command("/bin/sh", "-e", "-c", hook)
-	run.Env = append(m.environment(), "RENEWED_LINEAGE="+lineage)
-	if out, err := run.CombinedOutput(); err != nil {
+	run.Env = append(m.environment(), "RENEWED_LINEAGE="+m.inside(lineage))
+	if out, err := m.output(run); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
 	return nil
 }
 
-// scp copies a file of the database server's, which the page names by a path that is already this machine's.
+// scp copies a file of another machine's. Where the page's names are replaced, that is the database server, and the path is
+// already one of this machine's.
 func (m *machine) scp(args []string) error {
 	if len(args) != 2 {
 		return errUsage
 	}
-	_, path, found := strings.Cut(args[0], ":")
-	path, inside := strings.CutPrefix(path, m.root)
-	if !found || !inside {
+	host, path, found := strings.Cut(args[0], ":")
+	name, _, _ := strings.Cut(host, ".")
+	if !m.apart {
+		name = "db1"
+	}
+	path, inside := strings.CutPrefix(path, m.inside(""))
+	if !found || !inside || m.others[name] == nil {
 		return errUsage
 	}
-	text, err := os.ReadFile(m.others["db1"].path(path))
+	text, err := os.ReadFile(m.others[name].path(path))
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(args[1], text, 0o600)
+	return os.WriteFile(m.named(args[1]), text, 0o600)
 }
 
 func (m *machine) systemctl(args []string) error {
 	if len(args) == 1 && args[0] == "daemon-reload" {
 		return m.services.load()
 	}
+	tryReload := func(name string) error {
+		if m.services.pid(name) == 0 {
+			return nil
+		}
+		return m.services.reload(name)
+	}
 	acts := map[string]func(string) error{
-		"restart": m.services.restart, "reload": m.services.reload, "stop": m.services.end, "start": m.services.start,
+		"try-reload-or-restart": tryReload,
+		"restart":               m.services.restart, "reload": m.services.reload, "stop": m.services.end, "start": m.services.start,
 	}
 	if act := acts[args[0]]; act != nil && len(args) > 1 {
 		for _, name := range args[1:] {

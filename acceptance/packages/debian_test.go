@@ -83,7 +83,7 @@ func (d debian) life(t *testing.T) {
 	d.does(t, "systemd-analyze verify --man=no /usr/lib/systemd/system/pgherd-*.service 2>&1 | (! grep -v /usr/sbin/pgbouncer)")
 	d.does(t, "test -s /usr/share/man/man8/pgherd-agent-init.8.gz && test -s /usr/share/man/man1/svc-databases-create.1.gz")
 	d.says(t, "cd /usr/share/pgherd && ls --format=single-column",
-		"alertmanager.yml\nalerts.yml\ngrafana.json\nprometheus.yml\nrsyslog.conf\n")
+		"alertmanager.yml\nalerts.yml\ngrafana.json\nhaproxy.cfg\nprometheus.yml\nrsyslog.conf\n")
 	d.does(t, "test -s /usr/share/bash-completion/completions/svc")
 	d.everySettingIsAComment(t)
 
