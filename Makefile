@@ -55,10 +55,10 @@ BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 DATADIR ?= $(PREFIX)/share
 UNITS = hosts/pgherd/systemd
-# Examples for the programs that watch pgherd.
-WATCHED_BY = alerts.yml grafana.json prometheus.yml alertmanager.yml rsyslog.conf
+# Examples for the programs that watch pgherd, or stand before it.
+EXAMPLES = alerts.yml grafana.json prometheus.yml alertmanager.yml rsyslog.conf haproxy.cfg
 
-install: install-server install-svc ## install bin/pgherd, its systemd units and what watches it, and svc, below DESTDIR; run "make build" before
+install: install-server install-svc ## install bin/pgherd, its systemd units and examples, and svc, below DESTDIR; run "make build" before
 
 install-server:
 	@[ -x bin/pgherd ] || { echo 'bin/pgherd does not exist: run "make build" first, which needs Go' >&2; exit 1; }
@@ -70,8 +70,7 @@ install-server:
 	done
 	install -m 0644 $(UNITS)/sysusers.conf $(DESTDIR)$(LIBDIR)/sysusers.d/pgherd.conf
 	install -m 0644 $(UNITS)/tmpfiles.conf $(DESTDIR)$(LIBDIR)/tmpfiles.d/pgherd.conf
-	install -m 0644 $(addprefix docs/operate/,$(WATCHED_BY)) $(DESTDIR)$(DATADIR)/pgherd/ for file in $(wildcard \
-	docs/operate/alerts.yml docs/operate/haproxy.cfg); do $$file || exit; done
+	install -m 0644 $(addprefix docs/operate/,$(EXAMPLES)) $(DESTDIR)$(DATADIR)/pgherd/
 
 COMPLETIONS = bash-completion/completions/svc zsh/site-functions/_svc fish/vendor_completions.d/svc.fish
 

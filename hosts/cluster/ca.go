@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -99,9 +100,18 @@ func (ca *CA) make() error {
 // Issue returns a server certificate for host names and addresses, in the files name.crt and name.key. One that is there already
 // is used again when it is of this authority, for these hosts, and not about to end.
 func (ca *CA) Issue(name string, hosts ...string) (Certificate, error) {
+	files, err := ca.IssueOwn(name, hosts...)
+	if err != nil {
+		return files, err
+	}
+	return files, Own(files.CertFile, files.KeyFile)
+}
+
+// IssueOwn is Issue for files that stay the caller's.
+func (ca *CA) IssueOwn(name string, hosts ...string) (Certificate, error) {
 	files := Certificate{filepath.Join(ca.dir, name+".crt"), filepath.Join(ca.dir, name+".key")}
 	if ca.stillGood(files, hosts) {
-		return files, Own(files.CertFile, files.KeyFile)
+		return files, nil
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -118,10 +128,17 @@ func (ca *CA) Issue(name string, hosts ...string) (Certificate, error) {
 	if err != nil {
 		return files, err
 	}
-	if err := writePair(files.CertFile, der, files.KeyFile, key); err != nil {
-		return files, err
+	return files, writePair(files.CertFile, der, files.KeyFile, key)
+}
+
+// Issued reports whether a certificate in PEM is one of this authority's.
+func (ca *CA) Issued(text []byte) bool {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return false
 	}
-	return files, Own(files.CertFile, files.KeyFile)
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	return err == nil && certificate.CheckSignatureFrom(ca.certificate) == nil
 }
 
 func (ca *CA) stillGood(files Certificate, hosts []string) bool {

@@ -9,7 +9,7 @@
 #   regression     the regression tests of PostgreSQL, as SQL, from the source package of Debian stable
 #   browser        a headless Chromium with fonts, from Debian stable with its security updates
 #   axe            axe-core, a script that looks at a page for what keeps people out of it, from an npm package
-#   roots          the packages of a bare Debian, of each that pgherd's own packages are tried in
+#   roots          the packages of a bare Debian, of each that pgherd's own packages are tried in, and what PostgreSQL's need there
 #   monitoring     Prometheus, Alertmanager and rsyslog, from Debian stable with its security updates
 #   objectstore    versitygw, a server that speaks S3, from its Go module
 #
@@ -310,17 +310,30 @@ fetch_objectstore() {
 	install_part "$work/objectstore" objectstore
 }
 
-# fetch_roots fetches what a bare installation has: the essential packages, apt, and what pgherd's packages depend on.
+# drivers are PostgreSQL's for Python, Node.js, Java, PHP and Ruby, with what runs them.
+drivers=(
+	python3-psycopg nodejs node-pg default-jdk-headless libpostgresql-jdbc-java php-cli php-pgsql ruby ruby-pg
+)
+
+# fetch_roots fetches what a bare installation has: the essential packages, apt, and what pgherd's packages depend on. The folder
+# more has what PostgreSQL's packages depend on further and, in the newest Debian, drivers.
 fetch_roots() {
 	need apt-get dpkg
 	mkdir "$work/roots"
-	local suite
+	local suite packages deb
 	for suite in $(pins roots); do
 		echo "toolchain: fetching a bare Debian ($suite)" >&2
 		apt_root "$suite" "$suite-updates" "$suite-security"
-		quietly apt-get -c "$work/apt.conf" -qq --yes --no-install-recommends --download-only install '?essential' apt systemd ca-certificates procps
-		mkdir "$work/roots/$suite"
-		mv "$work"/cache/archives/*.deb "$work/roots/$suite/"
+		packages=('?essential' apt systemd ca-certificates procps)
+		mkdir -p "$work/roots/$suite/more"
+		quietly apt-get -c "$work/apt.conf" -qq --yes --no-install-recommends --download-only install "${packages[@]}"
+		cp "$work"/cache/archives/*.deb "$work/roots/$suite/"
+		packages+=(postgresql-common)
+		[ "$suite" != trixie ] || packages+=("${drivers[@]}")
+		quietly apt-get -c "$work/apt.conf" -qq --yes --no-install-recommends --download-only install "${packages[@]}"
+		for deb in "$work"/cache/archives/*.deb; do
+			[ -e "$work/roots/$suite/${deb##*/}" ] || mv "$deb" "$work/roots/$suite/more/"
+		done
 	done
 	install_part "$work/roots" roots
 }

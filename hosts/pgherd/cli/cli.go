@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/hosts/internal/version"
 	"github.com/pgherd/pgherd/hosts/migrate"
+	"github.com/pgherd/pgherd/hosts/single"
 )
 
 // Root is "pgherd".
@@ -27,6 +28,7 @@ func Root() *cobra.Command {
 	}
 	root.AddCommand(
 		api.Command(), batch.Command(), dashboard.Command(), agentd.Command(), dev.Command(), admin.Command(), migrate.Command(),
+		single.Command(),
 	)
 	return root
 }
