@@ -129,7 +129,7 @@ archiver-next: ## run the tests that pgBackRest matters to on its next version, 
 	@$(GO) run ./hosts/toolchain/ensure archiver-next
 	PGHERD_PGBACKREST=$(CURDIR)/.toolchain/archiver-next/bin/pgbackrest $(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./agent/archive/...
 
-openapi: ## lint the OpenAPI document and try a client generated from it; fetches both tools, and needs Node.js
+openapi: ## lint the OpenAPI document, and try clients in Go and TypeScript generated from it; fetches tools, and needs Node.js
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags openapi ./acceptance/openapi
 
 offsite: toolchain objectstore ## measure an archive in an object store: with 200 databases and one of 500 MB, and with 1,000
@@ -179,7 +179,8 @@ record-statements: toolchain ## record what this version, a release, sends to th
 	PGHERD_RECORD_STATEMENTS=$(CURDIR)/$(RECORDED) $(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '/postgres$$' ./acceptance/conformance/store
 
 generate: ## rewrite the files that tests generate, such as docs/develop/states.md
-	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/... ./agent/floors ./acceptance/grafana ./hosts/svc/manual
+	PGHERD_UPDATE_GOLDEN=1 $(GO) test -count=1 -run Golden ./core/... ./adapters/... ./agent/floors ./acceptance/grafana \
+		./hosts/svc/manual ./acceptance/docs
 	PGHERD_UPDATE_GOLDEN=1 $(GO) -C hosts/terraform test -count=1 -run Golden .
 
 verify: generate ## fail if a generated file is out of date
@@ -206,7 +207,7 @@ MAINTAINER ?= pgherd maintainers <maintainers@pgherd.invalid>
 packages: $(PACKERS) ## make VERSION=v1.0.0 in the folder DIST: .deb files, what they are made of, and checksums, signed with KEY
 	@DIST='$(DIST)' VERSION='$(VERSION)' ARCH='$(ARCH)' KEY='$(KEY)' MAINTAINER='$(MAINTAINER)' hosts/pgherd/package/build
 
-try-packages: $(PACKERS) ## build the packages, and install, upgrade, remove and purge them in bare Debians 12 and 13; takes root
+try-packages: $(PACKERS) toolchain ## try the packages and what docs/*/start.md do with them, in bare Debians 12 and 13; takes root
 	@$(GO) run ./hosts/toolchain/ensure roots >/dev/null
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags packages ./acceptance/packages
 

@@ -1,6 +1,7 @@
 //go:build packages
 
-// Package packages tries the Debian packages: they are built, and installed, upgraded, removed and purged in bare Debians.
+// Package packages tries what a release has: Debian packages are built, and installed, upgraded, removed and purged in bare Debians;
+// the pages for beginners are followed in such Debians, booted by systemd; the image runs; and Go installs the client.
 package packages
 
 import (
@@ -81,6 +82,7 @@ func TestPackages(t *testing.T) {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
+	t.Run("the image runs", func(t *testing.T) { readImage(t, filepath.Join(from, now)).runs(t) })
 	for _, suite := range []string{"bookworm", "trixie"} {
 		t.Run(suite, func(t *testing.T) {
 			d := install(t, suite)
