@@ -17,6 +17,9 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/serve"
 )
 
+// typescript is a generator of types, what calls the API by them, and the compiler.
+var typescript = []string{"openapi-typescript@7.13.0", "openapi-fetch@0.17.0", "typescript@5.9.3"}
+
 const (
 	linter    = "@redocly/cli@2.77.0"
 	generator = "github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2"
@@ -103,6 +106,28 @@ func TestGeneratedClientListsDatabases(t *testing.T) {
 	made := ada.Creates("orders")
 	got := runs(t, folder, "go", "run", ".", ada.URL, ada.Key.Text)
 	if want := string(made.ID) + " " + made.Name + " active\n"; string(got) != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestGeneratedTypesListDatabases(t *testing.T) {
+	stage := &spec.Stage{TB: t, World: driver.HTTP(t)}
+	folder := described(t, stage.Hosts[0](""))
+	for _, name := range []string{"main.ts", "package.json"} {
+		text, err := os.ReadFile(filepath.Join("testdata", "typescript", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(folder, name), text)
+	}
+	runs(t, folder, "npm", append([]string{"install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts"}, typescript...)...)
+	runs(t, folder, "npx", "openapi-typescript", "openapi.json", "-o", "api.ts")
+	runs(t, folder, "npx", "tsc", "--strict", "--target", "es2022", "--module", "nodenext", "--lib", "es2022,dom", "main.ts")
+
+	ada := stage.Customer("pro")
+	made := ada.Creates("orders")
+	got := runs(t, folder, "node", "main.js", ada.URL, ada.Key.Text)
+	if want := string(made.ID) + " " + made.Name + " active\n400 VALIDATION_ERROR\n"; string(got) != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
