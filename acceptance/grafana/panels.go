@@ -141,6 +141,7 @@ var rows = []row{
 			gauge("pgherd_account_operations", "account")),
 	}},
 	{"Processes", []panel{
+		lines("Spans of traces that were lost", rate("pgherd_trace_spans_lost_total", "instance")),
 		lines("Processor", query{raw: `sum by (instance) (rate(process_cpu_seconds_total{job="pgherd"}[$__rate_interval]))`}),
 		lines("Memory in bytes", query{raw: `sum by (instance) (process_resident_memory_bytes{job="pgherd"})`}),
 		lines("Goroutines", query{raw: `sum by (instance) (go_goroutines{job="pgherd"})`}),
