@@ -162,8 +162,8 @@ func percentile99(told map[string]time.Time, arrived []webhooks.Received) (time.
 // tell leaves an event behind, as the end of an operation does.
 func (p *post) tell(ctx context.Context) (id string, err error) {
 	id = uuid.NewString()
-	const add = `INSERT INTO outbox_events (id, account_id, database_id, operation_id, name, payload, created_at)
-		VALUES ($1, $2, $1, $1, 'backup.succeeded', $3, now()) RETURNING pg_notify('pgherd_webhooks', '')`
+	const add = `INSERT INTO outbox_events (id, account_id, database_id, operation_id, request_id, name, payload, created_at)
+		VALUES ($1, $2, $1, $1, '', 'backup.succeeded', $3, now()) RETURNING pg_notify('pgherd_webhooks', '')`
 	_, err = p.db.ExecContext(ctx, add, id, p.host.Facts["PGHERD_ACCOUNT_ID"], eventOf(id))
 	return id, err
 }

@@ -163,7 +163,7 @@ func TestABackupIsOneTrace(t *testing.T) {
 	owner := check.Must(s.NewAccount(ctx, "traced", "business", 0))(t)
 	asked := &asking{}
 	client := check.Must(stack.Client(api.URL, owner.Key, &http.Client{Transport: asked}))(t)
-	hook := check.Must(client.Webhooks.Create(ctx, wire.CreateWebhook{URL: "https://hooks.example.com/in"}))(t)
+	hook := check.Must(client.Webhooks.Create(ctx, wire.CreateWebhook{URL: "https://1.1.1.1/traced"}))(t)
 	made := check.Must(client.Databases.Create(ctx, wire.CreateDatabase{Name: "traced-shop", DisplayName: "Shop"}))(t)
 	check.Must(stack.BackUp(ctx, client, made.ID))(t)
 	id, root := trace.Of(asked.last)
@@ -171,12 +171,12 @@ func TestABackupIsOneTrace(t *testing.T) {
 	stacktest.Eventually(t, "the whole trace is there", func() (bool, string) {
 		spans = c.spans(t, hex.EncodeToString(id[:]))
 		for _, want := range []string{
-			"pgherd-api POST /api/v1/databases/{databaseId}/backups", "pgherd-api metadata statement", "pgherd-batch operation backup",
+			"pgherd-api POST /api/v1/databases/{id}/backups", "pgherd-api metadata statement", "pgherd-batch operation backup",
 			"pgherd-batch metadata transaction", "pgherd-batch agent backup.run", "pgherd-agent command backup.run",
 			"pgherd-agent job backup.run", "pgherd-batch webhook backup.succeeded",
 		} {
 			if !slices.ContainsFunc(spans, func(s span) bool { return s.Service+" "+s.Name == want }) {
-				return false, "there is no " + want
+				return false, fmt.Sprintf("there is no %s in %+v", want, spans)
 			}
 		}
 		return true, ""
@@ -195,7 +195,7 @@ func TestABackupIsOneTrace(t *testing.T) {
 	}
 	text := string(check.Must(os.ReadFile(c.file))(t))
 	for name, secret := range map[string]string{
-		"API key": owner.Key, "password": made.Password, "webhook's secret": hook.Secret, "address of the hook": "hooks.example.com",
+		"API key": owner.Key, "password": made.Password, "webhook's secret": hook.Secret, "address of the hook": "1.1.1.1/traced",
 		"mail address": owner.Email, "database's name": "traced-shop", "metadata's address": s.MetadataURL(),
 	} {
 		if secret == "" || strings.Contains(text, secret) {
