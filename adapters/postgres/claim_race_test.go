@@ -74,7 +74,8 @@ func addDue(t testing.TB, db clustertest.Database, endpoints, each int) {
 		fmt.Sprintf(`INSERT INTO webhook_endpoints (id, account_id, url, sealed_secret, consecutive_failures, created_at, updated_at)
 			SELECT gen_random_uuid(), a.id, 'u', '', 0, 'epoch', 'epoch' FROM accounts a, generate_series(1, %d)`, endpoints),
 		"INSERT INTO webhook_lanes SELECT id, 0 FROM webhook_endpoints",
-		fmt.Sprintf(`INSERT INTO webhook_deliveries SELECT gen_random_uuid(), e.id, e.account_id, gen_random_uuid(), 'backup.succeeded',
+		fmt.Sprintf(`INSERT INTO webhook_deliveries
+			SELECT gen_random_uuid(), e.id, e.account_id, gen_random_uuid(), gen_random_uuid(), '', 'backup.succeeded',
 			'{"id": "x"}', 'pending', 0, 0, 'epoch', NULL, '', 0, NULL, 'epoch'
 			FROM webhook_endpoints e, generate_series(1, %d)`, each))
 }

@@ -153,7 +153,7 @@ func storedEvents(t *testing.T, url string) []ports.OutboxEvent {
 	}
 	defer db.Close()
 	var events []ports.OutboxEvent
-	err = db.Select(&events, `SELECT id, account_id, database_id, operation_id, name, payload, created_at
+	err = db.Select(&events, `SELECT id, account_id, database_id, operation_id, request_id, name, payload, created_at
 		FROM outbox_events ORDER BY created_at, id`)
 	if err != nil {
 		t.Fatal(err)
