@@ -124,7 +124,7 @@ type Deps struct {
 	Listener net.Listener
 	// Tracer continues the traces of commands; nil: there are none.
 	Tracer trace.Tracer
-	Now      func() time.Time
+	Now    func() time.Time
 }
 
 // Archive says how the archive of a server is kept. agent init has had PostgreSQL hand over what it writes.

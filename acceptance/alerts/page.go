@@ -17,7 +17,7 @@ type Metric struct {
 var (
 	rowOfMetrics = regexp.MustCompile("^\\| (`pgherd_[^|]*) \\| (.*) \\|$")
 	metricInRow  = regexp.MustCompile("`(pgherd_\\w+)(?:\\{([\\w,]*)\\})?`")
-	markup = regexp.MustCompile("`|\\[([^\\]]*)\\]\\([^)]*\\)")
+	markup       = regexp.MustCompile("`|\\[([^\\]]*)\\]\\([^)]*\\)")
 )
 
 // Documented lists the metrics in the tables of a page. Those of agents have the label server besides what the page names.

@@ -44,13 +44,13 @@ const (
 type Client struct {
 	Calls
 
-	base      string
-	identify  func(http.Header) // a function, so that no dump of the client shows the key
-	http      *http.Client
-	stall     time.Duration
-	retry     retryPolicy
-	waiting   func(error, time.Duration)
-	jitter    func() float64 // at least 0 and below 1
+	base     string
+	identify func(http.Header) // a function, so that no dump of the client shows the key
+	http     *http.Client
+	stall    time.Duration
+	retry    retryPolicy
+	waiting  func(error, time.Duration)
+	jitter   func() float64 // at least 0 and below 1
 }
 
 // New makes a client. It sends nothing.

@@ -67,7 +67,7 @@ func New(c Config) (*Traces, error) {
 	if err := CheckEndpoint(c.Endpoint); err != nil {
 		return nil, err
 	}
-	endpoint, _ := url.Parse(c.Endpoint) //nolint:errcheck // it was checked
+	endpoint, _ := url.Parse(c.Endpoint)
 	if endpoint.Path == "" || endpoint.Path == "/" {
 		endpoint.Path = "/v1/traces"
 	}

@@ -9,22 +9,23 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// ID is that of a trace, and SpanID that of a span, as in W3C Trace Context.
 type (
-	ID     [16]byte
+	// ID is that of a trace, as in W3C Trace Context.
+	ID [16]byte
+	// SpanID is that of a span.
 	SpanID [8]byte
 )
 
-// Of returns the trace of a request by its ID, and the span that the trace begins with. Every host finds the same, so what is done
-// for a request later, elsewhere, or after a crash is in its trace. The hexadecimal ID is the first 32 digits of
+// Of returns the trace of a request by its ID, and the span that the trace begins with. Every host finds the same, so what is
+// done for a request later, elsewhere, or after a crash is in its trace. The hexadecimal ID is the first 32 digits of
 // "printf %s REQUEST | sha256sum". The trace of an operation that no request asked for is found by the operation's ID.
 func Of(origin string) (ID, SpanID) {
 	sum := sha256.Sum256([]byte(origin))
 	return ID(sum[:16]), SpanID(sum[16:24])
 }
 
-// Kept reports whether a trace is among the share of all, from 0 to 1, that is kept. Hosts with the same share agree, and one with
-// a smaller share keeps none that another drops.
+// Kept reports whether a trace is among the share of all, from 0 to 1, that is kept. Hosts with the same share agree, and one
+// with a smaller share keeps none that another drops.
 func (i ID) Kept(share float64) bool {
 	if share >= 1 {
 		return true

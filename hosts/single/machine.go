@@ -88,7 +88,7 @@ func systemUser(name string) (owner, error) {
 
 // credential is what a program runs as that runs as a user: without further groups.
 func (o owner) credential() *syscall.Credential {
-	return &syscall.Credential{Uid: uint32(o.uid), Gid: uint32(o.gid)} //nolint:gosec // Numbers of the system's own.
+	return &syscall.Credential{Uid: uint32(o.uid), Gid: uint32(o.gid)}
 }
 
 // searched is the PATH of what is run, whatever the caller's is.

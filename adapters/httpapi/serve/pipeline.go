@@ -142,7 +142,9 @@ func bearer(header []byte) string {
 // does is awaited.
 func (s *Server) limitTime(r *Request) {
 	base := ports.Awaited(s.base)
-	base, r.traced = s.tracer.Begin(base, trace.Span{Name: methodLabel(r) + " " + routeLabel(r), At: trace.Begins, Request: r.ID})
+	base, r.traced = s.tracer.Begin(base, trace.Span{
+		Name: methodLabel(r) + " " + routeLabel(r), At: trace.Begins, Request: r.ID,
+	})
 	if r.route != nil && (r.route.Body.kind == streamAccepted || r.route.streams()) {
 		r.ctx, r.cancel = context.WithCancel(base)
 		return
