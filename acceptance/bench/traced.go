@@ -12,8 +12,8 @@ import (
 // tracedSlices are for a difference of a few percent, of which noise is more in fewer.
 const tracedSlices = 4 * slicesPerRun
 
-// measureTraced reads one database over and over from an API host that keeps traces and from one that does not. The collector takes
-// all, and does nothing with it.
+// measureTraced reads one database over and over from an API host that keeps traces and from one that does not. The collector
+// takes all, and does nothing with it.
 func measureTraced(ctx context.Context, b *bench) ([]row, error) {
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // a batch that breaks off is lost, and nothing here depends on it

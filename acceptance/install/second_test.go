@@ -197,3 +197,20 @@ func (c *customer) succeeds(ctx context.Context, t *testing.T, of id.OperationID
 		t.Errorf("the backup is %s: %+v", o.Status, o.Error)
 	}
 }
+
+// crash kills whatever runs, and starts nothing again.
+func (s *services) crash() {
+	s.mu.Lock()
+	all := s.running
+	s.running = map[string]*service{}
+	s.mu.Unlock()
+	for _, one := range all {
+		one.mu.Lock()
+		one.stop = true
+		_ = one.cmd.Process.Kill() // it may have ended
+		one.mu.Unlock()
+	}
+	for _, one := range all {
+		<-one.done
+	}
+}

@@ -286,23 +286,6 @@ func (s *services) reload(name string) error {
 	return command.Run()
 }
 
-// crash kills whatever runs, and starts nothing again.
-func (s *services) crash() {
-	s.mu.Lock()
-	all := s.running
-	s.running = map[string]*service{}
-	s.mu.Unlock()
-	for _, one := range all {
-		one.mu.Lock()
-		one.stop = true
-		_ = one.cmd.Process.Kill() // it may have ended
-		one.mu.Unlock()
-	}
-	for _, one := range all {
-		<-one.done
-	}
-}
-
 // pid is the process of a service; 0 where it does not run.
 func (s *services) pid(name string) int {
 	s.mu.Lock()

@@ -77,7 +77,7 @@ func (d debian) life(t *testing.T) {
 	t.Helper()
 	d.does(t, "dpkg --install /"+before+"/*.deb")
 	d.says(t, "pgherd --version; svc --version", before+" ("+commit+")")
-	d.says(t, "stat --format '%U %G %a' /etc/pgherd/control /etc/pgherd/agent /var/lib/pgherd-agent/backups /var/lib/pgherd-pooler /etc/pgherd/api.env",
+	d.says(t, "cd /etc/pgherd; stat --format '%U %G %a' control agent /var/lib/pgherd-agent/backups /var/lib/pgherd-pooler api.env",
 		"pgherd pgherd 700\npgherd-agent pgherd-agent 700\npgherd-agent pgherd-agent 700\npgherd-agent pgbouncer 750\nroot root 640\n")
 	d.says(t, "cat /usr/lib/systemd/system/pgherd-api.service", "ExecStart=/usr/bin/pgherd api\n")
 	d.does(t, "systemd-analyze verify --man=no /usr/lib/systemd/system/pgherd-*.service 2>&1 | (! grep -v /usr/sbin/pgbouncer)")
@@ -101,8 +101,8 @@ func (d debian) life(t *testing.T) {
 	d.does(t, "dpkg --install /"+now+"/pgherd_*.deb && test $(stat --format %U /etc/pgherd/control/keyring.json) = root")
 }
 
-// everySettingIsAComment starts each host with every line of its file uncommented that has a value: it complains of nothing but what
-// this machine lacks.
+// everySettingIsAComment starts each host with every line of its file uncommented that has a value: it complains of nothing but
+// what this machine lacks.
 func (d debian) everySettingIsAComment(t *testing.T) {
 	t.Helper()
 	for _, host := range []string{"api", "batch", "dashboard", "agent"} {

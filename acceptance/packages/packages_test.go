@@ -1,7 +1,7 @@
 //go:build packages
 
-// Package packages tries what a release has: Debian packages are built, and installed, upgraded, removed and purged in bare Debians;
-// the pages for beginners are followed in such Debians, booted by systemd; the image runs; and Go installs the client.
+// Package packages tries what a release has: Debian packages are built, and installed, upgraded, removed and purged in bare
+// Debians; the pages for beginners are followed in such Debians, booted by systemd; the image runs; and Go installs the client.
 package packages
 
 import (
@@ -26,9 +26,10 @@ func sources(t *testing.T) (folder string) {
 	t.Helper()
 	root := check.Must(toolchain.Root())(t)
 	folder = t.TempDir()
-	run(t, root, `git ls-files -z --cached --others --exclude-standard | tar --create --null --files-from=- | tar --extract --directory "$1"`,
-		folder)
-	check.NoError(t, os.WriteFile(filepath.Join(folder, "hosts/internal/version/archived.txt"), []byte(commit+" "+second+"\n"), 0o644))
+	run(t, root, `git ls-files -z --cached --others --exclude-standard |
+		tar --create --null --files-from=- | tar --extract --directory "$1"`, folder)
+	archived := filepath.Join(folder, "hosts/internal/version/archived.txt")
+	check.NoError(t, os.WriteFile(archived, []byte(commit+" "+second+"\n"), 0o644))
 	check.NoError(t, os.Mkdir(filepath.Join(folder, ".toolchain"), 0o755))
 	for _, tool := range []string{"nfpm", "cyclonedx-gomod"} {
 		check.NoError(t, os.Symlink(filepath.Join(root, toolchain.Dir, tool), filepath.Join(folder, toolchain.Dir, tool)))
@@ -68,7 +69,8 @@ func TestPackages(t *testing.T) {
 		home := t.TempDir()
 		t.Setenv("GNUPGHOME", home)
 		run(t, home, `chmod 700 . && gpg --batch --passphrase '' --quick-generate-key releases@example.com ed25519 sign 1d`)
-		run(t, from, `make packages VERSION=v1.0.1 DIST=signed KEY=releases@example.com && cd signed && gpg --verify SHA256SUMS.asc SHA256SUMS`)
+		run(t, from, `make packages VERSION=v1.0.1 DIST=signed KEY=releases@example.com`)
+		run(t, from, `cd signed && gpg --verify SHA256SUMS.asc SHA256SUMS`)
 	})
 	t.Run("what is no version, or has no commit, is refused", func(t *testing.T) {
 		for _, args := range []string{"", "VERSION=1.0", "VERSION=v1.0.0 ARCH=vax"} {

@@ -150,8 +150,8 @@ func (a *asking) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// One request for a backup is one trace over the API host, its statements, the batch host, the agent, its job and the webhook, which
-// whoever has the request's ID finds; and nothing secret is in any.
+// One request for a backup is one trace over the API host, its statements, the batch host, the agent, its job and the webhook,
+// which whoever has the request's ID finds; and nothing secret is in any.
 func TestABackupIsOneTrace(t *testing.T) {
 	c := collecting(t)
 	flags := []string{"--traces-endpoint=" + c.url, "--traces-share=1"}

@@ -37,8 +37,8 @@ type Config struct {
 	Failed func(spans int, err error)
 }
 
-// What a collector that hangs, or is away, costs at most: so many spans in memory, and the rest is dropped; and so long at the end
-// of the process.
+// What a collector that hangs, or is away, costs at most: so many spans in memory, and the rest is dropped; and so long at the
+// end of the process.
 const (
 	queue      = 2048
 	batch      = 512
@@ -56,7 +56,8 @@ type Traces struct {
 // CheckEndpoint returns an error unless a collector can be at the address.
 func CheckEndpoint(address string) error {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	known := err == nil && (u.Scheme == "http" || u.Scheme == "https")
+	if !known || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return errors.New("must be http:// or https:// with a host, such as http://127.0.0.1:4318")
 	}
 	return nil

@@ -163,7 +163,8 @@ func TestACollectorThatRefuses(t *testing.T) {
 
 func TestWhereNoCollectorIs(t *testing.T) {
 	for _, address := range []string{
-		"", "127.0.0.1:4318", "grpc://127.0.0.1:4317", "http://", "https://user:secret@collector:4318", "http://collector?x=1", "http://a b",
+		"", "127.0.0.1:4318", "grpc://127.0.0.1:4317", "http://", "http://a b",
+		"https://user:secret@collector:4318", "http://collector?x=1",
 	} {
 		if err := CheckEndpoint(address); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", address, err)

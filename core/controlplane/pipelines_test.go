@@ -68,7 +68,8 @@ func TestWhoSaysNotWhomANamespaceTrusts(t *testing.T) {
 		})
 	}
 	_, _, stranger := w.newAccount("mallory@example.org", account.Pro)
-	theirs, none := errOf(w.Pipelines.Reach(w.ctx, stranger, w.namespace.ID)), errOf(w.Pipelines.Reach(w.ctx, stranger, nobodysTrust))
+	theirs := errOf(w.Pipelines.Reach(w.ctx, stranger, w.namespace.ID))
+	none := errOf(w.Pipelines.Reach(w.ctx, stranger, nobodysTrust))
 	refused(t, theirs, fault.NamespaceNotFound)
 	equal(t, "what is said of one of others", theirs.Error(), none.Error())
 	equal(t, "namespaces of a stranger", len(must(w.Pipelines.Namespaces(w.ctx, stranger))(t)), 0)

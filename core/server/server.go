@@ -79,8 +79,8 @@ func (s Server) ArchiveContext() string { return "server/" + string(s.ID) + "/ar
 // mostConnections is the highest max_connections that PostgreSQL takes.
 const mostConnections = 262_143
 
-// Validate checks an operator's input: an https agent URL of host and port only, no CA or what CheckAuthorities takes, a public host
-// and port, a capacity of at least one database, and a number of connections that PostgreSQL can have.
+// Validate checks an operator's input: an https agent URL of host and port only, no CA or what CheckAuthorities takes, a public
+// host and port, a capacity of at least one database, and a number of connections that PostgreSQL can have.
 func (s Server) Validate() error {
 	switch {
 	case !validAgentURL(s.AgentURL):

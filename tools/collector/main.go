@@ -1,5 +1,5 @@
-// Command collector is the OpenTelemetry Collector with what the tests of traces need: it takes them by OTLP, and writes them to a
-// file.
+// Command collector is the OpenTelemetry Collector with what the tests of traces need: it takes them by OTLP, and writes them to
+// a file.
 package main
 
 import (

@@ -138,8 +138,8 @@ func bearer(header []byte) string {
 	return strings.TrimSpace(key)
 }
 
-// limitTime gives the request its context: the server's, with the beginning of its trace, bounded in time where the answer is no stream. Of either, what the store
-// does is awaited.
+// limitTime gives the request its context: the server's, with the beginning of its trace, bounded in time where the answer is no
+// stream. Of either, what the store does is awaited.
 func (s *Server) limitTime(r *Request) {
 	base := ports.Awaited(s.base)
 	base, r.traced = s.tracer.Begin(base, trace.Span{

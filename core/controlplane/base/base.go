@@ -78,7 +78,8 @@ func New(p Ports, c Config) (*Base, error) {
 	made.Brake.Add(brake.Behind, made.behind)
 	made.Work = work.New(work.Config{
 		Store: p.Store, May: made.Brake.May, Held: made.mayOn, Clock: p.Clock, Entropy: p.Entropy, Journal: p.Journal,
-		Tracer: p.Tracer, Site: made.DatabaseAndAgent, Audit: made.Audit, Instance: made.Instance, LeaseHold: made.LeaseHold, Crash: made.Crash,
+		Tracer: p.Tracer, Site: made.DatabaseAndAgent, Audit: made.Audit, Instance: made.Instance, LeaseHold: made.LeaseHold,
+		Crash: made.Crash,
 	})
 	made.Rounds = rounds.New(p.Clock, p.Journal, made.mayOn, made.reachable)
 	return made, nil

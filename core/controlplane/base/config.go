@@ -15,10 +15,11 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// Ports are what the use cases need. Ring, Journal, Sender, Mailer, Passwords, Passkeys, SignOn, Tokens and Tracer may be nil (without
-// a Ring, it is not checked that processes have the same keys; without a Sender, webhooks are refused; without a Mailer,
+// Ports are what the use cases need. Ring, Journal, Sender, Mailer, Passwords, Passkeys, SignOn, Tokens and Tracer may be nil
+// (without a Ring, it is not checked that processes have the same keys; without a Sender, webhooks are refused; without a Mailer,
 // invitations are; without Passwords, nobody new can accept one; without Passkeys, nobody has any; without SignOn, nobody logs in
-// by an issuer; without Tokens, no token of a CI system is exchanged; without a Tracer, there are no traces); all others are required.
+// by an issuer; without Tokens, no token of a CI system is exchanged; without a Tracer, there are no traces); all others are
+// required.
 type Ports struct {
 	Store      ports.Store
 	Admissions ports.Admissions

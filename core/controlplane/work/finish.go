@@ -64,8 +64,8 @@ func (e *Engine) emit(ctx context.Context, tx ports.Tx, o operation.Operation, d
 	}
 	payload := event.Of(o, database, now)
 	return tx.Outbox().Add(ctx, ports.OutboxEvent{
-		ID: id.FromBytes[id.EventID](e.Entropy.UUID()), AccountID: o.AccountID, DatabaseID: o.DatabaseID, OperationID: o.ID, RequestID: o.RequestID,
-		Name: payload.Event, Payload: operation.Encode(payload), CreatedAt: now,
+		ID: id.FromBytes[id.EventID](e.Entropy.UUID()), AccountID: o.AccountID, DatabaseID: o.DatabaseID, OperationID: o.ID,
+		RequestID: o.RequestID, Name: payload.Event, Payload: operation.Encode(payload), CreatedAt: now,
 	})
 }
 

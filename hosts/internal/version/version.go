@@ -11,8 +11,8 @@ import (
 // What the linker was told: see VERSION and COMMIT in the Makefile.
 var stampedVersion, stampedCommit string
 
-// archived has the commit, and its second of Unix time, of sources that "git archive" has packed, and a placeholder in all others. It has no version: Go fetches
-// modules by that command, and they would differ with the tags that are there.
+// archived has the commit, and its second of Unix time, of sources that "git archive" has packed, and a placeholder in all
+// others. It has no version: Go fetches modules by that command, and they would differ with the tags that are there.
 //
 //go:embed archived.txt
 var archived string

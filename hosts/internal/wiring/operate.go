@@ -36,7 +36,8 @@ func (c Console) Operate(ctx context.Context, do func(context.Context, *operator
 	}
 	ring, _ := box.(ports.KeyRing) // nil for a command without secrets
 	cp, err := controlplane.New(controlplane.Ports{
-		Store: store, Admissions: store, Fleet: agentclient.New(box, agentclient.Options{UserAgent: version.Product("pgherd")}), Clock: c.Clock,
+		Store: store, Admissions: store, Clock: c.Clock,
+		Fleet:   agentclient.New(box, agentclient.Options{UserAgent: version.Product("pgherd")}),
 		Entropy: system.Entropy{}, Secrets: box, Ring: ring, Mailer: c.Mailer,
 		Snapshots: newSnapshots(c.MetadataURL, box),
 	}, controlplane.Config{Crash: CrashHook()})

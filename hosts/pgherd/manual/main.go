@@ -1,5 +1,5 @@
-// Command manual writes what is installed beside pgherd: a man page for each command, and for each host that systemd runs the file
-// of its settings. The folder that it is called with gets the layout of the root: usr/share/man and etc/pgherd.
+// Command manual writes what is installed beside pgherd: a man page for each command, and for each host that systemd runs the
+// file of its settings. The folder that it is called with gets the layout of the root: usr/share/man and etc/pgherd.
 package main
 
 import (

@@ -91,8 +91,8 @@ func trustsRemove(a *app.App) *cobra.Command {
 	return a.Confirmed(&cobra.Command{
 		Use: "remove NAMESPACE TRUST", Short: "Trust tokens no more, and end the keys that were made by them",
 		Args: cobra.ExactArgs(2),
-		Long: `Trust the tokens no more, and end the keys that were made by them, at once. The trust is named by its ID, which "svc trusts
-list" shows.`,
+		Long: `Trust the tokens no more, and end the keys that were made by them, at once. The trust is named by its ID, which
+"svc trusts list" shows.`,
 		ValidArgsFunction: completeNamespace(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			trust, err := app.WantID[id.TrustID](args[1], "TRUST")
