@@ -224,11 +224,13 @@ try-terraform: toolchain $(GOLANGCI) ## have the machine's terraform make, chang
 	cd hosts/terraform && ../../$(GOLANGCI) run ./...
 	$(GO) -C hosts/terraform test -count=1 -timeout $(TEST_TIMEOUT) ./...
 
-	# The collector is a module of its own, which takes minutes to compile. try-traces: toolchain ## send the traces of a \
-	whole pgherd to the OpenTelemetry Collector $(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags traces \
-	./acceptance/traces second-machine: follow docs/operate/second-machine.md in network namespaces, and lose machine \
-	under load; root @$(GO) run ./hosts/toolchain/ensure balancer >/dev/null machines -run '^TestASecondMachine$$' \
-	./acceptance/install
+# The collector is a module of its own, which takes minutes to compile.
+try-traces: toolchain ## send the traces of a whole pgherd to the OpenTelemetry Collector
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags traces ./acceptance/traces
+
+second-machine: toolchain ## follow docs/operate/second-machine.md in network namespaces, and lose machines under load; takes root
+	@$(GO) run ./hosts/toolchain/ensure balancer >/dev/null
+	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -tags machines -run '^TestASecondMachine$$' ./acceptance/install
 
 clean-dev: ## delete the state of "make run"
 	rm -rf .pgherd/dev
