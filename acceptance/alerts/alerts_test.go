@@ -3,6 +3,7 @@ package alerts
 import (
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +30,23 @@ func TestEveryAlertSaysWhyAndWhatToDo(t *testing.T) {
 		if s, err := Selectors(r.Expr); err != nil || len(s) == 0 {
 			t.Errorf("%s: %v, %v", r.Alert, s, err)
 		}
+	}
+}
+
+// What Alertmanager holds back while something else is told has the names of alerts.
+func TestInhibitedAlertsAreThere(t *testing.T) {
+	there := map[string]bool{}
+	for _, r := range check.Must(Parse(check.Must(os.ReadFile("../../docs/operate/alerts.yml"))(t)))(t) {
+		there[r.Alert] = true
+	}
+	named := regexp.MustCompile(`Pgherd\w+`).FindAllString(string(check.Must(os.ReadFile("../../docs/operate/alertmanager.yml"))(t)), -1)
+	for _, name := range named {
+		if !there[name] {
+			t.Errorf("there is no alert %s", name)
+		}
+	}
+	if len(named) < 5 {
+		t.Errorf("only %v are named", named)
 	}
 }
 

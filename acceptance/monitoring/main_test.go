@@ -54,7 +54,7 @@ func loopbackUp() error {
 
 // addresses are those of the hosts that the examples name.
 var addresses = map[string]string{
-	"alerts.example.com": "127.0.0.1", "api1": "127.0.1.1", "batch1": "127.0.1.2", "db1": "127.0.1.3",
+	"alerts.example.com": "127.0.0.1", "api1": "127.0.1.1", "db1": "127.0.1.3",
 	"pager.example.com": "127.0.1.4", "mail.example.com": "127.0.1.5", "logs.example.com": "127.0.1.6",
 }
 

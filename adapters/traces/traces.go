@@ -33,7 +33,7 @@ type Config struct {
 	Roots *x509.CertPool
 	// Service is what the process is called, such as pgherd-api, and Version that of its program.
 	Service, Version string
-	// Failed is told of each batch of spans that was not taken. It must not block.
+	// Failed is told of spans that are lost: a batch that was not taken, or each for which there was no room. It must not block.
 	Failed func(spans int, err error)
 }
 
@@ -93,8 +93,7 @@ func start(c Config, to sdk.SpanExporter) *Traces {
 		sdk.WithRawSpanLimits(sdk.SpanLimits{
 			AttributeValueLengthLimit: maxValue, AttributeCountLimit: maxAttributes, EventCountLimit: 0, LinkCountLimit: 0,
 		}),
-		sdk.WithBatcher(told{to, c.Failed}, sdk.WithMaxQueueSize(queue), sdk.WithMaxExportBatchSize(batch),
-			sdk.WithExportTimeout(exportTime)),
+		sdk.WithSpanProcessor(newWaiting(to, c.Failed)),
 	)
 	return &Traces{share: c.Share, provider: provider, tracer: provider.Tracer("github.com/pgherd/pgherd")}
 }
@@ -187,18 +186,4 @@ func (t *Traces) Parent(ctx context.Context) string {
 // Under implements trace.Tracer.
 func (t *Traces) Under(ctx context.Context, parent string) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{trace.Header: parent})
-}
-
-// told tells of what is not taken; nothing more is done about it.
-type told struct {
-	sdk.SpanExporter
-	failed func(spans int, err error)
-}
-
-// ExportSpans implements sdk.SpanExporter.
-func (t told) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
-	if err := t.SpanExporter.ExportSpans(ctx, spans); err != nil {
-		t.failed(len(spans), err)
-	}
-	return nil
 }

@@ -127,6 +127,9 @@ func TestACollectorThatHangs(t *testing.T) {
 	if took := time.Since(begun); took > 2*time.Second {
 		t.Errorf("%d requests took %s", 10*queue, took)
 	}
+	if lost.Load() != 9*queue {
+		t.Errorf("%d spans are lost of %d, of which %d wait", lost.Load(), 10*queue, queue)
+	}
 	begun = time.Now()
 	sent.Close()
 	if took := time.Since(begun); took > closeTime+time.Second {

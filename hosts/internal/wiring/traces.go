@@ -75,7 +75,8 @@ func (t Traces) Open(lc fx.Lifecycle, log *zap.Logger, r metrics.Registry, kind 
 		return trace.Off{}, nil
 	}
 	lost := prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "pgherd_trace_spans_lost_total", Help: "Spans of traces that the collector did not take in time.",
+		Name: "pgherd_trace_spans_lost_total",
+		Help: "Spans of traces that the collector did not take in time, or for which there was no room.",
 	})
 	if err := r.Register(lost); err != nil {
 		return nil, err
