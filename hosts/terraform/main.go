@@ -2,18 +2,16 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/pgherd/pgherd/hosts/terraform/provider"
 )
 
 func main() {
-	err := providerserver.Serve(context.Background(), provider.New, providerserver.ServeOpts{Address: provider.Address})
-	if err != nil {
+	if err := tf6server.Serve(provider.Address, provider.NewServer); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "terraform-provider-pgherd:", err)
 		os.Exit(1)
 	}

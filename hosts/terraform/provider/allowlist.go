@@ -13,6 +13,8 @@ import (
 )
 
 type allowlistEntryModel struct {
+	timed
+
 	ID          types.String `tfsdk:"id"`
 	DatabaseID  types.String `tfsdk:"database_id"`
 	CIDR        types.String `tfsdk:"cidr"`

@@ -10,9 +10,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/idempotency"
 )
 
 // The attributes that several resources have.
@@ -41,19 +43,69 @@ func told(text string) schema.StringAttribute {
 }
 
 // secret is told once, and only the state has it.
-func secret(text string) schema.StringAttribute {
-	s := told(text)
-	s.Sensitive = true
-	return s
+func secret(o once, text string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Computed: true, Sensitive: true, MarkdownDescription: text, PlanModifiers: []planmodifier.String{o},
+	}
+}
+
+func inState(what, instead string) schema.BoolAttribute {
+	return schema.BoolAttribute{
+		Optional: true, MarkdownDescription: "False: the state has no " + what + ". " + instead,
+	}
+}
+
+// given is a text that is there; else null.
+func given(text string) types.String {
+	if text == "" {
+		return types.StringNull()
+	}
+	return types.StringValue(text)
+}
+
+// unless is a secret, or null where its attribute says that the state has none.
+func unless(kept types.Bool, secret string) types.String {
+	if kept.Equal(types.BoolValue(false)) {
+		return types.StringNull()
+	}
+	return given(secret)
+}
+
+// key is the idempotency key that a thing is made with.
+func key(text string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional: true, Computed: true,
+		MarkdownDescription: "What it is asked for with: asked for with the same key again, it is not made twice, and " + text +
+			". A random one, another each time, if not set. Another thing needs another key; a change of the key alone changes nothing.",
+		Validators:    []validator.String{like(idempotency.Parse)},
+		PlanModifiers: []planmodifier.String{stringplanmodifier.UseStateForUnknown()},
+	}
 }
 
 func ofDatabase() schema.StringAttribute {
 	return fixed(true, "ID of the database.", like(id.Parse[id.DatabaseID]))
 }
 
-func timeout(otherwise string) schema.StringAttribute {
+// model is what a resource has in its attributes.
+type model interface {
+	// given is how long a change of it may take; 0 where nothing is said.
+	given() time.Duration
+}
+
+// timed is the part of a model that every resource has.
+type timed struct {
+	Timeout types.String `tfsdk:"timeout"`
+}
+
+func (t timed) given() time.Duration {
+	limit, _ := time.ParseDuration(t.Timeout.ValueString()) // a text that is none is refused before
+	return limit
+}
+
+func timeout(otherwise time.Duration) schema.StringAttribute {
 	return schema.StringAttribute{
-		Optional: true, MarkdownDescription: "How long a change of it may take, as in `20m`; " + otherwise + " without it.",
+		Optional: true, MarkdownDescription: fmt.Sprintf("How long a change of it may take, what it waits for included, as in `20m`; "+
+			"%.0f minutes without it.", otherwise.Minutes()),
 		Validators: []validator.String{accepted(func(text string) error {
 			if d, err := time.ParseDuration(text); err != nil || d <= 0 {
 				return errors.New("must be a duration, such as 90s, 20m or 1h")

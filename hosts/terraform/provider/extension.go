@@ -16,10 +16,11 @@ import (
 )
 
 type extensionModel struct {
+	timed
+
 	DatabaseID types.String `tfsdk:"database_id"`
 	Name       types.String `tfsdk:"name"`
 	Upgrade    types.String `tfsdk:"upgrade_to"`
-	Timeout    types.String `tfsdk:"timeout"`
 	Version    types.String `tfsdk:"version"`
 }
 
@@ -34,13 +35,11 @@ var extension = kind[extensionModel]{
 			"upgrade_to": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "The version that it is to have. The server has one that it supports, and no other.",
 			},
-			"timeout": timeout("20 minutes"),
 			"version": schema.StringAttribute{Computed: true, MarkdownDescription: "The installed version."},
 		},
 	},
 	database: func(m extensionModel) types.String { return m.DatabaseID },
 	limit:    20 * time.Minute,
-	timeout:  func(m extensionModel) types.String { return m.Timeout },
 	made:     func(m extensionModel) bool { return m.Version.ValueString() != "" },
 	create: func(ctx context.Context, api *apiclient.Client, m *extensionModel) error {
 		err := findExtension(ctx, api, m)

@@ -13,7 +13,13 @@ import (
 // roleState is a state with one role.
 func roleState(t *testing.T, m roleModel) tfsdk.State {
 	t.Helper()
-	s := tfsdk.State{Schema: role.schema, Raw: tftypes.NewValue(role.schema.Type().TerraformType(t.Context()), nil)}
+	return stateOf(t, role, m)
+}
+
+// stateOf is a state with one object of a resource.
+func stateOf[M model](t *testing.T, k kind[M], m M) tfsdk.State {
+	t.Helper()
+	s := tfsdk.State{Schema: k.whole(), Raw: tftypes.NewValue(k.whole().Type().TerraformType(t.Context()), nil)}
 	if diags := s.Set(t.Context(), &m); diags.HasError() {
 		t.Fatal(diags)
 	}
@@ -23,13 +29,13 @@ func roleState(t *testing.T, m roleModel) tfsdk.State {
 // plannedKey is the key of a role that has one, and a text that its rotation hangs on, when another text is planned.
 func plannedKey(t *testing.T, key, before, planned types.String) types.String {
 	t.Helper()
-	m := roleModel{ID: types.StringValue("r"), IdempotencyKey: key, Rotation: before}
+	m := roleModel{ID: types.StringValue("r"), RotationKey: key, Rotation: before}
 	state := roleState(t, m)
 	m.Rotation = planned
 	plan := roleState(t, m)
 	resp := planmodifier.StringResponse{PlanValue: types.StringUnknown()}
 	nextKey{}.PlanModifyString(t.Context(), planmodifier.StringRequest{
-		Path: path.Root("idempotency_key"), State: state, Plan: tfsdk.Plan{Schema: plan.Schema, Raw: plan.Raw}, StateValue: key,
+		Path: path.Root("rotation_key"), State: state, Plan: tfsdk.Plan{Schema: plan.Schema, Raw: plan.Raw}, StateValue: key,
 	}, &resp)
 	if resp.Diagnostics.HasError() {
 		t.Fatal(resp.Diagnostics)
@@ -86,28 +92,39 @@ func TestWhatHasEndedIsReplaced(t *testing.T) {
 	}
 }
 
-func TestAProtectedDatabaseIsNotLost(t *testing.T) {
-	is := func(name string, protected bool) databaseModel {
-		return databaseModel{
-			Name: types.StringValue(name), DisplayName: types.StringValue("Shop"), RoleModel: types.StringValue("managed"),
-			DeletionProtection: types.BoolValue(protected),
+// A secret that is told once stays until it is rotated, and is in no state that is to have none.
+func TestASecretIsToldOnce(t *testing.T) {
+	yes, no, unset, unknown := types.BoolValue(true), types.BoolValue(false), types.BoolNull(), types.BoolUnknown()
+	none, a, b := types.StringNull(), types.StringValue("a"), types.StringValue("b")
+	for what, c := range map[string]struct {
+		kept            types.Bool
+		had             types.String
+		before, planned types.String
+		want            types.String
+		refused         bool
+	}{
+		"it stays":                      {unset, a, none, none, a, false},
+		"it stays by choice":            {yes, a, a, a, a, false},
+		"there was none":                {unset, none, none, none, none, false},
+		"it is given up":                {no, a, none, none, none, false},
+		"it is rotated":                 {unset, a, a, b, types.StringUnknown(), false},
+		"the text is left out":          {unset, a, a, none, a, false},
+		"nobody would have it":          {no, none, a, b, none, true},
+		"whether it stays is not known": {unknown, a, none, none, types.StringUnknown(), false},
+	} {
+		state := stateOf(t, webhook, webhookModel{Rotation: c.before, Secret: c.had})
+		plan := stateOf(t, webhook, webhookModel{Rotation: c.planned, SecretInState: c.kept, Secret: types.StringUnknown()})
+		resp := planmodifier.StringResponse{PlanValue: types.StringUnknown()}
+		once{kept: "secret_in_state", rotation: "rotation"}.PlanModifyString(t.Context(), planmodifier.StringRequest{
+			State: state, Plan: tfsdk.Plan{Schema: plan.Schema, Raw: plan.Raw}, StateValue: c.had,
+		}, &resp)
+		if !resp.PlanValue.Equal(c.want) || resp.Diagnostics.HasError() != c.refused {
+			t.Errorf("%s: %s, %v", what, resp.PlanValue, resp.Diagnostics)
 		}
 	}
-	other, unknown, open := is("other", true), is("", true), is("other", false)
-	unknown.Name = types.StringUnknown()
-	same := is("shop", false)
-	for what, c := range map[string]struct {
-		protected bool
-		planned   *databaseModel
-		refused   bool
-	}{
-		"deleted": {true, nil, true}, "deleted, not protected": {false, nil, false},
-		"replaced": {true, &other, true}, "replaced by who knows what": {true, &unknown, true},
-		"replaced, and protected no more": {true, &open, true}, "replaced, not protected": {false, &other, false},
-		"protected no more": {true, &same, false},
-	} {
-		if err := guardDatabase(is("shop", c.protected), c.planned); (err != nil) != c.refused {
-			t.Errorf("%s: %v", what, err)
+	for kept, want := range map[types.Bool]types.String{unset: a, yes: a, no: none} {
+		if got := unless(kept, "a"); !got.Equal(want) {
+			t.Errorf("%s: the state has %s", kept, got)
 		}
 	}
 }

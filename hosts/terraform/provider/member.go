@@ -16,6 +16,11 @@ import (
 )
 
 type memberModel struct {
+	timed
+	memberFacts
+}
+
+type memberFacts struct {
 	ID         types.String `tfsdk:"id"`
 	DatabaseID types.String `tfsdk:"database_id"`
 	Email      types.String `tfsdk:"email"`
@@ -50,7 +55,7 @@ var member = kind[memberModel]{
 	made:     func(m memberModel) bool { return m.ID.ValueString() != "" },
 	create:   addMember,
 	read: func(ctx context.Context, api *apiclient.Client, m *memberModel) error {
-		return findMember(ctx, api, databaseID(m.DatabaseID), m.Email.ValueString(), m)
+		return findMember(ctx, api, databaseID(m.DatabaseID), m.Email.ValueString(), &m.memberFacts)
 	},
 	update: func(ctx context.Context, api *apiclient.Client, m *memberModel, before memberModel) error {
 		if before.invited() {
@@ -70,17 +75,24 @@ var member = kind[memberModel]{
 		return api.Members.Remove(ctx, databaseID(m.DatabaseID), id.MembershipID(m.ID.ValueString()))
 	},
 	find: func(ctx context.Context, api *apiclient.Client, text string, m *memberModel) error {
-		of, email, err := parts(ctx, api, text, "DATABASE/ADDRESS")
+		of, named, err := parts(ctx, api, text, "DATABASE/MEMBER")
 		if err != nil {
 			return err
 		}
-		m.DatabaseID, m.Email = types.StringValue(string(of)), types.StringValue(strings.ToLower(email))
-		return findMember(ctx, api, of, email, m)
+		m.DatabaseID = types.StringValue(string(of))
+		return findMember(ctx, api, of, named, &m.memberFacts)
 	},
 }
 
-func (m *memberModel) take(of, kind string, role account.Standing) {
+func (m *memberFacts) take(of, kind string, role account.Standing) {
 	m.ID, m.Kind, m.Role = types.StringValue(of), types.StringValue(kind), types.StringValue(string(role))
+}
+
+// isOf fills in the address where it is not known yet: of what is imported by its ID.
+func (m *memberFacts) isOf(email string) {
+	if m.Email.IsNull() {
+		m.Email = types.StringValue(email)
+	}
 }
 
 func addMember(ctx context.Context, api *apiclient.Client, m *memberModel) error {
@@ -93,18 +105,20 @@ func addMember(ctx context.Context, api *apiclient.Client, m *memberModel) error
 	return err
 }
 
-// findMember fills in the membership of an address, or its open invitation.
-func findMember(ctx context.Context, api *apiclient.Client, of id.DatabaseID, email string, m *memberModel) error {
+// findMember fills in the membership, or else the open invitation, that has an address or an ID.
+func findMember(ctx context.Context, api *apiclient.Client, of id.DatabaseID, named string, m *memberFacts) error {
 	all, err := api.Members.List(ctx, of)
 	for _, one := range all.Members {
-		if strings.EqualFold(one.Email, email) {
+		if strings.EqualFold(one.Email, named) || string(one.ID) == named {
 			m.take(string(one.ID), wire.KindMember, one.Role)
+			m.isOf(one.Email)
 			return nil
 		}
 	}
 	for _, one := range all.Invitations {
-		if strings.EqualFold(one.Email, email) && one.Status == "open" {
+		if (strings.EqualFold(one.Email, named) || string(one.ID) == named) && one.Status == "open" {
 			m.take(string(one.ID), wire.KindInvitation, one.Role)
+			m.isOf(one.Email)
 			return nil
 		}
 	}

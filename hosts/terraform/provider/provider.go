@@ -30,10 +30,10 @@ const Address = "registry.terraform.io/pgherd/pgherd"
 // patience is how long a call is repeated while the API says that it is busy, or in maintenance.
 const patience = 5 * time.Minute
 
-// New makes the provider.
-func New() provider.Provider { return pgherd{} }
+// New makes the provider, as its schemas are asked for; see NewServer.
+func New() provider.Provider { return pgherd{new(held)} }
 
-type pgherd struct{}
+type pgherd struct{ held *held }
 
 type settings struct {
 	URL    types.String `tfsdk:"url"`
@@ -63,7 +63,7 @@ func (pgherd) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider
 	}
 }
 
-func (pgherd) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+func (p pgherd) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	var given settings
 	if resp.Diagnostics.Append(req.Config.Get(ctx, &given)...); resp.Diagnostics.HasError() {
 		return
@@ -80,7 +80,7 @@ func (pgherd) Configure(ctx context.Context, req provider.ConfigureRequest, resp
 		resp.Diagnostics.AddError("The service cannot be called", said(err))
 		return
 	}
-	s := &service{Client: api, turns: map[id.DatabaseID]chan struct{}{}}
+	s := &service{Client: api, held: p.held, turns: map[id.DatabaseID]chan struct{}{}}
 	resp.ResourceData, resp.DataSourceData, resp.EphemeralResourceData = s, s, s
 }
 

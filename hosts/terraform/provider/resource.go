@@ -1,9 +1,11 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -21,15 +23,14 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 )
 
-// kind is a resource: what it is called and has, and how it is kept by the API. M is its model.
-type kind[M any] struct {
+// kind is a resource: what it is called and has beside a timeout, and how it is kept by the API. M is its model.
+type kind[M model] struct {
 	name   string
 	schema schema.Schema
 	// database is the one that changes of it are made in turn with others of; nil: none.
 	database func(m M) types.String
-	// limit is how long a change may take; timeout is the attribute that says otherwise. Without them it is briefly.
-	limit   time.Duration
-	timeout func(m M) types.String
+	// limit is how long a change may take where the model says nothing else; 0: briefly.
+	limit time.Duration
 	// create makes it and fills the model in. What it has filled in is kept where it fails, if made says that there is something.
 	create func(ctx context.Context, api *apiclient.Client, m *M) error
 	made   func(m M) bool
@@ -40,8 +41,11 @@ type kind[M any] struct {
 	remove func(ctx context.Context, api *apiclient.Client, m M) error
 	// find fills in, from what "terraform import" is given, what read needs.
 	find func(ctx context.Context, api *apiclient.Client, given string, m *M) error
-	// guard refuses a plan that deletes it, or replaces it by what is planned; nil: none.
-	guard func(m M, planned *M) error
+	// guard refuses a plan; nil: none. Before is nil where one is made, planned where it is deleted. One that is replaced is planned
+	// twice: with what it is before, and as one that is made; of one that is tainted only the latter is planned.
+	guard func(ctx context.Context, s *service, before, planned *M) error
+	// notice is a warning about what was read; nil, or empty: none.
+	notice func(m M) string
 }
 
 // briefly is how long something may take that the service does at once.
@@ -55,20 +59,28 @@ type kept string
 
 func (k kept) Error() string { return string(k) }
 
-type keeper[M any] struct {
+type keeper[M model] struct {
 	kind[M]
 
 	api *service
 }
 
 var (
-	_ resource.ResourceWithImportState = (*keeper[struct{}])(nil)
-	_ resource.ResourceWithModifyPlan  = (*keeper[struct{}])(nil)
-	_ resource.ResourceWithConfigure   = (*keeper[struct{}])(nil)
+	_ resource.ResourceWithImportState = (*keeper[timed])(nil)
+	_ resource.ResourceWithModifyPlan  = (*keeper[timed])(nil)
+	_ resource.ResourceWithConfigure   = (*keeper[timed])(nil)
 )
 
-func made[M any](k kind[M]) func() resource.Resource {
+func made[M model](k kind[M]) func() resource.Resource {
 	return func() resource.Resource { return &keeper[M]{kind: k} }
+}
+
+// whole is the schema with the timeout that every resource has.
+func (k kind[M]) whole() schema.Schema {
+	of := k.schema
+	of.Attributes = maps.Clone(of.Attributes)
+	of.Attributes["timeout"] = timeout(cmp.Or(k.limit, briefly))
+	return of
 }
 
 // Metadata implements resource.Resource.
@@ -78,7 +90,7 @@ func (k *keeper[M]) Metadata(_ context.Context, req resource.MetadataRequest, re
 
 // Schema implements resource.Resource.
 func (k *keeper[M]) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = k.schema
+	resp.Schema = k.whole()
 }
 
 // Configure implements resource.ResourceWithConfigure.
@@ -119,8 +131,12 @@ func (k *keeper[M]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 		resp.State.RemoveResource(ctx)
 		return
 	}
-	if k.tell(&resp.Diagnostics, "It cannot be read", err); err == nil {
-		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	if k.tell(&resp.Diagnostics, "It cannot be read", err); err != nil {
+		return
+	}
+	resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
+	if k.notice != nil && k.notice(m) != "" {
+		resp.Diagnostics.AddWarning("It is not as it should be", k.notice(m))
 	}
 }
 
@@ -155,12 +171,9 @@ func (k *keeper[M]) Delete(ctx context.Context, req resource.DeleteRequest, resp
 
 // ImportState implements resource.ResourceWithImportState.
 func (k *keeper[M]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	var m M
-	if resp.Diagnostics.Append(resp.State.Get(ctx, &m)...); resp.Diagnostics.HasError() {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, briefly)
 	defer cancel()
+	var m M // all null, as the state is
 	err := k.find(ctx, k.api.Client, strings.TrimSpace(req.ID), &m)
 	if k.tell(&resp.Diagnostics, "There is none to import", err); err == nil {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
@@ -170,30 +183,30 @@ func (k *keeper[M]) ImportState(ctx context.Context, req resource.ImportStateReq
 // ModifyPlan implements resource.ResourceWithModifyPlan: a plan that the guard refuses is none, so that nothing is deleted which
 // hangs on this resource.
 func (k *keeper[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	if k.guard == nil || req.State.Raw.IsNull() { // it is made
+	if k.guard == nil {
 		return
 	}
-	var m M
-	var planned *M
-	resp.Diagnostics.Append(req.State.Get(ctx, &m)...)
+	var before, planned *M
+	what := "It cannot be made"
+	if !req.State.Raw.IsNull() {
+		before, what = new(M), "It is not deleted"
+		resp.Diagnostics.Append(req.State.Get(ctx, before)...)
+	}
 	if !req.Plan.Raw.IsNull() {
 		planned = new(M)
 		resp.Diagnostics.Append(req.Plan.Get(ctx, planned)...)
 	}
-	if !resp.Diagnostics.HasError() {
-		k.tell(&resp.Diagnostics, "It is not deleted", k.guard(m, planned))
+	if resp.Diagnostics.HasError() {
+		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, briefly)
+	defer cancel()
+	k.tell(&resp.Diagnostics, what, k.guard(ctx, k.api, before, planned))
 }
 
 // change makes a change within its time, in turn with others of the same database.
 func (k *keeper[M]) change(ctx context.Context, m M, do func(context.Context) error) error {
-	limit := max(k.limit, briefly)
-	if k.timeout != nil {
-		if given, err := time.ParseDuration(k.timeout(m).ValueString()); err == nil {
-			limit = given
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(m.given(), k.limit, briefly))
 	defer cancel()
 	var of types.String
 	if k.database != nil {

@@ -14,19 +14,22 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	core "github.com/pgherd/pgherd/core/role"
 )
 
 type roleModel struct {
+	timed
+
 	ID              types.String `tfsdk:"id"`
 	DatabaseID      types.String `tfsdk:"database_id"`
 	DisplayName     types.String `tfsdk:"display_name"`
 	AccessProfile   types.String `tfsdk:"access_profile"`
 	ConnectionLimit types.Int64  `tfsdk:"connection_limit"`
 	Rotation        types.String `tfsdk:"rotation"`
-	Timeout         types.String `tfsdk:"timeout"`
 	IdempotencyKey  types.String `tfsdk:"idempotency_key"`
+	RotationKey     types.String `tfsdk:"rotation_key"`
 	Username        types.String `tfsdk:"username"`
 	Status          types.String `tfsdk:"status"`
 }
@@ -55,9 +58,9 @@ var role = kind[roleModel]{
 				Optional: true, MarkdownDescription: "Any text, such as a date: with another one the password is rotated, which closes " +
 					"the role's connections.",
 			},
-			"timeout": timeout("10 minutes"),
-			"idempotency_key": schema.StringAttribute{
-				Computed: true, MarkdownDescription: "The key that it was asked for with, or that its last rotation was.",
+			"idempotency_key": key("taken as it is"),
+			"rotation_key": schema.StringAttribute{
+				Computed: true, MarkdownDescription: "The key of its last rotation, so that one which was interrupted goes on.",
 				PlanModifiers: []planmodifier.String{nextKey{}},
 			},
 			"username": told("To log in with."),
@@ -68,9 +71,14 @@ var role = kind[roleModel]{
 	},
 	database: func(m roleModel) types.String { return m.DatabaseID },
 	limit:    10 * time.Minute,
-	timeout:  func(m roleModel) types.String { return m.Timeout },
-	made:     func(m roleModel) bool { return m.ID.ValueString() != "" },
-	create:   createRole,
+	guard: func(_ context.Context, s *service, before, planned *roleModel) error {
+		if before != nil {
+			return nil
+		}
+		return s.held.unspent("role", planned.DatabaseID, planned.IdempotencyKey)
+	},
+	made:   func(m roleModel) bool { return m.ID.ValueString() != "" },
+	create: createRole,
 	read: func(ctx context.Context, api *apiclient.Client, m *roleModel) error {
 		return findRole(ctx, api, m, true, func(r wire.ListedRole) bool { return r.RoleID == m.id() })
 	},
@@ -142,12 +150,16 @@ func (m *roleModel) take(r wire.Role) {
 func createRole(ctx context.Context, api *apiclient.Client, m *roleModel) error {
 	of := databaseID(m.DatabaseID)
 	m.IdempotencyKey = chosen(m.IdempotencyKey)
+	m.RotationKey = m.IdempotencyKey
 	r, err := answered(ctx, func(ctx context.Context) (wire.Role, error) {
 		return api.Roles.Create(ctx, of, wire.CreateRole{
 			DisplayName: m.DisplayName.ValueString(), AccessProfile: core.AccessProfile(m.AccessProfile.ValueString()),
 			ConnectionLimit: int(m.ConnectionLimit.ValueInt64()),
 		}, apiclient.IdempotencyKey(m.IdempotencyKey.ValueString()))
 	})
+	if apiclient.Unanswered(err) || codeOf(err) == fault.AgentError {
+		return maybeMade(err, m.IdempotencyKey)
+	}
 	if err != nil {
 		return err
 	}
@@ -180,7 +192,7 @@ func updateRole(ctx context.Context, api *apiclient.Client, m *roleModel, before
 	if !rotates(m.Rotation, before.Rotation) {
 		return nil
 	}
-	key := apiclient.IdempotencyKey(m.IdempotencyKey.ValueString())
+	key := apiclient.IdempotencyKey(m.RotationKey.ValueString())
 	change, err := api.Roles.Change(ctx, of, m.id(), wire.ChangeRole{Kind: core.Rotation, ConfirmDisconnect: true}, key)
 	for err == nil && change.Status != core.Completed {
 		if err = wait(ctx); err == nil {

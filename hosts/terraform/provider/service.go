@@ -13,10 +13,11 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// service is the API, and whose turn it is at each database.
+// service is the API, what the state has of it, and whose turn it is at each database.
 type service struct {
 	*apiclient.Client
 
+	held  *held
 	mu    sync.Mutex
 	turns map[id.DatabaseID]chan struct{}
 }

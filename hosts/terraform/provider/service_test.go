@@ -26,26 +26,30 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// answers is an API that answers every request alike.
-type answers func() string
+// answers is an API that does all that it is asked for.
+type answers func(path string) string
 
 // RoundTrip implements http.RoundTripper.
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
-		Body: io.NopCloser(bytes.NewBufferString(a())),
+		Body: io.NopCloser(bytes.NewBufferString(a(r.URL.Path))),
 	}, nil
 }
 
 // working is a service whose databases have an operation with a status.
 func working(t *testing.T, status func() string) *service {
 	t.Helper()
+	return answering(t, func(string) string { return fmt.Sprintf(`{"data":[{"status":%q}],"nextCursor":null}`, status()) })
+}
+
+// answering is a service whose answers are those of a function of their paths.
+func answering(t *testing.T, answer answers) *service {
+	t.Helper()
 	api := check.Must(apiclient.New(apiclient.Config{
-		URL: "https://pgherd.example.com", HTTP: &http.Client{Transport: answers(func() string {
-			return fmt.Sprintf(`{"data":[{"status":%q}],"nextCursor":null}`, status())
-		})},
+		URL: "https://pgherd.example.com", HTTP: &http.Client{Transport: answer},
 	}))(t)
-	return &service{Client: api, turns: map[id.DatabaseID]chan struct{}{}}
+	return &service{Client: api, held: new(held), turns: map[id.DatabaseID]chan struct{}{}}
 }
 
 func refusedWith(code fault.Code) error {

@@ -15,9 +15,10 @@ import (
 )
 
 type queryTimeoutsModel struct {
+	timed
+
 	DatabaseID types.String `tfsdk:"database_id"`
 	Profile    types.String `tfsdk:"profile"`
-	Timeout    types.String `tfsdk:"timeout"`
 }
 
 var queryTimeouts = kind[queryTimeoutsModel]{
@@ -31,11 +32,9 @@ var queryTimeouts = kind[queryTimeoutsModel]{
 				Required: true, MarkdownDescription: "`standard`, `balanced` or `short`.",
 				Validators: []validator.String{like(querytimeout.Parse)},
 			},
-			"timeout": timeout("5 minutes"),
 		},
 	},
 	database: func(m queryTimeoutsModel) types.String { return m.DatabaseID },
-	timeout:  func(m queryTimeoutsModel) types.String { return m.Timeout },
 	made:     func(queryTimeoutsModel) bool { return false },
 	create:   choose,
 	read: func(ctx context.Context, api *apiclient.Client, m *queryTimeoutsModel) error {
@@ -75,6 +74,11 @@ func choose(ctx context.Context, api *apiclient.Client, m *queryTimeoutsModel) e
 }
 
 type backupPolicyModel struct {
+	timed
+	backupPolicyFacts
+}
+
+type backupPolicyFacts struct {
 	DatabaseID      types.String `tfsdk:"database_id"`
 	ScheduledBackup types.String `tfsdk:"scheduled_backup"`
 }
@@ -97,11 +101,7 @@ var backupPolicy = kind[backupPolicyModel]{
 		return schedule(ctx, api, m, m.ScheduledBackup.ValueString())
 	},
 	read: func(ctx context.Context, api *apiclient.Client, m *backupPolicyModel) error {
-		now, err := api.Databases.Get(ctx, databaseID(m.DatabaseID))
-		if err == nil {
-			m.ScheduledBackup = types.StringValue(string(now.ScheduledBackup))
-		}
-		return err
+		return readPolicy(ctx, api, &m.backupPolicyFacts)
 	},
 	update: func(ctx context.Context, api *apiclient.Client, m *backupPolicyModel, _ backupPolicyModel) error {
 		return schedule(ctx, api, m, m.ScheduledBackup.ValueString())
@@ -114,6 +114,14 @@ var backupPolicy = kind[backupPolicyModel]{
 		m.DatabaseID = types.StringValue(string(of))
 		return err
 	},
+}
+
+func readPolicy(ctx context.Context, api *apiclient.Client, m *backupPolicyFacts) error {
+	now, err := api.Databases.Get(ctx, databaseID(m.DatabaseID))
+	if err == nil {
+		m.ScheduledBackup = types.StringValue(string(now.ScheduledBackup))
+	}
+	return err
 }
 
 func schedule(ctx context.Context, api *apiclient.Client, m *backupPolicyModel, what string) error {

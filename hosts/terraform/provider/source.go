@@ -160,7 +160,7 @@ var roleSource = source[roleFacts]{
 	},
 }
 
-var memberSource = source[memberModel]{
+var memberSource = source[memberFacts]{
 	name: "member",
 	schema: schema.Schema{
 		MarkdownDescription: "A member of a database, or who is invited to it, by the mail address.",
@@ -170,7 +170,7 @@ var memberSource = source[memberModel]{
 			"id":   shown("ID of the membership, or of the invitation."), "kind": shown("`member` or `invitation`."),
 		},
 	},
-	read: func(ctx context.Context, api *apiclient.Client, m *memberModel) error {
+	read: func(ctx context.Context, api *apiclient.Client, m *memberFacts) error {
 		return findMember(ctx, api, databaseID(m.DatabaseID), m.Email.ValueString(), m)
 	},
 }
@@ -300,7 +300,7 @@ var queryTimeoutsSource = source[queryTimeoutsFacts]{
 	},
 }
 
-var backupPolicySource = source[backupPolicyModel]{
+var backupPolicySource = source[backupPolicyFacts]{
 	name: "backup_policy",
 	schema: schema.Schema{
 		MarkdownDescription: "Whether the service backs a database up each day.",
@@ -308,9 +308,7 @@ var backupPolicySource = source[backupPolicyModel]{
 			"database_id": wanted("ID of the database."), "scheduled_backup": shown("`daily` or `none`."),
 		},
 	},
-	read: func(ctx context.Context, api *apiclient.Client, m *backupPolicyModel) error {
-		return backupPolicy.read(ctx, api, m)
-	},
+	read: readPolicy,
 }
 
 type backupsFacts struct {

@@ -17,6 +17,8 @@ import (
 )
 
 type trustModel struct {
+	timed
+
 	ID          types.String `tfsdk:"id"`
 	NamespaceID types.String `tfsdk:"namespace_id"`
 	Issuer      types.String `tfsdk:"issuer"`

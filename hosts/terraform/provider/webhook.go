@@ -14,11 +14,14 @@ import (
 )
 
 type webhookModel struct {
-	ID         types.String `tfsdk:"id"`
-	URL        types.String `tfsdk:"url"`
-	DatabaseID types.String `tfsdk:"database_id"`
-	Rotation   types.String `tfsdk:"rotation"`
-	Secret     types.String `tfsdk:"secret"`
+	timed
+
+	ID            types.String `tfsdk:"id"`
+	URL           types.String `tfsdk:"url"`
+	DatabaseID    types.String `tfsdk:"database_id"`
+	Rotation      types.String `tfsdk:"rotation"`
+	SecretInState types.Bool   `tfsdk:"secret_in_state"`
+	Secret        types.String `tfsdk:"secret"`
 }
 
 func (m webhookModel) id() id.WebhookID { return id.WebhookID(m.ID.ValueString()) }
@@ -36,10 +39,9 @@ var webhook = kind[webhookModel]{
 			"rotation": schema.StringAttribute{
 				Optional: true, MarkdownDescription: "Any text, such as a date: with another one the secret is replaced.",
 			},
-			"secret": schema.StringAttribute{
-				Computed: true, Sensitive: true,
-				MarkdownDescription: "What events are signed with. Nothing tells it again: null after an import.",
-			},
+			"secret_in_state": inState("secret", "Then `svc webhooks rotate` makes one for whoever needs it, and `rotation` cannot."),
+			"secret": secret(once{kept: "secret_in_state", rotation: "rotation"},
+				"What events are signed with. Nothing tells it again: null after an import."),
 		},
 	},
 	made: func(m webhookModel) bool { return m.ID.ValueString() != "" },
@@ -50,7 +52,7 @@ var webhook = kind[webhookModel]{
 		}
 		created, err := answered(ctx, func(ctx context.Context) (wire.WebhookSecret, error) { return api.Webhooks.Create(ctx, ask) })
 		if err == nil {
-			m.ID, m.Secret = types.StringValue(string(created.ID)), types.StringValue(created.Secret)
+			m.ID, m.Secret = types.StringValue(string(created.ID)), unless(m.SecretInState, created.Secret)
 		}
 		return err
 	},
@@ -67,7 +69,6 @@ var webhook = kind[webhookModel]{
 		return errGone
 	},
 	update: func(ctx context.Context, api *apiclient.Client, m *webhookModel, before webhookModel) error {
-		m.Secret = before.Secret
 		if !rotates(m.Rotation, before.Rotation) {
 			return nil
 		}
