@@ -2,10 +2,13 @@ package acceptance
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/check"
@@ -83,14 +86,7 @@ func (f *folder) editedByHand(shop id.DatabaseID) {
 	f.Helper()
 	const database, role, trust = "pgherd_database.shop", `pgherd_role.reports["a"]`, `pgherd_ci_trust.main["repo:acme/shop:**"]`
 	others, theirs := f.another()
-	f.edited(database, "id", string(theirs), func() {
-		// It is as if there were none, and so is what belongs to it.
-		f.plansWith(nil, without(addresses, "pgherd_ci_trust.")...)
-		out, err := f.try(nil, "apply", "-auto-approve", "-target=pgherd_database.shop")
-		if err == nil || !strings.Contains(out, "name: is taken") {
-			f.Errorf("another database of the same name: %v\n%s", err, out)
-		}
-	})
+	f.edited(database, "id", string(theirs), func() { f.fails(nil, `a database called "shop" is there already`, "plan") })
 	f.edited(role, "database_id", string(theirs), func() { f.plans(role) })
 	for _, value := range []string{"nonsense", strings.ToUpper(string(shop)), "../" + string(shop)} {
 		f.edited(database, "id", value, func() { f.fails(nil, "must be a lowercase UUID", "plan") })
@@ -122,16 +118,6 @@ func (f *folder) another() (*apiclient.Client, id.DatabaseID) {
 	others := check.Must(apiclient.New(apiclient.Config{URL: f.dev.URL, Key: key}))(f)
 	made := check.Must(others.Databases.Create(f.Context(), wire.CreateDatabase{Name: "theirs", DisplayName: "Theirs"}))(f)
 	return others, made.ID
-}
-
-// without are the addresses that do not begin so.
-func without(all []string, prefix string) (some []string) {
-	for _, a := range all {
-		if !strings.HasPrefix(a, prefix) {
-			some = append(some, a)
-		}
-	}
-	return some
 }
 
 // awayForAWhile has the service away, hanging, and in maintenance.
@@ -167,10 +153,29 @@ func (f *folder) awayForAWhile() {
 	f.plans() // it waits
 }
 
-// isBusy has the service at work on the database: what is to be changed waits for that.
+// isBusy has the service at work on the database, until it has refused a change for that: the change waits.
 func (f *folder) isBusy(shop id.DatabaseID) {
 	f.Helper()
 	check.NoError(f, f.chooses(shop, querytimeout.Balanced))
-	check.Must(f.api.Backups.Start(f.Context(), shop))(f)
+	owner := f.attribute("pgherd_database.shop", "connection_string") + "&sslrootcert=" + f.dev.Facts["PGHERD_CA_FILE"]
+	db := check.Must(sql.Open("postgres", owner))(f)
+	defer db.Close()
+	check.Must(db.ExecContext(f.Context(), "CREATE TABLE item (n int)"))(f)
+	tx := check.Must(db.BeginTx(f.Context(), nil))(f)
+	defer tx.Rollback() //nolint:errcheck // it has ended
+	for _, statement := range []string{"SET LOCAL idle_in_transaction_session_timeout = 0", "LOCK TABLE item"} {
+		check.Must(tx.ExecContext(f.Context(), statement))(f)
+	}
+	check.Must(f.api.Backups.Start(f.Context(), shop))(f) // its pg_dump waits for the table
+
+	var refused atomic.Bool
+	f.relayed(func(asked *http.Request, status int, _ []byte) {
+		if asked.Method == http.MethodPost && status == http.StatusConflict && !refused.Swap(true) {
+			check.NoError(f, tx.Rollback())
+		}
+	})
 	f.applies()
+	if f.url = f.dev.URL; !refused.Load() {
+		f.Error("nothing was in the way of the change")
+	}
 }

@@ -29,6 +29,8 @@ type folder struct {
 	*testing.T
 
 	dir, said string // said has what terraform has printed and traced
+	rc        string // terraform's own configuration
+	url       string // of the service, or of a relay to it
 	program   string
 	runs      int
 	dev       *stack.Dev
@@ -61,11 +63,22 @@ func opened(t *testing.T) *folder {
 			t.Error(err)
 		}
 	})
+	f.url = f.dev.URL
 	f.secrets["the API key"] = f.dev.Facts["SVC_API_KEY"]
 	f.api = check.Must(apiclient.New(apiclient.Config{URL: f.dev.URL, Key: f.dev.Facts["SVC_API_KEY"], Patience: time.Minute}))(t)
 	const here = "provider_installation {\n  dev_overrides { \"pgherd/pgherd\" = %q }\n  direct {}\n}\n"
-	f.writes("terraformrc", fmt.Sprintf(here, state))
+	f.rc = filepath.Join(state, "terraformrc")
+	check.NoError(t, os.WriteFile(f.rc, fmt.Appendf(nil, here, state), 0o600))
 	return f
+}
+
+// beside is another folder against the same host, with a configuration and a state of its own.
+func (f *folder) beside(configuration string) *folder {
+	f.Helper()
+	other := *f
+	other.dir, other.said, other.told = f.TempDir(), f.TempDir(), map[string]string{}
+	other.writes("main.tf", configuration)
+	return &other
 }
 
 func built(t *testing.T, in, to, what string) {
@@ -100,21 +113,27 @@ func (f *folder) admin(args ...string) (answer map[string]any) {
 // with is terraform with other variables in its environment.
 type with map[string]string
 
-// try runs terraform and returns what it prints. All of it is kept, with what it traces.
-func (f *folder) try(env with, args ...string) (string, error) {
+// command is a run of terraform. What it traces is kept.
+func (f *folder) command(env with, args ...string) *exec.Cmd {
 	f.runs++
 	trace := filepath.Join(f.said, fmt.Sprintf("%03d.trace", f.runs))
 	c := exec.CommandContext(f.Context(), "terraform", append(slices.Clone(args), "-no-color")...)
 	c.Dir = f.dir
 	all := map[string]string{
-		"TF_CLI_CONFIG_FILE": filepath.Join(f.dir, "terraformrc"), "TF_IN_AUTOMATION": "1", "TF_INPUT": "0", "CHECKPOINT_DISABLE": "1",
-		"TF_LOG": "TRACE", "TF_LOG_PATH": trace, "SVC_BASE_URL": f.dev.URL, "SVC_API_KEY": f.dev.Facts["SVC_API_KEY"],
+		"TF_CLI_CONFIG_FILE": f.rc, "TF_IN_AUTOMATION": "1", "TF_INPUT": "0", "CHECKPOINT_DISABLE": "1",
+		"TF_LOG": "TRACE", "TF_LOG_PATH": trace, "SVC_BASE_URL": f.url, "SVC_API_KEY": f.dev.Facts["SVC_API_KEY"],
 	}
 	maps.Copy(all, env)
 	c.Env = os.Environ()
 	for name, value := range all {
 		c.Env = append(c.Env, name+"="+value)
 	}
+	return c
+}
+
+// try runs terraform and returns what it prints, which is kept.
+func (f *folder) try(env with, args ...string) (string, error) {
+	c := f.command(env, args...)
 	began := time.Now()
 	out, err := c.CombinedOutput()
 	f.Logf("terraform %s: %v", strings.Join(args, " "), time.Since(began).Round(100*time.Millisecond))

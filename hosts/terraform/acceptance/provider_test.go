@@ -28,9 +28,10 @@ terraform {
 }
 variable "protected" { default = true }
 variable "rotation" { default = null }
+variable "label" { default = "Shop" }
 resource "pgherd_database" "shop" {
   name                = "shop"
-  display_name        = "Shop"
+  display_name        = var.label
   environment         = "staging"
   deletion_protection = var.protected
 }
@@ -148,6 +149,8 @@ func TestProvider(t *testing.T) {
 	f.isChangedByOthers(shop, namespaces[0].ID)
 	f.rotates(shop)
 	f.keepsPasswordsOut(shop)
+	f.isNotLost()
+	f.isInterrupted()
 	f.refusesWhatIsWrong(shop)
 	f.imports(shop, namespaces[0].Name)
 	f.isDestroyed()
@@ -214,9 +217,7 @@ func (f *folder) isChangedByOthers(shop id.DatabaseID, namespace id.NamespaceID)
 	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	for i, address := range order[:10] {
 		check.NoError(f, changes[address](address), address)
-		if i == 0 || i == 9 {
-			f.plans(order[:i+1]...)
-		}
+		f.plans(order[:i+1]...)
 	}
 	f.applies()
 	f.plans()
@@ -316,23 +317,43 @@ resource "terraform_data" "sum" {
 	f.applies()
 }
 
+// isNotLost has plans that would delete the database, or make another one of its name. Nothing of them is done, not even to what
+// belongs to it.
+func (f *folder) isNotLost() {
+	f.Helper()
+	const database, unprotected = "pgherd_database.shop", "-var=protected=false"
+	for _, more := range [][]string{nil, {unprotected}, {"-refresh=false"}, {"-refresh=false", unprotected}} {
+		f.fails(nil, "keeps its name", append([]string{"apply", "-auto-approve", "-replace=" + database}, more...)...)
+		f.fails(nil, "keeps its name", append([]string{"apply", "-auto-approve", "-var=label=Other"}, more...)...)
+	}
+	f.runsWell("taint", database)
+	for _, more := range [][]string{nil, {unprotected}, {"-refresh=false"}, {"-refresh=false", unprotected}} {
+		f.fails(nil, "keeps its name", append([]string{"apply", "-auto-approve"}, more...)...)
+	}
+	f.fails(nil, "keeps its name", "destroy", "-auto-approve") // which plans what the configuration has, to refresh it
+	f.fails(nil, "deletion_protection is true", "destroy", "-auto-approve", "-refresh=false")
+	f.runsWell("untaint", database)
+	f.plans()
+}
+
 // imports forgets each resource and has it found again, by names and by IDs.
 func (f *folder) imports(shop id.DatabaseID, namespace string) {
 	f.Helper()
 	const (
 		trust = `pgherd_ci_trust.main["repo:acme/shop:**"]`
 		role  = `pgherd_role.reports["a"]`
+		bob   = `pgherd_member.guest["bob@example.com"]`
 		home  = `pgherd_allowlist_entry.home["127.0.0.0/8"]`
 	)
 	for address, names := range map[string][]string{
-		"pgherd_database.shop":                   {"shop", string(shop)},
-		role:                                     {"shop/Reports a", string(shop) + "/" + f.attribute(role, "id")},
-		`pgherd_member.guest["bob@example.com"]`: {"shop/bob@example.com"},
-		"pgherd_webhook.hook":                    {f.attribute("pgherd_webhook.hook", "id"), "https://127.0.0.1:9/in"},
-		home:                                     {"shop/127.0.0.0/8", string(shop) + "/" + f.attribute(home, "id")},
-		"pgherd_extension.trigrams":              {"shop/pg_trgm"},
-		"pgherd_query_timeouts.shop":             {"shop"},
-		"pgherd_backup_policy.shop":              {string(shop)},
+		"pgherd_database.shop":       {"shop", string(shop)},
+		role:                         {"shop/Reports a", string(shop) + "/" + f.attribute(role, "id")},
+		bob:                          {"shop/bob@example.com", "shop/" + f.attribute(bob, "id")},
+		"pgherd_webhook.hook":        {f.attribute("pgherd_webhook.hook", "id"), "https://127.0.0.1:9/in"},
+		home:                         {"shop/127.0.0.0/8", string(shop) + "/" + f.attribute(home, "id")},
+		"pgherd_extension.trigrams":  {"shop/pg_trgm"},
+		"pgherd_query_timeouts.shop": {"shop"},
+		"pgherd_backup_policy.shop":  {string(shop)},
 		trust: {
 			namespace + "/repo:acme/shop:**", f.attribute(trust, "namespace_id") + "/" + f.attribute(trust, "id"),
 		},
