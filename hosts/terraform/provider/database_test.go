@@ -222,3 +222,28 @@ func TestPlansAreGuarded(t *testing.T) {
 		}
 	}
 }
+
+// Terraform gives a state that is null to fill in.
+func TestADatabaseIsImported(t *testing.T) {
+	of := &keeper[databaseModel]{database, answering(t, func(path string) string {
+		if strings.HasSuffix(path, "/managed-roles") {
+			return `{"roles":[{},{},{}]}`
+		}
+		return databases
+	})}
+	for name, found := range map[string]bool{"shop": true, "none": false} {
+		resp := resource.ImportStateResponse{State: tfsdk.State{Schema: database.whole(), Raw: raw(t, database)}}
+		of.ImportState(t.Context(), resource.ImportStateRequest{ID: name}, &resp)
+		if resp.Diagnostics.HasError() == found {
+			t.Fatalf("%s: %v", name, resp.Diagnostics)
+		}
+		if !found {
+			continue
+		}
+		var m databaseModel
+		resp.Diagnostics.Append(resp.State.Get(t.Context(), &m)...)
+		if m.ID.ValueString() != shopsID || m.RoleModel.ValueString() != "managed" || !m.DeletionProtection.ValueBool() {
+			t.Errorf("%s: %+v, %v", name, m, resp.Diagnostics)
+		}
+	}
+}
