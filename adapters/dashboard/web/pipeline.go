@@ -12,10 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pgherd/pgherd/core/trace"
-
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/trace"
 	"github.com/pgherd/pgherd/ports"
 )
 
