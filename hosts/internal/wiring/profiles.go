@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"runtime/pprof"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -44,7 +45,7 @@ func (p *profiles) serve(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	refuse := func(status int, text string) { writeJSON(w, status, map[string]string{"error": text}) }
 	if !fromHere(r) {
-		refuse(http.StatusForbidden, "profiles are given to programs on this machine alone, and not through a proxy")
+		refuse(http.StatusForbidden, "profiles are given to programs on this machine alone, by its address, and not through a proxy")
 		return
 	}
 	if name != cpuProfile && !storedProfiles[name] {
@@ -119,9 +120,17 @@ func profileTime(name string, r *http.Request) (takes time.Duration, err error) 
 	return takes, nil
 }
 
-// fromHere reports whether a program on this machine has sent a request itself: to a loopback address, or from the address that
-// it came to. What a proxy passes on says whom it is from.
+// fromHere reports whether a program on this machine has sent a request itself: from a loopback address, or from the address that
+// it came to. What most proxies pass on says so, and what a page has a browser on this machine ask for has a name of that page's.
+// A proxy on this machine that says nothing is not told apart.
 func fromHere(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = strings.Trim(r.Host, "[]") // without a port
+	}
+	if _, err := netip.ParseAddr(host); err != nil && !strings.EqualFold(host, "localhost") {
+		return false
+	}
 	for _, passedOn := range []string{"Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via"} {
 		if len(r.Header.Values(passedOn)) > 0 {
 			return false
