@@ -1,6 +1,7 @@
 package guests_test
 
 import (
+	"net"
 	"net/netip"
 	"testing"
 
@@ -29,6 +30,23 @@ func TestClientOf(t *testing.T) {
 	} {
 		if got := guests.ClientOf(netip.MustParseAddr(c.socket), c.header, proxies); got.String() != c.want {
 			t.Errorf("%s, %q: %s, want %s", c.socket, c.header, got, c.want)
+		}
+	}
+}
+
+// A socket of both families has addresses of IPv4 in the form of IPv6, and they are the same clients.
+func TestAddressOf(t *testing.T) {
+	for _, c := range []struct {
+		of   net.Addr
+		want netip.Addr
+	}{
+		{&net.TCPAddr{IP: net.IPv4(203, 0, 113, 5).To4(), Port: 1}, netip.MustParseAddr("203.0.113.5")},
+		{&net.TCPAddr{IP: net.IPv4(203, 0, 113, 5).To16(), Port: 1}, netip.MustParseAddr("203.0.113.5")},
+		{&net.TCPAddr{IP: net.ParseIP("fe80::1"), Zone: "eth0", Port: 1}, netip.MustParseAddr("fe80::1")},
+		{&net.UnixAddr{Name: "@"}, netip.Addr{}},
+	} {
+		if got := guests.AddressOf(c.of); got != c.want {
+			t.Errorf("%v: %v, not %v", c.of, got, c.want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,6 +112,13 @@ func TestUnitsRunWhatTheyName(t *testing.T) {
 		}
 		if got := u.one(t, "SyslogIdentifier"); got != "%N" {
 			t.Errorf("%s: its lines are called %s, and log shippers look for the unit's name", name, got)
+		}
+	}
+	for _, name := range []string{"api", "dashboard", "agent"} {
+		// Without an address, it is all of IPv6 and of IPv4: 0.0.0.0 is of IPv4 alone.
+		listen := flag(t, readUnit(t, "pgherd-"+name).command(t), "listen")
+		if host, _, err := net.SplitHostPort(listen); err != nil || host != "" {
+			t.Errorf("%s listens on %s, where not all addresses of the machine reach it", name, listen)
 		}
 	}
 	for _, name := range []string{"api", "dashboard"} {

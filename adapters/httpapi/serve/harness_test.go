@@ -255,8 +255,8 @@ func open(t testing.TB, change ...func(*Config)) *stage {
 		f(&cfg)
 	}
 	s := check.Must(New(cfg))(t)
-	ln := check.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	st.Server, st.address = s, ln.Addr().String()
+	ln := check.Must(net.Listen("tcp", ":0"))(t) // as the unit has it: one socket for IPv6 and IPv4
+	st.Server, st.address = s, fmt.Sprintf("127.0.0.1:%d", ln.Addr().(*net.TCPAddr).Port)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
 	t.Cleanup(func() {

@@ -25,7 +25,7 @@ const refusedNetworks = "webhook-refused-networks"
 func Networks(flag string, texts []string) (out []netip.Prefix, err error) {
 	for _, text := range texts {
 		p, err := netip.ParsePrefix(text)
-		if err != nil {
+		if err != nil || p.Addr().Is4In6() { // an address of IPv4 is one, however it has come
 			return nil, fmt.Errorf("--%s: %q is no network such as 203.0.113.0/24 or 2001:db8::/32", flag, text)
 		}
 		out = append(out, p.Masked())
