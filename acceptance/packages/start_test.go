@@ -215,7 +215,9 @@ func (b booted) repeats(t *testing.T, line string) {
 	const all = "find /etc/pgherd /etc/postgresql /root -type f -exec sha256sum {} + | sort -k 2; " +
 		"systemctl show --property MainPID pgherd-agent pgherd-pooler pgherd-api"
 	before := b.does(t, all)
-	b.does(t, line)
+	if out := b.does(t, line); !strings.Contains(out, "was set up before") {
+		t.Errorf("a second run says\n%s", out)
+	}
 	for _, wrong := range []string{
 		"pgherd setup --public-host db2.example.com --email owner@example.com",
 		"pgherd setup --public-host db1.example.com --email nobody",

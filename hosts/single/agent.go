@@ -6,8 +6,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net"
 	"os"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pgherd/pgherd/hosts/cluster"
@@ -17,13 +18,38 @@ const (
 	caDir      = "/etc/pgherd/ca"
 	caFile     = caDir + "/ca.crt"
 	secretFile = "/etc/pgherd/agent/secret"
-	agentEnv   = "/etc/pgherd/agent.env"
+	// credentialsFile is what "pgherd agent init" writes.
+	credentialsFile = "/etc/pgherd/agent/credentials.json"
 )
 
-// certificates makes the authority, and has it issue a certificate for each part that has none, or one of this authority's that
-// is about to end. One that somebody else has issued stays.
-func (m *machine) certificates(_ context.Context, s wanted) (err error) {
-	if m.ca, err = cluster.OpenCA(m.path(caDir)); err != nil {
+// markFile says that setup has made what there is on the machine, and may go on with it. It is there before anything else.
+const (
+	markFile = caDir + "/made-by-setup"
+	mark     = "pgherd setup has set this machine up, and can be run again.\n"
+)
+
+// authority makes the authority of the machine's certificates, or opens it.
+func (m *machine) authority(context.Context, wanted) error {
+	if err := os.MkdirAll(m.path(caDir), 0o755); err != nil {
+		return err
+	}
+	if err := m.putNew(markFile, func() string { return mark }, "root"); err != nil {
+		return err
+	}
+	made := !m.has(caFile)
+	ca, err := cluster.OpenCA(m.path(caDir))
+	if err == nil && made {
+		m.changed("wrote %s", caFile)
+	}
+	m.ca = ca
+	return err
+}
+
+// certificates has the authority issue a certificate for each part that has none, or has one of this authority's that is about to
+// end. One that somebody else has issued stays.
+func (m *machine) certificates(_ context.Context, s wanted) error {
+	agentAt, err := m.agentAddress()
+	if err != nil {
 		return err
 	}
 	for _, of := range []struct {
@@ -32,9 +58,9 @@ func (m *machine) certificates(_ context.Context, s wanted) (err error) {
 		mode        os.FileMode // of the key
 		hosts       []string
 	}{
-		{"agent", agentUser, agentUser, 0o600, []string{"localhost", "127.0.0.1"}},
+		{"agent", agentUser, agentUser, 0o600, withHost(ownNames, agentAt)},
 		{"pooler", "root", poolerUser, 0o640, []string{s.host}},
-		{"control", controlUser, controlUser, 0o600, []string{s.host, "localhost", "127.0.0.1"}},
+		{"control", controlUser, controlUser, 0o600, append([]string{s.host}, ownNames...)},
 	} {
 		who, userErr := m.user(of.user)
 		group, groupErr := m.user(of.group)
@@ -47,6 +73,18 @@ func (m *machine) certificates(_ context.Context, s wanted) (err error) {
 		}
 	}
 	return nil
+}
+
+// ownNames are those by which a machine reaches itself.
+var ownNames = []string{"localhost", "127.0.0.1"}
+
+// withHost adds the host of an address to names, unless it is among them.
+func withHost(names []string, address string) []string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || slices.Contains(names, host) {
+		return names
+	}
+	return append(slices.Clone(names), host)
 }
 
 func (m *machine) certify(name string, of owner, mode os.FileMode, hosts []string) error {
@@ -64,11 +102,10 @@ func (m *machine) certify(name string, of owner, mode os.FileMode, hosts []strin
 		return err
 	}
 	// The hosts read both again where they do not belong together.
-	if _, err := m.put(at+"/tls.key", string(key), of, mode); err != nil {
+	if err := m.put(at+"/tls.key", string(key), of, mode); err != nil {
 		return err
 	}
-	_, err = m.put(at+"/tls.crt", string(certificate), of, 0o644)
-	return err
+	return m.put(at+"/tls.crt", string(certificate), of, 0o644)
 }
 
 // startAgent makes the secret that the control plane shows to the agent, and starts agent and PgBouncer.
@@ -81,68 +118,54 @@ func (m *machine) startAgent(ctx context.Context, s wanted) error {
 	if err != nil {
 		return err
 	}
+	if err := m.agentSettings(ctx, s); err != nil {
+		return err
+	}
+	if err := m.enable(ctx, "pgherd-agent", "pgherd-pooler"); err != nil {
+		return err
+	}
+	return m.answered(ctx, "agent")
+}
+
+// agentSettings writes what the agent has to be told. It is stopped before that changes: so one that runs has read all of it,
+// also where this is cut off in between.
+func (m *machine) agentSettings(ctx context.Context, s wanted) error {
 	port, err := m.portOf(ctx, "main")
 	if err != nil {
 		return err
 	}
-	changed, err := m.set(agentEnv, []setting{
+	have, err := m.readEnv("agent")
+	if err != nil {
+		return err
+	}
+	text := with(have, []setting{
 		{"PGHERD_LISTEN", agentListen, false},
+		{"PGHERD_SERVER_NAME", firstServer, false},
 		{"PGHERD_POSTGRES_PORT", port, true},
 		{"PGHERD_ACCEPT_VERSIONS", strings.Join(s.versions, ","), true},
 		{"PGHERD_ACCEPT_LANGUAGES", strings.Join(s.languages, ","), true},
 	})
-	if err != nil {
-		return err
-	}
-	if err := m.systemctl(ctx, "enable", "--now", "pgherd-agent", "pgherd-pooler"); err != nil {
-		return err
-	}
-	if changed {
-		if err := m.systemctl(ctx, "restart", "pgherd-agent"); err != nil {
-			return err
-		}
-	}
-	return m.answered(ctx, "pgherd-agent", agentReady)
-}
-
-// answered waits until the host of a unit is ready.
-func (m *machine) answered(ctx context.Context, unit, url string) error {
-	if err := m.answers(ctx, url); err != nil {
-		return fmt.Errorf("%s: %w; journalctl --unit %s says why", unit, err, unit)
-	}
-	return nil
-}
-
-// setting is a line of a file of settings; always says that it takes the place of one that is there.
-type setting struct {
-	name, value string
-	always      bool
-}
-
-// set adds the settings that have a value to a file of settings.
-func (m *machine) set(absolute string, list []setting) (changed bool, err error) {
-	text, err := os.ReadFile(m.path(absolute))
-	if err != nil {
-		return false, err
-	}
-	lines := string(text)
-	for _, s := range list {
-		line := s.name + "=" + s.value
-		if strings.ContainsAny(s.value, " ()") {
-			line = s.name + `="` + s.value + `"`
-		}
-		there := regexp.MustCompile(`(?m)^` + s.name + `=.*$`)
-		switch {
-		case s.value == "":
-		case !there.MatchString(lines):
-			lines = strings.TrimRight(lines, "\n") + "\n" + line + "\n"
-		case s.always:
-			lines = there.ReplaceAllLiteralString(lines, line)
-		}
+	if text == have {
+		return nil
 	}
 	who, err := m.user("root")
 	if err != nil {
-		return false, err
+		return err
 	}
-	return m.put(absolute, lines, who, 0o640)
+	if err := m.stop(ctx, "pgherd-agent"); err != nil {
+		return err
+	}
+	return m.put(envFile("agent"), text, who, 0o640)
+}
+
+// answered waits until a host is ready.
+func (m *machine) answered(ctx context.Context, host string) error {
+	url, err := m.readyURL(host)
+	if err == nil {
+		err = m.answers(ctx, url)
+	}
+	if err != nil {
+		return fmt.Errorf("pgherd-%s: %s: %w; journalctl --unit pgherd-%[1]s says why", host, url, err)
+	}
+	return nil
 }

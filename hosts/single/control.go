@@ -4,17 +4,21 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/hosts/svc/profile"
 )
 
 const (
 	metadataURLFile = "/etc/pgherd/control/metadata-url"
 	keyringFile     = "/etc/pgherd/control/keyring.json"
-	// serverName is what the operator's commands call the machine's PostgreSQL.
-	serverName = "db1"
 )
 
 // control runs a command of pgherd's as the control plane, whose files it may make.
@@ -33,6 +37,7 @@ func (m *machine) metadata(ctx context.Context, _ wanted) error {
 		if _, err := m.control(ctx, nil, "admin", "secrets", "init"); err != nil {
 			return err
 		}
+		m.changed("made %s", keyringFile)
 	}
 	_, err := m.control(ctx, nil, "migrate")
 	return err
@@ -47,64 +52,94 @@ func listed[T any](ctx context.Context, m *machine, args ...string) (list []T, e
 	return list, json.Unmarshal([]byte(text), &list)
 }
 
-// registerServer tells the control plane of the server.
+// registerServer tells the control plane of the server, under the name that the agent has for it: metrics of both meet by it.
 func (m *machine) registerServer(ctx context.Context, s wanted) error {
-	known, err := listed[struct{ Name string }](ctx, m, "server", "list")
+	name, nameErr := m.written("agent", "PGHERD_SERVER_NAME")
+	address, err := m.agentAddress()
+	if err := errors.Join(nameErr, err); err != nil {
+		return err
+	}
+	known, err := listed[struct{ Name, AgentURL string }](ctx, m, "server", "list")
 	if err != nil {
 		return err
 	}
 	for _, k := range known {
-		if k.Name == serverName {
+		if k.Name == name || k.AgentURL == "https://"+address {
 			return nil
 		}
 	}
-	secret, err := os.ReadFile(m.path(secretFile))
+	text, err := os.ReadFile(m.path(secretFile))
 	if err != nil {
 		return err
 	}
-	// The control plane may not enter the agent's folder.
-	const copied = "/etc/pgherd/control/" + serverName + ".secret"
-	defer func() { _ = os.Remove(m.path(copied)) }()
-	if err := m.putNew(copied, func() string { return string(secret) }, controlUser); err != nil {
-		return err
+	secrets, err := server.ParseSecrets(string(text))
+	if err != nil {
+		return fmt.Errorf("%s: %w", secretFile, err)
 	}
-	_, err = m.control(ctx, []string{"PGHERD_AGENT_SECRET_FILE=" + m.path(copied)}, "admin", "server", "add", "--name", serverName,
-		"--agent-url", agentURL, "--agent-ca-file", m.path(caFile), "--public-host", s.host)
+	// The control plane may not enter the agent's folder. It has the secret from its environment, which nobody else reads, and no
+	// copy in a file, which could be left.
+	_, err = m.control(ctx, []string{"PGHERD_AGENT_SECRET=" + secrets[0]}, "admin", "server", "add", "--name", name,
+		"--agent-url", "https://"+address, "--agent-ca-file", m.path(caFile), "--public-host", s.host)
+	if err == nil {
+		m.changed("registered the server %s", name)
+	}
 	return err
 }
 
 func (m *machine) startControlPlane(ctx context.Context, _ wanted) error {
-	if err := m.systemctl(ctx, "enable", "--now", "pgherd-api", "pgherd-batch"); err != nil {
+	if err := m.enable(ctx, "pgherd-api", "pgherd-batch"); err != nil {
 		return err
 	}
-	return errors.Join(m.answered(ctx, "pgherd-api", apiReady), m.answered(ctx, "pgherd-batch", batchReady))
+	return errors.Join(m.answered(ctx, "api"), m.answered(ctx, "batch"))
 }
 
-// firstAccount makes the account, and a key of which svc keeps the text for the caller. Nobody is shown it.
+const svc = "/usr/bin/svc"
+
+// firstAccount makes the account and, for a caller without a profile of this name, a key of which svc keeps the text. Nobody is
+// shown it. A profile that is there stays, whatever has become of its key: whether the API answers is no reason to end a key.
 func (m *machine) firstAccount(ctx context.Context, s wanted) error {
 	of, err := m.accountOf(ctx, s)
 	if err != nil {
 		return err
 	}
-	if !m.has("/usr/bin/svc") {
-		_, err := m.out.Write([]byte("setup: svc is not installed (package pgherd-svc): pgherd admin key create makes a key\n"))
-		return err
+	if !m.has(svc) {
+		return m.say("svc is not installed (package pgherd-svc): pgherd admin key create makes a key")
 	}
-	profile := []string{"HOME=" + os.Getenv("HOME"), "XDG_CONFIG_HOME=" + os.Getenv("XDG_CONFIG_HOME"), "SVC_PROFILE=" + s.host}
-	if _, err := m.run(ctx, call{env: profile, args: []string{"svc", "databases", "list"}}); err == nil {
-		return nil
-	}
-	key, err := m.keyOf(ctx, of)
+	stored, err := profile.Load()
 	if err != nil {
 		return err
 	}
-	_, err = m.run(ctx, call{env: profile, input: key, args: []string{
-		"svc", "auth", "login", "--url", "https://" + s.host + ":" + apiPort, "--ca-file", m.path(caFile), "--api-key", "-",
-	}})
+	known, err := listed[key](ctx, m, "key", "list", "--account", of)
+	if err != nil {
+		return err
+	}
+	if have, there := stored.Profiles[s.host]; there {
+		if !slices.ContainsFunc(known, func(k key) bool { return strings.HasPrefix(have.Key, k.Prefix) }) {
+			return m.say("svc has a profile %s already, which stays, with a key that is none of this account's: after "+
+				"\"svc auth logout --profile %[1]s\" the same command makes one", s.host)
+		}
+		return nil
+	}
+	url, err := m.apiURL(s)
+	if err != nil {
+		return err
+	}
+	text, err := m.keyFor(ctx, of, known)
+	if err != nil {
+		return err
+	}
+	err = profile.Update(ctx, func(f *profile.File) {
+		f.Profiles[s.host] = profile.Profile{URL: url, Key: text, CAFile: m.path(caFile)}
+		f.Current = s.host
+	})
+	if err == nil {
+		m.changed("stored the key in svc's profile %s", s.host)
+	}
 	return err
 }
 
-// accountOf is the account of the owner, who is made where nobody has that address.
+// accountOf is the account of the owner. It is made where there is none yet; further ones are not made here, where a mistyped
+// address would be one.
 func (m *machine) accountOf(ctx context.Context, s wanted) (accountID string, err error) {
 	email, err := account.ValidateEmail(s.email)
 	if err != nil {
@@ -120,31 +155,44 @@ func (m *machine) accountOf(ctx context.Context, s wanted) (accountID string, er
 			return k.AccountID, nil
 		}
 	}
+	others, err := listed[owned](ctx, m, "account", "list", "--limit", "1")
+	if err != nil {
+		return "", err
+	}
+	if len(others) > 0 {
+		return "", fmt.Errorf("--email: there are accounts, and none of %s; \"pgherd admin account create\" makes further ones", email)
+	}
 	text, err := m.control(ctx, nil, "admin", "account", "create", "--email", email, "--name", s.name, "--plan", s.plan, "--json")
 	if err != nil {
 		return "", err
 	}
+	m.changed("made the account of %s", email)
 	var made owned
 	err = json.Unmarshal([]byte(text), &made)
 	return made.AccountID, err
 }
 
-// keyLabel is what the key of an account is called that setup makes.
-const keyLabel = "pgherd setup"
+// key is a row of the list of keys; of a new one, the text, too.
+type key struct {
+	KeyID, Prefix, Label, APIKey string
+	RevokedAt, ExpiresAt         *time.Time
+}
 
-// keyOf is the text of a key of the account. One that an earlier run has made, and whose text is not known, gets a new text.
-func (m *machine) keyOf(ctx context.Context, accountID string) (string, error) {
-	type key struct {
-		KeyID, Label, APIKey string
-		RevokedAt            *string
-	}
-	known, err := listed[key](ctx, m, "key", "list", "--account", accountID)
+// works reports whether a key is in force.
+func (k key) works() bool {
+	return k.RevokedAt == nil && (k.ExpiresAt == nil || time.Now().Before(*k.ExpiresAt))
+}
+
+// keyFor is the text of a key of the account for the caller. Each caller of setup has their own, which is called after where
+// their svc keeps it. The profile is not there: so one that is called so is one whose text was lost, and gets another one.
+func (m *machine) keyFor(ctx context.Context, accountID string, known []key) (string, error) {
+	label, err := keyLabel()
 	if err != nil {
 		return "", err
 	}
-	args := []string{"key", "create", "--account", accountID, "--label", keyLabel, "--scope", "full"}
+	args := []string{"key", "create", "--account", accountID, "--label", label, "--scope", "full"}
 	for _, k := range known {
-		if k.Label == keyLabel && k.RevokedAt == nil {
+		if k.Label == label && k.works() {
 			args = []string{"key", "replace", "--key", k.KeyID}
 		}
 	}
@@ -152,7 +200,18 @@ func (m *machine) keyOf(ctx context.Context, accountID string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	m.changed("made an API key, %q", label)
 	var made key
 	err = json.Unmarshal([]byte(text), &made)
 	return made.APIKey, err
+}
+
+// longestPath is how much of a path a label has room for.
+const longestPath = 64 - len("pgherd setup, ")
+
+// keyLabel is what the caller's key is called. Of a long path it has the end.
+func keyLabel() (string, error) {
+	path, err := profile.Path()
+	at := []rune(filepath.Dir(path))
+	return "pgherd setup, " + string(at[max(0, len(at)-longestPath):]), err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -32,8 +33,22 @@ type machine struct {
 	version  func(ctx context.Context, path string) (floors.Version, error)
 	resolve  func(ctx context.Context, host string) error
 	answers  func(ctx context.Context, url string) error
+	rename   func(from, to string) error
 
-	ca *cluster.CA // from the step that opens it on
+	ca      *cluster.CA // from the step that opens it on
+	changes int         // so far
+}
+
+// say tells the operator something.
+func (m *machine) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(m.out, "setup: "+format+"\n", args...)
+	return err
+}
+
+// changed tells the operator what this run has done.
+func (m *machine) changed(format string, args ...any) {
+	m.changes++
+	_, _ = fmt.Fprintf(m.out, "  "+format+"\n", args...)
 }
 
 // owner is a system user and its group.
@@ -53,7 +68,7 @@ func thisMachine(out, warnings io.Writer) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{pgherd: program, out: out, warnings: warnings, user: systemUser, answers: answers}
+	m := &machine{pgherd: program, out: out, warnings: warnings, user: systemUser, answers: answers, rename: os.Rename}
 	m.run = m.runCall
 	m.version = func(ctx context.Context, path string) (floors.Version, error) {
 		nobody, err := m.user("nobody")
@@ -138,6 +153,9 @@ func answers(ctx context.Context, url string) error {
 	}
 }
 
+// direct asks this machine, whatever proxies the caller has set.
+var direct = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 func ask(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -145,7 +163,7 @@ func ask(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	got, err := http.DefaultClient.Do(r)
+	got, err := direct.Do(r)
 	if err != nil {
 		return err
 	}
@@ -157,23 +175,33 @@ func ask(ctx context.Context, url string) error {
 	return err
 }
 
+// unnamed ends the name of a file that is not whole yet.
+const unnamed = ".setup"
+
 // put writes a file that has the old or the new content whatever happens, and that nobody but its owner reads before it has its
 // mode. One that has this content already is left as it is.
-func (m *machine) put(absolute, text string, of owner, mode os.FileMode) (changed bool, err error) {
+func (m *machine) put(absolute, text string, of owner, mode os.FileMode) error {
 	path := m.path(absolute)
 	if have, err := os.ReadFile(path); err == nil && string(have) == text {
-		return false, nil
+		return nil
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".setup-*") // with mode 0600
+	// What a run that was killed has left is in the same place, and goes.
+	if err := os.Remove(path + unnamed); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(path+unnamed, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer func() { _ = os.Remove(f.Name()) }() // of no use where it was not renamed
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Chown(of.uid, of.gid), f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return false, err
+		return err
 	}
-	return true, os.Rename(f.Name(), path)
+	if err = m.rename(f.Name(), path); err == nil {
+		m.changed("wrote %s", absolute)
+	}
+	return err
 }
 
 // putNew is put where there is no file yet.
@@ -182,8 +210,8 @@ func (m *machine) putNew(absolute string, text func() string, of string) error {
 		return nil
 	}
 	who, err := m.user(of)
-	if err == nil {
-		_, err = m.put(absolute, text(), who, 0o600)
+	if err != nil {
+		return err
 	}
-	return err
+	return m.put(absolute, text(), who, 0o600)
 }

@@ -35,9 +35,13 @@ func Command() *cobra.Command {
 		Long: "Set up a whole pgherd on this machine, which has Debian's packages of pgherd, PostgreSQL 16 and PgBouncer, and no\n" +
 			"databases yet. Customers' databases are in the cluster 16/main, the metadata in a cluster of their own, 16/pgherd.\n" +
 			"Certificates are of an authority that is made for it, /etc/pgherd/ca; those that you put in place stay. The first\n" +
-			"account gets an API key, which svc keeps for the caller. To be run by root, on a machine that systemd has booted.\n\n" +
-			"What is there already stays as it is: the command can be run again, goes on where it was cut off, and then renews\n" +
-			"certificates of its own that end within 30 days. Before it changes anything it checks what it was given.",
+			"account gets an API key, which svc keeps for the caller in a profile that has the machine's name; another administrator\n" +
+			"who runs the command gets another one. To be run by root, on a machine that systemd has booted.\n\n" +
+			"Debian's PgBouncer is stopped and disabled: pgherd-pooler runs in its place. A machine is refused where that one serves\n" +
+			"databases of its own, where 16/main has some, and where an agent or a control plane was set up by hand.\n\n" +
+			"What is there already stays as it is: the command can be run again, goes on where it was cut off, says what it changes,\n" +
+			"and renews certificates of its own that end within 30 days. PostgreSQL is restarted only while no customer has a\n" +
+			"database; later the command says that a restart is pending. Before it changes anything it checks what it was given.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := settings.Require(cmd, "public-host", "email"); err != nil {
 				return err
@@ -64,20 +68,17 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// Where the parts listen, as their units say. Nobody but this machine reaches the agent.
 const (
-	apiPort     = "8443"
-	poolerPort  = 6432
+	poolerPort = 6432
+	// agentListen is where nobody but this machine reaches the agent.
 	agentListen = "127.0.0.1:8090"
-	agentURL    = "https://" + agentListen
-	agentReady  = "http://127.0.0.1:8091/readyz"
-	apiReady    = "http://127.0.0.1:8081/readyz"
-	batchReady  = "http://127.0.0.1:8082/readyz"
+	// firstServer is what the machine's PostgreSQL is called, in records and metrics.
+	firstServer = "db1"
 )
 
 // check refuses what cannot be meant, before anything is changed.
 func (s wanted) check() error {
-	record := server.Server{AgentURL: agentURL, PublicHost: s.host, PublicPort: poolerPort, Capacity: 1}
+	record := server.Server{AgentURL: "https://" + agentListen, PublicHost: s.host, PublicPort: poolerPort, Capacity: 1}
 	if err := record.Validate(); err != nil {
 		return fmt.Errorf("--public-host: %w", err)
 	}
@@ -108,6 +109,7 @@ func (m *machine) setUp(ctx context.Context, s wanted) error {
 		return err
 	}
 	for _, step := range []step{
+		{"certificate authority", m.authority},
 		{"PostgreSQL's settings", m.postgresSettings},
 		{"PostgreSQL's logins of the platform", m.prepareServer},
 		{"certificates", m.certificates},
@@ -123,12 +125,20 @@ func (m *machine) setUp(ctx context.Context, s wanted) error {
 			return fmt.Errorf("%s: %w (what is done stays; the same command goes on from there)", step.name, err)
 		}
 	}
-	_, err := fmt.Fprintf(m.out, ready, "https://"+s.host+":"+apiPort, m.path(caFile), m.path(keyringFile))
+	url, err := m.apiURL(s)
+	if err != nil {
+		return err
+	}
+	how := "pgherd is set up."
+	if m.changes == 0 {
+		how = "pgherd was set up before: no file, certificate, unit, database, record or key has changed."
+	}
+	_, err = fmt.Fprintf(m.out, ready, how, url, m.path(caFile), m.path(keyringFile))
 	return err
 }
 
 const ready = `
-pgherd is set up.
+%s
 
   API       %s
   CA file   %s   (for whoever connects)
