@@ -12,7 +12,7 @@ import (
 var stampedVersion, stampedCommit string
 
 // archived has the commit, and its second of Unix time, of sources that "git archive" has packed, and a placeholder in all
-// others. It has no version: Go fetches modules by that command, and they would differ with the tags that are there.
+// others: also in the module that Go fetches, which has a version and, in one that is no release's, the commit.
 //
 //go:embed archived.txt
 var archived string
@@ -62,5 +62,11 @@ func Revision() string {
 	return ""
 }
 
-// Product is a program with its version, as its requests name it in User-Agent.
-func Product(program string) string { return program + "/" + Version() }
+// Product is a program with its version and commit, as its requests name it in User-Agent: pgherd/v1.0.0 (0123456...).
+func Product(program string) string {
+	product := program + "/" + Version()
+	if revision := Revision(); revision != "" {
+		product += " (" + revision + ")"
+	}
+	return product
+}

@@ -101,7 +101,7 @@ func (s settings) client() (*apiclient.Client, error) {
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
 	return apiclient.New(apiclient.Config{
-		URL: url, Key: key, UserAgent: "terraform-provider-pgherd/" + version.Version(), Patience: patience,
+		URL: url, Key: key, UserAgent: version.Product("terraform-provider-pgherd"), Patience: patience,
 		HTTP: &http.Client{Transport: transport, CheckRedirect: notFollowed},
 	})
 }
