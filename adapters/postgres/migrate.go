@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -22,6 +24,9 @@ var (
 	ErrSchemaOlder = errors.New("the metadata database is older than this program: run pgherd migrate")
 	ErrSchemaEmpty = errors.New("it is empty") // goes with ErrSchemaOlder
 	ErrSchemaNewer = errors.New("the metadata database is too new for this program: run a newer program")
+	// ErrSkipped is Migrate's where the schema would serve no host of the version that the metadata have now.
+	ErrSkipped = errors.New("this program is too new for the hosts that work with the metadata database now: upgrade to a version " +
+		"between the two first, or stop all hosts of the control plane and run pgherd migrate --hosts-stopped")
 	// ErrSchemaUnreleased is a schema from before the first release, or from between two.
 	ErrSchemaUnreleased = errors.New("the metadata database was made by a development version, and cannot be upgraded: " +
 		"make a new one (make clean-dev deletes that of make run)")
@@ -43,20 +48,66 @@ var migrationFiles embed.FS
 // no down migrations.
 // After ErrLocked, as after any other error, Migrate goes on with the first migration that is not done.
 //
-// Hosts work meanwhile. A migration is a transaction that keeps them from one table at most, so that the two wait for each other
+// Hosts work meanwhile: what would serve none of the version that the schema is of is ErrSkipped, and changes nothing. A migration is
+// a transaction that keeps them from one table at most, so that the two wait for each other
 // in no order of tables. An index of a table that grows is made by a migration of its own without a transaction, CONCURRENTLY. If
 // that is interrupted, an index stays that is not valid: each such migration begins by dropping it.
-func Migrate(ctx context.Context, url string) error { return migrateWith(ctx, url, migrationFiles) }
+func Migrate(ctx context.Context, url string) error {
+	return migrateWith(ctx, url, migrationFiles, false)
+}
 
-func migrateWith(ctx context.Context, url string, files fs.FS) error {
+// MigrateStopped is Migrate while no host runs, over any number of versions.
+func MigrateStopped(ctx context.Context, url string) error {
+	return migrateWith(ctx, url, migrationFiles, true)
+}
+
+func migrateWith(ctx context.Context, url string, files fs.FS, hostsStopped bool) error {
 	c := Config{URL: url, StatementTimeout: time.Hour, IdleInTransaction: time.Hour, LockTimeout: lockTimeout}
 	return pgdb.Alone(ctx, c, func(ctx context.Context, pool *sqlx.DB) error {
 		err := checkSchema(ctx, pool, files)
-		if errors.Is(err, ErrSchemaOlder) {
-			err = migrate(ctx, pool, files)
+		if !errors.Is(err, ErrSchemaOlder) {
+			return err
 		}
-		return err
+		if !hostsStopped {
+			if err := checkHosts(ctx, pool, files); err != nil {
+				return err
+			}
+		}
+		return migrate(ctx, pool, files)
 	})
+}
+
+// raises is how a migration says that the schema serves programs no longer that an earlier one has served.
+var raises = regexp.MustCompile(`UPDATE oldest_program SET schema_version = (\d+)`)
+
+// oldestServed is the oldest program that the schema serves with these migrations.
+func oldestServed(files fs.FS) (oldest int64, err error) {
+	names, err := fs.Glob(files, "migrations/*.sql")
+	for _, name := range names {
+		text, readErr := fs.ReadFile(files, name)
+		err = errors.Join(err, readErr)
+		for _, found := range raises.FindAllSubmatch(text, -1) {
+			version, numberErr := strconv.ParseInt(string(found[1]), 10, 64)
+			oldest, err = max(oldest, version), errors.Join(err, numberErr)
+		}
+	}
+	return oldest, err
+}
+
+// checkHosts refuses migrations that serve no host of the version that the schema has.
+func checkHosts(ctx context.Context, db *sqlx.DB, files fs.FS) error {
+	stored, _, err := storedSchema(ctx, db)
+	if errors.Is(err, ErrSchemaEmpty) {
+		return nil
+	}
+	oldest, readErr := oldestServed(files)
+	if err := errors.Join(err, readErr); err != nil {
+		return err
+	}
+	if stored < oldest {
+		return fmt.Errorf("%w (version %d, and hosts from version %d on would be served)", ErrSkipped, stored, oldest)
+	}
+	return nil
 }
 
 func migrate(ctx context.Context, db *sqlx.DB, files fs.FS) error {

@@ -43,6 +43,24 @@ func TestASchemaServesOlderPrograms(t *testing.T) {
 	check.NoError(t, postgres.MigrateWith(t.Context(), db.URL, wider))
 }
 
+// An upgrade over versions that the schema serves no longer would leave the hosts behind that run.
+func TestAnUpgradeThatSkipsIsRefused(t *testing.T) {
+	db := migrated(t)
+	was := newest(t, postgres.Migrations)
+	wider := later(t, "ALTER TABLE users ADD COLUMN nickname text")
+	narrower := laterThan(t, wider, fmt.Sprintf("UPDATE oldest_program SET schema_version = %d", newest(t, wider)))
+	err := postgres.MigrateWith(t.Context(), db.URL, narrower)
+	if !errors.Is(err, postgres.ErrSkipped) || !strings.Contains(err.Error(), fmt.Sprintf("version %d,", was)) {
+		t.Errorf("migrated over a version: %v", err)
+	}
+	open(t, db) // nothing has changed
+	check.NoError(t, postgres.MigrateWith(t.Context(), db.URL, wider))
+	check.NoError(t, postgres.MigrateWith(t.Context(), db.URL, narrower))
+
+	check.NoError(t, postgres.MigrateWith(t.Context(), clustertest.NewDatabase(t).URL, narrower)) // a new installation has no hosts
+	check.NoError(t, postgres.MigrateStoppedWith(t.Context(), migrated(t).URL, narrower))
+}
+
 // Before the first release there were first one migration and then 38. None said which programs the schema serves.
 func TestASchemaOfBeforeTheFirstReleaseIsRefused(t *testing.T) {
 	for _, version := range []int{1, 38} {

@@ -80,11 +80,12 @@ func TestLaterMigrations(t *testing.T) {
 		t.Error(fault)
 	}
 	made := map[string][]string{
-		"":                        {"ALTER TABLE users ADD COLUMN nickname text", "CREATE TABLE nicknames (name text NOT NULL)"},
-		"requires users.nickname": {"ALTER TABLE users ADD COLUMN nickname text NOT NULL"},
-		"locks api_keys servers":  {"ALTER TABLE servers ADD COLUMN x text", "ALTER TABLE api_keys ADD COLUMN x text"},
-		"makes an index of mails": {"CREATE INDEX mails_of_inviter ON mails (inviter)"},
-		"locks databases users":   {"CREATE TABLE likes (who uuid REFERENCES users, what uuid REFERENCES databases)"},
+		"":                          {"ALTER TABLE users ADD COLUMN nickname text", "CREATE TABLE nicknames (name text NOT NULL)"},
+		"requires users.nickname":   {"ALTER TABLE users ADD COLUMN nickname text NOT NULL"},
+		"locks api_keys servers":    {"ALTER TABLE servers ADD COLUMN x text", "ALTER TABLE api_keys ADD COLUMN x text"},
+		"makes an index of mails":   {"CREATE INDEX mails_of_inviter ON mails (inviter)"},
+		"locks databases users":     {"CREATE TABLE likes (who uuid REFERENCES users, what uuid REFERENCES databases)"},
+		"serves programs from 2 on": {"UPDATE oldest_program SET schema_version = schema_version + 1"},
 	}
 	for want, statements := range made {
 		if got := strings.Join(faults(t, later(t, statements...)), "; "); !strings.HasSuffix(got, want) || want == "" && got != "" {
@@ -98,8 +99,8 @@ const grow = "'audit_entries', 'operations', 'idempotency_keys', 'role_changes',
 	"'webhook_deliveries', 'webhook_attempts', 'mails'"
 
 // faults are what the migrations after the first do that they must not: they keep hosts from writing to more than one table in a
-// transaction, keep them from writing while they make an index of a table that grows, or make rows impossible that name the
-// columns of before alone.
+// transaction, keep them from writing while they make an index of a table that grows, make rows impossible that name the
+// columns of before alone, or leave programs behind in other words than Migrate reads.
 func faults(t *testing.T, files fs.FS) (list []string) {
 	t.Helper()
 	db := clustertest.NewDatabase(t)
@@ -139,6 +140,11 @@ func faults(t *testing.T, files fs.FS) (list []string) {
 				list = append(list, fmt.Sprintf("migration %d requires %s", version, column))
 			}
 		}
+	}
+	var oldest int64
+	check.NoError(t, pool.QueryRow("SELECT schema_version FROM oldest_program").Scan(&oldest))
+	if read := check.Must(postgres.OldestServed(files))(t); oldest != max(read, 1) {
+		list = append(list, fmt.Sprintf("Migrate reads %d, and the schema serves programs from %d on", read, oldest))
 	}
 	return list
 }

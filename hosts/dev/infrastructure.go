@@ -131,7 +131,7 @@ func (g *infrastructure) prepareMetadata(ctx context.Context) error {
 		}
 	}
 	g.metadataURL = g.postgres.URLFor(metadataDatabase, password, metadataDatabase)
-	return postgres.Migrate(ctx, g.metadataURL)
+	return postgres.MigrateStopped(ctx, g.metadataURL)
 }
 
 // startPooler starts PgBouncer on the files that the agent has written.

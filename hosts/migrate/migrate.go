@@ -14,6 +14,7 @@ import (
 // Command is "pgherd migrate". If several run at once, one migrates and the others wait.
 func Command() *cobra.Command {
 	var url string
+	var stopped bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "upgrade the metadata database to this program's schema",
@@ -22,7 +23,11 @@ func Command() *cobra.Command {
 			if err := settings.Require(cmd, "metadata-url"); err != nil {
 				return err
 			}
-			if err := postgres.Migrate(cmd.Context(), url); err != nil {
+			migrate := postgres.Migrate
+			if stopped {
+				migrate = postgres.MigrateStopped
+			}
+			if err := migrate(cmd.Context(), url); err != nil {
 				return wiring.NotUsed(err)
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), "the metadata database is up to date")
@@ -30,5 +35,7 @@ func Command() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&url, "metadata-url", "", "PostgreSQL URL of the metadata database, as the owner of its schema")
+	cmd.Flags().BoolVar(&stopped, "hosts-stopped", false, "no host of the control plane runs: upgrade over versions whose hosts the "+
+		"new schema does not serve")
 	return cmd
 }
