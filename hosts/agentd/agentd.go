@@ -70,7 +70,8 @@ func Command() *cobra.Command {
 
 func (s *Settings) flags(cmd *cobra.Command) {
 	f, a, p := cmd.Flags(), &s.Agent, &s.Agent.Pooler
-	f.StringVar(&a.Name, "server-name", hostName(), "what the log calls this server, such as its name in pgherd admin server list")
+	f.StringVar(&a.Name, "server-name", "",
+		"what the log calls this server, such as its name in pgherd admin server list; the machine's name if not set")
 	f.StringVar(&a.Listen, "listen", "127.0.0.1:8090", "address of the agent's HTTPS listener")
 	f.StringVar(&s.TLSCertFile, "tls-cert-file", "", "certificate of the agent in PEM")
 	f.StringVar(&s.TLSKeyFile, "tls-key-file", "", "private key of the certificate")
@@ -130,12 +131,6 @@ func backupLimits(f *pflag.FlagSet, l *backup.Limits) {
 	f.DurationVar(&l.VerifyLeast, "verify-least", l.VerifyLeast, "how long a verification may take in any case")
 }
 
-// hostName is empty where the system does not say it.
-func hostName() string {
-	name, _ := os.Hostname()
-	return name
-}
-
 // acceptVersions is a flag of the agent and of its init.
 func acceptVersions(f *pflag.FlagSet, into *[]string) {
 	f.StringSliceVar(into, "accept-versions", nil, "versions with known holes, exactly as the refusal prints them, "+
@@ -159,6 +154,9 @@ func (s *Settings) load(cmd *cobra.Command) error {
 	}
 	if err != nil {
 		return err
+	}
+	if s.Agent.Name == "" {
+		s.Agent.Name, _ = os.Hostname() // empty where the system does not say it
 	}
 	s.Agent.Pooler.GroupSocket = s.PoolerGroup != ""
 	if s.Agent.Blobs, err = settings.OpenObjectStore(cmd, s.S3); err != nil {
