@@ -27,7 +27,7 @@ NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) tes
 .DEFAULT_GOAL := help
 .PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
 	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas \
-	objectstore offsite clean-dev install install-server install-svc archiver-next packages try-packages terraform \
+	objectstore offsite clean-dev install install-server install-svc uninstall archiver-next packages try-packages terraform \
 	try-terraform try-traces try-monitoring second-machine
 
 help: ## list the targets
@@ -80,6 +80,13 @@ install-svc: ## install bin/svc alone, with its man pages and completions, as on
 	install -m 0755 bin/svc $(DESTDIR)$(BINDIR)/svc
 	install -m 0644 bin/share/man/man1/*.1 $(DESTDIR)$(DATADIR)/man/man1/
 	for file in $(COMPLETIONS); do install -m 0644 bin/share/$$file $(DESTDIR)$(DATADIR)/$$file || exit; done
+
+# Users, their folders and settings stay, and units run on until they are stopped.
+uninstall: ## remove what "make install" has put below DESTDIR, as before Debian's packages
+	rm -f $(addprefix $(DESTDIR),$(BINDIR)/pgherd $(BINDIR)/svc $(LIBDIR)/sysusers.d/pgherd.conf $(LIBDIR)/tmpfiles.d/pgherd.conf \
+		$(addprefix $(LIBDIR)/systemd/system/,$(notdir $(wildcard $(UNITS)/*.service))) $(addprefix $(DATADIR)/pgherd/,$(EXAMPLES)) \
+		$(addprefix $(DATADIR)/,$(COMPLETIONS)) $(DATADIR)/man/man1/svc.1 $(DATADIR)/man/man1/svc-*.1)
+	rmdir $(DESTDIR)$(DATADIR)/pgherd 2> /dev/null || true
 
 # Without inlining too, it takes three fifths. What is installed, "make build" makes.
 run: export GOFLAGS += '-gcflags=all=-l -dwarf=false'
@@ -218,7 +225,7 @@ try-monitoring: toolchain ## have Prometheus, Alertmanager and rsyslog watch a p
 
 # A module of its own: nothing else needs what it is built from.
 terraform: ## build bin/terraform-provider-pgherd
-	$(COMPILE) -C hosts/terraform build $(STAMP) -o ../../bin/terraform-provider-pgherd .
+	GOARCH=$(ARCH) $(COMPILE) -C hosts/terraform build $(STAMP) -o ../../bin/terraform-provider-pgherd .
 
 try-terraform: toolchain $(GOLANGCI) ## have the machine's terraform make, change, import and destroy everything on a development host
 	cd hosts/terraform && ../../$(GOLANGCI) run ./...

@@ -14,7 +14,7 @@ exec unshare --mount --pid --net --uts --ipc --cgroup --fork --kill-child sh -eu
 root=$1
 mount --bind "$root" "$root"
 ip link set lo up
-hostname db1
+hostname debian
 mount -t proc proc "$root/proc"
 mount --bind "$root/proc/sys" "$root/proc/sys"
 mount -o remount,bind,ro "$root/proc/sys" # the kernel belongs to others

@@ -42,7 +42,7 @@ func (b booted) customer(t *testing.T) {
 		chown customer: key.txt`)
 	as := func(script string) string {
 		t.Helper()
-		return b.does(t, "cd "+home+` && exec env --ignore-environment HOME="$PWD" PATH=/usr/bin:/bin LC_ALL=C.UTF-8 `+
+		return b.does(t, "cd "+home+` && exec env --ignore-environment HOME="$PWD" PATH=/usr/bin:/bin `+
 			"runuser -u customer -- bash -euc "+quoted(script))
 	}
 	var environment string

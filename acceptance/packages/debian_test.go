@@ -82,23 +82,64 @@ func (d debian) life(t *testing.T) {
 	d.says(t, "cat /usr/lib/systemd/system/pgherd-api.service", "ExecStart=/usr/bin/pgherd api\n")
 	d.does(t, "systemd-analyze verify --man=no /usr/lib/systemd/system/pgherd-*.service 2>&1 | (! grep -v /usr/sbin/pgbouncer)")
 	d.does(t, "test -s /usr/share/man/man8/pgherd-agent-init.8.gz && test -s /usr/share/man/man1/svc-databases-create.1.gz")
-	d.says(t, "cd /usr/share/pgherd && ls --format=single-column",
-		"alertmanager.yml\nalerts.yml\ngrafana.json\nhaproxy.cfg\nprometheus.yml\nrsyslog.conf\n")
+	d.says(t, "cd /usr/share/pgherd && ls --format=single-column", "agent.env\nalertmanager.yml\nalerts.yml\napi.env\nbatch.env\n"+
+		"dashboard.env\ngrafana.json\nhaproxy.cfg\nprometheus.yml\nrsyslog.conf\n")
 	d.does(t, "test -s /usr/share/bash-completion/completions/svc")
 	d.everySettingIsAComment(t)
 
-	d.does(t, "for file in "+kept+"; do echo mine > $file; done; echo PGHERD_LOG_LEVEL=debug >> /etc/pgherd/api.env")
-	d.does(t, "dpkg --install /"+now+"/*.deb")
-	d.says(t, "pgherd --version; svc --version; tail -n 1 /etc/pgherd/api.env", now+" ("+commit+")", "PGHERD_LOG_LEVEL=debug\n")
+	d.does(t, "for file in "+kept+"; do echo mine > $file; done")
+	d.does(t, "for host in api agent; do echo PGHERD_LOG_LEVEL=debug >> /etc/pgherd/$host.env; done; rm /etc/pgherd/batch.env")
+	d.does(t, "systemctl enable pgherd-api pgherd-agent 2>&1")
+	d.isUpgraded(t)
+	d.refusesToGoBack(t)
+	d.findsWhatMakeInstalled(t)
 
 	d.does(t, "dpkg --remove pgherd pgherd-svc")
 	d.does(t, "! command -v pgherd && ! command -v svc && grep -q ^mine "+kept+" && test -s /etc/pgherd/api.env")
 	d.does(t, "dpkg --install /"+now+"/pgherd_*.deb && grep -q ^PGHERD_LOG_LEVEL=debug /etc/pgherd/api.env")
+	d.says(t, "systemctl is-enabled pgherd-api pgherd-agent", "enabled\nenabled\n")
 
 	d.says(t, "dpkg --purge pgherd pgherd-svc 2>&1", "pgherd: kept: /etc/pgherd/control\n", "pgherd: kept: /etc/pgherd/agent\n",
 		"pgherd: kept: /var/lib/pgherd-agent\n")
-	d.does(t, "cat "+kept+" && ! test -e /etc/pgherd/api.env && ! test -e /var/lib/pgherd-pooler && id pgherd-agent")
+	d.does(t, "cat "+kept+" && ! ls /etc/pgherd/*.env && ! test -e /var/lib/pgherd-pooler && id pgherd-agent")
 	d.does(t, "dpkg --install /"+now+"/pgherd_*.deb && test $(stat --format %U /etc/pgherd/control/keyring.json) = root")
+	d.says(t, "! systemctl is-enabled pgherd-api pgherd-agent", "disabled\ndisabled\n")
+}
+
+// isUpgraded upgrades to a version that explains a setting in other words, without anybody to ask: what the operator has changed
+// stays, and so does what is enabled.
+func (d debian) isUpgraded(t *testing.T) {
+	t.Helper()
+	d.does(t, "[ -z \"$(dpkg-query --show --showformat '${Conffiles}' pgherd)\" ]")
+	d.does(t, "cp /usr/share/pgherd/agent.env /etc/pgherd/api.env /root/")
+	d.does(t, "dpkg --install /"+now+"/*.deb < /dev/null && ! cmp --silent /usr/share/pgherd/agent.env /root/agent.env")
+	d.says(t, "pgherd --version; svc --version", now+" ("+commit+")")
+	d.does(t, "cmp /etc/pgherd/api.env /root/api.env && cd /etc/pgherd && grep -q ^PGHERD_LOG_LEVEL=debug agent.env && ls batch.env")
+	d.says(t, "systemctl is-enabled pgherd-api pgherd-agent", "enabled\nenabled\n")
+}
+
+// refusesToGoBack installs an older version: nothing changes, until somebody says that it is meant.
+func (d debian) refusesToGoBack(t *testing.T) {
+	t.Helper()
+	out, err := d.tries(t, "dpkg --install /"+before+"/pgherd_*.deb")
+	if err == nil || !strings.Contains(out, "PGHERD_DOWNGRADE=yes") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	d.says(t, "pgherd --version && [ -z \"$(dpkg --audit)\" ]", now+" ("+commit+")")
+	d.says(t, "PGHERD_DOWNGRADE=yes dpkg --install /"+before+"/pgherd_*.deb && pgherd --version", before+" ("+commit+")")
+	d.says(t, "dpkg --install /"+now+"/pgherd_*.deb && pgherd --version", now+" ("+commit+")")
+}
+
+// findsWhatMakeInstalled installs beside what "make install" has put into /usr/local, which systemd and shells take first.
+func (d debian) findsWhatMakeInstalled(t *testing.T) {
+	t.Helper()
+	again := "dpkg --install /" + now + "/pgherd_*.deb 2>&1"
+	for _, file := range []string{"/usr/local/bin/pgherd", "/usr/local/lib/systemd/system/pgherd-api.service"} {
+		d.says(t, "mkdir -p "+filepath.Dir(file)+" && : > "+file+" && "+again+" && rm "+file, "make uninstall", file)
+	}
+	if out := d.does(t, again); strings.Contains(out, "make uninstall") {
+		t.Error(out)
+	}
 }
 
 // everySettingIsAComment starts each host with every line of its file uncommented that has a value: it complains of nothing but
@@ -106,8 +147,9 @@ func (d debian) life(t *testing.T) {
 func (d debian) everySettingIsAComment(t *testing.T) {
 	t.Helper()
 	for _, host := range []string{"api", "batch", "dashboard", "agent"} {
-		d.does(t, "! grep -qv '^#\\|^$' /etc/pgherd/"+host+".env")
-		out, err := d.tries(t, "grep '^#PGHERD_' /etc/pgherd/"+host+".env | grep -v '=$' | sed 's/^#//' > /settings; "+
+		settings := "/usr/share/pgherd/" + host + ".env"
+		d.does(t, "! grep -qv '^#\\|^$' "+settings+" && ! grep -v ^# /etc/pgherd/"+host+".env")
+		out, err := d.tries(t, "grep '^#PGHERD_' "+settings+" | grep -v '=$' | sed 's/^#//' > /settings; "+
 			"while IFS= read -r line; do export \"$line\"; done < /settings; timeout 10 pgherd "+host)
 		if err == nil || strings.Contains(out, "does not take") {
 			t.Errorf("%s: %v\n%s", host, err, out)

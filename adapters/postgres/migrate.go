@@ -48,10 +48,10 @@ var migrationFiles embed.FS
 // no down migrations.
 // After ErrLocked, as after any other error, Migrate goes on with the first migration that is not done.
 //
-// Hosts work meanwhile: what would serve none of the version that the schema is of is ErrSkipped, and changes nothing. A migration is
-// a transaction that keeps them from one table at most, so that the two wait for each other
-// in no order of tables. An index of a table that grows is made by a migration of its own without a transaction, CONCURRENTLY. If
-// that is interrupted, an index stays that is not valid: each such migration begins by dropping it.
+// Hosts work meanwhile: what would serve none of the version that the schema is of is ErrSkipped, and changes nothing.
+// A migration is a transaction that keeps them from one table at most, so that the two wait for each other in no order of tables.
+// An index of a table that grows is made by a migration of its own without a transaction, CONCURRENTLY. If that is interrupted,
+// an index stays that is not valid: each such migration begins by dropping it.
 func Migrate(ctx context.Context, url string) error {
 	return migrateWith(ctx, url, migrationFiles, false)
 }

@@ -1,5 +1,5 @@
 // Command manual writes what is installed beside pgherd: a man page for each command, and for each host that systemd runs the
-// file of its settings. The folder that it is called with gets the layout of the root: usr/share/man and etc/pgherd.
+// list of its settings. The folder that it is called with gets the layout of the root: usr/share/man and usr/share/pgherd.
 package main
 
 import (
@@ -25,10 +25,11 @@ func main() {
 
 func write(folder string) error {
 	pages := manual.Manual{Section: 8, ExitStatuses: exitStatuses, Environment: environment}
-	err := pages.Write(cli.Root(), filepath.Join(folder, "usr", "share"))
+	share := filepath.Join(folder, "usr", "share")
+	err := pages.Write(cli.Root(), share)
 	for _, host := range hosts {
 		text, failed := settingsFile(host)
-		err = errors.Join(err, failed, manual.WriteFile(filepath.Join(folder, "etc", "pgherd", host+".env"), text))
+		err = errors.Join(err, failed, manual.WriteFile(filepath.Join(share, "pgherd", host+".env"), text))
 	}
 	return err
 }

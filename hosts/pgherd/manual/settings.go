@@ -14,8 +14,8 @@ import (
 // hosts are the commands that systemd runs.
 var hosts = []string{"api", "batch", "dashboard", "agent"}
 
-// settingsFile is /etc/pgherd/HOST.env as it is installed: every setting of a host, as a comment, with what it is without that
-// line.
+// settingsFile is HOST.env among the examples: every setting of a host, as a comment, with what it is without that line. The
+// operator's own, which the unit reads, is another file: an upgrade changes this one without asking.
 func settingsFile(host string) (string, error) {
 	cmd, _, err := cli.Root().Find([]string{host})
 	if err != nil {
@@ -26,8 +26,8 @@ func settingsFile(host string) (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `# Settings of pgherd-%[1]s.service, as lines of NAME=value. Each stands here as a comment, with the value
-# that it has without a line of its own. What changes takes effect with "systemctl restart pgherd-%[1]s".
+	fmt.Fprintf(&b, `# All settings of pgherd-%[1]s.service, each with the value that it has where nobody sets it. Yours are lines
+# of NAME=value in /etc/pgherd/%[1]s.env, and take effect with "systemctl restart pgherd-%[1]s".
 # NAME_FILE instead of NAME is a file with the value: for secrets.
 `, host)
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {

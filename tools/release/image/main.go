@@ -1,6 +1,5 @@
-// Command image makes an image for containers, with neither a daemon nor a base image: an archive of OCI's layout, which "docker
-// load", "podman load" and "ctr images import" take. It has the program pgherd, the certificate authorities that Mozilla trusts,
-// and a user.
+// Command image makes an image for containers, with neither a daemon nor a base image: an archive of OCI's layout. It has the
+// program pgherd, the certificate authorities that Mozilla trusts, and a user.
 // The same files, version and second make the same bytes.
 //
 //	image -program bin/pgherd -license LICENSE -version v1.0.0 -commit 0123... -arch amd64 -seconds 1767225600 -to pgherd.oci.tar
