@@ -52,7 +52,13 @@ func TestLinksLeadSomewhere(t *testing.T) {
 }
 
 // sources returns the text files that can name a page. What lies in hidden folders was not written here.
-func sources(t *testing.T) (files []string) {
+func sources(t *testing.T) []string {
+	t.Helper()
+	return slices.DeleteFunc(files(t), func(file string) bool { return !slices.Contains(kinds, filepath.Ext(file)) })
+}
+
+// files are those of the repository, but for what is hidden.
+func files(t *testing.T) (list []string) {
 	t.Helper()
 	check.NoError(t, filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
@@ -60,12 +66,12 @@ func sources(t *testing.T) (files []string) {
 			return err
 		case entry.IsDir() && file != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "bin"):
 			return filepath.SkipDir
-		case entry.Type().IsRegular() && slices.Contains(kinds, filepath.Ext(file)):
-			files = append(files, file)
+		case entry.Type().IsRegular():
+			list = append(list, file)
 		}
 		return nil
 	}))
-	return files
+	return list
 }
 
 // follow says what is wrong with a link of a page, or nothing.
