@@ -88,6 +88,8 @@ func TestPackages(t *testing.T) {
 	run(t, older, `make packages VERSION="$1"`, before)
 	t.Run("the same sources make the same files elsewhere", func(t *testing.T) {
 		again := sources(t)
+		// What packs was built by other compilers.
+		run(t, again, `cd .toolchain && for tool in *; do cp --remove-destination "$(readlink $tool)" $tool && echo >> $tool; done`)
 		elsewhere(t, again, `make packages VERSION="$1"`, now)
 		run(t, again, `diff --recursive dist "$1" && cd dist && sha256sum --check --strict SHA256SUMS`, release)
 	})
