@@ -13,7 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/setup"
-	"github.com/pgherd/pgherd/hosts/svc/profile"
+	"github.com/pgherd/pgherd/hosts/internal/profile"
 )
 
 // needed is what must be there, and which package brings it.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/server"
-	"github.com/pgherd/pgherd/hosts/svc/profile"
+	"github.com/pgherd/pgherd/hosts/internal/profile"
 )
 
 const (

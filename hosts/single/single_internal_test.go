@@ -20,7 +20,7 @@ import (
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/setup"
 	"github.com/pgherd/pgherd/core/account"
-	"github.com/pgherd/pgherd/hosts/svc/profile"
+	"github.com/pgherd/pgherd/hosts/internal/profile"
 )
 
 // debian is a machine that is a folder, with programs that only remember what they did.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/core/ascii"
-	"github.com/pgherd/pgherd/hosts/svc/profile"
+	"github.com/pgherd/pgherd/hosts/internal/profile"
 )
 
 // Target is where the API is, and the key for it.

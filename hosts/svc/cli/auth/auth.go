@@ -16,7 +16,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/hosts/svc/cli/app"
-	"github.com/pgherd/pgherd/hosts/svc/profile"
+	"github.com/pgherd/pgherd/hosts/internal/profile"
 )
 
 // Command makes the command "svc auth".
