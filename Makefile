@@ -112,9 +112,10 @@ crash: toolchain objectstore ## kill at each point in every case that there is
 logins: toolchain ## run the agent's tests of logins, roles and opt-ins whole, over both kinds of databases
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./agent/logins ./agent/overlay
 
-lint: $(GOLANGCI) ## check style, import rules, and that the Terraform provider compiles with the module that it is made of
+lint: $(GOLANGCI) ## check style, import rules, and that the modules beside compile: the Terraform provider, and what makes a release
 	$(GOLANGCI) run ./...
 	$(GO) -C hosts/terraform vet ./...
+	$(GO) -C tools/release vet ./...
 
 acceptance: ## run the scenarios over HTTP, with everything behind it in memory
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run '^TestMatrix$$/^http$$' ./acceptance
