@@ -20,7 +20,7 @@ for file in passwd group; do cp "$root/usr/share/base-passwd/$file.master" "$roo
 [ -e "$root/usr/bin/awk" ] || ln -s mawk "$root/usr/bin/awk"
 printf '#!/bin/sh\nexit 101\n' > "$root/usr/sbin/policy-rc.d" # nothing starts
 chmod 755 "$root/usr/sbin/policy-rc.d"
-export DEBIAN_FRONTEND=noninteractive LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin TMPDIR=/tmp
 # What has no configured package to depend on yet comes first.
 chroot "$root" sh -c 'dpkg --install --force-depends /debs/base-passwd_*.deb /debs/base-files_*.deb && dpkg --install --force-depends /debs/*.deb'
 [ -z "$(chroot "$root" dpkg --audit)" ]

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -108,7 +109,8 @@ func (i image) runs(t *testing.T) {
 		t.Errorf("it trusts %d authorities", n)
 	}
 	check.NoError(t, os.Chmod(filepath.Dir(root), 0o755))
-	args := append([]string{"chroot", "--userspec=" + config.Config.User, root}, config.Config.Entrypoint...)
+	chroot := check.Must(exec.LookPath("chroot"))(t) // what runs has no PATH
+	args := append([]string{chroot, "--userspec=" + config.Config.User, root}, config.Config.Entrypoint...)
 	for want, flags := range map[string][]string{now + " (" + commit + ")": {"--version"}, "PGHERD_METADATA_URL": {"api"}} {
 		c := alone(t, append(args, flags...)...)
 		c.Env = []string{}
