@@ -1,4 +1,4 @@
-// Package profile keeps where services are and the keys for them, in a file that its user alone can read.
+// Package profile keeps for svc where services are and the keys for them, in a file that its user alone can read.
 package profile
 
 import (

@@ -15,8 +15,8 @@ import (
 	"github.com/pgherd/pgherd/adapters/apiclient"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/hosts/svc/cli/app"
 	"github.com/pgherd/pgherd/hosts/internal/profile"
+	"github.com/pgherd/pgherd/hosts/svc/cli/app"
 )
 
 // Command makes the command "svc auth".
