@@ -35,7 +35,7 @@ func Command() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&url, "metadata-url", "", "PostgreSQL URL of the metadata database, as the owner of its schema")
-	cmd.Flags().BoolVar(&stopped, "hosts-stopped", false, "no host of the control plane runs: upgrade over versions whose hosts the "+
-		"new schema does not serve")
+	cmd.Flags().BoolVar(&stopped, "hosts-stopped", false, "no host of the control plane runs: upgrade over versions whose hosts "+
+		"the new schema does not serve")
 	return cmd
 }
