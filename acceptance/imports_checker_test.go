@@ -23,7 +23,7 @@ func TestImportCheckerFindsPlantedImports(t *testing.T) {
 		{"hosts/svc/cli", module + "adapters/apiclient", fine},
 		{"hosts/svc/cli", "github.com/gofiber/fiber/v2", "hosts/svc/cli reaches github.com/gofiber/fiber/v2"},
 		{"hosts/svc/cli", "go.uber.org/fx", "hosts/svc/cli reaches go.uber.org/fx"},
-		{"hosts/internal/profile", "github.com/jmoiron/sqlx", "hosts/internal/profile reaches github.com/jmoiron/sqlx"},
+		{"hosts/svc/cli", "github.com/jmoiron/sqlx", "hosts/svc/cli reaches github.com/jmoiron/sqlx"},
 		{"hosts/svc", "github.com/lib/pq/oid", "hosts/svc reaches github.com/lib/pq/oid"},
 	} {
 		found := problems(map[string]listed{module + c.from: {Deps: []string{c.reached}}})
