@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/pgherd/pgherd/acceptance/check"
@@ -60,30 +61,34 @@ func askMachine(name string, args []string) int {
 	return 0
 }
 
-// listen has a machine answer its stand-ins, one at a time.
+// listen has a machine answer its stand-ins: one may start another, as certbot its hook.
 func listen(t *testing.T, m *machine, socket string) {
 	t.Helper()
 	listener := check.Must(net.Listen("unix", socket))(t)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	var answers sync.WaitGroup
+	answers.Go(func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			var a asked
-			var said string
-			if err := json.NewDecoder(conn).Decode(&a); err != nil {
-				said = err.Error()
-			} else if err := standIns[a.Name](m, a.Args); err != nil {
-				said = fmt.Sprintf("%q: %v", a.Args, err)
-			}
-			_ = json.NewEncoder(conn).Encode(said)
-			_ = conn.Close()
+			answers.Go(func() { m.answer(conn) })
 		}
-	}()
-	t.Cleanup(func() { _ = listener.Close(); <-ended })
+	})
+	t.Cleanup(func() { _ = listener.Close(); answers.Wait() })
+}
+
+// answer does what a stand-in is asked.
+func (m *machine) answer(conn net.Conn) {
+	defer conn.Close()
+	var a asked
+	var said string
+	if err := json.NewDecoder(conn).Decode(&a); err != nil {
+		said = err.Error()
+	} else if err := standIns[a.Name](m, a.Args); err != nil {
+		said = fmt.Sprintf("%q: %v", a.Args, err)
+	}
+	_ = json.NewEncoder(conn).Encode(said)
 }
 
 var errUsage = errors.New("the stand-in does not know these arguments")
