@@ -163,9 +163,16 @@ func (f *folder) makesAnother(first id.DatabaseID, more string) {
 	f.plansWith([]string{more})
 
 	relay := f.relayed(func(asked *http.Request, _ int, answer []byte) {
-		var made struct{ Password, Secret string }
-		if asked.Method == http.MethodPost && json.Unmarshal(answer, &made) == nil && made.Password+made.Secret != "" {
-			f.secrets["what was told by "+asked.URL.Path] = made.Password + made.Secret
+		var made struct {
+			Password string
+			Data     struct{ Secret string }
+		}
+		told := ""
+		if asked.Method == http.MethodPost && json.Unmarshal(answer, &made) == nil {
+			told = made.Password + made.Data.Secret
+		}
+		if told != "" {
+			f.secrets["what was told by "+asked.URL.Path] = told
 		}
 	})
 	before := len(f.secrets)
