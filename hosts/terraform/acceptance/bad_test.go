@@ -162,7 +162,7 @@ func (f *folder) isBusy(shop id.DatabaseID) {
 	defer db.Close()
 	check.Must(db.ExecContext(f.Context(), "CREATE TABLE item (n int)"))(f)
 	tx := check.Must(db.BeginTx(f.Context(), nil))(f)
-	defer tx.Rollback() //nolint:errcheck // it has ended
+	defer tx.Rollback()
 	for _, statement := range []string{"SET LOCAL idle_in_transaction_session_timeout = 0", "LOCK TABLE item"} {
 		check.Must(tx.ExecContext(f.Context(), statement))(f)
 	}

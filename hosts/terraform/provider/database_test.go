@@ -119,7 +119,7 @@ func TestAStatusFollows(t *testing.T) {
 		plan := stateOf(t, database, databaseModel{Running: planned})
 		resp := planmodifier.StringResponse{PlanValue: types.StringUnknown()}
 		following{}.PlanModifyString(t.Context(), planmodifier.StringRequest{
-			State: state, Plan: tfsdk.Plan{Schema: plan.Schema, Raw: plan.Raw}, StateValue: active,
+			State: state, Plan: tfsdk.Plan(plan), StateValue: active,
 		}, &resp)
 		if !resp.PlanValue.Equal(want) || resp.Diagnostics.HasError() {
 			t.Errorf("running is %s: %s, %v", planned, resp.PlanValue, resp.Diagnostics)

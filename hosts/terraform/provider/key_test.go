@@ -35,7 +35,7 @@ func plannedKey(t *testing.T, key, before, planned types.String) types.String {
 	plan := roleState(t, m)
 	resp := planmodifier.StringResponse{PlanValue: types.StringUnknown()}
 	nextKey{}.PlanModifyString(t.Context(), planmodifier.StringRequest{
-		Path: path.Root("rotation_key"), State: state, Plan: tfsdk.Plan{Schema: plan.Schema, Raw: plan.Raw}, StateValue: key,
+		Path: path.Root("rotation_key"), State: state, Plan: tfsdk.Plan(plan), StateValue: key,
 	}, &resp)
 	if resp.Diagnostics.HasError() {
 		t.Fatal(resp.Diagnostics)
@@ -116,7 +116,7 @@ func TestASecretIsToldOnce(t *testing.T) {
 		plan := stateOf(t, webhook, webhookModel{Rotation: c.planned, SecretInState: c.kept, Secret: types.StringUnknown()})
 		resp := planmodifier.StringResponse{PlanValue: types.StringUnknown()}
 		once{kept: "secret_in_state", rotation: "rotation"}.PlanModifyString(t.Context(), planmodifier.StringRequest{
-			State: state, Plan: tfsdk.Plan{Schema: plan.Schema, Raw: plan.Raw}, StateValue: c.had,
+			State: state, Plan: tfsdk.Plan(plan), StateValue: c.had,
 		}, &resp)
 		if !resp.PlanValue.Equal(c.want) || resp.Diagnostics.HasError() != c.refused {
 			t.Errorf("%s: %s, %v", what, resp.PlanValue, resp.Diagnostics)

@@ -166,7 +166,7 @@ func createRole(ctx context.Context, api *apiclient.Client, m *roleModel) error 
 	m.take(r)
 	for core.Status(m.Status.ValueString()) != core.Ready { // what was interrupted goes on
 		var now wire.RoleSetup
-		switch r.Status = core.Status(m.Status.ValueString()); r.Status { //nolint:exhaustive // from nothing else a creation goes on
+		switch r.Status = core.Status(m.Status.ValueString()); r.Status { // from nothing else a creation goes on
 		case core.Reserved:
 			now, err = api.Roles.Prepare(ctx, of, r.RoleID)
 		case core.SQLReady:
