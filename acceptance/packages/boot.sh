@@ -28,6 +28,8 @@ for name in null zero full random urandom tty; do
 done
 mkdir "$root/dev/shm" "$root/dev/pts" "$root/.old"
 mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+mount -t devpts -o newinstance,ptmxmode=0666,mode=0620 devpts "$root/dev/pts"
+ln -s pts/ptmx "$root/dev/ptmx" # without it no unit has devices of its own
 ln -s /proc/self/fd "$root/dev/fd"
 cd "$root"
 pivot_root . .old
