@@ -5,10 +5,10 @@ set -eu
 root=$1
 group=$2
 exec unshare --mount sh -euc '
-mount -t cgroup2 cgroup2 "$1/sys/fs/cgroup"
-mkdir "$1/sys/fs/cgroup/$2"
-echo $$ > "$1/sys/fs/cgroup/$2/cgroup.procs"
-umount "$1/sys/fs/cgroup"
+mount -t cgroup2 cgroup2 "$1/mnt"
+mkdir "$1/mnt/$2"
+echo $$ > "$1/mnt/$2/cgroup.procs"
+umount "$1/mnt"
 exec unshare --mount --pid --net --uts --ipc --cgroup --fork --kill-child sh -euc "$3" sh "$1"
 ' sh "$root" "$group" '
 root=$1
