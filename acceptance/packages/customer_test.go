@@ -43,7 +43,7 @@ func (b booted) customer(t *testing.T) {
 	as := func(script string) string {
 		t.Helper()
 		return b.does(t, "cd "+home+` && exec env --ignore-environment HOME="$PWD" PATH=/usr/bin:/bin `+
-			"runuser -u customer -- bash -euc "+quoted(script))
+			"/usr/sbin/runuser -u customer -- bash -euc "+quoted(script))
 	}
 	var environment string
 	seen := map[string]bool{}
