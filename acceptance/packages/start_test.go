@@ -147,7 +147,8 @@ func (d debian) stock(t *testing.T, suite, release string) {
 		sh standins.sh "$1/pgdg" "$3" && sh index.sh "$1/pgdg"
 		cp -r "$4" "$1/release"
 		rm "$1/usr/sbin/policy-rc.d"
-		[ -e "$1/usr/sbin/init" ] || ln -s ../lib/systemd/systemd "$1/usr/sbin/init" # as systemd-sysv does`, d.root, filepath.Join(tools, string(toolchain.Roots), suite), tools, release)
+		[ -e "$1/usr/sbin/init" ] || ln -s ../lib/systemd/systemd "$1/usr/sbin/init" # as systemd-sysv does`,
+		d.root, filepath.Join(tools, string(toolchain.Roots), suite), tools, release)
 	const script = "#!/bin/sh\nset -e\n[ \"$*\" = -y ]\n" +
 		"echo 'deb [trusted=yes] file:/pgdg ./' > /etc/apt/sources.list.d/pgdg.list\napt-get update\n"
 	const fetches = "usr/share/postgresql-common/pgdg/apt.postgresql.org.sh"
