@@ -231,8 +231,8 @@ func (c *calls) end(t *testing.T) {
 	}
 }
 
-// isTold finds the customer's own address in what the hosts log, and never the load balancer's: that one calls without a key, where
-// its own machine tries whether it works.
+// isTold finds the customer's own address in what the hosts log, and never the load balancer's, who calls without a key, where its
+// own machine tries whether it works.
 func (c *customer) isTold(t *testing.T) {
 	t.Helper()
 	for _, host := range []string{"pgherd-api", "pgherd-dashboard"} {
