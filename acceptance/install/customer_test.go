@@ -239,7 +239,7 @@ func (c *customer) isTold(t *testing.T) {
 		log := string(check.Must(os.ReadFile(c.walk.machines["api1"].path(host + ".log")))(t))
 		told := 0
 		for line := range strings.Lines(log) {
-			known := strings.Contains(line, `"key":`) || strings.Contains(line, `"userId":`)
+			known := strings.Contains(line, `"key":"pgh_`) || strings.Contains(line, `"userId":`)
 			switch {
 			case known && strings.Contains(line, `"client":"`+addresses["customer"]+`"`):
 				told++
