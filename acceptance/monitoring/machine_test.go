@@ -46,10 +46,7 @@ func newMachine(t *testing.T, authority string) machine {
 	for _, dir := range []string{"etc", "var"} {
 		check.NoError(t, os.CopyFS(m.path(dir), os.DirFS(filepath.Join(from, dir))))
 	}
-	// The folder system is there where systemd runs, whose journal rsyslog then gets.
-	for _, dir := range []string{
-		"tmp", "run/systemd/system", "run/systemd/journal", "var/spool/rsyslog", "var/log", "etc/ssl/certs",
-	} {
+	for _, dir := range []string{"tmp", "run", "var/spool/rsyslog", "var/log", "etc/ssl/certs"} {
 		check.NoError(t, os.MkdirAll(m.path(dir), 0o755))
 	}
 	var hosts strings.Builder
@@ -117,13 +114,14 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// journal passes a host's log lines to rsyslog as systemd's journal does, under the name of its unit.
+// journal passes a host's log lines to rsyslog in the form in which systemd's journal does, under the name of its unit. Nobody
+// hands a socket to rsyslog here, so it has made its own.
 func (m machine) journal(t *testing.T, unit string, p *stack.Process) {
 	t.Helper()
 	var socket net.Conn
 	check.Eventually(t, "rsyslog to take lines", func() (up bool) {
 		var err error
-		socket, err = net.Dial("unixgram", m.path("run/systemd/journal/syslog"))
+		socket, err = net.Dial("unixgram", m.path("dev/log"))
 		return err == nil
 	})
 	stop, ended := make(chan struct{}), make(chan struct{})
