@@ -224,25 +224,27 @@ func rulesAreEvaluated(t *testing.T) {
 	}
 }
 
-// unseen is what this pgherd has not, or not yet: alerts, somebody who reads pages, an archive, languages.
-var unseen = regexp.MustCompile(`ALERTS|pgherd_dashboard_re|archive|drill|trusted_language`)
+// unseen is what this pgherd has not, or not yet: alerts, somebody who reads pages, an archive, languages, traces.
+var unseen = regexp.MustCompile(`ALERTS|pgherd_dashboard_re|archive|drill|trusted_language|trace_spans`)
 
-// panelsShowSomething asks for what each panel of the dashboard does.
+// panelsShowSomething asks for what each panel of the dashboard does. Some figures are found once a minute.
 func panelsShowSomething(t *testing.T) {
 	t.Helper()
 	for _, q := range grafana.Queries("1m") {
-		got, err := prometheus[samples](t, "query", url.Values{"query": {q.Expr}})
-		switch {
-		case err != nil:
-			t.Errorf("%s: %v", q.Expr, err)
-		case unseen.MatchString(q.Expr):
-		case len(got.Result) == 0:
-			t.Errorf("%s shows nothing", q.Expr)
-		default:
-			for _, label := range q.By {
-				if got.Result[0].Metric[label] == "" {
-					t.Errorf("%s has no %s", q.Expr, label)
-				}
+		var got samples
+		ask := func() bool {
+			var err error
+			got, err = prometheus[samples](t, "query", url.Values{"query": {q.Expr}})
+			check.NoError(t, err, q.Expr)
+			return len(got.Result) > 0
+		}
+		if ask(); unseen.MatchString(q.Expr) {
+			continue
+		}
+		await(t, 2*time.Minute, "answer to "+q.Expr, ask)
+		for _, label := range q.By {
+			if got.Result[0].Metric[label] == "" {
+				t.Errorf("%s has no %s", q.Expr, label)
 			}
 		}
 	}
