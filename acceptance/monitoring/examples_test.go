@@ -48,7 +48,7 @@ func followExamples(t *testing.T) {
 	s := stacktest.Start(t.Context(), t, stack.Options{
 		AgentFlags: []string{"--server-name=first", "--ops-listen=" + net.JoinHostPort(addresses["db1"], "8091")},
 	})
-	api := check.Must(s.StartAPI(t.Context(), ""))(t)
+	api := check.Must(s.StartAPI(t.Context(), "", "--default-schedule=daily"))(t)
 	batch := check.Must(s.StartBatch(t.Context(), "", "--account-metrics=5"))(t)
 	go forward(listen(t, "api1", "8081"), api.OpsAddress())
 	go forward(listen(t, "api1", "8082"), batch.OpsAddress())
