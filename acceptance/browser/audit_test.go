@@ -117,18 +117,25 @@ func TestFaultsAreSaid(t *testing.T) {
 	})
 	said := watch(t, func(t testing.TB) {
 		p := Start(t, s.roots, s.origin).Open(t, s.origin, Options{})
-		for name := range astray {
+		for name, a := range astray {
 			p.Goto("/" + url.PathEscape(name))
-			p.report(name)
+			// What a page does beside its loading, as sending a form, may go wrong later.
+			check.Eventually(t, "no more is said", func() bool {
+				p.report(name)
+				return saidOf(t.(*watched).heard(), name, a.said)
+			})
 		}
 	})
 	for name, a := range astray {
-		if !slices.ContainsFunc(said, func(fault string) bool {
-			return strings.HasPrefix(fault, name+": ") && strings.Contains(fault, a.said)
-		}) {
+		if !saidOf(said, name, a.said) {
 			t.Errorf("%s: %q is not said of it, but %q", name, a.said, said)
 		}
 	}
+}
+
+// saidOf reports whether a fault of that name was said.
+func saidOf(said []string, name, fault string) bool {
+	return slices.ContainsFunc(said, func(s string) bool { return strings.HasPrefix(s, name+": ") && strings.Contains(s, fault) })
 }
 
 func TestFaultsAreSaidInTheEnd(t *testing.T) {

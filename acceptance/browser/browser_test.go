@@ -30,6 +30,12 @@ func (w *watched) Errorf(format string, args ...any) {
 	w.said = append(w.said, fmt.Sprintf(format, args...))
 }
 
+func (w *watched) heard() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.said)
+}
+
 func (w *watched) Fatalf(format string, args ...any) {
 	w.Errorf(format, args...)
 	runtime.Goexit()
