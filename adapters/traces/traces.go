@@ -3,7 +3,6 @@ package traces
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -72,15 +70,11 @@ func New(c Config) (*Traces, error) {
 	if endpoint.Path == "" || endpoint.Path == "/" {
 		endpoint.Path = "/v1/traces"
 	}
-	options := []otlptracehttp.Option{
-		otlptracehttp.WithEndpointURL(endpoint.String()), otlptracehttp.WithTimeout(exportTime),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{}), // a batch that is not taken is lost: the next one may be
+	to, err := newClient(c, endpoint.String())
+	if err != nil {
+		return nil, err
 	}
-	if c.Roots != nil {
-		options = append(options, otlptracehttp.WithTLSClientConfig(&tls.Config{RootCAs: c.Roots, MinVersion: tls.VersionTLS12}))
-	}
-	client := otlptracehttp.NewClient(options...)
-	return start(c, otlptrace.NewUnstarted(client)), nil
+	return start(c, otlptrace.NewUnstarted(to)), nil
 }
 
 // start is New with another way to the collector.
