@@ -88,9 +88,11 @@ uninstall: ## remove what "make install" has put below DESTDIR, as before Debian
 		$(addprefix $(DATADIR)/,$(COMPLETIONS)) $(DATADIR)/man/man1/svc.1 $(DATADIR)/man/man1/svc-*.1)
 	rmdir $(DESTDIR)$(DATADIR)/pgherd 2> /dev/null || true
 
-# Without inlining too, it takes three fifths. What is installed, "make build" makes.
+# Without inlining too, it takes three fifths. What is installed, "make build" makes. What fetches the tools is compiled first:
+# two compilers at a time would both compile what they share.
 run: export GOFLAGS += '-gcflags=all=-l -dwarf=false'
 run: ## run a whole pgherd on this machine until Ctrl-C; its state is kept in .pgherd/dev
+	@$(COMPILE) build -o /dev/null ./hosts/toolchain/ensure
 	@$(MAKE) --no-print-directory -j2 server toolchain BIN=bin/dev
 	@$(COMPILE) build -o bin/ ./hosts/svc & exec bin/dev/pgherd dev
 
