@@ -89,7 +89,8 @@ uninstall: ## remove what "make install" has put below DESTDIR, as before Debian
 	rmdir $(DESTDIR)$(DATADIR)/pgherd 2> /dev/null || true
 
 # Without inlining too, it takes three fifths. What is installed, "make build" makes. What fetches the tools is compiled first:
-# two compilers at a time would both compile what they share.
+# two compilers at a time would both compile what they share. Without C it is what packages have, and needs no C compiler.
+run: export CGO_ENABLED = 0
 run: export GOFLAGS += '-gcflags=all=-l -dwarf=false'
 run: ## run a whole pgherd on this machine until Ctrl-C; its state is kept in .pgherd/dev
 	@$(COMPILE) build -o /dev/null ./hosts/toolchain/ensure
