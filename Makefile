@@ -3,8 +3,8 @@
 GO ?= go
 # The same objects serve every target, and every clone. Without what debuggers read, all compiles in five sixths of the time.
 export GOFLAGS ?= -trimpath -gcflags=all=-dwarf=false -ldflags=-w
-# The compiler needs a quarter less time where it collects garbage more seldom.
-COMPILE = GOGC=400 $(GO)
+# The compiler needs a quarter less time where it collects garbage more seldom; two at a time need half a gigabyte more memory.
+COMPILE = GOGC=800 $(GO)
 # What takes long shows one in several of its cases to "make test": those of the day. "make test SAMPLE=7" shows another day's.
 SAMPLE ?= $(shell date +%Y%j)
 # The longest go first.
@@ -93,8 +93,8 @@ uninstall: ## remove what "make install" has put below DESTDIR, as before Debian
 run: export CGO_ENABLED = 0
 run: export GOFLAGS += '-gcflags=all=-l -dwarf=false'
 run: ## run a whole pgherd on this machine until Ctrl-C; its state is kept in .pgherd/dev
-	@$(COMPILE) build -o /dev/null ./hosts/toolchain/ensure
-	@$(MAKE) --no-print-directory -j2 server toolchain BIN=bin/dev
+	@$(COMPILE) build -o bin/dev/ ./hosts/toolchain/ensure
+	@$(MAKE) --no-print-directory -j2 server toolchain BIN=bin/dev ENSURE=bin/dev/ensure
 	@$(COMPILE) build -o bin/ ./hosts/svc & exec bin/dev/pgherd dev
 
 test: ready ## run the tests, including those on the real stack; of what takes long, a sample ("make check" has all)
@@ -198,8 +198,9 @@ generate: ## rewrite the files that tests generate, such as docs/develop/states.
 verify: generate ## fail if a generated file is out of date
 	git diff --exit-code
 
+ENSURE = $(COMPILE) run ./hosts/toolchain/ensure
 toolchain: ## find PostgreSQL 16, PgBouncer and pgBackRest on this machine, or download them into .toolchain
-	@$(COMPILE) run ./hosts/toolchain/ensure
+	@$(ENSURE)
 
 schemas objectstore:
 	@$(GO) run ./hosts/toolchain/ensure $@ >/dev/null
