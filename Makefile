@@ -95,7 +95,7 @@ run: export GOFLAGS += '-gcflags=all=-l -dwarf=false'
 run: ## run a whole pgherd on this machine until Ctrl-C; its state is kept in .pgherd/dev
 	@$(COMPILE) build -o bin/dev/ ./hosts/toolchain/ensure
 	@$(MAKE) --no-print-directory -j2 server toolchain BIN=bin/dev ENSURE=bin/dev/ensure
-	@$(COMPILE) build -o bin/ ./hosts/svc & exec bin/dev/pgherd dev
+	@nice env $(COMPILE) build -o bin/ ./hosts/svc & exec bin/dev/pgherd dev
 
 test: ready ## run the tests, including those on the real stack; of what takes long, a sample ("make check" has all)
 	@echo 'PGHERD_SAMPLE=$(SAMPLE)'
