@@ -1,8 +1,6 @@
-package cli_test
+package docs
 
 import (
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/pgherd/cli"
 )
 
@@ -28,51 +25,46 @@ var (
 // Whatever pages say that somebody runs is there, with the flags that they say.
 func TestPagesNameCommandsThatAreThere(t *testing.T) {
 	t.Parallel()
-	root := cli.Root()
+	program := cli.Root()
 	for _, wrong := range []string{"pgherd admin servers list", "pgherd admin doctor --no-such", "pgherd serve"} {
-		if misses(root, wrong) == "" {
+		if misses(program, wrong) == "" {
 			t.Errorf("nothing is wrong with %s", wrong)
 		}
 	}
 	known := 0
-	check.NoError(t, filepath.WalkDir("../../../docs", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".md" {
-			return err
+	for _, file := range sources(t) {
+		if filepath.Ext(file) != ".md" || !strings.HasPrefix(file, filepath.Join(root, "docs")) {
+			continue
 		}
-		text, err := os.ReadFile(path)
-		for _, found := range called.FindAllStringSubmatch(goesOn.ReplaceAllString(string(text), " "), -1) {
+		for _, found := range called.FindAllStringSubmatch(goesOn.ReplaceAllString(contents(t, file), " "), -1) {
 			known++
-			if wrong := misses(root, found[1]); wrong != "" {
-				t.Errorf("%s: %s: there is no %s", path, found[1], wrong)
+			if wrong := misses(program, found[1]); wrong != "" {
+				t.Errorf("%s: %s: there is no %s", file, found[1], wrong)
 			}
 		}
-		return err
-	}))
+	}
 	if known < 100 {
 		t.Errorf("only %d commands were found", known)
 	}
 }
 
 // misses returns what a command line has and the program has not: a command or a flag.
-func misses(root *cobra.Command, line string) string {
+func misses(program *cobra.Command, line string) string {
 	line = quoted.ReplaceAllString(line, "x")
 	if at := over.FindStringIndex(line); at != nil {
 		line = line[:at[0]]
 	}
 	words := strings.Fields(strings.NewReplacer("[", " ", "]", " ", ",", " ").Replace(line))[1:]
-	cmd := root
-	for len(words) > 0 && cmd.HasSubCommands() && !strings.HasPrefix(words[0], "-") {
-		name := words[0]
-		next, _, err := cmd.Find([]string{name})
-		if err != nil || next == cmd {
-			return strings.TrimSpace(cmd.CommandPath() + " " + name)
-		}
-		cmd, words = next, words[1:]
+	cmd, rest, err := program.Find(words)
+	if err != nil || cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		return cmd.CommandPath() + " " + rest[0]
 	}
-	for _, word := range words {
+	cmd.InitDefaultHelpFlag()
+	cmd.InitDefaultVersionFlag()
+	for _, word := range rest {
 		name, is := strings.CutPrefix(word, "--")
 		name, _, _ = strings.Cut(name, "=")
-		if is && name != "help" && name != "version" && cmd.Flag(strings.TrimRight(name, ".:")) == nil {
+		if is && cmd.Flag(strings.TrimRight(name, ".:")) == nil {
 			return cmd.CommandPath() + " --" + name
 		}
 	}
