@@ -17,17 +17,15 @@ type Servers interface {
 	// Get returns a server; ErrNoRow when there is none.
 	Get(ctx context.Context, server id.ServerID) (server.Server, error)
 	List(ctx context.Context) ([]server.Server, error)
-	// Lock locks a server until the transaction ends, also against Pick; ErrNoRow when there is none. Whoever locks databases or
+	// Lock locks a server until the transaction ends, also against Rooms; ErrNoRow when there is none. Whoever locks databases or
 	// accounts, too, has done that before.
 	Lock(ctx context.Context, server id.ServerID) error
-	// Pick returns the server for a new database: of the enabled ones that have room for it, one that is not avoided comes first,
-	// then the one with room for the most databases; ErrNoRow when none has room. A deleted database takes a place, and
-	// connections only while it is recovered. Until the transaction ends, other picks wait, so that the room is not given away
-	// twice. It is an error outside of an Update.
-	Pick(ctx context.Context, p Placement) (server.Server, error)
-	// Fits reports whether so many connections of a server are not taken by its databases that are in service or being recovered;
-	// it waits as Pick does, and is an error outside of an Update. An unknown server is ErrNoRow.
-	Fits(ctx context.Context, server id.ServerID, connections int) (bool, error)
+	// Rooms lists the enabled servers with what their databases take of them, in the order of their names. A deleted database takes
+	// a place, and connections only while it is recovered. named is the name for Room.Named; empty: none has it. Until the
+	// transaction ends, other calls of Rooms and Room wait, so that no room is given away twice. It is an error outside of an Update.
+	Rooms(ctx context.Context, named string) ([]server.Room, error)
+	// Room is Rooms of one server, enabled or not; ErrNoRow when there is none.
+	Room(ctx context.Context, server id.ServerID, named string) (server.Room, error)
 	// Move puts a database on another server, where no server has heard of it yet; ErrNoRow when there is no such database. The
 	// name is checked there: VALIDATION_ERROR on "name". Writers must hold the database's lock (Databases.Lock).
 	Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error
@@ -43,19 +41,8 @@ type Servers interface {
 	// Contents counts what is on a server; zero where there is none.
 	Contents(ctx context.Context, server id.ServerID) (server.Contents, error)
 	// Remove forgets a server, with the qualifications of its extensions; ErrNoRow where there is none, ErrReferenced while there
-	// are databases on it. A Pick that waits for it then finds another one.
+	// are databases on it. Rooms that waits for it then finds the others.
 	Remove(ctx context.Context, server id.ServerID) error
-}
-
-// Placement is what a new database needs of its server.
-type Placement struct {
-	Now         time.Time
-	Connections int         // that it takes: database.Record.ReservedConnections
-	Only        id.ServerID // the one server that may take it; empty: any
-	// Leaving is the server of a database that is to be moved, and Name the database's name; both are empty for one that is not
-	// placed yet. That server, those that are avoided and those that have a database of the name are left out.
-	Leaving id.ServerID
-	Name    string
 }
 
 // Switches keeps the settings that an operator turns on and off.

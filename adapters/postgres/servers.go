@@ -39,25 +39,17 @@ var (
 	away   = pgdb.Written("UPDATE servers SET away_since = least(away_since, $1) WHERE id = $2")
 	moveTo = pgdb.Written("UPDATE databases SET server_id = $1 WHERE id = $2")
 
-	// Picks wait for each other by lockServers. pickServer is a statement of its own, after it, so that it counts what the pick
-	// before it has placed. The arguments of pickServer are the fields of ports.Placement.
+	// Whoever asks for room waits at lockServers or lockServer. What is sold is read by a statement of its own, after it, so that it
+	// counts what was placed before.
 	lockServers = pgdb.Written("SELECT FROM servers WHERE enabled ORDER BY id FOR NO KEY UPDATE")
-	pickServer  = pgdb.Written(fmt.Sprintf(`SELECT %s FROM servers t
-		CROSS JOIN (SELECT $1::timestamptz AS now, $2::bigint AS connections, $3::text AS leaving, $4::text AS name,
-			$5::text AS only) p
-		CROSS JOIN LATERAL (SELECT count(*) AS databases, %s AS connections
-			FROM databases d WHERE d.server_id = t.id) sold
-		CROSS JOIN LATERAL (SELECT coalesce(t.avoided_until > p.now, false) AS avoided) a
-		WHERE t.enabled AND t.capacity > sold.databases AND (p.only = '' OR t.id::text = p.only)
-			AND (t.connections = 0 OR t.connections >= sold.connections + p.connections)
-			AND (p.leaving = '' OR t.id::text <> p.leaving AND NOT a.avoided
-				AND NOT EXISTS (SELECT FROM databases d WHERE d.server_id = t.id AND d.name = p.name))
-		ORDER BY a.avoided, t.capacity - sold.databases DESC, t.name LIMIT 1`,
-		serverTable.Row("t"), soldConnections))
-	fitsServer = pgdb.Written(`SELECT t.connections = 0 OR t.connections >= $2::bigint +
-			(SELECT ` + soldConnections + ` FROM databases d WHERE d.server_id = t.id)
-		FROM servers t WHERE t.id = $1`)
+	rooms       = pgdb.Written(roomOf + " WHERE t.enabled ORDER BY t.name")
+	room        = pgdb.Written(roomOf + " WHERE t.id::text = $2")
 )
+
+// roomOf takes the name that is asked about.
+var roomOf = fmt.Sprintf(`SELECT %s, sold.* FROM servers t
+	CROSS JOIN LATERAL (SELECT count(*) AS held, %s AS sold, coalesce(bool_or(d.name = $1), false) AS named
+		FROM databases d WHERE d.server_id = t.id) sold`, serverTable.Row("t"), soldConnections)
 
 // soldConnections sums what databases d can take: of each that is in service, database.Record.ReservedConnections.
 var soldConnections = fmt.Sprintf(`coalesce(sum(%d + CASE WHEN d.connection_cap > 0 THEN d.connection_cap
@@ -78,18 +70,18 @@ func (s servers) Lock(ctx context.Context, of id.ServerID) error {
 	return s.MustChange(ctx, ports.ErrNoRow, lockServer, of)
 }
 
-func (s servers) Pick(ctx context.Context, p ports.Placement) (server.Server, error) {
+func (s servers) Rooms(ctx context.Context, named string) ([]server.Room, error) {
 	if err := s.Write(ctx, lockServers); err != nil {
-		return server.Server{}, err
+		return nil, err
 	}
-	return s.One(ctx, pickServer, p.Now, p.Connections, p.Leaving, p.Name, p.Only)
+	return pgdb.All[server.Room](ctx, s.Session, rooms, named)
 }
 
-func (s servers) Fits(ctx context.Context, of id.ServerID, connections int) (bool, error) {
+func (s servers) Room(ctx context.Context, of id.ServerID, named string) (server.Room, error) {
 	if err := s.Lock(ctx, of); err != nil {
-		return false, err
+		return server.Room{}, err
 	}
-	return pgdb.One[bool](ctx, s.Session, fitsServer, of, connections)
+	return pgdb.One[server.Room](ctx, s.Session, room, named, of)
 }
 
 func (s servers) Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error {

@@ -57,50 +57,38 @@ func (v servers) Lock(ctx context.Context, of id.ServerID) error {
 	})
 }
 
-func (v servers) Pick(ctx context.Context, p ports.Placement) (server.Server, error) {
-	return write(ctx, v.session, func(s *state) (server.Server, error) {
-		free := func(row server.Server) int {
-			return row.Capacity - s.count(func(r database.Record) bool { return r.ServerID == row.ID })
+func (v servers) Rooms(ctx context.Context, named string) ([]server.Room, error) {
+	return write(ctx, v.session, func(s *state) (list []server.Room, _ error) {
+		for _, row := range s.servers.having(func(row server.Server) bool { return row.Enabled }, byName) {
+			list = append(list, s.room(row, named))
 		}
-		after := func(row server.Server) int {
-			if row.Avoided(p.Now) {
-				return 1
-			}
-			return 0
-		}
-		roomy := s.servers.having(func(row server.Server) bool { return s.admits(row, p) && free(row) > 0 },
-			func(a, b server.Server) int {
-				return cmp.Or(cmp.Compare(after(a), after(b)), cmp.Compare(free(b), free(a)), byName(a, b))
-			})
-		if len(roomy) == 0 {
-			return server.Server{}, ports.ErrNoRow
-		}
-		return roomy[0], nil
+		return list, nil
 	})
 }
 
-// admits is what the placement demands of a server beside its capacity.
-func (s *state) admits(row server.Server, p ports.Placement) bool {
-	named := s.databases.any(func(r database.Record) bool { return r.ServerID == row.ID && r.Name == p.Name })
-	return row.Enabled && s.fits(row, p.Connections) && (p.Only == "" || row.ID == p.Only) &&
-		(p.Leaving == "" || row.ID != p.Leaving && !row.Avoided(p.Now) && !named)
+func (v servers) Room(ctx context.Context, of id.ServerID, named string) (server.Room, error) {
+	return write(ctx, v.session, func(s *state) (server.Room, error) {
+		row, err := found(s.servers.get(of))
+		if err != nil {
+			return server.Room{}, err
+		}
+		return s.room(row, named), nil
+	})
 }
 
-// fits reports whether a server has so many connections beside those of its databases in service.
-func (s *state) fits(row server.Server, connections int) bool {
+func (s *state) room(row server.Server, named string) server.Room {
+	in := server.Room{Server: row}
 	for _, r := range s.databases.byKey {
-		if r.ServerID == row.ID && s.inService(r) {
-			connections += r.ReservedConnections()
+		if r.ServerID != row.ID {
+			continue
+		}
+		in.Held++
+		in.Named = in.Named || r.Name == named
+		if s.inService(r) {
+			in.Sold += r.ReservedConnections()
 		}
 	}
-	return row.Connections == 0 || connections <= row.Connections
-}
-
-func (v servers) Fits(ctx context.Context, of id.ServerID, connections int) (bool, error) {
-	return write(ctx, v.session, func(s *state) (bool, error) {
-		row, err := found(s.servers.get(of))
-		return err == nil && s.fits(row, connections), err
-	})
+	return in
 }
 
 func (v servers) Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error {

@@ -26,7 +26,7 @@ func Servers(t *testing.T, m Metadata) {
 		{"the last connections go to a recovery or a new database", lastConnectionsGoToOne},
 		{"one that is avoided is picked last", avoidedIsLast},
 		{"answers of its agent are kept", answersAreKept},
-		{"the only one that may is picked or none", onlyOneIsPicked},
+		{"what is taken of each server is counted", roomIsCounted},
 		{"a database moves where its name is free", elsewhereIsAnother},
 		{"an installation is registered once", installationIsUnique},
 		{"what stands on a server is counted", standingIsCounted},
@@ -104,7 +104,7 @@ func removalMeetsPlacement(w *world) {
 		r := w.record("d" + numbered(i))
 		errs := w.atOnce(2, func(who int) transaction {
 			if who == 0 {
-				return w.placing(r, ports.Placement{Now: epoch, Connections: 1})
+				return w.placing(r, 1)
 			}
 			return inOrder(writing(ports.Tx.Servers, ports.Servers.Lock, s.ID), writing(ports.Tx.Servers, ports.Servers.Remove, s.ID))
 		})
@@ -119,12 +119,16 @@ func removalMeetsPlacement(w *world) {
 	}
 }
 
-// placing stores a record where one more is picked for.
-func (w *world) placing(r database.Record, p ports.Placement) transaction {
+// placing stores a record where one is picked for it, else it is ErrNoRow.
+func (w *world) placing(r database.Record, connections int) transaction {
 	return func(ctx context.Context, tx ports.Tx) error {
-		s, err := tx.Servers().Pick(ctx, p)
+		rooms, err := tx.Servers().Rooms(ctx, "")
 		if err != nil {
 			return err
+		}
+		s, some := server.Pick(rooms, server.Needs{Now: epoch, Connections: connections})
+		if !some {
+			return ports.ErrNoRow
 		}
 		r.ServerID = s.ID
 		return tx.Databases().Add(ctx, r)
@@ -140,24 +144,41 @@ func serverNameIsUnique(w *world) {
 }
 
 // picks demands a server by its name, or none, for a database that takes one connection and that is not stored.
-func (w *world) picks(what, want string, change ...func(*ports.Placement)) {
+func (w *world) picks(what, want string, change ...func(*server.Needs)) {
 	w.Helper()
-	got, err := take(w.Context(), w.Store, func(ctx context.Context, tx ports.Tx) (server.Server, error) {
-		return tx.Servers().Pick(ctx, changed(ports.Placement{Now: epoch, Connections: 1}, change))
-	})
-	if got.Name != want || want == "" != sameError(err, ports.ErrNoRow) || want != "" && err != nil {
-		w.Errorf("%s: %q was picked (%v), want %q", what, got.Name, err, want)
+	w.picksFor("", what, want, change...)
+}
+
+// picksFor is picks for a database of a name.
+func (w *world) picksFor(name, what, want string, change ...func(*server.Needs)) {
+	w.Helper()
+	rooms := readLocked(w, ports.Tx.Servers, ports.Servers.Rooms, name)
+	if got, _ := server.Pick(rooms, changed(server.Needs{Now: epoch, Connections: 1}, change)); got.Name != want {
+		w.Errorf("%s: %q was picked, want %q", what, got.Name, want)
 	}
 }
 
-func onlyOneIsPicked(w *world) {
-	second := w.addServer("second", 1)
-	only := func(p *ports.Placement) { p.Only = second.ID }
-	w.saveServer(w.server, func(s *server.Server) { s.Capacity = 100 })
-	w.picks("of any", w.server.Name)
-	w.picks("of one", second.Name, only)
-	w.addDatabase("shop", nameServer(second.ID))
-	w.picks("of one that is full", "", only)
+func (w *world) room(of id.ServerID, named string) server.Room {
+	w.Helper()
+	return readLocked(w, ports.Tx.Servers, func(s ports.Servers, ctx context.Context, of id.ServerID) (server.Room, error) {
+		return s.Room(ctx, of, named)
+	}, of)
+}
+
+func roomIsCounted(w *world) {
+	second := w.addServer("a-second", 1)
+	r := w.addDatabase("shop", func(r *database.Record) { r.ConnectionCap = 10 })
+	w.addDatabase("gone", func(r *database.Record) { r.Status = database.Deleted })
+	first := server.Room{Server: w.server, Held: 2, Sold: r.ReservedConnections()}
+	w.equal("of each, by name", readLocked(w, ports.Tx.Servers, ports.Servers.Rooms, ""), []server.Room{{Server: second}, first})
+	w.equal("of one", w.room(w.server.ID, "other"), first)
+	first.Named = true
+	w.equal("with a name that is there", w.room(w.server.ID, "shop"), first)
+	w.equal("with that of a deleted one", w.room(w.server.ID, "gone"), first)
+	w.saveServer(second, func(s *server.Server) { s.Enabled = false })
+	w.equal("of the enabled ones", readLocked(w, ports.Tx.Servers, ports.Servers.Rooms, "shop"), []server.Room{first})
+	w.equal("of a disabled one", w.room(second.ID, "").ID, second.ID)
+	w.unknown("of an unknown one", reading2(ports.Tx.Servers, ports.Servers.Room, newID[id.ServerID](), ""))
 }
 
 func (w *world) saveServer(s server.Server, change func(*server.Server)) {
@@ -181,7 +202,7 @@ func roomiestIsPicked(w *world) {
 
 // connectionsAreCounted fills a server with databases of several caps, the last place with one that fits exactly.
 func connectionsAreCounted(w *world) {
-	needing := func(n int) func(*ports.Placement) { return func(p *ports.Placement) { p.Connections = n } }
+	needing := func(n int) func(*server.Needs) { return func(p *server.Needs) { p.Connections = n } }
 	capped := func(n int) func(*database.Record) { return func(r *database.Record) { r.ConnectionCap = n } }
 	optedIn := func(r *database.Record) {
 		r.Overlay = database.Overlay{OverlayID: newID[id.OperationID](), OverlayStatus: database.OverlayReserved}
@@ -221,18 +242,16 @@ func lastPlaceGoesToOne(w *world) {
 		only := w.addServer(what, 100)
 		w.saveServer(only, limit)
 		w.equal("placed by "+what, w.race(8, ports.ErrNoRow, func(i int) transaction {
-			return w.placing(w.record(numbered(i)), ports.Placement{Now: epoch, Connections: needed})
+			return w.placing(w.record(numbered(i)), needed)
 		}), 1)
 		w.saveServer(only, func(s *server.Server) { s.Enabled = false })
 	}
 }
 
-// fits asks whether so many connections of a server are free, outside of the transaction that would take them.
+// fits demands that so many connections of a server are free, or not.
 func (w *world) fits(what string, of id.ServerID, connections int, want bool) {
 	w.Helper()
-	w.equal(what, readLocked(w, ports.Tx.Servers, func(s ports.Servers, ctx context.Context, of id.ServerID) (bool, error) {
-		return s.Fits(ctx, of, connections)
-	}, of), want)
+	w.equal(what, w.room(of, "").Lacks(connections) == "", want)
 }
 
 func deletedTakesAPlace(w *world) {
@@ -240,7 +259,7 @@ func deletedTakesAPlace(w *world) {
 		return func(r *database.Record) { r.ConnectionCap, r.Status = 35, status }
 	}
 	w.saveServer(w.server, func(s *server.Server) { s.Connections, s.Capacity = 100, 5 })
-	needing := func(n int) func(*ports.Placement) { return func(p *ports.Placement) { p.Connections = n } }
+	needing := func(n int) func(*server.Needs) { return func(p *server.Needs) { p.Connections = n } }
 	free := func(what string, n int) {
 		w.Helper()
 		w.picks(what+": as many as are free", "first", needing(n))
@@ -266,7 +285,6 @@ func deletedTakesAPlace(w *world) {
 	w.fits("on a server that takes no new ones, one too many", w.server.ID, 21, false)
 	w.saveServer(w.server, func(s *server.Server) { s.Connections = 0 })
 	w.fits("with none counted", w.server.ID, 1000, true)
-	w.unknown("connections of an unknown server", reading2(ports.Tx.Servers, ports.Servers.Fits, newID[id.ServerID](), 1))
 }
 
 // lastConnectionsGoToOne has recoveries and creations of two hosts take the connections that are left, which suffice for one.
@@ -281,14 +299,14 @@ func lastConnectionsGoToOne(w *world) {
 		if i%4 < 2 {
 			return func(ctx context.Context, tx ports.Tx) error { return w.recoverOn(ctx, tx, deleted[i/4*2+i%2]) }
 		}
-		return w.placing(w.record(numbered(i)), ports.Placement{Now: epoch, Connections: needed})
+		return w.placing(w.record(numbered(i)), needed)
 	}), 1)
 }
 
 // recoverOn stores a recovery where its server has the connections, else it is ErrNoRow.
 func (w *world) recoverOn(ctx context.Context, tx ports.Tx, r database.Record) error {
-	fits, err := tx.Servers().Fits(ctx, r.ServerID, r.ReservedConnections())
-	if err == nil && !fits {
+	room, err := tx.Servers().Room(ctx, r.ServerID, "")
+	if err == nil && room.Lacks(r.ReservedConnections()) != "" {
 		err = ports.ErrNoRow
 	}
 	if err != nil {
@@ -305,7 +323,7 @@ func avoidedIsLast(w *world) {
 		w.update(writing2(ports.Tx.Servers, ports.Servers.Avoid, s.ID, until))
 	}
 	second, until := w.addServer("second", 1000), epoch.Add(time.Minute)
-	at := func(t time.Time) func(*ports.Placement) { return func(p *ports.Placement) { p.Now = t } }
+	at := func(t time.Time) func(*server.Needs) { return func(p *server.Needs) { p.Now = t } }
 	avoid(second, &until)
 	w.picks("while the roomiest is avoided", "first", at(until.Add(-time.Microsecond)))
 	w.picks("once it is not", "second", at(until))
@@ -347,20 +365,20 @@ func answersAreKept(w *world) {
 
 func elsewhereIsAnother(w *world) {
 	made := w.addDatabase("orders")
-	leaving := func(p *ports.Placement) { p.Leaving, p.Name = w.server.ID, made.Name }
-	w.picks("a server to move to, where there is one alone", "", leaving)
+	leaving := func(p *server.Needs) { p.Leaving = w.server.ID }
+	w.picksFor(made.Name, "a server to move to, where there is one alone", "", leaving)
 	second := w.addServer("second", 10)
-	w.picks("a server to move to", "second", leaving)
+	w.picksFor(made.Name, "a server to move to", "second", leaving)
 	w.update(writing2(ports.Tx.Servers, ports.Servers.Move, made.ID, second.ID))
 	made.ServerID, made.Host, made.Port = second.ID, second.PublicHost, second.PublicPort
 	w.equal("the database that was moved", readLocked(w, ports.Tx.Databases, ports.Databases.Lock, made.ID), made)
 	again := w.addDatabase("orders")
-	w.picks("a server to move to, which has the name", "", leaving)
+	w.picksFor(made.Name, "a server to move to, which has the name", "", leaving)
 	w.refused("moving to where the name is in use", invalid("name"),
 		writing2(ports.Tx.Servers, ports.Servers.Move, again.ID, second.ID))
 	third, until := w.addServer("third", 10), epoch.Add(time.Minute)
 	w.update(writing2(ports.Tx.Servers, ports.Servers.Avoid, third.ID, &until))
-	w.picks("a server to move to, which is avoided", "", leaving)
+	w.picksFor(made.Name, "a server to move to, which is avoided", "", leaving)
 	w.unknown("moving to an unknown server", writing2(ports.Tx.Servers, ports.Servers.Move, again.ID, newID[id.ServerID]()))
 	w.unknown("moving an unknown database", writing2(ports.Tx.Servers, ports.Servers.Move, newID[id.DatabaseID](), third.ID))
 }

@@ -151,7 +151,7 @@ func viewCannotWrite(w *world) {
 		"Save role":      savingRole(in(role.Removed, added)),
 		"Add change":     addingChange(changeOf(r.ID).Ended(role.Completed, epoch)),
 		"Save change":    savingChange(c.Ended(role.Completed, epoch)),
-		"Pick":           reading(ports.Tx.Servers, ports.Servers.Pick, ports.Placement{Now: epoch}),
+		"Rooms":          reading(ports.Tx.Servers, ports.Servers.Rooms, ""),
 		"Lock server":    writing(ports.Tx.Servers, ports.Servers.Lock, w.server.ID),
 		"Add server":     writing(ports.Tx.Servers, ports.Servers.Add, server.Server{}),
 		"SetMaintenance": writing(ports.Tx.Switches, ports.Switches.SetMaintenance, true),

@@ -38,13 +38,15 @@ func (d *Databases) createElsewhere(
 func (d *Databases) moveElsewhere(ctx context.Context, j *creation, record database.Record) (moved bool, err error) {
 	err = j.Save(ctx, "moved", nil, func(ctx context.Context, tx ports.Tx) error {
 		now := d.base.Clock.Now()
-		other, err := tx.Servers().Pick(ctx, ports.Placement{
-			Now: now, Connections: record.ReservedConnections(), Leaving: record.ServerID, Name: record.Name,
-		})
-		if moved = err == nil; !moved && !errors.Is(err, ports.ErrNoRow) {
+		rooms, err := tx.Servers().Rooms(ctx, record.Name)
+		if err != nil {
 			return err
 		}
-		// After Pick, which takes the servers' locks in one order.
+		var other server.Server
+		other, moved = server.Pick(rooms, server.Needs{
+			Now: now, Connections: record.ReservedConnections(), Leaving: record.ServerID,
+		})
+		// After Rooms, which takes the servers' locks in one order.
 		if err := tx.Servers().Avoid(ctx, record.ServerID, avoidedFrom(now)); err != nil || !moved {
 			return err
 		}

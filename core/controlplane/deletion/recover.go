@@ -132,8 +132,8 @@ func (d *Deletion) room(ctx context.Context, tx ports.Tx, r database.Record) err
 	if err := owner.AdmitDatabase(existing); err != nil {
 		return err
 	}
-	fits, err := tx.Servers().Fits(ctx, r.ServerID, r.ReservedConnections())
-	if err == nil && !fits {
+	server, err := tx.Servers().Room(ctx, r.ServerID, "")
+	if err == nil && server.Lacks(r.ReservedConnections()) != "" {
 		err = fault.New(fault.AgentError,
 			"the server of the database has not enough connections free; the database is deleted as before")
 	}

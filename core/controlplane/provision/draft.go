@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/rollout"
+	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -120,11 +121,30 @@ func (d *Draft) Place(ctx context.Context, tx ports.Tx, on id.ServerID) error {
 	if err := owner.AdmitBeside(deleted); err != nil {
 		return err
 	}
-	s, err := tx.Servers().Pick(ctx, ports.Placement{
-		Now: d.Record.CreatedAt, Connections: d.Record.ReservedConnections(), Only: on,
-	})
-	d.Record.ServerID = s.ID
-	return base.NotFound(err, fault.New(fault.AgentError, "no database server has room for another database"))
+	return d.placeOn(ctx, tx, on)
+}
+
+// placeOn chooses the server. AGENT_ERROR as of Place.
+func (d *Draft) placeOn(ctx context.Context, tx ports.Tx, on id.ServerID) error {
+	full := fault.New(fault.AgentError, "no database server has room for another database")
+	if on == "" {
+		rooms, err := tx.Servers().Rooms(ctx, "")
+		if err != nil {
+			return err
+		}
+		picked, some := server.Pick(rooms, server.Needs{Now: d.Record.CreatedAt, Connections: d.Record.ReservedConnections()})
+		if !some {
+			return full
+		}
+		d.Record.ServerID = picked.ID
+		return nil
+	}
+	room, err := tx.Servers().Room(ctx, on, "")
+	if err == nil && room.Refuses(d.Record.ReservedConnections()) != "" {
+		err = full
+	}
+	d.Record.ServerID = on
+	return err
 }
 
 // Store stores record and logins, and enrolls the database for every limited-rollout route, if the operator has set that for the

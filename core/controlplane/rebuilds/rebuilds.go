@@ -100,12 +100,12 @@ func (r *Rebuilds) Order(
 		if err := r.admits(ctx, tx, locked); err != nil {
 			return err
 		}
-		fits, err := tx.Servers().Fits(ctx, left.On.ID, locked.ReservedConnections())
-		if err == nil && !fits {
-			err = fault.Invalid("on", "has not enough connections free")
-		}
+		room, err := tx.Servers().Room(ctx, left.On.ID, "")
 		if err != nil {
 			return err
+		}
+		if why := room.Refuses(locked.ReservedConnections()); why != "" {
+			return fault.Invalid("on", "%s", why)
 		}
 		if err := tx.Servers().Move(ctx, db, left.On.ID); err != nil {
 			return err

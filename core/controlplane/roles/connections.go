@@ -15,8 +15,8 @@ func takeConnections(ctx context.Context, tx ports.Tx, before, after database.Re
 	if more == 0 {
 		return nil // also on a server that is oversold
 	}
-	fits, err := tx.Servers().Fits(ctx, after.ServerID, more)
-	if err == nil && !fits {
+	room, err := tx.Servers().Room(ctx, after.ServerID, "")
+	if err == nil && room.Lacks(more) != "" {
 		err = fault.New(fault.AgentError, "the server of the database has not enough connections free for additional roles")
 	}
 	return err
