@@ -34,6 +34,13 @@ type Backup struct {
 	// ReasonNotRecoverable: there is no archive, or Inherit has not been said of that server.
 	Lost      string `json:"lost,omitempty"`
 	SizeBytes int64  `json:"sizeBytes,omitempty"`
+	// Followed, of a file that passes, has the file be of the moment at which a replication slot begins, so that a Follow of the
+	// same operation at another server can go on from there. The slot is bounded, and goes with the operation.
+	Followed bool `json:"followed,omitempty"`
+	// Fetch, of a file that passes, has the file not be made but fetched from the agent that has made it for the same operation,
+	// where it has SizeBytes and its manifest ManifestSHA256.
+	Fetch          *Peer  `json:"fetch,omitempty"`
+	ManifestSHA256 string `json:"manifestSha256,omitempty"`
 }
 
 // About implements Command.
@@ -59,6 +66,20 @@ func (c Backup) Steps() []string {
 	return []string{string(c.About().Kind), stepCloneDump, stepDeleteDump}
 }
 
+// Secrets are the token of the peer that the file is fetched from.
+func (c Backup) Secrets() map[string]string {
+	if c.Fetch == nil {
+		return nil
+	}
+	return map[string]string{secretPeer: c.Fetch.Token}
+}
+
+func (c *Backup) receive(e Envelope) {
+	if c.Fetch != nil {
+		c.Fetch.Token = e.Secrets[secretPeer]
+	}
+}
+
 // Check implements Command.
 func (c Backup) Check() error {
 	if c.MaxBytes < 0 {
@@ -69,6 +90,18 @@ func (c Backup) Check() error {
 	}
 	if c.At != nil && !c.Passing {
 		return Refuse(ReasonInvalid, "a file of another moment than now only passes")
+	}
+	if (c.Followed || c.Fetch != nil) && (!c.Passing || c.Apart() || c.Followed && c.Fetch != nil) {
+		return Refuse(ReasonInvalid, "a file that is followed or fetched only passes, and is one of the two")
+	}
+	if c.Fetch != nil {
+		if err := c.Fetch.check(); err != nil {
+			return err
+		}
+		if !sumPattern.MatchString(c.ManifestSHA256) || c.SizeBytes <= 0 {
+			return Refuse(ReasonInvalid, "a file that is fetched has sizeBytes and manifestSha256")
+		}
+		return checkFile(c.DatabaseID, c.Filename)
 	}
 	switch {
 	case c.Lost == "":
