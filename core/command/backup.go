@@ -39,7 +39,7 @@ type Backup struct {
 	Followed bool `json:"followed,omitempty"`
 	// Fetch, of a file that passes, has the file not be made but fetched from the agent that has made it for the same operation,
 	// where it has SizeBytes and its manifest ManifestSHA256.
-	Fetch          *Peer  `json:"fetch,omitempty"`
+	Fetch          *Peer  `json:"-"`
 	ManifestSHA256 string `json:"manifestSha256,omitempty"`
 }
 
@@ -66,17 +66,19 @@ func (c Backup) Steps() []string {
 	return []string{string(c.About().Kind), stepCloneDump, stepDeleteDump}
 }
 
-// Secrets are the token of the peer that the file is fetched from.
+// Secrets are the peer that the file is fetched from.
 func (c Backup) Secrets() map[string]string {
 	if c.Fetch == nil {
 		return nil
 	}
-	return map[string]string{secretPeer: c.Fetch.Token}
+	return c.Fetch.secrets()
 }
 
+// receive knows by the manifest that the file is fetched.
 func (c *Backup) receive(e Envelope) {
-	if c.Fetch != nil {
-		c.Fetch.Token = e.Secrets[secretPeer]
+	if c.ManifestSHA256 != "" {
+		peer := receivedPeer(e)
+		c.Fetch = &peer
 	}
 }
 
@@ -91,17 +93,12 @@ func (c Backup) Check() error {
 	if c.At != nil && !c.Passing {
 		return Refuse(ReasonInvalid, "a file of another moment than now only passes")
 	}
-	if (c.Followed || c.Fetch != nil) && (!c.Passing || c.Apart() || c.Followed && c.Fetch != nil) {
+	fetched := c.Fetch != nil || c.ManifestSHA256 != ""
+	if (c.Followed || fetched) && (!c.Passing || c.Apart() || c.Followed && fetched) {
 		return Refuse(ReasonInvalid, "a file that is followed or fetched only passes, and is one of the two")
 	}
-	if c.Fetch != nil {
-		if err := c.Fetch.check(); err != nil {
-			return err
-		}
-		if !sumPattern.MatchString(c.ManifestSHA256) || c.SizeBytes <= 0 {
-			return Refuse(ReasonInvalid, "a file that is fetched has sizeBytes and manifestSha256")
-		}
-		return checkFile(c.DatabaseID, c.Filename)
+	if fetched {
+		return c.checkFetched()
 	}
 	switch {
 	case c.Lost == "":
@@ -111,6 +108,19 @@ func (c Backup) Check() error {
 		if err := checkInstallation(c.Lost); err != nil {
 			return err
 		}
+	}
+	return checkFile(c.DatabaseID, c.Filename)
+}
+
+func (c Backup) checkFetched() error {
+	if c.Fetch == nil {
+		return Refuse(ReasonInvalid, "a file with a manifestSha256 is fetched from a peer")
+	}
+	if !sumPattern.MatchString(c.ManifestSHA256) || c.SizeBytes <= 0 || c.Verify {
+		return Refuse(ReasonInvalid, "a file that is fetched has sizeBytes and manifestSha256, and is not verified")
+	}
+	if err := c.Fetch.check(); err != nil {
+		return err
 	}
 	return checkFile(c.DatabaseID, c.Filename)
 }

@@ -269,8 +269,33 @@ var all = []struct {
 			`"reason":"not_archived"}]}`,
 		map[string]string{"query": "SELECT 'a'", "until": "< 1", "key": base64.StdEncoding.EncodeToString(make([]byte, 32))},
 	},
+	{
+		command.AdmitPeer{DatabaseID: db, TokenSHA256: command.HashToken(token), Generation: 2}, "peer.admit", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","tokenSha256":"` + command.HashToken(token) + `"}`, nil,
+	},
+	{
+		command.Backup{
+			DatabaseID: db, Filename: "20261121_065347.sql.gz", Passing: true, SizeBytes: 7, ManifestSHA256: strings.Repeat("0f", 32),
+			Fetch: &command.Peer{URL: "https://10.0.0.2:6433", CA: "PEM", Token: token},
+		},
+		"clone.dump", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","filename":"20261121_065347.sql.gz","verify":false,"passing":true,"sizeBytes":7,` +
+			`"manifestSha256":"` + strings.Repeat("0f", 32) + `"}`,
+		map[string]string{"peer url": "https://10.0.0.2:6433", "peer ca": "PEM", "peer token": token},
+	},
+	{
+		command.Load{DatabaseID: db, Source: command.Source{
+			DatabaseID: db, Filename: "20261121_065347.sql.gz", Passing: true, Of: other, ManifestSHA256: strings.Repeat("0f", 32),
+		}},
+		"restore.load", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","source":{"databaseId":"` + string(db) + `","filename":"20261121_065347.sql.gz",` +
+			`"passing":true,"of":"` + string(other) + `","manifestSha256":"` + strings.Repeat("0f", 32) +
+			`"},"names":[],"compare":false}`, nil,
+	},
 	{command.Close{OperationID: op}, "operation.close", "operation/" + string(op), `{}`, nil},
 }
+
+const token = "a token of 32 characters or more"
 
 var at = time.Date(2026, 12, 1, 11, 30, 0, 0, time.UTC)
 

@@ -74,7 +74,7 @@ func (q AskMovable) Check() error { return checkDatabase(q.DatabaseID) }
 type Follow struct {
 	Returns[FollowReport] `json:"-"`
 	DatabaseID            id.DatabaseID `json:"databaseId"`
-	Peer                  Peer          `json:"peer"`
+	Peer                  Peer          `json:"-"`
 }
 
 // FollowState says how far the target is.
@@ -105,10 +105,10 @@ type FollowReport struct {
 // About implements Command.
 func (c Follow) About() About { return ofDatabase("move.follow", c.DatabaseID, 1) }
 
-// Secrets are the token.
-func (c Follow) Secrets() map[string]string { return map[string]string{secretPeer: c.Peer.Token} }
+// Secrets are the peer.
+func (c Follow) Secrets() map[string]string { return c.Peer.secrets() }
 
-func (c *Follow) receive(e Envelope) { c.Peer.Token = e.Secrets[secretPeer] }
+func (c *Follow) receive(e Envelope) { c.Peer = receivedPeer(e) }
 
 // Check implements Command.
 func (c Follow) Check() error {

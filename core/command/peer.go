@@ -35,17 +35,33 @@ func (c AdmitPeer) Check() error {
 	return checkDatabase(c.DatabaseID)
 }
 
-// Peer is how an agent reaches another one that has admitted it for the same operation.
+// Peer is how an agent reaches another one that has admitted it for the same operation. In a command it travels whole among the
+// secrets: where a server is may change while an operation is open, and the same command stays the same.
 type Peer struct {
 	URL string `json:"url"` // of the other agent
 	// CA are the certificates in PEM that sign the other agent's; empty: those that the machine trusts.
-	CA string `json:"ca,omitempty"`
-	// Token travels among the secrets of the command.
-	Token string `json:"-"`
+	CA    string `json:"ca,omitempty"`
+	Token string `json:"token"`
 }
 
-// secretPeer is the name of a peer's token among secrets. No login has it.
-const secretPeer = "peer token"
+// The names of what is said of a peer among secrets. No login has them.
+const (
+	secretPeerURL = "peer url"
+	secretPeerCA  = "peer ca"
+	secretPeer    = "peer token"
+)
+
+func (p Peer) secrets() map[string]string {
+	all := map[string]string{secretPeerURL: p.URL, secretPeer: p.Token}
+	if p.CA != "" {
+		all[secretPeerCA] = p.CA
+	}
+	return all
+}
+
+func receivedPeer(e Envelope) Peer {
+	return Peer{URL: e.Secrets[secretPeerURL], CA: e.Secrets[secretPeerCA], Token: e.Secrets[secretPeer]}
+}
 
 // HashToken is what AdmitPeer has of a token.
 func HashToken(token string) string {
@@ -70,4 +86,11 @@ func (p Peer) check() error {
 		return Refuse(ReasonInvalid, "the token of the peer is missing")
 	}
 	return nil
+}
+
+func (p Peer) checkFor(op id.OperationID) error {
+	if _, err := id.Parse[id.OperationID](string(op)); err != nil {
+		return Refuse(ReasonInvalid, "operationId must be a UUID")
+	}
+	return p.check()
 }

@@ -63,11 +63,11 @@ func checkInstallation(text string) error {
 	return nil
 }
 
-// AdoptBackup has an agent take over a backup of a server that is gone, whose database it has. Asked again under the same turn it
-// tells how far that is, and then how it has ended: ReadingWhole, with what is kept as the agent's own. Its data are copied as
-// they are, and not read: who fills a database from them, or a RereadBackup, finds what has rotted. One backup is taken over or
-// read at a time: ReasonCrowded while it is another one. ReasonNotFound: the agent does not have the database.
-// ReasonNotRecoverable: Inherit has not been said of that server.
+// AdoptBackup has an agent take over a backup of a server that is gone, or of a peer, whose database it has. Asked again under the
+// same turn it tells how far that is, and then how it has ended: ReadingWhole, with what is kept as the agent's own. Its data are
+// copied as they are, and not read: who fills a database from them, or a RereadBackup, finds what has rotted. One backup is taken
+// over or read at a time: ReasonCrowded while it is another one. ReasonNotFound: the agent does not have the database.
+// ReasonNotRecoverable: Inherit has not been said of that server. A backup that a peer does not give is ReadingUnsure.
 type AdoptBackup struct {
 	Returns[BackupReading] `json:"-"`
 	DatabaseID             id.DatabaseID   `json:"-" path:"id"`
@@ -75,8 +75,11 @@ type AdoptBackup struct {
 	// SizeBytes and ManifestSHA256 are those of the backup as it was recorded.
 	SizeBytes      int64  `json:"sizeBytes"`
 	ManifestSHA256 string `json:"manifestSha256"`
-	// Lost is the installation of the server that is gone.
-	Lost string `json:"lost"`
+	// Lost is the installation of the server that is gone; empty: the backup is a peer's.
+	Lost string `json:"lost,omitempty"`
+	// Peer has admitted this agent for the operation.
+	Peer      Peer           `json:"peer,omitzero"`
+	Operation id.OperationID `json:"operationId,omitempty"`
 	// Turn tells the taking over from earlier ones of the same backup.
 	Turn int64 `json:"turn"`
 }
@@ -88,7 +91,14 @@ func (AdoptBackup) Route() Route {
 
 // Check implements Question.
 func (q AdoptBackup) Check() error {
-	if err := checkInstallation(q.Lost); err != nil {
+	switch err := checkInstallation(q.Lost); {
+	case q.Lost != "" && q.Peer != (Peer{}):
+		return Refuse(ReasonInvalid, "a backup is of a server that is gone, or of a peer")
+	case q.Peer != (Peer{}):
+		if err := q.Peer.checkFor(q.Operation); err != nil {
+			return err
+		}
+	case err != nil:
 		return err
 	}
 	return RereadBackup{

@@ -43,6 +43,8 @@ type Source struct {
 	Filename   backup.Filename `json:"filename"`
 	// Passing says that the file was made by a Backup that passes.
 	Passing bool `json:"passing,omitempty"`
+	// Of is the database that a file which was fetched is of, where it is another one than that for which it was fetched.
+	Of id.DatabaseID `json:"of,omitempty"`
 	// ManifestSHA256 is that of the manifest beside the file, in lower-case hex; another manifest is refused. It is empty for a
 	// backup of a version that did not record it.
 	ManifestSHA256 string `json:"manifestSha256"`
@@ -99,6 +101,14 @@ func (c Load) Check() error {
 	if c.Source.AcceptIncomplete {
 		return Refuse(ReasonInvalid, "source.acceptIncomplete is for uploads")
 	}
+	if c.Source.Of != "" {
+		if !c.Source.Passing || c.Source.DatabaseID != c.DatabaseID {
+			return Refuse(ReasonInvalid, "source.of is for a file that was fetched for the database")
+		}
+		if err := checkDatabase(c.Source.Of); err != nil {
+			return err
+		}
+	}
 	return checkFile(c.Source.DatabaseID, c.Source.Filename)
 }
 
@@ -106,7 +116,8 @@ func (c Load) Check() error {
 func (c Load) checkUpload() error {
 	s := c.Source
 	switch {
-	case s.DatabaseID != c.DatabaseID || s.Filename != "" || s.Passing || s.ManifestSHA256 != "" || c.Compare || len(c.Names) > 0:
+	case s.DatabaseID != c.DatabaseID || s.Filename != "" || s.Passing || s.Of != "" || s.ManifestSHA256 != "",
+		c.Compare || len(c.Names) > 0:
 		return Refuse(ReasonInvalid, "an upload is only for its own database, and has no filename, manifest, names or comparison")
 	case !sumPattern.MatchString(s.SHA256):
 		return Refuse(ReasonInvalid, "source.sha256 must be 64 digits of lower-case hex")
