@@ -245,6 +245,37 @@ var all = []struct {
 		`{"databaseId":"` + string(db) + `"}`, nil,
 	},
 	{
+		command.Switch{DatabaseID: db, Moving: true}, "move.switch", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","open":false,"moving":true}`, nil,
+	},
+	{
+		command.Part{DatabaseID: db, Closed: true}, "move.part", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","closed":true}`, nil,
+	},
+	{
+		command.Take{DatabaseID: db, Parted: command.Parted{
+			Position: "16/B374D848", Sequences: []command.Sequence{{Schema: "public", Name: "Orders_id_seq", Last: 7, Called: true}},
+		}},
+		"move.take", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","parted":{"position":"16/B374D848","sequences":[{"schema":"public",` +
+			`"name":"Orders_id_seq","last":7,"called":true}]}}`, nil,
+	},
+	{
+		command.Serve{DatabaseID: db, Open: true, Generation: 4, Roles: []command.AdmitRole{{
+			DatabaseID: db, Username: username, AccessProfile: role.ReadOnly, ConnectionLimit: 3, Verifier: verifier,
+		}}},
+		"move.serve", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","open":true,"roles":[{"databaseId":"` + string(db) + `","username":"` + username +
+			`","want":"open","accessProfile":"read_only","connectionLimit":3,"verifier":"` + verifier + `"}]}`, nil,
+	},
+	{
+		command.Depart{DatabaseID: db}, "move.depart", "database/" + string(db), `{"databaseId":"` + string(db) + `"}`, nil,
+	},
+	{
+		command.Leave{DatabaseID: db, Kept: []backup.Filename{"20261121_065347.sql.gz"}}, "move.leave", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","kept":["20261121_065347.sql.gz"]}`, nil,
+	},
+	{
 		command.Rescue{
 			DatabaseID: db, At: time.Date(2026, 12, 1, 11, 30, 0, 123_456_000, time.UTC), MaxBytes: 7,
 			Tables: []recovery.Table{{Schema: "public", Name: "Orders"}},

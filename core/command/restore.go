@@ -201,6 +201,9 @@ type Switch struct {
 	Returns[Switched] `json:"-"`
 	DatabaseID        id.DatabaseID `json:"databaseId"`
 	Open              bool          `json:"open"` // customers may log in afterwards, where Configure does not keep them out
+	// Moving says that the switch is a step of a move: it completes no operation, so that Close removes the database, which is
+	// opened by Serve and by nothing else.
+	Moving bool `json:"moving,omitempty"`
 }
 
 // Switched says what the database is now.
@@ -210,10 +213,27 @@ type Switched struct {
 }
 
 // About implements Command.
-func (c Switch) About() About { return ofDatabase("restore.switch", c.DatabaseID, 1) }
+func (c Switch) About() About {
+	about := ofDatabase("restore.switch", c.DatabaseID, 1)
+	if c.Moving {
+		about.Step = stepMoveSwitch
+	}
+	return about
+}
+
+// stepMoveSwitch is the step of a switch that a move begins with.
+const stepMoveSwitch = "move.switch"
+
+// Steps are those of a switch for itself, and of one that is a step of a move.
+func (c Switch) Steps() []string { return []string{string(c.About().Kind), stepMoveSwitch} }
 
 // Check implements Command.
-func (c Switch) Check() error { return checkDatabase(c.DatabaseID) }
+func (c Switch) Check() error {
+	if c.Moving && c.Open {
+		return Refuse(ReasonInvalid, "a database that moves is opened by move.serve")
+	}
+	return checkDatabase(c.DatabaseID)
+}
 
 // Discard gives up the database that a Switch of the same operation has replaced, which is dropped soon, and removes a file that
 // only the operation needed. ReasonNotFound: the operation has switched nothing.

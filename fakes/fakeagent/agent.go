@@ -107,6 +107,8 @@ func running(result any) bool {
 		return r.State == command.ExtensionRunning
 	case command.LoadReport:
 		return r.State == command.LoadRunning
+	case command.FollowReport:
+		return r.State != command.FollowFailed
 	case command.Looked:
 		return r.Standing().State == command.LookRunning
 	}
@@ -140,6 +142,9 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 		if c.Lost != "" {
 			return s.recoverLost(f.OperationID, c)
 		}
+		if c.Fetch != nil {
+			return onDatabase(s, c.DatabaseID, func(*databaseState) (any, error) { return s.fetch(f.OperationID, c) })
+		}
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return s.advance(f.OperationID, d, c), nil })
 	case command.ChangeExtension:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (any, error) { return s.changeExtension(f.OperationID, d, c), nil })
@@ -163,6 +168,20 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 		return s.rejoin(f, c)
 	case command.Purge:
 		return s.purge(f, c)
+	case command.AdmitPeer:
+		return onDatabase(s, c.DatabaseID, func(*databaseState) (command.None, error) { return s.admitPeer(f.OperationID, c) })
+	case command.Follow:
+		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.FollowReport, error) { return s.follow(f.OperationID, d, c) })
+	case command.Part:
+		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.Parted, error) { return s.part(f.OperationID, d, c) })
+	case command.Take:
+		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.None, error) { return s.take(f.OperationID, d, c) })
+	case command.Serve:
+		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.None, error) { return s.serveMoved(f.OperationID, d, c) })
+	case command.Depart:
+		return s.depart(f.OperationID, c)
+	case command.Leave:
+		return s.leave(f.OperationID, c)
 	}
 	return nil, fmt.Errorf("fakeagent: a command of type %T", c)
 }
@@ -182,6 +201,8 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.Size, error) {
 			return command.Size{Bytes: d.bytes()}, nil
 		})
+	case command.AskMovable:
+		return onDatabase(s, q.DatabaseID, func(d *databaseState) (command.Movable, error) { return s.movable(d), nil })
 	case command.StorageUse:
 		return s.storageUse(q), nil
 	case command.AskUsage:

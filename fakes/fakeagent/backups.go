@@ -61,6 +61,9 @@ func (s *Server) advance(op id.OperationID, d *databaseState, spec command.Backu
 			},
 		}
 		s.jobs[op] = j
+		if spec.Followed {
+			s.keepChanges(op, d)
+		}
 		return j.report
 	}
 	switch {
@@ -143,6 +146,7 @@ func (s *Server) abandon(op id.OperationID) {
 	delete(s.extensionJobs, op)
 	delete(s.restores, op)
 	delete(s.looks, op)
+	s.undoMove(op)
 	maps.DeleteFunc(s.databases, func(_ id.DatabaseID, d *databaseState) bool { return d.madeBy == op && d.empty })
 	j := s.jobs[op]
 	if j == nil || j.over() && !j.passes() {

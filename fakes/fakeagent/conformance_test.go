@@ -7,6 +7,7 @@ import (
 
 	conformance "github.com/pgherd/pgherd/acceptance/conformance/agent"
 	corebackup "github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
@@ -21,6 +22,15 @@ func TestConformance(t *testing.T) {
 	conformance.Agent(t, 1, newStand)
 	conformance.Archive(t, 1, newStand)
 	conformance.Heritage(t, estate(t))
+	conformance.Moves(t, 1, func(t *testing.T) conformance.Pair {
+		fleet := fakeagent.New(systemClock{})
+		source, at := standIn(t, fleet, "33333333-3333-4333-8333-333333333333")
+		target, to := standIn(t, fleet, "44444444-4444-4444-8444-444444444444")
+		return conformance.Pair{
+			Source: conformance.Stand{Agent: source, Server: view{at}}, Target: conformance.Stand{Agent: target, Server: view{to}},
+			Peer: command.Peer{URL: "https://source.test"},
+		}
+	})
 }
 
 // estate is two servers of one fleet.

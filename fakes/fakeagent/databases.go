@@ -40,7 +40,7 @@ func (s *Server) completed(op id.OperationID) bool {
 	if j := s.looks[op]; j != nil && j.look.State == command.LookDone {
 		return true
 	}
-	if r := s.restores[op]; r != nil && r.switched {
+	if r := s.restores[op]; r != nil && r.switched && !r.moving {
 		return true
 	}
 	for _, d := range s.databases {

@@ -62,25 +62,29 @@ func (s *Server) purge(f ports.Fence, c command.Purge) (none command.None, err e
 	if err := s.ledger.vouchedFor(c.DatabaseID, f.OperationID); err != nil {
 		return none, err
 	}
-	delete(s.databases, c.DatabaseID)
-	delete(s.archive.kept, c.DatabaseID)
 	maps.DeleteFunc(s.files, func(key fileKey, _ *file) bool { return key.database == c.DatabaseID })
-	maps.DeleteFunc(s.jobs, func(_ id.OperationID, j *job) bool { return j.spec.DatabaseID == c.DatabaseID })
-	maps.DeleteFunc(s.restores, func(_ id.OperationID, r *restoreJob) bool { return r.database == c.DatabaseID })
+	s.forgetDatabase(c.DatabaseID)
+	s.ended[f.OperationID] = true
+	return none, nil
+}
+
+// forgetDatabase removes a database and all that belongs to it, but its backups.
+func (s *Server) forgetDatabase(db id.DatabaseID) {
+	delete(s.databases, db)
+	delete(s.archive.kept, db)
+	maps.DeleteFunc(s.jobs, func(_ id.OperationID, j *job) bool { return j.spec.DatabaseID == db })
+	maps.DeleteFunc(s.restores, func(_ id.OperationID, r *restoreJob) bool { return r.database == db })
 	for key := range s.uploads {
-		if key.database == c.DatabaseID {
+		if key.database == db {
 			s.dropUpload(command.DropUpload{DatabaseID: key.database, UploadID: key.upload})
 		}
 	}
-	about := func(resource string) bool {
-		return resource == c.About().Resource || strings.HasPrefix(resource, c.About().Resource+"/")
-	}
+	own := command.Purge{DatabaseID: db}.About().Resource
+	about := func(resource string) bool { return resource == own || strings.HasPrefix(resource, own+"/") }
 	maps.DeleteFunc(s.ledger.generations, func(of generationKey, _ *command.Generations) bool { return about(of.resource) })
 	maps.DeleteFunc(s.ledger.commands, func(key commandKey, _ *commandState) bool {
 		return key.operation == "" && about(key.resource)
 	})
-	s.ended[f.OperationID] = true
-	return none, nil
 }
 
 // serves refuses a database that is not in service.

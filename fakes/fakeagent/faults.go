@@ -55,7 +55,10 @@ type faults struct {
 	failExtensions                  string
 
 	failLoads string
-	busy      int
+
+	holdFollows, notLogical bool
+	failFollows, failTakes  string
+	busy                    int
 
 	countsNothing bool
 	storage       string

@@ -18,6 +18,7 @@ type restoreJob struct {
 	report   command.LoadReport
 	copy     held
 	switched bool
+	moving   bool  // the switch was a step of a move
 	replaced *held // until it is discarded
 	upload   uploadKey
 }
@@ -144,11 +145,11 @@ func (s *Server) replace(op id.OperationID, d *databaseState, c command.Switch) 
 		return command.Switched{}, command.Refuse(command.ReasonBusy, "sessions of the database cannot be ended")
 	}
 	replaced := holdingOf(d)
-	r.switched, r.replaced = true, &replaced
+	r.switched, r.moving, r.replaced = true, c.Moving, &replaced
 	clear(d.sessions)
 	s.lastOID++
 	d.oid, d.contents, d.extensions, d.size = firstOID+s.lastOID, r.copy.contents, r.copy.extensions, 0
-	d.open, d.empty, d.spread = c.Open, false, d.overlay // groups have their rights in the copy
+	d.open, d.empty, d.spread = c.Open, c.Moving, d.overlay // groups have their rights in the copy
 	s.remember(d)
 	return command.Switched{DatabaseOID: d.oid, SizeBytes: d.bytes()}, nil
 }

@@ -45,6 +45,7 @@ type Server struct {
 	extensionJobs map[id.OperationID]*extensionJob
 	restores      map[id.OperationID]*restoreJob
 	looks         map[id.OperationID]*lookJob
+	moves         map[id.OperationID]*move
 	uploads       map[uploadKey]*upload
 	ended         map[id.OperationID]bool // they have isolated, rejoined or purged a database
 }
@@ -62,7 +63,7 @@ type databaseState struct {
 	key       []byte // of its backups
 	logins    map[string]*login
 	open      bool
-	empty     bool         // its data is yet to come; no Switch has opened it
+	empty     bool         // its data is yet to come; no Switch and no Serve has opened it
 	isolated  bool         // out of service
 	account   id.AccountID // empty until the agent is told
 	networks  []netip.Prefix
@@ -88,6 +89,7 @@ func newServer(clock ports.Clock, of *Fleet) *Server {
 		offers: offers(), extensionJobs: map[id.OperationID]*extensionJob{}, restores: map[id.OperationID]*restoreJob{},
 		archive: archive{kept: map[id.DatabaseID][]kept{}}, uploads: map[uploadKey]*upload{}, snapshots: map[snapshotKey][]byte{},
 		looks: map[id.OperationID]*lookJob{}, ended: map[id.OperationID]bool{},
+		moves: map[id.OperationID]*move{},
 	}
 }
 
@@ -163,6 +165,16 @@ func (s *Server) HasTable(name, table string) bool {
 	defer s.mu.Unlock()
 	d := s.named(name)
 	return d != nil && strings.Contains(d.contents, "CREATE TABLE "+table+" (")
+}
+
+// Rows counts what Load has put into a table, a row by each line with "INSERT INTO <table> ".
+func (s *Server) Rows(name, table string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d := s.named(name); d != nil {
+		return strings.Count("\n"+d.contents, "\nINSERT INTO "+table+" ")
+	}
+	return 0
 }
 
 // named is the database that is in service under a name.

@@ -31,6 +31,14 @@ func (s realServer) HasTable(database, table string) bool {
 	return s.runs(database, "SELECT FROM public."+pq.QuoteIdentifier(table))
 }
 
+func (s realServer) Rows(database, table string) (n int) {
+	s.t.Helper()
+	db := must(sql.Open("postgres", s.on.PG.URL(database)))(s.t)
+	defer db.Close()
+	noError(s.t, db.QueryRow("SELECT count(*) FROM public."+pq.QuoteIdentifier(table)).Scan(&n))
+	return n
+}
+
 func (s realServer) May(username, privilege, table string) bool {
 	do, known := map[string]string{
 		"SELECT": "SELECT * FROM %s", "INSERT": "INSERT INTO %s VALUES (1)",

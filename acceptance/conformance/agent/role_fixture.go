@@ -19,6 +19,8 @@ type RoleView interface {
 	Load(database, sql string) bool
 	// HasTable reports whether schema public of a database has a table of that name.
 	HasTable(database, table string) bool
+	// Rows counts those of a table in schema public of a database.
+	Rows(database, table string) int
 	// May reports whether a login has a privilege: "SELECT", "INSERT", "UPDATE", "DELETE" on a table of the owner, "USAGE" of the
 	// sequence of its column n, "CREATE" and "TEMPORARY" in the database.
 	May(username, privilege, table string) bool
