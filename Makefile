@@ -3,8 +3,8 @@
 GO ?= go
 # The same objects serve every target, and every clone. Without what debuggers read, all compiles in five sixths of the time.
 export GOFLAGS ?= -trimpath -gcflags=all=-dwarf=false -ldflags=-w
-# The compiler needs a quarter less time where it collects garbage more seldom; two at a time need half a gigabyte more memory.
-COMPILE = GOGC=800 $(GO)
+# The compiler needs a quarter less time where it collects garbage only beyond a gigabyte, which few packages reach.
+COMPILE = GOGC=off GOMEMLIMIT=1GiB $(GO)
 # What takes long shows one in several of its cases to "make test": those of the day. "make test SAMPLE=7" shows another day's.
 SAMPLE ?= $(shell date +%Y%j)
 # The longest go first.
@@ -101,12 +101,16 @@ test: ready ## run the tests, including those on the real stack; of what takes l
 	@echo 'PGHERD_SAMPLE=$(SAMPLE)'
 	PGHERD_SAMPLE=$(SAMPLE) $(TESTS) $(PACKAGES)
 
-# With the race detector, tests wait for the processor: more of them at a time would only make each late.
-check: AT_A_TIME = $(shell getconf _NPROCESSORS_ONLN)
+# With the race detector, tests mostly wait for the processor: one more at a time than cores fills what they leave of it.
+check: AT_A_TIME = $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 check: ready lint verify ## run everything: each test, each crash point, each history, with the race detector, for hours
 	PGHERD_FUZZ=1m $(TESTS) -race -count=1 -timeout 3h $(PACKAGES)
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/linear
-	$(MAKE) --no-print-directory offsite try-packages try-terraform try-traces try-monitoring second-machine
+	$(MAKE) --no-print-directory offsite
+	$(MAKE) --no-print-directory -j2 $(BESIDE)
+
+# What measures nothing, and may run beside each other.
+BESIDE = try-packages try-terraform try-traces try-monitoring second-machine
 
 crash: toolchain objectstore ## kill at each point in every case that there is
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) -run 'Crash|PowerCut' ./agent/...
