@@ -52,7 +52,7 @@ func (a *Agent) giveWay(ctx context.Context, replaced error) error {
 	ctx, cancel := context.WithTimeout(ctx, giveWayTime)
 	defer cancel()
 	err := a.pooler.Apply(ctx, pooler.State{Settings: a.config.Pooler})
-	closed, failed := a.pooler.CloseAll(ctx)
+	closed, failed := a.pooler.Expel(ctx, pooler.Everyone())
 	a.log.Error("customers are shut out here: "+replaced.Error(), zap.Int("clients", closed), zap.Error(errors.Join(err, failed)))
 	return replaced
 }

@@ -181,12 +181,12 @@ func (w *world) checkPooler(t testing.TB, known []databaseRow) {
 	})
 }
 
-// sameSoon waits while the agent collects what PgBouncer is to hear of things that are gone.
+// sameSoon waits while the agent collects what PgBouncer is to hear of things that are gone, and while their entries linger.
 func (w *world) sameSoon(t testing.TB, what string, want map[string]bool, find func() []string) {
 	t.Helper()
 	found := find()
 	leftOver := func(name string) bool { return !want[name] && !w.foreign[name] }
-	for end := time.Now().Add(2 * pooler.SoonTime); slices.ContainsFunc(found, leftOver) && time.Now().Before(end); {
+	for end := time.Now().Add(3 * pooler.SoonTime); slices.ContainsFunc(found, leftOver) && time.Now().Before(end); {
 		time.Sleep(50 * time.Millisecond)
 		found = find()
 	}

@@ -28,7 +28,7 @@ func checkState(s State) error {
 	if err := checkSettings(s.Settings); err != nil {
 		return err
 	}
-	databases := map[string]bool{"pgbouncer": true, s.Settings.MaintenanceDatabase: true, canaryDatabase: true}
+	databases := map[string]bool{"pgbouncer": true, s.Settings.MaintenanceDatabase: true, canaryDatabase: true, goneDatabase: true}
 	logins := map[string]bool{"pgbouncer": true, s.Settings.AuthUser: true, s.Settings.AdminUser: true}
 	for _, e := range s.Entries {
 		if err := checkEntry(e); err != nil {
@@ -44,6 +44,12 @@ func checkState(s State) error {
 			}
 			logins[l.Name] = true
 		}
+	}
+	for _, database := range s.Lingering {
+		if !databaseName.MatchString(database) || databases[database] {
+			return unwritable("database %q is reserved or stands twice, and cannot linger", database)
+		}
+		databases[database] = true
 	}
 	return nil
 }

@@ -19,11 +19,12 @@ import (
 // Differences compares a state with the files that PgBouncer is to read, and with what it says of itself. A PgBouncer that does
 // not answer is a difference too. It changes nothing.
 func (p *Pooler) Differences(ctx context.Context, s State) ([]command.PoolerDifference, error) {
-	files, err := Render(s)
+	stored, err := readStored(s.Settings.Dir)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := readStored(s.Settings.Dir)
+	s.Lingering = goneFrom(s, stored.lines[kindEntries])
+	files, err := Render(s)
 	if err != nil {
 		return nil, err
 	}
@@ -72,24 +73,42 @@ func readStored(dir string) (stored, error) {
 		return stored{}, err
 	}
 	s := stored{lines: map[string]map[string]string{}}
-	parts := map[string][]byte{}
 	for line := range bytes.Lines(main) {
-		text := strings.TrimSpace(string(line))
-		if mark, ok := strings.CutPrefix(text, markSetting+" = "); ok {
+		if mark, ok := strings.CutPrefix(strings.TrimSpace(string(line)), markSetting+" = "); ok {
 			s.mark = mark
 		}
-		for word := range strings.FieldsSeq(text) {
-			name := filepath.Base(word)
-			kind, _, _ := strings.Cut(name, "-")
-			if filepath.Dir(word) == dir && ours.MatchString(name) {
-				if parts[kind], err = readOrNone(word); err != nil {
-					return s, err
-				}
-			}
+	}
+	parts := map[string][]byte{}
+	for kind, path := range partsOf(dir, main) {
+		if parts[kind], err = readOrNone(path); err != nil {
+			return s, err
 		}
 	}
 	s.lines = linesOf(main, parts["databases"], parts["users"], parts["hba"])
 	return s, nil
+}
+
+// partsOf are the paths of the parts that a main file names, by the kind of part.
+func partsOf(dir string, main []byte) map[string]string {
+	parts := map[string]string{}
+	for word := range strings.FieldsSeq(string(main)) {
+		name := filepath.Base(word)
+		kind, _, _ := strings.Cut(name, "-")
+		if filepath.Dir(word) == dir && ours.MatchString(name) {
+			parts[kind] = word
+		}
+	}
+	return parts
+}
+
+// storedEntries are the lines of [databases] on disk, by the names of the entries.
+func storedEntries(dir string) (map[string]string, error) {
+	main, err := readOrNone(filepath.Join(dir, mainFile))
+	if err != nil {
+		return nil, err
+	}
+	databases, err := readOrNone(partsOf(dir, main)["databases"])
+	return linesOf(nil, databases, nil, nil)[kindEntries], err
 }
 
 func readOrNone(path string) ([]byte, error) {
@@ -209,6 +228,9 @@ func (c *Console) differentEntries(ctx context.Context, s State, of map[string]s
 		for _, x := range entriesOf(s.Settings, e) {
 			want[x.name] = x.String()
 		}
+	}
+	for _, x := range s.lingeringEntries() {
+		want[x.name] = x.String()
 	}
 	err := c.each(ctx, "SHOW DATABASES", func(r row) error {
 		shown := entry{

@@ -32,6 +32,11 @@ func OfDatabase(database string) Who {
 	}
 }
 
+// Everyone selects all clients of all databases.
+func Everyone() Who {
+	return Who{matches: func(Client) bool { return true }, possible: func(Pending) bool { return true }}
+}
+
 // LoggedIn selects the same clients, but nobody in the middle of a log-in: those may still come in.
 func LoggedIn(database string) Who {
 	who := OfDatabase(database)
@@ -146,6 +151,6 @@ func (c *Console) closeOnce(ctx context.Context, who Who) ([]string, error) {
 
 // CloseAll closes all clients, and returns how many there were. It keeps nobody out.
 func (c *Console) CloseAll(ctx context.Context) (closed int, err error) {
-	ids, err := c.closeOnce(ctx, Who{matches: func(Client) bool { return true }})
+	ids, err := c.closeOnce(ctx, Everyone())
 	return len(ids), err
 }

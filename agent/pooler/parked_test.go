@@ -41,7 +41,7 @@ func TestEvictWaitsForParkedLogins(t *testing.T) {
 		}
 		cancel()
 	}
-	for name, who := range map[string]Who{"login": OfLogin("shop"), "database": OfDatabase("shop")} {
+	for name, who := range map[string]Who{"login": OfLogin("shop"), "database": OfDatabase("shop"), "all": Everyone()} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		if err := s.pooler.Evict(ctx, who); ctx.Err() == nil || err == nil {
 			t.Errorf("%s: Evict did not wait for the parked log-in: %v", name, err)

@@ -25,6 +25,10 @@ type Pooler struct {
 
 	reloaded error // how the last round ended
 	listened bool  // Watch has seen somebody listen on the customers' port
+
+	// Of the rounds, of which one runs at a time.
+	vigil vigil
+	seen  string // the mark of the state that PgBouncer was last seen to use
 }
 
 type applied struct {
@@ -41,7 +45,7 @@ type round struct {
 
 // New makes a pooler. The settings say where PgBouncer's console is; owner may be nil if PgBouncer runs as the same user.
 func New(s Settings, owner *Owner) *Pooler {
-	return &Pooler{Console: NewConsole(s), owner: owner}
+	return &Pooler{Console: NewConsole(s), owner: owner, vigil: vigil{}}
 }
 
 // roundTime bounds one reload, including reading, rendering and verifying.
@@ -90,12 +94,12 @@ func (p *Pooler) SyncCollected(ctx context.Context, read Read) error {
 	return p.Sync(ctx, read)
 }
 
-// again has what was collected for a reload that has failed wait for the next one.
+// again has what was collected for a reload that has failed, and what lingers, wait for the next one.
 func (p *Pooler) again(read Read) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
-		p.soon.addAfter(SoonTime, func() { p.join(read, true) })
+		p.soon.addAfter(SoonTime, func() { p.join(read, false) })
 	}
 }
 
@@ -158,8 +162,9 @@ func (p *Pooler) rounds() {
 		r.err = p.round(r.read)
 		p.mu.Lock()
 		p.reloaded = r.err
+		lingers := p.desired != nil && len(p.desired.state.Lingering) > 0
 		p.mu.Unlock()
-		if r.err != nil && soon {
+		if r.err != nil && soon || lingers {
 			p.again(r.read)
 		}
 		close(r.done)
@@ -174,12 +179,16 @@ func (p *Pooler) round(read Read) error {
 	if err != nil {
 		return fmt.Errorf("pooler: desired state: %w", err)
 	}
+	if s.Lingering, err = p.lingering(ctx, s); err != nil {
+		return fmt.Errorf("pooler: earlier state: %w", err)
+	}
 	for range 2 {
 		files, toLift, err := p.enforce(ctx, s)
 		if err != nil {
 			return err
 		}
 		if len(toLift) == 0 {
+			p.watchOver(ctx, s, files.Mark)
 			return sweepFiles(s.Settings.Dir, files)
 		}
 		s.Lifted = toLift

@@ -46,7 +46,7 @@ func Render(s State) (Files, error) {
 		return Files{}, err
 	}
 	entries := descending(s.Entries)
-	databases := part("databases", ".ini", renderDatabases(s.Settings, entries))
+	databases := part("databases", ".ini", renderDatabases(s.Settings, entries, s.lingeringEntries()))
 	users := part("users", ".ini", renderUsers(s))
 	accounts := part("accounts", ".txt", renderAccounts(s.Settings))
 	rules := append(renderRules(entries), outsideRule(s.Settings)...)
@@ -105,18 +105,19 @@ func entriesOf(s Settings, e Entry) [2]entry {
 	}
 }
 
-func renderDatabases(s Settings, entries []Entry) []byte {
+func renderDatabases(s Settings, entries []Entry, lingering []entry) []byte {
 	server := fmt.Sprintf("host=%s port=%d ", quoteValue(s.ServerHost), s.ServerPort)
-	lines := make([]dbLine, 0, 2*len(entries)+1)
+	lines := make([]dbLine, 0, 2*len(entries)+len(lingering)+1)
 	lines = append(lines, dbLine{s.MaintenanceDatabase, fmt.Sprintf("dbname=%s pool_mode=session pool_size=%d",
 		quoteValue(s.MaintenanceDatabase), database.VerifierConnections)})
 	for _, e := range entries {
 		secret := fmt.Sprintf("SELECT login, secret FROM pooler.login_secret($1, %s)", quoteValue(e.Database))
 		for _, x := range entriesOf(s, e) {
-			lines = append(lines, dbLine{x.name, fmt.Sprintf(
-				"dbname=%s pool_mode=%s pool_size=%d max_db_connections=%d auth_dbname=%s auth_query=%s",
-				quoteValue(x.database), x.mode, x.poolSize, x.maxServers, quoteValue(s.MaintenanceDatabase), quoteValue(secret))})
+			lines = append(lines, x.line(s.MaintenanceDatabase, " auth_query="+quoteValue(secret)))
 		}
+	}
+	for _, x := range lingering {
+		lines = append(lines, x.line(goneDatabase, ""))
 	}
 	// "a-b" sorts between "a" and "a.transaction", so the entries must be sorted, not the databases.
 	slices.SortFunc(lines, func(a, b dbLine) int { return cmp.Compare(b.name, a.name) })
@@ -129,6 +130,12 @@ func renderDatabases(s Settings, entries []Entry) []byte {
 }
 
 type dbLine struct{ name, values string }
+
+// line is the entry's line, with the entry at which verifiers are asked for, and how.
+func (e entry) line(authDatabase, query string) dbLine {
+	return dbLine{e.name, fmt.Sprintf("dbname=%s pool_mode=%s pool_size=%d max_db_connections=%d auth_dbname=%s%s",
+		quoteValue(e.database), e.mode, e.poolSize, e.maxServers, quoteValue(authDatabase), query)}
+}
 
 // renderAccounts writes the auth_file: only the two accounts of the platform, never a customer's login.
 func renderAccounts(s Settings) []byte {

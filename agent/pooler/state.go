@@ -15,6 +15,8 @@ const TransactionSuffix = ".transaction"
 type State struct {
 	Settings Settings
 	Entries  []Entry
+	// Lingering names the databases without an Entry whose entries PgBouncer still needs. A Pooler finds them itself.
+	Lingering []string
 	// Lifted names the logins without a limit whose earlier limit PgBouncer must be told to lift. A Pooler finds them itself.
 	Lifted []string
 }
@@ -130,7 +132,7 @@ func (s Settings) GoString() string { return s.String() }
 
 // lines is about how many lines PgBouncer reads: two for each database, and one for each login.
 func (s State) lines() int {
-	n := 0
+	n := 2 * len(s.Lingering)
 	for _, e := range s.Entries {
 		n += 2 + len(e.Logins)
 	}
