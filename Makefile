@@ -55,6 +55,7 @@ BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 DATADIR ?= $(PREFIX)/share
 UNITS = hosts/pgherd/systemd
+UNIT_NAMES = $(notdir $(wildcard $(UNITS)/*.service $(UNITS)/*.path))
 # Examples for the programs that watch pgherd, or stand before it.
 EXAMPLES = alerts.yml grafana.json prometheus.yml alertmanager.yml rsyslog.conf haproxy.cfg
 
@@ -64,7 +65,7 @@ install-server:
 	@[ -x bin/pgherd ] || { echo 'bin/pgherd does not exist: run "make build" first, which needs Go' >&2; exit 1; }
 	install -d $(addprefix $(DESTDIR),$(BINDIR) $(LIBDIR)/systemd/system $(LIBDIR)/sysusers.d $(LIBDIR)/tmpfiles.d $(DATADIR)/pgherd)
 	install -m 0755 bin/pgherd $(DESTDIR)$(BINDIR)/pgherd
-	for unit in $(notdir $(wildcard $(UNITS)/*.service)); do \
+	for unit in $(UNIT_NAMES); do \
 		sed 's|/usr/local/bin/|$(BINDIR)/|' $(UNITS)/$$unit > $(DESTDIR)$(LIBDIR)/systemd/system/$$unit && \
 		chmod 0644 $(DESTDIR)$(LIBDIR)/systemd/system/$$unit || exit; \
 	done
@@ -84,7 +85,7 @@ install-svc: ## install bin/svc alone, with its man pages and completions, as on
 # Users, their folders and settings stay, and units run on until they are stopped.
 uninstall: ## remove what "make install" has put below DESTDIR, as before Debian's packages
 	rm -f $(addprefix $(DESTDIR),$(BINDIR)/pgherd $(BINDIR)/svc $(LIBDIR)/sysusers.d/pgherd.conf $(LIBDIR)/tmpfiles.d/pgherd.conf \
-		$(addprefix $(LIBDIR)/systemd/system/,$(notdir $(wildcard $(UNITS)/*.service))) $(addprefix $(DATADIR)/pgherd/,$(EXAMPLES)) \
+		$(addprefix $(LIBDIR)/systemd/system/,$(UNIT_NAMES)) $(addprefix $(DATADIR)/pgherd/,$(EXAMPLES)) \
 		$(addprefix $(DATADIR)/,$(COMPLETIONS)) $(DATADIR)/man/man1/svc.1 $(DATADIR)/man/man1/svc-*.1)
 	rmdir $(DESTDIR)$(DATADIR)/pgherd 2> /dev/null || true
 

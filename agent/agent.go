@@ -103,7 +103,9 @@ type Agent struct {
 
 	poolerDown atomic.Bool
 	poolerSeen atomic.Pointer[error] // how the last look at PgBouncer ended
-	clients    clients
+	// poolerHangs is a PgBouncer that is there and does not answer; nil: it does, or is not there.
+	poolerHangs atomic.Pointer[pooler.Hang]
+	clients     clients
 }
 
 // New makes an agent; nothing is started or connected before Run.

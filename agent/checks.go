@@ -230,6 +230,8 @@ func (a *Agent) lookAtProtocol(context.Context) error { return a.server.OtherPro
 func (a *Agent) lookAtPooler(context.Context) error {
 	if seen := a.poolerSeen.Load(); seen != nil && errors.Is(*seen, pooler.ErrLeaving) {
 		return health.Find(core.PoolerLeaving, (*seen).Error())
+	} else if hangs := a.poolerHangs.Load(); hangs != nil {
+		return health.Find(core.PoolerHangs, hangs.String())
 	} else if seen != nil && errors.Is(*seen, pooler.ErrUnreachable) {
 		return *seen
 	}

@@ -21,6 +21,7 @@ const (
 // beginUpkeep begins what the agent does unasked while it is in charge, until ctx ends.
 func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.watchPooler(ctx)
+	go a.pooler.EndHanging(ctx, watchPause, pooler.HangTime, a.poolerHung)
 	go a.shed(ctx)
 	go a.memory.Run(ctx)
 	go a.prune(ctx)
@@ -86,6 +87,14 @@ func (a *Agent) poolerChanged(err error) {
 	default:
 		a.log.Info("PgBouncer uses the desired state again")
 		a.programs.Wake()
+	}
+}
+
+// poolerHung hears of a PgBouncer that hangs, and nil when none does any more.
+func (a *Agent) poolerHung(hang *pooler.Hang) {
+	a.poolerHangs.Store(hang)
+	if hang != nil && hang.Ended {
+		a.log.Error(hang.String())
 	}
 }
 

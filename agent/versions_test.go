@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/agent/floors"
+	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/health"
 	"github.com/pgherd/pgherd/hosts/toolchain"
@@ -97,7 +98,7 @@ func TestAgentAcceptsVersionsByName(t *testing.T) {
 }
 
 // TestPgBouncerComesAndHangs has PgBouncer start after the agent, when a good pg_dump has been replaced by nothing, which hides
-// nobody else's version. Then it is frozen: connections hang, none is refused.
+// nobody else's version. Then it is frozen: connections hang, none is refused. So the agent ends it, and it can be started anew.
 func TestPgBouncerComesAndHangs(t *testing.T) {
 	t.Parallel()
 	s := agenttest.Own(t)
@@ -127,7 +128,15 @@ func TestPgBouncerComesAndHangs(t *testing.T) {
 	if log.FilterMessage("PgBouncer does not answer, so customers cannot connect").Len() == 0 {
 		t.Errorf("the log says nothing: %+v", log.All())
 	}
-	reported(t, s, health.PoolerDown, health.Degraded)
-	check.NoError(t, s.Bouncer.Thaw())
+	reported(t, s, health.PoolerHangs, health.Degraded)
+	select {
+	case <-s.Bouncer.Done():
+	case <-time.After(2 * pooler.HangTime):
+		t.Fatal("the agent has not ended it")
+	}
+	if took := time.Since(began); took < pooler.HangTime-time.Second {
+		t.Errorf("ended after %s", took)
+	}
+	check.NoError(t, s.Bouncer.Start(context.WithoutCancel(ctx)))
 	check.Eventually(t, "it is not noticed that PgBouncer is back", a.PoolerAnswers)
 }

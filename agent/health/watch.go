@@ -120,7 +120,8 @@ func (w *Watch) report(more ...State) protocol.Health {
 		report = found.report
 		observed.PostgresConnected, observed.CapacityKnown = report.PostgresConnected, report.CapacityKnown
 		// The watch over PgBouncer knows of its end sooner.
-		observed.PoolerRunning = report.PgBouncerRunning && !has(observed.Reasons, health.PoolerDown, health.PoolerLeaving)
+		observed.PoolerRunning = report.PgBouncerRunning &&
+			!has(observed.Reasons, health.PoolerDown, health.PoolerHangs, health.PoolerLeaving)
 		report.PgBouncerRunning = observed.PoolerRunning
 	}
 	report.Status = string(health.StatusOf(observed))

@@ -32,7 +32,11 @@ func (p *Pooler) Differences(ctx context.Context, s State) ([]command.PoolerDiff
 	found := compareFiles(of, files, stored)
 	live, err := p.differencesLive(ctx, s, of, stored.mark)
 	if errors.Is(err, ErrUnreachable) {
-		return append(found, command.PoolerDifference{Where: command.PoolerDown, What: "PgBouncer does not answer"}), nil
+		what := "PgBouncer does not answer"
+		if seen, _ := p.behindSocket(); seen == signOfHang {
+			what = "PgBouncer hangs: its process is there, and does not answer"
+		}
+		return append(found, command.PoolerDifference{Where: command.PoolerDown, What: what}), nil
 	}
 	return append(found, live...), err
 }

@@ -126,9 +126,9 @@ func (p *Pooler) watchOver(ctx context.Context, s State, mark string) {
 	}
 }
 
-// loggingIn returns the clients that may be in the middle of a log-in, with their entries. While its verifier is asked for, or it
-// waits for that, a client is listed at the maintenance database, whatever its own entry is, which is then left empty. Who has not
-// said where it wants to go is at no entry.
+// loggingIn returns the clients that may be in the middle of a log-in, with their entries. While its verifier is asked for, or
+// it waits for that, a client is listed at the maintenance database, whatever its own entry is, which is then left empty. Who
+// has not said where it wants to go is at no entry.
 func (c *Console) loggingIn(ctx context.Context) (map[string]string, error) {
 	logins := map[string]string{}
 	err := c.each(ctx, "SHOW SOCKETS", func(r row) error {

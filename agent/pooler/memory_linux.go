@@ -27,13 +27,34 @@ func (c *Console) Memory(ctx context.Context) (m Memory, known bool) {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name)) // nothing: it is not visible, or gone
 		return text
 	}
-	started := slices.ContainsFunc(bytes.Split(of("cmdline"), []byte{0}), func(argument []byte) bool {
-		return filepath.Clean(string(argument)) == ConfigFile(c.settings.Dir)
-	})
 	var resident, private, other int64 // pages
 	_, err = fmt.Sscan(string(of("statm")), &other, &resident, &other, &other, &other, &private)
 	page := int64(os.Getpagesize())
-	return Memory{Resident: resident * page, Private: private * page}, started && err == nil
+	return Memory{Resident: resident * page, Private: private * page}, c.started(int(pid)) && err == nil
+}
+
+// started reports whether a process was started with our ConfigFile. A process that is not visible, or gone, was not.
+func (c *Console) started(pid int) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return slices.ContainsFunc(bytes.Split(text, []byte{0}), func(argument []byte) bool {
+		return filepath.Clean(string(argument)) == ConfigFile(c.settings.Dir)
+	})
+}
+
+// processBehind is PgBouncer's process at the other end of a connection to its socket; 0 where it is not known.
+func (c *Console) processBehind(conn net.Conn) int {
+	if pid, err := listener(conn); err == nil && c.started(int(pid)) {
+		return int(pid)
+	}
+	return 0
+}
+
+// killProcess kills a process that is PgBouncer's, with SIGKILL: it need not do anything for that.
+func (c *Console) killProcess(pid int) error {
+	if !c.started(pid) { // another has its ID by now
+		return syscall.ESRCH
+	}
+	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
 // listener is the process that listens on the other end of a unix socket.

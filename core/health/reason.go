@@ -10,6 +10,7 @@ const (
 	NotInCharge       Code = "not_in_charge"
 	OtherProtocol     Code = "other_protocol"
 	PoolerLeaving     Code = "pgbouncer_shutting_down"
+	PoolerHangs       Code = "pgbouncer_hangs"
 	PoolerDown        Code = "pgbouncer_unreachable"
 	ReloadRefused     Code = "pgbouncer_reload_refused"
 	LoginFailing      Code = "customer_login_failing"
@@ -27,9 +28,9 @@ const (
 
 // Codes lists all of them, in their order.
 var Codes = []Code{
-	NotInitialized, PostgresDown, NotInCharge, OtherProtocol, PoolerLeaving, PoolerDown, ReloadRefused, LoginFailing,
-	CertificateEnded, DumpUnusable, BackupsUnwritable, ArchiveNotReady, ArchiveFailing, ArchiveGap, FiguresMissing, CheckHangs,
-	ClientsWaiting, Oversold,
+	NotInitialized, PostgresDown, NotInCharge, OtherProtocol, PoolerLeaving, PoolerHangs, PoolerDown, ReloadRefused,
+	LoginFailing, CertificateEnded, DumpUnusable, BackupsUnwritable, ArchiveNotReady, ArchiveFailing, ArchiveGap, FiguresMissing,
+	CheckHangs, ClientsWaiting, Oversold,
 }
 
 // Harmless reports whether a server with this reason alone is healthy: customers can do what they may, if more slowly.

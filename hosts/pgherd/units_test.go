@@ -30,7 +30,10 @@ type unit map[string][]string
 func readUnit(t *testing.T, name string) unit {
 	t.Helper()
 	u := unit{}
-	for line := range strings.Lines(string(check.Must(os.ReadFile(filepath.Join(unitDir, name+".service")))(t))) {
+	if filepath.Ext(name) == "" {
+		name += ".service"
+	}
+	for line := range strings.Lines(string(check.Must(os.ReadFile(filepath.Join(unitDir, name)))(t))) {
 		if key, value, found := strings.Cut(strings.TrimSpace(line), "="); found && !strings.HasPrefix(line, "#") {
 			u[key] = append(u[key], value)
 		}
@@ -185,6 +188,27 @@ func TestPoolerUnitAndAgentShareFiles(t *testing.T) {
 	}
 }
 
+// What the agent asks for where it may not kill PgBouncer is done by units that run whenever PgBouncer's does.
+func TestPoolerUnitsEndWhatHangs(t *testing.T) {
+	dir := flag(t, readUnit(t, "pgherd-agent").command(t), "pooler-dir")
+	bouncer, watch, end := readUnit(t, "pgherd-pooler"), readUnit(t, "pgherd-pooler-hangs.path"), readUnit(t, "pgherd-pooler-hangs")
+	if got := strings.Fields(bouncer.one(t, "Wants")); !slices.Contains(got, "pgherd-pooler-hangs.path") {
+		t.Errorf("PgBouncer's unit wants %q", got)
+	}
+	for _, c := range []struct{ what, got, want string }{
+		{"it runs as long as", watch.one(t, "PartOf"), "pgherd-pooler.service"},
+		{"it looks for", watch.one(t, "PathExists"), pooler.HangFile(dir)},
+		{"it does", strings.Join(end["ExecStart"], "; "), "/bin/rm -f " + pooler.HangFile(dir) +
+			"; /bin/systemctl kill --signal=SIGKILL pgherd-pooler.service"},
+		{"it may write in", end.one(t, "ReadWritePaths"), dir},
+		{"it ends", end.one(t, "Type"), "oneshot"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s %s, not %s", c.what, c.got, c.want)
+		}
+	}
+}
+
 // hardened are directives that each unit has.
 var hardened = map[string]string{
 	"Type": "exec", "Restart": "always", "StartLimitIntervalSec": "0", "ExecReload": "/bin/kill -HUP $MAINPID",
@@ -223,6 +247,14 @@ func TestSystemdAgrees(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		return
+	}
+	hangs := []string{analyze, "verify", "--man=no"}
+	for _, name := range []string{"pgherd-pooler-hangs.path", "pgherd-pooler-hangs.service"} {
+		hangs = append(hangs, check.Must(filepath.Abs(filepath.Join(unitDir, name)))(t))
+	}
+	if out, err := exec.CommandContext(t.Context(), hangs[0], hangs[1:]...).CombinedOutput(); err != nil ||
+		strings.Contains(string(out), "pgherd-pooler-hangs") {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 	for _, name := range []string{"api", "batch", "agent", "pooler"} {
 		text := check.Must(os.ReadFile(filepath.Join(unitDir, "pgherd-"+name+".service")))(t)
