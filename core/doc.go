@@ -102,6 +102,7 @@
 //	lease         a right that ends by itself unless it is renewed: to an operation, to a part of a bucket, to a preview
 //	ledger        the agent's table of the commands that it has admitted and carried out
 //	limiter       bounds the requests that run at the same time
+//	lingering     of an entry of the pooler: its database is gone, and it stays until nobody can be in the middle of a log-in there
 //	manifest      what a backup holds, by which a restore is compared
 //	observation   what a look at a changed login shows: which password is in force
 //	operation     asynchronous work on a database; at most one is open, and beside it one that changes a login
