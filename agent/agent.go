@@ -34,6 +34,7 @@ import (
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/overlay"
 	"github.com/pgherd/pgherd/agent/past"
+	"github.com/pgherd/pgherd/agent/peer"
 	"github.com/pgherd/pgherd/agent/pooler"
 	"github.com/pgherd/pgherd/agent/poolermem"
 	"github.com/pgherd/pgherd/agent/relocate"
@@ -82,6 +83,8 @@ type Agent struct {
 	changer   *extensions.Changer
 	prover    *extensions.Prover
 	server    *server.Server
+	admitted  *peer.Admissions
+	peers     *peer.Known
 	programs  *floors.Programs
 	languages *floors.Languages
 	sizes     *sizes.Meter
@@ -151,8 +154,10 @@ func New(c Config, d Deps) (*Agent, error) {
 		return nil, err
 	}
 	a.heritage = c.newHeritage(a.archive, a.files)
+	a.admitted, a.peers = peer.NewAdmissions(a.ledger, a.files, d.Log), peer.NewKnown()
 	backups := backup.New(backup.Config{
 		CountsOnly: c.BackupCountsOnly, Patience: c.BackupPatience, Now: d.Now, Size: a.size, Past: a.archive, Lost: a.heritage.Of,
+		Peers: a.peers,
 	}, a.copies)
 	a.readings = backup.NewReadings(a.files, a.heritage.Adopt, d.Log)
 	rights := overlay.New(a.ledger)
@@ -178,6 +183,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.relocate.Replaced, a.relocate.RemoveFiles, a.relocate.AskForSweep = a.sizes.Forget, a.removeFiles, a.copies.AskForSweep
 	a.ledger.Jobs.Pause, a.ledger.Jobs.Patience, a.ledger.Jobs.Tracer = c.BackupPause, c.BackupPatience, d.Tracer
 	a.ledger.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
+	a.admitted.Register()
 	backups.Register(a.ledger)
 	a.copies.Register(a.ledger)
 	past.Register(a.ledger, a.copies.Deps, a.archive)
@@ -214,6 +220,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Opening("application/octet-stream", a.openSnapshot),
 			server.Answering(a.tryStorage), server.Answering(a.recoveryWindow), server.Answering(a.setArchiveKey),
 		},
+		Guests: a.admitted.Routes(),
 		Health: a.health, Metrics: d.Metrics,
 		Storage: c.storage(), Archive: a.archived, Programs: a.Programs, Log: d.Log, Tracer: d.Tracer,
 	})
@@ -280,6 +287,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.onceInCharge(ctx, a.programs.Watch) })
 	group.Go(func() error { return a.onceInCharge(ctx, a.languages.Watch) })
 	err = group.Wait()
+	a.admitted.Close()
 	a.ledger.Stop()
 	_, _, _, _ = a.guard.Close(), a.commons.Close(), a.room.Close(), a.changer.Close() // nothing is lost with a connection
 	a.pooler.Close()

@@ -64,6 +64,9 @@ func (a *Agent) prepare(ctx context.Context) error {
 	if err := a.takeOver(ctx); err != nil {
 		return err
 	}
+	if err := a.admitted.Load(ctx); err != nil {
+		return err
+	}
 	err := a.pooler.Sync(ctx, a.ledger.PoolerState)
 	if errors.Is(err, pooler.ErrUnreachable) {
 		a.poolerChanged(err)

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/klauspost/pgzip"
+	gzip "github.com/klauspost/pgzip"
 	"github.com/lib/pq"
 	"golang.org/x/sync/errgroup"
 
@@ -26,9 +26,11 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 )
 
-// The compression of a backup file: gzip's default level, in blocks of 1 MiB on two threads. This also bounds memory.
+// The compression of a backup file: gzip's default level, in blocks of 1 MiB on two threads. This also bounds memory. A file that
+// passes is not kept, and somebody waits for it.
 const (
-	gzipLevel   = 6
+	gzipLevel   = gzip.DefaultCompression
+	gzipPassing = gzip.BestSpeed
 	gzipBlock   = 1 << 20
 	gzipThreads = 2
 )
@@ -268,7 +270,11 @@ func (w writing) data(ctx context.Context, req Request, p *plan) (backup.FileDig
 	if err != nil {
 		return backup.FileDigest{}, err
 	}
-	return compressed(file, req.MaxBytes, func(dst io.Writer) error {
+	level := gzipLevel
+	if req.Passing {
+		level = gzipPassing
+	}
+	return compressed(file, level, req.MaxBytes, func(dst io.Writer) error {
 		consume := func(src io.Reader) error { return p.filter().Copy(dst, src) }
 		return w.run.Run(ctx, w.held.First, consume, "--no-owner", "--no-privileges")
 	})
@@ -280,20 +286,20 @@ func (w writing) sidecar(ctx context.Context) (backup.FileDigest, error) {
 	if err != nil {
 		return backup.FileDigest{}, err
 	}
-	return compressed(file, 0, func(dst io.Writer) error {
+	return compressed(file, gzipLevel, 0, func(dst io.Writer) error {
 		return w.run.Run(ctx, w.held.Second, func(src io.Reader) error { return copyWithin(dst, src) }, "--schema-only")
 	})
 }
 
 // compressed runs produce with a gzip writer to the file, and makes the file durable. A file that becomes larger than most, where
 // that is not 0, is BACKUP_STORAGE_FULL.
-func compressed(file *store.File, most int64, produce func(io.Writer) error) (backup.FileDigest, error) {
+func compressed(file *store.File, level int, most int64, produce func(io.Writer) error) (backup.FileDigest, error) {
 	defer file.Close() //nolint:errcheck // after Finish it does nothing; before it, the file is discarded
 	var to io.Writer = file
 	if most > 0 {
 		to = &bounded{file: file, left: most, most: most}
 	}
-	zip, err := pgzip.NewWriterLevel(to, gzipLevel)
+	zip, err := gzip.NewWriterLevel(to, level)
 	if err != nil {
 		return backup.FileDigest{}, err
 	}

@@ -6,8 +6,10 @@ import (
 
 	"github.com/pgherd/pgherd/agent/jobs"
 	"github.com/pgherd/pgherd/agent/ledger"
+	"github.com/pgherd/pgherd/agent/peer"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // kind makes a backup.
@@ -16,10 +18,15 @@ func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 		return Request{
 			OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Filename: c.Filename, Passing: c.Passing,
 			Verify: c.Verify, Owner: j.Database, Logins: j.Roles, MaxBytes: c.MaxBytes, Account: j.Account, At: c.At, Lost: c.Lost,
-			Size: c.SizeBytes, Aside: j.Aside,
+			Size: c.SizeBytes, ManifestSHA256: c.ManifestSHA256, Aside: j.Aside,
 		}
 	}
 	return jobs.Kind[command.Backup, command.BackupReport]{
+		Told: func(op id.OperationID, c command.Backup) {
+			if c.Fetch != nil {
+				x.Peers.Note(op, *c.Fetch)
+			}
+		},
 		Run: func(ctx context.Context, j jobs.Job, c command.Backup, tell jobs.Tell) (command.BackupReport, error) {
 			return reported(x.Run(ctx, request(j, c), tell))
 		},
@@ -36,6 +43,12 @@ func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 			return command.BackupReport{State: command.BackupRunning, Stage: stage, Progress: progress, Bytes: bytes}
 		},
 		Failed: func(cause error) command.BackupReport {
+			var away *peer.AwayError
+			if errors.As(cause, &away) {
+				return command.BackupReport{
+					State: command.BackupFailed, Reason: command.ReasonUnavailable, Message: "the database's other server does not answer",
+				}
+			}
 			if jobs.IsAway(cause) {
 				report, _ := reported(Result{}, fault.New(fault.BackupStorageUnavailable, "where backups are kept does not answer"))
 				return report

@@ -247,7 +247,7 @@ const loadShare = 90
 
 // standingFor are the roles of the copy. The server's are read once the copy is loaded: later ones have nothing in it.
 func standingFor(ctx context.Context, admin *sql.DB, req Request) (sidecar.Roles, error) {
-	if req.Source.DatabaseID != req.DatabaseID {
+	if of(req.Source) != req.DatabaseID {
 		return sidecar.Roles{Owner: req.Owner, Names: req.Names}, nil
 	}
 	roles, err := sidecar.Standing(ctx, admin, req.Owner)

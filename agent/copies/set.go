@@ -1,6 +1,7 @@
 package copies
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // fileSet is a backup, or an upload, that is open. Of an upload there is only the data, and its manifest says nothing but the
@@ -66,6 +68,9 @@ func (r *remote) rewind() error {
 	return nil
 }
 
+// of is the database that the file of a source was made of.
+func of(s command.Source) id.DatabaseID { return cmp.Or(s.Of, s.DatabaseID) }
+
 // openFile opens the file of a backup.
 func (x *Copies) openFile(ctx context.Context, of command.Source) (source, int64, error) {
 	files := x.FilesOf(of.Passing)
@@ -99,7 +104,7 @@ func (x *Copies) openSet(ctx context.Context, req Request) (set *fileSet, err er
 		return set, err
 	case req.Source.ManifestSHA256 != "" && req.Source.ManifestSHA256 != set.manifest.SHA256:
 		return set, unlike(errors.New("its manifest is not the one that was recorded when it was made"))
-	case set.manifest.DatabaseID != req.Source.DatabaseID || set.manifest.Filename != req.Source.Filename:
+	case set.manifest.DatabaseID != of(req.Source) || set.manifest.Filename != req.Source.Filename:
 		return set, unlike(errors.New("its manifest is another backup's"))
 	}
 	if set.sidecar, err = files.OpenSidecar(ctx, req.Source.DatabaseID, req.Source.Filename); err != nil {

@@ -26,6 +26,9 @@ func OnJob[C command.Returning[R], R any](l *Ledger, k jobs.Kind[C, R]) {
 				return zero, err
 			}
 		}
+		if k.Told != nil {
+			k.Told(id.OperationID(e.OperationID), c)
+		}
 		j, err := l.planJob(ctx, e, c, k.Apart != nil && k.Apart(c))
 		if err != nil {
 			return zero, err

@@ -11,7 +11,7 @@ import (
 )
 
 // ours refuses a request of another protocol, of which nothing more is read.
-func (s *Server) ours(next handle) handle {
+func (s *Server) ours(next Handle) Handle {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if err := ofAll(r, command.CheckProtocol(protocolOf(r))); err != nil {
 			return err

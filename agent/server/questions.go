@@ -48,7 +48,7 @@ func Opening[Q command.Question](contentType string, open func(ctx context.Conte
 		}
 		defer file.Close()
 		w.Header().Set("Content-Type", contentType)
-		stream(w, file, size)
+		Stream(w, file, size)
 		return nil
 	})
 }
@@ -103,9 +103,9 @@ func readBody(w http.ResponseWriter, r *http.Request, to any) error {
 	return nil
 }
 
-// stream writes a file with one small buffer, for as long as the client takes chunk after chunk in time. A truncated file breaks
+// Stream writes a file with one small buffer, for as long as the client takes chunk after chunk in time. A truncated file breaks
 // the connection, so that nobody takes it for complete.
-func stream(w http.ResponseWriter, file io.Reader, size int64) {
+func Stream(w http.ResponseWriter, file io.Reader, size int64) {
 	w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 	control := http.NewResponseController(w)
 	for sent := int64(0); sent < size; {

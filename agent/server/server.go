@@ -49,7 +49,9 @@ type Config struct {
 
 	Commands  Commands
 	Questions []Question
-	Health    Health
+	// Guests are the routes of others than the control plane.
+	Guests []Guest
+	Health Health
 	// Metrics answers GET /metrics; nil: there is no such route.
 	Metrics http.Handler
 	// InCharge refuses commands and questions until the agent is in charge of its server.
@@ -155,7 +157,21 @@ func (s *Server) routes() http.Handler {
 		write(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	for _, q := range s.all() {
-		mux.Handle(q.pattern, s.authenticated(q.handle))
+		mux.Handle(q.pattern, s.authenticated(func(_ *http.Request, token string) (Handle, error) {
+			if !s.knows(token) {
+				return nil, nil
+			}
+			return s.noting(q.handle), nil
+		}))
+	}
+	for _, g := range s.config.Guests {
+		mux.Handle(g.Pattern, s.authenticated(func(r *http.Request, token string) (Handle, error) {
+			handle, err := g.Enter(r, token)
+			if handle == nil || err != nil {
+				return nil, err
+			}
+			return s.ours(handle), nil
+		}))
 	}
 	return mux
 }
@@ -178,7 +194,15 @@ func (s *Server) all() []Question {
 	return all
 }
 
-type handle = func(w http.ResponseWriter, r *http.Request) error
+// Handle answers a request, or returns why not where it has written nothing.
+type Handle = func(w http.ResponseWriter, r *http.Request) error
+
+// Guest is a route for who has another token than the control plane. Enter returns what answers who shows it: nil where the token
+// does not open the route, without an error.
+type Guest struct {
+	Pattern string
+	Enter   func(r *http.Request, token string) (Handle, error)
+}
 
 // knows compares a bearer token with each of the secrets in constant time.
 func (s *Server) knows(token string) bool {
@@ -190,18 +214,30 @@ func (s *Server) knows(token string) bool {
 	return same == 1
 }
 
-// authenticated lets nobody in without the bearer token; then nothing of the body is read.
-func (s *Server) authenticated(next handle) http.Handler {
+// noting has a request of a control plane of another protocol remembered.
+func (s *Server) noting(next Handle) Handle {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		s.others.note(r)
+		return next(w, r)
+	}
+}
+
+// authenticated lets nobody in whose bearer token opens nothing; then nothing of the body is read.
+func (s *Server) authenticated(enter func(r *http.Request, token string) (Handle, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if !s.knows(token) {
+		next, err := enter(r, token)
+		switch {
+		case err != nil:
+			s.refuse(w, r, ofAll(r, err))
+			return
+		case next == nil:
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			w.Header().Set("Connection", "close")
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
 		door.Admit(r.Context())
-		s.others.note(r)
 		if err := next(w, r); err != nil {
 			s.refuse(w, r, err)
 		}

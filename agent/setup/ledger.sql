@@ -191,6 +191,13 @@ CREATE TABLE ledger.job (
     PRIMARY KEY (operation_id, step)
 );
 
+-- Agents of other servers that are admitted, for an operation each and one database. The token itself only they have.
+CREATE TABLE ledger.peer (
+    operation_id text PRIMARY KEY,
+    database_id  text NOT NULL,
+    token_sha256 text NOT NULL CHECK (length(token_sha256) = 64)
+);
+
 -- Room on the disk of the backup files that is kept for uploads. What operations have reserved is known to the agent alone.
 CREATE TABLE ledger.reservation (
     claimant   text        NOT NULL, -- the ID of what it is for

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pgherd/pgherd/agent/blob"
@@ -89,6 +90,26 @@ func (s *Store) copyBlob(ctx context.Context, from blob.Store, name string) erro
 	}
 	return nil
 }
+
+// OpenBlob opens one of the blobs of a database's backups as it lies, sealed, by its name below the database's. BACKUP_NOT_FOUND:
+// there is none. BACKUP_STORAGE_UNAVAILABLE.
+func (s *Store) OpenBlob(ctx context.Context, db id.DatabaseID, name string) (io.ReadCloser, int64, error) {
+	if err := checkDatabase(db); err != nil {
+		return nil, 0, err
+	}
+	whole := string(db) + "/" + name
+	if blob.CheckName(whole) != nil || strings.Contains(name, "/") || !slices.Contains(endings, filepath.Ext(name)) {
+		return nil, 0, s.failed(blob.ErrNotFound)
+	}
+	src, info, err := s.blobs.Open(ctx, whole)
+	if err != nil {
+		return nil, 0, s.failed(err)
+	}
+	return src, info.Bytes, nil
+}
+
+// endings are those of the blobs of a set.
+var endings = []string{recordEnding, dataEnding, sidecarEnding, manifestEnding, verifiedEnding}
 
 // OwnerOf is the installation of the server that keeps backups in blobs. BACKUP_NOT_FOUND: none does.
 // BACKUP_STORAGE_UNAVAILABLE.

@@ -241,6 +241,11 @@ func (s *Store) OpenSidecar(ctx context.Context, db id.DatabaseID, name backup.F
 	return file, nil
 }
 
+// OpenSchema opens the schema with owners and privileges, gzipped, for reading it once. BACKUP_NOT_FOUND where there is none.
+func (s *Store) OpenSchema(ctx context.Context, db id.DatabaseID, name backup.Filename) (io.ReadCloser, int64, error) {
+	return s.openPart(ctx, db, name, sidecarEnding)
+}
+
 // OpenManifest opens the manifest of a committed backup as it was written. BACKUP_NOT_FOUND where the set is not committed.
 func (s *Store) OpenManifest(ctx context.Context, db id.DatabaseID, name backup.Filename) (io.ReadCloser, int64, error) {
 	return s.openPart(ctx, db, name, manifestEnding)

@@ -157,11 +157,17 @@ func (d *Draft) Prepare(m backup.Manifest) (backup.StoredManifest, error) {
 	if err != nil {
 		return backup.StoredManifest{}, err
 	}
-	written, err := d.writeSmall(manifestEnding, text)
+	sum := sha256.Sum256(text)
+	return backup.StoredManifest{Manifest: m, SHA256: hex.EncodeToString(sum[:])}, d.Take(text)
+}
+
+// Take writes a manifest as it was written elsewhere, and the record, in place of Prepare.
+func (d *Draft) Take(manifest []byte) error {
+	_, err := d.writeSmall(manifestEnding, manifest)
 	if err == nil {
 		_, err = d.writeSmall(recordEnding, d.record())
 	}
-	return backup.StoredManifest{Manifest: m, SHA256: written.SHA256}, err
+	return err
 }
 
 // record is the text of the record.

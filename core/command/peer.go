@@ -76,8 +76,8 @@ const (
 
 func (p Peer) check() error {
 	u, err := url.Parse(p.URL)
-	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return Refuse(ReasonInvalid, "peer.url must be an http or https URL")
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" {
+		return Refuse(ReasonInvalid, "peer.url must be an https URL")
 	}
 	if len(p.CA) > maxAuthorities {
 		return Refuse(ReasonInvalid, "peer.ca has more than %d bytes", maxAuthorities)

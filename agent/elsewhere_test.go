@@ -1,0 +1,167 @@
+package agent_test
+
+import (
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/agenttest"
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
+)
+
+// elsewhere is a clone on another server than its source's.
+type elsewhere struct {
+	cloning // at the clone's server
+	from    *agenttest.Stack
+	token   string
+	ca      string
+	file    command.BackupReport
+}
+
+func elsewhereOf(from, to *agenttest.Stack, source agenttest.Wanted) *elsewhere {
+	return &elsewhere{cloning: cloningOf(to, source), from: from, token: strings.Repeat("t", 40)}
+}
+
+// made has the source's agent make the file, and admit the clone's.
+func (e *elsewhere) made(t testing.TB) {
+	t.Helper()
+	e.from.Done(t, agenttest.Told(e.clone.Operation, 1, command.AdmitPeer{
+		DatabaseID: e.source.DatabaseID(), TokenSHA256: command.HashToken(e.token),
+	}))
+	if e.file = e.from.BackedUp(t, e.dump()); e.file.State != command.BackupDone {
+		t.Fatalf("%+v", e.file)
+	}
+}
+
+func (e *elsewhere) fetch() command.Backup {
+	return command.Backup{
+		DatabaseID: e.clone.DatabaseID(), Filename: backup.Filename(passingName), Passing: true,
+		Fetch:     &command.Peer{URL: "https://" + e.from.Config.Listen, CA: e.ca, Token: e.token},
+		SizeBytes: e.file.SizeBytes, ManifestSHA256: e.file.ManifestSHA256,
+	}
+}
+
+func (e *elsewhere) fetching() protocol.Command {
+	return agenttest.Told(e.clone.Operation, 1, e.fetch())
+}
+
+func (e *elsewhere) load() protocol.Command {
+	return agenttest.Told(e.clone.Operation, 1, command.Load{
+		DatabaseID: e.clone.DatabaseID(), Names: e.renamings(), Compare: true, Source: command.Source{
+			DatabaseID: e.clone.DatabaseID(), Of: e.source.DatabaseID(), Filename: backup.Filename(passingName), Passing: true,
+			ManifestSHA256: e.file.ManifestSHA256,
+		},
+	})
+}
+
+// filesOf are the files that pass of a database at a server.
+func filesOf(t testing.TB, s *agenttest.Stack, w agenttest.Wanted) []string {
+	t.Helper()
+	found := check.Must(filepath.Glob(filepath.Join(s.Config.BackupDir, "passing", w.ID, "*")))(t)
+	return append(found, check.Must(filepath.Glob(filepath.Join(s.Config.BackupDir, "spool", w.ID+"*")))(t)...)
+}
+
+// opens is the status that the source's agent answers to who shows a token.
+func (e *elsewhere) opens(t testing.TB, shown string) int {
+	t.Helper()
+	r := check.Must(http.NewRequest(http.MethodGet, "https://"+e.from.Config.Listen+"/v1/peers/"+e.clone.Operation+"/passing/"+
+		passingName+"/manifest", http.NoBody))(t)
+	r.Header.Set("Authorization", "Bearer "+shown)
+	r.Header.Set(protocol.Header, strconv.Itoa(command.Protocol))
+	answer := check.Must(e.from.Client.Do(r))(t)
+	check.NoError(t, answer.Body.Close())
+	return answer.StatusCode
+}
+
+// The target's agent is killed while the file comes; the file is there whole, or not at all, and the clone is made in the end.
+func TestCloneOnAnotherServer(t *testing.T) {
+	t.Parallel()
+	from, to := agenttest.Shared(t), agenttest.CrashStack(t)
+	e := elsewhereOf(from, to, from.FilledDatabase(t))
+	e.ca = from.CA(t)
+	check.Must(from.Owner(t, e.source).Exec("CREATE TABLE word AS SELECT 'source' AS said"))(t)
+	e.made(t)
+	first := to.Child(t, "")
+	to.Done(t, e.ensure())
+	first.Kill()
+	for _, point := range []string{"agent.fetch.begun", "agent.fetch.come", "agent.backup.after-commit"} {
+		to.Child(t, point).DiesOver(t, to, e.fetching())
+	}
+	to.Started(t.Context(), t)
+	if got := to.BackedUp(t, e.fetching()); got.State != command.BackupDone || got.ManifestSHA256 != e.file.ManifestSHA256 ||
+		got.SizeBytes != e.file.SizeBytes || got.ChecksumSHA256 != e.file.ChecksumSHA256 {
+		t.Fatalf("%+v", got)
+	}
+	if got := to.Loaded(t, e.load()); got.State != command.LoadReady {
+		t.Fatalf("%+v", got)
+	}
+	to.Done(t, e.switching())
+	to.Discarded(t, e.clone, e.clone.Operation)
+	to.GetsIn(t, "the clone", e.clone.Present(database.OwnerLogin))
+	if said := to.InDatabase(t, e.clone, "SELECT said FROM word"); said != "source" {
+		t.Errorf("the word in the clone is %q", said)
+	}
+	if status := e.opens(t, e.token); status != http.StatusOK {
+		t.Errorf("before the operation is closed: %d", status)
+	}
+	from.Done(t, agenttest.Closing(e.clone.Operation))
+	if status := e.opens(t, e.token); status != http.StatusUnauthorized {
+		t.Errorf("after it is closed: %d", status)
+	}
+	for what, left := range map[string][]string{"source": filesOf(t, from, e.source), "clone": filesOf(t, to, e.clone)} {
+		if len(left) > 0 {
+			t.Errorf("files are left of the %s: %v", what, left)
+		}
+	}
+}
+
+// What is admitted stays so over a restart of the agent, under the last token, until the operation is closed.
+func TestAdmissionsOutliveTheAgent(t *testing.T) {
+	t.Parallel()
+	s := agenttest.CrashStack(t)
+	first := s.Child(t, "")
+	e := elsewhereOf(s, s, s.FilledDatabase(t))
+	e.made(t)
+	s.Done(t, agenttest.Told(e.clone.Operation, 1, command.AdmitPeer{
+		DatabaseID: e.source.DatabaseID(), TokenSHA256: command.HashToken(e.token + "2"), Generation: 2,
+	}))
+	first.Kill()
+	s.Started(t.Context(), t)
+	if old, now := e.opens(t, e.token), e.opens(t, e.token+"2"); old != http.StatusUnauthorized || now != http.StatusOK {
+		t.Errorf("the former token: %d, the last one: %d", old, now)
+	}
+	s.Done(t, agenttest.Closing(e.clone.Operation))
+	if status := e.opens(t, e.token+"2"); status != http.StatusUnauthorized {
+		t.Errorf("after it is closed: %d", status)
+	}
+	stranger := agenttest.Want(database.Managed)
+	s.RefusedFor(t, command.ReasonNotFound, agenttest.Told(stranger.Operation, 1, command.AdmitPeer{
+		DatabaseID: stranger.DatabaseID(), TokenSHA256: command.HashToken(e.token),
+	}))
+}
+
+// A file that the peer does not give is a failure that says so, and leaves nothing.
+func TestAFileThatDoesNotCome(t *testing.T) {
+	t.Parallel()
+	s := agenttest.Shared(t)
+	e := elsewhereOf(s, s, s.FilledDatabase(t))
+	e.ca = s.CA(t)
+	e.made(t)
+	s.Done(t, e.ensure())
+	wrong := e.fetch()
+	wrong.Fetch.Token = strings.Repeat("w", 40)
+	report := s.BackedUp(t, agenttest.Told(e.clone.Operation, 1, wrong))
+	if report.State != command.BackupFailed || report.Reason != command.ReasonFailed ||
+		report.Message != "the other server does not admit this one" {
+		t.Errorf("%+v", report)
+	}
+	if left := filesOf(t, s, e.clone); len(left) > 0 {
+		t.Errorf("files are left: %v", left)
+	}
+}

@@ -1,0 +1,36 @@
+// Package peer is how the agents of two servers reach each other, for one operation at a time. The agent that admits has a part of
+// its listener for the other one, which shows a token. That opens the file that passes, the database's backups and, where the
+// operation is followed, the stream of the database's changes: nothing else of the server.
+package peer
+
+import (
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// The routes of peers. The operation is the one for which the peer is admitted.
+const (
+	passingRoute = "GET /v1/peers/{operation}/passing/{filename}/{part}"
+	backupRoute  = "GET /v1/peers/{operation}/backups/{blob}"
+)
+
+// Part is one of the files of a backup.
+type Part string
+
+// The parts.
+const (
+	File     Part = "file"
+	Schema   Part = "schema" // the sidecar
+	Manifest Part = "manifest"
+)
+
+func passingPath(op id.OperationID, name backup.Filename, part Part) string {
+	return "/v1/peers/" + string(op) + "/passing/" + string(name) + "/" + string(part)
+}
+
+func backupPath(op id.OperationID, blob string) string {
+	return "/v1/peers/" + string(op) + "/backups/" + blob
+}
+
+// fromKey is the parameter of a request that says how many bytes of a file the peer has already.
+const fromKey = "from"

@@ -1,0 +1,129 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/pgherd/pgherd/agent/server"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Routes are those that peers may use, each with the token of its operation.
+func (a *Admissions) Routes() []server.Guest {
+	return []server.Guest{
+		{Pattern: passingRoute, Enter: a.entering(a.passing)},
+		{Pattern: backupRoute, Enter: a.entering(a.backup)},
+	}
+}
+
+// visit is a request of a peer that was admitted.
+type visit struct {
+	*admission
+	op id.OperationID
+}
+
+type visited = func(ctx context.Context, v visit, w http.ResponseWriter, r *http.Request) error
+
+// entering lets those in whom an admission is for, and ends what they do with it.
+func (a *Admissions) entering(do visited) func(r *http.Request, token string) (server.Handle, error) {
+	return func(r *http.Request, token string) (server.Handle, error) {
+		op := id.OperationID(r.PathValue("operation"))
+		found, err := a.admits(op, token)
+		if found == nil || err != nil {
+			return nil, err
+		}
+		return func(w http.ResponseWriter, r *http.Request) error {
+			leave, err := a.enter(found)
+			if err != nil {
+				return err
+			}
+			defer leave()
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			control := http.NewResponseController(w)
+			defer context.AfterFunc(found.ended, func() {
+				cancel()
+				_ = control.SetWriteDeadline(time.Now()) // who is slow is not waited for
+			})()
+			return do(ctx, visit{found, op}, w, r)
+		}, nil
+	}
+}
+
+// passing sends a part of the file that passes.
+func (a *Admissions) passing(ctx context.Context, v visit, w http.ResponseWriter, r *http.Request) error {
+	name := backup.Filename(r.PathValue("filename"))
+	files := a.files.Passing()
+	switch m, err := files.Manifest(ctx, v.db, name); {
+	case err != nil:
+		return err
+	case m.OperationID != v.op:
+		return errNoFile
+	}
+	var file io.ReadCloser
+	var size int64
+	var err error
+	switch Part(r.PathValue("part")) {
+	case File:
+		file, size, err = files.Open(ctx, v.db, name)
+	case Schema:
+		file, size, err = files.OpenSchema(ctx, v.db, name)
+	case Manifest:
+		file, size, err = files.OpenManifest(ctx, v.db, name)
+	default:
+		err = errNoFile
+	}
+	if err != nil {
+		return err
+	}
+	return send(ctx, w, r, file, size)
+}
+
+// backup sends a blob of one of the database's backups as it lies, which is sealed.
+func (a *Admissions) backup(ctx context.Context, v visit, w http.ResponseWriter, r *http.Request) error {
+	blob, size, err := a.files.OpenBlob(ctx, v.db, r.PathValue("blob"))
+	if err != nil {
+		return err
+	}
+	return send(ctx, w, r, blob, size)
+}
+
+var errNoFile = command.Refuse(command.ReasonNotFound, "there is no such file")
+
+// send sends what follows on the bytes that the peer has already, and closes the file.
+func send(ctx context.Context, w http.ResponseWriter, r *http.Request, file io.ReadCloser, size int64) error {
+	defer file.Close()
+	var from int64
+	if text := r.URL.Query().Get(fromKey); text != "" {
+		var err error
+		if from, err = strconv.ParseInt(text, 10, 64); err != nil || from < 0 || from > size {
+			return command.Refuse(command.ReasonInvalid, "from is beyond the file")
+		}
+	}
+	reader := within{ctx, file}
+	if _, err := io.CopyN(io.Discard, reader, from); err != nil { // what is sealed is opened from its beginning
+		return errors.Join(err, ctx.Err())
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
+	server.Stream(w, reader, size-from)
+	return nil
+}
+
+// within is a reader that fails once ctx is over.
+type within struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r within) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
