@@ -48,7 +48,7 @@ func (f *Fleet) lookAtAgent(ctx context.Context, s server.Server, seen *server.S
 	if err != nil {
 		return r.With(server.Sealed, err)
 	}
-	conn, err := dial(ctx, s.AgentURL, roots)
+	conn, err := dial(ctx, s.AgentURL, roots, &r)
 	note(&r, certificates(conn, err))
 	if err != nil {
 		return r.With(troubleOf(err), err)
@@ -74,34 +74,45 @@ func tell(seen *server.Survey, can command.Capabilities) {
 	}
 	seen.Installation, seen.Connections = can.Installation, can.Connections
 	seen.Postgres, seen.PgBouncer, seen.Reasons = can.State.Postgres, can.State.PgBouncer, can.Reasons
-	seen.SlowQueries = can.SlowQueries
-	for _, p := range can.Programs {
-		if p.BelowFloor && !p.Accepted {
-			seen.Holes = append(seen.Holes, fmt.Sprintf("%s is below %s", p.Version, p.Floor))
-		}
-	}
+	seen.SlowQueries, seen.Programs = can.SlowQueries, can.Programs
 }
 
 // dial connects to an agent. A transport would go on doing so when the context has ended.
-func dial(ctx context.Context, agentURL string, roots *x509.CertPool) (net.Conn, error) {
+func dial(ctx context.Context, agentURL string, roots *x509.CertPool, r *server.Reach) (*tls.Conn, error) {
 	at, err := url.Parse(agentURL)
 	if err != nil {
 		return nil, err
 	}
-	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
-	return dialer.DialContext(ctx, "tcp", net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), "443")))
+	conn, err := connect(ctx, net.JoinHostPort(at.Hostname(), cmp.Or(at.Port(), "443")), r)
+	if err != nil {
+		return nil, err
+	}
+	secure := tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: at.Hostname(), MinVersion: tls.VersionTLS12})
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return secure, nil
+}
+
+// connect notes to where the connection leads.
+func connect(ctx context.Context, address string, r *server.Reach) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err == nil {
+		r.At = conn.RemoteAddr().(*net.TCPAddr).AddrPort() //nolint:forcetypeassert // as of every TCP connection
+	}
+	return conn, err
 }
 
 // certificates are those that were shown in a handshake, whether they were accepted or not.
-func certificates(conn net.Conn, err error) []*x509.Certificate {
+func certificates(conn *tls.Conn, err error) []*x509.Certificate {
 	var no *tls.CertificateVerificationError
 	if errors.As(err, &no) {
 		return no.UnverifiedCertificates
 	}
-	if secure, ok := conn.(*tls.Conn); ok && err == nil {
-		return secure.ConnectionState().PeerCertificates
+	if err != nil {
+		return nil
 	}
-	return nil
+	return conn.ConnectionState().PeerCertificates
 }
 
 func note(r *server.Reach, shown []*x509.Certificate) {
@@ -172,7 +183,7 @@ const sslRequest = "\x00\x00\x00\x08\x04\xd2\x16\x2f"
 var errNoTLS = errors.New("it does not offer TLS")
 
 func shakeHands(ctx context.Context, s server.Server, r *server.Reach) error {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", r.Address)
+	conn, err := connect(ctx, r.Address, r)
 	if err != nil {
 		return err
 	}

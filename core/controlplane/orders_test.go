@@ -3,6 +3,7 @@ package controlplane_test
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -332,7 +333,11 @@ func TestAServerThatIsNotGone(t *testing.T) {
 	_, err = w.Operator.FailOperation(w.ctx, backup.ID, gone(anOrder))
 	refusedOn(t, "batch hosts hear from it", err, "serverGone", "answered a batch host at 2026-01-05T09:28:",
 		"seen from here, https://one:1 does not answer")
-	w.server.Shows(server.Survey{Agent: server.Reach{Trouble: server.WrongSecret}})
+	unasked := server.Reach{Trouble: server.Sealed, Why: "no key"}
+	w.server.Shows(server.Survey{Agent: unasked})
+	_, err = w.Operator.FailOperation(w.ctx, backup.ID, gone(anOrder))
+	refusedOn(t, "nobody was asked", err, "serverGone", "was not seen from here", "no key")
+	w.server.Shows(server.Survey{Agent: server.Reach{Trouble: server.WrongSecret, At: netip.MustParseAddrPort("10.0.0.1:1")}})
 	_, err = w.Operator.FailOperation(w.ctx, backup.ID, gone(anOrder))
 	refusedOn(t, "something answers", err, "serverGone", "something answers")
 	_, err = w.Operator.FailOperation(w.ctx, backup.ID, operation.Order{ServerGone: true})

@@ -7,6 +7,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -16,7 +17,7 @@ type Error struct {
 	Code       Code
 	Message    string
 	Details    []Detail
-	RetryAfter time.Duration  // for RATE_LIMITED and SERVER_BUSY; zero otherwise
+	RetryAfter time.Duration  // for RATE_LIMITED, SERVER_BUSY, and what is only away for now; zero otherwise
 	Extra      map[string]any // further members of the error object, as the spec names them ("grantSql", ...)
 	cause      error
 }
@@ -78,6 +79,11 @@ func CodeOf(err error) Code {
 		return e.Code
 	}
 	return InternalError
+}
+
+// Line is the text of an error in one line: what was joined stands with semicolons between.
+func Line(err error) string {
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
 // Has reports whether err carries the code.

@@ -129,6 +129,18 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+func TestLine(t *testing.T) {
+	for want, err := range map[string]error{
+		"one":            errors.New("one"),
+		"one; two":       errors.Join(errors.New("one"), errors.New("two\n")),
+		"a: one; b; two": fmt.Errorf("a: %w", errors.Join(errors.New("one\r\nb"), errors.New("two"))),
+	} {
+		if got := Line(err); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestInvalid(t *testing.T) {
 	e := Invalid("name", "must have %d%%", 3)
 	if e.Code != ValidationError || e.Message != "name: must have 3%" || len(e.Details) != 1 ||

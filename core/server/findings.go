@@ -134,7 +134,7 @@ func (s Server) troubleOf(r Reach) Finding {
 	case NoAgent:
 		f.Found, f.Do = r.Address+" is no agent: "+r.Why, "give the address of the agent's own listener"
 	case Broken:
-		f.Found, f.Do = r.Address+": "+r.Why, "see the agent's log"
+		f.Found, f.Do = r.Address+": "+r.Why, agentSays
 	}
 	return f
 }
@@ -151,7 +151,7 @@ func (s Server) judgeAnswers(seen Survey, version string) []Finding {
 		return []Finding{judgeClock(seen.Ahead), judgeVersion(seen, version)}
 	}
 	return []Finding{
-		judgeClock(seen.Ahead), judgeVersion(seen, version), judgePrograms(seen.Holes),
+		judgeClock(seen.Ahead), judgeVersion(seen, version), judgePrograms(seen.Programs),
 		judgeUse(CheckPostgres, seen.Postgres, seen, startPostgres), judgeUse(CheckPgBouncer, seen.PgBouncer, seen, startPgBouncer),
 		s.judgeInstallation(seen), s.judgeConnections(seen.Connections), judgeSlowQueries(seen),
 	}
@@ -187,19 +187,12 @@ func judgeVersion(seen Survey, version string) Finding {
 	return f
 }
 
-func judgePrograms(holes []string) Finding {
-	if len(holes) == 0 {
-		return fine(CheckPrograms, "no known holes")
-	}
-	return Finding{
-		Check: CheckPrograms, Verdict: Notice, Found: strings.Join(holes, "; "), Do: "update them, or accept them by --accept-versions",
-	}
-}
-
 // What to do where the agent cannot use one of them.
 const (
-	startPostgres  = "start it; run pgherd agent init there where that was never done; see the agent's log"
-	startPgBouncer = "start it with the pgbouncer.ini that the agent has written; see its log"
+	startPostgres  = "start it; run pgherd agent init there where that was never done; " + agentSays
+	startPgBouncer = "start it with the pgbouncer.ini that the agent has written; journalctl --unit pgherd-pooler there says " +
+		"why it does not"
+	agentSays = "journalctl --unit pgherd-agent there says why"
 )
 
 // judgeUse is about what the agent has to be able to use.
@@ -220,12 +213,12 @@ func (s Server) judgeInstallation(seen Survey) Finding {
 		return Finding{
 			Check: CheckInstallation, Verdict: Wrong,
 			Found: "the agent cannot say now which server it is (PostgreSQL down, or not in charge)",
-			Do:    "start PostgreSQL there; see the agent's log",
+			Do:    "start PostgreSQL there; " + agentSays,
 		}
 	case seen.Installation == "":
 		return Finding{
 			Check: CheckInstallation, Verdict: Wrong, Found: "the agent is not in charge of a server",
-			Do: "run pgherd agent init there where that was never done; see the agent's log",
+			Do: "run pgherd agent init there where that was never done; " + agentSays,
 		}
 	case s.IsAnother(seen):
 		return Finding{
@@ -250,7 +243,9 @@ func (s Server) judgeConnections(there int) Finding {
 	switch {
 	case s.Connections == 0:
 		return fine(CheckConnections, "not counted")
-	case there > 0 && s.Connections > there:
+	case there == 0:
+		return fine(CheckConnections, fmt.Sprintf("%d may be sold; how many PostgreSQL has is not known now", s.Connections))
+	case s.Connections > there:
 		return Finding{
 			Check: CheckConnections, Verdict: Notice, Found: fmt.Sprintf("%d may be sold, and PostgreSQL has %d", s.Connections, there),
 			Do: fmt.Sprintf("raise max_connections, or set --connections %d", there), Setting: "connections",
@@ -268,32 +263,4 @@ func judgeSlowQueries(seen Survey) Finding {
 		return fine(CheckSlowQueries, "not known")
 	}
 	return fine(CheckSlowQueries, "not collected: pgherd agent init says there what to do")
-}
-
-// judgePublic is about what customers find. Which CA they trust is not known here.
-func judgePublic(r Reach, now time.Time) Finding {
-	f := Finding{Check: CheckPublic, Verdict: Wrong, Setting: "publicHost"}
-	switch r.Trouble {
-	case "":
-		f = judgeEnd(CheckPublic, r, now)
-		f.Found = r.Address + " has TLS; its certificate " + f.Found
-	case UnknownCA:
-		f = judgeEnd(CheckPublic, r, now)
-		f.Found = r.Address + " has TLS, by a CA that customers must be given; its certificate " + f.Found
-	case OtherName:
-		f.Found = "the certificate of " + r.Address + " is for " + orNothing(r.Names)
-		f.Do = "set the public host to a name that it has, or have one made for this name"
-	case OutOfDate:
-		f.Found = "the certificate of " + r.Address + " is out of date: it ends " + r.Ends.UTC().Format(time.DateOnly)
-		f.Do = "renew PgBouncer's certificate"
-	case NoSuchHost:
-		f.Verdict, f.Found = Notice, "the name in "+r.Address+" is unknown here"
-		f.Do = "see that customers find it: correct the public host, or enter the name into DNS"
-	case NoTLS:
-		f.Found, f.Do = r.Address+" does not offer TLS", "see that PgBouncer listens there, with the agent's pgbouncer.ini"
-	case Refused, Silent, NoCA, Sealed, WrongSecret, NoAgent, Broken:
-		f.Verdict, f.Found = Notice, r.Address+" cannot be reached from here: "+r.Why
-		f.Do = "see that PgBouncer listens there and customers get through; this machine need not"
-	}
-	return f
 }

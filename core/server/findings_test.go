@@ -1,6 +1,8 @@
 package server
 
 import (
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +67,10 @@ func TestJudging(t *testing.T) {
 		"another version":     {func(s *Survey) { s.Version = "v1" }, Server{}, "", OK},
 		"too old":             {func(s *Survey) { s.Protocol--; s.Postgres = false }, Server{}, CheckVersion, Wrong},
 		"too new":             {func(s *Survey) { s.Protocol++; s.Installation = "" }, Server{}, CheckVersion, Wrong},
-		"holes":               {func(s *Survey) { s.Holes = []string{"PgBouncer 1.20"} }, Server{}, CheckPrograms, Notice},
+		"holes":               {func(s *Survey) { s.Programs = []command.Program{old(false)} }, Server{}, CheckPrograms, Notice},
+		"accepted holes":      {func(s *Survey) { s.Programs = []command.Program{old(true)} }, Server{}, "", OK},
+		"public at loopback":  {func(s *Survey) { s.Public.At = at("127.0.1.1") }, Server{}, CheckPublic, Notice},
+		"public elsewhere":    {func(s *Survey) { s.Public.At = at("10.0.0.1") }, Server{}, "", OK},
 		"PostgreSQL down":     {func(s *Survey) { s.Postgres = false }, Server{}, CheckPostgres, Wrong},
 		"PgBouncer down":      {func(s *Survey) { s.PgBouncer = false }, Server{}, CheckPgBouncer, Wrong},
 		"oversold":            {func(*Survey) {}, Server{Connections: 81}, CheckConnections, Notice},
@@ -92,6 +97,46 @@ func TestReasonsOfTheAgent(t *testing.T) {
 	const want = "the agent cannot use it: not_initialized: run it; not_in_charge: it waits"
 	if f := FirstWrong((Server{}).Judge(seen, now, "v2")); f == nil || f.Check != CheckPostgres || f.Found != want {
 		t.Errorf("%+v", f)
+	}
+}
+
+// old is a program below its floor.
+func old(accepted bool) command.Program {
+	return command.Program{
+		Name: "PgBouncer", Version: "PgBouncer 1.24.1", Floor: "1.26.1", BelowFloor: true, Accepted: accepted, Holes: []string{"CVE-1", "CVE-2"},
+	}
+}
+
+func at(address string) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr(address), 6432) }
+
+// What is found says what is known, and no more.
+func TestWordsOfFindings(t *testing.T) {
+	well := command.Program{Name: "PostgreSQL", Version: "PostgreSQL 16.16"}
+	for name, c := range map[string]struct {
+		change func(*Survey)
+		check  string
+		want   string
+	}{
+		"no holes": {func(s *Survey) { s.Programs = []command.Program{well} }, CheckPrograms, "no known holes"},
+		"holes": {func(s *Survey) { s.Programs = []command.Program{well, old(false)} }, CheckPrograms,
+			"PgBouncer 1.24.1 is below 1.26.1, with CVE-1, CVE-2"},
+		"accepted": {func(s *Survey) { s.Programs = []command.Program{well, old(true)} }, CheckPrograms, "accepted by --accept-versions, " +
+			"so open unless that build mends it: PgBouncer 1.24.1 is below 1.26.1, with CVE-1, CVE-2"},
+		"not seen": {func(s *Survey) { s.Programs = []command.Program{{Name: "PostgreSQL"}, {Name: "pg_dump"}} }, CheckPrograms,
+			"PostgreSQL, pg_dump did not say a version yet"},
+		"sold":    {func(*Survey) {}, CheckConnections, "65 may be sold, of 80"},
+		"unknown": {func(s *Survey) { s.Connections = 0 }, CheckConnections, "65 may be sold; how many PostgreSQL has is not known now"},
+		"looked at": {func(s *Survey) { s.Public.At = at("10.0.0.1") }, CheckPublic,
+			"db1.example.com:6432 has TLS; its certificate ends 2027-02-23; looked at 10.0.0.1:6432"},
+		"nobody else's": {func(s *Survey) { s.Public.At = at("::1") }, CheckPublic,
+			"db1.example.com:6432 has TLS; its certificate ends 2027-02-23; looked at [::1]:6432, which only this machine reaches"},
+	} {
+		seen := seenWell()
+		c.change(&seen)
+		list := Server{Connections: 65}.Judge(seen, now, "v2")
+		if i := slices.IndexFunc(list, func(f Finding) bool { return f.Check == c.check }); list[i].Found != c.want {
+			t.Errorf("%s: %q, want %q", name, list[i].Found, c.want)
+		}
 	}
 }
 

@@ -1,6 +1,12 @@
 package server
 
-import "time"
+import (
+	"net/netip"
+	"time"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/fault"
+)
 
 // Survey is what a look at a server shows from where the control plane runs: whether its agent can be reached and asked, what
 // that says, and whether customers find a TLS listener at its public address.
@@ -15,26 +21,30 @@ type Survey struct {
 	Protocol     int           // of the agent; where it is not command.Protocol, nothing below is known
 	Installation string        // empty: the agent does not know yet
 	Connections  int           // that its databases can have together; 0: the agent does not know
-	Holes        []string      // its programs with known holes that the operator has not accepted
 	Postgres     bool          // answers
 	PgBouncer    bool          // answers
 	Reasons      []string      // why it is not well, in the agent's words
 	SlowQueries  bool          // PostgreSQL collects them; not known without Installation
+	Programs     []command.Program
 }
 
 // Reach is how far a look at an address has come.
 type Reach struct {
 	Address string
-	Trouble Trouble // empty: none
-	Why     string  // the error, where there is trouble
+	At      netip.AddrPort // what the address led to, where something took the connection
+	Trouble Trouble        // empty: none
+	Why     string         // the error, where there is trouble
 	// Names and Ends are the certificate's, where one was shown.
 	Names []string
 	Ends  time.Time
 }
 
+// Answered reports whether something took the connection, whatever it is.
+func (r Reach) Answered() bool { return r.At.IsValid() }
+
 // With is a look that came no further, and why.
 func (r Reach) With(t Trouble, err error) Reach {
-	r.Trouble, r.Why = t, err.Error()
+	r.Trouble, r.Why = t, fault.Line(err)
 	return r
 }
 

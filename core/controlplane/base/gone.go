@@ -23,7 +23,7 @@ func (p *Base) CheckGone(ctx context.Context, of id.ServerID) error {
 	}
 	elsewhere := fmt.Sprintf("; where %s is gone for good and its address another machine's, give it one that leads nowhere: "+
 		"pgherd admin server set --server %s --agent-url https://gone.invalid --unchecked", s.Name, s.ID)
-	switch seen.Agent.Trouble { //nolint:exhaustive // of all others something answers
+	switch seen.Agent.Trouble { //nolint:exhaustive // of all others it is not known that nothing is there
 	case server.NoSuchHost, server.Refused, server.Silent:
 		now := p.Clock.Now()
 		if !s.HeardFrom(now) {
@@ -40,6 +40,10 @@ func (p *Base) CheckGone(ctx context.Context, of id.ServerID) error {
 				"(PostgreSQL down, not in charge, or another protocol); where its data is lost for good, stop the agent first", s.Name)
 		}
 		return fault.Invalid("serverGone", "%s is not gone: its agent answers at %s", s.Name, s.AgentURL)
+	}
+	if !seen.Agent.Answered() {
+		return fault.Invalid("serverGone", "whether %s is gone was not seen from here, for %s could not be asked: %s%s",
+			s.Name, s.AgentURL, seen.Agent.Why, elsewhere)
 	}
 	return fault.Invalid("serverGone", "something answers at %s, the address of %s (%s): see pgherd admin server check%s",
 		s.AgentURL, s.Name, seen.Agent.Why, elsewhere)
