@@ -23,9 +23,10 @@ func Variable(flag string) string {
 // Flag names a setting to an operator: its flag and its variable.
 func Flag(name string) string { return fmt.Sprintf("--%s (or %s)", name, Variable(name)) }
 
-// Apply fills the flags that were not given from the environment. An error names the variable and never its value.
+// Apply fills the flags that were not given from the environment. An error names the variable and never its value: one of a name
+// that no command has, but that is near to one that is known, or a value that the flag does not take.
 func Apply(cmd *cobra.Command) error {
-	var failed error
+	failed := checkKnown(cmd)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if failed == nil && !f.Changed {
 			failed = applyOne(cmd.Flags(), f)
@@ -64,7 +65,7 @@ func applyOne(flags *pflag.FlagSet, f *pflag.Flag) error {
 		return nil
 	}
 	if err := flags.Set(f.Name, value); err != nil {
-		return fmt.Errorf("%s has a value that --%s does not take", name, f.Name)
+		return wrongValue(name, f)
 	}
 	return nil
 }

@@ -58,9 +58,49 @@ func TestAWrongValueIsNamedButNotShown(t *testing.T) {
 	t.Setenv("PGHERD_WORKERS", "s3cret")
 	cmd, _, _ := command(t)
 	err := settings.Apply(cmd)
-	if err == nil || !strings.Contains(err.Error(), "PGHERD_WORKERS") || strings.Contains(err.Error(), "s3cret") {
+	if err == nil || err.Error() != "PGHERD_WORKERS, for --workers, must be a whole number, such as 4" {
 		t.Errorf("got %v", err)
 	}
+}
+
+// A variable that is nearly a setting is refused, one that is none at all is told of, and both without their values.
+func TestAVariableThatIsNoSetting(t *testing.T) {
+	for name, c := range map[string]struct{ refused, warned string }{
+		"PGHERD_METADATA_ULR":      {refused: "did you mean PGHERD_METADATA_URL?"},
+		"PGHERD_METADATAURL":       {refused: "did you mean PGHERD_METADATA_URL?"},
+		"PGHERD_METADATA_URL_FIEL": {refused: "did you mean PGHERD_METADATA_URL_FILE?"},
+		"PGHERD_METADATA":          {refused: "did you mean PGHERD_METADATA_URL?"},
+		"PGHERD_WORKER":            {refused: "did you mean PGHERD_WORKERS?"},
+		"PGHERD_OTHERS":            {refused: "did you mean PGHERD_OTHER?"}, // of a command beside it
+		"PGHERD_FAVOURITE_COLOUR":  {warned: "warning: PGHERD_FAVOURITE_COLOUR is no setting of pgherd, and is ignored"},
+		"PGHERD_OTHER":             {},
+		"PGHERD_CI_KEY":            {},
+		"PGHERD_TEST_ANYTHING":     {},
+		"METADATA_ULR":             {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, "s3cret")
+			cmd, _, _ := command(t)
+			beside := &cobra.Command{Use: "y"}
+			beside.Flags().String("other", "", "")
+			root := &cobra.Command{}
+			root.AddCommand(cmd, beside)
+			var out strings.Builder
+			root.SetErr(&out)
+			text := ""
+			if err := settings.Apply(cmd); err != nil {
+				text = err.Error()
+			}
+			if !holds(text, c.refused) || !holds(out.String(), c.warned) || strings.Contains(text+out.String(), "s3cret") {
+				t.Errorf("refused with %q, warned of with %q", text, out.String())
+			}
+		})
+	}
+}
+
+// holds is for a text that is empty where nothing is wanted.
+func holds(text, want string) bool {
+	return strings.Contains(text, want) && (text == "") == (want == "")
 }
 
 func TestRequireNamesFlagAndVariable(t *testing.T) {

@@ -30,5 +30,6 @@ func Root() *cobra.Command {
 		api.Command(), batch.Command(), dashboard.Command(), agentd.Command(), dev.Command(), admin.Command(), migrate.Command(),
 		single.Command(),
 	)
+	settings.ExplainFlags(root)
 	return root
 }
