@@ -8,7 +8,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,7 +26,6 @@ type Files struct {
 	name      string
 	cert, key string
 	readKey   func(path string) ([]byte, error)
-	load      func(cert, key []byte) (tls.Certificate, error)
 	used      atomic.Pointer[used]
 
 	mu        sync.Mutex
@@ -39,13 +40,13 @@ type used struct {
 
 // Open reads a pair that this program serves. name says in errors, logs and metrics whose it is.
 func Open(name, certFile, keyFile string) (*Files, error) {
-	return open(&Files{name: name, cert: certFile, key: keyFile, readKey: os.ReadFile, load: tls.X509KeyPair})
+	return open(&Files{name: name, cert: certFile, key: keyFile, readKey: os.ReadFile})
 }
 
-// OpenForeign follows a pair that another program reads itself. Only that may be able to read the key: of this file it is enough
-// to see when it changes.
+// OpenForeign follows a pair that another program reads itself. Only that may be able to read the key: then it is enough to see
+// when the key's file changes, and whether they fit is not known.
 func OpenForeign(name, certFile, keyFile string) (*Files, error) {
-	return open(&Files{name: name, cert: certFile, key: keyFile, readKey: version, load: leafOnly})
+	return open(&Files{name: name, cert: certFile, key: keyFile, readKey: textOrVersion})
 }
 
 func open(f *Files) (*Files, error) {
@@ -55,22 +56,61 @@ func open(f *Files) (*Files, error) {
 	return f, nil
 }
 
+// textOrVersion is what a file holds or, where this process must not read it, its version.
+func textOrVersion(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return version(path)
+	}
+	return text, err
+}
+
+// unread begins the version of a file that is not read.
+const unread = "unread "
+
 // version is what distinguishes a file from what it was before.
 func version(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Append(nil, info.ModTime().UnixNano(), info.Size()), nil
+	return fmt.Append([]byte(unread), info.ModTime().UnixNano(), info.Size()), nil
 }
 
-func leafOnly(cert, _ []byte) (pair tls.Certificate, err error) {
-	block, _ := pem.Decode(cert)
-	if block == nil || block.Type != "CERTIFICATE" {
-		return pair, errors.New("it does not begin with a certificate in PEM")
+// pairOf makes a pair of what the files hold. An error names the file that is wrong, and what to do.
+func (f *Files) pairOf(cert, key []byte) (pair tls.Certificate, err error) {
+	leaf := block(cert, "CERTIFICATE")
+	if leaf == nil {
+		return pair, fmt.Errorf("%s holds no certificate in PEM: give the file of the certificate, with those between it and its "+
+			"authority below it", f.cert)
 	}
-	pair.Leaf, err = x509.ParseCertificate(block.Bytes)
-	return pair, err
+	if bytes.HasPrefix(key, []byte(unread)) {
+		if pair.Leaf, err = x509.ParseCertificate(leaf); err != nil {
+			return pair, fmt.Errorf("%s cannot be read as a certificate: %w", f.cert, err)
+		}
+		return pair, nil
+	}
+	if block(key, "PRIVATE KEY") == nil {
+		return pair, fmt.Errorf("%s holds no private key in PEM: give the file of the key that %s was made for", f.key, f.cert)
+	}
+	if pair, err = tls.X509KeyPair(cert, key); err != nil {
+		return pair, fmt.Errorf("%s and %s do not fit together: give the key that the certificate was made for (%w)", f.cert, f.key, err)
+	}
+	return pair, nil
+}
+
+// block is the first block of PEM whose type ends so; nil where there is none.
+func block(text []byte, kind string) []byte {
+	for {
+		one, rest := pem.Decode(text)
+		if one == nil {
+			return nil
+		}
+		if strings.HasSuffix(one.Type, kind) {
+			return one.Bytes
+		}
+		text = rest
+	}
 }
 
 // Name says whose the certificate is.
@@ -93,14 +133,15 @@ func (f *Files) Renew() (changed bool, err error) {
 		key, err = f.readKey(f.key)
 	}
 	if err != nil {
-		return false, fmt.Errorf("the certificate of %s cannot be read: %w", f.name, err)
+		return false, fmt.Errorf("the certificate of %s cannot be read: %w; give its file, and let this program's user read it", f.name,
+			err)
 	}
 	if old := f.used.Load(); old != nil && bytes.Equal(old.cert, cert) && bytes.Equal(old.key, key) {
 		return false, nil
 	}
-	pair, err := f.load(cert, key)
+	pair, err := f.pairOf(cert, key)
 	if err != nil {
-		return false, fmt.Errorf("the certificate of %s, in %s with its key in %s: %w", f.name, f.cert, f.key, err)
+		return false, err
 	}
 	f.used.Store(&used{pair: pair, cert: cert, key: key})
 	return true, nil

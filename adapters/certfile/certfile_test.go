@@ -1,8 +1,6 @@
 package certfile_test
 
 import (
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -91,35 +89,28 @@ func TestRenewedPairIsServed(t *testing.T) {
 	}
 }
 
+// What is wrong with a pair is one line that names the file and what to do, also where another program serves it.
 func TestOpenNeedsAUsablePair(t *testing.T) {
 	on := newFiles(t)
-	if _, err := certfile.Open("api", on.cert, filepath.Join(on.dir, "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a key: %v", err)
-	}
-	_, key := on.issue(t, "other")
-	on.write(t, on.key, key)
-	if _, err := certfile.Open("api", on.cert, on.key); err == nil {
-		t.Error("the key of another certificate was taken")
-	}
-}
-
-// The key of another program's pair need not be readable; a change of either file counts.
-func TestForeignPairIsFollowed(t *testing.T) {
-	on := newFiles(t)
-	check.NoError(t, os.Chmod(on.key, 0))
-	f := check.Must(certfile.OpenForeign("pgbouncer", on.cert, on.key))(t)
-	cert, key := on.issue(t, "second")
-	for _, path := range []struct {
-		name string
-		data []byte
-	}{{on.cert, cert}, {on.key, append(key, '\n')}} {
-		on.write(t, path.name, path.data)
-		if changed := check.Must(f.Renew())(t); !changed {
-			t.Errorf("a new %s was not noticed", path.name)
+	_, other := on.issue(t, "other")
+	strange, text := filepath.Join(on.dir, "strange.key"), filepath.Join(on.dir, "text")
+	on.write(t, strange, other)
+	on.write(t, text, []byte("no PEM"))
+	none := filepath.Join(on.dir, "none")
+	for what, c := range map[string]struct{ cert, key, want string }{
+		"no certificate": {none, on.key, none + ": no such file or directory; give its file"},
+		"no key":         {on.cert, none, none + ": no such file or directory; give its file"},
+		"not a pair":     {on.cert, strange, strange + " do not fit together: give the key that the certificate was made for"},
+		"a text":         {text, on.key, text + " holds no certificate in PEM"},
+		"a key twice":    {on.key, on.key, on.key + " holds no certificate in PEM"},
+		"no key in it":   {on.cert, text, text + " holds no private key in PEM: give the file of the key that " + on.cert},
+		"the other way":  {on.cert, on.cert, on.cert + " holds no private key in PEM"},
+	} {
+		for _, open := range []func(_, _, _ string) (*certfile.Files, error){certfile.Open, certfile.OpenForeign} {
+			if _, err := open("api", c.cert, c.key); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %v", what, err)
+			}
 		}
-	}
-	if changed := check.Must(f.Renew())(t); changed {
-		t.Error("nothing has changed")
 	}
 }
 

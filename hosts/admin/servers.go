@@ -40,7 +40,7 @@ func (r *reach) flags(cmd *cobra.Command) {
 func (r *reach) read() (ca, secret string, err error) {
 	if r.caFile != "" {
 		if ca, err = readBounded(r.caFile); err != nil {
-			return "", "", fault.Invalid("agentCaFile", "%s", err)
+			return "", "", fault.Invalid("agentCaFile", "%s; give a file with the CA's certificate in PEM", err)
 		}
 		if err := server.CheckAuthorities(ca); err != nil {
 			return "", "", fault.Invalid("agentCaFile", "%s: %s", r.caFile, err)

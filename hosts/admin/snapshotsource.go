@@ -90,9 +90,9 @@ func (s *snapshotSource) openAgent(cmd *cobra.Command) (snapshotStore, error) {
 	line, _, _ := strings.Cut(string(secret), "\n")
 	s.agent.SealedSecret = []byte(strings.TrimSpace(line))
 	if s.ca != "" {
-		pem, err := os.ReadFile(s.ca)
+		pem, err := settings.Authorities("agent-ca-file", s.ca)
 		if err != nil {
-			return nil, fmt.Errorf("--agent-ca-file: %w", err)
+			return nil, err
 		}
 		s.agent.CA = string(pem)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/certfile"
 	"github.com/pgherd/pgherd/adapters/metrics"
 	"github.com/pgherd/pgherd/agent"
+	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/hosts/internal/wiring"
 )
 
@@ -17,11 +18,11 @@ type certificates struct{ own, pooler *certfile.Files }
 
 func (s *Settings) openCertificates() (c certificates, err error) {
 	if c.own, err = certfile.Open("agent", s.TLSCertFile, s.TLSKeyFile); err != nil {
-		return c, fmt.Errorf("--tls-cert-file, --tls-key-file: %w", err)
+		return c, fmt.Errorf("%s, %s: %w", settings.Flag("tls-cert-file"), settings.Flag("tls-key-file"), err)
 	}
 	p := s.Agent.Pooler
 	if c.pooler, err = certfile.OpenForeign("pgbouncer", p.TLSCertFile, p.TLSKeyFile); err != nil {
-		return c, fmt.Errorf("--pooler-tls-cert-file, --pooler-tls-key-file: %w", err)
+		return c, fmt.Errorf("%s, %s: %w", settings.Flag("pooler-tls-cert-file"), settings.Flag("pooler-tls-key-file"), err)
 	}
 	return c, nil
 }

@@ -31,5 +31,10 @@ func OpenObjectStore(cmd *cobra.Command, c s3.Config) (blob.Store, error) {
 	if err := Require(cmd, "s3-bucket", "s3-prefix", "s3-access-key-id", "s3-secret-key-file"); err != nil {
 		return nil, err
 	}
+	if c.CAFile != "" {
+		if _, err := Authorities("s3-ca-file", c.CAFile); err != nil {
+			return nil, err
+		}
+	}
 	return s3.New(c)
 }

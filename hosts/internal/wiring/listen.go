@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/adapters/certfile"
+	"github.com/pgherd/pgherd/hosts/internal/settings"
 )
 
 // Front is how a host listens to those whom the service is for: programs or browsers.
@@ -66,11 +67,11 @@ func (f *Front) OpenTLS(part string) (*certfile.Files, error) {
 		return nil, nil
 	}
 	if f.TLSCertFile == "" || f.TLSKeyFile == "" {
-		return nil, errors.New("--tls-cert-file and --tls-key-file go together")
+		return nil, errors.New("--tls-cert-file and --tls-key-file go together: give both, or none where a proxy speaks TLS")
 	}
 	files, err := certfile.Open(part, f.TLSCertFile, f.TLSKeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("--tls-cert-file, --tls-key-file: %w", err)
+		return nil, fmt.Errorf("%s, %s: %w", settings.Flag("tls-cert-file"), settings.Flag("tls-key-file"), err)
 	}
 	return files, nil
 }

@@ -3,12 +3,12 @@ package wiring
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pgherd/pgherd/adapters/mailer"
 	"github.com/pgherd/pgherd/core/mail"
+	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -92,8 +92,8 @@ func (m Mail) open() (sends ports.Mailer, pages mail.Pages, err error) {
 	options := m.SMTP
 	options.Security = mailer.Security(m.TLS)
 	if m.CAFile != "" {
-		if options.CA, err = os.ReadFile(m.CAFile); err != nil {
-			return nil, pages, fmt.Errorf("--smtp-ca-file: %w", err)
+		if options.CA, err = settings.Authorities("smtp-ca-file", m.CAFile); err != nil {
+			return nil, pages, err
 		}
 	}
 	server, err := mailer.NewSMTP(options)

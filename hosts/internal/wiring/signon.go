@@ -12,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/oidc"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/person"
+	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -64,8 +65,8 @@ func (s SignOn) open(o oidc.Options, origin *url.URL) (ports.SignOn, person.Sign
 	o.Policy.Refused = nil
 	o.Policy.AllowPrivate = o.Policy.AllowPrivate || s.Private
 	if s.CAFile != "" {
-		if o.ExtraCA, err = os.ReadFile(s.CAFile); err != nil {
-			return nil, rules, fmt.Errorf("--sign-on-ca-file: %w", err)
+		if o.ExtraCA, err = settings.Authorities("sign-on-ca-file", s.CAFile); err != nil {
+			return nil, rules, err
 		}
 	}
 	client := s.Client

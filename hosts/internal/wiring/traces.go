@@ -4,7 +4,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/traces"
 	"github.com/pgherd/pgherd/core/repeat"
 	"github.com/pgherd/pgherd/core/trace"
+	"github.com/pgherd/pgherd/hosts/internal/settings"
 	"github.com/pgherd/pgherd/hosts/internal/version"
 )
 
@@ -55,13 +55,12 @@ func (t Traces) config() (c traces.Config, err error) {
 	if t.CAFile == "" {
 		return c, nil
 	}
-	text, err := os.ReadFile(t.CAFile)
+	text, err := settings.Authorities("traces-ca-file", t.CAFile)
 	if err != nil {
-		return c, fmt.Errorf("--traces-ca-file: %w", err)
+		return c, err
 	}
-	if c.Roots = x509.NewCertPool(); !c.Roots.AppendCertsFromPEM(text) {
-		return c, fmt.Errorf("--traces-ca-file: %s holds no certificate in PEM", t.CAFile)
-	}
+	c.Roots = x509.NewCertPool()
+	c.Roots.AppendCertsFromPEM(text)
 	return c, nil
 }
 
