@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/core/fault"
 )
 
 // report tells the terminal and the log what becomes of a child.
@@ -38,7 +40,7 @@ func (r report) failed(err error, times int, pause time.Duration) {
 	if times > 1 {
 		count = fmt.Sprintf(" (%d times now)", times)
 	}
-	reason := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", "; "), r.name+": ")
+	reason := strings.TrimPrefix(fault.Line(err), r.name+": ")
 	fmt.Fprintf(r.out, "%s cannot be started: %s%s; it is tried again in %s\n", r.name, reason, count, pause)
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ func NewLog(level string, files ...string) (*zap.Logger, error) {
 	if len(files) > 0 {
 		cfg.OutputPaths = files
 	}
-	return cfg.Build()
+	return cfg.Build(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return oneLine{c} }))
 }
 
 // Journal implements ports.Journal: it logs and counts what the use cases do. Of what fails again and again, it counts all, and
@@ -45,6 +46,7 @@ type Journal struct {
 	metadata string // where they are
 	failures *repeat.Memory
 	counters *metrics.Counters
+	servers  func() []metrics.Server // as far as the host has seen them; nil where it does not look at any
 }
 
 // NewJournal makes the journal of a host, whose metadata are at the named place.
@@ -56,9 +58,23 @@ func NewJournal(log *zap.Logger, r metrics.Registry, metadata string) (*Journal,
 // Begin sets the counters of a host that does the work to 0.
 func (j *Journal) Begin(kinds []operation.Spec, tasks []string) { j.counters.Begin(kinds, tasks) }
 
-// MeasureServers adds what the host sees of the agents to its metrics, and what the journal counts of their servers.
+// MeasureServers adds what the host sees of the agents to its metrics, and what the journal counts of their servers. From then on,
+// a line about a server has its name. Call it before the first line is logged.
 func (j *Journal) MeasureServers(r metrics.Registry, servers func() []metrics.Server) error {
+	j.servers = servers
 	return metrics.MeasureServers(r, servers, j.counters)
+}
+
+// nameOf is what operators call the server of an event; empty where that is not known here.
+func (j *Journal) nameOf(e ports.JournalEvent) string {
+	if e.ServerName != "" || e.ServerID == "" || j.servers == nil {
+		return e.ServerName
+	}
+	all := j.servers()
+	if i := slices.IndexFunc(all, func(s metrics.Server) bool { return s.ID == e.ServerID }); i >= 0 {
+		return all[i].Name
+	}
+	return ""
 }
 
 // Log writes one line; a step that went wrong is a warning, and a routine one is for debugging.
@@ -75,7 +91,7 @@ func (j *Journal) Log(_ context.Context, e ports.JournalEvent) {
 	fields := make([]zap.Field, 0, 14)
 	for _, f := range []struct{ name, value string }{
 		{"databaseId", string(e.DatabaseID)}, {"operationId", string(e.OperationID)}, {"serverId", string(e.ServerID)},
-		{"server", e.ServerName}, {"host", e.Host},
+		{"server", j.nameOf(e)}, {"host", e.Host},
 		{"roleId", string(e.RoleID)}, {"kind", e.Kind},
 		{"webhookId", string(e.WebhookID)}, {"deliveryId", string(e.DeliveryID)}, {"mailId", string(e.MailID)},
 		{"namespaceId", string(e.NamespaceID)}, {"requestId", e.RequestID},

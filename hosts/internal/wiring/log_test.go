@@ -3,6 +3,8 @@ package wiring_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -54,6 +56,38 @@ func TestAnOutageOfTheMetadataIsAFewLines(t *testing.T) {
 		"pgherd_steps_total task 3 round.failed":       seconds / 2,
 		"pgherd_steps_total  webhook.queue_unreadable": 2 * seconds,
 	})
+}
+
+// A line about a server says what operators call it.
+func TestALineNamesItsServer(t *testing.T) {
+	j, logs, r := journal(t)
+	check.NoError(t, j.MeasureServers(r, func() []metrics.Server { return []metrics.Server{{ID: "s1", Name: "db1"}} }))
+	for _, e := range []ports.JournalEvent{
+		{What: "a", ServerID: "s1"},
+		{What: "b", ServerID: "s1", ServerName: "told"}, {What: "c", ServerID: "s2"}, {What: "d"},
+	} {
+		j.Log(t.Context(), e)
+	}
+	var names []string
+	for _, line := range logs.All() {
+		names = append(names, fmt.Sprint(line.ContextMap()["server"]))
+	}
+	if got := strings.Join(names, " "); got != "db1 told <nil> <nil>" {
+		t.Errorf("the servers are %s", got)
+	}
+}
+
+// An error of several causes is in one line.
+func TestErrorsAreInOneLine(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log")
+	log := check.Must(wiring.NewLog("info", file))(t)
+	joined := errors.Join(errors.New("one"), errors.New("two"))
+	log.With(zap.NamedError("before", joined)).Info("told", zap.Error(joined))
+	log.Debug("not told", zap.Error(joined))
+	text := string(check.Must(os.ReadFile(file))(t))
+	if !strings.Contains(text, `"before":"one; two","error":"one; two"`) || strings.Count(text, "\n") != 1 {
+		t.Error(text)
+	}
 }
 
 // What fails for one database or operation says nothing about another, and each step of a request is its caller's.

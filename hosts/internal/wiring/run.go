@@ -26,7 +26,8 @@ const startLimit = 2 * time.Minute
 func Run(ctx context.Context, modules ...fx.Option) error {
 	// SIGHUP ends a process that does not ask for it: from here on, this one does, also while OnHangup does not listen.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
-	app := fx.New(append(modules, fx.NopLogger, fx.StartTimeout(startLimit), fx.StopTimeout(StopLimit))...)
+	told := &reporter{}
+	app := fx.New(append(modules, told.option(), fx.NopLogger, fx.StartTimeout(startLimit), fx.StopTimeout(StopLimit))...)
 	if err := app.Err(); err != nil {
 		return dig.RootCause(err) // without fx's account of which constructor needed which
 	}
@@ -41,7 +42,7 @@ func Run(ctx context.Context, modules ...fx.Option) error {
 	case <-ctx.Done():
 	case s := <-app.Wait():
 		if s.ExitCode != 0 {
-			failed = errors.New("a part of the host has failed; see its log")
+			failed = told.failure()
 		}
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), app.StopTimeout())
@@ -69,7 +70,7 @@ func Attach(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, p Part) {
 					return
 				}
 				log.Error("a part of the host ended by itself", zap.String("part", p.Name), zap.Error(err))
-				_ = stop.Shutdown(fx.ExitCode(1)) // an error means that it is stopping already
+				fail(stop, p.Name, err)
 			}()
 			return nil
 		},
@@ -120,7 +121,7 @@ func Listen(lc fx.Lifecycle, stop fx.Shutdowner, log *zap.Logger, a Address, s S
 			go func() {
 				if err := s.Serve(ln); err != nil {
 					log.Error("listener failed", zap.String("part", name), zap.Error(err))
-					_ = stop.Shutdown(fx.ExitCode(1)) // an error means that it is stopping already
+					fail(stop, name, err)
 				}
 			}()
 			return nil
