@@ -89,7 +89,7 @@ func (p *Prover) kind() jobs.Kind[command.QualifyExtension, command.ExtensionPro
 			return command.ExtensionProof{State: command.ExtensionRunning, Stage: stage}
 		},
 		Failed: func(cause error) command.ExtensionProof {
-			return failed(jobs.ForCustomer(cause, "the proof could not be made; the agent's log says why"))
+			return failed(jobs.ForCustomer(cause, "the proof could not be made; journalctl --unit pgherd-agent there says why"))
 		},
 		Made: func(command.ExtensionProof) bool { return false }, // it leaves nothing
 	}

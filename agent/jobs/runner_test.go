@@ -22,9 +22,9 @@ func (locked) ForCustomer() string { return "a table stayed locked" }
 func TestAnAbandonedJobSaysWhatItCan(t *testing.T) {
 	for want, cause := range map[string]error{
 		"a table stayed locked":    fmt.Errorf("dump: %w", locked{errors.New("55P03 at 10.0.0.1")}),
-		"the agent's log says why": errors.New("connect to 10.0.0.1: refused"),
+		"the operators can say": errors.New("connect to 10.0.0.1: refused"),
 	} {
-		if got := ForCustomer(cause, "the agent's log says why"); got != want {
+		if got := ForCustomer(cause, "the operators can say"); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -138,7 +138,8 @@ func givenUp(cause error) command.Look {
 		look.Reason, look.Message = command.ReasonStorageAway, "where the archive is kept does not answer"
 		return look
 	}
-	look.Message = jobs.ForCustomer(cause, "the database could not be had back as it was; the agent's log says why")
+	look.Message = jobs.ForCustomer(cause, "the database could not be had back as it was; the operators of the service can find out "+
+		"why by the operation's ID")
 	return look
 }
 

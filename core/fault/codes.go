@@ -136,7 +136,7 @@ var Table = []Entry{
 	{RateLimited, 429, "too many requests for the route, too many concurrent requests of the account, too many invitations, or too many " +
 		"attempts without a valid key"},
 	{HeaderTooLarge, 431, "the request header is larger than the API limit"},
-	{AgentError, 500, "the agent failed (create, lifecycle, allowlist, query timeouts, extensions, slow queries, recovery windows, backup start, delete or " +
+	{AgentError, 500, "the database server is away, and `Retry-After` says when to ask again; or it has failed, and the message says at what (create, lifecycle, allowlist, query timeouts, extensions, slow queries, recovery windows, backup start, delete or " +
 		"download, role setup or reveal), or no database server has room (create, recover)"},
 	{InternalError, 500, "retry the same request"},
 	{WebhookRotationFailed, 500, "retry"},

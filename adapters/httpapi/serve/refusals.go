@@ -100,7 +100,7 @@ func (d *description) refusal(codes []fault.Code, bare bool) (object, error) {
 	}
 	content["application/json"].(object)["examples"] = examples
 	response := object{"description": strings.Join(meanings, "\n\n"), "content": content}
-	if slices.ContainsFunc(codes, retriable) {
+	if slices.ContainsFunc(codes, retriable) || slices.Contains(codes, fault.AgentError) { // which says it where the server is away
 		response["headers"] = object{fasthttp.HeaderRetryAfter: object{
 			"description": "Seconds to wait before the next attempt", "schema": object{"type": "integer", "minimum": 1},
 		}}
