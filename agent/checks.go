@@ -96,7 +96,7 @@ func keep[T any](into *atomic.Pointer[T], find func(context.Context) (T, error))
 
 // checks are what must hold on the server, each with its pace and its bound.
 func (a *Agent) checks(report *pooler.Report) []health.Check {
-	connections := keep(&a.kept.connections, a.ledger.Capacity)
+	connections, disks := keep(&a.kept.connections, a.ledger.Capacity), keep(&a.kept.disks, a.disks)
 	waits := keep(&a.kept.waits, func(ctx context.Context) (w Waits, err error) {
 		w.Clients, w.Longest, err = report.Waits(ctx)
 		return w, err
@@ -110,7 +110,12 @@ func (a *Agent) checks(report *pooler.Report) []health.Check {
 		{Name: "login", Code: core.LoginFailing, Every: 15 * time.Second, Limit: 8 * time.Second, Look: a.enterOutside},
 		{Name: "pg_dump", Code: core.DumpUnusable, Every: time.Minute, Limit: 15 * time.Second, Look: a.lookAtDump},
 		{Name: "backups", Code: core.BackupsUnwritable, Every: 30 * time.Second, Limit: 10 * time.Second, Look: a.writeBackups},
-		{Name: "disks", Every: 15 * time.Second, Limit: 5 * time.Second, Look: keep(&a.kept.disks, a.disks)},
+		{Name: "disks", Every: 15 * time.Second, Limit: 5 * time.Second, Look: func(ctx context.Context) error {
+			if err := disks(ctx); err != nil {
+				return err
+			}
+			return lookForRoom(*a.kept.disks.Load())
+		}},
 		{Name: "room", Every: 30 * time.Second, Limit: 10 * time.Second, Look: keep(&a.kept.held, a.room.Held)},
 		{Name: "connections", Every: 15 * time.Second, Limit: 10 * time.Second, Look: func(ctx context.Context) error {
 			if err := connections(ctx); err != nil {
@@ -277,6 +282,17 @@ func (a *Agent) disks(ctx context.Context) (all []Disk, err error) {
 		})
 	}
 	return all, nil
+}
+
+func lookForRoom(disks []Disk) error {
+	list := make([]core.Disk, len(disks))
+	for i, d := range disks {
+		list[i] = core.Disk{Of: d.Of, Free: d.Free, Reserve: d.Reserve}
+	}
+	if reason, cramped := core.Cramped(list); cramped {
+		return health.Find(reason.Code, reason.Message)
+	}
+	return nil
 }
 
 func (a *Agent) lookWhetherOversold(c ledger.Capacity) error {

@@ -164,3 +164,14 @@ func TestAnAgentWithoutCredentialsSaysWhatToDo(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A server on which no backup has room says so, though customers can use it.
+func TestAServerWithoutRoomForBackupsIsNotHealthy(t *testing.T) {
+	s := agenttest.Own(t)
+	s.Config.ChecksEvery, s.Config.BackupReserve = 200*time.Millisecond, 1<<60
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.Started(ctx, t)
+	s.StartBouncer(ctx, t)
+	reported(t, s, health.BackupsFull, health.Degraded)
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/health"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -24,7 +25,7 @@ func CopySize(database int64) int64 { return database + margin(database) }
 // margin is for what work takes beside the bytes that last: a quarter for the files in which PostgreSQL sorts, for one index
 // after the other; and what the smallest database needs all the same. WAL is not counted. It does not add up: max_wal_size bounds
 // it for all copies together, and the reserve has room for that.
-func margin(size int64) int64 { return size/4 + 64<<20 }
+func margin(size int64) int64 { return size/4 + health.LeastRoom }
 
 // copyLimit is what a copy may take if there is room for it, in times of its reservation. Its files for sorting can be several
 // times what the margin has. But a customer's code runs in the copy, and must not use up the disk because there is room.

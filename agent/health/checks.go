@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/health"
 )
 
@@ -115,7 +116,7 @@ func (r *running) state(now time.Time) State {
 	case errors.As(r.err, &found):
 		s.Reason = &found.Reason
 	case r.err != nil && r.Code != "":
-		s.Reason = &health.Reason{Code: r.Code, Message: r.err.Error()}
+		s.Reason = &health.Reason{Code: r.Code, Message: fault.Line(r.err)}
 	}
 	s.OK = r.ended && (r.err == nil || harmless(r.err))
 	return s

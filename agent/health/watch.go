@@ -12,6 +12,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/health"
 )
 
@@ -97,7 +98,7 @@ func (w *Watch) ReportWithClients(ctx context.Context) protocol.Health {
 		return report
 	}
 	if err := w.collector.AddClients(ctx, &report); err != nil {
-		return w.report(State{Reason: &health.Reason{Code: health.FiguresMissing, Message: err.Error()}})
+		return w.report(State{Reason: &health.Reason{Code: health.FiguresMissing, Message: fault.Line(err)}})
 	}
 	return report
 }

@@ -17,6 +17,7 @@ const (
 	CertificateEnded  Code = "certificate_ended"
 	DumpUnusable      Code = "pg_dump_unusable"
 	BackupsUnwritable Code = "backup_folder_unwritable"
+	BackupsFull       Code = "backup_storage_full"
 	ArchiveNotReady   Code = "archive_not_ready"
 	ArchiveFailing    Code = "archive_failing"
 	ArchiveGap        Code = "archive_gap"
@@ -29,8 +30,8 @@ const (
 // Codes lists all of them, in their order.
 var Codes = []Code{
 	NotInitialized, PostgresDown, NotInCharge, OtherProtocol, PoolerLeaving, PoolerHangs, PoolerDown, ReloadRefused,
-	LoginFailing, CertificateEnded, DumpUnusable, BackupsUnwritable, ArchiveNotReady, ArchiveFailing, ArchiveGap, FiguresMissing,
-	CheckHangs, ClientsWaiting, Oversold,
+	LoginFailing, CertificateEnded, DumpUnusable, BackupsUnwritable, BackupsFull, ArchiveNotReady, ArchiveFailing, ArchiveGap,
+	FiguresMissing, CheckHangs, ClientsWaiting, Oversold,
 }
 
 // Harmless reports whether a server with this reason alone is healthy: customers can do what they may, if more slowly.
