@@ -131,7 +131,7 @@ func New(c Config, d Deps) (*Agent, error) {
 		config: c, log: d.Log, listener: d.Listener, pooler: pooler.New(c.Pooler, c.PoolerOwner),
 		postgres: ledger.Server{
 			Host: c.PostgresHost, Port: c.PostgresPort, Password: secrets.AgentPassword, Instance: instance,
-			Connections: c.Connections,
+			Connections: c.Connections, Place: c.place(),
 		},
 		started: make(chan struct{}), replaced: make(chan error, 1), patience: loop.NewPatience(),
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/pgherd/pgherd/agent/drill"
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/heritage"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/past"
 	"github.com/pgherd/pgherd/agent/pgdump"
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -294,6 +295,12 @@ func (c *Config) dumpAs() *syscall.Credential {
 }
 
 func (c *Config) dumpTool() pgdump.Tool { return pgdump.Tool{Path: c.PgDump, As: c.dumpAs()} }
+
+// place is where this agent runs, as far as another one is told.
+func (c *Config) place() ledger.Place {
+	machine, _ := os.Hostname() // empty where the system does not say it
+	return ledger.Place{Machine: machine, Folders: []string{c.Pooler.Dir, c.BackupDir}}
+}
 
 func (c *Config) sessions(password string, inCharge func(context.Context) error) *sessions.Server {
 	return &sessions.Server{

@@ -18,9 +18,9 @@ func (a *Agent) lead(ctx context.Context) error {
 	if err := a.checkFloors(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	leader := a.takeCharge(ctx)
+	leader, err := a.takeCharge(ctx)
 	if leader == nil {
-		return nil
+		return err
 	}
 	defer leader.Release()
 	defer a.inCharge.Store(false)
@@ -39,13 +39,19 @@ func (a *Agent) lead(ctx context.Context) error {
 	})
 }
 
-// takeCharge returns nil if ctx ended first.
-func (a *Agent) takeCharge(ctx context.Context) (leader *ledger.Leader) {
+// takeCharge returns nil if ctx ended first, or with a *ledger.HeldError where another agent keeps the charge.
+func (a *Agent) takeCharge(ctx context.Context) (leader *ledger.Leader, err error) {
+	var held *ledger.HeldError
 	_ = a.untilDone(ctx, "taking charge", func(ctx context.Context) (err error) {
-		leader, err = a.postgres.Lead(ctx)
+		if leader, err = a.postgres.Lead(ctx); errors.As(err, &held) {
+			return nil // it is not tried again
+		}
 		return err
 	})
-	return leader
+	if held != nil {
+		return nil, held
+	}
+	return leader, nil
 }
 
 // takeOver ends a predecessor's dumps and restores, then removes the files that they left unfinished.

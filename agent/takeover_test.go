@@ -1,12 +1,15 @@
 package agent_test
 
 import (
+	"errors"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
@@ -45,6 +48,30 @@ func TestFrozenPredecessorIsShutOut(t *testing.T) {
 	agenttest.Works(t, "afterwards", s.PooledOwner(t, w))
 	s.NoOrphans(t)
 	second.Done(t, w.Access(2, false, true))
+}
+
+// An agent that somebody starts by mistake beside another one, with other folders, ends and says where the other runs. That one
+// stays in charge all the time.
+func TestASecondAgentDoesNotTakeCharge(t *testing.T) {
+	t.Parallel()
+	s := agenttest.Own(t).Start(t)
+	instance := s.One(t, "SELECT instance FROM ledger.agent")
+	second := *s
+	second.Config.Listen, second.Config.BackupDir = "127.0.0.1:"+freePort(t), t.TempDir()
+	_, _, ended := second.Run(t.Context(), t)
+	var held *ledger.HeldError
+	select {
+	case err := <-ended:
+		if !errors.As(err, &held) || !held.Here || !strings.Contains(err.Error(), "stop that one first") {
+			t.Errorf("it ended with %v", err)
+		}
+	case <-time.After(check.Patience):
+		t.Fatal("it does not end")
+	}
+	if now := s.One(t, "SELECT instance FROM ledger.agent"); now != instance {
+		t.Errorf("%s was in charge, and now %s is", instance, now)
+	}
+	s.Done(t, agenttest.Want(database.Managed).Create())
 }
 
 func freePort(t testing.TB) string {

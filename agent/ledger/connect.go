@@ -22,6 +22,7 @@ type Server struct {
 	Password string // of setup.AgentLogin
 	// Instance names this run of the agent. A connection of an earlier run is refused by the ledger.
 	Instance string
+	Place    Place
 	// Connections is the size of the pool of connections to the maintenance database; 0 means the largest, 5. One is enough.
 	Connections int
 }

@@ -30,7 +30,8 @@ type Leader struct {
 
 // Lead takes charge of the server. From its first step on, no new connection of a predecessor is accepted by the ledger; then
 // the predecessor's sessions are ended, including those of its dumps. A predecessor that hangs or is suspended need not
-// cooperate: when it resumes, it finds its connections dead and gets ErrSuperseded.
+// cooperate: when it resumes, it finds its connections dead and gets ErrSuperseded. An agent of another Place that is at work keeps
+// its charge: a *HeldError then.
 func (s Server) Lead(ctx context.Context) (*Leader, error) {
 	l := &Leader{server: s}
 	if err := l.connect(ctx); err != nil {
@@ -44,7 +45,9 @@ func (s Server) Lead(ctx context.Context) (*Leader, error) {
 }
 
 func (l *Leader) connect(ctx context.Context) error {
-	connector, err := pq.NewConnectorConfig(l.server.Config(setup.MaintenanceDatabase))
+	config := l.server.Config(setup.MaintenanceDatabase)
+	config.ApplicationName = l.server.Place.session()
+	connector, err := pq.NewConnectorConfig(config)
 	if err != nil {
 		return err
 	}
@@ -57,6 +60,9 @@ func (l *Leader) connect(ctx context.Context) error {
 
 func (l *Leader) takeOver(ctx context.Context) error {
 	if err := l.checkPrepared(ctx); err != nil {
+		return err
+	}
+	if err := l.checkAlone(ctx); err != nil {
 		return err
 	}
 	err := pg.Run(ctx, l.conn, "INSERT INTO ledger.agent (instance) VALUES ("+pg.Quote(l.server.Instance)+
@@ -201,20 +207,26 @@ func (l *Leader) Release() {
 
 // number runs a query for one number on a bare connection.
 func number(ctx context.Context, conn driver.Conn, query string) (n int64, err error) {
+	value, err := first(ctx, conn, query)
+	n, _ = value.(int64)
+	return n, err
+}
+
+// first runs a query for one value on a bare connection; nil where there is no row.
+func first(ctx context.Context, conn driver.Conn, query string) (driver.Value, error) {
 	queryer, ok := conn.(driver.QueryerContext)
 	if !ok {
-		return 0, errors.New("the driver has no bare queries")
+		return nil, errors.New("the driver has no bare queries")
 	}
 	rows, err := queryer.QueryContext(ctx, query, nil)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	values := make([]driver.Value, 1)
 	if err := rows.Next(values); err != nil && !errors.Is(err, io.EOF) {
-		return 0, errors.Join(err, rows.Close())
+		return nil, errors.Join(err, rows.Close())
 	}
-	n, _ = values[0].(int64)
-	return n, rows.Close()
+	return values[0], rows.Close()
 }
 
 // nameInstallation gives the maintenance database a name of its own, once.
