@@ -87,6 +87,7 @@
 //	dispatcher    sends what is delivered at least once: webhooks and mails
 //	enrolment     admits one database to a limited-rollout route
 //	epoch         counts the claims of a lease; a write with an older one is refused
+//	feature       what is on or off for the whole installation
 //	fence         the operation and epoch under which a command is sent; the agent refuses an older epoch
 //	finding       a difference that the doctor reports, or a result of a server check
 //	gate          what must be open to let something in: a feature or an enrolment for a route, the pooler's entry for a login
@@ -118,6 +119,7 @@
 //	refusal       an agent's answer that it does not carry out a command, with the reason
 //	role          an additional login of a database, made by a customer
 //	round         one run of a periodic task
+//	route         a path of the API; one of limited rollout is opened for one database by an enrolment
 //	sample        what a database used in one hour
 //	sealed        encrypted, and bound to what it belongs to
 //	sidecar       what a portable dump leaves out: owners, grants, default privileges

@@ -9,7 +9,6 @@ import (
 
 	"github.com/pgherd/pgherd/adapters/dashboard/web"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/rollout"
 )
@@ -110,8 +109,8 @@ func (s *site) setFeature(r *web.Request) (web.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, err := fault.OneOf("feature", r.Field("feature"), rollout.Features()...)
-	if err != nil {
+	name := r.Field("feature")
+	if err := rollout.CheckFeature(name); err != nil {
 		return nil, err
 	}
 	return s.ordered(r, installationPath, func(ctx context.Context, o *operator.Operator, _ operation.Order) error {

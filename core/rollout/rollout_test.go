@@ -92,6 +92,27 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// Who takes a route for a feature, or the reverse, is told the right command.
+func TestAnotherKindIsNamed(t *testing.T) {
+	for name, want := range map[string]string{
+		"restore-upload": "--route restore-upload; it also needs the feature restore",
+		"recover":        "--route recover; it also needs the feature deleted-recovery or preview-recovery",
+		"flying":         "must be one of additional-roles",
+	} {
+		if err := CheckFeature(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("feature %s: %v", name, err)
+		}
+	}
+	for name, want := range map[string]string{
+		"additional-roles": "pgherd admin feature enable additional-roles", "legacy-roles": "pgherd admin legacy-roles activate",
+		"flying": "must be one of restore, ",
+	} {
+		if _, err := ParseRoute(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("route %s: %v", name, err)
+		}
+	}
+}
+
 // Previews pass the gates that are named here, and no other: what is new is closed to them.
 func TestGatesOfPreviews(t *testing.T) {
 	open := []Gate{AdditionalRoles, ExtensionCatalog, DeletedDatabases, RecoverPreview, LegacyRoles}
