@@ -155,7 +155,7 @@ func TestTheDoctorLooksInside(t *testing.T) {
 	w.refusing("AskRights", command.ReasonOtherProtocol)
 	deep(doctor.OtherProtocol)
 	w.refusing("AskRights", command.ReasonUnavailable)
-	deep(doctor.ServerUnreachable)
+	deep(doctor.ServerRefuses)
 }
 
 // What an operation or a change is under way on is left alone, whatever it looks like meanwhile.

@@ -37,6 +37,7 @@ type Kind struct {
 // The codes.
 const (
 	ServerUnreachable Code = "server_unreachable"
+	ServerRefuses     Code = "server_refuses"
 	OtherProtocol     Code = "other_protocol"
 	ArchiveKeyDiffers Code = "archive_key_differs"
 	SnapshotOld       Code = "snapshot_old"
@@ -113,7 +114,8 @@ func (c Code) Notice() bool {
 
 // Kinds lists every kind in the order of the docs. No other finding is made.
 var Kinds = []Kind{
-	{ServerUnreachable, "the server's agent does not answer", Nothing},
+	{ServerUnreachable, "the server's agent does not answer, or cannot be asked", Nothing},
+	{ServerRefuses, "the server's agent answers, and refuses to be asked", Nothing},
 	{StorageAway, "where the agent keeps backups does not answer, so its files are not compared", Nothing},
 	{OtherProtocol, "the server's agent uses another protocol", Nothing},
 	{
@@ -129,7 +131,7 @@ var Kinds = []Kind{
 	},
 	{ListCut, "the server has more than the agent lists at once; run the doctor again after repairing this", Nothing},
 
-	{StatusStuck, "the database is in transition, but no operation is open", Nothing},
+	{StatusStuck, "no operation is open that would bring the database out of its status", Nothing},
 	{PurgeRefused, "the server refuses to purge the database; the purge continues once the cause is fixed, or is ended", Nothing},
 	{DatabaseMissing, "the agent's ledger does not have the database", Nothing},
 	{DatabaseUnknown, "the agent's ledger has a database without a record", Nothing},

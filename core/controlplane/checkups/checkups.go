@@ -121,19 +121,29 @@ func (c *Checkups) compareOnce(ctx context.Context, s server.Server) ([]doctor.F
 	l.files.Databases = map[id.DatabaseID]doctor.FilesOf{}
 	err = l.all(ctx)
 	var silent *silence
-	switch {
-	case errors.As(err, &silent) && command.RefusedFor(err, command.ReasonOtherProtocol):
-		return []doctor.Finding{{Code: doctor.OtherProtocol, Subject: s.Name}}, nil
-	case errors.As(err, &silent):
-		return []doctor.Finding{{Code: doctor.ServerUnreachable, Subject: s.Name}}, ctx.Err()
+	if errors.As(err, &silent) {
+		return []doctor.Finding{silent.finding(s, "")}, ctx.Err()
 	}
 	return l.found, err
 }
 
-// silence is the error of a question that an agent has not answered.
+// silence is the error of a question that an agent has not answered, or has refused.
 type silence struct{ cause error }
 
-func (s *silence) Error() string { return "the agent does not answer: " + s.cause.Error() }
+func (s *silence) Error() string { return "the agent has not said it: " + s.cause.Error() }
+
+// finding says of a server whether its agent is away or has refused, and why. when is added of one that is away.
+func (s *silence) finding(of server.Server, when string) doctor.Finding {
+	var no *command.Refusal
+	switch {
+	case command.RefusedFor(s.cause, command.ReasonOtherProtocol):
+		return doctor.Finding{Code: doctor.OtherProtocol, Subject: of.Name}
+	case errors.As(s.cause, &no):
+		return doctor.Finding{Code: doctor.ServerRefuses, Subject: of.Name, Has: no.Message}
+	}
+	return doctor.Finding{Code: doctor.ServerUnreachable, Subject: of.Name, Has: when}
+}
+
 func (s *silence) Unwrap() error { return s.cause }
 
 // askTime bounds one question.

@@ -30,11 +30,8 @@ func (c *Checkups) insideAll(ctx context.Context, s server.Server) (found []doct
 		found = append(found, of...)
 	}
 	var silent *silence
-	switch {
-	case errors.As(err, &silent) && command.RefusedFor(err, command.ReasonOtherProtocol):
-		return []doctor.Finding{{Code: doctor.OtherProtocol, Subject: s.Name, Has: "it looks into no database"}}, nil
-	case errors.As(err, &silent) && ctx.Err() == nil:
-		return append(found, doctor.Finding{Code: doctor.ServerUnreachable, Subject: s.Name, Has: "in the middle"}), nil
+	if errors.As(err, &silent) && ctx.Err() == nil {
+		return append(found, silent.finding(s, "in the middle")), nil
 	}
 	return found, err
 }
