@@ -81,6 +81,13 @@ func TestATableIsFoldedWhereItDoesNotFit(t *testing.T) {
 	if got != want {
 		t.Errorf("%s", got)
 	}
+	role := "pgh_" + strings.Repeat("f", 32) + "_gro"
+	for _, name := range []string{role, "restore_" + id} {
+		shown := printed(table{{{"id", id}, {"role", name}, {"why", strings.Repeat("word ", 20)}}})
+		if !strings.Contains(shown, name) {
+			t.Errorf("%s is broken:\n%s", name, shown)
+		}
+	}
 	if got := printed(table{{{"id", id}, {"name", "n"}}}); got != "id"+strings.Repeat(" ", 36)+"name\n"+id+"  n\n" {
 		t.Errorf("%s", got)
 	}

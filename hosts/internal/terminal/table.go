@@ -12,6 +12,9 @@ import (
 const (
 	// columnWidth is the most that a column takes of a line which it shares with others: a UUID has 36 characters.
 	columnWidth = 36
+	// nameWidth is that of the longest name which the service makes: restore_<UUID>, and logins with a hexadecimal ID. One is not
+	// broken, or nobody could copy it.
+	nameWidth = 44
 	// gap is what is left free between two columns, and before what is indented.
 	gap = 2
 )
@@ -43,13 +46,16 @@ const NoValue = "-"
 // indented, so that an entry takes several lines; one without a value is left out. A cell that is wider than its column is
 // broken: what is long in one entry makes no other one longer.
 func (p Paper) Table(lines [][]string) {
-	widths := make([]int, len(lines[0]))
+	widths, words := make([]int, len(lines[0])), make([]int, len(lines[0]))
 	for _, cells := range lines {
 		for i, c := range cells {
 			widths[i] = max(widths[i], Columns(c))
+			for word := range strings.FieldsSeq(c) {
+				words[i] = max(words[i], Columns(word))
+			}
 		}
 	}
-	folded := fold(widths, p.Width)
+	folded := fold(widths, words, p.Width)
 	for i, cells := range lines {
 		for n, part := range folded {
 			switch {
@@ -90,14 +96,18 @@ func (p Paper) cells(entry int, cells []string, part []column) {
 type column struct{ at, width int }
 
 // fold deals out columns, in their order, over lines of at most so many columns of the terminal. Where all do not fit one line,
-// the last of each takes what the others leave it; these are no wider than columnWidth.
-func fold(widths []int, most int) (lines [][]column) {
+// the last of each takes what the others leave it; these are no wider than columnWidth, but where they have a name as wide as
+// nameWidth. words are the widths of the longest words.
+func fold(widths, words []int, most int) (lines [][]column) {
 	if line, fits := oneLine(widths, most); fits {
 		return [][]column{line}
 	}
 	used := 0
 	for i, wide := range widths {
 		c := column{i, min(wide, columnWidth)}
+		if words[i] <= min(nameWidth, most-gap) {
+			c.width = max(c.width, words[i])
+		}
 		if len(lines) == 0 || used+gap+c.width > most {
 			lines, used = append(lines, nil), -gap
 			if len(lines) == 2 {

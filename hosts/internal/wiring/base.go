@@ -198,11 +198,6 @@ func openStore(lc fx.Lifecycle, s Settings, t trace.Tracer) (*postgres.Store, er
 	return store, nil
 }
 
-// NotUsed names the setting of the metadata database, of which an error of the adapter says the servers.
-func NotUsed(err error) error {
-	return fmt.Errorf("%s: %w", settings.Flag("metadata-url"), err)
-}
-
 func newControlPlane(
 	s Settings, store *postgres.Store, fleet ports.Fleet, clock *system.Clock, box *secretbox.Box, j *Journal, own *guarded.Own,
 	tracer trace.Tracer,
