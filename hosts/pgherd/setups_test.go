@@ -72,7 +72,7 @@ func (s *setup) ofControlPlane() []wrong {
 		{"an unknown plan of recoveries", "api", set("PITR", "gold=1"), []string{"--pitr", "free, pro or business"}},
 		{"no number", "api", set("MAX_CONNECTIONS", "many"), []string{"PGHERD_MAX_CONNECTIONS", "--max-connections", "a whole number"}},
 		{"no mail server", "batch", set("SMTP_ADDRESS", "mail"), []string{"smtp", "host:port"}},
-		{"an unknown log level", "api", set("LOG_LEVEL", "loud"), []string{"loud", "debug, info, warn or error"}},
+		{"an unknown log level", "api", set("LOG_LEVEL", "loud"), []string{"--log-level", "loud", "debug, info, warn or error"}},
 		{"admin without a key ring", "admin certificate-key create", set("KEYRING_FILE", ""), []string{"--keyring-file"}},
 	}
 }
