@@ -208,7 +208,7 @@ func TestAServerIsChecked(t *testing.T) {
 	for _, f := range list {
 		verdicts[f["check"]] = f["verdict"]
 	}
-	if err == nil || verdicts["PgBouncer"] != "wrong" || verdicts["connections"] != "notice" || verdicts["public address"] != "ok" {
+	if err == nil || verdicts["PgBouncer"] != "wrong" || verdicts["connections"] != "notice" || verdicts["public address"] != "notice" {
 		t.Errorf("%v: %v", err, verdicts)
 	}
 	stub.poolerDown = false
