@@ -94,7 +94,8 @@ func (f *Files) pairOf(cert, key []byte) (pair tls.Certificate, err error) {
 		return pair, fmt.Errorf("%s holds no private key in PEM: give the file of the key that %s was made for", f.key, f.cert)
 	}
 	if pair, err = tls.X509KeyPair(cert, key); err != nil {
-		return pair, fmt.Errorf("%s and %s do not fit together: give the key that the certificate was made for (%w)", f.cert, f.key, err)
+		return pair, fmt.Errorf("%s and %s do not fit together: give the key that the certificate was made for (%w)", f.cert, f.key,
+			err)
 	}
 	return pair, nil
 }

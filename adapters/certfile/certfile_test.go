@@ -107,7 +107,8 @@ func TestOpenNeedsAUsablePair(t *testing.T) {
 		"the other way":  {on.cert, on.cert, on.cert + " holds no private key in PEM"},
 	} {
 		for _, open := range []func(_, _, _ string) (*certfile.Files, error){certfile.Open, certfile.OpenForeign} {
-			if _, err := open("api", c.cert, c.key); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			_, err := open("api", c.cert, c.key)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: %v", what, err)
 			}
 		}

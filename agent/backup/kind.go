@@ -53,7 +53,7 @@ func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 				report, _ := reported(Result{}, fault.New(fault.BackupStorageUnavailable, "where backups are kept does not answer"))
 				return report
 			}
-			const otherwise = "the database could not be dumped, or the file not be checked; the operators of the service can find out why by the operation's ID"
+			const otherwise = "the database could not be dumped, or the file not be checked; " + jobs.OperatorsKnow
 			return command.BackupReport{
 				State: command.BackupFailed, Reason: command.ReasonFailed, Message: jobs.ForCustomer(cause, otherwise),
 			}

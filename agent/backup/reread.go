@@ -133,7 +133,8 @@ func (x *Readings) read(ctx context.Context, r *reading) command.BackupReading {
 	if err == nil {
 		return command.BackupReading{State: command.ReadingWhole, VerifiedAt: at}
 	}
-	found := command.BackupReading{State: command.ReadingUnsure, Why: r.what + " has failed; journalctl --unit pgherd-agent there says why"}
+	const says = " has failed; journalctl --unit pgherd-agent there says why"
+	found := command.BackupReading{State: command.ReadingUnsure, Why: r.what + says}
 	var damaged *store.DamagedError
 	var away *store.UnavailableError
 	var refused *command.Refusal

@@ -39,7 +39,7 @@ func (x *Copies) kind() jobs.Kind[command.Load, command.LoadReport] {
 			if jobs.IsAway(cause) {
 				return failedLoad(command.ReasonStorageAway, "where backups are kept does not answer")
 			}
-			const otherwise = "the backup could not be restored into a copy; the operators of the service can find out why by the operation's ID"
+			const otherwise = "the backup could not be restored into a copy; " + jobs.OperatorsKnow
 			return failedLoad(command.ReasonFailed, jobs.ForCustomer(cause, otherwise))
 		},
 		Made:    func(r command.LoadReport) bool { return r.State == command.LoadReady },

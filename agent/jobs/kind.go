@@ -130,6 +130,9 @@ type Explained interface {
 	ForCustomer() string
 }
 
+// OperatorsKnow ends what a customer hears of an error that only the agent's log explains, which they cannot read.
+const OperatorsKnow = "the operators of the service can find out why by the operation's ID"
+
 // ForCustomer is what a customer hears of an error.
 func ForCustomer(cause error, otherwise string) string {
 	var told Explained

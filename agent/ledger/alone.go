@@ -38,8 +38,8 @@ func (e *HeldError) Error() string {
 	if e.Here {
 		where = "on this machine, with other folders"
 	}
-	return "another agent is in charge of this PostgreSQL server, " + where + ": stop that one first, or correct --postgres-host and " +
-		"--postgres-port here"
+	return "another agent is in charge of this PostgreSQL server, " + where +
+		": stop that one first, or correct --postgres-host and --postgres-port here"
 }
 
 // atWork is how long ago an agent in charge has confirmed that, which it does every watchPause; one that hangs has not.

@@ -30,8 +30,8 @@ type Leader struct {
 
 // Lead takes charge of the server. From its first step on, no new connection of a predecessor is accepted by the ledger; then
 // the predecessor's sessions are ended, including those of its dumps. A predecessor that hangs or is suspended need not
-// cooperate: when it resumes, it finds its connections dead and gets ErrSuperseded. An agent of another Place that is at work keeps
-// its charge: a *HeldError then.
+// cooperate: when it resumes, it finds its connections dead and gets ErrSuperseded. An agent of another Place that is at work
+// keeps its charge: a *HeldError then.
 func (s Server) Lead(ctx context.Context) (*Leader, error) {
 	l := &Leader{server: s}
 	if err := l.connect(ctx); err != nil {

@@ -138,8 +138,7 @@ func givenUp(cause error) command.Look {
 		look.Reason, look.Message = command.ReasonStorageAway, "where the archive is kept does not answer"
 		return look
 	}
-	look.Message = jobs.ForCustomer(cause, "the database could not be had back as it was; the operators of the service can find out "+
-		"why by the operation's ID")
+	look.Message = jobs.ForCustomer(cause, "the database could not be had back as it was; "+jobs.OperatorsKnow)
 	return look
 }
 

@@ -11,8 +11,8 @@ type Disk struct {
 	Free, Reserve int64
 }
 
-// Cramped is the reason of a server where no backup has room any more, so that each is BACKUP_STORAGE_FULL; false where the smallest
-// still has.
+// Cramped is the reason of a server where no backup has room any more, so that each is BACKUP_STORAGE_FULL; false where the
+// smallest still has.
 func Cramped(disks []Disk) (Reason, bool) {
 	for _, d := range disks {
 		if d.Free-d.Reserve < LeastRoom {

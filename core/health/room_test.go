@@ -16,7 +16,7 @@ func TestADiskWithoutRoomForABackup(t *testing.T) {
 		"well":             {[]Disk{well, well}, ""},
 		"the least":        {[]Disk{well, {"backups", 1<<30 + LeastRoom, 1 << 30}}, ""},
 		"a byte less":      {[]Disk{well, {"backups", 1<<30 + LeastRoom - 1, 1 << 30}}, "on the disk of the backups: 1.1 GiB are free"},
-		"into the reserve": {[]Disk{{"data", 512 << 20, 1 << 30}, well}, "on the disk of the data: 512.0 MiB are free, and backups leave 1.0 GiB"},
+		"into the reserve": {[]Disk{{"data", 512 << 20, 1 << 30}, well}, "data: 512.0 MiB are free, and backups leave 1.0 GiB"},
 		"nothing at all":   {[]Disk{{"data", 0, 0}}, "0 B are free"},
 	} {
 		reason, cramped := Cramped(c.disks)

@@ -35,15 +35,15 @@ func names(of func(Rule) string) (list []string) {
 	return list
 }
 
-// CheckFeature returns VALIDATION_ERROR for what is no feature. Of a route it says that it is one, and by which command a database
-// is enrolled for it.
+// CheckFeature returns VALIDATION_ERROR for what is no feature. Of a route it says that it is one, and by which command a
+// database is enrolled for it.
 func CheckFeature(name string) error {
 	switch {
 	case slices.Contains(Features(), name):
 		return nil
 	case slices.Contains(Routes(), name):
-		return fault.Invalid("feature", "%s is a route, for which databases are enrolled one by one: pgherd admin enroll --database ID "+
-			"--route %[1]s; it also needs the feature %s", name, strings.Join(featuresOf(name), " or "))
+		return fault.Invalid("feature", "%s is a route, for which databases are enrolled one by one: pgherd admin enroll --database "+
+			"ID --route %[1]s; it also needs the feature %s", name, strings.Join(featuresOf(name), " or "))
 	}
 	return fault.Invalid("feature", "must be one of %s", strings.Join(Features(), ", "))
 }
@@ -71,8 +71,8 @@ func ParseRoute(name string) ([]string, error) {
 		return nil, fault.Invalid("route", "%s is no route, but an activation of one database: pgherd admin legacy-roles activate "+
 			"--database ID", name)
 	case slices.Contains(Features(), name):
-		return nil, fault.Invalid("route", "%s is a feature, which is on or off for the whole installation: pgherd admin feature enable "+
-			"%[1]s", name)
+		return nil, fault.Invalid("route", "%s is a feature, which is on or off for the whole installation: pgherd admin feature "+
+			"enable %[1]s", name)
 	}
 	return nil, fault.Invalid("route", "must be one of %s or %s", strings.Join(routes, ", "), All)
 }

@@ -103,7 +103,8 @@ func TestReasonsOfTheAgent(t *testing.T) {
 // old is a program below its floor.
 func old(accepted bool) command.Program {
 	return command.Program{
-		Name: "PgBouncer", Version: "PgBouncer 1.24.1", Floor: "1.26.1", BelowFloor: true, Accepted: accepted, Holes: []string{"CVE-1", "CVE-2"},
+		Name: "PgBouncer", Version: "PgBouncer 1.24.1", Floor: "1.26.1", BelowFloor: true, Accepted: accepted,
+		Holes: []string{"CVE-1", "CVE-2"},
 	}
 }
 
@@ -120,12 +121,13 @@ func TestWordsOfFindings(t *testing.T) {
 		"no holes": {func(s *Survey) { s.Programs = []command.Program{well} }, CheckPrograms, "no known holes"},
 		"holes": {func(s *Survey) { s.Programs = []command.Program{well, old(false)} }, CheckPrograms,
 			"PgBouncer 1.24.1 is below 1.26.1, with CVE-1, CVE-2"},
-		"accepted": {func(s *Survey) { s.Programs = []command.Program{well, old(true)} }, CheckPrograms, "accepted by --accept-versions, " +
-			"so open unless that build mends it: PgBouncer 1.24.1 is below 1.26.1, with CVE-1, CVE-2"},
+		"accepted": {func(s *Survey) { s.Programs = []command.Program{well, old(true)} }, CheckPrograms, "accepted by " +
+			"--accept-versions, so open unless that build mends it: PgBouncer 1.24.1 is below 1.26.1, with CVE-1, CVE-2"},
 		"not seen": {func(s *Survey) { s.Programs = []command.Program{{Name: "PostgreSQL"}, {Name: "pg_dump"}} }, CheckPrograms,
 			"PostgreSQL, pg_dump did not say a version yet"},
-		"sold":    {func(*Survey) {}, CheckConnections, "65 may be sold, of 80"},
-		"unknown": {func(s *Survey) { s.Connections = 0 }, CheckConnections, "65 may be sold; how many PostgreSQL has is not known now"},
+		"sold": {func(*Survey) {}, CheckConnections, "65 may be sold, of 80"},
+		"unknown": {func(s *Survey) { s.Connections = 0 }, CheckConnections,
+			"65 may be sold; how many PostgreSQL has is not known now"},
 		"looked at": {func(s *Survey) { s.Public.At = at("10.0.0.1") }, CheckPublic,
 			"db1.example.com:6432 has TLS; its certificate ends 2027-02-23; looked at 10.0.0.1:6432"},
 		"nobody else's": {func(s *Survey) { s.Public.At = at("::1") }, CheckPublic,

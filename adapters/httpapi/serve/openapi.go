@@ -257,7 +257,7 @@ func (d *description) answers(route *Route) (object, error) {
 
 // answerHeaders are the headers of successful answers.
 var answerHeaders = object{
-	headerRequestID:     object{"description": "The request's ID, by which the operators of the service find it", "schema": object{"type": "string"}},
+	headerRequestID:     object{"description": "The request's ID, by which operators find it", "schema": object{"type": "string"}},
 	headerRateLimit:     object{"description": "Size of the key's or the address's bucket", "schema": object{"type": "integer"}},
 	headerRateRemaining: object{"description": "Requests that are left in the bucket", "schema": object{"type": "integer"}},
 	headerRateReset:     object{"description": "Seconds until the bucket is full", "schema": object{"type": "integer"}},

@@ -15,12 +15,14 @@ import (
 // crash points are found, and those of this repository's tests.
 var others = strings.Fields(`BASE_URL DASHBOARD_LOGIN_URL OPS_URL CA_FILE ACCOUNT_ID API_KEY CI_KEY MAILBOX_DIR
 	PG_BINDIR PGBOUNCER PGBACKREST CRASH_AT CRASH_FILE RUN_AS
-	SAMPLE UPDATE_GOLDEN RECORD_STATEMENTS FUZZ FUZZ_SEED STRANGERS_SEED ROUNDS PREVIEWS CROWD BENCH_ROWS SCREENSHOTS DOWNGRADE OFFSITE`)
+	SAMPLE UPDATE_GOLDEN RECORD_STATEMENTS FUZZ FUZZ_SEED STRANGERS_SEED ROUNDS PREVIEWS CROWD BENCH_ROWS SCREENSHOTS
+	DOWNGRADE OFFSITE`)
 
 // ofTests begin the names of further variables of tests.
 var ofTests = []string{Prefix + "TEST_", Prefix + "INSTALL_", Prefix + "MONITORING_"}
 
-// known lists the variables that some command of the program reads. Hosts may share a file of settings, so each knows those of all.
+// known lists the variables that some command of the program reads. Hosts may share a file of settings, so each knows those of
+// all.
 func known(root *cobra.Command) map[string]bool {
 	names := map[string]bool{}
 	for _, name := range others {
@@ -50,8 +52,8 @@ func checkKnown(cmd *cobra.Command) error {
 	names := known(cmd.Root())
 	for _, pair := range slices.Sorted(slices.Values(os.Environ())) {
 		name, _, _ := strings.Cut(pair, "=")
-		ours := strings.HasPrefix(name, Prefix) && !slices.ContainsFunc(ofTests, func(of string) bool { return strings.HasPrefix(name, of) })
-		if !ours || names[name] {
+		of := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		if !of(Prefix) || slices.ContainsFunc(ofTests, of) || names[name] {
 			continue
 		}
 		if like := nearest(name, names); like != "" {

@@ -59,8 +59,8 @@ func NewJournal(log *zap.Logger, r metrics.Registry, metadata string) (*Journal,
 // Begin sets the counters of a host that does the work to 0.
 func (j *Journal) Begin(kinds []operation.Spec, tasks []string) { j.counters.Begin(kinds, tasks) }
 
-// MeasureServers adds what the host sees of the agents to its metrics, and what the journal counts of their servers. From then on,
-// a line about a server has its name. Call it before the first line is logged.
+// MeasureServers adds what the host sees of the agents to its metrics, and what the journal counts of their servers. From then
+// on, a line about a server has its name. Call it before the first line is logged.
 func (j *Journal) MeasureServers(r metrics.Registry, servers func() []metrics.Server) error {
 	j.servers = servers
 	return metrics.MeasureServers(r, servers, j.counters)

@@ -50,7 +50,8 @@ A token works once. If the answer is lost, the run needs another one.`,
 				var refused *apiclient.Error
 				if errors.As(err, &refused) && refused.Code == fault.Unauthorized {
 					return app.Next(err,
-						"the token was used before or has expired, or the namespace does not trust it: ask the operator of the service, who can see which")
+						"the token was used before or has expired, or the namespace does not trust it: the operator of the "+
+							"service can see which")
 				}
 				if err != nil {
 					return err
