@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,12 +14,14 @@ import (
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
+	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
-func TestClusterIsPostgres16AsDocumented(t *testing.T) {
+func TestClusterIsAsDocumented(t *testing.T) {
+	major := strconv.Itoa(check.Must(toolchain.Find())(t).Major)
 	url := clustertest.NewDatabase(t).URL
 	for query, want := range map[string]string{
-		"SHOW server_version_num":                "16",
+		"SHOW server_version_num":                major,
 		"SHOW server_encoding":                   "UTF8",
 		"SHOW password_encryption":               "scram-sha-256",
 		"SHOW listen_addresses":                  "127.0.0.1",

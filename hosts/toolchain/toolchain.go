@@ -1,4 +1,5 @@
-// Package toolchain finds the programs that the dev host and the tests run: PostgreSQL 16, pg_dump and psql 16 or later,
+// Package toolchain finds the programs that the dev host and the tests run: PostgreSQL 16, or another supported version where
+// PGHERD_PG_BINDIR says so, pg_dump and psql of that version or later,
 // PgBouncer 1.24.1 or later (the first with KILL_CLIENT), and pgBackRest 2.55.1 or later (Debian stable's).
 //
 // Each is looked for on the machine first (PGHERD_PG_BINDIR, pg_config, the usual folders, PATH) and then in the folder
@@ -13,6 +14,7 @@ import (
 
 // Tools are absolute paths of programs whose versions were checked.
 type Tools struct {
+	Major      int // the major version of Postgres
 	Initdb     string
 	Postgres   string
 	PgCtl      string

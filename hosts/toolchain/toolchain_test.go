@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,13 +14,19 @@ import (
 
 func TestWhichVersionsFit(t *testing.T) {
 	type number = floors.Number
+	t.Setenv(BindirVariable, "")
+	usual, _ := serverFits()
+	t.Setenv(BindirVariable, "/anywhere")
+	ordered, _ := serverFits()
 	for _, c := range []struct {
 		fits func(number) bool
 		v    number
 		want bool
 	}{
-		{server16, number{15, 18}, false}, {server16, number{16, 0}, true}, {server16, number{17, 1}, false},
-		{client16, number{15, 18}, false}, {client16, number{16, 0}, true}, {client16, number{17, 1}, true},
+		{usual, number{15, 18}, false}, {usual, number{16, 0}, true}, {usual, number{17, 1}, false},
+		{ordered, number{15, 18}, false}, {ordered, number{16, 0}, true}, {ordered, number{18, 1}, true}, {ordered, number{19, 0}, false},
+		{clientOf(16), number{15, 18}, false}, {clientOf(16), number{16, 0}, true}, {clientOf(16), number{17, 1}, true},
+		{clientOf(18), number{17, 12}, false}, {clientOf(18), number{18, 6}, true},
 		{pooler1241, number{1, 24, 0}, false}, {pooler1241, number{1, 24, 1}, true}, {pooler1241, number{1, 25, 0}, true},
 		{pooler1241, number{1, 9, 9}, false}, {pooler1241, number{2, 0, 0}, true},
 		{archiver2551, number{2, 45, 0}, false}, {archiver2551, number{2, 55, 1}, true}, {archiver2551, number{2, 60, 0}, true},
@@ -58,6 +65,27 @@ func TestBindirIsAnOrder(t *testing.T) {
 		if got := len(missing) > 0 && missing[0].Part == Server; got == found {
 			t.Errorf("PostgreSQL %s in PGHERD_PG_BINDIR missing: %v, want %v", planted, got, !found)
 		}
+	}
+}
+
+// A newer server is taken where PGHERD_PG_BINDIR says so, with a pg_dump that takes it.
+func TestAnotherVersionHasItsOwnClient(t *testing.T) {
+	t.Setenv("PATH", "/nowhere")
+	root := t.TempDir()
+	for part, version := range map[string]string{"client": "17.12", "client-18": "18.6"} {
+		plant(t, filepath.Join(root, Dir, part, "bin"), map[string]string{"pg_dump": version, "psql": version})
+	}
+	for _, major := range []int{16, 17, 18} {
+		t.Setenv("PGHERD_PG_BINDIR", plant(t, t.TempDir(), server(fmt.Sprintf("%d.4", major))))
+		tools, missing := Look(root)
+		part := map[bool]string{true: "client-18", false: "client"}[major == 18]
+		if tools.Major != major || tools.PgDump != filepath.Join(root, Dir, part, "bin", "pg_dump") {
+			t.Errorf("PostgreSQL %d: %+v, missing %v", major, tools, missing)
+		}
+	}
+	check.NoError(t, os.RemoveAll(filepath.Join(root, Dir, "client-18")))
+	if _, missing := Look(root); !slices.ContainsFunc(missing, func(m *Missing) bool { return m.Part == Client18 }) {
+		t.Errorf("missing %v", missing)
 	}
 }
 

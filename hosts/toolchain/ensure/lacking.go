@@ -27,7 +27,10 @@ func lacking(root string, asked []toolchain.Part) (parts []toolchain.Part) {
 // inUse lists the parts that tools come from. Programs of the machine come from none: what was fetched beside them is left
 // as it is.
 func inUse(root string, tools toolchain.Tools) (parts []toolchain.Part) {
-	for _, part := range []toolchain.Part{toolchain.Server, toolchain.Client, toolchain.PoolerNext, toolchain.ArchiverNext} {
+	for _, part := range []toolchain.Part{
+		toolchain.Server, toolchain.Server17, toolchain.Server18, toolchain.Client, toolchain.Client18, toolchain.PoolerNext,
+		toolchain.ArchiverNext,
+	} {
 		folder := filepath.Join(root, toolchain.Dir, string(part)) + string(filepath.Separator)
 		from := func(path string) bool { return strings.HasPrefix(path, folder) }
 		if slices.ContainsFunc([]string{tools.Postgres, tools.PgDump, tools.PgBouncer, tools.PgBackRest}, from) {

@@ -66,9 +66,9 @@ func partsNamed(args []string) (parts []toolchain.Part, err error) {
 	for _, arg := range args {
 		switch part := toolchain.Part(arg); part {
 		case toolchain.Server, toolchain.Client, toolchain.Schemas, toolchain.Regression, toolchain.Browser, toolchain.Axe,
-			toolchain.ObjectStore, toolchain.Roots, toolchain.Monitoring:
+			toolchain.ObjectStore, toolchain.Roots, toolchain.Monitoring, toolchain.Server17, toolchain.Server18:
 			parts = append(parts, part)
-		case toolchain.PoolerNext, toolchain.ArchiverNext, toolchain.Balancer:
+		case toolchain.PoolerNext, toolchain.ArchiverNext, toolchain.Balancer, toolchain.Client18:
 			parts = append(parts, toolchain.Client, part)
 		default:
 			return nil, fmt.Errorf("unknown part %q", arg)
