@@ -10,6 +10,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/archive"
 	"github.com/pgherd/pgherd/agent/diskroom"
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/guard"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/ledger"
@@ -259,6 +260,11 @@ func (a *Agent) lookAtDump(ctx context.Context) error {
 	found, err := a.config.dumpTool().Version(ctx)
 	if err != nil {
 		return fmt.Errorf("no backup can be made: %w", err)
+	}
+	if server, known := a.programs.Known(floors.PostgreSQL); known {
+		if err := found.Dumps(server); err != nil {
+			return err
+		}
 	}
 	return a.config.Versions.Judge(found).Admit()
 }

@@ -130,7 +130,7 @@ type Deps struct {
 
 // Archive says how the archive of a server is kept. agent init has had PostgreSQL hand over what it writes.
 type Archive struct {
-	// PgBackRest and Postgres are the absolute paths of the programs pgbackrest and postgres, of PostgreSQL 16.
+	// PgBackRest and Postgres are the absolute paths of the programs pgbackrest and postgres, which is the server's own.
 	PgBackRest, Postgres string
 	// Socket is where PostgreSQL hands segments over.
 	Socket string

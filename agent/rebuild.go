@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/setup"
+	"github.com/pgherd/pgherd/core/pgversion"
 )
 
 // Rebuild says how a server that is lost comes back from its archive, where PostgreSQL does not run yet.
@@ -55,15 +56,15 @@ func (c *Rebuild) Run(ctx context.Context) (done archive.Rebuilt, err error) {
 	return r.Run(ctx, engine)
 }
 
-// checkPrograms refuses programs that are missing, or a PostgreSQL of another major version: it would not start with what comes
-// back.
+// checkPrograms refuses programs that are missing, or that are no PostgreSQL as servers have it. One of another major version than
+// the server's does not start with what comes back, and says so.
 func (c *Rebuild) checkPrograms(ctx context.Context, p archive.Place) error {
 	if _, err := floors.Find(ctx, c.Archive.PgBackRest, p.As); err != nil {
 		return fmt.Errorf("--pgbackrest: %w", err)
 	}
 	v, err := floors.Find(ctx, c.Archive.Postgres, p.As)
-	if err == nil && (v.Program != floors.PostgreSQL || v.Number[0] != 16) {
-		err = fmt.Errorf("it is %s, and the server was PostgreSQL 16", v.Text)
+	if err == nil && (v.Program != floors.PostgreSQL || !pgversion.Supported(v.Number[0])) {
+		err = fmt.Errorf("it is %s, and servers have PostgreSQL %d to %d", v.Text, pgversion.Oldest, pgversion.Newest)
 	}
 	if err != nil {
 		return fmt.Errorf("--postgres-program: %w", err)

@@ -46,11 +46,9 @@ func issues(numbers ...int) []string {
 // raises one names the hole that the new one closes.
 var floors = map[Program][]Floor{
 	PostgreSQL: {
-		{Least: Number{16, 16}, Holes: []Hole{
-			{cve("2026-6460"), "a login that can create objects run code as the server's system user"},
-			{cve("2026-14669", "2026-14680", "2026-15742", "2026-16239", "2026-120141"), "any login run code as the server's system user"},
-			{cve("2026-14678"), "a login guess pieces of the server's memory, with an index of pg_trgm"},
-		}},
+		{Least: Number{16, 16}, Holes: serverHoles},
+		{Least: Number{17, 12}, Holes: serverHoles},
+		{Least: Number{18, 7}, Holes: serverHoles},
 	},
 	PgBouncer: {
 		{Least: Number{1, 26, 1}, Holes: []Hole{
@@ -77,6 +75,12 @@ var floors = map[Program][]Floor{
 		{Least: Number{17, 11}, Holes: dumpHoles},
 		{Least: Number{18, 6}, Holes: dumpHoles},
 	},
+}
+
+var serverHoles = []Hole{
+	{cve("2026-6460"), "a login that can create objects run code as the server's system user"},
+	{cve("2026-14669", "2026-14680", "2026-15742", "2026-16239", "2026-120141"), "any login run code as the server's system user"},
+	{cve("2026-14678"), "a login guess pieces of the server's memory, with an index of pg_trgm"},
 }
 
 var dumpHoles = []Hole{

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/pgherd/pgherd/core/pgversion"
 )
 
 // Policy says what to do about a version below its floor, or about a language. The zero value refuses each.
@@ -50,13 +52,18 @@ type Verdict struct {
 	Holes []Hole
 	// Accepted says that the operator has accepted exactly this version.
 	Accepted bool
+	// Unsupported says that it is a PostgreSQL of a major version that agents do not know.
+	Unsupported bool
 	// Passes says whether an agent may work with it.
 	Passes bool
 }
 
 // Judge compares a version with the floor of its series. A series older than all floors is below the oldest one; one newer than
-// all floors came after the holes were closed.
+// all floors came after the holes were closed. A PostgreSQL of a major version that is not supported never passes.
 func (p Policy) Judge(f Version) Verdict {
+	if f.Program == PostgreSQL && !pgversion.Supported(f.Number[0]) {
+		return Verdict{Version: f, Unsupported: true}
+	}
 	floor := floorOf(f)
 	v := Verdict{Version: f, Floor: floor.Least, Below: f.Number[0] <= floor.Least[0] && !f.Number.AtLeast(floor.Least)}
 	if !v.Below {
@@ -101,6 +108,9 @@ func (v Verdict) Known() string {
 func (v Verdict) Admit() error {
 	if v.Passes {
 		return nil
+	}
+	if v.Unsupported {
+		return &Refusal{fmt.Sprintf("%s is not supported: install PostgreSQL %d to %d", v.Text, pgversion.Oldest, pgversion.Newest)}
 	}
 	return &Refusal{fmt.Sprintf("%s is older than %s and has known holes: %s. Install %s or later; or, if your distribution has "+
 		"mended these holes in that very version, accept it with --accept-versions '%s'", v.Text, v.Floor, v.Known(), v.Floor, v.Text)}

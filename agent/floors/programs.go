@@ -84,7 +84,9 @@ func (p *Programs) note(f Version) error {
 		zap.String("version", v.Text), zap.Stringer("floor", v.Floor), zap.Bool("accepted", v.Accepted), zap.String("holes", v.Known()),
 	}
 	switch {
-	case !v.Below:
+	case v.Unsupported && known:
+		p.log.Error("PostgreSQL was replaced by a major version that is not supported", zap.String("version", v.Text))
+	case v.Passes && !v.Below:
 		p.log.Info("version", zap.String("version", v.Text))
 	case v.Passes:
 		p.log.Warn("a version with known holes is let pass", fields...)
@@ -121,6 +123,14 @@ func (p *Programs) Watch(ctx context.Context) error {
 			return err
 		} // That one does not answer is said by whoever needs it.
 	}
+}
+
+// Known is a program as it was last seen; false until it was.
+func (p *Programs) Known(name Program) (Version, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	v, ok := p.known[name]
+	return v.Version, ok
 }
 
 // missing lists the programs that were not seen yet.

@@ -86,6 +86,15 @@ func Parse(text string) (Version, error) {
 	return Version{Program(word), text, number}, nil
 }
 
+// Dumps refuses a pg_dump that is older than the server: it would refuse to dump that.
+func (v Version) Dumps(server Version) error {
+	if v.Number[0] >= server.Number[0] {
+		return nil
+	}
+	return fmt.Errorf("%s dumps no server of %s: install a pg_dump of %d or later, and name it with --pg-dump",
+		v.Text, server.Text, server.Number[0])
+}
+
 // OfServer is the beginning of a query that asks a PostgreSQL server for what Server takes.
 const OfServer = "SELECT current_setting('server_version'), current_setting('server_version_num')::int"
 

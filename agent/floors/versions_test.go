@@ -22,6 +22,10 @@ func TestWhatPasses(t *testing.T) {
 		"PostgreSQL 16.15":                           false,
 		"PostgreSQL 16.9":                            false,
 		"PostgreSQL 16.14 (Debian 16.14-1.pgdg13+1)": false,
+		"PostgreSQL 17.12":                           true,
+		"PostgreSQL 17.11":                           false,
+		"PostgreSQL 18.7":                            true,
+		"PostgreSQL 18.6":                            false,
 		"PgBouncer 1.26.1":                           true,
 		"PgBouncer 1.26.0":                           false,
 		"PgBouncer 1.24.1":                           false,
@@ -50,6 +54,19 @@ func TestWhatPasses(t *testing.T) {
 		}
 		if err := v.Admit(); (err == nil) != passes {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// A server of another major version is refused whatever the operator accepts: the agent has not been tried on it.
+func TestOtherMajorVersionsAreRefused(t *testing.T) {
+	for _, text := range []string{"PostgreSQL 15.20", "PostgreSQL 19.1"} {
+		p := Policy{Accept: []string{text}, Development: true}
+		v := p.Judge(check.Must(Parse(text))(t))
+		err := v.Admit()
+		if v.Passes || !v.Unsupported || !Is(err) || !strings.Contains(err.Error(), text+" is not supported") ||
+			!strings.Contains(err.Error(), "16 to 18") {
+			t.Errorf("%+v: %v", v, err)
 		}
 	}
 }
@@ -213,7 +230,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if v := (Policy{Accept: []string{text}}).Judge(found); !v.Passes || found.Text != text {
+		if v := (Policy{Accept: []string{text}}).Judge(found); v.Passes == v.Unsupported || found.Text != text {
 			t.Errorf("%q was accepted and does not pass: %+v", text, v)
 		}
 	})
@@ -228,5 +245,15 @@ func TestAProgramThatHangsIsNotWaitedFor(t *testing.T) {
 	began := time.Now()
 	if text, err := Said(ctx, script, nil); err == nil || time.Since(began) > 5*time.Second {
 		t.Errorf("%q and %v after %s", text, err, time.Since(began))
+	}
+}
+
+func TestAPgDumpTakesItsOwnVersionAndOlderOnes(t *testing.T) {
+	for dump, takes := range map[string]bool{"16.15": false, "17.11": true, "18.6": true} {
+		found := check.Must(Parse("pg_dump (PostgreSQL) " + dump))(t)
+		err := found.Dumps(Server("17.12", 170012))
+		if (err == nil) != takes || err != nil && !strings.Contains(err.Error(), "pg_dump of 17 or later") {
+			t.Errorf("%s: %v", dump, err)
+		}
 	}
 }

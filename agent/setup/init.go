@@ -75,6 +75,8 @@ type Report struct {
 	Warnings []string
 	// Restart says that PostgreSQL has to be restarted once, to keep an archive.
 	Restart bool
+
+	server floors.Version
 }
 
 //go:embed cluster.sql
@@ -91,7 +93,7 @@ var serverSQL string
 
 // Init prepares a server: the agent's login, the maintenance database with ledger and pooler schema, and the privileges that
 // PUBLIC must not have. It may be run again at any time, even while an agent is running, and then repairs what differs. It
-// refuses a server that is not PostgreSQL 16, that has known holes (a *floors.Refusal), that has languages in which a session
+// refuses a server whose PostgreSQL is not supported (a *floors.Refusal), that has known holes (a *floors.Refusal), that has languages in which a session
 // cannot be ended (a *floors.Refusal), that lets anyone in without a password (trust), that reserves too few connections for
 // the agent, that has prepared transactions, or that has too few for one database of the largest plan; then nothing was changed.
 func Init(ctx context.Context, o Options) (Report, error) {
@@ -122,7 +124,7 @@ func Init(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return report, err
 	}
-	warnings, err = inspectPrograms(ctx, o)
+	warnings, err = inspectPrograms(ctx, o, report.server)
 	report.Warnings = append(report.Warnings, warnings...)
 	if err != nil {
 		return report, err

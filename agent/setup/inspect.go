@@ -32,8 +32,6 @@ func inspect(ctx context.Context, db *sql.DB, policy floors.Policy) (Report, err
 	}
 	server := floors.Server(version, number)
 	switch refusal := policy.Judge(server).Admit(); {
-	case server.Number[0] != 16:
-		return Report{}, fmt.Errorf("the server is %s; only PostgreSQL 16 is supported", server.Text)
 	case refusal != nil:
 		return Report{}, refusal
 	case !super:
@@ -45,7 +43,7 @@ func inspect(ctx context.Context, db *sql.DB, policy floors.Policy) (Report, err
 	if err := refuseTrust(ctx, db); err != nil {
 		return Report{}, err
 	}
-	var report Report
+	report := Report{server: server}
 	if !onLoopback(listen) {
 		report.Warnings = append(report.Warnings, "PostgreSQL listens on "+listen+
 			"; customers should reach it through PgBouncer only: set listen_addresses = 'localhost'")
@@ -70,8 +68,8 @@ func (o Options) asks() *syscall.Credential {
 	return &syscall.Credential{Uid: nobody, Gid: nobody}
 }
 
-// inspectPrograms checks the versions of the programs on this machine that the agent works with.
-func inspectPrograms(ctx context.Context, o Options) (warnings []string, err error) {
+// inspectPrograms checks the versions of the programs on this machine that the agent works with, and that pg_dump takes the server.
+func inspectPrograms(ctx context.Context, o Options, server floors.Version) (warnings []string, err error) {
 	for _, name := range o.Programs {
 		path, err := exec.LookPath(name)
 		if err != nil {
@@ -84,6 +82,11 @@ func inspectPrograms(ctx context.Context, o Options) (warnings []string, err err
 		}
 		if err := o.Versions.Judge(found).Admit(); err != nil {
 			return warnings, fmt.Errorf("%s: %w", path, err)
+		}
+		if found.Program == floors.PgDump {
+			if err := found.Dumps(server); err != nil {
+				return warnings, fmt.Errorf("%s: %w", path, err)
+			}
 		}
 	}
 	return warnings, nil

@@ -13,12 +13,39 @@ import (
 	"github.com/pgherd/pgherd/agent/archive"
 )
 
-// archiveFolder is that of a server's WAL in its archive. Its number grows with the server's major version, which stays.
-const archiveFolder = "archive/" + stanza + "/16-1"
+// infoFile is what an archive says of the server that it is of.
+const infoFile = "archive/" + stanza + "/archive.info"
+
+var (
+	versionPattern = regexp.MustCompile(`(?m)^db-version="(\d+)"$`)
+	numberPattern  = regexp.MustCompile(`(?m)^db-id=(\d+)$`)
+)
+
+// walFolder is that of a server's WAL in its archive, according to its infoFile: it is named after the server's major version.
+func walFolder(info []byte) (string, error) {
+	version, number := versionPattern.FindSubmatch(info), numberPattern.FindSubmatch(info)
+	if version == nil || number == nil {
+		return "", fmt.Errorf("%s does not say of which version the server is", infoFile)
+	}
+	return fmt.Sprintf("archive/%s/%s-%s", stanza, version[1], number[1]), nil
+}
+
+// walFolder asks the archive for it.
+func (e *Engine) walFolder(ctx context.Context) (string, error) {
+	info, err := e.run(ctx, "repo-get", infoFile)
+	if err != nil {
+		return "", err
+	}
+	return walFolder(info)
+}
 
 // Timelines implements archive.Engine.
 func (e *Engine) Timelines(ctx context.Context) (list []archive.Timeline, err error) {
-	files, err := e.list(ctx, archiveFolder)
+	folder, err := e.walFolder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	files, err := e.list(ctx, folder)
 	for name := range files {
 		if t, ok := archive.ParseHistoryName(path.Base(name)); ok {
 			list = append(list, t)
@@ -30,13 +57,17 @@ func (e *Engine) Timelines(ctx context.Context) (list []archive.Timeline, err er
 
 // History implements archive.Engine.
 func (e *Engine) History(ctx context.Context, t archive.Timeline) ([]byte, error) {
-	return e.run(ctx, "repo-get", archiveFolder+"/"+t.History())
+	folder, err := e.walFolder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return e.run(ctx, "repo-get", folder+"/"+t.History())
 }
 
 // Opens returns an archive.ErrKey where the passphrase is not that of the archive. The program does not always tell: what does
 // not open may look like anything else.
 func (e *Engine) Opens(ctx context.Context) error {
-	text, err := e.run(ctx, "repo-get", "archive/"+stanza+"/archive.info")
+	text, err := e.run(ctx, "repo-get", infoFile)
 	switch {
 	case err != nil && e.IsAway(err):
 		return err
