@@ -56,8 +56,8 @@ func (c *Rebuild) Run(ctx context.Context) (done archive.Rebuilt, err error) {
 	return r.Run(ctx, engine)
 }
 
-// checkPrograms refuses programs that are missing, or that are no PostgreSQL as servers have it. One of another major version than
-// the server's does not start with what comes back, and says so.
+// checkPrograms refuses programs that are missing, or that are no PostgreSQL as servers have it. One of another major version
+// than the server's does not start with what comes back, and says so.
 func (c *Rebuild) checkPrograms(ctx context.Context, p archive.Place) error {
 	if _, err := floors.Find(ctx, c.Archive.PgBackRest, p.As); err != nil {
 		return fmt.Errorf("--pgbackrest: %w", err)

@@ -7,6 +7,7 @@
 //	guests        which open connection goes where there are too many
 //	repeat        which of many equal errors the log repeats
 //	trace         in which trace a piece of work is seen, and what that may show of it
+//	pgversion     which major versions of PostgreSQL there are
 //	machine       the shape of a state machine: a table with a cell for each state and event
 //	brake         why work that goes by time has to wait
 //	slot          who of the accounts gets the next slot of what is scarce

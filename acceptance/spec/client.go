@@ -66,6 +66,7 @@ type NewDatabase struct {
 	RoleModel         database.RoleModel
 	Environment       database.Environment
 	ScheduledBackup   database.Schedule
+	PostgresVersion   *int // nil: not sent
 	IdempotencyKey    string
 }
 
@@ -87,7 +88,7 @@ func (c Created) path(rest string) string { return "/api/v1/databases/" + string
 func (c Client) CreateDatabase(n NewDatabase) (Created, error) {
 	made, err := c.Databases.Create(ctx, wire.CreateDatabase{
 		Name: n.Name, DisplayName: n.DisplayName, RoleModel: optional(n.RoleModel), Environment: optional(n.Environment),
-		ScheduledBackup: optional(n.ScheduledBackup),
+		ScheduledBackup: optional(n.ScheduledBackup), PostgresVersion: n.PostgresVersion,
 	}, apiclient.IdempotencyKey(n.IdempotencyKey))
 	return Created{made, n.RoleModel}, err
 }

@@ -33,6 +33,7 @@ var repeating = []Scenario{
 			func(n *NewDatabase) { n.RoleModel = "single_login" },
 			func(n *NewDatabase) { n.Environment = "staging" },
 			func(n *NewDatabase) { n.ScheduledBackup = "daily" },
+			func(n *NewDatabase) { n.PostgresVersion = new(17) },
 		} {
 			other := ask
 			change(&other)

@@ -17,6 +17,7 @@ func refusals(s *Stage, c *Customer, db Created, r wire.Role) map[string]error {
 		"roleModel":       func(n *NewDatabase) { n.RoleModel = "many" },
 		"environment":     func(n *NewDatabase) { n.Environment = "prod" },
 		"scheduledBackup": func(n *NewDatabase) { n.ScheduledBackup = "hourly" },
+		"postgresVersion": func(n *NewDatabase) { n.PostgresVersion = new(15) },
 	} {
 		n := NewDatabase{Name: s.Name("shop"), DisplayName: "D"}
 		change(&n)

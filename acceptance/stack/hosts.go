@@ -144,7 +144,9 @@ func (s *Stack) startHost(ctx context.Context, crashAt, command string, args ...
 	name := command + strconv.Itoa(s.hosts)
 	s.mu.Unlock()
 	h := &Host{opsAt: ops, again: func(crashAt string) (*Process, error) {
-		return s.launch(name, crashAt, append([]string{command, "--ops-listen", ops}, args...)...)
+		return s.launch(name, crashAt, append([]string{
+			command, "--ops-listen", ops, "--default-postgres", strconv.Itoa(s.tools.Major),
+		}, args...)...)
 	}}
 	if h.Process, err = h.again(crashAt); err != nil {
 		return nil, err

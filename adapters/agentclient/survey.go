@@ -74,7 +74,7 @@ func tell(seen *server.Survey, can command.Capabilities) {
 	}
 	seen.Installation, seen.Connections = can.Installation, can.Connections
 	seen.Postgres, seen.PgBouncer, seen.Reasons = can.State.Postgres, can.State.PgBouncer, can.Reasons
-	seen.SlowQueries, seen.Programs = can.SlowQueries, can.Programs
+	seen.SlowQueries, seen.Programs, seen.PostgresVersion = can.SlowQueries, can.Programs, can.PostgresVersion
 }
 
 // dial connects to an agent. A transport would go on doing so when the context has ended.

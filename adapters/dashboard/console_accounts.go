@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -221,6 +222,8 @@ func accountForm(at string, a operator.AccountDetails) *web.Form {
 			exception("backupBytes", "Backups of a database", given(a.BackupBytes, exactBytes), web.Bytes(own.BackupBytes)),
 			exception("backupDays", "Days that a backup is kept", given(a.BackupDays, strconv.Itoa), strconv.Itoa(own.BackupDays)),
 			exception("pitrDays", "Days back of recovery to a point in time", given(a.PITRDays, strconv.Itoa), "what --pitr says"),
+			exception("postgresVersion", "PostgreSQL of a new database", given(a.PostgresVersion, strconv.Itoa),
+				strconv.Itoa(pgversion.Default)),
 			{Name: "verifyBackups", Label: "Backups are verified", Type: "select", Value: verify, Options: []web.Option{
 				{Value: asPlanned, Text: "as planned"}, {Value: "true", Text: "yes"}, {Value: "false", Text: "no"},
 			}},
@@ -278,6 +281,9 @@ func overridesOf(r *web.Request) (o account.Overrides, err error) {
 		return o, err
 	}
 	if o.PITRDays, err = exceptionOf(r, "pitrDays", whole, strconv.Atoi); err != nil {
+		return o, err
+	}
+	if o.PostgresVersion, err = exceptionOf(r, "postgresVersion", whole, strconv.Atoi); err != nil {
 		return o, err
 	}
 	if r.Field("previewCopies") == yes {

@@ -20,7 +20,7 @@ func viewSummary(s database.Summary) wire.Database {
 		Database: s.Name, Username: s.Name, // the owner's login has the database's name
 		Status: s.Status, SizeBytes: s.SizeBytes, CreatedAt: instant(s.CreatedAt), Environment: nullIfZero(s.Environment),
 		Storage:         wire.Storage{QuotaBytes: s.QuotaBytes, Status: s.StorageStatus},
-		ScheduledBackup: s.Schedule,
+		ScheduledBackup: s.Schedule, PostgresVersion: s.PostgresVersion,
 	}
 }
 
@@ -67,7 +67,7 @@ func (d databaseRoutes) create(r *serve.Request) (wire.CreatedDatabase, error) {
 	b := serve.Decoded[wire.CreateDatabase](r)
 	made, err := d.use.Create(r.Context(), r.Caller, databases.CreateRequest{
 		Name: b.Name, DisplayName: b.DisplayName, RoleModel: b.RoleModel, Environment: b.Environment, Schedule: b.ScheduledBackup,
-		Key: r.Key,
+		PostgresVersion: b.PostgresVersion, Key: r.Key,
 	})
 	return viewMade(made), err
 }

@@ -32,14 +32,14 @@ func TestWireShapes(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 30, 0, 0, time.FixedZone("east", 3600))
 	record := database.Record{
 		ID: knownID, Name: "shop", DisplayName: "Shop", Host: "db.example", Port: 6432, Status: database.Active,
-		SizeBytes: 7, CreatedAt: at, Environment: database.Staging, Schedule: database.Daily,
+		SizeBytes: 7, CreatedAt: at, Environment: database.Staging, Schedule: database.Daily, PostgresVersion: 17,
 		Plan: account.Free, Settings: database.Settings{StorageStatus: database.StorageFull},
 	}
 	plain := record
 	plain.Environment = ""
 	const shown = `"id":"` + knownID + `","name":"shop","displayName":"Shop","host":"db.example","port":6432,` +
 		`"database":"shop","username":"shop","status":"active","sizeBytes":7,"createdAt":"2026-03-01T11:30:00Z",`
-	const room = `,"storage":{"quotaBytes":1073741824,"status":"full"},"scheduledBackup":"daily"`
+	const room = `,"storage":{"quotaBytes":1073741824,"status":"full"},"scheduledBackup":"daily","postgresVersion":17`
 	work := operation.Operation{
 		ID: foreignID, DatabaseID: knownID, Kind: "backup", Status: operation.Queued, CreatedAt: at,
 		Stage: operation.StageQueued,

@@ -19,6 +19,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/fakes/fakebox"
@@ -65,7 +66,8 @@ func newInviting(t *testing.T, databases int) *inviting {
 	for n := range databases {
 		r := database.Record{
 			ID: id.FromBytes[id.DatabaseID](entropy.UUID()), AccountID: owner.ID, ServerID: server.ID, Name: fmt.Sprint("db-", n),
-			DisplayName: "Shop", RoleModel: database.Managed, Schedule: database.NoSchedule, Status: database.Active,
+			PostgresVersion: pgversion.Default,
+			DisplayName:     "Shop", RoleModel: database.Managed, Schedule: database.NoSchedule, Status: database.Active,
 			Settings: database.NoSettings(), Overlay: database.Overlay{OverlayStatus: database.NoOverlay},
 			CreatedAt: clock.Now(),
 		}

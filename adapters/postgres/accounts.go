@@ -13,7 +13,7 @@ var (
 	accountTable = pgdb.TableOf[account.Account]("accounts").Added().
 			Saved([]string{"id"}, []string{
 			"plan", "max_databases", "connection_cap", "backup_days", "pitr_days", "verify_backups", "credential_validity",
-			"preview_copies", "database_bytes", "backup_bytes", "suspended_at", "suspended_for",
+			"preview_copies", "postgres_version", "database_bytes", "backup_bytes", "suspended_at", "suspended_for",
 		})
 )
 

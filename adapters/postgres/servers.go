@@ -16,7 +16,7 @@ var (
 	serverTable = pgdb.TableOf[server.Server]("servers").Added().
 		Saved([]string{"id"}, []string{
 			"name", "agent_url", "sealed_secret", "ca", "public_host", "public_port", "capacity", "connections", "enabled",
-			"installation",
+			"installation", "postgres_version",
 		})
 )
 
@@ -35,7 +35,8 @@ var (
 	removeServer         = pgdb.Written("DELETE FROM servers WHERE id = $1")
 	avoidServer          = pgdb.Written("UPDATE servers SET avoided_until = $1 WHERE id = $2")
 	answered             = pgdb.Written(`UPDATE servers
-		SET answered_at = $1, away_since = NULL, storage = coalesce(nullif($2, ''), storage) WHERE id = $3`)
+		SET answered_at = $1, away_since = NULL, storage = coalesce(nullif($2, ''), storage),
+			postgres_version = coalesce(nullif(postgres_version, 0), $3) WHERE id = $4`)
 	away   = pgdb.Written("UPDATE servers SET away_since = least(away_since, $1) WHERE id = $2")
 	moveTo = pgdb.Written("UPDATE databases SET server_id = $1 WHERE id = $2")
 
@@ -92,8 +93,8 @@ func (s servers) Avoid(ctx context.Context, of id.ServerID, until *time.Time) er
 	return s.MustChange(ctx, ports.ErrNoRow, avoidServer, until, of)
 }
 
-func (s servers) Answered(ctx context.Context, of id.ServerID, at time.Time, storage string) error {
-	return s.MustChange(ctx, ports.ErrNoRow, answered, at, storage, of)
+func (s servers) Answered(ctx context.Context, of id.ServerID, at time.Time, storage string, postgres int) error {
+	return s.MustChange(ctx, ports.ErrNoRow, answered, at, storage, postgres, of)
 }
 
 func (s servers) Away(ctx context.Context, of id.ServerID, since time.Time) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"go.uber.org/zap"
 
+	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/loop"
 	"github.com/pgherd/pgherd/agent/protocol"
@@ -67,11 +68,22 @@ func (s *Server) capabilities(ctx context.Context, _ command.AskCapabilities) (c
 	if s.config.Archive != nil {
 		archive = s.config.Archive()
 	}
+	programs := s.config.Programs()
 	return command.Capabilities{
-		Version: s.config.Version, Protocol: command.Protocol, Routes: routes, Programs: s.config.Programs(),
+		Version: s.config.Version, Protocol: command.Protocol, Routes: routes, Programs: programs, PostgresVersion: major(programs),
 		Connections: connections, Installation: installation, SlowQueries: collects, Storage: s.config.Storage, Archive: archive,
 		State: state, Reasons: s.reasons(),
 	}, nil
+}
+
+// major is PostgreSQL's major version; 0 until it has answered.
+func major(programs []command.Program) int {
+	for _, p := range programs {
+		if found, err := floors.Parse(p.Version); err == nil && found.Program == floors.PostgreSQL {
+			return found.Number[0]
+		}
+	}
+	return 0
 }
 
 // reasons are those for which the server is not well, a line each.

@@ -93,9 +93,10 @@ var serverSQL string
 
 // Init prepares a server: the agent's login, the maintenance database with ledger and pooler schema, and the privileges that
 // PUBLIC must not have. It may be run again at any time, even while an agent is running, and then repairs what differs. It
-// refuses a server whose PostgreSQL is not supported (a *floors.Refusal), that has known holes (a *floors.Refusal), that has languages in which a session
-// cannot be ended (a *floors.Refusal), that lets anyone in without a password (trust), that reserves too few connections for
-// the agent, that has prepared transactions, or that has too few for one database of the largest plan; then nothing was changed.
+// refuses a server whose PostgreSQL is not supported (a *floors.Refusal), that has known holes (a *floors.Refusal), that has
+// languages in which a session cannot be ended (a *floors.Refusal), that lets anyone in without a password (trust), that
+// reserves too few connections for the agent, that has prepared transactions, or that has too few for one database of the
+// largest plan; then nothing was changed.
 func Init(ctx context.Context, o Options) (Report, error) {
 	s, err := newSuperuser(o)
 	if err != nil {

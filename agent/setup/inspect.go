@@ -68,7 +68,8 @@ func (o Options) asks() *syscall.Credential {
 	return &syscall.Credential{Uid: nobody, Gid: nobody}
 }
 
-// inspectPrograms checks the versions of the programs on this machine that the agent works with, and that pg_dump takes the server.
+// inspectPrograms checks the versions of the programs on this machine that the agent works with, and that pg_dump takes the
+// server.
 func inspectPrograms(ctx context.Context, o Options, server floors.Version) (warnings []string, err error) {
 	for _, name := range o.Programs {
 		path, err := exec.LookPath(name)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/pgversion"
 )
 
 // Plan is the subscription of an account; it determines its quotas.
@@ -97,6 +98,8 @@ type Overrides struct {
 	CredentialValidity *time.Duration `db:"credential_validity"`
 	// PreviewCopies lets previews have data of the account's databases: otherwise they are for synthetic data only.
 	PreviewCopies *bool `db:"preview_copies"`
+	// PostgresVersion is the major version of PostgreSQL of new databases that ask for none; nil: the installation's default.
+	PostgresVersion *int `db:"postgres_version"`
 }
 
 // MinCredentialValidity leaves enough time to create a role or rotate its password, and to distribute the password, before it
@@ -123,6 +126,7 @@ func (o Overrides) Validate() error {
 		{"connectionCap", o.ConnectionCap, 1, mostConnections},
 		{"backupDays", o.BackupDays, 1, mostDays},
 		{"pitrDays", o.PITRDays, 0, mostDays},
+		{"postgresVersion", o.PostgresVersion, pgversion.Oldest, pgversion.Newest},
 	} {
 		if n.value != nil && (*n.value < n.low || *n.value > n.high) {
 			return fault.Invalid(n.field, "must be %d to %d", n.low, n.high)
@@ -181,6 +185,12 @@ func override[T any](value *T, with *T) {
 	if with != nil {
 		*value = *with
 	}
+}
+
+// NewPostgres is the major version of PostgreSQL of a new database that asks for none, where usual is the installation's default.
+func (a Account) NewPostgres(usual int) int {
+	override(&usual, a.PostgresVersion)
+	return usual
 }
 
 // AdmitPreviewCopy returns FEATURE_NOT_AVAILABLE unless the operator lets previews have data of the account's databases.

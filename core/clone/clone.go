@@ -81,6 +81,7 @@ func (r Request) Fingerprint(source id.DatabaseID) idempotency.Fingerprint {
 func (r Request) Draft(source database.Record) database.Record {
 	return database.Record{
 		Name: r.Name, DisplayName: r.DisplayName, RoleModel: source.RoleModel, Schedule: database.NoSchedule,
+		PostgresVersion: source.PostgresVersion,
 	}
 }
 

@@ -18,6 +18,8 @@ type Capabilities struct {
 	// Installation tells the server that the agent is in charge of from every other one, by whichever address it is reached. It is
 	// left out as Connections is.
 	Installation string `json:"installation,omitempty"`
+	// PostgresVersion is the major version of PostgreSQL. It is left out until PostgreSQL has answered once.
+	PostgresVersion int `json:"postgresVersion,omitempty"`
 	// SlowQueries says that PostgreSQL collects what the question of that name asks for. It is left out as Connections is.
 	SlowQueries bool `json:"slowQueries,omitempty"`
 	// Storage is where this agent keeps backups, as Inherit has it: what keys of objects begin with, or a folder.

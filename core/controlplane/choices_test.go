@@ -32,6 +32,7 @@ func TestAWrongChoiceIsToldByItsField(t *testing.T) {
 	}{
 		{"roleModel", create(func(r *databases.CreateRequest) { r.RoleModel = new(database.RoleModel("")) })},
 		{"scheduledBackup", create(func(r *databases.CreateRequest) { r.Schedule = new(database.Schedule("hourly")) })},
+		{"postgresVersion", create(func(r *databases.CreateRequest) { r.PostgresVersion = new(15) })},
 		{"environment", create(func(r *databases.CreateRequest) { r.Environment = new(database.Environment("moon")) })},
 		{"environment", w.Databases.SetEnvironment(w.ctx, of, new(database.Environment("")))},
 		{"action", errOf(w.Databases.SetLifecycle(w.ctx, of, database.Delete))},

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/work"
@@ -159,6 +160,45 @@ func TestConnectionsOfANewServer(t *testing.T) {
 	some := 500
 	n.Name, n.Connections = "three", &some
 	equal(t, "given", must(w.Operator.AddServer(w.ctx, n))(t).Connections, 500)
+}
+
+// A database goes to a server of the version that its creation asks for, or of its account's. Where there is none, the refusal
+// names those that there are.
+func TestServersAreOfTheVersion(t *testing.T) {
+	w := newWorld(t)
+	newer, _ := w.another("newer", 0)
+	must(w.Operator.ChangeServer(w.ctx, newer.ID, func(s *server.Server) { s.PostgresVersion = 17 }))(t)
+	ask := func(name string, version int) (databases.Created, error) {
+		r := request(name)
+		if version != 0 {
+			r.PostgresVersion = &version
+		}
+		return w.Databases.Create(w.ctx, w.caller, r)
+	}
+	made := map[string]databases.Created{}
+	for name, version := range map[string]int{"usual": 0, "asked": 17} {
+		made[name] = must(ask(name, version))(t)
+	}
+	equal(t, "server by default", made["usual"].Record.ServerID, w.machine.ID)
+	equal(t, "version by default", made["usual"].Record.PostgresVersion, 16)
+	equal(t, "server that was asked for", made["asked"].Record.ServerID, newer.ID)
+	equal(t, "version that was asked for", made["asked"].Record.PostgresVersion, 17)
+	refusedOn(t, "a version that no server has", errOf(ask("newest", 18)), "postgresVersion", "PostgreSQL 18", "of 16 and 17")
+	must(w.Operator.ChangeServer(w.ctx, w.machine.ID, func(s *server.Server) { s.Enabled = false }))(t)
+	refusedOn(t, "the version of a disabled server", errOf(ask("disabled", 0)), "postgresVersion", "PostgreSQL 16", "servers of 17")
+	must(w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) { a.PostgresVersion = new(17) }))(t)
+	w.caller.Account = must(w.Operator.AccountDetails(w.ctx, w.account.ID, ports.Page{}))(t).Account
+	equal(t, "server of the account's version", must(ask("accounts", 0))(t).Record.ServerID, newer.ID)
+}
+
+// A creation moves on to a server of its version only.
+func TestAMovedCreationKeepsItsVersion(t *testing.T) {
+	w := newWorld(t)
+	newer, _ := w.another("newer", 0)
+	must(w.Operator.ChangeServer(w.ctx, newer.ID, func(s *server.Server) { s.PostgresVersion = 17 }))(t)
+	w.server.SetUnreachable(true)
+	refused(t, errOf(w.Databases.Create(w.ctx, w.caller, request("shop"))), fault.AgentError)
+	equal(t, "databases left", w.databases(), 0)
 }
 
 // A server is full when the caps of its databases, and 5 for each, are what may be sold.

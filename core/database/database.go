@@ -65,6 +65,9 @@ type Record struct {
 	Status      Status        `db:"status"`
 	CreatedAt   time.Time     `db:"created_at"`
 
+	// PostgresVersion is the major version of PostgreSQL of its server.
+	PostgresVersion int `db:"postgres_version"`
+
 	// ConnectionCap bounds server connections; zero means that none was set (single-login databases).
 	ConnectionCap int `db:"connection_cap"`
 

@@ -8,19 +8,20 @@ import (
 
 // Summary is what the API shows of a database: a Record without what only the service needs.
 type Summary struct {
-	ID            id.DatabaseID `db:"id"`
-	Name          string        `db:"name"`
-	DisplayName   string        `db:"display_name"`
-	Environment   Environment   `db:"environment"`
-	Schedule      Schedule      `db:"schedule"`
-	Status        Status        `db:"status"`
-	CreatedAt     time.Time     `db:"created_at"`
-	SizeBytes     int64         `db:"size_bytes"`
-	SizedAt       *time.Time    `db:"sized_at"`
-	StorageStatus StorageStatus `db:"storage_status"`
-	QuotaBytes    int64         `db:"-"`
-	Host          string        `db:"host"`
-	Port          int           `db:"port"`
+	ID              id.DatabaseID `db:"id"`
+	Name            string        `db:"name"`
+	DisplayName     string        `db:"display_name"`
+	Environment     Environment   `db:"environment"`
+	Schedule        Schedule      `db:"schedule"`
+	Status          Status        `db:"status"`
+	CreatedAt       time.Time     `db:"created_at"`
+	SizeBytes       int64         `db:"size_bytes"`
+	SizedAt         *time.Time    `db:"sized_at"`
+	StorageStatus   StorageStatus `db:"storage_status"`
+	PostgresVersion int           `db:"postgres_version"`
+	QuotaBytes      int64         `db:"-"`
+	Host            string        `db:"host"`
+	Port            int           `db:"port"`
 }
 
 // Summary returns what is shown of the database.
@@ -28,7 +29,7 @@ func (r Record) Summary() Summary {
 	return Summary{
 		ID: r.ID, Name: r.Name, DisplayName: r.DisplayName, Environment: r.Environment, Schedule: r.Schedule, Status: r.Status,
 		CreatedAt: r.CreatedAt, SizeBytes: r.SizeBytes, SizedAt: r.SizedAt, StorageStatus: r.StorageStatus,
-		QuotaBytes: r.StorageQuota(), Host: r.Host, Port: r.Port,
+		QuotaBytes: r.StorageQuota(), PostgresVersion: r.PostgresVersion, Host: r.Host, Port: r.Port,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/pgversion"
 )
 
 // Finding is one thing that was looked at.
@@ -151,8 +152,8 @@ func (s Server) judgeAnswers(seen Survey, version string) []Finding {
 		return []Finding{judgeClock(seen.Ahead), judgeVersion(seen, version)}
 	}
 	return []Finding{
-		judgeClock(seen.Ahead), judgeVersion(seen, version), judgePrograms(seen.Programs),
-		judgeUse(CheckPostgres, seen.Postgres, seen, startPostgres), judgeUse(CheckPgBouncer, seen.PgBouncer, seen, startPgBouncer),
+		judgeClock(seen.Ahead), judgeVersion(seen, version), judgePrograms(seen.Programs), s.judgePostgres(seen),
+		judgeUse(CheckPgBouncer, seen.PgBouncer, seen, startPgBouncer),
 		s.judgeInstallation(seen), s.judgeConnections(seen.Connections), judgeSlowQueries(seen),
 	}
 }
@@ -205,6 +206,24 @@ func judgeUse(check string, usable bool, seen Survey, do string) Finding {
 		found += ": " + strings.Join(seen.Reasons, "; ")
 	}
 	return Finding{Check: check, Verdict: Wrong, Found: found, Do: do}
+}
+
+// judgePostgres is about which version answers, too: what is known of the server's databases holds for theirs.
+func (s Server) judgePostgres(seen Survey) Finding {
+	f := judgeUse(CheckPostgres, seen.Postgres, seen, startPostgres)
+	if f.Verdict != OK || seen.PostgresVersion == 0 {
+		return f
+	}
+	f.Found = fmt.Sprintf("PostgreSQL %d answers", seen.PostgresVersion)
+	switch {
+	case !pgversion.Supported(seen.PostgresVersion):
+		f.Verdict, f.Do = Wrong, fmt.Sprintf("give a server with PostgreSQL %d to %d", pgversion.Oldest, pgversion.Newest)
+	case s.PostgresVersion != 0 && s.PostgresVersion != seen.PostgresVersion:
+		f.Verdict = Wrong
+		f.Do = fmt.Sprintf("start PostgreSQL %d there again: a registered server keeps its version", s.PostgresVersion)
+		f.Found += fmt.Sprintf(", and the databases known here are of %d", s.PostgresVersion)
+	}
+	return f
 }
 
 func (s Server) judgeInstallation(seen Survey) Finding {

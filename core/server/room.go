@@ -18,11 +18,16 @@ type Room struct {
 	Named bool `db:"named"` // one of them has the name that was asked about
 }
 
-// Refuses says in words why the server cannot have another database that takes so many connections; empty: it can.
-func (r Room) Refuses(connections int) (why string) {
+// Refuses says in words why the server cannot have another database that takes so many connections, of a major version of
+// PostgreSQL; empty: it can.
+func (r Room) Refuses(connections, postgres int) (why string) {
 	switch {
 	case !r.Enabled:
 		return r.Name + " is disabled, so that it takes no new databases"
+	case r.PostgresVersion == 0:
+		return r.Name + " has not said which PostgreSQL it has: see pgherd admin server check"
+	case r.PostgresVersion != postgres:
+		return fmt.Sprintf("%s has PostgreSQL %d, and the database is of %d", r.Name, r.PostgresVersion, postgres)
 	case r.Held >= r.Capacity:
 		return fmt.Sprintf("%s is full: it has %d databases, with those that are deleted and not purged, and a capacity of %d",
 			r.Name, r.Held, r.Capacity)
@@ -43,9 +48,21 @@ func (r Room) Lacks(connections int) (why string) {
 type Needs struct {
 	Now         time.Time
 	Connections int // that it takes: database.Record.ReservedConnections
+	Postgres    int // its major version of PostgreSQL
 	// Leaving is the server of a database that is to be moved; empty for one that is not placed yet. That server, those that are
 	// avoided, and those that have a database of its name are left out.
 	Leaving id.ServerID
+}
+
+// Versions are the major versions of PostgreSQL that are there, in ascending order and each once.
+func Versions(rooms []Room) (there []int) {
+	for _, r := range rooms {
+		if r.PostgresVersion != 0 {
+			there = append(there, r.PostgresVersion)
+		}
+	}
+	slices.Sort(there)
+	return slices.Compact(there)
 }
 
 // Pick chooses the server for a database: of those that take it, one that is not avoided comes first, then the one with places
@@ -59,7 +76,7 @@ func Pick(rooms []Room, n Needs) (picked Server, some bool) {
 	}
 	fit := slices.DeleteFunc(slices.Clone(rooms), func(r Room) bool {
 		stays := n.Leaving == "" || r.ID != n.Leaving && !r.Avoided(n.Now) && !r.Named
-		return r.Refuses(n.Connections) != "" || !stays
+		return r.Refuses(n.Connections, n.Postgres) != "" || !stays
 	})
 	if len(fit) == 0 {
 		return picked, false

@@ -35,6 +35,10 @@ type Server struct {
 	// makes its databases anew once it is gone looks there.
 	Storage string `db:"storage"`
 
+	// PostgresVersion is its major version of PostgreSQL, which stays; 0: the agent has not said it yet, and no new database is
+	// placed on it.
+	PostgresVersion int `db:"postgres_version"`
+
 	// AvoidedUntil is until when other servers get the new databases, because this one could not be reached; nil: not avoided.
 	AvoidedUntil *time.Time `db:"avoided_until"`
 

@@ -26,6 +26,8 @@ type Survey struct {
 	Reasons      []string      // why it is not well, in the agent's words
 	SlowQueries  bool          // PostgreSQL collects them; not known without Installation
 	Programs     []command.Program
+	// PostgresVersion is the major version; 0: the agent does not know it yet.
+	PostgresVersion int
 }
 
 // Reach is how far a look at an address has come.

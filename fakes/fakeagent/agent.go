@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -193,7 +194,7 @@ func (s *Server) asked(q command.Question) (any, error) {
 	switch q := q.(type) {
 	case command.AskCapabilities:
 		return command.Capabilities{
-			Protocol:    command.Protocol + s.faults.ahead,
+			Protocol: command.Protocol + s.faults.ahead, PostgresVersion: pgversion.Default,
 			Connections: manyConnections, Installation: s.installation, SlowQueries: !s.faults.countsNothing,
 			Storage: s.Storage(), Archive: s.archived(), State: command.ServerState{InCharge: true, Postgres: true, PgBouncer: true},
 		}, nil

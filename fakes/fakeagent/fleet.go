@@ -36,8 +36,8 @@ func (f *Fleet) Survey(ctx context.Context, s server.Server) server.Survey {
 	seen := server.Survey{
 		Agent: server.Reach{Address: s.AgentURL, Ends: f.clock.Now().AddDate(1, 0, 0)}, Version: can.Version, Protocol: can.Protocol,
 		Installation: can.Installation, Connections: can.Connections, Postgres: true, PgBouncer: true,
-		SlowQueries: can.SlowQueries,
-		Public:      server.Reach{Address: s.PublicHost, Ends: f.clock.Now().AddDate(1, 0, 0)},
+		SlowQueries: can.SlowQueries, PostgresVersion: can.PostgresVersion,
+		Public: server.Reach{Address: s.PublicHost, Ends: f.clock.Now().AddDate(1, 0, 0)},
 	}
 	if err != nil {
 		return server.Survey{Agent: seen.Agent.With(server.Refused, err), Public: seen.Public.With(server.Refused, err)}

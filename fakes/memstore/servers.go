@@ -132,9 +132,10 @@ func (v servers) Avoid(ctx context.Context, of id.ServerID, until *time.Time) er
 	return v.change(ctx, of, func(row *server.Server) { row.AvoidedUntil = until })
 }
 
-func (v servers) Answered(ctx context.Context, of id.ServerID, at time.Time, storage string) error {
+func (v servers) Answered(ctx context.Context, of id.ServerID, at time.Time, storage string, postgres int) error {
 	return v.change(ctx, of, func(row *server.Server) {
 		row.AnsweredAt, row.AwaySince, row.Storage = &at, nil, cmp.Or(storage, row.Storage)
+		row.PostgresVersion = cmp.Or(row.PostgresVersion, postgres)
 	})
 }
 

@@ -93,6 +93,7 @@ func overridesRow(o account.Overrides) any {
 		{"databaseBytes", o.DatabaseBytes != nil, func() any { return terminal.Size(*o.DatabaseBytes) }},
 		{"backupBytes", o.BackupBytes != nil, func() any { return terminal.Size(*o.BackupBytes) }},
 		{"previewCopies", o.PreviewCopies != nil, func() any { return *o.PreviewCopies }},
+		{"postgresVersion", o.PostgresVersion != nil, func() any { return *o.PostgresVersion }},
 		{"credentialValidity", o.CredentialValidity != nil, func() any { return o.CredentialValidity.String() }},
 	} {
 		if f.given {

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/hosts/internal/terminal"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -51,7 +53,7 @@ const plansOwn = -1
 
 func (m *metadata) accountSet() *cobra.Command {
 	var accountID, plan string
-	var databases, connections, days, back int
+	var databases, connections, days, back, postgres int
 	databaseBytes, backupBytes := byteCount(plansOwn), byteCount(plansOwn)
 	var verify, copies bool
 	var validity time.Duration
@@ -71,6 +73,8 @@ func (m *metadata) accountSet() *cobra.Command {
 	f.DurationVar(&validity, "credential-validity", 0,
 		"how long a password of an additional role is valid, at least 5m; 0 means forever")
 	f.BoolVar(&copies, "preview-copies", false, "let previews have data of the account's databases, as they were at a moment")
+	f.IntVar(&postgres, "postgres-version", plansOwn, fmt.Sprintf("major version of PostgreSQL of a new database that asks for "+
+		"none, %d to %d", pgversion.Oldest, pgversion.Newest))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		given := f.Changed
 		if given("plan") {
@@ -90,6 +94,7 @@ func (m *metadata) accountSet() *cobra.Command {
 			set(given("backup-bytes"), &a.BackupBytes, int64(backupBytes), backupBytes != plansOwn)
 			set(given("verify-backups"), &a.VerifyBackups, verify, true)
 			set(given("preview-copies"), &a.PreviewCopies, copies, copies)
+			set(given("postgres-version"), &a.PostgresVersion, postgres, postgres != plansOwn)
 			set(given("credential-validity"), &a.CredentialValidity, validity, validity != 0)
 		})
 	}

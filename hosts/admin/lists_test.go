@@ -21,6 +21,7 @@ import (
 	"github.com/pgherd/pgherd/core/drill"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/hosts/admin"
@@ -89,7 +90,7 @@ func (w town) store() {
 			{ID: old, AccountID: id.AccountID(w.bobID), ServerID: servers[1], Name: w.name, Status: database.Deleted},
 		} {
 			r.DisplayName, r.RoleModel, r.Schedule, r.Settings = w.hostile, database.Managed, database.Daily, database.NoSettings()
-			if r.OverlayStatus = database.NoOverlay; r.ID == blog {
+			if r.OverlayStatus, r.PostgresVersion = database.NoOverlay, pgversion.Default; r.ID == blog {
 				r.RoleModel = database.SingleLogin
 			}
 			r.CreatedAt, r.SizeBytes = now.Add(time.Duration(i)*time.Second), 1288490189

@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/core/token"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -34,7 +35,8 @@ func (c console) shared(owner, bob string) {
 	check.NoError(c.t, store.Update(c.t.Context(), func(ctx context.Context, tx ports.Tx) error {
 		err := tx.Databases().Add(ctx, database.Record{
 			ID: shop, AccountID: id.AccountID(owner), ServerID: id.ServerID(server), Name: "shop", DisplayName: "Shop",
-			RoleModel: database.Managed, Schedule: database.NoSchedule, Status: database.Active, Settings: database.NoSettings(),
+			PostgresVersion: pgversion.Default,
+			RoleModel:       database.Managed, Schedule: database.NoSchedule, Status: database.Active, Settings: database.NoSettings(),
 			Overlay: database.Overlay{OverlayStatus: database.NoOverlay}, CreatedAt: now,
 		})
 		if err != nil {

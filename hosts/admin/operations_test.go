@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -27,7 +28,8 @@ func (c console) creating(on string) (db, op string) {
 	check.NoError(c.t, store.Update(c.t.Context(), func(ctx context.Context, tx ports.Tx) error {
 		err := tx.Databases().Add(ctx, database.Record{
 			ID: shop, AccountID: id.AccountID(owner), ServerID: id.ServerID(on), Name: "shop", DisplayName: "Shop",
-			RoleModel: database.Managed, Schedule: database.NoSchedule, Status: database.Creating, Settings: database.NoSettings(),
+			PostgresVersion: pgversion.Default,
+			RoleModel:       database.Managed, Schedule: database.NoSchedule, Status: database.Creating, Settings: database.NoSettings(),
 			Overlay: database.Overlay{OverlayStatus: database.NoOverlay}, CreatedAt: now,
 		})
 		if err != nil {

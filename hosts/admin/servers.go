@@ -235,9 +235,18 @@ func (m *metadata) serverList() *cobra.Command {
 func serverRow(s server.Server) row {
 	return row{
 		{"serverId", s.ID}, {"name", s.Name}, {"agentUrl", s.AgentURL}, {"publicHost", s.PublicHost},
-		{"publicPort", s.PublicPort}, {"capacity", s.Capacity}, {"connections", s.Connections}, {"enabled", s.Enabled},
+		{"publicPort", s.PublicPort}, {"capacity", s.Capacity}, {"connections", s.Connections},
+		{"postgresVersion", orNull(s.PostgresVersion)}, {"enabled", s.Enabled},
 		{"avoidedUntil", s.AvoidedUntil}, {"answeredAt", s.AnsweredAt}, {"awaySince", s.AwaySince},
 	}
+}
+
+// orNull is nil where a number is not known.
+func orNull(n int) any {
+	if n == 0 {
+		return nil
+	}
+	return n
 }
 
 func (m *metadata) serverSwitch(use, short string, enabled bool) *cobra.Command {

@@ -39,7 +39,7 @@ func (s Settings) hosts(
 	base := wiring.Settings{
 		Kind:        "dev",
 		MetadataURL: g.metadataURL, KeyringFile: s.keyringFile(), OpsListen: address(s.OpsPort), LogLevel: s.LogLevel,
-		Limits: wiring.TenTimes(ratelimit.Defaults()),
+		Limits: wiring.TenTimes(ratelimit.Defaults()), DefaultPostgres: g.tools.Major,
 	}
 	base.Mail.Dir = s.mailbox()
 	base.Mail.Dashboard, base.Dashboard.Product = s.dashboardURL(), "pgherd"

@@ -71,6 +71,7 @@ func (s *setup) ofControlPlane() []wrong {
 			[]string{"--rate-limits", "reads"}},
 		{"a setting of development", "batch", set("WEBHOOK_CA_FILE", "/x"), []string{"PGHERD_WEBHOOK_CA_FILE", "development"}},
 		{"an unknown schedule", "api", set("DEFAULT_SCHEDULE", "weekly"), []string{"--default-schedule", "daily or none"}},
+		{"a PostgreSQL that is too old", "api", set("DEFAULT_POSTGRES", "15"), []string{"--default-postgres", "16 to 18"}},
 		{"an unknown plan", "batch", set("UNVERIFIED_PLANS", "gold"), []string{"--unverified-plans", "free, pro or business"}},
 		{"an unknown plan of recoveries", "api", set("PITR", "gold=1"), []string{"--pitr", "free, pro or business"}},
 		{"no number", "api", set("MAX_CONNECTIONS", "many"), []string{"PGHERD_MAX_CONNECTIONS", "--max-connections", "a whole number"}},

@@ -26,8 +26,8 @@ var usualFolders = []string{
 	"/opt/homebrew/opt/postgresql@*/bin",
 }
 
-// serverFolders lists where PostgreSQL may be. A PGHERD_PG_BINDIR that is set is an order, so nothing else is tried; it may hold any
-// version that is supported.
+// serverFolders lists where PostgreSQL may be. A PGHERD_PG_BINDIR that is set is an order, so nothing else is tried; it may hold
+// any version that is supported.
 func serverFolders(root string) []string {
 	if dir := os.Getenv(BindirVariable); dir != "" {
 		return []string{dir}

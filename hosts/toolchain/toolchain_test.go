@@ -24,7 +24,8 @@ func TestWhichVersionsFit(t *testing.T) {
 		want bool
 	}{
 		{usual, number{15, 18}, false}, {usual, number{16, 0}, true}, {usual, number{17, 1}, false},
-		{ordered, number{15, 18}, false}, {ordered, number{16, 0}, true}, {ordered, number{18, 1}, true}, {ordered, number{19, 0}, false},
+		{ordered, number{15, 18}, false}, {ordered, number{16, 0}, true}, {ordered, number{18, 1}, true},
+		{ordered, number{19, 0}, false},
 		{clientOf(16), number{15, 18}, false}, {clientOf(16), number{16, 0}, true}, {clientOf(16), number{17, 1}, true},
 		{clientOf(18), number{17, 12}, false}, {clientOf(18), number{18, 6}, true},
 		{pooler1241, number{1, 24, 0}, false}, {pooler1241, number{1, 24, 1}, true}, {pooler1241, number{1, 25, 0}, true},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -28,6 +29,7 @@ func accountComesBack(w *world) {
 	changed.Plan = account.Pro
 	changed.Overrides = account.Overrides{
 		MaxDatabases: &databases, BackupDays: &days, PITRDays: &back, PreviewCopies: new(true), VerifyBackups: &verify,
+		PostgresVersion:    new(pgversion.Newest),
 		CredentialValidity: &validity, DatabaseBytes: &bytes, BackupBytes: &files,
 	}
 	changed.Suspension = unpaid()

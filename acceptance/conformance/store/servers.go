@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -20,6 +21,7 @@ func Servers(t *testing.T, m Metadata) {
 		{"a server comes back as it was stored", serverComesBack},
 		{"a name is unique", serverNameIsUnique},
 		{"the one with the most room is picked", roomiestIsPicked},
+		{"one of the version is picked", versionIsPicked},
 		{"connections are counted", connectionsAreCounted},
 		{"the last place goes to one", lastPlaceGoesToOne},
 		{"a deleted database takes a place", deletedTakesAPlace},
@@ -126,7 +128,7 @@ func (w *world) placing(r database.Record, connections int) transaction {
 		if err != nil {
 			return err
 		}
-		s, some := server.Pick(rooms, server.Needs{Now: epoch, Connections: connections})
+		s, some := server.Pick(rooms, server.Needs{Now: epoch, Connections: connections, Postgres: pgversion.Default})
 		if !some {
 			return ports.ErrNoRow
 		}
@@ -153,7 +155,8 @@ func (w *world) picks(what, want string, change ...func(*server.Needs)) {
 func (w *world) picksFor(name, what, want string, change ...func(*server.Needs)) {
 	w.Helper()
 	rooms := readLocked(w, ports.Tx.Servers, ports.Servers.Rooms, name)
-	if got, _ := server.Pick(rooms, changed(server.Needs{Now: epoch, Connections: 1}, change)); got.Name != want {
+	needs := changed(server.Needs{Now: epoch, Connections: 1, Postgres: pgversion.Default}, change)
+	if got, _ := server.Pick(rooms, needs); got.Name != want {
 		w.Errorf("%s: %q was picked, want %q", what, got.Name, want)
 	}
 }
@@ -185,6 +188,16 @@ func (w *world) saveServer(s server.Server, change func(*server.Server)) {
 	w.Helper()
 	change(&s)
 	w.update(writing(ports.Tx.Servers, ports.Servers.Save, s))
+}
+
+func versionIsPicked(w *world) {
+	second := w.addServer("second", 1)
+	w.saveServer(second, func(s *server.Server) { s.PostgresVersion = 17 })
+	unknown := w.addServer("unknown", 1000)
+	w.saveServer(unknown, func(s *server.Server) { s.PostgresVersion = 0 })
+	for version, name := range map[int]string{16: w.server.Name, 17: "second", 18: "", 0: ""} {
+		w.picks("of PostgreSQL "+numbered(version), name, func(n *server.Needs) { n.Postgres = version })
+	}
 }
 
 func roomiestIsPicked(w *world) {
@@ -347,7 +360,9 @@ func answersAreKept(w *world) {
 		w.equal(what, readLocked(w, ports.Tx.Servers, ports.Servers.Get, w.server.ID), want)
 	}
 	answers := func(of id.ServerID, at time.Time, storage string) func(context.Context, ports.Tx) error {
-		return func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Answered(ctx, of, at, storage) }
+		return func(ctx context.Context, tx ports.Tx) error {
+			return tx.Servers().Answered(ctx, of, at, storage, pgversion.Newest)
+		}
 	}
 	storage = "db1"
 	w.update(answers(w.server.ID, answered, storage))
@@ -359,6 +374,11 @@ func answersAreKept(w *world) {
 	seen("a server that was changed meanwhile", &answered, &since)
 	w.update(answers(w.server.ID, since, ""))
 	seen("another answer", &since, nil)
+	fresh := w.addServer("unchecked", 1)
+	w.saveServer(fresh, func(s *server.Server) { s.PostgresVersion = 0 })
+	w.update(answers(fresh.ID, answered, ""))
+	of := readLocked(w, ports.Tx.Servers, ports.Servers.Get, fresh.ID).PostgresVersion
+	w.equal("the version of a server that had not said it", of, pgversion.Newest)
 	w.unknown("an answer of an unknown server", answers(newID[id.ServerID](), since, ""))
 	w.unknown("an unknown server that is away", writing2(ports.Tx.Servers, ports.Servers.Away, newID[id.ServerID](), since))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -96,7 +97,7 @@ func (w *world) addServer(name string, capacity int) server.Server {
 		ID: newID[id.ServerID](), Name: name, AgentURL: "https://" + name + ".internal:8090",
 		SealedSecret: []byte{0, 1, 2, 255}, SealedArchiveKey: []byte("a-" + name), CA: "PEM",
 		PublicHost: name + ".example.com", PublicPort: 6432,
-		Capacity: capacity, Enabled: true, CreatedAt: epoch,
+		Capacity: capacity, Enabled: true, CreatedAt: epoch, PostgresVersion: pgversion.Default,
 	}
 	w.update(writing(ports.Tx.Servers, ports.Servers.Add, s))
 	return s
@@ -107,7 +108,7 @@ func (w *world) record(name string) database.Record {
 	return database.Record{
 		ID: newID[id.DatabaseID](), AccountID: w.account.ID, ServerID: w.server.ID, Name: name, DisplayName: "Shop, " + name,
 		RoleModel: database.Managed, Environment: database.Staging, Schedule: database.NoSchedule, Status: database.Active,
-		CreatedAt: epoch, ConnectionCap: 60, Settings: database.NoSettings(),
+		CreatedAt: epoch, PostgresVersion: pgversion.Default, ConnectionCap: 60, Settings: database.NoSettings(),
 		Overlay: database.Overlay{OverlayStatus: database.NoOverlay}, Host: w.server.PublicHost, Port: w.server.PublicPort,
 		Plan: w.account.Plan,
 	}

@@ -23,6 +23,7 @@ type Database struct {
 	Storage     Storage               `json:"storage"`
 	// ScheduledBackup says whether the service makes daily backups.
 	ScheduledBackup database.Schedule `json:"scheduledBackup"`
+	PostgresVersion int               `json:"postgresVersion" description:"major version" example:"16"`
 }
 
 // Storage says where a database stands with regard to the quota of its bytes. It is full, read-only by default for its logins,
@@ -46,6 +47,8 @@ type CreateDatabase struct {
 	RoleModel       *database.RoleModel   `json:"roleModel,omitzero"`
 	Environment     *database.Environment `json:"environment,omitzero" nullable:"true"`
 	ScheduledBackup *database.Schedule    `json:"scheduledBackup,omitzero" description:"the installation's default, usually daily"`
+	// PostgresVersion is the account's default, usually 16, where it is left out.
+	PostgresVersion *int `json:"postgresVersion,omitzero" description:"major version: 16, 17 or 18" example:"16"`
 }
 
 // SetBackupPolicy chooses whether the service makes daily backups of a database.

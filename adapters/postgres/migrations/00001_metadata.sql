@@ -50,6 +50,7 @@ CREATE TABLE accounts (
     verify_backups      boolean,
     credential_validity bigint CHECK (credential_validity >= 0), -- nanoseconds
     preview_copies      boolean,
+    postgres_version    integer CHECK (postgres_version BETWEEN 16 AND 18),
     suspended_at        timestamptz,
     suspended_for       text NOT NULL DEFAULT '',
     CONSTRAINT accounts_owner_unique UNIQUE (owner_id),
@@ -218,6 +219,7 @@ CREATE TABLE servers (
     answered_at        timestamptz,
     away_since         timestamptz,
     storage            text NOT NULL DEFAULT '',
+    postgres_version   integer NOT NULL DEFAULT 0 CHECK (postgres_version = 0 OR postgres_version BETWEEN 16 AND 18),
     CONSTRAINT servers_name_unique UNIQUE (name)
 );
 CREATE UNIQUE INDEX servers_installation_unique ON servers (installation) WHERE installation <> '';
@@ -261,6 +263,7 @@ CREATE TABLE databases (
                          ('creating', 'active', 'stopped', 'deleting', 'error', 'deleted', 'purging')),
     created_at           timestamptz NOT NULL,
     connection_cap       integer NOT NULL CHECK (connection_cap >= 0),
+    postgres_version     integer NOT NULL DEFAULT 16 CHECK (postgres_version BETWEEN 16 AND 18),
     size_bytes           bigint NOT NULL CHECK (size_bytes >= 0),
     sized_at             timestamptz,
     schedule             text NOT NULL CHECK (schedule IN ('none', 'daily')),

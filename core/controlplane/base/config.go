@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/person"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/retention"
 	"github.com/pgherd/pgherd/core/trace"
@@ -55,6 +56,9 @@ type Config struct {
 	Retention retention.Policy
 	// DefaultSchedule is that of a database whose creation names none; by default daily.
 	DefaultSchedule database.Schedule
+	// DefaultPostgres is the major version of PostgreSQL of a database whose creation and account say none; by default
+	// pgversion.Default.
+	DefaultPostgres int
 	// Pages are where the links of mails lead. Without one for invitations, mails say how to accept by the API; without one for
 	// resets, nobody can reset a password.
 	Pages mail.Pages
@@ -117,6 +121,9 @@ func withDefaults(c Config, e ports.Entropy) Config {
 	}
 	if c.DefaultSchedule == "" {
 		c.DefaultSchedule = database.Daily
+	}
+	if c.DefaultPostgres == 0 {
+		c.DefaultPostgres = pgversion.Default
 	}
 	if c.Crash == nil {
 		c.Crash = func(string) {}

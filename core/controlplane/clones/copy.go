@@ -17,7 +17,8 @@ import (
 )
 
 // Copy stores a database of another capability, as it describes it, and queues its making as a clone of what the source held at a
-// moment, which the caller has found in the source's window. It has its source's role model. The errors are those of Start.
+// moment, which the caller has found in the source's window. It has its source's role model and
+// version of PostgreSQL. The errors are those of Start.
 func (c *Clones) Copy(
 	ctx context.Context, reached access.Reached, m provision.Making, at time.Time,
 ) (made provision.Copied, err error) {
@@ -27,7 +28,7 @@ func (c *Clones) Copy(
 	if err := reached.Permit(account.Own, rollout.Clone); err != nil {
 		return made, err
 	}
-	m.Record.RoleModel = reached.Record().RoleModel
+	m.Record.RoleModel, m.Record.PostgresVersion = reached.Record().RoleModel, reached.Record().PostgresVersion
 	draft, err := provision.New(c.base, reached.Caller().Account, m.Record)
 	if err != nil {
 		return made, err

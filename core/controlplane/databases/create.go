@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
@@ -15,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/core/slot"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -26,7 +28,9 @@ type CreateRequest struct {
 	RoleModel   *database.RoleModel   // nil: managed
 	Environment *database.Environment // nil: none
 	Schedule    *database.Schedule    // nil: the installation's default
-	Key         idempotency.Key       // empty: every request creates another database
+	// PostgresVersion is the major version of PostgreSQL; nil: the account's default.
+	PostgresVersion *int
+	Key             idempotency.Key // empty: every request creates another database
 }
 
 // Created is a new database.
@@ -38,9 +42,10 @@ const createRoute = "POST /databases"
 // the same database, even if the first request is still in progress or was cut off by a crash; with its password for
 // provision.AgainFor.
 //
-// KEY_SCOPE_DENIED: not a full-account key. VALIDATION_ERROR: a field is wrong, or the name is reserved or taken. PLAN_LIMIT:
-// no more databases. DATABASE_STATE_CONFLICT: the key was used for another request. AGENT_ERROR: the server failed to create
-// it, and nothing is left; or it has not answered, and creation continues in the background.
+// KEY_SCOPE_DENIED: not a full-account key. VALIDATION_ERROR: a field is wrong, the name is reserved or taken, or no server has
+// the version of PostgreSQL. PLAN_LIMIT: no more databases. DATABASE_STATE_CONFLICT: the key was used for another request.
+// AGENT_ERROR: the server failed to create it, and nothing is left; or it has not answered, and creation continues in the
+// background.
 func (d *Databases) Create(ctx context.Context, c access.Caller, r CreateRequest) (Created, error) {
 	if err := c.RequireFullAccount(); err != nil {
 		return Created{}, err
@@ -99,6 +104,12 @@ func (r CreateRequest) check() (asked database.Record, err error) {
 	if asked.Environment, err = database.Chosen(r.Environment, "", database.ParseEnvironment); err != nil {
 		return asked, err
 	}
+	if r.PostgresVersion != nil {
+		asked.PostgresVersion = *r.PostgresVersion
+		if err = pgversion.Check(asked.PostgresVersion); err != nil {
+			return asked, err
+		}
+	}
 	if err = database.ValidateChosenName(r.Name); err != nil {
 		return asked, err
 	}
@@ -106,10 +117,11 @@ func (r CreateRequest) check() (asked database.Record, err error) {
 	return asked, err
 }
 
-// fingerprint is the same whatever the default of schedules is at the time.
+// fingerprint is the same whatever the defaults of schedules and versions are at the time.
 func fingerprint(asked database.Record) idempotency.Fingerprint {
 	return idempotency.NewFingerprint(
-		asked.Name, asked.DisplayName, string(asked.RoleModel), string(asked.Environment), string(asked.Schedule))
+		asked.Name, asked.DisplayName, string(asked.RoleModel), string(asked.Environment), string(asked.Schedule),
+		strconv.Itoa(asked.PostgresVersion))
 }
 
 // reserve commits the intent: record, logins, key and operation in one transaction. If an earlier request has done so, it returns
@@ -237,5 +249,6 @@ func notMade(ctx context.Context, tx ports.Tx, r database.Record) (bool, error) 
 
 // auditCreated is the activity entry of a finished creation.
 func auditCreated(r database.Record) audit.Details {
-	return audit.Details{"name": r.Name, "roleModel": string(r.RoleModel), "scheduledBackup": string(r.Schedule)}
+	return audit.Details{"name": r.Name, "roleModel": string(r.RoleModel), "scheduledBackup": string(r.Schedule),
+		"postgresVersion": strconv.Itoa(r.PostgresVersion)}
 }

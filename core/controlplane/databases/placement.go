@@ -44,7 +44,7 @@ func (d *Databases) moveElsewhere(ctx context.Context, j *creation, record datab
 		}
 		var other server.Server
 		other, moved = server.Pick(rooms, server.Needs{
-			Now: now, Connections: record.ReservedConnections(), Leaving: record.ServerID,
+			Now: now, Connections: record.ReservedConnections(), Postgres: record.PostgresVersion, Leaving: record.ServerID,
 		})
 		// After Rooms, which takes the servers' locks in one order.
 		if err := tx.Servers().Avoid(ctx, record.ServerID, avoidedFrom(now)); err != nil || !moved {

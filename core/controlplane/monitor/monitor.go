@@ -182,7 +182,7 @@ func (w *Monitor) record(ctx context.Context, s *Seen, known command.Capabilitie
 		other := base.CheckProtocol(known)
 		w.report(ctx, s.Server, now, event{other != nil, "agent.other_protocol", "agent.same_protocol", other})
 	}
-	if store && w.store(ctx, s.Server.ID, up, now, known.Storage) {
+	if store && w.store(ctx, s.Server.ID, up, now, known) {
 		w.mu.Lock()
 		s.stored, s.unstored = now, false
 		w.mu.Unlock()
@@ -214,12 +214,12 @@ func (w *Monitor) report(ctx context.Context, s server.Server, now time.Time, of
 }
 
 // store reports whether the list of servers shows now what was seen.
-func (w *Monitor) store(ctx context.Context, of id.ServerID, up bool, now time.Time, storage string) bool {
+func (w *Monitor) store(ctx context.Context, of id.ServerID, up bool, now time.Time, known command.Capabilities) bool {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	err := w.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if up {
-			return tx.Servers().Answered(ctx, of, now, storage)
+			return tx.Servers().Answered(ctx, of, now, known.Storage, known.PostgresVersion)
 		}
 		return tx.Servers().Away(ctx, of, now)
 	})

@@ -128,6 +128,7 @@ func settingsOf(a account.Account) audit.Details {
 		"backupDays": exception(a.BackupDays), "pitrDays": exception(a.PITRDays), "verifyBackups": exception(a.VerifyBackups),
 		"databaseBytes": exception(a.DatabaseBytes), "backupBytes": exception(a.BackupBytes),
 		"credentialValidity": exception(a.CredentialValidity), "previewCopies": exception(a.PreviewCopies),
+		"postgresVersion": exception(a.PostgresVersion),
 	}
 }
 

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,13 +15,14 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// surveyNew surveys a server that is to be stored, and completes it with its installation. VALIDATION_ERROR names what is wrong.
+// surveyNew surveys a server that is to be stored, and completes it with its installation and its version of PostgreSQL.
+// VALIDATION_ERROR names what is wrong.
 func (o *Operator) surveyNew(ctx context.Context, s *server.Server, version string) (server.Survey, error) {
 	seen := o.base.Fleet.Survey(ctx, *s)
 	if wrong := server.FirstWrong(s.Judge(seen, o.base.Clock.Now(), version)); wrong != nil {
 		return seen, refusalOf(*wrong)
 	}
-	s.Installation = seen.Installation
+	s.Installation, s.PostgresVersion = seen.Installation, seen.PostgresVersion
 	return seen, o.notRegistered(ctx, *s)
 }
 
@@ -118,7 +120,7 @@ func (o *Operator) CheckServer(
 	if s.Installation != "" || seen.Installation == "" {
 		return s, found, nil
 	}
-	s.Installation = seen.Installation
+	s.Installation, s.PostgresVersion = seen.Installation, seen.PostgresVersion
 	other, err := o.registered(ctx, s)
 	if err != nil {
 		return s, found, err
@@ -162,14 +164,14 @@ func (o *Operator) CheckServers(ctx context.Context, version string) ([]Checked,
 	return all, errors.Join(failed...)
 }
 
-// remember stores the installation of a server, unless that has been done meanwhile.
+// remember stores the installation of a server and its version of PostgreSQL, unless that has been done meanwhile.
 func (o *Operator) remember(ctx context.Context, s server.Server) error {
 	return o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		stored, err := lockServer(ctx, tx, s.ID)
 		if err != nil || stored.Installation != "" {
 			return err
 		}
-		stored.Installation = s.Installation
+		stored.Installation, stored.PostgresVersion = s.Installation, cmp.Or(stored.PostgresVersion, s.PostgresVersion)
 		return tx.Servers().Save(ctx, stored)
 	})
 }
@@ -238,13 +240,13 @@ func (o *Operator) SetServer(ctx context.Context, of id.ServerID, c ServerChange
 			return s, err
 		}
 	}
-	installation := s.Installation
+	installation, postgres := s.Installation, s.PostgresVersion
 	return o.ChangeServer(ctx, of, func(stored *server.Server) {
 		c.apply(stored)
 		if c.Secret != "" {
 			stored.SealedSecret = sealed
 		}
-		stored.Installation = installation
+		stored.Installation, stored.PostgresVersion = installation, cmp.Or(stored.PostgresVersion, postgres)
 	})
 }
 

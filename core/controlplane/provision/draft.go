@@ -3,7 +3,9 @@
 package provision
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -15,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/core/rollout"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
@@ -50,12 +53,13 @@ type Copied struct {
 	Fresh     bool
 }
 
-// New completes the record of a database that is to be made: the caller says its names, role model and labels. It generates the
-// passwords of its logins.
+// New completes the record of a database that is to be made: the caller says its names, role model and labels, and the version of
+// PostgreSQL where it must be a certain one. It generates the passwords of its logins.
 func New(p *base.Base, owner account.Account, r database.Record) (Draft, error) {
 	r.ID, r.AccountID, r.CreatedAt = base.NewID[id.DatabaseID](p.Entropy), owner.ID, p.Clock.Now()
 	r.Status, r.Settings, r.OverlayStatus = database.Creating, database.NoSettings(), database.NoOverlay
 	r.Plan, r.DatabaseBytes = owner.Plan, owner.DatabaseBytes
+	r.PostgresVersion = cmp.Or(r.PostgresVersion, owner.NewPostgres(p.DefaultPostgres))
 	if r.RoleModel == database.Managed {
 		r.ConnectionCap = owner.Quotas().ConnectionCap
 	}
@@ -98,7 +102,8 @@ func (d *Draft) Name(name string) {
 }
 
 // Place decides whether the account may have one more database, and which server takes it; on, where it is not empty, is the
-// only one that may. ACCOUNT_SUSPENDED. PLAN_LIMIT: no more databases. AGENT_ERROR: there is no room.
+// only one that may. ACCOUNT_SUSPENDED. PLAN_LIMIT: no more databases. VALIDATION_ERROR on "postgresVersion": servers have
+// others. AGENT_ERROR: there is no room.
 func (d *Draft) Place(ctx context.Context, tx ports.Tx, on id.ServerID) error {
 	owner, err := tx.Accounts().LockForQuota(ctx, d.Record.AccountID)
 	if err != nil {
@@ -124,23 +129,28 @@ func (d *Draft) Place(ctx context.Context, tx ports.Tx, on id.ServerID) error {
 	return d.placeOn(ctx, tx, on)
 }
 
-// placeOn chooses the server. AGENT_ERROR as of Place.
+// placeOn chooses the server. The errors are as of Place.
 func (d *Draft) placeOn(ctx context.Context, tx ports.Tx, on id.ServerID) error {
 	full := fault.New(fault.AgentError, "no database server has room for another database")
+	connections, version := d.Record.ReservedConnections(), d.Record.PostgresVersion
 	if on == "" {
 		rooms, err := tx.Servers().Rooms(ctx, "")
 		if err != nil {
 			return err
 		}
-		picked, some := server.Pick(rooms, server.Needs{Now: d.Record.CreatedAt, Connections: d.Record.ReservedConnections()})
-		if !some {
+		picked, some := server.Pick(rooms, server.Needs{Now: d.Record.CreatedAt, Connections: connections, Postgres: version})
+		there := server.Versions(rooms)
+		switch {
+		case !some && len(there) > 0 && !slices.Contains(there, version):
+			return pgversion.ErrNowhere(version, there)
+		case !some:
 			return full
 		}
 		d.Record.ServerID = picked.ID
 		return nil
 	}
 	room, err := tx.Servers().Room(ctx, on, "")
-	if err == nil && room.Refuses(d.Record.ReservedConnections()) != "" {
+	if err == nil && room.Refuses(connections, version) != "" {
 		err = full
 	}
 	d.Record.ServerID = on

@@ -84,7 +84,7 @@ func (r *Rebuilds) Look(ctx context.Context, from, on server.Server, storage str
 }
 
 // Order queues that a database is made anew. The other errors are those of rebuild.Admits. VALIDATION_ERROR: "on" has no room for
-// it, or has a database of its name. ErrElsewhere: it is not on the server that is gone any more.
+// it, another version of PostgreSQL, or a database of its name. ErrElsewhere: it is not on the server that is gone any more.
 func (r *Rebuilds) Order(
 	ctx context.Context, left Left, db id.DatabaseID, by operation.Order,
 ) (o operation.Operation, err error) {
@@ -104,7 +104,7 @@ func (r *Rebuilds) Order(
 		if err != nil {
 			return err
 		}
-		if why := room.Refuses(locked.ReservedConnections()); why != "" {
+		if why := room.Refuses(locked.ReservedConnections(), locked.PostgresVersion); why != "" {
 			return fault.Invalid("on", "%s", why)
 		}
 		if err := tx.Servers().Move(ctx, db, left.On.ID); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeclock"
 	"github.com/pgherd/pgherd/fakes/fakeentropy"
@@ -89,7 +90,9 @@ func (w *world) newServer(name string) id.ServerID {
 // queued is an operation on a new database, changed in several ways.
 func (w *world) queued(a id.AccountID, s id.ServerID, name string, changes ...func(*operation.Operation)) operation.Operation {
 	w.t.Helper()
-	r := database.Record{ID: newID[id.DatabaseID](w), AccountID: a, ServerID: s, Name: name, Status: database.Active}
+	r := database.Record{
+		ID: newID[id.DatabaseID](w), AccountID: a, ServerID: s, Name: name, Status: database.Active, PostgresVersion: pgversion.Default,
+	}
 	o := w.Queued(r, digging, operation.Encode(depth{Metres: 3}), work.Origin{Actor: audit.System, RequestID: "r"})
 	for _, change := range changes {
 		change(&o)

@@ -25,6 +25,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/core/ratelimit"
 	"github.com/pgherd/pgherd/core/retention"
 	"github.com/pgherd/pgherd/core/trace"
@@ -44,6 +45,8 @@ type Settings struct {
 	UnverifiedPlans []string
 	// PITR is how many days back recovery to a point in time reaches, by plan; nil for the use cases' own default.
 	PITR map[string]int
+	// DefaultPostgres is the major version of PostgreSQL of a database whose creation and account say none.
+	DefaultPostgres int
 	// DefaultSchedule is that of a database whose creation names none; empty for the use cases' own default.
 	DefaultSchedule string
 	// Retention is how long what is over stays; a missing kind has its default.
@@ -87,6 +90,8 @@ func (s *Settings) Flags(cmd *cobra.Command) {
 		"how long a deleted database can be recovered, until it is purged; the same for all hosts")
 	cmd.Flags().StringVar(&s.DefaultSchedule, "default-schedule", string(database.Daily),
 		"daily or none: whether a database gets daily backups whose creation does not say; the same for all API hosts")
+	cmd.Flags().IntVar(&s.DefaultPostgres, "default-postgres", pgversion.Default, fmt.Sprintf("major version of PostgreSQL of a "+
+		"database whose creation and account do not say one, %d to %d; the same for all hosts", pgversion.Oldest, pgversion.Newest))
 	cmd.Flags().DurationVar(&s.LeaseHold, "lease-hold", work.DefaultLeaseHold,
 		"how long a worker may be silent before another takes its work; the same for all hosts")
 	cmd.Flags().StringSliceVar(&s.RefusedNetworks, refusedNetworks, nil,
@@ -107,6 +112,9 @@ func (s *Settings) Check(cmd *cobra.Command) error {
 	}
 	if _, err := database.ParseSchedule(s.DefaultSchedule); err != nil {
 		return fmt.Errorf("--default-schedule must be daily or none")
+	}
+	if !pgversion.Supported(s.DefaultPostgres) {
+		return fmt.Errorf("--default-postgres must be %d to %d", pgversion.Oldest, pgversion.Newest)
 	}
 	if err := deletion.CheckWindow(s.RecoveryWindow); err != nil {
 		return fmt.Errorf("--recovery-window: %w", err)
@@ -250,6 +258,7 @@ func newControlPlane(
 	}, controlplane.Config{
 		Limits: s.Limits, UnverifiedPlans: unverified, PITR: s.pitr(), LeaseHold: s.LeaseHold,
 		RecoveryWindow: s.RecoveryWindow, Retention: s.Retention, DefaultSchedule: database.Schedule(s.DefaultSchedule),
+		DefaultPostgres:     s.DefaultPostgres,
 		DownloadsPerAccount: s.DownloadsPerAccount, Pages: pages, SignOnRules: rules, Crash: CrashHook(),
 	})
 }

@@ -28,6 +28,7 @@ type databaseModel struct {
 	Name               types.String `tfsdk:"name"`
 	DisplayName        types.String `tfsdk:"display_name"`
 	RoleModel          types.String `tfsdk:"role_model"`
+	PostgresVersion    types.Int64  `tfsdk:"postgres_version"`
 	Environment        types.String `tfsdk:"environment"`
 	Running            types.Bool   `tfsdk:"running"`
 	Status             types.String `tfsdk:"status"`
@@ -57,6 +58,13 @@ var database = kind[databaseModel]{
 					"change makes a new one.",
 				PlanModifiers: []planmodifier.String{
 					stringplanmodifier.UseStateForUnknown(), stringplanmodifier.RequiresReplaceIfConfigured(),
+				},
+			},
+			"postgres_version": schema.Int64Attribute{
+				Optional: true, Computed: true,
+				MarkdownDescription: "Major version of PostgreSQL: 16, 17 or 18; the account's default if not set. A change makes a new one.",
+				PlanModifiers: []planmodifier.Int64{
+					int64planmodifier.UseStateForUnknown(), int64planmodifier.RequiresReplaceIfConfigured(),
 				},
 			},
 			"environment": schema.StringAttribute{
@@ -176,7 +184,8 @@ func guardDatabase(ctx context.Context, s *service, before, planned *databaseMod
 		return isFree(ctx, s, *planned)
 	case planned == nil || !planned.Name.Equal(before.Name):
 		return before.mayGo()
-	case !planned.DisplayName.Equal(before.DisplayName) || !planned.RoleModel.Equal(before.RoleModel):
+	case !planned.DisplayName.Equal(before.DisplayName) || !planned.RoleModel.Equal(before.RoleModel),
+		!planned.PostgresVersion.Equal(before.PostgresVersion):
 		return errNameStays
 	}
 	return nil
@@ -222,6 +231,7 @@ func isFree(ctx context.Context, s *service, m databaseModel) error {
 func (m *databaseModel) take(d wire.Database) {
 	m.ID, m.Name, m.DisplayName = types.StringValue(string(d.ID)), types.StringValue(d.Name), types.StringValue(d.DisplayName)
 	m.Host, m.Port, m.Username = types.StringValue(d.Host), types.Int64Value(int64(d.Port)), types.StringValue(d.Username)
+	m.PostgresVersion = types.Int64Value(int64(d.PostgresVersion))
 	m.CreatedAt = types.StringValue(d.CreatedAt.UTC().Format(time.RFC3339Nano))
 	m.Environment = types.StringPointerValue((*string)(d.Environment))
 	m.Running, m.Status = types.BoolValue(d.Status != core.Stopped), types.StringValue(string(d.Status))
@@ -231,6 +241,9 @@ func createDatabase(ctx context.Context, api *apiclient.Client, m *databaseModel
 	ask := wire.CreateDatabase{Name: m.Name.ValueString(), DisplayName: m.DisplayName.ValueString()}
 	if model := m.RoleModel.ValueString(); model != "" {
 		ask.RoleModel = new(core.RoleModel(model))
+	}
+	if version := m.PostgresVersion.ValueInt64(); version != 0 {
+		ask.PostgresVersion = new(int(version))
 	}
 	if label := m.Environment.ValueString(); label != "" {
 		ask.Environment = new(core.Environment(label))

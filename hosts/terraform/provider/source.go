@@ -93,6 +93,7 @@ type databaseFacts struct {
 	Port            types.Int64  `tfsdk:"port"`
 	Username        types.String `tfsdk:"username"`
 	ScheduledBackup types.String `tfsdk:"scheduled_backup"`
+	PostgresVersion types.Int64  `tfsdk:"postgres_version"`
 	SizeBytes       types.Int64  `tfsdk:"size_bytes"`
 }
 
@@ -105,6 +106,7 @@ var databaseSource = source[databaseFacts]{
 			"environment": shown("Its label, or null."), "status": shown("Such as `active` or `stopped`."),
 			"host": shown("Host to connect to."), "port": number("Port to connect to."), "username": shown("The owner's login."),
 			"scheduled_backup": shown("`daily` or `none`."), "size_bytes": number("The latest known size."),
+			"postgres_version": number("Major version of PostgreSQL."),
 		},
 	},
 	read: func(ctx context.Context, api *apiclient.Client, m *databaseFacts) error {
@@ -120,6 +122,7 @@ var databaseSource = source[databaseFacts]{
 			Environment: types.StringPointerValue((*string)(d.Environment)), Status: types.StringValue(string(d.Status)),
 			Host: types.StringValue(d.Host), Port: types.Int64Value(int64(d.Port)), Username: types.StringValue(d.Username),
 			ScheduledBackup: types.StringValue(string(d.ScheduledBackup)), SizeBytes: types.Int64Value(d.SizeBytes),
+			PostgresVersion: types.Int64Value(int64(d.PostgresVersion)),
 		}
 		return nil
 	},

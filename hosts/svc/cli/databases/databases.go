@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/adapters/httpapi/wire"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/hosts/internal/terminal"
 	"github.com/pgherd/pgherd/hosts/svc/cli/app"
 )
@@ -72,6 +73,7 @@ func exceptional(s database.StorageStatus) any {
 func databasesCreate(a *app.App) *cobra.Command {
 	var b wire.CreateDatabase
 	var displayName, model, environment, schedule string
+	var postgres int
 	var key app.KeyFlag
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Make a database, and print its password once", Args: cobra.ExactArgs(1),
@@ -92,6 +94,12 @@ Repeated with the same idempotency key, it prints those of the database that was
 			if b.ScheduledBackup, err = chosen(cmd, "scheduled-backup", schedule, database.ParseSchedule); err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("postgres-version") {
+				if err := pgversion.Check(postgres); err != nil {
+					return app.Usage("--postgres-version: %w", err)
+				}
+				b.PostgresVersion = &postgres
+			}
 			return a.WithAPI(cmd.Context(), func(ctx context.Context, c *apiclient.Client) error {
 				opt, err := key.Use(a)
 				if err != nil {
@@ -110,6 +118,7 @@ Repeated with the same idempotency key, it prints those of the database that was
 	f.StringVar(&model, "role-model", "", "managed (logins owner, runtime and readonly) or single_login; managed, without it")
 	f.StringVar(&environment, "environment", "", "production, staging, development or other")
 	f.StringVar(&schedule, "scheduled-backup", "", "daily or none; the service's default, without it")
+	f.IntVar(&postgres, "postgres-version", 0, "16, 17 or 18; the account's default, usually 16, without it")
 	key.Add(cmd)
 	return cmd
 }
@@ -139,6 +148,7 @@ func databaseFields(d wire.Database) []app.Field {
 		{"Username", d.Username},
 		{"Size", terminal.Size(d.SizeBytes)},
 		{"Storage", exceptional(d.Storage.Status)},
+		{"PostgreSQL", d.PostgresVersion},
 		{"Daily backups", d.ScheduledBackup == database.Daily},
 		{"Created", d.CreatedAt},
 	}
