@@ -85,6 +85,7 @@ type Agent struct {
 	server    *server.Server
 	admitted  *peer.Admissions
 	peers     *peer.Known
+	lines     *peer.Lines
 	programs  *floors.Programs
 	languages *floors.Languages
 	sizes     *sizes.Meter
@@ -183,7 +184,10 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.relocate.Replaced, a.relocate.RemoveFiles, a.relocate.AskForSweep = a.sizes.Forget, a.removeFiles, a.copies.AskForSweep
 	a.ledger.Jobs.Pause, a.ledger.Jobs.Patience, a.ledger.Jobs.Tracer = c.BackupPause, c.BackupPatience, d.Tracer
 	a.ledger.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
+	a.admitted.Changes = peer.Changes{Of: nothingFollowed, Dial: inDumps.Dial}
+	a.lines = peer.NewLines(a.ledger, d.Log)
 	a.admitted.Register()
+	a.lines.Register()
 	backups.Register(a.ledger)
 	a.copies.Register(a.ledger)
 	past.Register(a.ledger, a.copies.Deps, a.archive)
@@ -225,6 +229,11 @@ func New(c Config, d Deps) (*Agent, error) {
 		Storage: c.storage(), Archive: a.archived, Programs: a.Programs, Log: d.Log, Tracer: d.Tracer,
 	})
 	return a, err
+}
+
+// nothingFollowed is for an agent whose databases nobody follows.
+func nothingFollowed(context.Context, id.OperationID) (peer.Followed, error) {
+	return peer.Followed{}, command.Refuse(command.ReasonNotFound, "nothing is followed for the operation")
 }
 
 // newDrills makes the drills. An archive reaches back further than its window, by what is between two full copies at most.
@@ -288,6 +297,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.onceInCharge(ctx, a.languages.Watch) })
 	err = group.Wait()
 	a.admitted.Close()
+	a.lines.Stop()
 	a.ledger.Stop()
 	_, _, _, _ = a.guard.Close(), a.commons.Close(), a.room.Close(), a.changer.Close() // nothing is lost with a connection
 	a.pooler.Close()

@@ -70,7 +70,7 @@ func (a *Agent) prepare(ctx context.Context) error {
 	if err := a.takeOver(ctx); err != nil {
 		return err
 	}
-	if err := a.admitted.Load(ctx); err != nil {
+	if err := errors.Join(a.admitted.Load(ctx), a.lines.Load(ctx)); err != nil {
 		return err
 	}
 	err := a.pooler.Sync(ctx, a.ledger.PoolerState)

@@ -30,6 +30,7 @@ const prune = `
 	commands AS (DELETE FROM ledger.command c USING old WHERE c.operation_id = old.id),
 	generations AS (DELETE FROM ledger.generation g USING old WHERE g.kind = $2 AND g.resource = $3 || old.id),
 	peers AS (DELETE FROM ledger.peer p USING old WHERE p.operation_id = old.id),
+	lines AS (DELETE FROM ledger.line l USING old WHERE l.operation_id = old.id),
 	jobs AS (DELETE FROM ledger.job j USING old WHERE j.operation_id = old.id),
 	former AS (DELETE FROM pooler.former f WHERE f.gone < now() - $1 * interval '1 second')
 	DELETE FROM ledger.operation o USING old WHERE o.id = old.id`

@@ -21,6 +21,9 @@ import (
 // Admissions are the peers that this agent admits: those of the ledger, which is read when the agent takes charge. Who shows a
 // token makes nobody ask PostgreSQL.
 type Admissions struct {
+	// Changes are what peers may follow. Set it before the first request.
+	Changes Changes
+
 	ledger *ledger.Ledger
 	files  *store.Store
 	log    *zap.Logger

@@ -1,6 +1,9 @@
-// Package peer is how the agents of two servers reach each other, for one operation at a time. The agent that admits has a part of
-// its listener for the other one, which shows a token. That opens the file that passes, the database's backups and, where the
+// Package peer is how the agents of two servers reach each other, for one operation at a time. The agent that admits has a part
+// of its listener for the other one, which shows a token. That opens the file that passes, the database's backups and, where the
 // operation is followed, the stream of the database's changes: nothing else of the server.
+//
+// The changes go over one connection, through both agents, from the one PostgreSQL to the other: a subscription there comes to a
+// line, a port of its own machine, which leads to the peer, and that logs it in and lets pass what a subscription says.
 package peer
 
 import (

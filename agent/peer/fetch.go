@@ -14,9 +14,9 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// OpenPassing opens a part of the file that passes, of at most so many bytes, as it was before it was sealed. Where the connection
-// breaks off, it goes on behind what has come. An *AwayError: the peer did not answer for a while. An *UnlikeError: it has no such
-// file, a longer one, or admits this agent no more.
+// OpenPassing opens a part of the file that passes, of at most so many bytes, as it was before it was sealed. Where the
+// connection breaks off, it goes on behind what has come. An *AwayError: the peer did not answer for a while. An *UnlikeError: it
+// has no such file, a longer one, or admits this agent no more.
 func (k *Known) OpenPassing(
 	ctx context.Context, op id.OperationID, name backup.Filename, part Part, most int64,
 ) (io.ReadCloser, int64, error) {

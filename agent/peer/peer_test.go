@@ -220,7 +220,8 @@ func TestATokenOpensNothingElse(t *testing.T) {
 			t.Errorf("%s: %s", path, said)
 		}
 	}
-	if status, _ := s.asked(t, mine+"/passing/"+string(name)+"/file", "the control plane's secret"); status != http.StatusUnauthorized {
+	status, _ := s.asked(t, mine+"/passing/"+string(name)+"/file", "the control plane's secret")
+	if status != http.StatusUnauthorized {
 		t.Errorf("the control plane's secret is a peer's: %d", status)
 	}
 }

@@ -19,6 +19,7 @@ func (a *Admissions) Routes() []server.Guest {
 	return []server.Guest{
 		{Pattern: passingRoute, Enter: a.entering(a.passing)},
 		{Pattern: backupRoute, Enter: a.entering(a.backup)},
+		{Pattern: changesRoute, Enter: a.entering(a.changes)},
 	}
 }
 

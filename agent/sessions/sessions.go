@@ -121,7 +121,9 @@ func (s *Server) Dial(
 	if err != nil {
 		return nil, errors.New("connect: bad address")
 	}
-	parameters["client_encoding"] = "UTF8" // names are compared with those of other sessions
+	if parameters["client_encoding"] == "" {
+		parameters["client_encoding"] = "UTF8" // names are compared with those of other sessions
+	}
 	cfg.Password, cfg.RuntimeParams = password, parameters
 	conn, err := pgconn.ConnectConfig(ctx, cfg)
 	if err != nil {

@@ -198,6 +198,17 @@ CREATE TABLE ledger.peer (
     token_sha256 text NOT NULL CHECK (length(token_sha256) = 64)
 );
 
+-- Where PostgreSQL comes through to the peer of an operation that is followed: with that password, on that port of the loopback.
+CREATE TABLE ledger.line (
+    operation_id text    PRIMARY KEY,
+    database     text    NOT NULL, -- its name
+    password     text    NOT NULL,
+    url          text    NOT NULL,
+    ca           text    NOT NULL,
+    token        text    NOT NULL,
+    port         integer NOT NULL
+);
+
 -- Room on the disk of the backup files that is kept for uploads. What operations have reserved is known to the agent alone.
 CREATE TABLE ledger.reservation (
     claimant   text        NOT NULL, -- the ID of what it is for
