@@ -42,7 +42,7 @@ func TestLegacyRolesAreActivated(t *testing.T) {
 
 	w.refuses("database: has managed SQL roles", "legacy-roles", "activate", "--database="+shop)
 	w.refuses("database: no database is called", "legacy-roles", "activate", "--database=nothing")
-	w.refuses("route: must be one of", "enroll", "--database="+blog, "--route=legacy-roles")
+	w.refuses("route: legacy-roles is no route", "enroll", "--database="+blog, "--route=legacy-roles")
 	w.refuses(`"database" not set`, "legacy-roles", "deactivate")
 
 	for range 2 {
