@@ -21,13 +21,14 @@ type Servers interface {
 	// accounts, too, has done that before.
 	Lock(ctx context.Context, server id.ServerID) error
 	// Rooms lists the enabled servers with what their databases take of them, in the order of their names. A deleted database takes
-	// a place, and connections only while it is recovered. named is the name for Room.Named; empty: none has it. Until the
+	// a place, and connections only while it is recovered; one that moves takes both on both servers. named is the name for Room.Named; empty: none has it. Until the
 	// transaction ends, other calls of Rooms and Room wait, so that no room is given away twice. It is an error outside of an Update.
 	Rooms(ctx context.Context, named string) ([]server.Room, error)
 	// Room is Rooms of one server, enabled or not; ErrNoRow when there is none.
 	Room(ctx context.Context, server id.ServerID, named string) (server.Room, error)
-	// Move puts a database on another server, where no server has heard of it yet; ErrNoRow when there is no such database. The
-	// name is checked there: VALIDATION_ERROR on "name". Writers must hold the database's lock (Databases.Lock).
+	// Move puts a database on another server, with its open operations, where that server has it or none has heard of it yet. What
+	// moves has its former server as the other one from then on. ErrNoRow when there is no such database. The name is checked there:
+	// VALIDATION_ERROR on "name". Writers must hold the database's lock (Databases.Lock).
 	Move(ctx context.Context, db id.DatabaseID, to id.ServerID) error
 	// Avoid stores until when new databases go to other servers; nil: no longer. An unknown server is ErrNoRow.
 	Avoid(ctx context.Context, server id.ServerID, until *time.Time) error

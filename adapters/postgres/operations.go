@@ -17,7 +17,7 @@ import (
 const queueChannel = "pgherd_operations"
 
 var (
-	operationTable = pgdb.TableOf[operation.Operation]("operations").WithOptional("user_id").
+	operationTable = pgdb.TableOf[operation.Operation]("operations").WithOptional("user_id", "other_id").
 			Added("RETURNING pg_notify('" + queueChannel + "', '')")
 
 	operationChanges = []string{

@@ -24,13 +24,14 @@ var (
 	getServer      = pgdb.Define(serverTable.Read().Where("t.id = ?"))
 	lockServer     = pgdb.Written("SELECT FROM servers WHERE id = $1 FOR NO KEY UPDATE")
 	listServers    = pgdb.Define(serverTable.Read().OrderBy("t.name"))
-	serverContents = pgdb.Written(fmt.Sprintf(`SELECT count(*) FILTER (WHERE NOT d.%[1]s) AS databases,
-			count(*) FILTER (WHERE d.%[1]s) AS deleted, %[2]s AS sold,
+	serverContents = pgdb.Written(fmt.Sprintf(`SELECT count(*) FILTER (WHERE d.server_id = $1 AND NOT d.%[1]s) AS databases,
+			count(*) FILTER (WHERE d.server_id = $1 AND d.%[1]s) AS deleted, count(*) FILTER (WHERE d.server_id <> $1) AS moving,
+			%[2]s AS sold,
 			(SELECT count(*) FROM backups b JOIN databases o ON o.id = b.database_id WHERE o.server_id = $1) AS backups,
 			(SELECT count(*) FROM operations WHERE server_id = $1 AND NOT logins AND %[3]s) AS operations,
 			(SELECT count(*) FROM role_changes c JOIN databases o ON o.id = c.database_id
 				WHERE o.server_id = $1 AND c.status = 'pending') AS changes
-		FROM databases d WHERE d.server_id = $1`, gone, soldConnections, open))
+		FROM %[4]s`, gone, soldConnections, open, standingOn("$1")))
 	forgetQualifications = pgdb.Written("DELETE FROM extension_qualifications WHERE server_id = $1")
 	removeServer         = pgdb.Written("DELETE FROM servers WHERE id = $1")
 	avoidServer          = pgdb.Written("UPDATE servers SET avoided_until = $1 WHERE id = $2")
@@ -50,7 +51,14 @@ var (
 // roomOf takes the name that is asked about.
 var roomOf = fmt.Sprintf(`SELECT %s, sold.* FROM servers t
 	CROSS JOIN LATERAL (SELECT count(*) AS held, %s AS sold, coalesce(bool_or(d.name = $1), false) AS named
-		FROM databases d WHERE d.server_id = t.id) sold`, serverTable.Row("t"), soldConnections)
+		FROM %s) sold`, serverTable.Row("t"), soldConnections, standingOn("t.id"))
+
+// standingOn are the databases d that take room on a server: its own, and those that move to it or from it.
+func standingOn(server string) string {
+	return fmt.Sprintf(`(SELECT o.* FROM databases o WHERE o.server_id = %[1]s
+			UNION ALL SELECT o.* FROM operations m JOIN databases o ON o.id = m.database_id AND o.server_id <> %[1]s
+			WHERE m.other_id = %[1]s AND m.%[2]s) d`, server, open)
+}
 
 // soldConnections sums what databases d can take: of each that is in service, database.Record.ReservedConnections.
 var soldConnections = fmt.Sprintf(`coalesce(sum(%d + CASE WHEN d.connection_cap > 0 THEN d.connection_cap

@@ -15,6 +15,7 @@ func ErrRegistered() error {
 // Contents is what the metadata have of a server.
 type Contents struct {
 	Databases  int `db:"databases"`  // without those that are deleted
+	Moving     int `db:"moving"`     // databases that move to it or from it, and are those of another server now
 	Deleted    int `db:"deleted"`    // until they are purged; they can be recovered before
 	Sold       int `db:"sold"`       // connections that its databases may have together
 	Backups    int `db:"backups"`    // with those of deleted databases
@@ -29,7 +30,8 @@ func (s Contents) Removable(name string) error {
 		n         int
 		one, many string
 	}{
-		{s.Databases, "1 database", "%d databases"}, {s.Deleted, "1 deleted database", "%d deleted databases"},
+		{s.Databases, "1 database", "%d databases"}, {s.Moving, "1 database that moves to it or from it", "%d databases that move to it or from it"},
+		{s.Deleted, "1 deleted database", "%d deleted databases"},
 		{s.Backups, "1 backup", "%d backups"}, {s.Operations, "1 open operation", "%d open operations"},
 		{s.Changes, "1 pending change of a login", "%d pending changes of logins"},
 	} {

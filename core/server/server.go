@@ -13,7 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
-// Server is a registered database server. Databases are not moved between servers.
+// Server is a registered database server.
 type Server struct {
 	ID           id.ServerID `db:"id"`
 	Name         string      `db:"name"`

@@ -152,7 +152,8 @@ func (o operations) SaveLeased(ctx context.Context, op operation.Operation) erro
 			return ports.ErrLeaseLost
 		}
 		next := kept(op)
-		next.AccountID, next.DatabaseID, next.ServerID, next.Kind = stored.AccountID, stored.DatabaseID, stored.ServerID, stored.Kind
+		next.AccountID, next.DatabaseID, next.Kind = stored.AccountID, stored.DatabaseID, stored.Kind
+		next.ServerID, next.OtherID = stored.ServerID, stored.OtherID
 		next.Logins, next.SealedInput = stored.Logins, stored.SealedInput
 		if next.Status.Final() {
 			next.SealedInput = nil

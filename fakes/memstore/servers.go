@@ -76,12 +76,16 @@ func (v servers) Room(ctx context.Context, of id.ServerID, named string) (server
 	})
 }
 
+// standingOn are the databases that take room on a server: its own, and those that move to it or from it.
+func (s *state) standingOn(of id.ServerID) []database.Record {
+	return s.databases.having(func(r database.Record) bool {
+		return r.ServerID == of || s.operations.any(func(o operation.Operation) bool { return isOpenOn(r.ID)(o) && o.OtherID == of })
+	}, nil)
+}
+
 func (s *state) room(row server.Server, named string) server.Room {
 	in := server.Room{Server: row}
-	for _, r := range s.databases.byKey {
-		if r.ServerID != row.ID {
-			continue
-		}
+	for _, r := range s.standingOn(row.ID) {
 		in.Held++
 		in.Named = in.Named || r.Name == named
 		if s.inService(r) {
@@ -103,11 +107,14 @@ func (v servers) Move(ctx context.Context, db id.DatabaseID, to id.ServerID) err
 		}):
 			return v.refuse(database.ErrNameTaken())
 		}
+		from := r.ServerID
 		r.ServerID = to
 		s.databases.put(s.txid, db, r)
 		for _, op := range s.operations.byKey {
 			if isOpenOn(db)(op) {
-				op.ServerID = to
+				if op.ServerID = to; op.OtherID != "" {
+					op.OtherID = from
+				}
 				s.operations.put(s.txid, op.ID, op)
 			}
 		}
@@ -161,17 +168,18 @@ func (v servers) Save(ctx context.Context, row server.Server) error {
 
 func (v servers) Contents(ctx context.Context, of id.ServerID) (server.Contents, error) {
 	return read(ctx, v.session, func(s *state) (n server.Contents, err error) {
-		for _, r := range s.databases.byKey {
+		for _, r := range s.standingOn(of) {
+			if s.inService(r) {
+				n.Sold += r.ReservedConnections()
+			}
 			switch {
 			case r.ServerID != of:
+				n.Moving++
 				continue
 			case r.Status.Gone():
 				n.Deleted++
 			default:
 				n.Databases++
-			}
-			if s.inService(r) {
-				n.Sold += r.ReservedConnections()
 			}
 			n.Backups += len(s.backups.having(func(b backup.Backup) bool { return b.DatabaseID == r.ID }, nil))
 			n.Changes += len(s.roleChanges.having(func(c role.Change) bool { return c.DatabaseID == r.ID && c.Open() }, nil))

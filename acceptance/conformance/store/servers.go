@@ -30,6 +30,7 @@ func Servers(t *testing.T, m Metadata) {
 		{"answers of its agent are kept", answersAreKept},
 		{"what is taken of each server is counted", roomIsCounted},
 		{"a database moves where its name is free", elsewhereIsAnother},
+		{"what moves takes room on both", movingTakesRoom},
 		{"an installation is registered once", installationIsUnique},
 		{"what stands on a server is counted", standingIsCounted},
 		{"a server goes when nothing stands on it", emptyServerGoes},
@@ -401,4 +402,30 @@ func elsewhereIsAnother(w *world) {
 	w.picksFor(made.Name, "a server to move to, which is avoided", "", leaving)
 	w.unknown("moving to an unknown server", writing2(ports.Tx.Servers, ports.Servers.Move, again.ID, newID[id.ServerID]()))
 	w.unknown("moving an unknown database", writing2(ports.Tx.Servers, ports.Servers.Move, newID[id.DatabaseID](), third.ID))
+}
+
+// movingTakesRoom has a database move: its operation names the other server, which is the one that it has left once it has moved.
+func movingTakesRoom(w *world) {
+	second := w.addServer("second", 10)
+	r := w.addDatabase("orders")
+	o := w.addWork(r.ID, func(o *operation.Operation) { o.Kind, o.OtherID = "move", second.ID })
+	standing := func(what string, on, beside id.ServerID) {
+		w.Helper()
+		for of, want := range map[id.ServerID]server.Contents{
+			on:     {Databases: 1, Sold: r.ReservedConnections(), Operations: 1},
+			beside: {Moving: 1, Sold: r.ReservedConnections()},
+		} {
+			w.equal(what, read(w, ports.Tx.Servers, ports.Servers.Contents, of), want)
+			room := w.room(of, "orders")
+			w.equal(what+", its room", []any{room.Held, room.Sold, room.Named}, []any{1, r.ReservedConnections(), true})
+		}
+		got := read(w, ports.Tx.Operations, ports.Operations.Get, o.ID)
+		w.equal(what+", the operation", []id.ServerID{got.ServerID, got.OtherID}, []id.ServerID{on, beside})
+	}
+	standing("before it has moved", w.server.ID, second.ID)
+	w.update(writing2(ports.Tx.Servers, ports.Servers.Move, r.ID, second.ID))
+	standing("once it has moved", second.ID, w.server.ID)
+	w.update(writing(ports.Tx.Operations, ports.Operations.SaveLeased, ended(o, operation.Succeeded)))
+	w.equal("when that is over", read(w, ports.Tx.Servers, ports.Servers.Contents, w.server.ID), server.Contents{})
+	w.equal("when that is over, its room", w.room(w.server.ID, "orders").Held, 0)
 }

@@ -503,6 +503,7 @@ CREATE TABLE mail_lanes (
 
 -- Operations, audit entries and events outlive their database, so they do not refer to it. The kinds are those that the hosts
 -- register. bytes_done and bytes_total are of the part of the operation that is under way; a total of 0 where that is not known.
+-- other_id is the second server of a move: where the database comes to, and then the one that it has left. It takes room there, too.
 -- user_id is the person beside the name of the key, which changes when the key is replaced; NULL where there is none. It outlives
 -- the person, too.
 CREATE TABLE operations (
@@ -510,6 +511,7 @@ CREATE TABLE operations (
     account_id       uuid NOT NULL REFERENCES accounts,
     database_id      uuid NOT NULL,
     server_id        uuid NOT NULL,
+    other_id         uuid,
     kind             text NOT NULL,
     logins           boolean NOT NULL DEFAULT false,
     status           text NOT NULL CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'canceled')),
@@ -538,6 +540,8 @@ CREATE TABLE operations (
     CONSTRAINT operations_end CHECK ((finished_at IS NOT NULL) = (status IN ('succeeded', 'failed', 'canceled')))
 );
 CREATE UNIQUE INDEX operations_one_open ON operations (database_id, logins) WHERE status IN ('queued', 'running');
+CREATE INDEX operations_moving ON operations (other_id, database_id)
+    WHERE other_id IS NOT NULL AND status IN ('queued', 'running');
 CREATE INDEX operations_of_database ON operations (database_id, created_at, id);
 -- What has waited longest: an operation waits since it may be claimed and nobody holds it.
 CREATE INDEX operations_waiting ON operations (greatest(not_before, lease_until), created_at, id)
@@ -583,7 +587,7 @@ END $$;
 
 CREATE FUNCTION database_moved() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE operations o SET server_id = NEW.server_id
+    UPDATE operations o SET server_id = NEW.server_id, other_id = CASE WHEN o.other_id IS NOT NULL THEN OLD.server_id END
         WHERE o.database_id = NEW.id AND o.status IN ('queued', 'running');
     RETURN NULL;
 END $$;
