@@ -37,6 +37,7 @@
 //	restore       the machine of restores, which backups can be restored, and beside what
 //	clone         the machine of clones, and what a clone takes from its source
 //	rebuild       the machine by which a database of a server that is gone is made anew on another one
+//	move          the machine by which a database moves to another server while it serves, and what is in its way
 //	deletion      what is left of deleted databases, until when they can be recovered, and how they are deleted, recovered, purged
 //	extension     the catalog of extensions, and when one may be installed or upgraded
 //	download      the lowest rate of a download, and who may download next
@@ -69,8 +70,8 @@
 //	operator      the use cases of the people who run the service
 //
 // The others are named after what they serve: backups, certificates, checkups, citokens, clones, databases, deletion, drills,
-// extensions, keyrings, keys, looks, mails, members, moments, operations, people, previews, pruning, querytimeouts, rebuilds,
-// restores, roles, slowqueries, snapshots, storage, uploads, usage, webhooks.
+// extensions, keyrings, keys, looks, mails, members, moments, moves, operations, people, previews, pruning, querytimeouts,
+// rebuilds, restores, roles, slowqueries, snapshots, storage, uploads, usage, webhooks.
 //
 // # Glossary
 //

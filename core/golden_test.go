@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/core/machine"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/move"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/preview"
@@ -141,6 +142,28 @@ var rebuildStages = []meaning[stage.Stage]{
 	{stage.Succeeded, "final: the database is as it was last, but for what its result says was lost"},
 	{stage.Failed, "final: the record names the server that is gone again, and `error` says why"},
 	{stage.Canceled, "final: likewise"},
+}
+
+var moveStages = []meaning[stage.Stage]{
+	{stage.Queued, "nothing has been done"},
+	{move.Making, "the database, its logins and its roles are being made at the other server, empty and closed"},
+	{move.Admitting, "the agents of both servers are being made known to each other"},
+	{move.Shutting, "customers are being kept out, of a move that is closed"},
+	{move.Dumping, "a file is being made, of the moment from which on changes are kept, or of the end"},
+	{move.Fetching, "the other server is fetching it"},
+	{move.Loading, "the copy is being made and compared; shown as the agent's present step"},
+	{move.Switching, "the copy becomes the other server's database, which nobody gets into"},
+	{move.Following, "the other server applies the changes since, until little is missing"},
+	{move.Parting, "customers are kept out, and the rest of the changes is taken over: undone after seconds, or it is the pivot"},
+	{move.Serving, "the record names the other server, which lets customers in; there is no way back"},
+	{move.Departing, "the database is being dropped where it was"},
+	{move.Settling, "the backups are being carried over; customers work meanwhile"},
+	{move.Leaving, "what the server that was left has kept until now is being removed"},
+	{stage.Failing, "the database is open where it was; what was begun is being taken back at both servers"},
+	{stage.Canceling, "likewise, after a request"},
+	{stage.Succeeded, "final: the database is the other server's"},
+	{stage.Failed, "final: the database is where and as it was, and `error` says why"},
+	{stage.Canceled, "final: the database is where and as it was"},
 }
 
 var cloneStages = []meaning[stage.Stage]{
@@ -271,6 +294,9 @@ func TestGoldenStates(t *testing.T) {
 	staged(t, &b, "Rebuild", rebuildStages, rebuild.Machine)
 	b.WriteString("\nThese are the stages of an operation that makes a database of a server that is gone for good anew on\n" +
 		"another server. It can be canceled while it is queued only.\n")
+	staged(t, &b, "Move", moveStages, move.Machine)
+	b.WriteString("\nThese are the stages of an operation that moves a database to another server. It can be canceled until its\n" +
+		"parting. A move that is closed begins with keeping customers out, and does not follow.\n")
 	staged(t, &b, "Rescue, comparison and search", lookStages, recovery.Machine)
 	staged(t, &b, "Deletion", deletionStages, deletion.Machine)
 	b.WriteString("\nThese are the stages of an operation that deletes a database. A database in `error` that does not exist on\n" +

@@ -46,6 +46,9 @@ const (
 	RestoreFinished     Action = "restore.finished"
 	RebuildRequested    Action = "rebuild.requested"
 	RebuildFinished     Action = "rebuild.finished"
+	MoveRequested       Action = "move.requested"
+	MoveFinished        Action = "move.finished"
+	DatabaseMoved       Action = "database.moved" // to another server, which is where it is from then on
 	CloneRequested      Action = "clone.requested"
 	CloneFinished       Action = "clone.finished"
 	RescueRequested     Action = "rescue.requested"

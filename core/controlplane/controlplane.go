@@ -22,6 +22,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/members"
 	"github.com/pgherd/pgherd/core/controlplane/moments"
 	"github.com/pgherd/pgherd/core/controlplane/monitor"
+	"github.com/pgherd/pgherd/core/controlplane/moves"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/controlplane/people"
@@ -133,6 +134,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	safe := snapshots.New(shared)
 	runs := operator.New(shared, operator.Parts{
 		Deletion: deleting, Ring: ring, Helpdesk: persons.Helpdesk(), Rebuilds: rebuilds.New(shared, roles.Anew), Snapshots: safe,
+		Moves: moves.New(shared, roles.Anew),
 	})
 	deleting.Register(deletion.Other{Admits: short.Admits, Gate: short.RecoveryGate, Followed: func(
 		ctx context.Context, tx ports.Tx, locked database.Record, o deletion.Outcome,

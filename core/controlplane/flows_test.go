@@ -170,6 +170,7 @@ var thePurge = flow{
 // flows are those that workers carry out.
 var flows = []flow{
 	theBackup, theExtension, theRestore, theCloneOfNow, theCloneOfBackup, theCloneOfThen, theDeletion, theRecovery, thePurge,
+	theMove, theClosedMove,
 }
 
 // within are those that a request waits for, and ways of others that differ by what is there before.

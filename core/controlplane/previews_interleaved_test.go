@@ -71,8 +71,8 @@ func (r *race) open() error {
 	return err
 }
 
-// moves are what may happen; n is any number.
-var moves = map[string]func(r *race, n int) error{
+// actions are what may happen; n is any number.
+var actions = map[string]func(r *race, n int) error{
 	"open": func(r *race, _ int) error { return r.open() },
 	"extend": func(r *race, n int) error {
 		reached, err := r.Previews.Reach(r.ctx, r.ci, r.some(n))
@@ -241,7 +241,7 @@ func interleave(t *testing.T, seed uint64, of []string) {
 			name, n := of[dice.IntN(len(of))], dice.IntN(12)
 			at = append(at, name)
 			together.Go(func() {
-				if err := moves[name](r, n); !expected(err) {
+				if err := actions[name](r, n); !expected(err) {
 					t.Errorf("%s: %v", name, err)
 				}
 			})

@@ -279,6 +279,7 @@ func TestWhereTheDatabasesOfALostServerGo(t *testing.T) {
 		must(w.Operator.ChangeServer(w.ctx, not, func(s *server.Server) { s.Enabled = false }))(t)
 	}
 	must(w.Databases.Create(w.ctx, other, request("shop")))(t)
+	must(w.Operator.ChangeServer(w.ctx, third.ID, func(s *server.Server) { s.Enabled = true }))(t)
 	list, _, err := w.ordered(func(q *operator.Recovery) { q.On = append(q.On, third.ID) })
 	ok(t, err)
 	ok(t, list[0].Err)

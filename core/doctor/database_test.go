@@ -399,7 +399,8 @@ func wantCodes(t *testing.T, found []Finding, want ...Code) {
 // What the metadata or a look cannot show, the use cases find; every other kind has its case here.
 func TestEveryKindHasItsCase(t *testing.T) {
 	seen := map[Code]bool{
-		DatabaseUnknown: true, ServerUnreachable: true, ServerRefuses: true, OtherProtocol: true, FileDamaged: true, StorageAway: true,
+		DatabaseUnknown: true, DatabaseElsewhere: true, ServerUnreachable: true, ServerRefuses: true, OtherProtocol: true,
+		FileDamaged: true, StorageAway: true,
 		SnapshotOld: true, // in snapshot_test.go
 	}
 	for _, a := range archives {

@@ -48,6 +48,7 @@ const (
 	PurgeRefused      Code = "purge_refused"
 	DatabaseMissing   Code = "database_missing"
 	DatabaseUnknown   Code = "database_unknown"
+	DatabaseElsewhere Code = "database_elsewhere"
 	DatabaseGone      Code = "database_gone"
 	DatabaseRenamed   Code = "database_renamed"
 	DatabaseOwner     Code = "database_owner"
@@ -135,6 +136,10 @@ var Kinds = []Kind{
 	{PurgeRefused, "the server refuses to purge the database; the purge continues once the cause is fixed, or is ended", Nothing},
 	{DatabaseMissing, "the agent's ledger does not have the database", Nothing},
 	{DatabaseUnknown, "the agent's ledger has a database without a record", Nothing},
+	{
+		DatabaseElsewhere, "the server has a database whose record names another server, and no move is open: compare both before " +
+			"either is removed", Nothing,
+	},
 	{DatabaseGone, "PostgreSQL has no database with the OID in the ledger", Nothing},
 	{DatabaseRenamed, "the database has another name", Nothing},
 	{DatabaseOwner, "the database does not belong to its holder role", Nothing},

@@ -30,7 +30,8 @@ func (s Contents) Removable(name string) error {
 		n         int
 		one, many string
 	}{
-		{s.Databases, "1 database", "%d databases"}, {s.Moving, "1 database that moves to it or from it", "%d databases that move to it or from it"},
+		{s.Databases, "1 database", "%d databases"},
+		{s.Moving, "1 database that moves to it or from it", "%d databases that move to it or from it"},
 		{s.Deleted, "1 deleted database", "%d deleted databases"},
 		{s.Backups, "1 backup", "%d backups"}, {s.Operations, "1 open operation", "%d open operations"},
 		{s.Changes, "1 pending change of a login", "%d pending changes of logins"},

@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/machine/machinetest"
+	"github.com/pgherd/pgherd/core/move"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/rebuild"
 	"github.com/pgherd/pgherd/core/recovery"
@@ -26,6 +27,7 @@ var machines = map[string]struct {
 	"look":      {recovery.Machine, nil},
 	"extension": {extension.Machine, nil},
 	"clone":     {clone.Machine, []stage.Stage{clone.Switching, clone.Settling}},
+	"move":      {move.Machine, []stage.Stage{move.Parting, move.Serving, move.Departing, move.Settling, move.Leaving}},
 	"rebuild":   {rebuild.Machine, []stage.Stage{rebuild.Switching, rebuild.Opening, rebuild.Settling}},
 	"restore":   {restore.Machine, []stage.Stage{restore.Switching, restore.Settling}},
 	"deletion":  {deletion.Machine, []stage.Stage{deletion.Isolating}},

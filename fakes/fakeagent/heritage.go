@@ -129,21 +129,12 @@ func (s *Server) adopt(q command.AdoptBackup) (command.BackupReading, error) {
 	if err := q.Check(); err != nil {
 		return command.BackupReading{}, err
 	}
-	left, err := s.inherited(q.Lost)
-	if err != nil {
-		return command.BackupReading{}, err
-	}
 	if away := s.faults.storage; away != "" {
 		return command.BackupReading{State: command.ReadingUnsure, Why: away}, nil
 	}
 	key := fileKey{database: q.DatabaseID, filename: q.Filename}
-	if lost := s.leftBy(left); s.files[key] == nil && lost != nil {
-		lost.mu.Lock()
-		if f := lost.files[key]; f != nil {
-			own := *f
-			s.files[key] = &own
-		}
-		lost.mu.Unlock()
+	if err := s.copyFile(key, q); err != nil {
+		return command.BackupReading{}, err
 	}
 	if s.files[key] == nil {
 		return command.BackupReading{State: command.ReadingDamaged, Why: "it is not there"}, nil
@@ -152,4 +143,30 @@ func (s *Server) adopt(q command.AdoptBackup) (command.BackupReading, error) {
 		return command.BackupReading{State: command.ReadingDamaged, Why: "its manifest is another one"}, nil
 	}
 	return command.BackupReading{State: command.ReadingWhole}, nil
+}
+
+// copyFile copies the file of a backup, where this server does not have it, from a peer or from a server that is gone.
+func (s *Server) copyFile(key fileKey, q command.AdoptBackup) error {
+	copied := func(from *Server) {
+		if f := from.files[key]; f != nil && s.files[key] == nil {
+			own := *f
+			s.files[key] = &own
+		}
+	}
+	if q.Lost == "" {
+		return s.withPeer(q.Operation, q.Peer, func(from *Server, _ *move) error {
+			copied(from)
+			return nil
+		})
+	}
+	left, err := s.inherited(q.Lost)
+	if err != nil {
+		return err
+	}
+	if lost := s.leftBy(left); lost != nil {
+		lost.mu.Lock()
+		defer lost.mu.Unlock()
+		copied(lost)
+	}
+	return nil
 }

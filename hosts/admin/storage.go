@@ -12,7 +12,7 @@ import (
 
 func (m *metadata) database() *cobra.Command {
 	return group("database", "databases", m.databaseList(), m.databaseShow(), m.databaseOpen(), m.databaseRecover(),
-		m.rotateOwner())
+		m.databaseMove(), m.databaseMovable(), m.rotateOwner())
 }
 
 func (m *metadata) databaseRecover() *cobra.Command {

@@ -23,6 +23,8 @@ type PushedState struct {
 	Due  ports.DueWork
 	// Generation is where a record has the stored generation, and Applied that which the server is known to have.
 	Generation, Applied func(r *database.Record) *int64
+	// Command is what would be sent of what is stored.
+	Command func(ctx context.Context, db id.DatabaseID) (command.Command, error)
 	// Send sends what is stored, unless the server is known to have it, and records that it has. It returns the generation
 	// that it sent.
 	Send func(ctx context.Context, db id.DatabaseID) (sent int64, err error)
@@ -90,4 +92,50 @@ func (p *Base) surpass(ctx context.Context, db id.DatabaseID, u PushedState, sen
 		*generation = NextGeneration(sent, refusal)
 		return tx.Databases().Save(ctx, stored)
 	})
+}
+
+// PushTo sends what is stored of a database to a server that is not its own yet, and returns the generations that it has then, by
+// the kinds of the commands. The errors are those of ports.Agent.
+func (p *Base) PushTo(ctx context.Context, a ports.Agent, db id.DatabaseID) (map[string]int64, error) {
+	has := map[string]int64{}
+	for _, u := range p.pushed {
+		for try := 1; ; try++ {
+			c, err := u.Command(ctx, db)
+			if err != nil {
+				return nil, err
+			}
+			sent := c.About().Generation
+			if _, err = a.Do(ctx, ports.Fence{}, c); err == nil {
+				has[string(u.Kind)] = sent
+				break
+			}
+			if !Superseded(err) || try == pushTries {
+				return nil, err
+			}
+			if err := p.surpass(ctx, db, u, sent, err); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return has, nil
+}
+
+// Arrived changes the record of a database that has come to another server, which has these generations: what it lacks is due.
+func (p *Base) Arrived(r *database.Record, has map[string]int64) {
+	for _, u := range p.pushed {
+		*u.Applied(r) = 0
+		if g := has[string(u.Kind)]; g == *u.Generation(r) {
+			*u.Applied(r) = g
+		}
+	}
+}
+
+// PushAll makes the server of a database enforce all that is stored, as far as it is not known to do so.
+func (p *Base) PushAll(ctx context.Context, db id.DatabaseID) error {
+	for _, u := range p.pushed {
+		if err := p.Push(ctx, db, u); err != nil {
+			return err
+		}
+	}
+	return nil
 }

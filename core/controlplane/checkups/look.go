@@ -94,9 +94,44 @@ func (l *checkup) compare(ctx context.Context, after, last id.DatabaseID, list [
 		delete(has, r.ID)
 	}
 	for _, d := range list {
-		if has[d.DatabaseID] != nil {
-			l.found = append(l.found, doctor.ExamineDatabase(nil, &d)...)
+		if has[d.DatabaseID] == nil {
+			continue
 		}
+		if err := l.unexpected(ctx, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unexpected is about a database that the server has, and that is not one of its own by the metadata. One that moves is nothing
+// to be told.
+func (l *checkup) unexpected(ctx context.Context, d command.InventoryDatabase) error {
+	elsewhere, moves := "", false
+	err := l.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		r, err := tx.Databases().Get(ctx, d.DatabaseID)
+		if err != nil {
+			return base.NotFound(err, nil)
+		}
+		if moves, err = busy(ctx, tx, r.ID); err != nil || moves {
+			return err
+		}
+		on, err := tx.Servers().Get(ctx, r.ServerID)
+		elsewhere, moves = on.Name, r.ServerID == l.server.ID // it has come just now
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case moves:
+		l.busy[d.Name] = true
+		l.files.Databases[d.DatabaseID] = doctor.FilesOf{Name: d.Name, Busy: true}
+	case elsewhere != "":
+		l.found = append(l.found, doctor.Finding{
+			Code: doctor.DatabaseElsewhere, DatabaseID: d.DatabaseID, Subject: d.Name, Want: "at " + elsewhere, Has: "here",
+		})
+	default:
+		l.found = append(l.found, doctor.ExamineDatabase(nil, &d)...)
 	}
 	return nil
 }

@@ -112,6 +112,10 @@ func (a *Allowlist) change(
 func (a *Allowlist) pushed() base.PushedState {
 	return base.PushedState{
 		Name: "allowlist", Task: "allowlists", Due: ports.DueAllowlist, Send: a.send,
+		Command: func(ctx context.Context, db id.DatabaseID) (command.Command, error) {
+			_, spec, err := a.allowlistSpec(ctx, db)
+			return spec, err
+		},
 		Kind:       command.SetAllowlist{}.About().Kind,
 		Generation: func(r *database.Record) *int64 { return &r.AllowlistGeneration },
 		Applied:    func(r *database.Record) *int64 { return &r.AllowlistApplied },

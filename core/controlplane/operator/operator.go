@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/keyrings"
 	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/members"
+	"github.com/pgherd/pgherd/core/controlplane/moves"
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/people"
 	"github.com/pgherd/pgherd/core/controlplane/rebuilds"
@@ -29,6 +30,7 @@ import (
 type Operator struct {
 	base     *base.Base
 	rebuilds *rebuilds.Rebuilds
+	moves    *moves.Moves
 	// Ring changes the ring of keys that stored secrets are encrypted with.
 	Ring *keyrings.Keyring
 	// Snapshots are those of the metadata.
@@ -48,13 +50,15 @@ type Parts struct {
 	Ring      *keyrings.Keyring
 	Helpdesk  *people.Helpdesk
 	Rebuilds  *rebuilds.Rebuilds
+	Moves     *moves.Moves
 	Snapshots *snapshots.Snapshots
 }
 
 // New makes the use cases.
 func New(p *base.Base, q Parts) *Operator {
 	return &Operator{
-		base: p, rebuilds: q.Rebuilds, Ring: q.Ring, Snapshots: q.Snapshots, Desk: keys.OperatorsDesk(p), Helpdesk: q.Helpdesk,
+		base: p, rebuilds: q.Rebuilds, moves: q.Moves, Ring: q.Ring, Snapshots: q.Snapshots, Desk: keys.OperatorsDesk(p),
+		Helpdesk:  q.Helpdesk,
 		Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p),
 		Roster: members.NewRoster(p), Checkups: checkups.New(p), Unverified: deletion.NewUnverified(q.Deletion),
 	}

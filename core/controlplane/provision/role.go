@@ -6,5 +6,5 @@ import "github.com/pgherd/pgherd/core/command"
 type Role struct {
 	Username string
 	Prepare  command.Returning[command.None]
-	Admit    command.Returning[command.None] // nil: it cannot log in
+	Admit    *command.AdmitRole // nil: it cannot log in
 }

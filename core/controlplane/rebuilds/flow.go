@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
@@ -31,9 +32,8 @@ func (r *Rebuilds) register() {
 		Kind: work.Kind[rebuild.Input]{
 			Spec:     operation.Spec{Kind: Kind, Public: true, Right: account.Own},
 			Withdraw: r.withdraw,
-			Calls: []string{
-				"ensure", "overlay", "prepare", "dump", "adopt", "load", "switch", "discard", "prove", "admit", "access", "close",
-			},
+			Calls: append(slices.Clone(provision.StandCalls), "dump", "adopt", "load", "switch",
+				"discard", "prove", "admit", "access", "close"),
 			Commits: []string{
 				string(rebuild.Dumping), string(rebuild.Adopting), string(rebuild.Loading), string(rebuild.Switching),
 				string(rebuild.Opening), string(rebuild.Settling), string(stage.Failing), "succeeded", "failed",
@@ -73,53 +73,25 @@ func (t turn) Do(ctx context.Context, s stage.Stage) (work.Next, error) {
 // which cannot log in yet: what they own and are granted comes with the data.
 func (t turn) make(ctx context.Context) (work.Next, error) {
 	t.Progress(string(rebuild.Making), 0)
-	spec, err := provision.Spec(ctx, t.r.base, t.Record)
+	all, err := t.r.roles(ctx, t.r.base, t.Record.ID)
 	if err != nil {
 		return work.Next{}, err
 	}
-	spec.Closed = true
-	_, err = work.Send(ctx, t.Lease, "ensure", t.Agent, spec)
-	switch {
-	case command.RefusedFor(err, command.ReasonNameTaken):
-		return t.Fail(ctx, fault.Wrap(err, fault.AgentError, "the server has another database or login of one of its names"))
-	case base.RefusedForGood(err):
-		return t.Fail(ctx, fault.Wrap(err, fault.AgentError, "the server could not make the database"))
+	switch refused, err := provision.Stand(ctx, t.r.base, t.Lease, t.Agent, t.Record, all); {
 	case err != nil:
 		return work.Next{}, err
+	case refused != nil:
+		return t.Fail(ctx, refused)
 	}
 	for _, kind := range []command.Kind{command.SetAllowlist{}.About().Kind, command.Configure{}.About().Kind} {
 		if err := t.r.base.Resend(ctx, t.Record.ID, kind); err != nil {
 			return work.Next{}, err
 		}
 	}
-	if err := t.prepare(ctx); base.RefusedForGood(err) {
-		return t.Fail(ctx, fault.Wrap(err, fault.AgentError, "the server could not make the additional roles"))
-	} else if err != nil {
-		return work.Next{}, err
-	}
 	if t.Input.Archive {
 		return t.Next(ctx, rebuild.Made)
 	}
 	return t.Next(ctx, rebuild.MadeBare)
-}
-
-func (t turn) prepare(ctx context.Context) error {
-	if t.Record.OverlayStatus == database.OverlayActive {
-		overlay := command.EnsureOverlay{DatabaseID: t.Record.ID}
-		if err := t.tell(ctx, "overlay", overlay); err != nil {
-			return err
-		}
-	}
-	all, err := t.r.roles(ctx, t.r.base, t.Record.ID)
-	if err != nil {
-		return err
-	}
-	for _, one := range all {
-		if err := t.tell(ctx, "prepare", one.Prepare); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (t turn) tell(ctx context.Context, what string, c command.Returning[command.None]) error {
@@ -158,7 +130,7 @@ func (t turn) dump(ctx context.Context) (work.Next, error) {
 
 // adopt has the agent take over the backup that the database is made from.
 func (t turn) adopt(ctx context.Context) (work.Next, error) {
-	list, err := t.backups(ctx)
+	list, err := provision.Backups(ctx, t.r.base, t.Record.ID)
 	if err != nil {
 		return work.Next{}, err
 	}
@@ -184,31 +156,9 @@ func (t turn) adopt(ctx context.Context) (work.Next, error) {
 	return t.Next(ctx, rebuild.Adopted)
 }
 
-// mostBackups bounds how many of a database's backups are taken over, the newest.
-const mostBackups = 1000
-
-func (t turn) backups(ctx context.Context) ([]backup.Backup, error) {
-	return ports.Read(ctx, t.r.base.Store, func(ctx context.Context, tx ports.Tx) ([]backup.Backup, error) {
-		return tx.Backups().List(ctx, t.Record.ID, ports.Page{Limit: mostBackups})
-	})
-}
-
-// take has the agent take a backup over, or tell how far it is. One that it could not take over now is tried again.
-func (t turn) take(ctx context.Context, b backup.Backup) (found command.BackupReading, err error) {
-	err = t.Call(ctx, "adopt", func(ctx context.Context, _ ports.Fence) (err error) {
-		found, err = ports.Ask(ctx, t.Agent, command.AdoptBackup{
-			DatabaseID: t.Record.ID, Filename: b.Filename, SizeBytes: b.SizeBytes, ManifestSHA256: b.ManifestSHA256,
-			Lost: t.Input.Lost, Turn: t.Of.Epoch,
-		})
-		return err
-	})
-	if command.RefusedFor(err, command.ReasonCrowded) {
-		return command.BackupReading{State: command.ReadingRunning}, nil
-	}
-	if err == nil && found.State == command.ReadingUnsure {
-		err = fmt.Errorf("the backup %s was not taken over: %s", b.Filename, found.Why)
-	}
-	return found, err
+// take has the agent take a backup over from what the server that is gone has left.
+func (t turn) take(ctx context.Context, b backup.Backup) (command.BackupReading, error) {
+	return provision.Adopt(ctx, t.Lease, t.Agent, b, command.AdoptBackup{Lost: t.Input.Lost})
 }
 
 // load has the agent make the copy. What it does not find of roles it leaves out, and says so.
@@ -287,7 +237,7 @@ func (t turn) open(ctx context.Context) (work.Next, error) {
 		if one.Admit == nil {
 			continue
 		}
-		err := t.tell(ctx, "admit", one.Admit)
+		err := t.tell(ctx, "admit", *one.Admit)
 		if err != nil && !provision.Hopeless(t.Lease, err) {
 			return work.Next{}, err
 		}
@@ -326,7 +276,7 @@ func (t turn) note(format string, args ...any) {
 
 // settle has the agent take over the other backups. What cannot be had of them is noted: the database is back without them.
 func (t turn) settle(ctx context.Context) (work.Next, error) {
-	list, err := t.backups(ctx)
+	list, err := provision.Backups(ctx, t.r.base, t.Record.ID)
 	if err != nil {
 		return work.Next{}, err
 	}

@@ -25,7 +25,8 @@ func Anew(ctx context.Context, p *base.Base, db id.DatabaseID) (all []provision.
 			if err != nil {
 				return nil, err
 			}
-			one.Admit = setupCommand(role.Admit, r, string(password))
+			admit := admitCommand(r, string(password))
+			one.Admit = &admit
 		}
 		all = append(all, one)
 	}

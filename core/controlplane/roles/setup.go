@@ -76,6 +76,10 @@ func setupCommand(step role.Event, of role.Role, password string) command.Return
 			AccessProfile: of.AccessProfile, ConnectionLimit: of.ConnectionLimit,
 		}
 	}
+	return admitCommand(of, password)
+}
+
+func admitCommand(of role.Role, password string) command.AdmitRole {
 	return command.AdmitRole{
 		DatabaseID: of.DatabaseID, Username: of.Username, Generation: of.Generation,
 		AccessProfile: of.AccessProfile, ConnectionLimit: of.ConnectionLimit,

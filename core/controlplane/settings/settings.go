@@ -26,6 +26,10 @@ func New(p *base.Base) *Settings {
 func (s *Settings) pushed() base.PushedState {
 	return base.PushedState{
 		Name: "settings", Task: "settings", Due: ports.DueSettings, Send: s.send,
+		Command: func(ctx context.Context, db id.DatabaseID) (command.Command, error) {
+			r, err := s.base.Record(ctx, db)
+			return Desired(r), err
+		},
 		Kind:       command.Configure{}.About().Kind,
 		Generation: func(r *database.Record) *int64 { return &r.SettingsGeneration },
 		Applied:    func(r *database.Record) *int64 { return &r.SettingsApplied },

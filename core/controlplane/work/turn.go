@@ -112,11 +112,16 @@ func (t *Turn[In]) Fail(ctx context.Context, cause *fault.Error) (Next, error) {
 func (t *Turn[In]) End(ctx context.Context, e Ending) (Next, error) {
 	switch err := t.Close(ctx, t.Agent); {
 	case command.RefusedFor(err, command.ReasonCompleted):
-		return t.advance(ctx, stage.Completed)
+		return t.Concluded(ctx)
 	case err != nil && !t.Untouched(err):
 		return Next{}, err
 	}
 	return t.Finish(ctx, e)
+}
+
+// Concluded goes on with what an agent says that it has completed, in place of taking it back.
+func (t *Turn[In]) Concluded(ctx context.Context) (Next, error) {
+	return t.advance(ctx, stage.Completed)
 }
 
 // Lost implements Steps: the operation fails, and nothing else is known.

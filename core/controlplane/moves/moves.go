@@ -1,0 +1,191 @@
+// Package moves moves databases to other servers while they serve.
+package moves
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/move"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Moves moves databases.
+type Moves struct {
+	base  *base.Base
+	roles Roles
+}
+
+// Roles are the additional roles of a database as a server is to make them.
+type Roles func(ctx context.Context, p *base.Base, db id.DatabaseID) ([]provision.Role, error)
+
+// New makes the use cases, and registers their kind.
+func New(p *base.Base, roles Roles) *Moves {
+	m := &Moves{base: p, roles: roles}
+	m.register()
+	return m
+}
+
+// Request asks for a move.
+type Request struct {
+	DatabaseID id.DatabaseID
+	To         id.ServerID
+	Closed     bool // dump and load, and keep customers out meanwhile
+}
+
+// Movable is what is in the way of moving a database while it serves.
+type Movable struct {
+	Record database.Record
+	command.Movable
+	// ClosedFor is for how long a closed move keeps customers out, as estimated.
+	ClosedFor time.Duration
+}
+
+// Movable says what is in the way of moving a database. DATABASE_NOT_FOUND. AGENT_ERROR: its server does not answer.
+func (m *Moves) Movable(ctx context.Context, db id.DatabaseID) (found Movable, err error) {
+	if found.Record, err = m.base.Record(ctx, db); err != nil || found.Record.Status.Gone() {
+		return found, base.NotFound(err, base.ErrDatabaseNotFound())
+	}
+	agent, err := m.base.AgentOf(ctx, found.Record.ServerID)
+	if err != nil {
+		return found, err
+	}
+	found.Movable, err = ports.Ask(ctx, agent, command.AskMovable{DatabaseID: db})
+	if err != nil {
+		return found, fault.Wrap(err, fault.AgentError, "the server of the database cannot say whether it can be moved: %s",
+			base.WhyRefused(err))
+	}
+	found.ClosedFor = move.ClosedFor(found.SizeBytes)
+	return found, nil
+}
+
+// Order queues a move. DATABASE_NOT_FOUND, DATABASE_STATE_CONFLICT. VALIDATION_ERROR: on "to", the server cannot take it; on
+// "closed", it cannot be followed, and why. AGENT_ERROR: one of the agents does not answer.
+func (m *Moves) Order(ctx context.Context, q Request, by operation.Order) (o operation.Operation, err error) {
+	found, err := m.Movable(ctx, q.DatabaseID)
+	if err != nil {
+		return o, err
+	}
+	if len(found.Obstacles) > 0 && !q.Closed {
+		return o, fault.Invalid("closed", "the database cannot be moved while it serves: %s; a closed move takes about %s",
+			Obstacles(found.Movable.Obstacles), found.ClosedFor)
+	}
+	to, err := m.reached(ctx, q.To)
+	if err != nil {
+		return o, err
+	}
+	token := m.base.Entropy.Base62(tokenLength)
+	err = m.base.UpdateStored(ctx, q.DatabaseID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		if err := m.admits(ctx, tx, locked, to); err != nil {
+			return err
+		}
+		taken, err := tx.Backups().Names(ctx, locked.ID)
+		if err != nil {
+			return err
+		}
+		o = m.base.Work.Queued(locked, Kind, operation.Encode(move.Input{
+			From: locked.ServerID, To: to.ID, Closed: q.Closed, SizeBytes: found.SizeBytes,
+			Filename: backup.FreeFilename(m.base.Clock.Now(), taken),
+		}), work.Origin{Actor: audit.Operator})
+		o.OtherID = to.ID
+		if o.SealedInput, err = m.base.Secrets.Seal([]byte(token), o.InputContext()); err != nil {
+			return err
+		}
+		if err := tx.Operations().Add(ctx, o); err != nil {
+			return err
+		}
+		from, err := tx.Servers().Get(ctx, locked.ServerID)
+		if err != nil {
+			return err
+		}
+		return m.base.Audit(ctx, tx, locked, audit.Operator, audit.MoveRequested, audit.Details{
+			"operationId": string(o.ID), "operator": by.By, "reason": by.Reason, "from": from.Name, "to": to.Name,
+		})
+	})
+	if err == nil {
+		m.base.Work.Reserved(Kind)
+	}
+	return o, err
+}
+
+// tokenLength is that of the token by which the agents know each other.
+const tokenLength = 43
+
+// reached is a server whose agent answers.
+func (m *Moves) reached(ctx context.Context, of id.ServerID) (server.Server, error) {
+	s, agent, err := m.base.ServerOf(ctx, of)
+	if s.ID == "" {
+		return s, base.NotFound(err, fault.Invalid("to", "does not exist"))
+	}
+	var can command.Capabilities
+	if err == nil {
+		can, err = ports.Ask(ctx, agent, command.AskCapabilities{})
+	}
+	if err == nil {
+		err = base.CheckProtocol(can)
+	}
+	if err != nil {
+		err = fault.Wrap(err, fault.AgentError, "the agent of %s does not answer: %s", s.Name, base.WhyRefused(err))
+	}
+	return s, err
+}
+
+func (m *Moves) admits(ctx context.Context, tx ports.Tx, locked database.Record, to server.Server) error {
+	if err := move.Admits(locked.Status); err != nil {
+		return err
+	}
+	if locked.ServerID == to.ID {
+		return fault.Invalid("to", "is the server that has the database already")
+	}
+	if err := base.Idle(ctx, tx, locked.ID); err != nil {
+		return err
+	}
+	room, err := tx.Servers().Room(ctx, to.ID, locked.Name)
+	switch {
+	case err != nil:
+		return base.NotFound(err, fault.Invalid("to", "does not exist"))
+	case room.Named:
+		return fault.Invalid("to", "%s has a database of the name %s", to.Name, locked.Name)
+	}
+	if why := room.Refuses(locked.ReservedConnections(), locked.PostgresVersion); why != "" {
+		return fault.Invalid("to", "%s", why)
+	}
+	return nil
+}
+
+// Obstacles says in one line what is in the way.
+func Obstacles(list []command.Obstacle) string {
+	const most = 3
+	var texts []string
+	for _, o := range list[:min(len(list), most)] {
+		texts = append(texts, strings.TrimSpace(obstacleTexts[o.Kind]+" "+o.Object))
+	}
+	if more := len(list) - most; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// ObstacleText says what an obstacle is.
+func ObstacleText(k command.ObstacleKind) string { return obstacleTexts[k] }
+
+var obstacleTexts = map[command.ObstacleKind]string{
+	command.NoIdentity:   "rows cannot be told apart (no primary key or replica identity) in",
+	command.Unlogged:     "changes are not logged of",
+	command.LargeObjects: "there are too many large objects",
+	command.Materialized: "what a refresh makes does not come along of",
+	command.NotLogical:   "the server's wal_level is not logical, or it has no slot free",
+	command.Other:        "",
+}

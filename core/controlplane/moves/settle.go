@@ -1,0 +1,185 @@
+package moves
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/provision"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/move"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// depart has the database dropped where it was. A server that does not do so is left alone after a while: it may be gone.
+func (t *turn) depart(ctx context.Context) (work.Next, error) {
+	t.Progress(string(move.Departing), almost)
+	_, err := work.Send(ctx, t.Lease, "depart", t.from.agent, command.Depart{DatabaseID: t.Record.ID})
+	switch {
+	case t.lost(ctx, err), err != nil && t.Of.Attempts < move.MostTries:
+		return work.Next{}, err
+	case err != nil:
+		t.Log("move.not_departed", err)
+		t.note("the server %s still has the database, closed: it did not answer any more", t.from.Name)
+	}
+	return t.Next(ctx, move.Departed)
+}
+
+func (t *turn) note(format string, args ...any) {
+	if len(t.Input.Notes) < command.MostNotes {
+		t.Input.Notes = append(t.Input.Notes, fmt.Sprintf(format, args...))
+	}
+}
+
+// settle has the backups carried over. What cannot be is noted, and stays where it is: customers work meanwhile.
+func (t *turn) settle(ctx context.Context) (work.Next, error) {
+	t.Progress(string(move.Settling), almost)
+	peer, err := t.peer()
+	if err != nil {
+		return work.Next{}, err
+	}
+	list, err := provision.Backups(ctx, t.m.base, t.Record.ID)
+	if err != nil {
+		return work.Next{}, err
+	}
+	t.Input.Kept = nil
+	for _, b := range list {
+		found, err := provision.Adopt(ctx, t.Lease, t.to.agent, b, command.AdoptBackup{Peer: peer, Operation: t.Of.ID})
+		switch {
+		case t.lost(ctx, err), err != nil && t.Of.Attempts < move.MostTries:
+			return work.Next{}, err
+		case err != nil:
+			t.Log("move.backup_kept", err)
+			t.keep(b, "it could not be fetched")
+		case found.State == command.ReadingRunning:
+			return t.Running(string(move.Settling), almost, command.Bytes{}, false)
+		case found.State == command.ReadingDamaged:
+			t.keep(b, found.Why)
+		}
+	}
+	return t.Next(ctx, move.Settled)
+}
+
+// leave has the server that was left remove what it has kept for the carrying over.
+func (t *turn) leave(ctx context.Context) (work.Next, error) {
+	_, err := work.Send(ctx, t.Lease, "leave", t.from.agent, command.Leave{DatabaseID: t.Record.ID, Kept: t.Input.Kept})
+	switch {
+	case t.lost(ctx, err), err != nil && t.Of.Attempts < move.MostTries:
+		return work.Next{}, err
+	case err != nil:
+		t.Log("move.not_left", err)
+		t.note("the server %s may still have files of the backups", t.from.Name)
+	}
+	return t.Finish(ctx, t.Ending(operation.Succeed, nil))
+}
+
+// keep notes that a backup stays at the server that is left.
+func (t *turn) keep(b backup.Backup, why string) {
+	t.Input.Kept = append(t.Input.Kept, b.Filename)
+	t.note("the backup %s stays at the server %s: %s", b.Filename, t.from.Name, why)
+}
+
+// End implements work.Steps: both agents take back what was begun. The one that the database was to come to is asked first: where
+// it has completed the move after all, as metadata that went back do not know, the database is its own. It is open again where it
+// was even if the other one does not answer: nothing there serves before the pivot.
+func (t *turn) End(ctx context.Context, e work.Ending) (work.Next, error) {
+	notThere := t.close(ctx, "close_target", t.to.agent)
+	switch fresh := t.Untouched(notThere); {
+	case command.RefusedFor(notThere, command.ReasonCompleted):
+		return t.Concluded(ctx)
+	case t.lost(ctx, notThere):
+		return work.Next{}, notThere
+	case fresh:
+		notThere = nil
+	case notThere != nil:
+		if err := t.m.base.InStep(ctx, t.from.ID); err != nil { // nobody knows what has become of the move since
+			return work.Next{}, errors.Join(notThere, err)
+		}
+	}
+	if err := t.close(ctx, "close", t.from.agent); err != nil && !t.Untouched(err) {
+		return work.Next{}, errors.Join(notThere, err)
+	}
+	if notThere != nil && !t.Ordered {
+		return work.Next{}, notThere
+	}
+	return t.Finish(ctx, e)
+}
+
+func (t *turn) close(ctx context.Context, what string, a ports.Agent) error {
+	ctx, cancel := context.WithTimeout(ctx, move.PartTime)
+	defer cancel()
+	return t.Call(ctx, what, func(ctx context.Context, f ports.Fence) error { return ports.Close(ctx, a, f) })
+}
+
+// Lost implements work.Steps. Before the pivot it is the database's server that is gone, and what the other one has of it is
+// taken back as far as it answers. Afterwards it is the other one, and the database is had back from what that has left.
+func (t *turn) Lost(ctx context.Context, cause *fault.Error) (work.Next, error) {
+	if !move.Pivotal(t.Stage) {
+		if err := t.close(ctx, "close_target", t.to.agent); command.RefusedFor(err, command.ReasonCompleted) {
+			return t.Concluded(ctx)
+		}
+	}
+	return t.Finish(ctx, t.Ending(operation.Fail, cause))
+}
+
+// Ending implements work.Steps.
+func (t *turn) Ending(on operation.Event, cause *fault.Error) work.Ending {
+	details := audit.Details{"from": t.from.Name, "to": t.to.Name}
+	if on == operation.Succeed && t.Input.ClosedMs > 0 {
+		details["closedMilliseconds"] = strconv.FormatInt(t.Input.ClosedMs, 10)
+	}
+	unserved := on == operation.Succeed && t.Stage == move.Serving // an operator has given it up
+	if unserved {
+		t.note("the server %s has not let customers in: start the database", t.to.Name)
+	}
+	e := t.Logged(on, cause, audit.MoveFinished, details)
+	if on != operation.Succeed {
+		return e
+	}
+	e.Result = operation.Encode(move.Result{
+		Host: t.to.PublicHost, Port: t.to.PublicPort, ClosedMilliseconds: t.Input.ClosedMs,
+		Notes: append([]string{}, t.Input.Notes...),
+	})
+	return e.After(func(ctx context.Context, tx ports.Tx) error {
+		return errors.Join(t.barred(ctx, tx, unserved), t.kept(ctx, tx))
+	})
+}
+
+// barred stores that nobody knows who gets in.
+func (t *turn) barred(ctx context.Context, tx ports.Tx, is bool) error {
+	if !is {
+		return nil
+	}
+	return base.Change(ctx, tx, t.Record.ID, func(r *database.Record) error {
+		cell, err := r.Status.Decide(database.AccessLost)
+		r.Status = cell.Next
+		return err
+	})
+}
+
+// kept stores of the backups that stay at the server that is left that they cannot be used from here.
+func (t *turn) kept(ctx context.Context, tx ports.Tx) error {
+	for _, name := range t.Input.Kept {
+		b, err := tx.Backups().Get(ctx, t.Record.ID, name)
+		if errors.Is(err, ports.ErrNoRow) {
+			continue // deleted meanwhile
+		}
+		if err == nil {
+			_, err = t.m.base.FoundDamaged(ctx, tx, t.Record, b, t.m.base.Clock.Now(), "it stays at the server "+t.from.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var _ work.Steps = (*turn)(nil)

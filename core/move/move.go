@@ -1,0 +1,93 @@
+// Package move holds the rules of how a database moves to another server while it serves: with the same ID, name, logins and
+// roles. Its changes are followed until little is missing, and it is closed to its customer for less than a second. Where that
+// cannot be, it is closed for as long as a dump and a load take.
+package move
+
+import (
+	"time"
+
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Input is the input of a move, and what is decided on its way. The token by which the agents know each other is sealed beside
+// it.
+type Input struct {
+	From id.ServerID `json:"from"`
+	To   id.ServerID `json:"to"`
+	// Closed moves do not follow: the database is closed from the dump to the end.
+	Closed bool `json:"closed,omitempty"`
+	// SizeBytes is how large the database was when the move was ordered.
+	SizeBytes int64 `json:"sizeBytes"`
+
+	// Filename is that of the file that passes, and the other two are of the file, once there is one.
+	Filename       backup.Filename `json:"filename"`
+	FileBytes      int64           `json:"fileBytes,omitempty"`
+	ManifestSHA256 string          `json:"manifestSha256,omitempty"`
+	// Sent are the generations of what the other server was sent of the record, by the kinds of its commands.
+	Sent map[string]int64 `json:"sent,omitempty"`
+	// ShutAt is since when customers are kept out of a closed move, and FollowedAt since when changes are followed.
+	ShutAt     *time.Time `json:"shutAt,omitempty"`
+	FollowedAt *time.Time `json:"followedAt,omitempty"`
+	// Parts counts how often customers could not be kept out.
+	Parts int `json:"parts,omitempty"`
+	// ClosedMs is for how many milliseconds the database was closed, once it serves again.
+	ClosedMs int64             `json:"closedMs,omitempty"`
+	Kept     []backup.Filename `json:"kept,omitempty"` // backups that could not be carried over
+	Notes    []string          `json:"notes,omitempty"`
+}
+
+// Result is the result of a move that succeeded. Notes name what did not come along.
+type Result struct {
+	Host               string   `json:"host"`
+	Port               int      `json:"port"`
+	ClosedMilliseconds int64    `json:"closedMilliseconds"`
+	Notes              []string `json:"notes"`
+}
+
+// Bounds of a move.
+const (
+	// MostFollowing is how long changes may be followed until little is missing.
+	MostFollowing = 24 * time.Hour
+	// PartTime is how long each agent may take for its part while customers are kept out. Then it is undone.
+	PartTime = 10 * time.Second
+	// MostParts is how often one move tries to keep customers out.
+	MostParts = 10
+	// MostTries is how often what comes after the pivot is tried at the server that is left, which may be gone.
+	MostTries = 12
+	// leastShut is for how long customers are kept out of a closed move at most, of however small a database.
+	leastShut = time.Hour
+)
+
+// bytesPerSecond is what dump and load together make at least, by which a closed move is estimated.
+const bytesPerSecond = 10 << 20
+
+// ClosedFor estimates for how long a closed move keeps customers out of a database of a size.
+func ClosedFor(sizeBytes int64) time.Duration {
+	return 15*time.Second + time.Duration(sizeBytes/bytesPerSecond)*time.Second
+}
+
+// Overdue says why a move has to end before its pivot; nil: it may go on.
+func (in Input) Overdue(now time.Time) *fault.Error {
+	if in.ShutAt != nil {
+		if most := max(leastShut, 4*ClosedFor(in.SizeBytes)); now.Sub(*in.ShutAt) > most {
+			return fault.New(fault.AgentError, "the database was closed for longer than %s: it is open again where it was", most)
+		}
+		return nil
+	}
+	if in.FollowedAt != nil && now.Sub(*in.FollowedAt) > MostFollowing {
+		return fault.New(fault.AgentError,
+			"the other server did not catch up within %s: there is too much writing; it stays where it was", MostFollowing)
+	}
+	return nil
+}
+
+// Admits decides whether a database may be moved. DATABASE_STATE_CONFLICT: it is neither active nor stopped.
+func Admits(status database.Status) error {
+	if status == database.Active || status == database.Stopped {
+		return nil
+	}
+	return fault.New(fault.DatabaseStateConflict, "its status is %s: only what is active or stopped is moved", status)
+}

@@ -1,0 +1,96 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/moves"
+	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/hosts/internal/terminal"
+)
+
+func (m *metadata) databaseMove() *cobra.Command {
+	var to, reason string
+	var wait bool
+	q := moves.Request{}
+	cmd := &cobra.Command{
+		Use: "move", Short: "move a database to another server, while it serves",
+		Long: "Move a database to another server, with its ID, name, passwords, roles, grants, allowlist, settings and backups. It\n" +
+			"serves meanwhile, and is closed for less than a second at the end; then its host is the other server's. Where\n" +
+			"PostgreSQL cannot follow its changes, as database movable says, --closed dumps and loads it, and customers are kept\n" +
+			"out for that long. Until the database is the other server's, operation cancel leaves it where it was.",
+	}
+	f := cmd.Flags()
+	f.StringVar(&to, "to", "", called[id.ServerID]())
+	f.BoolVar(&q.Closed, "closed", false, "keep customers out, dump and load")
+	f.BoolVar(&wait, "wait", false, "wait for the end of the move, and say on the way how far it is")
+	f.StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
+	return onID(m, required(cmd, "to", "reason"), "database",
+		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (_ output, err error) {
+			q.DatabaseID = db
+			if q.To, err = find[id.ServerID](ctx, o, "to", to); err != nil {
+				return nil, err
+			}
+			found, err := o.MoveDatabase(ctx, q, operation.Order{By: person(), Reason: reason})
+			if err == nil && wait {
+				found, err = waitFor(ctx, cmd, o, found.ID)
+			}
+			return operationRow(found), err
+		})
+}
+
+// errNotDone says that an operation that was waited for did not succeed.
+var errNotDone = errors.New("the operation did not succeed")
+
+// waitPoll is how often an operation is looked at that is waited for.
+const waitPoll = time.Second
+
+// waitFor waits for the end of an operation, and tells each of its stages.
+func waitFor(ctx context.Context, cmd *cobra.Command, o *operator.Operator, op id.OperationID) (operation.Operation, error) {
+	for told := ""; ; {
+		now, err := o.Operation(ctx, op)
+		switch {
+		case err != nil:
+			return now, err
+		case now.Status.Final() && now.Status != operation.Succeeded:
+			return now, fmt.Errorf("%w: it is %s: %s", errNotDone, now.Status, now.ErrorText)
+		case now.Status.Final():
+			return now, nil
+		}
+		if now.Stage != told {
+			told = now.Stage
+			cmd.PrintErrf("%s (%d %%)\n", told, now.Progress)
+		}
+		select {
+		case <-ctx.Done():
+			return now, ctx.Err()
+		case <-time.After(waitPoll):
+		}
+	}
+}
+
+func (m *metadata) databaseMovable() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "movable", Short: "say what is in the way of moving a database while it serves",
+		Long: "Say what is in the way of moving a database while it serves, each obstacle with the object that it is about, and for\n" +
+			"how long a move with --closed would keep customers out, as estimated from its size.",
+	}
+	return onID(m, cmd, "database", func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
+		found, err := o.Movable(ctx, db)
+		obstacles := tableOf(found.Obstacles, func(o command.Obstacle) row {
+			return row{{"kind", o.Kind}, {"what", moves.ObstacleText(o.Kind)}, {"object", some(o.Object)}}
+		})
+		return row{
+			{"databaseId", db}, {"name", found.Record.Name}, {"movable", len(found.Obstacles) == 0},
+			{"size", terminal.Size(found.SizeBytes)}, {"closedSeconds", int(found.ClosedFor.Seconds())},
+			{"obstacles", obstacles}, {"more", found.More},
+		}, err
+	})
+}
