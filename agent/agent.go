@@ -160,7 +160,7 @@ func New(c Config, d Deps) (*Agent, error) {
 		CountsOnly: c.BackupCountsOnly, Patience: c.BackupPatience, Now: d.Now, Size: a.size, Past: a.archive, Lost: a.heritage.Of,
 		Peers: a.peers,
 	}, a.copies)
-	a.readings = backup.NewReadings(a.files, a.heritage.Adopt, d.Log)
+	a.readings = backup.NewReadings(a.files, a.adopt, d.Log)
 	rights := overlay.New(a.ledger)
 	a.databases = databases.New(a.ledger, a.pooler)
 	a.rests = resting.New(a.ledger.DB(), d.Log)
@@ -339,15 +339,25 @@ func (a *Agent) deleteBackup(ctx context.Context, q command.DeleteBackup) (none 
 	return none, a.files.Delete(ctx, q.DatabaseID, q.Filename)
 }
 
-// adoptBackup takes a backup over for a database that is here, from a server of which somebody has said what it has left.
+// adoptBackup takes a backup over for a database that is here, from a server of which somebody has said what it has left, or from
+// a peer.
 func (a *Agent) adoptBackup(ctx context.Context, q command.AdoptBackup) (r command.BackupReading, err error) {
 	if _, err := a.ledger.Known(ctx, string(q.DatabaseID)); err != nil {
 		return r, err
 	}
-	if _, err := a.heritage.Of(q.Lost); err != nil {
-		return r, err
+	if q.Lost != "" {
+		if _, err := a.heritage.Of(q.Lost); err != nil {
+			return r, err
+		}
 	}
 	return a.readings.Adopt(ctx, q)
+}
+
+func (a *Agent) adopt(ctx context.Context, q command.AdoptBackup) error {
+	if q.Lost == "" {
+		return a.peers.Adopt(ctx, a.files, q)
+	}
+	return a.heritage.Adopt(ctx, q)
 }
 
 // tryTime bounds a try of the storage.

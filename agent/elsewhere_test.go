@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -163,5 +164,60 @@ func TestAFileThatDoesNotCome(t *testing.T) {
 	}
 	if left := filesOf(t, s, e.clone); len(left) > 0 {
 		t.Errorf("files are left: %v", left)
+	}
+}
+
+// What is left behind of a database that is here no more is removed, but for what is kept; of one that is here, nothing is.
+func TestLeaving(t *testing.T) {
+	t.Parallel()
+	s := agenttest.Shared(t)
+	here, gone := s.FilledDatabase(t), agenttest.Want(database.Managed)
+	e := elsewhereOf(s, s, here)
+	e.made(t)
+	s.RefusedFor(t, command.ReasonInService, agenttest.Told(e.clone.Operation, 1, command.Leave{DatabaseID: here.DatabaseID()}))
+	s.Done(t, agenttest.Closing(e.clone.Operation))
+
+	folder := filepath.Join(s.Config.BackupDir, gone.ID)
+	files := func() string {
+		return strings.Join(check.Must(filepath.Glob(filepath.Join(folder, "*")))(t), " ")
+	}
+	left := func(names ...backup.Filename) {
+		t.Helper()
+		check.NoError(t, os.MkdirAll(folder, 0o700))
+		for _, n := range names {
+			for _, ending := range []string{".set", ".a.data", ".a.schema", ".a.manifest"} {
+				check.NoError(t, os.WriteFile(filepath.Join(folder, n.Stem()+ending), nil, 0o600))
+			}
+		}
+	}
+	const kept, removed = backup.Filename("20260301_120000.sql.gz"), backup.Filename("20260302_120000.sql.gz")
+	departs := func(operation string) {
+		t.Helper()
+		check.Must(s.Super.Exec("INSERT INTO ledger.departed VALUES ($1, $2, $3) ON CONFLICT (database_id) DO UPDATE SET operation_id = $2",
+			gone.ID, operation, agenttest.BackupKey))(t)
+	}
+	leave := func(operation string, keep ...backup.Filename) {
+		t.Helper()
+		s.Done(t, agenttest.Told(operation, 1, command.Leave{DatabaseID: gone.DatabaseID(), Kept: keep}))
+	}
+	keys := func() string {
+		return s.One(t, "SELECT count(*)::text FROM ledger.departed WHERE database_id = $1", gone.ID)
+	}
+
+	left(kept, removed)
+	departs(gone.Operation)
+	leave(agenttest.NewUUID()) // of an operation by which it has not gone
+	if found := files(); !strings.Contains(found, kept.Stem()) || !strings.Contains(found, removed.Stem()) {
+		t.Errorf("another operation has left %s", found)
+	}
+	leave(gone.Operation, kept)
+	if found := files(); !strings.Contains(found, kept.Stem()) || strings.Contains(found, removed.Stem()) || keys() != "1" {
+		t.Errorf("left are %s, and %s keys", found, keys())
+	}
+	last := agenttest.NewUUID()
+	departs(last)
+	leave(last)
+	if found := files(); found != "" || keys() != "0" {
+		t.Errorf("left are %s, and %s keys", found, keys())
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/peer"
 	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
@@ -138,6 +139,8 @@ func (x *Readings) read(ctx context.Context, r *reading) command.BackupReading {
 	var damaged *store.DamagedError
 	var away *store.UnavailableError
 	var refused *command.Refusal
+	var gone *peer.AwayError
+	var unlike *peer.UnlikeError
 	late := jobs.Overlong(ctx)
 	switch {
 	case errors.As(err, &damaged):
@@ -146,6 +149,10 @@ func (x *Readings) read(ctx context.Context, r *reading) command.BackupReading {
 		found.State, found.Why = command.ReadingDamaged, "it is not there"
 	case late != nil:
 		found.Why = late.Error()
+	case errors.As(err, &gone):
+		found.Why = gone.Error()
+	case errors.As(err, &unlike):
+		found.Why = unlike.Error()
 	case errors.As(err, &away):
 		found.Why = away.Why
 	case errors.As(err, &refused):

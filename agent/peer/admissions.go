@@ -54,9 +54,10 @@ func NewAdmissions(l *ledger.Ledger, files *store.Store, log *zap.Logger) *Admis
 	return &Admissions{ledger: l, files: files, log: log, all: map[id.OperationID]*admission{}}
 }
 
-// Register adds the command that admits, and what ends an admission.
+// Register adds the commands that admit and that leave what was kept for a peer, and what ends an admission.
 func (a *Admissions) Register() {
 	ledger.On(a.ledger, a.admit)
+	ledger.On(a.ledger, a.leave)
 	a.ledger.BeforeJobs(func(ctx context.Context, operation string) error { return a.End(ctx, id.OperationID(operation)) })
 }
 

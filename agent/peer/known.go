@@ -81,6 +81,8 @@ func (e *UnlikeError) Error() string { return "the other server " + e.What }
 // ForCustomer implements jobs.Explained.
 func (e *UnlikeError) ForCustomer() string { return e.Error() }
 
+var errNotThere = &UnlikeError{"does not have the file"}
+
 // The bounds of a conversation with a peer.
 const (
 	dialTime   = 10 * time.Second
@@ -163,7 +165,7 @@ func refused(resp *http.Response) error {
 	}
 	switch {
 	case err == nil && no.Reason == command.ReasonNotFound:
-		return &UnlikeError{"does not have the file"}
+		return errNotThere
 	case err == nil && no.Reason == command.ReasonInvalid, resp.StatusCode/100 == 3:
 		return &UnlikeError{"answered with the status " + strconv.Itoa(resp.StatusCode)}
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/pgherd/pgherd/agent/store"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
@@ -362,5 +363,56 @@ func TestAnotherCertificateIsNotTrusted(t *testing.T) {
 	}
 	if _, err := whole(t, known(s.address, "no PEM", token), File); err == nil {
 		t.Error("a CA without a certificate is taken")
+	}
+}
+
+// adopting is the taking over of a backup, whose manifest is the one that the source has.
+func (s *source) adopting(t *testing.T, as backup.Filename) command.AdoptBackup {
+	t.Helper()
+	q := command.AdoptBackup{
+		DatabaseID: db, Filename: as, SizeBytes: 8, Operation: op, Peer: command.Peer{URL: "https://" + s.address, CA: s.ca, Token: token},
+	}
+	if m, err := s.files.Manifest(t.Context(), db, as); err == nil {
+		q.ManifestSHA256 = m.SHA256
+	}
+	return q
+}
+
+func TestABackupIsTakenOverFromAPeer(t *testing.T) {
+	s := newSource(t)
+	files := store.New(t.TempDir(), store.Options{Reserve: 1, Key: func(context.Context, id.DatabaseID) ([]byte, error) {
+		return make([]byte, sealed.KeyBytes), nil
+	}})
+	check.NoError(t, files.Sweep())
+	k := NewKnown()
+	k.Patience = 0
+	q := s.adopting(t, name)
+	another := q
+	another.ManifestSHA256 = strings.Repeat("0", 64)
+	var damaged *store.DamagedError
+	if err := k.Adopt(t.Context(), files, another); !errors.As(err, &damaged) {
+		t.Errorf("another manifest: %v", err)
+	}
+	check.NoError(t, k.Adopt(t.Context(), files, q))
+	if _, err := files.Reread(t.Context(), db, name, q.ManifestSHA256); err != nil {
+		t.Errorf("what was taken over: %v", err)
+	}
+	if err := k.Adopt(t.Context(), files, s.adopting(t, other)); !fault.Has(err, fault.BackupNotFound) {
+		t.Errorf("a backup that is not there: %v", err)
+	}
+	s.drop(op)
+	check.NoError(t, k.Adopt(t.Context(), files, q)) // it is here already
+	check.NoError(t, files.DeleteAll(t.Context(), db))
+	var unlike *UnlikeError
+	if err := k.Adopt(t.Context(), files, q); !errors.As(err, &unlike) {
+		t.Errorf("from who does not admit: %v", err)
+	}
+	q.Peer.URL = "https://127.0.0.1:1"
+	var away *AwayError
+	if err := k.Adopt(t.Context(), files, q); !errors.As(err, &away) {
+		t.Errorf("from nobody: %v", err)
+	}
+	if names, err := files.List(t.Context(), db); err != nil || len(names) > 0 {
+		t.Errorf("left are %v, %v", names, err)
 	}
 }

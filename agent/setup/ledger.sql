@@ -240,3 +240,10 @@ CREATE TABLE ledger.copy (
     account_id   text,
     UNIQUE (operation_id, purpose)
 );
+
+-- What is kept of a database that another server has now: the key of its backups, as long as there are any.
+CREATE TABLE ledger.departed (
+    database_id  text  NOT NULL PRIMARY KEY,
+    operation_id text  NOT NULL,
+    backup_key   bytea NOT NULL CHECK (octet_length(backup_key) = 32)
+);

@@ -15,10 +15,15 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 )
 
+// Source has the blobs of another server, as blob.Store has them.
+type Source interface {
+	Open(ctx context.Context, name string) (io.ReadCloser, blob.Info, error)
+}
+
 // Adopt copies a committed backup of a database from the blobs of another server, which are sealed with the same key, and then
 // checks that its manifest is the one that was recorded. One that is here already is not copied again. BACKUP_NOT_FOUND: there is
 // none of that name. A *DamagedError: there is another one. BACKUP_STORAGE_FULL, BACKUP_STORAGE_UNAVAILABLE.
-func (s *Store) Adopt(ctx context.Context, from blob.Store, db id.DatabaseID, name backup.Filename, manifestSHA256 string) error {
+func (s *Store) Adopt(ctx context.Context, from Source, db id.DatabaseID, name backup.Filename, manifestSHA256 string) error {
 	if err := s.claim(ctx); err != nil {
 		return err
 	}
@@ -42,9 +47,8 @@ func (s *Store) Adopt(ctx context.Context, from blob.Store, db id.DatabaseID, na
 }
 
 // adopt copies the blobs of a set, its record last, as Commit does. Until then a sweep leaves them alone.
-func (s *Store) adopt(ctx context.Context, from blob.Store, db id.DatabaseID, name backup.Filename) error {
-	there := &Store{blobs: from, key: s.key}
-	set, err := there.find(ctx, db, name)
+func (s *Store) adopt(ctx context.Context, from Source, db id.DatabaseID, name backup.Filename) error {
+	set, err := s.findIn(ctx, from, db, name)
 	if err != nil {
 		return err
 	}
@@ -63,7 +67,7 @@ func (s *Store) adopt(ctx context.Context, from blob.Store, db id.DatabaseID, na
 }
 
 // copyBlob copies a blob as it is, by the spool. One that is here already is the same: names are used once.
-func (s *Store) copyBlob(ctx context.Context, from blob.Store, name string) error {
+func (s *Store) copyBlob(ctx context.Context, from Source, name string) error {
 	src, _, err := from.Open(ctx, name)
 	if err != nil {
 		return s.failed(err)

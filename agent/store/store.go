@@ -138,6 +138,10 @@ type files struct {
 
 // find finds a committed set. BACKUP_NOT_FOUND where there is none.
 func (s *Store) find(ctx context.Context, db id.DatabaseID, name backup.Filename) (files, error) {
+	return s.findIn(ctx, s.blobs, db, name)
+}
+
+func (s *Store) findIn(ctx context.Context, from Source, db id.DatabaseID, name backup.Filename) (files, error) {
 	begin, err := stem(db, name)
 	if err != nil {
 		return files{}, err
@@ -146,7 +150,7 @@ func (s *Store) find(ctx context.Context, db id.DatabaseID, name backup.Filename
 	if err != nil {
 		return files{}, err
 	}
-	text, err := s.readSmall(ctx, key, begin+recordEnding, maxRecord)
+	text, err := s.readSmallIn(ctx, from, key, begin+recordEnding, maxRecord)
 	if err != nil {
 		return files{}, err
 	}
@@ -161,7 +165,11 @@ const maxRecord = 4 << 10
 
 // open opens a blob. What a reader returns is what was sealed, or an error: sealed.ErrDamaged says that it is not.
 func (s *Store) open(ctx context.Context, key []byte, name string) (io.ReadCloser, int64, error) {
-	src, info, err := s.blobs.Open(ctx, name)
+	return s.openIn(ctx, s.blobs, key, name)
+}
+
+func (s *Store) openIn(ctx context.Context, from Source, key []byte, name string) (io.ReadCloser, int64, error) {
+	src, info, err := from.Open(ctx, name)
 	if err != nil {
 		return nil, 0, s.failed(err)
 	}
@@ -201,7 +209,11 @@ func (s *Store) failed(err error) error {
 
 // readSmall reads a blob of no more than most bytes.
 func (s *Store) readSmall(ctx context.Context, key []byte, name string, most int64) ([]byte, error) {
-	src, size, err := s.open(ctx, key, name)
+	return s.readSmallIn(ctx, s.blobs, key, name, most)
+}
+
+func (s *Store) readSmallIn(ctx context.Context, from Source, key []byte, name string, most int64) ([]byte, error) {
+	src, size, err := s.openIn(ctx, from, key, name)
 	if err != nil {
 		return nil, err
 	}
