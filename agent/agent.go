@@ -24,6 +24,7 @@ import (
 	"github.com/pgherd/pgherd/agent/endless"
 	"github.com/pgherd/pgherd/agent/extensions"
 	"github.com/pgherd/pgherd/agent/floors"
+	"github.com/pgherd/pgherd/agent/follow"
 	"github.com/pgherd/pgherd/agent/guard"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/heritage"
@@ -76,6 +77,7 @@ type Agent struct {
 	archive   *archive.Archive // nil: none is kept
 	heritage  *heritage.Heritage
 	copies    *copies.Copies
+	source    *follow.Source
 	readings  *backup.Readings
 	marks     *canary.Marks // nil, too
 	drills    *drill.Drills
@@ -156,9 +158,10 @@ func New(c Config, d Deps) (*Agent, error) {
 	}
 	a.heritage = c.newHeritage(a.archive, a.files)
 	a.admitted, a.peers = peer.NewAdmissions(a.ledger, a.files, d.Log), peer.NewKnown()
+	a.source = follow.NewSource(a.ledger, inDumps, a.freeData, d.Log)
 	backups := backup.New(backup.Config{
 		CountsOnly: c.BackupCountsOnly, Patience: c.BackupPatience, Now: d.Now, Size: a.size, Past: a.archive, Lost: a.heritage.Of,
-		Peers: a.peers,
+		Peers: a.peers, Source: a.source,
 	}, a.copies)
 	a.readings = backup.NewReadings(a.files, a.adopt, d.Log)
 	rights := overlay.New(a.ledger)
@@ -170,7 +173,8 @@ func New(c Config, d Deps) (*Agent, error) {
 	})
 	a.logins = logins.New(a.ledger, rights, a.pooler, d.Log)
 	a.settings = settings.New(a.ledger, a.databases, a.pooler, d.Log)
-	a.relocate = relocate.New(a.ledger, rights, a.databases, a.pooler)
+	a.relocate = relocate.New(a.ledger, rights, a.databases, a.pooler, a.source)
+	a.relocate.Admitting = a.logins.Admitting
 	if a.guard, err = guard.New(a.postgres, a.copies.Locks, a.rests, d.Log); err != nil {
 		return nil, err
 	}
@@ -184,10 +188,11 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.relocate.Replaced, a.relocate.RemoveFiles, a.relocate.AskForSweep = a.sizes.Forget, a.removeFiles, a.copies.AskForSweep
 	a.ledger.Jobs.Pause, a.ledger.Jobs.Patience, a.ledger.Jobs.Tracer = c.BackupPause, c.BackupPatience, d.Tracer
 	a.ledger.Jobs.Slots = jobs.NewSlots(cmp.Or(c.Jobs, jobs.DefaultSlots))
-	a.admitted.Changes = peer.Changes{Of: nothingFollowed, Dial: inDumps.Dial}
+	a.admitted.Changes = peer.Changes{Of: a.followed, Dial: inDumps.Dial}
 	a.lines = peer.NewLines(a.ledger, d.Log)
 	a.admitted.Register()
 	a.lines.Register()
+	follow.NewTarget(a.ledger, a.lines)
 	backups.Register(a.ledger)
 	a.copies.Register(a.ledger)
 	past.Register(a.ledger, a.copies.Deps, a.archive)
@@ -214,7 +219,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.ledger.Heard), server.Answering(a.ledger.Vouch),
 			server.Answering(backups.HasRoom), server.Answering(a.deleteBackup), server.Opening("application/gzip", backups.Open),
 			server.Opening("application/gzip", backups.OpenRest), server.Opening("application/json", backups.OpenManifest),
-			server.Answering(a.readings.Reread), server.Answering(a.adoptBackup), server.Answering(a.heritage.Inherit),
+			server.Answering(a.source.Movable), server.Answering(a.readings.Reread), server.Answering(a.adoptBackup), server.Answering(a.heritage.Inherit),
 			server.Answering(a.drills.Ask),
 			server.Answering(a.openUpload), server.Answering(a.uploads.Ask), server.Answering(a.uploads.Drop),
 			server.Receiving(a.uploads.Receive, cmp.Or(c.ArrivalTime, server.ArrivalTime)),
@@ -226,14 +231,22 @@ func New(c Config, d Deps) (*Agent, error) {
 		},
 		Guests: a.admitted.Routes(),
 		Health: a.health, Metrics: d.Metrics,
-		Storage: c.storage(), Archive: a.archived, Programs: a.Programs, Log: d.Log, Tracer: d.Tracer,
+		NotLogical: a.source.NotLogical,
+		Storage:    c.storage(), Archive: a.archived, Programs: a.Programs, Log: d.Log, Tracer: d.Tracer,
 	})
 	return a, err
 }
 
-// nothingFollowed is for an agent whose databases nobody follows.
-func nothingFollowed(context.Context, id.OperationID) (peer.Followed, error) {
-	return peer.Followed{}, command.Refuse(command.ReasonNotFound, "nothing is followed for the operation")
+// followed is how the changes of a database are reached that moves from here.
+func (a *Agent) followed(ctx context.Context, op id.OperationID) (peer.Followed, error) {
+	f, err := a.source.Of(ctx, op)
+	return peer.Followed(f), err
+}
+
+// freeData is what is free on PostgreSQL's disk.
+func (a *Agent) freeData() (int64, error) {
+	disk, err := a.files.DiskAt(a.config.DataDir)
+	return disk.Free, err
 }
 
 // newDrills makes the drills. An archive reaches back further than its window, by what is between two full copies at most.

@@ -33,6 +33,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.rests.Run(ctx)
 	go a.ledger.Retired.Sweep(ctx)
 	go a.sweepBackups(ctx)
+	go a.source.Run(ctx)
 	go a.sweepBlobs(ctx)
 	if a.archive != nil {
 		go a.archive.Run(ctx)

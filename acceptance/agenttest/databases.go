@@ -109,6 +109,7 @@ var Forbidden = []string{
 	`CREATE ROLE other_role`, `CREATE DATABASE other_database`, `CREATE TABLESPACE other LOCATION '/tmp'`,
 	`CREATE EVENT TRIGGER e ON ddl_command_start EXECUTE FUNCTION nothing()`,
 	`CREATE PUBLICATION p FOR ALL TABLES`, `CREATE SUBSCRIPTION x CONNECTION 'host=localhost' PUBLICATION y WITH (connect=false)`,
+	`SELECT pg_create_logical_replication_slot('s', 'pgoutput')`, `SELECT pg_create_physical_replication_slot('s')`,
 	`ALTER DATABASE "%[1]s" RENAME TO elsewhere`, `ALTER DATABASE "%[1]s" OWNER TO "%[3]s"`, `DROP DATABASE "%[1]s"`,
 	`ALTER DATABASE "%[1]s" SET statement_timeout = '1s'`, `ALTER DATABASE "%[1]s" ALLOW_CONNECTIONS false`,
 	`COMMENT ON DATABASE "%[1]s" IS 'mine'`, `ALTER DATABASE postgres SET work_mem = '1GB'`,

@@ -39,6 +39,9 @@ type Request struct {
 	// ManifestSHA256 says that the file comes from the operation's peer, where it is Size large and has this manifest.
 	ManifestSHA256 string
 
+	// Followed says that the changes of the database are kept from the moment on that the file is of.
+	Followed bool
+
 	Account id.AccountID `json:"-"` // whose the database is; empty where that is not known
 
 	// Aside, where it is not nil, waits for something with the job's slot given up, and returns when the job has one again.

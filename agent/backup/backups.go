@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/archive"
 	"github.com/pgherd/pgherd/agent/copies"
+	"github.com/pgherd/pgherd/agent/follow"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/peer"
 	"github.com/pgherd/pgherd/core/id"
@@ -27,6 +28,8 @@ type Config struct {
 	Lost func(installation string) (archive.Lost, error)
 	// Peers have the files that are fetched.
 	Peers *peer.Known
+	// Source keeps the changes of databases that are followed.
+	Source *follow.Source
 }
 
 // Backups makes and verifies backups. It is safe for concurrent use by different operations.

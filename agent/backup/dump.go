@@ -120,7 +120,7 @@ func (x *Backups) inSnapshot(
 		return made, err
 	}
 	x.Crash("backup.after-login")
-	held, err := run.Hold(ctx, d.db)
+	held, err := x.hold(ctx, d, req)
 	if err != nil {
 		return made, err
 	}
@@ -187,17 +187,18 @@ func (x *Backups) write(
 	})
 	group.Go(func() (err error) { // over one connection: a database has few to spare for the agent
 		out := copyout.Over(held.Second.Conn)
-		if rows, others, err = content.Count(ctx, out, p.tables, p.digests != nil); err != nil {
+		if rows, others, err = content.Count(ctx, out, p.counts.others(p.tables), p.digests != nil); err != nil {
 			return err
 		}
 		out.Release()
-		m.Sidecar, err = w.sidecar(ctx)
+		m.Sidecar, err = w.sidecar(ctx, req)
 		return err
 	})
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	maps.Copy(sequences, p.sequences)
+	p.counts.into(rows)
 	m.Contents.Rows, m.Contents.Sequences = rows, sequences
 	p.digests.into(&m.Contents, others)
 	return nil
@@ -217,6 +218,7 @@ type plan struct {
 	meter     *meter
 	sequences map[string]backup.Value
 	digests   *digests
+	counts    *counts // nil: tables are read once more to be counted
 }
 
 func (x *Backups) plan(ctx context.Context, tx *sql.Tx, req Request, tell jobs.Tell) (*plan, error) {
@@ -241,7 +243,10 @@ func (x *Backups) plan(ctx context.Context, tx *sql.Tx, req Request, tell jobs.T
 	}
 	dumped := jobs.Share(tell, stageDumping, 0, percent)
 	p := &plan{settings: settings, tables: list, meter: newMeter(weights, dumped), sequences: map[string]backup.Value{}}
-	if !x.CountsOnly {
+	switch {
+	case req.Followed:
+		p.counts = newCounts(list)
+	case !x.CountsOnly:
 		p.digests = newDigests(list)
 	}
 	return p, nil
@@ -255,8 +260,12 @@ func (p *plan) filter() dumpsql.Portable {
 		Table: func(name string, columns []string) {
 			p.meter.begin(name)
 			p.digests.begin(name, columns)
+			p.counts.begin(name)
 		},
-		Lines:       p.digests.lines,
+		Lines: func(text []byte) {
+			p.digests.lines(text)
+			p.counts.lines(text)
+		},
 		LargeObject: p.digests.beginObject,
 		Content:     p.digests.content,
 		Sequence: func(s dumpsql.Sequence) {
@@ -276,18 +285,18 @@ func (w writing) data(ctx context.Context, req Request, p *plan) (backup.FileDig
 	}
 	return compressed(file, level, req.MaxBytes, func(dst io.Writer) error {
 		consume := func(src io.Reader) error { return p.filter().Copy(dst, src) }
-		return w.run.Run(ctx, w.held.First, consume, "--no-owner", "--no-privileges")
+		return w.run.Run(ctx, w.held.First, consume, w.args(req, "--no-owner", "--no-privileges")...)
 	})
 }
 
 // sidecar writes what the portable file leaves out: the schema with owners, privileges and the roles of policies.
-func (w writing) sidecar(ctx context.Context) (backup.FileDigest, error) {
+func (w writing) sidecar(ctx context.Context, req Request) (backup.FileDigest, error) {
 	file, err := w.draft.Sidecar()
 	if err != nil {
 		return backup.FileDigest{}, err
 	}
 	return compressed(file, gzipLevel, 0, func(dst io.Writer) error {
-		return w.run.Run(ctx, w.held.Second, func(src io.Reader) error { return copyWithin(dst, src) }, "--schema-only")
+		return w.run.Run(ctx, w.held.Second, func(src io.Reader) error { return copyWithin(dst, src) }, w.args(req, "--schema-only")...)
 	})
 }
 

@@ -18,7 +18,7 @@ func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 		return Request{
 			OperationID: j.OperationID, DatabaseID: c.DatabaseID, Database: j.Database, Filename: c.Filename, Passing: c.Passing,
 			Verify: c.Verify, Owner: j.Database, Logins: j.Roles, MaxBytes: c.MaxBytes, Account: j.Account, At: c.At, Lost: c.Lost,
-			Size: c.SizeBytes, ManifestSHA256: c.ManifestSHA256, Aside: j.Aside,
+			Size: c.SizeBytes, ManifestSHA256: c.ManifestSHA256, Followed: c.Followed, Aside: j.Aside,
 		}
 	}
 	return jobs.Kind[command.Backup, command.BackupReport]{
@@ -33,7 +33,12 @@ func (x *Backups) kind() jobs.Kind[command.Backup, command.BackupReport] {
 		Abandon: func(ctx context.Context, j jobs.Job, c command.Backup, attempts int, last error) (command.BackupReport, error) {
 			return reported(x.Abandon(ctx, request(j, c), attempts, last))
 		},
-		Discard: func(ctx context.Context, j jobs.Job, c command.Backup) error { return x.Discard(ctx, request(j, c)) },
+		Discard: func(ctx context.Context, j jobs.Job, c command.Backup) error {
+			if err := x.unkeep(ctx, request(j, c)); err != nil {
+				return err
+			}
+			return x.Discard(ctx, request(j, c))
+		},
 		Complete: func(ctx context.Context, j jobs.Job, c command.Backup) (bool, error) {
 			return x.Complete(ctx, request(j, c))
 		},

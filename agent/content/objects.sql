@@ -14,6 +14,9 @@ WITH ns AS MATERIALIZED (
     AND s.classid = d.classid AND s.objid = d.objid AND s.deptype = 'o') AS own
   FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
   WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND d.objid >= 16384
+), pub AS MATERIALIZED (
+  -- all but the agent's own, of databases that move
+  SELECT * FROM pg_publication WHERE NOT (pubname ~ '^move_[0-9a-f]{32}$' AND pubowner = current_user::regrole)
 ), commented AS MATERIALIZED (
   SELECT classid, objid, md5(string_agg(objsubid || description, '' ORDER BY objsubid)) AS comment
   FROM member JOIN pg_description ON classoid = classid AND objoid = objid WHERE own GROUP BY 1, 2
@@ -53,7 +56,7 @@ WITH ns AS MATERIALIZED (
     CASE WHEN own THEN pg_get_statisticsobjdef(s.oid) END
     FROM pg_statistic_ext s JOIN ns ON ns.oid = stxnamespace JOIN rel ON rel.oid = stxrelid
   UNION ALL SELECT 'publication relation', format('%s in publication %I', rel.name, pubname), rel.name, extension, NULL
-    FROM pg_publication_rel JOIN rel ON rel.oid = prrelid JOIN pg_publication p ON p.oid = prpubid
+    FROM pg_publication_rel JOIN rel ON rel.oid = prrelid JOIN pub p ON p.oid = prpubid
 ), named (classid, objid, kind, name, what, definition) AS (
   SELECT 'pg_proc'::regclass, p.oid, CASE prokind WHEN 'p' THEN 'procedure' WHEN 'a' THEN 'aggregate' ELSE 'function' END,
     format('%I.%I(%s)', nspname, proname, CASE WHEN prokind = 'a' AND pronargs = 0 THEN '*' ELSE oidvectortypes(proargtypes) END),
@@ -92,7 +95,7 @@ WITH ns AS MATERIALIZED (
   UNION SELECT 'pg_foreign_data_wrapper'::regclass, oid FROM pg_foreign_data_wrapper
   UNION SELECT 'pg_foreign_server'::regclass, oid FROM pg_foreign_server
   UNION SELECT 'pg_user_mapping'::regclass, oid FROM pg_user_mapping
-  UNION SELECT 'pg_publication'::regclass, oid FROM pg_publication
+  UNION SELECT 'pg_publication'::regclass, oid FROM pub
   UNION SELECT 'pg_publication_namespace'::regclass, oid FROM pg_publication_namespace
   UNION SELECT 'pg_subscription'::regclass, oid FROM pg_subscription
     WHERE subdbid = (SELECT oid FROM pg_database WHERE datname = current_database())

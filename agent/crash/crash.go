@@ -128,6 +128,36 @@ var (
 	PurgeForgotten = point("agent.delete.purge.forgotten") // the logins and their rows are gone, the outcome is not stored
 	PurgeReply     = point("agent.delete.purge.reply")     // the outcome is stored, not told
 
+	FollowIntended    = point("agent.move.follow.intended")    // the ledger has it, nothing is made
+	FollowPublished   = point("agent.move.follow.published")   // the publication stands
+	FollowSlot        = point("agent.move.follow.slot")        // the slot stands, nothing is dumped
+	FollowTaken       = point("agent.move.follow.taken")       // the snapshot is taken, and the login stands
+	FollowSlotDropped = point("agent.move.follow.slotdropped") // the slot is gone, login and publication stand
+
+	SubscribeIntended = point("agent.move.subscribe.intended") // what will be in the way is in the ledger, nothing is changed
+	SubscribeMade     = point("agent.move.subscribe.made")     // the subscription stands
+	FollowReply       = point("agent.move.follow.reply")       // that it has failed is stored, not told
+	SubscribeDropped  = point("agent.move.subscribe.dropped")  // the operation is closed, and the subscription gone
+
+	PartAdmitted   = point("agent.move.part.admitted")   // the command is in the ledger, customers are served
+	PartGateClosed = point("agent.move.part.gateclosed") // nobody new passes the pooler
+	PartAlone      = point("agent.move.part.alone")      // nobody is in the database
+	PartReply      = point("agent.move.part.reply")      // the outcome is stored, not told
+	PartUndone     = point("agent.move.part.undone")     // the database is open again as before
+
+	TakeReached = point("agent.move.take.reached") // all changes are there, and the ledger says so
+	TakeDropped = point("agent.move.take.dropped") // the subscription is gone, and the rest is taken over
+	TakeReply   = point("agent.move.take.reply")   // the outcome is stored, not told
+
+	ServeAdmitted = point("agent.move.serve.admitted") // the command is in the ledger, nobody is let in
+	ServeOpened   = point("agent.move.serve.opened")   // customers are served, what the operation needed is still there
+	ServeReply    = point("agent.move.serve.reply")    // the outcome is stored, not told
+
+	DepartAdmitted = point("agent.move.depart.admitted") // the command is in the ledger, the database stands
+	DepartUnkept   = point("agent.move.depart.unkept")   // its changes are not kept any more
+	DepartDropped  = point("agent.move.depart.dropped")  // the database is dropped, its logins stand
+	DepartReply    = point("agent.move.depart.reply")    // the outcome is stored, not told
+
 	CloseRecorded = point("agent.close.recorded") // the operation takes no more commands, nothing is undone
 	CloseEmptied  = point("agent.close.emptied")  // customers are out, the job is over
 	CloseDropped  = point("agent.close.dropped")  // the database is dropped, its logins stand

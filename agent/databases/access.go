@@ -44,11 +44,11 @@ func (x *Databases) setAccess(ctx context.Context, e protocol.Command, c command
 // RefuseUnfilled refuses a database that an operation has made closed, and has put no data into yet.
 func (x *Databases) RefuseUnfilled(ctx context.Context, d ledger.Database) error {
 	const query = `SELECT EXISTS (SELECT FROM ledger.command WHERE operation_id = $1 AND step = $2)
-		AND NOT EXISTS (SELECT FROM ledger.command WHERE operation_id = $1 AND step = $3 AND result IS NOT NULL)`
+		AND NOT EXISTS (SELECT FROM ledger.command WHERE operation_id = $1 AND step IN ($3, $4) AND result IS NOT NULL)`
 	made, filled := command.Step(command.EnsureDatabase{Closed: true}), command.Step(command.Switch{})
-	unfilled, err := pg.One[bool](ctx, x.db, query, d.MadeBy, made, filled)
+	unfilled, err := pg.One[bool](ctx, x.db, query, d.MadeBy, made, filled, command.Step(command.Serve{}))
 	if err == nil && unfilled {
-		err = command.Refuse(command.ReasonFailed, "the database is a clone whose data is yet to come; its switch opens it")
+		err = command.Refuse(command.ReasonFailed, "the data of the database is yet to come; the operation that brings it opens it")
 	}
 	return err
 }

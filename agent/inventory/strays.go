@@ -23,7 +23,7 @@ const madeByAgent = `r.rolname !~ '^pg_' AND EXISTS (SELECT FROM pg_auth_members
 const (
 	databaseShape = `^(tmp|verify|restore|qualify|replaced|deleted)_[0-9a-f]{32}$`
 	roleShape     = `^(pgh_[0-9a-f]{32}_(rt|ro|gro|grw|holder|c[0-9]+|l[0-9]+)|pgh_dead_[0-9a-f]{32}|` +
-		`(verify|restore|qualify|dump|ext)_[0-9a-f]{32})$`
+		`(verify|restore|qualify|dump|ext|move)_[0-9a-f]{32})$`
 )
 
 // strayDatabases are those that neither a database nor a copy of the ledger is, nor what a copy has replaced, nor what is being
@@ -140,7 +140,7 @@ func scanStrayRole(rows *sql.Rows) (r command.StrayRole, err error) {
 }
 
 var (
-	ofOperation = regexp.MustCompile(`^(?:tmp|verify|restore|qualify|replaced|dump|ext)_([0-9a-f]{32})$`)
+	ofOperation = regexp.MustCompile(`^(?:tmp|verify|restore|qualify|replaced|dump|ext|move)_([0-9a-f]{32})$`)
 	ofDatabase  = regexp.MustCompile(`^pgh_([0-9a-f]{32})_`)
 )
 

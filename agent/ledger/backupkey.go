@@ -26,7 +26,8 @@ func (l *Ledger) Keys() *Keys {
 
 // Of returns the key of a database. DATABASE_NOT_FOUND where there is none.
 func (k *Keys) Of(ctx context.Context, db id.DatabaseID) ([]byte, error) {
-	const query = `SELECT backup_key FROM ledger.database WHERE id = $1`
+	const query = `SELECT backup_key FROM ledger.database WHERE id = $1
+		UNION ALL SELECT backup_key FROM ledger.departed WHERE database_id = $1 LIMIT 1`
 	key, err := pg.One[[]byte](ctx, k.ledger.DB(), query, string(db))
 	if !errors.Is(err, sql.ErrNoRows) {
 		return key, err

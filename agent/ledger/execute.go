@@ -22,7 +22,7 @@ type handler func(e protocol.Command) (action, error)
 // action carries one command out.
 type action func(ctx context.Context) (json.RawMessage, error)
 
-// kindStep finds a handler. The step is empty for a kind that has only one.
+// kindStep finds a handler. The step is empty for the one of a kind that has every other step.
 type kindStep struct {
 	kind command.Kind
 	step string
@@ -128,9 +128,9 @@ func (l *Ledger) has(k command.Kind, t Trait) bool { return slices.Contains(l.tr
 
 // read checks a command before it is entered into the ledger, and finds the function that carries it out.
 func (l *Ledger) read(e protocol.Command) (action, error) {
-	handle := l.kinds[kindStep{e.Kind, ""}]
+	handle := l.kinds[kindStep{e.Kind, e.Step}]
 	if handle == nil {
-		handle = l.kinds[kindStep{e.Kind, e.Step}]
+		handle = l.kinds[kindStep{e.Kind, ""}]
 	}
 	if handle == nil {
 		return nil, command.Refuse(command.ReasonInvalid, "there is no command %s, step %s", e.Kind, e.Step)

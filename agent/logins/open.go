@@ -128,13 +128,35 @@ func connectRequired(l loginRow) error {
 
 // open is one transaction, the gate with it.
 func (x *Logins) open(ctx context.Context, l loginRow, c command.AdmitRole) error {
-	group := l.group(c.AccessProfile)
-	seen, err := x.observe(ctx, l, c.Verifier, group)
+	statements, err := x.opening(ctx, l, c, true)
 	if err != nil {
 		return err
 	}
+	return x.ledger.Insist(ctx, statements...)
+}
+
+// opening are the statements that give a role its grants and its password, and let it log in where the database is open.
+func (x *Logins) opening(ctx context.Context, l loginRow, c command.AdmitRole, open bool) ([]string, error) {
+	group := l.group(c.AccessProfile)
+	seen, err := x.observe(ctx, l, c.Verifier, group)
+	if err != nil {
+		return nil, err
+	}
 	p := loginPlan{loginRow: l, verifier: c.Verifier, group: group, desired: role.Login{
-		Present: true, MayLogIn: !l.db.Shut, Password: role.OurPassword, ValidUntil: c.ValidUntil, InGroup: group != "",
+		Present: true, MayLogIn: open && !l.db.Shut, Password: role.OurPassword, ValidUntil: c.ValidUntil, InGroup: group != "",
 	}}
-	return x.ledger.Insist(ctx, append(p.statements(seen), l.rowStatement("enabled = true"), l.gateStatement(true))...)
+	return append(p.statements(seen), l.rowStatement("enabled = true"), l.gateStatement(open)), nil
+}
+
+// Admitting are the statements that admit a role of a database that has moved here, as it was admitted where it comes from: nothing
+// is proved. ReasonNotFound: the role was not prepared.
+func (x *Logins) Admitting(ctx context.Context, d ledger.Database, c command.AdmitRole, open bool) ([]string, error) {
+	l, err := x.login(ctx, d.ID, c.Username)
+	if err == nil && !l.exists {
+		err = command.Refuse(command.ReasonNotFound, "the server has no role %s", l.name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return x.opening(ctx, l, c, open)
 }

@@ -62,7 +62,7 @@ func inProcessLogging(
 	rights := overlay.New(l)
 	all := databases.New(l, wrap(p))
 	settings.New(l, all, wrap(p), log)
-	relocate.New(l, rights, all, wrap(p))
+	relocate.New(l, rights, all, wrap(p), nil)
 	if err := p.Sync(t.Context(), l.PoolerState); err != nil && !errors.Is(err, pooler.ErrUnreachable) {
 		t.Fatal(err)
 	}

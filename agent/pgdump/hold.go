@@ -47,9 +47,10 @@ type Held struct {
 
 	Tables int // that are held
 
-	dump *Dump
-	db   *sql.DB
-	pids []int64
+	dump     *Dump
+	db       *sql.DB
+	snapshot string // to import; empty: none
+	pids     []int64
 	seen names
 }
 
@@ -66,11 +67,12 @@ func (h *Held) Close() {
 }
 
 // Hold locks all tables and takes the snapshot. While somebody is in the way it tries again, for as long as a dump waits for a
-// lock. The login has to be made.
-func (d *Dump) Hold(ctx context.Context, db *sql.DB) (*Held, error) {
+// lock. The login has to be made. Where a snapshot is given, that is imported, and what was written anew since is the caller's
+// to find out.
+func (d *Dump) Hold(ctx context.Context, db *sql.DB, snapshot string) (*Held, error) {
 	for deadline := time.Now().Add(d.tool.LockWait); ; {
 		list, err := tablesIn(ctx, db) // and gives the connection back, as a database has few for the agent
-		h := &Held{dump: d, db: db, Tables: len(list)}
+		h := &Held{dump: d, db: db, Tables: len(list), snapshot: snapshot}
 		if err == nil {
 			err = h.begin(ctx, list)
 		}
@@ -116,11 +118,16 @@ func (h *Held) begin(ctx context.Context, list []string) (err error) {
 	if err := lock(ctx, list, send(both[0]), send(both[1]), own); err != nil {
 		return err
 	}
-	snapshot, err := one(ctx, both[0], "SELECT pg_export_snapshot()")
+	snapshot, importing := h.snapshot, []sender{send(both[1]), own}
+	if snapshot == "" {
+		snapshot, err = one(ctx, both[0], "SELECT pg_export_snapshot()")
+	} else {
+		importing = append(importing, send(both[0]))
+	}
 	if err != nil {
 		return fmt.Errorf("export snapshot: %w", err)
 	}
-	for _, send := range []sender{send(both[1]), own} {
+	for _, send := range importing {
 		if err := send(ctx, "SET TRANSACTION SNAPSHOT '"+snapshot+"'"); err != nil {
 			return fmt.Errorf("import snapshot: %w", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 
 	"github.com/pgherd/pgherd/agent/databases"
+	"github.com/pgherd/pgherd/agent/follow"
 	"github.com/pgherd/pgherd/agent/ledger"
 	"github.com/pgherd/pgherd/agent/overlay"
 	"github.com/pgherd/pgherd/agent/pooler"
@@ -28,7 +29,10 @@ type Relocator struct {
 	server    ledger.Server
 	db        *sql.DB // maintenance database
 	pooler    Pooler
+	source    *follow.Source
 
+	// Admitting are the statements that admit an additional role of a database that has moved here.
+	Admitting func(ctx context.Context, d ledger.Database, c command.AdmitRole, open bool) ([]string, error)
 	// AskForSweep hears that there is a copy that nobody wants any more.
 	AskForSweep func()
 	// Replaced hears of each database whose place a copy has taken, before the control plane does.
@@ -38,9 +42,9 @@ type Relocator struct {
 }
 
 // New registers the commands with the ledger, what completes their operations, and what undoes a switch.
-func New(l *ledger.Ledger, o *overlay.Overlay, d *databases.Databases, p Pooler) *Relocator {
+func New(l *ledger.Ledger, o *overlay.Overlay, d *databases.Databases, p Pooler, s *follow.Source) *Relocator {
 	x := &Relocator{
-		ledger: l, overlay: o, databases: d, server: l.Server(), db: l.DB(), pooler: p,
+		ledger: l, overlay: o, databases: d, server: l.Server(), db: l.DB(), pooler: p, source: s,
 		AskForSweep: func() {}, Replaced: func(id.DatabaseID) {},
 		RemoveFiles: func(context.Context, id.DatabaseID) error { return nil },
 	}
@@ -53,8 +57,14 @@ func New(l *ledger.Ledger, o *overlay.Overlay, d *databases.Databases, p Pooler)
 	ledger.Completing[command.Isolate](l, func(command.None) bool { return true })
 	ledger.Completing[command.Rejoin](l, func(command.Rejoined) bool { return true })
 	ledger.Completing[command.Purge](l, func(command.None) bool { return true })
+	ledger.On(l, x.part)
+	ledger.On(l, x.serveHere)
+	ledger.On(l, x.depart)
+	ledger.Completing[command.Depart](l, func(command.None) bool { return true })
+	l.Whether(l.HasServed)
 	l.Whether(x.hasSwitched)
 	l.Whether(x.hasRejoined)
 	l.BeforeJobs(x.undoSwitch)
+	l.BeforeJobs(x.undoPartOf)
 	return x
 }

@@ -39,6 +39,11 @@ func (x *Relocator) switchOver(ctx context.Context, e protocol.Command, c comman
 		const message = "the copy has the database's place, but customers are not let in yet; send the command again"
 		return done, ledger.Unavailable(message, err)
 	}
+	if c.Moving {
+		if err := x.tidy(ctx, e.OperationID); err != nil {
+			return done, err
+		}
+	}
 	x.Replaced(c.DatabaseID)
 	done = command.Switched{DatabaseOID: int64(d.OID), SizeBytes: s.bytes}
 	return ledger.Conclude(ctx, x.ledger, e, done, crash.SwitchReply)

@@ -45,10 +45,11 @@ func (x *Relocator) readyCopy(ctx context.Context, operation string, d ledger.Da
 	return s, err
 }
 
-// hasSwitched reports whether an operation's copy has the place of its database.
+// hasSwitched reports whether an operation's copy has the place of its database, and that was the operation's purpose.
 func (x *Relocator) hasSwitched(ctx context.Context, operation string) (bool, error) {
-	const query = "SELECT EXISTS (SELECT FROM ledger.copy WHERE operation_id = $1 AND replaced IS NOT NULL)"
-	return pg.One[bool](ctx, x.db, query, operation)
+	const query = `SELECT EXISTS (SELECT FROM ledger.copy WHERE operation_id = $1 AND replaced IS NOT NULL)
+		AND NOT EXISTS (SELECT FROM ledger.command WHERE operation_id = $1 AND step = $2)`
+	return pg.One[bool](ctx, x.db, query, operation, command.Step(command.Switch{Moving: true}))
 }
 
 // canBeReplaced refuses, while customers are served, what would fail once they are shut out.

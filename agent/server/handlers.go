@@ -43,12 +43,15 @@ func (s *Server) capabilities(ctx context.Context, _ command.AskCapabilities) (c
 	asking, cancel := context.WithTimeout(ctx, postgresTime)
 	defer cancel()
 	connections, down := loop.Await(asking, s.patience, s.config.Commands.Connections)
-	installation, collects := "", false
+	installation, collects, notLogical := "", false, ""
 	if charge == nil && down == nil {
 		installation, down = loop.Await(asking, s.patience, s.config.Commands.Installation)
 	}
 	if charge == nil && down == nil {
 		collects, down = loop.Await(asking, s.patience, s.config.Commands.CollectsStatements)
+	}
+	if charge == nil && down == nil && s.config.NotLogical != nil {
+		notLogical, down = loop.Await(asking, s.patience, s.config.NotLogical)
 	}
 	state := command.ServerState{
 		InCharge: s.config.Confirmed() == nil, Postgres: health.Answered(down),
@@ -72,7 +75,8 @@ func (s *Server) capabilities(ctx context.Context, _ command.AskCapabilities) (c
 	return command.Capabilities{
 		Version: s.config.Version, Protocol: command.Protocol, Routes: routes, Programs: programs, PostgresVersion: major(programs),
 		Connections: connections, Installation: installation, SlowQueries: collects, Storage: s.config.Storage, Archive: archive,
-		State: state, Reasons: s.reasons(),
+		NotLogical: notLogical,
+		State:      state, Reasons: s.reasons(),
 	}, nil
 }
 

@@ -1,7 +1,10 @@
 -- What an administrator does once for a server, in the maintenance database; may be run again, and then repairs.
 
-ALTER ROLE pgherd_agent LOGIN NOSUPERUSER CREATEDB CREATEROLE NOREPLICATION BYPASSRLS INHERIT CONNECTION LIMIT -1;
+ALTER ROLE pgherd_agent LOGIN NOSUPERUSER CREATEDB CREATEROLE REPLICATION BYPASSRLS INHERIT CONNECTION LIMIT -1;
 GRANT pg_signal_backend, pg_monitor TO pgherd_agent;
+
+-- A database that moves to another server is followed there. REPLICATION is for the source, and for the logins that it makes.
+GRANT pg_create_subscription TO pgherd_agent;
 
 -- These it passes on to the logins that it makes for single dumps.
 GRANT pg_read_all_data, pg_use_reserved_connections TO pgherd_agent WITH ADMIN OPTION;

@@ -28,12 +28,13 @@ const (
 	MaintenanceDatabase = "pgherd_maintenance"
 )
 
-// The logins that an agent makes for single dumps and for single changes of extensions: how their names begin, and a regular
+// The logins that an agent makes for single dumps, changes of extensions, and moves to other servers: how their names begin, and a regular
 // expression for the names.
 const (
 	DumpPrefix      = "dump_"
 	ExtensionPrefix = "ext_"
-	JobLogins       = "^(" + DumpPrefix + "|" + ExtensionPrefix + ")[0-9a-f]{32}$"
+	MovePrefix      = "move_"
+	JobLogins       = "^(" + DumpPrefix + "|" + ExtensionPrefix + "|" + MovePrefix + ")[0-9a-f]{32}$"
 )
 
 // Options is what Init needs to know.
@@ -151,12 +152,13 @@ func Init(ctx context.Context, o Options) (Report, error) {
 	}
 	sold, err := oversold(ctx, s, connections)
 	blind, failed := uncollected(ctx, s)
-	for _, warning := range []string{sold, blind} {
+	apart, unseen := inspectMoves(ctx, db)
+	for _, warning := range []string{sold, blind, apart} {
 		if warning != "" {
 			report.Warnings = append(report.Warnings, warning)
 		}
 	}
-	return report, errors.Join(err, failed, limitTempFiles(ctx, db, o.TempFileLimit))
+	return report, errors.Join(err, failed, unseen, limitTempFiles(ctx, db, o.TempFileLimit), limitSlots(ctx, db))
 }
 
 // findCredentials reads the file, or writes one with new passwords. It refuses where the server's logins have others: those would

@@ -63,7 +63,7 @@ func text(t *testing.T, url, query string) (s string) {
 }
 
 func TestPreparedServerGivesNobodyMoreThanItNeeds(t *testing.T) {
-	pg := clustertest.New(t, nil)
+	pg := clustertest.New(t, map[string]string{"wal_level": "logical", "max_wal_senders": "10"})
 	report, c := prepare(t, pg, filepath.Join(t.TempDir(), "credentials"))
 	if slices.ContainsFunc(report.Warnings, func(w string) bool { return !strings.Contains(w, "procedural language") }) {
 		t.Errorf("warnings on loopback: %v", report.Warnings)
@@ -71,11 +71,12 @@ func TestPreparedServerGivesNobodyMoreThanItNeeds(t *testing.T) {
 	admin := pg.URL("postgres")
 	for query, want := range map[string]string{
 		`SELECT concat(rolsuper, rolcreatedb, rolcreaterole, rolbypassrls, rolreplication) FROM pg_roles
-			WHERE rolname = 'pgherd_agent'`: "ftttf",
+			WHERE rolname = 'pgherd_agent'`: "ftttt",
 		`SELECT concat(rolsuper, rolcreatedb, rolcreaterole, rolbypassrls, rolreplication) FROM pg_roles
 			WHERE rolname = 'pgherd_pooler'`: "fffff",
 		`SELECT string_agg(r.rolname, ' ' ORDER BY r.rolname) FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid
-			WHERE m.member = 'pgherd_agent'::regrole`: "pg_monitor pg_read_all_data pg_signal_backend pg_use_reserved_connections",
+			WHERE m.member = 'pgherd_agent'::regrole`: "pg_create_subscription pg_monitor pg_read_all_data " +
+			"pg_signal_backend pg_use_reserved_connections",
 		`SELECT string_agg(r.rolname, ' ' ORDER BY r.rolname) FROM pg_auth_members m JOIN pg_roles r ON r.oid = m.roleid
 			WHERE m.member = 'pgherd_agent'::regrole AND m.admin_option`: "pg_read_all_data pg_use_reserved_connections",
 		// PUBLIC may neither connect nor make temporary tables anywhere.

@@ -241,6 +241,35 @@ CREATE TABLE ledger.copy (
     UNIQUE (operation_id, purpose)
 );
 
+-- Databases whose changes are kept for an operation that moves them to another server: by a replication slot, a publication and a
+-- login, all named after the operation. Its row is there before them, and goes after them. Once the snapshot is taken from which
+-- the other server goes on: what the database was then, beside the rows of its tables. Why says why the changes are not kept any
+-- more.
+CREATE TABLE ledger.followed (
+    operation_id text NOT NULL PRIMARY KEY,
+    database_id  text NOT NULL,
+    schema       text,
+    objects      text, -- large ones
+    why          text NOT NULL DEFAULT ''
+);
+
+-- Databases that follow those of another server, by a subscription named after the operation. What would be in the way of that is
+-- taken from their tables before: back are the statements that put it back. Reached is the position up to which all is there; the
+-- subscription is dropped from then on.
+CREATE TABLE ledger.following (
+    operation_id text   NOT NULL PRIMARY KEY,
+    database_id  text   NOT NULL,
+    back         text[] NOT NULL,
+    reached      pg_lsn
+);
+
+-- Databases that customers are kept out of for an operation that moves them to another server, and whether they were open before.
+CREATE TABLE ledger.parted (
+    operation_id text    NOT NULL PRIMARY KEY,
+    database_id  text    NOT NULL,
+    reopen       boolean NOT NULL
+);
+
 -- What is kept of a database that another server has now: the key of its backups, as long as there are any.
 CREATE TABLE ledger.departed (
     database_id  text  NOT NULL PRIMARY KEY,

@@ -45,6 +45,8 @@ const lacking = `SELECT what
 			('the function server.database_files', to_regprocedure('server.database_files(oid)') IS NOT NULL),
 			('the function server.statement_texts', to_regprocedure('server.statement_texts()') IS NOT NULL),
 			('SET on pg_stat_statements.track for the agent', has_parameter_privilege('pg_stat_statements.track', 'SET')),
+			('REPLICATION for the agent', (SELECT rolreplication FROM pg_roles WHERE rolname = current_user)),
+			('pg_create_subscription for the agent', pg_has_role('pg_create_subscription', 'USAGE')),
 			('log_min_messages = panic for all', 'log_min_messages=panic' = ANY (have)),
 			('log_min_error_statement = panic for all', 'log_min_error_statement=panic' = ANY (have))) checked (what, there)
 	WHERE NOT there`

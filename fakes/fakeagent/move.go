@@ -39,6 +39,13 @@ func (s *Server) FailTakes(message string) { s.set(func(f *faults) { f.failTakes
 // SetLogical says whether the server can be followed at all; at first it can.
 func (s *Server) SetLogical(on bool) { s.set(func(f *faults) { f.notLogical = !on }) }
 
+func (s *Server) notLogical() string {
+	if s.faults.notLogical {
+		return "wal_level is replica, and not logical"
+	}
+	return ""
+}
+
 // Slots counts the operations for which the server keeps changes.
 func (s *Server) Slots() (n int) {
 	s.mu.Lock()
@@ -61,8 +68,8 @@ func (s *Server) moveOf(op id.OperationID, db id.DatabaseID) *move {
 // movable reads the statements of a database: a table without PRIMARY KEY has no identity.
 func (s *Server) movable(d *databaseState) command.Movable {
 	found := command.Movable{SizeBytes: d.bytes(), Obstacles: []command.Obstacle{}}
-	if s.faults.notLogical {
-		found.Obstacles = append(found.Obstacles, command.Obstacle{Kind: command.NotLogical})
+	if why := s.notLogical(); why != "" {
+		found.Obstacles = append(found.Obstacles, command.Obstacle{Kind: command.NotLogical, Object: why})
 	}
 	for line := range strings.Lines(d.contents) {
 		for start, kind := range map[string]command.ObstacleKind{

@@ -46,6 +46,7 @@ var serverSettings = map[string]string{
 	"max_connections":           "300",
 	"max_locks_per_transaction": "670",
 	"reserved_connections":      "10",
+	"wal_level":                 "logical",
 }
 
 // startInfrastructure starts PostgreSQL, prepares it for the agent, migrates the metadata database, and creates the key ring if

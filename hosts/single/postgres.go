@@ -29,6 +29,7 @@ max_locks_per_transaction = 300
 password_encryption = 'scram-sha-256'
 reserved_connections = 10
 shared_preload_libraries = 'pg_stat_statements'
+wal_level = logical
 `
 
 // sql asks a cluster as its superuser, by the socket.

@@ -1,0 +1,19 @@
+package agent_test
+
+import (
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/agenttest"
+	conformance "github.com/pgherd/pgherd/acceptance/conformance/agent"
+	"github.com/pgherd/pgherd/core/command"
+)
+
+func TestRealMoves(t *testing.T) {
+	t.Parallel()
+	source, target := agenttest.Logical(t), agenttest.Logical(t)
+	pair := conformance.Pair{
+		Source: startReal(t, source), Target: startReal(t, target),
+		Peer: command.Peer{URL: "https://" + source.Config.Listen, CA: source.CA(t)},
+	}
+	conformance.Moves(t, 6, func(*testing.T) conformance.Pair { return pair })
+}

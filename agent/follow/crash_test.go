@@ -1,0 +1,184 @@
+package follow_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/pgherd/pgherd/acceptance/agenttest"
+	"github.com/pgherd/pgherd/acceptance/check"
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/hosts/cluster"
+)
+
+// mortal is a pair whose agents are processes of their own.
+func mortal(t *testing.T) (source, target *agenttest.Stack) {
+	t.Helper()
+	list := [2]*agenttest.Stack{}
+	for i := range list {
+		list[i] = agenttest.Logical(t)
+		list[i].Child(t, "")
+		list[i].StartBouncer(t.Context(), t)
+	}
+	return list[0], list[1]
+}
+
+// step is one command of a move, and how it is brought to its end.
+type step struct {
+	at      *agenttest.Stack
+	command func() command.Command
+	do      func(t *testing.T)
+}
+
+func (m *move) steps(t *testing.T) []step {
+	t.Helper()
+	done := func(at *agenttest.Stack, c func() command.Command) func(t *testing.T) {
+		return func(t *testing.T) {
+			t.Helper()
+			at.DoneInTheEnd(t, agenttest.Told(m.operation, m.epoch, c()))
+		}
+	}
+	depart := func() command.Command { return m.departing() }
+	take := func() command.Command { return m.taking() }
+	serve := func() command.Command { return m.serving() }
+	return []step{
+		{m.source, func() command.Command { return m.dumping() }, m.dumps},
+		{m.target, func() command.Command { return m.following(t) }, func(t *testing.T) { t.Helper(); m.fills(t); m.follows(t) }},
+		{m.source, func() command.Command { return m.parting() }, func(t *testing.T) {
+			t.Helper()
+			m.parted = tell(t, m, m.source, m.parting())
+		}},
+		{m.target, take, done(m.target, take)}, {m.target, serve, done(m.target, serve)},
+		{m.source, depart, done(m.source, depart)},
+	}
+}
+
+const (
+	dumpStep = iota
+	followStep
+	partStep
+	takeStep
+	serveStep
+	departStep
+)
+
+// dies has an agent die at a point of a command, and another one take over.
+func dies(t *testing.T, at *agenttest.Stack, point string, c protocol.Command) {
+	t.Helper()
+	at.Child(t, point).DiesOver(t, at, c)
+	at.Child(t, "")
+}
+
+// An agent that dies at whatever point of a move leaves what another one goes on from.
+func TestAgentsDieOverAMove(t *testing.T) {
+	t.Parallel()
+	source, target := mortal(t)
+	for i, death := range []struct {
+		step  int
+		point string
+	}{
+		{dumpStep, crash.FollowIntended}, {dumpStep, crash.FollowPublished}, {dumpStep, crash.FollowSlot},
+		{dumpStep, crash.FollowTaken},
+		{followStep, crash.SubscribeIntended}, {followStep, crash.SubscribeMade},
+		{partStep, crash.PartAdmitted}, {partStep, crash.PartGateClosed}, {partStep, crash.PartAlone}, {partStep, crash.PartReply},
+		{takeStep, crash.TakeReached}, {takeStep, crash.TakeDropped}, {takeStep, crash.TakeReply},
+		{serveStep, crash.ServeAdmitted}, {serveStep, crash.ServeReply},
+		{departStep, crash.DepartAdmitted}, {departStep, crash.DepartUnkept}, {departStep, crash.DepartDropped},
+		{departStep, crash.DepartReply},
+	} {
+		if !agenttest.Turn(i, 1, 6) {
+			continue
+		}
+		t.Run(death.point, func(t *testing.T) {
+			m := begun(t, source, target, `CREATE TABLE entry (n serial PRIMARY KEY)`, `INSERT INTO entry DEFAULT VALUES`)
+			m.prepares(t)
+			for n, s := range m.steps(t) {
+				if n == death.step {
+					if n == followStep {
+						m.fills(t)
+					}
+					dies(t, s.at, death.point, agenttest.Told(m.operation, m.epoch, s.command()))
+				}
+				s.do(t)
+				if n < partStep {
+					m.source.InDatabase(t, m.w, `INSERT INTO entry DEFAULT VALUES RETURNING n`)
+				}
+			}
+			m.hasArrived(t, "3")
+		})
+	}
+}
+
+// hasArrived checks that the target serves with so many rows, and the source has nothing left.
+func (m *move) hasArrived(t *testing.T, rows string) {
+	t.Helper()
+	if n := m.target.InDatabase(t, m.w, `SELECT count(*)::text FROM entry`); n != rows {
+		t.Errorf("the target has %s rows of %s", n, rows)
+	}
+	m.target.GetsIn(t, "the owner", m.w.Present("owner"))
+	m.source.NoTrace(t, m.w)
+	for _, s := range []*agenttest.Stack{m.source, m.target} {
+		nothingKept(t, s)
+		s.NoOrphans(t)
+	}
+}
+
+// An agent that dies while it undoes a move leaves what another one undoes.
+func TestAgentsDieOverAnUndoing(t *testing.T) {
+	t.Parallel()
+	source, target := mortal(t)
+	for _, point := range []string{crash.SubscribeDropped, crash.PartUndone, crash.FollowSlotDropped} {
+		t.Run(point, func(t *testing.T) {
+			m := begun(t, source, target, `CREATE TABLE entry (n serial PRIMARY KEY)`)
+			m.prepares(t)
+			for _, s := range m.steps(t)[:takeStep] {
+				s.do(t)
+			}
+			at := source
+			if point == crash.SubscribeDropped {
+				at = target
+			}
+			dies(t, at, point, agenttest.Closing(m.operation))
+			for _, s := range []*agenttest.Stack{target, source} {
+				s.DoneInTheEnd(t, agenttest.Closing(m.operation))
+				nothingKept(t, s)
+				s.NoOrphans(t)
+			}
+			source.GetsIn(t, "the owner", m.w.Present("owner"))
+			target.NoTrace(t, m.w)
+		})
+	}
+}
+
+// PostgreSQL of either side crashes while it is followed, or follows, and at the moments at which the most could be lost.
+func TestServersCrashOverAMove(t *testing.T) {
+	t.Parallel()
+	source, target := mortal(t)
+	m := begun(t, source, target, `CREATE TABLE entry (n serial PRIMARY KEY)`)
+	m.prepares(t)
+	for n, s := range m.steps(t) {
+		points := map[int]string{partStep: crash.PartAlone, takeStep: crash.TakeDropped, serveStep: crash.ServeAdmitted}
+		if point := points[n]; point != "" {
+			s.at.ServerCrash(t, point, agenttest.Told(m.operation, m.epoch, s.command()))
+		}
+		s.do(t)
+		if n == followStep {
+			for _, one := range []*agenttest.Stack{source, target} {
+				check.NoError(t, one.PG.Restart(context.Background(), cluster.Immediate))
+				check.Eventually(t, "nobody can write", func() bool {
+					db := source.SuperIn(t, m.w)
+					defer db.Close()
+					_, err := db.Exec(`INSERT INTO entry DEFAULT VALUES`)
+					return err == nil
+				})
+				check.Eventually(t, "the agent is not in charge again", func() bool {
+					_, reason, err := target.Send(agenttest.Told(m.operation, m.epoch, m.following(t)))
+					return err == nil && reason == ""
+				})
+			}
+			m.follows(t)
+		}
+	}
+	m.hasArrived(t, "2")
+}

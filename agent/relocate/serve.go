@@ -1,0 +1,77 @@
+package relocate
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/agent/crash"
+	"github.com/pgherd/pgherd/agent/databases"
+	"github.com/pgherd/pgherd/agent/ledger"
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/protocol"
+	"github.com/pgherd/pgherd/core/command"
+)
+
+// tidy removes, once a copy is where the database that moves here is to be, what the operation does not need any more: the file,
+// and the empty database in whose place the copy is.
+func (x *Relocator) tidy(ctx context.Context, operation string) error {
+	if err := x.ledger.DiscardPassing(ctx, operation); err != nil {
+		return err
+	}
+	err := pg.Atomically(ctx, x.db, "UPDATE ledger.copy SET until_closed = false WHERE operation_id = "+pg.Quote(operation),
+		"DELETE FROM ledger.job WHERE operation_id = "+pg.Quote(operation)+" AND "+ledger.Passing)
+	x.AskForSweep()
+	return err
+}
+
+// serveHere lets customers into a database that has moved here. One transaction lets them in and completes the operation.
+func (x *Relocator) serveHere(ctx context.Context, e protocol.Command, c command.Serve) (none command.None, err error) {
+	d, err := x.ledger.InService(ctx, string(c.DatabaseID))
+	if err == nil {
+		err = x.ledger.Moves(ctx, e.OperationID, d)
+	}
+	if err == nil {
+		err = x.refuseUntaken(ctx, e.OperationID)
+	}
+	if err != nil {
+		return none, err
+	}
+	crash.Point(crash.ServeAdmitted)
+	var statements []string
+	for _, r := range c.Roles {
+		admitting, err := x.Admitting(ctx, d, r, c.Open)
+		if err != nil {
+			return none, err
+		}
+		statements = append(statements, admitting...)
+	}
+	if err := x.pooler.Sync(ctx, x.ledger.PoolerState); err != nil {
+		return none, err
+	}
+	if c.Open {
+		statements = append(statements, databases.GateStatement(d, true))
+	}
+	forget := "DELETE FROM ledger.following WHERE operation_id = " + pg.Quote(e.OperationID)
+	statements = append(statements, forget, ledger.Outcome(e, none))
+	if c.Open {
+		err = x.databases.LetIn(ctx, d, statements...)
+	} else {
+		err = x.ledger.Insist(ctx, statements...)
+	}
+	if err != nil {
+		return none, err
+	}
+	x.Replaced(c.DatabaseID)
+	crash.Point(crash.ServeReply)
+	return none, nil
+}
+
+// refuseUntaken refuses an operation that follows a database, and does not have all of it.
+func (x *Relocator) refuseUntaken(ctx context.Context, operation string) error {
+	const query = `SELECT EXISTS (SELECT FROM ledger.following WHERE operation_id = $1)
+		AND NOT EXISTS (SELECT FROM ledger.command WHERE operation_id = $1 AND step = $2 AND result IS NOT NULL)`
+	untaken, err := pg.One[bool](ctx, x.db, query, operation, command.Step(command.Take{}))
+	if err == nil && untaken {
+		err = command.Refuse(command.ReasonFailed, "changes are still missing")
+	}
+	return err
+}
