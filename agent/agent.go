@@ -216,7 +216,7 @@ func New(c Config, d Deps) (*Agent, error) {
 			server.Answering(a.databases.SetAccounts),
 			server.Answering(a.sizes.Use), server.Answering(a.usage.Use), server.Answering(a.slow.SlowQueries),
 			server.Answering(a.settings.Settings), server.Answering(a.ledger.Applied),
-			server.Answering(a.ledger.Heard), server.Answering(a.ledger.Vouch),
+			server.Answering(a.ledger.Heard), server.Answering(a.ledger.Vouch), server.Answering(a.ledger.BackupKey),
 			server.Answering(backups.HasRoom), server.Answering(a.deleteBackup), server.Opening("application/gzip", backups.Open),
 			server.Opening("application/gzip", backups.OpenRest), server.Opening("application/json", backups.OpenManifest),
 			server.Answering(a.source.Movable), server.Answering(a.readings.Reread), server.Answering(a.adoptBackup), server.Answering(a.heritage.Inherit),

@@ -53,6 +53,7 @@
 //	health        healthy or degraded
 //	command       what an agent can be told and asked: one type each, with its result and its JSON form
 //	doctor        what a server has compared with what the metadata say of it
+//	adoption      how what a server has and the metadata do not know gets a record
 //	controlplane  the use cases: what an embedder imports
 //
 // # Control plane
@@ -69,9 +70,9 @@
 //	live          tells open pages of changes
 //	operator      the use cases of the people who run the service
 //
-// The others are named after what they serve: backups, certificates, checkups, citokens, clones, databases, deletion, drills,
-// extensions, keyrings, keys, looks, mails, members, moments, moves, operations, people, previews, pruning, querytimeouts,
-// rebuilds, restores, roles, slowqueries, snapshots, storage, uploads, usage, webhooks.
+// The others are named after what they serve: adoptions, backups, certificates, checkups, citokens, clones, databases,
+// deletion, drills, extensions, keyrings, keys, looks, mails, members, moments, moves, operations, people, previews, pruning,
+// querytimeouts, rebuilds, restores, roles, slowqueries, snapshots, storage, uploads, usage, webhooks.
 //
 // # Glossary
 //

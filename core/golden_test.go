@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/adoption"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/database"
@@ -166,6 +167,15 @@ var moveStages = []meaning[stage.Stage]{
 	{stage.Canceled, "final: the database is where and as it was"},
 }
 
+var adoptionStages = []meaning[stage.Stage]{
+	{stage.Queued, "nothing has been done; the record is `creating`"},
+	{adoption.Taking, "the agent is told whose the database is, and carries out a command for the record"},
+	{stage.Failing, "the agent has refused for good"},
+	{stage.Succeeded, "final: the record is as the server has the database; what was to be dropped is `deleting`"},
+	{stage.Failed, "final: there is no record, the database stays as it is, and `error` says why"},
+	{stage.Canceled, "final: there is no record, and the database stays as it is"},
+}
+
 var cloneStages = []meaning[stage.Stage]{
 	{stage.Queued, "nothing has been done; the clone's record exists, and its password was returned"},
 	{clone.Making, "the new database and its logins are being made, empty and closed"},
@@ -297,6 +307,9 @@ func TestGoldenStates(t *testing.T) {
 	staged(t, &b, "Move", moveStages, move.Machine)
 	b.WriteString("\nThese are the stages of an operation that moves a database to another server. It can be canceled until its\n" +
 		"parting. A move that is closed begins with keeping customers out, and does not follow.\n")
+	staged(t, &b, "Adoption", adoptionStages, adoption.Machine)
+	b.WriteString("\nThese are the stages of an operation that gives a database a record which a server has and the metadata do\n" +
+		"not know.\n")
 	staged(t, &b, "Rescue, comparison and search", lookStages, recovery.Machine)
 	staged(t, &b, "Deletion", deletionStages, deletion.Machine)
 	b.WriteString("\nThese are the stages of an operation that deletes a database. A database in `error` that does not exist on\n" +

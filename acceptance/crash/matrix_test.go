@@ -415,6 +415,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 			slices.Contains(mails.CrashPoints, p) || // killsMailers does
 			slices.Contains(keyrings.CrashPoints, p) || // changesTheRing does
 			slices.Contains(rebuildPoints(t), p) || // TestKilledOverALostServer does
+			slices.Contains(adoptionPoints(t), p) || // TestKilledOverAnAdoption does
 			slices.ContainsFunc(atTheAgent, func(flow string) bool { return strings.HasPrefix(p, flow) })
 		if !hit[p] && !elsewhere {
 			t.Errorf("no case kills at %s", p)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/pgherd/pgherd/agent/pg"
 	"github.com/pgherd/pgherd/agent/sealed"
+	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -41,4 +42,14 @@ func (k *Keys) Of(ctx context.Context, db id.DatabaseID) ([]byte, error) {
 		return k.passing, nil
 	}
 	return nil, NoDatabase(string(db))
+}
+
+// BackupKey tells the key of a database of the ledger.
+func (l *Ledger) BackupKey(ctx context.Context, q command.AskBackupKey) (command.BackupKey, error) {
+	const query = `SELECT backup_key FROM ledger.database WHERE id = $1`
+	key, err := pg.One[[]byte](ctx, l.DB(), query, string(q.DatabaseID))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = NoDatabase(string(q.DatabaseID))
+	}
+	return command.BackupKey{Key: key}, err
 }

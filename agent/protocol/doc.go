@@ -14,6 +14,7 @@
 //	GET  /v1/operations                                 command.Heard
 //	PUT  /v1/operations                                 command.Vouch -> 204
 //	GET  /v1/databases/{id}/size                        command.Size
+//	GET  /v1/databases/{id}/backup-key                  command.BackupKey
 //	GET  /v1/databases/{id}/backups/room                204, or a refusal
 //	GET  /v1/databases/{id}/backups/{filename}          the file
 //	GET  /v1/databases/{id}/backups/{filename}/from/{offset}  the file from a byte on

@@ -30,6 +30,9 @@ const (
 	RecoverFailed       Action = "database.recover_failed"
 	PurgeBegun          Action = "database.purge_begun"
 	DatabasePurged      Action = "database.purged"
+	AdoptRequested      Action = "database.adopt_requested" // a record for what a server has and the metadata do not know
+	DatabaseAdopted     Action = "database.adopted"
+	AdoptFailed         Action = "database.adopt_failed"
 	StorageFull         Action = "storage.full"   // read-only by default
 	StorageClosed       Action = "storage.closed" // connections are refused
 	StorageWithin       Action = "storage.ok"
@@ -41,6 +44,7 @@ const (
 	BackupExpired       Action = "backup.expired"
 	BackupDownloaded    Action = "backup.downloaded"
 	BackupDamaged       Action = "backup.damaged"     // what is stored of it is not what was, as reading it again has found
+	BackupAdopted       Action = "backup.adopted"     // a record for a file that had none
 	BackupMended        Action = "backup.whole_again" // it was taken to be damaged, and is not
 	RestoreRequested    Action = "restore.requested"
 	RestoreFinished     Action = "restore.finished"

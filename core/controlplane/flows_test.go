@@ -8,6 +8,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/adoptions"
 	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/clones"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
@@ -16,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/database"
 	rule "github.com/pgherd/pgherd/core/deletion"
+	"github.com/pgherd/pgherd/core/doctor"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/querytimeout"
@@ -167,10 +169,32 @@ var thePurge = flow{
 	},
 }
 
+// theAdoption is of a database that was made after the metadata to which a test goes back.
+var theAdoption = flow{
+	name: "adopt", kind: adoptions.Kind,
+	prepare: (*world).unknown,
+	begin: func(w *world, cp *controlplane.ControlPlane) {
+		_, _ = cp.Operator.Adopt(w.ctx, w.adopting("shop"))
+	},
+	fails: func(w *world) { w.refusing("SetAccess", command.ReasonFailed) },
+	ended: func(w *world, end operation.Status) {
+		equal(w.t, "logs in", w.logsIn(w.latest), true)
+		if end != operation.Succeeded {
+			equal(w.t, "databases", w.databases(), 0)
+			w.wantFindings(doctor.DatabaseUnknown)
+			must(w.Operator.Adopt(w.ctx, w.adopting("shop")))(w.t)
+			w.work(w.ControlPlane)
+		}
+		equal(w.t, "status", w.status(w.latest.Record.ID), database.Active)
+		equal(w.t, "in the log", w.logged(w.latest.Record.ID, audit.DatabaseAdopted), 1)
+		w.wantFindings(doctor.PasswordDiffers)
+	},
+}
+
 // flows are those that workers carry out.
 var flows = []flow{
-	theBackup, theExtension, theRestore, theCloneOfNow, theCloneOfBackup, theCloneOfThen, theDeletion, theRecovery, thePurge,
-	theMove, theClosedMove,
+	theAdoption, theBackup, theExtension, theRestore, theCloneOfNow, theCloneOfBackup, theCloneOfThen, theDeletion, theRecovery,
+	thePurge, theMove, theClosedMove,
 }
 
 // within are those that a request waits for, and ways of others that differ by what is there before.
@@ -344,7 +368,7 @@ func TestEveryFlowSurvivesEveryCrash(t *testing.T) {
 // One that is queued ends at once. Once the intent of what cannot be taken back is committed, none is canceled any more.
 func TestCancelingAFlow(t *testing.T) {
 	for _, f := range flows {
-		if f.kind != rule.KindPurge {
+		if f.kind != rule.KindPurge && f.kind != adoptions.Kind { // which no customer cancels
 			t.Run(f.name+", queued", func(t *testing.T) {
 				w, o := f.begun(t)
 				equal(t, "at once", must(w.cancels())(t).Status, operation.Canceled)

@@ -86,6 +86,10 @@ var waysOut = []struct {
 	{"create", "EnsureDatabase", func(w *world) {
 		_, _ = w.Databases.Create(w.ctx, w.caller, request("shop"))
 	}, "failed ", "failed "},
+	{"adopt", "SetAccess", func(w *world) {
+		w.unknown()
+		must(w.Operator.Adopt(w.ctx, w.adopting("shop")))(w.t)
+	}, "failed ", "failed "},
 	{"backup", "", func(w *world) { w.started() }, "failed active", "failed active"},
 	{"backup, asked", "Backup", func(w *world) { w.started() }, "failed active", "failed active"},
 	{"stop", "SetAccess", func(w *world) {

@@ -15,6 +15,9 @@ type Input struct {
 	// Filename is that of the deletion backup; none where it is deleted without one.
 	Filename backup.Filename `json:"filename,omitempty"`
 	Made     *Made           `json:"made,omitempty"` // once there is a backup
+	// Isolated says that its server had it out of service when its deletion was asked for: there is nothing to close then, and
+	// nothing to make a backup of.
+	Isolated bool `json:"isolated,omitempty"`
 	// Missing means that the server has no such database any more, so that there is nothing to open again.
 	Missing bool `json:"missing,omitempty"`
 }

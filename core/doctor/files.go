@@ -20,6 +20,9 @@ type Files struct {
 	Databases map[id.DatabaseID]FilesOf
 	// Uploads are those that have a record.
 	Uploads map[id.UploadID]upload.Upload
+	// Behind says that the metadata lack operations that the server has heard of: until an operator has confirmed that they count,
+	// it removes no file.
+	Behind bool
 }
 
 // FilesOf are the files of a database.
@@ -110,10 +113,23 @@ func ExamineFiles(want Files, has []command.StoredFile) (found []Finding) {
 	}
 	for _, db := range slices.Sorted(maps.Keys(all)) {
 		if of := want.Databases[db]; !of.Busy {
-			found = append(found, of.unknown(db, all[db])...)
+			found = append(found, of.unknown(db, all[db], want.Behind)...)
 		}
 	}
 	return found
+}
+
+// Unrecorded are the backups of a database among the files of an agent whose names no record has, the oldest first.
+func Unrecorded(db id.DatabaseID, has []command.StoredFile, known []backup.Filename) (list []backup.Filename) {
+	for _, f := range has {
+		of, stem, _, ending, ok := parsePath(f.Path)
+		name := backup.Filename(stem + backup.FileSuffix)
+		if ok && ending == recordEnding && of == db && !slices.Contains(known, name) {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // working says what is left of an operation although none is open. In the spool, the name of a file begins with its database, and
@@ -196,7 +212,7 @@ func (of FilesOf) missing(db id.DatabaseID, has sets) (found []Finding) {
 }
 
 // unknown says which blobs no backup accounts for. What could be a backup is never removed.
-func (of FilesOf) unknown(db id.DatabaseID, has sets) (found []Finding) {
+func (of FilesOf) unknown(db id.DatabaseID, has sets, behind bool) (found []Finding) {
 	for _, stem := range slices.Sorted(maps.Keys(has)) {
 		name := backup.Filename(stem + backup.FileSuffix)
 		if slices.Contains(of.Names, name) {
@@ -210,7 +226,7 @@ func (of FilesOf) unknown(db id.DatabaseID, has sets) (found []Finding) {
 			for _, ending := range slices.Sorted(maps.Keys(has[stem].attempts[attempt])) {
 				f := has[stem].attempts[attempt][ending]
 				found = append(found, Finding{
-					Code: CompanionLeft, DatabaseID: db, Subject: f.Path, Filename: name, NoRepair: f.AgeS < strayAge,
+					Code: CompanionLeft, DatabaseID: db, Subject: f.Path, Filename: name, NoRepair: behind || f.AgeS < strayAge,
 				})
 			}
 		}

@@ -52,8 +52,18 @@ var ordinalPattern = regexp.MustCompile(`^[1-9][0-9]{0,8}$`)
 
 // Names reports whether a username has the shape of one of the model's roles of a database.
 func (m Model) Names(db id.DatabaseID, username string) bool {
-	ordinal, ok := strings.CutPrefix(username, "pgh_"+id.Compact(db)+m.infix)
-	return ok && ordinalPattern.MatchString(ordinal)
+	_, ok := m.Ordinal(db, username)
+	return ok
+}
+
+// Ordinal is that of the role of a database that has a username; false where it is none of the model's.
+func (m Model) Ordinal(db id.DatabaseID, username string) (int, bool) {
+	text, ok := strings.CutPrefix(username, "pgh_"+id.Compact(db)+m.infix)
+	if !ok || !ordinalPattern.MatchString(text) {
+		return 0, false
+	}
+	ordinal, err := strconv.Atoi(text)
+	return ordinal, err == nil
 }
 
 // Refusal gives the refusals of the machine the model's own code. Other errors stay as they are.

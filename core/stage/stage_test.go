@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/pgherd/pgherd/core/adoption"
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/clone"
 	"github.com/pgherd/pgherd/core/deletion"
@@ -23,6 +24,7 @@ var machines = map[string]struct {
 	stage.Machine
 	forward []stage.Stage
 }{
+	"adoption":  {adoption.Machine, []stage.Stage{adoption.Taking}},
 	"backup":    {backup.Machine, nil},
 	"look":      {recovery.Machine, nil},
 	"extension": {extension.Machine, nil},

@@ -222,6 +222,11 @@ func (s *Server) asked(q command.Question) (any, error) {
 		return s.applied(q), nil
 	case command.AskInventory:
 		return s.inventory(q), nil
+	case command.AskBackupKey:
+		if d := s.databases[q.DatabaseID]; d != nil {
+			return command.BackupKey{Key: d.key}, nil
+		}
+		return nil, errNoDatabase(q.DatabaseID)
 	case command.AskStrays:
 		return s.strays(), nil
 	case command.AskFiles:

@@ -62,6 +62,9 @@ type faults struct {
 
 	countsNothing bool
 	storage       string
+	lists         func(*command.InventoryDatabase)
+	listsStrays   func(*command.Strays)
+	listsFiles    func([]command.StoredFile) []command.StoredFile
 	holdReadings  bool
 	holdDrills    bool
 	drillFails    string
@@ -113,6 +116,21 @@ func (s *Server) FailDrills(why string) { s.set(func(f *faults) { f.drillFails =
 
 // HoldReadings has the readings of backups that begin from now on go on until it is told otherwise.
 func (s *Server) HoldReadings(on bool) { s.set(func(f *faults) { f.holdReadings = on }) }
+
+// Lists changes how databases are listed from now on, as where an administrator has changed them; nil: as they are.
+func (s *Server) Lists(change func(*command.InventoryDatabase)) {
+	s.set(func(f *faults) { f.lists = change })
+}
+
+// ListsStrays changes what is listed beside databases, and ListsFiles the list of files.
+func (s *Server) ListsStrays(change func(*command.Strays)) {
+	s.set(func(f *faults) { f.listsStrays = change })
+}
+
+// ListsFiles is as ListsStrays says.
+func (s *Server) ListsFiles(change func([]command.StoredFile) []command.StoredFile) {
+	s.set(func(f *faults) { f.listsFiles = change })
+}
 
 // SetRights makes these what stands inside a database, whatever the service gives.
 func (s *Server) SetRights(db id.DatabaseID, inside command.Rights) {

@@ -24,7 +24,11 @@ func (s *Server) inventory(q command.AskInventory) command.Inventory {
 			part.More = true
 			break
 		}
-		part.Databases = append(part.Databases, s.databases[db].inventory())
+		one := s.databases[db].inventory()
+		if s.faults.lists != nil {
+			s.faults.lists(&one)
+		}
+		part.Databases = append(part.Databases, one)
 	}
 	return part
 }
@@ -202,6 +206,9 @@ func (s *Server) strays() (found command.Strays) {
 	for op, o := range s.ledger.operations {
 		found.Operations = append(found.Operations, command.InventoryOperation{OperationID: op, Epoch: o.epoch, Closed: o.closed})
 	}
+	if s.faults.listsStrays != nil {
+		s.faults.listsStrays(&found)
+	}
 	return found
 }
 
@@ -225,6 +232,9 @@ func (s *Server) fileList(q command.AskFiles) command.FileList {
 	s.sweepUploads()
 	for key, u := range s.uploads {
 		add("uploads/"+string(key.database)+"_"+string(key.upload)+".part", len(u.content))
+	}
+	if s.faults.listsFiles != nil {
+		list.Files = s.faults.listsFiles(list.Files)
 	}
 	slices.SortFunc(list.Files, func(a, b command.StoredFile) int { return strings.Compare(a.Path, b.Path) })
 	if list.More = len(list.Files) > command.FilesAtOnce; list.More {

@@ -13,7 +13,7 @@ import (
 )
 
 func (m *metadata) backup() *cobra.Command {
-	return group("backup", "backup files of databases", m.backupList())
+	return group("backup", "backup files of databases", m.backupList(), m.backupAdopt())
 }
 
 func (m *metadata) backupList() *cobra.Command {

@@ -12,7 +12,8 @@ import (
 
 func (m *metadata) database() *cobra.Command {
 	return group("database", "databases", m.databaseList(), m.databaseShow(), m.databaseOpen(), m.databaseRecover(),
-		m.databaseMove(), m.databaseMovable(), m.rotateOwner())
+		m.databaseMove(), m.databaseMovable(), m.databaseFinishDeletion(), m.databaseAdopt(), m.databaseDropUnknown(),
+		m.rotateOwner())
 }
 
 func (m *metadata) databaseRecover() *cobra.Command {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"net/netip"
 	"strings"
 	"testing"
@@ -20,6 +21,7 @@ var inventoryCases = map[string]func(t *testing.T, s Stand){
 	"inventory of a single-login database": inventorySingleLogin,
 	"inventory of an overlay":              inventoryOverlay,
 	"inventory of files":                   inventoryFiles,
+	"key of backups":                       keyOfBackups,
 	"storage is tried":                     storageIsTried,
 }
 
@@ -171,6 +173,23 @@ func wantNoStrays(t *testing.T, s Stand, db id.DatabaseID) command.Strays {
 		}
 	}
 	return has
+}
+
+// The key of a database's backups is told, also while it is out of service, and none of what is not there.
+func keyOfBackups(t *testing.T, s Stand) {
+	spec, _ := made(t, s)
+	q := command.AskBackupKey{DatabaseID: spec.DatabaseID}
+	want := func() {
+		t.Helper()
+		if told := must(ports.Ask(bounded(t), s.Agent, q))(t); !told.Whole() || !bytes.Equal(told.Key, spec.BackupKey) {
+			t.Error("it is another key")
+		}
+	}
+	want()
+	noError(t, ports.Tell(bounded(t), s.Agent, newFence(), command.Isolate{DatabaseID: spec.DatabaseID}))
+	want()
+	_, err := ports.Ask(bounded(t), s.Agent, command.AskBackupKey{DatabaseID: newID[id.DatabaseID]()})
+	wantReason(t, err, command.ReasonNotFound)
 }
 
 func storageIsTried(t *testing.T, s Stand) {

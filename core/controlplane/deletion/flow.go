@@ -63,12 +63,16 @@ func (t turn) shut(ctx context.Context) (work.Next, error) {
 	case command.RefusedFor(err, command.ReasonNotFound) && t.Input.From == database.Error:
 		t.Input.Filename, t.Input.Made = "", nil
 		return t.conclude(ctx)
+	case command.RefusedFor(err, command.ReasonIsolated) && t.Input.Isolated:
+		return t.conclude(ctx)
 	case command.RefusedFor(err, command.ReasonIsolated): // its purge would remove what no backup of this deletion has
 		return t.Fail(ctx, base.ErrOutOfService(err))
 	case base.RefusedForGood(err) && !base.Superseded(err):
 		return t.Fail(ctx, fault.Wrap(err, fault.AgentError, "the database server could not close the database"))
 	case err != nil:
 		return work.Next{}, err
+	case t.Input.Isolated:
+		return t.Fail(ctx, fault.New(fault.AgentError, "the database server has the database in service: delete it anew"))
 	case t.Input.Filename == "":
 		return t.Next(ctx, deletion.ShutBare)
 	}

@@ -66,19 +66,8 @@ func (d *Deletion) beginPurge(ctx context.Context, now time.Time, due deletion.T
 		case !errors.Is(err, ports.ErrNoRow):
 			return err
 		}
-		cell, err := locked.Status.Decide(database.Purge)
-		if err != nil {
-			return err
-		}
-		locked.Status = cell.Next
-		if err := tx.Databases().Save(ctx, locked); err != nil {
-			return err
-		}
-		o := d.base.Work.Queued(locked, deletion.KindPurge, nil, work.Origin{Actor: audit.System})
-		if err := tx.Operations().Add(ctx, o); err != nil {
-			return err
-		}
-		return d.base.Audit(ctx, tx, locked, audit.System, audit.PurgeBegun, audit.Details{"operationId": string(o.ID)})
+		_, err = d.queuePurge(ctx, tx, locked, audit.System, audit.Details{})
+		return err
 	})
 	if err == nil {
 		d.base.Work.Reserved(deletion.KindPurge)

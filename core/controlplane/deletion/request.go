@@ -58,9 +58,7 @@ func (u *Unverified) DeleteUnverified(
 	}
 	d := u.deletion
 	err = d.base.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) (err error) {
-		o, err = d.begin(ctx, tx, locked, work.Origin{Actor: audit.Operator}, "", audit.Details{
-			"operator": by, "reason": reason, "backup": "none",
-		})
+		o, err = d.BeginOrdered(ctx, tx, locked, deletion.Ordered{By: by, Reason: reason, Bare: true})
 		return err
 	})
 	if err == nil {
@@ -105,20 +103,34 @@ func (u *Unverified) Undelete(ctx context.Context, db id.DatabaseID, by, reason 
 func (d *Deletion) Begin(
 	ctx context.Context, tx ports.Tx, locked database.Record, by work.Origin,
 ) (operation.Operation, error) {
-	taken, err := tx.Backups().Names(ctx, locked.ID)
-	if err != nil {
-		return operation.Operation{}, err
+	return d.begin(ctx, tx, locked, by, deletion.Ordered{}, audit.Details{})
+}
+
+// BeginOrdered is Begin for an operator's order, which the activity log has.
+func (d *Deletion) BeginOrdered(
+	ctx context.Context, tx ports.Tx, locked database.Record, o deletion.Ordered,
+) (operation.Operation, error) {
+	details := audit.Details{"operator": o.By, "reason": o.Reason}
+	if o.Bare || o.Isolated {
+		details["backup"] = "none"
 	}
-	return d.begin(ctx, tx, locked, by, backup.FreeFilename(d.base.Clock.Now(), taken), audit.Details{})
+	return d.begin(ctx, tx, locked, work.Origin{Actor: audit.Operator}, o, details)
 }
 
 // Begun is called when what Begin has stored was committed.
 func (d *Deletion) Begun() { d.base.Work.Reserved(deletion.KindDelete) }
 
 func (d *Deletion) begin(
-	ctx context.Context, tx ports.Tx, locked database.Record, by work.Origin, file backup.Filename, details audit.Details,
+	ctx context.Context, tx ports.Tx, locked database.Record, by work.Origin, how deletion.Ordered, details audit.Details,
 ) (o operation.Operation, err error) {
-	input := deletion.Input{From: locked.Status, Filename: file}
+	input := deletion.Input{From: locked.Status, Isolated: how.Isolated}
+	if !how.Bare && !how.Isolated {
+		taken, err := tx.Backups().Names(ctx, locked.ID)
+		if err != nil {
+			return o, err
+		}
+		input.Filename = backup.FreeFilename(d.base.Clock.Now(), taken)
+	}
 	cell, err := locked.Status.Decide(database.Delete)
 	if err == nil {
 		err = base.Idle(ctx, tx, locked.ID)

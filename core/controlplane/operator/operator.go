@@ -7,6 +7,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/adoptions"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/checkups"
 	"github.com/pgherd/pgherd/core/controlplane/deletion"
@@ -42,6 +43,7 @@ type Operator struct {
 	*members.Roster
 	*checkups.Checkups
 	*deletion.Unverified
+	*adoptions.Adoptions
 }
 
 // Parts are the use cases of others that operators have, too.
@@ -61,6 +63,7 @@ func New(p *base.Base, q Parts) *Operator {
 		Helpdesk:  q.Helpdesk,
 		Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p),
 		Roster: members.NewRoster(p), Checkups: checkups.New(p), Unverified: deletion.NewUnverified(q.Deletion),
+		Adoptions: adoptions.New(p, q.Deletion),
 	}
 }
 

@@ -71,25 +71,33 @@ func New(p *base.Base, owner account.Account, r database.Record) (Draft, error) 
 	if d.key.Sealed, err = p.Secrets.Seal(seed[:], d.key.SecretContext()); err != nil {
 		return d, err
 	}
-	return d, d.makeLogins(p)
+	return d, d.makeLogins(p, func(database.Login) int64 { return 1 })
 }
 
 // makeLogins generates the passwords. Each verifier takes a millisecond to compute, so they are computed in parallel,
 // concurrently with the first statements that store the draft.
-func (d *Draft) makeLogins(p *base.Base) error {
+func (d *Draft) makeLogins(p *base.Base, generation func(database.Login) int64) error {
 	names, models := database.RoleNames(d.Record.ID, d.Record.Name), d.Record.RoleModel.Logins()
 	d.logins = make([]ports.LoginSecret, len(models))
 	for i, login := range models {
-		password, salt := p.Entropy.Base62(credential.PasswordLength), p.Entropy.Salt()
+		password, verifier := makePassword(p)
 		made := &d.logins[i]
-		*made = ports.LoginSecret{DatabaseID: d.Record.ID, Login: login, Username: names.Of(login), Generation: 1}
+		*made = ports.LoginSecret{
+			DatabaseID: d.Record.ID, Login: login, Username: names.Of(login), Generation: generation(login),
+		}
 		var err error
 		if made.Sealed, err = p.Secrets.Seal([]byte(password), made.Context()); err != nil {
 			return err
 		}
-		d.verified.Go(func() { made.Verifier = credential.Verifier(password, salt, credential.Iterations) })
+		d.verified.Go(func() { made.Verifier = verifier() })
 	}
 	return nil
+}
+
+// makePassword generates a password, and says how to compute its verifier.
+func makePassword(p *base.Base) (password string, verifier func() string) {
+	password, salt := p.Entropy.Base62(credential.PasswordLength), p.Entropy.Salt()
+	return password, func() string { return credential.Verifier(password, salt, credential.Iterations) }
 }
 
 // Name sets the name of a database where only the transaction that stores it knows the name.

@@ -1,0 +1,50 @@
+package base
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Inventory asks an agent for all databases that its ledger has.
+func Inventory(ctx context.Context, agent ports.Agent) (all []command.InventoryDatabase, err error) {
+	for after, more := command.InventoryFromStart, true; more; {
+		part, err := ports.Ask(ctx, agent, command.AskInventory{After: after})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, part.Databases...)
+		if more = part.More && len(part.Databases) > 0; more {
+			after = part.Databases[len(part.Databases)-1].DatabaseID
+		}
+	}
+	return all, nil
+}
+
+// Standing is what an agent's ledger has of a database; nil where it has nothing.
+func Standing(ctx context.Context, agent ports.Agent, db id.DatabaseID) (*command.InventoryDatabase, error) {
+	all, err := Inventory(ctx, agent)
+	for _, d := range all {
+		if d.DatabaseID == db {
+			return &d, err
+		}
+	}
+	return nil, err
+}
+
+// Files asks an agent for all files that it keeps for databases.
+func Files(ctx context.Context, agent ports.Agent) (all []command.StoredFile, err error) {
+	for after, more := "", true; more; {
+		part, err := ports.Ask(ctx, agent, command.AskFiles{After: after})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, part.Files...)
+		if more = part.More && len(part.Files) > 0; more {
+			after = part.Files[len(part.Files)-1].Path
+		}
+	}
+	return all, nil
+}
