@@ -80,9 +80,17 @@ func (l *comparison) say(c Code, subject, want, has string) {
 
 // differ says so where two texts do.
 func (l *comparison) differ(c Code, subject, want, has string) {
-	if want != has {
-		l.say(c, subject, want, has)
+	l.mendable(c, subject, want, has, true)
+}
+
+// mendable is differ where the repair of the kind helps only if that is so: none is offered that would be refused, or change
+// nothing.
+func (l *comparison) mendable(c Code, subject, want, has string, helps bool) {
+	if want == has {
+		return
 	}
+	l.say(c, subject, want, has)
+	l.found[len(l.found)-1].NoRepair = !helps
 }
 
 // ExamineDatabase compares a database; has is nil where the ledger does not have it, and want where there is no record.
@@ -135,7 +143,7 @@ func (l *comparison) database(p presence) {
 			Code: ServiceDiffers, DatabaseID: want.ID, Subject: want.Name, Want: service(true), Has: service(false), NoRepair: true,
 		})
 	}
-	l.differ(AccessDiffers, want.Name, openness(p.open), openness(has.Open))
+	l.mendable(AccessDiffers, want.Name, openness(p.open), openness(has.Open), !p.out)
 	if !p.out { // what was changed last is sent when it is back
 		l.differ(AllowlistDiffers, want.Name, networks(want.Networks), networks(has.Networks))
 		l.differ(SettingsDiffer, want.Name, settings(want.Wanted.Timeouts, want.Wanted.ReadOnly, want.Wanted.Closed),
@@ -163,7 +171,7 @@ func (l *comparison) actual() {
 	// What an administrator has set of what the service does not set is left alone.
 	stored := storedSettings(l.has.Timeouts, l.has.ReadOnly)
 	for _, parameter := range slices.Sorted(maps.Keys(stored)) {
-		l.differ(SettingDiffers, parameter+" of "+name, stored[parameter], has.Settings[parameter])
+		l.mendable(SettingDiffers, parameter+" of "+name, stored[parameter], has.Settings[parameter], !presences[l.want.Status].out)
 	}
 }
 
@@ -341,7 +349,7 @@ func (l *comparison) role(p presence, w wantedRole, r command.InventoryRole) {
 	if w.login {
 		l.login(p, w, r)
 	} else {
-		l.differ(LoginDiffers, w.name, mayLogIn(false), mayLogIn(s.MayLogIn))
+		l.mendable(LoginDiffers, w.name, mayLogIn(false), mayLogIn(s.MayLogIn), false)
 	}
 	limit := -1
 	if w.limit > 0 {
@@ -369,8 +377,10 @@ func (l *comparison) login(p presence, w wantedRole, r command.InventoryRole) {
 	if has == "" {
 		has = "none"
 	}
-	l.differ(GateDiffers, w.name, gate, has)
-	l.differ(LoginDiffers, w.name, mayLogIn(p.open && w.enabled && !l.want.Wanted.Closed), mayLogIn(s.MayLogIn))
+	// Opening a database opens it for the logins that the ledger has enabled, and shuts out none; closing it shuts out all.
+	helps := !p.out && (!p.open || w.enabled && r.Enabled)
+	l.mendable(GateDiffers, w.name, gate, has, helps && r.Gate != "")
+	l.mendable(LoginDiffers, w.name, mayLogIn(p.open && w.enabled && !l.want.Wanted.Closed), mayLogIn(s.MayLogIn), helps)
 	l.differ(RoleLimit, w.name, strconv.Itoa(w.limit), strconv.Itoa(r.Limit))
 	// No rotation has set the first password: of that the ledger knows none.
 	switch generation := max(1, r.CredentialGeneration); {

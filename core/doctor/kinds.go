@@ -134,8 +134,8 @@ var Kinds = []Kind{
 
 	{StatusStuck, "no operation is open that would bring the database out of its status", Nothing},
 	{PurgeRefused, "the server refuses to purge the database; the purge continues once the cause is fixed, or is ended", Nothing},
-	{DatabaseMissing, "the agent's ledger does not have the database", Nothing},
-	{DatabaseUnknown, "the agent's ledger has a database without a record", Nothing},
+	{DatabaseMissing, "the agent's ledger does not have the database: database finish-deletion", Nothing},
+	{DatabaseUnknown, "the agent's ledger has a database without a record: database adopt, or database drop-unknown", Nothing},
 	{
 		DatabaseElsewhere, "the server has a database whose record names another server, and no move is open: compare both before " +
 			"either is removed", Nothing,
@@ -146,7 +146,10 @@ var Kinds = []Kind{
 	{RoleModelDiffers, "the ledger has another role model", Nothing},
 	{CapDiffers, "the ledger has another connection cap", Nothing},
 	{LimitDiffers, "the database has another connection limit in PostgreSQL", Nothing},
-	{ServiceDiffers, "the database is in service but should not be, or the reverse", Rejoin},
+	{
+		ServiceDiffers, "the database is in service but should not be, or the reverse: database recover, or database finish-deletion",
+		Rejoin,
+	},
 	{ConnectionsDiffer, "PostgreSQL allows connections to the database but should not, or the reverse", Nothing},
 	{PublicRights, "PUBLIC has rights on the database", Nothing},
 	{OwnerRights, "the owner login has other rights on the database than it was given", Nothing},
@@ -195,7 +198,7 @@ var Kinds = []Kind{
 	{FileSize, "a backup's file has another size", Nothing},
 	{FileIncomplete, "a backup lacks one of its companion files", Nothing},
 	{FileDamaged, "a backup's file is damaged", Nothing},
-	{FileUnknown, "a file belongs to no backup", Nothing},
+	{FileUnknown, "a file belongs to no backup: backup adopt, where it is one", Nothing},
 	{CompanionLeft, "a companion file is left of a backup that is gone", RemoveFile},
 	{PartialLeft, "a file is left that only an operation needed; the agent removes it, at the latest when it starts", Nothing},
 	{UploadUnknown, "an upload has no record", DropUpload},

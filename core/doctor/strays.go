@@ -23,15 +23,22 @@ const trialSilence = 30 * 60
 
 // strays collects the findings of what is beside the databases.
 type strays struct {
-	of    map[id.OperationID]Operation
-	told  map[id.OperationID]command.InventoryOperation
-	busy  map[string]bool // names of databases that work is under way on
+	of   map[id.OperationID]Operation
+	told map[id.OperationID]command.InventoryOperation
+	Around
 	found []Finding
 }
 
-// ExamineStrays says what a server has that nothing accounts for. busy are the names of databases that work is under way on.
-func ExamineStrays(has command.Strays, of map[id.OperationID]Operation, busy map[string]bool) []Finding {
-	s := &strays{of: of, told: map[id.OperationID]command.InventoryOperation{}, busy: busy}
+// Around is what a server has of databases.
+type Around struct {
+	Busy map[string]bool // names of databases that work is under way on
+	// Serves says that one is in service: the pooler's files are written with its allowlist.
+	Serves bool
+}
+
+// ExamineStrays says what a server has that nothing accounts for.
+func ExamineStrays(has command.Strays, of map[id.OperationID]Operation, beside Around) []Finding {
+	s := &strays{of: of, told: map[id.OperationID]command.InventoryOperation{}, Around: beside}
 	for _, o := range has.Operations {
 		s.told[o.OperationID] = o
 	}
@@ -102,8 +109,10 @@ func (s *strays) pooler(differences []command.PoolerDifference) {
 		command.PoolerDown: PoolerDown, command.PoolerFiles: PoolerFiles, command.PoolerLive: PoolerLive,
 	}
 	for _, d := range differences {
-		if d.Database == "" || !s.busy[d.Database] {
-			s.found = append(s.found, Finding{Code: codes[d.Where], Subject: d.What, Want: d.Want, Has: d.Has})
+		if d.Database == "" || !s.Busy[d.Database] {
+			s.found = append(s.found, Finding{
+				Code: codes[d.Where], Subject: d.What, Want: d.Want, Has: d.Has, NoRepair: !s.Serves,
+			})
 		}
 	}
 }

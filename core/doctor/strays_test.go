@@ -71,7 +71,7 @@ func strayCodes() (all []Code) {
 func TestExamineStrays(t *testing.T) {
 	for _, l := range leftovers {
 		t.Run(l.what, func(t *testing.T) {
-			found := ExamineStrays(l.has, of, map[string]bool{"busy": true, "shop": false})
+			found := ExamineStrays(l.has, of, Around{Busy: map[string]bool{"busy": true, "shop": false}, Serves: true})
 			wantCodes(t, found, l.codes...)
 			for _, f := range found {
 				if repairs := f.Repair() != Nothing; repairs != l.repairs {

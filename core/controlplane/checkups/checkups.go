@@ -88,11 +88,14 @@ func (o Options) pauses() []time.Duration {
 	return []time.Duration{unit, 3 * unit, 9 * unit}
 }
 
-// lasting compares until nothing differs or no pause is left.
+// lasting compares until nothing differs or no pause is left. A comparison in which the agent was silent says nothing of what
+// others have found: it is only told that the agent was silent at last, or always.
 func (c *Checkups) lasting(ctx context.Context, s server.Server, pauses []time.Duration) ([]doctor.Finding, error) {
-	found, err := c.compareOnce(ctx, s)
+	found, silent, err := c.compareOnce(ctx, s)
+	heard := silent == nil
 	for i, pause := range pauses {
-		if err != nil || len(found) == 0 || i > 0 && !slices.ContainsFunc(found, differs) {
+		settled := silent == nil && (len(found) == 0 || i > 0 && !slices.ContainsFunc(found, differs))
+		if err != nil || settled {
 			return found, err
 		}
 		select {
@@ -101,30 +104,37 @@ func (c *Checkups) lasting(ctx context.Context, s server.Server, pauses []time.D
 			return nil, ctx.Err()
 		}
 		var now []doctor.Finding
-		now, err = c.compareOnce(ctx, s)
-		found = doctor.Lasting(found, now)
+		now, silent, err = c.compareOnce(ctx, s)
+		switch {
+		case silent != nil:
+		case heard:
+			found = doctor.Lasting(found, now)
+		default:
+			found, heard = now, true
+		}
 	}
-	return found, err
+	return append(found, silent...), err
 }
 
 // differs reports whether a finding is more than a notice, which need not be checked again.
 func differs(f doctor.Finding) bool { return !f.Code.Notice() }
 
-// compareOnce compares a server with the metadata.
-func (c *Checkups) compareOnce(ctx context.Context, s server.Server) ([]doctor.Finding, error) {
+// compareOnce compares a server with the metadata. Where its agent does not say all, that is what silent says, and nothing is
+// found.
+func (c *Checkups) compareOnce(ctx context.Context, s server.Server) (found, silent []doctor.Finding, err error) {
 	agent, err := c.base.Fleet.Agent(s)
 	if err != nil { // as where its secret cannot be read
 		away := doctor.Finding{Code: doctor.ServerUnreachable, Subject: s.Name, Has: err.Error()}
-		return []doctor.Finding{away}, nil //nolint:nilerr // it is the finding
+		return nil, []doctor.Finding{away}, nil //nolint:nilerr // it is the finding
 	}
 	l := &checkup{base: c.base, server: s, agent: agent, busy: map[string]bool{}}
 	l.files.Databases = map[id.DatabaseID]doctor.FilesOf{}
 	err = l.all(ctx)
-	var silent *silence
-	if errors.As(err, &silent) {
-		return []doctor.Finding{silent.finding(s, "")}, ctx.Err()
+	var none *silence
+	if errors.As(err, &none) {
+		return nil, []doctor.Finding{none.finding(s, "")}, ctx.Err()
 	}
-	return l.found, err
+	return l.found, nil, err
 }
 
 // silence is the error of a question that an agent has not answered, or has refused.

@@ -26,9 +26,10 @@ type checkup struct {
 	server server.Server
 	agent  ports.Agent
 
-	busy  map[string]bool // names of databases that work is under way on
-	files doctor.Files
-	found []doctor.Finding
+	busy   map[string]bool // names of databases that work is under way on
+	serves bool            // some database is in service on both sides
+	files  doctor.Files
+	found  []doctor.Finding
 }
 
 func (l *checkup) all(ctx context.Context) error {
@@ -90,6 +91,9 @@ func (l *checkup) compare(ctx context.Context, after, last id.DatabaseID, list [
 			return err
 		}
 		l.busy[r.Name] = want.Busy
+		if _, serves := doctor.Open(r.Status); serves && has[r.ID] != nil && has[r.ID].Made && has[r.ID].Isolated == "" {
+			l.serves = true
+		}
 		l.found = append(l.found, doctor.ExamineDatabase(want, has[r.ID])...)
 		delete(has, r.ID)
 	}
@@ -237,7 +241,7 @@ func (l *checkup) strays(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.found = append(l.found, doctor.ExamineStrays(has, of, l.busy)...)
+	l.found = append(l.found, doctor.ExamineStrays(has, of, doctor.Around{Busy: l.busy, Serves: l.serves})...)
 	return nil
 }
 
@@ -318,7 +322,16 @@ func (l *checkup) listFiles(ctx context.Context) error {
 			after = part.Files[len(part.Files)-1].Path
 		}
 	}
-	err := l.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	heard, err := ask(ctx, l, command.AskHeard{})
+	if err != nil {
+		return err
+	}
+	lacking, err := l.base.Lacking(ctx, heard)
+	if err != nil {
+		return err
+	}
+	l.files.Behind = len(lacking) > 0
+	err = l.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		l.files.Uploads, err = uploadsOf(ctx, tx, all)
 		return err
 	})

@@ -16,6 +16,14 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
+// errUnseen says that a repair was done, and that nobody could look what it has changed.
+var errUnseen = errors.New("it was done, but the agent did not answer afterwards")
+
+// unseen reports whether a finding says that the agent was silent.
+func unseen(f doctor.Finding) bool {
+	return f.Code == doctor.ServerUnreachable || f.Code == doctor.OtherProtocol
+}
+
 // errStays says that a repair was done, and the difference is still there.
 var errStays = errors.New("it was done, and changed nothing")
 
@@ -55,6 +63,8 @@ func (c *Checkups) repair(ctx context.Context, s server.Server, o Options, list 
 			list[i].Failed = outcome
 		case slices.ContainsFunc(left, d.Same):
 			list[i].Failed = errStays
+		case slices.ContainsFunc(left, unseen):
+			list[i].Failed = errUnseen
 		default:
 			list[i].Repaired = err == nil
 		}
@@ -87,7 +97,7 @@ func (c *Checkups) repairOne(ctx context.Context, s server.Server, f doctor.Find
 	case doctor.TellAccount:
 		return c.tellAccount(ctx, agent, f.DatabaseID)
 	case doctor.CloseOperation:
-		return ports.Close(ctx, agent, ports.Fence{OperationID: f.OperationID, Epoch: f.Epoch})
+		return closeLeft(ctx, agent, f)
 	case doctor.DropUpload:
 		_, err = ports.Ask(ctx, agent, command.DropUpload{DatabaseID: f.DatabaseID, UploadID: f.Upload})
 	case doctor.RemoveFile:
@@ -164,17 +174,38 @@ func (c *Checkups) rejoin(ctx context.Context, agent ports.Agent, db id.Database
 
 var errBusy = fault.New(fault.DatabaseStateConflict, "work on the database has begun since it was looked at")
 
-// render has the agent write the pooler's files: it does that with every allowlist that it is sent.
+// closeLeft closes an operation. One that the agent has completed it does not close: then only what was kept for it goes.
+func closeLeft(ctx context.Context, agent ports.Agent, f doctor.Finding) error {
+	fence := ports.Fence{OperationID: f.OperationID, Epoch: f.Epoch}
+	err := ports.Close(ctx, agent, fence)
+	if f.DatabaseID != "" && command.RefusedFor(err, command.ReasonCompleted) {
+		err = ports.Tell(ctx, agent, fence, command.Discard{DatabaseID: f.DatabaseID})
+	}
+	return err
+}
+
+// render has the agent write the pooler's files: it does that with every allowlist that it is sent. It takes the first database
+// that the server has in service.
 func (c *Checkups) render(ctx context.Context, s server.Server) error {
 	records, err := c.records(ctx, s)
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(records, func(r database.Record) bool { _, serves := doctor.Open(r.Status); return serves })
-	if i < 0 {
-		return errors.New("the server has no database whose allowlist could be sent")
+	err = errors.New("the server has no database whose allowlist could be sent")
+	for _, r := range records {
+		if _, serves := doctor.Open(r.Status); !serves {
+			continue
+		}
+		if err = c.base.Resend(ctx, r.ID, command.SetAllowlist{}.About().Kind); !absent(err) {
+			break
+		}
 	}
-	return c.base.Resend(ctx, records[i].ID, command.SetAllowlist{}.About().Kind)
+	return err
+}
+
+// absent reports whether a server has not the database in service that it was told something about.
+func absent(err error) bool {
+	return command.RefusedFor(err, command.ReasonNotFound) || command.RefusedFor(err, command.ReasonIsolated)
 }
 
 func (c *Checkups) tellAccount(ctx context.Context, agent ports.Agent, db id.DatabaseID) error {
