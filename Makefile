@@ -25,7 +25,7 @@ RECORDED = adapters/postgres/testdata/statements/$(SCHEMA)_$(shell git describe 
 NEXT = PGHERD_PGBOUNCER=$(CURDIR)/.toolchain/pooler-next/bin/pgbouncer $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
 
 .DEFAULT_GOAL := help
-.PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next openapi bench round-trips \
+.PHONY: help build server run test check ready tools compile crash logins lint acceptance stack pooler-next versions on-version openapi bench round-trips \
 	pictures regression-database abuse interruptions previews upgrade record-statements fuzz generate verify toolchain schemas \
 	objectstore offsite clean-dev install install-server install-svc uninstall archiver-next packages try-packages terraform \
 	try-terraform try-traces try-monitoring second-machine
@@ -107,7 +107,7 @@ check: AT_A_TIME = $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 check: ready lint verify ## run everything: each test, each crash point, each history, with the race detector, for hours
 	PGHERD_FUZZ=1m $(TESTS) -race -count=1 -timeout 3h $(PACKAGES)
 	$(GO) test -count=1 -timeout $(TEST_TIMEOUT) ./acceptance/linear
-	$(MAKE) --no-print-directory offsite
+	$(MAKE) --no-print-directory offsite versions
 	$(MAKE) --no-print-directory -j2 $(BESIDE)
 
 # What measures nothing, and may run beside each other.
@@ -141,6 +141,20 @@ pooler-next: ## run the tests that PgBouncer matters to on its next version, whi
 	$(NEXT) -run '^TestMatrix$$/^stack$$' ./acceptance
 	$(NEXT) -run 'Logins|Rotations|LateRequests|PoolerAway' ./acceptance/crash
 	$(NEXT) -run '^TestKilled$$/^(.*roles|rotating_logins|opening_and_closing)$$' ./acceptance/crash
+
+# What another version of PostgreSQL could break. Every package fails where not that version is found: PGHERD_PG_BINDIR is an order.
+ON_VERSION = PGHERD_PG_BINDIR=$(CURDIR)/.toolchain/server-$(ON)/bin $(GO) test -count=1 -timeout $(TEST_TIMEOUT)
+versions: ## run the tests that PostgreSQL's version matters to on 17 and 18, which are fetched for that
+	@$(GO) run ./hosts/toolchain/ensure server-17 server-18 client-18 objectstore
+	$(MAKE) --no-print-directory on-version ON=17
+	$(MAKE) --no-print-directory on-version ON=18
+
+on-version:
+	$(ON_VERSION) ./hosts/cluster ./agent/setup ./agent/sidecar ./agent/load ./agent/copies ./agent/backup ./agent/databases
+	$(ON_VERSION) ./agent/logins ./agent/overlay ./agent/settings ./agent/extensions ./agent/relocate ./agent/statements ./agent/canary ./agent/commons
+	$(ON_VERSION) ./agent/archive/... ./agent
+	$(ON_VERSION) -run '^TestRealAgent$$' ./acceptance/conformance/agent
+	$(ON_VERSION) -run '^TestMatrix$$/^stack$$' ./acceptance
 
 archiver-next: ## run the tests that pgBackRest matters to on its next version, which is fetched for that
 	@$(GO) run ./hosts/toolchain/ensure archiver-next
