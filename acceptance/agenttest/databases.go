@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/extension"
+	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 // Made is a database that a test has made, with all its logins connected.
@@ -63,13 +65,21 @@ func (s *Stack) NoTrace(t testing.TB, w Wanted) {
 	}
 }
 
-// Supported are the versions of PostgreSQL 16.
-var Supported = map[extension.Name]string{extension.Citext: "1.6", extension.PgTrgm: "1.6", extension.PgCrypto: "1.3"}
+// Supported is the version of an extension on the PostgreSQL that the tests run on.
+func Supported(name extension.Name) string { return name.Version(major()) }
+
+var major = sync.OnceValue(func() int {
+	tools, err := toolchain.Find()
+	if err != nil {
+		panic(err) // no stack would have started
+	}
+	return tools.Major
+})
 
 // Change is the command that changes an extension.
 func (w Wanted) Change(kind extension.Change, name extension.Name) protocol.Command {
 	return Told(NewUUID(), 1, command.ChangeExtension{
-		DatabaseID: w.DatabaseID(), Extension: name, Change: kind, Version: Supported[name],
+		DatabaseID: w.DatabaseID(), Extension: name, Change: kind, Version: Supported(name),
 	})
 }
 
@@ -103,7 +113,7 @@ var Forbidden = []string{
 	`DO $$ BEGIN CREATE TEMP TABLE g (t text); COPY g FROM PROGRAM 'id'; END $$`,
 	`CREATE FUNCTION evil() RETURNS int LANGUAGE c AS '/tmp/evil', 'evil'`,
 	`CREATE FUNCTION evil() RETURNS int LANGUAGE internal AS 'int4pl'`,
-	`CREATE EXTENSION file_fdw`, `CREATE EXTENSION dblink`, `CREATE EXTENSION postgres_fdw`, `CREATE EXTENSION adminpack`,
+	`CREATE EXTENSION file_fdw`, `CREATE EXTENSION dblink`, `CREATE EXTENSION postgres_fdw`, `CREATE EXTENSION pageinspect`,
 	`LOAD 'auto_explain'`,
 	// Roles and databases.
 	`CREATE ROLE other_role`, `CREATE DATABASE other_database`, `CREATE TABLESPACE other LOCATION '/tmp'`,

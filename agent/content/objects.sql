@@ -29,7 +29,7 @@ WITH ns AS MATERIALIZED (
   SELECT 'inheritance', format('%s of %I.%I', rel.name, n.nspname, p.relname), rel.name, extension, NULL::text
     FROM pg_inherits JOIN rel ON rel.oid = inhrelid JOIN pg_class p ON p.oid = inhparent
     JOIN pg_namespace n ON n.oid = p.relnamespace
-  UNION ALL SELECT CASE attgenerated WHEN '' THEN 'column default' ELSE 'generated column' END,
+  UNION ALL SELECT CASE attgenerated WHEN '' THEN 'column default' WHEN 'v' THEN 'virtual column' ELSE 'generated column' END,
     format('%s.%I', rel.name, attname), rel.name, extension, CASE WHEN own THEN pg_get_expr(adbin, adrelid) END
     FROM pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum JOIN rel ON rel.oid = adrelid
   UNION ALL SELECT 'identity column', format('%s.%I', rel.name, attname), rel.name, extension, NULL

@@ -113,7 +113,11 @@ func localeOptions(l backup.Locale) string {
 	b.WriteString(" LOCALE_PROVIDER " + l.Provider)
 	option("LC_COLLATE", l.Collate)
 	option("LC_CTYPE", l.Ctype)
-	option("ICU_LOCALE", l.ICULocale)
+	if l.Provider == "builtin" {
+		option("BUILTIN_LOCALE", l.ICULocale)
+	} else {
+		option("ICU_LOCALE", l.ICULocale)
+	}
 	option("ICU_RULES", l.ICURules)
 	return b.String()
 }

@@ -39,7 +39,7 @@ func changedBy(t testing.TB, s *agenttest.Stack, c protocol.Command) (report com
 func wantChanged(t testing.TB, s *agenttest.Stack, w agenttest.Wanted, c protocol.Command, name extension.Name) {
 	t.Helper()
 	want := command.ExtensionReport{
-		State: command.ExtensionDone, Stage: "done", Changed: true, InstalledVersion: agenttest.Supported[name], Schema: "public",
+		State: command.ExtensionDone, Stage: "done", Changed: true, InstalledVersion: agenttest.Supported(name), Schema: "public",
 	}
 	if got := changedBy(t, s, c); got != want {
 		t.Fatalf("%+v", got)
@@ -49,7 +49,7 @@ func wantChanged(t testing.TB, s *agenttest.Stack, w agenttest.Wanted, c protoco
 
 func wantInUse(t testing.TB, s *agenttest.Stack, w agenttest.Wanted, name extension.Name) {
 	t.Helper()
-	if e := extensionOf(t, s, w, name); e.InstalledVersion != agenttest.Supported[name] || e.Schema != "public" {
+	if e := extensionOf(t, s, w, name); e.InstalledVersion != agenttest.Supported(name) || e.Schema != "public" {
 		t.Errorf("%+v", e)
 	}
 	owner := s.Owner(t, w)

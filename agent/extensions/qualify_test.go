@@ -64,11 +64,11 @@ func TestCrashWhileQualifying(t *testing.T) {
 			continue
 		}
 		t.Run(point, func(t *testing.T) {
-			c := qualifying(extension.Citext, "1.6")
+			c := qualifying(extension.Citext, agenttest.Supported(extension.Citext))
 			s.Child(t, point).DiesOver(t, s, c)
 			next := s.Child(t, "")
 			if i%2 == 0 {
-				wantQualified(t, s, c, "1.6")
+				wantQualified(t, s, c, agenttest.Supported(extension.Citext))
 			}
 			noProof(t, s, c)
 			next.Kill()

@@ -28,6 +28,13 @@ ALTER ROLE pgherd_agent SET lock_timeout = 0;
 ALTER ROLE pgherd_agent SET idle_in_transaction_session_timeout = 0;
 ALTER ROLE pgherd_agent SET idle_session_timeout = 0;
 ALTER ROLE pgherd_agent SET default_transaction_read_only = off;
+DO $$
+BEGIN
+    IF current_setting('server_version_num')::int >= 170000 THEN
+        ALTER ROLE pgherd_agent SET transaction_timeout = 0;
+    END IF;
+END
+$$;
 
 -- Its statements hold verifiers, which do not belong into the server's log.
 ALTER ROLE pgherd_agent SET log_statement = 'none';

@@ -21,7 +21,7 @@ BEGIN
         CREATE EXTENSION IF NOT EXISTS pg_stat_statements SCHEMA server;
         ALTER EXTENSION pg_stat_statements SET SCHEMA server;
         ALTER EXTENSION pg_stat_statements UPDATE;
-        GRANT EXECUTE ON FUNCTION server.pg_stat_statements_reset(oid, oid, bigint) TO pgherd_agent;
+        GRANT EXECUTE ON FUNCTION server.pg_stat_statements_reset TO pgherd_agent; -- its arguments differ between versions
     END IF;
 END
 $$;

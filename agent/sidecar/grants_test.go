@@ -61,7 +61,7 @@ func TestGrantsOfRolesThatAreGone(t *testing.T) {
 // What pg_dump writes after a former owner and the present one have become the same.
 func TestSettled(t *testing.T) {
 	about := object{kind: "TYPE", name: "s.t"}
-	usage := []privilege{{name: "USAGE"}}
+	usage, whole := []privilege{{name: "USAGE"}}, all[about.kind]
 	said := func(list []grant) (all []string) {
 		for _, g := range settled("shop", list) {
 			all = append(all, g.sql())
@@ -70,13 +70,13 @@ func TestSettled(t *testing.T) {
 		return all
 	}
 	back := []grant{
-		{object: about, revoke: true, privileges: usage, grantee: "shop"}, {object: about, privileges: usage, grantee: "shop"},
+		{object: about, whole: whole, revoke: true, privileges: usage, grantee: "shop"}, {object: about, privileges: usage, grantee: "shop"},
 	}
 	if got := said(back); len(got) != 0 {
 		t.Errorf("what is as at first needs %v", got)
 	}
 	taken := []grant{
-		{object: about, revoke: true, privileges: usage}, {object: about, privileges: usage, grantee: "rt", option: true},
+		{object: about, whole: whole, revoke: true, privileges: usage}, {object: about, privileges: usage, grantee: "rt", option: true},
 	}
 	want := []string{`GRANT USAGE ON TYPE s.t TO "rt" WITH GRANT OPTION`, `REVOKE USAGE ON TYPE s.t FROM PUBLIC`}
 	if diff := cmp.Diff(want, said(taken)); diff != "" {

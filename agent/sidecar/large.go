@@ -29,7 +29,7 @@ func accessGrants(about object, o backup.LargeObjects) []grant {
 	}
 	var given []grant
 	for _, g := range o.Grants {
-		of := grant{object: about, grantee: g.Grantee, grantor: g.Grantor}
+		of := grant{object: about, grantee: g.Grantee, grantor: g.Grantor, whole: all[about.kind]}
 		if of.grantor == o.Owner {
 			of.grantor = ""
 		}
@@ -49,7 +49,7 @@ func accessGrants(about object, o backup.LargeObjects) []grant {
 		}
 	}
 	whole := []privilege{{name: "SELECT"}, {name: "UPDATE"}}
-	first := []grant{{object: about, revoke: true, privileges: whole, grantee: o.Owner}}
+	first := []grant{{object: about, revoke: true, privileges: whole, grantee: o.Owner, whole: all[about.kind]}}
 	ordered, groundless := pg.InOrder(given, grant.inOrder)
 	return slices.Concat(first, ordered, groundless) // the server says what is wrong with the last
 }

@@ -20,7 +20,8 @@ type (
 		privileges []privilege
 		grantee    string
 		option     bool
-		grantor    string // empty: the object's owner
+		grantor    string   // empty: the object's owner
+		whole      []string // what the owner has at first: what ALL means there
 	}
 	defaults struct {
 		creator    string
@@ -43,8 +44,9 @@ type (
 
 var errSecurityLabel = errors.New("security labels are not restored")
 
-// parse returns one of the types above, or nil for a statement that pg_dump writes about something else.
-func parse(words []word) (any, error) {
+// parse returns one of the types above, or nil for a statement that pg_dump writes about something else. version is the major
+// version of the server that was dumped.
+func parse(words []word, version int) (any, error) {
 	c := &cursor{words: words}
 	switch {
 	case c.take("SET", "SESSION", "AUTHORIZATION"):
@@ -62,7 +64,7 @@ func parse(words []word) (any, error) {
 		name, table, err := c.policyName()
 		return policyComment{name, table}, err
 	case c.peek() == "GRANT", c.peek() == "REVOKE":
-		return c.grant()
+		return c.grant(version)
 	case c.peek() == "ALTER" && slices.ContainsFunc(words, func(w word) bool { return w.text == "OWNER" }):
 		return c.ownership()
 	case slices.ContainsFunc(others, func(start []string) bool { return c.take(start...) }):
@@ -86,7 +88,7 @@ func (c *cursor) ownership() (o ownership, err error) {
 	return o, c.endAfter(err)
 }
 
-func (c *cursor) grant() (g grant, err error) {
+func (c *cursor) grant(version int) (g grant, err error) {
 	g.revoke = c.take("REVOKE")
 	if !g.revoke {
 		c.at++
@@ -97,7 +99,8 @@ func (c *cursor) grant() (g grant, err error) {
 	if g.object, err = c.object(); err != nil {
 		return g, err
 	}
-	g.privileges, err = expand(g.privileges, g.kind)
+	g.whole = allOn(g.kind, version)
+	g.privileges, err = expand(g.privileges, g.whole)
 	if err != nil {
 		return g, err
 	}

@@ -54,6 +54,14 @@ func TestPlanned(t *testing.T) {
 			`GRANT SELECT ON TABLE public.t TO PUBLIC -- rt2`,
 			`REVOKE USAGE, CREATE ON SCHEMA "public" FROM "rt2" -- shop`,
 		}},
+		"all of a table of PostgreSQL 17": {"-- Dumped from database version 17.10 (Debian)\nSET a = 1;\n" + header +
+			`REVOKE ALL ON TABLE public.t FROM shop;`, []string{
+			`REVOKE SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER, MAINTAIN ON TABLE public.t FROM "shop" -- shop`,
+		}},
+		"what an object's comment says of a version is not about the server": {"SET a = 1;\n" +
+			"-- Dumped from database version 17.10\n" + header + `REVOKE ALL ON TABLE public.t FROM shop;`, []string{
+			`REVOKE SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON TABLE public.t FROM "shop" -- shop`,
+		}},
 		"schemas last": {"-- Name: s; Type: ACL; Schema: -; Owner: shop\n" + `GRANT ALL ON SCHEMA s TO rt;` +
 			"\n" + header + `REVOKE ALL ON TABLE s.t FROM shop;`, []string{
 			`REVOKE SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON TABLE s.t FROM "shop" -- shop`,

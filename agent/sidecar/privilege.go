@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -35,7 +36,7 @@ func (c *cursor) privileges() (list []privilege, err error) {
 	return list, nil
 }
 
-// all is what ALL means on each kind of object on which PostgreSQL 16 knows privileges.
+// all is what ALL means on each kind of object on which PostgreSQL 16 knows privileges. Later versions know one more on tables.
 var all = map[string][]string{
 	"TABLE":                {"SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"},
 	"SEQUENCE":             {"SELECT", "UPDATE", "USAGE"},
@@ -53,10 +54,23 @@ const largeObject = "LARGE OBJECT"
 
 var allOfColumn = []string{"SELECT", "INSERT", "UPDATE", "REFERENCES"}
 
-// expand writes out ALL.
-func expand(list []privilege, kind string) (expanded []privilege, err error) {
-	whole, known := all[kind]
-	if !known {
+// maintain is the privilege on tables that PostgreSQL knows from maintainedFrom on.
+const (
+	maintain       = "MAINTAIN"
+	maintainedFrom = 17
+)
+
+// allOn is what ALL means on a kind of object in a dump of a server of a major version; nil where there are no privileges.
+func allOn(kind string, version int) []string {
+	if kind == "TABLE" && version >= maintainedFrom {
+		return append(slices.Clone(all[kind]), maintain)
+	}
+	return all[kind]
+}
+
+// expand writes out ALL, which means whole on the object.
+func expand(list []privilege, whole []string) (expanded []privilege, err error) {
+	if whole == nil {
 		return nil, errNotUnderstood
 	}
 	for _, p := range list {

@@ -22,7 +22,8 @@ func settled(owner string, list []grant) (fewest []grant) {
 		return nil
 	}
 	about := list[0].object
-	first, now := initial(owner, about), initial(owner, about)
+	whole := list[0].whole
+	first, now := initial(owner, about, whole), initial(owner, about, whole)
 	for _, g := range list {
 		for _, p := range g.privileges {
 			if g.revoke {
@@ -49,10 +50,10 @@ func settled(owner string, list []grant) (fewest []grant) {
 	return fewest
 }
 
-// initial is what is granted on a new object.
-func initial(owner string, about object) acl {
+// initial is what is granted on a new object, whose owner has the whole.
+func initial(owner string, about object, whole []string) acl {
 	a := acl{}
-	for _, name := range all[about.kind] {
+	for _, name := range whole {
 		a.give(giving{grantee: owner}, privilege{name: name}, false)
 	}
 	for _, p := range grantedToEverybody(about) {

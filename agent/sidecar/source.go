@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -69,6 +70,7 @@ type source struct {
 	at      place
 	grantor string // of the grants that follow
 	grants  grants // of one object
+	version int    // the major version of the server that was dumped, as the dump says; 0: it does not
 }
 
 func newSource(text io.Reader) *source {
@@ -108,7 +110,7 @@ func (s *source) statement(sql []byte, do func(statement) error) error {
 		sql = sql[:beginning]
 	}
 	st.words = split(sql)
-	parsed, err := parse(st.words)
+	parsed, err := parse(st.words, s.version)
 	if err != nil {
 		return err
 	}
@@ -152,11 +154,28 @@ func (s *source) located(err error) error {
 
 // note keeps what the comment before a statement says. It holds for the statements that follow without one.
 func (s *source) note(item dumpsql.Item) {
+	if s.at.number == 0 {
+		for comment := range item.Comments() {
+			if text, ok := strings.CutPrefix(comment, "-- Dumped from database version "); ok {
+				s.version = majorOf(text)
+			}
+		}
+	}
 	s.at.number++
 	s.at.line = item.Line
 	if object, owner, ok := item.About(); ok {
 		s.at.object, s.at.owner = shorten(object), owner
 	}
+}
+
+// majorOf is the major version at the beginning of what a server calls its version; 0: there is none.
+func majorOf(text string) int {
+	digits := text[:len(text)-len(strings.TrimLeft(text, "0123456789"))]
+	major, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return major
 }
 
 // shorten bounds what of a customer's names goes into messages.

@@ -75,7 +75,7 @@ type Contents struct {
 // Locale is a database's encoding and collation. Empty fields do not apply to the provider.
 type Locale struct {
 	Encoding  string `json:"encoding"`
-	Provider  string `json:"provider"` // libc or icu
+	Provider  string `json:"provider"` // libc, icu or builtin
 	Collate   string `json:"collate"`
 	Ctype     string `json:"ctype"`
 	ICULocale string `json:"icuLocale,omitempty"`

@@ -26,12 +26,12 @@ func TestAnExtensionIsInstalledAndUpgraded(t *testing.T) {
 		w.work(w.ControlPlane)
 		o = w.readExtension(o.ID)
 		want := string(operation.Encode(extension.Result{
-			Extension: q.Extension, InstalledVersion: q.Extension.Version(), Schema: "public",
+			Extension: q.Extension, InstalledVersion: q.Extension.Version(16), Schema: "public",
 		}))
 		if o.Status != operation.Succeeded || string(o.Result) != want || o.Progress != 100 {
 			t.Errorf("%s: %+v", q.Extension, o)
 		}
-		equal(t, "installed", w.entry(q.Extension).InstalledVersion, q.Extension.Version())
+		equal(t, "installed", w.entry(q.Extension).InstalledVersion, q.Extension.Version(16))
 	}
 	if got := w.events(); !slices.Equal(got, slices.Repeat([]string{"extension.succeeded"}, 3)) {
 		t.Error(got)

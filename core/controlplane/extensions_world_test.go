@@ -34,7 +34,7 @@ func (w *world) readyForExtensions() {
 	ok(w.t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		for _, name := range extension.Names {
 			err = errors.Join(err, tx.Qualifications().Put(ctx, extension.Qualification{
-				ServerID: w.machine.ID, Extension: name, Version: name.Version(), ServerVersion: version, Qualified: true,
+				ServerID: w.machine.ID, Extension: name, Version: name.Version(16), ServerVersion: version, Qualified: true,
 			}))
 		}
 		return err

@@ -2,14 +2,25 @@ package extension
 
 import "github.com/pgherd/pgherd/core/idempotency"
 
-// supported are the versions that are installed and upgraded to (spec, "Extension catalog entry").
-var supported = map[Name]string{Citext: "1.6", PgTrgm: "1.6", PgCrypto: "1.3"}
+// supported are the versions that are installed and upgraded to (spec, "Extension catalog entry"), by the first major version of
+// PostgreSQL that has them.
+var supported = map[Name]map[int]string{
+	Citext: {16: "1.6", 18: "1.8"}, PgTrgm: {16: "1.6"}, PgCrypto: {16: "1.3", 18: "1.4"},
+}
 
 // Values lists the names for the API's description.
 func (Name) Values() []Name { return Names }
 
-// Version is the supported version; empty for what is not in the catalog.
-func (n Name) Version() string { return supported[n] }
+// Version is the supported version on servers of a major version of PostgreSQL; empty for what is not in the catalog.
+func (n Name) Version(postgres int) (version string) {
+	since := 0
+	for first, has := range supported[n] {
+		if first <= postgres && first > since {
+			since, version = first, has
+		}
+	}
+	return version
+}
 
 // Values lists the changes for the API's description.
 func (Change) Values() []Change { return []Change{Install, Upgrade} }

@@ -36,24 +36,25 @@ func (s Scene) Admits(r Request, e Entry) error {
 	if err := s.Calm(); err != nil {
 		return err
 	}
-	if err := e.fit(); err != nil {
+	version := e.Name.Version(s.Database.PostgresVersion)
+	if err := e.fit(version); err != nil {
 		return err
 	}
 	if r.Change == Install {
 		return e.admitsInstall()
 	}
-	return e.admitsUpgrade()
+	return e.admitsUpgrade(version)
 }
 
-// fit refuses what the service changes on no database of the server.
-func (e Entry) fit() error {
+// fit refuses what the service changes on no database of the server, where version is supported.
+func (e Entry) fit(version string) error {
 	switch {
 	case !e.Available:
 		return unavailable("the database server does not have %s", e.Name)
 	case !e.Trusted:
 		return unavailable("%s is not trusted on the database server", e.Name)
-	case e.DefaultVersion != e.Name.Version():
-		return unavailable("the database server has %s %s; %s is supported", e.Name, e.DefaultVersion, e.Name.Version())
+	case e.DefaultVersion != version:
+		return unavailable("the database server has %s %s; %s is supported", e.Name, e.DefaultVersion, version)
 	case !e.RestoreQualified:
 		return unavailable("backups with %s are not proven to be restorable on the database server yet; "+
 			"the people who run the service can change that", e.Name)
@@ -68,13 +69,13 @@ func (e Entry) admitsInstall() error {
 	return nil
 }
 
-func (e Entry) admitsUpgrade() error {
+func (e Entry) admitsUpgrade(version string) error {
 	switch {
 	case e.InstalledVersion == "":
 		return unavailable("%s is not installed", e.Name)
 	case e.Schema != Schema:
 		return unavailable("%s is installed in another schema than %s", e.Name, Schema)
-	case e.InstalledVersion == e.Name.Version():
+	case e.InstalledVersion == version:
 		return unavailable("%s has the supported version %s already", e.Name, e.InstalledVersion)
 	}
 	return nil

@@ -13,12 +13,17 @@ import (
 func TestCatalog(t *testing.T) {
 	var list []string
 	for _, n := range Names {
-		list = append(list, string(n)+" "+n.Version())
+		list = append(list, string(n)+" "+n.Version(16))
 	}
 	if got := strings.Join(list, ", "); got != "citext 1.6, pg_trgm 1.6, pgcrypto 1.3" {
 		t.Error(got)
 	}
-	if v := Name("postgis").Version(); v != "" {
+	for major, want := range map[int]string{15: "", 17: "1.6", 18: "1.8", 19: "1.8"} {
+		if v := Citext.Version(major); v != want {
+			t.Errorf("citext on PostgreSQL %d: %q, want %q", major, v, want)
+		}
+	}
+	if v := Name("postgis").Version(16); v != "" {
 		t.Errorf("postgis %s", v)
 	}
 }
@@ -47,7 +52,7 @@ func TestCheck(t *testing.T) {
 }
 
 func good() Scene {
-	return Scene{Database: database.Record{RoleModel: database.Managed, Status: database.Active}}
+	return Scene{Database: database.Record{RoleModel: database.Managed, Status: database.Active, PostgresVersion: 16}}
 }
 
 func fresh() Entry {

@@ -83,7 +83,7 @@ func serversOf(ctx context.Context, o *operator.Operator, only string) ([]server
 
 func trialRow(s server.Server, q extension.Qualification) row {
 	r := row{
-		{"serverId", s.ID}, {"server", s.Name}, {"extension", q.Extension}, {"supported", q.Extension.Version()},
+		{"serverId", s.ID}, {"server", s.Name}, {"extension", q.Extension}, {"supported", q.Extension.Version(s.PostgresVersion)},
 		{"qualified", q.Qualified},
 	}
 	if q.At.IsZero() {

@@ -18,7 +18,7 @@ func Qualifications(t *testing.T, m Metadata) {
 
 func (w *world) trial(of extension.Name, on id.ServerID) extension.Qualification {
 	return extension.Qualification{
-		ServerID: on, Extension: of, Version: of.Version(), ServerVersion: "16.14", Qualified: true, At: epoch,
+		ServerID: on, Extension: of, Version: of.Version(16), ServerVersion: "16.14", Qualified: true, At: epoch,
 	}
 }
 

@@ -102,8 +102,9 @@ func (x *Extensions) add(
 		AccountID: locked.AccountID, Route: routeOf(locked.ID), Key: q.Key, Fingerprint: q.Fingerprint(),
 		CreatedAt: x.base.Clock.Now(),
 	}
+	version := q.Extension.Version(locked.PostgresVersion)
 	o := x.base.Work.Queued(locked, Kind, operation.Encode(extension.Input{
-		Extension: q.Extension, Change: q.Change, Version: q.Extension.Version(), IdempotencyKey: key.Derived(),
+		Extension: q.Extension, Change: q.Change, Version: version, IdempotencyKey: key.Derived(),
 	}), by.Origin())
 	key.ResourceID = string(o.ID)
 	if err := tx.Operations().Add(ctx, o); err != nil {
@@ -113,7 +114,7 @@ func (x *Extensions) add(
 		return o, err
 	}
 	return o, x.base.Audit(ctx, tx, locked, by.Actor(), audit.ExtensionRequested, audit.Details{
-		"operationId": string(o.ID), "extension": string(q.Extension), "change": string(q.Change), "version": q.Extension.Version(),
+		"operationId": string(o.ID), "extension": string(q.Extension), "change": string(q.Change), "version": version,
 	})
 }
 

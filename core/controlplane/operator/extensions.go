@@ -32,7 +32,7 @@ func (o *Operator) QualifyExtensions(ctx context.Context, of id.ServerID) (list 
 		return nil, notFound(err, "server")
 	}
 	for _, name := range extension.Names {
-		q, one := o.qualify(ctx, agent, name)
+		q, one := o.qualify(ctx, agent, name, on.PostgresVersion)
 		if one == nil {
 			q.ServerID = of
 			one = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return o.putTrial(ctx, tx, on, q) })
@@ -76,7 +76,7 @@ func outcomeOf(q extension.Qualification) audit.Details {
 
 // qualify has the agent try an extension, under an operation of its own, which is closed if its end is not waited for.
 func (o *Operator) qualify(
-	ctx context.Context, agent ports.Agent, name extension.Name,
+	ctx context.Context, agent ports.Agent, name extension.Name, major int,
 ) (q extension.Qualification, err error) {
 	ctx, cancel := context.WithTimeout(ctx, trialMost)
 	defer cancel()
@@ -89,7 +89,7 @@ func (o *Operator) qualify(
 		}
 	}()
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
-		proof, err := ports.Do(ctx, agent, fence, command.QualifyExtension{Extension: name, Version: name.Version()})
+		proof, err := ports.Do(ctx, agent, fence, command.QualifyExtension{Extension: name, Version: name.Version(major)})
 		switch {
 		case err != nil:
 			return q, err

@@ -23,10 +23,14 @@ backup with it must be proven to be restorable, before it can be installed.
 A database with the name of one of the commands below is named by its ID here.`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteDatabase,
 		RunE: a.OnDatabase(func(ctx context.Context, c *apiclient.Client, of id.DatabaseID, _ []string) error {
+			d, err := c.Databases.Get(ctx, of)
+			if err != nil {
+				return err
+			}
 			return app.ShowAll(a, app.Sequence(c.Extensions.List(ctx, of)), "No extensions.", func(e wire.Extension) []app.Field {
 				return []app.Field{
 					{"NAME", e.Name}, {"INSTALLED", e.InstalledVersion}, {"SCHEMA", e.Schema}, {"SERVER HAS", e.DefaultVersion},
-					{"SUPPORTED", e.Name.Version()}, {"TRUSTED", e.Trusted}, {"RESTORABLE", e.RestoreQualified},
+					{"SUPPORTED", e.Name.Version(d.PostgresVersion)}, {"TRUSTED", e.Trusted}, {"RESTORABLE", e.RestoreQualified},
 				}
 			})
 		}),
