@@ -13,11 +13,15 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/network"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 )
@@ -184,6 +188,45 @@ func (o fakeOperator) CheckStorage() (wrong string, err error) {
 		wrong += one.Wrong
 	}
 	return wrong, err
+}
+
+// SetLifecycle implements spec.Operator.
+func (o fakeOperator) SetLifecycle(of id.DatabaseID, action database.Event, reason string) error {
+	_, op, err := o.use().SetLifecycle(context.Background(), of, action, someOrder(reason))
+	if err != nil || op == nil {
+		return err
+	}
+	return o.awaits(*op, nil)
+}
+
+// BackUp implements spec.Operator.
+func (o fakeOperator) BackUp(of id.DatabaseID, reason string) error {
+	return o.awaits(o.use().BackUp(context.Background(), of, someOrder(reason)))
+}
+
+// Restore implements spec.Operator.
+func (o fakeOperator) Restore(of id.DatabaseID, file backup.Filename, reason string) error {
+	return o.awaits(o.use().Restore(context.Background(), of, file, restore.Consents{}, someOrder(reason)))
+}
+
+// CreateDatabase implements spec.Operator.
+func (o fakeOperator) CreateDatabase(a spec.Account, name, reason string) (id.DatabaseID, string, error) {
+	made, err := o.use().CreateDatabase(context.Background(), a.ID,
+		databases.CreateRequest{Name: name, DisplayName: name}, "", someOrder(reason))
+	return made.Record.ID, made.Password, err
+}
+
+func someOrder(reason string) operation.Order { return operation.Order{By: "somebody", Reason: reason} }
+
+// awaits waits until an operation has succeeded.
+func (o fakeOperator) awaits(op operation.Operation, err error) error {
+	for begun := time.Now(); err == nil && !op.Status.Final() && time.Since(begun) < waitTime; o.s.pass(time.Second) {
+		op, err = o.use().Operation(context.Background(), op.ID)
+	}
+	if err == nil && op.Status != operation.Succeeded {
+		err = fmt.Errorf("the operation is %s: %s", op.Status, op.ErrorText)
+	}
+	return err
 }
 
 // Undelete implements spec.Operator.

@@ -10,6 +10,8 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/pgherd/pgherd/acceptance/spec"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 )
 
@@ -79,6 +81,33 @@ func (o realOperator) Suspend(a spec.Account, reason string) error {
 func (o realOperator) Resume(a spec.Account, reason string) error {
 	_, err := o.admin("account", "resume", "--account", string(a.ID), "--reason", reason)
 	return err
+}
+
+// SetLifecycle implements spec.Operator.
+func (o realOperator) SetLifecycle(of id.DatabaseID, action database.Event, reason string) error {
+	_, err := o.admin("database", string(action), "--database", string(of), "--reason", reason, "--wait")
+	return err
+}
+
+// BackUp implements spec.Operator.
+func (o realOperator) BackUp(of id.DatabaseID, reason string) error {
+	_, err := o.admin("database", "backup", "--database", string(of), "--reason", reason, "--wait")
+	return err
+}
+
+// Restore implements spec.Operator.
+func (o realOperator) Restore(of id.DatabaseID, file backup.Filename, reason string) error {
+	_, err := o.admin("database", "restore", "--database", string(of), "--backup", string(file), "--reason", reason,
+		"--yes", "--wait")
+	return err
+}
+
+// CreateDatabase implements spec.Operator.
+func (o realOperator) CreateDatabase(a spec.Account, name, reason string) (id.DatabaseID, string, error) {
+	made, err := o.admin("database", "create", "--account", string(a.ID), "--name", name, "--reason", reason)
+	password := fmt.Sprint(made["password"])
+	o.r.secrets.add(password)
+	return id.DatabaseID(fmt.Sprint(made["databaseId"])), password, err
 }
 
 // DeleteUnverified implements spec.Operator.

@@ -99,7 +99,7 @@ func (s *Stage) only(log []wire.Activity, action audit.Action) (found wire.Activ
 			found, n = e, n+1
 		}
 	}
-	s.That(n == 1, "%d entries say %s", n, action)
+	s.That(n == 1, "%d entries say %s: %+v", n, action, log)
 	return found
 }
 

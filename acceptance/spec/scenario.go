@@ -24,7 +24,7 @@ func Scenarios() []Scenario {
 		of("backup", backingUp), of("certificate", certifying), of("recovery", windowing), of("retention", retaining),
 		of("schedule", scheduling), of("storage", losingTheStorage), of("storage-quota", limitingBytes), of("agent", losingTheAgent),
 		of("operation", operating), of("member", sharing), of("members", inviting), of("right", permitting),
-		of("key", changingKeys), of("suspension", suspending), of("rate", limiting),
+		of("key", changingKeys), of("suspension", suspending), of("ordered", ordering), of("rate", limiting),
 		of("maintenance", maintaining), of("page", paging), of("wire", talkingHTTP), of("isolation", isolating),
 		of("order", checking), of("body", reading), of("owner", owning), of("secret", keepingSecrets), of("outage", losingParts),
 		of("webhook", keepingWebhooks), of("event", hearing),

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/fakes/inbox"
@@ -124,6 +125,13 @@ type Operator interface {
 	// Suspend has an account not be served until Resume.
 	Suspend(a Account, reason string) error
 	Resume(a Account, reason string) error
+	// SetLifecycle starts or stops a database in the operator's name; BackUp and Restore do what they say. They return when it is
+	// done.
+	SetLifecycle(of id.DatabaseID, action database.Event, reason string) error
+	BackUp(of id.DatabaseID, reason string) error
+	Restore(of id.DatabaseID, file backup.Filename, reason string) error
+	// CreateDatabase makes a database of an account, and returns it with the password of its owner's login.
+	CreateDatabase(a Account, name, reason string) (of id.DatabaseID, password string, err error)
 	// DeleteUnverified deletes a database without a deletion backup.
 	DeleteUnverified(of id.DatabaseID, reason string) error
 	// Undelete brings a deleted database back, also one without a deletion backup.

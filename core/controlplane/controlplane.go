@@ -133,6 +133,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	short := previews.New(shared, making.Make, deleting, previews.Copying{Copy: cloning.Copy, Admits: back.Admit})
 	safe := snapshots.New(shared)
 	runs := operator.New(shared, operator.Parts{
+		Databases: making, Backups: copies, Restores: restoring,
 		Deletion: deleting, Ring: ring, Helpdesk: persons.Helpdesk(), Rebuilds: rebuilds.New(shared, roles.Anew), Snapshots: safe,
 		Moves: moves.New(shared, roles.Anew),
 	})

@@ -3,6 +3,8 @@ package operation
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/pgherd/pgherd/core/id"
 )
 
 // BackupInput is the input of a backup operation.
@@ -29,6 +31,13 @@ type LifecycleInput struct {
 	Action     string `json:"action"`
 	From       string `json:"from"`
 	Generation int64  `json:"generation"`
+	Ordered
+}
+
+// CreateInput is the input of a creation. On is the one server that may have the database; empty: any.
+type CreateInput struct {
+	On id.ServerID `json:"on,omitempty"`
+	Ordered
 }
 
 // QueryTimeoutInput is the input of a change of query timeouts; From is the profile in effect before.

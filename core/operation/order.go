@@ -3,6 +3,7 @@ package operation
 import (
 	"time"
 
+	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/fault"
 )
 
@@ -28,6 +29,23 @@ func CheckReason(text string) error {
 
 // Check demands a reason: VALIDATION_ERROR on "reason".
 func (o Order) Check() error { return CheckReason(o.Reason) }
+
+// Ordered is the part of an operation's input that says on whose order it is, and why.
+func (o Order) Ordered() Ordered { return Ordered{Operator: o.By, Reason: o.Reason} }
+
+// Ordered is in the inputs of operations that operators can ask for, too; empty where a customer has, or the service itself.
+type Ordered struct {
+	Operator string `json:"operator,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// Details are what the activity log says of it: nothing where it is empty.
+func (o Ordered) Details() audit.Details {
+	if o == (Ordered{}) {
+		return nil
+	}
+	return audit.Details{audit.OperatorDetail: o.Operator, audit.ReasonDetail: o.Reason}
+}
 
 // Cause is what the operation fails with.
 func (o Order) Cause() *fault.Error {

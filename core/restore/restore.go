@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/recovery"
 )
 
@@ -26,6 +27,7 @@ type Input struct {
 	Notes          []string `json:"notes,omitempty"`          // of the copy that is ready; see Result
 	Change         *Change  `json:"change,omitempty"`         // from when the copy is ready
 	Open           bool     `json:"open,omitempty"`           // once the switch is intended: the database is open after it
+	operation.Ordered
 }
 
 // Bare reports whether the file is still to be made.

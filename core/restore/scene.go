@@ -82,6 +82,14 @@ func (s Scene) AdmitsPlain(b *backup.Backup, now time.Time) error {
 	return s.idle()
 }
 
+// AdmitsOrdered decides about a restore that an operator wants, of whichever kind of logins: as AdmitsManaged, or as AdmitsPlain.
+func (s Scene) AdmitsOrdered(b *backup.Backup, now time.Time) error {
+	if s.Database.RoleModel == database.Managed {
+		return s.AdmitsManaged(b, now)
+	}
+	return s.AdmitsPlain(b, now)
+}
+
 // AdmitsUpload decides about a restore from a dump of the customer's own, which is only for a database with a single login: it
 // says nothing about others. MANAGED_ROLE_CONFLICT, DATABASE_STATE_CONFLICT, LEGACY_ROLE_CONFLICT.
 func (s Scene) AdmitsUpload() error {

@@ -44,6 +44,14 @@ func (r Room) Lacks(connections int) (why string) {
 	return ""
 }
 
+// Away says in words that the server's agent does not answer; empty: it does, or nobody has asked it yet.
+func (s Server) Away() (why string) {
+	if s.AwaySince == nil {
+		return ""
+	}
+	return fmt.Sprintf("the agent of %s has not answered since %s", s.Name, s.AwaySince.UTC().Format(time.RFC3339))
+}
+
 // Needs are what a database needs of a server that is not named.
 type Needs struct {
 	Now         time.Time

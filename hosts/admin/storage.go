@@ -11,7 +11,8 @@ import (
 )
 
 func (m *metadata) database() *cobra.Command {
-	return group("database", "databases", m.databaseList(), m.databaseShow(), m.databaseOpen(), m.databaseRecover(),
+	return group("database", "databases", m.databaseList(), m.databaseShow(), m.databaseCreate(), m.databaseStop(),
+		m.databaseStart(), m.databaseBackup(), m.databaseRestore(), m.databaseOpen(), m.databaseRecover(),
 		m.databaseMove(), m.databaseMovable(), m.databaseFinishDeletion(), m.databaseAdopt(), m.databaseDropUnknown(),
 		m.rotateOwner())
 }
@@ -22,7 +23,8 @@ func (m *metadata) databaseRecover() *cobra.Command {
 		Use:   "recover",
 		Short: "bring a deleted database back that is not purged yet, with or without a deletion backup",
 		Long: "Put a deleted database back into service as it was. Its owner can do that only with a whole deletion backup and in\n" +
-			"time; this can be done until the purge begins. It prints the operation, which operation show follows.",
+			"time; this can be done until the purge begins. It prints the operation, which operation show follows, and which waits\n" +
+			"while the account is suspended.",
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
 	return onID(m, required(cmd, "reason"), "database",

@@ -3,6 +3,7 @@ package backups
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -14,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -70,8 +72,22 @@ func (b *Backups) Start(ctx context.Context, r access.Reached) (operation.Operat
 	if err := b.checkRoom(ctx, r.Record()); err != nil {
 		return operation.Operation{}, err
 	}
-	o, err := b.queueBackup(ctx, r.Record(), r.Caller().Origin(), backup.Manual,
+	o, err := b.queueBackup(ctx, r.Record().ID, r.Caller().Origin(), backup.Manual, nil,
 		func(ctx context.Context, tx ports.Tx, _ database.Record) error { return r.StillHolds(ctx, tx) })
+	if err != nil {
+		return operation.Operation{}, base.NotFound(err, base.ErrDatabaseNotFound())
+	}
+	b.base.Work.Reserved(Kind)
+	return o, nil
+}
+
+// Order queues a backup of a database on the order of the people who run the service. VALIDATION_ERROR on "reason".
+// DATABASE_NOT_FOUND. DATABASE_STATE_CONFLICT and BACKUP_STORAGE_FULL as of Start.
+func (b *Backups) Order(ctx context.Context, db id.DatabaseID, by operation.Order) (o operation.Operation, err error) {
+	if err := by.Check(); err != nil {
+		return o, err
+	}
+	o, err = b.queueBackup(ctx, db, work.Origin{Actor: audit.Operator}, backup.Manual, by.Ordered().Details(), nil)
 	if err != nil {
 		return operation.Operation{}, base.NotFound(err, base.ErrDatabaseNotFound())
 	}
@@ -94,12 +110,13 @@ func (b *Backups) checkRoom(ctx context.Context, r database.Record) error {
 	}
 }
 
-// queueBackup commits the intent, and whatever else belongs to the same step, in one transaction.
+// queueBackup commits the intent, and whatever else belongs to the same step, in one transaction. why is what the activity log
+// says beside the rest.
 func (b *Backups) queueBackup(
-	ctx context.Context, r database.Record, by work.Origin, t backup.Trigger,
+	ctx context.Context, db id.DatabaseID, by work.Origin, t backup.Trigger, why audit.Details,
 	also func(ctx context.Context, tx ports.Tx, locked database.Record) error,
 ) (o operation.Operation, err error) {
-	err = b.base.UpdateDatabase(ctx, r.ID, func(ctx context.Context, tx ports.Tx, record database.Record) error {
+	err = b.base.UpdateDatabase(ctx, db, func(ctx context.Context, tx ports.Tx, record database.Record) error {
 		if also != nil {
 			if err := also(ctx, tx, record); err != nil {
 				return err
@@ -117,6 +134,7 @@ func (b *Backups) queueBackup(
 			return err
 		}
 		details := audit.Details{"operationId": string(o.ID), "filename": input.Filename, "trigger": input.Trigger}
+		maps.Copy(details, why)
 		return b.base.Audit(ctx, tx, record, by.Actor, audit.BackupRequested, details)
 	})
 	return o, err

@@ -50,7 +50,7 @@ func (b *Backups) SetSchedule(ctx context.Context, r access.Reached, s database.
 func (b *Backups) schedule(ctx context.Context, now time.Time) error {
 	list, err := b.base.Due(ctx, ports.DueBackup, now, base.RoundBatch)
 	for _, r := range list {
-		_, one := b.queueBackup(ctx, r, work.Origin{Actor: audit.System}, backup.Scheduled, b.reschedule(now))
+		_, one := b.queueBackup(ctx, r.ID, work.Origin{Actor: audit.System}, backup.Scheduled, nil, b.reschedule(now))
 		if one != nil && !base.IsSettled(one) {
 			err = errors.Join(err, one)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/provision"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -73,7 +75,7 @@ func (d *Databases) Make(ctx context.Context, c access.Caller, m provision.Makin
 	if err != nil {
 		return Created{}, false, err
 	}
-	o, known, err := d.reserve(ctx, c, m, draft)
+	o, known, err := d.reserve(ctx, c.Origin(), m, draft)
 	if err != nil {
 		return Created{}, false, err
 	}
@@ -85,11 +87,17 @@ func (d *Databases) Make(ctx context.Context, c access.Caller, m provision.Makin
 		}
 		return made, false, err
 	}
-	if err := d.base.Work.RunNow(ctx, o, d.base.CreateWait); err != nil {
-		return Created{}, true, createError(err)
-	}
-	made, _, err = d.reveal(ctx, c, o.DatabaseID)
+	made, err = d.finish(ctx, o, c.Viewer(), askAgain)
 	return made, true, err
+}
+
+// finish makes a database that this process has reserved, and shows it. then says what to do where nobody knows yet.
+func (d *Databases) finish(ctx context.Context, o operation.Operation, to database.Viewer, then string) (Created, error) {
+	if err := d.base.Work.RunNow(ctx, o, d.base.CreateWait); err != nil {
+		return Created{}, createError(err, then)
+	}
+	made, _, err := d.reveal(ctx, to, o.DatabaseID)
+	return made, err
 }
 
 // check returns what the request asks for, without a schedule where it chooses none.
@@ -127,7 +135,7 @@ func fingerprint(asked database.Record) idempotency.Fingerprint {
 // reserve commits the intent: record, logins, key and operation in one transaction. If an earlier request has done so, it returns
 // the database of that.
 func (d *Databases) reserve(
-	ctx context.Context, c access.Caller, m provision.Making, draft provision.Draft,
+	ctx context.Context, by work.Origin, m provision.Making, draft provision.Draft,
 ) (o operation.Operation, known id.DatabaseID, err error) {
 	err = d.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		if m.Claim != nil {
@@ -135,10 +143,14 @@ func (d *Databases) reserve(
 				return err
 			}
 		}
-		if err := draft.Place(ctx, tx, ""); err != nil {
+		place := draft.Place
+		if m.On != "" {
+			place = draft.PlaceOn
+		}
+		if err := place(ctx, tx, m.On); err != nil {
 			return err
 		}
-		o = d.base.Work.Own(draft.Record, KindCreate, nil, c.Origin())
+		o = d.base.Work.Own(draft.Record, KindCreate, operation.Encode(operation.CreateInput{On: m.On, Ordered: m.Ordered}), by)
 		return draft.Store(ctx, tx, func() error {
 			if err := tx.Operations().Add(ctx, o); err != nil || m.Also == nil {
 				return err
@@ -169,14 +181,17 @@ func (r CreateRequest) claim(
 	}
 }
 
-// createError is the caller's error for a creation that did not finish within the request.
-func createError(err error) error {
+// askAgain is what a caller does whose request has not shown whether the database is made.
+const askAgain = "repeat the request, with the same Idempotency-Key where it has one, or read the database's status"
+
+// createError is the error for a creation that did not finish within the request; then says what to do.
+func createError(err error, then string) error {
 	var known *fault.Error
 	if errors.As(err, &known) {
 		return err
 	}
-	return fault.Wrap(err, fault.AgentError, "the database server has not confirmed the database; creation goes on in the "+
-		"background: repeat the request, with the same Idempotency-Key where it has one, or read the database's status")
+	return fault.Wrap(err, fault.AgentError,
+		"the database server has not confirmed the database; creation goes on in the background: %s", then)
 }
 
 // awaitPoll is how often a repeated request checks whether the first one is done.
@@ -189,7 +204,7 @@ func (d *Databases) awaitCreated(ctx context.Context, c access.Caller, db id.Dat
 	tick := time.NewTicker(awaitPoll)
 	defer tick.Stop()
 	for {
-		created, owner, err := d.reveal(ctx, c, db)
+		created, owner, err := d.reveal(ctx, c.Viewer(), db)
 		switch {
 		case err != nil:
 			return Created{}, err
@@ -199,20 +214,19 @@ func (d *Databases) awaitCreated(ctx context.Context, c access.Caller, db id.Dat
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return Created{}, createError(ctx.Err())
+			return Created{}, createError(ctx.Err(), askAgain)
 		}
 	}
 }
 
 // reveal returns the database with the password from its creation, unless the owner's password has changed since.
 func (d *Databases) reveal(
-	ctx context.Context, c access.Caller, db id.DatabaseID,
+	ctx context.Context, to database.Viewer, db id.DatabaseID,
 ) (created Created, owner ports.LoginSecret, err error) {
 	failed := false
 	err = d.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		viewer := c.Viewer()
-		viewer.Deleted = true
-		if created.Record, _, err = access.See(ctx, tx, viewer, db); err != nil {
+		to.Deleted = true
+		if created.Record, _, err = access.See(ctx, tx, to, db); err != nil {
 			return err
 		}
 		if created.Record.Status.Gone() {
@@ -248,7 +262,11 @@ func notMade(ctx context.Context, tx ports.Tx, r database.Record) (bool, error) 
 }
 
 // auditCreated is the activity entry of a finished creation.
-func auditCreated(r database.Record) audit.Details {
-	return audit.Details{"name": r.Name, "roleModel": string(r.RoleModel), "scheduledBackup": string(r.Schedule),
-		"postgresVersion": strconv.Itoa(r.PostgresVersion)}
+func auditCreated(r database.Record, by operation.Ordered) audit.Details {
+	details := audit.Details{
+		"name": r.Name, "roleModel": string(r.RoleModel), "scheduledBackup": string(r.Schedule),
+		"postgresVersion": strconv.Itoa(r.PostgresVersion),
+	}
+	maps.Copy(details, by.Details())
+	return details
 }

@@ -19,7 +19,7 @@ import (
 const KindCreate operation.Kind = "create"
 
 func (d *Databases) register() {
-	work.Register(d.base.Work, work.Kind[work.None]{
+	work.Register(d.base.Work, work.Kind[operation.CreateInput]{
 		Spec: operation.Spec{Kind: KindCreate, Right: account.Own},
 		Step: d.stepCreate, GiveUp: d.giveUpCreate,
 		Calls: []string{"ensure", "close"}, Commits: []string{"moved", "clearing", "succeeded", "failed"},
@@ -31,7 +31,7 @@ func (d *Databases) register() {
 	})
 }
 
-type creation = work.Job[work.None]
+type creation = work.Job[operation.CreateInput]
 
 // stepCreate makes the database that its record describes. The agent's command is declarative: after a crash the same command
 // is sent again, with the same logins and verifiers, and the agent continues from what it finds.
@@ -71,7 +71,7 @@ func (d *Databases) created(ctx context.Context, j *creation, record database.Re
 	o := j.Operation()
 	return j.Finish(ctx, work.Ending{
 		On: operation.Succeed, DatabaseName: record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
-			return d.move(ctx, tx, o, e, audit.DatabaseCreated, auditCreated(record))
+			return d.move(ctx, tx, o, e, audit.DatabaseCreated, auditCreated(record, j.Input.Ordered))
 		},
 	})
 }

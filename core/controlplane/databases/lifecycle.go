@@ -47,31 +47,38 @@ func (d *Databases) SetLifecycle(ctx context.Context, r access.Reached, action d
 func (d *Databases) reserveLifecycle(
 	ctx context.Context, r access.Reached, action database.Event,
 ) (status database.Status, own *operation.Operation, err error) {
-	err = r.Update(ctx, d.base, func(ctx context.Context, tx ports.Tx, record database.Record) error {
-		own = nil
-		cell, err := record.Status.Decide(action)
-		if err != nil {
-			return err
-		}
-		status = cell.Next
-		if len(cell.Effects) == 0 {
-			return d.noneUnderWay(ctx, tx, record.ID)
-		}
-		if err := base.NoLoginChange(ctx, tx, record.ID); err != nil {
-			return err
-		}
-		record.AccessGeneration++
-		if err := tx.Databases().Save(ctx, record); err != nil {
-			return err
-		}
-		input := operation.LifecycleInput{
-			Action: string(action), From: string(record.Status), Generation: record.AccessGeneration,
-		}
-		o := d.base.Work.Own(record, KindLifecycle, operation.Encode(input), r.Caller().Origin())
-		own = &o
-		return tx.Operations().Add(ctx, o)
+	err = r.Update(ctx, d.base, func(ctx context.Context, tx ports.Tx, record database.Record) (err error) {
+		status, own, err = d.intend(ctx, tx, record, operation.LifecycleInput{Action: string(action)},
+			func(input json.RawMessage) operation.Operation {
+				return d.base.Work.Own(record, KindLifecycle, input, r.Caller().Origin())
+			})
+		return err
 	})
 	return status, own, err
+}
+
+// intend decides about a lifecycle action of a locked database, and stores its operation, which is nil if nothing has to be done.
+func (d *Databases) intend(
+	ctx context.Context, tx ports.Tx, record database.Record, input operation.LifecycleInput,
+	operationOf func(input json.RawMessage) operation.Operation,
+) (status database.Status, o *operation.Operation, err error) {
+	cell, err := record.Status.Decide(database.Event(input.Action))
+	if err != nil {
+		return "", nil, err
+	}
+	if len(cell.Effects) == 0 {
+		return cell.Next, nil, d.noneUnderWay(ctx, tx, record.ID)
+	}
+	if err := base.NoLoginChange(ctx, tx, record.ID); err != nil {
+		return "", nil, err
+	}
+	record.AccessGeneration++
+	if err := tx.Databases().Save(ctx, record); err != nil {
+		return "", nil, err
+	}
+	input.From, input.Generation = string(record.Status), record.AccessGeneration
+	stored := operationOf(operation.Encode(input))
+	return cell.Next, &stored, tx.Operations().Add(ctx, stored)
 }
 
 // noneUnderWay returns DATABASE_STATE_CONFLICT while a lifecycle action is open: the present status is then not the one that
@@ -150,7 +157,7 @@ func (d *Databases) lifecycleDone(
 	o := j.Operation()
 	return j.Finish(ctx, work.Ending{
 		On: operation.Succeed, DatabaseName: record.Name, Also: func(ctx context.Context, tx ports.Tx) error {
-			return d.move(ctx, tx, o, action, lifecycleAudit(action), nil)
+			return d.move(ctx, tx, o, action, lifecycleAudit(action), j.Input.Details())
 		},
 	})
 }

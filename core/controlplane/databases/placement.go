@@ -14,12 +14,15 @@ import (
 )
 
 // createElsewhere continues a creation of which its server has certainly never heard on another server, with the same names,
-// passwords and verifiers. Each server that fails is avoided from then on, so this ends. Where no other server has room, it waits
+// passwords and verifiers, unless an operator has named the server. Each server that fails is avoided from then on, so this ends. Where no other server has room, it waits
 // for an agent of another protocol to be replaced; of a server that cannot be reached, the database is forgotten.
 func (d *Databases) createElsewhere(
 	ctx context.Context, j *creation, record database.Record, cause error,
 ) (work.Next, error) {
-	moved, err := d.moveElsewhere(ctx, j, record)
+	moved, err := false, error(nil)
+	if j.Input.On == "" {
+		moved, err = d.moveElsewhere(ctx, j, record)
+	}
 	switch {
 	case err != nil:
 		return work.Next{}, err

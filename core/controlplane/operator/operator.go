@@ -8,8 +8,10 @@ import (
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/adoptions"
+	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/checkups"
+	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/deletion"
 	"github.com/pgherd/pgherd/core/controlplane/keyrings"
 	"github.com/pgherd/pgherd/core/controlplane/keys"
@@ -18,6 +20,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/people"
 	"github.com/pgherd/pgherd/core/controlplane/rebuilds"
+	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/snapshots"
 	"github.com/pgherd/pgherd/core/controlplane/storage"
@@ -29,9 +32,12 @@ import (
 // Operator holds the use cases of the people who run the service. It does not authenticate: access to the metadata
 // database is enough. Console does, for people in a browser.
 type Operator struct {
-	base     *base.Base
-	rebuilds *rebuilds.Rebuilds
-	moves    *moves.Moves
+	base      *base.Base
+	databases *databases.Databases
+	backups   *backups.Backups
+	restores  *restores.Restores
+	rebuilds  *rebuilds.Rebuilds
+	moves     *moves.Moves
 	// Ring changes the ring of keys that stored secrets are encrypted with.
 	Ring *keyrings.Keyring
 	// Snapshots are those of the metadata.
@@ -48,6 +54,9 @@ type Operator struct {
 
 // Parts are the use cases of others that operators have, too.
 type Parts struct {
+	Databases *databases.Databases
+	Backups   *backups.Backups
+	Restores  *restores.Restores
 	Deletion  *deletion.Deletion
 	Ring      *keyrings.Keyring
 	Helpdesk  *people.Helpdesk
@@ -59,8 +68,8 @@ type Parts struct {
 // New makes the use cases.
 func New(p *base.Base, q Parts) *Operator {
 	return &Operator{
-		base: p, rebuilds: q.Rebuilds, moves: q.Moves, Ring: q.Ring, Snapshots: q.Snapshots, Desk: keys.OperatorsDesk(p),
-		Helpdesk:  q.Helpdesk,
+		base: p, databases: q.Databases, backups: q.Backups, restores: q.Restores, rebuilds: q.Rebuilds, moves: q.Moves,
+		Ring: q.Ring, Snapshots: q.Snapshots, Desk: keys.OperatorsDesk(p), Helpdesk: q.Helpdesk,
 		Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p),
 		Roster: members.NewRoster(p), Checkups: checkups.New(p), Unverified: deletion.NewUnverified(q.Deletion),
 		Adoptions: adoptions.New(p, q.Deletion),

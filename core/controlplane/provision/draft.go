@@ -39,6 +39,10 @@ type Making struct {
 	// Claim returns the database that an earlier request for the same has begun to make; empty where this one is the first. It
 	// runs in the transaction that stores the draft, and may name it. Nil: every request is the first.
 	Claim func(ctx context.Context, tx ports.Tx, d *Draft) (known id.DatabaseID, err error)
+	// On is the one server that may have it, as an operator has named it; empty: the one that the rule chooses.
+	On id.ServerID
+	// Ordered says which operator has it made; empty: none.
+	Ordered operation.Ordered
 	// Lasting lets a repeated request have the password for as long as it is the one of the creation; else see ShownAgain.
 	Lasting bool
 	// Also stores what needs the record; nil: nothing.
@@ -113,32 +117,9 @@ func (d *Draft) Name(name string) {
 // only one that may. ACCOUNT_SUSPENDED. PLAN_LIMIT: no more databases. VALIDATION_ERROR on "postgresVersion": servers have
 // others. AGENT_ERROR: there is no room.
 func (d *Draft) Place(ctx context.Context, tx ports.Tx, on id.ServerID) error {
-	owner, err := tx.Accounts().LockForQuota(ctx, d.Record.AccountID)
-	if err != nil {
+	if err := d.admit(ctx, tx); err != nil {
 		return err
 	}
-	if err := owner.Served(); err != nil {
-		return err
-	}
-	existing, err := tx.Databases().Count(ctx, owner.ID)
-	if err != nil {
-		return err
-	}
-	if err := owner.AdmitDatabase(existing); err != nil {
-		return err
-	}
-	deleted, err := tx.Deletions().Count(ctx, owner.ID, d.Record.IsPreview())
-	if err != nil {
-		return err
-	}
-	if err := owner.AdmitBeside(deleted); err != nil {
-		return err
-	}
-	return d.placeOn(ctx, tx, on)
-}
-
-// placeOn chooses the server. The errors are as of Place.
-func (d *Draft) placeOn(ctx context.Context, tx ports.Tx, on id.ServerID) error {
 	full := fault.New(fault.AgentError, "no database server has room for another database")
 	connections, version := d.Record.ReservedConnections(), d.Record.PostgresVersion
 	if on == "" {
@@ -163,6 +144,46 @@ func (d *Draft) placeOn(ctx context.Context, tx ports.Tx, on id.ServerID) error 
 	}
 	d.Record.ServerID = on
 	return err
+}
+
+// PlaceOn is Place on a server that an operator has named. VALIDATION_ERROR on "server" says why it does not take the database, or
+// that its agent is away.
+func (d *Draft) PlaceOn(ctx context.Context, tx ports.Tx, named id.ServerID) error {
+	if err := d.admit(ctx, tx); err != nil {
+		return err
+	}
+	room, err := tx.Servers().Room(ctx, named, "")
+	if err != nil {
+		return base.NotFound(err, fault.Invalid("server", "there is no such server"))
+	}
+	if why := cmp.Or(room.Refuses(d.Record.ReservedConnections(), d.Record.PostgresVersion), room.Away()); why != "" {
+		return fault.Invalid("server", "%s", why)
+	}
+	d.Record.ServerID = named
+	return nil
+}
+
+// admit decides whether the account may have one more database, and holds its quota until the transaction ends.
+func (d *Draft) admit(ctx context.Context, tx ports.Tx) error {
+	owner, err := tx.Accounts().LockForQuota(ctx, d.Record.AccountID)
+	if err != nil {
+		return err
+	}
+	if err := owner.Served(); err != nil {
+		return err
+	}
+	existing, err := tx.Databases().Count(ctx, owner.ID)
+	if err != nil {
+		return err
+	}
+	if err := owner.AdmitDatabase(existing); err != nil {
+		return err
+	}
+	deleted, err := tx.Deletions().Count(ctx, owner.ID, d.Record.IsPreview())
+	if err != nil {
+		return err
+	}
+	return owner.AdmitBeside(deleted)
 }
 
 // Store stores record and logins, and enrolls the database for every limited-rollout route, if the operator has set that for the

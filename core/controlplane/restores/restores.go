@@ -4,6 +4,7 @@ package restores
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -12,7 +13,9 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/settings"
+	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/core/restore"
@@ -70,6 +73,33 @@ func (r *Restores) Start(
 	return o, err
 }
 
+// Order queues a restore of a database on the order of the people who run the service; a worker carries it out, whatever logins
+// the database has. VALIDATION_ERROR on "reason". DATABASE_NOT_FOUND. The other errors are those of restore.Scene.AdmitsOrdered.
+func (r *Restores) Order(
+	ctx context.Context, db id.DatabaseID, filename backup.Filename, c restore.Consents, by operation.Order,
+) (o operation.Operation, err error) {
+	if err := by.Check(); err != nil {
+		return o, err
+	}
+	err = r.base.UpdateReached(ctx, db, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
+		s, of, err := sceneOf(ctx, tx, locked, filename)
+		if err != nil {
+			return err
+		}
+		if err := s.AdmitsOrdered(of, r.base.Clock.Now()); err != nil {
+			return err
+		}
+		o, err = r.add(ctx, tx, locked, r.base.Work.Queued(locked, Kind, nil, work.Origin{Actor: audit.Operator}), restore.Input{
+			Filename: filename, ManifestSHA256: of.ManifestSHA256, Consents: c, Ordered: by.Ordered(),
+		})
+		return err
+	})
+	if err == nil {
+		r.base.Work.Reserved(Kind)
+	}
+	return o, err
+}
+
 // FromUpload queues a restore from a dump of the customer's own, in a transaction that has locked the database. The caller says
 // Work.Reserved afterwards. The errors are those of restore.Scene.AdmitsUpload.
 func (r *Restores) FromUpload(
@@ -115,6 +145,7 @@ func (r *Restores) add(
 // detailsOf are what the activity log says about a restore.
 func detailsOf(o operation.Operation, input restore.Input) audit.Details {
 	details := audit.Details{"operationId": string(o.ID)}
+	maps.Copy(details, input.Ordered.Details())
 	if input.AcceptIncomplete {
 		details["acceptIncomplete"] = "true"
 	}
