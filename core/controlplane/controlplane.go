@@ -129,7 +129,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	pruning.Register(shared)
 	drills.Register(shared)
 	shared.RegisterInStep()
-	cloning := clones.New(shared, back.Admit)
+	cloning := clones.New(shared, sets, back.Admit)
 	short := previews.New(shared, making.Make, deleting, previews.Copying{Copy: cloning.Copy, Admits: back.Admit})
 	safe := snapshots.New(shared)
 	runs := operator.New(shared, operator.Parts{

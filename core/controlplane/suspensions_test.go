@@ -169,13 +169,16 @@ func TestWorkThatWasAskedForBeforeASuspension(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w, c := begin(t)
 			w.suspends()
-			w.later(2 * time.Second)
-			w.work(w.ControlPlane)
+			for range 8 {
+				w.later(30 * time.Second)
+				must(w.Work.RunNext(w.ctx))(t)
+			}
 			w.later(2 * time.Second)
 			if c.Record.ID != "" {
 				w.letsIn("suspended", c, false)
 			}
 			w.resumes()
+			w.work(w.ControlPlane)
 			w.later(2 * time.Second)
 			if c.Record.ID == "" {
 				c = must(w.Databases.Create(w.ctx, w.caller, keyed("shop")))(t)

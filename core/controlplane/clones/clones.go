@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/provision"
+	"github.com/pgherd/pgherd/core/controlplane/settings"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
@@ -25,16 +26,17 @@ import (
 
 // Clones clones databases (spec, the limited-rollout routes).
 type Clones struct {
-	base   *base.Base
-	admits Admits
+	base     *base.Base
+	settings *settings.Settings
+	admits   Admits
 }
 
 // Admits decides whether a database can be had back as it was at a moment, as Moments.Admit does.
 type Admits func(ctx context.Context, r access.Reached, at time.Time) error
 
 // New makes the use cases, and registers their kind.
-func New(p *base.Base, a Admits) *Clones {
-	c := &Clones{base: p, admits: a}
+func New(p *base.Base, s *settings.Settings, a Admits) *Clones {
+	c := &Clones{base: p, settings: s, admits: a}
 	c.register()
 	return c
 }

@@ -17,8 +17,12 @@ import (
 )
 
 // switchOver has the agent put the copy in the place of the empty database, and let customers in. The intent is committed; where
-// a closing came too late, it is so here.
+// a closing came too late, it is so here. Where the account was suspended meanwhile, the server hears of that first, so that the
+// clone is never open.
 func (t turn) switchOver(ctx context.Context) (work.Next, error) {
+	if err := t.c.settings.Push(ctx, t.record.ID); err != nil {
+		return work.Next{}, err
+	}
 	if err := t.Intend(ctx, clone.Switching); err != nil {
 		return work.Next{}, err
 	}

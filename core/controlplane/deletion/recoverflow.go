@@ -40,8 +40,15 @@ type recovering struct {
 	d *Deletion
 }
 
-// Do implements work.Steps: the agent puts the database back into service.
+// suspendedPause is how often a recovery looks whether its account is served again.
+const suspendedPause = 10 * time.Second
+
+// Do implements work.Steps: the agent puts the database back into service. It does not begin while the account is suspended: only
+// a database that is in service can be told to be closed.
 func (t recovering) Do(ctx context.Context, s stage.Stage) (work.Next, error) {
+	if t.Of.Stage == operation.StageQueued && t.Record.Suspended() {
+		return t.Again(suspendedPause), nil
+	}
 	t.Stage = s
 	t.Progress(string(s), 0)
 	_, err := work.Send(ctx, t.Lease, "rejoin", t.Agent, command.Rejoin{

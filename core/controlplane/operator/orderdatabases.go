@@ -13,11 +13,12 @@ import (
 	"github.com/pgherd/pgherd/ports"
 )
 
-// What follows does to a database what its owner can do, in the name of the operator, who says why: the activity log shows both to
-// the customer. A suspension of the account forbids none of it but CreateDatabase, and a database stays closed through all of it.
+// What follows does to a database what its owner can do, in the name of the operator, who says why: the activity log shows both
+// to the customer. A suspension of the account forbids none of it but CreateDatabase, and a database stays closed through it.
 
 // CreateDatabase makes a database of an account, on a server that is named or, where on is empty, on the one that the rule
-// chooses. On one that is named it has that one's version of PostgreSQL, unless the request says another. Errors are those of databases.OrderCreate, and VALIDATION_ERROR on "account".
+// chooses. On one that is named it has that one's version of PostgreSQL, unless the request says another. Errors are those of
+// databases.OrderCreate, and VALIDATION_ERROR on "account".
 func (o *Operator) CreateDatabase(
 	ctx context.Context, of id.AccountID, r databases.CreateRequest, on id.ServerID, by operation.Order,
 ) (databases.Created, error) {

@@ -16,8 +16,8 @@ import (
 // clients once their servers have been told, which a batch host does within seconds, and again where one was away.
 //
 // Nothing is deleted because a time is over: previews and deleted databases stay. Daily backups go on, and so does their
-// retention; what the customer has asked for before runs to its end. An account that is suspended stays as it is, and nothing is
-// logged. VALIDATION_ERROR on "reason" or "account".
+// retention; what the customer has asked for before runs to its end, but for recoveries, which do not begin. An account that is
+// suspended stays as it is, and nothing is logged. VALIDATION_ERROR on "reason" or "account".
 func (o *Operator) Suspend(ctx context.Context, of id.AccountID, reason string) (account.Account, error) {
 	return o.setSuspension(ctx, of, reason, audit.AccountSuspended, func(s account.Suspension) account.Suspension {
 		return s.Suspend(reason, o.base.Clock.Now())

@@ -146,8 +146,8 @@ func (d *Draft) Place(ctx context.Context, tx ports.Tx, on id.ServerID) error {
 	return err
 }
 
-// PlaceOn is Place on a server that an operator has named. VALIDATION_ERROR on "server" says why it does not take the database, or
-// that its agent is away.
+// PlaceOn is Place on a server that an operator has named. VALIDATION_ERROR on "server" says why it does not take the database,
+// or that its agent is away.
 func (d *Draft) PlaceOn(ctx context.Context, tx ports.Tx, named id.ServerID) error {
 	if err := d.admit(ctx, tx); err != nil {
 		return err
