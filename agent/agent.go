@@ -174,7 +174,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.logins = logins.New(a.ledger, rights, a.pooler, d.Log)
 	a.settings = settings.New(a.ledger, a.databases, a.pooler, d.Log)
 	a.relocate = relocate.New(a.ledger, rights, a.databases, a.pooler, a.source)
-	a.relocate.Admitting = a.logins.Admitting
+	a.relocate.Admitting, a.relocate.Manifest = a.logins.Admitting, a.files.Passing().Manifest
 	if a.guard, err = guard.New(a.postgres, a.copies.Locks, a.rests, d.Log); err != nil {
 		return nil, err
 	}

@@ -12,16 +12,21 @@ import (
 	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
-// mortal is a pair whose agents are processes of their own.
-func mortal(t *testing.T) (source, target *agenttest.Stack) {
+// mortals are two servers whose agents are processes of their own.
+type mortals struct {
+	t              *testing.T // whose agents they are, which outlive its parts
+	source, target *agenttest.Stack
+	agents         map[*agenttest.Stack]*agenttest.Child
+}
+
+func newMortals(t *testing.T) mortals {
 	t.Helper()
-	list := [2]*agenttest.Stack{}
-	for i := range list {
-		list[i] = agenttest.Logical(t)
-		list[i].Child(t, "")
-		list[i].StartBouncer(t.Context(), t)
+	p := mortals{t, agenttest.Logical(t), agenttest.Logical(t), map[*agenttest.Stack]*agenttest.Child{}}
+	for _, s := range []*agenttest.Stack{p.source, p.target} {
+		p.agents[s] = s.Child(t, "")
+		s.StartBouncer(t.Context(), t)
 	}
-	return list[0], list[1]
+	return p
 }
 
 // step is one command of a move, and how it is brought to its end.
@@ -64,16 +69,17 @@ const (
 )
 
 // dies has an agent die at a point of a command, and another one take over.
-func dies(t *testing.T, at *agenttest.Stack, point string, c protocol.Command) {
+func (p mortals) dies(t *testing.T, at *agenttest.Stack, point string, c protocol.Command) {
 	t.Helper()
+	p.agents[at].Kill()
 	at.Child(t, point).DiesOver(t, at, c)
-	at.Child(t, "")
+	p.agents[at] = at.Child(p.t, "")
 }
 
 // An agent that dies at whatever point of a move leaves what another one goes on from.
 func TestAgentsDieOverAMove(t *testing.T) {
 	t.Parallel()
-	source, target := mortal(t)
+	p := newMortals(t)
 	for i, death := range []struct {
 		step  int
 		point string
@@ -91,14 +97,14 @@ func TestAgentsDieOverAMove(t *testing.T) {
 			continue
 		}
 		t.Run(death.point, func(t *testing.T) {
-			m := begun(t, source, target, `CREATE TABLE entry (n serial PRIMARY KEY)`, `INSERT INTO entry DEFAULT VALUES`)
+			m := begun(t, p.source, p.target, `CREATE TABLE entry (n serial PRIMARY KEY)`, `INSERT INTO entry DEFAULT VALUES`)
 			m.prepares(t)
 			for n, s := range m.steps(t) {
 				if n == death.step {
 					if n == followStep {
 						m.fills(t)
 					}
-					dies(t, s.at, death.point, agenttest.Told(m.operation, m.epoch, s.command()))
+					p.dies(t, s.at, death.point, agenttest.Told(m.operation, m.epoch, s.command()))
 				}
 				s.do(t)
 				if n < partStep {
@@ -127,26 +133,26 @@ func (m *move) hasArrived(t *testing.T, rows string) {
 // An agent that dies while it undoes a move leaves what another one undoes.
 func TestAgentsDieOverAnUndoing(t *testing.T) {
 	t.Parallel()
-	source, target := mortal(t)
+	p := newMortals(t)
 	for _, point := range []string{crash.SubscribeDropped, crash.PartUndone, crash.FollowSlotDropped} {
 		t.Run(point, func(t *testing.T) {
-			m := begun(t, source, target, `CREATE TABLE entry (n serial PRIMARY KEY)`)
+			m := begun(t, p.source, p.target, `CREATE TABLE entry (n serial PRIMARY KEY)`)
 			m.prepares(t)
 			for _, s := range m.steps(t)[:takeStep] {
 				s.do(t)
 			}
-			at := source
+			at := p.source
 			if point == crash.SubscribeDropped {
-				at = target
+				at = p.target
 			}
-			dies(t, at, point, agenttest.Closing(m.operation))
-			for _, s := range []*agenttest.Stack{target, source} {
+			p.dies(t, at, point, agenttest.Closing(m.operation))
+			for _, s := range []*agenttest.Stack{p.target, p.source} {
 				s.DoneInTheEnd(t, agenttest.Closing(m.operation))
 				nothingKept(t, s)
 				s.NoOrphans(t)
 			}
-			source.GetsIn(t, "the owner", m.w.Present("owner"))
-			target.NoTrace(t, m.w)
+			p.source.GetsIn(t, "the owner", m.w.Present("owner"))
+			p.target.NoTrace(t, m.w)
 		})
 	}
 }
@@ -154,26 +160,27 @@ func TestAgentsDieOverAnUndoing(t *testing.T) {
 // PostgreSQL of either side crashes while it is followed, or follows, and at the moments at which the most could be lost.
 func TestServersCrashOverAMove(t *testing.T) {
 	t.Parallel()
-	source, target := mortal(t)
-	m := begun(t, source, target, `CREATE TABLE entry (n serial PRIMARY KEY)`)
+	p := newMortals(t)
+	m := begun(t, p.source, p.target, `CREATE TABLE entry (n serial PRIMARY KEY)`)
 	m.prepares(t)
 	for n, s := range m.steps(t) {
 		points := map[int]string{partStep: crash.PartAlone, takeStep: crash.TakeDropped, serveStep: crash.ServeAdmitted}
 		if point := points[n]; point != "" {
-			s.at.ServerCrash(t, point, agenttest.Told(m.operation, m.epoch, s.command()))
+			p.agents[s.at].Kill()
+			p.agents[s.at] = s.at.ServerCrash(t, point, agenttest.Told(m.operation, m.epoch, s.command()))
 		}
 		s.do(t)
 		if n == followStep {
-			for _, one := range []*agenttest.Stack{source, target} {
+			for _, one := range []*agenttest.Stack{p.source, p.target} {
 				check.NoError(t, one.PG.Restart(context.Background(), cluster.Immediate))
 				check.Eventually(t, "nobody can write", func() bool {
-					db := source.SuperIn(t, m.w)
+					db := p.source.SuperIn(t, m.w)
 					defer db.Close()
 					_, err := db.Exec(`INSERT INTO entry DEFAULT VALUES`)
 					return err == nil
 				})
 				check.Eventually(t, "the agent is not in charge again", func() bool {
-					_, reason, err := target.Send(agenttest.Told(m.operation, m.epoch, m.following(t)))
+					_, reason, err := p.target.Send(agenttest.Told(m.operation, m.epoch, m.following(t)))
 					return err == nil && reason == ""
 				})
 			}

@@ -74,8 +74,11 @@ func TestEverythingMoves(t *testing.T) {
 		status != http.StatusOK || !strings.Contains(string(text), `"obstacles":[]`) {
 		t.Errorf("in the way is %s (%d, %v)", text, status, err)
 	}
-	m.loads(t)
 	owner := m.source.Owner(t, m.w)
+	runtime := m.w.Names().Runtime
+	check.Must(owner.Exec(`ALTER ROLE CURRENT_USER IN DATABASE "` + m.w.Name + `" SET work_mem = '7MB';
+		GRANT CREATE ON DATABASE "` + m.w.Name + `" TO ` + runtime))(t)
+	m.loads(t)
 	for _, s := range changes {
 		check.Must(owner.Exec(s))(t)
 	}
@@ -87,6 +90,10 @@ func TestEverythingMoves(t *testing.T) {
 	tell(t, m, m.target, m.serving())
 	if got := m.target.InDatabase(t, m.w, contents); got != want {
 		t.Errorf("the target has %s, want %s", got, want)
+	}
+	if got := m.target.InDatabase(t, m.w, `SELECT concat(has_database_privilege('`+runtime+`', current_database(), 'CREATE'), ' ',
+		(SELECT setconfig FROM pg_db_role_setting WHERE setrole = (SELECT oid FROM pg_roles WHERE rolname = '`+m.w.Name+`')))`); got != "t {work_mem=7MB}" {
+		t.Errorf("in the database as a whole: %s", got)
 	}
 	tell(t, m, m.source, m.departing())
 	m.source.NoTrace(t, m.w)

@@ -62,6 +62,9 @@ WITH ns AS MATERIALIZED (
   UNION ALL SELECT 'security label', t::text FROM pg_seclabel t
   UNION ALL SELECT 'comment of the database', t::text FROM pg_shdescription t
     WHERE classoid = 'pg_database'::regclass AND objoid = (SELECT oid FROM pg_database WHERE datname = current_database())
+  UNION ALL SELECT 'privileges on the database', concat_ws(' ', grantor::regrole, grantee::regrole, privilege_type, is_grantable)
+    FROM pg_database, aclexplode(datacl) WHERE datname = current_database()
+      AND NOT EXISTS (SELECT FROM pg_roles WHERE oid = grantee AND rolname ~ '^(dump|ext|move)_[0-9a-f]{32}$')
   UNION ALL SELECT 'setting', concat_ws(' ', setrole::regrole, setconfig) FROM pg_db_role_setting
     WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
 )

@@ -42,7 +42,7 @@ func (x *Target) take(ctx context.Context, e protocol.Command, c command.Take) (
 	}
 	op := id.OperationID(e.OperationID)
 	if !f.reached.Valid {
-		if err := x.reach(ctx, op, c.Parted.Position); err != nil {
+		if err := x.reach(ctx, op, d, c.Parted.Position); err != nil {
 			return none, err
 		}
 	}
@@ -58,12 +58,15 @@ func (x *Target) take(ctx context.Context, e protocol.Command, c command.Take) (
 }
 
 // reach waits until all changes up to a position are applied. PostgreSQL says of what it has confirmed that all before it is.
-func (x *Target) reach(ctx context.Context, op id.OperationID, position string) error {
+func (x *Target) reach(ctx context.Context, op id.OperationID, d ledger.Database, position string) error {
 	const query = `SELECT s.subenabled, coalesce(t.latest_end_lsn >= $2::pg_lsn, false)
 		FROM pg_subscription s LEFT JOIN pg_stat_subscription t ON t.subid = s.oid AND t.relid IS NULL WHERE s.subname = $1`
 	for deadline := time.Now().Add(takeTime); ; {
 		var enabled, there bool
 		err := x.db.QueryRowContext(ctx, query, NameOf(op), position).Scan(&enabled, &there)
+		if err == nil && !enabled {
+			enabled, err = x.revive(ctx, op, d)
+		}
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return command.Refuse(command.ReasonNotFound, "the operation does not follow the database")

@@ -36,11 +36,13 @@ type Target struct {
 
 	mu  sync.Mutex
 	led map[id.OperationID]string // what this process has told the subscriptions of
+
+	revived map[id.OperationID]revival
 }
 
 // NewTarget registers the commands, and what undoes them.
 func NewTarget(l *ledger.Ledger, lines Lines) *Target {
-	x := &Target{ledger: l, db: l.DB(), lines: lines, led: map[id.OperationID]string{}}
+	x := &Target{ledger: l, db: l.DB(), lines: lines, led: map[id.OperationID]string{}, revived: map[id.OperationID]revival{}}
 	ledger.On(l, x.follow)
 	ledger.On(l, x.take)
 	l.BeforeJobs(x.undo)
@@ -90,7 +92,7 @@ func (x *Target) follow(ctx context.Context, e protocol.Command, c command.Follo
 	if err := x.subscribe(ctx, op, d, f, conninfo); err != nil {
 		return x.orFailed(ctx, e, err)
 	}
-	report, err = x.standing(ctx, op, conninfo)
+	report, err = x.standing(ctx, op, d, conninfo)
 	if err != nil {
 		return x.orFailed(ctx, e, err)
 	}
@@ -199,17 +201,23 @@ const (
 )
 
 // standing is how far the subscription is.
-func (x *Target) standing(ctx context.Context, op id.OperationID, conninfo string) (r command.FollowReport, err error) {
+func (x *Target) standing(
+	ctx context.Context, op id.OperationID, d ledger.Database, conninfo string,
+) (r command.FollowReport, err error) {
 	const query = `SELECT s.subenabled, t.pid IS NOT NULL, coalesce(greatest(t.received_lsn, t.latest_end_lsn), '0/0')::text,
 			coalesce(t.last_msg_receipt_time > clock_timestamp() - $2 * interval '1 second', false)
 		FROM pg_subscription s LEFT JOIN pg_stat_subscription t ON t.subid = s.oid AND t.relid IS NULL WHERE s.subname = $1`
 	var enabled, works, lately bool
 	var at string
 	err = x.db.QueryRowContext(ctx, query, NameOf(op), nearTime.Seconds()).Scan(&enabled, &works, &at, &lately)
+	goesOn := true
+	if err == nil && !enabled {
+		goesOn, err = x.revive(ctx, op, d)
+	}
 	switch {
 	case err != nil:
 		return r, err
-	case !enabled:
+	case !goesOn:
 		return command.FollowReport{
 			State: command.FollowFailed, Reason: command.ReasonFailed,
 			Message: "a change of the database could not be repeated at the new server: a constraint there refused it, or a table is " +
@@ -259,6 +267,7 @@ func (x *Target) undo(ctx context.Context, operation string) error {
 	crash.Point(crash.SubscribeDropped)
 	x.mu.Lock()
 	delete(x.led, op)
+	delete(x.revived, op)
 	x.mu.Unlock()
 	return pg.Atomically(ctx, x.db, "DELETE FROM ledger.following WHERE operation_id = "+pg.Quote(operation))
 }

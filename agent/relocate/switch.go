@@ -40,6 +40,9 @@ func (x *Relocator) switchOver(ctx context.Context, e protocol.Command, c comman
 		return done, ledger.Unavailable(message, err)
 	}
 	if c.Moving {
+		if err := x.bring(ctx, e.OperationID, d); err != nil {
+			return done, err
+		}
 		if err := x.tidy(ctx, e.OperationID); err != nil {
 			return done, err
 		}

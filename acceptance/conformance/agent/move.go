@@ -155,11 +155,9 @@ func (m *moving) following() command.Follow {
 // follows waits until little is missing.
 func (m *moving) follows(t *testing.T) {
 	t.Helper()
-	var report command.FollowReport
-	eventually(t, func() bool {
-		report = must(ports.Do(bounded(t), m.Target.Agent, m.fence, m.following()))(t)
-		return report.State != command.Following
-	}, "the target stays behind")
+	report := over(t, m.Target, m.fence, m.following(), func(r command.FollowReport) (bool, int) {
+		return r.State == command.Following, 0
+	})
 	if report.State != command.FollowedNear {
 		t.Fatalf("following: %+v", report)
 	}
@@ -180,13 +178,13 @@ func (m *moving) taking() command.Take {
 
 func (m *moving) takes(t *testing.T) {
 	t.Helper()
-	eventually(t, func() bool {
-		err := ports.Tell(bounded(t), m.Target.Agent, m.fence, m.taking())
-		if err != nil && !command.RefusedFor(err, command.ReasonUnfinished) {
-			t.Fatal(err)
+	for ctx := bounded(t); ; {
+		err := ports.Tell(ctx, m.Target.Agent, m.fence, m.taking())
+		if !command.RefusedFor(err, command.ReasonUnfinished) {
+			noError(t, err)
+			return
 		}
-		return err == nil
-	}, "changes stay missing")
+	}
 }
 
 func (m *moving) serving(open bool) command.Serve {

@@ -1,0 +1,90 @@
+package relocate
+
+import (
+	"context"
+	"slices"
+
+	"github.com/pgherd/pgherd/agent/ledger"
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// What belongs to a database as a whole is in no dump: what its roles may do with it, and what they have stored for themselves in
+// it. A database that moves brings it along: the manifest of the file says what it was.
+
+// bring gives a database that moves here what its roles had where it comes from, as far as they are roles here.
+func (x *Relocator) bring(ctx context.Context, operation string, d ledger.Database) error {
+	const file = "SELECT payload ->> 'filename' FROM ledger.job WHERE operation_id = $1 AND " + ledger.Passing
+	names, err := pg.Column(ctx, x.db, file, operation)
+	if err != nil || len(names) == 0 { // it was brought, and the file has gone
+		return err
+	}
+	m, err := x.Manifest(ctx, id.DatabaseID(d.ID), backup.Filename(names[0]))
+	if err != nil {
+		return err
+	}
+	const known = "SELECT name FROM ledger.role WHERE database_id = $1 ORDER BY name"
+	const additional = "SELECT name FROM ledger.role WHERE database_id = $1 AND part = 'additional' ORDER BY name"
+	roles, err := pg.Column(ctx, x.db, known, d.ID)
+	if err != nil {
+		return err
+	}
+	guests, err := pg.Column(ctx, x.db, additional, d.ID)
+	if err != nil {
+		return err
+	}
+	p := switchPlan{Database: d, of: copyRow{name: d.Name}, whole: whole{grants: broughtGrants(m.Manifest, roles)}}
+	statements := revokeConnect(d, guests, p.whole.grants)
+	if len(p.whole.grants) > 0 {
+		statements = append(statements, p.grantStatements()...)
+	}
+	for _, s := range m.Settings {
+		if !slices.Contains(roles, s.Login) || s.Name == "" {
+			continue
+		}
+		never, err := pg.One[bool](ctx, x.db, notOurs, s.Name)
+		if err != nil {
+			return err
+		}
+		if !never {
+			statements = append(statements, databaseSetting{s.Login, s.Name, s.Value}.statement(d.Name))
+		}
+	}
+	if len(statements) == 0 {
+		return nil
+	}
+	return x.ledger.Insist(ctx, statements...)
+}
+
+// broughtGrants are those on the database that roles of its own have made to each other, or to everybody.
+func broughtGrants(m backup.Manifest, roles []string) (list []databaseGrant) {
+	for _, g := range m.Grants {
+		public := g.Grantee == "PUBLIC"
+		if g.Kind != "database" || !slices.Contains(roles, g.Grantor) || !public && !slices.Contains(roles, g.Grantee) {
+			continue
+		}
+		for _, privilege := range g.Privileges {
+			one := databaseGrant{grantor: g.Grantor, grantee: g.Grantee, privilege: privilege}
+			one.option = slices.Contains(g.WithOption, privilege)
+			if public {
+				one.grantee = ""
+			}
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// revokeConnect takes back in the owner's name what a role gets that is prepared, where the owner had taken it back.
+func revokeConnect(d ledger.Database, guests []string, grants []databaseGrant) (statements []string) {
+	for _, guest := range guests {
+		if !slices.ContainsFunc(grants, func(g databaseGrant) bool { return g.grantee == guest && g.privilege == "CONNECT" }) {
+			statements = append(statements, "REVOKE CONNECT ON DATABASE "+pg.Ident(d.Name)+" FROM "+pg.Ident(guest))
+		}
+	}
+	if len(statements) > 0 {
+		statements = append(append([]string{"SET LOCAL ROLE " + pg.Ident(d.Names().Owner)}, statements...), "RESET ROLE")
+	}
+	return statements
+}
