@@ -193,8 +193,8 @@ func TestLeaving(t *testing.T) {
 	const kept, removed = backup.Filename("20260301_120000.sql.gz"), backup.Filename("20260302_120000.sql.gz")
 	departs := func(operation string) {
 		t.Helper()
-		check.Must(s.Super.Exec("INSERT INTO ledger.departed VALUES ($1, $2, $3) ON CONFLICT (database_id) DO UPDATE SET operation_id = $2",
-			gone.ID, operation, agenttest.BackupKey))(t)
+		check.Must(s.Super.Exec(`INSERT INTO ledger.departed VALUES ($1, $2, $3)
+			ON CONFLICT (database_id) DO UPDATE SET operation_id = $2`, gone.ID, operation, agenttest.BackupKey))(t)
 	}
 	leave := func(operation string, keep ...backup.Filename) {
 		t.Helper()

@@ -180,6 +180,7 @@ var cloneStages = []meaning[stage.Stage]{
 	{stage.Queued, "nothing has been done; the clone's record exists, and its password was returned"},
 	{clone.Making, "the new database and its logins are being made, empty and closed"},
 	{clone.Dumping, "a file is being made of the source as it is now; only if no backup was named"},
+	{clone.Carrying, "the file is on its way to the clone's server; only if that is another one than the source's"},
 	{clone.Loading, "the copy is being made and compared; shown as the agent's present step"},
 	{clone.Switching, "the point of no return: the copy may have become the clone, and it continues until the agent confirms it"},
 	{clone.Settling, "the copy is the clone; its owner's login is being proven, and what was needed to make it is removed"},

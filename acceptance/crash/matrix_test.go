@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/drill"
 	"github.com/pgherd/pgherd/core/controlplane"
+	"github.com/pgherd/pgherd/core/controlplane/clones"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/keyrings"
 	"github.com/pgherd/pgherd/core/controlplane/looks"
@@ -385,7 +386,9 @@ func kindPoints(t *testing.T) []string {
 		// kill there, and have it come back. They kill changes of logins that a server refuses, too.
 		// An operator's command dies over the end of a purge, see TestMetadataOfBeforeARecovery.
 		// Comparisons and searches end as rescues do, by the same code.
+		// They kill clones on another server, too; the agents' own tests kill those.
 		return p == work.Before(databases.KindCreate, "moved") ||
+			slices.Contains(around(clones.Kind, "admit_peer", "fetch", "close_source", "transferring"), p) ||
 			slices.Contains(around(looks.KindComparison, "close", "failed", "canceled"), p) ||
 			slices.Contains(around(looks.KindSearch, "close", "failed", "canceled"), p) || slices.Contains(refusedChanges(), p) ||
 			slices.Contains(around(deletion.KindPurge, "failing", "rejoin", "removing", "failed"), p)

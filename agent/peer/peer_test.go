@@ -370,7 +370,8 @@ func TestAnotherCertificateIsNotTrusted(t *testing.T) {
 func (s *source) adopting(t *testing.T, as backup.Filename) command.AdoptBackup {
 	t.Helper()
 	q := command.AdoptBackup{
-		DatabaseID: db, Filename: as, SizeBytes: 8, Operation: op, Peer: command.Peer{URL: "https://" + s.address, CA: s.ca, Token: token},
+		DatabaseID: db, Filename: as, SizeBytes: 8, Operation: op,
+		Peer: command.Peer{URL: "https://" + s.address, CA: s.ca, Token: token},
 	}
 	if m, err := s.files.Manifest(t.Context(), db, as); err == nil {
 		q.ManifestSHA256 = m.SHA256

@@ -19,10 +19,17 @@ type Input struct {
 	Filename   backup.Filename `json:"filename"`   // a backup of the source or, if Fresh, a file that this operation makes
 	Fresh      bool            `json:"fresh,omitempty"`
 	At         *time.Time      `json:"at,omitempty"` // the moment that a fresh file is of; nil: as the source is then
+	// ServerID is the clone's, where that is another one than the source's. The token by which the agents know each other is sealed
+	// beside the input.
+	ServerID id.ServerID `json:"serverId,omitempty"`
 	// ManifestSHA256 is that of the file, once there is one.
 	ManifestSHA256 string   `json:"manifestSha256,omitempty"`
-	Notes          []string `json:"notes,omitempty"` // once the copy is whole; see Result
+	FileBytes      int64    `json:"fileBytes,omitempty"` // of a file that goes to another server
+	Notes          []string `json:"notes,omitempty"`     // once the copy is whole; see Result
 }
+
+// Elsewhere reports whether the clone is on another server than its source.
+func (i Input) Elsewhere() bool { return i.ServerID != "" }
 
 // Result is the result of a clone that succeeded. Notes name what the source has and the clone has not, such as a policy none of
 // whose roles was cloned.

@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -36,6 +37,7 @@ func TestClonesThatAreRefused(t *testing.T) {
 	const none backup.Filename = "20260101_000000.sql.gz"
 	named := func(name string) func(*clone.Request) { return func(q *clone.Request) { q.Name = name } }
 	from := func(f backup.Filename) func(*clone.Request) { return func(q *clone.Request) { q.Filename = &f } }
+	var copied backup.Filename
 	for name, c := range map[string]struct {
 		prepare func(w *world)
 		ask     func(*clone.Request)
@@ -54,9 +56,17 @@ func TestClonesThatAreRefused(t *testing.T) {
 			one := 1
 			must(w.Operator.ChangeAccount(w.ctx, w.account.ID, func(a *account.Account) { a.MaxDatabases = &one }))(w.t)
 		}, nil, fault.PlanLimit},
-		"the server is full": {func(w *world) { w.resize(func(s *server.Server) { s.Capacity = 1 }) }, nil, fault.AgentError},
-		"the server is for no new ones": {func(w *world) { w.resize(func(s *server.Server) { s.Enabled = false }) }, nil,
-			fault.AgentError},
+		"the server with the backup is full": {func(w *world) {
+			copied = w.copied()
+			w.resize(func(s *server.Server) { s.Capacity = 1 })
+		}, func(q *clone.Request) { q.Filename = &copied }, fault.AgentError},
+		"no server is for new ones": {func(w *world) {
+			w.resize(func(s *server.Server) { s.Enabled = false })
+			for _, s := range must(w.Operator.Servers(w.ctx))(w.t) {
+				s.Enabled = false
+				ok(w.t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Save(ctx, s) }))
+			}
+		}, nil, fault.AgentError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newCloneWorld(t)
@@ -89,13 +99,50 @@ func (w *world) resize(change func(*server.Server)) {
 	ok(w.t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Save(ctx, w.machine) }))
 }
 
-// A clone stays on its source's server, where the file is, also where another one has more room.
+// A clone stays on its source's server, also where another one has more room, unless that has none. Then it is on another one.
 func TestWhereAClonedDatabaseStands(t *testing.T) {
 	w := newCloneWorld(t)
 	must(w.Operator.AddServer(w.ctx, operator.NewServer{
 		Name: "two", AgentURL: "https://two:8090", Secret: agentSecret, PublicHost: "two.example.org", PublicPort: 6432, Capacity: 5000,
 	}))(t)
 	equal(t, "server", w.cloned("").Clone.Record.ServerID, w.machine.ID)
+	w.work(w.ControlPlane)
+	w.resize(func(s *server.Server) { s.Capacity = 2 })
+	two, _ := w.another("three", 0)
+	s := must(w.Clones.Start(w.ctx, w.forClone(), clone.Request{Name: "elsewhere", DisplayName: "Elsewhere"}))(t)
+	equal(t, "server of the next", s.Clone.Record.ServerID, two.ID)
+	equal(t, "host", s.Clone.Record.Host, "three.example.org")
+}
+
+// onAnother is a flow of a clone for which only another server has room, which is w.server from then on.
+func onAnother(f flow) flow {
+	f.prepare = func(w *world) {
+		w.clonable()
+		w.resize(func(s *server.Server) { s.Capacity = 1 })
+		_, w.server = w.another("two", 0)
+	}
+	f.ended = func(w *world, end operation.Status) {
+		o := w.lastOfSource()
+		equal(w.t, "status", o.Status, end)
+		if got := w.events(); !slices.Equal(got, []string{"backup.succeeded", "clone." + string(end)}) {
+			w.t.Errorf("events %v", got)
+		}
+		home, there := w.home(), w.fleet.Server(w.other().ID)
+		equal(w.t, "log-ins of the source", home.CanLogIn(customer, "shop", w.latest.Username, w.latest.Password), true)
+		equal(w.t, "databases of the source's server", len(home.Databases()), 1)
+		equal(w.t, "files", [2]int{home.Files(), there.Files()}, [2]int{1, 0})
+		equal(w.t, "copies", home.Copies()+there.Copies(), 0)
+		if end != operation.Succeeded {
+			equal(w.t, "databases of the clone's server", len(there.Databases()), 0)
+			must(w.Databases.Create(w.ctx, w.caller, request("copy")))(w.t) // its name is free
+			return
+		}
+		equal(w.t, "tables", there.HasTable("copy", "before") && there.HasTable("copy", "after"), true)
+		list := w.listed(w.caller)
+		equal(w.t, "status", list[1].Status, database.Active)
+		equal(w.t, "server", list[1].ServerID, w.other().ID)
+	}
+	return f
 }
 
 // What the source has of its own stays with it; what the account gives to new databases the clone has too.

@@ -104,6 +104,9 @@ var (
 	theCloneOfBackup = theClone("clone of a backup", false, func(w *world, cp *controlplane.ControlPlane) {
 		_, _ = w.cloning(cp, w.copied())
 	})
+	theCloneElsewhere = onAnother(theClone("clone on another server", true, func(w *world, cp *controlplane.ControlPlane) {
+		_, _ = w.cloning(cp, "")
+	}))
 	theCloneOfThen = theClone("clone of a moment", false, func(w *world, cp *controlplane.ControlPlane) {
 		_, _ = w.cloningThen(cp, nil)
 	})
@@ -193,8 +196,8 @@ var theAdoption = flow{
 
 // flows are those that workers carry out.
 var flows = []flow{
-	theAdoption, theBackup, theExtension, theRestore, theCloneOfNow, theCloneOfBackup, theCloneOfThen, theDeletion, theRecovery,
-	thePurge, theMove, theClosedMove,
+	theAdoption, theBackup, theExtension, theRestore, theCloneOfNow, theCloneOfBackup, theCloneOfThen, theCloneElsewhere,
+	theDeletion, theRecovery, thePurge, theMove, theClosedMove,
 }
 
 // within are those that a request waits for, and ways of others that differ by what is there before.

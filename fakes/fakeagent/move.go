@@ -162,8 +162,8 @@ func (s *Server) fetch(op id.OperationID, c command.Backup) (command.BackupRepor
 	if j.report.State != command.BackupRunning {
 		return j.report, nil
 	}
-	err := s.withPeer(op, *c.Fetch, func(from *Server, _ *move) error {
-		f := from.files[keyOf(c)]
+	err := s.withPeer(op, *c.Fetch, func(from *Server, m *move) error {
+		f := from.files[fileKey{m.database, c.Filename, true}]
 		if f == nil || sum(f.manifest) != c.ManifestSHA256 || int64(len(f.content)) != c.SizeBytes {
 			return command.Refuse(command.ReasonFailed, "the other server does not have the file")
 		}

@@ -1,6 +1,7 @@
 package fakeagent
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -103,7 +104,7 @@ func rowsOf(contents string) int64   { return int64(strings.Count("\n"+contents,
 
 // mapped reports whether the owner of a file's database is named to be that of the copy, where they are two.
 func (s *Server) mapped(c command.Load) bool {
-	from, of := s.databases[c.Source.DatabaseID], s.databases[c.DatabaseID]
+	from, of := s.databases[cmp.Or(c.Source.Of, c.Source.DatabaseID)], s.databases[c.DatabaseID]
 	return from == nil || from == of || slices.Contains(c.Names, command.Renaming{From: from.name, To: of.name})
 }
 

@@ -51,6 +51,9 @@ func (c *Clones) Copy(
 	return c.copied(ctx, reached, known, made)
 }
 
+// tokenLength is that of the token by which the agents of two servers know each other.
+const tokenLength = 43
+
 // begin decides over a clone, places and stores it, and queues the operation that makes it. also stores what needs the record;
 // nil: nothing.
 func (c *Clones) begin(
@@ -61,10 +64,21 @@ func (c *Clones) begin(
 	if err != nil {
 		return err
 	}
-	if err := draft.Place(ctx, tx, source.ServerID); err != nil {
+	place := draft.PlaceNear
+	if !input.Fresh { // the backup is at the source's server
+		place = draft.Place
+	}
+	if err := place(ctx, tx, source.ServerID); err != nil {
 		return err
 	}
 	input.DatabaseID = draft.Record.ID
+	if on := draft.Record.ServerID; on != source.ServerID {
+		input.ServerID = on
+		token := c.base.Entropy.Base62(tokenLength)
+		if o.SealedInput, err = c.base.Secrets.Seal([]byte(token), o.InputContext()); err != nil {
+			return err
+		}
+	}
 	o.Input = operation.Encode(input)
 	return draft.Store(ctx, tx, func() error {
 		if also != nil {

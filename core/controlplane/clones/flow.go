@@ -16,6 +16,7 @@ import (
 	"github.com/pgherd/pgherd/core/recovery"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/stage"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // Kind is the kind of the operations that clone databases. They belong to the source.
@@ -26,16 +27,22 @@ func (c *Clones) register() {
 		Kind: work.Kind[clone.Input]{
 			Spec:     operation.Spec{Kind: Kind, Public: true, Right: account.Own, BesideLogins: true},
 			Withdraw: c.withdraw,
-			Calls:    []string{"ensure", "dump", "load", "switch", "discard", "prove", "close"},
+			Calls: []string{
+				"ensure", "admit_peer", "dump", "fetch", "load", "switch", "discard", "prove", "close", "close_source",
+			},
 			Commits: []string{
-				string(clone.Dumping), string(clone.Loading), string(clone.Switching), string(clone.Settling),
+				string(clone.Dumping), string(clone.Carrying), string(clone.Loading), string(clone.Switching), string(clone.Settling),
 				string(stage.Failing), string(stage.Canceling), "succeeded", "failed", "canceled",
 			},
 		},
 		Machine: clone.Machine, Begun: clone.Making,
 		Begin: func(ctx context.Context, t *work.Turn[clone.Input]) (work.Steps, error) {
 			record, err := c.base.Record(ctx, t.Input.DatabaseID)
-			return turn{t, c, record}, err
+			at := t.Agent
+			if err == nil && t.Input.Elsewhere() {
+				at, err = c.base.AgentOf(ctx, t.Input.ServerID)
+			}
+			return turn{t, c, record, at}, err
 		},
 	})
 }
@@ -45,6 +52,7 @@ type turn struct {
 	*work.Turn[clone.Input]
 	c      *Clones
 	record database.Record
+	at     ports.Agent // of the clone's server; Agent is of the source's
 }
 
 // Do implements work.Steps.
@@ -54,6 +62,8 @@ func (t turn) Do(ctx context.Context, s stage.Stage) (work.Next, error) {
 		return t.make(ctx)
 	case clone.Dumping:
 		return t.dump(ctx)
+	case clone.Carrying:
+		return t.fetch(ctx)
 	case clone.Loading:
 		return t.load(ctx)
 	case clone.Switching:
@@ -70,7 +80,7 @@ func (t turn) make(ctx context.Context) (work.Next, error) {
 		return work.Next{}, err
 	}
 	spec.Closed = true
-	_, err = work.Send(ctx, t.Lease, "ensure", t.Agent, spec)
+	_, err = work.Send(ctx, t.Lease, "ensure", t.at, spec)
 	switch {
 	case command.RefusedFor(err, command.ReasonNameTaken):
 		return t.Fail(ctx, fault.Invalid("name", "is taken"))
@@ -87,6 +97,11 @@ func (t turn) make(ctx context.Context) (work.Next, error) {
 
 // dump has the agent make the file, which is nobody's backup. It keeps sending the same command, as for a backup.
 func (t turn) dump(ctx context.Context) (work.Next, error) {
+	if t.Input.Elsewhere() {
+		if refused, err := t.admit(ctx); refused != nil || err != nil {
+			return t.failOr(ctx, refused, err)
+		}
+	}
 	report, err := work.Send(ctx, t.Lease, "dump", t.Agent, command.Backup{
 		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: true, At: t.Input.At,
 	})
@@ -103,6 +118,10 @@ func (t turn) dump(ctx context.Context) (work.Next, error) {
 		return t.Fail(ctx, dumpFailed(report))
 	}
 	t.Input.ManifestSHA256 = report.ManifestSHA256
+	if t.Input.Elsewhere() {
+		t.Input.FileBytes = report.SizeBytes
+		return t.Next(ctx, clone.DumpedTo)
+	}
 	return t.Next(ctx, clone.Dumped)
 }
 
@@ -113,11 +132,14 @@ func dumpFailed(r command.BackupReport) *fault.Error {
 
 // load has the agent make the copy, under the clone's names.
 func (t turn) load(ctx context.Context) (work.Next, error) {
-	report, err := work.Send(ctx, t.Lease, "load", t.Agent, command.Load{
-		DatabaseID: t.record.ID, Compare: true, Names: clone.Names(t.Record, t.record),
-		Source: command.Source{
-			DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: t.Input.Fresh, ManifestSHA256: t.Input.ManifestSHA256,
-		},
+	source := command.Source{
+		DatabaseID: t.Record.ID, Filename: t.Input.Filename, Passing: t.Input.Fresh, ManifestSHA256: t.Input.ManifestSHA256,
+	}
+	if t.Input.Elsewhere() {
+		source.DatabaseID, source.Of = t.record.ID, t.Record.ID
+	}
+	report, err := work.Send(ctx, t.Lease, "load", t.at, command.Load{
+		DatabaseID: t.record.ID, Compare: true, Names: clone.Names(t.Record, t.record), Source: source,
 	})
 	switch {
 	case base.RefusedForGood(err):
@@ -155,10 +177,13 @@ func loadFailed(r command.LoadReport) *fault.Error {
 // almost is the progress of a clone whose copy is whole.
 const almost = 99
 
-// percent is the progress of the whole: where a file is made first, that is the first half.
+// percent is the progress of the whole: where a file is made first, that is the first half, and a third where it goes to another
+// server.
 func (t turn) percent(s stage.Stage, progress int) int {
 	switch {
 	case !t.Input.Fresh:
+	case t.Input.Elsewhere():
+		progress = progress/3 + thirds[s]
 	case s == clone.Dumping:
 		progress /= 2
 	default:
@@ -166,3 +191,6 @@ func (t turn) percent(s stage.Stage, progress int) int {
 	}
 	return min(progress, almost)
 }
+
+// thirds is where the thirds begin.
+var thirds = map[stage.Stage]int{clone.Carrying: 33, clone.Loading: 66}

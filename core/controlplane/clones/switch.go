@@ -26,7 +26,7 @@ func (t turn) switchOver(ctx context.Context) (work.Next, error) {
 	if err := t.Intend(ctx, clone.Switching); err != nil {
 		return work.Next{}, err
 	}
-	switched, err := work.Send(ctx, t.Lease, "switch", t.Agent, command.Switch{DatabaseID: t.record.ID, Open: true})
+	switched, err := work.Send(ctx, t.Lease, "switch", t.at, command.Switch{DatabaseID: t.record.ID, Open: true})
 	switch {
 	case err == nil:
 		return t.switched(ctx, switched)
@@ -57,8 +57,13 @@ func (t turn) switched(ctx context.Context, s command.Switched) (work.Next, erro
 // time, changes nothing about the clone, which is whole and equal: its owner may even have set another password by now, or use
 // all connections that it has.
 func (t turn) settle(ctx context.Context) (work.Next, error) {
-	if err := provision.Prove(ctx, t.c.base, t.Lease, t.Agent, t.record); err != nil {
+	if err := provision.Prove(ctx, t.c.base, t.Lease, t.at, t.record); err != nil {
 		return work.Next{}, err
+	}
+	if t.Input.Elsewhere() {
+		if err := t.leaveSource(ctx); err != nil {
+			return work.Next{}, err
+		}
 	}
 	return t.Finish(ctx, t.Ending(operation.Succeed, nil))
 }

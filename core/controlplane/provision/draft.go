@@ -146,6 +146,15 @@ func (d *Draft) Place(ctx context.Context, tx ports.Tx, on id.ServerID) error {
 	return err
 }
 
+// PlaceNear is Place for a database that may be on any server, and best is on that one.
+func (d *Draft) PlaceNear(ctx context.Context, tx ports.Tx, near id.ServerID) error {
+	err := d.Place(ctx, tx, near)
+	if fault.Has(err, fault.AgentError) {
+		err = d.Place(ctx, tx, "")
+	}
+	return err
+}
+
 // PlaceOn is Place on a server that an operator has named. VALIDATION_ERROR on "server" says why it does not take the database,
 // or that its agent is away.
 func (d *Draft) PlaceOn(ctx context.Context, tx ports.Tx, named id.ServerID) error {

@@ -1,0 +1,124 @@
+package clones
+
+import (
+	"context"
+
+	"github.com/pgherd/pgherd/core/clone"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/work"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/restore"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// A clone may be on another server than its source. Then the source's agent makes the file that passes, and admits the other one,
+// which has it come, and goes on with it as with one that it had made itself.
+
+func (t turn) token() (string, error) {
+	token, err := t.c.base.Secrets.Open(t.Of.SealedInput, t.Of.InputContext())
+	return string(token), err
+}
+
+// admit has the source's agent let the other one in.
+func (t turn) admit(ctx context.Context) (refused *fault.Error, err error) {
+	token, err := t.token()
+	if err != nil {
+		return nil, err
+	}
+	_, err = work.Send(ctx, t.Lease, "admit_peer", t.Agent, command.AdmitPeer{
+		DatabaseID: t.Record.ID, TokenSHA256: command.HashToken(token), Generation: 1,
+	})
+	if base.RefusedForGood(err) {
+		return fault.Wrap(err, fault.AgentError, "the server of the database does not let the clone's in; nothing is left of it"), nil
+	}
+	return nil, err
+}
+
+func (t turn) failOr(ctx context.Context, refused *fault.Error, err error) (work.Next, error) {
+	if refused != nil {
+		return t.Fail(ctx, refused)
+	}
+	return work.Next{}, err
+}
+
+// fetch has the clone's agent have the file come.
+func (t turn) fetch(ctx context.Context) (work.Next, error) {
+	token, err := t.token()
+	if err != nil {
+		return work.Next{}, err
+	}
+	from, _, err := t.c.base.ServerOf(ctx, t.Record.ServerID)
+	if err != nil {
+		return work.Next{}, err
+	}
+	report, err := work.Send(ctx, t.Lease, "fetch", t.at, command.Backup{
+		DatabaseID: t.record.ID, Filename: t.Input.Filename, Passing: true, SizeBytes: t.Input.FileBytes,
+		ManifestSHA256: t.Input.ManifestSHA256, Fetch: &command.Peer{URL: from.AgentURL, CA: from.CA, Token: token},
+	})
+	if base.RefusedForGood(err) {
+		report, err = base.RefusedBackup(err), nil
+	}
+	switch {
+	case err != nil:
+		return work.Next{}, err
+	case report.State == command.BackupRunning:
+		return t.Running(string(clone.Carrying), t.percent(clone.Carrying, report.Progress), report.Bytes,
+			report.Stage == operation.StageQueued)
+	case report.State == command.BackupFailed:
+		return t.Fail(ctx, base.JobFailed(report.Reason, report.Message,
+			"the database could not be brought to the clone's server; nothing is left of the clone",
+			"the clone's server has no room for a dump of the database"))
+	}
+	return t.Next(ctx, clone.Carried)
+}
+
+// leaveSource has the source's agent remove the file, and admit nobody any more. One that does not answer does so by itself in
+// time: the clone does not wait for that.
+func (t turn) leaveSource(ctx context.Context) error {
+	if t.Ordered {
+		return nil
+	}
+	err := t.closeSource(ctx)
+	if err != nil && t.Of.Attempts < restore.MostSwitches {
+		return err
+	}
+	if err != nil {
+		t.Log("clone.source_not_closed", err)
+	}
+	return nil
+}
+
+func (t turn) closeSource(ctx context.Context) error {
+	return t.Call(ctx, "close_source", func(ctx context.Context, f ports.Fence) error { return ports.Close(ctx, t.Agent, f) })
+}
+
+// End implements work.Steps: of a clone on another server, both agents take back what they have begun. An operator need not wait
+// for either.
+func (t turn) End(ctx context.Context, e work.Ending) (work.Next, error) {
+	if !t.Input.Elsewhere() {
+		return t.Turn.End(ctx, e)
+	}
+	switch err := t.Close(ctx, t.at); {
+	case command.RefusedFor(err, command.ReasonCompleted):
+		return t.Concluded(ctx)
+	case err != nil && !t.Untouched(err) && !t.Ordered:
+		return work.Next{}, err
+	}
+	if err := t.closeSource(ctx); err != nil && !t.Untouched(err) && !t.Ordered {
+		return work.Next{}, err
+	}
+	return t.Finish(ctx, e)
+}
+
+// Lost implements work.Steps: the source's server is gone. What the clone's server has is taken back as far as it answers, unless
+// the clone is whole.
+func (t turn) Lost(ctx context.Context, cause *fault.Error) (work.Next, error) {
+	if t.Input.Elsewhere() {
+		if err := t.Close(ctx, t.at); command.RefusedFor(err, command.ReasonCompleted) {
+			return t.Concluded(ctx)
+		}
+	}
+	return t.Turn.Lost(ctx, cause)
+}
