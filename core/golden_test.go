@@ -157,7 +157,7 @@ var moveStages = []meaning[stage.Stage]{
 	{move.Following, "the other server applies the changes since, until little is missing"},
 	{move.Parting, "customers are kept out, and the rest of the changes is taken over: undone after seconds, or it is the pivot"},
 	{move.Serving, "the record names the other server, which lets customers in; there is no way back"},
-	{move.Departing, "the database is being dropped where it was"},
+	{move.Departing, "the database is being dropped where it was, and who still comes there is sent on"},
 	{move.Settling, "the backups are being carried over; customers work meanwhile"},
 	{move.Leaving, "what the server that was left has kept until now is being removed"},
 	{stage.Failing, "the database is open where it was; what was begun is being taken back at both servers"},

@@ -58,6 +58,8 @@ type Tx interface {
 	Qualifications() Qualifications
 	SigningKeys() SigningKeys
 	Drills() Drills
+	Forwards() Forwards
+	Drains() Drains
 	KeyRings() KeyRings
 	Uploads() Uploads
 	Previews() Previews

@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/keyring"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/move"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/preview"
@@ -59,6 +60,8 @@ var allowed = map[string][]string{
 
 	"mails.kind":     texts(mail.Kinds...),
 	"drills.outcome": texts(append([]drill.Outcome{""}, drill.Outcome("").Values()...)...),
+
+	"drains.state": texts(move.DrainStates...),
 
 	"mails.status": texts(mail.Statuses...),
 	"mails.role":   texts("", account.Admin, account.Developer, account.Viewer),

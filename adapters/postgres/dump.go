@@ -77,7 +77,7 @@ func (s *Snapshots) Changes(ctx context.Context) (mark string, err error) {
 }
 
 // restless are the tables that change all the time, whether anybody does anything or not.
-var restless = pq.StringArray{"servers", "usage_lines", "usage_taken"}
+var restless = pq.StringArray{"servers", "forwards", "usage_lines", "usage_taken"}
 
 // notKept are the tables of which a snapshot has nothing, each with the reason.
 var notKept = map[string]string{

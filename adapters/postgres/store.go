@@ -86,6 +86,8 @@ func (s tx) Qualifications() ports.Qualifications {
 }
 func (s tx) SigningKeys() ports.SigningKeys { return signingKeys{signingKeyTable.Rows(s.Session)} }
 func (s tx) Drills() ports.Drills           { return drills{drillTable.Rows(s.Session)} }
+func (s tx) Forwards() ports.Forwards       { return forwards{forwardTable.Rows(s.Session)} }
+func (s tx) Drains() ports.Drains           { return drains{drainTable.Rows(s.Session)} }
 func (s tx) KeyRings() ports.KeyRings       { return keyRings{ringKeyTable.Rows(s.Session)} }
 func (s tx) Uploads() ports.Uploads         { return uploads{uploadTable.Rows(s.Session)} }
 func (s tx) Previews() ports.Previews       { return previews{previewTable.Rows(s.Session)} }

@@ -52,7 +52,8 @@ const (
 	RebuildFinished     Action = "rebuild.finished"
 	MoveRequested       Action = "move.requested"
 	MoveFinished        Action = "move.finished"
-	DatabaseMoved       Action = "database.moved" // to another server, which is where it is from then on
+	ForwardEnded        Action = "database.forward_ended" // by an operator: nobody who comes to a former server is sent on
+	DatabaseMoved       Action = "database.moved"         // to another server, which is where it is from then on
 	CloneRequested      Action = "clone.requested"
 	CloneFinished       Action = "clone.finished"
 	RescueRequested     Action = "rescue.requested"
@@ -133,6 +134,7 @@ const (
 	MaintenanceEnded Action = "maintenance.ended"
 	ServerAdded      Action = "server.added"
 	ServerChanged    Action = "server.changed"
+	ServerDrained    Action = "server.drained" // its databases are being moved to others
 	ServerRemoved    Action = "server.removed"
 	DrillOrdered     Action = "drill.ordered"
 	ArchiveKeyShown  Action = "server.archive_key_shown" // to the operator

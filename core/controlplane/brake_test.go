@@ -19,7 +19,7 @@ var unheld = map[string]brake.Work{
 	"rate buckets": brake.Harmless, "keyring": brake.Harmless, "sizes of databases": brake.Harmless,
 	"lost generations": brake.Harmless, "settings": brake.Harmless, "allowlists": brake.Harmless,
 	"daily backups": brake.Schedules, "usage of databases": brake.Schedules, "operations of servers": brake.Harmless,
-	"drills": brake.Schedules,
+	"drills": brake.Schedules, "forwards": brake.Harmless, "drains": brake.Schedules,
 }
 
 func TestWhichRoundsAreHeld(t *testing.T) {

@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -482,5 +483,238 @@ func TestTheDoctorOfDatabasesThatMove(t *testing.T) {
 	}
 	if found := examined(other); !slices.Contains(found, doctor.DatabaseElsewhere) {
 		t.Errorf("where it is: %v", found)
+	}
+}
+
+// sentOn moves the database with a forward, which is told at once.
+func (w *world) sentOn() {
+	w.t.Helper()
+	must(w.moves(w.ControlPlane, func(q *moves.Request) { q.Forward = 7 * 24 * time.Hour }))(w.t)
+	w.work(w.ControlPlane)
+	wantMoved(w, operation.Succeeded)
+}
+
+// comesTo reports whether its owner gets into the database by a server's address.
+func (w *world) comesTo(s *fakeagent.Server) bool {
+	return s.CanLogIn(customer, "shop", w.latest.Username, w.latest.Password)
+}
+
+// forwarding lets the next round of forwards come.
+func (w *world) forwarding() {
+	w.t.Helper()
+	w.clock.Advance(20 * time.Second)
+	ok(w.t, w.Rounds.Once(w.ctx))
+}
+
+// Who still comes to the server that was left is sent on, by the allowlist that the database has, and as long as it serves; then
+// no more, and nothing is left of it.
+func TestWhoStillComesIsSentOn(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	w.sentOn()
+	stranger := netip.MustParseAddr("198.51.100.1")
+	equal(t, "the owner", w.comesTo(w.home()), true)
+	equal(t, "a stranger", w.home().CanLogIn(stranger, "shop", w.latest.Username, w.latest.Password), false)
+	equal(t, "another password", w.home().CanLogIn(customer, "shop", w.latest.Username, "x"), false)
+	must(w.Allowlist.Add(w.ctx, w.reached(w.source()), "198.51.100.0/24", ""))(t)
+	w.forwarding()
+	equal(t, "a stranger who is admitted", w.home().CanLogIn(stranger, "shop", w.latest.Username, w.latest.Password), true)
+	must(w.Databases.SetLifecycle(w.ctx, w.reached(w.source()), database.Stop))(t)
+	w.work(w.ControlPlane)
+	w.forwarding()
+	equal(t, "of a stopped one", w.comesTo(w.home()), false)
+	must(w.Databases.SetLifecycle(w.ctx, w.reached(w.source()), database.Start))(t)
+	w.work(w.ControlPlane)
+	w.forwarding()
+	equal(t, "once it has started", w.comesTo(w.home()), true)
+	refusedOn(t, "its server", errOf(w.Operator.RemoveServer(w.ctx, w.machine.ID)), "server")
+	w.clock.Advance(7 * 24 * time.Hour)
+	w.forwarding()
+	equal(t, "when its time is over", w.comesTo(w.home()), false)
+	equal(t, "forwards", len(must(w.Operator.Forwards(w.ctx))(t)), 0)
+	equal(t, "removed", must(w.Operator.RemoveServer(w.ctx, w.machine.ID))(t).ID, w.machine.ID)
+}
+
+// A new password is that of who is sent on, and the old one is none.
+func TestAPasswordOfWhoIsSentOn(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	w.sentOn()
+	former := w.latest.Password
+	w.latest.Password = must(w.Operator.RotateOwner(w.ctx, w.source(), anOrder))(t).Password
+	w.forwarding()
+	equal(t, "by the new one", w.comesTo(w.home()), true)
+	w.latest.Password = former
+	equal(t, "by the old one", w.comesTo(w.home()), false)
+}
+
+// An operator ends it before its time; also where that server does not answer.
+func TestAForwardThatIsEnded(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	w.sentOn()
+	w.home().SetUnreachable(true)
+	ok(t, w.Operator.EndForwards(w.ctx, w.source(), "", anOrder))
+	w.forwarding()
+	equal(t, "forwards", len(must(w.Operator.Forwards(w.ctx))(t)), 1)
+	w.home().SetUnreachable(false)
+	w.clock.Advance(10 * time.Minute)
+	w.forwarding()
+	equal(t, "forwards", len(must(w.Operator.Forwards(w.ctx))(t)), 0)
+	equal(t, "the owner", w.comesTo(w.home()), false)
+	equal(t, "in the log", w.logged(w.source(), audit.ForwardEnded), 1)
+	refusedOn(t, "again", w.Operator.EndForwards(w.ctx, w.source(), "", anOrder), "database")
+	equal(t, "reason", fault.Has(w.Operator.EndForwards(w.ctx, w.source(), "", operation.Order{}), fault.ValidationError), true)
+}
+
+// A database that comes back is no longer sent on from there, and the server that it comes from does that; one that goes on is
+// sent on from both, and one of them that is dead is in nobody's way.
+func TestForwardsOfMovesAfterAnother(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	w.sentOn()
+	third, on := w.another("three", 0)
+	must(w.moves(w.ControlPlane, func(q *moves.Request) { q.To, q.Forward = third.ID, time.Hour }))(t)
+	w.home().SetUnreachable(true)
+	w.work(w.ControlPlane)
+	equal(t, "server", w.reached(w.source()).Record().ServerID, third.ID)
+	equal(t, "by the second", w.comesTo(w.server), true)
+	w.home().SetUnreachable(false)
+	w.clock.Advance(10 * time.Minute)
+	w.forwarding()
+	equal(t, "by the first", w.comesTo(w.home()), true)
+	must(w.moves(w.ControlPlane, func(q *moves.Request) { q.To, q.Forward = w.machine.ID, time.Hour }))(t)
+	w.work(w.ControlPlane)
+	w.forwarding()
+	equal(t, "server", w.reached(w.source()).Record().ServerID, w.machine.ID)
+	for name, s := range map[string]*fakeagent.Server{"the first": w.home(), "the second": w.server, "the third": on} {
+		equal(t, "by "+name, w.comesTo(s), true)
+	}
+	equal(t, "forwards", len(must(w.Operator.Forwards(w.ctx))(t)), 2)
+}
+
+// Nobody is sent on to what is deleted.
+func TestForwardsOfADeletedDatabase(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	w.sentOn()
+	ok(t, w.Operator.SetFeature(w.ctx, "delete", true))
+	ok(t, w.Operator.Enroll(w.ctx, w.source(), "delete"))
+	w.deleted(w.source())
+	w.forwarding()
+	equal(t, "forwards", len(must(w.Operator.Forwards(w.ctx))(t)), 0)
+	equal(t, "on the server", len(w.home().Forwards()), 0)
+}
+
+// drained works until the drain of the first server has ended, and returns it; false where the server is gone.
+func (w *world) drained() (moves.Drainage, bool) {
+	w.t.Helper()
+	for range 300 {
+		_ = w.Rounds.Once(w.ctx) // what is refused is noted
+		for must(w.Work.RunNext(w.ctx))(w.t) {
+			continue
+		}
+		w.clock.Advance(10 * time.Second)
+		all := must(w.Operator.Drains(w.ctx))(w.t)
+		if len(all) == 0 {
+			return moves.Drainage{}, false
+		}
+		if all[0].EndedAt != nil {
+			return all[0], true
+		}
+	}
+	w.t.Fatal("it never ends")
+	return moves.Drainage{}, false
+}
+
+func (w *world) drains(change ...func(*move.Drain)) ([]move.Planned, error) {
+	w.t.Helper()
+	d := move.Drain{ServerID: w.machine.ID, AtOnce: 2, By: anOrder.By, Reason: anOrder.Reason}
+	for _, c := range change {
+		c(&d)
+	}
+	return w.Operator.DrainServer(w.ctx, d, false)
+}
+
+// All databases of a server go to another one, two at a time, and the server is removed.
+func TestADrain(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	shop := w.latest
+	w.changesOther(func(s *server.Server) { s.Enabled = false })
+	for _, name := range []string{"shop-a", "shop-b", "shop-c"} {
+		w.made(name)
+	}
+	w.changesOther(func(s *server.Server) { s.Enabled = true })
+	w.latest = shop
+	plan := must(w.drains(func(d *move.Drain) { d.Remove = true }))(t)
+	equal(t, "planned", len(plan), 4)
+	most := 0
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == "Load" {
+			most = max(most, len(w.openOnes()))
+		}
+		return f
+	})
+	_, there := w.drained()
+	equal(t, "there", there, false)
+	equal(t, "at once", most, 2)
+	equal(t, "databases", len(w.server.Databases()), 4)
+	equal(t, "left", len(w.home().Databases()), 0)
+	equal(t, "created meanwhile", w.made("next").Record.ServerID, w.other().ID)
+}
+
+// What cannot be moved stays, and the drain says why; asked again, it tries again.
+func TestADrainThatGoesNoFurther(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	w.home().Load("shop", "CREATE TABLE bare (n int);\n")
+	must(w.drains())(t)
+	d, _ := w.drained()
+	equal(t, "state", d.State, move.Stuck)
+	equal(t, "left", len(d.Left), 1)
+	equal(t, "why", strings.Contains(d.Left[0].Item.Why, "public.bare"), true)
+	must(w.drains(func(d *move.Drain) { d.Closed = true }))(t)
+	d, _ = w.drained()
+	equal(t, "state, closed", d.State, move.Drained)
+	equal(t, "server", w.reached(w.source()).Record().ServerID, w.other().ID)
+}
+
+// A drain that is stopped moves nothing more.
+func TestADrainThatIsStopped(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	must(w.drains())(t)
+	equal(t, "state", must(w.Operator.StopDrain(w.ctx, w.machine.ID))(t).State, move.Stopped)
+	refusedOn(t, "again", errOf(w.Operator.StopDrain(w.ctx, w.machine.ID)), "server")
+	d, _ := w.drained()
+	equal(t, "left", len(d.Left), 1)
+}
+
+func TestDrainsThatAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(w *world)
+		change  func(*move.Drain)
+		field   string
+	}{
+		"no room":         {func(w *world) { w.changesOther(func(s *server.Server) { s.Enabled = false }) }, nil, "partly"},
+		"no reason":       {nil, func(d *move.Drain) { d.Reason = "" }, "reason"},
+		"none at a time":  {nil, func(d *move.Drain) { d.AtOnce = 0 }, "atOnce"},
+		"onto itself":     {nil, func(d *move.Drain) { d.To = d.ServerID }, "to"},
+		"unknown":         {nil, func(d *move.Drain) { d.ServerID = "99999999-9999-4999-8999-999999999999" }, "server"},
+		"forward for 1 y": {nil, func(d *move.Drain) { d.Forward = 365 * 86400 }, "forward"},
+	} {
+		w := newWorld(t)
+		w.movable()
+		if c.prepare != nil {
+			c.prepare(w)
+		}
+		_, err := w.drains(func(d *move.Drain) {
+			if c.change != nil {
+				c.change(d)
+			}
+		})
+		refusedOn(t, name, err, c.field)
+		equal(t, "drains", len(must(w.Operator.Drains(w.ctx))(t)), 0)
 	}
 }

@@ -21,6 +21,8 @@ type Input struct {
 	Closed bool `json:"closed,omitempty"`
 	// SizeBytes is how large the database was when the move was ordered.
 	SizeBytes int64 `json:"sizeBytes"`
+	// Forward is for how long the server that is left sends on who still comes; 0: not at all.
+	Forward time.Duration `json:"forward,omitempty"`
 
 	// Filename is that of the file that passes, and the other two are of the file, once there is one.
 	Filename       backup.Filename `json:"filename"`

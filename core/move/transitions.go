@@ -46,6 +46,7 @@ const (
 // Effects of the table.
 const (
 	Repoint  = "the record names the other server"
+	SendOn   = "who still comes is sent on"
 	LetGoOf  = "what is left is let go of"
 	ReopenAt = "close at both agents, the database is open where it was"
 )
@@ -91,7 +92,7 @@ var Machine = stage.New(
 		Following:    undoable(row{Near: to(Parting, stage.CommitIntent)}),
 		Parting:      {Pivoted: to(Serving, Repoint), stage.Busy: to(Following), stage.Refused: refused},
 		Serving:      {Served: to(Departing)},
-		Departing:    {Departed: to(Settling)},
+		Departing:    {Departed: to(Settling, SendOn)},
 		Settling:     {Settled: to(Leaving, stage.CommitIntent)},
 		Leaving:      {Left: to(stage.Succeeded, LetGoOf, stage.EmitEvent)},
 		stage.Failing: {

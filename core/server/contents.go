@@ -21,6 +21,7 @@ type Contents struct {
 	Backups    int `db:"backups"`    // with those of deleted databases
 	Operations int `db:"operations"` // that are open
 	Changes    int `db:"changes"`    // of logins, that are pending
+	Forwards   int `db:"forwards"`   // databases that it has left, and for which it sends on who still comes
 }
 
 // Removable refuses to remove a server that still has something: VALIDATION_ERROR on "server", which says what.
@@ -35,6 +36,7 @@ func (s Contents) Removable(name string) error {
 		{s.Deleted, "1 deleted database", "%d deleted databases"},
 		{s.Backups, "1 backup", "%d backups"}, {s.Operations, "1 open operation", "%d open operations"},
 		{s.Changes, "1 pending change of a login", "%d pending changes of logins"},
+		{s.Forwards, "1 database that it sends on for", "%d databases that it sends on for"},
 	} {
 		switch {
 		case k.n == 1:
@@ -46,6 +48,7 @@ func (s Contents) Removable(name string) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return fault.Invalid("server", "%s still has %s: delete the databases and wait until they are purged", name,
+	return fault.Invalid("server", "%s still has %s: delete the databases and wait until they are purged, or move them; "+
+		"forward end ends what is sent on", name,
 		strings.Join(left, ", "))
 }

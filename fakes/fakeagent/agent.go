@@ -169,6 +169,12 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 		return s.rejoin(f, c)
 	case command.Purge:
 		return s.purge(f, c)
+	case command.Forward:
+		return s.setForward(c)
+	case command.EndForward:
+		return s.endForward(c)
+	case command.Welcome:
+		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.None, error) { return d.setWelcome(c) })
 	case command.AdmitPeer:
 		return onDatabase(s, c.DatabaseID, func(*databaseState) (command.None, error) { return s.admitPeer(f.OperationID, c) })
 	case command.Follow:

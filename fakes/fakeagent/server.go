@@ -47,6 +47,7 @@ type Server struct {
 	looks         map[id.OperationID]*lookJob
 	moves         map[id.OperationID]*move
 	uploads       map[uploadKey]*upload
+	forwards      map[id.DatabaseID]*forwarded
 	ended         map[id.OperationID]bool // they have isolated, rejoined or purged a database
 }
 
@@ -67,6 +68,7 @@ type databaseState struct {
 	isolated  bool         // out of service
 	account   id.AccountID // empty until the agent is told
 	networks  []netip.Prefix
+	welcome   []netip.Addr           // of servers that send on
 	settings  command.Configure      // the last that was done
 	overrides []command.RoleOverride // customers' own settings of single roles
 	made      time.Time
@@ -84,7 +86,7 @@ func newServer(clock ports.Clock, of *Fleet) *Server {
 	return &Server{
 		clock: clock, fleet: of, heritage: map[string]command.Inherit{}, began: clock.Now(),
 		watched: watched{began: clock.Now()}, ledger: newLedger(clock.Now),
-		databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{},
+		databases: map[id.DatabaseID]*databaseState{}, foreign: map[string]bool{}, forwards: map[id.DatabaseID]*forwarded{},
 		files: map[fileKey]*file{}, jobs: map[id.OperationID]*job{},
 		offers: offers(), extensionJobs: map[id.OperationID]*extensionJob{}, restores: map[id.OperationID]*restoreJob{},
 		archive: archive{kept: map[id.DatabaseID][]kept{}}, uploads: map[uploadKey]*upload{}, snapshots: map[snapshotKey][]byte{},
@@ -191,6 +193,11 @@ func (s *Server) named(name string) *databaseState {
 func (s *Server) taken(name string) bool {
 	if s.foreign[name] {
 		return true
+	}
+	for _, f := range s.forwards {
+		if f.name == name {
+			return true
+		}
 	}
 	for _, d := range s.databases {
 		if d.logins[name] != nil {

@@ -3,6 +3,7 @@ package fakeagent
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -20,13 +21,17 @@ type Session struct {
 
 // Connect logs in through the pooler: database is "<name>" or "<name>.transaction". ErrLogInRefused where the database does
 // not exist or is closed, the login is not one of its own, is shut or may not connect, the password is wrong, the address is not
-// on its allowlist, or the login's connections are all in use.
+// on its allowlist, or the login's connections are all in use. A server that has left the database sends on to the one that has
+// it.
 func (s *Server) Connect(from netip.Addr, database, username, password string) (*Session, error) {
+	name, shared := strings.CutSuffix(database, ".transaction")
+	if s.sendsOn(name) {
+		return s.connectOn(from, database, username, password)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	name, shared := strings.CutSuffix(database, ".transaction")
 	d := s.named(name)
-	if d == nil || !admits(d.networks, from) || !d.admits(username, password) {
+	if d == nil || !admits(d.networks, from) && !slices.Contains(d.welcome, from) || !d.admits(username, password) {
 		return nil, ErrLogInRefused
 	}
 	if l := d.logins[username]; l.limit > 0 && d.connections(username) >= l.limit {

@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/move"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/role"
@@ -184,6 +185,7 @@ func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
 		s.databases.delete(s.txid, db)
 		s.previews.delete(s.txid, db)
 		s.forgetDrills(db)
+		s.forwards.remove(s.txid, func(k forwardKey, _ move.Forward) bool { return k.database == db })
 		s.forget(db)
 		s.backupKeys.remove(s.txid, func(k id.DatabaseID, _ backup.Key) bool { return k == db })
 		s.logins.remove(s.txid, func(k loginKey, _ ports.LoginSecret) bool { return k.database == db })

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/move"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
@@ -184,6 +185,7 @@ func (v servers) Contents(ctx context.Context, of id.ServerID) (server.Contents,
 			n.Backups += len(s.backups.having(func(b backup.Backup) bool { return b.DatabaseID == r.ID }, nil))
 			n.Changes += len(s.roleChanges.having(func(c role.Change) bool { return c.DatabaseID == r.ID && c.Open() }, nil))
 		}
+		n.Forwards = len(s.forwards.having(func(f move.Forward) bool { return f.ServerID == of }, nil))
 		n.Operations = len(s.operations.having(func(o operation.Operation) bool {
 			return o.ServerID == of && !o.Logins && !o.Status.Final()
 		}, nil))
@@ -196,12 +198,15 @@ func (v servers) Remove(ctx context.Context, of id.ServerID) error {
 		if _, ok := s.servers.get(of); !ok {
 			return v.refuse(ports.ErrNoRow)
 		}
-		if s.databases.any(func(r database.Record) bool { return r.ServerID == of }) {
+		if s.databases.any(func(r database.Record) bool { return r.ServerID == of }) ||
+			s.forwards.any(func(f move.Forward) bool { return f.ServerID == of }) {
 			return v.refuse(ports.ErrReferenced)
 		}
 		s.qualifications.remove(s.txid, func(k qualificationKey, _ extension.Qualification) bool { return k.server == of })
 		s.servers.delete(s.txid, of)
 		s.drillPlans.delete(s.txid, of)
+		s.drains.delete(s.txid, of)
+		s.drainItems.remove(s.txid, func(k drainItemKey, _ move.DrainItem) bool { return k.server == of })
 		return nil
 	})
 }

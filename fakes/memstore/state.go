@@ -17,6 +17,7 @@ import (
 	"github.com/pgherd/pgherd/core/keyring"
 	"github.com/pgherd/pgherd/core/mail"
 	"github.com/pgherd/pgherd/core/member"
+	"github.com/pgherd/pgherd/core/move"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/preview"
@@ -88,6 +89,9 @@ type state struct {
 	usageLines       rows[usageKey, usage.Line]
 	usageTaken       rows[id.ServerID, usage.Taken]
 	drills           rows[id.DrillID, drill.Drill]
+	forwards         rows[forwardKey, move.Forward]
+	drains           rows[id.ServerID, move.Drain]
+	drainItems       rows[drainItemKey, move.DrainItem]
 	drillPlans       rows[id.ServerID, drill.Plan]
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/pgherd/pgherd/core/deletion"
 	"github.com/pgherd/pgherd/core/drill"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/move"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/pgversion"
 	"github.com/pgherd/pgherd/core/role"
@@ -98,6 +99,15 @@ func (w town) store() {
 				return err
 			}
 			if err := w.storeWork(ctx, tx, r, now); err != nil {
+				return err
+			}
+			if r.ID != blog {
+				continue
+			}
+			if err := tx.Forwards().Put(ctx, move.Forward{
+				DatabaseID: r.ID, ServerID: servers[0], CreatedAt: now, Until: now, NextAt: now, Failures: 9,
+				Trouble: strings.Repeat("no ", 60),
+			}); err != nil {
 				return err
 			}
 		}
@@ -184,6 +194,7 @@ func TestListsFitTheTerminal(t *testing.T) {
 		"enroll list":          {},
 		"extensions list":      {},
 		"feature list":         {},
+		"forward list":         {},
 		"key list":             {"--account=" + w.ada},
 		"legacy-roles list":    {},
 		"member list":          {"--database=" + blog},

@@ -16,6 +16,11 @@ import (
 	"github.com/pgherd/pgherd/hosts/internal/terminal"
 )
 
+// forwardFor is for how long a server sends on who still comes for a database that it has left, where the operator says nothing.
+const forwardFor = 7 * 24 * time.Hour
+
+const forwardUsage = "for how long the server that is left sends on who still comes there; 0: not at all"
+
 func (m *metadata) databaseMove() *cobra.Command {
 	var to, reason string
 	var wait bool
@@ -30,6 +35,7 @@ func (m *metadata) databaseMove() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&to, "to", "", called[id.ServerID]())
 	f.BoolVar(&q.Closed, "closed", false, "keep customers out, dump and load")
+	f.DurationVar(&q.Forward, "forward", forwardFor, forwardUsage)
 	f.BoolVar(&wait, "wait", false, "wait for the end of the move, and say on the way how far it is")
 	f.StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
 	return onID(m, required(cmd, "to", "reason"), "database",

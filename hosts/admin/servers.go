@@ -22,7 +22,7 @@ import (
 func (m *metadata) server() *cobra.Command {
 	return group("server", "database servers", m.serverAdd(), m.serverList(), m.serverShow(), m.serverCheck(), m.serverSet(),
 		m.serverSwitch("disable", "place no new databases on a server; existing ones stay", false),
-		m.serverSwitch("enable", "place new databases on a server again", true), m.serverRecover(), m.serverRemove(),
+		m.serverSwitch("enable", "place new databases on a server again", true), m.serverRecover(), m.serverDrain(), m.serverRemove(),
 		m.serverArchiveKey())
 }
 
@@ -228,7 +228,11 @@ func (m *metadata) serverList() *cobra.Command {
 	return m.command("list", "list the servers",
 		func(ctx context.Context, o *operator.Operator) (output, error) {
 			servers, err := o.Servers(ctx)
-			return tableOf(servers, serverRow), err
+			if err != nil {
+				return nil, err
+			}
+			drains, err := o.Drains(ctx)
+			return tableOf(servers, func(s server.Server) row { return append(serverRow(s), field{"drain", drainOf(drains, s.ID)}) }), err
 		})
 }
 

@@ -73,6 +73,7 @@ func TestRetention(t *testing.T)      { eachStore(t, conformance.Retention) }
 func TestPreviews(t *testing.T)       { eachStore(t, conformance.Previews) }
 func TestDirectory(t *testing.T)      { eachStore(t, conformance.Directory) }
 func TestAdmissions(t *testing.T)     { eachStore(t, conformance.Admissions) }
+func TestForwards(t *testing.T)       { eachStore(t, conformance.Forwards) }
 func TestNotifier(t *testing.T)       { eachStore(t, conformance.Notifier) }
 
 func inMemory(open func() *memstore.Store) conformance.Metadata {

@@ -603,6 +603,55 @@ CREATE TRIGGER operation_due AFTER UPDATE ON operations FOR EACH ROW
 CREATE TRIGGER database_moved AFTER UPDATE OF server_id ON databases FOR EACH ROW
     WHEN (NEW.server_id <> OLD.server_id) EXECUTE FUNCTION database_moved();
 
+-- A server that sends on who still comes for a database that it has left. sent tells what it was last told from anything else,
+-- address is where it comes from to the database's server, and welcomed is the server that admits clients from there. next_at is
+-- when it is looked at again.
+CREATE TABLE forwards (
+    database_id        uuid REFERENCES databases ON DELETE CASCADE,
+    server_id          uuid REFERENCES servers,
+    created_at         timestamptz NOT NULL,
+    until              timestamptz NOT NULL,
+    ended_at           timestamptz,
+    generation         bigint NOT NULL CHECK (generation >= 0),
+    sent               text NOT NULL,
+    address            text NOT NULL,
+    welcomed           uuid,
+    welcome_generation bigint NOT NULL CHECK (welcome_generation >= 0),
+    next_at            timestamptz NOT NULL,
+    failures           integer NOT NULL CHECK (failures >= 0),
+    trouble            text NOT NULL,
+    PRIMARY KEY (database_id, server_id)
+);
+CREATE INDEX forwards_due ON forwards (next_at, database_id, server_id);
+CREATE INDEX forwards_of_server ON forwards (server_id);
+
+-- A server whose databases are moved to others, to_id or any, as it was last ordered; and what became of those that it has tried.
+-- tries counts the tries of each. These go with their server.
+CREATE TABLE drains (
+    server_id  uuid PRIMARY KEY REFERENCES servers ON DELETE CASCADE,
+    to_id      uuid,
+    at_once    integer NOT NULL CHECK (at_once > 0),
+    closed     boolean NOT NULL,
+    forward_s  bigint NOT NULL CHECK (forward_s >= 0),
+    remove     boolean NOT NULL,
+    ordered_by text NOT NULL,
+    reason     text NOT NULL,
+    created_at timestamptz NOT NULL,
+    ended_at   timestamptz,
+    state      text NOT NULL CHECK (state IN ('draining', 'drained', 'stuck', 'stopped')),
+    why        text NOT NULL,
+    CONSTRAINT drains_end CHECK ((ended_at IS NULL) = (state = 'draining'))
+);
+CREATE TABLE drain_items (
+    server_id    uuid REFERENCES drains ON DELETE CASCADE,
+    database_id  uuid,
+    operation_id uuid,
+    tries        integer NOT NULL CHECK (tries >= 0),
+    next_at      timestamptz NOT NULL,
+    why          text NOT NULL,
+    PRIMARY KEY (server_id, database_id)
+);
+
 CREATE TABLE idempotency_keys (
     account_id  uuid REFERENCES accounts,
     route       text,

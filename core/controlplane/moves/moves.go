@@ -35,6 +35,7 @@ type Roles func(ctx context.Context, p *base.Base, db id.DatabaseID) ([]provisio
 func New(p *base.Base, roles Roles) *Moves {
 	m := &Moves{base: p, roles: roles}
 	m.register()
+	m.registerForwards()
 	return m
 }
 
@@ -43,6 +44,8 @@ type Request struct {
 	DatabaseID id.DatabaseID
 	To         id.ServerID
 	Closed     bool // dump and load, and keep customers out meanwhile
+	// Forward is for how long the server that is left sends on who still comes; 0: not at all.
+	Forward time.Duration
 }
 
 // Movable is what is in the way of moving a database while it serves.
@@ -71,9 +74,15 @@ func (m *Moves) Movable(ctx context.Context, db id.DatabaseID) (found Movable, e
 	return found, nil
 }
 
-// Order queues a move. DATABASE_NOT_FOUND, DATABASE_STATE_CONFLICT. VALIDATION_ERROR: on "to", the server cannot take it; on
-// "closed", it cannot be followed, and why. AGENT_ERROR: one of the agents does not answer.
+// MostForward is for how long a server may send on at most.
+const MostForward = 90 * 24 * time.Hour
+
+// Order queues a move. DATABASE_NOT_FOUND, DATABASE_STATE_CONFLICT. VALIDATION_ERROR: on "forward"; on "to", the server cannot take
+// it; on "closed", it cannot be followed, and why. AGENT_ERROR: one of the agents does not answer.
 func (m *Moves) Order(ctx context.Context, q Request, by operation.Order) (o operation.Operation, err error) {
+	if q.Forward < 0 || q.Forward > MostForward {
+		return o, fault.Invalid("forward", "must be between 0 and %d days", MostForward/(24*time.Hour))
+	}
 	found, err := m.Movable(ctx, q.DatabaseID)
 	if err != nil {
 		return o, err
@@ -96,7 +105,7 @@ func (m *Moves) Order(ctx context.Context, q Request, by operation.Order) (o ope
 			return err
 		}
 		o = m.base.Work.Queued(locked, Kind, operation.Encode(move.Input{
-			From: locked.ServerID, To: to.ID, Closed: q.Closed, SizeBytes: found.SizeBytes,
+			From: locked.ServerID, To: to.ID, Closed: q.Closed, SizeBytes: found.SizeBytes, Forward: q.Forward,
 			Filename: backup.FreeFilename(m.base.Clock.Now(), taken),
 		}), work.Origin{Actor: audit.Operator})
 		o.OtherID = to.ID

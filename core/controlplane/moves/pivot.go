@@ -122,6 +122,9 @@ func (t *turn) pivot(ctx context.Context, on stage.Event) error {
 		if err != nil {
 			return err
 		}
+		if err := t.sendOn(ctx, tx); err != nil {
+			return err
+		}
 		return t.m.base.Audit(ctx, tx, t.Record, t.Of.Actor, audit.DatabaseMoved, audit.Details{
 			"operationId": string(t.Of.ID), "from": t.from.Name, "to": t.to.Name, "host": t.to.PublicHost,
 		})

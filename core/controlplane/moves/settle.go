@@ -30,7 +30,27 @@ func (t *turn) depart(ctx context.Context) (work.Next, error) {
 		t.Log("move.not_departed", err)
 		t.note("the server %s still has the database, closed: it did not answer any more", t.from.Name)
 	}
+	if err == nil {
+		t.sendsOn(ctx)
+	}
 	return t.Next(ctx, move.Departed)
+}
+
+// sendsOn tells the server that has dropped the database at once whom to send on. A round does it where this goes wrong.
+func (t *turn) sendsOn(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, move.PartTime)
+	defer cancel()
+	all, err := ports.Read(ctx, t.m.base.Store, func(ctx context.Context, tx ports.Tx) ([]move.Forward, error) {
+		return tx.Forwards().Of(ctx, t.Record.ID)
+	})
+	for _, f := range all {
+		if f.ServerID == t.from.ID {
+			err = errors.Join(err, t.m.look(ctx, f))
+		}
+	}
+	if err != nil {
+		t.Log("move.not_sent_on", err)
+	}
 }
 
 func (t *turn) note(format string, args ...any) {

@@ -67,13 +67,15 @@ type Parts struct {
 
 // New makes the use cases.
 func New(p *base.Base, q Parts) *Operator {
-	return &Operator{
+	o := &Operator{
 		base: p, databases: q.Databases, backups: q.Backups, restores: q.Restores, rebuilds: q.Rebuilds, moves: q.Moves,
 		Ring: q.Ring, Snapshots: q.Snapshots, Desk: keys.OperatorsDesk(p), Helpdesk: q.Helpdesk,
 		Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p),
 		Roster: members.NewRoster(p), Checkups: checkups.New(p), Unverified: deletion.NewUnverified(q.Deletion),
 		Adoptions: adoptions.New(p, q.Deletion),
 	}
+	q.Moves.RegisterDrains(o.RemoveServer)
+	return o
 }
 
 // NewAccount describes a user and the account that the user owns.

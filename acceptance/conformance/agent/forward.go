@@ -1,0 +1,135 @@
+package agent
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Forwards is the suite of what two agents do for who still comes to a server that a database has left. host and port are the
+// public address of the target.
+func Forwards(t *testing.T, host string, port int, newPair func(t *testing.T) Pair) {
+	for name, check := range map[string]func(*forwarding){
+		"who comes is sent on":                      (*forwarding).sendsOn,
+		"a new verifier counts, and the former not": (*forwarding).changes,
+		"nobody is sent on once it is ended":        (*forwarding).ends,
+		"it ends by itself":                         (*forwarding).runsOut,
+		"a name that is there is not sent on":       (*forwarding).isTaken,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := movingOf(t, newPair(t))
+			check(&forwarding{moving: m, t: t, host: host, port: port, generation: 5})
+		})
+	}
+}
+
+// forwarding is a database whose former server sends on.
+type forwarding struct {
+	*moving
+	t          *testing.T
+	host       string
+	port       int
+	generation int64
+}
+
+// moved moves the database.
+func (f *forwarding) moved() {
+	f.t.Helper()
+	f.walk(f.t)
+	f.arrives(f.t, true)
+}
+
+func (f *forwarding) forward(change func(*command.Forward)) (command.Forwarded, error) {
+	f.t.Helper()
+	f.generation++
+	c := command.Forward{
+		DatabaseID: f.make.DatabaseID, Name: f.make.Name, Host: f.host, Port: f.port, Generation: f.generation,
+		Until: time.Now().AddDate(20, 0, 0),
+	}
+	for _, l := range f.make.Logins {
+		c.Logins = append(c.Logins, command.Forwarding{Username: l.Username, Verifier: l.Verifier})
+	}
+	if change != nil {
+		change(&c)
+	}
+	return ports.Do(bounded(f.t), f.Source.Agent, ports.Fence{}, c)
+}
+
+// welcomed has the target admit who is sent on, also where its allowlist admits nobody from there.
+func (f *forwarding) welcomed(of command.Forwarded) {
+	f.t.Helper()
+	elsewhere := []netip.Prefix{netip.MustParsePrefix("203.0.113.9/32")}
+	list := command.SetAllowlist{DatabaseID: f.make.DatabaseID, Networks: elsewhere, Generation: 9}
+	noError(f.t, ports.Tell(bounded(f.t), f.Target.Agent, ports.Fence{}, list))
+	noError(f.t, ports.Tell(bounded(f.t), f.Target.Agent, ports.Fence{}, command.Welcome{
+		DatabaseID: f.make.DatabaseID, From: []netip.Addr{of.From}, Generation: f.generation,
+	}))
+}
+
+// wantSent checks whether the logins get in at the source.
+func (f *forwarding) wantSent(want bool) {
+	f.t.Helper()
+	for _, l := range f.make.Logins {
+		f.wantSentAs(l, want)
+	}
+}
+
+func (f *forwarding) wantSentAs(l command.Login, want bool) {
+	f.t.Helper()
+	if got := canLogIn(f.t, f.Source.Server, f.make.Name, l); got != want {
+		f.t.Errorf("a log-in as %s by the source: %t, want %t", l.Username, got, want)
+	}
+}
+
+func (f *forwarding) begun() {
+	f.t.Helper()
+	f.moved()
+	f.wantSent(false)
+	of, err := f.forward(nil)
+	noError(f.t, err)
+	if !of.From.IsValid() {
+		f.t.Fatal("the source does not say where it comes from")
+	}
+	f.welcomed(of)
+	f.wantSent(true)
+}
+
+func (f *forwarding) sendsOn() { f.begun() }
+
+// changes has nobody sent on whose verifier is another one.
+func (f *forwarding) changes() {
+	f.begun()
+	other := f.make.Logins[0]
+	_, err := f.forward(func(c *command.Forward) { c.Logins = c.Logins[1:] })
+	noError(f.t, err)
+	f.wantSentAs(other, false)
+	f.generation = 1
+	_, err = f.forward(nil)
+	wantReason(f.t, err, command.ReasonStale)
+}
+
+func (f *forwarding) ends() {
+	f.begun()
+	for range 2 {
+		f.generation++
+		noError(f.t, ports.Tell(bounded(f.t), f.Source.Agent, ports.Fence{}, command.EndForward{
+			DatabaseID: f.make.DatabaseID, Generation: f.generation,
+		}))
+		f.wantSent(false)
+	}
+}
+
+func (f *forwarding) runsOut() {
+	f.begun()
+	_, err := f.forward(func(c *command.Forward) { c.Until = time.Unix(1, 0) })
+	noError(f.t, err)
+	f.wantSent(false)
+}
+
+func (f *forwarding) isTaken() {
+	_, err := f.forward(nil)
+	wantReason(f.t, err, command.ReasonNameTaken)
+}

@@ -1,0 +1,316 @@
+package moves
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/brake"
+	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/rounds"
+	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/move"
+	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/ports"
+)
+
+// Remove forgets a server on which nothing stands.
+type Remove func(ctx context.Context, of id.ServerID) (server.Server, error)
+
+// drainEvery is how often it is looked how far a drain is.
+const drainEvery = 5 * time.Second
+
+// RegisterDrains registers the periodic task that moves the databases of drained servers.
+func (m *Moves) RegisterDrains(remove Remove) {
+	rounds.Register(m.base.Rounds, rounds.Task{
+		Name: "drains", Every: drainEvery, Work: brake.Schedules, Do: func(ctx context.Context, now time.Time) error {
+			open, err := m.drains(ctx, true)
+			for _, d := range open {
+				err = errors.Join(err, m.drain(ctx, now, d, remove))
+			}
+			return err
+		},
+	})
+}
+
+func (m *Moves) drains(ctx context.Context, open bool) ([]move.Drain, error) {
+	return ports.Read(ctx, m.base.Store, func(ctx context.Context, tx ports.Tx) ([]move.Drain, error) {
+		return tx.Drains().List(ctx, open)
+	})
+}
+
+// OrderDrain has all databases of a server moved to others, and none placed on it any more. What is drained already goes on with
+// the new choices, and tries again what it had given up. The plan says where each database would go; one that fits nowhere is
+// VALIDATION_ERROR on "partly", and nothing is done, unless the rest is to be moved. VALIDATION_ERROR on "reason", "to",
+// "atOnce", "forward" or "server".
+func (m *Moves) OrderDrain(ctx context.Context, d move.Drain, partly bool) (plan []move.Planned, err error) {
+	if err := (operation.Order{By: d.By, Reason: d.Reason}).Check(); err != nil {
+		return nil, err
+	}
+	switch {
+	case d.AtOnce < 1 || d.AtOnce > move.MostAtOnce:
+		return nil, fault.Invalid("atOnce", "must be between 1 and %d", move.MostAtOnce)
+	case d.Forward < 0 || time.Duration(d.Forward)*time.Second > MostForward:
+		return nil, fault.Invalid("forward", "must be between 0 and %d days", MostForward/(24*time.Hour))
+	case d.To == d.ServerID:
+		return nil, fault.Invalid("to", "is the server that is drained")
+	}
+	now := m.base.Clock.Now()
+	d.State, d.CreatedAt, d.EndedAt, d.Why = move.Draining, now, nil, ""
+	err = m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		s, err := tx.Servers().Get(ctx, d.ServerID)
+		if err != nil {
+			return base.NotFound(err, fault.Invalid("server", "does not exist"))
+		}
+		if plan, err = m.plan(ctx, tx, d, now); err != nil {
+			return err
+		}
+		lack := 0
+		for _, p := range plan {
+			if p.Why != "" {
+				lack++
+			}
+		}
+		if lack > 0 && !partly {
+			return fault.Invalid("partly", "%d of %d databases fit nowhere: give a server more room, or add one", lack, len(plan))
+		}
+		if s.Enabled {
+			s.Enabled = false
+			if err := tx.Servers().Save(ctx, s); err != nil {
+				return err
+			}
+		}
+		if err := tx.Drains().Put(ctx, d); err != nil {
+			return err
+		}
+		if err := tx.Drains().Forget(ctx, d.ServerID); err != nil {
+			return err
+		}
+		return m.base.Audit(ctx, tx, database.Record{}, audit.Operator, audit.ServerDrained, audit.Details{
+			"serverId": string(s.ID), "server": s.Name, "operator": d.By, "reason": d.Reason,
+		})
+	})
+	return plan, err
+}
+
+// plan counts the room. It locks the servers that take databases.
+func (m *Moves) plan(ctx context.Context, tx ports.Tx, d move.Drain, now time.Time) ([]move.Planned, error) {
+	rooms, err := tx.Servers().Rooms(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	names := map[id.ServerID]map[string]bool{}
+	for _, r := range rooms {
+		all, err := tx.Storage().Between(ctx, r.ID, "", "")
+		if err != nil {
+			return nil, err
+		}
+		names[r.ID] = map[string]bool{}
+		for _, has := range all {
+			names[r.ID][has.Name] = true
+		}
+	}
+	left, err := living(ctx, tx, d.ServerID)
+	return d.Plan(rooms, names, left, now), err
+}
+
+// living are the databases of a server that are not deleted.
+func living(ctx context.Context, tx ports.Tx, on id.ServerID) (list []database.Record, err error) {
+	all, err := tx.Storage().Between(ctx, on, "", "")
+	for _, r := range all {
+		if !r.Status.Gone() {
+			list = append(list, r)
+		}
+	}
+	return list, err
+}
+
+// StopDrain has no further database of a server moved. Those that move go on. VALIDATION_ERROR on "server": it is not being
+// drained.
+func (m *Moves) StopDrain(ctx context.Context, on id.ServerID) (d move.Drain, err error) {
+	err = m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		d, err = m.ended(ctx, tx, on, move.Stopped, "")
+		return err
+	})
+	if errors.Is(err, ports.ErrNoRow) {
+		err = fault.Invalid("server", "is not being drained")
+	}
+	return d, err
+}
+
+// ended ends a drain that is open; ErrNoRow where none is.
+func (m *Moves) ended(ctx context.Context, tx ports.Tx, on id.ServerID, s move.DrainState, why string) (move.Drain, error) {
+	d, err := tx.Drains().Lock(ctx, on)
+	if err == nil && d.EndedAt != nil {
+		err = ports.ErrNoRow
+	}
+	if err != nil {
+		return d, err
+	}
+	now := m.base.Clock.Now()
+	d.State, d.EndedAt, d.Why = s, &now, why
+	return d, tx.Drains().Put(ctx, d)
+}
+
+// Drainage is how far the drain of a server is.
+type Drainage struct {
+	move.Drain
+	Left []move.Standing // the databases that are still on it
+}
+
+// Drainages are the last drains of all servers.
+func (m *Moves) Drainages(ctx context.Context) (list []Drainage, err error) {
+	all, err := m.drains(ctx, false)
+	for _, d := range all {
+		left, err := m.left(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Drainage{d, left})
+	}
+	return list, err
+}
+
+// left are the databases of a server that is drained. What the last move of one failed with is why it is still there.
+func (m *Moves) left(ctx context.Context, d move.Drain) (list []move.Standing, err error) {
+	err = m.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		list = nil
+		all, err := living(ctx, tx, d.ServerID)
+		if err != nil {
+			return err
+		}
+		items, err := tx.Drains().Items(ctx, d.ServerID)
+		if err != nil {
+			return err
+		}
+		of := map[id.DatabaseID]move.DrainItem{}
+		for _, i := range items {
+			of[i.DatabaseID] = i
+		}
+		for _, r := range all {
+			s := move.Standing{Record: r, Item: of[r.ID]}
+			if s.Moving, s.Item.Why, err = stands(ctx, tx, r.ID, s.Item); err != nil {
+				return err
+			}
+			list = append(list, s)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// stands reports whether a move of a database is open, and else why there is none.
+func stands(ctx context.Context, tx ports.Tx, db id.DatabaseID, i move.DrainItem) (moving bool, why string, err error) {
+	open, err := tx.Operations().Open(ctx, db)
+	switch {
+	case err == nil && open.Kind == Kind:
+		return true, "", nil
+	case err != nil && !errors.Is(err, ports.ErrNoRow):
+		return false, "", err
+	case i.OperationID == "":
+		return false, i.Why, nil
+	}
+	last, err := tx.Operations().Get(ctx, i.OperationID)
+	if err == nil && last.ErrorText != "" {
+		return false, last.ErrorText, nil
+	}
+	return false, i.Why, base.NotFound(err, nil)
+}
+
+// drain orders the next moves of a drain, and ends it.
+func (m *Moves) drain(ctx context.Context, now time.Time, d move.Drain, remove Remove) error {
+	left, err := m.left(ctx, d)
+	if err != nil {
+		return err
+	}
+	next, state := d.Next(left, now)
+	if state == move.Draining {
+		for _, s := range left {
+			for _, db := range next {
+				if s.ID == db {
+					err = errors.Join(err, m.drainOne(ctx, d, s))
+				}
+			}
+		}
+		return err
+	}
+	why := ""
+	if d.Remove && state == move.Drained {
+		if _, err := remove(ctx, d.ServerID); err == nil {
+			return nil // and the drain with it
+		} else if !fault.Has(err, fault.ValidationError) {
+			return err
+		} else if why = err.Error(); why == d.Why {
+			return nil // such as deleted databases, or who is sent on: it is tried again
+		}
+	}
+	return m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		if why != "" {
+			locked, err := tx.Drains().Lock(ctx, d.ServerID)
+			if err != nil || locked.EndedAt != nil {
+				return base.NotFound(err, nil)
+			}
+			locked.Why = why
+			return tx.Drains().Put(ctx, locked)
+		}
+		_, err := m.ended(ctx, tx, d.ServerID, state, why)
+		return base.NotFound(err, nil)
+	})
+}
+
+// drainOne orders the move of a database.
+func (m *Moves) drainOne(ctx context.Context, d move.Drain, s move.Standing) error {
+	q := Request{DatabaseID: s.ID, To: d.To, Forward: time.Duration(d.Forward) * time.Second}
+	var err error
+	if q.To == "" {
+		q.To, err = m.pick(ctx, s.Record)
+	}
+	if err == nil && d.Closed {
+		var found Movable
+		found, err = m.Movable(ctx, s.ID)
+		q.Closed = len(found.Obstacles) > 0
+	}
+	var o operation.Operation
+	if err == nil {
+		o, err = m.Order(ctx, q, operation.Order{By: d.By, Reason: d.Reason})
+	}
+	s.Item.ServerID, s.Item.DatabaseID = d.ServerID, s.ID
+	switch now := m.base.Clock.Now(); {
+	case err == nil:
+		s.Item = s.Item.Tried(o.ID, "", now)
+	case fault.Has(err, fault.DatabaseStateConflict) && move.Admits(s.Status) == nil: // other work on it, which ends
+		s.Item = s.Item.Waiting(base.WhyRefused(err), now)
+	default:
+		s.Item = s.Item.Tried("", base.WhyRefused(err), now)
+	}
+	return m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		err := tx.Drains().PutItem(ctx, s.Item)
+		if errors.Is(err, ports.ErrReferenced) {
+			return nil // the server was removed meanwhile
+		}
+		return err
+	})
+}
+
+// pick chooses where a database goes.
+func (m *Moves) pick(ctx context.Context, r database.Record) (to id.ServerID, err error) {
+	err = m.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		rooms, err := tx.Servers().Rooms(ctx, r.Name)
+		if err != nil {
+			return err
+		}
+		picked, some := server.Pick(rooms, server.Needs{
+			Now: m.base.Clock.Now(), Connections: r.ReservedConnections(), Postgres: r.PostgresVersion, Leaving: r.ServerID,
+		})
+		if !some {
+			return fault.Invalid("to", "no server that takes databases has room for it, and none of its name")
+		}
+		to = picked.ID
+		return nil
+	})
+	return to, err
+}

@@ -1,0 +1,94 @@
+package fakeagent
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/credential"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// forwarded is a database that a server has left, and for which it sends on who still comes.
+type forwarded struct {
+	name     string
+	networks []netip.Prefix
+	logins   map[string]string // verifiers
+	until    time.Time
+}
+
+// address is where a server comes from to others.
+func (s *Server) address() netip.Addr {
+	return netip.AddrFrom4([4]byte{192, 0, 2, sum([]byte(s.installation))[0]})
+}
+
+func (s *Server) setForward(c command.Forward) (command.Forwarded, error) {
+	delete(s.forwards, c.DatabaseID)
+	if s.databases[c.DatabaseID] != nil || s.taken(c.Name) {
+		return command.Forwarded{}, command.Refuse(command.ReasonNameTaken, "the server has a database %s", c.Name)
+	}
+	f := &forwarded{name: c.Name, networks: c.Networks, logins: map[string]string{}, until: c.Until}
+	for _, l := range c.Logins {
+		f.logins[l.Username] = l.Verifier
+	}
+	s.forwards[c.DatabaseID] = f
+	return command.Forwarded{From: s.address()}, nil
+}
+
+func (s *Server) endForward(c command.EndForward) (none command.None, err error) {
+	delete(s.forwards, c.DatabaseID)
+	return none, nil
+}
+
+func (d *databaseState) setWelcome(c command.Welcome) (none command.None, err error) {
+	d.welcome = slices.Clone(c.From)
+	return none, nil
+}
+
+// Forwards are the names of the databases for which the server sends on who comes, sorted.
+func (s *Server) Forwards() (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.forwards {
+		names = append(names, f.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (s *Server) sendsOn(name string) bool { return slices.Contains(s.Forwards(), name) }
+
+// sentOn is whom the server sends on to another one, as that sees it; false: it does not.
+func (s *Server) sentOn(from netip.Addr, name, username, password string) (of id.DatabaseID, is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for db, f := range s.forwards {
+		verifier := f.logins[username]
+		if f.name == name && s.clock.Now().Before(f.until) && admits(f.networks, from) && verifier != "" &&
+			credential.Matches(verifier, password) {
+			return db, true
+		}
+	}
+	return "", false
+}
+
+// connectOn logs in at the server that has a database, for whom this one sends on.
+func (s *Server) connectOn(from netip.Addr, database, username, password string) (*Session, error) {
+	db, is := s.sentOn(from, strings.TrimSuffix(database, ".transaction"), username, password)
+	if is {
+		for _, other := range s.fleet.others(s) {
+			if other.hasInService(db) {
+				return other.Connect(s.address(), database, username, password)
+			}
+		}
+	}
+	return nil, ErrLogInRefused
+}
+
+func (s *Server) hasInService(db id.DatabaseID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inService(db) && s.databases[db].open
+}
