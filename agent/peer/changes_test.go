@@ -256,8 +256,8 @@ func TestALineToNobody(t *testing.T) {
 	if _, err := f.connect(t); state(err) != stateAway {
 		t.Errorf("%v", err)
 	}
-	var unlike *UnlikeError
-	if err := f.lines.Failure(op); !errors.As(err, &unlike) {
+	var no *command.Refusal
+	if err := f.lines.Failure(op); !errors.As(err, &no) || no.Reason != command.ReasonFailed {
 		t.Errorf("%v", err)
 	}
 }

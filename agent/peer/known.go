@@ -78,6 +78,9 @@ type UnlikeError struct{ What string }
 
 func (e *UnlikeError) Error() string { return "the other server " + e.What }
 
+// Unwrap returns the refusal that it is.
+func (e *UnlikeError) Unwrap() error { return command.Refuse(command.ReasonFailed, "%s", e.Error()) }
+
 // ForCustomer implements jobs.Explained.
 func (e *UnlikeError) ForCustomer() string { return e.Error() }
 

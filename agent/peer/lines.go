@@ -161,7 +161,7 @@ func (l *Lines) Conninfo(_ context.Context, op id.OperationID) (string, error) {
 }
 
 // Failure is why the last try to reach an operation's peer failed; nil: it did not, or there was none. It is an *AwayError, or an
-// *UnlikeError where the peer has decided.
+// *UnlikeError, which is a *command.Refusal, where the peer has decided.
 func (l *Lines) Failure(op id.OperationID) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
