@@ -91,9 +91,9 @@ func TestEverythingMoves(t *testing.T) {
 	if got := m.target.InDatabase(t, m.w, contents); got != want {
 		t.Errorf("the target has %s, want %s", got, want)
 	}
-	if got := m.target.InDatabase(t, m.w, `SELECT concat(
-		has_database_privilege('`+runtime+`', current_database(), 'CREATE'), ' ',
-		(SELECT setconfig FROM pg_db_role_setting WHERE setrole = (SELECT oid FROM pg_roles WHERE rolname = '`+m.w.Name+`')))`); got != "t {work_mem=7MB}" {
+	whole := `SELECT concat(has_database_privilege('` + runtime + `', current_database(), 'CREATE'), ' ', (SELECT setconfig
+		FROM pg_db_role_setting WHERE setrole = (SELECT oid FROM pg_roles WHERE rolname = '` + m.w.Name + `')))`
+	if got := m.target.InDatabase(t, m.w, whole); got != "t {work_mem=7MB}" {
 		t.Errorf("in the database as a whole: %s", got)
 	}
 	tell(t, m, m.source, m.departing())

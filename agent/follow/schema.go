@@ -43,7 +43,8 @@ func altered(then, now string) error {
 		}
 	}
 	return command.Refuse(command.ReasonAltered,
-		"while the database was moved, something in it was changed that cannot be followed: %s", strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+		"while the database was moved, something in it was changed that cannot be followed: %s",
+		strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 }
 
 const (
