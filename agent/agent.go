@@ -25,6 +25,7 @@ import (
 	"github.com/pgherd/pgherd/agent/extensions"
 	"github.com/pgherd/pgherd/agent/floors"
 	"github.com/pgherd/pgherd/agent/follow"
+	"github.com/pgherd/pgherd/agent/forward"
 	"github.com/pgherd/pgherd/agent/guard"
 	"github.com/pgherd/pgherd/agent/health"
 	"github.com/pgherd/pgherd/agent/heritage"
@@ -72,6 +73,7 @@ type Agent struct {
 	endless   *endless.Watch
 	commons   *commons.Commons
 	rests     *resting.Rests
+	forwards  *forward.Forwards
 	files     *store.Store
 	room      *diskroom.Room
 	archive   *archive.Archive // nil: none is kept
@@ -166,6 +168,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.readings = backup.NewReadings(a.files, a.adopt, d.Log)
 	rights := overlay.New(a.ledger)
 	a.databases = databases.New(a.ledger, a.pooler)
+	a.forwards = forward.New(a.ledger, c.Pooler, c.PoolerOwner, a.pooler, d.Log)
 	a.rests = resting.New(a.ledger.DB(), d.Log)
 	a.memory = poolermem.New(poolermem.Config{
 		Console: a.pooler.Console, Pooler: c.Pooler, Bound: c.PoolerMemory, Holdings: a.databases.Holdings,
@@ -206,7 +209,7 @@ func New(c Config, d Deps) (*Agent, error) {
 	a.health = health.NewWatch(&health.Collector{
 		Machine: health.Host{DataDir: c.DataDir}, Maintenance: a.ledger.DB(), Pooler: report, Answers: a.postgresAnswers,
 	}, d.Log, a.checks(report)...)
-	listed := inventory.New(a.ledger.DB(), a.ledger.PoolerState, a.pooler, a.files)
+	listed := inventory.New(a.ledger.DB(), a.ledger.PoolerState, a.pooler, a.files, a.forwards.Failure)
 	a.drills = a.newDrills()
 	a.server, err = server.New(server.Config{
 		Certificate: c.Certificate, Secrets: c.Secrets, Version: c.Version, Commands: a.ledger, Refusal: ledger.AsRefusal,
@@ -311,6 +314,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	err = group.Wait()
 	a.admitted.Close()
 	a.lines.Stop()
+	a.forwards.Close()
 	a.ledger.Stop()
 	_, _, _, _ = a.guard.Close(), a.commons.Close(), a.room.Close(), a.changer.Close() // nothing is lost with a connection
 	a.pooler.Close()

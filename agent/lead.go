@@ -73,6 +73,9 @@ func (a *Agent) prepare(ctx context.Context) error {
 	if err := errors.Join(a.admitted.Load(ctx), a.lines.Load(ctx)); err != nil {
 		return err
 	}
+	if err := a.forwards.Load(ctx); err != nil {
+		return err
+	}
 	err := a.pooler.Sync(ctx, a.ledger.PoolerState)
 	if errors.Is(err, pooler.ErrUnreachable) {
 		a.poolerChanged(err)

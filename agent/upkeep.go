@@ -31,6 +31,7 @@ func (a *Agent) beginUpkeep(ctx context.Context) {
 	go a.endless.Run(ctx)
 	go a.commons.Run(ctx)
 	go a.rests.Run(ctx)
+	go a.forwards.Run(ctx)
 	go a.ledger.Retired.Sweep(ctx)
 	go a.sweepBackups(ctx)
 	go a.source.Run(ctx)

@@ -396,7 +396,7 @@ func kindPoints(t *testing.T) []string {
 }
 
 // atTheAgent are flows that the agent's own tests kill in.
-var atTheAgent = []string{"agent.settings.", "agent.extension.", "agent.delete.", "agent.archive."}
+var atTheAgent = []string{"agent.settings.", "agent.extension.", "agent.delete.", "agent.archive.", "agent.forward."}
 
 // Every point that the program has is hit by a case.
 func TestEveryPointHasItsCase(t *testing.T) {

@@ -48,6 +48,19 @@ var (
 	AllowlistEvicted = point("agent.allowlist.evicted") // no client from elsewhere is left
 	AllowlistReply   = point("agent.allowlist.reply")   // the outcome is stored, not told
 
+	ForwardStored  = point("agent.forward.stored")  // the forward is in the ledger, nobody whose password is new passes
+	ForwardApplied = point("agent.forward.applied") // PgBouncer has its entries
+	ForwardEvicted = point("agent.forward.evicted") // nobody is left whose password is another one now
+	ForwardReply   = point("agent.forward.reply")   // everybody passes, the outcome is stored, not told
+
+	EndForwardShut    = point("agent.forward.end.shut")    // nobody new passes
+	EndForwardEvicted = point("agent.forward.end.evicted") // no client is left
+	EndForwardGone    = point("agent.forward.end.gone")    // the ledger has no forward, PgBouncer has its entries
+	EndForwardReply   = point("agent.forward.end.reply")   // the outcome is stored, not told
+
+	WelcomeStored = point("agent.forward.welcome.stored") // the addresses are in the ledger
+	WelcomeReply  = point("agent.forward.welcome.reply")  // the outcome is stored, not told
+
 	SettingsAdmitted    = point("agent.settings.admitted")    // the generation is in the ledger, nothing is set
 	SettingsStored      = point("agent.settings.stored")      // the settings are in force, and the gate is shut or open
 	SettingsClosed      = point("agent.settings.closed")      // no client and no session is left in a database that is shut

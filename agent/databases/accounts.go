@@ -30,7 +30,8 @@ func (x *Databases) SetAccounts(ctx context.Context, c command.SetAccounts) (non
 	return none, err
 }
 
-// Holdings lists the databases that have clients, with their accounts, as far as these are known.
+// Holdings lists the databases that have clients, with their accounts, as far as these are known: of those to whose servers
+// clients are sent on they are not.
 func (x *Databases) Holdings(ctx context.Context) (all []pooler.Holding, err error) {
 	ctx, cancel := context.WithTimeout(ctx, accountsTime)
 	defer cancel()
@@ -39,6 +40,7 @@ func (x *Databases) Holdings(ctx context.Context) (all []pooler.Holding, err err
 		err := rows.Scan(&h.Database, &h.Account, &h.ConnectionCap)
 		all = append(all, h)
 		return err
-	}, "SELECT name, account_id, connection_cap FROM ledger.database WHERE isolated IS NULL ORDER BY name")
+	}, `SELECT name, account_id, connection_cap FROM ledger.database WHERE isolated IS NULL
+		UNION ALL SELECT database, '', connection_cap FROM pooler.forward ORDER BY 1`)
 	return all, err
 }

@@ -28,18 +28,51 @@ func (x *Databases) setAllowlist(ctx context.Context, e protocol.Command, c comm
 		return none, err
 	}
 	crash.Point(crash.AllowlistApplied)
-	if err := x.pooler.Evict(ctx, pooler.NotAllowed(d.Name, c.Networks)); err != nil {
+	if err := x.evictStrangers(ctx, d); err != nil {
 		return none, err
 	}
 	crash.Point(crash.AllowlistEvicted)
 	return ledger.Conclude(ctx, x.ledger, e, none, crash.AllowlistReply)
 }
 
+// evictStrangers ends the clients of a database that come from where nobody is admitted any more.
+func (x *Databases) evictStrangers(ctx context.Context, d ledger.Database) error {
+	allow, welcome, err := x.ledger.Networks(ctx, d)
+	if err != nil {
+		return err
+	}
+	return x.pooler.Evict(ctx, pooler.NotAllowed(d.Name, pooler.Admitted(allow, welcome)))
+}
+
+// welcome has PgBouncer admit clients whom other servers send on, and ends those of servers that it admits no more.
+func (x *Databases) welcome(ctx context.Context, e protocol.Command, c command.Welcome) (none command.None, err error) {
+	d, err := x.ledger.InService(ctx, string(c.DatabaseID))
+	if err != nil {
+		return none, err
+	}
+	if err := pg.Atomically(ctx, x.db, fmt.Sprintf("UPDATE ledger.database SET welcome = %s WHERE id = %s",
+		pg.Quote(listOf(c.From)), pg.Quote(d.ID))); err != nil {
+		return none, err
+	}
+	crash.Point(crash.WelcomeStored)
+	if err := x.pooler.Sync(ctx, x.ledger.PoolerState); err != nil {
+		return none, err
+	}
+	if err := x.evictStrangers(ctx, d); err != nil {
+		return none, err
+	}
+	return ledger.Conclude(ctx, x.ledger, e, none, crash.WelcomeReply)
+}
+
 func networksStatement(d ledger.Database, networks []netip.Prefix) string {
-	texts := make([]string, len(networks))
-	for i, n := range networks {
+	return fmt.Sprintf("UPDATE ledger.database SET networks = %s WHERE id = %s", pg.Quote(listOf(networks)), pg.Quote(d.ID))
+}
+
+// listOf writes networks or addresses as an array of PostgreSQL's.
+func listOf[T fmt.Stringer](list []T) string {
+	texts := make([]string, len(list))
+	for i, n := range list {
 		texts[i] = n.String()
 	}
-	return fmt.Sprintf("UPDATE ledger.database SET networks = %s WHERE id = %s",
-		pg.Quote("{"+strings.Join(texts, ",")+"}"), pg.Quote(d.ID))
+	return "{" + strings.Join(texts, ",") + "}"
 }

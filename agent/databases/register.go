@@ -32,6 +32,7 @@ func New(l *ledger.Ledger, p Pooler) *Databases {
 	ledger.On(l, x.ensureDatabase, ledger.AdmittedLate)
 	ledger.On(l, x.setAccess)
 	ledger.On(l, x.setAllowlist, ledger.OfNoOperation)
+	ledger.On(l, x.welcome, ledger.OfNoOperation)
 	ledger.Completing[command.EnsureDatabase](l, func(command.None) bool { return true })
 	l.AfterJobs(x.undoCreate)
 	return x

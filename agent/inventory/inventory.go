@@ -13,16 +13,20 @@ import (
 
 // Lister answers questions about what there is.
 type Lister struct {
-	db     *sql.DB // maintenance database
-	wanted pooler.Read
-	pooler *pooler.Pooler
-	files  *store.Store
-	turn   chan struct{} // one question at a time: they share the connections with the commands of all customers
+	db      *sql.DB // maintenance database
+	wanted  pooler.Read
+	pooler  *pooler.Pooler
+	files   *store.Store
+	failure func(database string) string // of a forward
+	turn    chan struct{}                // one question at a time: they share the connections with the commands of all customers
 }
 
-// New makes a lister. wanted is the state that PgBouncer is to have.
-func New(db *sql.DB, wanted pooler.Read, p *pooler.Pooler, files *store.Store) *Lister {
-	return &Lister{db: db, wanted: wanted, pooler: p, files: files, turn: make(chan struct{}, 1)}
+// New makes a lister. wanted is the state that PgBouncer is to have, and failure says why clients of a database could not be sent
+// on to another server.
+func New(
+	db *sql.DB, wanted pooler.Read, p *pooler.Pooler, files *store.Store, failure func(database string) string,
+) *Lister {
+	return &Lister{db: db, wanted: wanted, pooler: p, files: files, failure: failure, turn: make(chan struct{}, 1)}
 }
 
 // answerTime bounds one answer, with the wait for its turn.

@@ -54,6 +54,7 @@ const (
 	jobsQuery = `SELECT j.operation_id, j.step, j.database_id FROM ledger.job j JOIN ledger.operation o ON o.id = j.operation_id
 		WHERE NOT o.closed AND NOT EXISTS (SELECT FROM ledger.command c
 			WHERE c.operation_id = j.operation_id AND c.step = j.step AND c.result IS NOT NULL) ORDER BY 1, 2 LIMIT $1`
+	forwardsQuery   = `SELECT database_id, database, host, port, until FROM pooler.forward ORDER BY 1 LIMIT $1`
 	operationsQuery = `SELECT id, epoch, closed, greatest(0, extract(epoch FROM clock_timestamp() - spoken_at))::bigint
 		FROM ledger.operation WHERE id = ANY ($1) ORDER BY 1`
 )
@@ -63,6 +64,9 @@ func (l *Lister) Strays(ctx context.Context, _ command.AskStrays) (command.Stray
 	found, err := atOnce(ctx, l, readStrays)
 	if err != nil {
 		return found, err
+	}
+	for i, f := range found.Forwards {
+		found.Forwards[i].Failure = l.failure(f.Name)
 	}
 	found.Pooler, err = inTurn(ctx, l, l.poolerDifferences)
 	found.Cut = found.Cut || len(found.Pooler) > command.StraysAtOnce
@@ -95,6 +99,11 @@ func readStrays(ctx context.Context, tx *sql.Tx) (found command.Strays, err erro
 			return listed(ctx, tx, &found.Jobs, func(rows *sql.Rows) (j command.InventoryJob, err error) {
 				return j, rows.Scan(&j.OperationID, &j.Step, &j.DatabaseID)
 			}, jobsQuery)
+		},
+		func() (bool, error) {
+			return listed(ctx, tx, &found.Forwards, func(rows *sql.Rows) (f command.InventoryForward, err error) {
+				return f, rows.Scan(&f.DatabaseID, &f.Name, &f.Host, &f.Port, &f.Until)
+			}, forwardsQuery)
 		},
 	} {
 		full, err := read()

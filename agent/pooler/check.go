@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -65,6 +66,14 @@ func checkEntry(e Entry) error {
 		if err := checkPrefix(p); err != nil {
 			return unwritable("database %q: network %s: %v", e.Database, p, err)
 		}
+	}
+	for _, a := range e.Welcome {
+		if !a.IsValid() || a.Is4In6() || a.Zone() != "" {
+			return unwritable("database %q: address %s", e.Database, a)
+		}
+	}
+	if at := e.Elsewhere; at != (Socket{}) && (!filepath.IsAbs(at.Dir) || !oneLine(at.Dir) || at.Number < 1 || at.Number > 65535) {
+		return unwritable("database %q: socket %q %d", e.Database, at.Dir, at.Number)
 	}
 	for _, l := range e.Logins {
 		if !loginName.MatchString(l.Name) {

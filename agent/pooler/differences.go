@@ -222,7 +222,8 @@ func (c *Console) differencesLive(
 
 // String is the entry as a difference shows it.
 func (e entry) String() string {
-	return fmt.Sprintf("%s of %s, pool_size=%d, max_db_connections=%d", e.mode, e.database, e.poolSize, e.maxServers)
+	return fmt.Sprintf("%s of %s at %s:%d, pool_size=%d, max_db_connections=%d", e.mode, e.database, e.host, e.port, e.poolSize,
+		e.maxServers)
 }
 
 // differentEntries compares a state's entries with those that PgBouncer shows.
@@ -240,6 +241,7 @@ func (c *Console) differentEntries(ctx context.Context, s State, of map[string]s
 		shown := entry{
 			name: r.text("name"), database: r.text("database"), mode: r.text("pool_mode"),
 			poolSize: int(r.number("pool_size")), maxServers: int(r.number("max_connections")),
+			host: r.text("host"), port: int(r.number("port")),
 		}
 		if shown.name != adminDatabase && shown.name != s.Settings.MaintenanceDatabase {
 			has[shown.name] = shown.String()

@@ -32,6 +32,15 @@ func OfDatabase(database string) Who {
 	}
 }
 
+// OfLogins selects the clients of some logins at both entries of a database.
+func OfLogins(database string, logins []string) Who {
+	of := OfDatabase(database)
+	return Who{
+		matches:  func(c Client) bool { return of.matches(c) && slices.Contains(logins, c.Login) },
+		possible: func(p Pending) bool { return of.possible(p) && (p.Login == "" || slices.Contains(logins, p.Login)) },
+	}
+}
+
 // Everyone selects all clients of all databases.
 func Everyone() Who {
 	return Who{matches: func(Client) bool { return true }, possible: func(Pending) bool { return true }}

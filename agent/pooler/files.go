@@ -51,6 +51,20 @@ func (o *Owner) has(info fs.FileInfo, mode fs.FileMode) bool {
 	return ok && info.Mode().Perm() == mode && int(holder.Gid) == o.GID && (o.Group || int(holder.Uid) == o.UID)
 }
 
+// SocketFolder makes a folder for sockets that PgBouncer connects to and nobody else may.
+func (o *Owner) SocketFolder(dir string) error { return prepareFolder(dir, o) }
+
+// GiveSocket lets PgBouncer connect to a socket, which is the agent's own until then.
+func (o *Owner) GiveSocket(path string) error {
+	switch {
+	case o == nil:
+		return os.Chmod(path, 0o600)
+	case o.Group:
+		return o.give(path, 0o660)
+	}
+	return o.give(path, 0o600)
+}
+
 // writeFiles puts a rendered state in place: first the parts, then the main file, which puts them into effect. Each file is
 // written whole, synced and renamed, so that no reader ever sees half of one. All are synced concurrently, which takes as long
 // as one. The renames are durable once syncFolder has returned.

@@ -42,10 +42,23 @@ func networksOf(e Entry) []netip.Prefix {
 	if len(e.Allow) == 0 {
 		return everywhere
 	}
-	sorted := slices.SortedFunc(slices.Values(e.Allow), func(a, b netip.Prefix) int {
+	sorted := slices.SortedFunc(slices.Values(Admitted(e.Allow, e.Welcome)), func(a, b netip.Prefix) int {
 		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
 	})
 	return slices.Compact(sorted)
+}
+
+// Admitted are the networks that clients of a database come in from: those of its allowlist, where it has any, and the addresses
+// that are admitted beside it.
+func Admitted(allow []netip.Prefix, welcome []netip.Addr) []netip.Prefix {
+	if len(allow) == 0 {
+		return nil
+	}
+	all := slices.Clone(allow)
+	for _, a := range welcome {
+		all = append(all, netip.PrefixFrom(a, a.BitLen()))
+	}
+	return all
 }
 
 func loginNames(logins []Login) []string {

@@ -89,6 +89,19 @@ var askForTLS = []byte{0, 0, 0, 8, 4, 210, 22, 47}
 
 // secured begins TLS on a connection to PgBouncer.
 func secured(ctx context.Context, conn net.Conn) (net.Conn, error) {
+	return BeginTLS(ctx, conn, &tls.Config{
+		InsecureSkipVerify: true, //nolint:gosec // it is this machine; which name and authority customers expect, it does not know
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if end := s.PeerCertificates[0].NotAfter; time.Now().After(end) {
+				return fmt.Errorf("%w, on %s", ErrCertificateEnded, end.UTC().Format(time.RFC3339))
+			}
+			return nil
+		},
+	})
+}
+
+// BeginTLS begins TLS on a new connection to a server that speaks PostgreSQL's protocol.
+func BeginTLS(ctx context.Context, conn net.Conn, c *tls.Config) (net.Conn, error) {
 	if _, err := conn.Write(askForTLS); err != nil {
 		return nil, err
 	}
@@ -99,14 +112,6 @@ func secured(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	if answer[0] != 'S' {
 		return nil, errors.New("PgBouncer does not begin TLS")
 	}
-	secure := tls.Client(conn, &tls.Config{
-		InsecureSkipVerify: true, //nolint:gosec // it is this machine; which name and authority customers expect, it does not know
-		VerifyConnection: func(s tls.ConnectionState) error {
-			if end := s.PeerCertificates[0].NotAfter; time.Now().After(end) {
-				return fmt.Errorf("%w, on %s", ErrCertificateEnded, end.UTC().Format(time.RFC3339))
-			}
-			return nil
-		},
-	})
+	secure := tls.Client(conn, c)
 	return secure, secure.HandshakeContext(ctx)
 }

@@ -87,6 +87,8 @@ func descendingLogins(logins []Login) []Login {
 type entry struct {
 	name, database, mode string
 	poolSize, maxServers int
+	host                 string // an address or a folder of sockets
+	port                 int
 }
 
 // entriesOf returns both entries of a database, the later name first.
@@ -99,17 +101,21 @@ func entriesOf(s Settings, e Entry) [2]entry {
 	if e.ConnectionCap > 0 {
 		maxSession, maxTransaction = session, transaction
 	}
+	name, host, port := e.Database+TransactionSuffix, s.ServerHost, s.ServerPort
+	inTransaction := e.Database // what the second entry is at the server
+	if e.Elsewhere != (Socket{}) {
+		inTransaction, host, port = name, e.Elsewhere.Dir, e.Elsewhere.Number
+	}
 	return [2]entry{
-		{e.Database + TransactionSuffix, e.Database, "transaction", transaction, maxTransaction},
-		{e.Database, e.Database, "session", session, maxSession},
+		{name, inTransaction, "transaction", transaction, maxTransaction, host, port},
+		{e.Database, e.Database, "session", session, maxSession, host, port},
 	}
 }
 
 func renderDatabases(s Settings, entries []Entry, lingering []entry) []byte {
-	server := fmt.Sprintf("host=%s port=%d ", quoteValue(s.ServerHost), s.ServerPort)
 	lines := make([]dbLine, 0, 2*len(entries)+len(lingering)+1)
-	lines = append(lines, dbLine{s.MaintenanceDatabase, fmt.Sprintf("dbname=%s pool_mode=session pool_size=%d",
-		quoteValue(s.MaintenanceDatabase), database.VerifierConnections)})
+	lines = append(lines, dbLine{s.MaintenanceDatabase, fmt.Sprintf("host=%s port=%d dbname=%s pool_mode=session pool_size=%d",
+		quoteValue(s.ServerHost), s.ServerPort, quoteValue(s.MaintenanceDatabase), database.VerifierConnections)})
 	for _, e := range entries {
 		secret := fmt.Sprintf("SELECT login, secret FROM pooler.login_secret($1, %s)", quoteValue(e.Database))
 		for _, x := range entriesOf(s, e) {
@@ -124,7 +130,7 @@ func renderDatabases(s Settings, entries []Entry, lingering []entry) []byte {
 	var out bytes.Buffer
 	out.WriteString("[databases]\n")
 	for _, l := range lines {
-		out.WriteString(l.name + " = " + server + l.values + "\n")
+		out.WriteString(l.name + " = " + l.values + "\n")
 	}
 	return out.Bytes()
 }
@@ -133,8 +139,8 @@ type dbLine struct{ name, values string }
 
 // line is the entry's line, with the entry at which verifiers are asked for, and how.
 func (e entry) line(authDatabase, query string) dbLine {
-	return dbLine{e.name, fmt.Sprintf("dbname=%s pool_mode=%s pool_size=%d max_db_connections=%d auth_dbname=%s%s",
-		quoteValue(e.database), e.mode, e.poolSize, e.maxServers, quoteValue(authDatabase), query)}
+	return dbLine{e.name, fmt.Sprintf("host=%s port=%d dbname=%s pool_mode=%s pool_size=%d max_db_connections=%d auth_dbname=%s%s",
+		quoteValue(e.host), e.port, quoteValue(e.database), e.mode, e.poolSize, e.maxServers, quoteValue(authDatabase), query)}
 }
 
 // renderAccounts writes the auth_file: only the two accounts of the platform, never a customer's login.

@@ -39,18 +39,22 @@ func TestRenderSmallState(t *testing.T) {
 		{Database: "shop", ConnectionCap: 20, Allow: []netip.Prefix{network("10.0.0.0/8"), network("2001:db8::/32")},
 			Logins: []Login{{"shop", 20}, {"pgh_1_rt", 7}}},
 		{Database: "shop-b", Logins: []Login{{"shop-b", 0}}},
+		{Database: "moved", ConnectionCap: 4, Logins: []Login{{"moved", 0}}, Elsewhere: Socket{"/var/lib/pgherd/forward", 7},
+			Allow: []netip.Prefix{network("10.0.0.0/8")}, Welcome: []netip.Addr{netip.MustParseAddr("192.0.2.1")}},
 	}})
 	check.NoError(t, err)
 	query := func(db string) string {
 		return "auth_dbname='pgherd' auth_query='SELECT login, secret FROM pooler.login_secret($1, ''" + db + "'')'"
 	}
-	at := " = host='127.0.0.1' port=5432 dbname="
+	at, there := " = host='127.0.0.1' port=5432 dbname=", " = host='/var/lib/pgherd/forward' port=7 dbname="
 	equalText(t, contentOf(t, files, "databases-"), strings.Join([]string{"[databases]",
 		"shop.transaction" + at + "'shop' pool_mode=transaction pool_size=5 max_db_connections=5 " + query("shop"),
 		"shop-b.transaction" + at + "'shop-b' pool_mode=transaction pool_size=15 max_db_connections=0 " + query("shop-b"),
 		"shop-b" + at + "'shop-b' pool_mode=session pool_size=45 max_db_connections=0 " + query("shop-b"),
 		"shop" + at + "'shop' pool_mode=session pool_size=15 max_db_connections=15 " + query("shop"),
-		"pgherd" + at + "'pgherd' pool_mode=session pool_size=4", ""}, "\n"))
+		"pgherd" + at + "'pgherd' pool_mode=session pool_size=4",
+		"moved.transaction" + there + "'moved.transaction' pool_mode=transaction pool_size=1 max_db_connections=1 " + query("moved"),
+		"moved" + there + "'moved' pool_mode=session pool_size=3 max_db_connections=3 " + query("moved"), ""}, "\n"))
 	equalText(t, contentOf(t, files, "users-"), "[users]\nshop = max_user_connections=20\npgh_1_rt = max_user_connections=7\n")
 	equalText(t, contentOf(t, files, "accounts-"),
 		"\"pgherd_pooler_admin\" \"admin-secret\"\n\"pgherd_pooler\" \"auth-secret\"\n")
@@ -59,6 +63,8 @@ func TestRenderSmallState(t *testing.T) {
 		`hostssl "shop-b","shop-b.transaction" "shop-b" ::/0 scram-sha-256`,
 		`hostssl "shop","shop.transaction" "shop","pgh_1_rt" 10.0.0.0/8 scram-sha-256`,
 		`hostssl "shop","shop.transaction" "shop","pgh_1_rt" 2001:db8::/32 scram-sha-256`,
+		`hostssl "moved","moved.transaction" "moved" 10.0.0.0/8 scram-sha-256`,
+		`hostssl "moved","moved.transaction" "moved" 192.0.2.1/32 scram-sha-256`,
 		`hostssl "pgherd" "pgherd_pooler" 127.0.0.1/32 scram-sha-256`,
 		`local "pgherd_canary" "` + files.Canary + `" reject`,
 		"local all all scram-sha-256", ""}, "\n"))
@@ -127,6 +133,11 @@ func TestRenderRefuses(t *testing.T) {
 		"host bits":             with(Entry{Database: "a", Allow: []netip.Prefix{network("10.0.0.1/8")}}),
 		"mapped address":        with(Entry{Database: "a", Allow: []netip.Prefix{network("::ffff:10.0.0.0/104")}}),
 		"no network":            with(Entry{Database: "a", Allow: []netip.Prefix{{}}}),
+		"no address":            with(Entry{Database: "a", Welcome: []netip.Addr{{}}}),
+		"address with a zone":   with(Entry{Database: "a", Welcome: []netip.Addr{netip.MustParseAddr("fe80::1%eth0")}}),
+		"socket somewhere":      with(Entry{Database: "a", Elsewhere: Socket{"forward", 1}}),
+		"socket on two lines":   with(Entry{Database: "a", Elsewhere: Socket{"/a\nuser=b", 1}}),
+		"socket of no number":   with(Entry{Database: "a", Elsewhere: Socket{"/a", 0}}),
 		"login with a space":    with(Entry{Database: "a", Logins: []Login{{"a b", 1}}}),
 		"login with a quote":    with(Entry{Database: "a", Logins: []Login{{`a"b`, 1}}}),
 		"auth user as customer": with(Entry{Database: "a", Logins: []Login{{"pgherd_pooler", 1}}}),

@@ -46,6 +46,31 @@ CREATE TABLE IF NOT EXISTS pooler.resting (
 );
 REVOKE ALL ON pooler.resting FROM PUBLIC;
 
+-- Databases that other servers have, to which who still comes here is sent on: the socket that leads there, the server's address
+-- and the certificates that sign its own, the cap and the networks as for a database that is here, and when that ends by itself.
+CREATE TABLE IF NOT EXISTS pooler.forward (
+    database       text        PRIMARY KEY,
+    database_id    text        NOT NULL UNIQUE,
+    socket         integer     NOT NULL UNIQUE CHECK (socket BETWEEN 1 AND 65535),
+    host           text        NOT NULL,
+    port           integer     NOT NULL,
+    ca             text        NOT NULL,
+    connection_cap integer     NOT NULL CHECK (connection_cap >= 0),
+    networks       cidr[]      NOT NULL,
+    until          timestamptz NOT NULL
+);
+REVOKE ALL ON pooler.forward FROM PUBLIC;
+
+-- Their logins. The verifier is the one that the login has at the other server: with it PgBouncer both admits a client and logs in
+-- there. Null: nobody is admitted, and those who are there are to be ended.
+CREATE TABLE IF NOT EXISTS pooler.forwarded (
+    login    text PRIMARY KEY,
+    database text NOT NULL REFERENCES pooler.forward ON DELETE CASCADE,
+    verifier text
+);
+CREATE INDEX IF NOT EXISTS forwarded_database ON pooler.forwarded (database);
+REVOKE ALL ON pooler.forwarded FROM PUBLIC;
+
 -- The logins that had a row, and when it went. Until PgBouncer has read files without such a login, it lets the login come to the
 -- question for its password.
 CREATE TABLE IF NOT EXISTS pooler.former (
@@ -63,6 +88,8 @@ END
 $$;
 REVOKE ALL ON FUNCTION pooler.remember_former() FROM PUBLIC;
 CREATE OR REPLACE TRIGGER remember_former AFTER DELETE ON pooler.gate
+    FOR EACH ROW EXECUTE FUNCTION pooler.remember_former();
+CREATE OR REPLACE TRIGGER remember_former AFTER DELETE ON pooler.forwarded
     FOR EACH ROW EXECUTE FUNCTION pooler.remember_former();
 
 -- A verifier that no password has: nobody knows what has a SHA-256 sum of zeros.
@@ -93,8 +120,9 @@ CREATE OR REPLACE FUNCTION pooler.login_secret(wanted_login text, wanted_databas
     LANGUAGE sql STABLE STRICT SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
 AS $$
-    SELECT made.login, coalesce(a.rolpassword, pooler.no_verifier())
-      FROM (SELECT f.login FROM pooler.former f UNION SELECT g.login FROM pooler.gate g) made
+    SELECT made.login, coalesce(a.rolpassword, s.verifier, pooler.no_verifier())
+      FROM (SELECT f.login FROM pooler.former f UNION SELECT g.login FROM pooler.gate g
+            UNION SELECT s.login FROM pooler.forwarded s) made
       LEFT JOIN pooler.gate g ON g.login = made.login
        AND g.database = wanted_database
        AND g.open
@@ -105,6 +133,9 @@ AS $$
        AND NOT a.rolsuper
        AND (a.rolvaliduntil IS NULL OR a.rolvaliduntil > pg_catalog.statement_timestamp())
        AND CASE WHEN pooler.is_short(a.rolpassword) THEN a.rolpassword LIKE 'SCRAM-SHA-256$%' ELSE false END
+      LEFT JOIN (pooler.forwarded s JOIN pooler.forward w ON w.database = s.database
+            AND w.until > pg_catalog.statement_timestamp())
+        ON s.login = made.login AND s.database = wanted_database
      WHERE made.login = wanted_login
 $$;
 ALTER FUNCTION pooler.login_secret(text, text) OWNER TO pgherd_secret_reader;
@@ -146,13 +177,15 @@ REVOKE ALL ON FUNCTION pooler.verifier_mark(text) FROM PUBLIC;
 
 GRANT USAGE ON SCHEMA pooler TO pgherd_secret_reader, pgherd_pooler, pgherd_agent;
 GRANT SELECT (rolname, rolpassword, rolcanlogin, rolsuper, rolvaliduntil) ON pg_catalog.pg_authid TO pgherd_secret_reader;
-GRANT SELECT ON pooler.gate, pooler.shut, pooler.resting, pooler.former TO pgherd_secret_reader;
+GRANT SELECT ON pooler.gate, pooler.shut, pooler.resting, pooler.former, pooler.forward, pooler.forwarded
+    TO pgherd_secret_reader;
 GRANT EXECUTE ON FUNCTION pooler.no_verifier() TO pgherd_secret_reader, pgherd_agent;
 GRANT EXECUTE ON FUNCTION pooler.is_short(text) TO pgherd_secret_reader;
 GRANT EXECUTE ON FUNCTION pooler.login_secret(text, text) TO pgherd_pooler;
 GRANT EXECUTE ON FUNCTION pooler.has_verifier(text, text) TO pgherd_agent;
 GRANT EXECUTE ON FUNCTION pooler.verifier_mark(text) TO pgherd_agent;
-GRANT SELECT, INSERT, UPDATE, DELETE ON pooler.gate, pooler.shut, pooler.resting, pooler.former TO pgherd_agent;
+GRANT SELECT, INSERT, UPDATE, DELETE ON pooler.gate, pooler.shut, pooler.resting, pooler.former, pooler.forward, pooler.forwarded
+    TO pgherd_agent;
 
 DO $$
 BEGIN

@@ -3,6 +3,7 @@ package pooler
 import (
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"strings"
 
 	"github.com/pgherd/pgherd/core/database"
@@ -30,9 +31,29 @@ type Entry struct {
 	ConnectionCap int
 	// Allow lists the client networks; empty means any address.
 	Allow []netip.Prefix
+	// Welcome are further addresses that clients may come from: those of servers that have asked their own allowlist.
+	Welcome []netip.Addr
 	// Logins may connect to this database and to no other.
 	Logins []Login
+	// Elsewhere is the socket that leads to the server that has the database, at which PgBouncer asks for the entries of the same
+	// names; zero: it is in this server's PostgreSQL.
+	Elsewhere Socket
 }
+
+// Socket is a unix socket as PostgreSQL's clients name it.
+type Socket struct {
+	Dir string
+	// Number is what its name ends with, as if it were a port: from 1 to 65535.
+	Number int
+}
+
+// ForwardSocket is a socket of the agent's that leads to another server: beside the files, where PgBouncer gets to.
+func (s Settings) ForwardSocket(number int) Socket {
+	return Socket{filepath.Join(s.Dir, "forward"), number}
+}
+
+// Path is the file of the socket.
+func (s Socket) Path() string { return filepath.Join(s.Dir, fmt.Sprintf(".s.PGSQL.%d", s.Number)) }
 
 // Login is a customer's login of one database.
 type Login struct {

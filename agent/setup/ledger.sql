@@ -73,6 +73,7 @@ CREATE TABLE ledger.database (
     made_by        text    NOT NULL,                             -- the operation
     oid            oid     UNIQUE,                               -- null until it has its name
     networks       cidr[]  NOT NULL DEFAULT '{}',                -- empty: every address
+    welcome        inet[]  NOT NULL DEFAULT '{}',                -- admitted beside networks: servers that send clients on
     open           boolean NOT NULL DEFAULT true,                -- customers may log in
     account_id     text    NOT NULL DEFAULT '',                  -- whose it is; empty where nobody has said it
     backup_key     bytea   NOT NULL CHECK (octet_length(backup_key) = 32), -- encrypts its backups
@@ -119,6 +120,16 @@ BEGIN
 END
 $$;
 CREATE TRIGGER incarnate AFTER INSERT OR UPDATE OF oid ON ledger.database FOR EACH ROW EXECUTE FUNCTION ledger.incarnate();
+
+-- A database that is in service here is no other server's: nobody is sent on for its name any more.
+CREATE FUNCTION ledger.end_forward() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    DELETE FROM pooler.forward WHERE database = NEW.name;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER end_forward AFTER INSERT OR UPDATE OF name, isolated ON ledger.database
+    FOR EACH ROW WHEN (NEW.isolated IS NULL) EXECUTE FUNCTION ledger.end_forward();
 
 -- A commit that the agent makes where nobody else does: a moment is known to be replayed once a later commit is seen.
 CREATE TABLE ledger.heartbeat (

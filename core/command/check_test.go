@@ -42,21 +42,42 @@ func TestWhatCannotBeCarriedOutIsRefused(t *testing.T) {
 	outcome := command.ReadOutcome{
 		DatabaseID: db, Username: username, OperationID: op, Step: "open", AccessProfile: role.Custom, ConnectionLimit: 3,
 	}
+	forward := command.Forward{
+		DatabaseID: db, Name: "orders", Host: "db2.example.com", Port: 6432, Until: until,
+		Logins: []command.Forwarding{{Username: "orders", Verifier: verifier}},
+	}
+	hostBits := []netip.Prefix{netip.MustParsePrefix("10.0.0.1/8")}
+	quoted := []command.Forwarding{{Username: `a"b`, Verifier: verifier}}
+	plain := []command.Forwarding{{Username: "orders", Verifier: "secret"}}
+	if err := forward.Check(); err != nil {
+		t.Error("a forward: ", err)
+	}
 	for what, c := range map[string]interface{ Check() error }{
-		"no backup key":        databaseWith(func(c *command.EnsureDatabase) { c.BackupKey = nil }),
-		"half a key":           databaseWith(func(c *command.EnsureDatabase) { c.BackupKey = c.BackupKey[:16] }),
-		"half a key of one":    command.SetArchiveKey{Key: strings.Repeat("k", command.ArchiveKeyLength/2)},
-		"no UUID":              command.SetAccess{DatabaseID: "x"},
-		"reserved name":        databaseWith(func(c *command.EnsureDatabase) { c.Name = "postgres" }),
-		"quote in a name":      databaseWith(func(c *command.EnsureDatabase) { c.Name = `a"; DROP` }),
-		"role model":           databaseWith(func(c *command.EnsureDatabase) { c.RoleModel = "none" }),
-		"negative cap":         databaseWith(func(c *command.EnsureDatabase) { c.ConnectionCap = -1 }),
-		"no logins":            databaseWith(func(c *command.EnsureDatabase) { c.Logins = nil }),
-		"one login twice":      databaseWith(func(c *command.EnsureDatabase) { c.Logins[0] = c.Logins[1] }),
-		"login of another":     databaseWith(func(c *command.EnsureDatabase) { c.Logins[0].Username = "postgres" }),
-		"login of no model":    databaseWith(func(c *command.EnsureDatabase) { c.RoleModel = database.SingleLogin }),
-		"no verifier":          databaseWith(func(c *command.EnsureDatabase) { c.Logins[2].Verifier = "plain" }),
-		"no password of owner": databaseWith(func(c *command.EnsureDatabase) { c.Logins[2].Password = "" }),
+		"forward to a quote":      changed(forward, func(c *command.Forward) { c.Host = "a'b" }),
+		"forward to no port":      changed(forward, func(c *command.Forward) { c.Port = 65536 }),
+		"forward without an end":  changed(forward, func(c *command.Forward) { c.Until = time.Time{} }),
+		"forward for host bits":   changed(forward, func(c *command.Forward) { c.Networks = hostBits }),
+		"forward of a quote":      changed(forward, func(c *command.Forward) { c.Logins = quoted }),
+		"forward by a password":   changed(forward, func(c *command.Forward) { c.Logins = plain }),
+		"forward of a long CA":    changed(forward, func(c *command.Forward) { c.CA = strings.Repeat("x", 1<<20) }),
+		"welcome of no address":   command.Welcome{DatabaseID: db, From: []netip.Addr{{}}},
+		"welcome of an interface": command.Welcome{DatabaseID: db, From: []netip.Addr{netip.MustParseAddr("fe80::1%eth0")}},
+		"welcome of a mapped one": command.Welcome{DatabaseID: db, From: []netip.Addr{netip.MustParseAddr("::ffff:10.0.0.1")}},
+		"welcome of too many":     command.Welcome{DatabaseID: db, From: make([]netip.Addr, command.MostWelcome+1)},
+		"no backup key":           databaseWith(func(c *command.EnsureDatabase) { c.BackupKey = nil }),
+		"half a key":              databaseWith(func(c *command.EnsureDatabase) { c.BackupKey = c.BackupKey[:16] }),
+		"half a key of one":       command.SetArchiveKey{Key: strings.Repeat("k", command.ArchiveKeyLength/2)},
+		"no UUID":                 command.SetAccess{DatabaseID: "x"},
+		"reserved name":           databaseWith(func(c *command.EnsureDatabase) { c.Name = "postgres" }),
+		"quote in a name":         databaseWith(func(c *command.EnsureDatabase) { c.Name = `a"; DROP` }),
+		"role model":              databaseWith(func(c *command.EnsureDatabase) { c.RoleModel = "none" }),
+		"negative cap":            databaseWith(func(c *command.EnsureDatabase) { c.ConnectionCap = -1 }),
+		"no logins":               databaseWith(func(c *command.EnsureDatabase) { c.Logins = nil }),
+		"one login twice":         databaseWith(func(c *command.EnsureDatabase) { c.Logins[0] = c.Logins[1] }),
+		"login of another":        databaseWith(func(c *command.EnsureDatabase) { c.Logins[0].Username = "postgres" }),
+		"login of no model":       databaseWith(func(c *command.EnsureDatabase) { c.RoleModel = database.SingleLogin }),
+		"no verifier":             databaseWith(func(c *command.EnsureDatabase) { c.Logins[2].Verifier = "plain" }),
+		"no password of owner":    databaseWith(func(c *command.EnsureDatabase) { c.Logins[2].Password = "" }),
 
 		"snapshot of none":   command.KeepSnapshot{InstallationID: "x", Name: "20260131T093000.000Z"},
 		"snapshot's name":    command.OpenSnapshot{InstallationID: id.InstallationID(other), Name: "../x"},

@@ -276,6 +276,25 @@ var all = []struct {
 		`{"databaseId":"` + string(db) + `","kept":["20261121_065347.sql.gz"]}`, nil,
 	},
 	{
+		command.Forward{
+			DatabaseID: db, Name: "orders", Host: "db2.example.com", Port: 6432, CA: "pem", ConnectionCap: 20, Until: at, Generation: 3,
+			Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+			Logins:   []command.Forwarding{{Username: "orders", Verifier: verifier}},
+		},
+		"forward.set", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `","name":"orders","host":"db2.example.com","port":6432,"ca":"pem","connectionCap":20,` +
+			`"networks":["10.0.0.0/8"],"logins":[{"username":"orders"}],"until":"2026-12-01T11:30:00Z"}`,
+		map[string]string{"orders": verifier},
+	},
+	{
+		command.EndForward{DatabaseID: db, Generation: 4}, "forward.end", "database/" + string(db),
+		`{"databaseId":"` + string(db) + `"}`, nil,
+	},
+	{
+		command.Welcome{DatabaseID: db, From: []netip.Addr{netip.MustParseAddr("192.0.2.7")}, Generation: 5}, "forward.welcome",
+		"database/" + string(db), `{"databaseId":"` + string(db) + `","from":["192.0.2.7"]}`, nil,
+	},
+	{
 		command.Rescue{
 			DatabaseID: db, At: time.Date(2026, 12, 1, 11, 30, 0, 123_456_000, time.UTC), MaxBytes: 7,
 			Tables: []recovery.Table{{Schema: "public", Name: "Orders"}},

@@ -174,10 +174,17 @@ func (c SetAllowlist) MarshalJSON() ([]byte, error) {
 
 // Check implements Command.
 func (c SetAllowlist) Check() error {
-	for _, n := range c.Networks {
+	if err := checkNetworks(c.Networks); err != nil {
+		return err
+	}
+	return checkDatabase(c.DatabaseID)
+}
+
+func checkNetworks(networks []netip.Prefix) error {
+	for _, n := range networks {
 		if !n.IsValid() || n != n.Masked() || n.Addr().Is4In6() {
 			return Refuse(ReasonInvalid, "networks: %q is no network", n)
 		}
 	}
-	return checkDatabase(c.DatabaseID)
+	return nil
 }

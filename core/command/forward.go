@@ -81,6 +81,9 @@ func (c Forward) Check() error {
 			return Refuse(ReasonInvalid, "logins: %q is none, or has no verifier", l.Username)
 		}
 	}
+	if err := checkNetworks(c.Networks); err != nil {
+		return err
+	}
 	return checkDatabase(c.DatabaseID)
 }
 
@@ -118,4 +121,17 @@ func (c Welcome) About() About { return ofDatabase("forward.welcome", c.Database
 func (c *Welcome) receive(e Envelope) { c.Generation = e.Generation }
 
 // Check implements Command.
-func (c Welcome) Check() error { return checkDatabase(c.DatabaseID) }
+func (c Welcome) Check() error {
+	if len(c.From) > MostWelcome {
+		return Refuse(ReasonInvalid, "from: more than %d addresses", MostWelcome)
+	}
+	for _, a := range c.From {
+		if !a.IsValid() || a.Is4In6() || a.Zone() != "" {
+			return Refuse(ReasonInvalid, "from: %q is no address", a)
+		}
+	}
+	return checkDatabase(c.DatabaseID)
+}
+
+// MostWelcome bounds the servers that send on who comes for a database.
+const MostWelcome = 1000

@@ -2,6 +2,7 @@ package command
 
 import (
 	"strings"
+	"time"
 
 	"github.com/pgherd/pgherd/core/id"
 )
@@ -23,6 +24,7 @@ type Strays struct {
 	Jobs       []InventoryJob       `json:"jobs,omitempty"`
 	Pooler     []PoolerDifference   `json:"pooler,omitempty"`
 	Operations []InventoryOperation `json:"operations,omitempty"` // that the other lists name
+	Forwards   []InventoryForward   `json:"forwards,omitempty"`
 	Cut        bool                 `json:"cut,omitempty"`
 }
 
@@ -66,6 +68,17 @@ type InventoryOperation struct {
 	Epoch       int64          `json:"epoch"`
 	Closed      bool           `json:"closed"`
 	SilentS     int64          `json:"silentSeconds"` // since its last command
+}
+
+// InventoryForward is a database of another server to which the server sends on who comes for it here.
+type InventoryForward struct {
+	DatabaseID id.DatabaseID `json:"databaseId"`
+	Name       string        `json:"name"`
+	Host       string        `json:"host"`
+	Port       int           `json:"port"`
+	Until      time.Time     `json:"until"`
+	// Failure says why the last client could not be sent on; empty: it could, or none has come.
+	Failure string `json:"failure,omitempty"`
 }
 
 // PoolerDifference is something that PgBouncer's files, or PgBouncer itself, have otherwise than the ledger wants it.

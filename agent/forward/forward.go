@@ -1,0 +1,184 @@
+// Package forward sends on who still comes to this server for a database that another one has.
+//
+// PgBouncer keeps both entries of such a database. It admits a client by the verifier that the login has at the other server,
+// and logs in there with what it has learned from the client, which fits since the verifier is the same. The entries lead to a
+// socket of the agent's: the agent carries what comes there, through TLS, to the PgBouncer of the other server. PgBouncer cannot
+// do that itself: whether and how it verifies a server is one setting for all its servers, and PostgreSQL, on the same machine,
+// has no certificate. With a setting that takes either, somebody in between would be taken for the other server. The price is
+// that connections that are sent on end with the agent, which its clients take for a server that restarts.
+//
+// A forward ends by itself at its time: its verifiers are given to nobody from that moment on. It ends at once where a database
+// of its name comes into service here, by a trigger of the ledger.
+package forward
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/pgherd/pgherd/agent/ledger"
+	"github.com/pgherd/pgherd/agent/loop"
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/core/id"
+)
+
+// Pooler is what this package needs of PgBouncer; *pooler.Pooler implements it.
+type Pooler interface {
+	Sync(ctx context.Context, read pooler.Read) error
+	SyncSoon(read pooler.Read)
+	Evict(ctx context.Context, who pooler.Who) error
+}
+
+// Forwards carries out the commands about forwards, and carries whom they send on.
+type Forwards struct {
+	ledger   *ledger.Ledger
+	db       *sql.DB // maintenance database
+	settings pooler.Settings
+	owner    *pooler.Owner
+	pooler   Pooler
+	log      *zap.Logger
+	seldom   loop.Seldom
+	wake     chan struct{}
+	room     room
+
+	storing sync.Mutex // one new forward at a time takes the next free socket
+
+	mu    sync.Mutex
+	lines map[string]*line // by the database's name
+}
+
+// New registers the commands with the ledger. Load opens what was forwarded before.
+func New(l *ledger.Ledger, s pooler.Settings, owner *pooler.Owner, p Pooler, log *zap.Logger) *Forwards {
+	x := &Forwards{
+		ledger: l, db: l.DB(), settings: s, owner: owner, pooler: p, log: log, wake: make(chan struct{}, 1),
+		room: make(room, mostCarried), lines: map[string]*line{},
+	}
+	ledger.On(l, x.set, ledger.OfNoOperation)
+	ledger.On(l, x.end, ledger.OfNoOperation)
+	return x
+}
+
+// stored is a forward as the ledger has it.
+type stored struct {
+	name  string
+	db    id.DatabaseID
+	line  int // the number of its socket
+	to    target
+	until time.Time
+	over  bool // by PostgreSQL's clock
+}
+
+const storedQuery = `SELECT database, database_id, socket, host, port, ca, until, until <= clock_timestamp() FROM pooler.forward`
+
+func (x *Forwards) stored(ctx context.Context) (all []stored, err error) {
+	err = pg.Each(ctx, x.db, func(rows *sql.Rows) error {
+		var s stored
+		err := rows.Scan(&s.name, &s.db, &s.line, &s.to.host, &s.to.port, &s.to.ca, &s.until, &s.over)
+		all = append(all, s)
+		return err
+	}, storedQuery)
+	return all, err
+}
+
+// Load opens the lines of the forwards that the ledger has, before PgBouncer is told of them. One that cannot be opened keeps
+// nobody else from being served: that is tried again by Run.
+func (x *Forwards) Load(ctx context.Context) error {
+	all, err := x.stored(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := x.openAll(all); err != nil {
+		x.log.Warn(notOpened, zap.Error(err))
+	}
+	return nil
+}
+
+const notOpened = "clients of databases that have moved cannot be sent on"
+
+// openAll has a line for each of the forwards and no other one. It reports whether there was another one.
+func (x *Forwards) openAll(all []stored) (closed bool, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	there := map[string]bool{}
+	for _, s := range all {
+		there[s.name] = true
+		if failed := x.openLocked(s); failed != nil {
+			err = failed
+		}
+	}
+	for name, l := range x.lines {
+		if !there[name] {
+			l.remove()
+			delete(x.lines, name)
+			closed = true
+		}
+	}
+	return closed, err
+}
+
+func (x *Forwards) open(s stored) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.openLocked(s)
+}
+
+// openLocked keeps a line that leads to the right place.
+func (x *Forwards) openLocked(s stored) error {
+	at := x.settings.ForwardSocket(s.line)
+	was := x.lines[s.name]
+	if was != nil && was.to == s.to && was.socket == at {
+		return nil
+	}
+	if was != nil {
+		was.remove()
+		delete(x.lines, s.name)
+	}
+	if err := x.owner.SocketFolder(at.Dir); err != nil {
+		return err
+	}
+	l, err := openLine(at, s.to, x.owner, x.room)
+	if err != nil {
+		return fmt.Errorf("the socket for %s: %w", s.name, err)
+	}
+	l.failed = func(err error) {
+		x.seldom.Warn(x.log, "line"+s.name, notOpened, zap.String("database", s.name), zap.String("host", s.to.host),
+			zap.Error(err))
+	}
+	x.lines[s.name] = l
+	go l.serve()
+	return nil
+}
+
+func (x *Forwards) close(name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if l := x.lines[name]; l != nil {
+		l.remove()
+		delete(x.lines, name)
+	}
+}
+
+// Failure says why the last client for a database could not be sent on; empty: it could, or none came.
+func (x *Forwards) Failure(database string) string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if l := x.lines[database]; l != nil {
+		return l.failure()
+	}
+	return ""
+}
+
+// Close ends all that is carried: the agent ends. The sockets stay for the next one.
+func (x *Forwards) Close() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, l := range x.lines {
+		l.close()
+	}
+	clear(x.lines)
+}
