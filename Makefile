@@ -93,10 +93,10 @@ uninstall: ## remove what "make install" has put below DESTDIR, as before Debian
 # two compilers at a time would both compile what they share. Without C it is what packages have, and needs no C compiler.
 run: export CGO_ENABLED = 0
 run: export GOFLAGS += '-gcflags=all=-l -dwarf=false'
-run: ## run a whole pgherd on this machine until Ctrl-C; its state is kept in .pgherd/dev
+run: ## run a whole pgherd on this machine until Ctrl-C, with SERVERS=2 on two servers; its state is kept in .pgherd/dev
 	@$(COMPILE) build -o bin/dev/ ./hosts/toolchain/ensure
 	@$(MAKE) --no-print-directory -j2 server toolchain BIN=bin/dev ENSURE=bin/dev/ensure
-	@nice env $(COMPILE) build -o bin/ ./hosts/svc & exec bin/dev/pgherd dev
+	@nice env $(COMPILE) build -o bin/ ./hosts/svc & exec bin/dev/pgherd dev $(if $(SERVERS),--servers $(SERVERS))
 
 test: ready ## run the tests, including those on the real stack; of what takes long, a sample ("make check" has all)
 	@echo 'PGHERD_SAMPLE=$(SAMPLE)'

@@ -65,7 +65,7 @@ func (r *runningAgent) start(ctx context.Context) error {
 
 // agentChild is the agent for a supervisor, as in production it is restarted by its service manager.
 func (s Settings) agentChild(r *runningAgent) child {
-	return child{"the agent", s.logFile(), r.start, r.done, r.exit}
+	return child{"the agent" + s.of, s.logFile(), r.start, r.done, r.exit}
 }
 
 func (r *runningAgent) stop() {
@@ -113,5 +113,5 @@ func (s Settings) newAgent(g *infrastructure, log *zap.Logger, clock *system.Clo
 		Pooler: p, PoolerOwner: owner, BackupDir: s.path("backups"), Blobs: s.Blobs, Bucket: s.Objects,
 		PgDump: g.tools.PgDump, DataDir: s.StateDir,
 		Archive: g.archive, Version: version.Version(), Versions: developmentVersions, Languages: developmentLanguages,
-	}, agent.Deps{Log: log.Named("agent"), Now: clock.Now})
+	}, agent.Deps{Log: log.Named("agent" + s.of), Now: clock.Now})
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -49,6 +50,7 @@ func Command() *cobra.Command {
 	f.IntVar(&s.AgentPort, "agent-port", 8090, "port of the agent")
 	f.IntVar(&s.PoolerPort, "pooler-port", 6432, "port that applications connect to")
 	f.IntVar(&s.PostgresPort, "postgres-port", 5433, "port of PostgreSQL itself")
+	f.IntVar(&s.Servers, "servers", 1, "how many database servers there are; each further one has the next ports")
 	f.StringVar(&s.LogLevel, "log-level", "info", "debug, info, warn or error; the log is the file log in the state folder")
 	f.BoolVar(&s.AllowPrivateWebhooks, "allow-private-webhooks", false,
 		"let webhooks reach receivers, and CI tokens have issuers, on this machine and network")
@@ -117,14 +119,19 @@ func (s Settings) start(ctx context.Context, out io.Writer, tools toolchain.Tool
 	if err := g.startPooler(ctx); err != nil {
 		return err
 	}
-	hosts, err := s.hosts(ctx, g, agentPart, log, clock)
+	others, err := s.startOthers(ctx, g, log, clock)
+	if err != nil {
+		return err
+	}
+	defer others.stop()
+	hosts, err := s.hosts(ctx, g, others, agentPart, log, clock)
 	if err != nil {
 		return err
 	}
 	ready := fx.Invoke(func(lc fx.Lifecycle) {
 		lc.Append(fx.StartHook(func() error { return s.greet(out, g) }))
 	})
-	release := supervise(ctx, out, log, append(g.children(), s.agentChild(agentPart))...)
+	release := supervise(ctx, out, log, slices.Concat(g.children(), others.children(), []child{s.agentChild(agentPart)})...)
 	err = wiring.Run(ctx, hosts, ready)
 	release()
 	fmt.Fprintln(out, "stopped; the state is kept")

@@ -2,6 +2,7 @@ package dev
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
@@ -31,9 +32,9 @@ const shutdownGrace = 5 * time.Second
 
 // hosts are API and batch host in one, on the seed of the first start.
 func (s Settings) hosts(
-	ctx context.Context, g *infrastructure, running *runningAgent, log *zap.Logger, clock *system.Clock,
+	ctx context.Context, g *infrastructure, beside others, running *runningAgent, log *zap.Logger, clock *system.Clock,
 ) (o fx.Option, err error) {
-	if err := s.sow(ctx, g, clock); err != nil {
+	if err := s.sow(ctx, g, beside, clock); err != nil {
 		return nil, err
 	}
 	base := wiring.Settings{
@@ -84,7 +85,7 @@ func (s Settings) webhooks() (o webhooksender.Options, err error) {
 }
 
 // sow makes what the first start makes, brings the server's record up to date, and writes the facts for a shell.
-func (s Settings) sow(ctx context.Context, g *infrastructure, clock *system.Clock) error {
+func (s Settings) sow(ctx context.Context, g *infrastructure, beside others, clock *system.Clock) error {
 	console := wiring.Console{
 		MetadataURL: g.metadataURL, Clock: clock,
 		Box: func() (ports.SecretBox, error) { return secretbox.Load(s.keyringFile()) },
@@ -96,8 +97,13 @@ func (s Settings) sow(ctx context.Context, g *infrastructure, clock *system.Cloc
 		if err := certify(ctx, o); err != nil {
 			return err
 		}
-		if err := s.register(ctx, g, o); err != nil {
+		if err := s.register(ctx, serverName, g, o); err != nil {
 			return err
+		}
+		for i, n := range beside {
+			if err := n.settings.register(ctx, fmt.Sprintf("%s%d", serverName, i+2), n.infrastructure, o); err != nil {
+				return err
+			}
 		}
 		owner, err := o.Account(ctx, g.seed.AccountID)
 		if err != nil {
@@ -122,7 +128,7 @@ const (
 )
 
 // register makes the server's record, or changes it where ports were changed by a flag.
-func (s Settings) register(ctx context.Context, g *infrastructure, o *operator.Operator) error {
+func (s Settings) register(ctx context.Context, name string, g *infrastructure, o *operator.Operator) error {
 	ca, err := g.caText()
 	if err != nil {
 		return err
@@ -133,7 +139,7 @@ func (s Settings) register(ctx context.Context, g *infrastructure, o *operator.O
 		return err
 	}
 	for _, v := range known {
-		if v.Name == serverName {
+		if v.Name == name {
 			_, err := o.ChangeServer(ctx, v.ID, func(v *server.Server) {
 				v.AgentURL, v.CA, v.PublicHost, v.PublicPort = s.agentURL(), ca, publicHost, s.PoolerPort
 			})
@@ -141,7 +147,7 @@ func (s Settings) register(ctx context.Context, g *infrastructure, o *operator.O
 		}
 	}
 	_, err = o.AddServer(ctx, operator.NewServer{
-		Name: serverName, AgentURL: s.agentURL(), Secret: g.agentSecret, CA: ca, PublicHost: publicHost,
+		Name: name, AgentURL: s.agentURL(), Secret: g.agentSecret, CA: ca, PublicHost: publicHost,
 		PublicPort: s.PoolerPort, Capacity: serverCapacity, Connections: &uncounted,
 		Unchecked: true, // its agent starts later
 	})

@@ -49,15 +49,26 @@ var serverSettings = map[string]string{
 	"wal_level":                 "logical",
 }
 
-// startInfrastructure starts PostgreSQL, prepares it for the agent, migrates the metadata database, and creates the key ring if
-// there is none.
-func (s Settings) startInfrastructure(
-	ctx context.Context, tools toolchain.Tools,
-) (g *infrastructure, err error) {
-	g = &infrastructure{settings: s, tools: tools}
-	if g.ca, err = cluster.OpenCA(s.path("ca")); err != nil {
+// startInfrastructure starts the first server, migrates the metadata database on it, and creates the key ring if there is none.
+func (s Settings) startInfrastructure(ctx context.Context, tools toolchain.Tools) (*infrastructure, error) {
+	ca, err := cluster.OpenCA(s.path("ca"))
+	if err != nil {
 		return nil, err
 	}
+	g, err := s.startServer(ctx, tools, ca)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.prepareInstallation(ctx); err != nil {
+		g.stop()
+		return nil, err
+	}
+	return g, nil
+}
+
+// startServer starts PostgreSQL and prepares it for the agent. All servers have certificates of the same CA.
+func (s Settings) startServer(ctx context.Context, tools toolchain.Tools, ca *cluster.CA) (g *infrastructure, err error) {
+	g = &infrastructure{settings: s, tools: tools, ca: ca}
 	if g.agentSecret, err = keptSecret(s.agentSecretFile()); err != nil {
 		return nil, err
 	}
@@ -92,10 +103,15 @@ func (g *infrastructure) prepare(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("preparing PostgreSQL: %w", err)
 	}
+	return nil
+}
+
+// prepareInstallation is for the first server, which has the metadata.
+func (g *infrastructure) prepareInstallation(ctx context.Context) error {
 	if err := g.prepareMetadata(ctx); err != nil {
 		return fmt.Errorf("preparing the metadata database: %w", err)
 	}
-	if _, err := secretbox.Create(s.keyringFile()); err != nil && !errors.Is(err, os.ErrExist) {
+	if _, err := secretbox.Create(g.settings.keyringFile()); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
 	return nil
@@ -151,8 +167,11 @@ func (g *infrastructure) caText() (string, error) {
 // children are the processes of the infrastructure, for a supervisor.
 func (g *infrastructure) children() []child {
 	return []child{
-		{"PostgreSQL", g.settings.path("postgres", "postgres.log"), g.postgres.Recover, g.postgres.Done, g.postgres.Exit},
-		{"PgBouncer", g.settings.poolerLog(), g.pooler.Start, g.pooler.Done, g.pooler.Exit},
+		{
+			"PostgreSQL" + g.settings.of, g.settings.path("postgres", "postgres.log"), g.postgres.Recover, g.postgres.Done,
+			g.postgres.Exit,
+		},
+		{"PgBouncer" + g.settings.of, g.settings.poolerLog(), g.pooler.Start, g.pooler.Done, g.pooler.Exit},
 	}
 }
 

@@ -21,7 +21,9 @@ type Settings struct {
 	AgentPort     int
 	PoolerPort    int
 	PostgresPort  int
-	LogLevel      string
+	// Servers is how many database servers there are. Each further one has the next ports.
+	Servers  int
+	LogLevel string
 	// Blobs is where backups are kept; nil: in the folder of the state.
 	Blobs blob.Store
 	// Objects is how the object store of Blobs is reached, in which the archive is too; nil: both are in the folder of the state.
@@ -29,6 +31,24 @@ type Settings struct {
 	// AllowPrivateWebhooks lets webhooks reach private addresses; WebhookCAFile names a CA that receivers' certificates may have.
 	AllowPrivateWebhooks bool
 	WebhookCAFile        string
+
+	of string // which server's, in words; empty: the first one's
+}
+
+// mostServers is enough to see databases move.
+const mostServers = 4
+
+// server returns the settings of one of the database servers, the first being 1: a further one has a folder of its own, and keeps
+// its backups there.
+func (s Settings) server(n int) Settings {
+	if n == 1 {
+		return s
+	}
+	s.of = fmt.Sprintf(" of server %d", n)
+	s.StateDir = s.path(fmt.Sprintf("server-%d", n))
+	s.AgentPort, s.PoolerPort, s.PostgresPort = s.AgentPort+n-1, s.PoolerPort+n-1, s.PostgresPort+n-1
+	s.Blobs, s.Objects = nil, nil
+	return s
 }
 
 const loopback = "127.0.0.1"
@@ -60,15 +80,21 @@ func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(p
 
 // checkPorts refuses to start anything while one of the ports is in use, in one line that says what to do.
 func (s Settings) checkPorts() error {
-	seen := map[int]string{}
-	for _, p := range []struct {
+	if s.Servers < 1 || s.Servers > mostServers {
+		return fmt.Errorf("--servers must be between 1 and %d", mostServers)
+	}
+	type named struct {
 		flag string
 		port int
-	}{
-		{"api-port", s.APIPort}, {"dashboard-port", s.DashboardPort}, {"ops-port", s.OpsPort}, {"agent-port", s.AgentPort},
-		{"pooler-port", s.PoolerPort},
-		{"postgres-port", s.PostgresPort},
-	} {
+	}
+	all := []named{{"api-port", s.APIPort}, {"dashboard-port", s.DashboardPort}, {"ops-port", s.OpsPort}}
+	for n := 1; n <= s.Servers; n++ {
+		of := s.server(n)
+		all = append(all, named{"agent-port", of.AgentPort}, named{"pooler-port", of.PoolerPort},
+			named{"postgres-port", of.PostgresPort})
+	}
+	seen := map[int]string{}
+	for _, p := range all {
 		if other, twice := seen[p.port]; twice {
 			return fmt.Errorf("--%s and --%s are both %d", other, p.flag, p.port)
 		}
