@@ -101,6 +101,16 @@ func New(t testing.TB, pg *cluster.Postgres, dir string) *Stack {
 	return s
 }
 
+// GiveSockets lets PgBouncer connect to sockets of the agent's, also where the tests run as root.
+func (s *Stack) GiveSockets(t testing.TB) {
+	t.Helper()
+	uid, gid, switched, err := cluster.ChildUser()
+	check.NoError(t, err)
+	if switched {
+		s.Config.PoolerOwner = &pooler.Owner{UID: uid, GID: gid}
+	}
+}
+
 // prepare runs agent init.
 func (s *Stack) prepare(t testing.TB, archive *setup.Archive) {
 	t.Helper()

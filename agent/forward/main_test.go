@@ -16,7 +16,6 @@ import (
 	"github.com/pgherd/pgherd/agent/protocol"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/hosts/cluster"
 )
 
 func TestMain(m *testing.M) {
@@ -30,11 +29,7 @@ type pair struct{ old, now *agenttest.Stack }
 func leftStack(t *testing.T) *agenttest.Stack {
 	t.Helper()
 	s := agenttest.Own(t)
-	uid, gid, switched, err := cluster.ChildUser()
-	check.NoError(t, err)
-	if switched {
-		s.Config.PoolerOwner = &pooler.Owner{UID: uid, GID: gid}
-	}
+	s.GiveSockets(t)
 	return s
 }
 

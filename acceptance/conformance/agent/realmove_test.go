@@ -17,3 +17,14 @@ func TestRealMoves(t *testing.T) {
 	}
 	conformance.Moves(t, 6, func(*testing.T) conformance.Pair { return pair })
 }
+
+func TestRealForwards(t *testing.T) {
+	t.Parallel()
+	source, target := agenttest.Logical(t), agenttest.Logical(t)
+	source.GiveSockets(t)
+	pair := conformance.Pair{
+		Source: startReal(t, source), Target: startReal(t, target),
+		Peer: command.Peer{URL: "https://" + source.Config.Listen, CA: source.CA(t)},
+	}
+	conformance.Forwards(t, "127.0.0.1", target.Config.Pooler.ListenPort, func(*testing.T) conformance.Pair { return pair })
+}
