@@ -1,6 +1,7 @@
 package fakeagent
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func (s *Server) address() netip.Addr {
 
 func (s *Server) setForward(c command.Forward) (command.Forwarded, error) {
 	delete(s.forwards, c.DatabaseID)
-	if s.databases[c.DatabaseID] != nil || s.taken(c.Name) {
+	if s.databases[c.DatabaseID] != nil || s.taken(c.Name) || s.forwarding(c.Name) {
 		return command.Forwarded{}, command.Refuse(command.ReasonNameTaken, "the server has a database %s", c.Name)
 	}
 	f := &forwarded{name: c.Name, networks: c.Networks, logins: map[string]string{}, until: c.Until}
@@ -35,6 +36,20 @@ func (s *Server) setForward(c command.Forward) (command.Forwarded, error) {
 	}
 	s.forwards[c.DatabaseID] = f
 	return command.Forwarded{From: s.address()}, nil
+}
+
+func (s *Server) forwarding(name string) bool {
+	for _, f := range s.forwards {
+		if f.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// takeBack has a name be this server's again.
+func (s *Server) takeBack(name string) {
+	maps.DeleteFunc(s.forwards, func(_ id.DatabaseID, f *forwarded) bool { return f.name == name })
 }
 
 func (s *Server) endForward(c command.EndForward) (none command.None, err error) {

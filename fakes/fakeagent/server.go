@@ -194,11 +194,6 @@ func (s *Server) taken(name string) bool {
 	if s.foreign[name] {
 		return true
 	}
-	for _, f := range s.forwards {
-		if f.name == name {
-			return true
-		}
-	}
 	for _, d := range s.databases {
 		if d.logins[name] != nil {
 			return true

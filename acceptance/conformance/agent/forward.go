@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -18,6 +19,7 @@ func Forwards(t *testing.T, host string, port int, newPair func(t *testing.T) Pa
 		"nobody is sent on once it is ended":        (*forwarding).ends,
 		"it ends by itself":                         (*forwarding).runsOut,
 		"a name that is there is not sent on":       (*forwarding).isTaken,
+		"a database that is made takes its name":    (*forwarding).givesWay,
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := movingOf(t, newPair(t))
@@ -130,6 +132,21 @@ func (f *forwarding) runsOut() {
 }
 
 func (f *forwarding) isTaken() {
+	_, err := f.forward(nil)
+	wantReason(f.t, err, command.ReasonNameTaken)
+}
+
+// givesWay has the source make a database of the name that it sends on for.
+func (f *forwarding) givesWay() {
+	f.begun()
+	spec := newSpec(database.SingleLogin)
+	spec.Name = f.make.Name
+	for i, l := range spec.Logins {
+		spec.Logins[i].Username = database.RoleNames(spec.DatabaseID, spec.Name).Of(l.Login)
+	}
+	noError(f.t, ports.Tell(bounded(f.t), f.Source.Agent, newFence(), spec))
+	wantLogIn(f.t, f.Source.Server, spec, true)
+	f.wantSent(false)
 	_, err := f.forward(nil)
 	wantReason(f.t, err, command.ReasonNameTaken)
 }
