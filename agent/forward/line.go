@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/pgherd/pgherd/agent/pooler"
+	"github.com/pgherd/pgherd/core/command"
 )
 
 const (
@@ -43,8 +43,8 @@ type line struct {
 
 // openLine listens. A socket of an agent that was killed is in the way of nobody.
 func openLine(at pooler.Socket, to target, owner *pooler.Owner, all room) (*line, error) {
-	if path := at.Path(); len(path) > longestPath {
-		return nil, fmt.Errorf("the path %s is too long for a socket; choose a shorter --pooler-dir", path)
+	if err := checkPath(at); err != nil {
+		return nil, err
 	}
 	if err := os.Remove(at.Path()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -60,6 +60,13 @@ func openLine(at pooler.Socket, to target, owner *pooler.Owner, all room) (*line
 	l := &line{to: to, socket: at, listener: listener, all: all, own: make(room, mostOfOne)}
 	l.ended, l.end = context.WithCancel(context.Background())
 	return l, nil
+}
+
+func checkPath(at pooler.Socket) error {
+	if path := at.Path(); len(path) > longestPath {
+		return command.Refuse(command.ReasonFailed, "the path %s is too long for a socket; choose a shorter --pooler-dir", path)
+	}
+	return nil
 }
 
 // close ends the line with all that it carries.

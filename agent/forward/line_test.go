@@ -114,6 +114,9 @@ func TestReachByALine(t *testing.T) {
 	pair := check.Must(ca.Issue("one", "127.0.0.1"))(t)
 	port := server(t, 'S', check.Must(tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile))(t))
 	at, all := pooler.Socket{Dir: dir, Number: 1}, make(room, 1)
+	if _, err := openLine(pooler.Socket{Dir: dir + strings.Repeat("/x", 50), Number: 1}, target{}, nil, all); err == nil {
+		t.Error("a socket whose path is too long is opened")
+	}
 	l := check.Must(openLine(at, target{host: "127.0.0.1", port: port}, nil, all))(t)
 	l.failed = func(err error) { t.Error(err) }
 	go l.serve()

@@ -25,6 +25,9 @@ func (x *Forwards) set(ctx context.Context, e protocol.Command, c command.Forwar
 	if _, err := to.tls(); err != nil {
 		return r, err
 	}
+	if err := checkPath(x.settings.ForwardSocket(mostForwards + 1)); err != nil {
+		return r, err
+	}
 	if err := x.refuseTaken(ctx, c); err != nil {
 		return r, err
 	}
