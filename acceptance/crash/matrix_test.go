@@ -396,7 +396,7 @@ func kindPoints(t *testing.T) []string {
 }
 
 // atTheAgent are flows that the agent's own tests kill in.
-var atTheAgent = []string{"agent.settings.", "agent.extension.", "agent.delete.", "agent.archive.", "agent.forward."}
+var atTheAgent = []string{"agent.settings.", "agent.extension.", "agent.delete.", "agent.archive.", "agent.forward.", "agent.move."}
 
 // Every point that the program has is hit by a case.
 func TestEveryPointHasItsCase(t *testing.T) {
@@ -419,6 +419,7 @@ func TestEveryPointHasItsCase(t *testing.T) {
 			slices.Contains(keyrings.CrashPoints, p) || // changesTheRing does
 			slices.Contains(rebuildPoints(t), p) || // TestKilledOverALostServer does
 			slices.Contains(adoptionPoints(t), p) || // TestKilledOverAnAdoption does
+			slices.Contains(movePoints(t), p) || // TestKilledOverAMove does
 			slices.ContainsFunc(atTheAgent, func(flow string) bool { return strings.HasPrefix(p, flow) })
 		if !hit[p] && !elsewhere {
 			t.Errorf("no case kills at %s", p)

@@ -87,9 +87,10 @@ const (
 
 const metadataDatabase = "pgherd_metadata"
 
-// serverSettings leave room for many databases with a client or two each.
+// serverSettings leave room for many databases with a client or two each, and let them move.
 var serverSettings = map[string]string{
 	"max_connections": "300", "max_locks_per_transaction": "670", "reserved_connections": "10",
+	"wal_level": "logical", "max_wal_senders": "10",
 }
 
 // Start brings up both clusters, prepares them as an operator does, starts an agent and then PgBouncer, registers the server and
@@ -173,7 +174,7 @@ func (s *Stack) startClusters(ctx context.Context) error {
 	}
 	settings := maps.Clone(serverSettings)
 	if s.options.Archive {
-		settings["archive_mode"], settings["wal_level"], settings["full_page_writes"] = "on", "replica", "on"
+		settings["archive_mode"], settings["full_page_writes"] = "on", "on"
 	}
 	s.Server, err = run("server", settings)
 	return err
