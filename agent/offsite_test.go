@@ -170,7 +170,9 @@ func (x *offsite) clonedAndProved(t testing.TB, source agenttest.Wanted) {
 	c := cloningOf(x.Stack, source)
 	c.loaded(t)
 	c.switched(t)
-	trying := agenttest.Told(agenttest.NewUUID(), 1, command.QualifyExtension{Extension: extension.Citext, Version: agenttest.Supported(extension.Citext)})
+	trying := agenttest.Told(agenttest.NewUUID(), 1, command.QualifyExtension{
+		Extension: extension.Citext, Version: agenttest.Supported(extension.Citext),
+	})
 	proof := agenttest.Outcome(t, x.Stack, trying, func(p command.ExtensionProof) bool {
 		return p.State != command.ExtensionRunning
 	})

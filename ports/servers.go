@@ -21,8 +21,9 @@ type Servers interface {
 	// accounts, too, has done that before.
 	Lock(ctx context.Context, server id.ServerID) error
 	// Rooms lists the enabled servers with what their databases take of them, in the order of their names. A deleted database takes
-	// a place, and connections only while it is recovered; one that moves takes both on both servers. named is the name for Room.Named; empty: none has it. Until the
-	// transaction ends, other calls of Rooms and Room wait, so that no room is given away twice. It is an error outside of an Update.
+	// a place, and connections only while it is recovered; one that moves takes both on both servers. named is the name for
+	// Room.Named; empty: none has it. Until the transaction ends, other calls of Rooms and Room wait, so that no room is given away
+	// twice. It is an error outside of an Update.
 	Rooms(ctx context.Context, named string) ([]server.Room, error)
 	// Room is Rooms of one server, enabled or not; ErrNoRow when there is none.
 	Room(ctx context.Context, server id.ServerID, named string) (server.Room, error)

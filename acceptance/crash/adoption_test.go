@@ -95,7 +95,7 @@ func TestKilledOverAnAdoption(t *testing.T) {
 		}
 		w.logsIn(t, g.db)
 		g.rotated(t, w)
-		w.backupsAreAdopted(t, g, string(backedUp.Filename))
+		w.backupsAreAdopted(t, g, backedUp.Filename)
 		w.settled(t)
 	}
 }

@@ -396,7 +396,9 @@ func kindPoints(t *testing.T) []string {
 }
 
 // atTheAgent are flows that the agent's own tests kill in.
-var atTheAgent = []string{"agent.settings.", "agent.extension.", "agent.delete.", "agent.archive.", "agent.forward.", "agent.move."}
+var atTheAgent = []string{
+	"agent.settings.", "agent.extension.", "agent.delete.", "agent.archive.", "agent.forward.", "agent.move.",
+}
 
 // Every point that the program has is hit by a case.
 func TestEveryPointHasItsCase(t *testing.T) {

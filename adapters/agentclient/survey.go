@@ -53,7 +53,7 @@ func (f *Fleet) lookAtAgent(ctx context.Context, s server.Server, seen *server.S
 	if err != nil {
 		return r.With(troubleOf(err), err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	var can command.Capabilities
 	header, err := ask(ctx, conn, s.AgentURL+"/v1/capabilities", string(secret), &can)
 	if err != nil {

@@ -77,7 +77,8 @@ func Locale(ctx context.Context, q pg.Querier) (backup.Locale, error) { return L
 // LocaleOf is that of a database; empty: of the connection's. It is read through jsonb because the columns differ between major
 // versions.
 func LocaleOf(ctx context.Context, q pg.Querier, database string) (l backup.Locale, err error) {
-	const query = `SELECT pg_encoding_to_char(encoding), CASE datlocprovider WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' ELSE 'libc' END,
+	const query = `SELECT pg_encoding_to_char(encoding),
+		CASE datlocprovider WHEN 'i' THEN 'icu' WHEN 'b' THEN 'builtin' ELSE 'libc' END,
 		datcollate, datctype, coalesce(j->>'daticulocale', j->>'datlocale', ''), coalesce(j->>'daticurules', '')
 		FROM pg_database d, to_jsonb(d) j WHERE datname = coalesce(nullif($1, ''), current_database())`
 	err = q.QueryRowContext(ctx, query, database).Scan(&l.Encoding, &l.Provider, &l.Collate, &l.Ctype, &l.ICULocale, &l.ICURules)

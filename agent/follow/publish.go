@@ -35,11 +35,11 @@ func (s *Source) publish(ctx context.Context, req Request) error {
 		if err != nil {
 			return err
 		}
-		make := "CREATE PUBLICATION " + pg.Ident(NameOf(req.OperationID))
+		publication := "CREATE PUBLICATION " + pg.Ident(NameOf(req.OperationID))
 		if len(list) > 0 {
-			make += " FOR TABLE ONLY " + strings.Join(list, ", ONLY ")
+			publication += " FOR TABLE ONLY " + strings.Join(list, ", ONLY ")
 		}
-		err = s.run(ctx, req.Database, joblogin.LockWithin(publishWait), make)
+		err = s.run(ctx, req.Database, joblogin.LockWithin(publishWait), publication)
 		switch {
 		case err == nil:
 			return nil

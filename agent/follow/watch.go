@@ -77,7 +77,7 @@ func (s *Source) bound(ctx context.Context) error {
 		return err
 	}, query, setup.MovePrefix)
 	for _, one := range all {
-		why := ""
+		var why string
 		switch most := s.most(one.kept); {
 		case one.status == "lost":
 			why = "PostgreSQL does not have the changes of the database any more: the other server was too far behind"

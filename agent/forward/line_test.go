@@ -55,7 +55,7 @@ func server(t *testing.T, answer byte, certificate tls.Certificate) (port int) {
 					return
 				}
 				_, _ = conn.Write([]byte{answer})
-				secure := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{certificate}}) //nolint:gosec // a test's
+				secure := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{certificate}})
 				_, _ = io.Copy(secure, secure)
 			}()
 		}

@@ -21,7 +21,7 @@ func (locked) ForCustomer() string { return "a table stayed locked" }
 // A customer cannot read the agent's log, so what can be said is said; what else went wrong stays in the log.
 func TestAnAbandonedJobSaysWhatItCan(t *testing.T) {
 	for want, cause := range map[string]error{
-		"a table stayed locked":    fmt.Errorf("dump: %w", locked{errors.New("55P03 at 10.0.0.1")}),
+		"a table stayed locked": fmt.Errorf("dump: %w", locked{errors.New("55P03 at 10.0.0.1")}),
 		"the operators can say": errors.New("connect to 10.0.0.1: refused"),
 	} {
 		if got := ForCustomer(cause, "the operators can say"); got != want {

@@ -148,8 +148,8 @@ func (x *Logins) opening(ctx context.Context, l loginRow, c command.AdmitRole, o
 	return append(p.statements(seen), l.rowStatement("enabled = true"), l.gateStatement(open)), nil
 }
 
-// Admitting are the statements that admit a role of a database that has moved here, as it was admitted where it comes from: nothing
-// is proved. ReasonNotFound: the role was not prepared.
+// Admitting are the statements that admit a role of a database that has moved here, as it was admitted where it comes from:
+// nothing is proved. ReasonNotFound: the role was not prepared.
 func (x *Logins) Admitting(ctx context.Context, d ledger.Database, c command.AdmitRole, open bool) ([]string, error) {
 	l, err := x.login(ctx, d.ID, c.Username)
 	if err == nil && !l.exists {

@@ -14,8 +14,8 @@ import (
 )
 
 // Adopt takes over a backup of a peer, whose manifest has that SHA-256, as it lies there: it is sealed with the same key. One
-// that is here already is not asked for. The errors are those of Store.Adopt; an *AwayError or an *UnlikeError is in them where the
-// peer is the reason.
+// that is here already is not asked for. The errors are those of Store.Adopt; an *AwayError or an *UnlikeError is in them where
+// the peer is the reason.
 func (k *Known) Adopt(ctx context.Context, files *store.Store, q command.AdoptBackup) error {
 	k.Note(q.Operation, q.Peer)
 	defer k.Forget(q.Operation)

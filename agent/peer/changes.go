@@ -122,7 +122,7 @@ func (f *filter) carry(conn net.Conn, r *bufio.Reader, there net.Conn) error {
 	refused, err := f.pass(conn, r, there)
 	refusing.Store(refused)
 	_ = there.Close()
-	<-answered
+	_ = <-answered // what it failed of is said by the other way, or is the end of the connection
 	if refused {
 		tell(conn, stateRefused, err.Error())
 	}

@@ -44,7 +44,7 @@ func (l *Lines) accept(from net.Listener) {
 
 func isTemporary(err error) bool {
 	closed, is := err.(*net.OpError) //nolint:errorlint // Accept returns it
-	return is && closed.Temporary()  //nolint:staticcheck // too many open files pass
+	return is && closed.Temporary()  // too many open files pass
 }
 
 // guide carries one connection to the peer of its line. admitted is called once it has shown the password, or has gone.
@@ -128,7 +128,7 @@ func reach(ctx context.Context, p command.Peer, op id.OperationID) (net.Conn, io
 	err = req.Write(conn)
 	var resp *http.Response
 	if err == nil {
-		resp, err = http.ReadResponse(r, req)
+		resp, err = http.ReadResponse(r, req) //nolint:bodyclose // it is conn, which is closed or handed on
 	}
 	switch {
 	case err != nil:

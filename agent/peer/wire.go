@@ -99,7 +99,7 @@ const (
 // tell ends a connection with an error, which PostgreSQL writes to its log.
 func tell(conn net.Conn, state, text string) {
 	_ = conn.SetWriteDeadline(time.Now().Add(startTime))
-	say(conn, &pgproto3.ErrorResponse{Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: state, Message: text})
+	_ = say(conn, &pgproto3.ErrorResponse{Severity: "FATAL", SeverityUnlocalized: "FATAL", Code: state, Message: text})
 }
 
 func say(conn io.Writer, list ...pgproto3.BackendMessage) error {

@@ -51,7 +51,7 @@ type Held struct {
 	db       *sql.DB
 	snapshot string // to import; empty: none
 	pids     []int64
-	seen names
+	seen     names
 }
 
 // Close ends the sessions that are still open.

@@ -28,8 +28,8 @@ const (
 	MaintenanceDatabase = "pgherd_maintenance"
 )
 
-// The logins that an agent makes for single dumps, changes of extensions, and moves to other servers: how their names begin, and a regular
-// expression for the names.
+// The logins that an agent makes for single dumps, changes of extensions, and moves to other servers: how their names begin, and
+// a regular expression for the names.
 const (
 	DumpPrefix      = "dump_"
 	ExtensionPrefix = "ext_"

@@ -70,7 +70,8 @@ func TestSettled(t *testing.T) {
 		return all
 	}
 	back := []grant{
-		{object: about, whole: whole, revoke: true, privileges: usage, grantee: "shop"}, {object: about, privileges: usage, grantee: "shop"},
+		{object: about, whole: whole, revoke: true, privileges: usage, grantee: "shop"},
+		{object: about, privileges: usage, grantee: "shop"},
 	}
 	if got := said(back); len(got) != 0 {
 		t.Errorf("what is as at first needs %v", got)

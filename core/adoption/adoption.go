@@ -75,7 +75,7 @@ func Look(has command.InventoryDatabase, want Wanted) (Found, error) {
 		ID: has.DatabaseID, Name: has.Name, DisplayName: has.Name, RoleModel: has.RoleModel, ConnectionCap: has.ConnectionCap,
 		Status: database.Creating, Settings: database.NoSettings(), Overlay: database.Overlay{OverlayStatus: database.NoOverlay},
 		AccessGeneration: 1, AllowlistGeneration: 1,
-	}, Open: has.Open, Fate: Serves, Networks: has.Networks, Credentials: map[database.Login]int64{}}
+	}, Open: has.Open, Fate: Serves, Networks: has.Networks, Credentials: make(map[database.Login]int64)}
 	f.Record.SettingsGeneration = 1
 	switch whole := has.Made && has.Actual != nil; {
 	case !whole && !want.Drop:

@@ -119,8 +119,9 @@ func (c Follow) Check() error {
 }
 
 // Part has the source keep customers out, end their sessions, and say what the target needs beside the changes. Close lets them
-// in again. ReasonBusy: they cannot be kept out in time; nothing came of it, try again. ReasonAltered: something was changed since
-// the file was made that does not come by changes, such as a table's columns; Message says what, and is fit for the customer.
+// in again. ReasonBusy: they cannot be kept out in time; nothing came of it, try again. ReasonAltered: something was changed
+// since the file was made that does not come by changes, such as a table's columns; Message says what, and is fit for the
+// customer.
 type Part struct {
 	Returns[Parted] `json:"-"`
 	DatabaseID      id.DatabaseID `json:"databaseId"`

@@ -64,11 +64,11 @@ func checkInstallation(text string) error {
 }
 
 // AdoptBackup has an agent take over a backup of a server that is gone, or of a peer, whose database it has. Asked again under
-// the same turn it tells how far that is, and then how it has ended: ReadingWhole, with what is kept as the agent's own. Its data
-// are copied as they are, and not read: who fills a database from them, or a RereadBackup, finds what has rotted. One backup is taken
-// over or read at a time: ReasonCrowded while it is another one. ReasonNotFound: the agent does not have the database.
-// ReasonNotRecoverable: Inherit has not been said of that server. A backup that a peer does not give is ReadingUnsure; one
-// that it does not have is ReadingDamaged.
+// the same turn it tells how far that is, and then how it has ended: ReadingWhole, with what is kept as the agent's own. Its
+// data are copied as they are, and not read: who fills a database from them, or a RereadBackup, finds what has rotted. One
+// backup is taken over or read at a time: ReasonCrowded while it is another one. ReasonNotFound: the agent does not have the
+// database. ReasonNotRecoverable: Inherit has not been said of that server. A backup that a peer does not give is ReadingUnsure;
+// one that it does not have is ReadingDamaged.
 type AdoptBackup struct {
 	Returns[BackupReading] `json:"-"`
 	DatabaseID             id.DatabaseID   `json:"-" path:"id"`

@@ -34,7 +34,7 @@ func TestADrainEnds(t *testing.T) {
 			if moving+len(order) > max(d.AtOnce, moving) {
 				t.Fatalf("%d move, and %d more, of %d", moving, len(order), d.AtOnce)
 			}
-			switch state { //nolint:exhaustive // it never stops itself
+			switch state {
 			case Drained, Stuck:
 				for _, s := range left {
 					if !s.Item.GivenUp() {

@@ -178,7 +178,9 @@ func (s *Server) carryOut(f ports.Fence, c command.Command) (any, error) {
 	case command.AdmitPeer:
 		return onDatabase(s, c.DatabaseID, func(*databaseState) (command.None, error) { return s.admitPeer(f.OperationID, c) })
 	case command.Follow:
-		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.FollowReport, error) { return s.follow(f.OperationID, d, c) })
+		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.FollowReport, error) {
+			return s.follow(f.OperationID, d, c)
+		})
 	case command.Part:
 		return onDatabase(s, c.DatabaseID, func(d *databaseState) (command.Parted, error) { return s.part(f.OperationID, d, c) })
 	case command.Take:

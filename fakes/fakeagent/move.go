@@ -184,7 +184,8 @@ func (s *Server) fetch(op id.OperationID, c command.Backup) (command.BackupRepor
 
 func (s *Server) follow(op id.OperationID, d *databaseState, c command.Follow) (command.FollowReport, error) {
 	if !s.movesHere(op, d) {
-		return command.FollowReport{}, command.Refuse(command.ReasonNotFound, "the operation has not put a copy in the database's place")
+		return command.FollowReport{},
+			command.Refuse(command.ReasonNotFound, "the operation has not put a copy in the database's place")
 	}
 	m := s.moveOf(op, d.id)
 	report := command.FollowReport{State: command.Following, Behind: 1 << 20}

@@ -14,8 +14,9 @@ import (
 )
 
 // createElsewhere continues a creation of which its server has certainly never heard on another server, with the same names,
-// passwords and verifiers, unless an operator has named the server. Each server that fails is avoided from then on, so this ends. Where no other server has room, it waits
-// for an agent of another protocol to be replaced; of a server that cannot be reached, the database is forgotten.
+// passwords and verifiers, unless an operator has named the server. Each server that fails is avoided from then on, so this
+// ends. Where no other server has room, it waits for an agent of another protocol to be replaced; of a server that cannot be
+// reached, the database is forgotten.
 func (d *Databases) createElsewhere(
 	ctx context.Context, j *creation, record database.Record, cause error,
 ) (work.Next, error) {

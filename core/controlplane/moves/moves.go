@@ -77,8 +77,8 @@ func (m *Moves) Movable(ctx context.Context, db id.DatabaseID) (found Movable, e
 // MostForward is for how long a server may send on at most.
 const MostForward = 90 * 24 * time.Hour
 
-// Order queues a move. DATABASE_NOT_FOUND, DATABASE_STATE_CONFLICT. VALIDATION_ERROR: on "forward"; on "to", the server cannot take
-// it; on "closed", it cannot be followed, and why. AGENT_ERROR: one of the agents does not answer.
+// Order queues a move. DATABASE_NOT_FOUND, DATABASE_STATE_CONFLICT. VALIDATION_ERROR: on "forward"; on "to", the server cannot
+// take it; on "closed", it cannot be followed, and why. AGENT_ERROR: one of the agents does not answer.
 func (m *Moves) Order(ctx context.Context, q Request, by operation.Order) (o operation.Operation, err error) {
 	if q.Forward < 0 || q.Forward > MostForward {
 		return o, fault.Invalid("forward", "must be between 0 and %d days", MostForward/(24*time.Hour))
