@@ -141,6 +141,7 @@ func (f *movedFlow) ready(t *testing.T, w *world) {
 		"--agent-url", "https://127.0.0.1:1", "--public-host", "dead.test", "--capacity", "1000000", "--connections", "0")
 	noError(t, err)
 	f.dead = fmt.Sprint(made["serverId"])
+	must(w.meta.ExecContext(soon(t), "UPDATE servers SET postgres_version = 16 WHERE id = $1", f.dead))(t) // it answered once
 }
 
 func (f *movedFlow) check(t *testing.T, w *world, api *stack.Host) {

@@ -254,6 +254,10 @@ func (o realOperator) SetCredentialValidity(a spec.Account, d time.Duration) err
 func (o realOperator) AddDeadServer() (retire func() error, err error) {
 	made, err := o.admin("server", "add", "--unchecked", "--name", rand.Text(), "--agent-url", "https://127.0.0.1:1",
 		"--public-host", "dead.test", "--capacity", "1000000", "--connections", "0")
+	if err == nil {
+		_, err = query(o.r.MetadataURL(), statementTime, // it answered once
+			"UPDATE servers SET postgres_version = 16 WHERE agent_url = 'https://127.0.0.1:1'")
+	}
 	return func() error {
 		_, err := o.admin("server", "disable", "--server", fmt.Sprint(made["serverId"]))
 		return err
