@@ -111,18 +111,18 @@ func (f *filter) carry(conn net.Conn, r *bufio.Reader, there net.Conn) error {
 	_ = conn.SetDeadline(time.Time{}) // each piece has its own
 	_ = there.SetDeadline(time.Time{})
 	var refusing atomic.Bool
-	answered := make(chan error, 1)
+	answered := make(chan struct{})
 	go func() {
-		err := carry(conn, there, there)
+		defer close(answered)
+		_ = carry(conn, there, there) // what it failed of is said by the other way, or is the end of the connection
 		if !refusing.Load() {
 			_ = conn.Close() // nobody answers any more
 		}
-		answered <- err
 	}()
 	refused, err := f.pass(conn, r, there)
 	refusing.Store(refused)
 	_ = there.Close()
-	_ = <-answered // what it failed of is said by the other way, or is the end of the connection
+	<-answered
 	if refused {
 		tell(conn, stateRefused, err.Error())
 	}
