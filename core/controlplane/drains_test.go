@@ -1,0 +1,126 @@
+package controlplane_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pgherd/pgherd/core/controlplane/moves"
+	"github.com/pgherd/pgherd/core/move"
+	"github.com/pgherd/pgherd/core/server"
+	"github.com/pgherd/pgherd/fakes/fakeagent"
+)
+
+// drained works until the drain of the first server has ended, and returns it; false where the server is gone.
+func (w *world) drained() (moves.Drainage, bool) {
+	w.t.Helper()
+	for range 300 {
+		_ = w.Rounds.Once(w.ctx) // what is refused is noted
+		for must(w.Work.RunNext(w.ctx))(w.t) {
+			continue
+		}
+		w.clock.Advance(10 * time.Second)
+		all := must(w.Operator.Drains(w.ctx))(w.t)
+		if len(all) == 0 {
+			return moves.Drainage{}, false
+		}
+		if all[0].EndedAt != nil {
+			return all[0], true
+		}
+	}
+	w.t.Fatal("it never ends")
+	return moves.Drainage{}, false
+}
+
+func (w *world) drains(change ...func(*move.Drain)) ([]move.Planned, error) {
+	w.t.Helper()
+	d := move.Drain{ServerID: w.machine.ID, AtOnce: 2, By: anOrder.By, Reason: anOrder.Reason}
+	for _, c := range change {
+		c(&d)
+	}
+	return w.Operator.DrainServer(w.ctx, d, false)
+}
+
+// All databases of a server go to another one, two at a time, and the server is removed.
+func TestADrain(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	shop := w.latest
+	w.changesOther(func(s *server.Server) { s.Enabled = false })
+	for _, name := range []string{"shop-a", "shop-b", "shop-c"} {
+		w.made(name)
+	}
+	w.changesOther(func(s *server.Server) { s.Enabled = true })
+	w.latest = shop
+	plan := must(w.drains(func(d *move.Drain) { d.Remove = true }))(t)
+	equal(t, "planned", len(plan), 4)
+	most := 0
+	w.server.OnCall(func(_ context.Context, c fakeagent.Call) (f fakeagent.Fault) {
+		if c.Method == "Load" {
+			most = max(most, len(w.openOnes()))
+		}
+		return f
+	})
+	_, there := w.drained()
+	equal(t, "there", there, false)
+	equal(t, "at once", most, 2)
+	equal(t, "databases", len(w.server.Databases()), 4)
+	equal(t, "left", len(w.home().Databases()), 0)
+	equal(t, "created meanwhile", w.made("next").Record.ServerID, w.other().ID)
+}
+
+// What cannot be moved stays, and the drain says why; asked again, it tries again.
+func TestADrainThatGoesNoFurther(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	w.home().Load("shop", "CREATE TABLE bare (n int);\n")
+	must(w.drains())(t)
+	d, _ := w.drained()
+	equal(t, "state", d.State, move.Stuck)
+	equal(t, "left", len(d.Left), 1)
+	equal(t, "why", strings.Contains(d.Left[0].Item.Why, "public.bare"), true)
+	must(w.drains(func(d *move.Drain) { d.Closed = true }))(t)
+	d, _ = w.drained()
+	equal(t, "state, closed", d.State, move.Drained)
+	equal(t, "server", w.reached(w.source()).Record().ServerID, w.other().ID)
+}
+
+// A drain that is stopped moves nothing more.
+func TestADrainThatIsStopped(t *testing.T) {
+	w := newWorld(t)
+	w.movable()
+	must(w.drains())(t)
+	equal(t, "state", must(w.Operator.StopDrain(w.ctx, w.machine.ID))(t).State, move.Stopped)
+	refusedOn(t, "again", errOf(w.Operator.StopDrain(w.ctx, w.machine.ID)), "server")
+	d, _ := w.drained()
+	equal(t, "left", len(d.Left), 1)
+}
+
+func TestDrainsThatAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(w *world)
+		change  func(*move.Drain)
+		field   string
+	}{
+		"no room":         {func(w *world) { w.changesOther(func(s *server.Server) { s.Enabled = false }) }, nil, "partly"},
+		"no reason":       {nil, func(d *move.Drain) { d.Reason = "" }, "reason"},
+		"none at a time":  {nil, func(d *move.Drain) { d.AtOnce = 0 }, "atOnce"},
+		"onto itself":     {nil, func(d *move.Drain) { d.To = d.ServerID }, "to"},
+		"unknown":         {nil, func(d *move.Drain) { d.ServerID = "99999999-9999-4999-8999-999999999999" }, "server"},
+		"forward for 1 y": {nil, func(d *move.Drain) { d.Forward = 365 * 86400 }, "forward"},
+	} {
+		w := newWorld(t)
+		w.movable()
+		if c.prepare != nil {
+			c.prepare(w)
+		}
+		_, err := w.drains(func(d *move.Drain) {
+			if c.change != nil {
+				c.change(d)
+			}
+		})
+		refusedOn(t, name, err, c.field)
+		equal(t, "drains", len(must(w.Operator.Drains(w.ctx))(t)), 0)
+	}
+}
