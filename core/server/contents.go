@@ -49,6 +49,5 @@ func (s Contents) Removable(name string) error {
 		return nil
 	}
 	return fault.Invalid("server", "%s still has %s: delete the databases and wait until they are purged, or move them; "+
-		"forward end ends what is sent on", name,
-		strings.Join(left, ", "))
+		"forward end ends what is sent on", name, strings.Join(left, ", "))
 }

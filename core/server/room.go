@@ -10,7 +10,7 @@ import (
 )
 
 // Room is a server with what its databases take of it. Whether it takes another one is decided here alone, whoever asks: for a
-// database that is created, cloned, recovered, or made anew elsewhere.
+// database that is created, cloned, recovered, moved, or made anew elsewhere.
 type Room struct {
 	Server
 	Held  int  `db:"held"`  // databases on it, also deleted ones until they are purged
@@ -57,6 +57,8 @@ type Needs struct {
 	Now         time.Time
 	Connections int // that it takes: database.Record.ReservedConnections
 	Postgres    int // its major version of PostgreSQL
+	// Near is the server that comes first, if it takes the database, even while it is avoided; empty: none.
+	Near id.ServerID
 	// Leaving is the server of a database that is to be moved; empty for one that is not placed yet. That server, those that are
 	// avoided, and those that have a database of its name are left out.
 	Leaving id.ServerID
@@ -73,18 +75,21 @@ func Versions(rooms []Room) (there []int) {
 	return slices.Compact(there)
 }
 
-// Pick chooses the server for a database: of those that take it, one that is not avoided comes first, then the one with places
-// for the most databases.
+// Pick chooses the server for a database: of those that take it, the near one comes first, then one that is not avoided, then the
+// one with places for the most databases.
 func Pick(rooms []Room, n Needs) (picked Server, some bool) {
 	after := func(r Room) int {
-		if r.Avoided(n.Now) {
-			return 1
+		switch {
+		case n.Near != "" && r.ID == n.Near:
+			return 0
+		case r.Avoided(n.Now):
+			return 2
 		}
-		return 0
+		return 1
 	}
 	fit := slices.DeleteFunc(slices.Clone(rooms), func(r Room) bool {
-		stays := n.Leaving == "" || r.ID != n.Leaving && !r.Avoided(n.Now) && !r.Named
-		return r.Refuses(n.Connections, n.Postgres) != "" || !stays
+		leftOut := n.Leaving != "" && (r.ID == n.Leaving || r.Avoided(n.Now) || r.Named)
+		return leftOut || r.Refuses(n.Connections, n.Postgres) != ""
 	})
 	if len(fit) == 0 {
 		return picked, false

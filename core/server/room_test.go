@@ -59,6 +59,7 @@ func TestPick(t *testing.T) {
 	newer := func(r *Room) { r.PostgresVersion = 17 }
 	for name, c := range map[string]struct {
 		rooms   []Room
+		near    id.ServerID
 		leaving id.ServerID
 		want    string // empty: none
 	}{
@@ -71,11 +72,13 @@ func TestPick(t *testing.T) {
 		"one that is not avoided":        {rooms: []Room{room("a", 1), room("b", 2, avoided)}, want: "a"},
 		"an avoided one, without others": {rooms: []Room{room("a", 0), room("b", 2, avoided)}, want: "b"},
 		"whatever names it has":          {rooms: []Room{room("a", 1, named)}, want: "a"},
+		"the near one":                   {rooms: []Room{room("a", 1, avoided), room("b", 2)}, near: "a", want: "a"},
+		"another one, if that is full":   {rooms: []Room{room("a", 0), room("b", 2)}, near: "a", want: "b"},
 		"not the one that is left":       {rooms: []Room{room("a", 9), room("b", 1)}, leaving: "a", want: "b"},
 		"no avoided one for a move":      {rooms: []Room{room("b", 1, avoided)}, leaving: "a"},
 		"none with its name for a move":  {rooms: []Room{room("b", 1, named)}, leaving: "a"},
 	} {
-		got, some := Pick(c.rooms, Needs{Now: now, Connections: 1, Postgres: 16, Leaving: c.leaving})
+		got, some := Pick(c.rooms, Needs{Now: now, Connections: 1, Postgres: 16, Near: c.near, Leaving: c.leaving})
 		if got.Name != c.want || some != (c.want != "") {
 			t.Errorf("%s: %q, want %q", name, got.Name, c.want)
 		}

@@ -117,30 +117,15 @@ func (d *Draft) Name(name string) {
 // only one that may. ACCOUNT_SUSPENDED. PLAN_LIMIT: no more databases. VALIDATION_ERROR on "postgresVersion": servers have
 // others. AGENT_ERROR: there is no room.
 func (d *Draft) Place(ctx context.Context, tx ports.Tx, on id.ServerID) error {
+	if on == "" {
+		return d.PlaceNear(ctx, tx, "")
+	}
 	if err := d.admit(ctx, tx); err != nil {
 		return err
 	}
-	full := fault.New(fault.AgentError, "no database server has room for another database")
-	connections, version := d.Record.ReservedConnections(), d.Record.PostgresVersion
-	if on == "" {
-		rooms, err := tx.Servers().Rooms(ctx, "")
-		if err != nil {
-			return err
-		}
-		picked, some := server.Pick(rooms, server.Needs{Now: d.Record.CreatedAt, Connections: connections, Postgres: version})
-		there := server.Versions(rooms)
-		switch {
-		case !some && len(there) > 0 && !slices.Contains(there, version):
-			return pgversion.ErrNowhere(version, there)
-		case !some:
-			return full
-		}
-		d.Record.ServerID = picked.ID
-		return nil
-	}
 	room, err := tx.Servers().Room(ctx, on, "")
-	if err == nil && room.Refuses(connections, version) != "" {
-		err = full
+	if err == nil && room.Refuses(d.Record.ReservedConnections(), d.Record.PostgresVersion) != "" {
+		err = errNoRoom()
 	}
 	d.Record.ServerID = on
 	return err
@@ -148,11 +133,29 @@ func (d *Draft) Place(ctx context.Context, tx ports.Tx, on id.ServerID) error {
 
 // PlaceNear is Place for a database that may be on any server, and best is on that one.
 func (d *Draft) PlaceNear(ctx context.Context, tx ports.Tx, near id.ServerID) error {
-	err := d.Place(ctx, tx, near)
-	if fault.Has(err, fault.AgentError) {
-		err = d.Place(ctx, tx, "")
+	if err := d.admit(ctx, tx); err != nil {
+		return err
 	}
-	return err
+	rooms, err := tx.Servers().Rooms(ctx, "")
+	if err != nil {
+		return err
+	}
+	version := d.Record.PostgresVersion
+	picked, some := server.Pick(rooms, server.Needs{
+		Now: d.Record.CreatedAt, Connections: d.Record.ReservedConnections(), Postgres: version, Near: near,
+	})
+	switch there := server.Versions(rooms); {
+	case some:
+		d.Record.ServerID = picked.ID
+		return nil
+	case len(there) > 0 && !slices.Contains(there, version):
+		return pgversion.ErrNowhere(version, there)
+	}
+	return errNoRoom()
+}
+
+func errNoRoom() error {
+	return fault.New(fault.AgentError, "no database server has room for another database")
 }
 
 // PlaceOn is Place on a server that an operator has named. VALIDATION_ERROR on "server" says why it does not take the database,
