@@ -36,9 +36,8 @@ func commandAt(typed func(in io.Reader) bool) *cobra.Command {
 	m := &metadata{typed: typed}
 	cmd := group("admin", "manage accounts, keys, servers and switches in the metadata database",
 		m.account(), m.user(), m.operators(), m.key(), m.namespace(), m.ciKey(), m.ciTrust(), m.server(), m.forward(), m.storage(),
-		m.drills(),
-		m.feature(), m.maintenance(), m.enroll(), m.unenroll(), m.legacyRoles(), m.database(), m.backup(), m.member(), m.extensions(),
-		m.operation(), m.change(), m.usage(), m.audit(), m.secrets(), m.certificateKey(), m.doctor(), m.behind(),
+		m.drills(), m.feature(), m.maintenance(), m.enroll(), m.unenroll(), m.legacyRoles(), m.database(), m.backup(), m.member(),
+		m.extensions(), m.operation(), m.change(), m.usage(), m.audit(), m.secrets(), m.certificateKey(), m.doctor(), m.behind(),
 		m.installation())
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		return errors.Join(settings.Apply(cmd), settings.RefuseDevelopmentOnly())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +28,7 @@ func (a *adopting) flags(cmd *cobra.Command) *cobra.Command {
 	f.StringVar(&a.database, "database", "", "the database's ID or name, as the doctor shows it")
 	f.StringVar(&a.account, "account", "", "whose it becomes, where the agent does not know: an "+called[id.AccountID]())
 	f.StringVar(&a.reason, "reason", "", "why; the activity log shows it to the customer")
-	f.BoolVar(&a.wait, "wait", false, "wait until the operation has ended, for which a batch host must run")
+	f.BoolVar(&a.wait, "wait", false, waitUsage)
 	cmd.Args = cobra.NoArgs
 	return required(cmd, "server", "database", "reason")
 }
@@ -59,7 +58,7 @@ func (m *metadata) databaseAdopt() *cobra.Command {
 			if err != nil {
 				return nil, err
 			}
-			return a.adopt(ctx, o, q)
+			return a.adopt(ctx, cmd, o, q)
 		})
 	}
 	return cmd
@@ -86,16 +85,18 @@ func (m *metadata) databaseDropUnknown() *cobra.Command {
 			if err := m.confirm(cmd, a.database, "Delete it?", about); err != nil {
 				return nil, err
 			}
-			return a.adopt(ctx, o, q)
+			return a.adopt(ctx, cmd, o, q)
 		})
 	}
 	return cmd
 }
 
-func (a *adopting) adopt(ctx context.Context, o *operator.Operator, q adoptions.Asked) (output, error) {
+func (a *adopting) adopt(
+	ctx context.Context, cmd *cobra.Command, o *operator.Operator, q adoptions.Asked,
+) (output, error) {
 	done, err := o.Adopt(ctx, q)
 	if err == nil && a.wait {
-		done.Operation, err = ended(ctx, o, done.Operation)
+		done.Operation, err = waitFor(ctx, cmd, o, done.Operation.ID)
 	}
 	if err != nil {
 		return nil, err
@@ -104,27 +105,6 @@ func (a *adopting) adopt(ctx context.Context, o *operator.Operator, q adoptions.
 		{"operationId", done.Operation.ID}, {"status", done.Operation.Status}, {"databaseId", done.Record.ID},
 		{"name", done.Record.Name}, {"accountId", done.Record.AccountID}, {"fate", string(done.Fate)},
 	}, done.Notes}, nil
-}
-
-// ended waits until an operation has ended. One that has not succeeded is an error.
-func ended(ctx context.Context, o *operator.Operator, of operation.Operation) (operation.Operation, error) {
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	for !of.Status.Final() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return of, ctx.Err()
-		}
-		var err error
-		if of, err = o.Operation(ctx, of.ID); err != nil {
-			return of, err
-		}
-	}
-	if of.Status != operation.Succeeded {
-		return of, fmt.Errorf("operation %s has %s: %s", of.ID, of.Status, of.ErrorText)
-	}
-	return of, nil
 }
 
 // noted is a row with notes, each of which is a line for people.

@@ -32,7 +32,7 @@ func (m *metadata) databaseCreate() *cobra.Command {
 	f.StringVar(&environment, "environment", "", "production, staging, development or other; by default none")
 	f.StringVar(&schedule, "scheduled-backup", string(database.Daily), "daily or none")
 	f.IntVar(&version, "postgres-version", 0, fmt.Sprintf("major version of PostgreSQL, %d to %d; by default that of --server, "+
-		"or the account's", pgversion.Oldest, pgversion.Newest))
+		"or the account's, or %d", pgversion.Oldest, pgversion.Newest, pgversion.Default))
 	f.StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if r.DisplayName == "" {

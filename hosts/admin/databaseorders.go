@@ -2,14 +2,12 @@ package admin
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
 	"github.com/pgherd/pgherd/core/database"
-	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/restore"
@@ -83,7 +81,7 @@ func (m *metadata) onDatabase(cmd *cobra.Command, do func(
 	var reason string
 	var wait bool
 	cmd.Flags().StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until it is done; where it fails, the command does, too")
+	cmd.Flags().BoolVar(&wait, "wait", false, waitUsage)
 	return onID(m, required(cmd, "reason"), "database",
 		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
 			done, op, err := do(ctx, o, db, operation.Order{By: person(), Reason: reason})
@@ -95,40 +93,7 @@ func (m *metadata) onDatabase(cmd *cobra.Command, do func(
 			case !wait:
 				return operationRow(*op), nil
 			}
-			ended, err := awaitEnd(ctx, o, op.ID)
+			ended, err := waitFor(ctx, cmd, o, op.ID)
 			return operationRow(ended), err
 		})
-}
-
-// awaitPoll is how often the end of an operation is looked for.
-const awaitPoll = time.Second
-
-// awaitEnd waits until an operation has ended, or the context has. Its error is that of an operation that has not succeeded.
-func awaitEnd(ctx context.Context, o *operator.Operator, op id.OperationID) (operation.Operation, error) {
-	tick := time.NewTicker(awaitPoll)
-	defer tick.Stop()
-	for {
-		found, err := o.Operation(ctx, op)
-		switch {
-		case err != nil:
-			return found, err
-		case found.Status == operation.Succeeded:
-			return found, nil
-		case found.Status.Final():
-			return found, notDone(found)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return found, fault.Wrap(ctx.Err(), fault.InternalError, "operation %s goes on: operation show follows it", op)
-		}
-	}
-}
-
-// notDone is why an operation that has ended has not succeeded.
-func notDone(o operation.Operation) error {
-	if f := o.Failure(); f != nil {
-		return fault.New(f.Code, "%s", f.Message)
-	}
-	return fault.New(fault.DatabaseStateConflict, "operation %s was %s", o.ID, o.Status)
 }

@@ -2,8 +2,6 @@ package admin
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,7 +34,7 @@ func (m *metadata) databaseMove() *cobra.Command {
 	f.StringVar(&to, "to", "", called[id.ServerID]())
 	f.BoolVar(&q.Closed, "closed", false, "keep customers out, dump and load")
 	f.DurationVar(&q.Forward, "forward", forwardFor, forwardUsage)
-	f.BoolVar(&wait, "wait", false, "wait for the end of the move, and say on the way how far it is")
+	f.BoolVar(&wait, "wait", false, waitUsage)
 	f.StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
 	return onID(m, required(cmd, "to", "reason"), "database",
 		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (_ output, err error) {
@@ -50,36 +48,6 @@ func (m *metadata) databaseMove() *cobra.Command {
 			}
 			return operationRow(found), err
 		})
-}
-
-// errNotDone says that an operation that was waited for did not succeed.
-var errNotDone = errors.New("the operation did not succeed")
-
-// waitPoll is how often an operation is looked at that is waited for.
-const waitPoll = time.Second
-
-// waitFor waits for the end of an operation, and tells each of its stages.
-func waitFor(ctx context.Context, cmd *cobra.Command, o *operator.Operator, op id.OperationID) (operation.Operation, error) {
-	for told := ""; ; {
-		now, err := o.Operation(ctx, op)
-		switch {
-		case err != nil:
-			return now, err
-		case now.Status.Final() && now.Status != operation.Succeeded:
-			return now, fmt.Errorf("%w: it is %s: %s", errNotDone, now.Status, now.ErrorText)
-		case now.Status.Final():
-			return now, nil
-		}
-		if now.Stage != told {
-			told = now.Stage
-			cmd.PrintErrf("%s (%d %%)\n", told, now.Progress)
-		}
-		select {
-		case <-ctx.Done():
-			return now, ctx.Err()
-		case <-time.After(waitPoll):
-		}
-	}
 }
 
 func (m *metadata) databaseMovable() *cobra.Command {
