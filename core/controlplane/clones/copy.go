@@ -17,8 +17,8 @@ import (
 )
 
 // Copy stores a database of another capability, as it describes it, and queues its making as a clone of what the source held at a
-// moment, which the caller has found in the source's window. It has its source's role model and
-// version of PostgreSQL. The errors are those of Start.
+// moment, which the caller has found in the source's window. It has its source's role model and version of PostgreSQL. The errors
+// are those of Start.
 func (c *Clones) Copy(
 	ctx context.Context, reached access.Reached, m provision.Making, at time.Time,
 ) (made provision.Copied, err error) {
@@ -51,9 +51,6 @@ func (c *Clones) Copy(
 	return c.copied(ctx, reached, known, made)
 }
 
-// tokenLength is that of the token by which the agents of two servers know each other.
-const tokenLength = 43
-
 // begin decides over a clone, places and stores it, and queues the operation that makes it. also stores what needs the record;
 // nil: nothing.
 func (c *Clones) begin(
@@ -74,8 +71,7 @@ func (c *Clones) begin(
 	input.DatabaseID = draft.Record.ID
 	if on := draft.Record.ServerID; on != source.ServerID {
 		input.ServerID = on
-		token := c.base.Entropy.Base62(tokenLength)
-		if o.SealedInput, err = c.base.Secrets.Seal([]byte(token), o.InputContext()); err != nil {
+		if err := c.base.SealPeerToken(&o); err != nil {
 			return err
 		}
 	}

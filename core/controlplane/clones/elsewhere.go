@@ -16,19 +16,23 @@ import (
 // A clone may be on another server than its source. Then the source's agent makes the file that passes, and admits the other one,
 // which has it come, and goes on with it as with one that it had made itself.
 
-func (t turn) token() (string, error) {
-	token, err := t.c.base.Secrets.Open(t.Of.SealedInput, t.Of.InputContext())
-	return string(token), err
+// peer is the source's server, as the other one reaches it.
+func (t turn) peer(ctx context.Context) (command.Peer, error) {
+	from, _, err := t.c.base.ServerOf(ctx, t.Record.ServerID)
+	if err != nil {
+		return command.Peer{}, err
+	}
+	return t.c.base.PeerOf(from, t.Of)
 }
 
 // admit has the source's agent let the other one in.
 func (t turn) admit(ctx context.Context) (refused *fault.Error, err error) {
-	token, err := t.token()
+	peer, err := t.peer(ctx)
 	if err != nil {
 		return nil, err
 	}
 	_, err = work.Send(ctx, t.Lease, "admit_peer", t.Agent, command.AdmitPeer{
-		DatabaseID: t.Record.ID, TokenSHA256: command.HashToken(token), Generation: 1,
+		DatabaseID: t.Record.ID, TokenSHA256: command.HashToken(peer.Token), Generation: 1,
 	})
 	if base.RefusedForGood(err) {
 		return fault.Wrap(err, fault.AgentError, "the server of the database does not let the clone's in; nothing is left of it"), nil
@@ -45,17 +49,13 @@ func (t turn) failOr(ctx context.Context, refused *fault.Error, err error) (work
 
 // fetch has the clone's agent have the file come.
 func (t turn) fetch(ctx context.Context) (work.Next, error) {
-	token, err := t.token()
-	if err != nil {
-		return work.Next{}, err
-	}
-	from, _, err := t.c.base.ServerOf(ctx, t.Record.ServerID)
+	peer, err := t.peer(ctx)
 	if err != nil {
 		return work.Next{}, err
 	}
 	report, err := work.Send(ctx, t.Lease, "fetch", t.at, command.Backup{
 		DatabaseID: t.record.ID, Filename: t.Input.Filename, Passing: true, SizeBytes: t.Input.FileBytes,
-		ManifestSHA256: t.Input.ManifestSHA256, Fetch: &command.Peer{URL: from.AgentURL, CA: from.CA, Token: token},
+		ManifestSHA256: t.Input.ManifestSHA256, Fetch: &peer,
 	})
 	if base.RefusedForGood(err) {
 		report, err = base.RefusedBackup(err), nil

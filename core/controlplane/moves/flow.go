@@ -102,10 +102,7 @@ func (t *turn) Do(ctx context.Context, s stage.Stage) (work.Next, error) {
 }
 
 // peer is the server that has the database, as the other one reaches it.
-func (t *turn) peer() (command.Peer, error) {
-	token, err := t.m.base.Secrets.Open(t.Of.SealedInput, t.Of.InputContext())
-	return command.Peer{URL: t.from.AgentURL, CA: t.from.CA, Token: string(token)}, err
-}
+func (t *turn) peer() (command.Peer, error) { return t.m.base.PeerOf(t.from.Server, t.Of) }
 
 // make has the other server make the database, empty and closed, with what keeps customers out of it or lets them in.
 func (t *turn) make(ctx context.Context) (work.Next, error) {

@@ -95,7 +95,6 @@ func (m *Moves) Order(ctx context.Context, q Request, by operation.Order) (o ope
 	if err != nil {
 		return o, err
 	}
-	token := m.base.Entropy.Base62(tokenLength)
 	err = m.base.UpdateStored(ctx, q.DatabaseID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		if err := m.admits(ctx, tx, locked, to); err != nil {
 			return err
@@ -109,7 +108,7 @@ func (m *Moves) Order(ctx context.Context, q Request, by operation.Order) (o ope
 			Filename: backup.FreeFilename(m.base.Clock.Now(), taken),
 		}), work.Origin{Actor: audit.Operator})
 		o.OtherID = to.ID
-		if o.SealedInput, err = m.base.Secrets.Seal([]byte(token), o.InputContext()); err != nil {
+		if err := m.base.SealPeerToken(&o); err != nil {
 			return err
 		}
 		if err := tx.Operations().Add(ctx, o); err != nil {
@@ -128,9 +127,6 @@ func (m *Moves) Order(ctx context.Context, q Request, by operation.Order) (o ope
 	}
 	return o, err
 }
-
-// tokenLength is that of the token by which the agents know each other.
-const tokenLength = 43
 
 // reached is a server whose agent answers.
 func (m *Moves) reached(ctx context.Context, of id.ServerID) (server.Server, error) {
