@@ -2,16 +2,27 @@ package base
 
 import (
 	"context"
+	"time"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/ports"
 )
 
+// AskTime bounds one question, or one command, for which an operator waits.
+const AskTime = 30 * time.Second
+
+// Ask asks an agent for which an operator waits, for AskTime at most.
+func Ask[R any](ctx context.Context, agent ports.Agent, q command.Asking[R]) (R, error) {
+	ctx, cancel := context.WithTimeout(ctx, AskTime)
+	defer cancel()
+	return ports.Ask(ctx, agent, q)
+}
+
 // Inventory asks an agent for all databases that its ledger has.
 func Inventory(ctx context.Context, agent ports.Agent) (all []command.InventoryDatabase, err error) {
 	for after, more := command.InventoryFromStart, true; more; {
-		part, err := ports.Ask(ctx, agent, command.AskInventory{After: after})
+		part, err := Ask(ctx, agent, command.AskInventory{After: after})
 		if err != nil {
 			return nil, err
 		}
@@ -23,8 +34,8 @@ func Inventory(ctx context.Context, agent ports.Agent) (all []command.InventoryD
 	return all, nil
 }
 
-// Standing is what an agent's ledger has of a database; nil where it has nothing.
-func Standing(ctx context.Context, agent ports.Agent, db id.DatabaseID) (*command.InventoryDatabase, error) {
+// InventoryOf is what an agent's ledger has of a database; nil where it has nothing.
+func InventoryOf(ctx context.Context, agent ports.Agent, db id.DatabaseID) (*command.InventoryDatabase, error) {
 	all, err := Inventory(ctx, agent)
 	for _, d := range all {
 		if d.DatabaseID == db {
@@ -37,7 +48,7 @@ func Standing(ctx context.Context, agent ports.Agent, db id.DatabaseID) (*comman
 // Files asks an agent for all files that it keeps for databases.
 func Files(ctx context.Context, agent ports.Agent) (all []command.StoredFile, err error) {
 	for after, more := "", true; more; {
-		part, err := ports.Ask(ctx, agent, command.AskFiles{After: after})
+		part, err := Ask(ctx, agent, command.AskFiles{After: after})
 		if err != nil {
 			return nil, err
 		}

@@ -156,14 +156,9 @@ func (s *silence) finding(of server.Server, when string) doctor.Finding {
 
 func (s *silence) Unwrap() error { return s.cause }
 
-// askTime bounds one question.
-const askTime = 30 * time.Second
-
 // ask asks the agent of a server.
 func ask[R any](ctx context.Context, l *checkup, q command.Asking[R]) (answer R, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	if answer, err = ports.Ask(ctx, l.agent, q); err != nil {
+	if answer, err = base.Ask(ctx, l.agent, q); err != nil {
 		return answer, &silence{err}
 	}
 	return answer, nil

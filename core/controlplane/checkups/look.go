@@ -307,20 +307,13 @@ func (l *checkup) snapshots(ctx context.Context) error {
 
 // listFiles compares the files, all at once: those of one backup may be in two parts of the list.
 func (l *checkup) listFiles(ctx context.Context) error {
-	var all []command.StoredFile
-	for after, more := "", true; more; {
-		part, err := ask(ctx, l, command.AskFiles{After: after})
-		if command.RefusedFor(err, command.ReasonStorageAway) {
-			l.found = append(l.found, doctor.Finding{Code: doctor.StorageAway, Subject: l.server.Name})
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		all = append(all, part.Files...)
-		if more = part.More && len(part.Files) > 0; more {
-			after = part.Files[len(part.Files)-1].Path
-		}
+	all, err := base.Files(ctx, l.agent)
+	switch {
+	case command.RefusedFor(err, command.ReasonStorageAway):
+		l.found = append(l.found, doctor.Finding{Code: doctor.StorageAway, Subject: l.server.Name})
+		return nil
+	case err != nil:
+		return &silence{err}
 	}
 	heard, err := ask(ctx, l, command.AskHeard{})
 	if err != nil {

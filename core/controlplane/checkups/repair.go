@@ -74,7 +74,7 @@ func (c *Checkups) repair(ctx context.Context, s server.Server, o Options, list 
 
 // repairOne does one repair, by the commands and questions that the service has anyway, and writes it down.
 func (c *Checkups) repairOne(ctx context.Context, s server.Server, f doctor.Finding) error {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, base.AskTime)
 	defer cancel()
 	agent, err := c.base.Fleet.Agent(s)
 	if err != nil {

@@ -40,7 +40,7 @@ func (u *Unverified) FinishDeletion(
 	if err != nil {
 		return o, err
 	}
-	has, err := base.Standing(ctx, agent, db)
+	has, err := base.InventoryOf(ctx, agent, db)
 	if err != nil {
 		return o, fault.Wrap(err, fault.AgentError, "the server does not say what it has: %s", err)
 	}
