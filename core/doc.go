@@ -78,6 +78,7 @@
 //
 // Each word of the code has one meaning.
 //
+//	adopt         to take over what stands already: a database or a file gets a record, a backup another server
 //	advance       a caller's request to do the next step of a managed restore
 //	attempt       one try at a delivery, a mail or a step
 //	backoff       the pause before the next attempt, which grows
@@ -86,13 +87,18 @@
 //	change        a rotation, revocation, expiry or removal of a login, as it is carried out
 //	claim         to take the lease of what is due
 //	command       what an agent is told to do: a desired state, with a generation
+//	depart        of a server: to drop a database that is another one's now
 //	digest        a checksum of a table's rows, or of a file
 //	dispatcher    sends what is delivered at least once: webhooks and mails
+//	drain         to move all databases of a server to others, some at a time
 //	enrolment     admits one database to a limited-rollout route
 //	epoch         counts the claims of a lease; a write with an older one is refused
+//	fate          what becomes of a database once it is adopted
 //	feature       what is on or off for the whole installation
 //	fence         the operation and epoch under which a command is sent; the agent refuses an older epoch
 //	finding       a difference that the doctor reports, or a result of a server check
+//	follow        to apply at one server what changes in a database of another one
+//	forward       a server that sends on who still comes for a database that it has left
 //	gate          what must be open to let something in: a feature or an enrolment for a route, the pooler's entry for a login
 //	generation    counts the changes of what a server is told, such as settings or a password; a lower one is refused
 //	grace         how long a host that ends waits for its requests
@@ -104,16 +110,22 @@
 //	kind          a kind of operation, with its input, steps and rights
 //	lane          work that is done in its order, beside other lanes
 //	lease         a right that ends by itself unless it is renewed: to an operation, to a part of a bucket, to a preview
+//	leave         of a server: to remove what it has kept of a database that has departed
 //	ledger        the agent's table of the commands that it has admitted and carried out
 //	limiter       bounds the requests that run at the same time
+//	line          a way on which an agent carries connections to another server: to a peer, or of those whom a forward sends on
 //	lingering     of an entry of the pooler: its database is gone, and it stays until nobody can be in the middle of a log-in there
 //	manifest      what a backup holds, by which a restore is compared
+//	move          brings a database to another server, with all that belongs to it; a closed one does not follow
 //	observation   what a look at a changed login shows: which password is in force
 //	operation     asynchronous work on a database; at most one is open, and beside it one that changes a login
-//	order         what an operator decides about an operation that does not end by itself
+//	order         what an operator decides, and why: about an operation that does not end by itself, or in an owner's place
 //	outbox        events that were committed with their cause and are still to be delivered
 //	overlay       the group roles that give a database with a single login additional roles
 //	owner         the person whose account a database belongs to, and the login that this person gets
+//	part          to keep customers out of a database that moves, at the end, so that nothing is missing
+//	peer          another server's agent, which is admitted for one operation
+//	pivot         the commit from which on a database that moves is the other server's
 //	pooler        PgBouncer
 //	proof         a log-in by which the agent shows that a password works or is refused
 //	pushed        sent to a server outside of operations, and sent again until the server has it
@@ -121,10 +133,12 @@
 //	reached       found within the caller's scope, through the gates
 //	refusal       an agent's answer that it does not carry out a command, with the reason
 //	role          an additional login of a database, made by a customer
+//	room          what a server, or a disk, has free
 //	round         one run of a periodic task
 //	route         a path of the API; one of limited rollout is opened for one database by an enrolment
 //	sample        what a database used in one hour
 //	sealed        encrypted, and bound to what it belongs to
+//	serve         of a server: to let customers into a database that has come
 //	sidecar       what a portable dump leaves out: owners, grants, default privileges
 //	slot          one of a bounded number of places
 //	stage         how far an operation with stages is; each is committed before it begins
@@ -132,11 +146,14 @@
 //	step          one bounded piece of an operation, under a lease
 //	stretch       a span of time in which an agent looked at its databases again and again, and what it saw
 //	survey        what is seen of a server from outside: its agent, its version, its public address
-//	switch        to put a restored copy in the place of the live database
+//	suspended     of an account: nobody acts for it, and its databases are closed, until it is resumed
+//	switch        to put a copy in the place of the live database, or of one that waits for its data
+//	take          of a server: to have what is missing of a database that was parted with
 //	tombstone     what is kept of a deleted database until it is purged
 //	turn          one step of an operation with stages: what it has read, and what it may commit
 //	use           an operation of one database uses another database or its backup, which stays meanwhile
 //	verifier      the SCRAM-SHA-256 form of a password, which is all that PostgreSQL gets
 //	vouched       of an operation that an agent has heard of: the metadata have it
+//	welcome       what a server admits, beside a database's allowlist, for those whom forwards send on
 //	window        a span of time: of maintenance, of the recovery of a deleted database, of a limit
 package core
