@@ -22,15 +22,7 @@ func TestConformance(t *testing.T) {
 	conformance.Agent(t, 1, newStand)
 	conformance.Archive(t, 1, newStand)
 	conformance.Heritage(t, estate(t))
-	conformance.Moves(t, 1, func(t *testing.T) conformance.Pair {
-		fleet := fakeagent.New(systemClock{})
-		source, at := standIn(t, fleet, "33333333-3333-4333-8333-333333333333")
-		target, to := standIn(t, fleet, "44444444-4444-4444-8444-444444444444")
-		return conformance.Pair{
-			Source: conformance.Stand{Agent: source, Server: view{at}}, Target: conformance.Stand{Agent: target, Server: view{to}},
-			Peer: command.Peer{URL: "https://source.test"},
-		}
-	})
+	conformance.Moves(t, 1, pair)
 }
 
 // estate is two servers of one fleet.
@@ -88,14 +80,16 @@ func (v view) LogIn(database, username, password string) (conformance.CustomerSe
 	return session, nil
 }
 
-func TestForwards(t *testing.T) {
-	conformance.Forwards(t, "two.example.org", 6432, func(t *testing.T) conformance.Pair {
-		fleet := fakeagent.New(systemClock{})
-		source, at := standIn(t, fleet, "33333333-3333-4333-8333-333333333333")
-		target, to := standIn(t, fleet, "44444444-4444-4444-8444-444444444444")
-		return conformance.Pair{
-			Source: conformance.Stand{Agent: source, Server: view{at}}, Target: conformance.Stand{Agent: target, Server: view{to}},
-			Peer: command.Peer{URL: "https://source.test"},
-		}
-	})
+func TestForwards(t *testing.T) { conformance.Forwards(t, "two.example.org", 6432, pair) }
+
+// pair is two servers of one fleet, of which the one admits the other.
+func pair(t *testing.T) conformance.Pair {
+	t.Helper()
+	fleet := fakeagent.New(systemClock{})
+	source, at := standIn(t, fleet, "33333333-3333-4333-8333-333333333333")
+	target, to := standIn(t, fleet, "44444444-4444-4444-8444-444444444444")
+	return conformance.Pair{
+		Source: conformance.Stand{Agent: source, Server: view{at}}, Target: conformance.Stand{Agent: target, Server: view{to}},
+		Peer: command.Peer{URL: "https://source.test"},
+	}
 }
