@@ -151,3 +151,16 @@ func TestQualifyingExtensions(t *testing.T) {
 	equal(t, "begun, as the caller leaves during the first", w.server.Calls("Close"), closed+1)
 	refused(t, errOf(w.Operator.QualifyExtensions(w.ctx, "0189abcd-ef01-4234-8567-89abcdef0123")), fault.ValidationError)
 }
+
+// A server that nobody has asked yet, as at the first start of a development host, is asked which PostgreSQL it has.
+func TestQualifyingExtensionsOfANewServer(t *testing.T) {
+	w := newWorld(t)
+	n := newServer("two")
+	n.Unchecked = true
+	two := must(w.Operator.AddServer(w.ctx, n))(t)
+	equal(t, "known before", two.PostgresVersion, 0)
+	list := must(w.Operator.QualifyExtensions(w.ctx, two.ID))(t)
+	if len(list) != 3 || !list[0].Qualified || list[0].Version != list[0].Extension.Version(16) {
+		t.Errorf("%+v", list)
+	}
+}

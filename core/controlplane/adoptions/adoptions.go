@@ -153,12 +153,8 @@ func (a *Adoptions) draft(
 		return d, nil, nil, fault.Wrap(err, fault.AgentError, "the agent of %s does not tell the key of its backups: %s", s.Name, err)
 	}
 	r := found.Record
-	if r.PostgresVersion = s.PostgresVersion; r.PostgresVersion == 0 { // nobody has asked it yet
-		can, err := ports.Ask(ctx, agent, command.AskCapabilities{})
-		if err != nil || can.PostgresVersion == 0 {
-			return d, nil, nil, fault.Wrap(err, fault.AgentError, "the agent of %s does not say which PostgreSQL it has", s.Name)
-		}
-		r.PostgresVersion = can.PostgresVersion
+	if r.PostgresVersion, err = base.PostgresOf(ctx, s, agent); err != nil {
+		return d, nil, nil, err
 	}
 	r.AccountID, r.ServerID, r.Plan, r.DatabaseBytes = owner.ID, s.ID, owner.Plan, owner.DatabaseBytes
 	r.Schedule = a.base.DefaultSchedule

@@ -5,6 +5,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/server"
@@ -26,6 +27,19 @@ func (p *Base) ServerOf(ctx context.Context, serverID id.ServerID) (s server.Ser
 		agent, err = p.Fleet.Agent(s)
 	}
 	return s, agent, err
+}
+
+// PostgresOf returns the major version of a server's PostgreSQL. Its agent is asked where nobody has asked it yet. AGENT_ERROR: it
+// does not say.
+func PostgresOf(ctx context.Context, s server.Server, agent ports.Agent) (int, error) {
+	if s.PostgresVersion != 0 {
+		return s.PostgresVersion, nil
+	}
+	can, err := ports.Ask(ctx, agent, command.AskCapabilities{})
+	if err != nil || can.PostgresVersion == 0 {
+		return 0, fault.Wrap(err, fault.AgentError, "the agent of %s does not say which PostgreSQL it has", s.Name)
+	}
+	return can.PostgresVersion, nil
 }
 
 // Record returns a database, also a deleted one; ErrNoRow when there is none.

@@ -25,14 +25,18 @@ const (
 
 // QualifyExtensions tries every extension of the catalog on a server, which takes some seconds, and stores what each trial has
 // shown. The error names the extensions of which nothing was found out; what was stored of them before stays. Once the context
-// has ended no other is tried. VALIDATION_ERROR on "server".
+// has ended no other is tried. VALIDATION_ERROR on "server". AGENT_ERROR: the agent does not say which PostgreSQL it has.
 func (o *Operator) QualifyExtensions(ctx context.Context, of id.ServerID) (list []extension.Qualification, err error) {
 	on, agent, err := o.base.ServerOf(ctx, of)
 	if err != nil {
 		return nil, notFound(err, "server")
 	}
+	major, err := base.PostgresOf(ctx, on, agent)
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range extension.Names {
-		q, one := o.qualify(ctx, agent, name, on.PostgresVersion)
+		q, one := o.qualify(ctx, agent, name, major)
 		if one == nil {
 			q.ServerID = of
 			one = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return o.putTrial(ctx, tx, on, q) })
