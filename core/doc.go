@@ -38,6 +38,7 @@
 //	clone         the machine of clones, and what a clone takes from its source
 //	rebuild       the machine by which a database of a server that is gone is made anew on another one
 //	move          the machine by which a database moves to another server while it serves, and what is in its way
+//	rehearsal     the machine by which a move is tried on a copy, what breaks there, and for how long that counts
 //	deletion      what is left of deleted databases, until when they can be recovered, and how they are deleted, recovered, purged
 //	extension     the catalog of extensions, and when one may be installed or upgraded
 //	download      the lowest rate of a download, and who may download next
@@ -72,7 +73,7 @@
 //
 // The others are named after what they serve: adoptions, backups, certificates, checkups, citokens, clones, databases,
 // deletion, drills, extensions, keyrings, keys, looks, mails, members, moments, moves, operations, people, previews, pruning,
-// querytimeouts, rebuilds, restores, roles, slowqueries, snapshots, storage, uploads, usage, webhooks.
+// querytimeouts, rebuilds, rehearsals, restores, roles, slowqueries, snapshots, storage, uploads, usage, webhooks.
 //
 // # Glossary
 //
@@ -83,6 +84,7 @@
 //	attempt       one try at a delivery, a mail or a step
 //	backoff       the pause before the next attempt, which grows
 //	brake         what holds work that goes by time, or destroys, while that cannot be trusted
+//	break         something of a database that a server of another PostgreSQL does not take, as a rehearsal finds
 //	caller        who makes a request: a key or a person with a session, and the account it acts for
 //	change        a rotation, revocation, expiry or removal of a login, as it is carried out
 //	claim         to take the lease of what is due

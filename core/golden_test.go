@@ -25,6 +25,7 @@ import (
 	"github.com/pgherd/pgherd/core/preview"
 	"github.com/pgherd/pgherd/core/rebuild"
 	"github.com/pgherd/pgherd/core/recovery"
+	"github.com/pgherd/pgherd/core/rehearsal"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/stage"
@@ -143,6 +144,21 @@ var rebuildStages = []meaning[stage.Stage]{
 	{stage.Succeeded, "final: the database is as it was last, but for what its result says was lost"},
 	{stage.Failed, "final: the record names the server that is gone again, and `error` says why"},
 	{stage.Canceled, "final: likewise"},
+}
+
+var rehearsalStages = []meaning[stage.Stage]{
+	{stage.Queued, "nothing has been done"},
+	{rehearsal.Making, "the database, its logins and its roles are being made at the other server, empty and closed"},
+	{rehearsal.Admitting, "the agents of both servers are being made known to each other"},
+	{rehearsal.Dumping, "a file is being made of the database"},
+	{rehearsal.Fetching, "the other server is fetching it"},
+	{rehearsal.Loading, "the copy is being made, compared and removed; shown as the agent's present step"},
+	{rehearsal.Clearing, "it is known what breaks, and everything else is being removed at both servers"},
+	{stage.Failing, "the failure is known, and what was begun is being removed at both servers"},
+	{stage.Canceling, "the same after a request to cancel"},
+	{stage.Succeeded, "what was found is kept, which may be nothing"},
+	{stage.Failed, "nothing is left of the copy, and nothing is known of what breaks"},
+	{stage.Canceled, "the same"},
 }
 
 var moveStages = []meaning[stage.Stage]{
@@ -308,6 +324,9 @@ func TestGoldenStates(t *testing.T) {
 	staged(t, &b, "Move", moveStages, move.Machine)
 	b.WriteString("\nThese are the stages of an operation that moves a database to another server. It can be canceled until its\n" +
 		"parting. A move that is closed begins with keeping customers out, and does not follow.\n")
+	staged(t, &b, "Rehearsal", rehearsalStages, rehearsal.Machine)
+	b.WriteString("\nThese are the stages of an operation that tries the move of a database to another server on a copy there.\n" +
+		"It can be canceled until its end, and nothing of the copy is left however it ends.\n")
 	staged(t, &b, "Adoption", adoptionStages, adoption.Machine)
 	b.WriteString("\nThese are the stages of an operation that gives a database a record which a server has and the metadata do\n" +
 		"not know.\n")

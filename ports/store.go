@@ -59,6 +59,7 @@ type Tx interface {
 	SigningKeys() SigningKeys
 	Drills() Drills
 	Forwards() Forwards
+	Rehearsals() Rehearsals
 	Drains() Drains
 	KeyRings() KeyRings
 	Uploads() Uploads

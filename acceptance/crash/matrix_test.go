@@ -20,6 +20,8 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/keyrings"
 	"github.com/pgherd/pgherd/core/controlplane/looks"
 	"github.com/pgherd/pgherd/core/controlplane/mails"
+	"github.com/pgherd/pgherd/core/controlplane/moves"
+	"github.com/pgherd/pgherd/core/controlplane/rehearsals"
 	"github.com/pgherd/pgherd/core/controlplane/webhooks"
 	"github.com/pgherd/pgherd/core/controlplane/work"
 	"github.com/pgherd/pgherd/core/deletion"
@@ -421,7 +423,8 @@ func TestEveryPointHasItsCase(t *testing.T) {
 			slices.Contains(keyrings.CrashPoints, p) || // changesTheRing does
 			slices.Contains(rebuildPoints(t), p) || // TestKilledOverALostServer does
 			slices.Contains(adoptionPoints(t), p) || // TestKilledOverAnAdoption does
-			slices.Contains(movePoints(t), p) || // TestKilledOverAMove does
+			slices.Contains(pointsOfKind(t, moves.Kind), p) || // TestKilledOverAMove does
+			slices.Contains(pointsOfKind(t, rehearsals.Kind), p) || // TestKilledOverARehearsal does
 			slices.ContainsFunc(atTheAgent, func(flow string) bool { return strings.HasPrefix(p, flow) })
 		if !hit[p] && !elsewhere {
 			t.Errorf("no case kills at %s", p)

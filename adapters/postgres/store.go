@@ -87,6 +87,7 @@ func (s tx) Qualifications() ports.Qualifications {
 func (s tx) SigningKeys() ports.SigningKeys { return signingKeys{signingKeyTable.Rows(s.Session)} }
 func (s tx) Drills() ports.Drills           { return drills{drillTable.Rows(s.Session)} }
 func (s tx) Forwards() ports.Forwards       { return forwards{forwardTable.Rows(s.Session)} }
+func (s tx) Rehearsals() ports.Rehearsals   { return rehearsals{rehearsalTable.Rows(s.Session)} }
 func (s tx) Drains() ports.Drains           { return drains{drainTable.Rows(s.Session)} }
 func (s tx) KeyRings() ports.KeyRings       { return keyRings{ringKeyTable.Rows(s.Session)} }
 func (s tx) Uploads() ports.Uploads         { return uploads{uploadTable.Rows(s.Session)} }

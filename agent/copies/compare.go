@@ -40,7 +40,7 @@ func (x *Copies) compare(ctx context.Context, copied *Isolated, m backup.Manifes
 		}
 		unlike, err := backup.Compare(m, found)
 		if err == nil && len(unlike) > 0 {
-			err = backup.NotVerified(errors.New(backup.Explain(unlike)))
+			err = backup.NotVerified(&unlikeError{unlike})
 		}
 		return err
 	})

@@ -1,6 +1,7 @@
 package copies
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -23,12 +24,24 @@ func (x *Copies) kind() jobs.Kind[command.Load, command.LoadReport] {
 			return x.Check(ctx, requestOf(jobs.Job{OperationID: op}, c))
 		},
 		Run: func(ctx context.Context, j jobs.Job, c command.Load, tell jobs.Tell) (command.LoadReport, error) {
+			if c.Rehearsal {
+				return rehearsed(x.Rehearse(ctx, requestOf(j, c), tell))
+			}
 			return reported(x.Load(ctx, requestOf(j, c), tell))
 		},
-		Abandon: func(ctx context.Context, j jobs.Job, _ command.Load, attempts int, last error) (command.LoadReport, error) {
+		Abandon: func(ctx context.Context, j jobs.Job, c command.Load, attempts int, last error) (command.LoadReport, error) {
+			if c.Rehearsal {
+				err := cmp.Or(x.removeRehearsal(ctx, j.OperationID), error(CutShort("rehearsal", attempts, last)))
+				return reported(Loaded{}, err)
+			}
 			return reported(x.Abandon(ctx, j.OperationID, attempts, last))
 		},
-		Discard: func(ctx context.Context, j jobs.Job, _ command.Load) error { return x.Discard(ctx, j.OperationID) },
+		Discard: func(ctx context.Context, j jobs.Job, c command.Load) error {
+			if c.Rehearsal {
+				return x.removeRehearsal(ctx, j.OperationID)
+			}
+			return x.Discard(ctx, j.OperationID)
+		},
 		Running: func(stage string, progress int, bytes command.Bytes) command.LoadReport {
 			if stage == jobs.StageQueued {
 				stage = StageWaiting

@@ -83,16 +83,11 @@ func (x *Copies) Load(ctx context.Context, req Request, tell jobs.Tell) (Loaded,
 	}
 	defer set.close()
 	tell = jobs.Rising(tell)
-	c := x.Room.Claim(diskroom.Work{
-		OperationID: req.OperationID, DatabaseID: req.DatabaseID, Database: req.Database, Quota: req.Source.MaxBytes,
-		Waits: func() { tell(StageWaiting, 0, command.Bytes{}) },
-	})
+	c, err := x.claim(ctx, req, set, tell)
 	defer c.End()
-	needs := func(ctx context.Context) ([]diskroom.Need, error) { return x.needs(ctx, req, set.size) }
-	if err := c.Reserve(ctx, needs); err != nil {
-		return Loaded{}, noRoomToLoad(err)
+	if err != nil {
+		return Loaded{}, err
 	}
-	x.Crash("restore.reserved")
 	var loaded Loaded
 	err = c.OnceMore(ctx, func() (err error) {
 		loaded, err = x.load(ctx, c, req, set, tell)
@@ -102,6 +97,20 @@ func (x *Copies) Load(ctx context.Context, req Request, tell jobs.Tell) (Loaded,
 		err = ofUpload(err)
 	}
 	return loaded, noRoomToLoad(err)
+}
+
+// claim reserves room for a copy. The claim is ended also where that fails.
+func (x *Copies) claim(ctx context.Context, req Request, set *fileSet, tell jobs.Tell) (*diskroom.Claim, error) {
+	c := x.Room.Claim(diskroom.Work{
+		OperationID: req.OperationID, DatabaseID: req.DatabaseID, Database: req.Database, Quota: req.Source.MaxBytes,
+		Waits: func() { tell(StageWaiting, 0, command.Bytes{}) },
+	})
+	needs := func(ctx context.Context) ([]diskroom.Need, error) { return x.needs(ctx, req, set.size) }
+	if err := c.Reserve(ctx, needs); err != nil {
+		return c, noRoomToLoad(err)
+	}
+	x.Crash("restore.reserved")
+	return c, nil
 }
 
 // openSource opens what is loaded.

@@ -2,8 +2,10 @@ package follow
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	_ "embed"
+	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -33,7 +35,15 @@ func (s *Source) Movable(ctx context.Context, q command.AskMovable) (found comma
 	if why != "" {
 		found.Obstacles = append(found.Obstacles, command.Obstacle{Kind: command.NotLogical, Object: why})
 	}
-	err = s.inside(ctx, d.Name, func(db *sql.DB) error { return obstacles(ctx, db, &found) })
+	err = s.inside(ctx, d.Name, func(db *sql.DB) error {
+		if err := obstacles(ctx, db, &found); err != nil {
+			return err
+		}
+		mark, err := schemaOf(ctx, db, "")
+		sum := sha256.Sum256([]byte(mark))
+		found.SchemaSHA256 = hex.EncodeToString(sum[:])
+		return err
+	})
 	if err != nil {
 		return found, fmt.Errorf("what is in the way of a move: %w", err)
 	}

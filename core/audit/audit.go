@@ -52,6 +52,8 @@ const (
 	RebuildFinished     Action = "rebuild.finished"
 	MoveRequested       Action = "move.requested"
 	MoveFinished        Action = "move.finished"
+	RehearsalRequested  Action = "rehearsal.requested"
+	RehearsalFinished   Action = "rehearsal.finished"
 	ForwardEnded        Action = "database.forward_ended" // by an operator: nobody who comes to a former server is sent on
 	DatabaseMoved       Action = "database.moved"         // to another server, which is where it is from then on
 	CloneRequested      Action = "clone.requested"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/rehearsal"
 	"github.com/pgherd/pgherd/core/restore"
 )
 
@@ -30,6 +31,8 @@ type Load struct {
 	// Compare says whether rows are compared with the manifest, which reads the copy once. The schema always is. An upload has
 	// nothing that either could be compared with.
 	Compare bool `json:"compare"`
+	// Rehearsal says that the copy never becomes a database: what does not work at this server is told, and Switch refuses it.
+	Rehearsal bool `json:"rehearsal,omitempty"`
 }
 
 // Source is a backup file, or an upload where Upload is set: then DatabaseID is that of the copy, and Filename and
@@ -95,6 +98,9 @@ func (c Load) Check() error {
 		}
 		from[n.From], to[n.To] = true, true
 	}
+	if c.Rehearsal && (!c.Source.Passing || !c.Compare) {
+		return Refuse(ReasonInvalid, "a rehearsal is of a file that passes, and is compared")
+	}
 	if c.Source.Upload != "" {
 		return c.checkUpload()
 	}
@@ -159,6 +165,8 @@ type LoadReport struct {
 	// Notes name what the copy does not have although the backup has it, such as a policy none of whose roles exists any more.
 	// They are fit for the customer.
 	Notes []string `json:"notes,omitempty"`
+	// Breaks are of a rehearsal, which is LoadReady also where it has found some: then there may be no copy.
+	Breaks rehearsal.Breaks `json:"breaks,omitempty"`
 }
 
 // MostNotes bounds the notes of a report, and mostNoteBytes each of them: they are stored with the operation.

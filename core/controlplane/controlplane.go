@@ -30,6 +30,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/pruning"
 	"github.com/pgherd/pgherd/core/controlplane/querytimeouts"
 	"github.com/pgherd/pgherd/core/controlplane/rebuilds"
+	"github.com/pgherd/pgherd/core/controlplane/rehearsals"
 	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/rounds"
@@ -132,10 +133,11 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	cloning := clones.New(shared, sets, back.Admit)
 	short := previews.New(shared, making.Make, deleting, previews.Copying{Copy: cloning.Copy, Admits: back.Admit})
 	safe := snapshots.New(shared)
+	rehearsed := rehearsals.New(shared, roles.Anew)
 	runs := operator.New(shared, operator.Parts{
 		Databases: making, Backups: copies, Restores: restoring,
 		Deletion: deleting, Ring: ring, Helpdesk: persons.Helpdesk(), Rebuilds: rebuilds.New(shared, roles.Anew), Snapshots: safe,
-		Moves: moves.New(shared, roles.Anew),
+		Moves: moves.New(shared, roles.Anew), Rehearsals: rehearsed,
 	})
 	deleting.Register(deletion.Other{Admits: short.Admits, Gate: short.RecoveryGate, Followed: func(
 		ctx context.Context, tx ports.Tx, locked database.Record, o deletion.Outcome,

@@ -197,7 +197,7 @@ var theAdoption = flow{
 // flows are those that workers carry out.
 var flows = []flow{
 	theAdoption, theBackup, theExtension, theRestore, theCloneOfNow, theCloneOfBackup, theCloneOfThen, theCloneElsewhere,
-	theDeletion, theRecovery, thePurge, theMove, theClosedMove,
+	theDeletion, theRecovery, thePurge, theMove, theClosedMove, theRehearsal,
 }
 
 // within are those that a request waits for, and ways of others that differ by what is there before.

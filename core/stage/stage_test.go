@@ -15,6 +15,7 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/rebuild"
 	"github.com/pgherd/pgherd/core/recovery"
+	"github.com/pgherd/pgherd/core/rehearsal"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/stage"
 )
@@ -30,6 +31,7 @@ var machines = map[string]struct {
 	"extension": {extension.Machine, nil},
 	"clone":     {clone.Machine, []stage.Stage{clone.Switching, clone.Settling}},
 	"move":      {move.Machine, []stage.Stage{move.Parting, move.Serving, move.Departing, move.Settling, move.Leaving}},
+	"rehearsal": {rehearsal.Machine, nil},
 	"rebuild":   {rebuild.Machine, []stage.Stage{rebuild.Switching, rebuild.Opening, rebuild.Settling}},
 	"restore":   {restore.Machine, []stage.Stage{restore.Switching, restore.Settling}},
 	"deletion":  {deletion.Machine, []stage.Stage{deletion.Isolating}},

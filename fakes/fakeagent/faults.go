@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/rehearsal"
 	"github.com/pgherd/pgherd/ports"
 )
 
@@ -55,6 +56,7 @@ type faults struct {
 	failExtensions                  string
 
 	failLoads string
+	breaks    []rehearsal.Break
 
 	holdFollows, notLogical bool
 	failFollows, failTakes  string

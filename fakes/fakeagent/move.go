@@ -67,7 +67,9 @@ func (s *Server) moveOf(op id.OperationID, db id.DatabaseID) *move {
 
 // movable reads the statements of a database: a table without PRIMARY KEY has no identity.
 func (s *Server) movable(d *databaseState) command.Movable {
-	found := command.Movable{SizeBytes: d.bytes(), Obstacles: []command.Obstacle{}}
+	found := command.Movable{
+		SizeBytes: d.bytes(), Obstacles: []command.Obstacle{}, SchemaSHA256: sum([]byte(schemaOf(d.contents))),
+	}
 	if why := s.notLogical(); why != "" {
 		found.Obstacles = append(found.Obstacles, command.Obstacle{Kind: command.NotLogical, Object: why})
 	}

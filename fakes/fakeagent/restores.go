@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/extension"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/rehearsal"
 	"github.com/pgherd/pgherd/core/restore"
 )
 
@@ -22,10 +23,16 @@ type restoreJob struct {
 	moving   bool  // the switch was a step of a move
 	replaced *held // until it is discarded
 	upload   uploadKey
+	tried    bool // it is a rehearsal, of which there is never a copy that becomes a database
 }
 
 // FailLoads makes copies differ from their backups, with this message; empty lets them succeed again.
 func (s *Server) FailLoads(message string) { s.set(func(f *faults) { f.failLoads = message }) }
+
+// BreakRehearsals has rehearsals find these; none lets them find nothing again.
+func (s *Server) BreakRehearsals(found ...rehearsal.Break) {
+	s.set(func(f *faults) { f.breaks = found })
+}
 
 // StayBusy makes the next n switches and isolations find the database busy.
 func (s *Server) StayBusy(n int) { s.set(func(f *faults) { f.busy = n }) }
@@ -35,7 +42,7 @@ func (s *Server) Copies() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.restores {
-		if !r.switched || r.replaced != nil {
+		if !r.switched && !(r.tried && r.report.State == command.LoadReady) || r.replaced != nil {
 			n++
 		}
 	}
@@ -67,12 +74,12 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 	if r == nil {
 		r = &restoreJob{
 			database: c.DatabaseID, report: command.LoadReport{State: command.LoadRunning, Stage: "loading"},
-			upload: uploadKey{c.Source.DatabaseID, c.Source.Upload},
+			upload: uploadKey{c.Source.DatabaseID, c.Source.Upload}, tried: c.Rehearsal,
 		}
 		s.restores[op] = r
 		return r.report, nil
 	}
-	if s.faults.failLoads != "" {
+	if s.faults.failLoads != "" && !c.Rehearsal {
 		why, reason = s.faults.failLoads, command.ReasonInvalid
 	}
 	switch {
@@ -84,6 +91,10 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 	case r.report.Stage == "loading":
 		r.copy = *source
 		r.report.Stage, r.report.Progress = "comparing", 90
+	case c.Rehearsal:
+		r.report = command.LoadReport{
+			State: command.LoadReady, Stage: "done", Progress: 100, Breaks: rehearsal.Bounded(s.broken()),
+		}
 	default:
 		r.report.State, r.report.Stage, r.report.Progress = command.LoadReady, "done", 100
 		r.report.SizeBytes = emptyDatabase + int64(len(r.copy.contents))
@@ -96,6 +107,14 @@ func (s *Server) load(op id.OperationID, c command.Load) (command.LoadReport, er
 		}
 	}
 	return r.report, nil
+}
+
+// broken is what rehearsals find: a load that would fail is a break.
+func (s *Server) broken() []rehearsal.Break {
+	if why := s.faults.failLoads; why != "" {
+		return []rehearsal.Break{{Kind: rehearsal.Different, What: why, Remedy: "change it"}}
+	}
+	return s.faults.breaks
 }
 
 // tablesOf and rowsOf count the statements that make a table or a row.
@@ -137,7 +156,7 @@ func (s *Server) sourceOf(c command.Load) (source *held, why string, reason comm
 
 func (s *Server) replace(op id.OperationID, d *databaseState, c command.Switch) (command.Switched, error) {
 	r := s.restores[op]
-	if r == nil || r.report.State != command.LoadReady {
+	if r == nil || r.tried || r.report.State != command.LoadReady {
 		return command.Switched{}, command.Refuse(command.ReasonNotFound, "the operation has no copy that is ready")
 	}
 	if s.faults.busy > 0 {

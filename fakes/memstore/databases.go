@@ -18,6 +18,7 @@ import (
 	"github.com/pgherd/pgherd/core/move"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/person"
+	"github.com/pgherd/pgherd/core/rehearsal"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/upload"
 	"github.com/pgherd/pgherd/ports"
@@ -186,6 +187,7 @@ func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
 		s.previews.delete(s.txid, db)
 		s.forgetDrills(db)
 		s.forwards.remove(s.txid, func(k forwardKey, _ move.Forward) bool { return k.database == db })
+		s.rehearsals.remove(s.txid, func(k rehearsalKey, _ rehearsal.Rehearsal) bool { return k.database == db })
 		s.forget(db)
 		s.backupKeys.remove(s.txid, func(k id.DatabaseID, _ backup.Key) bool { return k == db })
 		s.logins.remove(s.txid, func(k loginKey, _ ports.LoginSecret) bool { return k.database == db })

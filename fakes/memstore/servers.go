@@ -13,6 +13,7 @@ import (
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/move"
 	"github.com/pgherd/pgherd/core/operation"
+	"github.com/pgherd/pgherd/core/rehearsal"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
@@ -207,6 +208,7 @@ func (v servers) Remove(ctx context.Context, of id.ServerID) error {
 		s.drillPlans.delete(s.txid, of)
 		s.drains.delete(s.txid, of)
 		s.drainItems.remove(s.txid, func(k drainItemKey, _ move.DrainItem) bool { return k.server == of })
+		s.rehearsals.remove(s.txid, func(_ rehearsalKey, r rehearsal.Rehearsal) bool { return r.ServerID == of })
 		return nil
 	})
 }

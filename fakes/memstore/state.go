@@ -21,6 +21,7 @@ import (
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/person"
 	"github.com/pgherd/pgherd/core/preview"
+	"github.com/pgherd/pgherd/core/rehearsal"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/core/token"
@@ -90,6 +91,7 @@ type state struct {
 	usageTaken       rows[id.ServerID, usage.Taken]
 	drills           rows[id.DrillID, drill.Drill]
 	forwards         rows[forwardKey, move.Forward]
+	rehearsals       rows[rehearsalKey, rehearsal.Rehearsal]
 	drains           rows[id.ServerID, move.Drain]
 	drainItems       rows[drainItemKey, move.DrainItem]
 	drillPlans       rows[id.ServerID, drill.Plan]

@@ -197,6 +197,7 @@ func (s session) Uses() ports.Uses                     { return uses{s} }
 func (s session) Storage() ports.Storage               { return storage{s} }
 func (s session) Drills() ports.Drills                 { return drills{s} }
 func (s session) Forwards() ports.Forwards             { return forwards{s} }
+func (s session) Rehearsals() ports.Rehearsals         { return rehearsals{s} }
 func (s session) Drains() ports.Drains                 { return drains{s} }
 func (s session) Usage() ports.Usage                   { return usages{s} }
 func (s session) Idempotency() ports.Idempotency       { return requests{s} }

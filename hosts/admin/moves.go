@@ -61,10 +61,18 @@ func (m *metadata) databaseMovable() *cobra.Command {
 		obstacles := tableOf(found.Obstacles, func(o command.Obstacle) row {
 			return row{{"kind", o.Kind}, {"what", moves.ObstacleText(o.Kind)}, {"object", some(o.Object)}}
 		})
+		if err != nil {
+			return nil, err
+		}
+		last, err := o.Rehearsals(ctx, db, found.Movable)
+		if err != nil {
+			return nil, err
+		}
+		rehearsed, err := rehearsalTable(last)
 		return row{
 			{"databaseId", db}, {"name", found.Record.Name}, {"movable", len(found.Obstacles) == 0},
 			{"size", terminal.Size(found.SizeBytes)}, {"closedSeconds", int(found.ClosedFor.Seconds())},
-			{"obstacles", obstacles}, {"more", found.More},
+			{"obstacles", obstacles}, {"more", found.More}, {"rehearsals", rehearsed},
 		}, err
 	})
 }

@@ -33,6 +33,7 @@ var moveCases = map[string]func(t *testing.T, p Pair){
 	"move shows what is in its way":   moveObstructed,
 	"move of a stopped database":      moveStopped,
 	"move to a server without a peer": moveNotAdmitted,
+	"move that is rehearsed":          moveRehearsed,
 }
 
 // Moves is the suite of what two agents do to move databases, of which a sample has one in several cases.
@@ -451,4 +452,43 @@ func moveNotAdmitted(t *testing.T, p Pair) {
 	}
 	m.undo(t)
 	m.wantBack(t, true)
+}
+
+// A rehearsal leaves nothing, and its copy never becomes a database.
+func moveRehearsed(t *testing.T, p Pair) {
+	m := movingOf(t, p)
+	m.dump.Followed = false
+	schema := func() string {
+		t.Helper()
+		return must(ports.Ask(bounded(t), p.Source.Agent, command.AskMovable{DatabaseID: m.make.DatabaseID}))(t).SchemaSHA256
+	}
+	was := schema()
+	m.write(t, p.Source)
+	if now := schema(); now != was || now == "" {
+		t.Errorf("the schema is %q, and after a row %q", was, now)
+	}
+	sessions := m.at.sessions(t, m.at.login)
+	m.prepared(t)
+	m.admits(t)
+	m.dumped(t)
+	if got := finish(t, m.Target, m.fence, m.fetching()); got.State != command.BackupDone {
+		t.Fatalf("the file there: %+v", got)
+	}
+	loading := m.loading()
+	loading.Compare, loading.Rehearsal = true, true
+	for range 2 {
+		if got := loaded(t, m.Target, m.fence, loading); got.State != command.LoadReady || len(got.Breaks) > 0 {
+			t.Errorf("the rehearsal: %+v", got)
+		}
+	}
+	m.Target.refuses(t, m.fence, m.switching(), command.ReasonNotFound)
+	wantRefused(t, ports.Tell(bounded(t), p.Target.Agent, m.fence, m.serving(true)))
+	m.to.wantIn(t, m.make.Logins[0], false)
+	wantAlive(t, sessions, true)
+	m.undo(t)
+	m.wantBack(t, true)
+	did(t, p.Source.Server.Load(m.make.Name, "CREATE TABLE after (n int PRIMARY KEY);\n"), "a table")
+	if schema() == was {
+		t.Error("a table does not change the schema")
+	}
 }

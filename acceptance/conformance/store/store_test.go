@@ -74,6 +74,7 @@ func TestPreviews(t *testing.T)       { eachStore(t, conformance.Previews) }
 func TestDirectory(t *testing.T)      { eachStore(t, conformance.Directory) }
 func TestAdmissions(t *testing.T)     { eachStore(t, conformance.Admissions) }
 func TestForwards(t *testing.T)       { eachStore(t, conformance.Forwards) }
+func TestRehearsals(t *testing.T)     { eachStore(t, conformance.Rehearsals) }
 func TestNotifier(t *testing.T)       { eachStore(t, conformance.Notifier) }
 
 func inMemory(open func() *memstore.Store) conformance.Metadata {

@@ -625,6 +625,20 @@ CREATE TABLE forwards (
 CREATE INDEX forwards_due ON forwards (next_at, database_id, server_id);
 CREATE INDEX forwards_of_server ON forwards (server_id);
 
+-- The last rehearsal of a database for a major version of PostgreSQL, and what breaks there: it permits the move to a server of that
+-- version for some days, while the schema stays the same.
+CREATE TABLE rehearsals (
+    database_id      uuid REFERENCES databases ON DELETE CASCADE,
+    postgres_version integer NOT NULL CHECK (postgres_version > 0),
+    server_id        uuid NOT NULL REFERENCES servers ON DELETE CASCADE,
+    operation_id     uuid NOT NULL,
+    ended_at         timestamptz NOT NULL,
+    schema_sha256    text NOT NULL,
+    breaks           json NOT NULL,
+    PRIMARY KEY (database_id, postgres_version)
+);
+CREATE INDEX rehearsals_of_server ON rehearsals (server_id);
+
 -- A server whose databases are moved to others, to_id or any, as it was last ordered; and what became of those that it has tried.
 -- tries counts the tries of each. These go with their server.
 CREATE TABLE drains (

@@ -20,6 +20,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/operations"
 	"github.com/pgherd/pgherd/core/controlplane/people"
 	"github.com/pgherd/pgherd/core/controlplane/rebuilds"
+	"github.com/pgherd/pgherd/core/controlplane/rehearsals"
 	"github.com/pgherd/pgherd/core/controlplane/restores"
 	"github.com/pgherd/pgherd/core/controlplane/roles"
 	"github.com/pgherd/pgherd/core/controlplane/snapshots"
@@ -38,6 +39,7 @@ type Operator struct {
 	restores  *restores.Restores
 	rebuilds  *rebuilds.Rebuilds
 	moves     *moves.Moves
+	rehearsed *rehearsals.Rehearsals
 	// Ring changes the ring of keys that stored secrets are encrypted with.
 	Ring *keyrings.Keyring
 	// Snapshots are those of the metadata.
@@ -54,22 +56,23 @@ type Operator struct {
 
 // Parts are the use cases of others that operators have, too.
 type Parts struct {
-	Databases *databases.Databases
-	Backups   *backups.Backups
-	Restores  *restores.Restores
-	Deletion  *deletion.Deletion
-	Ring      *keyrings.Keyring
-	Helpdesk  *people.Helpdesk
-	Rebuilds  *rebuilds.Rebuilds
-	Moves     *moves.Moves
-	Snapshots *snapshots.Snapshots
+	Databases  *databases.Databases
+	Backups    *backups.Backups
+	Restores   *restores.Restores
+	Deletion   *deletion.Deletion
+	Ring       *keyrings.Keyring
+	Helpdesk   *people.Helpdesk
+	Rebuilds   *rebuilds.Rebuilds
+	Moves      *moves.Moves
+	Rehearsals *rehearsals.Rehearsals
+	Snapshots  *snapshots.Snapshots
 }
 
 // New makes the use cases.
 func New(p *base.Base, q Parts) *Operator {
 	o := &Operator{
 		base: p, databases: q.Databases, backups: q.Backups, restores: q.Restores, rebuilds: q.Rebuilds, moves: q.Moves,
-		Ring: q.Ring, Snapshots: q.Snapshots, Desk: keys.OperatorsDesk(p), Helpdesk: q.Helpdesk,
+		rehearsed: q.Rehearsals, Ring: q.Ring, Snapshots: q.Snapshots, Desk: keys.OperatorsDesk(p), Helpdesk: q.Helpdesk,
 		Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p),
 		Roster: members.NewRoster(p), Checkups: checkups.New(p), Unverified: deletion.NewUnverified(q.Deletion),
 		Adoptions: adoptions.New(p, q.Deletion),

@@ -1,0 +1,152 @@
+package copies
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/pgherd/pgherd/agent/diskroom"
+	"github.com/pgherd/pgherd/agent/dumpsql"
+	"github.com/pgherd/pgherd/agent/jobs"
+	"github.com/pgherd/pgherd/agent/load"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/command"
+	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/rehearsal"
+)
+
+// Rehearse does to a copy all that a load does, and removes it whatever came of that. It tells what of the database does not work
+// at this server. Another attempt makes a copy of its own, and the sweep removes one that was left.
+//
+// Errors: BACKUP_NOT_VERIFIED (the file itself is damaged, or the copy took longer than it may), BACKUP_NOT_FOUND,
+// BACKUP_STORAGE_FULL. After any other error the outcome is open: call Rehearse again.
+func (x *Copies) Rehearse(ctx context.Context, req Request, tell jobs.Tell) (found []rehearsal.Break, err error) {
+	done, err := x.Turn(ctx, req.OperationID)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	set, err := x.openSet(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	defer set.close()
+	tell = jobs.Rising(tell)
+	c, err := x.claim(ctx, req, set, tell)
+	defer c.End()
+	if err != nil {
+		return nil, err
+	}
+	err = c.OnceMore(ctx, func() (err error) {
+		found, err = x.rehearse(ctx, c, req, set, tell)
+		return err
+	})
+	return found, noRoomToLoad(err)
+}
+
+func (x *Copies) rehearse(
+	ctx context.Context, c *diskroom.Claim, req Request, set *fileSet, tell jobs.Tell,
+) (found []rehearsal.Break, err error) {
+	err = x.Server.Admin(req.OperationID, func(admin *sql.DB) (err error) {
+		copied := x.copyFor(verification, req.OperationID, req.DatabaseID, admin)
+		if err := copied.Drop(ctx, func(string) {}); err != nil {
+			return err
+		}
+		var whole bool
+		if found, whole, err = unfit(ctx, admin, set.manifest.Manifest); err != nil || !whole {
+			return err
+		}
+		defer x.removeCopy(ctx, copied)
+		began, err := recovered(ctx, admin)
+		if err != nil {
+			return err
+		}
+		limited, cancel := x.limitLoad(ctx, set)
+		defer cancel()
+		if err := copied.Create(limited, set.manifest.Contents.Locale, x.crashLoad); err != nil {
+			return err
+		}
+		err = copied.watched(limited, c, func(ctx context.Context) error {
+			_, err := x.fill(ctx, copied, req, set, tell)
+			return err
+		})
+		more, err := broken(unlessRecovered(ctx, admin, began, unverifiedInTime(limited, err)))
+		found = append(found, more...)
+		return err
+	})
+	return found, err
+}
+
+// broken makes breaks of what a copy was found to lack; other errors stay.
+func broken(err error) ([]rehearsal.Break, error) {
+	if !fault.Has(err, fault.BackupNotVerified) {
+		return nil, err
+	}
+	var statement *load.StatementError
+	var syntax *dumpsql.SyntaxError
+	var unlike *unlikeError
+	switch {
+	case errors.As(err, new(*damagedError)), errors.As(err, new(*jobs.TooLongError)):
+		return nil, err
+	case errors.As(err, &statement):
+		return []rehearsal.Break{ofStatement(statement)}, nil
+	case errors.As(err, &syntax):
+		return []rehearsal.Break{{Kind: rehearsal.Statement, What: syntax.Error(), Remedy: changeIt}}, nil
+	case errors.As(err, &unlike):
+		return unlike.breaks(), nil
+	}
+	var known *fault.Error
+	errors.As(err, &known)
+	return []rehearsal.Break{{Kind: rehearsal.Different, What: known.Message, Remedy: changeIt}}, nil
+}
+
+const changeIt = "change it in the database so that both versions take it, and rehearse again"
+
+// kindsOfStates are what PostgreSQL says by SQLSTATE that it does not know.
+var kindsOfStates = map[string]rehearsal.Kind{
+	"42704": rehearsal.Type, // undefined_object
+	"42601": rehearsal.Word, // syntax_error
+	"42939": rehearsal.Word, // reserved_name
+	"22023": rehearsal.Setting,
+}
+
+func ofStatement(e *load.StatementError) rehearsal.Break {
+	kind, known := kindsOfStates[e.SQLState]
+	if !known {
+		kind = rehearsal.Statement
+	}
+	return rehearsal.Break{Kind: kind, Object: e.Object, What: e.Error(), Remedy: changeIt}
+}
+
+// unlikeError says in what a copy differs from the database.
+type unlikeError struct{ list []backup.Difference }
+
+func (e *unlikeError) Error() string { return backup.Explain(e.list) }
+
+func (e *unlikeError) breaks() (list []rehearsal.Break) {
+	for _, d := range e.list {
+		list = append(list, rehearsal.Break{Kind: rehearsal.Different, Object: d.Object, What: d.String(), Remedy: changeIt})
+	}
+	return list
+}
+
+// removeRehearsal removes what a rehearsal has left. It must not be running.
+func (x *Copies) removeRehearsal(ctx context.Context, op id.OperationID) error {
+	done, err := x.Turn(ctx, op)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return x.RemoveVerification(ctx, op)
+}
+
+// rehearsed is what became of a rehearsal. An error means that this is open.
+func rehearsed(found []rehearsal.Break, err error) (command.LoadReport, error) {
+	if err == nil {
+		return command.LoadReport{
+			State: command.LoadReady, Stage: "done", Progress: 100, Breaks: rehearsal.Bounded(found),
+		}, nil
+	}
+	return reported(Loaded{}, err)
+}

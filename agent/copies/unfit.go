@@ -1,0 +1,145 @@
+package copies
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lib/pq"
+
+	"github.com/pgherd/pgherd/agent/content"
+	"github.com/pgherd/pgherd/agent/pg"
+	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/rehearsal"
+)
+
+// unfit is what a manifest says of a database that this server does not have, or takes for something else. whole is false where
+// so much is missing that no copy can be begun.
+func unfit(ctx context.Context, admin *sql.DB, m backup.Manifest) (found []rehearsal.Break, whole bool, err error) {
+	for _, look := range []func(context.Context, *sql.DB, backup.Manifest) ([]rehearsal.Break, error){
+		unknownExtensions, unknownSettings, otherWords,
+	} {
+		some, err := look(ctx, admin, m)
+		if err != nil {
+			return nil, false, err
+		}
+		found = append(found, some...)
+	}
+	locale, err := unknownLocale(ctx, admin, m.Contents.Locale)
+	return append(found, locale...), len(locale) == 0, err
+}
+
+// unknownExtensions are those that the server does not have in the version of the database.
+func unknownExtensions(ctx context.Context, admin *sql.DB, m backup.Manifest) (found []rehearsal.Break, err error) {
+	const query = `SELECT version FROM pg_available_extension_versions WHERE name = $1 ORDER BY 1`
+	for _, e := range m.Contents.Extensions {
+		versions, err := pg.Column(ctx, admin, query, e.Name)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(versions) == 0:
+			found = append(found, rehearsal.Break{
+				Kind: rehearsal.Extension, Object: e.Name, What: "the server does not have it",
+				Remedy: "install its files on the server's machine, or drop it in the database",
+			})
+		case !slices.Contains(versions, e.Version):
+			found = append(found, rehearsal.Break{
+				Kind: rehearsal.Extension, Object: e.Name,
+				What:   fmt.Sprintf("the server has it in %s, the database in %s", strings.Join(versions, ", "), e.Version),
+				Remedy: "upgrade it in the database to a version that both servers have",
+			})
+		}
+	}
+	return found, nil
+}
+
+// unknownSettings are those of the database, or of its logins in it, that the server does not know. Those of extensions have a
+// prefix, and are known to nobody before.
+func unknownSettings(ctx context.Context, admin *sql.DB, m backup.Manifest) (found []rehearsal.Break, err error) {
+	known, err := content.KnownSettings(ctx, admin)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range m.Settings {
+		if s.Name == "" || known[s.Name] || strings.Contains(s.Name, ".") {
+			continue
+		}
+		reset := "ALTER DATABASE ... RESET " + s.Name
+		if s.Login != "" {
+			reset = "ALTER ROLE " + s.Login + " IN DATABASE ... RESET " + s.Name
+		}
+		found = append(found, rehearsal.Break{
+			Kind: rehearsal.Setting, Object: s.Name, What: "the server does not know it", Remedy: reset,
+		})
+	}
+	return found, nil
+}
+
+// otherWords are functions and types whose names mean something else to this server than to the one that they are from.
+func otherWords(ctx context.Context, admin *sql.DB, m backup.Manifest) (found []rehearsal.Break, err error) {
+	here, err := pg.One[int](ctx, admin, "SELECT current_setting('server_version_num')::int / 10000")
+	if err != nil {
+		return nil, err
+	}
+	digits := strings.IndexFunc(m.ServerVersion+".", func(c rune) bool { return c < '0' || c > '9' })
+	from, err := strconv.Atoi(m.ServerVersion[:digits])
+	if err != nil {
+		return nil, fmt.Errorf("the version of the database's server: %w", err)
+	}
+	words := rehearsal.Restricted(from, here)
+	err = m.Contents.Objects.Each(func(o backup.Object) {
+		if o.Extension == "" && slices.Contains(namedLikeTypes, o.Kind) && slices.Contains(words, bareName(o.Name)) {
+			found = append(found, rehearsal.Break{
+				Kind: rehearsal.Word, Object: o.Kind + " " + o.Name,
+				What:   fmt.Sprintf("PostgreSQL %d has syntax of its own of that name", here),
+				Remedy: "rename it, and whatever calls it",
+			})
+		}
+	})
+	return found, err
+}
+
+// namedLikeTypes are the kinds of objects that cannot have the names of some words.
+var namedLikeTypes = []string{"function", "procedure", "aggregate", "type"}
+
+// bareName is the last part of a name as PostgreSQL writes it, without its schema and arguments.
+func bareName(name string) string {
+	quoted, start, end := false, 0, len(name)
+	for i, c := range name {
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case c == '.' && !quoted:
+			start = i + 1
+		case c == '(' && !quoted && end == len(name):
+			end = i
+		}
+		if end < len(name) {
+			break
+		}
+	}
+	return strings.Trim(name[start:end], `"`)
+}
+
+// unknownLocale is that of a database of which the server's machine does not have the collation. Of ICU there is every one.
+func unknownLocale(ctx context.Context, admin *sql.DB, l backup.Locale) (found []rehearsal.Break, err error) {
+	if l.Provider == "builtin" {
+		return nil, nil
+	}
+	const query = `SELECT name FROM unnest($1::text[]) name WHERE name NOT IN ('C', 'POSIX') AND NOT EXISTS (
+			SELECT FROM pg_collation WHERE collprovider = 'c' AND lower(replace(name, '-', '')) IN
+				(lower(replace(collcollate, '-', '')), lower(replace(collctype, '-', ''))))
+		AND NOT EXISTS (SELECT FROM pg_database WHERE lower(replace(name, '-', '')) IN
+			(lower(replace(datcollate, '-', '')), lower(replace(datctype, '-', ''))))`
+	names, err := pg.Column(ctx, admin, query, pq.Array([]string{l.Collate, l.Ctype}))
+	for _, name := range slices.Compact(names) {
+		found = append(found, rehearsal.Break{
+			Kind: rehearsal.Collation, Object: name, What: "the server's machine does not have the locale of the database",
+			Remedy: "make the locale on the machine, and have PostgreSQL know it (SELECT pg_import_system_collations('pg_catalog'))",
+		})
+	}
+	return found, err
+}
