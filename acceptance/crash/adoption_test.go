@@ -39,7 +39,7 @@ func (w *world) forgotten(t *testing.T, d wire.CreatedDatabase) {
 func (w *world) adopts(t *testing.T, verb string, d wire.CreatedDatabase, more ...string) string {
 	t.Helper()
 	done := must(w.Admin(soon(t), append([]string{
-		"database", verb, "--server", w.ServerID(), "--database", d.Name, "--reason", "the metadata went back", "--yes",
+		"database", verb, "--server", w.ServerID(), "--database", d.Name, "--reason", "the metadata went back",
 	}, more...)...))(t)
 	return fmt.Sprint(done["operationId"])
 }
@@ -118,20 +118,20 @@ func (w *world) backupsAreAdopted(t *testing.T, g guest, file string) {
 func TestAnUnknownDatabaseIsDropped(t *testing.T) {
 	t.Parallel()
 	w := startStack(t)
-	for _, more := range [][]string{nil, {"--without-backup"}} {
+	for _, more := range [][]string{{"--yes"}, {"--yes", "--without-backup"}} {
 		g := newLoadedGuest(t, w, "found")
 		w.forgotten(t, g.db)
 		w.adopts(t, "drop-unknown", g.db, more...)
-		eventually(t, "it is deleted", func() (bool, string) {
-			d := must(w.Admin(soon(t), "database", "show", "--database", string(g.db.ID)))(t)
-			return d["status"] == string(database.Deleted), fmt.Sprint(d)
-		})
+		becomes := func(status database.Status) {
+			eventually(t, "it is "+string(status), func() (bool, string) {
+				d := must(w.Admin(soon(t), "database", "show", "--database", string(g.db.ID)))(t)
+				return d["status"] == string(status), fmt.Sprint(d)
+			})
+		}
+		becomes(database.Deleted)
 		w.quiet(t)
 		must(w.Admin(soon(t), "database", "recover", "--database", string(g.db.ID), "--reason", "it was needed"))(t)
-		eventually(t, "it is back", func() (bool, string) {
-			status := g.status(t, w.api)
-			return status == database.Active, string(status)
-		})
+		becomes(database.Active)
 		w.quiet(t)
 		w.logsIn(t, g.db)
 		g.rotated(t, w)
