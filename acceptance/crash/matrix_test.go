@@ -249,7 +249,7 @@ var archived = []group{
 // TestKilledOverAMoment kills those who have a database back as it was.
 func TestKilledOverAMoment(t *testing.T) {
 	t.Parallel()
-	for _, g := range archived {
+	for _, g := range sample.OneIn(t, len(archived), archived) {
 		w := startStack(t, func(o *stack.Options) { o.Archive = true })
 		runAll(t, w, sample.OneIn(t, 4, onePerPoint(g.cases())))
 	}
@@ -283,7 +283,7 @@ func TestKilled(t *testing.T) {
 			all = append(all, caseOf{k, half})
 		}
 	}
-	const several = 16
+	const several = 24
 	away := int(sample.Number(t) / several % 2)
 	for i, g := range groups {
 		add(g.cases(), i%2)

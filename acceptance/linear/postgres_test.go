@@ -5,12 +5,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/adapters/postgres"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 	"github.com/pgherd/pgherd/ports"
 )
 
-func TestMain(m *testing.M) { os.Exit(clustertest.Main(m)) }
+func TestMain(m *testing.M) {
+	sample.Tests(3)
+	os.Exit(clustertest.Main(m))
+}
 
 // The same on the store that the service has: its locks, constraints and repeated transactions are what the others stand for.
 

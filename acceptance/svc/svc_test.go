@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/pgherd/pgherd/acceptance/sample"
 )
 
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Files: scripts(t), Setup: setup, Cmds: verbs(), RequireUniqueNames: true,
+		Files: sample.OneIn(t, 3, scripts(t)), Setup: setup, Cmds: verbs(), RequireUniqueNames: true,
 		UpdateScripts: os.Getenv("PGHERD_UPDATE_GOLDEN") != "",
 	})
 }

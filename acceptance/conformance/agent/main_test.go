@@ -11,6 +11,6 @@ import (
 
 func TestMain(m *testing.M) {
 	agenttest.Become()
-	sample.Tests(3, "TestRealAgent")
+	sample.Tests(4, "TestRealAgent")
 	os.Exit(clustertest.Main(m))
 }

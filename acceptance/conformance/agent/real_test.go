@@ -33,7 +33,7 @@ func TestRealAgent(t *testing.T) {
 	if err != nil || known.Connections != 250-3-10-4 {
 		t.Errorf("the server has %d connections for databases (%v)", known.Connections, err)
 	}
-	conformance.Agent(t, 8, func(*testing.T) conformance.Stand { return s })
+	conformance.Agent(t, 12, func(*testing.T) conformance.Stand { return s })
 }
 
 func TestRealArchive(t *testing.T) {
@@ -41,7 +41,7 @@ func TestRealArchive(t *testing.T) {
 	stack := agenttest.Archived(t)
 	s := startReal(t, stack)
 	stack.SendArchiveKey(t)
-	conformance.Archive(t, 6, func(*testing.T) conformance.Stand { return s })
+	conformance.Archive(t, 8, func(*testing.T) conformance.Stand { return s })
 }
 
 func TestRealArchiveKeys(t *testing.T) {

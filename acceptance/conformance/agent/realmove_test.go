@@ -15,7 +15,7 @@ func TestRealMoves(t *testing.T) {
 		Source: startReal(t, source), Target: startReal(t, target),
 		Peer: command.Peer{URL: "https://" + source.Config.Listen, CA: source.CA(t)},
 	}
-	conformance.Moves(t, 6, func(*testing.T) conformance.Pair { return pair })
+	conformance.Moves(t, 12, func(*testing.T) conformance.Pair { return pair })
 }
 
 func TestRealForwards(t *testing.T) {

@@ -5,10 +5,12 @@ import (
 	"os"
 	"testing"
 
+	"github.com/pgherd/pgherd/acceptance/sample"
 	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 func TestMain(m *testing.M) {
+	sample.Tests(3)
 	status := clustertest.Main(m)
 	if recordFile != "" && status == 0 {
 		if err := recorded.write(); err != nil {
