@@ -10,6 +10,7 @@ import (
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/idempotency"
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/recovery"
 )
 
@@ -26,6 +27,7 @@ type Input struct {
 	ManifestSHA256 string   `json:"manifestSha256,omitempty"`
 	FileBytes      int64    `json:"fileBytes,omitempty"` // of a file that goes to another server
 	Notes          []string `json:"notes,omitempty"`     // once the copy is whole; see Result
+	operation.Ordered
 }
 
 // Elsewhere reports whether the clone is on another server than its source.

@@ -135,7 +135,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	safe := snapshots.New(shared)
 	rehearsed := rehearsals.New(shared, roles.Anew)
 	runs := operator.New(shared, operator.Parts{
-		Databases: making, Backups: copies, Restores: restoring,
+		Databases: making, Backups: copies, Restores: restoring, Clones: cloning,
 		Deletion: deleting, Ring: ring, Helpdesk: persons.Helpdesk(), Rebuilds: rebuilds.New(shared, roles.Anew), Snapshots: safe,
 		Moves: moves.New(shared, roles.Anew), Rehearsals: rehearsed,
 	})

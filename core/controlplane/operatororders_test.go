@@ -8,6 +8,8 @@ import (
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/clone"
+	"github.com/pgherd/pgherd/core/controlplane/clones"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
@@ -107,6 +109,7 @@ func TestOrdersInASuspendedAccount(t *testing.T) {
 	w.letsIn("restored", w.latest, false)
 	w.ordered(db, database.Stop)
 	toldWhy(t, errOf(w.Operator.CreateDatabase(w.ctx, w.account.ID, request("more"), "", grace)))
+	toldWhy(t, errOf(w.Operator.CloneDatabase(w.ctx, db, clone.Request{Name: "more", DisplayName: "More"}, "", grace)))
 	w.resumes()
 	w.later(2 * time.Second)
 	w.letsIn("resumed, and stopped", w.latest, false)
@@ -158,4 +161,43 @@ func TestAnOperatorMakesADatabaseOnAServer(t *testing.T) {
 	if err := errOf(orders("more", w.machine.ID)); err == nil || !strings.Contains(err.Error(), "has not answered since") {
 		t.Errorf("a server that is away: %v", err)
 	}
+}
+
+// A clone that an operator orders needs no gate, and is on the server that is named: also where its source's has room.
+func TestAnOperatorClonesADatabaseToAServer(t *testing.T) {
+	w := newWorld(t)
+	w.restorable(database.Managed)
+	two, there := w.another("two", 0)
+	orders := func(name string, on id.ServerID, by operation.Order) (clones.Started, error) {
+		return w.Operator.CloneDatabase(w.ctx, w.source(), clone.Request{Name: name, DisplayName: "A copy"}, on, by)
+	}
+	s := must(orders("copy", two.ID, grace))(t)
+	equal(t, "its server", s.Clone.Record.ServerID, two.ID)
+	w.work(w.ControlPlane)
+	equal(t, "the clone", w.operation(s.Operation.ID).Status, operation.Succeeded)
+	equal(t, "what it has", there.HasTable("copy", "after"), true)
+	equal(t, "its password", there.CanLogIn(customer, "copy", s.Clone.Username, s.Clone.Password), true)
+	w.byGrace(w.source(), audit.CloneRequested)
+	w.byGrace(s.Clone.Record.ID, audit.DatabaseCreated)
+	beside := must(orders("beside", "", grace))(t)
+	equal(t, "where none is named", beside.Clone.Record.ServerID, w.machine.ID)
+	w.work(w.ControlPlane)
+
+	refused(t, errOf(orders("more", two.ID, operation.Order{By: "grace"})), fault.ValidationError)
+	refused(t, errOf(orders("copy", two.ID, grace)), fault.ValidationError)
+	refused(t, errOf(w.Operator.CloneDatabase(w.ctx, "none", clone.Request{Name: "more", DisplayName: "More"}, "", grace)),
+		fault.DatabaseNotFound)
+	for why, change := range map[string]func(*server.Server){
+		"is disabled":          func(s *server.Server) { s.Enabled = false },
+		"has PostgreSQL 17":    func(s *server.Server) { s.PostgresVersion = 17 },
+		"is full: it has 1 da": func(s *server.Server) { s.Capacity = 1 },
+	} {
+		must(w.Operator.ChangeServer(w.ctx, two.ID, change))(t)
+		err := errOf(orders("more", two.ID, grace))
+		if refused(t, err, fault.ValidationError); !strings.Contains(err.Error(), "server: two "+why) {
+			t.Errorf("%v, want %q", err, why)
+		}
+		must(w.Operator.ChangeServer(w.ctx, two.ID, func(s *server.Server) { *s = two }))(t)
+	}
+	equal(t, "databases", w.databases(), 3)
 }

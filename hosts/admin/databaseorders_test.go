@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pgherd/pgherd/hosts/cluster/clustertest"
 )
 
 // What an operator orders is queued for batch hosts; with --wait, the command goes on until it has ended.
@@ -64,4 +66,22 @@ func TestAnOperatorMakesADatabase(t *testing.T) {
 	if left := w.lists("database", "list", "--account=Ada"); len(left) != 0 {
 		t.Errorf("left is %v", left)
 	}
+}
+
+func TestAnOperatorClonesADatabase(t *testing.T) {
+	w := newConsole(t)
+	ada := w.does("account", "create", "--email=ada@example.com", "--name=Ada", "--plan=pro")
+	w.shared(text(t, ada, "accountId"), text(t, ada, "userId"))
+	clone := []string{"database", "clone", "--database=shop", "--name=copy", "--reason=a ticket"}
+	w.refuses("server: ", append(clone, "--server=none")...)
+	w.refuses("server: db1 has not said which PostgreSQL it has", append(clone, "--server=db1")...)
+	clustertest.Exec(t, w.url, "UPDATE servers SET postgres_version = 16") // as if its agent had answered
+	made := w.does(append(clone, "--server=db1")...)
+	if made["status"] != "queued" || made["name"] != "copy" || made["username"] != "copy" || made["password"] == "" {
+		t.Errorf("got %v", made)
+	}
+	if open := w.lists("operation", "list", "--kind=clone"); len(open) != 1 || open[0]["operationId"] != made["operationId"] {
+		t.Errorf("open are %v", open)
+	}
+	w.refuses("operation", append(clone, "--name=other")...) // another one is open
 }

@@ -4,6 +4,7 @@ package clones
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -83,7 +84,7 @@ func (c *Clones) Start(ctx context.Context, reached access.Reached, q clone.Requ
 	if !known {
 		c.base.Work.Reserved(Kind)
 	}
-	s, owner, err := c.reveal(ctx, reached.Caller(), op)
+	s, owner, err := c.reveal(ctx, reached.Caller().Viewer(), op)
 	if err == nil && known && s.Operation.Status.Final() {
 		s.Clone = provision.WithoutStalePassword(ctx, c.base, reached.Caller(), s.Clone, owner)
 	}
@@ -125,7 +126,7 @@ func (c *Clones) reserve(
 			return id.OperationID(stored.ResourceID), true, stored.Replay(q.Fingerprint(source.ID), fault.DatabaseStateConflict)
 		}
 	}
-	return o.ID, false, c.begin(ctx, tx, source, q, o, draft, nil)
+	return o.ID, false, c.begin(ctx, tx, source, q, o, draft, provision.Making{})
 }
 
 // admit decides over the clone, and from which file it is made.
@@ -181,12 +182,13 @@ func (c *Clones) add(
 	if input.At != nil {
 		details[recovery.Field] = recovery.Text(*input.At)
 	}
+	maps.Copy(details, input.Ordered.Details())
 	return c.base.Audit(ctx, tx, source, o.Actor, audit.CloneRequested, details)
 }
 
 // reveal reads a clone and its operation as they are now.
 func (c *Clones) reveal(
-	ctx context.Context, by access.Caller, op id.OperationID,
+	ctx context.Context, by database.Viewer, op id.OperationID,
 ) (s Started, owner ports.LoginSecret, err error) {
 	var record database.Record
 	err = c.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
@@ -197,7 +199,7 @@ func (c *Clones) reveal(
 		if err != nil {
 			return err
 		}
-		if record, _, err = access.See(ctx, tx, by.Viewer(), input.DatabaseID); err != nil {
+		if record, _, err = access.See(ctx, tx, by, input.DatabaseID); err != nil {
 			return base.NotFound(err, errGone(s.Operation))
 		}
 		owner, err = tx.Logins().Get(ctx, record.ID, database.OwnerLogin)

@@ -39,7 +39,7 @@ func (c *Clones) Copy(
 			return err
 		}
 		o := c.base.Work.Queued(source, Kind, nil, reached.Caller().Origin())
-		return c.begin(ctx, tx, source, clone.Request{At: &at}, o, draft, m.Also)
+		return c.begin(ctx, tx, source, clone.Request{At: &at}, o, draft, m)
 	})
 	if err != nil {
 		return made, err
@@ -51,24 +51,27 @@ func (c *Clones) Copy(
 	return c.copied(ctx, reached, known, made)
 }
 
-// begin decides over a clone, places and stores it, and queues the operation that makes it. also stores what needs the record;
-// nil: nothing.
+// begin decides over a clone, places and stores it, and queues the operation that makes it. The making says where, on whose
+// order, and what else is stored.
 func (c *Clones) begin(
 	ctx context.Context, tx ports.Tx, source database.Record, q clone.Request, o operation.Operation, draft provision.Draft,
-	also func(context.Context, ports.Tx, database.Record) error,
+	m provision.Making,
 ) error {
 	input, err := c.admit(ctx, tx, source, q, &draft)
 	if err != nil {
 		return err
 	}
-	place := draft.PlaceNear
-	if !input.Fresh { // the backup is at the source's server
+	place, where := draft.PlaceNear, source.ServerID
+	switch {
+	case m.On != "":
+		place, where = draft.PlaceOn, m.On
+	case !input.Fresh: // the backup is at the source's server
 		place = draft.Place
 	}
-	if err := place(ctx, tx, source.ServerID); err != nil {
+	if err := place(ctx, tx, where); err != nil {
 		return err
 	}
-	input.DatabaseID = draft.Record.ID
+	input.DatabaseID, input.Ordered = draft.Record.ID, m.Ordered
 	if on := draft.Record.ServerID; on != source.ServerID {
 		input.ServerID = on
 		if err := c.base.SealPeerToken(&o); err != nil {
@@ -77,8 +80,8 @@ func (c *Clones) begin(
 	}
 	o.Input = operation.Encode(input)
 	return draft.Store(ctx, tx, func() error {
-		if also != nil {
-			if err := also(ctx, tx, draft.Record); err != nil {
+		if m.Also != nil {
+			if err := m.Also(ctx, tx, draft.Record); err != nil {
 				return err
 			}
 		}

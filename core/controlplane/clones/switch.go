@@ -2,6 +2,7 @@ package clones
 
 import (
 	"context"
+	"maps"
 
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/clone"
@@ -87,9 +88,11 @@ func (t turn) Ending(on operation.Event, cause *fault.Error) work.Ending {
 		if err != nil {
 			return err
 		}
-		return t.c.base.Audit(ctx, tx, t.record, t.Of.Actor, audit.DatabaseCreated, audit.Details{
+		details := audit.Details{
 			"name": t.record.Name, "roleModel": string(t.record.RoleModel), "clonedFrom": string(t.Record.ID),
-		})
+		}
+		maps.Copy(details, t.Input.Ordered.Details())
+		return t.c.base.Audit(ctx, tx, t.record, t.Of.Actor, audit.DatabaseCreated, details)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/backups"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/checkups"
+	"github.com/pgherd/pgherd/core/controlplane/clones"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/deletion"
 	"github.com/pgherd/pgherd/core/controlplane/keyrings"
@@ -37,6 +38,7 @@ type Operator struct {
 	databases *databases.Databases
 	backups   *backups.Backups
 	restores  *restores.Restores
+	clones    *clones.Clones
 	rebuilds  *rebuilds.Rebuilds
 	moves     *moves.Moves
 	rehearsed *rehearsals.Rehearsals
@@ -59,6 +61,7 @@ type Parts struct {
 	Databases  *databases.Databases
 	Backups    *backups.Backups
 	Restores   *restores.Restores
+	Clones     *clones.Clones
 	Deletion   *deletion.Deletion
 	Ring       *keyrings.Keyring
 	Helpdesk   *people.Helpdesk
@@ -71,8 +74,9 @@ type Parts struct {
 // New makes the use cases.
 func New(p *base.Base, q Parts) *Operator {
 	o := &Operator{
-		base: p, databases: q.Databases, backups: q.Backups, restores: q.Restores, rebuilds: q.Rebuilds, moves: q.Moves,
-		rehearsed: q.Rehearsals, Ring: q.Ring, Snapshots: q.Snapshots, Desk: keys.OperatorsDesk(p), Helpdesk: q.Helpdesk,
+		base: p, databases: q.Databases, backups: q.Backups, restores: q.Restores, clones: q.Clones,
+		rebuilds: q.Rebuilds, moves: q.Moves, rehearsed: q.Rehearsals,
+		Ring: q.Ring, Snapshots: q.Snapshots, Desk: keys.OperatorsDesk(p), Helpdesk: q.Helpdesk,
 		Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p),
 		Roster: members.NewRoster(p), Checkups: checkups.New(p), Unverified: deletion.NewUnverified(q.Deletion),
 		Adoptions: adoptions.New(p, q.Deletion),

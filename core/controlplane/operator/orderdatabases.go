@@ -5,6 +5,8 @@ import (
 
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/clone"
+	"github.com/pgherd/pgherd/core/controlplane/clones"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
@@ -14,7 +16,7 @@ import (
 )
 
 // What follows does to a database what its owner can do, in the name of the operator, who says why: the activity log shows both
-// to the customer. A suspension of the account forbids none of it but CreateDatabase, and a database stays closed through it.
+// to the customer. A suspension of the account forbids none of it but what makes a database, and one stays closed through it.
 
 // CreateDatabase makes a database of an account, on a server that is named or, where on is empty, on the one that the rule
 // chooses. On one that is named it has that one's version of PostgreSQL, unless the request says another. Errors are those of
@@ -38,6 +40,14 @@ func (o *Operator) CreateDatabase(
 		}
 	}
 	return o.databases.OrderCreate(ctx, owner, r, on, by)
+}
+
+// CloneDatabase makes a database of the same account that begins with what another one holds, on a server that is named or, where
+// on is empty, on the one that the rule chooses. Errors are those of clones.Order.
+func (o *Operator) CloneDatabase(
+	ctx context.Context, db id.DatabaseID, q clone.Request, on id.ServerID, by operation.Order,
+) (clones.Started, error) {
+	return o.clones.Order(ctx, db, q, on, by)
 }
 
 // SetLifecycle queues that a database is started or stopped. Results and errors are those of databases.OrderLifecycle.
