@@ -264,8 +264,13 @@ func TestAnOrderWaitsForWhoWorks(t *testing.T) {
 	w := newWorld(t)
 	_, backup := w.started()
 	w.inEveryCall("Backup", func() fakeagent.Fault {
-		refused(t, errOf(w.Operator.FailOperation(w.ctx, backup.ID, anOrder)), fault.DatabaseStateConflict)
-		refused(t, errOf(w.Operator.RetryOperation(w.ctx, backup.ID, anOrder)), fault.DatabaseStateConflict)
+		for _, order := range []func(context.Context, id.OperationID, operation.Order) (operation.Operation, error){
+			w.Operator.FailOperation, w.Operator.RetryOperation,
+		} {
+			soon, cancel := context.WithTimeout(w.ctx, 100*time.Millisecond)
+			refused(t, errOf(order(soon, backup.ID, anOrder)), fault.DatabaseStateConflict)
+			cancel()
+		}
 		return fakeagent.Fault{}
 	})
 	w.runOnce() // it runs at the server from now on

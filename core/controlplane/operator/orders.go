@@ -43,14 +43,15 @@ func (o *Operator) FindOperations(ctx context.Context, f ports.OperationFilter, 
 // where the order says that the server is gone. It returns the operation as it is then: one that has come too far succeeds, or
 // goes on.
 //
-// VALIDATION_ERROR on "reason" or "serverGone". OPERATION_NOT_FOUND. DATABASE_STATE_CONFLICT: it has ended, a worker has it, or
-// the server still works on it. AGENT_ERROR: the server cannot be checked, and nothing has changed.
+// VALIDATION_ERROR on "reason" or "serverGone". OPERATION_NOT_FOUND. DATABASE_STATE_CONFLICT: it has ended, the server still
+// works on it, or a worker has it for longer than an order waits, see work.Engine.AtRest. AGENT_ERROR: the server cannot be
+// checked, and nothing has changed.
 func (o *Operator) FailOperation(ctx context.Context, op id.OperationID, by operation.Order) (operation.Operation, error) {
 	of, err := o.ordered(ctx, op, by)
 	if err != nil {
 		return of, err
 	}
-	if err := of.AtRest(o.base.Clock.Now()); err != nil {
+	if of, err = o.base.Work.AtRest(ctx, op); err != nil {
 		return of, err
 	}
 	if by.ServerGone {
@@ -76,6 +77,9 @@ func (o *Operator) RetryOperation(ctx context.Context, op id.OperationID, by ope
 	if err != nil {
 		return of, err
 	}
+	if of, err = o.base.Work.AtRest(ctx, op); err != nil {
+		return of, err
+	}
 	spec := o.base.Work.Spec(of.Kind)
 	if err := spec.AdmitsRetry(of, o.base.Clock.Now()); err != nil {
 		return of, err
@@ -83,21 +87,38 @@ func (o *Operator) RetryOperation(ctx context.Context, op id.OperationID, by ope
 	if err := o.base.CheckThere(ctx, of.ServerID, ""); err != nil {
 		return of, err
 	}
-	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if of, err = tx.Operations().Lock(ctx, op); err != nil {
-			return base.NotFound(err, errNoOperation())
-		}
-		now := o.base.Clock.Now()
-		if err := spec.AdmitsRetry(of, now); err != nil {
+	var hastened operation.Operation
+	of, err = o.base.Work.WhenAtRest(ctx, op, func(ctx context.Context, _ operation.Operation) error {
+		return o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+			hastened, err = o.hasten(ctx, tx, op, by)
 			return err
-		}
-		if err := tx.Operations().Hasten(ctx, op, now); err != nil {
-			return err
-		}
-		of.NotBefore = now
-		return o.recordOrder(ctx, tx, of, by, audit.OperationRetried)
+		})
 	})
-	return of, err
+	if err != nil {
+		return of, err
+	}
+	return hastened, nil
+}
+
+// hasten has workers take an operation up at once. ErrNoRow: one has it, or it has ended.
+func (o *Operator) hasten(
+	ctx context.Context, tx ports.Tx, op id.OperationID, by operation.Order,
+) (of operation.Operation, err error) {
+	if of, err = tx.Operations().Lock(ctx, op); err != nil {
+		return of, err
+	}
+	now := o.base.Clock.Now()
+	if of.AtRest(now) != nil {
+		return of, ports.ErrNoRow
+	}
+	if err := o.base.Work.Spec(of.Kind).AdmitsRetry(of, now); err != nil {
+		return of, err
+	}
+	if err := tx.Operations().Hasten(ctx, op, now); err != nil {
+		return of, err
+	}
+	of.NotBefore = now
+	return of, o.recordOrder(ctx, tx, of, by, audit.OperationRetried)
 }
 
 func errNoOperation() error { return fault.New(fault.OperationNotFound, "no such operation") }

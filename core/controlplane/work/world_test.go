@@ -53,8 +53,11 @@ func (w *world) process(name string) *work.Engine {
 		Held: func(context.Context, brake.Work, id.ServerID) (time.Time, error) { return w.clock.Now(), w.held },
 	})
 	work.Register(e, work.Kind[depth]{
-		Spec:    operation.Spec{Kind: digging, Public: true, Right: account.Own, Ends: true},
-		Step:    func(ctx context.Context, j *work.Job[depth]) (work.Next, error) { return w.step(ctx, j) },
+		Spec: operation.Spec{Kind: digging, Public: true, Right: account.Own, Ends: true},
+		Step: func(ctx context.Context, j *work.Job[depth]) (work.Next, error) { return w.step(ctx, j) },
+		GiveUp: func(ctx context.Context, j *work.Job[depth], by operation.Order) (work.Next, error) {
+			return j.Finish(ctx, work.Ending{On: operation.Fail, Cause: by.Cause()})
+		},
 		Calls:   []string{"dig"},
 		Commits: []string{"succeeded", "failed"},
 	})
