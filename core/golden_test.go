@@ -445,6 +445,6 @@ func TestGoldenDoctor(t *testing.T) {
 	}
 	b.WriteString("\n" +
 		"An upload, or a companion file without a backup, is removed only when it is older than a day, and an operation is\n" +
-		"closed only when its record says that it has ended.\n")
+		"closed only when its record says that it has ended, or has none and an operator has confirmed that the metadata count.\n")
 	golden(t, "operate/doctor.md", b.String())
 }

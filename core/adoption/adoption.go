@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
-	"github.com/pgherd/pgherd/core/idempotency"
 	"github.com/pgherd/pgherd/core/querytimeout"
 	"github.com/pgherd/pgherd/core/role"
 )
@@ -153,49 +151,28 @@ func (f *Found) settings(has command.InventoryDatabase) {
 // roles are the logins, the groups of an overlay, and the additional roles. Of one that may not log in nobody knows a password
 // any more: it is one that was revoked.
 func (f *Found) roles(has command.InventoryDatabase) {
-	n, groups := database.RoleNames(has.DatabaseID, has.Name), 0
 	for _, r := range has.Roles {
 		switch r.Part {
 		case command.PartOwner, command.PartRuntime, command.PartReadonly:
 			f.Credentials[database.Login(r.Part)] = max(1, r.CredentialGeneration)
-		case command.PartReadGroup, command.PartWriteGroup:
-			groups++
 		case command.PartAdditional:
-			f.additional(r, n)
+			f.additional(r)
 		}
 	}
-	if has.RoleModel == database.SingleLogin && groups == 2 {
+	if OptedIn(has) {
 		f.Record.OverlayStatus, f.Record.OverlayGeneration = database.OverlayActive, 1
 	}
 	slices.SortFunc(f.Roles, func(a, b role.Role) int { return a.Ordinal - b.Ordinal })
 }
 
-func (f *Found) additional(r command.InventoryRole, n database.Names) {
-	model := role.ModelOf(f.Record.RoleModel)
-	ordinal, ok := model.Ordinal(f.Record.ID, r.Name)
-	if !ok || r.Actual == nil || r.Limit == 0 {
+func (f *Found) additional(r command.InventoryRole) {
+	one, err := Role(f.Record, r)
+	if err != nil {
 		f.say("the role %s was not adopted: the server has not all of it", r.Name)
 		return
 	}
-	f.Record.RoleOrdinal = max(f.Record.RoleOrdinal, ordinal)
+	f.Record.RoleOrdinal = max(f.Record.RoleOrdinal, one.Ordinal)
 	f.Record.RoleGeneration = 1
-	key := idempotency.Key(idempotency.InternalPrefix + "adopted-" + strconv.Itoa(ordinal))
-	one := role.Role{
-		DatabaseID: f.Record.ID, Ordinal: ordinal, Username: r.Name, DisplayName: r.Name, AccessProfile: role.Custom,
-		ConnectionLimit: r.Limit, Status: role.Revoked, Key: key, Fingerprint: idempotency.NewFingerprint(string(key)),
-		Generation: 1, CredentialGeneration: max(1, r.CredentialGeneration),
-	}
-	for _, m := range r.Actual.MemberOf {
-		switch m.Role {
-		case n.ReadGroup:
-			one.AccessProfile = role.ReadOnly
-		case n.WriteGroup:
-			one.AccessProfile = role.ReadWrite
-		}
-	}
-	if r.Enabled {
-		one.Status, one.CredentialExpiresAt = role.Ready, r.Actual.ValidUntil
-	}
 	f.Roles = append(f.Roles, one)
 }
 

@@ -45,6 +45,7 @@ const (
 	BackupDownloaded    Action = "backup.downloaded"
 	BackupDamaged       Action = "backup.damaged"     // what is stored of it is not what was, as reading it again has found
 	BackupAdopted       Action = "backup.adopted"     // a record for a file that had none
+	BackupForgotten     Action = "backup.forgotten"   // its record, of which the server has no file
 	BackupMended        Action = "backup.whole_again" // it was taken to be damaged, and is not
 	RestoreRequested    Action = "restore.requested"
 	RestoreFinished     Action = "restore.finished"
@@ -69,6 +70,8 @@ const (
 	WebhookDisabled     Action = "webhook.disabled"
 	RoleCreated         Action = "role.created"
 	RoleRenamed         Action = "role.renamed"
+	RoleAdopted         Action = "role.adopted"      // a record for what a server has and the metadata do not know
+	RoleDropOrdered     Action = "role.drop_ordered" // of one that only the server has, or only the metadata
 	RoleRevealed        Action = "role.revealed"
 	RoleRotated         Action = "role.rotated"
 	RoleRevoked         Action = "role.revoked"

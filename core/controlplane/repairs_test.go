@@ -9,9 +9,11 @@ import (
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/checkups"
+	"github.com/pgherd/pgherd/core/controlplane/moves"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/doctor"
 	"github.com/pgherd/pgherd/core/id"
+	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -131,9 +133,16 @@ var ailments = map[doctor.Code]func(p *patient){
 	doctor.DatabaseUnknown: func(p *patient) {
 		p.database("", func(d *command.InventoryDatabase) { d.DatabaseID = "00000000-0000-4000-8000-000000000000" })
 	},
-	doctor.DatabaseElsewhere: func(p *patient) {
-		other, _ := p.another("roomy", 0)
-		p.inStore(func(ctx context.Context, tx ports.Tx) error { return tx.Servers().Move(ctx, p.db.ID, other.ID) })
+	doctor.DatabaseElsewhere: func(p *patient) { // a move of which the metadata know nothing any more has begun to make it
+		other, _ := p.another("two", 0)
+		restore := p.store.Backup()
+		must(p.Operator.MoveDatabase(p.ctx, moves.Request{DatabaseID: p.db.ID, To: other.ID}, anOrder))(p.t)
+		p.runOnce()
+		restore()
+		for _, s := range []server.Server{p.machine, other} {
+			ok(p.t, p.Operator.ConfirmMetadata(p.ctx, s, anOrder))
+		}
+		p.machine = other
 	},
 	doctor.DatabaseGone:     func(p *patient) { p.database("", func(d *command.InventoryDatabase) { d.Actual = nil }) },
 	doctor.DatabaseRenamed:  func(p *patient) { p.database("", func(d *command.InventoryDatabase) { d.Actual.Name = strange }) },

@@ -137,8 +137,8 @@ var Kinds = []Kind{
 	{DatabaseMissing, "the agent's ledger does not have the database: database finish-deletion", Nothing},
 	{DatabaseUnknown, "the agent's ledger has a database without a record: database adopt, or database drop-unknown", Nothing},
 	{
-		DatabaseElsewhere, "the server has a database whose record names another server, and no move is open: compare both before " +
-			"either is removed", Nothing,
+		DatabaseElsewhere, "the server has a database whose record names another server, and no move is open: database adopt, where " +
+			"the other one has it no more", CloseOperation,
 	},
 	{DatabaseGone, "PostgreSQL has no database with the OID in the ledger", Nothing},
 	{DatabaseRenamed, "the database has another name", Nothing},
@@ -163,9 +163,12 @@ var Kinds = []Kind{
 	{SettingsDiffer, "the agent has other settings for the database", SendSettings},
 	{SettingDiffers, "PostgreSQL has another database-wide value", SendSettings},
 
-	{RoleMissing, "the agent's ledger does not have the role", Nothing},
+	{RoleMissing, "the agent's ledger does not have the role: database drop-role, or its owner deletes it", Nothing},
 	{RoleGone, "PostgreSQL does not have the role, or has another one of that name", Nothing},
-	{RoleUnknown, "the agent's ledger has a role that the database should not have", Nothing},
+	{
+		RoleUnknown, "the agent's ledger has a role that the database should not have: database adopt-role, or database drop-role",
+		Nothing,
+	},
 	{RolePowers, "the role has attributes that no role of a database may have", Nothing},
 	{RoleLimit, "the login has another connection limit in the pooler", Nothing},
 	{LoginLimit, "the role has another connection limit in PostgreSQL", Nothing},
@@ -191,10 +194,10 @@ var Kinds = []Kind{
 
 	{StrayDatabase, "PostgreSQL has a database of the service that is not in the ledger", Nothing},
 	{StrayRole, "PostgreSQL has a role of the service that is not in the ledger", Nothing},
-	{CopyLeft, "a copy is left, but its operation has ended", CloseOperation},
-	{JobLeft, "a job is unfinished, but its operation has ended", CloseOperation},
+	{CopyLeft, "a copy is left, but its operation has ended, or has no record", CloseOperation},
+	{JobLeft, "a job is unfinished, but its operation has ended, or has no record", CloseOperation},
 
-	{FileMissing, "a backup's file is missing", Nothing},
+	{FileMissing, "a backup's file is missing: backup forget, where it does not come back", Nothing},
 	{FileSize, "a backup's file has another size", Nothing},
 	{FileIncomplete, "a backup lacks one of its companion files", Nothing},
 	{FileDamaged, "a backup's file is damaged", Nothing},

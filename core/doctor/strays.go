@@ -3,6 +3,7 @@ package doctor
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/id"
@@ -18,13 +19,18 @@ type Operation struct {
 	Epoch int64
 }
 
-// trialSilence is how long an operation without a record may be spoken of: an operator's trial of an extension has none.
+// trialSilence is how long, in seconds, nobody may speak of a trial of an extension: an operator has it made, and it has no
+// record.
 const trialSilence = 30 * 60
+
+// trial begins the names of what such a trial makes, and is in the step of its job.
+const trial = "qualify"
 
 // strays collects the findings of what is beside the databases.
 type strays struct {
-	of   map[id.OperationID]Operation
-	told map[id.OperationID]command.InventoryOperation
+	of     map[id.OperationID]Operation
+	told   map[id.OperationID]command.InventoryOperation
+	trials map[id.OperationID]bool
 	Around
 	found []Finding
 }
@@ -34,11 +40,13 @@ type Around struct {
 	Busy map[string]bool // names of databases that work is under way on
 	// Serves says that one is in service: the pooler's files are written with its allowlist.
 	Serves bool
+	// Behind is as of Files: until an operator has confirmed that the metadata count, no operation is closed that they lack.
+	Behind bool
 }
 
 // ExamineStrays says what a server has that nothing accounts for.
 func ExamineStrays(has command.Strays, of map[id.OperationID]Operation, beside Around) []Finding {
-	s := &strays{of: of, told: map[id.OperationID]command.InventoryOperation{}, Around: beside}
+	s := &strays{of: of, told: map[id.OperationID]command.InventoryOperation{}, trials: trialsIn(has), Around: beside}
 	for _, o := range has.Operations {
 		s.told[o.OperationID] = o
 	}
@@ -71,16 +79,32 @@ func marking(marked bool) string {
 	return "not made by the agent"
 }
 
-// working reports whether an operation is open, or is one of an operator's that has no record and was spoken of lately.
+// trialsIn are the operations of trials, as what they have at the agent tells.
+func trialsIn(has command.Strays) map[id.OperationID]bool {
+	found := map[id.OperationID]bool{}
+	for _, j := range has.Jobs {
+		found[j.OperationID] = found[j.OperationID] || strings.Contains(j.Step, trial)
+	}
+	for _, d := range has.Databases {
+		found[d.OperationID] = found[d.OperationID] || strings.HasPrefix(d.Name, trial)
+	}
+	for _, r := range has.Roles {
+		found[r.OperationID] = found[r.OperationID] || strings.HasPrefix(r.Name, trial)
+	}
+	return found
+}
+
+// working reports whether an operation is open, or is a trial that was spoken of lately.
 func (s *strays) working(op id.OperationID) bool {
 	if o := s.of[op]; o.Known {
 		return o.Open
 	}
 	told, known := s.told[op]
-	return known && !told.Closed && told.SilentS < trialSilence
+	return s.trials[op] && known && !told.Closed && told.SilentS < trialSilence
 }
 
-// work is about what operations have at the agent. Only one whose record says that it is over is closed.
+// work is about what operations have at the agent. One is closed whose record says that it is over, and one that has no record:
+// it was begun after the moment that the metadata went back to. An operation is stored before an agent hears of it.
 func (s *strays) work(has command.Strays) {
 	left := func(c Code, subject, has string, of id.OperationID, db id.DatabaseID, closing bool) {
 		if s.working(of) {
@@ -88,7 +112,7 @@ func (s *strays) work(has command.Strays) {
 		}
 		o := s.of[of]
 		s.found = append(s.found, Finding{
-			Code: c, Subject: subject, Has: has, OperationID: of, DatabaseID: db, NoRepair: !closing || !o.Known,
+			Code: c, Subject: subject, Has: has, OperationID: of, DatabaseID: db, NoRepair: !closing || !o.Known && s.Behind,
 			Epoch: max(o.Epoch, s.told[of].Epoch),
 		})
 	}

@@ -26,6 +26,7 @@ var leftovers = []struct {
 	has     command.Strays
 	codes   []Code
 	repairs bool
+	lacking bool // the metadata do not have it: it is not repaired before they count
 }{
 	{what: "nothing"},
 	{what: "more than is listed", has: all{Cut: true}, codes: []Code{ListCut}},
@@ -40,7 +41,12 @@ var leftovers = []struct {
 	{what: "a copy that the agent is to drop",
 		has: all{Copies: copies{{Name: "restore_1", OperationID: doneOp}}}, codes: []Code{CopyLeft}},
 	{what: "a copy of an operation without a record",
-		has: all{Copies: copies{{Name: "restore_1", OperationID: noOp, Wanted: true}}}, codes: []Code{CopyLeft}},
+		has:   all{Copies: copies{{Name: "restore_1", OperationID: noOp, Wanted: true}}},
+		codes: []Code{CopyLeft}, repairs: true, lacking: true},
+	{what: "a job without a record that is spoken of", has: all{
+		Jobs:       []command.InventoryJob{{OperationID: noOp, Step: "backup.run"}},
+		Operations: []command.InventoryOperation{{OperationID: noOp, Epoch: 3, SilentS: 1}},
+	}, codes: []Code{JobLeft}, repairs: true, lacking: true},
 	{what: "a trial of an operator's", has: all{
 		Jobs:       []command.InventoryJob{{OperationID: noOp, Step: "extension.qualify"}},
 		Operations: []command.InventoryOperation{{OperationID: noOp, SilentS: trialSilence - 1}},
@@ -48,7 +54,11 @@ var leftovers = []struct {
 	{what: "a trial that nobody speaks of", has: all{
 		Jobs:       []command.InventoryJob{{OperationID: noOp, Step: "extension.qualify"}},
 		Operations: []command.InventoryOperation{{OperationID: noOp, SilentS: trialSilence}},
-	}, codes: []Code{JobLeft}},
+	}, codes: []Code{JobLeft}, repairs: true, lacking: true},
+	{what: "what a trial has made", has: all{
+		Databases:  []command.StrayDatabase{{Name: "qualify_1", OperationID: noOp}},
+		Operations: []command.InventoryOperation{{OperationID: noOp}},
+	}},
 	{what: "a job", has: all{Jobs: []command.InventoryJob{{OperationID: doneOp, Step: "backup.run"}}},
 		codes: []Code{JobLeft}, repairs: true},
 	{what: "no pooler", has: all{Pooler: pooler{{Where: command.PoolerDown, What: "it"}}},
@@ -71,14 +81,23 @@ func strayCodes() (all []Code) {
 func TestExamineStrays(t *testing.T) {
 	for _, l := range leftovers {
 		t.Run(l.what, func(t *testing.T) {
-			found := ExamineStrays(l.has, of, Around{Busy: map[string]bool{"busy": true, "shop": false}, Serves: true})
-			wantCodes(t, found, l.codes...)
-			for _, f := range found {
-				if repairs := f.Repair() != Nothing; repairs != l.repairs {
-					t.Errorf("%s: it is repaired: %t, want %t", f.Code, repairs, l.repairs)
-				}
-				if f.Repair() == CloseOperation && (f.OperationID != doneOp || f.Epoch != 3) {
-					t.Errorf("it would close %s at epoch %d", f.OperationID, f.Epoch)
+			for _, behind := range []bool{false, true} {
+				found := ExamineStrays(l.has, of, Around{
+					Busy: map[string]bool{"busy": true, "shop": false}, Serves: true, Behind: behind,
+				})
+				wantCodes(t, found, l.codes...)
+				for _, f := range found {
+					want := l.repairs && !(behind && l.lacking)
+					if repairs := f.Repair() != Nothing; repairs != want {
+						t.Errorf("%s: it is repaired: %t, want %t", f.Code, repairs, want)
+					}
+					op := map[bool]id.OperationID{false: doneOp, true: noOp}[l.lacking]
+					if f.Repair() == CloseOperation && f.OperationID != op {
+						t.Errorf("it would close %s", f.OperationID)
+					}
+					if f.Repair() == CloseOperation && !l.lacking && f.Epoch != 3 {
+						t.Errorf("it would close it at epoch %d", f.Epoch)
+					}
 				}
 			}
 		})

@@ -50,7 +50,8 @@ func (m *metadata) databaseAdopt() *cobra.Command {
 		Long: "Make a record for a database that a server has and the metadata do not know, as after the metadata were restored to\n" +
 			"an earlier moment. Its customer goes on working. What the server knows of it comes back: names, roles, limits,\n" +
 			"allowlist, query timeouts. What does not is printed; the passwords in force stay, and are to be rotated, as nobody can\n" +
-			"be shown them. One that the server has out of service becomes a deleted one, which database recover brings back.",
+			"be shown them. One that the server has out of service becomes a deleted one, which database recover brings back.\n" +
+			"One that has moved to the server since, and whose record names the server where it was, is this one's again at once.",
 	})
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return m.work(cmd, func(ctx context.Context, o *operator.Operator) (output, error) {
@@ -95,14 +96,18 @@ func (a *adopting) adopt(
 	ctx context.Context, cmd *cobra.Command, o *operator.Operator, q adoptions.Asked,
 ) (output, error) {
 	done, err := o.Adopt(ctx, q)
-	if err == nil && a.wait {
+	if err == nil && a.wait && done.Operation.ID != "" {
 		done.Operation, err = waitFor(ctx, cmd, o, done.Operation.ID)
 	}
 	if err != nil {
 		return nil, err
 	}
+	op, status := any(nil), any(nil)
+	if done.Operation.ID != "" {
+		op, status = done.Operation.ID, done.Operation.Status
+	}
 	return noted{row{
-		{"operationId", done.Operation.ID}, {"status", done.Operation.Status}, {"databaseId", done.Record.ID},
+		{"operationId", op}, {"status", status}, {"databaseId", done.Record.ID},
 		{"name", done.Record.Name}, {"accountId", done.Record.AccountID}, {"fate", string(done.Fate)},
 	}, done.Notes}, nil
 }
@@ -185,4 +190,32 @@ func (m *metadata) backupAdopt() *cobra.Command {
 		return fmt.Errorf("%d of the files were not adopted: see the column why", left)
 	}
 	return cmd
+}
+
+func (m *metadata) backupForget() *cobra.Command {
+	var reason, file string
+	cmd := m.asking(&cobra.Command{
+		Use: "forget", Short: "remove the records of a database's backups of which its server has no file",
+		Long: "Remove the records of a database's backups of which its server has no file, as where these were deleted after the\n" +
+			"moment that the metadata were restored to. No file is removed. Where a storage has lost files, find out first whether\n" +
+			"they come back: without a record they would have to be adopted.",
+	})
+	cmd.Flags().StringVar(&file, "file", "", "only this one, as 20260131_120000.sql.gz; by default all that have no file")
+	cmd.Flags().StringVar(&reason, "reason", "", "why; the activity log shows it to the customer")
+	return onID(m, required(cmd, "reason"), "database",
+		func(ctx context.Context, o *operator.Operator, db id.DatabaseID) (output, error) {
+			q := adoptions.AskedFiles{Database: db, Order: operation.Order{By: person(), Reason: reason}}
+			if file != "" {
+				name, err := backup.ParseFilename(file)
+				if err != nil {
+					return nil, err
+				}
+				q.Filename = name
+			}
+			if err := m.confirmDatabase(ctx, cmd, o, db, "Remove the records of its backups that have no file?"); err != nil {
+				return nil, err
+			}
+			gone, err := o.ForgetBackups(ctx, q)
+			return tableOf(gone, fileRow).only("fileName", "sizeBytes", "createdAt", "verifiedAt", "expiresAt"), err
+		})
 }

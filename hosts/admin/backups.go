@@ -13,7 +13,7 @@ import (
 )
 
 func (m *metadata) backup() *cobra.Command {
-	return group("backup", "backup files of databases", m.backupList(), m.backupAdopt())
+	return group("backup", "backup files of databases", m.backupList(), m.backupAdopt(), m.backupForget())
 }
 
 func (m *metadata) backupList() *cobra.Command {

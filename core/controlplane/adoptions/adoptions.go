@@ -28,6 +28,7 @@ import (
 type Adoptions struct {
 	base     *base.Base
 	deletion Deletion
+	removes  RemoveRole
 }
 
 // Deletion deletes the databases that are not to stay.
@@ -38,8 +39,8 @@ type Deletion interface {
 }
 
 // New makes the use cases, and registers their kind.
-func New(p *base.Base, d Deletion) *Adoptions {
-	a := &Adoptions{base: p, deletion: d}
+func New(p *base.Base, d Deletion, r RemoveRole) *Adoptions {
+	a := &Adoptions{base: p, deletion: d, removes: r}
 	a.register()
 	return a
 }
@@ -67,6 +68,9 @@ type Adopted struct {
 // backup, or with Bare without one, and recoverable until its purge. One that its server has out of service becomes a deleted
 // one. Asked again, it returns what was queued.
 //
+// One that has a record, and has moved to the server since the moment that the metadata went back to, is its own again: see
+// rehome. Nothing is queued for that.
+//
 // VALIDATION_ERROR on "reason"; on "database": the agent has none of that name; on "account": there is none, or the agent knows
 // another one for it; on "name": another record on the server has it. DATABASE_STATE_CONFLICT: it has a record, or not the marks
 // of this service, or is not whole. AGENT_ERROR: the agent does not answer.
@@ -93,6 +97,11 @@ func (a *Adoptions) Adopt(ctx context.Context, q Asked) (done Adopted, err error
 	if err != nil {
 		return done, err
 	}
+	if of, err := a.base.Record(ctx, has.DatabaseID); err == nil && of.ServerID != s.ID {
+		return a.rehome(ctx, q, of, s, has)
+	} else if base.NotFound(err, nil) != nil {
+		return done, err
+	}
 	draft, roles, allowlist, err := a.draft(ctx, q, s, agent, has, found)
 	if err != nil {
 		return done, err
@@ -108,15 +117,14 @@ func (a *Adoptions) known(ctx context.Context, q Asked) (done Adopted, err error
 		return done, nil //nolint:nilerr // see above
 	}
 	return ports.Read(ctx, a.base.Store, func(ctx context.Context, tx ports.Tx) (Adopted, error) {
-		return a.adopted(ctx, tx, db, q.Wanted)
+		return a.adopted(ctx, tx, db, q)
 	})
 }
 
-// adopted is the adoption by which a database has its record, as it is wanted; nothing where it has none.
-func (a *Adoptions) adopted(
-	ctx context.Context, tx ports.Tx, db id.DatabaseID, want adoption.Wanted,
-) (done Adopted, err error) {
-	if done.Record, err = tx.Databases().Get(ctx, db); err != nil {
+// adopted is the adoption by which a database has its record, as it is wanted; nothing where it has none, or the record names
+// another server.
+func (a *Adoptions) adopted(ctx context.Context, tx ports.Tx, db id.DatabaseID, q Asked) (done Adopted, err error) {
+	if done.Record, err = tx.Databases().Get(ctx, db); err != nil || done.Record.ServerID != q.Server {
 		return Adopted{}, base.NotFound(err, nil)
 	}
 	list, err := tx.Operations().List(ctx, db, []operation.Kind{Kind}, ports.Page{Limit: 1})
@@ -128,7 +136,7 @@ func (a *Adoptions) adopted(
 	}
 	done.Operation = list[0]
 	input, err := operation.Decode[adoption.Input](done.Operation.Input)
-	if err == nil && want.Drop && input.Fate == adoption.Serves {
+	if err == nil && q.Drop && input.Fate == adoption.Serves {
 		err = fault.New(fault.DatabaseStateConflict, "it was adopted as %s: its owner deletes it as any other", done.Record.Name)
 	}
 	done.Fate, done.Notes = input.Fate, input.Notes
@@ -165,12 +173,8 @@ func (a *Adoptions) draft(
 		return d, nil, nil, err
 	}
 	for _, one := range found.Roles {
-		one.ID, one.SetupID = base.NewID[id.RoleID](a.base.Entropy), base.NewID[id.OperationID](a.base.Entropy)
-		one.CreatedAt = d.Record.CreatedAt
-		if one.Status == role.Ready {
-			if one, err = d.Role(a.base, one); err != nil {
-				return d, nil, nil, err
-			}
+		if one, err = provision.FoundRole(a.base, one); err != nil {
+			return d, nil, nil, err
 		}
 		roles = append(roles, one)
 	}
@@ -219,7 +223,7 @@ func (a *Adoptions) store(
 ) (done Adopted, err error) {
 	known := false
 	err = a.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
-		if done, err = a.adopted(ctx, tx, d.Record.ID, q.Wanted); err != nil {
+		if done, err = a.adopted(ctx, tx, d.Record.ID, q); err != nil {
 			return err
 		}
 		if known = done.Operation.ID != ""; known {

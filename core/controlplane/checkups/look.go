@@ -3,6 +3,7 @@ package checkups
 import (
 	"context"
 	"errors"
+	"math"
 	"net/netip"
 	"slices"
 
@@ -32,7 +33,10 @@ type checkup struct {
 	found  []doctor.Finding
 }
 
-func (l *checkup) all(ctx context.Context) error {
+func (l *checkup) all(ctx context.Context) (err error) {
+	if l.files.Behind, err = l.behind(ctx); err != nil {
+		return err
+	}
 	if err := l.databases(ctx); err != nil {
 		return err
 	}
@@ -111,7 +115,7 @@ func (l *checkup) compare(ctx context.Context, after, last id.DatabaseID, list [
 // unexpected is about a database that the server has, and that is not one of its own by the metadata. One that moves is nothing
 // to be told.
 func (l *checkup) unexpected(ctx context.Context, d command.InventoryDatabase) error {
-	elsewhere, moves := "", false
+	elsewhere, moves, known := "", false, false
 	err := l.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
 		r, err := tx.Databases().Get(ctx, d.DatabaseID)
 		if err != nil {
@@ -122,6 +126,10 @@ func (l *checkup) unexpected(ctx context.Context, d command.InventoryDatabase) e
 		}
 		on, err := tx.Servers().Get(ctx, r.ServerID)
 		elsewhere, moves = on.Name, r.ServerID == l.server.ID // it has come just now
+		if err == nil {
+			_, err = tx.Operations().Get(ctx, d.MadeBy)
+			known, err = err == nil, base.NotFound(err, nil)
+		}
 		return err
 	})
 	switch {
@@ -133,6 +141,8 @@ func (l *checkup) unexpected(ctx context.Context, d command.InventoryDatabase) e
 	case elsewhere != "":
 		l.found = append(l.found, doctor.Finding{
 			Code: doctor.DatabaseElsewhere, DatabaseID: d.DatabaseID, Subject: d.Name, Want: "at " + elsewhere, Has: "here",
+			// Nobody ever got into one of an operation that was not over: it is not the one that customers have.
+			OperationID: d.MadeBy, Epoch: math.MaxInt64, NoRepair: l.files.Behind || known || d.Open,
 		})
 	default:
 		l.found = append(l.found, doctor.ExamineDatabase(nil, &d)...)
@@ -241,8 +251,19 @@ func (l *checkup) strays(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.found = append(l.found, doctor.ExamineStrays(has, of, doctor.Around{Busy: l.busy, Serves: l.serves})...)
+	around := doctor.Around{Busy: l.busy, Serves: l.serves, Behind: l.files.Behind}
+	l.found = append(l.found, doctor.ExamineStrays(has, of, around)...)
 	return nil
+}
+
+// behind reports whether the metadata lack operations that the server has heard of.
+func (l *checkup) behind(ctx context.Context) (bool, error) {
+	heard, err := ask(ctx, l, command.AskHeard{})
+	if err != nil {
+		return false, err
+	}
+	lacking, err := l.base.Lacking(ctx, heard)
+	return len(lacking) > 0, err
 }
 
 // operations are those with a record that an agent has named.
@@ -315,15 +336,6 @@ func (l *checkup) listFiles(ctx context.Context) error {
 	case err != nil:
 		return &silence{err}
 	}
-	heard, err := ask(ctx, l, command.AskHeard{})
-	if err != nil {
-		return err
-	}
-	lacking, err := l.base.Lacking(ctx, heard)
-	if err != nil {
-		return err
-	}
-	l.files.Behind = len(lacking) > 0
 	err = l.base.Store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
 		l.files.Uploads, err = uploadsOf(ctx, tx, all)
 		return err

@@ -21,7 +21,7 @@ var errUnseen = errors.New("it was done, but the agent did not answer afterwards
 
 // unseen reports whether a finding says that the agent was silent.
 func unseen(f doctor.Finding) bool {
-	return f.Code == doctor.ServerUnreachable || f.Code == doctor.OtherProtocol
+	return f.Code == doctor.ServerUnreachable || f.Code == doctor.ServerRefuses || f.Code == doctor.OtherProtocol
 }
 
 // errStays says that a repair was done, and the difference is still there.
@@ -174,11 +174,12 @@ func (c *Checkups) rejoin(ctx context.Context, agent ports.Agent, db id.Database
 
 var errBusy = fault.New(fault.DatabaseStateConflict, "work on the database has begun since it was looked at")
 
-// closeLeft closes an operation. One that the agent has completed it does not close: then only what was kept for it goes.
+// closeLeft closes an operation. One that the agent has completed it does not close: then only what was kept for it goes, and a
+// database that it has made stays.
 func closeLeft(ctx context.Context, agent ports.Agent, f doctor.Finding) error {
 	fence := ports.Fence{OperationID: f.OperationID, Epoch: f.Epoch}
 	err := ports.Close(ctx, agent, fence)
-	if f.DatabaseID != "" && command.RefusedFor(err, command.ReasonCompleted) {
+	if f.DatabaseID != "" && f.Code != doctor.DatabaseElsewhere && command.RefusedFor(err, command.ReasonCompleted) {
 		err = ports.Tell(ctx, agent, fence, command.Discard{DatabaseID: f.DatabaseID})
 	}
 	return err

@@ -79,7 +79,9 @@ func New(p *base.Base, q Parts) *Operator {
 		Ring: q.Ring, Snapshots: q.Snapshots, Desk: keys.OperatorsDesk(p), Helpdesk: q.Helpdesk,
 		Overrides: roles.NewOverrides(p), Quotas: storage.NewQuotas(p),
 		Roster: members.NewRoster(p), Checkups: checkups.New(p), Unverified: deletion.NewUnverified(q.Deletion),
-		Adoptions: adoptions.New(p, q.Deletion),
+		Adoptions: adoptions.New(p, q.Deletion, func(ctx context.Context, db id.DatabaseID, of id.RoleID) (bool, error) {
+			return roles.RemoveOrdered(ctx, p, db, of)
+		}),
 	}
 	q.Moves.RegisterDrains(o.RemoveServer)
 	return o

@@ -7,6 +7,7 @@ import (
 	"github.com/pgherd/pgherd/core/backup"
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -25,8 +26,14 @@ func Found(
 	return d, d.makeLogins(p, func(l database.Login) int64 { return max(1, generations[l]) })
 }
 
-// Role gives an additional role that stands already a password that is not in force, under the generation that its server knows.
-func (d *Draft) Role(p *base.Base, r role.Role) (role.Role, error) {
+// FoundRole completes an additional role that stands already. One that may log in gets a password that is not in force, under the
+// generation that its server knows.
+func FoundRole(p *base.Base, r role.Role) (role.Role, error) {
+	r.ID, r.SetupID = base.NewID[id.RoleID](p.Entropy), base.NewID[id.OperationID](p.Entropy)
+	r.CreatedAt = p.Clock.Now()
+	if r.Status != role.Ready {
+		return r, nil
+	}
 	password, verifier := makePassword(p)
 	var err error
 	if r.Sealed, err = p.Secrets.Seal([]byte(password), r.SecretContext()); err == nil {
@@ -39,6 +46,9 @@ func (d *Draft) Role(p *base.Base, r role.Role) (role.Role, error) {
 func (d *Draft) StoreFound(
 	ctx context.Context, tx ports.Tx, roles []role.Role, allowlist []database.AllowlistEntry, also func() error,
 ) error {
+	if _, err := tx.Accounts().LockForQuota(ctx, d.Record.AccountID); err != nil { // a suspension waits, and finds the database
+		return err
+	}
 	return d.Store(ctx, tx, func() error {
 		for _, r := range roles {
 			if err := tx.Roles().Add(ctx, r); err != nil {

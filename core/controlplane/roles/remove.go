@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/controlplane/access"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/role"
 	"github.com/pgherd/pgherd/ports"
@@ -52,10 +54,17 @@ func (r *Roles) remove(
 		return Removal{}, err
 	}
 	defer release()
+	return r.removeFor(ctx, reached.Record().ID, of, e, listed, reached.Caller().Actor(), reached.Caller().RequestID)
+}
+
+// removeFor removes a role for whoever may do so.
+func (r *Roles) removeFor(
+	ctx context.Context, db id.DatabaseID, of id.RoleID, e role.Event, listed bool, by audit.Actor, request string,
+) (Removal, error) {
 	ctx, cancel := r.base.Patient(ctx)
 	defer cancel()
 	for range removeRounds {
-		job, found, err := r.nextRemoval(ctx, reached, of, e)
+		job, found, err := r.nextRemoval(ctx, db, of, e, by, request)
 		if err != nil {
 			return Removal{}, err
 		}
@@ -89,11 +98,11 @@ func pendingRemoval(c role.Change) Removal {
 // nextRemoval commits the next intent on the way to a removal, or finds the pending one. found is the role's status. It works
 // even if the revocation has used up the request's time; the rest then continues in the background.
 func (r *Roles) nextRemoval(
-	ctx context.Context, reached access.Reached, of id.RoleID, e role.Event,
+	ctx context.Context, db id.DatabaseID, of id.RoleID, e role.Event, by audit.Actor, request string,
 ) (job changeJob, found role.Status, err error) {
 	ctx, cancel := r.base.Settling(ctx)
 	defer cancel()
-	err = r.updateScene(ctx, reached.Record().ID, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
+	err = r.updateScene(ctx, db, func(ctx context.Context, tx ports.Tx, s role.Scene) error {
 		target, err := r.roleOf(ctx, tx, s.Database.ID, of)
 		if err != nil {
 			return err
@@ -106,16 +115,31 @@ func (r *Roles) nextRemoval(
 		if err != nil || len(cell.Effects) == 0 {
 			return err
 		}
-		job, err = r.changeRole(ctx, tx, s.Database, target, cell, r.removalIntent(reached, cell.Effects))
+		want := r.removalIntent(by, cell.Effects)
+		want.RequestID = request
+		job, err = r.changeRole(ctx, tx, s.Database, target, cell, want)
 		return err
 	})
 	return job, found, err
 }
 
 // removalIntent revokes a role that can log in, and removes any other.
-func (r *Roles) removalIntent(reached access.Reached, effects []string) intent {
+func (r *Roles) removalIntent(by audit.Actor, effects []string) intent {
 	if slices.Contains(effects, role.StartProof) {
-		return r.userIntent(reached, role.Revocation, r.internalKey("delete"))
+		return r.intentOf(by, role.Revocation, r.internalKey("delete"))
 	}
-	return r.userIntent(reached, role.Removal, r.internalKey("remove"))
+	return r.intentOf(by, role.Removal, r.internalKey("remove"))
+}
+
+// RemoveOrdered removes a role on the order of the people who run the service, as its owner's deletion does; done is false while
+// that goes on. Errors are those of Roles.Delete.
+func RemoveOrdered(ctx context.Context, p *base.Base, db id.DatabaseID, of id.RoleID) (done bool, err error) {
+	record, err := p.Record(ctx, db)
+	if err != nil {
+		return false, base.NotFound(err, base.ErrDatabaseNotFound())
+	}
+	r := &Roles{&driver{p}, role.ModelOf(record.RoleModel)}
+	defer r.ended(&err)
+	removal, err := r.removeFor(ctx, db, of, role.Delete, true, audit.Operator, "")
+	return removal.Done, err
 }
