@@ -2,6 +2,8 @@ package relocate
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/pgherd/pgherd/agent/crash"
 	"github.com/pgherd/pgherd/agent/databases"
@@ -44,6 +46,11 @@ func (x *Relocator) serveHere(ctx context.Context, e protocol.Command, c command
 		}
 		statements = append(statements, admitting...)
 	}
+	in, err := x.inForce(ctx, d, c.Passwords)
+	if err != nil {
+		return none, err
+	}
+	statements = append(statements, in...)
 	if err := x.pooler.Sync(ctx, x.ledger.PoolerState); err != nil {
 		return none, err
 	}
@@ -63,6 +70,20 @@ func (x *Relocator) serveHere(ctx context.Context, e protocol.Command, c command
 	x.Replaced(c.DatabaseID)
 	crash.Point(crash.ServeReply)
 	return none, nil
+}
+
+// inForce gives the logins that the server has of a database the passwords that are in force.
+func (x *Relocator) inForce(ctx context.Context, d ledger.Database, list []command.Password) (statements []string, err error) {
+	const query = "SELECT name FROM ledger.role WHERE database_id = $1 AND part IN (" + ledger.LoginParts + ")"
+	has, err := pg.Column(ctx, x.db, query, d.ID)
+	for _, p := range list {
+		if slices.Contains(has, p.Username) {
+			statements = append(statements, "ALTER ROLE "+pg.Ident(p.Username)+" PASSWORD "+pg.Quote(p.Verifier),
+				fmt.Sprintf("UPDATE ledger.role SET credential_generation = %d WHERE database_id = %s AND name = %s",
+					p.Generation, pg.Quote(d.ID), pg.Quote(p.Username)))
+		}
+	}
+	return statements, err
 }
 
 // refuseUntaken refuses an operation that follows a database, and does not have all of it.

@@ -263,10 +263,11 @@ var all = []struct {
 	{
 		command.Serve{DatabaseID: db, Open: true, Generation: 4, Roles: []command.AdmitRole{{
 			DatabaseID: db, Username: username, AccessProfile: role.ReadOnly, ConnectionLimit: 3, Verifier: verifier,
-		}}},
+		}}, Passwords: []command.Password{{Username: "orders", Verifier: verifier, Generation: 2}}},
 		"move.serve", "database/" + string(db),
 		`{"databaseId":"` + string(db) + `","open":true,"roles":[{"databaseId":"` + string(db) + `","username":"` + username +
-			`","want":"open","accessProfile":"read_only","connectionLimit":3,"verifier":"` + verifier + `"}]}`, nil,
+			`","want":"open","accessProfile":"read_only","connectionLimit":3,"verifier":"` + verifier + `"}],"passwords":[{` +
+			`"username":"orders","verifier":"` + verifier + `","generation":2}]}`, nil,
 	},
 	{
 		command.Depart{DatabaseID: db}, "move.depart", "database/" + string(db), `{"databaseId":"` + string(db) + `"}`, nil,

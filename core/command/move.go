@@ -176,7 +176,16 @@ type Serve struct {
 	DatabaseID    id.DatabaseID `json:"databaseId"`
 	Open          bool          `json:"open"` // false: the database is stopped
 	Roles         []AdmitRole   `json:"roles,omitempty"`
-	Generation    int64         `json:"-"` // of the database's access
+	// Passwords are those in force of the logins that may log in: they may have been changed since the target made them.
+	Passwords  []Password `json:"passwords,omitempty"`
+	Generation int64      `json:"-"` // of the database's access
+}
+
+// Password is the one of a login that is in force, and the generation of its credential.
+type Password struct {
+	Username   string `json:"username"`
+	Verifier   string `json:"verifier"` // SCRAM-SHA-256
+	Generation int64  `json:"generation"`
 }
 
 // About implements Command.
@@ -202,6 +211,11 @@ func (c Serve) Check() error {
 		}
 		if err := checkGrants(r.AccessProfile, r.ConnectionLimit); err != nil {
 			return err
+		}
+	}
+	for _, p := range c.Passwords {
+		if !verifierPattern.MatchString(p.Verifier) || p.Generation < 1 {
+			return Refuse(ReasonInvalid, "passwords: the verifier is none of SCRAM-SHA-256, or the generation below 1")
 		}
 	}
 	return checkDatabase(c.DatabaseID)

@@ -3,6 +3,7 @@ package move
 import (
 	"slices"
 
+	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/stage"
 )
@@ -106,4 +107,18 @@ var Machine = stage.New(
 // Pivotal reports whether the database is the other server's from this stage on.
 func Pivotal(s stage.Stage) bool {
 	return slices.Contains([]stage.Stage{Serving, Departing, Settling, Leaving, stage.Succeeded}, s)
+}
+
+// AdmitsPasswords reports whether passwords may be changed while a move is open, so that one that somebody knows need not be in
+// force until its end: yes but for the moment of the pivot, and for as long as a closed move keeps customers out. The other
+// server gets those that are in force when it lets customers in.
+func AdmitsPasswords(o operation.Operation) bool {
+	switch Machine.Of(o) { //nolint:exhaustive // in every other stage nobody gets in, or it is not known where
+	case stage.Queued, Making, Admitting, Departing, Settling, Leaving:
+		return true
+	case Dumping, Fetching, Loading, Switching, Following:
+		in, err := operation.Decode[Input](o.Input)
+		return err == nil && !in.Closed
+	}
+	return false
 }

@@ -22,6 +22,9 @@ type Spec struct {
 	Logins bool
 	// BesideLogins permits changes of logins while one is open, because it only reads.
 	BesideLogins bool
+	// BesidePasswords reports whether passwords may be changed while one is open: it carries them over; nil: never. No role is made
+	// or removed meanwhile.
+	BesidePasswords func(Operation) bool
 	// Driven reports whether one is put down for as long as its callers may stay away; nil: no caller drives any.
 	Driven func(Operation) bool
 	// Ends says that one which the service begins by itself deletes or shuts out because a time is over.
@@ -33,6 +36,11 @@ type Spec struct {
 // AdmitsLogins reports whether logins may change beside an open operation of the kind.
 func (s Spec) AdmitsLogins(o Operation) bool {
 	return s.BesideLogins || s.LoginsUntilBegun && o.Status == Queued
+}
+
+// AdmitsPasswords reports whether passwords may be changed beside an open operation of the kind.
+func (s Spec) AdmitsPasswords(o Operation) bool {
+	return s.AdmitsLogins(o) || s.BesidePasswords != nil && s.BesidePasswords(o)
 }
 
 // ByTime reports whether an operation of the kind deletes or shuts out because a time is over, and nobody has asked for it.

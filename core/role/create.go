@@ -71,6 +71,16 @@ type Scene struct {
 	Roles    []Role         // all but the removed ones
 	Change   *Change        // the pending one of the database
 	Blocking operation.Kind // of the open operation beside which logins may not change; empty where there is none
+	// Passwords says that passwords may be changed beside that operation all the same.
+	Passwords bool
+}
+
+// forPasswords is the scene as it is for who changes passwords alone.
+func (s Scene) forPasswords() Scene {
+	if s.Passwords {
+		s.Blocking = ""
+	}
+	return s
 }
 
 // Admits decides whether a new role may be created (spec, rules 3 and 7-9 for create). VALIDATION_ERROR: the label or the

@@ -45,6 +45,7 @@ func (r Role) AdmitsReveal(now time.Time) error {
 
 // AdmitsChange decides about a rotation or revocation that a user asks for.
 func (s Scene) AdmitsChange(r Role, k Kind, now time.Time) (machine.Cell[Status], error) {
+	s = s.forPasswords()
 	event := Rotate
 	if k == Revocation {
 		event = Revoke
@@ -63,7 +64,7 @@ func (s Scene) AdmitsChange(r Role, k Kind, now time.Time) (machine.Cell[Status]
 
 // AdmitsLoginChange decides about rotating the password of a login that was created with the database, of whatever model. It
 // needs no groups.
-func (s Scene) AdmitsLoginChange() error { return s.undisturbed(database.Active) }
+func (s Scene) AdmitsLoginChange() error { return s.forPasswords().undisturbed(database.Active) }
 
 // AdmitsRemoval decides about the removal of a role: event is Delete or Remove. A cell without effects means that the role is
 // already removed.

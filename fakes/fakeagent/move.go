@@ -305,6 +305,11 @@ func (s *Server) serveMoved(op id.OperationID, d *databaseState, c command.Serve
 		l.open, l.profile, l.limit, l.verifier, l.until = true, r.AccessProfile, r.ConnectionLimit, r.Verifier, r.ValidUntil
 		l.connect = true // as the owner has left it at the source
 	}
+	for _, p := range c.Passwords {
+		if l := d.logins[p.Username]; l != nil {
+			l.verifier, l.credential = p.Verifier, p.Generation
+		}
+	}
 	d.empty, d.open = false, c.Open
 	s.forgetMove(op)
 	s.ended[op] = true

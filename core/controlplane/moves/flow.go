@@ -2,6 +2,7 @@ package moves
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/pgherd/pgherd/core/account"
@@ -25,7 +26,7 @@ const Kind operation.Kind = "move"
 func (m *Moves) register() {
 	work.RegisterStaged(m.base.Work, work.Staged[move.Input]{
 		Kind: work.Kind[move.Input]{
-			Spec: operation.Spec{Kind: Kind, Public: true, Right: account.Own},
+			Spec: operation.Spec{Kind: Kind, Public: true, Right: account.Own, BesidePasswords: move.AdmitsPasswords},
 			Calls: append(slices.Clone(provision.StandCalls), "admit_peer", "dump", "fetch", "load", "switch", "follow", "part", "take",
 				"serve", "depart", "adopt", "leave", "close_target", "close"),
 			Commits: []string{
@@ -140,10 +141,16 @@ func (t *turn) admit(ctx context.Context) (work.Next, error) {
 		return t.Fail(ctx, fault.Wrap(err, fault.AgentError, "the server of the database does not let the other one in"))
 	case err != nil:
 		return work.Next{}, err
-	case t.Input.Closed:
-		return t.Next(ctx, move.AdmittedOne)
+	case !t.Input.Closed:
+		return t.Next(ctx, move.Admitted)
 	}
-	return t.Next(ctx, move.Admitted)
+	switch err := t.Enter(ctx, move.AdmittedOne, t.settled); {
+	case errors.Is(err, errChanging):
+		return t.Again(partAgain), nil
+	case err != nil:
+		return work.Next{}, err
+	}
+	return t.shut(ctx)
 }
 
 // shut has customers kept out of a database whose changes cannot be followed.
@@ -283,7 +290,11 @@ func (t *turn) follow(ctx context.Context) (work.Next, error) {
 	}
 	now := t.m.base.Clock.Now()
 	t.Input.ShutAt = &now
-	if err := t.Enter(ctx, move.Near, nil); err != nil {
+	switch err := t.Enter(ctx, move.Near, t.settled); {
+	case errors.Is(err, errChanging):
+		t.Input.ShutAt = nil
+		return t.Again(partAgain), nil
+	case err != nil:
 		return work.Next{}, err
 	}
 	return t.part(ctx)

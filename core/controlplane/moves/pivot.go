@@ -155,6 +155,9 @@ func (t *turn) serve(ctx context.Context) (work.Next, error) {
 	spec := command.Serve{
 		DatabaseID: t.Record.ID, Open: t.Record.Status == database.Active, Generation: t.Record.AccessGeneration,
 	}
+	if spec.Passwords, err = t.m.passwords(ctx, t.Record.ID); err != nil {
+		return work.Next{}, err
+	}
 	for _, one := range roles {
 		if one.Admit != nil {
 			spec.Roles = append(spec.Roles, *one.Admit)

@@ -152,8 +152,8 @@ func (d *driver) scene(ctx context.Context, tx ports.Tx, locked database.Record)
 	if errors.Is(err, ports.ErrNoRow) {
 		return s, nil
 	}
-	if err == nil && !d.base.Work.Spec(open.Kind).AdmitsLogins(open) {
-		s.Blocking = open.Kind
+	if spec := d.base.Work.Spec(open.Kind); err == nil && !spec.AdmitsLogins(open) {
+		s.Blocking, s.Passwords = open.Kind, spec.AdmitsPasswords(open)
 	}
 	return s, err
 }
