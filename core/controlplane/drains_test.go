@@ -80,6 +80,7 @@ func TestADrainThatGoesNoFurther(t *testing.T) {
 	equal(t, "state", d.State, move.Stuck)
 	equal(t, "left", len(d.Left), 1)
 	equal(t, "why", strings.Contains(d.Left[0].Item.Why, "public.bare"), true)
+	w.server.SetLogical(false)
 	must(w.drains(func(d *move.Drain) { d.Closed = true }))(t)
 	d, _ = w.drained()
 	equal(t, "state, closed", d.State, move.Drained)

@@ -91,6 +91,7 @@ func TestMovesThatAreRefused(t *testing.T) {
 		"without room":       {func(w *world) { w.changesOther(func(s *server.Server) { s.Connections = 1 }) }, nil, "to"},
 		"the name is taken":  {(*world).namesake, nil, "to"},
 		"it has no identity": {func(w *world) { w.home().Load("shop", "CREATE TABLE bare (n int);\n") }, nil, "closed"},
+		"to a deaf one":      {func(w *world) { w.server.SetLogical(false) }, nil, "closed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -29,8 +29,8 @@ func (p *Base) ServerOf(ctx context.Context, serverID id.ServerID) (s server.Ser
 	return s, agent, err
 }
 
-// PostgresOf returns the major version of a server's PostgreSQL. Its agent is asked where nobody has asked it yet. AGENT_ERROR: it
-// does not say.
+// PostgresOf returns the major version of a server's PostgreSQL. Its agent is asked where nobody has asked it yet. AGENT_ERROR:
+// it does not say.
 func PostgresOf(ctx context.Context, s server.Server, agent ports.Agent) (int, error) {
 	if s.PostgresVersion != 0 {
 		return s.PostgresVersion, nil

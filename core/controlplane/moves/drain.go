@@ -264,15 +264,10 @@ func (m *Moves) drain(ctx context.Context, now time.Time, d move.Drain, remove R
 
 // drainOne orders the move of a database.
 func (m *Moves) drainOne(ctx context.Context, d move.Drain, s move.Standing) error {
-	q := Request{DatabaseID: s.ID, To: d.To, Forward: time.Duration(d.Forward) * time.Second}
+	q := Request{DatabaseID: s.ID, To: d.To, OrClosed: d.Closed, Forward: time.Duration(d.Forward) * time.Second}
 	var err error
 	if q.To == "" {
 		q.To, err = m.pick(ctx, s.Record)
-	}
-	if err == nil && d.Closed {
-		var found Movable
-		found, err = m.Movable(ctx, s.ID)
-		q.Closed = len(found.Obstacles) > 0
 	}
 	var o operation.Operation
 	if err == nil {

@@ -44,6 +44,7 @@ type Request struct {
 	DatabaseID id.DatabaseID
 	To         id.ServerID
 	Closed     bool // dump and load, and keep customers out meanwhile
+	OrClosed   bool // only where the database cannot be moved while it serves
 	// Forward is for how long the server that is left sends on who still comes; 0: not at all.
 	Forward time.Duration
 }
@@ -87,13 +88,15 @@ func (m *Moves) Order(ctx context.Context, q Request, by operation.Order) (o ope
 	if err != nil {
 		return o, err
 	}
-	if len(found.Obstacles) > 0 && !q.Closed {
-		return o, fault.Invalid("closed", "the database cannot be moved while it serves: %s; a closed move takes about %s",
-			Obstacles(found.Movable.Obstacles), found.ClosedFor)
-	}
-	to, err := m.reached(ctx, q.To)
+	to, inTheWay, err := m.reached(ctx, q.To)
 	if err != nil {
 		return o, err
+	}
+	if inTheWay = append(inTheWay, found.Obstacles...); len(inTheWay) > 0 {
+		if q.Closed = q.Closed || q.OrClosed; !q.Closed {
+			return o, fault.Invalid("closed", "the database cannot be moved while it serves: %s; a closed move takes about %s",
+				Obstacles(inTheWay), found.ClosedFor)
+		}
 	}
 	err = m.base.UpdateStored(ctx, q.DatabaseID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
 		if err := m.admits(ctx, tx, locked, to); err != nil {
@@ -128,11 +131,11 @@ func (m *Moves) Order(ctx context.Context, q Request, by operation.Order) (o ope
 	return o, err
 }
 
-// reached is a server whose agent answers.
-func (m *Moves) reached(ctx context.Context, of id.ServerID) (server.Server, error) {
+// reached is a server whose agent answers, and what keeps databases from coming to it while they serve.
+func (m *Moves) reached(ctx context.Context, of id.ServerID) (s server.Server, inTheWay []command.Obstacle, err error) {
 	s, agent, err := m.base.ServerOf(ctx, of)
 	if s.ID == "" {
-		return s, base.NotFound(err, fault.Invalid("to", "does not exist"))
+		return s, nil, base.NotFound(err, fault.Invalid("to", "does not exist"))
 	}
 	var can command.Capabilities
 	if err == nil {
@@ -142,9 +145,12 @@ func (m *Moves) reached(ctx context.Context, of id.ServerID) (server.Server, err
 		err = base.CheckProtocol(can)
 	}
 	if err != nil {
-		err = fault.Wrap(err, fault.AgentError, "the agent of %s does not answer: %s", s.Name, base.WhyRefused(err))
+		return s, nil, fault.Wrap(err, fault.AgentError, "the agent of %s does not answer: %s", s.Name, base.WhyRefused(err))
 	}
-	return s, err
+	if can.NotLogical != "" {
+		inTheWay = []command.Obstacle{{Kind: command.Other, Object: s.Name + " cannot follow it: " + can.NotLogical}}
+	}
+	return s, inTheWay, nil
 }
 
 func (m *Moves) admits(ctx context.Context, tx ports.Tx, locked database.Record, to server.Server) error {
