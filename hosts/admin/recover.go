@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ var errSomeLeft = errors.New("some databases stay with the server that is gone: 
 func (m *metadata) serverRecover() *cobra.Command {
 	var on, first []string
 	var storage, reason string
+	var wait bool
 	someLeft := false
 	cmd := &cobra.Command{
 		Use: "recover", Short: "make the databases of a server that is gone for good anew on others",
@@ -32,6 +34,7 @@ func (m *metadata) serverRecover() *cobra.Command {
 	f.StringSliceVar(&first, "first", nil, "names or IDs of databases that come before the others, in this order")
 	f.StringVar(&storage, "storage", "", "where the server kept backups and archive: the prefix in the bucket or the folder, as "+
 		"the agents of --on see it; by default where its agent said")
+	f.BoolVar(&wait, "wait", false, "wait for the end of all, say on the way how many are left, and show those that failed")
 	f.StringVar(&reason, "reason", "", "why; the activity log shows it to customers")
 	onID(m, m.asking(required(cmd, "on", "reason")), "server",
 		func(ctx context.Context, o *operator.Operator, of id.ServerID) (output, error) {
@@ -65,6 +68,11 @@ func (m *metadata) serverRecover() *cobra.Command {
 			for _, l := range left {
 				printLeft(cmd, l.On.Name, l.Until != nil, l.Why, l.WhyNoBackups)
 			}
+			if wait {
+				if err := waitRebuilt(ctx, cmd, o.Operation, list); err != nil {
+					return nil, err
+				}
+			}
 			someLeft = slices.ContainsFunc(list, func(r operator.Recovering) bool { return r.Err != nil })
 			return tableOf(list, recoveringRow), nil
 		})
@@ -88,12 +96,51 @@ func printLeft(cmd *cobra.Command, on string, archive bool, why, whyNoBackups st
 	}
 }
 
+// waitRebuilt waits until every operation has ended, and tells how many are left. Of one that did not succeed, Err says why.
+func waitRebuilt(
+	ctx context.Context, cmd *cobra.Command, look func(context.Context, id.OperationID) (operation.Operation, error),
+	list []operator.Recovering,
+) error {
+	for told := 0; ; {
+		left := 0
+		for i := range list {
+			r := &list[i]
+			if r.Err != nil || r.Operation.Status.Final() {
+				continue
+			}
+			now, err := look(ctx, r.Operation.ID)
+			if err != nil {
+				return err
+			}
+			switch r.Operation = now; {
+			case !now.Status.Final():
+				left++
+			case now.Status != operation.Succeeded:
+				r.Err = notDone(now)
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+		if left != told {
+			told = left
+			cmd.PrintErrf("%d left\n", told)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(waitPoll):
+		}
+	}
+}
+
 func recoveringRow(r operator.Recovering) row {
-	why, op := any(nil), any(nil)
+	why := any(nil)
 	if r.Err != nil {
 		why = r.Err.Error()
-	} else {
-		op = r.Operation.ID
 	}
-	return row{{"databaseId", r.ID}, {"name", r.Name}, {"on", r.On}, {"operationId", op}, {"why", why}}
+	return row{
+		{"databaseId", r.ID}, {"name", r.Name}, {"on", r.On}, {"operationId", some(string(r.Operation.ID))},
+		{"status", some(string(r.Operation.Status))}, {"why", why},
+	}
 }
