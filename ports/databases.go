@@ -39,6 +39,8 @@ type Databases interface {
 	// whether that is verified or damaged, its roles, a change of a login, members, open invitations, the lease of a preview, its
 	// tombstone. When a size was read is no change, nor when backups are read again, nor the lease of an operation.
 	Pulses(ctx context.Context, list []id.DatabaseID) (map[id.DatabaseID]string, error)
+	// WaysBack lists up to limit records, without deleted ones, whose WayBack is a version.
+	WaysBack(ctx context.Context, version, limit int) ([]database.Record, error)
 	// Due lists up to limit records for which the named work is due.
 	Due(ctx context.Context, what DueWork, now time.Time, limit int) ([]database.Record, error)
 }

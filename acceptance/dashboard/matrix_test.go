@@ -21,7 +21,7 @@ var needs = byName(map[account.Action]string{
 		"role.reveal role.rotate role.revoke role.continue role.reconcile role.delete network.add " +
 		"network.remove extension.change settings database.environment database.lifecycle slow",
 	account.Own: "backup.restore backup.clone database.clone timeouts timeouts.set members member.add member.role " +
-		"member.remove invitation.resend invitation.revoke database.delete deleted.recover " +
+		"member.remove database.confirm invitation.resend invitation.revoke database.delete deleted.recover " +
 		"deleted.backup",
 })
 

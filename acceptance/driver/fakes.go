@@ -14,6 +14,7 @@ import (
 	"github.com/pgherd/pgherd/acceptance/spec"
 	"github.com/pgherd/pgherd/core/account"
 	"github.com/pgherd/pgherd/core/backup"
+	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/controlplane/databases"
 	"github.com/pgherd/pgherd/core/controlplane/keys"
 	"github.com/pgherd/pgherd/core/controlplane/operator"
@@ -24,6 +25,7 @@ import (
 	"github.com/pgherd/pgherd/core/restore"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/fakes/fakeagent"
+	"github.com/pgherd/pgherd/ports"
 )
 
 // fakeOperator calls the operator's use cases.
@@ -214,6 +216,22 @@ func (o fakeOperator) CreateDatabase(a spec.Account, name, reason string) (id.Da
 	made, err := o.use().CreateDatabase(context.Background(), a.ID,
 		databases.CreateRequest{Name: name, DisplayName: name}, "", someOrder(reason))
 	return made.Record.ID, made.Password, err
+}
+
+// PretendUpgrade implements spec.Operator.
+func (o fakeOperator) PretendUpgrade(of id.DatabaseID) error {
+	return o.s.store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		return base.Change(ctx, tx, of, func(r *database.Record) error {
+			r.PostgresVersion, r.WayBack = 17, 16
+			return nil
+		})
+	})
+}
+
+// ConfirmUpgrade implements spec.Operator.
+func (o fakeOperator) ConfirmUpgrade(of id.DatabaseID, reason string) error {
+	_, err := o.use().ConfirmUpgrade(context.Background(), of, someOrder(reason))
+	return err
 }
 
 func someOrder(reason string) operation.Order { return operation.Order{By: "somebody", Reason: reason} }

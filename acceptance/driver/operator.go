@@ -110,6 +110,19 @@ func (o realOperator) CreateDatabase(a spec.Account, name, reason string) (id.Da
 	return id.DatabaseID(fmt.Sprint(made["databaseId"])), password, err
 }
 
+// PretendUpgrade implements spec.Operator.
+func (o realOperator) PretendUpgrade(of id.DatabaseID) error {
+	_, err := query(o.r.MetadataURL(), statementTime,
+		"UPDATE databases SET postgres_version = 17, way_back = 16 WHERE id = "+pq.QuoteLiteral(string(of)))
+	return err
+}
+
+// ConfirmUpgrade implements spec.Operator.
+func (o realOperator) ConfirmUpgrade(of id.DatabaseID, reason string) error {
+	_, err := o.admin("database", "confirm-upgrade", "--database", string(of), "--reason", reason, "--yes")
+	return err
+}
+
 // DeleteUnverified implements spec.Operator.
 func (o realOperator) DeleteUnverified(of id.DatabaseID, reason string) error {
 	_, err := o.admin("operation", "delete-unverified", "--database", string(of), "--reason", reason, "--yes")

@@ -45,6 +45,7 @@ var takes = map[string]string{
 	"POST /databases/{id}/backups/restore-upload/complete":             "own",
 	"POST /databases/{id}/managed-restores":                            "account",
 	"POST /databases/{id}/clone":                                       "account",
+	"POST /databases/{id}/confirm-upgrade":                             "own",
 	"POST /databases/{id}/rescue":                                      "account",
 	"POST /databases/{id}/comparisons":                                 "account",
 	"POST /databases/{id}/searches":                                    "account",

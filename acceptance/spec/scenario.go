@@ -18,7 +18,7 @@ type Scenario struct {
 func Scenarios() []Scenario {
 	return withBoth(
 		of("create", creating), of("names", naming), of("quota", quotas), of("idempotency", repeating),
-		of("visibility", seeing), of("environment", labelling), of("lifecycle", startingAndStopping),
+		of("visibility", seeing), of("environment", labelling), of("lifecycle", startingAndStopping), of("upgrade", upgrading),
 		of("allowlist", allowlisting), of("query-timeout", limitingQueries), of("slow-query", slowing),
 		of("activity", recording), of("usage", using),
 		of("backup", backingUp), of("certificate", certifying), of("recovery", windowing), of("retention", retaining),

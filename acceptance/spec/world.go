@@ -132,6 +132,9 @@ type Operator interface {
 	Restore(of id.DatabaseID, file backup.Filename, reason string) error
 	// CreateDatabase makes a database of an account, and returns it with the password of its owner's login.
 	CreateDatabase(a Account, name, reason string) (of id.DatabaseID, password string, err error)
+	// PretendUpgrade has the record of a database say that it came to PostgreSQL 17 from 16; ConfirmUpgrade ends its way back.
+	PretendUpgrade(of id.DatabaseID) error
+	ConfirmUpgrade(of id.DatabaseID, reason string) error
 	// DeleteUnverified deletes a database without a deletion backup.
 	DeleteUnverified(of id.DatabaseID, reason string) error
 	// Undelete brings a deleted database back, also one without a deletion backup.

@@ -114,6 +114,12 @@ func (x Databases) SetLifecycle(
 	return data[wire.LifecycleChange](ctx, x.c, post(b, "/databases/%s/lifecycle", databaseID), opts)
 }
 
+// ConfirmUpgrade sends POST /databases/{id}/confirm-upgrade: confirm an upgrade of PostgreSQL, which ends the way back to the
+// version before it.
+func (x Databases) ConfirmUpgrade(ctx context.Context, databaseID id.DatabaseID, opts ...Option) (wire.ConfirmedUpgrade, error) {
+	return data[wire.ConfirmedUpgrade](ctx, x.c, post(nil, "/databases/%s/confirm-upgrade", databaseID), opts)
+}
+
 // Clone sends POST /databases/{id}/clone: make a new database that begins with what this one holds, or held at a moment or in a
 // backup.
 func (x Databases) Clone(

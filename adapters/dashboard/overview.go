@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/pgherd/pgherd/adapters/dashboard/web"
 	"github.com/pgherd/pgherd/core/account"
@@ -58,6 +59,7 @@ func (s *site) showOverview(r *web.Request) (web.Answer, error) {
 			{Name: "Latest backup", Cell: backup},
 			{Name: "Backups", Cell: web.Words(scheduleWords(record.Schedule))},
 			{Name: "Environment", Cell: web.Words(orNone(plain(record.Environment)))},
+			{Name: "PostgreSQL", Cell: web.Words(strconv.Itoa(record.PostgresVersion))},
 			{Name: "Your role", Cell: web.Words(string(d.Standing()))},
 			{Name: "Created", Cell: web.Time(&record.CreatedAt)},
 			{Name: "ID", Cell: web.MonoText(string(record.ID))},
@@ -65,6 +67,9 @@ func (s *site) showOverview(r *web.Request) (web.Answer, error) {
 		operationSection(ongoing),
 		{Title: "Connect", Note: "Every connection is encrypted, and the server's name is verified.", Codes: connections(record,
 			record.Name, "")},
+	}
+	if upgraded := upgradeSection(d); upgraded != nil {
+		v.Sections = append([]*web.Section{upgraded}, v.Sections...)
 	}
 	return v, nil
 }

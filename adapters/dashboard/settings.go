@@ -1,8 +1,11 @@
 package dashboard
 
 import (
+	"fmt"
+
 	"github.com/pgherd/pgherd/adapters/dashboard/web"
 	"github.com/pgherd/pgherd/core/account"
+	"github.com/pgherd/pgherd/core/controlplane/access"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/rollout"
 )
@@ -15,6 +18,8 @@ func (s *site) settingPages() []web.Page {
 			Says("The environment was changed."),
 		web.Post("database.lifecycle", one+"/lifecycle", one+settingsTab, s.setLifecycle, "setDatabaseLifecycle").
 			Says("It is done, or about to be."),
+		web.Post("database.confirm", one+"/confirm-upgrade", one, s.confirmUpgrade, "confirmUpgrade").
+			Says("The upgrade is confirmed."),
 	}
 }
 
@@ -58,6 +63,33 @@ func (s *site) showSettings(r *web.Request) (web.Answer, error) {
 		}}})
 	}
 	return v, nil
+}
+
+// upgradeSection says that the way back to an older PostgreSQL is open; nil: none is.
+func upgradeSection(d access.Reached) *web.Section {
+	record := d.Record()
+	if record.WayBack == 0 {
+		return nil
+	}
+	section := &web.Section{ID: "upgrade", Title: "Upgrade of PostgreSQL", Note: fmt.Sprintf(
+		"It came from PostgreSQL %d to %d. Until the upgrade is confirmed, the people who run the service can take it back, with all "+
+			"that was written since.", record.WayBack, record.PostgresVersion)}
+	if may(d, account.Own) {
+		section.Forms = []*web.Form{{
+			Name: "database.confirm", Action: under(record.ID, "confirm-upgrade"), Submit: "Confirm the upgrade",
+			Intro: "It works with the new version, and there is no way back from then on.",
+		}}
+	}
+	return section
+}
+
+func (s *site) confirmUpgrade(r *web.Request) (web.Answer, error) {
+	d, err := s.reach(r, account.Own)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.use.Moves.ConfirmUpgrade(r.Context(), d)
+	return to(r, overviewTab), err
 }
 
 func (s *site) setEnvironment(r *web.Request) (web.Answer, error) {

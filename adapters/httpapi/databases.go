@@ -20,7 +20,7 @@ func viewSummary(s database.Summary) wire.Database {
 		Database: s.Name, Username: s.Name, // the owner's login has the database's name
 		Status: s.Status, SizeBytes: s.SizeBytes, CreatedAt: instant(s.CreatedAt), Environment: nullIfZero(s.Environment),
 		Storage:         wire.Storage{QuotaBytes: s.QuotaBytes, Status: s.StorageStatus},
-		ScheduledBackup: s.Schedule, PostgresVersion: s.PostgresVersion,
+		ScheduledBackup: s.Schedule, PostgresVersion: s.PostgresVersion, UpgradedFrom: s.WayBack,
 	}
 }
 

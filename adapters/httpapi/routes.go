@@ -21,7 +21,10 @@ func Routes(uc *controlplane.ControlPlane) (table []serve.Route) {
 		{ // before the databases, so that "deleted" is no ID
 			"Deletion", "Deleting databases, and recovering them", deletionRoutes{uc.Deletion}.routes(),
 		},
-		{"Databases", "Databases and their lifecycle", databaseRoutes{uc.Databases}.routes()},
+		{
+			"Databases", "Databases and their lifecycle",
+			slices.Concat(databaseRoutes{uc.Databases}.routes(), upgradeRoutes{uc.Moves}.routes()),
+		},
 		{"Allowlist", "Networks that may connect to a database", allowlistRoutes{uc.Allowlist}.routes()},
 		{"Query timeouts", "How long the sessions of a database may take", timeoutRoutes{uc.QueryTimeouts}.routes()},
 		{"Slow queries", "What takes the time of a database", slowQueryRoutes{uc.SlowQueries}.routes()},

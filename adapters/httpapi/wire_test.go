@@ -37,6 +37,8 @@ func TestWireShapes(t *testing.T) {
 	}
 	plain := record
 	plain.Environment = ""
+	upgraded := record
+	upgraded.WayBack = 16
 	const shown = `"id":"` + knownID + `","name":"shop","displayName":"Shop","host":"db.example","port":6432,` +
 		`"database":"shop","username":"shop","status":"active","sizeBytes":7,"createdAt":"2026-03-01T11:30:00Z",`
 	const room = `,"storage":{"quotaBytes":1073741824,"status":"full"},"scheduledBackup":"daily","postgresVersion":17`
@@ -70,6 +72,7 @@ func TestWireShapes(t *testing.T) {
 		want string
 	}{
 		{viewDatabase(record), `{` + shown + `"environment":"staging"` + room + `}`},
+		{viewDatabase(upgraded), `{` + shown + `"environment":"staging"` + room + `,"upgradedFrom":16}`},
 		{viewDatabase(plain), `{` + shown + `"environment":null` + room + `}`},
 		{wire.CreatedDatabase{Database: viewDatabase(plain), Password: "pw", ConnectionString: "postgresql://x"},
 			`{` + shown + `"environment":null` + room + `,"password":"pw","connectionString":"postgresql://x"}`},

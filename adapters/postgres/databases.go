@@ -18,7 +18,7 @@ var (
 		"host", "port", "account_plan", "account_database_bytes", "suspended_at", "suspended_for", "namespace_id").
 		WithOptional("timeout_operation", "overlay_id").Added().
 		Saved([]string{"id"}, []string{
-			"display_name", "environment", "schedule", "status", "connection_cap", "size_bytes", "sized_at", "next_backup_at",
+			"display_name", "environment", "schedule", "status", "connection_cap", "postgres_version", "way_back", "size_bytes", "sized_at", "next_backup_at",
 			"next_reading_at", "schedule_since",
 			"access_generation", "allowlist_generation", "allowlist_applied",
 			"role_generation", "role_ordinal", "roles_barred",
@@ -65,6 +65,8 @@ var (
 	sharedDatabase = pgdb.Define(readDatabases().Column(tieSession).Column(tieMember).Column(tieOwn).Where("t.id = ?"))
 	allTied        = pgdb.Define(readDatabases().Column(tieKeyValid).Column(tieSession).Column(tieBound).Column(tieMember).
 			Column(tieOwn).Where("t.id = ANY(?)"))
+	waysBack = pgdb.Define(readDatabases().Where("t.way_back = ? AND t.way_back > 0 AND NOT t." + gone).
+			OrderBy("t.id").Suffix("LIMIT ?"))
 	lockDatabase   = pgdb.Define(readDatabases().Where("t.id = ?").Suffix("FOR NO KEY UPDATE OF t"))
 	countDatabases = pgdb.Written("SELECT count(*) FROM databases d WHERE account_id = $1 AND " + inService)
 	removeDatabase = pgdb.Written(`
@@ -124,6 +126,10 @@ func (d databases) Count(ctx context.Context, of id.AccountID) (int, error) {
 // entries and operations stay.
 func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
 	return d.MustChange(ctx, ports.ErrNoRow, removeDatabase, db)
+}
+
+func (d databases) WaysBack(ctx context.Context, version, limit int) ([]database.Record, error) {
+	return d.All(ctx, waysBack, version, limit)
 }
 
 func (d databases) Due(ctx context.Context, what ports.DueWork, now time.Time, limit int) ([]database.Record, error) {

@@ -1,20 +1,14 @@
 package follow_test
 
 import (
-	"database/sql"
-	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/pgherd/pgherd/acceptance/agenttest"
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/core/command"
-	"github.com/pgherd/pgherd/core/database"
 )
 
 // varied is a database with what a target has to treat in its own way.
@@ -115,61 +109,12 @@ func TestEverythingMoves(t *testing.T) {
 // Writers that never send again what they are not sure of lose nothing that was confirmed, and double nothing.
 func TestWritersLoseNothing(t *testing.T) {
 	t.Parallel()
-	m := newMove(t, `CREATE TABLE entry (writer int, n int, PRIMARY KEY (writer, n))`)
-	const writers = 8
-	confirmed, unsure := [writers]int{}, [writers]int{}
-	done := make(chan struct{})
-	var group sync.WaitGroup
-	for w := range writers {
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			name, password := m.w.Login(database.OwnerLogin)
-			var db *sql.DB
-			for n := 1; ; n++ {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				if db == nil {
-					db = check.Must(sql.Open("postgres", m.source.PooledURL(m.w.Name, name, password)))(t)
-					db.SetMaxOpenConns(1)
-				}
-				if _, err := db.Exec(`INSERT INTO entry VALUES ($1, $2)`, w, n); err != nil {
-					unsure[w]++
-					_ = db.Close()
-					db = nil
-					time.Sleep(10 * time.Millisecond)
-					continue
-				}
-				confirmed[w]++
-			}
-		}()
-	}
+	m := newMove(t, makesEntries)
+	w := m.writes(t)
 	m.loads(t)
 	m.follows(t)
-	began := time.Now()
-	m.parted = tell(t, m, m.source, m.parting())
-	parted := time.Now()
-	tell(t, m, m.target, m.taking())
-	taken := time.Now()
-	tell(t, m, m.target, m.serving())
-	served := time.Now()
-	close(done)
-	group.Wait()
-	t.Logf("part %s, take %s, serve %s", parted.Sub(began), taken.Sub(parted), served.Sub(taken))
-	const all = `SELECT coalesce(md5(string_agg(e::text, ' ' ORDER BY writer, n)), '') || count(*) FROM entry e`
-	if had, has := m.source.InDatabase(t, m.w, all), m.target.InDatabase(t, m.w, all); had != has {
-		t.Errorf("the source has %s, and the target %s", had, has)
-	}
-	for w := range writers {
-		n := check.Must(strconv.Atoi(m.target.InDatabase(t, m.w,
-			fmt.Sprintf(`SELECT count(*) FROM entry WHERE writer = %d`, w))))(t)
-		if least := confirmed[w]; n < least || n > least+unsure[w] || n == 0 {
-			t.Errorf("writer %d has %d rows, of which %d were confirmed and %d not", w, n, least, unsure[w])
-		}
-	}
+	m.passes(t)
+	w.end(t, m.source, m.target)
 }
 
 // What does not come by changes of rows is noticed, while customers are served and go on to be.

@@ -57,6 +57,7 @@ const (
 	RehearsalFinished   Action = "rehearsal.finished"
 	ForwardEnded        Action = "database.forward_ended" // by an operator: nobody who comes to a former server is sent on
 	DatabaseMoved       Action = "database.moved"         // to another server, which is where it is from then on
+	UpgradeConfirmed    Action = "database.upgrade_confirmed"
 	CloneRequested      Action = "clone.requested"
 	CloneFinished       Action = "clone.finished"
 	RescueRequested     Action = "rescue.requested"

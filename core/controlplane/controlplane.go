@@ -89,6 +89,7 @@ type ControlPlane struct {
 	Extensions    *extensions.Extensions
 	Restores      *restores.Restores
 	Clones        *clones.Clones
+	Moves         *moves.Moves
 	Looks         *looks.Looks
 	Previews      *previews.Previews
 	Uploads       *uploads.Uploads
@@ -134,10 +135,11 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 	short := previews.New(shared, making.Make, deleting, previews.Copying{Copy: cloning.Copy, Admits: back.Admit})
 	safe := snapshots.New(shared)
 	rehearsed := rehearsals.New(shared, roles.Anew)
+	moving := moves.New(shared, roles.Anew, rehearsed.Admits)
 	runs := operator.New(shared, operator.Parts{
 		Databases: making, Backups: copies, Restores: restoring, Clones: cloning,
 		Deletion: deleting, Ring: ring, Helpdesk: persons.Helpdesk(), Rebuilds: rebuilds.New(shared, roles.Anew), Snapshots: safe,
-		Moves: moves.New(shared, roles.Anew), Rehearsals: rehearsed,
+		Moves: moving, Rehearsals: rehearsed,
 	})
 	deleting.Register(deletion.Other{Admits: short.Admits, Gate: short.RecoveryGate, Followed: func(
 		ctx context.Context, tx ports.Tx, locked database.Record, o deletion.Outcome,
@@ -166,6 +168,7 @@ func New(p Ports, c Config) (*ControlPlane, error) {
 		Extensions:    extensions.New(shared),
 		Restores:      restoring,
 		Clones:        cloning,
+		Moves:         moving,
 		Looks: looks.New(shared, looks.Past{
 			Admits: back.Admit,
 			Window: func(ctx context.Context, r access.Reached) (recovery.Window, error) {

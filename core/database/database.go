@@ -67,6 +67,9 @@ type Record struct {
 
 	// PostgresVersion is the major version of PostgreSQL of its server.
 	PostgresVersion int `db:"postgres_version"`
+	// WayBack is the older major version that it came from by its last upgrade, and may go back to until the upgrade is confirmed;
+	// 0: there is none.
+	WayBack int `db:"way_back"`
 
 	// ConnectionCap bounds server connections; zero means that none was set (single-login databases).
 	ConnectionCap int `db:"connection_cap"`

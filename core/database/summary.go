@@ -19,6 +19,7 @@ type Summary struct {
 	SizedAt         *time.Time    `db:"sized_at"`
 	StorageStatus   StorageStatus `db:"storage_status"`
 	PostgresVersion int           `db:"postgres_version"`
+	WayBack         int           `db:"way_back"`
 	QuotaBytes      int64         `db:"-"`
 	Host            string        `db:"host"`
 	Port            int           `db:"port"`
@@ -29,7 +30,7 @@ func (r Record) Summary() Summary {
 	return Summary{
 		ID: r.ID, Name: r.Name, DisplayName: r.DisplayName, Environment: r.Environment, Schedule: r.Schedule, Status: r.Status,
 		CreatedAt: r.CreatedAt, SizeBytes: r.SizeBytes, SizedAt: r.SizedAt, StorageStatus: r.StorageStatus,
-		QuotaBytes: r.StorageQuota(), PostgresVersion: r.PostgresVersion, Host: r.Host, Port: r.Port,
+		QuotaBytes: r.StorageQuota(), PostgresVersion: r.PostgresVersion, WayBack: r.WayBack, Host: r.Host, Port: r.Port,
 	}
 }
 

@@ -43,7 +43,19 @@ func (s Scene) Admits(r Request, e Entry) error {
 	if r.Change == Install {
 		return e.admitsInstall()
 	}
-	return e.admitsUpgrade(version)
+	if err := e.admitsUpgrade(version); err != nil {
+		return err
+	}
+	return e.keepsWayBack(version, s.Database.WayBack)
+}
+
+// keepsWayBack refuses an upgrade beyond what the version of PostgreSQL has to which the database may still go back; 0: to none.
+func (e Entry) keepsWayBack(version string, back int) error {
+	if there := e.Name.Version(back); back != 0 && there != version {
+		return unavailable("the database may still go back to PostgreSQL %d, which has %s %s: confirm the upgrade of PostgreSQL first",
+			back, e.Name, there)
+	}
+	return nil
 }
 
 // fit refuses what the service changes on no database of the server, where version is supported.

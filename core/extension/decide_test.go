@@ -94,7 +94,8 @@ func TestAdmits(t *testing.T) {
 		{why: "not installed", on: Upgrade, entry: func(e *Entry) { e.InstalledVersion, e.Schema = "", "" }},
 		{why: "another schema", on: Upgrade, entry: func(e *Entry) { e.Schema = "app" }},
 		{why: "already", on: Upgrade, entry: func(e *Entry) { e.InstalledVersion = "1.6" }},
-		{on: Upgrade, entry: func(e *Entry) { e.InstalledVersion = "1.9" }}, // whether PostgreSQL can is for the server to say
+		{scene: func(s *Scene) { s.Database.PostgresVersion, s.Database.WayBack = 18, 16 }}, // both have the same pg_trgm
+		{on: Upgrade, entry: func(e *Entry) { e.InstalledVersion = "1.9" }},                 // whether PostgreSQL can is for the server to say
 	}
 	for _, c := range cases {
 		for change, entry := range map[Change]Entry{Install: fresh(), Upgrade: old()} {
@@ -115,6 +116,20 @@ func TestAdmits(t *testing.T) {
 			if c.why != "" && (!fault.Has(err, fault.ExtensionMutationUnavailable) || !strings.Contains(err.Error(), c.why)) {
 				t.Errorf("%s, %s: %v", change, c.why, err)
 			}
+		}
+	}
+}
+
+// An extension that the older PostgreSQL has in another version stays as it is until an upgrade of PostgreSQL is confirmed.
+func TestUpgradesThatPreventTheWayBack(t *testing.T) {
+	e := old()
+	e.Name, e.InstalledVersion, e.DefaultVersion = Citext, "1.6", "1.8"
+	scene := good()
+	for back, admitted := range map[int]bool{0: true, 16: false, 17: false} {
+		scene.Database.PostgresVersion, scene.Database.WayBack = 18, back
+		err := scene.Admits(Request{Extension: Citext, Change: Upgrade}, e)
+		if (err == nil) != admitted || err != nil && !strings.Contains(err.Error(), "citext 1.6: confirm the upgrade") {
+			t.Errorf("with a way back to %d: %v", back, err)
 		}
 	}
 }

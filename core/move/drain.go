@@ -120,6 +120,17 @@ type Planned struct {
 	Why    string
 }
 
+// Version is the version of PostgreSQL of the server that takes a database: its own or, where one server takes all of them, that
+// one's, if the database may become of it.
+func (d Drain) Version(rooms []server.Room, r database.Record) int {
+	for _, to := range rooms {
+		if to.ID == d.To && MayBecome(r, to.PostgresVersion) == nil {
+			return to.PostgresVersion
+		}
+	}
+	return r.PostgresVersion
+}
+
 // Plan counts the room: where each of the databases would go, the largest in connections first. rooms are those of the servers
 // that may take them, names the names that each of them has.
 func (d Drain) Plan(rooms []server.Room, names map[id.ServerID]map[string]bool, all []database.Record, now time.Time) []Planned {
@@ -135,7 +146,7 @@ func (d Drain) Plan(rooms []server.Room, names map[id.ServerID]map[string]bool, 
 			rooms[i].Named = names[rooms[i].ID][r.Name]
 		}
 		one := Planned{Record: r, Why: "no server that takes databases has room for it, and none of its name"}
-		needs := server.Needs{Now: now, Connections: r.ReservedConnections(), Postgres: r.PostgresVersion, Leaving: d.ServerID}
+		needs := server.Needs{Now: now, Connections: r.ReservedConnections(), Postgres: d.Version(rooms, r), Leaving: d.ServerID}
 		if to, some := server.Pick(rooms, needs); some {
 			one.To, one.Why = to, ""
 			at := slices.IndexFunc(rooms, func(o server.Room) bool { return o.ID == to.ID })

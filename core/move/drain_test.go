@@ -76,6 +76,8 @@ func TestTheRoomOfADrain(t *testing.T) {
 	db := func(name string, connections int) database.Record {
 		return database.Record{ID: id.DatabaseID(name), Name: name, ConnectionCap: connections, PostgresVersion: 16}
 	}
+	newer := on("new", 9, 0)
+	newer.PostgresVersion = 18
 	taken := map[id.ServerID]map[string]bool{"one": {"b": true}}
 	all := []database.Record{db("a", 10), db("b", 20), db("c", 30)}
 	for name, c := range map[string]struct {
@@ -89,6 +91,8 @@ func TestTheRoomOfADrain(t *testing.T) {
 		"places for two":         {Drain{}, []server.Room{on("one", 1, 0), on("two", 1, 0)}, nil, []string{"a"}},
 		"connections for one":    {Drain{}, []server.Room{on("one", 9, 40)}, nil, []string{"b", "a"}},
 		"only there":             {Drain{To: "two"}, []server.Room{on("one", 9, 0), on("two", 2, 0)}, nil, []string{"a"}},
+		"a newer one as such":    {Drain{}, []server.Room{newer}, nil, []string{"c", "b", "a"}},
+		"a newer one by name":    {Drain{To: "new"}, []server.Room{newer}, nil, nil},
 		"a name is taken there":  {Drain{}, []server.Room{on("one", 9, 0)}, taken, []string{"b"}},
 		"a name is taken by one": {Drain{}, []server.Room{on("one", 9, 0), on("two", 9, 0)}, taken, nil},
 	} {

@@ -41,10 +41,12 @@ type Input struct {
 	Notes    []string          `json:"notes,omitempty"`
 }
 
-// Result is the result of a move that succeeded. Notes name what did not come along.
+// Result is the result of a move that succeeded. PostgresVersion is the major version of the server that it came to. Notes name
+// what did not come along.
 type Result struct {
 	Host               string   `json:"host"`
 	Port               int      `json:"port"`
+	PostgresVersion    int      `json:"postgresVersion"`
 	ClosedMilliseconds int64    `json:"closedMilliseconds"`
 	Notes              []string `json:"notes"`
 }

@@ -204,6 +204,13 @@ func (d databases) Remove(ctx context.Context, db id.DatabaseID) error {
 	})
 }
 
+func (d databases) WaysBack(ctx context.Context, version, limit int) ([]database.Record, error) {
+	return read(ctx, d.session, func(s *state) ([]database.Record, error) {
+		open := func(r database.Record) bool { return r.WayBack == version && r.WayBack != 0 && !r.Status.Gone() }
+		return first(s.records(open, func(a, b database.Record) int { return cmp.Compare(a.ID, b.ID) }), limit), nil
+	})
+}
+
 func (d databases) Due(ctx context.Context, what ports.DueWork, now time.Time, limit int) ([]database.Record, error) {
 	return read(ctx, d.session, func(s *state) ([]database.Record, error) {
 		usable := []database.Status{database.Active, database.Stopped}

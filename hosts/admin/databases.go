@@ -81,6 +81,7 @@ func databaseRow(r ports.DatabaseEntry) row {
 		{"size", usage[terminal.Size]{terminal.Size(r.SizeBytes), terminal.Size(r.StorageQuota())}}, {"sizedAt", r.SizedAt},
 		{"storageStatus", r.StorageStatus}, {"backupBytes", terminal.Size(r.InBackups)}, {"scheduledBackup", r.Schedule},
 		{"nextBackupAt", r.NextBackupAt}, {"environment", some(string(r.Environment))}, {"roleModel", r.RoleModel},
+		{"postgresVersion", r.PostgresVersion}, {"wayBack", orNull(r.WayBack)},
 		{"connectionCap", r.ConnectionCap}, {"namespaceId", some(string(r.NamespaceID))}, {"enrolments", r.Enrolments},
 	}
 }

@@ -13,8 +13,8 @@ import (
 func (m *metadata) database() *cobra.Command {
 	return group("database", "databases", m.databaseList(), m.databaseShow(), m.databaseCreate(), m.databaseClone(),
 		m.databaseStop(), m.databaseStart(), m.databaseBackup(), m.databaseRestore(), m.databaseOpen(), m.databaseRecover(),
-		m.databaseMove(), m.databaseMovable(), m.databaseRehearse(), m.databaseFinishDeletion(), m.databaseAdopt(),
-		m.databaseDropUnknown(), m.databaseAdoptRole(), m.databaseDropRole(), m.rotateOwner())
+		m.databaseMove(), m.databaseMovable(), m.databaseRehearse(), m.databaseConfirmUpgrade(), m.databaseFinishDeletion(),
+		m.databaseAdopt(), m.databaseDropUnknown(), m.databaseAdoptRole(), m.databaseDropRole(), m.rotateOwner())
 }
 
 func (m *metadata) databaseRecover() *cobra.Command {

@@ -75,10 +75,27 @@ type program struct {
 
 // Look fills in every tool that it finds, and says what it did not find: at most one entry a part. Root may be empty.
 func Look(root string) (Tools, []*Missing) {
+	fits, name := serverFits()
+	return look(root, serverFolders(root), fits, name)
+}
+
+// FindFetched is Find with PostgreSQL from a part that was fetched, whatever the variables say.
+func FindFetched(part Part) (Tools, error) {
+	folder, err := Folder(part)
+	if err != nil {
+		return Tools{}, err
+	}
+	tools, missing := look(filepath.Dir(filepath.Dir(folder)), []string{filepath.Join(folder, "bin")}, supported, "PostgreSQL")
+	if len(missing) > 0 {
+		return Tools{}, missing[0]
+	}
+	return tools, nil
+}
+
+func look(root string, servers []string, fits func(floors.Number) bool, name string) (Tools, []*Missing) {
 	var tools Tools
 	var missing []*Missing
-	fits, name := serverFits()
-	if what := lookTogether(serverFolders(root), []program{
+	if what := lookTogether(servers, []program{
 		{"initdb", &tools.Initdb, fits, name + " (initdb)"},
 		{"postgres", &tools.Postgres, fits, name + " (postgres)"},
 		{"pg_ctl", &tools.PgCtl, fits, name + " (pg_ctl)"},

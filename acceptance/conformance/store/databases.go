@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ func Databases(t *testing.T, m Metadata) {
 		{"readings of backups become due", readingsBecomeDue},
 		{"allowlists become due", func(w *world) { behindBecomesDue(w, ports.DueAllowlist, behindAllowlist) }},
 		{"a pulse changes with what pages show", pulsesBeat},
+		{"databases are found by where their way back leads", waysBackAreFound},
 		{"settings become due", func(w *world) { behindBecomesDue(w, ports.DueSettings, behindSettings) }},
 	})
 }
@@ -47,6 +49,7 @@ func recordComesBack(w *world) {
 	r.ConnectionCap, r.SizeBytes, r.SizedAt, r.NextBackupAt, r.NextReadingAt, r.ScheduleSince = 0, 1<<40, &sized, &next, next, &sized
 	r.AccessGeneration, r.AllowlistGeneration, r.AllowlistApplied = 3, 5, 4
 	r.RoleGeneration, r.RoleOrdinal, r.RolesBarred = 1<<40, 7, true
+	r.PostgresVersion, r.WayBack = 18, 17
 	r.Settings = database.Settings{
 		SettingsGeneration: 1 << 40, SettingsApplied: 6, TimeoutProfile: querytimeout.Short,
 		TimeoutEffective: querytimeout.Standard, TimeoutOperation: newID[id.OperationID](), StorageStatus: database.StorageClosed,
@@ -76,6 +79,29 @@ func identityStays(w *world) {
 	w.update(writing(ports.Tx.Databases, ports.Databases.Save, changed))
 	w.equal("what cannot change", lock(w, r.ID), r)
 	w.unknown("saving what does not exist", writing(ports.Tx.Databases, ports.Databases.Save, w.record("ghost")))
+}
+
+func waysBackAreFound(w *world) {
+	leads := func(back int, status database.Status) func(*database.Record) {
+		return func(r *database.Record) { r.PostgresVersion, r.WayBack, r.Status = 18, back, status }
+	}
+	var want []database.Record
+	for i, status := range database.Statuses {
+		r := w.addDatabase(numbered(i), leads(16, status))
+		if !status.Gone() {
+			want = append(want, r)
+		}
+	}
+	other := w.addDatabase("other", leads(17, database.Active))
+	w.addDatabase("none", leads(0, database.Active))
+	slices.SortFunc(want, func(a, b database.Record) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	found := func(version, limit int) []database.Record {
+		return read2(w, ports.Tx.Databases, ports.Databases.WaysBack, version, limit)
+	}
+	w.equal("to 16", found(16, 100), want)
+	w.equal("the first two to 16", found(16, 2), want[:2])
+	w.equal("to 17", found(17, 100), []database.Record{other})
+	w.equal("to none", len(found(0, 100))+len(found(18, 100)), 0)
 }
 
 func nameIsUnique(w *world) {

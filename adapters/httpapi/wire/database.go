@@ -24,6 +24,15 @@ type Database struct {
 	// ScheduledBackup says whether the service makes daily backups.
 	ScheduledBackup database.Schedule `json:"scheduledBackup"`
 	PostgresVersion int               `json:"postgresVersion" description:"major version" example:"16"`
+	// UpgradedFrom is the major version that it had before its last upgrade, to which it can be taken back until the upgrade is
+	// confirmed. It is left out where no way back is open.
+	UpgradedFrom int `json:"upgradedFrom,omitzero" example:"16"`
+}
+
+// ConfirmedUpgrade is a database without a way back to an older version.
+type ConfirmedUpgrade struct {
+	ID              id.DatabaseID `json:"id"`
+	PostgresVersion int           `json:"postgresVersion" description:"major version" example:"18"`
 }
 
 // Storage says where a database stands with regard to the quota of its bytes. It is full, read-only by default for its logins,

@@ -54,7 +54,7 @@ var (
 			coalesce(d.schedule, '') AS "database.schedule", coalesce(d.status, '') AS "database.status",
 			coalesce(d.created_at, 'epoch') AS "database.created_at", coalesce(d.size_bytes, 0) AS "database.size_bytes",
 			d.sized_at AS "database.sized_at", coalesce(d.storage_status, '') AS "database.storage_status",
-			coalesce(d.postgres_version, 0) AS "database.postgres_version",
+			coalesce(d.postgres_version, 0) AS "database.postgres_version", coalesce(d.way_back, 0) AS "database.way_back",
 			coalesce(s.public_host, '') AS "database.host", coalesce(s.public_port, 0) AS "database.port"
 		FROM api_keys t JOIN accounts a ON a.id = t.account_id
 		LEFT JOIN databases d ON d.id = $2 AND d.account_id = t.account_id LEFT JOIN servers s ON s.id = d.server_id

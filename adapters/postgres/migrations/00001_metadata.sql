@@ -264,6 +264,8 @@ CREATE TABLE databases (
     created_at           timestamptz NOT NULL,
     connection_cap       integer NOT NULL CHECK (connection_cap >= 0),
     postgres_version     integer NOT NULL DEFAULT 16 CHECK (postgres_version BETWEEN 16 AND 18),
+    -- The version that it came from by an upgrade that is not confirmed yet; 0: none.
+    way_back             integer NOT NULL DEFAULT 0 CHECK (way_back = 0 OR way_back BETWEEN 16 AND postgres_version - 1),
     size_bytes           bigint NOT NULL CHECK (size_bytes >= 0),
     sized_at             timestamptz,
     schedule             text NOT NULL CHECK (schedule IN ('none', 'daily')),
@@ -300,6 +302,7 @@ CREATE INDEX databases_backup_due ON databases (next_backup_at)
     WHERE next_backup_at IS NOT NULL AND status IN ('active', 'stopped');
 CREATE INDEX databases_reading_due ON databases (next_reading_at) WHERE status NOT IN ('creating', 'purging');
 CREATE INDEX databases_allowlist_due ON databases (id) WHERE allowlist_applied < allowlist_generation;
+CREATE INDEX databases_ways_back ON databases (way_back, id) WHERE way_back > 0;
 CREATE INDEX databases_settings_due ON databases (id) WHERE settings_applied < settings_generation;
 
 -- What the backups of a database are encrypted with, encrypted itself.

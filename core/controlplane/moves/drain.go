@@ -66,6 +66,9 @@ func (m *Moves) OrderDrain(ctx context.Context, d move.Drain, partly bool) (plan
 		if err != nil {
 			return base.NotFound(err, fault.Invalid("server", "does not exist"))
 		}
+		if err := KeepsWaysBack(ctx, tx, d.ServerID); err != nil {
+			return err
+		}
 		if plan, err = m.plan(ctx, tx, d, now); err != nil {
 			return err
 		}

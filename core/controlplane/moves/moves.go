@@ -24,16 +24,23 @@ import (
 
 // Moves moves databases.
 type Moves struct {
-	base  *base.Base
-	roles Roles
+	base      *base.Base
+	roles     Roles
+	rehearsed Rehearsed
 }
 
 // Roles are the additional roles of a database as a server is to make them.
 type Roles func(ctx context.Context, p *base.Base, db id.DatabaseID) ([]provision.Role, error)
 
+// Rehearsed refuses a move to a server of another version of PostgreSQL where no rehearsal of it counts, for the database as its
+// agent has described it: VALIDATION_ERROR on "to".
+type Rehearsed func(
+	ctx context.Context, tx ports.Tx, r database.Record, to server.Server, m command.Movable,
+) error
+
 // New makes the use cases, and registers their kind.
-func New(p *base.Base, roles Roles) *Moves {
-	m := &Moves{base: p, roles: roles}
+func New(p *base.Base, roles Roles, rehearsed Rehearsed) *Moves {
+	m := &Moves{base: p, roles: roles, rehearsed: rehearsed}
 	m.register()
 	m.registerForwards()
 	return m
@@ -79,7 +86,8 @@ func (m *Moves) Movable(ctx context.Context, db id.DatabaseID) (found Movable, e
 const MostForward = 90 * 24 * time.Hour
 
 // Order queues a move. DATABASE_NOT_FOUND, DATABASE_STATE_CONFLICT. VALIDATION_ERROR: on "forward"; on "to", the server cannot
-// take it; on "closed", it cannot be followed, and why. AGENT_ERROR: one of the agents does not answer.
+// take it, or is of a version of PostgreSQL to which the database may not move, or has not been rehearsed to; on "closed", it
+// cannot be followed, and why. AGENT_ERROR: one of the agents does not answer.
 func (m *Moves) Order(ctx context.Context, q Request, by operation.Order) (o operation.Operation, err error) {
 	if q.Forward < 0 || q.Forward > MostForward {
 		return o, fault.Invalid("forward", "must be between 0 and %d days", MostForward/(24*time.Hour))
@@ -99,7 +107,7 @@ func (m *Moves) Order(ctx context.Context, q Request, by operation.Order) (o ope
 		}
 	}
 	err = m.base.UpdateStored(ctx, q.DatabaseID, func(ctx context.Context, tx ports.Tx, locked database.Record) error {
-		if err := m.admits(ctx, tx, locked, to); err != nil {
+		if err := m.admits(ctx, tx, locked, to, found.Movable); err != nil {
 			return err
 		}
 		taken, err := tx.Backups().Names(ctx, locked.ID)
@@ -153,7 +161,9 @@ func (m *Moves) reached(ctx context.Context, of id.ServerID) (s server.Server, i
 	return s, inTheWay, nil
 }
 
-func (m *Moves) admits(ctx context.Context, tx ports.Tx, locked database.Record, to server.Server) error {
+func (m *Moves) admits(
+	ctx context.Context, tx ports.Tx, locked database.Record, to server.Server, is command.Movable,
+) error {
 	if err := move.Admits(locked.Status); err != nil {
 		return err
 	}
@@ -170,10 +180,13 @@ func (m *Moves) admits(ctx context.Context, tx ports.Tx, locked database.Record,
 	case room.Named:
 		return fault.Invalid("to", "%s has a database of the name %s", to.Name, locked.Name)
 	}
-	if why := room.Refuses(locked.ReservedConnections(), locked.PostgresVersion); why != "" {
+	if why := room.Refuses(locked.ReservedConnections(), room.PostgresVersion); why != "" {
 		return fault.Invalid("to", "%s", why)
 	}
-	return nil
+	if err := move.MayBecome(locked, room.PostgresVersion); err != nil || room.PostgresVersion == locked.PostgresVersion {
+		return err
+	}
+	return m.rehearsed(ctx, tx, locked, room.Server, is)
 }
 
 // Obstacles says in one line what is in the way.

@@ -3,6 +3,7 @@ package moves
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/pgherd/pgherd/core/audit"
@@ -108,6 +109,14 @@ func (t *turn) undone(err error, otherwise string) *fault.Error {
 	return fault.Wrap(err, fault.AgentError, "%s; it is open where it was", otherwise)
 }
 
+// versions are the version of PostgreSQL that a database had before a move, where that changes it, and the one that it has then.
+func versions(before, after int) string {
+	if before == after {
+		return strconv.Itoa(after)
+	}
+	return strconv.Itoa(before) + " -> " + strconv.Itoa(after)
+}
+
 // pivot makes the database the other server's, unless it is that already.
 func (t *turn) pivot(ctx context.Context, on stage.Event) error {
 	err := t.Enter(ctx, on, func(ctx context.Context, tx ports.Tx) error {
@@ -116,6 +125,7 @@ func (t *turn) pivot(ctx context.Context, on stage.Event) error {
 		}
 		err := base.Change(ctx, tx, t.Record.ID, func(r *database.Record) error {
 			r.AccessGeneration++
+			move.Become(r, t.to.PostgresVersion)
 			t.m.base.Arrived(r, t.Input.Sent)
 			return nil
 		})
@@ -127,6 +137,7 @@ func (t *turn) pivot(ctx context.Context, on stage.Event) error {
 		}
 		return t.m.base.Audit(ctx, tx, t.Record, t.Of.Actor, audit.DatabaseMoved, audit.Details{
 			"operationId": string(t.Of.ID), "from": t.from.Name, "to": t.to.Name, "host": t.to.PublicHost,
+			"postgresVersion": versions(t.Record.PostgresVersion, t.to.PostgresVersion),
 		})
 	})
 	if err != nil {

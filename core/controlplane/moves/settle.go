@@ -165,7 +165,7 @@ func (t *turn) Ending(on operation.Event, cause *fault.Error) work.Ending {
 		return e
 	}
 	e.Result = operation.Encode(move.Result{
-		Host: t.to.PublicHost, Port: t.to.PublicPort, ClosedMilliseconds: t.Input.ClosedMs,
+		Host: t.to.PublicHost, Port: t.to.PublicPort, PostgresVersion: t.to.PostgresVersion, ClosedMilliseconds: t.Input.ClosedMs,
 		Notes: append([]string{}, t.Input.Notes...),
 	})
 	return e.After(func(ctx context.Context, tx ports.Tx) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/pgherd/pgherd/core/controlplane/moves"
+	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/move"
 	"github.com/pgherd/pgherd/core/operation"
@@ -16,6 +17,12 @@ func (o *Operator) MoveDatabase(ctx context.Context, q moves.Request, by operati
 		return operation.Operation{}, err
 	}
 	return o.moves.Order(ctx, q, by)
+}
+
+// ConfirmUpgrade ends the way back of a database to the version of PostgreSQL that it came from. Errors are those of
+// moves.ConfirmUpgradeOf.
+func (o *Operator) ConfirmUpgrade(ctx context.Context, db id.DatabaseID, by operation.Order) (database.Record, error) {
+	return o.moves.ConfirmUpgradeOf(ctx, db, by)
 }
 
 // Movable says what is in the way of moving a database. Errors are those of moves.Movable.

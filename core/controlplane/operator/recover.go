@@ -92,7 +92,8 @@ func (o *Operator) gone(ctx context.Context, of id.ServerID) (server.Server, err
 		return from, err
 	}
 	enable := func(on bool) error {
-		_, err := o.ChangeServer(ctx, of, func(s *server.Server) { s.Enabled = on })
+		whatever := func(context.Context, ports.Tx) error { return nil } // leads there
+		_, err := o.changeServer(ctx, of, func(s *server.Server) { s.Enabled = on }, whatever)
 		return err
 	}
 	if from.Enabled {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/pgherd/pgherd/core/audit"
+	"github.com/pgherd/pgherd/core/controlplane/moves"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -251,9 +252,12 @@ func (o *Operator) SetServer(ctx context.Context, of id.ServerID, c ServerChange
 }
 
 // RemoveServer removes a server that has nothing. A creation that is placed at the same moment is either seen, or placed
-// elsewhere. VALIDATION_ERROR on "server": there is none, or it is in use.
+// elsewhere. VALIDATION_ERROR on "server": there is none, it is in use, or it is the last one to whose version ways back lead.
 func (o *Operator) RemoveServer(ctx context.Context, of id.ServerID) (s server.Server, err error) {
 	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if err := moves.KeepsWaysBack(ctx, tx, of); err != nil {
+			return err
+		}
 		if s, err = lockServer(ctx, tx, of); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/audit"
 	"github.com/pgherd/pgherd/core/command"
 	"github.com/pgherd/pgherd/core/controlplane/base"
+	"github.com/pgherd/pgherd/core/controlplane/moves"
 	"github.com/pgherd/pgherd/core/fault"
 	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/server"
@@ -111,11 +112,31 @@ func lockServer(ctx context.Context, tx ports.Tx, of id.ServerID) (server.Server
 }
 
 // ChangeServer changes address, capacity, connections, or whether the server takes new databases. Its databases stay where they
-// are.
+// are. VALIDATION_ERROR on "server" where it is to take none any more, and is the last one to whose version ways back lead.
 func (o *Operator) ChangeServer(
 	ctx context.Context, serverID id.ServerID, change func(*server.Server),
+) (server.Server, error) {
+	return o.changeServer(ctx, serverID, change, func(ctx context.Context, tx ports.Tx) error {
+		before, err := tx.Servers().Get(ctx, serverID)
+		if err != nil {
+			return notFound(err, "server")
+		}
+		after := before
+		if change(&after); !before.Enabled || after.Enabled {
+			return nil
+		}
+		return moves.KeepsWaysBack(ctx, tx, serverID)
+	})
+}
+
+// changeServer is ChangeServer of what may be changed so.
+func (o *Operator) changeServer(
+	ctx context.Context, serverID id.ServerID, change func(*server.Server), may func(context.Context, ports.Tx) error,
 ) (s server.Server, err error) {
 	err = o.base.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+		if err := may(ctx, tx); err != nil {
+			return err
+		}
 		if s, err = lockServer(ctx, tx, serverID); err != nil { // or of two changes at once, one would be lost
 			return err
 		}

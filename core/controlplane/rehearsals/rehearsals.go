@@ -132,11 +132,7 @@ func (x *Rehearsals) admits(ctx context.Context, tx ports.Tx, locked database.Re
 	if why := room.Refuses(locked.ReservedConnections(), room.PostgresVersion); why != "" {
 		return 0, fault.Invalid("to", "%s", why)
 	}
-	if room.PostgresVersion < locked.PostgresVersion {
-		return 0, fault.Invalid("to", "has PostgreSQL %d, which is older than the %d of the database", room.PostgresVersion,
-			locked.PostgresVersion)
-	}
-	return room.PostgresVersion, nil
+	return room.PostgresVersion, move.MayBecome(locked, room.PostgresVersion)
 }
 
 // Admits decides whether a rehearsal permits the move of a database, which is m by its agent, to a server of another PostgreSQL.

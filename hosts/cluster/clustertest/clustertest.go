@@ -18,6 +18,7 @@ import (
 
 	"github.com/pgherd/pgherd/acceptance/check"
 	"github.com/pgherd/pgherd/hosts/cluster"
+	"github.com/pgherd/pgherd/hosts/toolchain"
 )
 
 var shared struct {
@@ -63,6 +64,14 @@ func Postgres(t testing.TB) *cluster.Postgres {
 func New(t testing.TB, settings map[string]string) *cluster.Postgres {
 	t.Helper()
 	return start(t, options(t.TempDir(), settings))
+}
+
+// NewOn is New with the programs of another PostgreSQL.
+func NewOn(t testing.TB, tools toolchain.Tools, settings map[string]string) *cluster.Postgres {
+	t.Helper()
+	o := options(t.TempDir(), settings)
+	o.Tools = tools
+	return start(t, o)
 }
 
 func start(t testing.TB, o cluster.Options) *cluster.Postgres {

@@ -24,6 +24,7 @@ func Command(a *app.App) *cobra.Command {
 		databasesUsage(a),
 		databasesEnvironment(a),
 		databasesBackupPolicy(a),
+		databasesConfirmUpgrade(a),
 		databasesStart(a),
 		databasesStop(a),
 		databasesRestart(a),
@@ -136,7 +137,7 @@ func chosen[T any](cmd *cobra.Command, flag, text string, parse func(string) (T,
 }
 
 func databaseFields(d wire.Database) []app.Field {
-	return []app.Field{
+	fields := []app.Field{
 		{"Name", d.Name},
 		{"Display name", d.DisplayName},
 		{"ID", d.ID},
@@ -152,6 +153,10 @@ func databaseFields(d wire.Database) []app.Field {
 		{"Daily backups", d.ScheduledBackup == database.Daily},
 		{"Created", d.CreatedAt},
 	}
+	if d.UpgradedFrom != 0 {
+		fields = append(fields, app.Field{"Upgraded from", d.UpgradedFrom})
+	}
+	return fields
 }
 
 // createdFields has the password, too.
