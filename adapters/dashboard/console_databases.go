@@ -26,6 +26,8 @@ func (s *site) databaseListPages() []web.Page {
 		web.Get("operator.databases", recordsPath, s.look(s.showRecords)),
 		web.Get("operator.database", recordPath, s.look(s.showRecord)),
 		web.Post("operator.database.enroll", recordPath+"/enroll", recordPath, s.enroll).Says("The enrolments were changed."),
+		web.Post("operator.database.confirm", recordPath+"/confirm-upgrade", recordPath, s.confirmOfRecord).
+			Says("No way back is open."),
 		web.Post("operator.database.roles", recordPath+"/roles", recordPath, s.activateRoles).Says("Additional roles were changed."),
 	}
 }
@@ -116,6 +118,7 @@ func (s *site) showRecord(r *web.Request, o *operator.Operator) (web.Answer, err
 	facts := []web.Fact{
 		{Name: "Name", Cell: web.MonoText(d.Name)}, {Name: "Owner", Cell: nameCell(d.Email, pathOfOwner(d.AccountID))},
 		{Name: "Server", Cell: nameCell(d.Server, pathOfServer(d.ServerID))},
+		{Name: "PostgreSQL", Cell: versionCell(d.Record)},
 		{Name: "Size", Cell: sizeCell(d.SizeBytes, d.StorageQuota())},
 		{Name: "Backup files", Cell: sizeCell(d.InBackups, d.Account.Quotas().BackupBytes)},
 		{Name: "Backups", Cell: web.Words(strconv.Itoa(d.Backups))}, {Name: "Last that was verified", Cell: verified},
@@ -142,7 +145,32 @@ func (s *site) showRecord(r *web.Request, o *operator.Operator) (web.Answer, err
 			Note: "Routes in limited rollout that the database may use, where their feature is on: " +
 				orNone(strings.Join(d.Enrolments, ", ")) + "."},
 	}
+	if d.WayBack != 0 {
+		v.Sections = append(v.Sections, &web.Section{ID: "upgrade", Title: "Upgrade of PostgreSQL", Note: "Until it is confirmed, " +
+			"database move takes the database back to a server of the version that it came from.", Forms: []*web.Form{{
+			Name: "operator.database.confirm", Action: pathOfRecord(d.ID) + "/confirm-upgrade", Submit: "Confirm the upgrade",
+			Fold: "End the way back", Fields: []*web.Field{reasonField()},
+		}}})
+	}
 	return v, nil
+}
+
+// versionCell is the version of a database's PostgreSQL, and to which one its way back leads.
+func versionCell(r database.Record) web.Cell {
+	cell := web.Words(strconv.Itoa(r.PostgresVersion))
+	if r.WayBack != 0 {
+		cell.Sub = "may go back to " + strconv.Itoa(r.WayBack)
+	}
+	return cell
+}
+
+func (s *site) confirmOfRecord(r *web.Request) (web.Answer, error) {
+	db := id.DatabaseID(r.Param("id"))
+	r.About(string(db))
+	return s.ordered(r, pathOfRecord(db), func(ctx context.Context, o *operator.Operator, by operation.Order) error {
+		_, err := o.ConfirmUpgrade(ctx, db, by)
+		return err
+	})
 }
 
 // Whether something is given or taken back.

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/pgherd/pgherd/adapters/dashboard/web"
 	"github.com/pgherd/pgherd/core/account"
@@ -59,7 +58,7 @@ func (s *site) showOverview(r *web.Request) (web.Answer, error) {
 			{Name: "Latest backup", Cell: backup},
 			{Name: "Backups", Cell: web.Words(scheduleWords(record.Schedule))},
 			{Name: "Environment", Cell: web.Words(orNone(plain(record.Environment)))},
-			{Name: "PostgreSQL", Cell: web.Words(strconv.Itoa(record.PostgresVersion))},
+			{Name: "PostgreSQL", Cell: versionCell(record)},
 			{Name: "Your role", Cell: web.Words(string(d.Standing()))},
 			{Name: "Created", Cell: web.Time(&record.CreatedAt)},
 			{Name: "ID", Cell: web.MonoText(string(record.ID))},
