@@ -9,6 +9,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/moves"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/id"
 	"github.com/pgherd/pgherd/core/operation"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
@@ -24,7 +25,7 @@ func (w *world) wantVersion(version, back int) {
 	equal(w.t, "shown", w.shop().Summary().WayBack, back)
 }
 
-// comesFrom has the record say that the database came to PostgreSQL 18 from 16.
+// comesFrom16 has the record say that the database came to PostgreSQL 18 from 16.
 func (w *world) comesFrom16() {
 	w.t.Helper()
 	ok(w.t, w.store.Update(w.ctx, func(ctx context.Context, tx ports.Tx) error {
@@ -35,19 +36,52 @@ func (w *world) comesFrom16() {
 	}))
 }
 
-// A database has the version of the server that it comes to from the moment on at which it is that server's.
-func TestTheVersionChangesWithTheServer(t *testing.T) {
+// tries rehearses the move of the database to a server, of which nothing breaks.
+func (w *world) tries(at id.ServerID) {
+	w.t.Helper()
+	must(w.Operator.RehearseDatabase(w.ctx, w.source(), at, "ada"))(w.t)
+	w.work(w.ControlPlane)
+	equal(w.t, "rehearsed", w.newest().Status, operation.Succeeded)
+}
+
+// A database has the version of the server that it comes to from the moment on at which it is that server's. Until an upgrade is
+// confirmed it can be taken back, which is rehearsed, too.
+func TestAnUpgradeAndTheWayBack(t *testing.T) {
+	for name, change := range map[string][]func(*moves.Request){"served": nil, "closed": {closed}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.movable()
+			w.changesOther(func(s *server.Server) { s.PostgresVersion = 18 })
+			refusedOn(t, "without a rehearsal", errOf(w.moves(w.ControlPlane, change...)), "to", "rehearse it")
+			w.tries(w.other().ID)
+			must(w.moves(w.ControlPlane, change...))(t)
+			w.during("Load", func() { w.wantVersion(16, 0) })
+			w.work(w.ControlPlane)
+			w.wantAt(w.other().ID)
+			w.wantVersion(18, 16)
+
+			back := append(change, func(q *moves.Request) { q.To = w.machine.ID })
+			refusedOn(t, "back without a rehearsal", errOf(w.moves(w.ControlPlane, back...)), "to", "rehearse it")
+			w.tries(w.machine.ID)
+			must(w.moves(w.ControlPlane, back...))(t)
+			w.work(w.ControlPlane)
+			w.wantAt(w.machine.ID)
+			w.wantVersion(16, 0)
+		})
+	}
+}
+
+// A move that fails leaves the version as it was, and opens no way back.
+func TestAnUpgradeThatFails(t *testing.T) {
 	w := newWorld(t)
 	w.movable()
-	newer := func(v int) { w.changesOther(func(s *server.Server) { s.PostgresVersion = v }) }
-	newer(18)
-	refusedOn(t, "without a rehearsal", errOf(w.moves(w.ControlPlane)), "to", "18")
-	newer(16)
+	w.changesOther(func(s *server.Server) { s.PostgresVersion = 18 })
+	w.tries(w.other().ID)
+	w.server.FailLoads("a type is in the way")
 	must(w.moves(w.ControlPlane))(t)
-	w.during("Load", func() { newer(18); w.wantVersion(16, 0) })
 	w.work(w.ControlPlane)
-	w.wantAt(w.other().ID)
-	w.wantVersion(18, 16)
+	wantMoved(w, operation.Failed)
+	w.wantVersion(16, 0)
 }
 
 // Once an upgrade is confirmed there is no way back. While the database moves, nothing is confirmed.
