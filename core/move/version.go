@@ -24,10 +24,10 @@ func MayBecome(r database.Record, to int) error {
 }
 
 // Become makes a database one of the version of the server that it has come to. An upgrade opens the way back, until it is
-// confirmed; whoever goes back has none any more.
+// confirmed; whoever goes back has none any more. 0 is a version that nobody knows yet: nothing changes.
 func Become(r *database.Record, version int) {
 	switch {
-	case version == r.PostgresVersion:
+	case version == r.PostgresVersion, version == 0:
 		return
 	case version > r.PostgresVersion:
 		r.WayBack = r.PostgresVersion

@@ -83,8 +83,8 @@ func TestWhichCommandsAsk(t *testing.T) {
 		}
 	}
 	want := []string{
-		"database rotate-owner", "metadata confirm", "operation delete-unverified", "operation fail", "server archive-key",
-		"server recover", "user reset-factors", "user unlink-sign-on",
+		"database confirm-upgrade", "database rotate-owner", "metadata confirm", "operation delete-unverified", "operation fail",
+		"server archive-key", "server recover", "user reset-factors", "user unlink-sign-on",
 	}
 	if slices.Sort(ask); !slices.Equal(ask, want) {
 		t.Errorf("these ask: %v", ask)

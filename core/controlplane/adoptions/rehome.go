@@ -11,6 +11,7 @@ import (
 	"github.com/pgherd/pgherd/core/controlplane/base"
 	"github.com/pgherd/pgherd/core/database"
 	"github.com/pgherd/pgherd/core/fault"
+	"github.com/pgherd/pgherd/core/move"
 	"github.com/pgherd/pgherd/core/server"
 	"github.com/pgherd/pgherd/ports"
 )
@@ -55,6 +56,7 @@ func (a *Adoptions) rehome(
 		}
 		err := base.Change(ctx, tx, locked.ID, func(r *database.Record) error {
 			r.AccessGeneration++
+			move.Become(r, to.PostgresVersion)
 			a.base.Arrived(r, nil)
 			of = *r
 			return nil
