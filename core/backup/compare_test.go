@@ -219,3 +219,24 @@ func TestOnlyWhatNoDumpHoldsIsLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// Servers of two versions write the type json in two ways; any other name that begins so is another one.
+func TestNamesOfTwoVersions(t *testing.T) {
+	cast := func(names ...string) backup.Objects {
+		var list []backup.Object
+		for _, n := range names {
+			list = append(list, backup.Object{Kind: "cast", Name: n, Extension: "hstore"})
+		}
+		return packed(list...)
+	}
+	m, got := backup.Manifest{Contents: contents()}, contents()
+	m.Contents.Objects = cast("(public.hstore AS pg_catalog.json)", "(public.hstore AS pg_catalog.jsonb)")
+	got.Objects = cast("(public.hstore AS json)", "(public.hstore AS pg_catalog.jsonb)")
+	if found := differences(m, got); len(found) > 0 {
+		t.Errorf("of the same: %v", found)
+	}
+	got.Objects = cast("(public.hstore AS json)", "(public.hstore AS jsonb)")
+	if found := differences(m, got); len(found) != 2 {
+		t.Errorf("of another type: %v", found)
+	}
+}
